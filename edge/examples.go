@@ -30,7 +30,8 @@ var requestExamples = map[string]string{
 
 	"/mcp": `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_skills", "arguments": {"query": "which vlans are in Oslo"}}}`,
 
-	"/a2a":                                       `{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": ` + agentMessageExample + `}`,
+	"/a2a": `{"jsonrpc": "2.0", "id": 1, "method": "SendMessage",
+  "params": ` + agentMessageExample + `}`,
 	"/a2a/v1/message:send":                       agentMessageExample,
 	"/a2a/v1/message:stream":                     agentMessageExample,
 	"/a2a/v1/tasks/{id}:cancel":                  `{}`,
@@ -122,6 +123,8 @@ var replyExamples = map[string]string{
 	"ARDResults": `{"results": [` + entryExample + `, "score": 83, "source": "https://example.com"}]}`,
 	"ARDList":    `{"items": [` + entryExample + `}]}`,
 
+	"AgentCard": cardExample,
+
 	"ServerList":  `{"servers": [` + serverExample + `], "metadata": {"count": 1}}`,
 	"ServerEntry": serverExample,
 
@@ -129,6 +132,11 @@ var replyExamples = map[string]string{
 	"ProtectedResource": `{"resource": "https://cairn.example.com", "resource_name": "Cairn",
   "authorization_servers": ["https://login.example.com"], "bearer_methods_supported": ["header"]}`,
 }
+
+// cardExample is the card of an agent (A2A).
+const cardExample = `{"name": "Network agent", "description": "Answers questions about networks", "version": "1.0.0",
+  "supportedInterfaces": [{"url": "https://agents.example.com/network", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+  "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"], "skills": []}`
 
 // entryExample is an entry of Agentic Resource Discovery, without its closing brace.
 const entryExample = `{"identifier": "urn:air:example.com:skill:network.find_vlans", "displayName": "Find VLANs",

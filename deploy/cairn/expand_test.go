@@ -59,7 +59,8 @@ func TestExpand(t *testing.T) {
 	if got.code != 0 || !strings.Contains(got.out, "difference\ntext    +1.0000") {
 		t.Errorf("%+v; want a difference of 1", got)
 	}
-	if _, history := request(t, "GET", s.http+"/records/skill/garden.roses/history", ""); !strings.Contains(history, `"generated_queries":["zyzzogeton quagga"]`) {
+	_, history := request(t, "GET", s.http+"/records/skill/garden.roses/history", "")
+	if !strings.Contains(history, `"generated_queries":["zyzzogeton quagga"]`) {
 		t.Errorf("history %s, want the generated queries", history)
 	}
 	if _, record := request(t, "GET", s.http+"/records/skill/garden.roses", ""); strings.Contains(record, "zyzzogeton") {

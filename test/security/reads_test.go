@@ -82,7 +82,8 @@ func TestHealthFlood(t *testing.T) {
 	up := cairntest.Up(t, "--ard-publisher", "example.com")
 	tenant := client(t, "127.0.0.1")
 	register(t, tenant, up.URL(), "a.b.c", 900<<10)
-	status, answer, err := send(tenant, "PUT", up.URL()+"/records/skill/a.b", `{"public":true,"instructions":"`+strings.Repeat("i", 90<<10)+`"}`)
+	record := `{"public":true,"instructions":"` + strings.Repeat("i", 90<<10) + `"}`
+	status, answer, err := send(tenant, "PUT", up.URL()+"/records/skill/a.b", record)
 	if err != nil || status != 200 {
 		t.Fatalf("register: %d %s %v", status, answer, err)
 	}

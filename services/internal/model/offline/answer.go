@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cairn/services/internal/estate"
 	"cairn/services/internal/markdown"
 )
 
@@ -41,29 +42,32 @@ type line struct {
 }
 
 func (l line) String() string { return l.name + ": " + l.n.String() }
+func (l line) plain() string  { return l.name + " " + l.n.String() }
+func (l line) label() string  { return l.name }
 
-// absent is the group of records without a value.
-const absent = "null"
-
-func (r result) total() figure {
-	if r.Total == nil {
-		return 0
+// counted is the name of the line, with its number if that is not one.
+func (l line) counted() string {
+	if l.n == 1 {
+		return l.name
 	}
-	return *r.Total
+	return l.name + " (" + l.n.String() + ")"
 }
 
-// group returns the figure of a group.
-func (r result) group(label string) figure {
-	if n := r.Groups[label]; n != nil {
-		return *n
+// total and group return a figure; 0 if there is none.
+func (r result) total() figure             { return value(r.Total) }
+func (r result) group(label string) figure { return value(r.Groups[label]) }
+
+func value(f *figure) figure {
+	if f == nil {
+		return 0
 	}
-	return 0
+	return *f
 }
 
 // lines returns the groups with a value, largest first.
 func (r result) lines() (out []line) {
 	for _, label := range slices.Sorted(maps.Keys(r.Groups)) {
-		if n := r.Groups[label]; label != absent && n != nil {
+		if n := r.Groups[label]; label != estate.NullGroup && n != nil {
 			out = append(out, line{markdown.Escape(label), *n})
 		}
 	}
@@ -80,26 +84,17 @@ func listing(texts []string, most int, between string) string {
 	return text
 }
 
-// items formats lines as a list.
-func items(lines []line) string {
+// join lists lines, formatted by text.
+func join(lines []line, text func(line) string, most int, between string) string {
 	var out []string
 	for _, l := range lines {
-		out = append(out, l.String())
+		out = append(out, text(l))
 	}
-	return "\n- " + listing(out, longList, "\n- ")
+	return listing(out, most, between)
 }
 
-// labels returns the names of lines in Markdown, with their number if it is not one.
-func labels(lines []line, counted bool) (out []string) {
-	for _, l := range lines {
-		text := l.name
-		if counted && l.n != 1 {
-			text += " (" + l.n.String() + ")"
-		}
-		out = append(out, text)
-	}
-	return out
-}
+// items formats lines as a list.
+func items(lines []line) string { return "\n- " + join(lines, line.String, longList, "\n- ") }
 
 // answer formats the results of the plan's calls as Markdown, with the interpretation of the question.
 func (p plan) answer(arrays []*array, raw []json.RawMessage) string {
@@ -121,13 +116,14 @@ func (p plan) answer(arrays []*array, raw []json.RawMessage) string {
 	}
 	switch p.op {
 	case overview:
-		return formatOverview(arrays, results)
+		return formatOverview(arrays, results) + "\n\nUnderstood as: an overview of the arrays."
 	case fields:
 		var names []string
 		for _, f := range results[0].Fields {
 			names = append(names, markdown.Escape(f))
 		}
-		return fmt.Sprintf("The %s have the fields %s. There are %v records.", p.array.noun(2), strings.Join(names, ", "), results[0].Count)
+		return fmt.Sprintf("The %s have the fields %s. There are %v records.\n\nUnderstood as: the fields of %s.",
+			p.array.noun(2), strings.Join(names, ", "), results[0].Count, p.array.noun(2))
 	}
 	if part := slices.IndexFunc(p.conds(), func(c cond) bool { return c.partly }); part >= 0 && results[len(results)-1].total() == 0 {
 		p.declined = "No " + p.array.noun(2) + " match " + conjunction(p.conds(), nil) + "."
@@ -164,14 +160,14 @@ func (p plan) format(r, part result) string {
 	case p.op == top:
 		return p.formatRanking(r, lines)
 	case p.names:
-		return fmt.Sprintf("%s: %s.", counted, listing(labels(lines, true), longList, ", "))
+		return fmt.Sprintf("%s: %s.", counted, join(lines, line.counted, longList, ", "))
 	case p.op == list && total == 1:
 		return lines[0].name + "."
 	case p.op == list && single:
-		return fmt.Sprintf("%d %s: %s.", r.GroupCount, p.group.noun(r.GroupCount), listing(labels(lines, false), longList, ", "))
+		return fmt.Sprintf("%d %s: %s.", r.GroupCount, p.group.noun(r.GroupCount), join(lines, line.label, longList, ", "))
 	}
 	text := fmt.Sprintf("%s by %s:%s", counted, p.group.name(), items(lines))
-	if n := r.group(absent); n > 0 {
+	if n := r.group(estate.NullGroup); n > 0 {
 		text += fmt.Sprintf("\n\nWithout a value: %v.", n)
 	}
 	return text
@@ -200,6 +196,9 @@ func (p plan) formatAggregate(r result) string {
 // noun returns the word for n values of the field, in Markdown.
 func (f *field) noun(n int) string {
 	name := singular(strings.Join(f.words[max(0, len(f.words)-1):], ""))
+	if long := full[name]; long != "" {
+		name = long
+	}
 	if before := len(f.words) - 2; before >= 0 && vague[stem(name)] {
 		name = singular(f.words[before])
 	}
@@ -231,23 +230,19 @@ func (p plan) formatShare(n, of figure) string {
 // formatCombined reports the ratio or difference of two sums, in total and by group.
 func (p plan) formatCombined(r result) string {
 	first, second := r.Metrics["sum:"+p.measure.path], r.Metrics["sum:"+p.other.path]
-	value := func(a, b figure) string {
-		if p.metric == "difference" {
+	combined := func(a, b figure) string {
+		switch {
+		case p.metric == "difference":
 			return (a - b).String()
-		}
-		if b == 0 {
+		case b == 0:
 			return "undefined"
 		}
 		return (a / b).String()
 	}
-	text := fmt.Sprintf("%s: the %s of %s (%v) and %s (%v).", value(first.total(), second.total()), p.metric, p.measure.name(), first.total(),
-		p.other.name(), second.total())
-	others := map[string]figure{}
-	for _, l := range second.lines() {
-		others[l.name] = l.n
-	}
-	for _, l := range first.lines() {
-		text += "\n- " + l.name + ": " + value(l.n, others[l.name])
+	text := fmt.Sprintf("%s: the %s of %s (%v) and %s (%v).", combined(first.total(), second.total()), p.metric, p.measure.name(),
+		first.total(), p.other.name(), second.total())
+	for _, label := range slices.Sorted(maps.Keys(first.Groups)) {
+		text += "\n- " + markdown.Escape(label) + ": " + combined(first.group(label), second.group(label))
 	}
 	return text
 }
@@ -282,7 +277,7 @@ func (p plan) formatRanking(r result, lines []line) string {
 	if ties(lines) > 1 {
 		each = " each"
 	}
-	return fmt.Sprintf("%s: %v %s%s.", listing(labels(lines[:ties(lines)], false), 10, ", "), n, unit, each)
+	return fmt.Sprintf("%s: %v %s%s.", join(lines[:ties(lines)], line.label, 10, ", "), n, unit, each)
 }
 
 // ties returns the number of lines that are equal to the first one.
@@ -295,24 +290,23 @@ func ties(lines []line) int {
 
 func (p plan) formatComparison(r result) string {
 	var lines []line
-	var others []string
 	for _, v := range p.goals[0].values {
 		lines = append(lines, line{markdown.Escape(v.Text), r.group(v.Text)})
 	}
-	first := lines[0].name
+	first, unit := lines[0].name, p.array.noun(2)
+	if p.measure != nil {
+		unit = p.measure.name()
+	}
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.n, a.n) })
 	best, next, answer := lines[0], lines[1], ""
 	if p.confirm {
-		answer = yesNo(best.name == first && best.n > next.n)
+		answer = yesNo(best.n > next.n && (best.name == first) != p.least)
 	}
 	if best.n == next.n {
-		return fmt.Sprintf("%sBoth the same: %s and %s have %v %s each.", answer, best.name, next.name, best.n, p.array.noun(2))
+		return fmt.Sprintf("%sBoth the same: %s and %s have %v %s each.", answer, best.name, next.name, best.n, unit)
 	}
-	for _, l := range lines[1:] {
-		others = append(others, l.name+" "+l.n.String())
-	}
-	return fmt.Sprintf("%s%s has more: %v %s, against %s; a difference of %v.", answer, best.name, best.n, p.array.noun(2),
-		strings.Join(others, ", "), best.n-next.n)
+	others := join(lines[1:], line.plain, longList, ", ")
+	return fmt.Sprintf("%s%s has more: %v %s, against %s; a difference of %v.", answer, best.name, best.n, unit, others, best.n-next.n)
 }
 
 // formatOverview reports for each array the number of records and a breakdown.
@@ -324,12 +318,8 @@ func formatOverview(arrays []*array, results []result) string {
 			continue
 		}
 		text += fmt.Sprintf("\n- %v %s", results[i].total(), a.noun(results[i].total()))
-		var kinds []string
-		for _, l := range results[i].lines() {
-			kinds = append(kinds, l.name+" "+l.n.String())
-		}
-		if f := a.categoryField(); f != nil && len(kinds) > 0 {
-			text += fmt.Sprintf(", by %s: %s", f.name(), listing(kinds, 5, ", "))
+		if f := a.categoryField(); f != nil && len(results[i].Groups) > 0 {
+			text += fmt.Sprintf(", by %s: %s", f.name(), join(results[i].lines(), line.plain, 5, ", "))
 		}
 	}
 	return text
@@ -343,7 +333,7 @@ var descriptions = map[operation]string{
 	exists:    "whether there are {records}",
 	share:     "the share of {records} with {goals}",
 	all:       "whether all {records} have {goals}",
-	compare:   "comparing the number of {records}",
+	compare:   "comparing {measured} of {records}",
 	list:      "listing {group} of {records}",
 	top:       "ranking {group} of {records} by {measured}, {order} first",
 	aggregate: "the {metric} of {measure} over {records}{by}",
@@ -360,7 +350,10 @@ func (p plan) describe() string {
 		by = ", by " + p.group.name()
 	}
 	metric := cmp.Or(metricNames[p.metric], p.metric)
-	if p.measure != nil {
+	switch {
+	case p.op == compare:
+		measured = cmp.Or(p.measure.name(), "the number")
+	case p.measure != nil:
 		measured = metric + " " + p.measure.name()
 	}
 	if p.least {

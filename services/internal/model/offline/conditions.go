@@ -18,6 +18,8 @@ type cond struct {
 	phrase string         // in Markdown: "site = Oslo"
 	values []estate.Value // of an equality
 	denied bool
+	parts  int  // the number of equalities that the condition merges
+	set    bool // whether there is a value
 	partly bool // the question contains only a part of the value
 	span        // the words that state it
 }
@@ -37,27 +39,32 @@ func newCond(f *field, filter, relation string, at span) cond {
 
 // equal selects records with one of the values or, if denied, with none of them.
 func equal(f *field, values []estate.Value, denied bool, at span) cond {
-	var operands, names []string
-	for _, v := range values {
-		operands, names = append(operands, string(v.JSON())), append(names, markdown.Escape(v.Text))
-	}
-	filter, is := operands[0], "="
+	filter, is := string(values[0].JSON()), "="
 	if len(values) > 1 {
-		filter = `{"in":[` + strings.Join(operands, ",") + `]}`
+		filter = oneOfValues(values)
 	}
 	switch {
 	case f.listed() && denied:
-		filter, is = `{"not":{"contains":`+operands[0]+`}}`, "does not contain"
+		filter, is = `{"not":{"contains":`+filter+`}}`, "does not contain"
 	case f.listed():
-		filter, is = `{"contains":`+operands[0]+`}`, "contains"
+		filter, is = `{"contains":`+filter+`}`, "contains"
 	case denied && len(values) > 1:
-		filter, is = `{"ne":null,"not":`+filter+`}`, "≠"
+		filter, is = `{"not":`+filter+`}`, "≠"
 	case denied:
 		filter, is = `{"ne":`+filter+`}`, "≠"
 	}
-	c := newCond(f, filter, is+" "+listing(names, 8, " or "), at)
-	c.values, c.denied = values, denied
+	c := newCond(f, filter, is+" "+listing(texts(values), 8, " or "), at)
+	c.values, c.denied, c.parts = values, denied, 1
 	return c
+}
+
+// oneOfValues returns the filter for one of the values.
+func oneOfValues(values []estate.Value) string {
+	var operands []string
+	for _, v := range values {
+		operands = append(operands, string(v.JSON()))
+	}
+	return `{"in":[` + strings.Join(operands, ",") + `]}`
 }
 
 // present selects records with a value, or those where the field is missing, null or empty.
@@ -66,10 +73,12 @@ func present(f *field, want bool, at span) cond {
 	if f.has("array") {
 		filter = `{"ne":null,"not":{"in":[[]]}}`
 	}
-	if want {
-		return newCond(f, filter, "is set", at)
+	c := newCond(f, filter, "is set", at)
+	if !want {
+		c = newCond(f, `{"not":`+filter+`}`, "is not set", at)
 	}
-	return newCond(f, `{"not":`+filter+`}`, "is not set", at)
+	c.set = true
+	return c
 }
 
 // isTrue selects records where the field is true, or where it is not.
@@ -85,42 +94,99 @@ func isTrue(f *field, want bool, at span) cond {
 }
 
 var signs = map[string]string{
-	"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "eq": "=", "start": "starts with", "end": "ends with",
+	"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "eq": "=", "start": "starts with", "end": "ends with", "contain": "contains",
 }
 
-// compared returns the condition f op lo, or lo ≤ f ≤ hi if hi is set. A date literal denotes a period: "> 2026" starts after its
-// end.
+// compared returns the condition f op lo, or lo ≤ f ≤ hi if hi is set, for numbers.
 func compared(f *field, op, lo, hi string, at span) cond {
-	relation := signs[op] + " " + lo
-	dates := f.dates()
-	if hi != "" {
-		relation = "from " + lo + " to " + hi
-	} else if dates && op == "eq" {
-		relation, hi = "in "+lo, lo
-	}
-	bound := func(op, literal string) string {
-		switch {
-		case dates && op == "gt":
-			op, literal = "gte", after(literal)
-		case dates && op == "lte":
-			op, literal = "lt", after(literal)
-		}
-		if dates {
-			literal = raw(literal)
-		}
-		return fmt.Sprintf("%q:%s", op, literal)
-	}
 	switch {
 	case hi != "":
-		return newCond(f, "{"+bound("gte", lo)+","+bound("lte", hi)+"}", relation, at)
+		return newCond(f, fmt.Sprintf(`{"gte":%s,"lte":%s}`, lo, hi), "from "+lo+" to "+hi, at)
 	case op == "eq":
-		return newCond(f, lo, relation, at)
+		return newCond(f, lo, "= "+lo, at)
 	}
-	return newCond(f, "{"+bound(op, lo)+"}", relation, at)
+	return newCond(f, fmt.Sprintf("{%q:%s}", op, lo), signs[op]+" "+lo, at)
 }
 
 // after returns an exclusive upper bound of the period as a string.
 func after(date string) string { return date[:len(date)-1] + string(date[len(date)-1]+1) }
+
+// dated returns the condition on a field of dates. A literal denotes a period: "> 2026" starts after its end. Dates that do not compare as
+// strings are selected by their values.
+func dated(f *field, op, lo, hi string, at span) (cond, string) {
+	if lo, hi = f.withYear(lo), f.withYear(hi); lo == "" {
+		return cond{}, "The dates of " + f.name() + " are in several years; name the year."
+	}
+	relation := signs[op] + " " + lo
+	if op == "eq" {
+		relation, hi = "in "+lo, lo
+		if len(lo) == len("2026-05-31") {
+			relation = "= " + lo
+		}
+	} else if hi != "" {
+		relation = "from " + lo + " to " + hi
+	}
+	from, to := "", "" // inclusive, exclusive
+	switch {
+	case hi != "":
+		from, to = lo, after(hi)
+	case op == "gte":
+		from = lo
+	case op == "gt":
+		from = after(lo)
+	case op == "lt":
+		to = lo
+	default:
+		to = after(lo)
+	}
+	var within []estate.Value
+	ordered := true
+	for _, v := range f.column().Values {
+		date := isoTime(v.Text)
+		ordered = ordered && date == v.Text
+		if date == "" && v.Text != "" {
+			return cond{}, f.name() + " has values that are not dates, such as " + markdown.Escape(v.Text) + "."
+		}
+		if date >= from && (to == "" || date < to) {
+			within = append(within, v)
+		}
+	}
+	switch {
+	case !ordered && (len(within) > fewValues || len(f.column().Values) < f.column().Distinct):
+		return cond{}, f.name() + " has too many different dates in that period."
+	case !ordered && len(within) == 0:
+		return newCond(f, `{"in":[]}`, relation, at), ""
+	case !ordered:
+		return newCond(f, oneOfValues(within), relation, at), ""
+	}
+	var bounds []string
+	if from != "" {
+		bounds = append(bounds, `"gte":`+raw(from))
+	}
+	if to != "" {
+		bounds = append(bounds, `"lt":`+raw(to))
+	}
+	return newCond(f, "{"+strings.Join(bounds, ",")+"}", relation, at), ""
+}
+
+// withYear completes a date without a year if all dates of the field in its month are in one year; "" if they are not.
+func (f *field) withYear(date string) string {
+	if !strings.HasPrefix(date, "-") {
+		return date
+	}
+	year := ""
+	for _, v := range f.column().Values {
+		d := isoTime(v.Text)
+		switch {
+		case len(d) < 7 || !strings.HasPrefix(date, d[4:7]):
+		case year != "" && year != d[:4]:
+			return ""
+		default:
+			year = d[:4]
+		}
+	}
+	return year + date
+}
 
 // nearest returns the link to a field that an operand is compared with: before or within the comparison, or after it; nil if there is
 // none.
@@ -131,7 +197,8 @@ func (r reading) nearest(c comparison, fits func(*field) bool) (best *link) {
 		if behind {
 			d = r.between(c.end, l.start())
 		}
-		if l.role == asField && fits(l.field) && d < distance && !(behind && c.op == "eq" && d > 0) {
+		operator := l.start() >= c.at && l.end() <= c.end && r.is(l.start(), "before|after|since|until|from|by") // not best_before
+		if l.role == asField && !operator && fits(l.field) && d < distance && !(behind && c.op == "eq" && d > 0) {
 			best, distance = l, d
 		}
 	}
@@ -151,6 +218,21 @@ func (r reading) between(from, to int) (n int) {
 	return n
 }
 
+// deny reports whether a negation applies to the word at i, and marks it as explained.
+func (r *reading) deny(i int) bool {
+	k := r.neg[i] - 1
+	if r.at(k, asValue) != nil {
+		return false // "no-show"
+	}
+	if k >= 0 {
+		mark(r.used, k, k+1)
+		if r.is(k, "than|from|of") {
+			mark(r.used, k-1, k)
+		}
+	}
+	return r.neg[i] > 0
+}
+
 // compare returns the conditions of the comparisons; declined is a reason to decline.
 func (r *reading) compare() (out []cond, declined string) {
 	for _, c := range r.compared {
@@ -160,7 +242,7 @@ func (r *reading) compare() (out []cond, declined string) {
 			one = r.withPeer(c)
 		case r.at(c.end-1, asValue, asArray) != nil || c.lo.number != "" && r.used[c.end-1]:
 			continue
-		case oneOf(c.op, "start|end"):
+		case textOperators[c.op]:
 			one, declined = r.withText(c)
 		default:
 			one, declined = r.withLiteral(c)
@@ -170,9 +252,15 @@ func (r *reading) compare() (out []cond, declined string) {
 			return nil, declined
 		case one.field == nil:
 			continue
-		case slices.Contains(r.neg[one.span[0]:one.span[1]], true) && !c.peer:
-			return nil, "The negation is ambiguous."
-		case !c.peer:
+		}
+		if k := r.neg[max(one.span[0], c.at)] - 1; k >= 0 && k < c.at && !c.peer {
+			if !textOperators[c.op] {
+				return nil, "The negation is ambiguous."
+			}
+			r.deny(c.at)
+			one = newCond(one.field, `{"not":`+one.filter+`}`, "not: "+one.phrase, one.span)
+		}
+		if !c.peer {
 			mark(r.used, c.at, c.end)
 		}
 		out = append(out, one)
@@ -208,76 +296,82 @@ func (r *reading) withPeer(c comparison) cond {
 	r.markUsed(right)
 	mark(r.used, c.at, c.at+1)
 	mark(r.used, c.end-1, c.end)
-	operand := `{"field":` + raw(right.field.path) + `}`
-	filter := fmt.Sprintf(`{%q:%s}`, c.op, operand)
-	if c.op == "eq" {
-		filter = `{"gte":` + operand + `,"lte":` + operand + `}`
-	}
+	filter := fmt.Sprintf(`{%q:{"field":%s}}`, c.op, raw(right.field.path))
 	return newCond(left.field, filter, signs[c.op]+" "+right.field.name(), span{left.start(), right.end()})
 }
 
-// withText selects records whose text starts or ends with a text in any case.
+// withText selects records whose text starts with, ends with or contains a text. A text in lower case matches any case.
 func (r *reading) withText(c comparison) (cond, string) {
 	f := r.array.identity()
-	if l := r.nearest(c, (*field).textual); l != nil {
+	if l := r.nearest(c, func(f *field) bool { return f.textual() || f.listed() }); l != nil {
 		f = l.field
 		r.markUsed(l)
 	}
-	if f == nil || !f.textual() {
+	if f == nil || !f.textual() && c.op != "contain" {
 		return cond{}, "It is unclear which field to compare with the text."
 	}
-	test := strings.HasPrefix
-	if c.op == "end" {
-		test = strings.HasSuffix
+	relation, at := signs[c.op]+" "+markdown.Escape(c.lo.raw), span{c.at, c.end}
+	if f.listed() || c.op == "contain" && c.lo.raw != strings.ToLower(c.lo.raw) {
+		return newCond(f, `{"contains":`+raw(c.lo.raw)+`}`, relation, at), ""
 	}
-	var found []string
+	test := map[string]func(s, part string) bool{"start": strings.HasPrefix, "end": strings.HasSuffix, "contain": strings.Contains}[c.op]
+	var found []estate.Value
 	for _, v := range f.column().Values {
 		if r.array.ended() {
 			return cond{}, ""
 		}
 		if v.Type == "string" && test(strings.ToLower(v.Text), strings.ToLower(c.lo.raw)) {
-			found = append(found, string(v.JSON()))
+			found = append(found, v)
 		}
 	}
 	if len(found) > fewValues || len(f.column().Values) < f.column().Distinct {
 		return cond{}, quoted(c.lo.raw) + " matches too many values of " + f.name() + "."
 	}
-	return newCond(f, `{"in":[`+strings.Join(found, ",")+`]}`, signs[c.op]+" "+markdown.Escape(c.lo.raw), span{c.at, c.end}), ""
+	return newCond(f, oneOfValues(found), relation, at), ""
+}
+
+// compares reports whether the field may be compared with the literal. "Twice" counts something.
+func (f *field) compares(c comparison, times bool) bool {
+	if c.lo.date != "" && (f.dates() || c.lo.number != "" && f.years()) {
+		return true
+	}
+	return c.lo.number != "" && f.numeric() && (c.lo.date == "" || c.op != "eq") && (!times || f.counts())
 }
 
 func (r *reading) withLiteral(c comparison) (cond, string) {
 	at, unit := span{c.at, c.end}, units[r.low(c.end)]
-	fits := func(f *field) bool {
-		if c.lo.date != "" && (f.dates() || c.lo.number != "" && f.years()) {
-			return true
-		}
-		return c.lo.number != "" && f.numeric() && (c.lo.date == "" || c.op != "eq")
-	}
+	times := oneOf(c.lo.low, "once|twice") || r.is(c.end, "times")
 	var f *field
-	switch l := r.nearest(c, fits); {
+	switch l := r.nearest(c, func(f *field) bool { return f.compares(c, times) }); {
 	case l != nil:
-		f, at = l.field, span{min(at[0], l.start()), max(at[1], l.end())}
+		f = l.field
 		r.markUsed(l)
 	case c.lo.date != "" && (c.op != "eq" || c.at < c.end-1):
 		f = r.only(func(f *field) bool { return f.dates() || c.lo.number != "" && f.years() })
 	case unit != "":
 		f = r.only(func(f *field) bool { return f.numeric() && f.unit() == unit })
 	}
-	lo, hi := c.lo.number, c.hi.number
-	if f != nil && f.dates() {
-		lo, hi = c.lo.date, c.hi.date
-	}
+	isDate := f != nil && f.dates()
+	verb := func(p part) bool { return c.at > 0 && p.stem == r.q[c.at-1].stem }
+	v := r.at(c.at-1, asValue)
 	switch {
-	case f == nil && c.op == "eq" && c.lo.date == "":
+	case isDate && v != nil && slices.ContainsFunc(f.parts, verb):
+		return cond{}, quoted(r.q[c.at-1].text) + " is ambiguous: " + v.field.name() + " or " + f.name() + "."
+	case f == nil && c.op == "eq":
 		return cond{}, "" // an unexplained word
 	case f == nil:
-		return cond{}, "It is unclear which field to compare with " + markdown.Escape(c.lo.raw) + "."
-	case f.numeric() && unit != "" && f.unit() != "" && f.unit() != unit:
+		return cond{}, "It is unclear which field to compare with " + markdown.Escape(c.lo.text) + "."
+	case f.numeric() && !isDate && unit != "" && f.unit() != "" && f.unit() != unit:
 		return cond{}, "The unit " + markdown.Escape(r.low(c.end)) + " cannot be converted to the unit of " + f.name() + "."
-	case c.hi.raw != "" && hi == "":
+	case c.hi.raw != "" && (isDate && c.hi.date == "" || !isDate && c.hi.number == ""):
 		return cond{}, "The range for " + f.name() + " is incomplete."
+	case times:
+		mark(r.used, c.end, c.end+1)
 	}
-	return compared(f, c.op, lo, hi, at), ""
+	if isDate {
+		return dated(f, c.op, c.lo.date, c.hi.date, at)
+	}
+	return compared(f, c.op, c.lo.number, c.hi.number, at), ""
 }
 
 // only returns the only field of the array that satisfies accept; nil if there is none, or more.
@@ -299,56 +393,88 @@ func (r reading) only(accept func(*field) bool) (only *field) {
 // conditions sets the plan's conditions, except on the fields that the question asks for.
 func (r *reading) conditions(p *plan, targets ...*field) string {
 	all, declined := r.compare()
-	if declined != "" {
-		return declined
-	}
 	for _, l := range r.links {
 		if l.role == asValue {
-			c := equal(l.field, l.values, l.denied != r.neg[l.start()], l.span())
+			c := equal(l.field, l.values, l.denied != r.deny(l.start()), l.span())
 			c.partly = l.whole < 1
 			all = append(all, c)
 		}
 	}
 	for _, l := range r.links {
-		if l.role != asField || r.used[l.start()] || l.whole < 0.5 {
+		if declined != "" {
+			return declined
+		}
+		if l.role != asField || r.used[l.start()] || l.whole < 0.5 || r.op == compare && l.field.numeric() ||
+			slices.Contains(targets, l.field) && !(r.op.conditional() && l.field.isBool()) {
 			continue
 		}
-		target := slices.Contains(targets, l.field) && !(r.op.conditional() && l.field.isBool())
-		if target || slices.ContainsFunc(all, func(c cond) bool { return c.field == l.field }) {
+		k := r.neg[l.start()] - 1
+		if named := func(c cond) bool { return c.field == l.field && (k < 0 || r.used[k]) }; slices.ContainsFunc(all, named) {
 			continue
 		}
-		if c := r.state(l, l.denied != r.neg[l.start()]); c.field != nil {
+		if c := r.state(l); c.field != nil && !r.redundant(l, c, &declined) {
 			all = append(all, c)
 		}
 	}
 	slices.SortStableFunc(all, func(x, y cond) int { return cmp.Compare(x.span[1], y.span[1]) })
-	return r.combine(p, all)
+	return cmp.Or(declined, r.combine(p, all))
+}
+
+// redundant reports whether c, the state of the link's field, selects all records or repeats the name of a value before it: "an oral
+// exam". It declines if the value before the field's name is of another field, or if c selects nothing.
+func (r *reading) redundant(l *link, c cond, declined *string) bool {
+	f, v := l.field, r.at(l.start()-1, asValue)
+	own := func(p part) bool { return p.stem == r.q[l.start()].stem }
+	switch always := c.set && f.filled() == f.column().Records && !f.has("array"); {
+	case v != nil && v.field != f && c.values == nil && !f.isBool() && !r.q[l.start()].brk:
+		if !slices.ContainsFunc(v.field.parts, own) {
+			*declined = fmt.Sprintf("%s was not understood: %s and %s are different fields.", quoted(r.text(span{v.start(), l.end()})),
+				v.field.name(), f.name())
+		}
+	case always && (c.filter != `{"ne":null}` || r.is(l.start()-1, "with") || r.is(l.start()-2, "with")):
+		*declined = "All " + r.array.noun(2) + " have a value of " + f.name() + "; ask about a value."
+	case !always:
+		return false
+	}
+	r.markUsed(l)
+	return true
 }
 
 // state returns the condition of a field that is named without a value: a boolean, or a value that is present or absent. It is empty if
 // there is none.
-func (r *reading) state(l *link, denied bool) cond {
+func (r *reading) state(l *link) cond {
 	f := l.field
+	denied := l.denied != r.deny(l.start())
+	off := f.isBool() && r.deactivated()
 	yes, no := f.booleanValues()
 	switch {
 	case f.isBool():
-		return isTrue(f, denied == r.off, l.span())
-	case yes != nil && denied != r.off:
+		return isTrue(f, denied == off, l.span())
+	case yes != nil && denied != r.deactivated():
 		return equal(f, no, false, l.span())
 	case yes != nil:
 		return equal(f, yes, false, l.span())
+	case f.numeric() && denied && r.is(r.neg[l.start()]-1, "of|than|from"):
+		return cond{} // "out of warranty"
 	case f.sums() && !f.optional() && denied:
 		return compared(f, "eq", "0", "", l.span())
 	case f.sums() && !f.optional() && r.hasPossessive(l):
 		return compared(f, "gt", "0", "", l.span())
-	case denied || r.hasPossessive(l), f.optional() && r.predicated(l.end()-1) && l.plain && r.spelled(l):
+	case denied || r.hasPossessive(l), f.optional() && r.predicated(l.end()-1) && l.plain && r.literally(l):
 		return present(f, !denied, l.span())
 	}
 	return cond{}
 }
 
-// spelled reports whether the link's words are those of the field's name, not only of the same stem: "closed", not "close".
-func (r reading) spelled(l *link) bool {
+// deactivated reports whether a property is "disabled" or "off", and marks the word as explained.
+func (r *reading) deactivated() bool {
+	i, j := find(r.q, 0, "disabled|off|unset|deactivated")
+	mark(r.used, i, j)
+	return i >= 0
+}
+
+// literally reports whether the link's words are those of the field's name, not only of the same stem: "closed", not "close".
+func (r reading) literally(l *link) bool {
 	return !slices.ContainsFunc(l.pos, func(i int) bool {
 		return !slices.ContainsFunc(l.field.parts, func(p part) bool { return singular(p.low) == singular(r.q[i].low) })
 	})
@@ -361,33 +487,80 @@ func (r reading) hasPossessive(l *link) bool {
 	return i >= 0
 }
 
-// combine merges conditions on the same field, and those that "or" joins.
+// combine merges conditions on the same field, and joins alternatives: conditions before the noun hold in all of them.
 func (r *reading) combine(p *plan, all []cond) string {
 	for i, c := range all {
-		or := -1
-		if i > 0 {
-			or, _ = find(r.q[:c.span[1]], all[i-1].span[1], "or")
-		}
-		k, last := slices.IndexFunc(p.all, func(o cond) bool { return o.field == c.field }), len(p.all)-1
-		switch {
-		case k >= 0 && k == last && or < 0 && strings.HasPrefix(p.all[k].filter, `{"g`) && strings.HasPrefix(c.filter, `{"l`):
-			p.all[k].filter = p.all[k].filter[:len(p.all[k].filter)-1] + "," + c.filter[1:]
-			p.all[k].phrase += " and " + c.phrase
-		case k >= 0 && k == last && p.any == nil:
-			if p.all[k].values == nil || c.values == nil || c.field.listed() || c.denied != p.all[k].denied {
-				return "Two conditions on " + c.field.name() + " cannot be combined; ask about one."
-			}
-			at := span{min(p.all[k].span[0], c.span[0]), c.span[1]}
-			p.all[k] = equal(c.field, slices.Concat(p.all[k].values, c.values), c.denied, at)
-		case k >= 0:
-			return "The combination of conditions on " + c.field.name() + " is ambiguous."
-		case or >= 0 && last == 0 && !c.denied && !p.all[0].denied:
-			p.any, p.all = [][]cond{{p.all[0]}, {c}}, nil
-		case or >= 0 || p.any != nil:
-			return "The combination of conditions is ambiguous."
-		default:
+		last := len(p.all) - 1
+		if last < 0 {
 			p.all = append(p.all, c)
+			continue
+		}
+		before := all[i-1]
+		or, _ := find(r.q[:max(c.span[0], before.span[1])], before.span[1], "or")
+		mark(r.used, or, or+1)
+		// "not female lions" are the others, "not lost or fragile" is neither
+		together := r.neg[c.span[0]] > 0 && r.neg[c.span[0]] == r.neg[before.span[0]] && c.field != before.field
+		k := slices.IndexFunc(p.all, func(o cond) bool { return o.field == c.field })
+		adjacent := k >= 0 && k == last && p.any == nil
+		switch {
+		case adjacent && c.denied && !before.denied && r.is(r.neg[c.span[0]]-2, "instead|rather"): // "users instead of groups"
+		case adjacent && mergeable(p.all[k], c):
+			p.all[k] = merged(p.all[k], c)
+		case (or >= 0) != together && p.any == nil && (last == 0 || p.all[last-1].span[1] < r.focus[1] && p.all[last].span[0] >= r.focus[1]):
+			p.any, p.all = [][]cond{{p.all[last]}, {c}}, p.all[:last]
+		case or >= 0 && !together || p.any != nil:
+			return "The combination of conditions is ambiguous."
+		case k < 0:
+			p.all = append(p.all, c)
+		case !p.all[k].conjoin(c):
+			return "Two conditions on " + c.field.name() + " cannot be combined; ask about one."
 		}
 	}
+	two := func(c cond) bool { return len(c.values) == 2 }
+	denied := slices.ContainsFunc(p.all, func(c cond) bool { return c.denied })
+	if i, j := find(r.q, 0, "both"); i >= 0 && (slices.ContainsFunc(p.all, two) || len(p.all) > 1 && !denied) {
+		mark(r.used, i, j)
+	}
+	if i, j := find(r.q, 0, "either"); i >= 0 && r.has("or") {
+		mark(r.used, i, j)
+	}
 	return ""
+}
+
+// conjoin adds a condition on the same field. It returns false if the result cannot be expressed.
+func (c *cond) conjoin(o cond) bool {
+	var a, b map[string]json.RawMessage
+	invalid := json.Unmarshal([]byte(c.filter), &a) != nil || json.Unmarshal([]byte(o.filter), &b) != nil
+	if invalid || (c.values != nil || o.values != nil) && !c.field.listed() {
+		return false
+	}
+	for op, operand := range b {
+		switch _, taken := a[op]; {
+		case !taken:
+			a[op] = operand
+		case op == "contains" && a["not"] == nil:
+			a["not"] = json.RawMessage(`{"not":{"contains":` + string(operand) + "}}")
+		default:
+			return false
+		}
+	}
+	c.filter, c.phrase, c.values = raw(a), c.phrase+" and "+o.phrase, slices.Concat(c.values, o.values)
+	return true
+}
+
+// mergeable reports whether two equalities on a field of one value select the records with either value.
+func mergeable(a, b cond) bool {
+	return a.values != nil && b.values != nil && !a.field.listed() && a.denied == b.denied
+}
+
+func merged(a, b cond) cond {
+	values := slices.Clone(a.values)
+	for _, v := range b.values {
+		if !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	c := equal(a.field, values, a.denied, span{min(a.span[0], b.span[0]), b.span[1]})
+	c.parts, c.partly = a.parts+b.parts, a.partly || b.partly
+	return c
 }

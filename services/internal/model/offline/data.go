@@ -1,11 +1,13 @@
 package offline
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,6 +18,7 @@ import (
 // array is a data array of the estate, with the data for planning.
 type array struct {
 	ctx    context.Context // bounds the planning
+	estate *estate.Estate
 	key    string
 	words  []string // of the key's last segment
 	parts  []part   // of the key
@@ -52,7 +55,7 @@ func openArrays(ctx context.Context, e *estate.Estate) []*array {
 			return nil
 		}
 		words, parts := splitName(key, stems)
-		a := &array{ctx: ctx, key: key, words: words, parts: parts, fields: sync.OnceValue(func() (out []*field) {
+		a := &array{ctx: ctx, estate: e, key: key, words: words, parts: parts, fields: sync.OnceValue(func() (out []*field) {
 			fields, _ := e.Fields(ctx, key) // fails only if ctx is done
 			for _, f := range fields {
 				if ctx.Err() != nil {
@@ -141,6 +144,18 @@ func (f *field) sums() bool {
 	})
 }
 
+// counts reports whether the field's numbers count something: "restarts", "hotspots".
+func (f *field) counts() bool {
+	last := f.words[max(0, len(f.words)-1):]
+	return f.sums() && f.unit() == "" && (f.named("count") || len(last) > 0 && strings.HasSuffix(last[0], "s"))
+}
+
+// categorical reports whether the field has few values for its records.
+func (f *field) categorical() bool {
+	n := f.column().Distinct
+	return n > 1 && n < 13 && f.filled() >= 2*n
+}
+
 // isBool reports whether all values are booleans.
 func (f *field) isBool() bool { return f.has("boolean") && !f.textual() && !f.numeric() }
 
@@ -159,28 +174,45 @@ func (f *field) booleanValues() (yes, no []estate.Value) {
 		return nil, nil
 	}
 	a, b := f.column().Values[:1], f.column().Values[1:]
-	if negative[strings.ToLower(a[0].Text)] {
+	denies := func(text string) bool {
+		return negative[strings.ToLower(text)] || strings.HasPrefix(strings.ToLower(text), "not ")
+	}
+	if denies(a[0].Text) {
 		a, b = b, a
 	}
-	if affirmative[strings.ToLower(a[0].Text)] && negative[strings.ToLower(b[0].Text)] {
+	if affirmative[strings.ToLower(a[0].Text)] && denies(b[0].Text) {
 		return a, b
 	}
 	return nil, nil
 }
 
-// dates reports whether the field has dates, which compare as strings.
-func (f *field) dates() bool {
-	if !f.textual() {
-		return false
+// layouts of dates other than ISO 8601.
+var layouts = []string{time.RFC1123, time.RFC1123Z, time.RFC850, time.ANSIC, "2 January 2006", "2 Jan 2006", "January 2, 2006"}
+
+// isoTime returns a date as it compares with others, in ISO 8601; "" if the text is no date.
+func isoTime(text string) string {
+	if len(text) > 6 && isoDate.MatchString(text[:min(len(text), 10)]) {
+		return text
 	}
+	for _, layout := range layouts {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.Format(time.RFC3339)
+		}
+	}
+	return ""
+}
+
+// dates reports whether the field has dates.
+func (f *field) dates() bool {
 	values := f.column().Values
-	return len(values) > 0 && len(values[0].Text) > 6 && isoDate.MatchString(values[0].Text[:min(len(values[0].Text), 10)])
+	return f.textual() && slices.ContainsFunc(values[:min(len(values), 10)], func(v estate.Value) bool { return isoTime(v.Text) != "" })
 }
 
 // years reports whether all numbers of the field are years.
 func (f *field) years() bool {
 	values := f.column().Values
-	return f.numeric() && len(values) > 0 && !slices.ContainsFunc(values, func(v estate.Value) bool { return !isoDate.MatchString(v.Text) })
+	other := func(v estate.Value) bool { return !isoDate.MatchString(v.Text) }
+	return f.numeric() && len(values) > 0 && (f.named("year") || !slices.ContainsFunc(values, other))
 }
 
 // unit returns the unit in the field's name, in its usual form; "" if there is none.
@@ -196,22 +228,30 @@ func (f *field) unit() string {
 // findIdentity returns the field that names the records: one called name, or else the first with a distinct string per record; nil if
 // there is none.
 func (a *array) findIdentity() *field {
-	for _, want := range strings.Fields("name hostname displayname title id key label") {
+	for _, want := range strings.Fields("name hostname displayname title label") {
 		for _, f := range a.fields() {
 			if a.ended() {
 				return nil
 			}
-			if strings.EqualFold(strings.ReplaceAll(f.path, "_", ""), want) {
+			if strings.EqualFold(strings.ReplaceAll(f.path, "_", ""), want) && f.textual() {
 				return f
 			}
 		}
 	}
-	return a.first(func(f *field) bool { return f.column().Distinct == f.filled() && !f.dates() })
+	unique := func(f *field) bool { return f.column().Distinct == f.filled() && !f.dates() }
+	named := func(f *field) bool { return unique(f) && (f.named("name") || f.named("title")) }
+	return cmp.Or(a.first(named), a.first(func(f *field) bool { return unique(f) && !f.prose() }))
+}
+
+// prose reports whether the field has long texts.
+func (f *field) prose() bool {
+	values := f.column().Values
+	return f.textual() && len(values) > 0 && strings.Count(values[0].Text, " ")+strings.Count(values[len(values)/2].Text, " ") > 9
 }
 
 // categoryField returns the field that best classifies the records.
 func (a *array) categoryField() *field {
-	return a.first(func(f *field) bool { n := f.column().Distinct; return n > 1 && n < 13 && f.filled() > 2*n })
+	return a.first((*field).categorical)
 }
 
 // first returns the first string field that satisfies accept; nil if there is none.
@@ -245,14 +285,14 @@ func (a *array) noun(n figure) string {
 }
 
 // plurals are endings of nouns, each with that of the singular. None is the end of another.
-var plurals = [...][2]string{{"ies", "y"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"}, {"sses", "ss"}, {"ss", "ss"}, {"us", "us"}}
+var plurals = [...][2]string{{"ies", "y"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"}, {"sses", "ss"}, {"ss", "ss"}, {"us", "us"}, {"s", ""}}
 
 // singular returns the singular of a plural noun.
 func singular(name string) string {
 	for _, p := range plurals {
-		if base, ok := strings.CutSuffix(name, p[0]); ok {
+		if base, ok := strings.CutSuffix(name, p[0]); ok && len(base) > 1 {
 			return base + p[1]
 		}
 	}
-	return strings.TrimSuffix(name, "s")
+	return name
 }

@@ -33,7 +33,7 @@ func TestOtherNames(t *testing.T) {
 		{"Open incidents by severity", "10 incidents by severity:\n- low: 4\n- medium: 3\n- high: 2\n- critical: 1\n\nUnderstood as: counting incidents where status = open, by severity."},
 		{"How many VMs are idle?", `Unknown term "idle": no field or value of vms matches it.`},
 		{"How much does a VM cost?", "It is unclear which numeric field of vms to aggregate."},
-		{"What's the mean time to repair?", `Unknown term "repair": no array, field or value matches it.`},
+		{"What's the mean time to repair?", `Unknown terms "time", "repair": no array, field or value matches them.`},
 		{"How many VMs run Oracle Linux?", `Unknown term "Oracle Linux": no field or value of vms matches it.`},
 		{"How many incidents are about phishing?", `Unknown term "phishing": no field or value of incidents matches it.`},
 	} {

@@ -11,14 +11,21 @@ const unclearQuestion = "The question was not understood."
 
 // declineReason returns the reason to decline the question (an unmatched word, an ambiguous word, or an unused field), or "".
 func (r reading) declineReason(p *plan) string {
-	var lost []string
+	var lost []int
 	for _, i := range r.unexplained() {
-		if !r.enclosed(i) && !r.describes(i, p) {
-			lost = append(lost, r.q[i].text)
+		if r.neg[min(i+1, len(r.q)-1)] == i+1 && r.at(i+1, asArray) != nil {
+			return "Questions about values without " + p.array.noun(2) + " are not supported."
+		}
+		if w := r.q[i]; operators[w.low] && r.by[i] == nil {
+			return "The meaning of " + quoted(w.text) + " was not understood."
+		} else if !r.enclosed(i) && !r.describes(i, p) {
+			lost = append(lost, i)
 		}
 	}
-	if i := r.unusedOperator(); i >= 0 && len(lost) == 0 {
-		return quoted(r.q[i].text) + " is ambiguous."
+	for _, l := range r.links {
+		if l.ambiguous {
+			return quoted(r.text(l.span())) + " is ambiguous: " + listing(texts(l.values), 3, " or ") + "."
+		}
 	}
 	switch {
 	case len(lost) > 0:
@@ -29,36 +36,25 @@ func (r reading) declineReason(p *plan) string {
 	return r.unusedField(p)
 }
 
-// describes reports whether the noun at i only describes the field behind it, for which the question has a condition: "no access logging",
-// where the only logging is of access.
+// describes reports whether the noun at i only describes the field behind it, of which the question asks whether it is set, or gives a
+// date: "no access logging", where the only logging is of access, "a remediation due date of 2026-05-03".
 func (r reading) describes(i int, p *plan) bool {
 	w, k, compound := r.q[i], i+1, i > 0 && r.q[i-1].at == r.q[i].at
 	if k < len(r.q) && r.q[k].at == w.at && r.by[k] == nil {
 		k, compound = k+1, true // "customer-managed"
 	}
 	l := r.at(k, asField)
-	if l == nil || !p.on(l.field) || l.whole < 0.9 || !r.op.conditional() || l.field.numeric() || l.field.isBool() || r.q[k].brk {
+	name := w.number != "" || w.low != w.text || w.ident
+	if l == nil || l.start() != k || l.whole < 0.9 || name || r.q[k].brk || narrowing[w.low] || !r.op.conditional() {
 		return false
 	}
-	ends := func(suffix string) bool { return strings.HasSuffix(w.low, suffix) }
-	adjective := narrowing[w.low] || !compound && slices.ContainsFunc(strings.Fields("ed ing able ible less al est er ous ive"), ends)
-	valued := func(o *link) bool { return o.role == asValue && o.field == l.field && !l.field.dates() }
-	return !adjective && w.low == w.text && !w.ident && l.start() == k && !slices.ContainsFunc(r.links, valued)
+	adjective := !compound && slices.ContainsFunc(strings.Fields("ed ing able ible less al est er ous ive y ic"), func(end string) bool {
+		return strings.HasSuffix(w.low, end)
+	})
+	return !adjective && slices.ContainsFunc(p.conds(), func(c cond) bool {
+		return c.field == l.field && c.values == nil && (c.set || l.field.dates() && len(l.pos) > 1)
+	})
 }
-
-// unusedOperator returns the word of a comparison that no condition has; -1 if there is none.
-func (r reading) unusedOperator() int {
-	for i, w := range r.q {
-		before := r.at(i-1, asField)
-		named := before != nil && before.field.named(w.low)
-		if !r.used[i] && r.by[i] == nil && !named && r.op != compare && r.is(i, comparatives) {
-			return i
-		}
-	}
-	return -1
-}
-
-const comparatives = "than|more|fewer|less|fewest|least|before|after|since|until|between"
 
 // unusedField declines if the question names a field that the plan does not use, denies the records, or has a word that fits two fields.
 func (r reading) unusedField(p *plan) string {
@@ -66,12 +62,13 @@ func (r reading) unusedField(p *plan) string {
 	for _, l := range r.links {
 		at := l.start()
 		uses := l.field != nil && (p.group == l.field || p.measure == l.field || p.other == l.field || p.on(l.field))
+		superlative := l.role == asField && !l.plain && len(l.pos) == 1 && r.is(at, superlatives+"|"+measures)
 		switch {
-		case uses && l.rival != nil && l.rival.role == l.role:
-			return quoted(r.text(l.span())) + " is ambiguous: " + l.field.name() + " or " + l.rival.field.name() + "."
-		case l.role == asArray && r.neg[at] && !r.consumed[at]:
+		case superlative && p.op != top && !oneOf(p.metric, "min|max"):
+			return "The meaning of " + quoted(r.q[at].text) + " was not understood."
+		case l.role == asArray && r.is(r.neg[at]-1, "no|without|lack|lacks|lacking"):
 			return "Questions about values without " + p.array.noun(2) + " are not supported."
-		case l.role == asField && r.focus.has(at) && r.op == count && r.at(l.end(), asArray) != nil && r.spelled(l) &&
+		case l.role == asField && r.focus.has(at) && r.op == count && r.at(l.end(), asArray) != nil && r.literally(l) &&
 			l.field.column().Distinct > maxMeant: // "zone offers" are offers that have a zone
 		case l.field != nil && l.field == p.array.identity() && r.focus.has(at): // denotes the records
 		case uses, r.used[at], l.role != asField, strings.HasSuffix(l.field.path, ".name"),
@@ -87,31 +84,35 @@ func (r reading) unusedField(p *plan) string {
 // quoted returns words of the question in quotation marks, in Markdown.
 func quoted(words ...string) string { return `"` + markdown.Escape(strings.Join(words, " ")) + `"` }
 
-// text returns the words of a span as written.
-func (r reading) text(of span) string {
-	var out []string
-	for _, w := range r.q[of[0]:of[1]] {
-		out = append(out, w.text)
-	}
-	return strings.Join(out, " ")
-}
-
-// unknownTerms declines because of words that match no name or value.
-func (r reading) unknownTerms(words []string) string {
+// unknownTerms declines because of words that match no name or value; it quotes them as written.
+func (r reading) unknownTerms(words []int) string {
 	what := "no array, field or value"
 	if r.array != nil && len(r.links) > 0 && !strings.ContainsAny(r.array.key, "0123456789") {
 		what = "no field or value of " + r.array.noun(2)
 	}
-	return "Unknown term " + quoted(words...) + ": " + what + " matches it."
+	var terms []string
+	from := 0
+	for n, i := range words {
+		if n > 0 && words[n-1] == i-1 {
+			terms = terms[:len(terms)-1]
+		} else {
+			from = i
+		}
+		terms = append(terms, quoted(r.text(span{from, i + 1})))
+	}
+	if len(terms) > 1 {
+		return "Unknown terms " + strings.Join(terms, ", ") + ": " + what + " matches them."
+	}
+	return "Unknown term " + terms[0] + ": " + what + " matches it."
 }
 
 // unmatchedPhrase declines because of the first phrase with unexplained words, or else because of all unexplained words.
 func (r reading) unmatchedPhrase(phrases ...span) string {
 	for _, of := range append(phrases, span{0, len(r.q)}) {
-		var words []string
+		var words []int
 		for i := of[0]; i < of[1]; i++ {
-			if w := r.q[i]; !w.stop && !fillers[w.low] && !verbs[w.low] && !r.consumed[i] && (r.by == nil || r.by[i] == nil) {
-				words = append(words, w.text)
+			if w := r.q[i]; !w.stop && !fillers[w.low] && !verbs[w.low] && !r.shape.used[i] && (r.by == nil || r.by[i] == nil) {
+				words = append(words, i)
 			}
 		}
 		if len(words) > 0 {

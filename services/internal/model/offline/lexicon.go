@@ -28,12 +28,16 @@ var lexicon = func() map[string][]string {
 
 var (
 	short       = pairs("short")
+	phrases     = stemmed(pairs("phrases"))
+	full        = pairs("full")
 	stops       = set("stops", same)
+	operators   = set("operators", same)
+	requests    = set("requests", same)
 	fillers     = set("fillers", plural)
 	verbs       = set("verbs", forms)
+	states      = set("states", forms)
 	adjectives  = set("adjectives", same)
 	narrowing   = set("narrowing", same)
-	states      = set("states", forms)
 	suffixes    = set("suffixes", same)
 	generics    = set("generics", stems)
 	affirmative = set("affirmative", same)
@@ -74,7 +78,7 @@ func pairs(list string) map[string]string {
 	out := map[string]string{}
 	for _, w := range lexicon[list] {
 		k, v, _ := strings.Cut(w, "=")
-		out[k] = v
+		out[k] = strings.ReplaceAll(v, "_", " ")
 	}
 	return out
 }
@@ -90,6 +94,19 @@ func groups(list string) map[string][]string {
 		for _, s := range stems {
 			out[s] = append(out[s], stems...)
 		}
+	}
+	return out
+}
+
+// stemmed returns phrases by the stems of their words.
+func stemmed(phrases map[string]string) map[string]string {
+	out := map[string]string{}
+	for phrase, low := range phrases {
+		words := strings.Split(phrase, "-")
+		for i, w := range words {
+			words[i] = stem(w)
+		}
+		out[strings.Join(words, "-")] = low
 	}
 	return out
 }

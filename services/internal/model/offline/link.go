@@ -10,9 +10,11 @@ import (
 	"unicode/utf8"
 
 	"cairn/services/internal/estate"
+	"cairn/services/internal/markdown"
 )
 
-// Bounds on planning: its work is at most linear in the words of a question and in the names and values of an estate.
+// Bounds on planning: its work is at most linear in the words of a question and in the names and values of an estate, and reads the
+// records at most maxRivals times.
 const (
 	maxWords       = 256  // of a question
 	maxQuestions   = 8    // that a follow-up may refer back to, the question included
@@ -21,10 +23,12 @@ const (
 	maxSegment     = 1024 // bytes of a segment of a name
 	maxGap         = 5    // words from one word of a name to the next
 	maxRun         = 12   // words of the question per value
+	fewParts       = 50   // distinct identifiers up to which their parts are matched
 	fewValues      = 400  // distinct values up to which their words are matched
 	maxMeant       = 12   // values per word
 	longText       = 60   // bytes beyond which a value is prose
 	maxText        = 400  // bytes of a value that a question may name
+	maxRivals      = 8    // ambiguous words whose other meanings are computed
 )
 
 // role is the meaning of the words of a link.
@@ -39,15 +43,19 @@ const (
 
 // link is one interpretation of some words of a question.
 type link struct {
-	role   role
-	field  *field
-	values []estate.Value // asValue
-	pos    []int          // the words it explains, ascending
-	score  float64
-	whole  float64 // share of the name that the words cover, 0 to 1
-	plain  bool    // by words of the name, no synonyms
-	denied bool    // by the word for the opposite: "unpatched"
-	rival  *link   // another link for the same words that is about as good
+	role      role
+	field     *field
+	values    []estate.Value // asValue
+	pos       []int          // the words it explains, ascending
+	score     float64
+	whole     float64 // share of the name that the words cover, 0 to 1
+	exact     int     // asValue: 2 if the words are the value, or its name without a version, 1 if inflected, 0 if they are a part
+	plain     bool    // by words of the name, no synonyms
+	version   bool    // the values extend the words by versions: "ubuntu2404"
+	ambiguous bool    // the values are names that share the word: "T. Lindh", "K. Lindh"
+	denied    bool    // by the word for the opposite: "unpatched"
+	context   float64 // of the score, for a field that the question names
+	rival     *link   // another link for the same words that is about as good
 }
 
 func (l link) start() int { return l.pos[0] }
@@ -69,12 +77,13 @@ type matcher map[string][]hit // by the stem of a name's word, or "!" and the st
 func newMatcher(q []word) matcher {
 	x := matcher{}
 	for i, w := range q {
-		if w.stop {
+		if w.stop && !operators[w.low] || w.date != "" && w.number == "" {
 			continue
 		}
 		x.add(w.stem, i, 1)
 		for e := range endings {
 			x.add(w.stem+e, i, 0.6)
+			x.add(strings.TrimSuffix(w.stem, "e")+e, i, 0.6)
 			x.add(strings.TrimSuffix(w.stem, e), i, 0.6)
 		}
 		x.addSynonyms(w.stem, i, 0.7)
@@ -157,18 +166,22 @@ func (x matcher) relate(a *array, q []word, words []int, similar Similar) (found
 	return found
 }
 
-// relatedNames returns at most maxRelated words of the names of fields.
+// relatedNames returns at most maxRelated words of the names of the array and its fields.
 func (a *array) relatedNames() map[string]bool {
 	names := map[string]bool{}
-	for _, f := range a.fields() {
-		if a.ended() {
-			break
-		}
-		for _, p := range f.parts {
+	add := func(parts []part) {
+		for _, p := range parts {
 			if len(p.low) > 2 && len(names) < maxRelated && !vague[p.stem] && units[p.low] == "" {
 				names[p.low] = true
 			}
 		}
+	}
+	add(a.parts)
+	for _, f := range a.fields() {
+		if a.ended() {
+			break
+		}
+		add(f.parts)
 	}
 	return names
 }
@@ -337,9 +350,11 @@ func newIndex(s *shape) *index {
 	x := &index{map[string][]span{}, map[rune]bool{}, s.focus[1] - 1}
 	for i := range q {
 		text := ""
-		for j := i; j < len(q) && j < i+maxRun && (j == i || !q[j].brk); j++ {
-			text += q[j].text
-			key := plain(text)
+		for j := i; j < len(q) && j < i+maxRun && (j == i || !q[j].brk) && squeeze(q[j].text) != ""; j++ {
+			key := text + stem(squeeze(q[j].text))
+			if text += squeeze(q[j].text); strings.HasSuffix(q[j].raw, q[j].text+"'s") {
+				text += "s" // "Let's Encrypt"
+			}
 			cut := i > 0 && q[i].ident && q[i-1].at == q[i].at || j+1 < len(q) && q[j].ident && q[j+1].at == q[j].at
 			meant := slices.ContainsFunc(q[i:j+1], func(w word) bool { return !w.stop })
 			if key != "" && !cut && meant && len(x.runs[key]) < maxOccurrences {
@@ -364,60 +379,112 @@ func (x *index) find(text string) []span {
 	return x.runs[plain(text)]
 }
 
-func alphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-
-// plain returns the stem of a text's letters and digits in lower case.
+// plain returns the letters and digits of a text in lower case, with the stem of its last word.
 func plain(text string) string {
-	return stem(strings.Map(func(r rune) rune {
+	text = strings.TrimRightFunc(text, func(r rune) bool { return !alphanumeric(r) })
+	last := strings.LastIndexFunc(text, func(r rune) bool { return !alphanumeric(r) }) + 1
+	return squeeze(text[:last]) + stem(strings.ToLower(text[last:]))
+}
+
+func squeeze(text string) string {
+	return strings.Map(func(r rune) rune {
 		if alphanumeric(r) {
 			return unicode.ToLower(r)
 		}
 		return -1
-	}, text))
+	}, text)
 }
 
-// valueLinks finds values of a field that the question names, whole or by a word.
-func (f *field) valueLinks(q []word, x *index) (out []link) {
+// literal returns the letters and digits of a run in lower case.
+func literal(q []word, r span) (text string) {
+	for _, w := range q[r[0]:r[1]] {
+		text += squeeze(w.text)
+	}
+	return text
+}
+
+// valueLinks finds values of a field that the question names, whole or by their first or last words.
+func (f *field) valueLinks(q []word, x *index, identity bool) (out []link) {
 	values := f.column().Values
 	if f.listed() {
 		values = f.column().Elements
 	} else if !f.textual() {
 		return nil
 	}
-	partly := map[int]*link{}
+	partly := map[span]*link{}
 	for _, v := range values {
 		if v.Type != "string" || len(v.Text) > maxText {
 			continue
 		}
 		runs := x.find(v.Text)
 		for _, r := range runs {
-			if written(q, r, v.Text) {
-				out = append(out, f.valueLink(r, v))
+			if spelled(q, r, v.Text) && !(q[r[0]].date != "" && f.dates()) {
+				out = append(out, f.exactLink(q, r, v))
 			}
 		}
 		if len(runs) == 0 && len(values) <= fewValues && len(v.Text) <= longText {
 			f.noteParts(q, x, v, partly)
 		}
 	}
-	for _, i := range slices.Sorted(maps.Keys(partly)) {
-		if l := partly[i]; len(l.values) <= maxMeant {
-			out = append(out, *l)
+	for _, at := range slices.SortedFunc(maps.Keys(partly), func(a, b span) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) }) {
+		if l := partly[at]; len(l.values) == 1 || len(l.values) <= maxMeant && !identity {
+			out = append(out, l.grade(q))
 		}
 	}
 	for i := range out { // prefer frequent values
-		count := 0
-		for _, v := range out[i].values {
-			count += v.Count
-		}
-		out[i].score += 0.04 * min(6, math.Log1p(float64(count)))
+		out[i].score += 0.04 * min(6, math.Log1p(float64(out[i].count())))
 	}
 	return out
 }
 
-func (f *field) valueLink(at span, v estate.Value) link {
-	l := link{role: asValue, field: f, values: []estate.Value{v}, whole: 1, score: 1.1 * float64(at[1]-at[0])}
+// grade sets how exactly a part of the values names them.
+func (l link) grade(q []word) link {
+	if l.version {
+		l.exact = 2
+	}
+	name := q[l.start()].text != q[l.start()].low
+	common := func(v estate.Value) bool { return !proper(v.Text) }
+	l.ambiguous = name && !l.version && len(l.values) > 1 && !slices.ContainsFunc(l.values, common)
+	return l
+}
+
+// count returns the number of occurrences of the link's values.
+func (l link) count() (n int) {
+	for _, v := range l.values {
+		n += v.Count
+	}
+	return n
+}
+
+func (f *field) valueLink(at span, v estate.Value, score, whole float64) link {
+	l := link{role: asValue, field: f, values: []estate.Value{v}, whole: whole, score: score}
 	for i := at[0]; i < at[1]; i++ {
 		l.pos = append(l.pos, i)
+	}
+	return l
+}
+
+// proper reports whether all words of a text begin with a capital.
+func proper(text string) bool {
+	return !slices.ContainsFunc(strings.Fields(text), func(w string) bool {
+		r, _ := utf8.DecodeRuneInString(w)
+		return !unicode.IsUpper(r)
+	})
+}
+
+// texts returns the texts of values in Markdown.
+func texts(values []estate.Value) (out []string) {
+	for _, v := range values {
+		out = append(out, markdown.Escape(v.Text))
+	}
+	return out
+}
+
+// exactLink returns a link to the whole value.
+func (f *field) exactLink(q []word, at span, v estate.Value) link {
+	l := f.valueLink(at, v, 1.1*float64(at[1]-at[0]), 1)
+	if l.exact = 1; literal(q, at) == squeeze(v.Text) {
+		l.exact, l.score = 2, l.score+0.1
 	}
 	return l
 }
@@ -427,41 +494,58 @@ func letters(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
-// written reports whether a value is written like the run: "runs" is not "running", 2024 is not 2.0.24. Small numbers require the
+// spelled reports whether a value is written like the run: "runs" is not "running", 2024 is not 2.0.24. Small numbers require the
 // field's name.
-func written(q []word, r span, text string) bool {
+func spelled(q []word, r span, text string) bool {
 	if strings.Trim(text, "0123456789.,:-/ ") != "" {
-		return r[1] > r[0]+1 || !letters(text) || singular(q[r[0]].low) == singular(strings.ToLower(text))
+		return r[1] > r[0]+1 || !letters(text) || singular(q[r[0]].low) == singular(strings.ToLower(text)) || short[q[r[0]].low] != ""
 	}
 	return q[r[0]].raw == text && q[r[1]-1].at == q[r[0]].at && (len(text) > 4 || strings.Trim(text, "0123456789") != "")
 }
 
-// noteParts records v for each word of the question that is one of its words; "ubuntu" matches "ubuntu2404" too.
-func (f *field) noteParts(q []word, x *index, v estate.Value, partly map[int]*link) {
+// part reports whether a run may denote the part of a value: not as a general word, an inflection, or a repetition of the field's name.
+func (f *field) part(q []word, r span, text string) bool {
+	w := q[r[0]]
+	if r[1] > r[0]+1 {
+		return true
+	}
+	inflected := singular(w.low) != singular(text) && !strings.ContainsAny(text[len(text)-1:], "0123456789") && short[w.low] == ""
+	bland := w.stop || fillers[w.low] || w.number != "" || w.date != "" || len(w.low) < 2
+	return !inflected && !bland && !slices.Contains(f.words, singular(w.low))
+}
+
+// noteParts records v for the runs of words that are its first or last words: "ubuntu" matches "ubuntu2404" and "Ubuntu 24.04",
+// "monitor" matches "ECG monitor".
+func (f *field) noteParts(q []word, x *index, v estate.Value, partly map[span]*link) {
 	words := nameWords(v.Text)
-	if len(words) > 3 {
+	identifier := strings.ContainsAny(v.Text, "-_./:@") && !strings.Contains(v.Text, " ") && f.column().Distinct > min(fewParts, f.filled()/4)
+	if len(words) == 0 || len(words) > 5 || identifier {
 		return
 	}
-	for k, w := range words {
-		runs := x.find(w)
-		if n := strings.IndexAny(w, "0123456789"); len(runs) == 0 && n >= 3 {
-			runs = x.find(w[:n])
-		}
-		for _, r := range runs {
-			i := r[0]
-			low := q[i].low
-			modifier := i == x.head && letters(w) && k+1 < len(words) && letters(words[k+1]) // "patients", not patient monitors
-			inflected := singular(low) != singular(w) && !strings.ContainsAny(w[len(w)-1:], "0123456789") && short[low] == ""
-			bland := q[i].stop || fillers[low] || q[i].number != "" || len(low) < 2
-			if modifier || inflected || bland || r[1] > i+1 || slices.Contains(f.words, singular(low)) {
-				continue
+	note := func(text string, version, modifier bool, share float64) {
+		for _, r := range x.find(text) {
+			if !f.part(q, r, text) || modifier && r[1]-1 == x.head && !version {
+				continue // "patients" are not patient monitors
 			}
-			if partly[i] == nil {
-				partly[i] = &link{role: asValue, field: f, pos: []int{i}, score: 0.5 + 0.3/float64(len(words)), whole: 0.5}
+			if partly[r] == nil {
+				l := f.valueLink(r, v, float64(r[1]-r[0])*(0.5+0.3*share), 0.5)
+				partly[r], l.values, l.version = &l, nil, true
 			}
-			if len(partly[i].values) <= maxMeant { // one more marks it as ambiguous
-				partly[i].values = append(partly[i].values, v)
+			l := partly[r]
+			if l.version = l.version && version; len(l.values) <= maxMeant && !slices.Contains(l.values, v) { // one more marks it as ambiguous
+				l.values = append(l.values, v)
 			}
 		}
+	}
+	for n := 1; n <= min(3, len(words)-1); n++ {
+		rest := strings.Join(words[n:], "")
+		note(strings.Join(words[:n], ""), rest[0] >= '0' && rest[0] <= '9', letters(rest), float64(n)/float64(len(words)))
+		note(strings.Join(words[len(words)-n:], ""), false, false, float64(n)/float64(len(words)))
+	}
+	if n := strings.IndexAny(words[0], "0123456789"); n >= 3 && strings.Trim(words[0][n:], "0123456789") == "" {
+		for k := 4; k < n; k++ {
+			note(words[0][:k], true, false, 0.4) // "centosstream10"
+		}
+		note(words[0][:n], true, false, 0.5)
 	}
 }

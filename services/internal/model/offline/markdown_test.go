@@ -18,7 +18,7 @@ func hostile(t *testing.T) *estate.Estate {
 	var hosts []record
 	for i, v := range markdowntest.Hostile {
 		hosts = append(hosts, record{"name": v, "site": v, "role": "db", "tags": []string{v}, "rack<b>x</b>": "r1", "load *x*": i,
-			"zone": "<i>north</i>"})
+			"zone": "<i>north"})
 	}
 	text, err := json.Marshal(record{"hosts": hosts, "disks <u>[x](http://evil/)</u>": []record{{"size": 1}}})
 	if err != nil {
@@ -44,7 +44,7 @@ func TestAnswersEscapeValues(t *testing.T) {
 		{"fields", "What fields do hosts have?", "rack&lt;b&gt;x&lt;/b&gt;"},
 		{"an overview", "What is in this data?", "<li>20 hosts</li>"},
 		{"the names of all arrays", "What is in this data?", "1 disks u"},
-		{"a condition", "How many hosts are in zone north?", "zone = &lt;i&gt;north&lt;/i&gt;"},
+		{"a condition", "How many hosts are in zone north?", "zone = &lt;i&gt;north"},
 		{"a field of a hostile name", "How many hosts per rack x?", "rack&lt;b&gt;x&lt;/b&gt;"},
 		{"values of a field", "How many different racks are there?", "rack&lt;b&gt;x&lt;/b&gt;"},
 		{"a refusal", "How many hosts are <img src=x>bogus</img>?", "You could ask:"},

@@ -2,8 +2,8 @@
 // English question to arrays, fields and values of the estate, and makes a plan of the
 // interpretation that explains the most: a typed computation, as calls of the two tools.
 // Every figure of an answer comes from their results, and every answer ends with the
-// interpretation of the question. A question with an unmatched word or with two similarly
-// good interpretations is declined. The files in the order of processing:
+// interpretation of the question. A question with an unmatched word, or with two similarly
+// good interpretations of different results, is declined. The files in the order of processing:
 //
 //	words       split a question into words; lexicon lists known words
 //	parse       the shape of a question: operation, roles of its words, comparisons

@@ -7,29 +7,28 @@ import (
 )
 
 // operation is the kind of answer that a question requests.
-type operation int
+type operation string
 
 const (
-	unclear   operation = iota
-	count               // how many
-	distinct            // how many different
-	list                // which, what, who
-	breakdown           // how many of each
-	top                 // which has the most
-	share               // what percentage
-	exists              // is there any
-	all                 // are all
-	compare             // this or that
-	aggregate           // average, sum, smallest, largest
-	combine             // ratio or difference of two fields
-	fields              // list of the fields of an array
-	overview            // list of the arrays
+	count     operation = "count"     // how many
+	distinct  operation = "distinct"  // how many different
+	list      operation = "list"      // which, what, who
+	breakdown operation = "breakdown" // how many of each
+	top       operation = "top"       // which has the most
+	share     operation = "share"     // what percentage
+	exists    operation = "exists"    // is there any
+	all       operation = "all"       // are all
+	compare   operation = "compare"   // this or that
+	aggregate operation = "aggregate" // average, sum, smallest, largest
+	combine   operation = "combine"   // ratio or difference of two fields
+	fields    operation = "fields"    // list of the fields of an array
+	overview  operation = "overview"  // list of the arrays
 )
 
 // shape is the grammar of a question, independent of the estate.
 type shape struct {
 	q        []word
-	op       operation
+	op       operation    // "" if unknown
 	focus    span         // the words of the answer: "how many FOCUS", "which FOCUS"
 	by       span         // the words after per, by, each
 	measured span         // the words after "the most", "the highest"
@@ -39,93 +38,107 @@ type shape struct {
 	least    bool         // the fewest instead of the most
 	amount   bool         // "the most X", not "the highest X"
 	kinds    bool         // "the kinds of X"
+	degree   bool         // "how long", of one record
 	each     bool         // "the number of each X"
 	confirm  bool         // compare: "does A have more X than B?"
-	off      bool         // a property that is "disabled" or "off"
-	neg      []bool       // words that are denied
-	consumed []bool       // words that grammar explains
+	neg      []int        // for each word 1 + the index of the negation that applies to it; 0: none
+	used     []bool       // words that grammar or an interpretation explains
 	compared []comparison // with a literal or a field
 }
 
 // comparison is an operator and its operand.
 type comparison struct {
-	op      string // gt gte lt lte eq, or start end
+	op      string // gt gte lt lte eq, or start end contain
 	at, end int    // its words, with a literal operand
 	lo, hi  word   // the literals; hi of a range
 	peer    bool   // the operand is the field named from end on
 }
 
 const (
-	auxiliaries = "is|are|do|does|has|have|did|was|were"
+	degrees     = "how long|old|big|large|fast|heavy|tall|hot"
+	auxiliaries = "is|are|do|does|has|have|did|was|were|can"
 	shares      = "share|percentage|percent|fraction|proportion|portion"
 	largest     = "most|top|highest|largest|biggest|greatest|maximum"
 	smallest    = "fewest|least|lowest|smallest|minimum"
 	// superlatives that name a field as well
-	measures      = "longest|tallest|heaviest|widest|fastest|priciest|costliest|oldest|" + measuresLeast
+	measures      = "longest|tallest|heaviest|widest|fastest|priciest|costliest|oldest|newest|" + measuresLeast
 	measuresLeast = "shortest|lightest|slowest|cheapest|youngest"
 	negations     = "no|not|without|lack|lacks|lacking|missing|never|none|neither|nor|non|outside|except|excluding|besides"
 	more          = "more|greater|larger|bigger|higher|longer|older|heavier|taller|wider|faster|later|newer"
 	less          = "fewer|less|lower|smaller|shorter|younger|lighter|slower|cheaper|earlier"
+	superlatives  = largest + "|" + smallest
 )
 
-// operators are the words before an operand.
-var operators = []struct{ words, op string }{
+// comparators are the words before an operand.
+var comparators = []struct{ words, op string }{
 	{"no|not " + more + " than", "lte"}, {"no|not " + less + " than", "gte"}, {more + " than", "gt"}, {less + " than", "lt"},
 	{"at least", "gte"}, {"at most", "lte"}, {"up to", "lte"}, {"minimum of", "gte"}, {"maximum of", "lte"}, {"equal|equals to", "eq"},
-	{"over|above|exceeding|exceed|exceeds|exceeded|beyond|after", "gt"}, {"under|below|before", "lt"}, {"since|from", "gte"},
-	{"until|till|by", "lte"}, {"exactly|equals|=", "eq"},
+	{">|over|above|exceeding|exceed|exceeds|exceeded|beyond|after", "gt"}, {"<|under|below|before", "lt"}, {">=|≥|since|from", "gte"},
+	{"<=|≤|until|till|by", "lte"}, {"exactly|equals|=", "eq"},
 }
 
-// parse returns the shape of a question. The first matching rule wins.
+// rules are the operations that a pattern of words determines, by precedence; those of asks come between them.
+var rules = []struct {
+	op       operation
+	ask      func(*shape) bool
+	patterns []string
+}{
+	{op: fields, patterns: []string{"field|fields|column|columns|attribute|attributes|schema", "what information|details|info",
+		"known about|on|of"}},
+	{op: overview, patterns: []string{"overview|summary|summarise|summarize|describe", "what arrays|collections|tables"}},
+	{op: overview, ask: func(s *shape) bool {
+		return s.begins("what|which") && !slices.ContainsFunc(s.q, func(w word) bool { return !w.stop && !fillers[w.low] })
+	}},
+	{op: combine, ask: (*shape).asksCombine}, {op: top, ask: (*shape).asksTop}, {op: aggregate, ask: (*shape).asksAggregate},
+	{op: share, ask: (*shape).asksShare}, {op: all, ask: (*shape).asksAll}, {op: compare, ask: (*shape).asksCompare},
+	{op: list, ask: (*shape).asksList},
+	{op: distinct, patterns: []string{"how many different|distinct|unique|separate", "number of different|distinct|unique"}},
+	{op: count, patterns: []string{"how many", "number|count|total of|the", "count|total"}},
+	{op: exists, ask: func(s *shape) bool { s.focus = s.phrase(1); return s.begins(auxiliaries + "|any") }},
+	{op: breakdown, patterns: []string{"distribution|breakdown|split", "break|broken down"}},
+	{op: breakdown, ask: func(s *shape) bool { s.focus = s.phrase(0); return !s.by.empty() }},
+	{op: list, ask: func(s *shape) bool { s.focus = s.phrase(0); return len(s.q) > 1 }}, // "hosts in Oslo"
+}
+
+// parse returns the shape of a question. The first rule that matches wins.
 func parse(q []word) *shape {
-	s := &shape{q: q, neg: make([]bool, len(q)), consumed: make([]bool, len(q))}
+	s := &shape{q: q, neg: make([]int, len(q)), used: make([]bool, len(q))}
 	s.negations()
 	s.groups()
 	s.comparisons()
-	switch {
-	case s.matchOperation(fields, "field|fields|column|columns|attribute|attributes|schema", "what information|details|info",
-		"what is known about|on|of"):
-	case s.matchOperation(overview, "overview|summary|summarise|summarize|describe", "what arrays|collections|tables"):
-	case s.begins("what|which") && !slices.ContainsFunc(q, func(w word) bool { return !w.stop && !fillers[w.low] }):
-		s.op = overview
-	case s.asksCombine(), s.asksTop(), s.asksAggregate(), s.asksShare():
-	case s.begins(auxiliaries) && s.matchOperation(all, "all|every|each|everything"):
-		s.by = span{}
-	case s.asksCompare(), s.asksList():
-	case s.matchOperation(distinct, "how many different|distinct|unique|separate", "number of different|distinct|unique"):
-	case s.matchOperation(count, "how many", "number|count|total of|the", "count|total"):
-		if !s.by.empty() {
-			s.op = breakdown
+	for _, r := range rules {
+		if at, end := s.matchPattern(r.patterns...); at >= 0 {
+			s.op, s.focus = r.op, s.phrase(end)
+			if before := s.phraseBefore(at); r.op == breakdown && !before.empty() {
+				s.focus = before // "tier breakdown of the volumes"
+			}
+			break
 		}
-	case s.begins(auxiliaries + "|any|can"):
-		s.op, s.focus = exists, s.phrase(1)
-	case s.matchOperation(breakdown, "distribution|breakdown|split", "break|broken down"):
-		i, _ := find(q, 0, "distribution|breakdown|split|break|broken")
-		if of := s.phraseBefore(i); !of.empty() {
-			s.focus = of // "tier breakdown of the volumes"
+		if r.ask != nil && r.ask(s) {
+			s.op = r.op
+			break
 		}
-	case !s.by.empty():
+	}
+	if i, j := find(q, 0, "down"); s.op == breakdown && s.has("break") {
+		mark(s.used, i, j)
+	}
+	if s.op == list && s.each {
 		s.op = breakdown
-	case len(q) > 1:
-		s.op, s.focus = list, s.phrase(0) // "hosts in Oslo"
 	}
 	return s
 }
 
-// matchOperation sets the operation and the focus if one of the patterns matches.
-func (s *shape) matchOperation(want operation, patterns ...string) bool {
-	i, j := s.matchPattern(patterns...)
-	if i >= 0 {
-		s.op, s.focus = want, s.phrase(j)
-	}
-	return i >= 0
+// as returns the shape with another operation.
+func (s shape) as(op operation) *shape {
+	s.op = op
+	return &s
 }
 
 // matchPattern finds one of the patterns and marks its words as explained.
 func (s *shape) matchPattern(patterns ...string) (start, end int) {
 	for _, p := range patterns {
 		if start, end = find(s.q, 0, p); start >= 0 {
-			mark(s.consumed, start, end)
+			mark(s.used, start, end)
 			return start, end
 		}
 	}
@@ -133,7 +146,7 @@ func (s *shape) matchPattern(patterns ...string) (start, end int) {
 }
 
 func mark(words []bool, from, to int) {
-	for i := from; i < min(to, len(words)); i++ {
+	for i := max(from, 0); i < min(to, len(words)); i++ {
 		words[i] = true
 	}
 }
@@ -153,16 +166,18 @@ func (s *shape) low(i int) string {
 	return s.q[i].low
 }
 
-// phrase returns the noun phrase at i: it skips leading articles and stops at a stop word or a verb. In "kinds of work" the
-// phrase is "work".
+// phrase returns the noun phrase at i: it skips leading articles and stops at a function word or a verb. In "kinds of work" the phrase
+// is "work".
 func (s *shape) phrase(i int) span {
 	q := s.q
 	for i < len(q) && q[i].stop && !q[i].brk && !s.is(i, auxiliaries+"|and|or|who|which|what") {
 		i++
 	}
 	if s.is(i, "kinds|types|sorts") && s.is(i+1, "of") && i+2 < len(q) {
-		mark(s.consumed, i, i+2)
+		mark(s.used, i, i+2)
 		s.kinds, i = true, i+2
+	} else if s.is(i, "value|values|name|names") && s.is(i+1, "of") {
+		return s.phrase(i + 2)
 	}
 	j := i
 	for j < len(q) && !q[j].stop && (j == i || !q[j].brk && !verbs[q[j].low] && !s.verb(j)) {
@@ -188,21 +203,23 @@ func (s *shape) phraseBefore(end int) span {
 	return span{i, end}
 }
 
-// negations marks the words after "no", "without", "not" up to the end of the clause: "not patched in Oslo" denies the patch, not Oslo.
+// negations finds the words to which "no", "without", "not" apply, up to the end of the clause: "not patched in Oslo" denies the patch,
+// not Oslo.
 func (s *shape) negations() {
-	on, content := false, false
+	scope, content := 0, false
 	for i, w := range s.q {
-		ends := w.brk || s.is(i, "and|but|that|which") || content && s.is(i, "in|at|on|of|from|"+auxiliaries)
-		on = on && !ends
-		s.neg[i], content = on, on && (content || !w.stop && !fillers[w.low] && !verbs[w.low] && !states[w.low])
-		if s.is(i, negations) || w.low == "than" && s.is(i-1, "other") || w.low == "from" && s.is(i-1, "apart|aside") ||
-			w.low == "of" && s.is(i-1, "out") {
-			on, content = true, false
-			s.consumed[i] = true
+		if w.brk || s.is(i, "and|but|that|which") || content && s.is(i, "in|at|on|of|from|"+auxiliaries) {
+			scope = 0
 		}
-	}
-	if i, _ := s.matchPattern("disabled|off|unset|deactivated"); i >= 0 {
-		s.off = true // "PoE disabled"
+		s.neg[i] = scope
+		content = scope > 0 && (content || !w.stop && !fillers[w.low] && !verbs[w.low] && !states[w.low])
+		pair := func(p string) bool { return i > 0 && matchLength(s.q[i-1:], p) == 2 }
+		value := s.is(i, "no") && (i+1 == len(s.q) || s.is(i+1, "and|or"))
+		if i == 1 && w.low == "not" && s.begins(auxiliaries) {
+			s.used[i] = true // "isn't"
+		} else if s.is(i, negations) && !value || pair("other|rather than") || pair("apart|aside from") || pair("out|instead of") {
+			scope, content = i+1, false
+		}
 	}
 }
 
@@ -210,9 +227,9 @@ func (s *shape) negations() {
 func (s *shape) groups() {
 	for _, p := range []string{"per", "for|in|of|on|at|across|to each|every", "grouped|split|distributed by|over|across", "by", "each|every"} {
 		for i, j := find(s.q, 0, p); i >= 0; i, j = find(s.q, j, p) {
-			if of := s.phrase(j); !of.empty() && of[0] <= j+2 && !s.literal(of[0]) && (i == 0 || !verbs[s.q[i-1].low] || p != "by") {
+			if of := s.phrase(j); !of.empty() && of[0] <= j+2 && !s.literal(of[0]) && (p != "by" || !verbs[s.low(i-1)] && !states[s.low(i-1)]) {
 				s.by = of
-				mark(s.consumed, i, j)
+				mark(s.used, i, j)
 				return
 			}
 			s.each = s.each || s.is(j-1, "each")
@@ -224,54 +241,78 @@ func (s *shape) groups() {
 func (s *shape) asksCombine() bool {
 	for metric, pattern := range map[string]string{"ratio": "ratio of|between", "difference": "difference between|of|in"} {
 		if i, j := s.matchPattern(pattern); i >= 0 {
-			s.op, s.metric, s.focus = combine, metric, span{j, len(s.q)}
+			s.metric, s.focus = metric, span{j, len(s.q)}
 		}
 	}
-	return s.op == combine
+	return s.metric != ""
 }
 
 // asksAggregate matches "how much", "average X", "what did X cost in total".
 func (s *shape) asksAggregate() bool {
-	if s.matchOperation(aggregate, "how much|long|old|big|large|fast|heavy|hot") {
-		s.metric = "sum"
+	if i, j := s.matchPattern("how much", degrees); j >= 0 {
+		s.metric, s.focus, s.degree = "sum", s.phrase(j), !s.is(i+1, "much")
+	}
+	if i, j := find(s.q, 0, measures); i >= 0 && s.degree {
+		s.metric, s.focus, s.used[i] = "max", s.phrase(j), true
+		if s.is(i, measuresLeast) {
+			s.metric = "min"
+		}
 		return true
+	}
+	if s.begins("what") && s.is(1, "did|do|does") && s.is(len(s.q)-1, "cost") {
+		s.metric, s.focus = "sum", s.phrase(2)
 	}
 	for i, w := range s.q {
 		m, last := metrics[w.low], i+1 == len(s.q) || s.q[i+1].brk
-		counted := m == "sum" && (s.has("how many") || w.low == "total" && !last && s.is(i+1, "number|count|of"))
+		counted := oneOf(m, "min|max|sum") && s.has("how many") || w.low == "total" && !last && s.is(i+1, "number|count|of")
 		if which, _ := find(s.q[:i], 0, "which|who"); m == "" || which >= 0 || counted {
 			continue
 		}
-		s.op, s.metric, s.focus = aggregate, m, s.phrase(i+1)
-		s.consumed[i] = true
+		s.used[i] = true
+		if s.metric == "" || i+1 < len(s.q) && !last {
+			s.focus = s.phrase(i + 1)
+		}
+		s.metric = m
+		s.ordinal(i - 1)
 		return true
 	}
-	return false
+	return s.metric != ""
 }
 
 // asksShare does not match "more than 90 percent" and "cpu_percent": a condition, a field.
 func (s *shape) asksShare() bool {
-	i, _ := find(s.q, 0, shares)
-	if i < 0 || s.has("how many") || i > 0 && s.q[i-1].number != "" || strings.Contains(s.q[i].raw, "_") {
+	i, j := find(s.q, 0, shares)
+	if s.is(i-1, "many") {
+		mark(s.used, i-2, i) // "how many percent"
+	} else if i < 0 || s.has("how many") || i > 0 && s.q[i-1].number != "" || strings.Contains(s.q[i].raw, "_") {
 		return false
 	}
-	return s.matchOperation(share, shares)
+	mark(s.used, i, j)
+	s.focus = s.phrase(j)
+	return true
+}
+
+func (s *shape) asksAll() bool {
+	i, j := find(s.q, 0, "all|every|each|everything")
+	if i < 0 || !s.begins(auxiliaries) {
+		return false
+	}
+	mark(s.used, i, j)
+	s.focus, s.by = s.phrase(j), span{}
+	return true
 }
 
 // asksTop matches "which X has the most Y", "the most common X", "top 5 X" and "the longest X", where the superlative names the measure.
 func (s *shape) asksTop() bool {
 	i, j := find(s.q, 0, largest+"|"+smallest+"|"+measures)
 	which := s.has("which|who|where|top|list|show|name")
-	if i < 0 || s.is(i-1, "at") || s.is(j, "of") && !which || metrics[s.q[i].low] != "" && !which && !s.has("by|with") {
+	if i < 0 || matchLength(s.q, degrees) > 0 || s.is(i-1, "at") || s.is(j, "of") && !which ||
+		metrics[s.q[i].low] != "" && !which && !s.has("by|with") {
 		return false // "the highest price" is a number, "the largest host by price" is a host
 	}
-	s.op, s.least = top, s.is(i, smallest+"|"+measuresLeast)
-	s.amount = s.is(i, "most|fewest|least") && !s.is(j, "expensive|costly|valuable|powerful")
-	for n, ordinal := range []string{"second|2nd", "third|3rd", "fourth|4th"} {
-		if s.is(i-1, ordinal) {
-			s.rank, s.consumed[i-1] = n+1, true
-		}
-	}
+	s.least = s.is(i, smallest+"|"+measuresLeast)
+	s.amount = s.is(i, "most|fewest|least|top") && !s.is(j, "expensive|costly|valuable|powerful")
+	s.ordinal(i - 1)
 	before, after := s.takeN(i-1), s.takeN(j)
 	if s.is(i, measures) {
 		s.measured, s.focus = span{i, j}, s.ranked(i, s.phrase(j+after))
@@ -280,16 +321,29 @@ func (s *shape) asksTop() bool {
 	if i, j = i-before, j+after; s.begins("which|what|list|show|name") && s.limit == 0 {
 		s.takeN(1)
 	}
+	if s.is(i, "top") && s.is(j, superlatives) { // "top 5 most expensive"
+		s.least, s.amount, j = s.is(j, smallest), false, j+1
+	}
 	if m := metrics[s.low(j)]; oneOf(m, "avg|sum|p50") {
 		s.metric, j = m, j+1
 	}
 	for s.is(j, "common|frequent|frequently|popular|used|often|commonly|prevalent|number|of|widely") {
+		s.amount = true
 		j++
 	}
-	mark(s.consumed, i, j)
+	mark(s.used, i, j)
 	s.measured = s.phrase(j)
 	s.focus = s.ranked(i, s.measured)
 	return true
+}
+
+// ordinal parses the word at i as a rank.
+func (s *shape) ordinal(i int) {
+	for n, ordinal := range []string{"second|2nd", "third|3rd", "fourth|4th"} {
+		if s.is(i, ordinal) {
+			s.rank, s.used[i] = n+1, true
+		}
+	}
 }
 
 // takeN parses the word at k as the number of results; it returns the number of words.
@@ -298,7 +352,7 @@ func (s *shape) takeN(k int) int {
 		return 0
 	}
 	s.limit, _ = strconv.Atoi(s.q[k].number)
-	s.consumed[k] = true
+	s.used[k] = true
 	s.compared = slices.DeleteFunc(s.compared, func(c comparison) bool { return c.at <= k && k < c.end })
 	return 1
 }
@@ -322,21 +376,26 @@ func (s *shape) ranked(i int, after span) span {
 
 // asksCompare matches "X vs Y", "more X than Y"; "3 or more" is a condition.
 func (s *shape) asksCompare() bool {
-	if s.matchOperation(compare, "vs|versus", "compared to|with", "compare") {
+	if _, j := s.matchPattern("vs|versus", "compared to|with", "compare"); j >= 0 {
+		s.focus = s.phrase(j)
 		return true
 	}
-	more, next := find(s.q, 0, "more|fewer|bigger|larger|smaller")
+	at, next := find(s.q, 0, more+"|"+less)
 	than, _ := find(s.q, max(next, 0), "than")
 	how, _ := find(s.q, 0, "how many|number")
-	with := func(c comparison) bool { return !c.peer && c.at <= more && more < c.end }
-	if more < 0 || how >= 0 && how < more || slices.ContainsFunc(s.compared, with) {
+	with := func(c comparison) bool { return !c.peer && c.at <= at && at < c.end }
+	if at < 0 || how >= 0 && how < at || slices.ContainsFunc(s.compared, with) {
 		return false
 	}
-	if than > 0 && s.begins(auxiliaries) || than < 0 && s.has("or") {
-		s.op, s.confirm = compare, than > 0
-		mark(s.consumed, more, next)
+	if than < 0 && !s.has("or") || than > 0 && !s.begins(auxiliaries) {
+		return false
 	}
-	return s.op == compare
+	s.confirm, s.least, s.amount, s.measured = than > 0, s.is(at, less), s.is(at, "more|fewer"), span{at, next}
+	mark(s.used, at, next)
+	for i, w := range s.q {
+		s.used[i] = s.used[i] || oneOf(w.low, "or|than|more|fewer")
+	}
+	return true
 }
 
 // asksList reports whether the question requests a list: "which X", "list the X", "is
@@ -350,25 +409,29 @@ func (s *shape) asksList() bool {
 		if !ask && !order || number >= 0 {
 			continue
 		}
-		s.op, s.focus = list, s.phrase(i+1)
-		mark(s.consumed, i, i+1)
-		if w.low == "where" {
-			s.focus, s.consumed[i] = span{i, i + 1}, false
+		s.focus = s.phrase(i + 1)
+		if s.is(i+1, "is|are|was|were") && s.focus.empty() {
+			s.focus = s.phrase(i + 2)
 		}
-		if how >= 0 || s.each || !s.by.empty() {
-			s.op = breakdown
+		mark(s.used, i, i+1)
+		if w.low == "where" {
+			s.focus, s.used[i] = span{i, i + 1}, false
+		}
+		if how >= 0 {
+			s.each = true
+			mark(s.used, how, how+2)
 		}
 		return true
 	}
 	return false
 }
 
-// operator returns the operator whose words end before i, and their start.
+// operator returns the comparator whose words end before i, and their start.
 func (s *shape) operator(i int) (op string, start int) {
 	for i > 0 && s.is(i-1, "the|a|an|year|their|its|of") && !s.is(i-2, "minimum|maximum") {
 		i--
 	}
-	for _, o := range operators {
+	for _, o := range comparators {
 		n := strings.Count(o.words, " ") + 1
 		if n <= i && matchLength(s.q[i-n:i], o.words) == n {
 			return o.op, i - n
@@ -377,21 +440,26 @@ func (s *shape) operator(i int) (op string, start int) {
 	return "", i
 }
 
-// comparisons finds operators with a number, a date, a text or a field as operand.
+// comparisons finds comparators with a number, a date, a text or a field as operand.
 func (s *shape) comparisons() {
 	for i := 0; i < len(s.q); i++ {
 		var c comparison
 		switch from := s.low(i); {
 		case oneOf(from, "between|from") && s.literal(i+1) && s.is(i+2, "and|to|until|through") && s.literal(i+3):
 			c = comparison{"gte", i, i + 4, s.q[i+1], s.q[i+3], false}
+		case s.literal(i) && s.is(i+1, "to") && s.literal(i+2):
+			c = comparison{"gte", i, i + 3, s.q[i], s.q[i+2], false}
 		case s.literal(i):
 			c = s.withLiteral(i)
-		case oneOf(from, "start|starts|starting|begin|begins|beginning|prefixed") && s.is(i+1, "with") && i+2 < len(s.q):
-			c = s.withText("start", i, i+2)
-		case oneOf(from, "end|ends|ending") && s.is(i+1, "with|in") && i+2 < len(s.q):
-			c = s.withText("end", i, i+2)
+		case i+2 < len(s.q) && s.is(i+1, "with|in") && textTests[from] != "":
+			c = s.withText(textTests[from], i, i+2)
+		case i > 0 && i+1 < len(s.q) && !operators[s.low(i+1)] && partTests[from] != "":
+			c = s.withText(partTests[from], i, i+1)
 		default:
 			c = s.withField(i)
+		}
+		if lo, hi := c.lo.date, c.hi.date; strings.HasPrefix(lo, "-") && len(hi) > 6 && hi[0] != '-' {
+			c.lo.date = hi[:4] + lo // "between May and July 2026"
 		}
 		if c.op != "" {
 			s.compared = append(s.compared, c)
@@ -400,9 +468,22 @@ func (s *shape) comparisons() {
 	}
 }
 
-// literal reports whether the word at i is a number or a date.
+// textTests are the verbs of comparisons with a text.
+var textTests = map[string]string{
+	"start": "start", "starts": "start", "starting": "start", "begin": "start", "begins": "start", "beginning": "start", "prefixed": "start",
+	"end": "end", "ends": "end", "ending": "end",
+}
+
+// partTests are those that the text follows.
+var partTests = map[string]string{"contain": "contain", "contains": "contain", "containing": "contain", "named": "start", "called": "start"}
+
+// literal reports whether the word at i is a number or a date; "one" is a number before a noun.
 func (s *shape) literal(i int) bool {
-	return i < len(s.q) && (s.q[i].number != "" && (!s.is(i, "one") || s.is(i-1, "than|least|most|exactly|over")) || s.q[i].date != "")
+	if i < 0 || i >= len(s.q) || s.q[i].number == "" && s.q[i].date == "" {
+		return false
+	}
+	noun := i+1 < len(s.q) && !s.q[i+1].stop && !s.q[i+1].brk
+	return !s.is(i, "one") || s.is(i-1, "than|least|most|exactly|over|only|have|has|with") && noun || s.is(i-1, "than|least|most|exactly")
 }
 
 func (s *shape) withLiteral(i int) comparison {
@@ -420,8 +501,10 @@ func (s *shape) withLiteral(i int) comparison {
 		} else if s.is(k, "or|and") && s.is(k+1, less+"|below|under") {
 			op, at = "lte", i
 		}
-		if op != "" {
-			mark(s.consumed, k, k+2)
+		if op != "" && !s.is(k+2, "than") && !s.literal(k+2) {
+			mark(s.used, k, k+2)
+		} else if op != "" {
+			op, k = "", i+4
 		}
 	}
 	if op == "" {
@@ -435,6 +518,9 @@ func (s *shape) withLiteral(i int) comparison {
 
 // withText takes the written word at i as the operand.
 func (s *shape) withText(op string, at, i int) comparison {
+	for i+1 < len(s.q) && s.is(i, "the|a|an|letter|word|prefix|text") {
+		i++
+	}
 	end := i + 1
 	for end < len(s.q) && s.q[end].at == s.q[i].at {
 		end++
@@ -442,7 +528,7 @@ func (s *shape) withText(op string, at, i int) comparison {
 	return comparison{op: op, at: at, end: end, lo: s.q[i]}
 }
 
-// withField matches "more A than B", "above B" and "A exceeds B" at the operator.
+// withField matches "more A than B", "above B" and "A exceeds B" at the comparator.
 func (s *shape) withField(i int) comparison {
 	if s.is(i, more+"|"+less) {
 		if than, _ := find(s.q[:min(len(s.q), i+7)], i, "than"); than > i && !s.literal(than+1) {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+
+	"cairn/services/internal/estate"
 )
 
 // plan is a computation and the form of its answer.
@@ -31,24 +33,58 @@ type wanted struct {
 	records              bool // the records themselves are the target
 }
 
-// makePlan plans a question about the arrays.
+// makePlan plans a question about the arrays. A question with two interpretations of different results is declined.
 func makePlan(q []word, arrays []*array, similar Similar) plan {
 	s := parse(q)
-	switch {
-	case s.op == overview:
+	switch s.op {
+	case overview:
 		return plan{op: overview}
-	case s.op == unclear:
+	case "":
 		return plan{declined: unclearQuestion}
+	}
+	if _, j := find(q, 0, "how many"); j > 0 && s.op == count {
+		if again, _ := find(q, j, "how many"); again > 0 {
+			return plan{declined: "Ask one question at a time."}
+		}
 	}
 	r, rival := read(s, arrays, similar)
 	if r.array == nil || len(r.links) == 0 {
 		return plan{declined: r.unmatchedPhrase()}
 	}
+	alternatives := r.alternatives()
 	p := r.plan()
+	if len(alternatives) > maxRivals && p.declined == "" {
+		p.declined = "The question has too many ambiguous words."
+	}
 	if rival != nil && p.declined == "" {
 		return plan{declined: "The question is ambiguous: " + r.array.noun(2) + " or " + rival.noun(2) + "."}
 	}
+	for _, l := range r.links {
+		if alt := alternatives[l]; alt != nil && p.declined == "" && p.differs(alt.plan()) {
+			p.declined = quoted(r.text(l.span())) + " is ambiguous: " + l.field.name() + " or " + l.rival.field.name() + "."
+		}
+	}
 	return p
+}
+
+// differs reports whether another plan answers the question with other figures.
+func (p plan) differs(other plan) bool { return other.declined == "" && p.figures() != other.figures() }
+
+// figures returns the results of the plan's computation, to compare them with those of another plan.
+func (p plan) figures() (out string) {
+	for _, c := range p.calls(nil)[1:] {
+		q := estate.Query{DataKey: c.input.DataKey, GroupBy: *c.input.GroupBy, Filter: c.input.Filter, Metrics: c.input.Metrics}
+		for _, f := range c.input.AnyOf {
+			q.AnyOf = append(q.AnyOf, f)
+		}
+		stats, err := p.array.estate.Stats(p.array.ctx, q)
+		if err != nil {
+			return err.Error()
+		}
+		stats.Note = ""
+		out += raw(stats)
+	}
+	return out
 }
 
 // plan makes the plan of a reading.
@@ -60,12 +96,23 @@ func (r *reading) plan() plan {
 	var w wanted
 	w.target, w.records = r.target(r.focus)
 	w.by, _ = r.target(r.shape.by)
-	for i := r.measured[0]; i < r.measured[1] && w.measured == nil; i++ {
-		if l := r.at(i, asField); l != nil && l.field.numeric() {
+	added := r.metric == "sum" || r.op == count && w.target != nil && w.target.sums()
+	if w.by == nil && added && r.at(r.shape.by[1]-1, asArray) != nil {
+		w.by = p.array.identity() // "seats per venue"
+	}
+	if w.by != nil && (r.op == list || r.op == count) {
+		r.shape = r.shape.as(breakdown)
+		p.op = breakdown
+	}
+	for i := r.measured[1] - 1; i >= r.measured[0]-2 && i >= 0; i-- { // from the words after the superlative to itself
+		superlative := i < r.measured[0] && w.measured == nil && r.is(i, superlatives)
+		if l := r.at(i, asField); l != nil && l.field.numeric() && (superlative || i >= r.measured[0]) {
 			w.measured = l.field
 		}
 	}
 	switch {
+	case r.op == list && w.target == nil && (r.is(0, "who") && !r.is(1, "is|are|was|were") || r.is(0, "what") && r.is(1, "did|do|does")):
+		p.declined = "It is unclear which field answers " + r.low(0) + "."
 	case r.kinds && w.records:
 		p.declined = "It is unclear which kind of " + p.array.noun(2) + " is meant."
 	case w.target != nil && w.target.dates() && r.is(r.focus[0]-1, "who"):
@@ -73,6 +120,7 @@ func (r *reading) plan() plan {
 	default:
 		p.declined = r.conditions(&p, w.target, w.by, w.measured)
 	}
+	r.planned = true
 	if planner := planners[r.op]; planner != nil && p.declined == "" {
 		p.declined = planner(r, &p, w)
 	}
@@ -84,9 +132,8 @@ func (r *reading) plan() plan {
 
 // planners set the plan for an operation; they return a reason to decline, or "".
 var planners = map[operation]func(*reading, *plan, wanted) (declined string){
-	count: (*reading).countPlan, distinct: (*reading).countPlan, exists: nil,
-	list: (*reading).groupPlan, breakdown: (*reading).groupPlan, top: (*reading).topPlan,
-	share: (*reading).goalPlan, all: (*reading).goalPlan,
+	count: (*reading).countPlan, distinct: (*reading).countPlan, list: (*reading).groupPlan, breakdown: (*reading).groupPlan,
+	top: (*reading).topPlan, share: (*reading).goalPlan, all: (*reading).goalPlan,
 	compare: (*reading).comparePlan, aggregate: (*reading).aggregatePlan, combine: (*reading).combinePlan,
 }
 
@@ -102,13 +149,18 @@ func (p plan) conds() []cond { return slices.Concat(append(p.any, p.all, p.goals
 func (r *reading) countPlan(p *plan, w wanted) string {
 	f := w.target
 	p.op = count
+	// "zones" of a field zone are its values, "seats" of a field seats are added
+	several := f != nil && r.op == count && f.sums() && f.named(singular(r.low(r.focus[1]-1))) && !f.named(r.low(r.focus[1]-1))
+	flag := f != nil && (p.on(f) || f.isBool() || f == p.array.identity() && r.op == count)
 	switch {
 	case w.records && r.op == distinct && len(p.conds()) == 0 && p.array.identity() != nil:
 		p.op, p.group = distinct, p.array.identity()
-	case w.records, f != nil && (p.on(f) || f.isBool()), f == nil && len(p.conds()) > 0 && !r.unknown(r.focus):
+	case w.records, flag, f == nil && len(p.conds()) > 0 && !r.unknown(r.focus):
 	case f == nil || f.has("array"):
 		return r.unmatchedPhrase(r.focus)
-	case r.op == count && f.sums():
+	case several && !f.categorical():
+		return "It is unclear whether to count the values of " + f.name() + " or to add them."
+	case r.op == count && f.sums() && !several:
 		p.op, p.metric, p.measure = aggregate, "sum", f
 	default:
 		p.op, p.group = distinct, f
@@ -121,12 +173,17 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 	if r.op == list && w.target != nil && (p.on(w.target) || w.target.isBool()) {
 		w.target, w.records = nil, true
 	}
+	if w.by != nil && w.by.sums() && p.on(w.by) {
+		return r.countPlan(p, w) // "30 hours per week"
+	}
 	p.group = cmp.Or(w.by, w.target)
 	identity, next := p.array.identity(), r.at(r.shape.by[1]+1, asField)
 	denied := slices.ContainsFunc(p.all, func(c cond) bool { return c.denied })
 	switch {
 	case denied && p.group != nil && p.group != identity && r.has("has|have|had|with no"):
 		return "Listing values of " + p.group.name() + " without " + p.array.noun(2) + " is not supported."
+	case w.by != nil && w.by.sums() && !w.by.categorical():
+		return "The use of field " + w.by.name() + " was not understood."
 	case next != nil && w.by != nil && next.field != w.by && r.is(r.shape.by[1], "and"):
 		return "Grouping by two fields is not supported."
 	case r.op == breakdown && w.by == nil && !r.shape.by.empty():
@@ -148,11 +205,8 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 
 // topPlan ranks the values of a field, or the records, by count or by a measure.
 func (r *reading) topPlan(p *plan, w wanted) string {
-	identity, extreme := p.array.identity(), "max"
-	if r.least {
-		extreme = "min"
-	}
-	p.group, p.metric = cmp.Or(w.by, w.target), cmp.Or(r.metric, extreme)
+	identity := p.array.identity()
+	p.group, p.metric = cmp.Or(w.by, w.target), cmp.Or(r.metric, r.extreme())
 	switch {
 	case w.measured != nil && w.measured != w.target:
 		p.measure, p.group = w.measured, cmp.Or(w.target, identity)
@@ -164,24 +218,48 @@ func (r *reading) topPlan(p *plan, w wanted) string {
 	case w.target != nil && w.target.numeric() && w.by == nil && !r.amount && r.limit == 0:
 		p.measure, p.group = w.target, identity // "the highest price"
 	}
+	for i := r.measured[0]; i < r.measured[1]; i++ {
+		if l := r.at(i, asField); l != nil && l.field != p.measure && l.field != p.group && !p.on(l.field) || l != nil && l.field.has("array") {
+			return "Ranking by " + l.field.name() + " is not supported."
+		}
+	}
 	switch {
 	case p.group == nil:
 		return r.unmatchedPhrase(r.shape.by, r.focus)
-	case p.measure == nil && p.group == identity && w.records && r.limit == 0:
+	case p.measure == nil && (!r.amount || p.group == identity && w.records && r.limit == 0):
 		return r.unmatchedPhrase(r.measured) // records have no number
+	case p.measure != nil && p.measure.years() && r.is(r.measured[0], "oldest|youngest|newest"):
+		p.least = r.is(r.measured[0], "oldest")
+		p.metric = map[bool]string{true: "min", false: "max"}[p.least]
 	}
 	return ""
 }
 
-// goalPlan separates goals from conditions: goals follow the verb or, without one, come last.
+func (r *reading) extreme() string {
+	if r.least {
+		return "min"
+	}
+	return "max"
+}
+
+// goalPlan separates goals from conditions: goals follow the verb; without one there may be only one condition.
 func (r *reading) goalPlan(p *plan, _ wanted) string {
 	if len(p.any) > 0 || len(p.all) == 0 {
 		return r.unmatchedPhrase()
 	}
 	first := len(p.all) - 1
-	verb := slices.IndexFunc(r.q[r.focus[0]:], func(w word) bool { return oneOf(w.low, auxiliaries) || verbs[w.low] || states[w.low] })
-	if i := slices.IndexFunc(p.all, func(c cond) bool { return c.span[1] > r.focus[0]+verb }); r.op == share && verb >= 0 && i >= 0 {
+	verb := -1
+	for i := len(r.q) - 1; i >= r.focus[0]; i-- {
+		if w := r.q[i]; r.by[i] == nil && (oneOf(w.low, auxiliaries+"|that|which") || verbs[w.low] || states[w.low]) {
+			verb = i - r.focus[0]
+		}
+	}
+	i := slices.IndexFunc(p.all, func(c cond) bool { return c.span[1] > r.focus[0]+verb })
+	switch {
+	case r.op == share && verb >= 0 && i >= 0:
 		first = i
+	case r.op == share && first > 0:
+		return "It is unclear which of the conditions the share is of."
 	}
 	for ; first > 0 && r.op == all; first-- {
 		if and, _ := find(r.q[:p.all[first].span[1]], p.all[first-1].span[1], "and"); and < 0 {
@@ -192,18 +270,29 @@ func (r *reading) goalPlan(p *plan, _ wanted) string {
 	return ""
 }
 
-// comparePlan compares the records of two values by their number.
+// comparePlan compares the records of two values by their number, or two records by a measure.
 func (r *reading) comparePlan(p *plan, _ wanted) string {
-	for _, l := range r.links {
-		if l.role == asField && l.field.numeric() && r.hasContent(l.span()) {
-			return "Comparing " + l.field.name() + " is not supported; ask for each value separately."
-		}
-	}
-	i := slices.IndexFunc(p.all, func(c cond) bool { return len(c.values) > 1 && !c.denied && !c.field.listed() })
-	if i < 0 {
+	i := slices.IndexFunc(p.all, func(c cond) bool { return c.parts > 1 && c.parts == len(c.values) && !c.denied && !c.field.listed() })
+	if i < 0 || len(p.any) > 0 {
 		return "A comparison needs two values of one field."
 	}
-	p.group = p.all[i].field
+	c := p.all[i]
+	p.group = c.field
+	for _, l := range r.links {
+		switch {
+		case l.role != asField || !l.field.numeric() || p.on(l.field) || !r.hasContent(l.span()) && !r.measured.has(l.start()):
+		case p.measure != nil && p.measure != l.field || c.field.column().Distinct < c.field.filled():
+			return "It is unclear how to compare " + l.field.name() + "; ask for each value separately."
+		default:
+			p.measure, p.metric = l.field, "max"
+		}
+	}
+	if p.measure == nil && !r.measured.empty() && !r.amount {
+		return "It is unclear which field to compare."
+	}
+	if p.measure != nil && p.measure.years() {
+		p.least = r.is(r.measured[0], "older")
+	}
 	if p.op = breakdown; !r.each {
 		p.op, p.goals = compare, p.all[i:i+1]
 	}
@@ -213,7 +302,7 @@ func (r *reading) comparePlan(p *plan, _ wanted) string {
 // aggregatePlan computes a metric of a field.
 func (r *reading) aggregatePlan(p *plan, w wanted) string {
 	how, _ := find(r.q, 0, "how")
-	if w.target == nil && (how < 0 || !w.records) {
+	if w.target == nil && (how < 0 || !w.records || r.degree) || w.target != nil && !w.target.numeric() {
 		for _, l := range r.links { // "what did the jobs cost in total"
 			if l.role == asField && l.field.numeric() && l.field != w.by && !p.on(l.field) && (w.records || !r.hasContent(r.focus)) {
 				w.target = l.field
@@ -221,6 +310,13 @@ func (r *reading) aggregatePlan(p *plan, w wanted) string {
 		}
 	}
 	switch {
+	case r.degree && r.metric == "sum" && !p.on(p.array.identity()):
+		return "It is unclear which of the " + p.array.noun(2) + " is meant; ask for the sum or the average."
+	case (w.records && how < 0 || r.rank > 0) && w.target != nil && w.target.numeric() && oneOf(r.metric, "min|max") && w.by == nil:
+		// "the largest venue"
+		p.op, p.measure, p.group, p.least = top, w.target, p.array.identity(), r.metric == "min"
+	case w.target != nil && p.on(w.target) || w.by != nil && w.by != w.target && w.by.sums():
+		return "The use of field " + cmp.Or(w.by, w.target).name() + " was not understood."
 	case w.target != nil && w.target.numeric():
 		if p.measure = w.target; w.by != w.target { // not "price per night"
 			p.group = w.by

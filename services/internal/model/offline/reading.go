@@ -9,12 +9,13 @@ import (
 // reading is one interpretation of a question for an array.
 type reading struct {
 	*shape
-	array *array
-	every []link  // all candidate links
-	links []*link // the selected ones; they do not overlap
-	by    []*link // for each word its link, or nil
-	used  []bool  // words that the grammar and the conditions explain
-	score float64
+	array   *array
+	every   []link  // all candidate links
+	links   []*link // the selected ones; they do not overlap
+	by      []*link // for each word its link, or nil
+	used    []bool  // words that the grammar and the conditions explain
+	planned bool    // the conditions are complete
+	score   float64
 }
 
 // Costs of an unexplained word, and the most that a value can gain by explaining it.
@@ -26,12 +27,15 @@ const (
 // margins by which the best interpretation must exceed the others.
 const (
 	arrayMargin = 0.1  // of the score of a reading
-	fieldMargin = 0.95 // of the score of a link
+	fieldMargin = 0.85 // of the score of a link
+	dominance   = 1.4  // of the frequency of a value's versions
+	unique      = 10   // of the frequency of a value, if the other one names a record
+	familyScore = 0.6  // gain of values that are versions of the named one
+	rarity      = 3    // of the frequency of a value
 )
 
-// read returns the reading with the highest score and, if another array scores about as
-// high, that array. It reads values only of arrays that can still have the highest score,
-// in descending order of score, because reading columns dominates the time.
+// read returns the reading with the highest score and, if another array scores about as high, that array. It reads values only of arrays
+// that can still have the highest score, in descending order of score, because reading columns dominates the time.
 func read(s *shape, arrays []*array, similar Similar) (best reading, rival *array) {
 	x := newMatcher(s.q)
 	best, rival = x.read(s, arrays)
@@ -72,35 +76,75 @@ func (x matcher) read(s *shape, arrays []*array) (best reading, rival *array) {
 func (r reading) readValues(x *index) reading {
 	every := slices.Clone(r.every)
 	r.array.readColumns()
+	identity := r.array.identity()
 	for _, f := range r.array.fields() {
 		if r.array.ended() {
 			break
 		}
-		every = append(every, f.valueLinks(r.q, x)...)
+		every = append(every, f.valueLinks(r.q, x, f == identity && f.column().Distinct == f.filled())...)
 	}
 	return choose(r.shape, r.array, every)
 }
 
+// neighbors are what other links say about the words of a link.
+type neighbors struct {
+	named map[*field][]link // the names of fields
+	spots map[spot]bool
+}
+
+// spot is a word that begins a noun, a name or a value, or at the edge of a value of a field.
+type spot struct {
+	kind  string
+	field *field
+	at    int
+}
+
+func newNeighbors(a *array, every []link) neighbors {
+	n := neighbors{map[*field][]link{}, map[spot]bool{}}
+	for _, l := range every {
+		switch {
+		case l.role == asArray:
+			n.spots[spot{"noun", nil, l.start()}] = true
+		case l.exact == 2:
+			n.spots[spot{"value", nil, l.start()}] = n.spots[spot{"value", nil, l.start()}] || len(l.pos) == 1
+			n.spots[spot{"edge", l.field, l.start()}], n.spots[spot{"edge", l.field, l.end()}] = !l.version, !l.version
+		}
+	}
+	for _, l := range every {
+		if a.ended() {
+			return n
+		}
+		noun := n.spots[spot{"noun", nil, l.start()}] && l.field == a.identity()
+		if l.role == asField && l.whole >= 0.5 && l.plain && !noun {
+			n.named[l.field] = append(n.named[l.field], l)
+			n.spots[spot{"name", nil, l.start()}] = n.spots[spot{"name", nil, l.start()}] || l.whole >= 0.9
+		}
+	}
+	return n
+}
+
 // choose selects from all candidates the links that explain the most.
 func choose(s *shape, a *array, every []link) reading {
-	r := reading{shape: s, array: a, every: every, by: make([]*link, len(s.q)), used: slices.Clone(s.consumed)}
-	named := map[*field][]link{}
+	r := reading{shape: s, array: a, every: every, by: make([]*link, len(s.q)), used: slices.Clone(s.used)}
+	n := newNeighbors(a, every)
+	order := make([]*link, 0, len(every))
 	for _, l := range every {
 		if a.ended() {
 			return r
 		}
-		if l.role == asField && l.whole >= 0.5 && l.plain {
-			named[l.field] = append(named[l.field], l)
+		l.context = l.contextScore(s, n.named)
+		if l.score += l.context + l.roleScore(s); l.version && len(l.values) > 1 {
+			l.score += familyScore
 		}
-	}
-	scored, order := slices.Clone(every), make([]*link, 0, len(every))
-	for i := range scored {
-		if a.ended() {
-			return r
+		joined := func(i, next int) bool { return s.is(i, "or|nor|and") && n.spots[spot{"edge", l.field, next}] }
+		if l.exact == 2 && !l.version && (joined(l.start()-1, l.start()-1) || joined(l.end(), l.end()+1)) {
+			l.score += 0.7 // "user admin or ubuntu": values of one field
 		}
-		l := &scored[i]
-		if l.score += l.contextScore(s, named) + l.roleScore(s); !r.tooWeak(l) {
-			order = append(order, l)
+		// "orbit" is not OrbitCom, "city" not a synonym of depots, "operational" not operator
+		part := (l.role == asValue && l.exact == 0 || l.role == asArray && !l.plain) && n.spots[spot{"name", nil, l.start()}]
+		derived := l.role == asField && len(l.pos) == 1 && n.spots[spot{"value", nil, l.start()}] && !r.literally(&l)
+		if !part && !derived && !r.tooWeak(&l) {
+			order = append(order, &l)
 		}
 	}
 	slices.SortStableFunc(order, func(x, y *link) int { return cmp.Compare(y.score, x.score) })
@@ -110,31 +154,16 @@ func choose(s *shape, a *array, every []link) reading {
 		}
 		r.selectLink(l)
 	}
-	r.resolveRivals()
 	r.score -= penalty * float64(len(r.unexplained()))
 	for i := s.focus[0]; i < s.focus[1]; i++ {
 		if l := r.at(i, asArray, asField); l != nil {
-			r.score += 0.7 * l.whole / float64(len(l.pos))
+			r.score += 0.4 * l.whole / float64(len(l.pos))
 		}
 	}
 	return r
 }
 
-// resolveRivals drops rival values whose field has another value in the question, because a record has one value per field.
-func (r *reading) resolveRivals() {
-	for _, l := range r.links {
-		if r.array.ended() {
-			return
-		}
-		if l.rival != nil && slices.ContainsFunc(r.links, func(o *link) bool {
-			return o.role == asValue && o.rival == nil && o.field == l.rival.field
-		}) {
-			l.rival = nil
-		}
-	}
-}
-
-// selectLink selects l unless a selected link covers one of its words.
+// selectLink selects l unless a selected link covers one of its words; l may be a rival of that.
 func (r *reading) selectLink(l *link) {
 	if l.role == asValue && len(l.pos) == 1 && r.enclosed(l.start()) {
 		return
@@ -144,7 +173,8 @@ func (r *reading) selectLink(l *link) {
 		if o == nil {
 			continue
 		}
-		if o.role == l.role && o.field != l.field && slices.Equal(o.pos, l.pos) {
+		state := o.role == asValue && l.role == asField && l.plain && l.whole > 0.5 && l.field.optional() && !l.field.numeric() && r.literally(l)
+		if (o.role == l.role || state) && o.field != l.field && slices.Equal(o.pos, l.pos) {
 			r.markRival(o, l)
 		}
 		return
@@ -163,44 +193,104 @@ func (r reading) enclosed(i int) bool {
 	})
 }
 
-// markRival records that l is as good as o, which is selected.
+// markRival records that l is about as good as o, which is selected. Values that extend a word by versions prevail over a rarer value.
 func (r *reading) markRival(o, l *link) {
-	duplicate := len(o.values) == 1 && len(l.values) == 1 && o.values[0] == l.values[0]
 	closer := l.role == asField && l.field.numeric() && o.field.numeric() && l.whole > o.whole
-	good := l.score >= fieldMargin*o.score && l.whole >= o.whole
-	if !duplicate && o.rival == nil && (good || closer) {
+	good := o.role != l.role || l.score >= fieldMargin*o.score && l.whole >= o.whole
+	if o.role == asValue && l.role == asValue {
+		margin := float64(rarity)
+		if o.version && len(o.values) > 1 {
+			margin = dominance
+		} else if identity := r.array.identity(); l.field == identity || o.field == identity {
+			margin = unique
+		}
+		good = l.exact == o.exact && l.context >= o.context && margin*float64(l.count()) > float64(o.count())
+	}
+	number := o.role == asField && o.field.numeric() && !l.field.numeric() && r.op == count && r.focus.has(o.start())
+	if o.rival == nil && !number && (good || closer) {
 		o.rival = l
 	}
 }
 
-// tooWeak reports whether l may be chance: a small part of a name. In the words that the question
-// matchOperation for, a part is enough.
+// alternatives returns the readings with a rival in place of a selected link, by that link.
+func (r reading) alternatives() map[*link]*reading {
+	out := map[*link]*reading{}
+	for i, l := range r.links {
+		if l.rival == nil || r.joined(l) {
+			continue
+		}
+		alt := r
+		alt.links, alt.by, alt.used = slices.Clone(r.links), slices.Clone(r.by), slices.Clone(r.shape.used)
+		alt.links[i] = l.rival
+		for _, at := range l.pos {
+			alt.by[at] = l.rival
+		}
+		out[l] = &alt
+	}
+	return out
+}
+
+// joined reports whether "or" or "and" joins the value to one of the same field that has no rival.
+func (r reading) joined(l *link) bool {
+	return slices.ContainsFunc(r.links, func(o *link) bool {
+		from := min(l.end(), o.end())
+		between := r.q[from:max(from, l.start(), o.start())]
+		return o.role == asValue && o != l && o.field == l.field && o.rival == nil && len(between) == 1 &&
+			oneOf(between[0].low, "and|or|nor|vs|versus|than")
+	})
+}
+
+// tooWeak reports whether l may be chance: a small part of a name. In the words that the question asks for, a part is enough.
 func (r reading) tooWeak(l *link) bool {
 	for _, c := range r.compared { // "start with"
-		if oneOf(c.op, "start|end|contain") && l.start() < c.end && l.end() > c.at {
+		if textOperators[c.op] && l.start() < c.end && l.end() > c.at && !(partTests[r.low(c.at)] != "" && l.exact > 0) {
 			return true
 		}
 	}
-	low, one := r.q[l.start()].low, len(l.pos) == 1
 	switch l.role {
 	case asField:
-		verb := !l.plain && (verbs[low] || states[low]) && !r.is(l.start()-1, "who")
-		if one && (verb || fillers[low] && l.whole < 0.5) {
-			return true
-		}
-		return l.whole < 0.35 && !r.focus.has(l.start()) && !r.shape.by.has(l.start())
+		return l.whole < 0.35 || r.weakVerb(l)
 	case asArray:
 		return l.whole < 0.2
 	case asValue:
-		before := r.low(l.start() - 1)
-		if before == "from" && l.introduced("to") || before == "to" && l.introduced("from") {
-			return true // a destination is not where from
-		}
-		bland := fillers[low] || verbs[low] && l.whole < 1
-		return one && l.score < 1.5 && (bland && !r.predicated(l.start()) || affirmative[low] || negative[low])
+		return r.weakValue(l)
 	}
 	return false
 }
+
+// weakVerb reports whether the link takes a verb for the name of a field: "weigh" is not last_weighed.
+func (r reading) weakVerb(l *link) bool {
+	w := r.q[l.start()]
+	participle := func(p part) bool { return p.stem == w.stem && strings.HasSuffix(p.low, "ed") }
+	period := func(c comparison) bool { return c.lo.date != "" }
+	switch {
+	case len(l.pos) > 1:
+		return false
+	case l.field.dates() && !strings.HasSuffix(w.low, "ed") && slices.ContainsFunc(l.field.parts, participle):
+		return !slices.ContainsFunc(r.compared, period)
+	}
+	return !l.plain && (verbs[w.low] || states[w.low]) && !r.who(l.start())
+}
+
+// weakValue reports whether the link takes a general word for a value, or a destination for an origin.
+func (r reading) weakValue(l *link) bool {
+	w, before := r.q[l.start()], r.low(l.start()-1)
+	if before == "from" && l.introduced("to") || before == "to" && l.introduced("from") {
+		return true
+	}
+	attribute := l.exact == 2 && w.low == w.text && l.end() < len(r.q) && !r.q[l.end()].stop && !r.q[l.end()].brk // "data centers"
+	bland := (fillers[w.low] || verbs[w.low] && l.whole < 1) && !attribute && !r.predicated(l.start())
+	yes, _ := l.field.booleanValues()
+	truth := yes != nil && (affirmative[w.low] || negative[w.low]) || oneOf(w.low, "yes|no|y|n|true|false|on|off|none")
+	return len(l.pos) == 1 && l.score < 1.5 && (bland || truth)
+}
+
+// who reports whether "who" asks for the verb at i.
+func (r reading) who(i int) bool {
+	return r.is(i-1, "who") || r.is(i-2, "who") && r.is(i-1, auxiliaries)
+}
+
+var textOperators = map[string]bool{"start": true, "end": true, "contain": true}
 
 // prepositions are words of fields whose values a preposition introduces.
 var prepositions = map[string]string{
@@ -220,12 +310,15 @@ func (l link) contextScore(s *shape, named map[*field][]link) (bonus float64) {
 		return 0
 	}
 	for _, n := range named[l.field] {
-		if d := max(n.start()-l.end(), l.start()-n.end()); d >= 0 && d < 3 {
+		behind := n.start() == l.end()
+		for i := l.end(); i < n.start() && (s.is(i, "as|a|an|the") || s.is(i, "in") && l.field.listed()); i++ {
+			behind = i+1 == n.start() && (s.is(l.end(), "as|in"))
+		}
+		between := s.q[min(n.end(), l.start()):l.start()]
+		content := slices.ContainsFunc(between, func(w word) bool { return !w.stop || oneOf(w.low, "and|or") })
+		if behind || n.end() <= l.start() && len(between) < 3 && !content {
 			bonus = max(bonus, 0.4*n.whole)
 		}
-	}
-	if l.introduced(s.low(l.start() - 1)) {
-		bonus = max(bonus, 0.3)
 	}
 	return bonus
 }
@@ -241,10 +334,10 @@ func (l link) roleScore(s *shape) float64 {
 		return 0
 	case inFocus || s.by.has(l.start()):
 		return 0.4 * l.whole
-	case s.op.conditional() && l.field.isBool() && l.whole >= 0.5:
-		return l.whole
-	case slices.ContainsFunc(s.compared, func(c comparison) bool { return l.start() >= c.at-4 && l.end() <= c.end+4 }):
+	case !l.field.isBool() && slices.ContainsFunc(s.compared, func(c comparison) bool { return l.start() >= c.at-4 && l.end() <= c.end+4 }):
 		return 0
+	case s.op.conditional() && l.field.isBool() && l.whole >= 0.5 && !s.literal(l.start()-1):
+		return l.whole
 	}
 	return -0.3 * l.score // redundant
 }
@@ -255,18 +348,41 @@ func (o operation) conditional() bool { return o == count || o == share || o == 
 // unexplained returns the content words that nothing explains.
 func (r reading) unexplained() (out []int) {
 	for i, w := range r.q {
-		known := r.by[i] != nil || r.used[i] || w.stop && w.number == "" || fillers[w.low] && !(adjectives[w.low] && r.predicated(i))
-		if !known && !r.linking(i) && !r.unit(i) && !r.renamed(i) && !(suffixes[w.low] && r.at(i-1, asField, asValue) != nil) {
+		explained := r.by[i] != nil || r.used[i] || operators[w.low] && !r.planned || r.linking(i) || r.unit(i) || r.renamed(i) || r.acronym(i) ||
+			suffixes[w.low] && r.at(i-1, asField, asValue) != nil
+		if !explained && !r.ignored(i) {
 			out = append(out, i)
 		}
 	}
 	return out
 }
 
+// ignored reports whether the word at i has no meaning of its own. In "source any" and "about 100" it has.
+func (r reading) ignored(i int) bool {
+	w, ends := r.q[i], i+1 == len(r.q) || r.q[i+1].brk || r.is(i+1, "and|or")
+	value := r.at(i-1, asField) != nil && ends && oneOf(w.low, "any|all|some|in|on|off|up|out|no|none")
+	if value || w.low == "about" && !ends && r.q[i+1].number != "" {
+		return false
+	}
+	return w.stop && w.number == "" && !operators[w.low] || fillers[w.low] && !(adjectives[w.low] && r.predicated(i)) || r.requested(i)
+}
+
+// acronym reports whether the word at i names the data: "in the KEV data".
+func (r reading) acronym(i int) bool {
+	w := r.q[i]
+	return r.is(i-1, "the|this|our") && r.is(i+1, "data|dataset|database|catalog|catalogue|inventory|estate") &&
+		w.text == strings.ToUpper(w.text) && letters(w.text)
+}
+
+// requested reports whether the word at i belongs to a request at the start: "please show me".
+func (r reading) requested(i int) bool {
+	return requests[r.q[i].low] && !slices.ContainsFunc(r.q[:i], func(w word) bool { return !w.stop && !requests[w.low] })
+}
+
 // unrelated returns the unexplained words that may denote a name.
 func (r reading) unrelated() (out []int) {
 	for _, i := range r.unexplained() {
-		if w := r.q[i]; w.number == "" && !w.ident && letters(w.text) {
+		if w := r.q[i]; w.number == "" && !w.ident && letters(w.text) && units[w.low] == "" {
 			out = append(out, i)
 		}
 	}
@@ -309,12 +425,13 @@ func (r reading) renamed(i int) bool {
 
 // unit reports whether the word at i is the unit of a number.
 func (r reading) unit(i int) bool {
-	return units[r.q[i].low] != "" && i > 0 && (r.q[i-1].number != "" || r.q[i-1].low == "in") || r.used[i]
+	return units[r.q[i].low] != "" && i > 0 && (r.q[i-1].number != "" || r.q[i-1].low == "in")
 }
 
 // predicated reports whether the word at i ends a predicate after "are".
 func (r reading) predicated(i int) bool {
-	last := i+1 == len(r.q) || r.q[i+1].stop && !oneOf(r.q[i+1].low, "by|from|of|as|to|for|at|on|in|with|under") || r.q[i+1].brk
+	preposition := r.is(i+1, "by|from|of|as|to|for|at|on|in|with|under")
+	last := i+1 == len(r.q) || r.q[i+1].stop && !r.used[i+1] && !preposition || r.q[i+1].brk
 	if !last || r.is(i-1, "the|a|an|in|on|at|by|of|for|with|from|to|their|its|per") {
 		return false
 	}
@@ -330,10 +447,21 @@ func (r reading) at(i int, roles ...role) *link {
 	return r.by[i]
 }
 
+// text returns the words of a span as written.
+func (r reading) text(of span) string {
+	return r.q[0].line[r.q[of[0]].from:r.q[of[1]-1].to]
+}
+
 // target returns the target of a phrase: the field named by its last understood word, or the records of the array.
 func (r reading) target(of span) (f *field, records bool) {
+	for i := of[0]; i < of[1]-1; i++ { // "animals weigh", "suppliers deliver": a verb follows a plural
+		noun := r.at(i, asArray) != nil || r.at(i, asField) != nil && oneOf(string(r.op), "distinct|list")
+		if w := r.q[i]; noun && singular(w.low) != w.low && r.by[i] != r.by[i+1] {
+			of[1] = i + 1
+		}
+	}
 	for i := of[1] - 1; i >= of[0]; i-- {
-		if l := r.at(i, asField); l != nil && (l.whole >= 0.6 || l.plain && l.whole >= 0.4 || l.whole >= 0.3 && r.is(i, measures)) {
+		if l := r.at(i, asField); l != nil && (l.whole >= 0.59 || l.plain && l.whole >= 0.4 || l.whole >= 0.3 && r.is(i, measures)) {
 			return l.field, false
 		}
 		if r.at(i, asArray, asGeneric, asValue) != nil {

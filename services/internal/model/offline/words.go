@@ -14,8 +14,10 @@ import (
 type word struct {
 	text, raw string // as written, without and with the characters attached to it
 	low, stem string
-	number    string // the number it hasValueMember for, as in JSON
-	date      string // the year, month or day it hasValueMember for, as in ISO 8601
+	number    string // the number it stands for, as in JSON
+	date      string // the year, month or day it stands for, as in ISO 8601; without a year "-05" or "-05-31"
+	line      string // the question
+	from, to  int    // its bytes in the question
 	at        int    // index of the written word
 	ident     bool   // the written word is an identifier: digits or inner punctuation
 	brk       bool   // preceded by punctuation that ends a phrase
@@ -29,29 +31,29 @@ type span [2]int
 func (s span) has(i int) bool { return s[0] <= i && i < s[1] }
 func (s span) empty() bool    { return s[0] >= s[1] }
 
-// shortened expands abbreviations and merges compound terms.
-var shortened = strings.NewReplacer(
-	"’", "'", "n't", " not", "'s ", " ", "s' ", "s ", "'re ", " are ", "=", " = ", "%", " percent", "i.e.", "ie", "e.g.", "ie",
-	"operating systems", "os", "operating system", "os", "data center", "datacenter", "virtual machine", "vm",
-	"backed up", "backup", "IP address", "ip",
-	"prior to", "before", "on or after", "since", "on or before", "until",
-)
+const day, year = `(\d{1,2})(?:st|nd|rd|th)?`, `((?:19|20)\d\d)`
 
 var (
-	ordinal = `(\d{1,2})(?:st|nd|rd|th)?`
-	month   = `(` + strings.Join(slices.Sorted(maps.Keys(months)), "|") + `)[a-z]*\.?`
-	// writtenDate matches "20 August 2026", "Aug 20, 2026" and "March 2024".
-	writtenDate = regexp.MustCompile(`(?i)\b(?:` + ordinal + ` (?:of )?)?` + month + `,? (?:` + ordinal + `,? )?((?:19|20)\d\d)\b`)
-	isoDate     = regexp.MustCompile(`^(19|20)\d\d(-[01]\d(-[0-3]\d)?)?$`)
+	// written matches "20 August 2026", "Aug 20, 2026", "March 2024" and "May".
+	written = `(?:` + day + ` (?:of )?)?\b(` + strings.Join(slices.Sorted(maps.Keys(months)), "|") + `)\b\.?(?: ` + day +
+		`\b)?(?:,? ` + year + `\b)?`
+	chunks  = regexp.MustCompile(`(?i)` + written + `|[<>]=?|[=≤≥%]|[^\s<>=≤≥%]+`)
+	isoDate = regexp.MustCompile(`^(19|20)\d\d(-[01]\d(-[0-3]\d)?)?$`)
 	// quantity matches 20,000, 1.5 and 16GB.
 	quantity = regexp.MustCompile(`^(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?(\pL*)$`)
+	// attached matches the ends of contractions and possessives.
+	attached = regexp.MustCompile(`(?i)(n['’]t|['’](?:s|re|ve|ll|d|m))$`)
 )
 
-// toISO rewrites a written date.
-func toISO(date string) string {
-	m := writtenDate.FindStringSubmatch(date)
-	iso := m[4] + "-" + months[strings.ToLower(m[2])]
-	if d := m[1] + m[3]; d != "" {
+// toISO returns the date of a match of written, or "": a month without a day and a year must begin with a capital, and be neither the
+// first word nor the auxiliary "May".
+func toISO(question string, m []int) string {
+	group := func(i int) string { return question[max(m[2*i], 0):max(m[2*i+1], 0)] }
+	iso := group(4) + "-" + months[strings.ToLower(group(2))]
+	if group(4) == "" && (m[0] == 0 || !unicode.IsUpper(rune(group(2)[0]))) {
+		return ""
+	}
+	if d := group(1) + group(3); d != "" {
 		iso += "-" + ("0" + d)[len(d)-1:]
 	}
 	return iso
@@ -61,18 +63,59 @@ func toISO(date string) string {
 func split(question string) []word {
 	var out []word
 	brk := true
-	question = writtenDate.ReplaceAllStringFunc(shortened.Replace(question), toISO)
-	for at, field := range strings.Fields(question) {
-		core := strings.TrimFunc(field, func(r rune) bool { return !alphanumeric(r) })
+	for at, m := range chunks.FindAllStringSubmatchIndex(question, -1) {
+		field := question[m[0]:m[1]]
+		if len(m) > 5 && m[4] >= 0 {
+			if date := toISO(question, m); date != "" {
+				low := strings.ToLower(field)
+				w := word{text: field, raw: field, low: low, stem: low, date: date, at: at, brk: brk}
+				w.line, w.from, w.to, brk = question, m[0], m[1], false
+				out = append(out, w)
+				continue
+			}
+		}
+		core := strings.TrimFunc(field, func(r rune) bool { return !alphanumeric(r) && !strings.ContainsRune("<>=≤≥%", r) })
 		brk = brk || strings.HasPrefix(field, "(") || core == "" && strings.ContainsAny(field, "-–—:;,")
 		before, after, _ := strings.Cut(field, core)
+		if strings.HasSuffix(before, "-") && quantity.MatchString(core) {
+			core, before = "-"+core, before[:len(before)-1]
+		}
+		start, end := m[0]+len(before), m[0]+len(before)+len(core)
 		for i, w := range parseWord(core, at) {
 			w.brk, w.paren = brk && i == 0, strings.HasPrefix(before, "(") && i == 0
+			w.line, w.from, w.to = question, start, end
+			if at := strings.Index(question[start:end], w.text); at >= 0 {
+				w.from, w.to = start+at, start+at+len(w.text)
+				start = w.to
+			}
 			out = append(out, w)
 		}
-		if core != "" {
-			brk = strings.ContainsAny(after, ".?!,;:)")
+		if initial := after == "." && (len(core) == 1 || oneOf(core, "Dr|Mr|Mrs|Ms|Prof|St|No")); core != "" {
+			brk = strings.ContainsAny(after, ".?!,;:)") && !initial
 		}
+	}
+	return mergePhrases(out)
+}
+
+// mergePhrases replaces phrases by one word and marks the articles that are names: "in site a", "class I".
+func mergePhrases(q []word) (out []word) {
+	for i := 0; i < len(q); i++ {
+		w := q[i]
+		for n := 3; n > 1; n-- {
+			if i+n > len(q) || slices.ContainsFunc(q[i+1:i+n], func(w word) bool { return w.brk }) {
+				continue
+			}
+			var stems []string
+			for _, w := range q[i : i+n] {
+				stems = append(stems, w.stem)
+			}
+			if low := phrases[strings.Join(stems, "-")]; low != "" {
+				w.low, w.stem, w.stop, w.to = low, stem(low), stops[low], q[i+n-1].to
+				i += n - 1
+				break
+			}
+		}
+		out = append(out, w)
 	}
 	for i, w := range out {
 		switch {
@@ -80,7 +123,7 @@ func split(question string) []word {
 			out[i].stem, out[i].stop = stem("location"), false
 		case oneOf(w.low, "a|an|the") && (i+1 == len(out) || out[i+1].brk),
 			w.text == "A" && i > 0, w.text == "I" && i > 0 && !oneOf(out[i-1].low, "do|can|could|should|did|may|if|that"):
-			out[i].stop = false // a name: "in site a", "class I"
+			out[i].stop = false
 		}
 	}
 	return out
@@ -96,24 +139,29 @@ func parseWord(core string, at int) (out []word) {
 		}
 		return []word{w}
 	}
-	if m := quantity.FindStringSubmatch(low); m != nil && (m[3] == "" || m[3] == "k" || units[m[3]] != "") {
-		n := strings.TrimLeft(strings.ReplaceAll(m[1], ",", ""), "0") + m[2]
-		if n == "" || n[0] == '.' {
-			n = "0" + n
+	if out := parseQuantity(core, at); out != nil {
+		return out
+	}
+	if end := attached.FindString(core); end != "" && end != core {
+		out = parseWord(strings.TrimSuffix(core, end), at)
+		for i := range out {
+			out[i].raw = core
 		}
-		if m[3] == "k" && m[2] == "" {
-			n, m[3] = n+"000", ""
-		}
-		out = []word{{text: strings.TrimSuffix(core, m[3]), raw: core, low: m[1] + m[2], stem: m[1] + m[2], number: n, at: at, ident: true}}
-		if m[3] != "" {
-			out = append(out, word{text: m[3], raw: core, low: m[3], stem: m[3], at: at, ident: true})
+		if strings.EqualFold(end[:1], "n") {
+			out = append(out, word{text: core, raw: core, low: "not", stem: "not", at: at})
 		}
 		return out
 	}
+	if low == "i.e" || low == "e.g" {
+		return []word{{text: core, raw: core, low: "ie", stem: "ie", at: at, stop: true}}
+	}
 	ident := strings.ContainsFunc(core, func(r rune) bool { return unicode.IsDigit(r) || strings.ContainsRune("._@:", r) })
-	parts := strings.FieldsFunc(core, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '+' })
+	parts := strings.FieldsFunc(core, func(r rune) bool { return !alphanumeric(r) && !strings.ContainsRune("+<>=≤≥%", r) })
 	for i, part := range parts {
 		low := strings.ToLower(part)
+		if low == "%" {
+			low = "percent"
+		}
 		w := word{text: part, raw: core, low: low, stem: stem(low), number: numerals[low], at: at, ident: ident}
 		w.stop = !ident && stops[low] && part[1:] == low[1:]
 		if i == 0 && len(parts) == 2 && strings.Trim(low, "0123456789") == "" && strings.Trim(parts[1], "0123456789") == parts[1] {
@@ -123,6 +171,32 @@ func parseWord(core string, at int) (out []word) {
 	}
 	return out
 }
+
+// parseQuantity returns the words of a number and the unit attached to it; nil if the written word is none.
+func parseQuantity(core string, at int) []word {
+	digits, sign := strings.ToLower(core), ""
+	if strings.HasPrefix(digits, "-") {
+		digits, sign = digits[1:], "-"
+	}
+	m := quantity.FindStringSubmatch(digits)
+	if m == nil || m[3] != "" && m[3] != "k" && units[m[3]] == "" {
+		return nil
+	}
+	n := strings.TrimLeft(strings.ReplaceAll(m[1], ",", ""), "0") + m[2]
+	if n == "" || n[0] == '.' {
+		n = "0" + n
+	}
+	if m[3] == "k" && m[2] == "" {
+		n, m[3] = n+"000", ""
+	}
+	w := word{text: strings.TrimSuffix(core, m[3]), raw: core, low: m[1] + m[2], stem: m[1] + m[2], number: sign + n, at: at, ident: true}
+	if m[3] == "" {
+		return []word{w}
+	}
+	return []word{w, {text: m[3], raw: core, low: m[3], stem: m[3], at: at, ident: true}}
+}
+
+func alphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // nameWords splits a name into lower-case words: "vendorProject", "vendor_project" and "VENDOR project" are equal.
 func nameWords(name string) []string {
@@ -135,7 +209,7 @@ func nameWords(name string) []string {
 		if i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(rs[i-1]) || i+2 < len(rs) && unicode.IsLower(rs[i+1]) && unicode.IsLower(rs[i+2])) {
 			b.WriteByte(' ')
 		}
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+		if !alphanumeric(r) {
 			r = ' '
 		}
 		b.WriteRune(unicode.ToLower(r))
@@ -148,7 +222,7 @@ func stem(low string) string {
 	if s := short[low]; s != "" {
 		return s
 	}
-	if len(low) < 4 || strings.ContainsAny(low, "0123456789") {
+	if len(strings.TrimSuffix(low, "s")) < 4 || strings.ContainsAny(low, "0123456789") {
 		return strings.TrimSuffix(low, "s")
 	}
 	return porterstemmer.StemString(low)
