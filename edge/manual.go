@@ -62,17 +62,17 @@ func readManual() action {
 // manualImage returns an action that serves an image of the manual.
 func manualImage() action {
 	a := manualPage(nil)
-	a.inURL, a.request, a.media = true, reflect.TypeFor[schemas.ManualImage](), "image/*"
+	a.inURL, a.request, a.media = true, reflect.TypeFor[schemas.ManualImage](), "image/png"
 	a.answer = func(x *exchange) error {
 		d, err := x.edge.describe()
 		if err != nil {
 			return err
 		}
-		image, media, ok := d.manual.Image(x.vars["image"])
+		image, ok := d.manual.Image(x.vars["image"])
 		if !ok {
 			return schemas.ErrUnknownPath.Because("image not found")
 		}
-		x.write(http.StatusOK, []string{media}, image)
+		x.write(http.StatusOK, []string{a.media}, image)
 		return nil
 	}
 	return a

@@ -104,7 +104,7 @@ func (r route) parameters(types *schemas.Definitions) ([]object, error) {
 		list = append(list, object{"$ref": "#/components/parameters/LastEventID"})
 	}
 	if !r.inURL && !r.strict {
-		return list, nil
+		return append(list, r.pathParameters()...), nil
 	}
 	if _, err := types.Of(r.request); err != nil {
 		return nil, err
@@ -126,6 +126,18 @@ func (r route) parameters(types *schemas.Definitions) ([]object, error) {
 		list = append(list, object{"name": p.name, "in": in, "required": in == "path", "description": schema.Description, "schema": schema})
 	}
 	return list, nil
+}
+
+// pathVariable matches a variable of a path.
+var pathVariable = regexp.MustCompile(`\{([a-zA-Z_]+)\}`)
+
+// pathParameters describes the variables in the path of a route whose request does not contain them.
+func (r route) pathParameters() (list []object) {
+	for _, match := range pathVariable.FindAllStringSubmatch(r.path, -1) {
+		list = append(list, object{"name": match[1], "in": "path", "required": true,
+			"schema": object{"type": "string", "minLength": 1, "maxLength": 256}})
+	}
+	return list
 }
 
 func (r route) responses(types *schemas.Definitions, secured bool) (object, error) {

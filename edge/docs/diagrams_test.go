@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/yuin/goldmark/text"
@@ -39,7 +38,7 @@ func TestDiagrams(t *testing.T) {
 			}
 		}
 	}
-	present, err := filepath.Glob("images/diagram-*.svg")
+	present, err := filepath.Glob("images/diagram-*.png")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,8 +75,7 @@ func draw(t *testing.T, name string, diagram []byte) {
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), "npx", "-y", "-p", mermaidCLI, "mmdc", "-p", filepath.Join(dir, "puppeteer.json"),
-		"-c", filepath.Join(dir, "mermaid.json"), "-i", filepath.Join(dir, "in.mmd"), "-o", filepath.Join("images", name), "-b", "white",
-		"-I", strings.TrimSuffix(name, ".svg"))
+		"-c", filepath.Join(dir, "mermaid.json"), "-i", filepath.Join(dir, "in.mmd"), "-o", filepath.Join("images", name), "-b", "white", "-s", "2")
 	cmd.Env = append(os.Environ(), "PUPPETEER_SKIP_DOWNLOAD=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -122,20 +122,15 @@ func (m *Manual) Page(name string) ([]byte, bool) {
 	return page, ok
 }
 
-// Image returns an image of the manual with its media type, PNG or SVG; false when there
-// is none.
-func (m *Manual) Image(name string) (image []byte, media string, ok bool) {
+// Image returns an image of the manual as PNG; false when there is none.
+func (m *Manual) Image(name string) ([]byte, bool) {
 	image, err := images.ReadFile("images/" + name)
-	media = "image/png"
-	if strings.HasSuffix(name, ".svg") {
-		media = "image/svg+xml"
-	}
-	return image, media, err == nil
+	return image, err == nil
 }
 
 // diagramFile returns the name of the image of a Mermaid diagram, which depends on its source.
 func diagramFile(source []byte) string {
-	return fmt.Sprintf("diagram-%.12x.svg", sha256.Sum256(source))
+	return fmt.Sprintf("diagram-%.12x.png", sha256.Sum256(source))
 }
 
 // isDiagram reports whether n is a block of code in the language of Mermaid.

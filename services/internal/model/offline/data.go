@@ -285,7 +285,9 @@ func (a *array) noun(n figure) string {
 }
 
 // plurals are endings of nouns, each with that of the singular. None is the end of another.
-var plurals = [...][2]string{{"ies", "y"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"}, {"sses", "ss"}, {"ss", "ss"}, {"us", "us"}, {"s", ""}}
+var plurals = [...][2]string{
+	{"ies", "y"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"}, {"sses", "ss"}, {"ss", "ss"}, {"us", "us"}, {"s", ""},
+}
 
 // singular returns the singular of a plural noun.
 func singular(name string) string {
