@@ -120,12 +120,12 @@ var Render = Stream[schemas.Rendering]{
 
 // subjects has every subject above.
 var subjects = []interface{ Operation() Operation }{
-	WriteTag, ReadTag, DeleteTag,
+	WriteTag, ReadTag, DeleteTag, TagQuota,
 	RegisterSkill, RegisterAgent, RegisterTool, RegisterContextBuilder, RegisterGuardrail, RegisterTemplate, Unregister, Reindex,
-	PutRecord, PutRecords, DeleteRecord, Projected, TagUsage,
+	PutRecord, PutRecords, DeleteRecord, RecordQuota, Projected, TagUsage,
 	ResolveSkill, ResolvePackage, ResolveAgent, ResolveContext, ResolveContextBuilders, ResolveTools, ResolveToolClass, ResolveTemplate,
-	ResolveGuardrail, ListSkills, ListTools, ListRecords, GetRecord, RecordHistory, RecordUsage,
-	Watch, Analyze, Render,
+	ResolveGuardrail, ListSkills, ListTools, ListRecords, SearchRecords, GetRecord, RecordHistory,
+	RecordUsage, Watch, Analyze, Render,
 }
 
 // Services returns the names of the services that have a Health endpoint, in the order

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -121,11 +122,21 @@ func (r route) parameters(types *schemas.Definitions) ([]object, error) {
 		schema := types.Schemas[r.request.Name()].Properties[p.name]
 		in := "query"
 		if strings.Contains(r.path, "{"+p.name+"}") {
-			in = "path"
+			in, schema = "path", withoutNull(schema)
 		}
 		list = append(list, object{"name": p.name, "in": in, "required": in == "path", "description": schema.Description, "schema": schema})
 	}
 	return list, nil
+}
+
+// withoutNull returns the schema of a value in a path, which cannot be null.
+func withoutNull(schema *jsonschema.Schema) *jsonschema.Schema {
+	if !slices.Contains(schema.Types, "null") {
+		return schema
+	}
+	s := *schema
+	s.Types = slices.DeleteFunc(slices.Clone(s.Types), func(t string) bool { return t == "null" })
+	return &s
 }
 
 // pathVariable matches a variable of a path.

@@ -155,7 +155,7 @@ func TestInvalidValues(t *testing.T) {
 	for args, want := range map[string]string{
 		"get skill --limit x":   `--limit: expected an integer, got "x"; see: cairn get --help`,
 		"get skill --limit=1.5": `--limit: expected an integer, got "1.5"`,
-		"up --drain x":          `--drain: expected a duration such as 90s or 5m, got "x"`,
+		"up --drain x":          `--drain: expected a duration such as 10s or 5m, got "x"`,
 		"up --console=x":        `--console: expected true or false, got "x"`,
 		"apply nofile.yaml":     "cairn: nofile.yaml: no such file or directory",
 	} {

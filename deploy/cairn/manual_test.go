@@ -108,7 +108,9 @@ func flagTable() string {
 			continue // without variables
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			at := slices.IndexFunc(rows, func(r *flagRow) bool { return r.Name == f.Name && r.Value.Type() == f.Value.Type() })
+			at := slices.IndexFunc(rows, func(r *flagRow) bool {
+				return r.Name == f.Name && r.Value.Type() == f.Value.Type() && r.Usage == f.Usage
+			})
 			if at < 0 {
 				at = len(rows)
 				rows = append(rows, &flagRow{Flag: f})

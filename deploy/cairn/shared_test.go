@@ -44,12 +44,13 @@ func doWith(t *testing.T, env map[string]string, stdin string, args ...string) r
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	var out, errOut strings.Builder
+	var out strings.Builder
+	errOut := newBuffer() // the logger of a command is the default logger of the process, also after the command
 	root := newRoot(func(name string) string { return env[name] })
 	root.SetArgs(args)
 	root.SetIn(strings.NewReader(stdin))
 	root.SetOut(&out)
-	root.SetErr(&errOut)
+	root.SetErr(errOut)
 	code := run(ctx, root)
 	return result{out.String(), errOut.String(), code}
 }

@@ -82,10 +82,6 @@ func filesOf(path string) ([]string, error) {
 		hidden := at != path && strings.HasPrefix(entry.Name(), ".")
 		switch {
 		case err != nil:
-			var of *fs.PathError
-			if errors.As(err, &of) {
-				err = fmt.Errorf("%s: %w", of.Path, of.Err) // without the system call
-			}
 			return err
 		case hidden && entry.IsDir():
 			return fs.SkipDir
