@@ -55,7 +55,7 @@ data: {"tool_call_id":"1","result":{"groups":{"Oslo":1},"total":1}}
 
 id: 3
 event: text_delta
-data: {"text":"Oslo has 1 device.","format":"markdown"}
+data: {"text":"Oslo has 1 device."}
 
 id: 4
 event: done

@@ -18,16 +18,9 @@ const (
 	EventDone           = "done"
 )
 
-// Formats of the text of an answer.
-const (
-	FormatMarkdown = "markdown" // CommonMark with GFM tables
-	FormatPlain    = "plain"
-)
-
 // TextDelta is a piece of the answer.
 type TextDelta struct {
-	Text   string `json:"text" doc:"Markdown (CommonMark with GFM tables); Cairn escapes values of the estate in it. The words of a language model are not trustworthy markup: clients must sanitize the HTML that they render. Plain text with the profile's format plain and the rendering agent"`
-	Format string `json:"format,omitzero" doc:"format of the text of the whole answer: markdown or plain; in the first text_delta only"`
+	Text string `json:"text" doc:"Markdown (CommonMark with GFM tables); Cairn escapes values of the estate in it. The words of a language model are not trustworthy markup: clients must sanitize the HTML that they render. Plain text with the profile's format plain and the rendering agent"`
 }
 
 // ToolUse is a tool call of the model.
@@ -46,7 +39,6 @@ type ToolResult struct {
 // DirectResponse is the unrendered answer, sent when the rendering agent fails.
 type DirectResponse struct {
 	Text   string `json:"text" doc:"Markdown, as in TextDelta"`
-	Format string `json:"format" doc:"markdown"`
 	Code   string `json:"code"`
 	Reason string `json:"reason"`
 }

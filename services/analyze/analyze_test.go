@@ -90,7 +90,7 @@ func TestAnalysisEvents(t *testing.T) {
 			[]string{
 				`tool_use {"tool_call_id":"call_compute_stats","name":"compute_stats","input":{"data_key":"site.pumps","group_by":"state"}}`,
 				`tool_result {"tool_call_id":"call_compute_stats","result":{"groups":{"on":2,"off":1},"total":3,"group_count":2}}`,
-				`text_delta {"text":"Two ","format":"markdown"}`, `text_delta {"text":"are on."}`, `done {}`,
+				`text_delta {"text":"Two "}`, `text_delta {"text":"are on."}`, `done {}`,
 			}},
 		{"an array's schema",
 			[]modeltest.Turn{modeltest.ToolTurn("inspect_schema", `{"data_key":"site.pumps"}`), modeltest.TextTurn("ok")},
@@ -103,7 +103,7 @@ func TestAnalysisEvents(t *testing.T) {
 			[]string{`"result":{"error":"`, `p50`}},
 		{"an input of the wrong type is an error result",
 			[]modeltest.Turn{modeltest.ToolTurn("compute_stats", `{"data_key":7}`), modeltest.TextTurn("ok")},
-			[]string{`"result":{"error":"compute_stats takes {data_key: string`, `text_delta {"text":"ok","format":"markdown"}`}},
+			[]string{`"result":{"error":"compute_stats takes {data_key: string`, `text_delta {"text":"ok"}`}},
 		{"an unknown argument is an error result",
 			[]modeltest.Turn{modeltest.ToolTurn("compute_stats", `{"data_key":"site.pumps","where":{"state":"on"}}`), modeltest.TextTurn("ok")},
 			[]string{`"result":{"error":"compute_stats takes {data_key: string, group_by: string, filter: object, any_of: [object], metrics: [string]}: unknown argument \"where\""}`}},
@@ -266,7 +266,7 @@ func TestMaxRounds(t *testing.T) {
 		last modeltest.Turn
 		want string
 	}{
-		{"the model answers", modeltest.TextTurn("Three."), `text_delta {"text":"Three.","format":"markdown"}`},
+		{"the model answers", modeltest.TextTurn("Three."), `text_delta {"text":"Three."}`},
 		{"the model calls a tool again", inspect,
 			`error {"code":"AN-500","message":"analysis failed: the model called tools in 13 messages and gave no answer"}`},
 	} {

@@ -99,7 +99,7 @@ func TestResultsFitWindow(t *testing.T) {
 	}
 	a.Context = `{"pumps":[` + strings.Join(append(records, records[7]), ",") + `]}`
 	got, err := stream(t.Context(), conn, a)
-	if err != nil || !strings.HasSuffix(got, "text_delta {\"text\":\"Many.\",\"format\":\"markdown\"}\ndone {}") {
+	if err != nil || !strings.HasSuffix(got, "text_delta {\"text\":\"Many.\"}\ndone {}") {
 		t.Fatalf("got\n%.2000s\n%v", got, err)
 	}
 	history := 0

@@ -36,7 +36,6 @@ type loop struct {
 	conversation model.Conversation
 	answer       strings.Builder
 	sent         strings.Builder // the answer, and text before tool calls
-	begun        bool            // a text_delta was sent
 	results      []result
 	usage        schemas.Usage
 }
@@ -142,12 +141,8 @@ func (l *loop) sendText(text string) error {
 	if l.buffered || text == "" {
 		return nil
 	}
-	delta := schemas.TextDelta{Text: text}
-	if !l.begun {
-		delta.Format, l.begun = schemas.FormatMarkdown, true
-	}
 	l.sent.WriteString(text)
-	return l.to.Send(schemas.EventTextDelta, delta)
+	return l.to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: text})
 }
 
 // runCalls runs the calls of one message concurrently and reports each in order to the

@@ -86,8 +86,7 @@ func answers(results []result) []jsontext.Value {
 
 func directResponse(text string, err error) schemas.DirectResponse {
 	return schemas.DirectResponse{
-		Text: text, Format: schemas.FormatMarkdown,
-		Code: schemas.ErrAnalysisUnavailable.Code, Reason: "rendering agent unavailable: " + err.Error(),
+		Text: text, Code: schemas.ErrAnalysisUnavailable.Code, Reason: "rendering agent unavailable: " + err.Error(),
 	}
 }
 

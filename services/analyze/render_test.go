@@ -29,7 +29,7 @@ func TestRenderingAgent(t *testing.T) {
 			return say(to, "<"+r.Answer+"/"+r.Mode+"/"+string(r.Profile)+">")
 		}, []string{`text_delta {"text":"<Two are on./standard/{\"theme\":\"dark\"}>"}`, `done {}`}},
 		{"no agent: the plain answer", nil,
-			[]string{`direct_response {"text":"Two are on.","format":"markdown","code":"AN-503","reason":"rendering agent unavailable: `, `done {}`}},
+			[]string{`direct_response {"text":"Two are on.","code":"AN-503","reason":"rendering agent unavailable: `, `done {}`}},
 		{"an agent that fails before its first text: the plain answer", func(schemas.Rendering, bus.Sender) error {
 			return errors.New("out of memory")
 		}, []string{`direct_response {"text":"Two are on."`, `done {}`}},

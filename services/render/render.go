@@ -34,14 +34,6 @@ type profile struct {
 	Format   string `json:"format"`   // markdown (default) or plain
 }
 
-// format returns the format of the text.
-func (p profile) format() string {
-	if p.Format == schemas.FormatPlain {
-		return schemas.FormatPlain
-	}
-	return schemas.FormatMarkdown
-}
-
 // render sends the answer and then each table.
 func render(_ context.Context, r schemas.Rendering, to bus.Sender) error {
 	var p profile
@@ -50,20 +42,15 @@ func render(_ context.Context, r schemas.Rendering, to bus.Sender) error {
 	}
 	shown := tablesFor(r, p)
 	answer := prose(r.Answer, shown)
-	if p.format() == schemas.FormatPlain {
+	if p.Format == "plain" {
 		answer = markdown.Plain(answer)
 	}
 	texts := []string{answer}
 	for _, t := range shown {
 		texts = append(texts, "\n\n"+t.text)
 	}
-	texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
-	for i, text := range texts {
-		delta := schemas.TextDelta{Text: text}
-		if i == 0 {
-			delta.Format = p.format()
-		}
-		if err := to.Send(schemas.EventTextDelta, delta); err != nil {
+	for _, text := range texts {
+		if err := send(to, text); err != nil {
 			return err
 		}
 	}
@@ -78,11 +65,18 @@ func tablesFor(r schemas.Rendering, p profile) []table {
 	all := newest(tablesOf(r, newLocale(p.Language)))
 	for i := range all {
 		all[i].text = all[i].markdown()
-		if p.format() == schemas.FormatPlain {
+		if p.Format == "plain" {
 			all[i].text = all[i].plain()
 		}
 	}
 	return slices.DeleteFunc(all, func(t table) bool { return r.Prompt.AnswerContains(t.text) })
+}
+
+func send(to bus.Sender, text string) error {
+	if text == "" {
+		return nil
+	}
+	return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: text})
 }
 
 // prose returns the answer without list items that repeat rows of the tables.

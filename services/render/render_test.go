@@ -32,10 +32,6 @@ func serve(t *testing.T) *bus.Conn {
 func rendered(t *testing.T, conn *bus.Conn, r schemas.Rendering) string {
 	t.Helper()
 	var text strings.Builder
-	want := schemas.FormatMarkdown // stated once
-	if strings.Contains(string(r.Profile), `"format":"plain"`) {
-		want = schemas.FormatPlain
-	}
 	for event, err := range bus.Render.Call(t.Context(), conn, r) {
 		if err != nil {
 			t.Fatal(err)
@@ -44,10 +40,6 @@ func rendered(t *testing.T, conn *bus.Conn, r schemas.Rendering) string {
 		if err := json.Unmarshal(event.Data, &delta); err != nil {
 			t.Fatal(err)
 		}
-		if delta.Format != want {
-			t.Errorf("the format of %q is %q, want %q", delta.Text, delta.Format, want)
-		}
-		want = ""
 		text.WriteString(delta.Text)
 	}
 	return text.String()
