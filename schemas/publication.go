@@ -38,5 +38,5 @@ func unpublished(kind string, has map[string]jsontext.Value) []FieldError {
 	if member == "" || string(has["public"]) != "true" || has[member].Kind() == jsontext.KindBeginObject {
 		return nil
 	}
-	return []FieldError{{"record.public", "without " + member + ", an object, the record is not published"}}
+	return []FieldError{{"public", "without " + member + ", an object, the record is not published"}}
 }

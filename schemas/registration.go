@@ -89,9 +89,15 @@ type Template struct {
 	Metadata
 }
 
-// Strictness is the part that all registrations share.
+// Strictness is the part that all writes of records share.
 type Strictness struct {
 	Strict bool `json:"strict,omitzero" doc:"reject a record that gives warnings"`
+}
+
+// Checks is the part that all registrations share.
+type Checks struct {
+	Strictness
+	ReturnWarnings bool `json:"return_warnings,omitzero" doc:"return the warnings in the reply"`
 }
 
 // Requests that register a record of each kind.
@@ -100,28 +106,28 @@ type Strictness struct {
 type (
 	RegisterSkill struct {
 		Record Record[Skill] `json:"record"`
-		Strictness
+		Checks
 	}
 	RegisterAgent struct {
 		AgentData Record[Agent] `json:"agent_data"`
 		SkillIDs  []string      `json:"skill_ids,omitempty" doc:"the skills the agent owns"`
-		Strictness
+		Checks
 	}
 	RegisterTool struct {
 		ToolData Record[Tool] `json:"tool_data"`
-		Strictness
+		Checks
 	}
 	RegisterContextBuilder struct {
 		CBData Record[ContextBuilder] `json:"cb_data"`
-		Strictness
+		Checks
 	}
 	RegisterGuardrail struct {
 		GuardrailData Record[Guardrail] `json:"guardrail_data"`
-		Strictness
+		Checks
 	}
 	RegisterTemplate struct {
 		TemplateData Record[Template] `json:"template_data"`
-		Strictness
+		Checks
 	}
 )
 

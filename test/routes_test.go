@@ -6,12 +6,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cairn/schemas"
 )
 
 // route is a route in the OpenAPI description.
 type route struct {
 	method, path string
-	Security     []map[string][]string // nil: no credential required
+	Security     []map[string][]string // empty: no credential required
+	Permission   schemas.Permission    `json:"x-permission"`
 	Subject      string                `json:"x-nats-subject"`
 }
 

@@ -72,8 +72,19 @@ func tools() ([]tool, error) {
 
 // registration returns the tool that registers records of a kind.
 func registration[Req, Res any](kind string, e bus.Endpoint[Req, Res]) (tool, error) {
-	return translate[Req, Res]("register_"+kind, e.Summary, e.Summary+": one record, in place of the one with its id and tenant.",
-		e.Permission, e.Forward, nil)
+	forward := func(ctx context.Context, c *bus.Conn, body []byte) (bus.Reply, error) {
+		with, err := member.Append(body, member.Member{Name: "return_warnings", Value: true})
+		if err != nil {
+			with = body // the worker refuses it
+		}
+		return e.Forward(ctx, c, with)
+	}
+	t, err := translate[Req, Res]("register_"+kind, e.Summary, e.Summary+": one record, in place of the one with its id and tenant.",
+		e.Permission, forward, nil)
+	if t.input != nil {
+		delete(t.input.Properties, "return_warnings")
+	}
+	return t, err
 }
 
 // translate returns a tool that sends its arguments, an In, to an endpoint. text renders

@@ -46,7 +46,9 @@ func (r registry) register(ctx context.Context, registration any) (id string, at
 	if err != nil {
 		return "", at, err
 	}
-	at, err = r.putOne(ctx, e)
+	if at, err = r.putOne(ctx, e); !e.warns {
+		at.Warnings = nil // the reply of the contract has none
+	}
 	return e.key.ID, at, err
 }
 
@@ -57,6 +59,7 @@ type entry struct {
 
 	received []byte // the record of the request
 	strict   bool
+	warns    bool // the reply has the warnings
 	// wrapper is the member of the request that holds the record. The request of an agent
 	// may have skill_ids beside it.
 	wrapper string
@@ -68,35 +71,35 @@ func entryOf(registration any) (e entry, err error) {
 	switch req := registration.(type) {
 	case schemas.RegisterSkill:
 		f := req.Record.Fields
-		e = newEntry(keyOf(schemas.KindSkill, f.TenantID, f.SkillID), req.Record.Raw, "record", req.Strict)
+		e = newEntry(keyOf(schemas.KindSkill, f.TenantID, f.SkillID), req.Record.Raw, "record", req.Checks)
 		e.record, err = schemas.CompleteSkill(f, req.Record.Raw)
 	case schemas.RegisterAgent:
 		f := req.AgentData.Fields
-		e = newEntry(keyOf(schemas.KindAgent, f.TenantID, f.AgentID), req.AgentData.Raw, "agent_data", req.Strict)
+		e = newEntry(keyOf(schemas.KindAgent, f.TenantID, f.AgentID), req.AgentData.Raw, "agent_data", req.Checks)
 		if req.SkillIDs != nil { // else those of the record remain
 			e.beside = true
 			e.record, err = member.Append(e.record, member.Member{Name: "skill_ids", Value: req.SkillIDs})
 		}
 	case schemas.RegisterTool:
 		f := req.ToolData.Fields
-		e = newEntry(keyOf(schemas.KindTool, f.TenantID, f.ToolID), req.ToolData.Raw, "tool_data", req.Strict)
+		e = newEntry(keyOf(schemas.KindTool, f.TenantID, f.ToolID), req.ToolData.Raw, "tool_data", req.Checks)
 	case schemas.RegisterContextBuilder:
 		f := req.CBData.Fields
-		e = newEntry(keyOf(schemas.KindContextBuilder, f.TenantID, f.ContextBuilderID), req.CBData.Raw, "cb_data", req.Strict)
+		e = newEntry(keyOf(schemas.KindContextBuilder, f.TenantID, f.ContextBuilderID), req.CBData.Raw, "cb_data", req.Checks)
 	case schemas.RegisterGuardrail:
 		f := req.GuardrailData.Fields
-		e = newEntry(keyOf(schemas.KindGuardrail, f.TenantID, f.GuardrailID), req.GuardrailData.Raw, "guardrail_data", req.Strict)
+		e = newEntry(keyOf(schemas.KindGuardrail, f.TenantID, f.GuardrailID), req.GuardrailData.Raw, "guardrail_data", req.Checks)
 	case schemas.RegisterTemplate:
 		f := req.TemplateData.Fields
-		e = newEntry(keyOf(schemas.KindTemplate, f.TenantID, f.TemplateID), req.TemplateData.Raw, "template_data", req.Strict)
+		e = newEntry(keyOf(schemas.KindTemplate, f.TenantID, f.TemplateID), req.TemplateData.Raw, "template_data", req.Checks)
 	default:
 		err = fmt.Errorf("not a registration: %T", registration)
 	}
 	return e, err
 }
 
-func newEntry(key catalog.Key, raw []byte, wrapper string, strict bool) entry {
-	return entry{key: key, record: raw, received: raw, wrapper: wrapper, strict: strict}
+func newEntry(key catalog.Key, raw []byte, wrapper string, c schemas.Checks) entry {
+	return entry{key: key, record: raw, received: raw, wrapper: wrapper, strict: c.Strict, warns: c.ReturnWarnings}
 }
 
 // path returns the path in the request of a path in the record.
