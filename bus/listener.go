@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 
+	"cairn/bus/bucket"
 	"cairn/bus/replay"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
@@ -389,7 +390,7 @@ func (l *listener) interrupted(err error) bool {
 // recoverable reports whether a run that was followed until err can be attached again.
 func (l *listener) recoverable(err error) bool {
 	_, unclaimed := l.state.(*waiting)
-	never := errors.Is(err, replay.ErrNoStream) && !l.known()
+	never := errors.Is(err, bucket.ErrNoStream) && !l.known()
 	return l.replay != nil && !unclaimed && !never && l.ctx.Err() == nil && l.interrupted(err)
 }
 

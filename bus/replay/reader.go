@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/synadia-io/orbit.go/jetstreamext"
 
+	"cairn/bus/bucket"
 	"cairn/schemas"
 )
 
@@ -21,9 +22,6 @@ const (
 	// that another replica of the stream may be asked.
 	fetchTimeout = 2 * time.Second
 )
-
-// ErrNoStream is wrapped by the error of a Reader whose stream does not exist.
-var ErrNoStream = errors.New("no replay stream")
 
 // Reader reads the stored events of a run. It must not be used concurrently.
 type Reader struct {
@@ -85,7 +83,7 @@ func (r *Reader) fetch(ctx context.Context) error {
 		case errors.Is(err, jetstreamext.ErrNoMessages):
 			return nil
 		case errors.Is(err, nats.ErrNoResponders):
-			return fmt.Errorf("%w: %w", ErrNoStream, schemas.ErrUnavailable.Because("no replay stream for runs: run cairn setup"))
+			return fmt.Errorf("%w: %w", bucket.ErrNoStream, schemas.ErrUnavailable.Because("no replay stream for runs: run cairn setup"))
 		case err != nil:
 			return err
 		}
