@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 
+	"cairn/bus/bucket"
 	"cairn/bus/replay"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
@@ -89,6 +90,10 @@ type recovery struct {
 	replays  int       // without progress
 	failedAt time.Time // time of the first failure; zero: none
 }
+
+// responderTimeout bounds the wait of a stream for a worker: the first event decides the status
+// of an HTTP response.
+const responderTimeout = 2 * time.Second
 
 // listen sends a request with the body for events on the reply subject. With try it
 // fails with ErrUnclaimed if no worker sends a heartbeat soon.
@@ -287,7 +292,14 @@ func (w *waiting) next(l *listener) (Event, error) {
 	ctx, cancel := context.WithTimeout(l.ctx, callTimeout)
 	defer cancel()
 	var msg *nats.Msg
-	err := l.conn.deliver(ctx, l.subject, undelivered, func() (err error) {
+	var since time.Time // of the first attempt without a responder
+	again := func(err error) bool {
+		if errors.Is(err, nats.ErrNoResponders) && since.IsZero() {
+			since = time.Now()
+		}
+		return undelivered(err) && (since.IsZero() || time.Since(since) < responderTimeout)
+	}
+	err := l.conn.deliver(ctx, l.subject, again, func() (err error) {
 		msg, err = w.receive(l)
 		return err
 	})
@@ -393,7 +405,7 @@ func (l *listener) interrupted(err error) bool {
 // recoverable reports whether a run that was followed until err can be attached again.
 func (l *listener) recoverable(err error) bool {
 	_, unclaimed := l.state.(*waiting)
-	never := errors.Is(err, replay.ErrNoStream) && !l.known()
+	never := errors.Is(err, bucket.ErrNoStream) && !l.known()
 	return l.replay != nil && !unclaimed && !never && l.ctx.Err() == nil && l.interrupted(err)
 }
 

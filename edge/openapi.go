@@ -144,7 +144,7 @@ var (
 			"read: 304 if the reply has one of these entity tags; write: only if the record has none of them, or * for no record; else 412",
 			textOf(1, schemas.MaxTags, schemas.TagsPattern)),
 		"LastEventID": header(headerLastEventID, "the id of the last event received; absent or empty: all events",
-			textOf(0, 15, lastEventIDPattern)),
+			textOf(0, 16, lastEventIDPattern)),
 		"LastRevision": header(headerLastEventID, "the id of the last event received, a revision; absent or empty: only changes from now on",
 			textOf(0, schemas.MaxToken, "^$|"+schemas.TokenPattern)),
 	}

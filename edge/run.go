@@ -79,9 +79,9 @@ func ofRun[Req any](s bus.Stream[Req], media string, do func(*exchange, string) 
 	}
 }
 
-// lastEventIDPattern matches the Last-Event-ID of an analysis. Integers of 15 digits are
-// exact in JavaScript.
-const lastEventIDPattern = `^[0-9]{0,15}$`
+// lastEventIDPattern matches the Last-Event-ID of an analysis. The highest ids, those of the
+// end of a lost run, have 16 digits.
+const lastEventIDPattern = `^[0-9]{0,16}$`
 
 var lastEventIDText = regexp.MustCompile(lastEventIDPattern)
 

@@ -3,6 +3,7 @@ package test
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -79,10 +80,13 @@ func (f *followed) follow(t *testing.T, edges ...*client) {
 	}
 }
 
-// TestRunsSurviveTheLossOfAMachine kills one of three machines while each works on 4 runs.
+// TestRealLossOfAMachine kills one of three machines while each works on 4 runs.
 // All clients continue at the other machines: the runs of the lost worker end with an error
 // and done, and all others are complete.
-func TestRunsSurviveTheLossOfAMachine(t *testing.T) {
+func TestRealLossOfAMachine(t *testing.T) {
+	if os.Getenv("CAIRN_TEST_FAULTS") == "" {
+		t.Skip("CAIRN_TEST_FAULTS is not set")
+	}
 	t.Parallel()
 	const each, words = 4, 120
 	m := newMachines(t)

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/synadia-io/orbit.go/jetstreamext"
 
+	"cairn/bus/bucket"
 	"cairn/schemas"
 )
 
@@ -22,7 +23,7 @@ type Stored struct {
 }
 
 // List returns the runs with stored events on subjects that match, in no order. The error is
-// schemas.ErrUnavailable if there are more than 1,024, or wraps ErrNoStream.
+// schemas.ErrUnavailable if there are more than 1,024, or wraps bucket.ErrNoStream.
 func List(ctx context.Context, js jetstream.JetStream, stream, subject string) (runs []Stored, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -35,7 +36,7 @@ func List(ctx context.Context, js jetstream.JetStream, stream, subject string) (
 		case errors.Is(err, jetstreamext.ErrNoMessages):
 			return nil, nil
 		case errors.Is(err, nats.ErrNoResponders):
-			return nil, fmt.Errorf("%w: %w", ErrNoStream, errNoStream)
+			return nil, fmt.Errorf("%w: %w", bucket.ErrNoStream, errNoStream)
 		case errors.Is(err, jetstreamext.ErrBatchUnsupported): // 413, which the library does not know
 			return nil, schemas.ErrUnavailable.Because("there are too many runs to list; expected at most 1,024 in two minutes")
 		case err != nil:

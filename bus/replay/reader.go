@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/synadia-io/orbit.go/jetstreamext"
 
+	"cairn/bus/bucket"
 	"cairn/schemas"
 )
 
@@ -21,9 +22,6 @@ const (
 	// that another replica of the stream may be asked.
 	fetchTimeout = 2 * time.Second
 )
-
-// ErrNoStream is wrapped by the error of a reader whose stream does not exist.
-var ErrNoStream = errors.New("no replay stream")
 
 var errNoStream = schemas.ErrUnavailable.Because("no replay stream for runs: run cairn setup")
 
@@ -87,7 +85,7 @@ func (r *Reader) fetch(ctx context.Context) error {
 		case errors.Is(err, jetstreamext.ErrNoMessages):
 			return nil
 		case errors.Is(err, nats.ErrNoResponders):
-			return fmt.Errorf("%w: %w", ErrNoStream, errNoStream)
+			return fmt.Errorf("%w: %w", bucket.ErrNoStream, errNoStream)
 		case err != nil:
 			return err
 		}
