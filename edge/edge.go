@@ -80,7 +80,7 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 			schemas.ErrRecordNotFound),
 		post("/search", fresh(discovery("Published records that match a query, best first", searchEntries())), 200, schemas.ErrUnknownPath),
 		get("/agents", fresh(discovery("Published records, in pages", listEntries())), schemas.ErrUnknownPath),
-		post("/explore", discovery("Not implemented", explore()), 501),
+		post("/explore", discovery("Not implemented", explore()), 501, schemas.ErrUnknownPath),
 
 		get("/watch", watch(bus.Watch)),
 

@@ -154,8 +154,13 @@ func (r route) pathParameters() (list []object) {
 func (r route) responses(types *schemas.Definitions, secured bool) (object, error) {
 	all := object{"405": object{"$ref": "#/components/responses/MethodNotAllowed"}}
 	failure, err := types.Of(reflect.TypeFor[schemas.Error]())
-	if err == nil && r.discovery {
+	switch {
+	case err != nil:
+	case r.discovery:
 		failure, err = types.Of(reflect.TypeFor[schemas.ARDError]())
+	case r.failure != nil:
+		failure = &jsonschema.Schema{Type: "object", Required: []string{"error"}, Description: "google.rpc.Status, as A2A has it",
+			Properties: map[string]*jsonschema.Schema{"error": {Type: "object"}}}
 	}
 	if err != nil {
 		return nil, err

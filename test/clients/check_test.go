@@ -119,9 +119,13 @@ func findings(t *testing.T, report string) (found map[string]string, checks int)
 	return found, checks
 }
 
-// TestRealSchemathesis fails for each finding that is not in testdata/schemathesis.json.
+// TestRealSchemathesis fails for each finding that is not in testdata/schemathesis.json. It runs with
+// CAIRN_TEST_SCHEMATHESIS=1 only: a faster machine reaches other requests in the same time, and may find more.
 func TestRealSchemathesis(t *testing.T) {
 	t.Parallel()
+	if os.Getenv("CAIRN_TEST_SCHEMATHESIS") == "" {
+		t.Skip("CAIRN_TEST_SCHEMATHESIS is not set")
+	}
 	s := newServer(t)
 	directory, programs := python(t)
 	text, err := os.ReadFile("testdata/schemathesis.json")
@@ -132,12 +136,12 @@ func TestRealSchemathesis(t *testing.T) {
 	if err := json.Unmarshal(text, &list); err != nil {
 		t.Fatal(err)
 	}
-	// A watch has no end, and the other streams are short.
+	// A watch has no end, and the other streams are short. A2A has its own errors, versions and conformance kit.
 	env := []string{"SCHEMATHESIS_HOOKS=hooks", "PYTHONPATH=" + filepath.Dir(directory)}
 	out, _ := run(t, directory, env, filepath.Join(programs, "schemathesis"), "--config-file", "../schemathesis.toml",
 		"run", document(t, s.url, directory), "--url", s.url, "--header", "Authorization: Bearer "+s.key,
 		"--checks", "all", "--seed", "1", "--max-time", "180", "--request-timeout", "30", "--continue-on-failure",
-		"--exclude-path", "/watch", "--report", "ndjson", "--report-ndjson-path", "report.ndjson", "--no-color")
+		"--exclude-path", "/watch", "--exclude-path-regex", "^/a2a", "--report", "ndjson", "--report-ndjson-path", "report.ndjson", "--no-color")
 	found, checks := findings(t, filepath.Join(directory, "report.ndjson"))
 	if checks < 5000 {
 		t.Errorf("%d checks were made:\n%s", checks, out)
