@@ -12,7 +12,7 @@
 // worker, because there are no responders or the connection is lost, waits without a slot and
 // is sent again until its deadline of 15 s. At most 256 requests of a connection wait, and
 // none in an outage that lasts for more than 30 s, or 1 s if the worker or the server was
-// never reachable; a stream waits for a worker for at most 2 s. Health checks do not wait.
+// never reachable; a stream waits at most 2 s for a worker and 8 s for a connection. Health checks do not wait.
 //
 // # Streams
 //

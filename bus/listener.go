@@ -91,9 +91,13 @@ type recovery struct {
 	failedAt time.Time // time of the first failure; zero: none
 }
 
-// responderTimeout bounds the wait of a stream for a worker: the first event decides the status
-// of an HTTP response.
-const responderTimeout = 2 * time.Second
+const (
+	// responderTimeout bounds the wait of a stream for a worker, and deliveryTimeout that for a
+	// connection. They are less than the time after which an edge sends the status of a
+	// response, 10 s: the first event decides it.
+	responderTimeout = 2 * time.Second
+	deliveryTimeout  = 8 * time.Second
+)
 
 // listen sends a request with the body for events on the reply subject. With try it
 // fails with ErrUnclaimed if no worker sends a heartbeat soon.
@@ -289,7 +293,7 @@ func (w *waiting) stopClaim() {
 }
 
 func (w *waiting) next(l *listener) (Event, error) {
-	ctx, cancel := context.WithTimeout(l.ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(l.ctx, deliveryTimeout)
 	defer cancel()
 	var msg *nats.Msg
 	var since time.Time // of the first attempt without a responder

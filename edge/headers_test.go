@@ -53,8 +53,8 @@ func TestHeaderSchemasMatchTheServer(t *testing.T) {
 		{"MinRevision", "GET /records/tool/a.b.c", tokens, append(noTokens, "")},
 		{"IfNoneMatch", "GET /records/tool/a.b.c", tags, noTags},
 		{"IfMatch", "DELETE /records/tool/a.b.c", tags, noTags},
-		{"LastEventID", "GET /api/v1/analyze/RUN", []string{"", "0", "7", strings.Repeat("9", 15)},
-			[]string{"x", "-1", "1.5", strings.Repeat("9", 16)}},
+		{"LastEventID", "GET /api/v1/analyze/RUN", []string{"", "0", "7", strings.Repeat("9", 16)},
+			[]string{"x", "-1", "1.5", strings.Repeat("9", 17)}},
 		// A valid revision would open a watch: only its rejections are requested.
 		{"LastRevision", "GET /watch", nil, noTokens},
 	} {
