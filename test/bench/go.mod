@@ -10,6 +10,8 @@ require (
 	github.com/redis/go-redis/v9 v9.14.0
 )
 
+require github.com/a2aproject/a2a-go/v2 v2.3.1 // indirect
+
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
 	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect

@@ -9,8 +9,6 @@ require (
 	github.com/go-jose/go-jose/v4 v4.1.4
 )
 
-require (
-	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
-)
+require github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
 
 replace cairn => ../..
