@@ -132,7 +132,7 @@ func TestKubernetesPods(t *testing.T) {
 				t.Errorf("%s has no probe, or one for an unknown port: %v", name, probe)
 			}
 		}
-		if c.Resources.Requests.Cpu().IsZero() || c.Resources.Limits.Memory().IsZero() || !c.Resources.Limits.Cpu().IsZero() {
+		if c.Resources.Requests.Cpu().IsZero() || c.Resources.Limits.Memory().IsZero() || c.Resources.Limits.Cpu().IsZero() {
 			t.Errorf("%s: %v", name, c.Resources)
 		}
 		if len(p.Spec.TopologySpreadConstraints) == 0 {
