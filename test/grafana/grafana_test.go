@@ -113,7 +113,8 @@ func start(t *testing.T) (node string, metrics []string) {
 			t.Fatal(err)
 		}
 	}
-	worker := cairntest.Launch(cairntest.Command(cairntest.Program(t), nil, "worker", "resolve", "--nats", find(t, all[0], `nats +(tls://\S+)`),
+	worker := cairntest.Launch(cairntest.Command(cairntest.Program(t), nil, "worker", "resolve", "--nats",
+		find(t, all[0], `nats +(tls://\S+)`),
 		"--nats-ca", cert, "--index", "http://127.0.0.1:1", "--metrics", "127.0.0.1:0"))
 	all = append(all, worker)
 	for _, p := range all {
