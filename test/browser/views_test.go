@@ -388,7 +388,7 @@ func testTenants(t *testing.T, s *suite) {
 	p.waitText(".badge", "global")
 	for _, fragment := range []string{
 		"#/catalog/skill/billing.cost_allocation", "#/catalog/skill/billing.cost_allocation?tenant=acme", "#/catalog/skill?tenant=acme",
-		"#/catalog/skill/billing.cost_allocation/edit?tenant=acme", volumes, "#/catalog/skill?prefix=billing.",
+		"#/catalog/skill/billing.cost_allocation/edit?tenant=acme", volumes, "#/catalog/skill?prefix=billing.cost",
 		"#/search?q=what+does+the+web+shop+cost+us+per+month%3F",
 	} {
 		p.open(fragment)
