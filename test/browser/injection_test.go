@@ -17,17 +17,22 @@ const hostileID = `"><svg/onload=window.injected=1>.x`
 // hostileTenant is the tenant of the records.
 const hostileTenant = `"><svg/onload=window.injected=1>`
 
+// hostileText is markup for fields whose length is limited.
+const hostileText = `<img src=x onerror=window.injected=1>`
+
 // hostile are values for a field, of which the server accepts the first that its rules
 // permit.
 var hostile = []any{
 	markup, []any{markup}, `<img src=x onerror=window.injected=1>`, []any{`<img src=x onerror=window.injected=1>`},
 	hostileID + ".next", []any{hostileID}, `"><b>`, map[string]any{`"><b>`: `<img src=x onerror="window.injected=1">`},
 	[]any{map[string]any{"path": `a/<img src=x>.html`, "media_type": "text/html", "text": markup}},
+	map[string]any{"name": hostileText, "description": hostileText, "version": "<b>", "url": "https://example.com/", "skills": []any{
+		map[string]any{"id": "<b>", "name": hostileText, "description": hostileText, "tags": []any{hostileText}}}}, // an agent card
 	`javascript:window.injected=1`, hostileID[:strings.Index(hostileID, ".")], map[string]any{"<b>a</b>": "<b>b</b>"}, map[string]any{"a": "<b>b</b>"},
 }
 
 // unhostile are the fields whose rules permit no markup.
-var unhostile = []string{"version"}
+var unhostile = []string{"public", "version"}
 
 // fieldsOf returns the fields of a kind that Cairn interprets, from the OpenAPI document.
 func fieldsOf(t *testing.T, base, schema string) (names []string) {
