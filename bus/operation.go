@@ -26,7 +26,7 @@ type Operation struct {
 	Pattern    Pattern
 	Subject    string
 	Summary    string
-	Permission schemas.Permission // empty: everyone who may use the subject
+	Permission schemas.Permission // empty: no permission is required
 	Request    reflect.Type       // of the messages on the subject
 	Reply      reflect.Type       // of RequestReply, otherwise nil
 }

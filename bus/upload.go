@@ -67,7 +67,7 @@ func (u *upload) grant(ctx context.Context, granted func(error)) {
 	})
 }
 
-// revoke returns what was granted to the budget.
+// revoke returns the granted bytes to the budget.
 func (u *upload) revoke() { u.budget.Release(u.tenant, u.granted.Swap(0)) }
 
 // signal signals a channel unless it is signalled already.

@@ -179,7 +179,7 @@ func TestFailedTasks(t *testing.T) {
 	}
 }
 
-// TestRefusals answers requests that are not valid with the field and what was expected.
+// TestRefusals answers invalid requests with the field and the expected value.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	c := open(t, &runs{script: answer})

@@ -32,7 +32,7 @@ type Markdown struct {
 	size    func() (width, height int) // of the terminal; 0: unknown
 	text    strings.Builder            // all text
 	since   int                        // offset in text of the last Break
-	written int                        // offset in text of what is not written yet
+	written int                        // offset of the unwritten rest of text
 	rows    int                        // of the terminal, since the last Break
 	between bool                       // a block was written
 	apart   bool                       // between, at the last Break
