@@ -46,8 +46,13 @@ func (r registry) register(ctx context.Context, registration any) (id string, at
 	if err != nil {
 		return "", at, err
 	}
-	if at, err = r.putOne(ctx, e); !e.warns {
-		at.Warnings = nil // the reply of the contract has none
+	if e.strict || e.warns {
+		at, err = r.putOne(ctx, e)
+	} else { // the reply of the contract has no warnings
+		at, err = r.put(ctx, e)
+	}
+	if !e.warns {
+		at.Warnings = nil
 	}
 	return e.key.ID, at, err
 }
