@@ -2,6 +2,7 @@ package index
 
 import (
 	"container/heap"
+	"math"
 	"slices"
 	"sync"
 
@@ -167,44 +168,52 @@ func (p *pool) searchVector(among vectors, vector []float32, hidden []bool) []ma
 // best returns the highest scoring rows that are not hidden, best first, without zero scores. A heap
 // keeps the best so far, so that few of many rows are sorted.
 func (p *pool) best(scores []float64, hidden []bool) []match {
-	var top lowest
-	least := 0.0
+	top := lowest{scores: scores, ids: p.ids}
+	least := math.SmallestNonzeroFloat64
 	for row, score := range scores {
-		if score <= 0 || score < least || hidden[row] {
+		if score < least || hidden[row] {
 			continue
 		}
-		m := match{p.ids[row], score}
-		if len(top) < depth {
-			top = append(top, m)
-			if len(top) == depth {
+		if len(top.rows) < depth {
+			top.rows = append(top.rows, uint32(row))
+			if len(top.rows) == depth {
 				heap.Init(&top)
-				least = top[0].score
+				least = scores[top.rows[0]]
 			}
-		} else if worse(top[0], m) {
-			top[0] = m
+		} else if top.worse(top.rows[0], uint32(row)) {
+			top.rows[0] = uint32(row)
 			heap.Fix(&top, 0)
-			least = top[0].score
+			least = scores[top.rows[0]]
 		}
 	}
-	return first(top)
+	found := make([]match, len(top.rows))
+	for i, row := range top.rows {
+		found[i] = match{p.ids[row], scores[row]}
+	}
+	return first(found)
 }
 
-// lowest is a heap of matches, the lowest first.
-type lowest []match
+// lowest is a heap of rows, the one with the lowest score first.
+type lowest struct {
+	rows   []uint32
+	scores []float64
+	ids    []string
+}
 
-func (l lowest) Len() int           { return len(l) }
-func (l lowest) Less(i, j int) bool { return worse(l[i], l[j]) }
-func (l lowest) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
+func (l *lowest) Len() int           { return len(l.rows) }
+func (l *lowest) Less(i, j int) bool { return l.worse(l.rows[i], l.rows[j]) }
+func (l *lowest) Swap(i, j int)      { l.rows[i], l.rows[j] = l.rows[j], l.rows[i] }
 
 // Push and Pop complete heap.Interface; the heap keeps its size.
 func (l *lowest) Push(any) {}
 func (l *lowest) Pop() any { return nil }
 
-func worse(a, b match) bool {
-	if a.score != b.score {
-		return a.score < b.score
+// worse reports whether row a ranks below row b.
+func (l *lowest) worse(a, b uint32) bool {
+	if l.scores[a] != l.scores[b] {
+		return l.scores[a] < l.scores[b]
 	}
-	return a.id > b.id
+	return l.ids[a] > l.ids[b]
 }
 
 func first(found []match) []match {
