@@ -3,7 +3,6 @@ package edge
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"net/http"
 	"reflect"
@@ -33,7 +32,7 @@ func publicAgentCard() action {
 		open: true, reply: reflect.TypeFor[schemas.AgentCard](), invalid: schemas.ErrMalformed,
 		summary: "The agent card of the analysis agent (A2A)",
 		answer: func(x *exchange) error {
-			base := x.baseURL()
+			base := baseURL(x.r)
 			if base == "" {
 				return schemas.ErrMalformed.With(schemas.FieldError{Field: "Host", Message: "required: the card contains URLs"})
 			}
@@ -57,7 +56,7 @@ func agentRPC(analysis bus.Stream[schemas.Analysis]) action {
 		request: reflect.TypeFor[schemas.RPCRequest](), reply: reflect.TypeFor[schemas.RPCResponse](),
 		invalid: analysis.Invalid, translate: analysis.Errors,
 		answer: func(x *exchange) error {
-			return x.agent(analysis, func(w http.ResponseWriter, r *http.Request, body []byte, c a2a.Caller) error {
+			return serveAgent(x, analysis, func(w http.ResponseWriter, r *http.Request, body []byte, c a2a.Caller) error {
 				return x.edge.agent.ServeRPC(w, r, body, c)
 			})
 		},
@@ -70,7 +69,7 @@ func agentREST(analysis bus.Stream[schemas.Analysis], summary, media string, req
 		needs: analysis.Permission, summary: summary, request: request, media: media,
 		invalid: analysis.Invalid, translate: analysis.Errors, failure: a2a.Status,
 		answer: func(x *exchange) error {
-			return x.agent(analysis, func(w http.ResponseWriter, r *http.Request, body []byte, c a2a.Caller) error {
+			return serveAgent(x, analysis, func(w http.ResponseWriter, r *http.Request, body []byte, c a2a.Caller) error {
 				return x.edge.agent.ServeREST(w, r, strings.TrimPrefix(r.URL.Path, a2a.PathREST), body, c)
 			})
 		},
@@ -104,11 +103,11 @@ func agentRoutes(analysis bus.Stream[schemas.Analysis]) []route {
 	}
 }
 
-// agent answers a request of the Agent2Agent protocol. It counts as a stream of the caller.
-func (x *exchange) agent(analysis bus.Stream[schemas.Analysis],
+// serveAgent answers a request of the Agent2Agent protocol. It counts as a stream of the caller.
+func serveAgent(x *exchange, analysis bus.Stream[schemas.Analysis],
 	serve func(http.ResponseWriter, *http.Request, []byte, a2a.Caller) error,
 ) error {
-	release, err := x.enterStream()
+	release, err := enterStream(x)
 	if err != nil {
 		return err
 	}
@@ -116,25 +115,18 @@ func (x *exchange) agent(analysis bus.Stream[schemas.Analysis],
 	defer telemetry.StreamOpened()()
 	var body []byte
 	if x.route.takesBody() { // others are discarded
-		if body, err = x.body(analysis.MaxBody); err != nil {
+		if body, err = x.readBody(analysis.MaxBody); err != nil {
 			return err
 		}
 	}
-	if !x.acquireBody(a2aCopies * int64(len(body))) {
+	if !x.body.acquire(a2aCopies * int64(len(body))) {
 		return errBodyMemory
 	}
-	ctx, cancel := context.WithCancelCause(x.ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(x.r.Context(), func() { cancel(nil) })()
-	if x.edge.gate != nil {
-		go x.watch(ctx, cancel) // not awaited, as in follow
-	}
+	ctx, cancel := streamContext(x)
+	defer cancel()
 	w := &messageWriter{x: x, began: func() {}}
 	err = serve(w, x.r.WithContext(ctx), body, agentCaller{x, analysis})
-	if why := context.Cause(ctx); errors.Is(why, schemas.ErrUnauthenticated) {
-		return why
-	}
-	return cmp.Or(err, x.r.Context().Err(), ctx.Err(), w.refused(nil)) // a stream that is cut is not complete
+	return streamError(ctx, cmp.Or(err, x.r.Context().Err(), ctx.Err(), w.refused(nil))) // a stream that is cut is not complete
 }
 
 // agentCaller implements a2a.Caller.
@@ -159,7 +151,7 @@ func (c agentCaller) NewRun(prefix string) string {
 	return prefix + tenantSuffix(c.x.by)
 }
 
-func (c agentCaller) Owns(run string) bool { return c.x.ownsRun(run) }
+func (c agentCaller) Owns(run string) bool { return ownsRun(c.x.by, run) }
 
 func (c agentCaller) Start(ctx context.Context, run string, body []byte, last bool) iter.Seq2[bus.Event, error] {
 	if last {
@@ -168,7 +160,7 @@ func (c agentCaller) Start(ctx context.Context, run string, body []byte, last bo
 	return c.analysis.TryRun(ctx, c.x.edge.conn, run, body)
 }
 
-func (c agentCaller) Started() { c.x.releaseBody() }
+func (c agentCaller) Started() { c.x.body.release() }
 
 func (c agentCaller) Resume(ctx context.Context, run string, after uint64) iter.Seq2[bus.Event, error] {
 	return c.analysis.Resume(ctx, c.x.edge.conn, run, after)
@@ -186,6 +178,6 @@ func (c agentCaller) Cancel(ctx context.Context, run string) error {
 	return c.analysis.Cancel(ctx, c.x.edge.conn, run)
 }
 
-func (c agentCaller) Acquire(n int64) bool { return c.x.acquireBody(n) }
+func (c agentCaller) Acquire(n int64) bool { return c.x.body.acquire(n) }
 
 func (c agentCaller) Visible(err error) *schemas.Error { return c.x.visible(err) }

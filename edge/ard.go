@@ -74,7 +74,7 @@ type manifest struct {
 // catalog returns an action that responds with the catalog of published global records.
 func catalog() action {
 	return action{open: true, reply: reflect.TypeFor[schemas.ARDManifest](), tagged: true, answer: func(x *exchange) error {
-		none, err := x.tags(bus.HeaderIfNoneMatch)
+		none, err := entityTags(x, bus.HeaderIfNoneMatch)
 		if err != nil {
 			return err
 		}
@@ -94,17 +94,17 @@ func catalog() action {
 }
 
 // renderManifest renders the catalog: at most manifestEntries records and manifestBytes.
-func (e *edge) renderManifest(ctx context.Context) manifest {
+func renderManifest(ctx context.Context, conn *bus.Conn, publisher ard.Publisher) manifest {
 	var entries []schemas.ARDEntry
 	size := 0
 	l, err := ard.NewListing("", "")
 	for err == nil && !l.Done() && len(entries) < manifestEntries && size < manifestBytes {
 		q := l.Query(min(schemas.DefaultLimit, manifestEntries-len(entries)))
 		var page schemas.RecordList
-		if page, err = bus.ListRecords.Call(ctx, e.conn, q); err != nil {
+		if page, err = bus.ListRecords.Call(ctx, conn, q); err != nil {
 			break
 		}
-		for _, entry := range e.publisher.Entries(q.Kind, page.Records) {
+		for _, entry := range publisher.Entries(q.Kind, page.Records) {
 			text, err := json.Marshal(entry)
 			if size += len(text); err != nil || size > manifestBytes {
 				break
@@ -113,14 +113,14 @@ func (e *edge) renderManifest(ctx context.Context) manifest {
 		}
 		l = l.After(page)
 	}
-	body, encodeErr := json.Marshal(e.publisher.Manifest(entries), json.Deterministic(true))
+	body, encodeErr := json.Marshal(publisher.Manifest(entries), json.Deterministic(true))
 	sum := sha256.Sum256(body)
 	return manifest{body, `"` + hex.EncodeToString(sum[:16]) + `"`, errors.Join(err, encodeErr)}
 }
 
 // ardTenant returns the tenant of the request: that of the URL, or else the only one of the
 // caller. Workers check that the caller belongs to it.
-func (x *exchange) ardTenant(given string) string {
+func ardTenant(x *exchange, given string) string {
 	if given == "" && x.by.Bound() && len(x.by.Tenants) == 1 {
 		return x.by.Tenants[0]
 	}
@@ -132,11 +132,11 @@ func searchEntries() action {
 	return action{
 		needs: schemas.PermissionRead, request: reflect.TypeFor[schemas.ARDSearch](), reply: reflect.TypeFor[schemas.ARDResults](),
 		answer: func(x *exchange) error {
-			tenant, err := x.tenantParameter()
+			tenant, err := tenantParameter(x)
 			if err != nil {
 				return err
 			}
-			body, err := x.body(maxARDBody)
+			body, err := x.readBody(maxARDBody)
 			if err != nil {
 				return err
 			}
@@ -144,7 +144,7 @@ func searchEntries() action {
 			if err != nil {
 				return err
 			}
-			search, err := x.edge.publisher.NewSearch(req, x.ardTenant(tenant))
+			search, err := x.edge.publisher.NewSearch(req, ardTenant(x, tenant))
 			if err != nil {
 				return err
 			}
@@ -154,7 +154,7 @@ func searchEntries() action {
 					return err
 				}
 			}
-			return x.respond(bus.Reply{}, search.Results(found))
+			return respond(x, bus.Reply{}, search.Results(found))
 		},
 	}
 }
@@ -169,7 +169,7 @@ func listEntries() action {
 		if req.PageSize != nil {
 			size = *req.PageSize
 		}
-		l, err := ard.NewListing(x.ardTenant(tenant), req.PageToken)
+		l, err := ard.NewListing(ardTenant(x, tenant), req.PageToken)
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func listEntries() action {
 			l = l.After(page)
 		}
 		list.PageToken = l.Token()
-		return x.respond(bus.Reply{}, list)
+		return respond(x, bus.Reply{}, list)
 	}, reflect.TypeFor[schemas.ARDList]())
 }
 
@@ -194,7 +194,7 @@ func skillFile() action {
 		if !x.edge.skillReads.Allow() {
 			return schemas.ErrTooManyRequests.Because("the rate limit for skills that are read without a credential is reached")
 		}
-		return x.skillFile(schemas.RecordKey{ID: req.SkillID, Scope: schemas.ScopeGlobal}, cachePublic)
+		return writeSkillFile(x, schemas.RecordKey{ID: req.SkillID, Scope: schemas.ScopeGlobal}, cachePublic)
 	}, nil)
 	a.open, a.needs, a.tagged, a.media = true, "", true, mediaMarkdown[0]
 	return a
@@ -204,17 +204,17 @@ func skillFile() action {
 // a tenant.
 func tenantSkillFile() action {
 	a := inQuery(func(x *exchange, req schemas.ARDTenantSkill) error {
-		return x.skillFile(schemas.RecordKey{ID: req.SkillID, TenantID: req.TenantID, Scope: schemas.ScopeTenant}, cachePrivate)
+		return writeSkillFile(x, schemas.RecordKey{ID: req.SkillID, TenantID: req.TenantID, Scope: schemas.ScopeTenant}, cachePrivate)
 	}, nil)
 	a.tagged, a.media = true, mediaMarkdown[0]
 	return a
 }
 
-// skillFile responds with the SKILL.md of a skill. Absent and unpublished skills are
+// writeSkillFile responds with the SKILL.md of a skill. Absent and unpublished skills are
 // indistinguishable.
-func (x *exchange) skillFile(key schemas.RecordKey, cache []string) error {
+func writeSkillFile(x *exchange, key schemas.RecordKey, cache []string) error {
 	key.Kind = schemas.KindSkill
-	if _, err := x.tags(bus.HeaderIfNoneMatch); err != nil {
+	if _, err := entityTags(x, bus.HeaderIfNoneMatch); err != nil {
 		return err
 	}
 	absent := schemas.ErrRecordNotFound.Because("no published skill has this id")
@@ -234,7 +234,7 @@ func (x *exchange) skillFile(key schemas.RecordKey, cache []string) error {
 		return err
 	}
 	x.w.Header()["Cache-Control"] = cache
-	if x.tag(reply) {
+	if setETag(x, reply) {
 		x.write(http.StatusNotModified, nil, nil)
 		return nil
 	}
@@ -282,7 +282,7 @@ func request(x *exchange, forward mcp.Forward, req, res any) (bus.Reply, error) 
 }
 
 // respond responds with res as JSON.
-func (x *exchange) respond(reply bus.Reply, res any) (err error) {
+func respond(x *exchange, reply bus.Reply, res any) (err error) {
 	if reply.Body, err = json.Marshal(res, json.Deterministic(true)); err == nil {
 		x.reply(reply)
 	}

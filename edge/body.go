@@ -1,14 +1,13 @@
 package edge
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
 
-	"cairn/bus"
+	"cairn/bus/admission"
 	"cairn/schemas"
 )
 
@@ -44,45 +43,38 @@ var errBodyMemory = schemas.ErrUnavailable.Because("the memory for the bodies of
 // requestBody is the body of one request, and the share of the memory for bodies that it
 // and the response hold.
 type requestBody struct {
-	consumed bool   // the body was received or discarded
-	lingers  bool   // the connection is closed after the answer, with the body unread
+	w        http.ResponseWriter
+	r        *http.Request
+	memory   *admission.Pool
+	tenant   string // whose share the acquired bytes are
+	acquired int64
 	data     []byte // of a stream, until its first event
-	tenant   string
-	held     int64 // bytes acquired for the tenant
+	consumed bool   // the body was received or discarded
+	lingers  bool   // the connection is closed after the response, with the body unread
 }
 
-// body receives the whole body of the request, at most limit bytes. The bytes
-// count against the tenant of the caller until releaseBody. A body of declared length
-// is counted before its first byte is read, one of unknown length as its buffer grows.
-func (x *exchange) body(limit int) ([]byte, error) {
-	size := x.r.ContentLength
+// read receives the whole body, at most limit bytes. The bytes count against the tenant of
+// the caller until release. A body of declared length is counted before its first byte is
+// read, one of unknown length as its buffer grows.
+func (b *requestBody) read(limit int) ([]byte, error) {
+	size := b.r.ContentLength
 	if size == 0 {
 		return nil, nil
 	}
 	if size > int64(limit) {
 		return nil, tooLarge(limit)
 	}
-	if size > 0 && !x.acquireBody(size) {
+	if size > 0 && !b.acquire(size) {
 		return nil, errBodyMemory
 	}
-	body, err := x.receive(int(size), limit)
-	var known *schemas.Error
-	switch {
-	case err == nil:
-		x.consumed = true
-		return body, nil
-	case errors.As(err, &known):
-		return nil, err
-	case x.r.Context().Err() != nil:
-		return nil, context.Canceled
-	default:
-		return nil, x.route.invalid.Because("reading the request body failed: " + err.Error())
-	}
+	body, err := b.receive(int(size), limit)
+	b.consumed = err == nil
+	return body, err
 }
 
 // receive reads size bytes, or to the end of the body when size is negative.
-func (x *exchange) receive(size, limit int) ([]byte, error) {
-	control := http.NewResponseController(x.w)
+func (b *requestBody) receive(size, limit int) ([]byte, error) {
+	control := http.NewResponseController(b.w)
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }() // fails where deadlines are not supported
 	declared := size >= 0
 	if !declared {
@@ -91,13 +83,13 @@ func (x *exchange) receive(size, limit int) ([]byte, error) {
 	deadline := time.Now().Add(bodyTimeout)
 	var body []byte
 	for part := min(size, firstBuffer); ; part = min(size, growth*part) {
-		if !declared && !x.acquireBody(int64(part-len(body))) {
+		if !declared && !b.acquire(int64(part-len(body))) {
 			return nil, errBodyMemory
 		}
 		body = append(make([]byte, 0, part), body...)
 		_ = control.SetReadDeadline(earlier(deadline, time.Now().Add(bodyGrace+time.Duration(part-len(body))*time.Second/bodyRate)))
 		var err error
-		switch body, err = fill(x.r.Body, body); {
+		switch body, err = readFull(b.r.Body, body); {
 		case errors.Is(err, io.EOF) && !declared:
 			return body, nil
 		case errors.Is(err, io.EOF):
@@ -112,8 +104,9 @@ func (x *exchange) receive(size, limit int) ([]byte, error) {
 	}
 }
 
-// fill reads until buffer has no capacity left. io.EOF is the end of the body.
-func fill(r io.Reader, buffer []byte) ([]byte, error) {
+// readFull reads until buffer has no capacity left. Unlike io.ReadFull, it returns io.EOF at
+// the end of the body after some bytes too, since io.ErrUnexpectedEOF is that of a cut body.
+func readFull(r io.Reader, buffer []byte) ([]byte, error) {
 	for len(buffer) < cap(buffer) {
 		n, err := r.Read(buffer[len(buffer):cap(buffer)])
 		buffer = buffer[:len(buffer)+n]
@@ -135,65 +128,61 @@ func tooLarge(limit int) error {
 	return schemas.ErrTooLarge.Because(fmt.Sprintf("expected at most %d bytes", limit))
 }
 
-// acquireBody takes n bytes of the memory for bodies and reports whether they
-// were available.
-func (x *exchange) acquireBody(n int64) bool {
-	x.tenant = bus.ShareKey(x.by, nil)
-	if !x.edge.bodies.Acquire(x.tenant, n) {
+// acquire acquires n bytes of the memory for bodies and reports whether they were available.
+func (b *requestBody) acquire(n int64) bool {
+	if !b.memory.Acquire(b.tenant, n) {
 		return false
 	}
-	x.held += n
+	b.acquired += n
 	return true
 }
 
-// releaseBody returns the memory of the bodies, which must not be used afterwards.
-func (x *exchange) releaseBody() {
-	if x.held > 0 {
-		x.edge.bodies.Release(x.tenant, x.held)
-		x.held, x.data = 0, nil
+// release returns the memory of the bodies, which must not be used afterwards.
+func (b *requestBody) release() {
+	if b.acquired > 0 {
+		b.memory.Release(b.tenant, b.acquired)
+		b.acquired, b.data = 0, nil
 	}
 }
 
-// discardBody handles a body that was not received, before the response. A short
+// discard handles a body that was not received, before the response. A short
 // one is read so that the connection can serve another request. Otherwise the
 // response closes the connection, and linger discards some of the rest.
-func (x *exchange) discardBody() {
-	if x.consumed || x.r.ContentLength == 0 {
+func (b *requestBody) discard() {
+	if b.consumed || b.r.ContentLength == 0 {
 		return
 	}
-	x.consumed = true
-	control := http.NewResponseController(x.w)
-	if x.r.Header["Expect"] != nil {
+	b.consumed = true
+	control := http.NewResponseController(b.w)
+	if b.r.Header["Expect"] != nil {
 		_ = control.SetReadDeadline(time.Now().Add(lingerTimeout)) // for net/http, when it closes the body
 		return
 	}
-	if x.r.ContentLength <= maxReusedRest {
+	if b.r.ContentLength <= maxReusedRest {
 		_ = control.SetReadDeadline(time.Now().Add(restTimeout)) // fails where deadlines are not supported
-		if _, err := io.CopyN(io.Discard, x.r.Body, maxReusedRest+1); errors.Is(err, io.EOF) {
+		if _, err := io.CopyN(io.Discard, b.r.Body, maxReusedRest+1); errors.Is(err, io.EOF) {
 			_ = control.SetReadDeadline(time.Time{})
 			return
 		}
 	}
-	if x.r.ProtoMajor > 1 {
+	if b.r.ProtoMajor > 1 {
 		return // the server resets only the stream of the request
 	}
-	x.lingers = true
-	x.w.Header()["Connection"] = closing
+	b.lingers = true
+	b.w.Header()["Connection"] = closing
 	_ = control.SetReadDeadline(time.Now().Add(lingerTimeout)) // for net/http too, when it closes the body
 }
 
-// linger discards the rest of a body after the response, within the deadline that
-// discardBody has set.
-func (x *exchange) linger() {
-	if !x.lingers || x.status == statusDisconnected {
+// linger discards the rest of the body after the response (lingering close), within the
+// deadline that discard has set: at most lingerBytes, or maxReusedRest of a caller that is
+// not authenticated.
+func (b *requestBody) linger(authenticated bool) {
+	if !b.lingers || http.NewResponseController(b.w).Flush() != nil { // or the client has disconnected
 		return
 	}
-	if http.NewResponseController(x.w).Flush() != nil {
-		return // the client has disconnected
-	}
 	limit := int64(lingerBytes)
-	if x.edge.gate != nil && x.by == nil {
+	if !authenticated {
 		limit = maxReusedRest
 	}
-	_, _ = io.CopyN(io.Discard, x.r.Body, limit) // the connection is closed either way
+	_, _ = io.CopyN(io.Discard, b.r.Body, limit) // the connection is closed either way
 }

@@ -52,12 +52,12 @@ func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 		if err := checkHead(head); err != nil {
 			return err
 		}
-		release, err := x.enterStream()
+		release, err := enterStream(x)
 		if err != nil {
 			return err
 		}
 		defer release()
-		if !x.acquireBody(bulkMemory) {
+		if !x.body.acquire(bulkMemory) {
 			return errBodyMemory
 		}
 		defer telemetry.StreamOpened()()
@@ -88,15 +88,13 @@ type bulkRequest struct {
 // run responds until the end of the body. After an error that concerns the whole bulk a last
 // line has the error alone; records without a result were not registered.
 func (b *bulkRequest) run() error {
-	b.x.consumed = true
+	b.x.body.consumed = true
 	_ = b.control.EnableFullDuplex() // fails for HTTP/2, which is full-duplex
-	ctx, cancel := context.WithCancelCause(b.x.ctx)
+	stream, end := streamContext(b.x)
+	defer end()
+	ctx, cancel := context.WithCancelCause(stream)
 	defer cancel(nil)
-	defer context.AfterFunc(b.x.r.Context(), func() { cancel(context.Canceled) })()
 	defer context.AfterFunc(b.x.edge.serving, func() { cancel(schemas.ErrUnavailable.Because("the edge is shutting down")) })()
-	if b.x.edge.gate != nil {
-		go b.x.watch(ctx, cancel) // not awaited, as in follow
-	}
 	lines := newLineQueue()
 	reading := make(chan struct{})
 	go func() {
@@ -233,7 +231,7 @@ func (b *bulkRequest) send(ctx context.Context, body []byte) ([]jsontext.Value, 
 }
 
 // try sends the request once in a slot, for which it waits. A request that was sent is not
-// cancelled: its records may be stored.
+// canceled: its records may be stored.
 func (b *bulkRequest) try(ctx context.Context, body []byte) (reply bus.Reply, err error) {
 	slot := b.x.edge.overload.Wait(ctx, bus.ShareKey(b.x.by, nil))
 	if slot == nil {
@@ -244,7 +242,7 @@ func (b *bulkRequest) try(ctx context.Context, body []byte) (reply bus.Reply, er
 		reply, err = b.endpoint.Forward(overload.WithSlot(b.x.ctx, slot), b.x.edge.conn, body)
 		return err
 	})
-	b.x.edge.storeToken(reply.Token)
+	b.x.edge.watermark.advance(reply.Token)
 	return reply, err
 }
 

@@ -2,43 +2,15 @@ package edge
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"math"
 	"net/http"
 	"reflect"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
-	"cairn/bus"
 	"cairn/schemas"
 )
-
-// identify authenticates the caller and checks its rate limit and permission.
-func (x *exchange) identify() error {
-	gate := x.edge.gate
-	if gate == nil || x.route.open {
-		return nil
-	}
-	by, err := gate.Identify(x.ctx, x.r.Header["Authorization"])
-	if errors.Is(err, schemas.ErrUnauthenticated) {
-		x.w.Header()["Www-Authenticate"] = []string{x.challenge()}
-	}
-	if err != nil {
-		return err
-	}
-	x.by, x.ctx = by, bus.WithIdentity(x.ctx, by)
-	if wait, err := gate.Admit(by); err != nil {
-		x.retryAfter(wait)
-		return err
-	}
-	return by.Authorize(x.route.needs)
-}
 
 // identity responds with the caller of the request.
 func identity() action {
@@ -55,23 +27,33 @@ func identity() action {
 	}
 }
 
+// seesAllTenants reports whether the caller may read data of all tenants.
+func seesAllTenants(x *exchange) bool {
+	if x.edge.gate == nil {
+		return true
+	}
+	by, err := x.edge.gate.Identify(x.ctx, x.r.Header["Authorization"])
+	return err == nil && !by.Bound()
+}
+
 // recheckInterval is the interval at which the credential of an open stream is verified again.
 const recheckInterval = 500 * time.Millisecond
 
-// retryAfter sets Retry-After.
-func (x *exchange) retryAfter(wait time.Duration) { setRetryAfter(x.w, wait) }
-
-// maxRetryAfter bounds Retry-After, in seconds.
-const maxRetryAfter = 3600
-
-// setRetryAfter sets Retry-After, rounded up to seconds.
-func setRetryAfter(w http.ResponseWriter, wait time.Duration) {
-	w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(min(wait.Seconds(), maxRetryAfter))))}
+// streamContext returns the context of a stream. It ends when the client disconnects, and,
+// with schemas.ErrUnauthenticated as its cause, once the credential of the caller is revoked
+// or expired.
+func streamContext(x *exchange) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(x.ctx)
+	stop := context.AfterFunc(x.r.Context(), func() { cancel(nil) })
+	if x.edge.gate != nil {
+		go recheckCredential(ctx, x, cancel) // not awaited: a request to an OpenID provider may outlast the stream
+	}
+	return ctx, func() { stop(); cancel(nil) }
 }
 
-// watch verifies the caller's credential periodically and calls cancel with the
+// recheckCredential verifies the caller's credential periodically and calls cancel with the
 // error once it is revoked or expired. It returns after calling cancel or when ctx ends.
-func (x *exchange) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+func recheckCredential(ctx context.Context, x *exchange, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(recheckInterval)
 	defer tick.Stop()
 	for {
@@ -87,32 +69,11 @@ func (x *exchange) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// seesAllTenants reports whether the caller may read data of all tenants.
-func (x *exchange) seesAllTenants() bool {
-	if x.edge.gate == nil {
-		return true
+// streamError returns the cause of the end of a stream context if it is that of the
+// credential, otherwise err.
+func streamError(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, schemas.ErrUnauthenticated) {
+		return cause
 	}
-	by, err := x.edge.gate.Identify(x.ctx, x.r.Header["Authorization"])
-	return err == nil && !by.Bound()
-}
-
-// newRun returns a new run name; its suffix identifies the tenants of the caller.
-func (x *exchange) newRun() string {
-	if !x.by.Bound() {
-		return bus.NewRun()
-	}
-	return bus.NewRun() + tenantSuffix(x.by)
-}
-
-// ownsRun reports whether the run belongs to the caller's tenants. A caller that is not
-// bound to tenants owns all.
-func (x *exchange) ownsRun(run string) bool {
-	return !x.by.Bound() || strings.HasSuffix(run, tenantSuffix(x.by))
-}
-
-// tenantSuffix returns a hash of the caller's tenants, so that a run name does not
-// reveal them.
-func tenantSuffix(by *schemas.Identity) string {
-	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(by.Tenants)), "\n")))
-	return "-" + hex.EncodeToString(sum[:8])
+	return err
 }

@@ -16,7 +16,7 @@ func tagged(a action) action {
 	a.tagged = true
 	answer := a.answer
 	a.answer = func(x *exchange) error {
-		if _, err := x.tags(bus.HeaderIfNoneMatch); err != nil {
+		if _, err := entityTags(x, bus.HeaderIfNoneMatch); err != nil {
 			return err
 		}
 		return answer(x)
@@ -31,11 +31,11 @@ func conditional(a action) action {
 	a.conditional = true
 	answer := a.answer
 	a.answer = func(x *exchange) error {
-		match, err := x.tags(bus.HeaderIfMatch)
+		match, err := entityTags(x, bus.HeaderIfMatch)
 		if err != nil {
 			return err
 		}
-		none, err := x.tags(bus.HeaderIfNoneMatch)
+		none, err := entityTags(x, bus.HeaderIfNoneMatch)
 		if err != nil {
 			return err
 		}
@@ -47,8 +47,8 @@ func conditional(a action) action {
 	return a
 }
 
-// tags returns the entity tags in the header of the name; empty if there are none.
-func (x *exchange) tags(name string) (string, error) {
+// entityTags returns the entity tags in the header of the name; empty if there are none.
+func entityTags(x *exchange, name string) (string, error) {
 	given := x.r.Header[name]
 	if len(given) == 0 {
 		return "", nil
@@ -60,8 +60,8 @@ func (x *exchange) tags(name string) (string, error) {
 	return tags, nil
 }
 
-// tag sets the ETag of the reply and reports whether the client has it.
-func (x *exchange) tag(r bus.Reply) (current bool) {
+// setETag sets the ETag of the reply and reports whether the client has it.
+func setETag(x *exchange, r bus.Reply) (current bool) {
 	stored := x.route.conditional && x.route.status != http.StatusNoContent
 	if !x.route.tagged && !stored {
 		return false

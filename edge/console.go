@@ -32,7 +32,7 @@ func consolePage() action {
 			if !strings.Contains(strings.Join(x.r.Header["Accept"], ","), "text/html") {
 				return unknownPath(consolePath)
 			}
-			return x.writeConsole(console.Index, "no-cache")
+			return writeConsole(x, console.Index, "no-cache")
 		},
 	}
 }
@@ -53,13 +53,13 @@ func consoleFile() action {
 			if x.vars["build"] == c.Build {
 				cache = "public, max-age=31536000, immutable"
 			}
-			return x.writeConsole(x.vars["file"], cache)
+			return writeConsole(x, x.vars["file"], cache)
 		},
 	}
 }
 
 // writeConsole responds with a file of the web console.
-func (x *exchange) writeConsole(name, cache string) error {
+func writeConsole(x *exchange, name, cache string) error {
 	c, err := webConsole()
 	if err != nil {
 		return err

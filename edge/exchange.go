@@ -1,18 +1,26 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/gorilla/mux"
+	"github.com/nats-io/nuid"
 
 	"cairn/bus"
+	"cairn/bus/overload"
 	"cairn/bus/telemetry"
+	"cairn/edge/mcp"
 	"cairn/schemas"
 )
 
@@ -34,28 +42,11 @@ type exchange struct {
 	id     string
 	by     *schemas.Identity // nil: authentication is off, or the route is open
 	span   telemetry.Span
+	body   requestBody
 	status int // 0 until the response begins
 	err    error
 	// minRevision is the Cairn-Min-Revision of the request; nil: none.
 	minRevision *schemas.ConsistencyToken
-	requestBody
-}
-
-// readMinRevision reads the consistency token required by the request, if any.
-func (x *exchange) readMinRevision() error {
-	given := x.r.Header[bus.HeaderMinRevision]
-	if len(given) == 0 {
-		return nil
-	}
-	t, err := schemas.ParseConsistencyToken(given[0])
-	if err == nil && len(given) > 1 {
-		err = errors.New("expected one consistency token, got several")
-	}
-	if err != nil {
-		return x.route.invalid.With(schemas.FieldError{Field: bus.HeaderMinRevision, Message: err.Error()})
-	}
-	x.minRevision = &t
-	return nil
 }
 
 var (
@@ -63,6 +54,186 @@ var (
 	noSniff   = []string{"nosniff"}
 	closing   = []string{"close"}
 )
+
+// setHeaders sets the headers of every response, with the request id: that of the client when it
+// is valid, else a new one. checkRequestID rejects the request if it is invalid.
+func (x *exchange) setHeaders() {
+	given := x.r.Header[bus.HeaderRequestID]
+	if len(given) != 1 || !bus.ValidRequestID(given[0]) {
+		given = []string{nuid.Next()}
+	}
+	x.id = given[0]
+	h := x.w.Header()
+	h[bus.HeaderRequestID] = given
+	h["X-Content-Type-Options"] = noSniff
+	x.edge.origins.share(h, x.r)
+	if x.edge.draining() {
+		h["Connection"] = closing // the client then connects to another edge
+	}
+}
+
+// handle runs dispatch and turns its error or panic into the response.
+func (x *exchange) handle() {
+	defer func() {
+		switch p := recover(); {
+		case p == http.ErrAbortHandler: //nolint:errorlint // net/http compares the value
+			panic(p)
+		case p != nil && x.status != 0: // the response has begun
+			x.edge.log.ErrorContext(x.ctx, "panic", "err", bus.Recovered(p))
+			panic(http.ErrAbortHandler)
+		case p != nil:
+			x.fail(bus.Recovered(p))
+		}
+	}()
+	if err := x.dispatch(); err != nil {
+		x.fail(err)
+	}
+}
+
+// dispatch finds the route and runs its action. It uses the router only to match:
+// mux.Router.ServeHTTP would copy each request twice. It escapes the path once; the
+// router with UseEncodedPath would do so for each route.
+func (x *exchange) dispatch() error {
+	if err := x.edge.hosts.check(x.r); err != nil {
+		return err
+	}
+	path, ok := boundedPath(x.r)
+	if !ok {
+		return schemas.ErrUnknownPath.Because(fmt.Sprintf("expected a path of at most %d bytes; GET /openapi.json lists all", maxPath))
+	}
+	request := &http.Request{Method: x.r.Method, URL: &url.URL{Path: path}}
+	var match mux.RouteMatch
+	if x.edge.mux.Match(request, &match) {
+		x.route, x.vars = x.edge.table[match.Route], match.Vars
+		if !x.edge.origins.allow(x.r) && x.edge.crossOrigin.Check(x.r) != nil {
+			return schemas.ErrForbidden.Because(
+				"cross-origin requests of browsers are allowed only from origins given with --cors-origin (CAIRN_CORS_ORIGIN)")
+		}
+		x.startSpan()
+		return x.serve()
+	}
+	if match.MatchErr != mux.ErrMethodMismatch { //nolint:errorlint // the router compares the value
+		return unknownPath(path)
+	}
+	allowed, possible := x.edge.allowed(request)
+	x.w.Header()["Allow"] = []string{allowed}
+	if x.r.Method == http.MethodOptions {
+		x.edge.origins.preflight(x.w.Header(), x.r, possible)
+		x.write(http.StatusNoContent, nil, nil)
+		return nil
+	}
+	return schemas.ErrMethodNotAllowed.Because(fmt.Sprintf("%q is not a method of %q; expected %s", x.r.Method, path, allowed))
+}
+
+// startSpan starts the span of the exchange, as a child of the client's span if it sends
+// one. Routes without a subject have no span: probes would fill the trace store.
+func (x *exchange) startSpan() {
+	x.ctx = telemetry.Extract(x.ctx, x.r.Header.Get("Traceparent"), x.r.Header.Get("Tracestate"))
+	if x.route.subject != "" {
+		x.ctx, x.span = x.route.telemetry.Serve(x.ctx, x.r.TLS != nil)
+		x.span.RequestID(x.id)
+	}
+}
+
+// serve runs the action of the route after authentication, which comes before
+// the body is read.
+func (x *exchange) serve() error {
+	if x.route.public != nil {
+		release, refused := x.route.public.enter(x.w, x.r)
+		if refused != nil {
+			return refused
+		}
+		defer release()
+	}
+	if err := x.authenticate(); err != nil {
+		return err
+	}
+	if err := x.checkRequestID(); err != nil {
+		return err
+	}
+	if !x.route.takesBody() {
+		x.body.discard()
+	}
+	return x.route.answer(x)
+}
+
+// authenticate identifies the caller and checks its rate limit and permission.
+func (x *exchange) authenticate() error {
+	gate := x.edge.gate
+	if gate == nil || x.route.open {
+		return nil
+	}
+	by, err := gate.Identify(x.ctx, x.r.Header["Authorization"])
+	if errors.Is(err, schemas.ErrUnauthenticated) {
+		x.w.Header()["Www-Authenticate"] = []string{challenge(x)}
+	}
+	if err != nil {
+		return err
+	}
+	x.by, x.ctx, x.body.tenant = by, bus.WithIdentity(x.ctx, by), bus.ShareKey(by, nil)
+	if wait, err := gate.Admit(by); err != nil {
+		setRetryAfter(x.w, wait)
+		return err
+	}
+	return by.Authorize(x.route.needs)
+}
+
+// checkRequestID returns the error for an invalid X-Request-Id.
+func (x *exchange) checkRequestID() error {
+	given := x.r.Header[bus.HeaderRequestID]
+	if len(given) == 0 || len(given) == 1 && given[0] == x.id {
+		return nil
+	}
+	return x.route.invalid.With(schemas.FieldError{
+		Field: bus.HeaderRequestID, Message: fmt.Sprintf("expected one value of 1 to %d visible ASCII characters", bus.MaxRequestID)})
+}
+
+// readBody receives the whole body of the request, at most limit bytes (see requestBody.read).
+func (x *exchange) readBody(limit int) ([]byte, error) {
+	body, err := x.body.read(limit)
+	var known *schemas.Error
+	switch {
+	case err == nil:
+		return body, nil
+	case errors.As(err, &known):
+		return nil, err
+	case x.r.Context().Err() != nil:
+		return nil, context.Canceled
+	default:
+		return nil, x.route.invalid.Because("reading the request body failed: " + err.Error())
+	}
+}
+
+// send sends the request to an endpoint and returns the reply. It holds a slot from when
+// the body has arrived until the worker has replied, so that slow clients hold none, and
+// clients that disconnect hold theirs while the worker runs. A large reply counts against
+// the memory for bodies until the client has received it.
+func (x *exchange) send(forward mcp.Forward, body []byte) (bus.Reply, error) {
+	slot, err := acquireSlot(x)
+	if err != nil {
+		return bus.Reply{}, err
+	}
+	return x.sendIn(slot, forward, body)
+}
+
+// sendIn sends the request in the slot and closes the slot.
+func (x *exchange) sendIn(slot *overload.Slot, forward mcp.Forward, body []byte) (bus.Reply, error) {
+	defer slot.Close()
+	var reply bus.Reply
+	err := slot.IdleAfter(x.r.Context(), func() (err error) {
+		reply, err = forward(overload.WithSlot(x.ctx, slot), x.edge.conn, body)
+		return err
+	})
+	if err = cmp.Or(x.r.Context().Err(), err); err != nil {
+		return bus.Reply{}, err
+	}
+	x.edge.watermark.advance(reply.Token)
+	x.edge.watermark.reset(reply.Ignored)
+	if n := len(reply.Body); n > largeReply && !x.body.acquire(int64(n)) {
+		return bus.Reply{}, errBodyMemory
+	}
+	return reply, nil
+}
 
 // reply responds with the reply of a worker.
 func (x *exchange) reply(r bus.Reply) {
@@ -72,7 +243,7 @@ func (x *exchange) reply(r bus.Reply) {
 	if x.minRevision != nil && slices.Contains(r.Ignored, *x.minRevision) {
 		x.w.Header()[bus.HeaderIgnoredRevision] = []string{x.minRevision.String()}
 	}
-	if x.tag(r) {
+	if setETag(x, r) {
 		x.write(http.StatusNotModified, nil, nil)
 		return
 	}
@@ -85,7 +256,7 @@ func (x *exchange) reply(r bus.Reply) {
 
 // write sends a complete response.
 func (x *exchange) write(status int, media []string, body []byte) {
-	x.discardBody()
+	x.body.discard()
 	h := x.w.Header()
 	if media != nil {
 		h["Content-Type"] = media
@@ -128,6 +299,14 @@ func (x *exchange) fail(err error) {
 	x.write(e.Status, mediaJSON, body)
 }
 
+// maxRetryAfter bounds Retry-After, in seconds.
+const maxRetryAfter = 3600
+
+// setRetryAfter sets Retry-After, rounded up to seconds.
+func setRetryAfter(w http.ResponseWriter, wait time.Duration) {
+	w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(min(wait.Seconds(), maxRetryAfter))))}
+}
+
 // clientGone reports whether err is the cancellation of a request whose client disconnected.
 func (x *exchange) clientGone(err error) bool {
 	return errors.Is(err, context.Canceled) && x.r.Context().Err() != nil && !x.edge.stopped()
@@ -152,18 +331,6 @@ func (x *exchange) visible(err error) *schemas.Error {
 	c.Instance, _ = boundedPath(x.r)
 	c.RequestID = x.id
 	return &c
-}
-
-// boundedPath returns the escaped path of the request, or false if it exceeds maxPath.
-func boundedPath(r *http.Request) (string, bool) {
-	if len(r.URL.Path) > maxPath { // never longer than the escaped form, which costs more to compute
-		return "", false
-	}
-	path := r.URL.EscapedPath()
-	if len(path) > maxPath {
-		return "", false
-	}
-	return path, true
 }
 
 // log writes one line for the exchange: server errors that no worker has logged
@@ -192,4 +359,31 @@ func (x *exchange) log(began time.Time) {
 		attrs = append(attrs, slog.Any("err", x.err))
 	}
 	x.edge.log.LogAttrs(x.ctx, level, "request", attrs...)
+}
+
+// close ends the span, records the metrics of the exchange and ends its body.
+func (x *exchange) close(began time.Time) {
+	route := telemetry.UnknownRoute
+	if x.route != nil {
+		route = x.route.telemetry
+	}
+	route.Count(x.status, time.Since(began))
+	x.span.Responded(x.status)
+	x.span.End()
+	x.body.release()
+	if x.status != statusDisconnected {
+		x.body.linger(x.edge.gate == nil || x.by != nil)
+	}
+}
+
+// boundedPath returns the escaped path of the request, or false if it exceeds maxPath.
+func boundedPath(r *http.Request) (string, bool) {
+	if len(r.URL.Path) > maxPath { // never longer than the escaped form, which costs more to compute
+		return "", false
+	}
+	path := r.URL.EscapedPath()
+	if len(path) > maxPath {
+		return "", false
+	}
+	return path, true
 }

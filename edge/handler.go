@@ -3,18 +3,14 @@ package edge
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/mux"
-	"github.com/nats-io/nuid"
 	"golang.org/x/time/rate"
 
 	"cairn/bus"
@@ -24,7 +20,6 @@ import (
 	"cairn/edge/a2a"
 	"cairn/edge/access"
 	"cairn/edge/ard"
-	"cairn/schemas"
 )
 
 // maxPath bounds the escaped path of a request, in bytes. The longest id has 256
@@ -45,8 +40,8 @@ type edge struct {
 	streams       *admission.Pool
 	refusals      *rate.Limiter // of refusals without a delay
 	hosts         hosts
-	bodies        *admission.Pool                          // bytes of request bodies
-	seen          atomic.Pointer[schemas.ConsistencyToken] // the latest one in a reply; nil: none
+	bodies        *admission.Pool // bytes of request bodies
+	watermark     watermark
 	agent         *a2a.Handler
 	stopping      context.Context
 	serving       context.Context // ends when the drain begins
@@ -83,10 +78,12 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 	if e.clusterHealth = c.ClusterHealth; e.clusterHealth == nil {
 		e.clusterHealth = func() (string, bool) { return "", true }
 	}
-	e.checked = bus.NewCheck(healthTimeout, func(ctx context.Context) report { return newReport(e.health(ctx)) })
+	e.checked = bus.NewCheck(healthTimeout, func(ctx context.Context) report { return newReport(checkHealth(ctx, e)) })
 	e.readiness = bus.NewCheck(healthTimeout, func(ctx context.Context) []string { return Ready(ctx, e.conn) })
 	e.publisher, e.skillReads = c.Publisher, rate.NewLimiter(skillReads, skillBurst)
-	e.manifest = bus.NewCheckFor(manifestTTL, manifestTimeout, e.renderManifest)
+	e.manifest = bus.NewCheckFor(manifestTTL, manifestTimeout, func(ctx context.Context) manifest {
+		return renderManifest(ctx, e.conn, e.publisher)
+	})
 	stream := bus.Analyze
 	if c.AnalyzeTimeout > 0 {
 		stream.Timeout = c.AnalyzeTimeout
@@ -112,91 +109,21 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 // draining reports whether the edge accepts no more requests.
 func (e *edge) draining() bool { return e.serving.Err() != nil }
 
-// stopped reports whether requests in flight are being cancelled.
+// stopped reports whether requests in flight are being canceled.
 func (e *edge) stopped() bool { return e.stopping.Err() != nil }
-
-// storeToken stores the consistency token of a reply, if it has one. The edge keeps the highest
-// revision of the latest catalog.
-func (e *edge) storeToken(t schemas.ConsistencyToken) {
-	for t.Revision > 0 {
-		last := e.seen.Load()
-		if last != nil && last.Catalog == t.Catalog && t.Revision <= last.Revision {
-			return
-		}
-		if e.seen.CompareAndSwap(last, &t) {
-			telemetry.CatalogRevision("edge", t.Revision)
-			return
-		}
-	}
-}
 
 // ServeHTTP implements http.Handler.
 func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	x := &exchange{edge: e, w: w, r: r}
-	x.name()
+	x := &exchange{edge: e, w: w, r: r, body: requestBody{w: w, r: r, memory: e.bodies}}
+	x.setHeaders()
 	x.ctx = bus.WithCaller(bus.WithRequestID(e.stopping, x.id), r.Context())
-	defer x.linger()
-	defer x.releaseBody()
-	defer x.count(began)
+	defer x.close(began)
 	x.handle()
 	x.log(began)
 	if x.status == statusDisconnected {
 		panic(http.ErrAbortHandler) // close the connection: an empty response would look complete
 	}
-}
-
-// handle runs dispatch and turns its error or panic into the response.
-func (x *exchange) handle() {
-	defer func() {
-		switch p := recover(); {
-		case p == http.ErrAbortHandler: //nolint:errorlint // net/http compares the value
-			panic(p)
-		case p != nil && x.status != 0: // the response has begun
-			x.edge.log.ErrorContext(x.ctx, "panic", "err", bus.Recovered(p))
-			panic(http.ErrAbortHandler)
-		case p != nil:
-			x.fail(bus.Recovered(p))
-		}
-	}()
-	if err := x.dispatch(); err != nil {
-		x.fail(err)
-	}
-}
-
-// dispatch finds the route and runs its action. It uses the router only to match:
-// mux.Router.ServeHTTP would copy each request twice. It escapes the path once; the
-// router with UseEncodedPath would do so for each route.
-func (x *exchange) dispatch() error {
-	if err := x.edge.hosts.check(x.r); err != nil {
-		return err
-	}
-	path, ok := boundedPath(x.r)
-	if !ok {
-		return schemas.ErrUnknownPath.Because(fmt.Sprintf("expected a path of at most %d bytes; GET /openapi.json lists all", maxPath))
-	}
-	request := &http.Request{Method: x.r.Method, URL: &url.URL{Path: path}}
-	var match mux.RouteMatch
-	if x.edge.mux.Match(request, &match) {
-		x.route, x.vars = x.edge.table[match.Route], match.Vars
-		if !x.edge.origins.allow(x.r) && x.edge.crossOrigin.Check(x.r) != nil {
-			return schemas.ErrForbidden.Because(
-				"cross-origin requests of browsers are allowed only from origins given with --cors-origin (CAIRN_CORS_ORIGIN)")
-		}
-		x.trace()
-		return x.admitted()
-	}
-	if match.MatchErr != mux.ErrMethodMismatch { //nolint:errorlint // the router compares the value
-		return unknownPath(path)
-	}
-	allowed, possible := x.edge.allowed(request)
-	x.w.Header()["Allow"] = []string{allowed}
-	if x.r.Method == http.MethodOptions {
-		x.edge.origins.preflight(x.w.Header(), x.r, possible)
-		x.write(http.StatusNoContent, nil, nil)
-		return nil
-	}
-	return schemas.ErrMethodNotAllowed.Because(fmt.Sprintf("%q is not a method of %q; expected %s", x.r.Method, path, allowed))
 }
 
 // allowed returns the methods of the path of r, for an r with another method, and all that
@@ -221,31 +148,4 @@ func (e *edge) allowed(r *http.Request) (methods, possible string) {
 		return list(exact), possible
 	}
 	return possible, possible
-}
-
-// name sets the headers of every response, with the request id: that of the client when it
-// is valid, else a new one. checkName rejects the request if it is invalid.
-func (x *exchange) name() {
-	given := x.r.Header[bus.HeaderRequestID]
-	if len(given) != 1 || !bus.ValidRequestID(given[0]) {
-		given = []string{nuid.Next()}
-	}
-	x.id = given[0]
-	h := x.w.Header()
-	h[bus.HeaderRequestID] = given
-	h["X-Content-Type-Options"] = noSniff
-	x.edge.origins.share(h, x.r)
-	if x.edge.draining() {
-		h["Connection"] = closing // the client then connects to another edge
-	}
-}
-
-// checkName returns the error for an invalid X-Request-Id.
-func (x *exchange) checkName() error {
-	given := x.r.Header[bus.HeaderRequestID]
-	if len(given) == 0 || len(given) == 1 && given[0] == x.id {
-		return nil
-	}
-	return x.route.invalid.With(schemas.FieldError{
-		Field: bus.HeaderRequestID, Message: fmt.Sprintf("expected one value of 1 to %d visible ASCII characters", bus.MaxRequestID)})
 }

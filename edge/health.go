@@ -35,15 +35,15 @@ func health() action {
 	return action{
 		open: true, reply: reflect.TypeFor[schemas.Health](), invalid: schemas.ErrMalformed,
 		answer: func(x *exchange) error {
-			r := x.edge.report(x.r.Context())
+			r := recentReport(x.r.Context(), x.edge)
 			if r.err != nil {
 				return r.err
 			}
 			if r.status == http.StatusServiceUnavailable {
-				x.retryAfter(time.Second)
+				setRetryAfter(x.w, time.Second)
 			}
 			body := r.brief
-			if x.seesAllTenants() { // full contains ids of records
+			if seesAllTenants(x) { // full contains ids of records
 				body = r.full
 			}
 			x.write(r.status, mediaJSON, body)
@@ -52,9 +52,9 @@ func health() action {
 	}
 }
 
-// report returns a recent report. A lost NATS connection is reported at once,
+// recentReport returns a recent report. A lost NATS connection is reported at once,
 // without a check.
-func (e *edge) report(ctx context.Context) report {
+func recentReport(ctx context.Context, e *edge) report {
 	if !e.conn.Connected() {
 		return newReport(schemas.Health{
 			Service:  "cairn",
@@ -78,8 +78,8 @@ func newReport(h schemas.Health) report {
 	return r
 }
 
-// health queries the health of every service.
-func (e *edge) health(ctx context.Context) schemas.Health {
+// checkHealth queries the health of every service.
+func checkHealth(ctx context.Context, e *edge) schemas.Health {
 	h := schemas.Health{Service: "cairn", Status: schemas.StatusOK, Version: bus.Version}
 	problem, quorum := e.clusterHealth()
 	if !quorum {
@@ -90,7 +90,7 @@ func (e *edge) health(ctx context.Context) schemas.Health {
 	timedOut := make([]bool, len(services))
 	var checks sync.WaitGroup
 	for i, name := range services {
-		checks.Go(func() { h.Services[i], timedOut[i] = e.serviceHealth(ctx, name) })
+		checks.Go(func() { h.Services[i], timedOut[i] = serviceHealth(ctx, e.conn, name) })
 	}
 	checks.Wait()
 	if problem != "" {
@@ -134,8 +134,8 @@ func compareCatalogs(h *schemas.Health) {
 }
 
 // serviceHealth queries the health of one service and reports whether the query timed out.
-func (e *edge) serviceHealth(ctx context.Context, name string) (schemas.Health, bool) {
-	h, err := bus.Health(name).Call(ctx, e.conn, schemas.Nothing{})
+func serviceHealth(ctx context.Context, conn *bus.Conn, name string) (schemas.Health, bool) {
+	h, err := bus.Health(name).Call(ctx, conn, schemas.Nothing{})
 	if err == nil {
 		return h, false
 	}

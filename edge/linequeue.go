@@ -13,7 +13,7 @@ type lineQueue struct {
 	changed sync.Cond
 	lines   [][]byte
 	size    int
-	err     error // returned by next once the lines are taken
+	err     error // returned by next after the lines
 	stopped bool  // the lines are discarded
 }
 
@@ -23,7 +23,7 @@ func newLineQueue() *lineQueue {
 	return q
 }
 
-// add appends a line. It waits for room, which is the backpressure on the client, until the
+// add appends a line. It waits while the queue is full, which is the backpressure on the client, until the
 // queue is closed.
 func (q *lineQueue) add(line []byte) {
 	q.mu.Lock()

@@ -38,7 +38,7 @@ func manualPage(page func(description) []byte) action {
 		if err != nil {
 			return err
 		}
-		return x.writeHTML(page(d))
+		return writeHTML(x, page(d))
 	}}
 }
 
@@ -54,7 +54,7 @@ func readManual() action {
 		if !ok {
 			return schemas.ErrUnknownPath.Because("unknown page; /docs lists all")
 		}
-		return x.writeHTML(page)
+		return writeHTML(x, page)
 	}
 	return a
 }
@@ -93,12 +93,12 @@ func searchManual() action {
 		if err != nil {
 			return err
 		}
-		return x.writeHTML(page)
+		return writeHTML(x, page)
 	}
 	return a
 }
 
-func (x *exchange) writeHTML(page []byte) error {
+func writeHTML(x *exchange, page []byte) error {
 	x.w.Header().Set("Content-Security-Policy", docs.ContentSecurityPolicy)
 	x.write(http.StatusOK, mediaHTML, page)
 	return nil

@@ -60,7 +60,7 @@ func subjectTable() string {
 			reply = "events"
 		}
 		var codes []string
-		for _, e := range r.failures(true) {
+		for _, e := range (operation{route: r, secured: true}).failures() {
 			if e.Status != http.StatusUnauthorized && e.Status != http.StatusMisdirectedRequest { // sent by the edge itself
 				codes = append(codes, "["+e.Code+"](errors.md#"+e.Code+")")
 			}

@@ -44,17 +44,17 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 			if err != nil {
 				return err
 			}
-			tenant, err := x.tenantParameter()
-			if err = cmp.Or(err, x.readMinRevision()); err != nil {
+			tenant, err := tenantParameter(x)
+			if err = cmp.Or(err, readMinRevision(x)); err != nil {
 				return err
 			}
-			body, message, err := x.message(analysis.MaxBody)
+			body, message, err := readMessage(x, analysis.MaxBody)
 			if err != nil {
 				return err
 			}
 			r := x.r.WithContext(x.r.Context())
 			r.Body = io.NopCloser(bytes.NewReader(body))
-			slot, err := x.start()
+			slot, err := acquireSlot(x)
 			if err != nil {
 				return err
 			}
@@ -70,13 +70,13 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 	}
 }
 
-// message receives the body of the request: one message. A batch, which protocol versions
+// readMessage receives the body of the request: one message. A batch, which protocol versions
 // from 2025-06-18 on do not have, would be several requests for the rate limit.
-func (x *exchange) message(limit int) (body []byte, m schemas.RPCRequest, err error) {
-	if body, err = x.body(limit); err != nil {
+func readMessage(x *exchange, limit int) (body []byte, m schemas.RPCRequest, err error) {
+	if body, err = x.readBody(limit); err != nil {
 		return nil, m, err
 	}
-	if !x.acquireBody(mcpCopies * int64(len(body))) {
+	if !x.body.acquire(mcpCopies * int64(len(body))) {
 		return nil, m, errBodyMemory
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte{'['}) {
@@ -87,7 +87,7 @@ func (x *exchange) message(limit int) (body []byte, m schemas.RPCRequest, err er
 }
 
 // tenantParameter returns the tenant_id of the URL; empty: none.
-func (x *exchange) tenantParameter() (string, error) {
+func tenantParameter(x *exchange) (string, error) {
 	if len(x.r.URL.RawQuery) > maxQuery {
 		return "", schemas.ErrMalformed.With(schemas.FieldError{Field: "query", Message: "too long"})
 	}
@@ -131,7 +131,7 @@ func (c *mcpCaller) Visible(err error) *schemas.Error { return c.x.visible(err) 
 // Send implements mcp.Caller. The reply includes every write acknowledged through this edge.
 func (c *mcpCaller) Send(f mcp.Forward, body []byte) ([]byte, error) {
 	var reply bus.Reply
-	err := c.x.includingSeen(func() (err error) {
+	err := readYourWrites(c.x, func() (err error) {
 		if slot := c.slot.Swap(nil); slot != nil {
 			reply, err = c.x.sendIn(slot, f, body)
 		} else {
@@ -139,7 +139,7 @@ func (c *mcpCaller) Send(f mcp.Forward, body []byte) ([]byte, error) {
 		}
 		return err
 	})
-	if n := int64(len(reply.Body)); err == nil && n > largeReply && !c.x.acquireBody(mcpCopies*n) {
+	if n := int64(len(reply.Body)); err == nil && n > largeReply && !c.x.body.acquire(mcpCopies*n) {
 		return nil, errBodyMemory
 	}
 	return reply.Body, err
@@ -153,7 +153,7 @@ func (c *mcpCaller) Analyze(ctx context.Context, body []byte) iter.Seq2[bus.Even
 			yield(bus.Event{}, err)
 			return
 		}
-		release, err := c.x.enterStream()
+		release, err := enterStream(c.x)
 		if err != nil {
 			yield(bus.Event{}, err)
 			return
@@ -166,20 +166,15 @@ func (c *mcpCaller) Analyze(ctx context.Context, body []byte) iter.Seq2[bus.Even
 
 // run yields the events of a run, and cancels the run when the caller leaves the loop.
 func (c *mcpCaller) run(caller context.Context, body []byte, yield func(bus.Event, error) bool) {
-	ctx, cancel := context.WithCancelCause(c.x.ctx)
-	defer cancel(nil)
-	for _, ends := range []context.Context{caller, c.x.r.Context()} {
-		defer context.AfterFunc(ends, func() { cancel(nil) })()
-	}
-	if c.x.edge.gate != nil {
-		go c.x.watch(ctx, cancel) // not awaited, as in follow
-	}
+	ctx, cancel := streamContext(c.x)
+	defer cancel()
+	defer context.AfterFunc(caller, cancel)()
 	size := 0
 	for event, err := range c.started(ctx, body) {
-		if why := context.Cause(ctx); err != nil && errors.Is(why, schemas.ErrUnauthenticated) {
-			err = why
+		if err != nil {
+			err = streamError(ctx, err)
 		}
-		if size += len(event.Data); err == nil && (size > mcpMaxAnswer || !c.x.acquireBody(mcpCopies*int64(len(event.Data)))) {
+		if size += len(event.Data); err == nil && (size > mcpMaxAnswer || !c.x.body.acquire(mcpCopies*int64(len(event.Data)))) {
 			err = schemas.ErrAnalysisUnavailable.Because("the answer is too large for the memory of the edge (--body-memory)")
 		}
 		if !yield(event, err) || err != nil {
@@ -193,7 +188,7 @@ func (c *mcpCaller) run(caller context.Context, body []byte, yield func(bus.Even
 func (c *mcpCaller) started(ctx context.Context, body []byte) iter.Seq2[bus.Event, error] {
 	return func(yield func(bus.Event, error) bool) {
 		for n := range maxRestarts + 1 {
-			start, run := c.analysis.TryRun, c.x.newRun()
+			start, run := c.analysis.TryRun, newRun(c.x.by)
 			if n == maxRestarts {
 				start = c.analysis.Run
 			}

@@ -100,7 +100,7 @@ func document(rows []route, types *schemas.Definitions, secured bool) ([]byte, e
 			item = object{}
 			paths[r.path] = item
 		}
-		op, err := r.operation(types, secured)
+		op, err := operation{r, types, secured}.object()
 		if err != nil {
 			return nil, err
 		}
@@ -191,31 +191,4 @@ func groups(rows []route) []object {
 		list = append(list, object{"name": name})
 	}
 	return list
-}
-
-// group returns the OpenAPI tag of the route.
-func (r route) group() string {
-	first, _, _ := strings.Cut(strings.TrimPrefix(r.path, "/"), "/")
-	switch {
-	case r.status == http.StatusNotImplemented:
-		return "unimplemented"
-	case r.discovery:
-		return "discovery"
-	case first == "api":
-		return "analysis"
-	case first == "watch", first == "agents":
-		return "records"
-	case r.path == agentCardPath:
-		return "a2a"
-	case first == "skills" || first == "tools":
-		return "listings"
-	case r.path == mcpPath:
-		return "mcp"
-	case first == "a2a":
-		return "a2a"
-	case first == "health" || r.subject == "":
-		return "about"
-	default:
-		return first
-	}
 }

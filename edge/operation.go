@@ -18,62 +18,69 @@ import (
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// operation returns the OpenAPI operation of the route.
-func (r route) operation(types *schemas.Definitions, secured bool) (object, error) {
+// operation generates the OpenAPI operation of a route. It adds the types of the route to types.
+type operation struct {
+	route
+	types   *schemas.Definitions
+	secured bool // clients need a credential
+}
+
+// object returns the OpenAPI operation.
+func (o operation) object() (object, error) {
 	op := object{
-		"operationId": strings.Trim(notInName.ReplaceAllString(strings.ToLower(r.method+r.path), "_"), "_"),
-		"summary":     r.summary,
-		"tags":        []string{r.group()},
+		"operationId": strings.Trim(notInName.ReplaceAllString(strings.ToLower(o.method+o.path), "_"), "_"),
+		"summary":     o.summary,
+		"tags":        []string{o.group()},
 	}
-	if r.subject != "" {
-		op["x-nats-subject"] = r.subject
+	if o.subject != "" {
+		op["x-nats-subject"] = o.subject
 	}
 	switch {
-	case r.open:
+	case o.open:
 		op["security"] = []object{}
-	case secured:
-		op["x-permission"] = r.needs
+	case o.secured:
+		op["x-permission"] = o.needs
 	}
-	parameters, err := r.parameters(types)
+	parameters, err := o.parameters()
 	if err != nil {
 		return nil, err
 	}
 	op["parameters"] = parameters
-	if r.takesBody() {
-		ref, err := r.body(types)
+	if o.takesBody() {
+		ref, err := o.body()
 		if err != nil {
 			return nil, err
 		}
-		op["requestBody"] = object{"required": true, "content": object{r.bodyMedia(): withExample(ref, requestExamples[r.path])}}
+		op["requestBody"] = object{"required": true, "content": object{o.bodyMedia(): withExample(ref, requestExamples[o.path])}}
 	}
-	op["responses"], err = r.responses(types, secured)
+	op["responses"], err = o.responses()
 	return op, err
 }
 
 // body returns the schema of the body.
-func (r route) body(types *schemas.Definitions) (*jsonschema.Schema, error) {
-	ref, err := types.Of(r.request)
-	if err != nil || r.inBody == "" {
+func (o operation) body() (*jsonschema.Schema, error) {
+	ref, err := o.types.Of(o.request)
+	if err != nil || o.inBody == "" {
 		return ref, err
 	}
-	body := types.Schemas[r.request.Name()].Properties[r.inBody]
-	if r.media == mediaLines {
+	body := o.types.Schemas[o.request.Name()].Properties[o.inBody]
+	if o.media == mediaLines {
 		body = body.Items // one on each line
 	}
 	return body, nil
 }
 
 // content returns the schema of the response, or of one line of it.
-func (r route) content(types *schemas.Definitions) (*jsonschema.Schema, error) {
-	ref, err := types.Of(r.reply)
-	if err == nil && r.media == mediaLines {
-		ref = types.Schemas[r.reply.Name()].Properties["results"].Items
+func (o operation) content() (*jsonschema.Schema, error) {
+	ref, err := o.types.Of(o.reply)
+	if err == nil && o.media == mediaLines {
+		ref = o.types.Schemas[o.reply.Name()].Properties["results"].Items
 	}
 	return ref, err
 }
 
-func (r route) bodyMedia() string {
-	if r.media == mediaLines {
+func (o operation) bodyMedia() string {
+	if o.media == mediaLines {
 		return mediaLines
 	}
 	return "application/json"
@@ -87,41 +94,41 @@ func withExample(schema any, example string) object {
 	return media
 }
 
-func (r route) parameters(types *schemas.Definitions) ([]object, error) {
+func (o operation) parameters() ([]object, error) {
 	list := []object{{"$ref": "#/components/parameters/RequestID"}}
-	if r.fresh {
+	if o.consistent {
 		list = append(list, object{"$ref": "#/components/parameters/MinRevision"})
 	}
-	if r.conditional {
+	if o.conditional {
 		list = append(list, object{"$ref": "#/components/parameters/IfMatch"})
 	}
-	if r.conditional || r.tagged {
+	if o.conditional || o.tagged {
 		list = append(list, object{"$ref": "#/components/parameters/IfNoneMatch"})
 	}
 	switch {
-	case r.changes:
+	case o.changes:
 		list = append(list, object{"$ref": "#/components/parameters/LastRevision"})
-	case r.media == mediaEvents && r.inURL:
+	case o.media == mediaEvents && o.inURL:
 		list = append(list, object{"$ref": "#/components/parameters/LastEventID"})
 	}
-	if !r.inURL && !r.strict {
-		return append(list, r.pathParameters()...), nil
+	if !o.inURL && !o.strict {
+		return append(list, o.pathParameters()...), nil
 	}
-	if _, err := types.Of(r.request); err != nil {
+	if _, err := o.types.Of(o.request); err != nil {
 		return nil, err
 	}
-	if r.strict {
-		schema := types.Schemas[r.request.Name()].Properties[strictName]
+	if o.strict {
+		schema := o.types.Schemas[o.request.Name()].Properties[strictName]
 		parameter := object{"name": strictName, "in": "query", "required": false, "description": schema.Description, "schema": schema}
 		return append(list, parameter), nil
 	}
-	for _, p := range parametersOf(r.request) {
-		if p.name == r.inBody {
+	for _, p := range parametersOf(o.request) {
+		if p.name == o.inBody {
 			continue
 		}
-		schema := types.Schemas[r.request.Name()].Properties[p.name]
+		schema := o.types.Schemas[o.request.Name()].Properties[p.name]
 		in := "query"
-		if strings.Contains(r.path, "{"+p.name+"}") {
+		if strings.Contains(o.path, "{"+p.name+"}") {
 			in, schema = "path", withoutNull(schema)
 		}
 		list = append(list, object{"name": p.name, "in": in, "required": in == "path", "description": schema.Description, "schema": schema})
@@ -143,30 +150,30 @@ func withoutNull(schema *jsonschema.Schema) *jsonschema.Schema {
 var pathVariable = regexp.MustCompile(`\{([a-zA-Z_]+)\}`)
 
 // pathParameters describes the variables in the path of a route whose request does not contain them.
-func (r route) pathParameters() (list []object) {
-	for _, match := range pathVariable.FindAllStringSubmatch(r.path, -1) {
+func (o operation) pathParameters() (list []object) {
+	for _, match := range pathVariable.FindAllStringSubmatch(o.path, -1) {
 		list = append(list, object{"name": match[1], "in": "path", "required": true,
 			"schema": object{"type": "string", "minLength": 1, "maxLength": 256}})
 	}
 	return list
 }
 
-func (r route) responses(types *schemas.Definitions, secured bool) (object, error) {
+func (o operation) responses() (object, error) {
 	all := object{"405": object{"$ref": "#/components/responses/MethodNotAllowed"}}
-	failure, err := types.Of(reflect.TypeFor[schemas.Error]())
+	failure, err := o.types.Of(reflect.TypeFor[schemas.Error]())
 	switch {
 	case err != nil:
-	case r.discovery:
-		failure, err = types.Of(reflect.TypeFor[schemas.ARDError]())
-	case r.failure != nil:
+	case o.discovery:
+		failure, err = o.types.Of(reflect.TypeFor[schemas.ARDError]())
+	case o.failure != nil:
 		failure = &jsonschema.Schema{Type: "object", Required: []string{"error"}, Description: "google.rpc.Status, as A2A has it",
 			Properties: map[string]*jsonschema.Schema{"error": {Type: "object"}}}
 	}
 	if err != nil {
 		return nil, err
 	}
-	types.Schemas["Error"].Examples = []any{jsontext.Value(errorExample)}
-	for _, e := range r.failures(secured) {
+	o.types.Schemas["Error"].Examples = []any{jsontext.Value(errorExample)}
+	for _, e := range o.failures() {
 		status := strconv.Itoa(e.Status)
 		text := e.Code + " " + e.Title
 		if before, ok := all[status].(object); ok {
@@ -174,18 +181,18 @@ func (r route) responses(types *schemas.Definitions, secured bool) (object, erro
 		}
 		all[status] = errorResponse(text, e.Status, failure)
 	}
-	success, err := r.success(types)
+	success, err := o.success()
 	if err != nil || success == nil {
 		return all, err
 	}
-	all[strconv.Itoa(r.status)] = success
-	if r.reply == reflect.TypeFor[schemas.Health]() {
+	all[strconv.Itoa(o.status)] = success
+	if o.reply == reflect.TypeFor[schemas.Health]() {
 		all["503"] = success
 	}
-	if r.tagged {
+	if o.tagged {
 		all["304"] = object{"description": "The reply with an entity tag of If-None-Match is current", "headers": success["headers"]}
 	}
-	if r.media == mediaEvents && r.inURL && !r.changes {
+	if o.media == mediaEvents && o.inURL && !o.changes {
 		all["204"] = object{"description": "No event follows", "headers": success["headers"]}
 	}
 	return all, nil
@@ -209,39 +216,39 @@ func errorResponse(description string, status int, schema any) object {
 }
 
 // success returns the OpenAPI response of success; nil for a route that is not implemented.
-func (r route) success(types *schemas.Definitions) (object, error) {
+func (o operation) success() (object, error) {
 	head := object{bus.HeaderRequestID: object{"$ref": "#/components/headers/RequestID"}}
-	answer := object{"description": r.summary, "headers": head}
-	if r.reply != nil && r.reply.Implements(reflect.TypeFor[interface {
+	answer := object{"description": o.summary, "headers": head}
+	if o.reply != nil && o.reply.Implements(reflect.TypeFor[interface {
 		CatalogRevision() schemas.ConsistencyToken
 	}]()) {
 		head[bus.HeaderRevision] = object{"$ref": "#/components/headers/Revision"}
 	}
-	if r.tagged || r.conditional && r.status != http.StatusNoContent {
+	if o.tagged || o.conditional && o.status != http.StatusNoContent {
 		head["ETag"] = object{"$ref": "#/components/headers/ETag"}
 	}
 	switch {
-	case r.status == http.StatusNotImplemented:
+	case o.status == http.StatusNotImplemented:
 		return nil, nil
-	case r.status == http.StatusNoContent:
-	case r.reply != nil:
-		ref, err := r.content(types)
+	case o.status == http.StatusNoContent:
+	case o.reply != nil:
+		ref, err := o.content()
 		if err != nil {
 			return nil, err
 		}
-		answer["content"] = object{r.bodyMedia(): withExample(ref, replyExamples[r.reply.Name()])}
-		if r.path == mcpPath {
+		answer["content"] = object{o.bodyMedia(): withExample(ref, replyExamples[o.reply.Name()])}
+		if o.path == mcpPath {
 			answer["content"].(object)[mediaEvents] = object{"schema": object{"type": "string"}, "example": messageExample}
 		}
-	case r.changes:
-		answer["content"] = object{r.media: object{"schema": object{"type": "string"}, "example": watchExample}}
+	case o.changes:
+		answer["content"] = object{o.media: object{"schema": object{"type": "string"}, "example": watchExample}}
 		answer["x-events"] = references(watchTypes)
-	case r.media == mediaEvents:
+	case o.media == mediaEvents:
 		head[bus.HeaderRun] = object{"$ref": "#/components/headers/Run"}
-		answer["content"] = object{r.media: object{"schema": object{"type": "string"}, "example": streamExample}}
+		answer["content"] = object{o.media: object{"schema": object{"type": "string"}, "example": streamExample}}
 		answer["x-events"] = references(eventTypes)
 	default:
-		answer["content"] = object{r.media: object{"schema": textSchema(r.media)}}
+		answer["content"] = object{o.media: object{"schema": textSchema(o.media)}}
 	}
 	return answer, nil
 }
@@ -266,30 +273,30 @@ func references(types []eventType) object {
 }
 
 // failures returns the errors of the route and of its action, such as ErrTooLarge for
-// an action that takes a body; secured: those of clients without a credential too.
-func (r route) failures(secured bool) []*schemas.Error {
-	list := []*schemas.Error{schemas.ErrMisdirected, r.invalid}
-	if r.status == http.StatusNotImplemented {
+// an action that takes a body, and with secured those of clients without a credential.
+func (o operation) failures() []*schemas.Error {
+	list := []*schemas.Error{schemas.ErrMisdirected, o.invalid}
+	if o.status == http.StatusNotImplemented {
 		list = append(list, schemas.ErrNotImplemented)
 	}
-	list = append(list, r.errors...)
-	if r.conditional {
+	list = append(list, o.errors...)
+	if o.conditional {
 		list = append(list, schemas.ErrPreconditionFailed)
 	}
-	if r.takesBody() {
+	if o.takesBody() {
 		list = append(list, schemas.ErrTooLarge)
 	}
 	list = append(list, schemas.ErrForbidden) // for pages of other origins
-	if secured && !r.open {
+	if o.secured && !o.open {
 		list = append(list, schemas.ErrUnauthenticated)
 	}
 	list = append(list, schemas.ErrTooManyRequests)
-	if r.subject != "" {
+	if o.subject != "" {
 		list = append(list, schemas.ErrInternal, schemas.ErrUnavailable, schemas.ErrTimeout)
 	}
-	if r.translate != nil {
+	if o.translate != nil {
 		for i := range list {
-			list[i] = r.translate(list[i])
+			list[i] = o.translate(list[i])
 		}
 	}
 	return list

@@ -28,35 +28,13 @@ const (
 
 var errOverload = schemas.ErrUnavailable.Because("the edge is overloaded: no slot is free for a request of this tenant")
 
-// admitted runs the action of the route after authentication, which comes before
-// the body is read.
-func (x *exchange) admitted() error {
-	if x.route.public != nil {
-		release, refused := x.route.public.enter(x.w, x.r)
-		if refused != nil {
-			return refused
-		}
-		defer release()
-	}
-	if err := x.identify(); err != nil {
-		return err
-	}
-	if err := x.checkName(); err != nil {
-		return err
-	}
-	if !x.route.takesBody() {
-		x.discardBody()
-	}
-	return x.route.answer(x)
-}
-
-// start admits a request of the caller's tenant and waits for its turn to run. The
+// acquireSlot admits a request of the caller's tenant and waits for its turn to run. The
 // caller closes the slot. Without authentication all callers share one tenant here,
 // because the edge does not decode requests; workers divide their slots by tenant_id.
-func (x *exchange) start() (*overload.Slot, error) {
+func acquireSlot(x *exchange) (*overload.Slot, error) {
 	slot := x.edge.overload.Admit(bus.ShareKey(x.by, nil))
 	if slot == nil {
-		return nil, x.overloaded()
+		return nil, overloaded(x)
 	}
 	if slot.TryStart() {
 		return slot, nil
@@ -70,11 +48,11 @@ func (x *exchange) start() (*overload.Slot, error) {
 	if err := x.r.Context().Err(); err != nil {
 		return nil, err
 	}
-	return nil, x.overloaded()
+	return nil, overloaded(x)
 }
 
 // overloaded refuses the request, at once or after a delay; see promptRefusals.
-func (x *exchange) overloaded() error {
+func overloaded(x *exchange) error {
 	telemetry.HTTPRefused()
 	if x.edge.refusals.Allow() {
 		return errOverload
@@ -89,10 +67,10 @@ func (x *exchange) overloaded() error {
 }
 
 // enterStream counts an event stream of the caller until release is called.
-func (x *exchange) enterStream() (release func(), err error) {
+func enterStream(x *exchange) (release func(), err error) {
 	tenant := bus.ShareKey(x.by, nil)
 	if !x.edge.streams.Acquire(tenant, 1) {
-		return nil, x.overloaded()
+		return nil, overloaded(x)
 	}
 	if x.edge.gate == nil {
 		return func() { x.edge.streams.Release(tenant, 1) }, nil

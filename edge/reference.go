@@ -43,7 +43,7 @@ type section struct {
 func reference(rows []route, types *schemas.Definitions, secured bool) (template.HTML, error) {
 	var sections []section
 	for _, r := range rows {
-		shown, err := r.shown(types, secured)
+		shown, err := newRow(operation{r, types, secured})
 		if err != nil {
 			return "", err
 		}
@@ -62,8 +62,8 @@ func reference(rows []route, types *schemas.Definitions, secured bool) (template
 	return template.HTML(b.String()), err // escaped by the template
 }
 
-func (r route) shown(types *schemas.Definitions, secured bool) (row, error) {
-	s := row{Method: r.method, Path: r.path, Summary: r.summary, Subject: r.subject, Status: r.status, Failures: r.failures(secured)}
+func newRow(r operation) (row, error) {
+	s := row{Method: r.method, Path: r.path, Summary: r.summary, Subject: r.subject, Status: r.status, Failures: r.failures()}
 	switch {
 	case r.changes:
 		s.Stream = watchExample
@@ -74,14 +74,14 @@ func (r route) shown(types *schemas.Definitions, secured bool) (row, error) {
 	if r.takesBody() {
 		s.Example = requestExamples[r.path]
 		if r.inBody == "" {
-			s.Request, err = types.Of(r.request)
+			s.Request, err = r.types.Of(r.request)
 		}
 		if err != nil {
 			return s, err
 		}
 	}
 	if r.inURL {
-		all, err := r.parameters(types)
+		all, err := r.parameters()
 		if err != nil {
 			return s, err
 		}
@@ -92,7 +92,7 @@ func (r route) shown(types *schemas.Definitions, secured bool) (row, error) {
 		}
 	}
 	if r.reply != nil && r.status != http.StatusNoContent {
-		s.Reply, err = r.content(types)
+		s.Reply, err = r.content()
 	}
 	return s, err
 }

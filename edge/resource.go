@@ -20,7 +20,7 @@ func protectedResource(path string) action {
 		open: true, reply: reflect.TypeFor[schemas.ProtectedResource](), invalid: schemas.ErrMalformed,
 		summary: "OAuth metadata of this server (RFC 9728); 404 without an OpenID provider",
 		answer: func(x *exchange) error {
-			issuers, base := x.edge.gate.Issuers(), x.baseURL()
+			issuers, base := x.edge.gate.Issuers(), baseURL(x.r)
 			if len(issuers) == 0 || base == "" {
 				return schemas.ErrUnknownPath.Because("no OpenID provider is configured")
 			}
@@ -38,20 +38,20 @@ func protectedResource(path string) action {
 
 // baseURL returns the URL of this server as the client sees it; empty without a Host. A
 // forged X-Forwarded-Proto changes the response to its sender only.
-func (x *exchange) baseURL() string {
-	if x.r.Host == "" {
+func baseURL(r *http.Request) string {
+	if r.Host == "" {
 		return ""
 	}
-	if x.r.TLS != nil || x.r.Header.Get("X-Forwarded-Proto") == "https" {
-		return "https://" + x.r.Host
+	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
+		return "https://" + r.Host
 	}
-	return "http://" + x.r.Host
+	return "http://" + r.Host
 }
 
 // challenge returns the value of WWW-Authenticate for a request without a valid credential.
-func (x *exchange) challenge() string {
+func challenge(x *exchange) string {
 	const bearer = `Bearer realm="cairn"`
-	base := x.baseURL()
+	base := baseURL(x.r)
 	if x.route.path != mcpPath || base == "" || len(x.edge.gate.Issuers()) == 0 {
 		return bearer
 	}

@@ -1,19 +1,16 @@
 package edge
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/bus"
-	"cairn/bus/overload"
 	"cairn/bus/telemetry"
-	"cairn/edge/mcp"
 	"cairn/schemas"
 	"cairn/schemas/member"
 )
@@ -49,8 +46,9 @@ type action struct {
 	changes bool               // the events are those of a watch, not of an analysis
 	inURL   bool               // the request is in the path and the query
 	inBody  string             // the member of a request in the URL that is in the body; empty: none
-	fresh   bool               // the reply includes earlier writes (see fresh)
 	tagged  bool               // the reply has an ETag (see tagged)
+	// consistent: the reply includes earlier writes (see consistent).
+	consistent bool
 	// conditional writes have preconditions (see conditional).
 	conditional bool
 	discovery   bool           // of Agentic Resource Discovery (see discovery)
@@ -70,6 +68,33 @@ func (a action) summarized(text string) action {
 
 // takesBody reports whether the request, or a part of it, is in the body.
 func (r route) takesBody() bool { return r.request != nil && (!r.inURL || r.inBody != "") }
+
+// group returns the OpenAPI tag of the route.
+func (r route) group() string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(r.path, "/"), "/")
+	switch {
+	case r.status == http.StatusNotImplemented:
+		return "unimplemented"
+	case r.discovery:
+		return "discovery"
+	case first == "api":
+		return "analysis"
+	case first == "watch", first == "agents":
+		return "records"
+	case r.path == agentCardPath:
+		return "a2a"
+	case first == "skills" || first == "tools":
+		return "listings"
+	case r.path == mcpPath:
+		return "mcp"
+	case first == "a2a":
+		return "a2a"
+	case first == "health" || r.subject == "":
+		return "about"
+	default:
+		return first
+	}
+}
 
 func get(path string, a action, errors ...*schemas.Error) route {
 	return route{http.MethodGet, path, a, http.StatusOK, errors, telemetry.NewRoute(http.MethodGet, path, http.StatusOK), nil}
@@ -92,7 +117,7 @@ func remove(path string, a action) route {
 func forward[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	a := about(e)
 	a.answer = func(x *exchange) error {
-		body, err := x.body(maxBody)
+		body, err := x.readBody(maxBody)
 		if err != nil {
 			return err
 		}
@@ -107,11 +132,11 @@ func registers[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	a := about(e)
 	a.strict = true
 	a.answer = func(x *exchange) error {
-		strict, err := x.strictParameter()
+		strict, err := strictParameter(x)
 		if err != nil {
 			return err
 		}
-		body, err := x.body(maxBody)
+		body, err := x.readBody(maxBody)
 		if err != nil {
 			return err
 		}
@@ -128,7 +153,7 @@ func registers[Req, Res any](e bus.Endpoint[Req, Res]) action {
 const strictName = "strict"
 
 // strictParameter returns the parameter strict of the query.
-func (x *exchange) strictParameter() (bool, error) {
+func strictParameter(x *exchange) (bool, error) {
 	if wrong := checkQuery(x.r.URL.RawQuery); wrong != nil {
 		return false, x.route.invalid.With(wrong...)
 	}
@@ -177,7 +202,7 @@ func fromURLAndBody[Req, Res any](e bus.Endpoint[Req, Res], name string) action 
 		if len(wrong) > 0 {
 			return e.Invalid.With(wrong...)
 		}
-		body, err := x.body(maxBody)
+		body, err := x.readBody(maxBody)
 		if err != nil {
 			return err
 		}
@@ -188,47 +213,6 @@ func fromURLAndBody[Req, Res any](e bus.Endpoint[Req, Res], name string) action 
 		return relay(x, e, append(append(request, body...), '}'))
 	}
 	return a
-}
-
-// fresh returns a copy of a whose replies include every write acknowledged through this
-// edge and the minimum revision of the request.
-func fresh(a action) action {
-	a.fresh = true
-	answer := a.answer
-	a.answer = func(x *exchange) error {
-		if err := x.readMinRevision(); err != nil {
-			return err
-		}
-		return x.includingSeen(func() error { return answer(x) })
-	}
-	return a
-}
-
-// includingSeen calls read, whose replies include every write acknowledged through this
-// edge and the minimum revision of the request.
-func (x *exchange) includingSeen(read func() error) error {
-	var tokens []schemas.ConsistencyToken
-	seen := x.edge.seen.Load()
-	for _, t := range []*schemas.ConsistencyToken{x.minRevision, seen} {
-		if t != nil {
-			tokens = append(tokens, *t)
-		}
-	}
-	if len(tokens) > 0 {
-		x.ctx = bus.WithTokens(x.ctx, tokens...)
-	}
-	err := read()
-	if seen != nil && (x.minRevision == nil || seen.Revision > x.minRevision.Revision) && beyondLog(err) { // not a client error
-		x.edge.seen.CompareAndSwap(seen, nil)
-		return schemas.ErrUnavailable.Because("the catalog is at an earlier revision than before")
-	}
-	return err
-}
-
-// beyondLog reports whether err rejects the Cairn-Min-Revision of a request.
-func beyondLog(err error) bool {
-	var e *schemas.Error
-	return errors.As(err, &e) && slices.ContainsFunc(e.Fields, func(f schemas.FieldError) bool { return f.Field == bus.HeaderMinRevision })
 }
 
 func notImplemented() action {
@@ -252,37 +236,4 @@ func relay[Req, Res any](x *exchange, e bus.Endpoint[Req, Res], body []byte) err
 	}
 	x.reply(reply)
 	return nil
-}
-
-// send sends the request to an endpoint and returns the reply. It holds a slot from when
-// the body has arrived until the worker has replied, so that slow clients hold none, and
-// clients that disconnect hold theirs while the worker runs. A large reply counts against
-// the memory for bodies until the client has received it.
-func (x *exchange) send(forward mcp.Forward, body []byte) (bus.Reply, error) {
-	slot, err := x.start()
-	if err != nil {
-		return bus.Reply{}, err
-	}
-	return x.sendIn(slot, forward, body)
-}
-
-// sendIn sends the request in the slot and closes the slot.
-func (x *exchange) sendIn(slot *overload.Slot, forward mcp.Forward, body []byte) (bus.Reply, error) {
-	defer slot.Close()
-	var reply bus.Reply
-	err := slot.IdleAfter(x.r.Context(), func() (err error) {
-		reply, err = forward(overload.WithSlot(x.ctx, slot), x.edge.conn, body)
-		return err
-	})
-	if err = cmp.Or(x.r.Context().Err(), err); err != nil {
-		return bus.Reply{}, err
-	}
-	x.edge.storeToken(reply.Token)
-	if seen := x.edge.seen.Load(); seen != nil && slices.Contains(reply.Ignored, *seen) {
-		x.edge.seen.CompareAndSwap(seen, nil)
-	}
-	if n := len(reply.Body); n > largeReply && !x.acquireBody(int64(n)) {
-		return bus.Reply{}, errBodyMemory
-	}
-	return reply, nil
 }

@@ -39,12 +39,12 @@ func events[Req any](s bus.Stream[Req]) action {
 		needs: s.Permission, summary: s.Summary, subject: s.Subject, request: reflect.TypeFor[Req](),
 		media: mediaEvents, invalid: s.Invalid, translate: s.Errors,
 		answer: func(x *exchange) error {
-			release, err := x.enterStream()
+			release, err := enterStream(x)
 			if err != nil {
 				return err
 			}
 			defer release()
-			if x.data, err = x.body(s.MaxBody); err != nil {
+			if x.body.data, err = x.readBody(s.MaxBody); err != nil {
 				return err
 			}
 			run, err := startRun(x, s)
@@ -60,16 +60,18 @@ func events[Req any](s bus.Stream[Req]) action {
 // attempts cover the time in which NATS still routes requests to a frozen worker.
 const maxRestarts = 2
 
-// startRun forwards the events of a new run with the body in x.data. A run that no
+// startRun forwards the events of a new run with the body in x.body.data. A run that no
 // worker confirms is started again under another name.
 func startRun[Req any](x *exchange, s bus.Stream[Req]) (run string, err error) {
 	for n := range maxRestarts + 1 {
-		run = x.newRun()
+		run = newRun(x.by)
 		start := s.TryRun
 		if n == maxRestarts {
 			start = s.Run
 		}
-		err = follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] { return start(ctx, x.edge.conn, run, x.data) })
+		err = follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] {
+			return start(ctx, x.edge.conn, run, x.body.data)
+		})
 		if x.status != 0 || !errors.Is(err, bus.ErrUnclaimed) {
 			break
 		}
@@ -80,13 +82,9 @@ func startRun[Req any](x *exchange, s bus.Stream[Req]) (run string, err error) {
 // follow relays the events of the run until its end, or until the client
 // disconnects or its credential becomes invalid.
 func follow(x *exchange, run string, subscribe func(context.Context) iter.Seq2[bus.Event, error]) error {
-	ctx, cancel := context.WithCancelCause(x.ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(x.r.Context(), func() { cancel(nil) })()
-	if x.edge.gate != nil {
-		go x.watch(ctx, cancel) // not awaited: a request to an OpenID provider may outlast the stream
-	}
-	out := &stream{x: x, run: run, control: http.NewResponseController(x.w), cancel: func() { cancel(nil) }, sent: time.Now()}
+	ctx, cancel := streamContext(x)
+	defer cancel()
+	out := &stream{x: x, run: run, control: http.NewResponseController(x.w), cancel: cancel, sent: time.Now()}
 	out.mu.Lock()
 	out.timer = time.AfterFunc(x.edge.keepAlive, out.onTimer)
 	out.mu.Unlock()
@@ -94,10 +92,7 @@ func follow(x *exchange, run string, subscribe func(context.Context) iter.Seq2[b
 	defer telemetry.StreamOpened()()
 	for event, err := range subscribe(ctx) {
 		if err != nil {
-			if why := context.Cause(ctx); errors.Is(why, schemas.ErrUnauthenticated) {
-				err = why
-			}
-			return out.fail(err)
+			return out.fail(streamError(ctx, err))
 		}
 		if err := out.send(event); err != nil || event.Type == schemas.EventDone {
 			return err
@@ -130,7 +125,7 @@ func (s *stream) send(e bus.Event) error {
 	if s.err != nil {
 		return s.err
 	}
-	s.x.releaseBody() // a worker has the request: the run is not started again
+	s.x.body.release() // a worker has the request: the run is not started again
 	first := len(s.buffer) == 0
 	s.buffer = e.Append(s.buffer)
 	now := time.Now()

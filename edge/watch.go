@@ -26,11 +26,11 @@ func watch(s bus.Stream[schemas.Watch]) action {
 			if len(wrong) > 0 {
 				return s.Invalid.With(wrong...)
 			}
-			body, err := x.continued(body)
+			body, err := continued(x, body)
 			if err != nil {
 				return err
 			}
-			release, err := x.enterStream()
+			release, err := enterStream(x)
 			if err != nil {
 				return err
 			}
@@ -44,7 +44,7 @@ func watch(s bus.Stream[schemas.Watch]) action {
 
 // continued returns the request with the Last-Event-ID, if there is one, as the revision after
 // which the watch begins.
-func (x *exchange) continued(request []byte) ([]byte, error) {
+func continued(x *exchange, request []byte) ([]byte, error) {
 	given := x.r.Header[headerLastEventID]
 	if len(given) == 0 || given[0] == "" {
 		return request, nil

@@ -1,0 +1,97 @@
+package edge
+
+import (
+	"errors"
+	"slices"
+	"sync/atomic"
+
+	"cairn/bus"
+	"cairn/bus/telemetry"
+	"cairn/schemas"
+)
+
+// watermark is the highest revision in the replies that this edge has received, as a
+// consistency token. Later reads through the edge include it (read-your-writes).
+type watermark struct {
+	token atomic.Pointer[schemas.ConsistencyToken] // nil: none
+}
+
+// advance sets the token to that of a reply, unless it is zero or lower. The token of another
+// catalog replaces it.
+func (w *watermark) advance(t schemas.ConsistencyToken) {
+	for t.Revision > 0 {
+		last := w.token.Load()
+		if last != nil && last.Catalog == t.Catalog && t.Revision <= last.Revision {
+			return
+		}
+		if w.token.CompareAndSwap(last, &t) {
+			telemetry.CatalogRevision("edge", t.Revision)
+			return
+		}
+	}
+}
+
+// reset removes the token of another catalog that a worker has ignored, if it is among them.
+func (w *watermark) reset(ignored []schemas.ConsistencyToken) {
+	if last := w.token.Load(); last != nil && slices.Contains(ignored, *last) {
+		w.token.CompareAndSwap(last, nil)
+	}
+}
+
+// consistent returns a copy of a whose replies include every write acknowledged through this
+// edge and the minimum revision of the request.
+func consistent(a action) action {
+	a.consistent = true
+	answer := a.answer
+	a.answer = func(x *exchange) error {
+		if err := readMinRevision(x); err != nil {
+			return err
+		}
+		return readYourWrites(x, func() error { return answer(x) })
+	}
+	return a
+}
+
+// readMinRevision reads the consistency token required by the request, if any.
+func readMinRevision(x *exchange) error {
+	given := x.r.Header[bus.HeaderMinRevision]
+	if len(given) == 0 {
+		return nil
+	}
+	t, err := schemas.ParseConsistencyToken(given[0])
+	if err == nil && len(given) > 1 {
+		err = errors.New("expected one consistency token, got several")
+	}
+	if err != nil {
+		return x.route.invalid.With(schemas.FieldError{Field: bus.HeaderMinRevision, Message: err.Error()})
+	}
+	x.minRevision = &t
+	return nil
+}
+
+// readYourWrites calls read, whose replies include every write acknowledged through this
+// edge and the minimum revision of the request.
+func readYourWrites(x *exchange, read func() error) error {
+	var tokens []schemas.ConsistencyToken
+	last := x.edge.watermark.token.Load()
+	for _, t := range []*schemas.ConsistencyToken{x.minRevision, last} {
+		if t != nil {
+			tokens = append(tokens, *t)
+		}
+	}
+	if len(tokens) > 0 {
+		x.ctx = bus.WithTokens(x.ctx, tokens...)
+	}
+	err := read()
+	if last != nil && (x.minRevision == nil || last.Revision > x.minRevision.Revision) && beyondLog(err) { // not a client error
+		x.edge.watermark.token.CompareAndSwap(last, nil)
+		return schemas.ErrUnavailable.Because("the catalog is at an earlier revision than before")
+	}
+	return err
+}
+
+// beyondLog reports whether err rejects the Cairn-Min-Revision of a request.
+func beyondLog(err error) bool {
+	var e *schemas.Error
+	return errors.As(err, &e) && slices.ContainsFunc(e.Fields, func(f schemas.FieldError) bool { return f.Field == bus.HeaderMinRevision })
+}
