@@ -86,6 +86,7 @@ var eventTypes = []eventType{
 	{schemas.EventToolResult, reflect.TypeFor[schemas.ToolResult]()},
 	{schemas.EventDirectResponse, reflect.TypeFor[schemas.DirectResponse]()},
 	{schemas.EventProvenance, reflect.TypeFor[schemas.Provenance]()},
+	{schemas.EventSuggestions, reflect.TypeFor[schemas.Suggestions]()},
 	{schemas.EventUsage, reflect.TypeFor[schemas.Usage]()},
 	{schemas.EventError, reflect.TypeFor[schemas.StreamError]()},
 	{schemas.EventDone, reflect.TypeFor[schemas.Nothing]()},

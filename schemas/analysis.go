@@ -20,7 +20,7 @@ type Analysis struct {
 	Profile   jsontext.Value `json:"profile,omitzero" doc:"passed to the rendering agent unchanged; at most 64 KiB of JSON"`
 	ID        string         `json:"id,omitzero" doc:"for log correlation"`
 	RequestID string         `json:"request_id,omitzero" doc:"for log correlation"`
-	Include   []string       `json:"include,omitempty" doc:"optional events to send before done: usage, provenance"`
+	Include   []string       `json:"include,omitempty" doc:"optional events to send before done: usage, provenance, suggestions"`
 	// Calls are tool calls to run in place of a model.
 	Calls []ToolCall `json:"calls,omitempty" doc:"tool calls to run without a model: the events are their tool_use and tool_result, and query is optional"`
 	// OnDisconnect selects what happens to the run after its client disconnects.
@@ -104,8 +104,8 @@ func (a *Analysis) Validate() error {
 	c.length("request_id", a.RequestID, 0, maxID)
 	c.atMost("include", len(a.Include), maxIncludes)
 	for _, inc := range a.Include {
-		if inc != EventUsage && inc != EventProvenance {
-			c.fail("include", "expected usage or provenance, got %q", inc)
+		if inc != EventUsage && inc != EventProvenance && inc != EventSuggestions {
+			c.fail("include", "expected usage, provenance or suggestions, got %q", inc)
 		}
 	}
 	checkCalls(&c, a.Calls)

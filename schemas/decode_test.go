@@ -162,7 +162,7 @@ func TestAnalysis(t *testing.T) {
 		{"a key that is not an index", `{"query":"q","context":"{}","target":"H","prompt":{"m":{"x":{"r":0,"c":"a"}}}}`, "", "",
 			`prompt.m: keys are message indexes such as "0", got "x"`},
 		{"an unknown event to include", `{"query":"q","context":"{}","target":"H","include":["x"]}`, "", "",
-			`include: expected usage or provenance, got "x"`},
+			`include: expected usage, provenance or suggestions, got "x"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

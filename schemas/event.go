@@ -12,6 +12,7 @@ const (
 	EventToolUse        = "tool_use"
 	EventToolResult     = "tool_result"
 	EventDirectResponse = "direct_response"
+	EventSuggestions    = "suggestions"
 	EventUsage          = "usage"
 	EventProvenance     = "provenance"
 	EventError          = "error"
@@ -41,6 +42,12 @@ type DirectResponse struct {
 	Text   string `json:"text" doc:"Markdown, as in TextDelta"`
 	Code   string `json:"code"`
 	Reason string `json:"reason"`
+}
+
+// Suggestions are questions that the model can answer in exactly these words. They are
+// sent when it declined the question and has any.
+type Suggestions struct {
+	Questions []string `json:"questions" doc:"plain text, at most three; the answer lists them too"`
 }
 
 // Usage counts the tokens and tool calls of an analysis over all turns of the model.

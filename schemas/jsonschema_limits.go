@@ -94,7 +94,7 @@ var limits = map[string]func(*jsonschema.Schema){
 	"Analysis.request_id": length(0, maxID),
 	"Analysis.include": func(s *jsonschema.Schema) {
 		items(0, maxIncludes)(s)
-		enum(EventUsage, EventProvenance)(s.Items)
+		enum(EventUsage, EventProvenance, EventSuggestions)(s.Items)
 	},
 	"Analysis.on_disconnect": enum("", OnDisconnectCancel, OnDisconnectContinue),
 	"Analysis.calls":         items(0, maxToolCalls),

@@ -165,6 +165,28 @@ func TestProvenance(t *testing.T) {
 	})
 }
 
+// TestSuggestions asks the questions that a declined one suggests.
+func TestSuggestions(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		const include = `"include":["suggestions"]`
+		declined := c.analyze(t, question("How many gleeps are there?", estate, include))
+		suggested := all(declined, "suggestions")
+		if len(suggested) != 1 {
+			t.Fatalf("events %v, want one suggestions", kindsOf(declined))
+		}
+		for _, q := range value(t, suggested[0]).(map[string]any)["questions"].([]any) {
+			events := c.analyze(t, question(q.(string), estate, include))
+			if n := len(all(events, "suggestions")); n != 0 || len(all(events, "tool_use")) == 0 {
+				t.Errorf("%s: %v, want an answer without suggestions", q, kindsOf(events))
+			}
+		}
+		without := c.analyze(t, question("How many gleeps are there?", estate))
+		if n := len(all(without, "suggestions")); n != 0 {
+			t.Errorf("%d suggestions without include, want none", n)
+		}
+	})
+}
+
 // at returns the value at a JSON Pointer without escapes; nil if there is none.
 func at(v any, pointer string) any {
 	for _, name := range strings.Split(pointer, "/")[1:] {

@@ -64,7 +64,7 @@ func FuzzModel(f *testing.F) {
 		server.script.Store(&[2][]byte{first, second})
 		agent.Store(&nats.Msg{Header: nats.Header{bus.HeaderEvent: {event}}, Data: data})
 		for _, conn := range conns {
-			for _, include := range []string{"", `,"include":["usage","provenance"]`} {
+			for _, include := range []string{"", `,"include":["usage","provenance","suggestions"]`} {
 				body := fmt.Sprintf(`{"query":"how many are on?","target":"H","context":%q%s}`, pumps, include)
 				events(t, conn, []byte(body))
 			}
@@ -126,7 +126,7 @@ func (b *fuzzServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var types = map[string]bool{
 	schemas.EventTextDelta: true, schemas.EventToolUse: true, schemas.EventToolResult: true, schemas.EventDirectResponse: true,
-	schemas.EventUsage: true, schemas.EventProvenance: true, schemas.EventError: true, schemas.EventDone: true,
+	schemas.EventUsage: true, schemas.EventSuggestions: true, schemas.EventProvenance: true, schemas.EventError: true, schemas.EventDone: true,
 }
 
 // events sends body and checks the events of the answer.

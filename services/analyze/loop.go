@@ -37,6 +37,7 @@ type loop struct {
 	answer       strings.Builder
 	sent         strings.Builder // the answer, and text before tool calls
 	results      []result
+	suggestions  []string
 	usage        schemas.Usage
 }
 
@@ -96,6 +97,8 @@ func (l *loop) turn(ctx context.Context) (msg model.Message, err error) {
 			call.ID = cmp.Or(call.ID, fmt.Sprintf("call_%d", l.usage.ToolCalls))
 			call.Input = normalizeInput(call.Input)
 			msg.Calls = append(msg.Calls, call)
+		case part.Suggestions != nil:
+			l.suggestions = part.Suggestions
 		case part.Usage != nil:
 			l.usage.PromptTokens += part.Usage.PromptTokens
 			l.usage.AnswerTokens += part.Usage.AnswerTokens
@@ -185,6 +188,11 @@ func (l *loop) add(ctx context.Context, ask schemas.Analysis) error {
 			text = &l.answer
 		}
 		if err := l.to.Send(schemas.EventProvenance, provenance(ctx, text.String(), ask.Query, l.results)); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(ask.Include, schemas.EventSuggestions) && len(l.suggestions) > 0 {
+		if err := l.to.Send(schemas.EventSuggestions, schemas.Suggestions{Questions: l.suggestions}); err != nil {
 			return err
 		}
 	}

@@ -92,6 +92,8 @@ type Part struct {
 	Text  string
 	Call  *Call
 	Usage *Usage
+	// Suggestions are questions that the model can answer, after text that declines one.
+	Suggestions []string
 }
 
 // Usage is the number of tokens of a message.

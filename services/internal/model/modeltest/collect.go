@@ -29,6 +29,8 @@ type Answer struct {
 	Text  string
 	Calls []model.Call
 	Usage *model.Usage
+
+	Suggestions []string
 }
 
 // Collect returns the model's next message.
@@ -41,6 +43,8 @@ func Collect(ctx context.Context, m model.Model, c model.Conversation) (a Answer
 			a.Calls = append(a.Calls, *p.Call)
 		case p.Usage != nil:
 			a.Usage = p.Usage
+		case p.Suggestions != nil:
+			a.Suggestions = p.Suggestions
 		default:
 			a.Text += p.Text
 		}

@@ -96,40 +96,41 @@ func join(lines []line, text func(line) string, most int, between string) string
 // items formats lines as a list.
 func items(lines []line) string { return "\n- " + join(lines, line.String, longList, "\n- ") }
 
-// answer formats the results of the plan's calls as Markdown, with the interpretation of the question.
-func (p plan) answer(arrays []*array, raw []json.RawMessage) string {
+// answer formats the results of the plan's calls as Markdown, with the interpretation of the question, or else with questions that the
+// planner answers.
+func (p plan) answer(arrays []*array, raw []json.RawMessage) (text string, suggestions []string) {
 	if p.declined != "" {
-		text := p.declined
-		if questions := p.suggest(arrays); len(questions) > 0 {
-			for i, q := range questions {
-				questions[i] = markdown.Escape(q)
-			}
-			text += "\n\nYou could ask:\n- " + strings.Join(questions, "\n- ")
+		var list string
+		for _, q := range p.suggest(arrays) {
+			suggestions, list = append(suggestions, q), list+"\n- "+markdown.Escape(q)
 		}
-		return text
+		if list != "" {
+			list = "\n\nYou could ask:" + list
+		}
+		return p.declined + list, suggestions
 	}
 	results := make([]result, len(raw))
 	for i := range raw {
 		if json.Unmarshal(raw[i], &results[i]) != nil || results[i].Error != nil {
-			return "The figures for this question could not be computed."
+			return "The figures for this question could not be computed.", nil
 		}
 	}
 	switch p.op {
 	case overview:
-		return formatOverview(arrays, results) + "\n\nUnderstood as: an overview of the arrays."
+		return formatOverview(arrays, results) + "\n\nUnderstood as: an overview of the arrays.", nil
 	case fields:
 		var names []string
 		for _, f := range results[0].Fields {
 			names = append(names, markdown.Escape(f))
 		}
 		return fmt.Sprintf("The %s have the fields %s. There are %v records.\n\nUnderstood as: the fields of %s.",
-			p.array.noun(2), strings.Join(names, ", "), results[0].Count, p.array.noun(2))
+			p.array.noun(2), strings.Join(names, ", "), results[0].Count, p.array.noun(2)), nil
 	}
 	if part := slices.IndexFunc(p.conds(), func(c cond) bool { return c.partly }); part >= 0 && results[len(results)-1].total() == 0 {
 		p.declined = "No " + p.array.noun(2) + " match " + conjunction(p.conds(), nil) + "."
 		return p.answer(arrays, nil)
 	}
-	return p.format(results[1], results[len(results)-1]) + "\n\nUnderstood as: " + p.describe() + "."
+	return p.format(results[1], results[len(results)-1]) + "\n\nUnderstood as: " + p.describe() + ".", nil
 }
 
 // format states the figures: r has the groups and their total, and part the records that meet the goals.

@@ -48,7 +48,7 @@ func (p planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model
 			yield(model.Part{}, err)
 			return
 		}
-		call, text := p.next(ctx, c)
+		call, text, suggestions := p.next(ctx, c)
 		if err := ctx.Err(); err != nil { // the plan is incomplete
 			yield(model.Part{}, err)
 			return
@@ -68,34 +68,38 @@ func (p planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model
 				return
 			}
 		}
+		if len(suggestions) > 0 && !yield(model.Part{Suggestions: suggestions}, nil) {
+			return
+		}
 		yield(model.Part{Usage: usage(c, text)}, nil)
 	}
 }
 
-// next returns a call or the answer. The result is invalid if ctx is done.
-func (p planner) next(ctx context.Context, c model.Conversation) (*model.Call, string) {
+// next returns a call or the answer, with the questions that it suggests. The result is invalid if ctx is done.
+func (p planner) next(ctx context.Context, c model.Conversation) (call *model.Call, text string, suggestions []string) {
 	questions, seen, results := lastTurn(c.Messages)
 	if len(questions) == 0 || c.Estate == nil {
-		return nil, "There is no question, or no data to ask about."
+		return nil, "There is no question, or no data to ask about.", nil
 	}
 	arrays := openArrays(ctx, c.Estate)
 	if len(arrays) == 0 {
-		return nil, "The estate contains no arrays of records."
+		return nil, "The estate contains no arrays of records.", nil
 	}
 	plan := planTurn(questions[max(0, len(questions)-maxQuestions):], arrays, seen, p.similar)
 	calls := plan.calls(arrays)
 	if len(results) == len(calls) {
-		return nil, plan.answer(arrays, results)
+		text, suggestions = plan.answer(arrays, results)
+		return nil, text, suggestions
 	}
 	next := calls[len(results)]
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(next.input); err != nil {
-		return nil, "The question could not be planned."
+		return nil, "The question could not be planned.", nil
 	}
 	id := fmt.Sprintf("%s_%d_%d", next.tool, len(questions), len(results)+1)
-	return &model.Call{ID: id, Name: next.tool, Input: bytes.TrimSpace(b.Bytes())}, ""
+	return &model.Call{ID: id, Name: next.tool, Input: bytes.TrimSpace(b.Bytes())}, "", nil
 }
 
 // lastTurn returns the user's questions, oldest first, and of the last turn the array that was inspected and all results.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cairn/services/internal/estate"
+	"cairn/services/internal/markdown"
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/offline"
 )
@@ -35,13 +36,40 @@ func TestAnswerParts(t *testing.T) {
 	if len(parts) < 5 {
 		t.Fatalf("%d parts, want the text in pieces", len(parts))
 	}
-	for _, p := range parts[:len(parts)-1] {
+	for _, p := range parts[:len(parts)-2] {
 		if p.Text == "" || p.Call != nil || p.Usage != nil {
 			t.Errorf("part %+v, want text", p)
 		}
 	}
+	if suggestions := parts[len(parts)-2].Suggestions; len(suggestions) == 0 {
+		t.Error("no suggestions of a declined question")
+	}
 	if last := parts[len(parts)-1]; last.Usage == nil || last.Usage.AnswerTokens == 0 {
 		t.Errorf("last part %+v, want usage", last)
+	}
+}
+
+func TestSuggestedParts(t *testing.T) {
+	t.Parallel()
+	c := conversation(clinic(t), "How many gleeps are there?")
+	var text string
+	var suggested []string
+	for p, err := range offline.New(nil).Next(t.Context(), c) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Call != nil {
+			t.Fatalf("call %s, want an answer", p.Call.Name)
+		}
+		text, suggested = text+p.Text, append(suggested, p.Suggestions...)
+	}
+	if len(suggested) == 0 || len(suggested) > 3 {
+		t.Fatalf("%d suggestions, want 1 to 3", len(suggested))
+	}
+	for _, q := range suggested {
+		if answer, _ := ask(t, clinic(t), q); !strings.Contains(text, "\n- "+markdown.Escape(q)) || strings.Contains(answer, "You could ask") {
+			t.Errorf("suggestion %q of %q, with the answer %q", q, text, answer)
+		}
 	}
 }
 
