@@ -66,8 +66,8 @@ func TestStopTimeout(t *testing.T) {
 			}()
 			select {
 			case err := <-stopped:
-				if !errors.Is(err, bus.ErrCutOff) {
-					t.Errorf("got %v, want %v", err, bus.ErrCutOff)
+				if !errors.Is(err, bus.ErrDrainTimeout) {
+					t.Errorf("got %v, want %v", err, bus.ErrDrainTimeout)
 				}
 			case <-time.After(wait.Timeout):
 				t.Error("Stop waits for the handler")

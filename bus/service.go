@@ -157,14 +157,14 @@ func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
 // server has already sent are then in a handler.
 const drainIdleTime = 20 * time.Millisecond
 
-// ErrCutOff is the error of a drain that timed out with requests in flight.
-var ErrCutOff = errors.New("drain timed out with requests in flight")
+// ErrDrainTimeout is the error of a drain that timed out with requests in flight.
+var ErrDrainTimeout = errors.New("drain timed out with requests in flight")
 
 // cancelTimeout bounds the wait for handlers after their cancellation.
 const cancelTimeout = 500 * time.Millisecond
 
 // Stop accepts no more requests, waits for those in flight until ctx ends, and then
-// cancels the rest: the error wraps ErrCutOff. It returns when no handler runs, at the
+// cancels the rest: the error wraps ErrDrainTimeout. It returns when no handler runs, at the
 // latest cancelTimeout after ctx, even if handlers ignore their context. A second Stop
 // waits for the first and returns nil.
 func (s *Service) Stop(ctx context.Context) (err error) {
@@ -188,7 +188,7 @@ func (s *Service) drain(ctx context.Context) error {
 		_ = s.conn.nc.FlushTimeout(time.Second) // receive what the server sent before it processed the unsubscribe
 	}
 	if n := s.idle(ctx); n > 0 {
-		err = errors.Join(err, fmt.Errorf("%w: %d requests", ErrCutOff, n))
+		err = errors.Join(err, fmt.Errorf("%w: %d requests", ErrDrainTimeout, n))
 	}
 	s.end()
 	ended := make(chan struct{})
@@ -205,7 +205,7 @@ func (s *Service) drain(ctx context.Context) error {
 	case <-ended:
 		return err
 	case <-time.After(cancelTimeout):
-		return errors.Join(err, fmt.Errorf("%w: a handler did not return within %v of its cancellation", ErrCutOff, cancelTimeout))
+		return errors.Join(err, fmt.Errorf("%w: a handler did not return within %v of its cancellation", ErrDrainTimeout, cancelTimeout))
 	}
 }
 

@@ -66,7 +66,7 @@ func serve(t testing.TB, conn *bus.Conn, change ...func(*edge.Config)) *front {
 	}
 	go func() {
 		defer close(f.stopped)
-		if f.served = edge.Serve(ctx, config); f.served != nil && !errors.Is(f.served, bus.ErrCutOff) {
+		if f.served = edge.Serve(ctx, config); f.served != nil && !errors.Is(f.served, bus.ErrDrainTimeout) {
 			t.Errorf("Serve: %v", f.served)
 		}
 	}()

@@ -76,7 +76,7 @@ type Config struct {
 }
 
 // Serve handles HTTP requests until ctx ends, drains those in flight and returns
-// nil, or bus.ErrCutOff when they took longer than Drain. It returns the error of
+// nil, or bus.ErrDrainTimeout when they took longer than Drain. It returns the error of
 // net.Listen when it cannot listen on Addr.
 func Serve(ctx context.Context, c Config) error {
 	listener := c.Listener
@@ -155,7 +155,7 @@ func (u *newConns) close() {
 }
 
 // drain waits for the requests in flight. When ctx ends first, it cancels them and
-// returns bus.ErrCutOff.
+// returns bus.ErrDrainTimeout.
 func drain(ctx context.Context, server *http.Server, cancelRequests context.CancelFunc) error {
 	if server.Shutdown(ctx) == nil {
 		return nil
@@ -166,5 +166,5 @@ func drain(ctx context.Context, server *http.Server, cancelRequests context.Canc
 	if server.Shutdown(ctx) != nil {
 		_ = server.Close() // the process is shutting down
 	}
-	return fmt.Errorf("edge: %w", bus.ErrCutOff)
+	return fmt.Errorf("edge: %w", bus.ErrDrainTimeout)
 }

@@ -110,8 +110,8 @@ func TestDrainTimeout(t *testing.T) {
 	}
 	<-f.stopped
 	<-ended
-	if !errors.Is(f.served, bus.ErrCutOff) {
-		t.Errorf("Serve returns %v, want %v", f.served, bus.ErrCutOff)
+	if !errors.Is(f.served, bus.ErrDrainTimeout) {
+		t.Errorf("Serve returns %v, want %v", f.served, bus.ErrDrainTimeout)
 	}
 }
 

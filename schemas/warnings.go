@@ -39,11 +39,11 @@ func namesOf(t reflect.Type) (names []string) {
 // not be modified.
 func fieldNames(kind string) []string { return interpreted[kind] }
 
-// Doubtful returns a warning for each unknown field of the record whose name resembles that
+// Warnings returns a warning for each unknown field of the record whose name resembles that
 // of an interpreted field that the record lacks, also in the objects of its arrays, for an
 // unknown status, and for a public record that is not published. The fields are paths in the
 // record.
-func Doubtful(kind string, record []byte) ([]FieldError, error) {
+func Warnings(kind string, record []byte) ([]FieldError, error) {
 	warnings, err := misspelt(recordTypes[kind], record, "")
 	if err != nil {
 		return nil, err

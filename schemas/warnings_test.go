@@ -41,7 +41,7 @@ func TestDoubtful(t *testing.T) {
 		`{"status":"retired","owner":"x","compatibility":"y","allowed-tools":"z","metadata":{}}`: "",
 		`{"tools":[],"tool_ids":[],"resources":[]}`:                                              "",
 	} {
-		got, err := schemas.Doubtful(schemas.KindSkill, []byte(record))
+		got, err := schemas.Warnings(schemas.KindSkill, []byte(record))
 		var texts []string
 		for _, w := range got {
 			texts = append(texts, w.Field+": "+w.Message)

@@ -40,10 +40,10 @@ type Config struct {
 	AnalysisMemory int64
 	EstateMemory   int64
 	Drain          time.Duration // timeout of the graceful shutdown
-	// Cutoff ends the drain early when it is done; nil: never. Components of a process
+	// DrainContext ends the drain early when it is done; nil: never. Components of a process
 	// that stop in sequence share one deadline through it.
-	Cutoff context.Context
-	Log    *slog.Logger
+	DrainContext context.Context
+	Log          *slog.Logger
 }
 
 // Defaults returns a configuration that needs no external backend.

@@ -35,7 +35,7 @@ func Roles() []string { return bus.Services() }
 func Known() []string { return append(Roles(), "render") }
 
 // Run runs the services of c.Roles on conn until ctx ends. It then drains them and
-// returns nil, or bus.ErrCutOff if that exceeds c.Drain. It waits for the NATS server and
+// returns nil, or bus.ErrDrainTimeout if that exceeds c.Drain. It waits for the NATS server and
 // for the streams that Setup creates. ready is called once, when all services are ready.
 func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) (err error) {
 	w := &wiring{conn: conn, Config: c, services: map[string]*bus.Service{}, failed: make(chan error, 1)}
@@ -164,7 +164,7 @@ func (w *wiring) register(ctx context.Context) error {
 			w.Log.Error("the records of each tenant are not counted: restart this worker", "err", err)
 		}
 	})
-	deps := register.Deps{Catalog: log, Usage: usage, Visible: register.Confirmed(w.conn, log), Pressure: w.pressure}
+	deps := register.Deps{Catalog: log, Usage: usage, Visible: register.Confirmed(w.conn, log), StorageWarnings: w.storageWarnings}
 	if shared(w.Index) {
 		if deps.Projector, err = w.projector(ctx, log); err != nil {
 			return err
@@ -204,11 +204,11 @@ func (w *wiring) expand(ctx context.Context, log *catalog.Catalog) error {
 	return nil
 }
 
-// pressure describes which of the buckets that a registration writes, or the storage as
+// storageWarnings describes which of the buckets that a registration writes, or the storage as
 // a whole, are nearly full, and which replicas of these buckets and of the caches are
 // missing.
-func (w *wiring) pressure(ctx context.Context) ([]string, error) {
-	full, err := bucket.Pressures(ctx, w.conn.JetStream(), w.catalog.Replication(), bucket.Catalog, bucket.Quarantine, bucket.Keys)
+func (w *wiring) storageWarnings(ctx context.Context) ([]string, error) {
+	full, err := bucket.StorageWarnings(ctx, w.conn.JetStream(), w.catalog.Replication(), bucket.Catalog, bucket.Quarantine, bucket.Keys)
 	if err != nil {
 		return nil, err
 	}
@@ -356,8 +356,8 @@ func (w *wiring) atEnd(f func()) {
 func (w *wiring) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.Drain)
 	defer cancel()
-	if w.Cutoff != nil {
-		defer context.AfterFunc(w.Cutoff, cancel)()
+	if w.DrainContext != nil {
+		defer context.AfterFunc(w.DrainContext, cancel)()
 	}
 	var late errgroup.Group
 	for _, role := range append([]string{watchService}, Known()...) {

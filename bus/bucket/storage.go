@@ -21,8 +21,8 @@ const (
 	DefaultStorage = 4 << 30
 	// memoryBytes limits a bucket in memory, which is smaller than disks.
 	memoryBytes = 128 << 20
-	// pressureAt is the percentage of use at which a bucket or the store is reported.
-	pressureAt = 80
+	// warnAt is the percentage of use at which a bucket or the store is reported.
+	warnAt = 80
 )
 
 // Storage is the storage limit in bytes of all buckets together, on each server.
@@ -115,10 +115,10 @@ func refused(err error, store string) error {
 	return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because(fmt.Sprintf("the %s %s (%s)", store, problem, api.Description)), err)
 }
 
-// Pressures describes each of the named buckets that uses at least 80 % of its limit
+// StorageWarnings describes each of the named buckets that uses at least 80 % of its limit
 // or lacks a replica, and the NATS storage if the account uses at least 80 % of it. A
 // bucket may be absent. Callers exclude caches, which are expected to be full.
-func Pressures(ctx context.Context, js jetstream.JetStream, r Replication, names ...string) ([]string, error) {
+func StorageWarnings(ctx context.Context, js jetstream.JetStream, r Replication, names ...string) ([]string, error) {
 	var list []string
 	for _, name := range names {
 		s, err := js.Stream(ctx, stream(name))
@@ -128,22 +128,22 @@ func Pressures(ctx context.Context, js jetstream.JetStream, r Replication, names
 		if err != nil {
 			return nil, fmt.Errorf("read the size of bucket %s: %w", name, err)
 		}
-		list = append(list, append(Pressure(s.CachedInfo()), ReplicaProblemsOf(s.CachedInfo())...)...)
+		list = append(list, append(StorageWarning(s.CachedInfo()), ReplicaProblemsOf(s.CachedInfo())...)...)
 	}
 	account, err := js.AccountInfo(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the usage of the NATS account: %w", err)
 	}
-	return append(list, pressure("the NATS storage", account.Store/uint64(max(1, r.Replicas)), r.Storage.Bytes)...), nil
+	return append(list, storageWarning("the NATS storage", account.Store/uint64(max(1, r.Replicas)), r.Storage.Bytes)...), nil
 }
 
-// Pressure describes the bucket if it uses at least 80 % of its limit.
-func Pressure(info *jetstream.StreamInfo) []string {
-	return pressure("bucket "+strings.TrimPrefix(info.Config.Name, StreamPrefix), info.State.Bytes, info.Config.MaxBytes)
+// StorageWarning describes the bucket if it uses at least 80 % of its limit.
+func StorageWarning(info *jetstream.StreamInfo) []string {
+	return storageWarning("bucket "+strings.TrimPrefix(info.Config.Name, StreamPrefix), info.State.Bytes, info.Config.MaxBytes)
 }
 
-func pressure(what string, used uint64, limit int64) []string {
-	if limit <= 0 || float64(used) < pressureAt*float64(limit)/100 {
+func storageWarning(what string, used uint64, limit int64) []string {
+	if limit <= 0 || float64(used) < warnAt*float64(limit)/100 {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s is %.0f %% full: %d of %d bytes", what, float64(used)/float64(limit)*100, used, limit)}

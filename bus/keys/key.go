@@ -30,7 +30,7 @@ func (k *Key) Identity() *schemas.Identity {
 	return &schemas.Identity{ID: k.ID, Role: k.Role, Tenants: k.Tenants}
 }
 
-// idPattern and hashPattern match what mint generates: an id is one token of a
+// idPattern and hashPattern match what generate generates: an id is one token of a
 // subject and contains no underscore, because an underscore ends the id in the text of
 // a key.
 var (
@@ -76,9 +76,9 @@ const prefix = "cairn_"
 // IsKey reports whether text has the prefix of an API key.
 func IsKey(text string) bool { return strings.HasPrefix(text, prefix) }
 
-// mint generates id and secret of k and returns the text of the key. The secret has 130
+// generate generates id and secret of k and returns the text of the key. The secret has 130
 // random bits, so a plain hash suffices.
-func (k *Key) mint() string {
+func (k *Key) generate() string {
 	k.ID = strings.ToLower(rand.Text()[:12])
 	secret := strings.ToLower(rand.Text())
 	sum := sha256.Sum256([]byte(secret))

@@ -52,7 +52,7 @@ func Open(ctx context.Context, conn *bus.Conn) (*Store, error) {
 // retrieved again.
 func (s *Store) Create(ctx context.Context, k Key) (Key, string, error) {
 	k.Created = time.Now().UTC().Truncate(time.Second)
-	secret := k.mint()
+	secret := k.generate()
 	value, err := json.Marshal(k)
 	if err == nil {
 		_, err = s.kv.Create(ctx, k.ID, value)

@@ -42,8 +42,8 @@ func exitCode(err error) int {
 	var lost *client.TransportError
 	var network net.Error
 	switch {
-	case errors.Is(err, bus.ErrCutOff):
-		return server.ExitCutOff
+	case errors.Is(err, bus.ErrDrainTimeout):
+		return server.ExitDrainTimeout
 	case errors.Is(err, flags.ErrUsage), isFileError(err), errors.Is(err, exec.ErrNotFound):
 		return exitUsage
 	case errors.Is(err, keys.ErrNotFound):

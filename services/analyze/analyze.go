@@ -53,20 +53,20 @@ type analyzer struct {
 // analyze answers the question in body.
 func (a analyzer) analyze(ctx context.Context, body []byte, to bus.Sender) error {
 	began := time.Now()
-	ask, text, err := read(body)
+	req, text, err := read(body)
 	if err != nil {
 		return err
 	}
-	if ask.OnDisconnect == schemas.OnDisconnectContinue {
+	if req.OnDisconnect == schemas.OnDisconnectContinue {
 		to.Continue()
 	}
-	err = a.answer(ctx, ask, text, to)
-	a.Log.DebugContext(ctx, "analysis", "client_id", fmt.Sprintf("%.64s", ask.ID), "client_request_id", fmt.Sprintf("%.64s", ask.RequestID),
-		"mode", ask.Mode, "context_bytes", len(text), "took", time.Since(began), "ok", err == nil)
+	err = a.answer(ctx, req, text, to)
+	a.Log.DebugContext(ctx, "analysis", "client_id", fmt.Sprintf("%.64s", req.ID), "client_request_id", fmt.Sprintf("%.64s", req.RequestID),
+		"mode", req.Mode, "context_bytes", len(text), "took", time.Since(began), "ok", err == nil)
 	return err
 }
 
-func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte, to bus.Sender) error {
+func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte, to bus.Sender) error {
 	e, done, err := a.estates.open(ctx, text, reserved(ctx))
 	var syntax *estate.SyntaxError
 	switch {
@@ -80,8 +80,8 @@ func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte,
 		return schemas.ErrInternal.Because("context: " + err.Error())
 	}
 	defer done()
-	if len(ask.Calls) > 0 {
-		return compute(ctx, ask.Calls, &loop{tools: tools{e}, to: to})
+	if len(req.Calls) > 0 {
+		return compute(ctx, req.Calls, &loop{tools: tools{e}, to: to})
 	}
 	var window int
 	err = overload.Idle(ctx, func() (err error) {
@@ -91,17 +91,17 @@ func (a analyzer) answer(ctx context.Context, ask schemas.Analysis, text []byte,
 	if err != nil {
 		return callerError(ctx, fmt.Errorf("read the model window: %w", err))
 	}
-	room := newBudget(window)
-	l := &loop{model: a.Model, tools: tools{e}, to: to, buffered: a.Render != "", budget: room, conversation: conversation(ask, e, room)}
+	budget := newBudget(window)
+	l := &loop{model: a.Model, tools: tools{e}, to: to, buffered: a.Render != "", budget: budget, conversation: conversation(req, e, budget)}
 	if err := l.run(ctx); err != nil {
 		return callerError(ctx, err)
 	}
 	if a.Render != "" {
-		if err := overload.Idle(ctx, func() error { return a.render(ctx, ask, l, to) }); err != nil {
+		if err := overload.Idle(ctx, func() error { return a.render(ctx, req, l, to) }); err != nil {
 			return err
 		}
 	}
-	return l.add(ctx, ask)
+	return l.add(ctx, req)
 }
 
 // compute runs the calls of the request and reports their results.

@@ -45,24 +45,24 @@ func newBudget(window int) budget {
 
 // conversation returns the first request to the model: the prompt of the mode, the
 // outline of the estate, the newest part of the history that fits, and the question.
-func conversation(ask schemas.Analysis, e *estate.Estate, b budget) model.Conversation {
-	rules, err := prompts.ReadFile("prompts/" + ask.Mode + ".md")
+func conversation(req schemas.Analysis, e *estate.Estate, b budget) model.Conversation {
+	rules, err := prompts.ReadFile("prompts/" + req.Mode + ".md")
 	if err != nil {
 		panic(err) // embedded for every valid mode
 	}
 	c := model.Conversation{Rules: string(rules), Tools: offered, Estate: e, OutlineBytes: b.outline}
-	taken := len(rules) + b.outline + toolBytes + len(ask.Query)
-	c.Messages = append(newest(ask.History(), b.prompt-taken), model.Message{Role: model.User, Text: ask.Query})
+	taken := len(rules) + b.outline + toolBytes + len(req.Query)
+	c.Messages = append(newest(req.History(), b.prompt-taken), model.Message{Role: model.User, Text: req.Query})
 	return c
 }
 
-// newest returns the last messages of the history that fit whole into room bytes,
+// newest returns the last messages of the history that fit whole into limit bytes,
 // preceded by omittedNotice when some do not.
-func newest(history []schemas.Utterance, room int) []model.Message {
+func newest(history []schemas.Utterance, limit int) []model.Message {
 	var kept []model.Message
 	for _, u := range slices.Backward(history) {
-		room -= len(u.C)
-		if room < 0 {
+		limit -= len(u.C)
+		if limit < 0 {
 			kept = append(kept, model.Message{Role: model.User, Text: omittedNotice})
 			break
 		}

@@ -151,7 +151,7 @@ func (l *loop) sendText(text string) error {
 // runCalls runs the calls of one message concurrently and reports each in order to the
 // caller and the model.
 func (l *loop) runCalls(ctx context.Context, calls []model.Call) error {
-	answers, err := l.tools.all(ctx, calls, l.room()/min(maxCalls, len(calls)))
+	answers, err := l.tools.all(ctx, calls, l.resultLimit()/min(maxCalls, len(calls)))
 	if err != nil {
 		return err
 	}
@@ -163,9 +163,9 @@ func (l *loop) runCalls(ctx context.Context, calls []model.Call) error {
 	return nil
 }
 
-// room returns the bytes available to the next results: half of the remaining
+// resultLimit returns the bytes available to the next results: half of the remaining
 // budget, so that later results fit too.
-func (l *loop) room() int {
+func (l *loop) resultLimit() int {
 	used := len(l.conversation.Rules) + l.budget.outline + toolBytes + size(l.conversation.Messages)
 	return min(max(l.budget.all-used, minResultBytes)/2, maxResult)
 }
@@ -181,22 +181,22 @@ func (l *loop) report(r result) error {
 }
 
 // add sends the additional events that the request includes.
-func (l *loop) add(ctx context.Context, ask schemas.Analysis) error {
-	if slices.Contains(ask.Include, schemas.EventProvenance) {
+func (l *loop) add(ctx context.Context, req schemas.Analysis) error {
+	if slices.Contains(req.Include, schemas.EventProvenance) {
 		text := &l.sent
 		if l.buffered {
 			text = &l.answer
 		}
-		if err := l.to.Send(schemas.EventProvenance, provenance(ctx, text.String(), ask.Query, l.results)); err != nil {
+		if err := l.to.Send(schemas.EventProvenance, provenance(ctx, text.String(), req.Query, l.results)); err != nil {
 			return err
 		}
 	}
-	if slices.Contains(ask.Include, schemas.EventSuggestions) && len(l.suggestions) > 0 {
+	if slices.Contains(req.Include, schemas.EventSuggestions) && len(l.suggestions) > 0 {
 		if err := l.to.Send(schemas.EventSuggestions, schemas.Suggestions{Questions: l.suggestions}); err != nil {
 			return err
 		}
 	}
-	if slices.Contains(ask.Include, schemas.EventUsage) {
+	if slices.Contains(req.Include, schemas.EventUsage) {
 		return l.to.Send(schemas.EventUsage, l.usage)
 	}
 	return nil

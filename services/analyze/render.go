@@ -24,11 +24,11 @@ const (
 // render sends the finished analysis to the rendering agent and streams its text. When
 // the agent is unavailable, or fails before its first text, render sends the plain
 // answer as a direct_response.
-func (a analyzer) render(ctx context.Context, ask schemas.Analysis, l *loop, to bus.Sender) error {
+func (a analyzer) render(ctx context.Context, req schemas.Analysis, l *loop, to bus.Sender) error {
 	agent := bus.Stream[schemas.Rendering]{Subject: a.Render, Timeout: renderTimeout}
 	finished := schemas.Rendering{
-		Query: ask.Query, Mode: ask.Mode, Answer: l.answer.String(), ToolUses: uses(l.results), ToolResults: answers(l.results),
-		Prompt: ask.Prompt, Profile: ask.Profile,
+		Query: req.Query, Mode: req.Mode, Answer: l.answer.String(), ToolUses: uses(l.results), ToolResults: answers(l.results),
+		Prompt: req.Prompt, Profile: req.Profile,
 	}
 	var rendered strings.Builder
 	timeout := renderTimeout

@@ -32,14 +32,14 @@ func read(body []byte) (schemas.Analysis, []byte, error) {
 	if err != nil {
 		return none, nil, malformed(err)
 	}
-	ask, err := schemas.Read[schemas.Analysis](small, schemas.ErrAnalysisMalformed)
+	req, err := schemas.Read[schemas.Analysis](small, schemas.ErrAnalysisMalformed)
 	if err != nil {
 		return none, nil, err
 	}
 	if len(split.Context) > len(`""`) {
-		ask.Context = "-" // marks the context as present
+		req.Context = "-" // marks the context as present
 	}
-	return ask, split.Context, ask.Validate()
+	return req, split.Context, req.Validate()
 }
 
 func malformed(err error) error {

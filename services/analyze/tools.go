@@ -59,8 +59,8 @@ type toolError struct {
 }
 
 // all runs the calls of one message, GOMAXPROCS at a time and identical ones once.
-// Each result has about room bytes at most. The error is ctx.Err().
-func (t tools) all(ctx context.Context, calls []model.Call, room int) ([]jsontext.Value, error) {
+// Each result has about limit bytes at most. The error is ctx.Err().
+func (t tools) all(ctx context.Context, calls []model.Call, limit int) ([]jsontext.Value, error) {
 	answers := make([]jsontext.Value, len(calls))
 	first := map[string]int{} // index of the first of identical calls
 	same := func(c model.Call) string { return c.Name + " " + string(c.Input) }
@@ -72,7 +72,7 @@ func (t tools) all(ctx context.Context, calls []model.Call, room int) ([]jsontex
 		}
 		first[same(call)] = i
 		running.Go(func() (err error) {
-			answers[i], err = t.run(ctx, call, room)
+			answers[i], err = t.run(ctx, call, limit)
 			return err
 		})
 	}
@@ -91,10 +91,10 @@ func (t tools) all(ctx context.Context, calls []model.Call, room int) ([]jsontex
 	return answers, err
 }
 
-// run returns the result of a call in about room bytes at most. Invalid calls are
+// run returns the result of a call in about limit bytes at most. Invalid calls are
 // returned to the model as results, not as errors. Too many groups are reduced to the
 // largest, and marked as truncated.
-func (t tools) run(ctx context.Context, call model.Call, room int) (jsontext.Value, error) {
+func (t tools) run(ctx context.Context, call model.Call, limit int) (jsontext.Value, error) {
 	var result any
 	var err error
 	if slices.Contains(names(offered), call.Name) { // unknown names are not metric labels
@@ -117,18 +117,18 @@ func (t tools) run(ctx context.Context, call model.Call, room int) (jsontext.Val
 		result = invalidCall(err)
 	}
 	stats, ok := result.(estate.Stats)
-	for n := len(stats.Groups); ok && keyBytes(stats) > room && n > 1; {
+	for n := len(stats.Groups); ok && keyBytes(stats) > limit && n > 1; {
 		n /= 2
 		stats = largest(stats, n)
 		result = stats
 	}
 	data, err := json.Marshal(result, json.Deterministic(true))
-	for n := len(stats.Groups) / 2; ok && err == nil && len(data) > room && n > 0; n /= 2 {
+	for n := len(stats.Groups) / 2; ok && err == nil && len(data) > limit && n > 0; n /= 2 {
 		data, err = json.Marshal(largest(stats, n), json.Deterministic(true))
 	}
-	if err == nil && len(data) > room {
+	if err == nil && len(data) > limit {
 		return json.Marshal(toolError{Error: fmt.Sprintf(
-			"the result has %d bytes, expected at most %d; filter, or group by a field with fewer or shorter values", len(data), room)})
+			"the result has %d bytes, expected at most %d; filter, or group by a field with fewer or shorter values", len(data), limit)})
 	}
 	return data, err
 }

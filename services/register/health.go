@@ -49,12 +49,12 @@ func (r registry) searchHealth(ctx context.Context, h *schemas.Health) {
 
 // storageHealth reports buckets that are nearly full.
 func (r registry) storageHealth(ctx context.Context, h *schemas.Health) {
-	if r.pressure == nil {
+	if r.storageWarnings == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
-	full, err := r.pressure(ctx)
+	full, err := r.storageWarnings(ctx)
 	if err != nil {
 		full = []string{err.Error()}
 	}

@@ -73,7 +73,7 @@ const (
 	maxSuggested = 4
 )
 
-// warnings returns for each record its probable mistakes: see schemas.Doubtful, and references
+// warnings returns for each record its probable mistakes: see schemas.Warnings, and references
 // to records that are absent from the tenant's scope, from the global one, and from those of
 // the list that are not rejected because of their own warnings.
 func (r registry) warnings(ctx context.Context, list []entry) ([][]schemas.FieldError, error) {
@@ -81,7 +81,7 @@ func (r registry) warnings(ctx context.Context, list []entry) ([][]schemas.Field
 	absent, listed := map[catalog.Key]bool{}, map[catalog.Key]bool{}
 	for i, e := range list {
 		var err error
-		if warnings[i], err = schemas.Doubtful(e.key.Kind, e.received); err != nil {
+		if warnings[i], err = schemas.Warnings(e.key.Kind, e.received); err != nil {
 			return nil, err
 		}
 		if references[i], err = schemas.References(e.key.Kind, e.record); err != nil {

@@ -43,9 +43,9 @@ type Deps struct {
 	// Usage enforces the limits of each tenant; nil means unlimited. The caller
 	// closes it after the service.
 	Usage *Usage
-	// Pressure describes the buckets that are nearly full, for the health; nil
+	// StorageWarnings describes the buckets that are nearly full, for the health; nil
 	// disables the check.
-	Pressure func(context.Context) ([]string, error)
+	StorageWarnings func(context.Context) ([]string, error)
 	// Projector writes to the shared index; nil if resolve workers have embedded
 	// indexes. The caller closes it after the service.
 	Projector *projection.Projector
@@ -54,7 +54,7 @@ type Deps struct {
 // Serve answers the registration endpoints and the service's health on s. The
 // response reports indexed as false if visibility is not confirmed in time.
 func Serve(s *bus.Service, d Deps) error {
-	r := registry{d.Catalog, d.Visible, d.Usage, d.Pressure, d.Projector}
+	r := registry{d.Catalog, d.Visible, d.Usage, d.StorageWarnings, d.Projector}
 	return errors.Join(
 		bus.RegisterSkill.Serve(s, r.skill),
 		bus.RegisterAgent.Serve(s, r.agent),
@@ -73,11 +73,11 @@ func Serve(s *bus.Service, d Deps) error {
 }
 
 type registry struct {
-	catalog   *catalog.Catalog
-	visible   Visible
-	usage     *Usage
-	pressure  func(context.Context) ([]string, error)
-	projector *projection.Projector
+	catalog         *catalog.Catalog
+	visible         Visible
+	usage           *Usage
+	storageWarnings func(context.Context) ([]string, error)
+	projector       *projection.Projector
 }
 
 // quota returns what a tenant stores. It may lag behind registrations by other workers.

@@ -260,7 +260,7 @@ func TestRegisterWithoutResolveWorker(t *testing.T) {
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	server, conn, _ := serve(t)
-	ask := func() schemas.Health {
+	health := func() schemas.Health {
 		t.Helper()
 		h, err := bus.Health("register").Call(t.Context(), conn, schemas.Nothing{})
 		if err != nil {
@@ -268,12 +268,12 @@ func TestHealth(t *testing.T) {
 		}
 		return h
 	}
-	if h := ask(); h.Status != schemas.StatusDegraded || len(h.Degraded) != 1 {
+	if h := health(); h.Status != schemas.StatusDegraded || len(h.Degraded) != 1 {
 		t.Errorf("without a search worker: got %+v, want one reason", h)
 	}
 	serveResolve(t, server)
-	wait.Until(t, "the status is ok with a search worker", func() bool { return ask().Status == schemas.StatusOK })
-	if h := ask(); h.Service != "register" {
+	wait.Until(t, "the status is ok with a search worker", func() bool { return health().Status == schemas.StatusOK })
+	if h := health(); h.Service != "register" {
 		t.Errorf("got the health of %q", h.Service)
 	}
 }

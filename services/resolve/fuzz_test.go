@@ -49,11 +49,11 @@ func FuzzResolve(f *testing.F) {
 		}
 		ctx := bus.WithIdentity(bus.WithMinRevision(t.Context(), revision),
 			&schemas.Identity{ID: "k", Role: schemas.RoleReader, Tenants: []string{"acme"}})
-		for _, ask := range []func(context.Context, *bus.Conn, []byte) (bus.Reply, error){
+		for _, send := range []func(context.Context, *bus.Conn, []byte) (bus.Reply, error){
 			bus.ResolveSkill.Forward, bus.ResolveAgent.Forward, bus.ResolveContext.Forward, bus.ResolveTools.Forward, bus.ResolveToolClass.Forward,
 			bus.ResolveTemplate.Forward, bus.ResolveGuardrail.Forward, bus.ListSkills.Forward, bus.ListTools.Forward,
 		} {
-			reply, err := ask(ctx, w.conn, body)
+			reply, err := send(ctx, w.conn, body)
 			var refused *schemas.Error
 			if err != nil && (!errors.As(err, &refused) || refused.Status >= 500) {
 				t.Errorf("%s with %s under %q: %v", body, record, key, err)

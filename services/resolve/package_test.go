@@ -270,9 +270,9 @@ func TestExplain(t *testing.T) {
 		record{tool, "", `{"tool_id":"p.s.one"}`},
 		record{guard, "", `{"guardrail_id":"g"}`},
 	)
-	ask := asTenant("acme")
-	ask.Explain = true
-	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{SkillID: "net.audit", QueryOptions: ask})
+	options := asTenant("acme")
+	options.Explain = true
+	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{SkillID: "net.audit", QueryOptions: options})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,11 +353,11 @@ func TestTemplateAndGuardrailsOfASkill(t *testing.T) {
 		return ids(t, guard, a.Guardrails), nil
 	}
 	rows := []struct {
-		name  string
-		ask   func(context.Context, string) ([]string, error)
-		skill string
-		want  []string
-		err   error
+		name    string
+		resolve func(context.Context, string) ([]string, error)
+		skill   string
+		want    []string
+		err     error
 	}{
 		{"the template", template, "net.audit", []string{"t"}, nil},
 		{"a skill without a template", template, "billing.none", nil, schemas.ErrTemplateNotFound},
@@ -369,7 +369,7 @@ func TestTemplateAndGuardrailsOfASkill(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := row.ask(w.ctx(), row.skill)
+			got, err := row.resolve(w.ctx(), row.skill)
 			if !errors.Is(err, row.err) {
 				t.Fatalf("got %v, want %v", err, row.err)
 			}

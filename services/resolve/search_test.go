@@ -119,9 +119,9 @@ func TestExplainSearch(t *testing.T) {
 	w := newWorld(t)
 	library(w)
 	w.serve()
-	ask := asTenant("acme")
-	ask.Explain = true
-	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{Query: "check an invoice", QueryOptions: ask})
+	options := asTenant("acme")
+	options.Explain = true
+	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{Query: "check an invoice", QueryOptions: options})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,8 +158,8 @@ func TestSearchMethods(t *testing.T) {
 		{"words", true, 0, 0, "", schemas.ErrMalformed},
 	} {
 		embedder.away.Store(row.away)
-		for _, ask := range []func(string) (schemas.Explained, string, error){w.explainedSkill, w.explainedAgent} {
-			got, degraded, err := ask(row.search)
+		for _, search := range []func(string) (schemas.Explained, string, error){w.explainedSkill, w.explainedAgent} {
+			got, degraded, err := search(row.search)
 			if !errors.Is(err, row.err) || degraded != row.degraded {
 				t.Errorf("%q, away %t: degraded %q, %v, want %q, %v", row.search, row.away, degraded, err, row.degraded, row.err)
 			}

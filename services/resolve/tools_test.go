@@ -32,7 +32,7 @@ func TestTools(t *testing.T) {
 	w.serve()
 	rows := []struct {
 		name, tenant   string
-		ask            []string
+		ids            []string
 		found, missing []string
 		err            error
 	}{
@@ -49,7 +49,7 @@ func TestTools(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			a, err := bus.ResolveTools.Call(w.ctx(), w.conn, schemas.ToolsQuery{ToolIDs: row.ask, QueryOptions: asTenant(row.tenant)})
+			a, err := bus.ResolveTools.Call(w.ctx(), w.conn, schemas.ToolsQuery{ToolIDs: row.ids, QueryOptions: asTenant(row.tenant)})
 			if !errors.Is(err, row.err) {
 				t.Fatalf("got %v, want %v", err, row.err)
 			}

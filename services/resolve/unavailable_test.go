@@ -72,9 +72,9 @@ func TestFallbackSkills(t *testing.T) {
 		{"a record that is no longer active", "acme", "unloved", "", ""},
 		{"a record that does not exist", "", "xylophone zebra quasar", "", ""},
 	} {
-		ask := asTenant(row.tenant)
-		ask.Explain = true
-		a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{Query: row.query, QueryOptions: ask})
+		options := asTenant(row.tenant)
+		options.Explain = true
+		a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{Query: row.query, QueryOptions: options})
 		if row.want == "" {
 			if !errors.Is(err, schemas.ErrSkillNotFound) {
 				t.Errorf("%s: got %v, want %v", row.name, err, schemas.ErrSkillNotFound)

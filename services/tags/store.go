@@ -188,15 +188,15 @@ func (s *Store) delete(ctx context.Context, k key) error {
 	}
 }
 
-// pressure describes the bucket if it is nearly full or lacks a replica.
-func (s *Store) pressure(ctx context.Context) ([]string, error) {
+// storageWarnings describes the bucket if it is nearly full or lacks a replica.
+func (s *Store) storageWarnings(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	info, err := s.stream.Info(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return append(bucket.Pressure(info), bucket.ReplicaProblemsOf(info)...), nil
+	return append(bucket.StorageWarning(info), bucket.ReplicaProblemsOf(info)...), nil
 }
 
 // wrap adds the operation and the tag to a non-nil error.

@@ -88,7 +88,7 @@ func (t tags) quota(_ context.Context, q schemas.QuotaQuery) (schemas.Quota, err
 
 func (t tags) health(ctx context.Context) (schemas.Health, error) {
 	h := schemas.Health{Service: "tags", Status: schemas.StatusOK, Version: bus.Version}
-	full, err := t.store.pressure(ctx)
+	full, err := t.store.storageWarnings(ctx)
 	switch {
 	case err != nil:
 		h.Status = schemas.StatusDown

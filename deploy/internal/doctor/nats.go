@@ -43,7 +43,7 @@ func streams(ctx context.Context, conn *bus.Conn) (list []finding) {
 		found[name] = true
 		problems := bucket.ReplicaProblemsOf(info)
 		if name != bucket.Embeddings { // a cache, which is expected to be full
-			problems = append(problems, bucket.Pressure(info)...)
+			problems = append(problems, bucket.StorageWarning(info)...)
 		}
 		detail := fmt.Sprintf("%d messages, %d bytes, %d replicas", info.State.Msgs, info.State.Bytes, info.Config.Replicas)
 		if len(problems) == 0 {

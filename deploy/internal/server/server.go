@@ -24,9 +24,9 @@ func Commands() []*cobra.Command {
 	return []*cobra.Command{upCommand(), edgeCommand(), workerCommand(), setupCommand()}
 }
 
-// ExitCutOff is the exit code when requests in flight were canceled at the end of
+// ExitDrainTimeout is the exit code when requests in flight were canceled at the end of
 // the drain, the same as that of timeout(1).
-const ExitCutOff = 124
+const ExitDrainTimeout = 124
 
 // process holds the flags that all server commands share.
 type process struct {
@@ -73,7 +73,7 @@ const exitTimeout = 1750 * time.Millisecond
 // logTimeout bounds the last log line, which blocks when stderr is a full pipe.
 const logTimeout = 100 * time.Millisecond
 
-// limitDrain exits the process with ExitCutOff when it still runs exitTimeout
+// limitDrain exits the process with ExitDrainTimeout when it still runs exitTimeout
 // after the drain that begins when ctx ends. The caller calls stop at its end.
 func (p *process) limitDrain(ctx context.Context, log *slog.Logger) (stop func()) {
 	returned, stop := context.WithCancel(context.Background())
@@ -92,7 +92,7 @@ func (p *process) limitDrain(ctx context.Context, log *slog.Logger) (stop func()
 			case <-logged:
 			case <-time.After(logTimeout):
 			}
-			os.Exit(ExitCutOff)
+			os.Exit(ExitDrainTimeout)
 		}
 	})
 	return stop

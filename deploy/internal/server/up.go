@@ -210,10 +210,10 @@ func supervise(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Co
 	defer stopServing()
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
-	var cut func()
-	c.Cutoff, cut = context.WithCancel(context.WithoutCancel(ctx))
-	defer cut()
-	defer context.AfterFunc(serving, func() { time.AfterFunc(c.Drain, func() { cut(); stopWork() }) })()
+	var endDrain func()
+	c.DrainContext, endDrain = context.WithCancel(context.WithoutCancel(ctx))
+	defer endDrain()
+	defer context.AfterFunc(serving, func() { time.AfterFunc(c.Drain, func() { endDrain(); stopWork() }) })()
 	var g errgroup.Group
 	up := make(chan struct{})
 	g.Go(func() error {

@@ -126,7 +126,7 @@ func (c *commits) dispatch() {
 	}
 	if len(c.queue) >= minGroup {
 		c.committing = true
-		group := c.take()
+		group := c.dequeue()
 		group[0].turn <- group
 		return
 	}
@@ -137,8 +137,8 @@ func (c *commits) dispatch() {
 	}
 }
 
-// take removes the group at the head of the queue.
-func (c *commits) take() []*write {
+// dequeue removes the group at the head of the queue.
+func (c *commits) dequeue() []*write {
 	n, size := 0, 0
 	for n < min(len(c.queue), maxGroup) && (n == 0 || size+len(c.queue[n].msg.Data) <= maxGroupBytes) {
 		size += len(c.queue[n].msg.Data)

@@ -76,10 +76,10 @@ func (m *model) embed(ctx context.Context, purpose Purpose, texts []string) (vec
 	vectors = make([][]float32, len(texts))
 	if purpose == Query {
 		err = limit(ctx, m.queryTimeout, func(ctx context.Context) error {
-			return m.fill(ctx, purpose, texts, vectors)
+			return m.embedBatches(ctx, purpose, texts, vectors)
 		})
 	} else {
-		err = m.fill(ctx, purpose, texts, vectors)
+		err = m.embedBatches(ctx, purpose, texts, vectors)
 	}
 	if errors.Is(err, ErrUnavailable) {
 		m.verified.Store(0) // it may return with another model
@@ -87,8 +87,8 @@ func (m *model) embed(ctx context.Context, purpose Purpose, texts []string) (vec
 	return vectors, err
 }
 
-// fill stores the vectors of texts at their positions.
-func (m *model) fill(ctx context.Context, purpose Purpose, texts []string, vectors [][]float32) error {
+// embedBatches stores the vectors of texts at their positions.
+func (m *model) embedBatches(ctx context.Context, purpose Purpose, texts []string, vectors [][]float32) error {
 	id, err := m.identity(ctx)
 	if err != nil {
 		return err

@@ -114,10 +114,10 @@ func split[T any](values []T, groups []uint32, n int) [][]T {
 	for _, g := range groups {
 		sizes[g]++
 	}
-	room := make([]T, len(values))
+	buffer := make([]T, len(values))
 	parts := make([][]T, n)
 	for g, size := range sizes {
-		parts[g], room = room[:0:size], room[size:]
+		parts[g], buffer = buffer[:0:size], buffer[size:]
 	}
 	for i, g := range groups {
 		parts[g] = append(parts[g], values[i])
@@ -212,11 +212,11 @@ func (t *tally) add(f float64) {
 func (t *tally) value(op string) float64 {
 	switch {
 	case op == "sum":
-		return tidy(t.sum + t.rest)
+		return roundDigits(t.sum + t.rest)
 	case t.count == 0:
 		return math.NaN()
 	case op == "avg":
-		return tidy((t.sum + t.rest) / float64(t.count))
+		return roundDigits((t.sum + t.rest) / float64(t.count))
 	case op == "min":
 		return t.min
 	default:
@@ -237,7 +237,7 @@ func percentile(numbers []float64, p float64) float64 {
 		return lower
 	}
 	part := at - float64(low)
-	return tidy(lower*(1-part) + slices.Min(numbers[low+1:])*part)
+	return roundDigits(lower*(1-part) + slices.Min(numbers[low+1:])*part)
 }
 
 // nth returns the k-th smallest number and partitions numbers around it. Pivots are
@@ -271,8 +271,8 @@ func nth(numbers []float64, k int) float64 {
 	return numbers[k]
 }
 
-// tidy rounds a computed fraction to 15 digits, so that 0.1 + 0.2 is 0.3.
-func tidy(f float64) float64 {
+// roundDigits rounds a computed fraction to 15 digits, so that 0.1 + 0.2 is 0.3.
+func roundDigits(f float64) float64 {
 	if f == math.Trunc(f) {
 		return f
 	}

@@ -166,8 +166,8 @@ func (e *Expander) expand(ctx context.Context, change catalog.Change) error {
 	if err != nil {
 		return err
 	}
-	room := MaxQueries - len(skill.ExampleQueries)
-	if room <= 0 || !schemas.Found(skill.Status) {
+	limit := MaxQueries - len(skill.ExampleQueries)
+	if limit <= 0 || !schemas.Found(skill.Status) {
 		return nil
 	}
 	if err := e.limiter.Wait(ctx); err != nil {
@@ -181,7 +181,7 @@ func (e *Expander) expand(ctx context.Context, change catalog.Change) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.deps.Catalog.AddGenerated(ctx, change, queries[:min(room, len(queries))])
+	_, err = e.deps.Catalog.AddGenerated(ctx, change, queries[:min(limit, len(queries))])
 	return err
 }
 

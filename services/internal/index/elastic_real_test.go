@@ -230,7 +230,7 @@ func newPrefix(t testing.TB) string {
 	return prefix
 }
 
-// ask sends a request to the server directly.
+// requestServer sends a request to the server directly.
 func requestServer(t testing.TB, method, url, body string, answer any) {
 	t.Helper()
 	req, err := http.NewRequest(method, url, strings.NewReader(body))

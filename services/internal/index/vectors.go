@@ -51,10 +51,10 @@ func (d *dense) add(row uint32, vector []float32) {
 	for dim, x := range vector {
 		unit[dim] = float32(float64(x) / length)
 	}
-	d.keep(row, unit)
+	d.append(row, unit)
 }
 
-func (d *dense) keep(row uint32, unit []float32) {
+func (d *dense) append(row uint32, unit []float32) {
 	if len(d.owners)%blockSize == 0 {
 		d.blocks = append(d.blocks, nil)
 	}
@@ -80,7 +80,7 @@ func (d *dense) renumber(to []int) {
 	for i, block := range d.blocks {
 		for at, row := range d.owners[i*blockSize : min((i+1)*blockSize, len(d.owners))] {
 			if to[row] >= 0 {
-				kept.keep(uint32(to[row]), block[at*d.length:(at+1)*d.length])
+				kept.append(uint32(to[row]), block[at*d.length:(at+1)*d.length])
 			}
 		}
 	}

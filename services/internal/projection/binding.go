@@ -28,10 +28,10 @@ const (
 	// longer in the log: such a generation retains their documents, which searches drop,
 	// until cairn reindex.
 	inactiveThreshold = 7 * 24 * time.Hour
-	// idlePoll is the maximum poll wait between checks; fillingPoll applies while a
+	// idlePoll is the maximum poll wait between checks; startupPoll applies while a
 	// generation is not live.
 	idlePoll    = 5 * time.Second
-	fillingPoll = 100 * time.Millisecond
+	startupPoll = 100 * time.Millisecond
 	// batchInterval is the interval at which a partial batch is extended.
 	batchInterval = 5 * time.Millisecond
 )
@@ -108,7 +108,7 @@ func (t *consumerBinding) available(limit int) ([]jetstream.Msg, error) {
 
 // next waits for messages, up to idlePoll.
 func (t *consumerBinding) next(ctx context.Context) ([]jetstream.Msg, error) {
-	timeout := fillingPoll
+	timeout := startupPoll
 	if t.promoted {
 		timeout = idlePoll
 	}
@@ -128,9 +128,9 @@ func (t *consumerBinding) next(ctx context.Context) ([]jetstream.Msg, error) {
 	return append(first, more...), nil
 }
 
-// fill extends the batch until it is full or no other batch is in progress: an index
+// extend extends the batch until it is full or no other batch is in progress: an index
 // applies many changes in little more time than one. It ends before AckWait expires.
-func (t *consumerBinding) fill(ctx context.Context, group []jetstream.Msg, w work, end time.Time) []jetstream.Msg {
+func (t *consumerBinding) extend(ctx context.Context, group []jetstream.Msg, w work, end time.Time) []jetstream.Msg {
 	for w.busy() && len(group) < t.batchSize() && time.Now().Before(end) {
 		select {
 		case <-w.ended:

@@ -181,7 +181,7 @@ func (p *Projector) collect(ctx context.Context, t *consumerBinding, w work) ([]
 	if err != nil || len(messages) == 0 {
 		return nil, err
 	}
-	messages = t.fill(ctx, messages, w, time.Now().Add(p.deps.AckWait/3))
+	messages = t.extend(ctx, messages, w, time.Now().Add(p.deps.AckWait/3))
 	t.size = size(messages)
 	return messages, nil
 }

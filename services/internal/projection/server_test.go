@@ -66,7 +66,7 @@ var errAway = fmt.Errorf("%w: connection refused", index.ErrUnavailable)
 
 func away(context.Context, []index.Change) error { return errAway }
 
-func (s *server) ask(ctx context.Context, batch []index.Change) error {
+func (s *server) handle(ctx context.Context, batch []index.Change) error {
 	s.mu.Lock()
 	fault := s.fault
 	s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *server) ask(ctx context.Context, batch []index.Change) error {
 }
 
 func (s *server) Apply(ctx context.Context, batch []index.Change) error {
-	err := s.ask(ctx, batch)
+	err := s.handle(ctx, batch)
 	var refused *index.Refused
 	if err != nil && !errors.As(err, &refused) {
 		return err
@@ -119,7 +119,7 @@ func (s *server) Search(ctx context.Context, q index.Query) (index.Result, error
 func (s *server) Close() error { return nil }
 
 func (s *server) Generation(ctx context.Context) (string, error) {
-	if err := s.ask(ctx, nil); err != nil {
+	if err := s.handle(ctx, nil); err != nil {
 		return "", err
 	}
 	s.mu.Lock()
@@ -129,7 +129,7 @@ func (s *server) Generation(ctx context.Context) (string, error) {
 }
 
 func (s *server) NewGeneration(ctx context.Context) (string, error) {
-	if err := s.ask(ctx, nil); err != nil {
+	if err := s.handle(ctx, nil); err != nil {
 		return "", err
 	}
 	s.mu.Lock()
@@ -141,7 +141,7 @@ func (s *server) NewGeneration(ctx context.Context) (string, error) {
 }
 
 func (s *server) promote(ctx context.Context, name string) error {
-	if err := s.ask(ctx, nil); err != nil {
+	if err := s.handle(ctx, nil); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -170,7 +170,7 @@ func (c *client) Generation(ctx context.Context) (name string, err error) {
 func (c *client) Promote(ctx context.Context) error { return c.promote(ctx, c.name) }
 
 func (s *server) Status(ctx context.Context) (index.Status, error) {
-	if err := s.ask(ctx, nil); err != nil {
+	if err := s.handle(ctx, nil); err != nil {
 		return index.Status{}, err
 	}
 	s.mu.Lock()
@@ -178,7 +178,7 @@ func (s *server) Status(ctx context.Context) (index.Status, error) {
 	return index.Status{Fingerprint: s.name, Live: s.live, Documents: map[string]int{}}, nil
 }
 
-func (s *server) Check(ctx context.Context) error { return s.ask(ctx, nil) }
+func (s *server) Check(ctx context.Context) error { return s.handle(ctx, nil) }
 
 // lose empties the server, as after the loss of its disk.
 func (s *server) lose(name string) {

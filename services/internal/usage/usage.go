@@ -166,8 +166,8 @@ func (r *Recorder) add(s *Set, n uint64) {
 	}
 }
 
-// take returns the pending counts, and resets them.
-func (r *Recorder) take() map[counter]uint64 {
+// drain returns the pending counts, and resets them.
+func (r *Recorder) drain() map[counter]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for s, n := range r.sets {
@@ -180,7 +180,7 @@ func (r *Recorder) take() map[counter]uint64 {
 
 // publish publishes the pending counts. A failure is that of the connection, which reports it.
 func (r *Recorder) publish() {
-	for c, n := range r.take() {
+	for c, n := range r.drain() {
 		msg := nats.NewMsg(c.subject())
 		msg.Header.Set("Nats-Incr", "+"+strconv.FormatUint(n, 10))
 		_ = r.js.Conn().PublishMsg(msg)

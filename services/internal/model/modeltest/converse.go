@@ -66,16 +66,16 @@ func run(t *testing.T, c model.Conversation, call model.Call) json.RawMessage {
 	if !slices.ContainsFunc(c.Tools, func(tool model.Tool) bool { return tool.Name == call.Name }) {
 		t.Fatalf("a call of %q, which is not an offered tool", call.Name)
 	}
-	var ask estate.Query
-	if err := json.Unmarshal(call.Input, &ask); err != nil {
+	var query estate.Query
+	if err := json.Unmarshal(call.Input, &query); err != nil {
 		t.Fatalf("the input of %s is %s: %v", call.Name, call.Input, err)
 	}
 	var result any
 	var err error
 	if call.Name == "inspect_schema" {
-		result, err = c.Estate.Inspect(t.Context(), ask.DataKey)
+		result, err = c.Estate.Inspect(t.Context(), query.DataKey)
 	} else {
-		result, err = c.Estate.Stats(t.Context(), ask)
+		result, err = c.Estate.Stats(t.Context(), query)
 	}
 	if err != nil {
 		t.Fatalf("%s %s: %v", call.Name, call.Input, err)
