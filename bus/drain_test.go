@@ -46,7 +46,7 @@ func TestStopTimeout(t *testing.T) {
 		name   string
 		handle func(ctx context.Context, release <-chan struct{})
 	}{
-		{"a handler that ends when it is cancelled", func(ctx context.Context, _ <-chan struct{}) { <-ctx.Done() }},
+		{"a handler that ends when it is canceled", func(ctx context.Context, _ <-chan struct{}) { <-ctx.Done() }},
 		{"a handler that ignores its context", func(_ context.Context, release <-chan struct{}) { <-release }},
 	} {
 		t.Run(row.name, func(t *testing.T) {

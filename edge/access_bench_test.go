@@ -35,17 +35,17 @@ func BenchmarkAuthentication(b *testing.B) {
 	known := newCaller(b, serve(b, conn, asks), "Authorization: Bearer "+key+"\r\n")
 	anyone := newCaller(b, serve(b, conn), "")
 	for range 1000 { // warm-up
-		known.ask(b)
-		anyone.ask(b)
+		known.send(b)
+		anyone.send(b)
 	}
 	known.took, anyone.took = nil, nil
 	for n := range b.N {
 		if n%2 == 0 {
-			known.ask(b)
-			anyone.ask(b)
+			known.send(b)
+			anyone.send(b)
 		} else {
-			anyone.ask(b)
-			known.ask(b)
+			anyone.send(b)
+			known.send(b)
 		}
 	}
 	k, a := known.p50(), anyone.p50()
@@ -74,7 +74,7 @@ func newCaller(b *testing.B, f *front, header string) *caller {
 	return &caller{conn: conn, in: bufio.NewReader(conn), request: request}
 }
 
-func (c *caller) ask(b *testing.B) {
+func (c *caller) send(b *testing.B) {
 	began := time.Now()
 	_, err := io.WriteString(c.conn, c.request)
 	must(b, err)

@@ -113,11 +113,11 @@ func load(b *testing.B, connections int, url, body string) {
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
 	took := make([][]time.Duration, connections)
-	var asking sync.WaitGroup
+	var running sync.WaitGroup
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range connections {
-		asking.Go(func() {
+		running.Go(func() {
 			for range (b.N + i) / connections {
 				began := time.Now()
 				post(b, client, url, body)
@@ -125,7 +125,7 @@ func load(b *testing.B, connections int, url, body string) {
 			}
 		})
 	}
-	asking.Wait()
+	running.Wait()
 	b.StopTimer()
 	all := slices.Sorted(slices.Values(slices.Concat(took...)))
 	if len(all) > 0 {

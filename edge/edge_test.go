@@ -15,11 +15,11 @@ import (
 )
 
 // echo serves e with answer and passes each request as JSON to asked.
-func echo[Req, Res any](t testing.TB, f *front, e bus.Endpoint[Req, Res], asked func(string), answer Res) {
+func echo[Req, Res any](t testing.TB, f *front, e bus.Endpoint[Req, Res], received func(string), answer Res) {
 	t.Helper()
 	must(t, e.Serve(f.service, func(_ context.Context, req Req) (Res, error) {
 		body, err := json.Marshal(req, json.Deterministic(true))
-		asked(string(body))
+		received(string(body))
 		return answer, err
 	}))
 }
@@ -28,106 +28,106 @@ func TestRoutesReachTheirSubjects(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, method, path, body string
-		stub                     func(t testing.TB, f *front, asked func(string))
+		stub                     func(t testing.TB, f *front, received func(string))
 		status                   int
-		asked, answer            string
+		received, answer            string
 	}{
 		{"a tag is written", "POST", "/tags/write", `{"request_id":"r","flow":"f","tags":{"a":1}}`,
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.WriteTag, asked, schemas.TagWritten{RequestID: "r", Flow: "f"})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.WriteTag, received, schemas.TagWritten{RequestID: "r", Flow: "f"})
 			}, 201, `{"request_id":"r","flow":"f","tags":{"a":1}}`, `{"request_id":"r","flow":"f"}`},
 		{"a tag is read", "GET", "/tags/r", "",
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.ReadTag, asked, schemas.TagFound{Tags: schemas.Tag{RequestID: "r", Flow: "f"}})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.ReadTag, received, schemas.TagFound{Tags: schemas.Tag{RequestID: "r", Flow: "f"}})
 			}, 200, `{"request_id":"r"}`, `{"tags":{"request_id":"r","flow":"f","tags":{}}}`},
 		{"a tag with the id write is read", "GET", "/tags/write", "",
-			func(t testing.TB, f *front, asked func(string)) { echo(t, f, bus.ReadTag, asked, schemas.TagFound{}) },
+			func(t testing.TB, f *front, received func(string)) { echo(t, f, bus.ReadTag, received, schemas.TagFound{}) },
 			200, `{"request_id":"write"}`, `{"tags":{"request_id":"","flow":"","tags":{}}}`},
 		{"a tag is removed", "DELETE", "/tags/r", "",
-			func(t testing.TB, f *front, asked func(string)) { echo(t, f, bus.DeleteTag, asked, schemas.Nothing{}) },
+			func(t testing.TB, f *front, received func(string)) { echo(t, f, bus.DeleteTag, received, schemas.Nothing{}) },
 			204, `{"request_id":"r"}`, ``},
 
 		{"a skill is registered, unknown fields kept", "POST", "/register/skill", `{"record":{"skill_id":"a.b","x":[1]}}`,
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.RegisterSkill, asked, schemas.SkillRegistered{SkillID: "a.b"})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.RegisterSkill, received, schemas.SkillRegistered{SkillID: "a.b"})
 			}, 200, `{"record":{"skill_id":"a.b","x":[1]}}`, `{"skill_id":"a.b"}`},
 		{"an agent is registered", "POST", "/register/agent", `{"agent_data":{"agent_id":"a"},"skill_ids":["a.b"]}`,
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.RegisterAgent, asked, schemas.AgentRegistered{AgentID: "a"})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.RegisterAgent, received, schemas.AgentRegistered{AgentID: "a"})
 			}, 200, `{"agent_data":{"agent_id":"a"},"skill_ids":["a.b"]}`, `{"agent_id":"a"}`},
 		{"a tool is registered", "POST", "/register/tool", `{"tool_data":{"tool_id":"a.b.c"}}`,
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.RegisterTool, asked, schemas.ToolRegistered{ToolID: "a.b.c"})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.RegisterTool, received, schemas.ToolRegistered{ToolID: "a.b.c"})
 			}, 200, `{"tool_data":{"tool_id":"a.b.c"}}`, `{"tool_id":"a.b.c"}`},
 		{"a context builder is registered", "POST", "/register/context_builder", `{"cb_data":{"context_builder_id":"c"}}`,
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.RegisterContextBuilder, asked, schemas.ContextBuilderRegistered{ContextBuilderID: "c"})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.RegisterContextBuilder, received, schemas.ContextBuilderRegistered{ContextBuilderID: "c"})
 			}, 200, `{"cb_data":{"context_builder_id":"c"}}`, `{"context_builder_id":"c"}`},
 		{"a guardrail is registered", "POST", "/register/guardrail", `{"guardrail_data":{"guardrail_id":"g"}}`,
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.RegisterGuardrail, asked, schemas.GuardrailRegistered{GuardrailID: "g"})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.RegisterGuardrail, received, schemas.GuardrailRegistered{GuardrailID: "g"})
 			}, 200, `{"guardrail_data":{"guardrail_id":"g"}}`, `{"guardrail_id":"g"}`},
 		{"a template is registered", "POST", "/register/template", `{"template_data":{"template_id":"t"}}`,
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.RegisterTemplate, asked, schemas.TemplateRegistered{TemplateID: "t"})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.RegisterTemplate, received, schemas.TemplateRegistered{TemplateID: "t"})
 			}, 200, `{"template_data":{"template_id":"t"}}`, `{"template_id":"t"}`},
 		{"a record is removed", "DELETE", "/register/skill/a.b%2Fc?tenant_id=t", "",
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.Unregister, asked, schemas.Unregistered{})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.Unregister, received, schemas.Unregistered{})
 			},
 			204, `{"kind":"skill","id":"a.b/c","tenant_id":"t"}`, ``},
 
 		{"a skill is resolved", "POST", "/resolve/skill", `{"skill_id":"a.b"}`,
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.ResolveSkill, asked, schemas.SkillAnswer{Hits: &schemas.SkillHits{Degraded: "<&>"}})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.ResolveSkill, received, schemas.SkillAnswer{Hits: &schemas.SkillHits{Degraded: "<&>"}})
 			}, 200, `{"skill_id":"a.b"}`, `{"skills":[],"degraded":"<&>"}`},
 		{"an agent is resolved", "POST", "/resolve/agent", `{"query":"q"}`,
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.ResolveAgent, asked, schemas.AgentAnswer{AgentID: "a", Score: 0.5})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.ResolveAgent, received, schemas.AgentAnswer{AgentID: "a", Score: 0.5})
 			}, 200, `{"query":"q"}`, `{"agent_id":"a","capabilities":[],"owned_skill_ids":[],"score":0.5}`},
 		{"a context is resolved", "POST", "/resolve/context", `{"skill_id":"a.b"}`,
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.ResolveContext, asked, schemas.ContextAnswer{})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.ResolveContext, received, schemas.ContextAnswer{})
 			},
 			200, `{"skill_id":"a.b"}`, `{"context_builders":[]}`},
 		{"context builders are resolved", "POST", "/resolve/context_builders", `{"skill_id":"a.b"}`,
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.ResolveContextBuilders, asked, schemas.ContextAnswer{})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.ResolveContextBuilders, received, schemas.ContextAnswer{})
 			}, 200, `{"skill_id":"a.b"}`, `{"context_builders":[]}`},
 		{"tools are resolved", "POST", "/resolve/tools", `{"tool_ids":["a.b.c"]}`,
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.ResolveTools, asked, schemas.ToolsAnswer{})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.ResolveTools, received, schemas.ToolsAnswer{})
 			},
 			200, `{"tool_ids":["a.b.c"]}`, `{"tools":[],"missing":[]}`},
 		{"a tool class is resolved", "POST", "/resolve/tool_class", `{"tool_class":"c"}`,
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.ResolveToolClass, asked, schemas.ToolClassAnswer{})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.ResolveToolClass, received, schemas.ToolClassAnswer{})
 			}, 200, `{"tool_class":"c"}`, `{"tools":[]}`},
 		{"a template is resolved", "POST", "/resolve/template", `{"skill_id":"a.b"}`,
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.ResolveTemplate, asked, schemas.TemplateAnswer{Template: []byte(`{}`)})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.ResolveTemplate, received, schemas.TemplateAnswer{Template: []byte(`{}`)})
 			}, 200, `{"skill_id":"a.b"}`, `{"template":{}}`},
 		{"guardrails are resolved", "POST", "/resolve/guardrail", `{"skill_id":"a.b"}`,
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.ResolveGuardrail, asked, schemas.GuardrailAnswer{})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.ResolveGuardrail, received, schemas.GuardrailAnswer{})
 			}, 200, `{"skill_id":"a.b"}`, `{"guardrails":[]}`},
 
 		{"skills are listed", "GET", "/skills", "",
-			func(t testing.TB, f *front, asked func(string)) {
-				echo(t, f, bus.ListSkills, asked, schemas.SkillList{})
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.ListSkills, received, schemas.SkillList{})
 			},
 			200, `{}`, `{"skills":[],"next_cursor":null}`},
 		{"tools are listed", "GET", "/tools?tenant_id=t&domain=d%20e&provider=p&tool_class=c&limit=7&cursor=%22x%22", "",
-			func(t testing.TB, f *front, asked func(string)) { echo(t, f, bus.ListTools, asked, schemas.ToolList{}) },
+			func(t testing.TB, f *front, received func(string)) { echo(t, f, bus.ListTools, received, schemas.ToolList{}) },
 			200, `{"tenant_id":"t","domain":"d e","provider":"p","tool_class":"c","limit":7,"cursor":"\"x\""}`, `{"tools":[],"next_cursor":null}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			f := open(t)
-			var asked string
-			c.stub(t, f, func(body string) { asked = body })
+			var received string
+			c.stub(t, f, func(body string) { received = body })
 			got := f.request(t, c.method, c.path, strings.NewReader(c.body))
-			if diff := cmp.Diff([]any{c.status, c.asked, c.answer}, []any{got.status, asked, got.body}); diff != "" {
+			if diff := cmp.Diff([]any{c.status, c.received, c.answer}, []any{got.status, received, got.body}); diff != "" {
 				t.Errorf("status, what the worker was asked, answer: -want +got\n%s", diff)
 			}
 			if media := got.header.Get("Content-Type"); c.status != 204 && media != "application/json" {
@@ -152,7 +152,7 @@ func TestRequestIDsInPaths(t *testing.T) {
 		got := f.request(t, "GET", "/tags/"+escaped, nil)
 		var found schemas.TagFound
 		if err := json.Unmarshal([]byte(got.body), &found); err != nil || found.Tags.RequestID != want {
-			t.Errorf("/tags/%s: %d, asked for %q, want %q", escaped, got.status, found.Tags.RequestID, want)
+			t.Errorf("/tags/%s: %d, requested %q, want %q", escaped, got.status, found.Tags.RequestID, want)
 		}
 	}
 	for _, bad := range []string{strings.Repeat("%F0%9F%A6%8A", 257), strings.Repeat("x", 257), "%FF", "a%C3", "r?request_id=s"} {
@@ -254,13 +254,13 @@ var manyParameters = func() string {
 func TestLongestQuery(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	var asked string
-	echo(t, f, bus.ListTools, func(request string) { asked = request }, schemas.ToolList{})
+	var received string
+	echo(t, f, bus.ListTools, func(request string) { received = request }, schemas.ToolList{})
 	query := "limit=100&cursor=" + strings.Repeat("c", 4096)
 	for _, name := range []string{"tenant_id", "domain", "provider", "tool_class"} {
 		query += "&" + name + "=" + strings.Repeat("%F0%9F%A6%8A", 256)
 	}
-	if got := f.request(t, "GET", "/tools?"+query, nil); got.status != 200 || strings.Count(asked, "🦊") != 4*256 {
+	if got := f.request(t, "GET", "/tools?"+query, nil); got.status != 200 || strings.Count(received, "🦊") != 4*256 {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }
@@ -280,10 +280,10 @@ func TestLongPaths(t *testing.T) {
 			t.Errorf("%s of a path of %d bytes: %d, %d bytes: %.200s", c.method, len(c.path), got.status, len(got.body), got.body)
 		}
 	}
-	var asked string
-	echo(t, f, bus.ReadTag, func(request string) { asked = request }, schemas.TagFound{})
+	var received string
+	echo(t, f, bus.ReadTag, func(request string) { received = request }, schemas.TagFound{})
 	path := "/tags/" + strings.Repeat("%F0%9F%A6%8A", 256)
-	if got := f.request(t, "GET", path, nil); got.status != 200 || !strings.Contains(asked, strings.Repeat("🦊", 256)) {
+	if got := f.request(t, "GET", path, nil); got.status != 200 || !strings.Contains(received, strings.Repeat("🦊", 256)) {
 		t.Errorf("the longest id: %d %s", got.status, got.body)
 	}
 }
@@ -421,7 +421,7 @@ func TestRevisions(t *testing.T) {
 	resolve("Cairn-Min-Revision: 900")
 	resolve()
 	if diff := cmp.Diff([]uint64{0, 7, 7, 7, 900, 7}, least); diff != "" {
-		t.Errorf("least revisions asked for: -want +got\n%s", diff)
+		t.Errorf("minimum revisions in the requests: -want +got\n%s", diff)
 	}
 }
 

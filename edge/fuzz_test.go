@@ -32,9 +32,9 @@ func FuzzEvents(f *testing.F) {
 	}
 	nc := at.conn.JetStream().Conn()
 	worker := make(chan []*nats.Msg, 1)
-	sub, err := nc.Subscribe(bus.Analyze.Subject, func(asked *nats.Msg) {
+	sub, err := nc.Subscribe(bus.Analyze.Subject, func(received *nats.Msg) {
 		for _, msg := range <-worker {
-			msg.Subject = asked.Reply
+			msg.Subject = received.Reply
 			_ = nc.PublishMsg(msg) // NATS rejects some subjects and headers
 		}
 	})

@@ -34,7 +34,7 @@ func TestPanics(t *testing.T) {
 			r := get("/panic", action{answer: c.answer})
 			e.table[e.mux.Path(r.path).Methods(r.method)] = &r
 			server := httptest.NewServer(e)
-			status, body := asked(t, server, "/panic")
+			status, body := getFrom(t, server, "/panic")
 			server.Close() // waits for the handler
 			if status != c.status || status == 500 && !strings.Contains(body, "CE-010") || strings.Contains(body, "oh no") {
 				t.Errorf("%d %q, want %d", status, body, c.status)
@@ -46,8 +46,8 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// asked returns the response to a GET request; status 0 if it is incomplete.
-func asked(t *testing.T, server *httptest.Server, path string) (int, string) {
+// getFrom returns the response to a GET request; status 0 if it is incomplete.
+func getFrom(t *testing.T, server *httptest.Server, path string) (int, string) {
 	t.Helper()
 	res, err := server.Client().Get(server.URL + path)
 	if err != nil {

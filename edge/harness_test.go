@@ -115,7 +115,7 @@ type answer struct {
 	body   string
 }
 
-// ask sends a request; headers are given as "Name: value".
+// request sends a request; headers are given as "Name: value".
 func (f *front) request(t testing.TB, method, path string, body io.Reader, headers ...string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, f.url+path, body)

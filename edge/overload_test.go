@@ -53,13 +53,13 @@ func TestOverload(t *testing.T) {
 func TestOverloadAdmitsProbes(t *testing.T) {
 	t.Parallel()
 	f := crowded(t)
-	for _, asked := range []string{
+	for _, row := range []string{
 		"GET /health", "GET /health/live", "GET /health/ready", "GET /metrics", "GET /openapi.json",
 		"GET /api/v1/analyze/none", "DELETE /api/v1/analyze/none",
 	} {
-		method, path, _ := strings.Cut(asked, " ")
+		method, path, _ := strings.Cut(row, " ")
 		if a := f.request(t, method, path, nil); strings.Contains(a.body, "the edge is overloaded") {
-			t.Errorf("%s: refused: %d %s", asked, a.status, a.body)
+			t.Errorf("%s: refused: %d %s", row, a.status, a.body)
 		}
 	}
 }
@@ -139,15 +139,15 @@ func TestResponsesCountAgainstTheMemoryForBodies(t *testing.T) {
 func TestDisconnectedClientsHoldTheirSlot(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.Overload = overload.New(1) })
-	received, release := make(chan struct{}), make(chan struct{})
+	row, release := make(chan struct{}), make(chan struct{})
 	must(t, bus.DeleteTag.Serve(f.service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
-		received <- struct{}{}
+		row <- struct{}{}
 		<-release
 		return schemas.Nothing{}, nil
 	}))
 	large(t, f, 1)
 	client := f.unfinished(t, "DELETE /tags/a HTTP/1.1", 0, "")
-	<-received
+	<-row
 	must(t, client.Close())
 	for range 20 { // the edge notices the disconnect meanwhile
 		if a := f.request(t, http.MethodGet, "/tags/a", nil); a.status != http.StatusServiceUnavailable {

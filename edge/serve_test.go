@@ -184,7 +184,7 @@ func TestNATSReconnect(t *testing.T) {
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	ask := func() (int, schemas.Health) {
+	health := func() (int, schemas.Health) {
 		t.Helper()
 		a := f.request(t, "GET", "/health", nil)
 		var h schemas.Health
@@ -196,7 +196,7 @@ func TestHealth(t *testing.T) {
 		state[name] = schemas.Health{Service: name, Status: schemas.StatusOK}
 		must(t, bus.Health(name).Serve(f.service, func(context.Context, schemas.Nothing) (schemas.Health, error) { return state[name], nil }))
 	}
-	status, h := ask()
+	status, h := health()
 	want := schemas.Health{Service: "cairn", Status: "degraded", Version: bus.Version,
 		Degraded: []string{"analyze: no worker answers cairn.health.analyze"},
 		Services: []schemas.Health{state["tags"], state["register"], state["resolve"],
@@ -213,17 +213,17 @@ func TestHealth(t *testing.T) {
 		return state["analyze"], ctx.Err()
 	}))
 	wait.Until(t, "all services are healthy", func() bool {
-		status, h = ask()
+		status, h = health()
 		return status == 200 && h.Status == "ok" && h.Degraded == nil && len(h.Services) == 4
 	})
 	state["resolve"] = schemas.Health{Service: "resolve", Status: schemas.StatusDegraded, Degraded: []string{"Elasticsearch is unavailable"}}
 	wait.Until(t, "a service is degraded", func() bool {
-		status, h = ask()
+		status, h = health()
 		return cmp.Equal([]string{"resolve: Elasticsearch is unavailable"}, h.Degraded) && status == 200 && h.Status == "degraded"
 	})
 	state["analyze"] = schemas.Health{Status: "hangs"}
 	wait.Until(t, "a service hangs", func() bool {
-		status, h = ask()
+		status, h = health()
 		return status == 200 && h.Services[3].Status == "down"
 	})
 }

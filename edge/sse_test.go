@@ -176,12 +176,12 @@ func TestAnalyzeUnclaimedTimeout(t *testing.T) {
 	server := bustest.Listen(t)
 	nc := bustest.Connect(t, server)
 	f := serve(t, bustest.Dial(t, server))
-	var asked, cancelled atomic.Int32
-	_, err := nc.Subscribe(bus.Analyze.Subject, func(*nats.Msg) { asked.Add(1) })
+	var received, canceled atomic.Int32
+	_, err := nc.Subscribe(bus.Analyze.Subject, func(*nats.Msg) { received.Add(1) })
 	must(t, err)
 	_, err = nc.Subscribe(bus.Analyze.Subject+".*", func(m *nats.Msg) {
 		if m.Header.Get(bus.HeaderCancel) != "" {
-			cancelled.Add(1)
+			canceled.Add(1)
 		}
 	})
 	must(t, err)
@@ -190,9 +190,9 @@ func TestAnalyzeUnclaimedTimeout(t *testing.T) {
 	if got.status != http.StatusServiceUnavailable || got.problem(t).Code != "AN-503" {
 		t.Errorf("got %d %s, want 503 AN-503", got.status, got.body)
 	}
-	wait.Until(t, "each run is canceled", func() bool { return cancelled.Load() == 3 })
-	if asked.Load() != 3 {
-		t.Errorf("%d asked, want 3", asked.Load())
+	wait.Until(t, "each run is canceled", func() bool { return canceled.Load() == 3 })
+	if received.Load() != 3 {
+		t.Errorf("%d asked, want 3", received.Load())
 	}
 }
 

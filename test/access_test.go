@@ -189,8 +189,8 @@ func TestStreamOfRevokedKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		asked := question(text(script{Say: "some words ", Await: c.word}), estate, `"on_disconnect":"continue"`)
-		revoked, expired := c.with(secret).follow(t, asked), c.with(brief).follow(t, asked)
+		received := question(text(script{Say: "some words ", Await: c.word}), estate, `"on_disconnect":"continue"`)
+		revoked, expired := c.with(secret).follow(t, received), c.with(brief).follow(t, received)
 		revoked.until(t, "some words ")
 		if err := c.withKeys(func(ctx context.Context, s *keys.Store) error { return s.Revoke(ctx, made.ID) }); err != nil {
 			t.Fatal(err)

@@ -160,19 +160,19 @@ func TestCluster(t *testing.T) {
 	c[2].awaitClusterMetrics(t, 1, 0)
 	c[2].call(t, "GET /health/ready", "").expect(t, 200, "", "") // local reads need no quorum
 	c[2].call(t, "POST /resolve/skill", `{"skill_id":"$.a"}`).expect(t, 200, "", `{"skill_id":"$.a"}`)
-	var asked sync.WaitGroup
+	var received sync.WaitGroup
 	for _, request := range []string{"POST /tags/write", "GET /tags/$", "POST /register/skill"} {
 		body := `{"request_id":"$3","flow":"f"}`
 		if strings.Contains(request, "register") {
 			body = `{"record":{"skill_id":"$.c"}}`
 		}
-		asked.Go(func() {
+		received.Go(func() {
 			if a, err := c[2].try(t.Context(), request, body); err != nil || a.status != 503 || !strings.Contains(a.body, "CE-011") {
 				t.Errorf("%s without a quorum: %d %s, %v", request, a.status, a.body, err)
 			}
 		})
 	}
-	asked.Wait()
+	received.Wait()
 
 	m.run(0, 1)
 	for _, one := range c {

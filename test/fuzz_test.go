@@ -87,18 +87,18 @@ func possible(header string) bool {
 }
 
 // proper checks the invariants of every answer, such as that it does not contain the secret.
-func (a answer) proper(t *testing.T, asked, secret string) {
+func (a answer) proper(t *testing.T, received, secret string) {
 	t.Helper()
 	analysis := strings.HasPrefix(a.path, "/api/v1/analyze")
 	if a.status >= 500 && a.status != http.StatusNotImplemented && (!analysis || !strings.Contains(a.body, "AN-500")) {
-		t.Errorf("%s: %d %s", asked, a.status, truncated(a.body))
+		t.Errorf("%s: %d %s", received, a.status, truncated(a.body))
 	}
 	isJSON := a.header.Get("Content-Type") == "application/json"
 	if isJSON && !json.Valid([]byte(a.body)) && len(a.body) > 0 || a.status >= 400 && !isJSON ||
 		a.status >= 400 && len(a.body) > len(a.path)+16<<10 {
-		t.Errorf("%s: %d with %d bytes, %v: %s", asked, a.status, len(a.body), a.header, truncated(a.body))
+		t.Errorf("%s: %d with %d bytes, %v: %s", received, a.status, len(a.body), a.header, truncated(a.body))
 	}
 	if strings.Contains(a.body, secret) {
-		t.Errorf("%s: shows the secret: %s", asked, truncated(a.body))
+		t.Errorf("%s: shows the secret: %s", received, truncated(a.body))
 	}
 }

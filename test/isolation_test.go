@@ -365,12 +365,12 @@ func (o *owner) overHTTP(t *testing.T, caller *client, p probe) {
 }
 
 // hidden fails the test if the answer contains the secret.
-func (o *owner) hidden(t *testing.T, asked string, a answer) {
+func (o *owner) hidden(t *testing.T, received string, a answer) {
 	t.Helper()
 	var head strings.Builder
 	_ = a.header.Write(&head)
 	if strings.Contains(a.body+head.String(), o.secret) && !strings.Contains(a.path, o.secret) {
-		t.Errorf("%s shows another tenant %s", asked, truncated(a.body))
+		t.Errorf("%s shows another tenant %s", received, truncated(a.body))
 	}
 }
 
@@ -481,7 +481,7 @@ func TestExistenceTiming(t *testing.T) {
 	c := newClient(t, open(t, topologies[0], authenticated))
 	owner := newOwner(t, c)
 	other := c.withRole(t, schemas.RoleRegistrar, "$2")
-	for _, ask := range []func(word string) (string, string){
+	for _, send := range []func(word string) (string, string){
 		func(word string) (string, string) { return "GET /tags/" + word, "" },
 		func(word string) (string, string) { return "POST /resolve/skill", `{"skill_id":"` + word + `.s.r"}` },
 	} {
@@ -489,7 +489,7 @@ func TestExistenceTiming(t *testing.T) {
 			var took [2][]time.Duration
 			for i := range samples {
 				word := []string{owner.word, strings.Repeat("x", len(owner.word))}[i%2]
-				request, body := ask(word)
+				request, body := send(word)
 				began := time.Now()
 				other.call(t, request, body)
 				took[i%2] = append(took[i%2], time.Since(began))
@@ -506,7 +506,7 @@ func TestExistenceTiming(t *testing.T) {
 			}
 		}
 		if distinguishable {
-			request, _ := ask("…")
+			request, _ := send("…")
 			t.Errorf("%s: the latency reveals whether the record exists", request)
 		}
 	}

@@ -139,7 +139,7 @@ func TestIncludedRenderingAgent(t *testing.T) {
 		again := c.analyze(t, question("How many hosts per site?", estate, `"profile":{"language":"de"}`,
 			`"prompt":{"m":{"0":{"r":0,"c":"How many hosts per site?"},"1":{"r":1,"c":`+text(got)+`}}}`))
 		if got := textOf(t, again); strings.Contains(got, "|") || !strings.Contains(got, "Oslo: 2") || !strings.Contains(got, "Bergen: 1") {
-			t.Errorf("asked again, the answer is\n%s\nwant the figures without the table", got)
+			t.Errorf("the second answer is\n%s\nwant the figures without the table", got)
 		}
 		if p := all(events, "provenance"); len(p) != 1 || strings.Contains(p[0], "flagged") {
 			t.Errorf("provenance %v, want a source of each figure", p)

@@ -58,7 +58,7 @@ func TestNATSRestart(t *testing.T) {
 			c := newClient(t, start(t, top, setup{data: t.TempDir(), model: "scripted", tcp: true}))
 			c.put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"$"}`})
 			c.do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
-			asked := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
+			analysis := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
 			theModel.received.await(t, 10*time.Second, c.word, "the model receives the request")
 
 			c.crash()
@@ -78,7 +78,7 @@ func TestNATSRestart(t *testing.T) {
 					}
 				})
 			}
-			if e := asked.cut(t); len(all(e, "error")) > 0 {
+			if e := analysis.cut(t); len(all(e, "error")) > 0 {
 				t.Errorf("the analysis in flight: %v, want the stream cut without an error event", e)
 			}
 			theModel.released.set(c.word)

@@ -127,17 +127,17 @@ func (u *upgrade) awaitAnswers(t *testing.T) {
 
 // load sends all kinds of requests until its context ends.
 func (u *upgrade) load() load.Plan {
-	ask := func(name string, ask func(context.Context, string) string) load.Operation {
+	send := func(name string, send func(context.Context, string) string) load.Operation {
 		return load.Operation{Name: name, Share: 1, Do: func(ctx context.Context, n int) load.Answer {
-			wrong := ask(ctx, fmt.Sprint("n", n))
+			wrong := send(ctx, fmt.Sprint("n", n))
 			u.service.answered.Add(1)
 			return load.Answer{Err: wrong}
 		}}
 	}
 	return load.Plan{
 		Rate: 20, For: time.Hour, Connections: 32,
-		Operations: []load.Operation{ask("tags", u.service.tag), ask("records", u.service.record), ask("search", u.service.search),
-			ask("analyze", u.service.analyze)},
+		Operations: []load.Operation{send("tags", u.service.tag), send("records", u.service.record), send("search", u.service.search),
+			send("analyze", u.service.analyze)},
 	}
 }
 

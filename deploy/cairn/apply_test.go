@@ -140,7 +140,7 @@ func TestApplyStrict(t *testing.T) {
 // TestApplyRetries checks that only retryable errors are retried.
 func TestApplyRetries(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int32
+	var received atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/health" {
 			return
@@ -150,7 +150,7 @@ func TestApplyRetries(t *testing.T) {
 			_, _ = io.WriteString(w, `{"code": "CE-081", "status": 404, "title": "record not found"}`)
 			return
 		}
-		switch asked.Add(1) {
+		switch received.Add(1) {
 		case 1, 2:
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = io.WriteString(w, `{"code": "CE-011", "status": 503, "title": "dependency unavailable"}`)
@@ -160,9 +160,9 @@ func TestApplyRetries(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	got := do(t, `{"agent_id": "a"}`, "apply", "--url", server.URL, "-")
-	if got.code != 0 || asked.Load() != 3 || !strings.Contains(got.out, "1 are durable but not searchable yet") ||
+	if got.code != 0 || received.Load() != 3 || !strings.Contains(got.out, "1 are durable but not searchable yet") ||
 		!strings.Contains(got.err, "retries: 2, because") {
-		t.Errorf("asked %d times: %+v", asked.Load(), got)
+		t.Errorf("%d requests: %+v", received.Load(), got)
 	}
 }
 

@@ -143,15 +143,15 @@ func TestAskWithoutAnEnd(t *testing.T) {
 // TestAskResumes checks that an interrupted stream is resumed after the last event ID.
 func TestAskResumes(t *testing.T) {
 	t.Parallel()
-	var asked []string
+	var received []string
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/v1/analyze", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set(bus.HeaderRun, "r1")
 		_, _ = io.WriteString(w, answered)
 	})
 	mux.HandleFunc("GET /api/v1/analyze/r1", func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, strings.Join(r.Header["Last-Event-Id"], ",")) // requests are sequential
-		switch len(asked) {
+		received = append(received, strings.Join(r.Header["Last-Event-Id"], ",")) // requests are sequential
+		switch len(received) {
 		case 1:
 			_, _ = io.WriteString(w, "id: 5\nevent: text_delta\ndata: {\"text\":\" In all.\"}\n\n")
 		case 2:
@@ -161,13 +161,13 @@ func TestAskResumes(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	got := do(t, `{"hosts": []}`, "ask", "--url", server.URL, "--estate", "-", "how many hosts?")
-	if got.code != 0 || got.out != "There are 3 hosts. In all.\n" || fmt.Sprint(asked) != "[4 5]" {
-		t.Errorf("%+v after resuming after %v", got, asked)
+	if got.code != 0 || got.out != "There are 3 hosts. In all.\n" || fmt.Sprint(received) != "[4 5]" {
+		t.Errorf("%+v after resuming after %v", got, received)
 	}
 }
 
-// TestAskIsCancelled checks that SIGINT also cancels the analysis on the server.
-func TestAskIsCancelled(t *testing.T) {
+// TestAskIsCanceled checks that SIGINT also cancels the analysis on the server.
+func TestAskIsCanceled(t *testing.T) {
 	t.Parallel()
 	stopped := make(chan string, 1)
 	mux := http.NewServeMux()

@@ -216,9 +216,9 @@ func TestCompletions(t *testing.T) {
 
 func TestContexts(t *testing.T) {
 	t.Parallel()
-	var asked []string
+	var received []string
 	h := func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.Header.Get("Authorization")+" "+r.URL.Query().Get("tenant_id")) // requests are sequential
+		received = append(received, r.Header.Get("Authorization")+" "+r.URL.Query().Get("tenant_id")) // requests are sequential
 		_, _ = w.Write([]byte(`{"records":[],"next_cursor":null}`))
 	}
 	first, second := serving(t, h), serving(t, h)
@@ -261,10 +261,10 @@ func TestContexts(t *testing.T) {
 		{"remove", plain, []string{"context", "rm", "one"}, 0, "removed one", ""},
 		{"remove an unknown one", plain, []string{"context", "rm", "one"}, exitUsage, "no context", ""},
 	} {
-		asked = nil
+		received = nil
 		got := doWith(t, row.env, "", row.args...)
-		if got.code != row.code || !strings.Contains(got.out+got.err, row.message) || strings.Join(asked, "|") != row.want {
-			t.Errorf("%s: %+v, asked %q; want exit %d, %q and %q", row.name, got, asked, row.code, row.message, row.want)
+		if got.code != row.code || !strings.Contains(got.out+got.err, row.message) || strings.Join(received, "|") != row.want {
+			t.Errorf("%s: %+v, requests %q; want exit %d, %q and %q", row.name, got, received, row.code, row.message, row.want)
 		}
 	}
 	info, err := os.Stat(file)
@@ -323,9 +323,9 @@ func TestRetriesAreTold(t *testing.T) {
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Parallel()
-			var asked atomic.Int32
+			var received atomic.Int32
 			url := serving(t, func(w http.ResponseWriter, _ *http.Request) {
-				if asked.Add(1) == 1 {
+				if received.Add(1) == 1 {
 					w.WriteHeader(http.StatusServiceUnavailable)
 					_, _ = w.Write([]byte(`{"code":"CE-011","status":503}`))
 					return

@@ -47,16 +47,16 @@ func compose(t *testing.T) composed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := map[string]bool{}
+	received := map[string]bool{}
 	expanded := variable.ReplaceAllStringFunc(string(text), func(found string) string {
 		parts := variable.FindStringSubmatch(found)
-		asked[parts[1]] = asked[parts[1]] || parts[2] != ""
+		received[parts[1]] = received[parts[1]] || parts[2] != ""
 		if parts[2] == "-" {
 			return parts[3]
 		}
 		return password
 	})
-	for name, guarded := range asked {
+	for name, guarded := range received {
 		if !guarded {
 			t.Errorf("%s has neither a default nor an error message", name)
 		}

@@ -215,10 +215,10 @@ func vectors(t *testing.T) string {
 		_, _ = io.WriteString(w, `{"capabilities":["embedding"],"model_info":{}}`)
 	})
 	mux.HandleFunc("POST /api/embed", func(w http.ResponseWriter, r *http.Request) {
-		var asked struct{ Input []string }
-		_ = json.NewDecoder(r.Body).Decode(&asked) // a malformed request gets no vectors
-		made := make([][26]float32, len(asked.Input))
-		for i, text := range asked.Input {
+		var received struct{ Input []string }
+		_ = json.NewDecoder(r.Body).Decode(&received) // a malformed request gets no vectors
+		made := make([][26]float32, len(received.Input))
+		for i, text := range received.Input {
 			if strings.Contains(text, rejectedText) {
 				w.WriteHeader(http.StatusBadRequest)
 				_, _ = io.WriteString(w, `{"error":"no"}`)

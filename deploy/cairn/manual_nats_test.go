@@ -32,16 +32,16 @@ func natsCommands(t *testing.T, page string) {
 		t.Errorf("the page has %d requests to NATS", len(requests))
 	}
 	for _, r := range requests {
-		last := asked(t, nc, r[2], r[3], r[1] != "")
+		last := sendNATS(t, nc, r[2], r[3], r[1] != "")
 		if code := last.Header.Get(micro.ErrorCodeHeader); code != "" {
 			t.Errorf("%s: %s %s", r[0], code, last.Data)
 		}
 	}
 }
 
-// asked sends a request like the nats command and returns the reply, for a stream the
+// sendNATS sends a request like the nats command and returns the reply, for a stream the
 // last message.
-func asked(t *testing.T, nc *nats.Conn, subject, body string, stream bool) *nats.Msg {
+func sendNATS(t *testing.T, nc *nats.Conn, subject, body string, stream bool) *nats.Msg {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 	defer cancel()

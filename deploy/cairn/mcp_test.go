@@ -92,10 +92,10 @@ func TestMCPMessages(t *testing.T) {
 // TestMCPCancellation disconnects the request that a client cancels.
 func TestMCPCancellation(t *testing.T) {
 	t.Parallel()
-	asked, ended := make(chan struct{}), make(chan struct{})
+	received, ended := make(chan struct{}), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		close(asked)
+		close(received)
 		<-r.Context().Done()
 		close(ended)
 	}))
@@ -110,7 +110,7 @@ func TestMCPCancellation(t *testing.T) {
 	exited := make(chan int, 1)
 	go func() { exited <- run(ctx, root) }()
 	_, _ = io.WriteString(client, `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{}}`+"\n")
-	<-asked
+	<-received
 	_, _ = io.WriteString(client, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}`+"\n")
 	<-ended
 	_ = client.Close()

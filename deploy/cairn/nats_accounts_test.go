@@ -28,7 +28,7 @@ func TestAccounts(t *testing.T) {
 		t.Fatalf("%+v, %+v", made, got)
 	}
 	platform := n.dial(t, "platform")
-	ask := func(subject, body string, header ...string) string {
+	send := func(subject, body string, header ...string) string {
 		t.Helper()
 		msg := nats.NewMsg(subject)
 		msg.Data = []byte(body)
@@ -41,16 +41,16 @@ func TestAccounts(t *testing.T) {
 		}
 		return string(reply.Data)
 	}
-	for subject, asked := range map[string][2]string{
+	for subject, received := range map[string][2]string{
 		"cairn.resolve.skill": {`{"skill_id":"storage.volume_capacity"}`, `"manifest"`},
 		"cairn.tags.write":    {`{"request_id":"r","flow":"f","tags":{}}`, `"flow":"f"`},
 		"cairn.tools":         {`{}`, `"tools":[{`},
 		"cairn.records.list":  {`{"kind":"tool"}`, `"records":[{`},
 	} {
-		if got := ask(subject, asked[0]); !strings.Contains(got, asked[1]) {
+		if got := send(subject, received[0]); !strings.Contains(got, received[1]) {
 			t.Errorf("%s: %s", subject, got)
 		}
-		if got := ask(subject, asked[0], "Cairn-Identity", `{"id":"x","role":"admin"}`); !strings.Contains(got, "CE-007") {
+		if got := send(subject, received[0], "Cairn-Identity", `{"id":"x","role":"admin"}`); !strings.Contains(got, "CE-007") {
 			t.Errorf("%s with the identity of another caller: %s", subject, got)
 		}
 	}

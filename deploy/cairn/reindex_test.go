@@ -43,7 +43,7 @@ func TestReindex(t *testing.T) {
 					return
 				}
 				if r.Method != http.MethodPost || r.URL.Path != "/register/reindex" {
-					t.Errorf("asked %s %s", r.Method, r.URL.Path)
+					t.Errorf("received %s %s", r.Method, r.URL.Path)
 				}
 				w.WriteHeader(row.status)
 				_, _ = io.WriteString(w, row.body)

@@ -135,9 +135,9 @@ func TestDataDirectory(t *testing.T) {
 }
 
 // slowModel starts a model server that never replies and signals each request on asked.
-func slowModel(t *testing.T) (url string, asked chan struct{}) {
+func slowModel(t *testing.T) (url string, received chan struct{}) {
 	t.Helper()
-	asked = make(chan struct{}, 1)
+	received = make(chan struct{}, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/show" {
 			_, _ = w.Write([]byte(`{"capabilities": ["completion", "tools"]}`))
@@ -145,24 +145,24 @@ func slowModel(t *testing.T) (url string, asked chan struct{}) {
 		}
 		_, _ = io.Copy(io.Discard, r.Body) // the server detects a disconnect only after it has read the body
 		select {
-		case asked <- struct{}{}:
+		case received <- struct{}{}:
 		default:
 		}
 		<-r.Context().Done()
 	}))
 	t.Cleanup(server.Close)
-	return "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/slow?num_ctx=8192", asked
+	return "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/slow?num_ctx=8192", received
 }
 
 func TestSecondSignalKills(t *testing.T) {
 	t.Parallel()
-	model, asked := slowModel(t)
+	model, received := slowModel(t)
 	s := startIsolated(t, "--model", model, "--drain", "1m")
 	question := program(t.Context(), "ask", "--url", s.http, "--estate", "../examples/estate.json", "how many hosts?")
 	if err := question.Start(); err != nil {
 		t.Fatal(err)
 	}
-	<-asked
+	<-received
 	s.signal(t)
 	s.waitForOutput(t, "Shutting down")
 	if strings.Contains(s.out.String(), "Stopped.") {

@@ -180,7 +180,7 @@ func checkMedia(r *http.Request) error {
 // mediaA2A is the media type of bodies of the HTTP+JSON binding (11.1).
 const mediaA2A = "application/a2a+json"
 
-// checkVersion returns an error unless the client has asked for version 1.0 of the protocol.
+// checkVersion returns an error unless the client requests version 1.0 of the protocol.
 // A request without a version has version 0.3 (3.6.2).
 func checkVersion(r *http.Request) error {
 	given := r.Header.Get(a2a.SvcParamVersion)

@@ -108,7 +108,7 @@ func (c *Client) wait(ctx context.Context, delay time.Duration) bool {
 	}
 }
 
-// refusal is an unsuccessful response with the delay that the server asks for.
+// refusal is an unsuccessful response with the delay that the server sets in Retry-After.
 type refusal struct {
 	error
 	after time.Duration

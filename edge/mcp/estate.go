@@ -49,12 +49,12 @@ func askEstate(needs schemas.Permission) (tool, error) {
 		return tool{}, err
 	}
 	run := func(ctx context.Context, c call) ([]byte, string, error) {
-		ask, err := schemas.Read[EstateQuestion](c.args, schemas.ErrAnalysisMalformed)
+		question, err := schemas.Read[EstateQuestion](c.args, schemas.ErrAnalysisMalformed)
 		if err != nil {
 			return nil, "", err
 		}
-		answer, err := analyze(ctx, c, ask.Estate, schemas.Analysis{
-			Query: ask.Query, Mode: ask.Mode, Include: []string{schemas.EventProvenance, schemas.EventUsage},
+		answer, err := analyze(ctx, c, question.Estate, schemas.Analysis{
+			Query: question.Query, Mode: question.Mode, Include: []string{schemas.EventProvenance, schemas.EventUsage},
 		})
 		if err != nil {
 			return nil, "", err
@@ -184,9 +184,9 @@ func runEstateTool(ctx context.Context, c call, name string) ([]byte, string, er
 }
 
 // analyze runs the analysis on the estate and collects its events.
-func analyze(ctx context.Context, c call, estate jsontext.Value, ask schemas.Analysis) (EstateAnswer, error) {
+func analyze(ctx context.Context, c call, estate jsontext.Value, question schemas.Analysis) (EstateAnswer, error) {
 	answer := EstateAnswer{ToolCalls: []EstateCall{}}
-	body, err := analysisBody(estate, ask)
+	body, err := analysisBody(estate, question)
 	if err != nil {
 		return answer, err
 	}
@@ -210,9 +210,9 @@ func analyze(ctx context.Context, c call, estate jsontext.Value, ask schemas.Ana
 }
 
 // analysisBody returns the request for an analysis of the estate.
-func analysisBody(estate jsontext.Value, ask schemas.Analysis) ([]byte, error) {
-	ask.Target, ask.Context = schemas.TargetH, "-"
-	body, err := json.Marshal(ask)
+func analysisBody(estate jsontext.Value, question schemas.Analysis) ([]byte, error) {
+	question.Target, question.Context = schemas.TargetH, "-"
+	body, err := json.Marshal(question)
 	if err != nil {
 		return nil, err
 	}

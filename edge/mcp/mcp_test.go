@@ -31,7 +31,7 @@ type stub struct {
 	by     *schemas.Identity
 	tenant string
 	events []bus.Event
-	asked  []byte // body of the last analysis
+	received  []byte // body of the last analysis
 }
 
 func (s *stub) Identity() *schemas.Identity { return s.by }
@@ -43,7 +43,7 @@ func (s *stub) Send(f Forward, body []byte) ([]byte, error) {
 }
 
 func (s *stub) Analyze(_ context.Context, body []byte) iter.Seq2[bus.Event, error] {
-	s.asked = body
+	s.received = body
 	return func(yield func(bus.Event, error) bool) {
 		for _, e := range s.events {
 			if !yield(e, nil) {
@@ -353,8 +353,8 @@ func TestAskEstate(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkResult(t, got, row.fails, row.want)
-			if !strings.Contains(string(s.asked), row.body) {
-				t.Errorf("asked %s, want %s", s.asked, row.body)
+			if !strings.Contains(string(s.received), row.body) {
+				t.Errorf("sent %s, want %s", s.received, row.body)
 			}
 			if row.progress != "" {
 				if p := <-progress; p != row.progress {

@@ -69,16 +69,16 @@ func (r *Resolver) backends(ctx context.Context, h *schemas.Health) []string {
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
 	var wrong []string
-	var asking sync.WaitGroup
+	var running sync.WaitGroup
 	shared, ok := r.deps.Index.(index.Migrator)
 	if ok {
-		asking.Go(func() { h.Index, wrong = projection.Status(ctx, shared) })
+		running.Go(func() { h.Index, wrong = projection.Status(ctx, shared) })
 	}
 	var away error
 	if r.deps.Embedder != nil {
-		asking.Go(func() { away = r.deps.Embedder.Check(ctx) })
+		running.Go(func() { away = r.deps.Embedder.Check(ctx) })
 	}
-	asking.Wait()
+	running.Wait()
 	if away != nil {
 		wrong = append(wrong, "search compares words only: "+away.Error())
 	}

@@ -119,7 +119,7 @@ func TestPersistMode(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name        string
-		made, asked tags.Settings
+		made, requested tags.Settings
 		mode        jetstream.PersistModeType
 		refused     bool
 	}{
@@ -137,9 +137,9 @@ func TestPersistMode(t *testing.T) {
 				t.Fatal(err)
 			}
 			made.Close()
-			asked, err := tags.Create(t.Context(), conn, row.asked)
+			requested, err := tags.Create(t.Context(), conn, row.requested)
 			if err == nil {
-				asked.Close()
+				requested.Close()
 			}
 			if row.refused {
 				if err == nil {

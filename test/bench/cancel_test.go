@@ -33,9 +33,9 @@ func BenchmarkCancel(b *testing.B) {
 	for range turns(b) {
 		run := bus.NewRun()
 		ctx, stop := context.WithCancel(b.Context())
-		var asking sync.WaitGroup
+		var running sync.WaitGroup
 		begun := at.cpuTime(b)
-		asking.Go(func() {
+		running.Go(func() {
 			for _, err := range bus.Analyze.Run(ctx, conn, run, []byte(cairntest.HeavyAnalysis(run))) {
 				if err != nil { // the run is canceled
 					return
@@ -56,7 +56,7 @@ func BenchmarkCancel(b *testing.B) {
 		took, last := at.idle(b)
 		used, until = append(used, took), append(until, milliseconds(last))
 		stop()
-		asking.Wait()
+		running.Wait()
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(median(used)/1000, "cpu-ms")

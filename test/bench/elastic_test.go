@@ -65,8 +65,8 @@ func searchElasticsearch(b *testing.B, embed, corpus string) {
 	}
 }
 
-// asked is a query with the request that Cairn sends to Elasticsearch for it.
-type asked struct {
+// recordedQuery is a query with the request that Cairn sends to Elasticsearch for it.
+type recordedQuery struct {
 	query []byte
 	search
 }
@@ -75,7 +75,7 @@ type asked struct {
 // requests for the first queries of the dev split. It repeats each query until the
 // response is not degraded, because a model may time out before the vector is cached.
 // Queries without a result are left out.
-func recorded(b *testing.B, g *gate, flags func(index string) []string, corpus string) (all []asked) {
+func recorded(b *testing.B, g *gate, flags func(index string) []string, corpus string) (all []recordedQuery) {
 	b.Helper()
 	at := up(b, flags("http://"+g.at)...)
 	defer func() { _ = at.process.Stop() }()
@@ -91,7 +91,7 @@ func recorded(b *testing.B, g *gate, flags func(index string) []string, corpus s
 			must(b, err)
 			sent := g.taken()
 			if found := res.StatusCode == http.StatusOK; found && !bytes.Contains(body, []byte(`"degraded"`)) && len(sent) == 1 {
-				all = append(all, asked{query, sent[0]})
+				all = append(all, recordedQuery{query, sent[0]})
 			} else if res.StatusCode != http.StatusNotFound && time.Now().Before(end) {
 				continue
 			}

@@ -249,9 +249,9 @@ func (c *client) head(r call) (*http.Response, error) {
 	return http.ReadResponse(c.in, nil)
 }
 
-// ask sends the request of a class over the connection. A class with endless responses needs
+// send sends the request of a class over the connection. A class with endless responses needs
 // a new one for each.
-func (of class) ask(c *client, r call) (int, error) {
+func (of class) send(c *client, r call) (int, error) {
 	if of.endless {
 		return c.first(r)
 	}
@@ -311,7 +311,7 @@ func measure(b *testing.B, at, key string, of class) tally {
 			for time.Now().Before(end) {
 				r := of.of("quiet", measured.Add(1))
 				sent := time.Now()
-				status, err := of.ask(c, r)
+				status, err := of.send(c, r)
 				took := time.Since(sent)
 				if of.endless && err == nil {
 					err = c.redial(at)
@@ -401,7 +401,7 @@ func (t *tally) send(ctx context.Context, s attackSpec, of class, n *atomic.Int6
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 	c := &client{conn: conn, in: bufio.NewReaderSize(conn, 4<<10), key: s.Key}
 	for ctx.Err() == nil {
-		status, err := of.ask(c, of.of("noisy", n.Add(1)))
+		status, err := of.send(c, of.of("noisy", n.Add(1)))
 		if ctx.Err() != nil {
 			return
 		}

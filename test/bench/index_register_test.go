@@ -150,7 +150,7 @@ func (l instance) write(b *testing.B, prefix, corpus string) (documents, layout 
 	target, err := url.Parse(l.elastic)
 	must(b, err)
 	through := httputil.NewSingleHostReverseProxy(target)
-	through.ErrorLog = log.New(io.Discard, "", 0) // requests are cancelled when Cairn stops
+	through.ErrorLog = log.New(io.Discard, "", 0) // requests are canceled when Cairn stops
 	var mu sync.Mutex
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body) // the server rejects a truncated body

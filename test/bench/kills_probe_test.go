@@ -25,7 +25,7 @@ const (
 type probe struct {
 	at        string
 	http      *http.Client
-	asking    sync.WaitGroup
+	running    sync.WaitGroup
 	stop      context.CancelFunc
 	ctx       context.Context
 	count     atomic.Int64
@@ -49,15 +49,15 @@ func newProbe(b *testing.B, at string) *probe {
 	p := &probe{at: "http://" + at, http: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 		successes: map[string][]time.Time{}, failed: map[string]int{}}
 	p.ctx, p.stop = context.WithCancel(b.Context())
-	p.await(b, "the record that is asked for", func(string) bool { return p.register("known") })
-	for kind, ask := range p.kinds() {
-		p.await(b, kind, ask)
+	p.await(b, "the known record", func(string) bool { return p.register("known") })
+	for kind, send := range p.kinds() {
+		p.await(b, kind, send)
 	}
 	return p
 }
 
-func (p *probe) await(b *testing.B, kind string, ask func(id string) bool) {
-	for end := time.Now().Add(startTime); !ask(fmt.Sprint("first", p.count.Add(1))); time.Sleep(100 * time.Millisecond) {
+func (p *probe) await(b *testing.B, kind string, send func(id string) bool) {
+	for end := time.Now().Add(startTime); !send(fmt.Sprint("first", p.count.Add(1))); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.Fatalf("%s: no answer as it should be", kind)
 		}
@@ -71,16 +71,16 @@ func (p *probe) kinds() map[string]func(id string) bool {
 
 func (p *probe) begin() {
 	p.began = time.Now()
-	for kind, ask := range p.kinds() {
+	for kind, send := range p.kinds() {
 		for range probers {
-			p.asking.Go(func() { p.ask(kind, ask) })
+			p.running.Go(func() { p.send(kind, send) })
 		}
 	}
 }
 
-func (p *probe) ask(kind string, ask func(id string) bool) {
+func (p *probe) send(kind string, send func(id string) bool) {
 	for p.ctx.Err() == nil {
-		ok := ask(fmt.Sprint("probe", p.count.Add(1)))
+		ok := send(fmt.Sprint("probe", p.count.Add(1)))
 		p.mu.Lock()
 		if ok {
 			p.successes[kind] = append(p.successes[kind], time.Now())
@@ -144,7 +144,7 @@ func (p *probe) note(what string) {
 func (p *probe) end() {
 	p.ended = time.Now()
 	p.stop()
-	p.asking.Wait()
+	p.running.Wait()
 }
 
 // report reports the longest gap without a response for each kind, and the number of lost writes.

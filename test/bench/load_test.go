@@ -71,7 +71,7 @@ type side struct {
 	key     string // API key of the clients
 	before  func() // called before each turn; nil: nothing
 	clients []*client
-	asked   int // number of requests so far
+	received   int // number of requests so far
 }
 
 func newSide(b *testing.B, at server, connections int, s side) *side {
@@ -109,14 +109,14 @@ func (s *side) turn(b *testing.B, n int) result {
 	bodies := make([][][]byte, len(s.clients))
 	for i := range s.clients {
 		for range each {
-			bodies[i] = append(bodies[i], s.body(s.asked))
-			s.asked++
+			bodies[i] = append(bodies[i], s.body(s.received))
+			s.received++
 		}
 	}
 	worked, began := s.cpuTime(b), time.Now()
-	var asking sync.WaitGroup
+	var running sync.WaitGroup
 	for i, c := range s.clients {
-		asking.Go(func() {
+		running.Go(func() {
 			for _, body := range bodies[i] {
 				sent := time.Now()
 				if err := c.post(s.path, body, s.status); err != nil {
@@ -127,7 +127,7 @@ func (s *side) turn(b *testing.B, n int) result {
 			}
 		})
 	}
-	asking.Wait()
+	running.Wait()
 	elapsed := time.Since(began)
 	if b.Failed() {
 		b.FailNow()

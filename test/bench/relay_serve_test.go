@@ -63,14 +63,14 @@ func serveFloor(ctx context.Context, _ string) error {
 }
 
 func generateHTTP(w http.ResponseWriter, r *http.Request) {
-	var ask schemas.Analysis
-	if err := json.NewDecoder(r.Body).Decode(&ask); err != nil {
+	var send schemas.Analysis
+	if err := json.NewDecoder(r.Body).Decode(&send); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
-	err := generate(ask.Query, func(t schemas.TextDelta) error {
+	err := generate(send.Query, func(t schemas.TextDelta) error {
 		data, err := json.Marshal(t)
 		if err != nil {
 			return err
@@ -113,11 +113,11 @@ func serveNATS(ctx context.Context, _ string) error {
 }
 
 func generateNATS(m *nats.Msg) {
-	var ask schemas.Analysis
-	if err := json.Unmarshal(m.Data, &ask); err != nil {
+	var send schemas.Analysis
+	if err := json.Unmarshal(m.Data, &send); err != nil {
 		return // the client times out
 	}
-	err := generate(ask.Query, func(t schemas.TextDelta) error {
+	err := generate(send.Query, func(t schemas.TextDelta) error {
 		data, err := json.Marshal(t)
 		if err != nil {
 			return err
@@ -181,8 +181,8 @@ func serveCairn(ctx context.Context, _ string) error {
 	if err := bus.Analyze.Setup(context.Background(), conn, bucket.Replication{}); err != nil {
 		return err
 	}
-	err = bus.Analyze.Serve(s, func(_ context.Context, ask schemas.Analysis, to bus.Sender) error {
-		return generate(ask.Query, func(t schemas.TextDelta) error { return to.Send(schemas.EventTextDelta, t) })
+	err = bus.Analyze.Serve(s, func(_ context.Context, send schemas.Analysis, to bus.Sender) error {
+		return generate(send.Query, func(t schemas.TextDelta) error { return to.Send(schemas.EventTextDelta, t) })
 	})
 	if err != nil {
 		return err

@@ -43,8 +43,8 @@ func upWithRecords(b *testing.B, cmd *exec.Cmd) server {
 func byID(b *testing.B, one, other server) {
 	b.Helper()
 	body := func(int) []byte { return []byte(`{"skill_id":"network.find_vlans","tenant_id":"acme"}`) }
-	ask := side{path: "/resolve/skill", status: 200, body: body}
-	c, r := compare(b, 6000, newSide(b, one, 1, ask), newSide(b, other, 1, ask))
+	send := side{path: "/resolve/skill", status: 200, body: body}
+	c, r := compare(b, 6000, newSide(b, one, 1, send), newSide(b, other, 1, send))
 	report(b, "p50-µs", each(c, p50), each(r, p50))
 	report(b, "cpu-µs", each(c, work), each(r, work))
 }

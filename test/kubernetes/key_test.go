@@ -179,7 +179,7 @@ func TestKubernetesCreatesSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := map[string]bool{}
+	received := map[string]bool{}
 	for _, directory := range []string{"small", "production", "setup", "key"} {
 		list := kustomized(t, directory)
 		all := pods(t, directory)
@@ -189,15 +189,15 @@ func TestKubernetesCreatesSecret(t *testing.T) {
 		for _, p := range all {
 			for _, v := range p.Spec.Containers[0].Env {
 				if v.ValueFrom != nil && v.ValueFrom.SecretKeyRef != nil {
-					asked[v.ValueFrom.SecretKeyRef.Key] = true
+					received[v.ValueFrom.SecretKeyRef.Key] = true
 				}
 			}
 		}
 	}
-	if len(asked) < 8 {
-		t.Errorf("the manifests use the keys %v", asked)
+	if len(received) < 8 {
+		t.Errorf("the manifests use the keys %v", received)
 	}
-	for key := range asked {
+	for key := range received {
 		if !strings.Contains(string(readme), "--from-literal="+key+"=") {
 			t.Errorf("the command of the manual creates no %s", key)
 		}

@@ -44,7 +44,7 @@ func planningCost(t *testing.T) float64 {
 	t.Helper()
 	p := cairntest.Up(t)
 	before := cpuTime(t, p.URL())
-	res := askOverHTTP(t.Context(), t, p, "", cairntest.HeavyAnalysis("cost"))
+	res := analyzeOverHTTP(t.Context(), t, p, "", cairntest.HeavyAnalysis("cost"))
 	if !strings.Contains(res, "event: done") || strings.Contains(res, "event: error") {
 		t.Fatalf("the analysis fails: %.500s", res)
 	}
@@ -61,15 +61,15 @@ func TestEndedAnalysesStop(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		flags []string
-		ask   func(ctx context.Context, t *testing.T, p *cairntest.Process, run, body string) (response string)
+		send   func(ctx context.Context, t *testing.T, p *cairntest.Process, run, body string) (response string)
 		end   func(t *testing.T, p *cairntest.Process, runs []string, disconnect func()) // after planning has begun
 		want  string                                                                     // in each response
 	}{
-		{"the client disconnects", []string{"--analyze-grace", "0s"}, askOverHTTP,
+		{"the client disconnects", []string{"--analyze-grace", "0s"}, analyzeOverHTTP,
 			func(_ *testing.T, _ *cairntest.Process, _ []string, disconnect func()) { disconnect() }, context.Canceled.Error()},
-		{"canceled", nil, askOverNATS,
+		{"canceled", nil, analyzeOverNATS,
 			func(t *testing.T, p *cairntest.Process, runs []string, _ func()) { cancelRuns(t, p, runs) }, schemas.ErrRunStopped.Code},
-		{"the deadline expires", []string{"--analyze-timeout", "1s"}, askOverHTTP, nil, schemas.ErrAnalysisTimeout.Code},
+		{"the deadline expires", []string{"--analyze-timeout", "1s"}, analyzeOverHTTP, nil, schemas.ErrAnalysisTimeout.Code},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -77,20 +77,20 @@ func TestEndedAnalysesStop(t *testing.T) {
 			ctx, disconnect := context.WithCancel(t.Context())
 			before := cpuTime(t, p.URL())
 			var runs []string
-			var asking sync.WaitGroup
-			defer asking.Wait()
+			var running sync.WaitGroup
+			defer running.Wait()
 			defer disconnect()
 			responses := make([]string, analyses)
 			for i := range analyses {
 				run := bus.NewRun()
 				runs = append(runs, run)
-				asking.Go(func() { responses[i] = row.ask(ctx, t, p, run, cairntest.HeavyAnalysis(run)) })
+				running.Go(func() { responses[i] = row.send(ctx, t, p, run, cairntest.HeavyAnalysis(run)) })
 			}
 			if row.end != nil {
 				wait.Until(t, "the estates are parsed, and planning has begun", func() bool { return cpuTime(t, p.URL()) > before+analyses*cost*0.3 })
 				row.end(t, p, runs, disconnect)
 			}
-			asking.Wait()
+			running.Wait()
 			for _, response := range responses {
 				if !strings.Contains(response, row.want) {
 					t.Errorf("an analysis ended with %.500q, want %s", response, row.want)
@@ -110,7 +110,7 @@ func TestEndedAnalysesStop(t *testing.T) {
 }
 
 // askOverHTTP returns the response, or the error of the request.
-func askOverHTTP(ctx context.Context, t *testing.T, p *cairntest.Process, _, body string) string {
+func analyzeOverHTTP(ctx context.Context, t *testing.T, p *cairntest.Process, _, body string) string {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL()+"/api/v1/analyze", strings.NewReader(body))
 	if err != nil {
 		t.Error(err)
@@ -129,7 +129,7 @@ func askOverHTTP(ctx context.Context, t *testing.T, p *cairntest.Process, _, bod
 }
 
 // askOverNATS returns the error with which the run ends, or "done".
-func askOverNATS(ctx context.Context, t *testing.T, p *cairntest.Process, run, body string) string {
+func analyzeOverNATS(ctx context.Context, t *testing.T, p *cairntest.Process, run, body string) string {
 	conn, err := bus.Open(p.NATS(), "client")
 	if err != nil {
 		t.Error(err)

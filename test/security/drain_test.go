@@ -21,7 +21,7 @@ import (
 
 // hangingModel is an OpenAI-compatible server that never answers a chat; asked
 // receives once for each.
-func hangingModel(t *testing.T) (url string, asked <-chan struct{}) {
+func hangingModel(t *testing.T) (url string, received <-chan struct{}) {
 	t.Helper()
 	requests := make(chan struct{}, 16)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,19 +50,19 @@ func TestDrainDeadline(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			model, asked := hangingModel(t)
+			model, received := hangingModel(t)
 			p := cairntest.Up(t, "--model", model, "--drain", "1s")
-			var asking sync.WaitGroup
-			asking.Go(func() {
+			var running sync.WaitGroup
+			running.Go(func() {
 				res, err := http.Post(p.URL()+"/api/v1/analyze", "application/json", strings.NewReader(row.body))
 				if err == nil {
 					_, _ = io.Copy(io.Discard, res.Body)
 					_ = res.Body.Close()
 				}
 			})
-			t.Cleanup(asking.Wait)
+			t.Cleanup(running.Wait)
 			select {
-			case <-asked:
+			case <-received:
 			case <-time.After(30 * time.Second):
 				t.Fatalf("the model is not asked\n%s", p.Stderr)
 			}

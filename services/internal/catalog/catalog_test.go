@@ -159,7 +159,7 @@ func TestPutWithoutBatches(t *testing.T) {
 	}
 }
 
-func TestPutCancelled(t *testing.T) {
+func TestPutCanceled(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	ctx, cancel := contextWithCancel(t)

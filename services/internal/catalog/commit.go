@@ -73,14 +73,14 @@ func (c *commits) put(ctx context.Context, msg *nats.Msg, publish func() (uint64
 // await returns when w is stored or has failed. It returns errNotBatched when the
 // caller must publish w and holds one of the maxIndividual turns.
 func (c *commits) await(ctx context.Context, w *write) error {
-	cancelled := ctx.Done()
+	canceled := ctx.Done()
 	for {
 		select {
-		case <-cancelled:
+		case <-canceled:
 			if c.withdraw(w) {
 				return ctx.Err()
 			}
-			cancelled = nil // already dispatched; wait for the result
+			canceled = nil // already dispatched; wait for the result
 		case group := <-w.turn:
 			if group == nil {
 				return errNotBatched

@@ -99,8 +99,8 @@ func warmed(t testing.TB, s *ollamatest.Server, c *embed.Cache) embed.Embedder {
 	return embed.Cached(e, c)
 }
 
-// asked returns the texts that s embedded, without those of warming up.
-func asked(s *ollamatest.Server) (all [][]string) {
+// received returns the texts that s embedded, without those of warming up.
+func received(s *ollamatest.Server) (all [][]string) {
 	for _, req := range s.Embeds() {
 		if texts := req.Input.([]string); texts[0] != "a text" {
 			all = append(all, texts)
@@ -116,16 +116,16 @@ func TestCacheEmbedsMissingTexts(t *testing.T) {
 	first := vectors(t, e, embed.Document, "red", "blue", "red")
 	waitForVectors(t, js, 2)
 	second := vectors(t, e, embed.Document, "green", "red", "blue", "")
-	if diff := cmp.Diff([][]string{{"red", "blue"}, {"green"}}, asked(s)); diff != "" {
-		t.Errorf("asked for (-want +got):\n%s", diff)
+	if diff := cmp.Diff([][]string{{"red", "blue"}, {"green"}}, received(s)); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	want := [][]float32{first[0], first[1]}
 	if diff := cmp.Diff(want, second[1:3]); diff != "" || len(second[3]) != 64 || cmp.Equal(second[0], second[1]) {
 		t.Errorf("vectors (-want +got):\n%s\nand %v", diff, second)
 	}
 	vectors(t, e, embed.Query, "red") // a query may have another vector than a document
-	if got := asked(s); len(got) != 3 {
-		t.Errorf("asked for %q, want the query as well", got)
+	if got := received(s); len(got) != 3 {
+		t.Errorf("requests %q, want the query as well", got)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestCacheOutlivesTheProcess(t *testing.T) {
 	waitForVectors(t, js, 1201)
 	stopNATS(nats)
 
-	before := len(asked(s))
+	before := len(received(s))
 	js = connect(t, startNATS(t, dir))
 	e := warmed(t, s, openCache(t, js))
 	if diff := cmp.Diff(first, vectors(t, e, embed.Document, texts...)); diff != "" {
@@ -152,7 +152,7 @@ func TestCacheOutlivesTheProcess(t *testing.T) {
 	if diff := cmp.Diff(query, vectors(t, e, embed.Query, "red")); diff != "" {
 		t.Errorf("query (-want +got):\n%s", diff)
 	}
-	if more := asked(s)[before:]; len(more) > 0 {
+	if more := received(s)[before:]; len(more) > 0 {
 		t.Errorf("embedded %d texts again", len(slices.Concat(more...)))
 	}
 }
@@ -165,8 +165,8 @@ func TestCacheKeepsPartialResults(t *testing.T) {
 	for i := range 100 {
 		texts = append(texts, fmt.Sprintf("text number %d", i))
 	}
-	s.SetEmbedding(func(asked []string) (e ollamatest.Embedding) {
-		if slices.Contains(asked, texts[99]) {
+	s.SetEmbedding(func(received []string) (e ollamatest.Embedding) {
+		if slices.Contains(received, texts[99]) {
 			e.Status, e.Error = 503, "server busy"
 		}
 		return e
@@ -227,8 +227,8 @@ func TestCacheReplacesInvalidEntries(t *testing.T) {
 	if diff := cmp.Diff(want, vectors(t, e, embed.Document, "red", "blue")); diff != "" {
 		t.Errorf("vectors (-want +got):\n%s", diff)
 	}
-	if got := asked(s); len(got) != 2 {
-		t.Errorf("asked for %q, want both again", got)
+	if got := received(s); len(got) != 2 {
+		t.Errorf("requests %q, want both again", got)
 	}
 }
 
@@ -265,8 +265,8 @@ func TestEqualQueriesShareOneCall(t *testing.T) {
 		close(gate)
 		all.Wait()
 		vectors(t, e, embed.Query, "a sentence", name)
-		if got := asked(s); len(slices.DeleteFunc(got, func(texts []string) bool { return texts[0] != name })) != 1 {
-			t.Errorf("asked for %q, want %s once", asked(s), name)
+		if got := received(s); len(slices.DeleteFunc(got, func(texts []string) bool { return texts[0] != name })) != 1 {
+			t.Errorf("requests %q, want %s once", received(s), name)
 		}
 	}
 }

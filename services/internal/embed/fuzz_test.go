@@ -82,9 +82,9 @@ func (b *babbler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/api/tags":
 		_, _ = w.Write(says.list)
 	default:
-		var asked bytes.Buffer
-		_, _ = asked.ReadFrom(r.Body)
-		if bytes.Contains(asked.Bytes(), []byte(`"a text"`)) { // the request for the dimensions
+		var received bytes.Buffer
+		_, _ = received.ReadFrom(r.Body)
+		if bytes.Contains(received.Bytes(), []byte(`"a text"`)) { // the request for the dimensions
 			_, _ = w.Write([]byte(`{"embeddings":[[1,2]]}`))
 			return
 		}

@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if got, err := e.Embed(ctx, embed.Document, []string{"a text"}); !errors.Is(err, context.Canceled) || got != nil {
-				t.Errorf("a cancelled context: got %v, %v", got, err)
+				t.Errorf("a canceled context: got %v, %v", got, err)
 			}
 		})
 	}

@@ -133,7 +133,7 @@ func BenchmarkTools(b *testing.B) {
 func BenchmarkCalls(b *testing.B) {
 	e := parse(b, string(estatetest.Read(b, "limit-text")))
 	e.Outline(1 << 10) // reads all columns
-	for _, asked := range []string{
+	for _, received := range []string{
 		`{"data_key":"product_versions","group_by":"product"}`,
 		`{"data_key":"product_versions","group_by":"version"}`,
 		`{"data_key":"product_versions","group_by":"product","metrics":["distinct:version","distinct:date"]}`,
@@ -145,8 +145,8 @@ func BenchmarkCalls(b *testing.B) {
 		`{"data_key":"aws_endpoints","group_by":"variants"}`,
 		`{"data_key":"vulnerabilities","filter":{"cwes":{"contains":"CWE-59"}},"group_by":"vendorProject"}`,
 	} {
-		b.Run(asked, func(b *testing.B) {
-			q := query(b, asked)
+		b.Run(received, func(b *testing.B) {
+			q := query(b, received)
 			for b.Loop() {
 				if _, err := e.Stats(b.Context(), q); err != nil {
 					b.Fatal(err)

@@ -24,13 +24,13 @@ func TestElasticCircuitBreaker(t *testing.T) {
 			t.Fatalf("search: got %v, want %v", err, index.ErrUnavailable)
 		}
 	}
-	before := s.asked.Load()
+	before := s.received.Load()
 	for range 20 { // within the open timeout, on a busy machine too
 		if _, err := ix.Search(t.Context(), vlans); !errors.Is(err, index.ErrUnavailable) {
 			t.Fatalf("search: got %v, want %v", err, index.ErrUnavailable)
 		}
 	}
-	if after := s.asked.Load(); after != before {
+	if after := s.received.Load(); after != before {
 		t.Errorf("%d of 20 searches reached the server", after-before)
 	}
 	err := ix.Check(t.Context())

@@ -18,7 +18,7 @@ type stub struct {
 	URL    string
 	bulk   atomic.Pointer[http.HandlerFunc]
 	search atomic.Pointer[http.HandlerFunc]
-	asked  atomic.Int64 // requests received
+	received  atomic.Int64 // requests received
 
 	mu      sync.Mutex
 	indices map[string]map[string]struct{} // their aliases
@@ -39,7 +39,7 @@ func (s *stub) onBulk(h http.HandlerFunc)   { s.bulk.Store(&h) }
 func (s *stub) onSearch(h http.HandlerFunc) { s.search.Store(&h) }
 
 func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.asked.Add(1)
+	s.received.Add(1)
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case r.URL.Path == "/_bulk":

@@ -184,16 +184,16 @@ func TestElasticFaults(t *testing.T) {
 
 func TestElasticRetriesSearchOnBrokenConnection(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int64
+	var received atomic.Int64
 	s := newStub(t)
 	s.onSearch(func(w http.ResponseWriter, r *http.Request) {
-		if asked.Add(1) == 1 {
+		if received.Add(1) == 1 {
 			panic(http.ErrAbortHandler)
 		}
 		answerSearches(w, r)
 	})
-	if _, err := openAt(t, s.URL, lexical(t)).Search(t.Context(), vlans); err != nil || asked.Load() != 2 {
-		t.Errorf("got %v after %d requests, want an answer to the second", err, asked.Load())
+	if _, err := openAt(t, s.URL, lexical(t)).Search(t.Context(), vlans); err != nil || received.Load() != 2 {
+		t.Errorf("got %v after %d requests, want an answer to the second", err, received.Load())
 	}
 }
 

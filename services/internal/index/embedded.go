@@ -162,17 +162,17 @@ func (e *embedded) remove(p *pool, key removedKey, revision uint64) {
 }
 
 func (e *embedded) Search(ctx context.Context, q Query) (Result, error) {
-	asked, err := newQuestion(ctx, e.embedder, q)
+	prepared, err := newQuestion(ctx, e.embedder, q)
 	if err != nil {
 		return Result{}, fmt.Errorf("search %s documents: %w", q.Kind, err)
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for _, tenant := range q.Scope.Tenants() {
-		found := e.pools[poolKey{q.Kind, tenant}].search(asked, q.Filter)
-		if hits := relevant(found, asked.space, q.TopK); len(hits) > 0 {
-			return Result{Hits: hits, Tenant: tenant, Degraded: asked.degraded}, nil
+		found := e.pools[poolKey{q.Kind, tenant}].search(prepared, q.Filter)
+		if hits := relevant(found, prepared.space, q.TopK); len(hits) > 0 {
+			return Result{Hits: hits, Tenant: tenant, Degraded: prepared.degraded}, nil
 		}
 	}
-	return Result{Degraded: asked.degraded}, nil
+	return Result{Degraded: prepared.degraded}, nil
 }

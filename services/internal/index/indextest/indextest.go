@@ -40,7 +40,7 @@ func Run(t *testing.T, open func(testing.TB) index.Index) {
 		{"kinds are searched separately", kinds},
 		{"a tenant's scope has its documents and global ones", tenants},
 		{"global documents are the fallback of a tenant", fallback},
-		{"a cancelled context is an error", cancelled},
+		{"a canceled context is an error", canceled},
 		{"concurrent changes and searches", concurrent},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -301,15 +301,15 @@ func shuffled(t testing.TB, s subject) {
 	}
 }
 
-func cancelled(t testing.TB, s subject) {
+func canceled(t testing.TB, s subject) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Index.Apply(ctx, catalog()); err == nil {
-		t.Error("apply with a cancelled context: got no error")
+		t.Error("apply with a canceled context: got no error")
 	}
 	for _, by := range []index.Method{index.Hybrid, index.Text, index.Vector} {
 		if _, err := s.Index.Search(ctx, index.Query{Kind: "skill", Text: "list vlans", TopK: 5, By: by}); err == nil {
-			t.Errorf("%s search with a cancelled context: got no error", by)
+			t.Errorf("%s search with a canceled context: got no error", by)
 		}
 	}
 }
