@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"iter"
@@ -46,9 +45,6 @@ var ErrUnclaimed = errors.New("no worker has accepted the request")
 // errUnclaimed is ErrUnclaimed with the error for callers.
 var errUnclaimed = fmt.Errorf("%w: %w", ErrUnclaimed, schemas.ErrUnavailable.Because("no worker has accepted the request"))
 
-// NewRun returns a new, unguessable run name.
-func NewRun() string { return rand.Text() }
-
 // Run is like Forward, but starts a run with the given name. Leaving the loop does
 // not cancel the worker: it continues for the stream's Grace, within which a client may
 // Resume.
@@ -81,31 +77,6 @@ func (s Stream[Req]) Snapshot(ctx context.Context, c *Conn, run string) iter.Seq
 		}
 		return l, err
 	})
-}
-
-// StoredRun is a run with stored events.
-type StoredRun struct {
-	Name    string
-	Updated time.Time // when its last events were stored
-	Ended   bool
-}
-
-// Stored returns the runs whose events are stored, in no order. The error is
-// schemas.ErrUnavailable if there are more than 1,024.
-func (s Stream[Req]) Stored(ctx context.Context, c *Conn) ([]StoredRun, error) {
-	if !c.Connected() {
-		return nil, s.translate(schemas.ErrUnavailable.Because("NATS is unavailable"))
-	}
-	list, err := replay.List(ctx, c.Reader().js, s.ReplayStream(), s.control("*")+replayToken)
-	if err != nil {
-		return nil, s.translate(transportError(s.Subject, err))
-	}
-	runs := make([]StoredRun, 0, len(list))
-	for _, r := range list {
-		name := strings.TrimSuffix(strings.TrimPrefix(r.Subject, s.Subject+"."), replayToken)
-		runs = append(runs, StoredRun{Name: name, Updated: r.Updated, Ended: r.Ended})
-	}
-	return runs, nil
 }
 
 // Cancel cancels the run for all clients that follow it. It returns nil for a run that

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"cairn/bus"
 	"cairn/bus/bustest"
@@ -46,14 +47,14 @@ func TestSnapshot(t *testing.T) {
 		}
 		return list[0]
 	}
-	if got := fmt.Sprint(snapshot()); got != "[text_delta text_delta]" || stored().Ended {
+	if got := fmt.Sprint(snapshot()); got != "[text_delta text_delta]" || stored().Ended() {
 		t.Errorf("%s, %+v", got, stored())
 	}
 	close(leave)
 	if _, err := resumed(t.Context(), conn, run, 2); err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(snapshot()); got != "[text_delta text_delta done]" || !stored().Ended {
+	if got := fmt.Sprint(snapshot()); got != "[text_delta text_delta done]" || !stored().Ended() {
 		t.Errorf("%s, %+v", got, stored())
 	}
 	for _, err := range bus.Analyze.Snapshot(t.Context(), conn, bus.NewRun()) {
@@ -63,12 +64,94 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
+// TestStatesOfRuns lists runs with the state that their end gives them.
+func TestStatesOfRuns(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	keep(t, conn)
+	serve(t, bustest.Dial(t, server), func(ctx context.Context, a schemas.Analysis, to bus.Sender) error {
+		if err := many(ctx, a, to); err != nil {
+			return err
+		}
+		switch a.Query {
+		case schemas.RunFailed:
+			return schemas.ErrInternal.Because("the model is gone")
+		case schemas.RunDone:
+			return nil
+		}
+		to.Continue()
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	before := time.Now().Add(-time.Second)
+	for _, state := range []string{schemas.RunDone, schemas.RunFailed, schemas.RunRunning, schemas.RunCanceled} {
+		read := 0
+		for _, err := range bus.Analyze.Run(t.Context(), conn, state, []byte(`{"query":"`+state+`","context":"{}","target":"H"}`)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if read++; read == 700 && (state == schemas.RunRunning || state == schemas.RunCanceled) {
+				break
+			}
+		}
+	}
+	if err := bus.Analyze.Cancel(t.Context(), conn, schemas.RunCanceled); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "each run has its state", func() bool {
+		list, err := bus.Analyze.Stored(t.Context(), conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list {
+			if r.State != r.Name {
+				return false
+			}
+			if r.Started.Before(before) || r.Started.After(r.Updated.Add(time.Second)) {
+				t.Errorf("%s: started at %s, updated at %s", r.Name, r.Started, r.Updated)
+			}
+		}
+		return len(list) == 4
+	})
+	if err := bus.Analyze.Cancel(t.Context(), conn, schemas.RunRunning); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPageOfRuns reads a list in pages, between which runs are added and removed.
+func TestPageOfRuns(t *testing.T) {
+	t.Parallel()
+	at := func(r bus.StoredRun) time.Time { return r.Started }
+	run := func(name string, second int64) bus.StoredRun {
+		return bus.StoredRun{Name: name, Started: time.Unix(second, 0)}
+	}
+	names := func(list []bus.StoredRun) (all string) {
+		for _, r := range list {
+			all += r.Name
+		}
+		return all
+	}
+	page, next, err := bus.PageOfRuns([]bus.StoredRun{run("d", 1), run("b", 2), run("a", 3), run("c", 2)}, at, "", 2)
+	if err != nil || names(page) != "ab" || next == "" {
+		t.Errorf("first page: %s, %q, %v", names(page), next, err)
+	}
+	page, next, err = bus.PageOfRuns([]bus.StoredRun{run("d", 1), run("a", 3), run("c", 2), run("new", 4)}, at, next, 2)
+	if err != nil || names(page) != "cd" || next != "" {
+		t.Errorf("last page: %s, %q, %v", names(page), next, err)
+	}
+	for _, cursor := range []string{"!", "YQ", "-"} {
+		if _, _, err := bus.PageOfRuns(nil, at, cursor, 2); !errors.Is(err, bus.ErrCursor) {
+			t.Errorf("cursor %q: %v", cursor, err)
+		}
+	}
+}
+
 // TestStoredRuns reports no runs, and fails without a replay stream and for too many runs.
 func TestStoredRuns(t *testing.T) {
 	t.Parallel()
 	server := bustest.Listen(t)
 	conn := bustest.Dial(t, server)
-	if list, err := bus.Analyze.Stored(t.Context(), conn); !errors.Is(err, schemas.ErrAnalysisUnavailable) {
+	if list, err := bus.Analyze.Stored(t.Context(), conn); !errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("without a replay stream: %+v, %v", list, err)
 	}
 	keep(t, conn)
@@ -86,6 +169,6 @@ func TestStoredRuns(t *testing.T) {
 	}
 	wait.Until(t, "a listing of too many runs fails", func() bool { // they are stored asynchronously
 		_, err := bus.Analyze.Stored(t.Context(), conn)
-		return errors.Is(err, schemas.ErrAnalysisUnavailable)
+		return errors.Is(err, schemas.ErrUnavailable)
 	})
 }

@@ -107,6 +107,8 @@ var (
 		MaxBody:    10 << 20,
 		Errors:     (*schemas.Error).Analysis,
 	}
+	ListRuns = Endpoint[schemas.RunQuery, schemas.RunList]{"cairn.runs",
+		"Analyses that run or can be replayed, the latest first, in pages", malformed, schemas.PermissionAnalyze}
 )
 
 // Render is the built-in rendering agent; --render may select another.
@@ -125,7 +127,7 @@ var subjects = []interface{ Operation() Operation }{
 	PutRecord, PutRecords, DeleteRecord, RecordQuota, Projected, TagUsage,
 	ResolveSkill, ResolvePackage, ResolveAgent, ResolveContext, ResolveContextBuilders, ResolveTools, ResolveToolClass, ResolveTemplate,
 	ResolveGuardrail, ListSkills, ListTools, ListRecords, SearchRecords, GetRecord, RecordHistory,
-	RecordUsage, Watch, Analyze, Render,
+	RecordUsage, Watch, Analyze, ListRuns, Render,
 }
 
 // Services returns the names of the services that have a Health endpoint, in the order

@@ -144,14 +144,9 @@ func (c agentCaller) AuthorizeTenant(tenant string) error {
 	})
 }
 
-func (c agentCaller) NewRun(prefix string) string {
-	if !c.x.by.Bound() {
-		return prefix
-	}
-	return prefix + tenantSuffix(c.x.by)
-}
+func (c agentCaller) NewRun(prefix string) string { return bus.NameRun(c.x.by, prefix) }
 
-func (c agentCaller) Owns(run string) bool { return ownsRun(c.x.by, run) }
+func (c agentCaller) Owns(run string) bool { return bus.OwnsRun(c.x.by, run) }
 
 func (c agentCaller) Start(ctx context.Context, run string, body []byte, last bool) iter.Seq2[bus.Event, error] {
 	if last {

@@ -92,6 +92,7 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		get("/api/v1/analyze/{run}", resume(analysis).summarized("Resume an analysis: its events after Last-Event-ID; 204 if that was the last"),
 			schemas.ErrRunNotFound),
 		remove("/api/v1/analyze/{run}", stop(analysis).summarized("Cancel an analysis; succeeds if it has ended")),
+		get("/runs", fromURL(bus.ListRuns)),
 
 		post(mcpPath, modelContext(analysis), 200),
 		get(resourceMetadata, protectedResource(""), schemas.ErrUnknownPath),

@@ -115,6 +115,9 @@ var replyExamples = map[string]string{
 	"RecordStored": `{"kind": "skill", "id": "network.find_vlans",
   "warnings": [{"field": "tool_ids[0]", "message": "no tool has the id netbox.vlans.list"}]}`,
 
+	"RunList": `{"runs": [{"run": "V1StGXR8Z5jdHi6BmyT0aB", "state": "running", "started_at": "2026-11-23T12:00:00Z", "updated_at": "2026-11-23T12:00:02Z"}],
+  "next_cursor": null}`,
+
 	"RecordHits": `{"hits": [{"kind": "skill", "score": 0.83, "record": {"skill_id": "network.find_vlans"}}], "next_offset": null}`,
 	"Quota":      `{"count": 46, "bytes": 18230, "max_count": 1000000, "max_bytes": 4294967296}`,
 

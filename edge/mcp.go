@@ -188,7 +188,7 @@ func (c *mcpCaller) run(caller context.Context, body []byte, yield func(bus.Even
 func (c *mcpCaller) started(ctx context.Context, body []byte) iter.Seq2[bus.Event, error] {
 	return func(yield func(bus.Event, error) bool) {
 		for n := range maxRestarts + 1 {
-			start, run := c.analysis.TryRun, newRun(c.x.by)
+			start, run := c.analysis.TryRun, bus.NameRun(c.x.by, bus.NewRun())
 			if n == maxRestarts {
 				start = c.analysis.Run
 			}

@@ -2,16 +2,12 @@ package edge
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"iter"
 	"net/http"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
-	"strings"
 
 	"cairn/bus"
 	"cairn/schemas"
@@ -20,27 +16,6 @@ import (
 // headerLastEventID holds the id of the last event that a client received; a
 // browser's EventSource sends it when it reconnects (HTML, 9.2).
 const headerLastEventID = "Last-Event-Id" // canonical form of net/http
-
-// newRun returns a new run name; its suffix identifies the tenants of the caller.
-func newRun(by *schemas.Identity) string {
-	if !by.Bound() {
-		return bus.NewRun()
-	}
-	return bus.NewRun() + tenantSuffix(by)
-}
-
-// ownsRun reports whether the run belongs to the caller's tenants. A caller that is not
-// bound to tenants owns all.
-func ownsRun(by *schemas.Identity, run string) bool {
-	return !by.Bound() || strings.HasSuffix(run, tenantSuffix(by))
-}
-
-// tenantSuffix returns a hash of the caller's tenants, so that a run name does not
-// reveal them.
-func tenantSuffix(by *schemas.Identity) string {
-	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(by.Tenants)), "\n")))
-	return "-" + hex.EncodeToString(sum[:8])
-}
 
 // resume responds with the events of a run of s after the Last-Event-ID.
 func resume[Req any](s bus.Stream[Req]) action {
@@ -96,7 +71,7 @@ func ofRun[Req any](s bus.Stream[Req], media string, do func(*exchange, string) 
 			if err != nil {
 				return err
 			}
-			if !ownsRun(x.by, key.Run) {
+			if !bus.OwnsRun(x.by, key.Run) {
 				return notOwned(x)
 			}
 			return do(x, key.Run)

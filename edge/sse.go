@@ -64,7 +64,7 @@ const maxRestarts = 2
 // worker confirms is started again under another name.
 func startRun[Req any](x *exchange, s bus.Stream[Req]) (run string, err error) {
 	for n := range maxRestarts + 1 {
-		run = newRun(x.by)
+		run = bus.NameRun(x.by, bus.NewRun())
 		start := s.TryRun
 		if n == maxRestarts {
 			start = s.Run

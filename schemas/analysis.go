@@ -27,11 +27,6 @@ type Analysis struct {
 	OnDisconnect string `json:"on_disconnect,omitzero" doc:"after the client disconnects: cancel the run after the grace period (default), or continue it"`
 }
 
-// RunKey identifies a run that is in progress or ended recently.
-type RunKey struct {
-	Run string `json:"run" doc:"value of the response header Cairn-Run"`
-}
-
 // Prompt is a conversation history.
 type Prompt struct {
 	M map[string]Utterance `json:"m" doc:"messages by index, a decimal string; at most 256 KiB of text in total"`

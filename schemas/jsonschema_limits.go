@@ -86,8 +86,13 @@ var limits = map[string]func(*jsonschema.Schema){
 	"ListQuery.limit":           withDefault(DefaultLimit, between(1, 1000)),
 	"Explanation.scope":         enum(ScopeTenant, ScopeGlobal),
 
-	"Analysis.query":      length(0, maxQuery),
-	"Analysis.context":    length(1, 0),
+	"Analysis.query":   length(0, maxQuery),
+	"Analysis.context": length(1, 0),
+	"RunQuery.state":   enum("", RunRunning, RunDone, RunFailed, RunCanceled),
+	"RunQuery.limit":   withDefault(DefaultLimit, between(1, 1000)),
+	"RunQuery.cursor":  length(0, maxCursor),
+	"RunSummary.state": enum(RunRunning, RunDone, RunFailed, RunCanceled),
+
 	"Analysis.target":     enum(TargetH, TargetLegacy),
 	"Analysis.mode":       enum(ModeStandard, ModeBroad),
 	"Analysis.id":         length(0, maxID),

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 // probe is a request of another tenant ($2) for data of the owner ($). The owner's
@@ -156,6 +157,8 @@ var probes = map[string][]probe{
 		{request: "POST /a2a", body: agentCall("SendMessage", agentMessage(`{"text":"#"},{"data":[]}`, `,"taskId":"¤"`)), status: 200},
 		{request: "POST /a2a", body: agentCall("GetTask", `{"id":"¤"}`), status: 200, shown: true}, // it was not canceled
 	},
+	// TestRunsOfAnotherTenant compares the lists.
+	"GET /runs": {{request: "GET /runs", onNATS: `{}`, status: 200}},
 	"GET /a2a/v1/tasks": {
 		{request: "GET /a2a/v1/tasks?includeArtifacts=true", status: 200, shown: true},
 		{request: "GET /a2a/v1/tasks?includeArtifacts=true&tenant=$", status: 403, shown: true},
@@ -272,7 +275,7 @@ func TestTenantIsolation(t *testing.T) {
 				t.Errorf("%s has no isolation probe", r)
 			}
 			caller := other
-			if strings.HasPrefix(r.path, "/api/") || strings.HasPrefix(r.path, "/a2a") {
+			if strings.HasPrefix(r.path, "/api/") || strings.HasPrefix(r.path, "/a2a") || r.path == "/runs" {
 				caller = analyst
 			}
 			for _, p := range probes[r.String()] {
@@ -282,6 +285,54 @@ func TestTenantIsolation(t *testing.T) {
 				owner.indistinguishable(t, caller, p)
 			}
 		}
+	})
+}
+
+// TestRunsOfAnotherTenant checks that a credential lists the runs of its tenants only, and that
+// those of one for all tenants are listed in pages.
+func TestRunsOfAnotherTenant(t *testing.T) {
+	isolated(t, *authenticated, func(t *testing.T, c *client) {
+		type page struct {
+			Runs []schemas.RunSummary `json:"runs"`
+			Next string               `json:"next_cursor"`
+		}
+		list := func(caller *client, query string) (p page) {
+			t.Helper()
+			if err := json.Unmarshal([]byte(caller.do(t, "GET /runs"+query, "").body), &p); err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		tenants := []*client{c.withRole(t, schemas.RoleAnalyst, "$"), c.withRole(t, schemas.RoleAnalyst, "$2")}
+		var runs []string
+		for _, caller := range tenants {
+			s := caller.follow(t, question(text(script{Say: "a "}), `[{"a":1}]`))
+			s.until(t, "a ")
+			runs = append(runs, s.res.Header.Get("Cairn-Run"))
+		}
+		for i, caller := range tenants {
+			wait.Until(t, "the run has ended", func() bool { return len(list(caller, "?state=done").Runs) == 1 })
+			if got := list(caller, ""); len(got.Runs) != 1 || got.Runs[0].Run != runs[i] || got.Runs[0].State != schemas.RunDone || got.Next != "" {
+				t.Errorf("tenant %d lists %+v, want %s", i, got, runs[i])
+			}
+			if got := list(caller, "?state=running"); len(got.Runs) != 0 {
+				t.Errorf("tenant %d lists running %+v", i, got)
+			}
+		}
+		all := list(c, "?limit=20")
+		for p := all; p.Next != ""; {
+			p = list(c, "?limit=20&cursor="+p.Next)
+			all.Runs = append(all.Runs, p.Runs...)
+		}
+		at := func(run string) int {
+			return slices.IndexFunc(all.Runs, func(r schemas.RunSummary) bool { return r.Run == run })
+		}
+		if first, second := at(runs[0]), at(runs[1]); first < 0 || second < 0 || first < second {
+			t.Errorf("runs of all tenants, the latest first: %d and %d of %+v", first, second, all.Runs)
+		}
+		c.withRole(t, schemas.RoleReader, "$").call(t, "GET /runs", "").expect(t, 403, "CE-007", "")
+		c.call(t, "GET /runs?state=gone", "").expect(t, 400, "CE-001 state", "")
+		c.call(t, "GET /runs?cursor=x", "").expect(t, 400, "CE-001 cursor", "")
 	})
 }
 
@@ -395,7 +446,11 @@ func (o *owner) overNATS(t *testing.T, r route, p probe) {
 		body = p.onNATS
 	}
 	msg.Data = []byte(o.fill(strings.ReplaceAll(body, "~", o.cursors[strings.ReplaceAll(r.path, "{kind}", "tool")])))
-	msg.Header.Set("Cairn-Identity", o.named(`{"id":"x","role":"registrar","tenants":["$3"]}`))
+	role := schemas.RoleRegistrar
+	if r.path == "/runs" {
+		role = schemas.RoleAnalyst
+	}
+	msg.Header.Set("Cairn-Identity", o.named(fmt.Sprintf(`{"id":"x","role":%q,"tenants":["$3"]}`, role)))
 	reply, err := o.dial(t).RequestMsg(msg, 10*time.Second)
 	if err != nil {
 		t.Fatalf("%s: %v", msg.Subject, err)

@@ -1,7 +1,7 @@
 package replay
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,14 +15,25 @@ import (
 	"cairn/schemas"
 )
 
-// Stored describes the last message of a run.
+// Stored describes a run with stored events.
 type Stored struct {
 	Subject string
-	Updated time.Time
-	Ended   bool // it has the done event
+	State   string // schemas.RunRunning, …
+	Started time.Time
+	Updated time.Time // of its last message
 }
 
-// List returns the runs with stored events on subjects that match, in no order. The error is
+// newStored returns the run of its last message.
+func newStored(last *jetstream.RawStreamMsg) Stored {
+	started, err := time.Parse(time.RFC3339Nano, last.Header.Get(headerStarted))
+	if err != nil {
+		started = last.Time
+	}
+	return Stored{last.Subject, cmp.Or(last.Header.Get(headerState), schemas.RunRunning), started, last.Time}
+}
+
+// List returns the runs with stored events on subjects that match, in no order. It reads the last
+// message of each. The error is
 // schemas.ErrUnavailable if there are more than 1,024, or wraps bucket.ErrNoStream.
 func List(ctx context.Context, js jetstream.JetStream, stream, subject string) (runs []Stored, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
@@ -42,7 +53,7 @@ func List(ctx context.Context, js jetstream.JetStream, stream, subject string) (
 		case err != nil:
 			return nil, err
 		}
-		runs = append(runs, Stored{msg.Subject, msg.Time, bytes.Contains(msg.Data, []byte("\nevent: "+schemas.EventDone+"\n"))})
+		runs = append(runs, newStored(msg))
 	}
 	if err := ctx.Err(); err != nil { // the iterator ends without an error then
 		return nil, err

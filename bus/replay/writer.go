@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -34,6 +36,12 @@ const (
 	maxStoreInterval = 500 * time.Millisecond
 )
 
+// Headers of the messages of a run, for lists of runs.
+const (
+	headerStarted = "Cairn-Run-Started" // time at which the run started, RFC 3339
+	headerState   = "Cairn-Run-State"   // of the message with the last event: how the run has ended
+)
+
 // runStarted is stored when a run starts, so that a run whose worker is lost before it has
 // stored an event is known. It is a comment of a server-sent event, and not empty: between NATS
 // accounts an empty message ends a stream of responses.
@@ -51,6 +59,7 @@ type Writer struct {
 	subject string
 	largest int // size of a batch in bytes
 	tenant  string
+	started string          // RFC 3339
 	share   *admission.Pool // bytes that the runs of this worker store
 	held    int64           // bytes of share; used by storeAll
 	over    bool            // the tenant has exceeded its share; used by storeAll
@@ -59,6 +68,7 @@ type Writer struct {
 	batches []*events     // to be stored; the first one is being stored if storing
 	size    int           // of batches, in bytes
 	last    uint64        // sequence of the last event
+	outcome string        // state of the run after its error event; empty: none was added
 	storing bool          // storeAll is running
 	failed  bool          // a batch could not be stored; later ones are discarded
 	flushes []flush       // pending calls of AfterStored
@@ -69,7 +79,7 @@ type Writer struct {
 // events is a batch of events, the payload of one message.
 type events struct {
 	first uint64 // sequence of the first event; 0: the start of the run
-	done  bool   // it has the last event
+	state string // of the run after its last event; empty: the batch does not have that
 	data  []byte
 }
 
@@ -86,6 +96,7 @@ func NewWriter(
 ) *Writer {
 	return &Writer{
 		ctx: ctx, js: js, log: log, tenant: tenant, share: pool, stream: stream, subject: subject,
+		started: time.Now().UTC().Format(time.RFC3339Nano),
 		largest: int(js.Conn().MaxPayload() - headerRoom), stored: make(chan struct{}, 1),
 	}
 }
@@ -115,12 +126,27 @@ func (w *Writer) Add(e Event) []byte {
 	}
 	b := w.batches[n-1]
 	before := len(b.data)
-	b.data, b.done = e.Append(b.data), e.Type == schemas.EventDone
+	b.data = e.Append(b.data)
+	switch e.Type {
+	case schemas.EventError:
+		w.outcome = outcome(e)
+	case schemas.EventDone:
+		b.state = cmp.Or(w.outcome, schemas.RunDone)
+	}
 	w.size += len(b.data) - before
 	if n > 1 || len(b.data) >= batchBytes {
 		w.start()
 	}
 	return b.data[before:]
+}
+
+// outcome returns the state of a run that ends with the error event.
+func outcome(e Event) string {
+	var failure schemas.StreamError
+	if err := json.Unmarshal(e.Data, &failure); err == nil && failure.Code == schemas.ErrRunStopped.Code {
+		return schemas.RunCanceled
+	}
+	return schemas.RunFailed
 }
 
 // Store stores the events without waiting.
@@ -222,7 +248,7 @@ func (w *Writer) storeAll() {
 // admit reports whether the batch is within the tenant's share of the replay stream. The start
 // and the end of a run always are, so that a client learns that events are missing.
 func (w *Writer) admit(b *events) bool {
-	if b.first == 0 || b.done {
+	if b.first == 0 || b.state != "" {
 		return true
 	}
 	n := int64(len(b.data))
@@ -239,7 +265,10 @@ func (w *Writer) admit(b *events) bool {
 
 // publish publishes a batch until JetStream acknowledges it.
 func (w *Writer) publish(b *events) error {
-	msg := &nats.Msg{Subject: w.subject, Data: b.data}
+	msg := &nats.Msg{Subject: w.subject, Data: b.data, Header: nats.Header{headerStarted: {w.started}}}
+	if b.state != "" {
+		msg.Header.Set(headerState, b.state)
+	}
 	id := w.subject + "." + strconv.FormatUint(b.first, 10)
 	ctx, cancel := context.WithTimeout(w.ctx, storeTimeout)
 	defer cancel()

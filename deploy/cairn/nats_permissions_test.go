@@ -29,6 +29,7 @@ var mayPublish = []permission{
 	{"cairn.records.get", "edge platform", "requests"},
 	{"cairn.skills", "edge platform", "requests"},
 	{"cairn.analyze", "edge platform", "requests"},
+	{"cairn.runs", "edge platform", "requests"},
 	{"cairn.watch", "edge platform", "requests"},
 	{"cairn.health.resolve", "edge worker platform", "requests; registration waits for resolution"},
 	{"cairn.render", "worker", "requests to the rendering agent"},
@@ -127,7 +128,8 @@ var streamAPI = map[string]map[string]string{
 		"CONSUMER.INFO.S.C": "operator worker", "CONSUMER.DELETE.S.C": "operator worker", "CONSUMER.MSG.NEXT.S.C": "operator worker",
 	},
 	"cairn_analyze": {
-		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "DIRECT.GET.S": "reader",
+		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
+		"DIRECT.GET.S": "reader worker",
 	},
 	"KV_cairn_keys": {
 		"STREAM.CREATE.S": "keys", "STREAM.UPDATE.S": "keys", "STREAM.INFO.S": "keys reader worker", "STREAM.MSG.GET.S": "keys reader",

@@ -124,7 +124,11 @@ func (c caller) Stored(context.Context) (list []bus.StoredRun, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name := range c.started {
-		list = append(list, bus.StoredRun{Name: name, Ended: !c.block, Updated: time.Unix(1, 0)})
+		state := schemas.RunDone
+		if c.block {
+			state = schemas.RunRunning
+		}
+		list = append(list, bus.StoredRun{Name: name, State: state, Updated: time.Unix(1, 0)})
 	}
 	return list, nil
 }

@@ -1,13 +1,13 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -307,31 +307,16 @@ func (f *feed) close() {
 // ListTasks implements a2asrv.RequestHandler. A page has the tasks among the next pageSize
 // ones that match, so it may have fewer.
 func (tasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
-	after, err := readPageToken(r.PageToken)
-	if err != nil {
-		return nil, err
-	}
 	caller := callOf(ctx).caller
 	runs, err := caller.Stored(ctx)
 	if err != nil {
 		return nil, err
 	}
 	runs = slices.DeleteFunc(runs, func(s bus.StoredRun) bool { return !wanted(r, s) || !caller.Owns(s.Name) })
-	slices.SortFunc(runs, latestFirst)
-	page := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(runs), PageSize: r.PageSize}
-	if page.PageSize == 0 {
-		page.PageSize = defaultPageSize
-	}
-	if after != nil {
-		at, _ := slices.BinarySearchFunc(runs, *after, latestFirst)
-		for at < len(runs) && latestFirst(runs[at], *after) <= 0 {
-			at++
-		}
-		runs = runs[at:]
-	}
-	if len(runs) > page.PageSize {
-		runs = runs[:page.PageSize]
-		page.NextPageToken = pageToken(runs[len(runs)-1])
+	page := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(runs), PageSize: cmp.Or(r.PageSize, defaultPageSize)}
+	runs, page.NextPageToken, err = bus.PageOfRuns(runs, func(s bus.StoredRun) time.Time { return s.Updated }, r.PageToken, page.PageSize)
+	if err != nil {
+		return nil, invalid("pageToken", "expected the nextPageToken of a response")
 	}
 	for _, s := range runs {
 		t, err := load(ctx, a2a.TaskID(s.Name))
@@ -363,33 +348,6 @@ func wanted(r *a2a.ListTasksRequest, s bus.StoredRun) bool {
 	case r.StatusTimestampAfter != nil && !s.Updated.After(*r.StatusTimestampAfter):
 		return false
 	default:
-		return r.Status == "" || r.Status.Terminal() == s.Ended
+		return r.Status == "" || r.Status.Terminal() == s.Ended()
 	}
-}
-
-// latestFirst is the order of a list of tasks.
-func latestFirst(a, b bus.StoredRun) int {
-	if order := b.Updated.Compare(a.Updated); order != 0 {
-		return order
-	}
-	return strings.Compare(a.Name, b.Name)
-}
-
-// pageToken returns the token of the page after the run.
-func pageToken(s bus.StoredRun) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(s.Updated.UnixNano(), 10) + " " + s.Name))
-}
-
-// readPageToken returns the run before the page; nil: the page is the first one.
-func readPageToken(token string) (*bus.StoredRun, error) {
-	if token == "" {
-		return nil, nil
-	}
-	text, err := base64.RawURLEncoding.DecodeString(token)
-	nanos, name, _ := strings.Cut(string(text), " ")
-	n, errTime := strconv.ParseInt(nanos, 10, 64)
-	if err != nil || errTime != nil {
-		return nil, invalid("pageToken", "expected the nextPageToken of a response")
-	}
-	return &bus.StoredRun{Name: name, Updated: time.Unix(0, n)}, nil
 }

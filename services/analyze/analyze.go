@@ -41,6 +41,7 @@ func Serve(s *bus.Service, d Deps) error {
 	stream.Grace, stream.Runs, stream.Admit = d.Grace, d.Runs, a.admit
 	return errors.Join(
 		stream.ServeBody(s, a.analyze),
+		bus.ListRuns.Serve(s, a.listRuns),
 		bus.ServeHealth(s, "analyze", a.health, nil),
 	)
 }
