@@ -55,6 +55,21 @@ func TestRunCommands(t *testing.T) {
 	if got := do(t, "", "runs", "follow", run, "--url", url, "-ojson"); !strings.HasSuffix(got.out, "{\"event\":\"done\",\"data\":{}}\n") {
 		t.Errorf("%+v", got)
 	}
+	for output, want := range map[string]string{"table": run, "json": `"run": "` + run + `"`, "name": run + "\n"} {
+		got := do(t, "", "runs", "list", "--url", url, "--state", "done", "--limit", "1000", "-o", output)
+		if got.code != 0 || !strings.Contains(got.out, want) {
+			t.Errorf("%s: %+v, want %q", output, got, want)
+		}
+	}
+	if got := do(t, "", "__complete", "runs", "follow", "--url", url, run[:4]); !strings.Contains(got.out, run+"\tdone, started ") {
+		t.Errorf("completion: %+v", got)
+	}
+	if got := do(t, "", "__complete", "runs", "cancel", "--url", url, run[:4]); strings.Contains(got.out, run) {
+		t.Errorf("completion of a run that has ended: %+v", got)
+	}
+	if got := do(t, "", "runs", "list", "--url", url, "--state", "gone"); got.code != exitUsage || !strings.Contains(got.err, "canceled") {
+		t.Errorf("%+v", got)
+	}
 	if got := do(t, "", "runs", "cancel", run, "--url", url); got.code != 0 || got.out != "canceled "+run+"\n" {
 		t.Errorf("%+v", got)
 	}

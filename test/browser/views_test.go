@@ -270,22 +270,35 @@ func testRuns(t *testing.T, s *suite) {
 	q := openPage(t, s, s.keyed.URL(), "#/runs")
 	q.signIn(analyst)
 	q.waitText(".empty", "No analysis")
+	q.waitText(".stored", run, "Running")
 	q.fill("#run", run)
 	q.click("Follow")
 	q.waitText(".call", "compute_stats")
 	q.waitText(".answer", "Still working")
-	q.waitText("tbody", run, "Running")
+	q.waitText(".own", run, "Running")
 
 	other := openPage(t, s, s.keyed.URL(), "#/runs/"+run)
 	other.signIn(s.key(t, "analyst", "--tenant", "acme"))
 	other.waitText("[role=alert]", "AN-404")
 	other.expect(404)
 
+	other.open("#/runs")
+	other.waitText("main", "No analysis runs or has ended in the last two minutes")
+
 	q.click("Stop")
 	q.waitText(".question .status", "Stopped")
+	q.waitText(".stored", run, "Canceled")
 	p.wait("['Failed', 'Answered'].includes(document.querySelector('.question .status').innerText)")
 	p.open("#/runs")
-	p.waitText("tbody", "say: Still working")
+	p.waitText(".own", "say: Still working")
+
+	p.open("#/ask")
+	p.ask("say: Still (forever) working.")
+	p.waitText(".answer", "Still")
+	p.open("#/runs")
+	p.waitText(".stored", "Running", "say: Still (forever)")
+	p.click("Cancel")
+	p.wait("!document.querySelector('.stored').innerText.includes('Running')")
 }
 
 func testUsage(t *testing.T, s *suite) {

@@ -1,7 +1,13 @@
 package ask
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -9,19 +15,134 @@ import (
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/edge/client"
+	"cairn/schemas"
 )
 
 // RunsCommand returns the command cairn runs.
 func RunsCommand() *cobra.Command {
 	cmd := flags.Group(&cobra.Command{
 		Use:   "runs",
-		Short: "Follow and cancel analyses",
-		Long: `Runs follows and cancels analyses by the id of their run, which "cairn ask --detach"
+		Short: "List, follow and cancel analyses",
+		Long: `Runs lists, follows and cancels analyses by the id of their run, which "cairn ask --detach"
 prints and the response header Cairn-Run has. A server keeps the events of a run for two
 minutes.`,
 	})
-	cmd.AddCommand(followCommand(), cancelCommand())
+	cmd.AddCommand(listCommand(), followCommand(), cancelCommand())
 	return cmd
+}
+
+// list prints runs.
+type list struct {
+	connect.HTTP
+	state  string
+	limit  int
+	output string
+}
+
+func listCommand() *cobra.Command {
+	l := &list{}
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the runs of the last two minutes",
+		Long: `List prints the runs of the tenants of the key that run or can be followed, the latest
+first. Without authentication, or with a key for all tenants, it prints all runs.`,
+		Example:           "  cairn runs list\n  cairn runs list --state running -o name | xargs cairn runs cancel",
+		Args:              flags.Args("no arguments", 0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := flags.AtLeast("limit", l.limit, 1); err != nil {
+				return err
+			}
+			c, err := l.Client()
+			if err != nil {
+				return err
+			}
+			return l.print(cmd.Context(), c, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	l.HTTP.Flags(cmd)
+	flags.Choice(cmd, &l.state, "state", "", "only runs in this `STATE`: running, done, failed or canceled", "",
+		schemas.RunRunning, schemas.RunDone, schemas.RunFailed, schemas.RunCanceled)
+	cmd.Flags().IntVar(&l.limit, "limit", 100, "maximum number of runs")
+	flags.Output(cmd, &l.output, "table", "json", "yaml", "name")
+	return cmd
+}
+
+func (l *list) print(ctx context.Context, c *client.Client, out, errOut io.Writer) error {
+	runs, more, err := readRuns(ctx, c, l.state, l.limit)
+	if err != nil {
+		return err
+	}
+	if more {
+		if err := output.Line(errOut, fmt.Sprintf("the latest %d runs; raise --limit for more", l.limit)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case l.output == "name":
+		for _, r := range runs {
+			if err := output.Line(out, r.Run); err != nil {
+				return err
+			}
+		}
+		return nil
+	case l.output != "table":
+		return output.Value(out, l.output, runs)
+	case len(runs) == 0:
+		return output.Line(errOut, "no runs found")
+	}
+	t := output.NewTable(out)
+	t.Row("RUN", "STATE", "STARTED", "UPDATED")
+	for _, r := range runs {
+		t.Row(r.Run, r.State, r.StartedAt, r.UpdatedAt)
+	}
+	return t.Write()
+}
+
+// readRuns returns at most limit runs in the state, the latest first, and whether there are more.
+func readRuns(ctx context.Context, c *client.Client, state string, limit int) (runs []schemas.RunSummary, more bool, err error) {
+	page := min(limit+1, 1000)
+	runs = []schemas.RunSummary{}
+	for r, err := range c.Runs(ctx, schemas.RunQuery{State: state, Limit: &page}) {
+		if err != nil || len(runs) == limit {
+			return runs, true, err
+		}
+		runs = append(runs, r)
+	}
+	return runs, false, nil
+}
+
+// maxCompletions bounds the number of completions.
+const maxCompletions = 200
+
+// completeRuns completes the ids of runs in the state; empty: in any. A server that does not
+// respond within a second has none.
+func completeRuns(h *connect.HTTP, state string, most int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
+		const none = cobra.ShellCompDirectiveNoFileComp
+		if len(args) >= most || !flags.Prepare(cmd) {
+			return nil, none
+		}
+		h.RetryTimeout = -1
+		c, err := h.Client()
+		if err != nil {
+			return nil, none
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), flags.CompleteTimeout)
+		defer cancel()
+		runs, _, err := readRuns(ctx, c, state, maxCompletions)
+		if err != nil {
+			return nil, none
+		}
+		var ids []string
+		for _, r := range runs {
+			if strings.HasPrefix(r.Run, begin) && !slices.Contains(args, r.Run) {
+				ids = append(ids, cobra.CompletionWithDesc(r.Run, r.State+", started "+r.StartedAt))
+			}
+		}
+		return ids, none | cobra.ShellCompDirectiveKeepOrder
+	}
 }
 
 func followCommand() *cobra.Command {
@@ -34,7 +155,7 @@ func followCommand() *cobra.Command {
 event to the last. Ctrl-C does not cancel the run. The exit code is 3 for an unknown run.`,
 		Example:           "  cairn runs follow $(cairn ask --detach --estate estate.json \"how many hosts?\")",
 		Args:              flags.Args("one RUN", 1, 1),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: completeRuns(&a.HTTP, "", 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client()
 			if err != nil {
@@ -64,7 +185,7 @@ func cancelCommand() *cobra.Command {
 		Short:             "Cancel runs; succeeds for those that have ended",
 		Example:           "  cairn runs cancel V1StGXR8Z5jdHi6BmyT0aB",
 		Args:              flags.Args("ids of runs", 1, -1),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: completeRuns(h, schemas.RunRunning, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := h.Client()
 			if err != nil {

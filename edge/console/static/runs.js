@@ -1,11 +1,11 @@
-// Runs of analyses: those of this tab, and any other by its name.
+// Runs of analyses: those of the tenant and of this tab, and any other by its name.
 import { useEffect, useState } from './hooks.js';
-import { can } from './api.js';
+import { call, can, segment } from './api.js';
 import { Question, STATES } from './ask.js';
 import { open, questions } from './questions.js';
 import { link, navigate } from './router.js';
 import { useStore } from './store.js';
-import { Empty, Field, html, Page } from './ui.js';
+import { Empty, Field, html, Loading, Page, Problem, useRequest } from './ui.js';
 
 export function Runs({ run }) {
   const list = useStore(questions);
@@ -22,11 +22,56 @@ export function Runs({ run }) {
     <form class="inline" onSubmit=${submit}><${Field} label="Run" hint="the response header Cairn-Run of an analysis"><input id="run" spellcheck=${false} disabled=${!can('analyze')} value=${text} onInput=${(e) => setText(e.target.value)} /></${Field}>
       <button class="primary" disabled=${!can('analyze')}>Follow</button></form>
     ${shown && html`<${Question} question=${shown} />`}
+    ${can('analyze') && html`<${Stored} questions=${list} />`}
     <section><h2>Runs of this tab</h2>
-      ${list.length === 0 ? html`<${Empty}><p>No analysis was started or followed in this tab.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Runs of this tab"><table>
+      ${list.length === 0 ? html`<${Empty}><p>No analysis was started or followed in this tab.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Runs of this tab"><table class="own">
         <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Began</th></tr></thead>
         <tbody>${[...list].reverse().map((q) => html`<tr key=${q.id}><td>${q.run ? html`<a class="id" href=${link(['runs', q.run])}>${q.run}</a>` : html`<span class="muted">none yet</span>`}</td>
           <td class="text">${q.query ? html`<a href=${link(['ask', q.id])}>${q.query}</a>` : ''}</td><td>${STATES[q.state]}</td><td>${new Date(q.began).toLocaleTimeString()}</td></tr>`)}</tbody></table></div>`}
     </section>
   </${Page}>`;
+}
+
+const POLL = 2000; // milliseconds between two lists while a run is in progress
+
+const STORED = { running: 'Running', done: 'Done', failed: 'Failed', canceled: 'Canceled' };
+
+// Stored lists the runs whose events the server has, with the questions that this tab knows.
+function Stored({ questions: known }) {
+  const [cursors, setCursors] = useState(['']); // of the pages that are shown
+  const [failure, setFailure] = useState();
+  const ended = known.filter((q) => q.state !== 'running').length; // the list changes with it
+  const { data, error, reload } = useRequest(async (signal) => {
+    const pages = await Promise.all(cursors.map((cursor) => call('GET', '/runs', { query: { cursor }, signal })));
+    return { runs: pages.flatMap((page) => page.data.runs), next: pages.at(-1).data.next_cursor };
+  }, [cursors.length, known.length, ended]);
+  useEffect(() => {
+    if (!data?.runs.some((r) => r.state === 'running')) return undefined;
+    const timer = setTimeout(reload, POLL);
+    return () => clearTimeout(timer);
+  }, [data]);
+  const refresh = () => {
+    setFailure(undefined);
+    setCursors(['']);
+    reload();
+  };
+  const cancel = async (run) => {
+    try {
+      await call('DELETE', `/api/v1/analyze/${segment(run)}`);
+      refresh();
+    } catch (e) {
+      setFailure(e);
+    }
+  };
+  return html`<section><h2>Runs of the last two minutes</h2>
+    <${Problem} error=${failure || error} />
+    ${!data && !error && html`<${Loading} />`}
+    ${data && (data.runs.length === 0 ? html`<${Empty}><p>No analysis runs or has ended in the last two minutes.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Runs of the last two minutes"><table class="stored">
+      <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Started</th><th><span class="hidden">Actions</span></th></tr></thead>
+      <tbody>${data.runs.map((r) => html`<tr key=${r.run}><td><a class="id" href=${link(['runs', r.run])}>${r.run}</a></td>
+        <td class="text">${known.find((q) => q.run === r.run)?.query}</td><td>${STORED[r.state]}</td><td>${new Date(r.started_at).toLocaleTimeString()}</td>
+        <td>${r.state === 'running' && html`<button onClick=${() => cancel(r.run)} aria-label=${`Cancel ${r.run}`}>Cancel</button>`}</td></tr>`)}</tbody></table></div>`)}
+    <div class="actions"><button onClick=${refresh}>Refresh</button>
+      ${data?.next && html`<button onClick=${() => setCursors([...cursors, data.next])}>More</button>`}</div>
+  </section>`;
 }
