@@ -30,7 +30,7 @@ func TestRoutesReachTheirSubjects(t *testing.T) {
 		name, method, path, body string
 		stub                     func(t testing.TB, f *front, received func(string))
 		status                   int
-		received, answer            string
+		received, answer         string
 	}{
 		{"a tag is written", "POST", "/tags/write", `{"request_id":"r","flow":"f","tags":{"a":1}}`,
 			func(t testing.TB, f *front, received func(string)) {
@@ -41,10 +41,14 @@ func TestRoutesReachTheirSubjects(t *testing.T) {
 				echo(t, f, bus.ReadTag, received, schemas.TagFound{Tags: schemas.Tag{RequestID: "r", Flow: "f"}})
 			}, 200, `{"request_id":"r"}`, `{"tags":{"request_id":"r","flow":"f","tags":{}}}`},
 		{"a tag with the id write is read", "GET", "/tags/write", "",
-			func(t testing.TB, f *front, received func(string)) { echo(t, f, bus.ReadTag, received, schemas.TagFound{}) },
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.ReadTag, received, schemas.TagFound{})
+			},
 			200, `{"request_id":"write"}`, `{"tags":{"request_id":"","flow":"","tags":{}}}`},
 		{"a tag is removed", "DELETE", "/tags/r", "",
-			func(t testing.TB, f *front, received func(string)) { echo(t, f, bus.DeleteTag, received, schemas.Nothing{}) },
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.DeleteTag, received, schemas.Nothing{})
+			},
 			204, `{"request_id":"r"}`, ``},
 
 		{"a skill is registered, unknown fields kept", "POST", "/register/skill", `{"record":{"skill_id":"a.b","x":[1]}}`,
@@ -118,7 +122,9 @@ func TestRoutesReachTheirSubjects(t *testing.T) {
 			},
 			200, `{}`, `{"skills":[],"next_cursor":null}`},
 		{"tools are listed", "GET", "/tools?tenant_id=t&domain=d%20e&provider=p&tool_class=c&limit=7&cursor=%22x%22", "",
-			func(t testing.TB, f *front, received func(string)) { echo(t, f, bus.ListTools, received, schemas.ToolList{}) },
+			func(t testing.TB, f *front, received func(string)) {
+				echo(t, f, bus.ListTools, received, schemas.ToolList{})
+			},
 			200, `{"tenant_id":"t","domain":"d e","provider":"p","tool_class":"c","limit":7,"cursor":"\"x\""}`, `{"tools":[],"next_cursor":null}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -139,9 +139,9 @@ func (x *exchange) startSpan() {
 // the body is read.
 func (x *exchange) serve() error {
 	if x.route.public != nil {
-		release, refused := x.route.public.enter(x.w, x.r)
-		if refused != nil {
-			return refused
+		release, err := x.route.public.enter(x.w, x.r)
+		if err != nil {
+			return err
 		}
 		defer release()
 	}

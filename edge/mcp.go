@@ -65,7 +65,7 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 			if err := h.Serve(w, r, message, c); err != nil {
 				return err
 			}
-			return w.refused(body)
+			return w.finish(body)
 		},
 	}
 }
@@ -217,20 +217,20 @@ func (c *mcpCaller) relay(events iter.Seq2[bus.Event, error], retry bool, yield 
 	return false, true
 }
 
-// messageWriter is the response of the protocol's handler. It keeps refusals of the handler,
+// messageWriter is the response of the protocol's handler. It keeps rejections by the handler,
 // which are plain text, as errors of Cairn.
 type messageWriter struct {
-	x       *exchange
-	began   func() // called when the response begins
-	refusal strings.Builder
-	kept    int // status of a refusal; 0: none
+	x         *exchange
+	began     func() // called when the response begins
+	rejection strings.Builder
+	status    int // status of a rejection; 0: none
 }
 
 func (w *messageWriter) Header() http.Header { return w.x.w.Header() }
 
 func (w *messageWriter) WriteHeader(status int) {
 	if status >= http.StatusBadRequest && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
-		w.kept = status
+		w.status = status
 		return
 	}
 	w.began()
@@ -240,8 +240,8 @@ func (w *messageWriter) WriteHeader(status int) {
 }
 
 func (w *messageWriter) Write(part []byte) (int, error) {
-	if w.kept != 0 {
-		return w.refusal.Write(part)
+	if w.status != 0 {
+		return w.rejection.Write(part)
 	}
 	if w.x.status == 0 {
 		w.WriteHeader(http.StatusOK)
@@ -252,22 +252,22 @@ func (w *messageWriter) Write(part []byte) (int, error) {
 
 // Flush implements http.Flusher.
 func (w *messageWriter) Flush() {
-	if w.kept == 0 && w.x.status != 0 {
+	if w.status == 0 && w.x.status != 0 {
 		_ = http.NewResponseController(w.x.w).Flush() // the next write fails too
 	}
 }
 
-// refused responds with a refusal of the message in the protocol's form, or returns it as an
+// finish responds with a rejection of the message in the protocol's form, or returns it as an
 // error; nil: the response is sent.
-func (w *messageWriter) refused(message []byte) error {
-	if w.kept != 0 {
+func (w *messageWriter) finish(message []byte) error {
+	if w.status != 0 {
 		w.Header().Del("Content-Type")
-		text := strings.TrimSpace(w.refusal.String())
-		if reply := mcp.Refusal(message, text); reply != nil {
+		text := strings.TrimSpace(w.rejection.String())
+		if reply := mcp.Rejection(message, text); reply != nil {
 			w.x.write(http.StatusOK, mediaJSON, reply)
 			return nil
 		}
-		if w.kept >= http.StatusInternalServerError {
+		if w.status >= http.StatusInternalServerError {
 			return fmt.Errorf("handle a message: %s", text)
 		}
 		return schemas.ErrMalformed.Because(text)

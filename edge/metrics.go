@@ -70,7 +70,7 @@ func (m Monitor) handler() http.Handler {
 	known := newHosts(m.Hosts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := known.check(r); err != nil {
-			refuse(w, r, err)
+			writeError(w, r, err)
 			return
 		}
 		mux.ServeHTTP(w, r)
@@ -84,7 +84,7 @@ func limited(handle http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		release, err := p.enter(w, r)
 		if err != nil {
-			refuse(w, r, err)
+			writeError(w, r, err)
 			return
 		}
 		defer release()
@@ -92,8 +92,8 @@ func limited(handle http.HandlerFunc) http.Handler {
 	})
 }
 
-// refuse responds with the error e.
-func refuse(w http.ResponseWriter, r *http.Request, e *schemas.Error) {
+// writeError responds with the error e.
+func writeError(w http.ResponseWriter, r *http.Request, e *schemas.Error) {
 	c := *e
 	c.Instance, _ = boundedPath(r)
 	body, err := json.Marshal(&c)

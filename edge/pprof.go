@@ -25,12 +25,12 @@ func profiles() http.Handler {
 	var busy sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := checkDuration(r.URL.Query().Get("seconds")); err != nil {
-			refuse(w, r, err)
+			writeError(w, r, err)
 			return
 		}
 		if !busy.TryLock() {
 			w.Header().Set("Retry-After", strconv.Itoa(int(maxProfile.Seconds())))
-			refuse(w, r, schemas.ErrTooManyRequests.Because("another profile of this process is in progress"))
+			writeError(w, r, schemas.ErrTooManyRequests.Because("another profile of this process is in progress"))
 			return
 		}
 		defer busy.Unlock()

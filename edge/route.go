@@ -140,7 +140,7 @@ func registers[Req, Res any](e bus.Endpoint[Req, Res]) action {
 		if err != nil {
 			return err
 		}
-		if strict && jsontext.Value(body).IsValid() && jsontext.Value(body).Kind() == jsontext.KindBeginObject { // else the worker refuses it
+		if strict && jsontext.Value(body).IsValid() && jsontext.Value(body).Kind() == jsontext.KindBeginObject { // else the worker rejects it
 			if body, err = member.Append(body, member.Member{Name: strictName, Value: true}); err != nil {
 				return err
 			}

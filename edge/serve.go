@@ -57,7 +57,7 @@ type Config struct {
 	// against DNS rebinding.
 	Hosts []string
 	// Origins are the origins whose pages may call the API from a browser. Other
-	// cross-origin requests that change state are refused with 403.
+	// cross-origin requests that change state are rejected with 403.
 	Origins Origins
 	// Publisher publishes the catalog of Agentic Resource Discovery; the zero value: 404.
 	Publisher ard.Publisher

@@ -105,7 +105,7 @@ func (w *wiring) start(ctx context.Context) error {
 		return err
 	}
 	if most := w.conn.MaxPayload(); most < 2*bus.MaxBody {
-		w.Log.Warn("max_payload of NATS is too small: large records and replies are refused", "max_payload", most, "wanted", 2*bus.MaxBody)
+		w.Log.Warn("max_payload of NATS is too small: large records and replies are rejected", "max_payload", most, "wanted", 2*bus.MaxBody)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, role := range w.Roles {

@@ -29,7 +29,7 @@ const (
 	exitFailed      = 1   // any other error; also differences and warnings
 	exitUsage       = 2   // wrong flags, arguments or input
 	exitNotFound    = 3   // a record, run or path does not exist
-	exitRefused     = 4   // the credential, the state or a limit does not permit the request
+	exitRejected    = 4   // the credential, the state or a limit does not permit the request
 	exitUnavailable = 5   // no connection, a timeout or an unavailable dependency
 	exitInterrupted = 130 // the convention after SIGINT
 )
@@ -89,7 +89,7 @@ func exitCodeOf(status int) int {
 		return exitNotFound
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict, http.StatusPreconditionFailed,
 		http.StatusMisdirectedRequest, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
-		return exitRefused
+		return exitRejected
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return exitUnavailable
 	}

@@ -65,7 +65,7 @@ func TestExportSkills(t *testing.T) {
 	edit("pdf-fill-forms/SKILL.md", "1. Open.", "1. Close.")
 	edit("pdf-fill-forms/scripts/run.py", "print()", "exit()")
 	write(t, dir, "pdf-plain/added.md", "more")
-	if got := run("", "import", dir); got.code != exitRefused || !strings.Contains(got.out, `registered with the source "elsewhere"`) {
+	if got := run("", "import", dir); got.code != exitRejected || !strings.Contains(got.out, `registered with the source "elsewhere"`) {
 		t.Errorf("edited skills replaced records without --overwrite: %+v", got)
 	}
 	imported("+  1. Close.\n", "--dry-run", "--overwrite")

@@ -41,7 +41,7 @@ func TestImport(t *testing.T) {
 	}
 	skill("c", "third")
 	skill("d", "fourth")
-	step("records of another source", exitRefused, `registered with the source "other"|registered with the source "none"|--overwrite`)
+	step("records of another source", exitRejected, `registered with the source "other"|registered with the source "none"|--overwrite`)
 	step("are replaced if asked", 0, ": 2 configured, 2 unchanged", "--overwrite")
 
 	for _, name := range []string{"b", "c"} {

@@ -43,7 +43,7 @@ func TestKeyCommands(t *testing.T) {
 	if got := do(t, "", "search", "x", "--url", p.http, "--key", made.Key); !strings.Contains(got.err, "CE-031") {
 		t.Errorf("with the key: %+v, want a not-found error", got)
 	}
-	if got := do(t, "", "search", "x", "--url", p.http); got.code != exitRefused || !strings.Contains(got.err, "CE-006") {
+	if got := do(t, "", "search", "x", "--url", p.http); got.code != exitRejected || !strings.Contains(got.err, "CE-006") {
 		t.Errorf("without: %+v", got)
 	}
 	if got := key("create", "--all-tenants", "--role", "admin", "--expires", "never"); !strings.Contains(got.out,

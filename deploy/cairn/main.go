@@ -73,7 +73,7 @@ Every flag can also be set by an environment variable: --http by CAIRN_HTTP,
 the selected context (cairn context). Empty variables are ignored.
 
 The exit code is 0 on success, 2 for wrong flags, arguments or input, 3 if something is
-not found, 4 if a request is refused, 5 if a server is unavailable, and otherwise 1.`,
+not found, 4 if a request is rejected, 5 if a server is unavailable, and otherwise 1.`,
 		Example: `  cairn up                                             # run everything in this process
   cairn apply deploy/examples/knowledge                # register records
   cairn search "which volumes are nearly full?"        # search for skills

@@ -79,12 +79,12 @@ func New(agent a2asrv.RequestHandler, keepAlive time.Duration) *Handler {
 
 // call is the state of one request.
 type call struct {
-	caller  Caller
-	refusal error          // of a request that is not valid
-	message *message       // of a request that sends one
-	query   *parameters    // of a request to list tasks
-	stream  *stream        // of a request for events: the events after its first one has arrived
-	failure *schemas.Error // the last error of a request, unless it is one of the protocol
+	caller    Caller
+	rejection error          // of a request that is not valid
+	message   *message       // of a request that sends one
+	query     *parameters    // of a request to list tasks
+	stream    *stream        // of a request for events: the events after its first one has arrived
+	failure   *schemas.Error // the last error of a request, unless it is one of the protocol
 }
 
 type callKey struct{}
@@ -98,7 +98,7 @@ func (h *Handler) ServeRPC(w http.ResponseWriter, r *http.Request, body []byte, 
 	ctx := context.WithValue(r.Context(), callKey{}, state)
 	request := readRPC(body, state)
 	if err := cmp.Or(checkMedia(r), checkVersion(r)); err != nil {
-		state.refusal = err
+		state.rejection = err
 	}
 	switch {
 	case request.Method == methodStream:
@@ -110,8 +110,8 @@ func (h *Handler) ServeRPC(w http.ResponseWriter, r *http.Request, body []byte, 
 			return h.guard.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: a2a.TaskID(state.query.ID), Tenant: state.query.Tenant})
 		})
 	}
-	if state.refusal != nil {
-		request.refuse()
+	if state.rejection != nil {
+		request.reject()
 	}
 	defer state.stream.close()
 	h.rpc.ServeHTTP(w, withBody(r.WithContext(ctx), request.encode()))
@@ -122,7 +122,7 @@ func (h *Handler) ServeRPC(w http.ResponseWriter, r *http.Request, body []byte, 
 // the interface. The error is that of a request that was not answered.
 func (h *Handler) ServeREST(w http.ResponseWriter, r *http.Request, path string, body []byte, c Caller) error {
 	if err := checkMedia(r); err != nil {
-		return refuseMedia(w, err)
+		return rejectMedia(w, err)
 	}
 	state := &call{caller: c}
 	ctx := context.WithValue(r.Context(), callKey{}, state)
@@ -130,7 +130,7 @@ func (h *Handler) ServeREST(w http.ResponseWriter, r *http.Request, path string,
 	r.URL.Path, r.URL.RawPath = path, ""
 	body = readREST(r, body, state)
 	if err := checkVersion(r); err != nil {
-		state.refusal = err
+		state.rejection = err
 	}
 	id, subscribes := strings.CutSuffix(strings.TrimPrefix(path, "/tasks/"), ":subscribe")
 	switch {
@@ -143,7 +143,7 @@ func (h *Handler) ServeREST(w http.ResponseWriter, r *http.Request, path string,
 			return h.guard.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: a2a.TaskID(id), Tenant: state.query.Tenant})
 		})
 	}
-	if state.refusal != nil { // as an answer to a request whose response is not a stream
+	if state.rejection != nil { // as an answer to a request whose response is not a stream
 		r.Method, r.URL.Path, body = http.MethodPost, "/message:send", []byte("{}")
 	}
 	defer state.stream.close()
@@ -197,10 +197,10 @@ type stream struct {
 	closed  bool
 }
 
-// open waits for the first event of a stream. An error before it is the refusal of the
+// open waits for the first event of a stream. An error before it is the rejection of the
 // request, whose response is then not a stream.
 func (c *call) open(ctx context.Context, events func(context.Context) iter.Seq2[a2a.Event, error]) *stream {
-	if c.refusal != nil {
+	if c.rejection != nil {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -212,7 +212,7 @@ func (c *call) open(ctx context.Context, events func(context.Context) iter.Seq2[
 	if err != nil {
 		stop()
 		cancel()
-		c.refusal = err
+		c.rejection = err
 		return nil
 	}
 	return &stream{first: first, next: next, stop: stop, cancel: cancel}

@@ -263,7 +263,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestHeaders refuses other versions of the protocol and other media types.
+// TestHeaders rejects other versions of the protocol and other media types.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	c := open(t, &runs{script: answer})
@@ -321,7 +321,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestMemory refuses an answer that exceeds the memory of the edge, and cancels the task.
+// TestMemory rejects an answer that exceeds the memory of the edge, and cancels the task.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	c := open(t, &runs{script: script(`text_delta {"text":"` + strings.Repeat("x", 300<<10) + `"}`), block: true})

@@ -78,9 +78,9 @@ func statusBody(status int, message string, details ...*errordetails.Typed) ([]b
 	}}, json.Deterministic(true))
 }
 
-// refuseMedia responds to a request whose body is not JSON, with the status that version 1.0.0
+// rejectMedia responds to a request whose body is not JSON, with the status that version 1.0.0
 // of the protocol has for it, and HTTP (RFC 9110, 15.5.16); version 1.0.1 has 400.
-func refuseMedia(w http.ResponseWriter, err error) error {
+func rejectMedia(w http.ResponseWriter, err error) error {
 	body, errBody := statusBody(http.StatusUnsupportedMediaType, err.Error(),
 		errordetails.NewErrorInfo(a2a.ErrorReason(err), a2a.ProtocolDomain, nil))
 	if errBody != nil {

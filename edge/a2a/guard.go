@@ -13,15 +13,15 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 )
 
-// guard is a RequestHandler that refuses what the request must not contain or the agent card
+// guard is a RequestHandler that rejects what the request must not contain or the agent card
 // does not offer, before it calls the agent. It returns errors of the protocol.
 type guard struct{ agent a2asrv.RequestHandler }
 
-// check returns the refusal of the request.
+// check returns the rejection of the request.
 func check(ctx context.Context, tenant string) error {
 	c := callOf(ctx)
-	if c.refusal != nil {
-		return c.protocolError(c.refusal)
+	if c.rejection != nil {
+		return c.protocolError(c.rejection)
 	}
 	if tenant == "" && c.query != nil { // the SDK ignores that of a URL
 		tenant = c.query.Tenant

@@ -43,9 +43,9 @@ type rpcRequest struct {
 func readRPC(body []byte, c *call) rpcRequest {
 	request, err := schemas.Read[rpcRequest](body, schemas.ErrAnalysisMalformed)
 	if err != nil {
-		c.refusal = fmt.Errorf("%w: %w", a2a.ErrInvalidRequest, err)
+		c.rejection = fmt.Errorf("%w: %w", a2a.ErrInvalidRequest, err)
 		if !jsontext.Value(body).IsValid() {
-			c.refusal = fmt.Errorf("%w: %w", a2a.ErrParseError, err)
+			c.rejection = fmt.Errorf("%w: %w", a2a.ErrParseError, err)
 		}
 		return rpcRequest{JSONRPC: "2.0"}
 	}
@@ -54,24 +54,24 @@ func readRPC(body []byte, c *call) rpcRequest {
 		kind == jsontext.KindNull, len(request.ID) == 0:
 	default:
 		request.ID = nil
-		c.refusal = fmt.Errorf("%w: id: expected a string or a number of at most %d bytes", a2a.ErrInvalidRequest, maxID)
+		c.rejection = fmt.Errorf("%w: id: expected a string or a number of at most %d bytes", a2a.ErrInvalidRequest, maxID)
 		return request
 	}
 	switch {
 	case request.JSONRPC != "2.0":
-		c.refusal = fmt.Errorf("%w: jsonrpc: expected 2.0, got %.100q", a2a.ErrInvalidRequest, request.JSONRPC)
+		c.rejection = fmt.Errorf("%w: jsonrpc: expected 2.0, got %.100q", a2a.ErrInvalidRequest, request.JSONRPC)
 	case request.Method == methodSend, request.Method == methodStream:
-		if c.message, c.refusal = readMessage(request.Params); c.refusal == nil {
-			request.Params, c.refusal = c.message.slim()
+		if c.message, c.rejection = readMessage(request.Params); c.rejection == nil {
+			request.Params, c.rejection = c.message.slim()
 		}
 	default:
-		c.query, request.Params, c.refusal = readParameters(request.Params, request.Method)
+		c.query, request.Params, c.rejection = readParameters(request.Params, request.Method)
 	}
 	return request
 }
 
-// refuse makes the request one whose response is not a stream.
-func (r *rpcRequest) refuse() {
+// reject makes the request one whose response is not a stream.
+func (r *rpcRequest) reject() {
 	r.JSONRPC, r.Method, r.Params = "2.0", methodSend, jsontext.Value("{}")
 }
 
@@ -83,8 +83,8 @@ func (r rpcRequest) encode() []byte {
 // readREST reads a request of the HTTP+JSON binding, and returns its body without what the
 // SDK does not need.
 func readREST(r *http.Request, body []byte, c *call) []byte {
-	c.query, c.refusal = readQuery(r.URL.RawQuery)
-	if c.refusal != nil || r.Method != http.MethodPost {
+	c.query, c.rejection = readQuery(r.URL.RawQuery)
+	if c.rejection != nil || r.Method != http.MethodPost {
 		return nil
 	}
 	if r.URL.Path != "/message:send" && r.URL.Path != "/message:stream" {
@@ -95,13 +95,13 @@ func readREST(r *http.Request, body []byte, c *call) []byte {
 		if err == nil && given.Tenant != "" {
 			c.query.Tenant = given.Tenant
 		}
-		c.refusal = err
+		c.rejection = err
 		return params
 	}
-	if c.message, c.refusal = readMessage(body); c.refusal != nil {
+	if c.message, c.rejection = readMessage(body); c.rejection != nil {
 		return nil
 	}
-	body, c.refusal = c.message.slim()
+	body, c.rejection = c.message.slim()
 	return body
 }
 

@@ -188,7 +188,7 @@ func (r *run) abandon(ctx context.Context) error {
 // moment. A run that no worker confirms is started again under another name.
 func start(ctx context.Context, detached bool) (*run, error) {
 	c := callOf(ctx)
-	if err := refuseTask(ctx, c.message.Message); err != nil {
+	if err := rejectTask(ctx, c.message.Message); err != nil {
 		return nil, err
 	}
 	conversation, err := c.message.conversation()
@@ -221,9 +221,9 @@ func start(ctx context.Context, detached bool) (*run, error) {
 	}
 }
 
-// refuseTask returns an error for a message that names a task: an analysis takes no further
+// rejectTask returns an error for a message that names a task: an analysis takes no further
 // messages.
-func refuseTask(ctx context.Context, m *schemas.AgentContent) error {
+func rejectTask(ctx context.Context, m *schemas.AgentContent) error {
 	if m.TaskID == "" {
 		return nil
 	}

@@ -108,16 +108,16 @@ func (c *Client) wait(ctx context.Context, delay time.Duration) bool {
 	}
 }
 
-// refusal is an unsuccessful response with the delay that the server sets in Retry-After.
-type refusal struct {
+// retryAfterError is an unsuccessful response with the delay that the server sets in Retry-After.
+type retryAfterError struct {
 	error
 	after time.Duration
 }
 
-func (r refusal) Unwrap() error { return r.error }
+func (r retryAfterError) Unwrap() error { return r.error }
 
 func retryAfter(err error) time.Duration {
-	var r refusal
+	var r retryAfterError
 	errors.As(err, &r)
 	return r.after
 }
@@ -171,7 +171,7 @@ func (c *Client) attempt(ctx context.Context, r request) (*http.Response, error)
 		return nil, err
 	}
 	seconds, _ := strconv.Atoi(res.Header.Get("Retry-After")) // 0 if absent or a date
-	return nil, refusal{responseError(res, body), time.Duration(min(max(seconds, 0), 3600)) * time.Second}
+	return nil, retryAfterError{responseError(res, body), time.Duration(min(max(seconds, 0), 3600)) * time.Second}
 }
 
 // headers returns the headers of r.

@@ -87,7 +87,7 @@ func newServer(list []tool, role schemas.Role) (*sdk.Server, error) {
 	s := sdk.NewServer(&sdk.Implementation{Name: "cairn", Title: "Cairn", Version: bus.Version}, &sdk.ServerOptions{
 		Instructions: instructions, Capabilities: capabilities, CompletionHandler: complete, SetCacheable: setCacheable, Logger: silent,
 	})
-	s.AddReceivingMiddleware(recoverPanics, refuseSubscriptions, listResources)
+	s.AddReceivingMiddleware(recoverPanics, rejectSubscriptions, listResources)
 	by := &schemas.Identity{Role: role}
 	for _, t := range list {
 		if by.Authorize(t.needs) == nil {
@@ -135,7 +135,7 @@ func (h *Handler) Server(by *schemas.Identity) *sdk.Server {
 // not block. An error means that there is no response yet.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, m schemas.RPCRequest, c Caller) error {
 	if err := checkParams(m); err != nil {
-		return refuse(w, m, c, err)
+		return writeError(w, m, c, err)
 	}
 	h.http.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), c)))
 	return nil
@@ -174,9 +174,9 @@ func recoverPanics(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// refuseSubscriptions refuses streams of notifications, of which Cairn sends none: they
+// rejectSubscriptions rejects streams of notifications, of which Cairn sends none: they
 // would stay open without an event.
-func refuseSubscriptions(next sdk.MethodHandler) sdk.MethodHandler {
+func rejectSubscriptions(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		if method == "subscriptions/listen" {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " is not supported: no notifications are sent"}
@@ -185,16 +185,16 @@ func refuseSubscriptions(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// Texts with which the SDK refuses messages before protocol version 2026-07-28, instead of a
+// Texts with which the SDK rejects messages before protocol version 2026-07-28, instead of a
 // JSON-RPC error.
 const (
 	notHandled     = "JSON RPC not handled"
 	invalidRequest = "invalid request"
 )
 
-// Refusal returns the JSON-RPC error for a request that the SDK has refused with the text; nil
+// Rejection returns the JSON-RPC error for a request that the SDK has rejected with the text; nil
 // if it is not one of the protocol, such as of another media type, or the message has no id.
-func Refusal(message []byte, text string) []byte {
+func Rejection(message []byte, text string) []byte {
 	code := int64(jsonrpc.CodeMethodNotFound)
 	switch {
 	case strings.HasPrefix(text, notHandled):

@@ -26,12 +26,12 @@ import (
 
 // stub is a caller of stub endpoints.
 type stub struct {
-	ctx    context.Context
-	conn   *bus.Conn
-	by     *schemas.Identity
-	tenant string
-	events []bus.Event
-	received  []byte // body of the last analysis
+	ctx      context.Context
+	conn     *bus.Conn
+	by       *schemas.Identity
+	tenant   string
+	events   []bus.Event
+	received []byte // body of the last analysis
 }
 
 func (s *stub) Identity() *schemas.Identity { return s.by }

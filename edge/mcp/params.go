@@ -50,9 +50,9 @@ func checkParams(m schemas.RPCRequest) error {
 	return nil
 }
 
-// refuse answers the message with the error: a request with a JSON-RPC error, a notification
+// writeError answers the message with the error: a request with a JSON-RPC error, a notification
 // with the error itself.
-func refuse(w http.ResponseWriter, m schemas.RPCRequest, c Caller, err error) error {
+func writeError(w http.ResponseWriter, m schemas.RPCRequest, c Caller, err error) error {
 	var wire *jsonrpc.Error
 	if m.ID == nil || !errors.As(protocolError(c, err), &wire) {
 		return err

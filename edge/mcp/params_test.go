@@ -50,7 +50,7 @@ func TestParamsWithoutGoNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := 0
+	rejected := 0
 	for method, of := range paramsOf {
 		for _, params := range members(of, 3) {
 			m := schemas.RPCRequest{JSONRPC: "2.0", ID: jsontext.Value("1"), Method: method, Params: jsontext.Value(params)}
@@ -68,14 +68,14 @@ func TestParamsWithoutGoNames(t *testing.T) {
 			}
 			text += w.Body.String()
 			if strings.Contains(text, "expected ") {
-				refused++
+				rejected++
 			}
 			if found := goName.FindString(text); found != "" {
 				t.Errorf("%s %s: %q in %s", method, params, found, text)
 			}
 		}
 	}
-	if refused < 100 {
-		t.Errorf("%d messages were refused with what was expected", refused)
+	if rejected < 100 {
+		t.Errorf("%d messages were rejected with the expected error", rejected)
 	}
 }

@@ -75,7 +75,7 @@ func registration[Req, Res any](kind string, e bus.Endpoint[Req, Res]) (tool, er
 	forward := func(ctx context.Context, c *bus.Conn, body []byte) (bus.Reply, error) {
 		with, err := member.Append(body, member.Member{Name: "return_warnings", Value: true})
 		if err != nil {
-			with = body // the worker refuses it
+			with = body // the worker rejects it
 		}
 		return e.Forward(ctx, c, with)
 	}

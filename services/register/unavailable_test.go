@@ -19,7 +19,7 @@ import (
 	"cairn/services/register"
 )
 
-// serveUnavailable answers registrations with an Elasticsearch URL that refuses
+// serveUnavailable answers registrations with an Elasticsearch URL that rejects
 // connections.
 func serveUnavailable(t testing.TB) *bus.Conn {
 	t.Helper()

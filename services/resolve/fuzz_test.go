@@ -54,8 +54,8 @@ func FuzzResolve(f *testing.F) {
 			bus.ResolveTemplate.Forward, bus.ResolveGuardrail.Forward, bus.ListSkills.Forward, bus.ListTools.Forward,
 		} {
 			reply, err := send(ctx, w.conn, body)
-			var refused *schemas.Error
-			if err != nil && (!errors.As(err, &refused) || refused.Status >= 500) {
+			var rejected *schemas.Error
+			if err != nil && (!errors.As(err, &rejected) || rejected.Status >= 500) {
 				t.Errorf("%s with %s under %q: %v", body, record, key, err)
 			}
 			if err == nil && !json.Valid(reply.Body) || strings.Contains(string(reply.Body), "HUSH") {

@@ -102,8 +102,8 @@ func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Dur
 		return exceeded
 	}
 	err := s.write(ctx, k, msg)
-	var refused *jetstream.APIError
-	if errors.Is(err, schemas.ErrTagExists) || errors.As(err, &refused) { // after other errors the tag may be stored
+	var rejected *jetstream.APIError
+	if errors.Is(err, schemas.ErrTagExists) || errors.As(err, &rejected) { // after other errors the tag may be stored
 		s.usage.release(k.tenant, size, until)
 	}
 	return err

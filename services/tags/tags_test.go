@@ -118,10 +118,10 @@ func TestTags(t *testing.T) {
 func TestPersistMode(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		name        string
+		name            string
 		made, requested tags.Settings
-		mode        jetstream.PersistModeType
-		refused     bool
+		mode            jetstream.PersistModeType
+		rejected        bool
 	}{
 		{"default", tags.Settings{}, tags.Settings{}, jetstream.AsyncPersistMode, false},
 		{"synced", tags.Settings{Sync: true}, tags.Settings{Sync: true}, jetstream.DefaultPersistMode, false},
@@ -141,7 +141,7 @@ func TestPersistMode(t *testing.T) {
 			if err == nil {
 				requested.Close()
 			}
-			if row.refused {
+			if row.rejected {
 				if err == nil {
 					t.Error("got no error, want a refusal")
 				}
@@ -161,7 +161,7 @@ func TestTagIsImmutable(t *testing.T) {
 	serve(t, conn)
 	c := client{t, conn}
 	_ = c.write("r1", "one")
-	_ = c.write("r1", "two") // refused
+	_ = c.write("r1", "two") // rejected
 	got, err := c.read("r1")
 	if err != nil {
 		t.Fatal(err)

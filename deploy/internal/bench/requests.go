@@ -109,11 +109,11 @@ func (a *loadClient) exchange(ctx context.Context, method, path string, v any) l
 // errorClass returns the error class of a failed or incomplete response: the status,
 // followed by Cairn's error code if there is one, timeout or connection failure.
 func errorClass(ctx context.Context, err error) string {
-	var refused *schemas.Error
+	var failure *schemas.Error
 	var status *client.StatusError
 	switch {
-	case errors.As(err, &refused):
-		return strconv.Itoa(refused.Status) + " " + refused.Code
+	case errors.As(err, &failure):
+		return strconv.Itoa(failure.Status) + " " + failure.Code
 	case errors.As(err, &status):
 		return strconv.Itoa(status.StatusCode)
 	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded):

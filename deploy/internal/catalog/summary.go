@@ -42,7 +42,7 @@ type summary struct {
 	Actions  map[string]int      `json:"actions"`  // by action
 	Changes  []change            `json:"changes,omitempty"`
 	Later    int                 `json:"searchable_later,omitempty"`
-	Refused  []records.Rejection `json:"refused"`
+	Rejected []records.Rejection `json:"refused"`
 	Warnings []warning           `json:"warnings,omitempty"`
 	Unsent   int                 `json:"unsent,omitempty"` // not sent because of an interrupt
 	Retries  int64               `json:"retries,omitempty"`
@@ -63,7 +63,7 @@ type summary struct {
 
 func newSummary(list []records.Record, dry string) *summary {
 	s := &summary{
-		Accepted: map[string]int{}, Actions: map[string]int{}, Refused: []records.Rejection{}, list: list, known: map[change]bool{},
+		Accepted: map[string]int{}, Actions: map[string]int{}, Rejected: []records.Rejection{}, list: list, known: map[change]bool{},
 		actions: make([]string, len(list)), outcomes: make([]records.Outcome, len(list)),
 		differences: make([]difference, len(list)),
 	}
@@ -115,7 +115,7 @@ func (s *summary) finish(began time.Time) {
 			s.Unsent++
 			continue
 		case o.Err != nil:
-			s.Refused = append(s.Refused, records.NewRejection(r, o.Err))
+			s.Rejected = append(s.Rejected, records.NewRejection(r, o.Err))
 			if s.first == nil {
 				s.first = o.Err
 			}
@@ -290,10 +290,10 @@ func (s *summary) rows(t *output.Table) {
 	for _, w := range s.Warnings {
 		t.Row("  " + output.Joined(w.Source, w.Kind, w.ID, w.Field+": "+w.Message))
 	}
-	if len(s.Refused) > 0 {
-		t.Row(fmt.Sprintf("rejected %d:", len(s.Refused)))
+	if len(s.Rejected) > 0 {
+		t.Row(fmt.Sprintf("rejected %d:", len(s.Rejected)))
 	}
-	for _, f := range s.Refused {
+	for _, f := range s.Rejected {
 		t.Row("  " + f.Source + "  " + f.String())
 	}
 }

@@ -68,7 +68,7 @@ and its back ends, and what the API key permits. With --nats, it also checks the
 server, and that all streams exist, have their replicas and are less than 80 % full.
 
 It changes nothing. The exit code is 0 without a failure, with --strict 1 if there are
-warnings, and after a failure that of the failure: 4 for a refused credential, 5 for an
+warnings, and after a failure that of the failure: 4 for a rejected credential, 5 for an
 unavailable server.`,
 		Example: `  cairn doctor
   cairn doctor --url https://cairn.example.com --key-file key

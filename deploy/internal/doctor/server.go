@@ -126,7 +126,7 @@ func credentials(ctx context.Context, c *client.Client, tenant string) []finding
 	}
 	for _, err := range c.List(ctx, schemas.RecordQuery{Kind: schemas.KindSkill, TenantID: scope, Limit: &one}) {
 		if err != nil {
-			return []finding{refusedKey(err)}
+			return []finding{rejectedKey(err)}
 		}
 		break
 	}
@@ -144,11 +144,11 @@ func credentials(ctx context.Context, c *client.Client, tenant string) []finding
 		{schemas.PermissionAnalyze, func() error { return c.CancelRun(ctx, none) }},
 	} {
 		err := probe.try()
-		refused := errors.Is(err, schemas.ErrForbidden) || errors.Is(err, schemas.ErrAnalysisForbidden)
+		forbidden := errors.Is(err, schemas.ErrForbidden) || errors.Is(err, schemas.ErrAnalysisForbidden)
 		switch {
 		case err == nil, errors.Is(err, schemas.ErrPreconditionFailed), errors.Is(err, schemas.ErrRunNotFound):
 			permitted = append(permitted, string(probe.permission))
-		case !refused:
+		case !forbidden:
 			return []finding{fail("credential", err, "try again: the request failed for another reason than the credential")}
 		}
 	}
@@ -156,7 +156,7 @@ func credentials(ctx context.Context, c *client.Client, tenant string) []finding
 	return append(list, anonymous(ctx, c)...)
 }
 
-func refusedKey(err error) finding {
+func rejectedKey(err error) finding {
 	fix := "see cairn status"
 	switch {
 	case errors.Is(err, schemas.ErrUnauthenticated):

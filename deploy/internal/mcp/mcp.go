@@ -226,12 +226,12 @@ func (v versioned) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || res.StatusCode < http.StatusBadRequest {
 		return res, err
 	}
-	return refused(res)
+	return errorResponse(res)
 }
 
-// refused returns an error body of Cairn as the error. Other responses, such as those of
+// errorResponse returns an error body of Cairn as the error. Other responses, such as those of
 // the protocol, are returned whatever their status.
-func refused(res *http.Response) (*http.Response, error) {
+func errorResponse(res *http.Response) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxMessage))
 	if err = errors.Join(err, res.Body.Close()); err != nil {
 		return nil, err

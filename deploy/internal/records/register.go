@@ -54,11 +54,11 @@ func RegisterSearchable(ctx context.Context, c *client.Client, list []Record, ti
 			return err
 		}
 		var later []Record
-		var refused []Rejection
+		var rejected []Rejection
 		for i, o := range outcomes {
 			switch {
 			case o.Err != nil:
-				refused = append(refused, NewRejection(list[i], o.Err))
+				rejected = append(rejected, NewRejection(list[i], o.Err))
 			case o.Later:
 				later = append(later, list[i])
 			}
@@ -66,8 +66,8 @@ func RegisterSearchable(ctx context.Context, c *client.Client, list []Record, ti
 		switch {
 		case ctx.Err() != nil:
 			return fmt.Errorf("waiting until the corpus is searchable (see cairn status): %w", ctx.Err())
-		case len(refused) > 0:
-			return fmt.Errorf("%d records were rejected, for example %s: %s", len(refused), refused[0].Source, refused[0])
+		case len(rejected) > 0:
+			return fmt.Errorf("%d records were rejected, for example %s: %s", len(rejected), rejected[0].Source, rejected[0])
 		case len(later) == 0:
 			return nil
 		}

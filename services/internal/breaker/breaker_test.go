@@ -38,7 +38,7 @@ func TestBreaker(t *testing.T) {
 				t.Errorf("closed: got %v, want %v alone", err, errFailed)
 			}
 		}
-		refused := func(when string) {
+		rejected := func(when string) {
 			t.Helper()
 			for _, err := range []error{b.Do(t.Context(), func() error { t.Errorf("%s: called", when); return nil }), b.Err()} {
 				if !errors.Is(err, errAway) || errors.Is(err, errFailed) ||
@@ -47,7 +47,7 @@ func TestBreaker(t *testing.T) {
 				}
 			}
 		}
-		refused("open")
+		rejected("open")
 		if b.HalfOpen() {
 			t.Error("a probe is due at once")
 		}
@@ -56,10 +56,10 @@ func TestBreaker(t *testing.T) {
 			t.Error("no probe is due after 6 s")
 		}
 		_ = b.Do(t.Context(), func() error {
-			refused("during a probe")
+			rejected("during a probe")
 			return errFailed
 		})
-		refused("after a failed probe")
+		rejected("after a failed probe")
 		time.Sleep(6 * time.Second)
 		if err := errors.Join(b.Do(t.Context(), fails(nil)), b.Err()); err != nil || b.HalfOpen() {
 			t.Errorf("after a probe that succeeded: %v", err)

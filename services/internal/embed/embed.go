@@ -20,7 +20,7 @@ const (
 // Embedder computes the vectors of texts. It may be used concurrently.
 type Embedder interface {
 	// Embed returns one vector per text, in order; callers must not modify them. An
-	// error wraps [ErrUnavailable], [ErrRefused] or ctx.Err() where one of them is
+	// error wraps [ErrUnavailable], [ErrRejected] or ctx.Err() where one of them is
 	// the cause, and comes without vectors. A text without content has a zero
 	// vector. A text longer than the model's window is truncated, which is logged.
 	Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error)

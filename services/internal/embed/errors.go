@@ -18,11 +18,11 @@ import (
 // after the operator has acted.
 var ErrUnavailable = errors.New("embedding model unavailable")
 
-// ErrRefused is permanent: the server rejects the text or the settings.
-var ErrRefused = errors.New("refused by the embedding model")
+// ErrRejected is permanent: the server rejects the text or the settings.
+var ErrRejected = errors.New("rejected by the embedding model")
 
 // errTooLong is returned for a text that exceeds the model's window.
-var errTooLong = fmt.Errorf("%w: too long", ErrRefused)
+var errTooLong = fmt.Errorf("%w: too long", ErrRejected)
 
 // errTimeout is returned when a request timed out.
 var errTimeout = fmt.Errorf("%w: timeout", ErrUnavailable)
@@ -31,7 +31,7 @@ var errTimeout = fmt.Errorf("%w: timeout", ErrUnavailable)
 func newBreaker() *breaker.Breaker {
 	return breaker.New(breaker.Settings{
 		Failures:    3,
-		Failed:      func(err error) bool { return !errors.Is(err, ErrRefused) },
+		Failed:      func(err error) bool { return !errors.Is(err, ErrRejected) },
 		SlowAfter:   250 * time.Millisecond,
 		Unavailable: ErrUnavailable,
 	})
@@ -44,18 +44,18 @@ func unavailable(format string, args ...any) error {
 // explain classifies an error of the api package. An error without a status is a
 // network failure or a truncated response.
 func explain(err error) error {
-	var refused api.StatusError
-	if !errors.As(err, &refused) {
+	var rejected api.StatusError
+	if !errors.As(err, &rejected) {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	message := refused.ErrorMessage
-	switch code := refused.StatusCode; {
+	message := rejected.ErrorMessage
+	switch code := rejected.StatusCode; {
 	case code == http.StatusBadRequest && (strings.Contains(message, "context length") || strings.Contains(message, "context size")):
 		return fmt.Errorf("%w: %w", errTooLong, err)
 	case code == http.StatusNotFound:
 		return fmt.Errorf("%w: model not found on the server; run ollama pull (%w)", ErrUnavailable, err)
 	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge, isNaN(message):
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+		return fmt.Errorf("%w: %w", ErrRejected, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

@@ -51,7 +51,7 @@ func FuzzVectors(f *testing.F) {
 		}
 		for _, purpose := range []embed.Purpose{embed.Document, embed.Query} {
 			got, err := e.Embed(t.Context(), purpose, []string{"red", "blue", "\n"})
-			if err != nil && !errors.Is(err, embed.ErrUnavailable) && !errors.Is(err, embed.ErrRefused) {
+			if err != nil && !errors.Is(err, embed.ErrUnavailable) && !errors.Is(err, embed.ErrRejected) {
 				t.Errorf("embed: %v", err)
 			}
 			if err == nil {

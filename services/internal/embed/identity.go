@@ -84,8 +84,8 @@ func parameter(lines, name string) int {
 // digest returns the digest of the model's manifest.
 func (m *model) digest(ctx context.Context) (string, error) {
 	list, err := m.client.List(ctx)
-	var refused api.StatusError
-	if errors.As(err, &refused) && refused.StatusCode == http.StatusNotFound {
+	var rejected api.StatusError
+	if errors.As(err, &rejected) && rejected.StatusCode == http.StatusNotFound {
 		return "", nil // an Ollama-compatible server without a list of models
 	}
 	if err != nil {

@@ -199,9 +199,9 @@ func TestFailures(t *testing.T) {
 		{"an answer that is cut", ollamatest.Embedding{End: modeltest.Cut}, embed.ErrUnavailable, ""},
 		{"no vectors", ollamatest.Embedding{Vectors: [][]float32{}}, embed.ErrUnavailable, "0 vectors for 1 texts"},
 		{"other dimensions", ollamatest.Embedding{Vectors: [][]float32{{1, 0}}}, embed.ErrUnavailable, "2 dimensions, expected 64"},
-		{"a text that has no vector", status(500, "failed to encode response: json: unsupported value: NaN"), embed.ErrRefused,
+		{"a text that has no vector", status(500, "failed to encode response: json: unsupported value: NaN"), embed.ErrRejected,
 			`"a poisoned text"`},
-		{"a setting it does not know", status(400, "invalid option"), embed.ErrRefused, "invalid option"},
+		{"a setting it does not know", status(400, "invalid option"), embed.ErrRejected, "invalid option"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -230,11 +230,11 @@ func TestRejectedTextIsNamed(t *testing.T) {
 	})
 	e := open(t, s, "all-minilm")
 	_, err := e.Embed(t.Context(), embed.Document, []string{"good", "bad"})
-	if !errors.Is(err, embed.ErrRefused) || errors.Is(err, embed.ErrUnavailable) || !strings.Contains(err.Error(), `"bad"`) {
+	if !errors.Is(err, embed.ErrRejected) || errors.Is(err, embed.ErrUnavailable) || !strings.Contains(err.Error(), `"bad"`) {
 		t.Errorf("documents: got %v, want a refusal of the bad one", err)
 	}
 	_, err = e.Embed(t.Context(), embed.Query, []string{"bad"})
-	if !errors.Is(err, embed.ErrRefused) || strings.Contains(err.Error(), "bad") {
+	if !errors.Is(err, embed.ErrRejected) || strings.Contains(err.Error(), "bad") {
 		t.Errorf("query: got %v, want a refusal that does not repeat what the user asked", err)
 	}
 }
@@ -257,13 +257,13 @@ func TestTextThatBreaksTheModel(t *testing.T) {
 			return ollamatest.Embedding{}
 		})
 		_, err := e.Embed(t.Context(), embed.Document, []string{"one", "poison", "two"})
-		if !errors.Is(err, embed.ErrRefused) || !strings.Contains(err.Error(), `"poison"`) {
-			t.Errorf("%s: got %v, want the text refused by its name", name, err)
+		if !errors.Is(err, embed.ErrRejected) || !strings.Contains(err.Error(), `"poison"`) {
+			t.Errorf("%s: got %v, want the text rejected by its name", name, err)
 		}
 		vectors(t, e, embed.Document, "one", "two")
 		s.SetEmbedding(func([]string) ollamatest.Embedding { return broken })
 		if _, err := e.Embed(t.Context(), embed.Document, []string{"one"}); !errors.Is(err, embed.ErrUnavailable) ||
-			errors.Is(err, embed.ErrRefused) {
+			errors.Is(err, embed.ErrRejected) {
 			t.Errorf("%s on every text: got %v, want %v", name, err, embed.ErrUnavailable)
 		}
 	}

@@ -33,7 +33,7 @@ func (r *run) do(ctx context.Context, batch []job) error {
 		return r.fit(ctx, batch[0])
 	}
 	err := r.send(ctx, batch)
-	if !errors.Is(err, ErrRefused) && !r.textFailed(ctx, err) {
+	if !errors.Is(err, ErrRejected) && !r.textFailed(ctx, err) {
 		return err
 	}
 	for _, j := range batch {
@@ -51,7 +51,7 @@ func (r *run) fit(ctx context.Context, j job) error {
 	err := r.send(ctx, []job{j})
 	for attempt := 1; r.textFailed(ctx, err); attempt++ {
 		if attempt == attempts {
-			return fmt.Errorf("%q: %w: the model fails deterministically on it: %w", excerpt(r.purpose, whole), ErrRefused, err)
+			return fmt.Errorf("%q: %w: the model fails deterministically on it: %w", excerpt(r.purpose, whole), ErrRejected, err)
 		}
 		err = r.send(ctx, []job{j})
 	}
@@ -73,7 +73,7 @@ func (r *run) fit(ctx context.Context, j job) error {
 // embeds a sample. Queries skip the check.
 func (r *run) textFailed(ctx context.Context, err error) bool {
 	var status api.StatusError
-	failed := errors.As(err, &status) && status.StatusCode == http.StatusInternalServerError && !errors.Is(err, ErrRefused)
+	failed := errors.As(err, &status) && status.StatusCode == http.StatusInternalServerError && !errors.Is(err, ErrRejected)
 	if r.purpose == Query || !failed && !errors.Is(err, errTimeout) {
 		return false
 	}

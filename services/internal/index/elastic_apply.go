@@ -19,32 +19,32 @@ import (
 const bulkSize = 256
 
 // Apply embeds and writes the changes, 256 per request. An error other than
-// *Refused is transient: the same changes may be applied again.
+// *Rejected is transient: the same changes may be applied again.
 func (e *elastic) Apply(ctx context.Context, changes []Change) error {
-	refused := &Refused{}
+	rejected := &Rejected{}
 	for some := range slices.Chunk(latest(changes), bulkSize) {
-		if err := e.apply(ctx, some, refused); err != nil {
+		if err := e.apply(ctx, some, rejected); err != nil {
 			return fmt.Errorf("index %d documents: %w", len(changes), err)
 		}
 	}
-	if len(refused.Changes) > 0 {
-		return refused
+	if len(rejected.Changes) > 0 {
+		return rejected
 	}
 	return nil
 }
 
-func (e *elastic) apply(ctx context.Context, changes []Change, refused *Refused) error {
+func (e *elastic) apply(ctx context.Context, changes []Change, rejected *Rejected) error {
 	space, err := e.space(ctx)
 	if err != nil {
 		return err
 	}
 	vectors, err := embedChanges(ctx, e.embedder, changes)
-	if errors.Is(err, embed.ErrRefused) {
+	if errors.Is(err, embed.ErrRejected) {
 		if len(changes) == 1 {
-			refused.add(changes[0], err.Error())
+			rejected.add(changes[0], err.Error())
 			return nil
 		}
-		return bisect(changes, func(some []Change) error { return e.apply(ctx, some, refused) })
+		return bisect(changes, func(some []Change) error { return e.apply(ctx, some, rejected) })
 	}
 	if err != nil {
 		return err
@@ -57,12 +57,12 @@ func (e *elastic) apply(ctx context.Context, changes []Change, refused *Refused)
 	for i, c := range changes {
 		op, err := g.operation(c, vectors[i])
 		if err != nil {
-			refused.add(c, err.Error())
+			rejected.add(c, err.Error())
 			continue
 		}
 		ops = append(ops, op)
 	}
-	err = e.write(ctx, ops, refused)
+	err = e.write(ctx, ops, rejected)
 	if errors.Is(err, ErrLost) {
 		g.lost.Store(true)
 	}
@@ -98,22 +98,22 @@ func latest(changes []Change) []Change {
 }
 
 // write sends the operations and bisects a batch that the server finds too large.
-func (e *elastic) write(ctx context.Context, ops []operation, refused *Refused) error {
+func (e *elastic) write(ctx context.Context, ops []operation, rejected *Rejected) error {
 	if len(ops) == 0 {
 		return nil
 	}
 	items, err := e.bulk(ctx, ops)
 	if tooLarge(err) {
 		if len(ops) == 1 {
-			refused.add(ops[0].change, err.Error())
+			rejected.add(ops[0].change, err.Error())
 			return nil
 		}
-		return bisect(ops, func(some []operation) error { return e.write(ctx, some, refused) })
+		return bisect(ops, func(some []operation) error { return e.write(ctx, some, rejected) })
 	}
 	if err != nil {
 		return err
 	}
-	return checkItems(ops, items, refused)
+	return checkItems(ops, items, rejected)
 }
 
 // item is the result of one operation.
@@ -154,15 +154,15 @@ func (e *elastic) bulk(ctx context.Context, ops []operation) ([]item, error) {
 }
 
 // checkItems returns an error for operations to retry and adds those that the
-// server rejects to refused. A version conflict is a success: a newer revision is
+// server rejects to rejected. A version conflict is a success: a newer revision is
 // already indexed.
-func checkItems(ops []operation, items []item, refused *Refused) error {
+func checkItems(ops []operation, items []item, rejected *Rejected) error {
 	later, last := 0, item{}
 	for i, it := range items {
 		switch {
 		case it.Status < http.StatusMultipleChoices && it.Status >= http.StatusOK, it.Status == http.StatusConflict:
 		case it.Status == http.StatusBadRequest:
-			refused.add(ops[i].change, it.Error.String())
+			rejected.add(ops[i].change, it.Error.String())
 		case it.Status == http.StatusNotFound:
 			return fmt.Errorf("%w: %s", ErrLost, it.Error)
 		default:

@@ -78,8 +78,8 @@ func TestElasticRejectsInvalidVectors(t *testing.T) {
 	server := newStub(t)
 	for name, x := range map[string]float64{"not a number": math.NaN(), "infinite": math.Inf(-1)} {
 		ix := openAt(t, server.URL, given{[][]float32{{0.6, float32(x)}}})
-		var refused *index.Refused
-		if err := ix.Apply(t.Context(), some(1)); !errors.As(err, &refused) || len(refused.Changes) != 1 {
+		var rejected *index.Rejected
+		if err := ix.Apply(t.Context(), some(1)); !errors.As(err, &rejected) || len(rejected.Changes) != 1 {
 			t.Errorf("%s: got %v, want a refusal", name, err)
 		}
 	}

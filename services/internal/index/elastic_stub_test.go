@@ -15,10 +15,10 @@ import (
 // stub is a fake Elasticsearch for faults that cannot be provoked in a real one.
 // It stores only names of indices.
 type stub struct {
-	URL    string
-	bulk   atomic.Pointer[http.HandlerFunc]
-	search atomic.Pointer[http.HandlerFunc]
-	received  atomic.Int64 // requests received
+	URL      string
+	bulk     atomic.Pointer[http.HandlerFunc]
+	search   atomic.Pointer[http.HandlerFunc]
+	received atomic.Int64 // requests received
 
 	mu      sync.Mutex
 	indices map[string]map[string]struct{} // their aliases

@@ -53,10 +53,10 @@ func TestElasticOpensWithoutServer(t *testing.T) {
 func TestElasticBulk(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		name    string
-		status  map[int]int // by position, of rejected operations
-		want    error
-		refused []string
+		name     string
+		status   map[int]int // by position, of rejected operations
+		want     error
+		rejected []string
 	}{
 		{"all documents are written", nil, nil, nil},
 		{"newer revisions are indexed", map[int]int{0: 409, 3: 409}, nil, nil},
@@ -70,18 +70,18 @@ func TestElasticBulk(t *testing.T) {
 		s := newStub(t)
 		s.onBulk(func(w http.ResponseWriter, r *http.Request) { answerItems(w, r, row.status) })
 		err := openAt(t, s.URL, lexical(t)).Apply(t.Context(), some(4))
-		var refused *index.Refused
+		var rejected *index.Rejected
 		switch {
-		case errors.As(err, &refused):
+		case errors.As(err, &rejected):
 			var got []string
-			for _, c := range refused.Changes {
+			for _, c := range rejected.Changes {
 				got = append(got, c.ID)
 			}
-			if diff := cmp.Diff(row.refused, got); diff != "" || !strings.Contains(err.Error(), "for a reason") {
+			if diff := cmp.Diff(row.rejected, got); diff != "" || !strings.Contains(err.Error(), "for a reason") {
 				t.Errorf("%s: %v (-want +got):\n%s", row.name, err, diff)
 			}
-		case row.refused != nil || !errors.Is(err, row.want):
-			t.Errorf("%s: got %v, want %v and %v refused", row.name, err, row.want, row.refused)
+		case row.rejected != nil || !errors.Is(err, row.want):
+			t.Errorf("%s: got %v, want %v and %v rejected", row.name, err, row.want, row.rejected)
 		}
 	}
 }
@@ -91,9 +91,9 @@ func TestElasticRejectsUnknownKinds(t *testing.T) {
 	changes := some(2)
 	changes[0].Kind = "template"
 	err := openAt(t, newStub(t).URL, lexical(t)).Apply(t.Context(), changes)
-	var refused *index.Refused
-	if !errors.As(err, &refused) || len(refused.Changes) != 1 || refused.Changes[0].Kind != "template" {
-		t.Errorf("got %v, want the template refused", err)
+	var rejected *index.Rejected
+	if !errors.As(err, &rejected) || len(rejected.Changes) != 1 || rejected.Changes[0].Kind != "template" {
+		t.Errorf("got %v, want the template rejected", err)
 	}
 }
 
@@ -102,7 +102,7 @@ type picky struct{ model }
 
 func (p picky) Embed(ctx context.Context, purpose embed.Purpose, texts []string) ([][]float32, error) {
 	if slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "Document 2") }) {
-		return nil, fmt.Errorf("%w: no", embed.ErrRefused)
+		return nil, fmt.Errorf("%w: no", embed.ErrRejected)
 	}
 	return p.model.Embed(ctx, purpose, texts)
 }
@@ -113,9 +113,9 @@ func TestElasticRejectsTextsRejectedByModel(t *testing.T) {
 	s := newStub(t)
 	s.onBulk(func(w http.ResponseWriter, r *http.Request) { taken.Add(int64(answerItems(w, r, nil))) })
 	err := openAt(t, s.URL, picky{model{new(bool)}}).Apply(t.Context(), some(7))
-	var refused *index.Refused
-	if !errors.As(err, &refused) || len(refused.Changes) != 1 || refused.Changes[0].ID != "doc.2" || taken.Load() != 6 {
-		t.Errorf("got %v and %d written, want doc.2 refused and the others written", err, taken.Load())
+	var rejected *index.Rejected
+	if !errors.As(err, &rejected) || len(rejected.Changes) != 1 || rejected.Changes[0].ID != "doc.2" || taken.Load() != 6 {
+		t.Errorf("got %v and %d written, want doc.2 rejected and the others written", err, taken.Load())
 	}
 }
 
@@ -134,9 +134,9 @@ func TestElasticBisectsLargeBatches(t *testing.T) {
 	changes := some(9)
 	changes[4].Body = strings.Repeat("word ", 20_000)
 	err := openAt(t, s.URL, lexical(t)).Apply(t.Context(), changes)
-	var refused *index.Refused
-	if !errors.As(err, &refused) || len(refused.Changes) != 1 || refused.Changes[0].ID != "doc.4" {
-		t.Errorf("got %v, want doc.4 refused", err)
+	var rejected *index.Rejected
+	if !errors.As(err, &rejected) || len(rejected.Changes) != 1 || rejected.Changes[0].ID != "doc.4" {
+		t.Errorf("got %v, want doc.4 rejected", err)
 	}
 	if taken.Load() == 0 {
 		t.Error("no batch was bisected")

@@ -52,27 +52,27 @@ var ErrUnavailable = errors.New("index unavailable")
 // Migrator.Generation for the generation to fill, then continue.
 var ErrLost = errors.New("documents of the index are lost")
 
-// Refused is returned by Apply for changes that the index rejects permanently. All
+// Rejected is returned by Apply for changes that the index rejects permanently. All
 // other changes were applied.
-type Refused struct {
-	Changes []RefusedChange
+type Rejected struct {
+	Changes []RejectedChange
 }
 
-// RefusedChange is a rejected change with the reason.
-type RefusedChange struct {
+// RejectedChange is a rejected change with the reason.
+type RejectedChange struct {
 	Change
 	Reason string
 }
 
-func (r *Refused) Error() string {
+func (r *Rejected) Error() string {
 	var all []string
 	for _, c := range r.Changes {
 		all = append(all, fmt.Sprintf("%s %q: %s", c.Kind, c.ID, c.Reason))
 	}
-	return fmt.Sprintf("%d documents refused: %s", len(all), strings.Join(all, "; "))
+	return fmt.Sprintf("%d documents rejected: %s", len(all), strings.Join(all, "; "))
 }
 
 // add records a rejected change.
-func (r *Refused) add(c Change, reason string) {
-	r.Changes = append(r.Changes, RefusedChange{c, reason})
+func (r *Rejected) add(c Change, reason string) {
+	r.Changes = append(r.Changes, RejectedChange{c, reason})
 }

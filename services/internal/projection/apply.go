@@ -26,13 +26,13 @@ func (p *Projector) applyMessages(ctx context.Context, generation string, messag
 	changes := read(messages)
 	release := extendAckWait(messages, p.deps.AckWait/3)
 	announced := false
-	refused, err := retry(ctx, p, "apply changes", func() (map[uint64]string, error) {
-		refused, err := p.apply(ctx, changes)
+	rejected, err := retry(ctx, p, "apply changes", func() (map[uint64]string, error) {
+		rejected, err := p.apply(ctx, changes)
 		if err != nil && !announced && ctx.Err() == nil {
 			announced = true
 			p.announce(schemas.Projected{Generation: generation, Failed: revisions(changes, nil, false)})
 		}
-		return refused, err
+		return rejected, err
 	})
 	release()
 	if err != nil {
@@ -41,8 +41,8 @@ func (p *Projector) applyMessages(ctx context.Context, generation string, messag
 	}
 	p.announce(schemas.Projected{
 		Generation: generation,
-		Revisions:  revisions(changes, refused, false),
-		Failed:     revisions(changes, refused, true),
+		Revisions:  revisions(changes, rejected, false),
+		Failed:     revisions(changes, rejected, true),
 	})
 	for _, m := range messages {
 		_ = m.Ack() // a lost ack causes a harmless redelivery
@@ -71,9 +71,9 @@ func size(messages []jetstream.Msg) int {
 }
 
 // revisions returns the revisions of the rejected changes, or of all others.
-func revisions(changes []catalog.Change, refused map[uint64]string, wanted bool) (list []uint64) {
+func revisions(changes []catalog.Change, rejected map[uint64]string, wanted bool) (list []uint64) {
 	for _, c := range changes {
-		if _, ok := refused[c.Revision]; ok == wanted {
+		if _, ok := rejected[c.Revision]; ok == wanted {
 			list = append(list, c.Revision)
 		}
 	}
@@ -115,12 +115,12 @@ func requeue(messages []jetstream.Msg) {
 // apply applies the changes, quarantines the rejected ones, and returns their reasons
 // by revision.
 func (p *Projector) apply(ctx context.Context, changes []catalog.Change) (map[uint64]string, error) {
-	refused, err := p.applyDocuments(ctx, Changes(changes))
+	rejected, err := p.applyDocuments(ctx, Changes(changes))
 	if err != nil {
 		return nil, err
 	}
 	reasons := map[uint64]string{}
-	for _, r := range refused {
+	for _, r := range rejected {
 		reasons[r.Revision] = r.Reason
 	}
 	for _, c := range changes {
@@ -133,19 +133,19 @@ func (p *Projector) apply(ctx context.Context, changes []catalog.Change) (map[ui
 }
 
 // applyDocuments applies documents, and bisects a batch in which the embedder rejects a text.
-func (p *Projector) applyDocuments(ctx context.Context, documents []index.Change) ([]index.RefusedChange, error) {
+func (p *Projector) applyDocuments(ctx context.Context, documents []index.Change) ([]index.RejectedChange, error) {
 	if len(documents) == 0 {
 		return nil, nil
 	}
 	err := p.deps.Index.Apply(ctx, documents)
-	var some *index.Refused
+	var some *index.Rejected
 	switch {
 	case errors.As(err, &some):
 		return some.Changes, nil
-	case !errors.Is(err, embed.ErrRefused):
+	case !errors.Is(err, embed.ErrRejected):
 		return nil, err
 	case len(documents) == 1:
-		return []index.RefusedChange{{Change: documents[0], Reason: err.Error()}}, nil
+		return []index.RejectedChange{{Change: documents[0], Reason: err.Error()}}, nil
 	}
 	half := len(documents) / 2
 	first, err := p.applyDocuments(ctx, documents[:half])

@@ -15,16 +15,16 @@ import (
 func TestRejectedRecordsAreQuarantined(t *testing.T) {
 	t.Parallel()
 	refuse := map[string]func(poison []index.Change) error{
-		"by the index":    refused,
-		"by the embedder": func([]index.Change) error { return fmt.Errorf("%w: too strange", embed.ErrRefused) },
+		"by the index":    rejected,
+		"by the embedder": func([]index.Change) error { return fmt.Errorf("%w: too strange", embed.ErrRejected) },
 	}
-	for name, refused := range refuse {
+	for name, rejected := range refuse {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.server.fail(func(_ context.Context, batch []index.Change) error {
 				if poison := titled(batch, "poison"); len(poison) > 0 {
-					return refused(poison)
+					return rejected(poison)
 				}
 				return nil
 			})
@@ -85,7 +85,7 @@ func TestSupersededRecordIsNotQuarantined(t *testing.T) {
 			began, release := make(chan struct{}, 16), make(chan struct{})
 			hold := held("poison", began, release)
 			w.server.fail(func(ctx context.Context, batch []index.Change) error {
-				return cmp.Or(hold(ctx, batch), refused(titled(batch, "poison")))
+				return cmp.Or(hold(ctx, batch), rejected(titled(batch, "poison")))
 			})
 			p := w.projector()
 			w.put("net.bad", "poison")
@@ -116,7 +116,7 @@ func testStaysQuarantined(t *testing.T, older string) {
 	began, release := make(chan struct{}, 16), make(chan struct{})
 	hold := held("slow", began, release)
 	w.server.fail(func(ctx context.Context, batch []index.Change) error {
-		return cmp.Or(hold(ctx, batch), refused(titled(batch, "poison")))
+		return cmp.Or(hold(ctx, batch), rejected(titled(batch, "poison")))
 	})
 	p := w.projector()
 	w.put("net.bad", older)

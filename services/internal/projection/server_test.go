@@ -78,8 +78,8 @@ func (s *server) handle(ctx context.Context, batch []index.Change) error {
 
 func (s *server) Apply(ctx context.Context, batch []index.Change) error {
 	err := s.handle(ctx, batch)
-	var refused *index.Refused
-	if err != nil && !errors.As(err, &refused) {
+	var rejected *index.Rejected
+	if err != nil && !errors.As(err, &rejected) {
 		return err
 	}
 	s.mu.Lock()
@@ -90,7 +90,7 @@ func (s *server) Apply(ctx context.Context, batch []index.Change) error {
 	s.batches++
 	var good []index.Change
 	for _, c := range batch {
-		if !within(refused, c.Revision) {
+		if !within(rejected, c.Revision) {
 			good = append(good, c)
 			s.applied[c.Revision]++
 		}
@@ -98,11 +98,11 @@ func (s *server) Apply(ctx context.Context, batch []index.Change) error {
 	return errors.Join(s.ix.Apply(ctx, good), err)
 }
 
-func within(refused *index.Refused, revision uint64) bool {
-	if refused == nil {
+func within(rejected *index.Rejected, revision uint64) bool {
+	if rejected == nil {
 		return false
 	}
-	for _, c := range refused.Changes {
+	for _, c := range rejected.Changes {
 		if c.Revision == revision {
 			return true
 		}
@@ -343,14 +343,14 @@ func titled(batch []index.Change, word string) []index.Change {
 	return some
 }
 
-// refused returns the error of an index that rejects the changes; nil for none.
-func refused(poison []index.Change) error {
+// rejected returns the error of an index that rejects the changes; nil for none.
+func rejected(poison []index.Change) error {
 	if len(poison) == 0 {
 		return nil
 	}
-	r := &index.Refused{}
+	r := &index.Rejected{}
 	for _, c := range poison {
-		r.Changes = append(r.Changes, index.RefusedChange{Change: c, Reason: "too strange"})
+		r.Changes = append(r.Changes, index.RejectedChange{Change: c, Reason: "too strange"})
 	}
 	return r
 }

@@ -34,13 +34,13 @@ func tooLong(format string, args ...any) error {
 // explain wraps an error of the api package in the error that callers handle.
 func explain(err error) error {
 	var (
-		refused api.StatusError
-		signin  api.AuthorizationError
-		network *url.Error
+		rejected api.StatusError
+		signin   api.AuthorizationError
+		network  *url.Error
 	)
 	switch {
-	case errors.As(err, &refused):
-		return explainStatus(refused)
+	case errors.As(err, &rejected):
+		return explainStatus(rejected)
 	case errors.As(err, &signin), errors.As(err, &network):
 		return fmt.Errorf("%w: %w", model.ErrUnavailable, err)
 	default: // a line of the stream: an error of the server, or malformed JSON

@@ -23,12 +23,12 @@ func retryable(err error) bool {
 // explain wraps an error of [client] in the error that callers handle.
 func explain(err error) error {
 	var (
-		refused *statusError
-		network *url.Error
+		rejected *statusError
+		network  *url.Error
 	)
 	switch {
-	case errors.As(err, &refused):
-		return explainStatus(refused)
+	case errors.As(err, &rejected):
+		return explainStatus(rejected)
 	case errors.As(err, &network):
 		return fmt.Errorf("%w: %w", model.ErrUnavailable, err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
