@@ -62,10 +62,10 @@ func Serve(s *bus.Service, d Deps) error {
 		bus.RegisterContextBuilder.Serve(s, r.contextBuilder),
 		bus.RegisterGuardrail.Serve(s, r.guardrail),
 		bus.RegisterTemplate.Serve(s, r.template),
-		bus.Unregister.Serve(s, r.unregister),
+		bus.Unregister.Serve(s, r.delete),
 		bus.PutRecord.Serve(s, r.putRecord),
 		bus.PutRecords.Serve(s, r.putRecords),
-		bus.DeleteRecord.Serve(s, r.unregister),
+		bus.DeleteRecord.Serve(s, r.delete),
 		bus.RecordQuota.Serve(s, r.quota),
 		bus.Reindex.Serve(s, r.reindex),
 		bus.ServeHealth(s, "register", r.health, nil),
@@ -137,7 +137,7 @@ func (r registry) permits(p schemas.Precondition) catalog.Condition {
 	}
 }
 
-func (r registry) unregister(ctx context.Context, u schemas.Unregister) (schemas.Unregistered, error) {
+func (r registry) delete(ctx context.Context, u schemas.Unregister) (schemas.Unregistered, error) {
 	key := keyOf(u.Kind, u.TenantID, u.ID)
 	var revision uint64
 	err := bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {

@@ -182,7 +182,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	}
 	env := load.Here()
 	env.URL, env.Version, env.Client, env.Backends = b.URL, h.Version, bus.Version, connect.Backends(h, "resolve", "analyze")
-	defer func() { err = errors.Join(err, b.unregister(context.WithoutCancel(ctx), c, list)) }()
+	defer func() { err = errors.Join(err, b.deleteRecords(context.WithoutCancel(ctx), c, list)) }()
 	if err := records.RegisterSearchable(ctx, c, list, client.DefaultTimeout, b.errOut); err != nil {
 		return err
 	}
@@ -198,9 +198,9 @@ func (b *bench) run(ctx context.Context) (err error) {
 	return cmp.Or(ctx.Err(), b.checkErrors(r))
 }
 
-// unregister removes the records, including those whose registration failed.
-func (b *bench) unregister(ctx context.Context, c *client.Client, list []records.Record) error {
-	left, err := records.Remove(ctx, c, list, b.tenant)
+// deleteRecords deletes the records, including those whose registration failed.
+func (b *bench) deleteRecords(ctx context.Context, c *client.Client, list []records.Record) error {
+	left, err := records.Delete(ctx, c, list, b.tenant)
 	if err != nil {
 		return fmt.Errorf("%d records of tenant %s could not be removed: %w", left, b.tenant, err)
 	}

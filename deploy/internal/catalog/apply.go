@@ -114,8 +114,8 @@ func (a *apply) run(ctx context.Context, list []records.Record, out, errOut io.W
 	}
 	bar := output.NewProgress(errOut, "applying", len(list))
 	defer bar.Close()
-	for _, wave := range records.Waves(list) {
-		a.wave(ctx, c, s, wave, bar)
+	for _, batch := range records.DistinctBatches(list) {
+		a.batch(ctx, c, s, batch, bar)
 	}
 	if a.prune && !s.failed() {
 		err = a.pruneStale(ctx, c, s)
@@ -125,11 +125,11 @@ func (a *apply) run(ctx context.Context, list []records.Record, out, errOut io.W
 	return errors.Join(err, a.finish(ctx, s, out))
 }
 
-// wave applies the records with the indexes that are not registered already. No two of them
+// batch applies the records with the indexes that are not registered already. No two of them
 // have the same ID.
-func (a *apply) wave(ctx context.Context, c *client.Client, s *summary, wave []int, bar *output.Progress) {
+func (a *apply) batch(ctx context.Context, c *client.Client, s *summary, batch []int, bar *output.Progress) {
 	actions := make([]string, len(s.list))
-	compareAll(ctx, c, s.list, wave, func(i int, d difference, err error) {
+	compareAll(ctx, c, s.list, batch, func(i int, d difference, err error) {
 		if err == nil && a.check != nil {
 			err = a.check(d)
 		}
@@ -139,10 +139,10 @@ func (a *apply) wave(ctx context.Context, c *client.Client, s *summary, wave []i
 			s.differences[i] = d
 		}
 	})
-	changed := slices.DeleteFunc(slices.Clone(wave), func(i int) bool {
+	changed := slices.DeleteFunc(slices.Clone(batch), func(i int) bool {
 		return a.dry == dryServer || actions[i] == unchanged || s.outcomes[i].Err != nil
 	})
-	bar.Add(len(wave) - len(changed))
+	bar.Add(len(batch) - len(changed))
 	send := func(indexes []int, strict bool) {
 		records.SendAll(ctx, c, s.list, indexes, strict, func(i int, o records.Outcome) { s.add(i, actions[i], o) })
 	}

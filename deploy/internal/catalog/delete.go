@@ -58,7 +58,7 @@ func (d *deletion) run(ctx context.Context, c *client.Client, keys []schemas.Rec
 	deleting.SetLimit(maxReads)
 	for i, key := range keys {
 		deleting.Go(func() error {
-			errs[i] = remove(ctx, c, key)
+			errs[i] = deleteExisting(ctx, c, key)
 			bar.Add(1)
 			return nil
 		})
@@ -81,8 +81,8 @@ func (d *deletion) run(ctx context.Context, c *client.Client, keys []schemas.Rec
 	return report(errOut, errs)
 }
 
-// remove deletes a record, or returns schemas.ErrRecordNotFound.
-func remove(ctx context.Context, c *client.Client, key schemas.RecordKey) error {
+// deleteExisting deletes a record, or returns schemas.ErrRecordNotFound.
+func deleteExisting(ctx context.Context, c *client.Client, key schemas.RecordKey) error {
 	err := c.Delete(ctx, key, schemas.Precondition{IfMatch: "*"})
 	if errors.Is(err, schemas.ErrPreconditionFailed) {
 		tenant := ""

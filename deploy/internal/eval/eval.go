@@ -61,7 +61,7 @@ used. QUERIES is a JSON Lines file, one query per line:
 {"query": "which volumes are nearly full?", "skill_ids": ["storage.volume_capacity"]}.
 
 The corpus must be registered, or --register registers it under a temporary tenant
-` + tenantPrefix + `… and removes it afterwards unless --keep is set.
+` + tenantPrefix + `… and deletes it afterwards unless --keep is set.
 
 recall@k is the fraction of a query's relevant skills among the first k results, all@5
 the fraction of queries with all relevant skills among the first 5, and nDCG@10 the
@@ -86,7 +86,7 @@ at a time.`,
 	e.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&e.tenant, "tenant", "", "`TENANT` of the searches; empty: global scope, or with --register a generated tenant")
-	f.BoolVar(&e.register, "register", false, "register the corpus before the evaluation and unregister it afterwards")
+	f.BoolVar(&e.register, "register", false, "register the corpus before the evaluation and delete it afterwards")
 	f.BoolVar(&e.keep, "keep", false, "keep the corpus registered by --register")
 	f.IntVar(&e.atOnce, "at-once", 4, "maximum number of `QUERIES` in flight")
 	f.DurationVar(&e.retryTimeout, "retry-timeout", 15*time.Second, "timeout of retries of degraded answers, restarted by each success")
@@ -123,7 +123,7 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 	}
 	if e.register {
 		if !e.keep {
-			defer func() { err = errors.Join(err, e.unregister(context.WithoutCancel(ctx), c, corpus)) }()
+			defer func() { err = errors.Join(err, e.deleteCorpus(context.WithoutCancel(ctx), c, corpus)) }()
 		}
 		if err := records.RegisterSearchable(ctx, c, corpus, e.searchable, errOut); err != nil {
 			return err
@@ -241,9 +241,9 @@ func foreign(text jsontext.Value) jsontext.Value {
 	return text
 }
 
-// unregister removes the corpus, including skills whose registration failed.
-func (e *eval) unregister(ctx context.Context, c *client.Client, corpus []records.Record) error {
-	left, err := records.Remove(ctx, c, corpus, e.tenant)
+// deleteCorpus deletes the corpus, including skills whose registration failed.
+func (e *eval) deleteCorpus(ctx context.Context, c *client.Client, corpus []records.Record) error {
+	left, err := records.Delete(ctx, c, corpus, e.tenant)
 	if err != nil {
 		return fmt.Errorf("%d skills of tenant %s could not be removed: %w", left, e.tenant, err)
 	}

@@ -115,18 +115,18 @@ func Concurrently(list []Record, do func(int)) {
 	sending.Wait()
 }
 
-// Waves returns the indexes of the records, such that a wave has no two records with the same
-// ID, and earlier ones are in earlier waves.
-func Waves(list []Record) (waves [][]int) {
+// DistinctBatches returns the indexes of the records, such that a batch has no two records with the same
+// ID, and earlier ones are in earlier batches.
+func DistinctBatches(list []Record) (batches [][]int) {
 	for _, same := range byID(list) {
 		for n, i := range same {
-			if n == len(waves) {
-				waves = append(waves, nil)
+			if n == len(batches) {
+				batches = append(batches, nil)
 			}
-			waves[n] = append(waves[n], i)
+			batches[n] = append(batches[n], i)
 		}
 	}
-	return waves
+	return batches
 }
 
 // byID groups the indexes of records with the same ID, in order.
@@ -181,38 +181,38 @@ func Send(ctx context.Context, c *client.Client, r Record) Outcome {
 }
 
 const (
-	// removeTimeout bounds the removal of records, including after an interrupt.
-	removeTimeout = 2 * time.Minute
-	// removals is the maximum number of attempts to remove a record.
-	removals = 3
-	// maxRemovals is the maximum number of concurrent removals.
-	maxRemovals = 32
+	// deleteTimeout bounds the removal of records, including after an interrupt.
+	deleteTimeout = 2 * time.Minute
+	// maxDeleteAttempts is the maximum number of attempts to delete a record.
+	maxDeleteAttempts = 3
+	// maxConcurrentDeletes is the maximum number of concurrent maxDeleteAttempts.
+	maxConcurrentDeletes = 32
 )
 
-// Remove removes records of a tenant, including those whose registration failed. It
-// retries failed removals, and returns the number of records that are left and an error
+// Delete deletes records of a tenant, including those whose registration failed. It
+// retries failed maxDeleteAttempts, and returns the number of records that are left and an error
 // of one of them.
-func Remove(ctx context.Context, c *client.Client, list []Record, tenant string) (left int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
+func Delete(ctx context.Context, c *client.Client, list []Record, tenant string) (left int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
-	for try := 0; try < removals && len(list) > 0; try++ {
-		list, err = removeOnce(ctx, c, list, tenant)
+	for try := 0; try < maxDeleteAttempts && len(list) > 0; try++ {
+		list, err = deleteOnce(ctx, c, list, tenant)
 	}
 	return len(list), err
 }
 
-// removeOnce returns the records that it could not remove, and the error of the first.
-func removeOnce(ctx context.Context, c *client.Client, list []Record, tenant string) (left []Record, first error) {
+// deleteOnce returns the records that it could not delete, and the error of the first.
+func deleteOnce(ctx context.Context, c *client.Client, list []Record, tenant string) (left []Record, first error) {
 	errs := make([]error, len(list))
-	var removing errgroup.Group
-	removing.SetLimit(maxRemovals)
+	var deleting errgroup.Group
+	deleting.SetLimit(maxConcurrentDeletes)
 	for i, r := range list {
-		removing.Go(func() error {
+		deleting.Go(func() error {
 			errs[i] = c.Delete(ctx, schemas.RecordKey{Kind: r.Kind, ID: r.ID, TenantID: &tenant}, schemas.Precondition{})
 			return nil
 		})
 	}
-	_ = removing.Wait() // errs collects the errors by index
+	_ = deleting.Wait() // errs collects the errors by index
 	for i, err := range errs {
 		if err != nil {
 			left, first = append(left, list[i]), cmp.Or(first, err)
