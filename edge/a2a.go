@@ -28,7 +28,7 @@ const (
 
 // publicAgentCard returns an action that responds with the agent card of the analysis agent.
 func publicAgentCard() action {
-	return tagged(action{
+	return withETag(action{
 		open: true, reply: reflect.TypeFor[schemas.AgentCard](), invalid: schemas.ErrMalformed,
 		summary: "The agent card of the analysis agent (A2A)",
 		answer: func(x *exchange) error {

@@ -20,10 +20,10 @@ import (
 // Paths of Agentic Resource Discovery. The specification names ai-catalog.json; ard.json is
 // the same document.
 const (
-	catalogPath = "/.well-known/ai-catalog.json"
-	ardPath     = "/.well-known/ard.json"
-	skillPath   = "/ard/skills/{skill_id}/SKILL.md"
-	ownSkills   = "/ard/tenants/{tenant_id}/skills/{skill_id}/SKILL.md"
+	catalogPath     = "/.well-known/ai-catalog.json"
+	ardPath         = "/.well-known/ard.json"
+	skillPath       = "/ard/skills/{skill_id}/SKILL.md"
+	tenantSkillPath = "/ard/tenants/{tenant_id}/skills/{skill_id}/SKILL.md"
 )
 
 const (
@@ -73,7 +73,7 @@ type manifest struct {
 
 // catalog returns an action that responds with the catalog of published global records.
 func catalog() action {
-	return action{open: true, reply: reflect.TypeFor[schemas.ARDManifest](), tagged: true, answer: func(x *exchange) error {
+	return action{open: true, reply: reflect.TypeFor[schemas.ARDManifest](), withETag: true, answer: func(x *exchange) error {
 		none, err := entityTags(x, bus.HeaderIfNoneMatch)
 		if err != nil {
 			return err
@@ -161,7 +161,7 @@ func searchEntries() action {
 
 // listEntries returns an action that answers a listing of entries.
 func listEntries() action {
-	return inQuery(func(x *exchange, req schemas.ARDListQuery) error {
+	return queryAction(func(x *exchange, req schemas.ARDListQuery) error {
 		tenant, size := "", defaultPageSize
 		if req.TenantID != nil {
 			tenant = *req.TenantID
@@ -190,23 +190,23 @@ func listEntries() action {
 
 // skillFile returns an action that responds with the SKILL.md of a published global skill.
 func skillFile() action {
-	a := inQuery(func(x *exchange, req schemas.ARDSkill) error {
+	a := queryAction(func(x *exchange, req schemas.ARDSkill) error {
 		if !x.edge.skillReads.Allow() {
 			return schemas.ErrTooManyRequests.Because("the rate limit for skills that are read without a credential is reached")
 		}
 		return writeSkillFile(x, schemas.RecordKey{ID: req.SkillID, Scope: schemas.ScopeGlobal}, cachePublic)
 	}, nil)
-	a.open, a.needs, a.tagged, a.media = true, "", true, mediaMarkdown[0]
+	a.open, a.needs, a.withETag, a.media = true, "", true, mediaMarkdown[0]
 	return a
 }
 
 // tenantSkillFile returns an action that responds with the SKILL.md of a published skill of
 // a tenant.
 func tenantSkillFile() action {
-	a := inQuery(func(x *exchange, req schemas.ARDTenantSkill) error {
+	a := queryAction(func(x *exchange, req schemas.ARDTenantSkill) error {
 		return writeSkillFile(x, schemas.RecordKey{ID: req.SkillID, TenantID: req.TenantID, Scope: schemas.ScopeTenant}, cachePrivate)
 	}, nil)
-	a.tagged, a.media = true, mediaMarkdown[0]
+	a.withETag, a.media = true, mediaMarkdown[0]
 	return a
 }
 
@@ -249,8 +249,8 @@ func explore() action {
 	}}
 }
 
-// inQuery returns an action that answers a request in the URL.
-func inQuery[Req any, P validated[Req]](answer func(*exchange, Req) error, reply reflect.Type) action {
+// queryAction returns an action that answers a request in the URL.
+func queryAction[Req any, P validated[Req]](answer func(*exchange, Req) error, reply reflect.Type) action {
 	known := parametersOf(reflect.TypeFor[Req]())
 	return action{
 		needs: schemas.PermissionRead, request: reflect.TypeFor[Req](), reply: reply, inURL: true,

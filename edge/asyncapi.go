@@ -39,7 +39,7 @@ var streamEvents = map[string][]eventType{
 var natsServer = object{
 	"host": "{host}", "protocol": "nats", "description": "The NATS server of Cairn, or the one of --nats",
 	"variables": object{"host": object{"default": "127.0.0.1:4222", "description": "host and port, as cairn up prints it"}},
-	"security":  listed("#/components/securitySchemes/", []string{"secret", "user", "nkey", "certificate"}),
+	"security":  messageReferences("#/components/securitySchemes/", []string{"secret", "user", "nkey", "certificate"}),
 }
 
 var natsSecurity = object{
@@ -49,15 +49,15 @@ var natsSecurity = object{
 	"certificate": object{"type": "X509", "description": "a TLS client certificate"},
 }
 
-// subjects is an AsyncAPI document under construction.
-type subjects struct {
+// asyncBuilder is an AsyncAPI document under construction.
+type asyncBuilder struct {
 	channels, operations, messages object
 	types                          *schemas.Definitions
 }
 
 // asyncDocument returns the AsyncAPI document of all subjects.
 func asyncDocument() ([]byte, error) {
-	d := subjects{object{}, object{}, object{}, schemas.NewDefinitions("#/components/schemas/")}
+	d := asyncBuilder{object{}, object{}, object{}, schemas.NewDefinitions("#/components/schemas/")}
 	for _, o := range bus.Operations() {
 		if err := d.add(o); err != nil {
 			return nil, err
@@ -76,7 +76,7 @@ func asyncDocument() ([]byte, error) {
 
 // add adds the subject: its channel and operation, and for a request a channel for the
 // replies, whose subject the client chooses.
-func (d subjects) add(o bus.Operation) error {
+func (d asyncBuilder) add(o bus.Operation) error {
 	headers := requestHeaders
 	if o.Pattern == bus.Announcement {
 		headers = object{}
@@ -91,7 +91,7 @@ func (d subjects) add(o bus.Operation) error {
 		"action":   "receive",
 		"summary":  o.Summary,
 		"channel":  object{"$ref": channel},
-		"messages": listed(channel+"/messages/", []string{request}),
+		"messages": messageReferences(channel+"/messages/", []string{request}),
 	}
 	d.operations[o.Subject] = operation
 	if o.Permission != "" {
@@ -107,12 +107,12 @@ func (d subjects) add(o bus.Operation) error {
 	}
 	d.channels[o.Subject+".reply"] = object{"address": nil, "messages": referencesTo("#/components/messages/", replies)}
 	operation["bindings"] = object{"nats": object{"queue": bus.QueueGroup}}
-	operation["reply"] = object{"channel": object{"$ref": channel + ".reply"}, "messages": listed(channel+".reply/messages/", replies)}
+	operation["reply"] = object{"channel": object{"$ref": channel + ".reply"}, "messages": messageReferences(channel+".reply/messages/", replies)}
 	return nil
 }
 
 // replies adds the messages of a reply and returns their names.
-func (d subjects) replies(o bus.Operation) ([]string, error) {
+func (d asyncBuilder) replies(o bus.Operation) ([]string, error) {
 	failure, err := d.message(reflect.TypeFor[schemas.Error](), errorHeaders)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (d subjects) replies(o bus.Operation) ([]string, error) {
 
 // message adds the message with a payload of the type, or without a payload, and returns its
 // name.
-func (d subjects) message(t reflect.Type, headers object) (string, error) {
+func (d asyncBuilder) message(t reflect.Type, headers object) (string, error) {
 	if t == nil || t == reflect.TypeFor[schemas.Nothing]() {
 		d.messages["Empty"] = object{"name": "Empty", "summary": "No data"}
 		return "Empty", nil
@@ -157,7 +157,7 @@ func referencesTo(path string, names []string) object {
 }
 
 // listed returns a reference to each of the names below the path.
-func listed(path string, names []string) []object {
+func messageReferences(path string, names []string) []object {
 	var list []object
 	for _, name := range names {
 		list = append(list, object{"$ref": path + name})

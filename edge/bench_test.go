@@ -28,13 +28,13 @@ func BenchmarkForward(b *testing.B) {
 	worker := bustest.Dial(b, server)
 	f := serve(b, conn)
 	stub(b, bustest.Service(b, worker, "stub"))
-	bare := bareHandler(b, server.URL())
+	withoutBody := bareHandler(b, server.URL())
 
 	for _, c := range []struct{ name, url, body string }{
 		{"resolve/edge", f.url + "/resolve/skill", `{"skill_id":"network.find_vlans","tenant_id":"acme"}`},
-		{"resolve/bare", bare + "/resolve", `{"skill_id":"network.find_vlans","tenant_id":"acme"}`},
+		{"resolve/bare", withoutBody + "/resolve", `{"skill_id":"network.find_vlans","tenant_id":"acme"}`},
 		{"tag/edge", f.url + "/tags/write", `{"request_id":"r-1","flow":"analysis","tags":{"phase":"routing"}}`},
-		{"tag/bare", bare + "/tag", `{"request_id":"r-1","flow":"analysis","tags":{"phase":"routing"}}`},
+		{"tag/bare", withoutBody + "/tag", `{"request_id":"r-1","flow":"analysis","tags":{"phase":"routing"}}`},
 	} {
 		b.Run(c.name+"/1", func(b *testing.B) { load(b, 1, c.url, c.body) })
 		b.Run(c.name+"/32", func(b *testing.B) { load(b, 32, c.url, c.body) })

@@ -21,13 +21,13 @@ const (
 	// firstBuffer is the size of the buffer, in bytes, before the first byte has
 	// arrived. A full buffer grows by growth, so memory follows the bytes received
 	// and not the Content-Length.
-	firstBuffer = 64 << 10
-	growth      = 4
+	firstBuffer  = 64 << 10
+	growthFactor = 4
 
-	// maxReusedRest is the number of bytes of an unused body that are read to reuse the
+	// maxDiscarded is the number of bytes of an unused body that are read to reuse the
 	// connection, and restTimeout the timeout of that read.
-	maxReusedRest = 64 << 10
-	restTimeout   = time.Second
+	maxDiscarded   = 64 << 10
+	discardTimeout = time.Second
 	// A connection with more than that is closed after the response. For lingerTimeout
 	// the edge still discards at most lingerBytes (maxReusedRest if the caller is not
 	// authenticated), so that a client that writes its whole request before it reads
@@ -82,7 +82,7 @@ func (b *requestBody) receive(size, limit int) ([]byte, error) {
 	}
 	deadline := time.Now().Add(bodyTimeout)
 	var body []byte
-	for part := min(size, firstBuffer); ; part = min(size, growth*part) {
+	for part := min(size, firstBuffer); ; part = min(size, growthFactor*part) {
 		if !declared && !b.acquire(int64(part-len(body))) {
 			return nil, errBodyMemory
 		}
@@ -158,9 +158,9 @@ func (b *requestBody) discard() {
 		_ = control.SetReadDeadline(time.Now().Add(lingerTimeout)) // for net/http, when it closes the body
 		return
 	}
-	if b.r.ContentLength <= maxReusedRest {
-		_ = control.SetReadDeadline(time.Now().Add(restTimeout)) // fails where deadlines are not supported
-		if _, err := io.CopyN(io.Discard, b.r.Body, maxReusedRest+1); errors.Is(err, io.EOF) {
+	if b.r.ContentLength <= maxDiscarded {
+		_ = control.SetReadDeadline(time.Now().Add(discardTimeout)) // fails where deadlines are not supported
+		if _, err := io.CopyN(io.Discard, b.r.Body, maxDiscarded+1); errors.Is(err, io.EOF) {
 			_ = control.SetReadDeadline(time.Time{})
 			return
 		}
@@ -182,7 +182,7 @@ func (b *requestBody) linger(authenticated bool) {
 	}
 	limit := int64(lingerBytes)
 	if !authenticated {
-		limit = maxReusedRest
+		limit = maxDiscarded
 	}
 	_, _ = io.CopyN(io.Discard, b.r.Body, limit) // the connection is closed either way
 }

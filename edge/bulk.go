@@ -42,7 +42,7 @@ const (
 // own, in their order. While a batch is stored, the next one is read.
 func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 	known := slices.DeleteFunc(parametersOf(reflect.TypeFor[schemas.PutRecords]()), func(p parameter) bool { return p.name == "records" })
-	a := about(e)
+	a := endpointAction(e)
 	a.media, a.inURL, a.inBody = mediaLines, true, "records"
 	a.answer = func(x *exchange) error {
 		head, wrong := known.read(x.vars, x.r.URL.RawQuery)

@@ -10,10 +10,10 @@ import (
 	"cairn/schemas"
 )
 
-// tagged returns a copy of a, an action of GET, whose replies have an ETag: that of the
+// withETag returns a copy of a, an action of GET, whose replies have an ETag: that of the
 // revision, or else of the content. If-None-Match makes the reply 304 while it is current.
-func tagged(a action) action {
-	a.tagged = true
+func withETag(a action) action {
+	a.withETag = true
 	answer := a.answer
 	a.answer = func(x *exchange) error {
 		if _, err := entityTags(x, bus.HeaderIfNoneMatch); err != nil {
@@ -63,7 +63,7 @@ func entityTags(x *exchange, name string) (string, error) {
 // setETag sets the ETag of the reply and reports whether the client has it.
 func setETag(x *exchange, r bus.Reply) (current bool) {
 	stored := x.route.conditional && x.route.status != http.StatusNoContent
-	if !x.route.tagged && !stored {
+	if !x.route.withETag && !stored {
 		return false
 	}
 	var tag string
@@ -75,5 +75,5 @@ func setETag(x *exchange, r bus.Reply) (current bool) {
 	}
 	x.w.Header()["Etag"] = []string{tag}
 	given := x.r.Header[bus.HeaderIfNoneMatch]
-	return x.route.tagged && len(given) > 0 && schemas.TagsMatch(strings.Join(given, ","), tag, true)
+	return x.route.withETag && len(given) > 0 && schemas.TagsMatch(strings.Join(given, ","), tag, true)
 }

@@ -64,9 +64,9 @@ func (o Origins) allow(r *http.Request) bool {
 	return len(given) == 1 && (o.every || o.exact[given[0]])
 }
 
-// share sets the headers with which the browser lets an allowed origin read the response.
+// setHeaders sets the headers with which the browser lets an allowed origin read the response.
 // Vary is in responses to all origins, so that caches keep them apart.
-func (o Origins) share(h http.Header, r *http.Request) {
+func (o Origins) setHeaders(h http.Header, r *http.Request) {
 	if len(o.exact) > 0 {
 		h["Vary"] = corsVary
 	}

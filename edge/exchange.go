@@ -66,7 +66,7 @@ func (x *exchange) setHeaders() {
 	h := x.w.Header()
 	h[bus.HeaderRequestID] = given
 	h["X-Content-Type-Options"] = noSniff
-	x.edge.origins.share(h, x.r)
+	x.edge.origins.setHeaders(h, x.r)
 	if x.edge.draining() {
 		h["Connection"] = closing // the client then connects to another edge
 	}
@@ -293,8 +293,8 @@ func (x *exchange) fail(err error) {
 	}
 	body, err := encode(e)
 	if err != nil { // the detail is not valid UTF-8
-		bare := *schemas.Declared(e.Code)
-		body, _ = encode(&bare)
+		withoutBody := *schemas.Declared(e.Code)
+		body, _ = encode(&withoutBody)
 	}
 	x.write(e.Status, mediaJSON, body)
 }

@@ -48,8 +48,8 @@ type edge struct {
 	keepAlive     time.Duration   // of streams
 	clusterHealth func() (problem string, quorum bool)
 
-	checked   *bus.Check[report]   // of /health
-	readiness *bus.Check[[]string] // of /health/ready
+	healthCheck *bus.Check[report]   // of /health
+	readiness   *bus.Check[[]string] // of /health/ready
 
 	publisher  ard.Publisher
 	manifest   *bus.Check[manifest]
@@ -78,7 +78,7 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 	if e.clusterHealth = c.ClusterHealth; e.clusterHealth == nil {
 		e.clusterHealth = func() (string, bool) { return "", true }
 	}
-	e.checked = bus.NewCheck(healthTimeout, func(ctx context.Context) report { return newReport(checkHealth(ctx, e)) })
+	e.healthCheck = bus.NewCheck(healthTimeout, func(ctx context.Context) report { return newReport(checkHealth(ctx, e)) })
 	e.readiness = bus.NewCheck(healthTimeout, func(ctx context.Context) []string { return Ready(ctx, e.conn) })
 	e.publisher, e.skillReads = c.Publisher, rate.NewLimiter(skillReads, skillBurst)
 	e.manifest = bus.NewCheckFor(manifestTTL, manifestTimeout, func(ctx context.Context) manifest {

@@ -63,7 +63,7 @@ func recentReport(ctx context.Context, e *edge) report {
 			Degraded: []string{"not connected to NATS"},
 		})
 	}
-	return e.checked.Result(ctx)
+	return e.healthCheck.Result(ctx)
 }
 
 func newReport(h schemas.Health) report {
@@ -139,12 +139,12 @@ func serviceHealth(ctx context.Context, conn *bus.Conn, name string) (schemas.He
 	if err == nil {
 		return h, false
 	}
-	down := schemas.Health{Service: name, Status: schemas.StatusDown, Degraded: []string{message(err)}}
+	down := schemas.Health{Service: name, Status: schemas.StatusDown, Degraded: []string{errorDetail(err)}}
 	return down, errors.Is(err, schemas.ErrTimeout)
 }
 
-// message returns the detail of err without its code.
-func message(err error) string {
+// errorDetail returns the detail of err without its code.
+func errorDetail(err error) string {
 	var e *schemas.Error
 	if errors.As(err, &e) && e.Detail != "" {
 		return e.Detail

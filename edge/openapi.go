@@ -112,7 +112,7 @@ func document(rows []route, types *schemas.Definitions, secured bool) ([]byte, e
 			return nil, err
 		}
 	}
-	components := object{"schemas": types.Schemas, "parameters": headers, "headers": answerHeaders,
+	components := object{"schemas": types.Schemas, "parameters": headers, "headers": responseHeaders,
 		"responses": object{"MethodNotAllowed": errorResponse(schemas.ErrMethodNotAllowed.Code+" "+schemas.ErrMethodNotAllowed.Title,
 			schemas.ErrMethodNotAllowed.Status,
 			object{"$ref": "#/components/schemas/Error"})}}
@@ -135,38 +135,38 @@ func document(rows []route, types *schemas.Definitions, secured bool) ([]byte, e
 var (
 	headers = object{
 		"RequestID": header(bus.HeaderRequestID, "identifies the request in logs; generated when absent",
-			textOf(1, bus.MaxRequestID, "^[!-~]+$")),
+			stringSchema(1, bus.MaxRequestID, "^[!-~]+$")),
 		"MinRevision": header(bus.HeaderMinRevision,
 			"a Cairn-Revision whose write the response must include, or a revision of the current catalog; a revision beyond the last one is rejected with 400, and a token of another catalog is ignored",
 			tokenText),
 		"IfMatch": header(bus.HeaderIfMatch, "write only if the record has one of these entity tags, or * for any record; else 412",
-			textOf(1, schemas.MaxTags, schemas.TagsPattern)),
+			stringSchema(1, schemas.MaxTags, schemas.TagsPattern)),
 		"IfNoneMatch": header(bus.HeaderIfNoneMatch,
 			"read: 304 if the reply has one of these entity tags; write: only if the record has none of them, or * for no record; else 412",
-			textOf(1, schemas.MaxTags, schemas.TagsPattern)),
+			stringSchema(1, schemas.MaxTags, schemas.TagsPattern)),
 		"LastEventID": header(headerLastEventID, "the id of the last event received; absent or empty: all events",
-			textOf(0, 16, lastEventIDPattern)),
+			stringSchema(0, 16, lastEventIDPattern)),
 		"LastRevision": header(headerLastEventID, "the id of the last event received, a revision; absent or empty: only changes from now on",
-			textOf(0, schemas.MaxToken, "^$|"+schemas.TokenPattern)),
+			stringSchema(0, schemas.MaxToken, "^$|"+schemas.TokenPattern)),
 	}
-	answerHeaders = object{
-		"RequestID": object{"description": "the id of the request in logs", "schema": textOf(1, bus.MaxRequestID, "^[!-~]+$")},
-		"Run":       object{"description": "the name of the analysis, used to resume or cancel it", "schema": textOf(1, 64, "^[0-9A-Za-z-]+$")},
+	responseHeaders = object{
+		"RequestID": object{"description": "the id of the request in logs", "schema": stringSchema(1, bus.MaxRequestID, "^[!-~]+$")},
+		"Run":       object{"description": "the name of the analysis, used to resume or cancel it", "schema": stringSchema(1, 64, "^[0-9A-Za-z-]+$")},
 		"Revision":  object{"description": "the consistency token of the write, ID-REVISION with the ID of the catalog", "schema": tokenText},
 		"ETag": object{"description": "the entity tag of the record or of the reply",
-			"schema": textOf(2, schemas.MaxToken+2, schemas.TagPattern)},
+			"schema": stringSchema(2, schemas.MaxToken+2, schemas.TagPattern)},
 		"IgnoredRevision": object{"description": "the Cairn-Min-Revision of the request, which belongs to another catalog", "schema": tokenText},
 		"RetryAfter": object{"description": "seconds to wait before a retry",
 			"schema": object{"type": "integer", "minimum": 1, "maximum": maxRetryAfter}},
 		"Challenge": object{"description": "the authentication scheme, and with an OpenID provider the URL of the resource metadata",
-			"schema": textOf(1, 4096, "^Bearer ")},
-		"Allow": object{"description": "the methods of the path, separated by commas", "schema": textOf(1, 128, "^[A-Z]+(, [A-Z]+)*$")},
+			"schema": stringSchema(1, 4096, "^Bearer ")},
+		"Allow": object{"description": "the methods of the path, separated by commas", "schema": stringSchema(1, 128, "^[A-Z]+(, [A-Z]+)*$")},
 	}
-	tokenText = textOf(1, schemas.MaxToken, schemas.TokenPattern)
+	tokenText = stringSchema(1, schemas.MaxToken, schemas.TokenPattern)
 )
 
-// textOf returns the schema of a string with the bounds and the pattern.
-func textOf(minimum, maximum int, pattern string) object {
+// stringSchema returns the schema of a string with the bounds and the pattern.
+func stringSchema(minimum, maximum int, pattern string) object {
 	return object{"type": "string", "minLength": minimum, "maxLength": maximum, "pattern": pattern}
 }
 

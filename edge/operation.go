@@ -16,7 +16,7 @@ import (
 	"cairn/schemas"
 )
 
-var notInName = regexp.MustCompile(`[^a-z0-9]+`)
+var nonWord = regexp.MustCompile(`[^a-z0-9]+`)
 
 // operation generates the OpenAPI operation of a route. It adds the types of the route to types.
 type operation struct {
@@ -28,7 +28,7 @@ type operation struct {
 // object returns the OpenAPI operation.
 func (o operation) object() (object, error) {
 	op := object{
-		"operationId": strings.Trim(notInName.ReplaceAllString(strings.ToLower(o.method+o.path), "_"), "_"),
+		"operationId": strings.Trim(nonWord.ReplaceAllString(strings.ToLower(o.method+o.path), "_"), "_"),
 		"summary":     o.summary,
 		"tags":        []string{o.group()},
 	}
@@ -102,7 +102,7 @@ func (o operation) parameters() ([]object, error) {
 	if o.conditional {
 		list = append(list, object{"$ref": "#/components/parameters/IfMatch"})
 	}
-	if o.conditional || o.tagged {
+	if o.conditional || o.withETag {
 		list = append(list, object{"$ref": "#/components/parameters/IfNoneMatch"})
 	}
 	switch {
@@ -189,7 +189,7 @@ func (o operation) responses() (object, error) {
 	if o.reply == reflect.TypeFor[schemas.Health]() {
 		all["503"] = success
 	}
-	if o.tagged {
+	if o.withETag {
 		all["304"] = object{"description": "The reply with an entity tag of If-None-Match is current", "headers": success["headers"]}
 	}
 	if o.media == mediaEvents && o.inURL && !o.changes {
@@ -224,7 +224,7 @@ func (o operation) success() (object, error) {
 	}]()) {
 		head[bus.HeaderRevision] = object{"$ref": "#/components/headers/Revision"}
 	}
-	if o.tagged || o.conditional && o.status != http.StatusNoContent {
+	if o.withETag || o.conditional && o.status != http.StatusNoContent {
 		head["ETag"] = object{"$ref": "#/components/headers/ETag"}
 	}
 	switch {

@@ -26,7 +26,7 @@ func Ready(ctx context.Context, conn *bus.Conn) []string {
 	for i, name := range services {
 		checks.Go(func() {
 			if _, err := bus.Health(name).Call(ctx, conn, schemas.Nothing{}); err != nil {
-				missing[i] = name + ": " + message(err)
+				missing[i] = name + ": " + errorDetail(err)
 			}
 		})
 	}

@@ -12,10 +12,10 @@ import (
 // Limits of each route that needs no credential. Such a request costs microseconds;
 // the limits bound the cost of a flood.
 const (
-	publicRate      = 100 // requests per second of one client address
-	publicBurst     = 200
-	publicAddresses = 1 << 14 // client addresses whose rates are kept
-	publicRequests  = 1024    // in flight, divided among addresses
+	publicRate         = 100 // requests per second of one client address
+	publicBurst        = 200
+	maxPublicAddresses = 1 << 14 // client addresses whose rates are kept
+	maxPublicRequests  = 1024    // in flight, divided among addresses
 )
 
 // public limits the requests to one route that needs no credential.
@@ -25,7 +25,7 @@ type public struct {
 }
 
 func newPublic() *public {
-	return &public{access.NewRates(publicRate, publicBurst, publicAddresses), admission.NewPool(publicRequests)}
+	return &public{access.NewRates(publicRate, publicBurst, maxPublicAddresses), admission.NewPool(maxPublicRequests)}
 }
 
 // enter admits the request and counts it as in flight until release is called. It sets

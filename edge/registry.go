@@ -21,8 +21,8 @@ type validated[Req any] interface {
 	Validate() error
 }
 
-// ofRegistry returns an action that answers a request in the URL from listings of tools.
-func ofRegistry[Req, Res any, P validated[Req]](summary string, answer func(registry.Source, Req) (Res, error)) action {
+// registryAction returns an action that answers a request in the URL from listings of tools.
+func registryAction[Req, Res any, P validated[Req]](summary string, answer func(registry.Source, Req) (Res, error)) action {
 	e := bus.ListTools
 	known := parametersOf(reflect.TypeFor[Req]())
 	return action{

@@ -35,24 +35,24 @@ type route struct {
 
 // action is the handler of a route with its request and reply types.
 type action struct {
-	answer  func(*exchange) error
-	open    bool               // needs no credential
-	needs   schemas.Permission // that the caller must have; ignored when open
-	summary string             // of the operation, one line
-	subject string             // NATS subject of the same operation; empty: none
-	request reflect.Type       // nil: none
-	reply   reflect.Type       // nil: none, or not JSON
-	media   string             // media type of the reply; empty: JSON
-	changes bool               // the events are those of a watch, not of an analysis
-	inURL   bool               // the request is in the path and the query
-	inBody  string             // the member of a request in the URL that is in the body; empty: none
-	tagged  bool               // the reply has an ETag (see tagged)
+	answer   func(*exchange) error
+	open     bool               // needs no credential
+	needs    schemas.Permission // that the caller must have; ignored when open
+	summary  string             // of the operation, one line
+	subject  string             // NATS subject of the same operation; empty: none
+	request  reflect.Type       // nil: none
+	reply    reflect.Type       // nil: none, or not JSON
+	media    string             // media type of the reply; empty: JSON
+	changes  bool               // the events are those of a watch, not of an analysis
+	inURL    bool               // the request is in the path and the query
+	inBody   string             // the member of a request in the URL that is in the body; empty: none
+	withETag bool               // the reply has an ETag (see withETag)
 	// consistent: the reply includes earlier writes (see consistent).
 	consistent bool
 	// conditional writes have preconditions (see conditional).
 	conditional bool
 	discovery   bool           // of Agentic Resource Discovery (see discovery)
-	strict      bool           // has strict in the query (see registers)
+	strict      bool           // has strict in the query (see register)
 	invalid     *schemas.Error // for a malformed request
 	// failure returns the body of an error response; nil: the error as JSON.
 	failure func(*schemas.Error) ([]byte, error)
@@ -115,7 +115,7 @@ func remove(path string, a action) route {
 
 // forward returns an action that sends the request body to e.
 func forward[Req, Res any](e bus.Endpoint[Req, Res]) action {
-	a := about(e)
+	a := endpointAction(e)
 	a.answer = func(x *exchange) error {
 		body, err := x.readBody(maxBody)
 		if err != nil {
@@ -126,10 +126,10 @@ func forward[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	return a
 }
 
-// registers returns an action that sends the request body to e, with strict of the query.
+// register returns an action that sends the request body to e, with strict of the query.
 // Other parameters are ignored, as by forward.
-func registers[Req, Res any](e bus.Endpoint[Req, Res]) action {
-	a := about(e)
+func register[Req, Res any](e bus.Endpoint[Req, Res]) action {
+	a := endpointAction(e)
 	a.strict = true
 	a.answer = func(x *exchange) error {
 		strict, err := strictParameter(x)
@@ -168,9 +168,9 @@ func strictParameter(x *exchange) (bool, error) {
 	}
 }
 
-// bare returns an action that sends an empty request to e and ignores the body.
-func bare[Res any](e bus.Endpoint[schemas.Nothing, Res]) action {
-	a := about(e)
+// withoutBody returns an action that sends an empty request to e and ignores the body.
+func withoutBody[Res any](e bus.Endpoint[schemas.Nothing, Res]) action {
+	a := endpointAction(e)
 	a.request = nil
 	a.answer = func(x *exchange) error { return relay(x, e, nil) }
 	return a
@@ -179,7 +179,7 @@ func bare[Res any](e bus.Endpoint[schemas.Nothing, Res]) action {
 // fromURL returns an action that sends the parameters of the path and query to e.
 func fromURL[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	known := parametersOf(reflect.TypeFor[Req]())
-	a := about(e)
+	a := endpointAction(e)
 	a.inURL = true
 	a.answer = func(x *exchange) error {
 		body, wrong := known.read(x.vars, x.r.URL.RawQuery)
@@ -195,7 +195,7 @@ func fromURL[Req, Res any](e bus.Endpoint[Req, Res]) action {
 // with the body as the member of the name.
 func fromURLAndBody[Req, Res any](e bus.Endpoint[Req, Res], name string) action {
 	known := slices.DeleteFunc(parametersOf(reflect.TypeFor[Req]()), func(p parameter) bool { return p.name == name })
-	a := about(e)
+	a := endpointAction(e)
 	a.inURL, a.inBody = true, name
 	a.answer = func(x *exchange) error {
 		request, wrong := known.read(x.vars, x.r.URL.RawQuery)
@@ -221,7 +221,7 @@ func notImplemented() action {
 	}, invalid: schemas.ErrMalformed}
 }
 
-func about[Req, Res any](e bus.Endpoint[Req, Res]) action {
+func endpointAction[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	return action{
 		needs: e.Permission, summary: e.Summary, subject: e.Subject, request: reflect.TypeFor[Req](), reply: reflect.TypeFor[Res](),
 		invalid: e.Invalid,

@@ -19,7 +19,7 @@ const headerLastEventID = "Last-Event-Id" // canonical form of net/http
 
 // resume responds with the events of a run of s after the Last-Event-ID.
 func resume[Req any](s bus.Stream[Req]) action {
-	return ofRun(s, mediaEvents, func(x *exchange, run string) error {
+	return runAction(s, mediaEvents, func(x *exchange, run string) error {
 		seen, err := lastEventID(x)
 		if err != nil {
 			return err
@@ -35,9 +35,9 @@ func resume[Req any](s bus.Stream[Req]) action {
 	})
 }
 
-// stop cancels a run of s.
-func stop[Req any](s bus.Stream[Req]) action {
-	return ofRun(s, "", func(x *exchange, run string) error {
+// cancelRun cancels a run of s.
+func cancelRun[Req any](s bus.Stream[Req]) action {
+	return runAction(s, "", func(x *exchange, run string) error {
 		if err := s.Cancel(x.ctx, x.edge.conn, run); err != nil {
 			return err
 		}
@@ -56,8 +56,8 @@ func notOwned(x *exchange) error {
 	return bus.ErrNoRun
 }
 
-// ofRun returns an action on the run in the path.
-func ofRun[Req any](s bus.Stream[Req], media string, do func(*exchange, string) error) action {
+// runAction returns an action on the run in the path.
+func runAction[Req any](s bus.Stream[Req], media string, do func(*exchange, string) error) action {
 	request := reflect.TypeFor[schemas.RunKey]()
 	known := parametersOf(request)
 	return action{

@@ -26,7 +26,7 @@ func watch(s bus.Stream[schemas.Watch]) action {
 			if len(wrong) > 0 {
 				return s.Invalid.With(wrong...)
 			}
-			body, err := continued(x, body)
+			body, err := resumeAfter(x, body)
 			if err != nil {
 				return err
 			}
@@ -42,9 +42,9 @@ func watch(s bus.Stream[schemas.Watch]) action {
 	}
 }
 
-// continued returns the request with the Last-Event-ID, if there is one, as the revision after
+// resumeAfter returns the request with the Last-Event-ID, if there is one, as the revision after
 // which the watch begins.
-func continued(x *exchange, request []byte) ([]byte, error) {
+func resumeAfter(x *exchange, request []byte) ([]byte, error) {
 	given := x.r.Header[headerLastEventID]
 	if len(given) == 0 || given[0] == "" {
 		return request, nil
@@ -73,16 +73,16 @@ func untilDrained(ctx context.Context, x *exchange, s bus.Stream[schemas.Watch],
 				yield(bus.Event{Type: schemas.EventDone, Data: []byte("{}")}, nil)
 				return
 			}
-			if !yield(named(event), err) {
+			if !yield(withRevisionID(event), err) {
 				return
 			}
 		}
 	}
 }
 
-// named returns the event with its revision as id. Other events have none, so that a client
+// withRevisionID returns the event with its revision as id. Other events have none, so that a client
 // that reconnects sends the last revision.
-func named(e bus.Event) bus.Event {
+func withRevisionID(e bus.Event) bus.Event {
 	var of schemas.Watching
 	if json.Unmarshal(e.Data, &of) == nil {
 		e.ID = of.Revision

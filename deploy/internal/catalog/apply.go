@@ -171,7 +171,7 @@ func (a *apply) pruneStale(ctx context.Context, c *client.Client, s *summary) er
 	for _, r := range stale {
 		if a.dry == dryNone {
 			of := connection{tenant: r.Tenant}
-			if err := remove(ctx, c, of.exact(r.Kind, r.ID)); err != nil && !errors.Is(err, schemas.ErrRecordNotFound) {
+			if err := deleteExisting(ctx, c, of.exact(r.Kind, r.ID)); err != nil && !errors.Is(err, schemas.ErrRecordNotFound) {
 				return err
 			}
 		}
