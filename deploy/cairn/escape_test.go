@@ -33,6 +33,7 @@ func TestCommandsEscapeTexts(t *testing.T) {
 		"/resolve/tools":      `{"tools":[{"tool_id":"$","tool_class":"$","description":"$"}],"missing":[]}`,
 		"/resolve/tool_class": `{"tools":[{"tool_id":"$","tool_class":"$","description":"$"}]}`,
 		"/register/reindex":   `{"fingerprint":"$","revision":1}`,
+		"/records":            `{"kind":"$","id":"$","error":{"type":"$","title":"$","status":400,"detail":"$","code":"CE-061","errors":[{"field":"$","message":"$"}]}}`,
 		"/records/skill":      `{"records":[{"skill_id":"a.$","tenant_id":"$","purpose":"$","labels":{"$":"$"},"status":"$"}],"next_cursor":null}`,
 		"/records/skill/a.b":  `{"skill_id":"a.b","tenant_id":"$","purpose":"$","$":["$"]}`,
 		"/tags/r":             `{"tags":{"request_id":"$","flow":"$","tags":{"$":"$"}}}`,
@@ -84,6 +85,7 @@ func TestCommandsEscapeTexts(t *testing.T) {
 		{"ask", "--estate", estate, "how many hosts?"}, {"ask", "--estate", broken, "how many hosts?"}, {"search", "--explain", "q"},
 		{"eval", records, judged, "--retry-timeout", "1ms"}, {"eval", records, broken},
 	}
+	answering, rejecting := serve(http.StatusOK), serve(http.StatusBadRequest)
 	check := func(args ...string) {
 		got := do(t, "", args...)
 		for _, r := range got.out + got.err {
@@ -93,11 +95,12 @@ func TestCommandsEscapeTexts(t *testing.T) {
 			}
 		}
 	}
-	for _, url := range []string{serve(http.StatusOK), serve(http.StatusBadRequest), stranger.URL} {
-		for _, args := range commands {
-			for _, more := range [][]string{nil, {"-ojson"}, {"-oyaml"}, {"-owide"}, {"-oname"}} {
-				check(append(append(args[:len(args):len(args)], more...), "--url", url)...)
-			}
+	for _, args := range commands {
+		for _, more := range [][]string{nil, {"-ojson"}, {"-oyaml"}, {"-owide"}, {"-oname"}} {
+			check(append(append(args[:len(args):len(args)], more...), "--url", answering)...)
+		}
+		for _, url := range []string{rejecting, stranger.URL} { // errors do not depend on the output format
+			check(append(args[:len(args):len(args)], "--url", url)...)
 		}
 	}
 	_, nats := reached(t)
