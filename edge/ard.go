@@ -56,7 +56,7 @@ func discovery(summary string, a action) action {
 	a.summary, a.discovery, a.invalid = summary, true, schemas.ErrMalformed
 	a.failure = func(e *schemas.Error) ([]byte, error) { return json.Marshal(e.ARD()) }
 	a.answer = func(x *exchange) error {
-		if !x.edge.publisher.On() {
+		if !x.edge.publisher.Enabled() {
 			return schemas.ErrUnknownPath.Because("the catalog is not published; --ard-publisher (CAIRN_ARD_PUBLISHER) names its publisher")
 		}
 		return answer(x)

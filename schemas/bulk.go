@@ -39,7 +39,7 @@ type BulkRecord struct {
 // CheckBulkRecord returns ErrInvalidRegistration for a text that cannot be a record of a
 // PutRecords: another record could not be read because of it.
 func CheckBulkRecord(text []byte) error {
-	if Nested(text, maxNesting-2) { // the request adds two levels
+	if NestedDeeper(text, maxNesting-2) { // the request adds two levels
 		return ErrInvalidRegistration.Because(errNesting.Error())
 	}
 	var value jsontext.Value

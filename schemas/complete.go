@@ -52,7 +52,7 @@ func describeResources(record jsontext.Value, resources []Resource) (jsontext.Va
 
 // Stored returns the record of a valid request as the registration stores it.
 func (r *PutRecord) Stored() (jsontext.Value, error) {
-	record := jsontext.Value(Normalized(r.Kind, r.Record))
+	record := jsontext.Value(NormalizeRecord(r.Kind, r.Record))
 	if r.Kind != KindSkill {
 		return record, nil
 	}

@@ -45,7 +45,7 @@ func unmarshal(body []byte, v any) error {
 	if len(body) == 0 {
 		return errors.New("the body is empty; expected a JSON object")
 	}
-	if Nested(body, maxNesting) {
+	if NestedDeeper(body, maxNesting) {
 		return locateNesting(body)
 	}
 	return json.Unmarshal(body, v, decodeOptions)

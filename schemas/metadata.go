@@ -38,9 +38,9 @@ type Metadata struct {
 	Source string `json:"source,omitzero" doc:"where the record was imported from, such as a URL"`
 }
 
-// Found reports whether search and listings include records with the status. An
+// Searchable reports whether search and listings include records with the status. An
 // empty status is active.
-func Found(status string) bool {
+func Searchable(status string) bool {
 	return status == "" || status == StatusActive || status == StatusDeprecated
 }
 
@@ -49,8 +49,8 @@ var statuses = []string{StatusDraft, StatusActive, StatusDeprecated, StatusRetir
 // KnownStatus reports whether Cairn interprets the status. An empty one is active.
 func KnownStatus(status string) bool { return status == "" || slices.Contains(statuses, status) }
 
-// Linked reports whether links reach records with the status.
-func Linked(status string) bool { return status != StatusDraft && status != StatusRetired }
+// Linkable reports whether links reach records with the status.
+func Linkable(status string) bool { return status != StatusDraft && status != StatusRetired }
 
 // Resource is a small file that belongs to a skill.
 type Resource struct {

@@ -14,9 +14,9 @@ const maxNesting = 1000
 
 var errNesting = fmt.Errorf("nested more than %d levels deep", maxNesting)
 
-// Nested reports whether the JSON text nests objects and arrays more than most
+// NestedDeeper reports whether the JSON text nests objects and arrays more than most
 // levels deep. The result for other texts is undefined.
-func Nested(text []byte, most int) bool {
+func NestedDeeper(text []byte, most int) bool {
 	if bytes.Count(text, []byte{'{'})+bytes.Count(text, []byte{'['}) <= most {
 		return false
 	}

@@ -13,11 +13,11 @@ import (
 	"cairn/schemas/member"
 )
 
-// Normalized returns a stored record of the kind as its registration would store it now:
+// NormalizeRecord returns a stored record of the kind as its registration would store it now:
 // without interpreted fields that are null, except tenant_id, and without null elements of
 // their arrays and maps, which a registration rejects. Unknown fields keep their nulls. A
 // record that cannot be normalized is returned as it is.
-func Normalized(kind string, record []byte) []byte {
+func NormalizeRecord(kind string, record []byte) []byte {
 	t := recordTypes[kind]
 	if t == nil || !hasNull(record) {
 		return record

@@ -29,7 +29,7 @@ func Published(kind string, record []byte) (artifact jsontext.Value, ok bool) {
 	if described && artifact.Kind() != jsontext.KindBeginObject || !described && kind != KindSkill {
 		return nil, false
 	}
-	return artifact, Found(string(status))
+	return artifact, Searchable(string(status))
 }
 
 // unpublished returns a warning for a public record without the artifact that publishes it.

@@ -113,7 +113,7 @@ func missing(known []string, has map[string]jsontext.Value, name string) string 
 func Nearest(id string, candidates iter.Seq[string]) string {
 	nearest, least := "", len(id)
 	for candidate := range candidates {
-		own, other := differing(id, candidate)
+		own, other := withoutCommonAffixes(id, candidate)
 		if !resembles(own, other) {
 			continue
 		}
@@ -124,8 +124,8 @@ func Nearest(id string, candidates iter.Seq[string]) string {
 	return nearest
 }
 
-// differing returns the ids without the segments that are equal at their beginnings and ends.
-func differing(id, other string) (string, string) {
+// withoutCommonAffixes returns the ids without the segments that are equal at their beginnings and ends.
+func withoutCommonAffixes(id, other string) (string, string) {
 	a, b := strings.Split(id, "."), strings.Split(other, ".")
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]

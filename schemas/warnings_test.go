@@ -73,7 +73,7 @@ func TestNormalized(t *testing.T) {
 		`{"purpose":"null","capabilities":"null"}`:                                   `{"purpose":"null","capabilities":"null"}`,
 		`{"purpose": null, "tool_ids": 7}`:                                           `{"tool_ids":7}`,
 	} {
-		if got := schemas.Normalized(schemas.KindSkill, []byte(record)); string(got) != want {
+		if got := schemas.NormalizeRecord(schemas.KindSkill, []byte(record)); string(got) != want {
 			t.Errorf("%s: got %s, want %s", record, got, want)
 		}
 	}

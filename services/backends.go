@@ -62,7 +62,7 @@ type search struct {
 // unavailable. The embedder is watched until the process stops.
 func (w *wiring) openSearch(ctx context.Context) (search, error) {
 	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w.atEnd(cancel)
+	w.onStop(cancel)
 	e, err := embed.Open(lifetime, w.Embed)
 	if err != nil {
 		return search{}, err
@@ -78,10 +78,10 @@ func (w *wiring) openSearch(ctx context.Context) (search, error) {
 	if err != nil {
 		return search{}, err
 	}
-	w.atEnd(func() { _ = ix.Close() }) // the index is a projection: no data is lost
+	w.onStop(func() { _ = ix.Close() }) // the index is a projection: no data is lost
 	var watching sync.WaitGroup
 	watching.Go(func() { embed.Watch(lifetime, e) })
-	w.atEnd(func() { cancel(); watching.Wait() })
+	w.onStop(func() { cancel(); watching.Wait() })
 	w.warm(ctx, e)
 	return search{ix, e}, nil
 }

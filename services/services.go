@@ -143,7 +143,7 @@ func (w *wiring) tags(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.atEnd(store.Close)
+	w.onStop(store.Close)
 	return w.run("tags", w.Slots, func(s *bus.Service) error { return tags.Serve(s, store, w.TagTTL) })
 }
 
@@ -158,7 +158,7 @@ func (w *wiring) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.atEnd(usage.Close)
+	w.onStop(usage.Close)
 	w.onRollback(func(ctx context.Context, _ error) {
 		if err := usage.Rebuild(ctx); err != nil {
 			w.Log.Error("the records of each tenant are not counted: restart this worker", "err", err)
@@ -191,7 +191,7 @@ func (w *wiring) expand(ctx context.Context, log *catalog.Catalog) error {
 		return errors.New("--expand requires a language model: set --model to an ollama:// or openai:// URL")
 	}
 	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w.atEnd(cancel)
+	w.onStop(cancel)
 	m, err := openModel(lifetime, w.Model)
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (w *wiring) expand(ctx context.Context, log *catalog.Catalog) error {
 	if err != nil {
 		return err
 	}
-	w.atEnd(e.Close)
+	w.onStop(e.Close)
 	return nil
 }
 
@@ -229,7 +229,7 @@ func (w *wiring) projector(ctx context.Context, log *catalog.Catalog) (*projecti
 	if err != nil {
 		return nil, err
 	}
-	w.atEnd(p.Close)
+	w.onStop(p.Close)
 	return p, nil
 }
 
@@ -243,7 +243,7 @@ func (w *wiring) resolve(ctx context.Context) error {
 		return err
 	}
 	uses := usage.Start(w.conn.JetStream())
-	w.atEnd(uses.Close)
+	w.onStop(uses.Close)
 	worker, err := resolve.Start(ctx, w.Log, func(ctx context.Context) (*resolve.Resolver, error) {
 		ix := search.index
 		if !shared(w.Index) { // a worker's own index begins empty, and needs no closing
@@ -261,7 +261,7 @@ func (w *wiring) resolve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.atEnd(worker.Close)
+	w.onStop(worker.Close)
 	w.onRollback(worker.Rebuild)
 	if err := w.run("resolve", w.Slots, worker.Serve); err != nil {
 		return err
@@ -271,7 +271,7 @@ func (w *wiring) resolve(ctx context.Context) error {
 
 func (w *wiring) analyze(ctx context.Context) error {
 	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w.atEnd(cancel)
+	w.onStop(cancel)
 	m, err := openModel(lifetime, w.Model)
 	if err != nil {
 		return err
@@ -307,7 +307,7 @@ func (w *wiring) watch(ctx context.Context) {
 			w.failed <- err
 		}
 	})
-	w.atEnd(func() { cancel(); watching.Wait() })
+	w.onStop(func() { cancel(); watching.Wait() })
 }
 
 // onRollback registers f, which is called after a rollback of the catalog.
@@ -344,7 +344,7 @@ func (w *wiring) run(name string, slots int, serve func(*bus.Service) error) err
 	return serve(s)
 }
 
-func (w *wiring) atEnd(f func()) {
+func (w *wiring) onStop(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closers = append(w.closers, f)

@@ -24,11 +24,11 @@ type Difference struct {
 
 // Verdicts.
 const (
-	Better  = "better"
-	Worse   = "worse"
-	Same    = "~"
-	Unclear = "?"
-	Apart   = ""
+	Better    = "better"
+	Worse     = "worse"
+	Same      = "~"
+	Unclear   = "?"
+	NoVerdict = ""
 )
 
 const (
@@ -75,13 +75,13 @@ func Compare(before, after *Result) ([]Difference, error) {
 	if err := sameLoad(before, after); err != nil {
 		return nil, err
 	}
-	apart := math.Abs(after.Rate-before.Rate) > minEffect*max(before.Rate, after.Rate)
+	differentRates := math.Abs(after.Rate-before.Rate) > minEffect*max(before.Rate, after.Rate)
 	var list []Difference
 	for i, b := range before.Operations {
 		a := after.Operations[i]
 		for n, f := range figures {
-			d := Difference{b.Operation, f.name, f.whole(b), f.whole(a), Apart}
-			if n == 0 || !apart {
+			d := Difference{b.Operation, f.name, f.whole(b), f.whole(a), NoVerdict}
+			if n == 0 || !differentRates {
 				d.Verdict = f.verdict(b, a)
 			}
 			list = append(list, d)

@@ -27,7 +27,7 @@ type Step struct {
 const (
 	firstRate = 50   // per second
 	precision = 1.05 // ratio of a failing rate to a passing one
-	lowest    = 1    // per second
+	minRate   = 1    // per second
 	stepGrace = 2 * time.Second
 	stepWarm  = 500 * time.Millisecond
 	// restTime is the pause after a rate that was too high: load shedding continues for
@@ -49,7 +49,7 @@ func (p Plan) Highest(ctx context.Context, b Bounds, each func(Step)) *Result {
 		if r.Interrupted {
 			return r, false
 		}
-		s := b.judge(r)
+		s := b.check(r)
 		steps = append(steps, s)
 		each(s)
 		return r, s.Held
@@ -59,11 +59,11 @@ func (p Plan) Highest(ctx context.Context, b Bounds, each func(Step)) *Result {
 	rate := search(ctx, func(rate float64) bool { _, held := try(rate, short); return held })
 	for {
 		r, held := try(rate, p)
-		if held || ctx.Err() != nil || rate <= lowest {
+		if held || ctx.Err() != nil || rate <= minRate {
 			r.Steps, r.Bounds = steps, b.String()
 			return r
 		}
-		rate = max(rate/precision/precision, lowest)
+		rate = max(rate/precision/precision, minRate)
 	}
 }
 
@@ -81,25 +81,25 @@ func search(ctx context.Context, holds func(rate float64) bool) float64 {
 	for ctx.Err() == nil && holds(bad) {
 		good, bad = bad, 2*bad
 	}
-	for good == 0 && bad > lowest && ctx.Err() == nil {
+	for good == 0 && bad > minRate && ctx.Err() == nil {
 		if half := bad / 2; holds(half) {
 			good = half
 		} else {
 			bad = half
 		}
 	}
-	for bad/max(good, lowest) > precision && ctx.Err() == nil {
+	for bad/max(good, minRate) > precision && ctx.Err() == nil {
 		if middle := math.Sqrt(good * bad); holds(middle) {
 			good = middle
 		} else {
 			bad = middle
 		}
 	}
-	return max(good, lowest)
+	return max(good, minRate)
 }
 
-// judge reports whether r is within the bounds.
-func (b Bounds) judge(r *Result) Step {
+// check reports whether r is within the bounds.
+func (b Bounds) check(r *Result) Step {
 	s := Step{Rate: r.Rate}
 	for _, m := range r.Operations {
 		s.P99 = max(s.P99, m.Latency.At(99))

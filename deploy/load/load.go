@@ -72,9 +72,9 @@ func (p Plan) Run(ctx context.Context) *Result {
 // timerTolerance is the tolerated lateness of a timer.
 const timerTolerance = 2 * time.Millisecond
 
-// lateBy is the delay after which a request counts as sent late, because of a shortage
+// lateAfter is the delay after which a request counts as sent late, because of a shortage
 // of connections or a slow client.
-const lateBy = 10 * time.Millisecond
+const lateAfter = 10 * time.Millisecond
 
 // run is a plan in progress.
 type run struct {
@@ -122,9 +122,9 @@ func (r *run) work(whole, bounded context.Context) {
 		}
 		r.sent.Add(1)
 		switch {
-		case late-slip > lateBy:
+		case late-slip > lateAfter:
 			r.behind.Add(1)
-		case late > lateBy:
+		case late > lateAfter:
 			r.slipped.Add(1)
 		}
 		to.add(offset, due, time.Now(), a)

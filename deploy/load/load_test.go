@@ -332,7 +332,7 @@ func TestCompareDifferentLoads(t *testing.T) {
 		}
 		slow, fast := highest(4*time.Millisecond, 300*time.Millisecond), highest(time.Millisecond, 300*time.Millisecond)
 		list, err := load.Compare(slow, fast)
-		if err != nil || list[0].Verdict != load.Better || list[2].Verdict != load.Apart {
+		if err != nil || list[0].Verdict != load.Better || list[2].Verdict != load.NoVerdict {
 			t.Errorf("%v %+v", err, list)
 		}
 		if _, err := load.Compare(slow, highest(time.Millisecond, 50*time.Millisecond)); err == nil ||

@@ -62,7 +62,7 @@ func readRPC(body []byte, c *call) rpcRequest {
 		c.rejection = fmt.Errorf("%w: jsonrpc: expected 2.0, got %.100q", a2a.ErrInvalidRequest, request.JSONRPC)
 	case request.Method == methodSend, request.Method == methodStream:
 		if c.message, c.rejection = readMessage(request.Params); c.rejection == nil {
-			request.Params, c.rejection = c.message.slim()
+			request.Params, c.rejection = c.message.withoutData()
 		}
 	default:
 		c.query, request.Params, c.rejection = readParameters(request.Params, request.Method)
@@ -101,7 +101,7 @@ func readREST(r *http.Request, body []byte, c *call) []byte {
 	if c.message, c.rejection = readMessage(body); c.rejection != nil {
 		return nil
 	}
-	body, c.rejection = c.message.slim()
+	body, c.rejection = c.message.withoutData()
 	return body
 }
 
@@ -235,7 +235,7 @@ func (m *message) negotiate() error {
 			return a2a.NewError(a2a.ErrUnsupportedContentType,
 				fmt.Sprintf("message.parts[%d].url: files are not fetched; expected text, data, or a file in raw", i))
 		}
-		if !readable(p.MediaType) {
+		if !isReadable(p.MediaType) {
 			return a2a.NewError(a2a.ErrUnsupportedContentType,
 				fmt.Sprintf("message.parts[%d].mediaType: expected text/plain, text/markdown or application/json, got %.100q", i, p.MediaType))
 		}
@@ -246,15 +246,15 @@ func (m *message) negotiate() error {
 	if len(m.Config.PushConfig) > 0 && m.Config.PushConfig.Kind() != jsontext.KindNull {
 		return errPush
 	}
-	if modes := m.Config.AcceptedOutputModes; len(modes) > 0 && !slices.ContainsFunc(modes, readable) {
+	if modes := m.Config.AcceptedOutputModes; len(modes) > 0 && !slices.ContainsFunc(modes, isReadable) {
 		return a2a.NewError(a2a.ErrUnsupportedContentType, fmt.Sprintf(
 			"configuration.acceptedOutputModes: expected text/plain, text/markdown or application/json, got %.100q", modes))
 	}
 	return nil
 }
 
-// readable reports whether the media type is one of those of the agent card; empty: unknown.
-func readable(media string) bool {
+// isReadable reports whether the media type is one of those of the agent card; empty: unknown.
+func isReadable(media string) bool {
 	kind, _, _ := strings.Cut(strings.ToLower(media), ";")
 	switch kind = strings.TrimSpace(kind); kind {
 	case "", "*/*", "text", "text/*", mediaText, mediaMarkdown, mediaJSON, "application/*":
@@ -263,9 +263,9 @@ func readable(media string) bool {
 	return strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
 }
 
-// slim returns the request for the SDK: with the texts of the parts, and placeholders for
+// withoutData returns the request for the SDK: with the texts of the parts, and placeholders for
 // their data.
-func (m *message) slim() ([]byte, error) {
+func (m *message) withoutData() ([]byte, error) {
 	small := *m
 	c := *m.Message
 	c.Parts = slices.Clone(c.Parts)

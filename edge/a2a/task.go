@@ -162,7 +162,7 @@ func (t *task) apply(e bus.Event) (a2a.Event, error) {
 		t.failure = &schemas.StreamError{}
 		return nil, json.Unmarshal(e.Data, t.failure)
 	case schemas.EventDone:
-		t.finished = t.final()
+		t.finished = t.endState()
 		return t.update(nil), nil
 	default:
 		return nil, nil
@@ -170,8 +170,8 @@ func (t *task) apply(e bus.Event) (a2a.Event, error) {
 	return t.update(map[string]any{e.Type: stdjson.RawMessage(e.Data)}), nil
 }
 
-// final returns the state of a task with the event done.
-func (t *task) final() a2a.TaskState {
+// endState returns the state of a task with the event done.
+func (t *task) endState() a2a.TaskState {
 	switch {
 	case t.failure == nil:
 		return a2a.TaskStateCompleted

@@ -48,9 +48,9 @@ func Tasks() a2asrv.RequestHandler { return tasks{} }
 // encodedUUID is the length of an identifier of 128 bits in a name.
 var encodedUUID = base64.RawURLEncoding.EncodedLen(len(uuid.UUID{}))
 
-// newName returns the name of a run of the conversation: a random part, and the contextId,
+// newTaskID returns the name of a run of the conversation: a random part, and the contextId,
 // from which GetTask restores it.
-func newName(conversation uuid.UUID) string {
+func newTaskID(conversation uuid.UUID) string {
 	random := uuid.New()
 	return base64.RawURLEncoding.EncodeToString(random[:]) + base64.RawURLEncoding.EncodeToString(conversation[:])
 }
@@ -200,7 +200,7 @@ func start(ctx context.Context, detached bool) (*run, error) {
 		return nil, err
 	}
 	for n := 0; ; n++ {
-		name := c.caller.NewRun(newName(conversation))
+		name := c.caller.NewRun(newTaskID(conversation))
 		f := newFeed(ctx, func(ctx context.Context) iter.Seq2[bus.Event, error] {
 			return c.caller.Start(ctx, name, body, n == maxRestarts)
 		})
@@ -312,7 +312,7 @@ func (tasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListT
 	if err != nil {
 		return nil, err
 	}
-	runs = slices.DeleteFunc(runs, func(s bus.StoredRun) bool { return !wanted(r, s) || !caller.Owns(s.Name) })
+	runs = slices.DeleteFunc(runs, func(s bus.StoredRun) bool { return !matchesList(r, s) || !caller.Owns(s.Name) })
 	page := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(runs), PageSize: cmp.Or(r.PageSize, defaultPageSize)}
 	runs, page.NextPageToken, err = bus.PageOfRuns(runs, func(s bus.StoredRun) time.Time { return s.Updated }, r.PageToken, page.PageSize)
 	if err != nil {
@@ -339,8 +339,8 @@ func (tasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListT
 	return page, nil
 }
 
-// wanted reports whether the run may be a task of the list.
-func wanted(r *a2a.ListTasksRequest, s bus.StoredRun) bool {
+// matchesList reports whether the run may be a task of the list.
+func matchesList(r *a2a.ListTasksRequest, s bus.StoredRun) bool {
 	contextID, ok := conversationOf(s.Name)
 	switch {
 	case !ok || r.ContextID != "" && r.ContextID != contextID:

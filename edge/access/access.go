@@ -27,9 +27,9 @@ type Config struct {
 	OIDC   []Provider
 	Claims Claims
 	Limits Limits
-	// Fresh is the maximum age of a provider's cached signing keys before they are fetched
+	// RefreshInterval is the maximum age of a provider's cached signing keys before they are fetched
 	// again; 0: one minute.
-	Fresh time.Duration
+	RefreshInterval time.Duration
 }
 
 // Parse returns the config for the values of --auth: "off" alone, or any number of
@@ -73,8 +73,8 @@ func requireTLS(provider string) error {
 	return fmt.Errorf("OpenID provider: expected an https URL, or http on loopback, got %q", provider)
 }
 
-// On reports whether authentication is on.
-func (c Config) On() bool { return c.Keys || len(c.OIDC) > 0 }
+// Enabled reports whether authentication is on.
+func (c Config) Enabled() bool { return c.Keys || len(c.OIDC) > 0 }
 
 // Gate authenticates callers. It may be used concurrently. A nil Gate accepts every
 // caller without an identity.
@@ -86,7 +86,7 @@ type Gate struct {
 
 // Open returns a gate for c, nil when authentication is off. Run keeps its keys current.
 func Open(c Config, conn *bus.Conn, log *slog.Logger) *Gate {
-	if !c.On() {
+	if !c.Enabled() {
 		return nil
 	}
 	g := &Gate{limiter: newLimiter(c.Limits)}
@@ -94,7 +94,7 @@ func Open(c Config, conn *bus.Conn, log *slog.Logger) *Gate {
 		g.ring = keys.NewRing(conn, log)
 	}
 	for _, p := range c.OIDC {
-		g.verifiers = append(g.verifiers, newVerifier(p, c.Claims, cmp.Or(c.Fresh, tokenTTL), log))
+		g.verifiers = append(g.verifiers, newVerifier(p, c.Claims, cmp.Or(c.RefreshInterval, tokenTTL), log))
 	}
 	return g
 }

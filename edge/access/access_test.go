@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 		"key":                                    {false, `"key"`},
 	} {
 		c, err := access.Parse(strings.Fields(text))
-		if c.On() != want.on && want.bad == "" || (err == nil) != (want.bad == "") || err != nil && !strings.Contains(err.Error(), want.bad) {
+		if c.Enabled() != want.on && want.bad == "" || (err == nil) != (want.bad == "") || err != nil && !strings.Contains(err.Error(), want.bad) {
 			t.Errorf("%q: %+v, %v", text, c, err)
 		}
 	}

@@ -43,9 +43,9 @@ type Claims struct {
 	Role   string // one role or an array; the role with the most permissions applies
 }
 
-// asymmetric lists the accepted signature algorithms. A provider's metadata names those
+// signingAlgorithms lists the accepted signature algorithms. A provider's metadata names those
 // of its ID tokens; its access tokens may use others.
-var asymmetric = []string{
+var signingAlgorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
 }
 
@@ -53,16 +53,16 @@ var asymmetric = []string{
 const allTenants = "*"
 
 // verifier verifies the tokens of one provider. It fetches the provider's keys when a
-// token has an unknown key id, so that keys can be rotated, and after fresh, so that a
+// token has an unknown key id, so that keys can be rotated, and after refreshInterval, so that a
 // revoked key is no longer trusted (go-oidc keeps it).
 type verifier struct {
 	Provider
-	claims Claims
-	client *http.Client
-	keys   *http.Client // fetches the keys, at a limited rate
-	fresh  time.Duration
-	log    *slog.Logger
-	known  *lru.Cache[[sha256.Size]byte, verified]
+	claims          Claims
+	client          *http.Client
+	keys            *http.Client // fetches the keys, at a limited rate
+	refreshInterval time.Duration
+	log             *slog.Logger
+	known           *lru.Cache[[sha256.Size]byte, verified]
 
 	mu           sync.Mutex
 	oidc         *oidc.IDTokenVerifier // nil until the provider has responded
@@ -77,11 +77,11 @@ type verified struct {
 	until time.Time
 }
 
-func newVerifier(p Provider, c Claims, fresh time.Duration, log *slog.Logger) *verifier {
+func newVerifier(p Provider, c Claims, refreshInterval time.Duration, log *slog.Logger) *verifier {
 	known, _ := lru.New[[sha256.Size]byte, verified](maxTokens) // fails for a size below 1
 	client := &http.Client{Timeout: providerTimeout}
-	keys := &http.Client{Transport: &cachingTransport{client: client, interval: min(retryInterval, fresh)}}
-	return &verifier{Provider: p, claims: c, client: client, keys: keys, fresh: fresh, log: log, known: known}
+	keys := &http.Client{Transport: &cachingTransport{client: client, interval: min(retryInterval, refreshInterval)}}
+	return &verifier{Provider: p, claims: c, client: client, keys: keys, refreshInterval: refreshInterval, log: log, known: known}
 }
 
 // hasIssuer reports whether the unverified token names the provider as its issuer.
@@ -146,7 +146,7 @@ func (v *verifier) unavailable(ctx context.Context, err error) error {
 func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.oidc != nil && (time.Since(v.discoveredAt) < v.fresh || time.Since(v.failed) < retryInterval) {
+	if v.oidc != nil && (time.Since(v.discoveredAt) < v.refreshInterval || time.Since(v.failed) < retryInterval) {
 		return v.oidc, nil
 	}
 	if time.Since(v.failed) < retryInterval {
@@ -170,7 +170,7 @@ func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 	}
 	v.discoveredAt = time.Now()
 	v.oidc = found.VerifierContext(oidc.ClientContext(context.WithoutCancel(ctx), v.keys),
-		&oidc.Config{ClientID: v.Audience, SupportedSigningAlgs: asymmetric})
+		&oidc.Config{ClientID: v.Audience, SupportedSigningAlgs: signingAlgorithms})
 	return v.oidc, nil
 }
 

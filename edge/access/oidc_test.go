@@ -167,7 +167,7 @@ func TestTokens(t *testing.T) {
 func TestKeyRotation(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	gate := gateFor(t, i, func(c *access.Config) { c.Fresh = 100 * time.Millisecond })
+	gate := gateFor(t, i, func(c *access.Config) { c.RefreshInterval = 100 * time.Millisecond })
 	known := func(token string) error {
 		_, err := gate.Identify(t.Context(), []string{"bearer " + token})
 		return err
@@ -224,7 +224,7 @@ func TestForgedTokens(t *testing.T) {
 func TestRevokedSigningKey(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	gate := gateFor(t, i, func(c *access.Config) { c.Fresh = time.Nanosecond })
+	gate := gateFor(t, i, func(c *access.Config) { c.RefreshInterval = time.Nanosecond })
 	first, second := i.token(t, nil), i.token(t, map[string]any{"sub": "bob"})
 	if _, err := gate.Identify(t.Context(), []string{"Bearer " + first}); err != nil {
 		t.Fatal(err)

@@ -62,8 +62,8 @@ func NewPublisher(domain, base string) (Publisher, error) {
 	return Publisher{domain, strings.TrimRight(base, "/")}, nil
 }
 
-// On reports whether the publisher publishes.
-func (p Publisher) On() bool { return p.domain != "" }
+// Enabled reports whether the publisher publishes.
+func (p Publisher) Enabled() bool { return p.domain != "" }
 
 // source is the URL of the registry; clients append search and agents.
 func (p Publisher) source() string { return p.base + "/" }

@@ -53,8 +53,8 @@ func TestNewPublisher(t *testing.T) {
 		{"example.com", "https://a b", false},
 	} {
 		p, err := ard.NewPublisher(row.domain, row.base)
-		if (err == nil) != row.valid || p.On() != row.valid {
-			t.Errorf("%q %q: on %t, %v; want valid %t", row.domain, row.base, p.On(), err, row.valid)
+		if (err == nil) != row.valid || p.Enabled() != row.valid {
+			t.Errorf("%q %q: on %t, %v; want valid %t", row.domain, row.base, p.Enabled(), err, row.valid)
 		}
 	}
 }

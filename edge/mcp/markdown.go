@@ -21,7 +21,7 @@ func hits(found schemas.SkillHits) string {
 			continue // Cairn registers no such record
 		}
 		fmt.Fprintf(&b, "%d. %s (score %.2f", i+1, code(hit.SkillID), hit.Score)
-		if note := standing(hit.Status, hit.ReplacedBy); note != "" {
+		if note := describeStatus(hit.Status, hit.ReplacedBy); note != "" {
 			b.WriteString("; " + note)
 		}
 		b.WriteByte(')')
@@ -90,9 +90,9 @@ func record(b *strings.Builder, heading, id string, raw jsontext.Value) {
 	if json.Unmarshal(raw, &fields) != nil {
 		return // Cairn registers no such record
 	}
-	fmt.Fprintf(b, "%s %s\n", heading, take(fields, id))
+	fmt.Fprintf(b, "%s %s\n", heading, removeText(fields, id))
 	for _, name := range prose {
-		paragraphs(b, take(fields, name))
+		paragraphs(b, removeText(fields, name))
 	}
 	delete(fields, "tenant_id")
 	if len(fields) > 0 {
@@ -109,8 +109,8 @@ func record(b *strings.Builder, heading, id string, raw jsontext.Value) {
 	b.WriteByte('\n')
 }
 
-// take removes a field and returns its text; empty if it is no string.
-func take(fields map[string]jsontext.Value, name string) (text string) {
+// removeText removes a field and returns its text; empty if it is no string.
+func removeText(fields map[string]jsontext.Value, name string) (text string) {
 	if json.Unmarshal(fields[name], &text) == nil {
 		delete(fields, name)
 	}

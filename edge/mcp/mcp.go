@@ -69,14 +69,14 @@ func New(maxBody int64) (*Handler, error) {
 	h.http = sdk.NewStreamableHTTPHandler(
 		func(r *http.Request) *sdk.Server { return h.Server(callerOf(r.Context()).Identity()) },
 		&sdk.StreamableHTTPOptions{
-			Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody, Logger: silent,
+			Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody, Logger: discardLogger,
 			DisableLocalhostProtection: true, // the edge checks Host
 		})
 	return h, nil
 }
 
-// silent discards the log of the SDK: the edge logs each request.
-var silent = slog.New(slog.DiscardHandler)
+// discardLogger discards the log of the SDK: the edge logs each request.
+var discardLogger = slog.New(slog.DiscardHandler)
 
 func newServer(list []tool, role schemas.Role) (*sdk.Server, error) {
 	capabilities := &sdk.ServerCapabilities{
@@ -85,7 +85,7 @@ func newServer(list []tool, role schemas.Role) (*sdk.Server, error) {
 	}
 	capabilities.AddExtension(skillsExtension, map[string]any{"directoryRead": true})
 	s := sdk.NewServer(&sdk.Implementation{Name: "cairn", Title: "Cairn", Version: bus.Version}, &sdk.ServerOptions{
-		Instructions: instructions, Capabilities: capabilities, CompletionHandler: complete, SetCacheable: setCacheable, Logger: silent,
+		Instructions: instructions, Capabilities: capabilities, CompletionHandler: complete, SetCacheable: setCacheable, Logger: discardLogger,
 	})
 	s.AddReceivingMiddleware(recoverPanics, rejectSubscriptions, listResources)
 	by := &schemas.Identity{Role: role}

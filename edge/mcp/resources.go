@@ -161,7 +161,7 @@ func idsWith(c Caller, kind, prefix string, active bool) (ids []string, more boo
 		return nil, false, err
 	}
 	for _, record := range page.Records {
-		if !active || schemas.Found(textOf(record, "status")) {
+		if !active || schemas.Searchable(textOf(record, "status")) {
 			ids = append(ids, textOf(record, kind+"_id"))
 		}
 	}

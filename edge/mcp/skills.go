@@ -284,8 +284,8 @@ func describeSkill(record jsontext.Value) (skillEntry, []byte, error) {
 
 const digestPrefix = "sha256:"
 
-// standing describes the status of a record that is not active; empty: it is.
-func standing(status, replacedBy string) string {
+// describeStatus describes the status of a record that is not active; empty: it is.
+func describeStatus(status, replacedBy string) string {
 	if status == "" || status == schemas.StatusActive {
 		return ""
 	}
@@ -304,7 +304,7 @@ func skillMarkdown(s schemas.Skill, head skillfile.Frontmatter) ([]byte, error) 
 	}
 	var b strings.Builder
 	b.Write(top)
-	if note := standing(s.Status, s.ReplacedBy); note != "" {
+	if note := describeStatus(s.Status, s.ReplacedBy); note != "" {
 		b.WriteString("\n> This skill is " + note + ".\n")
 	}
 	if strings.TrimSpace(s.Instructions) != "" {

@@ -13,16 +13,16 @@ import (
 	"cairn/services/internal/lazy"
 )
 
-// cache holds parsed estates: all those in use by runs, and up to most bytes of idle
+// cache holds parsed estates: all those in use by runs, and up to maxIdle bytes of idle
 // ones, of which it evicts the least recently used first. An estate in use counts
 // against the reservation of the first run that uses it; idle estates take only memory
 // that no run has reserved. A cache is safe for concurrent use: concurrent runs on the
 // same estate share one parse.
 type cache struct {
-	seed   maphash.Seed
-	most   int64
-	budget int64 // capacity of pool
-	pool   *admission.Pool
+	seed    maphash.Seed
+	maxIdle int64
+	budget  int64 // capacity of pool
+	pool    *admission.Pool
 
 	mu     sync.Mutex
 	idle   int64     // bytes of unused
@@ -32,19 +32,19 @@ type cache struct {
 
 // entry is an estate in the cache.
 type entry struct {
-	hash  uint64
-	text  []byte // as received
-	parse *lazy.Value[*estate.Estate]
-	size  int64         // 0 until it is parsed
-	users int           // runs that use it
-	taken reservation   // while there are users
-	at    *list.Element // in unused; nil while there are users
+	hash     uint64
+	text     []byte // as received
+	parse    *lazy.Value[*estate.Estate]
+	size     int64         // 0 until it is parsed
+	refs     int           // runs that use it
+	reserved reservation   // while there are users
+	at       *list.Element // in unused; nil while there are users
 }
 
 // newCache returns a cache whose estates in use share budget bytes with runs. It limits
-// idle estates to most bytes.
-func newCache(budget, most int64) *cache {
-	return &cache{seed: maphash.MakeSeed(), most: most, budget: budget, pool: admission.NewPool(budget), byHash: map[uint64]*entry{}}
+// idle estates to maxIdle bytes.
+func newCache(budget, maxIdle int64) *cache {
+	return &cache{seed: maphash.MakeSeed(), maxIdle: maxIdle, budget: budget, pool: admission.NewPool(budget), byHash: map[uint64]*entry{}}
 }
 
 // open returns the estate of text, a validated JSON string that must not change. The
@@ -96,11 +96,11 @@ func (c *cache) acquire(hash uint64, text []byte, run *reservation) *entry {
 		c.byHash[hash] = k
 	}
 	part := run.split(bodyFactor * int64(len(text)))
-	if k.users++; k.users > 1 {
+	if k.refs++; k.refs > 1 {
 		part.resize(0)
 		return k
 	}
-	k.taken = part
+	k.reserved = part
 	if k.at != nil {
 		c.unused.Remove(k.at)
 		k.at = nil
@@ -117,7 +117,7 @@ func (c *cache) resizeReservation(k *entry, e *estate.Estate) error {
 		k.size = int64(e.Size() + len(k.text))
 		telemetry.EstateBytes(int(k.size))
 	}
-	if !k.taken.resize(k.size) {
+	if !k.reserved.resize(k.size) {
 		return errMemory
 	}
 	c.trim()
@@ -128,10 +128,10 @@ func (c *cache) resizeReservation(k *entry, e *estate.Estate) error {
 func (c *cache) release(k *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k.users--; k.users > 0 {
+	if k.refs--; k.refs > 0 {
 		return
 	}
-	k.taken.resize(0)
+	k.reserved.resize(0)
 	if c.byHash[k.hash] != k {
 		telemetry.EstateBytes(-int(k.size))
 		return
@@ -154,7 +154,7 @@ func (c *cache) trim() {
 		return
 	}
 	reserved, _ := c.pool.Held()
-	for c.idle > max(0, min(c.most, c.budget-reserved)) {
+	for c.idle > max(0, min(c.maxIdle, c.budget-reserved)) {
 		c.remove(c.unused.Back().Value.(*entry))
 	}
 }

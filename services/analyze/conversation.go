@@ -51,8 +51,8 @@ func conversation(req schemas.Analysis, e *estate.Estate, b budget) model.Conver
 		panic(err) // embedded for every valid mode
 	}
 	c := model.Conversation{Rules: string(rules), Tools: offered, Estate: e, OutlineBytes: b.outline}
-	taken := len(rules) + b.outline + toolBytes + len(req.Query)
-	c.Messages = append(newest(req.History(), b.prompt-taken), model.Message{Role: model.User, Text: req.Query})
+	fixed := len(rules) + b.outline + toolBytes + len(req.Query)
+	c.Messages = append(newest(req.History(), b.prompt-fixed), model.Message{Role: model.User, Text: req.Query})
 	return c
 }
 

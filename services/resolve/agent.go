@@ -60,7 +60,7 @@ func (r *Resolver) searchAgents(ctx context.Context, q index.Query) (hits []foun
 	if err != nil {
 		return nil, "", err
 	}
-	owners := slices.DeleteFunc(r.owners(q.Scope, skills), func(h found) bool { return !h.fits(wanted) })
+	owners := slices.DeleteFunc(r.owners(q.Scope, skills), func(h found) bool { return !h.matches(wanted) })
 	hits = rankAgents(append(own, owners...))
 	tenant, _ := q.Scope.First(func(tenant string) bool {
 		return slices.ContainsFunc(hits, func(h found) bool { return h.node.Tenant == tenant })
@@ -74,7 +74,7 @@ func (r *Resolver) owners(s scope.Scope, skills []found) (hits []found) {
 	defer r.mu.RUnlock()
 	for _, skill := range skills {
 		for _, agent := range r.reader.Agents(s, skill.node) {
-			if k, ok := r.view.Get(keyOf(agent.Node)); ok && schemas.Found(k.facts.Value().status) {
+			if k, ok := r.view.Get(keyOf(agent.Node)); ok && schemas.Searchable(k.facts.Value().status) {
 				hits = append(hits, found{agent.Node, skill.hit, k, graph.Skills})
 			}
 		}
@@ -82,12 +82,12 @@ func (r *Resolver) owners(s scope.Scope, skills []found) (hits []found) {
 	return hits
 }
 
-// fits reports whether the agent satisfies the filter.
-func (h found) fits(f index.Filter) bool {
+// matches reports whether the agent satisfies the filter.
+func (h found) matches(f index.Filter) bool {
 	of := h.facts.Value()
 	want := filter{domain: f.Domain, status: f.Status, labels: f.Labels, public: f.Public}
-	if !want.fits(of) || len(f.Capabilities) == 0 {
-		return want.fits(of)
+	if !want.matches(of) || len(f.Capabilities) == 0 {
+		return want.matches(of)
 	}
 	a, err := schemas.DecodeStored[schemas.Agent](schemas.KindAgent, h.record)
 	return err == nil && !slices.ContainsFunc(f.Capabilities, func(c string) bool { return !slices.Contains(a.Capabilities, c) })

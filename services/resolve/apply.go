@@ -78,7 +78,7 @@ func (r *Resolver) has(n graph.Node) bool {
 // caller holds mu.
 func (r *Resolver) linked(n graph.Node) bool {
 	k, ok := r.view.Get(keyOf(n))
-	return ok && schemas.Linked(k.facts.Value().status)
+	return ok && schemas.Linkable(k.facts.Value().status)
 }
 
 // named returns the record that a request names by id: one that links reach, or else a

@@ -74,7 +74,7 @@ func (r *Resolver) latestRevision(ctx context.Context) (uint64, error) {
 func (r *Resolver) waitApplied(ctx context.Context, revision uint64) error {
 	err := waitWithoutSlot(ctx, &r.view.Applied, revision, catchUpTimeout)
 	if isTimeout(err) {
-		return behind("records", revision, r.view.Applied.Revision())
+		return errBehind("records", revision, r.view.Applied.Revision())
 	}
 	return err
 }
@@ -110,7 +110,7 @@ func (f *feed) waitRevision(ctx context.Context, revision uint64) (stuck bool, e
 	applied, stall := f.applied.State()
 	switch {
 	case isTimeout(err):
-		return false, behind("index", revision, applied)
+		return false, errBehind("index", revision, applied)
 	case errors.Is(err, bus.ErrNoSlot):
 		return false, err
 	default:
@@ -118,7 +118,7 @@ func (f *feed) waitRevision(ctx context.Context, revision uint64) (stuck bool, e
 	}
 }
 
-func behind(what string, required, applied uint64) error {
+func errBehind(what string, required, applied uint64) error {
 	return schemas.ErrUnavailable.Because(fmt.Sprintf(
 		"the %s of the worker have applied revision %d of the catalog; the request requires %d", what, applied, required))
 }

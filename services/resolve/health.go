@@ -34,7 +34,7 @@ func (r *Resolver) await(ctx context.Context) (uint64, error) {
 	}
 	applied := r.applied()
 	if least := r.minRevision(ctx); stuck && applied < least {
-		return 0, behind("index", least, applied)
+		return 0, errBehind("index", least, applied)
 	}
 	return applied, nil
 }

@@ -38,8 +38,8 @@ type filter struct {
 	public                  bool     // published
 }
 
-func (f filter) fits(of facts) bool {
-	return (of.public || !f.public) && (f.any || schemas.Found(of.status)) &&
+func (f filter) matches(of facts) bool {
+	return (of.public || !f.public) && (f.any || schemas.Searchable(of.status)) &&
 		(f.status == "" || f.status == cmp.Or(of.status, schemas.StatusActive)) &&
 		(f.domain == "" || f.domain == of.domain) &&
 		(f.class == "" || f.class == of.class) &&
@@ -134,7 +134,7 @@ func (r *Resolver) scan(l listing, tenant, after string, p *page) (last string, 
 			}
 			continue
 		}
-		if !l.want.fits(k.facts.Value()) {
+		if !l.want.matches(k.facts.Value()) {
 			continue
 		}
 		record, err := k.summary()

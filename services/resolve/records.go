@@ -24,7 +24,7 @@ func (r *Resolver) listRecords(ctx context.Context, q schemas.RecordQuery) (sche
 	before := r.token(r.view.Applied.Revision())
 	s := scope.Scope(schemas.QueryOptions{TenantID: q.TenantID}.Tenant())
 	page, next, err := r.pages(ctx, listing{
-		kind: q.Kind, scope: s, tenants: only(s, q.Scope), limit: q.Limit, cursor: q.Cursor,
+		kind: q.Kind, scope: s, tenants: tenantsFor(s, q.Scope), limit: q.Limit, cursor: q.Cursor,
 		want: filter{any: true, domain: q.Domain, status: q.Status, labels: schemas.LabelTerms(labels), prefix: q.Prefix, public: q.Public},
 	})
 	return schemas.RecordList{Records: page, NextCursor: next, Revision: before}, err
@@ -110,7 +110,7 @@ func inScope[T any](ctx context.Context, r *Resolver, k schemas.RecordKey,
 		}
 	}
 	s := scope.Scope(schemas.QueryOptions{TenantID: k.TenantID}.Tenant())
-	for _, tenant := range only(s, k.Scope) {
+	for _, tenant := range tenantsFor(s, k.Scope) {
 		err = bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
 			found, err = read(ctx, catalog.Key{Kind: k.Kind, Tenant: tenant, ID: k.ID})
 			return err
@@ -126,9 +126,9 @@ func inScope[T any](ctx context.Context, r *Resolver, k schemas.RecordKey,
 	return found, schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q in %s", k.Kind, k.ID, s))
 }
 
-// only returns the tenants of the scope that the request restricts to name; all of them
+// tenantsFor returns the tenants of the scope that the request restricts to name; all of them
 // if it is empty. In a request without a tenant, the tenant's scope is the global one.
-func only(s scope.Scope, name string) []string {
+func tenantsFor(s scope.Scope, name string) []string {
 	switch name {
 	case schemas.ScopeGlobal:
 		return []string{scope.Global}

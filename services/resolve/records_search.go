@@ -23,7 +23,7 @@ func (r *Resolver) searchRecords(ctx context.Context, q schemas.RecordSearch) (a
 		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) {
 			continue
 		}
-		some, degraded, err := r.searchScopes(ctx, only(scope.Scope(tenant), q.Scope), index.Query{
+		some, degraded, err := r.searchScopes(ctx, tenantsFor(scope.Scope(tenant), q.Scope), index.Query{
 			Kind: kind, Text: q.Query, TopK: searchDepth, By: index.Method(q.Search), Filter: withAny(filterOf(q.Filter), q.Any),
 		})
 		if err != nil {

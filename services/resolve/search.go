@@ -108,7 +108,7 @@ func (r *Resolver) active(kind string, result index.Result) (hits []found) {
 	defer r.mu.RUnlock()
 	for _, h := range result.Hits {
 		n := graph.Node{Kind: kind, Tenant: result.Tenant, ID: h.ID}
-		if k, ok := r.view.Get(keyOf(n)); ok && schemas.Found(k.facts.Value().status) {
+		if k, ok := r.view.Get(keyOf(n)); ok && schemas.Searchable(k.facts.Value().status) {
 			hits = append(hits, found{n, h, k, bySearch})
 		}
 	}

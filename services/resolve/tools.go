@@ -58,7 +58,7 @@ func (r *Resolver) toolClass(ctx context.Context, q schemas.ToolClassQuery) (a s
 	why := reasons{wanted: q.Explain}
 	for _, tenant := range scope.Scope(q.Tenant()).Tenants() {
 		for id, k := range r.view.After(schemas.KindTool, tenant, "") {
-			if accepted.fits(k.facts.Value()) {
+			if accepted.matches(k.facts.Value()) {
 				a.Tools = append(a.Tools, k.record)
 				why.add(graph.Node{Kind: schemas.KindTool, Tenant: tenant, ID: id}, "tool_class")
 			}

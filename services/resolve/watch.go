@@ -50,7 +50,7 @@ func (r *Resolver) watch(ctx context.Context, req schemas.Watch, to bus.Sender) 
 	s := scope.Scope(schemas.QueryOptions{TenantID: req.TenantID}.Tenant())
 	want := filter{any: true, labels: schemas.LabelTerms(labels)}
 	err = overload.Idle(ctx, func() error {
-		return r.deps.Catalog.Changes(ctx, req.Kind, only(s, req.Scope), after, func(c catalog.Change) error {
+		return r.deps.Catalog.Changes(ctx, req.Kind, tenantsFor(s, req.Scope), after, func(c catalog.Change) error {
 			if !strings.HasPrefix(c.Key.ID, req.Prefix) {
 				return nil
 			}
@@ -106,7 +106,7 @@ func (r *Resolver) sendChange(c catalog.Change, want filter, known bool, to bus.
 	if err != nil { // the record is quarantined
 		return nil
 	}
-	if !want.fits(metadata("", fields)) {
+	if !want.matches(metadata("", fields)) {
 		if !known {
 			return nil
 		}

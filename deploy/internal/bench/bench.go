@@ -47,11 +47,11 @@ type bench struct {
 // tenantPrefix is the prefix of the tenants of load tests.
 const tenantPrefix = "bench-"
 
-// highestRate is the value of --rate that searches for the highest sustained rate.
-const highestRate = "max"
+// searchRate is the value of --rate that searches for the highest sustained rate.
+const searchRate = "max"
 
-// leastRate and mostRate bound --rate, in requests per second.
-const leastRate, mostRate = 0.001, 1e6
+// minRate and mostRate bound --rate, in requests per second.
+const minRate, maxRate = 0.001, 1e6
 
 const longHelp = `Bench is an open-loop load generator: it sends requests to a running Cairn on a fixed
 schedule and prints throughput and latency. Latency is measured from the scheduled time
@@ -138,10 +138,10 @@ func (b *bench) validate(args []string) error {
 	if operationShares[b.operation] == nil {
 		return fmt.Errorf("OPERATION must be tags, by-id, search, register, analyze or mix, got %q", b.operation)
 	}
-	if b.rate != highestRate {
+	if b.rate != searchRate {
 		rate, err := strconv.ParseFloat(b.rate, 64)
-		if err != nil || !(rate >= leastRate && rate <= mostRate) { // also rejects NaN
-			return flags.Usage(fmt.Errorf("--rate must be %g to %.0f requests per second, or %s, got %q", leastRate, mostRate, highestRate, b.rate))
+		if err != nil || !(rate >= minRate && rate <= maxRate) { // also rejects NaN
+			return flags.Usage(fmt.Errorf("--rate must be %g to %.0f requests per second, or %s, got %q", minRate, maxRate, searchRate, b.rate))
 		}
 		b.plan.Rate = rate
 	}
@@ -224,7 +224,7 @@ func (b *bench) measure(ctx context.Context) (*load.Result, error) {
 		return nil, err
 	}
 	b.plan.Operations = loadClient.operations(b.operation)
-	if b.rate != highestRate {
+	if b.rate != searchRate {
 		return b.plan.Run(ctx), nil
 	}
 	return b.plan.Highest(ctx, b.bounds, func(s load.Step) {
@@ -243,23 +243,23 @@ func (b *bench) report(r *load.Result) error {
 		writeFile(b.files[1], r.WriteHTML))
 }
 
-// manyLate is the share of late requests above which the notes mention them.
-const manyLate = 0.01
+// lateShareNoted is the share of late requests above which the notes mention them.
+const lateShareNoted = 0.01
 
 // notes returns remarks on side effects of the measurement and on the limits of the load.
 func (b *bench) notes(r *load.Result, records int) []string {
 	notes := []string{fmt.Sprintf("%d records of tenant %s were registered for the measurement and are removed afterwards; tags expire within %v.", records, b.tenant, tagTime)}
-	if r.Late > manyLate {
+	if r.Late > lateShareNoted {
 		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were delayed because all %d connections were busy; the delay counts as latency.", 100*r.Late, r.Connections))
 	}
-	if r.Slipped > manyLate {
+	if r.Slipped > lateShareNoted {
 		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were delayed by this client; the delay counts as latency.", 100*r.Slipped))
 	}
 	if all := r.Operations[len(r.Operations)-1]; all.Refused() > 0 {
 		notes = append(notes, fmt.Sprintf("Latency of the %d rejections: p50 %s ms, p99 %s ms.", all.Refused(), short3(all.Refusals.At(50)),
 			short3(all.Refusals.At(99))))
 	}
-	if b.rate == highestRate && len(r.Steps) > 0 {
+	if b.rate == searchRate && len(r.Steps) > 0 {
 		verdict := "is the highest sustained rate"
 		if !r.Steps[len(r.Steps)-1].Held {
 			verdict = "is not sustained"

@@ -31,7 +31,7 @@ type eval struct {
 	tenant       string
 	register     bool
 	keep         bool
-	atOnce       int
+	concurrency  int
 	retryTimeout time.Duration
 	searchable   time.Duration
 	output       string
@@ -40,8 +40,8 @@ type eval struct {
 	compare      string // file with an earlier result
 }
 
-// maxAtOnce is the maximum number of concurrent searches.
-const maxAtOnce = 32
+// maxConcurrency is the maximum number of concurrent searches.
+const maxConcurrency = 32
 
 // tenantPrefix is the prefix of the tenants of evaluations.
 const tenantPrefix = "eval-"
@@ -88,7 +88,7 @@ at a time.`,
 	f.StringVar(&e.tenant, "tenant", "", "`TENANT` of the searches; empty: global scope, or with --register a generated tenant")
 	f.BoolVar(&e.register, "register", false, "register the corpus before the evaluation and delete it afterwards")
 	f.BoolVar(&e.keep, "keep", false, "keep the corpus registered by --register")
-	f.IntVar(&e.atOnce, "at-once", 4, "maximum number of `QUERIES` in flight")
+	f.IntVar(&e.concurrency, "at-once", 4, "maximum number of `QUERIES` in flight")
 	f.DurationVar(&e.retryTimeout, "retry-timeout", 15*time.Second, "timeout of retries of degraded answers, restarted by each success")
 	f.DurationVar(&e.searchable, "wait", 30*time.Minute, "timeout until the registered corpus is searchable")
 	f.StringToStringVar(&e.least, "min", nil,
@@ -134,15 +134,15 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 	if err != nil {
 		return err
 	}
-	shown := output.NewProgress(errOut, "searching", passes*len(queries))
+	shown := output.NewProgress(errOut, "searching", queryPasses*len(queries))
 	began := time.Now()
-	s := searcher{unretried, e.tenant, e.atOnce, e.retryTimeout}
+	s := searcher{unretried, e.tenant, e.concurrency, e.retryTimeout}
 	r := s.measure(ctx, queries, func() { shown.Add(1) })
 	shown.Close()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r.Corpus, r.Tenant, r.AtOnce = len(corpus), e.tenant, e.atOnce
+	r.Corpus, r.Tenant, r.AtOnce = len(corpus), e.tenant, e.concurrency
 	if h, err := c.Health(ctx); err == nil {
 		r.Backends = connect.Backends(h, "resolve")
 	}
@@ -187,10 +187,10 @@ func (e *eval) prepare() error {
 	if e.minimum, err = minimums(e.least); err != nil {
 		return err
 	}
-	if e.atOnce > maxAtOnce {
-		return flags.Usage(fmt.Errorf("--at-once: expected at most %d, got %d", maxAtOnce, e.atOnce))
+	if e.concurrency > maxConcurrency {
+		return flags.Usage(fmt.Errorf("--at-once: expected at most %d, got %d", maxConcurrency, e.concurrency))
 	}
-	return flags.AtLeast("at-once", e.atOnce, 1)
+	return flags.AtLeast("at-once", e.concurrency, 1)
 }
 
 // minimums parses the values of --min.

@@ -54,7 +54,7 @@ type measured struct {
 
 func newMeasured(queries []judged, verdicts []verdict) measured {
 	var m measured
-	var took []time.Duration
+	var latency []time.Duration
 	var all, one, several []metrics
 	for i, q := range queries {
 		v := verdicts[i]
@@ -65,16 +65,16 @@ func newMeasured(queries []judged, verdicts []verdict) measured {
 		} else {
 			one = append(one, found)
 		}
-		if v.again || v.short() {
+		if v.retried || v.short() {
 			m.Short++
 		} else {
-			took = append(took, v.took)
+			latency = append(latency, v.latency)
 		}
 		m.count(v)
 	}
 	m.All, m.One, m.Several = newFigures(all), newFigures(one), newFigures(several)
-	slices.Sort(took)
-	m.P50, m.P95 = percentile(took, 0.50), percentile(took, 0.95)
+	slices.Sort(latency)
+	m.P50, m.P95 = percentile(latency, 0.50), percentile(latency, 0.95)
 	return m
 }
 

@@ -70,8 +70,8 @@ func newJudged(f records.ParsedRecord, known map[string]bool) (judged, error) {
 // verdict is the response to a query.
 type verdict struct {
 	ids      []string // best first
-	took     time.Duration
-	again    bool   // a retry
+	latency  time.Duration
+	retried  bool   // a retry
 	missing  bool   // 404: no results
 	degraded string // degradation of the response, such as text-only
 	err      error
@@ -83,10 +83,10 @@ func (v verdict) short() bool {
 }
 
 const (
-	// deepest is the highest rank that any metric uses.
-	deepest = 10
-	// passes is the number of times that measure runs each query.
-	passes = 4
+	// maxRank is the highest rank that any metric uses.
+	maxRank = 10
+	// queryPasses is the number of times that measure runs each query.
+	queryPasses = 4
 	// retryInterval is the interval between retries.
 	retryInterval = 500 * time.Millisecond
 )
@@ -95,7 +95,7 @@ const (
 type searcher struct {
 	*client.Client
 	tenant       string
-	atOnce       int           // maximum number of concurrent searches
+	concurrency  int           // maximum number of concurrent searches
 	retryTimeout time.Duration // of retries without progress
 }
 
@@ -119,7 +119,7 @@ func (s *searcher) measure(ctx context.Context, queries []judged, each func()) e
 func (s *searcher) searchAll(ctx context.Context, queries []judged, search string, each func()) []verdict {
 	verdicts := make([]verdict, len(queries))
 	var searching errgroup.Group
-	searching.SetLimit(s.atOnce)
+	searching.SetLimit(s.concurrency)
 	for i, q := range queries {
 		searching.Go(func() error {
 			if ctx.Err() == nil {
@@ -145,7 +145,7 @@ func (s *searcher) retryDegraded(ctx context.Context, queries []judged, search s
 				return
 			}
 			verdicts[i] = s.find(ctx, queries[i].Query, search)
-			verdicts[i].again = true
+			verdicts[i].retried = true
 			if !verdicts[i].short() {
 				better = time.Now()
 				continue
@@ -169,7 +169,7 @@ func short(verdicts []verdict) (left []int) {
 }
 
 func (s *searcher) find(ctx context.Context, query, search string) (v verdict) {
-	top := deepest
+	top := maxRank
 	q := schemas.SkillQuery{Query: query, TopK: &top, Search: search}
 	if s.tenant != "" {
 		q.TenantID = &s.tenant
@@ -182,7 +182,7 @@ func (s *searcher) find(ctx context.Context, query, search string) (v verdict) {
 		Degraded string `json:"degraded"`
 	}
 	err := s.Read(ctx, "/resolve/skill", q, &response)
-	v.took = time.Since(began)
+	v.latency = time.Since(began)
 	if errors.Is(err, schemas.ErrSkillNotFound) {
 		v.missing = true
 		return v

@@ -46,20 +46,20 @@ func (a *accessFlags) config(address string) (access.Config, error) {
 		return c, flags.Usage(fmt.Errorf("--auth: %w", err))
 	}
 	c.Claims, c.Limits = a.claims, a.limits
-	if !c.On() && c.Limits != (access.Limits{}) {
+	if !c.Enabled() && c.Limits != (access.Limits{}) {
 		return c, flags.Usage(errors.New("--rate-limit and --stream-limit apply per credential and require --auth"))
 	}
 	if !(c.Limits.Rate >= 0) || math.IsInf(c.Limits.Rate, 0) || c.Limits.Streams < 0 { // NaN is not below 0 either
 		return c, flags.Usage(errors.New("--rate-limit and --stream-limit: expected a number of at least 0"))
 	}
-	return c, guard("http", address, a.insecure || c.On(), "set --auth keys, or --insecure to allow it")
+	return c, guard("http", address, a.insecure || c.Enabled(), "set --auth keys, or --insecure to allow it")
 }
 
 // warn logs insecure settings of a non-loopback address.
 func (a *accessFlags) warn(log *slog.Logger, c access.Config, address string, encrypted bool) {
 	switch {
 	case isLoopback(address):
-	case !c.On():
+	case !c.Enabled():
 		log.Warn("authentication is disabled on a non-loopback address; enable it with --auth", "http", address)
 	case !encrypted:
 		log.Warn("credentials are sent unencrypted; set --tls-cert or use a TLS-terminating proxy", "http", address)

@@ -150,7 +150,7 @@ func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
 	if c.Origins, err = edge.ParseOrigins(e.origins); err != nil {
 		return c, flags.Usage(fmt.Errorf("--cors-origin: %w", err))
 	}
-	if slices.Contains(e.origins, "*") && !c.Access.On() { // any page that a user opens could write
+	if slices.Contains(e.origins, "*") && !c.Access.Enabled() { // any page that a user opens could write
 		return c, flags.Usage(errors.New("--cors-origin: * requires --auth keys or oidc; expected exact origins without authentication"))
 	}
 	err = cmp.Or(flags.AtLeast("analyze-timeout", e.analyzeTimeout, time.Millisecond),

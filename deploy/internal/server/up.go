@@ -111,7 +111,7 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer func() { _ = e.Listener.Close() }() // already closed if the edge has run
-	if e.Access.On() && u.nats != "" && u.security.Secret == "" {
+	if e.Access.Enabled() && u.nats != "" && u.security.Secret == "" {
 		log.Warn("NATS has no authentication: its clients have all permissions, including creating keys; set --nats-secret", "nats", u.nats)
 	}
 	free, err := lockData(u.data)

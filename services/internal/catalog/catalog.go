@@ -132,7 +132,7 @@ func (c *Catalog) Get(ctx context.Context, key Key) (Entry, error) {
 	if err != nil {
 		return Entry{}, wrap(err, "read", encoded)
 	}
-	return Entry{Key: key, Record: schemas.Normalized(key.Kind, msg.Data), Revision: msg.Sequence}, nil
+	return Entry{Key: key, Record: schemas.NormalizeRecord(key.Kind, msg.Data), Revision: msg.Sequence}, nil
 }
 
 // maxSimilar bounds the segments of an id that Similar varies.

@@ -214,10 +214,10 @@ func (f *follower) gather(batch []Change) []Change {
 
 // deliver calls apply with the changes after the newest revision. note is called with each
 // change, to find those that were skipped.
-func (f *follower) deliver(batch []Change, note func(Change)) error {
+func (f *follower) deliver(batch []Change, observe func(Change)) error {
 	var changes []Change
 	for _, c := range batch {
-		note(c)
+		observe(c)
 		if f.passed(c.Revision) {
 			f.complete = max(f.complete, c.Revision)
 		}
@@ -233,7 +233,7 @@ func (f *follower) deliver(batch []Change, note func(Change)) error {
 	if err := f.apply(changes); err != nil {
 		return fmt.Errorf("apply revisions %d to %d: %w", changes[0].Revision, f.newest, err)
 	}
-	f.log.applied.note(changes[len(changes)-1], f.epoch)
+	f.log.applied.recordApplied(changes[len(changes)-1], f.epoch)
 	return nil
 }
 
@@ -350,7 +350,7 @@ func changeOf(subject string, header nats.Header, data []byte, revision uint64, 
 	}
 	change := Change{Key: key, Revision: revision, Stored: stored, Removed: bucket.Removes(header), Replaces: header.Get(headerReplaces) != ""}
 	if !change.Removed {
-		change.Record, change.Generated = schemas.Normalized(key.Kind, data), generated(header)
+		change.Record, change.Generated = schemas.NormalizeRecord(key.Kind, data), generated(header)
 	}
 	return change, nil
 }

@@ -181,7 +181,7 @@ func (c *Catalog) earlier(ctx context.Context, key Key, subject string) (list []
 func revisionOf(key Key, msg *jetstream.RawStreamMsg) Revision {
 	r := Revision{Revision: msg.Sequence, Stored: msg.Time, Removed: bucket.Removes(msg.Header)}
 	if !r.Removed {
-		r.Record, r.Generated = schemas.Normalized(key.Kind, msg.Data), generated(msg.Header)
+		r.Record, r.Generated = schemas.NormalizeRecord(key.Kind, msg.Data), generated(msg.Header)
 	}
 	return r
 }

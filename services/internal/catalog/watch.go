@@ -100,8 +100,8 @@ func (a *applied) begin() (epoch int) {
 	return a.epoch
 }
 
-// note records a change that a follower of the epoch has applied.
-func (a *applied) note(c Change, epoch int) {
+// recordApplied records a change that a follower of the epoch has applied.
+func (a *applied) recordApplied(c Change, epoch int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if c.Revision > a.revision && !a.frozen && epoch == a.epoch {

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// cleaning is the version of clean. It is part of a space's name, because a change
+// cleaningVersion is the version of clean. It is part of a space's name, because a change
 // changes vectors.
-const cleaning = "clean-1"
+const cleaningVersion = "clean-1"
 
 var (
 	ascii = strings.NewReplacer(
@@ -17,8 +17,8 @@ var (
 		"\u201c", `"`, "\u201d", `"`, "\u201e", `"`, "\u201f", `"`,
 		"\u2010", "-", "\u2011", "-", "\u2012", "-", "\u2013", "-", "\u2014", "-", "\u2015", "-", "\u2212", "-",
 	)
-	// apart are symbols at which BERT splits words and Ollama does not.
-	apart = "$+<=>^|~`"
+	// splitSymbols are symbols at which BERT splits words and Ollama does not.
+	splitSymbols = "$+<=>^|~`"
 )
 
 // maxWord is the length in letters beyond which BERT treats a word as unknown.
@@ -54,7 +54,7 @@ func clean(text string, wordPiece bool) string {
 		case unicode.IsSpace(r), unicode.Is(unicode.Cc, r):
 			b.WriteByte(' ')
 		case invisible(r), wordPiece && unicode.In(r, unicode.Cf, unicode.Mn):
-		case wordPiece && strings.ContainsRune(apart, r):
+		case wordPiece && strings.ContainsRune(splitSymbols, r):
 			b.WriteByte(' ')
 			b.WriteRune(r)
 			b.WriteByte(' ')

@@ -80,13 +80,13 @@ func Open(ctx context.Context, url string) (Embedder, error) {
 		if err != nil {
 			return nil, fmt.Errorf("embedder %q: %w", url, err)
 		}
-		return averaged{t}, nil
+		return averagingEmbedder{t}, nil
 	case strings.HasPrefix(url, "ollama:"), strings.HasPrefix(url, "ollama+https:"):
 		m, err := openOllama(ctx, url)
 		if err != nil {
 			return nil, err
 		}
-		return averaged{m}, nil
+		return averagingEmbedder{m}, nil
 	}
 	return nil, fmt.Errorf("embedder %q: expected static:, lexical: or ollama://host:11434/model", url)
 }

@@ -117,7 +117,7 @@ func (m *model) verify(ctx context.Context, id *identity) error {
 
 // space returns a name of everything that determines the vectors.
 func (m *model) space(id *identity) Space {
-	how := fmt.Sprintf("%s|%q|%d|%d", cleaning, m.prefixes, m.numCtx, m.settings.dimensions)
+	how := fmt.Sprintf("%s|%q|%d|%d", cleaningVersion, m.prefixes, m.numCtx, m.settings.dimensions)
 	digest := strings.TrimPrefix(id.digest, "sha256:")
 	return Space{
 		Name:       fmt.Sprintf("%s@%.12s+%.4x", m.name, digest, sha256.Sum256([]byte(how))),

@@ -54,7 +54,7 @@ func TestAveraged(t *testing.T) {
 		{"documents are the sum of their sentences' unit vectors", Document, [][]float32{{2, 1}, {5, 0}, {0, 0}, {1, 0}}},
 		{"queries are whole", Query, [][]float32{{5, 0}, {5, 0}, {0, 0}, {0, 0}}},
 	} {
-		got, err := averaged{letters{}}.Embed(t.Context(), row.purpose, []string{"x. y. x.", "x", "", "0. x."})
+		got, err := averagingEmbedder{letters{}}.Embed(t.Context(), row.purpose, []string{"x. y. x.", "x", "", "0. x."})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestAveraged(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", row.name, diff)
 		}
 	}
-	if got, want := (averaged{letters{}}).Space().Name, "letters+sentences-1"; got != want {
+	if got, want := (averagingEmbedder{letters{}}).Space().Name, "letters+sentences-1"; got != want {
 		t.Errorf("name of the space: got %q, want %q", got, want)
 	}
 }

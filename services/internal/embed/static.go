@@ -12,17 +12,17 @@ import (
 
 const staticFloor = 0.2
 
-// tabled embeds texts with a table of token vectors, without a server.
-type tabled struct {
+// tableEmbedder embeds texts with a table of token vectors, without a server.
+type tableEmbedder struct {
 	*static.Table
 	name  string
 	floor float64
 }
 
 // openStatic opens the table of the program, or that of a directory.
-func openStatic(rawURL string) (*tabled, error) {
+func openStatic(rawURL string) (*tableEmbedder, error) {
 	directory, settings, _ := strings.Cut(strings.TrimPrefix(rawURL, "static:"), "?")
-	t := &tabled{floor: cautiousFloor}
+	t := &tableEmbedder{floor: cautiousFloor}
 	values, err := url.ParseQuery(settings)
 	if err != nil {
 		return nil, err
@@ -57,13 +57,13 @@ func parseFloor(value string) (float64, error) {
 	return floor, nil
 }
 
-func (t *tabled) Space() Space {
+func (t *tableEmbedder) Space() Space {
 	return Space{Name: t.name, Dimensions: t.Dimensions(), Static: true, Floor: t.floor}
 }
 
-func (t *tabled) Check(context.Context) error { return nil }
+func (t *tableEmbedder) Check(context.Context) error { return nil }
 
-func (t *tabled) Embed(ctx context.Context, _ Purpose, texts []string) ([][]float32, error) {
+func (t *tableEmbedder) Embed(ctx context.Context, _ Purpose, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
 	for i, text := range texts {
 		if err := ctx.Err(); err != nil {

@@ -167,7 +167,7 @@ func (e *Expander) expand(ctx context.Context, change catalog.Change) error {
 		return err
 	}
 	limit := MaxQueries - len(skill.ExampleQueries)
-	if limit <= 0 || !schemas.Found(skill.Status) {
+	if limit <= 0 || !schemas.Searchable(skill.Status) {
 		return nil
 	}
 	if err := e.limiter.Wait(ctx); err != nil {

@@ -37,7 +37,7 @@ func (e *elastic) NewGeneration(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("create index generation: %w", err)
 	}
-	there, err := e.look(ctx)
+	there, err := e.listIndices(ctx)
 	if err != nil {
 		return "", fmt.Errorf("create index generation: %w", err)
 	}
@@ -45,7 +45,7 @@ func (e *elastic) NewGeneration(ctx context.Context) (string, error) {
 	if there.live(e.settings) == p.suffix() {
 		p = p.at(p.build + 1)
 	}
-	g, err := e.make(ctx, p, there)
+	g, err := e.createMissing(ctx, p, there)
 	if err != nil {
 		return "", fmt.Errorf("create index generation: %w", err)
 	}
@@ -68,14 +68,14 @@ func (e *elastic) current(ctx context.Context, p *plan) (*generation, error) {
 
 // generate returns the newest generation of the plan and creates missing indices.
 func (e *elastic) generate(ctx context.Context, p *plan) (*generation, error) {
-	there, err := e.look(ctx)
+	there, err := e.listIndices(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return e.make(ctx, there.newest(p), there)
+	return e.createMissing(ctx, there.newest(p), there)
 }
 
-func (e *elastic) make(ctx context.Context, p *plan, there indices) (_ *generation, err error) {
+func (e *elastic) createMissing(ctx context.Context, p *plan, there indices) (_ *generation, err error) {
 	missing := there.missing(p)
 	for _, kind := range missing {
 		if err := e.create(ctx, p, kind); err != nil {
@@ -83,7 +83,7 @@ func (e *elastic) make(ctx context.Context, p *plan, there indices) (_ *generati
 		}
 	}
 	if len(missing) > 0 {
-		if there, err = e.look(ctx); err != nil {
+		if there, err = e.listIndices(ctx); err != nil {
 			return nil, err
 		}
 	}

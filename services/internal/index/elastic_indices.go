@@ -23,7 +23,7 @@ type indices map[string]struct {
 	} `json:"settings"`
 }
 
-func (e *elastic) look(ctx context.Context) (indices, error) {
+func (e *elastic) listIndices(ctx context.Context) (indices, error) {
 	req := esapi.IndicesGetRequest{Index: e.all(), FilterPath: []string{
 		"*.aliases", "*.settings.index.uuid", "*.settings.index.creation_date",
 	}}

@@ -16,7 +16,7 @@ func (e *elastic) Promote(ctx context.Context) error {
 	if g == nil {
 		return fmt.Errorf("promote an index: %w: nothing was applied", ErrLost)
 	}
-	there, err := e.look(ctx)
+	there, err := e.listIndices(ctx)
 	if err != nil {
 		return fmt.Errorf("promote an index: %w", err)
 	}
@@ -27,18 +27,18 @@ func (e *elastic) Promote(ctx context.Context) error {
 	if there.live(e.settings) == g.suffix() {
 		return nil
 	}
-	if err := e.point(ctx, g.plan, there); err != nil {
+	if err := e.moveAliases(ctx, g.plan, there); err != nil {
 		return fmt.Errorf("promote index %s: %w", g.name, err)
 	}
-	if err := e.retire(ctx, there, g.suffix()); err != nil {
+	if err := e.deleteOld(ctx, there, g.suffix()); err != nil {
 		return fmt.Errorf("index %s is live: %w", g.name, err)
 	}
 	return nil
 }
 
-// point moves the search aliases of all kinds to the indices of the plan
+// moveAliases moves the search aliases of all kinds to the indices of the plan
 // atomically.
-func (e *elastic) point(ctx context.Context, p *plan, there indices) error {
+func (e *elastic) moveAliases(ctx context.Context, p *plan, there indices) error {
 	var actions []object
 	for name, index := range there {
 		alias := p.kindAlias(name)
@@ -60,10 +60,10 @@ func (e *elastic) point(ctx context.Context, p *plan, there indices) error {
 	return nil
 }
 
-// retire deletes generations older than the previous live one. The previous one is
+// deleteOld deletes generations older than the previous live one. The previous one is
 // kept: a worker with the previous settings may still write to it, and a rollback
 // finds it nearly complete. Younger ones may be in the process of being filled.
-func (e *elastic) retire(ctx context.Context, before indices, live string) error {
+func (e *elastic) deleteOld(ctx context.Context, before indices, live string) error {
 	since := before.liveSince(e.settings)
 	var old []string
 	for name, index := range before {

@@ -29,7 +29,7 @@ func (e *elastic) Check(ctx context.Context) error {
 
 // Status implements Migrator.
 func (e *elastic) Status(ctx context.Context) (Status, error) {
-	there, err := e.look(ctx)
+	there, err := e.listIndices(ctx)
 	if err != nil {
 		return Status{}, fmt.Errorf("status of the index: %w", err)
 	}

@@ -26,9 +26,9 @@ func (f Filter) empty() bool {
 	return f.Domain == "" && f.Status == "" && len(f.Labels)+len(f.Capabilities) == 0 && !f.Public && len(f.Any.choices()) == 0
 }
 
-func (f Filter) fits(a attributes) bool {
+func (f Filter) matches(a attributes) bool {
 	return (f.Domain == "" || f.Domain == a.domain) && (f.Status == "" || f.Status == a.status) &&
-		within(f.Labels, a.labels) && within(f.Capabilities, a.capabilities) && (a.public || !f.Public) && f.Any.fits(a)
+		within(f.Labels, a.labels) && within(f.Capabilities, a.capabilities) && (a.public || !f.Public) && f.Any.matches(a)
 }
 
 // within reports whether all contains each of the texts.
@@ -36,7 +36,7 @@ func within(texts, all []string) bool {
 	return !slices.ContainsFunc(texts, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-func (y Any) fits(a attributes) bool {
+func (y Any) matches(a attributes) bool {
 	for _, c := range y.choices() {
 		has := c.of(a)
 		if !slices.ContainsFunc(c.values, func(s string) bool { return slices.Contains(has, s) }) {

@@ -39,7 +39,7 @@ func sentences(text string) []string {
 	letters := []rune(text)
 	start := 0
 	for i, r := range letters {
-		if r == '\n' || ends(r) && starts(letters[i+1:]) {
+		if r == '\n' || endsSentence(r) && startsSentence(letters[i+1:]) {
 			found = appendText(found, letters[start:i+1])
 			start = i + 1
 		}
@@ -54,12 +54,12 @@ func appendText(texts []string, letters []rune) []string {
 	return texts
 }
 
-func ends(r rune) bool { return strings.ContainsRune(".!?。！？", r) }
+func endsSentence(r rune) bool { return strings.ContainsRune(".!?。！？", r) }
 
-// starts reports whether a sentence can begin with rest: white space, then a
+// startsSentence reports whether a sentence can begin with rest: white space, then a
 // character that is not a lower-case letter.
-func starts(rest []rune) bool {
-	if len(rest) == 0 || ends(rest[0]) {
+func startsSentence(rest []rune) bool {
+	if len(rest) == 0 || endsSentence(rest[0]) {
 		return false
 	}
 	for i, r := range rest {

@@ -126,7 +126,7 @@ func (p *pool) hidden(f Filter) []bool {
 	}
 	hidden := make([]bool, len(p.dead))
 	for row, dead := range p.dead {
-		hidden[row] = dead || !f.fits(p.has[row])
+		hidden[row] = dead || !f.matches(p.has[row])
 	}
 	return hidden
 }

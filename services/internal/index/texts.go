@@ -29,7 +29,7 @@ func (d Document) body() string {
 
 // found reports whether searches match the document.
 func (c Change) found() bool {
-	return !c.Removed && schemas.Found(c.Status)
+	return !c.Removed && schemas.Searchable(c.Status)
 }
 
 // embedChanges returns the vectors of each change from one call. Documents that
