@@ -35,7 +35,10 @@ type Storage struct {
 // FindStorage returns the storage limit of the NATS account for each server, given the
 // number of replicas.
 func FindStorage(ctx context.Context, js jetstream.JetStream, replicas int) (Storage, error) {
-	account, err := js.AccountInfo(ctx)
+	// A cluster without a leader does not reply, not even when it has elected one.
+	brief, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	account, err := js.AccountInfo(brief)
 	if err != nil {
 		return Storage{}, fmt.Errorf("read the limits of the NATS account: %w", err)
 	}

@@ -9,12 +9,14 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/bus/natsserver"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 func TestBucketsShareTheStorage(t *testing.T) {
@@ -145,5 +147,40 @@ func TestStorageWarnings(t *testing.T) {
 	got, err := bucket.StorageWarnings(t.Context(), js, replication, bucket.Tags)
 	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "bucket cairn_tags is 88 % full: ") {
 		t.Errorf("got %q, %v, want bucket cairn_tags and its percentage", got, err)
+	}
+}
+
+// A cluster without a leader does not reply to a request, and never will: the limits are
+// requested again.
+func TestStorageOfClusterWithoutLeader(t *testing.T) {
+	t.Parallel()
+	node := bustest.StartNode(t, &server.Options{Host: "127.0.0.1", Port: -1, Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: -1}})
+	nc, err := nats.Connect(node.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	requests := 0
+	_, err = nc.Subscribe("$JS.API.INFO", func(m *nats.Msg) {
+		if requests++; requests > 1 {
+			_ = m.Respond([]byte(`{"limits":{"max_storage":300}}`)) // an error makes the request fail
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
+	defer cancel()
+	var got bucket.Storage
+	err = bucket.Await(ctx, js, "find the storage limit", func() (err error) {
+		got, err = bucket.FindStorage(ctx, js, 3)
+		return err
+	})
+	if want := (bucket.Storage{Bytes: 100}); err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 }
