@@ -54,13 +54,13 @@ var figures = []figure{
 	{"rate /s", (*Measured).Rate, func(s *Slot) float64 { return float64(s.Count-s.Errors) / s.Length }, true, 0},
 	{"errors %", func(m *Measured) float64 { return 100 * m.FailedShare() },
 		func(s *Slot) float64 { return 100 * float64(s.Errors) / float64(max(s.Count, 1)) }, false, 0},
-	percentile("p50 ms", 50, 2),
-	percentile("p90 ms", 90, 10),
-	percentile("p99 ms", 99, 50),
-	percentile("p99.9 ms", 99.9, 500),
+	latencyFigure("p50 ms", 50, 2),
+	latencyFigure("p90 ms", 90, 10),
+	latencyFigure("p99 ms", 99, 50),
+	latencyFigure("p99.9 ms", 99.9, 500),
 }
 
-func percentile(name string, percent float64, least int) figure {
+func latencyFigure(name string, percent float64, least int) figure {
 	whole := func(m *Measured) float64 { return m.Latency.At(percent) }
 	ofSlot := func(s *Slot) float64 { return s.Latency.At(percent) }
 	return figure{name, whole, ofSlot, false, least}

@@ -81,7 +81,7 @@ func ImportedOf(record []byte) (f Imported) {
 func FrontmatterOf(s schemas.Skill, record []byte) Frontmatter {
 	f := ImportedOf(record)
 	return Frontmatter{
-		NameOf(s.SkillID, record), Description(s), OneLine(s.License), truncated(OneLine(f.Compatibility), MaxCompatibility),
+		NameOf(s.SkillID, record), Description(s), OneLine(s.License), truncate(OneLine(f.Compatibility), MaxCompatibility),
 		OneLine(f.AllowedTools), metadata(s, f),
 	}
 }
@@ -195,11 +195,11 @@ func Description(s schemas.Skill) string {
 		parts[0] += "."
 	}
 	text := cmp.Or(strings.Join(parts, " "), OneLine(s.DisplayName), s.SkillID)
-	return truncated(text, MaxDescription)
+	return truncate(text, MaxDescription)
 }
 
-// truncated returns at most maximum characters of the text.
-func truncated(text string, maximum int) string {
+// truncate returns at most maximum characters of the text.
+func truncate(text string, maximum int) string {
 	if utf8.RuneCountInString(text) > maximum {
 		text = string([]rune(text)[:maximum-1]) + "…"
 	}

@@ -73,7 +73,7 @@ func (p *reader) printCall(u schemas.ToolUse) error {
 }
 
 func (p *reader) result(r schemas.ToolResult) error {
-	err := p.printNote("  → " + truncated(r.Result))
+	err := p.printNote("  → " + truncate(r.Result))
 	p.waiting = output.NewProgress(p.errOut, "waiting for the answer", -1)
 	return err
 }
@@ -106,8 +106,8 @@ func (p *reader) printNote(text string) error {
 // briefLength is the maximum number of bytes shown of a tool result.
 const briefLength = 160
 
-// truncated returns v, truncated to briefLength.
-func truncated(v jsontext.Value) string {
+// truncate returns v, truncated to briefLength.
+func truncate(v jsontext.Value) string {
 	if len(v) <= briefLength {
 		return string(v)
 	}

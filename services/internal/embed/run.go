@@ -56,7 +56,7 @@ func (r *run) fit(ctx context.Context, j job) error {
 		err = r.send(ctx, []job{j})
 	}
 	for errors.Is(err, errTooLong) && j.text != "" {
-		if j.text = shorten(j.text); j.text != "" {
+		if j.text = dropLastTenth(j.text); j.text != "" {
 			err = r.send(ctx, []job{j})
 		}
 	}

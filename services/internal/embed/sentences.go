@@ -56,34 +56,40 @@ func (a averagingEmbedder) Embed(ctx context.Context, purpose Purpose, texts []s
 
 // sentences splits text at line ends, and after marks that white space follows. A text
 // has at least one, possibly empty.
-func sentences(text string) (all []string) {
-	start := 0
-	for at, r := range text {
-		if !endsSentence(r, text[at:]) {
-			continue
-		}
-		end := at + utf8.RuneLen(r)
-		if s := strings.TrimSpace(text[start:end]); s != "" {
-			all = append(all, s)
-		}
-		start = end
+func sentences(text string) []string {
+	if all := SplitSentences(text, endsSentence); len(all) > 0 {
+		return all
 	}
-	if s := strings.TrimSpace(text[start:]); s != "" || len(all) == 0 {
-		all = append(all, s)
-	}
-	return all
+	return []string{""}
 }
 
-// endsSentence reports whether a sentence ends after r, the first character of text.
-func endsSentence(r rune, text string) bool {
+// endsSentence reports whether a sentence ends after r, which rest follows.
+func endsSentence(r rune, rest string) bool {
 	switch r {
 	case '\n', '。', '！', '？', '；', '：':
 		return true
 	case '.', '!', '?', ';', ':':
-		next, _ := utf8.DecodeRuneInString(text[1:])
+		next, _ := utf8.DecodeRuneInString(rest)
 		return unicode.IsSpace(next)
 	}
 	return false
+}
+
+// SplitSentences splits text after each character for which ends is true, given the rest of
+// the text, and trims white space. Empty sentences are left out.
+func SplitSentences(text string, ends func(r rune, rest string) bool) (all []string) {
+	for start, at := 0, 0; at < len(text); {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		at += size
+		if at < len(text) && !ends(r, text[at:]) {
+			continue
+		}
+		if s := strings.TrimSpace(text[start:at]); s != "" {
+			all = append(all, s)
+		}
+		start = at
+	}
+	return all
 }
 
 // mean returns the sum of the unit vectors, whose direction is that of their mean. A

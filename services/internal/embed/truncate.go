@@ -74,8 +74,8 @@ func truncateWords(text string, window int) string {
 	return text
 }
 
-// shorten returns text without its last tenth.
-func shorten(text string) string {
+// dropLastTenth returns text without its last tenth.
+func dropLastTenth(text string) string {
 	return truncateAtWord(text, len(text)*9/10)
 }
 

@@ -62,7 +62,7 @@ func parseFilter(filter map[string]json.RawMessage) ([]*condition, error) {
 	for field, raw := range filter {
 		c, err := parseCondition(field, raw)
 		if err != nil {
-			name := string(shorten([]byte(field), maxPathBytes))
+			name := string(truncate([]byte(field), maxPathBytes))
 			return nil, fmt.Errorf("filter %q: %w", name, err)
 		}
 		conditions = append(conditions, c)
@@ -200,7 +200,7 @@ func parseOperator(op string, arg value, depth int) (test, error) {
 	case "not":
 		return parseNot(arg, depth)
 	default:
-		return nil, fmt.Errorf("unknown operator %q: %s", string(shorten([]byte(op), 64)), operatorHelp)
+		return nil, fmt.Errorf("unknown operator %q: %s", string(truncate([]byte(op), 64)), operatorHelp)
 	}
 }
 

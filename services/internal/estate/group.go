@@ -174,7 +174,7 @@ func groupKey(label string) string {
 	if len(label) <= maxLabelBytes {
 		return label
 	}
-	return string(shorten(bytes.Clone([]byte(label)), maxLabelBytes)) + checksum(label)
+	return string(truncate(bytes.Clone([]byte(label)), maxLabelBytes)) + checksum(label)
 }
 
 func checksum(text string) string {

@@ -1,10 +1,10 @@
 package estate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"unicode/utf8"
 )
 
 // Schema describes a data array to the model by metadata and one sample record.
@@ -98,9 +98,9 @@ func (s *sampler) full() bool { return len(s.out) > s.left }
 func (s *sampler) add(v value, depth int) {
 	switch k := v.kind(); {
 	case k == kindString:
-		s.out = append(s.out, quote(shorten(v.content(), maxSampleString))...)
+		s.out = append(s.out, quote(truncate(v.content(), maxSampleString))...)
 	case k == kindNumber && len(v) > maxSampleString:
-		s.out = append(s.out, quote(shorten(v, maxSampleString))...)
+		s.out = append(s.out, quote(truncate(v, maxSampleString))...)
 	case k == kindObject && depth < maxSampleDepth:
 		s.addObject(v, depth)
 	case k == kindArray && depth < maxSampleDepth:
@@ -123,7 +123,7 @@ func (s *sampler) addObject(v value, depth int) {
 		if written > 0 {
 			s.out = append(s.out, ',')
 		}
-		s.out = append(append(s.out, quote(shorten(name, maxSampleString))...), ':')
+		s.out = append(append(s.out, quote(truncate(name, maxSampleString))...), ':')
 		s.add(member, depth+1)
 		written++
 	}
@@ -159,13 +159,10 @@ func (s *sampler) addArray(v value, depth int) {
 	s.out = append(s.out, ']')
 }
 
-// shorten truncates text to n bytes at a rune boundary and appends a mark.
-func shorten(text []byte, n int) []byte {
+// truncate truncates text to n bytes at a rune boundary and appends an ellipsis.
+func truncate(text []byte, n int) []byte {
 	if len(text) <= n {
 		return text
 	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return append(text[:n:n], "…"...)
+	return append(bytes.ToValidUTF8(text[:n], nil), "…"...)
 }

@@ -55,7 +55,7 @@ func parseMetric(name string) (*metric, error) {
 			return &metric{name: name, op: op, field: field}, nil
 		}
 	}
-	return nil, fmt.Errorf("metric %q: %s", string(shorten([]byte(name), maxPathBytes)), metricHelp)
+	return nil, fmt.Errorf("metric %q: %s", string(truncate([]byte(name), maxPathBytes)), metricHelp)
 }
 
 // figures computes the metric over rows; col is the column of the field. The result is

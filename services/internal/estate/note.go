@@ -83,7 +83,7 @@ func (o operand) note(field string, c *Column) string {
 	}
 	var values []string
 	for _, v := range c.Values[:min(maxNoteValues, len(c.Values))] {
-		values = append(values, string(shorten(v.JSON(), maxSampleString)))
+		values = append(values, string(truncate(v.JSON(), maxSampleString)))
 	}
 	if more := c.Distinct - len(values); more > 0 {
 		values = append(values, fmt.Sprintf("… %d more", more))

@@ -40,7 +40,7 @@ func fit(text string, maxBytes int) string {
 	if maxBytes < mark {
 		return ""
 	}
-	return string(shorten([]byte(text), maxBytes-mark))
+	return string(truncate([]byte(text), maxBytes-mark))
 }
 
 // outline returns the text for the given numbers of arrays and fields per array. It stops

@@ -211,7 +211,7 @@ func description(s schemas.Skill) string {
 		{"Purpose", s.Purpose},
 		{"Description", s.Description},
 		{"Capabilities", strings.Join(s.Capabilities, ", ")},
-		{"Instructions", truncate(s.Instructions, maxInstructions)},
+		{"Instructions", strings.ToValidUTF8(s.Instructions[:min(len(s.Instructions), maxInstructions)], "")},
 		{"Queries of the author, not to be repeated", strings.Join(s.ExampleQueries, "; ")},
 	} {
 		if line.text != "" {
@@ -222,17 +222,6 @@ func description(s schemas.Skill) string {
 		return "Name: " + s.SkillID
 	}
 	return b.String()
-}
-
-// truncate returns at most n bytes of text, in whole characters.
-func truncate(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }
 
 // parse returns the distinct queries of an answer that are not in known. Text around the

@@ -3,6 +3,8 @@ package index
 import (
 	"strings"
 	"unicode"
+
+	"cairn/services/internal/embed"
 )
 
 const (
@@ -20,7 +22,7 @@ func parts(query string) []string {
 		return nil
 	}
 	all := []string{query}
-	found := sentences(query)
+	found := embed.SplitSentences(query, endsSentence)
 	if len(found) < 2 {
 		return all
 	}
@@ -32,41 +34,24 @@ func parts(query string) []string {
 	return all
 }
 
-// sentences splits text at line ends and after each end mark that is followed by a
-// capital letter.
-func sentences(text string) []string {
-	var found []string
-	letters := []rune(text)
-	start := 0
-	for i, r := range letters {
-		if r == '\n' || endsSentence(r) && startsSentence(letters[i+1:]) {
-			found = appendText(found, letters[start:i+1])
-			start = i + 1
-		}
-	}
-	return appendText(found, letters[start:])
+// endsSentence reports whether a sentence ends after r: at the end of a line, and at an end mark
+// before white space and a character that is not a lower-case letter.
+func endsSentence(r rune, rest string) bool {
+	return r == '\n' || isEndMark(r) && startsSentence(rest)
 }
 
-func appendText(texts []string, letters []rune) []string {
-	if s := strings.TrimSpace(string(letters)); s != "" {
-		return append(texts, s)
-	}
-	return texts
-}
-
-func endsSentence(r rune) bool { return strings.ContainsRune(".!?。！？", r) }
+func isEndMark(r rune) bool { return strings.ContainsRune(".!?。！？", r) }
 
 // startsSentence reports whether a sentence can begin with rest: white space, then a
 // character that is not a lower-case letter.
-func startsSentence(rest []rune) bool {
-	if len(rest) == 0 || endsSentence(rest[0]) {
-		return false
-	}
+func startsSentence(rest string) bool {
 	for i, r := range rest {
-		if unicode.IsSpace(r) {
-			continue
+		switch {
+		case i == 0 && isEndMark(r):
+			return false
+		case !unicode.IsSpace(r):
+			return unicode.IsUpper(r) && i > 0 || unicode.Is(unicode.Lo, r)
 		}
-		return unicode.IsUpper(r) && i > 0 || unicode.Is(unicode.Lo, r)
 	}
 	return false
 }

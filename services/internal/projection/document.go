@@ -34,8 +34,8 @@ func document(c catalog.Change) (index.Document, error) {
 func skillDocument(record []byte) (index.Document, error) {
 	s, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, record)
 	return index.Document{
-		Title:        sentences(s.DisplayName, s.Purpose),
-		Body:         sentences(slices.Concat([]string{s.Description}, s.Capabilities, s.ContextDescriptions, []string{s.OutputType})...),
+		Title:        joinSentences(s.DisplayName, s.Purpose),
+		Body:         joinSentences(slices.Concat([]string{s.Description}, s.Capabilities, s.ContextDescriptions, []string{s.OutputType})...),
 		Instructions: s.Instructions,
 		Examples:     s.ExampleQueries,
 		Domain:       s.Domain,
@@ -53,8 +53,8 @@ func agentDocument(record []byte) (index.Document, error) {
 	descriptions, examples := a.AgentCard.Texts()
 	body := append([]string{a.Description}, a.Capabilities...)
 	return index.Document{
-		Title:        sentences(a.DisplayName, a.Purpose),
-		Body:         sentences(append(body, missing(descriptions, append(body, a.DisplayName))...)...),
+		Title:        joinSentences(a.DisplayName, a.Purpose),
+		Body:         joinSentences(append(body, missing(descriptions, append(body, a.DisplayName))...)...),
 		Examples:     append(a.ExampleQueries, missing(examples, a.ExampleQueries)...),
 		Domain:       a.Domain,
 		Status:       a.Status,
@@ -69,8 +69,8 @@ func agentDocument(record []byte) (index.Document, error) {
 func toolDocument(record []byte) (index.Document, error) {
 	t, err := schemas.DecodeStored[schemas.Tool](schemas.KindTool, record)
 	return index.Document{
-		Title:        sentences(t.DisplayName, t.Purpose),
-		Body:         sentences(append([]string{t.Description}, t.Capabilities...)...),
+		Title:        joinSentences(t.DisplayName, t.Purpose),
+		Body:         joinSentences(append([]string{t.Description}, t.Capabilities...)...),
 		Examples:     t.ExampleQueries,
 		Domain:       t.Domain,
 		Status:       t.Status,
@@ -98,8 +98,8 @@ func missing(texts, list []string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return slices.Contains(list, s) })
 }
 
-// sentences joins the non-empty texts.
-func sentences(texts ...string) string {
+// joinSentences joins the non-empty texts.
+func joinSentences(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), ". ")
 }
 

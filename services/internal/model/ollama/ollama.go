@@ -70,28 +70,18 @@ func (m *Model) Name() string { return m.url }
 // that fails before the first part. Errors wrap [model.ErrUnavailable],
 // [model.ErrTooLong] or ctx.Err() where one of them is the cause.
 func (m *Model) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.Part, error] {
-	return func(yield func(model.Part, error) bool) {
-		m.next(ctx, c, yield)
-	}
-}
-
-func (m *Model) next(ctx context.Context, c model.Conversation, yield func(model.Part, error) bool) {
-	t, err := m.turn(ctx, c)
-	if err == nil {
-		t.writer.Yield = yield
+	return served.Message(m.url, func(w *served.Writer) (model.Usage, error) {
+		t, err := m.turn(ctx, c, w)
+		if err != nil {
+			return model.Usage{}, err
+		}
 		err = overload.Idle(ctx, func() error { return m.answer(ctx, t) })
-	}
-	switch {
-	case errors.Is(err, served.ErrStopped):
-	case err != nil:
-		yield(model.Part{}, fmt.Errorf("call %s: %w", m.url, err))
-	default:
-		yield(model.Part{Usage: &t.usage}, nil)
-	}
+		return t.usage, err
+	})
 }
 
-// turn prepares a turn of c; the caller sets the writer's Yield.
-func (m *Model) turn(ctx context.Context, c model.Conversation) (*turn, error) {
+// turn prepares the request for the next message.
+func (m *Model) turn(ctx context.Context, c model.Conversation, w *served.Writer) (*turn, error) {
 	can, err := m.capabilities(ctx)
 	if err != nil {
 		return nil, err
@@ -100,7 +90,7 @@ func (m *Model) turn(ctx context.Context, c model.Conversation) (*turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &turn{client: m.client, watchdog: m.watchdog, req: req, limit: can.limit(m.numCtx)}, nil
+	return &turn{client: m.client, watchdog: m.watchdog, req: req, limit: can.limit(m.numCtx), writer: w}, nil
 }
 
 // answer receives the turn, and retries it once after a retryable error.

@@ -16,7 +16,7 @@ type turn struct {
 	watchdog *watchdog
 	req      *api.ChatRequest
 	limit    int // tokens of context
-	writer   served.Writer
+	writer   *served.Writer
 	usage    model.Usage // of all attempts
 
 	last *api.ChatResponse // the response that ends the message; nil before it

@@ -6,7 +6,6 @@ package openai
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"net"
@@ -75,26 +74,21 @@ func (m *Model) Name() string { return m.url }
 // that fails before the first part. Errors wrap [model.ErrUnavailable],
 // [model.ErrTooLong] or ctx.Err() where one of them is the cause.
 func (m *Model) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.Part, error] {
-	return func(yield func(model.Part, error) bool) {
-		t, err := m.turn(ctx, c, yield)
-		if err == nil {
-			err = overload.Idle(ctx, func() error { return t.message(ctx) })
+	return served.Message(m.url, func(w *served.Writer) (model.Usage, error) {
+		t, err := m.turn(ctx, c, w)
+		if err != nil {
+			return model.Usage{}, err
 		}
-		switch {
-		case errors.Is(err, served.ErrStopped):
-		case err != nil:
-			yield(model.Part{}, fmt.Errorf("call %s: %w", m.url, err))
-		default:
-			yield(model.Part{Usage: &t.usage}, nil)
-		}
-	}
+		err = overload.Idle(ctx, func() error { return t.message(ctx) })
+		return t.usage, err
+	})
 }
 
 // turn prepares the request for the next message.
-func (m *Model) turn(ctx context.Context, c model.Conversation, yield func(model.Part, error) bool) (*turn, error) {
+func (m *Model) turn(ctx context.Context, c model.Conversation, w *served.Writer) (*turn, error) {
 	window, err := m.Window(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &turn{model: m, request: newRequest(m.settings.model, c), window: window, writer: served.Writer{Yield: yield}}, nil
+	return &turn{model: m, request: newRequest(m.settings.model, c), window: window, writer: w}, nil
 }

@@ -18,7 +18,7 @@ type turn struct {
 	model   *Model
 	request request
 	window  int // tokens; 0: unknown
-	writer  served.Writer
+	writer  *served.Writer
 	usage   model.Usage // of all attempts
 
 	calls  []model.Call

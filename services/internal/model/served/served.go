@@ -4,6 +4,7 @@ package served
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"unicode"
 
@@ -34,10 +35,24 @@ func TokenLimit(prompt, answer, window int) error {
 	return err
 }
 
+// Message returns the iterator of [model.Model] over a message. It yields the parts that
+// receive writes, and at the end the usage, or an error that names the model's URL.
+func Message(url string, receive func(*Writer) (model.Usage, error)) iter.Seq2[model.Part, error] {
+	return func(yield func(model.Part, error) bool) {
+		usage, err := receive(&Writer{yield: yield})
+		switch {
+		case errors.Is(err, ErrStopped):
+		case err != nil:
+			yield(model.Part{}, fmt.Errorf("call %s: %w", url, err))
+		default:
+			yield(model.Part{Usage: &usage}, nil)
+		}
+	}
+}
+
 // Writer yields the parts of a message. It is not safe for concurrent use.
 type Writer struct {
-	Yield func(model.Part, error) bool
-
+	yield   func(model.Part, error) bool
 	started bool
 	space   string // leading white space, held back until other text follows
 }
@@ -69,7 +84,7 @@ func (s *Writer) Text(text string) error {
 // Emit yields a part. It returns [ErrStopped] if the consumer has left the loop.
 func (s *Writer) Emit(p model.Part) error {
 	s.started = true
-	if !s.Yield(p, nil) {
+	if !s.yield(p, nil) {
 		return ErrStopped
 	}
 	return nil
