@@ -72,6 +72,8 @@ var (
 		malformed, schemas.PermissionRead}
 	RecordHistory = Endpoint[schemas.RecordKey, schemas.RecordHistory]{"cairn.records.history",
 		"The retained revisions of a record, newest first", malformed, schemas.PermissionRead}
+	Referrers = Endpoint[schemas.ReferrerQuery, schemas.ReferrerList]{"cairn.records.referrers",
+		"Records of the tenant and global ones that link to a record, in pages", malformed, schemas.PermissionRead}
 	RecordUsage = Endpoint[schemas.RecordKey, schemas.RecordUsage]{"cairn.records.usage",
 		"How often the tenant has used a record", malformed, schemas.PermissionRead}
 	SearchRecords = Endpoint[schemas.RecordSearch, schemas.RecordHits]{"cairn.records.search",
@@ -127,7 +129,7 @@ var subjects = []interface{ Operation() Operation }{
 	PutRecord, PutRecords, DeleteRecord, RecordQuota, Projected, TagUsage,
 	ResolveSkill, ResolvePackage, ResolveAgent, ResolveContext, ResolveContextBuilders, ResolveTools, ResolveToolClass, ResolveTemplate,
 	ResolveGuardrail, ListSkills, ListTools, ListRecords, SearchRecords, GetRecord, RecordHistory,
-	RecordUsage, Watch, Analyze, ListRuns, Render,
+	Referrers, RecordUsage, Watch, Analyze, ListRuns, Render,
 }
 
 // Services returns the names of the services that have a Health endpoint, in the order

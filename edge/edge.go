@@ -58,6 +58,7 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		get("/records/{kind}", consistent(fromURL(bus.ListRecords))),
 		get("/records/{kind}/{id}", withETag(consistent(fromURL(bus.GetRecord))), schemas.ErrRecordNotFound),
 		get("/records/{kind}/{id}/history", consistent(fromURL(bus.RecordHistory)), schemas.ErrRecordNotFound),
+		get("/records/{kind}/{id}/referrers", consistent(fromURL(bus.Referrers))),
 		get("/records/{kind}/{id}/usage", consistent(fromURL(bus.RecordUsage)), schemas.ErrRecordNotFound),
 		put("/records/{kind}/{id}", conditional(fromURLAndBody(bus.PutRecord, "record")), 200),
 		remove("/records/{kind}/{id}", conditional(fromURL(bus.DeleteRecord))),

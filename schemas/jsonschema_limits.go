@@ -37,6 +37,11 @@ var limits = map[string]func(*jsonschema.Schema){
 	"Unregister.kind": oneOfKinds,
 	"Unregister.id":   dotted(1),
 
+	"ReferrerQuery.kind":   oneOfKinds,
+	"ReferrerQuery.id":     dotted(1),
+	"ReferrerQuery.limit":  withDefault(DefaultLimit, between(1, 1000)),
+	"ReferrerQuery.cursor": length(0, maxCursor),
+
 	"RecordKey.kind":     oneOfKinds,
 	"RecordKey.id":       dotted(1),
 	"RecordKey.scope":    anyScope,

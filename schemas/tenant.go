@@ -84,16 +84,17 @@ func (f tenantField) set(tenant string) (err error) {
 	return err
 }
 
-func (t *TagWrite) tenantField() tenantField     { return tenantField{"tenant_id", &t.TenantID, nil} }
-func (k *TagKey) tenantField() tenantField       { return tenantField{"tenant_id", &k.TenantID, nil} }
-func (a *QueryOptions) tenantField() tenantField { return tenantField{"tenant_id", &a.TenantID, nil} }
-func (q *ListQuery) tenantField() tenantField    { return tenantField{"tenant_id", &q.TenantID, nil} }
-func (u *Unregister) tenantField() tenantField   { return tenantField{"tenant_id", &u.TenantID, nil} }
-func (k *RecordKey) tenantField() tenantField    { return tenantField{"tenant_id", &k.TenantID, nil} }
-func (q *RecordQuery) tenantField() tenantField  { return tenantField{"tenant_id", &q.TenantID, nil} }
-func (q *QuotaQuery) tenantField() tenantField   { return tenantField{"tenant_id", &q.TenantID, nil} }
-func (q *RecordSearch) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
-func (w *Watch) tenantField() tenantField        { return tenantField{"tenant_id", &w.TenantID, nil} }
+func (t *TagWrite) tenantField() tenantField      { return tenantField{"tenant_id", &t.TenantID, nil} }
+func (k *TagKey) tenantField() tenantField        { return tenantField{"tenant_id", &k.TenantID, nil} }
+func (a *QueryOptions) tenantField() tenantField  { return tenantField{"tenant_id", &a.TenantID, nil} }
+func (q *ListQuery) tenantField() tenantField     { return tenantField{"tenant_id", &q.TenantID, nil} }
+func (u *Unregister) tenantField() tenantField    { return tenantField{"tenant_id", &u.TenantID, nil} }
+func (k *RecordKey) tenantField() tenantField     { return tenantField{"tenant_id", &k.TenantID, nil} }
+func (q *ReferrerQuery) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
+func (q *RecordQuery) tenantField() tenantField   { return tenantField{"tenant_id", &q.TenantID, nil} }
+func (q *QuotaQuery) tenantField() tenantField    { return tenantField{"tenant_id", &q.TenantID, nil} }
+func (q *RecordSearch) tenantField() tenantField  { return tenantField{"tenant_id", &q.TenantID, nil} }
+func (w *Watch) tenantField() tenantField         { return tenantField{"tenant_id", &w.TenantID, nil} }
 func (r *PutRecord) tenantField() tenantField {
 	return tenantField{"tenant_id", &r.TenantID, &r.Record}
 }

@@ -185,6 +185,11 @@ var probes = map[string][]probe{
 	"GET /a2a/v1/tasks/{id}/pushNotificationConfigs/{config}":    {{request: "GET /a2a/v1/tasks/¤/pushNotificationConfigs/x", status: 400}},
 	"DELETE /a2a/v1/tasks/{id}/pushNotificationConfigs/{config}": {{request: "DELETE /a2a/v1/tasks/¤/pushNotificationConfigs/x", status: 400}},
 	"GET /a2a/v1/extendedAgentCard":                              {{request: "GET /a2a/v1/extendedAgentCard", status: 400}},
+	"GET /records/{kind}/{id}/referrers": {
+		{request: "GET /records/tool/$.s.r/referrers", onNATS: `{"kind":"tool","id":"$.s.r"}`, status: 200, shown: true},
+		{request: "GET /records/tool/$.s.r/referrers?tenant_id=$", onNATS: `{"kind":"tool","id":"$.s.r","tenant_id":"$"}`,
+			status: 403, shown: true},
+	},
 	"GET /records/{kind}/{id}/usage": {
 		{request: "GET /records/skill/$.s.r/usage", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 404},
 		{request: "GET /records/skill/$.s.r/usage?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`, status: 403},
@@ -355,7 +360,7 @@ func newOwner(t *testing.T, c *client) *owner {
 	secret := func(text string) string { return strings.ReplaceAll(text, "#", o.secret) }
 	for _, record := range [][2]string{
 		{"skill", `{"skill_id":"$.s.r","version":"1.0.0","purpose":"#","labels":{"of":"$"},"resources":[{"path":"a/b.txt","text":"#"},{"path":"#.txt","text":"x"}],"context_builder_ids":["$.s.r"],"tool_ids":["$.s.r"],"guardrail_ids":["$.s.r"],"template_id":"$.s.r"}`},
-		{"skill", `{"skill_id":"$.s.r2","name":"#","purpose":"# #","public":true}`}, {"skill", `{"skill_id":"$.s.#"}`},
+		{"skill", `{"skill_id":"$.s.r2","name":"#","purpose":"# #","public":true}`}, {"skill", `{"skill_id":"$.s.#","tool_ids":["$.s.r"]}`},
 		{"agent",
 			`{"agent_id":"$.s.r","capabilities":["#"],"agent_card":{"name":"#","description":"d","version":"1","url":"https://a","skills":[]}}`},
 		{"tool", `{"tool_id":"$.s.r","tool_class":"$","domain":"$","description":"#"}`},

@@ -49,6 +49,7 @@ func TestRecordCommands(t *testing.T) {
 		{"describe", []string{"describe", "skill", "net.trace"}, 0, "Scope:     commands\nStatus:    draft\n"},
 		{"describe has the usage", []string{"describe", "skill", "net.trace"}, 0, "Found:     never\n"},
 		{"describe has the package", []string{"describe", "skill/net.trace"}, 0, "  └─ a.b.c"},
+		{"describe has the referrers", []string{"describe", "tool", "a.b.c"}, 0, "Referrers:\n  skill/net.trace  commands  tool_ids  draft\n"},
 		{"describe as JSON", []string{"describe", "skill", "net.trace", "-o", "json"}, 0, "\"usage\": {\n"},
 		{"describe as YAML", []string{"describe", "skill/net.trace", "tool/a.b.c", "-o", "yaml"}, 0, "- kind: tool\n"},
 		{"describe by name", []string{"describe", "tool", "a.b.c", "-o", "name"}, 0, "tool/a.b.c\n"},

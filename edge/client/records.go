@@ -124,53 +124,77 @@ func (c *Client) Usage(ctx context.Context, key schemas.RecordKey) (u schemas.Re
 
 // about reads what the path below the record returns.
 func (c *Client) about(ctx context.Context, key schemas.RecordKey, below string, into any) error {
-	if err := key.Validate(); err != nil {
-		return err
-	}
-	values, err := query(key, "kind", "id")
-	if err != nil {
-		return err
-	}
-	path := recordPath(key.Kind, key.ID, nil) + "/" + below
-	if len(values) > 0 {
-		path += "?" + values.Encode()
-	}
-	_, err = c.call(ctx, request{method: http.MethodGet, path: path, read: true, idempotent: true}, nil, into)
-	return err
+	return c.read(ctx, recordPath(key.Kind, key.ID, nil)+"/"+below, &key, into, "kind", "id")
 }
 
 // List returns the records of a kind, ordered by id, of all pages from q.Cursor on.
 func (c *Client) List(ctx context.Context, q schemas.RecordQuery) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		for {
-			page, err := c.page(ctx, q)
-			if err != nil {
-				yield(Record{}, err)
+		for text, err := range pages(&q.Cursor, func() ([]jsontext.Value, *string, error) {
+			var page schemas.RecordList
+			err := c.read(ctx, recordPath(q.Kind, "", nil), &q, &page, "kind")
+			return page.Records, page.NextCursor, err
+		}) {
+			var r Record
+			if err == nil {
+				r, err = newRecord(q.Kind, text)
+			}
+			if !yield(r, err) || err != nil {
 				return
 			}
-			for _, text := range page.Records {
-				if r, err := newRecord(q.Kind, text); !yield(r, err) || err != nil {
-					return
-				}
-			}
-			if page.NextCursor == nil {
-				return
-			}
-			q.Cursor = *page.NextCursor
 		}
 	}
 }
 
-func (c *Client) page(ctx context.Context, q schemas.RecordQuery) (page schemas.RecordList, err error) {
+// Referrers returns the records of the tenant and global ones that link to an id, of all pages
+// from q.Cursor on.
+func (c *Client) Referrers(ctx context.Context, q schemas.ReferrerQuery) iter.Seq2[schemas.Referrer, error] {
+	return pages(&q.Cursor, func() ([]schemas.Referrer, *string, error) {
+		var page schemas.ReferrerList
+		err := c.read(ctx, recordPath(q.Kind, q.ID, nil)+"/referrers", &q, &page, "kind", "id")
+		return page.Referrers, page.NextCursor, err
+	})
+}
+
+// pages returns the items of the pages that read returns, the first one for cursor, which it sets
+// to that of each further page.
+func pages[T any](cursor *string, read func() ([]T, *string, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for {
+			items, next, err := read()
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if next == nil {
+				return
+			}
+			*cursor = *next
+		}
+	}
+}
+
+// read validates a request and reads its response at the path, with the members of the request
+// that the path does not have as parameters.
+func (c *Client) read(ctx context.Context, path string, q interface{ Validate() error }, into any, inPath ...string) error {
 	if err := q.Validate(); err != nil {
-		return page, err
+		return err
 	}
-	values, err := query(q, "kind")
+	values, err := query(q, inPath...)
 	if err != nil {
-		return page, err
+		return err
 	}
-	_, err = c.call(ctx, request{method: http.MethodGet, path: recordPath(q.Kind, "", values), read: true, idempotent: true}, nil, &page)
-	return page, err
+	if len(values) > 0 {
+		path += "?" + values.Encode()
+	}
+	_, err = c.call(ctx, request{method: http.MethodGet, path: path, read: true, idempotent: true}, nil, into)
+	return err
 }
 
 // Stored is the result of a Put.

@@ -101,40 +101,11 @@ func (c *Client) CancelRun(ctx context.Context, run string) error {
 // Runs returns the runs of the credential's tenants whose events are stored, the latest first, of all
 // pages from q.Cursor on. A server keeps the events of a run for two minutes after its end.
 func (c *Client) Runs(ctx context.Context, q schemas.RunQuery) iter.Seq2[schemas.RunSummary, error] {
-	return func(yield func(schemas.RunSummary, error) bool) {
-		for {
-			page, err := c.runs(ctx, q)
-			if err != nil {
-				yield(schemas.RunSummary{}, err)
-				return
-			}
-			for _, r := range page.Runs {
-				if !yield(r, nil) {
-					return
-				}
-			}
-			if page.NextCursor == nil {
-				return
-			}
-			q.Cursor = *page.NextCursor
-		}
-	}
-}
-
-func (c *Client) runs(ctx context.Context, q schemas.RunQuery) (page schemas.RunList, err error) {
-	if err := q.Validate(); err != nil {
-		return page, err
-	}
-	values, err := query(q)
-	if err != nil {
-		return page, err
-	}
-	path := "/runs"
-	if len(values) > 0 {
-		path += "?" + values.Encode()
-	}
-	_, err = c.call(ctx, request{method: http.MethodGet, path: path, idempotent: true}, nil, &page)
-	return page, err
+	return pages(&q.Cursor, func() ([]schemas.RunSummary, *string, error) {
+		var page schemas.RunList
+		err := c.read(ctx, "/runs", &q, &page)
+		return page.Runs, page.NextCursor, err
+	})
 }
 
 func runPath(run string) string { return analyzePath + "/" + url.PathEscape(run) }

@@ -36,12 +36,12 @@ func (c cursor) next(id string) *string {
 	return &text
 }
 
+var errCursor = schemas.ErrMalformed.With(schemas.FieldError{Field: "cursor", Message: "expected the unmodified next_cursor of a page"})
+
 func parseCursor(text string) (cursor, error) {
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(decoded) < 2 || decoded[0] != 't' && decoded[0] != 'g' || !utf8.Valid(decoded) {
-		return cursor{}, schemas.ErrMalformed.With(schemas.FieldError{
-			Field: "cursor", Message: "expected the unmodified next_cursor of a page",
-		})
+		return cursor{}, errCursor
 	}
 	return cursor{global: decoded[0] == 'g', after: string(decoded[1:])}, nil
 }

@@ -65,6 +65,64 @@ func TestListing(t *testing.T) {
 	}
 }
 
+// TestReferrers lists the records that link to an id, of all kinds and statuses, in pages.
+func TestReferrers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serve()
+	w.put(skill, "", "a.1", `{"skill_id":"a.1","tool_ids":["x.y.z"]}`)
+	w.put(skill, "", "a.2", `{"skill_id":"a.2","tool_ids":["o.y.z","x.y.z"],"status":"draft"}`)
+	w.put(skill, "", "a.3", `{"skill_id":"a.3","context_builder_ids":["x.y.z"]}`)
+	w.put(skill, "acme", "a.1", `{"skill_id":"a.1"}`) // replaces the global one
+	w.put(skill, "acme", "b.1", `{"skill_id":"b.1","tool_ids":["x.y.z"]}`)
+	w.put(skill, "other", "c.1", `{"skill_id":"c.1","tool_ids":["x.y.z"]}`)
+	w.put(schemas.KindContextBuilder, "", "cb.1", `{"context_builder_id":"cb.1","tool_ids":["x.y.z"],"skill_ids":["a.1"]}`)
+	w.put(schemas.KindGuardrail, "", "g", `{"guardrail_id":"g","skill_ids":["a.1"]}`)
+	w.put(schemas.KindGuardrail, "acme", "g", `{"guardrail_id":"g"}`)
+	list := func(kind, id, tenant string, limit int) (all []string) {
+		q := schemas.ReferrerQuery{Kind: kind, ID: id, TenantID: asTenant(tenant).TenantID, Limit: &limit}
+		for {
+			page, err := bus.Referrers.Call(w.ctx(), w.conn, q)
+			if err != nil || len(page.Referrers) > limit {
+				t.Fatalf("%+v, %v", page, err)
+			}
+			for _, r := range page.Referrers {
+				all = append(all, strings.Join([]string{r.Kind, r.TenantID, r.ID, r.Field, r.Status}, " "))
+			}
+			if page.NextCursor == nil {
+				return all
+			}
+			q.Cursor = *page.NextCursor
+		}
+	}
+	for _, limit := range []int{1, 2, 100} {
+		for _, row := range []struct {
+			kind, id, tenant string
+			want             []string
+		}{
+			{schemas.KindTool, "x.y.z", "", []string{"skill  a.1 tool_ids active", "skill  a.2 tool_ids draft",
+				"context_builder  cb.1 tool_ids active"}},
+			{schemas.KindTool, "x.y.z", "acme", []string{"skill acme b.1 tool_ids active", "skill  a.2 tool_ids draft",
+				"context_builder  cb.1 tool_ids active"}},
+			{schemas.KindSkill, "a.1", "acme", []string{"context_builder  cb.1 skill_ids active", "guardrail  g skill_ids active"}},
+			{schemas.KindContextBuilder, "x.y.z", "", []string{"skill  a.3 context_builder_ids active"}},
+			{schemas.KindAgent, "x.y.z", "", nil},
+			{schemas.KindTool, "no.y.z", "acme", nil},
+		} {
+			if diff := cmp.Diff(row.want, list(row.kind, row.id, row.tenant, limit)); diff != "" {
+				t.Errorf("%s %s of %q in pages of %d (-want +got):\n%s", row.kind, row.id, row.tenant, limit, diff)
+			}
+		}
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	for _, cursor := range []string{"x", encode([]byte("gtool/a")), encode([]byte("ga"))} {
+		_, err := bus.Referrers.Call(w.ctx(), w.conn, schemas.ReferrerQuery{Kind: schemas.KindTool, ID: "x.y.z", Cursor: cursor})
+		if !errors.Is(err, schemas.ErrMalformed) {
+			t.Errorf("cursor %q: %v", cursor, err)
+		}
+	}
+}
+
 func TestCursorIsStableUnderWrites(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -112,6 +112,7 @@ func (w *Worker) Serve(s *bus.Service) error {
 		bus.SearchRecords.Serve(s, withResolver(w, (*Resolver).searchRecords)),
 		bus.GetRecord.Serve(s, withResolver(w, (*Resolver).getRecord)),
 		bus.RecordHistory.Serve(s, withResolver(w, (*Resolver).recordHistory)),
+		bus.Referrers.Serve(s, withResolver(w, (*Resolver).listReferrers)),
 		bus.RecordUsage.Serve(s, withResolver(w, (*Resolver).recordUsage)),
 		bus.ServeHealth(s, "resolve", w.health, w.await),
 	)

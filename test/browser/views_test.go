@@ -83,6 +83,7 @@ func testRecord(t *testing.T, s *suite) {
 	p.click("Fields")
 	p.click("ctx.volumes")
 	p.waitText(".fields", "arraydb.volumes.history")
+	p.waitText(".referrers", "Used by", "storage.volume_capacity", "context_builder_ids")
 	p.wait("document.activeElement.id === 'title'")
 	p.open("#/catalog/skill/no.such?tenant=acme")
 	p.waitText("[role=alert]", "record not found", "CE-081")
@@ -278,7 +279,7 @@ func testRuns(t *testing.T, s *suite) {
 	q.waitText(".own", run, "Running")
 
 	other := openPage(t, s, s.keyed.URL(), "#/runs/"+run)
-	other.signIn(s.key(t, "analyst", "--tenant", "acme"))
+	other.signIn(s.key(t, "analyst", "--tenant", "runs2"))
 	other.waitText("[role=alert]", "AN-404")
 	other.expect(404)
 

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -25,9 +26,10 @@ func describeCommand() *cobra.Command {
 	d := &describe{}
 	cmd := &cobra.Command{
 		Use:   "describe " + targetsUse,
-		Short: "Print records with their revision, and the package of a skill",
-		Long: `Describe prints records with their scope, revision and entity tag, their fields, and for
-a skill its package: the records that are linked to it, and why.`,
+		Short: "Print records with their revision, referrers, and the package of a skill",
+		Long: `Describe prints records with their scope, revision and entity tag, their fields, the
+records that link to them (the first 100), and for a skill its package: the records that are
+linked to it, and why.`,
 		Example: `  cairn describe skill storage.volume_capacity --tenant acme
   cairn describe tool/netbox.vlans.list -o json | jq .usage`,
 		Args:              flags.Args(targetsUse, 1, -1),
@@ -65,15 +67,17 @@ a skill its package: the records that are linked to it, and why.`,
 
 // description is a record with what describe prints about it.
 type description struct {
-	Kind     string                `json:"kind"`
-	ID       string                `json:"id"`
-	Scope    string                `json:"scope" doc:"the tenant, or global"`
-	Status   string                `json:"status"`
-	Revision uint64                `json:"revision"`
-	ETag     string                `json:"etag"`
-	Usage    schemas.RecordUsage   `json:"usage"`
-	Record   jsontext.Value        `json:"record"`
-	Package  *schemas.SkillPackage `json:"package,omitzero" doc:"of a skill"`
+	Kind     string              `json:"kind"`
+	ID       string              `json:"id"`
+	Scope    string              `json:"scope" doc:"the tenant, or global"`
+	Status   string              `json:"status"`
+	Revision uint64              `json:"revision"`
+	ETag     string              `json:"etag"`
+	Usage    schemas.RecordUsage `json:"usage"`
+	Record   jsontext.Value      `json:"record"`
+	// Referrers are at most maxReferrers.
+	Referrers []schemas.Referrer    `json:"referrers" doc:"records that link to it, at most 100"`
+	Package   *schemas.SkillPackage `json:"package,omitzero" doc:"of a skill"`
 }
 
 func describeRecord(ctx context.Context, c *client.Client, key schemas.RecordKey) (description, error) {
@@ -83,12 +87,32 @@ func describeRecord(ctx context.Context, c *client.Client, key schemas.RecordKey
 	}
 	s := records.Summaries(r.JSON)[0]
 	d := description{Kind: r.Kind, ID: r.ID, Scope: s.Scope(), Status: s.StatusOr(), Revision: r.Token.Revision, ETag: r.ETag, Record: r.JSON}
-	if d.Usage, err = c.Usage(ctx, key); err != nil || r.Kind != schemas.KindSkill {
+	if d.Usage, err = c.Usage(ctx, key); err != nil {
+		return d, err
+	}
+	if d.Referrers, err = referrersOf(ctx, c, key); err != nil || r.Kind != schemas.KindSkill {
 		return d, err
 	}
 	p, err := c.Package(ctx, r.ID, schemas.QueryOptions{Explain: true, TenantID: key.TenantID})
 	d.Package = &p
 	return d, err
+}
+
+// maxReferrers bounds the referrers of a description.
+const maxReferrers = 100
+
+func referrersOf(ctx context.Context, c *client.Client, key schemas.RecordKey) ([]schemas.Referrer, error) {
+	found := []schemas.Referrer{}
+	limit := maxReferrers
+	for r, err := range c.Referrers(ctx, schemas.ReferrerQuery{Kind: key.Kind, ID: key.ID, TenantID: key.TenantID, Limit: &limit}) {
+		if err != nil {
+			return nil, err
+		}
+		if found = append(found, r); len(found) == maxReferrers {
+			break
+		}
+	}
+	return found, nil
 }
 
 // print prints the descriptions: a single one as an object, others as a list.
@@ -136,13 +160,30 @@ func (d description) print(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := output.Indented(out, "  ", string(text)); err != nil || d.Package == nil {
+	if err := output.Indented(out, "  ", string(text)); err != nil {
+		return err
+	}
+	if err := d.printReferrers(out); err != nil || d.Package == nil {
 		return err
 	}
 	if err := output.Line(out, "Package:"); err != nil {
 		return err
 	}
 	return records.WriteParts(out, *d.Package)
+}
+
+func (d description) printReferrers(out io.Writer) error {
+	if len(d.Referrers) == 0 {
+		return nil
+	}
+	if err := output.Line(out, "Referrers:"); err != nil {
+		return err
+	}
+	t := output.NewTable(out)
+	for _, r := range d.Referrers {
+		t.Row("  "+name(r.Kind, r.ID), cmp.Or(r.TenantID, schemas.ScopeGlobal), r.Field, r.Status)
+	}
+	return t.Write()
 }
 
 // times returns the number of uses as text.

@@ -35,8 +35,21 @@ export function RecordView({ kind, id, params }) {
     <p class="badges"><${Scope} tenant=${record.tenant_id} /><${Status} record=${record} />${record.version && html`<span class="badge">${record.version}</span>`}<span class="small muted">Revision <code>${data.revision}</code></span><${Usage} kind=${kind} id=${id} scope=${scope} /></p>
     <nav class="tabs" aria-label="Parts of the record"><ul>${Object.entries(tabs).map(([name, title]) => html`<li><a href=${link(['catalog', kind, id], { scope, tab: name === 'fields' ? '' : name })}
       aria-current=${name === tab ? 'page' : undefined}>${title}</a></li>`)}</ul></nav>
-    ${tab === 'history' ? html`<${History} kind=${kind} id=${id} params=${params} />` : tab === 'json' ? html`<${Json} value=${record} />` : html`<${Fields} kind=${kind} record=${record} />`}
+    ${tab === 'history' ? html`<${History} kind=${kind} id=${id} params=${params} />` : tab === 'json' ? html`<${Json} value=${record} />` : html`<${Fields} kind=${kind} record=${record} /><${Referrers} kind=${kind} id=${id} />`}
   </${Page}>`;
+}
+
+// Referrers are the records that link to the record.
+function Referrers({ kind, id }) {
+  const [cursors, setCursors] = useState(['']); // of the pages that are shown
+  const { data, error } = useRequest(async (signal) => {
+    const pages = await Promise.all(cursors.map((cursor) => call('GET', `${recordPath(kind, id)}/referrers`, { query: { tenant_id: tenant(), cursor }, signal })));
+    return { list: pages.flatMap((page) => page.data.referrers), next: pages.at(-1).data.next_cursor };
+  }, [kind, id, tenant(), cursors.length]);
+  if (error) return html`<${Problem} error=${error} />`;
+  return data?.list.length > 0 && html`<section class="referrers"><h2>Used by</h2>
+    <ul class="plain">${data.list.map((r) => html`<li key=${`${r.kind}/${r.tenant_id || ''}/${r.id}`}><span class="muted">${KINDS[r.kind].name}</span> <${RecordLink} kind=${r.kind} id=${r.id} scope=${r.tenant_id || !tenant() ? '' : 'global'} /> <${Scope} tenant=${r.tenant_id} /><${Status} record=${r} /> <span class="small muted">${r.field}</span></li>`)}</ul>
+    ${data.next && html`<button onClick=${() => setCursors([...cursors, data.next])}>More</button>`}</section>`;
 }
 
 // Usage is how often the tenant has used the record. It is absent while it is unknown.

@@ -57,6 +57,18 @@ func (g *Graph) Links(from Node, predicate string) []string {
 	return linksOf(g.edges[from], predicate)
 }
 
+// Field returns the field of the record with a link to the id of the kind; false: there is none.
+func (g *Graph) Field(from Node, kind, id string) (field string, ok bool) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for _, e := range g.edges[from] {
+		if e.To == id && kindOf(e.Predicate) == kind {
+			return e.Predicate, true
+		}
+	}
+	return "", false
+}
+
 // linksOf returns the targets of the edges with the predicate, in order.
 func linksOf(edges []Edge, predicate string) (ids []string) {
 	for _, e := range edges {

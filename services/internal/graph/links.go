@@ -58,6 +58,20 @@ func kindOf(predicate string) string {
 	}
 }
 
+// Linking returns the kinds whose records have fields with links to the kind.
+func Linking(kind string) []string {
+	switch kind {
+	case schemas.KindSkill:
+		return []string{schemas.KindAgent, schemas.KindContextBuilder, schemas.KindGuardrail, schemas.KindTemplate}
+	case schemas.KindTool:
+		return []string{schemas.KindSkill, schemas.KindContextBuilder}
+	case schemas.KindContextBuilder, schemas.KindGuardrail, schemas.KindTemplate:
+		return []string{schemas.KindSkill}
+	default:
+		return nil
+	}
+}
+
 // Fields are the fields of a record that hold links.
 type Fields struct {
 	Domain          string

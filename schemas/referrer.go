@@ -1,0 +1,36 @@
+package schemas
+
+// ReferrerQuery requests a page of the records that link to an id.
+type ReferrerQuery struct {
+	Kind     string  `json:"kind" doc:"skill, agent, tool, context_builder, guardrail or template"`
+	ID       string  `json:"id" doc:"the record of the id need not exist"`
+	TenantID *string `json:"tenant_id,omitzero" doc:"absent: global scope only"`
+	Limit    *int    `json:"limit,omitzero" doc:"page length, 1 to 1000; 100 by default"`
+	Cursor   string  `json:"cursor,omitzero" doc:"next_cursor of the previous page"`
+}
+
+// Validate returns ErrMalformed with the invalid fields.
+func (q *ReferrerQuery) Validate() error {
+	var c check
+	c.kind(q.Kind)
+	c.id("id", q.ID, segments(q.Kind))
+	c.tenant("tenant_id", q.TenantID)
+	c.length("cursor", q.Cursor, 0, maxCursor)
+	c.between("limit", q.Limit, 1, 1000)
+	return c.as(ErrMalformed)
+}
+
+// ReferrerList is a page of referrers.
+type ReferrerList struct {
+	Referrers  []Referrer `json:"referrers" doc:"records of any status: by kind, the tenant's before global ones, and by id"`
+	NextCursor *string    `json:"next_cursor" doc:"null on the last page"`
+}
+
+// Referrer is a record that links to another one.
+type Referrer struct {
+	Kind     string `json:"kind"`
+	ID       string `json:"id"`
+	TenantID string `json:"tenant_id,omitzero" doc:"absent: global"`
+	Field    string `json:"field" doc:"field of the record with the link, such as tool_ids"`
+	Status   string `json:"status"`
+}

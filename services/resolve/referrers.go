@@ -1,0 +1,117 @@
+package resolve
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"cairn/schemas"
+	"cairn/services/internal/graph"
+	"cairn/services/internal/scope"
+)
+
+// listReferrers returns a page of the records in the scope that link to an id. A global record
+// that a tenant's record replaces is left out. It visits the records of the kinds that may link
+// to the id, as a listing does.
+func (r *Resolver) listReferrers(ctx context.Context, q schemas.ReferrerQuery) (list schemas.ReferrerList, err error) {
+	if err := r.waitMinRevision(ctx); err != nil {
+		return list, err
+	}
+	p := referrers{
+		kind: q.Kind, id: q.ID, scope: scope.Scope(schemas.QueryOptions{TenantID: q.TenantID}.Tenant()), limit: schemas.DefaultLimit,
+	}
+	if q.Limit != nil {
+		p.limit = *q.Limit
+	}
+	visiting, err := p.collections(q.Cursor)
+	if err != nil {
+		return list, err
+	}
+	for _, at := range visiting {
+		for end := false; !end && !p.more; {
+			if err := ctx.Err(); err != nil {
+				return list, err
+			}
+			at.ID, end = r.scanReferrers(&p, at)
+		}
+	}
+	list.Referrers = p.found
+	if p.more {
+		list.NextCursor = p.next()
+	}
+	return list, nil
+}
+
+// referrers is a page of referrers that is being filled.
+type referrers struct {
+	kind, id string // to which they link
+	scope    scope.Scope
+	limit    int
+	found    []schemas.Referrer
+	more     bool // there are further ones
+}
+
+// collections returns the collections from the one of the cursor on, or from the first one, each
+// as the record after which its referrers follow.
+func (p *referrers) collections(text string) (all []graph.Node, err error) {
+	for _, kind := range graph.Linking(p.kind) {
+		for _, tenant := range p.scope.Tenants() {
+			all = append(all, graph.Node{Kind: kind, Tenant: tenant})
+		}
+	}
+	if text == "" {
+		return all, nil
+	}
+	at, err := parseCursor(text)
+	if err != nil {
+		return nil, err
+	}
+	kind, id, _ := strings.Cut(at.after, "/")
+	first := slices.Index(all, graph.Node{Kind: kind, Tenant: at.tenant(p.scope)})
+	if first < 0 {
+		return nil, errCursor
+	}
+	all[first].ID = id
+	return all[first:], nil
+}
+
+// next returns the cursor after the last referrer.
+func (p *referrers) next() *string {
+	last := p.found[len(p.found)-1]
+	return cursor{global: last.TenantID == scope.Global}.next(last.Kind + "/" + last.ID)
+}
+
+// scanReferrers adds the referrers among the next scanBatch records of the collection, and returns
+// the id of the last one, and whether it is that of the collection.
+func (r *Resolver) scanReferrers(p *referrers, after graph.Node) (last string, end bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	visited := 0
+	last = after.ID
+	for id, k := range r.view.After(after.Kind, after.Tenant, after.ID) {
+		if visited++; visited > scanBatch {
+			return last, false
+		}
+		last = id
+		n := graph.Node{Kind: after.Kind, Tenant: after.Tenant, ID: id}
+		field, ok := r.graph.Field(n, p.kind, p.id)
+		if !ok || r.replaced(p.scope, n) {
+			continue
+		}
+		if p.more = len(p.found) == p.limit; p.more {
+			return last, true
+		}
+		p.found = append(p.found, schemas.Referrer{
+			Kind: n.Kind, ID: id, TenantID: n.Tenant, Field: field, Status: cmp.Or(k.facts.Value().status, schemas.StatusActive),
+		})
+	}
+	return last, true
+}
+
+// replaced reports whether a record of the tenant replaces the global one in the scope. The
+// caller holds mu.
+func (r *Resolver) replaced(s scope.Scope, n graph.Node) bool {
+	own := graph.Node{Kind: n.Kind, Tenant: string(s), ID: n.ID}
+	return n.Kind != schemas.KindGuardrail && own != n && r.has(own)
+}
