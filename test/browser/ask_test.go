@@ -67,6 +67,14 @@ func testAsk(t *testing.T, s *suite) {
 	p.wait("document.querySelectorAll('.question').length === 0")
 	p.click("again, say: Nothing.")
 	p.wait("document.querySelectorAll('.question').length === 2")
+
+	planner := openPage(t, s, s.open.URL(), "#/ask")
+	planner.useEstate(estate)
+	planner.ask("why do the hosts fail?")
+	planner.wait("document.querySelector('.suggestions button')")
+	planner.eval("document.querySelector('.suggestions button').click()", nil)
+	planner.wait("document.querySelectorAll('.question').length === 2 && document.querySelectorAll('.question')[1].querySelector('.status').innerText === 'Answered'")
+	planner.wait("document.querySelectorAll('.question')[1].querySelector('.call')")
 }
 
 func testResume(t *testing.T, s *suite) {

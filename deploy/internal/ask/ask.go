@@ -119,9 +119,15 @@ func (a *ask) question(text, estate string) schemas.Analysis {
 	return q
 }
 
-// print prints the events of a run and returns the text of the answer: as JSON lines, or
-// as text on out and tool calls on errOut. The error is the verdict about the answer.
-func (a *ask) print(run *client.Run, out, errOut io.Writer) (string, error) {
+// answer is what a run has answered.
+type answer struct {
+	text        string
+	suggestions []string // questions to ask in place of a declined one
+}
+
+// print prints the events of a run and returns the answer: as JSON lines, or as text on out
+// and tool calls on errOut. The error is the verdict about the answer.
+func (a *ask) print(run *client.Run, out, errOut io.Writer) (answer, error) {
 	v := &verdict{strict: a.strict, reported: a.json}
 	r := newReader(out, errOut, v)
 	defer r.waiting.Close()
@@ -140,10 +146,10 @@ func (a *ask) print(run *client.Run, out, errOut io.Writer) (string, error) {
 			err = r.take(e)
 		}
 		if err != nil {
-			return "", errors.Join(err, r.answer.Close())
+			return answer{}, errors.Join(err, r.answer.Close())
 		}
 	}
-	return r.text.String(), v.err()
+	return answer{r.text.String(), r.suggestions}, v.err()
 }
 
 // start starts an analysis that continues without this client, and prints its run.

@@ -3,6 +3,7 @@ package ask
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -61,6 +62,7 @@ type lines interface {
 // interrupt cancels the current answer only.
 func (a *ask) converse(ctx context.Context, c *client.Client, estate string, in lines, out, errOut io.Writer) error {
 	var history conversation
+	var suggestions []string // of the previous answer
 	if err := output.Dimmed(errOut, "Ask about the estate. Ctrl-C cancels an answer, Ctrl-D ends the conversation."); err != nil {
 		return err
 	}
@@ -79,16 +81,25 @@ func (a *ask) converse(ctx context.Context, c *client.Client, estate string, in 
 		case "exit", "quit", "/exit", "/quit":
 			return nil
 		}
+		if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(suggestions) {
+			text = suggestions[n-1]
+			if err := output.Dimmed(errOut, text); err != nil {
+				return err
+			}
+		}
 		question := a.question(text, estate)
+		question.Include = append(question.Include, schemas.EventSuggestions)
 		question.Prompt = history.prompt()
 		answer, err := a.answer(ctx, c, question, out, errOut)
+		suggestions = answer.suggestions
 		switch {
 		case errors.Is(err, context.Canceled):
 			err = output.Dimmed(errOut, "canceled")
 		case err != nil:
 			err = output.Warning(errOut, output.OneLine(err))
 		default:
-			history.add(text, answer)
+			history.add(text, answer.text)
+			err = printSuggestions(errOut, suggestions)
 		}
 		if err != nil {
 			return err
@@ -96,14 +107,24 @@ func (a *ask) converse(ctx context.Context, c *client.Client, estate string, in 
 	}
 }
 
+// printSuggestions prints questions with the numbers that ask them.
+func printSuggestions(errOut io.Writer, suggestions []string) error {
+	for i, text := range suggestions {
+		if err := output.Dimmed(errOut, fmt.Sprintf("  %d  %s", i+1, text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // answer asks one question. An interrupt cancels it; the context of the command, which an
 // interrupt ends for good, does not.
-func (a *ask) answer(ctx context.Context, c *client.Client, q schemas.Analysis, out, errOut io.Writer) (string, error) {
+func (a *ask) answer(ctx context.Context, c *client.Client, q schemas.Analysis, out, errOut io.Writer) (answer, error) {
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt)
 	defer stop()
 	run, err := c.Analyze(ctx, q)
 	if err != nil {
-		return "", err
+		return answer{}, err
 	}
 	return a.print(run, out, errOut)
 }

@@ -64,6 +64,37 @@ func TestConversation(t *testing.T) {
 	}
 }
 
+// TestConversationSuggestions asks suggested questions by their numbers.
+func TestConversationSuggestions(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q schemas.Analysis
+		if err := json.UnmarshalRead(r.Body, &q); err != nil || !cmp.Equal(q.Include, []string{schemas.EventSuggestions}) {
+			t.Errorf("%v, %v", q.Include, err)
+		}
+		asked = append(asked, q.Query) // requests are sequential
+		if q.Query == "why?" {
+			_, _ = io.WriteString(w, "event: suggestions\ndata: {\"questions\":[\"How many?\",\"Which?\"]}\n\n")
+		}
+		_, _ = io.WriteString(w, "event: done\ndata: {}\n\n")
+	}))
+	t.Cleanup(server.Close)
+	c, err := client.New(client.Config{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, errOut strings.Builder
+	a := &ask{mode: schemas.ModeStandard}
+	if err := a.converse(t.Context(), c, "{}", &typed{"1", "why?", "2", "2", "why?", "3", "0"}, &out, &errOut); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"1", "why?", "Which?", "2", "why?", "3", "0"}
+	if !cmp.Equal(asked, want) || !strings.Contains(errOut.String(), "  2  Which?\n") {
+		t.Errorf("asked %q, err %q", asked, errOut.String())
+	}
+}
+
 func TestConversationForgets(t *testing.T) {
 	t.Parallel()
 	var c conversation

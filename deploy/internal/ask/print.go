@@ -16,6 +16,7 @@ type reader struct {
 	out, errOut io.Writer
 	answer      *output.Markdown
 	text        strings.Builder // of the answer
+	suggestions []string        // questions to ask in place of a declined one
 	waiting     *output.Progress
 	verdict     *verdict
 }
@@ -39,6 +40,11 @@ func (p *reader) take(e client.Event) error {
 		return decoded(e, p.direct)
 	case schemas.EventProvenance:
 		return decoded(e, p.warn)
+	case schemas.EventSuggestions:
+		return decoded(e, func(s schemas.Suggestions) error {
+			p.suggestions = s.Questions
+			return nil
+		})
 	case schemas.EventDone:
 		return p.answer.Close()
 	default:

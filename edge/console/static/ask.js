@@ -123,6 +123,15 @@ function progressText({ state, progress }) {
   return progress.calls.length ? `${plural(progress.calls.length, 'call')} finished, waiting for the model…` : 'Waiting for the model…';
 }
 
+// Suggestions are the questions that the model offers in place of one that it declined.
+function Suggestions({ question: { conversation, state, progress } }) {
+  const loaded = useStore(estate);
+  const offered = progress.suggestions || []; // absent in a tab of an earlier version
+  if (offered.length === 0 || !loaded || state === 'running') return null;
+  return html`<div class="actions suggestions" role="group" aria-label="Suggested questions">${offered.map((query) => html`<button key=${query}
+    onClick=${() => navigate(link(['ask', ask({ query, conversation })]))}>${query}</button>`)}</div>`;
+}
+
 export function Question({ question }) {
   const { id, query, state, progress, error, run, stopping } = question;
   const running = state === 'running';
@@ -130,6 +139,7 @@ export function Question({ question }) {
     <h2>${query || html`Run <code>${run}</code>`}</h2>
     <${Answer} id=${id} progress=${{ ...progress, error: undefined }} running=${running} />
     <${Problem} error=${error} />
+    <${Suggestions} question=${question} />
     <div class="question-foot"><p class=${`status ${state}`} role="status">${stopping ? 'Stopping…' : progressText(question)}</p>
       ${running && html`<button class="danger" disabled=${stopping} onClick=${() => stop(id)}>Stop</button>`}
       ${run && html`<span class="small muted">Run <code>${run}</code></span>`}

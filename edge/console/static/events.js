@@ -30,7 +30,7 @@ export async function* read(body) {
 }
 
 // The progress of a run without events.
-export const nothing = { last: '', text: '', calls: [], figures: undefined, usage: undefined, direct: undefined, error: undefined, done: false };
+export const nothing = { last: '', text: '', calls: [], figures: undefined, suggestions: [], usage: undefined, direct: undefined, error: undefined, done: false };
 
 // add returns the progress after an event.
 export function add(progress, { id, type, data }) {
@@ -41,6 +41,7 @@ export function add(progress, { id, type, data }) {
     case 'tool_result': next.calls = next.calls.map((c) => (c.id === data.tool_call_id ? { ...c, result: data.result } : c)); break;
     case 'direct_response': next.direct = data; break;
     case 'provenance': next.figures = data.figures; break;
+    case 'suggestions': next.suggestions = data.questions; break;
     case 'usage': next.usage = data; break;
     case 'error': next.error = { title: 'The analysis has failed', code: data.code, message: data.message }; break;
     case 'done': next.done = true; break;

@@ -73,7 +73,7 @@ export function ask({ query, conversation, mode }) {
   const id = crypto.randomUUID?.() || String(Math.random()).slice(2);
   const { name, text } = estate.get();
   const body = {
-    query, target: 'H', context: text, mode, include: ['provenance', 'usage'], on_disconnect: 'continue', prompt: history(conversation),
+    query, target: 'H', context: text, mode, include: ['provenance', 'suggestions', 'usage'], on_disconnect: 'continue', prompt: history(conversation),
   };
   questions.set([...questions.get(), { id, conversation, query, estate: name, state: 'running', progress: nothing, began: Date.now() }].slice(-MAX_QUESTIONS));
   save();
