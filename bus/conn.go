@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/admission"
+	"cairn/bus/retry"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
@@ -24,20 +24,19 @@ import (
 type Conn struct {
 	nc       *nats.Conn
 	js       jetstream.JetStream
-	inbox    inbox
-	retries  *retryBudget
+	requests *requests
 	outages  outages
-	outbound *admission.Pool // bytes of unconfirmed large messages
-	reads    *Conn           // nil: this connection
+	budget   *retry.Budget // of all requests
+	reads    *Conn         // nil: this connection
 
 	mu            sync.Mutex
 	connection    context.Context // canceled on disconnect; a new one per connection
 	endConnection context.CancelFunc
 	up            bool // as counted by the metrics
 
-	dialBulk func() (*nats.Conn, error)
-	bulkMu   sync.Mutex
-	bulkConn *nats.Conn // nil: not opened
+	dialBulk     func() (*nats.Conn, error)
+	bulkMu       sync.Mutex
+	bulkRequests *requests // over a connection of their own; nil: not opened
 
 	closed chan struct{}
 }
@@ -61,8 +60,8 @@ func OpenInProcess(server nats.InProcessConnProvider, name string, options ...Op
 }
 
 func connect(url, name string, more ...nats.Option) (*Conn, error) {
-	c := &Conn{closed: make(chan struct{}), outbound: admission.NewPool(outboundBytes), retries: newRetryBudget()}
-	c.outages.waiting = admission.NewPool(maxUndelivered)
+	c := &Conn{closed: make(chan struct{}), budget: retry.NewBudget()}
+	c.outages = outages{conn: c, waiting: admission.NewPool(maxUndelivered)}
 	c.dialBulk = func() (*nats.Conn, error) { return nats.Connect(url, options(name+" bulk", more)...) }
 	c.connection, c.endConnection = context.WithCancel(context.Background())
 	nc, err := nats.Connect(url, append(options(name, more),
@@ -74,7 +73,7 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
-	c.nc = nc
+	c.nc, c.requests = nc, &requests{conn: c, nc: nc, outbound: admission.NewPool(outboundBytes)}
 	c.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(3*time.Second))
 	if err != nil {
 		nc.Close()
@@ -84,43 +83,23 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 	return c, nil
 }
 
-// bulk returns the connection for the chunks of bodies, so that they do not delay heartbeats and
-// other messages. It is opened by the first call.
-func (c *Conn) bulk() (*nats.Conn, error) {
+// bulk returns the requests with large bodies and the chunks of larger ones. They have a connection of
+// their own, so that they do not delay heartbeats, acknowledgements and other requests. It is
+// opened by the first call.
+func (c *Conn) bulk() (*requests, error) {
 	c.bulkMu.Lock()
 	defer c.bulkMu.Unlock()
 	if c.nc.IsClosed() {
 		return nil, nats.ErrConnectionClosed
 	}
-	var err error
-	if c.bulkConn == nil {
-		c.bulkConn, err = c.dialBulk()
+	if c.bulkRequests == nil {
+		nc, err := c.dialBulk()
+		if err != nil {
+			return nil, err
+		}
+		c.bulkRequests = &requests{conn: c, nc: nc, outbound: c.requests.outbound}
 	}
-	return c.bulkConn, err
-}
-
-// options returns the options of a connection.
-func options(name string, more []nats.Option) []nats.Option {
-	return append([]nats.Option{
-		nats.Name(name),
-		nats.MaxReconnects(-1),
-		nats.ReconnectWait(250 * time.Millisecond),
-		nats.ReconnectJitter(100*time.Millisecond, 250*time.Millisecond),
-		nats.RetryOnFailedConnect(true),
-		nats.IgnoreAuthErrorAbort(),         // retry while a password is being changed
-		nats.ReconnectBufSize(-1),           // fail at once instead of buffering
-		nats.PingInterval(10 * time.Second), // a shorter one would disconnect while a pong waits behind many events
-		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) { asyncError(name, s, err) }),
-	}, more...)
-}
-
-// asyncError logs an error that the client library reports outside of any call.
-func asyncError(name string, s *nats.Subscription, err error) {
-	subject := ""
-	if s != nil {
-		subject = s.Subject
-	}
-	slog.Warn("nats", "connection", name, "subject", subject, "err", err)
+	return c.bulkRequests, nil
 }
 
 func (c *Conn) connected() {
@@ -214,8 +193,8 @@ func (c *Conn) Close() {
 	c.nc.Close()
 	c.bulkMu.Lock()
 	defer c.bulkMu.Unlock()
-	if c.bulkConn != nil {
-		c.bulkConn.Close()
+	if c.bulkRequests != nil {
+		c.bulkRequests.nc.Close()
 	}
 	c.disconnected()
 	telemetry.Connection(-1)

@@ -66,7 +66,7 @@ func (d *discovery) subscribe(nc *nats.Conn) (subs []*nats.Subscription, err err
 }
 
 // add adds an endpoint with its description and JSON Schemas.
-func (d *discovery) add(e endpoint, metrics *telemetry.Subject) error {
+func (d *discovery) add(e *responder) error {
 	metadata := map[string]string{"description": e.summary}
 	for key, t := range map[string]reflect.Type{"request_schema": e.request, "response_schema": e.response} {
 		if t == nil {
@@ -82,7 +82,7 @@ func (d *discovery) add(e endpoint, metrics *telemetry.Subject) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.endpoints = append(d.endpoints, discovered{
-		micro.EndpointInfo{Name: name, Subject: e.subject, QueueGroup: micro.DefaultQueueGroup, Metadata: metadata}, metrics,
+		micro.EndpointInfo{Name: name, Subject: e.subject, QueueGroup: micro.DefaultQueueGroup, Metadata: metadata}, e.metrics,
 	})
 	return nil
 }

@@ -43,7 +43,7 @@ type Reply struct {
 
 // Call sends req and returns the reply. It waits at most 15 seconds, not beyond
 // ctx's deadline, and at most 2.5 seconds without a heartbeat of a worker; a read is
-// retried meanwhile (see Conn.roundTrip). A request that was not delivered is sent again
+// retried meanwhile (see Requests in the package documentation). A request that was not delivered is sent again
 // (see Conn). The error is a *schemas.Error or ctx's error.
 func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res, err error) {
 	body, err := json.Marshal(req)
@@ -66,10 +66,16 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 	defer cancel()
 	var msg *nats.Msg
 	send := func() (err error) {
-		msg, err = c.roundTrip(ctx, request, e.reads())
+		requests := c.requests
+		if len(body) > maxInline {
+			if requests, err = c.bulk(); err != nil {
+				return err
+			}
+		}
+		msg, err = requests.roundTrip(ctx, request, e.reads())
 		return err
 	}
-	if err = c.deliver(ctx, e.Subject, e.sendAgain, send); err != nil {
+	if err = c.outages.deliver(ctx, e.Subject, e.sendAgain, send); err != nil {
 		return Reply{}, transportError(e.Subject, err)
 	}
 	return readReply(msg)
@@ -108,82 +114,51 @@ func readReply(msg *nats.Msg) (Reply, error) {
 
 // Serve answers the endpoint's requests with handle, concurrently, until s stops.
 func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return s.add(e.on(s.gate), e.handler(s, handle))
+	return e.serve(s, s.gate, handle)
 }
 
 // ServeHealthCheck is like Serve, but with slots that other requests cannot use, so that health
 // checks are answered under load.
 func (e Endpoint[Req, Res]) ServeHealthCheck(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return s.add(e.on(s.healthGate), e.handler(s, handle))
+	return e.serve(s, s.healthGate, handle)
 }
 
-func (e Endpoint[Req, Res]) on(gate *overload.Gate) endpoint {
-	return endpoint{
+func (e Endpoint[Req, Res]) serve(s *Service, gate *overload.Gate, handle func(context.Context, Req) (Res, error)) error {
+	d := &responder{
 		subject: e.Subject, summary: e.Summary, request: reflect.TypeFor[Req](), response: reflect.TypeFor[Res](),
 		timeout: callTimeout, mapError: visible, permission: e.Permission, gate: gate,
 	}
-}
-
-func (e Endpoint[Req, Res]) handler(s *Service, handle func(context.Context, Req) (Res, error)) func(context.Context, request) {
-	return func(ctx context.Context, r request) {
-		defer s.recovered(ctx, r.Msg)
-		defer s.heartbeats(r.Msg).stop()
-		if r.denied != nil {
-			s.fail(ctx, r.Msg, r.denied)
-			return
-		}
-		if len(r.Data) > MaxBody {
-			s.fail(ctx, r.Msg, tooLarge(len(r.Data), MaxBody))
-			return
-		}
-		req, err := schemas.Decode[Req](r.Data, e.Invalid)
-		if err == nil {
-			err = r.by.AuthorizeTenant(e.Permission, &req)
-		}
+	return s.add(d, func(ctx context.Context, r request) {
+		defer d.recovered(ctx, r.Msg)
+		defer d.heartbeats(r.Msg).stop()
+		req, err := e.decode(r)
 		if err != nil {
-			s.fail(ctx, r.Msg, err)
+			d.fail(ctx, r.Msg, err)
 			return
 		}
 		if !r.slot.Account(ShareKey(r.by, &req)) || !r.slot.Start(ctx) {
-			err := busy(e.Subject)
-			s.refuse(ctx, r.Msg, err, err, nats.Header{HeaderBusy: {"1"}})
+			d.refuse(ctx, r.Msg, busy(e.Subject), nats.Header{HeaderBusy: {"1"}})
 			return
 		}
 		res, err := handle(ctx, req)
 		if err != nil {
-			s.fail(ctx, r.Msg, err)
+			d.fail(ctx, r.Msg, err)
 			return
 		}
-		s.answer(ctx, r.Msg, res)
-	}
+		d.answer(ctx, r.Msg, res)
+	})
 }
 
-// encode returns res as JSON. The output of a json.Marshaler is not validated again.
-func encode(res any) ([]byte, error) {
-	if m, ok := res.(json.Marshaler); ok {
-		return m.MarshalJSON()
+// decode returns the request if it is valid and its caller may make it.
+func (e Endpoint[Req, Res]) decode(r request) (req Req, err error) {
+	switch {
+	case r.denied != nil:
+		return req, r.denied
+	case len(r.Data) > MaxBody:
+		return req, tooLarge(len(r.Data), MaxBody)
 	}
-	return json.Marshal(res, json.Deterministic(true))
-}
-
-// answer sends res as JSON.
-func (s *Service) answer(ctx context.Context, r *nats.Msg, res any) {
-	body, err := encode(res)
-	if err == nil {
-		err = s.fits(len(body))
+	if req, err = schemas.Decode[Req](r.Data, e.Invalid); err == nil {
+		err = r.by.AuthorizeTenant(e.Permission, &req)
 	}
-	if err != nil {
-		s.fail(ctx, r, err)
-		return
-	}
-	header := nats.Header{}
-	if w, ok := res.(interface {
-		CatalogRevision() schemas.ConsistencyToken
-	}); ok {
-		header.Set(HeaderRevision, w.CatalogRevision().String())
-	}
-	if ignored := IgnoredTokens(ctx); ignored != "" {
-		header.Set(HeaderIgnoredRevision, ignored)
-	}
-	s.respond(ctx, r, body, header)
+	return req, err
 }

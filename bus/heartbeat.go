@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"strings"
 	"sync"
 	"time"
 
@@ -47,19 +46,6 @@ func (h *heartbeat) stop() {
 		h.timer.Stop()
 		h.timer = nil
 	}
-}
-
-// heartbeats starts to send heartbeats to a client that requested them. A client
-// in another NATS account gets none: across accounts the first message is the reply.
-func (s *Service) heartbeats(request *nats.Msg) *heartbeat {
-	h := &heartbeat{}
-	if request.Header.Get(HeaderHeartbeat) != "" && !strings.HasPrefix(request.Reply, importPrefix) {
-		h.start(heartbeatInterval, func() {
-			beat := &nats.Msg{Subject: request.Reply, Header: nats.Header{HeaderHeartbeat: {"1"}}}
-			_ = s.conn.nc.PublishMsg(beat) // the client detects missing heartbeats
-		})
-	}
-	return h
 }
 
 func isHeartbeat(msg *nats.Msg) bool { return msg.Header.Get(HeaderHeartbeat) != "" }

@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 
 	"cairn/bus/bucket"
 	"cairn/bus/replay"
+	"cairn/bus/retry"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
@@ -21,7 +21,7 @@ import (
 // its states.
 type listener struct {
 	conn    *Conn
-	subject string // of the stream
+	stream  Stream[any]
 	sub     *nats.Subscription
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -31,16 +31,14 @@ type listener struct {
 	span    telemetry.Span
 	timeout *time.Timer // heartbeat timeout
 	state   state
-	mapped  func(error) *schemas.Error // maps an error to one of the stream's contract
-	body    []byte                     // rest to send in chunks; nil when it went with the request
-	control string                     // the worker's control subject, from its first message
-	last    uint64                     // sequence of the last event
-	acked   time.Time                  // time of the last acknowledgement
+	body    []byte    // rest to send in chunks; nil when it went with the request
+	control string    // the worker's control subject, from its first message
+	last    uint64    // sequence of the last event
+	acked   time.Time // time of the last acknowledgement
 
 	// Of a run only:
 	run      string         // control subject; empty: not a run
 	replay   *replay.Reader // nil: not a run
-	grace    time.Duration  // for reattach
 	heard    time.Time      // time at which the worker was last known to have the run
 	snapshot bool           // end instead of waiting for live events
 	recovery recovery
@@ -97,58 +95,60 @@ const (
 	// response, 10 s: the first event decides it.
 	responderTimeout = 2 * time.Second
 	deliveryTimeout  = 8 * time.Second
+	// claimTimeout is the timeout of TryRun for the first heartbeat, which a worker
+	// sends at once.
+	claimTimeout = 2 * time.Second
+	// timeoutMargin is the time that a client waits after the deadline for the worker's
+	// timeout error.
+	timeoutMargin = 2 * time.Second
+	// ackInterval is the time after which a client acknowledges less than half of the window.
+	ackInterval = time.Second
+	// backlog is the buffer size of a client in messages; further ones are dropped, and
+	// replayed if the stream is a run.
+	backlog = 2 * window
+	// interestTimeout bounds the time until the subscription of a worker for the chunks of a
+	// body is known to all servers of a cluster.
+	interestTimeout = time.Second
 )
 
 // listen sends a request with the body for events on the reply subject. With try it
 // fails with ErrUnclaimed if no worker sends a heartbeat soon.
-func (s Stream[Req]) listen(ctx context.Context, c *Conn, body []byte, reply string, try bool) (*listener, error) {
+func listen(ctx context.Context, c *Conn, s Stream[any], body []byte, reply string, try bool) (*listener, error) {
 	ctx, span := telemetry.StartRequest(ctx, s.Subject)
-	l, err := s.open(ctx, c, reply)
+	l, err := newListener(ctx, c, s, reply)
 	if err != nil {
 		endSpan(span, err)
 		return nil, err
 	}
 	l.span = span
-	if run, ok := s.runOf(reply); ok {
-		l.follow(run, s.ReplayStream())
-	}
 	most := int(c.nc.MaxPayload() - headerRoom)
-	if l.replay != nil {
+	if run, ok := s.runOf(reply); ok {
+		l.follow(run)
 		most = min(most, maxInline)
 	}
-	w := &waiting{request: s.message(ctx, body, most), try: try}
-	w.request.Reply = reply
-	if w.request.Data == nil {
-		l.body = body
+	limited, stop := context.WithTimeout(ctx, s.Timeout)
+	defer stop()
+	request := newMessage(limited, s.Subject, body)
+	request.Reply = reply
+	request.Header.Set(HeaderWindow, strconv.Itoa(window))
+	if len(body) > most { // it follows in chunks
+		l.body, request.Data = body, nil
+		request.Header.Set(HeaderBodySize, strconv.Itoa(len(body)))
 	}
-	l.state = w
+	l.state = &waiting{request: request, try: try}
 	return l, nil
 }
 
-// message returns the request with the body, or with the size of a body that has more
-// than most bytes.
-func (s Stream[Req]) message(ctx context.Context, body []byte, most int) *nats.Msg {
-	limited, stop := context.WithTimeout(ctx, s.Timeout)
-	defer stop()
-	msg := newMessage(limited, s.Subject, body)
-	if len(body) > most {
-		msg.Data = nil
-		msg.Header.Set(HeaderBodySize, strconv.Itoa(len(body)))
-	}
-	msg.Header.Set(HeaderWindow, strconv.Itoa(window))
-	return msg
-}
-
 // attach subscribes to a run and replays its events after the sequence.
-func (s Stream[Req]) attach(ctx context.Context, c *Conn, run string, after uint64) (*listener, error) {
+func attach(ctx context.Context, c *Conn, s Stream[any], run string, after uint64) (*listener, error) {
 	if !runName.MatchString(run) {
 		return nil, schemas.ErrRunNotFound.Because("invalid run name")
 	}
-	l, err := s.open(ctx, c, s.control(run)+eventToken)
+	l, err := newListener(ctx, c, s, s.control(run)+eventToken)
 	if err != nil {
 		return nil, err
 	}
-	l.follow(s.control(run), s.ReplayStream())
+	l.follow(s.control(run))
 	l.control, l.last, l.state = l.run, after, &replaying{}
 	if after == sequenceLost || after == sequenceLost+1 { // the client knows that the worker was lost
 		return l, nil
@@ -165,13 +165,11 @@ func (s Stream[Req]) attach(ctx context.Context, c *Conn, run string, after uint
 	return l, nil
 }
 
-// open subscribes to the subject.
-func (s Stream[Req]) open(ctx context.Context, c *Conn, subject string) (*listener, error) {
-	l := &listener{
-		conn: c, subject: s.Subject, mapped: s.mapError, grace: s.Grace, unwatch: func() {}, acked: time.Now(), heard: time.Now(),
-	}
+// newListener subscribes to the subject.
+func newListener(ctx context.Context, c *Conn, s Stream[any], subject string) (*listener, error) {
+	l := &listener{conn: c, stream: s, unwatch: func() {}, acked: time.Now(), heard: time.Now()}
 	var err error
-	// The channel of SubscribeSync takes half a megabyte.
+	// The channel of SubscribeSync takes more memory.
 	if l.sub, err = c.nc.ChanSubscribe(subject, make(chan *nats.Msg, backlog)); err != nil {
 		return nil, transportError(s.Subject, err)
 	}
@@ -181,8 +179,8 @@ func (s Stream[Req]) open(ctx context.Context, c *Conn, subject string) (*listen
 }
 
 // follow makes l the listener of the run with the control subject.
-func (l *listener) follow(run, stream string) {
-	l.run, l.replay = run, replay.NewReader(l.conn.Reader().js, stream, run+replayToken)
+func (l *listener) follow(run string) {
+	l.run, l.replay = run, replay.NewReader(l.conn.Reader().js, l.stream.ReplayStream(), run+replayToken)
 }
 
 // ErrInterrupted is wrapped by the error of a stream that may continue at its worker: the
@@ -278,7 +276,7 @@ func (w *waiting) send(l *listener) error {
 	if w.stopClaim(); w.try {
 		end := l.end
 		w.claim = time.AfterFunc(claimTimeout, func() {
-			if l.conn.retries.take() {
+			if l.conn.budget.Take() {
 				end(errUnclaimed)
 			}
 		})
@@ -303,14 +301,14 @@ func (w *waiting) next(l *listener) (Event, error) {
 		}
 		return undelivered(err) && (since.IsZero() || time.Since(since) < responderTimeout)
 	}
-	err := l.conn.deliver(ctx, l.subject, again, func() (err error) {
+	err := l.conn.outages.deliver(ctx, l.stream.Subject, again, func() (err error) {
 		msg, err = w.receive(l)
 		return err
 	})
 	if err != nil {
-		return Event{}, transportError(l.subject, err)
+		return Event{}, transportError(l.stream.Subject, err)
 	}
-	l.conn.outages.subject(l.subject).ended()
+	l.conn.outages.subject(l.stream.Subject).ended()
 	if msg == nil {
 		return Event{}, nil
 	}
@@ -378,7 +376,7 @@ func (lost) next(l *listener) (Event, error) {
 		return Event{Type: schemas.EventDone, Sequence: l.last, Data: []byte("{}")}, nil
 	}
 	l.last = sequenceLost
-	e := l.mapped(schemas.ErrRunStopped.Because("its worker was lost"))
+	e := l.stream.mapError(schemas.ErrRunStopped.Because("its worker was lost"))
 	data, err := json.Marshal(schemas.StreamError{Code: e.Code, Message: e.Message()})
 	return Event{Type: schemas.EventError, Sequence: l.last, Data: data}, err
 }
@@ -419,7 +417,7 @@ func (l *listener) reattach(err error) error {
 	if l.recovery.failedAt.IsZero() {
 		l.recovery.failedAt = time.Now()
 	}
-	ctx, cancel := context.WithDeadline(l.ctx, l.recovery.failedAt.Add(l.grace))
+	ctx, cancel := context.WithDeadline(l.ctx, l.recovery.failedAt.Add(l.stream.Grace))
 	defer cancel()
 	for l.recoverable(err) {
 		select {
@@ -492,7 +490,7 @@ func (l *listener) nextMessage() (*nats.Msg, error) {
 	case errors.As(context.Cause(l.wait), &known):
 		return nil, context.Cause(l.wait)
 	default:
-		return nil, transportError(l.subject, err)
+		return nil, transportError(l.stream.Subject, err)
 	}
 }
 
@@ -510,26 +508,51 @@ func (l *listener) accepted(control, body string) error {
 	}
 	l.control = control
 	l.enter(live{})
-	if l.body != nil && body != "" {
-		if err := l.conn.sendChunk(l.ctx, body, nil); err != nil {
-			return transportError(l.subject, err)
-		}
-	}
-	return l.upload(cmp.Or(body, control))
+	return l.upload(body)
 }
 
-// upload sends the body to the subject, one chunk after the other.
+// upload sends the rest of the body to the subject, one chunk after the other, or to the control
+// subject of a worker that grants no chunks.
 func (l *listener) upload(subject string) error {
 	size := int(min(chunkSize, l.conn.nc.MaxPayload()-headerRoom))
+	n := 0 // an empty chunk requests a grant for the first one
+	if subject == "" {
+		subject, n = l.control, min(size, len(l.body))
+	}
 	for len(l.body) > 0 {
-		n := min(size, len(l.body))
-		if err := l.conn.sendChunk(l.ctx, subject, l.body[:n]); err != nil {
-			return transportError(l.subject, err)
+		if err := l.sendChunk(subject, l.body[:n]); err != nil {
+			return transportError(l.stream.Subject, err)
 		}
 		l.body = l.body[n:]
+		n = min(size, len(l.body))
 	}
 	l.body = nil // an empty slice would retain the body
 	return nil
+}
+
+// sendChunk sends a chunk of a body to the subject and returns when the worker has received it
+// and grants the next one.
+func (l *listener) sendChunk(subject string, chunk []byte) error {
+	bulk, err := l.conn.bulk()
+	if err != nil {
+		return err
+	}
+	lost := l.conn.lost()
+	ctx, cancel := context.WithTimeout(l.ctx, 2*grantTimeout)
+	defer cancel()
+	defer context.AfterFunc(lost, cancel)()
+	until := time.Now().Add(interestTimeout)
+	again := func(err error) bool { return undelivered(err) && time.Now().Before(until) }
+	err = retry.Do(ctx, again, func() error { _, err := bulk.nc.RequestWithContext(ctx, subject, chunk); return err })
+	switch {
+	case l.ctx.Err() != nil:
+		return l.ctx.Err()
+	case lost.Err() != nil:
+		return errConnectionLost
+	case undelivered(err):
+		return nil // the stream has ended; its last message has the reason
+	}
+	return err
 }
 
 // deliver returns the event to the caller if it is the next one. It drops duplicates
@@ -583,7 +606,7 @@ func (l *listener) startReplay(ctx context.Context, beyond Event) error {
 		case <-ctx.Done():
 		}
 	}
-	last, found, err := l.conn.query(ctx, l.run, HeaderRead, strconv.FormatUint(l.last, 10))
+	last, found, err := query(ctx, l.conn, l.run, HeaderRead, strconv.FormatUint(l.last, 10))
 	switch {
 	case err != nil:
 		return err
@@ -610,4 +633,38 @@ func (l *listener) missed(e Event) error {
 		return schemas.ErrUnavailable.Because("events were lost")
 	}
 	return l.startReplay(l.ctx, e)
+}
+
+// query sends a header to the worker of a run and returns the sequence of its last
+// event; found reports whether a worker has the run.
+func query(ctx context.Context, c *Conn, control, header, value string) (last uint64, found bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	msg := nats.NewMsg(control)
+	msg.Header.Set(header, value)
+	var reply *nats.Msg
+	connected := func(ctx context.Context, _ time.Duration) error { return c.WaitConnected(ctx) }
+	err = retry.DoAfter(ctx, connected, unanswered, func() (err error) { // idempotent
+		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+		defer cancel()
+		reply, err = c.nc.RequestMsgWithContext(ctx, msg)
+		return err
+	})
+	if errors.Is(err, nats.ErrNoResponders) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, transportError(control, err)
+	}
+	last, err = strconv.ParseUint(string(reply.Data), 10, 64)
+	return last, true, err
+}
+
+// queryTimeout bounds one attempt of a query: the connection of the worker may have been
+// lost before the message arrived, and then the next attempt finds no responders.
+const queryTimeout = time.Second
+
+// unanswered reports whether err means that a request may be answered if it is sent again.
+func unanswered(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || undelivered(err) && !errors.Is(err, nats.ErrNoResponders)
 }

@@ -6,11 +6,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus/admission"
 	"cairn/bus/overload"
+	"cairn/bus/retry"
 )
 
 const (
@@ -23,9 +23,6 @@ const (
 	startTimeout = time.Second
 	// maxUndelivered is the maximum number of requests of a connection that wait in outages.
 	maxUndelivered = 256
-	// minRetryInterval and maxRetryInterval bound the interval of retries in an outage.
-	minRetryInterval = 50 * time.Millisecond
-	maxRetryInterval = 500 * time.Millisecond
 )
 
 // outage is the state of a subject that may have no worker, or of a connection. It may be used
@@ -61,6 +58,7 @@ func (o *outage) deadline() time.Time {
 
 // outages are the requests of a connection that reached no worker, and wait for one.
 type outages struct {
+	conn       *Conn
 	connection outage
 	subjects   sync.Map // of *outage by subject
 	waiting    *admission.Pool
@@ -93,53 +91,39 @@ func undelivered(err error) bool {
 // deliver calls send until a worker has received the request, or ctx or the outage ends, and
 // then returns its error. It sends again after an error for which again returns true.
 // Requests that wait hold no slot (see overload.Slot.Leave), and are divided among tenants.
-func (c *Conn) deliver(ctx context.Context, subject string, again func(error) bool, send func() error) error {
-	err := send()
-	if !again(err) {
-		return err
-	}
-	tenant := ShareKey(Identity(ctx), nil)
-	if !c.outages.waiting.Acquire(tenant, 1) {
-		return err
-	}
-	defer c.outages.waiting.Release(tenant, 1)
-	intervals := &backoff.ExponentialBackOff{
-		InitialInterval: minRetryInterval, MaxInterval: maxRetryInterval, Multiplier: 2, RandomizationFactor: backoff.DefaultRandomizationFactor,
-	}
-	intervals.Reset()
-	for again(err) {
-		leave := func() error { return c.awaitRetry(ctx, subject, err, intervals.NextBackOff()) }
-		if e := overload.Leave(ctx, leave); e != nil {
-			return e
+func (o *outages) deliver(ctx context.Context, subject string, again func(error) bool, send func() error) error {
+	tenant, waits := ShareKey(Identity(ctx), nil), false
+	defer func() {
+		if waits {
+			o.waiting.Release(tenant, 1)
 		}
-		err = send()
+	}()
+	wait := func(ctx context.Context, interval time.Duration) error {
+		return overload.Leave(ctx, func() error { return o.wait(ctx, subject, interval) })
 	}
-	return err
+	return retry.DoAfter(ctx, wait, func(err error) bool {
+		if !again(err) {
+			return false
+		}
+		waits = waits || o.waiting.Acquire(tenant, 1)
+		return waits
+	}, send)
 }
 
-// awaitRetry returns nil after the interval if the connection is established then. It returns
-// err, the failure of the last attempt, when the outage has ended the wait.
-func (c *Conn) awaitRetry(ctx context.Context, subject string, err error, interval time.Duration) error {
-	of := &c.outages.connection
-	if c.Connected() {
-		of = c.outages.subject(subject)
+// wait returns nil after the interval if the connection is established then, or an error when
+// the outage has ended the wait.
+func (o *outages) wait(ctx context.Context, subject string, interval time.Duration) error {
+	of := &o.connection
+	if o.conn.Connected() {
+		of = o.subject(subject)
 	}
 	ctx, cancel := context.WithDeadline(ctx, of.deadline())
 	defer cancel()
 	if caller, ok := ctx.Value(callerKey{}).(context.Context); ok {
 		defer context.AfterFunc(caller, cancel)()
 	}
-	timer := time.NewTimer(interval)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		if c.WaitConnected(ctx) == nil {
-			return nil
-		}
-	case <-ctx.Done():
+	if err := retry.Sleep(ctx, interval); err != nil {
+		return err
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return ctx.Err()
-	}
-	return err
+	return o.conn.WaitConnected(ctx)
 }

@@ -50,7 +50,7 @@ func TestRequestWaitsForAWorker(t *testing.T) {
 	gate := overload.New(1)
 	slot := gate.Admit("")
 	defer slot.Close()
-	if !slot.TryStart() {
+	if !slot.Start(t.Context()) {
 		t.Fatal("the slot has not started")
 	}
 	written := make(chan error, 1)

@@ -1,12 +1,15 @@
 package bus_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus"
@@ -78,5 +81,46 @@ func TestConnectionLostDuringUpload(t *testing.T) {
 		if !errors.Is(err, schemas.ErrAnalysisUnavailable) || !errors.Is(err, bus.ErrInterrupted) {
 			t.Errorf("got %v, want the lost connection", err)
 		}
+	}
+}
+
+// TestLargeRequestsHaveTheirOwnConnection: the bytes of a large request do not queue before the
+// heartbeats, acknowledgements and small requests of a client.
+func TestLargeRequestsHaveTheirOwnConnection(t *testing.T) {
+	t.Parallel()
+	node := bustest.StartNode(t, &server.Options{JetStream: true})
+	dial := func(name string) *bus.Conn {
+		conn, err := bus.Open(node.ClientURL(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(conn.Close)
+		return conn
+	}
+	client := dial("client")
+	s := bustest.Service(t, dial("worker"), "tags")
+	if err := bus.WriteTag.Serve(s, func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
+		return schemas.TagWritten{}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	const small, large = 100 << 10, 900 << 10
+	for _, size := range []int{small, large} {
+		tag := writeTag("r")
+		tag.Tags = map[string]jsontext.Value{"k": jsontext.Value(`"` + strings.Repeat("v", size) + `"`)}
+		if _, err := bus.WriteTag.Call(t.Context(), client, tag); err != nil {
+			t.Fatal(err)
+		}
+	}
+	connections, err := node.Connz(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := map[string]int64{}
+	for _, c := range connections.Conns {
+		sent[c.Name] = c.InBytes
+	}
+	if sent["client"] < small || sent["client"] >= large || sent["client bulk"] < large {
+		t.Errorf("bytes sent by connection: %v", sent)
 	}
 }

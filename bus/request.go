@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"cairn/bus/admission"
 	"cairn/schemas"
 )
 
@@ -21,48 +22,61 @@ const (
 	maxMissed   = 10
 	// maxRetries bounds the retries of one request without a heartbeat.
 	maxRetries = 4
+	// maxBusyRetries is the maximum number of retries of a request that a busy worker rejected.
+	// Of two workers, the free one then receives it in 31 of 32 cases.
+	maxBusyRetries = 5
+	// outboundBytes bounds the large messages that a connection has sent to workers and
+	// that no worker has confirmed, in bytes. A server closes the connection of a worker
+	// that has more than max_pending (64 MiB by default) still to read, and all requests
+	// to that worker fail.
+	outboundBytes = 32 << 20
+	// largeMessage is the minimum size of the messages that outboundBytes bounds, in bytes.
+	largeMessage = 32 << 10
 )
 
-// inbox receives the replies to the requests of a connection. The request API of
+// requests sends the requests of a connection and receives their replies. The request API of
 // nats.go treats the first message as the reply; here it may be a heartbeat.
-type inbox struct {
-	once    sync.Once
-	prefix  string // of the reply subjects
-	failed  error
-	mu      sync.Mutex
-	next    uint64
-	waiting map[string]chan *nats.Msg
+type requests struct {
+	conn     *Conn
+	nc       *nats.Conn      // of conn: the connection for control traffic or for large bodies
+	outbound *admission.Pool // bytes of unconfirmed large messages
+	once     sync.Once
+	prefix   string // of the reply subjects
+	failed   error
+	mu       sync.Mutex
+	next     uint64
+	waiting  map[string]chan *nats.Msg
 }
 
 // open returns a new reply subject and the channel of its messages. The caller
 // ends it with forget.
-func (b *inbox) open(nc *nats.Conn) (reply string, msgs chan *nats.Msg, err error) {
-	b.once.Do(func() {
-		b.prefix, b.waiting = nc.NewInbox()+".", map[string]chan *nats.Msg{}
-		_, b.failed = nc.Subscribe(b.prefix+"*", b.dispatch)
+func (q *requests) open() (reply string, msgs chan *nats.Msg, err error) {
+	q.once.Do(func() {
+		q.prefix, q.waiting = q.nc.NewInbox()+".", map[string]chan *nats.Msg{}
+		_, q.failed = q.nc.Subscribe(q.prefix+"*", q.dispatch)
 	})
-	if b.failed != nil {
-		return "", nil, b.failed
+	if q.failed != nil {
+		return "", nil, q.failed
 	}
 	msgs = make(chan *nats.Msg, 2+maxRetries)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.next++
-	name := strconv.FormatUint(b.next, 36)
-	b.waiting[name] = msgs
-	return b.prefix + name, msgs, nil
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.next++
+	name := strconv.FormatUint(q.next, 36)
+	q.waiting[name] = msgs
+	return q.prefix + name, msgs, nil
 }
 
-func (b *inbox) forget(reply string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.waiting, strings.TrimPrefix(reply, b.prefix))
+func (q *requests) forget(reply string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.waiting, strings.TrimPrefix(reply, q.prefix))
 }
 
-func (b *inbox) dispatch(msg *nats.Msg) {
-	b.mu.Lock()
-	msgs := b.waiting[strings.TrimPrefix(msg.Subject, b.prefix)]
-	b.mu.Unlock()
+func (q *requests) dispatch(msg *nats.Msg) {
+	q.mu.Lock()
+	msgs := q.waiting[strings.TrimPrefix(msg.Subject, q.prefix)]
+	q.mu.Unlock()
 	if msgs == nil || isHeartbeat(msg) && len(msgs) > 0 { // the channel has room for the replies of all attempts
 		return
 	}
@@ -72,27 +86,41 @@ func (b *inbox) dispatch(msg *nats.Msg) {
 	}
 }
 
+// reserve waits until a message of n bytes may be sent to a worker. The bytes are
+// divided among the tenants of the callers. They count towards
+// outboundBytes until release is called, which may be called more than once.
+func (q *requests) reserve(ctx context.Context, n int) (release func(), err error) {
+	if n < largeMessage {
+		return func() {}, nil
+	}
+	size, tenant := min(int64(n), outboundBytes), ShareKey(Identity(ctx), nil)
+	if err := q.outbound.Wait(ctx, tenant, size); err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(func() { q.outbound.Release(tenant, size) }), nil
+}
+
 // roundTrip sends the request and returns the reply of a worker. Without a heartbeat it
 // retries a read, and the first reply wins. It does not retry a write: the first worker
 // may still perform it, and a second worker would perform it twice.
-func (c *Conn) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*nats.Msg, error) {
-	lost := c.lost()
-	reply, msgs, err := c.inbox.open(c.nc)
+func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*nats.Msg, error) {
+	lost := q.conn.lost()
+	reply, msgs, err := q.open()
 	if err != nil {
 		return nil, err
 	}
-	defer c.inbox.forget(reply)
+	defer q.forget(reply)
 	if lost.Err() != nil { // the connection that replaces it is not known yet
 		return nil, nats.ErrDisconnected
 	}
 	request.Reply = reply
 	request.Header.Set(HeaderHeartbeat, "1")
-	received, err := c.reserve(ctx, len(request.Data))
+	received, err := q.reserve(ctx, len(request.Data))
 	if err != nil {
 		return nil, err
 	}
 	defer received()
-	a := attempts{conn: c, request: request, read: read}
+	a := attempts{requests: q, request: request, read: read}
 	if deadline, ok := ctx.Deadline(); ok && request.Header.Get(HeaderTimeout) != "" { // may be later than the first attempt
 		request.Header.Set(HeaderTimeout, time.Until(deadline).String())
 	}
@@ -128,18 +156,18 @@ func (c *Conn) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*na
 
 // attempts are the copies of one request that were sent to workers.
 type attempts struct {
-	conn    *Conn
-	request *nats.Msg
-	read    bool // may be retried
-	pending int  // copies without a reply
-	retries int  // copies sent because heartbeats were missed
-	busy    int  // copies sent because a worker was busy
-	missed  int  // consecutive heartbeat intervals without a heartbeat
+	requests *requests
+	request  *nats.Msg
+	read     bool // may be retried
+	pending  int  // copies without a reply
+	retries  int  // copies sent because heartbeats were missed
+	busy     int  // copies sent because a worker was busy
+	missed   int  // consecutive heartbeat intervals without a heartbeat
 }
 
 func (a *attempts) send() error {
 	a.pending++
-	return a.conn.nc.PublishMsg(a.request)
+	return a.requests.nc.PublishMsg(a.request)
 }
 
 // missHeartbeat counts a heartbeat interval without a heartbeat and, if the request
@@ -148,7 +176,7 @@ func (a *attempts) missHeartbeat() error {
 	if a.missed++; a.missed == maxMissed {
 		return schemas.ErrUnavailable.Because("no heartbeat from a worker of " + a.request.Subject + "; a write may have been applied")
 	}
-	if !a.read || a.missed < retryMissed || a.retries == maxRetries || !a.conn.retries.take() {
+	if !a.read || a.missed < retryMissed || a.retries == maxRetries || !a.requests.conn.budget.Take() {
 		return nil
 	}
 	a.retries++
@@ -168,9 +196,9 @@ func (a *attempts) receive(msg *nats.Msg) (final *nats.Msg, err error) {
 	case noResponders(msg):
 		return nil, nats.ErrNoResponders
 	}
-	a.conn.outages.subject(a.request.Subject).ended()
+	a.requests.conn.outages.subject(a.request.Subject).ended()
 	if a.retries+a.busy == 0 {
-		a.conn.retries.refill()
+		a.requests.conn.budget.Refill()
 	}
 	return msg, nil
 }

@@ -2,7 +2,6 @@ package bus
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -13,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"cairn/bus/replay"
 	"cairn/schemas"
 )
 
@@ -52,24 +50,6 @@ type StoredRun struct {
 
 // Ended reports whether the last event of the run is stored.
 func (r StoredRun) Ended() bool { return r.State != schemas.RunRunning }
-
-// Stored returns the runs whose events are stored, in no order. The error is
-// schemas.ErrUnavailable if there are more than 1,024.
-func (s Stream[Req]) Stored(ctx context.Context, c *Conn) ([]StoredRun, error) {
-	if !c.Connected() {
-		return nil, schemas.ErrUnavailable.Because("NATS is unavailable")
-	}
-	list, err := replay.List(ctx, c.Reader().js, s.ReplayStream(), s.control("*")+replayToken)
-	if err != nil {
-		return nil, transportError(s.Subject, err)
-	}
-	runs := make([]StoredRun, 0, len(list))
-	for _, r := range list {
-		name := strings.TrimSuffix(strings.TrimPrefix(r.Subject, s.Subject+"."), replayToken)
-		runs = append(runs, StoredRun{Name: name, State: r.State, Started: r.Started, Updated: r.Updated})
-	}
-	return runs, nil
-}
 
 // ErrCursor is returned by PageOfRuns for a cursor that it did not return.
 var ErrCursor = errors.New("invalid cursor")

@@ -1,12 +1,10 @@
 package bus
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"sync"
 	"time"
 
@@ -28,12 +26,11 @@ type Service struct {
 	discovery *discovery
 	log       *slog.Logger
 	gate      *overload.Gate
-	used      telemetry.Slots
 	// healthGate admits health checks, regardless of the load.
 	healthGate *overload.Gate
 	waiting    *admission.Pool // requests that wait without a slot
 	uploads    *admission.Pool // bytes of granted chunks that have not arrived
-	workers    *workers
+	handlers   sync.WaitGroup
 	ctx        context.Context // of the requests in flight
 	end        context.CancelFunc
 	draining   chan struct{}  // closed when Stop is called
@@ -55,9 +52,10 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 		return nil, fmt.Errorf("start service %s: %w", name, err)
 	}
 	ctx, end := context.WithCancel(context.Background())
-	s.gate, s.healthGate, s.used = overload.New(slots), overload.New(healthSlots), telemetry.NewSlots(name, slots)
-	s.waiting, s.uploads, s.workers = admission.NewPool(maxWaiting), admission.NewPool(uploadBytes), newWorkers()
+	s.gate, s.healthGate = overload.New(slots), overload.New(healthSlots)
+	s.waiting, s.uploads = admission.NewPool(maxWaiting), admission.NewPool(uploadBytes)
 	s.ctx, s.end, s.draining = ctx, end, make(chan struct{})
+	telemetry.Slots(name, slots, s.gate.Used)
 	s.adjuster.Go(func() { s.gate.Run(ctx) })
 	return s, nil
 }
@@ -66,83 +64,31 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 // wait for a backend.
 const healthSlots = 1024
 
-// endpoint configures how the requests of a subject are handled.
-type endpoint struct {
-	subject    string
-	summary    string
-	request    reflect.Type
-	response   reflect.Type // nil: events
-	timeout    time.Duration
-	mapError   func(error) *schemas.Error // maps an error to the one that callers receive
-	permission schemas.Permission
-	gate       *overload.Gate
-	events     func(reply string) bool // whether reply is the event subject of a run; nil: the endpoint has none
-}
-
-// answers reports whether the endpoint may publish to the reply subject of a request. A
-// request without one is handled and its reply discarded; a stream needs one.
-func (e endpoint) answers(reply string) bool {
-	if reply == "" {
-		return e.response != nil
-	}
-	return isInbox(reply) || e.events != nil && e.events(reply)
-}
-
-// request is an admitted request.
-type request struct {
-	*nats.Msg
-	slot   *overload.Slot
-	by     *schemas.Identity
-	denied error // the error of authorization or of the headers; nil: none
-}
-
-// add runs each request in its own goroutine while a slot is free. It never
-// blocks: a subscription runs its callbacks one after the other.
-func (s *Service) add(e endpoint, handle func(context.Context, request)) error {
-	counted := e.gate == s.gate // health checks start no trace and take no slot
-	metrics := telemetry.NewSubject(e.subject, counted)
-	base := context.WithValue(s.ctx, servingKey{}, &serving{s, e.subject})
-	if err := s.discovery.add(e, metrics); err != nil {
+// add runs handle for each request of the responder in a goroutine of its own while a slot is
+// free, until s stops.
+func (s *Service) add(d *responder, handle func(context.Context, request)) error {
+	d.service = s
+	d.metrics = telemetry.NewSubject(d.subject, d.gate == s.gate) // health checks start no trace
+	base := context.WithValue(s.ctx, responderKey{}, d)
+	if err := s.discovery.add(d); err != nil {
 		return err
 	}
-	sub, err := s.conn.nc.QueueSubscribe(e.subject, micro.DefaultQueueGroup, func(r *nats.Msg) {
-		if !e.answers(r.Reply) {
-			s.log.Debug("request ignored: the reply subject is not an inbox", "subject", e.subject, "reply", r.Reply)
-			return
-		}
-		ctx, cancel := received(base, r.Header.Get, e.timeout)
-		ctx, by, denied := authorize(ctx, r.Header.Get, e.permission)
-		switch p, err := readPrecondition(r.Header.Values); {
-		case err != nil:
-			denied = cmp.Or(denied, err)
-		case p != schemas.Precondition{}:
-			ctx = WithPrecondition(ctx, p)
-		}
-		slot := e.gate.Admit(ShareKey(by, nil))
-		if slot == nil {
-			err := busy(e.subject)
-			metrics.Refused(e.mapError(err).Code)
-			s.refuse(ctx, r, e.mapError(err), err, nats.Header{HeaderBusy: {"1"}})
+	sub, err := s.conn.nc.QueueSubscribe(d.subject, micro.DefaultQueueGroup, func(msg *nats.Msg) {
+		ctx, r, cancel := d.admit(base, msg)
+		if r.slot == nil {
 			cancel()
 			return
 		}
-		ctx = overload.WithSlot(ctx, slot)
-		if counted {
-			s.used.Take()
-		}
-		s.workers.do(s.ctx, func() {
-			if counted {
-				defer s.used.Free()
-			}
-			defer slot.Close()
+		s.handlers.Go(func() {
+			defer r.slot.Close()
 			defer cancel()
-			ctx, work := metrics.Begin(ctx, RequestID(ctx))
+			ctx, work := d.metrics.Begin(ctx, RequestID(ctx))
 			defer work.End()
-			handle(ctx, request{r, slot, by, denied})
+			handle(ctx, r)
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("serve %s: %w", e.subject, err)
+		return fmt.Errorf("serve %s: %w", d.subject, err)
 	}
 	s.mu.Lock()
 	s.subs = append(s.subs, sub)
@@ -175,7 +121,7 @@ func (s *Service) Stop(ctx context.Context) (err error) {
 // Draining returns a channel that is closed when the service of the request of ctx accepts no
 // more requests, so that a handler without an end of its own can return.
 func Draining(ctx context.Context) <-chan struct{} {
-	if r, ok := ctx.Value(servingKey{}).(*serving); ok {
+	if r, ok := ctx.Value(responderKey{}).(*responder); ok {
 		return r.service.draining
 	}
 	return nil
@@ -231,8 +177,7 @@ func (s *Service) wait() {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	s.workers.all.Wait()
-	s.used.Close()
+	s.handlers.Wait()
 }
 
 // idle returns when no request has been in flight for drainIdleTime, or ctx ends, with
@@ -253,4 +198,36 @@ func (s *Service) idle(ctx context.Context) int {
 		}
 		quiet = n == 0
 	}
+}
+
+// maxWaiting is the maximum number of requests of a service that wait without a slot
+// (see WaitWithoutSlot). Each holds a goroutine and its body.
+const maxWaiting = 1024
+
+// ErrNoSlot is wrapped by the errors of WaitWithoutSlot itself, but not by those of wait.
+var ErrNoSlot = errors.New("no slot for a waiting request")
+
+// WaitWithoutSlot releases the slot of the request of ctx, calls wait, and then acquires
+// a slot of the service again. The waiting requests of a service are bounded and
+// divided among tenants: the error wraps ErrNoSlot and schemas.ErrTooManyRequests when
+// the tenant has too many, or schemas.ErrUnavailable when ctx ends before a slot is
+// free. After an error of wait the slot is acquired too, unless ctx has ended. Outside of a
+// request it only calls wait.
+func WaitWithoutSlot(ctx context.Context, wait func(context.Context) error) error {
+	r, ok := ctx.Value(responderKey{}).(*responder)
+	slot := overload.SlotOf(ctx)
+	if !ok || slot == nil {
+		return wait(ctx)
+	}
+	s, key := r.service, slot.Owner()
+	if !s.waiting.Acquire(key, 1) {
+		return fmt.Errorf("%w: %w", ErrNoSlot, schemas.ErrTooManyRequests.Because("too many requests of the tenant are waiting"))
+	}
+	defer s.waiting.Release(key, 1)
+	var failed error
+	err := overload.Leave(ctx, func() error { failed = wait(ctx); return failed })
+	if err != nil && failed == nil {
+		return fmt.Errorf("%w: %w", ErrNoSlot, busy(r.subject))
+	}
+	return err
 }

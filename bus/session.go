@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -29,127 +29,12 @@ type Sender interface {
 	Continue()
 }
 
-// Serve answers the stream's requests with handle until svc stops. handle's ctx ends
-// with the request's timeout, on cancellation, and when the client disconnects. If
-// handle returns nil, the stream ends with done; if it fails before the first event,
-// the error is the whole reply; later, the stream ends with an error event and done.
-func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sender) error) error {
-	return s.ServeBody(svc, func(ctx context.Context, body []byte, to Sender) error {
-		req, err := schemas.Decode[Req](body, s.Invalid)
-		if err == nil {
-			err = Identity(ctx).AuthorizeTenant(s.Permission, &req)
-		}
-		if err != nil {
-			return err
-		}
-		return handle(ctx, req, to)
-	})
-}
-
-// ServeBody is like Serve, but for a handle that decodes the request itself.
-func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte, Sender) error) error {
-	runs := &runLimit{limit: s.Runs, runs: map[string]int{}}
-	share := admission.NewPool(replay.WorkerBytes)
-	ofRun := func(reply string) bool {
-		_, ok := s.runOf(reply)
-		return ok
-	}
-	return svc.add(endpoint{
-		subject: s.Subject, summary: s.Summary, request: reflect.TypeFor[Req](),
-		timeout: s.Timeout, mapError: s.mapError, permission: s.Permission, gate: svc.gate, events: ofRun,
-	}, func(ctx context.Context, r request) {
-		ctx, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		w := s.session(ctx, svc, r, share, cancel)
-		defer w.close()
-		err := r.denied
-		if err == nil {
-			var release func()
-			if release, err = runs.acquire(r.by); err == nil {
-				defer release()
-			}
-		}
-		if err == nil {
-			err = w.announced(r.Header.Get(HeaderBodySize), s.MaxBody)
-		}
-		if err == nil && s.Admit != nil {
-			var release func()
-			if ctx, release, err = s.Admit(ctx, max(w.size, len(w.body))); err != nil {
-				err = fmt.Errorf("%w: %w", errFull, err)
-			} else {
-				defer release()
-			}
-		}
-		if err == nil {
-			err = w.open()
-		}
-		if err == nil {
-			err = w.work(ctx, r.slot, handle)
-		}
-		if errors.Is(context.Cause(ctx), errDisconnected) {
-			telemetry.Failed(ctx, telemetry.StatusDisconnected, "")
-			return // the client has disconnected
-		}
-		s.end(ctx, svc, r, w, err)
-	})
-}
-
-// work calls handle when the body has arrived and the slot may run, while it sends
-// heartbeats.
-func (w *session) work(ctx context.Context, slot *overload.Slot, handle func(context.Context, []byte, Sender) error) (err error) {
-	w.beats.start(streamHeartbeatInterval, w.beat)
-	defer func() {
-		if p := recover(); p != nil {
-			err = Recovered(p)
-		}
-	}()
-	if err := w.arrived(ctx); err != nil {
-		return err
-	}
-	if w.replay != nil {
-		w.replay.AwaitStored() // the run is known before a client receives an event
-	}
-	if !slot.Start(ctx) {
-		return context.Cause(ctx)
-	}
-	return handle(ctx, w.take(), w)
-}
-
-// errFull marks the refusal of a request that another worker may admit.
-var errFull = errors.New("not admitted by this worker")
-
-// end ends the stream with done, or with err.
-func (s Stream[Req]) end(ctx context.Context, svc *Service, r request, w *session, err error) {
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx) // the failure follows from the cancellation
-	}
-	switch {
-	case err == nil:
-		err = w.send(schemas.EventDone, schemas.Nothing{})
-	case !w.began():
-		header := nats.Header{}
-		if errors.Is(err, errFull) {
-			header.Set(HeaderBusy, "1") // the client tries another worker
-		} else {
-			w.beats.stop()                // a heartbeat would announce the stored events, and the client would read them
-			w.storeError(s.mapError(err)) // before the client receives the error and resumes
-		}
-		svc.refuse(ctx, r.Msg, s.mapError(err), err, header)
-		return
-	default:
-		e := svc.report(ctx, s.Subject, s.mapError(err), err, false)
-		err = errors.Join(
-			w.send(schemas.EventError, schemas.StreamError{Code: e.Code, Message: e.Message()}),
-			w.send(schemas.EventDone, schemas.Nothing{}))
-	}
-	if err != nil {
-		svc.log.WarnContext(ctx, "stream not ended", "subject", s.Subject, "err", err)
-	}
-}
-
 // session is the worker's side of one stream.
 type session struct {
+	*responder
 	conn    *Conn
+	stream  Stream[any]
+	request request
 	reply   string         // subject of the events
 	control string         // subject for chunks of the body, acknowledgements and cancel
 	replay  *replay.Writer // nil: not a run
@@ -168,20 +53,113 @@ type session struct {
 	missedAt   time.Time     // time of the last heartbeat without a subscriber
 }
 
-func (s Stream[Req]) session(ctx context.Context, svc *Service, r request, share *admission.Pool, cancel context.CancelCauseFunc) *session {
-	c := svc.conn
+// newSession returns the session of a request, whose ctx the session cancels.
+func newSession(ctx context.Context, d *responder, s Stream[any], r request, share *admission.Pool) *session {
+	c := d.service.conn
 	w := &session{
-		conn: c, reply: r.Reply, control: c.nc.NewInbox(), ctx: ctx, cancel: cancel,
+		responder: d, conn: c, stream: s, request: r, reply: r.Reply, control: c.nc.NewInbox(),
 		upload: upload{
-			budget: svc.uploads, tenant: ShareKey(r.by, nil), body: r.Data, came: make(chan struct{}, 1), whole: make(chan struct{}),
+			budget: d.service.uploads, tenant: ShareKey(r.by, nil), body: r.Data, came: make(chan struct{}, 1), whole: make(chan struct{}),
 		},
 		flow: newFlow(r.Header.Get(HeaderWindow)),
 	}
+	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	if run, ok := s.runOf(r.Reply); ok {
-		w.replay = replay.NewWriter(svc.ctx, c.js, s.ReplayStream(), run+replayToken, ShareKey(r.by, nil), share, svc.log)
+		w.replay = replay.NewWriter(d.service.ctx, c.js, s.ReplayStream(), run+replayToken, ShareKey(r.by, nil), share, d.service.log)
 		w.control, w.grace = run, s.Grace
 	}
 	return w
+}
+
+// serve handles the request and ends the stream.
+func (w *session) serve(runs *runLimit, handle func(context.Context, []byte, Sender) error) {
+	defer w.close()
+	ctx, release, err := w.admitted(runs)
+	defer release()
+	if err == nil {
+		err = w.open()
+	}
+	if err == nil {
+		err = w.work(ctx, handle)
+	}
+	if errors.Is(context.Cause(w.ctx), errDisconnected) {
+		telemetry.Failed(w.ctx, telemetry.StatusDisconnected, "")
+		return
+	}
+	w.end(err)
+}
+
+// admitted returns the context for the handler, and an error if the request is not admitted. The
+// caller calls release in either case.
+func (w *session) admitted(runs *runLimit) (_ context.Context, release func(), err error) {
+	counted := func() {}
+	if err = w.request.denied; err == nil {
+		counted, err = runs.acquire(w.request.by)
+	}
+	if err == nil {
+		err = w.announced(w.request.Header.Get(HeaderBodySize), w.stream.MaxBody)
+	}
+	if err != nil || w.stream.Admit == nil {
+		return w.ctx, counted, err
+	}
+	ctx, free, err := w.stream.Admit(w.ctx, max(w.size, len(w.body)))
+	if err != nil {
+		return w.ctx, counted, fmt.Errorf("%w: %w", errFull, err)
+	}
+	return ctx, func() { free(); counted() }, nil
+}
+
+// errFull marks the refusal of a request that another worker may admit.
+var errFull = errors.New("not admitted by this worker")
+
+// work calls handle when the body has arrived and the slot may run, while it sends
+// heartbeats.
+func (w *session) work(ctx context.Context, handle func(context.Context, []byte, Sender) error) (err error) {
+	w.beats.start(streamHeartbeatInterval, w.beat)
+	defer func() {
+		if p := recover(); p != nil {
+			err = Recovered(p)
+		}
+	}()
+	if err := w.arrived(ctx); err != nil {
+		return err
+	}
+	if w.replay != nil {
+		w.replay.AwaitStored() // the run is known before a client receives an event
+	}
+	if !w.request.slot.Start(ctx) {
+		return context.Cause(ctx)
+	}
+	return handle(ctx, w.take(), w)
+}
+
+// end ends the stream with done, or with err.
+func (w *session) end(err error) {
+	if err != nil && w.ctx.Err() != nil {
+		err = context.Cause(w.ctx) // the failure follows from the cancellation
+	}
+	switch {
+	case err == nil:
+		err = w.send(schemas.EventDone, schemas.Nothing{})
+	case !w.began():
+		header := nats.Header{}
+		if errors.Is(err, errFull) {
+			header.Set(HeaderBusy, "1") // the client tries another worker
+		} else {
+			w.beats.stop()                // a heartbeat would announce the stored events, and the client would read them
+			w.storeError(w.mapError(err)) // before the client receives the error and resumes
+		}
+		w.refuse(w.ctx, w.request.Msg, err, header)
+		return
+	default:
+		e := w.report(w.ctx, w.mapError(err), err, false)
+		err = errors.Join(
+			w.send(schemas.EventError, schemas.StreamError{Code: e.Code, Message: e.Message()}),
+			w.send(schemas.EventDone, schemas.Nothing{}))
+	}
+	if err != nil {
+		w.service.log.WarnContext(w.ctx, "stream not ended", "subject", w.subject, "err", err)
+	}
 }
 
 // open subscribes to the control subject, announces it in a heartbeat, and stores that a run
@@ -207,31 +185,28 @@ func (w *session) openBody() error {
 	if err != nil {
 		return err
 	}
-	subject := bulk.NewInbox()
+	subject := bulk.nc.NewInbox()
 	if w.replay != nil {
 		subject = w.control + bodyToken
 	}
-	if w.chunks, err = bulk.Subscribe(subject, w.receiveChunk); err != nil {
+	if w.chunks, err = bulk.nc.Subscribe(subject, w.receiveChunk); err != nil {
 		return err
 	}
-	return bulk.FlushTimeout(time.Second) // the heartbeat that names the subject is sent over another connection
+	// A client that does not wait for grants sends at most its body, and is then cut off.
+	if err := w.chunks.SetPendingLimits(-1, w.size+chunkSize); err != nil {
+		return err
+	}
+	return bulk.nc.FlushTimeout(time.Second) // the heartbeat that names the subject is sent over another connection
 }
 
 // receiveChunk handles a chunk of the body, and grants the next one.
 func (w *session) receiveChunk(msg *nats.Msg) {
-	respond := func(err error) {
-		if err != nil {
-			w.cancel(err)
-		}
-		if isInbox(msg.Reply) {
-			_ = msg.Respond(nil) // the client fails without it
-		}
+	if err := w.upload.receive(w.ctx, msg.Data); err != nil {
+		w.cancel(err)
 	}
-	if err := w.chunk(msg.Data); err != nil {
-		respond(err)
-		return
+	if isInbox(msg.Reply) {
+		_ = msg.Respond(nil) // the client fails without it
 	}
-	w.grant(w.ctx, respond)
 }
 
 // importPrefix is the prefix of the reply subjects of clients in other NATS accounts, for which
@@ -265,15 +240,15 @@ func (w *session) receive(msg *nats.Msg) {
 		w.connected()
 		w.acknowledge(min(read, w.sent()))
 		if w.replay != nil {
-			w.replay.AfterStored(func() { w.respond(msg.Reply) })
+			w.replay.AfterStored(func() { w.position(msg.Reply) })
 			return
 		}
 	}
-	w.respond(msg.Reply)
+	w.position(msg.Reply)
 }
 
-// respond replies to a message of a client with the sequence of the last event.
-func (w *session) respond(reply string) {
+// position replies to a message of a client with the sequence of the last event.
+func (w *session) position(reply string) {
 	if isInbox(reply) {
 		last := strconv.FormatUint(w.sent(), 10)
 		_ = w.conn.nc.Publish(reply, []byte(last)) // the client retries
@@ -297,7 +272,7 @@ func (w *session) beat() {
 // Send implements Sender.
 func (w *session) Send(event string, data any) error {
 	if sent := w.sent(); !w.flow.open(sent) {
-		if err := overload.Idle(w.ctx, func() error { return w.admit(w.ctx, sent) }); err != nil {
+		if err := overload.Idle(w.ctx, func() error { return w.flow.await(w.ctx, sent) }); err != nil {
 			return err
 		}
 	}
@@ -356,8 +331,7 @@ func (w *session) close() {
 		_ = w.chunks.Unsubscribe() // fails only on a closed connection
 	}
 	w.cancel(nil)
-	w.granting.Wait()
-	w.revoke()
+	w.upload.close()
 	if w.replay != nil {
 		_ = overload.Idle(w.ctx, func() error { w.replay.Close(); return nil }) // the handler has returned
 	}
@@ -439,4 +413,94 @@ func (w *session) storeError(e *schemas.Error) {
 	w.replay.Add(Event{Type: schemas.EventError, Sequence: 1, Data: last})
 	w.replay.Add(Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")})
 	w.replay.AwaitStored()
+}
+
+// stallTimeout is the timeout of a worker for acknowledgements of a slow client.
+const stallTimeout = 10 * time.Second
+
+// flow is the worker's flow control: a window of events that the client grants.
+type flow struct {
+	window     uint64 // 0: the client uses no flow control
+	read       atomic.Uint64
+	detached   atomic.Bool   // no client is attached: flow control is off
+	persistent atomic.Bool   // the run continues without a client
+	moved      chan struct{} // signalled when read or detached changes
+}
+
+func newFlow(header string) flow {
+	window, _ := strconv.ParseUint(header, 10, 64) // absent: 0
+	return flow{window: window, moved: make(chan struct{}, 1)}
+}
+
+// acknowledge records that a client has read the events up to n. With several clients,
+// the highest n applies. It must not be called concurrently.
+func (f *flow) acknowledge(n uint64) {
+	f.read.Store(max(n, f.read.Load()))
+	f.wake()
+}
+
+// wake signals one pending await.
+func (f *flow) wake() {
+	select {
+	case f.moved <- struct{}{}:
+	default:
+	}
+}
+
+// await waits until the window has room for another event after those sent.
+func (f *flow) await(ctx context.Context, sent uint64) error {
+	timer := time.NewTimer(stallTimeout)
+	defer timer.Stop()
+	for !f.open(sent) {
+		select {
+		case <-f.moved:
+			timer.Reset(stallTimeout)
+		case <-timer.C:
+			if f.persistent.Load() {
+				f.detached.Store(true)
+				continue
+			}
+			return schemas.ErrUnavailable.Because("the client does not read the stream")
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	f.wake() // another await may be pending
+	return nil
+}
+
+// open reports whether the window has room for another event after those sent.
+func (f *flow) open(sent uint64) bool {
+	return f.window == 0 || f.detached.Load() || sent < f.read.Load()+f.window
+}
+
+// runLimit bounds the runs that one credential has in progress at this worker. A run
+// counts until its handler returns, with or without a connected client.
+type runLimit struct {
+	limit int // 0: no limit
+
+	mu   sync.Mutex
+	runs map[string]int // by the ID of the credential
+}
+
+// acquire counts a run of the credential until release. The error is
+// schemas.ErrTooManyRequests. Callers without authentication are not limited.
+func (l *runLimit) acquire(by *schemas.Identity) (release func(), err error) {
+	if by == nil || l.limit <= 0 {
+		return func() {}, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.runs[by.ID] >= l.limit {
+		reason := fmt.Sprintf("the credential has %d streams in progress, its limit at a worker", l.limit)
+		return func() {}, schemas.ErrTooManyRequests.Because(reason)
+	}
+	l.runs[by.ID]++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.runs[by.ID]--; l.runs[by.ID] == 0 {
+			delete(l.runs, by.ID)
+		}
+	}, nil
 }

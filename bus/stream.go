@@ -5,38 +5,60 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
+	"cairn/bus/admission"
+	"cairn/bus/bucket"
 	"cairn/bus/replay"
 	"cairn/schemas"
 )
 
 const (
-	// claimTimeout is the timeout of TryRun for the first heartbeat, which a worker
-	// sends at once.
-	claimTimeout = 2 * time.Second
-	// timeoutMargin is the time that a client waits after the deadline for the worker's
-	// timeout error.
-	timeoutMargin = 2 * time.Second
-	// headerRoom is the part of max_payload that is reserved for headers, in bytes.
-	headerRoom = 4 << 10
 	// window is the flow-control window in events. A client acknowledges after each
 	// half of it, and when ackInterval has passed since the last acknowledgement.
-	window      = 128
-	ackInterval = time.Second
-	// backlog is the buffer size of a client in messages; further ones are dropped, and
-	// replayed if the stream is a run.
-	backlog = 2 * window
-	// stallTimeout is the timeout of a worker for acknowledgements of a slow client.
-	stallTimeout = 10 * time.Second
+	window = 128
+	// headerRoom is the part of max_payload that is reserved for headers, in bytes.
+	headerRoom = 4 << 10
 	// chunkSize is the size of an upload's messages in bytes.
 	chunkSize = 512 << 10
-	// maxInline is the largest body that goes with the request of a run, in bytes. A larger
-	// one is sent when a worker has admitted the request.
+	// maxInline is the largest body that is sent over the connection for control traffic, in bytes. A
+	// larger one is sent over the one for bulk bytes: with the request of an Endpoint, and after the
+	// request of a run, when a worker has admitted it.
 	maxInline = 256 << 10
 )
+
+// A run is a stream that outlives the client's connection. It has subjects of
+// its own:
+//
+//	cairn.analyze.<run>         control, to the worker: acknowledgements, cancel
+//	cairn.analyze.<run>.body    to the worker: chunks of the body
+//	cairn.analyze.<run>.event   live events: the reply subject of the request
+//	cairn.analyze.<run>.replay  the same events in batches, retained by the replay stream
+//
+// A client with an inbox as reply subject has no run.
+const (
+	bodyToken   = ".body"
+	eventToken  = ".event"
+	replayToken = ".replay"
+)
+
+// runName matches the run names that are valid subject tokens.
+var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// ErrNoRun is schemas.ErrRunNotFound for a run without stored events.
+var ErrNoRun = schemas.ErrRunNotFound.Because("it does not exist, or its events have expired")
+
+// ErrUnclaimed is the error of a run for which no worker sent a heartbeat in time. It
+// may be retried under another name.
+var ErrUnclaimed = errors.New("no worker has accepted the request")
+
+// errUnclaimed is ErrUnclaimed with the error for callers.
+var errUnclaimed = fmt.Errorf("%w: %w", ErrUnclaimed, schemas.ErrUnavailable.Because("no worker has accepted the request"))
 
 // Stream is a subject that answers each Req with events, the last of type done. Any
 // NATS client can read it: the events go to the reply subject.
@@ -83,7 +105,106 @@ func (s Stream[Req]) Call(ctx context.Context, c *Conn, req Req) iter.Seq2[Event
 // Forward is Call with a body that is already JSON. A body beyond the server's
 // max_payload is sent in chunks to the worker that took the request.
 func (s Stream[Req]) Forward(ctx context.Context, c *Conn, body []byte) iter.Seq2[Event, error] {
-	return s.follow(func() (*listener, error) { return s.listen(ctx, c, body, c.nc.NewInbox(), false) })
+	return s.follow(func() (*listener, error) { return listen(ctx, c, Stream[any](s), body, c.nc.NewInbox(), false) })
+}
+
+// Run is like Forward, but starts a run with the given name. Leaving the loop does
+// not cancel the worker: it continues for the stream's Grace, within which a client may
+// Resume.
+func (s Stream[Req]) Run(ctx context.Context, c *Conn, run string, body []byte) iter.Seq2[Event, error] {
+	return s.follow(func() (*listener, error) {
+		return listen(ctx, c, Stream[any](s), body, s.control(run)+eventToken, false)
+	})
+}
+
+// TryRun is like Run, but fails with ErrUnclaimed if no worker sends a heartbeat within 2 s,
+// unless the retry budget is exhausted.
+func (s Stream[Req]) TryRun(ctx context.Context, c *Conn, run string, body []byte) iter.Seq2[Event, error] {
+	return s.follow(func() (*listener, error) {
+		return listen(ctx, c, Stream[any](s), body, s.control(run)+eventToken, true)
+	})
+}
+
+// Resume yields the events of the run after the given sequence, as Forward does:
+// stored ones first, then live ones. A run whose worker was lost ends with an error event and
+// done. It yields nothing when the client has the last event. The error is
+// schemas.ErrRunNotFound for a run that has ended and is not stored.
+func (s Stream[Req]) Resume(ctx context.Context, c *Conn, run string, after uint64) iter.Seq2[Event, error] {
+	return s.follow(func() (*listener, error) { return attach(ctx, c, Stream[any](s), run, after) })
+}
+
+// Snapshot yields the events that the run has sent until now, as Resume does, and does not
+// wait for further ones. The error is schemas.ErrRunNotFound for a run that has ended and is
+// not stored.
+func (s Stream[Req]) Snapshot(ctx context.Context, c *Conn, run string) iter.Seq2[Event, error] {
+	return s.follow(func() (*listener, error) {
+		l, err := attach(ctx, c, Stream[any](s), run, 0)
+		if err == nil {
+			l.snapshot = true
+		}
+		return l, err
+	})
+}
+
+// Stored returns the runs whose events are stored, in no order. The error is
+// schemas.ErrUnavailable if there are more than 1,024.
+func (s Stream[Req]) Stored(ctx context.Context, c *Conn) ([]StoredRun, error) {
+	if !c.Connected() {
+		return nil, schemas.ErrUnavailable.Because("NATS is unavailable")
+	}
+	list, err := replay.List(ctx, c.Reader().js, s.ReplayStream(), s.control("*")+replayToken)
+	if err != nil {
+		return nil, transportError(s.Subject, err)
+	}
+	runs := make([]StoredRun, 0, len(list))
+	for _, r := range list {
+		name := strings.TrimSuffix(strings.TrimPrefix(r.Subject, s.Subject+"."), replayToken)
+		runs = append(runs, StoredRun{Name: name, State: r.State, Started: r.Started, Updated: r.Updated})
+	}
+	return runs, nil
+}
+
+// Cancel cancels the run for all clients that follow it. It returns nil for a run that
+// has ended or does not exist.
+func (s Stream[Req]) Cancel(ctx context.Context, c *Conn, run string) error {
+	if !runName.MatchString(run) {
+		return nil
+	}
+	if _, _, err := query(ctx, c, s.control(run), HeaderCancel, "1"); err != nil {
+		return s.translate(err)
+	}
+	return nil
+}
+
+// Serve answers the stream's requests with handle until svc stops. handle's ctx ends
+// with the request's timeout, on cancellation, and when the client disconnects. If
+// handle returns nil, the stream ends with done; if it fails before the first event,
+// the error is the whole reply; later, the stream ends with an error event and done.
+func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sender) error) error {
+	return s.ServeBody(svc, func(ctx context.Context, body []byte, to Sender) error {
+		req, err := schemas.Decode[Req](body, s.Invalid)
+		if err == nil {
+			err = Identity(ctx).AuthorizeTenant(s.Permission, &req)
+		}
+		if err != nil {
+			return err
+		}
+		return handle(ctx, req, to)
+	})
+}
+
+// ServeBody is like Serve, but for a handle that decodes the request itself.
+func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte, Sender) error) error {
+	runs := &runLimit{limit: s.Runs, runs: map[string]int{}}
+	share := admission.NewPool(replay.WorkerBytes)
+	d := &responder{
+		subject: s.Subject, summary: s.Summary, request: reflect.TypeFor[Req](),
+		timeout: s.Timeout, mapError: s.mapError, permission: s.Permission, gate: svc.gate,
+		events: func(reply string) bool { _, ok := s.runOf(reply); return ok },
+	}
+	return svc.add(d, func(ctx context.Context, r request) {
+		newSession(ctx, d, Stream[any](s), r, share).serve(runs, handle)
+	})
 }
 
 // follow yields the events of a listener until the stream ends.
@@ -135,3 +256,32 @@ func (s Stream[Req]) mapError(err error) *schemas.Error {
 	}
 	return s.Errors(visible(err))
 }
+
+// control returns the control subject of the run.
+func (s Stream[Req]) control(run string) string { return s.Subject + "." + run }
+
+// runOf returns the control subject of the run whose event subject is reply; false if
+// reply is not one.
+func (s Stream[Req]) runOf(reply string) (control string, ok bool) {
+	control, ok = strings.CutSuffix(reply, eventToken)
+	run, ours := strings.CutPrefix(control, s.Subject+".")
+	return control, ok && ours && runName.MatchString(run)
+}
+
+// Setup creates the replay stream, which retains the events of runs for Resume, or
+// updates one that exists. It is in memory: a stand-alone server loses it on a restart,
+// and until the next Setup no run can be resumed.
+func (s Stream[Req]) Setup(ctx context.Context, c *Conn, replication bucket.Replication) error {
+	return replay.Setup(ctx, c.js, s.ReplayStream(), s.control("*")+replayToken, replication)
+}
+
+// Bind waits until the replay stream exists or ctx ends, and then returns its error.
+func (s Stream[Req]) Bind(ctx context.Context, c *Conn) error {
+	if _, err := bucket.BindStream(ctx, c.js, s.ReplayStream()); err != nil {
+		return fmt.Errorf("replay events of %s: %w", s.Subject, err)
+	}
+	return nil
+}
+
+// ReplayStream returns the name of the JetStream stream with the events of runs.
+func (s Stream[Req]) ReplayStream() string { return strings.ReplaceAll(s.Subject, ".", "_") }

@@ -2,9 +2,9 @@ package bus
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"cairn/bus/admission"
@@ -28,47 +28,53 @@ const (
 // with the bytes received, not with the announced size: the full size is allocated
 // only after a quarter of it has arrived.
 type upload struct {
-	budget   *admission.Pool // of the worker
-	tenant   string
-	granting sync.WaitGroup
-	waits    atomic.Bool   // for a grant
-	granted  atomic.Int64  // bytes
-	body     []byte        // complete when whole is closed
-	size     int           // of a body in chunks; 0 when it came with the request
-	parts    [][]byte      // received, not in body yet
-	got      int           // bytes received
-	came     chan struct{} // signalled on each chunk and grant
-	whole    chan struct{} // closed when the body is complete
+	budget  *admission.Pool // of the worker
+	tenant  string
+	mu      sync.Mutex    // held while a chunk is handled
+	granted int64         // bytes
+	body    []byte        // complete when whole is closed
+	size    int           // of a body in chunks; 0 when it came with the request
+	got     int           // bytes received
+	came    chan struct{} // signalled on each chunk and grant
+	whole   chan struct{} // closed when the body is complete
 }
 
-// grant calls granted when the budget permits another chunk, or with an error. The previous
-// chunk has arrived.
-func (u *upload) grant(ctx context.Context, granted func(error)) {
-	u.revoke()
-	if u.got == u.size {
-		granted(nil)
-		return
+// receive adds a chunk and waits until the budget permits the next one. The client sends further
+// chunks when it returns; one that does not wait fills the buffer of the subscription.
+func (u *upload) receive(ctx context.Context, chunk []byte) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err := u.add(chunk); err != nil {
+		return err
 	}
-	if !u.waits.CompareAndSwap(false, true) { // a client that does not wait for its grant
-		return
+	u.revoke()
+	if u.got == u.size || ctx.Err() != nil {
+		return nil
 	}
 	n := int64(min(u.size-u.got, chunkSize))
-	u.granting.Go(func() {
-		defer u.waits.Store(false)
-		limited, cancel := context.WithTimeout(ctx, grantTimeout)
-		defer cancel()
-		if u.budget.Wait(limited, u.tenant, n) != nil {
-			granted(schemas.ErrUnavailable.Because("the worker receives too many uploads"))
-			return
-		}
-		u.granted.Add(n)
-		signal(u.came)
-		granted(nil)
-	})
+	ctx, cancel := context.WithTimeout(ctx, grantTimeout)
+	defer cancel()
+	if u.budget.Wait(ctx, u.tenant, n) != nil {
+		return schemas.ErrUnavailable.Because("the worker receives too many uploads")
+	}
+	u.granted = n
+	signal(u.came)
+	return nil
 }
 
-// revoke returns the granted bytes to the budget.
-func (u *upload) revoke() { u.budget.Release(u.tenant, u.granted.Swap(0)) }
+// close returns the granted bytes to the budget when the last chunk has been handled. The context
+// of receive has ended.
+func (u *upload) close() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.revoke()
+}
+
+// revoke returns the granted bytes to the budget. The caller holds u.mu.
+func (u *upload) revoke() {
+	u.budget.Release(u.tenant, u.granted)
+	u.granted = 0
+}
 
 // signal signals a channel unless it is signalled already.
 func signal(c chan struct{}) {
@@ -99,36 +105,23 @@ func (u *upload) announced(size string, most int) error {
 	return nil
 }
 
-// chunk adds the next chunk. Empty ones, and those after the last, are ignored.
-func (u *upload) chunk(data []byte) error {
+// add adds the next chunk. Empty ones, and those after the last, are ignored.
+func (u *upload) add(data []byte) error {
 	switch {
 	case len(data) == 0 || u.got == u.size:
 		return nil
 	case u.got+len(data) > u.size:
 		return schemas.ErrMalformed.Because("the chunks exceed " + HeaderBodySize)
 	}
-	u.parts = append(u.parts, data)
-	if u.got += len(data); u.got >= u.size/4 {
-		u.gather()
+	if u.got += len(data); u.got >= u.size/4 { // memory grows with the bytes received until then
+		u.body = slices.Grow(u.body, u.size-len(u.body))
 	}
-	if u.got == u.size {
+	if u.body = append(u.body, data...); u.got == u.size {
 		close(u.whole)
 		return nil
 	}
 	signal(u.came)
 	return nil
-}
-
-// gather moves the parts into the body. It runs for every chunk after the first
-// quarter, so that the copying does not delay the end of the upload.
-func (u *upload) gather() {
-	if cap(u.body) < u.size {
-		u.body = make([]byte, 0, u.size)
-	}
-	for _, part := range u.parts {
-		u.body = append(u.body, part...)
-	}
-	u.parts = nil
 }
 
 // arrived waits for the whole body.

@@ -36,9 +36,6 @@ func acquireSlot(x *exchange) (*overload.Slot, error) {
 	if slot == nil {
 		return nil, overloaded(x)
 	}
-	if slot.TryStart() {
-		return slot, nil
-	}
 	ctx, cancel := context.WithTimeout(x.r.Context(), queueTimeout)
 	defer cancel()
 	if slot.Start(ctx) {

@@ -15,9 +15,9 @@ import (
 // and stored data, as a later version may.
 var later = []struct{ file, is, replacement string }{
 	{"bus/header.go", "\tmsg.Data = body\n", "\tmsg.Data = body\n\tmsg.Header.Set(\"Cairn-Later\", \"1\")\n"},
-	{"bus/endpoint.go", "\tbody, err := encode(res)\n",
+	{"bus/responder.go", "\tbody, err := encode(res)\n",
 		"\tbody, err := encode(res)\n\tif len(body) > 2 && body[0] == '{' {\n\t\tbody = append([]byte(`{\"later\":[1],`), body[1:]...)\n\t}\n"},
-	{"bus/endpoint.go", "\theader := nats.Header{}\n", "\theader := nats.Header{\"Cairn-Later\": {\"1\"}}\n"},
+	{"bus/responder.go", "\theader := nats.Header{}\n", "\theader := nats.Header{\"Cairn-Later\": {\"1\"}}\n"},
 	{"bus/topic.go", "\tbody, err := json.Marshal(v)\n",
 		"\tbody, err := json.Marshal(v)\n\tif len(body) > 2 && body[0] == '{' {\n\t\tbody = append([]byte(`{\"later\":[1],`), body[1:]...)\n\t}\n"},
 	{"services/analyze/analyze.go", "\te, done, err := a.estates.open(ctx, text, reserved(ctx))\n",

@@ -7,15 +7,52 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+
+	"cairn/bus/retry"
 )
 
+// logInterval is the interval of the log line about retries.
+const logInterval = 10 * time.Second
+
+// Names of the buckets. The prefix lets Cairn share a NATS account.
 const (
-	// retryInterval is the interval of retries while a cluster is not ready.
-	retryInterval = 250 * time.Millisecond
-	// logInterval is the interval of the log line about retries.
-	logInterval = 10 * time.Second
+	Catalog    = "cairn_catalog"
+	Tags       = "cairn_tags"
+	Embeddings = "cairn_embeddings" // a cache: the oldest messages are discarded
+	Quarantine = "cairn_quarantine"
+	Keys       = "cairn_keys"
 )
+
+// Naming scheme of KV buckets (ADR-8).
+const (
+	// StreamPrefix precedes the name of a bucket in the name of its stream.
+	StreamPrefix = "KV_"
+	// SubjectPrefix precedes the name of a bucket, a dot and a key in the subject of the key.
+	SubjectPrefix = "$KV."
+	// operation is the header of a delete or purge marker.
+	operation = "KV-Operation"
+)
+
+// Marker returns a message that deletes the key of the subject.
+func Marker(subject string) *nats.Msg {
+	msg := nats.NewMsg(subject)
+	msg.Header.Set(operation, "DEL")
+	return msg
+}
+
+// Removes reports whether the header is that of a delete marker: from Marker, a manual
+// purge or the server.
+func Removes(h nats.Header) bool {
+	op := h.Get(operation)
+	return op == "DEL" || op == "PURGE" || h.Get(jetstream.MarkerReasonHeader) != ""
+}
+
+// ConsumerPrefix returns a new prefix for the names of an ordered consumer, which lets Cairn
+// share a NATS account.
+func ConsumerPrefix() string { return "cairn_" + nuid.Next() }
 
 // Replication configures the replication, placement and size limit of a bucket. The zero
 // value leaves an existing bucket unchanged; a new one gets one replica without
@@ -91,25 +128,21 @@ func OpenKV(ctx context.Context, js jetstream.JetStream, name string) (jetstream
 // Await retries do while the cluster is not ready or a stream is missing, until ctx
 // ends, and logs the reason.
 func Await(ctx context.Context, js jetstream.JetStream, what string, do func() error) error {
-	for logged := (time.Time{}); ; {
-		err := do()
-		if err == nil {
-			return nil
-		}
-		err = fmt.Errorf("%s: %w", what, err)
-		if !errors.Is(err, ErrNoStream) && !unready(js, err) || ctx.Err() != nil {
-			return err
+	var logged time.Time
+	again := func(err error) bool {
+		if !errors.Is(err, ErrNoStream) && !unready(js, err) {
+			return false
 		}
 		if time.Since(logged) > logInterval {
 			logged = time.Now()
-			slog.Warn("waiting for NATS", "err", err)
+			slog.Warn("waiting for NATS", "err", fmt.Errorf("%s: %w", what, err))
 		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(retryInterval):
-		}
+		return true
 	}
+	if err := retry.Do(ctx, again, do); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // clustered reports whether the server belongs to a cluster. While the connection is
@@ -127,7 +160,7 @@ func unready(js jetstream.JetStream, err error) bool {
 	if errors.As(err, &refused) {
 		return refused.Code == 503 || refused.ErrorCode == noPeers
 	}
-	return isNoReply(err)
+	return NoReply(err)
 }
 
 // Error descriptions for fewer servers than replicas: of a cluster (nats-server,
@@ -223,4 +256,20 @@ func Outdated(err error) bool {
 	return errors.As(err, &refused) &&
 		(refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 			refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// identity is the metadata key of a stream with the ID of its bucket.
+const identity = "cairn-id"
+
+// Identify gives a new bucket a unique ID.
+func Identify(c *jetstream.StreamConfig) { c.Metadata = map[string]string{identity: nuid.Next()} }
+
+// ID returns the ID of the bucket, which differs between buckets that had the same name:
+// their revisions are not comparable. The creation time does not identify a bucket: the
+// replicas of a restored stream differ in it (nats-server, processStreamRestore).
+func ID(info *jetstream.StreamInfo) string {
+	if id := info.Config.Metadata[identity]; id != "" {
+		return id
+	}
+	return info.Created.UTC().Format(time.RFC3339Nano) // not created by Setup
 }

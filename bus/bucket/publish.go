@@ -10,6 +10,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
+
+	"cairn/bus/retry"
+	"cairn/schemas"
 )
 
 const (
@@ -25,27 +28,20 @@ const (
 // is acknowledged or ctx ends, so that a leader election delays a write instead of failing it.
 // The stream stores the message once: Publish gives it a Nats-Msg-Id, unless it has one.
 // An error returned by the server means that the message was not stored.
-func Publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg) (uint64, error) {
+func Publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg) (seq uint64, err error) {
 	Identified(msg)
-	for timeout := attemptTimeout; ; timeout *= 2 {
-		seq, err := attempt(ctx, js, msg, timeout)
-		if err == nil || !repeatable(ctx, err) {
-			return seq, err
-		}
-		if !wait(ctx, retryInterval) {
-			return 0, fmt.Errorf("%w: %w", ctx.Err(), err)
-		}
-	}
+	timeout := attemptTimeout
+	err = retryUnready(ctx, func() error {
+		seq, err = attempt(ctx, js, msg, timeout)
+		timeout *= 2
+		return err
+	})
+	return seq, err
 }
 
-// wait waits for d and reports whether ctx has not ended.
-func wait(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
+// retryUnready repeats do while a cluster has no leader and until ctx ends.
+func retryUnready(ctx context.Context, do func() error) error {
+	return retry.Do(ctx, func(err error) bool { return repeatable(ctx, err) }, do)
 }
 
 // Identified gives the message a Nats-Msg-Id, unless it has one.
@@ -89,11 +85,11 @@ func repeatable(ctx context.Context, err error) bool {
 	if errors.As(err, &refused) {
 		return refused.Code == 503 && !Full(err) || refused.ErrorCode == duplicateInProcess
 	}
-	return isNoReply(err)
+	return errors.Is(err, errStale) || NoReply(err)
 }
 
-// isNoReply reports whether err means that no server has replied.
-func isNoReply(err error) bool {
+// NoReply reports whether err means that no server has replied.
+func NoReply(err error) bool {
 	for _, known := range []error{context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrNoStreamResponse,
 		nats.ErrDisconnected, nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting} {
 		if errors.Is(err, known) {
@@ -101,4 +97,28 @@ func isNoReply(err error) bool {
 		}
 	}
 	return false
+}
+
+// replyTime is the part of a request's timeout that is left to reply.
+const replyTime = time.Second
+
+// Bounded returns the result of do on the named store, such as "tag store". do ends a
+// second before the deadline of ctx, or after three quarters of a short one. Bounded
+// returns schemas.ErrUnavailable if the store is full or does not answer until then; a
+// write may have been applied in that case.
+func Bounded(ctx context.Context, store string, do func(context.Context) error) error {
+	limited := ctx
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithDeadline(ctx, end.Add(-min(replyTime, time.Until(end)/4)))
+		defer cancel()
+	}
+	err := do(limited)
+	// A shared fence and a publish attempt have timeouts of their own, which may expire
+	// before this one.
+	late := limited.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+	if err != nil && late && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because("NATS did not acknowledge the operation in time: its cluster may have no quorum or be electing a leader"), err)
+	}
+	return refused(err, store)
 }

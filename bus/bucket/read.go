@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/jetstreamext"
 )
 
 // Reader reads the newest message of a subject of a bucket. A read includes every write
@@ -41,7 +41,7 @@ func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader 
 const fenceKey = "=fence"
 
 // Last returns the newest message of the subject, or [jetstream.ErrMsgNotFound].
-func (r *Reader) Last(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
+func (r *Reader) Last(ctx context.Context, subject string) (msg *jetstream.RawStreamMsg, err error) {
 	if r.alone() {
 		return r.Leader(ctx, subject)
 	}
@@ -49,23 +49,15 @@ func (r *Reader) Last(ctx context.Context, subject string) (*jetstream.RawStream
 	if err != nil {
 		return nil, err
 	}
-	for {
-		msg, seen, err := r.copy(ctx, subject)
-		pause := time.Millisecond // this replica has not applied the fence yet, another may have
-		switch {
-		case err != nil && repeatable(ctx, err):
-			pause = retryInterval
-		case err != nil:
-			return nil, err
-		case seen >= least && msg == nil:
-			return nil, jetstream.ErrMsgNotFound
-		case seen >= least:
-			return msg, nil
+	err = retryUnready(ctx, func() error {
+		if r.alone() { // it has reconnected, and the fence may be absent
+			msg, err = r.Leader(ctx, subject)
+		} else {
+			msg, err = r.copy(ctx, subject, least)
 		}
-		if !wait(ctx, pause) {
-			return nil, ctx.Err()
-		}
-	}
+		return err
+	})
+	return msg, err
 }
 
 // alone reports whether the stream has one replica, on a stand-alone server.
@@ -74,25 +66,21 @@ func (r *Reader) alone() bool { return !r.replicated && !clustered(r.js) }
 // Fence returns a sequence of the stream at or after every write that was acknowledged
 // before the call. Calls at the same time share one request to the server, whose cost
 // does not depend on the contents of the stream.
-func (r *Reader) Fence(ctx context.Context) (uint64, error) {
+func (r *Reader) Fence(ctx context.Context) (seq uint64, err error) {
 	operation := r.State
 	if !r.alone() {
 		operation = func(ctx context.Context) (uint64, error) {
 			return attempt(ctx, r.js, nats.NewMsg(r.fences), attemptTimeout)
 		}
 	}
-	for {
-		seq, err := r.fence.do(ctx, operation)
-		if err == nil {
-			return seq, nil
-		}
-		if !repeatable(ctx, err) {
-			return 0, fmt.Errorf("write a fence: %w", err)
-		}
-		if !wait(ctx, retryInterval) {
-			return 0, fmt.Errorf("write a fence: %w: %w", ctx.Err(), err)
-		}
+	err = retryUnready(ctx, func() error {
+		seq, err = r.fence.do(ctx, operation)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("write a fence: %w", err)
 	}
+	return seq, nil
 }
 
 // State returns the sequence of the last message of the stream, which may have expired, 0
@@ -123,85 +111,48 @@ func (r *Reader) End(ctx context.Context) (uint64, error) {
 	return last, nil
 }
 
-// copy returns the newest message of the subject at any replica, nil if there is none,
-// and the replica's applied sequence. Both are read atomically (nats-server, stream.go,
-// getDirectMulti). [jetstreamext.GetLastMsgsFor] drops the last message of the reply, whose header has
-// that sequence.
-func (r *Reader) copy(ctx context.Context, subject string) (msg *jetstream.RawStreamMsg, seen uint64, err error) {
-	var fence *jetstream.RawStreamMsg
+// errStale is the error of a replica that has not applied a fence yet; another may have.
+var errStale = errors.New("the replica is behind")
+
+// copy returns the newest message of the subject at any replica that has applied the fence with
+// the sequence least. The replica reads message and fence atomically (nats-server, stream.go,
+// getDirectMulti).
+func (r *Reader) copy(ctx context.Context, subject string, least uint64) (msg *jetstream.RawStreamMsg, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	request, err := json.Marshal(map[string]any{"multi_last": []string{subject, r.fences}})
+	list, err := jetstreamext.GetLastMsgsFor(ctx, r.js, r.name, []string{subject, r.fences})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	inbox := r.js.Conn().NewInbox()
-	sub, err := r.js.Conn().ChanSubscribe(inbox, make(chan *nats.Msg, 4)) // the channel of SubscribeSync takes half a megabyte
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { _ = sub.Unsubscribe() }() // fails on a closed connection, which has no subscriptions
-	if err := r.js.Conn().PublishRequest("$JS.API.DIRECT.GET."+r.name, inbox, request); err != nil {
-		return nil, 0, err
-	}
-	for {
-		part, err := sub.NextMsgWithContext(ctx)
-		if err != nil {
-			return nil, 0, err
-		}
-		switch status := part.Header.Get("Status"); status {
-		case "":
-			if part.Header.Get(jetstream.SubjectHeader) == subject {
-				msg, err = Raw(part)
-			} else {
-				fence, err = Raw(part)
-			}
-			if err != nil {
-				return nil, 0, err
-			}
-		case "204":
-			seen, err = strconv.ParseUint(part.Header.Get("Nats-UpTo-Sequence"), 10, 64)
-			if expired(msg, fence) {
-				msg = nil
-			}
-			return msg, seen, err
-		case "404": // this replica has no message, not even the fence
-			return nil, 0, nil
-		case "503":
-			return nil, 0, nats.ErrNoResponders
+	var fence *jetstream.RawStreamMsg
+	for m, err := range list {
+		switch {
+		case errors.Is(err, jetstreamext.ErrNoMessages): // not even the fence
+			return nil, errStale
+		case err != nil:
+			return nil, err
+		case m.Subject == subject:
+			msg = m
 		default:
-			return nil, 0, fmt.Errorf("read %s: %s %s", subject, status, part.Header.Get("Description"))
+			fence = m
 		}
 	}
+	switch {
+	case ctx.Err() != nil: // the iterator ends without an error then
+		return nil, ctx.Err()
+	case fence == nil || fence.Sequence < least:
+		return nil, errStale
+	case msg == nil || expired(msg, fence):
+		return nil, jetstream.ErrMsgNotFound
+	}
+	return msg, nil
 }
 
 // expired reports whether the fence was stored after the deadline of the message, each by
 // the clock of the leader.
 func expired(msg, fence *jetstream.RawStreamMsg) bool {
-	if msg == nil || fence == nil {
-		return false
-	}
 	ttl, err := time.ParseDuration(msg.Header.Get(jetstream.MsgTTLHeader))
 	return err == nil && ttl > 0 && !fence.Time.Before(msg.Time.Add(ttl))
-}
-
-// Raw returns the message in a reply to a direct get.
-func Raw(m *nats.Msg) (*jetstream.RawStreamMsg, error) {
-	seq, err := strconv.ParseUint(m.Header.Get(jetstream.SequenceHeader), 10, 64)
-	if err != nil {
-		return nil, fmt.Errorf("parse the sequence: %w", err)
-	}
-	at, err := time.Parse(time.RFC3339Nano, m.Header.Get(jetstream.TimeStampHeaer))
-	if err != nil {
-		return nil, fmt.Errorf("parse the time: %w", err)
-	}
-	return &jetstream.RawStreamMsg{
-		Subject:  m.Header.Get(jetstream.SubjectHeader),
-		Sequence: seq,
-		Header:   m.Header,
-		Data:     m.Data,
-		Time:     at,
-	}, nil
 }
 
 // Leader returns the newest message of the subject, which may have wildcards, from the

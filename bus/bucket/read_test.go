@@ -42,7 +42,7 @@ func TestLastIgnoresExpired(t *testing.T) {
 			subscribe(t, conn.JetStream().Conn(), "$KV.b.=fence", &nats.Msg{Data: []byte(`{"seq":7}`)})
 			subscribe(t, conn.JetStream().Conn(), "$JS.API.DIRECT.GET.KV_b",
 				message("$KV.b.key", "5", stored, row.ttl), message("$KV.b.=fence", "7", stored.Add(row.fenced), ""),
-				&nats.Msg{Header: nats.Header{"Status": {"204"}, "Nats-UpTo-Sequence": {"7"}}})
+				&nats.Msg{Header: nats.Header{"Status": {"204"}, "Description": {"EOB"}}})
 			msg, err := bucket.NewReader(conn.JetStream(), "b", replicated{}).Last(t.Context(), "$KV.b.key")
 			if row.expired && !errors.Is(err, jetstream.ErrMsgNotFound) || !row.expired && (err != nil || msg.Sequence != 5) {
 				t.Errorf("got %v, %v", msg, err)
@@ -54,6 +54,7 @@ func TestLastIgnoresExpired(t *testing.T) {
 func message(subject, sequence string, stored time.Time, ttl string) *nats.Msg {
 	m := &nats.Msg{Header: nats.Header{
 		jetstream.SubjectHeader: {subject}, jetstream.SequenceHeader: {sequence}, jetstream.TimeStampHeaer: {stored.Format(time.RFC3339Nano)},
+		jetstream.StreamHeader: {"KV_b"}, "Nats-Num-Pending": {"0"},
 	}}
 	if ttl != "" {
 		m.Header.Set(jetstream.MsgTTLHeader, ttl)

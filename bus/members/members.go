@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/natsext"
 
 	"cairn/bus"
 	"cairn/bus/bucket"
@@ -154,27 +155,20 @@ func request(ctx context.Context, conn *bus.Conn, about server.JSzOptions, enoug
 	if err != nil {
 		return nil, err
 	}
-	nc := conn.JetStream().Conn()
-	inbox := nc.NewInbox()
-	sub, err := nc.SubscribeSync(inbox)
+	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
+	defer cancel()
+	replies, err := natsext.RequestMany(ctx, conn.JetStream().Conn(), "$SYS.REQ.SERVER.PING.JSZ", body, natsext.RequestManyMaxMessages(enough))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
-	if err := nc.PublishRequest("$SYS.REQ.SERVER.PING.JSZ", inbox, body); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
-	defer cancel()
-	for len(list) < enough {
-		msg, err := sub.NextMsgWithContext(ctx)
-		if errors.Is(err, nats.ErrNoResponders) {
-			return nil, ErrRefused
-		}
-		if err != nil {
-			break
-		}
+	for msg, err := range replies {
 		var r reply
+		switch {
+		case errors.Is(err, nats.ErrNoResponders):
+			return nil, ErrRefused
+		case err != nil:
+			return nil, err
+		}
 		if err := json.Unmarshal(msg.Data, &r); err != nil {
 			return nil, fmt.Errorf("read the state of a server: %w", err)
 		}

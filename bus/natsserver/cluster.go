@@ -6,15 +6,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nuid"
-
-	"cairn/bus/telemetry"
 )
 
 // Cluster is the configuration of a cluster node.
@@ -26,42 +22,6 @@ type Cluster struct {
 	Advertise string   // host:port that other nodes announce for this one; empty: Listen
 	Secret    string   // shared password of the routes; empty: none
 	Tags      []string // for stream placement
-}
-
-// StartNode is Start for a node of a cluster. It returns when the server runs,
-// whether or not other nodes are connected: Problem reports the state of the cluster.
-func StartNode(dir, listen string, c Cluster, more ...Option) (*Server, error) {
-	if dir == "" {
-		return nil, errors.New("a cluster node needs a data directory: without it, each start creates another node")
-	}
-	if listen == "" { // nats-server connects no routes before it listens to clients
-		return nil, errors.New("a cluster node needs an address for NATS clients")
-	}
-	if err := writable(dir); err != nil {
-		return nil, err
-	}
-	if standalone(dir) { // a node deletes streams that its cluster does not know (nats-server, checkForOrphans)
-		return nil, fmt.Errorf("%s has data of a stand-alone server: start the node with an empty directory, and restore a backup of the data to the cluster", dir)
-	}
-	o, err := serverOptions(dir, listen)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.options(o); err != nil {
-		return nil, err
-	}
-	if o.ServerName, err = nodeName(dir, c.Node); err != nil {
-		return nil, err
-	}
-	s := &Server{dir: dir, node: o.ServerName, nodes: 1 + len(o.Routes)}
-	if err := s.with(o, more); err != nil {
-		return nil, err
-	}
-	if err := s.start(o); err != nil {
-		return s, err
-	}
-	telemetry.Cluster(s.clusterState)
-	return s, nil
 }
 
 // options sets the cluster options of o.
@@ -143,7 +103,10 @@ func nodeName(dir, given string) (string, error) {
 	if strings.ContainsAny(given, " \t\r\n.*>") {
 		return "", fmt.Errorf("node name %q: expected no spaces, dots, * or >", given)
 	}
-	return given, wrap("node name", writeDurably(path, []byte(given+"\n")))
+	if err := writeDurably(path, []byte(given+"\n")); err != nil {
+		return "", fmt.Errorf("node name: %w", err)
+	}
+	return given, nil
 }
 
 // generateNodeName returns a unique node name.
@@ -188,74 +151,4 @@ func clustered(dir string) bool {
 func standalone(dir string) bool {
 	streams, _ := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "*")) // fails for a malformed pattern
 	return len(streams) > 0 && !clustered(dir)
-}
-
-// Node returns the server's name in its cluster, or "" if it is stand-alone.
-func (s *Server) Node() string { return s.node }
-
-// Problem describes what the cluster lacks, or returns "" if it is complete or the
-// server is stand-alone. Without a quorum JetStream answers no requests.
-func (s *Server) Problem() (problem string, quorum bool) {
-	if s.node == "" {
-		return "", true
-	}
-	here, size, leader := s.membership()
-	nodes := strconv.Itoa(here) + " of " + strconv.Itoa(size) + " nodes of the cluster are connected"
-	switch {
-	case size == 0:
-		return "the cluster is not formed yet", false
-	case here < size/2+1:
-		return "no quorum: " + nodes, false
-	case leader == "":
-		return "no leader, election in progress: " + nodes, false
-	case here < size:
-		return nodes, true
-	default:
-		return "", true
-	}
-}
-
-// membership returns how many nodes are connected, the size of the cluster and its leader.
-// Size 0: no meta group yet, or JetStream is shut down.
-func (s *Server) membership() (here, size int, leader string) {
-	info, err := s.ns.Jsz(nil)
-	if err != nil || info.Meta == nil {
-		return 1, 0, ""
-	}
-	size = info.Meta.Size
-	if info.Meta.Leader == "" { // the cluster may not be formed
-		size = max(size, s.nodes)
-	}
-	return 1 + len(s.peers()), size, info.Meta.Leader
-}
-
-// clusterState returns the cluster state for metrics.
-func (s *Server) clusterState() telemetry.ClusterState {
-	here, size, _ := s.membership()
-	_, quorum := s.Problem()
-	return telemetry.ClusterState{Nodes: here, Wanted: max(size, s.nodes), Quorum: quorum, Behind: s.staleReplicas()}
-}
-
-// staleReplicas returns how many streams and consumers of this node are not current.
-func (s *Server) staleReplicas() (n int) {
-	for _, e := range s.ns.Healthz(&server.HealthzOptions{Details: true}).Errors {
-		if e.Type == server.HealthzErrorStream || e.Type == server.HealthzErrorConsumer {
-			n++
-		}
-	}
-	return n
-}
-
-// peers returns the names of the connected nodes.
-func (s *Server) peers() (names []string) {
-	routes, err := s.ns.Routez(nil)
-	if err != nil {
-		return nil
-	}
-	for _, r := range routes.Routes {
-		if !slices.Contains(names, r.RemoteName) {
-			names = append(names, r.RemoteName)
-		}
-	}
-	return names
 }

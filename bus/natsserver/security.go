@@ -93,15 +93,3 @@ func mutual(c *tls.Config, file string) (*tls.Config, error) {
 	c.RootCAs, c.ClientCAs, c.ClientAuth = pool, pool, tls.RequireAndVerifyClientCert
 	return c, nil
 }
-
-// with applies the options and stores the token for in-process clients.
-func (s *Server) with(o *server.Options, list []Option) error {
-	for _, option := range list {
-		if err := option(o); err != nil {
-			return fmt.Errorf("embedded NATS: %w", err)
-		}
-	}
-	s.secret = o.Authorization
-	o.CustomClientAuthentication = authentication{s.secret, s}
-	return nil
-}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus"
+	"cairn/bus/telemetry"
 )
 
 // maxPayload is the max_payload of the embedded server. NATS advises against more than
@@ -45,25 +46,56 @@ func Start(dir, listen string, more ...Option) (*Server, error) {
 		}
 		s.dir, s.scratch = scratch, scratch
 	}
-	if err := writable(s.dir); err != nil {
-		return nil, err
-	}
 	if clustered(s.dir) {
 		return nil, fmt.Errorf("%s belongs to a cluster node: start it as a cluster node", s.dir)
 	}
-	options, err := serverOptions(s.dir, listen)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.with(options, more); err != nil {
-		return nil, err
-	}
-	return s, s.start(options)
+	return s, s.start(listen, more)
 }
 
-// start runs the server, and stops it if it does not become ready.
-func (s *Server) start(o *server.Options) error {
-	var err error
+// StartNode is Start for a node of a cluster. It returns when the server runs,
+// whether or not other nodes are connected: Problem reports the state of the cluster.
+func StartNode(dir, listen string, c Cluster, more ...Option) (*Server, error) {
+	if dir == "" {
+		return nil, errors.New("a cluster node needs a data directory: without it, each start creates another node")
+	}
+	if listen == "" { // nats-server connects no routes before it listens to clients
+		return nil, errors.New("a cluster node needs an address for NATS clients")
+	}
+	if standalone(dir) { // a node deletes streams that its cluster does not know (nats-server, checkForOrphans)
+		return nil, fmt.Errorf("%s has data of a stand-alone server: start the node with an empty directory, and restore a backup of the data to the cluster", dir)
+	}
+	s := &Server{dir: dir}
+	node := func(o *server.Options) (err error) {
+		if err := c.options(o); err != nil {
+			return err
+		}
+		o.ServerName, err = nodeName(dir, c.Node)
+		s.node, s.nodes = o.ServerName, 1+len(o.Routes)
+		return err
+	}
+	if err := s.start(listen, append([]Option{node}, more...)); err != nil {
+		return nil, err
+	}
+	telemetry.Cluster(s.clusterState)
+	return s, nil
+}
+
+// start runs the server with the options, and stops it if it does not become ready.
+func (s *Server) start(listen string, list []Option) error {
+	if err := writable(s.dir); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	o, err := serverOptions(s.dir, listen)
+	if err != nil {
+		return err
+	}
+	for _, option := range list {
+		if err := option(o); err != nil {
+			return fmt.Errorf("embedded NATS: %w", err)
+		}
+	}
+	s.secret = o.Authorization // of in-process clients
+	o.CustomClientAuthentication = authentication{s.secret, s}
 	if s.ns, err = server.NewServer(o); err != nil {
 		return fmt.Errorf("embedded NATS: %w", err)
 	}
@@ -122,25 +154,13 @@ func free(listen string) error {
 // writable creates dir if it is absent, and checks that files can be created there.
 func writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return fmt.Errorf("data directory: %w", err)
+		return err
 	}
-	probe := filepath.Join(dir, ".writable")
-	err := os.WriteFile(probe, nil, 0o600)
-	return errors.Join(wrap("data directory", err), wrap("data directory", removeIf(err == nil, probe)))
-}
-
-func removeIf(there bool, path string) error {
-	if !there {
-		return nil
+	probe, err := os.CreateTemp(dir, ".writable-")
+	if err != nil {
+		return err
 	}
-	return os.Remove(path)
-}
-
-func wrap(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", what, err)
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // URL returns the URL for clients of other processes, or "" if the server does not
@@ -168,4 +188,77 @@ func (s *Server) Stop() {
 	if s.scratch != "" {
 		_ = os.RemoveAll(s.scratch) // the system clears temporary directories too
 	}
+}
+
+// Node returns the server's name in its cluster, or "" if it is stand-alone.
+func (s *Server) Node() string { return s.node }
+
+// Problem describes what the cluster lacks, or returns "" if it is complete or the
+// server is stand-alone. Without a quorum JetStream answers no requests.
+func (s *Server) Problem() (problem string, quorum bool) {
+	if s.node == "" {
+		return "", true
+	}
+	here, size, leader := s.membership()
+	nodes := strconv.Itoa(here) + " of " + strconv.Itoa(size) + " nodes of the cluster are connected"
+	switch {
+	case size == 0:
+		return "the cluster is not formed yet", false
+	case here < size/2+1:
+		return "no quorum: " + nodes, false
+	case leader == "":
+		return "no leader, election in progress: " + nodes, false
+	case here < size:
+		return nodes, true
+	default:
+		return "", true
+	}
+}
+
+// membership returns how many nodes are connected, the size of the cluster and its leader.
+// Size 0: no meta group yet, or JetStream is shut down.
+func (s *Server) membership() (here, size int, leader string) {
+	info, err := s.ns.Jsz(nil)
+	if err != nil || info.Meta == nil {
+		return 1, 0, ""
+	}
+	size = info.Meta.Size
+	if info.Meta.Leader == "" { // the cluster may not be formed
+		size = max(size, s.nodes)
+	}
+	return 1 + len(s.peers()), size, info.Meta.Leader
+}
+
+// clusterState returns the cluster state for metrics.
+func (s *Server) clusterState() telemetry.ClusterState {
+	here, size, _ := s.membership()
+	state := telemetry.ClusterState{Nodes: here, Wanted: max(size, s.nodes), Behind: s.staleReplicas()}
+	if _, quorum := s.Problem(); quorum {
+		state.Quorum = 1
+	}
+	return state
+}
+
+// staleReplicas returns how many streams and consumers of this node are not current.
+func (s *Server) staleReplicas() (n int) {
+	for _, e := range s.ns.Healthz(&server.HealthzOptions{Details: true}).Errors {
+		if e.Type == server.HealthzErrorStream || e.Type == server.HealthzErrorConsumer {
+			n++
+		}
+	}
+	return n
+}
+
+// peers returns the names of the connected nodes.
+func (s *Server) peers() (names []string) {
+	routes, err := s.ns.Routez(nil)
+	if err != nil {
+		return nil
+	}
+	for _, r := range routes.Routes {
+		if !slices.Contains(names, r.RemoteName) {
+			names = append(names, r.RemoteName)
+		}
+	}
+	return names
 }

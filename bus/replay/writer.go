@@ -9,12 +9,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/admission"
+	"cairn/bus/retry"
 	"cairn/schemas"
 )
 
@@ -32,8 +32,6 @@ const (
 	headerRoom = 4 << 10
 	// ackTimeout bounds one attempt.
 	ackTimeout = 2 * time.Second
-	// maxStoreInterval is the longest interval between two attempts.
-	maxStoreInterval = 500 * time.Millisecond
 )
 
 // Headers of the messages of a run, for lists of runs.
@@ -71,8 +69,8 @@ type Writer struct {
 	outcome string        // state of the run after its error event; empty: none was added
 	storing bool          // storeAll is running
 	failed  bool          // a batch could not be stored; later ones are discarded
-	flushes []flush       // pending calls of AfterStored
-	stored  chan struct{} // signalled after each batch
+	due     uint64        // events up to this sequence are stored without waiting for more
+	stored  chan struct{} // closed and replaced after each batch
 	running sync.WaitGroup
 }
 
@@ -83,12 +81,6 @@ type events struct {
 	data  []byte
 }
 
-// flush is a function to be called when an event is stored.
-type flush struct {
-	last uint64 // sequence of the event
-	call func()
-}
-
 // NewWriter returns a writer to the subject of the stream. The end of ctx ends its attempts to
 // Store events. They count towards the tenant's share of pool. The caller closes the writer.
 func NewWriter(
@@ -97,7 +89,7 @@ func NewWriter(
 	return &Writer{
 		ctx: ctx, js: js, log: log, tenant: tenant, share: pool, stream: stream, subject: subject,
 		started: time.Now().UTC().Format(time.RFC3339Nano),
-		largest: int(js.Conn().MaxPayload() - headerRoom), stored: make(chan struct{}, 1),
+		largest: int(js.Conn().MaxPayload() - headerRoom), stored: make(chan struct{}),
 	}
 }
 
@@ -150,45 +142,63 @@ func outcome(e Event) string {
 }
 
 // Store stores the events without waiting.
-func (w *Writer) Store() {
+func (w *Writer) Store() { _ = w.flush() }
+
+// flush starts to store the events, and returns a function that reports whether they are stored,
+// or could not be. The caller of that function holds w.mu.
+func (w *Writer) flush() (stored func() bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	last := w.last
+	w.due = last
 	w.start()
+	return func() bool { return len(w.batches) == 0 || w.batches[0].first > last }
+}
+
+// await returns when the condition, which is called with w.mu held, is true or ctx ends.
+func (w *Writer) await(ctx context.Context, condition func() bool) error {
+	for {
+		w.mu.Lock()
+		is, stored := condition(), w.stored
+		w.mu.Unlock()
+		if is {
+			return nil
+		}
+		select {
+		case <-stored:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // AfterStored calls do when all events are stored, or could not be.
 func (w *Writer) AfterStored(do func()) {
-	if w.request(do) {
+	w.mu.Lock()
+	stored := len(w.batches) == 0
+	w.mu.Unlock()
+	if stored {
 		do()
+		return
 	}
+	condition := w.flush()
+	w.running.Go(func() {
+		_ = w.await(context.Background(), condition) // storeTimeout bounds it
+		do()
+	})
 }
 
 // AwaitStored waits until all events are stored, or could not be, for at most ackTimeout.
 func (w *Writer) AwaitStored() {
-	stored := make(chan struct{})
-	w.AfterStored(func() { close(stored) })
-	select {
-	case <-stored:
-	case <-time.After(ackTimeout):
-	}
-}
-
-// request makes next call do when all events are stored, and reports whether they are.
-func (w *Writer) request(do func()) (stored bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.batches) == 0 {
-		return true
-	}
-	w.flushes = append(w.flushes, flush{w.last, do})
-	w.start()
-	return false
+	ctx, cancel := context.WithTimeout(context.Background(), ackTimeout)
+	defer cancel()
+	_ = w.await(ctx, w.flush())
 }
 
 // Close stores the events and returns when that is done. The events count towards the share
 // of the tenant until all of them have expired.
 func (w *Writer) Close() {
-	w.AfterStored(func() {})
+	w.Store()
 	w.running.Wait()
 	if w.held > 0 {
 		time.AfterFunc(retention, func() { w.share.Release(w.tenant, w.held) })
@@ -197,14 +207,7 @@ func (w *Writer) Close() {
 
 // Wait waits until the writer accepts more events.
 func (w *Writer) Wait(ctx context.Context) error {
-	for w.Full() {
-		select {
-		case <-w.stored:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
+	return w.await(ctx, func() bool { return w.size <= maxUnstored })
 }
 
 // Full reports whether Wait would block.
@@ -235,11 +238,7 @@ func (w *Writer) storeAll() {
 		if err != nil {
 			w.log.Warn("the replay stream does not store the events of a run: it cannot be resumed", "subject", w.subject, "err", err)
 		}
-		stored, more := w.next(b, err)
-		for _, f := range stored {
-			f.call()
-		}
-		if !more {
+		if !w.next(b, err) {
 			return
 		}
 	}
@@ -272,49 +271,33 @@ func (w *Writer) publish(b *events) error {
 	id := w.subject + "." + strconv.FormatUint(b.first, 10)
 	ctx, cancel := context.WithTimeout(w.ctx, storeTimeout)
 	defer cancel()
-	intervals := backoff.NewExponentialBackOff() // jittered
-	intervals.InitialInterval, intervals.MaxInterval = maxStoreInterval/10, maxStoreInterval
-	_, err := backoff.Retry(ctx, func() (*jetstream.PubAck, error) {
+	again := func(err error) bool {
+		return !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, jetstream.ErrStreamNotFound)
+	}
+	return retry.Do(ctx, again, func() error {
 		ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 		defer cancel()
-		ack, err := w.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
-		if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, jetstream.ErrNoStreamResponse) && w.noStream(ctx) {
-			err = backoff.Permanent(err)
+		_, err := w.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
+		if errors.Is(err, jetstream.ErrNoStreamResponse) { // a stream without a leader does not answer either
+			if _, missing := w.js.Stream(ctx, w.stream); errors.Is(missing, jetstream.ErrStreamNotFound) {
+				return missing
+			}
 		}
-		return ack, err
-	}, backoff.WithBackOff(intervals), backoff.WithMaxElapsedTime(0))
-	return err
+		return err
+	})
 }
 
-// noStream reports whether the replay stream does not exist. A stream without a leader
-// does not answer either.
-func (w *Writer) noStream(ctx context.Context) bool {
-	_, err := w.js.Stream(ctx, w.stream)
-	return errors.Is(err, jetstream.ErrStreamNotFound)
-}
-
-// next removes a batch that was stored, or all after an error. It returns the functions
-// to be called for these events, and whether another batch is due.
-func (w *Writer) next(b *events, err error) (stored []flush, more bool) {
+// next removes a batch that was stored, or all after an error, and reports whether another one is
+// to be stored.
+func (w *Writer) next(b *events, err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.batches, w.size = w.batches[1:], w.size-len(b.data)
 	if err != nil {
 		w.failed, w.batches, w.size = true, nil, 0
 	}
-	select {
-	case w.stored <- struct{}{}:
-	default:
-	}
-	var pending []flush
-	for _, f := range w.flushes {
-		if len(w.batches) > 0 && f.last >= w.batches[0].first {
-			pending = append(pending, f)
-		} else {
-			stored = append(stored, f)
-		}
-	}
-	w.flushes = pending
-	w.storing = len(pending) > 0 || len(w.batches) > 1 || len(w.batches) == 1 && len(w.batches[0].data) >= batchBytes
-	return stored, w.storing
+	close(w.stored)
+	w.stored = make(chan struct{})
+	w.storing = len(w.batches) > 1 || len(w.batches) == 1 && (w.batches[0].first <= w.due || len(w.batches[0].data) >= batchBytes)
+	return w.storing
 }

@@ -25,9 +25,6 @@ var (
 	natsWanted    = gauge("nats_connections_wanted", "Configured NATS connections.").WithLabelValues()
 	firstEvent    = durations("stream_first_event_seconds", "Time from a stream's request to its first event.", "subject")
 
-	inFlight = gauge("service_requests_in_flight", "Requests in flight.", "service")
-	slots    = gauge("service_slots", "Concurrency limit of the service.", "service")
-
 	catalogRevision    = gauge("catalog_revision", "Watermark: the highest catalog revision applied or seen.", "of")
 	indexLag           = gauge("index_lag_changes", "Catalog changes not yet searchable.", "index")
 	recordsQuarantined = gauge("records_quarantined", "Quarantined records: unreadable, or rejected by the index.", "by")
@@ -40,18 +37,6 @@ var (
 
 	estateLookups = counter("estate_cache_requests_total", "Lookups in the estate cache by result.", "result")
 	estateBytes   = gauge("estate_cache_bytes", "Size of cached estates in bytes.").WithLabelValues()
-
-	memoryUsed = described("memory_budget_used_bytes",
-		"Bytes reserved of a memory budget: analysis is --analysis-memory, body is --body-memory.", "budget")
-	memoryLimit = described("memory_budget_bytes", "Size of a memory budget in bytes.", "budget")
-
-	certificateEnd = described("certificate_not_after_timestamp_seconds",
-		"Expiry of the TLS certificate in use, in seconds since the Unix epoch.", "of")
-
-	clusterNodes  = described("cluster_nodes", "Connected nodes of the cluster, including this one.")
-	clusterWanted = described("cluster_nodes_wanted", "Configured nodes of the cluster.")
-	clusterQuorum = described("cluster_quorum", "1 if the cluster has a quorum, else 0.")
-	clusterBehind = described("cluster_replicas_behind", "Replicas of streams and consumers on this node that are not current.")
 
 	exportFailures = counter("trace_export_failures_total", "Batches of spans that could not be exported.").WithLabelValues()
 )
@@ -127,25 +112,45 @@ func EstateLookup(hit bool) {
 // EstateBytes adds to the size of cached estates, in bytes.
 func EstateBytes(n int) { estateBytes.Add(float64(n)) }
 
-// Slots counts the requests in flight of a service.
-type Slots struct {
-	used prometheus.Gauge
-	all  prometheus.Gauge
-	most int
+// Slots exports the concurrency limit of a service and how many slots its requests hold. A later
+// call for the same service replaces the earlier one.
+func Slots(service string, limit int, used func() int64) {
+	of := prometheus.Labels{"service": service}
+	scraped("service_slots", "Concurrency limit of the service.", of, func() float64 { return float64(limit) })
+	scraped("service_requests_in_flight", "Requests in flight.", of, func() float64 { return float64(used()) })
 }
 
-// NewSlots registers a service with its concurrency limit.
-func NewSlots(service string, most int) Slots {
-	s := Slots{inFlight.WithLabelValues(service), slots.WithLabelValues(service), most}
-	s.all.Add(float64(most))
-	return s
+// Certificate exports the expiry of the certificate of the process's http or nats
+// server. A later call for the same server replaces the earlier one.
+func Certificate(of string, ends func() time.Time) {
+	scraped("certificate_not_after_timestamp_seconds", "Expiry of the TLS certificate in use, in seconds since the Unix epoch.",
+		prometheus.Labels{"of": of}, func() float64 { return float64(ends().Unix()) })
 }
 
-// Take counts the start of a request.
-func (s Slots) Take() { s.used.Inc() }
+// MemoryBudget exports the limit and the use of a memory budget, in bytes. A later
+// call for the same budget replaces the earlier one.
+func MemoryBudget(name string, limit int64, used func() int64) {
+	budget := prometheus.Labels{"budget": name}
+	scraped("memory_budget_used_bytes", "Bytes reserved of a memory budget: analysis is --analysis-memory, body is --body-memory.",
+		budget, func() float64 { return float64(used()) })
+	scraped("memory_budget_bytes", "Size of a memory budget in bytes.", budget, func() float64 { return float64(limit) })
+}
 
-// Free counts the end of a request.
-func (s Slots) Free() { s.used.Dec() }
+// ClusterState is the state of the cluster as seen by one node.
+type ClusterState struct {
+	Nodes, Wanted int // connected nodes, and configured nodes
+	Quorum        int // 1 if writes are possible, else 0
+	Behind        int // replicas on this node that are not current
+}
 
-// Close unregisters the service.
-func (s Slots) Close() { s.all.Sub(float64(s.most)) }
+// Cluster exports the state of the cluster. A later call replaces an earlier one.
+func Cluster(state func() ClusterState) {
+	export := func(name, help string, of func(ClusterState) int) {
+		scraped(name, help, nil, func() float64 { return float64(of(state())) })
+	}
+	export("cluster_nodes", "Connected nodes of the cluster, including this one.", func(c ClusterState) int { return c.Nodes })
+	export("cluster_nodes_wanted", "Configured nodes of the cluster.", func(c ClusterState) int { return c.Wanted })
+	export("cluster_quorum", "1 if the cluster has a quorum, else 0.", func(c ClusterState) int { return c.Quorum })
+	export("cluster_replicas_behind", "Replicas of streams and consumers on this node that are not current.",
+		func(c ClusterState) int { return c.Behind })
+}

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"runtime"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -11,8 +12,7 @@ import (
 var Registry = prometheus.NewRegistry()
 
 func init() {
-	Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &certificatesInUse,
-		&clusterState, &memoryBudgets)
+	Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
 // Build exports the running version.
@@ -47,7 +47,14 @@ func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 	return g
 }
 
-// described is a gauge that is evaluated at each scrape.
-func described(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("cairn_"+name, help, labels, nil)
+var scrapedMu sync.Mutex
+
+// scraped registers a gauge whose value is read at each scrape. It replaces one with the same name
+// and labels.
+func scraped(name, help string, labels prometheus.Labels, value func() float64) {
+	g := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "cairn", Name: name, Help: help, ConstLabels: labels}, value)
+	scrapedMu.Lock()
+	defer scrapedMu.Unlock()
+	Registry.Unregister(g) // the one with the same description
+	Registry.MustRegister(g)
 }

@@ -33,38 +33,19 @@ func Extract(ctx context.Context, traceparent, tracestate string) context.Contex
 	if traceparent == "" {
 		return ctx
 	}
-	return propagation.TraceContext{}.Extract(ctx, headers{traceparent, tracestate})
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{HeaderTraceParent: traceparent, HeaderTraceState: tracestate})
 }
 
 // Inject sets the headers of ctx's trace, if any.
 func Inject(ctx context.Context, set func(key, value string)) {
 	if trace.SpanContextFromContext(ctx).IsValid() {
-		propagation.TraceContext{}.Inject(ctx, setter(set))
+		headers := propagation.MapCarrier{}
+		propagation.TraceContext{}.Inject(ctx, headers)
+		for key, value := range headers {
+			set(key, value)
+		}
 	}
 }
-
-// headers is a read-only carrier.
-type headers struct{ parent, state string }
-
-func (h headers) Get(key string) string {
-	switch key {
-	case HeaderTraceParent:
-		return h.parent
-	case HeaderTraceState:
-		return h.state
-	}
-	return ""
-}
-
-func (h headers) Set(string, string) {}
-func (h headers) Keys() []string     { return []string{HeaderTraceParent, HeaderTraceState} }
-
-// setter is a write-only carrier.
-type setter func(key, value string)
-
-func (s setter) Get(string) string     { return "" }
-func (s setter) Set(key, value string) { s(key, value) }
-func (s setter) Keys() []string        { return nil }
 
 // IDs returns the trace and span IDs of ctx; empty when there are none.
 func IDs(ctx context.Context) (traceID, spanID string) {

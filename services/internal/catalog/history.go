@@ -2,15 +2,12 @@ package catalog
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"cairn/bus/bucket"
 	"cairn/schemas"
@@ -145,37 +142,20 @@ func (c *Catalog) earlier(ctx context.Context, key Key, subject string) (list []
 	if s, err := c.history(ctx); s == nil || err != nil {
 		return nil, err
 	}
-	request, err := json.Marshal(map[string]any{"seq": 1, "next_by_subj": subject, "batch": MaxHistory}) // ADR-31
+	batch, err := jetstreamext.GetBatch(ctx, c.js, HistoryStream, MaxHistory, jetstreamext.GetBatchSubject(subject))
 	if err != nil {
 		return nil, err
 	}
-	inbox := c.js.Conn().NewInbox()
-	sub, err := c.js.Conn().ChanSubscribe(inbox, make(chan *nats.Msg, MaxHistory+1))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = sub.Unsubscribe() }() // fails on a closed connection, which has no subscriptions
-	if err := c.js.Conn().PublishRequest("$JS.API.DIRECT.GET."+HistoryStream, inbox, request); err != nil {
-		return nil, err
-	}
-	for {
-		part, err := sub.NextMsgWithContext(ctx)
-		if err != nil {
+	for msg, err := range batch {
+		switch {
+		case errors.Is(err, jetstreamext.ErrNoMessages):
+			return nil, nil
+		case err != nil:
 			return nil, err
 		}
-		switch status := part.Header.Get("Status"); status {
-		case "":
-			msg, err := bucket.Raw(part)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, revisionOf(key, msg))
-		case "204", "404": // the end, and no message
-			return list, nil
-		default:
-			return nil, fmt.Errorf("%s %s", status, strings.TrimSpace(part.Header.Get("Description")))
-		}
+		list = append(list, revisionOf(key, msg))
 	}
+	return list, ctx.Err() // the iterator ends without an error then
 }
 
 func revisionOf(key Key, msg *jetstream.RawStreamMsg) Revision {

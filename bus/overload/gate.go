@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 	"runtime"
-	"sync"
+	"runtime/metrics"
 	"time"
 
 	"cairn/bus/admission"
@@ -110,131 +110,36 @@ func (g *Gate) Used() int64 { return g.admitted.Used() }
 // Running returns how many requests run.
 func (g *Gate) Running() int64 { return g.running.Used() }
 
-// Slot is the admission of one request. It may be used concurrently.
-type Slot struct {
-	gate *Gate
-
-	mu      sync.Mutex
-	tenant  string
-	open    bool
-	running bool
-	waits   int  // calls of pause without resume; negative: a resume ran before its pause
-	paused  bool // resume starts the request again
+// schedulerLatency samples how long runnable goroutines wait before they run.
+type schedulerLatency struct {
+	sample [1]metrics.Sample
+	before []uint64
 }
 
-// Account transfers the slot to the tenant, and reports whether its share permits that.
-// It is called before Start.
-func (s *Slot) Account(tenant string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.gate.admitted.Move(s.tenant, tenant, 1) {
-		return false
+// p99 returns the 99th percentile since the last call; 0 if no goroutine ran.
+func (l *schedulerLatency) p99() time.Duration {
+	l.sample[0].Name = "/sched/latencies:seconds"
+	metrics.Read(l.sample[:])
+	h := l.sample[0].Value.Float64Histogram()
+	since := make([]uint64, len(h.Counts))
+	var all uint64
+	for i, n := range h.Counts {
+		since[i] = n
+		if l.before != nil {
+			since[i] -= l.before[i]
+		}
+		all += since[i]
 	}
-	s.tenant = tenant
-	return true
-}
-
-// Start waits until the request may run, and returns true, or false if ctx ends first.
-// The caller calls Stop.
-func (s *Slot) Start(ctx context.Context) bool {
-	tenant := s.Owner()
-	return s.gate.running.Wait(ctx, tenant, 1) == nil && s.started(tenant)
-}
-
-// TryStart is like Start, but does not wait.
-func (s *Slot) TryStart() bool {
-	tenant := s.Owner()
-	return s.gate.running.Acquire(tenant, 1) && s.started(tenant)
-}
-
-// Owner returns the tenant of the slot.
-func (s *Slot) Owner() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tenant
-}
-
-// started records that the request runs with a unit of the tenant, or returns the unit.
-func (s *Slot) started(tenant string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.open || s.running { // closed, or started by another goroutine meanwhile
-		s.gate.running.Release(tenant, 1)
-		return s.running
+	l.before = append(l.before[:0], h.Counts...)
+	rest := uint64(math.Ceil(0.99 * float64(all)))
+	for i, n := range since {
+		if rest <= n {
+			return seconds(h.Buckets[i])
+		}
+		rest -= n
 	}
-	s.running = true
-	return true
+	return 0
 }
 
-// Stop ends the run of a started request.
-func (s *Slot) Stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stop()
-}
-
-func (s *Slot) stop() {
-	if s.running {
-		s.running = false
-		s.gate.running.Release(s.tenant, 1)
-	}
-}
-
-// pause stops a running request while it waits for a backend. Each call is
-// paired with a call of resume, which may run first.
-func (s *Slot) pause() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.waits++; s.waits <= 0 {
-		return
-	}
-	s.paused = s.paused || s.running
-	s.stop()
-}
-
-// resume starts the request again unless it still waits for a backend. It returns false if
-// ctx ends before the request may run.
-func (s *Slot) resume(ctx context.Context) bool {
-	s.mu.Lock()
-	s.waits--
-	again := s.waits == 0 && s.paused && s.open
-	if again {
-		s.paused = false
-	}
-	s.mu.Unlock()
-	return !again || s.Start(ctx)
-}
-
-// Close releases the slot. Closing it again has no effect.
-func (s *Slot) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stop()
-	s.leave()
-}
-
-// release releases the slot of a request that continues, and reports whether it held one.
-func (s *Slot) release() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.leave()
-}
-
-func (s *Slot) leave() bool {
-	open := s.open
-	if s.open = false; open {
-		s.gate.admitted.Release(s.tenant, 1)
-	}
-	return open
-}
-
-// admit waits for a slot.
-func (s *Slot) admit(ctx context.Context) error {
-	if err := s.gate.admitted.Wait(ctx, s.Owner(), 1); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open = true
-	return nil
-}
+// seconds is the lower bound of a bucket, which may be minus infinity.
+func seconds(s float64) time.Duration { return time.Duration(max(s, 0) * float64(time.Second)) }

@@ -1,0 +1,208 @@
+package overload
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Slot is the admission of one request. It may be used concurrently.
+type Slot struct {
+	gate *Gate
+
+	mu      sync.Mutex
+	tenant  string
+	open    bool
+	running bool
+	waits   int  // calls of pause without resume; negative: a resume ran before its pause
+	paused  bool // resume starts the request again
+}
+
+// Account transfers the slot to the tenant, and reports whether its share permits that.
+// It is called before Start.
+func (s *Slot) Account(tenant string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.gate.admitted.Move(s.tenant, tenant, 1) {
+		return false
+	}
+	s.tenant = tenant
+	return true
+}
+
+// Start waits until the request may run, and returns true, or false if ctx ends first.
+// The caller calls Stop.
+func (s *Slot) Start(ctx context.Context) bool {
+	tenant := s.Owner()
+	return s.gate.running.Wait(ctx, tenant, 1) == nil && s.started(tenant)
+}
+
+// Owner returns the tenant of the slot.
+func (s *Slot) Owner() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tenant
+}
+
+// started records that the request runs with a unit of the tenant, or returns the unit.
+func (s *Slot) started(tenant string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.open || s.running { // closed, or started by another goroutine meanwhile
+		s.gate.running.Release(tenant, 1)
+		return s.running
+	}
+	s.running = true
+	return true
+}
+
+// Stop ends the run of a started request.
+func (s *Slot) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stop()
+}
+
+func (s *Slot) stop() {
+	if s.running {
+		s.running = false
+		s.gate.running.Release(s.tenant, 1)
+	}
+}
+
+// pause stops a running request while it waits for a backend. Each call is
+// paired with a call of resume, which may run first.
+func (s *Slot) pause() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waits++; s.waits <= 0 {
+		return
+	}
+	s.paused = s.paused || s.running
+	s.stop()
+}
+
+// resume starts the request again unless it still waits for a backend. It returns false if
+// ctx ends before the request may run.
+func (s *Slot) resume(ctx context.Context) bool {
+	s.mu.Lock()
+	s.waits--
+	again := s.waits == 0 && s.paused && s.open
+	if again {
+		s.paused = false
+	}
+	s.mu.Unlock()
+	return !again || s.Start(ctx)
+}
+
+// Close releases the slot. Closing it again has no effect.
+func (s *Slot) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stop()
+	s.leave()
+}
+
+// release releases the slot of a request that continues, and reports whether it held one.
+func (s *Slot) release() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leave()
+}
+
+func (s *Slot) leave() bool {
+	open := s.open
+	if s.open = false; open {
+		s.gate.admitted.Release(s.tenant, 1)
+	}
+	return open
+}
+
+// admit waits for a slot.
+func (s *Slot) admit(ctx context.Context) error {
+	if err := s.gate.admitted.Wait(ctx, s.Owner(), 1); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = true
+	return nil
+}
+
+type slotKey struct{}
+
+// WithSlot returns a context of the request that holds the slot.
+func WithSlot(ctx context.Context, s *Slot) context.Context {
+	return context.WithValue(ctx, slotKey{}, s)
+}
+
+// SlotOf returns the slot of the request of ctx, or nil.
+func SlotOf(ctx context.Context) *Slot {
+	s, _ := ctx.Value(slotKey{}).(*Slot)
+	return s
+}
+
+// Idle calls wait, which waits for a backend and uses no CPU. Meanwhile the request whose
+// slot is in ctx (WithSlot) does not count as running; afterwards it is queued until it
+// may run again. Timeouts and circuit breakers of the backend belong inside wait, because
+// the queueing time depends on the load of this process. The error is that of wait, or
+// ctx's if the request may not run again.
+func Idle(ctx context.Context, wait func() error) error {
+	s := SlotOf(ctx)
+	if s == nil {
+		return wait()
+	}
+	s.pause()
+	return s.resumeAfter(ctx, wait())
+}
+
+// Leave is like Idle, but also releases the slot during wait, which may be long. Afterwards
+// it waits for a slot again, unless ctx has ended. The caller bounds the number of pending
+// calls.
+func Leave(ctx context.Context, wait func() error) error {
+	s := SlotOf(ctx)
+	if s == nil {
+		return wait()
+	}
+	s.pause()
+	held := s.release()
+	err := wait()
+	if held && s.admit(ctx) != nil && err == nil {
+		err = ctx.Err()
+	}
+	return s.resumeAfter(ctx, err)
+}
+
+// idleDelay is the wait after which IdleAfter no longer counts a request as running.
+// Workers and projections that only lack CPU answer sooner; a longer wait is for a
+// backend.
+const idleDelay = 50 * time.Millisecond
+
+// IdleAfter is Idle for a wait that is usually short: the request counts as running until
+// it has waited for 50 ms.
+func IdleAfter(ctx context.Context, wait func() error) error {
+	s := SlotOf(ctx)
+	if s == nil {
+		return wait()
+	}
+	return s.IdleAfter(ctx, wait)
+}
+
+// IdleAfter is like the function IdleAfter, but for the request of s, whose slot need not
+// be in ctx.
+func (s *Slot) IdleAfter(ctx context.Context, wait func() error) error {
+	timer := time.AfterFunc(idleDelay, s.pause)
+	err := wait()
+	if timer.Stop() {
+		return err
+	}
+	return s.resumeAfter(ctx, err)
+}
+
+// resumeAfter resumes the request after a wait that returned err.
+func (s *Slot) resumeAfter(ctx context.Context, err error) error {
+	if !s.resume(ctx) && err == nil {
+		return ctx.Err()
+	}
+	return err
+}

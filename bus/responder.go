@@ -1,0 +1,235 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"cairn/bus/overload"
+	"cairn/bus/telemetry"
+	"cairn/schemas"
+)
+
+// responder answers the requests of a subject at a worker.
+type responder struct {
+	service    *Service
+	subject    string
+	summary    string
+	request    reflect.Type
+	response   reflect.Type // nil: events
+	timeout    time.Duration
+	mapError   func(error) *schemas.Error // maps an error to the one that callers receive
+	permission schemas.Permission
+	gate       *overload.Gate
+	metrics    *telemetry.Subject
+	events     func(reply string) bool // whether reply is the event subject of a run; nil: the endpoint has none
+}
+
+// answers reports whether the responder may publish to the reply subject of a request. A
+// request without one is handled and its reply discarded; a stream needs one.
+func (d *responder) answers(reply string) bool {
+	if reply == "" {
+		return d.response != nil
+	}
+	return isInbox(reply) || d.events != nil && d.events(reply)
+}
+
+// responderKey is the key of the responder in the context of its requests.
+type responderKey struct{}
+
+// request is an admitted request.
+type request struct {
+	*nats.Msg
+	slot   *overload.Slot
+	by     *schemas.Identity
+	denied error // the error of authorization or of the headers; nil: none
+}
+
+// admit returns the request in msg with its context, which the caller cancels. Its slot is nil if
+// it was refused or ignored. It never blocks: a subscription runs its callbacks one after the other.
+func (d *responder) admit(base context.Context, msg *nats.Msg) (ctx context.Context, r request, cancel context.CancelFunc) {
+	r.Msg = msg
+	if !d.answers(msg.Reply) {
+		d.service.log.Debug("request ignored: the reply subject is not an inbox", "subject", d.subject, "reply", msg.Reply)
+		return base, r, func() {}
+	}
+	ctx, cancel = received(base, msg.Header.Get, d.timeout)
+	ctx, r.by, r.denied = authorize(ctx, msg.Header.Get, d.permission)
+	switch p, err := readPrecondition(msg.Header.Values); {
+	case err != nil:
+		r.denied = cmp.Or(r.denied, err)
+	case p != schemas.Precondition{}:
+		ctx = WithPrecondition(ctx, p)
+	}
+	if r.slot = d.gate.Admit(ShareKey(r.by, nil)); r.slot == nil {
+		d.metrics.Refused(d.mapError(busy(d.subject)).Code)
+		d.refuse(ctx, msg, busy(d.subject), nats.Header{HeaderBusy: {"1"}})
+		return ctx, r, cancel
+	}
+	return overload.WithSlot(ctx, r.slot), r, cancel
+}
+
+func busy(subject string) *schemas.Error {
+	return schemas.ErrUnavailable.Because("every worker of " + subject + " is busy")
+}
+
+// heartbeats starts to send heartbeats to a client that requested them. A client
+// in another NATS account gets none: across accounts the first message is the reply.
+func (d *responder) heartbeats(request *nats.Msg) *heartbeat {
+	h := &heartbeat{}
+	if request.Header.Get(HeaderHeartbeat) != "" && !strings.HasPrefix(request.Reply, importPrefix) {
+		h.start(heartbeatInterval, func() {
+			beat := &nats.Msg{Subject: request.Reply, Header: nats.Header{HeaderHeartbeat: {"1"}}}
+			_ = d.service.conn.nc.PublishMsg(beat) // the client detects missing heartbeats
+		})
+	}
+	return h
+}
+
+// encode returns res as JSON. The output of a json.Marshaler is not validated again.
+func encode(res any) ([]byte, error) {
+	if m, ok := res.(json.Marshaler); ok {
+		return m.MarshalJSON()
+	}
+	return json.Marshal(res, json.Deterministic(true))
+}
+
+// answer sends res as JSON.
+func (d *responder) answer(ctx context.Context, r *nats.Msg, res any) {
+	body, err := encode(res)
+	if err == nil {
+		err = d.fits(len(body))
+	}
+	if err != nil {
+		d.fail(ctx, r, err)
+		return
+	}
+	header := nats.Header{}
+	if w, ok := res.(interface {
+		CatalogRevision() schemas.ConsistencyToken
+	}); ok {
+		header.Set(HeaderRevision, w.CatalogRevision().String())
+	}
+	if ignored := IgnoredTokens(ctx); ignored != "" {
+		header.Set(HeaderIgnoredRevision, ignored)
+	}
+	d.respond(ctx, r, body, header)
+}
+
+// fail replies with err.
+func (d *responder) fail(ctx context.Context, r *nats.Msg, err error) {
+	d.refuse(ctx, r, err, nats.Header{})
+}
+
+// refuse replies with the visible form of err and the headers.
+func (d *responder) refuse(ctx context.Context, r *nats.Msg, err error, header nats.Header) {
+	e := d.mapError(err)
+	e = d.report(ctx, e, err, loggedByClient(r, e, header))
+	body, err := json.Marshal(e)
+	if err != nil || d.fits(len(body)) != nil {
+		bare := schemas.Error{Type: e.Type, Title: e.Title, Status: e.Status, Code: e.Code, RequestID: e.RequestID}
+		body, _ = json.Marshal(bare) // fixed strings: cannot fail
+	}
+	header.Set(micro.ErrorHeader, e.Title)
+	header.Set(micro.ErrorCodeHeader, strconv.Itoa(e.Status))
+	d.respond(ctx, r, body, header)
+}
+
+// respond publishes the reply.
+func (d *responder) respond(ctx context.Context, r *nats.Msg, body []byte, header nats.Header) {
+	if r.Reply == "" {
+		return
+	}
+	if err := d.service.conn.nc.PublishMsg(&nats.Msg{Subject: r.Reply, Header: header, Data: body}); err != nil {
+		d.service.log.WarnContext(ctx, "reply not sent", "subject", d.subject, "err", err)
+	}
+}
+
+// report returns e with the request ID of ctx and logs err, unless the caller or
+// another worker does: faults of this system are logged once, as warnings and errors,
+// and those of callers at debug level. The metrics count a CallerError as a malformed
+// request.
+func (d *responder) report(ctx context.Context, e *schemas.Error, err error, loggedByClient bool) *schemas.Error {
+	c := *e
+	c.RequestID = RequestID(ctx)
+	counted := c.Status
+	var fault callerError
+	if errors.As(err, &fault) {
+		counted = schemas.ErrMalformed.Status
+	}
+	telemetry.Failed(ctx, counted, c.Code)
+	switch {
+	case loggedByClient:
+	case isClientError(counted) || Logged(err):
+		d.service.log.DebugContext(ctx, "request refused", "subject", d.subject, "err", err)
+	case c.Status == schemas.ErrUnavailable.Status:
+		d.service.log.WarnContext(ctx, "request refused", "subject", d.subject, "err", err)
+	default:
+		d.service.log.ErrorContext(ctx, "request failed", "subject", d.subject, "err", err)
+	}
+	return &c
+}
+
+// recovered, deferred, replies to a request whose handler panicked.
+func (d *responder) recovered(ctx context.Context, r *nats.Msg) {
+	if p := recover(); p != nil {
+		d.fail(ctx, r, Recovered(p))
+	}
+}
+
+// fits returns an error if a reply of size bytes exceeds max_payload.
+func (d *responder) fits(size int) error {
+	if most := d.service.conn.nc.MaxPayload(); int64(size) > most-headerRoom {
+		return schemas.ErrInternal.Because(fmt.Sprintf(
+			"the reply has %d bytes, more than max_payload (%d); request less, for example with a smaller top_k or limit", size, most))
+	}
+	return nil
+}
+
+// loggedByClient reports whether the caller logs the error: a client of this package logs
+// client errors, busy workers, whose requests it retries, and for timeouts, which
+// end at the same time on both sides.
+func loggedByClient(r *nats.Msg, e *schemas.Error, reply nats.Header) bool {
+	client := r.Header.Get(HeaderHeartbeat) != "" || r.Header.Get(HeaderWindow) != ""
+	return client && (isClientError(e.Status) || e.Status == schemas.ErrTimeout.Status || reply.Get(HeaderBusy) != "")
+}
+
+// PartError returns the error that the caller of the request of ctx receives for err, the
+// failure of a part of the request. A fault of this system is logged.
+func PartError(ctx context.Context, err error) *schemas.Error {
+	e := visible(err)
+	r, ok := ctx.Value(responderKey{}).(*responder)
+	if !ok || isClientError(e.Status) {
+		return e
+	}
+	return r.report(ctx, e, err, false)
+}
+
+// inboxPrefixes are the prefixes of the subjects on which clients receive replies: inboxes,
+// with the prefix of a user or without (--nats-inbox), and the reply subjects of
+// requests that were imported from another account.
+var inboxPrefixes = []string{"_INBOX.", "_INBOX_", importPrefix}
+
+// isInbox reports whether subject is an inbox, to which only a waiting client subscribes.
+// The requester chooses the reply subject, but the reply is sent with the permissions of
+// the responder: a reply subject such as $KV.cairn_catalog.x would make a worker overwrite a
+// record for a client without that permission. So this package publishes to a subject
+// that a peer has chosen only if isInbox accepts it, or if it is the event subject of a
+// run of the same stream.
+func isInbox(subject string) bool {
+	for _, prefix := range inboxPrefixes {
+		if strings.HasPrefix(subject, prefix) {
+			return true
+		}
+	}
+	return false
+}
