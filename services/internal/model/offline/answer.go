@@ -2,12 +2,14 @@ package offline
 
 import (
 	"cmp"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"cairn/services/internal/estate"
 	"cairn/services/internal/markdown"
@@ -41,6 +43,7 @@ type line struct {
 	n    figure
 }
 
+// String is a line of a list. Templates call it.
 func (l line) String() string { return l.name + ": " + l.n.String() }
 func (l line) plain() string  { return l.name + " " + l.n.String() }
 func (l line) label() string  { return l.name }
@@ -93,105 +96,95 @@ func join(lines []line, text func(line) string, most int, between string) string
 	return listing(out, most, between)
 }
 
-// items formats lines as a list.
-func items(lines []line) string { return "\n- " + join(lines, line.String, longList, "\n- ") }
+//go:embed answers.tmpl
+var wordingText string
+
+// wording has the text of each form of answer, and "understood" that of the interpretation.
+var wording = template.Must(template.New("").Parse(wordingText))
+
+// phrase returns the text of a form with values.
+func phrase(form string, values map[string]any) string {
+	var b strings.Builder
+	if err := wording.ExecuteTemplate(&b, form, values); err != nil {
+		return "The answer could not be phrased."
+	}
+	return b.String()
+}
 
 // answer formats the results of the plan's calls as Markdown, with the interpretation of the question, or else with questions that the
 // planner answers.
 func (p plan) answer(arrays []*array, raw []json.RawMessage) (text string, suggestions []string) {
-	if p.declined != "" {
-		var list string
-		for _, q := range p.suggest(arrays) {
-			suggestions, list = append(suggestions, q), list+"\n- "+markdown.Escape(q)
-		}
-		if list != "" {
-			list = "\n\nYou could ask:" + list
-		}
-		return p.declined + list, suggestions
-	}
-	results := make([]result, len(raw))
+	results := make([]result, max(2, len(raw)))
 	for i := range raw {
-		if json.Unmarshal(raw[i], &results[i]) != nil || results[i].Error != nil {
+		if p.declined == "" && (json.Unmarshal(raw[i], &results[i]) != nil || results[i].Error != nil) {
 			return "The figures for this question could not be computed.", nil
 		}
 	}
-	switch p.op {
-	case overview:
-		return formatOverview(arrays, results) + "\n\nUnderstood as: an overview of the arrays.", nil
-	case fields:
+	last := results[max(0, len(raw)-1)]
+	if partly := func(c cond) bool { return c.partly }; p.declined == "" && last.total() == 0 && slices.ContainsFunc(p.conds(), partly) {
+		p.declined = "No " + p.array.noun(2) + " match " + conjunction(p.conds(), nil) + "."
+	}
+	switch {
+	case p.declined != "":
+		suggestions = p.suggest(arrays)
+		var lines []string
+		for _, q := range suggestions {
+			lines = append(lines, markdown.Escape(q))
+		}
+		return phrase("declined", map[string]any{"declined": p.declined, "lines": lines}), suggestions
+	case p.op == overview:
+		values := map[string]any{"op": "overview", "lines": overviewLines(arrays, results[:len(raw)])}
+		return phrase("overview", values) + phrase("understood", values), nil
+	}
+	values := p.interpretation()
+	form := p.fill(values, results[1], last.total())
+	if p.op == fields {
 		var names []string
 		for _, f := range results[0].Fields {
 			names = append(names, markdown.Escape(f))
 		}
-		return fmt.Sprintf("The %s have the fields %s. There are %v records.\n\nUnderstood as: the fields of %s.",
-			p.array.noun(2), strings.Join(names, ", "), results[0].Count, p.array.noun(2)), nil
+		form, values["fields"], values["size"] = "fields", strings.Join(names, ", "), results[0].Count
 	}
-	if part := slices.IndexFunc(p.conds(), func(c cond) bool { return c.partly }); part >= 0 && results[len(results)-1].total() == 0 {
-		p.declined = "No " + p.array.noun(2) + " match " + conjunction(p.conds(), nil) + "."
-		return p.answer(arrays, nil)
-	}
-	return p.format(results[1], results[len(results)-1]) + "\n\nUnderstood as: " + p.describe() + ".", nil
+	return phrase(form, values) + phrase("understood", values), nil
 }
 
-// format states the figures: r has the groups and their total, and part the records that meet the goals.
-func (p plan) format(r, part result) string {
+// fill adds the figures to values and returns the form of the answer: r has the groups and their total; part is the number of the records
+// that meet the goals.
+func (p plan) fill(values map[string]any, r result, part figure) string {
 	lines, total := r.lines(), r.total()
-	counted := fmt.Sprintf("%v %s", total, p.array.noun(total))
-	switch p.op {
-	case count:
-		return counted + "."
-	case exists:
-		return yesNo(total > 0) + counted + "."
-	case share, all:
-		return p.formatShare(part.total(), total)
-	case combine:
-		return p.formatCombined(r)
-	case compare:
-		return p.formatComparison(r)
-	case distinct:
-		return fmt.Sprintf("%d different %s.", r.GroupCount, p.group.noun(r.GroupCount))
-	case aggregate:
-		return p.formatAggregate(r)
+	show := func(lines []line, text func(line) string) { values["labels"] = join(lines, text, longList, ", ") }
+	values["lines"], values["more"] = lines[:min(len(lines), longList)], len(lines) > longList
+	values["total"], values["part"], values["percent"] = total, part, float64(100*part/max(1, total))
+	values["counted"], values["without"] = fmt.Sprintf("%v %s", total, p.array.noun(total)), r.group(estate.NullGroup)
+	if p.group != nil {
+		values["values"], values["nouns"] = r.GroupCount, p.group.noun(r.GroupCount)
 	}
+	show(lines, line.label)
 	switch single := !slices.ContainsFunc(lines, func(l line) bool { return l.n != 1 }); {
+	case p.op == combine:
+		p.fillCombined(values, r)
+	case p.op == compare:
+		return p.fillComparison(values, r)
+	case p.op == aggregate && r.Total == nil:
+		return "no number"
+	case p.op != list && p.op != breakdown && p.op != top:
 	case total == 0 && p.measure == nil:
-		return fmt.Sprintf("None: 0 %s.", p.array.noun(2))
+		return "none"
 	case len(lines) == 0:
-		return fmt.Sprintf("None: 0 of %s have a value of %s.", counted, p.group.name())
+		return "unset"
 	case p.op == top:
-		return p.formatRanking(r, lines)
+		return p.fillRanking(values, r, lines)
 	case p.names:
-		return fmt.Sprintf("%s: %s.", counted, join(lines, line.counted, longList, ", "))
+		show(lines, line.counted)
+		return "names"
 	case p.op == list && total == 1:
-		return lines[0].name + "."
+		return "one"
 	case p.op == list && single:
-		return fmt.Sprintf("%d %s: %s.", r.GroupCount, p.group.noun(r.GroupCount), join(lines, line.label, longList, ", "))
+		return "values"
+	default:
+		return "groups"
 	}
-	text := fmt.Sprintf("%s by %s:%s", counted, p.group.name(), items(lines))
-	if n := r.group(estate.NullGroup); n > 0 {
-		text += fmt.Sprintf("\n\nWithout a value: %v.", n)
-	}
-	return text
-}
-
-// yesNo begins the answer of a yes-or-no question.
-func yesNo(yes bool) string {
-	if yes {
-		return "Yes: "
-	}
-	return "No: "
-}
-
-// formatAggregate reports a metric in total and by group.
-func (p plan) formatAggregate(r result) string {
-	if r.Total == nil {
-		return fmt.Sprintf("None of these %s has a number in %s.", p.array.noun(2), p.measure.name())
-	}
-	text := fmt.Sprintf("%v: the %s of %s", r.total(), metricNames[p.metric], p.measure.name())
-	if p.group == nil {
-		return text + "."
-	}
-	return text + "; by " + p.group.name() + ":" + items(r.lines())
+	return string(p.op)
 }
 
 // noun returns the word for n values of the field, in Markdown.
@@ -214,22 +207,8 @@ func (f *field) noun(n int) string {
 	return markdown.Escape(name)
 }
 
-// formatShare reports that n of all records meet the goals.
-func (p plan) formatShare(n, of figure) string {
-	some := fmt.Sprintf("%v of %v %s.", n, of, p.array.noun(of))
-	switch {
-	case of == 0:
-		return fmt.Sprintf("There are no such %s.", p.array.noun(2))
-	case p.op == share:
-		return fmt.Sprintf("%.1f%%: %s", float64(100*n/of), some)
-	case n == of:
-		return fmt.Sprintf("%sall %v %s.", yesNo(true), n, p.array.noun(n))
-	}
-	return yesNo(false) + some
-}
-
-// formatCombined reports the ratio or difference of two sums, in total and by group.
-func (p plan) formatCombined(r result) string {
+// fillCombined adds the ratio or difference of two sums, in total and by group.
+func (p plan) fillCombined(values map[string]any, r result) {
 	first, second := r.Metrics["sum:"+p.measure.path], r.Metrics["sum:"+p.other.path]
 	combined := func(a, b figure) string {
 		switch {
@@ -240,45 +219,40 @@ func (p plan) formatCombined(r result) string {
 		}
 		return (a / b).String()
 	}
-	text := fmt.Sprintf("%s: the %s of %s (%v) and %s (%v).", combined(first.total(), second.total()), p.metric, p.measure.name(),
-		first.total(), p.other.name(), second.total())
+	var lines []string
 	for _, label := range slices.Sorted(maps.Keys(first.Groups)) {
-		text += "\n- " + markdown.Escape(label) + ": " + combined(first.group(label), second.group(label))
+		lines = append(lines, markdown.Escape(label)+": "+combined(first.group(label), second.group(label)))
 	}
-	return text
+	values["combined"], values["first"], values["second"] = combined(first.total(), second.total()), first.total(), second.total()
+	values["lines"] = lines
 }
 
-// formatRanking reports the line at the wanted rank and its ties, or the first lines.
-func (p plan) formatRanking(r result, lines []line) string {
+// fillRanking adds the line at the wanted rank and its ties, or the first lines.
+func (p plan) fillRanking(values map[string]any, r result, lines []line) string {
 	if p.least && r.GroupCount > len(lines) {
-		return p.group.name() + " has too many values to determine the smallest."
+		return "too many"
 	}
 	if p.least {
 		slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.n, b.n) })
 	}
 	if n := min(p.limit, len(lines)); p.limit > 1 {
-		text := fmt.Sprintf("The first %d by %s:", n, p.group.name())
+		var ranks []string
 		for i, l := range lines[:n] {
-			text += fmt.Sprintf("\n%d. %v", i+1, l)
+			ranks = append(ranks, fmt.Sprintf("%d. %v", i+1, l))
 		}
-		if n < len(lines) && lines[n].n == lines[n-1].n {
-			text += fmt.Sprintf("\n\n%s ties with the last entry.", lines[n].name)
+		if values["ranks"] = ranks; n < len(lines) && lines[n].n == lines[n-1].n {
+			values["tie"] = lines[n].name
 		}
-		return text
+		return "ranking"
 	}
 	for range p.rank { // leave out those of a better rank
 		if lines = lines[ties(lines):]; len(lines) == 0 {
-			return "All counts are equal; no value has that rank."
+			return "equal"
 		}
 	}
-	n, unit, each := lines[0].n, p.array.noun(lines[0].n), ""
-	if p.measure != nil {
-		unit = p.measure.name()
-	}
-	if ties(lines) > 1 {
-		each = " each"
-	}
-	return fmt.Sprintf("%s: %v %s%s.", join(lines[:ties(lines)], line.label, 10, ", "), n, unit, each)
+	values["most"], values["unit"], values["tied"] = lines[0].n, cmp.Or(p.measure.name(), p.array.noun(lines[0].n)), ties(lines) > 1
+	values["labels"] = join(lines[:ties(lines)], line.label, 10, ", ")
+	return "top"
 }
 
 // ties returns the number of lines that are equal to the first one.
@@ -289,80 +263,55 @@ func ties(lines []line) int {
 	return len(lines)
 }
 
-func (p plan) formatComparison(r result) string {
+// fillComparison adds the figures of the compared values, the largest first.
+func (p plan) fillComparison(values map[string]any, r result) string {
 	var lines []line
 	for _, v := range p.goals[0].values {
 		lines = append(lines, line{markdown.Escape(v.Text), r.group(v.Text)})
 	}
-	first, unit := lines[0].name, p.array.noun(2)
-	if p.measure != nil {
-		unit = p.measure.name()
-	}
+	first := lines[0].name
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.n, a.n) })
-	best, next, answer := lines[0], lines[1], ""
+	best, next := lines[0], lines[1]
 	if p.confirm {
-		answer = yesNo(best.n > next.n && (best.name == first) != p.least)
+		values["answer"] = map[bool]string{true: "Yes: ", false: "No: "}[best.n > next.n && (best.name == first) != p.least]
+	} else {
+		values["answer"] = ""
 	}
+	values["best"], values["next"], values["most"], values["difference"] = best.name, next.name, best.n, best.n-next.n
+	values["unit"], values["others"] = cmp.Or(p.measure.name(), p.array.noun(2)), join(lines[1:], line.plain, longList, ", ")
 	if best.n == next.n {
-		return fmt.Sprintf("%sBoth the same: %s and %s have %v %s each.", answer, best.name, next.name, best.n, unit)
+		return "same"
 	}
-	others := join(lines[1:], line.plain, longList, ", ")
-	return fmt.Sprintf("%s%s has more: %v %s, against %s; a difference of %v.", answer, best.name, best.n, unit, others, best.n-next.n)
+	return "compare"
 }
 
-// formatOverview reports for each array the number of records and a breakdown.
-func formatOverview(arrays []*array, results []result) string {
-	text := "The data in numbers:"
+// overviewLines returns for each array the number of records and a breakdown.
+func overviewLines(arrays []*array, results []result) (out []string) {
 	for i, a := range arrays {
-		if i >= len(results) {
-			text += "\n- " + markdown.Escape(a.key)
-			continue
+		text := markdown.Escape(a.key)
+		if i < len(results) {
+			text = fmt.Sprintf("%v %s", results[i].total(), a.noun(results[i].total()))
+			if f := a.categoryField(); f != nil && len(results[i].Groups) > 0 {
+				text += fmt.Sprintf(", by %s: %s", f.name(), join(results[i].lines(), line.plain, 5, ", "))
+			}
 		}
-		text += fmt.Sprintf("\n- %v %s", results[i].total(), a.noun(results[i].total()))
-		if f := a.categoryField(); f != nil && len(results[i].Groups) > 0 {
-			text += fmt.Sprintf(", by %s: %s", f.name(), join(results[i].lines(), line.plain, 5, ", "))
-		}
+		out = append(out, text)
 	}
-	return text
+	return out
 }
 
-// descriptions state the interpretation of a question for each operation.
-var descriptions = map[operation]string{
-	count:     "counting {records}{by}",
-	breakdown: "counting {records}{by}",
-	distinct:  "counting the values of {group} among {records}",
-	exists:    "whether there are {records}",
-	share:     "the share of {records} with {goals}",
-	all:       "whether all {records} have {goals}",
-	compare:   "comparing {measured} of {records}",
-	list:      "listing {group} of {records}",
-	top:       "ranking {group} of {records} by {measured}, {order} first",
-	aggregate: "the {metric} of {measure} over {records}{by}",
-	combine:   "the {metric} of the sums of {measure} and {other} over {records}{by}",
-}
-
-// describe describes the plan: "counting hosts where os = win2022, by role".
-func (p plan) describe() string {
-	records, by, measured, order := p.array.noun(2), "", "number of records", "largest"
-	if where := conjunction(p.all, p.any); where != "" {
-		records += " where " + where
+// interpretation returns the values of the form "understood".
+func (p plan) interpretation() map[string]any {
+	where, by := p.array.noun(2), ""
+	if conditions := conjunction(p.all, p.any); conditions != "" {
+		where += " where " + conditions
 	}
 	if p.group != nil {
 		by = ", by " + p.group.name()
 	}
-	metric := cmp.Or(metricNames[p.metric], p.metric)
-	switch {
-	case p.op == compare:
-		measured = cmp.Or(p.measure.name(), "the number")
-	case p.measure != nil:
-		measured = metric + " " + p.measure.name()
-	}
-	if p.least {
-		order = "smallest"
-	}
-	return strings.NewReplacer("{records}", records, "{by}", by, "{goals}", conjunction(p.goals, nil), "{measured}", measured,
-		"{order}", order, "{metric}", metric, "{group}", p.group.name(), "{measure}", p.measure.name(), "{other}", p.other.name(),
-	).Replace(descriptions[p.op])
+	return map[string]any{"op": string(p.op), "records": p.array.noun(2), "where": where, "by": by, "goals": conjunction(p.goals, nil),
+		"metric": cmp.Or(metricNames[p.metric], p.metric), "measure": p.measure.name(), "other": p.other.name(), "group": p.group.name(),
+		"least": p.least}
 }
 
 // conjunction joins the phrases of conditions.
