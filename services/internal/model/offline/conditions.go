@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,10 +26,7 @@ type cond struct {
 }
 
 func raw(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return "null" // a string always encodes
-	}
+	text, _ := json.Marshal(v) // the values are strings and maps of them
 	return string(text)
 }
 
@@ -39,19 +37,17 @@ func newCond(f *field, filter, relation string, at span) cond {
 
 // equal selects records with one of the values or, if denied, with none of them.
 func equal(f *field, values []estate.Value, denied bool, at span) cond {
-	filter, is := string(values[0].JSON()), "="
+	filter, is, not := string(values[0].JSON()), "=", "≠"
 	if len(values) > 1 {
 		filter = oneOfValues(values)
 	}
-	switch {
-	case f.listed() && denied:
-		filter, is = `{"not":{"contains":`+filter+`}}`, "does not contain"
-	case f.listed():
-		filter, is = `{"contains":`+filter+`}`, "contains"
-	case denied && len(values) > 1:
-		filter, is = `{"not":`+filter+`}`, "≠"
-	case denied:
-		filter, is = `{"ne":`+filter+`}`, "≠"
+	if f.listed() {
+		filter, is, not = `{"contains":`+filter+`}`, "contains", "does not contain"
+	}
+	if denied && len(values) == 1 && !f.listed() {
+		filter, is = `{"ne":`+filter+`}`, not
+	} else if denied {
+		filter, is = `{"not":`+filter+`}`, not
 	}
 	c := newCond(f, filter, is+" "+listing(texts(values), 8, " or "), at)
 	c.values, c.denied, c.parts = values, denied, 1
@@ -117,27 +113,20 @@ func dated(f *field, op, lo, hi string, at span) (cond, string) {
 	if lo, hi = f.withYear(lo), f.withYear(hi); lo == "" {
 		return cond{}, "The dates of " + f.name() + " are in several years; name the year."
 	}
-	relation := signs[op] + " " + lo
-	if op == "eq" {
-		relation, hi = "in "+lo, lo
-		if len(lo) == len("2026-05-31") {
-			relation = "= " + lo
-		}
-	} else if hi != "" {
-		relation = "from " + lo + " to " + hi
-	}
-	from, to := "", "" // inclusive, exclusive
+	relation, from, to := signs[op]+" "+lo, lo, "" // inclusive, exclusive
 	switch {
 	case hi != "":
-		from, to = lo, after(hi)
-	case op == "gte":
-		from = lo
+		relation, to = "from "+lo+" to "+hi, after(hi)
+	case op == "eq" && len(lo) < len("2026-05-31"):
+		relation, to = "in "+lo, after(lo)
+	case op == "eq":
+		to = after(lo)
 	case op == "gt":
 		from = after(lo)
 	case op == "lt":
-		to = lo
-	default:
-		to = after(lo)
+		from, to = "", lo
+	case op == "lte":
+		from, to = "", after(lo)
 	}
 	var within []estate.Value
 	ordered := true
@@ -151,86 +140,60 @@ func dated(f *field, op, lo, hi string, at span) (cond, string) {
 			within = append(within, v)
 		}
 	}
+	bounds := map[string]string{"gte": from, "lt": to}
+	maps.DeleteFunc(bounds, func(_, bound string) bool { return bound == "" })
 	switch {
-	case !ordered && (len(within) > fewValues || len(f.column().Values) < f.column().Distinct):
+	case ordered:
+		return newCond(f, raw(bounds), relation, at), ""
+	case len(within) > fewValues || len(f.column().Values) < f.column().Distinct:
 		return cond{}, f.name() + " has too many different dates in that period."
-	case !ordered && len(within) == 0:
-		return newCond(f, `{"in":[]}`, relation, at), ""
-	case !ordered:
-		return newCond(f, oneOfValues(within), relation, at), ""
 	}
-	var bounds []string
-	if from != "" {
-		bounds = append(bounds, `"gte":`+raw(from))
-	}
-	if to != "" {
-		bounds = append(bounds, `"lt":`+raw(to))
-	}
-	return newCond(f, "{"+strings.Join(bounds, ",")+"}", relation, at), ""
+	return newCond(f, oneOfValues(within), relation, at), ""
 }
 
 // withYear completes a date without a year if all dates of the field in its month are in one year; "" if they are not.
-func (f *field) withYear(date string) string {
+func (f *field) withYear(date string) (full string) {
 	if !strings.HasPrefix(date, "-") {
 		return date
 	}
-	year := ""
 	for _, v := range f.column().Values {
-		d := isoTime(v.Text)
-		switch {
-		case len(d) < 7 || !strings.HasPrefix(date, d[4:7]):
-		case year != "" && year != d[:4]:
-			return ""
-		default:
-			year = d[:4]
+		if d := isoTime(v.Text); len(d) > 6 && strings.HasPrefix(date, d[4:7]) {
+			if full != "" && full != d[:4]+date {
+				return ""
+			}
+			full = d[:4] + date
 		}
 	}
-	return year + date
+	return full
 }
 
 // nearest returns the link to a field that an operand is compared with: before or within the comparison, or after it; nil if there is
 // none.
 func (r reading) nearest(c comparison, fits func(*field) bool) (best *link) {
-	distance := 5
+	nearest := 8 // words
 	for _, l := range r.links {
-		d, behind := r.between(l.end(), c.at), l.start() >= c.end
+		distance, behind := c.at-l.end(), l.start() >= c.end
 		if behind {
-			d = r.between(c.end, l.start())
+			distance = l.start() - c.end
 		}
 		operator := l.start() >= c.at && l.end() <= c.end && r.is(l.start(), "before|after|since|until|from|by") // not best_before
-		if l.role == asField && !operator && fits(l.field) && d < distance && !(behind && c.op == "eq" && d > 0) {
-			best, distance = l, d
+		if l.role == asField && !operator && fits(l.field) && distance < nearest && !(behind && c.op == "eq" && distance > 0) {
+			best, nearest = l, distance
 		}
 	}
 	return best
 }
 
-// between counts the content words of a range; another clause counts more.
-func (r reading) between(from, to int) (n int) {
-	for i := from; i < to; i++ {
-		switch w := r.q[i]; {
-		case w.brk && i > from, oneOf(w.low, "and|or|but|that|which") && !r.used[i]:
-			n += 3
-		case !w.stop && !r.used[i] && !verbs[w.low] && units[w.low] == "":
-			n++
-		}
-	}
-	return n
-}
-
-// deny reports whether a negation applies to the word at i, and marks it as explained.
+// deny reports whether a negation applies to the word at i, and marks it as explained. In "no-show" it belongs to a value.
 func (r *reading) deny(i int) bool {
 	k := r.neg[i] - 1
-	if r.at(k, asValue) != nil {
-		return false // "no-show"
+	if k < 0 || r.at(k, asValue) != nil {
+		return false
 	}
-	if k >= 0 {
-		mark(r.used, k, k+1)
-		if r.is(k, "than|from|of") {
-			mark(r.used, k-1, k)
-		}
+	if mark(r.used, k, k+1); r.is(k, "than|from|of") {
+		mark(r.used, k-1, k)
 	}
-	return r.neg[i] > 0
+	return true
 }
 
 // compare returns the conditions of the comparisons; declined is a reason to decline.
@@ -241,26 +204,20 @@ func (r *reading) compare() (out []cond, declined string) {
 		case c.peer:
 			one = r.withPeer(c)
 		case r.at(c.end-1, asValue, asArray) != nil || c.lo.number != "" && r.used[c.end-1]:
-			continue
 		case textOperators[c.op]:
 			one, declined = r.withText(c)
 		default:
 			one, declined = r.withLiteral(c)
 		}
-		switch {
+		switch k := r.neg[max(one.span[0], c.at)] - 1; {
 		case declined != "":
 			return nil, declined
 		case one.field == nil:
 			continue
-		}
-		if k := r.neg[max(one.span[0], c.at)] - 1; k >= 0 && k < c.at && !c.peer {
-			if !textOperators[c.op] {
-				return nil, "The negation is ambiguous."
-			}
-			r.deny(c.at)
-			one = newCond(one.field, `{"not":`+one.filter+`}`, "not: "+one.phrase, one.span)
-		}
-		if !c.peer {
+		case c.peer:
+		case k >= 0 && k < c.at:
+			return nil, "The negation is ambiguous."
+		default:
 			mark(r.used, c.at, c.end)
 		}
 		out = append(out, one)
@@ -281,12 +238,10 @@ func (r *reading) withPeer(c comparison) cond {
 	for _, l := range r.links {
 		switch {
 		case l.role != asField || !l.field.numeric() && !l.field.dates():
-		case l.start() >= c.end:
-			if r.between(c.end, l.start()) == 0 {
-				right = l
-			}
-		case l.start() > c.at || r.between(l.end(), c.at) <= 1:
+		case l.start() < c.end && (left == nil || l.start() > left.start()):
 			left = l
+		case l.start() >= c.end && (right == nil || l.start() < right.start()):
+			right = l
 		}
 	}
 	if left == nil || right == nil || left.field == right.field || left.field.numeric() != right.field.numeric() {
@@ -316,10 +271,7 @@ func (r *reading) withText(c comparison) (cond, string) {
 	}
 	test := map[string]func(s, part string) bool{"start": strings.HasPrefix, "end": strings.HasSuffix, "contain": strings.Contains}[c.op]
 	var found []estate.Value
-	for _, v := range f.column().Values {
-		if r.array.ended() {
-			return cond{}, ""
-		}
+	for v := range until(r.array.ctx, f.column().Values) {
 		if v.Type == "string" && test(strings.ToLower(v.Text), strings.ToLower(c.lo.raw)) {
 			found = append(found, v)
 		}
@@ -330,19 +282,16 @@ func (r *reading) withText(c comparison) (cond, string) {
 	return newCond(f, oneOfValues(found), relation, at), ""
 }
 
-// compares reports whether the field may be compared with the literal. "Twice" counts something.
-func (f *field) compares(c comparison, times bool) bool {
-	if c.lo.date != "" && (f.dates() || c.lo.number != "" && f.years()) {
-		return true
-	}
-	return c.lo.number != "" && f.numeric() && (c.lo.date == "" || c.op != "eq") && (!times || f.counts())
+// compares reports whether the field may be compared with the literal.
+func (f *field) compares(c comparison) bool {
+	date := f.dates() || c.lo.number != "" && f.years()
+	return c.lo.date != "" && date || c.lo.number != "" && f.numeric() && (c.lo.date == "" || c.op != "eq")
 }
 
 func (r *reading) withLiteral(c comparison) (cond, string) {
 	at, unit := span{c.at, c.end}, units[r.low(c.end)]
-	times := oneOf(c.lo.low, "once|twice") || r.is(c.end, "times")
 	var f *field
-	switch l := r.nearest(c, func(f *field) bool { return f.compares(c, times) }); {
+	switch l := r.nearest(c, func(f *field) bool { return f.compares(c) }); {
 	case l != nil:
 		f = l.field
 		r.markUsed(l)
@@ -352,38 +301,32 @@ func (r *reading) withLiteral(c comparison) (cond, string) {
 		f = r.only(func(f *field) bool { return f.numeric() && f.unit() == unit })
 	}
 	isDate := f != nil && f.dates()
-	verb := func(p part) bool { return c.at > 0 && p.stem == r.q[c.at-1].stem }
 	v := r.at(c.at-1, asValue)
 	switch {
-	case isDate && v != nil && slices.ContainsFunc(f.parts, verb):
+	case isDate && v != nil && slices.ContainsFunc(f.parts, func(p part) bool { return p.stem == r.q[c.at-1].stem }):
 		return cond{}, quoted(r.q[c.at-1].text) + " is ambiguous: " + v.field.name() + " or " + f.name() + "."
 	case f == nil && c.op == "eq":
 		return cond{}, "" // an unexplained word
 	case f == nil:
 		return cond{}, "It is unclear which field to compare with " + markdown.Escape(c.lo.text) + "."
-	case f.numeric() && !isDate && unit != "" && f.unit() != "" && f.unit() != unit:
+	case !isDate && unit != "" && f.unit() != "" && f.unit() != unit:
 		return cond{}, "The unit " + markdown.Escape(r.low(c.end)) + " cannot be converted to the unit of " + f.name() + "."
 	case c.hi.raw != "" && (isDate && c.hi.date == "" || !isDate && c.hi.number == ""):
 		return cond{}, "The range for " + f.name() + " is incomplete."
-	case times:
-		mark(r.used, c.end, c.end+1)
-	}
-	if isDate {
+	case isDate:
 		return dated(f, c.op, c.lo.date, c.hi.date, at)
+	case oneOf(c.lo.low, "once|twice") || r.is(c.end, "times"):
+		mark(r.used, c.end, c.end+1)
 	}
 	return compared(f, c.op, c.lo.number, c.hi.number, at), ""
 }
 
 // only returns the only field of the array that satisfies accept; nil if there is none, or more.
 func (r reading) only(accept func(*field) bool) (only *field) {
-	for _, f := range r.array.fields() {
-		if r.array.ended() {
+	for f := range r.array.each() {
+		if accept(f) && only != nil {
 			return nil
-		}
-		if accept(f) {
-			if only != nil {
-				return nil
-			}
+		} else if accept(f) {
 			only = f
 		}
 	}

@@ -3,6 +3,7 @@ package offline
 import (
 	"cmp"
 	"context"
+	"iter"
 	"runtime"
 	"slices"
 	"strings"
@@ -27,8 +28,19 @@ type array struct {
 	identity func() *field
 }
 
-// ended reports whether planning has to end. Loops over fields and values check it.
-func (a *array) ended() bool { return a.ctx.Err() != nil }
+// each yields the fields until planning has to end.
+func (a *array) each() iter.Seq[*field] { return until(a.ctx, a.fields()) }
+
+// until yields the items of a list until ctx is done. Loops over names, values and links use it.
+func until[T any](ctx context.Context, list []T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, item := range list {
+			if ctx.Err() != nil || !yield(item) {
+				return
+			}
+		}
+	}
+}
 
 // field is a field of an array's records.
 type field struct {
@@ -50,17 +62,11 @@ type part struct {
 func openArrays(ctx context.Context, e *estate.Estate) []*array {
 	var out []*array
 	stems := map[string]string{}
-	for _, key := range e.Keys() {
-		if ctx.Err() != nil {
-			return nil
-		}
+	for key := range until(ctx, e.Keys()) {
 		words, parts := splitName(key, stems)
 		a := &array{ctx: ctx, estate: e, key: key, words: words, parts: parts, fields: sync.OnceValue(func() (out []*field) {
 			fields, _ := e.Fields(ctx, key) // fails only if ctx is done
-			for _, f := range fields {
-				if ctx.Err() != nil {
-					return nil
-				}
+			for f := range until(ctx, fields) {
 				words, parts := splitName(f.Path, stems)
 				out = append(out, &field{f.Path, words, parts, f.Types, sync.OnceValue(func() estate.Column {
 					c, _ := e.Column(ctx, key, f.Path) // the key is known, so it fails only if ctx is done
@@ -122,10 +128,7 @@ func (f *field) named(low string) bool {
 func (a *array) readColumns() {
 	var reading errgroup.Group
 	reading.SetLimit(runtime.GOMAXPROCS(0))
-	for _, f := range a.fields() {
-		if a.ended() {
-			break
-		}
+	for f := range a.each() {
 		if f.textual() || f.has("array") {
 			reading.Go(func() error { f.column(); return nil })
 		}
@@ -142,12 +145,6 @@ func (f *field) sums() bool {
 	return f.numeric() && !slices.ContainsFunc(f.words, func(low string) bool {
 		return oneOf(low, "id|ids|number|no|code|key|year|index|port|floor")
 	})
-}
-
-// counts reports whether the field's numbers count something: "restarts", "hotspots".
-func (f *field) counts() bool {
-	last := f.words[max(0, len(f.words)-1):]
-	return f.sums() && f.unit() == "" && (f.named("count") || len(last) > 0 && strings.HasSuffix(last[0], "s"))
 }
 
 // categorical reports whether the field has few values for its records.
@@ -229,10 +226,7 @@ func (f *field) unit() string {
 // there is none.
 func (a *array) findIdentity() *field {
 	for _, want := range strings.Fields("name hostname displayname title label") {
-		for _, f := range a.fields() {
-			if a.ended() {
-				return nil
-			}
+		for f := range a.each() {
 			if strings.EqualFold(strings.ReplaceAll(f.path, "_", ""), want) && f.textual() {
 				return f
 			}
@@ -256,11 +250,8 @@ func (a *array) categoryField() *field {
 
 // first returns the first string field that satisfies accept; nil if there is none.
 func (a *array) first(accept func(*field) bool) *field {
-	for _, f := range a.fields() {
-		switch {
-		case a.ended():
-			return nil
-		case f.textual() && !strings.Contains(f.path, ".") && f.filled() > 0 && accept(f):
+	for f := range a.each() {
+		if f.textual() && !strings.Contains(f.path, ".") && f.filled() > 0 && accept(f) {
 			return f
 		}
 	}

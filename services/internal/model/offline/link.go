@@ -136,19 +136,16 @@ func (x matcher) relate(a *array, q []word, words []int, similar Similar) (found
 		texts = append(texts, q[i].low)
 	}
 	var vectors [][]float32
-	for chunk := range slices.Chunk(texts, similarAtOnce) {
-		if a.ended() {
-			return false
-		}
+	for chunk := range until(a.ctx, slices.Collect(slices.Chunk(texts, similarAtOnce))) {
 		vectors = append(vectors, similar(chunk)...)
+	}
+	if len(vectors) < len(texts) {
+		return false
 	}
 	for k, i := range words {
 		var best, next float32
 		at := 0
 		for n, name := range vectors[:len(names)] {
-			if a.ended() {
-				return false
-			}
 			if low := q[i].low; strings.HasSuffix(texts[n], low[max(0, len(low)-4):]) {
 				continue // inbound and outbound, employee and employer
 			}
@@ -177,10 +174,7 @@ func (a *array) relatedNames() map[string]bool {
 		}
 	}
 	add(a.parts)
-	for _, f := range a.fields() {
-		if a.ended() {
-			break
-		}
+	for f := range a.each() {
 		add(f.parts)
 	}
 	return names
@@ -307,10 +301,7 @@ func (a *array) arrayLinks(q []word, x matcher) (out []link) {
 
 // fieldLinks finds names of fields of the array.
 func (a *array) fieldLinks(q []word, x matcher) (out []link) {
-	for _, f := range a.fields() {
-		if a.ended() {
-			return nil
-		}
+	for f := range a.each() {
 		if f.has("object") || !x.mayName(f.parts) {
 			continue
 		}

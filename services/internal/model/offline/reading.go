@@ -48,9 +48,6 @@ func read(s *shape, arrays []*array, similar Similar) (best reading, rival *arra
 func (x matcher) read(s *shape, arrays []*array) (best reading, rival *array) {
 	var named []reading
 	for _, a := range arrays {
-		if a.ended() {
-			return reading{shape: s}, nil
-		}
 		named = append(named, choose(s, a, slices.Concat(a.arrayLinks(s.q, x), a.fieldLinks(s.q, x))))
 	}
 	slices.SortStableFunc(named, func(a, b reading) int { return cmp.Compare(b.score, a.score) })
@@ -77,10 +74,7 @@ func (r reading) readValues(x *index) reading {
 	every := slices.Clone(r.every)
 	r.array.readColumns()
 	identity := r.array.identity()
-	for _, f := range r.array.fields() {
-		if r.array.ended() {
-			break
-		}
+	for f := range r.array.each() {
 		every = append(every, f.valueLinks(r.q, x, f == identity && f.column().Distinct == f.filled())...)
 	}
 	return choose(r.shape, r.array, every)
@@ -110,10 +104,7 @@ func newNeighbors(a *array, every []link) neighbors {
 			n.spots[spot{"edge", l.field, l.start()}], n.spots[spot{"edge", l.field, l.end()}] = !l.version, !l.version
 		}
 	}
-	for _, l := range every {
-		if a.ended() {
-			return n
-		}
+	for l := range until(a.ctx, every) {
 		noun := n.spots[spot{"noun", nil, l.start()}] && l.field == a.identity()
 		if l.role == asField && l.whole >= 0.5 && l.plain && !noun {
 			n.named[l.field] = append(n.named[l.field], l)
@@ -128,10 +119,7 @@ func choose(s *shape, a *array, every []link) reading {
 	r := reading{shape: s, array: a, every: every, by: make([]*link, len(s.q)), used: slices.Clone(s.used)}
 	n := newNeighbors(a, every)
 	order := make([]*link, 0, len(every))
-	for _, l := range every {
-		if a.ended() {
-			return r
-		}
+	for l := range until(a.ctx, every) {
 		l.context = l.contextScore(s, n.named)
 		if l.score += l.context + l.roleScore(s); l.version && len(l.values) > 1 {
 			l.score += familyScore
@@ -148,10 +136,7 @@ func choose(s *shape, a *array, every []link) reading {
 		}
 	}
 	slices.SortStableFunc(order, func(x, y *link) int { return cmp.Compare(y.score, x.score) })
-	for _, l := range order {
-		if a.ended() {
-			return r
-		}
+	for l := range until(a.ctx, order) {
 		r.selectLink(l)
 	}
 	r.score -= penalty * float64(len(r.unexplained()))
