@@ -74,6 +74,9 @@ func forms(w string) []string {
 	return []string{w, w + "s", e + "ed", e + "ing", y + "ies", y + "ied", double + "ing", double + "ed"}
 }
 
+// alternatives returns the words of a list as an element of a pattern, see find.
+func alternatives(list string) string { return strings.Join(lexicon[list], "|") }
+
 func pairs(list string) map[string]string {
 	out := map[string]string{}
 	for _, w := range lexicon[list] {

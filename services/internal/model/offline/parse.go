@@ -54,28 +54,22 @@ type comparison struct {
 	peer    bool   // the operand is the field named from end on
 }
 
-const (
-	degrees     = "how long|old|big|large|fast|heavy|tall|hot"
-	auxiliaries = "is|are|do|does|has|have|did|was|were|can"
-	shares      = "share|percentage|percent|fraction|proportion|portion"
-	largest     = "most|top|highest|largest|biggest|greatest|maximum"
-	smallest    = "fewest|least|lowest|smallest|minimum"
-	// superlatives that name a field as well
-	measures      = "longest|tallest|heaviest|widest|fastest|priciest|costliest|oldest|newest|" + measuresLeast
-	measuresLeast = "shortest|lightest|slowest|cheapest|youngest"
-	negations     = "no|not|without|lack|lacks|lacking|missing|never|none|neither|nor|non|outside|except|excluding|besides"
-	more          = "more|greater|larger|bigger|higher|longer|older|heavier|taller|wider|faster|later|newer"
-	less          = "fewer|less|lower|smaller|shorter|younger|lighter|slower|cheaper|earlier"
-	superlatives  = largest + "|" + smallest
+// Alternatives for patterns, from the lexicon.
+var (
+	auxiliaries, shares         = alternatives("auxiliaries"), alternatives("shares")
+	degrees                     = "how long|old|big|large|fast|heavy|tall|hot"
+	largest, smallest           = alternatives("largest"), alternatives("smallest")
+	measuresMost, measuresLeast = alternatives("measures"), alternatives("measuresLeast")
+	more, less, negations       = alternatives("more"), alternatives("less"), alternatives("negations")
+	superlatives, measures      = largest + "|" + smallest, measuresMost + "|" + measuresLeast
+	textTests, partTests        = pairs("textTests"), pairs("partTests")
+	comparators                 = []struct{ words, op string }{ // the words before an operand
+		{"no|not " + more + " than", "lte"}, {"no|not " + less + " than", "gte"}, {more + " than", "gt"}, {less + " than", "lt"},
+		{"at least", "gte"}, {"at most", "lte"}, {"up to", "lte"}, {"minimum of", "gte"}, {"maximum of", "lte"}, {"equal|equals to", "eq"},
+		{">|over|above|exceeding|exceed|exceeds|exceeded|beyond|after", "gt"}, {"<|under|below|before", "lt"}, {">=|≥|since|from", "gte"},
+		{"<=|≤|until|till|by", "lte"}, {"exactly|equals|=", "eq"},
+	}
 )
-
-// comparators are the words before an operand.
-var comparators = []struct{ words, op string }{
-	{"no|not " + more + " than", "lte"}, {"no|not " + less + " than", "gte"}, {more + " than", "gt"}, {less + " than", "lt"},
-	{"at least", "gte"}, {"at most", "lte"}, {"up to", "lte"}, {"minimum of", "gte"}, {"maximum of", "lte"}, {"equal|equals to", "eq"},
-	{">|over|above|exceeding|exceed|exceeds|exceeded|beyond|after", "gt"}, {"<|under|below|before", "lt"}, {">=|≥|since|from", "gte"},
-	{"<=|≤|until|till|by", "lte"}, {"exactly|equals|=", "eq"},
-}
 
 // rules are the operations that a pattern of words determines, by precedence; those of asks come between them.
 var rules = []struct {
@@ -109,8 +103,8 @@ func parse(q []word) *shape {
 	for _, r := range rules {
 		if at, end := s.matchPattern(r.patterns...); at >= 0 {
 			s.op, s.focus = r.op, s.phrase(end)
-			if before := s.phraseBefore(at); r.op == breakdown && !before.empty() {
-				s.focus = before // "tier breakdown of the volumes"
+			if r.op == breakdown && at > 0 && !s.q[at-1].stop {
+				s.focus = span{at - 1, at} // "tier breakdown of the volumes"
 			}
 			break
 		}
@@ -119,7 +113,7 @@ func parse(q []word) *shape {
 			break
 		}
 	}
-	if i, j := find(q, 0, "down"); s.op == breakdown && s.has("break") {
+	if i, j := find(q, 0, "down"); s.op == breakdown {
 		mark(s.used, i, j)
 	}
 	if s.op == list && s.each {
@@ -176,8 +170,6 @@ func (s *shape) phrase(i int) span {
 	if s.is(i, "kinds|types|sorts") && s.is(i+1, "of") && i+2 < len(q) {
 		mark(s.used, i, i+2)
 		s.kinds, i = true, i+2
-	} else if s.is(i, "value|values|name|names") && s.is(i+1, "of") {
-		return s.phrase(i + 2)
 	}
 	j := i
 	for j < len(q) && !q[j].stop && (j == i || !q[j].brk && !verbs[q[j].low] && !s.verb(j)) {
@@ -192,17 +184,6 @@ func (s *shape) verb(i int) bool {
 		s.is(i, "use|uses|run|runs|support|supports|allow|allows|require|requires")
 }
 
-func (s *shape) phraseBefore(end int) span {
-	for end > 0 && s.q[end-1].stop {
-		end--
-	}
-	i := end
-	for i > 0 && !s.q[i-1].stop {
-		i--
-	}
-	return span{i, end}
-}
-
 // negations finds the words to which "no", "without", "not" apply, up to the end of the clause: "not patched in Oslo" denies the patch,
 // not Oslo.
 func (s *shape) negations() {
@@ -213,11 +194,13 @@ func (s *shape) negations() {
 		}
 		s.neg[i] = scope
 		content = scope > 0 && (content || !w.stop && !fillers[w.low] && !verbs[w.low] && !states[w.low])
-		pair := func(p string) bool { return i > 0 && matchLength(s.q[i-1:], p) == 2 }
+		pair := i > 0 && slices.ContainsFunc([]string{"other|rather than", "apart|aside from", "out|instead of"}, func(p string) bool {
+			return matchLength(s.q[i-1:], p) > 0
+		})
 		value := s.is(i, "no") && (i+1 == len(s.q) || s.is(i+1, "and|or"))
 		if i == 1 && w.low == "not" && s.begins(auxiliaries) {
 			s.used[i] = true // "isn't"
-		} else if s.is(i, negations) && !value || pair("other|rather than") || pair("apart|aside from") || pair("out|instead of") {
+		} else if pair || s.is(i, negations) && !value {
 			scope, content = i+1, false
 		}
 	}
@@ -282,12 +265,13 @@ func (s *shape) asksAggregate() bool {
 // asksShare does not match "more than 90 percent" and "cpu_percent": a condition, a field.
 func (s *shape) asksShare() bool {
 	i, j := find(s.q, 0, shares)
-	if s.is(i-1, "many") {
-		mark(s.used, i-2, i) // "how many percent"
-	} else if i < 0 || s.has("how many") || i > 0 && s.q[i-1].number != "" || strings.Contains(s.q[i].raw, "_") {
+	many := s.is(i-1, "many") // "how many percent"
+	if i < 0 || !many && (s.has("how many") || i > 0 && s.q[i-1].number != "" || strings.Contains(s.q[i].raw, "_")) {
 		return false
 	}
-	mark(s.used, i, j)
+	if mark(s.used, i, j); many {
+		mark(s.used, i-2, i)
+	}
 	s.focus = s.phrase(j)
 	return true
 }
@@ -467,15 +451,6 @@ func (s *shape) comparisons() {
 		}
 	}
 }
-
-// textTests are the verbs of comparisons with a text.
-var textTests = map[string]string{
-	"start": "start", "starts": "start", "starting": "start", "begin": "start", "begins": "start", "beginning": "start", "prefixed": "start",
-	"end": "end", "ends": "end", "ending": "end",
-}
-
-// partTests are those that the text follows.
-var partTests = map[string]string{"contain": "contain", "contains": "contain", "containing": "contain", "named": "start", "called": "start"}
 
 // literal reports whether the word at i is a number or a date; "one" is a number before a noun.
 func (s *shape) literal(i int) bool {
