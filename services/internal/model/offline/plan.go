@@ -179,6 +179,7 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 	p.group = cmp.Or(w.by, w.target)
 	identity, next := p.array.identity(), r.at(r.shape.by[1]+1, asField)
 	denied := slices.ContainsFunc(p.all, func(c cond) bool { return c.denied })
+	amount := r.op == list && w.by == nil && w.target != nil && w.target.sums() && r.begins("what") && r.is(1, "is|was") && !p.on(identity)
 	switch {
 	case denied && p.group != nil && p.group != identity && r.has("has|have|had|with no"):
 		return "Listing values of " + p.group.name() + " without " + p.array.noun(2) + " is not supported."
@@ -188,6 +189,11 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 		return "Grouping by two fields is not supported."
 	case r.op == breakdown && w.by == nil && !r.shape.by.empty():
 		return r.countPlan(p, w) // "made by Philips"
+	case amount && r.has("of all"):
+		p.op, p.metric, p.measure, p.group = aggregate, "sum", w.target, nil
+		return ""
+	case amount:
+		return "It is unclear whether to list the values of " + w.target.name() + " or to add them."
 	case r.op == breakdown && w.by != nil && w.target != nil && w.target != w.by && w.target.sums() && !w.records && !p.on(w.target):
 		p.op, p.metric, p.measure = aggregate, "sum", w.target // "clients per building"
 	case r.op == list && p.group == nil && (w.records || len(p.conds()) > 0 && !r.hasContent(r.focus)):

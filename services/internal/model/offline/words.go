@@ -179,7 +179,7 @@ func parseQuantity(core string, at int) []word {
 		digits, sign = digits[1:], "-"
 	}
 	m := quantity.FindStringSubmatch(digits)
-	if m == nil || m[3] != "" && m[3] != "k" && units[m[3]] == "" {
+	if m == nil || m[3] != "" && m[3] != "k" && units[m[3]] == "" || m[3] == "s" && len(m[1]) == len("1700") { // "the 1700s"
 		return nil
 	}
 	n := strings.TrimLeft(strings.ReplaceAll(m[1], ",", ""), "0") + m[2]
