@@ -303,7 +303,7 @@ func overviewLines(arrays []*array, results []result) (out []string) {
 // interpretation returns the values of the form "understood".
 func (p plan) interpretation() map[string]any {
 	where, by := p.array.noun(2), ""
-	if conditions := conjunction(p.all, p.any); conditions != "" {
+	if conditions := conjunction(slices.Concat(p.all, p.also), p.any); conditions != "" {
 		where += " where " + conditions
 	}
 	if p.group != nil {

@@ -403,7 +403,7 @@ func (r *reading) state(l *link) cond {
 		return compared(f, "eq", "0", "", l.span())
 	case f.sums() && !f.optional() && r.hasPossessive(l):
 		return compared(f, "gt", "0", "", l.span())
-	case denied || r.hasPossessive(l), f.optional() && r.predicated(l.end()-1) && l.plain && r.literally(l):
+	case denied || r.hasPossessive(l):
 		return present(f, !denied, l.span())
 	}
 	return cond{}
@@ -414,13 +414,6 @@ func (r *reading) deactivated() bool {
 	i, j := find(r.q, 0, "disabled|off|unset|deactivated")
 	mark(r.used, i, j)
 	return i >= 0
-}
-
-// literally reports whether the link's words are those of the field's name, not only of the same stem: "closed", not "close".
-func (r reading) literally(l *link) bool {
-	return !slices.ContainsFunc(l.pos, func(i int) bool {
-		return !slices.ContainsFunc(l.field.parts, func(p part) bool { return singular(p.low) == singular(r.q[i].low) })
-	})
 }
 
 // hasPossessive reports whether a word such as "have" or "with" precedes the field.
@@ -455,41 +448,21 @@ func (r *reading) combine(p *plan, all []cond) string {
 			return "The combination of conditions is ambiguous."
 		case k < 0:
 			p.all = append(p.all, c)
-		case !p.all[k].conjoin(c):
+		case p.also != nil || (c.exact() || p.all[k].exact()) && !c.field.listed():
 			return "Two conditions on " + c.field.name() + " cannot be combined; ask about one."
+		default:
+			p.also = []cond{c}
 		}
 	}
-	two := func(c cond) bool { return len(c.values) == 2 }
-	denied := slices.ContainsFunc(p.all, func(c cond) bool { return c.denied })
-	if i, j := find(r.q, 0, "both"); i >= 0 && (slices.ContainsFunc(p.all, two) || len(p.all) > 1 && !denied) {
-		mark(r.used, i, j)
-	}
-	if i, j := find(r.q, 0, "either"); i >= 0 && r.has("or") {
+	several := func(c cond) bool { return len(c.values) > 1 || len(p.conds()) > 1 && !c.denied }
+	if i, j := find(r.q, 0, "both|either"); slices.ContainsFunc(p.conds(), several) {
 		mark(r.used, i, j)
 	}
 	return ""
 }
 
-// conjoin adds a condition on the same field. It returns false if the result cannot be expressed.
-func (c *cond) conjoin(o cond) bool {
-	var a, b map[string]json.RawMessage
-	invalid := json.Unmarshal([]byte(c.filter), &a) != nil || json.Unmarshal([]byte(o.filter), &b) != nil
-	if invalid || (c.values != nil || o.values != nil) && !c.field.listed() {
-		return false
-	}
-	for op, operand := range b {
-		switch _, taken := a[op]; {
-		case !taken:
-			a[op] = operand
-		case op == "contains" && a["not"] == nil:
-			a["not"] = json.RawMessage(`{"not":{"contains":` + string(operand) + "}}")
-		default:
-			return false
-		}
-	}
-	c.filter, c.phrase, c.values = raw(a), c.phrase+" and "+o.phrase, slices.Concat(c.values, o.values)
-	return true
-}
+// exact reports whether the condition holds for certain values only, not for a range.
+func (c cond) exact() bool { return c.values != nil || !strings.HasPrefix(c.filter, "{") }
 
 // mergeable reports whether two equalities on a field of one value select the records with either value.
 func mergeable(a, b cond) bool {

@@ -68,7 +68,7 @@ func (r reading) unusedField(p *plan) string {
 			return "The meaning of " + quoted(r.q[at].text) + " was not understood."
 		case l.role == asArray && r.is(r.neg[at]-1, "no|without|lack|lacks|lacking"):
 			return "Questions about values without " + p.array.noun(2) + " are not supported."
-		case l.role == asField && r.focus.has(at) && r.op == count && r.at(l.end(), asArray) != nil && r.literally(l) &&
+		case l.role == asField && r.focus.has(at) && r.op == count && r.at(l.end(), asArray) != nil &&
 			l.field.column().Distinct > maxMeant: // "zone offers" are offers that have a zone
 		case l.field != nil && l.field == p.array.identity() && r.focus.has(at): // denotes the records
 		case uses, r.used[at], l.role != asField, strings.HasSuffix(l.field.path, ".name"),

@@ -36,7 +36,6 @@ var (
 	fillers     = set("fillers", plural)
 	verbs       = set("verbs", forms)
 	states      = set("states", forms)
-	adjectives  = set("adjectives", same)
 	narrowing   = set("narrowing", same)
 	suffixes    = set("suffixes", same)
 	generics    = set("generics", stems)

@@ -419,24 +419,17 @@ func (f *field) valueLinks(q []word, x *index, identity bool) (out []link) {
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(partly), func(a, b span) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) }) {
 		if l := partly[at]; len(l.values) == 1 || len(l.values) <= maxMeant && !identity {
-			out = append(out, l.grade(q))
+			if l.version {
+				l.exact = 2
+			}
+			l.ambiguous = !l.version && len(l.values) > 1 && q[l.start()].text != q[l.start()].low
+			out = append(out, *l)
 		}
 	}
 	for i := range out { // prefer frequent values
 		out[i].score += 0.04 * min(6, math.Log1p(float64(out[i].count())))
 	}
 	return out
-}
-
-// grade sets how exactly a part of the values names them.
-func (l link) grade(q []word) link {
-	if l.version {
-		l.exact = 2
-	}
-	name := q[l.start()].text != q[l.start()].low
-	common := func(v estate.Value) bool { return !proper(v.Text) }
-	l.ambiguous = name && !l.version && len(l.values) > 1 && !slices.ContainsFunc(l.values, common)
-	return l
 }
 
 // count returns the number of occurrences of the link's values.
@@ -453,14 +446,6 @@ func (f *field) valueLink(at span, v estate.Value, score, whole float64) link {
 		l.pos = append(l.pos, i)
 	}
 	return l
-}
-
-// proper reports whether all words of a text begin with a capital.
-func proper(text string) bool {
-	return !slices.ContainsFunc(strings.Fields(text), func(w string) bool {
-		r, _ := utf8.DecodeRuneInString(w)
-		return !unicode.IsUpper(r)
-	})
 }
 
 // texts returns the texts of values in Markdown.

@@ -14,6 +14,7 @@ type plan struct {
 	array    *array
 	all      []cond   // conditions on the records that must hold
 	any      [][]cond // conjunctions of which one must hold
+	also     []cond   // a second condition on a field, instead of any
 	goals    []cond   // share, all: further conditions, of the part
 	group    *field   // by which field is counted; nil for the total alone
 	metric   string   // avg, sum, min, max, p50 of measure; combine: ratio, difference
@@ -143,7 +144,7 @@ func (p plan) on(f *field) bool {
 }
 
 // conds returns all conditions of the plan.
-func (p plan) conds() []cond { return slices.Concat(append(p.any, p.all, p.goals)...) }
+func (p plan) conds() []cond { return slices.Concat(append(p.any, p.all, p.also, p.goals)...) }
 
 // countPlan counts records or distinct values, or adds numbers.
 func (r *reading) countPlan(p *plan, w wanted) string {
@@ -427,8 +428,10 @@ func (p plan) stats() call {
 		by = p.group.path
 	}
 	in := input{DataKey: p.array.key, GroupBy: &by, Filter: filter(p.all), Metrics: []string{"count"}}
-	for _, conds := range p.any {
-		in.AnyOf = append(in.AnyOf, filter(conds))
+	for _, conds := range append(p.any, p.also) {
+		if len(conds) > 0 {
+			in.AnyOf = append(in.AnyOf, filter(conds))
+		}
 	}
 	switch {
 	case p.other != nil:

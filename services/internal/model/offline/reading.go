@@ -80,35 +80,22 @@ func (r reading) readValues(x *index) reading {
 	return choose(r.shape, r.array, every)
 }
 
-// neighbors are what other links say about the words of a link.
+// neighbors are what other links say about the words of a link: the names of each field, and the words that begin a noun for the records
+// or the whole name of a field.
 type neighbors struct {
-	named map[*field][]link // the names of fields
-	spots map[spot]bool
-}
-
-// spot is a word that begins a noun, a name or a value, or at the edge of a value of a field.
-type spot struct {
-	kind  string
-	field *field
-	at    int
+	named       map[*field][]link
+	nouns, full map[int]bool
 }
 
 func newNeighbors(a *array, every []link) neighbors {
-	n := neighbors{map[*field][]link{}, map[spot]bool{}}
-	for _, l := range every {
-		switch {
-		case l.role == asArray:
-			n.spots[spot{"noun", nil, l.start()}] = true
-		case l.exact == 2:
-			n.spots[spot{"value", nil, l.start()}] = n.spots[spot{"value", nil, l.start()}] || len(l.pos) == 1
-			n.spots[spot{"edge", l.field, l.start()}], n.spots[spot{"edge", l.field, l.end()}] = !l.version, !l.version
-		}
+	n := neighbors{map[*field][]link{}, map[int]bool{}, map[int]bool{}}
+	for l := range until(a.ctx, every) {
+		n.nouns[l.start()] = n.nouns[l.start()] || l.role == asArray
 	}
 	for l := range until(a.ctx, every) {
-		noun := n.spots[spot{"noun", nil, l.start()}] && l.field == a.identity()
-		if l.role == asField && l.whole >= 0.5 && l.plain && !noun {
+		if l.role == asField && l.whole >= 0.5 && l.plain && !(n.nouns[l.start()] && l.field == a.identity()) {
 			n.named[l.field] = append(n.named[l.field], l)
-			n.spots[spot{"name", nil, l.start()}] = n.spots[spot{"name", nil, l.start()}] || l.whole >= 0.9
+			n.full[l.start()] = n.full[l.start()] || l.whole >= 0.9
 		}
 	}
 	return n
@@ -124,14 +111,9 @@ func choose(s *shape, a *array, every []link) reading {
 		if l.score += l.context + l.roleScore(s); l.version && len(l.values) > 1 {
 			l.score += familyScore
 		}
-		joined := func(i, next int) bool { return s.is(i, "or|nor|and") && n.spots[spot{"edge", l.field, next}] }
-		if l.exact == 2 && !l.version && (joined(l.start()-1, l.start()-1) || joined(l.end(), l.end()+1)) {
-			l.score += 0.7 // "user admin or ubuntu": values of one field
-		}
-		// "orbit" is not OrbitCom, "city" not a synonym of depots, "operational" not operator
-		part := (l.role == asValue && l.exact == 0 || l.role == asArray && !l.plain) && n.spots[spot{"name", nil, l.start()}]
-		derived := l.role == asField && len(l.pos) == 1 && n.spots[spot{"value", nil, l.start()}] && !r.literally(&l)
-		if !part && !derived && !r.tooWeak(&l) {
+		// "orbit" is not OrbitCom, "city" not a synonym of depots
+		part := (l.role == asValue && l.exact == 0 || l.role == asArray && !l.plain) && n.full[l.start()]
+		if !part && !r.tooWeak(&l) {
 			order = append(order, &l)
 		}
 	}
@@ -158,7 +140,7 @@ func (r *reading) selectLink(l *link) {
 		if o == nil {
 			continue
 		}
-		state := o.role == asValue && l.role == asField && l.plain && l.whole > 0.5 && l.field.optional() && !l.field.numeric() && r.literally(l)
+		state := o.role == asValue && l.role == asField && l.plain && l.whole > 0.5 && l.field.optional() && !l.field.numeric()
 		if (o.role == l.role || state) && o.field != l.field && slices.Equal(o.pos, l.pos) {
 			r.markRival(o, l)
 		}
@@ -264,7 +246,7 @@ func (r reading) weakValue(l *link) bool {
 		return true
 	}
 	attribute := l.exact == 2 && w.low == w.text && l.end() < len(r.q) && !r.q[l.end()].stop && !r.q[l.end()].brk // "data centers"
-	bland := (fillers[w.low] || verbs[w.low] && l.whole < 1) && !attribute && !r.predicated(l.start())
+	bland := (fillers[w.low] || verbs[w.low] && l.whole < 1) && !attribute
 	yes, _ := l.field.booleanValues()
 	truth := yes != nil && (affirmative[w.low] || negative[w.low]) || oneOf(w.low, "yes|no|y|n|true|false|on|off|none")
 	return len(l.pos) == 1 && l.score < 1.5 && (bland || truth)
@@ -349,7 +331,7 @@ func (r reading) ignored(i int) bool {
 	if value || w.low == "about" && !ends && r.q[i+1].number != "" {
 		return false
 	}
-	return w.stop && w.number == "" && !operators[w.low] || fillers[w.low] && !(adjectives[w.low] && r.predicated(i)) || r.requested(i)
+	return w.stop && w.number == "" && !operators[w.low] || fillers[w.low] || r.requested(i)
 }
 
 // acronym reports whether the word at i names the data: "in the KEV data".
@@ -382,7 +364,7 @@ func (r reading) linking(i int) bool {
 	switch {
 	case verbs[low], states[low] && (after || r.op == top && r.is(i+1, "the|most|least|often")):
 		return true
-	case !states[low] || r.predicated(i):
+	case !states[low]:
 		return false
 	case !strings.HasSuffix(low, "ing") && !strings.HasSuffix(low, "ed") && low != "set":
 		return true
@@ -411,17 +393,6 @@ func (r reading) renamed(i int) bool {
 // unit reports whether the word at i is the unit of a number.
 func (r reading) unit(i int) bool {
 	return units[r.q[i].low] != "" && i > 0 && (r.q[i-1].number != "" || r.q[i-1].low == "in")
-}
-
-// predicated reports whether the word at i ends a predicate after "are".
-func (r reading) predicated(i int) bool {
-	preposition := r.is(i+1, "by|from|of|as|to|for|at|on|in|with|under")
-	last := i+1 == len(r.q) || r.q[i+1].stop && !r.used[i+1] && !preposition || r.q[i+1].brk
-	if !last || r.is(i-1, "the|a|an|in|on|at|by|of|for|with|from|to|their|its|per") {
-		return false
-	}
-	be, _ := find(r.q[:i], 0, "is|are|was|were|been|being")
-	return be >= 0
 }
 
 // at returns the link of one of the roles at word i; nil if there is none.
