@@ -244,9 +244,7 @@ func (f *field) prose() bool {
 }
 
 // categoryField returns the field that best classifies the records.
-func (a *array) categoryField() *field {
-	return a.first((*field).categorical)
-}
+func (a *array) categoryField() *field { return a.first((*field).categorical) }
 
 // first returns the first string field that satisfies accept; nil if there is none.
 func (a *array) first(accept func(*field) bool) *field {

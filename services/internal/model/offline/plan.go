@@ -156,7 +156,7 @@ func (r *reading) countPlan(p *plan, w wanted) string {
 	switch {
 	case w.records && r.op == distinct && len(p.conds()) == 0 && p.array.identity() != nil:
 		p.op, p.group = distinct, p.array.identity()
-	case w.records, flag, f == nil && len(p.conds()) > 0 && !r.unknown(r.focus):
+	case w.records, flag, f == nil && len(p.conds()) > 0:
 	case f == nil || f.has("array"):
 		return r.unmatchedPhrase(r.focus)
 	case several && !f.categorical():
@@ -210,10 +210,13 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 	return ""
 }
 
+// extreme is the metric of a ranking: of the least, or of the most.
+var extreme = map[bool]string{true: "min", false: "max"}
+
 // topPlan ranks the values of a field, or the records, by count or by a measure.
 func (r *reading) topPlan(p *plan, w wanted) string {
 	identity := p.array.identity()
-	p.group, p.metric = cmp.Or(w.by, w.target), cmp.Or(r.metric, r.extreme())
+	p.group, p.metric = cmp.Or(w.by, w.target), cmp.Or(r.metric, extreme[r.least])
 	switch {
 	case w.measured != nil && w.measured != w.target:
 		p.measure, p.group = w.measured, cmp.Or(w.target, identity)
@@ -237,16 +240,9 @@ func (r *reading) topPlan(p *plan, w wanted) string {
 		return r.unmatchedPhrase(r.measured) // records have no number
 	case p.measure != nil && p.measure.years() && r.is(r.measured[0], "oldest|youngest|newest"):
 		p.least = r.is(r.measured[0], "oldest")
-		p.metric = map[bool]string{true: "min", false: "max"}[p.least]
+		p.metric = extreme[p.least]
 	}
 	return ""
-}
-
-func (r *reading) extreme() string {
-	if r.least {
-		return "min"
-	}
-	return "max"
 }
 
 // goalPlan separates goals from conditions: goals follow the verb; without one there may be only one condition.
@@ -353,11 +349,6 @@ func (r *reading) combinePlan(p *plan, w wanted) string {
 		return "It is unclear which two numeric fields to aggregate."
 	}
 	return ""
-}
-
-// unknown reports whether the noun of the phrase is unexplained.
-func (r reading) unknown(of span) bool {
-	return !of.empty() && r.by[of[1]-1] == nil && !r.q[of[1]-1].stop
 }
 
 // hasContent reports whether the phrase has content words.

@@ -277,13 +277,9 @@ func (l link) contextScore(s *shape, named map[*field][]link) (bonus float64) {
 		return 0
 	}
 	for _, n := range named[l.field] {
-		behind := n.start() == l.end()
-		for i := l.end(); i < n.start() && (s.is(i, "as|a|an|the") || s.is(i, "in") && l.field.listed()); i++ {
-			behind = i+1 == n.start() && (s.is(l.end(), "as|in"))
-		}
 		between := s.q[min(n.end(), l.start()):l.start()]
 		content := slices.ContainsFunc(between, func(w word) bool { return !w.stop || oneOf(w.low, "and|or") })
-		if behind || n.end() <= l.start() && len(between) < 3 && !content {
+		if n.start() == l.end() || n.end() <= l.start() && len(between) < 3 && !content {
 			bonus = max(bonus, 0.4*n.whole)
 		}
 	}
@@ -404,9 +400,7 @@ func (r reading) at(i int, roles ...role) *link {
 }
 
 // text returns the words of a span as written.
-func (r reading) text(of span) string {
-	return r.q[0].line[r.q[of[0]].from:r.q[of[1]-1].to]
-}
+func (r reading) text(of span) string { return r.q[0].line[r.q[of[0]].from:r.q[of[1]-1].to] }
 
 // target returns the target of a phrase: the field named by its last understood word, or the records of the array.
 func (r reading) target(of span) (f *field, records bool) {
