@@ -86,24 +86,19 @@ func newMatcher(q []word) matcher {
 			x.add(strings.TrimSuffix(w.stem, "e")+e, i, 0.6)
 			x.add(strings.TrimSuffix(w.stem, e), i, 0.6)
 		}
-		x.addSynonyms(w.stem, i, 0.7)
+		alike := synonyms[w.stem]
 		if i > 0 && q[i-1].low == "who" { // "who hosts": the hoster
-			x.addSynonyms(stem(strings.TrimSuffix(w.low, "s")+"er"), i, 0.6)
+			alike = slices.Concat(alike, synonyms[stem(strings.TrimSuffix(w.low, "s")+"er")])
 		}
-		if o := opposites[w.low]; o != "" {
-			x.add("!"+stem(o), i, 1)
-		} else if o = strings.TrimPrefix(strings.TrimPrefix(w.low, "non"), "un"); o != w.low && len(o) > 2 {
-			x.add("!"+stem(o), i, 1)
+		for _, s := range alike {
+			x.add(s, i, 0.7)
+		}
+		opposite := cmp.Or(opposites[w.low], strings.TrimPrefix(strings.TrimPrefix(w.low, "non"), "un"))
+		if opposite != w.low && len(opposite) > 1 {
+			x.add("!"+stem(opposite), i, 1)
 		}
 	}
 	return x
-}
-
-// addSynonyms records the synonyms of a stem for the word at i.
-func (x matcher) addSynonyms(stem string, i int, fit float64) {
-	for _, s := range synonyms[stem] {
-		x.add(s, i, fit)
-	}
 }
 
 // add records that the word at i may denote a name's word; the best fit counts.
@@ -130,54 +125,47 @@ func (x matcher) relate(a *array, q []word, words []int, similar Similar) (found
 	if len(words) == 0 {
 		return false
 	}
-	names := a.relatedNames()
-	texts := slices.Sorted(maps.Keys(names))
+	parts := slices.Clone(a.parts)
+	for f := range a.each() {
+		parts = append(parts, f.parts...)
+	}
+	var names []string
+	for _, p := range parts {
+		if len(p.low) > 2 && !vague[p.stem] && units[p.low] == "" {
+			names = append(names, p.low)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	names = names[:min(len(names), maxRelated)]
+	texts, vectors := slices.Clone(names), map[string][]float32{}
 	for _, i := range words {
 		texts = append(texts, q[i].low)
 	}
-	var vectors [][]float32
 	for chunk := range until(a.ctx, slices.Collect(slices.Chunk(texts, similarAtOnce))) {
-		vectors = append(vectors, similar(chunk)...)
+		for n, vector := range similar(chunk) {
+			vectors[chunk[n]] = vector
+		}
 	}
-	if len(vectors) < len(texts) {
-		return false
-	}
-	for k, i := range words {
+	for i := range until(a.ctx, words) {
 		var best, next float32
-		at := 0
-		for n, name := range vectors[:len(names)] {
-			if low := q[i].low; strings.HasSuffix(texts[n], low[max(0, len(low)-4):]) {
-				continue // inbound and outbound, employee and employer
-			}
-			if c := cosine(name, vectors[len(names)+k]); c > best {
-				best, next, at = c, best, n
-			} else {
+		low, closest := q[i].low, ""
+		for _, name := range names {
+			c := cosine(vectors[name], vectors[low])
+			switch end := low[max(0, len(low)-4):]; {
+			case strings.HasSuffix(name, end): // inbound and outbound, employee and employer
+			case c > best:
+				best, next, closest = c, best, name
+			default:
 				next = max(next, c)
 			}
 		}
 		if best >= minSimilar && best-next >= similarMargin {
-			x.add(stem(texts[at]), i, 0.6)
+			x.add(stem(closest), i, 0.6)
 			found = true
 		}
 	}
 	return found
-}
-
-// relatedNames returns at most maxRelated words of the names of the array and its fields.
-func (a *array) relatedNames() map[string]bool {
-	names := map[string]bool{}
-	add := func(parts []part) {
-		for _, p := range parts {
-			if len(p.low) > 2 && len(names) < maxRelated && !vague[p.stem] && units[p.low] == "" {
-				names[p.low] = true
-			}
-		}
-	}
-	add(a.parts)
-	for f := range a.each() {
-		add(f.parts)
-	}
-	return names
 }
 
 // cosine returns the cosine of two unit vectors; 0 if one is nil.
@@ -186,11 +174,6 @@ func cosine(a, b []float32) (sum float32) {
 		sum += a[i] * b[i]
 	}
 	return sum
-}
-
-// mayName reports whether the question has a word of the name, or its opposite.
-func (x matcher) mayName(parts []part) bool {
-	return slices.ContainsFunc(parts, func(p part) bool { return len(x[p.stem])+len(x["!"+p.stem]) > 0 })
 }
 
 // pair is a word of the question for a part of a name.
@@ -210,6 +193,9 @@ func (x matcher) names(q []word, ps []part, apart bool) (out []link) {
 	slices.SortFunc(pairs, func(a, b pair) int {
 		return cmp.Or(a.at-b.at, cmp.Compare(b.fit, a.fit), cmp.Compare(ps[b.part].weight, ps[a.part].weight), a.part-b.part)
 	})
+	if len(pairs) == 0 {
+		return nil
+	}
 	from, used := 0, make([]bool, len(ps))
 	for n, first := range pairs {
 		if first.at < from || len(out) == maxOccurrences {
@@ -272,24 +258,23 @@ func connects(q []word, from, to int, apart bool) bool {
 
 // arrayLinks finds the name of the array, or a general word for records. Without the noun for its records the score is low.
 func (a *array) arrayLinks(q []word, x matcher) (out []link) {
-	if ps := slices.Clone(a.parts); x.mayName(ps) {
-		n := len(a.words) - 1
-		for n > 0 && ps[n].weight == 0.5 { // "instance types" denotes instances
-			n--
-		}
+	ps, n := slices.Clone(a.parts), max(0, len(a.words)-1)
+	for n > 0 && ps[n].weight == 0.5 { // "instance types" denotes instances
+		n--
+	}
+	if len(ps) > 0 {
 		ps[n].weight = 1
-		head := x[ps[n].stem]
-		for _, l := range x.names(q, ps, false) {
-			if l.start() > 0 && q[l.start()-1].low == "who" {
-				continue // a verb
-			}
-			l.role = asArray
-			l.score *= 1.25
-			if !slices.ContainsFunc(head, func(h hit) bool { return slices.Contains(l.pos, h.at) }) {
-				l.score, l.whole = l.score*0.4, l.whole*0.5
-			}
-			out = append(out, l)
+	}
+	for _, l := range x.names(q, ps, false) {
+		if l.start() > 0 && q[l.start()-1].low == "who" {
+			continue // a verb
 		}
+		l.role = asArray
+		l.score *= 1.25
+		if !slices.ContainsFunc(x[ps[n].stem], func(h hit) bool { return slices.Contains(l.pos, h.at) }) {
+			l.score, l.whole = l.score*0.4, l.whole*0.5
+		}
+		out = append(out, l)
 	}
 	for i, w := range q {
 		if generics[w.stem] && !w.stop {
@@ -302,7 +287,7 @@ func (a *array) arrayLinks(q []word, x matcher) (out []link) {
 // fieldLinks finds names of fields of the array.
 func (a *array) fieldLinks(q []word, x matcher) (out []link) {
 	for f := range a.each() {
-		if f.has("object") || !x.mayName(f.parts) {
+		if f.has("object") {
 			continue
 		}
 		out = append(out, f.opposites(x)...)
