@@ -27,28 +27,15 @@ var lexicon = func() map[string][]string {
 }()
 
 var (
-	short       = pairs("short")
-	phrases     = stemmed(pairs("phrases"))
-	full        = pairs("full")
-	stops       = set("stops", same)
-	operators   = set("operators", same)
-	requests    = set("requests", same)
-	fillers     = set("fillers", plural)
-	verbs       = set("verbs", forms)
-	states      = set("states", forms)
-	narrowing   = set("narrowing", same)
-	suffixes    = set("suffixes", same)
-	generics    = set("generics", stems)
-	affirmative = set("affirmative", same)
-	negative    = set("negative", same)
-	opposites   = pairs("opposites")
-	vague       = set("vague", stems)
-	units       = pairs("units")
-	endings     = set("endings", same)
-	numerals    = pairs("numerals")
-	months      = pairs("months")
-	metrics     = pairs("metrics")
-	synonyms    = groups("synonyms")
+	short, full, opposites, units = pairs("short"), pairs("full"), pairs("opposites"), pairs("units")
+	numerals, months, metrics     = pairs("numerals"), pairs("months"), pairs("metrics")
+	textTests, partTests          = pairs("textTests"), pairs("partTests")
+	stops, operators, requests    = set("stops", same), set("operators", same), set("requests", same)
+	narrowing, suffixes, endings  = set("narrowing", same), set("suffixes", same), set("endings", same)
+	affirmative, negative         = set("affirmative", same), set("negative", same)
+	fillers, generics, vague      = set("fillers", plural), set("generics", stems), set("vague", stems)
+	verbs, states                 = set("verbs", forms), set("states", forms)
+	phrases, synonyms             = stemmed("phrases"), groups("synonyms")
 )
 
 // set returns the set of the words of a list, transformed by become.
@@ -68,8 +55,7 @@ func stems(w string) []string  { return []string{stem(w)} }
 
 // forms returns a word and its inflections.
 func forms(w string) []string {
-	e, y := strings.TrimSuffix(w, "e"), strings.TrimSuffix(w, "y")
-	double := w + w[len(w)-1:]
+	e, y, double := strings.TrimSuffix(w, "e"), strings.TrimSuffix(w, "y"), w+w[len(w)-1:]
 	return []string{w, w + "s", e + "ed", e + "ing", y + "ies", y + "ied", double + "ing", double + "ed"}
 }
 
@@ -85,30 +71,31 @@ func pairs(list string) map[string]string {
 	return out
 }
 
+// stemAll returns the stems of words.
+func stemAll(words []string) (out []string) {
+	for _, w := range words {
+		out = append(out, stem(w))
+	}
+	return out
+}
+
 // groups returns for each stem the stems of its groups of synonyms.
 func groups(list string) map[string][]string {
 	out := map[string][]string{}
 	for group := range strings.SplitSeq(strings.Join(lexicon[list], " "), ";") {
-		var stems []string
-		for w := range strings.FieldsSeq(group) {
-			stems = append(stems, stem(w))
-		}
-		for _, s := range stems {
-			out[s] = append(out[s], stems...)
+		alike := stemAll(strings.Fields(group))
+		for _, s := range alike {
+			out[s] = append(out[s], alike...)
 		}
 	}
 	return out
 }
 
 // stemmed returns phrases by the stems of their words.
-func stemmed(phrases map[string]string) map[string]string {
+func stemmed(list string) map[string]string {
 	out := map[string]string{}
-	for phrase, low := range phrases {
-		words := strings.Split(phrase, "-")
-		for i, w := range words {
-			words[i] = stem(w)
-		}
-		out[strings.Join(words, "-")] = low
+	for phrase, low := range pairs(list) {
+		out[strings.Join(stemAll(strings.Split(phrase, "-")), "-")] = low
 	}
 	return out
 }

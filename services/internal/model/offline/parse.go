@@ -62,7 +62,6 @@ var (
 	measuresMost, measuresLeast = alternatives("measures"), alternatives("measuresLeast")
 	more, less, negations       = alternatives("more"), alternatives("less"), alternatives("negations")
 	superlatives, measures      = largest + "|" + smallest, measuresMost + "|" + measuresLeast
-	textTests, partTests        = pairs("textTests"), pairs("partTests")
 	comparators                 = []struct{ words, op string }{ // the words before an operand
 		{"no|not " + more + " than", "lte"}, {"no|not " + less + " than", "gte"}, {more + " than", "gt"}, {less + " than", "lt"},
 		{"at least", "gte"}, {"at most", "lte"}, {"up to", "lte"}, {"minimum of", "gte"}, {"maximum of", "lte"}, {"equal|equals to", "eq"},

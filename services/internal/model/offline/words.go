@@ -84,10 +84,6 @@ func split(question string) []word {
 		for i, w := range parseWord(core, at) {
 			w.brk, w.paren = brk && i == 0, strings.HasPrefix(before, "(") && i == 0
 			w.line, w.from, w.to = question, start, end
-			if at := strings.Index(question[start:end], w.text); at >= 0 {
-				w.from, w.to = start+at, start+at+len(w.text)
-				start = w.to
-			}
 			out = append(out, w)
 		}
 		if initial := after == "." && (len(core) == 1 || oneOf(core, "Dr|Mr|Mrs|Ms|Prof|St|No")); core != "" {
