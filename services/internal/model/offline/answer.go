@@ -88,12 +88,12 @@ func listing(texts []string, most int, between string) string {
 }
 
 // join lists lines, formatted by text.
-func join(lines []line, text func(line) string, most int, between string) string {
+func join(lines []line, text func(line) string, most int) string {
 	var out []string
 	for _, l := range lines {
 		out = append(out, text(l))
 	}
-	return listing(out, most, between)
+	return listing(out, most, ", ")
 }
 
 //go:embed answers.tmpl
@@ -152,7 +152,7 @@ func (p plan) answer(arrays []*array, raw []json.RawMessage) (text string, sugge
 // that meet the goals.
 func (p plan) fill(values map[string]any, r result, part figure) string {
 	lines, total := r.lines(), r.total()
-	show := func(lines []line, text func(line) string) { values["labels"] = join(lines, text, longList, ", ") }
+	show := func(lines []line, text func(line) string) { values["labels"] = join(lines, text, longList) }
 	values["lines"], values["more"] = lines[:min(len(lines), longList)], len(lines) > longList
 	values["total"], values["part"], values["percent"] = total, part, float64(100*part/max(1, total))
 	values["counted"], values["without"] = fmt.Sprintf("%v %s", total, p.array.noun(total)), r.group(estate.NullGroup)
@@ -251,7 +251,7 @@ func (p plan) fillRanking(values map[string]any, r result, lines []line) string 
 		}
 	}
 	values["most"], values["unit"], values["tied"] = lines[0].n, cmp.Or(p.measure.name(), p.array.noun(lines[0].n)), ties(lines) > 1
-	values["labels"] = join(lines[:ties(lines)], line.label, 10, ", ")
+	values["labels"] = join(lines[:ties(lines)], line.label, 10)
 	return "top"
 }
 
@@ -278,7 +278,7 @@ func (p plan) fillComparison(values map[string]any, r result) string {
 		values["answer"] = ""
 	}
 	values["best"], values["next"], values["most"], values["difference"] = best.name, next.name, best.n, best.n-next.n
-	values["unit"], values["others"] = cmp.Or(p.measure.name(), p.array.noun(2)), join(lines[1:], line.plain, longList, ", ")
+	values["unit"], values["others"] = cmp.Or(p.measure.name(), p.array.noun(2)), join(lines[1:], line.plain, longList)
 	if best.n == next.n {
 		return "same"
 	}
@@ -292,7 +292,7 @@ func overviewLines(arrays []*array, results []result) (out []string) {
 		if i < len(results) {
 			text = fmt.Sprintf("%v %s", results[i].total(), a.noun(results[i].total()))
 			if f := a.categoryField(); f != nil && len(results[i].Groups) > 0 {
-				text += fmt.Sprintf(", by %s: %s", f.name(), join(results[i].lines(), line.plain, 5, ", "))
+				text += fmt.Sprintf(", by %s: %s", f.name(), join(results[i].lines(), line.plain, 5))
 			}
 		}
 		out = append(out, text)

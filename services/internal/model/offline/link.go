@@ -404,17 +404,22 @@ func (f *field) valueLinks(q []word, x *index, identity bool) (out []link) {
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(partly), func(a, b span) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) }) {
 		if l := partly[at]; len(l.values) == 1 || len(l.values) <= maxMeant && !identity {
-			if l.version {
-				l.exact = 2
-			}
-			l.ambiguous = !l.version && len(l.values) > 1 && q[l.start()].text != q[l.start()].low
-			out = append(out, *l)
+			out = append(out, l.grade(q))
 		}
 	}
 	for i := range out { // prefer frequent values
 		out[i].score += 0.04 * min(6, math.Log1p(float64(out[i].count())))
 	}
 	return out
+}
+
+// grade sets how exactly a part of the values names them.
+func (l link) grade(q []word) link {
+	if l.version {
+		l.exact = 2
+	}
+	l.ambiguous = !l.version && len(l.values) > 1 && q[l.start()].text != q[l.start()].low
+	return l
 }
 
 // count returns the number of occurrences of the link's values.

@@ -235,10 +235,7 @@ func (s *shape) asksAggregate() bool {
 		s.metric, s.focus, s.degree = "sum", s.phrase(j), !s.is(i+1, "much")
 	}
 	if i, j := find(s.q, 0, measures); i >= 0 && s.degree {
-		s.metric, s.focus, s.used[i] = "max", s.phrase(j), true
-		if s.is(i, measuresLeast) {
-			s.metric = "min"
-		}
+		s.metric, s.focus, s.used[i] = extreme[s.is(i, measuresLeast)], s.phrase(j), true
 		return true
 	}
 	if s.begins("what") && s.is(1, "did|do|does") && s.is(len(s.q)-1, "cost") {
@@ -367,10 +364,8 @@ func (s *shape) asksCompare() bool {
 	than, _ := find(s.q, max(next, 0), "than")
 	how, _ := find(s.q, 0, "how many|number")
 	with := func(c comparison) bool { return !c.peer && c.at <= at && at < c.end }
-	if at < 0 || how >= 0 && how < at || slices.ContainsFunc(s.compared, with) {
-		return false
-	}
-	if than < 0 && !s.has("or") || than > 0 && !s.begins(auxiliaries) {
+	unlike := than < 0 && !s.has("or") || than > 0 && !s.begins(auxiliaries)
+	if at < 0 || unlike || how >= 0 && how < at || slices.ContainsFunc(s.compared, with) {
 		return false
 	}
 	s.confirm, s.least, s.amount, s.measured = than > 0, s.is(at, less), s.is(at, "more|fewer"), span{at, next}
@@ -392,8 +387,7 @@ func (s *shape) asksList() bool {
 		if !ask && !order || number >= 0 {
 			continue
 		}
-		s.focus = s.phrase(i + 1)
-		if s.is(i+1, "is|are|was|were") && s.focus.empty() {
+		if s.focus = s.phrase(i + 1); s.focus.empty() && s.is(i+1, "is|are|was|were") {
 			s.focus = s.phrase(i + 2)
 		}
 		mark(s.used, i, i+1)
@@ -463,22 +457,17 @@ func (s *shape) literal(i int) bool {
 func (s *shape) withLiteral(i int) comparison {
 	op, at := s.operator(i)
 	w := s.q[i]
-	if w.date != "" && s.is(at, "older") {
+	switch {
+	case w.date != "" && s.is(at, "older"):
 		op = "lt"
-	}
-	if w.date == "" && oneOf(op, "gte|lte") && s.is(at, "from|since|until|till|by") {
+	case w.date == "" && s.is(at, "from|since|until|till|by"):
 		op = ""
 	}
-	for k := i + 1; op == "" && k < i+4; k++ {
-		if s.is(k, "or|and") && s.is(k+1, more+"|above|over|up") {
-			op, at = "gte", i
-		} else if s.is(k, "or|and") && s.is(k+1, less+"|below|under") {
-			op, at = "lte", i
-		}
-		if op != "" && !s.is(k+2, "than") && !s.literal(k+2) {
+	for k := i + 1; op == "" && k < min(len(s.q), i+4); k++ { // "20 kg or more"
+		up := matchLength(s.q[k:], "or|and "+more+"|above|over|up") > 0
+		if (up || matchLength(s.q[k:], "or|and "+less+"|below|under") > 0) && !s.is(k+2, "than") && !s.literal(k+2) {
+			op, at = map[bool]string{true: "gte", false: "lte"}[up], i
 			mark(s.used, k, k+2)
-		} else if op != "" {
-			op, k = "", i+4
 		}
 	}
 	if op == "" {
@@ -504,14 +493,9 @@ func (s *shape) withText(op string, at, i int) comparison {
 
 // withField matches "more A than B", "above B" and "A exceeds B" at the comparator.
 func (s *shape) withField(i int) comparison {
-	if s.is(i, more+"|"+less) {
-		if than, _ := find(s.q[:min(len(s.q), i+7)], i, "than"); than > i && !s.literal(than+1) {
-			op := "gt"
-			if s.is(i, less) {
-				op = "lt"
-			}
-			return comparison{op: op, at: i, end: than + 1, peer: true}
-		}
+	than, _ := find(s.q[:min(len(s.q), i+7)], i, "than")
+	if than > i && s.is(i, more+"|"+less) && !s.literal(than+1) {
+		return comparison{op: map[bool]string{true: "lt", false: "gt"}[s.is(i, less)], at: i, end: than + 1, peer: true}
 	}
 	n := len(s.compared)
 	op, at := s.operator(i)
