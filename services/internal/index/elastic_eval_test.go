@@ -14,15 +14,18 @@ import (
 func TestRealQuality(t *testing.T) {
 	server(t)
 	for _, set := range []struct {
-		name, directory string
-		recall, ndcg    float64 // at 5 and at 10, lower bounds
+		embed, name, directory string
+		recall, ndcg           float64 // at 5 and at 10, lower bounds
 	}{
-		{"Seal-Tools", "retrieval", 0.94, 0.94},
-		{"ToolE", "retrieval/toole", 0.64, 0.57},
+		{"lexical:", "Seal-Tools", "retrieval", 0.94, 0.94},
+		{"lexical:", "ToolE", "retrieval/toole", 0.64, 0.57},
+		{"static:", "ToolE", "retrieval/toole", 0.70, 0.60},
+		{miniLM, "ToolE", "retrieval/toole", 0.795, 0.71},
+		{miniLM, "Seal-Tools", "retrieval", 0.945, 0.945},
 	} {
-		t.Run(set.name, func(t *testing.T) {
+		t.Run(set.embed+" "+set.name, func(t *testing.T) {
 			directory := evaluation(t, set.directory)
-			ix := openReal(t, lexical(t))
+			ix := openReal(t, embedder(t, set.embed))
 			start := time.Now()
 			for batch := range slices.Chunk(read[record](t, filepath.Join(directory, "corpus.jsonl")), 256) {
 				apply(t, ix, batch)

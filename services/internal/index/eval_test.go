@@ -25,6 +25,8 @@ func TestRealEmbeddedQuality(t *testing.T) {
 		{"static:", "ToolE", "retrieval/toole", 0.759, 0.671},
 		{"lexical:", "Seal-Tools", "retrieval", 0.953, 0.951},
 		{"lexical:", "ToolE", "retrieval/toole", 0.651, 0.582},
+		{miniLM, "ToolE", "retrieval/toole", 0.795, 0.71},
+		{miniLM, "Seal-Tools", "retrieval", 0.945, 0.945},
 	} {
 		t.Run(set.embed+" "+set.name, func(t *testing.T) {
 			directory := evaluation(t, set.directory)
@@ -105,11 +107,31 @@ func filled(t testing.TB, e embed.Embedder, records []record) index.Index {
 
 func lexical(t testing.TB) embed.Embedder { return embedder(t, "lexical:") }
 
+// miniLM is the embedder all-MiniLM-L6-v2 of the Ollama server at CAIRN_TEST_OLLAMA.
+const miniLM = "minilm"
+
 func embedder(t testing.TB, url string) embed.Embedder {
 	t.Helper()
+	if url == miniLM {
+		return openMiniLM(t)
+	}
 	e, err := embed.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return e
+}
+
+// openMiniLM skips the test where the server or its model is missing.
+func openMiniLM(t testing.TB) embed.Embedder {
+	t.Helper()
+	server, ok := strings.CutPrefix(os.Getenv("CAIRN_TEST_OLLAMA"), "http://")
+	if !ok {
+		t.Skip("needs CAIRN_TEST_OLLAMA, the URL of an Ollama server with the model minilm")
+	}
+	e := embedder(t, "ollama://"+server+"/"+miniLM+"?query_timeout=60s")
+	if err := e.Check(t.Context()); err != nil {
+		t.Skip("the Ollama server has no model minilm: ", err)
 	}
 	return e
 }
