@@ -53,9 +53,11 @@ test: ## run the test suite with the race detector
 		(cd $$module && echo "$$module" && $(TEST) $$race ./...) || exit 1; \
 	done
 
+# The faults of test/robustness take 8 minutes on 2 CPUs.
+test-real: TIMEOUT = 20m
 test-real: ## run the tests that need servers, data or packages: CAIRN_TEST_OLLAMA=URL CAIRN_TEST_ELASTICSEARCH=URL CAIRN_EVAL=FOLDER CAIRN_TEST_NPM=1 CAIRN_TEST_ARD=FOLDER CAIRN_A2A_TCK=FOLDER
 	@for module in . $(MODULES); do \
-		echo "go -C $$module test -run Real ./..."; CAIRN_TEST_FAULTS=1 CAIRN_TEST_CLIENTS=1 go -C $$module test -count=1 -timeout $(TIMEOUT) -run Real ./... || exit 1; \
+		echo "go -C $$module test -run 'Real|PlantedBugs' ./..."; CAIRN_TEST_FAULTS=1 CAIRN_TEST_CLIENTS=1 go -C $$module test -count=1 -timeout $(TIMEOUT) -run 'Real|PlantedBugs' ./... || exit 1; \
 	done
 
 cover: ## print the test coverage

@@ -154,7 +154,7 @@ func TestStorageWarnings(t *testing.T) {
 // requested again.
 func TestStorageOfClusterWithoutLeader(t *testing.T) {
 	t.Parallel()
-	node := bustest.StartNode(t, &server.Options{Host: "127.0.0.1", Port: -1, Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: -1}})
+	node := bustest.StartNode(t, &server.Options{Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: -1}})
 	nc, err := nats.Connect(node.ClientURL())
 	if err != nil {
 		t.Fatal(err)

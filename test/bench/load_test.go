@@ -65,13 +65,13 @@ func (c *client) post(path string, body []byte, status int) error {
 // side is one side of a comparison.
 type side struct {
 	server
-	path    string
-	status  int
-	body    func(n int) []byte
-	key     string // API key of the clients
-	before  func() // called before each turn; nil: nothing
-	clients []*client
-	received   int // number of requests so far
+	path     string
+	status   int
+	body     func(n int) []byte
+	key      string // API key of the clients
+	before   func() // called before each turn; nil: nothing
+	clients  []*client
+	received int // number of requests so far
 }
 
 func newSide(b *testing.B, at server, connections int, s side) *side {

@@ -47,7 +47,6 @@ func runRival(name string) int {
 	serve := map[string]func(context.Context, string) error{
 		"echo": serveEcho, "redis": serveRedis,
 		"attack": runAttack, "floor": serveFloor, "nats": serveNATS, "cairn": serveCairn,
-		"node": serveNode,
 	}[kind]
 	if err := serve(ctx, where); err != nil {
 		fmt.Fprintln(os.Stderr, err)

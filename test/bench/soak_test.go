@@ -1,15 +1,23 @@
 package bench
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"cairn/deploy/load"
+	"cairn/test/cairntest"
 )
 
 const (
@@ -17,6 +25,8 @@ const (
 	soakFor = 10 * time.Minute
 	// overFor is the duration of the overload.
 	overFor = time.Minute
+	// lookEvery is the sampling interval of a process under load.
+	lookEvery = 2 * time.Second
 )
 
 // BenchmarkSoak sends the mixed load to "cairn up" at 70% of the maximum rate and reports
@@ -112,4 +122,37 @@ func p50Of(b *testing.B, url string) float64 {
 		took = append(took, time.Since(began).Seconds())
 	}
 	return median(took)
+}
+
+// benched runs "cairn bench" with the mixed load and returns its result.
+func benched(b *testing.B, flags ...string) load.Result {
+	b.Helper()
+	return benchedWhile(b, func() {}, flags...)
+}
+
+// benchedWhile is benched with periodic calls of look.
+func benchedWhile(b *testing.B, look func(), flags ...string) (r load.Result) {
+	b.Helper()
+	file := filepath.Join(b.TempDir(), "result.json")
+	cmd := exec.Command(cairntest.Program(b), append([]string{"bench", "--json", file}, flags...)...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	must(b, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				b.Fatalf("cairn bench: %v\n%s", err, out.Bytes())
+			}
+			b.Logf("%s", out.Bytes())
+			text, err := os.ReadFile(file)
+			must(b, err)
+			must(b, json.Unmarshal(text, &r))
+			return r
+		case <-time.After(lookEvery):
+			look()
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -29,6 +30,9 @@ const (
 	Stopped  = "stopped"  // by an error event
 	Lost     = "lost"     // unknown to the cluster before its end
 )
+
+// errNoEnd is wrapped by the violation of a run that has no done event.
+var errNoEnd = errors.New("no done event")
 
 // sequenceLost is the sequence of the error event of a run whose worker was lost. It follows all
 // others.
@@ -65,8 +69,8 @@ func (r Analysis) Check(answer string) (outcome string, violation error) {
 	case r.Lost:
 		return Lost, nil
 	case r.NoneFollow:
-		return "", fmt.Errorf("no event follows event %d, which is not the end", last)
+		return "", fmt.Errorf("%w: no event follows event %d", errNoEnd, last)
 	default:
-		return "", fmt.Errorf("no end after event %d", last)
+		return "", fmt.Errorf("%w after event %d", errNoEnd, last)
 	}
 }

@@ -9,9 +9,13 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"cairn/bus"
 	"cairn/schemas"
@@ -42,6 +46,8 @@ const (
 	tagTTL = time.Second
 	// readersPerNode is the number of clients of each node that only read records.
 	readersPerNode = 2
+	// lostReaders is the number of concurrent requests that look for lost registrations.
+	lostReaders = 16
 )
 
 // workload is a set of clients of all nodes, with the outcomes of their requests.
@@ -59,6 +65,20 @@ type workload struct {
 	newest     schemas.ConsistencyToken // of all acknowledged writes
 	ofEdge     [nodes]edgeRevision
 	analyses   []Analysis
+
+	analysts             int           // clients of each node that follow analyses
+	resume               time.Duration // time after its start within which a client resumes a run
+	timeout, readTimeout time.Duration // of a request, and of a request of a read-only client
+	lanes                int           // concurrent reads of a read-only client of tags; those of a lane do not overlap
+	sent                 int           // requests that reached a server
+	failures             []failure     // of them
+}
+
+// failure is a failed request.
+type failure struct {
+	At   time.Duration // of its end
+	What string        // the request and its response
+	Body string        // of the response
 }
 
 // edgeRevision is the highest revision acknowledged by the process of an edge.
@@ -71,7 +91,8 @@ func newWorkload(c *cluster) *workload {
 	prefix := strconv.FormatUint(rand.Uint64(), 36) // #nosec G404 -- identifies this run, not a secret
 	return &workload{
 		began: time.Now(), prefix: prefix, cluster: c, registered: map[string]bool{}, samples: map[string][]Sample{},
-		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+		http:     &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+		analysts: 1, timeout: requestTimeout, readTimeout: readTimeout, lanes: int(2 * readTimeout / readInterval),
 	}
 }
 
@@ -93,7 +114,7 @@ func (w *workload) start(ctx context.Context, mixed int) (wait func()) {
 	add(nodes*readersPerNode, w.readRecords)
 	add(nodes, w.register)
 	add(nodes, w.resolve)
-	add(nodes, w.analyze)
+	add(nodes*w.analysts, w.analyze)
 	add(nodes, w.readTags)
 	return running.Wait
 }
@@ -121,7 +142,7 @@ func (w *workload) useTags(ctx context.Context, client int) {
 		case 4, 5:
 			o.Action = Delete
 		}
-		sent := w.tag(ctx, &o, requestTimeout)
+		sent := w.tag(ctx, &o, w.timeout)
 		if sent {
 			kind := Written
 			if o.Action == Read {
@@ -137,19 +158,23 @@ func (w *workload) useTags(ctx context.Context, client int) {
 }
 
 // readTags reads tags until ctx ends, at a constant rate, whether earlier reads have
-// completed or not. Clients that also write do not read while a write waits for the
-// election of a leader; a former leader can send stale responses then, and when it
-// resumes, to requests that were sent long after the writes. Half of the keys are
+// completed or not, unless w.lanes are in progress. Clients that also write do not read while
+// a write waits for the election of a leader; a former leader can send stale responses then,
+// and when it resumes, to requests that were sent long after the writes. Half of the keys are
 // no longer written.
 func (w *workload) readTags(ctx context.Context, client int) {
-	var running sync.WaitGroup
-	defer running.Wait()
+	var running errgroup.Group
+	running.SetLimit(w.lanes)
 	for n := 0; ctx.Err() == nil; n++ {
-		lane := n % int(2*readTimeout/readInterval) // the reads of a client of the history do not overlap
-		o := Operation{Client: client + nodes*lane, Key: w.tagKey(n % 2), Call: w.since(), Action: Read}
-		running.Go(func() { w.tag(ctx, &o, readTimeout) })
+		o := Operation{Client: client + nodes*(n%w.lanes), Key: w.tagKey(n % 2), Action: Read}
+		running.Go(func() error {
+			o.Call = w.since()
+			w.tag(ctx, &o, w.readTimeout)
+			return nil
+		})
 		sleep(ctx, readInterval)
 	}
+	_ = running.Wait() // no function returns an error
 }
 
 // tag performs the operation on a tag and adds it with its outcome to the history. It
@@ -200,7 +225,7 @@ func (w *workload) useRecords(ctx context.Context, client int) {
 		case 4, 5:
 			o.Action = Delete
 		}
-		if w.record(ctx, &o, requestTimeout); o.Unknown {
+		if w.record(ctx, &o, w.timeout); o.Unknown {
 			sleep(ctx, failureInterval)
 		}
 		sleep(ctx, requestInterval)
@@ -210,7 +235,7 @@ func (w *workload) useRecords(ctx context.Context, client int) {
 // readRecords reads records until ctx ends.
 func (w *workload) readRecords(ctx context.Context, client int) {
 	for ctx.Err() == nil {
-		w.record(ctx, &Operation{Client: client, Action: Read}, readTimeout)
+		w.record(ctx, &Operation{Client: client, Action: Read}, w.readTimeout)
 		sleep(ctx, readInterval)
 	}
 }
@@ -231,7 +256,7 @@ func (w *workload) record(ctx context.Context, o *Operation, timeout time.Durati
 	default:
 		r.method, r.url, r.body = http.MethodPost, at+"/resolve/skill", []byte(`{"skill_id":"`+id+`"}`)
 	}
-	start := w.cluster.starts[node].Load()
+	start := w.cluster.procs[node].starts.Load()
 	var own uint64
 	if o.Action == Read && rand.IntN(2) == 0 { // #nosec G404 -- any will do
 		r.least = w.newestToken()
@@ -242,7 +267,7 @@ func (w *workload) record(ctx context.Context, o *Operation, timeout time.Durati
 	o.Key, o.Call = id, w.since()
 	res := w.send(ctx, r)
 	o.Returned = w.since()
-	if own > 0 && w.cluster.starts[node].Load() == start { // the same process of the edge
+	if own > 0 && w.cluster.procs[node].starts.Load() == start { // the same process of the edge
 		o.Revision = own
 	}
 	if res.status == unsent {
@@ -297,7 +322,7 @@ func (w *workload) acknowledged(node int, start int64, t schemas.ConsistencyToke
 	if t.Revision > w.newest.Revision {
 		w.newest = t
 	}
-	if start != w.cluster.starts[node].Load() {
+	if start != w.cluster.procs[node].starts.Load() {
 		return // the process has ended
 	}
 	if w.ofEdge[node].start != start {
@@ -324,7 +349,47 @@ type response struct {
 	body   []byte
 }
 
+// send sends the request and counts it.
 func (w *workload) send(ctx context.Context, r request) response {
+	res := w.exchange(ctx, r)
+	if res.status == unsent {
+		return res
+	}
+	failed := ""
+	if res.status == 0 || res.status == http.StatusTooManyRequests || res.status >= http.StatusInternalServerError {
+		failed = fmt.Sprintf("%s %s: %s", r.method, r.service(), res.problem())
+	}
+	w.count(failed, res.body)
+	return res
+}
+
+// service returns the first segment of the path.
+func (r request) service() string {
+	segments := strings.SplitN(r.url, "/", 5) // after the scheme and the host
+	return "/" + segments[3]
+}
+
+// problem describes a response that is an error.
+func (r response) problem() string {
+	if r.status == 0 {
+		return "no response"
+	}
+	var e schemas.Error
+	_ = json.Unmarshal(r.body, &e) // the code is empty then
+	return fmt.Sprint(r.status, " ", e.Code)
+}
+
+// count counts a request, which has failed unless failure is empty.
+func (w *workload) count(failed string, body []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sent++
+	if failed != "" {
+		w.failures = append(w.failures, failure{w.since(), failed, string(body)})
+	}
+}
+
+func (w *workload) exchange(ctx context.Context, r request) response {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, r.method, r.url, bytes.NewReader(r.body))
@@ -375,10 +440,10 @@ func (w *workload) register(ctx context.Context, client int) {
 
 // registerOne reports whether the registration of the record was acknowledged.
 func (w *workload) registerOne(ctx context.Context, client int, id string) bool {
-	at, start := w.since(), w.cluster.starts[client%nodes].Load()
+	at, start := w.since(), w.cluster.procs[client%nodes].starts.Load()
 	res := w.send(ctx, request{
 		method: http.MethodPost, url: base(w.cluster, client) + "/register/skill",
-		body: []byte(`{"record":{"skill_id":"` + id + `"}}`), timeout: requestTimeout,
+		body: []byte(`{"record":{"skill_id":"` + id + `"}}`), timeout: w.timeout,
 	})
 	if res.status != unsent {
 		w.note(Registered, client, at, res.status != http.StatusOK)
@@ -415,21 +480,31 @@ func (w *workload) resolve(ctx context.Context, client int) {
 func (w *workload) resolveOne(ctx context.Context, client int, id string, least schemas.ConsistencyToken) response {
 	return w.send(ctx, request{
 		method: http.MethodPost, url: base(w.cluster, client) + "/resolve/skill",
-		body: []byte(`{"skill_id":"` + id + `"}`), least: least, timeout: requestTimeout,
+		body: []byte(`{"skill_id":"` + id + `"}`), least: least, timeout: w.timeout,
 	})
 }
 
 // lost returns the acknowledged registrations that an edge does not return for a request with
 // the newest revision as the minimum.
 func (w *workload) lost(ctx context.Context) (lost []string) {
+	var mu sync.Mutex
+	var asking errgroup.Group
+	asking.SetLimit(lostReaders)
 	for id := range w.registered {
-		for node := range nodes {
-			if res := w.resolveOne(ctx, node, id, w.newest); res.status != http.StatusOK {
-				lost = append(lost, id)
-				break
+		asking.Go(func() error {
+			for node := range nodes {
+				if res := w.resolveOne(ctx, node, id, w.newest); res.status != http.StatusOK {
+					mu.Lock()
+					defer mu.Unlock()
+					lost = append(lost, id)
+					return nil
+				}
 			}
-		}
+			return nil
+		})
 	}
+	_ = asking.Wait() // no function returns an error
+	slices.Sort(lost)
 	return lost
 }
 

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -32,15 +30,16 @@ const nodes = 3
 type cluster struct {
 	program, dir string
 	flags        []string // further flags of "cairn up"
+	env          []string // further environment variables
 	names        [nodes]string
 	httpAddr     [nodes]string
 	natsAddr     [nodes]string
 	routeAddr    [nodes]string
 	links        [nodes][nodes]*link // from, to
-	procs        [nodes]*exec.Cmd
-	logs         [nodes]*os.File
-	starts       [nodes]atomic.Int64 // number of starts of the node's process
-	mounted      []string            // mounted disks of the nodes; none: all use the disk of dir
+	procs        [nodes]process
+	parts        []*process // further processes, see startRoles
+	clocks       []clock    // of the nodes; none: the clock of this machine
+	mounted      []string   // mounted disks of the nodes; none: all use the disk of dir
 }
 
 // newCluster allocates addresses and links for the nodes. It starts none of them.
@@ -73,47 +72,44 @@ func newCluster(program, dir string, flags ...string) (*cluster, error) {
 
 // run starts the node.
 func (c *cluster) run(i int) error {
+	c.procs[i].name, c.procs[i].log = c.names[i], filepath.Join(c.dir, c.names[i]+".log")
+	c.procs[i].command = func() *exec.Cmd { return c.command(i) }
+	return c.procs[i].start()
+}
+
+func (c *cluster) command(i int) *exec.Cmd {
 	var routes []string
 	for _, l := range c.links[i] {
 		if l != nil {
 			routes = append(routes, l.listener.Addr().String())
 		}
 	}
-	log, err := os.OpenFile(filepath.Join(c.dir, c.names[i]+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
 	// Gossiped routes are unreachable, so that all traffic goes through links.
 	args := append([]string{"up", "--http", c.httpAddr[i], "--nats-listen", c.natsAddr[i], "--data", c.data(i),
 		"--cluster", "faults", "--node", c.names[i], "--cluster-listen", c.routeAddr[i], "--cluster-advertise", "127.0.0.1:1",
 		"--routes", strings.Join(routes, ","), "--log-level", "warn"}, c.flags...)
 	cmd := exec.Command(c.program, args...) // #nosec G204 -- the program is an option
-	cmd.Stdout, cmd.Stderr = log, log
-	c.starts[i].Add(1)
-	if err := cmd.Start(); err != nil {
-		return errors.Join(err, log.Close())
+	cmd.Env = append(os.Environ(), c.env...)
+	if len(c.clocks) > 0 {
+		cmd.Env = append(cmd.Env, c.clocks[i].variable())
 	}
-	c.procs[i], c.logs[i] = cmd, log
+	return cmd
+}
+
+// addClocks gives each node a clock. The program must read it.
+func (c *cluster) addClocks() error {
+	for i := range nodes {
+		clock, err := newClock(filepath.Join(c.dir, "clock"+strconv.Itoa(i)))
+		if err != nil {
+			return err
+		}
+		c.clocks = append(c.clocks, clock)
+	}
 	return nil
 }
 
 // data returns the node's data directory.
 func (c *cluster) data(i int) string { return filepath.Join(c.directory(i), "data") }
-
-// kill sends SIGKILL to the node and waits for its end.
-func (c *cluster) kill(i int) {
-	if c.procs[i] == nil {
-		return
-	}
-	_ = c.procs[i].Process.Kill() // fails if it has already exited
-	_ = c.procs[i].Wait()         // reports the signal
-	_ = c.logs[i].Close()
-	c.procs[i] = nil
-}
-
-// suspend stops the execution of the node until resume.
-func (c *cluster) suspend(i int) error { return c.procs[i].Process.Signal(syscall.SIGSTOP) }
-func (c *cluster) resume(i int) error  { return c.procs[i].Process.Signal(syscall.SIGCONT) }
 
 // cutOutbound stops the traffic from the node to the others until heal.
 func (c *cluster) cutOutbound(i int) { c.cut(i, forward, backward) }
@@ -141,7 +137,7 @@ func (c *cluster) replace(ctx context.Context, i int) error {
 	if err := os.RemoveAll(c.data(i)); err != nil {
 		return err
 	}
-	c.names[i] = fmt.Sprintf("node%d-%d", i, c.starts[i].Load())
+	c.names[i] = fmt.Sprintf("node%d-%d", i, c.procs[i].starts.Load())
 	return c.run(i)
 }
 
@@ -240,11 +236,11 @@ func (c *cluster) health(ctx context.Context, i int) (status, problem string) {
 	return h.Status, strings.Join(h.Degraded, "; ")
 }
 
-// lead makes the node that leads the cluster the leader of the tag bucket, too, and returns
-// it, or any node without a leader. Such a node considers itself the leader for longest: one
-// that loses the leader of the cluster refuses requests soon.
+// lead makes the node that leads the cluster the leader of all streams of the workload, too,
+// and returns it, or any node without a leader. Such a node considers itself the leader for
+// longest: one that loses the leader of the cluster refuses requests soon.
 func (c *cluster) lead(ctx context.Context) int {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	conn, err := c.connect(natsserver.SystemUser + "@")
 	if err != nil {
@@ -260,15 +256,20 @@ func (c *cluster) lead(ctx context.Context) int {
 		return 0
 	}
 	node := max(0, slices.Index(c.names[:], status.Nodes[leads].Name))
-	for c.leader(ctx) != node && ctx.Err() == nil {
-		c.elect(ctx, node)
-		sleep(ctx, time.Second)
+	for _, stream := range streams {
+		for c.leader(ctx, stream) != node && ctx.Err() == nil {
+			c.elect(ctx, stream, node)
+			sleep(ctx, 200*time.Millisecond)
+		}
 	}
 	return node
 }
 
-// elect asks the leader of the tag bucket to step down in favour of the node.
-func (c *cluster) elect(ctx context.Context, node int) {
+// streams are the streams of the workload.
+var streams = []string{bucket.StreamPrefix + bucket.Tags, bucket.StreamPrefix + bucket.Catalog, bus.Analyze.ReplayStream()}
+
+// elect asks the leader of the stream to step down in favour of the node.
+func (c *cluster) elect(ctx context.Context, stream string, node int) {
 	conn, err := c.connect("")
 	if err != nil {
 		return
@@ -276,29 +277,29 @@ func (c *cluster) elect(ctx context.Context, node int) {
 	defer conn.Close()
 	body := `{"placement":{"preferred":"` + c.names[node] + `"}}`
 	// The caller checks the result.
-	_, _ = conn.JetStream().Conn().RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+tagStream, []byte(body))
+	_, _ = conn.JetStream().Conn().RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, []byte(body))
 }
 
-// leader returns the node that leads the tag bucket, or -1 if the leader is unknown.
-func (c *cluster) leader(ctx context.Context) int {
+// leader returns the node that leads the stream, or -1 if the leader is unknown.
+func (c *cluster) leader(ctx context.Context, stream string) int {
 	conn, err := c.connect("")
 	if err != nil {
 		return -1
 	}
 	defer conn.Close()
-	s, err := conn.JetStream().Stream(ctx, tagStream)
+	s, err := conn.JetStream().Stream(ctx, stream)
 	if err != nil || s.CachedInfo().Cluster == nil {
 		return -1
 	}
 	return slices.Index(c.names[:], s.CachedInfo().Cluster.Leader)
 }
 
-// tagStream is the stream of the tag bucket.
-const tagStream = bucket.StreamPrefix + bucket.Tags
-
 func (c *cluster) close() error {
 	for i := range nodes {
-		c.kill(i)
+		c.procs[i].kill()
+	}
+	for _, p := range c.parts {
+		p.kill()
 	}
 	var errs []error
 	for _, row := range c.links {

@@ -74,7 +74,7 @@ func diskFull(ctx context.Context, c *cluster, nodes []int) error {
 	if err := os.Remove(filepath.Join(c.directory(node), filler)); err != nil {
 		return err
 	}
-	c.kill(node)
+	c.procs[node].kill()
 	return c.run(node)
 }
 
@@ -82,7 +82,7 @@ func diskFull(ctx context.Context, c *cluster, nodes []int) error {
 // lose all data that was not synced. Then it restarts the nodes.
 func simulatePowerFailure(ctx context.Context, c *cluster, list []int) error {
 	for _, i := range list {
-		if err := c.suspend(i); err != nil { // the process must not see its disk fail
+		if err := c.procs[i].suspend(); err != nil { // the process must not see its disk fail
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func simulatePowerFailure(ctx context.Context, c *cluster, list []int) error {
 		if err := cutPower(c.directory(i)); err != nil {
 			return fmt.Errorf("simulate a power failure of %s: %w", c.names[i], err)
 		}
-		c.kill(i)
+		c.procs[i].kill()
 	}
 	sleep(ctx, 5*time.Second)
 	for _, i := range list {

@@ -15,8 +15,9 @@ import (
 // Fault is an injected fault. Times are since the start of the workload.
 type Fault struct {
 	What     string
-	Nodes    []int // the faulty nodes
-	Majority bool  // a majority of the nodes fails at the same time
+	Nodes    []int         // the faulty nodes
+	Majority bool          // a majority of the nodes fails at the same time
+	Skew     time.Duration // by which the clocks of nodes differ
 	At       time.Duration
 	Ended    time.Duration     // the fault is over, but the nodes may not have recovered
 	Healthy  time.Duration     // all nodes are healthy
@@ -25,10 +26,12 @@ type Fault struct {
 
 // kind is a kind of fault.
 type kind struct {
-	what     string // description; %[1]s and %[2]s are the names of the first and second node
-	nodes    int    // number of faulty nodes; the first is the leader of the cluster and of the tag bucket
-	follower bool   // the first node is any
-	disk     bool   // requires a disk for each node
+	what     string        // description; %[1]s and %[2]s are the names of the first and second node
+	nodes    int           // number of faulty nodes; the first is the leader of the cluster and of the streams
+	follower bool          // the first node is any
+	disk     bool          // requires a disk for each node
+	clock    bool          // requires a clock for each node
+	skew     time.Duration // by which the clocks of nodes differ
 	inject   func(ctx context.Context, c *cluster, nodes []int) error
 }
 
@@ -52,20 +55,24 @@ var kinds = []kind{
 	{what: "network partition of %[1]s for 10 s", nodes: 1, follower: true, inject: partitioned},
 	{what: "SIGKILL of %[2]s during a network partition of %[1]s, the leader", nodes: 2, inject: both(partitioned, killed)},
 	{what: "%[2]s is suspended during a one-way partition: %[1]s, the leader, receives nothing", nodes: 2, inject: both(partitionedInbound, suspended)},
+	{what: "the clock of %[1]s, the leader, is 11 s ahead for 10 s", nodes: 1, clock: true, skew: clockStep, inject: clockStepped},
+	{what: "the clock of %[1]s is 11 s ahead for 10 s", nodes: 1, follower: true, clock: true, skew: clockStep, inject: clockStepped},
+	{what: "a worker of tags at %[1]s, for 10 s, has a clock that is 1 h ahead", nodes: 1, follower: true, clock: true,
+		inject: workerWithWrongClock},
 	{what: "power failure of all nodes for 5 s", nodes: nodes, disk: true, inject: simulatePowerFailure},
 }
 
 // injectFaults injects faults of the kinds that o selects, in turn, and waits after each
 // until all nodes are healthy.
 func (o Options) injectFaults(ctx context.Context, c *cluster, w *workload) (injected []Fault, err error) {
-	list, err := o.kinds(len(c.mounted) > 0)
+	list, err := o.kinds(len(c.mounted) > 0, len(c.clocks) > 0)
 	if err != nil {
 		return nil, err
 	}
 	sleep(ctx, faultInterval)
 	for n := 0; w.since() < o.For && ctx.Err() == nil; n++ {
 		kind := list[n%len(list)]
-		f := Fault{Nodes: kind.choose(ctx, c), Majority: kind.nodes > nodes/2, At: w.since()}
+		f := Fault{Nodes: kind.choose(ctx, c), Majority: kind.nodes > nodes/2, Skew: kind.skew, At: w.since()}
 		f.What = fmt.Sprintf(kind.what+"%.0[2]s", c.names[f.Nodes[0]], c.names[f.Nodes[len(f.Nodes)-1]])
 		o.log("%4.0f s  %s", f.At.Seconds(), f.What)
 		if err := kind.inject(ctx, c, f.Nodes); err != nil {
@@ -84,14 +91,16 @@ func (o Options) injectFaults(ctx context.Context, c *cluster, w *workload) (inj
 	return injected, ctx.Err()
 }
 
-// kinds returns the kinds of faults whose description matches o.Faults; disks reports
-// whether the nodes have disks.
-func (o Options) kinds(disks bool) ([]kind, error) {
+// kinds returns the kinds of faults whose description matches o.Faults; disks and clocks
+// report whether the nodes have disks and clocks.
+func (o Options) kinds(disks, clocks bool) ([]kind, error) {
 	matches, err := regexp.Compile(o.Faults)
 	if err != nil {
 		return nil, err
 	}
-	list := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !matches.MatchString(k.what) || k.disk && !disks })
+	list := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool {
+		return !matches.MatchString(k.what) || k.disk && !disks || k.clock && !clocks
+	})
 	if len(list) == 0 {
 		return nil, fmt.Errorf("no fault matches %q", o.Faults)
 	}
@@ -125,21 +134,21 @@ func both(first, second func(context.Context, *cluster, []int) error) func(conte
 }
 
 func killed(ctx context.Context, c *cluster, nodes []int) error {
-	c.kill(nodes[0])
+	c.procs[nodes[0]].kill()
 	sleep(ctx, 8*time.Second)
 	return c.run(nodes[0])
 }
 
 func suspended(ctx context.Context, c *cluster, nodes []int) error {
-	if err := c.suspend(nodes[0]); err != nil {
+	if err := c.procs[nodes[0]].suspend(); err != nil {
 		return err
 	}
 	sleep(ctx, faultTime)
-	return c.resume(nodes[0])
+	return c.procs[nodes[0]].resume()
 }
 
 func replaced(ctx context.Context, c *cluster, nodes []int) error {
-	c.kill(nodes[0])
+	c.procs[nodes[0]].kill()
 	return c.replace(ctx, nodes[0])
 }
 
@@ -168,4 +177,15 @@ func partitionedInbound(ctx context.Context, c *cluster, nodes []int) error {
 // events in memory, failed during the run.
 func (f Fault) mayLose(r Analysis) bool {
 	return f.Majority && f.At < r.Ended && r.Began < f.Healthy
+}
+
+// skewed returns the operations, in which the creation of each tag that could have expired
+// during the fault, or within its Skew after it, has the Skew of the fault.
+func (f Fault) skewed(tags []Operation) []Operation {
+	for i, o := range tags {
+		if o.TTL > 0 && o.Call < f.Ended+f.Skew && f.At < o.Returned+o.TTL+expiryDelay {
+			tags[i].Skew = max(o.Skew, f.Skew)
+		}
+	}
+	return tags
 }

@@ -28,3 +28,26 @@ func TestMayLose(t *testing.T) {
 		}
 	}
 }
+
+// The expiry of tags is uncertain only during a fault that skews clocks.
+func TestSkewed(t *testing.T) {
+	t.Parallel()
+	const skew = 11 * time.Second
+	fault := Fault{At: 20 * time.Second, Ended: 30 * time.Second, Skew: skew}
+	for name, row := range map[string]struct {
+		tag  Operation
+		want time.Duration
+	}{
+		"it has expired before the fault":                {expiring(op(Create, "a", 7, 8)), 0},
+		"it expires during the fault":                    {expiring(op(Create, "a", 10, 11)), skew},
+		"it is created during the fault":                 {expiring(op(Create, "a", 29, 30)), skew},
+		"it has a time in the future, after the fault":   {expiring(op(Create, "a", 40, 41)), skew},
+		"it is created later":                            {expiring(op(Create, "a", 41, 42)), 0},
+		"it does not expire during the fault":            {op(Create, "a", 21, 22), 0},
+		"its creation returns before the fault but late": {expiring(op(Create, "a", 7, 19)), skew},
+	} {
+		if got := fault.skewed([]Operation{row.tag})[0].Skew; got != row.want {
+			t.Errorf("%s: got %v, want %v", name, got, row.want)
+		}
+	}
+}

@@ -25,6 +25,7 @@ type Operation struct {
 	Key      string
 	Value    string        // value that was created or read; empty: the key is absent
 	TTL      time.Duration // time to live of a created tag; 0: longer than the workload
+	Skew     time.Duration // by which the clocks of the servers differed during the life of a created tag
 	Revision uint64        // of a record: revision of a write, or minimum revision of a read
 	Refused  bool          // a create failed because the key exists, or a read because its revision does not
 	Unknown  bool          // error or no response: it may have been applied

@@ -18,6 +18,9 @@ func refused(o Operation) Operation { o.Refused = true; return o }
 // expiring returns the creation of a tag that expires 10 s later.
 func expiring(o Operation) Operation { o.TTL = 10 * time.Second; return o }
 
+// skewed returns the creation of a tag while the clocks of the servers differ by 3 s.
+func skewed(o Operation) Operation { o.Skew = 3 * time.Second; return o }
+
 // at returns a write with a revision, or a read with a minimum revision.
 func at(revision uint64, o Operation) Operation { o.Revision = revision; return o }
 
@@ -46,6 +49,16 @@ func TestTagHistories(t *testing.T) {
 		"a tag expires at its deadline": {
 			expiring(op(Create, "a", 1, 2)), op(Read, "a", 10, 11), op(Read, "", 11, 12), op(Create, "b", 12, 13),
 		},
+		"a replica whose clock is ahead removes a tag early, another one has it": {
+			skewed(expiring(op(Create, "a", 1, 2))), op(Read, "", 7, 8), op(Read, "a", 9, 10), op(Read, "", 10, 11), op(Create, "b", 12, 13),
+			op(Read, "b", 14, 15),
+		},
+		"a replica whose clock is behind removes a tag late": {
+			skewed(expiring(op(Create, "a", 1, 2))), op(Read, "a", 15, 16), op(Read, "", 17, 18),
+		},
+		"a deletion at a replica that has removed the tag early has no effect": {
+			skewed(expiring(op(Create, "a", 1, 2))), op(Delete, "", 8, 9), op(Read, "a", 9, 10),
+		},
 		"a creation of unknown outcome expires at any later time": {
 			unknown(expiring(op(Create, "a", 1, 2))), op(Read, "a", 20, 21), op(Read, "", 22, 23),
 		},
@@ -60,7 +73,7 @@ func TestTagHistories(t *testing.T) {
 }
 
 // Each bug is planted in a history that is correct without it, and found.
-func TestCheckerFindsPlantedBugs(t *testing.T) {
+func TestCheckerFindsPlantedBugsInTags(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		bug              string
@@ -78,6 +91,18 @@ func TestCheckerFindsPlantedBugs(t *testing.T) {
 		{"two leaders create the same key",
 			[]Operation{op(Create, "a", 1, 4), refused(op(Create, "b", 2, 3))},
 			[]Operation{op(Create, "a", 1, 4), op(Create, "b", 2, 3)}},
+		{"a worker whose clock is ahead replaces a tag",
+			[]Operation{op(Create, "a", 1, 2), refused(op(Create, "b", 3, 4)), op(Read, "a", 5, 6)},
+			[]Operation{op(Create, "a", 1, 2), op(Create, "b", 3, 4), op(Read, "b", 5, 6)}},
+		{"a tag expires earlier than the difference of the clocks permits",
+			[]Operation{skewed(expiring(op(Create, "a", 1, 2))), op(Read, "", 7, 8)},
+			[]Operation{skewed(expiring(op(Create, "a", 1, 2))), op(Read, "", 5, 7)}},
+		{"a tag expires later than the difference of the clocks permits",
+			[]Operation{skewed(expiring(op(Create, "a", 1, 2))), op(Read, "a", 16, 18)},
+			[]Operation{skewed(expiring(op(Create, "a", 1, 2))), op(Read, "a", 17, 18)}},
+		{"an earlier tag returns after another one was created",
+			[]Operation{skewed(expiring(op(Create, "a", 1, 2))), op(Create, "b", 9, 10), op(Read, "b", 11, 12)},
+			[]Operation{skewed(expiring(op(Create, "a", 1, 2))), op(Create, "b", 9, 10), op(Read, "a", 11, 12)}},
 		{"a deleted key cannot be created again",
 			[]Operation{op(Create, "a", 1, 2), op(Delete, "", 3, 4), op(Create, "b", 5, 6)},
 			[]Operation{op(Create, "a", 1, 2), op(Delete, "", 3, 4), refused(op(Create, "b", 5, 6))}},
@@ -112,7 +137,7 @@ func TestCheckerFindsPlantedBugs(t *testing.T) {
 	}
 }
 
-// Like TestCheckerFindsPlantedBugs, for records.
+// Like TestCheckerFindsPlantedBugsInTags, for records.
 func TestCheckerFindsPlantedBugsInRecords(t *testing.T) {
 	t.Parallel()
 	// Two registrations and a deletion with the revisions 1, 3 and 5.
@@ -161,7 +186,7 @@ func TestCheckerFindsPlantedBugsInRecords(t *testing.T) {
 	}
 }
 
-// Like TestCheckerFindsPlantedBugs, for the events of an analysis.
+// Like TestCheckerFindsPlantedBugsInTags, for the events of an analysis.
 func TestCheckerFindsPlantedBugsInAnalyses(t *testing.T) {
 	t.Parallel()
 	text := func(sequence uint64, text string) Received {

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
+	"sync"
 	"testing"
 	"time"
-
-	"github.com/anishathalye/porcupine"
 
 	"cairn/test/cairntest"
 )
@@ -17,11 +14,39 @@ import (
 // minuteVariable enables the tests that inject faults, which take minutes.
 const minuteVariable = "CAIRN_TEST_FAULTS"
 
-func TestMain(m *testing.M) { os.Exit(cairntest.Main(m)) }
+func TestMain(m *testing.M) {
+	if at := os.Getenv(natsVariable); at != "" {
+		exit(serveNATS(at))
+	}
+	code := cairntest.Main(m)
+	if plantedDirectory != "" {
+		_ = os.RemoveAll(plantedDirectory) // in the directory for temporary files
+	}
+	os.Exit(code)
+}
+
+var plantedDirectory string // of the program that buildPlanted has built; empty before
 
 // TestRealClusterFaults checks that no invariant is violated under fault injection.
 func TestRealClusterFaults(t *testing.T) {
-	r := runReal(t, Options{Program: programFor(t), For: time.Minute, Clients: 9})
+	checkReal(t, Options{For: time.Minute})
+}
+
+// TestRealClockSkew is TestRealClusterFaults with wrong clocks.
+func TestRealClockSkew(t *testing.T) {
+	checkReal(t, Options{For: 40 * time.Second, Faults: "clock"})
+}
+
+// TestRealKills checks that kills of processes of separate roles violate no invariant. The
+// percentage of failed requests depends on the load of the machine: the command checks it.
+func TestRealKills(t *testing.T) {
+	checkReal(t, Options{Kills: true, For: 45 * time.Second})
+}
+
+func checkReal(t *testing.T, o Options) {
+	t.Helper()
+	o.Program, o.Clocks, o.Clients = programFor(t), true, 9
+	r := runReal(t, o)
 	if !r.OK() || len(r.Faults) < 2 || r.Tags.Writes == 0 || r.Records.Writes == 0 || r.Registered == 0 || r.Analyses[Complete] == 0 {
 		if r.Page != "" {
 			kept, _ := os.CreateTemp("", "cairn-history-*.html")
@@ -33,31 +58,34 @@ func TestRealClusterFaults(t *testing.T) {
 	}
 }
 
-// TestRealStaleLeaderIsFound plants a bug in the program: a server that considers itself the
-// leader answers reads without a fence, also after another one was elected.
-func TestRealStaleLeaderIsFound(t *testing.T) {
-	programFor(t)
-	planted := plant(t, "bus/bucket/read.go", "\tif r.alone() {\n\t\treturn r.Leader(", "\tif true {\n\t\treturn r.Leader(")
-	for range staleRuns {
-		r := runReal(t, Options{Program: planted, For: 20 * time.Second, Clients: 9, Faults: "network partition of .*leader, for"})
-		if r.Verdict == porcupine.Illegal {
-			return
-		}
-	}
-	t.Errorf("%d runs found no stale read", staleRuns)
-}
-
-// staleRuns is the maximum number of runs with the planted bug. Whether a run reads a stale
-// value depends on the timing of its clients and of the elections.
-const staleRuns = 5
-
+// programFor returns the program with clocks and planted bugs, none of which is active.
 func programFor(t *testing.T) string {
 	t.Helper()
 	if os.Getenv(minuteVariable) == "" {
 		t.Skip("set " + minuteVariable + "=1 for minutes of faults; make test-real does")
 	}
-	return cairntest.Program(t)
+	program, err := buildPlanted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
 }
+
+// buildPlanted builds the program once.
+var buildPlanted = sync.OnceValues(func() (string, error) {
+	clocks, err := clockChanges()
+	bugs, failed := bugChanges()
+	if err := errors.Join(err, failed); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "cairn-planted-")
+	if err != nil {
+		return "", err
+	}
+	plantedDirectory = dir
+	program := filepath.Join(dir, "cairn")
+	return program, build(program, append(clocks, bugs...))
+})
 
 func runReal(t *testing.T, o Options) Result {
 	t.Helper()
@@ -68,33 +96,4 @@ func runReal(t *testing.T, o Options) Result {
 	}
 	t.Logf("%+v", r)
 	return r
-}
-
-// plant builds the program with a text of a file of the main module replaced.
-func plant(t *testing.T, file, before, after string) (program string) {
-	t.Helper()
-	root, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "cairn").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(strings.TrimSpace(string(root)), file)
-	text, err := os.ReadFile(path)
-	if err != nil || strings.Count(string(text), before) != 1 {
-		t.Fatalf("%s does not contain %q once (%v): plant the bug elsewhere", file, before, err)
-	}
-	planted, overlay := filepath.Join(t.TempDir(), "planted.go"), filepath.Join(t.TempDir(), "overlay.json")
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {path: planted}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string]string{planted: strings.Replace(string(text), before, after, 1), overlay: string(replace)} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	program = filepath.Join(t.TempDir(), "cairn")
-	if err := cairntest.BuildTo(program, "-overlay", overlay); err != nil {
-		t.Fatal(err)
-	}
-	return program
 }

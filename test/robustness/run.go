@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,13 +16,18 @@ import (
 
 // Options configures a run.
 type Options struct {
-	Program string        // path of the cairn executable
-	Dir     string        // empty directory for data, logs and the page of a violation
-	For     time.Duration // duration of the fault injection
-	Clients int           // number of clients that write and read tags; the numbers of the others are fixed
-	Without bool          // without faults, as a baseline
-	Faults  string        // regular expression for the kinds of faults; empty: all
-	Log     func(string)  // receives progress messages; nil: none
+	Program  string        // path of the cairn executable
+	Dir      string        // empty directory for data, logs and the page of a violation
+	For      time.Duration // duration of the fault injection
+	Clients  int           // number of clients that write and read tags; the numbers of the others are fixed
+	Without  bool          // without faults, as a baseline
+	Faults   string        // regular expression for the kinds of faults; empty: all
+	Clocks   bool          // Program reads clocks, see clock
+	Bug      string        // planted bug that Program has; empty: none
+	Kills    bool          // kill the processes of a cluster with separate roles, instead of other faults
+	Analysts int           // clients of each node that follow analyses; 0: 1
+	Resume   time.Duration // time after its start within which an analysis is resumed; 0: resumeTimeout
+	Log      func(string)  // receives progress messages; nil: none
 }
 
 func (o Options) log(format string, args ...any) {
@@ -34,14 +40,20 @@ func (o Options) log(format string, args ...any) {
 type Result struct {
 	Took       time.Duration
 	Tags       Count
-	Records    Count          // of records that are registered again and deleted
-	Registered int            // acknowledged registrations of other records
-	Analyses   map[string]int // by outcome
-	Resumed    int            // resumptions of all analyses
+	Records    Count             // of records that are registered again and deleted
+	Registered int               // acknowledged registrations of other records
+	Analyses   map[string]int    // by outcome and by violation
+	Resumed    int               // resumptions of all analyses
+	Sent       int               // requests that reached a server
+	Failures   []failure         // of them
+	Requests   map[string]Effect // by kind of request, of the whole run
 	Faults     []Fault
 	Verdict    porcupine.CheckResult // of the history of the tags
 	Page       string                // path of the HTML page of a violation by tags; empty: none
-	Violations []string
+	LostWrites int                   // acknowledged registrations that are lost
+	BadTags    int                   // tags whose operations are not linearizable
+	BadRecords int                   // operations on records that contradict acknowledged writes
+	Violations []string              // all of them
 }
 
 // Count is the number of operations by outcome.
@@ -75,24 +87,26 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 			err = closed
 		}
 	}()
-	if missing := c.mountDisks(); missing != nil {
-		o.log("full disks and power failures are not injected: %v", missing)
-	}
-	for i := range nodes {
-		if err := c.run(i); err != nil {
-			return r, err
-		}
+	if err := o.start(c); err != nil {
+		return r, err
 	}
 	if err := formed(ctx, c); err != nil {
 		return r, err
 	}
 	w := newWorkload(c)
 	defer w.http.CloseIdleConnections()
+	w.analysts, w.resume = max(1, o.Analysts), cmp.Or(o.Resume, resumeTimeout)
+	if o.Kills {
+		w.analysts, w.timeout, w.readTimeout, w.lanes = killAnalyses, killTimeout, killTimeout, killLanes
+	}
 	working, end := context.WithCancel(ctx)
 	wait := w.start(working, o.Clients)
-	if o.Without {
+	switch {
+	case o.Without:
 		sleep(ctx, o.For)
-	} else {
+	case o.Kills:
+		r.Faults, err = o.kill(ctx, c, w)
+	default:
 		r.Faults, err = o.injectFaults(ctx, c, w)
 	}
 	end()
@@ -100,12 +114,41 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.Took = w.since()
+	r.Took, r.Sent, r.Failures = w.since(), w.sent, w.failures
 	if _, err := ready(ctx, c); err != nil {
 		return r, err
 	}
 	return r, r.judge(ctx, w, o.Dir)
 }
+
+// start starts the processes of the cluster.
+func (o Options) start(c *cluster) error {
+	if o.Bug != "" {
+		c.env = append(c.env, bugVariable+"="+o.Bug)
+	}
+	if o.Kills {
+		return c.startRoles()
+	}
+	if o.Clocks {
+		if err := c.addClocks(); err != nil {
+			return err
+		}
+	} else {
+		o.log("clocks are not skewed: the program was not built for it")
+	}
+	if missing := c.mountDisks(); missing != nil {
+		o.log("full disks and power failures are not injected: %v", missing)
+	}
+	for i := range nodes {
+		if err := c.run(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bugVariable is the environment variable with the name of a planted bug.
+const bugVariable = "ROBUSTNESS_BUG"
 
 // formed waits until the cluster has all services and streams, without load.
 func formed(ctx context.Context, c *cluster) error {
@@ -134,15 +177,21 @@ func ready(ctx context.Context, c *cluster) (reason string, err error) {
 func (r *Result) judge(ctx context.Context, w *workload, dir string) error {
 	r.measure(w)
 	tags, records := w.tags.Operations(), w.records.Operations()
+	for _, f := range r.Faults {
+		tags = f.skewed(tags)
+	}
 	r.Tags, r.Records, r.Registered = count(tags), count(records), len(w.registered)
 	r.Violations = CheckRecords(records)
-	for _, id := range w.lost(ctx) {
+	r.BadRecords = len(r.Violations)
+	lost := w.lost(ctx)
+	r.LostWrites = len(lost)
+	for _, id := range lost {
 		r.Violations = append(r.Violations, "the registration of "+id+" was acknowledged, and is lost")
 	}
 	var broken []string
 	r.Analyses, r.Resumed, broken = judgeAnalyses(w.analyses, r.Faults)
 	r.Violations = append(r.Violations, broken...)
-	history, err := json.Marshal(map[string]any{"tags": tags, "records": records, "analyses": w.analyses})
+	history, err := json.Marshal(map[string]any{"tags": tags, "records": records, "analyses": w.analyses, "failures": r.Failures})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "history.json"), history, 0o600)
 	}
@@ -154,7 +203,9 @@ func (r *Result) judge(ctx context.Context, w *workload, dir string) error {
 		return nil
 	}
 	if verdict == porcupine.Illegal {
-		for _, key := range checkKeys(tags, checkTime) {
+		keys := checkKeys(tags, checkTime)
+		r.BadTags = len(keys)
+		for _, key := range keys {
 			r.Violations = append(r.Violations, "the operations on the tag "+key+" are not linearizable")
 		}
 	}
@@ -164,6 +215,10 @@ func (r *Result) judge(ctx context.Context, w *workload, dir string) error {
 
 // measure computes the effects of the faults.
 func (r *Result) measure(w *workload) {
+	r.Requests = map[string]Effect{}
+	for _, kind := range Kinds() {
+		r.Requests[kind] = EffectOf(w.samples[kind], nil, 0, r.Took)
+	}
 	for i := range r.Faults {
 		f, until := &r.Faults[i], r.Took
 		if i+1 < len(r.Faults) {

@@ -23,7 +23,8 @@ const (
 	// silenceTimeout is the time without data after which a client resumes its run at
 	// another node. An edge sends a comment every 10 s.
 	silenceTimeout = 11 * time.Second
-	// resumeTimeout is the time after its start within which a client resumes a run.
+	// resumeTimeout is the time after its start within which a client resumes a run, by
+	// default, and the timeout of a response.
 	resumeTimeout = time.Minute
 )
 
@@ -42,17 +43,35 @@ func (w *workload) analyze(ctx context.Context, client int) {
 			w.analyses = append(w.analyses, r)
 			w.mu.Unlock()
 			outcome, err := r.Check(text)
-			w.note(Analyzed, client, at, err != nil || outcome != Complete)
+			switch {
+			case err != nil:
+				outcome = err.Error()
+			case outcome == Complete:
+				outcome = ""
+			}
+			w.noteAnalysis(client, at, outcome)
 			continue
 		}
+		problem := "no response"
 		if err == nil {
+			problem = strconv.Itoa(res.StatusCode)
 			_ = res.Body.Close()
 		}
 		if !notConnected(err) {
-			w.note(Analyzed, client, at, true)
+			w.noteAnalysis(client, at, problem)
 		}
 		sleep(ctx, failureInterval)
 	}
+}
+
+// noteAnalysis counts a run, which has failed unless problem is empty, and adds a sample.
+func (w *workload) noteAnalysis(client int, at time.Duration, problem string) {
+	failed := ""
+	if problem != "" {
+		failed = "analysis: " + problem
+	}
+	w.count(failed, nil)
+	w.note(Analyzed, client, at, failed != "")
 }
 
 // follow receives the events of a run, and resumes it at the next node whenever the
@@ -62,7 +81,7 @@ func (w *workload) analyze(ctx context.Context, client int) {
 func (w *workload) follow(ctx context.Context, res *http.Response, r Analysis) Analysis {
 	run := "/" + res.Header.Get(bus.HeaderRun)
 	ended := r.receive(res)
-	for node := r.Client + 1; !ended && w.since() < r.Began+resumeTimeout; node++ {
+	for node := r.Client + 1; !ended && w.since() < r.Began+w.resume; node++ {
 		res, err := w.openStream(ctx, node, http.MethodGet, run, r.last()) //nolint:bodyclose // receive closes it
 		if err == nil {
 			r.Resumed++
@@ -180,7 +199,13 @@ func received(event sse.Event, last uint64) (e Received, final bool) {
 	return e, data.Code == schemas.ErrRunStopped.Code
 }
 
-// judgeAnalyses counts the outcomes of the analyses.
+// Violations by analyses.
+const (
+	EventsLost  = "events lost"  // or repeated, or other ones
+	WithoutDone = "without done" // no end, or lost although a majority of the nodes was running
+)
+
+// judgeAnalyses counts the analyses by outcome and by violation.
 func judgeAnalyses(list []Analysis, faults []Fault) (count map[string]int, resumed int, violations []string) {
 	count = map[string]int{}
 	text := answer()
@@ -190,6 +215,11 @@ func judgeAnalyses(list []Analysis, faults []Fault) (count map[string]int, resum
 			err = errors.New("the run was lost although a majority of the nodes was running")
 		}
 		if err != nil {
+			what := EventsLost
+			if errors.Is(err, errNoEnd) || outcome == Lost {
+				what = WithoutDone
+			}
+			count[what]++
 			violations = append(violations, fmt.Sprintf("run of client %d from %v to %v: %v", r.Client, r.Began, r.Ended, err))
 			continue
 		}

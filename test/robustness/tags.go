@@ -43,6 +43,7 @@ func CheckTags(list []Operation, timeout time.Duration) (verdict porcupine.Check
 type tagState struct {
 	value           string
 	expires, latest time.Duration // earliest and latest expiry, since the start of the workload
+	skewed          bool          // the clocks of the servers differ: a replica may have the tag for longer than another
 }
 
 // tagModel models the tag of one key.
@@ -59,6 +60,9 @@ var tagModel = porcupine.NondeterministicModel{
 	Step: func(state, _, output any) (after []any) {
 		for _, s := range state.(tagState).during(output.(Operation)) {
 			after = append(after, s.step(output.(Operation))...)
+		}
+		if state.(tagState).remains(output.(Operation)) {
+			after = append(after, state)
 		}
 		return after
 	},
@@ -91,6 +95,12 @@ func (s tagState) during(o Operation) (states []tagState) {
 	return states
 }
 
+// remains reports whether another replica may have the tag that the operation has not found. A
+// replica whose clock is ahead removes a tag early; later operations may find another one.
+func (s tagState) remains(o Operation) bool {
+	return s.skewed && o.Returned >= s.expires && (o.Action == Delete || o.Action == Read && o.Value == "")
+}
+
 // step returns the possible states after the operation; none if s does not permit it.
 func (s tagState) step(o Operation) (after []any) {
 	switch {
@@ -112,12 +122,12 @@ const never = time.Duration(math.MaxInt64 / 2)
 
 // created returns the state after the creation of a tag.
 func (o Operation) created() tagState {
-	s := tagState{value: o.Value, expires: never, latest: never}
+	s := tagState{value: o.Value, expires: never, latest: never, skewed: o.Skew > 0}
 	if o.TTL > 0 {
-		s.expires = o.Call + o.TTL
+		s.expires = o.Call + o.TTL - o.Skew
 	}
 	if o.TTL > 0 && !o.Unknown {
-		s.latest = o.Returned + o.TTL + expiryDelay
+		s.latest = o.Returned + o.TTL + expiryDelay + o.Skew
 	}
 	return s
 }

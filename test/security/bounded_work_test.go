@@ -61,7 +61,7 @@ func TestEndedAnalysesStop(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		flags []string
-		send   func(ctx context.Context, t *testing.T, p *cairntest.Process, run, body string) (response string)
+		send  func(ctx context.Context, t *testing.T, p *cairntest.Process, run, body string) (response string)
 		end   func(t *testing.T, p *cairntest.Process, runs []string, disconnect func()) // after planning has begun
 		want  string                                                                     // in each response
 	}{
