@@ -19,6 +19,11 @@ type Filter struct {
 	Public       bool              `json:"public,omitzero" doc:"only published records: public skills, public agents with a card, public tools with a server_json"`
 }
 
+// Empty reports whether the filter selects all records.
+func (f *Filter) Empty() bool {
+	return f.Domain == "" && f.Status == "" && len(f.Labels) == 0 && len(f.Capabilities) == 0 && !f.Public
+}
+
 // UnmarshalJSON rejects unknown members: a misspelt one would not filter.
 func (f *Filter) UnmarshalJSON(data []byte) error {
 	type plain Filter

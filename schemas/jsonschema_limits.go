@@ -163,9 +163,13 @@ var limits = map[string]func(*jsonschema.Schema){
 	"context_descriptions": items(0, maxItems),
 	"example_queries":      items(0, maxItems),
 
-	"ServerEntry.server":    isObject,
-	"ServerQuery.version":   enum("", "latest"),
-	"ServerQuery.cursor":    length(0, maxCursor),
+	"ServerEntry.server":  isObject,
+	"ServerQuery.version": enum("", "latest"),
+	"ServerQuery.cursor":  length(0, maxCursor),
+	"ServerQuery.updated_since": func(s *jsonschema.Schema) {
+		s.Pattern = `^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.,][0-9]+)?` +
+			`(Z|[+-]([01][0-9]|2[0-4]):([0-5][0-9]|60)))?$`
+	},
 	"ServerRef.serverName":  length(1, maxID),
 	"ServerVersion.version": length(1, maxID),
 	"RPCRequest.method":     length(1, maxID),
@@ -188,14 +192,14 @@ var limits = map[string]func(*jsonschema.Schema){
 	"AgentCard.name":                 length(1, maxID),
 	"AgentCard.description":          length(1, maxCardText),
 	"AgentCard.version":              length(1, maxID),
-	"AgentCard.url":                  length(0, maxCardURL),
-	"AgentCard.documentationUrl":     length(0, maxCardURL),
-	"AgentCard.iconUrl":              length(0, maxCardURL),
+	"AgentCard.url":                  optionalURL,
+	"AgentCard.documentationUrl":     optionalURL,
+	"AgentCard.iconUrl":              optionalURL,
 	"AgentCard.supportedInterfaces":  items(0, maxCardItems),
 	"AgentCard.defaultInputModes":    shortTexts,
 	"AgentCard.defaultOutputModes":   shortTexts,
 	"AgentCard.skills":               items(0, maxCardSkills),
-	"AgentInterface.url":             length(1, maxCardURL),
+	"AgentInterface.url":             webURL,
 	"AgentInterface.protocolBinding": length(1, maxID),
 	"AgentInterface.protocolVersion": length(1, maxID),
 	"AgentProvider.organization":     length(1, maxID),
@@ -275,6 +279,17 @@ func labels(s *jsonschema.Schema) {
 func values(s *jsonschema.Schema) {
 	items(0, maxLabels)(s)
 	length(1, maxValue)(s.Items)
+}
+
+// webURL requires the beginning of an absolute URL; the rest has more rules than a pattern.
+func webURL(s *jsonschema.Schema) {
+	length(1, maxCardURL)(s)
+	s.Pattern = "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#]"
+}
+
+func optionalURL(s *jsonschema.Schema) {
+	length(0, maxCardURL)(s)
+	s.Pattern = "^$|^[Hh][Tt][Tt][Pp][Ss]?://[^/?#]"
 }
 
 // shortTexts bounds the lists of an agent card.
