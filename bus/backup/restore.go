@@ -96,7 +96,7 @@ func (r *restoring) empty(ctx context.Context, name string) error {
 	}
 	for of := range info.State.Subjects {
 		if !internal(strings.TrimPrefix(of, subject(name, ""))) {
-			return fmt.Errorf("bucket %s %w: a backup can be restored only to an empty cluster", name, ErrNotEmpty)
+			return fmt.Errorf("bucket %s %w: a backup can be restored only to an empty cluster, before records or keys are created", name, ErrNotEmpty)
 		}
 	}
 	return nil

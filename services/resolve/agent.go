@@ -26,7 +26,7 @@ func (r *Resolver) agent(ctx context.Context, q schemas.AgentQuery) (schemas.Age
 		return schemas.AgentAnswer{}, err
 	}
 	if len(hits) == 0 {
-		return schemas.AgentAnswer{}, notFound(schemas.ErrAgentNotFound, schemas.KindAgent, s, degraded)
+		return schemas.AgentAnswer{}, notFound(schemas.ErrAgentNotFound, schemas.KindAgent, s, q.Filter, degraded)
 	}
 	best := hits[0]
 	a, err := schemas.DecodeStored[schemas.Agent](schemas.KindAgent, best.record)

@@ -41,7 +41,7 @@ func (r *Resolver) searchSkills(ctx context.Context, q schemas.SkillQuery) (*sch
 		return nil, err
 	}
 	if len(hits) == 0 {
-		return nil, notFound(schemas.ErrSkillNotFound, schemas.KindSkill, scope.Scope(q.Tenant()), degraded)
+		return nil, notFound(schemas.ErrSkillNotFound, schemas.KindSkill, scope.Scope(q.Tenant()), q.Filter, degraded)
 	}
 	answer := &schemas.SkillHits{Degraded: degraded, Explained: explanations(q.QueryOptions, hits)}
 	for _, h := range hits {
@@ -117,8 +117,11 @@ func (r *Resolver) active(kind string, result index.Result) (hits []found) {
 
 // notFound returns err for a search without hits. Its detail names a degradation,
 // which may be the cause; it does not contain the query.
-func notFound(err *schemas.Error, kind string, s scope.Scope, degraded string) error {
+func notFound(err *schemas.Error, kind string, s scope.Scope, filter schemas.Filter, degraded string) error {
 	detail := fmt.Sprintf("no active %s in %s matches the query", kind, s)
+	if !filter.Empty() {
+		detail += " and the filter"
+	}
 	if degraded != "" {
 		detail = fmt.Sprintf("the search was degraded: %s; %s", degraded, detail)
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -95,9 +96,18 @@ func (l *list) print(ctx context.Context, c *client.Client, out, errOut io.Write
 	t := output.NewTable(out)
 	t.Row("RUN", "STATE", "STARTED", "UPDATED")
 	for _, r := range runs {
-		t.Row(r.Run, r.State, r.StartedAt, r.UpdatedAt)
+		t.Row(r.Run, r.State, seconds(r.StartedAt), seconds(r.UpdatedAt))
 	}
 	return t.Write()
+}
+
+// seconds returns a time of RFC 3339 without the fraction of its seconds.
+func seconds(text string) string {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return text
+	}
+	return t.Format(time.RFC3339)
 }
 
 // readRuns returns at most limit runs in the state, the latest first, and whether there are more.
@@ -138,7 +148,7 @@ func completeRuns(h *connect.HTTP, state string, most int) cobra.CompletionFunc 
 		var ids []string
 		for _, r := range runs {
 			if strings.HasPrefix(r.Run, begin) && !slices.Contains(args, r.Run) {
-				ids = append(ids, cobra.CompletionWithDesc(r.Run, r.State+", started "+r.StartedAt))
+				ids = append(ids, cobra.CompletionWithDesc(r.Run, r.State+", started "+seconds(r.StartedAt)))
 			}
 		}
 		return ids, none | cobra.ShellCompDirectiveKeepOrder

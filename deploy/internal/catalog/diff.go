@@ -27,7 +27,9 @@ func diffCommand() *cobra.Command {
 		Short: "Compare records of files with the registered ones",
 		Long: `Diff prints what "cairn apply" of the files would change, as a unified diff. The exit
 code is 0 if nothing differs, 1 if records differ, and above 1 after an error.`,
-		Example: "  cairn diff deploy/examples/knowledge\n  cairn diff skills.yaml --tenant acme",
+		Example: `  cairn diff deploy/examples/knowledge
+  cairn diff skills.yaml --tenant acme
+  cairn get skill storage.volume_capacity --revision $REVISION -o yaml | cairn diff -    # with an earlier revision`,
 		Args:    flags.Args("files or directories", 1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list, err := readRecords(args, cmd.InOrStdin(), d.tenant)

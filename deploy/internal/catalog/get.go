@@ -43,7 +43,7 @@ selects one of both. The formats json and yaml contain the records as they were
 registered, which "cairn apply" accepts. The exit code is 3 if a record does not exist.
 
 --history lists the retained revisions of one record, newest first, deletions included;
---revision prints one of them.`,
+--revision prints one of them, which "cairn diff -" compares with the current record.`,
 		Example: `  cairn get skills
   cairn get tool netbox.vlans.list -o yaml
   cairn get all --tenant acme --scope tenant --labels team=network -o wide

@@ -75,7 +75,7 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 	case k.role == "":
 		return flags.Usage(fmt.Errorf("--role: expected one of %v", schemas.Roles()))
 	case k.all == (len(k.tenants) > 0):
-		return flags.Usage(errors.New("expected exactly one of --tenant and --all-tenants"))
+		return flags.Usage(errors.New("expected exactly one of --tenant and --all-tenants, which is for operators"))
 	case len(k.note) > maxNote || strings.ContainsFunc(k.note, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return flags.Usage(fmt.Errorf("--note: expected one line of at most %d bytes", maxNote))
 	}
