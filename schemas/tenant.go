@@ -17,7 +17,7 @@ type tenantField struct {
 	raw   *jsontext.Value // the encoded record; nil if the request has none
 }
 
-// tenantRequest is a request that belongs to a tenant.
+// tenantRequest is a request that belongs to a tenant. The requests implement it below.
 type tenantRequest interface{ tenantField() tenantField }
 
 // TenantOf returns the tenant_id of req, a pointer to a request. It returns "" if

@@ -16,6 +16,7 @@ import (
 	"cairn/bus/bucket"
 	"cairn/services/analyze"
 	"cairn/services/internal/catalog"
+	"cairn/services/internal/embed"
 	"cairn/services/internal/expand"
 	"cairn/services/internal/index"
 	"cairn/services/internal/projection"
@@ -383,4 +384,52 @@ func (w *wiring) stop() error {
 		f()
 	}
 	return err
+}
+
+// openSearch opens the configured index and embedder. Their servers may be
+// unavailable. The embedder is watched until the process stops.
+func (w *wiring) openSearch(ctx context.Context) (search, error) {
+	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	w.onStop(cancel)
+	e, err := embed.Open(lifetime, w.Embed)
+	if err != nil {
+		return search{}, err
+	}
+	log, err := w.openCatalog(ctx)
+	if err != nil {
+		return search{}, err
+	}
+	if space := e.Space(); !space.Lexical && !space.Static {
+		e = embed.Cached(e, w.vectors(ctx))
+	}
+	ix, err := index.Open(w.Index, e, log.ID())
+	if err != nil {
+		return search{}, err
+	}
+	w.onStop(func() { _ = ix.Close() }) // the index is a projection: no data is lost
+	var watching sync.WaitGroup
+	watching.Go(func() { embed.Watch(lifetime, e) })
+	w.onStop(func() { cancel(); watching.Wait() })
+	w.warm(ctx, e)
+	return search{ix, e}, nil
+}
+
+// vectors opens the cache of the embedder, or returns nil and logs the reason.
+func (w *wiring) vectors(ctx context.Context) *embed.Cache {
+	cache, err := embed.OpenCache(ctx, w.conn.JetStream())
+	if err != nil {
+		w.Log.Warn("vectors are not cached", "err", err)
+		return nil
+	}
+	return cache
+}
+
+// warm waits until the embedding model is loaded, so that the first requests do not wait.
+// A failure is logged.
+func (w *wiring) warm(ctx context.Context, e embed.Embedder) {
+	ctx, cancel := context.WithTimeout(ctx, warmTimeout)
+	defer cancel()
+	if err := embed.Warm(ctx, e); err != nil {
+		w.Log.Warn("the embedding model is not loaded yet", "err", err)
+	}
 }

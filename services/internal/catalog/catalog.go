@@ -48,8 +48,12 @@ type Entry struct {
 	Revision uint64
 }
 
+// maxAhead is the number of messages that Changes receives ahead of apply.
+const maxAhead = 64
+
 // Catalog reads and writes the log. It is safe for concurrent use and needs no
-// closing.
+// closing. history.go has the methods for earlier revisions, follow.go and watch.go those for
+// followers of the log.
 type Catalog struct {
 	js      jetstream.JetStream
 	stream  jetstream.Stream
@@ -301,3 +305,76 @@ func (c *Catalog) Revision(ctx context.Context) (uint64, error) { return c.reade
 // Fence returns a revision at or after every write acknowledged before the call.
 // A view that has applied it includes all of those writes.
 func (c *Catalog) Fence(ctx context.Context) (uint64, error) { return c.reader.Fence(ctx) }
+
+// Changes calls apply with each change after the revision of the kind's records in the
+// collections of the tenants, in order; an empty kind is every kind. Of changes before the
+// call it has the newest one of each record. It does not receive more than a few changes
+// ahead of apply. It returns the error of apply, or nil when ctx ends.
+func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, after uint64, apply func(Change) error) error {
+	kinds := []string{kind}
+	if kind == "" {
+		kinds = schemas.Kinds()
+	}
+	var filters []string
+	for _, kind := range kinds {
+		for _, tenant := range tenants {
+			filters = append(filters, subjects+Key{Kind: kind, Tenant: tenant}.String()+">")
+		}
+	}
+	var consumer jetstream.Consumer
+	err := bucket.Await(ctx, c.js, "watch the catalog", func() (err error) {
+		consumer, err = c.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+			NamePrefix: bucket.ConsumerPrefix(), FilterSubjects: filters,
+			DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(maxAhead), jetstream.PullHeartbeat(heartbeat))
+	if err != nil {
+		return fmt.Errorf("watch the catalog: %w", err)
+	}
+	defer messages.Stop()
+	for {
+		msg, err := messages.Next(jetstream.NextContext(ctx))
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("watch the catalog: %w", err)
+		}
+		change, err := ReadChange(msg)
+		if err != nil {
+			continue // not a record
+		}
+		if err := apply(change); err != nil {
+			return err
+		}
+	}
+}
+
+// Sizes calls apply for each record of the log, from its beginning and then as it
+// grows. Messages that are not records have a zero Key. Calls do not overlap;
+// revisions ascend. The returned function stops the calls and waits for the last
+// one. newest is the last revision of the log at the call.
+func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (newest uint64, stop func(), err error) {
+	newest, consumer, err := c.begin(ctx, "read the sizes of the catalog",
+		jetstream.OrderedConsumerConfig{NamePrefix: bucket.ConsumerPrefix(), HeadersOnly: true, InactiveThreshold: time.Minute})
+	if err != nil {
+		return 0, nil, err
+	}
+	consuming, err := consumer.Consume(func(msg jetstream.Msg) {
+		if size, err := sizeOf(msg); err == nil {
+			apply(size)
+		}
+	}, jetstream.PullHeartbeat(heartbeat))
+	if err != nil {
+		return 0, nil, fmt.Errorf("read the sizes of the catalog: %w", err)
+	}
+	return newest, func() {
+		consuming.Stop()
+		<-consuming.Closed()
+	}, nil
+}

@@ -1,11 +1,8 @@
 package catalog
 
 import (
-	"context"
-	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -18,30 +15,6 @@ type Size struct {
 	Bytes    int64 // length of key and record; 0 if Removed
 	Revision uint64
 	Removed  bool
-}
-
-// Sizes calls apply for each record of the log, from its beginning and then as it
-// grows. Messages that are not records have a zero Key. Calls do not overlap;
-// revisions ascend. The returned function stops the calls and waits for the last
-// one. newest is the last revision of the log at the call.
-func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (newest uint64, stop func(), err error) {
-	newest, consumer, err := c.begin(ctx, "read the sizes of the catalog",
-		jetstream.OrderedConsumerConfig{NamePrefix: bucket.ConsumerPrefix(), HeadersOnly: true, InactiveThreshold: time.Minute})
-	if err != nil {
-		return 0, nil, err
-	}
-	consuming, err := consumer.Consume(func(msg jetstream.Msg) {
-		if size, err := sizeOf(msg); err == nil {
-			apply(size)
-		}
-	}, jetstream.PullHeartbeat(heartbeat))
-	if err != nil {
-		return 0, nil, fmt.Errorf("read the sizes of the catalog: %w", err)
-	}
-	return newest, func() {
-		consuming.Stop()
-		<-consuming.Closed()
-	}, nil
 }
 
 func sizeOf(msg jetstream.Msg) (Size, error) {

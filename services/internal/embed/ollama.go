@@ -2,17 +2,29 @@ package embed
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/ollama/ollama/api"
+	ollama "github.com/ollama/ollama/types/model"
 
 	"cairn/bus/telemetry"
 	"cairn/services/internal/breaker"
 	"cairn/services/internal/ollamahost"
+)
+
+const (
+	// loadTimeout bounds the loading of a model from a slow disk.
+	loadTimeout = 5 * time.Minute
+	// watchInterval is the interval at which Watch checks whether a probe is due.
+	watchInterval = 500 * time.Millisecond
 )
 
 // model is a model of an Ollama server. Its identity is pinned when it is first
@@ -169,4 +181,155 @@ func (m *model) requestVectors(ctx context.Context, inputs []string) ([][]float3
 		return nil, unavailable("%d vectors for %d texts", len(res.Embeddings), len(inputs))
 	}
 	return res.Embeddings, nil
+}
+
+// identify queries the model's identity. The dimensions are known only from a
+// vector.
+func (m *model) identify(ctx context.Context) (*identity, error) {
+	shown, err := m.client.Show(ctx, &api.ShowRequest{Model: m.name})
+	if err != nil {
+		return nil, explain(err)
+	}
+	capabilities := shown.Capabilities
+	if len(capabilities) > 0 && !slices.Contains(capabilities, ollama.CapabilityEmbedding) {
+		return nil, unavailable("the model does not support embeddings")
+	}
+	digest, err := m.digest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &identity{
+		digest:    digest,
+		window:    m.window(shown),
+		wordPiece: shown.ModelInfo["tokenizer.ggml.model"] == "bert",
+	}, nil
+}
+
+// digest returns the digest of the model's manifest.
+func (m *model) digest(ctx context.Context) (string, error) {
+	list, err := m.client.List(ctx)
+	var rejected api.StatusError
+	if errors.As(err, &rejected) && rejected.StatusCode == http.StatusNotFound {
+		return "", nil // an Ollama-compatible server without a list of models
+	}
+	if err != nil {
+		return "", explain(err)
+	}
+	name := ollama.ParseName(m.name)
+	for _, listed := range list.Models {
+		if ollama.ParseName(listed.Name).EqualFold(name) {
+			return listed.Digest, nil
+		}
+	}
+	return "", unavailable("model not found on the server; run ollama pull")
+}
+
+// verify checks that the server still has the model of the earlier vectors.
+func (m *model) verify(ctx context.Context, id *identity) error {
+	return limit(ctx, metadataTimeout, func(ctx context.Context) error {
+		digest, err := m.digest(ctx)
+		switch {
+		case err != nil:
+			return err
+		case digest != id.digest:
+			return unavailable("the model was replaced under its name since this process started; restart the process to use the new one")
+		}
+		m.verified.Store(time.Now().UnixNano())
+		return nil
+	})
+}
+
+// space returns a name of everything that determines the vectors.
+func (m *model) space(id *identity) Space {
+	how := fmt.Sprintf("%s|%q|%d|%d", cleaningVersion, m.prefixes, m.numCtx, m.settings.dimensions)
+	digest := strings.TrimPrefix(id.digest, "sha256:")
+	return Space{
+		Name:       fmt.Sprintf("%s@%.12s+%.4x", m.name, digest, sha256.Sum256([]byte(how))),
+		Dimensions: id.dimensions,
+		Floor:      m.floor,
+	}
+}
+
+// Check queries whether the server has the model, unless the circuit breaker is
+// open. It does not load the model.
+func (m *model) Check(ctx context.Context) error {
+	err := m.check(ctx)
+	if err != nil {
+		return fmt.Errorf("check %s: %w", m.name, err)
+	}
+	return nil
+}
+
+func (m *model) check(ctx context.Context) error {
+	for _, b := range m.breakers {
+		if err := b.Err(); err != nil && (m.watched.Load() || !b.HalfOpen()) {
+			return err
+		}
+	}
+	if id := m.known.Load(); id != nil {
+		return m.verify(ctx, id)
+	}
+	return limit(ctx, metadataTimeout, func(ctx context.Context) error {
+		_, err := m.identify(ctx)
+		return err
+	})
+}
+
+func (m *model) warm(ctx context.Context) error {
+	if err := m.load(ctx); err != nil {
+		return fmt.Errorf("load %s: %w", m.name, err)
+	}
+	return nil
+}
+
+// load returns when the model has embedded a text. Canceling the request would abort
+// the loading, so the timeout is long.
+func (m *model) load(ctx context.Context) error {
+	return limit(ctx, loadTimeout, func(ctx context.Context) error {
+		id, err := m.identity(ctx)
+		if err != nil {
+			return err
+		}
+		r := run{model: m, id: id, bound: loadTimeout, vectors: make([][]float32, 1)}
+		return r.send(ctx, []job{{text: sample}})
+	})
+}
+
+func (m *model) watch(ctx context.Context) {
+	m.watched.Store(true)
+	defer m.watched.Store(false)
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			m.probe(ctx)
+		}
+	}
+}
+
+// probe probes the server when a probe is due. For queries it counts as available only
+// when it is fast enough.
+func (m *model) probe(ctx context.Context) {
+	for purpose, b := range m.breakers {
+		if !b.HalfOpen() {
+			continue
+		}
+		_ = b.Do(ctx, func() error { // the breaker stores the error
+			err := m.load(ctx)
+			if err == nil && Purpose(purpose) == Query {
+				_, err = m.embed(ctx, Query, []string{sample})
+			}
+			return err
+		})
+	}
+}
+
+// logTruncated logs that a text was truncated. Vectors are cached, so a document is logged
+// once.
+func (m *model) logTruncated(purpose Purpose, text, truncated string) {
+	slog.Warn("text truncated to the window of the embedding model",
+		"model", m.name, "bytes", len(text), "kept", len(truncated), "text", excerpt(purpose, text))
 }

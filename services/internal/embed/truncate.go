@@ -1,7 +1,6 @@
 package embed
 
 import (
-	"log/slog"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -92,13 +91,6 @@ func truncateAtWord(text string, n int) string {
 		}
 	}
 	return strings.TrimRightFunc(head, unicode.IsSpace)
-}
-
-// logTruncated logs that a text was truncated. Vectors are cached, so a document is logged
-// once.
-func (m *model) logTruncated(purpose Purpose, text, truncated string) {
-	slog.Warn("text truncated to the window of the embedding model",
-		"model", m.name, "bytes", len(text), "kept", len(truncated), "text", excerpt(purpose, text))
 }
 
 // excerpt identifies a document in a log. Texts of queries are not logged.

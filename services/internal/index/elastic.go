@@ -28,7 +28,8 @@ const (
 var kinds = []string{"agent", "skill", "tool"}
 
 // elastic is an index in Elasticsearch, shared with other processes. It keeps no
-// documents in memory.
+// documents in memory. Its methods are grouped by API: generations, writes (elastic_apply.go),
+// searches, promotion and status.
 type elastic struct {
 	settings
 	embedder embed.Embedder

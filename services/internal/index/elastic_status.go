@@ -8,6 +8,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"cairn/schemas"
+
 	"golang.org/x/sync/errgroup"
 )
 

@@ -2,15 +2,10 @@ package projection
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-
-	"cairn/schemas"
-	"cairn/services/internal/catalog"
-	"cairn/services/internal/index"
 )
 
 const (
@@ -46,57 +41,7 @@ type consumerBinding struct {
 	size       int       // mean size of the last records, in bytes; initially largeRecord
 }
 
-// bind opens the current generation and its consumer.
-func (p *Projector) bind(ctx context.Context) (*consumerBinding, error) {
-	name, err := p.deps.Index.Generation(ctx)
-	if err != nil {
-		return nil, err
-	}
-	status, err := p.deps.Index.Status(ctx)
-	if err != nil {
-		return nil, err
-	}
-	consumer, err := p.consumer(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	t := &consumerBinding{
-		generation: name,
-		consumer:   consumer,
-		live:       status.Live == status.Fingerprint,
-		promoted:   p.promoted == name,
-		checked:    time.Now(),
-		size:       largeRecord,
-	}
-	p.mu.Lock()
-	p.binding = t
-	p.mu.Unlock()
-	// An empty backlog is promoted before the generation is announced as filling.
-	if err := p.promoteIfDrained(ctx, t); err != nil {
-		return nil, err
-	}
-	p.progress.setGeneration(name, t.live)
-	return t, nil
-}
-
 func durable(generation string) string { return "cairn_index_" + generation }
-
-// consumer opens the generation's consumer; a new one starts at the first record.
-func (p *Projector) consumer(ctx context.Context, generation string) (jetstream.Consumer, error) {
-	c, err := p.deps.Conn.JetStream().CreateOrUpdateConsumer(ctx, catalog.Stream, jetstream.ConsumerConfig{
-		Durable:           durable(generation),
-		Description:       "changes not applied to the index",
-		DeliverPolicy:     jetstream.DeliverAllPolicy, // the stream has one message per record
-		AckPolicy:         jetstream.AckExplicitPolicy,
-		AckWait:           p.deps.AckWait,
-		MaxAckPending:     maxPending,
-		InactiveThreshold: inactiveThreshold,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("open consumer %s: %w", durable(generation), err)
-	}
-	return c, nil
-}
 
 // batchSize returns the number of messages to fetch.
 func (t *consumerBinding) batchSize() int { return max(1, min(maxCount, maxBytes/max(t.size, 1))) }
@@ -161,70 +106,10 @@ func collect(batch jetstream.MessageBatch, err error) ([]jetstream.Msg, error) {
 	return all, nil
 }
 
-// promoteIfDrained promotes the generation when all workers have applied all changes. A
-// projector promotes once: two with different models would alternate.
-func (p *Projector) promoteIfDrained(ctx context.Context, t *consumerBinding) error {
-	info, err := t.consumer.Info(ctx)
-	if err != nil {
-		return fmt.Errorf("query consumer %s: %w", durable(t.generation), err)
-	}
-	p.progress.advance(t.generation, appliedRevision(info))
-	if t.promoted || info.NumPending > 0 || info.NumAckPending > 0 {
-		return nil
-	}
-	err = p.deps.Index.Promote(ctx)
-	if err == nil {
-		t.promoted, t.live, p.promoted = true, true, t.generation
-		p.progress.setGeneration(t.generation, t.live)
-		p.unblock() // otherwise only an applied change does
-	}
-	if errors.Is(err, index.ErrLost) {
-		return err
-	}
-	if err != nil && ctx.Err() == nil && p.progress.setBlocked(err) {
-		p.deps.Log.Warn("the index is not live yet", "generation", t.generation, "err", err)
-	}
-	return nil
-}
-
 // appliedRevision returns the revision up to which the whole log was applied.
 func appliedRevision(info *jetstream.ConsumerInfo) uint64 {
 	if info.NumPending == 0 && info.NumAckPending == 0 {
 		return info.Delivered.Stream
 	}
 	return info.AckFloor.Stream
-}
-
-// Reindex starts a new generation, which all projectors fill together and which then
-// replaces the live one.
-func (p *Projector) Reindex(ctx context.Context) (schemas.Reindexed, error) {
-	t := p.currentBinding()
-	if t == nil {
-		return schemas.Reindexed{}, schemas.ErrUnavailable.Because("the index has not responded yet")
-	}
-	name, err := p.deps.Index.NewGeneration(ctx)
-	if errors.Is(err, index.ErrUnavailable) {
-		return schemas.Reindexed{}, schemas.ErrUnavailable.Because(err.Error())
-	}
-	if err != nil {
-		return schemas.Reindexed{}, err
-	}
-	consumer, err := p.consumer(ctx, name)
-	if err != nil {
-		return schemas.Reindexed{}, err
-	}
-	if name != t.generation { // a projector that still reads it rebinds
-		err := p.deps.Conn.JetStream().DeleteConsumer(ctx, catalog.Stream, durable(t.generation))
-		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-			return schemas.Reindexed{}, fmt.Errorf("delete consumer %s: %w", durable(t.generation), err)
-		}
-	}
-	info := consumer.CachedInfo() // other projectors may have started
-	return schemas.Reindexed{Generation: name, Records: info.Delivered.Consumer + info.NumPending}, nil
-}
-
-func (p *Projector) currentBinding() *consumerBinding {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.binding
 }

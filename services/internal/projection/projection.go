@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +27,9 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/telemetry"
+	"cairn/schemas"
 	"cairn/services/internal/catalog"
+	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
 )
 
@@ -240,8 +243,321 @@ func (p *Projector) unblock() {
 	}
 }
 
+// applyMessages applies messages as one batch, retrying as long as needed, and acknowledges
+// them. Rejected records are quarantined. On an error no message is acknowledged,
+// and all are redelivered.
+func (p *Projector) applyMessages(ctx context.Context, generation string, messages []jetstream.Msg) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	changes := read(messages)
+	release := extendAckWait(messages, p.deps.AckWait/3)
+	announced := false
+	rejected, err := retry(ctx, p, "apply changes", func() (map[uint64]string, error) {
+		rejected, err := p.apply(ctx, changes)
+		if err != nil && !announced && ctx.Err() == nil {
+			announced = true
+			p.announce(schemas.Projected{Generation: generation, Failed: revisions(changes, nil, false)})
+		}
+		return rejected, err
+	})
+	release()
+	if err != nil {
+		requeue(messages)
+		return err
+	}
+	p.announce(schemas.Projected{
+		Generation: generation,
+		Revisions:  revisions(changes, rejected, false),
+		Failed:     revisions(changes, rejected, true),
+	})
+	for _, m := range messages {
+		_ = m.Ack() // a lost ack causes a harmless redelivery
+	}
+	return nil
+}
+
+// apply applies the changes, quarantines the rejected ones, and returns their reasons
+// by revision.
+func (p *Projector) apply(ctx context.Context, changes []catalog.Change) (map[uint64]string, error) {
+	rejected, err := p.applyDocuments(ctx, Changes(changes))
+	if err != nil {
+		return nil, err
+	}
+	reasons := map[uint64]string{}
+	for _, r := range rejected {
+		reasons[r.Revision] = r.Reason
+	}
+	for _, c := range changes {
+		reason, bad := reasons[c.Revision]
+		if err := p.updateQuarantine(ctx, c, reason, bad); err != nil {
+			return nil, fmt.Errorf("quarantine %s: %w", c.Key, err)
+		}
+	}
+	return reasons, nil
+}
+
+// applyDocuments applies documents, and bisects a batch in which the embedder rejects a text.
+func (p *Projector) applyDocuments(ctx context.Context, documents []index.Change) ([]index.RejectedChange, error) {
+	if len(documents) == 0 {
+		return nil, nil
+	}
+	err := p.deps.Index.Apply(ctx, documents)
+	var some *index.Rejected
+	switch {
+	case errors.As(err, &some):
+		return some.Changes, nil
+	case !errors.Is(err, embed.ErrRejected):
+		return nil, err
+	case len(documents) == 1:
+		return []index.RejectedChange{{Change: documents[0], Reason: err.Error()}}, nil
+	}
+	half := len(documents) / 2
+	first, err := p.applyDocuments(ctx, documents[:half])
+	if err != nil {
+		return nil, err
+	}
+	second, err := p.applyDocuments(ctx, documents[half:])
+	return append(first, second...), err
+}
+
+// updateQuarantine updates the quarantine after a change.
+func (p *Projector) updateQuarantine(ctx context.Context, c catalog.Change, reason string, bad bool) error {
+	if !bad {
+		return p.quarantine.release(ctx, c.Key.String(), c.Revision)
+	}
+	p.deps.Log.Warn("record quarantined: the index rejected it; correct it and register it again", "key", c.Key, "revision", c.Revision, "reason", reason)
+	err := p.quarantine.put(ctx, schemas.QuarantinedRecord{
+		Key: c.Key.String(), Reason: reason, Revision: c.Revision, At: time.Now().UTC().Format(time.RFC3339),
+	})
+	if err != nil {
+		return err
+	}
+	// A projector that had not received the quarantine entry may have applied a newer revision.
+	newest, err := p.deps.Catalog.Get(ctx, c.Key)
+	if errors.Is(err, catalog.ErrNotFound) && !c.Removed || err == nil && newest.Revision > c.Revision {
+		return p.quarantine.release(ctx, c.Key.String(), c.Revision)
+	}
+	if errors.Is(err, catalog.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// announce publishes the outcome of revisions, here and to all other workers.
+func (p *Projector) announce(update schemas.Projected) {
+	p.progress.receive(update)
+	_ = bus.Projected.Publish(p.deps.Conn, update) // a lost announcement is covered by querying the consumer
+}
+
+// bind opens the current generation and its consumer.
+func (p *Projector) bind(ctx context.Context) (*consumerBinding, error) {
+	name, err := p.deps.Index.Generation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	status, err := p.deps.Index.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	consumer, err := p.consumer(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	t := &consumerBinding{
+		generation: name,
+		consumer:   consumer,
+		live:       status.Live == status.Fingerprint,
+		promoted:   p.promoted == name,
+		checked:    time.Now(),
+		size:       largeRecord,
+	}
+	p.mu.Lock()
+	p.binding = t
+	p.mu.Unlock()
+	// An empty backlog is promoted before the generation is announced as filling.
+	if err := p.promoteIfDrained(ctx, t); err != nil {
+		return nil, err
+	}
+	p.progress.setGeneration(name, t.live)
+	return t, nil
+}
+
+// consumer opens the generation's consumer; a new one starts at the first record.
+func (p *Projector) consumer(ctx context.Context, generation string) (jetstream.Consumer, error) {
+	c, err := p.deps.Conn.JetStream().CreateOrUpdateConsumer(ctx, catalog.Stream, jetstream.ConsumerConfig{
+		Durable:           durable(generation),
+		Description:       "changes not applied to the index",
+		DeliverPolicy:     jetstream.DeliverAllPolicy, // the stream has one message per record
+		AckPolicy:         jetstream.AckExplicitPolicy,
+		AckWait:           p.deps.AckWait,
+		MaxAckPending:     maxPending,
+		InactiveThreshold: inactiveThreshold,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open consumer %s: %w", durable(generation), err)
+	}
+	return c, nil
+}
+
+// promoteIfDrained promotes the generation when all workers have applied all changes. A
+// projector promotes once: two with different models would alternate.
+func (p *Projector) promoteIfDrained(ctx context.Context, t *consumerBinding) error {
+	info, err := t.consumer.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("query consumer %s: %w", durable(t.generation), err)
+	}
+	p.progress.advance(t.generation, appliedRevision(info))
+	if t.promoted || info.NumPending > 0 || info.NumAckPending > 0 {
+		return nil
+	}
+	err = p.deps.Index.Promote(ctx)
+	if err == nil {
+		t.promoted, t.live, p.promoted = true, true, t.generation
+		p.progress.setGeneration(t.generation, t.live)
+		p.unblock() // otherwise only an applied change does
+	}
+	if errors.Is(err, index.ErrLost) {
+		return err
+	}
+	if err != nil && ctx.Err() == nil && p.progress.setBlocked(err) {
+		p.deps.Log.Warn("the index is not live yet", "generation", t.generation, "err", err)
+	}
+	return nil
+}
+
+// Reindex starts a new generation, which all projectors fill together and which then
+// replaces the live one.
+func (p *Projector) Reindex(ctx context.Context) (schemas.Reindexed, error) {
+	t := p.currentBinding()
+	if t == nil {
+		return schemas.Reindexed{}, schemas.ErrUnavailable.Because("the index has not responded yet")
+	}
+	name, err := p.deps.Index.NewGeneration(ctx)
+	if errors.Is(err, index.ErrUnavailable) {
+		return schemas.Reindexed{}, schemas.ErrUnavailable.Because(err.Error())
+	}
+	if err != nil {
+		return schemas.Reindexed{}, err
+	}
+	consumer, err := p.consumer(ctx, name)
+	if err != nil {
+		return schemas.Reindexed{}, err
+	}
+	if name != t.generation { // a projector that still reads it rebinds
+		err := p.deps.Conn.JetStream().DeleteConsumer(ctx, catalog.Stream, durable(t.generation))
+		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return schemas.Reindexed{}, fmt.Errorf("delete consumer %s: %w", durable(t.generation), err)
+		}
+	}
+	info := consumer.CachedInfo() // other projectors may have started
+	return schemas.Reindexed{Generation: name, Records: info.Delivered.Consumer + info.NumPending}, nil
+}
+
+func (p *Projector) currentBinding() *consumerBinding {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.binding
+}
+
+// Visible returns nil once searches include the catalog's revision, at once an error
+// with the reason for a longer delay, or the error of ctx.
+func (p *Projector) Visible(ctx context.Context, revision uint64) error {
+	tick := time.NewTicker(queryInterval)
+	defer tick.Stop()
+	for {
+		open, err := p.progress.status(revision)
+		if open == nil {
+			return err
+		}
+		select {
+		case <-open:
+		case <-tick.C:
+			// A superseded revision is neither applied nor announced, and announcements
+			// are not repeated: the consumer's state covers both.
+			p.queryProgress(ctx)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// queryProgress queries the progress of all projectors, at most every queryInterval.
+func (p *Projector) queryProgress(ctx context.Context) {
+	p.mu.Lock()
+	t, due := p.binding, time.Since(p.queried) >= queryInterval
+	if due {
+		p.queried = time.Now()
+	}
+	p.mu.Unlock()
+	if t == nil || !due {
+		return
+	}
+	if info, err := t.consumer.Info(ctx); err == nil {
+		p.progress.advance(t.generation, appliedRevision(info))
+	}
+}
+
+// Status returns the state of the index and one sentence per problem.
+func (p *Projector) Status(ctx context.Context) (*schemas.IndexStatus, []string) {
+	lag := p.lag(ctx) // first, because an unresponsive index uses up the deadline
+	s, problems := Status(ctx, p.deps.Index)
+	s.Lag = lag
+	if err := p.progress.problem(); err != nil && len(problems) == 0 {
+		problems = []string{err.Error()}
+	}
+	for i, sentence := range problems {
+		problems[i] = "indexing is delayed: " + sentence
+	}
+	if s.Quarantined, s.QuarantinedRecords = p.quarantine.list(maxListed); s.Quarantined > 0 {
+		var keys []string
+		for _, r := range s.QuarantinedRecords {
+			keys = append(keys, r.Key)
+		}
+		problems = append(problems, fmt.Sprintf("the index rejected %d records, such as %s", s.Quarantined, strings.Join(keys, ", ")))
+	}
+	return s, problems
+}
+
+// lag returns the number of unapplied changes; nil: unknown.
+func (p *Projector) lag(ctx context.Context) *uint64 {
+	t := p.currentBinding()
+	if t == nil {
+		return nil
+	}
+	consumer, err := p.deps.Conn.JetStream().Consumer(ctx, catalog.Stream, durable(t.generation))
+	if err != nil {
+		return nil
+	}
+	info := consumer.CachedInfo()
+	lag := info.NumPending + uint64(info.NumAckPending)
+	return &lag
+}
+
 func newBackoff() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff() // jittered
 	b.InitialInterval, b.MaxInterval = firstRetry, lastRetry
 	return b
+}
+
+const (
+	// queryInterval is the shortest interval between queries of the consumer's state.
+	queryInterval = 100 * time.Millisecond
+	// maxListed is the number of quarantined records that Status lists.
+	maxListed = 10
+)
+
+// Status returns the state of an index as its server reports it, and its problems.
+func Status(ctx context.Context, m index.Migrator) (*schemas.IndexStatus, []string) {
+	var s index.Status
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return m.Check(ctx) })
+	both.Go(func() (err error) {
+		s, err = m.Status(ctx)
+		return err
+	})
+	if err := both.Wait(); err != nil {
+		return &schemas.IndexStatus{}, []string{err.Error()}
+	}
+	return &schemas.IndexStatus{Fingerprint: s.Fingerprint, Live: s.Live, Documents: s.Documents}, nil
 }

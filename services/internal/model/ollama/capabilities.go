@@ -2,14 +2,11 @@ package ollama
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/ollama/ollama/api"
 	ollama "github.com/ollama/ollama/types/model"
-
-	"cairn/services/internal/model"
 )
 
 // showTimeout bounds a request for the model's capabilities. A server answers it from
@@ -32,55 +29,6 @@ func (a *capabilities) limit(n int) int {
 		return min(n, a.length)
 	}
 	return n
-}
-
-// Window returns num_ctx, or the model's context if that is smaller.
-func (m *Model) Window(ctx context.Context) (int, error) {
-	can, err := m.capabilities(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return can.limit(m.numCtx), nil
-}
-
-// Check returns nil if the server responds and has the model, and the model can call
-// tools. Other errors wrap [model.ErrUnavailable] or ctx.Err().
-func (m *Model) Check(ctx context.Context) error {
-	can, err := m.show(ctx)
-	switch {
-	case err != nil:
-	case !can.chat || !can.tools:
-		err = fmt.Errorf("%w: the model cannot chat with tools", model.ErrUnavailable)
-	}
-	if err != nil {
-		return fmt.Errorf("check %s: %w", m.url, err)
-	}
-	return nil
-}
-
-// capabilities returns the cached capabilities, or requests them.
-func (m *Model) capabilities(ctx context.Context) (*capabilities, error) {
-	if can := m.known.Load(); can != nil {
-		return can, nil
-	}
-	return m.show(ctx)
-}
-
-func (m *Model) show(ctx context.Context) (*capabilities, error) {
-	bounded, cancel := context.WithTimeout(ctx, showTimeout)
-	defer cancel()
-	can, err := capabilitiesOf(bounded, m.client, m.settings.model)
-	switch {
-	case err == nil:
-		m.known.Store(can)
-		return can, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case bounded.Err() != nil:
-		return nil, fmt.Errorf("%w: no answer within %v", model.ErrUnavailable, showTimeout)
-	default:
-		return nil, explain(err)
-	}
 }
 
 func capabilitiesOf(ctx context.Context, client *api.Client, name string) (*capabilities, error) {

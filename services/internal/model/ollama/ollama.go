@@ -10,8 +10,10 @@ import (
 	"iter"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/ollama/ollama/api"
+	ollama "github.com/ollama/ollama/types/model"
 
 	"cairn/bus/overload"
 	"cairn/services/internal/model"
@@ -111,4 +113,136 @@ func (m *Model) answer(ctx context.Context, t *turn) error {
 			return fmt.Errorf("%w; %w", err, failed)
 		}
 	}
+}
+
+// Window returns num_ctx, or the model's context if that is smaller.
+func (m *Model) Window(ctx context.Context) (int, error) {
+	can, err := m.capabilities(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return can.limit(m.numCtx), nil
+}
+
+// Check returns nil if the server responds and has the model, and the model can call
+// tools. Other errors wrap [model.ErrUnavailable] or ctx.Err().
+func (m *Model) Check(ctx context.Context) error {
+	can, err := m.show(ctx)
+	switch {
+	case err != nil:
+	case !can.chat || !can.tools:
+		err = fmt.Errorf("%w: the model cannot chat with tools", model.ErrUnavailable)
+	}
+	if err != nil {
+		return fmt.Errorf("check %s: %w", m.url, err)
+	}
+	return nil
+}
+
+// capabilities returns the cached capabilities, or requests them.
+func (m *Model) capabilities(ctx context.Context) (*capabilities, error) {
+	if can := m.known.Load(); can != nil {
+		return can, nil
+	}
+	return m.show(ctx)
+}
+
+func (m *Model) show(ctx context.Context) (*capabilities, error) {
+	bounded, cancel := context.WithTimeout(ctx, showTimeout)
+	defer cancel()
+	can, err := capabilitiesOf(bounded, m.client, m.settings.model)
+	switch {
+	case err == nil:
+		m.known.Store(can)
+		return can, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case bounded.Err() != nil:
+		return nil, fmt.Errorf("%w: no answer within %v", model.ErrUnavailable, showTimeout)
+	default:
+		return nil, explain(err)
+	}
+}
+
+// reload unloads the model, so that the next request gets a new runner with all slots
+// free. Of the requests that failed after the same number of reloads one reloads, and
+// the others wait for it.
+func (m *Model) reload(ctx context.Context, n int) error {
+	select {
+	case count := <-m.reloads:
+		if count != n {
+			m.reloads <- count
+			return nil
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { m.reloads <- n + 1 }()
+	if err := m.unload(ctx); err != nil {
+		return fmt.Errorf("unload the model: %w", err)
+	}
+	return nil
+}
+
+// unload returns when the model is unloaded: an earlier request would reach the stalled
+// runner.
+func (m *Model) unload(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, unloadTimeout)
+	defer cancel()
+	tick := time.NewTicker(unloadPoll)
+	defer tick.Stop()
+	req := &api.ChatRequest{Model: m.settings.model, KeepAlive: &api.Duration{}}
+	for {
+		err := m.client.Chat(ctx, req, func(api.ChatResponse) error { return nil })
+		loaded, listErr := m.loaded(ctx)
+		if err := errors.Join(err, listErr, ctx.Err()); err != nil || !loaded {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (m *Model) loaded(ctx context.Context) (bool, error) {
+	running, err := m.client.ListRunning(ctx)
+	if err != nil {
+		return false, err
+	}
+	name := ollama.ParseName(m.settings.model)
+	for _, r := range running.Models {
+		if ollama.ParseName(r.Name).EqualFold(name) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// request converts c for Ollama. The options never change: another num_ctx makes the
+// server reload the model.
+func (m *Model) request(c model.Conversation, can *capabilities) (*api.ChatRequest, error) {
+	messages, err := messagesOf(c)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := toolsOf(c.Tools)
+	if err != nil {
+		return nil, err
+	}
+	no := false
+	req := &api.ChatRequest{
+		Model:     m.settings.model,
+		Messages:  messages,
+		Tools:     tools,
+		KeepAlive: m.keepAlive,
+		Options:   map[string]any{"num_ctx": m.numCtx},
+		Truncate:  &no, // true drops the oldest messages, or the tools, silently
+		Shift:     &no, // true drops the beginning of the conversation during a long answer
+	}
+	if can.think { // other models reject the option
+		req.Think = &api.ThinkValue{Value: false}
+	}
+	return req, nil
 }

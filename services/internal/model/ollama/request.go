@@ -11,33 +11,6 @@ import (
 	"cairn/services/internal/model"
 )
 
-// request converts c for Ollama. The options never change: another num_ctx makes the
-// server reload the model.
-func (m *Model) request(c model.Conversation, can *capabilities) (*api.ChatRequest, error) {
-	messages, err := messagesOf(c)
-	if err != nil {
-		return nil, err
-	}
-	tools, err := toolsOf(c.Tools)
-	if err != nil {
-		return nil, err
-	}
-	no := false
-	req := &api.ChatRequest{
-		Model:     m.settings.model,
-		Messages:  messages,
-		Tools:     tools,
-		KeepAlive: m.keepAlive,
-		Options:   map[string]any{"num_ctx": m.numCtx},
-		Truncate:  &no, // true drops the oldest messages, or the tools, silently
-		Shift:     &no, // true drops the beginning of the conversation during a long answer
-	}
-	if can.think { // other models reject the option
-		req.Think = &api.ThinkValue{Value: false}
-	}
-	return req, nil
-}
-
 func messagesOf(c model.Conversation) ([]api.Message, error) {
 	messages := make([]api.Message, 0, len(c.Messages)+1)
 	if system := c.System(); system != "" {

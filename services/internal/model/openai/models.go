@@ -1,12 +1,7 @@
 package openai
 
 import (
-	"context"
-	"fmt"
-	"strings"
 	"time"
-
-	"cairn/services/internal/model"
 )
 
 // listTimeout bounds a request for the list of models.
@@ -15,57 +10,6 @@ const listTimeout = 5 * time.Second
 // listed is the model's entry in the list of models.
 type listed struct {
 	window int // tokens; 0: not reported
-}
-
-// Check returns nil if the server responds and has the model. Other errors wrap
-// [model.ErrUnavailable] or ctx.Err().
-func (m *Model) Check(ctx context.Context) error {
-	if _, err := m.list(ctx); err != nil {
-		return fmt.Errorf("check %s: %w", m.url, err)
-	}
-	return nil
-}
-
-// Window returns the context window in tokens; 0 if unknown. It caches the server's
-// response.
-func (m *Model) Window(ctx context.Context) (int, error) {
-	if m.settings.window > 0 {
-		return m.settings.window, nil
-	}
-	if known := m.known.Load(); known != nil {
-		return known.window, nil
-	}
-	found, err := m.list(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return found.window, nil
-}
-
-// list requests the list of models and caches the entry of this one.
-func (m *Model) list(ctx context.Context) (*listed, error) {
-	bounded, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	all, err := m.client.models(bounded)
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case bounded.Err() != nil:
-		return nil, fmt.Errorf("%w: no answer within %v", model.ErrUnavailable, listTimeout)
-	default:
-		return nil, explain(err)
-	}
-	var others []string
-	for _, each := range all {
-		if each.ID == m.settings.model {
-			found := &listed{each.window()}
-			m.known.Store(found)
-			return found, nil
-		}
-		others = append(others, each.ID)
-	}
-	return nil, fmt.Errorf("%w: model not found; available: %.300s", model.ErrUnavailable, strings.Join(others, ", "))
 }
 
 // modelInfo is one entry of the list of models. Servers report the window
