@@ -39,7 +39,7 @@ var streamEvents = map[string][]eventType{
 var natsServer = object{
 	"host": "{host}", "protocol": "nats", "description": "The NATS server of Cairn, or the one of --nats",
 	"variables": object{"host": object{"default": "127.0.0.1:4222", "description": "host and port, as cairn up prints it"}},
-	"security":  messageReferences("#/components/securitySchemes/", []string{"secret", "user", "nkey", "certificate"}),
+	"security":  referenceList("#/components/securitySchemes/", []string{"secret", "user", "nkey", "certificate"}),
 }
 
 var natsSecurity = object{
@@ -91,7 +91,7 @@ func (d asyncBuilder) add(o bus.Operation) error {
 		"action":   "receive",
 		"summary":  o.Summary,
 		"channel":  object{"$ref": channel},
-		"messages": messageReferences(channel+"/messages/", []string{request}),
+		"messages": referenceList(channel+"/messages/", []string{request}),
 	}
 	d.operations[o.Subject] = operation
 	if o.Permission != "" {
@@ -107,7 +107,7 @@ func (d asyncBuilder) add(o bus.Operation) error {
 	}
 	d.channels[o.Subject+".reply"] = object{"address": nil, "messages": referencesTo("#/components/messages/", replies)}
 	operation["bindings"] = object{"nats": object{"queue": bus.QueueGroup}}
-	operation["reply"] = object{"channel": object{"$ref": channel + ".reply"}, "messages": messageReferences(channel+".reply/messages/", replies)}
+	operation["reply"] = object{"channel": object{"$ref": channel + ".reply"}, "messages": referenceList(channel+".reply/messages/", replies)}
 	return nil
 }
 
@@ -157,7 +157,7 @@ func referencesTo(path string, names []string) object {
 }
 
 // listed returns a reference to each of the names below the path.
-func messageReferences(path string, names []string) []object {
+func referenceList(path string, names []string) []object {
 	var list []object
 	for _, name := range names {
 		list = append(list, object{"$ref": path + name})

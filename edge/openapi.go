@@ -151,8 +151,9 @@ var (
 	}
 	responseHeaders = object{
 		"RequestID": object{"description": "the id of the request in logs", "schema": stringSchema(1, bus.MaxRequestID, "^[!-~]+$")},
-		"Run":       object{"description": "the name of the analysis, used to resume or cancel it", "schema": stringSchema(1, 64, "^[0-9A-Za-z-]+$")},
-		"Revision":  object{"description": "the consistency token of the write, ID-REVISION with the ID of the catalog", "schema": tokenText},
+		"Run": object{"description": "the name of the analysis, used to resume or cancel it",
+			"schema": stringSchema(1, 64, "^[0-9A-Za-z-]+$")},
+		"Revision": object{"description": "the consistency token of the write, ID-REVISION with the ID of the catalog", "schema": tokenText},
 		"ETag": object{"description": "the entity tag of the record or of the reply",
 			"schema": stringSchema(2, schemas.MaxToken+2, schemas.TagPattern)},
 		"IgnoredRevision": object{"description": "the Cairn-Min-Revision of the request, which belongs to another catalog", "schema": tokenText},

@@ -76,7 +76,7 @@ func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	c.Conn = conn
-	end, err := e.observe(ctx, log, e.drain, probes{"cairn-edge", func(received context.Context) []string { return edge.Ready(received, conn) }})
+	end, err := e.observe(ctx, log, e.drain, probes{"cairn-edge", func(ctx context.Context) []string { return edge.Ready(ctx, conn) }})
 	if err != nil {
 		return err
 	}

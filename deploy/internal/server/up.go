@@ -150,7 +150,7 @@ func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io
 	}
 	defer conn.Close()
 	e.Conn, e.ClusterHealth = conn, server.Problem
-	end, err := u.observe(ctx, c.Log, u.drain, probes{"cairn", func(received context.Context) []string { return edge.Ready(received, conn) }})
+	end, err := u.observe(ctx, c.Log, u.drain, probes{"cairn", func(ctx context.Context) []string { return edge.Ready(ctx, conn) }})
 	if err != nil {
 		return err
 	}

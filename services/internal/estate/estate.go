@@ -35,7 +35,8 @@ const maxText = 1 << 30
 // maxListed bounds the keys or fields listed in an error or a note.
 const maxListed = 100
 
-// An Estate is a parsed estate. It is safe for concurrent use.
+// An Estate is a parsed estate. It is safe for concurrent use. The methods of each kind of
+// question (Inspect, Column, Fields, Outline, Stats) have a file.
 type Estate struct {
 	text   value
 	arrays []*array // those with objects first, each in document order
