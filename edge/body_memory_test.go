@@ -125,7 +125,7 @@ func TestBodyMemoryIsDividedAmongTenants(t *testing.T) {
 	}
 }
 
-func TestRefusedBodiesAreNotAwaited(t *testing.T) {
+func TestRejectedBodiesAreNotAwaited(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.Access = access.Config{Keys: true} })
 	for _, c := range []struct {
@@ -154,9 +154,9 @@ func TestRefusedBodiesAreNotAwaited(t *testing.T) {
 	}
 }
 
-// TestRefusedBodiesAreRead covers clients that write the whole body before they read the
+// TestRejectedBodiesAreRead covers clients that write the whole body before they read the
 // response.
-func TestRefusedBodiesAreRead(t *testing.T) {
+func TestRejectedBodiesAreRead(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	const size = 20 << 20
@@ -174,9 +174,9 @@ type filler struct{}
 // Read implements io.Reader.
 func (filler) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestShortRefusedBodiesKeepTheConnection sends two requests on one connection,
+// TestShortRejectedBodiesKeepTheConnection sends two requests on one connection,
 // the first of which is refused before its body is read.
-func TestShortRefusedBodiesKeepTheConnection(t *testing.T) {
+func TestShortRejectedBodiesKeepTheConnection(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.Access = access.Config{Keys: true} })
 	conn := f.dial(t)

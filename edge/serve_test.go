@@ -242,7 +242,7 @@ func TestHealthWithoutResponses(t *testing.T) {
 	}
 }
 
-func TestKeptConnectionsServeManyRequests(t *testing.T) {
+func TestKeepAliveConnections(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	conn := f.dial(t)

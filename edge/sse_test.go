@@ -196,7 +196,7 @@ func TestAnalyzeUnclaimedTimeout(t *testing.T) {
 	}
 }
 
-func TestEventsArriveAsTheyCome(t *testing.T) {
+func TestEventsAreNotBuffered(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	next := make(chan struct{})

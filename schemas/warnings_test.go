@@ -28,7 +28,7 @@ func TestReferencesOfOtherKinds(t *testing.T) {
 	}
 }
 
-func TestDoubtful(t *testing.T) {
+func TestWarnings(t *testing.T) {
 	t.Parallel()
 	for record, want := range map[string]string{
 		`{"vesrion":"1.0.0"}`:                            "vesrion: unknown field; did you mean version?",
@@ -63,8 +63,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestNormalized: stored records of earlier versions may have nulls.
-func TestNormalized(t *testing.T) {
+// TestNormalizeRecord: stored records of earlier versions may have nulls.
+func TestNormalizeRecord(t *testing.T) {
 	t.Parallel()
 	for record, want := range map[string]string{
 		`{"skill_id":"a.b","tenant_id":null,"purpose":null,"extra":null,"x":[null]}`: `{"skill_id":"a.b","tenant_id":null,"extra":null,"x":[null]}`,

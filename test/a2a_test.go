@@ -206,8 +206,8 @@ func TestAgentAccess(t *testing.T) {
 	})
 }
 
-// TestAgentRefusals answers invalid messages with the invalid fields.
-func TestAgentRefusals(t *testing.T) {
+// TestAgentRejections answers invalid messages with the invalid fields.
+func TestAgentRejections(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		large := `{"text":"a"},{"data":"` + strings.Repeat("x", 11<<20) + `"}`
 		for _, row := range []struct {

@@ -132,7 +132,7 @@ func TestAskIncompleteReplay(t *testing.T) {
 	}
 }
 
-func TestAskWithoutAnEnd(t *testing.T) {
+func TestAskIncompleteStream(t *testing.T) {
 	t.Parallel()
 	got := do(t, `{}`, "ask", "--url", answering(t, 200, answered), "--estate", "-", "how many hosts?")
 	if got.code != exitUnavailable || !strings.Contains(got.err, "unexpected EOF") {

@@ -109,7 +109,7 @@ func TestBackupWithoutStreams(t *testing.T) {
 	}
 }
 
-func TestRestoreRefuses(t *testing.T) {
+func TestRestoreInvalidBackups(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "foreign", "hello")

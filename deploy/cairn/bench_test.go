@@ -223,7 +223,7 @@ func TestBenchCompareExitCode(t *testing.T) {
 	}
 }
 
-func TestBenchRefuses(t *testing.T) {
+func TestBenchInvalidFlags(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "other.json", `{"format": 2}`)

@@ -329,8 +329,8 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// TestRetriesAreTold checks that commands say how many requests were sent again.
-func TestRetriesAreTold(t *testing.T) {
+// TestRetriesAreReported checks that commands say how many requests were sent again.
+func TestRetriesAreReported(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		{"get", "skill"}, {"get", "skill", "a.b"}, {"delete", "skill", "a.b"}, {"export", "skill"}, {"search", "x"}, {"resolve", "a"},

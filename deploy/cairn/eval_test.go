@@ -119,7 +119,7 @@ func TestEval(t *testing.T) {
 	}
 }
 
-func TestEvalRefuses(t *testing.T) {
+func TestEvalInvalidFlags(t *testing.T) {
 	t.Parallel()
 	corpus, queries := judgements(t)
 	dir := t.TempDir()

@@ -39,7 +39,7 @@ func TestWatchCommand(t *testing.T) {
 	})
 }
 
-func TestWatchRefuses(t *testing.T) {
+func TestWatchInvalidRequests(t *testing.T) {
 	t.Parallel()
 	url := shared(t)
 	for _, row := range []struct {

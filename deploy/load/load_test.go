@@ -367,7 +367,7 @@ func TestReport(t *testing.T) {
 	})
 }
 
-func TestReportOfNothing(t *testing.T) {
+func TestEmptyReport(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

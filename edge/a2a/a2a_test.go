@@ -179,8 +179,8 @@ func TestFailedTasks(t *testing.T) {
 	}
 }
 
-// TestRefusals answers invalid requests with the field and the expected value.
-func TestRefusals(t *testing.T) {
+// TestRejections answers invalid requests with the field and the expected value.
+func TestRejections(t *testing.T) {
 	t.Parallel()
 	c := open(t, &runs{script: answer})
 	ended := string(c.task(t, message(question)).ID)

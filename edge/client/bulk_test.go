@@ -132,9 +132,9 @@ func TestPutAllRetries(t *testing.T) {
 	}
 }
 
-// TestPutAllGivesUp checks that the records without a result have none when a server that is
+// TestPutAllTimeout checks that the records without a result have none when a server that is
 // not Cairn responds, and that retries end.
-func TestPutAllGivesUp(t *testing.T) {
+func TestPutAllTimeout(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int32
 	c := open(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -67,7 +67,7 @@ var inline = regexp.MustCompile(`(?i)<script[^>]*>[^<]|<style|\s(on[a-z]+|style)
 // elsewhere matches a reference to another server.
 var elsewhere = regexp.MustCompile(`(?i)(src|href)="(https?:)?//|@import|url\((['"]?)https?:`)
 
-func TestPageObeysItsPolicy(t *testing.T) {
+func TestContentSecurityPolicy(t *testing.T) {
 	t.Parallel()
 	c := load(t)
 	page, _ := c.File(Index)

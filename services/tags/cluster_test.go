@@ -27,9 +27,9 @@ func setUp(t *testing.T, conn *bus.Conn, replicas int) {
 	})
 }
 
-// TestElectionFailsNoRequest isolates the leader of the tags under load: requests through
+// TestRequestsDuringLeaderElection isolates the leader of the tags under load: requests through
 // the other servers wait for its successor.
-func TestElectionFailsNoRequest(t *testing.T) {
+func TestRequestsDuringLeaderElection(t *testing.T) {
 	t.Parallel()
 	cluster := bustest.StartCluster(t)
 	setUp(t, cluster.Conns[0], 3)

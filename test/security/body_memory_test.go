@@ -68,10 +68,10 @@ func gauge(t *testing.T, p *cairntest.Process, key, name string) float64 {
 	return v
 }
 
-// TestUnfinishedBodies has 150 clients of one tenant, and 150 without a
+// TestIncompleteBodies has 150 clients of one tenant, and 150 without a
 // credential, announce 10 MiB each, send 2 MiB and then nothing. The heap stays
 // within --body-memory, and another tenant is served.
-func TestUnfinishedBodies(t *testing.T) {
+func TestIncompleteBodies(t *testing.T) {
 	t.Parallel()
 	const clients, announced, sent = 150, 10 << 20, 2 << 20
 	p := cairntest.Up(t, "--auth", "keys", "--body-memory", "64")

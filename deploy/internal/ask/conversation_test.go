@@ -95,7 +95,7 @@ func TestConversationSuggestions(t *testing.T) {
 	}
 }
 
-func TestConversationForgets(t *testing.T) {
+func TestConversationLimits(t *testing.T) {
 	t.Parallel()
 	var c conversation
 	for i := range 200 {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestReading(t *testing.T) {
+func TestReadRecords(t *testing.T) {
 	t.Parallel()
 	type record struct{ Source, Kind, ID, Wrong, Body string }
 	for _, row := range []struct {

@@ -84,9 +84,9 @@ func eventually[T any](t *testing.T, do func() (T, error)) T {
 	}
 }
 
-// TestElectionFailsNoWrite isolates the stream leader during concurrent writes: each one
+// TestWritesDuringLeaderElection isolates the stream leader during concurrent writes: each one
 // is stored once, however often it was sent.
-func TestElectionFailsNoWrite(t *testing.T) {
+func TestWritesDuringLeaderElection(t *testing.T) {
 	t.Parallel()
 	cluster := bustest.StartCluster(t)
 	eventually(t, func() (*catalog.Catalog, error) {

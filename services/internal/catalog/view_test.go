@@ -80,7 +80,7 @@ func TestViewAdvances(t *testing.T) {
 	wg.Wait()
 }
 
-func TestAfterPages(t *testing.T) {
+func TestViewPages(t *testing.T) {
 	t.Parallel()
 	view := catalog.NewView[[]byte]()
 	var want []string
@@ -110,7 +110,7 @@ func TestAfterPages(t *testing.T) {
 	}
 }
 
-func TestAfterSeesWrites(t *testing.T) {
+func TestViewPagesDuringWrites(t *testing.T) {
 	t.Parallel()
 	view := catalog.NewView[[]byte]()
 	ids := func() (all []string) {

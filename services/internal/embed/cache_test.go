@@ -129,7 +129,7 @@ func TestCacheEmbedsMissingTexts(t *testing.T) {
 	}
 }
 
-func TestCacheOutlivesTheProcess(t *testing.T) {
+func TestCacheSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	s, dir := serve(t), t.TempDir()
 	texts := make([]string, 1200) // more than the server returns in one batch

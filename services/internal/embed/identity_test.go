@@ -242,8 +242,8 @@ func TestConcurrentFirstCalls(t *testing.T) {
 	all.Wait()
 }
 
-// TestCallersProbe: calls probe the server when Watch does not run.
-func TestCallersProbe(t *testing.T) {
+// TestCallersCheckServer: calls probe the server when Watch does not run.
+func TestCallersCheckServer(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.SetModels()

@@ -111,7 +111,7 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-func TestCleaning(t *testing.T) {
+func TestCleanText(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, text, wordPiece, other string }{
 		{"accents are removed where a word would be unknown", "café Überlauf", "cafe Uberlauf", "café Überlauf"},
@@ -239,9 +239,9 @@ func TestRejectedTextIsNamed(t *testing.T) {
 	}
 }
 
-// TestTextThatBreaksTheModel: the text is rejected without affecting other texts; a model
+// TestTextFailsModel: the text is rejected without affecting other texts; a model
 // that fails on every text is unavailable.
-func TestTextThatBreaksTheModel(t *testing.T) {
+func TestTextFailsModel(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]ollamatest.Embedding{
 		"a runner that crashes": {Status: 500, Error: "do embedding request: EOF"},

@@ -83,8 +83,8 @@ func TestRealPublishedSimilarities(t *testing.T) {
 	}
 }
 
-// TestRealCleaning compares spellings that BERT normalizes to the same tokens.
-func TestRealCleaning(t *testing.T) {
+// TestRealCleanText compares spellings that BERT normalizes to the same tokens.
+func TestRealCleanText(t *testing.T) {
 	t.Parallel()
 	e := real(t, "minilm", "")
 	for _, pair := range [][2]string{

@@ -44,7 +44,7 @@ func (letters) Embed(_ context.Context, _ Purpose, texts []string) ([][]float32,
 	return vectors, nil
 }
 
-func TestAveraged(t *testing.T) {
+func TestAveragingEmbedder(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name    string
