@@ -81,7 +81,7 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 	return readReply(msg)
 }
 
-// reads reports whether a request has no effect and may be performed twice.
+// reads reports whether a request may be performed twice, because its permission is read.
 func (e Endpoint[Req, Res]) reads() bool { return e.Permission == schemas.PermissionRead }
 
 // sendAgain reports whether a request that failed with err waits for the end of an outage:

@@ -90,7 +90,7 @@ func undelivered(err error) bool {
 
 // deliver calls send until a worker has received the request, or ctx or the outage ends, and
 // then returns its error. It sends again after an error for which again returns true.
-// Requests that wait hold no slot (see overload.Slot.Leave), and are divided among tenants.
+// Requests that wait hold no slot (see overload.Leave), and are divided among tenants.
 func (o *outages) deliver(ctx context.Context, subject string, again func(error) bool, send func() error) error {
 	tenant, waits := ShareKey(Identity(ctx), nil), false
 	defer func() {

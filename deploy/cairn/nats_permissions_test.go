@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"cairn/bus"
 	"cairn/test/wait"
 )
 
@@ -28,6 +29,7 @@ var mayPublish = []permission{
 	{"cairn.resolve.skill", "edge platform", "requests"},
 	{"cairn.records.get", "edge platform", "requests"},
 	{"cairn.skills", "edge platform", "requests"},
+	{"cairn.tools", "edge platform", "requests"},
 	{"cairn.analyze", "edge platform", "requests"},
 	{"cairn.runs", "edge platform", "requests"},
 	{"cairn.watch", "edge platform", "requests"},
@@ -196,6 +198,24 @@ func (r *refusals) has(subject string) bool {
 func (r *refusals) await(t *testing.T, last string) {
 	t.Helper()
 	wait.Until(t, last+" is denied", func() bool { return r.has(last) })
+}
+
+// TestSubjectsHavePermissions checks that mayPublish has a row for the first token of each subject
+// after the prefix, by which the configuration grants permissions.
+func TestSubjectsHavePermissions(t *testing.T) {
+	t.Parallel()
+	token := func(subject string) string { return strings.Split(subject, ".")[1] }
+	granted := map[string]bool{}
+	for _, row := range mayPublish {
+		if strings.HasPrefix(row.subject, "cairn.") {
+			granted[token(row.subject)] = true
+		}
+	}
+	for _, o := range bus.Operations() {
+		if !granted[token(o.Subject)] {
+			t.Errorf("%s: no row in mayPublish", o.Subject)
+		}
+	}
 }
 
 // TestNATSPermissions tries every row of the permission table as every user. Publications

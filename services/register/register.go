@@ -1,5 +1,5 @@
 // Package register writes records to the catalog and removes them. A registration
-// is acknowledged when its record is durable and searchable.
+// is acknowledged when its record is durable and searchable, or after 5 s with indexed: false.
 package register
 
 import (

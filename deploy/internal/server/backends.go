@@ -45,7 +45,7 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.Int64Var(&c.TenantRecords.Count, "tenant-records", c.TenantRecords.Count,
 		"maximum number of `RECORDS` per tenant, the global scope counting as one; further registrations are answered with 429; 0: unlimited")
 	f.Int64Var(&b.tenantRecords, "tenant-records-size", c.TenantRecords.Bytes>>20, "maximum `MIB` of records per tenant; 0: unlimited")
-	f.IntVar(&c.Slots, "slots", c.Slots, "maximum concurrent requests per service; further ones are answered with 503")
+	f.IntVar(&c.Slots, "slots", c.Slots, "maximum concurrent requests per service; further ones are retried at other workers, then answered with 503")
 	f.IntVar(&b.analyses, "analysis-memory", 0,
 		"memory budget of all analyses in `MIB`, shared fairly among tenants; analyses beyond it are answered with 503; 0: a quarter of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
 	f.DurationVar(&c.Grace, "analyze-grace", c.Grace,
