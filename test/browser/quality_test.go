@@ -224,21 +224,22 @@ func (p *page) harmless(name string) {
 
 // Bounds of the first view. BenchmarkFirstView measures its time.
 const (
-	maxRequests = 32
-	maxTransfer = 100 << 10 // bytes, compressed
+	maxRequests = 16
+	maxTransfer = 50 << 10 // bytes, compressed
 )
 
 // testFirstView checks what the time to the first view depends on: few and small requests,
 // all of which the page names, except the identity of the caller.
 func testFirstView(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), "")
-	p.wait("document.querySelector('form.search')")
+	p.wait("document.querySelector('form.search') && performance.getEntriesByName('first-view').length")
 	var loaded []struct {
 		Name string
 		Size int
 		By   string
 	}
-	p.eval(`[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')].map(
+	p.eval(`[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')].filter(
+		e => e.startTime <= performance.getEntriesByName('first-view')[0].startTime).map(
 		e => ({name: new URL(e.name).pathname, size: e.transferSize, by: e.initiatorType}))`, &loaded)
 	total := 0
 	for _, l := range loaded {

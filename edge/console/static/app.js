@@ -3,19 +3,8 @@ import { render } from './preact.js';
 import { useEffect, useErrorBoundary, useRef, useState } from './hooks.js';
 import { can, session, signIn, signOut, start, tenantsOf } from './api.js';
 import { link, navigate, route, tenant } from './router.js';
-import { useStore } from './store.js';
+import { createStore, useStore } from './store.js';
 import { Empty, Field, html, Loading, Page, Problem } from './ui.js';
-import { Search } from './search.js';
-import { Catalog } from './catalog.js';
-import { RecordView } from './record.js';
-import { RecordForm } from './form.js';
-import { PackageList, PackageView } from './package.js';
-import { Ask } from './ask.js';
-import { Tags } from './tags.js';
-import { Runs } from './runs.js';
-import { Health } from './health.js';
-import { Usage } from './usage.js';
-import { resumeAll } from './questions.js';
 
 const NAVIGATION = [
   { path: 'search', icon: 'M7 12.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11zM11 11l3.5 3.5', title: 'Search', needs: 'read' },
@@ -28,31 +17,54 @@ const NAVIGATION = [
   { path: 'health', icon: 'M1.5 8.5h3l2-5.5 3 10 2-4.5h3', title: 'Health', needs: 'read' },
 ];
 
-function View({ route: { path, params } }) {
+// The modules of the views. Each is loaded when a view of it is first shown, and the others after
+// that, so that the first view does not wait for them.
+const LOADERS = {
+  search: () => import('./search.js'), catalog: () => import('./catalog.js'), record: () => import('./record.js'),
+  form: () => import('./form.js'), package: () => import('./package.js'), ask: () => import('./ask.js'), tags: () => import('./tags.js'),
+  runs: () => import('./runs.js'), usage: () => import('./usage.js'), health: () => import('./health.js'),
+};
+const modules = createStore({});
+const loading = new Set();
+
+async function load(name) {
+  if (loading.has(name)) return;
+  loading.add(name);
+  try {
+    const module = await LOADERS[name]();
+    modules.set({ ...modules.get(), [name]: module });
+  } catch (error) {
+    loading.delete(name);
+    modules.set({ ...modules.get(), failure: error });
+  }
+}
+
+// viewOf returns the module of the view of a route, and how that shows it.
+function viewOf({ path, params }) {
   switch (path[0]) {
     case undefined:
     case 'search':
-      return html`<${Search} params=${params} />`;
+      return ['search', ({ Search }) => html`<${Search} params=${params} />`];
     case 'catalog':
-      if (path.length === 4 && path[3] === 'edit') return html`<${RecordForm} key=${path.join('/')} kind=${path[1]} id=${path[2]} />`;
-      if (path.length === 3) return html`<${RecordView} key=${path.join('/')} kind=${path[1]} id=${path[2]} params=${params} />`;
-      return html`<${Catalog} kind=${path[1] || 'skill'} params=${params} />`;
+      if (path.length === 4 && path[3] === 'edit') return ['form', ({ RecordForm }) => html`<${RecordForm} key=${path.join('/')} kind=${path[1]} id=${path[2]} />`];
+      if (path.length === 3) return ['record', ({ RecordView }) => html`<${RecordView} key=${path.join('/')} kind=${path[1]} id=${path[2]} params=${params} />`];
+      return ['catalog', ({ Catalog }) => html`<${Catalog} kind=${path[1] || 'skill'} params=${params} />`];
     case 'register':
-      return html`<${RecordForm} key=${path.join('/')} kind=${path[1]} copy=${params.get('copy')} />`;
+      return ['form', ({ RecordForm }) => html`<${RecordForm} key=${path.join('/')} kind=${path[1]} copy=${params.get('copy')} />`];
     case 'package':
-      return path[1] ? html`<${PackageView} key=${path[1]} id=${path[1]} />` : html`<${PackageList} />`;
+      return ['package', ({ PackageList, PackageView }) => (path[1] ? html`<${PackageView} key=${path[1]} id=${path[1]} />` : html`<${PackageList} />`)];
     case 'runs':
-      return html`<${Runs} key=${path[1]} run=${path[1]} />`;
+      return ['runs', ({ Runs }) => html`<${Runs} key=${path[1]} run=${path[1]} />`];
     case 'tags':
-      return html`<${Tags} key=${path[1]} id=${path[1]} />`;
+      return ['tags', ({ Tags }) => html`<${Tags} key=${path[1]} id=${path[1]} />`];
     case 'usage':
-      return html`<${Usage} />`;
+      return ['usage', ({ Usage }) => html`<${Usage} />`];
     case 'health':
-      return html`<${Health} />`;
+      return ['health', ({ Health }) => html`<${Health} />`];
     case 'ask':
-      return html`<${Ask} question=${path[1]} />`;
+      return ['ask', ({ Ask }) => html`<${Ask} question=${path[1]} />`];
     default:
-      return html`<${Page} title="Not found"><${Empty}><p>There is no view at this address.</p><p><a href=${link(['search'])}>Search</a></p></${Empty}></${Page}>`;
+      return [undefined, () => html`<${Page} title="Not found"><${Empty}><p>There is no view at this address.</p><p><a href=${link(['search'])}>Search</a></p></${Empty}></${Page}>`];
   }
 }
 
@@ -122,16 +134,26 @@ function TenantPicker({ caller }) {
 function Frame({ current, caller }) {
   const [open, setOpen] = useState(false);
   const path = current.path.slice(0, current.path[0] === 'ask' ? 1 : undefined).join('/'); // a question keeps the view
+  const loaded = useStore(modules);
+  const [name, show] = viewOf(current);
+  const ready = !name || Boolean(loaded[name]);
   const first = useRef(true);
   useEffect(() => {
     setOpen(false);
+    if (!ready) {
+      load(name);
+      return;
+    }
     if (first.current) {
       first.current = false;
+      performance.mark('first-view');
+      Object.keys(LOADERS).forEach(load);
+      import('./questions.js').then((questions) => questions.resumeAll(), () => {}); // a view that needs them shows the failure
       return;
     }
     document.getElementById('title')?.focus();
     scrollTo(0, 0);
-  }, [path]);
+  }, [path, ready]);
   useEffect(() => {
     const focusSearch = (e) => {
       if (e.key !== '/' || e.ctrlKey || e.metaKey || e.altKey || e.target.closest('input, textarea, select, [contenteditable]')) return;
@@ -144,7 +166,6 @@ function Frame({ current, caller }) {
     addEventListener('keydown', focusSearch);
     return () => removeEventListener('keydown', focusSearch);
   }, []);
-  useEffect(() => resumeAll(), []);
   const skip = (e) => { // the fragment is the route
     e.preventDefault();
     document.getElementById('title')?.focus();
@@ -164,7 +185,7 @@ function Frame({ current, caller }) {
         ${caller.id && html`<p class="who"><span class="muted">${caller.role}</span> <code>${caller.id}</code> <button class="link" onClick=${signOut}>Sign out</button></p>`}
       </div>
     </header>
-    <main><${Boundary} key=${path}><${View} route=${current} /></${Boundary}></main>`;
+    <main><${Boundary} key=${path}>${ready ? show(loaded[name]) : loaded.failure ? html`<${Problem} error=${{ title: 'This view could not be loaded', message: 'Reload the page.' }} />` : html`<${Loading} />`}</${Boundary}></main>`;
 }
 
 function App() {
@@ -179,5 +200,7 @@ function App() {
   }
 }
 
-render(html`<${App} />`, document.getElementById('app'));
 start();
+const [needed] = viewOf(route.get());
+if (needed) load(needed);
+render(html`<${App} />`, document.getElementById('app'));
