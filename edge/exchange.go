@@ -361,7 +361,7 @@ func (x *exchange) log(began time.Time) {
 	x.edge.log.LogAttrs(x.ctx, level, "request", attrs...)
 }
 
-// close ends the span, records the metrics of the exchange and ends its body.
+// close ends the span, records the metrics of the exchange and releases its body.
 func (x *exchange) close(began time.Time) {
 	route := telemetry.UnknownRoute
 	if x.route != nil {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"net/http"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/bus"
+	"cairn/schemas"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of the manual")
@@ -42,13 +44,13 @@ func TestNATSManual(t *testing.T) {
 
 // subjectTable has a row for each subject that a route names.
 func subjectTable() string {
-	table := "| subject | HTTP route | request | reply | permission | errors |\n|---|---|---|---|---|---|\n"
-	var seen []string
+	table := "| subject | HTTP route | request | reply | headers | permission | errors |\n|---|---|---|---|---|---|---|\n"
+	var listed []string
 	for _, r := range routes(bus.Analyze) {
-		if r.subject == "" || strings.Contains(r.subject, "{") || slices.Contains(seen, r.subject) {
+		if r.subject == "" || strings.Contains(r.subject, "{") || slices.Contains(listed, r.subject) {
 			continue
 		}
-		seen = append(seen, r.subject)
+		listed = append(listed, r.subject)
 		request, reply := "empty", "empty"
 		if r.request != nil {
 			request = "`" + r.request.Name() + "`"
@@ -65,7 +67,30 @@ func subjectTable() string {
 				codes = append(codes, "["+e.Code+"](errors.md#"+e.Code+")")
 			}
 		}
-		table += "| `" + r.subject + "` | `" + r.method + " " + r.path + "` | " + request + " | " + reply + " | " + string(r.needs) + " | " + strings.Join(codes, " ") + " |\n"
+		table += "| `" + r.subject + "` | `" + r.method + " " + r.path + "` | " + request + " | " + reply + " | " + subjectHeaders(r) + " | " + string(r.needs) + " | " + strings.Join(codes, " ") + " |\n"
 	}
 	return table
+}
+
+// subjectHeaders lists the headers of the subject of the route beyond those of all subjects.
+func subjectHeaders(r route) string {
+	var names []string
+	if r.consistent {
+		names = append(names, bus.HeaderMinRevision, bus.HeaderIgnoredRevision)
+	}
+	if r.conditional {
+		names = append(names, bus.HeaderIfMatch, bus.HeaderIfNoneMatch)
+	}
+	if r.reply != nil && r.reply.Implements(reflect.TypeFor[interface {
+		CatalogRevision() schemas.ConsistencyToken
+	}]()) {
+		names = append(names, bus.HeaderRevision)
+	}
+	if r.media == mediaEvents {
+		names = append(names, bus.HeaderEvent, bus.HeaderSequence, bus.HeaderWindow, bus.HeaderRead, bus.HeaderCancel)
+	}
+	for i, name := range names {
+		names[i] = "`" + name + "`"
+	}
+	return strings.Join(names, " ")
 }

@@ -32,7 +32,7 @@ func check(ctx context.Context, tenant string) error {
 	return nil
 }
 
-// answered is the end of a method.
+// answered returns the result of a method, with its error as that of the protocol.
 func answered[T any](ctx context.Context, result T, err error) (T, error) {
 	if err != nil {
 		var none T

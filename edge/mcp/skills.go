@@ -284,7 +284,7 @@ func describeSkill(record jsontext.Value) (skillEntry, []byte, error) {
 
 const digestPrefix = "sha256:"
 
-// describeStatus describes the status of a record that is not active; empty: it is.
+// describeStatus describes the status of a record; empty if it is active.
 func describeStatus(status, replacedBy string) string {
 	if status == "" || status == schemas.StatusActive {
 		return ""

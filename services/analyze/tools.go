@@ -41,7 +41,7 @@ const (
 	maxCalls = 16
 )
 
-// toolBytes is about the space that the tools take of a model's window.
+// toolBytes approximates the bytes of a model's window that the tool definitions use.
 var toolBytes = func() (n int) {
 	for _, t := range offered {
 		n += len(t.Name) + len(t.Description) + len(t.Parameters)

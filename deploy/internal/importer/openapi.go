@@ -19,7 +19,7 @@ import (
 
 const (
 	classOperation = "openapi"
-	// Limits of the schemas that references of an operation are replaced by.
+	// Limits of the schemas that replace the references of an operation.
 	maxSchemaDepth = 12
 	maxSchemaNodes = 5000
 	// maxDangling bounds the references in an error.

@@ -185,12 +185,12 @@ const (
 	deleteTimeout = 2 * time.Minute
 	// maxDeleteAttempts is the maximum number of attempts to delete a record.
 	maxDeleteAttempts = 3
-	// maxConcurrentDeletes is the maximum number of concurrent maxDeleteAttempts.
+	// maxConcurrentDeletes is the maximum number of concurrent deletes.
 	maxConcurrentDeletes = 32
 )
 
 // Delete deletes records of a tenant, including those whose registration failed. It
-// retries failed maxDeleteAttempts, and returns the number of records that are left and an error
+// retries failed deletes, and returns the number of records that are left and an error
 // of one of them.
 func Delete(ctx context.Context, c *client.Client, list []Record, tenant string) (left int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)

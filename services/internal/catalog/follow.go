@@ -44,7 +44,7 @@ type Change struct {
 	Revision uint64
 	Stored   time.Time
 	Removed  bool
-	Replaces bool // there was a record, as far as its writer knew
+	Replaces bool // its writer replaced an existing record
 	// Generated are example queries that a language model wrote for the record, see
 	// [Catalog.AddGenerated].
 	Generated []string
