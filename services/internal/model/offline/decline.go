@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,6 +37,9 @@ func (r reading) declineReason(p *plan) string {
 	return r.unusedField(p)
 }
 
+// adjectival matches the endings of adjectives.
+var adjectival = regexp.MustCompile(`(ed|ing|able|ible|less|al|est|er|ous|ive|y|ic)$`)
+
 // describes reports whether the noun at i only describes the field behind it, of which the question asks whether it is set, or gives a
 // date: "no access logging", where the only logging is of access, "a remediation due date of 2026-05-03".
 func (r reading) describes(i int, p *plan) bool {
@@ -48,10 +52,7 @@ func (r reading) describes(i int, p *plan) bool {
 	if l == nil || l.start() != k || l.whole < 0.9 || name || r.q[k].brk || narrowing[w.low] || !r.op.conditional() {
 		return false
 	}
-	adjective := !compound && slices.ContainsFunc(strings.Fields("ed ing able ible less al est er ous ive y ic"), func(end string) bool {
-		return strings.HasSuffix(w.low, end)
-	})
-	return !adjective && slices.ContainsFunc(p.conds(), func(c cond) bool {
+	return (compound || !adjectival.MatchString(w.low)) && slices.ContainsFunc(p.conds(), func(c cond) bool {
 		return c.field == l.field && c.values == nil && (c.set || l.field.dates() && len(l.pos) > 1)
 	})
 }

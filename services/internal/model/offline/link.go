@@ -371,14 +371,6 @@ func squeeze(text string) string {
 	}, text)
 }
 
-// literal returns the letters and digits of a run in lower case.
-func literal(q []word, r span) (text string) {
-	for _, w := range q[r[0]:r[1]] {
-		text += squeeze(w.text)
-	}
-	return text
-}
-
 // valueLinks finds values of a field that the question names, whole or by their first or last words.
 func (f *field) valueLinks(q []word, x *index, identity bool) (out []link) {
 	values := f.column().Values
@@ -449,7 +441,7 @@ func texts(values []estate.Value) (out []string) {
 // exactLink returns a link to the whole value.
 func (f *field) exactLink(q []word, at span, v estate.Value) link {
 	l := f.valueLink(at, v, 1.1*float64(at[1]-at[0]), 1)
-	if l.exact = 1; literal(q, at) == squeeze(v.Text) {
+	if l.exact = 1; squeeze(q[0].line[q[at[0]].from:q[at[1]-1].to]) == squeeze(v.Text) {
 		l.exact, l.score = 2, l.score+0.1
 	}
 	return l

@@ -43,10 +43,9 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 	case "":
 		return plan{declined: unclearQuestion}
 	}
-	if _, j := find(q, 0, "how many"); j > 0 && s.op == count {
-		if again, _ := find(q, j, "how many"); again > 0 {
-			return plan{declined: "Ask one question at a time."}
-		}
+	_, j := find(q, 0, "how many")
+	if again, _ := find(q, max(0, j), "how many"); again > 0 && j > 0 && s.op == count {
+		return plan{declined: "Ask one question at a time."}
 	}
 	r, rival := read(s, arrays, similar)
 	if r.array == nil || len(r.links) == 0 {
@@ -57,7 +56,7 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 	if len(alternatives) > maxRivals && p.declined == "" {
 		p.declined = "The question has too many ambiguous words."
 	}
-	if rival != nil && p.declined == "" {
+	if rival != nil && p.declined == "" { // without an array, so that none is inspected
 		return plan{declined: "The question is ambiguous: " + r.array.noun(2) + " or " + rival.noun(2) + "."}
 	}
 	for _, l := range r.links {

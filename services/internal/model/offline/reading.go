@@ -56,7 +56,12 @@ func (x matcher) read(s *shape, arrays []*array) (best reading, rival *array) {
 		if best.array != nil && r.score+perValue*float64(len(r.unexplained())) < best.score-arrayMargin {
 			continue
 		}
-		r = r.readValues(spellings)
+		every, identity := slices.Clone(r.every), r.array.identity()
+		r.array.readColumns()
+		for f := range r.array.each() {
+			every = append(every, f.valueLinks(r.q, spellings, f == identity && f.column().Distinct == f.filled())...)
+		}
+		r = choose(s, r.array, every)
 		switch {
 		case best.array == nil || r.score > best.score+arrayMargin:
 			best, rival = r, nil
@@ -67,17 +72,6 @@ func (x matcher) read(s *shape, arrays []*array) (best reading, rival *array) {
 		}
 	}
 	return best, rival
-}
-
-// readValues adds links to values.
-func (r reading) readValues(x *index) reading {
-	every := slices.Clone(r.every)
-	r.array.readColumns()
-	identity := r.array.identity()
-	for f := range r.array.each() {
-		every = append(every, f.valueLinks(r.q, x, f == identity && f.column().Distinct == f.filled())...)
-	}
-	return choose(r.shape, r.array, every)
 }
 
 // neighbors are what other links say about the words of a link: the names of each field, and the words that begin a noun for the records
@@ -327,7 +321,7 @@ func (r reading) ignored(i int) bool {
 	if value || w.low == "about" && !ends && r.q[i+1].number != "" {
 		return false
 	}
-	return w.stop && w.number == "" && !operators[w.low] || fillers[w.low] || r.requested(i)
+	return w.stop && w.number == "" && !operators[w.low] || fillers[w.low] || requests[w.low] && i < 4
 }
 
 // acronym reports whether the word at i names the data: "in the KEV data".
@@ -335,11 +329,6 @@ func (r reading) acronym(i int) bool {
 	w := r.q[i]
 	return r.is(i-1, "the|this|our") && r.is(i+1, "data|dataset|database|catalog|catalogue|inventory|estate") &&
 		w.text == strings.ToUpper(w.text) && letters(w.text)
-}
-
-// requested reports whether the word at i belongs to a request at the start: "please show me".
-func (r reading) requested(i int) bool {
-	return requests[r.q[i].low] && !slices.ContainsFunc(r.q[:i], func(w word) bool { return !w.stop && !requests[w.low] })
 }
 
 // unrelated returns the unexplained words that may denote a name.
