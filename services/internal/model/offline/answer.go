@@ -189,19 +189,18 @@ func (p plan) fill(values map[string]any, r result, part figure) string {
 
 // noun returns the word for n values of the field, in Markdown.
 func (f *field) noun(n int) string {
-	name := singular(strings.Join(f.words[max(0, len(f.words)-1):], ""))
-	if long := full[name]; long != "" {
-		name = long
+	words := slices.Clone(f.words)
+	for len(words) > 1 && (vague[stem(words[len(words)-1])] || len(words[len(words)-1]) < 4 && units[words[len(words)-1]] != "") {
+		words = words[:len(words)-1] // "distance_nm"
 	}
-	if before := len(f.words) - 2; before >= 0 && vague[stem(name)] {
-		name = singular(f.words[before])
-	}
+	name := singular(strings.Join(words[max(0, len(words)-1):], ""))
+	name = cmp.Or(full[name], name)
 	if base, y := strings.CutSuffix(name, "y"); n != 1 && y {
 		name = base + "ies"
 	} else if n != 1 && !strings.HasSuffix(name, "s") {
 		name += "s"
 	}
-	if vague[stem(name)] {
+	if vague[stem(name)] || strings.HasSuffix(strings.TrimSuffix(name, "s"), "ed") { // "insured_value"
 		return "values of " + f.name()
 	}
 	return markdown.Escape(name)

@@ -12,7 +12,7 @@
 //	conditions  links and comparisons as conditions on the records
 //	plan        the computation and its tool calls; followup modifies an earlier plan
 //	decline     reasons to decline a question, and suggested questions
-//	answer      the results as Markdown with escaped values
+//	answer      the results as Markdown with escaped values, in the words of answers.tmpl
 package offline
 
 import (

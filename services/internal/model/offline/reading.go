@@ -321,7 +321,7 @@ func (r reading) ignored(i int) bool {
 	if value || w.low == "about" && !ends && r.q[i+1].number != "" {
 		return false
 	}
-	return w.stop && w.number == "" && !operators[w.low] || fillers[w.low] || requests[w.low] && i < 4
+	return w.stop && w.number == "" && !operators[w.low] || fillers[w.low] || r.requested(i)
 }
 
 // acronym reports whether the word at i names the data: "in the KEV data".
@@ -329,6 +329,11 @@ func (r reading) acronym(i int) bool {
 	w := r.q[i]
 	return r.is(i-1, "the|this|our") && r.is(i+1, "data|dataset|database|catalog|catalogue|inventory|estate") &&
 		w.text == strings.ToUpper(w.text) && letters(w.text)
+}
+
+// requested reports whether the word at i belongs to a request at the start: "please show me".
+func (r reading) requested(i int) bool {
+	return requests[r.q[i].low] && !slices.ContainsFunc(r.q[:i], func(w word) bool { return !w.stop && !requests[w.low] })
 }
 
 // unrelated returns the unexplained words that may denote a name.
