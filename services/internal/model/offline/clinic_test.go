@@ -119,6 +119,8 @@ func TestFollowUps(t *testing.T) {
 		{"a further condition", "1 switch.\n\nUnderstood as: counting switches where site = Oslo and vendor = Cisco.", []string{"How many switches are in Oslo?", "and from Cisco?"}},
 		{"another field to count by", "8 switches by site:", []string{"Switches per vendor", "and by site?"}},
 		{"a third turn", "2 switches.\n\nUnderstood as: counting switches where vendor = Arista.", []string{"How many Cisco switches are there?", "what about Juniper?", "and Arista?"}},
+		{"a range in place of two conditions", "5 switches.\n\nUnderstood as: counting switches where portCount ≥ 48.",
+			[]string{"How many switches have more than 24 and fewer than 52 ports?", "and with at least 48 ports?"}},
 		{"after one without an answer", "Unknown term \"nurses\"", []string{"How many nurses are there?", "and by site?"}},
 		{"a question of its own", "9 pods.", []string{"How many Cisco switches are there?", "How many pods are there?"}},
 	} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cairn/services/internal/estate"
@@ -79,14 +80,11 @@ func present(f *field, want bool, at span) cond {
 
 // isTrue selects records where the field is true, or where it is not.
 func isTrue(f *field, want bool, at span) cond {
-	onlyTrue := !slices.ContainsFunc(f.column().Values, func(v estate.Value) bool { return v.Text == "false" })
-	switch {
-	case want:
-		return newCond(f, "true", "= true", at)
-	case onlyTrue:
+	hasFalse := slices.ContainsFunc(f.column().Values, func(v estate.Value) bool { return v.Text == "false" })
+	if !want && !hasFalse {
 		return newCond(f, `{"ne":true}`, "≠ true", at)
 	}
-	return newCond(f, "false", "= false", at)
+	return newCond(f, strconv.FormatBool(want), "= "+strconv.FormatBool(want), at)
 }
 
 var signs = map[string]string{
@@ -436,15 +434,15 @@ func (r *reading) combine(p *plan, all []cond) string {
 		mark(r.used, or, or+1)
 		// "not female lions" are the others, "not lost or fragile" is neither
 		together := r.neg[c.span[0]] > 0 && r.neg[c.span[0]] == r.neg[before.span[0]] && c.field != before.field
-		k := slices.IndexFunc(p.all, func(o cond) bool { return o.field == c.field })
+		either, k := (or >= 0) != together, slices.IndexFunc(p.all, func(o cond) bool { return o.field == c.field })
 		adjacent := k >= 0 && k == last && p.any == nil
 		switch {
 		case adjacent && c.denied && !before.denied && r.is(r.neg[c.span[0]]-2, "instead|rather"): // "users instead of groups"
 		case adjacent && mergeable(p.all[k], c):
 			p.all[k] = merged(p.all[k], c)
-		case (or >= 0) != together && p.any == nil && (last == 0 || p.all[last-1].span[1] < r.focus[1] && p.all[last].span[0] >= r.focus[1]):
+		case either && p.any == nil && p.also == nil && (last == 0 || p.all[last-1].span[1] < r.focus[1] && p.all[last].span[0] >= r.focus[1]):
 			p.any, p.all = [][]cond{{p.all[last]}, {c}}, p.all[:last]
-		case or >= 0 && !together || p.any != nil:
+		case either || p.any != nil:
 			return "The combination of conditions is ambiguous."
 		case k < 0:
 			p.all = append(p.all, c)

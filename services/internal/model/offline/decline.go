@@ -8,7 +8,10 @@ import (
 	"cairn/services/internal/markdown"
 )
 
-const unclearQuestion = "The question was not understood."
+const (
+	unclearQuestion = "The question was not understood."
+	unclearGoal     = "It is unclear which of the conditions are asked for."
+)
 
 // declineReason returns the reason to decline the question (an unmatched word, an ambiguous word, or an unused field), or "".
 func (r reading) declineReason(p *plan) string {
@@ -144,13 +147,11 @@ func (p plan) suggest(arrays []*array) (out []string) {
 			questions = append(questions, "How many "+noun+" are there per "+f.path+"?")
 		}
 		questions = append(questions, "How many "+noun+" are there?", "Which fields do the "+noun+" have?")
-		for _, question := range questions[:min(len(questions), maxSuggestions)] {
-			if len(out) < maxSuggestions && !strings.ContainsAny(question, "0123456789") && answers(question, a) {
-				out = append(out, question)
-			}
-		}
+		out = append(out, slices.DeleteFunc(questions[:min(len(questions), maxSuggestions)], func(question string) bool {
+			return strings.ContainsAny(question, "0123456789") || len(out) == maxSuggestions || !answers(question, a)
+		})...)
 	}
-	return out
+	return out[:min(len(out), maxSuggestions)]
 }
 
 // answers reports whether the planner answers the question about the array.

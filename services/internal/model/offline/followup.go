@@ -41,7 +41,7 @@ func (p *plan) mergeFollowup(q []word) bool {
 	r, _ := read(parse(q), []*array{p.array}, nil)
 	by, _ := r.target(r.shape.by)
 	var changed plan
-	if r.conditions(&changed, by) != "" || len(r.unexplained()) > 0 {
+	if r.conditions(&changed, by) != "" || len(r.unexplained()) > 0 || changed.any != nil || changed.also != nil {
 		return false
 	}
 	if by != nil {
@@ -56,7 +56,7 @@ func (p *plan) mergeFollowup(q []word) bool {
 			p.goals[i] = c
 			continue
 		}
-		p.all = append(slices.DeleteFunc(p.all, same), c)
+		p.all, p.also = append(slices.DeleteFunc(p.all, same), c), slices.DeleteFunc(p.also, same)
 	}
 	return by != nil || len(changed.all) > 0
 }

@@ -44,34 +44,27 @@ func (planner) Check(context.Context) error { return nil }
 // Next yields the next tool call or, once the conversation has all results, the answer.
 func (p planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.Part, error] {
 	return func(yield func(model.Part, error) bool) {
-		if err := ctx.Err(); err != nil {
-			yield(model.Part{}, err)
-			return
-		}
 		call, text, suggestions := p.next(ctx, c)
-		if err := ctx.Err(); err != nil { // the plan is incomplete
-			yield(model.Part{}, err)
-			return
-		}
+		var parts []model.Part
 		if call != nil {
-			if yield(model.Part{Call: call}, nil) {
-				yield(model.Part{Usage: usage(c, string(call.Input))}, nil)
+			parts, text = append(parts, model.Part{Call: call}), string(call.Input)
+		} else {
+			for piece := range strings.SplitAfterSeq(text, " ") {
+				parts = append(parts, model.Part{Text: piece})
 			}
-			return
 		}
-		for _, piece := range strings.SplitAfter(text, " ") {
-			if err := ctx.Err(); err != nil {
+		if len(suggestions) > 0 {
+			parts = append(parts, model.Part{Suggestions: suggestions})
+		}
+		for _, part := range append(parts, model.Part{Usage: usage(c, text)}) {
+			if err := ctx.Err(); err != nil { // what is left, or the plan, is incomplete
 				yield(model.Part{}, err)
 				return
 			}
-			if !yield(model.Part{Text: piece}, nil) {
+			if !yield(part, nil) {
 				return
 			}
 		}
-		if len(suggestions) > 0 && !yield(model.Part{Suggestions: suggestions}, nil) {
-			return
-		}
-		yield(model.Part{Usage: usage(c, text)}, nil)
 	}
 }
 

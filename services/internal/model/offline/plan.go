@@ -60,15 +60,15 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 		return plan{declined: "The question is ambiguous: " + r.array.noun(2) + " or " + rival.noun(2) + "."}
 	}
 	for _, l := range r.links {
-		if alt := alternatives[l]; alt != nil && p.declined == "" && p.differs(alt.plan()) {
+		if alternatives[l] == nil || p.declined != "" {
+			continue
+		}
+		if other := alternatives[l].plan(); other.declined == "" && p.figures() != other.figures() {
 			p.declined = quoted(r.text(l.span())) + " is ambiguous: " + l.field.name() + " or " + l.rival.field.name() + "."
 		}
 	}
 	return p
 }
-
-// differs reports whether another plan answers the question with other figures.
-func (p plan) differs(other plan) bool { return other.declined == "" && p.figures() != other.figures() }
 
 // figures returns the results of the plan's computation, to compare them with those of another plan.
 func (p plan) figures() (out string) {
@@ -246,11 +246,13 @@ func (r *reading) topPlan(p *plan, w wanted) string {
 
 // goalPlan separates goals from conditions: goals follow the verb; without one there may be only one condition.
 func (r *reading) goalPlan(p *plan, _ wanted) string {
-	if len(p.any) > 0 || len(p.all) == 0 {
+	switch {
+	case len(p.any)+len(p.also) > 0:
+		return unclearGoal
+	case len(p.all) == 0:
 		return r.unmatchedPhrase()
 	}
-	first := len(p.all) - 1
-	verb := -1
+	first, verb := len(p.all)-1, -1
 	for i := len(r.q) - 1; i >= r.focus[0]; i-- {
 		if w := r.q[i]; r.by[i] == nil && (oneOf(w.low, auxiliaries+"|that|which") || verbs[w.low] || states[w.low]) {
 			verb = i - r.focus[0]
@@ -261,7 +263,7 @@ func (r *reading) goalPlan(p *plan, _ wanted) string {
 	case r.op == share && verb >= 0 && i >= 0:
 		first = i
 	case r.op == share && first > 0:
-		return "It is unclear which of the conditions the share is of."
+		return unclearGoal
 	}
 	for ; first > 0 && r.op == all; first-- {
 		if and, _ := find(r.q[:p.all[first].span[1]], p.all[first-1].span[1], "and"); and < 0 {

@@ -74,39 +74,28 @@ func (x matcher) read(s *shape, arrays []*array) (best reading, rival *array) {
 	return best, rival
 }
 
-// neighbors are what other links say about the words of a link: the names of each field, and the words that begin a noun for the records
-// or the whole name of a field.
-type neighbors struct {
-	named       map[*field][]link
-	nouns, full map[int]bool
-}
-
-func newNeighbors(a *array, every []link) neighbors {
-	n := neighbors{map[*field][]link{}, map[int]bool{}, map[int]bool{}}
-	for l := range until(a.ctx, every) {
-		n.nouns[l.start()] = n.nouns[l.start()] || l.role == asArray
-	}
-	for l := range until(a.ctx, every) {
-		if l.role == asField && l.whole >= 0.5 && l.plain && !(n.nouns[l.start()] && l.field == a.identity()) {
-			n.named[l.field] = append(n.named[l.field], l)
-			n.full[l.start()] = n.full[l.start()] || l.whole >= 0.9
-		}
-	}
-	return n
-}
-
 // choose selects from all candidates the links that explain the most.
 func choose(s *shape, a *array, every []link) reading {
 	r := reading{shape: s, array: a, every: every, by: make([]*link, len(s.q)), used: slices.Clone(s.used)}
-	n := newNeighbors(a, every)
+	named := map[*field][]link{}                  // the names of fields
+	nouns, full := map[int]bool{}, map[int]bool{} // words that begin a noun for the records, or the whole name of a field
+	for l := range until(a.ctx, every) {
+		nouns[l.start()] = nouns[l.start()] || l.role == asArray
+	}
+	for l := range until(a.ctx, every) {
+		if l.role == asField && l.whole >= 0.5 && l.plain && !(nouns[l.start()] && l.field == a.identity()) {
+			named[l.field] = append(named[l.field], l)
+			full[l.start()] = full[l.start()] || l.whole >= 0.9
+		}
+	}
 	order := make([]*link, 0, len(every))
 	for l := range until(a.ctx, every) {
-		l.context = l.contextScore(s, n.named)
+		l.context = l.contextScore(s, named)
 		if l.score += l.context + l.roleScore(s); l.version && len(l.values) > 1 {
 			l.score += familyScore
 		}
 		// "orbit" is not OrbitCom, "city" not a synonym of depots
-		part := (l.role == asValue && l.exact == 0 || l.role == asArray && !l.plain) && n.full[l.start()]
+		part := (l.role == asValue && l.exact == 0 || l.role == asArray && !l.plain) && full[l.start()]
 		if !part && !r.tooWeak(&l) {
 			order = append(order, &l)
 		}

@@ -38,6 +38,8 @@ func TestConditions(t *testing.T) {
 		{"Which machines are unpatched?", "2 machines: m2, m3.\n\nUnderstood as: listing name of machines where patched = false."},
 		{"How many machines have 16 or more cpus?", "2 machines.\n\nUnderstood as: counting machines where cpus ≥ 16."},
 		{"How many machines have more than 8 and fewer than 32 cpus?", "1 machine.\n\nUnderstood as: counting machines where cpus > 8 and cpus < 32."},
+		{"How many machines have more than 8 and fewer than 40 cpus and are in north or have the dmz tag?", "The combination of conditions is ambiguous."},
+		{"What percentage of machines has more than 8 and fewer than 32 cpus?", "It is unclear which of the conditions are asked for."},
 		{"List volumes larger than 600 GB", "2 volumes: v1, v3.\n\nUnderstood as: listing name of volumes where size_gb > 600."},
 		{"How many snapshots do the iron volumes have?", "1: the sum of snapshots.count"},
 		{"machines in north with tag old", "1 machine: m1.\n\nUnderstood as: listing name of machines where room = north and tags contains old."},

@@ -101,11 +101,11 @@ func mergePhrases(q []word) (out []word) {
 			if i+n > len(q) || slices.ContainsFunc(q[i+1:i+n], func(w word) bool { return w.brk }) {
 				continue
 			}
-			var stems []string
-			for _, w := range q[i : i+n] {
-				stems = append(stems, w.stem)
+			key := w.stem
+			for _, next := range q[i+1 : i+n] {
+				key += "-" + next.stem
 			}
-			if low := phrases[strings.Join(stems, "-")]; low != "" {
+			if low := phrases[key]; low != "" {
 				w.low, w.stem, w.stop, w.to = low, stem(low), stops[low], q[i+n-1].to
 				i += n - 1
 				break
