@@ -148,14 +148,10 @@ func (p plan) suggest(arrays []*array) (out []string) {
 		}
 		questions = append(questions, "How many "+noun+" are there?", "Which fields do the "+noun+" have?")
 		out = append(out, slices.DeleteFunc(questions[:min(len(questions), maxSuggestions)], func(question string) bool {
-			return strings.ContainsAny(question, "0123456789") || len(out) == maxSuggestions || !answers(question, a)
+			q := split(question)
+			return len(out) >= maxSuggestions || strings.ContainsAny(question, "0123456789") || len(q) > maxWords ||
+				makePlan(q, []*array{a}, nil).declined != ""
 		})...)
 	}
 	return out[:min(len(out), maxSuggestions)]
-}
-
-// answers reports whether the planner answers the question about the array.
-func answers(question string, a *array) bool {
-	q := split(question)
-	return len(q) <= maxWords && makePlan(q, []*array{a}, nil).declined == ""
 }

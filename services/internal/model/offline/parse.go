@@ -121,12 +121,6 @@ func parse(q []word) *shape {
 	return s
 }
 
-// as returns the shape with another operation.
-func (s shape) as(op operation) *shape {
-	s.op = op
-	return &s
-}
-
 // matchPattern finds one of the patterns and marks its words as explained.
 func (s *shape) matchPattern(patterns ...string) (start, end int) {
 	for _, p := range patterns {
@@ -221,8 +215,8 @@ func (s *shape) groups() {
 
 // asksCombine matches "the ratio of X to Y", "the difference between X and Y".
 func (s *shape) asksCombine() bool {
-	for metric, pattern := range map[string]string{"ratio": "ratio of|between", "difference": "difference between|of|in"} {
-		if i, j := s.matchPattern(pattern); i >= 0 {
+	for _, metric := range []string{"ratio", "difference"} {
+		if i, j := s.matchPattern(metric + " of|between|in"); i >= 0 {
 			s.metric, s.focus = metric, span{j, len(s.q)}
 		}
 	}

@@ -101,8 +101,9 @@ func (r *reading) plan() plan {
 		w.by = p.array.identity() // "seats per venue"
 	}
 	if w.by != nil && (r.op == list || r.op == count) {
-		r.shape = r.shape.as(breakdown)
-		p.op = breakdown
+		shape := *r.shape
+		shape.op, p.op = breakdown, breakdown
+		r.shape = &shape
 	}
 	for i := r.measured[1] - 1; i >= r.measured[0]-2 && i >= 0; i-- { // from the words after the superlative to itself
 		superlative := i < r.measured[0] && w.measured == nil && r.is(i, superlatives)
