@@ -32,9 +32,14 @@ func DoAfter(ctx context.Context, wait func(context.Context, time.Duration) erro
 		if err == nil || !again(err) {
 			return err
 		}
-		if stopped := wait(ctx, intervals.NextBackOff()); errors.Is(stopped, context.Canceled) {
+		stopped := wait(ctx, intervals.NextBackOff())
+		if stopped == nil {
+			stopped = ctx.Err()
+		}
+		switch {
+		case errors.Is(stopped, context.Canceled):
 			return stopped
-		} else if stopped != nil {
+		case stopped != nil:
 			return err
 		}
 	}
