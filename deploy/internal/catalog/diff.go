@@ -30,7 +30,7 @@ code is 0 if nothing differs, 1 if records differ, and above 1 after an error.`,
 		Example: `  cairn diff deploy/examples/knowledge
   cairn diff skills.yaml --tenant acme
   cairn get skill storage.volume_capacity --revision $REVISION -o yaml | cairn diff -    # with an earlier revision`,
-		Args:    flags.Args("files or directories", 1, -1),
+		Args: flags.Args("files or directories", 1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			list, err := readRecords(args, cmd.InOrStdin(), d.tenant)
 			if err != nil {
