@@ -80,10 +80,11 @@ func save(ctx context.Context, s jetstream.Stream, name string, out *writer, eac
 	if s.CachedInfo().State.Msgs == 0 {
 		return nil
 	}
-	consumer, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{NamePrefix: bucket.ConsumerPrefix()})
+	consumer, err := bucket.Ordered(ctx, s, jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		return err
 	}
+	defer bucket.Release(s, consumer)
 	messages, err := consumer.Messages()
 	if err != nil {
 		return err

@@ -50,9 +50,21 @@ func Removes(h nats.Header) bool {
 	return op == "DEL" || op == "PURGE" || h.Get(jetstream.MarkerReasonHeader) != ""
 }
 
-// ConsumerPrefix returns a new prefix for the names of an ordered consumer, which lets Cairn
-// share a NATS account.
-func ConsumerPrefix() string { return "cairn_" + nuid.Next() }
+// Ordered returns an ordered consumer of the stream, whose name has a prefix that lets Cairn share a
+// NATS account. The server deletes it a minute after it was last read, or at once with Release.
+func Ordered(ctx context.Context, s jetstream.Stream, config jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
+	config.NamePrefix, config.InactiveThreshold = "cairn_"+nuid.Next(), time.Minute
+	return s.OrderedConsumer(ctx, config)
+}
+
+// Release deletes an ordered consumer that is no longer read.
+func Release(s jetstream.Stream, consumer jetstream.Consumer) {
+	ctx, cancel := context.WithTimeout(context.Background(), attemptTimeout)
+	defer cancel()
+	if info := consumer.CachedInfo(); info != nil {
+		_ = s.DeleteConsumer(ctx, info.Name) // or the server does it later
+	}
+}
 
 // Replication configures the replication, placement and size limit of a bucket. The zero
 // value leaves an existing bucket unchanged; a new one gets one replica without

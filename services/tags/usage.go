@@ -91,9 +91,7 @@ func (u *usage) scan(ctx context.Context, s jetstream.Stream) error {
 	if err != nil || info.State.Msgs == 0 {
 		return err
 	}
-	consumer, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		NamePrefix: bucket.ConsumerPrefix(), HeadersOnly: true, InactiveThreshold: time.Minute,
-	})
+	consumer, err := bucket.Ordered(ctx, s, jetstream.OrderedConsumerConfig{HeadersOnly: true})
 	if err != nil {
 		return err
 	}

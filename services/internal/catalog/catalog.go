@@ -323,15 +323,16 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 	}
 	var consumer jetstream.Consumer
 	err := bucket.Await(ctx, c.js, "watch the catalog", func() (err error) {
-		consumer, err = c.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-			NamePrefix: bucket.ConsumerPrefix(), FilterSubjects: filters,
-			DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+		consumer, err = bucket.Ordered(ctx, c.stream, jetstream.OrderedConsumerConfig{
+			FilterSubjects: filters,
+			DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
 		})
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	defer bucket.Release(c.stream, consumer) // clients may start many watches in a minute
 	messages, err := consumer.Messages(jetstream.PullMaxMessages(maxAhead), jetstream.PullHeartbeat(heartbeat))
 	if err != nil {
 		return fmt.Errorf("watch the catalog: %w", err)
@@ -361,7 +362,7 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 // one. newest is the last revision of the log at the call.
 func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (newest uint64, stop func(), err error) {
 	newest, consumer, err := c.begin(ctx, "read the sizes of the catalog",
-		jetstream.OrderedConsumerConfig{NamePrefix: bucket.ConsumerPrefix(), HeadersOnly: true, InactiveThreshold: time.Minute})
+		jetstream.OrderedConsumerConfig{HeadersOnly: true})
 	if err != nil {
 		return 0, nil, err
 	}

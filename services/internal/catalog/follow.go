@@ -76,9 +76,7 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	epoch := c.applied.begin()
-	target, consumer, err := c.begin(ctx, "follow the catalog", jetstream.OrderedConsumerConfig{
-		NamePrefix: bucket.ConsumerPrefix(), InactiveThreshold: time.Minute,
-	})
+	target, consumer, err := c.begin(ctx, "follow the catalog", jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		return err
 	}
@@ -104,7 +102,7 @@ func (c *Catalog) begin(ctx context.Context, what string, config jetstream.Order
 		if target, err = c.reader.End(ctx); err != nil {
 			return err
 		}
-		consumer, err = c.stream.OrderedConsumer(ctx, config)
+		consumer, err = bucket.Ordered(ctx, c.stream, config)
 		return err
 	})
 	return target, consumer, err
