@@ -6,13 +6,26 @@
 // # Requests
 //
 // An [Endpoint] answers a request with one reply. While a worker handles a request it
-// sends a heartbeat every 250 ms. A client retries a read that has missed a heartbeat,
-// within the retry budget of its connection, and fails any request after 2.5 s without
-// one. A write is retried only if a worker refused it as busy. A request that reached no
-// worker, because there are no responders or the connection is lost, waits without a slot and
-// is sent again until its deadline of 15 s. At most 256 requests of a connection wait, and
+// sends a heartbeat every 250 ms; a client fails any request after 2.5 s without one. Bodies above
+// 256 KiB are sent over a connection of their own. A request is repeated (package retry) when:
+//
+//	                                read                  write                 limit
+//	a worker refused it as busy     yes                   yes                   5 times
+//	2 heartbeats were missed        yes                   no                    4 times, retry budget of the connection
+//	it reached no worker            yes                   yes                   deadline of 15 s
+//	the connection was lost later   yes                   no                    deadline of 15 s
+//	a run was not confirmed in 2 s  under another name by the caller of TryRun  retry budget of the connection
+//	a chunk reached no worker       yes                                         1 s
+//	JetStream did not acknowledge   by the worker, with the same Nats-Msg-Id    deadline of the request
+//
+// A request that reached no worker, because there are no responders or the connection is lost,
+// waits without a slot. At most 256 requests of a connection wait, and
 // none in an outage that lasts for more than 30 s, or 1 s if the worker or the server was
 // never reachable; a stream waits at most 2 s for a worker and 8 s for a connection. Health checks do not wait.
+//
+// A request is sent by endpoint.go and request.go (outage.go: while no worker receives it), and
+// answered by responder.go. An event goes from session.go to listener.go (stream.go has the
+// methods of both sides), and through the writer and the reader of package replay if it is resumed.
 //
 // # Streams
 //
