@@ -20,8 +20,9 @@ type Analysis struct {
 	Began, Ended time.Duration // since the start of the workload
 	Resumed      int           // number of resumptions
 	Events       []Received
-	Lost         bool // no node knew the run at last, before its end
-	NoneFollow   bool // a resumption was answered with 204
+	Lost         bool   // no node knew the run at last, before its end
+	NoneFollow   bool   // a resumption was answered with 204
+	Problem      string // why the last response ended before the run
 }
 
 // Outcomes of an analysis.
@@ -71,6 +72,6 @@ func (r Analysis) Check(answer string) (outcome string, violation error) {
 	case r.NoneFollow:
 		return "", fmt.Errorf("%w: no event follows event %d", errNoEnd, last)
 	default:
-		return "", fmt.Errorf("%w after event %d", errNoEnd, last)
+		return "", fmt.Errorf("%w after event %d; the last response: %s", errNoEnd, last, r.Problem)
 	}
 }

@@ -257,9 +257,11 @@ func (c *cluster) lead(ctx context.Context) int {
 	}
 	node := max(0, slices.Index(c.names[:], status.Nodes[leads].Name))
 	for _, stream := range streams {
-		for c.leader(ctx, stream) != node && ctx.Err() == nil {
-			c.elect(ctx, stream, node)
-			sleep(ctx, 200*time.Millisecond)
+		for n := 0; c.leader(ctx, stream) != node && ctx.Err() == nil; n++ {
+			if n%10 == 0 { // once a second
+				c.elect(ctx, stream, node)
+			}
+			sleep(ctx, 100*time.Millisecond)
 		}
 	}
 	return node

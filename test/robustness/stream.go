@@ -86,6 +86,8 @@ func (w *workload) follow(ctx context.Context, res *http.Response, r Analysis) A
 		if err == nil {
 			r.Resumed++
 			ended = r.receive(res)
+		} else {
+			r.Problem = err.Error()
 		}
 		if err != nil || res.StatusCode != http.StatusOK {
 			sleep(context.WithoutCancel(ctx), failureInterval)
@@ -151,6 +153,7 @@ func (r *Analysis) last() (last uint64) {
 // It disconnects early from some responses.
 func (r *Analysis) receive(res *http.Response) (ended bool) {
 	defer func() { _ = res.Body.Close() }()
+	r.Problem = res.Status
 	r.Lost = res.StatusCode == http.StatusNotFound
 	switch res.StatusCode {
 	case http.StatusOK:
@@ -161,6 +164,8 @@ func (r *Analysis) receive(res *http.Response) (ended bool) {
 		r.Events = append(r.Events, Received{Type: schemas.EventError}, Received{Type: schemas.EventDone})
 		return true
 	default:
+		body, _ := io.ReadAll(res.Body) // for the message only
+		r.Problem += ", " + string(body)
 		return false
 	}
 	limit := -1
@@ -169,10 +174,12 @@ func (r *Analysis) receive(res *http.Response) (ended bool) {
 	}
 	for event, err := range sse.Read(res.Body, nil) {
 		if err != nil {
+			r.Problem += ", " + err.Error()
 			return false
 		}
 		next, final := received(event, r.last())
 		if next.Type == schemas.EventError && next.Sequence == 0 && !final { // of this edge: another one may have the events
+			r.Problem += ", " + event.Data
 			return false
 		}
 		r.Events = append(r.Events, next)
