@@ -169,7 +169,7 @@ func TestStopDrainsRequests(t *testing.T) {
 
 func TestReconnect(t *testing.T) {
 	t.Parallel()
-	server, conn, again := restartable(t)
+	server, conn, restart := restartable(t)
 	s := bustest.Service(t, conn, "tags")
 	reached := make(chan struct{}, 1)
 	err := bus.ReadTag.Serve(s, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
@@ -219,7 +219,7 @@ func TestReconnect(t *testing.T) {
 		go func() { calls <- call(overload.WithSlot(t.Context(), slot)) }()
 	}
 	wait.Until(t, "both requests wait", func() bool { return gate.Used() == 0 })
-	again()
+	restart()
 	for range 2 {
 		if err := <-calls; err != nil {
 			t.Errorf("a request that was sent while disconnected: %v", err)

@@ -158,8 +158,8 @@ func TestStalledClientIsCanceled(t *testing.T) {
 	}
 }
 
-// TestStreamThatWaitsForItsClientDoesNotRun has a client that reads no further event.
-func TestStreamThatWaitsForItsClientDoesNotRun(t *testing.T) {
+// TestBlockedStreamIsNotRunning has a client that reads no further event.
+func TestBlockedStreamIsNotRunning(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
 	service, err := bus.Start(conn, "narrow", 1, slog.New(slog.DiscardHandler))

@@ -388,7 +388,7 @@ func (l *listener) known() bool {
 		return s.known
 	case live:
 		return l.replay != nil
-	default: // waiting: the caller may send the request again under another name
+	default: // waiting: the caller may retry with a new run ID
 		return false
 	}
 }
@@ -399,7 +399,7 @@ func (l *listener) interrupted(err error) bool {
 	case live, *replaying:
 		var e *schemas.Error
 		return errors.As(err, &e) && (e.Status == schemas.ErrUnavailable.Status || e.Status == schemas.ErrTimeout.Status)
-	default: // waiting: the caller may send the request again
+	default: // waiting: the caller may retry
 		return errors.Is(err, errConnectionLost)
 	}
 }
@@ -664,7 +664,7 @@ func query(ctx context.Context, c *Conn, control, header, value string) (last ui
 // lost before the message arrived, and then the next attempt finds no responders.
 const queryTimeout = time.Second
 
-// unanswered reports whether err means that a request may be answered if it is sent again.
+// unanswered reports whether err means that a request may be answered if it is retried.
 func unanswered(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || undelivered(err) && !errors.Is(err, nats.ErrNoResponders)
 }

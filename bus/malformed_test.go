@@ -15,8 +15,8 @@ import (
 	"cairn/schemas"
 )
 
-// restartable starts a server and connects to it; again restarts it with its data.
-func restartable(t *testing.T) (server *natsserver.Server, conn *bus.Conn, again func()) {
+// restartable starts a server and connects to it; restart restarts it with its data.
+func restartable(t *testing.T) (server *natsserver.Server, conn *bus.Conn, restart func()) {
 	t.Helper()
 	dir := t.TempDir()
 	start := func(address string) *natsserver.Server {

@@ -82,16 +82,16 @@ func WithCaller(ctx, caller context.Context) context.Context {
 }
 
 // undelivered reports whether err means that a message reached no subscriber, so that it may
-// be sent again.
+// be retried.
 func undelivered(err error) bool {
 	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrReconnectBufExceeded) ||
 		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrHeadersNotSupported) // before the server has identified itself
 }
 
 // deliver calls send until a worker has received the request, or ctx or the outage ends, and
-// then returns its error. It sends again after an error for which again returns true.
+// then returns its error. It retries after an error for which retryable returns true.
 // Requests that wait hold no slot (see overload.Leave), and are divided among tenants.
-func (o *outages) deliver(ctx context.Context, subject string, again func(error) bool, send func() error) error {
+func (o *outages) deliver(ctx context.Context, subject string, retryable func(error) bool, send func() error) error {
 	tenant, waits := ShareKey(Identity(ctx), nil), false
 	defer func() {
 		if waits {
@@ -102,7 +102,7 @@ func (o *outages) deliver(ctx context.Context, subject string, again func(error)
 		return overload.Leave(ctx, func() error { return o.wait(ctx, subject, interval) })
 	}
 	return retry.DoAfter(ctx, wait, func(err error) bool {
-		if !again(err) {
+		if !retryable(err) {
 			return false
 		}
 		waits = waits || o.waiting.Acquire(tenant, 1)

@@ -93,8 +93,8 @@ func TestRequestsInAnOutageAreBounded(t *testing.T) {
 	}
 }
 
-// TestCallerLeavesInAnOutage: the request is not sent when a worker starts later.
-func TestCallerLeavesInAnOutage(t *testing.T) {
+// TestCanceledCallerInOutage: the request is not sent when a worker starts later.
+func TestCanceledCallerInOutage(t *testing.T) {
 	t.Parallel()
 	conn, _ := outageOf(t)
 	caller, leave := context.WithCancel(t.Context())

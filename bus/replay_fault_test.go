@@ -45,10 +45,10 @@ func serversOf(t *testing.T) []*bustest.Node {
 	return nodes
 }
 
-// TestRunSurvivesTheDeathOfAServer stops the server that leads the replay stream and that
+// TestRunSurvivesServerFailure stops the server that leads the replay stream and that
 // the client is connected to, while a run sends events. The client, and one that resumes
 // the run, receive all events.
-func TestRunSurvivesTheDeathOfAServer(t *testing.T) {
+func TestRunSurvivesServerFailure(t *testing.T) {
 	t.Parallel()
 	nodes := serversOf(t)
 	dial := func(i int) *bus.Conn {

@@ -171,7 +171,7 @@ func (a *attempts) send() error {
 }
 
 // missHeartbeat counts a heartbeat interval without a heartbeat and, if the request
-// may be retried, sends it again.
+// may be retried, retries it.
 func (a *attempts) missHeartbeat() error {
 	if a.missed++; a.missed == maxMissed {
 		return schemas.ErrUnavailable.Because("no heartbeat from a worker of " + a.request.Subject + "; a write may have been applied")
@@ -184,7 +184,7 @@ func (a *attempts) missHeartbeat() error {
 }
 
 // receive takes the reply to a copy. It returns nil if the reply of another copy is
-// expected. A copy that a worker refused as busy is sent again, at most maxBusyRetries times.
+// expected. A copy that a worker refused as busy is retried, at most maxBusyRetries times.
 func (a *attempts) receive(msg *nats.Msg) (final *nats.Msg, err error) {
 	a.pending--
 	switch {

@@ -273,7 +273,7 @@ func TestCancelReachesAllClients(t *testing.T) {
 // can be resumed.
 func TestRunsAreResumedAfterTheNextSetup(t *testing.T) {
 	t.Parallel()
-	server, conn, again := restartable(t)
+	server, conn, restart := restartable(t)
 	keep(t, conn)
 	inProgress, serverStopped, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	serve(t, conn, func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
@@ -304,7 +304,7 @@ func TestRunsAreResumedAfterTheNextSetup(t *testing.T) {
 	breaking.Wait()
 	close(serverStopped)
 	<-ended
-	again()
+	restart()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for err := error(schemas.ErrUnavailable); err != nil && ctx.Err() == nil; {

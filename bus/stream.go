@@ -54,7 +54,7 @@ var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 var ErrNoRun = schemas.ErrRunNotFound.Because("it does not exist, or its events have expired")
 
 // ErrUnclaimed is the error of a run for which no worker sent a heartbeat in time. It
-// may be retried under another name.
+// may be retried as a new run.
 var ErrUnclaimed = errors.New("no worker has accepted the request")
 
 // errUnclaimed is ErrUnclaimed with the error for callers.

@@ -126,7 +126,7 @@ func serveAgent(x *exchange, analysis bus.Stream[schemas.Analysis],
 	defer cancel()
 	w := &messageWriter{x: x, began: func() {}}
 	err = serve(w, x.r.WithContext(ctx), body, agentCaller{x, analysis})
-	return streamError(ctx, cmp.Or(err, x.r.Context().Err(), ctx.Err(), w.finish(nil))) // a stream that is cut is not complete
+	return streamError(ctx, cmp.Or(err, x.r.Context().Err(), ctx.Err(), w.finish(nil))) // an interrupted stream is not complete
 }
 
 // agentCaller implements a2a.Caller.

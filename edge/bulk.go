@@ -24,7 +24,7 @@ import (
 const (
 	// mediaLines is the media type of newline-delimited JSON.
 	mediaLines = "application/x-ndjson"
-	// maxLine is the largest line of a bulk in bytes, and the largest total of the lines in
+	// maxLine is the largest line of a bulk request in bytes, and the largest total of the lines in
 	// one request to a worker.
 	maxLine = maxBody - 4<<10
 	// bulkMemory bounds the memory of a bulk request in bytes: the lines that were read ahead, the line
@@ -38,8 +38,8 @@ const (
 )
 
 // bulk returns an action that reads a record from each line of the body, sends them to e in
-// batches, one after the other, and responds with the result of each record on a line of its
-// own, in their order. While a batch is stored, the next one is read.
+// batches, one after the other, and responds with one line for the result of each
+// record, in their order. While a batch is stored, the next one is read.
 func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 	known := slices.DeleteFunc(parametersOf(reflect.TypeFor[schemas.PutRecords]()), func(p parameter) bool { return p.name == "records" })
 	a := endpointAction(e)
@@ -67,8 +67,8 @@ func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 	return a
 }
 
-// checkHead returns the error of a bulk without records whose other members are head, a JSON
-// object: a bulk without a line has no worker that validates them.
+// checkHead returns the error of a bulk request without records whose other members are head,
+// a JSON object: a request without a line has no worker that validates them.
 func checkHead(head []byte) error {
 	var request schemas.PutRecords
 	if err := json.Unmarshal(head, &request); err != nil {
@@ -77,15 +77,15 @@ func checkHead(head []byte) error {
 	return request.Validate()
 }
 
-// bulkRequest is a bulk in progress.
+// bulkRequest is a bulk request in progress.
 type bulkRequest struct {
 	x        *exchange
 	endpoint bus.Endpoint[schemas.PutRecords, schemas.RecordResults]
-	head     []byte // of each request to a worker: its members but the records
+	head     []byte // of each request to a worker: all members except records
 	control  *http.ResponseController
 }
 
-// run responds until the end of the body. After an error that concerns the whole bulk a last
+// run responds until the end of the body. After an error that concerns the whole request a last
 // line has the error alone; records without a result were not registered.
 func (b *bulkRequest) run() error {
 	b.x.body.consumed = true

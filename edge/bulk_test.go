@@ -42,7 +42,7 @@ func serveBulk(t *testing.T, handle func(context.Context, schemas.PutRecords) (s
 	return f
 }
 
-// resultsOf decodes the lines of a bulk's response.
+// resultsOf decodes the lines of a bulk response.
 func resultsOf(t *testing.T, text string) (list []schemas.RecordResult) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -255,11 +255,11 @@ func TestBulkStopsWithItsClient(t *testing.T) {
 	select {
 	case <-f.stopped:
 	case <-ctx.Done():
-		t.Fatal("the bulk did not end")
+		t.Fatal("the bulk request did not end")
 	}
 }
 
-// TestBulkEndsOnShutdown checks that a bulk in progress ends with an error.
+// TestBulkEndsOnShutdown checks that a bulk request in progress ends with an error.
 func TestBulkEndsOnShutdown(t *testing.T) {
 	t.Parallel()
 	f := serveBulk(t, stored)

@@ -65,7 +65,7 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 
 		get("/agents/{id}/card", withETag(consistent(agentCard())), schemas.ErrRecordNotFound),
 
-		get(registryPath, consistent(registryAction("MCP servers, as registries list them, in pages", registry.Servers))),
+		get(registryPath, consistent(registryAction("List MCP servers in the MCP registry format", registry.Servers))),
 		get(registryPath+"/{serverName}/versions", consistent(registryAction("The versions of an MCP server", registry.Versions)),
 			schemas.ErrToolNotFound),
 		get(registryPath+"/{serverName}/versions/{version}", consistent(registryAction("A version of an MCP server", registry.Version)),

@@ -6,7 +6,7 @@ import (
 	"cairn/schemas"
 )
 
-// lineQueue holds the lines of a bulk between their arrival and the request to a worker: at
+// lineQueue holds the lines of a bulk request between their arrival and the request to a worker: at
 // most maxLine bytes and schemas.MaxBulk lines, or one longer line.
 type lineQueue struct {
 	mu      sync.Mutex

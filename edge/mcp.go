@@ -164,7 +164,7 @@ func (c *mcpCaller) Analyze(ctx context.Context, body []byte) iter.Seq2[bus.Even
 	}
 }
 
-// run yields the events of a run, and cancels the run when the caller leaves the loop.
+// run yields the events of a run, and cancels the run when the caller breaks out of the loop.
 func (c *mcpCaller) run(caller context.Context, body []byte, yield func(bus.Event, error) bool) {
 	ctx, cancel := streamContext(c.x)
 	defer cancel()
@@ -183,8 +183,8 @@ func (c *mcpCaller) run(caller context.Context, body []byte, yield func(bus.Even
 	}
 }
 
-// started yields the events of a new run. A run that no worker confirms is started again
-// under another name, as in startRun. A run whose events are not read to the end is canceled.
+// started yields the events of a new run. A run that no worker confirms is retried as
+// a new run, as in startRun. A run whose events are not read to the end is canceled.
 func (c *mcpCaller) started(ctx context.Context, body []byte) iter.Seq2[bus.Event, error] {
 	return func(yield func(bus.Event, error) bool) {
 		for n := range maxRestarts + 1 {

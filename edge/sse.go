@@ -61,7 +61,7 @@ func events[Req any](s bus.Stream[Req]) action {
 const maxRestarts = 2
 
 // startRun forwards the events of a new run with the body in x.body.data. A run that no
-// worker confirms is started again under another name.
+// worker confirms is retried as a new run.
 func startRun[Req any](x *exchange, s bus.Stream[Req]) (run string, err error) {
 	for n := range maxRestarts + 1 {
 		run = bus.NameRun(x.by, bus.NewRun())
@@ -187,7 +187,7 @@ func (s *stream) noEvents() error {
 // fail ends the stream with err. Before the response has begun, it returns err for
 // an error response; afterwards it sends an error and a done event, without ids
 // since they are not part of the run. When the client disconnected, the edge shuts down
-// or the run may continue, it returns err and the stream is cut: the client resumes, at this
+// or the run may continue, it returns err and interrupts the stream: the client resumes, at this
 // edge or another.
 func (s *stream) fail(err error) error {
 	s.mu.Lock()

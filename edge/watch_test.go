@@ -59,7 +59,7 @@ func TestWatchEndsOnShutdown(t *testing.T) {
 }
 
 // TestStreamIsCutWithoutHeartbeats: the worker sends an event and no heartbeats, as when NATS does
-// not deliver them. The stream may go on, so the client receives no error and no done, and
+// not deliver them. The stream may continue, so the client receives no error and no done, and
 // reconnects.
 func TestStreamIsCutWithoutHeartbeats(t *testing.T) {
 	t.Parallel()

@@ -75,7 +75,7 @@ type AgentConfiguration struct {
 type AgentContent struct {
 	ID             string         `json:"messageId" doc:"chosen by the client"`
 	ContextID      string         `json:"contextId,omitzero" doc:"of an earlier task of the conversation, or a UUID"`
-	TaskID         string         `json:"taskId,omitzero" doc:"not supported: tasks take no further messages"`
+	TaskID         string         `json:"taskId,omitzero" doc:"not supported: tasks do not accept further messages"`
 	Role           string         `json:"role" doc:"ROLE_USER"`
 	Parts          []AgentPart    `json:"parts" doc:"texts, the question; and one part with data or a file, the estate"`
 	Metadata       jsontext.Value `json:"metadata,omitzero" doc:"an object; its member cairn has further members of an Analysis"`

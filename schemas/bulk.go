@@ -13,7 +13,7 @@ const MaxBulk = 256
 const maxBulkErrors = 5
 
 // PutRecords registers or replaces records of any kind. Each of them is accepted or
-// rejected on its own. Over HTTP the body has one record a line.
+// rejected on its own. Over HTTP the body has one record per line.
 type PutRecords struct {
 	TenantID *string `json:"tenant_id,omitzero" doc:"tenant of the records that name none; absent or null: global"`
 	Strictness

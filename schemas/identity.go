@@ -76,7 +76,7 @@ func (i *Identity) Authorize(permission Permission) error {
 		strings.Join(able, " or ")))
 }
 
-// Caller describes the caller of a request: which credential it has, and what that permits.
+// Caller describes the caller of a request: its credential and permissions.
 type Caller struct {
 	ID          string       `json:"id,omitzero" doc:"of the credential; absent on a server without authentication"`
 	Role        Role         `json:"role,omitzero" doc:"of the credential; absent on a server without authentication"`

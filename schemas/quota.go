@@ -1,6 +1,6 @@
 package schemas
 
-// QuotaQuery requests what a tenant stores.
+// QuotaQuery requests the usage and limits of a tenant.
 type QuotaQuery struct {
 	TenantID *string `json:"tenant_id,omitzero" doc:"absent: global scope"`
 }
@@ -12,7 +12,7 @@ func (q *QuotaQuery) Validate() error {
 	return c.as(ErrMalformed)
 }
 
-// Quota is what a tenant stores, and how much it may store.
+// Quota is the usage and the limits of a tenant.
 type Quota struct {
 	Count    int64 `json:"count" doc:"number of records or tags"`
 	Bytes    int64 `json:"bytes" doc:"their size, with their ids"`

@@ -165,7 +165,7 @@ func TestProvenance(t *testing.T) {
 	})
 }
 
-// TestSuggestions asks the questions that a declined one suggests.
+// TestSuggestions asks the questions suggested in place of a declined one.
 func TestSuggestions(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const include = `"include":["suggestions"]`

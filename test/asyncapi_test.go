@@ -82,7 +82,7 @@ func TestAsyncAPIMatchesEndpoints(t *testing.T) {
 	})
 }
 
-// compare compares the operation of an endpoint with what the endpoint says of itself.
+// compare compares the operation of an endpoint with the description of the endpoint.
 func (d asyncAPI) compare(t *testing.T, e micro.EndpointInfo) {
 	t.Helper()
 	operation := d.Operations[e.Subject]

@@ -57,16 +57,16 @@ func TestOpenAPIListsRoutes(t *testing.T) {
 	})
 }
 
-// TestPromisesHaveTests finds each test that .github/SECURITY.md names, and compares its
+// TestGuaranteesHaveTests finds each test that .github/SECURITY.md names, and compares its
 // table with that of the manual, or writes the latter.
-func TestPromisesHaveTests(t *testing.T) {
+func TestGuaranteesHaveTests(t *testing.T) {
 	t.Parallel()
 	policy, err := os.ReadFile("../.github/SECURITY.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, promises, _ := strings.Cut(string(policy), "\n| promise |")
-	comparePromises(t, "| promise |"+promises)
+	_, guarantees, _ := strings.Cut(string(policy), "\n| guarantee |")
+	compareGuarantees(t, "| guarantee |"+guarantees)
 	defined := map[string]bool{}
 	err = filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
@@ -84,7 +84,7 @@ func TestPromisesHaveTests(t *testing.T) {
 	rows := 0
 	for line := range strings.Lines(string(policy)) {
 		cells := strings.Split(line, "|")
-		if len(cells) != 4 || strings.Contains(line, "---") || strings.Contains(line, "| promise |") {
+		if len(cells) != 4 || strings.Contains(line, "---") || strings.Contains(line, "| guarantee |") {
 			continue
 		}
 		rows++
@@ -99,14 +99,14 @@ func TestPromisesHaveTests(t *testing.T) {
 		}
 	}
 	if rows < 10 {
-		t.Errorf("read %d promises, want at least 10", rows)
+		t.Errorf("read %d guarantees, want at least 10", rows)
 	}
 }
 
-// comparePromises checks that the table is in the manual, or writes it.
-func comparePromises(t *testing.T, table string) {
+// compareGuarantees checks that the table is in the manual, or writes it.
+func compareGuarantees(t *testing.T, table string) {
 	t.Helper()
-	const file, begin, end = "../edge/docs/security.md", "<!-- promises -->\n", "<!-- end of promises -->\n"
+	const file, begin, end = "../edge/docs/security.md", "<!-- guarantees -->\n", "<!-- end of guarantees -->\n"
 	manual, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func comparePromises(t *testing.T, table string) {
 	head, rest, ok1 := strings.Cut(string(manual), begin)
 	_, tail, ok2 := strings.Cut(rest, end)
 	if !ok1 || !ok2 {
-		t.Fatalf("%s has no markers for the promises", file)
+		t.Fatalf("%s has no markers for the guarantees", file)
 	}
 	want := head + begin + table + end + tail
 	if *update {
@@ -122,12 +122,12 @@ func comparePromises(t *testing.T, table string) {
 			t.Fatal(err)
 		}
 	} else if string(manual) != want {
-		t.Errorf("%s is out of date: go test ./test -run Promises -update", file)
+		t.Errorf("%s is out of date: go test ./test -run Guarantees -update", file)
 	}
 }
 
 var (
-	update = flag.Bool("update", false, "write the promises of the manual")
+	update = flag.Bool("update", false, "write the guarantees of the manual")
 
 	testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	testName     = regexp.MustCompile(`\bTest\w+`)

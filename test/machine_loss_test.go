@@ -30,7 +30,7 @@ func (f *followed) read(res *http.Response, enough func() bool) error {
 	defer func() { _ = res.Body.Close() }()
 	for e, err := range sse.Read(res.Body, nil) {
 		if err != nil || e.LastEventID == "" {
-			return nil //nolint:nilerr // the response was cut
+			return nil //nolint:nilerr // the response was interrupted
 		}
 		id, err := strconv.ParseUint(e.LastEventID, 10, 64)
 		lost := id == sequenceLost && e.Type == "error"

@@ -174,7 +174,7 @@ func installNode(t *testing.T) node {
 	return node(dir)
 }
 
-// run runs a program of a package and returns what it prints.
+// run runs a program of a package and returns its output.
 func (n node) run(t *testing.T, program string, args ...string) (string, error) {
 	t.Helper()
 	bin := filepath.Join(string(n), "node_modules", ".bin")

@@ -99,7 +99,7 @@ func TestRecordWarnings(t *testing.T) {
 				`{"warnings":[{"field":"record.tool_ids[1]"},{"field":"record.template_id"}]}`},
 			{"also to one of another tenant", a, `{"tool_ids":["$.s.foreign"]}`, 200, "", `{"warnings":[{"field":"record.tool_ids[0]"}]}`},
 			{"and a replacement", a, `{"status":"retired","replaced_by":"$.b"}`, 200, "", `{"warnings":[{"field":"record.replaced_by"}]}`},
-			{"a link of another kind is none", "PUT /records/tool/$.s.own?tenant_id=$", `{"skill_ids":["$.no"]}`, 200,
+			{"an id of another kind is not a link", "PUT /records/tool/$.s.own?tenant_id=$", `{"skill_ids":["$.no"]}`, 200,
 				`{"kind":"tool","id":"$.s.own"}`, ""},
 			{"strict rejects a misspelt field", a + "&strict=true", `{"purpos":"p"}`, 400, "CE-061 record.purpos", ""},
 			{"and an absent record", a + "&strict=true", `{"tool_ids":["$.s.no"]}`, 400, "CE-061 record.tool_ids[0]", ""},
@@ -164,7 +164,7 @@ func TestNulls(t *testing.T) {
 		}
 		bulk := c.do(t, "POST /records", `{"kind":"skill","record":{"skill_id":"$.b","purpose":null,"labels":{"a":null}}}`)
 		if !strings.Contains(bulk.body, "record.labels.a") {
-			t.Errorf("null in a map of a bulk: %s", bulk.body)
+			t.Errorf("null in a map of a bulk request: %s", bulk.body)
 		}
 	})
 }
@@ -219,7 +219,7 @@ func TestBulk(t *testing.T) {
 				t.Fatalf("result %d: got %s, want %s…", i, r, want)
 			}
 		}
-		c.rows(t, []row{{"every record of the bulk is found at once", "POST /resolve/tools", `{"tool_ids":["$.s.t0","$.s.t1999"]}`, 200, "",
+		c.rows(t, []row{{"every record of the bulk request is found immediately", "POST /resolve/tools", `{"tool_ids":["$.s.t0","$.s.t1999"]}`, 200, "",
 			`{"tools":[{"tool_id":"$.s.t0"},{"tool_id":"$.s.t1999"}],"missing":[]}`}})
 	})
 }
@@ -344,7 +344,7 @@ func TestServers(t *testing.T) {
 			{"another version of all", "GET /v0.1/servers?version=1.0.2", "", 400, "CE-001 version", ""},
 			{"a limit of 0", "GET /v0.1/servers?limit=0", "", 400, "CE-001 limit", ""},
 			{"a malformed cursor", "GET /v0.1/servers?cursor=x", "", 400, "CE-001 cursor", ""},
-			{"a time that is none", "GET /v0.1/servers?updated_since=x", "", 400, "CE-001 updated_since", ""},
+			{"an invalid time", "GET /v0.1/servers?updated_since=x", "", 400, "CE-001 updated_since", ""},
 		})
 	})
 }

@@ -24,7 +24,7 @@ type profile struct {
 	Who string `json:"who"`
 }
 
-// agent renders answers as the profile demands.
+// agent renders answers as the profile requires.
 func agent(ctx context.Context, r schemas.Rendering, to bus.Sender) error {
 	var p profile
 	if err := json.Unmarshal(r.Profile, &p); err != nil {

@@ -90,7 +90,7 @@ func (s *stream) until(t testing.TB, words string) []event {
 	return came
 }
 
-// cut returns the remaining events of a stream that is cut, which must not include done.
+// cut returns the remaining events of an interrupted stream, which must not include done.
 func (s *stream) cut(t testing.TB) []event {
 	t.Helper()
 	events := s.toEnd(t)

@@ -92,7 +92,7 @@ func TestValidRegistrations(t *testing.T) {
 				`{"skill_id":"$.` + strings.Repeat("漢", 243) + `"}`, ""},
 			{"an id with any letters is found", resolve, `{"skill_id":"$.` + strings.Repeat("漢", 243) + `"}`, 200, "",
 				`{"skill_id":"$.` + strings.Repeat("漢", 243) + `"}`},
-			{"links may name records that do not exist yet", register, `{"record":{"skill_id":"$.early","tool_ids":["$.s.later"]}}`, 200,
+			{"records that do not exist yet may be linked", register, `{"record":{"skill_id":"$.early","tool_ids":["$.s.later"]}}`, 200,
 				`{"skill_id":"$.early"}`, ""},
 			{"links to missing records are skipped", resolve, `{"skill_id":"$.early"}`, 200, "", `{"tools":[]}`},
 			{"the linked record is registered", "POST /register/tool", `{"tool_data":{"tool_id":"$.s.later"}}`, 200, `{"tool_id":"$.s.later"}`, ""},

@@ -103,7 +103,7 @@ func TestWatch(t *testing.T) {
 			{"an unknown kind", "kind=playbook", "", "CE-001 kind"},
 			{"an unknown scope", "scope=all", "", "CE-001 scope"},
 			{"a label without a value", "labels=team", "", "CE-001 labels"},
-			{"a revision that is none", "after=x", "", "CE-001 after"},
+			{"an invalid revision", "after=x", "", "CE-001 after"},
 			{"a revision of another catalog", "after=other-1", "", "CE-001 after"},
 			{"a later revision", "after=99999999", "", "CE-001 after"},
 			{"an id that is no revision", "", "x", "CE-001 Last-Event-Id"},

@@ -103,7 +103,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestMoveKeepsToTheShare(t *testing.T) {
+func TestMoveRespectsShare(t *testing.T) {
 	t.Parallel()
 	p := admission.NewPool(10)
 	for range 8 {

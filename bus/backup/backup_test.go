@@ -406,7 +406,7 @@ func TestForeignAndLaterFilesAreRefused(t *testing.T) {
 }
 
 // Save and Restore require a catalog.
-func TestWithoutACatalog(t *testing.T) {
+func TestMissingCatalog(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	open(t, conn, "cairn_keys")

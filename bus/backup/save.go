@@ -24,7 +24,7 @@ const idleTimeout = 2 * time.Second
 const pauseTimeout = time.Minute
 
 // Save writes a backup of the account of conn, and of the API keys in the account of keys,
-// to w, without blocking readers or writers. Each bucket but the tags is a consistent prefix of
+// to w, without blocking readers or writers. Each bucket except the tags is a consistent prefix of
 // its log. The error is ErrNothing for a server without a catalog. progress, unless nil, is
 // called with the number of messages that were read, and of those that exist at the start.
 func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer, progress func(read, total int)) (Summary, error) {

@@ -12,7 +12,7 @@ import (
 	"cairn/schemas"
 )
 
-func TestBounded(t *testing.T) {
+func TestBoundedErrors(t *testing.T) {
 	t.Parallel()
 	other := errors.New("other")
 	for _, c := range []struct{ err, want error }{

@@ -8,7 +8,7 @@ import (
 // round coalesces operations: it runs one for all callers that joined before it
 // started. No caller gets the result of an operation that started before its call.
 type round struct {
-	turn chan struct{} // held while an operation runs
+	slot chan struct{} // held while an operation runs
 
 	mu   sync.Mutex
 	next *result // open to further callers
@@ -21,7 +21,7 @@ type result struct {
 	err  error
 }
 
-func newRound() *round { return &round{turn: make(chan struct{}, 1)} }
+func newRound() *round { return &round{slot: make(chan struct{}, 1)} }
 
 // do returns the result of an operation that started after the call.
 func (r *round) do(ctx context.Context, operation func(context.Context) (uint64, error)) (uint64, error) {
@@ -35,19 +35,19 @@ func (r *round) do(ctx context.Context, operation func(context.Context) (uint64,
 	case <-joined.done:
 	case <-ctx.Done():
 		return 0, ctx.Err()
-	case r.turn <- struct{}{}:
+	case r.slot <- struct{}{}:
 		r.run(ctx, joined, operation)
-		<-r.turn
+		<-r.slot
 	}
 	return joined.seq, joined.err
 }
 
-// run runs the operation, unless another caller has. The caller holds turn.
+// run runs the operation, unless another caller has. The caller holds slot.
 func (r *round) run(ctx context.Context, joined *result, operation func(context.Context) (uint64, error)) {
 	r.mu.Lock()
 	if r.next != joined {
 		r.mu.Unlock()
-		<-joined.done // closed by the caller that held turn before
+		<-joined.done // closed by the caller that held slot before
 		return
 	}
 	r.next = nil // later callers need another operation

@@ -115,16 +115,16 @@ func TestApplyPrunes(t *testing.T) {
 	}
 }
 
-// TestApplyStrict checks that records may name others of the files, which are registered later,
-// and that other warnings reject a record and those that name it.
+// TestApplyStrict checks that records may reference others of the files, which are registered
+// later, and that other warnings reject a record and those that reference it.
 func TestApplyStrict(t *testing.T) {
 	t.Parallel()
 	at := []string{"--url", shared(t), "--tenant", "strict", "--strict"}
 	for _, row := range []struct{ name, text, left, rejected string }{
 		{"a later record", `{"skill_id": "a.b", "tool_ids": ["p.s.o"]} {"tool_id": "p.s.o"}`, "skill/a.b tool/p.s.o", ""},
-		{"records that name each other", `{"skill_id": "a.c", "context_builder_ids": ["c"]} {"context_builder_id": "c", "skill_ids": ["a.c"]}`,
+		{"records that reference each other", `{"skill_id": "a.c", "context_builder_ids": ["c"]} {"context_builder_id": "c", "skill_ids": ["a.c"]}`,
 			"context_builder/c skill/a.b skill/a.c tool/p.s.o", ""},
-		{"a record that is nowhere", `{"skill_id": "a.d", "tool_ids": ["p.s.ooo"]} {"agent_id": "x", "skill_ids": ["a.d"]}`,
+		{"a record that does not exist", `{"skill_id": "a.d", "tool_ids": ["p.s.ooo"]} {"agent_id": "x", "skill_ids": ["a.d"]}`,
 			"context_builder/c skill/a.b skill/a.c tool/p.s.o", "ooo"},
 		{"a misspelt field", `{"skill_id": "a.d", "purpos": "p"}`, "context_builder/c skill/a.b skill/a.c tool/p.s.o", "did you mean purpose?"},
 	} {

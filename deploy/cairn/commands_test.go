@@ -129,7 +129,7 @@ func TestExitCodes(t *testing.T) {
 		{"an unknown role", []string{"worker", "resolv"}, exitUsage},
 		{"an unknown log level", []string{"up", "--log-level", "loud"}, exitUsage},
 		{"an unknown method", []string{"up", "--auth", "magic"}, exitUsage},
-		{"a number that is none", []string{"get", "--limit", "many"}, exitUsage},
+		{"an invalid number", []string{"get", "--limit", "many"}, exitUsage},
 		{"help", []string{"get", "--help"}, 0},
 		{"the version", []string{"--version"}, 0},
 	} {
@@ -329,7 +329,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// TestRetriesAreReported checks that commands say how many requests were sent again.
+// TestRetriesAreReported checks that commands print the number of retries.
 func TestRetriesAreReported(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{

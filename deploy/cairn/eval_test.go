@@ -148,7 +148,7 @@ func TestEvalInvalidFlags(t *testing.T) {
 		{"no query", []string{corpus, filepath.Join(dir, "empty.jsonl")}, "empty.jsonl: contains no queries"},
 		{"no skill", []string{filepath.Join(dir, "empty.jsonl"), queries}, "empty.jsonl: contains no skills"},
 		{"a corpus of tools", []string{filepath.Join(dir, "tool.jsonl"), queries}, "tool.jsonl: contains no skills"},
-		{"an earlier result that is none", []string{corpus, queries, "--compare", filepath.Join(dir, "bare.jsonl")},
+		{"an invalid earlier result", []string{corpus, queries, "--compare", filepath.Join(dir, "bare.jsonl")},
 			"expected the JSON of an earlier cairn eval -o json"},
 		{"an earlier result of other queries", []string{corpus, queries, "--compare", filepath.Join(dir, "before.json")},
 			"expected a result of the same 3 queries, got one of 7"},

@@ -124,7 +124,7 @@ func TestExportReservedNames(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		got := do(t, "", "export", "--format", "skills", "--dir", t.TempDir(), "--url", url, "--tenant", tenant)
-		if got.code != exitFailed || !strings.Contains(got.err, "expected another name") {
+		if got.code != exitFailed || !strings.Contains(got.err, "the path is reserved") {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

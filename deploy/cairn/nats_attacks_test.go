@@ -148,7 +148,7 @@ func TestAttacksOnStreams(t *testing.T) {
 // do to the streams of its own account: it stores a JetStream request as the value of a tag and
 // reads it with the subject of the request as reply subject. JetStream then sends the value
 // there with its own permissions. edge/docs/nats-permissions.md lists these effects; a row that
-// no longer has one, or a new one, changes the promise. No row may change the streams of KEYS.
+// no longer has one, or a new one, changes the guarantees. No row may change the streams of KEYS.
 func TestWorkerRepliesInItsAccount(t *testing.T) {
 	const itsConfig = "the configuration of the catalog with max_age" // is replaced
 	for _, row := range []struct {

@@ -78,7 +78,7 @@ func (r *Result) overTime() plot {
 	}
 	x, xTicks := linear(max(r.Seconds, 0.1), left, right, " s")
 	y, yTicks := logScale(curves)
-	return newPlot("Latency over time", "p99, and thinner p50, by when a request was due", x, y, xTicks, yTicks, curves)
+	return newPlot("Latency over time", "p99, and thinner p50, by scheduled send time", x, y, xTicks, yTicks, curves)
 }
 
 func (r *Result) errorsOverTime() plot {
@@ -97,5 +97,5 @@ func (r *Result) errorsOverTime() plot {
 	}
 	x, xTicks := linear(max(r.Seconds, 0.1), left, right, " s")
 	y, yTicks := linear(max(most, 1), base, above, "%")
-	return newPlot("Errors over time", "by when a request was due", x, y, xTicks, yTicks, curves)
+	return newPlot("Errors over time", "by scheduled send time", x, y, xTicks, yTicks, curves)
 }

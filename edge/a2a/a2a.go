@@ -232,7 +232,7 @@ func (s *stream) events(yield func(a2a.Event, error) bool) {
 	}
 }
 
-// close ends the stream, and waits until the SDK does not read; nil: there is none.
+// close ends the stream, and waits until the SDK has stopped reading. It is a no-op on nil.
 func (s *stream) close() {
 	if s == nil {
 		return

@@ -147,7 +147,7 @@ func noPushNotifications(ctx context.Context, tenant string) error {
 }
 
 var errPush = a2a.NewError(a2a.ErrPushNotificationNotSupported,
-	"push notifications are not supported; subscribe to the task, or get it until it has ended")
+	"push notifications are not supported; subscribe to the task, or poll it")
 
 // GetExtendedAgentCard implements a2asrv.RequestHandler.
 func (g *guard) GetExtendedAgentCard(ctx context.Context, r *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {

@@ -39,7 +39,7 @@ type rpcRequest struct {
 	Params  jsontext.Value `json:"params,omitzero"`
 }
 
-// readRPC reads the request, without what the SDK does not need.
+// readRPC reads the request, without the members that the SDK ignores.
 func readRPC(body []byte, c *call) rpcRequest {
 	request, err := schemas.Read[rpcRequest](body, schemas.ErrAnalysisMalformed)
 	if err != nil {
@@ -80,8 +80,8 @@ func (r rpcRequest) encode() []byte {
 	return body
 }
 
-// readREST reads a request of the HTTP+JSON binding, and returns its body without what the
-// SDK does not need.
+// readREST reads a request of the HTTP+JSON binding, and returns its body without
+// the members that the SDK ignores.
 func readREST(r *http.Request, body []byte, c *call) []byte {
 	c.query, c.rejection = readQuery(r.URL.RawQuery)
 	if c.rejection != nil || r.Method != http.MethodPost {

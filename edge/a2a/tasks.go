@@ -25,7 +25,7 @@ const (
 	maxRestarts = 2
 	// announceDelay is the time without an event after which a client receives its task. It is
 	// longer than bus takes to notice that no worker has claimed a run, because a run that is
-	// announced cannot be started again under another name.
+	// announced cannot be retried as a new run.
 	announceDelay = 3 * time.Second
 	// cancelTimeout bounds the wait for the end of a canceled task.
 	cancelTimeout = 5 * time.Second
@@ -185,7 +185,7 @@ func (r *run) abandon(ctx context.Context) error {
 }
 
 // start starts the run for the message of the request, and waits for its first event for a
-// moment. A run that no worker confirms is started again under another name.
+// moment. A run that no worker confirms is retried as a new run.
 func start(ctx context.Context, detached bool) (*run, error) {
 	c := callOf(ctx)
 	if err := rejectTask(ctx, c.message.Message); err != nil {
@@ -221,8 +221,8 @@ func start(ctx context.Context, detached bool) (*run, error) {
 	}
 }
 
-// rejectTask returns an error for a message that names a task: an analysis takes no further
-// messages.
+// rejectTask returns an error for a message that names a task: an analysis does not
+// accept further messages.
 func rejectTask(ctx context.Context, m *schemas.AgentContent) error {
 	if m.TaskID == "" {
 		return nil
@@ -235,7 +235,7 @@ func rejectTask(ctx context.Context, m *schemas.AgentContent) error {
 		return invalid("message.contextId", "expected that of the task, or none")
 	default:
 		return a2a.NewError(a2a.ErrUnsupportedOperation, fmt.Sprintf(
-			"the task takes no further messages: %s; send the message without taskId", t.state()))
+			"the task does not accept further messages: %s; send the message without taskId", t.state()))
 	}
 }
 

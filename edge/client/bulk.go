@@ -30,7 +30,7 @@ const (
 // of those in one call any may be the one that is stored.
 //
 // Records that an overloaded server refuses, or whose results are lost with the connection,
-// are sent again until Config.RetryTimeout has passed without a result. Their results have
+// are retried until Config.RetryTimeout has passed without a result. Their results have
 // the error if it is Cairn's; otherwise PutAll returns it, and it is unknown whether the
 // records without a result are registered.
 func (c *Client) PutAll(ctx context.Context, records []schemas.BulkRecord, strict bool, done func(i int, r schemas.RecordResult)) error {
@@ -91,7 +91,7 @@ func (b *bulk) size(pending []int) int {
 }
 
 // send sends one request. It returns the records without a final result, whether they may be
-// sent again, and why.
+// retried, and why.
 func (b *bulk) send(ctx context.Context, batch []int) (left []int, retry bool, err error) {
 	var body []byte
 	for _, i := range batch {

@@ -60,7 +60,7 @@ func TestPutAll(t *testing.T) {
 	}
 }
 
-// TestPutAllRetries checks which records are sent again.
+// TestPutAllRetries checks which records are retried.
 func TestPutAllRetries(t *testing.T) {
 	t.Parallel()
 	stored := func(id string) string { return `{"kind":"agent","id":"` + id + `","revision":"c-7"}` + "\n" }
@@ -123,7 +123,7 @@ func TestPutAllRetries(t *testing.T) {
 			}, client.Config{RetryTimeout: 20 * time.Second})
 			results, calls, err := putAll(t, c, agents("r", 3))
 			if err != nil || calls != 3 || again != row.again {
-				t.Errorf("%v, %d results, sent again %q, want %q", err, calls, again, row.again)
+				t.Errorf("%v, %d results, retried %q, want %q", err, calls, again, row.again)
 			}
 			if e := results[2].Error; (e == nil) != (row.message == "") || e != nil && e.Code != row.message {
 				t.Errorf("the last result is %+v, want the error %q", results[2], row.message)

@@ -118,7 +118,7 @@ func ParseURL(text string) (*url.URL, error) {
 // URL returns the address of the edge.
 func (c *Client) URL() string { return c.base.String() }
 
-// Retries returns the number of requests that were sent again so far, and of streams that
+// Retries returns the number of retries of requests so far, and of streams that
 // were resumed.
 func (c *Client) Retries() int64 { return c.retries.Load() }
 

@@ -61,7 +61,7 @@ func TestParseURL(t *testing.T) {
 
 const overloaded = `{"code": "CE-011", "status": 503, "title": "dependency unavailable"}`
 
-// TestRetries checks which requests are sent again.
+// TestRetries checks which requests are retried.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	get := func(t *testing.T, c *client.Client) error {

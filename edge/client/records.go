@@ -122,7 +122,7 @@ func (c *Client) Usage(ctx context.Context, key schemas.RecordKey) (u schemas.Re
 	return u, err
 }
 
-// about reads what the path below the record returns.
+// about reads the resource at the path below the record.
 func (c *Client) about(ctx context.Context, key schemas.RecordKey, below string, into any) error {
 	return c.read(ctx, recordPath(key.Kind, key.ID, nil)+"/"+below, &key, into, "kind", "id")
 }

@@ -27,7 +27,7 @@ type request struct {
 	body         []byte
 	header       http.Header
 	read         bool // changes nothing, and includes earlier writes
-	idempotent   bool // may be sent again after its connection was lost
+	idempotent   bool // may be retried after its connection was lost
 	stream       bool // the response has no time limit
 	once         bool // not retried
 }
@@ -122,7 +122,7 @@ func retryAfter(err error) time.Duration {
 	return r.after
 }
 
-// retryable reports whether r may succeed when it is sent again: the server refused it
+// retryable reports whether r may succeed when it is retried: the server refused it
 // because of overload, or the connection of an idempotent request was lost.
 func (c *Client) retryable(r request, err error) bool {
 	if status := statusOf(err); status != 0 {

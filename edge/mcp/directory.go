@@ -101,7 +101,7 @@ func (d *readDirectoryResult) listFiles(c Caller, p *readDirectoryParams) error 
 		}
 		title, err := url.PathUnescape(name)
 		if err != nil {
-			return err // excluded: describeSkill has escaped it
+			return err // cannot happen: describeSkill escaped it
 		}
 		switch at := p.URI + "/" + name; {
 		case !deeper:

@@ -145,7 +145,7 @@ type reader struct {
 	list   []schemas.ServerEntry
 }
 
-// files adds the servers of a page of those with a server.json.
+// files adds a page of the servers that have a server.json.
 func (r *reader) files(at cursor) (next cursor, err error) {
 	tools, err := r.source.Tools(schemas.ListQuery{TenantID: r.query.TenantID, ToolClass: classServer, Limit: &r.limit, Cursor: at.page})
 	if err != nil {

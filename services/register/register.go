@@ -80,7 +80,7 @@ type registry struct {
 	projector       *projection.Projector
 }
 
-// quota returns what a tenant stores. It may lag behind registrations by other workers.
+// quota returns the usage and limits of a tenant. It may lag behind registrations by other workers.
 func (r registry) quota(_ context.Context, q schemas.QuotaQuery) (schemas.Quota, error) {
 	return r.usage.quota(schemas.TenantOf(&q)), nil
 }

@@ -11,7 +11,7 @@ import (
 	"cairn/services/internal/scope"
 )
 
-// view stores what the resolver needs of each record.
+// view stores the fields of each record that the resolver needs.
 type view = catalog.View[storedRecord]
 
 // storedRecord is the part of a record that the view stores.

@@ -92,8 +92,8 @@ func (r *Resolver) watchStart(ctx context.Context, after string) (from, newest u
 	return newest, newest, nil
 }
 
-// sendChange sends the event of a change. Of a record that lacks a wanted label it sends
-// unmatched if there may have been an event before, in which the record had it.
+// sendChange sends the event of a change. If the record does not match the filter, it sends
+// unmatched if known, because an earlier revision may have matched.
 func (r *Resolver) sendChange(c catalog.Change, want filter, known bool, to bus.Sender) error {
 	event := schemas.RecordChange{
 		Revision: r.token(c.Revision).String(), Kind: c.Key.Kind, ID: c.Key.ID, TenantID: c.Key.Tenant,

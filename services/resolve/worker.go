@@ -137,7 +137,7 @@ func (w *Worker) health(ctx context.Context) (schemas.Health, error) {
 	r, stale := w.resolver()
 	h := r.health(ctx)
 	if stale != nil {
-		h.Status, h.Degraded = schemas.StatusDegraded, append(h.Degraded, "records are being read again: "+stale.Error())
+		h.Status, h.Degraded = schemas.StatusDegraded, append(h.Degraded, "rebuilding the view from the catalog: "+stale.Error())
 	}
 	return h, nil
 }

@@ -28,7 +28,7 @@ type Settings struct {
 	// the bucket is created. A bucket created in a cluster follows the sync setting
 	// of its servers.
 	Sync bool
-	// Limit bounds what each tenant stores; the zero value is unlimited.
+	// Limit is the storage quota of each tenant; the zero value is unlimited.
 	Limit quota.Limit
 }
 

@@ -62,7 +62,7 @@ func BenchmarkAuthentication(b *testing.B) {
 	}
 }
 
-// mean averages values for which single turns are too short to measure.
+// mean averages values for which single rounds are too short to measure.
 func mean(list []float64) float64 {
 	sum := 0.0
 	for _, f := range list {

@@ -32,7 +32,7 @@ func BenchmarkAnalyzeFirstEvent(b *testing.B) {
 	text := largestEstate(b)
 	c := dial(b, up(b).at)
 	var first, read, again []float64
-	for i := range turns(b) + 1 {
+	for i := range rounds(b) + 1 {
 		name := fmt.Sprintf("%-*d", len(estateName), i)
 		text := bytes.Replace(text, []byte(estateName), []byte(name), 1)
 		one := firstEvent(b, c, questions[i%len(questions)], text)

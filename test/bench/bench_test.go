@@ -1,6 +1,6 @@
 // Package bench measures the built binary over HTTP, side by side with a baseline for the
 // same work. One load generator alternates between both sides, so that other load on the
-// machine affects both. The ratios are medians over the turns and are more meaningful than
+// machine affects both. The ratios are medians over the rounds and are more meaningful than
 // the absolute times.
 package bench
 
@@ -13,11 +13,11 @@ import (
 	"cairn/test/cairntest"
 )
 
-// leastTurns is the minimum number of turns; odd, for the median.
-const leastTurns = 9
+// minRounds is the minimum number of rounds; odd, for the median.
+const minRounds = 9
 
-// turns returns the number of turns; -benchtime 25x raises it.
-func turns(b *testing.B) int { return max(leastTurns, b.N) }
+// rounds returns the number of rounds; -benchtime 25x raises it.
+func rounds(b *testing.B) int { return max(minRounds, b.N) }
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(baselineVariable); name != "" {
@@ -58,7 +58,7 @@ func report(b *testing.B, unit string, cairn, baseline []float64) {
 	b.ReportMetric(median(ratios(cairn, baseline)), unit+"-ratio")
 }
 
-// ratios returns the ratio of both sides for each turn.
+// ratios returns the ratio of both sides for each round.
 func ratios(one, other []float64) []float64 {
 	list := make([]float64, len(one))
 	for i := range one {

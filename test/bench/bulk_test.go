@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// bulkRecords is the number of records of a bulk.
+	// bulkRecords is the number of records of a bulk request.
 	bulkRecords = 5000
 	// singleRecords is the number of records that are registered one by one for comparison.
 	singleRecords = 250
-	bulkTurns     = 3
+	bulkRounds    = 3
 )
 
 // BenchmarkBulk compares the registration of 5,000 skills in one bulk request with single
@@ -90,7 +90,7 @@ func bulkRegistration(b *testing.B, index string, searchable func(n int) bool) {
 	singles(1)
 	bulk() // warm-up
 	var one, many, all []float64
-	for range bulkTurns {
+	for range bulkRounds {
 		one, many, all = append(one, singles(1)), append(many, singles(16)), append(all, bulk())
 	}
 	report(b, "records/s", all, one)

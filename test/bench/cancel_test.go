@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxAfterCancel is the promised time from the cancellation of an analysis to the end of
+	// maxAfterCancel is the guaranteed time from the cancellation of an analysis to the end of
 	// its CPU use.
 	maxAfterCancel = 250 * time.Millisecond
 	// cpuWindow is the time resolution; a server that uses more than one tick (10 ms) of CPU time
@@ -30,7 +30,7 @@ func BenchmarkCancel(b *testing.B) {
 	must(b, err)
 	defer conn.Close()
 	var used, until []float64
-	for range turns(b) {
+	for range rounds(b) {
 		run := bus.NewRun()
 		ctx, stop := context.WithCancel(b.Context())
 		var running sync.WaitGroup

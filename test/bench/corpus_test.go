@@ -50,8 +50,8 @@ func BenchmarkSearch(b *testing.B) {
 	}{{"connections=1", 1}, {"connections=32", 32}} {
 		b.Run(c.name, func(b *testing.B) {
 			searching := newSide(b, at, c.connections, s)
-			searching.turn(b, len(queries))
-			r := searching.turn(b, 4*len(queries))
+			searching.round(b, len(queries))
+			r := searching.round(b, 4*len(queries))
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(p50(r), "p50-µs")
 			b.ReportMetric(p99(r), "p99-µs")

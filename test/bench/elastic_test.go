@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// searched is the number of queries in each turn.
+// searched is the number of queries in each round.
 const searched = 100
 
 // BenchmarkSearchElasticsearch compares a search through the edge with the query that

@@ -78,7 +78,7 @@ func numbered(name, path, format string) class {
 	return class{name: name, connections: attackConnections, of: func(_ string, n int64) call { return post(path, format, n%records) }}
 }
 
-// alternating returns a class that creates a thing and deletes it by turns. A deletion may
+// alternating returns a class that creates a thing and deletes it alternately. A deletion may
 // come first, and is then answered with 404.
 func alternating(name string, create func(id string) call, path string) class {
 	return class{name: name, connections: attackConnections, absent: true, of: func(sender string, n int64) call {

@@ -49,7 +49,7 @@ func BenchmarkRegisterElasticsearch(b *testing.B) {
 	cairn()
 	baseline() // warm-up
 	var c, r []float64
-	for i := range turns(b) {
+	for i := range rounds(b) {
 		if i%2 == 0 {
 			c, r = append(c, cairn()), append(r, baseline())
 		} else {

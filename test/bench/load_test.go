@@ -69,7 +69,7 @@ type side struct {
 	status   int
 	body     func(n int) []byte
 	key      string // API key of the clients
-	before   func() // called before each turn; nil: nothing
+	before   func() // called before each round; nil: nothing
 	clients  []*client
 	received int // number of requests so far
 }
@@ -85,7 +85,7 @@ func newSide(b *testing.B, at server, connections int, s side) *side {
 	return &s
 }
 
-// result is the result of a turn.
+// result is the result of a round.
 type result struct {
 	took    []time.Duration // sorted
 	elapsed time.Duration
@@ -98,8 +98,8 @@ func (r result) at(share float64) float64 {
 
 func (r result) rate() float64 { return float64(len(r.took)) / r.elapsed.Seconds() }
 
-// turn sends n requests over all connections.
-func (s *side) turn(b *testing.B, n int) result {
+// round sends n requests over all connections.
+func (s *side) round(b *testing.B, n int) result {
 	b.Helper()
 	if s.before != nil {
 		s.before()
@@ -136,16 +136,16 @@ func (s *side) turn(b *testing.B, n int) result {
 	return result{all, elapsed, (s.cpuTime(b) - worked) / float64(len(all))}
 }
 
-// compare sends n requests to both sides in each turn, after a warm-up turn.
+// compare sends n requests to both sides in each round, after a warm-up round.
 func compare(b *testing.B, n int, cairn, baseline *side) (c, r []result) {
 	b.Helper()
-	cairn.turn(b, n)
-	baseline.turn(b, n)
-	for i := range turns(b) {
+	cairn.round(b, n)
+	baseline.round(b, n)
+	for i := range rounds(b) {
 		if i%2 == 0 {
-			c, r = append(c, cairn.turn(b, n)), append(r, baseline.turn(b, n))
+			c, r = append(c, cairn.round(b, n)), append(r, baseline.round(b, n))
 		} else {
-			r, c = append(r, baseline.turn(b, n)), append(c, cairn.turn(b, n))
+			r, c = append(r, baseline.round(b, n)), append(c, cairn.round(b, n))
 		}
 	}
 	return c, r

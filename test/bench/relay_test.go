@@ -15,8 +15,8 @@ const (
 	// ramp is the period over which the starts of the streams are spread. No two start at the
 	// same offset between two tokens.
 	ramp = 1007 * time.Millisecond
-	// leastRounds is the minimum number of rounds for each relay; odd, for the median.
-	leastRounds = 5
+	// minRelayRounds is the minimum number of rounds for each relay; odd, for the median.
+	minRelayRounds = 5
 )
 
 // relays lists the compared relays, which forward the tokens of a model to HTTP clients
@@ -54,7 +54,7 @@ func BenchmarkRelay(b *testing.B) {
 	for _, streams := range []int{100, 500} {
 		b.Run(fmt.Sprint(streams), func(b *testing.B) {
 			all := make([][]figures, len(relays))
-			for round := range max(leastRounds, b.N) {
+			for round := range max(minRelayRounds, b.N) {
 				for i := range relays {
 					i = (i + round) % len(relays)
 					all[i] = append(all[i], relays[i].round(b, streams))

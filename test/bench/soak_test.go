@@ -31,7 +31,7 @@ const (
 
 // BenchmarkSoak sends the mixed load to "cairn up" at 70% of the maximum rate and reports
 // the growth of memory and goroutines. It then sends 150% of the maximum rate and reports
-// the latency of refusals and the time to recover. It fails past the targets; p99/p50 has
+// the latency of refusals and the time to recover. It fails if a target is exceeded; p99/p50 has
 // no target, because it depends on the machine, which also generates the load.
 func BenchmarkSoak(b *testing.B) {
 	length := soakFor

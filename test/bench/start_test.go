@@ -11,7 +11,7 @@ import (
 // directory, to status 200 of the health check.
 func BenchmarkStart(b *testing.B) {
 	var took []float64
-	for range turns(b) {
+	for range rounds(b) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		must(b, err)
 		at := l.Addr().String()

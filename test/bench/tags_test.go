@@ -22,7 +22,7 @@ func BenchmarkTagWrite(b *testing.B) {
 	for _, row := range []struct {
 		name, fsync string
 		flags       []string
-		writes      int // of a turn
+		writes      int // of a round
 	}{
 		{"default", "everysec", nil, 16_000}, {"sync", "always", []string{"--tag-sync"}, 4_000},
 	} {

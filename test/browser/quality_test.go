@@ -228,7 +228,7 @@ const (
 	maxTransfer = 50 << 10 // bytes, compressed
 )
 
-// testFirstView checks what the time to the first view depends on: few and small requests,
+// testFirstView checks the factors of the time to the first view: few and small requests,
 // all of which the page names, except the identity of the caller.
 func testFirstView(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), "")

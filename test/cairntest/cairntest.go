@@ -25,7 +25,7 @@ const (
 	stopTimeout  = 90 * time.Second
 )
 
-// Main runs the tests of m, removes the built program and returns the exit code.
+// Main runs the tests of m, removes the built binary and returns the exit code.
 func Main(m *testing.M) int {
 	code := m.Run()
 	if err := RemoveProgram(); err != nil {
@@ -282,7 +282,7 @@ func Run(t testing.TB, env []string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// Output collects what a process writes. It may be used concurrently.
+// Output collects the output of a process. It may be used concurrently.
 type Output struct {
 	mu        sync.Mutex
 	b         bytes.Buffer

@@ -71,7 +71,7 @@ func TestDrainDeadline(t *testing.T) {
 			}
 			select {
 			case <-p.Exited():
-			case <-time.After(15 * time.Second): // 3 s are promised
+			case <-time.After(15 * time.Second): // 3 s are guaranteed
 				t.Fatal("the process still runs 15 s after SIGTERM, with --drain 1s")
 			}
 			err := p.Stop()

@@ -137,7 +137,7 @@ func TestDisconnectDoesNotBypassStreamLimit(t *testing.T) {
 	}
 }
 
-func TestTenantThatHoldsRunsDoesNotBlockOthers(t *testing.T) {
+func TestRunFairness(t *testing.T) {
 	t.Parallel()
 	model, release := holdingModel(t)
 	defer release() // the process drains before it stops
@@ -166,7 +166,7 @@ func TestTenantThatHoldsRunsDoesNotBlockOthers(t *testing.T) {
 	}
 }
 
-func TestTenantThatHoldsSlotsDoesNotBlockOthers(t *testing.T) {
+func TestSlotFairness(t *testing.T) {
 	t.Parallel()
 	const slots = 16
 	arrived, released := make(chan struct{}, 10*slots), make(chan struct{})

@@ -13,12 +13,12 @@ const Timeout = 90 * time.Second
 
 const interval = 10 * time.Millisecond // between two calls
 
-// Until calls is until it returns true, and ends the test after 90 s. The sentence names
+// Until polls cond until it returns true, and ends the test after 90 s. The sentence names
 // the condition.
-func Until(t testing.TB, sentence string, is func() bool) {
+func Until(t testing.TB, sentence string, cond func() bool) {
 	t.Helper()
 	Success(t, func() error {
-		if is() {
+		if cond() {
 			return nil
 		}
 		return fmt.Errorf("not true: %s", sentence)

@@ -1,5 +1,5 @@
-// Package ask has the commands about analyses: ask a question about an estate, and follow
-// or cancel a run.
+// Package ask implements the commands about analyses: ask a question about an estate, and
+// follow or cancel a run.
 package ask
 
 import (
@@ -119,7 +119,7 @@ func (a *ask) question(text, estate string) schemas.Analysis {
 	return q
 }
 
-// answer is what a run has answered.
+// answer is the answer of a run.
 type answer struct {
 	text        string
 	suggestions []string // questions to ask in place of a declined one

@@ -1,4 +1,4 @@
-// Package bench has the commands that measure throughput and latency under load, and the
+// Package bench implements the commands that measure throughput and latency under load, and the
 // consistency of a cluster under faults.
 package bench
 
@@ -50,7 +50,7 @@ const tenantPrefix = "bench-"
 // searchRate is the value of --rate that searches for the highest sustained rate.
 const searchRate = "max"
 
-// minRate and mostRate bound --rate, in requests per second.
+// minRate and maxRate bound --rate, in requests per second.
 const minRate, maxRate = 0.001, 1e6
 
 const longHelp = `Bench is an open-loop load generator: it sends requests to a running Cairn on a fixed

@@ -146,8 +146,8 @@ func (a *apply) batch(ctx context.Context, c *client.Client, s *summary, batch [
 	send := func(indexes []int, strict bool) {
 		records.SendAll(ctx, c, s.list, indexes, strict, func(i int, o records.Outcome) { s.add(i, actions[i], o) })
 	}
-	// A strict registration of a record that names a later one of the files is rejected, and is
-	// repeated. Those that remain name each other.
+	// A strict registration of a record that references a later one of the files is rejected,
+	// and is repeated. Those that remain reference each other.
 	left := changed
 	for a.strict && len(left) > 0 {
 		send(left, true)

@@ -1,4 +1,4 @@
-// Package catalog has the commands that show, compare and change the records of the
+// Package catalog implements the commands that show, compare and change the records of the
 // catalog.
 package catalog
 

@@ -145,7 +145,7 @@ func writeSkill(root *os.Root, dir string, r client.Record, p skillPackage) erro
 			return fmt.Errorf("resource %s: %w", resource.Path, err)
 		}
 		if reserved(resource.Path) {
-			return fmt.Errorf("resource %s: expected another name, which import reads", resource.Path)
+			return fmt.Errorf("resource %s: the path is reserved; rename the resource", resource.Path)
 		}
 	}
 	if files[skillfile.FileName], err = skillfile.Export(skill, r.JSON, path.Base(dir)); err != nil {

@@ -145,7 +145,7 @@ func (g *get) list(ctx context.Context, c *client.Client, kinds []string, out, e
 			}
 		}
 	}
-	if err := g.complement(ctx, c, list, bar); err != nil {
+	if err := g.fetchFull(ctx, c, list, bar); err != nil {
 		return err
 	}
 	bar.Close()
@@ -174,9 +174,9 @@ func upTo(ctx context.Context, c *client.Client, q schemas.RecordQuery, limit in
 	return false, nil
 }
 
-// complement reads the records of a list in full for the formats that print them. A record
-// that was deleted since is left out.
-func (g *get) complement(ctx context.Context, c *client.Client, list []client.Record, bar *output.Progress) error {
+// fetchFull reads the full records of a list for the formats that print them. A record
+// that was deleted meanwhile is omitted.
+func (g *get) fetchFull(ctx context.Context, c *client.Client, list []client.Record, bar *output.Progress) error {
 	if g.output != "json" && g.output != "yaml" {
 		return nil
 	}

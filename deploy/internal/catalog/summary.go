@@ -141,7 +141,7 @@ func (s *summary) warn(r records.Record, list []schemas.FieldError) {
 	if len(list) == 0 {
 		return
 	}
-	inFiles := s.referents(r)
+	inFiles := s.references(r)
 	for _, w := range list {
 		if len(inFiles[w.Field]) == 0 {
 			s.Warnings = append(s.Warnings, warning{r.Source, r.Kind, r.ID, w})
@@ -149,8 +149,9 @@ func (s *summary) warn(r records.Record, list []schemas.FieldError) {
 	}
 }
 
-// referents returns the records of the files that r may name, by the field that names them.
-func (s *summary) referents(r records.Record) map[string][]change {
+// references returns the records of the files that r may reference, by the field of the
+// reference.
+func (s *summary) references(r records.Record) map[string][]change {
 	inFiles := map[string][]change{}
 	references, _ := schemas.References(r.Kind, r.JSON) // a valid record
 	for _, to := range references {
@@ -164,8 +165,8 @@ func (s *summary) referents(r records.Record) map[string][]change {
 	return inFiles
 }
 
-// early returns those of the records whose registration was rejected only because they name
-// others of the files, which are registered or are early too.
+// early returns those of the records whose registration was rejected only because they
+// reference others of the files, which are registered or are early too.
 func (s *summary) early(indexes []int) []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,17 +179,17 @@ func (s *summary) early(indexes []int) []int {
 		if o.Err == nil {
 			continue
 		}
-		named, ok := s.absentReferents(i)
+		absent, ok := s.absentReferences(i)
 		if ok && candidates[i] {
-			waiting[i] = named
+			waiting[i] = absent
 		} else {
 			rejected[s.of(i)] = true
 		}
 	}
 	for before := -1; before != len(waiting); {
 		before = len(waiting)
-		for i, named := range waiting {
-			if slices.ContainsFunc(named, func(c change) bool { return rejected[c] }) {
+		for i, absent := range waiting {
+			if slices.ContainsFunc(absent, func(c change) bool { return rejected[c] }) {
 				delete(waiting, i)
 				rejected[s.of(i)] = true
 			}
@@ -202,21 +203,21 @@ func (s *summary) of(i int) change {
 	return change{Kind: s.list[i].Kind, ID: s.list[i].ID, Tenant: s.list[i].Tenant}
 }
 
-// absentReferents returns the records of the files that are the reasons for the rejection of
+// absentReferences returns the records of the files that are the reasons for the rejection of
 // the record numbered i, and whether there is no other reason.
-func (s *summary) absentReferents(i int) (named []change, ok bool) {
+func (s *summary) absentReferences(i int) (absent []change, ok bool) {
 	var e *schemas.Error
 	if !errors.As(s.outcomes[i].Err, &e) || e.Code != schemas.ErrInvalidRegistration.Code || len(e.Fields) == 0 {
 		return nil, false
 	}
-	inFiles := s.referents(s.list[i])
+	inFiles := s.references(s.list[i])
 	for _, f := range e.Fields {
 		if len(inFiles[f.Field]) == 0 {
 			return nil, false
 		}
-		named = append(named, inFiles[f.Field]...)
+		absent = append(absent, inFiles[f.Field]...)
 	}
-	return named, true
+	return absent, true
 }
 
 // printDifferences writes the accepted records that differ from the registered ones as a

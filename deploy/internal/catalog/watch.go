@@ -27,7 +27,7 @@ func watchCommand() *cobra.Command {
 		Short: "Print changes of records as they happen",
 		Long: `Watch prints a line for each record that is registered, replaced or deleted, from now on
 or after the revision --since, until it is interrupted. After a lost connection it
-continues where it was: no change is left out, but of several changes of a record only
+continues where it was: no change is omitted, but of several changes of a record only
 the last one may be printed.
 
 The format json prints an object per line. Its field revision is a value of --since.`,

@@ -1,4 +1,4 @@
-// Package connect has the flags of the connections of commands: to the HTTP API and to the
+// Package connect contains the flags of the connections of commands: to the HTTP API and to the
 // NATS server.
 package connect
 
@@ -47,7 +47,7 @@ func (c *HTTP) Client() (*client.Client, error) {
 	return made, flags.Usage(err)
 }
 
-// printRetries prints the number of requests that were sent again, if any.
+// printRetries prints the number of retries, if any.
 func (c *HTTP) printRetries(errOut io.Writer) error {
 	n := int64(0)
 	for _, made := range c.clients {

@@ -1,4 +1,4 @@
-// Package contexts has the commands that manage contexts: named connections to Cairn.
+// Package contexts implements the commands that manage contexts: named connections to Cairn.
 package contexts
 
 import (

@@ -1,4 +1,4 @@
-// Package doctor has the command that checks a deployment and says what to fix.
+// Package doctor implements cairn doctor, which checks a deployment and suggests fixes.
 package doctor
 
 import (

@@ -96,7 +96,7 @@ func fixFor(detail string) string {
 	return "see the log of the worker"
 }
 
-// backends checks what a role uses.
+// backends checks the backends of a role.
 func backends(s schemas.Health) (list []finding) {
 	if model := s.Backends["model"]; strings.HasPrefix(model, "offline:") {
 		list = append(list, warn("model", "analyses use the built-in offline model",
@@ -117,7 +117,7 @@ func backends(s schemas.Health) (list []finding) {
 	return list
 }
 
-// credentials finds out what the key permits, by requests that change nothing.
+// credentials checks the permissions of the key with read-only requests.
 func credentials(ctx context.Context, c *client.Client, tenant string) []finding {
 	one := 1
 	var scope *string

@@ -1,4 +1,4 @@
-// Package eval has the command that measures search quality.
+// Package eval implements the command that measures search quality.
 package eval
 
 import (

@@ -25,7 +25,7 @@ type frontmatter struct {
 	AllowedTools                              string
 	Metadata                                  map[string]string
 
-	wrong []string // what the reference validator rejects, other than names and descriptions
+	wrong []string // errors of the reference validator, other than of names and descriptions
 }
 
 // parseSkillFile returns the frontmatter and the body of a SKILL.md.
@@ -89,7 +89,7 @@ func (f *frontmatter) decode(n *yaml.Node) error {
 	return nil
 }
 
-// checkYAML notes what the reference validator's YAML subset lacks.
+// checkYAML records YAML features that the reference validator's subset lacks.
 func (f *frontmatter) checkYAML(n *yaml.Node) {
 	flow := n.Style&yaml.FlowStyle != 0 && n.Kind != yaml.ScalarNode
 	if flow || n.Anchor != "" || n.Kind == yaml.AliasNode || n.Style&yaml.TaggedStyle != 0 {

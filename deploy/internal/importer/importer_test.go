@@ -143,9 +143,9 @@ components:
 		{"an unknown version", strings.Replace(pets, "3.1.0", "4.0.0", 1), "error: |openapi: expected version 3 or 2, got \"4.0.0\""},
 		{"no title", `{"openapi":"3.1.0","paths":{}}`, "error: |info.title: required"},
 		{"no operations", `{"openapi":"3.1.0","info":{"title":"x"},"paths":{}}`, "error: |no records in the format openapi"},
-		{"an operation that is none", pets + "  /a: {get: 7}\n", "invalid: expected an operation"},
-		{"parameters that are none", pets + "  /a: {parameters: 7, get: {}}\n", "invalid: parameters: expected a list"},
-		{"paths that are none", pets + "  - a\n", "error: |expected an OpenAPI document"},
+		{"an invalid operation", pets + "  /a: {get: 7}\n", "invalid: expected an operation"},
+		{"invalid parameters", pets + "  /a: {parameters: 7, get: {}}\n", "invalid: parameters: expected a list"},
+		{"invalid paths", pets + "  - a\n", "error: |expected an OpenAPI document"},
 		{"an unknown document", `{"a":1}`, "error: |unknown format"},
 		{"an empty file", "", "error: |got an empty text"},
 		{"a list of other things", `[1]`, "error: |expected a list of servers"},
@@ -263,7 +263,7 @@ func TestSkillFolders(t *testing.T) {
 				write(t, dir, fmt.Sprint("a/", i), "x")
 			}
 		}, "invalid: expected at most 100 files"},
-		{"a package that is none", func(t *testing.T, dir string) { write(t, dir, "a/references/cairn-package.json", `{"skill":7}`) },
+		{"an invalid package", func(t *testing.T, dir string) { write(t, dir, "a/references/cairn-package.json", `{"skill":7}`) },
 			"invalid: references/cairn-package.json: skill: expected a skill"},
 		{"two skills with one id", func(t *testing.T, dir string) { write(t, dir, "b/a/SKILL.md", text) },
 			"skill/skills.a|invalid: |have the same id"},

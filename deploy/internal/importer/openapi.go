@@ -230,7 +230,7 @@ func find(root any, ref string) any {
 	return target
 }
 
-// resolver replaces references within a document by what they refer to. References that are
+// resolver replaces references within a document by their targets. References that are
 // recursive or beyond its limits refer to definitions instead, and external ones stay.
 type resolver struct {
 	root  any

@@ -1,4 +1,4 @@
-// Package mcp has the command that serves the Model Context Protocol on stdin and stdout.
+// Package mcp implements the command that serves the Model Context Protocol on stdin and stdout.
 package mcp
 
 import (

@@ -57,7 +57,7 @@ keys and quarantined records. It validates the whole file first and changes noth
 the file is corrupt, truncated, not a backup, or of a newer format.
 
 Records keep their order and receive new revisions, larger than all in the backup.
-Tags that have expired since the backup are left out.
+Tags that have expired since the backup are omitted.
 Workers may run during the restore: they update their indexes.`,
 		Example: "  cairn restore cairn.backup --nats nats://nats:4222 --replicas 3",
 		Args:    flags.Args("one FILE", 1, 1),

@@ -1,4 +1,4 @@
-// Package operations has the commands of operators: health, search index, API keys,
+// Package operations implements the commands of operators: health, search index, API keys,
 // backups, cluster membership and the version.
 package operations
 

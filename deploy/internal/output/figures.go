@@ -20,7 +20,7 @@ type Figure struct {
 const unsupportedMark = " [unsupported]"
 
 // unsupportedEnds returns the offsets in Markdown after the unsupported figures, ascending.
-// The figures are in the order of the text; those that are not found are left out.
+// The figures are in the order of the text; those that are not found are omitted.
 func unsupportedEnds(markdown string, figures []Figure) (ends []int) {
 	source := []byte(markdown)
 	segments := textSegments(source)

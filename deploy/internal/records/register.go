@@ -78,7 +78,7 @@ func RegisterSearchable(ctx context.Context, c *client.Client, list []Record, ti
 	}
 }
 
-// await registers r repeatedly until it is indexed at once.
+// await registers r repeatedly until the response reports that it is indexed.
 func await(ctx context.Context, c *client.Client, r Record) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

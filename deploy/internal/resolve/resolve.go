@@ -1,4 +1,4 @@
-// Package resolve has the commands that search for records and print packages of skills.
+// Package resolve implements the commands that search for records and print packages of skills.
 package resolve
 
 import (

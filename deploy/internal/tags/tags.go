@@ -1,4 +1,4 @@
-// Package tags has the commands about the tags of requests.
+// Package tags implements the commands about the tags of requests.
 package tags
 
 import (

@@ -16,7 +16,7 @@ function arrays(value, path = '', depth = 0) {
   return Object.entries(value).flatMap(([name, v]) => arrays(v, path ? `${path}.${name}` : name, depth + 1));
 }
 
-// outline returns what an estate contains, or an error.
+// outline returns the contents of an estate, or an error.
 function outline(text) {
   if (new Blob([text]).size > MAX_ESTATE - (64 << 10)) return { error: 'An estate has at most 10 MiB.' };
   try {

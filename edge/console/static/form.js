@@ -41,7 +41,7 @@ function decode(how, text) {
   }
 }
 
-// check returns what is wrong with a value, by the limits of its schema; undefined: nothing.
+// check returns the error of a value, by the limits of its schema; undefined if it is valid.
 function check(schema, value) {
   if (value === undefined) return undefined;
   if (typeof value === 'string') {

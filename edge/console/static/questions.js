@@ -1,4 +1,4 @@
-// The questions of this tab and their analyses, which go on across a reload.
+// The questions of this tab and their analyses, which continue across a reload.
 import { ApiError, call, segment, send } from './api.js';
 import { add, nothing, read } from './events.js';
 import { createStore } from './store.js';

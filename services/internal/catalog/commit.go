@@ -33,7 +33,7 @@ var errNotBatched = errors.New("message not batched")
 // commits publishes a few concurrent writes individually and groups the writes that
 // queue up behind them into atomic batches (ADR-50), which avoid one sync for each
 // message on a server that always syncs. It needs no goroutine: the callers publish,
-// and a caller that releases its turn dispatches the next writes.
+// and a caller that releases its slot dispatches the next writes.
 type commits struct {
 	js      jetstream.JetStream
 	batches bool // the stream accepts atomic batches
@@ -47,7 +47,7 @@ type commits struct {
 // write is a queued message.
 type write struct {
 	msg      *nats.Msg
-	turn     chan []*write // receives the group to commit, or nil to publish individually
+	slot     chan []*write // receives the group to commit, or nil to publish individually
 	done     chan struct{} // closed after the committing caller has set revision and err
 	revision uint64
 	err      error
@@ -61,7 +61,7 @@ func (c *commits) put(ctx context.Context, msg *nats.Msg, publish func() (uint64
 	if !c.batches || int64(len(msg.Data)) > c.js.Conn().MaxPayload()-1024 {
 		return publish()
 	}
-	w := &write{msg: msg, turn: make(chan []*write, 1), done: make(chan struct{})}
+	w := &write{msg: msg, slot: make(chan []*write, 1), done: make(chan struct{})}
 	c.enqueue(w)
 	if err := c.await(ctx, w); !errors.Is(err, errNotBatched) {
 		return w.revision, err
@@ -71,7 +71,7 @@ func (c *commits) put(ctx context.Context, msg *nats.Msg, publish func() (uint64
 }
 
 // await returns when w is stored or has failed. It returns errNotBatched when the
-// caller must publish w and holds one of the maxIndividual turns.
+// caller must publish w and holds one of the maxIndividual slots.
 func (c *commits) await(ctx context.Context, w *write) error {
 	canceled := ctx.Done()
 	for {
@@ -81,7 +81,7 @@ func (c *commits) await(ctx context.Context, w *write) error {
 				return ctx.Err()
 			}
 			canceled = nil // already dispatched; wait for the result
-		case group := <-w.turn:
+		case group := <-w.slot:
 			if group == nil {
 				return errNotBatched
 			}
@@ -110,15 +110,15 @@ func (c *commits) withdraw(w *write) bool {
 	return i >= 0
 }
 
-// release ends a turn and dispatches the next writes.
-func (c *commits) release(turn func()) {
+// release calls finish, which ends a publish or commit, and dispatches the next writes.
+func (c *commits) release(finish func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	turn()
+	finish()
 	c.dispatch()
 }
 
-// dispatch grants the free turns. During a commit the other writes wait for the
+// dispatch grants the free slots. During a commit the other writes wait for the
 // next group, because individual publishes would delay it. The caller holds mu.
 func (c *commits) dispatch() {
 	if c.committing {
@@ -127,12 +127,12 @@ func (c *commits) dispatch() {
 	if len(c.queue) >= minGroup {
 		c.committing = true
 		group := c.dequeue()
-		group[0].turn <- group
+		group[0].slot <- group
 		return
 	}
 	for c.individual < maxIndividual && len(c.queue) > 0 {
 		c.individual++
-		c.queue[0].turn <- nil
+		c.queue[0].slot <- nil
 		c.queue = c.queue[1:]
 	}
 }
@@ -150,7 +150,7 @@ func (c *commits) dequeue() []*write {
 }
 
 // commit stores the group and reports the result to its callers. If the batch is
-// rejected, each of them gets a turn to publish individually.
+// rejected, each of them gets a slot to publish individually.
 func (c *commits) commit(group []*write) {
 	last, err := c.publish(group)
 	defer c.release(func() { c.committing = false })

@@ -245,8 +245,8 @@ type skipped struct {
 	fenced   time.Time // time of the last attempt to write one
 }
 
-// fromConsumer notes a change from the consumer, whose replica has the successors of what
-// it skips among the pending messages. Another consumer may have a replica that lags.
+// fromConsumer records a change from the consumer. Its replica has the later revisions of
+// skipped keys among the pending messages; that of another consumer may lag.
 func (f *follower) fromConsumer(c Change) {
 	if c.First && f.awaited > 0 {
 		f.unfence()
@@ -259,7 +259,7 @@ func (f *follower) fromConsumer(c Change) {
 	f.consumed = c.Revision
 }
 
-// fromReplica notes a change that was read from any replica.
+// fromReplica records a change that was read from any replica.
 func (f *follower) fromReplica(c Change) {
 	if c.Revision > f.newest+1 {
 		f.unfence()

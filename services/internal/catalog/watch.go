@@ -79,7 +79,7 @@ func (c *Catalog) compare(ctx context.Context, now jetstream.Stream) error {
 	}
 	msg, err := now.GetMsg(ctx, revision)
 	if err == nil && !msg.Time.Equal(stored) {
-		return fmt.Errorf("%w: revision %d is a change of %v, and one of %v was applied", ErrRolledBack, revision, msg.Time, stored)
+		return fmt.Errorf("%w: revision %d was stored at %v, but the applied one at %v", ErrRolledBack, revision, msg.Time, stored)
 	}
 	return nil
 }

@@ -60,8 +60,8 @@ func explain(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// isNaN recognizes a text that a model fails on every time
-// (https://github.com/ollama/ollama/issues/9639), as opposed to a failing server.
+// isNaN reports whether the message is Ollama's NaN error, which is permanent for a text
+// (https://github.com/ollama/ollama/issues/9639).
 func isNaN(message string) bool { return strings.Contains(message, "unsupported value: NaN") }
 
 // limit runs f with a timeout of d. A timeout caused by d is the server's failure.

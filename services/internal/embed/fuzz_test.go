@@ -29,7 +29,7 @@ func FuzzVectors(f *testing.F) {
 		f.Add([]byte(seed[0]), []byte(seed[1]), []byte(seed[2]), []byte(seed[3]), 200)
 	}
 	f.Add([]byte(`{}`), []byte(`{"models":[{"name":"m"}]}`), []byte(`{"error":"input exceeds the context length"}`), []byte(``), 400)
-	anything := &babbler{}
+	anything := &randomServer{}
 	server := httptest.NewServer(anything)
 	f.Cleanup(server.Close)
 	s, js := serve(f), connect(f, startNATS(f, f.TempDir()))
@@ -44,7 +44,7 @@ func FuzzVectors(f *testing.F) {
 		if status < 200 || status > 599 || status == 500 {
 			return // not a status, or one that is retried
 		}
-		anything.says.Store(&saying{show, list, vectorsOf, status})
+		anything.response.Store(&response{show, list, vectorsOf, status})
 		e, err := embed.Open(t.Context(), "ollama://"+strings.TrimPrefix(server.URL, "http://")+"/m?batch=2")
 		if err != nil {
 			t.Fatal(err)
@@ -65,22 +65,22 @@ func FuzzVectors(f *testing.F) {
 	})
 }
 
-// babbler is an Ollama server with arbitrary responses.
-type babbler struct{ says atomic.Pointer[saying] }
+// randomServer is an Ollama server with arbitrary responses.
+type randomServer struct{ response atomic.Pointer[response] }
 
-type saying struct {
+type response struct {
 	show, list, vectors []byte
 	status              int
 }
 
 // ServeHTTP implements http.Handler.
-func (b *babbler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	says := b.says.Load()
+func (s *randomServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	response := s.response.Load()
 	switch r.URL.Path {
 	case "/api/show":
-		_, _ = w.Write(says.show)
+		_, _ = w.Write(response.show)
 	case "/api/tags":
-		_, _ = w.Write(says.list)
+		_, _ = w.Write(response.list)
 	default:
 		var received bytes.Buffer
 		_, _ = received.ReadFrom(r.Body)
@@ -88,8 +88,8 @@ func (b *babbler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_, _ = w.Write([]byte(`{"embeddings":[[1,2]]}`))
 			return
 		}
-		w.WriteHeader(says.status)
-		_, _ = w.Write(says.vectors)
+		w.WriteHeader(response.status)
+		_, _ = w.Write(response.vectors)
 	}
 }
 

@@ -172,7 +172,7 @@ func TestLongTextsAreTruncated(t *testing.T) {
 			}
 			notes := logged.with(name)[before:]
 			if cut := row.kept != strings.TrimSpace(row.text); cut != (len(notes) == 1) {
-				t.Errorf("notes %q; want one of a text that is cut", notes)
+				t.Errorf("notes %q; want one of a truncated text", notes)
 			}
 		})
 	}
@@ -196,7 +196,7 @@ func TestFailures(t *testing.T) {
 		{"a model that went away", status(404, "model 'm' not found"), embed.ErrUnavailable, "ollama pull"},
 		{"a login", status(401, "unauthorized"), embed.ErrUnavailable, ""},
 		{"silence", ollamatest.Embedding{End: modeltest.Hang}, embed.ErrUnavailable, "timeout after 400ms"},
-		{"an answer that is cut", ollamatest.Embedding{End: modeltest.Cut}, embed.ErrUnavailable, ""},
+		{"an interrupted response", ollamatest.Embedding{End: modeltest.Cut}, embed.ErrUnavailable, ""},
 		{"no vectors", ollamatest.Embedding{Vectors: [][]float32{}}, embed.ErrUnavailable, "0 vectors for 1 texts"},
 		{"other dimensions", ollamatest.Embedding{Vectors: [][]float32{{1, 0}}}, embed.ErrUnavailable, "2 dimensions, expected 64"},
 		{"a text that has no vector", status(500, "failed to encode response: json: unsupported value: NaN"), embed.ErrRejected,

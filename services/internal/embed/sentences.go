@@ -54,8 +54,8 @@ func (a averagingEmbedder) Embed(ctx context.Context, purpose Purpose, texts []s
 	return means, nil
 }
 
-// sentences splits text at line ends, and after marks that white space follows. A text
-// has at least one, possibly empty.
+// sentences splits text at newlines, and after punctuation followed by white space. A text
+// has at least one sentence, possibly empty.
 func sentences(text string) []string {
 	if all := SplitSentences(text, endsSentence); len(all) > 0 {
 		return all
@@ -76,7 +76,7 @@ func endsSentence(r rune, rest string) bool {
 }
 
 // SplitSentences splits text after each character for which ends is true, given the rest of
-// the text, and trims white space. Empty sentences are left out.
+// the text, and trims white space. Empty sentences are omitted.
 func SplitSentences(text string, ends func(r rune, rest string) bool) (all []string) {
 	for start, at := 0, 0; at < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at:])

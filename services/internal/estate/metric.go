@@ -193,7 +193,7 @@ type tally struct {
 }
 
 // add uses Neumaier's compensated summation: the sum does not depend on the order of
-// records, nor lose small amounts beside large ones.
+// records, and small values are not lost to rounding.
 func (t *tally) add(f float64) {
 	if t.count == 0 {
 		t.min, t.max = f, f

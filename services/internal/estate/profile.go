@@ -66,7 +66,7 @@ func Read(ctx context.Context, text []byte) (*Estate, error) {
 }
 
 // profile returns the profile of an array. The first call builds those of all arrays,
-// since callers go on to compare them.
+// since callers compare them afterwards.
 func (e *Estate) profile(ctx context.Context, a *array) (*profile, error) {
 	_, err := e.profiled.Get(ctx)
 	return a.profile, err
@@ -132,8 +132,8 @@ const fieldSize = 400
 
 // fieldsSize returns an upper bound of the size of the fields of a, in bytes.
 func (e *Estate) fieldsSize(a *array) int {
-	const leastField = len(`"":0,`)
-	return fieldSize * min(e.fieldBound(), len(a.text)/leastField)
+	const minFieldLength = len(`"":0,`)
+	return fieldSize * min(e.fieldBound(), len(a.text)/minFieldLength)
 }
 
 // columnShare returns the memory budget for columns of an estate of n bytes. Only

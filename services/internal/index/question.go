@@ -8,7 +8,7 @@ import (
 	"cairn/services/internal/embed"
 )
 
-// Method selects what a search compares.
+// Method selects whether a search compares words, vectors or both.
 type Method string
 
 // The methods.
@@ -30,7 +30,7 @@ type question struct {
 	degraded string
 }
 
-// newQuestion embeds what the method of q needs.
+// newQuestion embeds the texts that the method of q needs.
 func newQuestion(ctx context.Context, e embed.Embedder, q Query) (question, error) {
 	words := wordsOf(q)
 	if q.By == Text {
@@ -47,13 +47,13 @@ func newQuestion(ctx context.Context, e embed.Embedder, q Query) (question, erro
 		return words, nil
 	case q.By == Vector:
 		alone := question{texts: make([]string, len(vectors)), vectors: vectors, space: e.Space()}
-		alone.space.Lexical = false // no words are compared beside the cosine
+		alone.space.Lexical = false // words are not compared
 		return alone, nil
 	}
 	return question{texts: words.texts, vectors: vectors, space: e.Space()}, nil
 }
 
-// wordsOf returns the question for the words of q alone.
+// wordsOf returns the question for a text-only search.
 func wordsOf(q Query) question {
 	texts := parts(q.Text)
 	return question{texts: texts, vectors: make([][]float32, len(texts))}

@@ -19,7 +19,7 @@ import (
 )
 
 // TestRealIndexHasAllRecords needs a server at CAIRN_TEST_ELASTICSEARCH. Two workers
-// with separate connections share the work; one stops in the middle.
+// with separate connections share the work; one stops halfway.
 func TestRealIndexHasAllRecords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -76,7 +76,7 @@ func TestTwoWorkersApplyAllDespiteFailures(t *testing.T) {
 	var calls atomic.Int64
 	w.server.fail(func(ctx context.Context, batch []index.Change) error {
 		if n := calls.Add(1); n%3 == 0 && len(batch) > 0 {
-			// Half of the bulk was applied before the connection broke.
+			// Half of the batch was applied before the connection broke.
 			w.server.mu.Lock()
 			defer w.server.mu.Unlock()
 			return errors.Join(errAway, w.server.ix.Apply(ctx, batch[len(batch)/2:]))

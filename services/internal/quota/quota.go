@@ -1,4 +1,4 @@
-// Package quota bounds what one tenant may store.
+// Package quota enforces the storage quotas of tenants.
 package quota
 
 import (

@@ -178,7 +178,7 @@ func (r *Recorder) drain() map[counter]uint64 {
 	return pending
 }
 
-// publish publishes the pending counts. A failure is that of the connection, which reports it.
+// publish publishes the pending counts. Errors are ignored: the connection logs them.
 func (r *Recorder) publish() {
 	for c, n := range r.drain() {
 		msg := nats.NewMsg(c.subject())

@@ -103,11 +103,11 @@ func (t *Table) check() error {
 		return nil
 	}
 	if len(t.mapping) < tokens {
-		return fmt.Errorf("a mapping of %d for %d tokens", len(t.mapping), tokens)
+		return fmt.Errorf("expected a mapping of at least %d tokens, got %d", tokens, len(t.mapping))
 	}
 	for token, row := range t.mapping {
 		if row < 0 || row >= int64(rows) {
-			return fmt.Errorf("token %d has row %d of %d", token, row, rows)
+			return fmt.Errorf("token %d: row %d out of range, %d rows", token, row, rows)
 		}
 	}
 	return nil

@@ -196,7 +196,7 @@ func TestInvalidModel(t *testing.T) {
 			"embeddings": rows("I8", []int{4, 1}, make([]int8, 4)), "weights": rows("I8", []int{4}, make([]int8, 4))}), "expected F16, F32 or F64"},
 		{"a mapping to a missing row", model(t, map[string]tensor{
 			"embeddings": rows("I8", []int{4, 1}, make([]int8, 4)), "mapping": rows("I64", []int{4}, []int64{0, 1, 2, 4})}),
-			"token 3 has row 4 of 4"},
+			"token 3: row 4 out of range, 4 rows"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -31,7 +31,7 @@ func methods(t testing.TB, s subject) {
 			}
 			for _, h := range hits {
 				if !row.words && h.TextRank > 0 || !row.vector && h.VectorRank > 0 {
-					t.Errorf("%q by %q: a rank of an unused side: %+v", query, row.by, h)
+					t.Errorf("%q by %q: a rank from an unused retriever: %+v", query, row.by, h)
 				}
 			}
 		}

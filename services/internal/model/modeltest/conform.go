@@ -158,11 +158,11 @@ func failures(t *testing.T, open Open) {
 		{"an answer at its token limit", []Turn{{Text: piece, Reason: "length"}}, nil, "the model's answer was cut off at its token limit of 2"},
 		{"an answer that fills the window", []Turn{{Text: piece, PromptTokens: 510, Reason: "length"}}, nil,
 			"the model's answer was cut off at its token limit of 512"},
-		{"a connection cut in the middle", []Turn{{Text: piece, End: Cut}}, nil, "the model's stream ended before its last part"},
+		{"a connection lost during the stream", []Turn{{Text: piece, End: Cut}}, nil, "the model's stream ended before its last part"},
 		{"a stream without its end", []Turn{{Text: piece, End: Stop}}, nil, "the model's stream ended before its last part"},
-		{"an error in the middle", []Turn{{Text: piece, Error: "unexpected EOF"}}, nil, "unexpected EOF"},
+		{"an error during the stream", []Turn{{Text: piece, Error: "unexpected EOF"}}, nil, "unexpected EOF"},
 		{"two empty answers", []Turn{TextTurn(), TextTurn()}, nil, "the model returned an empty answer"},
-		{"two answers cut before their first part", []Turn{{Thinking: "Hm.", End: Cut}, {End: Stop}}, nil,
+		{"two responses interrupted before their first part", []Turn{{Thinking: "Hm.", End: Cut}, {End: Stop}}, nil,
 			"the model's stream ended before its last part"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func cancellation(t *testing.T, open Open) {
 		turn Turn
 	}{
 		{"before the first part", Turn{End: Hang}},
-		{"in the middle", Turn{Text: []string{"a"}, End: Hang}},
+		{"during the stream", Turn{Text: []string{"a"}, End: Hang}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -201,7 +201,7 @@ func cancellation(t *testing.T, open Open) {
 			}
 		})
 	}
-	t.Run("a deadline in the middle is an error", func(t *testing.T) {
+	t.Run("a deadline during the stream is an error", func(t *testing.T) {
 		t.Parallel()
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()

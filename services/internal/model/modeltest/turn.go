@@ -1,4 +1,4 @@
-// Package modeltest has the common parts of model tests: the script of a fake server,
+// Package modeltest contains the common parts of model tests: the script of a fake server,
 // and the conformance suite.
 package modeltest
 

@@ -23,7 +23,7 @@ type turn struct {
 }
 
 // receive requests the message and yields its parts. It returns nil only for a complete,
-// non-empty message; api.Chat also returns nil when the connection is cut or ctx ends.
+// non-empty message; api.Chat also returns nil when the connection is lost or ctx ends.
 func (t *turn) receive(ctx context.Context) error {
 	t.last = nil
 	t.writer.Reset()

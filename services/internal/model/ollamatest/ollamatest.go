@@ -120,7 +120,7 @@ func (s *Server) Unloads() int {
 }
 
 // Disconnects receives a value for each client that disconnects while its turn hangs or
-// waits at its gate.
+// blocks on its Gate channel.
 func (s *Server) Disconnects() <-chan struct{} { return s.disconnects }
 
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {

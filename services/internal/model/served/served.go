@@ -1,4 +1,4 @@
-// Package served has the common parts of clients of model servers.
+// Package served contains the common parts of clients of model servers.
 package served
 
 import (
@@ -11,7 +11,7 @@ import (
 	"cairn/services/internal/model"
 )
 
-// ErrStopped ends a message whose consumer has left the loop.
+// ErrStopped ends a message whose consumer broke out of the loop.
 var ErrStopped = errors.New("the consumer stopped the iteration")
 
 // Errors for incomplete messages, besides model.ErrEmpty.
@@ -65,7 +65,7 @@ func (s *Writer) Started() bool { return s.started }
 func (s *Writer) Reset() { s.space = "" }
 
 // Text yields text, but leading white space only together with other text: a message
-// of white space is empty. It returns [ErrStopped] if the consumer has left the loop.
+// of white space is empty. It returns [ErrStopped] if the consumer broke out of the loop.
 func (s *Writer) Text(text string) error {
 	if !s.started {
 		text = s.space + text
@@ -81,7 +81,7 @@ func (s *Writer) Text(text string) error {
 	return s.Emit(model.Part{Text: text})
 }
 
-// Emit yields a part. It returns [ErrStopped] if the consumer has left the loop.
+// Emit yields a part. It returns [ErrStopped] if the consumer broke out of the loop.
 func (s *Writer) Emit(p model.Part) error {
 	s.started = true
 	if !s.yield(p, nil) {
