@@ -22,7 +22,8 @@ import (
 func (f *front) at(t *testing.T, address string) *front {
 	t.Helper()
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
-	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 64}
+	// A monitor closes connections of an address beyond its share.
+	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 64, MaxConnsPerHost: 16}
 	t.Cleanup(transport.CloseIdleConnections)
 	other := *f
 	other.client = &http.Client{Transport: transport}
