@@ -36,7 +36,7 @@ type Conn struct {
 
 	dialBulk     func() (*nats.Conn, error)
 	bulkMu       sync.Mutex
-	bulkRequests *requests // over a connection of their own; nil: not opened
+	bulkRequests *requests // over a separate connection; nil: not opened
 
 	closed chan struct{}
 }

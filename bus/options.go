@@ -30,7 +30,7 @@ func options(name string, more []nats.Option) []nats.Option {
 		nats.ReconnectJitter(100*time.Millisecond, 250*time.Millisecond),
 		nats.RetryOnFailedConnect(true),
 		nats.IgnoreAuthErrorAbort(), // retry while a password is being changed
-		nats.ReconnectBufSize(-1),   // fail at once instead of buffering
+		nats.ReconnectBufSize(-1),   // fail immediately instead of buffering
 		nats.SyncQueueLen(syncQueue),
 		nats.PingInterval(10 * time.Second), // a shorter one would disconnect while a pong waits behind many events
 		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) { asyncError(name, s, err) }),

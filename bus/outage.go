@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// outageTimeout is the length of an outage after which requests fail at once. Within it
+	// outageTimeout is the length of an outage after which requests fail immediately. Within it
 	// a request waits until its deadline. The election of a leader, and the restart of a
 	// server or a worker, take less.
 	outageTimeout = 30 * time.Second

@@ -64,7 +64,7 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 // wait for a backend.
 const healthSlots = 1024
 
-// add runs handle for each request of the responder in a goroutine of its own while a slot is
+// add runs handle for each request of the responder in a separate goroutine while a slot is
 // free, until s stops.
 func (s *Service) add(d *responder, handle func(context.Context, request)) error {
 	d.service = s
@@ -119,7 +119,7 @@ func (s *Service) Stop(ctx context.Context) (err error) {
 }
 
 // Draining returns a channel that is closed when the service of the request of ctx accepts no
-// more requests, so that a handler without an end of its own can return.
+// more requests, so that a handler without its own end can return.
 func Draining(ctx context.Context) <-chan struct{} {
 	if r, ok := ctx.Value(responderKey{}).(*responder); ok {
 		return r.service.draining

@@ -52,7 +52,7 @@ func health() action {
 	}
 }
 
-// recentReport returns a recent report. A lost NATS connection is reported at once,
+// recentReport returns a recent report. A lost NATS connection is reported immediately,
 // without a check.
 func recentReport(ctx context.Context, e *edge) report {
 	if !e.conn.Connected() {

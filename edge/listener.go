@@ -17,7 +17,7 @@ const (
 )
 
 // limitedListener bounds the open connections and divides them among client addresses.
-// It closes those beyond the limit at once. The server must call track for each change
+// It closes those beyond the limit immediately. The server must call track for each change
 // of a connection's state.
 type limitedListener struct {
 	net.Listener

@@ -48,7 +48,7 @@ func acquireSlot(x *exchange) (*overload.Slot, error) {
 	return nil, overloaded(x)
 }
 
-// overloaded refuses the request, at once or after a delay; see promptRefusals.
+// overloaded refuses the request, immediately or after a delay; see promptRefusals.
 func overloaded(x *exchange) error {
 	telemetry.HTTPRefused()
 	if x.edge.refusals.Allow() {

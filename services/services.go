@@ -65,7 +65,7 @@ func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) (err error
 }
 
 const (
-	// watchService is the name of the service of watches, which run beside resolve.
+	// watchService is the name of the service of watches, which run next to resolve.
 	watchService = "watch"
 	// maxWatches is the number of watches of a worker. Each has a consumer of the catalog.
 	maxWatches = 256

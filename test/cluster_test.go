@@ -50,7 +50,7 @@ func newMachines(t testing.TB) *machines {
 	return m
 }
 
-// run starts the machines and returns at once.
+// run starts the machines and returns immediately.
 func (m *machines) run(which ...int) {
 	for _, i := range which {
 		m.list[i] = m.up(i, append(slices.Clone(m.more), "--cluster", "test", "--cluster-listen", m.routes[i], "--cluster-secret", "s",

@@ -335,7 +335,7 @@ func TestModelContextTools(t *testing.T) {
 }
 
 // TestModelContextCancellation disconnects during an analysis, and revokes the key of
-// another client: both analyses end at once.
+// another client: both analyses end immediately.
 func TestModelContextCancellation(t *testing.T) {
 	everywhere(t, authenticated, func(t *testing.T, c *client) {
 		for _, row := range []struct{ name, word string }{{"disconnect", c.word}, {"revocation", c.word + "r"}} {

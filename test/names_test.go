@@ -14,7 +14,7 @@ import (
 func TestNamesHavePrefix(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		c.put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"$"}`})
-		watch := c.stream(t, "GET /watch", "") // has a consumer of its own
+		watch := c.stream(t, "GET /watch", "") // has its own consumer
 		if watch.res.StatusCode != 200 {
 			t.Fatalf("watch: status %d", watch.res.StatusCode)
 		}

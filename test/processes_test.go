@@ -78,7 +78,7 @@ func (s *system) terminate() error {
 	return errors.Join(cairntest.StopAll(s.edges), cairntest.StopAll(s.workers))
 }
 
-// launch starts the program and returns at once.
+// launch starts the program and returns immediately.
 func launch(program string, args ...string) *cairntest.Process {
 	return cairntest.Launch(cairntest.Command(program, nil, args...))
 }

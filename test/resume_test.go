@@ -70,7 +70,7 @@ func TestReplayFinishedRun(t *testing.T) {
 	})
 }
 
-// TestCancelRun cancels a run: it ends at once, and every client gets AN-410.
+// TestCancelRun cancels a run: it ends immediately, and every client gets AN-410.
 func TestCancelRun(t *testing.T) {
 	everywhere(t, resumable, func(t *testing.T, c *client) {
 		s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate, `"on_disconnect":"continue"`))

@@ -9,7 +9,7 @@ import (
 // threshold is the maximum ratio of the units of one tenant to the free capacity. A
 // single tenant gets threshold/(1+threshold) = 80 % of the capacity; N tenants whose
 // demand exceeds their share get threshold/(1+N*threshold) each. The rest stays free,
-// so a tenant that holds nothing is admitted at once. This is the dynamic threshold of
+// so a tenant that holds nothing is admitted immediately. This is the dynamic threshold of
 // Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet
 // Switches", IEEE/ACM Transactions on Networking 6(2), 1998.
 const threshold = 4

@@ -114,7 +114,7 @@ func Bounded(ctx context.Context, store string, do func(context.Context) error) 
 		defer cancel()
 	}
 	err := do(limited)
-	// A shared fence and a publish attempt have timeouts of their own, which may expire
+	// A shared fence and a publish attempt have their own timeouts, which may expire
 	// before this one.
 	late := limited.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
 	if err != nil && late && ctx.Err() == nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // The interval of retries, which doubles and is jittered. The first one is short, because a
-// replica that is behind usually applies the missing operations at once.
+// replica that is behind usually applies the missing operations immediately.
 const (
 	minInterval = time.Millisecond
 	maxInterval = 500 * time.Millisecond

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// system is one "cairn up" that tests share. Each uses tenants of its own.
+// system is one "cairn up" that tests share. Each uses its own tenants.
 var system struct {
 	once sync.Once
 	p    *running

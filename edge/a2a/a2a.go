@@ -155,7 +155,7 @@ func (h *Handler) ServeREST(w http.ResponseWriter, r *http.Request, path string,
 	return nil
 }
 
-// response drops a response for a failure that has an HTTP status of its own, such as 503,
+// response drops a response for a failure that has its own HTTP status, such as 503,
 // which the SDK does not know.
 type response struct {
 	http.ResponseWriter

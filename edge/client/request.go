@@ -133,7 +133,7 @@ func (c *Client) retryable(r request, err error) bool {
 	if !errors.As(err, &lost) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
-	return r.idempotent && c.reached.Load() // a server that never responded is reported at once
+	return r.idempotent && c.reached.Load() // a server that never responded is reported immediately
 }
 
 // statusOf returns the status of an unsuccessful response, or 0.

@@ -164,7 +164,7 @@ func showDiagrams(doc ast.Node, source []byte) {
 // Contents returns the table of contents.
 func (m *Manual) Contents() []Entry { return slices.Clone(m.contents) }
 
-// Layout returns a page with the given body and the table of contents beside it.
+// Layout returns a page with the given body next to the table of contents.
 func (m *Manual) Layout(name, title string, body template.HTML) ([]byte, error) {
 	var b bytes.Buffer
 	err := pageTemplate.Execute(&b, map[string]any{

@@ -3,7 +3,7 @@
 // client, admits the request and limits its body.
 //
 // A message is answered without a session, so that any edge can answer the next one. Each
-// role has a server of its own, which lists only the tools that the role may call;
+// role has its own server, which lists only the tools that the role may call;
 // workers authorize each request again.
 package mcp
 
@@ -162,7 +162,7 @@ func setCacheable(_ context.Context, r sdk.Request, c *sdk.Cacheable) {
 const scopePrivate = "private"
 
 // recoverPanics makes a panic of a handler the error of its request: the SDK runs handlers
-// in goroutines of its own, where a panic would end the process.
+// in its own goroutines, where a panic would end the process.
 func recoverPanics(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (result sdk.Result, err error) {
 		defer func() {

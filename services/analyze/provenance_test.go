@@ -207,7 +207,7 @@ func TestOfflineProvenance(t *testing.T) {
 	}
 }
 
-// checkSet asks the questions of a file about the estates beside it.
+// checkSet asks the questions of a file about the estates in its directory.
 func checkSet(t *testing.T, conn *bus.Conn, path string) {
 	t.Helper()
 	f, err := os.Open(path)

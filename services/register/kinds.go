@@ -66,7 +66,7 @@ type entry struct {
 	strict   bool
 	warns    bool // the reply has the warnings
 	// wrapper is the member of the request that holds the record. The request of an agent
-	// may have skill_ids beside it.
+	// may have skill_ids in addition.
 	wrapper string
 	beside  bool
 }

@@ -77,7 +77,7 @@ func TestTenantRecordLimit(t *testing.T) {
 	for n := range 10 {                                           // either worker
 		wantExceeded(t, tool(t, conn, "acme", fmt.Sprint("more", n), ""), "uses 2 of 2")
 	}
-	for n := range 10 { // a delete by one worker counts at once for the other
+	for n := range 10 { // a delete by one worker counts immediately for the other
 		acme := "acme"
 		if _, err := bus.Unregister.Call(t.Context(), conn,
 			schemas.Unregister{Kind: schemas.KindTool, ID: "p.s.1", TenantID: &acme}); err != nil {

@@ -111,7 +111,7 @@ func registerOne(client *http.Client, at, record string) error {
 	return err
 }
 
-// registerIndexed returns an error if the record is not searchable at once.
+// registerIndexed returns an error if the record is not searchable immediately.
 func registerIndexed(at, record string) error {
 	res, err := http.Post(at+"/register/skill", "application/json", strings.NewReader(`{"record":`+record+`}`))
 	if err != nil {

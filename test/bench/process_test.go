@@ -80,7 +80,7 @@ func start(b *testing.B, cmd *exec.Cmd) server {
 	return server{strings.TrimPrefix(p.URL(), "http://"), []int{cmd.Process.Pid}, p}
 }
 
-// launch runs the command until the benchmark ends, and returns at once.
+// launch runs the command until the benchmark ends, and returns immediately.
 func launch(b *testing.B, cmd *exec.Cmd) *cairntest.Process {
 	b.Helper()
 	p := cairntest.Launch(cmd)

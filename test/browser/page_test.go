@@ -19,7 +19,7 @@ import (
 	"cairn/test/wait"
 )
 
-// page is a tab with a session of its own. Its test fails for every error in the console of
+// page is a tab with its own session. Its test fails for every error in the console of
 // the browser, except the statuses of responses that it expects.
 type page struct {
 	t    *testing.T

@@ -118,7 +118,7 @@ func Command(program string, env []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Launch starts cmd, captures its output and returns at once. The caller must
+// Launch starts cmd, captures its output and returns immediately. The caller must
 // call Wait, Stop or Kill. A command that cannot be started is reported as one
 // that has exited.
 func Launch(cmd *exec.Cmd) *Process {

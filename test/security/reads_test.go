@@ -124,7 +124,7 @@ func TestHealthFlood(t *testing.T) {
 	}
 }
 
-// A flood of requests for a future revision of the catalog is refused at once, does not
+// A flood of requests for a future revision of the catalog is refused immediately, does not
 // affect another tenant, and writes little to the log.
 func TestMinRevisionFlood(t *testing.T) {
 	t.Parallel()
@@ -189,7 +189,7 @@ func TestUnknownTools(t *testing.T) {
 	for range 50 {
 		all.Go(func() {
 			status, answer, err := send(c, "POST", up.URL()+"/resolve/tools", string(body))
-			answers.add(status, answer, err, 404, 503) // 503: shed at once, on a slow machine
+			answers.add(status, answer, err, 404, 503) // 503: shed immediately, on a slow machine
 		})
 	}
 	all.Wait()

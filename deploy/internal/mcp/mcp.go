@@ -170,7 +170,7 @@ func (p *proxy) forward(ctx context.Context, r *jsonrpc.Request) error {
 // writeError is a failed write to the client.
 type writeError struct{ error }
 
-// exchange sends a request over a connection of its own, so that a failure does not affect
+// exchange sends a request over a separate connection, so that a failure does not affect
 // other requests.
 func (p *proxy) exchange(ctx context.Context, r *jsonrpc.Request) error {
 	transport := &sdk.StreamableClientTransport{

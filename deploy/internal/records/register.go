@@ -44,7 +44,7 @@ func Register(ctx context.Context, c *client.Client, list []Record, errOut io.Wr
 
 // RegisterSearchable registers records and returns when all of them are searchable, or an
 // error after the timeout or if one is rejected. It retries the registration of
-// records that were not indexed at once.
+// records that were not indexed immediately.
 func RegisterSearchable(ctx context.Context, c *client.Client, list []Record, timeout time.Duration, errOut io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -1,5 +1,5 @@
 // Package breaker is the circuit breaker of backends: after consecutive failures
-// calls fail at once, except for periodic probes.
+// calls fail immediately, except for periodic probes.
 package breaker
 
 import (
@@ -71,7 +71,7 @@ func (b *Breaker) report(backend string, _, now gobreaker.State) {
 }
 
 // Do calls f, which ends with ctx, and returns its error, or ErrCanceled wrapping that
-// of ctx. While the breaker is open it returns the result of Err at once.
+// of ctx. While the breaker is open it returns the result of Err immediately.
 func (b *Breaker) Do(ctx context.Context, f func() error) error {
 	_, err := b.circuit.Execute(func() (struct{}, error) {
 		began := time.Now()

@@ -12,13 +12,13 @@ import (
 )
 
 // headerGenerated is the header of a record with its generated example queries, a JSON
-// array of strings. They are beside the record, which remains as it was registered.
+// array of strings. They are stored next to the record, which remains as it was registered.
 const headerGenerated = "Cairn-Generated"
 
 // Subjects returns the subject filter of the records of a kind, for consumers of [Stream].
 func Subjects(kind string) string { return subjects + kind + ".>" }
 
-// AddGenerated stores the example queries beside the record of the change, as a revision
+// AddGenerated stores the example queries next to the record of the change, as a revision
 // with the same record. It reports whether the revision of the change was the newest one;
 // otherwise it writes nothing. The next registration of the record removes the queries.
 func (c *Catalog) AddGenerated(ctx context.Context, of Change, queries []string) (bool, error) {

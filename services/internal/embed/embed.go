@@ -39,7 +39,7 @@ type Space struct {
 	// alone is a weak measure of relevance.
 	Lexical bool
 	// Static vectors are sums of token vectors: compare character n-grams, see
-	// [Hashed], beside them, for names that no token represents.
+	// [Hashed], in addition to them, for names that no token represents.
 	Static bool
 	// Floor is the lowest cosine of a relevant best match.
 	Floor float64
@@ -108,7 +108,7 @@ func Warm(ctx context.Context, e Embedder) error {
 }
 
 // Watch probes the server of e until ctx ends. After failures the circuit breaker is
-// open: calls fail at once until a probe succeeds. Without Watch, calls probe.
+// open: calls fail immediately until a probe succeeds. Without Watch, calls probe.
 func Watch(ctx context.Context, e Embedder) {
 	if s, ok := e.(served); ok {
 		s.watch(ctx)

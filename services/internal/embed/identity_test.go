@@ -57,7 +57,7 @@ func TestSpaceIdentifiesVectors(t *testing.T) {
 		dimensions     int
 	}{
 		{"the model", "", minilm.Digest, 64},
-		{"pulled anew", "", "71c2081242015f0e", 64},
+		{"pulled again", "", "71c2081242015f0e", 64},
 		{"another query prefix", "?query_prefix=q", minilm.Digest, 64},
 		{"another document prefix", "?document_prefix=q", minilm.Digest, 64},
 		{"another window", "?num_ctx=11", minilm.Digest, 64},

@@ -85,7 +85,7 @@ func TestRealNewGeneration(t *testing.T) {
 	if err := unaware.Apply(t.Context(), []index.Change{brew}); err != nil {
 		t.Fatal(err)
 	}
-	wantStatus(t, ix, false, 2) // searchable in the live generation at once
+	wantStatus(t, ix, false, 2) // searchable in the live generation immediately
 	fill(t, ix, []index.Change{brew})
 	wantStatus(t, ix, true, 1)
 	wantFound(t, other, "")

@@ -51,7 +51,7 @@ type Document struct {
 	ID           string
 	Title        string   // name and purpose
 	Body         string   // all other text
-	Instructions string   // a text of its own
+	Instructions string   // a separate text
 	Examples     []string // queries that the record should match
 	Domain       string
 	Status       string // only active and deprecated documents are found; empty means active

@@ -21,7 +21,7 @@ type pool struct {
 	body         field
 	instructions field
 	vectors      vectors
-	grams        *sparse // n-grams beside static vectors; else nil
+	grams        *sparse // n-grams in addition to static vectors; else nil
 }
 
 // content is the indexed content of a document.

@@ -1,6 +1,6 @@
 // Package usage counts how often records are used.
 //
-// Each tenant has counts of its own, also for global records. The counts are approximate:
+// Each tenant has its own counts, also for global records. The counts are approximate:
 // workers add up uses in memory and publish the sums every 10 s, without
 // acknowledgement, to a stream of counters (ADR-49 of NATS). Uses that a killed worker has
 // not published, or that are published while the stream has no leader, are not counted.
