@@ -47,7 +47,7 @@ var plantedBugs = []plantedBug{
 		name: "the events of a run are stored without an acknowledgement",
 		file: "bus/replay/writer.go", before: "\tid := w.subject + ",
 		after:  "\tif BUG {\n\t\treturn w.js.Conn().PublishMsg(msg)\n\t}\n\tid := w.subject + ",
-		faults: "^SIGKILL of .*leader, restarted", finds: "run of client ",
+		faults: "^SIGKILL of .*leader, restarted", finds: `the run was lost although|event \d+ after event`,
 	},
 	{
 		name: "the view of the catalog ignores delete markers",
@@ -66,11 +66,11 @@ var plantedBugs = []plantedBug{
 const (
 	// bugRounds is the maximum number of runs with a planted bug. Whether a run exposes it
 	// depends on the timing of its clients and of the elections.
-	bugRounds = 3
+	bugRounds = 5
 	// bugTime is the duration of a run without faults. Another run has one fault.
 	bugTime = 4 * time.Second
 	// bugAnalysts is the number of clients of each node that follow analyses.
-	bugAnalysts = 6
+	bugAnalysts = 12
 	// bugResume is the time after its start within which an analysis is resumed.
 	bugResume = 20 * time.Second
 )
