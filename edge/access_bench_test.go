@@ -63,7 +63,7 @@ type caller struct {
 	took    []time.Duration
 }
 
-func newCaller(b *testing.B, f *front, header string) *caller {
+func newCaller(b *testing.B, f *testEdge, header string) *caller {
 	b.Helper()
 	var d net.Dialer
 	conn, err := d.DialContext(context.Background(), "tcp", strings.TrimPrefix(f.url, "http://"))

@@ -30,7 +30,7 @@ func publishing(t testing.TB) func(*edge.Config) {
 }
 
 // listing serves listings of records with list, which returns the page of an agent listing.
-func listing(t testing.TB, f *front, list func(schemas.RecordQuery) (schemas.RecordList, error)) {
+func listing(t testing.TB, f *testEdge, list func(schemas.RecordQuery) (schemas.RecordList, error)) {
 	t.Helper()
 	must(t, bus.ListRecords.Serve(f.service, func(_ context.Context, q schemas.RecordQuery) (schemas.RecordList, error) {
 		if q.Kind != schemas.KindAgent {

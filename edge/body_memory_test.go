@@ -22,7 +22,7 @@ import (
 
 // unfinished sends the head of a request with a body of size bytes, and only part of the
 // body.
-func (f *front) unfinished(t testing.TB, head string, size int, part string) net.Conn {
+func (f *testEdge) unfinished(t testing.TB, head string, size int, part string) net.Conn {
 	t.Helper()
 	conn := f.dial(t)
 	_, err := fmt.Fprintf(conn, "%s\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", head, size, part)
@@ -40,7 +40,7 @@ func response(t testing.TB, conn net.Conn) *http.Response {
 }
 
 // storeTags serves tag writes.
-func storeTags(t testing.TB, f *front) {
+func storeTags(t testing.TB, f *testEdge) {
 	t.Helper()
 	must(t, bus.WriteTag.Serve(f.service, func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
 		return schemas.TagWritten{}, nil

@@ -33,7 +33,7 @@ func stored(_ context.Context, req schemas.PutRecords) (schemas.RecordResults, e
 
 // serveBulk starts an edge with a worker that answers bulks with handle.
 func serveBulk(t *testing.T, handle func(context.Context, schemas.PutRecords) (schemas.RecordResults, error),
-	change ...func(*edge.Config)) *front {
+	change ...func(*edge.Config)) *testEdge {
 	t.Helper()
 	f := open(t, change...)
 	if err := bus.PutRecords.Serve(f.service, handle); err != nil {

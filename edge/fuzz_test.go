@@ -65,7 +65,7 @@ var (
 )
 
 // events checks a response with at most the given number of events, excluding final ones.
-func (f *front) events(t *testing.T, got answer, most int) {
+func (f *testEdge) events(t *testing.T, got answer, most int) {
 	t.Helper()
 	if got.status != 200 {
 		if got.status != 204 && got.problem(t).Status != got.status {

@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// front is a running edge with a stub service.
-type front struct {
+// testEdge is a running edge with a stub service.
+type testEdge struct {
 	url     string
 	secure  bool // hold connects with TLS
 	conn    *bus.Conn
@@ -39,7 +39,7 @@ type front struct {
 }
 
 // open starts an edge on a separate server.
-func open(t testing.TB, change ...func(*edge.Config)) *front {
+func open(t testing.TB, change ...func(*edge.Config)) *testEdge {
 	t.Helper()
 	server, conn := bustest.Start(t)
 	f := serve(t, conn, change...)
@@ -48,7 +48,7 @@ func open(t testing.TB, change ...func(*edge.Config)) *front {
 }
 
 // serve starts an edge on conn and stops it with the test.
-func serve(t testing.TB, conn *bus.Conn, change ...func(*edge.Config)) *front {
+func serve(t testing.TB, conn *bus.Conn, change ...func(*edge.Config)) *testEdge {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -60,7 +60,7 @@ func serve(t testing.TB, conn *bus.Conn, change ...func(*edge.Config)) *front {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
-	f := &front{
+	f := &testEdge{
 		url: "http://" + listener.Addr().String(), conn: conn, stop: stop, stopped: make(chan struct{}),
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
@@ -79,7 +79,7 @@ func serve(t testing.TB, conn *bus.Conn, change ...func(*edge.Config)) *front {
 }
 
 // dial opens a TCP connection to the edge.
-func (f *front) dial(t testing.TB) net.Conn {
+func (f *testEdge) dial(t testing.TB) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
 	if err != nil {
@@ -116,7 +116,7 @@ type answer struct {
 }
 
 // request sends a request; headers are given as "Name: value".
-func (f *front) request(t testing.TB, method, path string, body io.Reader, headers ...string) answer {
+func (f *testEdge) request(t testing.TB, method, path string, body io.Reader, headers ...string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, f.url+path, body)
 	if err != nil {

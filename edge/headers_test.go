@@ -16,7 +16,7 @@ import (
 )
 
 // openAPI returns the OpenAPI document of the edge.
-func (f *front) openAPI(t *testing.T) map[string]any {
+func (f *testEdge) openAPI(t *testing.T) map[string]any {
 	t.Helper()
 	var doc map[string]any
 	if err := json.Unmarshal([]byte(f.request(t, "GET", "/openapi.json", nil).body), &doc); err != nil {

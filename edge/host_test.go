@@ -23,7 +23,7 @@ func TestHost(t *testing.T) {
 		"evil.example", "evil.example:8080", "127.0.0.1.evil.example:8080", "localhost.evil.example", "cairn.example.evil.example",
 		"evil-cairn.example", "xlocalhost", "cairn", "[evil.example]", "127.0.0.1x",
 	}
-	for name, f := range map[string]*front{"without authentication": open(t, names), "with authentication": open(t, names, keys)} {
+	for name, f := range map[string]*testEdge{"without authentication": open(t, names), "with authentication": open(t, names, keys)} {
 		for _, host := range append(accepted, refused...) {
 			for _, path := range []string{"/health/live", "/skills", "/metrics", "/unknown"} {
 				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+path, nil)
@@ -67,7 +67,7 @@ func TestMalformedHost(t *testing.T) {
 
 // host sends a probe with the version and Host header, and wants the status line to
 // begin with want.
-func (f *front) host(t *testing.T, header, want string) {
+func (f *testEdge) host(t *testing.T, header, want string) {
 	t.Helper()
 	conn := f.dial(t)
 	_, err := io.WriteString(conn, "GET /health/live "+header+"Connection: close\r\n\r\n")

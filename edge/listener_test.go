@@ -74,7 +74,7 @@ func TestConnectionsAreReleasedOnce(t *testing.T) {
 var insecureTLS = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the certificate of the test server is self-signed
 
 // http2 reports whether a request over a new HTTP/2 connection is answered.
-func (f *front) http2(t *testing.T) bool {
+func (f *testEdge) http2(t *testing.T) bool {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: insecureTLS.Clone(), ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
@@ -89,7 +89,7 @@ func (f *front) http2(t *testing.T) bool {
 
 // hold opens n connections from the address, sends a request on each and returns
 // those that were answered, without closing them.
-func (f *front) hold(t *testing.T, address string, n int) (held []net.Conn) {
+func (f *testEdge) hold(t *testing.T, address string, n int) (held []net.Conn) {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}, Timeout: 10 * time.Second}
 	for range n {

@@ -20,7 +20,7 @@ import (
 )
 
 // crowded returns an edge that admits no further requests.
-func crowded(t *testing.T) *front {
+func crowded(t *testing.T) *testEdge {
 	t.Helper()
 	gate := overload.New(1)
 	gate.Admit("")
@@ -91,7 +91,7 @@ func TestSlowWorkersDoNotOccupyTheEdge(t *testing.T) {
 }
 
 // large serves tags with size bytes each.
-func large(t *testing.T, f *front, size int) {
+func large(t *testing.T, f *testEdge, size int) {
 	t.Helper()
 	must(t, bus.ReadTag.Serve(f.service, func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
 		value := jsontext.Value(`"` + strings.Repeat("x", size) + `"`)

@@ -13,7 +13,7 @@ import (
 )
 
 // monitored serves the listener for operators and stops it with the test.
-func monitored(t *testing.T, change func(*edge.Monitor)) *front {
+func monitored(t *testing.T, change func(*edge.Monitor)) *testEdge {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -30,7 +30,7 @@ func monitored(t *testing.T, change func(*edge.Monitor)) *front {
 			t.Error(err)
 		}
 	})
-	return &front{url: "http://" + listener.Addr().String(), client: &http.Client{Transport: transport}}
+	return &testEdge{url: "http://" + listener.Addr().String(), client: &http.Client{Transport: transport}}
 }
 
 func TestPprofIsOff(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 )
 
 // at returns f for a client with another loopback address.
-func (f *front) at(t *testing.T, address string) *front {
+func (f *testEdge) at(t *testing.T, address string) *testEdge {
 	t.Helper()
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
 	// A monitor closes connections of an address beyond its share.
@@ -73,7 +73,7 @@ func TestMonitorIsRateLimited(t *testing.T) {
 }
 
 // checkRateLimits floods each path from one address until it is refused, and sends a request from another one.
-func (f *front) checkRateLimits(t *testing.T, paths ...string) {
+func (f *testEdge) checkRateLimits(t *testing.T, paths ...string) {
 	t.Helper()
 	flooder, kubelet := f.at(t, "127.0.0.2"), f.at(t, "127.0.0.3")
 	for _, path := range paths {

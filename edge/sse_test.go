@@ -25,7 +25,7 @@ import (
 const question = `{"query":"q","context":"{}","target":"H"}`
 
 // analyses serves analyses with handle.
-func analyses(t testing.TB, f *front, handle func(context.Context, bus.Sender) error) {
+func analyses(t testing.TB, f *testEdge, handle func(context.Context, bus.Sender) error) {
 	t.Helper()
 	stream := bus.Analyze
 	stream.Grace = 0
@@ -129,7 +129,7 @@ type reading struct {
 }
 
 // stream requests an analysis and reads the header of the response.
-func (f *front) stream(ctx context.Context, t testing.TB) reading {
+func (f *testEdge) stream(ctx context.Context, t testing.TB) reading {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/v1/analyze", strings.NewReader(question))
 	must(t, err)
