@@ -276,7 +276,7 @@ func TestModelContextHTTP(t *testing.T) {
 		{"an unknown method", "POST /mcp", rpc("foo/bar", `{}`), nil, 200, `"error":{"code":-32601,"message":"JSON RPC not handled: \"foo/bar\" unsupported"}`},
 		{"an unknown notification", "POST /mcp", `{"jsonrpc":"2.0","method":"foo/bar"}`, nil, 400, "CE-001"},
 		{"a request without parameters", "POST /mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, nil, 200, `"code":-32600`},
-		{"a directory that does not exist", "POST /mcp", rpc("resources/directory/read", `{"uri":"skill://cairn/no.such.skill"}`), nil, 200, "-32602"},
+		{"an absent directory", "POST /mcp", rpc("resources/directory/read", `{"uri":"skill://cairn/no.such.skill"}`), nil, 200, "-32602"},
 		{"a directory of another scheme", "POST /mcp", rpc("resources/directory/read", `{"uri":"file:///etc"}`), nil, 200, "-32602"},
 		{"no prompts", "POST /mcp", rpc("prompts/list", `{}`), nil, 200, `"prompts":[]`},
 		{"a subscription", "POST /mcp", rpc("subscriptions/listen", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",

@@ -59,7 +59,7 @@ func TestBench(t *testing.T) {
 			file, page := filepath.Join(t.TempDir(), "a.json"), filepath.Join(t.TempDir(), "a.html")
 			got := do(t, "", "bench", operation, "--url", s.http, "--rate", "20", "--for", "1s", "--warm", "100ms", "--skills", "40", "--json",
 				file, "--html", page)
-			if got.code != 0 || strings.Contains(got.err, "cairn:") { // it may tell retries
+			if got.code != 0 || strings.Contains(got.err, "cairn:") { // it may report retries
 				t.Fatalf("%+v", got)
 			}
 			r := benched(t, file)

@@ -102,7 +102,7 @@ func (m *importing) read(ctx context.Context, out, errOut io.Writer) error {
 	case m.options.Timeout <= 0:
 		return flags.Usage(errors.New("--timeout must be positive"))
 	case m.prune && m.options.Name == "" && !isURL: // another directory may have the same path on another machine
-		return flags.Usage(errors.New("--prune: expected --source, a name of the source that no other source has"))
+		return flags.Usage(errors.New("--prune: expected --source with a unique name of the source"))
 	}
 	bar := output.NewProgress(errOut, "reading "+output.Redacted(cmp.Or(m.options.Source, "the MCP server")), -1)
 	defer bar.Close()

@@ -186,7 +186,7 @@ type shown struct {
 	Selected bool   `json:"selected,omitzero"`
 	URL      string `json:"url"`
 	Tenant   string `json:"tenant,omitzero"`
-	Key      string `json:"key,omitzero" doc:"where the key is"`
+	Key      string `json:"key,omitzero" doc:"source of the key"`
 }
 
 func (m *manager) list() *cobra.Command {

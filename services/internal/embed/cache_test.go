@@ -390,13 +390,13 @@ func TestCacheOpensExistingBucket(t *testing.T) {
 	if c.PersistMode != jetstream.AsyncPersistMode || c.Discard != jetstream.DiscardOld || c.MaxBytes <= 0 {
 		t.Errorf("got %+v, want one that is bounded, forgets the oldest and does not sync", c)
 	}
-	if _, err := embed.OpenCache(t.Context(), connectedToNothing(t)); err == nil || !strings.Contains(err.Error(), embed.Bucket) {
+	if _, err := embed.OpenCache(t.Context(), disconnected(t)); err == nil || !strings.Contains(err.Error(), embed.Bucket) {
 		t.Errorf("without a server: got %v, want an error that names the bucket", err)
 	}
 }
 
-// connectedToNothing is a connection whose server has stopped.
-func connectedToNothing(t *testing.T) jetstream.JetStream {
+// disconnected returns the JetStream context of a connection whose server has stopped.
+func disconnected(t *testing.T) jetstream.JetStream {
 	t.Helper()
 	js := connect(t, startNATS(t, t.TempDir()))
 	js.Conn().Close()

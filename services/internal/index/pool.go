@@ -93,7 +93,7 @@ func (p *pool) prepareSearch() {
 	}
 }
 
-// sweepShare: a sweep starts at one dead row in this many.
+// sweepShare is the inverse of the share of dead rows above which a sweep starts.
 const sweepShare = 8
 
 func (p *pool) sweep() {
