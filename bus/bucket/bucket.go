@@ -137,12 +137,18 @@ func OpenKV(ctx context.Context, js jetstream.JetStream, name string) (jetstream
 	return kv, err
 }
 
+// lateTimeout bounds the retries of Await on a stand-alone server, which may be slow to answer
+// while it recovers its streams.
+const lateTimeout = 10 * time.Second
+
 // Await retries do while the cluster is not ready or a stream is missing, until ctx
-// ends, and logs the reason.
+// ends, and while a stand-alone server is late, for 10 s. It logs the reason.
 func Await(ctx context.Context, js jetstream.JetStream, what string, do func() error) error {
 	var logged time.Time
+	started := time.Now()
 	again := func(err error) bool {
-		if !errors.Is(err, ErrNoStream) && !unready(js, err) {
+		late := (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)) && time.Since(started) < lateTimeout
+		if !late && !errors.Is(err, ErrNoStream) && !unready(js, err) {
 			return false
 		}
 		if time.Since(logged) > logInterval {

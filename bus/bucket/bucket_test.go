@@ -1,9 +1,12 @@
 package bucket_test
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"testing"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
@@ -41,4 +44,34 @@ func openID(t *testing.T, js jetstream.JetStream) string {
 		return ""
 	}
 	return bucket.ID(s.CachedInfo())
+}
+
+// TestAwaitALateServer: a stand-alone server that is late is retried; one without JetStream is not.
+func TestAwaitALateServer(t *testing.T) {
+	t.Parallel()
+	js := bustest.Open(t).JetStream()
+	for _, row := range []struct {
+		name     string
+		failure  error
+		attempts int
+		want     error
+	}{
+		{"a server that is late", context.DeadlineExceeded, 3, nil},
+		{"a request that timed out", nats.ErrTimeout, 3, nil},
+		{"no JetStream", nats.ErrNoResponders, 1, nats.ErrNoResponders},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			attempts := 0
+			err := bucket.Await(t.Context(), js, "test", func() error {
+				if attempts++; attempts < 3 {
+					return row.failure
+				}
+				return nil
+			})
+			if attempts != row.attempts || !errors.Is(err, row.want) {
+				t.Errorf("got %d attempts, %v, want %d, %v", attempts, err, row.attempts, row.want)
+			}
+		})
+	}
 }
