@@ -37,7 +37,7 @@ type Deps struct {
 }
 
 // Resolver is a projection of the catalog. It is safe for concurrent use. Its handlers are
-// grouped by what they resolve, one file each; apply.go and catchup.go follow the log.
+// grouped by endpoint, one file per group; apply.go and catchup.go follow the log.
 type Resolver struct {
 	deps     Deps
 	feed     *feed     // fills the worker's own index; nil if the index is shared

@@ -75,9 +75,8 @@ const (
 	bugResume = 20 * time.Second
 )
 
-// TestCheckerFindsPlantedBugs plants bugs in the program, and expects each to be found. It
-// tests that the checks find what they are for; TestRealClusterFaults tests that they find
-// nothing in the correct program.
+// TestCheckerFindsPlantedBugs plants bugs in the program, and expects the checks to detect
+// each. TestRealClusterFaults expects them to detect nothing in the correct program.
 func TestCheckerFindsPlantedBugs(t *testing.T) {
 	program := programFor(t)
 	for _, bug := range plantedBugs {

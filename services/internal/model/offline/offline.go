@@ -57,7 +57,7 @@ func (p planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model
 			parts = append(parts, model.Part{Suggestions: suggestions})
 		}
 		for _, part := range append(parts, model.Part{Usage: usage(c, text)}) {
-			if err := ctx.Err(); err != nil { // what is left, or the plan, is incomplete
+			if err := ctx.Err(); err != nil { // the plan of a canceled context is incomplete
 				yield(model.Part{}, err)
 				return
 			}
