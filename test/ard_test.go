@@ -240,7 +240,7 @@ const ardVariable = "CAIRN_TEST_ARD"
 func TestRealDiscoveryConformance(t *testing.T) {
 	checkout := os.Getenv(ardVariable)
 	if checkout == "" {
-		t.Skip(ardVariable + " is not set")
+		t.Skip("needs " + ardVariable + ", the directory of the conformance tool")
 	}
 	t.Parallel()
 	c := newClient(t, open(t, topologies[0], usual))

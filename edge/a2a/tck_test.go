@@ -25,7 +25,7 @@ import (
 func TestRealCompatibility(t *testing.T) {
 	directory := os.Getenv("CAIRN_A2A_TCK")
 	if directory == "" {
-		t.Skip("CAIRN_A2A_TCK is not set")
+		t.Skip("needs CAIRN_A2A_TCK, the directory of the Technology Compatibility Kit")
 	}
 	everyone := func(context.Context) (string, error) { return "kit", nil }
 	store := taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{Authenticator: everyone})

@@ -33,7 +33,7 @@ const serverAddress = "CAIRN_TEST_SERVER"
 func TestServerProcess(t *testing.T) {
 	at := os.Getenv(serverAddress)
 	if at == "" {
-		t.Skip("it runs in a process of its own")
+		t.Skip("needs " + serverAddress + ", which TestWorkerMemoryAfterDeletion sets")
 	}
 	server, err := natsserver.Start(t.TempDir(), at)
 	if err != nil {
