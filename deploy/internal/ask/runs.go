@@ -123,34 +123,26 @@ func readRuns(ctx context.Context, c *client.Client, state string, limit int) (r
 	return runs, false, nil
 }
 
-// maxCompletions bounds the number of completions.
-const maxCompletions = 200
-
 // completeRuns completes the ids of runs in the state; empty: in any. A server that does not
 // respond within a second has none.
 func completeRuns(h *connect.HTTP, state string, most int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp
-		if len(args) >= most || !flags.Prepare(cmd) {
-			return nil, none
-		}
-		h.RetryTimeout = -1
-		c, err := h.Client()
-		if err != nil {
-			return nil, none
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), flags.CompleteTimeout)
-		defer cancel()
-		runs, _, err := readRuns(ctx, c, state, maxCompletions)
-		if err != nil {
+		if len(args) >= most {
 			return nil, none
 		}
 		var ids []string
-		for _, r := range runs {
-			if strings.HasPrefix(r.Run, begin) && !slices.Contains(args, r.Run) {
-				ids = append(ids, cobra.CompletionWithDesc(r.Run, r.State+", started "+seconds(r.StartedAt)))
+		h.Complete(cmd, func(ctx context.Context, c *client.Client) {
+			runs, _, err := readRuns(ctx, c, state, flags.MaxCompletions)
+			if err != nil {
+				return
 			}
-		}
+			for _, r := range runs {
+				if strings.HasPrefix(r.Run, begin) && !slices.Contains(args, r.Run) {
+					ids = append(ids, cobra.CompletionWithDesc(r.Run, r.State+", started "+seconds(r.StartedAt)))
+				}
+			}
+		})
 		return ids, none | cobra.ShellCompDirectiveKeepOrder
 	}
 }

@@ -3,6 +3,7 @@
 package connect
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +46,22 @@ func (c *HTTP) Client() (*client.Client, error) {
 	made, err := client.New(client.Config{URL: c.URL, Key: c.key, RetryTimeout: c.RetryTimeout})
 	c.clients = append(c.clients, made)
 	return made, flags.Usage(err)
+}
+
+// Complete calls list, which collects completions of cmd, with a client without retries and a
+// context that ends after flags.CompleteTimeout. It does not if the flags are invalid.
+func (c *HTTP) Complete(cmd *cobra.Command, list func(context.Context, *client.Client)) {
+	if !flags.Prepare(cmd) {
+		return
+	}
+	c.RetryTimeout = -1
+	made, err := c.Client()
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), flags.CompleteTimeout)
+	defer cancel()
+	list(ctx, made)
 }
 
 // printRetries prints the number of retries, if any.

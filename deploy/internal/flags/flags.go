@@ -109,8 +109,12 @@ func Choice(cmd *cobra.Command, p *string, name, short, usage string, values ...
 	}
 }
 
-// CompleteTimeout bounds a request for completions: the shell waits for it.
-const CompleteTimeout = time.Second
+const (
+	// CompleteTimeout bounds a request for completions: the shell waits for it.
+	CompleteTimeout = time.Second
+	// MaxCompletions bounds the number of completions.
+	MaxCompletions = 200
+)
 
 // Prepare sets the flags of a command whose completions are requested from the environment
 // and the context, which a run does before the command. It returns false if they are invalid.

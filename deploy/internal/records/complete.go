@@ -14,9 +14,6 @@ import (
 	"cairn/schemas"
 )
 
-// maxCompletions bounds the number of completions.
-const maxCompletions = 200
-
 // TenantFlag defines --tenant.
 func TenantFlag(cmd *cobra.Command, tenant *string, usage string) {
 	cmd.Flags().StringVar(tenant, "tenant", "", usage)
@@ -25,30 +22,21 @@ func TenantFlag(cmd *cobra.Command, tenant *string, usage string) {
 // CompleteIDs returns the ids of a kind that begin with a text, with descriptions. A
 // server that does not respond within a second has none.
 func CompleteIDs(cmd *cobra.Command, h *connect.HTTP, kind string, tenant *string, begin string) ([]string, cobra.ShellCompDirective) {
-	const none = cobra.ShellCompDirectiveNoFileComp
-	if !flags.Prepare(cmd) {
-		return nil, none
-	}
-	h.RetryTimeout = -1
-	c, err := h.Client()
-	if err != nil {
-		return nil, none
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), flags.CompleteTimeout)
-	defer cancel()
-	limit := maxCompletions
+	limit := flags.MaxCompletions
 	q := schemas.RecordQuery{Kind: kind, Prefix: begin, Limit: &limit}
-	if *tenant != "" {
-		q.TenantID = tenant
-	}
 	var list []string
-	for r, err := range c.List(ctx, q) {
-		if err != nil || len(list) == maxCompletions {
-			break
+	h.Complete(cmd, func(ctx context.Context, c *client.Client) {
+		if *tenant != "" {
+			q.TenantID = tenant
 		}
-		list = append(list, cobra.CompletionWithDesc(r.ID, Summaries(r.JSON)[0].About()))
-	}
-	return list, none
+		for r, err := range c.List(ctx, q) {
+			if err != nil || len(list) == limit {
+				break
+			}
+			list = append(list, cobra.CompletionWithDesc(r.ID, Summaries(r.JSON)[0].About()))
+		}
+	})
+	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
 // CompleteField returns the values of a field in the records of the kind that the arguments
@@ -78,14 +66,14 @@ func CompleteField(field func(Summary) []string) cobra.CompletionFunc {
 
 // fieldValues returns the values of a field in the first records of a kind.
 func fieldValues(ctx context.Context, c *client.Client, cmd *cobra.Command, kind string, field func(Summary) []string) (values []string) {
-	limit := maxCompletions
+	limit := flags.MaxCompletions
 	q := schemas.RecordQuery{Kind: kind, Limit: &limit}
 	if tenant := flagValue(cmd, "tenant"); tenant != "" {
 		q.TenantID = &tenant
 	}
 	n := 0
 	for r, err := range c.List(ctx, q) {
-		if n++; err != nil || n > maxCompletions {
+		if n++; err != nil || n > flags.MaxCompletions {
 			break
 		}
 		for _, value := range field(Summaries(r.JSON)[0]) {
