@@ -52,11 +52,11 @@ func TestMemoryAfterDeletion(t *testing.T) { // not parallel: it measures the he
 			}
 		}
 	}
-	empty := heap()
+	empty := Heap()
 	apply(false)
-	full := heap()
+	full := Heap()
 	apply(true)
-	after := heap()
+	after := Heap()
 	t.Logf("heap: %d KiB empty, %d KiB with 5,000 records, %d KiB without them", empty>>10, full>>10, after>>10)
 	if after > empty+empty/10 {
 		t.Errorf("the heap has %d KiB after the deletion, want at most 10 %% above %d", after>>10, empty>>10)
@@ -64,8 +64,8 @@ func TestMemoryAfterDeletion(t *testing.T) { // not parallel: it measures the he
 	runtime.KeepAlive(r)
 }
 
-// heap returns the bytes of live objects.
-func heap() uint64 {
+// Heap returns the bytes of live objects.
+func Heap() uint64 {
 	for range 3 { // sync.Pools and weak pointers of unique take more than one cycle
 		runtime.GC()
 	}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"runtime"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
@@ -123,23 +122,13 @@ func TestWorkerMemoryAfterDeletion(t *testing.T) { // not parallel: it measures 
 	remove := func(ctx context.Context, key catalog.Key) (uint64, error) { return c.Delete(ctx, key) }
 	change(100, register) // fills the buffers of connections and the last deletions of the index, which are bounded
 	change(100, remove)
-	empty := liveBytes()
+	empty := resolve.Heap()
 	change(2000, register)
-	full := liveBytes()
+	full := resolve.Heap()
 	change(2000, remove)
-	after := liveBytes()
+	after := resolve.Heap()
 	t.Logf("heap: %d KiB empty, %d KiB with 4,000 records, %d KiB without them", empty>>10, full>>10, after>>10)
 	if after > empty+empty/10 {
 		t.Errorf("the heap has %d KiB after the deletion, want at most 10 %% above %d", after>>10, empty>>10)
 	}
-}
-
-// liveBytes returns the bytes of live objects.
-func liveBytes() uint64 {
-	for range 3 { // sync.Pools and weak pointers of unique take more than one cycle
-		runtime.GC()
-	}
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
