@@ -46,6 +46,7 @@ func TestAccounts(t *testing.T) {
 		"cairn.tags.write":    {`{"request_id":"r","flow":"f","tags":{}}`, `"flow":"f"`},
 		"cairn.tools":         {`{}`, `"tools":[{`},
 		"cairn.records.list":  {`{"kind":"tool"}`, `"records":[{`},
+		"cairn.runs":          {`{}`, `"runs":[`},
 	} {
 		if got := send(subject, received[0]); !strings.Contains(got, received[1]) {
 			t.Errorf("%s: %s", subject, got)
