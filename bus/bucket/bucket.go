@@ -147,7 +147,7 @@ func Await(ctx context.Context, js jetstream.JetStream, what string, do func() e
 	var logged time.Time
 	started := time.Now()
 	again := func(err error) bool {
-		late := (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)) && time.Since(started) < lateTimeout
+		late := timedOut(err) && time.Since(started) < lateTimeout
 		if !late && !errors.Is(err, ErrNoStream) && !unready(js, err) {
 			return false
 		}

@@ -99,6 +99,11 @@ func NoReply(err error) bool {
 	return false
 }
 
+// timedOut reports whether err is that of a request without a reply in time.
+func timedOut(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+}
+
 // replyTime is the part of a request's timeout that is left to reply.
 const replyTime = time.Second
 
@@ -116,7 +121,7 @@ func Bounded(ctx context.Context, store string, do func(context.Context) error) 
 	err := do(limited)
 	// A shared fence and a publish attempt have their own timeouts, which may expire
 	// before this one.
-	late := limited.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+	late := limited.Err() != nil || timedOut(err)
 	if err != nil && late && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because("NATS did not acknowledge the operation in time: its cluster may have no quorum or be electing a leader"), err)
 	}
