@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,12 +30,10 @@ type Conn struct {
 	budget   *retry.Budget // of all requests
 	reads    *Conn         // nil: this connection
 
-	mu            sync.Mutex
-	connection    context.Context // canceled on disconnect; a new one per connection
-	endConnection context.CancelFunc
-	up            bool // as counted by the metrics
+	mu sync.Mutex
+	up bool // as counted by the metrics
 
-	dialBulk     func() (*nats.Conn, error)
+	dial         func(name string, changed func(up bool), also ...nats.Option) (*requests, error)
 	bulkMu       sync.Mutex
 	bulkRequests *requests // over a separate connection; nil: not opened
 
@@ -62,29 +61,34 @@ func OpenInProcess(server nats.InProcessConnProvider, name string, options ...Op
 func connect(url, name string, more ...nats.Option) (*Conn, error) {
 	c := &Conn{closed: make(chan struct{}), budget: retry.NewBudget()}
 	c.outages = outages{conn: c, waiting: admission.NewPool(maxUndelivered)}
-	c.dialBulk = func() (*nats.Conn, error) { return nats.Connect(url, options(name+" bulk", more)...) }
-	c.connection, c.endConnection = context.WithCancel(context.Background())
-	nc, err := nats.Connect(url, append(options(name, more),
-		nats.ConnectHandler(func(*nats.Conn) { c.connected() }),
-		nats.ReconnectHandler(func(*nats.Conn) { c.connected() }),
-		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
-		nats.DisconnectErrHandler(func(*nats.Conn, error) { c.disconnected() }),
-	)...)
-	if err != nil {
+	outbound := admission.NewPool(outboundBytes)
+	c.dial = func(name string, changed func(up bool), also ...nats.Option) (q *requests, err error) {
+		q = &requests{conn: c, outbound: outbound}
+		q.changed(true)
+		established := func(*nats.Conn) { q.changed(true); changed(true) }
+		lost := func(*nats.Conn, error) { q.changed(false); changed(false) }
+		q.nc, err = nats.Connect(url, slices.Concat(options(name, more), also, []nats.Option{
+			nats.ConnectHandler(established), nats.ReconnectHandler(established), nats.DisconnectErrHandler(lost),
+		})...)
+		return q, err
+	}
+	var err error
+	if c.requests, err = c.dial(name, c.changed, nats.ClosedHandler(func(*nats.Conn) { close(c.closed) })); err != nil {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
-	c.nc, c.requests = nc, &requests{conn: c, nc: nc, outbound: admission.NewPool(outboundBytes)}
-	c.js, err = jetstream.New(nc, jetstream.WithDefaultTimeout(3*time.Second))
+	c.nc = c.requests.nc
+	c.js, err = jetstream.New(c.nc, jetstream.WithDefaultTimeout(3*time.Second))
 	if err != nil {
-		nc.Close()
+		c.nc.Close()
 		return nil, fmt.Errorf("open JetStream: %w", err)
 	}
-	telemetry.Connection(1)
+	telemetry.ConnectionsWanted.Inc()
 	return c, nil
 }
 
 // bulk returns the requests with large bodies and the chunks of larger ones. They have a connection of
-// their own, so that they do not delay heartbeats, acknowledgements and other requests. It is
+// their own, so that they do not delay heartbeats, acknowledgements and other requests. A worker
+// subscribes to all registrations on it. It is
 // opened by the first call.
 func (c *Conn) bulk() (*requests, error) {
 	c.bulkMu.Lock()
@@ -93,48 +97,34 @@ func (c *Conn) bulk() (*requests, error) {
 		return nil, nats.ErrConnectionClosed
 	}
 	if c.bulkRequests == nil {
-		nc, err := c.dialBulk()
+		q, err := c.dial(c.nc.Opts.Name+" bulk", func(bool) {})
 		if err != nil {
 			return nil, err
 		}
-		c.bulkRequests = &requests{conn: c, nc: nc, outbound: c.requests.outbound}
+		c.bulkRequests = q
 	}
 	return c.bulkRequests, nil
 }
 
-func (c *Conn) connected() {
+// changed records whether the connection is established.
+func (c *Conn) changed(up bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.outages.connection.ended()
-	if !c.up {
-		c.up = true
-		telemetry.Connected(1)
+	switch {
+	case up && !c.up:
+		telemetry.Connections.Inc()
+	case !up && c.up:
+		telemetry.Connections.Dec()
 	}
-	if c.connection.Err() != nil {
-		c.connection, c.endConnection = context.WithCancel(context.Background())
+	if c.up = up; up {
+		c.outages.connection.ended()
+	} else {
+		c.outages.connection.deadline()
 	}
-}
-
-func (c *Conn) disconnected() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.up {
-		c.up = false
-		telemetry.Connected(-1)
-	}
-	c.outages.connection.deadline()
-	c.endConnection()
 }
 
 // errConnectionLost is the error of requests and streams whose connection was lost.
 var errConnectionLost = fmt.Errorf("%w", schemas.ErrUnavailable.Because("the connection to NATS was lost"))
-
-// lost returns a context that ends when the current connection is lost.
-func (c *Conn) lost() context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.connection
-}
 
 // Connected reports whether the connection is established.
 func (c *Conn) Connected() bool { return c.nc.IsConnected() }
@@ -182,22 +172,37 @@ func (c *Conn) MaxPayload() int64 { return c.nc.MaxPayload() }
 // URL returns the URL of the current or last server, without its password.
 func (c *Conn) URL() string { return c.nc.ConnectedUrlRedacted() }
 
+// flush flushes the established connections, with a timeout of a second each.
+func (c *Conn) flush() {
+	open := []*nats.Conn{c.nc}
+	c.bulkMu.Lock()
+	if c.bulkRequests != nil {
+		open = append(open, c.bulkRequests.nc)
+	}
+	c.bulkMu.Unlock()
+	for _, nc := range open {
+		if nc.IsConnected() {
+			_ = nc.FlushTimeout(time.Second) // it is closed or reconnects otherwise
+		}
+	}
+}
+
 // Close flushes and closes the connection.
 func (c *Conn) Close() {
 	if c.reads != nil {
 		c.reads.Close()
 	}
-	if c.nc.IsConnected() {
-		_ = c.nc.FlushTimeout(time.Second) // the connection is closed either way
-	}
+	c.flush()
 	c.nc.Close()
 	c.bulkMu.Lock()
 	defer c.bulkMu.Unlock()
 	if c.bulkRequests != nil {
 		c.bulkRequests.nc.Close()
+		c.bulkRequests.changed(false)
 	}
-	c.disconnected()
-	telemetry.Connection(-1)
+	c.requests.changed(false)
+	c.changed(false)
+	telemetry.ConnectionsWanted.Dec()
 }
 
 // transportError returns the schemas error for a failed exchange with the server.
@@ -206,11 +211,11 @@ func transportError(subject string, err error) error {
 	switch {
 	case errors.As(err, &known):
 		return err
-	case undelivered(err) && !errors.Is(err, nats.ErrNoResponders):
-		return schemas.ErrUnavailable.Because("NATS is unavailable")
 	case errors.Is(err, nats.ErrNoResponders):
-		telemetry.NoResponders(subject)
+		telemetry.NoResponders.WithLabelValues(subject).Inc()
 		return schemas.ErrUnavailable.Because("no worker answers " + subject)
+	case undelivered(err):
+		return schemas.ErrUnavailable.Because("NATS is unavailable")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
 		return schemas.ErrTimeout.Because("no reply from " + subject + " in time")
 	case errors.Is(err, context.Canceled):

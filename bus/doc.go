@@ -7,16 +7,21 @@
 //
 // An [Endpoint] answers a request with one reply. While a worker handles a request it
 // sends a heartbeat every 250 ms; a client fails any request after 2.5 s without one. Bodies above
-// 256 KiB are sent over a separate connection. A request is retried (package retry) when:
+// 256 KiB are sent over a separate connection, and a worker receives registrations over one. A request
+// is retried (package retry) when:
 //
 //	                                read                  write                 limit
 //	a worker refused it as busy     yes                   yes                   5 times
 //	2 heartbeats were missed        yes                   no                    4 times, retry budget of the connection
 //	it reached no worker            yes                   yes                   deadline of 15 s
-//	the connection was lost later   yes                   no                    deadline of 15 s
+//	the connection was lost later   yes                   if it is stored once  deadline of 15 s
 //	a run was not confirmed in 2 s  as a new run by the caller of TryRun         retry budget of the connection
 //	a chunk reached no worker       yes                                         1 s
 //	JetStream did not acknowledge   by the worker, with the same Nats-Msg-Id    deadline of the request
+//
+// A write of tags or records without a precondition is stored once: the client gives the request a
+// Nats-Msg-Id, from which the worker derives those of its messages, and the stream recognizes them for
+// 30 s. It is not retried when heartbeats are missed, since a suspended worker may write later than that.
 //
 // A request that reached no worker, because there are no responders or the connection is lost,
 // waits without a slot. At most 256 requests of a connection wait, and

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"reflect"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
@@ -62,6 +64,9 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 	ctx, span := telemetry.StartRequest(ctx, e.Subject)
 	defer func() { endSpan(span, err) }()
 	request := newMessage(ctx, e.Subject, body) // before WithTimeout: the worker applies callTimeout itself
+	if e.storesOnce() && Precondition(ctx) == (schemas.Precondition{}) {
+		request.Header.Set(jetstream.MsgIDHeader, rand.Text())
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var msg *nats.Msg
@@ -75,7 +80,8 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 		msg, err = requests.roundTrip(ctx, request, e.reads())
 		return err
 	}
-	if err = c.outages.deliver(ctx, e.Subject, e.sendAgain, send); err != nil {
+	again := func(err error) bool { return e.sendAgain(request, err) }
+	if err = c.outages.deliver(ctx, e.Subject, again, send); err != nil {
 		return Reply{}, transportError(e.Subject, err)
 	}
 	return readReply(msg)
@@ -84,10 +90,19 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 // reads reports whether a request may be performed twice, because its permission is read.
 func (e Endpoint[Req, Res]) reads() bool { return e.Permission == schemas.PermissionRead }
 
-// sendAgain reports whether a request that failed with err waits for the end of an outage:
-// one that was not delivered, and a read. A health check reports the outage.
-func (e Endpoint[Req, Res]) sendAgain(err error) bool {
-	return !strings.HasPrefix(e.Subject, healthSubjects) && (undelivered(err) || e.reads() && errors.Is(err, errConnectionLost))
+// storesOnce reports whether workers store the writes of a request once, by the ID in its
+// Nats-Msg-Id header (bucket.WithRequest). A precondition that was true for the first copy of a
+// request is not for the next one.
+func (e Endpoint[Req, Res]) storesOnce() bool {
+	return e.Permission == schemas.PermissionTag || e.Permission == schemas.PermissionRegister
+}
+
+// sendAgain reports whether a request that failed with err waits for the end of an outage: one
+// that was not delivered, and, when the connection was lost, a read and a write that is stored once.
+// A health check reports the outage.
+func (e Endpoint[Req, Res]) sendAgain(request *nats.Msg, err error) bool {
+	twice := e.reads() || request.Header.Get(jetstream.MsgIDHeader) != ""
+	return !strings.HasPrefix(e.Subject, healthSubjects) && (undelivered(err) || twice && errors.Is(err, errConnectionLost))
 }
 
 // endSpan ends the span of a request that returned err.
@@ -117,19 +132,18 @@ func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) 
 	return e.serve(s, s.gate, handle)
 }
 
-// ServeHealthCheck is like Serve, but with slots that other requests cannot use, so that health
-// checks are answered under load.
-func (e Endpoint[Req, Res]) ServeHealthCheck(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return e.serve(s, s.healthGate, handle)
-}
-
 func (e Endpoint[Req, Res]) serve(s *Service, gate *overload.Gate, handle func(context.Context, Req) (Res, error)) error {
 	d := &responder{
 		subject: e.Subject, summary: e.Summary, request: reflect.TypeFor[Req](), response: reflect.TypeFor[Res](),
 		timeout: callTimeout, mapError: visible, permission: e.Permission, gate: gate,
+		bulk: e.Permission == schemas.PermissionRegister,
 	}
 	return s.add(d, func(ctx context.Context, r request) {
-		defer d.recovered(ctx, r.Msg)
+		defer func() {
+			if p := recover(); p != nil {
+				d.fail(ctx, r.Msg, Recovered(p))
+			}
+		}()
 		defer d.heartbeats(r.Msg).stop()
 		req, err := e.decode(r)
 		if err != nil {
@@ -161,4 +175,9 @@ func (e Endpoint[Req, Res]) decode(r request) (req Req, err error) {
 		err = r.by.AuthorizeTenant(e.Permission, &req)
 	}
 	return req, err
+}
+
+// Operation describes the subject of e.
+func (e Endpoint[Req, Res]) Operation() Operation {
+	return Operation{RequestReply, e.Subject, e.Summary, e.Permission, reflect.TypeFor[Req](), reflect.TypeFor[Res]()}
 }

@@ -93,7 +93,7 @@ func TestCallPropagatesContext(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	ctx = bus.WithMinRevision(bus.WithRequestID(ctx, "abc"), 7)
+	ctx = bus.WithTokens(bus.WithRequestID(ctx, "abc"), schemas.ConsistencyToken{Revision: 7})
 	if _, err := bus.ReadTag.Call(ctx, conn, schemas.TagKey{RequestID: "r1"}); err != nil {
 		t.Fatal(err)
 	}

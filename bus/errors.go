@@ -45,26 +45,32 @@ func isClientError(status int) bool {
 	return status < 500 || status == schemas.ErrNotImplemented.Status
 }
 
+// mark is an error with a property, which errors.Is finds.
+type mark struct {
+	error
+	is error
+}
+
+// Unwrap returns the marked error and its property.
+func (m mark) Unwrap() []error { return []error{m.error, m.is} }
+
+// Properties of errors.
+var (
+	errCaller = errors.New("the caller's fault")
+	errLogged = errors.New("logged by a worker")
+	errBusy   = errors.New("not handled by any worker")
+)
+
 // CallerError marks err, an error whose status in the contract is 500 or more, as the
 // caller's fault.
-func CallerError(err error) error { return callerError{err} }
-
-type callerError struct{ error }
-
-// Unwrap returns the marked error.
-func (e callerError) Unwrap() error { return e.error }
-
-// loggedError is an error that a worker has logged.
-type loggedError struct{ error }
-
-// Unwrap returns the declared error.
-func (e loggedError) Unwrap() error { return e.error }
+func CallerError(err error) error { return mark{err, errCaller} }
 
 // Logged reports whether the worker that returned err has logged it.
-func Logged(err error) bool {
-	var logged loggedError
-	return errors.As(err, &logged)
-}
+func Logged(err error) bool { return errors.Is(err, errLogged) }
+
+// Busy reports whether err means that every worker was busy: the request was not handled and
+// may be repeated.
+func Busy(err error) bool { return errors.Is(err, errBusy) }
 
 func tooLarge(size, most int) error {
 	return schemas.ErrTooLarge.Because(fmt.Sprintf("expected at most %d bytes, got %d", most, size))
@@ -72,19 +78,6 @@ func tooLarge(size, most int) error {
 
 // isBusy reports whether msg is the refusal of a busy worker.
 func isBusy(msg *nats.Msg) bool { return msg.Header.Get(HeaderBusy) != "" }
-
-// busyError is the refusal of a request that no worker has handled.
-type busyError struct{ error }
-
-// Unwrap returns the declared error.
-func (e busyError) Unwrap() error { return e.error }
-
-// Busy reports whether err means that every worker was busy: the request was not handled and
-// may be repeated.
-func Busy(err error) bool {
-	var refused busyError
-	return errors.As(err, &refused)
-}
 
 // readError returns the error that a reply carries in micro's headers, nil if it
 // carries none. It unwraps to the declared error that the worker returned.
@@ -101,11 +94,11 @@ func readError(msg *nats.Msg) error {
 	}
 	e.Type, e.Title, e.Status = row.Type, row.Title, row.Status
 	if isBusy(msg) {
-		return busyError{&e}
+		return mark{&e, errBusy}
 	}
 	ownLog := isClientError(e.Status) || e.Status == schemas.ErrTimeout.Status
 	if ownLog || e.RequestID == "" { // a third-party worker returns no request_id
 		return &e
 	}
-	return loggedError{&e}
+	return mark{&e, errLogged}
 }

@@ -96,12 +96,6 @@ type minTokens struct {
 	ignored []string // texts of the tokens of other catalogs
 }
 
-// WithMinRevision returns ctx for a request whose reply must include the revision of the
-// current catalog.
-func WithMinRevision(ctx context.Context, revision uint64) context.Context {
-	return WithTokens(ctx, schemas.ConsistencyToken{Revision: revision})
-}
-
 // WithTokens returns ctx for a request whose reply must include the writes of the tokens.
 func WithTokens(ctx context.Context, tokens ...schemas.ConsistencyToken) context.Context {
 	return context.WithValue(ctx, minRevisionKey{}, &minTokens{tokens: tokens})
@@ -180,7 +174,13 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 		}
 		msg.Header.Set(HeaderMinRevision, strings.Join(list, ","))
 	}
-	setPrecondition(ctx, msg.Header)
+	p := Precondition(ctx)
+	if p.IfMatch != "" {
+		msg.Header.Set(HeaderIfMatch, p.IfMatch)
+	}
+	if p.IfNoneMatch != "" {
+		msg.Header.Set(HeaderIfNoneMatch, p.IfNoneMatch)
+	}
 	if deadline, ok := ctx.Deadline(); ok {
 		msg.Header.Set(HeaderTimeout, time.Until(deadline).String())
 	}
@@ -219,17 +219,6 @@ func WithPrecondition(ctx context.Context, p schemas.Precondition) context.Conte
 func Precondition(ctx context.Context) schemas.Precondition {
 	p, _ := ctx.Value(preconditionKey{}).(schemas.Precondition)
 	return p
-}
-
-// setPrecondition adds the precondition of ctx to the headers of a request.
-func setPrecondition(ctx context.Context, header nats.Header) {
-	p := Precondition(ctx)
-	if p.IfMatch != "" {
-		header.Set(HeaderIfMatch, p.IfMatch)
-	}
-	if p.IfNoneMatch != "" {
-		header.Set(HeaderIfNoneMatch, p.IfNoneMatch)
-	}
 }
 
 // readPrecondition returns the precondition in the headers of a request, or ErrMalformed.

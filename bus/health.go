@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -27,8 +26,7 @@ type Check[T any] struct {
 	evaluate func(context.Context) T
 	flights  singleflight.Group
 
-	mu     sync.Mutex
-	result T
+	result T // of the last evaluation; guarded by flights, as until
 	until  time.Time
 }
 
@@ -45,29 +43,18 @@ func NewCheckFor[T any](ttl, timeout time.Duration, evaluate func(context.Contex
 // Result returns a result that is not older than its lifetime. The evaluation does not end
 // with ctx, since other callers share it.
 func (c *Check[T]) Result(ctx context.Context) T {
-	if result, ok := c.recent(); ok {
-		return result
-	}
 	shared, _, _ := c.flights.Do("", func() (any, error) {
-		if result, ok := c.recent(); ok { // of an evaluation that has just completed
-			return result, nil
+		if time.Now().Before(c.until) {
+			return c.result, nil
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
 		defer cancel()
-		result := c.evaluate(ctx)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.result, c.until = result, time.Now().Add(c.ttl)
-		return result, nil
+		c.result = c.evaluate(ctx)
+		c.until = time.Now().Add(c.ttl)
+		return c.result, nil
 	})
 	result, _ := shared.(T) // fails for a nil interface, whose result it is
 	return result
-}
-
-func (c *Check[T]) recent() (T, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.result, time.Now().Before(c.until)
 }
 
 // ServeHealth answers health requests for the named service, regardless of the load of s.
@@ -84,7 +71,7 @@ func ServeHealth(
 		h, err := health(ctx)
 		return result{h, err}
 	})
-	return Health(name).ServeHealthCheck(s, func(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
+	return Health(name).serve(s, s.healthGate, func(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
 		var applied uint64
 		if await != nil && MinRevision(ctx) > 0 {
 			var err error

@@ -70,7 +70,7 @@ func TestServeHealthSharesResults(t *testing.T) {
 		all.Go(func() {
 			ctx, want := t.Context(), uint64(3)
 			if i < 50 {
-				ctx, want = bus.WithMinRevision(ctx, 1), 7
+				ctx, want = bus.WithTokens(ctx, schemas.ConsistencyToken{Revision: 1}), 7
 			}
 			if h, err := bus.Health("tags").Call(ctx, conn, schemas.Nothing{}); err != nil || h.Service != "tags" || h.Revision != want {
 				t.Errorf("got %+v, %v, want revision %d", h, err, want)
@@ -84,7 +84,8 @@ func TestServeHealthSharesResults(t *testing.T) {
 	if requiring.Load() < 50 { // a read may be hedged
 		t.Errorf("%d of 50 requests waited for their revision", requiring.Load())
 	}
-	if _, err := bus.Health("tags").Call(bus.WithMinRevision(t.Context(), 8), conn, schemas.Nothing{}); !errors.Is(err, schemas.ErrMalformed) {
+	ctx := bus.WithTokens(t.Context(), schemas.ConsistencyToken{Revision: 8})
+	if _, err := bus.Health("tags").Call(ctx, conn, schemas.Nothing{}); !errors.Is(err, schemas.ErrMalformed) {
 		t.Errorf("a revision that does not exist: got %v, want %v", err, schemas.ErrMalformed)
 	}
 }

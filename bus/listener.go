@@ -193,7 +193,7 @@ var ErrInterrupted = errors.New("stream interrupted")
 func (l *listener) watch() {
 	l.unwatch()
 	wait, end := context.WithCancelCause(l.ctx)
-	unwatch := context.AfterFunc(l.conn.lost(), func() { end(errConnectionLost) })
+	unwatch := context.AfterFunc(l.conn.requests.lost(), func() { end(errConnectionLost) })
 	timeout := time.AfterFunc(streamHeartbeatTimeout, func() { end(schemas.ErrUnavailable.Because("no heartbeat from the worker")) })
 	timeout.Stop() // runs only while waiting for a message
 	l.wait, l.end, l.timeout = wait, end, timeout
@@ -537,7 +537,7 @@ func (l *listener) sendChunk(subject string, chunk []byte) error {
 	if err != nil {
 		return err
 	}
-	lost := l.conn.lost()
+	lost := l.conn.requests.lost()
 	ctx, cancel := context.WithTimeout(l.ctx, 2*grantTimeout)
 	defer cancel()
 	defer context.AfterFunc(lost, cancel)()

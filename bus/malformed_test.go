@@ -153,9 +153,9 @@ func TestHealthUnderLoad(t *testing.T) {
 			<-held
 			return schemas.TagFound{}, nil
 		}),
-		bus.Health("tags").ServeHealthCheck(s, func(context.Context, schemas.Nothing) (schemas.Health, error) {
+		bus.ServeHealth(s, "tags", func(context.Context) (schemas.Health, error) {
 			return schemas.Health{Status: schemas.StatusOK}, nil
-		}))
+		}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,17 +33,14 @@ func options(name string, more []nats.Option) []nats.Option {
 		nats.ReconnectBufSize(-1),   // fail immediately instead of buffering
 		nats.SyncQueueLen(syncQueue),
 		nats.PingInterval(10 * time.Second), // a shorter one would disconnect while a pong waits behind many events
-		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) { asyncError(name, s, err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) { // outside of any call
+			subject := ""
+			if s != nil {
+				subject = s.Subject
+			}
+			slog.Warn("nats", "connection", name, "subject", subject, "err", err)
+		}),
 	}, more...)
-}
-
-// asyncError logs an error that the client library reports outside of any call.
-func asyncError(name string, s *nats.Subscription, err error) {
-	subject := ""
-	if s != nil {
-		subject = s.Subject
-	}
-	slog.Warn("nats", "connection", name, "subject", subject, "err", err)
 }
 
 // Credentials are the files that authenticate a client to a NATS server and the
@@ -64,7 +61,11 @@ func (c Credentials) Options() []Option {
 		list = append(list, nats.UserCredentials(c.Creds))
 	}
 	if c.NKey != "" {
-		list = append(list, nkey(c.NKey))
+		option, err := nats.NkeyOptionFromSeed(c.NKey)
+		if err != nil { // reported when the connection is opened, as errors of the other options
+			option = func(*nats.Options) error { return err }
+		}
+		list = append(list, option)
 	}
 	if c.CA != "" {
 		list = append(list, nats.RootCAs(c.CA))
@@ -73,16 +74,6 @@ func (c Credentials) Options() []Option {
 		list = append(list, nats.ClientCert(c.Cert, c.Key))
 	}
 	return list
-}
-
-// nkey returns the option for the seed in file. It reports an error when the
-// connection is opened, as the other options do.
-func nkey(file string) Option {
-	option, err := nats.NkeyOptionFromSeed(file)
-	if err != nil {
-		return func(*nats.Options) error { return err }
-	}
-	return option
 }
 
 var (

@@ -66,9 +66,6 @@ type outages struct {
 
 // subject returns the outage of a subject.
 func (o *outages) subject(subject string) *outage {
-	if of, ok := o.subjects.Load(subject); ok {
-		return of.(*outage)
-	}
 	of, _ := o.subjects.LoadOrStore(subject, &outage{})
 	return of.(*outage)
 }

@@ -4,10 +4,17 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/bus/overload"
 	"cairn/schemas"
@@ -111,6 +118,75 @@ func TestCanceledCallerInOutage(t *testing.T) {
 	leave()
 	if err := <-written; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestWriteIsSentAgainAfterALostConnection: the connection of the client is lost when a worker has
+// stored the write and not replied yet. Another copy of the request stores nothing.
+func TestWriteIsSentAgainAfterALostConnection(t *testing.T) {
+	t.Parallel()
+	rows := []struct {
+		name         string
+		size         int
+		precondition schemas.Precondition
+		want         error
+		copies       int
+	}{
+		{"a write", 1, schemas.Precondition{}, nil, 2},
+		{"a large write, over its own connection", 300 << 10, schemas.Precondition{}, nil, 2},
+		{"a write with a precondition", 1, schemas.Precondition{IfNoneMatch: "*"}, schemas.ErrUnavailable, 1},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			server, conn := bustest.Start(t)
+			client := bustest.Dial(t, server)
+			js := conn.JetStream()
+			stream, err := bucket.Setup(t.Context(), js, bucket.Tags, bucket.Replication{}, func(*jetstream.StreamConfig) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var sequences []uint64
+			var mu sync.Mutex
+			answered := make(chan struct{})
+			service := bustest.Service(t, conn, "tags")
+			err = bus.WriteTag.Serve(service, func(ctx context.Context, w schemas.TagWrite) (schemas.TagWritten, error) {
+				seq, err := bucket.Publish(ctx, js, &nats.Msg{Subject: "$KV.cairn_tags.r", Header: nats.Header{}})
+				mu.Lock()
+				sequences = append(sequences, seq)
+				first := len(sequences) == 1
+				mu.Unlock()
+				if first {
+					nc := client.JetStream().Conn()
+					if row.size > 1 {
+						nc = bus.Bulk(client)
+					}
+					err = errors.Join(err, nc.ForceReconnect())
+					<-answered
+				}
+				return schemas.TagWritten{RequestID: w.RequestID}, err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := bus.WithPrecondition(t.Context(), row.precondition)
+			tag := writeTag("r")
+			tag.Tags = map[string]jsontext.Value{"k": jsontext.Value(`"` + strings.Repeat("v", row.size) + `"`)}
+			if _, err := bus.WriteTag.Call(ctx, client, tag); !errors.Is(err, row.want) {
+				t.Errorf("got %v, want %v", err, row.want)
+			}
+			close(answered)
+			if err := service.Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			info, err := stream.Info(t.Context())
+			if err != nil || info.State.LastSeq != 1 {
+				t.Errorf("the last sequence is %d, %v, want 1", info.State.LastSeq, err)
+			}
+			if want := slices.Repeat([]uint64{1}, row.copies); !slices.Equal(sequences, want) {
+				t.Errorf("the copies of the request were stored with the sequences %d, want %d", sequences, want)
+			}
+		})
 	}
 }
 

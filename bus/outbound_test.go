@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
@@ -35,15 +34,22 @@ func TestUnconfirmedMessagesAreBounded(t *testing.T) {
 	for range requests {
 		calls.Go(func() { _, _ = bus.WriteTag.Call(t.Context(), conn, tag) }) // each is answered with an error
 	}
-	for answered := 0; answered < requests; {
+	ended := make(chan struct{})
+	go func() { calls.Wait(); close(ended) }()
+	for {
 		var unconfirmed []*nats.Msg
 		bytes := 0
+		missed := time.After(time.Second) // calls fail 2.5 s after they were sent, for lack of a heartbeat
 		for more := true; more; {
 			select {
 			case msg := <-received:
 				unconfirmed, bytes = append(unconfirmed, msg), bytes+len(msg.Data)
 			case <-time.After(300 * time.Millisecond):
 				more = len(unconfirmed) == 0
+			case <-missed:
+				more = false
+			case <-ended:
+				return
 			}
 		}
 		if bytes > most {
@@ -55,9 +61,7 @@ func TestUnconfirmedMessagesAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		answered += len(unconfirmed)
 	}
-	calls.Wait()
 }
 
 // TestConnectionLostDuringUpload stops the server while a worker has not confirmed a chunk.
@@ -85,7 +89,8 @@ func TestConnectionLostDuringUpload(t *testing.T) {
 }
 
 // TestLargeRequestsHaveTheirOwnConnection: the bytes of a large request do not queue before the
-// heartbeats, acknowledgements and small requests of a client.
+// heartbeats, acknowledgements and small requests of a client, nor before those that a worker
+// receives.
 func TestLargeRequestsHaveTheirOwnConnection(t *testing.T) {
 	t.Parallel()
 	node := bustest.StartNode(t, &server.Options{JetStream: true})
@@ -98,17 +103,16 @@ func TestLargeRequestsHaveTheirOwnConnection(t *testing.T) {
 		return conn
 	}
 	client := dial("client")
-	s := bustest.Service(t, dial("worker"), "tags")
-	if err := bus.WriteTag.Serve(s, func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
-		return schemas.TagWritten{}, nil
+	s := bustest.Service(t, dial("worker"), "register")
+	if err := bus.PutRecords.Serve(s, func(context.Context, schemas.PutRecords) (schemas.RecordResults, error) {
+		return schemas.RecordResults{}, nil
 	}); err != nil {
 		t.Fatal(err)
 	}
 	const small, large = 100 << 10, 900 << 10
 	for _, size := range []int{small, large} {
-		tag := writeTag("r")
-		tag.Tags = map[string]jsontext.Value{"k": jsontext.Value(`"` + strings.Repeat("v", size) + `"`)}
-		if _, err := bus.WriteTag.Call(t.Context(), client, tag); err != nil {
+		body := `{"records":[{"kind":"tool","record":{"tool_id":"a.b.c","of":"` + strings.Repeat("v", size) + `"}}]}`
+		if _, err := bus.PutRecords.Forward(t.Context(), client, []byte(body)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,11 +120,14 @@ func TestLargeRequestsHaveTheirOwnConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent := map[string]int64{}
+	sent, received := map[string]int64{}, map[string]int64{}
 	for _, c := range connections.Conns {
-		sent[c.Name] = c.InBytes
+		sent[c.Name], received[c.Name] = c.InBytes, c.OutBytes
 	}
 	if sent["client"] < small || sent["client"] >= large || sent["client bulk"] < large {
 		t.Errorf("bytes sent by connection: %v", sent)
+	}
+	if received["worker"] >= small || received["worker bulk"] < large {
+		t.Errorf("bytes received by connection: %v", received)
 	}
 }

@@ -26,8 +26,7 @@ func TestOverloadIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check := func(context.Context, schemas.Nothing) (schemas.Health, error) { return schemas.Health{}, nil }
-	err = bus.Health("tags").ServeHealthCheck(service, check)
+	err = bus.ServeHealth(service, "tags", func(context.Context) (schemas.Health, error) { return schemas.Health{}, nil }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

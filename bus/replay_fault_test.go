@@ -183,8 +183,16 @@ func TestResumeWaitsForTheWorker(t *testing.T) {
 	bustest.Until(t, "set up the replay stream", func(ctx context.Context) error {
 		return bus.Analyze.Setup(ctx, client, bucket.Replication{Replicas: 3})
 	})
+	stream, err := client.JetStream().Stream(t.Context(), bus.Analyze.ReplayStream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := nodes[1] // of the worker; not the leader, without which a new stream answers no reads for 2 s
+	if stream.CachedInfo().Cluster.Leader == first.Name() {
+		first = nodes[2]
+	}
 	reconnect := make(chan struct{})
-	worker, err := bus.Open(nodes[1].ClientURL(), t.Name(), nats.CustomReconnectDelay(func(int) time.Duration {
+	worker, err := bus.Open(first.ClientURL(), t.Name(), nats.CustomReconnectDelay(func(int) time.Duration {
 		<-reconnect
 		return 10 * time.Millisecond
 	}))
@@ -203,7 +211,7 @@ func TestResumeWaitsForTheWorker(t *testing.T) {
 	})
 	run := bus.NewRun()
 	listen(t, client, run, 1)
-	nodes[1].Shutdown()
+	first.Shutdown()
 	type result struct {
 		events []string
 		err    error

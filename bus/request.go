@@ -43,9 +43,31 @@ type requests struct {
 	once     sync.Once
 	prefix   string // of the reply subjects
 	failed   error
-	mu       sync.Mutex
-	next     uint64
-	waiting  map[string]chan *nats.Msg
+
+	mu            sync.Mutex
+	next          uint64
+	waiting       map[string]chan *nats.Msg
+	connection    context.Context // canceled on disconnect; a new one per connection
+	endConnection context.CancelFunc
+}
+
+// changed records whether the connection is established. The first call precedes it.
+func (q *requests) changed(up bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case !up:
+		q.endConnection()
+	case q.connection == nil || q.connection.Err() != nil:
+		q.connection, q.endConnection = context.WithCancel(context.Background())
+	}
+}
+
+// lost returns a context that ends when the current connection is lost.
+func (q *requests) lost() context.Context {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.connection
 }
 
 // open returns a new reply subject and the channel of its messages. The caller
@@ -104,7 +126,7 @@ func (q *requests) reserve(ctx context.Context, n int) (release func(), err erro
 // retries a read, and the first reply wins. It does not retry a write: the first worker
 // may still perform it, and a second worker would perform it twice.
 func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*nats.Msg, error) {
-	lost := q.conn.lost()
+	lost := q.lost()
 	reply, msgs, err := q.open()
 	if err != nil {
 		return nil, err
@@ -113,6 +135,7 @@ func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) 
 	if lost.Err() != nil { // the connection that replaces it is not known yet
 		return nil, nats.ErrDisconnected
 	}
+	again := request.Reply != "" // after an outage
 	request.Reply = reply
 	request.Header.Set(HeaderHeartbeat, "1")
 	received, err := q.reserve(ctx, len(request.Data))
@@ -121,7 +144,7 @@ func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) 
 	}
 	defer received()
 	a := attempts{requests: q, request: request, read: read}
-	if deadline, ok := ctx.Deadline(); ok && request.Header.Get(HeaderTimeout) != "" { // may be later than the first attempt
+	if deadline, ok := ctx.Deadline(); ok && (again || request.Header.Get(HeaderTimeout) != "") {
 		request.Header.Set(HeaderTimeout, time.Until(deadline).String())
 	}
 	if err := a.send(); err != nil {

@@ -12,8 +12,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 
+	"cairn/bus/bucket"
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
@@ -30,6 +32,7 @@ type responder struct {
 	mapError   func(error) *schemas.Error // maps an error to the one that callers receive
 	permission schemas.Permission
 	gate       *overload.Gate
+	bulk       bool // requests are received over the connection for large bodies
 	metrics    *telemetry.Subject
 	events     func(reply string) bool // whether reply is the event subject of a run; nil: the endpoint has none
 }
@@ -64,11 +67,14 @@ func (d *responder) admit(base context.Context, msg *nats.Msg) (ctx context.Cont
 	}
 	ctx, cancel = received(base, msg.Header.Get, d.timeout)
 	ctx, r.by, r.denied = authorize(ctx, msg.Header.Get, d.permission)
+	id := msg.Header.Get(jetstream.MsgIDHeader)
 	switch p, err := readPrecondition(msg.Header.Values); {
 	case err != nil:
 		r.denied = cmp.Or(r.denied, err)
 	case p != schemas.Precondition{}:
 		ctx = WithPrecondition(ctx, p)
+	case id != "":
+		ctx = bucket.WithRequest(ctx, d.subject+" "+id)
 	}
 	if r.slot = d.gate.Admit(ShareKey(r.by, nil)); r.slot == nil {
 		d.metrics.Refused(d.mapError(busy(d.subject)).Code)
@@ -162,8 +168,7 @@ func (d *responder) report(ctx context.Context, e *schemas.Error, err error, log
 	c := *e
 	c.RequestID = RequestID(ctx)
 	counted := c.Status
-	var fault callerError
-	if errors.As(err, &fault) {
+	if errors.Is(err, errCaller) {
 		counted = schemas.ErrMalformed.Status
 	}
 	telemetry.Failed(ctx, counted, c.Code)
@@ -179,13 +184,6 @@ func (d *responder) report(ctx context.Context, e *schemas.Error, err error, log
 	return &c
 }
 
-// recovered, deferred, replies to a request whose handler panicked.
-func (d *responder) recovered(ctx context.Context, r *nats.Msg) {
-	if p := recover(); p != nil {
-		d.fail(ctx, r, Recovered(p))
-	}
-}
-
 // fits returns an error if a reply of size bytes exceeds max_payload.
 func (d *responder) fits(size int) error {
 	if most := d.service.conn.nc.MaxPayload(); int64(size) > most-headerRoom {
@@ -195,9 +193,8 @@ func (d *responder) fits(size int) error {
 	return nil
 }
 
-// loggedByClient reports whether the caller logs the error: a client of this package logs
-// client errors, busy workers, whose requests it retries, and for timeouts, which
-// end at the same time on both sides.
+// loggedByClient reports whether the caller logs the error. A client of this package logs
+// its own mistakes, timeouts, and replies of busy workers, whose requests it retries.
 func loggedByClient(r *nats.Msg, e *schemas.Error, reply nats.Header) bool {
 	client := r.Header.Get(HeaderHeartbeat) != "" || r.Header.Get(HeaderWindow) != ""
 	return client && (isClientError(e.Status) || e.Status == schemas.ErrTimeout.Status || reply.Get(HeaderBusy) != "")

@@ -7,11 +7,14 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"math"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"cairn/bus/replay"
 	"cairn/schemas"
 )
 
@@ -36,20 +39,12 @@ func OwnsRun(by *schemas.Identity, run string) bool {
 // tenantSuffix returns a hash of the caller's tenants, so that a run name does not
 // reveal them.
 func tenantSuffix(by *schemas.Identity) string {
-	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(by.Tenants)), "\n")))
+	sum := sha256.Sum256([]byte(ShareKey(by, nil)))
 	return "-" + hex.EncodeToString(sum[:8])
 }
 
 // StoredRun is a run with stored events.
-type StoredRun struct {
-	Name    string
-	State   string // schemas.RunRunning, …
-	Started time.Time
-	Updated time.Time // when its last events were stored
-}
-
-// Ended reports whether the last event of the run is stored.
-func (r StoredRun) Ended() bool { return r.State != schemas.RunRunning }
+type StoredRun = replay.Run
 
 // ErrCursor is returned by PageOfRuns for a cursor that it did not return.
 var ErrCursor = errors.New("invalid cursor")
@@ -58,49 +53,21 @@ var ErrCursor = errors.New("invalid cursor")
 // limit of them after the cursor (empty: from the first one), and the cursor of the next page
 // (empty: there is none).
 func PageOfRuns(runs []StoredRun, at func(StoredRun) time.Time, cursor string, limit int) (page []StoredRun, next string, err error) {
-	position := func(r StoredRun) runPosition { return runPosition{at(r).UnixNano(), r.Name} }
-	slices.SortFunc(runs, func(a, b StoredRun) int { return position(a).compare(position(b)) })
+	position := func(r StoredRun) string { return fmt.Sprintf("%019d %s", math.MaxInt64-at(r).UnixNano(), r.Name) }
+	slices.SortFunc(runs, func(a, b StoredRun) int { return cmp.Or(at(b).Compare(at(a)), strings.Compare(a.Name, b.Name)) })
 	if cursor != "" {
-		after, err := parseRunPosition(cursor)
-		if err != nil {
-			return nil, "", err
+		last, err := base64.RawURLEncoding.DecodeString(cursor)
+		if err != nil || !positionPattern.Match(last) {
+			return nil, "", ErrCursor
 		}
-		first, found := slices.BinarySearchFunc(runs, after, func(r StoredRun, after runPosition) int { return position(r).compare(after) })
-		if found {
-			first++
-		}
-		runs = runs[first:]
+		runs = slices.DeleteFunc(runs, func(r StoredRun) bool { return position(r) <= string(last) })
 	}
 	if len(runs) <= limit {
 		return runs, "", nil
 	}
-	return runs[:limit], position(runs[limit-1]).String(), nil
+	return runs[:limit], base64.RawURLEncoding.EncodeToString([]byte(position(runs[limit-1]))), nil
 }
 
-// runPosition is a position in a list of runs, the latest first.
-type runPosition struct {
-	nanos int64 // since 1970
-	name  string
-}
-
-func (p runPosition) compare(q runPosition) int {
-	return cmp.Or(cmp.Compare(q.nanos, p.nanos), strings.Compare(p.name, q.name))
-}
-
-// String returns the cursor of the page after the position.
-func (p runPosition) String() string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(p.nanos, 10) + " " + p.name))
-}
-
-func parseRunPosition(cursor string) (runPosition, error) {
-	text, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil {
-		return runPosition{}, ErrCursor
-	}
-	nanos, name, _ := strings.Cut(string(text), " ")
-	n, err := strconv.ParseInt(nanos, 10, 64)
-	if err != nil {
-		return runPosition{}, ErrCursor
-	}
-	return runPosition{n, name}, nil
-}
+// positionPattern matches the position of a run in a list, the latest first: the time from its start
+// to the year 2262, in nanoseconds, and its name.
+var positionPattern = regexp.MustCompile(`^\d{19} `)

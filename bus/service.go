@@ -30,11 +30,10 @@ type Service struct {
 	healthGate *overload.Gate
 	waiting    *admission.Pool // requests that wait without a slot
 	uploads    *admission.Pool // bytes of granted chunks that have not arrived
-	handlers   sync.WaitGroup
+	handlers   sync.WaitGroup  // and the goroutine that adjusts the gate
 	ctx        context.Context // of the requests in flight
 	end        context.CancelFunc
-	draining   chan struct{}  // closed when Stop is called
-	adjuster   sync.WaitGroup // the goroutine that adjusts the gate
+	draining   chan struct{} // closed when Stop is called
 	stop       sync.Once
 
 	mu   sync.Mutex
@@ -56,12 +55,12 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 	s.waiting, s.uploads = admission.NewPool(maxWaiting), admission.NewPool(uploadBytes)
 	s.ctx, s.end, s.draining = ctx, end, make(chan struct{})
 	telemetry.Slots(name, slots, s.gate.Used)
-	s.adjuster.Go(func() { s.gate.Run(ctx) })
+	s.handlers.Go(func() { overload.Run(ctx, s.gate) })
 	return s, nil
 }
 
-// healthSlots is the number of slots of ServeHealthCheck. Its requests are cheap, and some
-// wait for a backend.
+// healthSlots is the number of slots for health checks. They are cheap, and some wait for a
+// backend.
 const healthSlots = 1024
 
 // add runs handle for each request of the responder in a separate goroutine while a slot is
@@ -73,7 +72,15 @@ func (s *Service) add(d *responder, handle func(context.Context, request)) error
 	if err := s.discovery.add(d); err != nil {
 		return err
 	}
-	sub, err := s.conn.nc.QueueSubscribe(d.subject, micro.DefaultQueueGroup, func(msg *nats.Msg) {
+	nc := s.conn.nc
+	if d.bulk {
+		bulk, err := s.conn.bulk()
+		if err != nil {
+			return err
+		}
+		nc = bulk.nc
+	}
+	sub, err := nc.QueueSubscribe(d.subject, micro.DefaultQueueGroup, func(msg *nats.Msg) {
 		ctx, r, cancel := d.admit(base, msg)
 		if r.slot == nil {
 			cancel()
@@ -93,9 +100,7 @@ func (s *Service) add(d *responder, handle func(context.Context, request)) error
 	s.mu.Lock()
 	s.subs = append(s.subs, sub)
 	s.mu.Unlock()
-	if s.conn.Connected() {
-		_ = s.conn.nc.FlushTimeout(time.Second) // the subscription is active from here on; when disconnected, on reconnect
-	}
+	s.conn.flush() // the subscription is active from here on; when disconnected, on reconnect
 	return nil
 }
 
@@ -130,9 +135,6 @@ func Draining(ctx context.Context) <-chan struct{} {
 func (s *Service) drain(ctx context.Context) error {
 	close(s.draining)
 	err := s.unsubscribe()
-	if s.conn.Connected() {
-		_ = s.conn.nc.FlushTimeout(time.Second) // receive what the server sent before it processed the unsubscribe
-	}
 	if n := s.idle(ctx); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%w: %d requests", ErrDrainTimeout, n))
 	}
@@ -155,7 +157,7 @@ func (s *Service) drain(ctx context.Context) error {
 	}
 }
 
-// unsubscribe stops receiving requests.
+// unsubscribe stops receiving requests, after those that the server sent before it processed that.
 func (s *Service) unsubscribe() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,13 +166,13 @@ func (s *Service) unsubscribe() (err error) {
 			err = errors.Join(err, e)
 		}
 	}
+	s.conn.flush()
 	return err
 }
 
 // wait returns when no handler runs. It closes the gates, so no request is
 // admitted meanwhile.
 func (s *Service) wait() {
-	s.adjuster.Wait()
 	for _, gate := range []*overload.Gate{s.gate, s.healthGate} {
 		gate.Close()
 		for gate.Used() > 0 {

@@ -59,7 +59,7 @@ func newSession(ctx context.Context, d *responder, s Stream[any], r request, sha
 	w := &session{
 		responder: d, conn: c, stream: s, request: r, reply: r.Reply, control: c.nc.NewInbox(),
 		upload: upload{
-			budget: d.service.uploads, tenant: ShareKey(r.by, nil), body: r.Data, came: make(chan struct{}, 1), whole: make(chan struct{}),
+			budget: d.service.uploads, tenant: ShareKey(r.by, nil), body: r.Data, whole: make(chan struct{}),
 		},
 		flow: newFlow(r.Header.Get(HeaderWindow)),
 	}
@@ -189,6 +189,9 @@ func (w *session) openBody() error {
 	if w.replay != nil {
 		subject = w.control + bodyToken
 	}
+	w.upload.timeout = time.AfterFunc(grantTimeout+chunkTimeout, func() {
+		w.cancel(schemas.ErrTimeout.Because("no chunk of the body arrived in time"))
+	})
 	if w.chunks, err = bulk.nc.Subscribe(subject, w.receiveChunk); err != nil {
 		return err
 	}

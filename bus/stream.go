@@ -105,24 +105,24 @@ func (s Stream[Req]) Call(ctx context.Context, c *Conn, req Req) iter.Seq2[Event
 // Forward is Call with a body that is already JSON. A body beyond the server's
 // max_payload is sent in chunks to the worker that took the request.
 func (s Stream[Req]) Forward(ctx context.Context, c *Conn, body []byte) iter.Seq2[Event, error] {
-	return s.follow(func() (*listener, error) { return listen(ctx, c, Stream[any](s), body, c.nc.NewInbox(), false) })
+	return s.start(ctx, c, c.nc.NewInbox(), body, false)
 }
 
 // Run is like Forward, but starts a run with the given name. Leaving the loop does
 // not cancel the worker: it continues for the stream's Grace, within which a client may
 // Resume.
 func (s Stream[Req]) Run(ctx context.Context, c *Conn, run string, body []byte) iter.Seq2[Event, error] {
-	return s.follow(func() (*listener, error) {
-		return listen(ctx, c, Stream[any](s), body, s.control(run)+eventToken, false)
-	})
+	return s.start(ctx, c, s.control(run)+eventToken, body, false)
 }
 
 // TryRun is like Run, but fails with ErrUnclaimed if no worker sends a heartbeat within 2 s,
 // unless the retry budget is exhausted.
 func (s Stream[Req]) TryRun(ctx context.Context, c *Conn, run string, body []byte) iter.Seq2[Event, error] {
-	return s.follow(func() (*listener, error) {
-		return listen(ctx, c, Stream[any](s), body, s.control(run)+eventToken, true)
-	})
+	return s.start(ctx, c, s.control(run)+eventToken, body, true)
+}
+
+func (s Stream[Req]) start(ctx context.Context, c *Conn, reply string, body []byte, try bool) iter.Seq2[Event, error] {
+	return s.follow(func() (*listener, error) { return listen(ctx, c, Stream[any](s), body, reply, try) })
 }
 
 // Resume yields the events of the run after the given sequence, as Forward does:
@@ -156,12 +156,7 @@ func (s Stream[Req]) Stored(ctx context.Context, c *Conn) ([]StoredRun, error) {
 	if err != nil {
 		return nil, transportError(s.Subject, err)
 	}
-	runs := make([]StoredRun, 0, len(list))
-	for _, r := range list {
-		name := strings.TrimSuffix(strings.TrimPrefix(r.Subject, s.Subject+"."), replayToken)
-		runs = append(runs, StoredRun{Name: name, State: r.State, Started: r.Started, Updated: r.Updated})
-	}
-	return runs, nil
+	return list, nil
 }
 
 // Cancel cancels the run for all clients that follow it. It returns nil for a run that
@@ -235,18 +230,15 @@ func (s Stream[Req]) follow(open func() (*listener, error)) iter.Seq2[Event, err
 // translate maps an error of the bus to the stream's contract.
 func (s Stream[Req]) translate(err error) error {
 	var e *schemas.Error
-	switch {
-	case !errors.As(err, &e):
+	if !errors.As(err, &e) {
 		return err
-	case errors.Is(err, ErrUnclaimed):
-		return fmt.Errorf("%w: %w", ErrUnclaimed, s.mapError(e))
-	case errors.Is(err, ErrInterrupted):
-		return fmt.Errorf("%w: %w", ErrInterrupted, s.mapError(e))
-	case Logged(err):
-		return loggedError{s.mapError(e)}
-	default:
-		return s.mapError(e)
 	}
+	for _, property := range []error{ErrUnclaimed, ErrInterrupted, errLogged} {
+		if errors.Is(err, property) {
+			return mark{s.mapError(e), property}
+		}
+	}
+	return s.mapError(e)
 }
 
 // mapError returns the error of the stream's contract that a caller receives for err.
@@ -275,13 +267,10 @@ func (s Stream[Req]) Setup(ctx context.Context, c *Conn, replication bucket.Repl
 	return replay.Setup(ctx, c.js, s.ReplayStream(), s.control("*")+replayToken, replication)
 }
 
-// Bind waits until the replay stream exists or ctx ends, and then returns its error.
-func (s Stream[Req]) Bind(ctx context.Context, c *Conn) error {
-	if _, err := bucket.BindStream(ctx, c.js, s.ReplayStream()); err != nil {
-		return fmt.Errorf("replay events of %s: %w", s.Subject, err)
-	}
-	return nil
-}
-
 // ReplayStream returns the name of the JetStream stream with the events of runs.
 func (s Stream[Req]) ReplayStream() string { return strings.ReplaceAll(s.Subject, ".", "_") }
+
+// Operation describes the subject of s.
+func (s Stream[Req]) Operation() Operation {
+	return Operation{RequestEvents, s.Subject, s.Summary, s.Permission, reflect.TypeFor[Req](), nil}
+}

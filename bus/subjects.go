@@ -174,21 +174,6 @@ type Operation struct {
 	Reply      reflect.Type       // of RequestReply, otherwise nil
 }
 
-// Operation describes the subject of e.
-func (e Endpoint[Req, Res]) Operation() Operation {
-	return Operation{RequestReply, e.Subject, e.Summary, e.Permission, reflect.TypeFor[Req](), reflect.TypeFor[Res]()}
-}
-
-// Operation describes the subject of s.
-func (s Stream[Req]) Operation() Operation {
-	return Operation{RequestEvents, s.Subject, s.Summary, s.Permission, reflect.TypeFor[Req](), nil}
-}
-
-// Operation describes the subject of t.
-func (t Topic[T]) Operation() Operation {
-	return Operation{Announcement, t.Subject, t.Summary, "", reflect.TypeFor[T](), nil}
-}
-
 // Operations returns the operations of all subjects, in the order of the services.
 func Operations() []Operation {
 	var list []Operation

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"log/slog"
+	"reflect"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
@@ -51,4 +52,9 @@ func (t Topic[T]) Subscribe(c *Conn, receive func(T)) (stop func(), err error) {
 			<-ended
 		}
 	}, nil
+}
+
+// Operation describes the subject of t.
+func (t Topic[T]) Operation() Operation {
+	return Operation{Announcement, t.Subject, t.Summary, "", reflect.TypeFor[T](), nil}
 }

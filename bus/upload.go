@@ -35,7 +35,7 @@ type upload struct {
 	body    []byte        // complete when whole is closed
 	size    int           // of a body in chunks; 0 when it came with the request
 	got     int           // bytes received
-	came    chan struct{} // signalled on each chunk and grant
+	timeout *time.Timer   // of the wait for the next chunk or grant; nil: the body came with the request
 	whole   chan struct{} // closed when the body is complete
 }
 
@@ -58,7 +58,7 @@ func (u *upload) receive(ctx context.Context, chunk []byte) error {
 		return schemas.ErrUnavailable.Because("the worker receives too many uploads")
 	}
 	u.granted = n
-	signal(u.came)
+	u.timeout.Reset(grantTimeout + chunkTimeout)
 	return nil
 }
 
@@ -68,20 +68,15 @@ func (u *upload) close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.revoke()
+	if u.timeout != nil {
+		u.timeout.Stop()
+	}
 }
 
 // revoke returns the granted bytes to the budget. The caller holds u.mu.
 func (u *upload) revoke() {
 	u.budget.Release(u.tenant, u.granted)
 	u.granted = 0
-}
-
-// signal signals a channel unless it is signalled already.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // announced prepares for a body of size bytes that follows in chunks; without a size
@@ -117,28 +112,21 @@ func (u *upload) add(data []byte) error {
 		u.body = slices.Grow(u.body, u.size-len(u.body))
 	}
 	if u.body = append(u.body, data...); u.got == u.size {
+		u.timeout.Stop()
 		close(u.whole)
 		return nil
 	}
-	signal(u.came)
+	u.timeout.Reset(grantTimeout + chunkTimeout)
 	return nil
 }
 
 // arrived waits for the whole body.
 func (u *upload) arrived(ctx context.Context) error {
-	timer := time.NewTimer(grantTimeout + chunkTimeout)
-	defer timer.Stop()
-	for {
-		select {
-		case <-u.whole:
-			return nil
-		case <-u.came:
-			timer.Reset(grantTimeout + chunkTimeout)
-		case <-timer.C:
-			return schemas.ErrTimeout.Because("no chunk of the body arrived in time")
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	select {
+	case <-u.whole:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -36,7 +36,7 @@ func publicAgentCard() action {
 			if base == "" {
 				return schemas.ErrMalformed.With(schemas.FieldError{Field: "Host", Message: "required: the card contains URLs"})
 			}
-			card, err := a2a.Card(base, x.edge.gate != nil, x.edge.gate.Issuers())
+			card, err := a2a.Card(base, x.edge.authenticator != nil, x.edge.authenticator.Issuers())
 			if err != nil {
 				return err
 			}
@@ -107,7 +107,7 @@ func agentRoutes(analysis bus.Stream[schemas.Analysis]) []route {
 func serveAgent(x *exchange, analysis bus.Stream[schemas.Analysis],
 	serve func(http.ResponseWriter, *http.Request, []byte, a2a.Caller) error,
 ) error {
-	release, err := enterStream(x)
+	slot, release, err := enterStream(x)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func serveAgent(x *exchange, analysis bus.Stream[schemas.Analysis],
 	defer telemetry.StreamOpened()()
 	var body []byte
 	if x.route.takesBody() { // others are discarded
-		if body, err = x.readBody(analysis.MaxBody); err != nil {
+		if body, err = readStreamBody(x, slot, analysis.MaxBody); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func serveAgent(x *exchange, analysis bus.Stream[schemas.Analysis],
 	ctx, cancel := streamContext(x)
 	defer cancel()
 	w := &messageWriter{x: x, began: func() {}}
-	err = serve(w, x.r.WithContext(ctx), body, agentCaller{x, analysis})
+	err = runStream(x, slot, func() error { return serve(w, x.r.WithContext(ctx), body, agentCaller{x, analysis}) })
 	return streamError(ctx, cmp.Or(err, x.r.Context().Err(), ctx.Err(), w.finish(nil))) // an interrupted stream is not complete
 }
 

@@ -176,6 +176,7 @@ var (
 		bus.HeaderIfMatch:     text("precondition of a registration or deletion"),
 		bus.HeaderIfNoneMatch: text("precondition of a registration or deletion"),
 		bus.HeaderHeartbeat:   text("1: the client expects heartbeats before the reply"),
+		"Nats-Msg-Id":         text("ID of a write or deletion without precondition, which is performed once within 30 s"),
 	}
 	replyHeaders = object{
 		bus.HeaderRevision:        text("consistency token of a registration, a deletion, a record or a listing"),

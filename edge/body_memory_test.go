@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,6 +58,8 @@ func TestBodyMemoryIsBounded(t *testing.T) {
 	big := strings.Replace(tagBody, "y", strings.Repeat("y", 900<<10), 1)
 	for _, chunked := range []bool{false, true} {
 		wait.Until(t, "a body that exceeds the memory is refused", func() bool {
+			_ = slow.Close() // its read times out on a busy machine
+			slow = f.unfinished(t, "POST /tags/write HTTP/1.1", 1<<20, "{")
 			var body io.Reader = strings.NewReader(big)
 			if chunked {
 				body = unsized{body}
@@ -77,6 +80,47 @@ func TestBodyMemoryIsBounded(t *testing.T) {
 	must(t, slow.Close())
 	wait.Until(t, "the memory of a disconnected client is released", func() bool {
 		return f.request(t, http.MethodPost, "/tags/write", strings.NewReader(big)).status == http.StatusCreated
+	})
+}
+
+// TestBodyMemoryRefusals checks that each refusal for lack of memory counts as one of the edge,
+// whose rate bounds immediate refusals. It is not parallel: the counter is that of the process.
+func TestBodyMemoryRefusals(t *testing.T) {
+	f := open(t, func(c *edge.Config) { c.BodyMemory = 800 << 10 })
+	storeTags(t, f)
+	refusals := func() (value string) {
+		for line := range strings.Lines(f.request(t, http.MethodGet, "/metrics", nil).body) {
+			if after, ok := strings.CutPrefix(line, "cairn_http_refused_total "); ok {
+				value = strings.TrimSpace(after)
+			}
+		}
+		return value
+	}
+	before, err := strconv.Atoi(refusals())
+	must(t, err)
+	big := strings.Repeat(" ", 900<<10)
+	half := strings.Repeat(" ", 600<<10)
+	for i, c := range []struct {
+		name, path string
+		body       io.Reader
+	}{
+		{"a body of declared length", "/tags/write", strings.NewReader(big)},
+		{"a body of unknown length", "/tags/write", unsized{strings.NewReader(big)}},
+		{"a bulk request", "/records", strings.NewReader("{}")},
+		{"copies of an MCP message", "/mcp", strings.NewReader(half)},
+		{"copies of an A2A message", "/a2a", strings.NewReader(half)},
+	} {
+		headers := []string{"Content-Type: application/json", "Accept: application/json, text/event-stream"}
+		a := f.request(t, http.MethodPost, c.path, c.body, headers...)
+		if a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "--body-memory") {
+			t.Errorf("%s: got %d %s, want 503 that names --body-memory", c.name, a.status, a.body)
+		}
+		if got, want := refusals(), strconv.Itoa(before+i+1); got != want {
+			t.Errorf("%s: %s refusals, want %s", c.name, got, want)
+		}
+	}
+	wait.Until(t, "the memory is released", func() bool {
+		return f.request(t, http.MethodPost, "/tags/write", strings.NewReader(tagBody)).status == http.StatusCreated
 	})
 }
 

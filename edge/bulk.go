@@ -52,7 +52,7 @@ func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 		if err := checkHead(head); err != nil {
 			return err
 		}
-		release, err := enterStream(x)
+		_, release, err := enterStream(x)
 		if err != nil {
 			return err
 		}

@@ -29,10 +29,10 @@ func identity() action {
 
 // seesAllTenants reports whether the caller may read data of all tenants.
 func seesAllTenants(x *exchange) bool {
-	if x.edge.gate == nil {
+	if x.edge.authenticator == nil {
 		return true
 	}
-	by, err := x.edge.gate.Identify(x.ctx, x.r.Header["Authorization"])
+	by, err := x.edge.authenticator.Identify(x.ctx, x.r.Header["Authorization"])
 	return err == nil && !by.Bound()
 }
 
@@ -45,7 +45,7 @@ const recheckInterval = 500 * time.Millisecond
 func streamContext(x *exchange) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(x.ctx)
 	stop := context.AfterFunc(x.r.Context(), func() { cancel(nil) })
-	if x.edge.gate != nil {
+	if x.edge.authenticator != nil {
 		go recheckCredential(ctx, x, cancel) // not awaited: a request to an OpenID provider may outlast the stream
 	}
 	return ctx, func() { stop(); cancel(nil) }
@@ -62,7 +62,7 @@ func recheckCredential(ctx context.Context, x *exchange, cancel context.CancelCa
 			return
 		case <-tick.C:
 		}
-		if _, err := x.edge.gate.Identify(ctx, x.r.Header["Authorization"]); errors.Is(err, schemas.ErrUnauthenticated) {
+		if _, err := x.edge.authenticator.Identify(ctx, x.r.Header["Authorization"]); errors.Is(err, schemas.ErrUnauthenticated) {
 			cancel(err)
 			return
 		}

@@ -25,7 +25,7 @@ func (w *watermark) advance(t schemas.ConsistencyToken) {
 			return
 		}
 		if w.token.CompareAndSwap(last, &t) {
-			telemetry.CatalogRevision("edge", t.Revision)
+			telemetry.CatalogRevision.WithLabelValues("edge").Set(float64(t.Revision))
 			return
 		}
 	}

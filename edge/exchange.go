@@ -85,7 +85,12 @@ func (x *exchange) handle() {
 			x.fail(bus.Recovered(p))
 		}
 	}()
-	if err := x.dispatch(); err != nil {
+	err := x.dispatch()
+	if x.status == 0 && err == error(errBodyMemory) { //nolint:errorlint // other errors of its code are not refusals
+		x.body.release() // a delayed refusal holds no memory
+		err = refuse(x, err)
+	}
+	if err != nil {
 		x.fail(err)
 	}
 }
@@ -159,11 +164,11 @@ func (x *exchange) serve() error {
 
 // authenticate identifies the caller and checks its rate limit and permission.
 func (x *exchange) authenticate() error {
-	gate := x.edge.gate
-	if gate == nil || x.route.open {
+	authenticator := x.edge.authenticator
+	if authenticator == nil || x.route.open {
 		return nil
 	}
-	by, err := gate.Identify(x.ctx, x.r.Header["Authorization"])
+	by, err := authenticator.Identify(x.ctx, x.r.Header["Authorization"])
 	if errors.Is(err, schemas.ErrUnauthenticated) {
 		x.w.Header()["Www-Authenticate"] = []string{challenge(x)}
 	}
@@ -171,7 +176,7 @@ func (x *exchange) authenticate() error {
 		return err
 	}
 	x.by, x.ctx, x.body.tenant = by, bus.WithIdentity(x.ctx, by), bus.ShareKey(by, nil)
-	if wait, err := gate.Admit(by); err != nil {
+	if wait, err := authenticator.Admit(by); err != nil {
 		setRetryAfter(x.w, wait)
 		return err
 	}
@@ -213,12 +218,12 @@ func (x *exchange) send(forward mcp.Forward, body []byte) (bus.Reply, error) {
 	if err != nil {
 		return bus.Reply{}, err
 	}
+	defer slot.Close()
 	return x.sendIn(slot, forward, body)
 }
 
-// sendIn sends the request in the slot and closes the slot.
+// sendIn sends the request in the slot, which remains open.
 func (x *exchange) sendIn(slot *overload.Slot, forward mcp.Forward, body []byte) (bus.Reply, error) {
-	defer slot.Close()
 	var reply bus.Reply
 	err := slot.IdleAfter(x.r.Context(), func() (err error) {
 		reply, err = forward(overload.WithSlot(x.ctx, slot), x.edge.conn, body)
@@ -372,7 +377,7 @@ func (x *exchange) close(began time.Time) {
 	x.span.End()
 	x.body.release()
 	if x.status != statusDisconnected {
-		x.body.linger(x.edge.gate == nil || x.by != nil)
+		x.body.linger(x.edge.authenticator == nil || x.by != nil)
 	}
 }
 

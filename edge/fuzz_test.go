@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -31,26 +33,28 @@ func FuzzEvents(f *testing.F) {
 		f.Fatal(err)
 	}
 	nc := at.conn.JetStream().Conn()
-	worker := make(chan []*nats.Msg, 1)
+	var replies sync.Map // lists of messages by request ID
 	sub, err := nc.Subscribe(bus.Analyze.Subject, func(received *nats.Msg) {
-		for _, msg := range <-worker {
+		list, _ := replies.LoadAndDelete(received.Header.Get(bus.HeaderRequestID))
+		messages, _ := list.([]*nats.Msg) // none for a retry
+		for _, msg := range messages {
 			msg.Subject = received.Reply
 			_ = nc.PublishMsg(msg) // NATS rejects some subjects and headers
 		}
 	})
 	must(f, err)
 	f.Cleanup(func() { _ = sub.Unsubscribe() })
-	runs := 0
+	var runs atomic.Int64
 	f.Fuzz(func(t *testing.T, kind, sequence string, data, frames []byte, last string) {
+		t.Parallel() // some inputs wait for a heartbeat timeout
 		if len(data)+len(frames) > 1<<16 || len(last) > 1<<10 || !sane.MatchString(last) {
 			return // not a valid message or header
 		}
 		refused := nats.Header{micro.ErrorCodeHeader: {"400"}, micro.ErrorHeader: {kind}}
 		event := &nats.Msg{Header: nats.Header{bus.HeaderEvent: {kind}, bus.HeaderSequence: {sequence}}, Data: data}
-		worker <- []*nats.Msg{{Data: frames}, event, {Data: frames}, {Header: refused, Data: data}}
-		at.events(t, at.request(t, "POST", "/api/v1/analyze", strings.NewReader(question)), 3)
-		runs++
-		run := fmt.Sprintf("run-%d", runs)
+		run := fmt.Sprintf("run-%d", runs.Add(1))
+		replies.Store(run, []*nats.Msg{{Data: frames}, event, {Data: frames}, {Header: refused, Data: data}})
+		at.events(t, at.request(t, "POST", "/api/v1/analyze", strings.NewReader(question), bus.HeaderRequestID+": "+run), 3)
 		for _, kept := range [][]byte{frames, []byte("id: 1000\nevent: done\ndata: {}\n\n")} {
 			must(t, nc.Publish("cairn.analyze."+run+".replay", kept))
 		}

@@ -34,10 +34,10 @@ type edge struct {
 	table         map[*mux.Route]*route
 	describe      func() (description, error)
 	crossOrigin   *http.CrossOriginProtection
-	origins       Origins      // exempt from crossOrigin
-	gate          *access.Gate // nil: authentication is off
+	origins       Origins               // exempt from crossOrigin
+	authenticator *access.Authenticator // nil: authentication is off
 	overload      *overload.Gate
-	streams       *admission.Pool
+	streams       *overload.Gate
 	refusals      *rate.Limiter // of refusals without a delay
 	hosts         hosts
 	bodies        *admission.Pool // bytes of request bodies
@@ -61,7 +61,7 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 	e := &edge{
 		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), serving: serving, stopping: stopping,
 		overload:  cmp.Or(c.Overload, overload.New(maxRequests)),
-		streams:   admission.NewPool(maxStreams),
+		streams:   cmp.Or(c.Streams, overload.New(maxStreams)),
 		refusals:  rate.NewLimiter(promptRefusals, promptRefusals/10),
 		hosts:     newHosts(c.Hosts),
 		bodies:    admission.NewPool(bodyMemory),
@@ -74,7 +74,7 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 	}
 	e.agent = a2a.New(a2a.Tasks(), e.keepAlive)
 	telemetry.MemoryBudget("body", bodyMemory, e.bodies.Used)
-	e.gate = access.Open(c.Access, c.Conn, e.log)
+	e.authenticator = access.Open(c.Access, c.Conn, e.log)
 	if e.clusterHealth = c.ClusterHealth; e.clusterHealth == nil {
 		e.clusterHealth = func() (string, bool) { return "", true }
 	}
@@ -92,7 +92,7 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 	rows = slices.DeleteFunc(rows, func(r route) bool {
 		return c.NoMetrics && r.path == metricsPath || c.NoConsole && (r.path == consolePath || strings.HasPrefix(r.path, consoleFiles))
 	})
-	e.describe = sync.OnceValues(func() (description, error) { return describe(rows, e.gate != nil) })
+	e.describe = sync.OnceValues(func() (description, error) { return describe(rows, e.authenticator != nil) })
 	for _, r := range rows {
 		methods := []string{r.method}
 		if r.method == http.MethodGet && r.media != mediaEvents {

@@ -48,12 +48,10 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 			if err = cmp.Or(err, readMinRevision(x)); err != nil {
 				return err
 			}
-			body, message, err := readMessage(x, analysis.MaxBody)
+			body, err := readMessage(x, analysis.MaxBody)
 			if err != nil {
 				return err
 			}
-			r := x.r.WithContext(x.r.Context())
-			r.Body = io.NopCloser(bytes.NewReader(body))
 			slot, err := acquireSlot(x)
 			if err != nil {
 				return err
@@ -61,6 +59,12 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 			c := &mcpCaller{x: x, analysis: analysis, tenant: tenant}
 			c.slot.Store(slot)
 			defer c.closeSlot()
+			message, err := schemas.Decode[schemas.RPCRequest](body, schemas.ErrMalformed)
+			if err != nil {
+				return err
+			}
+			r := x.r.WithContext(x.r.Context())
+			r.Body = io.NopCloser(bytes.NewReader(body))
 			w := &messageWriter{x: x, began: c.closeSlot}
 			if err := h.Serve(w, r, message, c); err != nil {
 				return err
@@ -72,18 +76,18 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 
 // readMessage receives the body of the request: one message. A batch, which protocol versions
 // from 2025-06-18 on do not have, would be several requests for the rate limit.
-func readMessage(x *exchange, limit int) (body []byte, m schemas.RPCRequest, err error) {
-	if body, err = x.readBody(limit); err != nil {
-		return nil, m, err
+func readMessage(x *exchange, limit int) ([]byte, error) {
+	body, err := x.readBody(limit)
+	if err != nil {
+		return nil, err
 	}
 	if !x.body.acquire(mcpCopies * int64(len(body))) {
-		return nil, m, errBodyMemory
+		return nil, errBodyMemory
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte{'['}) {
-		return nil, m, schemas.ErrMalformed.With(schemas.FieldError{Field: "body", Message: "expected one message; batches are not supported"})
+		return nil, schemas.ErrMalformed.With(schemas.FieldError{Field: "body", Message: "expected one message; batches are not supported"})
 	}
-	m, err = schemas.Decode[schemas.RPCRequest](body, schemas.ErrMalformed)
-	return body, m, err
+	return body, nil
 }
 
 // tenantParameter returns the tenant_id of the URL; empty: none.
@@ -109,8 +113,7 @@ func tenantParameter(x *exchange) (string, error) {
 }
 
 // mcpCaller sends requests to the bus for the client of one message. It holds a slot from
-// when the message has arrived until a worker has replied, an analysis starts or the
-// response begins, whichever is first.
+// when the message has arrived until an analysis starts or the response begins.
 type mcpCaller struct {
 	x        *exchange
 	analysis bus.Stream[schemas.Analysis]
@@ -132,7 +135,7 @@ func (c *mcpCaller) Visible(err error) *schemas.Error { return c.x.visible(err) 
 func (c *mcpCaller) Send(f mcp.Forward, body []byte) ([]byte, error) {
 	var reply bus.Reply
 	err := readYourWrites(c.x, func() (err error) {
-		if slot := c.slot.Swap(nil); slot != nil {
+		if slot := c.slot.Load(); slot != nil {
 			reply, err = c.x.sendIn(slot, f, body)
 		} else {
 			reply, err = c.x.send(f, body)
@@ -153,14 +156,18 @@ func (c *mcpCaller) Analyze(ctx context.Context, body []byte) iter.Seq2[bus.Even
 			yield(bus.Event{}, err)
 			return
 		}
-		release, err := enterStream(c.x)
+		slot, release, err := enterStream(c.x)
 		if err != nil {
 			yield(bus.Event{}, err)
 			return
 		}
 		defer release()
+		if err := startSlot(c.x, slot, streamQueueTimeout); err != nil {
+			yield(bus.Event{}, err)
+			return
+		}
 		defer telemetry.StreamOpened()()
-		c.run(ctx, body, yield)
+		_ = runStream(c.x, slot, func() error { c.run(ctx, body, yield); return nil })
 	}
 }
 

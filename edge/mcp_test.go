@@ -3,6 +3,7 @@ package edge_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -58,6 +59,37 @@ func TestModelContextSlots(t *testing.T) {
 	if used := gate.Used(); used != 0 {
 		t.Errorf("%d slots are in use after all responses", used)
 	}
+}
+
+// TestDisconnectedModelContextClientsHoldTheirSlot disconnects while a worker runs a tool.
+func TestDisconnectedModelContextClientsHoldTheirSlot(t *testing.T) {
+	t.Parallel()
+	f := open(t, func(c *edge.Config) { c.Overload = overload.New(1) })
+	large(t, f, 1)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	must(t, bus.ResolveTools.Serve(f.service, func(context.Context, schemas.ToolsQuery) (schemas.ToolsAnswer, error) {
+		entered <- struct{}{}
+		<-leave
+		return schemas.ToolsAnswer{Tools: []jsontext.Value{}, Missing: []string{}}, nil
+	}))
+	ctx, disconnect := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/mcp", tool("resolve_tools", `{"tool_ids":["a.b.c"]}`))
+	must(t, err)
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	ended := make(chan error)
+	go func() {
+		res, err := f.client.Do(req)
+		if err == nil {
+			err = errors.Join(fmt.Errorf("status %d before the worker replied", res.StatusCode), res.Body.Close())
+		}
+		ended <- err
+	}()
+	<-entered
+	disconnect()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	holdsSlotUntil(t, f, leave)
 }
 
 // TestModelContextMemory refuses a message whose copies do not fit into the memory for bodies.

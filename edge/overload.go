@@ -16,8 +16,10 @@ const (
 	// maxStreams its open event streams. Both are divided among tenants.
 	maxRequests = 1024
 	maxStreams  = 4096
-	// queueTimeout is the maximum queueing time of an admitted request.
-	queueTimeout = time.Second
+	// queueTimeout is the maximum queueing time of an admitted request, and streamQueueTimeout that
+	// of a stream. The disconnect of a client is not detected before its body is read.
+	queueTimeout       = time.Second
+	streamQueueTimeout = 10 * time.Second
 	// promptRefusals is the rate of immediate rejections per second. Further
 	// ones are delayed by refusalDelay on average, and by at least half of it: one takes about
 	// 100 µs of CPU time, and refusals of clients that ignore Retry-After would otherwise
@@ -34,25 +36,34 @@ var errOverload = schemas.ErrUnavailable.Because("the edge is overloaded: no slo
 func acquireSlot(x *exchange) (*overload.Slot, error) {
 	slot := x.edge.overload.Admit(bus.ShareKey(x.by, nil))
 	if slot == nil {
-		return nil, overloaded(x)
+		return nil, refuse(x, errOverload)
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), queueTimeout)
+	if err := startSlot(x, slot, queueTimeout); err != nil {
+		return nil, err
+	}
+	return slot, nil
+}
+
+// startSlot waits until the slot may run. After the timeout it closes the slot and refuses the
+// request.
+func startSlot(x *exchange, slot *overload.Slot, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(x.r.Context(), timeout)
 	defer cancel()
 	if slot.Start(ctx) {
-		return slot, nil
+		return nil
 	}
 	slot.Close()
 	if err := x.r.Context().Err(); err != nil {
-		return nil, err
+		return err
 	}
-	return nil, overloaded(x)
+	return refuse(x, errOverload)
 }
 
-// overloaded refuses the request, immediately or after a delay; see promptRefusals.
-func overloaded(x *exchange) error {
-	telemetry.HTTPRefused()
+// refuse returns the reason of a refusal, immediately or after a delay; see promptRefusals.
+func refuse(x *exchange, reason error) error {
+	telemetry.HTTPRefused.Inc()
 	if x.edge.refusals.Allow() {
-		return errOverload
+		return reason
 	}
 	delay := time.NewTimer(refusalDelay/2 + rand.N(refusalDelay))
 	defer delay.Stop()
@@ -60,22 +71,45 @@ func overloaded(x *exchange) error {
 	case <-delay.C:
 	case <-x.r.Context().Done():
 	}
-	return errOverload
+	return reason
 }
 
-// enterStream counts an event stream of the caller until release is called.
-func enterStream(x *exchange) (release func(), err error) {
-	tenant := bus.ShareKey(x.by, nil)
-	if !x.edge.streams.Acquire(tenant, 1) {
-		return nil, overloaded(x)
+// enterStream counts an event stream of the caller until release is called, and returns its
+// slot, for readStreamBody and runStream.
+func enterStream(x *exchange) (slot *overload.Slot, release func(), err error) {
+	slot = x.edge.streams.Admit(bus.ShareKey(x.by, nil))
+	if slot == nil {
+		return nil, nil, refuse(x, errOverload)
 	}
-	if x.edge.gate == nil {
-		return func() { x.edge.streams.Release(tenant, 1) }, nil
+	if x.edge.authenticator == nil {
+		return slot, slot.Close, nil
 	}
-	releaseStream, err := x.edge.gate.Enter(x.by)
+	releaseStream, err := x.edge.authenticator.Enter(x.by)
 	if err != nil {
-		x.edge.streams.Release(tenant, 1)
+		slot.Close()
+		return nil, nil, err
+	}
+	return slot, func() { releaseStream(); slot.Close() }, nil
+}
+
+// readStreamBody is readBody for a stream: the slot runs while the body arrives, unless that takes
+// longer than 50 ms.
+func readStreamBody(x *exchange, slot *overload.Slot, limit int) (body []byte, err error) {
+	if err := startSlot(x, slot, streamQueueTimeout); err != nil {
 		return nil, err
 	}
-	return func() { releaseStream(); x.edge.streams.Release(tenant, 1) }, nil
+	err = slot.IdleAfter(x.r.Context(), func() (err error) {
+		body, err = x.readBody(limit)
+		return err
+	})
+	return body, err
+}
+
+// runStream calls respond, which sends the response of a stream, and returns its error. The slot runs
+// for at most 50 ms of that.
+func runStream(x *exchange, slot *overload.Slot, respond func() error) error {
+	return slot.IdleAfter(x.r.Context(), func() error {
+		defer slot.Close() // a stream that has ended does not wait to run again
+		return respond()
+	})
 }

@@ -5,8 +5,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,10 +77,13 @@ func TestSlowWorkersDoNotOccupyTheEdge(t *testing.T) {
 	f := open(t, func(c *edge.Config) { c.Overload = gate })
 	var all sync.WaitGroup
 	all.Add(requests)
-	must(t, bus.DeleteTag.Serve(f.service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
-		all.Done()
-		all.Wait()
-		return schemas.Nothing{}, nil
+	must(t, bus.DeleteTag.Serve(f.service, func(ctx context.Context, _ schemas.TagKey) (schemas.Nothing, error) {
+		// On a busy machine the worker limits the requests that run, too.
+		return schemas.Nothing{}, overload.Idle(ctx, func() error {
+			all.Done()
+			all.Wait()
+			return nil
+		})
 	}))
 	var clients sync.WaitGroup
 	for range requests {
@@ -88,6 +94,72 @@ func TestSlowWorkersDoNotOccupyTheEdge(t *testing.T) {
 		})
 	}
 	clients.Wait()
+}
+
+// limited returns an edge of whose streams as few run as under load, and their limit.
+func limited(t *testing.T) (f *testEdge, gate *overload.Gate, limit int) {
+	t.Helper()
+	gate = overload.New(1024)
+	gate.Adjust(time.Second)
+	return open(t, func(c *edge.Config) { c.Streams = gate }), gate, 2 * runtime.GOMAXPROCS(0)
+}
+
+// TestStreamsWaitToRun requests an analysis while as many streams run as may at once.
+func TestStreamsWaitToRun(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		path    string
+		body    io.Reader
+		headers []string
+	}{
+		{"/api/v1/analyze", strings.NewReader(question), nil},
+		{"/a2a/v1/message:send", agentMessage(`"{}"`), a2aHeaders},
+		{"/mcp", tool("ask_estate", `{"query":"q","estate":{}}`), mcpHeaders},
+	} {
+		t.Run(row.path, func(t *testing.T) { t.Parallel(); streamsWait(t, row.path, row.body, row.headers) })
+	}
+}
+
+func streamsWait(t *testing.T, path string, body io.Reader, headers []string) {
+	t.Helper()
+	f, gate, limit := limited(t)
+	var ended atomic.Bool
+	analyses(t, f, func(context.Context, bus.Sender) error {
+		if !ended.Load() {
+			t.Error("the analysis started while other streams ran")
+		}
+		return nil
+	})
+	var others []*overload.Slot
+	for i := range limit {
+		others = append(others, gate.Wait(t.Context(), strconv.Itoa(i)))
+	}
+	answered := make(chan answer)
+	go func() { answered <- f.request(t, http.MethodPost, path, body, headers...) }()
+	wait.Until(t, "the stream is admitted", func() bool { return gate.Used() == int64(limit)+1 })
+	f.request(t, http.MethodGet, "/health/live", nil) // a stream that does not wait starts meanwhile
+	ended.Store(true)
+	for _, s := range others {
+		s.Close()
+	}
+	if a := <-answered; a.status != http.StatusOK {
+		t.Errorf("got %d %s, want 200", a.status, a.body)
+	}
+}
+
+// TestSlowUploadsDoNotRun requests an analysis while the bodies of more streams arrive than may
+// run at once.
+func TestSlowUploadsDoNotRun(t *testing.T) {
+	t.Parallel()
+	f, gate, limit := limited(t)
+	analyses(t, f, func(context.Context, bus.Sender) error { return nil })
+	for range 2 * limit {
+		f.unfinished(t, "POST /api/v1/analyze HTTP/1.1", 100, "{")
+	}
+	wait.Until(t, "the streams are admitted", func() bool { return gate.Used() == int64(2*limit) })
+	if a := f.request(t, http.MethodPost, "/api/v1/analyze", strings.NewReader(question)); a.status != http.StatusOK {
+		t.Errorf("got %d %s, want 200", a.status, a.body)
+	}
 }
 
 // large serves tags with size bytes each.
@@ -149,6 +221,12 @@ func TestDisconnectedClientsHoldTheirSlot(t *testing.T) {
 	client := f.unfinished(t, "DELETE /tags/a HTTP/1.1", 0, "")
 	<-row
 	must(t, client.Close())
+	holdsSlotUntil(t, f, release)
+}
+
+// holdsSlotUntil checks that the only slot is held until release is closed, and no longer.
+func holdsSlotUntil(t *testing.T, f *testEdge, release chan struct{}) {
+	t.Helper()
 	for range 20 { // the edge notices the disconnect meanwhile
 		if a := f.request(t, http.MethodGet, "/tags/a", nil); a.status != http.StatusServiceUnavailable {
 			t.Fatalf("while the worker is busy: got %d %s, want 503", a.status, a.body)

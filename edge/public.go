@@ -14,7 +14,7 @@ import (
 const (
 	publicRate         = 100 // requests per second of one client address
 	publicBurst        = 200
-	maxPublicAddresses = 1 << 14 // client addresses whose rates are kept
+	maxPublicAddresses = 1 << 14 // client addresses with a rate
 	maxPublicRequests  = 1024    // in flight, divided among addresses
 )
 

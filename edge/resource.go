@@ -20,7 +20,7 @@ func protectedResource(path string) action {
 		open: true, reply: reflect.TypeFor[schemas.ProtectedResource](), invalid: schemas.ErrMalformed,
 		summary: "OAuth metadata of this server (RFC 9728); 404 without an OpenID provider",
 		answer: func(x *exchange) error {
-			issuers, base := x.edge.gate.Issuers(), baseURL(x.r)
+			issuers, base := x.edge.authenticator.Issuers(), baseURL(x.r)
 			if len(issuers) == 0 || base == "" {
 				return schemas.ErrUnknownPath.Because("no OpenID provider is configured")
 			}
@@ -52,7 +52,7 @@ func baseURL(r *http.Request) string {
 func challenge(x *exchange) string {
 	const bearer = `Bearer realm="cairn"`
 	base := baseURL(x.r)
-	if x.route.path != mcpPath || base == "" || len(x.edge.gate.Issuers()) == 0 {
+	if x.route.path != mcpPath || base == "" || len(x.edge.authenticator.Issuers()) == 0 {
 		return bearer
 	}
 	return bearer + `, resource_metadata="` + base + resourceMetadata + mcpPath + `"`

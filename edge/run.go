@@ -20,17 +20,17 @@ const headerLastEventID = "Last-Event-Id" // canonical form of net/http
 // resume responds with the events of a run of s after the Last-Event-ID.
 func resume[Req any](s bus.Stream[Req]) action {
 	return runAction(s, mediaEvents, func(x *exchange, run string) error {
-		seen, err := lastEventID(x)
+		last, err := lastEventID(x)
 		if err != nil {
 			return err
 		}
-		release, err := enterStream(x)
+		_, release, err := enterStream(x)
 		if err != nil {
 			return err
 		}
 		defer release()
 		return follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] {
-			return s.Resume(ctx, x.edge.conn, run, seen)
+			return s.Resume(ctx, x.edge.conn, run, last)
 		})
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,6 +65,9 @@ type Config struct {
 	// Overload admits requests while CPU time is available. The caller runs it; nil: Serve
 	// creates and runs one.
 	Overload *overload.Gate
+	// Streams is as Overload, for event streams. One runs while its body arrives and until its first
+	// event, unless it waits for the client or a worker.
+	Streams *overload.Gate
 	// BodyMemory bounds the bytes of the bodies of requests and responses in memory,
 	// divided among tenants. A request that exceeds it is refused with 503. 0: 512 MiB.
 	BodyMemory int64
@@ -89,10 +93,11 @@ func Serve(ctx context.Context, c Config) error {
 	base, cancelRequests := context.WithCancel(context.Background())
 	handler := newEdge(ctx, base, c)
 	var background sync.WaitGroup
-	background.Go(func() { handler.gate.Run(base) })
-	if c.Overload == nil {
-		background.Go(func() { handler.overload.Run(base) })
-	}
+	background.Go(func() { handler.authenticator.Run(base) })
+	own := slices.DeleteFunc([]*overload.Gate{handler.overload, handler.streams}, func(g *overload.Gate) bool {
+		return g == c.Overload || g == c.Streams
+	})
+	background.Go(func() { overload.Run(base, own...) })
 	defer background.Wait()
 	defer cancelRequests()
 	limited := newLimitedListener(listener, cmp.Or(c.Connections, defaultConnections), handler.log)

@@ -140,11 +140,12 @@ func TestNATSReconnect(t *testing.T) {
 		return schemas.TagFound{}, nil
 	}))
 	answered := make(chan struct{})
-	analyses(t, f, func(_ context.Context, s bus.Sender) error {
+	// Without a grace period the run would be canceled if the worker reconnects before the edge.
+	must(t, bus.Analyze.Serve(f.service, func(_ context.Context, _ schemas.Analysis, s bus.Sender) error {
 		must(t, s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "x"}))
 		<-answered
 		return s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "y"})
-	})
+	}))
 	wait.Until(t, "the worker answers", func() bool { return f.request(t, "GET", "/tags/r", nil).status == 200 })
 	inFlight := make(chan answer)
 	go func() { inFlight <- f.request(t, "GET", "/tags/slow", nil) }()

@@ -39,15 +39,19 @@ func events[Req any](s bus.Stream[Req]) action {
 		needs: s.Permission, summary: s.Summary, subject: s.Subject, request: reflect.TypeFor[Req](),
 		media: mediaEvents, invalid: s.Invalid, translate: s.Errors,
 		answer: func(x *exchange) error {
-			release, err := enterStream(x)
+			slot, release, err := enterStream(x)
 			if err != nil {
 				return err
 			}
 			defer release()
-			if x.body.data, err = x.readBody(s.MaxBody); err != nil {
+			if x.body.data, err = readStreamBody(x, slot, s.MaxBody); err != nil {
 				return err
 			}
-			run, err := startRun(x, s)
+			var run string
+			err = runStream(x, slot, func() (err error) {
+				run, err = startRun(x, s)
+				return err
+			})
 			if x.status == 0 && x.clientGone(err) { // the client has not received the run's name and cannot resume it
 				return errors.Join(err, s.Cancel(x.ctx, x.edge.conn, run))
 			}

@@ -54,7 +54,7 @@ func (p parameters) read(path map[string]string, query string) ([]byte, []schema
 	if wrong := checkQuery(query); wrong != nil {
 		return nil, wrong
 	}
-	given, wrong := gather(path, query)
+	given, wrong := collectParameters(path, query)
 	body := []byte{'{'}
 	for _, param := range p {
 		value, ok := given[param.name]
@@ -112,8 +112,8 @@ func (p parameter) append(body []byte, value string) ([]byte, string) {
 	return body, ""
 }
 
-// gather returns the values of the path and the query by name.
-func gather(path map[string]string, query string) (map[string]string, []schemas.FieldError) {
+// collectParameters returns the values of the path and the query by name.
+func collectParameters(path map[string]string, query string) (map[string]string, []schemas.FieldError) {
 	var wrong []schemas.FieldError
 	given := make(map[string]string, len(path))
 	for name, escaped := range path {

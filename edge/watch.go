@@ -30,7 +30,7 @@ func watch(s bus.Stream[schemas.Watch]) action {
 			if err != nil {
 				return err
 			}
-			release, err := enterStream(x)
+			_, release, err := enterStream(x)
 			if err != nil {
 				return err
 			}

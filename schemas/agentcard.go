@@ -2,7 +2,6 @@ package schemas
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 )
 
@@ -66,12 +65,12 @@ const (
 // Check returns the invalid fields of the card.
 func (a *AgentCard) Check() []FieldError {
 	var c check
-	c.card("", a)
+	checkCard(&c, "", a)
 	return c
 }
 
-// card validates an agent card whose fields have the prefix in errors; nil is valid.
-func (c *check) card(prefix string, a *AgentCard) {
+// checkCard validates an agent card whose fields have the prefix in errors; nil is valid.
+func checkCard(c *check, prefix string, a *AgentCard) {
 	if a == nil {
 		return
 	}
@@ -94,17 +93,17 @@ func (c *check) card(prefix string, a *AgentCard) {
 	c.texts(prefix+"defaultOutputModes", a.DefaultOutputModes)
 	if c.atMost(prefix+"supportedInterfaces", len(a.SupportedInterfaces), maxCardItems); len(a.SupportedInterfaces) <= maxCardItems {
 		for i, at := range a.SupportedInterfaces {
-			c.cardInterface(fmt.Sprintf("%ssupportedInterfaces[%d]", prefix, i), at)
+			checkCardInterface(c, fmt.Sprintf("%ssupportedInterfaces[%d]", prefix, i), at)
 		}
 	}
 	if c.atMost(prefix+"skills", len(a.Skills), maxCardSkills); len(a.Skills) <= maxCardSkills {
 		for i, s := range a.Skills {
-			c.cardSkill(fmt.Sprintf("%sskills[%d]", prefix, i), s)
+			checkCardSkill(c, fmt.Sprintf("%sskills[%d]", prefix, i), s)
 		}
 	}
 }
 
-func (c *check) cardInterface(field string, i AgentInterface) {
+func checkCardInterface(c *check, field string, i AgentInterface) {
 	c.length(field+".protocolBinding", i.ProtocolBinding, 1, maxID)
 	c.length(field+".protocolVersion", i.ProtocolVersion, 1, maxID)
 	if i.ProtocolBinding == "JSONRPC" || i.ProtocolBinding == "HTTP+JSON" {
@@ -114,40 +113,12 @@ func (c *check) cardInterface(field string, i AgentInterface) {
 	c.length(field+".url", i.URL, 1, maxCardURL)
 }
 
-func (c *check) cardSkill(field string, s AgentSkill) {
+func checkCardSkill(c *check, field string, s AgentSkill) {
 	c.length(field+".id", s.ID, 1, maxID)
 	c.length(field+".name", s.Name, 1, maxID)
 	c.length(field+".description", s.Description, 1, maxCardText)
 	c.texts(field+".tags", s.Tags)
 	c.texts(field+".examples", s.Examples)
-}
-
-// texts validates a list of short texts.
-func (c *check) texts(field string, list []string) {
-	if c.atMost(field, len(list), maxCardItems); len(list) > maxCardItems {
-		return
-	}
-	for i, s := range list {
-		c.length(fmt.Sprintf("%s[%d]", field, i), s, 0, maxCardURL)
-	}
-}
-
-func (c *check) optionalURL(field, s string) {
-	if s != "" {
-		c.webURL(field, s)
-	}
-}
-
-// webURL validates an absolute URL of HTTP.
-func (c *check) webURL(field, s string) {
-	before := len(*c)
-	if c.length(field, s, 1, maxCardURL); len(*c) > before {
-		return
-	}
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		c.fail(field, "expected an absolute URL with https or http, got %q", s)
-	}
 }
 
 // Texts returns the parts of the card that are searched: the name and descriptions, and the

@@ -209,12 +209,3 @@ var ardCodes = map[int]string{
 	400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 413: "INVALID_ARGUMENT",
 	429: "RATE_LIMIT_EXCEEDED", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
 }
-
-// ARD returns the error as the body of a response of the specification.
-func (e *Error) ARD() ARDError {
-	code, ok := ardCodes[e.Status]
-	if !ok {
-		code = "INTERNAL_ERROR"
-	}
-	return ARDError{*e, code, e.Message()}
-}

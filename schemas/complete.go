@@ -49,16 +49,3 @@ func describeResources(record jsontext.Value, resources []Resource) (jsontext.Va
 	}
 	return member.Append(record, member.Member{Name: "resources", Value: raw.Resources})
 }
-
-// Stored returns the record of a valid request as the registration stores it.
-func (r *PutRecord) Stored() (jsontext.Value, error) {
-	record := jsontext.Value(NormalizeRecord(r.Kind, r.Record))
-	if r.Kind != KindSkill {
-		return record, nil
-	}
-	var f Skill
-	if err := json.Unmarshal(record, &f, decodeOptions); err != nil {
-		return nil, err
-	}
-	return CompleteSkill(f, record)
-}

@@ -2,7 +2,6 @@ package schemas
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -56,33 +55,6 @@ func unmarshal(body []byte, v any) error {
 func DecodingMessage(err error) string {
 	e := ErrMalformed.explain(err)
 	return strings.TrimPrefix(e.Message(), e.Title+": ")
-}
-
-// explain returns e with the field and the expected value of the decoding error.
-func (e *Error) explain(err error) *Error {
-	var known *Error
-	var semantic *json.SemanticError
-	var syntactic *jsontext.SyntacticError
-	switch {
-	case errors.As(err, &known):
-		return known
-	case errors.As(err, &semantic):
-		field := fieldOf(semantic.JSONPointer)
-		message := fmt.Sprintf("expected %s, got %s", expectedType(semantic.GoType), kindName(semantic.JSONKind))
-		return e.With(FieldError{Field: field, Message: message})
-	case errors.As(err, &syntactic) && errors.Is(err, jsontext.ErrDuplicateName):
-		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: "appears twice"})
-	case errors.As(err, &syntactic) && errors.Is(err, errNesting):
-		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: fmt.Sprintf("%v at byte %d", errNesting, syntactic.ByteOffset)})
-	case errors.As(err, &syntactic):
-		message := fmt.Sprintf("not valid JSON at byte %d: %s", syntactic.ByteOffset, unquoted(syntactic.Err))
-		if syntactic.JSONPointer == "" {
-			return e.Because(message)
-		}
-		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: message})
-	default:
-		return e.Because(truncateValue(err.Error()))
-	}
 }
 
 // unquoted returns the text of err, an error of the JSON package, without the part of

@@ -1,9 +1,14 @@
 package schemas
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // The errors that callers receive, in the order of the contracts' tables. Any
@@ -159,4 +164,40 @@ func (e *Error) Analysis() *Error {
 	c := *row
 	c.Detail, c.Fields = e.Detail, e.Fields
 	return &c
+}
+
+// ARD returns the error as the body of a response of the specification.
+func (e *Error) ARD() ARDError {
+	code, ok := ardCodes[e.Status]
+	if !ok {
+		code = "INTERNAL_ERROR"
+	}
+	return ARDError{*e, code, e.Message()}
+}
+
+// explain returns e with the field and the expected value of the decoding error.
+func (e *Error) explain(err error) *Error {
+	var known *Error
+	var semantic *json.SemanticError
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &semantic):
+		field := fieldOf(semantic.JSONPointer)
+		message := fmt.Sprintf("expected %s, got %s", expectedType(semantic.GoType), kindName(semantic.JSONKind))
+		return e.With(FieldError{Field: field, Message: message})
+	case errors.As(err, &syntactic) && errors.Is(err, jsontext.ErrDuplicateName):
+		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: "appears twice"})
+	case errors.As(err, &syntactic) && errors.Is(err, errNesting):
+		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: fmt.Sprintf("%v at byte %d", errNesting, syntactic.ByteOffset)})
+	case errors.As(err, &syntactic):
+		message := fmt.Sprintf("not valid JSON at byte %d: %s", syntactic.ByteOffset, unquoted(syntactic.Err))
+		if syntactic.JSONPointer == "" {
+			return e.Because(message)
+		}
+		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: message})
+	default:
+		return e.Because(truncateValue(err.Error()))
+	}
 }

@@ -54,12 +54,12 @@ func inFilter(e *Error) *Error {
 	return e
 }
 
-func (c *check) filter(f Filter) {
+func checkFilter(c *check, f Filter) {
 	c.length("filter.domain", f.Domain, 0, maxID)
 	if f.Status != "" && f.Status != StatusActive && f.Status != StatusDeprecated {
 		c.fail("filter.status", "expected %s or %s, got %.100q", StatusActive, StatusDeprecated, f.Status)
 	}
-	c.labels("filter.labels", f.Labels)
+	checkLabels(c, "filter.labels", f.Labels)
 	c.atMost("filter.capabilities", len(f.Capabilities), maxLabels)
 	for i, s := range f.Capabilities[:min(len(f.Capabilities), maxLabels)] {
 		c.length(fmt.Sprintf("filter.capabilities[%d]", i), s, 1, maxID)

@@ -109,3 +109,34 @@ func (i *Identity) Validate() error {
 	}
 	return c.as(ErrMalformed)
 }
+
+// AuthorizeTenant checks that the identity may access the tenant of req, a pointer to
+// a request. It sets the tenant of a request without one to that of an identity
+// bound to one tenant. It returns ErrForbidden for another tenant, or for a global
+// record that the role must not write, and ErrMalformed if the tenant is ambiguous.
+func (i *Identity) AuthorizeTenant(permission Permission, req any) error {
+	r, ok := req.(tenantRequest)
+	if i == nil || !ok {
+		return nil
+	}
+	f := r.tenantField()
+	writes := permission == PermissionRegister
+	switch global := *f.id == nil; {
+	case global && writes && i.Bound() && f.isNull():
+		return ErrForbidden.With(FieldError{f.field,
+			"global records require a credential for all tenants; expected one of: " + strings.Join(i.Tenants, ", ")})
+	case global && writes && !i.Bound() && i.Role != RoleAdmin:
+		return ErrForbidden.With(FieldError{f.field, "global records require the role admin; expected a tenant_id"})
+	case !i.Bound():
+		return nil
+	case !global && !slices.Contains(i.Tenants, **f.id):
+		return ErrForbidden.With(FieldError{f.field, "expected a tenant of the credential: " + strings.Join(i.Tenants, ", ")})
+	case !global:
+		return nil
+	case len(i.Tenants) > 1:
+		return ErrMalformed.With(FieldError{f.field,
+			"required: the credential is bound to several tenants; expected one of: " + strings.Join(i.Tenants, ", ")})
+	default:
+		return f.set(i.Tenants[0])
+	}
+}

@@ -30,21 +30,6 @@ const anyValue = "any JSON value"
 // alternatives is implemented by types that are encoded as one of several other types.
 type alternatives interface{ encodedTypes() []reflect.Type }
 
-func (Record[T]) encodedTypes() []reflect.Type { return []reflect.Type{reflect.TypeFor[T]()} }
-
-func (RecordFound) encodedTypes() []reflect.Type {
-	return []reflect.Type{reflect.TypeFor[Skill](), reflect.TypeFor[Agent](), reflect.TypeFor[Tool](),
-		reflect.TypeFor[ContextBuilder](), reflect.TypeFor[Guardrail](), reflect.TypeFor[Template]()}
-}
-
-func (EncodedPackage) encodedTypes() []reflect.Type {
-	return []reflect.Type{reflect.TypeFor[SkillPackage]()}
-}
-
-func (SkillAnswer) encodedTypes() []reflect.Type {
-	return []reflect.Type{reflect.TypeFor[SkillPackage](), reflect.TypeFor[SkillHits]()}
-}
-
 // SkillHit is a skill record in a search result.
 type SkillHit struct {
 	Skill

@@ -30,6 +30,8 @@ func (q *ListQuery) Validate() error {
 	return c.as(ErrMalformed)
 }
 
+func (q *ListQuery) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
+
 // SkillList is a page of skills. A page may contain fewer records than the limit;
 // the last one has no next_cursor.
 type SkillList struct {

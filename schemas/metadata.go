@@ -108,12 +108,12 @@ var (
 // ValidVersion reports whether text is a semantic version, as Metadata.Version requires.
 func ValidVersion(text string) bool { return len(text) <= maxID && validVersion.MatchString(text) }
 
-// metadata validates the shared fields of the record of the id.
-func (c *check) metadata(wrapper, kind, id string, m Metadata) {
+// checkMetadata validates the shared fields of the record of the id.
+func checkMetadata(c *check, wrapper, kind, id string, m Metadata) {
 	if c.length(wrapper+".version", m.Version, 0, maxID); m.Version != "" && !validVersion.MatchString(m.Version) {
 		c.fail(wrapper+".version", "expected a semantic version such as 1.2.0, got %.100q", m.Version)
 	}
-	c.labels(wrapper+".labels", m.Labels)
+	checkLabels(c, wrapper+".labels", m.Labels)
 	c.length(wrapper+".status", m.Status, 0, maxID)
 	c.length(wrapper+".source", m.Source, 0, maxSource)
 	if m.ReplacedBy == "" {
@@ -128,8 +128,8 @@ func (c *check) metadata(wrapper, kind, id string, m Metadata) {
 	}
 }
 
-// labels validates names and values, which a label selector can express.
-func (c *check) labels(field string, labels map[string]string) {
+// checkLabels validates names and values, which a label selector can express.
+func checkLabels(c *check, field string, labels map[string]string) {
 	if c.atMost(field, len(labels), maxLabels); len(labels) > maxLabels {
 		return
 	}
@@ -146,15 +146,15 @@ func (c *check) labels(field string, labels map[string]string) {
 	}
 }
 
-// resources validates the files of a skill.
-func (c *check) resources(field string, list []Resource) {
+// checkResources validates the files of a skill.
+func checkResources(c *check, field string, list []Resource) {
 	if c.atMost(field, len(list), maxResources); len(list) > maxResources {
 		return
 	}
 	total, seen := 0, map[string]bool{}
 	for i, r := range list {
 		at := fmt.Sprintf("%s[%d]", field, i)
-		c.resourcePath(at+".path", r.Path)
+		checkResourcePath(c, at+".path", r.Path)
 		if seen[r.Path] {
 			c.fail(at+".path", "appears twice: %q", r.Path)
 		}
@@ -178,8 +178,8 @@ func (c *check) resources(field string, list []Resource) {
 	}
 }
 
-// resourcePath validates a path that stays in the directory of the skill on every system.
-func (c *check) resourcePath(field, p string) {
+// checkResourcePath validates a path that stays in the directory of the skill on every system.
+func checkResourcePath(c *check, field, p string) {
 	before := len(*c)
 	if c.length(field, p, 1, maxID); len(*c) > before {
 		return

@@ -12,6 +12,8 @@ func (q *QuotaQuery) Validate() error {
 	return c.as(ErrMalformed)
 }
 
+func (q *QuotaQuery) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
+
 // Quota is the usage and the limits of a tenant.
 type Quota struct {
 	Count    int64 `json:"count" doc:"number of records or tags"`

@@ -37,3 +37,5 @@ func (r Record[T]) MarshalJSON() ([]byte, error) {
 	}
 	return r.Raw, nil
 }
+
+func (Record[T]) encodedTypes() []reflect.Type { return []reflect.Type{reflect.TypeFor[T]()} }

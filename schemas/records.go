@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -26,12 +27,14 @@ type RecordKey struct {
 // Validate returns ErrMalformed with the invalid fields.
 func (k *RecordKey) Validate() error {
 	var c check
-	c.kind(k.Kind)
+	checkKind(&c, k.Kind)
 	c.id("id", k.ID, segments(k.Kind))
 	c.tenant("tenant_id", k.TenantID)
-	c.scope(k.Scope)
+	checkScope(&c, k.Scope)
 	return c.as(ErrMalformed)
 }
+
+func (k *RecordKey) tenantField() tenantField { return tenantField{"tenant_id", &k.TenantID, nil} }
 
 // RecordAt names a record, or one of its revisions.
 type RecordAt struct {
@@ -101,6 +104,11 @@ func (f *RecordFound) UnmarshalJSON(data []byte) error {
 // CatalogRevision returns the token of the record's registration.
 func (f RecordFound) CatalogRevision() ConsistencyToken { return f.Token }
 
+func (RecordFound) encodedTypes() []reflect.Type {
+	return []reflect.Type{reflect.TypeFor[Skill](), reflect.TypeFor[Agent](), reflect.TypeFor[Tool](),
+		reflect.TypeFor[ContextBuilder](), reflect.TypeFor[Guardrail](), reflect.TypeFor[Template]()}
+}
+
 // RecordQuery requests a page of the records of a kind, ordered by id.
 type RecordQuery struct {
 	Kind     string  `json:"kind" doc:"skill, agent, tool, context_builder, guardrail or template"`
@@ -118,9 +126,9 @@ type RecordQuery struct {
 // Validate returns ErrMalformed with the invalid fields.
 func (q *RecordQuery) Validate() error {
 	var c check
-	c.kind(q.Kind)
+	checkKind(&c, q.Kind)
 	c.tenant("tenant_id", q.TenantID)
-	c.scope(q.Scope)
+	checkScope(&c, q.Scope)
 	c.length("domain", q.Domain, 0, maxID)
 	c.length("status", q.Status, 0, maxID)
 	c.length("prefix", q.Prefix, 0, maxID)
@@ -129,10 +137,12 @@ func (q *RecordQuery) Validate() error {
 	if labels, err := ParseLabels(q.Labels); err != nil {
 		c.fail("labels", "%v", err)
 	} else {
-		c.labels("labels", labels)
+		checkLabels(&c, "labels", labels)
 	}
 	return c.as(ErrMalformed)
 }
+
+func (q *RecordQuery) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
 
 // ParseLabels returns the labels of a selector such as team=network,tier=gold.
 func ParseLabels(selector string) (map[string]string, error) {
@@ -191,7 +201,7 @@ var wrappers = map[string]string{
 // ErrInvalidRegistration with the invalid fields of the request and of the record.
 func (r *PutRecord) Validate() error {
 	var c check
-	c.kind(r.Kind)
+	checkKind(&c, r.Kind)
 	c.id("id", r.ID, segments(r.Kind))
 	c.tenant("tenant_id", r.TenantID)
 	if r.Record.Kind() != jsontext.KindBeginObject {
@@ -274,6 +284,23 @@ func (r *PutRecord) Registration() ([]byte, error) {
 	return slices.Concat([]byte(`{"`+name+`":`), bytes.TrimSpace(r.Record), []byte("}")), nil
 }
 
+// Stored returns the record of a valid request as the registration stores it.
+func (r *PutRecord) Stored() (jsontext.Value, error) {
+	record := jsontext.Value(NormalizeRecord(r.Kind, r.Record))
+	if r.Kind != KindSkill {
+		return record, nil
+	}
+	var f Skill
+	if err := json.Unmarshal(record, &f, decodeOptions); err != nil {
+		return nil, err
+	}
+	return CompleteSkill(f, record)
+}
+
+func (r *PutRecord) tenantField() tenantField {
+	return tenantField{"tenant_id", &r.TenantID, &r.Record}
+}
+
 // DecodeRegistration decodes and validates the body of a registration: it returns a
 // RegisterSkill, RegisterAgent, and so on.
 func DecodeRegistration(kind string, body []byte) (any, error) {
@@ -295,13 +322,13 @@ func DecodeRegistration(kind string, body []byte) (any, error) {
 
 func decodeAny[T any](body []byte) (any, error) { return Decode[T](body, ErrInvalidRegistration) }
 
-func (c *check) kind(kind string) {
+func checkKind(c *check, kind string) {
 	if !KnownKind(kind) {
 		c.fail("kind", "expected one of %s, got %.100q", strings.Join(Kinds(), ", "), kind)
 	}
 }
 
-func (c *check) scope(s string) {
+func checkScope(c *check, s string) {
 	if s != "" && s != ScopeTenant && s != ScopeGlobal {
 		c.fail("scope", "expected %s or %s, got %.100q", ScopeTenant, ScopeGlobal, s)
 	}

@@ -12,13 +12,15 @@ type ReferrerQuery struct {
 // Validate returns ErrMalformed with the invalid fields.
 func (q *ReferrerQuery) Validate() error {
 	var c check
-	c.kind(q.Kind)
+	checkKind(&c, q.Kind)
 	c.id("id", q.ID, segments(q.Kind))
 	c.tenant("tenant_id", q.TenantID)
 	c.length("cursor", q.Cursor, 0, maxCursor)
 	c.between("limit", q.Limit, 1, 1000)
 	return c.as(ErrMalformed)
 }
+
+func (q *ReferrerQuery) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
 
 // ReferrerList is a page of referrers.
 type ReferrerList struct {

@@ -212,8 +212,12 @@ func (r *RegisterSkill) Validate() error {
 	c.atMost("record.example_queries", len(s.ExampleQueries), maxItems)
 	c.length("record.instructions", s.Instructions, 0, maxInstructions)
 	c.length("record.license", s.License, 0, maxID)
-	c.resources("record.resources", s.Resources)
+	checkResources(&c, "record.resources", s.Resources)
 	return c.as(ErrInvalidRegistration)
+}
+
+func (r *RegisterSkill) tenantField() tenantField {
+	return tenantField{"record.tenant_id", &r.Record.Fields.TenantID, &r.Record.Raw}
 }
 
 // Validate returns ErrInvalidRegistration with the invalid fields.
@@ -224,8 +228,12 @@ func (r *RegisterAgent) Validate() error {
 	c.ids("skill_ids", r.SkillIDs)
 	c.atMost("agent_data.capabilities", len(a.Capabilities), maxItems)
 	c.atMost("agent_data.example_queries", len(a.ExampleQueries), maxItems)
-	c.card("agent_data.agent_card.", a.AgentCard)
+	checkCard(&c, "agent_data.agent_card.", a.AgentCard)
 	return c.as(ErrInvalidRegistration)
+}
+
+func (r *RegisterAgent) tenantField() tenantField {
+	return tenantField{"agent_data.tenant_id", &r.AgentData.Fields.TenantID, &r.AgentData.Raw}
 }
 
 // Validate returns ErrInvalidRegistration with the invalid fields.
@@ -237,6 +245,10 @@ func (r *RegisterTool) Validate() error {
 	return c.as(ErrInvalidRegistration)
 }
 
+func (r *RegisterTool) tenantField() tenantField {
+	return tenantField{"tool_data.tenant_id", &r.ToolData.Fields.TenantID, &r.ToolData.Raw}
+}
+
 // Validate returns ErrInvalidRegistration with the invalid fields.
 func (r *RegisterContextBuilder) Validate() error {
 	b := r.CBData.Fields
@@ -244,6 +256,10 @@ func (r *RegisterContextBuilder) Validate() error {
 	c.ids("cb_data.tool_ids", b.ToolIDs)
 	c.ids("cb_data.skill_ids", b.SkillIDs)
 	return c.as(ErrInvalidRegistration)
+}
+
+func (r *RegisterContextBuilder) tenantField() tenantField {
+	return tenantField{"cb_data.tenant_id", &r.CBData.Fields.TenantID, &r.CBData.Raw}
 }
 
 // Validate returns ErrInvalidRegistration with the invalid fields.
@@ -254,12 +270,20 @@ func (r *RegisterGuardrail) Validate() error {
 	return c.as(ErrInvalidRegistration)
 }
 
+func (r *RegisterGuardrail) tenantField() tenantField {
+	return tenantField{"guardrail_data.tenant_id", &r.GuardrailData.Fields.TenantID, &r.GuardrailData.Raw}
+}
+
 // Validate returns ErrInvalidRegistration with the invalid fields.
 func (r *RegisterTemplate) Validate() error {
 	t := r.TemplateData.Fields
 	c := record("template_data", KindTemplate, t.TemplateID, t.TenantID, t.Metadata)
 	c.ids("template_data.skill_ids", t.SkillIDs)
 	return c.as(ErrInvalidRegistration)
+}
+
+func (r *RegisterTemplate) tenantField() tenantField {
+	return tenantField{"template_data.tenant_id", &r.TemplateData.Fields.TenantID, &r.TemplateData.Raw}
 }
 
 // Validate returns ErrInvalidRegistration with the invalid fields.
@@ -273,18 +297,14 @@ func (u *Unregister) Validate() error {
 	return c.as(ErrInvalidRegistration)
 }
 
+func (u *Unregister) tenantField() tenantField { return tenantField{"tenant_id", &u.TenantID, nil} }
+
 // record validates the fields that records of all kinds share. The record is the
 // member wrapper of the request.
 func record(wrapper, kind, id string, tenant *string, m Metadata) check {
 	var c check
 	c.id(fmt.Sprintf("%s.%s_id", wrapper, kind), id, segments(kind))
 	c.tenant(wrapper+".tenant_id", tenant)
-	c.metadata(wrapper, kind, id, m)
+	checkMetadata(&c, wrapper, kind, id, m)
 	return c
-}
-
-func (c *check) optionalID(field, s string) {
-	if s != "" {
-		c.id(field, s, 1)
-	}
 }

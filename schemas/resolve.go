@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"fmt"
+	"reflect"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -97,6 +98,10 @@ func (a *SkillAnswer) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, a.Package)
 }
 
+func (SkillAnswer) encodedTypes() []reflect.Type {
+	return []reflect.Type{reflect.TypeFor[SkillPackage](), reflect.TypeFor[SkillHits]()}
+}
+
 // SkillPackage is a skill with its context builders, tools, guardrails and template.
 type SkillPackage struct {
 	SkillID         string           `json:"skill_id"`
@@ -118,6 +123,10 @@ func (p EncodedPackage) MarshalJSON() ([]byte, error) { return p.Written, nil }
 func (p *EncodedPackage) UnmarshalJSON(data []byte) error {
 	p.Written = jsontext.Value(data).Clone()
 	return nil
+}
+
+func (EncodedPackage) encodedTypes() []reflect.Type {
+	return []reflect.Type{reflect.TypeFor[SkillPackage]()}
 }
 
 // SkillHits are the skills found by a search, best first.
@@ -235,20 +244,20 @@ func (q *SkillQuery) Validate() error {
 	case q.Query == "":
 		c.fail("query", "required without skill_id")
 	default:
-		c.query(q.Query)
+		checkQuery(&c, q.Query)
 	}
 	c.between("top_k", q.TopK, 1, 100)
-	c.method(q.Search)
-	c.filter(q.Filter)
+	checkMethod(&c, q.Search)
+	checkFilter(&c, q.Filter)
 	return c.as(ErrMalformed)
 }
 
 // Validate returns ErrMalformed with the invalid fields.
 func (q *AgentQuery) Validate() error {
 	c := q.check()
-	c.query(q.Query)
-	c.method(q.Search)
-	c.filter(q.Filter)
+	checkQuery(&c, q.Query)
+	checkMethod(&c, q.Search)
+	checkFilter(&c, q.Filter)
 	return c.as(ErrMalformed)
 }
 
@@ -294,7 +303,9 @@ func (a QueryOptions) check() check {
 	return c
 }
 
-func (c *check) query(s string) {
+func (a *QueryOptions) tenantField() tenantField { return tenantField{"tenant_id", &a.TenantID, nil} }
+
+func checkQuery(c *check, s string) {
 	switch n := utf8.RuneCountInString(s); {
 	case n == 0:
 		c.fail("query", "required, and must not be empty")
@@ -303,7 +314,7 @@ func (c *check) query(s string) {
 	}
 }
 
-func (c *check) method(s string) {
+func checkMethod(c *check, s string) {
 	if s != "" && s != SearchHybrid && s != SearchText && s != SearchVector {
 		c.fail("search", "expected %s, %s or %s, got %q", SearchHybrid, SearchText, SearchVector, s)
 	}

@@ -44,7 +44,7 @@ type AnyOf struct {
 // Validate returns ErrMalformed with the invalid fields.
 func (q *RecordSearch) Validate() error {
 	var c check
-	c.query(q.Query)
+	checkQuery(&c, q.Query)
 	c.atMost("kinds", len(q.Kinds), len(SearchableKinds()))
 	for i, kind := range q.Kinds {
 		if !slices.Contains(SearchableKinds(), kind) {
@@ -52,9 +52,9 @@ func (q *RecordSearch) Validate() error {
 		}
 	}
 	c.tenant("tenant_id", q.TenantID)
-	c.scope(q.Scope)
-	c.method(q.Search)
-	c.filter(q.Filter)
+	checkScope(&c, q.Scope)
+	checkMethod(&c, q.Search)
+	checkFilter(&c, q.Filter)
 	c.between("limit", q.Limit, 1, maxSearchLimit)
 	c.between("offset", &q.Offset, 0, MaxSearchOffset)
 	for _, list := range []struct {
@@ -73,13 +73,7 @@ func (q *RecordSearch) Validate() error {
 	return c.as(ErrMalformed)
 }
 
-// values validates a list of values to compare with.
-func (c *check) values(field string, list []string) {
-	c.atMost(field, len(list), maxLabels)
-	for i, s := range list[:min(len(list), maxLabels)] {
-		c.length(fmt.Sprintf("%s[%d]", field, i), s, 1, maxValue)
-	}
-}
+func (q *RecordSearch) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
 
 // maxValue is the maximum length in characters of a value to compare with: a label.
 const maxValue = 2*maxID + 1

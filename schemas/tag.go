@@ -32,6 +32,8 @@ func (t *TagWrite) Validate() error {
 	return c.as(ErrMalformed)
 }
 
+func (t *TagWrite) tenantField() tenantField { return tenantField{"tenant_id", &t.TenantID, nil} }
+
 // TagWritten is the response to a TagWrite.
 type TagWritten struct {
 	RequestID string `json:"request_id"`
@@ -51,6 +53,8 @@ func (k *TagKey) Validate() error {
 	c.tenant("tenant_id", k.TenantID)
 	return c.as(ErrMalformed)
 }
+
+func (k *TagKey) tenantField() tenantField { return tenantField{"tenant_id", &k.TenantID, nil} }
 
 // TagFound is the response to a read of a tag.
 type TagFound struct {

@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -119,5 +120,47 @@ func (c *check) tenant(field string, t *string) {
 func (c *check) between(field string, n *int, minimum, maximum int) {
 	if n != nil && (*n < minimum || *n > maximum) {
 		c.fail(field, "expected an integer from %d to %d, got %d", minimum, maximum, *n)
+	}
+}
+
+func (c *check) optionalID(field, s string) {
+	if s != "" {
+		c.id(field, s, 1)
+	}
+}
+
+// texts validates a list of short texts.
+func (c *check) texts(field string, list []string) {
+	if c.atMost(field, len(list), maxCardItems); len(list) > maxCardItems {
+		return
+	}
+	for i, s := range list {
+		c.length(fmt.Sprintf("%s[%d]", field, i), s, 0, maxCardURL)
+	}
+}
+
+func (c *check) optionalURL(field, s string) {
+	if s != "" {
+		c.webURL(field, s)
+	}
+}
+
+// webURL validates an absolute URL of HTTP.
+func (c *check) webURL(field, s string) {
+	before := len(*c)
+	if c.length(field, s, 1, maxCardURL); len(*c) > before {
+		return
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		c.fail(field, "expected an absolute URL with https or http, got %q", s)
+	}
+}
+
+// values validates a list of values to compare with.
+func (c *check) values(field string, list []string) {
+	c.atMost(field, len(list), maxLabels)
+	for i, s := range list[:min(len(list), maxLabels)] {
+		c.length(fmt.Sprintf("%s[%d]", field, i), s, 1, maxValue)
 	}
 }

@@ -24,15 +24,15 @@ type Watch struct {
 func (w *Watch) Validate() error {
 	var c check
 	c.tenant("tenant_id", w.TenantID)
-	c.scope(w.Scope)
+	checkScope(&c, w.Scope)
 	if w.Kind != "" {
-		c.kind(w.Kind)
+		checkKind(&c, w.Kind)
 	}
 	c.length("prefix", w.Prefix, 0, maxID)
 	if labels, err := ParseLabels(w.Labels); err != nil {
 		c.fail("labels", "%v", err)
 	} else {
-		c.labels("labels", labels)
+		checkLabels(&c, "labels", labels)
 	}
 	if w.After != "" {
 		if _, err := ParseConsistencyToken(w.After); err != nil {
@@ -41,6 +41,8 @@ func (w *Watch) Validate() error {
 	}
 	return c.as(ErrMalformed)
 }
+
+func (w *Watch) tenantField() tenantField { return tenantField{"tenant_id", &w.TenantID, nil} }
 
 // Watching is the first event of a watch.
 type Watching struct {

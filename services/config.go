@@ -16,7 +16,7 @@ import (
 type Config struct {
 	Roles  []string      // the services to run; none: all
 	Index  string        // embedded: (in memory, from the log) | http://host:9200
-	Embed  string        // static: (no server) | ollama://host:11434/nomic-embed-text
+	Embed  string        // static: | static:DIRECTORY | lexical: | ollama://host:11434/nomic-embed-text
 	Model  string        // offline: | ollama://host:11434/qwen3:8b | openai://host:8000/Qwen/Qwen3-8B
 	Expand bool          // generate example queries for skills with Model
 	Render string        // subject of the rendering agent, cairn.render for the built-in one; empty: none

@@ -71,7 +71,7 @@ const (
 	maxWatches = 256
 )
 
-// watchEvery is the interval at which the catalog is checked for replacement.
+// watchEvery is the interval at which the catalog is checked for replacement and rollback.
 const watchEvery = 5 * time.Second
 
 // wiring holds the shared dependencies of the services of a process, and closes them.
@@ -209,13 +209,9 @@ func (w *wiring) expand(ctx context.Context, log *catalog.Catalog) error {
 // a whole, are nearly full, and which replicas of these buckets and of the caches are
 // missing.
 func (w *wiring) storageWarnings(ctx context.Context) ([]string, error) {
-	full, err := bucket.StorageWarnings(ctx, w.conn.JetStream(), w.catalog.Replication(), bucket.Catalog, bucket.Quarantine, bucket.Keys)
-	if err != nil {
-		return nil, err
-	}
-	missing, err := bucket.ReplicaProblems(ctx, w.conn.JetStream(), bucket.StreamPrefix+bucket.Embeddings, catalog.HistoryStream,
-		usage.Stream, bus.Analyze.ReplayStream())
-	return append(full, missing...), err
+	return bucket.ProblemsOf(ctx, w.conn.JetStream(), w.catalog.Replication(),
+		bucket.StreamPrefix+bucket.Catalog, bucket.StreamPrefix+bucket.Quarantine, bucket.StreamPrefix+bucket.Keys,
+		bucket.StreamPrefix+bucket.Embeddings, catalog.HistoryStream, usage.Stream, bus.Analyze.ReplayStream())
 }
 
 // projector starts the projection of the catalog into the shared index.
@@ -277,7 +273,7 @@ func (w *wiring) analyze(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := bus.Analyze.Bind(ctx, w.conn); err != nil {
+	if _, err := bucket.BindStream(ctx, w.conn.JetStream(), bus.Analyze.ReplayStream()); err != nil {
 		return err
 	}
 	return w.run("analyze", w.Slots, func(s *bus.Service) error {
@@ -299,7 +295,8 @@ func (w *wiring) openCatalog(ctx context.Context) (*catalog.Catalog, error) {
 }
 
 // watch ends the process when the catalog is replaced: otherwise it would continue to serve
-// records of the old one. After a restart it reads the new catalog.
+// records of the old one. After a restart it reads the new catalog. After a rollback it
+// rebuilds the views instead.
 func (w *wiring) watch(ctx context.Context) {
 	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup

@@ -81,7 +81,7 @@ func TestSlowWorker(t *testing.T) {
 		nc := c.dial(t)
 		answered, stop := context.WithCancel(t.Context())
 		defer stop()
-		_, err := nc.Subscribe("cairn.resolve.agent", func(m *nats.Msg) {
+		_, err := nc.Subscribe("cairn.resolve.guardrail", func(m *nats.Msg) {
 			heartbeat := nats.NewMsg(m.Reply)
 			heartbeat.Header.Set(bus.HeaderHeartbeat, "1")
 			interval := time.NewTicker(100 * time.Millisecond)
@@ -94,7 +94,7 @@ func TestSlowWorker(t *testing.T) {
 			t.Fatal(err)
 		}
 		flush(t, nc)
-		c.call(t, "POST /resolve/agent", `{"query":"x"}`).expect(t, 504, "CE-012", "")
+		c.call(t, "POST /resolve/guardrail", `{"skill_id":"x"}`).expect(t, 504, "CE-012", "")
 	})
 }
 

@@ -36,7 +36,7 @@ func TestWorkerJoins(t *testing.T) {
 		wait.Until(t, "the worker serves", func() bool {
 			select {
 			case <-joining.Exited():
-				t.Fatal(joining.AwaitReady())
+				t.Fatal(joining.WaitReady())
 			default:
 			}
 			serves := joining.Ready()

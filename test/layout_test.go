@@ -1,7 +1,13 @@
 package test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -30,4 +36,149 @@ func tracked(t *testing.T) []string {
 		t.Skip("needs git and a repository:  " + err.Error())
 	}
 	return strings.Fields(string(out))
+}
+
+// scattered are packages with types whose methods are in several files; none may be added.
+var scattered = []string{"services/internal/model/offline"}
+
+// TestMethodsAreInOneFile checks that the methods of a type are in the file that declares it.
+func TestMethodsAreInOneFile(t *testing.T) {
+	t.Parallel()
+	declared, methods := map[string]string{}, map[string]map[string]bool{}
+	for _, path := range tracked(t) {
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/testdata/") ||
+			slices.Contains(scattered, filepath.Dir(path)) {
+			continue
+		}
+		for name, of := range declarations(t, path) {
+			typ := filepath.Dir(path) + "." + name
+			if of == "" {
+				declared[typ] = path
+				continue
+			}
+			typ = filepath.Dir(path) + "." + of
+			if methods[typ] == nil {
+				methods[typ] = map[string]bool{}
+			}
+			methods[typ][path] = true
+		}
+	}
+	for typ, files := range methods {
+		for file := range files {
+			if file != declared[typ] {
+				t.Errorf("%s has methods of %s, which is declared in %s", file, typ, declared[typ])
+			}
+		}
+	}
+}
+
+var (
+	// namedFile is a file or directory in the documentation, and the declarations after it, in
+	// parentheses or after a comma.
+	namedFile = regexp.MustCompile("`([\\w./-]+)`(?:( \\(|, )((?:`\\w+`(?:, | and )?)+))?")
+	// inBackticks is one of these declarations.
+	inBackticks = regexp.MustCompile("`(\\w+)`")
+)
+
+// TestArchitectureNamesExist finds the files that edge/docs/architecture.md names, and the
+// declarations after them. A file name without a directory is in the last one named in its line.
+func TestArchitectureNamesExist(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../edge/docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, found := tracked(t), 0
+	for line := range strings.Lines(string(text)) {
+		directory := ""
+		for _, m := range namedFile.FindAllStringSubmatch(line, -1) {
+			name := m[1]
+			if !strings.Contains(name, "/") {
+				name = directory + "/" + name
+			}
+			of := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return f != name && filepath.Dir(f) != name })
+			switch {
+			case len(of) == 0 && strings.HasSuffix(name, ".go"):
+				t.Errorf("no file %s: %s", name, line)
+			case len(of) == 0:
+				continue // not a file
+			}
+			if directory = name; of[0] == name {
+				directory = filepath.Dir(name)
+			}
+			if m[2] == ", " && directory == name {
+				continue // a list of directories
+			}
+			for _, symbol := range inBackticks.FindAllStringSubmatch(m[3], -1) {
+				found++
+				if !slices.ContainsFunc(of, func(f string) bool { return declares(t, f, symbol[1]) }) {
+					t.Errorf("%s declares no %s: %s", name, symbol[1], line)
+				}
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("found %d names of declarations, want at least 50", found)
+	}
+}
+
+func declares(t *testing.T, file, name string) bool {
+	if !strings.HasSuffix(file, ".go") {
+		return false
+	}
+	for declared := range declarations(t, file) {
+		if declared == name || strings.HasSuffix(declared, "."+name) {
+			return true
+		}
+	}
+	return false
+}
+
+// declarations returns the names that a file declares at package level, and Type.Method for methods, with their types.
+func declarations(t *testing.T, path string) map[string]string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", path), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]string{}
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				names[d.Name.Name] = ""
+				continue
+			}
+			of := receiver(d.Recv.List[0].Type)
+			names[of+"."+d.Name.Name] = of
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					names[s.Name.Name] = ""
+				case *ast.ValueSpec:
+					for _, n := range s.Names {
+						names[n.Name] = ""
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// receiver returns the name of a receiver's type.
+func receiver(typ ast.Expr) string {
+	for {
+		switch t := typ.(type) {
+		case *ast.StarExpr:
+			typ = t.X
+		case *ast.IndexExpr:
+			typ = t.X
+		case *ast.IndexListExpr:
+			typ = t.X
+		default:
+			return typ.(*ast.Ident).Name
+		}
+	}
 }

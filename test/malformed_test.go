@@ -42,7 +42,9 @@ func variants(v any) []string {
 // with one wrong value.
 func TestMalformedRequestsWithoutGoNames(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, open(t, topologies[0], usual)).plain()
+	own := *usual
+	own.name = "malformed" // some of the requests register a guardrail of all skills
+	c := newClient(t, open(t, topologies[0], &own)).plain()
 	var doc struct {
 		Paths map[string]map[string]struct {
 			Parameters []struct {
@@ -70,7 +72,10 @@ func TestMalformedRequestsWithoutGoNames(t *testing.T) {
 		if a.status == http.StatusBadRequest {
 			refused++
 		}
-		if found := goName.FindString(a.body); found != "" && (a.status >= 400 || strings.HasPrefix(request, "POST /mcp")) {
+		if a.status < 400 && !strings.HasPrefix(request, "POST /mcp") {
+			return
+		}
+		if found := goName.FindString(a.body); found != "" {
 			t.Errorf("%s %s %v: %q in %d %s", request, body, headers, found, a.status, truncated(a.body))
 		}
 	}

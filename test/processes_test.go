@@ -62,7 +62,7 @@ func (s *system) launch(program string, c setup) error {
 		s.edges = append(s.edges, launch(program, append(args, "--analyze-timeout", c.analyzeTimeout.String())...))
 	}
 	for _, p := range append(s.edges[:len(s.edges):len(s.edges)], s.workers...) {
-		if err := p.AwaitReady(); err != nil {
+		if err := p.WaitReady(); err != nil {
 			return err
 		}
 	}

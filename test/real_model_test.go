@@ -88,7 +88,7 @@ func (m *modelChange) replaceWorkers(t *testing.T, embed string) {
 	}
 	m.workers = append(old[:len(old):len(old)], joined...)
 	for _, p := range joined {
-		if err := p.AwaitReady(); err != nil {
+		if err := p.WaitReady(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,7 +22,7 @@ func uniqueWords(t testing.TB, n int) []string {
 func TestReadYourWrites(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		byID, bySearch := 0, 0
-		words := uniqueWords(t, 100)
+		words := uniqueWords(t, 30)
 		for i, w := range words {
 			id := fmt.Sprintf("$.n%d", i)
 			c.put(t, [2]string{"skill", `{"skill_id":"` + id + `","tenant_id":"$","purpose":"` + w + `"}`})

@@ -20,7 +20,7 @@ func TestUp(t *testing.T) {
 	word := word()
 	for _, again := range []bool{false, true} {
 		p := launch(program, args...)
-		if err := p.AwaitReady(); err != nil {
+		if err := p.WaitReady(); err != nil {
 			t.Fatal(err)
 		}
 		wait.Until(t, "the address is printed", func() bool { return p.URL() != "" })

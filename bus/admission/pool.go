@@ -1,8 +1,16 @@
+// Package admission bounds how much work a process holds at once and divides
+// that capacity among tenants, so that one tenant's load is refused before it
+// can displace another's.
+//
+// A [Pool] counts units that its user chooses, such as requests or bytes. Acquire fails at
+// once, and Wait blocks in a queue per tenant; the caller bounds the number of pending
+// calls. Units that were granted are returned with Release, whatever the capacity is then.
+// All methods may be called concurrently.
 package admission
 
 import (
 	"context"
-	"maps"
+	"slices"
 	"sync"
 )
 
@@ -85,21 +93,17 @@ func (p *Pool) Wait(ctx context.Context, tenant string, n int64) error {
 func (p *Pool) abandon(ctx context.Context, tenant string, w *wait) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, other := range p.queues[tenant] {
-		if other == w {
-			p.dequeue(tenant, i)
-			p.grant() // the next call may need fewer units
-			return ctx.Err()
-		}
+	i := slices.Index(p.queues[tenant], w)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	p.dequeue(tenant, i)
+	p.grant() // the next call may need fewer units
+	return ctx.Err()
 }
 
 func (p *Pool) dequeue(tenant string, i int) {
-	queue := p.queues[tenant]
-	copy(queue[i:], queue[i+1:])
-	queue[len(queue)-1] = nil
-	if p.queues[tenant] = queue[:len(queue)-1]; len(queue) == 1 {
+	if p.queues[tenant] = slices.Delete(p.queues[tenant], i, i+1); len(p.queues[tenant]) == 0 {
 		delete(p.queues, tenant)
 	}
 }
@@ -177,11 +181,4 @@ func (p *Pool) Queued() (n int) {
 		n += len(queue)
 	}
 	return n
-}
-
-// Held returns the number of held units, in total and by tenant.
-func (p *Pool) Held() (total int64, tenants map[string]int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.held, maps.Clone(p.tenants)
 }

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"bufio"
-	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -30,24 +29,6 @@ const (
 
 // keys matches valid keys of a bucket (NATS, ADR-8).
 var keys = regexp.MustCompile(`^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$`)
-
-// Checked is a backup that has passed Check.
-type Checked struct {
-	Summary
-	from io.ReadSeeker
-}
-
-// Check verifies a whole backup, which starts at the current position of from. It returns
-// an error that wraps ErrForeign, ErrLater, ErrDamaged or ErrNothing for an invalid one.
-// The caller closes from after Restore.
-func Check(from io.ReadSeeker) (c Checked, err error) {
-	c.from = from
-	c.Summary, err = read(from, func(entry) error { return nil })
-	if err == nil && !slices.ContainsFunc(c.Buckets, func(b Bucket) bool { return b.Name == bucket.Catalog }) {
-		err = fmt.Errorf("the backup has %w: the NATS server had none", ErrNothing)
-	}
-	return c, err
-}
 
 // read verifies a whole backup and calls each for every entry while it reads. The entries
 // are verified only when it returns without an error.
@@ -80,7 +61,7 @@ func read(r io.Reader, each func(entry) error) (s Summary, err error) {
 	if err := lines.Err(); err != nil {
 		return s, damaged("%v", err)
 	}
-	counted.SHA256 = in.digest()
+	counted.SHA256 = hex.EncodeToString(in.sum.Sum(nil))
 	s.End = counted
 	return s, counted.check(in.from)
 }
@@ -113,36 +94,16 @@ func readEntry(line []byte, h Header) (e entry, err error) {
 	return e, nil
 }
 
-// check returns an error unless rest is exactly the encoding of e.
-func (e End) check(rest io.Reader) error {
-	got, err := io.ReadAll(io.LimitReader(rest, maxEnd))
-	if err != nil {
-		return err
-	}
-	want, err := e.member()
-	if err != nil {
-		return err
-	}
-	switch {
-	case len(got) < len(want):
-		return damaged("the file is truncated")
-	case !bytes.Equal(got, want):
-		return damaged("checksum mismatch")
-	}
-	return nil
-}
-
 // hashed is a reader that hashes exactly the bytes that were read from it.
 type hashed struct {
-	from    *bufio.Reader
-	sum     hash.Hash
-	pending []byte // returned by ReadByte, not hashed yet
+	from *bufio.Reader
+	sum  hash.Hash
+	byte [1]byte // of ReadByte
 }
 
 // Read implements io.Reader.
 func (h *hashed) Read(p []byte) (int, error) {
 	n, err := h.from.Read(p)
-	h.flush()
 	_, _ = h.sum.Write(p[:n]) // a hash returns no errors
 	return n, err
 }
@@ -151,19 +112,8 @@ func (h *hashed) Read(p []byte) (int, error) {
 func (h *hashed) ReadByte() (byte, error) {
 	b, err := h.from.ReadByte()
 	if err == nil {
-		if h.pending = append(h.pending, b); len(h.pending) >= 4096 {
-			h.flush()
-		}
+		h.byte[0] = b
+		_, _ = h.sum.Write(h.byte[:])
 	}
 	return b, err
-}
-
-func (h *hashed) flush() {
-	_, _ = h.sum.Write(h.pending) // a hash returns no errors
-	h.pending = h.pending[:0]
-}
-
-func (h *hashed) digest() string {
-	h.flush()
-	return hex.EncodeToString(h.sum.Sum(nil))
 }

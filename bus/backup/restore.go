@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,24 @@ import (
 
 // maxUnacknowledged is the maximum number of pending publish acknowledgements.
 const maxUnacknowledged = 512
+
+// Checked is a backup that has passed Check.
+type Checked struct {
+	Summary
+	from io.ReadSeeker
+}
+
+// Check verifies a whole backup, which starts at the current position of from. It returns
+// an error that wraps ErrForeign, ErrLater, ErrDamaged or ErrNothing for an invalid one.
+// The caller closes from after Restore.
+func Check(from io.ReadSeeker) (c Checked, err error) {
+	c.from = from
+	c.Summary, err = read(from, func(entry) error { return nil })
+	if err == nil && !slices.ContainsFunc(c.Buckets, func(b Bucket) bool { return b.Name == bucket.Catalog }) {
+		err = fmt.Errorf("the backup has %w: the NATS server had none", ErrNothing)
+	}
+	return c, err
+}
 
 // Restore writes the backup to the account of conn, and its API keys to the account of
 // keys. New buckets have the given number of replicas; 0 means that of the backup, reduced

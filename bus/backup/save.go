@@ -30,6 +30,7 @@ const pauseTimeout = time.Minute
 func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer, progress func(read, total int)) (Summary, error) {
 	h := Header{Version: Version, Created: time.Now().UTC().Truncate(time.Second), Cairn: bus.Version}
 	var streams []jetstream.Stream
+	read, total := 0, 0
 	for _, name := range buckets {
 		s, err := jetStream(name, conn, keys).Stream(ctx, stream(name))
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -47,14 +48,11 @@ func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer, progress func(
 		}
 		h.Buckets = append(h.Buckets, Bucket{name, config})
 		streams = append(streams, s)
+		total += int(s.CachedInfo().State.Msgs)
 	}
 	out, err := newWriter(w, h)
 	if err != nil {
 		return Summary{}, err
-	}
-	read, total := 0, 0
-	for _, s := range streams {
-		total += int(s.CachedInfo().State.Msgs)
 	}
 	each := func() {
 		read++

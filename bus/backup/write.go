@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"hash"
-	"hash/crc32"
 	"io"
 
 	"github.com/go-json-experiment/json"
@@ -39,7 +37,6 @@ func (w *writer) line(v any) error {
 	return err
 }
 
-// add writes an entry with its data.
 func (w *writer) add(e entry, data []byte) error {
 	w.end.Entries[e.Bucket]++
 	if e.Bucket == bucket.Catalog {
@@ -76,23 +73,6 @@ func (w *writer) close() error {
 	return err
 }
 
-// member returns e as a gzip member with a single stored block (RFC 1951, 3.2.4;
-// RFC 1952), so that equal values are encoded to equal bytes.
-func (e End) member() ([]byte, error) {
-	text, err := json.Marshal(e, json.Deterministic(true))
-	if err != nil {
-		return nil, err
-	}
-	text = append(text, '\n')
-	b := []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1}
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(text)))
-	b = binary.LittleEndian.AppendUint16(b, ^uint16(len(text)))
-	b = append(b, text...)
-	b = binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(text))
-	return binary.LittleEndian.AppendUint32(b, uint32(len(text))), nil
-}
-
-// decode unmarshals a line.
 func decode(text []byte, v any) error {
 	return json.Unmarshal(text, v, jsontext.AllowDuplicateNames(true))
 }

@@ -1,3 +1,12 @@
+// Package bucket opens KV buckets with linearizable reads: a read includes every write
+// that was acknowledged before it, replicated or not.
+//
+// A bucket is a JetStream stream with the naming scheme of KV buckets (ADR-8), so that other
+// clients can read it. Setup creates or updates its stream, and Bind waits for one that exists.
+// A [Reader] writes a fence before a read in a cluster, because a former leader may not know
+// yet that it was replaced. Writes are repeated until JetStream acknowledges them or ctx
+// ends, and stored once by their message IDs. While the cluster has no leader, operations
+// wait. Errors are those of nats.go, and declared ones of package schemas for a full store.
 package bucket
 
 import (
@@ -101,10 +110,32 @@ func BindStream(ctx context.Context, js jetstream.JetStream, name string) (s jet
 // exists. shape changes the default configuration of a KV bucket (ADR-8). While the
 // cluster has no quorum, or fewer servers than replicas, Setup waits until ctx ends.
 func Setup(ctx context.Context, js jetstream.JetStream, name string, replication Replication,
-	shape func(*jetstream.StreamConfig)) (s jetstream.Stream, err error) {
+	shape func(*jetstream.StreamConfig)) (jetstream.Stream, error) {
+	c := jetstream.StreamConfig{
+		Name:              stream(name),
+		Subjects:          []string{SubjectPrefix + name + ".>"},
+		MaxMsgsPerSubject: 1,
+		MaxMsgs:           -1,
+		MaxBytes:          -1,
+		MaxMsgSize:        -1,
+		MaxConsumers:      -1,
+		Storage:           jetstream.FileStorage,
+		Discard:           jetstream.DiscardNew,
+		Duplicates:        duplicateWindow,
+		AllowRollup:       true,
+		DenyDelete:        true,
+	}
+	shape(&c)
+	return SetupStream(ctx, js, c, replication)
+}
+
+// SetupStream is Setup for a stream that is not a bucket, with a size limit of its own.
+func SetupStream(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig, replication Replication) (
+	s jetstream.Stream, err error,
+) {
 	failures := 0
-	err = Await(ctx, js, "set up bucket "+name, func() error {
-		s, err = setup(ctx, js, name, replication, shape)
+	err = Await(ctx, js, "set up stream "+c.Name, func() error {
+		s, err = setup(ctx, js, c, replication)
 		var refused *jetstream.APIError
 		if errors.As(err, &refused) && refused.ErrorCode == createFailed && failures < maxCreateFailures {
 			failures++
@@ -125,13 +156,11 @@ const (
 )
 
 // OpenKV is Bind with the KV interface of the client library.
-func OpenKV(ctx context.Context, js jetstream.JetStream, name string) (jetstream.KeyValue, error) {
-	if _, err := Bind(ctx, js, name); err != nil {
-		return nil, err
-	}
-	var kv jetstream.KeyValue
-	err := Await(ctx, js, "open bucket "+name, func() (err error) {
-		kv, err = js.KeyValue(ctx, name)
+func OpenKV(ctx context.Context, js jetstream.JetStream, name string) (kv jetstream.KeyValue, err error) {
+	err = Await(ctx, js, "open bucket "+name, func() error {
+		if kv, err = js.KeyValue(ctx, name); errors.Is(err, jetstream.ErrBucketNotFound) {
+			return fmt.Errorf("bucket %s %w", name, ErrNoStream)
+		}
 		return err
 	})
 	return kv, err
@@ -195,76 +224,60 @@ func TooFewServers(err error) bool {
 	return errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == alone)
 }
 
-func setup(ctx context.Context, js jetstream.JetStream, name string, replication Replication,
-	shape func(*jetstream.StreamConfig)) (jetstream.Stream, error) {
-	c := jetstream.StreamConfig{
-		Name:              stream(name),
-		Subjects:          []string{SubjectPrefix + name + ".>"},
-		MaxMsgsPerSubject: 1,
-		MaxMsgs:           -1,
-		MaxBytes:          -1,
-		MaxMsgSize:        -1,
-		MaxConsumers:      -1,
-		Storage:           jetstream.FileStorage,
-		Discard:           jetstream.DiscardNew,
-		Duplicates:        duplicateWindow,
-		AllowRollup:       true,
-		DenyDelete:        true,
-	}
-	shape(&c)
+func setup(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig, replication Replication) (jetstream.Stream, error) {
 	// A stream that another process is creating has no leader yet and does not respond.
 	brief, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	s, err := js.Stream(brief, c.Name)
-	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound):
-		replication.configure(&c, nil, js.Conn().ConnectedClusterName() != "")
-		replication.Storage.limit(&c, name, -1)
-		if s, err = js.CreateStream(ctx, c); !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return s, tooSmall(err, c)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		created := replication.configure(c, nil, js.Conn().ConnectedClusterName() != "")
+		if s, err = js.CreateStream(ctx, created); !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return s, tooSmall(err, created)
 		}
-		return setup(ctx, js, name, replication, shape) // created concurrently with another ID
-	case err != nil:
-		return nil, err
-	default:
-		before := s.CachedInfo().Config
-		replication.configure(&c, &before, false)
-		replication.Storage.limit(&c, name, before.MaxBytes)
-		updated, err := js.UpdateStream(ctx, c)
-		if Full(err) {
-			// The disk has shrunk: the server refuses any update, even to a lower limit.
-			slog.Warn("stream configuration not updated: insufficient storage on the NATS server", "bucket", name, "max_bytes",
-				before.MaxBytes, "err", err)
-			return s, nil
-		}
-		return updated, err
+		return setup(ctx, js, c, replication) // created concurrently with another ID
 	}
+	if err != nil {
+		return nil, err
+	}
+	before := s.CachedInfo().Config
+	updated, err := js.UpdateStream(ctx, replication.configure(c, &before, false))
+	if Full(err) {
+		// The disk has shrunk: the server refuses any update, even to a lower limit.
+		slog.Warn("stream configuration not updated: insufficient storage on the NATS server", "stream", c.Name, "max_bytes",
+			before.MaxBytes, "err", err)
+		return s, nil
+	}
+	return updated, err
 }
 
 func stream(name string) string { return StreamPrefix + name }
 
-// configure sets replicas and placement of c, given the existing configuration or nil.
-func (r Replication) configure(c, before *jetstream.StreamConfig, clustered bool) {
+// configure returns c with replicas, placement and size limit, given the existing configuration or
+// nil.
+func (r Replication) configure(c jetstream.StreamConfig, before *jetstream.StreamConfig, clustered bool) jetstream.StreamConfig {
 	c.Replicas = max(1, r.Replicas)
-	if before != nil && r.Replicas == 0 {
-		c.Replicas = before.Replicas
-	}
 	if r.Cluster != "" || len(r.Tags) > 0 {
 		c.Placement = &jetstream.Placement{Cluster: r.Cluster, Tags: r.Tags}
 	}
 	if before == nil {
-		Identify(c)
+		Identify(&c)
+		r.Storage.limit(&c, -1)
 		// A server does not change the persist mode of a stream, and accepts "async" only for
 		// one replica: a bucket that may get replicas later does not use it.
 		if clustered {
 			c.PersistMode = jetstream.DefaultPersistMode
 		}
-		return
+		return c
+	}
+	if r.Replicas == 0 {
+		c.Replicas = before.Replicas
 	}
 	if c.Placement == nil {
 		c.Placement = before.Placement
 	}
 	c.PersistMode, c.Metadata = before.PersistMode, before.Metadata
+	r.Storage.limit(&c, before.MaxBytes)
+	return c
 }
 
 // Outdated reports whether a write was rejected because of its expected sequence. A

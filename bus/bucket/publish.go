@@ -2,8 +2,11 @@ package bucket
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -24,12 +27,29 @@ const (
 	duplicateWindow = 30 * time.Second
 )
 
+type requestKey struct{}
+
+// WithRequest returns ctx for the writes of a request that may be sent again with the same ID: a
+// write to a subject that is stored already, within duplicateWindow, returns its sequence.
+func WithRequest(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestKey{}, id)
+}
+
+// WithPart returns ctx for the part with the number n of a request that may write a subject twice.
+func WithPart(ctx context.Context, n int) context.Context {
+	if id, ok := ctx.Value(requestKey{}).(string); ok {
+		return WithRequest(ctx, id+" "+strconv.Itoa(n))
+	}
+	return ctx
+}
+
 // Publish stores the message and returns its sequence. It retries until the message
 // is acknowledged or ctx ends, so that a leader election delays a write instead of failing it.
 // The stream stores the message once: Publish gives it a Nats-Msg-Id, unless it has one.
-// An error returned by the server means that the message was not stored.
+// An error returned by the server means that the message was not stored, except that an
+// earlier attempt may have stored it if the expected sequence is outdated ([Outdated]).
 func Publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg) (seq uint64, err error) {
-	Identified(msg)
+	Identified(ctx, msg)
 	timeout := attemptTimeout
 	err = retryUnready(ctx, func() error {
 		seq, err = attempt(ctx, js, msg, timeout)
@@ -44,14 +64,21 @@ func retryUnready(ctx context.Context, do func() error) error {
 	return retry.Do(ctx, func(err error) bool { return repeatable(ctx, err) }, do)
 }
 
-// Identified gives the message a Nats-Msg-Id, unless it has one.
-func Identified(msg *nats.Msg) {
-	if msg.Header.Get(jetstream.MsgIDHeader) == "" {
-		msg.Header.Set(jetstream.MsgIDHeader, nuid.Next())
+// Identified gives the message a Nats-Msg-Id, unless it has one, and returns it. That of a request
+// (WithRequest) is valid for the subject only, so that its client cannot suppress other writes.
+func Identified(ctx context.Context, msg *nats.Msg) string {
+	if id := msg.Header.Get(jetstream.MsgIDHeader); id != "" {
+		return id
 	}
+	id := nuid.Next()
+	if request, ok := ctx.Value(requestKey{}).(string); ok {
+		sum := sha256.Sum256([]byte(msg.Subject + " " + request))
+		id = base64.RawURLEncoding.EncodeToString(sum[:16])
+	}
+	msg.Header.Set(jetstream.MsgIDHeader, id)
+	return id
 }
 
-// attempt sends the message once.
 func attempt(ctx context.Context, js jetstream.JetStream, msg *nats.Msg, timeout time.Duration) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -2,9 +2,9 @@ package bucket
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,6 +23,7 @@ import (
 type Reader struct {
 	js         jetstream.JetStream
 	stream     jetstream.Stream
+	leaders    nats.JetStreamContext
 	name       string // name of the stream
 	fences     string // subject of the fence
 	replicated bool   // more than one replica when the bucket was opened
@@ -31,8 +32,9 @@ type Reader struct {
 
 // NewReader returns a Reader of the named bucket with the stream s.
 func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader {
+	leaders, _ := js.Conn().JetStream() // fails for invalid options
 	return &Reader{
-		js: js, stream: s, name: stream(name), fences: SubjectPrefix + name + "." + fenceKey,
+		js: js, stream: s, leaders: leaders, name: stream(name), fences: SubjectPrefix + name + "." + fenceKey,
 		replicated: s.CachedInfo().Config.Replicas > 1, fence: newRound(),
 	}
 }
@@ -43,7 +45,7 @@ const fenceKey = "=fence"
 // Last returns the newest message of the subject, or [jetstream.ErrMsgNotFound].
 func (r *Reader) Last(ctx context.Context, subject string) (msg *jetstream.RawStreamMsg, err error) {
 	if r.alone() {
-		return r.Leader(ctx, subject)
+		return r.leader(ctx, subject)
 	}
 	least, err := r.Fence(ctx)
 	if err != nil {
@@ -51,7 +53,7 @@ func (r *Reader) Last(ctx context.Context, subject string) (msg *jetstream.RawSt
 	}
 	err = retryUnready(ctx, func() error {
 		if r.alone() { // it has reconnected, and the fence may be absent
-			msg, err = r.Leader(ctx, subject)
+			msg, err = r.leader(ctx, subject)
 		} else {
 			msg, err = r.copy(ctx, subject, least)
 		}
@@ -120,25 +122,20 @@ var errStale = errors.New("the replica is behind")
 func (r *Reader) copy(ctx context.Context, subject string, least uint64) (msg *jetstream.RawStreamMsg, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	list, err := jetstreamext.GetLastMsgsFor(ctx, r.js, r.name, []string{subject, r.fences})
+	list, err := Collect(jetstreamext.GetLastMsgsFor(ctx, r.js, r.name, []string{subject, r.fences}))
 	if err != nil {
 		return nil, err
 	}
 	var fence *jetstream.RawStreamMsg
-	for m, err := range list {
-		switch {
-		case errors.Is(err, jetstreamext.ErrNoMessages): // not even the fence
-			return nil, errStale
-		case err != nil:
-			return nil, err
-		case m.Subject == subject:
+	for _, m := range list {
+		if m.Subject == subject {
 			msg = m
-		default:
+		} else {
 			fence = m
 		}
 	}
 	switch {
-	case ctx.Err() != nil: // the iterator ends without an error then
+	case ctx.Err() != nil: // Collect returns no error then
 		return nil, ctx.Err()
 	case fence == nil || fence.Sequence < least:
 		return nil, errStale
@@ -148,6 +145,24 @@ func (r *Reader) copy(ctx context.Context, subject string, least uint64) (msg *j
 	return msg, nil
 }
 
+// Collect returns the messages of a batch of package jetstreamext, which may be none. If the
+// context of the request has ended, messages may be missing, and there is no error.
+func Collect(batch iter.Seq2[*jetstream.RawStreamMsg, error], err error) (list []*jetstream.RawStreamMsg, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	for msg, err := range batch {
+		switch {
+		case errors.Is(err, jetstreamext.ErrNoMessages):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		list = append(list, msg)
+	}
+	return list, nil
+}
+
 // expired reports whether the fence was stored after the deadline of the message, each by
 // the clock of the leader.
 func expired(msg, fence *jetstream.RawStreamMsg) bool {
@@ -155,47 +170,17 @@ func expired(msg, fence *jetstream.RawStreamMsg) bool {
 	return err == nil && ttl > 0 && !fence.Time.Before(msg.Time.Add(ttl))
 }
 
-// Leader returns the newest message of the subject, which may have wildcards, from the
-// server that considers itself the leader; or [jetstream.ErrMsgNotFound]. A direct get would
-// cost less, but mirrors of the stream answer it too.
-func (r *Reader) Leader(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
-	request, err := json.Marshal(struct {
-		Subject string `json:"last_by_subj"`
-	}{subject})
-	if err != nil {
-		return nil, err
-	}
-	reply, err := r.js.Conn().RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+r.name, request)
-	if err != nil {
-		return nil, err
-	}
-	var answer struct {
-		Error   *jetstream.APIError `json:"error"`
-		Message struct {
-			Subject  string    `json:"subject"`
-			Sequence uint64    `json:"seq"`
-			Header   []byte    `json:"hdrs"`
-			Data     []byte    `json:"data"`
-			Time     time.Time `json:"time"`
-		} `json:"message"`
-	}
-	if err := json.Unmarshal(reply.Data, &answer); err != nil {
-		return nil, err
-	}
-	if answer.Error != nil && answer.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+// leader returns the newest message of the subject, which may have wildcards, from the
+// server that considers itself the leader; or [jetstream.ErrMsgNotFound]. Package jetstream would
+// use a direct get, which mirrors of the stream answer too.
+func (r *Reader) leader(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
+	msg, err := r.leaders.GetLastMsg(r.name, subject, nats.Context(ctx))
+	var refused *nats.APIError
+	switch {
+	case errors.Is(err, nats.ErrMsgNotFound):
 		return nil, jetstream.ErrMsgNotFound
+	case errors.As(err, &refused):
+		return nil, &jetstream.APIError{Code: refused.Code, ErrorCode: jetstream.ErrorCode(refused.ErrorCode), Description: refused.Description}
 	}
-	if answer.Error != nil {
-		return nil, answer.Error
-	}
-	m := &jetstream.RawStreamMsg{
-		Subject:  answer.Message.Subject,
-		Sequence: answer.Message.Sequence,
-		Data:     answer.Message.Data,
-		Time:     answer.Message.Time,
-	}
-	if len(answer.Message.Header) > 0 {
-		m.Header, err = nats.DecodeHeadersMsg(answer.Message.Header)
-	}
-	return m, err
+	return (*jetstream.RawStreamMsg)(msg), err
 }

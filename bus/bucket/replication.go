@@ -1,10 +1,7 @@
 package bucket
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,9 +16,9 @@ const (
 	maxLag = 1000
 )
 
-// ReplicaProblemsOf describes each replica of the stream that is offline, lost, over 1,000
+// ReplicaProblems describes each replica of the stream that is offline, lost, over 1,000
 // operations behind the leader, joining or missing.
-func ReplicaProblemsOf(info *jetstream.StreamInfo) (list []string) {
+func ReplicaProblems(info *jetstream.StreamInfo) (list []string) {
 	if info.Cluster == nil || info.Config.Replicas < 2 {
 		return nil
 	}
@@ -46,19 +43,4 @@ func ReplicaProblemsOf(info *jetstream.StreamInfo) (list []string) {
 		list = append(list, fmt.Sprintf("%s has %d of %d replicas", name, n, info.Config.Replicas))
 	}
 	return list
-}
-
-// ReplicaProblems returns ReplicaProblemsOf the streams that exist.
-func ReplicaProblems(ctx context.Context, js jetstream.JetStream, streams ...string) (list []string, err error) {
-	for _, name := range streams {
-		s, err := js.Stream(ctx, name)
-		switch {
-		case errors.Is(err, jetstream.ErrStreamNotFound):
-		case err != nil:
-			return nil, fmt.Errorf("read the replicas of stream %s: %w", strings.TrimPrefix(name, StreamPrefix), err)
-		default:
-			list = append(list, ReplicaProblemsOf(s.CachedInfo())...)
-		}
-	}
-	return list, nil
 }

@@ -27,7 +27,7 @@ func TestReplicaProblems(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			row.replica.Name = "b"
-			got := strings.Join(bucket.ReplicaProblemsOf(&jetstream.StreamInfo{
+			got := strings.Join(bucket.ReplicaProblems(&jetstream.StreamInfo{
 				Config:  jetstream.StreamConfig{Name: "s", Replicas: 2},
 				Cluster: &jetstream.ClusterInfo{Leader: "a", Replicas: []*jetstream.PeerInfo{&row.replica}},
 			}), "; ")

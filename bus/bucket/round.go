@@ -2,58 +2,36 @@ package bucket
 
 import (
 	"context"
-	"sync"
+
+	"golang.org/x/sync/singleflight"
 )
 
 // round coalesces operations: it runs one for all callers that joined before it
 // started. No caller gets the result of an operation that started before its call.
 type round struct {
-	slot chan struct{} // held while an operation runs
-
-	mu   sync.Mutex
-	next *result // open to further callers
-}
-
-// result is the result of an operation.
-type result struct {
-	done chan struct{} // closed when the fields below are set
-	seq  uint64
-	err  error
+	group singleflight.Group
+	slot  chan struct{} // held while an operation runs
 }
 
 func newRound() *round { return &round{slot: make(chan struct{}, 1)} }
 
-// do returns the result of an operation that started after the call.
+// do returns the result of an operation that started after the call, or the error of ctx. The goroutine
+// of the operation belongs to all callers: it outlives one that does not wait for the result, for at most
+// twice attemptTimeout, that of the operation before it and its own.
 func (r *round) do(ctx context.Context, operation func(context.Context) (uint64, error)) (uint64, error) {
-	r.mu.Lock()
-	if r.next == nil {
-		r.next = &result{done: make(chan struct{})}
-	}
-	joined := r.next
-	r.mu.Unlock()
+	shared := r.group.DoChan("", func() (any, error) {
+		r.slot <- struct{}{}
+		defer func() { <-r.slot }()
+		r.group.Forget("")                                                             // later callers need another operation
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout) // no caller may cancel it
+		defer cancel()
+		return operation(ctx)
+	})
 	select {
-	case <-joined.done:
+	case result := <-shared:
+		seq, _ := result.Val.(uint64)
+		return seq, result.Err
 	case <-ctx.Done():
 		return 0, ctx.Err()
-	case r.slot <- struct{}{}:
-		r.run(ctx, joined, operation)
-		<-r.slot
 	}
-	return joined.seq, joined.err
-}
-
-// run runs the operation, unless another caller has. The caller holds slot.
-func (r *round) run(ctx context.Context, joined *result, operation func(context.Context) (uint64, error)) {
-	r.mu.Lock()
-	if r.next != joined {
-		r.mu.Unlock()
-		<-joined.done // closed by the caller that held slot before
-		return
-	}
-	r.next = nil // later callers need another operation
-	r.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout) // no caller may cancel it
-	defer cancel()
-	joined.seq, joined.err = operation(ctx)
-	close(joined.done)
 }

@@ -62,13 +62,16 @@ func ReplicationOf(info *jetstream.StreamInfo) Replication {
 	return replication
 }
 
-// limit sets MaxBytes of the named bucket, given the existing limit; -1: none.
-func (s Storage) limit(c *jetstream.StreamConfig, name string, before int64) {
-	c.MaxBytes = before
-	if s.Bytes == 0 || s.Initial && before > 0 || shares[name] == 0 {
+// limit sets MaxBytes of a bucket, given the existing limit; -1: none.
+func (s Storage) limit(c *jetstream.StreamConfig, before int64) {
+	share := shares[strings.TrimPrefix(c.Name, StreamPrefix)]
+	if share == 0 {
 		return
 	}
-	c.MaxBytes = s.Bytes * shares[name] / 100
+	if c.MaxBytes = before; s.Bytes == 0 || s.Initial && before > 0 {
+		return
+	}
+	c.MaxBytes = s.Bytes * share / 100
 	if c.Storage == jetstream.MemoryStorage {
 		c.MaxBytes = min(c.MaxBytes, memoryBytes)
 	}
@@ -118,31 +121,33 @@ func refused(err error, store string) error {
 	return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because(fmt.Sprintf("the %s %s (%s)", store, problem, api.Description)), err)
 }
 
-// StorageWarnings describes each of the named buckets that uses at least 80 % of its limit
-// or lacks a replica, and the NATS storage if the account uses at least 80 % of it. A
-// bucket may be absent. Callers exclude caches, which are expected to be full.
-func StorageWarnings(ctx context.Context, js jetstream.JetStream, r Replication, names ...string) ([]string, error) {
-	var list []string
-	for _, name := range names {
-		s, err := js.Stream(ctx, stream(name))
+// Problems describes a stream that uses at least 80 % of its limit, unless it discards old messages
+// and so is expected to be full, or lacks a replica.
+func Problems(info *jetstream.StreamInfo) (list []string) {
+	if info.Config.Discard == jetstream.DiscardNew {
+		list = storageWarning("bucket "+strings.TrimPrefix(info.Config.Name, StreamPrefix), info.State.Bytes, info.Config.MaxBytes)
+	}
+	return append(list, ReplicaProblems(info)...)
+}
+
+// ProblemsOf returns the Problems of the streams that exist, and describes the NATS storage if the
+// account uses at least 80 % of it.
+func ProblemsOf(ctx context.Context, js jetstream.JetStream, r Replication, streams ...string) (list []string, err error) {
+	for _, name := range streams {
+		s, err := js.Stream(ctx, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the size of bucket %s: %w", name, err)
+			return nil, fmt.Errorf("read the state of stream %s: %w", name, err)
 		}
-		list = append(list, append(StorageWarning(s.CachedInfo()), ReplicaProblemsOf(s.CachedInfo())...)...)
+		list = append(list, Problems(s.CachedInfo())...)
 	}
 	account, err := js.AccountInfo(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the usage of the NATS account: %w", err)
 	}
 	return append(list, storageWarning("the NATS storage", account.Store/uint64(max(1, r.Replicas)), r.Storage.Bytes)...), nil
-}
-
-// StorageWarning describes the bucket if it uses at least 80 % of its limit.
-func StorageWarning(info *jetstream.StreamInfo) []string {
-	return storageWarning("bucket "+strings.TrimPrefix(info.Config.Name, StreamPrefix), info.State.Bytes, info.Config.MaxBytes)
 }
 
 func storageWarning(what string, used uint64, limit int64) []string {

@@ -138,13 +138,13 @@ func TestStorageWarnings(t *testing.T) {
 	if _, err := bucket.Setup(t.Context(), js, bucket.Tags, replication, func(*jetstream.StreamConfig) {}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := bucket.StorageWarnings(t.Context(), js, replication, bucket.Tags, bucket.Keys); err != nil || len(got) > 0 {
+	if got, err := bucket.ProblemsOf(t.Context(), js, replication, "KV_cairn_tags", "KV_cairn_keys"); err != nil || len(got) > 0 {
 		t.Errorf("an empty bucket: got %q, %v", got, err)
 	}
 	if _, err := js.Publish(t.Context(), "$KV.cairn_tags.x", make([]byte, 900<<10)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := bucket.StorageWarnings(t.Context(), js, replication, bucket.Tags)
+	got, err := bucket.ProblemsOf(t.Context(), js, replication, "KV_cairn_tags")
 	if err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "bucket cairn_tags is 88 % full: ") {
 		t.Errorf("got %q, %v, want bucket cairn_tags and its percentage", got, err)
 	}

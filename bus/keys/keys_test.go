@@ -3,9 +3,11 @@ package keys_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/bus/keys"
+	"cairn/bus/natsserver"
 	"cairn/schemas"
 	"cairn/test/wait"
 )
@@ -186,6 +189,74 @@ func TestRingBucketUnavailable(t *testing.T) {
 	}
 	if _, err := late.Identify(t.Context(), secret); !errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("by an empty ring: %v, want %v", err, schemas.ErrUnavailable)
+	}
+}
+
+// TestBucketRollback replaces the bucket by an older copy: the keys that it lacks are not
+// accepted, and new ones and revocations have an effect.
+func TestBucketRollback(t *testing.T) {
+	t.Parallel()
+	for _, later := range []int{0, 1, 2, 5} { // the copy lacks two changes
+		t.Run(fmt.Sprint(later, " changes after it"), func(t *testing.T) {
+			t.Parallel()
+			dir, older, address := t.TempDir(), t.TempDir(), bustest.FreeAddress(t)
+			var server *natsserver.Server
+			start := func(dir string) {
+				t.Helper()
+				if server != nil {
+					server.Stop()
+				}
+				var err error
+				if server, err = natsserver.Start(dir, address); err != nil {
+					t.Fatal(err)
+				}
+			}
+			start(dir)
+			t.Cleanup(func() { server.Stop() })
+			conn, err := bus.Open("nats://"+address, t.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(conn.Close)
+			s := open(t, conn)
+			kept, secret := create(t, s, keys.Key{Role: schemas.RoleReader})
+			server.Stop()
+			if err := os.CopyFS(older, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			start(dir)
+			ring := keys.NewRing(conn, slog.New(slog.DiscardHandler))
+			s = open(t, conn)
+			_, lost := create(t, s, keys.Key{Role: schemas.RoleAdmin})
+			create(t, s, keys.Key{Role: schemas.RoleAdmin})
+			if _, err := ring.Identify(t.Context(), lost); err != nil {
+				t.Fatal(err)
+			}
+			start(older)
+			s = open(t, conn)
+			var newer string
+			for range later {
+				_, newer = create(t, s, keys.Key{Role: schemas.RoleReader})
+			}
+			wait.Success(t, func() error {
+				err := ring.Refresh(t.Context())
+				if _, found := ring.Identify(t.Context(), lost); !errors.Is(found, keys.ErrUnknown) {
+					return errors.Join(errors.New("a key that the bucket lacks is accepted"), found, err)
+				}
+				return err
+			})
+			for _, valid := range []string{secret, newer} {
+				if _, err := ring.Identify(t.Context(), valid); err != nil && valid != "" {
+					t.Errorf("a key of the bucket: %v", err)
+				}
+			}
+			if err := errors.Join(s.Revoke(t.Context(), kept.ID), ring.Refresh(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ring.Identify(t.Context(), secret); !errors.Is(err, keys.ErrUnknown) {
+				t.Errorf("a revoked key: %v, want %v", err, keys.ErrUnknown)
+			}
+		})
 	}
 }
 

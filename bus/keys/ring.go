@@ -29,6 +29,10 @@ const (
 	minReadInterval = 25 * time.Millisecond
 	// readTimeout is the timeout of one read of the bucket.
 	readTimeout = 3 * time.Second
+	// shorterFor is the time after which a bucket that ends before the last read change counts
+	// as rolled back. A leader without a quorum steps down after 10 s, and may lack changes
+	// until then.
+	shorterFor = 12 * time.Second
 )
 
 // ErrUnknown is the error for a key that is unknown, revoked or expired.
@@ -40,13 +44,17 @@ type Ring struct {
 	conn       *bus.Conn
 	log        *slog.Logger
 	refreshing singleflight.Group
-	readAt     time.Time // start of the last read; guarded by refreshing
 
-	mu     sync.RWMutex
-	bucket string // ID of the bucket
-	next   uint64 // first sequence that was not read
-	keys   map[string]*known
-	read   bool // whether all keys were read at least once
+	// Guarded by refreshing.
+	readAt  time.Time // start of the last read
+	bucket  string    // ID of the bucket
+	next    uint64    // first sequence that was not read
+	stored  time.Time // time of the change before next
+	shorter time.Time // start of the period in which the bucket ends before next-1; zero: it does not
+
+	mu   sync.RWMutex
+	keys map[string]*known
+	read bool // whether all keys of the bucket were read
 }
 
 // NewRing returns an empty ring. Run fills it.
@@ -86,38 +94,75 @@ func (r *Ring) Refresh(ctx context.Context) error {
 	return err
 }
 
+// refresh reads the changes that follow those of the last read, or all keys if the bucket
+// was replaced or rolled back.
 func (r *Ring) refresh(ctx context.Context) error {
 	if !r.conn.Connected() {
 		return schemas.ErrUnavailable.Because("NATS is unavailable")
 	}
 	s, err := r.conn.JetStream().Stream(ctx, stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		r.apply("", 1, nil, true) // no key was ever created
+		r.reset("") // no key was ever created
+		r.apply(nil, true)
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("open the bucket of keys: %w", err)
 	}
 	info := s.CachedInfo()
-	id := bucket.ID(info)
-	next := r.from(id)
+	if id := bucket.ID(info); id != r.bucket {
+		r.reset(id)
+	} else if r.rolledBack(ctx, s) {
+		r.log.Error("the bucket of API keys was rolled back: reading all keys again", "last_read", r.next-1, "last", info.State.LastSeq)
+		r.reset(id)
+	}
 	changed := map[string]*Key{}
-	for next <= info.State.LastSeq {
-		msg, err := s.GetMsg(ctx, next, jetstream.WithGetMsgSubject(subjects+">"))
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
+	for r.next <= info.State.LastSeq {
+		msg, err := s.GetMsg(ctx, r.next, jetstream.WithGetMsgSubject(subjects+">"))
+		if errors.Is(err, jetstream.ErrMsgNotFound) { // the last ones were removed
+			r.next, r.stored = info.State.LastSeq+1, info.State.LastTime
 			break
 		}
 		if err != nil {
-			if len(changed) > 0 {
-				r.apply(id, next, changed, false) // the next read resumes there
-			}
+			r.apply(changed, false) // the next read resumes there
 			return fmt.Errorf("read keys: %w", err)
 		}
 		changed[strings.TrimPrefix(msg.Subject, subjects)] = decode(msg, r.log)
-		next = msg.Sequence + 1
+		r.next, r.stored = msg.Sequence+1, msg.Time
 	}
-	r.apply(id, max(next, info.State.LastSeq+1), changed, true)
+	r.apply(changed, true)
 	return nil
+}
+
+// reset removes the keys and lets the next read start at the beginning of a bucket.
+// Requests wait for this read.
+func (r *Ring) reset(id string) {
+	r.bucket, r.next, r.stored, r.shorter = id, 1, time.Time{}, time.Time{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.keys)
+	r.read = false
+}
+
+// rolledBack reports whether the data of the bucket were replaced by an older copy: the
+// change at the last read sequence has another time, or is missing for shorterFor.
+func (r *Ring) rolledBack(ctx context.Context, s jetstream.Stream) bool {
+	now, read := s.CachedInfo().State, r.next-1
+	if now.LastSeq < read {
+		if r.shorter.IsZero() {
+			r.shorter = time.Now()
+		}
+		return time.Since(r.shorter) > shorterFor
+	}
+	r.shorter = time.Time{}
+	if now.LastSeq == read {
+		return !now.LastTime.Equal(r.stored)
+	}
+	if read == 0 {
+		return false
+	}
+	msg, err := s.GetMsg(ctx, read)
+	return err == nil && !msg.Time.Equal(r.stored) // not found: a newer change has replaced it
 }
 
 // decode returns the key record in msg, or nil when the key was removed or the
@@ -138,24 +183,10 @@ func decode(msg *jetstream.RawStreamMsg, log *slog.Logger) *Key {
 	return k
 }
 
-// from returns the sequence at which to resume reading the bucket with the ID.
-func (r *Ring) from(id string) uint64 {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if id != r.bucket {
-		return 1
-	}
-	return r.next
-}
-
-// apply applies the changes up to next. If full is true, changed contains every key.
-func (r *Ring) apply(id string, next uint64, changed map[string]*Key, full bool) {
+// apply applies changes, after which the ring has all keys of the bucket if full is true.
+func (r *Ring) apply(changed map[string]*Key, full bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if id != r.bucket {
-		clear(r.keys)
-		r.read = false
-	}
 	for name, k := range changed {
 		if k == nil {
 			delete(r.keys, name)
@@ -163,7 +194,7 @@ func (r *Ring) apply(id string, next uint64, changed map[string]*Key, full bool)
 		}
 		r.keys[name] = newKnown(k)
 	}
-	r.bucket, r.next, r.read = id, next, r.read || full
+	r.read = r.read || full
 }
 
 // Identify returns the identity of the key, an error that wraps ErrUnknown for an invalid

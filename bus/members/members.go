@@ -1,3 +1,9 @@
+// Package members lists the nodes of a NATS cluster and removes those that are
+// permanently lost. It needs a connection to the system account.
+//
+// A node that stops stays a member: it counts for the quorum, and remains assigned
+// to its replicas of streams, until it is removed. A node that joins is assigned the
+// replicas that have no node (nats-server, processRemovePeer and processAddPeer).
 package members
 
 import (
@@ -132,7 +138,7 @@ func (s *Status) addStream(account, from string, info jetstream.StreamInfo) {
 		s.Streams[i].Peers = append(s.Streams[i].Peers, p.Name)
 	}
 	slices.Sort(s.Streams[i].Peers)
-	s.Degraded = append(s.Degraded, bucket.ReplicaProblemsOf(&info)...)
+	s.Degraded = append(s.Degraded, bucket.ReplicaProblems(&info)...)
 }
 
 // reply is the reply of a server to a query for its JetStream.

@@ -24,7 +24,6 @@ type Cluster struct {
 	Tags      []string // for stream placement
 }
 
-// options sets the cluster options of o.
 func (c Cluster) options(o *server.Options) (err error) {
 	o.Cluster = server.ClusterOpts{
 		Name:        c.Name,
@@ -109,7 +108,6 @@ func nodeName(dir, given string) (string, error) {
 	return given, nil
 }
 
-// generateNodeName returns a unique node name.
 func generateNodeName() string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strconv"
 	"time"
 
@@ -139,16 +138,11 @@ func address(what, listen string) (host string, port int, err error) {
 	if port == 0 {
 		return host, server.RANDOM_PORT, nil
 	}
-	return host, port, free(listen)
-}
-
-// free returns an error of one line if the address is in use.
-func free(listen string) error {
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
-		return fmt.Errorf("NATS listen: %w", err)
+		return "", 0, fmt.Errorf("NATS listen: %w", err)
 	}
-	return l.Close()
+	return host, port, l.Close()
 }
 
 // writable creates dir if it is absent, and checks that files can be created there.
@@ -226,7 +220,7 @@ func (s *Server) membership() (here, size int, leader string) {
 	if info.Meta.Leader == "" { // the cluster may not be formed
 		size = max(size, s.nodes)
 	}
-	return 1 + len(s.peers()), size, info.Meta.Leader
+	return 1 + s.ns.NumRemotes(), size, info.Meta.Leader
 }
 
 // clusterState returns the cluster state for metrics.
@@ -247,18 +241,4 @@ func (s *Server) staleReplicas() (n int) {
 		}
 	}
 	return n
-}
-
-// peers returns the names of the connected nodes.
-func (s *Server) peers() (names []string) {
-	routes, err := s.ns.Routez(nil)
-	if err != nil {
-		return nil
-	}
-	for _, r := range routes.Routes {
-		if !slices.Contains(names, r.RemoteName) {
-			names = append(names, r.RemoteName)
-		}
-	}
-	return names
 }

@@ -1,3 +1,11 @@
+// Package overload limits how many requests a process runs at once, by the scheduling
+// latency of its goroutines, and divides that limit among tenants. The Go scheduler does
+// not distinguish tenants, so its queue is kept short: requests wait in queues per tenant
+// instead, for a bounded time and in bounded number.
+//
+// A [Gate] admits a request, which gets a [Slot], up to a capacity, and runs as many of the
+// admitted ones as keep the latency low. A request pauses its slot while it waits for a backend
+// (Idle, IdleAfter), and releases it for a long wait (Leave). The caller closes the slot.
 package overload
 
 import (
@@ -45,8 +53,8 @@ func New(capacity int) *Gate {
 	return &Gate{capacity: n, admitted: admission.NewPool(n), running: admission.NewPool(n), limit: n}
 }
 
-// Run adjusts the limit until ctx ends.
-func (g *Gate) Run(ctx context.Context) {
+// Run adjusts the limits of the gates until ctx ends.
+func Run(ctx context.Context, gates ...*Gate) {
 	var l schedulerLatency
 	l.p99() // discard the latencies before Run
 	tick := time.NewTicker(interval)
@@ -56,7 +64,10 @@ func (g *Gate) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			g.Adjust(l.p99())
+			latency := l.p99()
+			for _, g := range gates {
+				g.Adjust(latency)
+			}
 		}
 	}
 }

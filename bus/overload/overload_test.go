@@ -132,7 +132,7 @@ func TestLimitOfBusyProcess(t *testing.T) {
 	g := overload.New(1000)
 	ctx, stop := context.WithCancel(t.Context())
 	var working sync.WaitGroup
-	working.Go(func() { g.Run(ctx) })
+	working.Go(func() { overload.Run(ctx, g) })
 	for range 32 * runtime.GOMAXPROCS(0) {
 		working.Go(func() {
 			for ctx.Err() == nil {

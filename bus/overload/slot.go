@@ -31,7 +31,7 @@ func (s *Slot) Account(tenant string) bool {
 }
 
 // Start waits until the request may run, and returns true, or false if ctx ends first.
-// The caller calls Stop.
+// Close ends the run.
 func (s *Slot) Start(ctx context.Context) bool {
 	tenant := s.Owner()
 	return s.gate.running.Wait(ctx, tenant, 1) == nil && s.started(tenant)
@@ -56,13 +56,7 @@ func (s *Slot) started(tenant string) bool {
 	return true
 }
 
-// Stop ends the run of a started request.
-func (s *Slot) Stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stop()
-}
-
+// stop ends the run of a started request. The caller holds s.mu.
 func (s *Slot) stop() {
 	if s.running {
 		s.running = false
@@ -118,7 +112,6 @@ func (s *Slot) leave() bool {
 	return open
 }
 
-// admit waits for a slot.
 func (s *Slot) admit(ctx context.Context) error {
 	if err := s.gate.admitted.Wait(ctx, s.Owner(), 1); err != nil {
 		return err
@@ -178,19 +171,12 @@ func Leave(ctx context.Context, wait func() error) error {
 // backend.
 const idleDelay = 50 * time.Millisecond
 
-// IdleAfter is Idle for a wait that is usually short: the request counts as running until
-// it has waited for 50 ms.
-func IdleAfter(ctx context.Context, wait func() error) error {
-	s := SlotOf(ctx)
+// IdleAfter is Idle for a wait that is usually short: the request of s counts as running until
+// it has waited for 50 ms. s may be nil.
+func (s *Slot) IdleAfter(ctx context.Context, wait func() error) error {
 	if s == nil {
 		return wait()
 	}
-	return s.IdleAfter(ctx, wait)
-}
-
-// IdleAfter is like the function IdleAfter, but for the request of s, whose slot need not
-// be in ctx.
-func (s *Slot) IdleAfter(ctx context.Context, wait func() error) error {
 	timer := time.AfterFunc(idleDelay, s.pause)
 	err := wait()
 	if timer.Stop() {

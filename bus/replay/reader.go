@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -75,74 +76,59 @@ func (r *Reader) Next(ctx context.Context) (e Event, ok bool, err error) {
 func (r *Reader) fetch(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	batch, err := jetstreamext.GetBatch(ctx, r.js, r.stream, fetchBatch,
-		jetstreamext.GetBatchSubject(r.subject), jetstreamext.GetBatchSeq(r.at))
-	if err != nil {
+	batch, err := bucket.Collect(jetstreamext.GetBatch(ctx, r.js, r.stream, fetchBatch,
+		jetstreamext.GetBatchSubject(r.subject), jetstreamext.GetBatchSeq(r.at)))
+	if err = readError(ctx, err); err != nil {
 		return err
 	}
-	r.at = 0
-	for msg, err := range batch {
-		switch {
-		case errors.Is(err, jetstreamext.ErrNoMessages):
-			return nil
-		case errors.Is(err, nats.ErrNoResponders):
-			return fmt.Errorf("%w: %w", bucket.ErrNoStream, errNoStream)
-		case err != nil:
-			return err
-		}
-		r.batch = append(r.batch, msg)
-		if r.at = msg.Sequence + 1; msg.Header.Get("Nats-Num-Pending") == "0" {
-			r.at = 0
-		}
-	}
-	if err := ctx.Err(); err != nil { // the iterator ends without an error then
-		return err
+	r.batch, r.at = batch, 0
+	if n := len(batch); n > 0 && batch[n-1].Header.Get("Nats-Num-Pending") != "0" {
+		r.at = batch[n-1].Sequence + 1
 	}
 	return nil
 }
 
-// Stored describes a run with stored events.
-type Stored struct {
-	Subject string
-	State   string // schemas.RunRunning, …
-	Started time.Time
-	Updated time.Time // of its last message
+// readError returns the error of a read of the stream that returned err.
+func readError(ctx context.Context, err error) error {
+	if errors.Is(err, nats.ErrNoResponders) {
+		return fmt.Errorf("%w: %w", bucket.ErrNoStream, errNoStream)
+	}
+	return cmp.Or(err, ctx.Err()) // bucket.Collect returns no error when ctx has ended
 }
 
-// newStored returns the run of its last message.
-func newStored(last *jetstream.RawStreamMsg) Stored {
+// Run is a run with stored events.
+type Run struct {
+	Name    string
+	State   string // schemas.RunRunning, …
+	Started time.Time
+	Updated time.Time // when its last events were stored
+}
+
+// Ended reports whether the last event of the run is stored.
+func (r Run) Ended() bool { return r.State != schemas.RunRunning }
+
+// newRun returns the run of its last message.
+func newRun(name string, last *jetstream.RawStreamMsg) Run {
 	started, err := time.Parse(time.RFC3339Nano, last.Header.Get(headerStarted))
 	if err != nil {
 		started = last.Time
 	}
-	return Stored{last.Subject, cmp.Or(last.Header.Get(headerState), schemas.RunRunning), started, last.Time}
+	return Run{name, cmp.Or(last.Header.Get(headerState), schemas.RunRunning), started, last.Time}
 }
 
-// List returns the runs with stored events on subjects that match, in no order. It reads the last
-// message of each. The error is
+// List returns the runs with stored events, in no order, whose names replace the wildcard of the
+// subject. It reads the last message of each. The error is
 // schemas.ErrUnavailable if there are more than 1,024, or wraps bucket.ErrNoStream.
-func List(ctx context.Context, js jetstream.JetStream, stream, subject string) (runs []Stored, err error) {
+func List(ctx context.Context, js jetstream.JetStream, stream, subject string) (runs []Run, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	last, err := jetstreamext.GetLastMsgsFor(ctx, js, stream, []string{subject})
-	if err != nil {
-		return nil, err
+	last, err := bucket.Collect(jetstreamext.GetLastMsgsFor(ctx, js, stream, []string{subject}))
+	if errors.Is(err, jetstreamext.ErrBatchUnsupported) { // 413, which the library does not know
+		return nil, schemas.ErrUnavailable.Because("there are too many runs to list; expected at most 1,024 in two minutes")
 	}
-	for msg, err := range last {
-		switch {
-		case errors.Is(err, jetstreamext.ErrNoMessages):
-			return nil, nil
-		case errors.Is(err, nats.ErrNoResponders):
-			return nil, fmt.Errorf("%w: %w", bucket.ErrNoStream, errNoStream)
-		case errors.Is(err, jetstreamext.ErrBatchUnsupported): // 413, which the library does not know
-			return nil, schemas.ErrUnavailable.Because("there are too many runs to list; expected at most 1,024 in two minutes")
-		case err != nil:
-			return nil, err
-		}
-		runs = append(runs, newStored(msg))
+	before, after, _ := strings.Cut(subject, "*")
+	for _, msg := range last {
+		runs = append(runs, newRun(strings.TrimSuffix(strings.TrimPrefix(msg.Subject, before), after), msg))
 	}
-	if err := ctx.Err(); err != nil { // the iterator ends without an error then
-		return nil, err
-	}
-	return runs, nil
+	return runs, readError(ctx, err)
 }

@@ -1,8 +1,15 @@
+// Package replay stores the events of runs in a JetStream stream and reads them again.
+//
+// A [Writer] stores the events of one run in order and once: in batches, each a message of
+// server-sent events that is published until JetStream acknowledges it. A [Reader] reads them
+// from any replica. The stream is in memory and retains messages for two minutes, in at most
+// 128 MiB, which are divided among the workers and at each worker among tenants. The first
+// message of a run has no event: it records that the run has started. Headers have the start and the
+// outcome of a run, so that a list of runs reads one message of each.
 package replay
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -26,7 +33,7 @@ const (
 // updates one that exists. It is in memory: a stand-alone server loses it on a restart,
 // and until the next Setup no event is stored.
 func Setup(ctx context.Context, js jetstream.JetStream, name, subject string, replication bucket.Replication) error {
-	config := jetstream.StreamConfig{
+	_, err := bucket.SetupStream(ctx, js, jetstream.StreamConfig{
 		Name:        name,
 		Subjects:    []string{subject},
 		Storage:     jetstream.MemoryStorage,
@@ -37,19 +44,6 @@ func Setup(ctx context.Context, js jetstream.JetStream, name, subject string, re
 		AllowDirect: true,
 		DenyDelete:  true,
 		DenyPurge:   true,
-		Replicas:    max(1, replication.Replicas),
-	}
-	return bucket.Await(ctx, js, "set up stream "+config.Name, func() error {
-		if replication.Replicas == 0 {
-			existing, err := js.Stream(ctx, config.Name)
-			if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-				return err
-			}
-			if err == nil {
-				config.Replicas = existing.CachedInfo().Config.Replicas
-			}
-		}
-		_, err := js.CreateOrUpdateStream(ctx, config)
-		return err
-	})
+	}, replication)
+	return err
 }

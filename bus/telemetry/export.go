@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -24,7 +25,8 @@ func Trace(ctx context.Context, service, version string, log *slog.Logger) (flus
 	if !configured() {
 		return func(context.Context) {}, nil
 	}
-	if p := protocol(); p != "" && p != "http/protobuf" {
+	p := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"))
+	if p != "" && p != "http/protobuf" {
 		log.Warn("traces are not exported: expected http/protobuf in OTEL_EXPORTER_OTLP_PROTOCOL", "protocol", p)
 		return func(context.Context) {}, nil
 	}
@@ -62,13 +64,6 @@ func configured() bool {
 func parentBased() bool {
 	sampler := os.Getenv("OTEL_TRACES_SAMPLER")
 	return sampler == "" || strings.HasPrefix(sampler, "parentbased_")
-}
-
-func protocol() string {
-	if p := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"); p != "" {
-		return p
-	}
-	return os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL")
 }
 
 // exporter logs once when the collector becomes unavailable, and once on its return.

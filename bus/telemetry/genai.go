@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 )
 
@@ -36,32 +37,24 @@ type Inference struct {
 
 // Chat starts a request for the model's next message; the caller ends it.
 func Chat(ctx context.Context, m Model) (context.Context, Inference) {
-	ctx, s := start(ctx, asClient, "chat", m.Name, false)
-	if s.span != nil {
-		s.set(semconv.GenAIOperationNameChat)
-		s.of(m)
-	}
-	i := Inference{m, s, time.Now(), true}
+	ctx, i := infer(ctx, m, semconv.GenAIOperationNameChat)
+	i.chats = true
 	i.Tokens(0, 0) // initialize the counters
 	return ctx, i
 }
 
 // Embed starts a request for vectors; the caller ends it.
 func Embed(ctx context.Context, m Model) (context.Context, Inference) {
-	ctx, s := start(ctx, asClient, "embeddings", m.Name, false)
-	if s.span != nil {
-		s.set(semconv.GenAIOperationNameEmbeddings)
-		s.of(m)
-	}
-	return ctx, Inference{m, s, time.Now(), false}
+	return infer(ctx, m, semconv.GenAIOperationNameEmbeddings)
 }
 
-// of sets the model attributes.
-func (s Span) of(m Model) {
-	s.set(semconv.GenAIProviderNameKey.String(m.Provider), semconv.GenAIRequestModel(m.Name))
+func infer(ctx context.Context, m Model, operation attribute.KeyValue) (context.Context, Inference) {
+	ctx, s := start(ctx, asClient, operation.Value.AsString(), m.Name, false)
+	s.set(operation, semconv.GenAIProviderNameKey.String(m.Provider), semconv.GenAIRequestModel(m.Name))
 	if m.Host != "" {
 		s.set(semconv.ServerAddress(m.Host))
 	}
+	return ctx, Inference{model: m, span: s, began: time.Now()}
 }
 
 // Tokens counts the model's input and output tokens; negative values are ignored.
@@ -69,7 +62,7 @@ func (i Inference) Tokens(input, output int) {
 	input, output = max(0, input), max(0, output)
 	modelTokens.WithLabelValues(i.model.Name, "input").Add(float64(input))
 	modelTokens.WithLabelValues(i.model.Name, "output").Add(float64(output))
-	if i.span.span != nil && input+output > 0 {
+	if input+output > 0 {
 		i.span.set(semconv.GenAIUsageInputTokens(input), semconv.GenAIUsageOutputTokens(output))
 	}
 }
@@ -94,10 +87,8 @@ func (i Inference) End(err error) {
 func ToolCall(ctx context.Context, tool, callID string) (_ context.Context, end func()) {
 	began := time.Now()
 	ctx, s := start(ctx, asInternal, "execute_tool", tool, false)
-	if s.span != nil {
-		s.set(semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolName(tool), semconv.GenAIToolType("function"),
-			semconv.GenAIToolCallID(callID))
-	}
+	s.set(semconv.GenAIOperationNameExecuteTool, semconv.GenAIToolName(tool), semconv.GenAIToolType("function"),
+		semconv.GenAIToolCallID(callID))
 	return ctx, func() {
 		toolDuration.WithLabelValues(tool).Observe(time.Since(began).Seconds())
 		s.End()

@@ -13,22 +13,22 @@ var (
 
 	httpDuration = durations("http_request_duration_seconds", "Duration of HTTP requests; that of a stream lasts until its end.", "method",
 		"route", "status")
-	httpRefused = counter("http_refused_total", "Requests refused by an edge under overload.").WithLabelValues()
+	HTTPRefused = counter("http_refused_total", "Requests refused by an edge under overload.").WithLabelValues()
 	httpStreams = gauge("http_streams_open", "Open event streams.").WithLabelValues()
 
 	natsDuration = durations("nats_request_duration_seconds", "Duration of the requests of a worker; status is the HTTP status, or 400 for any fault of the caller.",
 		"subject", "status")
-	natsNoResponders = counter("nats_no_responders_total", "Requests without responders.", "subject")
-	natsRefused      = counter("nats_refused_total", "Requests refused by a worker at its limit or under overload; callers retry on others.",
+	NoResponders = counter("nats_no_responders_total", "Requests without responders.", "subject")
+	natsRefused  = counter("nats_refused_total", "Requests refused by a worker at its limit or under overload; callers retry on others.",
 		"subject")
-	natsConnected = gauge("nats_connections", "Established NATS connections.").WithLabelValues()
-	natsWanted    = gauge("nats_connections_wanted", "Configured NATS connections.").WithLabelValues()
-	firstEvent    = durations("stream_first_event_seconds", "Time from a stream's request to its first event.", "subject")
+	Connections       = gauge("nats_connections", "Established NATS connections.").WithLabelValues()
+	ConnectionsWanted = gauge("nats_connections_wanted", "Configured NATS connections.").WithLabelValues()
+	firstEvent        = durations("stream_first_event_seconds", "Time from a stream's request to its first event.", "subject")
 
-	catalogRevision    = gauge("catalog_revision", "Watermark: the highest catalog revision applied or seen.", "of")
-	indexLag           = gauge("index_lag_changes", "Catalog changes not yet searchable.", "index")
-	recordsQuarantined = gauge("records_quarantined", "Quarantined records: unreadable, or rejected by the index.", "by")
-	circuitState       = gauge("circuit_state", "The circuit breaker of a backend: 0 closed, 1 half open, 2 open.", "backend")
+	CatalogRevision    = gauge("catalog_revision", "Watermark: the highest catalog revision applied or seen.", "of")
+	IndexLag           = gauge("index_lag_changes", "Catalog changes not yet searchable.", "index")
+	RecordsQuarantined = gauge("records_quarantined", "Quarantined records: unreadable, or rejected by the index.", "by")
+	CircuitState       = gauge("circuit_state", "The circuit breaker of a backend: 0 closed, 1 half open, 2 open.", "backend")
 
 	modelDuration = durations("model_request_duration_seconds", "Requests to language models, until the end of their message.",
 		"model", "outcome")
@@ -36,7 +36,7 @@ var (
 	toolDuration = durations("tool_duration_seconds", "Calls of tools by a model.", "tool")
 
 	estateLookups = counter("estate_cache_requests_total", "Lookups in the estate cache by result.", "result")
-	estateBytes   = gauge("estate_cache_bytes", "Size of cached estates in bytes.").WithLabelValues()
+	EstateBytes   = gauge("estate_cache_bytes", "Size of cached estates in bytes.").WithLabelValues()
 
 	exportFailures = counter("trace_export_failures_total", "Batches of spans that could not be exported.").WithLabelValues()
 )
@@ -54,7 +54,8 @@ func outcomesOf(h *prometheus.HistogramVec, status int, labels prometheus.Labels
 	return outcomes{all, status, all.WithLabelValues(strconv.Itoa(status))}
 }
 
-func (o *outcomes) observe(status int, took time.Duration) {
+// Count counts a request with its status and duration.
+func (o *outcomes) Count(status int, took time.Duration) {
 	if status == o.status {
 		o.expected.Observe(took.Seconds())
 		return
@@ -68,38 +69,6 @@ func StreamOpened() (end func()) {
 	return httpStreams.Dec
 }
 
-// HTTPRefused counts a request that an edge refused under overload.
-func HTTPRefused() { httpRefused.Inc() }
-
-// NoResponders counts a request without responders.
-func NoResponders(subject string) { natsNoResponders.WithLabelValues(subject).Inc() }
-
-// Connection adds to the number of configured NATS connections; -1 removes one.
-func Connection(n int) { natsWanted.Add(float64(n)) }
-
-// Connected adds to the number of established NATS connections; -1 removes one.
-func Connected(n int) { natsConnected.Add(float64(n)) }
-
-// CatalogRevision sets the watermark of a component: for an edge the highest revision in
-// replies, for resolve the applied revision.
-func CatalogRevision(of string, revision uint64) {
-	catalogRevision.WithLabelValues(of).Set(float64(revision))
-}
-
-// IndexLag sets the number of changes by which an index lags behind the catalog.
-func IndexLag(index string, changes uint64) {
-	indexLag.WithLabelValues(index).Set(float64(changes))
-}
-
-// RecordsQuarantined sets the number of records that a component has quarantined.
-func RecordsQuarantined(by string, n int) { recordsQuarantined.WithLabelValues(by).Set(float64(n)) }
-
-// CircuitState sets the state of a backend's circuit breaker: 0 closed, 1 half open,
-// 2 open.
-func CircuitState(backend string, state int) {
-	circuitState.WithLabelValues(backend).Set(float64(state))
-}
-
 // EstateLookup counts a lookup in the estate cache; hit: it was cached.
 func EstateLookup(hit bool) {
 	result := "miss"
@@ -108,9 +77,6 @@ func EstateLookup(hit bool) {
 	}
 	estateLookups.WithLabelValues(result).Inc()
 }
-
-// EstateBytes adds to the size of cached estates, in bytes.
-func EstateBytes(n int) { estateBytes.Add(float64(n)) }
 
 // Slots exports the concurrency limit of a service and how many slots its requests hold. A later
 // call for the same service replaces the earlier one.

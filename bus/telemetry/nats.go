@@ -22,13 +22,6 @@ func StartRequest(ctx context.Context, subject string) (context.Context, Span) {
 
 var messagingNATS = semconv.MessagingSystemKey.String("nats")
 
-// Answered sets the outcome of the request: the status of an error, else 0.
-func (s Span) Answered(status int, code string) {
-	if s.span != nil && status >= serverError {
-		s.fail(code)
-	}
-}
-
 // Subject holds the metrics of a subject on its worker.
 type Subject struct {
 	name string
@@ -105,7 +98,7 @@ func (s *Subject) Begin(ctx context.Context, requestID string) (context.Context,
 // End ends the work.
 func (w *Work) End() {
 	took := time.Since(w.began)
-	w.of.observe(w.status, took)
+	w.of.Count(w.status, took)
 	w.of.add(w.code, took)
 	if w.status >= serverError {
 		w.span.fail(w.code)

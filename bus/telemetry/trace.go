@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"strconv"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -59,6 +60,9 @@ func IDs(ctx context.Context) (traceID, spanID string) {
 // Span is an operation within a trace. The methods of the zero Span do nothing.
 type Span struct{ span trace.Span }
 
+// serverError is the lowest status that is the server's fault.
+const serverError = 500
+
 // Span kinds, allocated once.
 var (
 	asServer   = trace.WithSpanKind(trace.SpanKindServer)
@@ -85,7 +89,6 @@ func start(ctx context.Context, kind trace.SpanStartOption, operation, target st
 	return ctx, Span{span}
 }
 
-// set sets attributes of the span.
 func (s Span) set(list ...attribute.KeyValue) {
 	if s.span != nil {
 		s.span.SetAttributes(list...)
@@ -105,6 +108,35 @@ func (s Span) fail(kind string) {
 		s.span.SetAttributes(semconv.ErrorTypeKey.String(kind))
 		s.span.SetStatus(codes.Error, "")
 	}
+}
+
+// Answered sets the outcome of the request: the status of an error, else 0.
+func (s Span) Answered(status int, code string) {
+	if status >= serverError {
+		s.fail(code)
+	}
+}
+
+// Responded sets the status of the response; server errors mark the span as failed.
+func (s Span) Responded(status int) {
+	if s.span == nil {
+		return
+	}
+	s.set(semconv.HTTPResponseStatusCode(status))
+	if status >= serverError {
+		s.fail(strconv.Itoa(status))
+	}
+}
+
+// Searched ends the span with the HTTP status of the response; 0: none.
+func (s Span) Searched(status int) {
+	if status > 0 {
+		s.set(semconv.DBResponseStatusCode(strconv.Itoa(status)))
+	}
+	if status == 0 || status >= 400 {
+		s.fail(strconv.Itoa(status))
+	}
+	s.End()
 }
 
 // End ends the span.

@@ -57,8 +57,8 @@ func TestBench(t *testing.T) {
 		t.Run(operation, func(t *testing.T) {
 			t.Parallel()
 			file, page := filepath.Join(t.TempDir(), "a.json"), filepath.Join(t.TempDir(), "a.html")
-			got := do(t, "", "bench", operation, "--url", s.http, "--rate", "20", "--for", "1s", "--warm", "100ms", "--skills", "40", "--json",
-				file, "--html", page)
+			got := do(t, "", "bench", operation, "--url", s.http, "--rate", "20", "--for", "1s", "--warm", "100ms", "--skills", "40",
+				"--max-errors", "1", "--json", file, "--html", page) // a busy machine sheds load
 			if got.code != 0 || strings.Contains(got.err, "cairn:") { // it may report retries
 				t.Fatalf("%+v", got)
 			}
@@ -66,7 +66,8 @@ func TestBench(t *testing.T) {
 			var names []string
 			for _, m := range r.Operations {
 				names = append(names, m.Operation)
-				if m.Failed() > 0 || m.Count == 0 || m.Latency.Count() != m.Count || !strings.Contains(got.out, "\n"+m.Operation+" ") {
+				if m.Failed() > m.Refused() || m.Count == 0 || m.Latency.Count()+m.Refused() != m.Count ||
+					!strings.Contains(got.out, "\n"+m.Operation+" ") {
 					t.Errorf("%s: %d requests, errors %v\n%s", m.Operation, m.Count, m.Errors, got.out)
 				}
 			}

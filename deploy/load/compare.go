@@ -117,27 +117,6 @@ func sameShare(b, a *Measured) bool {
 	return b.Operation == a.Operation && (b.Share == a.Share || b.Share == 0 || a.Share == 0)
 }
 
-// mix returns the operations with their shares.
-func (r *Result) mix() string {
-	var list []string
-	for _, m := range r.Operations {
-		name := m.Operation
-		if m.Share > 0 {
-			name = fmt.Sprintf("%.3g%% %s", 100*m.Share, name)
-		}
-		list = append(list, name)
-	}
-	return strings.Join(list, ", ")
-}
-
-// planned returns the configured rate.
-func (r *Result) planned() string {
-	if len(r.Steps) > 0 {
-		return "the highest within " + r.Bounds
-	}
-	return fmt.Sprintf("%g a second", r.Rate)
-}
-
 func (f figure) verdict(before, after *Measured) string {
 	b, a := f.samples(before), f.samples(after)
 	if len(b) < minSlots || len(a) < minSlots {

@@ -35,38 +35,6 @@ const (
 	restTime = 6 * time.Second
 )
 
-// Highest finds the highest rate within b: it doubles the rate until it fails, bisects,
-// then runs p at the rate found, lowering it while it fails. It calls each after every
-// rate.
-func (p Plan) Highest(ctx context.Context, b Bounds, each func(Step)) *Result {
-	var steps []Step
-	try := func(rate float64, p Plan) (*Result, bool) {
-		if n := len(steps); n > 0 && !steps[n-1].Held {
-			rest(ctx)
-		}
-		p.Rate = rate
-		r := p.Run(ctx)
-		if r.Interrupted {
-			return r, false
-		}
-		s := b.check(r)
-		steps = append(steps, s)
-		each(s)
-		return r, s.Held
-	}
-	short := p
-	short.For, short.Grace, short.Warm = b.Step, min(p.Grace, stepGrace), min(p.Warm, stepWarm)
-	rate := search(ctx, func(rate float64) bool { _, held := try(rate, short); return held })
-	for {
-		r, held := try(rate, p)
-		if held || ctx.Err() != nil || rate <= minRate {
-			r.Steps, r.Bounds = steps, b.String()
-			return r
-		}
-		rate = max(rate/precision/precision, minRate)
-	}
-}
-
 // rest waits for restTime, or until ctx ends.
 func rest(ctx context.Context) {
 	select {

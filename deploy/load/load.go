@@ -69,6 +69,38 @@ func (p Plan) Run(ctx context.Context) *Result {
 	return r.result(ctx)
 }
 
+// Highest finds the highest rate within b: it doubles the rate until it fails, bisects,
+// then runs p at the rate found, lowering it while it fails. It calls each after every
+// rate.
+func (p Plan) Highest(ctx context.Context, b Bounds, each func(Step)) *Result {
+	var steps []Step
+	try := func(rate float64, p Plan) (*Result, bool) {
+		if n := len(steps); n > 0 && !steps[n-1].Held {
+			rest(ctx)
+		}
+		p.Rate = rate
+		r := p.Run(ctx)
+		if r.Interrupted {
+			return r, false
+		}
+		s := b.check(r)
+		steps = append(steps, s)
+		each(s)
+		return r, s.Held
+	}
+	short := p
+	short.For, short.Grace, short.Warm = b.Step, min(p.Grace, stepGrace), min(p.Warm, stepWarm)
+	rate := search(ctx, func(rate float64) bool { _, held := try(rate, short); return held })
+	for {
+		r, held := try(rate, p)
+		if held || ctx.Err() != nil || rate <= minRate {
+			r.Steps, r.Bounds = steps, b.String()
+			return r
+		}
+		rate = max(rate/precision/precision, minRate)
+	}
+}
+
 // timerTolerance is the tolerated lateness of a timer.
 const timerTolerance = 2 * time.Millisecond
 
@@ -129,6 +161,33 @@ func (r *run) work(whole, bounded context.Context) {
 		}
 		to.add(offset, due, time.Now(), a)
 	}
+}
+
+// result returns the measurement of the run.
+func (r *run) result(ctx context.Context) *Result {
+	took := min(time.Since(r.from), r.For)
+	if ctx.Err() == nil {
+		took = r.For
+	}
+	res := &Result{
+		Format: Format, Began: r.from, Rate: r.Rate, Seconds: max(took, 0).Seconds(), Warm: r.Warm.Seconds(),
+		Connections: r.Connections, Interrupted: ctx.Err() != nil,
+		Late:    float64(r.behind.Load()) / float64(max(r.sent.Load(), 1)),
+		Slipped: float64(r.slipped.Load()) / float64(max(r.sent.Load(), 1)),
+	}
+	var whole []*Measured
+	for i, to := range r.to {
+		list := to.measured(max(took, 0))
+		for _, m := range list {
+			m.Share = r.Operations[i].Share / r.pick.sum()
+		}
+		res.Operations = append(res.Operations, list...)
+		whole = append(whole, to.whole)
+	}
+	if len(whole) > 1 {
+		res.Operations = append(res.Operations, Merge("all", whole...))
+	}
+	return res
 }
 
 // sleepUntil waits for the time and reports whether it came before ctx ended.

@@ -1,8 +1,10 @@
 package load
 
 import (
-	"context"
+	"fmt"
+	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +31,104 @@ type Result struct {
 	Bounds      string      `json:"bounds,omitempty"` // of a search for the highest rate
 	Steps       []Step      `json:"steps,omitempty"`  // of a search for the highest rate
 	Notes       []string    `json:"notes,omitempty"`  // set by the caller
+}
+
+// mix returns the operations with their shares.
+func (r *Result) mix() string {
+	var list []string
+	for _, m := range r.Operations {
+		name := m.Operation
+		if m.Share > 0 {
+			name = fmt.Sprintf("%.3g%% %s", 100*m.Share, name)
+		}
+		list = append(list, name)
+	}
+	return strings.Join(list, ", ")
+}
+
+// planned returns the configured rate.
+func (r *Result) planned() string {
+	if len(r.Steps) > 0 {
+		return "the highest within " + r.Bounds
+	}
+	return fmt.Sprintf("%g a second", r.Rate)
+}
+
+// WriteHTML writes r as a self-contained page.
+func (r *Result) WriteHTML(w io.Writer) error {
+	return report.Execute(w, struct {
+		*Result
+		Plots  []plot
+		Colors [colors]int
+	}{r, r.plots(), [colors]int{0, 1, 2, 3, 4, 5, 6, 7}})
+}
+
+func (r *Result) plots() []plot {
+	list := []plot{r.byPercentile(), r.overTime()}
+	if failed := r.errorsOverTime(); len(failed.Lines) > 0 {
+		list = append(list, failed)
+	}
+	return list
+}
+
+func (r *Result) byPercentile() plot {
+	var curves []curve
+	most := 1
+	for i, m := range r.Operations {
+		c := curve{name: m.Operation, color: i % colors}
+		most = max(most, m.Latency.Count())
+		for at := 0.; at <= math.Log10(float64(max(m.Latency.Count(), 1))); at += 0.05 {
+			c.x, c.y = append(c.x, at), append(c.y, m.Latency.At(100*(1-math.Pow(10, -at))))
+		}
+		curves = append(curves, c)
+	}
+	to := max(math.Log10(float64(most)), 1)
+	var ticks []tick
+	for _, percent := range []float64{0, 50, 90, 99, 99.9, 99.99, 99.999} {
+		if at := nines(percent); at <= to {
+			ticks = append(ticks, tick{at, fmt.Sprintf("%g%%", percent)})
+		}
+	}
+	y, yTicks := logScale(curves)
+	return newPlot("Latency by percentile", "share of requests with at most this latency", scale{0, to, left, right, false}, y, ticks,
+		yTicks, curves)
+}
+
+func (r *Result) overTime() plot {
+	var curves []curve
+	for i, m := range r.Operations {
+		for _, percent := range []float64{50, 99} {
+			c := curve{name: fmt.Sprintf("%s p%g", m.Operation, percent), color: i % colors, thin: percent == 50}
+			for _, s := range m.Slots {
+				if s.Latency.Count() > 0 {
+					c.x, c.y = append(c.x, s.At+s.Length/2), append(c.y, s.Latency.At(percent))
+				}
+			}
+			curves = append(curves, c)
+		}
+	}
+	x, xTicks := linear(max(r.Seconds, 0.1), left, right, " s")
+	y, yTicks := logScale(curves)
+	return newPlot("Latency over time", "p99, and thinner p50, by scheduled send time", x, y, xTicks, yTicks, curves)
+}
+
+func (r *Result) errorsOverTime() plot {
+	var curves []curve
+	most := 0.
+	for i, m := range r.Operations {
+		c := curve{name: m.Operation, color: i % colors}
+		for _, s := range m.Slots {
+			share := 100 * float64(s.Errors) / float64(max(s.Count, 1))
+			c.x, c.y = append(c.x, s.At+s.Length/2), append(c.y, share)
+			most = max(most, share)
+		}
+		if m.Failed() > 0 {
+			curves = append(curves, c)
+		}
+	}
+	x, xTicks := linear(max(r.Seconds, 0.1), left, right, " s")
+	y, yTicks := linear(max(most, 1), base, above, "%")
+	return newPlot("Errors over time", "by scheduled send time", x, y, xTicks, yTicks, curves)
 }
 
 // Measured is the measurement of an operation.
@@ -135,33 +235,6 @@ func Merge(name string, list ...*Measured) *Measured {
 		}
 	}
 	return whole
-}
-
-// result returns the measurement of the run.
-func (r *run) result(ctx context.Context) *Result {
-	took := min(time.Since(r.from), r.For)
-	if ctx.Err() == nil {
-		took = r.For
-	}
-	res := &Result{
-		Format: Format, Began: r.from, Rate: r.Rate, Seconds: max(took, 0).Seconds(), Warm: r.Warm.Seconds(),
-		Connections: r.Connections, Interrupted: ctx.Err() != nil,
-		Late:    float64(r.behind.Load()) / float64(max(r.sent.Load(), 1)),
-		Slipped: float64(r.slipped.Load()) / float64(max(r.sent.Load(), 1)),
-	}
-	var whole []*Measured
-	for i, to := range r.to {
-		list := to.measured(max(took, 0))
-		for _, m := range list {
-			m.Share = r.Operations[i].Share / r.pick.sum()
-		}
-		res.Operations = append(res.Operations, list...)
-		whole = append(whole, to.whole)
-	}
-	if len(whole) > 1 {
-		res.Operations = append(res.Operations, Merge("all", whole...))
-	}
-	return res
 }
 
 // Codes returns the errors, most frequent first.

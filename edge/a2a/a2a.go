@@ -26,6 +26,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/a2aproject/a2a-go/v2/errordetails"
 
 	"cairn/bus"
 	"cairn/schemas"
@@ -216,6 +217,23 @@ func (c *call) open(ctx context.Context, events func(context.Context) iter.Seq2[
 		return nil
 	}
 	return &stream{first: first, next: next, stop: stop, cancel: cancel}
+}
+
+// protocolError returns the error of the protocol for err.
+func (c *call) protocolError(err error) error {
+	var known *a2a.Error
+	if errors.As(err, &known) || a2a.ErrorReason(err) != a2a.ErrorReason(a2a.ErrInternalError) {
+		return err
+	}
+	e := c.caller.Visible(err)
+	out := a2a.NewError(kindOf(e), e.Error())
+	if len(e.Fields) > 0 {
+		out = out.WithTypedDetails(errordetails.NewTyped(badRequest, map[string]any{"fieldViolations": violations(e)}))
+	}
+	if out.Err == a2a.ErrInternalError { //nolint:errorlint // kindOf returns it
+		c.failure = e
+	}
+	return out.WithErrorInfoMeta(metadata(e))
 }
 
 // events yields the events.

@@ -15,23 +15,6 @@ import (
 // badRequest is the type of details with the invalid fields of a request (9.5, 11.6).
 const badRequest = "type.googleapis.com/google.rpc.BadRequest"
 
-// protocolError returns the error of the protocol for err.
-func (c *call) protocolError(err error) error {
-	var known *a2a.Error
-	if errors.As(err, &known) || a2a.ErrorReason(err) != a2a.ErrorReason(a2a.ErrInternalError) {
-		return err
-	}
-	e := c.caller.Visible(err)
-	out := a2a.NewError(kindOf(e), e.Error())
-	if len(e.Fields) > 0 {
-		out = out.WithTypedDetails(errordetails.NewTyped(badRequest, map[string]any{"fieldViolations": violations(e)}))
-	}
-	if out.Err == a2a.ErrInternalError { //nolint:errorlint // kindOf returns it
-		c.failure = e
-	}
-	return out.WithErrorInfoMeta(metadata(e))
-}
-
 // kindOf returns the kind of error of the protocol.
 func kindOf(e *schemas.Error) error {
 	switch e.Status {

@@ -32,8 +32,8 @@ func check(ctx context.Context, tenant string) error {
 	return nil
 }
 
-// answered returns the result of a method, with its error as that of the protocol.
-func answered[T any](ctx context.Context, result T, err error) (T, error) {
+// withProtocolError returns the result of a method, and its error as one of the protocol.
+func withProtocolError[T any](ctx context.Context, result T, err error) (T, error) {
 	if err != nil {
 		var none T
 		return none, callOf(ctx).protocolError(err)
@@ -47,7 +47,7 @@ func (g *guard) GetTask(ctx context.Context, r *a2a.GetTaskRequest) (*a2a.Task, 
 		return nil, err
 	}
 	task, err := g.agent.GetTask(ctx, r)
-	return answered(ctx, withHistory(task, r.HistoryLength), err)
+	return withProtocolError(ctx, withHistory(task, r.HistoryLength), err)
 }
 
 // ListTasks implements a2asrv.RequestHandler.
@@ -62,7 +62,7 @@ func (g *guard) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.Li
 	if list != nil && list.Tasks == nil {
 		list.Tasks = []*a2a.Task{} // not null
 	}
-	return answered(ctx, list, err)
+	return withProtocolError(ctx, list, err)
 }
 
 // CancelTask implements a2asrv.RequestHandler.
@@ -71,7 +71,7 @@ func (g *guard) CancelTask(ctx context.Context, r *a2a.CancelTaskRequest) (*a2a.
 		return nil, err
 	}
 	task, err := g.agent.CancelTask(ctx, r)
-	return answered(ctx, task, err)
+	return withProtocolError(ctx, task, err)
 }
 
 // SendMessage implements a2asrv.RequestHandler.
@@ -83,7 +83,7 @@ func (g *guard) SendMessage(ctx context.Context, r *a2a.SendMessageRequest) (a2a
 	if task, ok := result.(*a2a.Task); ok && r.Config != nil {
 		result = withHistory(task, r.Config.HistoryLength)
 	}
-	return answered(ctx, result, err)
+	return withProtocolError(ctx, result, err)
 }
 
 // SendStreamingMessage implements a2asrv.RequestHandler.

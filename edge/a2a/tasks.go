@@ -204,7 +204,7 @@ func start(ctx context.Context, detached bool) (*run, error) {
 		f := newFeed(ctx, func(ctx context.Context) iter.Seq2[bus.Event, error] {
 			return c.caller.Start(ctx, name, body, n == maxRestarts)
 		})
-		err := f.begin(announceDelay)
+		err := f.waitFirst(announceDelay)
 		switch {
 		case err == nil:
 			c.caller.Started()
@@ -217,7 +217,7 @@ func start(ctx context.Context, detached bool) (*run, error) {
 		if canceled(ctx, err) {
 			err = errors.Join(err, c.caller.Cancel(context.WithoutCancel(ctx), name))
 		}
-		return nil, c.message.named(err)
+		return nil, c.message.renameFields(err)
 	}
 }
 
@@ -269,8 +269,8 @@ func newFeed(ctx context.Context, open func(context.Context) iter.Seq2[bus.Event
 	return f
 }
 
-// begin waits for the first event. It returns its error, or nil when the delay has passed.
-func (f *feed) begin(delay time.Duration) error {
+// waitFirst waits for the first event. It returns its error, or nil when the delay has passed.
+func (f *feed) waitFirst(delay time.Duration) error {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {

@@ -76,56 +76,56 @@ func requireTLS(provider string) error {
 // Enabled reports whether authentication is on.
 func (c Config) Enabled() bool { return c.Keys || len(c.OIDC) > 0 }
 
-// Gate authenticates callers. It may be used concurrently. A nil Gate accepts every
+// Authenticator authenticates callers. It may be used concurrently. A nil Authenticator accepts every
 // caller without an identity.
-type Gate struct {
+type Authenticator struct {
 	ring      *keys.Ring
 	verifiers []*verifier
 	*limiter
 }
 
-// Open returns a gate for c, nil when authentication is off. Run keeps its keys current.
-func Open(c Config, conn *bus.Conn, log *slog.Logger) *Gate {
+// Open returns an Authenticator for c, nil when authentication is off. Run keeps its keys current.
+func Open(c Config, conn *bus.Conn, log *slog.Logger) *Authenticator {
 	if !c.Enabled() {
 		return nil
 	}
-	g := &Gate{limiter: newLimiter(c.Limits)}
+	a := &Authenticator{limiter: newLimiter(c.Limits)}
 	if c.Keys {
-		g.ring = keys.NewRing(conn, log)
+		a.ring = keys.NewRing(conn, log)
 	}
 	for _, p := range c.OIDC {
-		g.verifiers = append(g.verifiers, newVerifier(p, c.Claims, cmp.Or(c.RefreshInterval, tokenTTL), log))
+		a.verifiers = append(a.verifiers, newVerifier(p, c.Claims, cmp.Or(c.RefreshInterval, tokenTTL), log))
 	}
-	return g
+	return a
 }
 
 // Run applies changes of API keys until ctx ends.
-func (g *Gate) Run(ctx context.Context) {
-	if g != nil && g.ring != nil {
-		g.ring.Run(ctx)
+func (a *Authenticator) Run(ctx context.Context) {
+	if a != nil && a.ring != nil {
+		a.ring.Run(ctx)
 	}
 }
 
 // Identify returns the identity for the values of the Authorization header. Errors:
 // schemas.ErrUnauthenticated for an invalid credential, schemas.ErrUnavailable while
 // it cannot be verified, schemas.ErrForbidden for one without a valid role or tenant.
-func (g *Gate) Identify(ctx context.Context, authorization []string) (*schemas.Identity, error) {
-	if g == nil {
+func (a *Authenticator) Identify(ctx context.Context, authorization []string) (*schemas.Identity, error) {
+	if a == nil {
 		return nil, nil
 	}
 	token, err := bearer(authorization)
 	if err != nil {
 		return nil, err
 	}
-	if keys.IsKey(token) && g.ring != nil {
-		by, err := g.ring.Identify(ctx, token)
+	if keys.IsKey(token) && a.ring != nil {
+		by, err := a.ring.Identify(ctx, token)
 		if errors.Is(err, keys.ErrUnknown) {
 			return nil, schemas.ErrUnauthenticated.Because(err.Error())
 		}
 		return by, err
 	}
 	err = schemas.ErrUnauthenticated.Because("the token matches no configured authentication method")
-	for _, v := range g.verifiers {
+	for _, v := range a.verifiers {
 		if !v.hasIssuer(token) {
 			continue
 		}
@@ -138,11 +138,11 @@ func (g *Gate) Identify(ctx context.Context, authorization []string) (*schemas.I
 }
 
 // Issuers returns the OpenID providers whose tokens are accepted.
-func (g *Gate) Issuers() (list []string) {
-	if g == nil {
+func (a *Authenticator) Issuers() (list []string) {
+	if a == nil {
 		return nil
 	}
-	for _, v := range g.verifiers {
+	for _, v := range a.verifiers {
 		list = append(list, v.Issuer)
 	}
 	return list

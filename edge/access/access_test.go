@@ -2,6 +2,7 @@ package access_test
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -10,7 +11,6 @@ import (
 	"cairn/bus/bustest"
 	"cairn/edge/access"
 	"cairn/schemas"
-	"log/slog"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,42 +48,42 @@ func TestParse(t *testing.T) {
 
 func TestAuthorizationHeader(t *testing.T) {
 	t.Parallel()
-	gate := access.Open(access.Config{Keys: true}, bustest.Open(t), slog.New(slog.DiscardHandler))
+	authenticator := access.Open(access.Config{Keys: true}, bustest.Open(t), slog.New(slog.DiscardHandler))
 	for _, header := range [][]string{nil, {""}, {"Bearer"}, {"Bearer "}, {"Basic YTpi"}, {"Bearer a", "Bearer b"}, {"Bearer cairn_"},
 		{"Bearer cairn_a_b"}, {"Bearer x.y.z"}} {
-		if _, err := gate.Identify(t.Context(), header); !errors.Is(err, schemas.ErrUnauthenticated) {
+		if _, err := authenticator.Identify(t.Context(), header); !errors.Is(err, schemas.ErrUnauthenticated) {
 			t.Errorf("%q: got %v, want %v", header, err, schemas.ErrUnauthenticated)
 		}
 	}
-	var none *access.Gate
+	var none *access.Authenticator
 	if by, err := none.Identify(t.Context(), nil); by != nil || err != nil {
-		t.Errorf("without a gate: %v, %v", by, err)
+		t.Errorf("without an Authenticator: %v, %v", by, err)
 	}
 }
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	gate := access.Open(access.Config{Keys: true, Limits: access.Limits{Rate: 0.001, Streams: 2}}, bustest.Open(t),
+	authenticator := access.Open(access.Config{Keys: true, Limits: access.Limits{Rate: 0.001, Streams: 2}}, bustest.Open(t),
 		slog.New(slog.DiscardHandler))
 	ann, bob := &schemas.Identity{ID: "ann"}, &schemas.Identity{ID: "bob"}
-	if _, err := gate.Admit(ann); err != nil {
+	if _, err := authenticator.Admit(ann); err != nil {
 		t.Errorf("first request: %v", err)
 	}
 	for range 2 {
-		if wait, err := gate.Admit(ann); !errors.Is(err, schemas.ErrTooManyRequests) || wait.Seconds() < 900 {
+		if wait, err := authenticator.Admit(ann); !errors.Is(err, schemas.ErrTooManyRequests) || wait.Seconds() < 900 {
 			t.Errorf("second request: %v, %v, want %v for some 1,000 s", wait, err, schemas.ErrTooManyRequests)
 		}
 	}
-	if _, err := gate.Admit(bob); err != nil {
+	if _, err := authenticator.Admit(bob); err != nil {
 		t.Errorf("other credential: %v", err)
 	}
-	leave, err := gate.Enter(ann)
-	_, err2 := gate.Enter(ann)
-	if _, err3 := gate.Enter(ann); err != nil || err2 != nil || !errors.Is(err3, schemas.ErrTooManyRequests) {
+	leave, err := authenticator.Enter(ann)
+	_, err2 := authenticator.Enter(ann)
+	if _, err3 := authenticator.Enter(ann); err != nil || err2 != nil || !errors.Is(err3, schemas.ErrTooManyRequests) {
 		t.Errorf("three streams: %v, %v, %v", err, err2, err3)
 	}
 	leave()
-	if _, err := gate.Enter(ann); err != nil {
+	if _, err := authenticator.Enter(ann); err != nil {
 		t.Errorf("after one has ended: %v", err)
 	}
 }

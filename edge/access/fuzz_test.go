@@ -41,16 +41,16 @@ func FuzzIdentify(f *testing.F) {
 	}
 	c := access.Config{Keys: true, OIDC: []access.Provider{{Issuer: i.URL, Audience: "cairn"}},
 		Claims: access.Claims{Tenant: "tenant", Role: "role"}}
-	gate := access.Open(c, conn, slog.New(slog.DiscardHandler))
+	authenticator := access.Open(c, conn, slog.New(slog.DiscardHandler))
 	f.Fuzz(func(t *testing.T, header string, claims, stored []byte) {
 		payload := fmt.Appendf(nil, `{"iss":%q,"aud":"cairn","sub":"ann","exp":%d,%s}`, i.URL, time.Now().Add(time.Hour).Unix(), claims)
 		unsigned := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString(payload) + "."
 		for _, text := range []string{header, "Bearer " + header, "Bearer " + unsigned, "Bearer " + unsigned + "AAAA"} {
-			if by, err := gate.Identify(t.Context(), []string{text}); !errors.Is(err, schemas.ErrUnauthenticated) {
+			if by, err := authenticator.Identify(t.Context(), []string{text}); !errors.Is(err, schemas.ErrUnauthenticated) {
 				t.Errorf("%q authenticates as %+v, %v", text, by, err)
 			}
 		}
-		by, err := gate.Identify(t.Context(), []string{"Bearer " + i.sign(t, payload)})
+		by, err := authenticator.Identify(t.Context(), []string{"Bearer " + i.sign(t, payload)})
 		check(t, by, err, payload, "role", "tenant")
 		sum := sha256.Sum256([]byte("secret"))
 		id := hex.EncodeToString(sum[:4]) + fmt.Sprint(time.Now().UnixNano())
@@ -58,7 +58,7 @@ func FuzzIdentify(f *testing.F) {
 		if _, err := conn.JetStream().Publish(t.Context(), "$KV.cairn_keys."+id, record); err != nil {
 			t.Fatal(err)
 		}
-		by, err = gate.Identify(t.Context(), []string{"Bearer cairn_" + id + "_secret"})
+		by, err = authenticator.Identify(t.Context(), []string{"Bearer cairn_" + id + "_secret"})
 		check(t, by, err, record, "role", "tenants")
 		if err == nil && by.ID != id {
 			t.Errorf("%s is %q", record, by.ID)

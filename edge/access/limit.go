@@ -17,7 +17,7 @@ type Limits struct {
 	Streams int     // open event streams; 0: unlimited. Workers count runs (bus.Stream.Runs)
 }
 
-// credentials is the number of credentials whose rates are kept.
+// credentials is the maximum number of credentials with a rate.
 const credentials = 1 << 16
 
 // Rates limits the rate of events of each key: perSecond on average, burst at once.

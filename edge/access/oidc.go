@@ -142,7 +142,8 @@ func (v *verifier) unavailable(ctx context.Context, err error) error {
 	return schemas.ErrUnavailable.Because("the OpenID provider is unavailable")
 }
 
-// provider returns the provider's verifier, after discovery when none is current.
+// provider returns the provider's verifier. It performs discovery when that is older than
+// refreshInterval.
 func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -107,8 +107,8 @@ func (i *issuer) token(t *testing.T, claims map[string]any) string {
 	return token
 }
 
-// gateFor returns a gate that accepts tokens of the issuer.
-func gateFor(t *testing.T, i *issuer, change ...func(*access.Config)) *access.Gate {
+// authenticatorFor returns an Authenticator that accepts tokens of the issuer.
+func authenticatorFor(t *testing.T, i *issuer, change ...func(*access.Config)) *access.Authenticator {
 	t.Helper()
 	c, err := access.Parse([]string{"oidc=" + i.URL + ",cairn"})
 	if err != nil {
@@ -124,7 +124,7 @@ func gateFor(t *testing.T, i *issuer, change ...func(*access.Config)) *access.Ga
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	i, stranger := newIssuer(t), newIssuer(t)
-	gate := gateFor(t, i)
+	authenticator := authenticatorFor(t, i)
 	forged := stranger.token(t, map[string]any{"iss": i.URL})
 	for _, c := range []struct {
 		name    string
@@ -155,7 +155,7 @@ func TestTokens(t *testing.T) {
 		{"with an empty subject", i.token(t, map[string]any{"sub": ""}), "", nil, schemas.ErrUnauthenticated},
 		{"without a role", i.token(t, map[string]any{"role": []string{"barista"}}), "", nil, schemas.ErrForbidden},
 	} {
-		by, err := gate.Identify(t.Context(), []string{"Bearer " + c.token})
+		by, err := authenticator.Identify(t.Context(), []string{"Bearer " + c.token})
 		if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.err)
 		} else if err == nil && (by.Role != c.role || !slices.Equal(by.Tenants, c.tenants) || by.ID != i.URL+"#ann") {
@@ -167,9 +167,9 @@ func TestTokens(t *testing.T) {
 func TestKeyRotation(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	gate := gateFor(t, i, func(c *access.Config) { c.RefreshInterval = 100 * time.Millisecond })
+	authenticator := authenticatorFor(t, i, func(c *access.Config) { c.RefreshInterval = 100 * time.Millisecond })
 	known := func(token string) error {
-		_, err := gate.Identify(t.Context(), []string{"bearer " + token})
+		_, err := authenticator.Identify(t.Context(), []string{"bearer " + token})
 		return err
 	}
 	if err := known(i.token(t, nil)); err != nil {
@@ -197,7 +197,7 @@ func TestKeyRotation(t *testing.T) {
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 	i, forger := newIssuer(t), newIssuer(t)
-	gate := gateFor(t, i)
+	authenticator := authenticatorFor(t, i)
 	began := time.Now()
 	for n := range 100 {
 		forger.rotate(t, fmt.Sprint("key ", n))
@@ -205,10 +205,10 @@ func TestForgedTokens(t *testing.T) {
 			forger.rotate(t, "first") // the key id of the issuer
 		}
 		forged := forger.token(t, map[string]any{"iss": i.URL})
-		if by, err := gate.Identify(t.Context(), []string{"Bearer " + forged}); !errors.Is(err, schemas.ErrUnauthenticated) {
+		if by, err := authenticator.Identify(t.Context(), []string{"Bearer " + forged}); !errors.Is(err, schemas.ErrUnauthenticated) {
 			t.Fatalf("forged: %v, %v, want %v", by, err, schemas.ErrUnauthenticated)
 		}
-		if _, err := gate.Identify(t.Context(), []string{"Bearer " + i.token(t, map[string]any{"sub": fmt.Sprint(n)})}); err != nil {
+		if _, err := authenticator.Identify(t.Context(), []string{"Bearer " + i.token(t, map[string]any{"sub": fmt.Sprint(n)})}); err != nil {
 			t.Fatalf("valid token in between: %v", err)
 		}
 	}
@@ -224,13 +224,13 @@ func TestForgedTokens(t *testing.T) {
 func TestRevokedSigningKey(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	gate := gateFor(t, i, func(c *access.Config) { c.RefreshInterval = time.Nanosecond })
+	authenticator := authenticatorFor(t, i, func(c *access.Config) { c.RefreshInterval = time.Nanosecond })
 	first, second := i.token(t, nil), i.token(t, map[string]any{"sub": "bob"})
-	if _, err := gate.Identify(t.Context(), []string{"Bearer " + first}); err != nil {
+	if _, err := authenticator.Identify(t.Context(), []string{"Bearer " + first}); err != nil {
 		t.Fatal(err)
 	}
 	i.rotate(t, "second")
-	if _, err := gate.Identify(t.Context(), []string{"Bearer " + second}); !errors.Is(err, schemas.ErrUnauthenticated) {
+	if _, err := authenticator.Identify(t.Context(), []string{"Bearer " + second}); !errors.Is(err, schemas.ErrUnauthenticated) {
 		t.Errorf("signed with the revoked key: %v, want %v", err, schemas.ErrUnauthenticated)
 	}
 }
@@ -238,15 +238,15 @@ func TestRevokedSigningKey(t *testing.T) {
 func TestUnavailableIssuer(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	gate := gateFor(t, i)
+	authenticator := authenticatorFor(t, i)
 	i.setDown(true)
 	token := []string{"Bearer " + i.token(t, nil)}
-	if _, err := gate.Identify(t.Context(), token); !errors.Is(err, schemas.ErrUnavailable) {
+	if _, err := authenticator.Identify(t.Context(), token); !errors.Is(err, schemas.ErrUnavailable) {
 		t.Fatalf("got %v, want %v", err, schemas.ErrUnavailable)
 	}
 	i.setDown(false)
 	for deadline := time.Now().Add(20 * time.Second); ; {
-		_, err := gate.Identify(t.Context(), token)
+		_, err := authenticator.Identify(t.Context(), token)
 		if err == nil {
 			break
 		}
@@ -255,13 +255,13 @@ func TestUnavailableIssuer(t *testing.T) {
 		}
 	}
 	i.setDown(true)
-	if _, err := gate.Identify(t.Context(), token); err != nil {
+	if _, err := authenticator.Identify(t.Context(), token); err != nil {
 		t.Errorf("cached token: %v", err)
 	}
 	i.rotate(t, "second")
 	token = []string{"Bearer " + i.token(t, nil)}
 	for deadline := time.Now().Add(20 * time.Second); ; { // go-oidc may still be at the end of the previous fetch
-		_, err := gate.Identify(t.Context(), token)
+		_, err := authenticator.Identify(t.Context(), token)
 		if errors.Is(err, schemas.ErrUnavailable) {
 			break
 		}
@@ -277,7 +277,7 @@ func TestKeysOverPlainHTTP(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	i.jwks = "http://keys.example/keys"
-	if _, err := gateFor(t, i).Identify(t.Context(), []string{"Bearer " + i.token(t, nil)}); !errors.Is(err, schemas.ErrUnavailable) {
+	if _, err := authenticatorFor(t, i).Identify(t.Context(), []string{"Bearer " + i.token(t, nil)}); !errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("got %v, want %v", err, schemas.ErrUnavailable)
 	}
 }

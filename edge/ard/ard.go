@@ -6,14 +6,18 @@ package ard
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
@@ -170,4 +174,68 @@ func (p Publisher) Entries(kind string, records []jsontext.Value) (entries []sch
 		}
 	}
 	return entries
+}
+
+// NewSearch returns the search that a request describes, in the tenant's scope and the
+// global one; an empty tenant is the global scope alone. It returns schemas.ErrMalformed
+// for a filter that is not supported and for the page token of another query.
+func (p Publisher) NewSearch(r schemas.ARDSearch, tenant string) (Search, error) {
+	s := Search{publisher: p, request: r, query: schemas.RecordSearch{
+		Query: r.Query.Text, Filter: schemas.Filter{Public: true}, Limit: r.PageSize,
+	}}
+	if tenant != "" {
+		s.query.TenantID = &tenant
+	}
+	var wrong []schemas.FieldError
+	for _, path := range slices.Sorted(maps.Keys(r.Query.Filter)) {
+		if !s.restrict(path, r.Query.Filter[path]) {
+			wrong = append(wrong, schemas.FieldError{Field: "query.filter." + path, Message: "not supported; expected identifier, displayName, " +
+				"type, publisher, tags, capabilities, version, status or metadata. with the name of a label"})
+		}
+	}
+	if len(wrong) > 0 {
+		return s, schemas.ErrMalformed.With(wrong...)
+	}
+	text, err := json.Marshal([]any{r.Query, tenant}, json.Deterministic(true))
+	if err != nil {
+		return s, err
+	}
+	sum := sha256.Sum256(text)
+	s.digest = hex.EncodeToString(sum[:8])
+	if s.query.Offset, err = s.offset(r.PageToken); err != nil {
+		return s, err
+	}
+	return s, nil
+}
+
+// identifier returns the identifier of a record; name is that of its kind:
+//
+//	urn:air:example.com:skill:network.show_vlans
+//	urn:air:example.com:tenant:acme:server:com.example.tickets
+func (p Publisher) identifier(name, tenant, id string) string {
+	urn := prefix + p.domain
+	if tenant != "" {
+		urn += ":" + tenants + ":" + escape(tenant)
+	}
+	return urn + ":" + name + ":" + escape(id)
+}
+
+// parse returns the record that the identifier names, or false if it is none of this
+// publisher.
+func (p Publisher) parse(urn string) (s subject, ok bool) {
+	rest, ok := strings.CutPrefix(urn, prefix+p.domain+":")
+	parts := strings.Split(rest, ":")
+	if ok && len(parts) == 4 && parts[0] == tenants {
+		s.tenant = unescape(parts[1])
+		ok, parts = s.tenant != "", parts[2:]
+	}
+	if !ok || len(parts) != 2 {
+		return s, false
+	}
+	at := slices.IndexFunc(resources, func(k resource) bool { return k.name == parts[0] })
+	if at < 0 {
+		return s, false
+	}
+	s.kind, s.id = resources[at].kind, unescape(parts[1])
+	return s, p.identifier(resources[at].name, s.tenant, s.id) == urn
 }

@@ -1,15 +1,10 @@
 package ard
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 
 	"cairn/schemas"
 )
@@ -26,38 +21,6 @@ type Search struct {
 
 // metadata is the path of labels in a filter, before the name.
 const metadata = "metadata."
-
-// NewSearch returns the search that a request describes, in the tenant's scope and the
-// global one; an empty tenant is the global scope alone. It returns schemas.ErrMalformed
-// for a filter that is not supported and for the page token of another query.
-func (p Publisher) NewSearch(r schemas.ARDSearch, tenant string) (Search, error) {
-	s := Search{publisher: p, request: r, query: schemas.RecordSearch{
-		Query: r.Query.Text, Filter: schemas.Filter{Public: true}, Limit: r.PageSize,
-	}}
-	if tenant != "" {
-		s.query.TenantID = &tenant
-	}
-	var wrong []schemas.FieldError
-	for _, path := range slices.Sorted(maps.Keys(r.Query.Filter)) {
-		if !s.restrict(path, r.Query.Filter[path]) {
-			wrong = append(wrong, schemas.FieldError{Field: "query.filter." + path, Message: "not supported; expected identifier, displayName, " +
-				"type, publisher, tags, capabilities, version, status or metadata. with the name of a label"})
-		}
-	}
-	if len(wrong) > 0 {
-		return s, schemas.ErrMalformed.With(wrong...)
-	}
-	text, err := json.Marshal([]any{r.Query, tenant}, json.Deterministic(true))
-	if err != nil {
-		return s, err
-	}
-	sum := sha256.Sum256(text)
-	s.digest = hex.EncodeToString(sum[:8])
-	if s.query.Offset, err = s.offset(r.PageToken); err != nil {
-		return s, err
-	}
-	return s, nil
-}
 
 // restrict adds the values of a path of the filter. It reports whether the path is supported.
 func (s *Search) restrict(path string, values []string) bool {

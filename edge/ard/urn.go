@@ -3,7 +3,6 @@ package ard
 import (
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -13,40 +12,8 @@ const prefix = "urn:air:"
 // tenants is the segment before the tenant of an identifier.
 const tenants = "tenant"
 
-// identifier returns the identifier of a record; name is that of its kind:
-//
-//	urn:air:example.com:skill:network.show_vlans
-//	urn:air:example.com:tenant:acme:server:com.example.tickets
-func (p Publisher) identifier(name, tenant, id string) string {
-	urn := prefix + p.domain
-	if tenant != "" {
-		urn += ":" + tenants + ":" + escape(tenant)
-	}
-	return urn + ":" + name + ":" + escape(id)
-}
-
 // subject is the record that an identifier names.
 type subject struct{ kind, tenant, id string }
-
-// parse returns the record that the identifier names, or false if it is none of this
-// publisher.
-func (p Publisher) parse(urn string) (s subject, ok bool) {
-	rest, ok := strings.CutPrefix(urn, prefix+p.domain+":")
-	parts := strings.Split(rest, ":")
-	if ok && len(parts) == 4 && parts[0] == tenants {
-		s.tenant = unescape(parts[1])
-		ok, parts = s.tenant != "", parts[2:]
-	}
-	if !ok || len(parts) != 2 {
-		return s, false
-	}
-	at := slices.IndexFunc(resources, func(k resource) bool { return k.name == parts[0] })
-	if at < 0 {
-		return s, false
-	}
-	s.kind, s.id = resources[at].kind, unescape(parts[1])
-	return s, p.identifier(resources[at].name, s.tenant, s.id) == urn
-}
 
 const upperHex = "0123456789ABCDEF"
 

@@ -3,10 +3,8 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -24,44 +22,6 @@ const (
 	// bulkTimeout bounds one bulk request: an edge may retry each part of it for a minute.
 	bulkTimeout = 10 * time.Minute
 )
-
-// PutAll registers or replaces records in bulk requests, strict ones if strict is set, and calls done with the index and the
-// result of each record, once. Records with the same id and tenant belong in separate calls:
-// of those in one call any may be the one that is stored.
-//
-// Records that an overloaded server refuses, or whose results are lost with the connection,
-// are retried until Config.RetryTimeout has passed without a result. Their results have
-// the error if it is Cairn's; otherwise PutAll returns it, and it is unknown whether the
-// records without a result are registered.
-func (c *Client) PutAll(ctx context.Context, records []schemas.BulkRecord, strict bool, done func(i int, r schemas.RecordResult)) error {
-	lines := make([][]byte, len(records))
-	var pending []int
-	for i, r := range records {
-		line, err := json.Marshal(r, json.Deterministic(true))
-		if err != nil {
-			return fmt.Errorf("record %s: %w", r.ID, err)
-		}
-		lines[i], pending = line, append(pending, i)
-	}
-	b := &bulk{c: c, path: "/records", lines: lines, done: done}
-	if strict {
-		b.path += "?strict=true"
-	}
-	b.succeeded()
-	for len(pending) > 0 {
-		n := b.size(pending)
-		left, retry, err := b.send(ctx, pending[:n])
-		if pending = slices.Concat(left, pending[n:]); len(left) == 0 {
-			continue
-		}
-		delay := max(b.delays.NextBackOff(), retryAfter(err))
-		if !retry || c.retryTimeout < 0 || time.Now().Add(delay).After(b.deadline) || !c.wait(ctx, delay) {
-			return b.fail(ctx, pending, err)
-		}
-		c.retries.Add(1)
-	}
-	return nil
-}
 
 // bulk is a PutAll in progress.
 type bulk struct {

@@ -2,16 +2,20 @@ package client
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"net"
+	"io"
+	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tmaxmax/go-sse"
 	"golang.org/x/time/rate"
 
 	"cairn/schemas"
@@ -53,19 +57,383 @@ type Config struct {
 }
 
 // Client sends requests to one edge.
-type Client struct {
-	base         *url.URL
-	key          string
-	timeout      time.Duration
-	retryTimeout time.Duration
-	transport    http.RoundTripper
+type Client struct{ connection }
 
-	budget  *rate.Limiter // of the retries of all requests
-	retries atomic.Int64
-	reached atomic.Bool // a response has arrived
+// PutAll registers or replaces records in bulk requests, strict ones if strict is set, and calls done with the index and the
+// result of each record, once. Records with the same id and tenant belong in separate calls:
+// of those in one call any may be the one that is stored.
+//
+// Records that an overloaded server refuses, or whose results are lost with the connection,
+// are retried until Config.RetryTimeout has passed without a result. Their results have
+// the error if it is Cairn's; otherwise PutAll returns it, and it is unknown whether the
+// records without a result are registered.
+func (c *Client) PutAll(ctx context.Context, records []schemas.BulkRecord, strict bool, done func(i int, r schemas.RecordResult)) error {
+	lines := make([][]byte, len(records))
+	var pending []int
+	for i, r := range records {
+		line, err := json.Marshal(r, json.Deterministic(true))
+		if err != nil {
+			return fmt.Errorf("record %s: %w", r.ID, err)
+		}
+		lines[i], pending = line, append(pending, i)
+	}
+	b := &bulk{c: c, path: "/records", lines: lines, done: done}
+	if strict {
+		b.path += "?strict=true"
+	}
+	b.succeeded()
+	for len(pending) > 0 {
+		n := b.size(pending)
+		left, retry, err := b.send(ctx, pending[:n])
+		if pending = slices.Concat(left, pending[n:]); len(left) == 0 {
+			continue
+		}
+		delay := max(b.delays.NextBackOff(), retryAfter(err))
+		if !retry || c.retryTimeout < 0 || time.Now().Add(delay).After(b.deadline) || !c.wait(ctx, delay) {
+			return b.fail(ctx, pending, err)
+		}
+		c.retries.Add(1)
+	}
+	return nil
+}
 
-	mu    sync.Mutex
-	token schemas.ConsistencyToken // the highest one received; zero: none
+// Health returns the health of Cairn, also if it is down. It is not retried. A caller
+// without a credential for all tenants receives the status alone.
+func (c *Client) Health(ctx context.Context) (h schemas.Health, err error) {
+	h, _, err = c.HealthResponse(ctx)
+	return h, err
+}
+
+// HealthResponse returns the health of Cairn with the headers of the response.
+func (c *Client) HealthResponse(ctx context.Context) (h schemas.Health, header http.Header, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	res, err := c.Open(ctx, http.MethodGet, "/health", nil, nil)
+	if err != nil {
+		return h, nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := c.readAll(res)
+	if err != nil {
+		return h, nil, err
+	}
+	if err := json.Unmarshal(text, &h); err != nil || h.Status == "" {
+		return h, nil, responseError(res, text) // the body of a 503 is a health report, too
+	}
+	return h, res.Header, nil
+}
+
+// Ping returns an error if no server responds. An unhealthy server does: it may recover
+// before the next request.
+func (c *Client) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	res, err := c.Open(ctx, http.MethodGet, "/health", nil, nil)
+	if err != nil {
+		return err
+	}
+	return res.Body.Close()
+}
+
+// Get returns a record, or schemas.ErrRecordNotFound.
+func (c *Client) Get(ctx context.Context, key schemas.RecordKey) (Record, error) {
+	return c.GetRevision(ctx, schemas.RecordAt{RecordKey: key})
+}
+
+// GetRevision returns the revision of a record, the newest one if at.Revision is empty, or
+// schemas.ErrRecordNotFound if it is not retained or is a deletion.
+func (c *Client) GetRevision(ctx context.Context, at schemas.RecordAt) (Record, error) {
+	if err := at.Validate(); err != nil {
+		return Record{}, err
+	}
+	values, err := query(at, "kind", "id")
+	if err != nil {
+		return Record{}, err
+	}
+	key := at.RecordKey
+	var text jsontext.Value
+	read := request{method: http.MethodGet, path: recordPath(key.Kind, key.ID, values), read: true, idempotent: true}
+	header, err := c.call(ctx, read, nil, &text)
+	if err != nil {
+		return Record{}, err
+	}
+	r, err := newRecord(key.Kind, text)
+	r.ETag = header.Get("ETag")
+	r.Token, _ = schemas.ParseConsistencyToken(header.Get(headerRevision)) // zero if absent
+	return r, err
+}
+
+// History returns the retained revisions of a record, newest first, or
+// schemas.ErrRecordNotFound if it has none.
+func (c *Client) History(ctx context.Context, key schemas.RecordKey) ([]schemas.RecordRevision, error) {
+	var h schemas.RecordHistory
+	err := c.readBelow(ctx, key, "history", &h)
+	return h.Revisions, err
+}
+
+// Usage returns how often the tenant of the key has used a record, or
+// schemas.ErrRecordNotFound.
+func (c *Client) Usage(ctx context.Context, key schemas.RecordKey) (u schemas.RecordUsage, err error) {
+	err = c.readBelow(ctx, key, "usage", &u)
+	return u, err
+}
+
+// readBelow reads the resource at the path below the record.
+func (c *Client) readBelow(ctx context.Context, key schemas.RecordKey, below string, into any) error {
+	return c.read(ctx, recordPath(key.Kind, key.ID, nil)+"/"+below, &key, into, "kind", "id")
+}
+
+// List returns the records of a kind, ordered by id, of all pages from q.Cursor on.
+func (c *Client) List(ctx context.Context, q schemas.RecordQuery) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for text, err := range pages(&q.Cursor, func() ([]jsontext.Value, *string, error) {
+			var page schemas.RecordList
+			err := c.read(ctx, recordPath(q.Kind, "", nil), &q, &page, "kind")
+			return page.Records, page.NextCursor, err
+		}) {
+			var r Record
+			if err == nil {
+				r, err = newRecord(q.Kind, text)
+			}
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Referrers returns the records of the tenant and global ones that link to an id, of all pages
+// from q.Cursor on.
+func (c *Client) Referrers(ctx context.Context, q schemas.ReferrerQuery) iter.Seq2[schemas.Referrer, error] {
+	return pages(&q.Cursor, func() ([]schemas.Referrer, *string, error) {
+		var page schemas.ReferrerList
+		err := c.read(ctx, recordPath(q.Kind, q.ID, nil)+"/referrers", &q, &page, "kind", "id")
+		return page.Referrers, page.NextCursor, err
+	})
+}
+
+// read validates a request and reads its response at the path, with the members of the request
+// that the path does not have as parameters.
+func (c *Client) read(ctx context.Context, path string, q interface{ Validate() error }, into any, inPath ...string) error {
+	if err := q.Validate(); err != nil {
+		return err
+	}
+	values, err := query(q, inPath...)
+	if err != nil {
+		return err
+	}
+	if len(values) > 0 {
+		path += "?" + values.Encode()
+	}
+	_, err = c.call(ctx, request{method: http.MethodGet, path: path, read: true, idempotent: true}, nil, into)
+	return err
+}
+
+// Put registers or replaces a record. It returns schemas.ErrInvalidRegistration for an
+// invalid record, and schemas.ErrPreconditionFailed if the precondition does not hold.
+func (c *Client) Put(ctx context.Context, r schemas.PutRecord, p schemas.Precondition) (Stored, error) {
+	if err := r.Validate(); err != nil {
+		return Stored{}, err
+	}
+	values := url.Values{}
+	if r.TenantID != nil {
+		values.Set("tenant_id", *r.TenantID)
+	}
+	if r.Strict {
+		values.Set("strict", "true")
+	}
+	var s Stored
+	write := conditional(request{method: http.MethodPut, path: recordPath(r.Kind, r.ID, values)}, p)
+	header, err := c.call(ctx, write, r.Record, &s.RecordStored)
+	if err != nil {
+		return Stored{}, err
+	}
+	s.ETag = header.Get("ETag")
+	s.Token, _ = schemas.ParseConsistencyToken(header.Get(headerRevision)) // zero if absent
+	return s, nil
+}
+
+// Delete deletes the record of the tenant, or the global one without a tenant. It succeeds
+// if there is none, unless the precondition requires one: with IfMatch "*", it returns
+// schemas.ErrPreconditionFailed.
+func (c *Client) Delete(ctx context.Context, key schemas.RecordKey, p schemas.Precondition) error {
+	if err := key.Validate(); err != nil {
+		return err
+	}
+	values := url.Values{}
+	if key.TenantID != nil {
+		values.Set("tenant_id", *key.TenantID)
+	}
+	_, err := c.call(ctx, conditional(request{method: http.MethodDelete, path: recordPath(key.Kind, key.ID, values)}, p), nil, nil)
+	return err
+}
+
+// SearchSkills returns the skills that match q.Query, best first, or
+// schemas.ErrSkillNotFound.
+func (c *Client) SearchSkills(ctx context.Context, q schemas.SkillQuery) (hits schemas.SkillHits, err error) {
+	q.SkillID = ""
+	return hits, c.Read(ctx, "/resolve/skill", q, &hits)
+}
+
+// Package returns the package of a skill, or schemas.ErrSkillNotFound.
+func (c *Client) Package(ctx context.Context, id string, o schemas.QueryOptions) (p schemas.SkillPackage, err error) {
+	return p, c.Read(ctx, "/resolve/skill", schemas.SkillQuery{SkillID: id, QueryOptions: o}, &p)
+}
+
+// SearchAgent returns the agent that best matches q, or schemas.ErrAgentNotFound.
+func (c *Client) SearchAgent(ctx context.Context, q schemas.AgentQuery) (a schemas.AgentAnswer, err error) {
+	return a, c.Read(ctx, "/resolve/agent", q, &a)
+}
+
+// Tools returns tools by id, and the ids that were not found.
+func (c *Client) Tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.ToolsAnswer, err error) {
+	return a, c.Read(ctx, "/resolve/tools", q, &a)
+}
+
+// ToolClass returns the tools of a class, ordered by id.
+func (c *Client) ToolClass(ctx context.Context, q schemas.ToolClassQuery) (a schemas.ToolClassAnswer, err error) {
+	return a, c.Read(ctx, "/resolve/tool_class", q, &a)
+}
+
+// WriteTag stores the tag of a request, or returns schemas.ErrTagExists.
+func (c *Client) WriteTag(ctx context.Context, t schemas.TagWrite) (w schemas.TagWritten, err error) {
+	_, err = c.call(ctx, request{method: http.MethodPost, path: "/tags/write"}, t, &w)
+	return w, err
+}
+
+// Tag returns the tag of a request, or schemas.ErrTagNotFound.
+func (c *Client) Tag(ctx context.Context, key schemas.TagKey) (schemas.Tag, error) {
+	var found schemas.TagFound
+	err := c.tag(ctx, http.MethodGet, key, &found)
+	return found.Tags, err
+}
+
+// DeleteTag deletes the tag of a request; it succeeds if there is none.
+func (c *Client) DeleteTag(ctx context.Context, key schemas.TagKey) error {
+	return c.tag(ctx, http.MethodDelete, key, nil)
+}
+
+func (c *Client) tag(ctx context.Context, method string, key schemas.TagKey, out any) error {
+	if err := key.Validate(); err != nil {
+		return err
+	}
+	path := "/tags/" + url.PathEscape(key.RequestID)
+	if key.TenantID != nil {
+		path += "?" + url.Values{"tenant_id": {*key.TenantID}}.Encode()
+	}
+	_, err := c.call(ctx, request{method: method, path: path, read: method == http.MethodGet, idempotent: true}, nil, out)
+	return err
+}
+
+// Reindex starts to rebuild the shared search index, and is not retried. It returns
+// schemas.ErrNotImplemented with the embedded one.
+func (c *Client) Reindex(ctx context.Context) (r schemas.Reindexed, err error) {
+	_, err = c.call(ctx, request{method: http.MethodPost, path: "/register/reindex", once: true}, schemas.Nothing{}, &r)
+	return r, err
+}
+
+// Analyze starts an analysis. The caller reads its events to the end, or calls Close.
+func (c *Client) Analyze(ctx context.Context, q schemas.Analysis) (*Run, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(q)
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.do(ctx, request{method: http.MethodPost, path: analyzePath, body: body, stream: true}) //nolint:bodyclose // Run closes it
+	if err != nil {
+		return nil, err
+	}
+	return &Run{
+		ID: res.Header.Get(headerRun), c: c, ctx: ctx, body: res.Body, abandon: q.OnDisconnect == schemas.OnDisconnectContinue,
+	}, nil
+}
+
+// Follow reads the events of a run after the one with the ID; empty: from the first one.
+// A server keeps them for two minutes. Follow returns schemas.ErrRunNotFound for an
+// unknown run, and ErrIncomplete if there are no further events. Closing does not cancel
+// the run.
+func (c *Client) Follow(ctx context.Context, run, after string) (*Run, error) {
+	r := &Run{ID: run, c: c, ctx: ctx, last: after, abandon: true}
+	return r, r.resume()
+}
+
+// CancelRun cancels a run; it succeeds if the run has ended.
+func (c *Client) CancelRun(ctx context.Context, run string) error {
+	_, err := c.call(ctx, request{method: http.MethodDelete, path: runPath(run), idempotent: true}, nil, nil)
+	return err
+}
+
+// Runs returns the runs of the credential's tenants whose events are stored, the latest first, of all
+// pages from q.Cursor on. A server keeps the events of a run for two minutes after its end.
+func (c *Client) Runs(ctx context.Context, q schemas.RunQuery) iter.Seq2[schemas.RunSummary, error] {
+	return pages(&q.Cursor, func() ([]schemas.RunSummary, *string, error) {
+		var page schemas.RunList
+		err := c.read(ctx, "/runs", &q, &page)
+		return page.Runs, page.NextCursor, err
+	})
+}
+
+// Watch returns the changes of records from now on, or after the revision w.After. After a
+// lost connection it resumes at the last revision received. It ends without an error when
+// ctx ends, and with one when the server refuses the watch or remains unreachable.
+func (c *Client) Watch(ctx context.Context, w schemas.Watch) iter.Seq2[Change, error] {
+	return func(yield func(Change, error) bool) {
+		if err := w.Validate(); err != nil {
+			yield(Change{}, err)
+			return
+		}
+		for {
+			more, err := c.watch(ctx, &w, yield)
+			if ctx.Err() != nil || err == nil && !more {
+				return
+			}
+			if err != nil {
+				yield(Change{}, err)
+				return
+			}
+			if !c.wait(ctx, resumeInterval) {
+				return
+			}
+			c.retries.Add(1)
+		}
+	}
+}
+
+// watch yields the changes of one connection and advances w.After. It reports whether the
+// watch continues on another connection.
+func (c *Client) watch(ctx context.Context, w *schemas.Watch, yield func(Change, error) bool) (more bool, err error) {
+	values, err := query(*w)
+	if err != nil {
+		return false, err
+	}
+	res, err := c.do(ctx, request{method: http.MethodGet, path: "/watch?" + values.Encode(), idempotent: true, stream: true})
+	if err != nil {
+		return false, err
+	}
+	defer func(body io.Closer) { _ = body.Close() }(res.Body)
+	for e, err := range sse.Read(res.Body, &sse.ReadConfig{MaxEventSize: maxEvent}) {
+		if err != nil || e.Type == schemas.EventDone {
+			return true, nil //nolint:nilerr // the connection was lost or the server drains: resume
+		}
+		if e.Type == schemas.EventError {
+			var failed schemas.StreamError
+			if err := json.Unmarshal([]byte(e.Data), &failed); err != nil {
+				return false, fmt.Errorf("decode event %s: %w", e.Type, err)
+			}
+			return false, failed.Err()
+		}
+		change := Change{Type: e.Type}
+		if err := json.Unmarshal([]byte(e.Data), &change.RecordChange); err != nil {
+			return false, fmt.Errorf("decode event %s: %w", e.Type, err)
+		}
+		if e.Type != schemas.EventWatching && !yield(change, nil) {
+			return false, nil
+		}
+		w.After = change.Revision
+	}
+	return true, nil
 }
 
 var transport = &http.Transport{MaxIdleConnsPerHost: MaxConnections, IdleConnTimeout: time.Minute, Proxy: http.ProxyFromEnvironment}
@@ -82,10 +450,10 @@ func New(c Config) (*Client, error) {
 	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("key: expected visible ASCII characters")
 	}
-	client := &Client{
+	client := &Client{connection{
 		base: base, key: c.Key, transport: c.Transport, budget: rate.NewLimiter(retryRate, retryRate),
 		timeout: cmp.Or(c.Timeout, DefaultTimeout), retryTimeout: cmp.Or(c.RetryTimeout, DefaultRetryTimeout),
-	}
+	}}
 	if client.transport == nil {
 		client.transport = transport
 	}
@@ -115,28 +483,6 @@ func ParseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// URL returns the address of the edge.
-func (c *Client) URL() string { return c.base.String() }
-
-// Retries returns the number of retries of requests so far, and of streams that
-// were resumed.
-func (c *Client) Retries() int64 { return c.retries.Load() }
-
-// RoundTrip sends a request to the edge with the key, and without retries. It implements
-// http.RoundTripper. The error is a *TransportError.
-func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
-	if c.key != "" && r.URL.Scheme == c.base.Scheme && r.URL.Host == c.base.Host { // no other server may learn the key
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+c.key)
-	}
-	res, err := c.transport.RoundTrip(r)
-	if err != nil {
-		return nil, c.transportError(err)
-	}
-	c.reached.Store(true)
-	return res, nil
-}
-
 // TransportError is a failed connection.
 type TransportError struct {
 	URL  string
@@ -155,18 +501,6 @@ func (e *TransportError) Error() string {
 // Unwrap returns the cause.
 func (e *TransportError) Unwrap() error { return e.Err }
 
-func (c *Client) transportError(err error) error {
-	var is *TransportError
-	if errors.As(err, &is) {
-		return err
-	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
-		return &TransportError{URL: c.URL(), Dial: true, Err: op.Err}
-	}
-	return &TransportError{URL: c.URL(), Err: err}
-}
-
 // StatusError is an unsuccessful response without an error body of Cairn, such as that of
 // a proxy.
 type StatusError struct {
@@ -179,34 +513,4 @@ type StatusError struct {
 // Error implements error.
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s responded with %s, not a Cairn error: %s", e.Host, e.Status, e.Text)
-}
-
-// storeTokens stores the consistency token of a response. A token of another catalog replaces the last one.
-func (c *Client) storeTokens(h http.Header) {
-	c.mu.Lock()
-	if ignored := h.Get(headerIgnoredRevision); ignored != "" && ignored == c.token.String() {
-		c.token = schemas.ConsistencyToken{}
-	}
-	c.mu.Unlock()
-	c.storeToken(h.Get(headerRevision))
-}
-
-// storeToken stores the token of a read or of a write, if the text is one.
-func (c *Client) storeToken(text string) {
-	t, err := schemas.ParseConsistencyToken(text)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err == nil && (t.Catalog != c.token.Catalog || t.Revision > c.token.Revision) {
-		c.token = t
-	}
-}
-
-// minRevision returns the token of the writes that the next read must include; empty: none.
-func (c *Client) minRevision() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.token.Revision == 0 {
-		return ""
-	}
-	return c.token.String()
 }

@@ -3,8 +3,7 @@
 //	c, err := client.New(client.Config{URL: "http://127.0.0.1:8080", Key: key})
 //	record, err := c.Get(ctx, schemas.RecordKey{Kind: schemas.KindSkill, ID: "storage.volume_capacity"})
 //
-// A Client may be used concurrently and needs no closing. Its methods are grouped by resource:
-// records.go, bulk.go, resolve.go, run.go, watch.go and health.go.
+// A Client may be used concurrently and needs no closing.
 //
 //   - Errors of Cairn are *schemas.Error and match their declarations:
 //     errors.Is(err, schemas.ErrRecordNotFound). A response that is not Cairn's is a

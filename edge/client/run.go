@@ -65,49 +65,6 @@ type Run struct {
 	done    bool
 }
 
-// Analyze starts an analysis. The caller reads its events to the end, or calls Close.
-func (c *Client) Analyze(ctx context.Context, q schemas.Analysis) (*Run, error) {
-	if err := q.Validate(); err != nil {
-		return nil, err
-	}
-	body, err := json.Marshal(q)
-	if err != nil {
-		return nil, err
-	}
-	res, err := c.do(ctx, request{method: http.MethodPost, path: analyzePath, body: body, stream: true}) //nolint:bodyclose // Run closes it
-	if err != nil {
-		return nil, err
-	}
-	return &Run{
-		ID: res.Header.Get(headerRun), c: c, ctx: ctx, body: res.Body, abandon: q.OnDisconnect == schemas.OnDisconnectContinue,
-	}, nil
-}
-
-// Follow reads the events of a run after the one with the ID; empty: from the first one.
-// A server keeps them for two minutes. Follow returns schemas.ErrRunNotFound for an
-// unknown run, and ErrIncomplete if there are no further events. Closing does not cancel
-// the run.
-func (c *Client) Follow(ctx context.Context, run, after string) (*Run, error) {
-	r := &Run{ID: run, c: c, ctx: ctx, last: after, abandon: true}
-	return r, r.resume()
-}
-
-// CancelRun cancels a run; it succeeds if the run has ended.
-func (c *Client) CancelRun(ctx context.Context, run string) error {
-	_, err := c.call(ctx, request{method: http.MethodDelete, path: runPath(run), idempotent: true}, nil, nil)
-	return err
-}
-
-// Runs returns the runs of the credential's tenants whose events are stored, the latest first, of all
-// pages from q.Cursor on. A server keeps the events of a run for two minutes after its end.
-func (c *Client) Runs(ctx context.Context, q schemas.RunQuery) iter.Seq2[schemas.RunSummary, error] {
-	return pages(&q.Cursor, func() ([]schemas.RunSummary, *string, error) {
-		var page schemas.RunList
-		err := c.read(ctx, "/runs", &q, &page)
-		return page.Runs, page.NextCursor, err
-	})
-}
-
 func runPath(run string) string { return analyzePath + "/" + url.PathEscape(run) }
 
 // Events returns the events up to the last one, schemas.EventDone, and closes the run. It

@@ -131,8 +131,8 @@ func (h *Handler) Server(by *schemas.Identity) *sdk.Server {
 	return h.servers[by.Role]
 }
 
-// Serve answers one HTTP request, whose body is the message m. The body is at hand: it does
-// not block. An error means that there is no response yet.
+// Serve answers one HTTP request, whose body is the message m. The body has been read, so
+// reading it does not block. An error means that there is no response yet.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, m schemas.RPCRequest, c Caller) error {
 	if err := checkParams(m); err != nil {
 		return writeError(w, m, c, err)

@@ -116,11 +116,11 @@ func listSkills(ctx context.Context, _ *sdk.ServerSession, p *listSkillsParams) 
 // listedSkill returns the entry of a skill of a listing, whose records have no
 // instructions: the digest of its SKILL.md includes them.
 func listedSkill(c Caller, record jsontext.Value) (skillEntry, error) {
-	whole, err := readSkill(c, textOf(record, "skill_id"))
+	skill, err := readSkill(c, textOf(record, "skill_id"))
 	if err != nil {
 		return skillEntry{}, err
 	}
-	entry, _, err := describeSkill(whole)
+	entry, _, err := describeSkill(skill)
 	return entry, err
 }
 

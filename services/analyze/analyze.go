@@ -7,7 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"cairn/bus"
 	"cairn/bus/overload"
@@ -150,4 +154,94 @@ func (a analyzer) health(ctx context.Context) (schemas.Health, error) {
 		h.Degraded = []string{"model: " + err.Error()}
 	}
 	return h, nil
+}
+
+// admit reserves the memory of a run with a body of size bytes before the body is
+// received, and evicts idle estates to make room; release returns the memory.
+func (a analyzer) admit(ctx context.Context, size int) (admitted context.Context, release func(), err error) {
+	r := &reservation{pool: a.estates.pool, tenant: bus.ShareKey(bus.Identity(ctx), nil)}
+	if !r.resize(runMemory + bodyFactor*int64(size)) {
+		return ctx, nil, errMemory
+	}
+	a.estates.evict()
+	return context.WithValue(ctx, reservationKey{}, r), func() { r.resize(0) }, nil
+}
+
+// render sends the finished analysis to the rendering agent and streams its text. When
+// the agent is unavailable, or fails before its first text, render sends the plain
+// answer as a direct_response.
+func (a analyzer) render(ctx context.Context, req schemas.Analysis, l *loop, to bus.Sender) error {
+	agent := bus.Stream[schemas.Rendering]{Subject: a.Render, Timeout: renderTimeout}
+	finished := schemas.Rendering{
+		Query: req.Query, Mode: req.Mode, Answer: l.answer.String(), ToolUses: uses(l.results), ToolResults: answers(l.results),
+		Prompt: req.Prompt, Profile: req.Profile,
+	}
+	var rendered strings.Builder
+	timeout := renderTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, time.Until(deadline)-sendReserve)
+	}
+	waiting, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for event, err := range agent.Call(waiting, a.Conn, finished) {
+		if err == nil && event.Type == schemas.EventError {
+			err = agentError(event.Data)
+		}
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && rendered.Len() > 0:
+			return schemas.ErrUnavailable.Because("rendering agent: " + err.Error())
+		case err != nil:
+			return to.Send(schemas.EventDirectResponse, directResponse(l.answer.String(), err))
+		case event.Type != schemas.EventTextDelta:
+			continue
+		}
+		var delta schemas.TextDelta
+		if err := json.Unmarshal(event.Data, &delta); err != nil {
+			return schemas.ErrUnavailable.Because("rendering agent: invalid text_delta: " + err.Error())
+		}
+		if err := to.Send(schemas.EventTextDelta, delta); err != nil {
+			return err
+		}
+		rendered.WriteString(delta.Text)
+	}
+	if rendered.Len() == 0 {
+		return to.Send(schemas.EventDirectResponse, directResponse(l.answer.String(), errors.New("empty answer")))
+	}
+	l.answer.Reset()
+	l.answer.WriteString(rendered.String()) // provenance covers the text that the caller receives
+	return nil
+}
+
+// listRuns lists the runs of the caller's tenants whose events are stored.
+func (a analyzer) listRuns(ctx context.Context, q schemas.RunQuery) (schemas.RunList, error) {
+	runs, err := bus.Analyze.Stored(ctx, a.Conn)
+	if err != nil {
+		return schemas.RunList{}, err
+	}
+	by := bus.Identity(ctx)
+	runs = slices.DeleteFunc(runs, func(r bus.StoredRun) bool {
+		return !bus.OwnsRun(by, r.Name) || q.State != "" && q.State != r.State
+	})
+	limit := schemas.DefaultLimit
+	if q.Limit != nil {
+		limit = *q.Limit
+	}
+	page, next, err := bus.PageOfRuns(runs, func(r bus.StoredRun) time.Time { return r.Started }, q.Cursor, limit)
+	if err != nil {
+		return schemas.RunList{}, schemas.ErrMalformed.With(schemas.FieldError{
+			Field: "cursor", Message: "expected the unmodified next_cursor of a page",
+		})
+	}
+	list := schemas.RunList{Runs: make([]schemas.RunSummary, len(page))}
+	for i, r := range page {
+		list.Runs[i] = schemas.RunSummary{
+			Run: r.Name, State: r.State, StartedAt: r.Started.UTC().Format(time.RFC3339Nano), UpdatedAt: r.Updated.UTC().Format(time.RFC3339Nano),
+		}
+	}
+	if next != "" {
+		list.NextCursor = &next
+	}
+	return list, nil
 }

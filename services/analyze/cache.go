@@ -115,7 +115,7 @@ func (c *cache) resizeReservation(k *entry, e *estate.Estate) error {
 	defer c.mu.Unlock()
 	if k.size == 0 {
 		k.size = int64(e.Size() + len(k.text))
-		telemetry.EstateBytes(int(k.size))
+		telemetry.EstateBytes.Add(float64(k.size))
 	}
 	if !k.reserved.resize(k.size) {
 		return errMemory
@@ -133,7 +133,7 @@ func (c *cache) release(k *entry) {
 	}
 	k.reserved.resize(0)
 	if c.byHash[k.hash] != k {
-		telemetry.EstateBytes(-int(k.size))
+		telemetry.EstateBytes.Sub(float64(k.size))
 		return
 	}
 	k.at = c.unused.PushFront(k)
@@ -153,7 +153,7 @@ func (c *cache) trim() {
 	if c.idle == 0 {
 		return
 	}
-	reserved, _ := c.pool.Held()
+	reserved := c.pool.Used()
 	for c.idle > max(0, min(c.maxIdle, c.budget-reserved)) {
 		c.remove(c.unused.Back().Value.(*entry))
 	}
@@ -177,6 +177,6 @@ func (c *cache) remove(k *entry) {
 	if k.at != nil {
 		c.unused.Remove(k.at)
 		c.idle -= k.size
-		telemetry.EstateBytes(-int(k.size))
+		telemetry.EstateBytes.Sub(float64(k.size))
 	}
 }

@@ -73,7 +73,7 @@ func TestCache(t *testing.T) {
 	if _, _, err := tryOpen(c, "", []byte(`"{"`)); err == nil || c.unused.Len() != held || len(c.byHash) != held {
 		t.Errorf("invalid JSON: error %v and %d entries, want %d", err, len(c.byHash), held)
 	}
-	if reserved, _ := c.pool.Held(); reserved != 0 {
+	if reserved := c.pool.Used(); reserved != 0 {
 		t.Errorf("%d bytes are reserved after all runs, want 0", reserved)
 	}
 }
@@ -114,8 +114,8 @@ func TestSharedEstateReservedOnce(t *testing.T) {
 		{"both have ended", second, 0},
 	} {
 		step.done()
-		if reserved, tenants := c.pool.Held(); reserved != step.want {
-			t.Errorf("%s: %d bytes are reserved by %v, want %d", step.name, reserved, tenants, step.want)
+		if reserved := c.pool.Used(); reserved != step.want {
+			t.Errorf("%s: %d bytes are reserved, want %d", step.name, reserved, step.want)
 		}
 	}
 	if len(c.byHash) != 0 {
@@ -152,7 +152,7 @@ func TestReservationGrows(t *testing.T) {
 	for _, end := range done {
 		end()
 	}
-	if reserved, _ := c.pool.Held(); reserved != 0 {
+	if reserved := c.pool.Used(); reserved != 0 {
 		t.Errorf("%d bytes are reserved after all runs, want 0", reserved)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"cairn/schemas"
 )
 
 // figure is a number in a text.
@@ -126,23 +128,23 @@ const maxRoundingError = 0.05
 func newFigure(number string) figure {
 	f := figure{text: number}
 	digits := strings.TrimLeft(number, "+")
-	mark := strings.LastIndexAny(digits, ".,")
-	if mark < 0 {
+	separator := strings.LastIndexAny(digits, ".,")
+	if separator < 0 {
 		f.read(digits, "")
 		return f
 	}
-	whole, fraction := withoutSeparators(digits[:mark]), digits[mark+1:]
-	if strings.Count(digits, digits[mark:mark+1]) == 1 {
-		f.read(whole, fraction)
+	integer, fraction := withoutSeparators(digits[:separator]), digits[separator+1:]
+	if strings.Count(digits, digits[separator:separator+1]) == 1 {
+		f.read(integer, fraction)
 	}
 	if len(fraction) == 3 {
-		f.read(whole+fraction, "")
+		f.read(integer+fraction, "")
 	}
 	return f
 }
 
-func (f *figure) read(whole, fraction string) {
-	if v, err := strconv.ParseFloat(whole+"."+fraction, 64); err == nil {
+func (f *figure) read(integer, fraction string) {
+	if v, err := strconv.ParseFloat(integer+"."+fraction, 64); err == nil {
 		f.readings = append(f.readings, reading{value: v, slack: math.Pow10(-len(fraction)) / 2 * (1 + 1e-9)})
 	}
 }
@@ -167,4 +169,57 @@ func (f figure) matches(v float64) bool {
 // equals reports whether a reading of f matches a reading of other, exact or rounded to a fraction.
 func (f figure) equals(other figure) bool {
 	return slices.ContainsFunc(other.readings, func(r reading) bool { return f.is(r.value) })
+}
+
+// share returns a value and a total of the same metric, where the value is f percent of
+// the total: both are of one result, or the totals of two results.
+func (f figure) share(occurrences occurrenceIndex) []schemas.Source {
+	for _, whole := range occurrences.all {
+		if !whole.total || whole.value == 0 {
+			continue
+		}
+		for _, parts := range [][]occurrence{occurrences.metrics[whole.metricKey()], occurrences.totals[whole.metric]} {
+			for _, part := range parts {
+				if f.is(part.value / whole.value * 100) {
+					return sources(part, whole)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// difference returns two values of one metric whose difference is f. A difference
+// of zero counts only between a total and a group: the group is the whole.
+func (f figure) difference(occurrences occurrenceIndex) []schemas.Source {
+	for _, from := range occurrences.all {
+		for _, less := range occurrences.peers[from.groupKey()] {
+			if from.areSums(less) && f.is(from.value-less.value) {
+				return sources(from, less)
+			}
+		}
+		if occurrences.calls[from.call] > maxDifferences {
+			continue
+		}
+		for _, less := range occurrences.metrics[from.metricKey()] {
+			if f.is(from.value-less.value) &&
+				(from.value > less.value || from.total && !less.total) {
+				return sources(from, less)
+			}
+		}
+	}
+	return nil
+}
+
+// ratio returns two values of one group, or two totals, of different metrics of one call
+// whose ratio is f.
+func (f figure) ratio(occurrences occurrenceIndex) []schemas.Source {
+	for _, dividend := range occurrences.all {
+		for _, divisor := range occurrences.peers[dividend.groupKey()] {
+			if dividend.areSums(divisor) && divisor.value != 0 && f.is(dividend.value/divisor.value) {
+				return sources(dividend, divisor)
+			}
+		}
+	}
+	return nil
 }

@@ -3,7 +3,6 @@ package analyze
 import (
 	"context"
 
-	"cairn/bus"
 	"cairn/bus/admission"
 	"cairn/schemas"
 )
@@ -52,17 +51,6 @@ func (r *reservation) split(n int64) reservation {
 }
 
 type reservationKey struct{}
-
-// admit reserves the memory of a run with a body of size bytes before the body is
-// received, and evicts idle estates to make room; release returns the memory.
-func (a analyzer) admit(ctx context.Context, size int) (admitted context.Context, release func(), err error) {
-	r := &reservation{pool: a.estates.pool, tenant: bus.ShareKey(bus.Identity(ctx), nil)}
-	if !r.resize(runMemory + bodyFactor*int64(size)) {
-		return ctx, nil, errMemory
-	}
-	a.estates.evict()
-	return context.WithValue(ctx, reservationKey{}, r), func() { r.resize(0) }, nil
-}
 
 // reserved returns the reservation of the run.
 func reserved(ctx context.Context) *reservation {

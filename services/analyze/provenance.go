@@ -131,59 +131,6 @@ func sources(occurrences ...occurrence) []schemas.Source {
 	return list
 }
 
-// share returns a value and a total of the same metric, where the value is f percent of
-// the total: both are of one result, or the totals of two results.
-func (f figure) share(occurrences occurrenceIndex) []schemas.Source {
-	for _, whole := range occurrences.all {
-		if !whole.total || whole.value == 0 {
-			continue
-		}
-		for _, parts := range [][]occurrence{occurrences.metrics[whole.metricKey()], occurrences.totals[whole.metric]} {
-			for _, part := range parts {
-				if f.is(part.value / whole.value * 100) {
-					return sources(part, whole)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// difference returns two values of one metric whose difference is f. A difference
-// of zero counts only between a total and a group: the group is the whole.
-func (f figure) difference(occurrences occurrenceIndex) []schemas.Source {
-	for _, from := range occurrences.all {
-		for _, less := range occurrences.peers[from.groupKey()] {
-			if from.areSums(less) && f.is(from.value-less.value) {
-				return sources(from, less)
-			}
-		}
-		if occurrences.calls[from.call] > maxDifferences {
-			continue
-		}
-		for _, less := range occurrences.metrics[from.metricKey()] {
-			if f.is(from.value-less.value) &&
-				(from.value > less.value || from.total && !less.total) {
-				return sources(from, less)
-			}
-		}
-	}
-	return nil
-}
-
-// ratio returns two values of one group, or two totals, of different metrics of one call
-// whose ratio is f.
-func (f figure) ratio(occurrences occurrenceIndex) []schemas.Source {
-	for _, dividend := range occurrences.all {
-		for _, divisor := range occurrences.peers[dividend.groupKey()] {
-			if dividend.areSums(divisor) && divisor.value != 0 && f.is(dividend.value/divisor.value) {
-				return sources(dividend, divisor)
-			}
-		}
-	}
-	return nil
-}
-
 // occurrencesOf returns the numbers of a result, including those in its strings.
 func occurrencesOf(r result) []occurrence {
 	var all []occurrence

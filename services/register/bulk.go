@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 )
@@ -19,21 +20,10 @@ type bulk struct {
 // candidate is a valid record that the caller may register.
 type candidate struct {
 	entry
+	line     int // in the request
 	result   *schemas.RecordResult
 	warnings []schemas.FieldError
 	at       schemas.Registered
-}
-
-// putRecords registers each record as putRecord does. The records are stored concurrently
-// and become searchable together.
-func (r registry) putRecords(ctx context.Context, req schemas.PutRecords) (schemas.RecordResults, error) {
-	b := bulk{registry: r, results: make([]schemas.RecordResult, len(req.Records))}
-	b.read(ctx, req)
-	if err := b.check(ctx); err != nil {
-		return schemas.RecordResults{}, err
-	}
-	b.store(ctx)
-	return schemas.RecordResults{Results: b.results, Newest: b.confirm(ctx)}, nil
 }
 
 // read decodes and authorizes the records.
@@ -48,7 +38,7 @@ func (b *bulk) read(ctx context.Context, req schemas.PutRecords) {
 		if err == nil {
 			err = by.AuthorizeTenant(schemas.PermissionRegister, &put)
 		}
-		c := candidate{result: &b.results[i]}
+		c := candidate{line: i, result: &b.results[i]}
 		if err == nil {
 			c.entry, err = putEntry(put)
 		}
@@ -94,7 +84,7 @@ func (b *bulk) store(ctx context.Context) {
 	for _, same := range byKey {
 		storing.Go(func() {
 			for _, c := range same {
-				revision, err := b.durable(ctx, c.entry)
+				revision, err := b.durable(bucket.WithPart(ctx, c.line), c.entry)
 				if err != nil {
 					*c.result = c.result.Rejected(bus.PartError(ctx, err))
 				}

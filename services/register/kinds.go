@@ -1,7 +1,6 @@
 package register
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -9,53 +8,6 @@ import (
 	"cairn/schemas/member"
 	"cairn/services/internal/catalog"
 )
-
-func (r registry) skill(ctx context.Context, req schemas.RegisterSkill) (schemas.SkillRegistered, error) {
-	id, at, err := r.register(ctx, req)
-	return schemas.SkillRegistered{SkillID: id, Registered: at}, err
-}
-
-func (r registry) agent(ctx context.Context, req schemas.RegisterAgent) (schemas.AgentRegistered, error) {
-	id, at, err := r.register(ctx, req)
-	return schemas.AgentRegistered{AgentID: id, Registered: at}, err
-}
-
-func (r registry) tool(ctx context.Context, req schemas.RegisterTool) (schemas.ToolRegistered, error) {
-	id, at, err := r.register(ctx, req)
-	return schemas.ToolRegistered{ToolID: id, Registered: at}, err
-}
-
-func (r registry) contextBuilder(ctx context.Context, req schemas.RegisterContextBuilder) (schemas.ContextBuilderRegistered, error) {
-	id, at, err := r.register(ctx, req)
-	return schemas.ContextBuilderRegistered{ContextBuilderID: id, Registered: at}, err
-}
-
-func (r registry) guardrail(ctx context.Context, req schemas.RegisterGuardrail) (schemas.GuardrailRegistered, error) {
-	id, at, err := r.register(ctx, req)
-	return schemas.GuardrailRegistered{GuardrailID: id, Registered: at}, err
-}
-
-func (r registry) template(ctx context.Context, req schemas.RegisterTemplate) (schemas.TemplateRegistered, error) {
-	id, at, err := r.register(ctx, req)
-	return schemas.TemplateRegistered{TemplateID: id, Registered: at}, err
-}
-
-// register stores the record of a registration, such as a schemas.RegisterSkill.
-func (r registry) register(ctx context.Context, registration any) (id string, at schemas.Registered, err error) {
-	e, err := entryOf(registration)
-	if err != nil {
-		return "", at, err
-	}
-	if e.strict || e.warns {
-		at, err = r.putOne(ctx, e)
-	} else { // the reply of the contract has no warnings
-		at, err = r.put(ctx, e)
-	}
-	if !e.warns {
-		at.Warnings = nil
-	}
-	return e.key.ID, at, err
-}
 
 // entry is a record as it is stored.
 type entry struct {
@@ -113,4 +65,17 @@ func (e entry) path(field string) string {
 		return field
 	}
 	return e.wrapper + "." + field
+}
+
+// permits returns the warnings as an error if the request is strict.
+func (e entry) permits(warnings []schemas.FieldError) error {
+	if e.strict && len(warnings) > 0 {
+		return schemas.ErrInvalidRegistration.With(warnings...)
+	}
+	return nil
+}
+
+// keyOf returns the key of a record of the entry's tenant that the reference names.
+func (e entry) keyOf(to schemas.Reference) catalog.Key {
+	return catalog.Key{Kind: to.Kind, Tenant: e.key.Tenant, ID: to.ID}
 }

@@ -3,10 +3,15 @@
 package register
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"cairn/bus"
 	"cairn/bus/bucket"
@@ -14,6 +19,7 @@ import (
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/projection"
+	"cairn/services/internal/scope"
 )
 
 // visibleTimeout bounds the wait for the record to become searchable, which
@@ -153,7 +159,7 @@ func (r registry) delete(ctx context.Context, u schemas.Unregister) (schemas.Unr
 // confirm waits until a durable change is searchable and returns the response.
 func (r registry) confirm(ctx context.Context, revision uint64) schemas.Registered {
 	registered := schemas.Registered{Catalog: r.catalog.ID(), Revision: revision}
-	err := overload.IdleAfter(ctx, func() error {
+	err := overload.SlotOf(ctx).IdleAfter(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, visibleTimeout)
 		defer cancel()
 		return bucket.Bounded(ctx, "catalog", func(ctx context.Context) error { return r.visible(ctx, revision) })
@@ -162,6 +168,268 @@ func (r registry) confirm(ctx context.Context, revision uint64) schemas.Register
 		registered.Indexed = new(bool)
 	}
 	return registered
+}
+
+// putRecords registers each record as putRecord does. The records are stored concurrently
+// and become searchable together.
+func (r registry) putRecords(ctx context.Context, req schemas.PutRecords) (schemas.RecordResults, error) {
+	b := bulk{registry: r, results: make([]schemas.RecordResult, len(req.Records))}
+	b.read(ctx, req)
+	if err := b.check(ctx); err != nil {
+		return schemas.RecordResults{}, err
+	}
+	b.store(ctx)
+	return schemas.RecordResults{Results: b.results, Newest: b.confirm(ctx)}, nil
+}
+
+func (r registry) health(ctx context.Context) (schemas.Health, error) {
+	h := schemas.Health{Service: "register", Status: schemas.StatusOK, Version: bus.Version}
+	ctx, cancel := context.WithTimeout(ctx, logTime)
+	defer cancel()
+	revision, err := r.catalog.Revision(ctx)
+	if err != nil {
+		h.Status = schemas.StatusDown
+		h.Degraded = []string{"catalog unavailable: " + err.Error()}
+		return h, nil
+	}
+	h.Catalog, h.Revision = r.catalog.ID(), revision
+	r.searchHealth(ctx, &h)
+	r.storageHealth(ctx, &h)
+	if len(h.Degraded) > 0 {
+		h.Status = schemas.StatusDegraded
+	}
+	return h, nil
+}
+
+// searchHealth reports whether registered records are searchable.
+func (r registry) searchHealth(ctx context.Context, h *schemas.Health) {
+	if r.projector != nil {
+		ctx, cancel := context.WithTimeout(ctx, healthTime)
+		defer cancel()
+		h.Index, h.Degraded = r.projector.Status(ctx)
+		return
+	}
+	if err := r.visible(ctx, h.Revision); err != nil {
+		h.Degraded = []string{"new records are not searchable yet: " + err.Error()}
+	}
+}
+
+// storageHealth reports buckets that are nearly full.
+func (r registry) storageHealth(ctx context.Context, h *schemas.Health) {
+	if r.storageWarnings == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	full, err := r.storageWarnings(ctx)
+	if err != nil {
+		full = []string{err.Error()}
+	}
+	h.Degraded = append(h.Degraded, full...)
+}
+
+// reindex fills a new index generation with all records. The embedded index does
+// not support it, because each start rebuilds it.
+func (r registry) reindex(ctx context.Context, _ schemas.Nothing) (schemas.Reindexed, error) {
+	if r.projector == nil {
+		return schemas.Reindexed{}, schemas.ErrNotImplemented.Because(
+			"the embedded index is rebuilt whenever a resolve worker starts; a reindex needs a shared index")
+	}
+	return r.projector.Reindex(ctx)
+}
+
+func (r registry) skill(ctx context.Context, req schemas.RegisterSkill) (schemas.SkillRegistered, error) {
+	id, at, err := r.register(ctx, req)
+	return schemas.SkillRegistered{SkillID: id, Registered: at}, err
+}
+
+func (r registry) agent(ctx context.Context, req schemas.RegisterAgent) (schemas.AgentRegistered, error) {
+	id, at, err := r.register(ctx, req)
+	return schemas.AgentRegistered{AgentID: id, Registered: at}, err
+}
+
+func (r registry) tool(ctx context.Context, req schemas.RegisterTool) (schemas.ToolRegistered, error) {
+	id, at, err := r.register(ctx, req)
+	return schemas.ToolRegistered{ToolID: id, Registered: at}, err
+}
+
+func (r registry) contextBuilder(ctx context.Context, req schemas.RegisterContextBuilder) (schemas.ContextBuilderRegistered, error) {
+	id, at, err := r.register(ctx, req)
+	return schemas.ContextBuilderRegistered{ContextBuilderID: id, Registered: at}, err
+}
+
+func (r registry) guardrail(ctx context.Context, req schemas.RegisterGuardrail) (schemas.GuardrailRegistered, error) {
+	id, at, err := r.register(ctx, req)
+	return schemas.GuardrailRegistered{GuardrailID: id, Registered: at}, err
+}
+
+func (r registry) template(ctx context.Context, req schemas.RegisterTemplate) (schemas.TemplateRegistered, error) {
+	id, at, err := r.register(ctx, req)
+	return schemas.TemplateRegistered{TemplateID: id, Registered: at}, err
+}
+
+// register stores the record of a registration, such as a schemas.RegisterSkill.
+func (r registry) register(ctx context.Context, registration any) (id string, at schemas.Registered, err error) {
+	e, err := entryOf(registration)
+	if err != nil {
+		return "", at, err
+	}
+	if e.strict || e.warns {
+		at, err = r.putOne(ctx, e)
+	} else { // the reply of the contract has no warnings
+		at, err = r.put(ctx, e)
+	}
+	if !e.warns {
+		at.Warnings = nil
+	}
+	return e.key.ID, at, err
+}
+
+// putRecord registers the record as the endpoint of its kind does.
+func (r registry) putRecord(ctx context.Context, req schemas.PutRecord) (schemas.RecordStored, error) {
+	e, err := putEntry(req)
+	if err != nil {
+		return schemas.RecordStored{}, err
+	}
+	registered, err := r.putOne(ctx, e)
+	return schemas.RecordStored{Kind: req.Kind, ID: req.ID, Registered: registered}, err
+}
+
+// putOne stores the record if its warnings permit it.
+func (r registry) putOne(ctx context.Context, e entry) (schemas.Registered, error) {
+	warnings, err := r.warnings(ctx, []entry{e})
+	if err != nil {
+		return schemas.Registered{}, err
+	}
+	if err := e.permits(warnings[0]); err != nil {
+		return schemas.Registered{}, err
+	}
+	registered, err := r.put(ctx, e)
+	registered.Warnings = warnings[0]
+	return registered, err
+}
+
+// warnings returns for each record its probable mistakes: see schemas.Warnings, and references
+// to records that are absent from the tenant's scope, from the global one, and from those of
+// the list that are not rejected because of their own warnings.
+func (r registry) warnings(ctx context.Context, list []entry) ([][]schemas.FieldError, error) {
+	warnings, references := make([][]schemas.FieldError, len(list)), make([][]schemas.Reference, len(list))
+	absent, listed := map[catalog.Key]bool{}, map[catalog.Key]bool{}
+	for i, e := range list {
+		var err error
+		if warnings[i], err = schemas.Warnings(e.key.Kind, e.received); err != nil {
+			return nil, err
+		}
+		if references[i], err = schemas.References(e.key.Kind, e.record); err != nil {
+			return nil, err
+		}
+		references[i] = references[i][:min(len(references[i]), maxChecked)]
+		for _, to := range references[i] {
+			absent[e.keyOf(to)] = true
+		}
+		listed[e.key] = !e.strict || len(warnings[i]) == 0
+	}
+	if err := r.markExisting(ctx, absent, list); err != nil {
+		return nil, fmt.Errorf("look up references: %w", err)
+	}
+	dangling := func(e entry, to schemas.Reference) bool {
+		return absent[e.keyOf(to)] && !slices.ContainsFunc(scope.Scope(e.key.Tenant).Tenants(), func(tenant string) bool {
+			return listed[catalog.Key{Kind: to.Kind, Tenant: tenant, ID: to.ID}]
+		})
+	}
+	for rejected := true; rejected; {
+		rejected = false
+		for i, e := range list {
+			if e.strict && listed[e.key] && slices.ContainsFunc(references[i], func(to schemas.Reference) bool { return dangling(e, to) }) {
+				listed[e.key], rejected = false, true
+			}
+		}
+	}
+	suggested := r.suggestions(ctx, absent, list)
+	for i, e := range list {
+		for _, to := range references[i] {
+			if dangling(e, to) {
+				message := fmt.Sprintf("no %s %q is registered; %s", to.Kind, to.ID, advice(suggested[e.keyOf(to)]))
+				warnings[i] = append(warnings[i], schemas.FieldError{Field: to.Field, Message: message})
+			}
+		}
+		for n := range warnings[i] {
+			warnings[i][n].Field = e.path(warnings[i][n].Field)
+		}
+		warnings[i] = schemas.ErrInvalidRegistration.With(warnings[i]...).Fields // as many, and as long, as field errors
+	}
+	return warnings, nil
+}
+
+// suggestions returns, for absent keys, the most similar id in their scope or in the list. It
+// returns none while the catalog is unavailable.
+func (r registry) suggestions(ctx context.Context, absent map[catalog.Key]bool, list []entry) map[catalog.Key]string {
+	var keys []catalog.Key
+	for key := range absent {
+		if absent[key] && !slices.ContainsFunc(list, func(e entry) bool { return e.key == key }) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b catalog.Key) int { return cmp.Compare(a.String(), b.String()) })
+	suggested := map[catalog.Key]string{}
+	for _, key := range keys[:min(len(keys), maxSuggested)] {
+		var similar []string
+		for _, tenant := range scope.Scope(key.Tenant).Tenants() {
+			for _, e := range list {
+				if e.key.Kind == key.Kind && e.key.Tenant == tenant {
+					similar = append(similar, e.key.ID)
+				}
+			}
+			_ = bucket.Bounded(ctx, "catalog", func(ctx context.Context) error { // a suggestion is optional
+				stored, err := r.catalog.Similar(ctx, catalog.Key{Kind: key.Kind, Tenant: tenant, ID: key.ID})
+				similar = append(similar, stored...)
+				return err
+			})
+		}
+		suggested[key] = schemas.Nearest(key.ID, slices.Values(similar))
+	}
+	return suggested
+}
+
+// markExisting sets the keys to false that are in the catalog, in the scope of their tenant or the
+// global one. It skips keys of the list, unless that is strict.
+func (r registry) markExisting(ctx context.Context, absent map[catalog.Key]bool, list []entry) error {
+	certain := map[catalog.Key]bool{}
+	for _, e := range list {
+		certain[e.key] = !e.strict
+	}
+	keys := slices.DeleteFunc(slices.Collect(maps.Keys(absent)), func(k catalog.Key) bool { return certain[k] })
+	missing := make([]bool, len(keys))
+	err := bucket.Bounded(ctx, "catalog", func(ctx context.Context) error {
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(maxLookups)
+		for i, key := range keys {
+			group.Go(func() (err error) {
+				missing[i], err = r.missing(ctx, key)
+				return err
+			})
+		}
+		return group.Wait()
+	})
+	for i, key := range keys {
+		absent[key] = missing[i]
+	}
+	return err
+}
+
+// missing reports whether neither the tenant of the key nor the global scope has a record
+// with its id in the catalog.
+func (r registry) missing(ctx context.Context, key catalog.Key) (bool, error) {
+	for _, tenant := range scope.Scope(key.Tenant).Tenants() {
+		key.Tenant = tenant
+		switch _, err := r.catalog.Get(ctx, key); {
+		case err == nil:
+			return false, nil
+		case !errors.Is(err, catalog.ErrNotFound) && !errors.Is(err, catalog.ErrBadKey):
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // keyError returns ErrInvalidRegistration for an invalid key: an id within the
@@ -182,3 +450,10 @@ func keyOf(kind string, tenant *string, id string) catalog.Key {
 	}
 	return key
 }
+
+const (
+	// logTime bounds the health check of the catalog and of an embedded index.
+	logTime = 2 * time.Second
+	// healthTime bounds the health checks of the other backends.
+	healthTime = 650 * time.Millisecond
+)

@@ -72,7 +72,7 @@ func (u *Usage) Rebuild(ctx context.Context) error {
 	for tenant, h := range u.tenants {
 		clear(h.sizes)
 		h.stored = 0
-		u.forget(tenant, h)
+		u.remove(tenant, h)
 	}
 	clear(u.ahead)
 	u.applied.Advance(0)
@@ -115,7 +115,7 @@ func (u *Usage) set(key catalog.Key, bytes int64) {
 	if h.sizes[hash] = uint32(bytes); bytes == 0 {
 		delete(h.sizes, hash)
 	}
-	u.forget(key.Tenant, h)
+	u.remove(key.Tenant, h)
 }
 
 func (u *Usage) tenant(tenant string) *tenantUsage {
@@ -127,8 +127,8 @@ func (u *Usage) tenant(tenant string) *tenantUsage {
 	return h
 }
 
-// forget removes a tenant without records and pending writes.
-func (u *Usage) forget(tenant string, h *tenantUsage) {
+// remove removes a tenant without records and pending writes.
+func (u *Usage) remove(tenant string, h *tenantUsage) {
 	if len(h.sizes) == 0 && h.pending == (quota.Use{}) {
 		delete(u.tenants, tenant)
 	}
@@ -185,7 +185,7 @@ func (u *Usage) tryReserve(key catalog.Key, bytes int64) (done func(uint64), err
 		more = quota.Use{Bytes: bytes - int64(before)}
 	}
 	if err := u.limit.Check(key.Tenant, h.used(), more); err != nil {
-		u.forget(key.Tenant, h)
+		u.remove(key.Tenant, h)
 		return nil, err
 	}
 	h.pending = quota.Use{Count: h.pending.Count + more.Count, Bytes: h.pending.Bytes + more.Bytes}
@@ -198,6 +198,6 @@ func (u *Usage) tryReserve(key catalog.Key, bytes int64) (done func(uint64), err
 			u.ahead[key] = revision
 			u.set(key, bytes)
 		}
-		u.forget(key.Tenant, h)
+		u.remove(key.Tenant, h)
 	}, nil
 }

@@ -1,10 +1,14 @@
 package render
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 	"golang.org/x/text/number"
@@ -80,3 +84,99 @@ func (l locale) label(name string) string {
 	}
 	return strings.Join(strings.Fields(name), " ")
 }
+
+// title describes a table: its records and its groups.
+func (l locale) title(a query) string {
+	text := a.DataKey + " " + l.by + " " + a.GroupBy
+	all := l.conditions(a.Filter)
+	var alternatives []string
+	for _, f := range a.AnyOf {
+		alternatives = append(alternatives, strings.Join(l.conditions(f), " + "))
+	}
+	if len(alternatives) > 0 {
+		all = append(all, strings.Join(alternatives, " "+l.or+" "))
+	}
+	if len(all) > 0 {
+		text += " (" + strings.Join(all, ", ") + ")"
+	}
+	return text
+}
+
+// conditions returns the conditions of a filter, ordered by field.
+func (l locale) conditions(filter map[string]jsontext.Value) []string {
+	var all []string
+	for _, field := range slices.Sorted(maps.Keys(filter)) {
+		tests := l.tests(filter[field])
+		if tests == nil {
+			tests = []string{"= " + l.value(filter[field])}
+		}
+		for _, test := range tests {
+			all = append(all, field+" "+test)
+		}
+	}
+	return all
+}
+
+// tests formats the operators of a condition, which is nil for a value.
+func (l locale) tests(condition jsontext.Value) (all []string) {
+	var tests map[string]jsontext.Value
+	_ = json.Unmarshal(condition, &tests) // a value has no operators
+	for _, op := range slices.Sorted(maps.Keys(tests)) {
+		all = append(all, l.test(op, tests[op]))
+	}
+	return all
+}
+
+// test formats an operator and its operand.
+func (l locale) test(op string, with jsontext.Value) string {
+	switch op {
+	case "exists":
+		if with.Kind() == jsontext.KindTrue {
+			return l.present
+		}
+		return l.absent
+	case "contains":
+		return l.contains + " " + l.value(with)
+	case "not":
+		return l.not + " (" + strings.Join(l.tests(with), ", ") + ")"
+	case "in":
+		var values []jsontext.Value
+		_ = json.Unmarshal(with, &values) // the tool rejects anything but a list
+		var texts []string
+		for _, v := range values {
+			texts = append(texts, l.value(v))
+		}
+		return "= " + strings.Join(texts, " "+l.or+" ")
+	}
+	var other struct {
+		Field string `json:"field"`
+	}
+	if with.Kind() == jsontext.KindBeginObject && json.Unmarshal(with, &other) == nil {
+		return signs[op] + " " + other.Field
+	}
+	return signs[op] + " " + l.value(with)
+}
+
+// value formats v for the reader. A string that looks like another type stays quoted;
+// integers, which may be years or identifiers, are not grouped.
+func (l locale) value(v jsontext.Value) string {
+	text := strings.TrimSpace(string(v))
+	switch v.Kind() {
+	case jsontext.KindNull:
+		return l.none
+	case jsontext.KindString:
+		var s string
+		if json.Unmarshal(v, &s) == nil && !jsontext.Value(s).IsValid() {
+			text = strings.Join(strings.Fields(s), " ")
+		}
+	case jsontext.KindNumber:
+		var f float64
+		if json.Unmarshal(v, &f) == nil && strings.ContainsAny(text, ".eE") {
+			text = l.figure(f)
+		}
+	}
+	return text
+}
+
+// signs are the mathematical signs of operators.
+var signs = map[string]string{"ne": "≠", "gt": ">", "gte": "≥", "lt": "<", "lte": "≤"}

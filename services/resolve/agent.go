@@ -16,10 +16,10 @@ import (
 // 20 skills, recall@5 among 70 agents with 527 skills is lower by 0.005.
 const agentDepth = 50
 
-// agent returns the best agent by its own text and by the best of its skills.
-func (r *Resolver) agent(ctx context.Context, q schemas.AgentQuery) (schemas.AgentAnswer, error) {
+// resolveAgent returns the best agent by its own text and by the best of its skills.
+func resolveAgent(ctx context.Context, r *Resolver, q schemas.AgentQuery) (schemas.AgentAnswer, error) {
 	s := scope.Scope(q.Tenant())
-	hits, degraded, err := r.searchAgents(ctx, index.Query{
+	hits, degraded, err := searchAgents(ctx, r, index.Query{
 		Scope: s, Text: q.Query, TopK: agentDepth, By: index.Method(q.Search), Filter: filterOf(q.Filter),
 	})
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *Resolver) agent(ctx context.Context, q schemas.AgentQuery) (schemas.Age
 	if err != nil {
 		return schemas.AgentAnswer{}, fmt.Errorf("read %s: %w", keyOf(best.node), err)
 	}
-	r.countFound(q.Tenant(), hits[:1])
+	countFound(r, q.Tenant(), hits[:1])
 	return schemas.AgentAnswer{
 		AgentID:       best.node.ID,
 		Capabilities:  a.Capabilities,
@@ -47,20 +47,20 @@ func (r *Resolver) agent(ctx context.Context, q schemas.AgentQuery) (schemas.Age
 
 // searchAgents returns the agents of the first tenant in scope that has relevant
 // ones, best first.
-func (r *Resolver) searchAgents(ctx context.Context, q index.Query) (hits []found, degraded string, err error) {
+func searchAgents(ctx context.Context, r *Resolver, q index.Query) (hits []found, degraded string, err error) {
 	q.Kind = schemas.KindAgent
-	own, degraded, err := r.search(ctx, q)
+	own, degraded, err := searchKind(ctx, r, q)
 	if err != nil {
 		return nil, "", err
 	}
 	q.Kind = schemas.KindSkill
 	wanted := q.Filter
 	q.Filter = index.Filter{} // it selects agents, not their skills
-	skills, _, err := r.search(ctx, q)
+	skills, _, err := searchKind(ctx, r, q)
 	if err != nil {
 		return nil, "", err
 	}
-	owners := slices.DeleteFunc(r.owners(q.Scope, skills), func(h found) bool { return !h.matches(wanted) })
+	owners := slices.DeleteFunc(ownersOf(r, q.Scope, skills), func(h found) bool { return !h.matches(wanted) })
 	hits = rankAgents(append(own, owners...))
 	tenant, _ := q.Scope.First(func(tenant string) bool {
 		return slices.ContainsFunc(hits, func(h found) bool { return h.node.Tenant == tenant })
@@ -68,8 +68,8 @@ func (r *Resolver) searchAgents(ctx context.Context, q index.Query) (hits []foun
 	return slices.DeleteFunc(hits, func(h found) bool { return h.node.Tenant != tenant }), degraded, nil
 }
 
-// owners returns the found agents that own the skills, each with the hit of a skill.
-func (r *Resolver) owners(s scope.Scope, skills []found) (hits []found) {
+// ownersOf returns the found agents that own the skills, each with the hit of a skill.
+func ownersOf(r *Resolver, s scope.Scope, skills []found) (hits []found) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, skill := range skills {
@@ -80,17 +80,6 @@ func (r *Resolver) owners(s scope.Scope, skills []found) (hits []found) {
 		}
 	}
 	return hits
-}
-
-// matches reports whether the agent satisfies the filter.
-func (h found) matches(f index.Filter) bool {
-	of := h.facts.Value()
-	want := filter{domain: f.Domain, status: f.Status, labels: f.Labels, public: f.Public}
-	if !want.matches(of) || len(f.Capabilities) == 0 {
-		return want.matches(of)
-	}
-	a, err := schemas.DecodeStored[schemas.Agent](schemas.KindAgent, h.record)
-	return err == nil && !slices.ContainsFunc(f.Capabilities, func(c string) bool { return !slices.Contains(a.Capabilities, c) })
 }
 
 // rankAgents returns the distinct agents by their highest score.

@@ -143,15 +143,6 @@ func withoutContent(record []byte, resources []schemas.Resource) ([]byte, error)
 	return member.Append(record, member.Member{Name: "resources", Value: raw.Resources})
 }
 
-// summary returns the record as in hits and listings: without instructions, which
-// would be most of a page.
-func (k storedRecord) summary() ([]byte, error) {
-	if !k.facts.Value().instructed {
-		return k.record, nil
-	}
-	return member.Without(k.record, "instructions")
-}
-
 // contextBuilder also adds the members that the contract requires in responses:
 // the context type, tools and instructions.
 func contextBuilder(c catalog.Change) (decoded, error) {

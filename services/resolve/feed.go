@@ -2,9 +2,11 @@ package resolve
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
+	"cairn/bus"
 	"cairn/bus/telemetry"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
@@ -70,7 +72,7 @@ func (f *feed) measure() {
 		return
 	}
 	applied := f.applied.Revision()
-	telemetry.IndexLag("embedded", max(f.view.Applied.Revision(), applied)-applied)
+	telemetry.IndexLag.WithLabelValues("embedded").Set(float64(max(f.view.Applied.Revision(), applied) - applied))
 }
 
 // recordFailure records that the index is stuck, and logs the first failure.
@@ -85,5 +87,18 @@ func (f *feed) recordFailure(err error) {
 	case <-f.stall:
 	default:
 		close(f.stall)
+	}
+}
+
+func (f *feed) waitRevision(ctx context.Context, revision uint64) (stuck bool, err error) {
+	err = waitWithoutSlot(ctx, &f.applied, revision, catchUpTimeout)
+	applied, stall := f.applied.State()
+	switch {
+	case isTimeout(err):
+		return false, errBehind("index", revision, applied)
+	case errors.Is(err, bus.ErrNoSlot):
+		return false, err
+	default:
+		return stall != nil || err != nil, nil
 	}
 }

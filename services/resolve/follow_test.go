@@ -44,7 +44,7 @@ func TestMinRevisionBeyondTheLog(t *testing.T) {
 	library(w)
 	w.serve()
 	last := fmt.Sprintf("%d,", bus.MinRevision(w.ctx()))
-	ctx := bus.WithMinRevision(t.Context(), 1<<40)
+	ctx := bus.WithTokens(t.Context(), schemas.ConsistencyToken{Revision: 1 << 40})
 	calls := map[string]func() error{
 		"health": func() error { _, err := w.health(ctx); return err },
 		"by id": func() error {

@@ -47,7 +47,7 @@ func FuzzResolve(f *testing.F) {
 		for _, kind := range schemas.Kinds() {
 			revision = w.raw(t, "$KV.cairn_catalog."+kind+".acme.f.f.f", record)
 		}
-		ctx := bus.WithIdentity(bus.WithMinRevision(t.Context(), revision),
+		ctx := bus.WithIdentity(bus.WithTokens(t.Context(), schemas.ConsistencyToken{Revision: revision}),
 			&schemas.Identity{ID: "k", Role: schemas.RoleReader, Tenants: []string{"acme"}})
 		for _, send := range []func(context.Context, *bus.Conn, []byte) (bus.Reply, error){
 			bus.ResolveSkill.Forward, bus.ResolveAgent.Forward, bus.ResolveContext.Forward, bus.ResolveTools.Forward, bus.ResolveToolClass.Forward,

@@ -17,14 +17,14 @@ import (
 // page stays below the usual max_payload of NATS servers.
 const pageBytes = 512 << 10
 
-func (r *Resolver) listSkills(ctx context.Context, q schemas.ListQuery) (schemas.SkillList, error) {
+func listSkills(ctx context.Context, r *Resolver, q schemas.ListQuery) (schemas.SkillList, error) {
 	// Skills have neither class nor provider.
-	page, next, err := r.list(ctx, schemas.KindSkill, q)
+	page, next, err := listActive(ctx, r, schemas.KindSkill, q)
 	return schemas.SkillList{Skills: page, NextCursor: next}, err
 }
 
-func (r *Resolver) listTools(ctx context.Context, q schemas.ListQuery) (schemas.ToolList, error) {
-	page, next, err := r.list(ctx, schemas.KindTool, q)
+func listTools(ctx context.Context, r *Resolver, q schemas.ListQuery) (schemas.ToolList, error) {
+	page, next, err := listActive(ctx, r, schemas.KindTool, q)
 	return schemas.ToolList{Tools: page, NextCursor: next}, err
 }
 
@@ -47,12 +47,13 @@ func (f filter) matches(of facts) bool {
 		!slices.ContainsFunc(f.labels, func(term string) bool { return !of.labeled(term) })
 }
 
-// list returns a page of the kind's active records: those of the tenant, or the
+// listActive returns a page of the kind's active records: those of the tenant, or the
 // global ones if no record of the tenant matches. The first page decides, and its
 // cursor encodes the tenant.
-func (r *Resolver) list(ctx context.Context, kind string, q schemas.ListQuery) ([]jsontext.Value, *string, error) {
+func listActive(ctx context.Context, r *Resolver, kind string, q schemas.ListQuery) ([]jsontext.Value, *string, error) {
 	s := scope.Scope(schemas.QueryOptions{TenantID: q.TenantID}.Tenant())
-	return r.pages(ctx, listing{kind, s, s.Tenants(), filter{domain: q.Domain, class: q.ToolClass, provider: q.Provider}, q.Limit, q.Cursor})
+	want := filter{domain: q.Domain, class: q.ToolClass, provider: q.Provider}
+	return listPage(ctx, r, listing{kind, s, s.Tenants(), want, q.Limit, q.Cursor})
 }
 
 // listing is a request for a page.
@@ -65,8 +66,8 @@ type listing struct {
 	cursor  string
 }
 
-// pages returns the page that the listing requests, and the cursor of the next one.
-func (r *Resolver) pages(ctx context.Context, l listing) ([]jsontext.Value, *string, error) {
+// listPage returns the page that the listing requests, and the cursor of the next one.
+func listPage(ctx context.Context, r *Resolver, l listing) ([]jsontext.Value, *string, error) {
 	if err := r.waitMinRevision(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -79,11 +80,11 @@ func (r *Resolver) pages(ctx context.Context, l listing) ([]jsontext.Value, *str
 		if err != nil {
 			return nil, nil, err
 		}
-		page, next, err := r.page(ctx, l, at.tenant(l.scope), at.after, limit)
+		page, next, err := fillPage(ctx, r, l, at.tenant(l.scope), at.after, limit)
 		return page, at.next(next), err
 	}
 	for _, tenant := range l.tenants {
-		if page, next, err := r.page(ctx, l, tenant, "", limit); len(page) > 0 || err != nil {
+		if page, next, err := fillPage(ctx, r, l, tenant, "", limit); len(page) > 0 || err != nil {
 			return page, cursor{global: tenant == scope.Global}.next(next), err
 		}
 	}
@@ -93,15 +94,17 @@ func (r *Resolver) pages(ctx context.Context, l listing) ([]jsontext.Value, *str
 // scanBatch is the number of records that a listing visits before it releases the lock.
 const scanBatch = 1000
 
-// page returns up to limit records of the tenant after the id, and the id of the last
+// fillPage returns up to limit records of the tenant after the id, and the id of the last
 // one if there are more.
-func (r *Resolver) page(ctx context.Context, l listing, tenant, after string, limit int) (list []jsontext.Value, next string, err error) {
+func fillPage(
+	ctx context.Context, r *Resolver, l listing, tenant, after string, limit int,
+) (list []jsontext.Value, next string, err error) {
 	p := page{limit: limit}
 	for !p.complete {
 		if err := ctx.Err(); err != nil {
 			return nil, "", err
 		}
-		if after, err = r.scan(l, tenant, after, &p); err != nil {
+		if after, err = scanRecords(r, l, tenant, after, &p); err != nil {
 			return nil, "", err
 		}
 	}
@@ -118,8 +121,8 @@ type page struct {
 	complete bool
 }
 
-// scan adds the records of the next scanBatch ids to the page, and returns the last id.
-func (r *Resolver) scan(l listing, tenant, after string, p *page) (last string, err error) {
+// scanRecords adds the records of the next scanBatch ids to the page, and returns the last id.
+func scanRecords(r *Resolver, l listing, tenant, after string, p *page) (last string, err error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	visited := 0

@@ -5,8 +5,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"cairn/schemas"
-	"cairn/services/internal/graph"
 	"cairn/services/internal/scope"
 	"cairn/services/internal/usage"
 )
@@ -57,19 +55,4 @@ func (p *packages) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.entries, p.size = nil, 0
-}
-
-// enriched returns the skill with its context builders, guardrails, tools and template.
-func (s resolvedSkill) enriched() *schemas.SkillPackage {
-	p := &schemas.SkillPackage{SkillID: s.skill.ID, Manifest: s.manifest, Template: jsontext.Value(`{}`)}
-	s.why.add(s.skill, "skill_id")
-	builders := s.builders()
-	p.ContextBuilders = s.records(builders)
-	p.Guardrails = s.records(s.guardrails())
-	p.Tools = s.records(s.tools(builders))
-	if t, ok := s.template(); ok {
-		p.Template = s.records([]graph.LinkedRecord{t})[0]
-	}
-	p.Explain = s.why.list
-	return p
 }

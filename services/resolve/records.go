@@ -13,7 +13,7 @@ import (
 )
 
 // listRecords lists records of any kind and status.
-func (r *Resolver) listRecords(ctx context.Context, q schemas.RecordQuery) (schemas.RecordList, error) {
+func listRecords(ctx context.Context, r *Resolver, q schemas.RecordQuery) (schemas.RecordList, error) {
 	labels, err := schemas.ParseLabels(q.Labels)
 	if err != nil {
 		return schemas.RecordList{}, err // excluded by Validate
@@ -23,7 +23,7 @@ func (r *Resolver) listRecords(ctx context.Context, q schemas.RecordQuery) (sche
 	}
 	before := r.token(r.view.Applied.Revision())
 	s := scope.Scope(schemas.QueryOptions{TenantID: q.TenantID}.Tenant())
-	page, next, err := r.pages(ctx, listing{
+	page, next, err := listPage(ctx, r, listing{
 		kind: q.Kind, scope: s, tenants: tenantsFor(s, q.Scope), limit: q.Limit, cursor: q.Cursor,
 		want: filter{any: true, domain: q.Domain, status: q.Status, labels: schemas.LabelTerms(labels), prefix: q.Prefix, public: q.Public},
 	})
@@ -32,7 +32,7 @@ func (r *Resolver) listRecords(ctx context.Context, q schemas.RecordQuery) (sche
 
 // getRecord returns a record as it was registered. It reads the catalog, because the
 // view has no content of resources. Such a read includes every acknowledged write.
-func (r *Resolver) getRecord(ctx context.Context, at schemas.RecordAt) (found schemas.RecordFound, err error) {
+func getRecord(ctx context.Context, r *Resolver, at schemas.RecordAt) (found schemas.RecordFound, err error) {
 	read := func(ctx context.Context, key catalog.Key) (catalog.Revision, error) {
 		e, err := r.deps.Catalog.Get(ctx, key)
 		return catalog.Revision{Record: e.Record, Revision: e.Revision}, err
@@ -63,7 +63,7 @@ func (r *Resolver) getRecord(ctx context.Context, at schemas.RecordAt) (found sc
 }
 
 // recordHistory returns the retained revisions of a record.
-func (r *Resolver) recordHistory(ctx context.Context, k schemas.RecordKey) (history schemas.RecordHistory, err error) {
+func recordHistory(ctx context.Context, r *Resolver, k schemas.RecordKey) (history schemas.RecordHistory, err error) {
 	list, err := inScope(ctx, r, k, func(ctx context.Context, key catalog.Key) ([]catalog.Revision, error) {
 		list, err := r.deps.Catalog.History(ctx, key)
 		if err == nil && len(list) == 0 {
@@ -85,7 +85,7 @@ func (r *Resolver) recordHistory(ctx context.Context, k schemas.RecordKey) (hist
 }
 
 // recordUsage returns how often the tenant has used a record.
-func (r *Resolver) recordUsage(ctx context.Context, k schemas.RecordKey) (schemas.RecordUsage, error) {
+func recordUsage(ctx context.Context, r *Resolver, k schemas.RecordKey) (schemas.RecordUsage, error) {
 	record, err := inScope(ctx, r, k, func(ctx context.Context, key catalog.Key) (catalog.Key, error) {
 		_, err := r.deps.Catalog.Get(ctx, key)
 		return key, err
@@ -96,13 +96,10 @@ func (r *Resolver) recordUsage(ctx context.Context, k schemas.RecordKey) (schema
 	return r.deps.Usage.Read(ctx, schemas.QueryOptions{TenantID: k.TenantID}.Tenant(), record)
 }
 
-func (r *Resolver) token(revision uint64) schemas.ConsistencyToken {
-	return schemas.ConsistencyToken{Catalog: r.deps.Catalog.ID(), Revision: revision}
-}
-
 // inScope returns the first result of read for a tenant of the record's scope. read reads
 // the catalog, and returns [catalog.ErrNotFound] if the tenant has no such record.
 func inScope[T any](ctx context.Context, r *Resolver, k schemas.RecordKey,
+
 	read func(context.Context, catalog.Key) (T, error)) (found T, err error) {
 	if revision := r.minRevision(ctx); revision > r.view.Applied.Revision() {
 		if err := r.checkRevision(ctx, revision); err != nil {

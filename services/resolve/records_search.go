@@ -16,14 +16,14 @@ import (
 const searchDepth = 100
 
 // searchRecords returns a page of the records of several kinds that match a query.
-func (r *Resolver) searchRecords(ctx context.Context, q schemas.RecordSearch) (answer schemas.RecordHits, err error) {
+func searchRecords(ctx context.Context, r *Resolver, q schemas.RecordSearch) (answer schemas.RecordHits, err error) {
 	var hits []found
 	tenant := schemas.QueryOptions{TenantID: q.TenantID}.Tenant()
 	for _, kind := range schemas.SearchableKinds() {
 		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) {
 			continue
 		}
-		some, degraded, err := r.searchScopes(ctx, tenantsFor(scope.Scope(tenant), q.Scope), index.Query{
+		some, degraded, err := searchScopes(ctx, r, tenantsFor(scope.Scope(tenant), q.Scope), index.Query{
 			Kind: kind, Text: q.Query, TopK: searchDepth, By: index.Method(q.Search), Filter: withAny(filterOf(q.Filter), q.Any),
 		})
 		if err != nil {
@@ -40,7 +40,7 @@ func (r *Resolver) searchRecords(ctx context.Context, q schemas.RecordSearch) (a
 	if answer.Hits, err = recordHits(page[:min(next, len(page))]); err != nil {
 		return answer, err
 	}
-	r.countFound(tenant, page[:len(answer.Hits)])
+	countFound(r, tenant, page[:len(answer.Hits)])
 	if next = q.Offset + len(answer.Hits); next < len(hits) {
 		answer.NextOffset = &next
 	}
@@ -56,10 +56,10 @@ func withAny(f index.Filter, a schemas.AnyOf) index.Filter {
 }
 
 // searchScopes returns the hits in the scope of each of the tenants.
-func (r *Resolver) searchScopes(ctx context.Context, tenants []string, q index.Query) (hits []found, degraded string, err error) {
+func searchScopes(ctx context.Context, r *Resolver, tenants []string, q index.Query) (hits []found, degraded string, err error) {
 	for _, tenant := range tenants {
 		q.Scope = scope.Scope(tenant)
-		some, reason, err := r.search(ctx, q)
+		some, reason, err := searchKind(ctx, r, q)
 		if err != nil {
 			return nil, "", err
 		}

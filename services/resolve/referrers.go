@@ -14,7 +14,7 @@ import (
 // listReferrers returns a page of the records in the scope that link to an id. A global record
 // that a tenant's record replaces is left out. It visits the records of the kinds that may link
 // to the id, as a listing does.
-func (r *Resolver) listReferrers(ctx context.Context, q schemas.ReferrerQuery) (list schemas.ReferrerList, err error) {
+func listReferrers(ctx context.Context, r *Resolver, q schemas.ReferrerQuery) (list schemas.ReferrerList, err error) {
 	if err := r.waitMinRevision(ctx); err != nil {
 		return list, err
 	}
@@ -33,7 +33,7 @@ func (r *Resolver) listReferrers(ctx context.Context, q schemas.ReferrerQuery) (
 			if err := ctx.Err(); err != nil {
 				return list, err
 			}
-			at.ID, end = r.scanReferrers(&p, at)
+			at.ID, end = scanReferrers(r, &p, at)
 		}
 	}
 	list.Referrers = p.found
@@ -84,7 +84,7 @@ func (p *referrers) next() *string {
 
 // scanReferrers adds the referrers among the next scanBatch records of the collection, and returns
 // the id of the last one, and whether it is that of the collection.
-func (r *Resolver) scanReferrers(p *referrers, after graph.Node) (last string, end bool) {
+func scanReferrers(r *Resolver, p *referrers, after graph.Node) (last string, end bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	visited := 0
@@ -96,7 +96,7 @@ func (r *Resolver) scanReferrers(p *referrers, after graph.Node) (last string, e
 		last = id
 		n := graph.Node{Kind: after.Kind, Tenant: after.Tenant, ID: id}
 		field, ok := r.graph.Field(n, p.kind, p.id)
-		if !ok || r.replaced(p.scope, n) {
+		if !ok || replacedInScope(r, p.scope, n) {
 			continue
 		}
 		if p.more = len(p.found) == p.limit; p.more {
@@ -109,9 +109,9 @@ func (r *Resolver) scanReferrers(p *referrers, after graph.Node) (last string, e
 	return last, true
 }
 
-// replaced reports whether a record of the tenant replaces the global one in the scope. The
+// replacedInScope reports whether a record of the tenant replaces the global one in the scope. The
 // caller holds mu.
-func (r *Resolver) replaced(s scope.Scope, n graph.Node) bool {
+func replacedInScope(r *Resolver, s scope.Scope, n graph.Node) bool {
 	own := graph.Node{Kind: n.Kind, Tenant: string(s), ID: n.ID}
 	return n.Kind != schemas.KindGuardrail && own != n && r.has(own)
 }

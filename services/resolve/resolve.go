@@ -5,19 +5,29 @@
 package resolve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
+	"time"
+	"unique"
 
 	"golang.org/x/sync/singleflight"
 
+	"cairn/bus"
+	"cairn/bus/bucket"
+	"cairn/bus/telemetry"
+	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/graph"
 	"cairn/services/internal/index"
+	"cairn/services/internal/projection"
+	"cairn/services/internal/scope"
 	"cairn/services/internal/usage"
 )
 
@@ -27,7 +37,7 @@ type Deps struct {
 	Index   index.Index // closed by the caller, after the resolver
 	// Feed means that the index is empty and private to this worker, so that the
 	// resolver fills it from the log. A shared index may become unavailable, so the
-	// resolver keeps a fallback index of words.
+	// resolver keeps a local index of words.
 	Feed     bool
 	Usage    *usage.Recorder   // counts the records of responses
 	Backends map[string]string // URLs for the health
@@ -36,12 +46,13 @@ type Deps struct {
 	Log      *slog.Logger
 }
 
-// Resolver is a projection of the catalog. It is safe for concurrent use. Its handlers are
-// grouped by endpoint, one file per group; apply.go and catchup.go follow the log.
+// Resolver is a projection of the catalog. It is safe for concurrent use. Its methods follow
+// the log, wait for revisions and read records; the handlers of the endpoints are functions,
+// one file per group.
 type Resolver struct {
-	deps     Deps
-	feed     *feed     // fills the worker's own index; nil if the index is shared
-	fallback *fallback // fallback for a shared index; else nil
+	deps  Deps
+	feed  *feed       // fills the worker's own index; nil if the index is shared
+	local *localIndex // for a shared index; else nil
 
 	// mu is held for writing while changes are applied, so that readers see a
 	// record and its links at one revision.
@@ -72,8 +83,8 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 	following, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	if !deps.Feed {
-		r.fallback = newFallback(deps.Log)
-		r.follow.Go(func() { r.fallback.run(following) })
+		r.local = newLocalIndex(deps.Log)
+		r.follow.Go(func() { r.local.run(following) })
 	}
 	read := r.start(following, r.apply)
 	fed := closed()
@@ -83,11 +94,11 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 			return r.feed.apply(following, changes)
 		})
 	}
-	if err := r.awaitReady(ctx, read, fed); err != nil {
+	if err := r.waitReady(ctx, read, fed); err != nil {
 		r.Close()
 		return nil, fmt.Errorf("read the catalog: %w", err)
 	}
-	if deps.Feed { // otherwise the fallback is filled last
+	if deps.Feed { // otherwise the local index is filled last
 		r.follow.Go(debug.FreeOSMemory) // releases the memory used by the replay
 	}
 	return r, nil
@@ -117,8 +128,8 @@ func closed() <-chan struct{} {
 	return c
 }
 
-// awaitReady waits until the view has caught up and the index has caught up or stalled.
-func (r *Resolver) awaitReady(ctx context.Context, read, fed <-chan struct{}) error {
+// waitReady waits until the view has caught up and the index has caught up or stalled.
+func (r *Resolver) waitReady(ctx context.Context, read, fed <-chan struct{}) error {
 	select {
 	case <-read:
 	case <-ctx.Done():
@@ -141,3 +152,307 @@ func (r *Resolver) Close() {
 	r.stop()
 	r.follow.Wait()
 }
+
+// apply applies changes of the log to the view and the graph atomically. It
+// quarantines unreadable records: they are treated as absent and reported by the
+// health.
+func (r *Resolver) apply(changes []catalog.Change) error {
+	r.local.enqueue(changes) // before a search can wait for these changes
+	records := slices.ContainsFunc(changes, catalog.Change.IsRecord)
+	read := make([]decoded, len(changes))
+	stored := make([]storedRecord, len(changes))
+	visible := slices.Clone(changes)
+	unreadable := map[int]bool{}
+	for i, c := range changes {
+		if c.Removed || !c.IsRecord() {
+			continue
+		}
+		var err error
+		if read[i], err = decode(c); err != nil {
+			r.deps.Log.Warn("quarantined unreadable record", "key", c.Key, "revision", c.Revision, "err", err)
+			unreadable[i], visible[i].Removed = true, true
+			continue
+		}
+		stored[i] = storedRecord{read[i].record, unique.Make(read[i].facts)}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, c := range visible {
+		if !c.IsRecord() {
+			continue
+		}
+		n := nodeOf(c.Key)
+		r.graph.Apply(n, read[i].edges)
+		delete(r.quarantined, n)
+		if unreadable[i] {
+			r.quarantined[n] = c.Revision
+		}
+	}
+	if records {
+		r.packages.reset()
+	}
+	r.view.Apply(visible, stored)
+	telemetry.CatalogRevision.WithLabelValues("resolve").Set(float64(r.view.Applied.Revision()))
+	telemetry.RecordsQuarantined.WithLabelValues("resolve").Set(float64(len(r.quarantined)))
+	return nil
+}
+
+// has reports whether the record exists. The caller holds mu.
+func (r *Resolver) has(n graph.Node) bool {
+	_, ok := r.view.Get(keyOf(n))
+	return ok
+}
+
+// linked reports whether the record exists and is neither a draft nor retired. The
+// caller holds mu.
+func (r *Resolver) linked(n graph.Node) bool {
+	k, ok := r.view.Get(keyOf(n))
+	return ok && schemas.Linkable(k.facts.Value().status)
+}
+
+// named returns the record that a request names by id: one that links reach, or else a
+// draft or retired one. The caller holds mu.
+func (r *Resolver) named(kind string, s scope.Scope, id string) (graph.Node, bool) {
+	if n, ok := r.reader.Find(kind, s, id); ok {
+		return n, true
+	}
+	return graph.Reader{Graph: r.graph, Has: r.has}.Find(kind, s, id)
+}
+
+// record returns the record of an existing node. The caller holds mu.
+func (r *Resolver) record(n graph.Node) []byte {
+	k, _ := r.view.Get(keyOf(n))
+	return k.record
+}
+
+// factsOf returns the facts of an existing node. The caller holds mu.
+func (r *Resolver) factsOf(n graph.Node) facts {
+	k, _ := r.view.Get(keyOf(n))
+	return k.facts.Value()
+}
+
+// waitMinRevision waits until the view has applied the minimum revision of the request.
+func (r *Resolver) waitMinRevision(ctx context.Context) error {
+	revision := r.minRevision(ctx)
+	if r.view.Applied.Revision() >= revision {
+		return nil // the common case needs neither a request nor a timer
+	}
+	if err := waitWithoutSlot(ctx, &r.view.Applied, revision, usualLag); !isTimeout(err) {
+		return err
+	}
+	if err := r.checkRevision(ctx, revision); err != nil {
+		return err
+	}
+	return r.waitApplied(ctx, revision)
+}
+
+// minRevision returns the minimum revision of the request in this worker's catalog.
+func (r *Resolver) minRevision(ctx context.Context) uint64 {
+	return bus.MinRevisionOf(ctx, r.deps.Catalog.ID())
+}
+
+// checkRevision returns ErrMalformed for a revision beyond the end of the log. The leader's
+// state suffices to accept a revision; rejecting one takes a fence, since a deposed
+// leader may lack the newest writes.
+func (r *Resolver) checkRevision(ctx context.Context, revision uint64) error {
+	return bucket.Bounded(ctx, "catalog", func(ctx context.Context) error {
+		last, err := r.latestRevision(ctx)
+		if err != nil || last < revision {
+			last, err = r.deps.Catalog.Fence(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("read the last revision: %w", err)
+		}
+		if last < revision {
+			return schemas.ErrMalformed.With(schemas.FieldError{
+				Field:   bus.HeaderMinRevision,
+				Message: fmt.Sprintf("expected a revision of the catalog, whose last one is %d, got %d", last, revision),
+			})
+		}
+		return nil
+	})
+}
+
+// latestRevision returns the catalog's revision. Concurrent calls share one read.
+func (r *Resolver) latestRevision(ctx context.Context) (uint64, error) {
+	last, err, _ := r.revisionReads.Do("", func() (any, error) {
+		return r.deps.Catalog.Revision(context.WithoutCancel(ctx))
+	})
+	return last.(uint64), err
+}
+
+// waitApplied waits until the view has applied the revision.
+func (r *Resolver) waitApplied(ctx context.Context, revision uint64) error {
+	err := waitWithoutSlot(ctx, &r.view.Applied, revision, catchUpTimeout)
+	if isTimeout(err) {
+		return errBehind("records", revision, r.view.Applied.Revision())
+	}
+	return err
+}
+
+// waitSearchable waits until the index has applied the minimum revision of the
+// request. It does not wait for a stuck index, which degrades the response. It
+// does not wait for a shared index either: registration updates it before it
+// returns the revision.
+func (r *Resolver) waitSearchable(ctx context.Context) (stuck bool, err error) {
+	if err := r.waitMinRevision(ctx); err != nil || r.feed == nil {
+		return false, err
+	}
+	return r.feed.waitRevision(ctx, r.minRevision(ctx))
+}
+
+// waitAbsent waits until the view includes every write before the request, if it lacks one
+// of the records: an id that is missing afterwards had no record when the request arrived. It reads one fence for all ids.
+func (r *Resolver) waitAbsent(ctx context.Context, kind string, s scope.Scope, ids ...string) error {
+	if !r.anyMissing(kind, s, ids) {
+		return nil
+	}
+	var fence uint64
+	err := bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
+		fence, err = r.deps.Catalog.Fence(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("find records of kind %s: %w", kind, err)
+	}
+	return r.waitApplied(ctx, fence)
+}
+
+// anyMissing reports whether any of the ids has no record in the scope.
+func (r *Resolver) anyMissing(kind string, s scope.Scope, ids []string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, id := range ids {
+		if _, ok := r.named(kind, s, id); !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// query searches the index, or the local index if the shared one is unavailable. A hanging
+// index uses at most half of the time until the deadline.
+func (r *Resolver) query(ctx context.Context, q index.Query) (index.Result, error) {
+	if r.local == nil || q.By == index.Vector {
+		return r.deps.Index.Search(ctx, q)
+	}
+	bounded, cancel := halfDeadline(ctx)
+	defer cancel()
+	result, err := r.deps.Index.Search(bounded, q)
+	slow := bounded.Err() != nil && ctx.Err() == nil
+	if err == nil || !slow && !errors.Is(err, index.ErrUnavailable) {
+		return result, err
+	}
+	return r.local.search(ctx, q, err)
+}
+
+// confirm returns the applied revision once view and index have applied the minimum revision of
+// the request, or an error. Registrations are confirmed by it.
+func (r *Resolver) confirm(ctx context.Context) (uint64, error) {
+	stuck, err := r.waitSearchable(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if ignored := bus.IgnoredTokens(ctx); ignored != "" {
+		return 0, schemas.ErrUnavailable.Because(
+			"the worker reads another catalog, " + r.deps.Catalog.ID() + ", than that of " + ignored)
+	}
+	applied := r.applied()
+	if least := r.minRevision(ctx); stuck && applied < least {
+		return 0, errBehind("index", least, applied)
+	}
+	return applied, nil
+}
+
+// applied returns the revision that view and index have applied.
+func (r *Resolver) applied() uint64 {
+	if r.feed == nil {
+		return r.view.Applied.Revision()
+	}
+	return min(r.view.Applied.Revision(), r.feed.applied.Revision())
+}
+
+func (r *Resolver) health(ctx context.Context) schemas.Health {
+	h := schemas.Health{
+		Service:  "resolve",
+		Status:   schemas.StatusOK,
+		Version:  bus.Version,
+		Backends: r.deps.Backends,
+		Catalog:  r.deps.Catalog.ID(),
+		Revision: r.applied(),
+	}
+	h.Degraded = append(r.degraded(), r.backends(ctx, &h)...)
+	if len(h.Degraded) > 0 {
+		h.Status = schemas.StatusDegraded
+	}
+	return h
+}
+
+// backends returns the problems of the backends and sets the state of the shared
+// index.
+func (r *Resolver) backends(ctx context.Context, h *schemas.Health) []string {
+	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	defer cancel()
+	var wrong []string
+	var running sync.WaitGroup
+	shared, ok := r.deps.Index.(index.Migrator)
+	if ok {
+		running.Go(func() { h.Index, wrong = projection.Status(ctx, shared) })
+	}
+	var away error
+	if r.deps.Embedder != nil {
+		running.Go(func() { away = r.deps.Embedder.Check(ctx) })
+	}
+	running.Wait()
+	if away != nil {
+		wrong = append(wrong, "search compares words only: "+away.Error())
+	}
+	return wrong
+}
+
+// degraded returns the reasons for a degraded status.
+func (r *Resolver) degraded() []string {
+	var reasons []string
+	if r.feed != nil {
+		if applied, stuck := r.feed.applied.State(); stuck != nil {
+			reasons = append(reasons, fmt.Sprintf("the index has applied the catalog up to revision %d only: %v", applied, stuck))
+		}
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.lost != nil {
+		reasons = append(reasons, "stopped following the catalog: "+r.lost.Error())
+	}
+	if n := len(r.quarantined); n > 0 {
+		reasons = append(reasons, fmt.Sprintf("%d records are unreadable and quarantined, such as %v", n, r.examples()))
+	}
+	return reasons
+}
+
+// examples returns the keys of the oldest quarantined records. The caller holds mu.
+func (r *Resolver) examples() []string {
+	type record struct {
+		node     graph.Node
+		revision uint64
+	}
+	var list []record
+	for node, revision := range r.quarantined {
+		list = append(list, record{node, revision})
+	}
+	slices.SortFunc(list, func(a, b record) int { return cmp.Compare(a.revision, b.revision) })
+	var keys []string
+	for _, a := range list[:min(maxExamples, len(list))] {
+		keys = append(keys, fmt.Sprintf("%s at revision %d", keyOf(a.node), a.revision))
+	}
+	return keys
+}
+
+func (r *Resolver) token(revision uint64) schemas.ConsistencyToken {
+	return schemas.ConsistencyToken{Catalog: r.deps.Catalog.ID(), Revision: revision}
+}
+
+// healthTime bounds the health checks of the backends.
+const healthTime = 650 * time.Millisecond
+
+// maxExamples is the maximum number of quarantined records named in the health.
+const maxExamples = 5

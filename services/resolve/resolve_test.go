@@ -128,7 +128,7 @@ func (w *world) noteRevision(revision uint64) {
 func (w *world) ctx() context.Context {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return bus.WithMinRevision(w.t.Context(), w.revision)
+	return bus.WithTokens(w.t.Context(), schemas.ConsistencyToken{Revision: w.revision})
 }
 
 func (w *world) testContext() context.Context {

@@ -57,6 +57,21 @@ func (s resolvedSkill) records(reached []graph.LinkedRecord) []jsontext.Value {
 	return records
 }
 
+// enriched returns the skill with its context builders, guardrails, tools and template.
+func (s resolvedSkill) enriched() *schemas.SkillPackage {
+	p := &schemas.SkillPackage{SkillID: s.skill.ID, Manifest: s.manifest, Template: jsontext.Value(`{}`)}
+	s.why.add(s.skill, "skill_id")
+	builders := s.builders()
+	p.ContextBuilders = s.records(builders)
+	p.Guardrails = s.records(s.guardrails())
+	p.Tools = s.records(s.tools(builders))
+	if t, ok := s.template(); ok {
+		p.Template = s.records([]graph.LinkedRecord{t})[0]
+	}
+	p.Explain = s.why.list
+	return p
+}
+
 // reasons collects the records of a response, and their explanations if they were requested.
 type reasons struct {
 	wanted  bool

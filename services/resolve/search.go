@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,8 +33,19 @@ type found struct {
 	via string // how it was found
 }
 
-func (r *Resolver) searchSkills(ctx context.Context, q schemas.SkillQuery) (*schemas.SkillHits, error) {
-	hits, degraded, err := r.search(ctx, index.Query{
+// matches reports whether the agent satisfies the filter.
+func (h found) matches(f index.Filter) bool {
+	of := h.facts.Value()
+	want := filter{domain: f.Domain, status: f.Status, labels: f.Labels, public: f.Public}
+	if !want.matches(of) || len(f.Capabilities) == 0 {
+		return want.matches(of)
+	}
+	a, err := schemas.DecodeStored[schemas.Agent](schemas.KindAgent, h.record)
+	return err == nil && !slices.ContainsFunc(f.Capabilities, func(c string) bool { return !slices.Contains(a.Capabilities, c) })
+}
+
+func searchSkills(ctx context.Context, r *Resolver, q schemas.SkillQuery) (*schemas.SkillHits, error) {
+	hits, degraded, err := searchKind(ctx, r, index.Query{
 		Kind: schemas.KindSkill, Scope: scope.Scope(q.Tenant()), Text: q.Query, TopK: q.Limit(), By: index.Method(q.Search),
 		Filter: filterOf(q.Filter),
 	})
@@ -55,12 +67,12 @@ func (r *Resolver) searchSkills(ctx context.Context, q schemas.SkillQuery) (*sch
 		}
 		answer.Skills = append(answer.Skills, record)
 	}
-	r.countFound(q.Tenant(), hits)
+	countFound(r, q.Tenant(), hits)
 	return answer, nil
 }
 
 // countFound counts the hits of a response.
-func (r *Resolver) countFound(tenant string, hits []found) {
+func countFound(r *Resolver, tenant string, hits []found) {
 	keys := make([]catalog.Key, len(hits))
 	for i, h := range hits {
 		keys[i] = keyOf(h.node)
@@ -74,9 +86,9 @@ func filterOf(f schemas.Filter) index.Filter {
 	}
 }
 
-// search returns the hits with their records. It falls back to the global scope if
+// searchKind returns the hits with their records. It falls back to the global scope if
 // none of the tenant's hits is active.
-func (r *Resolver) search(ctx context.Context, q index.Query) (hits []found, degraded string, err error) {
+func searchKind(ctx context.Context, r *Resolver, q index.Query) (hits []found, degraded string, err error) {
 	stuck, err := r.waitSearchable(ctx)
 	if err != nil {
 		return nil, "", err
@@ -84,11 +96,11 @@ func (r *Resolver) search(ctx context.Context, q index.Query) (hits []found, deg
 	topK := q.TopK
 	q.TopK += extraHits
 	result, err := r.query(ctx, q)
-	hits = r.active(q.Kind, result)
+	hits = activeHits(r, q.Kind, result)
 	if len(hits) == 0 && len(result.Hits) > 0 && result.Tenant != scope.Global {
 		q.Scope = scope.Global
 		result, err = r.query(ctx, q)
-		hits = r.active(q.Kind, result)
+		hits = activeHits(r, q.Kind, result)
 	}
 	if errors.Is(err, index.ErrUnavailable) || errors.Is(err, index.ErrNoVectors) {
 		return nil, "", schemas.ErrUnavailable.Because(err.Error())
@@ -102,8 +114,8 @@ func (r *Resolver) search(ctx context.Context, q index.Query) (hits []found, deg
 	return hits[:min(topK, len(hits))], result.Degraded, nil
 }
 
-// active returns the hits whose records are active.
-func (r *Resolver) active(kind string, result index.Result) (hits []found) {
+// activeHits returns the hits whose records are active.
+func activeHits(r *Resolver, kind string, result index.Result) (hits []found) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, h := range result.Hits {

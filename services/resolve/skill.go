@@ -17,23 +17,23 @@ import (
 	"cairn/services/internal/usage"
 )
 
-// skill answers both forms of the request.
-func (r *Resolver) skill(ctx context.Context, q schemas.SkillQuery) (schemas.SkillAnswer, error) {
+// resolveSkill answers both forms of the request.
+func resolveSkill(ctx context.Context, r *Resolver, q schemas.SkillQuery) (schemas.SkillAnswer, error) {
 	if q.SkillID == "" {
-		hits, err := r.searchSkills(ctx, q)
+		hits, err := searchSkills(ctx, r, q)
 		return schemas.SkillAnswer{Hits: hits}, err
 	}
-	body, err := r.packageOf(ctx, q)
+	body, err := encodePackage(ctx, r, q)
 	return schemas.SkillAnswer{Written: body}, err
 }
 
-func (r *Resolver) encodedPackage(ctx context.Context, q schemas.SkillRef) (schemas.EncodedPackage, error) {
-	body, err := r.packageOf(ctx, schemas.SkillQuery{SkillID: q.SkillID, QueryOptions: q.QueryOptions})
+func resolvePackage(ctx context.Context, r *Resolver, q schemas.SkillRef) (schemas.EncodedPackage, error) {
+	body, err := encodePackage(ctx, r, schemas.SkillQuery{SkillID: q.SkillID, QueryOptions: q.QueryOptions})
 	return schemas.EncodedPackage{Written: body}, err
 }
 
-// packageOf returns the encoded skill package.
-func (r *Resolver) packageOf(ctx context.Context, q schemas.SkillQuery) (body jsontext.Value, err error) {
+// encodePackage returns the encoded skill package.
+func encodePackage(ctx context.Context, r *Resolver, q schemas.SkillQuery) (body jsontext.Value, err error) {
 	if err := r.waitMinRevision(ctx); err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (r *Resolver) packageOf(ctx context.Context, q schemas.SkillQuery) (body js
 		r.deps.Usage.Add(of.uses)
 		return of.body, nil
 	}
-	err = r.withSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
+	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
 		if body, err = json.Marshal(s.enriched(), json.Deterministic(true)); err == nil && s.reader.Earlier == nil {
 			r.packages.put(key, encodedPackage{body, usage.NewSet(q.Tenant(), usage.Resolved, s.why.records...)})
 		}
@@ -51,8 +51,8 @@ func (r *Resolver) packageOf(ctx context.Context, q schemas.SkillQuery) (body js
 	return body, err
 }
 
-func (r *Resolver) context(ctx context.Context, q schemas.ContextQuery) (a schemas.ContextAnswer, err error) {
-	err = r.withSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
+func resolveContext(ctx context.Context, r *Resolver, q schemas.ContextQuery) (a schemas.ContextAnswer, err error) {
+	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
 		builders := slices.DeleteFunc(s.builders(), func(b graph.LinkedRecord) bool {
 			return len(q.ContextTypes) > 0 && !slices.Contains(q.ContextTypes, r.factsOf(b.Node).contextType)
 		})
@@ -73,8 +73,8 @@ func missingBuilders(q schemas.ContextQuery) string {
 	return fmt.Sprintf("the skill %q has no context builder of the context_types %q in %s", q.SkillID, q.ContextTypes, scope.Scope(q.Tenant()))
 }
 
-func (r *Resolver) template(ctx context.Context, q schemas.SkillRef) (a schemas.TemplateAnswer, err error) {
-	err = r.withSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
+func resolveTemplate(ctx context.Context, r *Resolver, q schemas.SkillRef) (a schemas.TemplateAnswer, err error) {
+	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
 		t, ok := s.template()
 		if !ok {
 			return schemas.ErrTemplateNotFound.Because(fmt.Sprintf("the skill %q has no template in %s", q.SkillID, scope.Scope(q.Tenant())))
@@ -86,8 +86,8 @@ func (r *Resolver) template(ctx context.Context, q schemas.SkillRef) (a schemas.
 	return a, err
 }
 
-func (r *Resolver) guardrail(ctx context.Context, q schemas.SkillRef) (a schemas.GuardrailAnswer, err error) {
-	err = r.withSkill(ctx, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
+func resolveGuardrail(ctx context.Context, r *Resolver, q schemas.SkillRef) (a schemas.GuardrailAnswer, err error) {
+	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
 		a.Guardrails = s.records(s.guardrails())
 		a.Explain = s.why.list
 		return nil
@@ -98,12 +98,12 @@ func (r *Resolver) guardrail(ctx context.Context, q schemas.SkillRef) (a schemas
 // withSkill calls answer with the skill of the id in the request's scope, regardless
 // of its status, while holding mu for reading. If no skill has the id, and it has the form
 // id@version, answer gets that version of the skill.
-func (r *Resolver) withSkill(ctx context.Context, options schemas.QueryOptions, id string, answer func(resolvedSkill) error) (err error) {
+func withSkill(ctx context.Context, r *Resolver, options schemas.QueryOptions, id string, answer func(resolvedSkill) error) (err error) {
 	if err := r.waitMinRevision(ctx); err != nil {
 		return err
 	}
 	s := scope.Scope(options.Tenant())
-	if err := r.awaitAbsent(ctx, schemas.KindSkill, s, id); err != nil {
+	if err := r.waitAbsent(ctx, schemas.KindSkill, s, id); err != nil {
 		return err
 	}
 	why := &reasons{wanted: options.Explain}
@@ -112,14 +112,14 @@ func (r *Resolver) withSkill(ctx context.Context, options schemas.QueryOptions, 
 			r.deps.Usage.AddOnce(usage.NewSet(options.Tenant(), usage.Resolved, why.records...))
 		}
 	}()
-	if found, err := r.withNewest(s, id, why, answer); found || err != nil {
+	if found, err := withNewest(r, s, id, why, answer); found || err != nil {
 		return err
 	}
 	base, version, ok := cutVersion(id)
 	if !ok {
 		return schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q in %s", id, s))
 	}
-	key, of, err := r.readVersion(ctx, options, base, version)
+	key, of, err := readVersion(ctx, r, options, base, version)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (r *Resolver) withSkill(ctx context.Context, options schemas.QueryOptions, 
 
 // withNewest calls answer with the newest revision of the skill, and reports whether there
 // is one.
-func (r *Resolver) withNewest(s scope.Scope, id string, why *reasons, answer func(resolvedSkill) error) (found bool, err error) {
+func withNewest(r *Resolver, s scope.Scope, id string, why *reasons, answer func(resolvedSkill) error) (found bool, err error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	node, found := r.named(schemas.KindSkill, s, id)
@@ -153,7 +153,7 @@ func cutVersion(id string) (base, version string, ok bool) {
 
 // readVersion returns the newest revision with the version that the history of the skill
 // retains. A tenant's skill hides all versions of the global one.
-func (r *Resolver) readVersion(ctx context.Context, options schemas.QueryOptions, id, version string) (catalog.Key, decoded, error) {
+func readVersion(ctx context.Context, r *Resolver, options schemas.QueryOptions, id, version string) (catalog.Key, decoded, error) {
 	var of decoded
 	var at catalog.Key
 	_, err := inScope(ctx, r, schemas.RecordKey{Kind: schemas.KindSkill, ID: id, TenantID: options.TenantID},

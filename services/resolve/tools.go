@@ -10,13 +10,13 @@ import (
 	"cairn/services/internal/usage"
 )
 
-// tools answers in the order of the ids, ignoring duplicates.
-func (r *Resolver) tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.ToolsAnswer, err error) {
+// resolveTools answers in the order of the ids, ignoring duplicates.
+func resolveTools(ctx context.Context, r *Resolver, q schemas.ToolsQuery) (a schemas.ToolsAnswer, err error) {
 	if err := r.waitMinRevision(ctx); err != nil {
 		return a, err
 	}
 	s := scope.Scope(q.Tenant())
-	if err := r.awaitAbsent(ctx, schemas.KindTool, s, q.ToolIDs...); err != nil {
+	if err := r.waitAbsent(ctx, schemas.KindTool, s, q.ToolIDs...); err != nil {
 		return a, err
 	}
 	r.mu.RLock()
@@ -45,10 +45,10 @@ func (r *Resolver) tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.T
 	return a, nil
 }
 
-// toolClass returns the active tools of the class, those of the tenant or, if it has
+// resolveToolClass returns the active tools of the class, those of the tenant or, if it has
 // none, the global ones. The contract does not specify inactive tools; a class is a
 // listing, and listings contain active records only.
-func (r *Resolver) toolClass(ctx context.Context, q schemas.ToolClassQuery) (a schemas.ToolClassAnswer, err error) {
+func resolveToolClass(ctx context.Context, r *Resolver, q schemas.ToolClassQuery) (a schemas.ToolClassAnswer, err error) {
 	if err := r.waitMinRevision(ctx); err != nil {
 		return a, err
 	}

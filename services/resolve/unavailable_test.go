@@ -55,7 +55,7 @@ func TestIndexUnavailable(t *testing.T) {
 	}
 }
 
-func TestFallbackSkills(t *testing.T) {
+func TestLocalIndexSkills(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	library(w)
@@ -92,7 +92,7 @@ func TestFallbackSkills(t *testing.T) {
 	}
 }
 
-func TestFallbackAgent(t *testing.T) {
+func TestLocalIndexAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	library(w)
@@ -126,7 +126,7 @@ func TestHangingIndex(t *testing.T) {
 
 // The first search waits only until the existing log has been applied, not until
 // the log is idle.
-func TestFallbackFirstSearch(t *testing.T) {
+func TestLocalIndexFirstSearch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i := range 200 {
@@ -190,7 +190,7 @@ func TestInactiveHits(t *testing.T) {
 	}
 }
 
-func TestFallbackReadsOwnWrites(t *testing.T) {
+func TestLocalIndexReadsOwnWrites(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.without()

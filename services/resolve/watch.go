@@ -24,7 +24,7 @@ var errWatchEnds = errors.New("the watch ends")
 
 // watch sends an event for each change that the request selects, until ctx ends or the
 // service stops.
-func (r *Resolver) watch(ctx context.Context, req schemas.Watch, to bus.Sender) error {
+func watch(ctx context.Context, r *Resolver, req schemas.Watch, to bus.Sender) error {
 	labels, err := schemas.ParseLabels(req.Labels)
 	if err != nil {
 		return err // excluded by Validate
@@ -40,7 +40,7 @@ func (r *Resolver) watch(ctx context.Context, req schemas.Watch, to bus.Sender) 
 		case <-ctx.Done():
 		}
 	}()
-	after, newest, err := r.watchStart(ctx, req.After)
+	after, newest, err := watchStart(ctx, r, req.After)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (r *Resolver) watch(ctx context.Context, req schemas.Watch, to bus.Sender) 
 			if !strings.HasPrefix(c.Key.ID, req.Prefix) {
 				return nil
 			}
-			return r.sendChange(c, want, c.Replaces || c.Revision <= newest, to)
+			return sendChange(r, c, want, c.Replaces || c.Revision <= newest, to)
 		})
 	})
 	if errors.Is(context.Cause(ctx), errWatchEnds) {
@@ -64,7 +64,7 @@ func (r *Resolver) watch(ctx context.Context, req schemas.Watch, to bus.Sender) 
 }
 
 // watchStart returns the revision after which a watch begins, and the newest one.
-func (r *Resolver) watchStart(ctx context.Context, after string) (from, newest uint64, err error) {
+func watchStart(ctx context.Context, r *Resolver, after string) (from, newest uint64, err error) {
 	wrong := func(problem string) error {
 		return schemas.ErrMalformed.With(schemas.FieldError{Field: "after", Message: problem})
 	}
@@ -94,7 +94,7 @@ func (r *Resolver) watchStart(ctx context.Context, after string) (from, newest u
 
 // sendChange sends the event of a change. If the record does not match the filter, it sends
 // unmatched if known, because an earlier revision may have matched.
-func (r *Resolver) sendChange(c catalog.Change, want filter, known bool, to bus.Sender) error {
+func sendChange(r *Resolver, c catalog.Change, want filter, known bool, to bus.Sender) error {
 	event := schemas.RecordChange{
 		Revision: r.token(c.Revision).String(), Kind: c.Key.Kind, ID: c.Key.ID, TenantID: c.Key.Tenant,
 		StoredAt: c.Stored.UTC().Format(time.RFC3339Nano),

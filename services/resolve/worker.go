@@ -86,35 +86,35 @@ func (w *Worker) Close() {
 
 // withResolver returns a handler that calls handle with the current resolver.
 func withResolver[Req, Res any](
-	w *Worker, handle func(*Resolver, context.Context, Req) (Res, error),
+	w *Worker, handle func(context.Context, *Resolver, Req) (Res, error),
 ) func(context.Context, Req) (Res, error) {
 	return func(ctx context.Context, req Req) (Res, error) {
 		r, _ := w.resolver()
-		return handle(r, ctx, req)
+		return handle(ctx, r, req)
 	}
 }
 
 // Serve answers the resolve and listing endpoints and the service's health on s.
 func (w *Worker) Serve(s *bus.Service) error {
 	return errors.Join(
-		bus.ResolveSkill.Serve(s, withResolver(w, (*Resolver).skill)),
-		bus.ResolvePackage.Serve(s, withResolver(w, (*Resolver).encodedPackage)),
-		bus.ResolveAgent.Serve(s, withResolver(w, (*Resolver).agent)),
-		bus.ResolveContext.Serve(s, withResolver(w, (*Resolver).context)),
-		bus.ResolveContextBuilders.Serve(s, withResolver(w, (*Resolver).context)),
-		bus.ResolveTools.Serve(s, withResolver(w, (*Resolver).tools)),
-		bus.ResolveToolClass.Serve(s, withResolver(w, (*Resolver).toolClass)),
-		bus.ResolveTemplate.Serve(s, withResolver(w, (*Resolver).template)),
-		bus.ResolveGuardrail.Serve(s, withResolver(w, (*Resolver).guardrail)),
-		bus.ListSkills.Serve(s, withResolver(w, (*Resolver).listSkills)),
-		bus.ListTools.Serve(s, withResolver(w, (*Resolver).listTools)),
-		bus.ListRecords.Serve(s, withResolver(w, (*Resolver).listRecords)),
-		bus.SearchRecords.Serve(s, withResolver(w, (*Resolver).searchRecords)),
-		bus.GetRecord.Serve(s, withResolver(w, (*Resolver).getRecord)),
-		bus.RecordHistory.Serve(s, withResolver(w, (*Resolver).recordHistory)),
-		bus.Referrers.Serve(s, withResolver(w, (*Resolver).listReferrers)),
-		bus.RecordUsage.Serve(s, withResolver(w, (*Resolver).recordUsage)),
-		bus.ServeHealth(s, "resolve", w.health, w.await),
+		bus.ResolveSkill.Serve(s, withResolver(w, resolveSkill)),
+		bus.ResolvePackage.Serve(s, withResolver(w, resolvePackage)),
+		bus.ResolveAgent.Serve(s, withResolver(w, resolveAgent)),
+		bus.ResolveContext.Serve(s, withResolver(w, resolveContext)),
+		bus.ResolveContextBuilders.Serve(s, withResolver(w, resolveContext)),
+		bus.ResolveTools.Serve(s, withResolver(w, resolveTools)),
+		bus.ResolveToolClass.Serve(s, withResolver(w, resolveToolClass)),
+		bus.ResolveTemplate.Serve(s, withResolver(w, resolveTemplate)),
+		bus.ResolveGuardrail.Serve(s, withResolver(w, resolveGuardrail)),
+		bus.ListSkills.Serve(s, withResolver(w, listSkills)),
+		bus.ListTools.Serve(s, withResolver(w, listTools)),
+		bus.ListRecords.Serve(s, withResolver(w, listRecords)),
+		bus.SearchRecords.Serve(s, withResolver(w, searchRecords)),
+		bus.GetRecord.Serve(s, withResolver(w, getRecord)),
+		bus.RecordHistory.Serve(s, withResolver(w, recordHistory)),
+		bus.Referrers.Serve(s, withResolver(w, listReferrers)),
+		bus.RecordUsage.Serve(s, withResolver(w, recordUsage)),
+		bus.ServeHealth(s, "resolve", w.health, w.confirm),
 	)
 }
 
@@ -123,14 +123,14 @@ func (w *Worker) Serve(s *bus.Service) error {
 func (w *Worker) ServeWatch(s *bus.Service) error {
 	return bus.Watch.Serve(s, func(ctx context.Context, req schemas.Watch, to bus.Sender) error {
 		r, _ := w.resolver()
-		return r.watch(ctx, req, to)
+		return watch(ctx, r, req, to)
 	})
 }
 
-// await returns once the current resolver has applied the minimum revision of the request.
-func (w *Worker) await(ctx context.Context) (uint64, error) {
+// confirm returns once the current resolver has applied the minimum revision of the request.
+func (w *Worker) confirm(ctx context.Context) (uint64, error) {
 	r, _ := w.resolver()
-	return r.await(ctx)
+	return r.confirm(ctx)
 }
 
 func (w *Worker) health(ctx context.Context) (schemas.Health, error) {

@@ -42,7 +42,7 @@ func TestServerProcess(t *testing.T) {
 	_, _ = io.Copy(io.Discard, os.Stdin) // ends with the test
 }
 
-// TestWorkerMemoryAfterDeletion registers 4,000 records of 2,000 tenants and deletes them: the heap of
+// TestWorkerMemoryAfterDeletion registers 1,200 records of 600 tenants and deletes them: the heap of
 // a process with a resolve worker returns to that of an empty one.
 func TestWorkerMemoryAfterDeletion(t *testing.T) { // not parallel: it measures the heap
 	at := bustest.FreeAddress(t)
@@ -112,7 +112,8 @@ func TestWorkerMemoryAfterDeletion(t *testing.T) { // not parallel: it measures 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := bus.ListSkills.Call(bus.WithMinRevision(t.Context(), last), conn, schemas.ListQuery{}); err != nil {
+		token := schemas.ConsistencyToken{Revision: last}
+		if _, err := bus.ListSkills.Call(bus.WithTokens(t.Context(), token), conn, schemas.ListQuery{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,11 +124,11 @@ func TestWorkerMemoryAfterDeletion(t *testing.T) { // not parallel: it measures 
 	change(100, register) // fills the buffers of connections and the last deletions of the index, which are bounded
 	change(100, remove)
 	empty := resolve.Heap()
-	change(2000, register)
+	change(600, register)
 	full := resolve.Heap()
-	change(2000, remove)
+	change(600, remove)
 	after := resolve.Heap()
-	t.Logf("heap: %d KiB empty, %d KiB with 4,000 records, %d KiB without them", empty>>10, full>>10, after>>10)
+	t.Logf("heap: %d KiB empty, %d KiB with 1,200 records, %d KiB without them", empty>>10, full>>10, after>>10)
 	if after > empty+empty/10 {
 		t.Errorf("the heap has %d KiB after the deletion, want at most 10 %% above %d", after>>10, empty>>10)
 	}

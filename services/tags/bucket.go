@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// Bucket is the name of the KV bucket of the records.
+	// Bucket is the name of the KV bucket of the tags.
 	Bucket   = bucket.Tags
 	subjects = bucket.SubjectPrefix + Bucket + "."
 )

@@ -2,14 +2,10 @@ package tags
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/nats-io/nats.go/jetstream"
 
-	"cairn/bus/bucket"
 	"cairn/schemas"
 )
 
@@ -20,25 +16,6 @@ type entry struct {
 	sequence uint64
 	removed  bool
 	deadline time.Time // by the clock of the server, for the usage of the tenant
-}
-
-// last returns the newest entry of the key, including every acknowledged write.
-func (s *Store) last(ctx context.Context, k key) (entry, error) {
-	msg, err := s.reader.Last(ctx, k.subject())
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return entry{}, nil
-	}
-	if err != nil {
-		return entry{}, wrap(err, "read", k)
-	}
-	ttl, _ := time.ParseDuration(msg.Header.Get(jetstream.MsgTTLHeader)) // set by every write of this package
-	return entry{
-		id:       msg.Header.Get(jetstream.MsgIDHeader),
-		record:   msg.Data,
-		sequence: msg.Sequence,
-		removed:  bucket.Removes(msg.Header),
-		deadline: msg.Time.Add(ttl),
-	}, nil
 }
 
 // alive reports whether e is a tag. The server alone decides when a tag has expired, and

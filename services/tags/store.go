@@ -19,7 +19,7 @@ import (
 
 const (
 	// markerTTL is the time to live of a delete marker: the minimum that the
-	// server accepts, because the bucket has no watchers.
+	// server accepts. No watcher has to receive markers.
 	markerTTL = time.Second
 	// expiryInterval is the interval at which a write waits for the removal of an expired
 	// tag.
@@ -95,11 +95,14 @@ func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Dur
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(ttl))
 	until, size := time.Now().Add(ttl), len(msg.Subject)+len(msg.Data)
 	if exceeded := s.usage.reserve(k.tenant, size, until); exceeded != nil {
-		found, err := s.last(ctx, k)
-		if err == nil && found.alive() {
+		switch found, err := s.last(ctx, k); {
+		case err != nil || !found.alive():
+			return exceeded
+		case found.id == bucket.Identified(ctx, msg): // stored by this request, which was sent again
+			return wrap(s.flush.Flush(ctx), "store", k)
+		default:
 			return schemas.ErrTagExists
 		}
-		return exceeded
 	}
 	err := s.write(ctx, k, msg)
 	var rejected *jetstream.APIError
@@ -122,7 +125,7 @@ func (s *Store) write(ctx context.Context, k key, msg *nats.Msg) error {
 		if err != nil {
 			return err
 		}
-		if found.id == msg.Header.Get(jetstream.MsgIDHeader) { // stored by an attempt whose acknowledgement was lost
+		if found.id == bucket.Identified(ctx, msg) { // stored by an attempt whose acknowledgement was lost
 			return wrap(s.flush.Flush(ctx), "store", k)
 		}
 		if found.alive() {
@@ -196,7 +199,26 @@ func (s *Store) storageWarnings(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(bucket.StorageWarning(info), bucket.ReplicaProblemsOf(info)...), nil
+	return bucket.Problems(info), nil
+}
+
+// last returns the newest entry of the key, including every acknowledged write.
+func (s *Store) last(ctx context.Context, k key) (entry, error) {
+	msg, err := s.reader.Last(ctx, k.subject())
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return entry{}, nil
+	}
+	if err != nil {
+		return entry{}, wrap(err, "read", k)
+	}
+	ttl, _ := time.ParseDuration(msg.Header.Get(jetstream.MsgTTLHeader)) // set by every write of this package
+	return entry{
+		id:       msg.Header.Get(jetstream.MsgIDHeader),
+		record:   msg.Data,
+		sequence: msg.Sequence,
+		removed:  bucket.Removes(msg.Header),
+		deadline: msg.Time.Add(ttl),
+	}, nil
 }
 
 // wrap adds the operation and the tag to a non-nil error.

@@ -30,7 +30,8 @@ const (
 // workers together exceed a limit at most by the writes that are in flight at the same
 // moment, or, if a tenant goes from half of its limit to all of it within
 // announceInterval, by the writes of that interval. At its start a worker counts the
-// bucket. A lost announcement is corrected when its tags expire.
+// bucket. A lost announcement is corrected when its tags expire, as is the usage of a tag that was
+// counted by two workers, because its request was sent again.
 type usage struct {
 	limit   quota.Limit
 	conn    *bus.Conn
@@ -169,8 +170,8 @@ func (u *usage) release(tenant string, bytes int, until time.Time) {
 	}
 }
 
-// of returns the quota of a tenant, as far as this worker knows.
-func (u *usage) of(tenant string) schemas.Quota {
+// quota returns the quota of a tenant, as far as this worker knows.
+func (u *usage) quota(tenant string) schemas.Quota {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.sweep(time.Now().Unix())

@@ -36,7 +36,7 @@ func BenchmarkCancel(b *testing.B) {
 		var running sync.WaitGroup
 		begun := at.cpuTime(b)
 		running.Go(func() {
-			for _, err := range bus.Analyze.Run(ctx, conn, run, []byte(cairntest.HeavyAnalysis(run))) {
+			for _, err := range bus.Analyze.Run(ctx, conn, run, []byte(cairntest.HeavyAnalysis(run, 8))) {
 				if err != nil { // the run is canceled
 					return
 				}

@@ -76,7 +76,7 @@ func upCommand(b *testing.B, http string, flags ...string) *exec.Cmd {
 func start(b *testing.B, cmd *exec.Cmd) server {
 	b.Helper()
 	p := launch(b, cmd)
-	must(b, p.AwaitReady())
+	must(b, p.WaitReady())
 	return server{strings.TrimPrefix(p.URL(), "http://"), []int{cmd.Process.Pid}, p}
 }
 

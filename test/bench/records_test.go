@@ -92,7 +92,7 @@ func joined(b *testing.B, nc *nats.Conn, index, skill string) member {
 }
 
 // settle waits until the worker is idle: it indexes the words of its records in the
-// background, as a fallback for an unavailable shared index.
+// background, for use while the shared index is unavailable.
 func (m member) settle(b *testing.B) {
 	b.Helper()
 	s := server{pids: []int{m.process.Cmd.Process.Pid}}

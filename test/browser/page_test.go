@@ -117,13 +117,17 @@ func (p *page) open(fragment string) {
 // eval runs JavaScript, and decodes its value into result unless that is nil. It waits for a promise.
 func (p *page) eval(script string, result any) {
 	p.t.Helper()
+	if err := p.evaluate(script, result); err != nil {
+		p.t.Fatalf("%s: %v", script, err)
+	}
+}
+
+func (p *page) evaluate(script string, result any) error {
 	value, err := chromedp.Run(p.ctx, chromedp.Evaluate[[]byte](script, chromedp.EvalAwaitPromise))
 	if err == nil && result != nil {
 		err = json.Unmarshal(value, result)
 	}
-	if err != nil {
-		p.t.Fatalf("%s: %v", script, err)
-	}
+	return err
 }
 
 // wait waits until the JavaScript expression is true.
@@ -137,7 +141,10 @@ func (p *page) wait(expression string) {
 	}()
 	wait.Until(p.t, expression, func() bool {
 		var is bool
-		p.eval("(() => { try { return Boolean("+expression+"); } catch { return false; } })()", &is) // elements may be absent yet
+		err := p.evaluate("(() => { try { return Boolean("+expression+"); } catch { return false; } })()", &is) // elements may be absent yet
+		if err != nil && !strings.Contains(err.Error(), "Inspected target navigated") {                         // another page is loading
+			p.t.Fatalf("%s: %v", expression, err)
+		}
 		return is
 	})
 	holds = true

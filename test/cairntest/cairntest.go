@@ -154,15 +154,15 @@ func Start(t testing.TB, env []string, args ...string) *Process {
 			t.Error(err)
 		}
 	})
-	if err := p.AwaitReady(); err != nil {
+	if err := p.WaitReady(); err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// AwaitReady returns when the process has printed its first line, which cairn
+// WaitReady returns when the process has printed its first line, which cairn
 // does when it serves. A process that exits first is an error.
-func (p *Process) AwaitReady() error {
+func (p *Process) WaitReady() error {
 	select {
 	case <-p.Stdout.firstLine:
 		return nil
@@ -234,7 +234,7 @@ func (p *Process) Exited() <-chan struct{} { return p.exited }
 // Terminate sends SIGTERM as soon as the process is ready, which is when it
 // handles signals.
 func (p *Process) Terminate() {
-	if p.AwaitReady() == nil {
+	if p.WaitReady() == nil {
 		_ = p.Cmd.Process.Signal(syscall.SIGTERM) // fails on a process that has exited
 	}
 }

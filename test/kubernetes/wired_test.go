@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"cairn/services"
+	"cairn/bus"
 )
 
 // pods returns all pod templates by the name of their controller.
@@ -119,7 +119,7 @@ func TestKubernetesIsWired(t *testing.T) {
 func TestKubernetesPods(t *testing.T) {
 	t.Parallel()
 	all := pods(t, "production")
-	for _, role := range append(services.Known(), "edge", "nats") {
+	for _, role := range append(bus.Services(), "render", "edge", "nats") {
 		if _, is := all[role]; !is {
 			t.Errorf("no pod runs %s", role)
 		}

@@ -3,8 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
 	"strings"
 	"time"
+
+	"github.com/tmaxmax/go-sse"
+
+	"cairn/schemas"
 )
 
 // Received is one event that a client received, or the end of its attempts.
@@ -74,4 +81,53 @@ func (r Analysis) Check(answer string) (outcome string, violation error) {
 	default:
 		return "", fmt.Errorf("%w after event %d; the last response: %s", errNoEnd, last, r.Problem)
 	}
+}
+
+// last returns the sequence of the last event.
+func (r *Analysis) last() (last uint64) {
+	for _, e := range r.Events {
+		last = max(last, e.Sequence)
+	}
+	return last
+}
+
+// receive appends the events of a response to r, and reports whether the run has ended.
+// It disconnects early from some responses.
+func (r *Analysis) receive(res *http.Response) (ended bool) {
+	defer func() { _ = res.Body.Close() }()
+	r.Problem = res.Status
+	r.Lost = res.StatusCode == http.StatusNotFound
+	switch res.StatusCode {
+	case http.StatusOK:
+	case http.StatusNoContent:
+		r.NoneFollow = true
+		return true
+	case http.StatusGone: // its worker was lost
+		r.Events = append(r.Events, Received{Type: schemas.EventError}, Received{Type: schemas.EventDone})
+		return true
+	default:
+		body, _ := io.ReadAll(res.Body) // for the message only
+		r.Problem += ", " + string(body)
+		return false
+	}
+	limit := -1
+	if rand.IntN(3) == 0 { // #nosec G404 -- any will do
+		limit = rand.IntN(answerWords) // #nosec G404 -- any will do
+	}
+	for event, err := range sse.Read(res.Body, nil) {
+		if err != nil {
+			r.Problem += ", " + err.Error()
+			return false
+		}
+		next, final := received(event, r.last())
+		if next.Type == schemas.EventError && next.Sequence == 0 && !final { // of this edge: another one may have the events
+			r.Problem += ", " + event.Data
+			return false
+		}
+		r.Events = append(r.Events, next)
+		if limit--; limit == 0 && next.Type != schemas.EventDone {
+			return false
+		}
+	}
+	return len(r.Events) > 0 && r.Events[len(r.Events)-1].Type == schemas.EventDone
 }

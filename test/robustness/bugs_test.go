@@ -22,7 +22,7 @@ type plantedBug struct {
 var plantedBugs = []plantedBug{
 	{
 		name: "a server that considers itself the leader answers reads without a fence",
-		file: "bus/bucket/read.go", before: "if r.alone() {\n\t\treturn r.Leader(", after: "if BUG || r.alone() {\n\t\treturn r.Leader(",
+		file: "bus/bucket/read.go", before: "if r.alone() {\n\t\treturn r.leader(", after: "if BUG || r.alone() {\n\t\treturn r.leader(",
 		faults: "^network partition of .*leader, for", finds: "operations on the tag .* are not linearizable",
 	},
 	{
@@ -57,7 +57,7 @@ var plantedBugs = []plantedBug{
 	},
 	{
 		name: "a read ignores its minimum revision",
-		file: "services/resolve/catchup.go", before: "return bus.MinRevisionOf(ctx, r.deps.Catalog.ID())",
+		file: "services/resolve/resolve.go", before: "return bus.MinRevisionOf(ctx, r.deps.Catalog.ID())",
 		after:  "if BUG {\n\t\treturn 0\n\t}\n\treturn bus.MinRevisionOf(ctx, r.deps.Catalog.ID())",
 		faults: `^network partition of \S+ for`, finds: `client \d+ read .* with minimum revision`,
 	},

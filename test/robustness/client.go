@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -280,24 +281,6 @@ func (w *workload) record(ctx context.Context, o *Operation, timeout time.Durati
 	w.records.Add(*o)
 }
 
-// set stores the outcome of an operation on a record.
-func (o *Operation) set(res response) {
-	var found struct {
-		Manifest struct{ Value string }
-	}
-	switch {
-	case o.Action != Read && (res.status == http.StatusOK || res.status == http.StatusNoContent) && res.token.Revision > 0:
-		o.Revision = res.token.Revision
-	case o.Action == Read && res.status == http.StatusNotFound:
-	case o.Action == Read && res.status == http.StatusBadRequest:
-		o.Refused = true
-	case o.Action == Read && res.status == http.StatusOK && json.Unmarshal(res.body, &found) == nil && found.Manifest.Value != "":
-		o.Value = found.Manifest.Value
-	default:
-		o.Unknown = true
-	}
-}
-
 // newestToken returns the token of the newest acknowledged write.
 func (w *workload) newestToken() schemas.ConsistencyToken {
 	w.mu.Lock()
@@ -506,6 +489,98 @@ func (w *workload) lost(ctx context.Context) (lost []string) {
 	_ = asking.Wait() // no function returns an error
 	slices.Sort(lost)
 	return lost
+}
+
+// analyze starts runs until ctx ends, and follows each to its end.
+func (w *workload) analyze(ctx context.Context, client int) {
+	text := answer()
+	for ctx.Err() == nil {
+		at := w.since()
+		res, err := w.openStream(ctx, client, http.MethodPost, "", 0) //nolint:bodyclose // receive closes it
+		if err == nil && res.StatusCode == http.StatusOK {
+			r := w.follow(ctx, res, Analysis{Client: client, Began: at})
+			w.mu.Lock()
+			w.analyses = append(w.analyses, r)
+			w.mu.Unlock()
+			outcome, err := r.Check(text)
+			switch {
+			case err != nil:
+				outcome = err.Error()
+			case outcome == Complete:
+				outcome = ""
+			}
+			w.noteAnalysis(client, at, outcome)
+			continue
+		}
+		problem := "no response"
+		if err == nil {
+			problem = strconv.Itoa(res.StatusCode)
+			_ = res.Body.Close()
+		}
+		if !notConnected(err) {
+			w.noteAnalysis(client, at, problem)
+		}
+		sleep(ctx, failureInterval)
+	}
+}
+
+// noteAnalysis counts a run, which has failed unless problem is empty, and adds a sample.
+func (w *workload) noteAnalysis(client int, at time.Duration, problem string) {
+	failed := ""
+	if problem != "" {
+		failed = "analysis: " + problem
+	}
+	w.count(failed, nil)
+	w.note(Analyzed, client, at, failed != "")
+}
+
+// follow receives the events of a run, and resumes it at the next node whenever the
+// response ends early, or the node does not know the run: one that began at a partitioned
+// node is known to the others when the partition has healed. It sees each run to its end,
+// also after that of ctx.
+func (w *workload) follow(ctx context.Context, res *http.Response, r Analysis) Analysis {
+	run := "/" + res.Header.Get(bus.HeaderRun)
+	ended := r.receive(res)
+	for node := r.Client + 1; !ended && w.since() < r.Began+w.resume; node++ {
+		res, err := w.openStream(ctx, node, http.MethodGet, run, r.last()) //nolint:bodyclose // receive closes it
+		if err == nil {
+			r.Resumed++
+			ended = r.receive(res)
+		} else {
+			r.Problem = err.Error()
+		}
+		if err != nil || res.StatusCode != http.StatusOK {
+			sleep(context.WithoutCancel(ctx), failureInterval)
+		}
+	}
+	r.Ended = w.since()
+	return r
+}
+
+// openStream sends the request for a run, or to resume one after the event.
+func (w *workload) openStream(ctx context.Context, client int, method, run string, after uint64) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resumeTimeout)
+	var body io.Reader
+	if method == http.MethodPost {
+		body = strings.NewReader(analysis)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, base(w.cluster, client)+"/api/v1/analyze"+run, body)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if after > 0 {
+		req.Header.Set("Last-Event-ID", strconv.FormatUint(after, 10))
+	}
+	silence := time.AfterFunc(silenceTimeout, cancel)
+	res, err := w.http.Do(req)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	res.Body = &watched{res.Body, silence, cancel}
+	return res, nil
 }
 
 func sleep(ctx context.Context, d time.Duration) {

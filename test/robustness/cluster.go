@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -168,9 +169,9 @@ func (c *cluster) heal() {
 	}
 }
 
-// awaitHealthy waits until all nodes are healthy. It returns the last reason why one was
+// waitHealthy waits until all nodes are healthy. It returns the last reason why one was
 // not, or "".
-func (c *cluster) awaitHealthy(ctx context.Context) (reason string, err error) {
+func (c *cluster) waitHealthy(ctx context.Context) (reason string, err error) {
 	for {
 		problem := c.problem(ctx)
 		if problem == "" {
@@ -203,7 +204,7 @@ func (c *cluster) problem(ctx context.Context) string {
 		if info.Cluster == nil || info.Cluster.Leader == "" {
 			return fmt.Sprintf("stream %s has no leader", info.Config.Name)
 		}
-		if problems := bucket.ReplicaProblemsOf(info); len(problems) > 0 {
+		if problems := bucket.ReplicaProblems(info); len(problems) > 0 {
 			return problems[0]
 		}
 	}
@@ -312,4 +313,121 @@ func (c *cluster) close() error {
 		}
 	}
 	return errors.Join(append(errs, c.unmountAll())...)
+}
+
+// mountDisks mounts a small disk for each node, which requires root on Linux. Without
+// disks, Run injects no full disks and no power failures.
+func (c *cluster) mountDisks() error {
+	for i := range nodes {
+		if err := os.MkdirAll(c.directory(i), 0o700); err != nil {
+			return err
+		}
+		if err := mount(c.directory(i), diskSize); err != nil {
+			return errors.Join(fmt.Errorf("mount a disk for %s: %w", c.names[i], err), c.unmountAll())
+		}
+		c.mounted = append(c.mounted, c.directory(i))
+	}
+	return nil
+}
+
+// directory returns the directory with the node's data, the mount point of its disk.
+func (c *cluster) directory(i int) string { return filepath.Join(c.dir, "disk"+strconv.Itoa(i)) }
+
+func (c *cluster) unmountAll() error {
+	var errs []error
+	for _, at := range c.mounted {
+		errs = append(errs, unmount(at))
+	}
+	c.mounted = nil
+	return errors.Join(errs...)
+}
+
+// fill fills the node's disk.
+func (c *cluster) fill(i int) error {
+	f, err := os.Create(filepath.Join(c.directory(i), filler))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // the error is irrelevant once the disk is full
+	for block := make([]byte, 1<<20); len(block) > 0; {
+		_, err := f.Write(block)
+		switch {
+		case errors.Is(err, syscall.ENOSPC):
+			block = block[:len(block)/2]
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// startRoles starts the cluster as separate processes: as many NATS servers and edges as nodes,
+// and two workers of each role. The edges are c.procs.
+func (c *cluster) startRoles() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	urls := "nats://" + strings.Join(c.natsAddr[:], ",nats://")
+	for i := range nodes {
+		at := strings.Join([]string{c.names[i], c.natsAddr[i], c.routeAddr[i], strings.Join(c.routeAddr[:], ","), c.data(i)}, " ")
+		c.addPart("nats"+strconv.Itoa(i), func() *exec.Cmd {
+			cmd := exec.Command(self)
+			cmd.Env = append(os.Environ(), natsVariable+"="+at)
+			return cmd
+		})
+	}
+	for _, p := range c.parts {
+		if err := p.start(); err != nil {
+			return err
+		}
+	}
+	if out, err := exec.Command(c.program, "setup", "--replicas", strconv.Itoa(nodes), "--nats", urls).CombinedOutput(); err != nil {
+		return fmt.Errorf("cairn setup: %w: %s", err, out)
+	}
+	for _, role := range workerRoles {
+		for n := range 2 {
+			c.addPart(role+strconv.Itoa(n), c.roleCommand(urls, append([]string{"worker", role}, c.flags...)))
+		}
+	}
+	for i := range nodes {
+		p := &c.procs[i]
+		p.name = "edge" + strconv.Itoa(i)
+		p.log = filepath.Join(c.dir, p.name+".log")
+		p.command = c.roleCommand(urls, []string{"edge", "--http", c.httpAddr[i]})
+	}
+	for _, p := range c.processes() {
+		if p.running != nil {
+			continue
+		}
+		if err := p.start(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cluster) addPart(name string, command func() *exec.Cmd) {
+	c.parts = append(c.parts, &process{name: name, log: filepath.Join(c.dir, name+".log"), command: command})
+}
+
+func (c *cluster) roleCommand(urls string, args []string) func() *exec.Cmd {
+	return func() *exec.Cmd {
+		args := append(slices.Clone(args), "--nats", urls, "--log-level", "warn")
+		return exec.Command(c.program, args...) // #nosec G204 -- the program is an option
+	}
+}
+
+// processes returns all processes: each NATS server is followed by several others, so that it
+// has the data of the others before the next one is killed.
+func (c *cluster) processes() (list []*process) {
+	servers, others := c.parts[:nodes], slices.Clone(c.parts[nodes:])
+	for i := range nodes {
+		others = append(others, &c.procs[i])
+	}
+	for i, p := range servers {
+		list = append(list, p)
+		list = append(list, others[i*len(others)/nodes:(i+1)*len(others)/nodes]...)
+	}
+	return list
 }

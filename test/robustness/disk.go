@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"syscall"
 	"time"
 )
 
@@ -16,52 +14,6 @@ const (
 	diskSize = 192
 	filler   = "filler"
 )
-
-// mountDisks mounts a small disk for each node, which requires root on Linux. Without
-// disks, Run injects no full disks and no power failures.
-func (c *cluster) mountDisks() error {
-	for i := range nodes {
-		if err := os.MkdirAll(c.directory(i), 0o700); err != nil {
-			return err
-		}
-		if err := mount(c.directory(i), diskSize); err != nil {
-			return errors.Join(fmt.Errorf("mount a disk for %s: %w", c.names[i], err), c.unmountAll())
-		}
-		c.mounted = append(c.mounted, c.directory(i))
-	}
-	return nil
-}
-
-// directory returns the directory with the node's data, the mount point of its disk.
-func (c *cluster) directory(i int) string { return filepath.Join(c.dir, "disk"+strconv.Itoa(i)) }
-
-func (c *cluster) unmountAll() error {
-	var errs []error
-	for _, at := range c.mounted {
-		errs = append(errs, unmount(at))
-	}
-	c.mounted = nil
-	return errors.Join(errs...)
-}
-
-// fill fills the node's disk.
-func (c *cluster) fill(i int) error {
-	f, err := os.Create(filepath.Join(c.directory(i), filler))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }() // the error is irrelevant once the disk is full
-	for block := make([]byte, 1<<20); len(block) > 0; {
-		_, err := f.Write(block)
-		switch {
-		case errors.Is(err, syscall.ENOSPC):
-			block = block[:len(block)/2]
-		case err != nil:
-			return err
-		}
-	}
-	return nil
-}
 
 // diskFull fills the node's disk, frees it again, and restarts the node, which is
 // necessary because nats-server disables JetStream after a failed write.

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -60,51 +57,6 @@ var kinds = []kind{
 	{what: "a worker of tags at %[1]s, for 10 s, has a clock that is 1 h ahead", nodes: 1, follower: true, clock: true,
 		inject: workerWithWrongClock},
 	{what: "power failure of all nodes for 5 s", nodes: nodes, disk: true, inject: simulatePowerFailure},
-}
-
-// injectFaults injects faults of the kinds that o selects, in turn, and waits after each
-// until all nodes are healthy.
-func (o Options) injectFaults(ctx context.Context, c *cluster, w *workload) (injected []Fault, err error) {
-	list, err := o.kinds(len(c.mounted) > 0, len(c.clocks) > 0)
-	if err != nil {
-		return nil, err
-	}
-	sleep(ctx, faultInterval)
-	for n := 0; w.since() < o.For && ctx.Err() == nil; n++ {
-		kind := list[n%len(list)]
-		f := Fault{Nodes: kind.choose(ctx, c), Majority: kind.nodes > nodes/2, Skew: kind.skew, At: w.since()}
-		f.What = fmt.Sprintf(kind.what+"%.0[2]s", c.names[f.Nodes[0]], c.names[f.Nodes[len(f.Nodes)-1]])
-		o.log("%4.0f s  %s", f.At.Seconds(), f.What)
-		if err := kind.inject(ctx, c, f.Nodes); err != nil {
-			return injected, fmt.Errorf("%s: %w", f.What, err)
-		}
-		f.Ended = w.since()
-		reason, err := ready(ctx, c)
-		if err != nil {
-			return injected, fmt.Errorf("after the fault %q: %w", f.What, err)
-		}
-		f.Healthy = w.since()
-		o.log("%4.0f s  healthy; last problem: %s", f.Healthy.Seconds(), cmp.Or(reason, "none"))
-		injected = append(injected, f)
-		sleep(ctx, faultInterval)
-	}
-	return injected, ctx.Err()
-}
-
-// kinds returns the kinds of faults whose description matches o.Faults; disks and clocks
-// report whether the nodes have disks and clocks.
-func (o Options) kinds(disks, clocks bool) ([]kind, error) {
-	matches, err := regexp.Compile(o.Faults)
-	if err != nil {
-		return nil, err
-	}
-	list := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool {
-		return !matches.MatchString(k.what) || k.disk && !disks || k.clock && !clocks
-	})
-	if len(list) == 0 {
-		return nil, fmt.Errorf("no fault matches %q", o.Faults)
-	}
-	return list, nil
 }
 
 // choose returns the nodes of a fault.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -31,6 +33,50 @@ type Operation struct {
 	Unknown  bool          // error or no response: it may have been applied
 	Call     time.Duration
 	Returned time.Duration
+}
+
+// set stores the outcome of an operation on a record.
+func (o *Operation) set(res response) {
+	var found struct {
+		Manifest struct{ Value string }
+	}
+	switch {
+	case o.Action != Read && (res.status == http.StatusOK || res.status == http.StatusNoContent) && res.token.Revision > 0:
+		o.Revision = res.token.Revision
+	case o.Action == Read && res.status == http.StatusNotFound:
+	case o.Action == Read && res.status == http.StatusBadRequest:
+		o.Refused = true
+	case o.Action == Read && res.status == http.StatusOK && json.Unmarshal(res.body, &found) == nil && found.Manifest.Value != "":
+		o.Value = found.Manifest.Value
+	default:
+		o.Unknown = true
+	}
+}
+
+func (o Operation) describe() string {
+	text := string(o.Action) + " " + o.Key + " " + o.Value
+	if o.TTL > 0 {
+		text += " for " + o.TTL.String()
+	}
+	if o.Refused {
+		text += " refused"
+	}
+	if o.Unknown {
+		text += " ?"
+	}
+	return text
+}
+
+// created returns the state after the creation of a tag.
+func (o Operation) created() tagState {
+	s := tagState{value: o.Value, expires: never, latest: never, skewed: o.Skew > 0}
+	if o.TTL > 0 {
+		s.expires = o.Call + o.TTL - o.Skew
+	}
+	if o.TTL > 0 && !o.Unknown {
+		s.latest = o.Returned + o.TTL + expiryDelay + o.Skew
+	}
+	return s
 }
 
 // History is a list of operations. It may be used concurrently.

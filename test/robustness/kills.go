@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,77 +36,6 @@ const (
 // workerRoles are the roles of the workers, two each.
 var workerRoles = []string{"tags", "register", "resolve", "analyze"}
 
-// startRoles starts the cluster as separate processes: as many NATS servers and edges as nodes,
-// and two workers of each role. The edges are c.procs.
-func (c *cluster) startRoles() error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	urls := "nats://" + strings.Join(c.natsAddr[:], ",nats://")
-	for i := range nodes {
-		at := strings.Join([]string{c.names[i], c.natsAddr[i], c.routeAddr[i], strings.Join(c.routeAddr[:], ","), c.data(i)}, " ")
-		c.addPart("nats"+strconv.Itoa(i), func() *exec.Cmd {
-			cmd := exec.Command(self)
-			cmd.Env = append(os.Environ(), natsVariable+"="+at)
-			return cmd
-		})
-	}
-	for _, p := range c.parts {
-		if err := p.start(); err != nil {
-			return err
-		}
-	}
-	if out, err := exec.Command(c.program, "setup", "--replicas", strconv.Itoa(nodes), "--nats", urls).CombinedOutput(); err != nil {
-		return fmt.Errorf("cairn setup: %w: %s", err, out)
-	}
-	for _, role := range workerRoles {
-		for n := range 2 {
-			c.addPart(role+strconv.Itoa(n), c.roleCommand(urls, append([]string{"worker", role}, c.flags...)))
-		}
-	}
-	for i := range nodes {
-		p := &c.procs[i]
-		p.name = "edge" + strconv.Itoa(i)
-		p.log = filepath.Join(c.dir, p.name+".log")
-		p.command = c.roleCommand(urls, []string{"edge", "--http", c.httpAddr[i]})
-	}
-	for _, p := range c.processes() {
-		if p.running != nil {
-			continue
-		}
-		if err := p.start(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *cluster) addPart(name string, command func() *exec.Cmd) {
-	c.parts = append(c.parts, &process{name: name, log: filepath.Join(c.dir, name+".log"), command: command})
-}
-
-func (c *cluster) roleCommand(urls string, args []string) func() *exec.Cmd {
-	return func() *exec.Cmd {
-		args := append(slices.Clone(args), "--nats", urls, "--log-level", "warn")
-		return exec.Command(c.program, args...) // #nosec G204 -- the program is an option
-	}
-}
-
-// processes returns all processes: each NATS server is followed by several others, so that it
-// has the data of the others before the next one is killed.
-func (c *cluster) processes() (list []*process) {
-	servers, others := c.parts[:nodes], slices.Clone(c.parts[nodes:])
-	for i := range nodes {
-		others = append(others, &c.procs[i])
-	}
-	for i, p := range servers {
-		list = append(list, p)
-		list = append(list, others[i*len(others)/nodes:(i+1)*len(others)/nodes]...)
-	}
-	return list
-}
-
 // natsVariable is the environment variable of a process that runs a NATS server: the node's
 // name, its addresses for clients and routes, all routes, and its data directory.
 const natsVariable = "ROBUSTNESS_NATS"
@@ -129,27 +55,6 @@ func serveNATS(at string) error {
 	<-ctx.Done()
 	s.Stop()
 	return nil
-}
-
-// kill kills one process after the other, and starts each again, until o.For has passed.
-func (o Options) kill(ctx context.Context, c *cluster, w *workload) (kills []Fault, err error) {
-	list := c.processes()
-	for n := 1; time.Duration(n)*killInterval < o.For && ctx.Err() == nil; n++ {
-		sleep(ctx, time.Duration(n)*killInterval-w.since())
-		p := list[(n-1)%len(list)]
-		f := Fault{What: "SIGKILL of " + p.name, At: w.since()}
-		o.log("%4.0f s  %s", f.At.Seconds(), f.What)
-		p.kill()
-		sleep(ctx, downTime)
-		if err := p.start(); err != nil {
-			return kills, fmt.Errorf("start %s again: %w", p.name, err)
-		}
-		f.Ended = w.since()
-		f.Healthy = f.Ended
-		kills = append(kills, f)
-	}
-	sleep(ctx, o.For-w.since())
-	return kills, ctx.Err()
 }
 
 // printKills prints the result of kills. It returns an error beyond the limits.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -118,7 +120,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	if _, err := ready(ctx, c); err != nil {
 		return r, err
 	}
-	return r, r.judge(ctx, w, o.Dir)
+	return r, r.check(ctx, w, o.Dir)
 }
 
 // start starts the processes of the cluster.
@@ -147,6 +149,72 @@ func (o Options) start(c *cluster) error {
 	return nil
 }
 
+// injectFaults injects faults of the kinds that o selects, in turn, and waits after each
+// until all nodes are healthy.
+func (o Options) injectFaults(ctx context.Context, c *cluster, w *workload) (injected []Fault, err error) {
+	list, err := o.kinds(len(c.mounted) > 0, len(c.clocks) > 0)
+	if err != nil {
+		return nil, err
+	}
+	sleep(ctx, faultInterval)
+	for n := 0; w.since() < o.For && ctx.Err() == nil; n++ {
+		kind := list[n%len(list)]
+		f := Fault{Nodes: kind.choose(ctx, c), Majority: kind.nodes > nodes/2, Skew: kind.skew, At: w.since()}
+		f.What = fmt.Sprintf(kind.what+"%.0[2]s", c.names[f.Nodes[0]], c.names[f.Nodes[len(f.Nodes)-1]])
+		o.log("%4.0f s  %s", f.At.Seconds(), f.What)
+		if err := kind.inject(ctx, c, f.Nodes); err != nil {
+			return injected, fmt.Errorf("%s: %w", f.What, err)
+		}
+		f.Ended = w.since()
+		reason, err := ready(ctx, c)
+		if err != nil {
+			return injected, fmt.Errorf("after the fault %q: %w", f.What, err)
+		}
+		f.Healthy = w.since()
+		o.log("%4.0f s  healthy; last problem: %s", f.Healthy.Seconds(), cmp.Or(reason, "none"))
+		injected = append(injected, f)
+		sleep(ctx, faultInterval)
+	}
+	return injected, ctx.Err()
+}
+
+// kinds returns the kinds of faults whose description matches o.Faults; disks and clocks
+// report whether the nodes have disks and clocks.
+func (o Options) kinds(disks, clocks bool) ([]kind, error) {
+	matches, err := regexp.Compile(o.Faults)
+	if err != nil {
+		return nil, err
+	}
+	list := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool {
+		return !matches.MatchString(k.what) || k.disk && !disks || k.clock && !clocks
+	})
+	if len(list) == 0 {
+		return nil, fmt.Errorf("no fault matches %q", o.Faults)
+	}
+	return list, nil
+}
+
+// kill kills one process after the other, and starts each again, until o.For has passed.
+func (o Options) kill(ctx context.Context, c *cluster, w *workload) (kills []Fault, err error) {
+	list := c.processes()
+	for n := 1; time.Duration(n)*killInterval < o.For && ctx.Err() == nil; n++ {
+		sleep(ctx, time.Duration(n)*killInterval-w.since())
+		p := list[(n-1)%len(list)]
+		f := Fault{What: "SIGKILL of " + p.name, At: w.since()}
+		o.log("%4.0f s  %s", f.At.Seconds(), f.What)
+		p.kill()
+		sleep(ctx, downTime)
+		if err := p.start(); err != nil {
+			return kills, fmt.Errorf("start %s again: %w", p.name, err)
+		}
+		f.Ended = w.since()
+		f.Healthy = f.Ended
+		kills = append(kills, f)
+	}
+	sleep(ctx, o.For-w.since())
+	return kills, ctx.Err()
+}
+
 // bugVariable is the environment variable with the name of a planted bug.
 const bugVariable = "ROBUSTNESS_BUG"
 
@@ -170,11 +238,11 @@ func formed(ctx context.Context, c *cluster) error {
 func ready(ctx context.Context, c *cluster) (reason string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, upTime)
 	defer cancel()
-	return c.awaitHealthy(ctx)
+	return c.waitHealthy(ctx)
 }
 
-// judge counts the operations and checks their history.
-func (r *Result) judge(ctx context.Context, w *workload, dir string) error {
+// check counts the operations and checks their history.
+func (r *Result) check(ctx context.Context, w *workload, dir string) error {
 	r.measure(w)
 	tags, records := w.tags.Operations(), w.records.Operations()
 	for _, f := range r.Faults {
@@ -189,7 +257,7 @@ func (r *Result) judge(ctx context.Context, w *workload, dir string) error {
 		r.Violations = append(r.Violations, "the registration of "+id+" was acknowledged, and is lost")
 	}
 	var broken []string
-	r.Analyses, r.Resumed, broken = judgeAnalyses(w.analyses, r.Faults)
+	r.Analyses, r.Resumed, broken = checkAnalyses(w.analyses, r.Faults)
 	r.Violations = append(r.Violations, broken...)
 	history, err := json.Marshal(map[string]any{"tags": tags, "records": records, "analyses": w.analyses, "failures": r.Failures})
 	if err == nil {

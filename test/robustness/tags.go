@@ -70,20 +70,6 @@ var tagModel = porcupine.NondeterministicModel{
 	DescribeState:     func(state any) string { return state.(tagState).value },
 }
 
-func (o Operation) describe() string {
-	text := string(o.Action) + " " + o.Key + " " + o.Value
-	if o.TTL > 0 {
-		text += " for " + o.TTL.String()
-	}
-	if o.Refused {
-		text += " refused"
-	}
-	if o.Unknown {
-		text += " ?"
-	}
-	return text
-}
-
 // during returns the states that the operation can find: the tag may have expired.
 func (s tagState) during(o Operation) (states []tagState) {
 	if s.value == "" || o.Call <= s.latest {
@@ -119,18 +105,6 @@ func (s tagState) step(o Operation) (after []any) {
 
 // never is later than any operation.
 const never = time.Duration(math.MaxInt64 / 2)
-
-// created returns the state after the creation of a tag.
-func (o Operation) created() tagState {
-	s := tagState{value: o.Value, expires: never, latest: never, skewed: o.Skew > 0}
-	if o.TTL > 0 {
-		s.expires = o.Call + o.TTL - o.Skew
-	}
-	if o.TTL > 0 && !o.Unknown {
-		s.latest = o.Returned + o.TTL + expiryDelay + o.Skew
-	}
-	return s
-}
 
 // checkKeys returns the keys whose history is not linearizable.
 func checkKeys(list []Operation, timeout time.Duration) (keys []string) {

@@ -39,12 +39,14 @@ func cpuTime(t *testing.T, url string) float64 {
 	return seconds
 }
 
+const questions = 4 // of a heavy analysis
+
 // planningCost returns the CPU time in seconds of one heavy analysis that is not ended.
 func planningCost(t *testing.T) float64 {
 	t.Helper()
 	p := cairntest.Up(t)
 	before := cpuTime(t, p.URL())
-	res := analyzeOverHTTP(t.Context(), t, p, "", cairntest.HeavyAnalysis("cost"))
+	res := analyzeOverHTTP(t.Context(), t, p, "", cairntest.HeavyAnalysis("cost", questions))
 	if !strings.Contains(res, "event: done") || strings.Contains(res, "event: error") {
 		t.Fatalf("the analysis fails: %.500s", res)
 	}
@@ -57,7 +59,7 @@ func TestEndedAnalysesStop(t *testing.T) {
 	t.Parallel()
 	cost := planningCost(t)
 	t.Logf("an analysis that is not ended uses %.1f s of CPU time", cost)
-	const analyses = 4
+	const analyses = 2
 	for _, row := range []struct {
 		name  string
 		flags []string
@@ -84,7 +86,7 @@ func TestEndedAnalysesStop(t *testing.T) {
 			for i := range analyses {
 				run := bus.NewRun()
 				runs = append(runs, run)
-				running.Go(func() { responses[i] = row.send(ctx, t, p, run, cairntest.HeavyAnalysis(run)) })
+				running.Go(func() { responses[i] = row.send(ctx, t, p, run, cairntest.HeavyAnalysis(run, questions)) })
 			}
 			if row.end != nil {
 				wait.Until(t, "the estates are parsed, and planning has begun", func() bool { return cpuTime(t, p.URL()) > before+analyses*cost*0.3 })

@@ -24,7 +24,7 @@ func TestConnectionsLeaveFileDescriptors(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := p.AwaitReady(); err != nil {
+	if err := p.WaitReady(); err != nil {
 		t.Fatal(err)
 	}
 	held := 0

@@ -7,6 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -136,20 +140,81 @@ func (a *ask) print(run *client.Run, out, errOut io.Writer) (answer, error) {
 	}
 	for e, err := range run.Events() {
 		if err == nil {
-			err = v.take(e)
+			err = v.handle(e)
 		}
 		switch {
 		case err != nil:
 		case a.json:
 			err = printJSON(out, e)
 		default:
-			err = r.take(e)
+			err = r.handle(e)
 		}
 		if err != nil {
 			return answer{}, errors.Join(err, r.answer.Close())
 		}
 	}
 	return answer{r.text.String(), r.suggestions}, v.err()
+}
+
+// converse asks the questions that the user types, until the end of the input. An
+// interrupt cancels the current answer only.
+func (a *ask) converse(ctx context.Context, c *client.Client, estate string, in lines, out, errOut io.Writer) error {
+	var history conversation
+	var suggestions []string // of the previous answer
+	if err := output.Dimmed(errOut, "Ask about the estate. Ctrl-C cancels an answer, Ctrl-D ends the conversation."); err != nil {
+		return err
+	}
+	for {
+		text, err := in.ReadLine()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		text = strings.TrimSpace(text)
+		switch text {
+		case "":
+			continue
+		case "exit", "quit", "/exit", "/quit":
+			return nil
+		}
+		if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(suggestions) {
+			text = suggestions[n-1]
+			if err := output.Dimmed(errOut, text); err != nil {
+				return err
+			}
+		}
+		question := a.question(text, estate)
+		question.Include = append(question.Include, schemas.EventSuggestions)
+		question.Prompt = history.prompt()
+		answer, err := a.answer(ctx, c, question, out, errOut)
+		suggestions = answer.suggestions
+		switch {
+		case errors.Is(err, context.Canceled):
+			err = output.Dimmed(errOut, "canceled")
+		case err != nil:
+			err = output.Warning(errOut, output.OneLine(err))
+		default:
+			history.add(text, answer.text)
+			err = printSuggestions(errOut, suggestions)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// answer asks one question. An interrupt cancels it; the context of the command, which an
+// interrupt ends for good, does not.
+func (a *ask) answer(ctx context.Context, c *client.Client, q schemas.Analysis, out, errOut io.Writer) (answer, error) {
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt)
+	defer stop()
+	run, err := c.Analyze(ctx, q)
+	if err != nil {
+		return answer{}, err
+	}
+	return a.print(run, out, errOut)
 }
 
 // start starts an analysis that continues without this client, and prints its run.

@@ -1,20 +1,16 @@
 package ask
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"cairn/deploy/internal/output"
-	"cairn/edge/client"
 	"cairn/schemas"
 )
 
@@ -58,55 +54,6 @@ type lines interface {
 	ReadLine() (string, error)
 }
 
-// converse asks the questions that the user types, until the end of the input. An
-// interrupt cancels the current answer only.
-func (a *ask) converse(ctx context.Context, c *client.Client, estate string, in lines, out, errOut io.Writer) error {
-	var history conversation
-	var suggestions []string // of the previous answer
-	if err := output.Dimmed(errOut, "Ask about the estate. Ctrl-C cancels an answer, Ctrl-D ends the conversation."); err != nil {
-		return err
-	}
-	for {
-		text, err := in.ReadLine()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		text = strings.TrimSpace(text)
-		switch text {
-		case "":
-			continue
-		case "exit", "quit", "/exit", "/quit":
-			return nil
-		}
-		if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(suggestions) {
-			text = suggestions[n-1]
-			if err := output.Dimmed(errOut, text); err != nil {
-				return err
-			}
-		}
-		question := a.question(text, estate)
-		question.Include = append(question.Include, schemas.EventSuggestions)
-		question.Prompt = history.prompt()
-		answer, err := a.answer(ctx, c, question, out, errOut)
-		suggestions = answer.suggestions
-		switch {
-		case errors.Is(err, context.Canceled):
-			err = output.Dimmed(errOut, "canceled")
-		case err != nil:
-			err = output.Warning(errOut, output.OneLine(err))
-		default:
-			history.add(text, answer.text)
-			err = printSuggestions(errOut, suggestions)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
 // printSuggestions prints questions with the numbers that ask them.
 func printSuggestions(errOut io.Writer, suggestions []string) error {
 	for i, text := range suggestions {
@@ -115,18 +62,6 @@ func printSuggestions(errOut io.Writer, suggestions []string) error {
 		}
 	}
 	return nil
-}
-
-// answer asks one question. An interrupt cancels it; the context of the command, which an
-// interrupt ends for good, does not.
-func (a *ask) answer(ctx context.Context, c *client.Client, q schemas.Analysis, out, errOut io.Writer) (answer, error) {
-	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt)
-	defer stop()
-	run, err := c.Analyze(ctx, q)
-	if err != nil {
-		return answer{}, err
-	}
-	return a.print(run, out, errOut)
 }
 
 // isInteractive reports whether the user of cmd can have a conversation.

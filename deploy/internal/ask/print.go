@@ -27,7 +27,7 @@ func newReader(out, errOut io.Writer, v *verdict) *reader {
 	}
 }
 
-func (p *reader) take(e client.Event) error {
+func (p *reader) handle(e client.Event) error {
 	p.waiting.Close()
 	switch e.Type {
 	case schemas.EventTextDelta:
@@ -52,12 +52,12 @@ func (p *reader) take(e client.Event) error {
 	}
 }
 
-func decoded[T any](e client.Event, take func(T) error) error {
+func decoded[T any](e client.Event, handle func(T) error) error {
 	var v T
 	if err := e.Decode(&v); err != nil {
 		return err
 	}
-	return take(v)
+	return handle(v)
 }
 
 func (p *reader) writeText(d schemas.TextDelta) error {

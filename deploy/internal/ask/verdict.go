@@ -20,7 +20,7 @@ type verdict struct {
 	unsupported []string // distinct figures in the order of the answer
 }
 
-func (v *verdict) take(e client.Event) error {
+func (v *verdict) handle(e client.Event) error {
 	switch e.Type {
 	case schemas.EventError:
 		return decoded(e, func(s schemas.StreamError) error {

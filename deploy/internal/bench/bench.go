@@ -68,6 +68,7 @@ OPERATION is one of
   mix       40% tags, 25% by-id, 20% search, 10% register, 5% analyze; the default
 
 Bench registers its records under a separate tenant, ` + tenantPrefix + `…, and removes them
+
 afterwards; its tags expire within two minutes. Ctrl-C ends the measurement early,
 prints the results so far, and removes the records. With --auth keys, --key must be a
 key of an admin for all tenants.
@@ -324,4 +325,24 @@ func (b *bench) printComparison(cmd *cobra.Command, files []string) error {
 		err = fmt.Errorf("%d metrics regressed", worse)
 	}
 	return err
+}
+
+// newLoadClient returns a client without retries, which would hide failures.
+func (b *bench) newLoadClient() (*loadClient, error) {
+	b.RetryTimeout = -1
+	c, err := b.Client()
+	if err != nil {
+		return nil, err
+	}
+	hosts := make([]map[string]any, 30)
+	for i := range hosts {
+		hosts[i] = map[string]any{"name": fmt.Sprint("host", i), "site": fmt.Sprint("site", i%3), "cpus": 4 << (i % 4)}
+	}
+	estate, err := json.Marshal(map[string]any{"hosts": hosts}, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	return &loadClient{Client: c, tenant: b.tenant, skills: b.skills, analysis: schemas.Analysis{
+		Query: "how many hosts are there per site?", Context: string(estate), Target: schemas.TargetH,
+	}}, nil
 }

@@ -46,26 +46,6 @@ type loadClient struct {
 	written  [recentTags]atomic.Pointer[string]
 }
 
-// newLoadClient returns a client without retries, which would hide failures.
-func (b *bench) newLoadClient() (*loadClient, error) {
-	b.RetryTimeout = -1
-	c, err := b.Client()
-	if err != nil {
-		return nil, err
-	}
-	hosts := make([]map[string]any, 30)
-	for i := range hosts {
-		hosts[i] = map[string]any{"name": fmt.Sprint("host", i), "site": fmt.Sprint("site", i%3), "cpus": 4 << (i % 4)}
-	}
-	estate, err := json.Marshal(map[string]any{"hosts": hosts}, json.Deterministic(true))
-	if err != nil {
-		return nil, err
-	}
-	return &loadClient{Client: c, tenant: b.tenant, skills: b.skills, analysis: schemas.Analysis{
-		Query: "how many hosts are there per site?", Context: string(estate), Target: schemas.TargetH,
-	}}, nil
-}
-
 // operations returns the operations of the named load.
 func (a *loadClient) operations(name string) []load.Operation {
 	shares := operationShares[name]

@@ -3,6 +3,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/records"
+	"cairn/edge/client"
 	"cairn/schemas"
 )
 
@@ -134,6 +136,27 @@ func (c *connection) complete(cmd *cobra.Command, args []string, begin string) (
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return records.CompleteIDs(cmd, &c.HTTP, kind, &c.tenant, begin)
+}
+
+// scope returns the records of the kinds in the scope of the tenant, or the global ones
+// without one, as a listing has them.
+func (c *connection) scope(ctx context.Context, from *client.Client, kinds []string, labels string) ([]client.Record, error) {
+	page := 1000
+	q := schemas.RecordQuery{Scope: schemas.ScopeGlobal, Labels: labels, Limit: &page}
+	if c.tenant != "" {
+		q.TenantID, q.Scope = &c.tenant, schemas.ScopeTenant
+	}
+	var list []client.Record
+	for _, kind := range kinds {
+		q.Kind = kind
+		for r, err := range from.List(ctx, q) {
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, r)
+		}
+	}
+	return list, nil
 }
 
 // name returns KIND/ID.

@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
 	"cairn/edge/client"
 	"cairn/schemas"
+	"cairn/schemas/skillfile"
 )
 
 // Values of --format.
@@ -103,23 +106,53 @@ func (e *export) run(ctx context.Context, c *client.Client, kinds []string, out,
 	return output.Values(out, e.output, texts, false)
 }
 
-// scope returns the records of the kinds in the scope of the tenant, or the global ones
-// without one, as a listing has them.
-func (c *connection) scope(ctx context.Context, from *client.Client, kinds []string, labels string) ([]client.Record, error) {
-	page := 1000
-	q := schemas.RecordQuery{Scope: schemas.ScopeGlobal, Labels: labels, Limit: &page}
-	if c.tenant != "" {
-		q.TenantID, q.Scope = &c.tenant, schemas.ScopeTenant
+// skills writes the skills to their directories, and returns how many it has written. A skill
+// that cannot be written does not affect the others.
+func (e *export) skills(ctx context.Context, c *client.Client, list []client.Record) (written int, err error) {
+	if err := os.MkdirAll(e.dir, 0o755); err != nil { // #nosec G301 -- files for everyone, as those of a repository
+		return 0, err
 	}
-	var list []client.Record
-	for _, kind := range kinds {
-		q.Kind = kind
-		for r, err := range from.List(ctx, q) {
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, r)
+	root, err := os.OpenRoot(e.dir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = root.Close() }() // the files are closed
+	packages := make([]skillPackage, len(list))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(maxReads)
+	for i, r := range list {
+		group.Go(func() (err error) {
+			packages[i], err = readPackage(groupCtx, c, r)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return 0, err
+	}
+	named := map[string]int{}
+	for _, r := range list {
+		named[skillfile.NameOf(r.ID, r.JSON)]++
+	}
+	seen := map[string]string{}
+	var errs []error
+	for i, r := range list {
+		if r.JSON == nil {
+			continue // deleted since
 		}
+		dir := skillfile.NameOf(r.ID, r.JSON)
+		if named[dir] > 1 { // skills of several domains
+			dir = skillfile.Name(r.ID)
+		}
+		if other := seen[dir]; other != "" {
+			errs = append(errs, fmt.Errorf("skills %s and %s have the same name, %s", other, r.ID, dir))
+			continue
+		}
+		seen[dir] = r.ID
+		if err := writeSkill(root, dir, r, packages[i]); err != nil {
+			errs = append(errs, fmt.Errorf("skill %s: %w", r.ID, err))
+			continue
+		}
+		written++
 	}
-	return list, nil
+	return written, errors.Join(errs...)
 }

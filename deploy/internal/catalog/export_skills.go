@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/sync/errgroup"
 
 	"cairn/deploy/internal/records"
 	"cairn/edge/client"
@@ -21,57 +20,6 @@ import (
 	"cairn/schemas/member"
 	"cairn/schemas/skillfile"
 )
-
-// skills writes the skills to their directories, and returns how many it has written. A skill
-// that cannot be written does not affect the others.
-func (e *export) skills(ctx context.Context, c *client.Client, list []client.Record) (written int, err error) {
-	if err := os.MkdirAll(e.dir, 0o755); err != nil { // #nosec G301 -- files for everyone, as those of a repository
-		return 0, err
-	}
-	root, err := os.OpenRoot(e.dir)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = root.Close() }() // the files are closed
-	packages := make([]skillPackage, len(list))
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(maxReads)
-	for i, r := range list {
-		group.Go(func() (err error) {
-			packages[i], err = readPackage(groupCtx, c, r)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return 0, err
-	}
-	named := map[string]int{}
-	for _, r := range list {
-		named[skillfile.NameOf(r.ID, r.JSON)]++
-	}
-	seen := map[string]string{}
-	var errs []error
-	for i, r := range list {
-		if r.JSON == nil {
-			continue // deleted since
-		}
-		dir := skillfile.NameOf(r.ID, r.JSON)
-		if named[dir] > 1 { // skills of several domains
-			dir = skillfile.Name(r.ID)
-		}
-		if other := seen[dir]; other != "" {
-			errs = append(errs, fmt.Errorf("skills %s and %s have the same name, %s", other, r.ID, dir))
-			continue
-		}
-		seen[dir] = r.ID
-		if err := writeSkill(root, dir, r, packages[i]); err != nil {
-			errs = append(errs, fmt.Errorf("skill %s: %w", r.ID, err))
-			continue
-		}
-		written++
-	}
-	return written, errors.Join(errs...)
-}
 
 // skillPackage is the content of skillfile.PackageFile. The skill has no content of resources,
 // which are files.

@@ -183,7 +183,7 @@ func (s *summary) early(indexes []int) []int {
 		if ok && candidates[i] {
 			waiting[i] = absent
 		} else {
-			rejected[s.of(i)] = true
+			rejected[s.record(i)] = true
 		}
 	}
 	for before := -1; before != len(waiting); {
@@ -191,15 +191,15 @@ func (s *summary) early(indexes []int) []int {
 		for i, absent := range waiting {
 			if slices.ContainsFunc(absent, func(c change) bool { return rejected[c] }) {
 				delete(waiting, i)
-				rejected[s.of(i)] = true
+				rejected[s.record(i)] = true
 			}
 		}
 	}
 	return slices.Sorted(maps.Keys(waiting))
 }
 
-// of returns the record numbered i, without an action.
-func (s *summary) of(i int) change {
+// record returns the record with the index i, without an action.
+func (s *summary) record(i int) change {
 	return change{Kind: s.list[i].Kind, ID: s.list[i].ID, Tenant: s.list[i].Tenant}
 }
 

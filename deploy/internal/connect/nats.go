@@ -84,7 +84,7 @@ func (n *NATS) Connect(ctx context.Context, name string) (*bus.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := n.await(ctx, conn, cmp.Or(n.Timeout, connectTimeout)); err != nil {
+	if err := n.waitConnected(ctx, conn, cmp.Or(n.Timeout, connectTimeout)); err != nil {
 		conn.Close()
 		return nil, err
 	}
@@ -104,15 +104,15 @@ func (n *NATS) ConnectBoth(ctx context.Context, name string, keys SecondUser) (c
 	return conn, keyConn, nil
 }
 
-// Await waits up to 30 s until conn is connected.
-func (n *NATS) Await(ctx context.Context, conn *bus.Conn) error {
-	return n.await(ctx, conn, ServerTimeout)
+// Wait waits up to 30 s until conn is connected.
+func (n *NATS) Wait(ctx context.Context, conn *bus.Conn) error {
+	return n.waitConnected(ctx, conn, ServerTimeout)
 }
 
 // ErrNoNATS is the error of a NATS server that cannot be reached.
 var ErrNoNATS = errors.New("cannot connect to the NATS server")
 
-func (n *NATS) await(ctx context.Context, conn *bus.Conn, timeout time.Duration) error {
+func (n *NATS) waitConnected(ctx context.Context, conn *bus.Conn, timeout time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := conn.WaitConnected(limited)

@@ -80,9 +80,9 @@ unavailable server.`,
 			if err != nil {
 				return err
 			}
-			list := examine(cmd.Context(), c, d.tenant)
+			list := checkHTTP(cmd.Context(), c, d.tenant)
 			if cmd.Flags().Changed("nats") {
-				list = append(list, d.examineNATS(cmd.Context())...)
+				list = append(list, d.checkNATS(cmd.Context())...)
 			} else {
 				list = append(list, skip("nats", "set --nats to check the NATS server and its streams"))
 			}
@@ -125,6 +125,18 @@ func (d *doctor) report(list []finding, out io.Writer) error {
 	return nil
 }
 
+// checkNATS checks the NATS server and the streams.
+func (d *doctor) checkNATS(ctx context.Context) []finding {
+	conn, err := d.nats.Connect(ctx, "cairn-doctor")
+	if err != nil {
+		return []finding{fail("nats", err, "start NATS, or set --nats to its address and to a user that may use JetStream")}
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
+	defer cancel()
+	return append([]finding{ok("nats", output.Redacted(conn.URL()))}, streams(ctx, conn)...)
+}
+
 func printFindings(out io.Writer, list []finding) error {
 	t := output.NewTable(out)
 	for _, f := range list {
@@ -144,8 +156,8 @@ func printFindings(out io.Writer, list []finding) error {
 	return nil
 }
 
-// examine checks the HTTP API. Without a reachable server it stops.
-func examine(ctx context.Context, c *client.Client, tenant string) []finding {
+// checkHTTP checks the HTTP API. Without a reachable server it stops.
+func checkHTTP(ctx context.Context, c *client.Client, tenant string) []finding {
 	h, header, err := c.HealthResponse(ctx)
 	if err != nil {
 		return []finding{fail("url", err, "start Cairn with cairn up, or set --url to the address of an edge")}

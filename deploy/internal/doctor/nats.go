@@ -9,7 +9,6 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
-	"cairn/deploy/internal/output"
 )
 
 // natsTimeout bounds the checks of NATS after the connection is established.
@@ -17,18 +16,6 @@ const natsTimeout = 10 * time.Second
 
 // required are the buckets without which a role does not work.
 var required = []string{bucket.Catalog, bucket.Tags, bucket.Quarantine, bucket.Keys}
-
-// examineNATS checks the NATS server and the streams.
-func (d *doctor) examineNATS(ctx context.Context) []finding {
-	conn, err := d.nats.Connect(ctx, "cairn-doctor")
-	if err != nil {
-		return []finding{fail("nats", err, "start NATS, or set --nats to its address and to a user that may use JetStream")}
-	}
-	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
-	defer cancel()
-	return append([]finding{ok("nats", output.Redacted(conn.URL()))}, streams(ctx, conn)...)
-}
 
 // streams checks that the streams of Cairn exist, have their replicas, and are not nearly
 // full.
@@ -41,10 +28,7 @@ func streams(ctx context.Context, conn *bus.Conn) (list []finding) {
 			continue
 		}
 		found[name] = true
-		problems := bucket.ReplicaProblemsOf(info)
-		if name != bucket.Embeddings { // a cache, which is expected to be full
-			problems = append(problems, bucket.StorageWarning(info)...)
-		}
+		problems := bucket.Problems(info)
 		detail := fmt.Sprintf("%d messages, %d bytes, %d replicas", info.State.Msgs, info.State.Bytes, info.Config.Replicas)
 		if len(problems) == 0 {
 			list = append(list, ok("stream "+name, detail))

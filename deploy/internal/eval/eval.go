@@ -153,7 +153,7 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 	return e.report(r, out)
 }
 
-// earlier reads the result of --compare, nil without one. It must be of as many queries.
+// earlier reads the result of --compare, nil without one. It must have the given number of queries.
 func (e *eval) earlier(queries int) (*evaluation, error) {
 	if e.compare == "" {
 		return nil, nil

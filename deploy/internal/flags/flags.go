@@ -117,7 +117,7 @@ const (
 )
 
 // Prepare sets the flags of a command whose completions are requested from the environment
-// and the context, which a run does before the command. It returns false if they are invalid.
+// and the context, as running the command would. It returns false if they are invalid.
 func Prepare(cmd *cobra.Command) bool {
 	pre := cmd.Root().PersistentPreRunE
 	return pre == nil || pre(cmd, nil) == nil

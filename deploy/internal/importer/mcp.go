@@ -6,10 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"os/exec"
-	"slices"
-	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -57,18 +53,6 @@ func readMCP(ctx context.Context, s *source) ([]entry, error) {
 		}
 	}
 	return server.entries(s.Agents), nil
-}
-
-func (s *source) mcpTransport(ctx context.Context) sdk.Transport {
-	if s.url != nil {
-		return &sdk.StreamableClientTransport{Endpoint: s.url.String(), HTTPClient: s.http, MaxEventSize: maxDocument, MaxRetries: -1,
-			DisableStandaloneSSE: true}
-	}
-	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...) // #nosec G204 -- of the user
-	// The server must not learn keys of Cairn.
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CAIRN_") })
-	cmd.Stderr, cmd.WaitDelay = s.Stderr, killDelay
-	return &sdk.CommandTransport{Command: cmd}
 }
 
 // withoutURL returns the cause of a failed request without its URL, which may have a password.

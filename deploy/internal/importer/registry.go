@@ -149,19 +149,6 @@ func readRegistry(ctx context.Context, s *source) ([]entry, error) {
 	}
 }
 
-// page reads the page of a registry after a cursor.
-func (s *source) page(ctx context.Context, cursor string) (object, error) {
-	at := *s.url
-	query := at.Query()
-	query.Set("cursor", cursor)
-	at.RawQuery = query.Encode()
-	text, err := s.get(ctx, &at)
-	if err != nil {
-		return nil, err
-	}
-	return parse(text)
-}
-
 // registryServers collects the newest version of each server.
 type registryServers struct {
 	agents bool

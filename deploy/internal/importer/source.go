@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
@@ -161,6 +163,108 @@ func (s *source) text(ctx context.Context) ([]byte, error) {
 	}
 	defer func() { _ = file.Close() }() // opened for reading only
 	return io.ReadAll(&limitedBody{file, maxDocument})
+}
+
+// detect returns the format of the source.
+func (s *source) detect(ctx context.Context) (string, error) {
+	switch {
+	case len(s.Command) > 0:
+		return formatMCP, nil
+	case s.url != nil:
+		return s.detectURL(ctx)
+	}
+	info, err := os.Stat(s.Source)
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() || strings.EqualFold(filepath.Base(s.Source), "SKILL.md") {
+		return formatSkills, nil
+	}
+	doc, err := s.read(ctx)
+	if err != nil {
+		return "", err
+	}
+	if f := formatOf(doc); f != "" {
+		return f, nil
+	}
+	return "", errUnknown
+}
+
+// detectURL returns the format of the response, or else of those of well-known paths. A server
+// that does not answer GET requests may be an MCP server.
+func (s *source) detectURL(ctx context.Context) (string, error) {
+	doc, err := s.read(ctx)
+	if f := formatOf(doc); f != "" {
+		return f, nil
+	}
+	s.document = nil
+	var status *connect.StatusError
+	switch {
+	case errors.As(err, &status) && (status.StatusCode == http.StatusMethodNotAllowed || status.StatusCode == http.StatusNotAcceptable):
+		return formatMCP, nil
+	case strings.HasSuffix(strings.TrimRight(s.url.Path, "/"), "/mcp"):
+		return formatMCP, nil
+	case errors.As(err, &status) && (status.StatusCode == http.StatusUnauthorized || status.StatusCode == http.StatusForbidden):
+		return "", err
+	case err != nil && !errors.As(err, &status) && !errors.Is(err, errNoDocument):
+		return "", err
+	}
+	for _, w := range wellKnown {
+		found, err := s.getBelow(ctx, w.path)
+		if err != nil && !errors.As(err, &status) && !errors.Is(err, errNoDocument) {
+			return "", err
+		}
+		if isCairn := w.format == formatCairn && found["records"].Kind() == '['; isCairn || found != nil && formatOf(found) == w.format {
+			return w.format, nil
+		}
+	}
+	return "", errUnknown
+}
+
+// getBelow reads a document below the URL. If its format is known, it becomes the document of
+// the source, with its URL.
+func (s *source) getBelow(ctx context.Context, path string) (object, error) {
+	at, err := s.url.Parse(strings.TrimRight(s.url.Path, "/") + "/" + path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.get(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if formatOf(doc) != "" {
+		s.url, s.document = at, doc
+	}
+	return doc, nil
+}
+
+func (s *source) mcpTransport(ctx context.Context) sdk.Transport {
+	if s.url != nil {
+		return &sdk.StreamableClientTransport{Endpoint: s.url.String(), HTTPClient: s.http, MaxEventSize: maxDocument, MaxRetries: -1,
+			DisableStandaloneSSE: true}
+	}
+	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...) // #nosec G204 -- of the user
+	// The server must not learn keys of Cairn.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CAIRN_") })
+	cmd.Stderr, cmd.WaitDelay = s.Stderr, killDelay
+	return &sdk.CommandTransport{Command: cmd}
+}
+
+// page reads the page of a registry after a cursor.
+func (s *source) page(ctx context.Context, cursor string) (object, error) {
+	at := *s.url
+	query := at.Query()
+	query.Set("cursor", cursor)
+	at.RawQuery = query.Encode()
+	text, err := s.get(ctx, &at)
+	if err != nil {
+		return nil, err
+	}
+	return parse(text)
 }
 
 // errNoDocument is the error of a text that is not a document.

@@ -142,13 +142,13 @@ func readJSON(name string, data []byte) []ParsedRecord {
 
 // counter converts ascending offsets to line numbers.
 type counter struct {
-	data   []byte
-	seen   int
-	breaks int
+	data    []byte
+	counted int
+	breaks  int
 }
 
 func (c *counter) at(offset int) int {
-	c.breaks += bytes.Count(c.data[c.seen:max(offset, c.seen)], []byte("\n"))
-	c.seen = max(offset, c.seen)
+	c.breaks += bytes.Count(c.data[c.counted:max(offset, c.counted)], []byte("\n"))
+	c.counted = max(offset, c.counted)
 	return c.breaks + 1
 }

@@ -71,15 +71,15 @@ func RegisterSearchable(ctx context.Context, c *client.Client, list []Record, ti
 		case len(later) == 0:
 			return nil
 		}
-		if err := await(ctx, c, later[0]); err != nil {
+		if err := waitIndexed(ctx, c, later[0]); err != nil {
 			return err
 		}
 		list = later
 	}
 }
 
-// await registers r repeatedly until the response reports that it is indexed.
-func await(ctx context.Context, c *client.Client, r Record) error {
+// waitIndexed registers r repeatedly until the response reports that it is indexed.
+func waitIndexed(ctx context.Context, c *client.Client, r Record) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {

@@ -81,7 +81,7 @@ func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	defer end()
 	log.Info("connecting", "nats", output.Redacted(w.URL))
-	if err := w.Await(ctx, conn); err != nil {
+	if err := w.Wait(ctx, conn); err != nil {
 		return err
 	}
 	return services.Run(ctx, conn, settings, func() {

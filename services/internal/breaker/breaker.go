@@ -66,7 +66,7 @@ func New(s Settings) *Breaker {
 
 func (b *Breaker) report(backend string, _, now gobreaker.State) {
 	if backend != "" {
-		telemetry.CircuitState(backend, int(now))
+		telemetry.CircuitState.WithLabelValues(backend).Set(float64(now))
 	}
 }
 

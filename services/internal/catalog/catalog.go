@@ -11,6 +11,7 @@ package catalog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"cairn/bus/bucket"
 	"cairn/schemas"
@@ -38,22 +40,11 @@ const (
 // A projection that has not followed the log for longer has to be rebuilt.
 const markerTTL = 7 * 24 * time.Hour
 
-// ErrNotFound is returned by Get for a key without a record.
-var ErrNotFound = errors.New("record not found")
-
-// Entry is a record and the revision of its last write.
-type Entry struct {
-	Key      Key
-	Record   []byte // normalized by schemas.Normalized; must not be modified
-	Revision uint64
-}
-
 // maxAhead is the number of messages that Changes receives ahead of apply.
 const maxAhead = 64
 
 // Catalog reads and writes the log. It is safe for concurrent use and needs no
-// closing. history.go has the methods for earlier revisions, follow.go and watch.go those for
-// followers of the log.
+// closing.
 type Catalog struct {
 	js      jetstream.JetStream
 	stream  jetstream.Stream
@@ -117,7 +108,7 @@ func (c *Catalog) put(ctx context.Context, key Key, record []byte, replaces bool
 	if replaces {
 		msg.Header.Set(headerReplaces, "1")
 	}
-	bucket.Identified(msg)
+	bucket.Identified(ctx, msg)
 	revision, err := c.commits.put(ctx, msg, func() (uint64, error) { return bucket.Publish(ctx, c.js, msg) })
 	return revision, wrap(err, "store", encoded)
 }
@@ -166,10 +157,6 @@ func (c *Catalog) Similar(ctx context.Context, key Key) (ids []string, err error
 	return ids, nil
 }
 
-// Condition decides from the revision of the current record, 0 for none, whether a write
-// is performed. Its error is returned instead.
-type Condition func(revision uint64) error
-
 // PutIf is Put if the condition permits it. No other write comes between the decision
 // and this one.
 func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte, permits Condition) (uint64, error) {
@@ -210,14 +197,6 @@ func pause(ctx context.Context) error {
 	case <-time.After(5 * time.Millisecond):
 		return nil
 	}
-}
-
-// existing returns the revision of a record, 0 if it is gone.
-func existing(last uint64, gone bool) uint64 {
-	if gone {
-		return 0
-	}
-	return last
 }
 
 // newest returns the newest revision of the key, 0 if it was never written, and whether
@@ -268,14 +247,6 @@ func (c *Catalog) DeleteIf(ctx context.Context, key Key, permits Condition) (uin
 			return 0, wrap(err, "delete", encoded)
 		}
 	}
-}
-
-// wrap adds the operation and the key to a non-nil error.
-func wrap(err error, attempted, encoded string) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s: %w", attempted, encoded, err)
 }
 
 // last returns the newest revision of the key, and whether the key has no record.
@@ -361,7 +332,7 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 // revisions ascend. The returned function stops the calls and waits for the last
 // one. newest is the last revision of the log at the call.
 func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (newest uint64, stop func(), err error) {
-	newest, consumer, err := c.begin(ctx, "read the sizes of the catalog",
+	newest, consumer, err := c.startConsumer(ctx, "read the sizes of the catalog",
 		jetstream.OrderedConsumerConfig{HeadersOnly: true})
 	if err != nil {
 		return 0, nil, err
@@ -378,4 +349,276 @@ func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (newest uint64, s
 		consuming.Stop()
 		<-consuming.Closed()
 	}, nil
+}
+
+// Follow calls apply with the changes of the log, from its beginning and then as
+// it grows, in batches of the available changes. Calls do not overlap; revisions
+// ascend without duplicates, except that the newest one may be repeated by a change that
+// is not a record and has a higher watermark. Of each record only the newest revision is
+// replayed.
+// Follow calls ready, if not nil, once after apply has received everything that the
+// log contained at the start. It survives lost connections and leader elections.
+// It returns nil when ctx ends, the error of apply, or an error when the connection
+// is closed.
+func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready func()) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	epoch := c.applied.start()
+	target, consumer, err := c.startConsumer(ctx, "follow the catalog", jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		return err
+	}
+	changes := make(chan Change, maxBatch)
+	consuming, err := consumer.Consume(sendTo(ctx, changes), jetstream.PullHeartbeat(heartbeat),
+		jetstream.PullMaxMessagesWithBytesLimit(fetchMessages, fetchBytes))
+	if err != nil {
+		return fmt.Errorf("follow the catalog: %w", err)
+	}
+	f := follower{changes: changes, closed: consuming.Closed(), apply: apply, log: c, epoch: epoch}
+	err = f.run(ctx, target, ready)
+	stop() // unblocks a handler that waits to send on changes
+	consuming.Stop()
+	<-f.closed
+	return err
+}
+
+// startConsumer creates a consumer that replays the log, and returns the last revision of the replay.
+// what describes the purpose in errors. While the cluster is not ready, it retries.
+func (c *Catalog) startConsumer(ctx context.Context, what string, config jetstream.OrderedConsumerConfig) (
+	target uint64, consumer jetstream.Consumer, err error) {
+	err = bucket.Await(ctx, c.js, what, func() error {
+		if target, err = c.reader.End(ctx); err != nil {
+			return err
+		}
+		consumer, err = bucket.Ordered(ctx, c.stream, config)
+		return err
+	})
+	return target, consumer, err
+}
+
+// readAfter returns the next changes after the revision from any replica of the log, and
+// whether these are all that it has: a replica performs no writes during such a read
+// (nats-server, stream.go, getDirectRequest). It returns none if no replica responds.
+func (c *Catalog) readAfter(ctx context.Context, revision uint64) (list []Change, complete bool) {
+	ctx, cancel := context.WithTimeout(ctx, idleTimeout)
+	defer cancel()
+	batch, err := jetstreamext.GetBatch(ctx, c.js, Stream, maxBatch, jetstreamext.GetBatchSubject(subjects+">"),
+		jetstreamext.GetBatchSeq(revision+1), jetstreamext.GetBatchMaxBytes(readBytes))
+	if err != nil {
+		return nil, false
+	}
+	for msg, err := range batch {
+		if err != nil {
+			return list, errors.Is(err, jetstreamext.ErrNoMessages)
+		}
+		change, _ := changeOf(msg.Subject, msg.Header, msg.Data, msg.Sequence, msg.Time) // a message that is not a record has a zero key
+		list = append(list, change)
+		complete = msg.Header.Get("Nats-Num-Pending") == "0"
+	}
+	return list, complete && ctx.Err() == nil
+}
+
+// AddGenerated stores the example queries next to the record of the change, as a revision
+// with the same record. It reports whether the revision of the change was the newest one;
+// otherwise it writes nothing. The next registration of the record removes the queries.
+func (c *Catalog) AddGenerated(ctx context.Context, of Change, queries []string) (bool, error) {
+	encoded, err := of.Key.encode()
+	if err != nil {
+		return false, err
+	}
+	list, err := json.Marshal(queries)
+	if err != nil {
+		return false, wrap(err, "encode the generated queries of", encoded)
+	}
+	msg := nats.NewMsg(subjects + encoded)
+	msg.Data = of.Record
+	msg.Header.Set(headerReplaces, "1")
+	msg.Header.Set(headerGenerated, string(list))
+	msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(of.Revision, 10))
+	_, err = bucket.Publish(ctx, c.js, msg)
+	if bucket.Outdated(err) {
+		return false, nil
+	}
+	return err == nil, wrap(err, "store the generated queries of", encoded)
+}
+
+// SetupHistory creates or upgrades the stream of the history. A history of another log is
+// deleted.
+func (c *Catalog) SetupHistory(ctx context.Context, replication bucket.Replication) error {
+	of := c.stream.CachedInfo().Config
+	config := jetstream.StreamConfig{
+		Name:              HistoryStream,
+		Description:       "earlier revisions of records",
+		Mirror:            &jetstream.StreamSource{Name: Stream},
+		MaxMsgsPerSubject: MaxHistory,
+		MaxBytes:          -1,
+		Discard:           jetstream.DiscardOld,
+		Storage:           of.Storage,
+		Replicas:          of.Replicas,
+		Placement:         of.Placement,
+		AllowDirect:       true,
+		Metadata:          map[string]string{catalogID: c.ID()},
+	}
+	if replication.Storage.Bytes > 0 {
+		config.MaxBytes = replication.Storage.Bytes * historyShare / 100
+	}
+	before, err := c.js.Stream(ctx, HistoryStream)
+	if err == nil && !c.mirrors(before) {
+		err = c.js.DeleteStream(ctx, HistoryStream)
+	}
+	if err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = c.js.CreateOrUpdateStream(ctx, config)
+	}
+	return err
+}
+
+// mirrors reports whether the stream is the history of this log.
+func (c *Catalog) mirrors(s jetstream.Stream) bool {
+	return s.CachedInfo().Config.Metadata[catalogID] == c.ID()
+}
+
+// History returns the revisions of the key that are retained, newest first. The newest one
+// includes every write acknowledged before the call, unless that is a deletion whose marker
+// has expired. Revisions in close succession may be missing. Without a history the newest
+// revision is the only one.
+func (c *Catalog) History(ctx context.Context, key Key) ([]Revision, error) {
+	encoded, err := key.encode()
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.earlier(ctx, key, subjects+encoded)
+	if err != nil {
+		return nil, wrap(err, "read the history of", encoded)
+	}
+	switch msg, err := c.reader.Last(ctx, subjects+encoded); {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+	case err != nil:
+		return nil, wrap(err, "read", encoded)
+	default:
+		list = slices.DeleteFunc(list, func(r Revision) bool { return r.Revision >= msg.Sequence })
+		list = append(list, revisionOf(key, msg))
+	}
+	slices.Reverse(list)
+	return list[:min(len(list), MaxHistory)], nil
+}
+
+// At returns a revision of the key, or ErrNotFound if it is not retained.
+func (c *Catalog) At(ctx context.Context, key Key, revision uint64) (Revision, error) {
+	encoded, err := key.encode()
+	if err != nil {
+		return Revision{}, err
+	}
+	last, err := c.reader.Last(ctx, subjects+encoded)
+	if err == nil && last.Sequence == revision {
+		return revisionOf(key, last), nil
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return Revision{}, wrap(err, "read", encoded)
+	}
+	s, err := c.history(ctx)
+	if s == nil && err == nil {
+		return Revision{}, wrap(ErrNotFound, "read", encoded)
+	}
+	var msg *jetstream.RawStreamMsg
+	if err == nil {
+		msg, err = s.GetMsg(ctx, revision)
+	}
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && msg.Subject != subjects+encoded:
+		return Revision{}, wrap(ErrNotFound, "read", encoded)
+	case err != nil:
+		return Revision{}, wrap(err, "read the history of", encoded)
+	}
+	return revisionOf(key, msg), nil
+}
+
+// history returns the stream of the history, nil if there is none of this log.
+func (c *Catalog) history(ctx context.Context) (jetstream.Stream, error) {
+	s, err := c.js.Stream(ctx, HistoryStream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) || err == nil && !c.mirrors(s) {
+		return nil, nil
+	}
+	return s, err
+}
+
+// earlier returns the messages of the key and its subject in the history, in order.
+func (c *Catalog) earlier(ctx context.Context, key Key, subject string) (list []Revision, err error) {
+	if s, err := c.history(ctx); s == nil || err != nil {
+		return nil, err
+	}
+	batch, err := bucket.Collect(jetstreamext.GetBatch(ctx, c.js, HistoryStream, MaxHistory, jetstreamext.GetBatchSubject(subject)))
+	if err != nil {
+		return nil, err
+	}
+	for _, msg := range batch {
+		list = append(list, revisionOf(key, msg))
+	}
+	return list, ctx.Err() // Collect returns no error then
+}
+
+// Watch checks at the given interval whether the log is the one that was opened, and
+// contains the applied revisions. It returns [ErrReplaced] when it is another one, or nil
+// when ctx ends. After a rollback it calls onRollback with an error that wraps
+// [ErrRolledBack]. It ignores checks that fail because the server is unavailable.
+func (c *Catalog) Watch(ctx context.Context, interval time.Duration, onRollback func(error)) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for missing, checked := 0, time.Now(); ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+		now, err := c.js.Stream(ctx, Stream)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			if missing++; missing == missingChecks {
+				return ErrReplaced
+			}
+			continue
+		case err != nil:
+			continue
+		case bucket.ID(now.CachedInfo()) != c.ID():
+			return fmt.Errorf("%w: got ID %s, expected %s", ErrReplaced, bucket.ID(now.CachedInfo()), c.ID())
+		}
+		missing = 0
+		err = c.compare(ctx, now)
+		if since := time.Since(checked); since > markerTTL {
+			err = fmt.Errorf("%w: it was unavailable for %v, and delete markers expire after %v", ErrRolledBack, since, markerTTL)
+		}
+		if checked = time.Now(); err != nil {
+			c.applied.reset()
+			onRollback(err)
+		}
+	}
+}
+
+// compare returns ErrRolledBack if the log ends before the last applied change, or has
+// another change at its revision. It returns nil if the log cannot be read.
+func (c *Catalog) compare(ctx context.Context, now jetstream.Stream) error {
+	revision, stored := c.applied.last()
+	if revision == 0 {
+		return nil
+	}
+	if now.CachedInfo().State.LastSeq < revision {
+		last, err := c.Fence(ctx) // the leader that replied may have been deposed
+		if err == nil && last < revision {
+			return fmt.Errorf("%w: it ends at revision %d, and revision %d was applied", ErrRolledBack, last, revision)
+		}
+		return nil
+	}
+	msg, err := now.GetMsg(ctx, revision)
+	if err == nil && !msg.Time.Equal(stored) {
+		return fmt.Errorf("%w: revision %d was stored at %v, but the applied one at %v", ErrRolledBack, revision, msg.Time, stored)
+	}
+	return nil
+}
+
+// checkResumed checks the log when a follower continues with another consumer: after a
+// rollback the log may grow beyond the applied revision before the next check of Watch.
+func (c *Catalog) checkResumed(ctx context.Context) {
+	now, err := c.js.Stream(ctx, Stream)
+	if err == nil && c.compare(ctx, now) != nil {
+		c.applied.freeze()
+	}
 }

@@ -56,23 +56,23 @@ type write struct {
 // put stores one message, individually by calling publish or in a group, and returns
 // its sequence.
 func (c *commits) put(ctx context.Context, msg *nats.Msg, publish func() (uint64, error)) (uint64, error) {
-	// An oversized message would fail its whole batch. Published individually,
-	// it alone fails.
+	// An oversized message would fail its whole batch. Published individually, it
+	// affects no other message.
 	if !c.batches || int64(len(msg.Data)) > c.js.Conn().MaxPayload()-1024 {
 		return publish()
 	}
 	w := &write{msg: msg, slot: make(chan []*write, 1), done: make(chan struct{})}
 	c.enqueue(w)
-	if err := c.await(ctx, w); !errors.Is(err, errNotBatched) {
+	if err := c.wait(ctx, w); !errors.Is(err, errNotBatched) {
 		return w.revision, err
 	}
 	defer c.release(func() { c.individual-- })
 	return publish()
 }
 
-// await returns when w is stored or has failed. It returns errNotBatched when the
+// wait returns when w is stored or has failed. It returns errNotBatched when the
 // caller must publish w and holds one of the maxIndividual slots.
-func (c *commits) await(ctx context.Context, w *write) error {
+func (c *commits) wait(ctx context.Context, w *write) error {
 	canceled := ctx.Done()
 	for {
 		select {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"cairn/bus/bucket"
 	"cairn/schemas"
@@ -63,51 +62,6 @@ func (c Change) Watermark() uint64 { return c.Revision - c.behind }
 // IsRecord reports whether the change belongs to a record.
 func (c Change) IsRecord() bool { return c.Key != Key{} }
 
-// Follow calls apply with the changes of the log, from its beginning and then as
-// it grows, in batches of the available changes. Calls do not overlap; revisions
-// ascend without duplicates, except that the newest one may be repeated by a change that
-// is not a record and has a higher watermark. Of each record only the newest revision is
-// replayed.
-// Follow calls ready, if not nil, once after apply has received everything that the
-// log contained at the start. It survives lost connections and leader elections.
-// It returns nil when ctx ends, the error of apply, or an error when the connection
-// is closed.
-func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready func()) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	epoch := c.applied.begin()
-	target, consumer, err := c.begin(ctx, "follow the catalog", jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		return err
-	}
-	changes := make(chan Change, maxBatch)
-	consuming, err := consumer.Consume(sendTo(ctx, changes), jetstream.PullHeartbeat(heartbeat),
-		jetstream.PullMaxMessagesWithBytesLimit(fetchMessages, fetchBytes))
-	if err != nil {
-		return fmt.Errorf("follow the catalog: %w", err)
-	}
-	f := follower{changes: changes, closed: consuming.Closed(), apply: apply, log: c, epoch: epoch}
-	err = f.run(ctx, target, ready)
-	stop() // unblocks a handler that waits to send on changes
-	consuming.Stop()
-	<-f.closed
-	return err
-}
-
-// begin creates a consumer that replays the log, and returns the last revision of the replay.
-// what describes the purpose in errors. While the cluster is not ready, begin retries.
-func (c *Catalog) begin(ctx context.Context, what string, config jetstream.OrderedConsumerConfig) (
-	target uint64, consumer jetstream.Consumer, err error) {
-	err = bucket.Await(ctx, c.js, what, func() error {
-		if target, err = c.reader.End(ctx); err != nil {
-			return err
-		}
-		consumer, err = bucket.Ordered(ctx, c.stream, config)
-		return err
-	})
-	return target, consumer, err
-}
-
 // sendTo returns a handler that sends the change of each message on changes. A
 // message that is not a record has its revision and a zero key.
 func sendTo(ctx context.Context, changes chan<- Change) jetstream.MessageHandler {
@@ -150,7 +104,7 @@ func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 		case <-f.closed:
 			return fmt.Errorf("follow the catalog: %w", nats.ErrConnectionClosed)
 		case change := <-f.changes:
-			batch := f.gather([]Change{change})
+			batch := f.collect([]Change{change})
 			if f.newest > 0 && slices.ContainsFunc(batch, func(c Change) bool { return c.First }) {
 				f.log.checkResumed(ctx)
 			}
@@ -190,15 +144,15 @@ func (f *follower) readDirectly(ctx context.Context) (stalled bool, err error) {
 	if !ok {
 		return stalled, nil
 	}
-	batch, whole := f.log.readAfter(ctx, f.newest)
-	if err := f.deliver(batch, f.fromReplica); err != nil || !whole || f.newest < fence {
+	batch, complete := f.log.readAfter(ctx, f.newest)
+	if err := f.deliver(batch, f.fromReplica); err != nil || !complete || f.newest < fence {
 		return stalled, err
 	}
 	return stalled, f.markCaughtUp() // the replica has the fence, and no other change after the newest one
 }
 
-// gather adds the changes that are available without waiting.
-func (f *follower) gather(batch []Change) []Change {
+// collect adds the changes that are available without waiting.
+func (f *follower) collect(batch []Change) []Change {
 	for len(batch) < maxBatch {
 		select {
 		case change := <-f.changes:
@@ -210,8 +164,8 @@ func (f *follower) gather(batch []Change) []Change {
 	return batch
 }
 
-// deliver calls apply with the changes after the newest revision. note is called with each
-// change, to find those that were skipped.
+// deliver calls apply with the changes after the newest revision. It calls observe
+// with each change, to find those that were skipped.
 func (f *follower) deliver(batch []Change, observe func(Change)) error {
 	var changes []Change
 	for _, c := range batch {
@@ -305,28 +259,6 @@ func (f *follower) markCaughtUp() error {
 	f.skipped = skipped{consumed: f.consumed, fenced: f.fenced}
 	f.complete = f.newest
 	return f.apply([]Change{{Revision: f.newest}})
-}
-
-// readAfter returns the next changes after the revision from any replica of the log, and
-// whether these are all that it has: a replica performs no writes during such a read
-// (nats-server, stream.go, getDirectRequest). It returns none if no replica responds.
-func (c *Catalog) readAfter(ctx context.Context, revision uint64) (list []Change, whole bool) {
-	ctx, cancel := context.WithTimeout(ctx, idleTimeout)
-	defer cancel()
-	batch, err := jetstreamext.GetBatch(ctx, c.js, Stream, maxBatch, jetstreamext.GetBatchSubject(subjects+">"),
-		jetstreamext.GetBatchSeq(revision+1), jetstreamext.GetBatchMaxBytes(readBytes))
-	if err != nil {
-		return nil, false
-	}
-	for msg, err := range batch {
-		if err != nil {
-			return list, errors.Is(err, jetstreamext.ErrNoMessages)
-		}
-		change, _ := changeOf(msg.Subject, msg.Header, msg.Data, msg.Sequence, msg.Time) // a message that is not a record has a zero key
-		list = append(list, change)
-		whole = msg.Header.Get("Nats-Num-Pending") == "0"
-	}
-	return list, whole && ctx.Err() == nil
 }
 
 // ReadChange decodes a message of Stream, for callers with a consumer of their

@@ -145,7 +145,7 @@ func (c *cached) embedShared(ctx context.Context, purpose Purpose, w missingText
 	}
 	for {
 		vectors, err, _ := c.flight.Do(strings.Join(w.keys, ""), func() (any, error) {
-			if vectors, ok := c.lookupMemory(w.keys); ok { // a concurrent call has just finished
+			if vectors, ok := c.findInMemory(w.keys); ok { // a concurrent call has just finished
 				return vectors, nil
 			}
 			return c.embedInBatches(ctx, purpose, w)
@@ -174,8 +174,8 @@ func (c *cached) embedInBatches(ctx context.Context, purpose Purpose, w missingT
 	return all, nil
 }
 
-// lookupMemory returns the vectors of queries if all of them are in memory.
-func (c *cached) lookupMemory(all []string) ([][]float32, bool) {
+// findInMemory returns the vectors of queries if all of them are in memory.
+func (c *cached) findInMemory(all []string) ([][]float32, bool) {
 	vectors := make([][]float32, len(all))
 	for i, key := range all {
 		vector, ok := c.recent.Peek(key)

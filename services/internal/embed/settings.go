@@ -120,3 +120,20 @@ func (s *settings) request(inputs []string) *api.EmbedRequest {
 	}
 	return req
 }
+
+// window returns the smaller of the trained window and the configured one. A server
+// without a configured one may use less.
+func (s *settings) window(shown *api.ShowResponse) (least int) {
+	arch, _ := shown.ModelInfo["general.architecture"].(string)
+	trained, _ := shown.ModelInfo[arch+".context_length"].(float64)
+	set := s.numCtx
+	if set == 0 {
+		set = parameter(shown.Parameters, "num_ctx")
+	}
+	for _, n := range []int{int(trained), set} {
+		if n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	return least
+}

@@ -3,8 +3,6 @@ package estate
 import (
 	"context"
 	"encoding/json"
-	"math"
-	"strconv"
 
 	"cairn/services/internal/lazy"
 )
@@ -44,27 +42,6 @@ func (v Value) JSON() json.RawMessage {
 
 func (v Value) operand() operand { return newOperand(value(v.JSON())) }
 
-// Column returns the values of the field at path. A field that no record has yields a
-// column without values. The error is an *UnknownKeyError or ctx.Err(). The caller must
-// not modify the result.
-func (e *Estate) Column(ctx context.Context, key, path string) (Column, error) {
-	a, err := e.find(key)
-	if err != nil {
-		return Column{}, err
-	}
-	col, err := e.column(ctx, a, path)
-	if err != nil {
-		return Column{}, err
-	}
-	public, err := col.public.Get(ctx)
-	if err != nil {
-		return Column{}, err
-	}
-	c := *public
-	c.Path, c.Records, c.Missing = path, len(a.starts), len(a.starts)-c.Missing
-	return c, nil
-}
-
 // Codes of values. A code from codeValues on is codeValues plus an index in values.
 const (
 	codeMissing = iota
@@ -83,16 +60,6 @@ type column struct {
 	numbers []float64            // of values, NaN for other kinds; nil if there are no numbers
 	public  *lazy.Value[*Column] // computed on first use
 	groups  *lazy.Value[labels]
-}
-
-// float returns the number as float64, or NaN.
-func (o operand) float() float64 {
-	if o.kind == kindNumber {
-		if f, err := strconv.ParseFloat(o.text, 64); err == nil {
-			return f
-		}
-	}
-	return math.NaN()
 }
 
 // describe returns the public column. Missing counts the records with the field; the
@@ -164,4 +131,58 @@ func (c *column) size() int {
 		}
 	}
 	return size + valueSize*min(elements, MaxValues)
+}
+
+// label assigns a group to each code and a label to each group. Null and missing values
+// have the first group.
+func (c *column) label(ctx context.Context) (labels, error) {
+	groups := make([]uint32, codeValues+len(c.values))
+	keys := append(make([]string, 0, 1+len(c.values)), NullGroup)
+	single, known := c.single(), map[string]uint32{}
+	if !single {
+		known = make(map[string]uint32, len(c.values))
+		known[NullGroup] = 0
+	}
+	for i, v := range c.values {
+		if i%checkValues == 0 && ctx.Err() != nil {
+			return labels{}, ctx.Err()
+		}
+		label := v.label()
+		g, ok := uint32(0), label == NullGroup
+		if !single {
+			g, ok = known[label]
+		}
+		if !ok {
+			g = uint32(len(keys))
+			keys = append(keys, groupKey(label))
+			if !single {
+				known[label] = g
+			}
+		}
+		groups[codeValues+i] = g
+	}
+	return labels{groups, keys}, nil
+}
+
+// classes returns a number for each code, equal for equal values, and an upper bound of
+// the numbers. The result is incomplete if ctx is done.
+func (c *column) classes(ctx context.Context) (of []uint32, many int) {
+	of = all(codeValues + len(c.values))
+	if c.types&(1<<kindArray|1<<kindObject) == 0 {
+		return of, len(of)
+	}
+	known := map[operand]uint32{}
+	for code := codeValues; code < len(of); code++ {
+		if code%checkValues == 0 && ctx.Err() != nil {
+			break
+		}
+		v := c.values[code-codeValues]
+		same := operand{v.kind, v.label()}
+		if class, ok := known[same]; ok {
+			of[code] = class
+		} else {
+			known[same] = of[code]
+		}
+	}
+	return of, len(of)
 }

@@ -11,12 +11,11 @@
 package estate
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -35,8 +34,7 @@ const maxText = 1 << 30
 // maxListed bounds the keys or fields listed in an error or a note.
 const maxListed = 100
 
-// An Estate is a parsed estate. It is safe for concurrent use. The methods of each kind of
-// question (Inspect, Column, Fields, Outline, Stats) have a file.
+// An Estate is a parsed estate. It is safe for concurrent use.
 type Estate struct {
 	text   value
 	arrays []*array // those with objects first, each in document order
@@ -46,21 +44,6 @@ type Estate struct {
 
 	profiled     *lazy.Value[struct{}]
 	columnBudget atomic.Int64 // bytes that columns may still reserve
-}
-
-// An array describes a data array: a JSON array at the top level or nested in objects only.
-type array struct {
-	key     string
-	text    value
-	starts  []uint32 // offsets of the elements in text
-	objects int      // number of elements that are objects
-	level   int      // number of names in the key
-	profile *profile
-	tree    *fieldTree // fields of the records; nil before reading and after profile is set
-
-	mu      sync.Mutex
-	columns map[string]*column  // by path, those read and cached
-	offsets map[string]*offsets // by path, those of unread columns
 }
 
 // Parse validates text as JSON and finds its data arrays. As in encoding/json, invalid
@@ -108,11 +91,11 @@ func (e *Estate) setArrays(arrays []*array) {
 		}
 	}
 	e.arrays = append(e.arrays, others...)
-	e.profiled = lazy.New(e.buildProfiles)
+	e.profiled = lazy.New(func(ctx context.Context) (struct{}, error) { return struct{}{}, buildProfiles(ctx, e) })
 	e.columnBudget.Store(int64(columnShare(len(e.text))))
 	e.size = cap(e.text) + columnShare(len(e.text))
 	for _, a := range e.arrays {
-		e.size += arraySize + 2*len(a.key) + 4*cap(a.starts) + e.fieldsSize(a)
+		e.size += arraySize + 2*len(a.key) + 4*cap(a.starts) + fieldsSize(e, a)
 	}
 }
 
@@ -145,6 +128,148 @@ func (e *Estate) find(key string) (*array, error) {
 	return nil, &UnknownKeyError{Key: key, Available: e.Keys()}
 }
 
+// Column returns the values of the field at path. A field that no record has yields a
+// column without values. The error is an *UnknownKeyError or ctx.Err(). The caller must
+// not modify the result.
+func (e *Estate) Column(ctx context.Context, key, path string) (Column, error) {
+	a, err := e.find(key)
+	if err != nil {
+		return Column{}, err
+	}
+	col, err := e.column(ctx, a, path)
+	if err != nil {
+		return Column{}, err
+	}
+	public, err := col.public.Get(ctx)
+	if err != nil {
+		return Column{}, err
+	}
+	c := *public
+	c.Path, c.Records, c.Missing = path, len(a.starts), len(a.starts)-c.Missing
+	return c, nil
+}
+
+// Fields returns the fields of the records of the array in order of appearance, an object
+// before its members. It returns up to 400, fewer in an estate of more than 125 arrays,
+// and none for an unknown key. The error is ctx.Err(). The caller must not modify the
+// result.
+func (e *Estate) Fields(ctx context.Context, key string) ([]Field, error) {
+	a := e.byKey[key]
+	if a == nil {
+		return nil, nil
+	}
+	p, err := e.profile(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return p.fields, nil
+}
+
+// Inspect returns the schema of the array. The error is an *UnknownKeyError or ctx.Err().
+func (e *Estate) Inspect(ctx context.Context, key string) (Schema, error) {
+	a, err := e.find(key)
+	if err != nil {
+		return Schema{}, err
+	}
+	p, err := e.profile(ctx, a)
+	if err != nil {
+		return Schema{}, err
+	}
+	sample := a.sample(ctx)
+	return Schema{Fields: p.bounded(), Count: len(a.starts), Sample: sample}, ctx.Err()
+}
+
+// column returns the column at path. It reads the column on first use, and caches it
+// within the budget of the estate. The error is ctx.Err().
+func (e *Estate) column(ctx context.Context, a *array, path string) (*column, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	c, p := a.columns[path], a.offsets[path]
+	a.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	if p == nil {
+		var err error
+		if p, err = a.scan(ctx, path); err != nil {
+			return nil, err
+		}
+	}
+	c, err := a.read(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	e.cacheColumn(a, path, c)
+	return c, nil
+}
+
+// cacheColumn replaces the offsets of a path by its parsed column.
+func (e *Estate) cacheColumn(a *array, path string, c *column) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	size := c.size() + len(path)
+	if p := a.offsets[path]; p != nil {
+		size -= p.size()
+	}
+	if a.columns[path] == nil && e.reserve(size) {
+		a.columns[path] = c
+		delete(a.offsets, path)
+	}
+}
+
+// reserve takes size bytes of the budget for columns and reports whether the budget sufficed.
+func (e *Estate) reserve(size int) bool {
+	ok := e.columnBudget.Add(-int64(size)) >= 0
+	if !ok {
+		e.columnBudget.Add(int64(size))
+	}
+	return ok
+}
+
+// Outline describes the estate to a model: a line per array with its name, count and
+// fields. It has at most maxBytes bytes, and states how much it omits.
+func (e *Estate) Outline(maxBytes int) string {
+	if len(e.arrays) == 0 {
+		return fit("The context has no data arrays.", maxBytes)
+	}
+	for _, fields := range outlineFields {
+		if text := writeOutline(e, len(e.arrays), fields, maxBytes); len(text) <= maxBytes {
+			return text
+		}
+	}
+	low, high := 0, len(e.arrays)-1 // binary search for the most lines that fit
+	for low < high {
+		mid := (low + high + 1) / 2
+		if len(writeOutline(e, mid, 0, maxBytes)) <= maxBytes {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	return fit(writeOutline(e, low, 0, maxBytes), maxBytes)
+}
+
+// profile returns the profile of an array. The first call builds those of all arrays,
+// since callers compare them afterwards.
+func (e *Estate) profile(ctx context.Context, a *array) (*profile, error) {
+	_, err := e.profiled.Get(ctx)
+	return a.profile, err
+}
+
+// Stats computes q. The error is an *UnknownKeyError for an unknown array, ctx.Err(), or
+// an error that describes valid metrics, operators or operands. A field that no record
+// has is not an error: its records have the group "null", and Note reports it.
+//
+// Records are grouped by label: numbers in their shortest form with all digits of
+// integers, arrays and objects as compact JSON. The number 1 and the string "1" share the
+// group "1"; null, a missing value and the string "null" share the group "null".
+// GroupCount counts the labels of values, without null and missing.
+func (e *Estate) Stats(ctx context.Context, q Query) (Stats, error) {
+	return compute(ctx, e, q, MaxGroups)
+}
+
 // UnknownKeyError reports that the estate has no such data array.
 type UnknownKeyError struct {
 	Key       string
@@ -171,34 +296,6 @@ func (e *UnknownKeyError) MarshalJSON() ([]byte, error) {
 		result.Available = []string{}
 	}
 	return json.Marshal(result)
-}
-
-// records yields the elements of a.
-func (a *array) records() iter.Seq[value] {
-	return func(yield func(value) bool) {
-		for i, start := range a.starts {
-			if !yield(a.text[start:a.end(i)]) {
-				return
-			}
-		}
-	}
-}
-
-// end returns the end of the i-th element, without the space, comma or bracket after it.
-func (a *array) end(i int) int {
-	if i+1 == len(a.starts) {
-		return trimSpace(a.text, len(a.text)-1)
-	}
-	return trimSpace(a.text, trimSpace(a.text, int(a.starts[i+1]))-1)
-}
-
-// field returns the value at path in a record. An element that is not an object has the
-// single field "value".
-func (v value) field(path string) (value, bool) {
-	if v.kind() != kindObject && path == ElementField {
-		return v, true
-	}
-	return v.lookup(path, 0)
 }
 
 // list joins up to maxListed names with commas.

@@ -1,7 +1,6 @@
 package estate
 
 import (
-	"context"
 	"slices"
 )
 
@@ -15,30 +14,6 @@ type Field struct {
 // Scalar reports whether a record has a string, number or boolean in the field.
 func (f Field) Scalar() bool {
 	return typeBits(f.Types)&(1<<kindString|1<<kindNumber|1<<kindBoolean) != 0
-}
-
-// Fields returns the fields of the records of the array in order of appearance, an object
-// before its members. It returns up to 400, fewer in an estate of more than 125 arrays,
-// and none for an unknown key. The error is ctx.Err(). The caller must not modify the
-// result.
-func (e *Estate) Fields(ctx context.Context, key string) ([]Field, error) {
-	a := e.byKey[key]
-	if a == nil {
-		return nil, nil
-	}
-	p, err := e.profile(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	return p.fields, nil
-}
-
-func (p *profile) paths() []string {
-	paths := make([]string, len(p.fields))
-	for i, f := range p.fields {
-		paths[i] = f.Path
-	}
-	return paths
 }
 
 // typeSets has the type names for each bit set, shared by all fields.

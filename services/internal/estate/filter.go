@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sort"
-	"strconv"
 	"strings"
 )
 
@@ -229,66 +228,4 @@ func parseIn(arg value) (test, error) {
 		wanted[newOperand(v)] = true
 	}
 	return func(v operand, ok bool) bool { return ok && wanted[operand{v.kind, v.label()}] }, nil
-}
-
-func (o operand) equals(v operand, ok bool) bool {
-	return ok && v.kind == o.kind && v.label() == o.text
-}
-
-// differs treats a missing value as null: it differs from every other value, and
-// {"ne": null} selects the records with a value.
-func (o operand) differs(v operand, ok bool) bool {
-	if !ok {
-		return o.kind != kindNull
-	}
-	return !o.equals(v, ok)
-}
-
-// compares orders numbers numerically and strings bytewise, which suits ISO dates. Other
-// pairs are unordered and do not match.
-func (o operand) compares(good func(order int) bool, op string) (test, error) {
-	switch o.kind {
-	case kindNumber:
-		order := o.numberOrder()
-		return func(v operand, ok bool) bool { return ok && v.kind == kindNumber && good(order(v.text)) }, nil
-	case kindString:
-		return func(v operand, ok bool) bool {
-			return ok && v.kind == kindString && good(strings.Compare(v.text, o.text))
-		}, nil
-	default:
-		return nil, fmt.Errorf("%s: expected a number or a string", op)
-	}
-}
-
-// numberOrder compares a number with o: 64-bit integers exactly, other numbers as
-// float64.
-func (o operand) numberOrder() func(text string) int {
-	k, err := strconv.ParseInt(o.text, 10, 64)
-	g, _ := strconv.ParseFloat(o.text, 64) // out of range it is infinite, which orders correctly
-	return func(text string) int {
-		if err == nil && isPlainInteger(text) {
-			if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-				return cmp.Compare(i, k)
-			}
-		}
-		f, _ := strconv.ParseFloat(text, 64)
-		return cmp.Compare(f, g)
-	}
-}
-
-// contained reports whether a string contains the text, or an array the value.
-func (o operand) contained(v operand, ok bool) bool {
-	switch {
-	case !ok:
-		return false
-	case v.kind == kindString:
-		return o.kind == kindString && strings.Contains(v.text, o.text)
-	case v.kind == kindArray:
-		for element := range value(v.text).elements() {
-			if element.kind() == o.kind && string(element.label()) == o.text {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -29,7 +29,7 @@ func (f *finder) top(i int) int {
 func (f *finder) find(i, level int) int {
 	switch f.at(i) {
 	case '[':
-		return f.noteArray(i, level)
+		return f.addArray(i, level)
 	case '{':
 		return f.findMembers(i, level)
 	default:
@@ -37,7 +37,7 @@ func (f *finder) find(i, level int) int {
 	}
 }
 
-func (f *finder) noteArray(i, level int) int {
+func (f *finder) addArray(i, level int) int {
 	if f.kept == maxArrays || len(f.key) > maxKeyBytes {
 		f.cut = true
 		return f.array(i, level)
@@ -71,7 +71,7 @@ func (f *finder) findMembers(i, level int) int {
 		}
 		member := value(f.text[name:skipString(f.text, name)]).content()
 		if old, duplicate := seen[string(member)]; duplicate {
-			f.drop(old[0], old[1])
+			f.remove(old[0], old[1])
 			delete(seen, string(member))
 		}
 		first := len(f.arrays)
@@ -88,8 +88,8 @@ func (f *finder) findMembers(i, level int) int {
 	})
 }
 
-// drop removes the arrays of a duplicate member: the last one counts.
-func (f *finder) drop(from, to int) {
+// remove removes the arrays of a duplicate member: the last one counts.
+func (f *finder) remove(from, to int) {
 	for i := from; i < to; i++ {
 		if f.arrays[i] != nil {
 			f.arrays[i] = nil

@@ -63,60 +63,6 @@ func group(ctx context.Context, rows []uint32, col *column, n int) (grouping, er
 	return by, nil
 }
 
-// label assigns a group to each code and a label to each group. Null and missing values
-// have the first group.
-func (c *column) label(ctx context.Context) (labels, error) {
-	groups := make([]uint32, codeValues+len(c.values))
-	keys := append(make([]string, 0, 1+len(c.values)), NullGroup)
-	single, known := c.single(), map[string]uint32{}
-	if !single {
-		known = make(map[string]uint32, len(c.values))
-		known[NullGroup] = 0
-	}
-	for i, v := range c.values {
-		if i%checkValues == 0 && ctx.Err() != nil {
-			return labels{}, ctx.Err()
-		}
-		label := v.label()
-		g, ok := uint32(0), label == NullGroup
-		if !single {
-			g, ok = known[label]
-		}
-		if !ok {
-			g = uint32(len(keys))
-			keys = append(keys, groupKey(label))
-			if !single {
-				known[label] = g
-			}
-		}
-		groups[codeValues+i] = g
-	}
-	return labels{groups, keys}, nil
-}
-
-// classes returns a number for each code, equal for equal values, and an upper bound of
-// the numbers. The result is incomplete if ctx is done.
-func (c *column) classes(ctx context.Context) (of []uint32, many int) {
-	of = all(codeValues + len(c.values))
-	if c.types&(1<<kindArray|1<<kindObject) == 0 {
-		return of, len(of)
-	}
-	known := map[operand]uint32{}
-	for code := codeValues; code < len(of); code++ {
-		if code%checkValues == 0 && ctx.Err() != nil {
-			break
-		}
-		v := c.values[code-codeValues]
-		same := operand{v.kind, v.label()}
-		if class, ok := known[same]; ok {
-			of[code] = class
-		} else {
-			known[same] = of[code]
-		}
-	}
-	return of, len(of)
-}
-
 // rank returns the first limit groups with records, by descending figure and then by key;
 // NaN sorts last. The result is incomplete if ctx is done.
 func (by grouping) rank(ctx context.Context, figures []float64, limit int) []uint32 {

@@ -21,63 +21,6 @@ const (
 	maxSampleBytes  = 2 << 10
 )
 
-// Inspect returns the schema of the array. The error is an *UnknownKeyError or ctx.Err().
-func (e *Estate) Inspect(ctx context.Context, key string) (Schema, error) {
-	a, err := e.find(key)
-	if err != nil {
-		return Schema{}, err
-	}
-	p, err := e.profile(ctx, a)
-	if err != nil {
-		return Schema{}, err
-	}
-	sample := a.sample(ctx)
-	return Schema{Fields: p.bounded(), Count: len(a.starts), Sample: sample}, ctx.Err()
-}
-
-func (p *profile) bounded() []string {
-	paths := p.paths()
-	n, size := 0, 0
-	for n < len(paths) && n < maxSchemaFields && size+len(paths[n]) <= maxSchemaBytes {
-		size += len(paths[n])
-		n++
-	}
-	if mark := p.mark(n); mark != "" {
-		return append(paths[:n], mark)
-	}
-	return paths
-}
-
-// mark describes the fields besides the first n; it is empty if there are none.
-func (p *profile) mark(n int) string {
-	switch more := max(0, len(p.fields)-n); {
-	case p.more:
-		return fmt.Sprintf("… more than %d more fields", more)
-	case more > 0:
-		return fmt.Sprintf("… %d more fields", more)
-	default:
-		return ""
-	}
-}
-
-func (a *array) sample(ctx context.Context) json.RawMessage {
-	for element := range a.records() {
-		s := sampler{ctx: ctx, left: maxSampleBytes}
-		switch {
-		case element.kind() == kindObject:
-			s.add(element, 0)
-		case a.objects > 0: // prefer the first object
-			continue
-		default:
-			s.out = append(s.out, `{"`+ElementField+`":`...)
-			s.add(element, 1)
-			s.out = append(s.out, '}')
-		}
-		return s.out
-	}
-	return json.RawMessage("{}")
-}
-
 // Bounds on the parts of a sample.
 const (
 	maxSampleString   = 160 // bytes

@@ -4,27 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
-
-// label returns the text by which v is grouped and compared: the content of a string, the
-// shortest form of a number, true, false or null, and canonical JSON for an array or
-// object. Values are equal if their kinds and labels are. The result may share v's memory.
-func (v value) label() []byte {
-	switch v.kind() {
-	case kindString:
-		return v.content()
-	case kindNumber:
-		return shortest(v)
-	case kindArray, kindObject:
-		return canonical(v)
-	default:
-		return v
-	}
-}
 
 // shortest normalizes a number: 85.0 to 85, 6e-1 to 0.6, -0 to 0. It keeps all digits of
 // an integer, and otherwise the shortest ones that round-trip as a float64.
@@ -128,37 +111,6 @@ func canonical(v value) []byte {
 	return appendCanonical(nil, v, 0)
 }
 
-// isCanonical reports whether v is canonical as written: without space and escapes, with
-// sorted names and integers only. It may report false for a canonical value.
-func (v value) isCanonical(depth int) bool {
-	size := 1 // the size in canonical form
-	switch v.kind() {
-	case kindString:
-		return plain(v, 1) == len(v)-1
-	case kindNumber:
-		return isPlainInteger(v)
-	case kindArray:
-		for element := range v.elements() {
-			if depth == maxCanonicalDepth || !element.isCanonical(depth+1) {
-				return false
-			}
-			size += len(element) + len(",")
-		}
-	case kindObject:
-		last := ""
-		for name, inner := range v.members() {
-			if depth == maxCanonicalDepth || size > 1 && string(name) <= last || plain(name, 0) < len(name) || !inner.isCanonical(depth+1) {
-				return false
-			}
-			last = share(name)
-			size += len(`"":`) + len(name) + len(inner) + len(",")
-		}
-	default:
-		return true
-	}
-	return len(v) == max(size, len("[]"))
-}
-
 func appendCanonical(out []byte, v value, depth int) []byte {
 	switch k := v.kind(); {
 	case k == kindString:
@@ -191,22 +143,6 @@ func closed(out []byte, bracket byte) []byte {
 type member struct {
 	name  string
 	value value
-}
-
-// sorted returns the members of the object v by name, the last one of duplicates.
-func (v value) sorted() []member {
-	var list []member
-	for name, inner := range v.members() {
-		list = append(list, member{string(name), inner})
-	}
-	slices.SortStableFunc(list, func(m, n member) int { return strings.Compare(m.name, n.name) })
-	last := list[:0]
-	for i, m := range list {
-		if i+1 == len(list) || list[i+1].name != m.name {
-			last = append(last, m)
-		}
-	}
-	return last
 }
 
 // quote encodes a string as JSON.

@@ -68,13 +68,13 @@ func (m *metric) figures(ctx context.Context, rows []uint32, col *column, n int,
 	m.found = slices.ContainsFunc(rows, func(row uint32) bool { return codes[row] != codeMissing })
 	if m.op == "distinct" {
 		classes, many := col.classes(ctx)
-		seen, groups := pick(rows, by.of, func(row uint32) (uint32, bool) {
+		chosen, groups := choose(rows, by.of, func(row uint32) (uint32, bool) {
 			code := codes[row]
 			return classes[code], code >= codeValues
 		})
-		return figures{distinct(seen, groups, len(by.keys), many), distinct(seen, nil, 1, many)[0]}
+		return figures{distinct(chosen, groups, len(by.keys), many), distinct(chosen, nil, 1, many)[0]}
 	}
-	numbers, groups := pick(rows, by.of, func(row uint32) (float64, bool) {
+	numbers, groups := choose(rows, by.of, func(row uint32) (float64, bool) {
 		code := codes[row]
 		if code < codeValues || col.numbers == nil {
 			return 0, false
@@ -85,9 +85,9 @@ func (m *metric) figures(ctx context.Context, rows []uint32, col *column, n int,
 	return figures{m.reduce(ctx, numbers, groups, len(by.keys)), m.reduce(ctx, numbers, nil, 1)[0]}
 }
 
-// pick returns the values of rows for which value is ok, and their groups if rows are
+// choose returns the values of rows for which value is ok, and their groups if rows are
 // grouped.
-func pick[T any](rows, groupOf []uint32, value func(row uint32) (T, bool)) (values []T, groups []uint32) {
+func choose[T any](rows, groupOf []uint32, value func(row uint32) (T, bool)) (values []T, groups []uint32) {
 	values = make([]T, 0, len(rows))
 	if groupOf != nil {
 		groups = make([]uint32, 0, len(rows))

@@ -3,8 +3,10 @@ package estate
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -22,6 +24,48 @@ const (
 type profile struct {
 	fields []Field
 	more   bool // not all fields are listed
+}
+
+func (p *profile) paths() []string {
+	paths := make([]string, len(p.fields))
+	for i, f := range p.fields {
+		paths[i] = f.Path
+	}
+	return paths
+}
+
+func (p *profile) bounded() []string {
+	paths := p.paths()
+	n, size := 0, 0
+	for n < len(paths) && n < maxSchemaFields && size+len(paths[n]) <= maxSchemaBytes {
+		size += len(paths[n])
+		n++
+	}
+	if omitted := p.omitted(n); omitted != "" {
+		return append(paths[:n], omitted)
+	}
+	return paths
+}
+
+// omitted describes the fields besides the first n; it is empty if there are none.
+func (p *profile) omitted(n int) string {
+	switch more := max(0, len(p.fields)-n); {
+	case p.more:
+		return fmt.Sprintf("… more than %d more fields", more)
+	case more > 0:
+		return fmt.Sprintf("… %d more fields", more)
+	default:
+		return ""
+	}
+}
+
+func (p *profile) line(n int) string {
+	paths := p.paths()
+	paths = paths[:min(n, len(paths))]
+	if omitted := p.omitted(n); omitted != "" {
+		paths = append(paths, omitted)
+	}
+	return strings.Join(paths, ", ")
 }
 
 // parallelBytes is the size of text from which several cores read it.
@@ -65,15 +109,8 @@ func Read(ctx context.Context, text []byte) (*Estate, error) {
 	return e, nil
 }
 
-// profile returns the profile of an array. The first call builds those of all arrays,
-// since callers compare them afterwards.
-func (e *Estate) profile(ctx context.Context, a *array) (*profile, error) {
-	_, err := e.profiled.Get(ctx)
-	return a.profile, err
-}
-
 // buildProfiles builds the missing profiles.
-func (e *Estate) buildProfiles(ctx context.Context) (none struct{}, err error) {
+func buildProfiles(ctx context.Context, e *Estate) error {
 	bySize := slices.SortedStableFunc(slices.Values(e.arrays), func(a, b *array) int {
 		return cmp.Compare(len(b.text), len(a.text))
 	})
@@ -87,26 +124,26 @@ func (e *Estate) buildProfiles(ctx context.Context) (none struct{}, err error) {
 		wait.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(bySize) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				if a := bySize[i]; a.profile == nil {
-					a.profile = e.profileOf(ctx, a)
+					a.profile = profileOf(ctx, e, a)
 				}
 			}
 		})
 	}
 	wait.Wait()
-	return none, ctx.Err()
+	return ctx.Err()
 }
 
 // profileOf returns the profile of a; nil if ctx is done.
-func (e *Estate) profileOf(ctx context.Context, a *array) *profile {
+func profileOf(ctx context.Context, e *Estate, a *array) *profile {
 	t := a.tree
-	if bound := e.fieldBound(); t == nil || t.bound != bound {
+	if bound := fieldBound(e); t == nil || t.bound != bound {
 		t = readFields(ctx, a, bound)
 	}
 	a.tree = nil
 	if t == nil {
 		return nil
 	}
-	return e.list(ctx, t)
+	return listFields(ctx, e, t)
 }
 
 // readFields reads the fields of a. Duplicate names are rare: only if an object has some,
@@ -123,7 +160,7 @@ func readFields(ctx context.Context, a *array, bound int) *fieldTree {
 	return t
 }
 
-func (e *Estate) fieldBound() int {
+func fieldBound(e *Estate) int {
 	return min(maxFields, max(minFields, maxTotalFields/max(1, len(e.arrays))))
 }
 
@@ -131,18 +168,18 @@ func (e *Estate) fieldBound() int {
 const fieldSize = 400
 
 // fieldsSize returns an upper bound of the size of the fields of a, in bytes.
-func (e *Estate) fieldsSize(a *array) int {
+func fieldsSize(e *Estate, a *array) int {
 	const minFieldLength = len(`"":0,`)
-	return fieldSize * min(e.fieldBound(), len(a.text)/minFieldLength)
+	return fieldSize * min(fieldBound(e), len(a.text)/minFieldLength)
 }
 
 // columnShare returns the memory budget for columns of an estate of n bytes. Only
 // adversarial estates exceed it.
 func columnShare(n int) int { return n + n/2 + 64<<10 }
 
-// list builds the profile of the tree's array and keeps the offsets of unambiguous paths.
+// listFields builds the profile of the tree's array and keeps the offsets of unambiguous paths.
 // It returns nil if ctx is done.
-func (e *Estate) list(ctx context.Context, t *fieldTree) *profile {
+func listFields(ctx context.Context, e *Estate, t *fieldTree) *profile {
 	a := t.array
 	l := lister{
 		profile: &profile{more: t.more}, records: len(a.starts),
@@ -174,7 +211,7 @@ func (e *Estate) list(ctx context.Context, t *fieldTree) *profile {
 }
 
 // maxAmbiguous bounds the ambiguous paths, where a name contains a dot, that are resolved
-// per record. Others merge the fields of all their meanings.
+// per record. For other paths the fields of all interpretations are merged.
 const maxAmbiguous = 20
 
 type lister struct {

@@ -274,6 +274,31 @@ func (s *scanner) digits(i int) int {
 	return i
 }
 
+// quoted validates the string at i. It is faster than str for a string that contains
+// JSON, where most escapes are quotes.
+func (s *scanner) quoted(i int) int {
+	for i++; i >= 0; i = s.escape(i) {
+		// Eight bytes in which each backslash precedes a quote and each quote follows a
+		// backslash are valid.
+		text, after := s.text, uint64(0) // after marks the byte after a backslash
+		for ; i >= 0 && i <= len(text)-8; i += 8 {
+			w := binary.LittleEndian.Uint64(text[i : i+8])
+			slashes := equal(w, '\\')
+			if below(w, ' ')|(equal(w, '"')^(slashes<<8|after)) != 0 {
+				break
+			}
+			after = slashes >> 56
+		}
+		if after != 0 {
+			i--
+		}
+		if i = plain(text, i); s.at(i) != '\\' {
+			return s.str(i - 1) // str reports the error
+		}
+	}
+	return -1
+}
+
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }

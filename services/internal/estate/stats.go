@@ -103,19 +103,7 @@ func (n Number) append(out []byte) []byte {
 // String returns the number as in JSON.
 func (n Number) String() string { return string(n.append(nil)) }
 
-// Stats computes q. The error is an *UnknownKeyError for an unknown array, ctx.Err(), or
-// an error that describes valid metrics, operators or operands. A field that no record
-// has is not an error: its records have the group "null", and Note reports it.
-//
-// Records are grouped by label: numbers in their shortest form with all digits of
-// integers, arrays and objects as compact JSON. The number 1 and the string "1" share the
-// group "1"; null, a missing value and the string "null" share the group "null".
-// GroupCount counts the labels of values, without null and missing.
-func (e *Estate) Stats(ctx context.Context, q Query) (Stats, error) {
-	return e.compute(ctx, q, MaxGroups)
-}
-
-func (e *Estate) compute(ctx context.Context, q Query, maxGroups int) (Stats, error) {
+func compute(ctx context.Context, e *Estate, q Query, maxGroups int) (Stats, error) {
 	a, err := e.find(q.DataKey)
 	if err != nil {
 		return Stats{}, err
@@ -135,11 +123,11 @@ func (e *Estate) compute(ctx context.Context, q Query, maxGroups int) (Stats, er
 		return Stats{}, err
 	}
 	n := len(a.starts)
-	rows, err := e.selectRows(ctx, a, all(n), r.filter)
+	rows, err := selectRows(ctx, e, a, all(n), r.filter)
 	if err != nil {
 		return Stats{}, err
 	}
-	if rows, err = e.selectAny(ctx, a, rows, alternatives); err != nil {
+	if rows, err = selectAny(ctx, e, a, rows, alternatives); err != nil {
 		return Stats{}, err
 	}
 	r.records = len(rows)
@@ -168,13 +156,13 @@ func (e *Estate) compute(ctx context.Context, q Query, maxGroups int) (Stats, er
 	if err := ctx.Err(); err != nil {
 		return Stats{}, err
 	}
-	s.Note, err = e.note(ctx, a, &r)
+	s.Note, err = emptyResultNote(ctx, e, a, &r)
 	return s, err
 }
 
 // selectRows returns the rows whose records meet all conditions, reusing the memory of
 // rows.
-func (e *Estate) selectRows(ctx context.Context, a *array, rows []uint32, conditions []*condition) ([]uint32, error) {
+func selectRows(ctx context.Context, e *Estate, a *array, rows []uint32, conditions []*condition) ([]uint32, error) {
 	n := len(a.starts)
 	for _, c := range conditions {
 		col, err := e.column(ctx, a, c.field)
@@ -199,13 +187,13 @@ func (e *Estate) selectRows(ctx context.Context, a *array, rows []uint32, condit
 
 // selectAny returns the rows whose records meet one of the alternatives, or all rows if
 // there are none.
-func (e *Estate) selectAny(ctx context.Context, a *array, rows []uint32, alternatives [][]*condition) ([]uint32, error) {
+func selectAny(ctx context.Context, e *Estate, a *array, rows []uint32, alternatives [][]*condition) ([]uint32, error) {
 	if len(alternatives) == 0 {
 		return rows, nil
 	}
 	meets := make([]bool, len(a.starts))
 	for _, conditions := range alternatives {
-		some, err := e.selectRows(ctx, a, slices.Clone(rows), conditions)
+		some, err := selectRows(ctx, e, a, slices.Clone(rows), conditions)
 		if err != nil {
 			return nil, err
 		}
@@ -250,4 +238,26 @@ func (r *run) stats(ctx context.Context, by grouping, of []figures, maxGroups in
 		}
 	}
 	return s
+}
+
+// unknownFields returns the fields of the query that no record had.
+func (r *run) unknownFields() []string {
+	var fields []string
+	for _, c := range r.filter {
+		if c.tested && !c.found {
+			fields = append(fields, c.field)
+		}
+	}
+	if r.records == 0 {
+		return fields
+	}
+	if r.groupBy != "" && !r.grouped {
+		fields = append(fields, r.groupBy)
+	}
+	for _, m := range r.metrics {
+		if !m.found {
+			fields = append(fields, m.field)
+		}
+	}
+	return fields
 }

@@ -13,31 +13,6 @@ import (
 // escaped maps the letter of an escape to its character.
 var escaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// quoted validates the string at i. It is faster than str for a string that contains
-// JSON, where most escapes are quotes.
-func (s *scanner) quoted(i int) int {
-	for i++; i >= 0; i = s.escape(i) {
-		// Eight bytes in which each backslash precedes a quote and each quote follows a
-		// backslash are valid.
-		text, after := s.text, uint64(0) // after marks the byte after a backslash
-		for ; i >= 0 && i <= len(text)-8; i += 8 {
-			w := binary.LittleEndian.Uint64(text[i : i+8])
-			slashes := equal(w, '\\')
-			if below(w, ' ')|(equal(w, '"')^(slashes<<8|after)) != 0 {
-				break
-			}
-			after = slashes >> 56
-		}
-		if after != 0 {
-			i--
-		}
-		if i = plain(text, i); s.at(i) != '\\' {
-			return s.str(i - 1) // str reports the error
-		}
-	}
-	return -1
-}
-
 // Unquote returns the content of a validated JSON string with its quotes. As in
 // encoding/json, unpaired surrogates become U+FFFD; invalid UTF-8 is kept. The result may
 // share the string's memory.

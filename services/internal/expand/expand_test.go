@@ -119,10 +119,20 @@ func (w *world) drained() {
 			return err
 		}
 		info, err := c.Info(w.t.Context())
-		if err == nil && (info.NumPending > 0 || info.NumAckPending > 0) {
-			err = fmt.Errorf("%d pending, %d in progress", info.NumPending, info.NumAckPending)
+		if err != nil {
+			return err
 		}
-		return err
+		// While the server replaces a message, neither the old nor the new one is counted.
+		stream, err := w.conn.JetStream().Stream(w.t.Context(), catalog.Stream)
+		if err != nil {
+			return err
+		}
+		last := stream.CachedInfo().State.LastSeq
+		if info.NumPending > 0 || info.NumAckPending > 0 || info.Delivered.Stream < last {
+			return fmt.Errorf("%d pending, %d in progress, %d of %d delivered",
+				info.NumPending, info.NumAckPending, info.Delivered.Stream, last)
+		}
+		return nil
 	})
 }
 

@@ -25,6 +25,10 @@ type Node struct {
 	ID     string
 }
 
+func (n Node) name() name {
+	return name(n.Kind + separator + n.Tenant + separator + n.ID)
+}
+
 // Edge is one link of a record: a predicate and an id of the predicate's kind.
 type Edge struct {
 	Predicate string

@@ -17,10 +17,6 @@ func (n name) String() string { return string(n) }
 // Native implements quad.Value.
 func (n name) Native() any { return string(n) }
 
-func (n Node) name() name {
-	return name(n.Kind + separator + n.Tenant + separator + n.ID)
-}
-
 // newQuad returns the quad of an edge. The target is a node of the record's tenant.
 // Global quads have no label.
 func newQuad(from Node, e Edge) quad.Quad {

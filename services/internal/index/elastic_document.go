@@ -6,11 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"cairn/schemas"
 	"cairn/services/internal/embed"
@@ -37,30 +35,6 @@ type stored struct {
 	Title        string   `json:"title,omitempty"`
 	Body         string   `json:"body,omitempty"`
 	Instructions string   `json:"instructions,omitempty"`
-}
-
-// operation returns the bulk operation of a change.
-//
-// A removal is written as a tombstone: a document without a status, which no
-// search matches. Elasticsearch forgets the version of a deleted document after
-// index.gc_deletes (60 s) or a restart, and an older revision that arrives later
-// would restore the document. Tombstones are small and disappear with the next
-// generation.
-func (g *generation) operation(c Change, vectors [][]float32) (operation, error) {
-	if !slices.Contains(kinds, c.Kind) {
-		return operation{}, fmt.Errorf("kind %q: expected %s", c.Kind, strings.Join(kinds, ", "))
-	}
-	lines, err := encode(
-		object{"index": object{
-			"_index": g.writeAlias(c.Kind), "_id": documentID(c.Tenant, c.ID),
-			"version": c.Revision, "version_type": "external_gte",
-		}},
-		newStored(c),
-	)
-	if err == nil && c.found() {
-		lines, err = withVectors(lines, vectors)
-	}
-	return operation{c, lines}, err
 }
 
 func newStored(c Change) stored {

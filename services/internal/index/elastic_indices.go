@@ -1,15 +1,11 @@
 package index
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/elastic/go-elasticsearch/v8/esapi"
 )
 
 // indices are the server's indices with this prefix, by name.
@@ -23,51 +19,7 @@ type indices map[string]struct {
 	} `json:"settings"`
 }
 
-func (e *elastic) listIndices(ctx context.Context) (indices, error) {
-	req := esapi.IndicesGetRequest{Index: e.all(), FilterPath: []string{
-		"*.aliases", "*.settings.index.uuid", "*.settings.index.creation_date",
-	}}
-	found := indices{}
-	if err := e.link.call(ctx, adminTime, req, &found); err != nil {
-		return nil, fmt.Errorf("list indices: %w", err)
-	}
-	for name := range found {
-		if e.suffixOf(name) == "" {
-			delete(found, name) // not created by Cairn
-		}
-	}
-	return found, nil
-}
-
-// all returns the name patterns of the indices of every kind.
-func (s settings) all() (patterns []string) {
-	for _, kind := range kinds {
-		patterns = append(patterns, s.alias(kind)+"-*")
-	}
-	return patterns
-}
-
 var names = regexp.MustCompile(`^-(` + strings.Join(kinds, "|") + `)-([0-9a-f]{12}-[0-9]{1,9})$`)
-
-// suffixOf returns the generation suffix of an index name; empty for a foreign index.
-func (s settings) suffixOf(index string) string {
-	_, suffix := s.split(index)
-	return suffix
-}
-
-// kindAlias returns the search alias that belongs to an index name.
-func (s settings) kindAlias(index string) string {
-	kind, _ := s.split(index)
-	return s.alias(kind)
-}
-
-func (s settings) split(index string) (kind, suffix string) {
-	rest, ok := strings.CutPrefix(index, s.prefix)
-	if match := names.FindStringSubmatch(rest); ok && match != nil {
-		return match[1], match[2]
-	}
-	return "", ""
-}
 
 // newest returns the plan with the highest build found; the first build when there
 // is none.
@@ -79,7 +31,7 @@ func (i indices) newest(p *plan) *plan {
 			newest = max(newest, n)
 		}
 	}
-	return p.at(newest)
+	return p.withBuild(newest)
 }
 
 func (i indices) missing(p *plan) (missing []string) {

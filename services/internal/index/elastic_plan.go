@@ -1,10 +1,6 @@
 package index
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"cairn/services/internal/embed"
@@ -23,24 +19,8 @@ type plan struct {
 	build       int    // number of the rebuild, from 1; 0: unknown
 }
 
-// planFor returns the plan for vectors of a space.
-func (e *elastic) planFor(space embed.Space) *plan {
-	space.Floor = 0 // the layout does not depend on it
-	if p := e.plan.Load(); p != nil && p.space == space {
-		return p
-	}
-	body, err := json.Marshal(layout(space, e.log))
-	if err != nil {
-		panic(fmt.Sprintf("layout of an index: %v", err)) // it contains only strings and numbers
-	}
-	sum := sha256.Sum256(body)
-	p := &plan{e.settings, space, body, hex.EncodeToString(sum[:6]), 0}
-	e.plan.Store(p)
-	return p
-}
-
-// at returns the plan with another build number.
-func (p *plan) at(build int) *plan {
+// withBuild returns the plan with another build number.
+func (p *plan) withBuild(build int) *plan {
 	next := *p
 	next.build = build
 	return &next

@@ -70,8 +70,8 @@ func tenantQuery(tenant string) object {
 	return search(1, "query", object{"bool": object{"filter": filter(tenant, Filter{})}})
 }
 
-// note stores the result of a lookup.
-func (r *round) note(l lookup, a response) error {
+// add adds the result of a lookup.
+func (r *round) add(l lookup, a response) error {
 	if a.Status >= http.StatusMultipleChoices {
 		switch err := (&statusError{a.Status, a.Error}); {
 		case a.Status == http.StatusNotFound: // no live index, so nothing to compare with

@@ -96,7 +96,7 @@ func (e *embedded) commit(changes []Change, contents []*content) {
 	for i, c := range changes {
 		at := poolKey{c.Kind, c.Tenant}
 		p := e.pools[at]
-		if seen, ok := e.seen(p, removedKey{at, c.ID}); ok && c.Revision <= seen {
+		if known, ok := e.revision(p, removedKey{at, c.ID}); ok && c.Revision <= known {
 			continue
 		}
 		if c.Removed {
@@ -113,8 +113,8 @@ func (e *embedded) commit(changes []Change, contents []*content) {
 	}
 }
 
-// seen returns the revision of the document, stored or removed, and whether it is known.
-func (e *embedded) seen(p *pool, key removedKey) (revision uint64, ok bool) {
+// revision returns the revision of the document, stored or removed, and whether it is known.
+func (e *embedded) revision(p *pool, key removedKey) (revision uint64, ok bool) {
 	if p != nil {
 		if revision, ok = p.revisions[key.id]; ok {
 			return revision, true

@@ -1,11 +1,8 @@
 package index
 
 import (
-	"cmp"
 	"slices"
 	"strings"
-
-	"cairn/schemas"
 )
 
 // attributes are the fields of a document that filters compare.
@@ -13,10 +10,6 @@ type attributes struct {
 	id, domain, status, name, version string
 	labels, capabilities              []string
 	public                            bool
-}
-
-func (d Document) attributes() attributes {
-	return attributes{d.ID, d.Domain, cmp.Or(d.Status, schemas.StatusActive), folded(d.Name), d.Version, d.Labels, d.Capabilities, d.Public}
 }
 
 // folded returns the text as it is compared without case.
@@ -95,4 +88,26 @@ func (f Filter) clauses() (list []object) {
 		list = append(list, object{"terms": object{c.field: c.values}})
 	}
 	return list
+}
+
+// Filter selects the documents that a search considers: those that satisfy all of its
+// fields. Empty fields match any document.
+type Filter struct {
+	Domain       string
+	Status       string
+	Labels       []string // name=value
+	Capabilities []string
+	Public       bool // only published documents
+	Any          Any
+}
+
+// Any selects the documents with at least one value of each list that is not empty.
+type Any struct {
+	IDs          []string
+	Names        []string // compared without case
+	Versions     []string
+	Domains      []string
+	Statuses     []string
+	Capabilities []string
+	Labels       [][]string // each a list of name=value
 }

@@ -3,6 +3,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -64,26 +65,26 @@ type Document struct {
 	Public       bool // published
 }
 
-// Filter selects the documents that a search considers: those that satisfy all of its
-// fields. Empty fields match any document.
-type Filter struct {
-	Domain       string
-	Status       string
-	Labels       []string // name=value
-	Capabilities []string
-	Public       bool // only published documents
-	Any          Any
+func (d Document) attributes() attributes {
+	return attributes{d.ID, d.Domain, cmp.Or(d.Status, schemas.StatusActive), folded(d.Name), d.Version, d.Labels, d.Capabilities, d.Public}
 }
 
-// Any selects the documents with at least one value of each list that is not empty.
-type Any struct {
-	IDs          []string
-	Names        []string // compared without case
-	Versions     []string
-	Domains      []string
-	Statuses     []string
-	Capabilities []string
-	Labels       [][]string // each a list of name=value
+// texts returns the texts to embed: all text, each example by itself, and the
+// instructions. Lexical vectors are better with the examples as part of the text.
+func (d Document) texts(space embed.Space) []string {
+	texts := []string{d.Title + "\n" + d.body()}
+	if !space.Lexical {
+		texts = append([]string{d.Title + "\n" + d.Body}, d.Examples...)
+	}
+	if d.Instructions != "" {
+		texts = append(texts, d.Title+"\n"+d.Instructions)
+	}
+	return texts
+}
+
+// body returns all text except the title and the instructions.
+func (d Document) body() string {
+	return strings.Join(append([]string{d.Body}, d.Examples...), "\n")
 }
 
 // Change is a document stored or removed at a revision of the catalog.
@@ -91,6 +92,11 @@ type Change struct {
 	Document // when Removed, only Kind, Tenant and ID are set
 	Revision uint64
 	Removed  bool
+}
+
+// found reports whether searches match the document.
+func (c Change) found() bool {
+	return !c.Removed && schemas.Searchable(c.Status)
 }
 
 // Query selects the TopK best documents of one kind; TopK below 1 selects none.

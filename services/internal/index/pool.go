@@ -193,6 +193,42 @@ func (p *pool) best(scores []float64, hidden []bool) []match {
 	return first(found)
 }
 
+// searchText scores the rows that are not hidden by BM25 over title, body and instructions. coverage is the
+// largest share of the query's distinct words found in one row.
+func (p *pool) searchText(words []string, hidden []bool) (found []match, coverage float64) {
+	distinct, counts := count(words)
+	scores, occurrences := floatPool.get(len(p.ids)), occurrencePool.get(len(p.ids))
+	defer floatPool.put(scores)
+	defer occurrencePool.put(occurrences)
+	for i, word := range distinct {
+		for _, f := range []*field{&p.title, &p.body, &p.instructions} {
+			p.scoreWord(f, word, float64(counts[i]), *scores)
+			for _, e := range f.words[word] {
+				if row := &(*occurrences)[e.row]; row.last != uint32(i+1) && !hidden[e.row] {
+					row.last = uint32(i + 1)
+					row.words++
+					coverage = max(coverage, float64(row.words))
+				}
+			}
+		}
+	}
+	return p.best(*scores, hidden), coverage / max(1, float64(len(distinct)))
+}
+
+// scoreWord adds the score of a word, which the query contains n times, to each
+// row whose field contains it.
+func (p *pool) scoreWord(f *field, word string, n float64, scores []float64) {
+	entries := f.words[word]
+	all, having := float64(len(p.rows)), live(entries, p.dead)
+	idf := math.Log(1 + (all-having+0.5)/(having+0.5))
+	average := float64(f.total) / all
+	for _, e := range entries {
+		often, length := float64(e.value), float64(f.lengths[e.row])
+		norm := k1 * (1 - b + b*length/average)
+		scores[e.row] += n * idf * often * (k1 + 1) / (often + norm)
+	}
+}
+
 // lowest is a heap of rows, the one with the lowest score first.
 type lowest struct {
 	rows   []uint32

@@ -28,15 +28,15 @@ func relevant(found []part, space embed.Space, limit int) []Hit {
 func confidence(found []part, space embed.Space) float64 {
 	best := 0.0
 	for _, p := range found {
-		best = max(best, p.confidence(space))
+		best = max(best, partConfidence(p, space))
 	}
 	return min(1, best)
 }
 
-// confidence of a part is its best cosine for a model's vectors. For lexical ones
-// it is the geometric mean of the cosine and the share of matched words, which is 0
+// partConfidence is the best cosine for a model's vectors, or 0 below the relevance floor. For
+// lexical ones it is the geometric mean of the cosine and the share of matched words, which is 0
 // without a common word.
-func (p part) confidence(space embed.Space) float64 {
+func partConfidence(p part, space embed.Space) float64 {
 	switch {
 	case space.Name == "":
 		return p.coverage

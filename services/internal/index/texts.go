@@ -3,34 +3,9 @@ package index
 import (
 	"context"
 	"fmt"
-	"strings"
 
-	"cairn/schemas"
 	"cairn/services/internal/embed"
 )
-
-// texts returns the texts to embed: all text, each example by itself, and the
-// instructions. Lexical vectors are better with the examples as part of the text.
-func (d Document) texts(space embed.Space) []string {
-	texts := []string{d.Title + "\n" + d.body()}
-	if !space.Lexical {
-		texts = append([]string{d.Title + "\n" + d.Body}, d.Examples...)
-	}
-	if d.Instructions != "" {
-		texts = append(texts, d.Title+"\n"+d.Instructions)
-	}
-	return texts
-}
-
-// body returns all text except the title and the instructions.
-func (d Document) body() string {
-	return strings.Join(append([]string{d.Body}, d.Examples...), "\n")
-}
-
-// found reports whether searches match the document.
-func (c Change) found() bool {
-	return !c.Removed && schemas.Searchable(c.Status)
-}
 
 // embedChanges returns the vectors of each change from one call. Documents that
 // searches do not match have none.

@@ -146,8 +146,8 @@ func (s *progress) problem() error {
 	return nil
 }
 
-// awaitResponse waits until the index has responded, or failed to, or ctx ends.
-func (s *progress) awaitResponse(ctx context.Context) {
+// waitResponse waits until the index has responded, or failed to, or ctx ends.
+func (s *progress) waitResponse(ctx context.Context) {
 	for {
 		s.mu.Lock()
 		responded, changed := s.generation != "" || s.blocked != nil, s.changed

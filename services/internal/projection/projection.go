@@ -95,7 +95,7 @@ func Open(ctx context.Context, deps Deps) (*Projector, error) {
 	p.running.Go(func() { p.measure(running) })
 	waiting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	p.progress.awaitResponse(waiting)
+	p.progress.waitResponse(waiting)
 	return p, nil
 }
 
@@ -136,7 +136,7 @@ func (p *Projector) measure(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if lag := p.lag(ctx); lag != nil {
-			telemetry.IndexLag("shared", *lag)
+			telemetry.IndexLag.WithLabelValues("shared").Set(float64(*lag))
 		}
 		select {
 		case <-tick.C:
@@ -156,7 +156,7 @@ func (p *Projector) project(ctx context.Context) error {
 	w := newWork()
 	group.Go(func() error {
 		for {
-			if err := w.begin(ctx); err != nil {
+			if err := w.wait(ctx); err != nil {
 				return err
 			}
 			messages, err := p.collect(ctx, t, w)

@@ -60,7 +60,7 @@ func openQuarantine(ctx context.Context, js jetstream.JetStream) (*quarantine, e
 	if err != nil {
 		return nil, err
 	}
-	telemetry.RecordsQuarantined("index", 0)
+	telemetry.RecordsQuarantined.WithLabelValues("index").Set(0)
 	loaded := make(chan struct{})
 	q.watched.Go(func() { q.watch(sync.OnceFunc(func() { close(loaded) })) })
 	select {
@@ -111,7 +111,9 @@ func (q *quarantine) apply(entry jetstream.KeyValueEntry) {
 }
 
 // count updates the metric. The caller holds mu.
-func (q *quarantine) count() { telemetry.RecordsQuarantined("index", len(q.known)) }
+func (q *quarantine) count() {
+	telemetry.RecordsQuarantined.WithLabelValues("index").Set(float64(len(q.known)))
+}
 
 // put quarantines the record, unless a newer revision of it is quarantined.
 func (q *quarantine) put(ctx context.Context, record schemas.QuarantinedRecord) error {

@@ -16,8 +16,8 @@ func newWork() work {
 	return work{make(chan struct{}, maxInFlight), make(chan struct{}, 1)}
 }
 
-// begin waits until another batch may be collected.
-func (w work) begin(ctx context.Context) error {
+// wait waits until another batch may be collected.
+func (w work) wait(ctx context.Context) error {
 	select {
 	case w.groups <- struct{}{}:
 		return nil

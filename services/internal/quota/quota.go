@@ -37,7 +37,7 @@ func (l Limit) Check(tenant string, used, more Use) error {
 	return nil
 }
 
-// Of returns the quota of a tenant that has used that much.
+// Of returns the quota of a tenant with the usage.
 func (l Limit) Of(used Use) schemas.Quota {
 	return schemas.Quota{Count: used.Count, Bytes: used.Bytes, MaxCount: l.Count, MaxBytes: l.Bytes}
 }

@@ -11,8 +11,8 @@ const Global = ""
 // ones. An id means the tenant's record, or else the global one.
 type Scope string
 
-// Tenants returns the tenants whose records are in scope, in order of precedence: a
-// reader that looks for one result takes that of the first tenant that has one.
+// Tenants returns the tenants whose records are in scope, in order of precedence: the
+// first tenant with a result determines it.
 func (s Scope) Tenants() []string {
 	if s == Global {
 		return []string{Global}

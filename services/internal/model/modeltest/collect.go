@@ -66,8 +66,8 @@ func CheckError(t testing.TB, err, is error, text string) {
 	}
 }
 
-// Await waits up to 5 seconds for a value from c.
-func Await(t testing.TB, c <-chan struct{}, what string) {
+// WaitFor waits up to 5 seconds for a value from c.
+func WaitFor(t testing.TB, c <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-c:

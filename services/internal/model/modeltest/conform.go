@@ -40,7 +40,7 @@ func Conform(t *testing.T, open Open) {
 			}
 			break
 		}
-		Await(t, m.Disconnects, "the disconnect")
+		WaitFor(t, m.Disconnects, "the disconnect")
 	})
 	t.Run("no parts after cancellation", func(t *testing.T) {
 		t.Parallel()
@@ -194,7 +194,7 @@ func cancellation(t *testing.T, open Open) {
 			calling.Go(func() { _, got = Collect(ctx, m, Question()) })
 			wait.Until(t, "the request is sent", func() bool { return m.Requests() == 1 })
 			cancel(errors.New("canceled by the test"))
-			Await(t, m.Disconnects, "the disconnect")
+			WaitFor(t, m.Disconnects, "the disconnect")
 			calling.Wait()
 			if !errors.Is(got, context.Canceled) {
 				t.Errorf("error %v, want context.Canceled", got)

@@ -108,24 +108,17 @@ func after(date string) string { return date[:len(date)-1] + string(date[len(dat
 // dated returns the condition on a field of dates. A literal denotes a period: "> 2026" starts after its end. Dates that do not compare as
 // strings are selected by their values.
 func dated(f *field, op, lo, hi string, at span) (cond, string) {
-	if lo, hi = f.withYear(lo), f.withYear(hi); lo == "" {
-		return cond{}, "The dates of " + f.name() + " are in several years; name the year."
+	if lo == "" || lo[0] == '-' || strings.HasPrefix(hi, "-") {
+		return cond{}, "Name the year of " + f.name() + "."
 	}
-	relation, from, to := signs[op]+" "+lo, lo, "" // inclusive, exclusive
-	switch {
-	case hi != "":
-		relation, to = "from "+lo+" to "+hi, after(hi)
-	case op == "eq" && len(lo) < len("2026-05-31"):
-		relation, to = "in "+lo, after(lo)
-	case op == "eq":
-		to = after(lo)
-	case op == "gt":
-		from = after(lo)
-	case op == "lt":
-		from, to = "", lo
-	case op == "lte":
-		from, to = "", after(lo)
+	relation := signs[op] + " " + lo
+	bounds := map[string][2]string{"eq": {lo, after(lo)}, "gt": {after(lo), ""}, "gte": {lo, ""}, "lt": {"", lo}, "lte": {"", after(lo)}}[op]
+	if hi != "" {
+		relation, bounds[1] = "from "+lo+" to "+hi, after(hi)
+	} else if op == "eq" && len(lo) < len("2026-05-31") {
+		relation = "in " + lo
 	}
+	from, to := bounds[0], bounds[1] // inclusive, exclusive
 	var within []estate.Value
 	ordered := true
 	for _, v := range f.column().Values {
@@ -138,31 +131,15 @@ func dated(f *field, op, lo, hi string, at span) (cond, string) {
 			within = append(within, v)
 		}
 	}
-	bounds := map[string]string{"gte": from, "lt": to}
-	maps.DeleteFunc(bounds, func(_, bound string) bool { return bound == "" })
+	filter := map[string]string{"gte": from, "lt": to}
+	maps.DeleteFunc(filter, func(_, bound string) bool { return bound == "" })
 	switch {
 	case ordered:
-		return newCond(f, raw(bounds), relation, at), ""
+		return newCond(f, raw(filter), relation, at), ""
 	case len(within) > fewValues || len(f.column().Values) < f.column().Distinct:
 		return cond{}, f.name() + " has too many different dates in that period."
 	}
 	return newCond(f, oneOfValues(within), relation, at), ""
-}
-
-// withYear completes a date without a year if all dates of the field in its month are in one year; "" if they are not.
-func (f *field) withYear(date string) (full string) {
-	if !strings.HasPrefix(date, "-") {
-		return date
-	}
-	for _, v := range f.column().Values {
-		if d := isoTime(v.Text); len(d) > 6 && strings.HasPrefix(date, d[4:7]) {
-			if full != "" && full != d[:4]+date {
-				return ""
-			}
-			full = d[:4] + date
-		}
-	}
-	return full
 }
 
 // nearest returns the link to a field that an operand is compared with: before or within the comparison, or after it; nil if there is

@@ -234,13 +234,7 @@ func (a *array) findIdentity() *field {
 	}
 	unique := func(f *field) bool { return f.column().Distinct == f.filled() && !f.dates() }
 	named := func(f *field) bool { return unique(f) && (f.named("name") || f.named("title")) }
-	return cmp.Or(a.first(named), a.first(func(f *field) bool { return unique(f) && !f.prose() }))
-}
-
-// prose reports whether the field has long texts.
-func (f *field) prose() bool {
-	values := f.column().Values
-	return f.textual() && len(values) > 0 && strings.Count(values[0].Text, " ")+strings.Count(values[len(values)/2].Text, " ") > 9
+	return cmp.Or(a.first(named), a.first(unique))
 }
 
 // categoryField returns the field that best classifies the records.

@@ -112,14 +112,9 @@ func (r reading) unknownTerms(words []int) string {
 
 // unmatchedPhrase declines because of the first phrase with unexplained words, or else because of all unexplained words.
 func (r reading) unmatchedPhrase(phrases ...span) string {
+	lost := r.unexplained()
 	for _, of := range append(phrases, span{0, len(r.q)}) {
-		var words []int
-		for i := of[0]; i < of[1]; i++ {
-			if w := r.q[i]; !w.stop && !fillers[w.low] && !verbs[w.low] && !r.shape.used[i] && (r.by == nil || r.by[i] == nil) {
-				words = append(words, i)
-			}
-		}
-		if len(words) > 0 {
+		if words := slices.DeleteFunc(slices.Clone(lost), func(i int) bool { return !of.has(i) }); len(words) > 0 {
 			return r.unknownTerms(words)
 		}
 	}

@@ -158,7 +158,7 @@ func gunzip(tb testing.TB, path string) []byte {
 // questions are previous turns.
 func ask(tb testing.TB, e *estate.Estate, questions ...string) (text, calls string) {
 	tb.Helper()
-	c := model.Conversation{Estate: e}
+	c := model.Conversation{Estate: e, State: new(any)}
 	for _, q := range questions {
 		c.Messages = append(c.Messages, model.Message{Role: model.User, Text: q})
 		for range 30 {

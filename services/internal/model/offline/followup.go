@@ -3,13 +3,10 @@ package offline
 import "slices"
 
 // planTurn plans the last of the user's questions. A follow-up ("and on Azure?") modifies the plan of the previous question, and has no
-// answer if that one has none. seen is the array that was inspected for the question; it is not selected again.
-func planTurn(questions []string, arrays []*array, seen string, similar Similar) plan {
+// answer if that one has none.
+func planTurn(questions []string, arrays []*array, similar Similar) plan {
 	last := len(questions) - 1
 	q := split(questions[last])
-	if i := slices.IndexFunc(arrays, func(a *array) bool { return a.key == seen }); i >= 0 {
-		arrays = arrays[i : i+1]
-	}
 	if len(q) > maxWords {
 		return plan{declined: "The question is too long: at most 256 words."}
 	}
@@ -21,7 +18,7 @@ func planTurn(questions []string, arrays []*array, seen string, similar Similar)
 	if last == 0 || !back && (p.declined == "" || len(q) > 7) {
 		return p
 	}
-	before := planTurn(questions[:last], arrays, seen, similar)
+	before := planTurn(questions[:last], arrays, similar)
 	if before.declined != "" && back && len(q) < 5 || before.declined == "" && before.array != nil && before.mergeFollowup(q) {
 		return before
 	}

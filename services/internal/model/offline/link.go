@@ -116,7 +116,6 @@ const (
 	minSimilar    = 0.55
 	similarMargin = 0.05
 	maxRelated    = 2000 // names that words are compared with
-	similarAtOnce = 64   // words per call of Similar
 )
 
 // relate records, for words without a link, the most similar name of the array or of a field. It
@@ -142,10 +141,8 @@ func (x matcher) relate(a *array, q []word, words []int, similar Similar) (found
 	for _, i := range words {
 		texts = append(texts, q[i].low)
 	}
-	for chunk := range until(a.ctx, slices.Collect(slices.Chunk(texts, similarAtOnce))) {
-		for n, vector := range similar(chunk) {
-			vectors[chunk[n]] = vector
-		}
+	for n, vector := range similar(texts) {
+		vectors[texts[n]] = vector
 	}
 	for i := range until(a.ctx, words) {
 		var best, next float32

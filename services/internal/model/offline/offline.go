@@ -70,18 +70,17 @@ func (p planner) Next(ctx context.Context, c model.Conversation) iter.Seq2[model
 
 // next returns a call or the answer, with the questions that it suggests. The result is invalid if ctx is done.
 func (p planner) next(ctx context.Context, c model.Conversation) (call *model.Call, text string, suggestions []string) {
-	questions, seen, results := lastTurn(c.Messages)
+	questions, results := lastTurn(c.Messages)
 	if len(questions) == 0 || c.Estate == nil {
 		return nil, "There is no question, or no data to ask about.", nil
 	}
-	arrays := openArrays(ctx, c.Estate)
-	if len(arrays) == 0 {
+	s := p.state(ctx, c, questions)
+	if len(s.arrays) == 0 {
 		return nil, "The estate contains no arrays of records.", nil
 	}
-	plan := planTurn(questions[max(0, len(questions)-maxQuestions):], arrays, seen, p.similar)
-	calls := plan.calls(arrays)
+	calls := s.plan.calls(s.arrays)
 	if len(results) == len(calls) {
-		text, suggestions = plan.answer(arrays, results)
+		text, suggestions = s.plan.answer(s.arrays, results)
 		return nil, text, suggestions
 	}
 	next := calls[len(results)]
@@ -93,24 +92,41 @@ func (p planner) next(ctx context.Context, c model.Conversation) (call *model.Ca
 	return &model.Call{ID: id, Name: next.tool, Input: bytes.TrimSpace(b.Bytes())}, "", nil
 }
 
-// lastTurn returns the user's questions, oldest first, and of the last turn the array that was inspected and all results.
-func lastTurn(ms []model.Message) (questions []string, seen string, results []json.RawMessage) {
+// state is what the planner keeps in a conversation, so that it plans a question once and not before each call.
+type state struct {
+	questions int // number of questions that were planned
+	arrays    []*array
+	plan      plan
+}
+
+// state returns the state of the conversation for the last question.
+func (p planner) state(ctx context.Context, c model.Conversation, questions []string) state {
+	if c.State != nil {
+		if s, ok := (*c.State).(state); ok && s.questions == len(questions) {
+			return s
+		}
+	}
+	s := state{questions: len(questions), arrays: openArrays(ctx, c.Estate)}
+	if len(s.arrays) > 0 {
+		s.plan = planTurn(questions[max(0, len(questions)-maxQuestions):], s.arrays, p.similar)
+	}
+	if c.State != nil && ctx.Err() == nil { // the plan of a canceled context is incomplete
+		*c.State = s
+	}
+	return s
+}
+
+// lastTurn returns the user's questions, oldest first, and the results of the last turn.
+func lastTurn(ms []model.Message) (questions []string, results []json.RawMessage) {
 	for _, m := range ms {
 		switch m.Role {
 		case model.User:
-			questions, seen, results = append(questions, m.Text), "", nil
-		case model.Assistant:
-			for _, call := range m.Calls {
-				var in input
-				if call.Name == inspectSchema && json.Unmarshal(call.Input, &in) == nil {
-					seen = in.DataKey
-				}
-			}
+			questions, results = append(questions, m.Text), nil
 		case model.ToolRole:
 			results = append(results, m.Result)
 		}
 	}
-	return questions, seen, results
+	return questions, results
 }
 
 // usage counts words as tokens.

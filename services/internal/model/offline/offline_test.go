@@ -132,37 +132,58 @@ func conversation(e *estate.Estate, question string) model.Conversation {
 	return model.Conversation{Estate: e, Messages: []model.Message{{Role: model.User, Text: question}}}
 }
 
+// related relates "producer" and "vendor".
+func related(words []string) (out [][]float32) {
+	for _, w := range words {
+		switch w {
+		case "producer", "vendor":
+			out = append(out, []float32{1, 0, 0})
+		case "site":
+			out = append(out, []float32{0.2, 0.98, 0})
+		default:
+			out = append(out, nil)
+		}
+	}
+	return out
+}
+
+// answerWith returns the model's answer in the conversation about the clinic.
+func answerWith(t *testing.T, m model.Model, c model.Conversation) string {
+	t.Helper()
+	for {
+		text, call := nextOf(t, m, c)
+		if call == nil {
+			return text
+		}
+		c.Messages = append(c.Messages, model.Message{Role: model.Assistant, Calls: []model.Call{*call}},
+			model.Message{Role: model.ToolRole, CallID: call.ID, Tool: call.Name, Result: run(t, clinic(t), *call)})
+	}
+}
+
 // TestSimilarWords relates a word that no rule relates to a name.
 func TestSimilarWords(t *testing.T) {
 	t.Parallel()
-	similar := func(words []string) (out [][]float32) {
-		for _, w := range words {
-			switch w {
-			case "producer", "vendor":
-				out = append(out, []float32{1, 0, 0})
-			case "site":
-				out = append(out, []float32{0.2, 0.98, 0})
-			default:
-				out = append(out, nil)
-			}
-		}
-		return out
-	}
 	for row, want := range map[string]string{
 		"Switches per producer": "8 switches by vendor:",
 		"Switches per nurse":    `Unknown term "nurse"`,
 	} {
-		c := conversation(clinic(t), row)
-		for {
-			text, call := nextOf(t, offline.New(similar), c)
-			if call == nil {
-				if !strings.HasPrefix(text, want) {
-					t.Errorf("%s: got %q, want %q", row, text, want)
-				}
-				break
-			}
-			c.Messages = append(c.Messages, model.Message{Role: model.Assistant, Calls: []model.Call{*call}},
-				model.Message{Role: model.ToolRole, CallID: call.ID, Tool: call.Name, Result: run(t, clinic(t), *call)})
+		if text := answerWith(t, offline.New(related), conversation(clinic(t), row)); !strings.HasPrefix(text, want) {
+			t.Errorf("%s: got %q, want %q", row, text, want)
 		}
+	}
+}
+
+// TestQuestionIsPlannedOnce answers a question with two tool calls. A conversation with a state plans
+// it once, another one before each of its three messages.
+func TestQuestionIsPlannedOnce(t *testing.T) {
+	t.Parallel()
+	compared := 0
+	m := offline.New(func(words []string) [][]float32 { compared++; return related(words) })
+	c := conversation(clinic(t), "Switches per producer")
+	want := answerWith(t, m, c)
+	before := compared
+	c.State = new(any)
+	if got := answerWith(t, m, c); got != want || before != 3*(compared-before) {
+		t.Errorf("got %q with %d comparisons, want %q with a third of %d", got, compared-before, want, before)
 	}
 }

@@ -65,7 +65,7 @@ var (
 	comparators                 = []struct{ words, op string }{ // the words before an operand
 		{"no|not " + more + " than", "lte"}, {"no|not " + less + " than", "gte"}, {more + " than", "gt"}, {less + " than", "lt"},
 		{"at least", "gte"}, {"at most", "lte"}, {"up to", "lte"}, {"minimum of", "gte"}, {"maximum of", "lte"}, {"equal|equals to", "eq"},
-		{">|over|above|exceeding|exceed|exceeds|exceeded|beyond|after", "gt"}, {"<|under|below|before", "lt"}, {">=|≥|since|from", "gte"},
+		{">|over|above|exceeding|exceed|exceeds|exceeded|beyond|after", "gt"}, {"<|under|below|before", "lt"}, {">=|≥|since", "gte"},
 		{"<=|≤|until|till|by", "lte"}, {"exactly|equals|=", "eq"},
 	}
 )
@@ -454,8 +454,11 @@ func (s *shape) withLiteral(i int) comparison {
 	switch {
 	case w.date != "" && s.is(at, "older"):
 		op = "lt"
-	case w.date == "" && s.is(at, "from|since|until|till|by"):
+	case w.date == "" && s.is(at, "since|until|till|by"):
 		op = ""
+	case w.date != "" && s.is(i-1, "from") && s.is(i+1, "on|onward|onwards"):
+		op, at = "gte", i-1
+		mark(s.used, i+1, i+2)
 	}
 	for k := i + 1; op == "" && k < min(len(s.q), i+4); k++ { // "20 kg or more"
 		up := matchLength(s.q[k:], "or|and "+more+"|above|over|up") > 0
@@ -466,7 +469,7 @@ func (s *shape) withLiteral(i int) comparison {
 	}
 	if op == "" {
 		op, at = "eq", i
-		if w.date != "" && s.is(i-1, "in|during|on|of|for|year") {
+		if w.date != "" && s.is(i-1, "in|during|on|of|for|from|year") {
 			at = i - 1
 		}
 	}

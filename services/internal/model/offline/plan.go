@@ -111,14 +111,7 @@ func (r *reading) plan() plan {
 			w.measured = l.field
 		}
 	}
-	switch {
-	case r.op == list && w.target == nil && (r.is(0, "who") && !r.is(1, "is|are|was|were") || r.is(0, "what") && r.is(1, "did|do|does")):
-		p.declined = "It is unclear which field answers " + r.low(0) + "."
-	case r.kinds && w.records:
-		p.declined = "It is unclear which kind of " + p.array.noun(2) + " is meant."
-	case w.target != nil && w.target.dates() && r.is(r.focus[0]-1, "who"):
-		p.declined = "The use of field " + w.target.name() + " was not understood."
-	default:
+	if p.declined = r.unclearTarget(w); p.declined == "" {
 		p.declined = r.conditions(&p, w.target, w.by, w.measured)
 	}
 	r.planned = true
@@ -129,6 +122,20 @@ func (r *reading) plan() plan {
 		p.declined = r.declineReason(&p)
 	}
 	return p
+}
+
+// unclearTarget returns the reason to decline a question for a person, or a kind, that no field
+// answers; "" if there is none.
+func (r *reading) unclearTarget(w wanted) string {
+	switch {
+	case r.op == list && w.target == nil && (r.is(0, "who") && !r.is(1, "is|are|was|were") || r.is(0, "what") && r.is(1, "did|do|does")):
+		return "It is unclear which field answers " + r.low(0) + "."
+	case r.kinds && w.records:
+		return "It is unclear which kind of " + r.array.noun(2) + " is meant."
+	case w.target != nil && (w.target.dates() || r.op == top && w.target.numeric()) && r.is(r.focus[0]-1, "who"):
+		return "The use of field " + w.target.name() + " was not understood."
+	}
+	return ""
 }
 
 // planners set the plan for an operation; they return a reason to decline, or "".
@@ -184,7 +191,7 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 	switch {
 	case denied && p.group != nil && p.group != identity && r.has("has|have|had|with no"):
 		return "Listing values of " + p.group.name() + " without " + p.array.noun(2) + " is not supported."
-	case w.by != nil && w.by.sums() && !w.by.categorical():
+	case w.by != nil && w.by.sums() && (!w.by.categorical() || w.by == w.target):
 		return "The use of field " + w.by.name() + " was not understood."
 	case next != nil && w.by != nil && next.field != w.by && r.is(r.shape.by[1], "and"):
 		return "Grouping by two fields is not supported."

@@ -294,7 +294,7 @@ func (o operation) conditional() bool { return o == count || o == share || o == 
 // unexplained returns the content words that nothing explains.
 func (r reading) unexplained() (out []int) {
 	for i, w := range r.q {
-		explained := r.by[i] != nil || r.used[i] || operators[w.low] && !r.planned || r.linking(i) || r.unit(i) || r.renamed(i) || r.acronym(i) ||
+		explained := r.by[i] != nil || r.used[i] || operators[w.low] && !r.planned || r.linking(i) || r.unit(i) || r.renamed(i) ||
 			suffixes[w.low] && r.at(i-1, asField, asValue) != nil
 		if !explained && !r.ignored(i) {
 			out = append(out, i)
@@ -311,13 +311,6 @@ func (r reading) ignored(i int) bool {
 		return false
 	}
 	return w.stop && w.number == "" && !operators[w.low] || fillers[w.low] || r.requested(i)
-}
-
-// acronym reports whether the word at i names the data: "in the KEV data".
-func (r reading) acronym(i int) bool {
-	w := r.q[i]
-	return r.is(i-1, "the|this|our") && r.is(i+1, "data|dataset|database|catalog|catalogue|inventory|estate") &&
-		w.text == strings.ToUpper(w.text) && letters(w.text)
 }
 
 // requested reports whether the word at i belongs to a request at the start: "please show me".
@@ -341,6 +334,8 @@ func (r reading) linking(i int) bool {
 	low := r.q[i].low
 	after := r.at(i-1, asValue) != nil || r.at(i-1, asField) != nil && r.hasPossessive(r.by[i-1])
 	switch {
+	case verbs[low] && r.is(i-1, auxiliaries) && (i+1 == len(r.q) || r.q[i+1].brk) && !r.begins("where|which|what"):
+		return false // "how many were published?"
 	case verbs[low], states[low] && (after || r.op == top && r.is(i+1, "the|most|least|often")):
 		return true
 	case !states[low]:

@@ -64,7 +64,7 @@ func (t *turn) handle(r api.ChatResponse) error {
 		if err != nil {
 			return err
 		}
-		if err := t.writer.Emit(model.Part{Call: call}); err != nil {
+		if err := t.writer.Send(model.Part{Call: call}); err != nil {
 			return err
 		}
 	}

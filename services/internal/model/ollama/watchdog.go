@@ -44,17 +44,17 @@ func (w *watchdog) data(r *wait) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.received++
-	w.drop(r)
+	w.remove(r)
 }
 
 // end stops watching r.
 func (w *watchdog) end(r *wait) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.drop(r)
+	w.remove(r)
 }
 
-func (w *watchdog) drop(r *wait) {
+func (w *watchdog) remove(r *wait) {
 	r.timer.Stop()
 	delete(w.waiting, r)
 }
@@ -74,6 +74,6 @@ func (w *watchdog) expire(r *wait) {
 	}
 	for o := range w.waiting {
 		o.cancel(errStalled)
-		w.drop(o)
+		w.remove(o)
 	}
 }

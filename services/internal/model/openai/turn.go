@@ -130,5 +130,5 @@ func (t *turn) call(c model.Call) error {
 	if len(c.Input) == 0 {
 		c.Input = json.RawMessage("{}")
 	}
-	return t.writer.Emit(model.Part{Call: &c})
+	return t.writer.Send(model.Part{Call: &c})
 }

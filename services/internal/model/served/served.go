@@ -78,11 +78,11 @@ func (s *Writer) Text(text string) error {
 	if text == "" {
 		return nil
 	}
-	return s.Emit(model.Part{Text: text})
+	return s.Send(model.Part{Text: text})
 }
 
-// Emit yields a part. It returns [ErrStopped] if the consumer broke out of the loop.
-func (s *Writer) Emit(p model.Part) error {
+// Send yields a part. It returns [ErrStopped] if the consumer broke out of the loop.
+func (s *Writer) Send(p model.Part) error {
 	s.started = true
 	if !s.yield(p, nil) {
 		return ErrStopped

@@ -363,6 +363,19 @@ def campus_questions(e):
     return q.rows
 
 
+def write(name, *domains):
+    """Writes an estate for each domain, a function that returns one and a function that returns questions about it, and the set of all
+    questions."""
+    rows = []
+    for make, ask in domains:
+        made = make()
+        rows += ask(made)
+        with open(f"{make.__name__}.json", "w", encoding="utf-8") as f:
+            f.write(json.dumps(made, indent=1) + "\n")
+    with open(f"{name}.jsonl", "w", encoding="utf-8") as f:
+        f.writelines(json.dumps(r) + "\n" for r in rows)
+
+
 def main():
     made = {}
     for make in (hospital, cluster, shipping, campus):

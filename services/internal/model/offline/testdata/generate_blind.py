@@ -3,7 +3,6 @@
 The answers are computed here from the records, independently of the planner. The rules were never changed for these questions, so the
 set measures how the planner generalizes. Run in this folder: python3 generate_blind.py
 """
-import json
 import random
 import statistics
 from collections import Counter
@@ -219,16 +218,5 @@ def museum_questions(e):
     return q.rows
 
 
-def main():
-    rows = []
-    for make, ask in ((railway, railway_questions), (museum, museum_questions)):
-        made = make()
-        rows += ask(made)
-        with open(f"{make.__name__}.json", "w", encoding="utf-8") as f:
-            f.write(json.dumps(made, indent=1) + "\n")
-    with open("blind.jsonl", "w", encoding="utf-8") as f:
-        f.writelines(json.dumps(r) + "\n" for r in rows)
-
-
 if __name__ == "__main__":
-    main()
+    generate.write("blind", (railway, railway_questions), (museum, museum_questions))

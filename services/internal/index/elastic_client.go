@@ -26,16 +26,16 @@ const (
 	maxResponse = 64 << 20
 )
 
-// link sends requests to the server, each with a timeout, and none while the
+// elasticClient sends requests to the server, each with a timeout, and none while the
 // circuit breaker is open.
-type link struct {
+type elasticClient struct {
 	client    *elastictransport.Client
 	transport *http.Transport
 	host      string
 	breaker   *breaker.Breaker
 }
 
-func newLink(server *url.URL) (*link, error) {
+func newElasticClient(server *url.URL) (*elasticClient, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64  // searches arrive in bursts
 	transport.DisableCompression = true // decompression costs more than it saves on a local network
@@ -49,7 +49,7 @@ func newLink(server *url.URL) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &link{client, transport, server.Hostname(), breaker.New(breaker.Settings{
+	return &elasticClient{client, transport, server.Hostname(), breaker.New(breaker.Settings{
 		Backend: "elasticsearch", Failures: failuresToOpen, Failed: down, Unavailable: ErrUnavailable,
 	})}, nil
 }
@@ -58,15 +58,15 @@ var errTimeout = errors.New("timeout")
 
 // call sends req and decodes the response into answer. ErrUnavailable is transient;
 // a *statusError means that the request is invalid.
-func (l *link) call(ctx context.Context, limit time.Duration, req esapi.Request, answer any) error {
-	return overload.Idle(ctx, func() error { return l.try(ctx, limit, req, answer) })
+func (c *elasticClient) call(ctx context.Context, limit time.Duration, req esapi.Request, answer any) error {
+	return overload.Idle(ctx, func() error { return c.try(ctx, limit, req, answer) })
 }
 
-func (l *link) try(ctx context.Context, limit time.Duration, req esapi.Request, answer any) error {
+func (c *elasticClient) try(ctx context.Context, limit time.Duration, req esapi.Request, answer any) error {
 	within, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
-	return classify(l.breaker.Do(ctx, func() error {
-		err := l.exchange(within, req, answer)
+	return classify(c.breaker.Do(ctx, func() error {
+		err := c.exchange(within, req, answer)
 		if err != nil && within.Err() != nil {
 			return fmt.Errorf("%w: %s", context.Cause(within), limit)
 		}
@@ -74,11 +74,11 @@ func (l *link) try(ctx context.Context, limit time.Duration, req esapi.Request, 
 	}))
 }
 
-func (l *link) exchange(ctx context.Context, req esapi.Request, answer any) error {
+func (c *elasticClient) exchange(ctx context.Context, req esapi.Request, answer any) error {
 	status := 0
-	ctx, span := telemetry.Search(ctx, req, l.host)
+	ctx, span := telemetry.Search(ctx, req, c.host)
 	defer func() { span.Searched(status) }()
-	res, err := req.Do(ctx, l.client)
+	res, err := req.Do(ctx, c.client)
 	if err != nil {
 		return &connectionError{err}
 	}
@@ -115,4 +115,4 @@ func down(err error) bool {
 	return !errors.As(err, &status) || status.code >= http.StatusInternalServerError
 }
 
-func (l *link) close() { l.transport.CloseIdleConnections() }
+func (c *elasticClient) close() { c.transport.CloseIdleConnections() }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"iter"
 	"math/bits"
+	"slices"
+	"strings"
 	"unsafe"
 )
 
@@ -186,9 +188,9 @@ func (v value) last(ctx context.Context) map[string]value {
 // path.
 const maxPathDepth = 16
 
-// lookup returns the value at path in the object v, depth objects deep. Dots separate
+// find returns the value at path in the object v, depth objects deep. Dots separate
 // names; a name that contains the dots itself takes precedence.
-func (v value) lookup(path string, depth int) (found value, ok bool) {
+func (v value) find(path string, depth int) (found value, ok bool) {
 	if v.kind() != kindObject || depth > maxPathDepth {
 		return nil, false
 	}
@@ -206,7 +208,7 @@ func (v value) lookup(path string, depth int) (found value, ok bool) {
 		steps = addStep(steps, step{n, member})
 	}
 	for i := 0; !ok && i < len(steps); i++ {
-		found, ok = steps[i].into.lookup(path[steps[i].n+1:], depth+1)
+		found, ok = steps[i].into.find(path[steps[i].n+1:], depth+1)
 	}
 	return found, ok
 }
@@ -235,6 +237,78 @@ func addStep(steps []step, s step) []step {
 
 // content returns the unescaped string v. It may share v's memory.
 func (v value) content() []byte { return Unquote(v) }
+
+// field returns the value at path in a record. An element that is not an object has the
+// single field "value".
+func (v value) field(path string) (value, bool) {
+	if v.kind() != kindObject && path == ElementField {
+		return v, true
+	}
+	return v.find(path, 0)
+}
+
+// label returns the text by which v is grouped and compared: the content of a string, the
+// shortest form of a number, true, false or null, and canonical JSON for an array or
+// object. Values are equal if their kinds and labels are. The result may share v's memory.
+func (v value) label() []byte {
+	switch v.kind() {
+	case kindString:
+		return v.content()
+	case kindNumber:
+		return shortest(v)
+	case kindArray, kindObject:
+		return canonical(v)
+	default:
+		return v
+	}
+}
+
+// isCanonical reports whether v is canonical as written: without space and escapes, with
+// sorted names and integers only. It may report false for a canonical value.
+func (v value) isCanonical(depth int) bool {
+	size := 1 // the size in canonical form
+	switch v.kind() {
+	case kindString:
+		return plain(v, 1) == len(v)-1
+	case kindNumber:
+		return isPlainInteger(v)
+	case kindArray:
+		for element := range v.elements() {
+			if depth == maxCanonicalDepth || !element.isCanonical(depth+1) {
+				return false
+			}
+			size += len(element) + len(",")
+		}
+	case kindObject:
+		last := ""
+		for name, inner := range v.members() {
+			if depth == maxCanonicalDepth || size > 1 && string(name) <= last || plain(name, 0) < len(name) || !inner.isCanonical(depth+1) {
+				return false
+			}
+			last = share(name)
+			size += len(`"":`) + len(name) + len(inner) + len(",")
+		}
+	default:
+		return true
+	}
+	return len(v) == max(size, len("[]"))
+}
+
+// sorted returns the members of the object v by name, the last one of duplicates.
+func (v value) sorted() []member {
+	var list []member
+	for name, inner := range v.members() {
+		list = append(list, member{string(name), inner})
+	}
+	slices.SortStableFunc(list, func(m, n member) int { return strings.Compare(m.name, n.name) })
+	last := list[:0]
+	for i, m := range list {
+		if i+1 == len(list) || list[i+1].name != m.name {
+			last = append(last, m)
+		}
+	}
+	return last
+}
 
 // share returns text as a string without copying it. The text of an estate never changes.
 func share(text []byte) string {

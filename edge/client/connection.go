@@ -1,0 +1,250 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/time/rate"
+
+	"cairn/schemas"
+)
+
+// connection sends the requests of a Client to one edge: with its key, retries within a
+// budget, and consistency tokens.
+type connection struct {
+	base         *url.URL
+	key          string
+	timeout      time.Duration
+	retryTimeout time.Duration
+	transport    http.RoundTripper
+
+	budget  *rate.Limiter // of the retries of all requests
+	retries atomic.Int64
+	reached atomic.Bool // a response has arrived
+
+	mu    sync.Mutex
+	token schemas.ConsistencyToken // the highest one received; zero: none
+}
+
+// call sends a request with in as JSON, unless it is nil, and decodes the response into
+// out, unless that is nil.
+func (c *connection) call(ctx context.Context, r request, in, out any) (http.Header, error) {
+	if in != nil {
+		body, err := json.Marshal(in, json.Deterministic(true))
+		if err != nil {
+			return nil, err
+		}
+		r.body = body
+	}
+	res, err := c.do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := c.readAll(res)
+	if err != nil {
+		return nil, err
+	}
+	if raw, ok := out.(*jsontext.Value); ok {
+		*raw = body
+		return res.Header, nil
+	}
+	if out != nil {
+		if err := json.Unmarshal(body, out); err != nil {
+			return nil, fmt.Errorf("invalid response of %s: %w", c.URL(), err)
+		}
+	}
+	return res.Header, nil
+}
+
+// Read sends a POST request that changes nothing, such as one of the routes below
+// /resolve, and decodes the response into out: a pointer to its type, or a
+// *jsontext.Value for its text.
+func (c *connection) Read(ctx context.Context, path string, in, out any) error {
+	_, err := c.call(ctx, request{method: http.MethodPost, path: path, read: true, idempotent: true}, in, out)
+	return err
+}
+
+// do returns the first successful response. The caller closes its body.
+func (c *connection) do(ctx context.Context, r request) (*http.Response, error) {
+	delays := newDelays()
+	deadline := time.Now().Add(c.retryTimeout)
+	for {
+		res, err := c.attempt(ctx, r)
+		if err == nil || r.once || c.retryTimeout < 0 || !c.retryable(r, err) {
+			return res, err
+		}
+		delay := max(delays.NextBackOff(), retryAfter(err))
+		if time.Now().Add(delay).After(deadline) || !c.wait(ctx, delay) {
+			return nil, err
+		}
+		c.retries.Add(1)
+	}
+}
+
+// wait waits for delay and for the retry budget. It returns false if ctx ends first.
+func (c *connection) wait(ctx context.Context, delay time.Duration) bool {
+	t := time.NewTimer(delay)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return c.budget.Wait(ctx) == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// retryable reports whether r may succeed when it is retried: the server refused it
+// because of overload, or the connection of an idempotent request was lost.
+func (c *connection) retryable(r request, err error) bool {
+	if status := statusOf(err); status != 0 {
+		return status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests ||
+			r.idempotent && (status == http.StatusBadGateway || status == http.StatusGatewayTimeout)
+	}
+	var lost *TransportError
+	if !errors.As(err, &lost) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	return r.idempotent && c.reached.Load() // a server that never responded is reported immediately
+}
+
+// attempt sends r once. The response is successful.
+func (c *connection) attempt(ctx context.Context, r request) (*http.Response, error) {
+	cancel := func() {}
+	if !r.stream {
+		ctx, cancel = context.WithTimeout(ctx, c.timeout)
+	}
+	res, err := c.Open(ctx, r.method, r.path, r.body, c.headers(r))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	res.Body = &cancelBody{res.Body, cancel}
+	c.storeTokens(res.Header)
+	if res.StatusCode < http.StatusMultipleChoices {
+		return res, nil
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := c.readAll(res)
+	if err != nil {
+		return nil, err
+	}
+	seconds, _ := strconv.Atoi(res.Header.Get("Retry-After")) // 0 if absent or a date
+	return nil, retryAfterError{responseError(res, body), time.Duration(min(max(seconds, 0), 3600)) * time.Second}
+}
+
+// headers returns the headers of r.
+func (c *connection) headers(r request) http.Header {
+	h := r.header.Clone()
+	if h == nil {
+		h = http.Header{}
+	}
+	if token := c.minRevision(); r.read && token != "" {
+		h.Set(headerMinRevision, token)
+	}
+	return h
+}
+
+// Open sends one request with the key, and without retries, and returns the response
+// whatever its status. The caller closes its body.
+func (c *connection) Open(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.URL()+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	if body != nil && req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return c.RoundTrip(req)
+}
+
+// readAll reads the body of a response.
+func (c *connection) readAll(res *http.Response) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxResponse+1))
+	switch {
+	case err != nil:
+		return nil, c.transportError(err)
+	case len(body) > maxResponse:
+		return nil, fmt.Errorf("response of %s: expected at most %d bytes", c.URL(), maxResponse)
+	}
+	return body, nil
+}
+
+// URL returns the address of the edge.
+func (c *connection) URL() string { return c.base.String() }
+
+// Retries returns the number of retries of requests so far, and of streams that
+// were resumed.
+func (c *connection) Retries() int64 { return c.retries.Load() }
+
+// RoundTrip sends a request to the edge with the key, and without retries. It implements
+// http.RoundTripper. The error is a *TransportError.
+func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c.key != "" && r.URL.Scheme == c.base.Scheme && r.URL.Host == c.base.Host { // no other server may learn the key
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	res, err := c.transport.RoundTrip(r)
+	if err != nil {
+		return nil, c.transportError(err)
+	}
+	c.reached.Store(true)
+	return res, nil
+}
+
+func (c *connection) transportError(err error) error {
+	var is *TransportError
+	if errors.As(err, &is) {
+		return err
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return &TransportError{URL: c.URL(), Dial: true, Err: op.Err}
+	}
+	return &TransportError{URL: c.URL(), Err: err}
+}
+
+// storeTokens stores the consistency token of a response. A token of another catalog replaces the last one.
+func (c *connection) storeTokens(h http.Header) {
+	c.mu.Lock()
+	if ignored := h.Get(headerIgnoredRevision); ignored != "" && ignored == c.token.String() {
+		c.token = schemas.ConsistencyToken{}
+	}
+	c.mu.Unlock()
+	c.storeToken(h.Get(headerRevision))
+}
+
+// storeToken stores the token of a read or of a write, if the text is one.
+func (c *connection) storeToken(text string) {
+	t, err := schemas.ParseConsistencyToken(text)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil && (t.Catalog != c.token.Catalog || t.Revision > c.token.Revision) {
+		c.token = t
+	}
+}
+
+// minRevision returns the token of the writes that the next read must include; empty: none.
+func (c *connection) minRevision() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.token.Revision == 0 {
+		return ""
+	}
+	return c.token.String()
+}

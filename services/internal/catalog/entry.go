@@ -1,0 +1,36 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNotFound is returned by Get for a key without a record.
+var ErrNotFound = errors.New("record not found")
+
+// Entry is a record and the revision of its last write.
+type Entry struct {
+	Key      Key
+	Record   []byte // normalized by schemas.Normalized; must not be modified
+	Revision uint64
+}
+
+// Condition decides from the revision of the current record, 0 for none, whether a write
+// is performed. Its error is returned instead.
+type Condition func(revision uint64) error
+
+// existing returns the revision of a record, 0 if it is gone.
+func existing(last uint64, gone bool) uint64 {
+	if gone {
+		return 0
+	}
+	return last
+}
+
+// wrap adds the operation and the key to a non-nil error.
+func wrap(err error, attempted, encoded string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", attempted, encoded, err)
+}
