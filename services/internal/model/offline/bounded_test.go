@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -88,35 +89,40 @@ func (e expiring) Err() error {
 
 // TestPlanningScales checks that planning is at most linear in the words of the question and in
 // the estate: twice as much input takes at most twice as many steps, of which each checks the
-// context, and allocations. It does not run in parallel, because it counts allocations.
+// context, and memory. It does not run in parallel, because it counts allocated bytes.
 func TestPlanningScales(t *testing.T) {
 	const slack = 1.2
-	type work struct{ steps, allocations float64 }
-	measure := func(arrays, fields, words int) work {
+	type work struct{ steps, bytes float64 }
+	measure := func(arrays, fields, words int, phrase string) work {
 		e := wide(t, arrays, fields)
-		question := "how many hosts in " + strings.Repeat("site Oslo rack zone ", words/4)
+		question := "how many hosts in " + strings.Repeat(phrase, words/4)
 		var steps atomic.Int64
 		most := new(atomic.Int64)
 		most.Store(math.MaxInt64)
-		plans := 0.0
-		allocations := testing.AllocsPerRun(3, func() {
-			plans++
+		const plans = 4
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range plans {
 			if _, err := plan(expiring{t.Context(), &steps, most}, e, question); err != nil {
 				t.Error(err)
 			}
-		})
-		return work{float64(steps.Load()) / plans, allocations}
+		}
+		runtime.ReadMemStats(&after)
+		return work{float64(steps.Load()) / plans, float64(after.TotalAlloc-before.TotalAlloc) / plans}
 	}
-	base := measure(10, 200, 120)
+	const known, unknown = "site Oslo rack zone ", "rack zone floor room "
+	base := measure(10, 200, 120, known)
 	if base.steps < 10*200 {
 		t.Errorf("planning checked its context %.0f times, want at least once per field", base.steps)
 	}
-	for name, twice := range map[string]work{
-		"the question": measure(10, 200, 240), "the arrays": measure(20, 200, 120), "the fields": measure(10, 400, 120),
+	for name, works := range map[string][2]work{
+		"the question": {base, measure(10, 200, 240, known)}, "the arrays": {base, measure(20, 200, 120, known)},
+		"the fields":        {base, measure(10, 400, 120, known)},
+		"the unknown words": {measure(1, 10, 120, unknown), measure(1, 10, 240, unknown)},
 	} {
-		if twice.steps > 2*slack*base.steps || twice.allocations > 2*slack*base.allocations {
-			t.Errorf("twice %s: %.0f steps and %.0f allocations, want at most twice %.0f and %.0f",
-				name, twice.steps, twice.allocations, base.steps, base.allocations)
+		if once, twice := works[0], works[1]; twice.steps > 2*slack*once.steps || twice.bytes > 2*slack*once.bytes {
+			t.Errorf("twice %s: %.0f steps and %.0f bytes, want at most twice %.0f and %.0f",
+				name, twice.steps, twice.bytes, once.steps, once.bytes)
 		}
 	}
 }

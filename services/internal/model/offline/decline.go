@@ -95,14 +95,11 @@ func (r reading) unknownTerms(words []int) string {
 		what = "no field or value of " + r.array.noun(2)
 	}
 	var terms []string
-	from := 0
-	for n, i := range words {
-		if n > 0 && words[n-1] == i-1 {
-			terms = terms[:len(terms)-1]
-		} else {
-			from = i
+	for n, from := 0, 0; n < len(words); n++ {
+		if n+1 == len(words) || words[n+1] != words[n]+1 { // the end of a phrase
+			terms = append(terms, quoted(r.text(span{words[from], words[n] + 1})))
+			from = n + 1
 		}
-		terms = append(terms, quoted(r.text(span{from, i + 1})))
 	}
 	if len(terms) > 1 {
 		return "Unknown terms " + strings.Join(terms, ", ") + ": " + what + " matches them."
