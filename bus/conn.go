@@ -18,10 +18,11 @@ import (
 	"cairn/schemas"
 )
 
-// Conn is a connection to a NATS server. It reconnects automatically. A request that was not
-// delivered, because the connection is lost or no worker is subscribed, waits until its
-// deadline, in an outage of at most 30 s; it then fails with schemas.ErrUnavailable. A Conn
-// may be used concurrently.
+// Conn is a connection to a NATS server. It reconnects automatically. A request waits
+// until its deadline, in an outage of at most 30 s, if it was not delivered, because the
+// connection is lost or no worker is subscribed, or if the connection was lost before the
+// reply and the request may be sent twice: a read, or a write that is stored once. It then
+// fails with schemas.ErrUnavailable. A Conn may be used concurrently.
 type Conn struct {
 	nc       *nats.Conn
 	js       jetstream.JetStream
@@ -86,10 +87,9 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 	return c, nil
 }
 
-// bulk returns the requests with large bodies and the chunks of larger ones. They have a connection of
-// their own, so that they do not delay heartbeats, acknowledgements and other requests. A worker
-// subscribes to all registrations on it. It is
-// opened by the first call.
+// bulk returns the connection for requests with large bodies and chunks of larger ones, which
+// would delay heartbeats, acknowledgements and other requests. A worker subscribes to all
+// registrations on it. The first call opens it.
 func (c *Conn) bulk() (*requests, error) {
 	c.bulkMu.Lock()
 	defer c.bulkMu.Unlock()

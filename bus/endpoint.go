@@ -45,7 +45,8 @@ type Reply struct {
 
 // Call sends req and returns the reply. It waits at most 15 seconds, not beyond
 // ctx's deadline, and at most 2.5 seconds without a heartbeat of a worker; a read is
-// retried meanwhile (see Requests in the package documentation). A request that was not delivered is retried
+// retried meanwhile (see Requests in the package documentation). Requests that were
+// not delivered, and those that may be sent twice and lost their connection, are retried
 // (see Conn). The error is a *schemas.Error or ctx's error.
 func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res, err error) {
 	body, err := json.Marshal(req)

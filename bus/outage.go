@@ -56,7 +56,7 @@ func (o *outage) deadline() time.Time {
 	return o.since.Add(outageTimeout)
 }
 
-// outages are the requests of a connection that reached no worker, and wait for one.
+// outages holds the requests of a connection that wait to be sent again.
 type outages struct {
 	conn       *Conn
 	connection outage
@@ -85,8 +85,8 @@ func undelivered(err error) bool {
 		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrHeadersNotSupported) // before the server has identified itself
 }
 
-// deliver calls send until a worker has received the request, or ctx or the outage ends, and
-// then returns its error. It retries after an error for which retryable returns true.
+// deliver calls send until it succeeds, its error is not retryable, or ctx or the outage ends,
+// and then returns its error.
 // Requests that wait hold no slot (see overload.Leave), and are divided among tenants.
 func (o *outages) deliver(ctx context.Context, subject string, retryable func(error) bool, send func() error) error {
 	tenant, waits := ShareKey(Identity(ctx), nil), false

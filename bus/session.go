@@ -36,7 +36,7 @@ type session struct {
 	stream  Stream[any]
 	request request
 	reply   string         // subject of the events
-	control string         // subject for chunks of the body, acknowledgements and cancel
+	control string         // subject for acknowledgements and cancel
 	replay  *replay.Writer // nil: not a run
 	sub     *nats.Subscription
 	beats   heartbeat

@@ -20,7 +20,7 @@ type Config struct {
 	Model  string        // offline: | ollama://host:11434/qwen3:8b | openai://host:8000/Qwen/Qwen3-8B
 	Expand bool          // generate example queries for skills with Model
 	Render string        // subject of the rendering agent, cairn.render for the built-in one; empty: none
-	TagTTL time.Duration // TTL of a tag
+	TagTTL time.Duration // default and maximum TTL of a tag
 
 	// TagMemory stores tags in memory: they are lost when the NATS server stops.
 	TagMemory bool

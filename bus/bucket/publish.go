@@ -49,7 +49,7 @@ func WithPart(ctx context.Context, n int) context.Context {
 // An error returned by the server means that the message was not stored, except that an
 // earlier attempt may have stored it if the expected sequence is outdated ([Outdated]).
 func Publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg) (seq uint64, err error) {
-	Identified(ctx, msg)
+	MessageID(ctx, msg)
 	timeout := attemptTimeout
 	err = retryUnready(ctx, func() error {
 		seq, err = attempt(ctx, js, msg, timeout)
@@ -64,9 +64,9 @@ func retryUnready(ctx context.Context, do func() error) error {
 	return retry.Do(ctx, func(err error) bool { return repeatable(ctx, err) }, do)
 }
 
-// Identified gives the message a Nats-Msg-Id, unless it has one, and returns it. That of a request
+// MessageID returns the Nats-Msg-Id of the message, and sets one if it has none. That of a request
 // (WithRequest) is valid for the subject only, so that its client cannot suppress other writes.
-func Identified(ctx context.Context, msg *nats.Msg) string {
+func MessageID(ctx context.Context, msg *nats.Msg) string {
 	if id := msg.Header.Get(jetstream.MsgIDHeader); id != "" {
 		return id
 	}

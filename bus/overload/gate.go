@@ -35,10 +35,9 @@ const (
 
 // Gate admits requests. At most capacity requests are admitted at once, and of
 // these as many run as keep the scheduling latency low; the others wait. Both are
-// divided among tenants by an [admission.Pool]. The limit is adjusted to
-// the scheduling latency, as the congestion window of TCP is to packet loss, and as in
-// CockroachDB's admission control: requests that wait for a backend do not lower
-// it. A Gate may be used concurrently.
+// divided among tenants by an [admission.Pool]. The limit is raised and lowered by the scheduling
+// latency, as in CockroachDB's admission control, so requests that wait for a backend do not
+// lower it. A Gate may be used concurrently.
 type Gate struct {
 	capacity int64
 	admitted *admission.Pool

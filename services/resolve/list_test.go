@@ -73,7 +73,8 @@ func TestReferrers(t *testing.T) {
 	w.put(skill, "", "a.1", `{"skill_id":"a.1","tool_ids":["x.y.z"]}`)
 	w.put(skill, "", "a.2", `{"skill_id":"a.2","tool_ids":["o.y.z","x.y.z"],"status":"draft"}`)
 	w.put(skill, "", "a.3", `{"skill_id":"a.3","context_builder_ids":["x.y.z"]}`)
-	w.put(skill, "acme", "a.1", `{"skill_id":"a.1"}`) // replaces the global one
+	w.put(skill, "acme", "a.1", `{"skill_id":"a.1"}`)                  // replaces the global one
+	w.put(skill, "acme", "a.3", `{"skill_id":"a.3","status":"draft"}`) // does not replace it
 	w.put(skill, "acme", "b.1", `{"skill_id":"b.1","tool_ids":["x.y.z"]}`)
 	w.put(skill, "other", "c.1", `{"skill_id":"c.1","tool_ids":["x.y.z"]}`)
 	w.put(schemas.KindContextBuilder, "", "cb.1", `{"context_builder_id":"cb.1","tool_ids":["x.y.z"],"skill_ids":["a.1"]}`)
@@ -106,6 +107,7 @@ func TestReferrers(t *testing.T) {
 				"context_builder  cb.1 tool_ids active"}},
 			{schemas.KindSkill, "a.1", "acme", []string{"context_builder  cb.1 skill_ids active", "guardrail  g skill_ids active"}},
 			{schemas.KindContextBuilder, "x.y.z", "", []string{"skill  a.3 context_builder_ids active"}},
+			{schemas.KindContextBuilder, "x.y.z", "acme", []string{"skill  a.3 context_builder_ids active"}},
 			{schemas.KindAgent, "x.y.z", "", nil},
 			{schemas.KindTool, "no.y.z", "acme", nil},
 		} {

@@ -109,9 +109,9 @@ func scanReferrers(r *Resolver, p *referrers, after graph.Node) (last string, en
 	return last, true
 }
 
-// replacedInScope reports whether a record of the tenant replaces the global one in the scope. The
-// caller holds mu.
+// replacedInScope reports whether a record of the tenant, neither a draft nor retired, replaces the
+// global one in the scope. The caller holds mu.
 func replacedInScope(r *Resolver, s scope.Scope, n graph.Node) bool {
 	own := graph.Node{Kind: n.Kind, Tenant: string(s), ID: n.ID}
-	return n.Kind != schemas.KindGuardrail && own != n && r.has(own)
+	return n.Kind != schemas.KindGuardrail && own != n && r.linked(own)
 }

@@ -98,7 +98,7 @@ func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Dur
 		switch found, err := s.last(ctx, k); {
 		case err != nil || !found.alive():
 			return exceeded
-		case found.id == bucket.Identified(ctx, msg): // stored by this request, which was sent again
+		case found.id == bucket.MessageID(ctx, msg): // stored by this request, which was sent again
 			return wrap(s.flush.Flush(ctx), "store", k)
 		default:
 			return schemas.ErrTagExists
@@ -125,7 +125,7 @@ func (s *Store) write(ctx context.Context, k key, msg *nats.Msg) error {
 		if err != nil {
 			return err
 		}
-		if found.id == bucket.Identified(ctx, msg) { // stored by an attempt whose acknowledgement was lost
+		if found.id == bucket.MessageID(ctx, msg) { // stored by an attempt whose acknowledgement was lost
 			return wrap(s.flush.Flush(ctx), "store", k)
 		}
 		if found.alive() {

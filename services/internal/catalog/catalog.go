@@ -108,7 +108,7 @@ func (c *Catalog) put(ctx context.Context, key Key, record []byte, replaces bool
 	if replaces {
 		msg.Header.Set(headerReplaces, "1")
 	}
-	bucket.Identified(ctx, msg)
+	bucket.MessageID(ctx, msg)
 	revision, err := c.commits.put(ctx, msg, func() (uint64, error) { return bucket.Publish(ctx, c.js, msg) })
 	return revision, wrap(err, "store", encoded)
 }
