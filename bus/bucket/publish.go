@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
@@ -82,19 +81,9 @@ func MessageID(ctx context.Context, msg *nats.Msg) string {
 func attempt(ctx context.Context, js jetstream.JetStream, msg *nats.Msg, timeout time.Duration) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	reply, err := js.Conn().RequestMsgWithContext(ctx, msg)
+	ack, err := js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
 	if err != nil {
 		return 0, err
-	}
-	var ack struct { // jetstream.PubAck has fields that need more time to decode
-		Error    *jetstream.APIError `json:"error"`
-		Sequence uint64              `json:"seq"`
-	}
-	if err := json.Unmarshal(reply.Data, &ack); err != nil {
-		return 0, fmt.Errorf("decode the acknowledgement: %w", err)
-	}
-	if ack.Error != nil {
-		return 0, ack.Error
 	}
 	return ack.Sequence, nil
 }

@@ -39,7 +39,7 @@ func TestLastIgnoresExpired(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			conn := bustest.Open(t)
-			subscribe(t, conn.JetStream().Conn(), "$KV.b.=fence", &nats.Msg{Data: []byte(`{"seq":7}`)})
+			subscribe(t, conn.JetStream().Conn(), "$KV.b.=fence", &nats.Msg{Data: []byte(`{"stream":"KV_b","seq":7}`)})
 			subscribe(t, conn.JetStream().Conn(), "$JS.API.DIRECT.GET.KV_b",
 				message("$KV.b.key", "5", stored, row.ttl), message("$KV.b.=fence", "7", stored.Add(row.fenced), ""),
 				&nats.Msg{Header: nats.Header{"Status": {"204"}, "Description": {"EOB"}}})
