@@ -64,13 +64,20 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 	c.outages = outages{conn: c, waiting: admission.NewPool(maxUndelivered)}
 	outbound := admission.NewPool(outboundBytes)
 	c.dial = func(name string, changed func(up bool), also ...nats.Option) (q *requests, err error) {
-		q = &requests{conn: c, outbound: outbound}
+		q = &requests{conn: c, outbound: outbound, waiting: map[string]chan *nats.Msg{}}
 		q.changed(true)
 		established := func(*nats.Conn) { q.changed(true); changed(true) }
 		lost := func(*nats.Conn, error) { q.changed(false); changed(false) }
 		q.nc, err = nats.Connect(url, slices.Concat(options(name, more), also, []nats.Option{
 			nats.ConnectHandler(established), nats.ReconnectHandler(established), nats.DisconnectErrHandler(lost),
 		})...)
+		if err != nil {
+			return nil, err
+		}
+		q.prefix = q.nc.NewInbox() + "."
+		if _, err = q.nc.Subscribe(q.prefix+"*", q.dispatch); err != nil {
+			q.nc.Close()
+		}
 		return q, err
 	}
 	var err error

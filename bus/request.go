@@ -40,9 +40,7 @@ type requests struct {
 	conn     *Conn
 	nc       *nats.Conn      // of conn: the connection for control traffic or for large bodies
 	outbound *admission.Pool // bytes of unconfirmed large messages
-	once     sync.Once
-	prefix   string // of the reply subjects
-	failed   error
+	prefix   string          // of the reply subjects
 
 	mu            sync.Mutex
 	next          uint64
@@ -72,21 +70,14 @@ func (q *requests) lost() context.Context {
 
 // open returns a new reply subject and the channel of its messages. The caller
 // ends it with forget.
-func (q *requests) open() (reply string, msgs chan *nats.Msg, err error) {
-	q.once.Do(func() {
-		q.prefix, q.waiting = q.nc.NewInbox()+".", map[string]chan *nats.Msg{}
-		_, q.failed = q.nc.Subscribe(q.prefix+"*", q.dispatch)
-	})
-	if q.failed != nil {
-		return "", nil, q.failed
-	}
+func (q *requests) open() (reply string, msgs chan *nats.Msg) {
 	msgs = make(chan *nats.Msg, 2+maxRetries)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.next++
 	name := strconv.FormatUint(q.next, 36)
 	q.waiting[name] = msgs
-	return q.prefix + name, msgs, nil
+	return q.prefix + name, msgs
 }
 
 func (q *requests) forget(reply string) {
@@ -127,10 +118,7 @@ func (q *requests) reserve(ctx context.Context, n int) (release func(), err erro
 // may still perform it, and a second worker would perform it twice.
 func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*nats.Msg, error) {
 	lost := q.lost()
-	reply, msgs, err := q.open()
-	if err != nil {
-		return nil, err
-	}
+	reply, msgs := q.open()
 	defer q.forget(reply)
 	if lost.Err() != nil { // the connection that replaces it is not known yet
 		return nil, nats.ErrDisconnected
