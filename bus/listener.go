@@ -420,10 +420,8 @@ func (l *listener) reattach(err error) error {
 	ctx, cancel := context.WithDeadline(l.ctx, l.recovery.failedAt.Add(l.stream.Grace))
 	defer cancel()
 	for l.recoverable(err) {
-		select {
-		case <-ctx.Done():
+		if retry.Sleep(ctx, replayInterval) != nil {
 			return err
-		case <-time.After(replayInterval):
 		}
 		if l.conn.WaitConnected(ctx) != nil {
 			return errConnectionLost
@@ -601,10 +599,7 @@ func (l *listener) startReplay(ctx context.Context, beyond Event) error {
 		interval = lostInterval
 	}
 	if l.recovery.replays > 1 {
-		select {
-		case <-time.After(interval):
-		case <-ctx.Done():
-		}
+		_ = retry.Sleep(ctx, interval) // query returns the error of ctx
 	}
 	last, found, err := query(ctx, l.conn, l.run, HeaderRead, strconv.FormatUint(l.last, 10))
 	switch {

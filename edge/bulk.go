@@ -17,6 +17,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/overload"
+	"cairn/bus/retry"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
@@ -222,9 +223,7 @@ func (b *bulkRequest) send(ctx context.Context, body []byte) ([]jsontext.Value, 
 			}
 			return answer.Results, json.Unmarshal(reply.Body, &answer)
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
+		if retry.Sleep(ctx, wait) != nil {
 			return nil, context.Cause(ctx)
 		}
 	}

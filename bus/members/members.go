@@ -23,6 +23,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/bus/retry"
 )
 
 const (
@@ -213,10 +214,8 @@ func Remove(ctx context.Context, conn *bus.Conn, node string, progress func(done
 		if err == nil && left == 0 {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-time.After(pollInterval):
+		if ended := retry.Sleep(ctx, pollInterval); ended != nil {
+			return errors.Join(ended, err)
 		}
 	}
 }

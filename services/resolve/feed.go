@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/retry"
 	"cairn/bus/telemetry"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
@@ -55,9 +56,7 @@ func (f *feed) apply(ctx context.Context, changes []catalog.Change) error {
 			break
 		}
 		f.recordFailure(err)
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
+		if retry.Sleep(ctx, wait) != nil {
 			return nil
 		}
 	}

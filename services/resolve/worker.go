@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/retry"
 	"cairn/schemas"
 )
 
@@ -48,12 +49,10 @@ func (w *Worker) Rebuild(ctx context.Context, reason error) {
 			w.replace(next, nil).Close()
 			return
 		}
-		select {
-		case <-ctx.Done():
+		if retry.Sleep(ctx, reopenInterval) != nil {
 			return
-		case <-time.After(reopenInterval):
-			w.log.Warn("the view of the catalog is not rebuilt yet", "err", err)
 		}
+		w.log.Warn("the view of the catalog is not rebuilt yet", "err", err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
+	"cairn/bus/retry"
 	"cairn/schemas"
 )
 
@@ -133,10 +134,8 @@ func (s *Store) write(ctx context.Context, k key, msg *nats.Msg) error {
 				k.id, k.tenantClause()))
 		}
 		if last == found.sequence { // this replica has removed an expired tag, the leader has not
-			select {
-			case <-ctx.Done():
-				return wrap(ctx.Err(), "store", k)
-			case <-time.After(expiryInterval):
+			if err := retry.Sleep(ctx, expiryInterval); err != nil {
+				return wrap(err, "store", k)
 			}
 		}
 		last = found.sequence // a marker, or none

@@ -24,6 +24,7 @@ import (
 	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"cairn/bus/bucket"
+	"cairn/bus/retry"
 	"cairn/schemas"
 )
 
@@ -34,6 +35,9 @@ const (
 	Stream = bucket.StreamPrefix + Bucket
 
 	subjects = bucket.SubjectPrefix + Bucket + "."
+	// retryInterval is the interval of the attempts of a conditional write: an expired marker
+	// is hidden from reads for a moment before the server removes it.
+	retryInterval = 5 * time.Millisecond
 )
 
 // markerTTL is the time to live of the marker of a deletion, which every start replays.
@@ -182,20 +186,9 @@ func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte, permits Con
 		if !bucket.Outdated(err) {
 			return revision, wrap(err, "store", encoded)
 		}
-		if err := pause(ctx); err != nil {
+		if err := retry.Sleep(ctx, retryInterval); err != nil {
 			return 0, wrap(err, "store", encoded)
 		}
-	}
-}
-
-// pause separates the attempts of a conditional write: an expired marker is hidden from
-// reads for a moment before the server removes it.
-func pause(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(5 * time.Millisecond):
-		return nil
 	}
 }
 
@@ -243,7 +236,7 @@ func (c *Catalog) DeleteIf(ctx context.Context, key Key, permits Condition) (uin
 		if !bucket.Outdated(err) {
 			return revision, wrap(err, "delete", encoded)
 		}
-		if err := pause(ctx); err != nil {
+		if err := retry.Sleep(ctx, retryInterval); err != nil {
 			return 0, wrap(err, "delete", encoded)
 		}
 	}
