@@ -83,7 +83,7 @@ func TestCallPropagatesContext(t *testing.T) {
 	var revision uint64
 	var timeout time.Duration
 	err := bus.ReadTag.Serve(s, func(ctx context.Context, _ schemas.TagKey) (schemas.TagFound, error) {
-		id, revision = bus.RequestID(ctx), bus.MinRevision(ctx)
+		id, revision = bus.RequestID(ctx), bus.MinRevisionOf(ctx, "")
 		deadline, _ := ctx.Deadline()
 		timeout = time.Until(deadline)
 		return schemas.TagFound{}, nil

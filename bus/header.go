@@ -101,18 +101,6 @@ func WithTokens(ctx context.Context, tokens ...schemas.ConsistencyToken) context
 	return context.WithValue(ctx, minRevisionKey{}, &minTokens{tokens: tokens})
 }
 
-// MinRevision returns the highest revision of the tokens of ctx, or 0.
-func MinRevision(ctx context.Context) (highest uint64) {
-	m, _ := ctx.Value(minRevisionKey{}).(*minTokens)
-	if m == nil {
-		return 0
-	}
-	for _, t := range m.tokens {
-		highest = max(highest, t.Revision)
-	}
-	return highest
-}
-
 // MinRevisionOf returns the revision of the catalog with the ID that replies in ctx must
 // include, or 0. Tokens of other catalogs are ignored, and listed in the reply.
 func MinRevisionOf(ctx context.Context, catalog string) (highest uint64) {

@@ -58,7 +58,7 @@ func (c *Check[T]) Result(ctx context.Context) T {
 }
 
 // ServeHealth answers health requests for the named service, regardless of the load of s.
-// Requests share results (see Check). await waits for the minimum revision of a request that
+// Requests share results (see Check). await waits for the minimum revision of a request, if it
 // has one, and returns the revision that the service has applied; nil if the service has none.
 func ServeHealth(
 	s *Service, name string, health func(context.Context) (schemas.Health, error), await func(context.Context) (uint64, error),
@@ -73,7 +73,7 @@ func ServeHealth(
 	})
 	return Health(name).serve(s, s.healthGate, func(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
 		var applied uint64
-		if await != nil && MinRevision(ctx) > 0 {
+		if await != nil {
 			var err error
 			if applied, err = await(ctx); err != nil {
 				return schemas.Health{}, err

@@ -402,11 +402,11 @@ func TestRevisions(t *testing.T) {
 			return schemas.ToolRegistered{ToolID: "a.b.c", Registered: schemas.Registered{Revision: revision}}, nil
 		}),
 		bus.ResolveTools.Serve(f.service, func(ctx context.Context, _ schemas.ToolsQuery) (schemas.ToolsAnswer, error) {
-			least = append(least, bus.MinRevision(ctx))
+			least = append(least, bus.MinRevisionOf(ctx, ""))
 			return schemas.ToolsAnswer{}, nil
 		}),
 		bus.ListTools.Serve(f.service, func(ctx context.Context, _ schemas.ListQuery) (schemas.ToolList, error) {
-			least = append(least, bus.MinRevision(ctx))
+			least = append(least, bus.MinRevisionOf(ctx, ""))
 			return schemas.ToolList{}, nil
 		}))
 	register := func() string {
@@ -454,7 +454,7 @@ func TestReplacedCatalog(t *testing.T) {
 			return schemas.ToolRegistered{ToolID: "a.b.c", Registered: schemas.Registered{Revision: 7}}, nil
 		}),
 		bus.ResolveTools.Serve(f.service, func(ctx context.Context, _ schemas.ToolsQuery) (a schemas.ToolsAnswer, err error) {
-			if bus.MinRevision(ctx) > 3 {
+			if bus.MinRevisionOf(ctx, "") > 3 {
 				return a, schemas.ErrMalformed.With(schemas.FieldError{Field: bus.HeaderMinRevision, Message: "expected at most 3"})
 			}
 			return a, nil

@@ -33,8 +33,8 @@ func TestHealth(t *testing.T) {
 	if h.Service != "resolve" || h.Status != schemas.StatusOK || len(h.Degraded) > 0 || h.Backends["index"] != "embedded:" {
 		t.Errorf("got %+v, want resolve to be ok with its backends", h)
 	}
-	if h.Revision != bus.MinRevision(w.ctx()) {
-		t.Errorf("got revision %d, want %d", h.Revision, bus.MinRevision(w.ctx()))
+	if h.Revision != bus.MinRevisionOf(w.ctx(), "") {
+		t.Errorf("got revision %d, want %d", h.Revision, bus.MinRevisionOf(w.ctx(), ""))
 	}
 }
 
@@ -43,7 +43,7 @@ func TestMinRevisionBeyondTheLog(t *testing.T) {
 	w := newWorld(t)
 	library(w)
 	w.serve()
-	last := fmt.Sprintf("%d,", bus.MinRevision(w.ctx()))
+	last := fmt.Sprintf("%d,", bus.MinRevisionOf(w.ctx(), ""))
 	ctx := bus.WithTokens(t.Context(), schemas.ConsistencyToken{Revision: 1 << 40})
 	calls := map[string]func() error{
 		"health": func() error { _, err := w.health(ctx); return err },
