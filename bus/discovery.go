@@ -67,22 +67,22 @@ func (d *discovery) subscribe(nc *nats.Conn) (subs []*nats.Subscription, err err
 
 // add adds an endpoint with its description and JSON Schemas.
 func (d *discovery) add(e *responder) error {
-	metadata := map[string]string{"description": e.summary}
-	for key, t := range map[string]reflect.Type{"request_schema": e.request, "response_schema": e.response} {
+	metadata := map[string]string{"description": e.Summary}
+	for key, t := range map[string]reflect.Type{"request_schema": e.Request, "response_schema": e.Reply} {
 		if t == nil {
 			continue
 		}
 		schema, err := schemas.Document(t)
 		if err != nil {
-			return fmt.Errorf("describe %s: %w", e.subject, err)
+			return fmt.Errorf("describe %s: %w", e.Subject, err)
 		}
 		metadata[key] = string(schema)
 	}
-	name := strings.ReplaceAll(strings.TrimPrefix(e.subject, "cairn."), ".", "-")
+	name := strings.ReplaceAll(strings.TrimPrefix(e.Subject, "cairn."), ".", "-")
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.endpoints = append(d.endpoints, discovered{
-		micro.EndpointInfo{Name: name, Subject: e.subject, QueueGroup: micro.DefaultQueueGroup, Metadata: metadata}, e.metrics,
+		micro.EndpointInfo{Name: name, Subject: e.Subject, QueueGroup: micro.DefaultQueueGroup, Metadata: metadata}, e.metrics,
 	})
 	return nil
 }

@@ -135,8 +135,7 @@ func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) 
 
 func (e Endpoint[Req, Res]) serve(s *Service, gate *overload.Gate, handle func(context.Context, Req) (Res, error)) error {
 	d := &responder{
-		subject: e.Subject, summary: e.Summary, request: reflect.TypeFor[Req](), response: reflect.TypeFor[Res](),
-		timeout: callTimeout, mapError: visible, permission: e.Permission, gate: gate,
+		Operation: e.Operation(), timeout: callTimeout, mapError: visible, gate: gate,
 		bulk: e.Permission == schemas.PermissionRegister,
 	}
 	return s.add(d, func(ctx context.Context, r request) {

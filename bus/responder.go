@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -23,25 +22,21 @@ import (
 
 // responder answers the requests of a subject at a worker.
 type responder struct {
-	service    *Service
-	subject    string
-	summary    string
-	request    reflect.Type
-	response   reflect.Type // nil: events
-	timeout    time.Duration
-	mapError   func(error) *schemas.Error // maps an error to the one that callers receive
-	permission schemas.Permission
-	gate       *overload.Gate
-	bulk       bool // requests are received over the connection for large bodies
-	metrics    *telemetry.Subject
-	events     func(reply string) bool // whether reply is the event subject of a run; nil: the endpoint has none
+	Operation
+	service  *Service
+	timeout  time.Duration
+	mapError func(error) *schemas.Error // maps an error to the one that callers receive
+	gate     *overload.Gate
+	bulk     bool // requests are received over the connection for large bodies
+	metrics  *telemetry.Subject
+	events   func(reply string) bool // whether reply is the event subject of a run; nil: the endpoint has none
 }
 
 // answers reports whether the responder may publish to the reply subject of a request. A
 // request without one is handled and its reply discarded; a stream needs one.
 func (d *responder) answers(reply string) bool {
 	if reply == "" {
-		return d.response != nil
+		return d.Pattern == RequestReply
 	}
 	return isInbox(reply) || d.events != nil && d.events(reply)
 }
@@ -62,11 +57,11 @@ type request struct {
 func (d *responder) admit(base context.Context, msg *nats.Msg) (ctx context.Context, r request, cancel context.CancelFunc) {
 	r.Msg = msg
 	if !d.answers(msg.Reply) {
-		d.service.log.Debug("request ignored: the reply subject is not an inbox", "subject", d.subject, "reply", msg.Reply)
+		d.service.log.Debug("request ignored: the reply subject is not an inbox", "subject", d.Subject, "reply", msg.Reply)
 		return base, r, func() {}
 	}
 	ctx, cancel = received(base, msg.Header.Get, d.timeout)
-	ctx, r.by, r.denied = authorize(ctx, msg.Header.Get, d.permission)
+	ctx, r.by, r.denied = authorize(ctx, msg.Header.Get, d.Permission)
 	id := msg.Header.Get(jetstream.MsgIDHeader)
 	switch p, err := readPrecondition(msg.Header.Values); {
 	case err != nil:
@@ -74,11 +69,11 @@ func (d *responder) admit(base context.Context, msg *nats.Msg) (ctx context.Cont
 	case p != schemas.Precondition{}:
 		ctx = WithPrecondition(ctx, p)
 	case id != "":
-		ctx = bucket.WithRequest(ctx, d.subject+" "+id)
+		ctx = bucket.WithRequest(ctx, d.Subject+" "+id)
 	}
 	if r.slot = d.gate.Admit(ShareKey(r.by, nil)); r.slot == nil {
-		d.metrics.Refused(d.mapError(busy(d.subject)).Code)
-		d.refuse(ctx, msg, busy(d.subject), nats.Header{HeaderBusy: {"1"}})
+		d.metrics.Refused(d.mapError(busy(d.Subject)).Code)
+		d.refuse(ctx, msg, busy(d.Subject), nats.Header{HeaderBusy: {"1"}})
 		return ctx, r, cancel
 	}
 	return overload.WithSlot(ctx, r.slot), r, cancel
@@ -156,7 +151,7 @@ func (d *responder) respond(ctx context.Context, r *nats.Msg, body []byte, heade
 		return
 	}
 	if err := d.service.conn.nc.PublishMsg(&nats.Msg{Subject: r.Reply, Header: header, Data: body}); err != nil {
-		d.service.log.WarnContext(ctx, "reply not sent", "subject", d.subject, "err", err)
+		d.service.log.WarnContext(ctx, "reply not sent", "subject", d.Subject, "err", err)
 	}
 }
 
@@ -175,11 +170,11 @@ func (d *responder) report(ctx context.Context, e *schemas.Error, err error, log
 	switch {
 	case loggedByClient:
 	case isClientError(counted) || Logged(err):
-		d.service.log.DebugContext(ctx, "request refused", "subject", d.subject, "err", err)
+		d.service.log.DebugContext(ctx, "request refused", "subject", d.Subject, "err", err)
 	case c.Status == schemas.ErrUnavailable.Status:
-		d.service.log.WarnContext(ctx, "request refused", "subject", d.subject, "err", err)
+		d.service.log.WarnContext(ctx, "request refused", "subject", d.Subject, "err", err)
 	default:
-		d.service.log.ErrorContext(ctx, "request failed", "subject", d.subject, "err", err)
+		d.service.log.ErrorContext(ctx, "request failed", "subject", d.Subject, "err", err)
 	}
 	return &c
 }

@@ -67,7 +67,7 @@ const healthSlots = 1024
 // free, until s stops.
 func (s *Service) add(d *responder, handle func(context.Context, request)) error {
 	d.service = s
-	d.metrics = telemetry.NewSubject(d.subject, d.gate == s.gate) // health checks start no trace
+	d.metrics = telemetry.NewSubject(d.Subject, d.gate == s.gate) // health checks start no trace
 	base := context.WithValue(s.ctx, responderKey{}, d)
 	if err := s.discovery.add(d); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s *Service) add(d *responder, handle func(context.Context, request)) error
 		}
 		nc = bulk.nc
 	}
-	sub, err := nc.QueueSubscribe(d.subject, micro.DefaultQueueGroup, func(msg *nats.Msg) {
+	sub, err := nc.QueueSubscribe(d.Subject, micro.DefaultQueueGroup, func(msg *nats.Msg) {
 		ctx, r, cancel := d.admit(base, msg)
 		if r.slot == nil {
 			cancel()
@@ -95,7 +95,7 @@ func (s *Service) add(d *responder, handle func(context.Context, request)) error
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("serve %s: %w", d.subject, err)
+		return fmt.Errorf("serve %s: %w", d.Subject, err)
 	}
 	s.mu.Lock()
 	s.subs = append(s.subs, sub)
@@ -229,7 +229,7 @@ func WaitWithoutSlot(ctx context.Context, wait func(context.Context) error) erro
 	var failed error
 	err := overload.Leave(ctx, func() error { failed = wait(ctx); return failed })
 	if err != nil && failed == nil {
-		return fmt.Errorf("%w: %w", ErrNoSlot, busy(r.subject))
+		return fmt.Errorf("%w: %w", ErrNoSlot, busy(r.Subject))
 	}
 	return err
 }

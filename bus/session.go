@@ -158,7 +158,7 @@ func (w *session) end(err error) {
 			w.send(schemas.EventDone, schemas.Nothing{}))
 	}
 	if err != nil {
-		w.service.log.WarnContext(w.ctx, "stream not ended", "subject", w.subject, "err", err)
+		w.service.log.WarnContext(w.ctx, "stream not ended", "subject", w.Subject, "err", err)
 	}
 }
 

@@ -193,8 +193,7 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 	runs := &runLimit{limit: s.Runs, runs: map[string]int{}}
 	share := admission.NewPool(replay.WorkerBytes)
 	d := &responder{
-		subject: s.Subject, summary: s.Summary, request: reflect.TypeFor[Req](),
-		timeout: s.Timeout, mapError: s.mapError, permission: s.Permission, gate: svc.gate,
+		Operation: s.Operation(), timeout: s.Timeout, mapError: s.mapError, gate: svc.gate,
 		events: func(reply string) bool { _, ok := s.runOf(reply); return ok },
 	}
 	return svc.add(d, func(ctx context.Context, r request) {
