@@ -3,8 +3,6 @@ package replay
 import (
 	"bytes"
 	"strconv"
-
-	"cairn/schemas"
 )
 
 // Event is one event of a stream.
@@ -56,13 +54,5 @@ func Parse(b []byte) (e Event, rest []byte, ok bool) {
 	if !ok || !ok1 || !ok2 || !ok3 || err != nil {
 		return Event{}, nil, false
 	}
-	return Event{Type: eventType(kind), Sequence: n, Data: data}, rest, true
-}
-
-// eventType returns the event name, without allocation for the most frequent one.
-func eventType(name []byte) string {
-	if string(name) == schemas.EventTextDelta {
-		return schemas.EventTextDelta
-	}
-	return string(name)
+	return Event{Type: string(kind), Sequence: n, Data: data}, rest, true
 }
