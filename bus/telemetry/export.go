@@ -79,7 +79,6 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	switch {
 	case err != nil:
-		exportFailures.Inc()
 		if !e.failing.Swap(true) {
 			e.log.Warn("traces are not exported", "err", err)
 		}

@@ -37,8 +37,6 @@ var (
 
 	estateLookups = counter("estate_cache_requests_total", "Lookups in the estate cache by result.", "result")
 	EstateBytes   = gauge("estate_cache_bytes", "Size of cached estates in bytes.").WithLabelValues()
-
-	exportFailures = counter("trace_export_failures_total", "Batches of spans that could not be exported.").WithLabelValues()
 )
 
 // outcomes is a histogram of durations by status, with the same other labels. The
