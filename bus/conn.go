@@ -44,7 +44,7 @@ type Conn struct {
 // Open connects to the server at url (nats://, tls://, ws:// or wss://, several
 // separated by commas), and keeps trying in the background when it is unavailable.
 // name appears in the server's monitoring. The caller closes the connection.
-func Open(url, name string, options ...Option) (*Conn, error) {
+func Open(url, name string, options ...nats.Option) (*Conn, error) {
 	if strings.HasPrefix(url, "embedded:") {
 		return nil, fmt.Errorf("connect to %s: an embedded server is reachable only in the process that starts it", url)
 	}
@@ -55,7 +55,7 @@ func Open(url, name string, options ...Option) (*Conn, error) {
 }
 
 // OpenInProcess is like Open, without a network connection, for a server in this process.
-func OpenInProcess(server nats.InProcessConnProvider, name string, options ...Option) (*Conn, error) {
+func OpenInProcess(server nats.InProcessConnProvider, name string, options ...nats.Option) (*Conn, error) {
 	return connect("", name, append(options, nats.InProcessServer(server))...)
 }
 

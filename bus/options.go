@@ -14,9 +14,6 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Option configures a connection.
-type Option = nats.Option
-
 // syncQueue is the buffer of a synchronous subscription, in messages: the largest reply to a batch
 // request to JetStream, and its end. The default takes half a megabyte of each.
 const syncQueue = 1024 + 1
@@ -55,8 +52,8 @@ type Credentials struct {
 }
 
 // Options returns the connection options for the credentials.
-func (c Credentials) Options() []Option {
-	var list []Option
+func (c Credentials) Options() []nats.Option {
+	var list []nats.Option
 	if c.Creds != "" {
 		list = append(list, nats.UserCredentials(c.Creds))
 	}
@@ -86,7 +83,7 @@ var (
 // _INBOX_ and the user in the first of urls, which works with
 // deploy/kubernetes/nats/nats.conf and on a server without permissions; without a user
 // it is _INBOX, as in other clients.
-func InboxPrefix(urls, prefix string) (Option, error) {
+func InboxPrefix(urls, prefix string) (nats.Option, error) {
 	if prefix == "" {
 		prefix = nats.InboxPrefix[:len(nats.InboxPrefix)-1]
 		first, _, _ := strings.Cut(urls, ",")
