@@ -27,7 +27,8 @@ import (
 func BenchmarkAuthentication(b *testing.B) {
 	server, conn := onTCP(b)
 	stub(b, bustest.Service(b, bustest.Dial(b, server), "stub"))
-	store, err := keys.Setup(b.Context(), conn, bucket.Replication{})
+	must(b, keys.Setup(b.Context(), conn, bucket.Replication{}))
+	store, err := keys.Open(b.Context(), conn)
 	must(b, err)
 	_, key, err := store.Create(b.Context(), keys.Key{Role: schemas.RoleReader, Tenants: []string{"acme"}})
 	must(b, err)

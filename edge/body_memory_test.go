@@ -146,7 +146,8 @@ func TestBodyMemoryIsDividedAmongTenants(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.BodyMemory, c.Access = 4<<20, access.Config{Keys: true} })
 	storeTags(t, f)
-	store, err := keys.Setup(t.Context(), f.conn, bucket.Replication{})
+	must(t, keys.Setup(t.Context(), f.conn, bucket.Replication{}))
+	store, err := keys.Open(t.Context(), f.conn)
 	must(t, err)
 	bearer := func(tenant string) string {
 		_, key, err := store.Create(t.Context(), keys.Key{Role: schemas.RoleAnalyst, Tenants: []string{tenant}})

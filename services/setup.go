@@ -46,10 +46,7 @@ func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 		stream string
 		setup  func() error
 	}{
-		{bucket.Keys, func() error {
-			_, err := keys.Setup(ctx, keyConn, keyReplication)
-			return err
-		}},
+		{bucket.Keys, func() error { return keys.Setup(ctx, keyConn, keyReplication) }},
 		{tags.Bucket, func() error {
 			return tags.Setup(ctx, js, tags.Settings{Replication: c.Replication, Memory: c.TagMemory, Sync: c.TagSync})
 		}},

@@ -28,7 +28,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t testing.TB, conn *bus.Conn) *keys.Store {
 	t.Helper()
-	store, err := keys.Setup(t.Context(), conn, bucket.Replication{})
+	if err := keys.Setup(t.Context(), conn, bucket.Replication{}); err != nil {
+		t.Fatal(err)
+	}
+	store, err := keys.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +170,7 @@ func TestRingBucketUnavailable(t *testing.T) {
 	if err := ring.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.JetStream().DeleteKeyValue(t.Context(), keys.Bucket); err != nil {
+	if err := conn.JetStream().DeleteKeyValue(t.Context(), bucket.Keys); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ring.Identify(t.Context(), secret); err != nil {

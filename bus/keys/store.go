@@ -17,10 +17,8 @@ import (
 )
 
 const (
-	// Bucket is the name of the KV bucket of the keys.
-	Bucket   = bucket.Keys
-	stream   = bucket.StreamPrefix + Bucket
-	subjects = bucket.SubjectPrefix + Bucket + "."
+	stream   = bucket.StreamPrefix + bucket.Keys
+	subjects = bucket.SubjectPrefix + bucket.Keys + "."
 )
 
 // ErrNotFound is the error for an id without a key.
@@ -29,20 +27,17 @@ var ErrNotFound = errors.New("no such key")
 // Store creates and revokes keys. It may be used concurrently and needs no closing.
 type Store struct{ kv jetstream.KeyValue }
 
-// Setup creates the bucket, or upgrades one that exists, and opens it.
-func Setup(ctx context.Context, conn *bus.Conn, replication bucket.Replication) (*Store, error) {
-	_, err := bucket.Setup(ctx, conn.JetStream(), Bucket, replication, func(c *jetstream.StreamConfig) {
+// Setup creates the bucket, or upgrades one that exists.
+func Setup(ctx context.Context, conn *bus.Conn, replication bucket.Replication) error {
+	_, err := bucket.Setup(ctx, conn.JetStream(), bucket.Keys, replication, func(c *jetstream.StreamConfig) {
 		c.Description = "API keys, hashed, by their ids"
 	})
-	if err != nil {
-		return nil, err
-	}
-	return Open(ctx, conn)
+	return err
 }
 
 // Open opens the bucket, and waits for it until ctx ends.
 func Open(ctx context.Context, conn *bus.Conn) (*Store, error) {
-	kv, err := bucket.OpenKV(ctx, conn.JetStream(), Bucket)
+	kv, err := bucket.OpenKV(ctx, conn.JetStream(), bucket.Keys)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func FuzzIdentify(f *testing.F) {
 		f.Add(seed[0], []byte(seed[1]), []byte(seed[2]))
 	}
 	i, conn := newIssuer(f), bustest.Open(f)
-	if _, err := keys.Setup(f.Context(), conn, bucket.Replication{}); err != nil {
+	if err := keys.Setup(f.Context(), conn, bucket.Replication{}); err != nil {
 		f.Fatal(err)
 	}
 	c := access.Config{Keys: true, OIDC: []access.Provider{{Issuer: i.URL, Audience: "cairn"}},
