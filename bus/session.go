@@ -72,7 +72,7 @@ func newSession(ctx context.Context, d *responder, s Stream[any], r request, sha
 }
 
 // serve handles the request and ends the stream.
-func (w *session) serve(runs *runLimit, handle func(context.Context, []byte, Sender) error) {
+func (w *session) serve(runs *admission.Limit, handle func(context.Context, []byte, Sender) error) {
 	defer w.close()
 	ctx, release, err := w.admitted(runs)
 	defer release()
@@ -91,10 +91,10 @@ func (w *session) serve(runs *runLimit, handle func(context.Context, []byte, Sen
 
 // admitted returns the context for the handler, and an error if the request is not admitted. The
 // caller calls release in either case.
-func (w *session) admitted(runs *runLimit) (_ context.Context, release func(), err error) {
+func (w *session) admitted(runs *admission.Limit) (_ context.Context, release func(), err error) {
 	counted := func() {}
 	if err = w.request.denied; err == nil {
-		counted, err = runs.acquire(w.request.by)
+		counted, err = w.countRun(runs)
 	}
 	if err == nil {
 		err = w.announced(w.request.Header.Get(HeaderBodySize), w.stream.MaxBody)
@@ -477,33 +477,17 @@ func (f *flow) open(sent uint64) bool {
 	return f.window == 0 || f.detached.Load() || sent < f.read.Load()+f.window
 }
 
-// runLimit bounds the runs that one credential has in progress at this worker. A run
-// counts until its handler returns, with or without a connected client.
-type runLimit struct {
-	limit int // 0: no limit
-
-	mu   sync.Mutex
-	runs map[string]int // by the ID of the credential
-}
-
-// acquire counts a run of the credential until release. The error is
+// countRun counts a run that the credential has in progress at this worker until release: until
+// its handler returns, with or without a connected client. The error is
 // schemas.ErrTooManyRequests. Callers without authentication are not limited.
-func (l *runLimit) acquire(by *schemas.Identity) (release func(), err error) {
-	if by == nil || l.limit <= 0 {
+func (w *session) countRun(runs *admission.Limit) (release func(), err error) {
+	if w.request.by == nil || w.stream.Runs <= 0 {
 		return func() {}, nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.runs[by.ID] >= l.limit {
-		reason := fmt.Sprintf("the credential has %d streams in progress, its limit at a worker", l.limit)
+	release, ok := runs.Acquire(w.request.by.ID)
+	if !ok {
+		reason := fmt.Sprintf("the credential has %d streams in progress, its limit at a worker", w.stream.Runs)
 		return func() {}, schemas.ErrTooManyRequests.Because(reason)
 	}
-	l.runs[by.ID]++
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.runs[by.ID]--; l.runs[by.ID] == 0 {
-			delete(l.runs, by.ID)
-		}
-	}, nil
+	return release, nil
 }

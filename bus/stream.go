@@ -190,8 +190,7 @@ func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sende
 
 // ServeBody is like Serve, but for a handle that decodes the request itself.
 func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte, Sender) error) error {
-	runs := &runLimit{limit: s.Runs, runs: map[string]int{}}
-	share := admission.NewPool(replay.WorkerBytes)
+	runs, share := admission.NewLimit(s.Runs), admission.NewPool(replay.WorkerBytes)
 	d := &responder{
 		Operation: s.Operation(), timeout: s.Timeout, mapError: s.mapError, gate: svc.gate,
 		events: func(reply string) bool { _, ok := s.runOf(reply); return ok },

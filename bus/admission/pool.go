@@ -5,7 +5,8 @@
 // A [Pool] counts units that its user chooses, such as requests or bytes. Acquire fails at
 // once, and Wait blocks in a queue per tenant; the caller bounds the number of pending
 // calls. Units that were granted are returned with Release, whatever the capacity is then.
-// All methods may be called concurrently.
+// A [Limit] bounds what each key holds, whatever the others hold. All methods may be called
+// concurrently.
 package admission
 
 import (

@@ -2,12 +2,12 @@ package access
 
 import (
 	"math"
-	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 
+	"cairn/bus/admission"
 	"cairn/schemas"
 )
 
@@ -57,14 +57,12 @@ func (r *Rates) Admit(key string) time.Duration {
 type limiter struct {
 	limits Limits
 	rates  *Rates
-
-	mu   sync.Mutex
-	open map[string]int // streams by credential
+	open   *admission.Limit // streams
 }
 
 func newLimiter(l Limits) *limiter {
 	rates := NewRates(l.Rate, max(1, int(math.Ceil(l.Rate))), credentials)
-	return &limiter{limits: l, rates: rates, open: map[string]int{}}
+	return &limiter{limits: l, rates: rates, open: admission.NewLimit(l.Streams)}
 }
 
 // Admit counts a request of the credential by. When the credential exceeds its rate, Admit
@@ -86,17 +84,9 @@ func (l *limiter) Enter(by *schemas.Identity) (leave func(), err error) {
 	if by == nil || l.limits.Streams <= 0 {
 		return func() {}, nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open[by.ID] >= l.limits.Streams {
+	leave, ok := l.open.Acquire(by.ID)
+	if !ok {
 		return nil, schemas.ErrTooManyRequests.Because("the credential has reached its limit of open streams")
 	}
-	l.open[by.ID]++
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.open[by.ID]--; l.open[by.ID] == 0 {
-			delete(l.open, by.ID)
-		}
-	}, nil
+	return leave, nil
 }
