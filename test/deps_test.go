@@ -21,7 +21,7 @@ var packageRules = []binding{
 	{"schemas/member imports no package of this module", "schemas/member", nil},
 	{"schemas/skillfile imports schemas only", "schemas/skillfile", []string{"schemas"}},
 	{"schemas imports schemas/member only", "schemas", []string{"schemas/member"}},
-	{"bus/bustest imports bus only", "bus/bustest", []string{"bus"}},
+	{"bus/bustest imports bus and test/wait only", "bus/bustest", []string{"bus", "test/wait"}},
 	{"bus/backup imports schemas and bus only", "bus/backup", []string{"schemas", "bus"}},
 	{"bus/members imports bus only", "bus/members", []string{"bus"}},
 	{"bus/natsserver imports bus only", "bus/natsserver", []string{"bus"}},

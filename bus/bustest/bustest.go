@@ -28,21 +28,20 @@ func Open(t testing.TB) *bus.Conn {
 // Start is Open for a test that also needs the server.
 func Start(t testing.TB) (*natsserver.Server, *bus.Conn) {
 	t.Helper()
-	server, err := natsserver.Start(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
+	server := serve(t, "")
 	return server, Dial(t, server)
 }
 
 // Listen starts a server as Start does, which also listens on a port of 127.0.0.1.
 func Listen(t testing.TB) *natsserver.Server {
 	t.Helper()
-	server, err := natsserver.Start(t.TempDir(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	return serve(t, "127.0.0.1:0")
+}
+
+func serve(t testing.TB, listen string) *natsserver.Server {
+	t.Helper()
+	server, err := natsserver.Start(t.TempDir(), listen)
+	must(t, err)
 	t.Cleanup(server.Stop)
 	return server
 }
@@ -51,9 +50,7 @@ func Listen(t testing.TB) *natsserver.Server {
 func Connect(t testing.TB, server *natsserver.Server) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(nc.Close)
 	return nc
 }
@@ -62,9 +59,7 @@ func Connect(t testing.TB, server *natsserver.Server) *nats.Conn {
 func Dial(t testing.TB, server *natsserver.Server) *bus.Conn {
 	t.Helper()
 	conn, err := server.Open(t.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(conn.Close)
 	return conn
 }
@@ -95,9 +90,7 @@ func (fragile) Write(line []byte) (int, error) {
 func start(t testing.TB, conn *bus.Conn, name string, log slog.Handler) *bus.Service {
 	t.Helper()
 	s, err := bus.Start(conn, name, 256, slog.New(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()

@@ -2,12 +2,14 @@ package bustest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"cairn/bus"
 	"cairn/bus/natsserver"
+	"cairn/test/wait"
 )
 
 // Cluster is a cluster of three nodes, a to c, with a connection to each.
@@ -25,11 +27,7 @@ func StartCluster(t testing.TB) *Cluster {
 	for range c.listen {
 		c.start(t)
 	}
-	for end := time.Now().Add(time.Minute); slices.ContainsFunc(c.Nodes, hasProblem); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the cluster has not formed after a minute")
-		}
-	}
+	wait.Until(t, "the cluster has formed", func() bool { return !slices.ContainsFunc(c.Nodes, hasProblem) })
 	return c
 }
 
@@ -79,18 +77,15 @@ func (c *Cluster) Isolate(node int) {
 	}
 }
 
-// Until retries do, which a cluster may refuse temporarily, for at most a minute.
+// Until retries do, which a cluster may refuse temporarily, for at most wait.Timeout.
 func Until(t testing.TB, what string, do func(context.Context) error) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; {
+	wait.Success(t, func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		err := do(ctx)
-		cancel()
-		if err == nil {
-			return
+		defer cancel()
+		if err := do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%s: %v", what, err)
-		}
-	}
+		return nil
+	})
 }

@@ -5,9 +5,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"cairn/test/wait"
 )
 
 // Node is a server with the options of a configuration file.
@@ -29,8 +30,8 @@ func StartNode(t testing.TB, o *server.Options) *Node {
 	s.SetLogger(&n.violations, false, false)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(90 * time.Second) {
-		t.Fatalf("NATS server %s is not ready after 20 s", s.Name())
+	if !s.ReadyForConnections(wait.Timeout) {
+		t.Fatalf("NATS server %s is not ready after %v", s.Name(), wait.Timeout)
 	}
 	return n
 }
