@@ -14,7 +14,7 @@ type Slot struct {
 	tenant  string
 	open    bool
 	running bool
-	waits   int  // calls of pause without resume; negative: a resume ran before its pause
+	waits   int  // calls of pause without resume
 	paused  bool // resume starts the request again
 }
 
@@ -64,14 +64,11 @@ func (s *Slot) stop() {
 	}
 }
 
-// pause stops a running request while it waits for a backend. Each call is
-// paired with a call of resume, which may run first.
+// pause stops a running request while it waits for a backend, until a call of resume.
 func (s *Slot) pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waits++; s.waits <= 0 {
-		return
-	}
+	s.waits++
 	s.paused = s.paused || s.running
 	s.stop()
 }
@@ -177,11 +174,13 @@ func (s *Slot) IdleAfter(ctx context.Context, wait func() error) error {
 	if s == nil {
 		return wait()
 	}
-	timer := time.AfterFunc(idleDelay, s.pause)
+	paused := make(chan struct{})
+	timer := time.AfterFunc(idleDelay, func() { s.pause(); close(paused) })
 	err := wait()
 	if timer.Stop() {
 		return err
 	}
+	<-paused
 	return s.resumeAfter(ctx, err)
 }
 
