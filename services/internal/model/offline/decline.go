@@ -60,7 +60,7 @@ func (r reading) describes(i int, p *plan) bool {
 	})
 }
 
-// unusedField declines if the question names a field that the plan does not use, negates the records, or has a superlative that the plan does not use.
+// unusedField declines if the question names a field or has a superlative that the plan does not use, or negates the records.
 func (r reading) unusedField(p *plan) string {
 	_, many := find(r.q, 0, "how many")
 	for _, l := range r.links {
