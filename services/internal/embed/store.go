@@ -1,8 +1,8 @@
 package embed
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"cairn/bus/bucket"
 	"cairn/services/internal/breaker"
@@ -35,8 +34,9 @@ var getTimeouts = [2]time.Duration{Document: 2 * time.Second, Query: 250 * time.
 // Cache stores vectors in a JetStream KV bucket, shared by all processes. It may be
 // used concurrently and needs no closing.
 type Cache struct {
-	js      jetstream.JetStream
-	breaker *breaker.Breaker
+	nc         *nats.Conn
+	getSubject string // the subject of direct gets
+	breaker    *breaker.Breaker
 }
 
 // Setup creates the bucket, or upgrades one that exists, with the replication.
@@ -50,7 +50,15 @@ func OpenCache(ctx context.Context, js jetstream.JetStream) (*Cache, error) {
 	if _, err := js.Stream(ctx, stream); err != nil {
 		return nil, fmt.Errorf("open stream %s: %w", stream, err)
 	}
-	return &Cache{js: js, breaker: newBreaker()}, nil
+	prefix := js.Options().APIPrefix
+	if prefix == "" {
+		prefix = jetstream.DefaultAPIPrefix
+	}
+	return &Cache{
+		nc:         js.Conn(),
+		getSubject: strings.TrimSuffix(prefix, ".") + ".DIRECT.GET." + stream,
+		breaker:    newBreaker(),
+	}, nil
 }
 
 // configure configures the bucket as a cache: it discards the oldest vectors instead of
@@ -70,13 +78,13 @@ func (c *Cache) put(purpose Purpose, key string, data []byte) {
 	if purpose == Query {
 		msg.Header.Set(jetstream.MsgTTLHeader, queryTTL)
 	}
-	_ = c.js.Conn().PublishMsg(msg)
+	_ = c.nc.PublishMsg(msg)
 }
 
 // get returns the entries found; none when the server fails.
 func (c *Cache) get(ctx context.Context, purpose Purpose, keys []string) map[string][]byte {
 	found := map[string][]byte{}
-	if !c.js.Conn().IsConnected() {
+	if !c.nc.IsConnected() {
 		return found
 	}
 	for some := range slices.Chunk(keys, maxGet) {
@@ -92,15 +100,37 @@ func (c *Cache) get(ctx context.Context, purpose Purpose, keys []string) map[str
 	return found
 }
 
-// fetch adds the last messages of many subjects, which it reads in one batch (ADR-31), to found.
+// fetch gets the last messages of many subjects in one batch (ADR-31).
 func (c *Cache) fetch(ctx context.Context, keys []string, found map[string][]byte) error {
 	lastBySubject := make([]string, len(keys))
 	for i, key := range keys {
 		lastBySubject[i] = subjects + key
 	}
-	messages, err := bucket.Collect(jetstreamext.GetLastMsgsFor(ctx, c.js, stream, lastBySubject))
-	for _, m := range messages {
-		found[strings.TrimPrefix(m.Subject, subjects)] = m.Data
+	request, err := json.Marshal(map[string]any{"multi_last": lastBySubject})
+	if err != nil {
+		return err
 	}
-	return cmp.Or(err, ctx.Err())
+	inbox := c.nc.NewInbox()
+	sub, err := c.nc.SubscribeSync(inbox)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
+	if err := c.nc.PublishRequest(c.getSubject, inbox, request); err != nil {
+		return err
+	}
+	for {
+		msg, err := sub.NextMsgWithContext(ctx)
+		if err != nil {
+			return err
+		}
+		switch status := msg.Header.Get("Status"); status {
+		case "":
+			found[strings.TrimPrefix(msg.Header.Get(jetstream.SubjectHeader), subjects)] = msg.Data
+		case "204", "404": // end of batch; not found
+			return nil
+		default:
+			return fmt.Errorf("get vectors: %s %s", status, msg.Header.Get("Description"))
+		}
+	}
 }
