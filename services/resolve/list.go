@@ -10,7 +10,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
-	"cairn/services/internal/graph"
 	"cairn/services/internal/scope"
 )
 
@@ -67,8 +66,7 @@ type listing struct {
 	cursor  string
 }
 
-// listPage returns the page that the listing requests, and the cursor of the next one. If it lists
-// several tenants, it omits the records that those of the scope replace.
+// listPage returns the page that the listing requests, and the cursor of the next one.
 func listPage(ctx context.Context, r *Resolver, l listing) ([]jsontext.Value, *string, error) {
 	if err := r.waitMinRevision(ctx); err != nil {
 		return nil, nil, err
@@ -139,8 +137,7 @@ func scanRecords(r *Resolver, l listing, tenant, after string, p *page) (last st
 			}
 			continue
 		}
-		n := graph.Node{Kind: l.kind, Tenant: tenant, ID: id}
-		if !l.want.matches(k.facts.Value()) || len(l.tenants) > 1 && replacedInScope(r, l.scope, n) {
+		if !l.want.matches(k.facts.Value()) {
 			continue
 		}
 		record, err := k.summary()

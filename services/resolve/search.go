@@ -86,21 +86,21 @@ func filterOf(f schemas.Filter) index.Filter {
 	}
 }
 
-// searchKind returns the hits with their records. It falls back to the global collection if
-// none of the tenant's hits is active, without the records that the tenant's replace.
+// searchKind returns the hits with their records. It falls back to the global scope if
+// none of the tenant's hits is active.
 func searchKind(ctx context.Context, r *Resolver, q index.Query) (hits []found, degraded string, err error) {
 	stuck, err := r.waitSearchable(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	topK, of := q.TopK, q.Scope
+	topK := q.TopK
 	q.TopK += extraHits
 	result, err := r.query(ctx, q)
-	hits = activeHits(r, q.Kind, of, result)
+	hits = activeHits(r, q.Kind, result)
 	if len(hits) == 0 && len(result.Hits) > 0 && result.Tenant != scope.Global {
 		q.Scope = scope.Global
 		result, err = r.query(ctx, q)
-		hits = activeHits(r, q.Kind, of, result)
+		hits = activeHits(r, q.Kind, result)
 	}
 	if errors.Is(err, index.ErrUnavailable) || errors.Is(err, index.ErrNoVectors) {
 		return nil, "", schemas.ErrUnavailable.Because(err.Error())
@@ -114,13 +114,13 @@ func searchKind(ctx context.Context, r *Resolver, q index.Query) (hits []found, 
 	return hits[:min(topK, len(hits))], result.Degraded, nil
 }
 
-// activeHits returns the hits whose records are active, and not replaced in the scope.
-func activeHits(r *Resolver, kind string, s scope.Scope, result index.Result) (hits []found) {
+// activeHits returns the hits whose records are active.
+func activeHits(r *Resolver, kind string, result index.Result) (hits []found) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, h := range result.Hits {
 		n := graph.Node{Kind: kind, Tenant: result.Tenant, ID: h.ID}
-		if k, ok := r.view.Get(keyOf(n)); ok && schemas.Searchable(k.facts.Value().status) && !replacedInScope(r, s, n) {
+		if k, ok := r.view.Get(keyOf(n)); ok && schemas.Searchable(k.facts.Value().status) {
 			hits = append(hits, found{n, h, k, bySearch})
 		}
 	}
