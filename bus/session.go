@@ -481,7 +481,7 @@ func (f *flow) open(sent uint64) bool {
 // its handler returns, with or without a connected client. The error is
 // schemas.ErrTooManyRequests. Callers without authentication are not limited.
 func (w *session) countRun(runs *admission.Limit) (release func(), err error) {
-	if w.request.by == nil || w.stream.Runs <= 0 {
+	if w.request.by == nil {
 		return func() {}, nil
 	}
 	release, ok := runs.Acquire(w.request.by.ID)

@@ -103,7 +103,7 @@ func (s Stream[Req]) Call(ctx context.Context, c *Conn, req Req) iter.Seq2[Event
 }
 
 // Forward is Call with a body that is already JSON. A body beyond the server's
-// max_payload, or beyond maxInline in a run, is sent in chunks to the worker that took the request.
+// max_payload, or beyond 256 KiB in a run, is sent in chunks to the worker that took the request.
 func (s Stream[Req]) Forward(ctx context.Context, c *Conn, body []byte) iter.Seq2[Event, error] {
 	return s.start(ctx, c, c.nc.NewInbox(), body, false)
 }

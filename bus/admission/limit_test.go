@@ -20,4 +20,7 @@ func TestLimit(t *testing.T) {
 	if _, ok := l.Acquire("k-1"); !ok {
 		t.Error("a released unit is not available")
 	}
+	if _, ok := admission.NewLimit(0).Acquire("k-1"); !ok {
+		t.Error("a unit was refused without a limit")
+	}
 }
