@@ -56,7 +56,8 @@ func (o *outage) deadline() time.Time {
 	return o.since.Add(outageTimeout)
 }
 
-// outages holds the requests of a connection that wait to be sent again.
+// outages holds the outages of a connection and of its subjects, and bounds the requests that
+// wait in them to be sent again.
 type outages struct {
 	conn       *Conn
 	connection outage
