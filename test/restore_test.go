@@ -73,5 +73,5 @@ func TestRestoreUnderARunningEdge(t *testing.T) {
 		t.Errorf("token %q after the restore, %q before it, want those of two catalogs", again, later)
 	}
 	c.call(t, "POST /resolve/skill", `{"skill_id":"$.again"}`, bus.HeaderMinRevision+": "+again).expect(t, 200, "", `{"skill_id":"$.again"}`)
-	c.call(t, "GET /health", "").expect(t, 200, "", `{"status":"ok"}`)
+	c.awaitHealthText(t, `"service":"cairn","status":"ok"`)
 }
