@@ -142,13 +142,15 @@ func outcome(e Event) string {
 }
 
 // Store stores the events without waiting.
-func (w *Writer) Store() { _ = w.flush() }
-
-// flush starts to store the events, and returns a function that reports whether they are stored,
-// or could not be. The caller of that function holds w.mu.
-func (w *Writer) flush() (stored func() bool) {
+func (w *Writer) Store() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	_ = w.flush()
+}
+
+// flush starts to store the events, and returns a function that reports whether they are stored,
+// or could not be. The callers of both hold w.mu.
+func (w *Writer) flush() (stored func() bool) {
 	last := w.last
 	w.due = last
 	w.start()
@@ -175,15 +177,15 @@ func (w *Writer) await(ctx context.Context, condition func() bool) error {
 // AfterStored calls do when all events are stored, or could not be.
 func (w *Writer) AfterStored(do func()) {
 	w.mu.Lock()
-	stored := len(w.batches) == 0
-	w.mu.Unlock()
-	if stored {
+	if len(w.batches) == 0 {
+		w.mu.Unlock()
 		do()
 		return
 	}
-	condition := w.flush()
-	w.running.Go(func() {
-		_ = w.await(context.Background(), condition) // storeTimeout bounds it
+	defer w.mu.Unlock()
+	stored := w.flush()
+	w.running.Go(func() { // storeAll is running, so Close waits for both
+		_ = w.await(context.Background(), stored) // storeTimeout bounds it
 		do()
 	})
 }
@@ -192,7 +194,10 @@ func (w *Writer) AfterStored(do func()) {
 func (w *Writer) AwaitStored() {
 	ctx, cancel := context.WithTimeout(context.Background(), ackTimeout)
 	defer cancel()
-	_ = w.await(ctx, w.flush())
+	w.mu.Lock()
+	stored := w.flush()
+	w.mu.Unlock()
+	_ = w.await(ctx, stored)
 }
 
 // Close stores the events and returns when that is done. The events count towards the share
