@@ -102,7 +102,7 @@ func TestHealthFlood(t *testing.T) {
 	}
 	for range 4 {
 		others.Go(func() {
-			for range 50 {
+			for range 10 {
 				status, body, err := send(tenant, "POST", up.URL()+"/resolve/tool_class", `{"tool_class":"none"}`)
 				tenants.add(status, body, err, 404)
 			}
