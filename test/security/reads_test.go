@@ -100,7 +100,7 @@ func TestHealthFlood(t *testing.T) {
 			}
 		})
 	}
-	for range 4 {
+	for range 20 {
 		others.Go(func() {
 			for range 10 {
 				status, body, err := send(tenant, "POST", up.URL()+"/resolve/tool_class", `{"tool_class":"none"}`)
