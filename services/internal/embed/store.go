@@ -100,7 +100,9 @@ func (c *Cache) get(ctx context.Context, purpose Purpose, keys []string) map[str
 	return found
 }
 
-// fetch gets the last messages of many subjects in one batch (ADR-31).
+// fetch gets the last messages of many subjects in one batch (ADR-31). The replies of
+// jetstreamext.GetLastMsgsFor are below the inbox of the connection's requests too, so the
+// server would send each vector twice.
 func (c *Cache) fetch(ctx context.Context, keys []string, found map[string][]byte) error {
 	lastBySubject := make([]string, len(keys))
 	for i, key := range keys {
