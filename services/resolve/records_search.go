@@ -55,7 +55,8 @@ func withAny(f index.Filter, a schemas.AnyOf) index.Filter {
 	return f
 }
 
-// searchScopes returns the hits in the scope of each of the tenants.
+// searchScopes returns the hits in the scope of each of the tenants. Records of the first
+// one hide global ones.
 func searchScopes(ctx context.Context, r *Resolver, tenants []string, q index.Query) (hits []found, degraded string, err error) {
 	for _, tenant := range tenants {
 		q.Scope = scope.Scope(tenant)
@@ -73,8 +74,15 @@ func searchScopes(ctx context.Context, r *Resolver, tenants []string, q index.Qu
 			break
 		}
 	}
-	// The index may have an outdated record that was published.
-	return slices.DeleteFunc(hits, func(h found) bool { return q.Public && !h.facts.Value().public }), degraded, nil
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.DeleteFunc(hits, func(h found) bool {
+		if q.Public && !h.facts.Value().public { // the index may have an outdated record that was published
+			return true
+		}
+		meant, _ := r.reader.Find(q.Kind, scope.Scope(tenants[0]), h.node.ID)
+		return meant != h.node
+	}), degraded, nil
 }
 
 // recordHits returns the hits as in the response, fewer if they exceed pageBytes.

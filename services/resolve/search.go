@@ -87,7 +87,7 @@ func filterOf(f schemas.Filter) index.Filter {
 }
 
 // searchKind returns the hits with their records. It falls back to the global scope if
-// none of the tenant's hits is active.
+// none of the tenant's hits is active. A tenant's records hide global ones.
 func searchKind(ctx context.Context, r *Resolver, q index.Query) (hits []found, degraded string, err error) {
 	stuck, err := r.waitSearchable(ctx)
 	if err != nil {
@@ -95,12 +95,13 @@ func searchKind(ctx context.Context, r *Resolver, q index.Query) (hits []found, 
 	}
 	topK := q.TopK
 	q.TopK += extraHits
+	s := q.Scope
 	result, err := r.query(ctx, q)
-	hits = activeHits(r, q.Kind, result)
+	hits = activeHits(r, q.Kind, s, result)
 	if len(hits) == 0 && len(result.Hits) > 0 && result.Tenant != scope.Global {
 		q.Scope = scope.Global
 		result, err = r.query(ctx, q)
-		hits = activeHits(r, q.Kind, result)
+		hits = activeHits(r, q.Kind, s, result)
 	}
 	if errors.Is(err, index.ErrUnavailable) || errors.Is(err, index.ErrNoVectors) {
 		return nil, "", schemas.ErrUnavailable.Because(err.Error())
@@ -114,13 +115,17 @@ func searchKind(ctx context.Context, r *Resolver, q index.Query) (hits []found, 
 	return hits[:min(topK, len(hits))], result.Degraded, nil
 }
 
-// activeHits returns the hits whose records are active.
-func activeHits(r *Resolver, kind string, result index.Result) (hits []found) {
+// activeHits returns the hits whose records are active and that their ids mean in the scope:
+// a tenant's record hides the global one.
+func activeHits(r *Resolver, kind string, s scope.Scope, result index.Result) (hits []found) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, h := range result.Hits {
 		n := graph.Node{Kind: kind, Tenant: result.Tenant, ID: h.ID}
-		if k, ok := r.view.Get(keyOf(n)); ok && schemas.Searchable(k.facts.Value().status) {
+		if meant, ok := r.reader.Find(kind, s, h.ID); !ok || meant != n {
+			continue
+		}
+		if k, _ := r.view.Get(keyOf(n)); schemas.Searchable(k.facts.Value().status) {
 			hits = append(hits, found{n, h, k, bySearch})
 		}
 	}

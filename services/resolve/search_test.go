@@ -3,9 +3,11 @@ package resolve_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/bus"
@@ -50,6 +52,57 @@ func (w *world) search(tenant, query string, topK ...int) ([]searched, error) {
 		}
 	}
 	return hits, nil
+}
+
+// TestTenantHidesGlobalHits searches for the text of a global record, whose id a tenant's
+// record has too.
+func TestTenantHidesGlobalHits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, name := range []string{"replaced", "inactive", "draft", "other"} {
+		w.put(skill, "", "net."+name, fmt.Sprintf(`{"skill_id":"net.%s","purpose":"Audit virtual networks"}`, name))
+	}
+	w.put(skill, "acme", "net.replaced", `{"skill_id":"net.replaced","purpose":"Check invoices"}`)
+	w.put(skill, "acme", "net.inactive", `{"skill_id":"net.inactive","purpose":"Check invoices","status":"inactive"}`)
+	w.put(skill, "acme", "net.draft", `{"skill_id":"net.draft","purpose":"Check invoices","status":"draft"}`)
+	w.serve()
+	everything := []string{"net.draft", "net.inactive", "net.other", "net.replaced"}
+	for tenant, want := range map[string][]string{"": everything, "other": everything, "acme": {"net.draft", "net.other"}} {
+		q := schemas.SkillQuery{Query: "audit virtual networks", QueryOptions: asTenant(tenant)}
+		a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := idsOf(t, a.Hits.Skills...); !cmp.Equal(got, want) {
+			t.Errorf("tenant %q: a search returns %v, want %v", tenant, got, want)
+		}
+		both, err := bus.SearchRecords.Call(w.ctx(), w.conn, schemas.RecordSearch{Query: q.Query, TenantID: q.TenantID, Kinds: []string{skill}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var records []jsontext.Value
+		for _, h := range both.Hits {
+			records = append(records, h.Record)
+		}
+		if got := idsOf(t, records...); !cmp.Equal(got, want) {
+			t.Errorf("tenant %q: a search of all scopes returns %v, want %v", tenant, got, want)
+		}
+	}
+}
+
+// idsOf returns the ids of the skills, sorted.
+func idsOf(t *testing.T, records ...jsontext.Value) []string {
+	t.Helper()
+	ids := make([]string, len(records))
+	for i, record := range records {
+		var s searched
+		if err := json.Unmarshal(record, &s); err != nil {
+			t.Fatal(err)
+		}
+		ids[i] = s.SkillID
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 func TestSkillSearch(t *testing.T) {
