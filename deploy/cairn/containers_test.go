@@ -189,8 +189,8 @@ func TestContainersRequireAuthentication(t *testing.T) {
 		t.Fatalf("%v, %s", err, out)
 	}
 	wait.Success(t, func() error {
-		got := do(t, "", "search", "anything", "--url", url, "--key", made.Key)
-		if !strings.Contains(got.err, "CE-011") { // authenticated, but no worker is running
+		got := do(t, "", "doctor", "--url", url, "--key", made.Key)
+		if !strings.Contains(got.out, "no worker answers cairn.records.list") { // authenticated
 			return fmt.Errorf("with a key: %+v", got)
 		}
 		return nil

@@ -47,7 +47,7 @@ func TestCommandsEscapeTexts(t *testing.T) {
 	}
 	serve := func(status int) string {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			answer := answers[r.URL.Path]
+			answer := answers[strings.TrimSuffix(r.URL.Path, "/run")]
 			if r.URL.Path == "/register/skill" {
 				w.WriteHeader(http.StatusBadRequest)
 			} else if status != http.StatusOK {
@@ -80,10 +80,10 @@ func TestCommandsEscapeTexts(t *testing.T) {
 	commands := [][]string{
 		{"status"}, {"search", "a query"}, {"resolve", "a.b"}, {"search", "--kind", "agent", "q"}, {"resolve", "--tool-class", "c"},
 		{"get", "skills"}, {"get", "skill", "a.b"}, {"describe", "skill", "a.b"}, {"delete", "skill", "a.b"}, {"diff", records, unknown},
-		{"export", "skill"}, {"edit", "skill/a.b", "--editor", "true"}, {"tags", "get", "r"}, {"runs", "follow", "r"}, {"doctor"},
+		{"export", "skill"}, {"edit", "skill/a.b", "--editor", "true"}, {"tags", "get", "r"}, {"runs", "follow", "run"}, {"doctor"},
 		{"reindex"}, {"apply", records}, {"apply", unknown}, {"apply", broken}, {"apply", "--dry-run", records, unknown},
 		{"ask", "--estate", estate, "how many hosts?"}, {"ask", "--estate", broken, "how many hosts?"}, {"search", "--explain", "q"},
-		{"eval", records, judged, "--retry-timeout", "1ms"}, {"eval", records, broken},
+		{"eval", records, judged, "--retry-timeout", "0s"}, {"eval", records, broken},
 	}
 	answering, rejecting := serve(http.StatusOK), serve(http.StatusBadRequest)
 	check := func(args ...string) {

@@ -30,16 +30,14 @@ const (
 	minRate   = 1    // per second
 	stepGrace = 2 * time.Second
 	stepWarm  = 500 * time.Millisecond
-	// restTime is the pause after a rate that was too high: load shedding continues for
-	// some seconds after it.
-	restTime = 6 * time.Second
 )
 
-// rest waits for restTime, or until ctx ends.
-func rest(ctx context.Context) {
+// rest waits for as long as a rate that was too high lasted, since load shedding continues
+// after it, or until ctx ends.
+func (b Bounds) rest(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(restTime):
+	case <-time.After(b.Step):
 	}
 }
 

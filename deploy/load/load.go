@@ -76,7 +76,7 @@ func (p Plan) Highest(ctx context.Context, b Bounds, each func(Step)) *Result {
 	var steps []Step
 	try := func(rate float64, p Plan) (*Result, bool) {
 		if n := len(steps); n > 0 && !steps[n-1].Held {
-			rest(ctx)
+			b.rest(ctx)
 		}
 		p.Rate = rate
 		r := p.Run(ctx)

@@ -233,8 +233,8 @@ func TestHighestRateWithErrors(t *testing.T) {
 		o := at("broken", always(0))
 		o.Do = refusing(&atomic.Int64{}, o.Do)
 		last := time.Now().Add(-time.Minute)
-		r := plan(o).Highest(t.Context(), load.Bounds{P99: time.Second, Errors: 0.1, Step: time.Second}, func(load.Step) {
-			if gap := time.Since(last); gap < 6*time.Second {
+		r := plan(o).Highest(t.Context(), load.Bounds{P99: time.Second, Errors: 0.1, Step: 5 * time.Second}, func(load.Step) {
+			if gap := time.Since(last); gap < 8*time.Second {
 				t.Errorf("the next rate was tried %v after a rate that was too high", gap)
 			}
 			last = time.Now()

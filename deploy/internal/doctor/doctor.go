@@ -76,6 +76,7 @@ unavailable server.`,
 		Args:              flags.Args("no arguments", 0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			d.RetryTimeout = -1 // a retry would hide the failure
 			c, err := d.Client()
 			if err != nil {
 				return err
