@@ -181,9 +181,17 @@ func (d *responder) report(ctx context.Context, e *schemas.Error, err error, log
 
 // fits returns an error if a reply of size bytes exceeds max_payload.
 func (d *responder) fits(size int) error {
-	if most := d.service.conn.nc.MaxPayload(); int64(size) > most-headerRoom {
-		return schemas.ErrInternal.Because(fmt.Sprintf(
-			"the reply has %d bytes, more than max_payload (%d); request less, for example with a smaller top_k or limit", size, most))
+	if most := d.service.conn.nc.MaxPayload() - headerRoom; int64(size) > most {
+		return schemas.ErrResponseTooLarge.Because(fmt.Sprintf("the response has %d bytes, at most %d are possible", size, most))
+	}
+	return nil
+}
+
+// FitsReply returns schemas.ErrResponseTooLarge if the reply to the request of ctx cannot
+// contain size bytes, before the handler has encoded them.
+func FitsReply(ctx context.Context, size int) error {
+	if r, ok := ctx.Value(responderKey{}).(*responder); ok {
+		return r.fits(size)
 	}
 	return nil
 }

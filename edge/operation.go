@@ -286,6 +286,9 @@ func (o operation) failures() []*schemas.Error {
 	if o.takesBody() {
 		list = append(list, schemas.ErrTooLarge)
 	}
+	if o.consistent {
+		list = append(list, schemas.ErrResponseTooLarge)
+	}
 	list = append(list, schemas.ErrForbidden) // for pages of other origins
 	if o.secured && !o.open {
 		list = append(list, schemas.ErrUnauthenticated)

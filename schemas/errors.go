@@ -27,6 +27,7 @@ var (
 	ErrUnavailable        = declare("CE-011", 503, "dependency unavailable")
 	ErrTimeout            = declare("CE-012", 504, "timed out")
 	ErrPreconditionFailed = declare("CE-013", 412, "precondition failed")
+	ErrResponseTooLarge   = declare("CE-014", 413, "response too large")
 
 	ErrTagExists              = declare("CE-021", 409, "a tag already exists for the request_id")
 	ErrTagNotFound            = declare("CE-022", 404, "tag not found or expired")

@@ -52,7 +52,7 @@ func (s resolvedSkill) records(reached []graph.LinkedRecord) []jsontext.Value {
 	records := make([]jsontext.Value, len(reached))
 	for i, n := range reached {
 		records[i] = s.record(n.Node)
-		s.why.add(n.Node, n.Via)
+		s.why.add(n.Node, n.Via, records[i])
 	}
 	return records
 }
@@ -60,7 +60,7 @@ func (s resolvedSkill) records(reached []graph.LinkedRecord) []jsontext.Value {
 // enriched returns the skill with its context builders, guardrails, tools and template.
 func (s resolvedSkill) enriched() *schemas.SkillPackage {
 	p := &schemas.SkillPackage{SkillID: s.skill.ID, Manifest: s.manifest, Template: jsontext.Value(`{}`)}
-	s.why.add(s.skill, "skill_id")
+	s.why.add(s.skill, "skill_id", s.manifest)
 	builders := s.builders()
 	p.ContextBuilders = s.records(builders)
 	p.Guardrails = s.records(s.guardrails())
@@ -77,10 +77,12 @@ type reasons struct {
 	wanted  bool
 	list    []schemas.Explanation
 	records []catalog.Key
+	size    int // of the records, in bytes
 }
 
-func (w *reasons) add(n graph.Node, via string) {
+func (w *reasons) add(n graph.Node, via string, record []byte) {
 	w.records = append(w.records, keyOf(n))
+	w.size += len(record)
 	if w.wanted {
 		w.list = append(w.list, explain(n, via))
 	}

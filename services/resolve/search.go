@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cairn/bus"
 	"cairn/schemas"
 	"cairn/schemas/member"
 	"cairn/services/internal/catalog"
@@ -56,6 +57,7 @@ func searchSkills(ctx context.Context, r *Resolver, q schemas.SkillQuery) (*sche
 		return nil, notFound(schemas.ErrSkillNotFound, schemas.KindSkill, scope.Scope(q.Tenant()), q.Filter, degraded)
 	}
 	answer := &schemas.SkillHits{Degraded: degraded, Explained: explanations(q.QueryOptions, hits)}
+	size := 0
 	for _, h := range hits {
 		score := jsontext.Value(strconv.FormatFloat(h.hit.Score, 'f', -1, 64)) // without an exponent
 		record, err := h.summary()
@@ -64,6 +66,10 @@ func searchSkills(ctx context.Context, r *Resolver, q schemas.SkillQuery) (*sche
 		}
 		if err != nil {
 			return nil, fmt.Errorf("add the score to %s: %w", keyOf(h.node), err)
+		}
+		size += len(record)
+		if err := bus.FitsReply(ctx, size); err != nil {
+			return nil, err
 		}
 		answer.Skills = append(answer.Skills, record)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cairn/bus"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/graph"
@@ -43,7 +44,11 @@ func encodePackage(ctx context.Context, r *Resolver, q schemas.SkillQuery) (body
 		return of.body, nil
 	}
 	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
-		if body, err = json.Marshal(s.enriched(), json.Deterministic(true)); err == nil && s.reader.Earlier == nil {
+		p := s.enriched()
+		if err := bus.FitsReply(ctx, s.why.size); err != nil {
+			return err
+		}
+		if body, err = json.Marshal(p, json.Deterministic(true)); err == nil && s.reader.Earlier == nil {
 			r.packages.put(key, encodedPackage{body, usage.NewSet(q.Tenant(), usage.Resolved, s.why.records...)})
 		}
 		return err
@@ -108,6 +113,9 @@ func withSkill(ctx context.Context, r *Resolver, options schemas.QueryOptions, i
 	}
 	why := &reasons{wanted: options.Explain}
 	defer func() {
+		if err == nil {
+			err = bus.FitsReply(ctx, why.size)
+		}
 		if err == nil {
 			r.deps.Usage.AddOnce(usage.NewSet(options.Tenant(), usage.Resolved, why.records...))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"cairn/bus"
 	"cairn/schemas"
 	"cairn/services/internal/graph"
 	"cairn/services/internal/scope"
@@ -33,12 +34,16 @@ func resolveTools(ctx context.Context, r *Resolver, q schemas.ToolsQuery) (a sch
 			a.Missing = append(a.Missing, id)
 			continue
 		}
-		a.Tools = append(a.Tools, r.record(n))
-		why.add(n, "tool_ids")
+		record := r.record(n)
+		a.Tools = append(a.Tools, record)
+		why.add(n, "tool_ids", record)
 	}
 	if len(a.Tools) == 0 {
 		return a, schemas.ErrToolNotFound.Because(fmt.Sprintf("none of the tool_ids is registered in %s: %q", s,
 			a.Missing[:min(len(a.Missing), 5)]))
+	}
+	if err := bus.FitsReply(ctx, why.size); err != nil {
+		return a, err
 	}
 	a.Explain = why.list
 	r.deps.Usage.AddOnce(usage.NewSet(q.Tenant(), usage.Resolved, why.records...))
@@ -60,10 +65,13 @@ func resolveToolClass(ctx context.Context, r *Resolver, q schemas.ToolClassQuery
 		for id, k := range r.view.After(schemas.KindTool, tenant, "") {
 			if accepted.matches(k.facts.Value()) {
 				a.Tools = append(a.Tools, k.record)
-				why.add(graph.Node{Kind: schemas.KindTool, Tenant: tenant, ID: id}, "tool_class")
+				why.add(graph.Node{Kind: schemas.KindTool, Tenant: tenant, ID: id}, "tool_class", k.record)
 			}
 		}
 		if len(a.Tools) > 0 {
+			if err := bus.FitsReply(ctx, why.size); err != nil {
+				return a, err
+			}
 			a.Explain = why.list
 			r.deps.Usage.AddOnce(usage.NewSet(q.Tenant(), usage.Found, why.records...))
 			return a, nil
