@@ -53,6 +53,11 @@ func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 		if err := checkHead(head); err != nil {
 			return err
 		}
+		for _, name := range []string{bus.HeaderIfMatch, bus.HeaderIfNoneMatch} {
+			if x.r.Header.Get(name) != "" {
+				return e.Invalid.With(schemas.FieldError{Field: name, Message: "not supported for several records; use PUT /records/{kind}/{id}"})
+			}
+		}
 		_, release, err := enterStream(x)
 		if err != nil {
 			return err

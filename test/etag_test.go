@@ -45,6 +45,8 @@ func TestPreconditions(t *testing.T) {
 			{"also in a read", "GET /records/tool/$.s.a", "", "If-None-Match", "x", 400},
 			{"a deletion of the current record", remove, "", "If-Match", "NOW", 204},
 			{"happens once", remove, "", "If-Match", "NOW", 412},
+			{"several records have no precondition", "POST /records", `{"kind":"tool","record":{"tool_id":"$.s.a"}}`, "If-None-Match", "*", 400},
+			{"nor a tag", "POST /records", `{"kind":"tool","record":{"tool_id":"$.s.a"}}`, "If-Match", "NOW", 400},
 			{"a deleted record may be created", put, `{}`, "If-None-Match", "*", 200},
 		} {
 			value := strings.NewReplacer("OLD", tags["OLD"], "NOW", tags["NOW"]).Replace(r.value)
