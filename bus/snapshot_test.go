@@ -47,14 +47,14 @@ func TestSnapshot(t *testing.T) {
 		}
 		return list[0]
 	}
-	if got := fmt.Sprint(snapshot()); got != "[text_delta text_delta]" || stored().Ended() {
+	if got := fmt.Sprint(snapshot()); got != "[text_delta text_delta]" || stored().State != schemas.RunRunning {
 		t.Errorf("%s, %+v", got, stored())
 	}
 	close(leave)
 	if _, err := resumed(t.Context(), conn, run, 2); err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(snapshot()); got != "[text_delta text_delta done]" || !stored().Ended() {
+	if got := fmt.Sprint(snapshot()); got != "[text_delta text_delta done]" || stored().State == schemas.RunRunning {
 		t.Errorf("%s, %+v", got, stored())
 	}
 	for _, err := range bus.Analyze.Snapshot(t.Context(), conn, bus.NewRun()) {

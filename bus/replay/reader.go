@@ -104,9 +104,6 @@ type Run struct {
 	Updated time.Time // when its last events were stored
 }
 
-// Ended reports whether the last event of the run is stored.
-func (r Run) Ended() bool { return r.State != schemas.RunRunning }
-
 // newRun returns the run of its last message.
 func newRun(name string, last *jetstream.RawStreamMsg) Run {
 	started, err := time.Parse(time.RFC3339Nano, last.Header.Get(headerStarted))

@@ -327,7 +327,7 @@ func (tasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListT
 			return nil, err
 		}
 		one := t.snapshot()
-		if r.Status != "" && one.Status.State != r.Status {
+		if r.Status != "" && one.Status.State != r.Status { // it has ended since
 			continue
 		}
 		updated := s.Updated.UTC()
@@ -339,6 +339,12 @@ func (tasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListT
 	return page, nil
 }
 
+// storedStates are the states of tasks by those of their stored runs.
+var storedStates = map[string]a2a.TaskState{
+	schemas.RunRunning: a2a.TaskStateWorking, schemas.RunDone: a2a.TaskStateCompleted,
+	schemas.RunFailed: a2a.TaskStateFailed, schemas.RunCanceled: a2a.TaskStateCanceled,
+}
+
 // matchesList reports whether the run may be a task of the list.
 func matchesList(r *a2a.ListTasksRequest, s bus.StoredRun) bool {
 	contextID, ok := conversationOf(s.Name)
@@ -348,6 +354,6 @@ func matchesList(r *a2a.ListTasksRequest, s bus.StoredRun) bool {
 	case r.StatusTimestampAfter != nil && !s.Updated.After(*r.StatusTimestampAfter):
 		return false
 	default:
-		return r.Status == "" || r.Status.Terminal() == s.Ended()
+		return r.Status == "" || r.Status == storedStates[s.State]
 	}
 }
