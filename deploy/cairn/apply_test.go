@@ -55,6 +55,11 @@ func TestApply(t *testing.T) {
 	if dry.code != exitUsage || !strings.HasPrefix(dry.out, "validated 1 of 2 records") {
 		t.Errorf("dry run: %+v", dry)
 	}
+	for _, text := range []string{`{"foo": 1}`, `a: [`, `{"tool_id"`} {
+		if got := do(t, text, "apply", "--url", url, "-"); got.code != exitUsage {
+			t.Errorf("%s: %+v, want exit code %d", text, got, exitUsage)
+		}
+	}
 }
 
 // TestApplyIsIdempotent checks that records that are registered already are not written.

@@ -46,8 +46,8 @@ func TestKeyCommands(t *testing.T) {
 	if got := do(t, "", "search", "x", "--url", p.http); got.code != exitRejected || !strings.Contains(got.err, "CE-006") {
 		t.Errorf("without: %+v", got)
 	}
-	if got := key("create", "--all-tenants", "--role", "admin", "--expires", "never"); !strings.Contains(got.out,
-		"role admin, tenants all, no expiry") {
+	if got := key("create", "--all-tenants", "--role", "admin", "--expires", "never"); !strings.Contains(got.err,
+		"role admin, tenants all, no expiry") || !strings.HasPrefix(got.out, "cairn_") || strings.Count(got.out, "\n") != 1 {
 		t.Errorf("create: %+v", got)
 	}
 	if got := key("list"); strings.Count(got.out, "active") != 2 || strings.Count(got.out, "  the importer\n") != 1 ||

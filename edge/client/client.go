@@ -448,7 +448,7 @@ func New(c Config) (*Client, error) {
 		return nil, err
 	}
 	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, errors.New("key: expected visible ASCII characters")
+		return nil, errors.New("key: expected one line of visible ASCII characters")
 	}
 	client := &Client{connection{
 		base: base, key: c.Key, transport: c.Transport, budget: rate.NewLimiter(retryRate, retryRate),

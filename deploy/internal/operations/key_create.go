@@ -40,8 +40,8 @@ func keyCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Create an API key and print it once",
-		Long: `Create generates an API key and prints it once; only its hash is stored. With
---kubernetes-secret it is written to a Secret instead of stdout; a Secret that already
+		Long: `Create generates an API key and prints it once, alone on stdout; only its hash is
+stored. With --kubernetes-secret it is written to a Secret instead of stdout; a Secret that already
 contains a key is not changed.
 
 Permissions by role: a reader resolves, lists and reads tags; a registrar also writes
@@ -49,10 +49,10 @@ tags and registers records; an analyst, in addition to a reader, writes tags and
 analyses; an admin has all permissions, including global records. A key is valid for
 its tenants only; requests without tenant_id use its single tenant.`,
 		Example: `  cairn key create --tenant acme --role registrar --note "the importer of Ann's team"
-  cairn key create --all-tenants --role admin --expires 24h`,
+  cairn key create --all-tenants --role admin --expires 24h > key`,
 		Args: flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return k.run(cmd.Context(), cmd.OutOrStdout())
+			return k.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
@@ -70,7 +70,7 @@ its tenants only; requests without tenant_id use its single tenant.`,
 	return cmd
 }
 
-func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
+func (k *keyCreate) run(ctx context.Context, out, errOut io.Writer) error {
 	switch {
 	case k.role == "":
 		return flags.Usage(fmt.Errorf("--role: expected one of %v", schemas.Roles()))
@@ -114,8 +114,10 @@ func (k *keyCreate) run(ctx context.Context, out io.Writer) error {
 		if k.output != flags.TextFormat {
 			return output.Value(out, k.output, map[string]string{"id": made.ID, "key": secret})
 		}
-		_, err = fmt.Fprintf(out, "%s\nKey %s: role %s, tenants %s, %s. It is not shown again.\n", secret, made.ID, made.Role, tenantList(made),
-			expiry(made))
+		if err := output.Line(out, secret); err != nil { // alone, so that it can be redirected to a file
+			return err
+		}
+		_, err = fmt.Fprintf(errOut, "Key %s: role %s, tenants %s, %s. It is not shown again.\n", made.ID, made.Role, tenantList(made), expiry(made))
 		return err
 	})
 }

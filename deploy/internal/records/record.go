@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cairn/deploy/internal/flags"
 	"cairn/schemas"
 	"cairn/schemas/member"
 )
@@ -105,7 +106,7 @@ func add(r *Record, name string, value any) {
 // Validate returns the first error of the record that can be detected without a server.
 func (r Record) Validate() error {
 	if r.err != nil {
-		return r.err
+		return flags.Usage(r.err)
 	}
 	put := r.Put()
 	return put.Validate()
