@@ -13,14 +13,10 @@ import (
 // asyncAPI returns an action that responds with the AsyncAPI 3.0 description of the NATS
 // subjects.
 func asyncAPI() action {
-	return action{open: true, media: "application/json", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
-		d, err := x.edge.describe()
-		if err != nil {
-			return err
-		}
+	return describing("application/json", func(x *exchange, d description) error {
 		x.write(http.StatusOK, mediaJSON, d.asyncAPI)
 		return nil
-	}}
+	})
 }
 
 // renderTypes are the types of the events of a rendering.

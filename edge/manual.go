@@ -33,68 +33,47 @@ func manualIndex(m *docs.Manual) ([]byte, error) {
 
 // manualPage returns an action that serves a page of the description.
 func manualPage(page func(description) []byte) action {
-	return action{open: true, media: "text/html", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
-		d, err := x.edge.describe()
-		if err != nil {
-			return err
-		}
-		return writeHTML(x, page(d))
-	}}
+	return describing("text/html", func(x *exchange, d description) error { return writeHTML(x, page(d)) })
 }
 
 func readManual() action {
-	a := manualPage(nil)
-	a.inURL, a.request = true, reflect.TypeFor[schemas.ManualPage]()
-	a.answer = func(x *exchange) error {
-		d, err := x.edge.describe()
-		if err != nil {
-			return err
-		}
+	a := describing("text/html", func(x *exchange, d description) error {
 		page, ok := d.manual.Page(x.vars["page"])
 		if !ok {
 			return schemas.ErrUnknownPath.Because("unknown page; /docs lists all")
 		}
 		return writeHTML(x, page)
-	}
+	})
+	a.inURL, a.request = true, reflect.TypeFor[schemas.ManualPage]()
 	return a
 }
 
 // manualImage returns an action that serves an image of the manual.
 func manualImage() action {
-	a := manualPage(nil)
-	a.inURL, a.request, a.media = true, reflect.TypeFor[schemas.ManualImage](), "image/png"
-	a.answer = func(x *exchange) error {
-		d, err := x.edge.describe()
-		if err != nil {
-			return err
-		}
+	a := describing("image/png", func(x *exchange, d description) error {
 		image, ok := d.manual.Image(x.vars["image"])
 		if !ok {
 			return schemas.ErrUnknownPath.Because("image not found")
 		}
-		x.write(http.StatusOK, []string{a.media}, image)
+		x.write(http.StatusOK, []string{"image/png"}, image)
 		return nil
-	}
+	})
+	a.inURL, a.request = true, reflect.TypeFor[schemas.ManualImage]()
 	return a
 }
 
 func searchManual() action {
-	a := manualPage(nil)
-	a.inURL, a.request = true, reflect.TypeFor[schemas.ManualSearch]()
-	a.answer = func(x *exchange) error {
-		d, err := x.edge.describe()
-		if err != nil {
-			return err
-		}
+	a := describing("text/html", func(x *exchange, d description) error {
 		if wrong := checkQuery(x.r.URL.RawQuery); wrong != nil {
-			return a.invalid.With(wrong...)
+			return schemas.ErrMalformed.With(wrong...)
 		}
 		page, err := d.manual.Search(x.r.URL.Query().Get("q"))
 		if err != nil {
 			return err
 		}
 		return writeHTML(x, page)
-	}
+	})
+	a.inURL, a.request = true, reflect.TypeFor[schemas.ManualSearch]()
 	return a
 }
 

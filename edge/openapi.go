@@ -48,15 +48,22 @@ func describe(rows []route, secured bool) (description, error) {
 	return d, err
 }
 
-func openAPI() action {
-	return action{open: true, media: "application/json", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
+// describing returns an action that answers with the description of the routes.
+func describing(media string, answer func(*exchange, description) error) action {
+	return action{open: true, media: media, invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
 		d, err := x.edge.describe()
 		if err != nil {
 			return err
 		}
+		return answer(x, d)
+	}}
+}
+
+func openAPI() action {
+	return describing("application/json", func(x *exchange, d description) error {
 		x.write(http.StatusOK, mediaJSON, d.openAPI)
 		return nil
-	}}
+	})
 }
 
 // object is a JSON object.

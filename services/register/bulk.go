@@ -88,7 +88,7 @@ func (b *bulk) store(ctx context.Context) {
 				if err != nil {
 					*c.result = c.result.Rejected(bus.PartError(ctx, err))
 				}
-				c.at = schemas.Registered{Catalog: b.catalog.ID(), Revision: revision}
+				c.at = schemas.Registered{Catalog: b.Catalog.ID(), Revision: revision}
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func (b *bulk) store(ctx context.Context) {
 func (b *bulk) confirm(ctx context.Context) schemas.ConsistencyToken {
 	var newest schemas.Registered
 	for _, c := range b.accepted {
-		newest.Catalog, newest.Revision = b.catalog.ID(), max(newest.Revision, c.at.Revision)
+		newest.Catalog, newest.Revision = b.Catalog.ID(), max(newest.Revision, c.at.Revision)
 	}
 	if newest.Revision > 0 {
 		newest = b.registry.confirm(ctx, newest.Revision)

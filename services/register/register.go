@@ -60,7 +60,7 @@ type Deps struct {
 // Serve answers the registration endpoints and the service's health on s. The
 // response reports indexed as false if visibility is not confirmed in time.
 func Serve(s *bus.Service, d Deps) error {
-	r := registry{d.Catalog, d.Visible, d.Usage, d.StorageWarnings, d.Projector}
+	r := registry{d}
 	return errors.Join(
 		bus.RegisterSkill.Serve(s, r.skill),
 		bus.RegisterAgent.Serve(s, r.agent),
@@ -78,17 +78,11 @@ func Serve(s *bus.Service, d Deps) error {
 	)
 }
 
-type registry struct {
-	catalog         *catalog.Catalog
-	visible         Visible
-	usage           *Usage
-	storageWarnings func(context.Context) ([]string, error)
-	projector       *projection.Projector
-}
+type registry struct{ Deps }
 
 // quota returns the usage and limits of a tenant. It may lag behind registrations by other workers.
 func (r registry) quota(_ context.Context, q schemas.QuotaQuery) (schemas.Quota, error) {
-	return r.usage.quota(schemas.TenantOf(&q)), nil
+	return r.Usage.quota(schemas.TenantOf(&q)), nil
 }
 
 // put stores the record and waits until it is searchable.
@@ -114,7 +108,7 @@ func (r registry) durable(ctx context.Context, e entry) (revision uint64, err er
 
 // store stores the record within the limits of its tenant.
 func (r registry) store(ctx context.Context, e entry) (revision uint64, err error) {
-	done, err := r.usage.reserve(ctx, e.key, e.record)
+	done, err := r.Usage.reserve(ctx, e.key, e.record)
 	if err != nil {
 		return 0, err
 	}
@@ -128,18 +122,18 @@ func (r registry) store(ctx context.Context, e entry) (revision uint64, err erro
 func (r registry) write(ctx context.Context, key catalog.Key, record []byte) (uint64, error) {
 	p := bus.Precondition(ctx)
 	if p == (schemas.Precondition{}) {
-		if r.usage.has(key) {
-			return r.catalog.Replace(ctx, key, record)
+		if r.Usage.has(key) {
+			return r.Catalog.Replace(ctx, key, record)
 		}
-		return r.catalog.Put(ctx, key, record)
+		return r.Catalog.Put(ctx, key, record)
 	}
-	return r.catalog.PutIf(ctx, key, record, r.permits(p))
+	return r.Catalog.PutIf(ctx, key, record, r.permits(p))
 }
 
 // permits returns the condition of the catalog for the precondition.
 func (r registry) permits(p schemas.Precondition) catalog.Condition {
 	return func(revision uint64) error {
-		return p.Check(schemas.ConsistencyToken{Catalog: r.catalog.ID(), Revision: revision})
+		return p.Check(schemas.ConsistencyToken{Catalog: r.Catalog.ID(), Revision: revision})
 	}
 }
 
@@ -147,7 +141,7 @@ func (r registry) delete(ctx context.Context, u schemas.Unregister) (schemas.Unr
 	key := keyOf(u.Kind, u.TenantID, u.ID)
 	var revision uint64
 	err := bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
-		revision, err = r.catalog.DeleteIf(ctx, key, r.permits(bus.Precondition(ctx)))
+		revision, err = r.Catalog.DeleteIf(ctx, key, r.permits(bus.Precondition(ctx)))
 		return err
 	})
 	if err != nil {
@@ -158,11 +152,11 @@ func (r registry) delete(ctx context.Context, u schemas.Unregister) (schemas.Unr
 
 // confirm waits until a durable change is searchable and returns the response.
 func (r registry) confirm(ctx context.Context, revision uint64) schemas.Registered {
-	registered := schemas.Registered{Catalog: r.catalog.ID(), Revision: revision}
+	registered := schemas.Registered{Catalog: r.Catalog.ID(), Revision: revision}
 	err := overload.SlotOf(ctx).IdleAfter(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, visibleTimeout)
 		defer cancel()
-		return bucket.Bounded(ctx, "catalog", func(ctx context.Context) error { return r.visible(ctx, revision) })
+		return bucket.Bounded(ctx, "catalog", func(ctx context.Context) error { return r.Visible(ctx, revision) })
 	})
 	if err != nil {
 		registered.Indexed = new(bool)
@@ -186,13 +180,13 @@ func (r registry) health(ctx context.Context) (schemas.Health, error) {
 	h := schemas.Health{Service: "register", Status: schemas.StatusOK, Version: bus.Version}
 	ctx, cancel := context.WithTimeout(ctx, logTime)
 	defer cancel()
-	revision, err := r.catalog.Revision(ctx)
+	revision, err := r.Catalog.Revision(ctx)
 	if err != nil {
 		h.Status = schemas.StatusDown
 		h.Degraded = []string{"catalog unavailable: " + err.Error()}
 		return h, nil
 	}
-	h.Catalog, h.Revision = r.catalog.ID(), revision
+	h.Catalog, h.Revision = r.Catalog.ID(), revision
 	r.searchHealth(ctx, &h)
 	r.storageHealth(ctx, &h)
 	if len(h.Degraded) > 0 {
@@ -203,25 +197,25 @@ func (r registry) health(ctx context.Context) (schemas.Health, error) {
 
 // searchHealth reports whether registered records are searchable.
 func (r registry) searchHealth(ctx context.Context, h *schemas.Health) {
-	if r.projector != nil {
+	if r.Projector != nil {
 		ctx, cancel := context.WithTimeout(ctx, healthTime)
 		defer cancel()
-		h.Index, h.Degraded = r.projector.Status(ctx)
+		h.Index, h.Degraded = r.Projector.Status(ctx)
 		return
 	}
-	if err := r.visible(ctx, h.Revision); err != nil {
+	if err := r.Visible(ctx, h.Revision); err != nil {
 		h.Degraded = []string{"new records are not searchable yet: " + err.Error()}
 	}
 }
 
 // storageHealth reports buckets that are nearly full.
 func (r registry) storageHealth(ctx context.Context, h *schemas.Health) {
-	if r.storageWarnings == nil {
+	if r.StorageWarnings == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
-	full, err := r.storageWarnings(ctx)
+	full, err := r.StorageWarnings(ctx)
 	if err != nil {
 		full = []string{err.Error()}
 	}
@@ -231,11 +225,11 @@ func (r registry) storageHealth(ctx context.Context, h *schemas.Health) {
 // reindex fills a new index generation with all records. The embedded index does
 // not support it, because each start rebuilds it.
 func (r registry) reindex(ctx context.Context, _ schemas.Nothing) (schemas.Reindexed, error) {
-	if r.projector == nil {
+	if r.Projector == nil {
 		return schemas.Reindexed{}, schemas.ErrNotImplemented.Because(
 			"the embedded index is rebuilt whenever a resolve worker starts; a reindex needs a shared index")
 	}
-	return r.projector.Reindex(ctx)
+	return r.Projector.Reindex(ctx)
 }
 
 func (r registry) skill(ctx context.Context, req schemas.RegisterSkill) (schemas.SkillRegistered, error) {
@@ -381,7 +375,7 @@ func (r registry) suggestions(ctx context.Context, absent map[catalog.Key]bool, 
 				}
 			}
 			_ = bucket.Bounded(ctx, "catalog", func(ctx context.Context) error { // a suggestion is optional
-				stored, err := r.catalog.Similar(ctx, catalog.Key{Kind: key.Kind, Tenant: tenant, ID: key.ID})
+				stored, err := r.Catalog.Similar(ctx, catalog.Key{Kind: key.Kind, Tenant: tenant, ID: key.ID})
 				similar = append(similar, stored...)
 				return err
 			})
@@ -422,7 +416,7 @@ func (r registry) markExisting(ctx context.Context, absent map[catalog.Key]bool,
 func (r registry) missing(ctx context.Context, key catalog.Key) (bool, error) {
 	for _, tenant := range scope.Scope(key.Tenant).Tenants() {
 		key.Tenant = tenant
-		switch _, err := r.catalog.Get(ctx, key); {
+		switch _, err := r.Catalog.Get(ctx, key); {
 		case err == nil:
 			return false, nil
 		case !errors.Is(err, catalog.ErrNotFound) && !errors.Is(err, catalog.ErrBadKey):

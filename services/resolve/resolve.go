@@ -87,7 +87,7 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 		r.follow.Go(func() { r.local.run(following) })
 	}
 	read := r.start(following, r.apply)
-	fed := closed()
+	fed := read
 	if deps.Feed {
 		r.feed = newFeed(deps.Index, r.view, deps.Log)
 		fed = r.start(following, func(changes []catalog.Change) error {
@@ -120,12 +120,6 @@ func (r *Resolver) start(ctx context.Context, apply func([]catalog.Change) error
 		}
 	})
 	return ready
-}
-
-func closed() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
 }
 
 // waitReady waits until the view has caught up and the index has caught up or stalled.

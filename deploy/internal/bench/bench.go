@@ -183,7 +183,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	}
 	env := load.Here()
 	env.URL, env.Version, env.Client, env.Backends = b.URL, h.Version, bus.Version, connect.Backends(h, "resolve", "analyze")
-	defer func() { err = errors.Join(err, b.deleteRecords(context.WithoutCancel(ctx), c, list)) }()
+	defer func() { err = errors.Join(err, records.Delete(context.WithoutCancel(ctx), c, list, b.tenant)) }()
 	if err := records.RegisterSearchable(ctx, c, list, client.DefaultTimeout, b.errOut); err != nil {
 		return err
 	}
@@ -197,15 +197,6 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	return cmp.Or(ctx.Err(), b.checkErrors(r))
-}
-
-// deleteRecords deletes the records, including those whose registration failed.
-func (b *bench) deleteRecords(ctx context.Context, c *client.Client, list []records.Record) error {
-	left, err := records.Delete(ctx, c, list, b.tenant)
-	if err != nil {
-		return fmt.Errorf("%d records of tenant %s could not be removed: %w", left, b.tenant, err)
-	}
-	return nil
 }
 
 // checkErrors returns an error when the highest error rate of an operation exceeds --max-errors.

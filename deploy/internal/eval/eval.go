@@ -21,7 +21,6 @@ import (
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
-	"cairn/edge/client"
 	"cairn/schemas"
 )
 
@@ -123,7 +122,7 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 	}
 	if e.register {
 		if !e.keep {
-			defer func() { err = errors.Join(err, e.deleteCorpus(context.WithoutCancel(ctx), c, corpus)) }()
+			defer func() { err = errors.Join(err, records.Delete(context.WithoutCancel(ctx), c, corpus, e.tenant)) }()
 		}
 		if err := records.RegisterSearchable(ctx, c, corpus, e.searchable, errOut); err != nil {
 			return err
@@ -239,15 +238,6 @@ func foreign(text jsontext.Value) jsontext.Value {
 	delete(o, "tenant_id")
 	text, _ = json.Marshal(o, json.Deterministic(true)) // cannot fail: o was unmarshaled from JSON
 	return text
-}
-
-// deleteCorpus deletes the corpus, including skills whose registration failed.
-func (e *eval) deleteCorpus(ctx context.Context, c *client.Client, corpus []records.Record) error {
-	left, err := records.Delete(ctx, c, corpus, e.tenant)
-	if err != nil {
-		return fmt.Errorf("%d skills of tenant %s could not be removed: %w", left, e.tenant, err)
-	}
-	return nil
 }
 
 // report prints r. It returns an error if queries failed or a metric is below its minimum.

@@ -24,18 +24,13 @@ var ErrReported = errors.New("already reported")
 func Reported(err error) error { return fmt.Errorf("%w: %w", ErrReported, err) }
 
 // JSON writes v as indented JSON.
-func JSON(w io.Writer, v any) error {
-	text, err := json.Marshal(v, json.Deterministic(true), jsontext.WithIndent("  "))
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s\n", text)
-	return err
-}
+func JSON(w io.Writer, v any) error { return writeJSON(w, v, jsontext.WithIndent("  ")) }
 
 // JSONLine writes v as JSON on one line.
-func JSONLine(w io.Writer, v any) error {
-	text, err := json.Marshal(v, json.Deterministic(true))
+func JSONLine(w io.Writer, v any) error { return writeJSON(w, v) }
+
+func writeJSON(w io.Writer, v any, options ...json.Options) error {
+	text, err := json.Marshal(v, append(options, json.Deterministic(true))...)
 	if err != nil {
 		return err
 	}

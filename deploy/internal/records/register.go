@@ -192,13 +192,16 @@ const (
 // Delete deletes records of a tenant, including those whose registration failed. It
 // retries failed deletes, and returns the number of records that are left and an error
 // of one of them.
-func Delete(ctx context.Context, c *client.Client, list []Record, tenant string) (left int, err error) {
+func Delete(ctx context.Context, c *client.Client, list []Record, tenant string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 	for try := 0; try < maxDeleteAttempts && len(list) > 0; try++ {
 		list, err = deleteOnce(ctx, c, list, tenant)
 	}
-	return len(list), err
+	if err != nil {
+		return fmt.Errorf("%d records of tenant %s could not be removed: %w", len(list), tenant, err)
+	}
+	return nil
 }
 
 // deleteOnce returns the records that it could not delete, and the error of the first.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -201,10 +202,6 @@ func (q *quarantine) remove(key string, revision uint64) {
 func (q *quarantine) list(most int) (int, []schemas.QuarantinedRecord) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var all []schemas.QuarantinedRecord
-	for _, record := range q.known {
-		all = append(all, record)
-	}
-	slices.SortFunc(all, func(a, b schemas.QuarantinedRecord) int { return cmp.Compare(a.Revision, b.Revision) })
+	all := slices.SortedFunc(maps.Values(q.known), func(a, b schemas.QuarantinedRecord) int { return cmp.Compare(a.Revision, b.Revision) })
 	return len(all), all[:min(most, len(all))]
 }

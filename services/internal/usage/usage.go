@@ -191,19 +191,14 @@ func (r *Recorder) publish() {
 func (r *Recorder) Read(ctx context.Context, tenant string, record catalog.Key) (u schemas.RecordUsage, err error) {
 	resolved, found := NewSet(tenant, Resolved, record).counters[0].subject(), NewSet(tenant, Found, record).counters[0].subject()
 	uses := map[string]*schemas.Uses{resolved: &u.Resolved, found: &u.Found}
-	list, err := jetstreamext.GetLastMsgsFor(ctx, r.js, Stream, []string{resolved, found})
+	list, err := bucket.Collect(jetstreamext.GetLastMsgsFor(ctx, r.js, Stream, []string{resolved, found}))
+	if errors.Is(err, nats.ErrNoResponders) {
+		return u, schemas.ErrUnavailable.Because("the uses of records are not counted: no stream " + Stream + "; cairn setup creates it")
+	}
 	if err != nil {
 		return u, fmt.Errorf("read stream %s: %w", Stream, err)
 	}
-	for msg, err := range list {
-		switch {
-		case errors.Is(err, jetstreamext.ErrNoMessages):
-			return u, nil
-		case errors.Is(err, nats.ErrNoResponders):
-			return u, schemas.ErrUnavailable.Because("the uses of records are not counted: no stream " + Stream + "; cairn setup creates it")
-		case err != nil:
-			return u, fmt.Errorf("read stream %s: %w", Stream, err)
-		}
+	for _, msg := range list {
 		if err := decode(msg, uses[msg.Subject]); err != nil {
 			return u, fmt.Errorf("read counter %s: %w", msg.Subject, err)
 		}
