@@ -23,6 +23,7 @@ type cond struct {
 	parts  int  // the number of equalities that the condition merges
 	set    bool // whether there is a value
 	partly bool // the question contains only a part of the value
+	period bool // the value is in one period of time
 	span        // the words that state it
 }
 
@@ -135,7 +136,9 @@ func dated(f *field, op, lo, hi string, at span) (cond, string) {
 	maps.DeleteFunc(filter, func(_, bound string) bool { return bound == "" })
 	switch {
 	case ordered:
-		return newCond(f, raw(filter), relation, at), ""
+		c := newCond(f, raw(filter), relation, at)
+		c.period = op == "eq" && hi == ""
+		return c, ""
 	case len(within) > fewValues || len(f.column().Values) < f.column().Distinct:
 		return cond{}, f.name() + " has too many different dates in that period."
 	}
@@ -267,7 +270,7 @@ func (r *reading) withLiteral(c comparison) (cond, string) {
 	at, unit := span{c.at, c.end}, units[r.low(c.end)]
 	var f *field
 	switch l := r.nearest(c, func(f *field) bool { return f.compares(c) }); {
-	case l != nil:
+	case l != nil && !(unit != "" && l.field.unit() == "" && r.used[l.start()]): // not "8 cpus or 64 GB"
 		f = l.field
 		r.markUsed(l)
 	case c.lo.date != "" && (c.op != "eq" || c.at < c.end-1):
@@ -437,7 +440,7 @@ func (r *reading) combine(p *plan, all []cond) string {
 }
 
 // exact reports whether the condition holds for certain values only, not for a range.
-func (c cond) exact() bool { return c.values != nil || !strings.HasPrefix(c.filter, "{") }
+func (c cond) exact() bool { return c.values != nil || c.period || !strings.HasPrefix(c.filter, "{") }
 
 // mergeable reports whether two equalities on a field of one value select the records with either value.
 func mergeable(a, b cond) bool {

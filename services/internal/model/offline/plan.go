@@ -43,8 +43,8 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 	case "":
 		return plan{declined: unclearQuestion}
 	}
-	_, j := find(q, 0, "how many")
-	if again, _ := find(q, max(0, j), "how many"); again > 0 && j > 0 && s.op == count {
+	_, j := find(q, 0, "how many|much")
+	if again, _ := find(q, max(0, j), "how many|much"); again > 0 && j > 0 {
 		return plan{declined: "Ask one question at a time."}
 	}
 	r, rival := read(s, arrays, similar)
@@ -243,6 +243,8 @@ func (r *reading) topPlan(p *plan, w wanted) string {
 	switch {
 	case p.group == nil:
 		return r.unmatchedPhrase(r.shape.by, r.focus)
+	case p.measure != nil && p.group != w.by && (p.group.isBool() || p.group.numeric() && r.is(r.focus[1], "of")): // "the memory of the host"
+		return "It is unclear what to rank by " + p.measure.name() + "."
 	case p.measure == nil && (!r.amount || p.group == identity && w.records && r.limit == 0):
 		return r.unmatchedPhrase(r.measured) // records have no number
 	case p.measure != nil && p.measure.years() && r.is(r.measured[0], "oldest|youngest|newest"):

@@ -274,7 +274,7 @@ func (l link) contextScore(s *shape, named map[*field][]link) (bonus float64) {
 func (l link) roleScore(s *shape) float64 {
 	inFocus := s.focus.has(l.start())
 	switch {
-	case l.role == asArray && inFocus && s.op != list && s.op != top:
+	case l.role == asArray && inFocus && (s.op != list || s.comparesText()) && s.op != top:
 		return 0.6 * l.whole
 	case l.role != asField || inFocus && (s.op.conditional() || s.op == aggregate) || s.op == combine:
 		return 0
@@ -286,6 +286,11 @@ func (l link) roleScore(s *shape) float64 {
 		return l.whole
 	}
 	return -0.3 * l.score // redundant
+}
+
+// comparesText reports whether a condition compares a text: "start with".
+func (s *shape) comparesText() bool {
+	return slices.ContainsFunc(s.compared, func(c comparison) bool { return oneOf(c.op, "start|end|contain") })
 }
 
 // conditional reports whether the answer counts records that meet a condition.
@@ -334,6 +339,8 @@ func (r reading) linking(i int) bool {
 	low := r.q[i].low
 	after := r.at(i-1, asValue) != nil || r.at(i-1, asField) != nil && r.hasPossessive(r.by[i-1])
 	switch {
+	case verbs[low] && r.at(i+1, asArray, asGeneric) != nil && (strings.HasSuffix(low, "ed") || oneOf(low, "held|made|built|kept|written|given")):
+		return false // "owned hosts"
 	case verbs[low] && r.is(i-1, auxiliaries) && (i+1 == len(r.q) || r.q[i+1].brk) && !r.begins("where|which|what"):
 		return false // "how many were published?"
 	case verbs[low], states[low] && (after || r.op == top && r.is(i+1, "the|most|least|often")):

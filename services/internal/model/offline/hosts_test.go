@@ -1,0 +1,35 @@
+package offline_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestHosts asks about an array whose name is a verb too.
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	e := synthetic(t, "testdata/hosts.json")
+	for _, row := range []struct{ question, want string }{
+		{"What is the host with the most memory?", "db2: 128 memory_gb"},
+		{"What is the powered host with the most memory?", "db2: 128 memory_gb"},
+		{"Which powered host has the second most memory?", "db1: 64 memory_gb"},
+		{"What is the site with the most hosts?", "bergen, oslo: 3 hosts each"},
+		{"Count hosts by powered", "6 hosts by powered"},
+		{"Which hosts start with db?", "2 hosts: db1, db2"},
+		{"How many hosts have 8 cpus or 64 GB?", "3 hosts"},
+		{"How many hosts have more than 8 cpus or less than 8 GB?", "3 hosts"},
+		{"How many hosts were installed in 2025 or 2026?", "3 hosts"},
+		{"How many hosts were installed in 2025 and 2026?", "Two conditions on installed cannot be combined"},
+		{"How many cpus and how much memory do we have?", "Ask one question at a time."},
+		{"What is the memory of the host with the most cpus?", "It is unclear what to rank by cpus."},
+		{"How many owned hosts are in Oslo?", `Unknown term "owned"`},
+		{"How many published hosts are there?", `Unknown term "published"`},
+	} {
+		t.Run(row.question, func(t *testing.T) {
+			t.Parallel()
+			if got, calls := ask(t, e, row.question); !strings.HasPrefix(got, row.want) {
+				t.Errorf("got %q\nwant %q\nafter %s", got, row.want, calls)
+			}
+		})
+	}
+}
