@@ -366,7 +366,8 @@ func TestConversation(t *testing.T) {
 		"?status=TASK_STATE_WORKING": 0, "?status=TASK_STATE_FAILED": 0} {
 		var list sdk.ListTasksResponse
 		_, body := c.send(t, http.MethodGet, "/a2a/v1/tasks"+query, "")
-		if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Tasks) != want || list.TotalSize != want || !strings.Contains(body, `"nextPageToken":""`) {
+		if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Tasks) != want || list.TotalSize != want ||
+			!strings.Contains(body, `"nextPageToken":""`) {
 			t.Errorf("%q: %v %s, want %d tasks", query, err, body, want)
 		}
 	}

@@ -117,7 +117,8 @@ func (k *keyCreate) run(ctx context.Context, out, errOut io.Writer) error {
 		if err := output.Line(out, secret); err != nil { // alone, so that it can be redirected to a file
 			return err
 		}
-		_, err = fmt.Fprintf(errOut, "Key %s: role %s, tenants %s, %s. It is not shown again.\n", made.ID, made.Role, tenantList(made), expiry(made))
+		_, err = fmt.Fprintf(errOut, "Key %s: role %s, tenants %s, %s. It is not shown again.\n", made.ID, made.Role,
+			tenantList(made), expiry(made))
 		return err
 	})
 }

@@ -339,7 +339,8 @@ func (r reading) linking(i int) bool {
 	low := r.q[i].low
 	after := r.at(i-1, asValue) != nil || r.at(i-1, asField) != nil && r.hasPossessive(r.by[i-1])
 	switch {
-	case verbs[low] && r.at(i+1, asArray, asGeneric) != nil && (strings.HasSuffix(low, "ed") || oneOf(low, "held|made|built|kept|written|given")):
+	case verbs[low] && (strings.HasSuffix(low, "ed") || oneOf(low, "held|made|built|kept|written|given")) &&
+		r.at(i+1, asArray, asGeneric) != nil:
 		return false // "owned hosts"
 	case verbs[low] && r.is(i-1, auxiliaries) && (i+1 == len(r.q) || r.q[i+1].brk) && !r.begins("where|which|what"):
 		return false // "how many were published?"
