@@ -55,7 +55,7 @@ func TestImport(t *testing.T) {
 	step("without prune", 0, ": 2 unchanged")
 	step("a preview of prune", 0, "pruned  skill/skills.b", "--prune", "--dry-run")
 	write(t, dir, "g/SKILL.md", "no frontmatter")
-	step("an invalid skill prevents prune", exitFailed, "rejected 1:|g/SKILL.md  expected YAML frontmatter", "--prune")
+	step("an invalid skill prevents prune", exitUsage, "rejected 1:|g/SKILL.md  expected YAML frontmatter", "--prune")
 	if err := os.RemoveAll(filepath.Join(dir, "g")); err != nil {
 		t.Fatal(err)
 	}

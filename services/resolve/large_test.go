@@ -15,13 +15,13 @@ import (
 func TestLargeResponsesAreRejected(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	text := strings.Repeat("large ", 150_000) // 0.9 MB; ten exceed 8 MiB
+	text := strings.Repeat("x", 900_000) // in a field that is not searched; ten exceed 8 MiB
 	var ids []string
 	for i := range 10 {
 		id := fmt.Sprintf("net.server.t%d", i)
 		ids = append(ids, id)
-		w.put("tool", "", id, fmt.Sprintf(`{"tool_id":%q,"tool_class":"large","description":%q}`, id, text))
-		w.put(skill, "", fmt.Sprintf("net.s%d", i), fmt.Sprintf(`{"skill_id":"net.s%d","purpose":%q}`, i, text))
+		w.put("tool", "", id, fmt.Sprintf(`{"tool_id":%q,"tool_class":"large","notes":%q}`, id, text))
+		w.put(skill, "", fmt.Sprintf("net.s%d", i), fmt.Sprintf(`{"skill_id":"net.s%d","purpose":"large","notes":%q}`, i, text))
 	}
 	list := `["` + strings.Join(ids, `","`) + `"]`
 	w.put(skill, "", "net.all", `{"skill_id":"net.all","tool_ids":`+list+`}`)
@@ -46,7 +46,7 @@ func TestLargeResponsesAreRejected(t *testing.T) {
 			return err
 		},
 		"a search": func() error {
-			_, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{Query: "large", QueryOptions: schemas.QueryOptions{}, TopK: &topK})
+			_, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{Query: "large", TopK: &topK})
 			return err
 		},
 	} {
