@@ -396,7 +396,7 @@ func (w *wiring) openSearch(ctx context.Context) (search, error) {
 	if err != nil {
 		return search{}, err
 	}
-	if space := e.Space(); !space.Lexical && !space.Static {
+	if space := e.Space(); !space.Lexical && !space.Static { // those are as fast as a cache
 		e = embed.Cached(e, w.vectors(ctx))
 	}
 	ix, err := index.Open(w.Index, e, log.ID())

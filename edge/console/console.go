@@ -10,8 +10,6 @@ import (
 	"encoding/hex"
 	"io/fs"
 	"path"
-	"slices"
-	"strings"
 )
 
 //go:embed static
@@ -95,14 +93,4 @@ var media = map[string]string{
 func (c *Console) File(name string) (File, bool) {
 	f, ok := c.files[name]
 	return f, ok
-}
-
-// Names returns the names of all files, sorted.
-func (c *Console) Names() []string {
-	names := make([]string, 0, len(c.files))
-	for name := range c.files {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, strings.Compare)
-	return names
 }

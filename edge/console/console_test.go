@@ -3,8 +3,10 @@ package console
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,7 +26,7 @@ func load(t *testing.T) *Console {
 func TestSize(t *testing.T) {
 	t.Parallel()
 	c, size := load(t), 0
-	for _, name := range c.Names() {
+	for _, name := range slices.Sorted(maps.Keys(c.files)) {
 		f, _ := c.File(name)
 		size += len(f.Gzip)
 		if f.Media == "" {
@@ -74,7 +76,7 @@ func TestContentSecurityPolicy(t *testing.T) {
 	if found := inline.Find(page.Content); found != nil {
 		t.Errorf("the page has inline code: %s", found)
 	}
-	for _, name := range c.Names() {
+	for _, name := range slices.Sorted(maps.Keys(c.files)) {
 		f, _ := c.File(name)
 		if found := elsewhere.Find(f.Content); found != nil && !strings.HasSuffix(name, ".txt") {
 			t.Errorf("%s refers to another server: %s", name, found)
@@ -96,7 +98,7 @@ func TestReferences(t *testing.T) {
 	c := load(t)
 	reference := regexp.MustCompile(`(?:from ?|import ?\(?)["']\./([^"']+)["']|/console/` + c.Build + `/([^"]+)"`)
 	count := 0
-	for _, name := range c.Names() {
+	for _, name := range slices.Sorted(maps.Keys(c.files)) {
 		f, _ := c.File(name)
 		for _, match := range reference.FindAllSubmatch(f.Content, -1) {
 			count++

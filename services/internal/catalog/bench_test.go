@@ -88,7 +88,7 @@ func BenchmarkFollow(b *testing.B) {
 		if err := replay(b, c, view); err != nil {
 			b.Fatal(err)
 		}
-		if got := view.Len(schemas.KindSkill, ""); got != n {
+		if got := length(view, schemas.KindSkill); got != n {
 			b.Fatalf("%d records replayed, want %d", got, n)
 		}
 	}

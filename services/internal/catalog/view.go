@@ -95,17 +95,6 @@ func (v *View[V]) Get(key Key) (value V, ok bool) {
 	return value, ok
 }
 
-// Len returns the number of the tenant's records of the kind.
-func (v *View[V]) Len(kind, tenant string) int {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	r := v.collections[collection{kind, tenant}]
-	if r == nil {
-		return 0
-	}
-	return len(r.byID)
-}
-
 // After iterates over the tenant's records of the kind whose ids follow id, in
 // order of ids. Concurrent writes may or may not be included; the view is not
 // locked while the loop body runs.

@@ -37,9 +37,6 @@ var _ served = (*cached)(nil)
 // more calls but no error; a nil cache caches queries in memory only. All vectors have
 // the precision of the cache, so a text always has the same vector.
 func Cached(e Embedder, c *Cache) Embedder {
-	if space := e.Space(); space.Lexical || space.Static {
-		return e // as fast as a cache
-	}
 	recent, err := lru.New[string, []float32](recentQueries)
 	if err != nil {
 		panic(err) // the size is a constant

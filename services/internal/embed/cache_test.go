@@ -366,17 +366,6 @@ func lexical(t *testing.T) embed.Embedder {
 	return e
 }
 
-func TestLexicalIsNotCached(t *testing.T) {
-	t.Parallel()
-	e := lexical(t)
-	if got := embed.Cached(e, nil); got != e {
-		t.Errorf("got %T, want lexical vectors as they are", got)
-	}
-	if err := embed.Warm(t.Context(), e); err != nil {
-		t.Errorf("warm: %v", err)
-	}
-}
-
 func TestCacheOpensExistingBucket(t *testing.T) {
 	t.Parallel()
 	js := connect(t, startNATS(t, t.TempDir()))

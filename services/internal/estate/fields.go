@@ -11,11 +11,6 @@ type Field struct {
 	Count int      // records with a value other than null
 }
 
-// Scalar reports whether a record has a string, number or boolean in the field.
-func (f Field) Scalar() bool {
-	return typeBits(f.Types)&(1<<kindString|1<<kindNumber|1<<kindBoolean) != 0
-}
-
 // typeSets has the type names for each bit set, shared by all fields.
 var typeSets = func() (sets [1 << len(kindNames)][]string) {
 	for bits := range sets {

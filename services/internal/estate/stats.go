@@ -62,16 +62,6 @@ type Group struct {
 	Value Number
 }
 
-// Get returns the value of the group called key.
-func (g Groups) Get(key string) (Number, bool) {
-	for _, group := range g {
-		if group.Key == key {
-			return group.Value, true
-		}
-	}
-	return 0, false
-}
-
 // MarshalJSON returns an object whose members are in the order of g.
 func (g Groups) MarshalJSON() ([]byte, error) {
 	out := []byte{'{'}
