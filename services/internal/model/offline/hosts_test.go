@@ -22,6 +22,11 @@ func TestHosts(t *testing.T) {
 		{"How many hosts were installed in 2025 and 2026?", "Two conditions on installed cannot be combined"},
 		{"How many cpus and how much memory do we have?", "Ask one question at a time."},
 		{"What is the memory of the host with the most cpus?", "It is unclear what to rank by cpus."},
+		{"How many sites and hosts are there?", "Ask one question at a time."},
+		{"How many hosts and tickets are there?", "Ask one question at a time."},
+		{"What is the total number of cpus and hosts?", "Ask one question at a time."},
+		{"Which host has the most cpus and memory?", "Ask one question at a time."},
+		{"How many hosts are in Oslo and Bergen?", "6 hosts"},
 		{"How many owned hosts are in Oslo?", `Unknown term "owned"`},
 		{"How many published hosts are there?", `Unknown term "published"`},
 	} {

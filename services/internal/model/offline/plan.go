@@ -45,7 +45,7 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 	}
 	_, j := find(q, 0, "how many|much")
 	if again, _ := find(q, max(0, j), "how many|much"); again > 0 && j > 0 {
-		return plan{declined: "Ask one question at a time."}
+		return plan{declined: oneQuestion}
 	}
 	r, rival := read(s, arrays, similar)
 	if r.array == nil || len(r.links) == 0 {
@@ -93,6 +93,9 @@ func (r *reading) plan() plan {
 	if r.op == fields {
 		return p
 	}
+	if r.coordinated() {
+		return plan{declined: oneQuestion}
+	}
 	var w wanted
 	w.target, w.records = r.target(r.focus)
 	w.by, _ = r.target(r.shape.by)
@@ -122,6 +125,28 @@ func (r *reading) plan() plan {
 		p.declined = r.declineReason(&p)
 	}
 	return p
+}
+
+// oneQuestion is the reason to decline a question for two things.
+const oneQuestion = "Ask one question at a time."
+
+// coordinated reports whether the question requests two things: "sites and hosts", "the most CPUs and memory".
+func (r *reading) coordinated() bool {
+	for i := range r.q {
+		if !r.is(i, "and") || r.at(i-1, asArray, asField) == nil {
+			continue
+		}
+		next := i + 1
+		for r.is(next, "the|a|an") {
+			next++
+		}
+		l := r.at(next, asArray, asField)
+		measures := l != nil && l.role == asField && l.field.numeric() && r.measured.has(i-1)
+		if measures || r.focus.has(i-1) && (l != nil && l.role == asArray || r.is(next, "number|count")) {
+			return true
+		}
+	}
+	return false
 }
 
 // unclearTarget returns the reason to decline a question for a person, or a kind, that no field
