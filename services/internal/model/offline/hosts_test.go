@@ -27,6 +27,9 @@ func TestHosts(t *testing.T) {
 		{"What is the total number of cpus and hosts?", "Ask one question at a time."},
 		{"Which host has the most cpus and memory?", "Ask one question at a time."},
 		{"How many hosts are in Oslo and Bergen?", "6 hosts"},
+		{"How many network tickets are there?", "1 ticket"},
+		{"How many tickets are in the default queue?", "1 ticket"},
+		{"How many default tickets are there?", `"default" is ambiguous: Default queue or Old default queue.`},
 		{"How many owned hosts are in Oslo?", `Unknown term "owned"`},
 		{"How many published hosts are there?", `Unknown term "published"`},
 	} {
