@@ -29,6 +29,7 @@ func TestHosts(t *testing.T) {
 		{"How many hosts are in Oslo and Bergen?", "6 hosts"},
 		{"How many network tickets are there?", "1 ticket"},
 		{"How many tickets are in the default queue?", "1 ticket"},
+		{"How many tickets are for groups?", "2 tickets"},
 		{"How many default tickets are there?", `"default" is ambiguous: Default queue or Old default queue.`},
 		{"How many owned hosts are in Oslo?", `Unknown term "owned"`},
 		{"How many published hosts are there?", `Unknown term "published"`},
