@@ -30,6 +30,7 @@ func TestHosts(t *testing.T) {
 		{"How many network tickets are there?", "1 ticket"},
 		{"How many tickets are in the default queue?", "1 ticket"},
 		{"How many tickets are for groups?", "2 tickets"},
+		{"How many linux tickets are there?", `Unknown term "linux"`},
 		{"How many default tickets are there?", `"default" is ambiguous: Default queue or Old default queue.`},
 		{"How many owned hosts are in Oslo?", `Unknown term "owned"`},
 		{"How many published hosts are there?", `Unknown term "published"`},

@@ -514,7 +514,8 @@ func (f *field) noteParts(q []word, x *index, v estate.Value, partly map[span]*l
 		note(strings.Join(words[:n], ""), rest[0] >= '0' && rest[0] <= '9', letters(rest), float64(n)/float64(len(words)))
 		note(strings.Join(words[len(words)-n:], ""), false, false, float64(n)/float64(len(words)))
 	}
-	if n := strings.IndexAny(words[0], "0123456789"); n >= 3 && strings.Trim(words[0][n:], "0123456789") == "" {
+	account := slices.ContainsFunc(f.parts, func(p part) bool { return oneOf(p.low, "user|username|login|account|owner") })
+	if n := strings.IndexAny(words[0], "0123456789"); !account && n >= 3 && strings.Trim(words[0][n:], "0123456789") == "" {
 		for k := 4; k < n; k++ {
 			note(words[0][:k], true, false, 0.4) // "centosstream10"
 		}
