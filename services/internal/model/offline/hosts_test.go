@@ -31,6 +31,7 @@ func TestHosts(t *testing.T) {
 		{"How many tickets are in the default queue?", "1 ticket"},
 		{"How many tickets are for groups?", "2 tickets"},
 		{"How many linux tickets are there?", `Unknown term "linux"`},
+		{"How many different switches are there?", "2 different switches"},
 		{"How many default tickets are there?", `"default" is ambiguous: Default queue or Old default queue.`},
 		{"How many owned hosts are in Oslo?", `Unknown term "owned"`},
 		{"How many published hosts are there?", `Unknown term "published"`},
