@@ -176,11 +176,13 @@ func (r *reading) deny(i int) bool {
 
 // compare returns the conditions of the comparisons; declined is a reason to decline.
 func (r *reading) compare() (out []cond, declined string) {
-	for _, c := range r.compared {
+	for i, c := range r.compared {
 		var one cond
 		switch {
 		case c.peer:
 			one = r.withPeer(c)
+		case i > 0 && c.op == "eq" && r.compared[i-1].op != "eq" && c.lo.number != "" && r.is(c.at-1, "or|and") && r.at(c.end-1, asValue) == nil:
+			return nil, "It is unclear whether " + quoted(signs[r.compared[i-1].op]) + " applies to " + markdown.Escape(c.lo.text) + " too."
 		case r.at(c.end-1, asValue, asArray) != nil || c.lo.number != "" && r.used[c.end-1]:
 		case textOperators[c.op]:
 			one, declined = r.withText(c)

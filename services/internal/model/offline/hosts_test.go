@@ -32,6 +32,7 @@ func TestHosts(t *testing.T) {
 		{"How many tickets are for groups?", "2 tickets"},
 		{"How many linux tickets are there?", `Unknown term "linux"`},
 		{"How many different switches are there?", "2 different switches"},
+		{"How many hosts have at least 8 cpus or 64 GB?", `It is unclear whether "≥" applies to 64 too.`},
 		{"How many default tickets are there?", `"default" is ambiguous: Default queue or Old default queue.`},
 		{"How many owned hosts are in Oslo?", `Unknown term "owned"`},
 		{"How many published hosts are there?", `Unknown term "published"`},

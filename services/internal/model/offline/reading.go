@@ -229,7 +229,7 @@ func (r reading) weakValue(l *link) bool {
 		return true
 	}
 	attribute := l.exact == 2 && w.low == w.text && l.end() < len(r.q) && !r.q[l.end()].stop && !r.q[l.end()].brk // "data centers"
-	object := l.exact > 0 && oneOf(before, "for|to|from|with") // "grants for groups"
+	object := l.exact > 0 && oneOf(before, "for|to|from|with")                                                    // "grants for groups"
 	bland := (fillers[w.low] || verbs[w.low] && l.whole < 1) && !attribute && !object
 	yes, _ := l.field.booleanValues()
 	truth := yes != nil && (affirmative[w.low] || negative[w.low]) || oneOf(w.low, "yes|no|y|n|true|false|on|off|none")
