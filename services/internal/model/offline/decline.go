@@ -27,6 +27,9 @@ func (r reading) declineReason(p *plan) string {
 		}
 	}
 	for _, l := range r.links {
+		if l.role == asField && l.field.listed() && r.is(l.start()-1, "one") && r.is(l.start()-2, "exactly|only|just") {
+			return "Counting the values of " + l.field.name() + " in a record is not supported."
+		}
 		if l.ambiguous {
 			return quoted(r.text(l.span())) + " is ambiguous: " + listing(texts(l.values), 3, " or ") + "."
 		}

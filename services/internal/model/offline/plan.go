@@ -265,10 +265,15 @@ func (r *reading) topPlan(p *plan, w wanted) string {
 			return "Ranking by " + l.field.name() + " is not supported."
 		}
 	}
+	other := func(l *link) bool { // "who owns the application with the most users"
+		return l.role == asArray && !r.focus.has(l.start()) && r.is(l.end(), "with")
+	}
 	switch {
 	case p.group == nil:
 		return r.unmatchedPhrase(r.shape.by, r.focus)
-	case p.measure != nil && p.group != w.by && (p.group.isBool() || p.group.numeric() && r.is(r.focus[1], "of")): // "the memory of the host"
+	case p.measure != nil && p.group != identity && slices.ContainsFunc(r.links, other):
+		return "Ask which of the " + p.array.noun(2) + " it is first."
+	case p.measure != nil && p.group != w.by && p.group.isBool():
 		return "It is unclear what to rank by " + p.measure.name() + "."
 	case p.measure == nil && (!r.amount || p.group == identity && w.records && r.limit == 0):
 		return r.unmatchedPhrase(r.measured) // records have no number
