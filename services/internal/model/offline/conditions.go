@@ -368,12 +368,12 @@ func (r *reading) redundant(l *link, c cond, declined *string) bool {
 func (r *reading) state(l *link) cond {
 	f := l.field
 	denied := l.denied != r.deny(l.start())
-	off := f.isBool() && r.deactivated()
+	off := f.isBool() && r.deactivated(l)
 	yes, no := f.booleanValues()
 	switch {
 	case f.isBool():
 		return isTrue(f, denied == off, l.span())
-	case yes != nil && denied != r.deactivated():
+	case yes != nil && denied != r.deactivated(l):
 		return equal(f, no, false, l.span())
 	case yes != nil:
 		return equal(f, yes, false, l.span())
@@ -389,11 +389,12 @@ func (r *reading) state(l *link) cond {
 	return cond{}
 }
 
-// deactivated reports whether a property is "disabled" or "off", and marks the word as explained.
-func (r *reading) deactivated() bool {
+// deactivated reports whether the property of the link is "disabled" or "off", and marks the word as explained. The link itself may be
+// that word, for a field named enabled.
+func (r *reading) deactivated(l *link) bool {
 	i, j := find(r.q, 0, "disabled|off|unset|deactivated")
 	mark(r.used, i, j)
-	return i >= 0
+	return i >= 0 && !slices.Contains(l.pos, i)
 }
 
 // hasPossessive reports whether a word such as "have" or "with" precedes the field.
