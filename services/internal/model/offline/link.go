@@ -395,7 +395,7 @@ func (f *field) valueLinks(q []word, x *index, identity bool) (out []link) {
 	for _, at := range slices.SortedFunc(maps.Keys(partly), func(a, b span) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) }) {
 		if l := partly[at]; len(l.values) == 1 || len(l.values) <= maxMeant && !identity {
 			one := l.grade(q)
-			if other, ok := f.otherValue(*l, q); ok { // "default" is in the middle of another value
+			if other, ok := l.otherValue(values, q); ok { // "default" is in the middle of another value
 				one.ambiguous, one.values = true, append(one.values, other)
 			}
 			out = append(out, one)
@@ -407,12 +407,12 @@ func (f *field) valueLinks(q []word, x *index, identity bool) (out []link) {
 	return out
 }
 
-// otherValue returns a value that contains the only word of the link, but that the link does not select.
-func (f *field) otherValue(l link, q []word) (other estate.Value, ok bool) {
+// otherValue returns one of the values that contains the only word of the link, but that the link does not select.
+func (l link) otherValue(values []estate.Value, q []word) (other estate.Value, ok bool) {
 	if l.end() > l.start()+1 || l.version {
 		return other, false
 	}
-	for _, v := range f.column().Values {
+	for _, v := range values {
 		if v.Type == "string" && !slices.Contains(l.values, v) && slices.Contains(nameWords(strings.ToLower(v.Text)), q[l.start()].low) {
 			return v, true
 		}

@@ -229,7 +229,8 @@ func (r reading) weakValue(l *link) bool {
 		return true
 	}
 	attribute := l.exact == 2 && w.low == w.text && l.end() < len(r.q) && !r.q[l.end()].stop && !r.q[l.end()].brk // "data centers"
-	object := l.exact > 0 && oneOf(before, "for|to|from|with")                                                    // "grants for groups"
+	// "grants for groups" has a value
+	object := l.exact > 0 && oneOf(before, "for|to|from|with")
 	bland := (fillers[w.low] || verbs[w.low] && l.whole < 1) && !attribute && !object
 	yes, _ := l.field.booleanValues()
 	truth := yes != nil && (affirmative[w.low] || negative[w.low]) || oneOf(w.low, "yes|no|y|n|true|false|on|off|none")
@@ -291,7 +292,7 @@ func (l link) roleScore(s *shape) float64 {
 
 // comparesText reports whether a condition compares a text: "start with".
 func (s *shape) comparesText() bool {
-	return slices.ContainsFunc(s.compared, func(c comparison) bool { return oneOf(c.op, "start|end|contain") })
+	return slices.ContainsFunc(s.compared, func(c comparison) bool { return textOperators[c.op] })
 }
 
 // conditional reports whether the answer counts records that meet a condition.
