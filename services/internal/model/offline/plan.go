@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"cairn/services/internal/estate"
 )
@@ -55,6 +56,13 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 	p := r.plan()
 	if len(alternatives) > maxRivals && p.declined == "" {
 		p.declined = "The question has too many ambiguous words."
+	}
+	records := func(a *array) bool {
+		return a != r.array && singular(a.noun(2)) == singular(strings.ToLower(r.text(r.focus)))
+	}
+	bare := r.limit > 0 && r.measured == r.focus && !r.focus.empty() && r.focus[1] == len(q) // "the top 3 hosts"
+	if p.op == top && p.measure == nil && bare && slices.ContainsFunc(arrays, records) {
+		return plan{declined: "It is unclear what to rank " + r.text(r.focus) + " by."}
 	}
 	if rival != nil && p.declined == "" { // without an array, so that none is inspected
 		return plan{declined: "The question is ambiguous: " + r.array.noun(2) + " or " + rival.noun(2) + "."}
