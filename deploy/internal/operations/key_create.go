@@ -41,8 +41,8 @@ func keyCreateCommand() *cobra.Command {
 		Use:   "create",
 		Short: "Create an API key and print it once",
 		Long: `Create generates an API key and prints it once, alone on stdout; only its hash is
-stored. With --kubernetes-secret it is written to a Secret instead of stdout; a Secret that already
-contains a key is not changed.
+stored. With --kubernetes-secret it is written to a Secret instead of stdout; a Secret
+that already contains a key is not changed.
 
 Permissions by role: a reader resolves, lists and reads tags; a registrar also writes
 tags and registers records; an analyst, in addition to a reader, writes tags and runs

@@ -190,8 +190,7 @@ const (
 )
 
 // Delete deletes records of a tenant, including those whose registration failed. It
-// retries failed deletes, and returns the number of records that are left and an error
-// of one of them.
+// retries failed deletes, and returns an error with the number of records that are left.
 func Delete(ctx context.Context, c *client.Client, list []Record, tenant string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
