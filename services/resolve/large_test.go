@@ -54,7 +54,7 @@ func TestLargeResponsesAreRejected(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, err, schemas.ErrResponseTooLarge)
 		}
 	}
-	if _, err := bus.ResolveTools.Call(w.ctx(), w.conn, schemas.ToolsQuery{ToolIDs: ids[:8]}); err != nil {
-		t.Errorf("8 of the tools: %v", err)
+	if _, err := bus.ResolveTools.Call(w.ctx(), w.conn, schemas.ToolsQuery{ToolIDs: ids[:1]}); err != nil {
+		t.Errorf("one of the tools: %v", err)
 	}
 }
