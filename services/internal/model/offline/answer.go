@@ -195,15 +195,8 @@ func (f *field) noun(n int) string {
 	}
 	name := singular(strings.Join(words[max(0, len(words)-1):], ""))
 	name = cmp.Or(full[name], name)
-	base, y := strings.CutSuffix(name, "y")
-	switch es := strings.HasSuffix(name, "ch") || strings.HasSuffix(name, "sh") || strings.HasSuffix(name, "x"); {
-	case n == 1:
-	case y && strings.TrimRight(base, "aeou") == base:
-		name = base + "ies"
-	case es:
-		name += "es"
-	case !strings.HasSuffix(name, "s"):
-		name += "s"
+	if n != 1 {
+		name = pluralOf(name)
 	}
 	if vague[stem(name)] || strings.HasSuffix(strings.TrimSuffix(name, "s"), "ed") { // "insured_value"
 		return "values of " + f.name()

@@ -181,7 +181,7 @@ func (r *reading) compare() (out []cond, declined string) {
 		switch {
 		case c.peer:
 			one = r.withPeer(c)
-		case i > 0 && c.op == "eq" && r.compared[i-1].op != "eq" && c.lo.number != "" && r.is(c.at-1, "or|and") && r.at(c.end-1, asValue) == nil:
+		case i > 0 && r.compared[i-1].op != "eq" && r.bare(c):
 			return nil, "It is unclear whether " + quoted(signs[r.compared[i-1].op]) + " applies to " + markdown.Escape(c.lo.text) + " too."
 		case r.at(c.end-1, asValue, asArray) != nil || c.lo.number != "" && r.used[c.end-1]:
 		case textOperators[c.op]:
@@ -203,6 +203,11 @@ func (r *reading) compare() (out []cond, declined string) {
 		out = append(out, one)
 	}
 	return out, ""
+}
+
+// bare reports whether the comparison is a number that follows another condition without an operator: "at least 8 CPUs or 64 GB".
+func (r reading) bare(c comparison) bool {
+	return c.op == "eq" && c.lo.number != "" && r.is(c.at-1, "or|and") && r.at(c.end-1, asValue) == nil
 }
 
 // markUsed marks the link's words as explained.

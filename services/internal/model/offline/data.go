@@ -272,6 +272,18 @@ var plurals = [...][2]string{
 	{"ies", "y"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"}, {"sses", "ss"}, {"ss", "ss"}, {"us", "us"}, {"s", ""},
 }
 
+// pluralOf returns the plural of a singular noun. A noun in -s remains.
+func pluralOf(name string) string {
+	for _, p := range plurals {
+		base, ok := strings.CutSuffix(name, p[1])
+		vowel := p[1] == "y" && strings.TrimRight(base, "aeou") != base // "days"
+		if ok && !vowel && !strings.HasSuffix(name, "s") {
+			return base + p[0]
+		}
+	}
+	return name
+}
+
 // singular returns the singular of a plural noun.
 func singular(name string) string {
 	for _, p := range plurals {

@@ -165,14 +165,14 @@ func (s *shape) phrase(i int) span {
 		s.kinds, i = true, i+2
 	}
 	j := i
-	for j < len(q) && !q[j].stop && (j == i || !q[j].brk && !s.links(j) && !s.verb(j)) {
+	for j < len(q) && !q[j].stop && (j == i || !q[j].brk && !s.linkingVerb(j) && !s.verb(j)) {
 		j++
 	}
 	return span{i, j}
 }
 
-// links reports whether the word at i is a linking verb: "host" in "do we host", not in "patched host".
-func (s *shape) links(i int) bool {
+// linkingVerb reports whether the word at i is a linking verb: "host" in "we host", not in "patched host".
+func (s *shape) linkingVerb(i int) bool {
 	return verbs[s.low(i)] && (!s.is(i, "host|hosts") || s.is(i-1, "we|they|that") || s.is(i+1, "the|a|any|most"))
 }
 
@@ -208,7 +208,7 @@ func (s *shape) negations() {
 func (s *shape) groups() {
 	for _, p := range []string{"per", "for|in|of|on|at|across|to each|every", "grouped|split|distributed by|over|across", "by", "each|every"} {
 		for i, j := find(s.q, 0, p); i >= 0; i, j = find(s.q, j, p) {
-			if of := s.phrase(j); !of.empty() && of[0] <= j+2 && !s.literal(of[0]) && (p != "by" || !s.links(i-1) && !states[s.low(i-1)]) {
+			if of := s.phrase(j); !of.empty() && of[0] <= j+2 && !s.literal(of[0]) && (p != "by" || !s.linkingVerb(i-1) && !states[s.low(i-1)]) {
 				s.by = of
 				mark(s.used, i, j)
 				return
@@ -340,7 +340,7 @@ func (s *shape) takeN(k int) int {
 func (s *shape) ranked(i int, after span) span {
 	for k := i - 1; k >= 0; k-- {
 		of := s.phrase(k + 1)
-		if s.is(k+1, "is|are|was|were") { // "what is the X with the most"
+		if s.is(k+1, "is|are|was|were") { // the noun phrase follows the auxiliary
 			of = s.phrase(k + 2)
 		}
 		if s.is(k, "where") {

@@ -57,11 +57,9 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 	if len(alternatives) > maxRivals && p.declined == "" {
 		p.declined = "The question has too many ambiguous words."
 	}
-	records := func(a *array) bool {
-		return a != r.array && singular(a.noun(2)) == singular(strings.ToLower(r.text(r.focus)))
-	}
+	named := func(a *array) bool { return a != r.array && a.noun(1) == singular(strings.ToLower(r.text(r.focus))) }
 	bare := r.limit > 0 && r.measured == r.focus && !r.focus.empty() && r.focus[1] == len(q) // "the top 3 hosts"
-	if p.op == top && p.measure == nil && bare && slices.ContainsFunc(arrays, records) {
+	if p.op == top && p.measure == nil && bare && slices.ContainsFunc(arrays, named) {
 		return plan{declined: "It is unclear what to rank " + r.text(r.focus) + " by."}
 	}
 	if rival != nil && p.declined == "" { // without an array, so that none is inspected
