@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -15,6 +16,29 @@ import (
 
 func writeTag(id string) schemas.TagWrite {
 	return schemas.TagWrite{Tag: schemas.Tag{RequestID: id, Flow: "f"}}
+}
+
+// TestFitsReply checks both sides of the largest reply: max_payload without the 4 KiB for headers.
+func TestFitsReply(t *testing.T) {
+	t.Parallel()
+	conn, nc := startServer(t)
+	s := bustest.Service(t, conn, "tags")
+	err := bus.ReadTag.Serve(s, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
+		size, err := strconv.Atoi(k.RequestID)
+		return schemas.TagFound{}, errors.Join(err, bus.FitsReply(ctx, size))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	largest := int(nc.MaxPayload()) - 4<<10
+	for size, want := range map[int]error{largest: nil, largest + 1: schemas.ErrResponseTooLarge} {
+		if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: strconv.Itoa(size)}); !errors.Is(err, want) {
+			t.Errorf("%d bytes: got %v, want %v", size, err, want)
+		}
+	}
+	if err := bus.FitsReply(t.Context(), largest+1); err != nil {
+		t.Errorf("outside of a request: %v", err)
+	}
 }
 
 func TestCallReturnsDeclaredError(t *testing.T) {
