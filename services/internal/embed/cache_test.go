@@ -344,6 +344,9 @@ func TestCachedModelIsWarmedAndWatched(t *testing.T) {
 		t.Errorf("warm: got %v, %+v", err, e.Space())
 	}
 	for _, watched := range []embed.Embedder{e, lexical(t)} {
+		if err := embed.Warm(t.Context(), watched); err != nil {
+			t.Errorf("warm: %v", err)
+		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { embed.Watch(ctx, watched); close(ended) }()
