@@ -21,16 +21,16 @@ func uniqueWords(t testing.TB, n int) []string {
 	return words
 }
 
-// searchWritten searches for the skill of a registration. The first search finds it, unless
-// the registration reported indexed as false: then a later one does. It repeats a search
-// that is unavailable.
+// searchWritten searches for the skill of a registration. The first search finds it. With
+// real backends on a busy machine, a later one does if the registration reported indexed as
+// false or the search is unavailable.
 func (c *client) searchWritten(t *testing.T, written answer, query, id string, headers ...string) {
 	t.Helper()
 	indexed := !strings.Contains(written.body, `"indexed":false`)
 	var a answer
 	wait.Until(t, "a search includes "+c.named(id), func() bool {
 		a = c.call(t, "POST /resolve/skill", query, headers...)
-		return a.status == http.StatusOK || indexed && a.status != http.StatusServiceUnavailable
+		return !onReal(t) || a.status == http.StatusOK || indexed && a.status != http.StatusServiceUnavailable
 	})
 	a.expect(t, 200, "", `{"skills":[{"skill_id":"`+id+`"}]}`)
 }
