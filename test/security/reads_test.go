@@ -100,9 +100,9 @@ func TestHealthFlood(t *testing.T) {
 			}
 		})
 	}
-	for range 20 {
+	for range 8 {
 		others.Go(func() {
-			for range 10 {
+			for range 25 {
 				status, body, err := send(tenant, "POST", up.URL()+"/resolve/tool_class", `{"tool_class":"none"}`)
 				tenants.add(status, body, err, 404)
 			}
