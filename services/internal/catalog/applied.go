@@ -22,11 +22,17 @@ const missingChecks = 3
 
 // applied is the last change that any follower has applied.
 type applied struct {
-	mu       sync.Mutex
+	mu sync.Mutex
+	position
+	frozen int      // number of resumptions since the log was compared with the position
+	next   position // replaces the position once that was compared
+	epoch  int      // number of rollbacks of the log
+}
+
+// position is a change that was applied.
+type position struct {
 	revision uint64
 	stored   time.Time
-	frozen   bool // the log was rolled back behind it, which Watch will report
-	epoch    int  // number of rollbacks of the log
 }
 
 // start returns the epoch of a follower that reads the log from its beginning.
@@ -40,26 +46,48 @@ func (a *applied) start() (epoch int) {
 func (a *applied) recordApplied(c Change, epoch int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if c.Revision > a.revision && !a.frozen && epoch == a.epoch {
-		a.revision, a.stored = c.Revision, c.Stored
+	if epoch != a.epoch {
+		return
+	}
+	if c.Revision > max(a.revision, a.next.revision) {
+		a.next = position{c.Revision, c.Stored}
+	}
+	a.advance()
+}
+
+// advance applies the next position unless the current one has to be compared first.
+func (a *applied) advance() {
+	if a.frozen == 0 && a.next.revision > 0 {
+		a.position, a.next = a.next, position{}
 	}
 }
 
-func (a *applied) last() (revision uint64, stored time.Time) {
+func (a *applied) last() (of position, frozen int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.revision, a.stored
+	return a.position, a.frozen
 }
 
 func (a *applied) reset() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.revision, a.frozen = 0, false
+	a.position, a.next, a.frozen = position{}, position{}, 0
 	a.epoch++
 }
 
+// freeze keeps the position until it was compared with the log.
 func (a *applied) freeze() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.frozen = true
+	a.frozen++
+}
+
+// compared records that the log contains the position that last returned with frozen.
+func (a *applied) compared(frozen int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.frozen == frozen { // else a follower has resumed meanwhile
+		a.frozen = 0
+		a.advance()
+	}
 }

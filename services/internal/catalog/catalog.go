@@ -579,7 +579,7 @@ func (c *Catalog) Watch(ctx context.Context, interval time.Duration, onRollback 
 		if since := time.Since(checked); since > markerTTL {
 			err = fmt.Errorf("%w: it was unavailable for %v, and delete markers expire after %v", ErrRolledBack, since, markerTTL)
 		}
-		if checked = time.Now(); err != nil {
+		if checked = time.Now(); errors.Is(err, ErrRolledBack) {
 			c.applied.reset()
 			onRollback(err)
 		}
@@ -587,31 +587,26 @@ func (c *Catalog) Watch(ctx context.Context, interval time.Duration, onRollback 
 }
 
 // compare returns ErrRolledBack if the log ends before the last applied change, or has
-// another change at its revision. It returns nil if the log cannot be read.
+// another change at its revision, and another error if the log cannot be read.
 func (c *Catalog) compare(ctx context.Context, now jetstream.Stream) error {
-	revision, stored := c.applied.last()
-	if revision == 0 {
-		return nil
-	}
-	if now.CachedInfo().State.LastSeq < revision {
+	applied, frozen := c.applied.last()
+	if now.CachedInfo().State.LastSeq < applied.revision {
 		last, err := c.Fence(ctx) // the leader that replied may have been deposed
-		if err == nil && last < revision {
-			return fmt.Errorf("%w: it ends at revision %d, and revision %d was applied", ErrRolledBack, last, revision)
+		if err == nil && last < applied.revision {
+			err = fmt.Errorf("%w: it ends at revision %d, and revision %d was applied", ErrRolledBack, last, applied.revision)
 		}
-		return nil
+		if err != nil {
+			return err
+		}
+	} else if applied.revision > 0 {
+		msg, err := now.GetMsg(ctx, applied.revision)
+		switch {
+		case err == nil && !msg.Time.Equal(applied.stored):
+			return fmt.Errorf("%w: revision %d was stored at %v, but the applied one at %v", ErrRolledBack, applied.revision, msg.Time, applied.stored)
+		case err != nil && !errors.Is(err, jetstream.ErrMsgNotFound): // it was replaced
+			return err
+		}
 	}
-	msg, err := now.GetMsg(ctx, revision)
-	if err == nil && !msg.Time.Equal(stored) {
-		return fmt.Errorf("%w: revision %d was stored at %v, but the applied one at %v", ErrRolledBack, revision, msg.Time, stored)
-	}
+	c.applied.compared(frozen)
 	return nil
-}
-
-// checkResumed checks the log when a follower continues with another consumer: after a
-// rollback the log may grow beyond the applied revision before the next check of Watch.
-func (c *Catalog) checkResumed(ctx context.Context) {
-	now, err := c.js.Stream(ctx, Stream)
-	if err == nil && c.compare(ctx, now) != nil {
-		c.applied.freeze()
-	}
 }

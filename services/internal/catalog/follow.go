@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"cairn/bus/bucket"
 	"cairn/schemas"
@@ -31,6 +32,8 @@ const (
 	// of a leader and attempts of the client library that take up to 10 s each.
 	idleTimeout   = 500 * time.Millisecond
 	stallInterval = 100 * time.Millisecond
+	// checkTimeout bounds the comparison of the log with the applied position.
+	checkTimeout = 2 * time.Second
 	// readBytes bounds one such read.
 	readBytes = 8 << 20
 )
@@ -83,15 +86,22 @@ type follower struct {
 	closed   <-chan struct{}
 	apply    func([]Change) error
 	log      *Catalog
-	epoch    int    // of log.applied
-	newest   uint64 // revision passed to apply
-	complete uint64 // watermark of the newest revision, see Change.Watermark
+	checks   errgroup.Group // at most one, see checkResumed
+	epoch    int            // of log.applied
+	newest   uint64         // revision passed to apply
+	complete uint64         // watermark of the newest revision, see Change.Watermark
 	skipped
 }
 
 func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 	idle := time.NewTimer(idleTimeout)
 	defer idle.Stop()
+	ctx, stop := context.WithCancel(ctx)
+	f.checks.SetLimit(1)
+	defer func() {
+		stop()
+		_ = f.checks.Wait() // Watch reports the errors
+	}()
 	for {
 		interval := idleTimeout
 		if ready != nil && f.complete >= target {
@@ -106,7 +116,7 @@ func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 		case change := <-f.changes:
 			batch := f.collect([]Change{change})
 			if f.newest > 0 && slices.ContainsFunc(batch, func(c Change) bool { return c.First }) {
-				f.log.checkResumed(ctx)
+				f.checkResumed(ctx)
 			}
 			if err := f.deliver(batch, f.fromConsumer); err != nil {
 				return err
@@ -127,6 +137,22 @@ func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 	}
 }
 
+// checkResumed compares the log with the applied position when f continues with another
+// consumer: after a rollback the log may grow beyond the position before the next check of
+// Watch. The position does not change until a comparison has succeeded.
+func (f *follower) checkResumed(ctx context.Context) {
+	f.log.applied.freeze()
+	f.checks.TryGo(func() error {
+		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+		defer cancel()
+		now, err := f.log.js.Stream(ctx, Stream)
+		if err != nil {
+			return err
+		}
+		return f.log.compare(ctx, now)
+	})
+}
+
 // readDirectly reads the changes that the consumer has not delivered, and reports whether
 // there are any.
 func (f *follower) readDirectly(ctx context.Context) (stalled bool, err error) {
@@ -135,7 +161,7 @@ func (f *follower) readDirectly(ctx context.Context) (stalled bool, err error) {
 	}
 	batch, _ := f.log.readAfter(ctx, f.newest)
 	if stalled = len(batch) > 0 || f.unfenced; f.newest > 0 && len(batch) > 0 {
-		f.log.checkResumed(ctx)
+		f.checkResumed(ctx)
 	}
 	if err := f.deliver(batch, f.fromReplica); err != nil || !f.unfenced {
 		return stalled, err
