@@ -455,8 +455,16 @@ func (c *Catalog) SetupHistory(ctx context.Context, replication bucket.Replicati
 	if replication.Storage.Bytes > 0 {
 		config.MaxBytes = replication.Storage.Bytes * historyShare / 100
 	}
+	// The mirror copies what it lost again, unless a later write has replaced it in the log.
+	// A cluster does not accept this mode for more than one replica.
+	if of.Storage == jetstream.FileStorage && c.js.Conn().ConnectedClusterName() == "" {
+		config.PersistMode = jetstream.AsyncPersistMode
+	}
 	before, err := c.js.Stream(ctx, HistoryStream)
-	if err == nil && !c.mirrors(before) {
+	switch {
+	case err == nil && c.mirrors(before):
+		config.PersistMode = before.CachedInfo().Config.PersistMode // cannot be changed
+	case err == nil:
 		err = c.js.DeleteStream(ctx, HistoryStream)
 	}
 	if err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {

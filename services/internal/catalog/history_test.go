@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
@@ -130,5 +131,43 @@ func TestHistoryOfAnotherCatalog(t *testing.T) {
 	}
 	if got, want := revisions(t, c, skill(1)), []string{"1 b"}; !cmp.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestHistoryPersistMode: a new history of a stand-alone server is flushed asynchronously, and
+// an existing one keeps its mode, which cannot be changed.
+func TestHistoryPersistMode(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		before []jetstream.PersistModeType // of an existing history
+		want   jetstream.PersistModeType
+	}{
+		{"a new history", nil, jetstream.AsyncPersistMode},
+		{"an existing one that is synced", []jetstream.PersistModeType{jetstream.DefaultPersistMode}, jetstream.DefaultPersistMode},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			c, js := open(t)
+			for _, mode := range row.before {
+				_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
+					Name: catalog.HistoryStream, Mirror: &jetstream.StreamSource{Name: catalog.Stream}, AllowDirect: true,
+					PersistMode: mode, Metadata: map[string]string{"cairn-catalog": c.ID()},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.SetupHistory(t.Context(), bucket.Replication{}); err != nil {
+				t.Fatal(err)
+			}
+			s, err := js.Stream(t.Context(), catalog.HistoryStream)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.CachedInfo().Config.PersistMode; got != row.want {
+				t.Errorf("got mode %v, want %v", got, row.want)
+			}
+		})
 	}
 }
