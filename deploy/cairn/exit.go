@@ -80,6 +80,26 @@ func message(err error) string {
 	return text + hint(err)
 }
 
+// afterCancellation returns the errors that are joined to err after a cancellation, such as
+// that of a cleanup. Those before it describe the cancellation.
+func afterCancellation(err error) (list []error) {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		return nil
+	}
+	canceled := false
+	for _, e := range joined.Unwrap() {
+		switch {
+		case errors.Is(e, context.Canceled):
+			canceled = true
+			list = append(list, afterCancellation(e)...)
+		case canceled:
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
 // exitCodeOf returns the exit code of an HTTP status.
 func exitCodeOf(status int) int {
 	switch status {

@@ -51,11 +51,18 @@ func run(ctx context.Context, root *cobra.Command) int {
 	case err == nil:
 		return 0
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		for _, other := range afterCancellation(err) {
+			printError(root, other)
+		}
 		return exitInterrupted
 	case !errors.Is(err, output.ErrReported):
-		_, _ = fmt.Fprintln(root.ErrOrStderr(), "cairn:", message(err)) // a failed write to stderr cannot be reported
+		printError(root, err)
 	}
 	return exitCode(err)
+}
+
+func printError(root *cobra.Command, err error) {
+	_, _ = fmt.Fprintln(root.ErrOrStderr(), "cairn:", message(err)) // a failed write to stderr cannot be reported
 }
 
 // newRoot returns the root command. Flags that are not set take their values from

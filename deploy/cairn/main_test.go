@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -15,7 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
 	"cairn/test/wait"
 )
 
@@ -171,6 +175,40 @@ func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
+}
+
+// TestInterruptReportsOtherErrors checks what an interrupted command prints.
+func TestInterruptReportsOtherErrors(t *testing.T) {
+	t.Parallel()
+	left := errors.New("3 records could not be removed")
+	for _, row := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"the interrupt alone", context.Canceled, ""},
+		{"a request that the interrupt ends", fmt.Errorf("get: %w", context.Canceled), ""},
+		{"a class of errors that is the interrupt", fmt.Errorf("%w: %w", errors.New("lost stream"), context.Canceled), ""},
+		{"a printed error", errors.Join(output.Reported(context.Canceled)), ""},
+		{"a failed removal after it", errors.Join(errors.Join(fmt.Errorf("get: %w", context.Canceled), left)), "cairn: " + left.Error() + "\n"},
+		{"two other errors", errors.Join(context.Canceled, context.Canceled, left, left), strings.Repeat("cairn: "+left.Error()+"\n", 2)},
+		{"where the text is", fmt.Errorf("%w; %w", context.Canceled, left), "cairn: " + left.Error() + "\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			var errOut bytes.Buffer
+			cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error {
+				cancel()
+				return row.err
+			}}
+			cmd.SetArgs(nil)
+			cmd.SetErr(&errOut)
+			if code := run(ctx, cmd); code != exitInterrupted || errOut.String() != row.want {
+				t.Errorf("exit code %d, %q; want %d, %q", code, errOut.String(), exitInterrupted, row.want)
+			}
+		})
+	}
 }
 
 // TestSecretsHaveFiles checks that every flag with a name that denotes a secret

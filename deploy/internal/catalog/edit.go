@@ -111,7 +111,8 @@ func (s *session) canceled(out io.Writer) error {
 	return s.save(errors.New(s.reason))
 }
 
-// save writes the text to a file and adds its name to err.
+// save writes the text to a file and joins its name to err, which is printed after an
+// interrupt, too.
 func (s *session) save(err error) error {
 	file, failed := os.CreateTemp("", "cairn-edit-*.yaml")
 	if failed != nil {
@@ -121,7 +122,7 @@ func (s *session) save(err error) error {
 	if failed = errors.Join(failed, file.Close()); failed != nil {
 		return errors.Join(err, failed)
 	}
-	return fmt.Errorf("%w; your text is in %s", err, file.Name())
+	return fmt.Errorf("%w; %w", err, errors.New("your text is in "+file.Name()))
 }
 
 // comment returns the lines above the record.
