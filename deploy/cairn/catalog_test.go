@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"cairn/deploy/internal/flags"
 	"cairn/test/wait"
 )
 
@@ -113,6 +115,7 @@ func TestEditConflicts(t *testing.T) {
 		{"another field", `{"purpose":"mine","domain":"theirs"}`, "false", 0, "merged with revision", "mine,theirs"},
 		{"the same field, replaced", `{"purpose":"theirs"}`, "sed -i /^#/d", 0, "edited agent/", "mine,"},
 		{"the same field, canceled", `{"purpose":"theirs"}`, "true", exitFailed, "was changed in the meantime", "theirs,"},
+		{"the same field, and the editor fails", `{"purpose":"theirs"}`, "false", exitFailed, "; your text is in ", "theirs,"},
 		{"a deletion", "", "false", exitNotFound, "deleted in the meantime", ","},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -161,6 +164,35 @@ func TestEditConflicts(t *testing.T) {
 				t.Errorf("the record is %s, want %s", text, row.purpose)
 			}
 		})
+	}
+}
+
+// TestEditInterrupted checks that an interrupt while the editor is open is left to the editor.
+func TestEditInterrupted(t *testing.T) {
+	t.Parallel()
+	url, dir := shared(t), t.TempDir()
+	request(t, "PUT", url+"/records/agent/interrupted", `{"purpose":"first"}`)
+	write(t, dir, "editor", strings.Join([]string{
+		"#!/bin/sh", `sed -i "s/purpose: first/purpose: second/" "$1"`, "cd " + dir, "touch ready; while [ ! -e go ]; do sleep 0.01; done",
+	}, "\n"))
+	if err := os.Chmod(filepath.Join(dir, "editor"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	edited := make(chan result, 1)
+	go func() {
+		env := map[string]string{flags.ContextsVariable: noContexts}
+		edited <- doIn(ctx, env, "", "edit", "agent/interrupted", "--url", url, "--editor", filepath.Join(dir, "editor"))
+	}()
+	wait.Until(t, "the editor is open", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "ready"))
+		return err == nil
+	})
+	interrupt()
+	write(t, dir, "go", "")
+	got := <-edited
+	if _, text := request(t, "GET", url+"/records/agent/interrupted", ""); got.code != 0 || !strings.Contains(text, `"purpose":"second"`) {
+		t.Errorf("%+v, record %s", got, text)
 	}
 }
 

@@ -44,6 +44,11 @@ func doWith(t *testing.T, env map[string]string, stdin string, args ...string) r
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	return doIn(ctx, env, stdin, args...)
+}
+
+// doIn runs cairn in this process until ctx ends, which is an interrupt.
+func doIn(ctx context.Context, env map[string]string, stdin string, args ...string) result {
 	var out strings.Builder
 	errOut := newBuffer() // the logger of a command is the default logger of the process, also after the command
 	root := newRoot(func(name string) string { return env[name] })

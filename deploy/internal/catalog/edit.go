@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strings"
 
@@ -85,11 +86,13 @@ func (e *edit) run(ctx context.Context, c *client.Client, key schemas.RecordKey,
 	}
 	s := &session{base: base, text: text}
 	for {
-		changed, err := e.open(ctx, s)
-		if err != nil {
+		changed, err := e.open(s)
+		switch {
+		case err != nil && s.reason != "": // a text that was not registered
+			return s.save(err)
+		case err != nil:
 			return err
-		}
-		if !changed {
+		case !changed:
 			return s.canceled(out)
 		}
 		stored, err := s.submit(ctx, c, errOut)
@@ -137,8 +140,9 @@ func (s *session) comment() string {
 	return "# " + strings.Join(list, "\n# ") + "\n"
 }
 
-// open lets the user edit the text, and reports whether it was changed.
-func (e *edit) open(ctx context.Context, s *session) (changed bool, err error) {
+// open lets the user edit the text, and reports whether it was changed. Interrupts are left
+// to the editor, which the terminal sends them too.
+func (e *edit) open(s *session) (changed bool, err error) {
 	file, err := os.CreateTemp("", "cairn-*.yaml") // with the permissions 0600
 	if err != nil {
 		return false, err
@@ -158,7 +162,10 @@ func (e *edit) open(ctx context.Context, s *session) (changed bool, err error) {
 	if len(words) == 0 {
 		words = []string{"vi"}
 	}
-	cmd := exec.CommandContext(ctx, words[0], append(words[1:], file.Name())...) // #nosec G204 -- the editor of the user
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+	cmd := exec.Command(words[0], append(words[1:], file.Name())...) // #nosec G204 -- the editor of the user
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return false, fmt.Errorf("editor %s: %w", words[0], err)
@@ -189,8 +196,14 @@ func uncommented(text []byte) []byte {
 var errConflict = errors.New("the record was changed in the meantime")
 
 // submit registers the text if the record is still the base of the edit. Otherwise it
-// merges both changes and tries again.
+// merges both changes and tries again. An interrupt cancels it, except one that the editor
+// has handled.
 func (s *session) submit(ctx context.Context, c *client.Client, errOut io.Writer) (client.Stored, error) {
+	if ctx.Err() != nil {
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt)
+		defer stop()
+	}
 	parsed := records.ReadYAML(s.text)
 	if len(parsed) != 1 {
 		return client.Stored{}, schemas.ErrInvalidRegistration.Because(fmt.Sprintf("expected one record, got %d", len(parsed)))
