@@ -56,13 +56,18 @@ func SetUnset(cmd *cobra.Command, getenv func(string) string) error {
 	return Usage(fromFiles(flags))
 }
 
-// fromEnv sets flags that are not on the command line from their environment
-// variables. Empty variables are ignored.
+// fromEnv sets flags that are not on the command line, neither as a value nor as a file,
+// from their environment variables. Empty variables are ignored.
 func fromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
+	given := map[string]bool{} // both flags of a secret
+	flags.Visit(func(f *pflag.Flag) {
+		name := strings.TrimSuffix(f.Name, fileSuffix)
+		given[name], given[name+fileSuffix] = true, true
+	})
 	var wrong error
 	flags.VisitAll(func(f *pflag.Flag) {
 		value := getenv(Variable(f.Name))
-		if f.Changed || value == "" || f.Name == "help" || wrong != nil {
+		if given[f.Name] || value == "" || f.Name == "help" || wrong != nil {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {

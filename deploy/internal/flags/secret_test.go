@@ -6,8 +6,48 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
+
+func TestSecretPrecedence(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte("from-file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name string
+		env  map[string]string
+		args []string
+		want string
+		err  string
+	}{
+		{"a variable", map[string]string{"CAIRN_KEY": "v"}, nil, "v", ""},
+		{"a variable of a file", map[string]string{"CAIRN_KEY_FILE": file}, nil, "from-file", ""},
+		{"a file takes precedence over a variable", map[string]string{"CAIRN_KEY": "v"}, []string{"--key-file", file}, "from-file", ""},
+		{"a value takes precedence over a variable of a file", map[string]string{"CAIRN_KEY_FILE": file}, []string{"--key", "k"}, "k", ""},
+		{"an empty value takes precedence, too", map[string]string{"CAIRN_KEY_FILE": file}, []string{"--key", ""}, "", ""},
+		{"two variables", map[string]string{"CAIRN_KEY": "v", "CAIRN_KEY_FILE": file}, nil, "", "--key and --key-file are mutually exclusive"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			var value string
+			cmd := &cobra.Command{}
+			Secret(cmd.Flags(), &value, "key", "", "`KEY`")
+			if err := cmd.ParseFlags(row.args); err != nil {
+				t.Fatal(err)
+			}
+			err := SetUnset(cmd, func(name string) string { return row.env[name] })
+			if (err == nil) != (row.err == "") || err != nil && !strings.Contains(err.Error(), row.err) {
+				t.Fatalf("got error %v, want %q", err, row.err)
+			}
+			if err == nil && value != row.want {
+				t.Errorf("got %q, want %q", value, row.want)
+			}
+		})
+	}
+}
 
 func TestSecretFiles(t *testing.T) {
 	t.Parallel()
