@@ -152,14 +152,19 @@ func TestEvalInvalidFlags(t *testing.T) {
 			"expected the JSON of an earlier cairn eval -o json"},
 		{"an earlier result of other queries", []string{corpus, queries, "--compare", filepath.Join(dir, "before.json")},
 			"expected a result of the same 3 queries, got one of 7"},
+		{"a corpus without files of records", []string{t.TempDir(), queries}, "no .json, .jsonl, .ndjson, .yaml or .yml file"},
 		{"one file", []string{corpus}, "expected CORPUS and QUERIES"},
 		{"no Cairn", []string{corpus, queries, "--url", "http://127.0.0.1:1"}, "cannot connect to Cairn"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			if got := do(t, "", append([]string{"eval"}, row.args...)...); got.code == 0 || got.out != "" ||
+			code := exitUsage
+			if row.name == "no Cairn" {
+				code = exitUnavailable
+			}
+			if got := do(t, "", append([]string{"eval"}, row.args...)...); got.code != code || got.out != "" ||
 				!strings.Contains(got.err, row.message) {
-				t.Errorf("%+v; want %q", got, row.message)
+				t.Errorf("%+v; want exit %d and %q", got, code, row.message)
 			}
 		})
 	}

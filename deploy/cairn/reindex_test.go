@@ -33,6 +33,7 @@ func TestReindex(t *testing.T) {
 			polls := 0 // requests are sequential
 			states := []string{
 				`{"status":"ok","services":[{"service":"register","status":"ok"}]}`,
+				"a proxy is restarted",
 				`{"status":"ok","services":[{"service":"register","status":"ok","index":{"fingerprint":"2","live":"1","lag":3}}]}`,
 				`{"status":"ok","services":[{"service":"register","status":"ok","index":{"fingerprint":"2","live":"2","lag":0}}]}`,
 			}

@@ -134,11 +134,12 @@ type answer struct {
 func (a *ask) print(run *client.Run, out, errOut io.Writer) (answer, error) {
 	v := &verdict{strict: a.strict, reported: a.json}
 	r := newReader(out, errOut, v)
-	defer r.waiting.Close()
+	defer func() { r.waiting.Close() }() // the one at the end
 	if a.provenance {
 		r.answer.Hold()
 	}
 	for e, err := range run.Events() {
+		r.waiting.Close()
 		if err == nil {
 			err = v.handle(e)
 		}

@@ -28,7 +28,6 @@ func newReader(out, errOut io.Writer, v *verdict) *reader {
 }
 
 func (p *reader) handle(e client.Event) error {
-	p.waiting.Close()
 	switch e.Type {
 	case schemas.EventTextDelta:
 		return decoded(e, p.writeText)

@@ -415,6 +415,35 @@ func TestURLs(t *testing.T) {
 	}
 }
 
+// TestKeyOfRedirects checks that a key for https is not sent in clear text.
+func TestKeyOfRedirects(t *testing.T) {
+	t.Parallel()
+	received := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		received <- r.Header.Get("Authorization")
+	}))
+	t.Cleanup(server.Close)
+	to, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ name, scheme, want string }{
+		{"a redirect from https to http does not get the key", "https", ""},
+		{"a redirect from http to http gets the key", "http", "Bearer k"},
+	} {
+		s, err := newSource(Options{Source: row.scheme + "://" + to.Host, Key: "k"})
+		if err == nil {
+			_, err = s.get(t.Context(), to) // as after a redirect
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := <-received; got != row.want {
+			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
+		}
+	}
+}
+
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, script, want string }{
