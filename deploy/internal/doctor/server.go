@@ -80,8 +80,8 @@ var fixes = []struct{ part, fix string }{
 	{"NATS", "check the NATS servers with cairn doctor --nats, or cairn cluster status"},
 	{"% full", "raise the limit of the bucket, or delete records: see Capacity in the operations manual"},
 	{"replica", "start the missing node, or remove it: cairn cluster remove"},
+	{"embed", "check the URL of --embed and that its server runs"}, // its model is an embedding model
 	{"model", "check the URL of --model and that the model server runs"},
-	{"embed", "check the URL of --embed and that its server runs"},
 	{"elasticsearch", "check the URL of --index and the health of Elasticsearch"},
 	{"quarantine", "correct and register the records that cairn status lists, or delete them"},
 	{"catalog", "restart the workers that read the other catalog"},
