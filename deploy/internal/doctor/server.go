@@ -187,7 +187,10 @@ func roleOf(permitted []string) string {
 // machines.
 func anonymous(ctx context.Context, c *client.Client) []finding {
 	u, err := url.Parse(c.URL())
-	if ip := net.ParseIP(u.Hostname()); err != nil || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+	if err != nil {
+		return nil
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
 	stranger, err := client.New(client.Config{URL: c.URL(), RetryTimeout: -1})
@@ -196,10 +199,19 @@ func anonymous(ctx context.Context, c *client.Client) []finding {
 	}
 	one := 1
 	for _, err := range stranger.List(ctx, schemas.RecordQuery{Kind: schemas.KindSkill, Limit: &one}) {
-		if err != nil {
-			return []finding{ok("authentication", "required")}
-		}
-		break
+		return []finding{authentication(err)}
 	}
-	return []finding{warn("authentication", "requests without a credential are accepted", "start the edges with --auth keys or --auth oidc")}
+	return []finding{authentication(nil)}
+}
+
+// authentication returns the finding for the result of a request without a credential.
+func authentication(err error) finding {
+	switch {
+	case err == nil:
+		return warn("authentication", "requests without a credential are accepted", "start the edges with --auth keys or --auth oidc")
+	case errors.Is(err, schemas.ErrUnauthenticated), errors.Is(err, schemas.ErrForbidden):
+		return ok("authentication", "required")
+	default:
+		return skip("authentication", output.OneLine(err))
+	}
 }

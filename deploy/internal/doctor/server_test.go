@@ -1,6 +1,30 @@
 package doctor
 
-import "testing"
+import (
+	"context"
+	"testing"
+
+	"cairn/schemas"
+)
+
+func TestAuthentication(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"an accepted request", nil, warned},
+		{"no credential", schemas.ErrUnauthenticated.Because("no credential"), passed},
+		{"no permission", schemas.ErrForbidden, passed},
+		{"an unavailable server", schemas.ErrUnavailable.Because("no worker"), skipped},
+		{"a timeout", context.DeadlineExceeded, skipped},
+	} {
+		if got := authentication(row.err); got.Result != row.want {
+			t.Errorf("%s: got %+v, want %s", row.name, got, row.want)
+		}
+	}
+}
 
 func TestFixes(t *testing.T) {
 	t.Parallel()
