@@ -49,7 +49,7 @@ func newSource(o Options) (*source, error) {
 		return nil, flags.Usage(errors.New("invalid URL: expected http://HOST/PATH or https://HOST/PATH"))
 	}
 	s.url = u
-	s.http = &http.Client{Transport: transport{host: u.Host, key: o.Key}}
+	s.http = &http.Client{Transport: transport{scheme: u.Scheme, host: u.Host, key: o.Key}}
 	return s, nil
 }
 
@@ -73,12 +73,14 @@ func (s *source) address() string {
 	return shown.String()
 }
 
-// transport sends the key to the host of the source, and bounds responses.
-type transport struct{ host, key string }
+// transport sends the key to the host of the source, encrypted if the source is, and bounds
+// responses.
+type transport struct{ scheme, host, key string }
 
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.key != "" && r.URL.Host == t.host { // no other server may learn the key
+	same := r.URL.Host == t.host && (r.URL.Scheme == t.scheme || r.URL.Scheme == "https")
+	if t.key != "" && same { // no one else may learn the key
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer "+t.key)
 	}
