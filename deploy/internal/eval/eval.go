@@ -163,10 +163,11 @@ func (e *eval) earlier(queries int) (*evaluation, error) {
 	}
 	var before evaluation
 	if err := json.Unmarshal(data, &before); err != nil || before.Queries == 0 {
-		return nil, fmt.Errorf("--compare %s: expected the JSON of an earlier cairn eval -o json", e.compare)
+		return nil, flags.Usage(fmt.Errorf("--compare %s: expected the JSON of an earlier cairn eval -o json", e.compare))
 	}
 	if before.Queries != queries {
-		return nil, fmt.Errorf("--compare %s: expected a result of the same %d queries, got one of %d", e.compare, queries, before.Queries)
+		return nil, flags.Usage(fmt.Errorf("--compare %s: expected a result of the same %d queries, got one of %d", e.compare, queries,
+			before.Queries))
 	}
 	return &before, nil
 }
@@ -210,7 +211,7 @@ func minimums(given map[string]string) (map[string]float64, error) {
 func (e *eval) corpus(file string) ([]records.Record, error) {
 	all, err := records.ReadAll([]string{file}, nil)
 	if err != nil {
-		return nil, err
+		return nil, flags.Usage(err)
 	}
 	var list []records.Record
 	for _, f := range all {
@@ -224,7 +225,7 @@ func (e *eval) corpus(file string) ([]records.Record, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%s: contains no skills", file)
+		return nil, flags.Usage(fmt.Errorf("%s: contains no skills", file))
 	}
 	return list, nil
 }
