@@ -75,15 +75,18 @@ func (r *reindex) run(ctx context.Context, out, errOut io.Writer) error {
 const caughtUpInterval = 500 * time.Millisecond
 
 // caughtUp waits until the index that is searched is the one being written, and has all
-// changes of the catalog.
+// changes of the catalog. It returns the error of the health after client.DefaultRetryTimeout
+// without a response.
 func caughtUp(ctx context.Context, c *client.Client, total int, errOut io.Writer) error {
 	bar := output.NewProgress(errOut, "indexing", total)
 	defer bar.Close()
 	tick := time.NewTicker(caughtUpInterval)
 	defer tick.Stop()
-	for {
+	for responded := time.Now(); ; {
 		h, err := c.Health(ctx)
-		if err != nil {
+		if err == nil {
+			responded = time.Now()
+		} else if time.Since(responded) > client.DefaultRetryTimeout {
 			return err
 		}
 		i := sharedIndex(h)
