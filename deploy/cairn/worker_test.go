@@ -1,0 +1,19 @@
+package main
+
+import (
+	"context"
+	"testing"
+)
+
+// TestWorkerRepeatedRole checks that a worker runs a role that is named twice once: only one
+// service of a role is drained.
+func TestWorkerRepeatedRole(t *testing.T) {
+	t.Parallel()
+	_, nats := reached(t)
+	p := begin(t, program(context.Background(), "worker", "tags", "resolve", "tags", "--nats", nats))
+	p.waitForOutput(t, ": resolve, tags on "+nats)
+	p.signal(t)
+	if code := p.waitExit(t); code != 0 {
+		t.Errorf("exit code %d\n%s", code, p.out)
+	}
+}
