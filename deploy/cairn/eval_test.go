@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"cairn/schemas"
 )
 
 // evalOutput is the JSON that eval prints, except for its duration.
@@ -205,11 +208,14 @@ func (c *flakyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		w.WriteHeader(http.StatusNoContent)
-	case r.Method == http.MethodPut:
-		if c.registered.Add(1) < 5 {
-			_, _ = io.WriteString(w, `{"id":"x","indexed":false}`)
-		} else {
-			_, _ = io.WriteString(w, `{"id":"x"}`)
+	case r.URL.Path == "/records":
+		for records := json.NewDecoder(r.Body); records.More(); {
+			var record schemas.BulkRecord
+			if err := records.Decode(&record); err != nil {
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			_, _ = fmt.Fprintf(w, `{"kind":%q,"id":%q,"indexed":%t}`+"\n", record.Kind, record.ID, c.registered.Add(1) >= 5)
 		}
 	case c.registered.Load() < 5:
 		w.WriteHeader(http.StatusTeapot) // a search before the corpus is searchable

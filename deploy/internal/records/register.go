@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,22 +25,6 @@ type Outcome struct {
 	Revision uint64
 }
 
-// Register registers the records and returns an outcome for each. It shows its progress
-// on errOut.
-func Register(ctx context.Context, c *client.Client, list []Record, errOut io.Writer) ([]Outcome, error) {
-	if err := c.Ping(ctx); err != nil {
-		return nil, err
-	}
-	bar := output.NewProgress(errOut, "registering", len(list))
-	defer bar.Close()
-	outcomes := make([]Outcome, len(list))
-	Concurrently(list, func(i int) {
-		outcomes[i] = Send(ctx, c, list[i])
-		bar.Add(1)
-	})
-	return outcomes, nil
-}
-
 // RegisterSearchable registers records and returns when all of them are searchable, or an
 // error after the timeout or if one is rejected. It retries the registration of
 // records that were not indexed immediately.
@@ -49,10 +32,7 @@ func RegisterSearchable(ctx context.Context, c *client.Client, list []Record, ti
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
-		outcomes, err := Register(ctx, c, list, errOut)
-		if err != nil {
-			return err
-		}
+		outcomes := register(ctx, c, list, errOut)
 		var later []Record
 		var rejected []Rejection
 		for i, o := range outcomes {
@@ -71,19 +51,34 @@ func RegisterSearchable(ctx context.Context, c *client.Client, list []Record, ti
 		case len(later) == 0:
 			return nil
 		}
-		if err := waitIndexed(ctx, c, later[0]); err != nil {
+		if err := waitIndexed(ctx, c, later[0], errOut); err != nil {
 			return err
 		}
 		list = later
 	}
 }
 
+// register registers the records and returns an outcome for each. It shows its progress on
+// errOut.
+func register(ctx context.Context, c *client.Client, list []Record, errOut io.Writer) []Outcome {
+	bar := output.NewProgress(errOut, "registering", len(list))
+	defer bar.Close()
+	outcomes := make([]Outcome, len(list))
+	for _, batch := range DistinctBatches(list) {
+		SendAll(ctx, c, list, batch, false, func(i int, o Outcome) {
+			outcomes[i] = o
+			bar.Add(1)
+		})
+	}
+	return outcomes
+}
+
 // waitIndexed registers r repeatedly until the response reports that it is indexed.
-func waitIndexed(ctx context.Context, c *client.Client, r Record) error {
+func waitIndexed(ctx context.Context, c *client.Client, r Record, errOut io.Writer) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		if o := Send(ctx, c, r); ctx.Err() == nil && (o.Err != nil || !o.Later) {
+		if o := register(ctx, c, []Record{r}, errOut)[0]; ctx.Err() == nil && (o.Err != nil || !o.Later) {
 			return o.Err
 		}
 		select {
@@ -94,56 +89,20 @@ func waitIndexed(ctx context.Context, c *client.Client, r Record) error {
 	}
 }
 
-// Concurrently calls do with each index of list, concurrently for records with different
-// IDs and in order for those with the same. It returns when all calls have returned.
-func Concurrently(list []Record, do func(int)) {
-	queue := make(chan []int)
-	var sending sync.WaitGroup
-	for range min(client.MaxConnections, len(list)) {
-		sending.Go(func() {
-			for same := range queue {
-				for _, i := range same {
-					do(i)
-				}
-			}
-		})
-	}
-	for _, same := range byID(list) {
-		queue <- same
-	}
-	close(queue)
-	sending.Wait()
-}
-
 // DistinctBatches returns the indexes of the records, such that a batch has no two records with the same
 // ID, and earlier ones are in earlier batches.
 func DistinctBatches(list []Record) (batches [][]int) {
-	for _, same := range byID(list) {
-		for n, i := range same {
-			if n == len(batches) {
-				batches = append(batches, nil)
-			}
-			batches[n] = append(batches[n], i)
-		}
-	}
-	return batches
-}
-
-// byID groups the indexes of records with the same ID, in order.
-func byID(list []Record) [][]int {
-	var all [][]int
-	first := map[[3]string]int{}
+	copies := map[[3]string]int{}
 	for i, r := range list {
 		id := [3]string{r.Kind, r.ID, r.Tenant}
-		at, ok := first[id]
-		if !ok {
-			at = len(all)
-			first[id] = at
-			all = append(all, nil)
+		n := copies[id]
+		copies[id]++
+		if n == len(batches) {
+			batches = append(batches, nil)
 		}
-		all[at] = append(all[at], i)
+		batches[n] = append(batches[n], i)
 	}
-	return all
+	return batches
 }
 
 // SendAll registers the records with the indexes, of which no two have the same ID, strictly
@@ -169,15 +128,6 @@ func SendAll(ctx context.Context, c *client.Client, list []Record, indexes []int
 	for i := range left {
 		done(i, Outcome{Err: err})
 	}
-}
-
-// Send registers one record.
-func Send(ctx context.Context, c *client.Client, r Record) Outcome {
-	if err := r.Validate(); err != nil {
-		return Outcome{Err: err}
-	}
-	got, err := c.Put(ctx, r.Put(), schemas.Precondition{})
-	return Outcome{Err: err, Warnings: got.Warnings, Later: got.Indexed != nil && !*got.Indexed, Revision: got.Token.Revision}
 }
 
 const (
