@@ -170,8 +170,8 @@ func (a *apply) pruneStale(ctx context.Context, c *client.Client, s *summary) er
 	}
 	for _, r := range stale {
 		if a.dry == dryNone {
-			of := connection{tenant: r.Tenant}
-			if err := deleteExisting(ctx, c, of.exact(r.Kind, r.ID)); err != nil && !errors.Is(err, schemas.ErrRecordNotFound) {
+			err := deleteExisting(ctx, c, records.ExactKey(r.Kind, r.ID, r.Tenant))
+			if err != nil && !errors.Is(err, schemas.ErrRecordNotFound) {
 				return err
 			}
 		}

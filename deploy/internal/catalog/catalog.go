@@ -44,16 +44,6 @@ func (c *connection) key(kind, id string) schemas.RecordKey {
 	return key
 }
 
-// exact names a record of the tenant, or the global one without a tenant.
-func (c *connection) exact(kind, id string) schemas.RecordKey {
-	key := c.key(kind, id)
-	key.Scope = schemas.ScopeGlobal
-	if c.tenant != "" {
-		key.Scope = schemas.ScopeTenant
-	}
-	return key
-}
-
 const targetsUse = "KIND ID…|KIND/ID…"
 
 // targets returns the records that the arguments name: a kind and ids, or KIND/ID for

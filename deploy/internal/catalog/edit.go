@@ -56,7 +56,7 @@ again, with the other values in comments.`,
 			if err != nil {
 				return err
 			}
-			key := e.exact(keys[0].Kind, keys[0].ID)
+			key := records.ExactKey(keys[0].Kind, keys[0].ID, e.tenant)
 			return e.run(cmd.Context(), c, key, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -229,11 +229,7 @@ func (s *session) submit(ctx context.Context, c *client.Client, errOut io.Writer
 
 // merge makes the current record the base, and returns it with the changes of mine.
 func (s *session) merge(ctx context.Context, c *client.Client, mine jsontext.Value, errOut io.Writer) (jsontext.Value, error) {
-	key := schemas.RecordKey{Kind: s.base.Kind, ID: s.base.ID, Scope: schemas.ScopeGlobal}
-	if s.base.Tenant != "" {
-		key.TenantID, key.Scope = &s.base.Tenant, schemas.ScopeTenant
-	}
-	current, err := c.Get(ctx, key)
+	current, err := c.Get(ctx, records.ExactKey(s.base.Kind, s.base.ID, s.base.Tenant))
 	if errors.Is(err, schemas.ErrRecordNotFound) {
 		return nil, fmt.Errorf("the record was deleted in the meantime; to register it again: cairn apply FILE: %w", err)
 	}

@@ -188,11 +188,7 @@ func readAll(ctx context.Context, c *client.Client, list []client.Record, bar *o
 	group.SetLimit(maxReads)
 	for i, r := range list {
 		group.Go(func() error {
-			key := schemas.RecordKey{Kind: r.Kind, ID: r.ID, Scope: schemas.ScopeGlobal}
-			if r.Tenant != "" {
-				key.TenantID, key.Scope = &r.Tenant, schemas.ScopeTenant
-			}
-			whole, err := c.Get(ctx, key)
+			whole, err := c.Get(ctx, records.ExactKey(r.Kind, r.ID, r.Tenant))
 			if errors.Is(err, schemas.ErrRecordNotFound) {
 				list[i].JSON = nil
 				return nil

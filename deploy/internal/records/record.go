@@ -49,10 +49,13 @@ func (r Record) Put() schemas.PutRecord {
 }
 
 // Key names the record.
-func (r Record) Key() schemas.RecordKey {
-	key := schemas.RecordKey{Kind: r.Kind, ID: r.ID, Scope: schemas.ScopeGlobal}
-	if r.Tenant != "" {
-		key.TenantID, key.Scope = &r.Tenant, schemas.ScopeTenant
+func (r Record) Key() schemas.RecordKey { return ExactKey(r.Kind, r.ID, r.Tenant) }
+
+// ExactKey names a record of the tenant, or the global one without a tenant.
+func ExactKey(kind, id, tenant string) schemas.RecordKey {
+	key := schemas.RecordKey{Kind: kind, ID: id, Scope: schemas.ScopeGlobal}
+	if tenant != "" {
+		key.TenantID, key.Scope = &tenant, schemas.ScopeTenant
 	}
 	return key
 }
