@@ -18,6 +18,7 @@ import (
 
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
 )
 
 const (
@@ -33,7 +34,7 @@ func readEstates(ctx context.Context, sources []string, stdin io.Reader) (string
 	for i, source := range sources {
 		var err error
 		if texts[i], err = readEstate(ctx, source, stdin); err != nil {
-			return "", fmt.Errorf("--estate %s: %w", redacted(source), err)
+			return "", fmt.Errorf("--estate %s: %w", output.RedactedURL(source), err)
 		}
 	}
 	if len(texts) == 1 {
@@ -41,14 +42,6 @@ func readEstates(ctx context.Context, sources []string, stdin io.Reader) (string
 	}
 	text, err := join(sources, texts)
 	return text, flags.Usage(err)
-}
-
-// redacted returns a source without the password of a URL.
-func redacted(source string) string {
-	if u, err := url.Parse(source); err == nil && u.User != nil {
-		return u.Redacted()
-	}
-	return source
 }
 
 // readEstate returns the text of an estate without a leading byte order mark.
@@ -114,12 +107,12 @@ func join(sources []string, texts [][]byte) (string, error) {
 	for i, text := range texts {
 		var one map[string]jsontext.Value
 		if err := json.Unmarshal(text, &one); err != nil {
-			return "", fmt.Errorf("--estate %s: expected a JSON object to join it with others: %w", redacted(sources[i]), err)
+			return "", fmt.Errorf("--estate %s: expected a JSON object to join it with others: %w", output.RedactedURL(sources[i]), err)
 		}
 		for name, value := range one {
 			joined, err := concatenated(all[name], value)
 			if err != nil {
-				return "", fmt.Errorf("--estate %s: %q: %w", redacted(sources[i]), name, err)
+				return "", fmt.Errorf("--estate %s: %q: %w", output.RedactedURL(sources[i]), name, err)
 			}
 			all[name] = joined
 		}

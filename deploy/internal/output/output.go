@@ -119,9 +119,16 @@ func NonEmpty(texts ...string) []string {
 func Redacted(raw string) string {
 	list := strings.Split(raw, ",")
 	for i, one := range list {
-		if u, err := url.Parse(one); err == nil && u.User != nil {
-			list[i] = u.Redacted()
-		}
+		list[i] = RedactedURL(one)
 	}
 	return strings.Join(list, ",")
+}
+
+// RedactedURL returns a URL without its password, which may have commas, or another text as it
+// is.
+func RedactedURL(raw string) string {
+	if u, err := url.Parse(raw); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return raw
 }
