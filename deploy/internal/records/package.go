@@ -110,7 +110,11 @@ type tree struct {
 
 // branch writes the records of a kind.
 func (t *tree) branch(title, kind string, list []Summary) {
-	t.Row("  "+title, first(len(list), "none"))
+	none := ""
+	if len(list) == 0 {
+		none = "none"
+	}
+	t.Row("  "+title, none)
 	for i, p := range list {
 		stem := "  ├─ "
 		if i == len(list)-1 {
@@ -122,12 +126,4 @@ func (t *tree) branch(title, kind string, list []Summary) {
 		}
 		t.Row(stem+p.ID(), output.Joined(cmp.Or(p.ContextType, p.ToolClass), remark, t.why.Explanation(kind, p.ID())))
 	}
-}
-
-// first returns text for index 0 and an empty string otherwise.
-func first(i int, text string) string {
-	if i == 0 {
-		return text
-	}
-	return ""
 }
