@@ -68,7 +68,6 @@ OPERATION is one of
   mix       40% tags, 25% by-id, 20% search, 10% register, 5% analyze; the default
 
 Bench registers its records under a separate tenant, ` + tenantPrefix + `…, and removes them
-
 afterwards; its tags expire within two minutes. Ctrl-C ends the measurement early,
 prints the results so far, and removes the records. With --auth keys, --key must be a
 key of an admin for all tenants.

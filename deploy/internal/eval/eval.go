@@ -55,7 +55,7 @@ func Command() *cobra.Command {
 retrieval quality and latency for text, vector and hybrid search, for example to
 compare embedding models on your own queries.
 
-CORPUS is a file or directory of records, as for register, of which only skills are
+CORPUS is a file or directory of records, as for cairn apply, of which only skills are
 used. QUERIES is a JSON Lines file, one query per line:
 {"query": "which volumes are nearly full?", "skill_ids": ["storage.volume_capacity"]}.
 
