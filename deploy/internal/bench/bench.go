@@ -1,5 +1,4 @@
-// Package bench implements the commands that measure throughput and latency under load, and the
-// consistency of a cluster under faults.
+// Package bench implements the command that measures throughput and latency under load.
 package bench
 
 import (

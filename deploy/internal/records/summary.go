@@ -88,7 +88,8 @@ type Column struct {
 	Wide  bool // in the wide format only
 }
 
-// Formats returns the formats of records, of which Print writes all but the tables.
+// Formats returns the values of --output of commands that print records; the first is the
+// default.
 func Formats() []string { return []string{"table", "wide", "json", "yaml", "name"} }
 
 // WriteTable writes one row for each record.
