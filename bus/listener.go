@@ -518,7 +518,11 @@ func (l *listener) upload(subject string) error {
 		subject, n = l.control, min(size, len(l.body))
 	}
 	for len(l.body) > 0 {
-		if err := l.sendChunk(subject, l.body[:n]); err != nil {
+		err := l.sendChunk(subject, l.body[:n])
+		if undelivered(err) { // the stream has ended; its last message has the reason
+			break
+		}
+		if err != nil {
 			return transportError(l.stream.Subject, err)
 		}
 		l.body = l.body[n:]
@@ -547,8 +551,6 @@ func (l *listener) sendChunk(subject string, chunk []byte) error {
 		return l.ctx.Err()
 	case lost.Err() != nil:
 		return errConnectionLost
-	case undelivered(err):
-		return nil // the stream has ended; its last message has the reason
 	}
 	return err
 }
