@@ -74,9 +74,11 @@ func (s *Subject) Refused(code string) {
 
 // Work is the span and the metrics of a request on its worker.
 type Work struct {
-	of     *Subject
-	began  time.Time
-	span   Span
+	of    *Subject
+	began time.Time
+	span  Span
+
+	mu     sync.Mutex
 	status int
 	code   string
 }
@@ -97,6 +99,8 @@ func (s *Subject) Begin(ctx context.Context, requestID string) (context.Context,
 
 // End ends the work.
 func (w *Work) End() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	took := time.Since(w.began)
 	w.of.Count(w.status, took)
 	w.of.add(w.code, took)
@@ -106,10 +110,11 @@ func (w *Work) End() {
 	w.span.End()
 }
 
-// Failed sets the error of the work in ctx by its HTTP status. It must not be called
-// concurrently.
+// Failed sets the error of the work in ctx by its HTTP status. Of several ones the last counts.
 func Failed(ctx context.Context, status int, code string) {
 	if w, ok := ctx.Value(workKey{}).(*Work); ok {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.status, w.code = status, code
 	}
 }

@@ -184,3 +184,15 @@ func TestMemoryBudget(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+// TestConcurrentFailures: parts of a request may fail at the same time.
+func TestConcurrentFailures(t *testing.T) {
+	t.Parallel()
+	ctx, work := telemetry.NewSubject("cairn.test.failures", true).Begin(t.Context(), "r")
+	var parts sync.WaitGroup
+	for range 8 {
+		parts.Go(func() { telemetry.Failed(ctx, 503, "CE-011") })
+	}
+	parts.Wait()
+	work.End()
+}
