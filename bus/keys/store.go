@@ -65,6 +65,7 @@ func (s *Store) List(ctx context.Context) ([]Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list keys: %w", err)
 	}
+	defer func() { _ = lister.Stop() }() // fails if it has ended
 	var list []Key
 	for id := range lister.Keys() {
 		k, _, err := s.get(ctx, id)
@@ -75,6 +76,9 @@ func (s *Store) List(ctx context.Context) ([]Key, error) {
 			return nil, err
 		}
 		list = append(list, k)
+	}
+	if err := ctx.Err(); err != nil { // the lister ends without an error
+		return nil, fmt.Errorf("list keys: %w", err)
 	}
 	slices.SortFunc(list, func(a, b Key) int { return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID)) })
 	return list, nil
