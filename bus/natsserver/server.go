@@ -48,7 +48,11 @@ func Start(dir, listen string, more ...Option) (*Server, error) {
 	if clustered(s.dir) {
 		return nil, fmt.Errorf("%s belongs to a cluster node: start it as a cluster node", s.dir)
 	}
-	return s, s.start(listen, more)
+	if err := s.start(listen, more); err != nil {
+		_ = os.RemoveAll(s.scratch) // the system clears temporary directories too
+		return nil, err
+	}
+	return s, nil
 }
 
 // StartNode is Start for a node of a cluster. It returns when the server runs,
