@@ -130,7 +130,9 @@ func (w *session) work(ctx context.Context, handle func(context.Context, []byte,
 	if !w.request.slot.Start(ctx) {
 		return context.Cause(ctx)
 	}
-	return handle(ctx, w.take(), w)
+	body := w.take()
+	w.request.Data = nil // it may be the body
+	return handle(ctx, body, w)
 }
 
 // end ends the stream with done, or with err.
