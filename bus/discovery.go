@@ -53,7 +53,7 @@ func (d *discovery) subscribe(nc *nats.Conn) (subs []*nats.Subscription, err err
 			}
 			sub, err := nc.Subscribe(subject, func(msg *nats.Msg) {
 				if body, err := json.Marshal(describe()); err == nil && isInbox(msg.Reply) {
-					_ = msg.Respond(body) // the client asks again
+					_ = msg.Respond(body) // the client retries
 				}
 			})
 			if err != nil {

@@ -187,7 +187,7 @@ func (s *Service) wait() {
 func (s *Service) idle(ctx context.Context) int {
 	tick := time.NewTicker(drainIdleTime)
 	defer tick.Stop()
-	for quiet := false; ; {
+	for idleBefore := false; ; {
 		var ended bool
 		select {
 		case <-ctx.Done():
@@ -195,10 +195,10 @@ func (s *Service) idle(ctx context.Context) int {
 		case <-tick.C:
 		}
 		n := int(s.waiting.Used() + s.gate.Used())
-		if ended || n == 0 && quiet {
+		if ended || n == 0 && idleBefore {
 			return n
 		}
-		quiet = n == 0
+		idleBefore = n == 0
 	}
 }
 

@@ -213,15 +213,15 @@ func unready(js jetstream.JetStream, err error) bool {
 // Error descriptions for fewer servers than replicas: of a cluster (nats-server,
 // JSClusterNoPeersErrF), and of a stand-alone server (JSStreamReplicasNotSupportedErr).
 const (
-	noPeers = 10005
-	alone   = 10074
+	noPeers              = 10005
+	replicasNotSupported = 10074
 )
 
 // TooFewServers reports whether a stream was rejected because there are fewer servers than
 // replicas.
 func TooFewServers(err error) bool {
 	var refused *jetstream.APIError
-	return errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == alone)
+	return errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == replicasNotSupported)
 }
 
 func setup(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig, replication Replication) (jetstream.Stream, error) {

@@ -44,7 +44,7 @@ const fenceKey = "=fence"
 
 // Last returns the newest message of the subject, or [jetstream.ErrMsgNotFound].
 func (r *Reader) Last(ctx context.Context, subject string) (msg *jetstream.RawStreamMsg, err error) {
-	if r.alone() {
+	if r.standalone() {
 		return r.leader(ctx, subject)
 	}
 	least, err := r.Fence(ctx)
@@ -52,7 +52,7 @@ func (r *Reader) Last(ctx context.Context, subject string) (msg *jetstream.RawSt
 		return nil, err
 	}
 	err = retryUnready(ctx, func() error {
-		if r.alone() { // it has reconnected, and the fence may be absent
+		if r.standalone() { // it has reconnected, and the fence may be absent
 			msg, err = r.leader(ctx, subject)
 		} else {
 			msg, err = r.copy(ctx, subject, least)
@@ -62,15 +62,15 @@ func (r *Reader) Last(ctx context.Context, subject string) (msg *jetstream.RawSt
 	return msg, err
 }
 
-// alone reports whether the stream has one replica, on a stand-alone server.
-func (r *Reader) alone() bool { return !r.replicated && !clustered(r.js) }
+// standalone reports whether the stream has one replica, on a stand-alone server.
+func (r *Reader) standalone() bool { return !r.replicated && !clustered(r.js) }
 
 // Fence returns a sequence of the stream at or after every write that was acknowledged
 // before the call. Calls at the same time share one request to the server, whose cost
 // does not depend on the contents of the stream.
 func (r *Reader) Fence(ctx context.Context) (seq uint64, err error) {
 	operation := r.State
-	if !r.alone() {
+	if !r.standalone() {
 		operation = func(ctx context.Context) (uint64, error) {
 			return attempt(ctx, r.js, nats.NewMsg(r.fences), attemptTimeout)
 		}

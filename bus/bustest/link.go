@@ -22,11 +22,11 @@ func Link(t testing.TB, to string) (at string, cut, heal func()) {
 			l.running.Go(func() { l.join(from, to) })
 		}
 	})
-	silent := false
-	cut = func() { l.whole.Lock(); silent = true }
-	heal = func() { l.whole.Unlock(); silent = false }
+	isCut := false
+	cut = func() { l.whole.Lock(); isCut = true }
+	heal = func() { l.whole.Unlock(); isCut = false }
 	t.Cleanup(func() {
-		if silent {
+		if isCut {
 			heal()
 		}
 		_ = listener.Close() // the test is over

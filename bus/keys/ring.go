@@ -29,10 +29,10 @@ const (
 	minReadInterval = 25 * time.Millisecond
 	// readTimeout is the timeout of one read of the bucket.
 	readTimeout = 3 * time.Second
-	// shorterFor is the time after which a bucket that ends before the last read change counts
+	// rollbackTimeout is the time after which a bucket that ends before the last read change counts
 	// as rolled back. A leader without a quorum steps down after 10 s, and may lack changes
 	// until then.
-	shorterFor = 12 * time.Second
+	rollbackTimeout = 12 * time.Second
 )
 
 // ErrUnknown is the error for a key that is unknown, revoked or expired.
@@ -46,11 +46,11 @@ type Ring struct {
 	refreshing singleflight.Group
 
 	// Guarded by refreshing.
-	readAt  time.Time // start of the last read
-	bucket  string    // ID of the bucket
-	next    uint64    // first sequence that was not read
-	stored  time.Time // time of the change before next
-	shorter time.Time // start of the period in which the bucket ends before next-1; zero: it does not
+	readAt      time.Time // start of the last read
+	bucket      string    // ID of the bucket
+	next        uint64    // first sequence that was not read
+	stored      time.Time // time of the change before next
+	behindSince time.Time // start of the period in which the bucket ends before next-1; zero: it does not
 
 	mu   sync.RWMutex
 	keys map[string]*known
@@ -137,7 +137,7 @@ func (r *Ring) refresh(ctx context.Context) error {
 // reset removes the keys and lets the next read start at the beginning of a bucket.
 // Requests wait for this read.
 func (r *Ring) reset(id string) {
-	r.bucket, r.next, r.stored, r.shorter = id, 1, time.Time{}, time.Time{}
+	r.bucket, r.next, r.stored, r.behindSince = id, 1, time.Time{}, time.Time{}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.keys)
@@ -145,16 +145,16 @@ func (r *Ring) reset(id string) {
 }
 
 // rolledBack reports whether the data of the bucket were replaced by an older copy: the
-// change at the last read sequence has another time, or is missing for shorterFor.
+// change at the last read sequence has another time, or is missing for rollbackTimeout.
 func (r *Ring) rolledBack(ctx context.Context, s jetstream.Stream) bool {
 	now, read := s.CachedInfo().State, r.next-1
 	if now.LastSeq < read {
-		if r.shorter.IsZero() {
-			r.shorter = time.Now()
+		if r.behindSince.IsZero() {
+			r.behindSince = time.Now()
 		}
-		return time.Since(r.shorter) > shorterFor
+		return time.Since(r.behindSince) > rollbackTimeout
 	}
-	r.shorter = time.Time{}
+	r.behindSince = time.Time{}
 	if now.LastSeq == read {
 		return !now.LastTime.Equal(r.stored)
 	}

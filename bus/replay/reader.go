@@ -21,7 +21,7 @@ const (
 	// fetchBatch is the maximum number of messages in a batch.
 	fetchBatch = 64
 	// fetchTimeout bounds the reading of a batch. It is less than the grace period of a run, so
-	// that another replica of the stream may be asked.
+	// that the read can be retried at another replica.
 	fetchTimeout = 2 * time.Second
 )
 

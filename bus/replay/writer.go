@@ -82,7 +82,7 @@ type events struct {
 }
 
 // NewWriter returns a writer to the subject of the stream. The end of ctx ends its attempts to
-// Store events. They count towards the tenant's share of pool. The caller closes the writer.
+// store events. They count towards the tenant's share of pool. The caller closes the writer.
 func NewWriter(
 	ctx context.Context, js jetstream.JetStream, stream, subject, tenant string, pool *admission.Pool, log *slog.Logger,
 ) *Writer {
