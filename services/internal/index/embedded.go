@@ -2,7 +2,9 @@ package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 
@@ -59,23 +61,36 @@ func (e *embedded) Close() error { return nil }
 func (e *embedded) Apply(ctx context.Context, changes []Change) error {
 	for len(changes) > 0 {
 		next := changes[:min(batch, len(changes))]
-		contents, err := e.prepare(ctx, next)
-		if err != nil {
+		if err := e.apply(ctx, next); err != nil {
 			return fmt.Errorf("index %d documents: %w", len(changes), err)
 		}
-		e.commit(next, contents)
 		changes = changes[len(next):]
 	}
 	return nil
 }
 
-// prepare tokenizes and embeds outside the lock. Documents that searches do not
-// match have no content.
-func (e *embedded) prepare(ctx context.Context, changes []Change) ([]*content, error) {
+// apply embeds the changes and commits them. A document whose text the embedder rejects is
+// found by its words only. An embedder whose space is unknown rejects its settings.
+func (e *embedded) apply(ctx context.Context, changes []Change) error {
 	vectors, err := embedChanges(ctx, e.embedder, changes)
-	if err != nil {
-		return nil, err
+	switch {
+	case err == nil:
+	case !errors.Is(err, embed.ErrRejected) || e.embedder.Space().Name == "":
+		return err
+	case len(changes) > 1:
+		return bisect(changes, func(some []Change) error { return e.apply(ctx, some) })
+	default:
+		c := changes[0]
+		slog.Warn("a record is found by its words only: the embedder rejected it", "kind", c.Kind, "tenant", c.Tenant, "id", c.ID, "err", err)
+		vectors = [][][]float32{nil}
 	}
+	e.commit(changes, e.contents(changes, vectors))
+	return nil
+}
+
+// contents tokenizes the documents outside the lock. Those that searches do not match have no
+// content.
+func (e *embedded) contents(changes []Change, vectors [][][]float32) []*content {
 	static := e.embedder.Space().Static
 	contents := make([]*content, len(changes))
 	for i, c := range changes {
@@ -86,7 +101,7 @@ func (e *embedded) prepare(ctx context.Context, changes []Change) ([]*content, e
 			}
 		}
 	}
-	return contents, nil
+	return contents
 }
 
 func (e *embedded) commit(changes []Change, contents []*content) {

@@ -176,3 +176,20 @@ func TestVectorsAreCounted(t *testing.T) {
 		t.Errorf("apply with a missing vector: got %v, want an error with the numbers", err)
 	}
 }
+
+// TestEmbeddedIndexesRejectedTextsByWords: a text that the embedder rejects does not stop the
+// others.
+func TestEmbeddedIndexesRejectedTextsByWords(t *testing.T) {
+	t.Parallel()
+	var away bool
+	ix := open(t, picky{model{&away}})
+	if err := ix.Apply(t.Context(), some(7)); err != nil {
+		t.Fatal(err)
+	}
+	for by, want := range map[index.Method]int{index.Text: 7, index.Vector: 6} {
+		got, err := ix.Search(t.Context(), index.Query{Kind: "skill", Text: "Document", TopK: 10, By: by})
+		if err != nil || len(got.Hits) != want {
+			t.Errorf("%v: got %d hits, %v, want %d", by, len(got.Hits), err, want)
+		}
+	}
+}
