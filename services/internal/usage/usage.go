@@ -54,12 +54,11 @@ func Setup(ctx context.Context, js jetstream.JetStream, replication bucket.Repli
 		MaxAge:            expiry,
 		Discard:           jetstream.DiscardOld,
 		Storage:           jetstream.FileStorage,
-		Replicas:          max(1, replication.Replicas),
 	}
 	if replication.Storage.Bytes > 0 {
 		config.MaxBytes = replication.Storage.Bytes * share / 100
 	}
-	_, err := js.CreateOrUpdateStream(ctx, config)
+	_, err := bucket.SetupStream(ctx, js, config, replication)
 	return err
 }
 

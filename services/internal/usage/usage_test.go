@@ -90,6 +90,24 @@ func TestManyRecords(t *testing.T) {
 	r.Close()
 }
 
+// TestSetupKeepsReplicas: a setup without a number of replicas leaves it unchanged.
+func TestSetupKeepsReplicas(t *testing.T) {
+	t.Parallel()
+	js := bustest.StartCluster(t).Conns[0].JetStream()
+	for _, replicas := range []int{3, 0} {
+		if err := usage.Setup(t.Context(), js, bucket.Replication{Replicas: replicas}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := js.Stream(t.Context(), usage.Stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.CachedInfo().Config.Replicas; got != 3 {
+		t.Errorf("got %d replicas, want 3", got)
+	}
+}
+
 func TestWithoutStream(t *testing.T) {
 	t.Parallel()
 	r := usage.Start(bustest.Open(t).JetStream())
