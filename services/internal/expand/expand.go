@@ -26,6 +26,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"cairn/bus/bucket"
+	"cairn/bus/retry"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/model"
@@ -48,6 +49,8 @@ const (
 	// Delay of a retry after the model has failed, in intervals, doubled with each attempt.
 	firstRetry = 10
 	lastRetry  = 600
+	// reopenInterval is the time before the consumer is created again after it was deleted.
+	reopenInterval = time.Second
 	// modelTimeout bounds a request to the model.
 	modelTimeout = time.Minute
 	// ackWait is the time after which the skill of a killed worker is redelivered.
@@ -80,28 +83,32 @@ func Start(ctx context.Context, deps Deps) (*Expander, error) {
 	if deps.Interval == 0 {
 		deps.Interval = interval
 	}
-	var consumer jetstream.Consumer
-	err := bucket.Await(ctx, deps.JetStream, "open the consumer "+Durable, func() (err error) {
-		consumer, err = deps.JetStream.CreateOrUpdateConsumer(ctx, catalog.Stream, jetstream.ConsumerConfig{
+	messages, err := open(ctx, deps.JetStream)
+	if err != nil {
+		return nil, err
+	}
+	running, stop := context.WithCancel(context.Background())
+	e := &Expander{deps: deps, limiter: rate.NewLimiter(rate.Every(deps.Interval), 1), stop: stop}
+	e.running.Go(func() { e.run(running, messages) })
+	return e, nil
+}
+
+// open creates the consumer unless it exists, and starts to read it.
+func open(ctx context.Context, js jetstream.JetStream) (messages jetstream.MessagesContext, err error) {
+	err = bucket.Await(ctx, js, "open the consumer "+Durable, func() error {
+		consumer, err := js.CreateOrUpdateConsumer(ctx, catalog.Stream, jetstream.ConsumerConfig{
 			Durable:       Durable,
 			Description:   "skills without generated example queries",
 			FilterSubject: catalog.Subjects(schemas.KindSkill),
 			AckPolicy:     jetstream.AckExplicitPolicy,
 			AckWait:       ackWait,
 		})
+		if err == nil {
+			messages, err = consumer.Messages(jetstream.PullMaxMessages(1))
+		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("open the consumer %s: %w", Durable, err)
-	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(1))
-	if err != nil {
-		return nil, fmt.Errorf("read the consumer %s: %w", Durable, err)
-	}
-	running, stop := context.WithCancel(context.Background())
-	e := &Expander{deps: deps, limiter: rate.NewLimiter(rate.Every(deps.Interval), 1), stop: stop}
-	e.running.Go(func() { e.run(running, messages) })
-	return e, nil
+	return messages, err
 }
 
 // Close stops the expander and waits for it. A skill in progress is left to other workers,
@@ -111,7 +118,24 @@ func (e *Expander) Close() {
 	e.running.Wait()
 }
 
+// run reads skills until ctx ends. It creates the consumer again if that was deleted.
 func (e *Expander) run(ctx context.Context, messages jetstream.MessagesContext) {
+	for {
+		e.read(ctx, messages)
+		for messages = nil; messages == nil; {
+			if err := retry.Sleep(ctx, reopenInterval); err != nil {
+				return
+			}
+			var err error
+			if messages, err = open(ctx, e.deps.JetStream); err != nil && ctx.Err() == nil {
+				e.deps.Log.Warn("opening the consumer of skills failed", "err", err)
+			}
+		}
+	}
+}
+
+// read handles messages until ctx ends or the consumer is deleted.
+func (e *Expander) read(ctx context.Context, messages jetstream.MessagesContext) {
 	defer messages.Stop()
 	for {
 		msg, err := messages.Next(jetstream.NextContext(ctx))
@@ -120,9 +144,9 @@ func (e *Expander) run(ctx context.Context, messages jetstream.MessagesContext) 
 			return
 		case err != nil: // such as missed heartbeats during an election
 			e.deps.Log.Warn("reading skills for generated queries failed", "err", err)
-			continue
+		default:
+			e.handle(ctx, msg)
 		}
-		e.handle(ctx, msg)
 	}
 }
 

@@ -201,6 +201,20 @@ func TestEachSkillIsExpandedOnce(t *testing.T) {
 	}
 }
 
+// TestDeletedConsumerIsCreatedAgain deletes the consumer below a running expander.
+func TestDeletedConsumerIsCreatedAgain(t *testing.T) {
+	t.Parallel()
+	w, m := newWorld(t), &writer{answer: always(`["a"]`)}
+	w.expander(m)
+	w.put("net.one", `,"purpose":"number 1."`)
+	w.drained()
+	if err := w.conn.JetStream().DeleteConsumer(t.Context(), catalog.Stream, expand.Durable); err != nil {
+		t.Fatal(err)
+	}
+	w.put("net.two", `,"purpose":"number 2."`)
+	wait.Until(t, "the second skill has queries", func() bool { return len(w.newest("net.two").Generated) == 1 })
+}
+
 func TestRegistrationReplacesGeneratedQueries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
