@@ -29,7 +29,6 @@ import (
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
-	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
 )
 
@@ -297,28 +296,17 @@ func (p *Projector) apply(ctx context.Context, changes []catalog.Change) (map[ui
 	return reasons, nil
 }
 
-// applyDocuments applies documents, and bisects a batch in which the embedder rejects a text.
+// applyDocuments applies documents, and returns those that the index rejected.
 func (p *Projector) applyDocuments(ctx context.Context, documents []index.Change) ([]index.RejectedChange, error) {
 	if len(documents) == 0 {
 		return nil, nil
 	}
 	err := p.deps.Index.Apply(ctx, documents)
 	var some *index.Rejected
-	switch {
-	case errors.As(err, &some):
+	if errors.As(err, &some) {
 		return some.Changes, nil
-	case !errors.Is(err, embed.ErrRejected):
-		return nil, err
-	case len(documents) == 1:
-		return []index.RejectedChange{{Change: documents[0], Reason: err.Error()}}, nil
 	}
-	half := len(documents) / 2
-	first, err := p.applyDocuments(ctx, documents[:half])
-	if err != nil {
-		return nil, err
-	}
-	second, err := p.applyDocuments(ctx, documents[half:])
-	return append(first, second...), err
+	return nil, err
 }
 
 // updateQuarantine updates the quarantine after a change.

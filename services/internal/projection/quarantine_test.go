@@ -3,37 +3,22 @@ package projection_test
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
-	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
 	"cairn/test/wait"
 )
 
 func TestRejectedRecordsAreQuarantined(t *testing.T) {
 	t.Parallel()
-	refuse := map[string]func(poison []index.Change) error{
-		"by the index":    rejected,
-		"by the embedder": func([]index.Change) error { return fmt.Errorf("%w: too strange", embed.ErrRejected) },
-	}
-	for name, rejected := range refuse {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.server.fail(func(_ context.Context, batch []index.Change) error {
-				if poison := titled(batch, "poison"); len(poison) > 0 {
-					return rejected(poison)
-				}
-				return nil
-			})
-			testPoison(t, w)
-		})
-	}
-}
-
-func testPoison(t *testing.T, w *world) {
+	w := newWorld(t)
+	w.server.fail(func(_ context.Context, batch []index.Change) error {
+		if poison := titled(batch, "poison"); len(poison) > 0 {
+			return rejected(poison)
+		}
+		return nil
+	})
 	bad, other := w.put("net.bad", "poison"), w.put("net.other", "poison")
 	good := w.put("net.good", "cure")
 	p, second := w.projector(), w.projector()
@@ -47,7 +32,7 @@ func testPoison(t *testing.T, w *world) {
 		t.Errorf("got %v, want an error at once for the rejected record", err)
 	}
 	w.caughtUp(p)
-	wait.Until(w.t, "both workers list both records", func() bool {
+	wait.Until(t, "both workers list both records", func() bool {
 		a, _ := p.Status(t.Context())
 		b, _ := second.Status(t.Context())
 		return a.Quarantined == 2 && b.Quarantined == 2
@@ -62,7 +47,7 @@ func testPoison(t *testing.T, w *world) {
 	}
 	w.visible(p, w.put("net.bad", "healed"))
 	w.remove("net.other")
-	wait.Until(w.t, "the quarantine is empty", func() bool {
+	wait.Until(t, "the quarantine is empty", func() bool {
 		a, _ := p.Status(t.Context())
 		b, _ := second.Status(t.Context())
 		return a.Quarantined == 0 && b.Quarantined == 0
