@@ -10,7 +10,9 @@ import (
 func TestAppliedPosition(t *testing.T) {
 	t.Parallel()
 	apply := func(revision uint64, epoch int) func(*applied) {
-		return func(a *applied) { a.recordApplied(Change{Revision: revision, Stored: time.Unix(int64(revision), 0)}, epoch) }
+		return func(a *applied) {
+			a.recordApplied(Change{Revision: revision, Stored: time.Unix(int64(revision), 0)}, epoch)
+		}
 	}
 	resume := (*applied).freeze
 	compare := func(a *applied) {

@@ -160,8 +160,9 @@ func (c *commits) commit(group []*write) {
 		c.mu.Unlock()
 	}
 	for i, w := range group {
-		// The messages of an atomic batch have consecutive sequences.
-		w.revision, w.err = last-uint64(len(group)-1-i), err
+		if w.err = err; err == nil { // the messages of an atomic batch have consecutive sequences
+			w.revision = last - uint64(len(group)-1-i)
+		}
 		close(w.done)
 	}
 }

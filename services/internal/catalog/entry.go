@@ -11,7 +11,7 @@ var ErrNotFound = errors.New("record not found")
 // Entry is a record and the revision of its last write.
 type Entry struct {
 	Key      Key
-	Record   []byte // normalized by schemas.Normalized; must not be modified
+	Record   []byte // normalized by schemas.NormalizeRecord; must not be modified
 	Revision uint64
 }
 

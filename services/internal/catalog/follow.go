@@ -34,7 +34,7 @@ const (
 	stallInterval = 100 * time.Millisecond
 	// checkTimeout bounds the comparison of the log with the applied position.
 	checkTimeout = 2 * time.Second
-	// readBytes bounds one such read.
+	// readBytes bounds one direct read, see idleTimeout.
 	readBytes = 8 << 20
 )
 
