@@ -101,7 +101,7 @@ func (r registry) durable(ctx context.Context, e entry) (revision uint64, err er
 		return err
 	})
 	if err != nil {
-		return 0, keyError(err, e.key)
+		return 0, keyError(err, "register", e.key.Kind+"_id", e.key)
 	}
 	return revision, nil
 }
@@ -145,7 +145,7 @@ func (r registry) delete(ctx context.Context, u schemas.Unregister) (schemas.Unr
 		return err
 	})
 	if err != nil {
-		return schemas.Unregistered{}, keyError(err, key)
+		return schemas.Unregistered{}, keyError(err, "delete", "id", key)
 	}
 	return schemas.Unregistered{Registered: r.confirm(ctx, revision)}, nil
 }
@@ -374,6 +374,9 @@ func (r registry) suggestions(ctx context.Context, absent map[catalog.Key]bool, 
 					similar = append(similar, e.key.ID)
 				}
 			}
+			if r.Usage.quota(tenant).Count > maxSimilarRecords {
+				continue
+			}
 			_ = bucket.Bounded(ctx, "catalog", func(ctx context.Context) error { // a suggestion is optional
 				stored, err := r.Catalog.Similar(ctx, catalog.Key{Kind: key.Kind, Tenant: tenant, ID: key.ID})
 				similar = append(similar, stored...)
@@ -428,13 +431,11 @@ func (r registry) missing(ctx context.Context, key catalog.Key) (bool, error) {
 
 // keyError returns ErrInvalidRegistration for an invalid key: an id within the
 // limit of characters may exceed the limit of a key in bytes.
-func keyError(err error, key catalog.Key) error {
+func keyError(err error, attempted, field string, key catalog.Key) error {
 	if errors.Is(err, catalog.ErrBadKey) {
-		return schemas.ErrInvalidRegistration.With(schemas.FieldError{
-			Field: key.Kind + "_id", Message: err.Error(),
-		})
+		return schemas.ErrInvalidRegistration.With(schemas.FieldError{Field: field, Message: err.Error()})
 	}
-	return fmt.Errorf("register %s %q: %w", key.Kind, key.ID, err)
+	return fmt.Errorf("%s %s %q: %w", attempted, key.Kind, key.ID, err)
 }
 
 func keyOf(kind string, tenant *string, id string) catalog.Key {
