@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -91,46 +92,13 @@ func listPage(ctx context.Context, r *Resolver, l listing) ([]jsontext.Value, *s
 	return nil, nil, nil
 }
 
-// scanBatch is the number of records that a listing visits before it releases the lock.
-const scanBatch = 1000
-
 // fillPage returns up to limit records of the tenant after the id, and the id of the last
 // one if there are more.
 func fillPage(
 	ctx context.Context, r *Resolver, l listing, tenant, after string, limit int,
 ) (list []jsontext.Value, next string, err error) {
-	p := page{limit: limit}
-	for !p.complete {
-		if err := ctx.Err(); err != nil {
-			return nil, "", err
-		}
-		if after, err = scanRecords(r, l, tenant, after, &p); err != nil {
-			return nil, "", err
-		}
-	}
-	return p.records, p.next, nil
-}
-
-// page is a page of a listing that is being filled.
-type page struct {
-	limit    int
-	records  []jsontext.Value
-	size     int    // of the records in bytes
-	last     string // id of the last record
-	next     string // last if there are more records
-	complete bool
-}
-
-// scanRecords adds the records of the next scanBatch ids to the page, and returns the last id.
-func scanRecords(r *Resolver, l listing, tenant, after string, p *page) (last string, err error) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	visited := 0
-	for id, k := range r.view.After(l.kind, tenant, after) {
-		if visited++; visited > scanBatch {
-			return last, nil
-		}
-		last = id
+	size, last := 0, ""
+	for id, k := range r.scan(ctx, l.kind, tenant, after) {
 		if !strings.HasPrefix(id, l.want.prefix) {
 			if id > l.want.prefix { // ids ascend
 				break
@@ -142,14 +110,42 @@ func scanRecords(r *Resolver, l listing, tenant, after string, p *page) (last st
 		}
 		record, err := k.summary()
 		if err != nil {
-			return "", fmt.Errorf("list %s %q: %w", l.kind, id, err)
+			return nil, "", fmt.Errorf("list %s %q: %w", l.kind, id, err)
 		}
-		if p.size += len(record); len(p.records) == p.limit || len(p.records) > 0 && p.size > pageBytes {
-			p.next, p.complete = p.last, true
-			return last, nil
+		if size += len(record); len(list) == limit || len(list) > 0 && size > pageBytes {
+			return list, last, nil
 		}
-		p.records, p.last = append(p.records, record), id
+		list, last = append(list, record), id
 	}
-	p.complete = true
-	return last, nil
+	return list, "", ctx.Err()
+}
+
+// scanBatch is the number of records that a scan visits before it releases the lock.
+const scanBatch = 1000
+
+// scan returns the records of the collection after the id, in order, until ctx ends. The loop
+// body holds mu for reading; between batches it is released.
+func (r *Resolver) scan(ctx context.Context, kind, tenant, after string) iter.Seq2[string, storedRecord] {
+	return func(yield func(string, storedRecord) bool) {
+		for end := false; !end && ctx.Err() == nil; {
+			after, end = r.scanNext(kind, tenant, after, yield)
+		}
+	}
+}
+
+// scanNext scans a batch, and returns the id of its last record, and whether the scan ends.
+func (r *Resolver) scanNext(kind, tenant, after string, yield func(string, storedRecord) bool) (last string, end bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	visited := 0
+	for id, k := range r.view.After(kind, tenant, after) {
+		if visited == scanBatch {
+			return last, false
+		}
+		visited, last = visited+1, id
+		if !yield(id, k) {
+			break
+		}
+	}
+	return last, true
 }

@@ -29,11 +29,16 @@ func listReferrers(ctx context.Context, r *Resolver, q schemas.ReferrerQuery) (l
 		return list, err
 	}
 	for _, at := range visiting {
-		for end := false; !end && !p.more; {
-			if err := ctx.Err(); err != nil {
-				return list, err
+		for id, k := range r.scan(ctx, at.Kind, at.Tenant, at.ID) {
+			if p.add(r, graph.Node{Kind: at.Kind, Tenant: at.Tenant, ID: id}, k.facts.Value().status); p.more {
+				break
 			}
-			at.ID, end = scanReferrers(r, &p, at)
+		}
+		if err := ctx.Err(); err != nil {
+			return list, err
+		}
+		if p.more {
+			break
 		}
 	}
 	list.Referrers = p.found
@@ -82,31 +87,18 @@ func (p *referrers) next() *string {
 	return cursor{global: last.TenantID == scope.Global}.next(last.Kind + "/" + last.ID)
 }
 
-// scanReferrers adds the referrers among the next scanBatch records of the collection, and returns
-// the id of the last one, and whether it is that of the collection.
-func scanReferrers(r *Resolver, p *referrers, after graph.Node) (last string, end bool) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	visited := 0
-	last = after.ID
-	for id, k := range r.view.After(after.Kind, after.Tenant, after.ID) {
-		if visited++; visited > scanBatch {
-			return last, false
-		}
-		last = id
-		n := graph.Node{Kind: after.Kind, Tenant: after.Tenant, ID: id}
-		field, ok := r.graph.Field(n, p.kind, p.id)
-		if !ok || replacedInScope(r, p.scope, n) {
-			continue
-		}
-		if p.more = len(p.found) == p.limit; p.more {
-			return last, true
-		}
-		p.found = append(p.found, schemas.Referrer{
-			Kind: n.Kind, ID: id, TenantID: n.Tenant, Field: field, Status: cmp.Or(k.facts.Value().status, schemas.StatusActive),
-		})
+// add adds the record if it links to the id, unless the page is complete. The caller holds mu.
+func (p *referrers) add(r *Resolver, n graph.Node, status string) {
+	field, ok := r.graph.Field(n, p.kind, p.id)
+	if !ok || replacedInScope(r, p.scope, n) {
+		return
 	}
-	return last, true
+	if p.more = len(p.found) == p.limit; p.more {
+		return
+	}
+	p.found = append(p.found, schemas.Referrer{
+		Kind: n.Kind, ID: n.ID, TenantID: n.Tenant, Field: field, Status: cmp.Or(status, schemas.StatusActive),
+	})
 }
 
 // replacedInScope reports whether a record of the tenant, neither a draft nor retired, replaces the

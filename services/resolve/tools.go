@@ -57,21 +57,23 @@ func resolveToolClass(ctx context.Context, r *Resolver, q schemas.ToolClassQuery
 	if err := r.waitMinRevision(ctx); err != nil {
 		return a, err
 	}
-	r.mu.RLock()
-	defer r.mu.RUnlock()
 	accepted := filter{class: q.ToolClass, provider: q.Provider}
 	why := reasons{wanted: q.Explain}
 	for _, tenant := range scope.Scope(q.Tenant()).Tenants() {
-		for id, k := range r.view.After(schemas.KindTool, tenant, "") {
-			if accepted.matches(k.facts.Value()) {
-				a.Tools = append(a.Tools, k.record)
-				why.add(graph.Node{Kind: schemas.KindTool, Tenant: tenant, ID: id}, "tool_class", k.record)
+		for id, k := range r.scan(ctx, schemas.KindTool, tenant, "") {
+			if !accepted.matches(k.facts.Value()) {
+				continue
 			}
-		}
-		if len(a.Tools) > 0 {
+			a.Tools = append(a.Tools, k.record)
+			why.add(graph.Node{Kind: schemas.KindTool, Tenant: tenant, ID: id}, "tool_class", k.record)
 			if err := bus.FitsReply(ctx, why.size); err != nil {
 				return a, err
 			}
+		}
+		if err := ctx.Err(); err != nil {
+			return a, err
+		}
+		if len(a.Tools) > 0 {
 			a.Explain = why.list
 			r.deps.Usage.AddOnce(usage.NewSet(q.Tenant(), usage.Found, why.records...))
 			return a, nil
