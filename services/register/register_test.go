@@ -168,6 +168,7 @@ func TestInvalidRegistration(t *testing.T) {
 		{"a tool id of two segments", bus.RegisterTool.Forward, `{"tool_data":{"tool_id":"a.b"}}`, "tool_data.tool_id"},
 		{"an empty id among an agent's skills", bus.RegisterAgent.Forward, `{"agent_data":{"agent_id":"a"},"skill_ids":[""]}`, "skill_ids[0]"},
 		{"an unknown kind", bus.Unregister.Forward, `{"kind":"playbook","id":"a"}`, "kind"},
+		{"a deletion of an id with an empty segment", bus.Unregister.Forward, `{"kind":"skill","id":"a..b"}`, "id"},
 		{"an array", bus.RegisterTemplate.Forward, `[]`, "body"},
 	}
 	for _, row := range rows {
