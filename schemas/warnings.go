@@ -63,19 +63,23 @@ func Warnings(kind string, record []byte) ([]FieldError, error) {
 }
 
 // misspelt returns a warning for each member of the object at the path that resembles a
-// field of the struct t, or of the structs in its arrays.
+// field of the struct t, or of the structs in its arrays; at most maxFieldErrors.
 func misspelt(t reflect.Type, object jsontext.Value, path string) (warnings []FieldError, err error) {
 	var has map[string]jsontext.Value
 	if err := json.Unmarshal(object, &has); err != nil {
 		return nil, err
 	}
 	known := namesOf(t)
+	absent := absentFields(known, has)
 	for _, name := range slices.Sorted(maps.Keys(has)) {
+		if len(warnings) == maxFieldErrors {
+			return warnings, nil
+		}
 		if slices.Contains(known, name) {
 			continue
 		}
-		if k := missing(known, has, name); k != "" {
-			warnings = append(warnings, FieldError{path + truncateValue(name), fmt.Sprintf("unknown field; did you mean %s?", k)})
+		if f := resembling(absent, name); f != "" {
+			warnings = append(warnings, FieldError{path + truncateValue(name), fmt.Sprintf("unknown field; did you mean %s?", f)})
 		}
 	}
 	for _, f := range fieldsOf(t) {
@@ -92,17 +96,33 @@ func misspelt(t reflect.Type, object jsontext.Value, path string) (warnings []Fi
 			if err != nil {
 				return nil, err
 			}
-			warnings = append(warnings, below...)
+			if warnings = append(warnings, below...); len(warnings) >= maxFieldErrors {
+				return warnings[:maxFieldErrors], nil
+			}
 		}
 	}
 	return warnings, nil
 }
 
-// missing returns the known name that the object lacks and that resembles the name; empty: none.
-func missing(known []string, has map[string]jsontext.Value, name string) string {
-	for _, k := range known {
-		if has[k] == nil && (resembles(name, k) || stem(name) == stem(k)) {
-			return k
+// absentField is an interpreted field that an object lacks.
+type absentField struct{ name, stem string }
+
+// absentFields returns the known fields that the object lacks.
+func absentFields(known []string, has map[string]jsontext.Value) (absent []absentField) {
+	for _, name := range known {
+		if has[name] == nil {
+			absent = append(absent, absentField{name, stem(name)})
+		}
+	}
+	return absent
+}
+
+// resembling returns the name of the first field that resembles the name; empty: none does.
+func resembling(absent []absentField, name string) string {
+	own := stem(name)
+	for _, f := range absent {
+		if own == f.stem || resembles(name, f.name) {
+			return f.name
 		}
 	}
 	return ""
@@ -146,9 +166,11 @@ func resembles(name, other string) bool {
 	return difference <= edits && len(other) > 3 && distance(name, other) <= edits
 }
 
+var withoutSeparators = strings.NewReplacer("_", "", "-", "")
+
 // stem returns the name without case, separators, and the suffix of an id or of a plural.
 func stem(name string) string {
-	name = strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+	name = withoutSeparators.Replace(strings.ToLower(name))
 	for _, suffix := range []string{"ids", "id", "s"} {
 		if rest, ok := strings.CutSuffix(name, suffix); ok && len(rest) > 3 {
 			return rest

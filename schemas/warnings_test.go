@@ -52,6 +52,43 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// TestWarningsAreBounded: the reply has no more warnings.
+func TestWarningsAreBounded(t *testing.T) {
+	t.Parallel()
+	var members []string
+	for i := range 100 {
+		members = append(members, fmt.Sprintf(`"display_nam%c":0`, rune('à'+i)))
+	}
+	for name, record := range map[string]string{
+		"misspelt members of the record": `{` + strings.Join(members, ",") + `}`,
+		"misspelt members of resources":  `{"resources":[` + strings.Repeat(`{"mediatype":"x"},`, 99) + `{}]}`,
+	} {
+		if got, err := schemas.Warnings(schemas.KindSkill, []byte(record)); err != nil || len(got) != 20 {
+			t.Errorf("%s: got %d warnings, %v; want 20", name, len(got), err)
+		}
+	}
+}
+
+// TestUnknownMembersAreCheap checks that the work for an unknown member does not depend on the
+// number of fields that a record lacks. It is not parallel: it counts the allocations of the process.
+func TestUnknownMembersAreCheap(t *testing.T) {
+	const members, maxAllocs = 1000, 20
+	var record strings.Builder
+	record.WriteString(`{"skill_id":"a.b"`)
+	for i := range members {
+		fmt.Fprintf(&record, `,"a%d":0`, i)
+	}
+	record.WriteString("}")
+	allocs := testing.AllocsPerRun(3, func() {
+		if got, err := schemas.Warnings(schemas.KindSkill, []byte(record.String())); err != nil || len(got) > 0 {
+			t.Errorf("got %v, %v; want no warnings", got, err)
+		}
+	})
+	if allocs > members*maxAllocs {
+		t.Errorf("got %.0f allocations for %d unknown members, want at most %d each", allocs, members, maxAllocs)
+	}
+}
+
 func TestNearest(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{
