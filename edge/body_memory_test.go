@@ -83,21 +83,25 @@ func TestBodyMemoryIsBounded(t *testing.T) {
 	})
 }
 
+// refusals returns the number of refused requests.
+func (f *testEdge) refusals(t *testing.T) (n int) {
+	t.Helper()
+	for line := range strings.Lines(f.request(t, http.MethodGet, "/metrics", nil).body) {
+		if value, ok := strings.CutPrefix(line, "cairn_http_refused_total "); ok {
+			var err error
+			n, err = strconv.Atoi(strings.TrimSpace(value))
+			must(t, err)
+		}
+	}
+	return n
+}
+
 // TestBodyMemoryRefusals checks that each refusal for lack of memory counts as one of the edge,
 // whose rate bounds immediate refusals. It is not parallel: the counter is that of the process.
 func TestBodyMemoryRefusals(t *testing.T) {
 	f := open(t, func(c *edge.Config) { c.BodyMemory = 800 << 10 })
 	storeTags(t, f)
-	refusals := func() (value string) {
-		for line := range strings.Lines(f.request(t, http.MethodGet, "/metrics", nil).body) {
-			if after, ok := strings.CutPrefix(line, "cairn_http_refused_total "); ok {
-				value = strings.TrimSpace(after)
-			}
-		}
-		return value
-	}
-	before, err := strconv.Atoi(refusals())
-	must(t, err)
+	before := f.refusals(t)
 	big := strings.Repeat(" ", 900<<10)
 	half := strings.Repeat(" ", 600<<10)
 	for i, c := range []struct {
@@ -115,8 +119,8 @@ func TestBodyMemoryRefusals(t *testing.T) {
 		if a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "--body-memory") {
 			t.Errorf("%s: got %d %s, want 503 that names --body-memory", c.name, a.status, a.body)
 		}
-		if got, want := refusals(), strconv.Itoa(before+i+1); got != want {
-			t.Errorf("%s: %s refusals, want %s", c.name, got, want)
+		if got, want := f.refusals(t), before+i+1; got != want {
+			t.Errorf("%s: %d refusals, want %d", c.name, got, want)
 		}
 	}
 	wait.Until(t, "the memory is released", func() bool {

@@ -86,7 +86,7 @@ func (x *exchange) handle() {
 		}
 	}()
 	err := x.dispatch()
-	if x.status == 0 && err == error(errBodyMemory) { //nolint:errorlint // other errors of its code are not refusals
+	if x.status == 0 && isRefusal(err) {
 		x.body.release() // a delayed refusal holds no memory
 		err = refuse(x, err)
 	}

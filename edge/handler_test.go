@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"cairn/bus/overload"
 )
 
 // TestPanics uses a route that panics, which the route table does not have.
@@ -43,6 +45,35 @@ func TestPanics(t *testing.T) {
 				t.Errorf("logged %q", got)
 			}
 		})
+	}
+}
+
+// memoryRecorder records the memory for bodies that is held when the response begins.
+type memoryRecorder struct {
+	*httptest.ResponseRecorder
+	e    *edge
+	held int64
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *memoryRecorder) WriteHeader(status int) {
+	r.held = r.e.bodies.Used()
+	r.ResponseRecorder.WriteHeader(status)
+}
+
+// TestRefusalsHoldNoMemory refuses requests whose bodies have arrived.
+func TestRefusalsHoldNoMemory(t *testing.T) {
+	t.Parallel()
+	gate := overload.New(1)
+	gate.Admit("")
+	e := newEdge(t.Context(), t.Context(), Config{Log: slog.New(slog.DiscardHandler), Overload: gate})
+	for _, path := range []string{"/tags/write", "/resolve/skill", mcpPath} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path, strings.NewReader(`{"query":"q"}`))
+		w := &memoryRecorder{httptest.NewRecorder(), e, -1}
+		e.ServeHTTP(w, r)
+		if w.Code != http.StatusServiceUnavailable || w.held != 0 {
+			t.Errorf("%s: got %d with %d bytes of memory held, want 503 with none", path, w.Code, w.held)
+		}
 	}
 }
 

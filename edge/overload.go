@@ -36,7 +36,7 @@ var errOverload = schemas.ErrUnavailable.Because("the edge is overloaded: no slo
 func acquireSlot(x *exchange) (*overload.Slot, error) {
 	slot := x.edge.overload.Admit(bus.ShareKey(x.by, nil))
 	if slot == nil {
-		return nil, refuse(x, errOverload)
+		return nil, errOverload
 	}
 	if err := startSlot(x, slot, queueTimeout); err != nil {
 		return nil, err
@@ -44,8 +44,8 @@ func acquireSlot(x *exchange) (*overload.Slot, error) {
 	return slot, nil
 }
 
-// startSlot waits until the slot may run. After the timeout it closes the slot and refuses the
-// request.
+// startSlot waits until the slot may run. After the timeout it closes the slot and returns
+// errOverload.
 func startSlot(x *exchange, slot *overload.Slot, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(x.r.Context(), timeout)
 	defer cancel()
@@ -56,7 +56,13 @@ func startSlot(x *exchange, slot *overload.Slot, timeout time.Duration) error {
 	if err := x.r.Context().Err(); err != nil {
 		return err
 	}
-	return refuse(x, errOverload)
+	return errOverload
+}
+
+// isRefusal reports whether err is the refusal of a request under load; other errors of its code
+// are not.
+func isRefusal(err error) bool {
+	return err == error(errOverload) || err == error(errBodyMemory) //nolint:errorlint // they are not wrapped
 }
 
 // refuse returns the reason of a refusal, immediately or after a delay; see promptRefusals.
@@ -79,7 +85,7 @@ func refuse(x *exchange, reason error) error {
 func enterStream(x *exchange) (slot *overload.Slot, release func(), err error) {
 	slot = x.edge.streams.Admit(bus.ShareKey(x.by, nil))
 	if slot == nil {
-		return nil, nil, refuse(x, errOverload)
+		return nil, nil, errOverload
 	}
 	if x.edge.authenticator == nil {
 		return slot, slot.Close, nil

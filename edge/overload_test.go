@@ -52,6 +52,31 @@ func TestOverload(t *testing.T) {
 	}
 }
 
+// TestOverloadRefusals checks that each refusal counts as one, whose rate bounds immediate
+// refusals. It is not parallel: the counter is that of the process.
+func TestOverloadRefusals(t *testing.T) {
+	full := overload.New(1)
+	full.Admit("")
+	f := open(t, func(c *edge.Config) { c.Streams = full })
+	before := f.refusals(t)
+	for i, row := range []struct {
+		name, path string
+		body       io.Reader
+		headers    []string
+	}{
+		{"an analysis", "/api/v1/analyze", strings.NewReader(question), nil},
+		{"an A2A message", "/a2a/v1/message:send", agentMessage(`"{}"`), a2aHeaders},
+		{"an MCP tool", "/mcp", tool("ask_estate", `{"query":"q","estate":{}}`), mcpHeaders},
+	} {
+		if a := f.request(t, http.MethodPost, row.path, row.body, row.headers...); !strings.Contains(a.body, "the edge is overloaded") {
+			t.Errorf("%s: got %d %s, want the refusal", row.name, a.status, a.body)
+		}
+		if got, want := f.refusals(t), before+i+1; got != want {
+			t.Errorf("%s: %d refusals, want %d", row.name, got, want)
+		}
+	}
+}
+
 // TestOverloadAdmitsProbes requests routes that report problems or cancel work.
 func TestOverloadAdmitsProbes(t *testing.T) {
 	t.Parallel()
