@@ -82,7 +82,7 @@ func New(agent a2asrv.RequestHandler, keepAlive time.Duration) *Handler {
 type call struct {
 	caller    Caller
 	rejection error          // of a request that is not valid
-	message   *message       // of a request that sends one
+	message   *message       // of a request that sends one, until its run has started
 	query     *parameters    // of a request to list tasks
 	stream    *stream        // of a request for events: the events after its first one has arrived
 	failure   *schemas.Error // the last error of a request, unless it is one of the protocol

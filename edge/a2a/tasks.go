@@ -207,6 +207,7 @@ func start(ctx context.Context, detached bool) (*run, error) {
 		err := f.waitFirst(announceDelay)
 		switch {
 		case err == nil:
+			c.message = nil // its memory is released
 			c.caller.Started()
 			return &run{&task{id: name, contextID: conversation.String()}, f, f.events}, nil
 		case errors.Is(err, bus.ErrUnclaimed) && n < maxRestarts:
