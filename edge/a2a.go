@@ -69,9 +69,7 @@ func agentREST(analysis bus.Stream[schemas.Analysis], summary, media string, req
 		needs: analysis.Permission, summary: summary, request: request, media: media,
 		invalid: analysis.Invalid, translate: analysis.Errors, failure: a2a.Status,
 		answer: func(x *exchange) error {
-			return serveAgent(x, analysis, func(w http.ResponseWriter, r *http.Request, body []byte, c a2a.Caller) error {
-				return x.edge.agent.ServeREST(w, r, strings.TrimPrefix(r.URL.Path, a2a.PathREST), body, c)
-			})
+			return serveAgent(x, analysis, x.edge.agent.ServeREST)
 		},
 	}
 }

@@ -56,6 +56,20 @@ func TestAgentFailures(t *testing.T) {
 	}
 }
 
+// TestAgentPaths requests tasks whose ids contain dot segments, which are not redirected.
+func TestAgentPaths(t *testing.T) {
+	t.Parallel()
+	f := open(t)
+	for _, request := range []string{
+		"GET /tasks/..%2Fx", "GET /tasks/%2E%2E", "GET /tasks/..", "GET /tasks/a%2F%2Fb", "POST /tasks/..%2Fx:cancel",
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		if got := f.request(t, method, "/a2a/v1"+path, nil, a2aHeaders...); got.status != 404 || !strings.Contains(got.body, "TASK_NOT_FOUND") {
+			t.Errorf("%s: %d %s, want 404 with TASK_NOT_FOUND", request, got.status, got.body)
+		}
+	}
+}
+
 // TestAgentWithoutNATS answers 503 to every request while NATS is unavailable.
 func TestAgentWithoutNATS(t *testing.T) {
 	t.Parallel()

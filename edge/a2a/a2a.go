@@ -119,16 +119,19 @@ func (h *Handler) ServeRPC(w http.ResponseWriter, r *http.Request, body []byte, 
 	return nil
 }
 
-// ServeREST answers a request of the HTTP+JSON binding, whose path is relative to the URL of
-// the interface. The error is that of a request that was not answered.
-func (h *Handler) ServeREST(w http.ResponseWriter, r *http.Request, path string, body []byte, c Caller) error {
+// ServeREST answers a request of the HTTP+JSON binding, whose path is below PathREST. The error
+// is that of a request that was not answered.
+func (h *Handler) ServeREST(w http.ResponseWriter, r *http.Request, body []byte, c Caller) error {
 	if err := checkMedia(r); err != nil {
 		return rejectMedia(w, err)
 	}
 	state := &call{caller: c}
 	ctx := context.WithValue(r.Context(), callKey{}, state)
 	r = r.Clone(ctx)
-	r.URL.Path, r.URL.RawPath = path, ""
+	path := strings.TrimPrefix(r.URL.Path, PathREST)
+	// The http.ServeMux of the SDK redirects paths with dot segments, which can be the id of no task.
+	escaped := strings.ReplaceAll(strings.TrimPrefix(r.URL.EscapedPath(), PathREST), ".", "%2E")
+	r.URL.Path, r.URL.RawPath = path, escaped
 	body = readREST(r, body, state)
 	if err := checkVersion(r); err != nil {
 		state.rejection = err
@@ -145,7 +148,7 @@ func (h *Handler) ServeREST(w http.ResponseWriter, r *http.Request, path string,
 		})
 	}
 	if state.rejection != nil { // as an answer to a request whose response is not a stream
-		r.Method, r.URL.Path, body = http.MethodPost, "/message:send", []byte("{}")
+		r.Method, r.URL.Path, r.URL.RawPath, body = http.MethodPost, "/message:send", "", []byte("{}")
 	}
 	defer state.stream.close()
 	out := &response{ResponseWriter: w, call: state}

@@ -74,7 +74,7 @@ func serve(t *testing.T, agent a2asrv.RequestHandler, c a2a.Caller) string {
 	mux.HandleFunc("POST "+a2a.PathRPC, rpc)
 	mux.HandleFunc("POST "+a2a.PathRPC+"/{$}", rpc) // the HTTP client of the kit adds the slash
 	mux.HandleFunc(a2a.PathREST+"/", func(w http.ResponseWriter, r *http.Request) {
-		if err := h.ServeREST(w, r, strings.TrimPrefix(r.URL.Path, a2a.PathREST), read(t, r), c); err != nil {
+		if err := h.ServeREST(w, r, read(t, r), c); err != nil {
 			e := c.Visible(err)
 			body, _ := a2a.Status(e)
 			w.Header().Set("Content-Type", "application/json")
