@@ -57,7 +57,8 @@ func agentRPC(analysis bus.Stream[schemas.Analysis]) action {
 		invalid: analysis.Invalid, translate: analysis.Errors,
 		answer: func(x *exchange) error {
 			return serveAgent(x, analysis, func(w http.ResponseWriter, r *http.Request, body []byte, c a2a.Caller) error {
-				return x.edge.agent.ServeRPC(w, r, body, c)
+				x.edge.agent.ServeRPC(w, r, body, c)
+				return nil
 			})
 		},
 	}

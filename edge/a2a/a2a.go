@@ -92,9 +92,8 @@ type callKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// ServeRPC answers a request of the JSON-RPC binding. The error is that of a request that was
-// not answered.
-func (h *Handler) ServeRPC(w http.ResponseWriter, r *http.Request, body []byte, c Caller) error {
+// ServeRPC answers a request of the JSON-RPC binding.
+func (h *Handler) ServeRPC(w http.ResponseWriter, r *http.Request, body []byte, c Caller) {
 	state := &call{caller: c}
 	ctx := context.WithValue(r.Context(), callKey{}, state)
 	request := readRPC(body, state)
@@ -116,7 +115,6 @@ func (h *Handler) ServeRPC(w http.ResponseWriter, r *http.Request, body []byte, 
 	}
 	defer state.stream.close()
 	h.rpc.ServeHTTP(w, withBody(r.WithContext(ctx), request.encode()))
-	return nil
 }
 
 // ServeREST answers a request of the HTTP+JSON binding, whose path is below PathREST. The error
