@@ -152,7 +152,7 @@ func referencesTo(path string, names []string) object {
 	return all
 }
 
-// listed returns a reference to each of the names below the path.
+// referenceList returns a reference to each of the names below the path.
 func referenceList(path string, names []string) []object {
 	var list []object
 	for _, name := range names {

@@ -286,7 +286,7 @@ func (m *message) withoutData() ([]byte, error) {
 	return json.Marshal(small)
 }
 
-// request returns the decoded form of slim.
+// request returns the request for the SDK as withoutData encodes it.
 func (m *message) request() *a2a.SendMessageRequest {
 	r := &a2a.SendMessageRequest{Tenant: m.Tenant, Message: &a2a.Message{
 		ID: m.Message.ID, ContextID: m.Message.ContextID, TaskID: a2a.TaskID(m.Message.TaskID), Role: a2a.MessageRole(m.Message.Role),
