@@ -195,7 +195,7 @@ func analyze(ctx context.Context, c call, estate jsontext.Value, question schema
 		if err != nil {
 			return answer, err
 		}
-		if err := answer.removeText(event.Type, event.Data, &text); err != nil {
+		if err := answer.add(event.Type, event.Data, &text); err != nil {
 			return answer, err
 		}
 		if event.Type == schemas.EventToolUse {
@@ -225,8 +225,8 @@ func analysisBody(estate jsontext.Value, question schemas.Analysis) ([]byte, err
 	return member.Append(body, member.Member{Name: "context", Value: text})
 }
 
-// removeText adds an event to the answer.
-func (a *EstateAnswer) removeText(kind string, data []byte, text *strings.Builder) error {
+// add adds an event to the answer; text collects its text deltas.
+func (a *EstateAnswer) add(kind string, data []byte, text *strings.Builder) error {
 	switch kind {
 	case schemas.EventTextDelta:
 		var delta schemas.TextDelta
