@@ -19,17 +19,17 @@ const (
 	bodyGrace = 10 * time.Second
 	bodyRate  = 16 << 10 // bytes per second
 	// firstBuffer is the size of the buffer, in bytes, before the first byte has
-	// arrived. A full buffer grows by growth, so memory follows the bytes received
-	// and not the Content-Length.
+	// arrived. A full buffer grows by growthFactor, so memory follows the bytes
+	// received and not the Content-Length.
 	firstBuffer  = 64 << 10
 	growthFactor = 4
 
 	// maxDiscarded is the number of bytes of an unused body that are read to reuse the
-	// connection, and restTimeout the timeout of that read.
+	// connection, and discardTimeout the timeout of that read.
 	maxDiscarded   = 64 << 10
 	discardTimeout = time.Second
 	// A connection with more than that is closed after the response. For lingerTimeout
-	// the edge still discards at most lingerBytes (maxReusedRest if the caller is not
+	// the edge still discards at most lingerBytes (maxDiscarded if the caller is not
 	// authenticated), so that a client that writes its whole request before it reads
 	// receives the response instead of a connection reset.
 	lingerTimeout = 2 * time.Second
@@ -174,7 +174,7 @@ func (b *requestBody) discard() {
 }
 
 // linger discards the rest of the body after the response (lingering close), within the
-// deadline that discard has set: at most lingerBytes, or maxReusedRest of a caller that is
+// deadline that discard has set: at most lingerBytes, or maxDiscarded of a caller that is
 // not authenticated.
 func (b *requestBody) linger(authenticated bool) {
 	if !b.lingers || http.NewResponseController(b.w).Flush() != nil { // or the client has disconnected
