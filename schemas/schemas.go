@@ -1,5 +1,6 @@
 // Package schemas declares the requests and responses of Cairn, their validation,
-// and the errors that callers receive. It imports no other package of this module.
+// and the errors that callers receive. It imports no package of this module but its
+// subpackage member.
 package schemas
 
 // Health is the state of a service, or of the whole system.
