@@ -61,7 +61,7 @@ type Run struct {
 	ctx     context.Context //nolint:containedctx // of the stream, as in http.Request
 	body    io.ReadCloser   // of the current response
 	last    string          // ID of the last event
-	abandon bool            // the run continues when its reader leaves
+	abandon bool            // the run continues after its client disconnects
 	done    bool
 }
 
