@@ -90,7 +90,7 @@ func find(s Source, r schemas.ServerRef) (server, error) {
 		}
 		for _, t := range tools.Tools {
 			if found, ok := read(t); ok {
-				return found, found.date(s, r.TenantID)
+				return found, found.setTimes(s, r.TenantID)
 			}
 		}
 	}
@@ -213,7 +213,7 @@ func (r *reader) add(found server) error {
 	if !strings.Contains(strings.ToLower(found.name), strings.ToLower(r.query.Search)) {
 		return nil
 	}
-	if err := found.date(r.source, r.query.TenantID); err != nil {
+	if err := found.setTimes(r.source, r.query.TenantID); err != nil {
 		return err
 	}
 	if r.query.UpdatedSince != "" && !found.updatedSince(r.query.UpdatedSince) {
@@ -238,8 +238,8 @@ func (s *server) updatedSince(text string) bool {
 	return err == nil && unknown == nil && !at.Before(since)
 }
 
-// date sets the times that the history of the tool has.
-func (s *server) date(source Source, tenant *string) error {
+// setTimes sets the times that the history of the tool has.
+func (s *server) setTimes(source Source, tenant *string) error {
 	key := schemas.RecordKey{Kind: schemas.KindTool, ID: s.tool, TenantID: tenant, Scope: schemas.ScopeGlobal}
 	if s.tenant {
 		key.Scope = schemas.ScopeTenant
