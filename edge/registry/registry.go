@@ -28,6 +28,8 @@ const (
 	// toolsPage and toolsPages bound the tools that a page of servers reads.
 	toolsPage  = 200
 	toolsPages = 5
+	// maxLookups bounds the lookups for single servers of a page. A full page of 100 takes two each.
+	maxLookups = 200
 )
 
 // Source reads the records.
@@ -51,7 +53,7 @@ func Servers(s Source, q schemas.ServerQuery) (schemas.ServerList, error) {
 		at, err = r.files(at)
 	}
 	for range toolsPages {
-		if err != nil || !at.tools || len(r.list) == r.limit {
+		if err != nil || !at.tools || r.full() {
 			break
 		}
 		at, err = r.providers(at)
@@ -139,10 +141,19 @@ func (c cursor) text() *string {
 
 // reader collects the servers of a page.
 type reader struct {
-	source Source
-	query  schemas.ServerQuery
-	limit  int
-	list   []schemas.ServerEntry
+	source  Source
+	query   schemas.ServerQuery
+	limit   int
+	list    []schemas.ServerEntry
+	lookups int // of single servers
+}
+
+// full reports whether the page ends: it has all of its servers, or took too many lookups.
+func (r *reader) full() bool { return len(r.list) == r.limit || r.lookups >= maxLookups }
+
+// matches reports whether the name of the server contains the search.
+func (r *reader) matches(found server) bool {
+	return strings.Contains(strings.ToLower(found.name), strings.ToLower(r.query.Search))
 }
 
 // files adds a page of the servers that have a server.json.
@@ -152,7 +163,7 @@ func (r *reader) files(at cursor) (next cursor, err error) {
 		return at, err
 	}
 	for _, t := range tools.Tools {
-		if found, ok := read(t); ok {
+		if found, ok := read(t); ok && r.matches(found) {
 			if err := r.add(found); err != nil {
 				return at, err
 			}
@@ -184,10 +195,13 @@ func (r *reader) providers(at cursor) (next cursor, err error) {
 		if found.name == at.provider {
 			continue
 		}
-		if len(r.list) == r.limit {
+		if r.full() {
 			return at, nil
 		}
 		at.provider = found.name
+		if !r.matches(found) {
+			continue
+		}
 		if err := r.addProvider(found); err != nil {
 			return at, err
 		}
@@ -201,6 +215,7 @@ func (r *reader) providers(at cursor) (next cursor, err error) {
 // addProvider adds the server unless it has a server.json.
 func (r *reader) addProvider(found server) error {
 	one := 1
+	r.lookups++
 	files, err := r.source.Tools(schemas.ListQuery{TenantID: r.query.TenantID, ToolClass: classServer, Provider: found.name, Limit: &one})
 	if err != nil || len(files.Tools) > 0 {
 		return err
@@ -208,11 +223,9 @@ func (r *reader) addProvider(found server) error {
 	return r.add(found)
 }
 
-// add adds the server if the query selects it.
+// add adds the server unless it was updated before the time of the query.
 func (r *reader) add(found server) error {
-	if !strings.Contains(strings.ToLower(found.name), strings.ToLower(r.query.Search)) {
-		return nil
-	}
+	r.lookups++
 	if err := found.setTimes(r.source, r.query.TenantID); err != nil {
 		return err
 	}

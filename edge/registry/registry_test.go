@@ -15,18 +15,28 @@ import (
 
 // tools are records in pages of a fixed length, whatever the limit, ordered by id.
 type tools struct {
-	records []string
+	records []jsontext.Value
+	decoded []schemas.Tool
 	page    int
+}
+
+func newTools(t *testing.T, page int, records ...string) tools {
+	t.Helper()
+	s := tools{page: page, decoded: make([]schemas.Tool, len(records))}
+	for i, record := range records {
+		s.records = append(s.records, jsontext.Value(record))
+		if err := json.Unmarshal([]byte(record), &s.decoded[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
 }
 
 func (s tools) Tools(q schemas.ListQuery) (list schemas.ToolList, err error) {
 	var from int
 	_, _ = fmt.Sscan(q.Cursor, &from) // empty: 0
 	for i := from; i < len(s.records); i++ {
-		var tool schemas.Tool
-		if err := json.Unmarshal([]byte(s.records[i]), &tool); err != nil {
-			return list, err
-		}
+		tool := &s.decoded[i]
 		if tool.ToolClass != q.ToolClass || q.Provider != "" && tool.Provider != q.Provider {
 			continue
 		}
@@ -35,7 +45,7 @@ func (s tools) Tools(q schemas.ListQuery) (list schemas.ToolList, err error) {
 			list.NextCursor = &next
 			break
 		}
-		list.Tools = append(list.Tools, jsontext.Value(s.records[i]))
+		list.Tools = append(list.Tools, s.records[i])
 	}
 	return list, nil
 }
@@ -78,7 +88,7 @@ func namesOf(t *testing.T, s tools, q schemas.ServerQuery) string {
 
 func TestServers(t *testing.T) {
 	t.Parallel()
-	s := tools{page: 2, records: []string{
+	s := newTools(t, 2,
 		`{"tool_id":"a.w.@server","tool_class":"mcp_server","provider":"a/w","status":"deprecated","server_json":{"name":"a/w","version":"1.0.2"}}`,
 		`{"tool_id":"a.w.forecast","tool_class":"mcp","provider":"a/w"}`,
 		`{"tool_id":"a.none","tool_class":"mcp_server","provider":"x"}`,
@@ -86,7 +96,7 @@ func TestServers(t *testing.T) {
 		`{"tool_id":"b.1","tool_class":"mcp","provider":"b","version":"2.0.0","mcp":{"url":"https://b"}}`,
 		`{"tool_id":"b.2","tool_class":"mcp","provider":"b"}`, `{"tool_id":"b.3","tool_class":"mcp","provider":"b"}`,
 		`{"tool_id":"c.1","tool_class":"mcp","provider":"c"}`, `{"tool_id":"d.1","tool_class":"openapi","provider":"d"}`,
-	}}
+	)
 	for limit := 1; limit <= 4; limit++ {
 		for _, row := range []struct{ search, since, want string }{
 			{"", "", "a/w b c"}, {"A/", "", "a/w"}, {"z", "", ""}, {"", "2026-11-29T00:00:00Z", "a/w b c"}, {"", "2026-11-29T00:00:01Z", ""},
@@ -106,12 +116,63 @@ func TestServers(t *testing.T) {
 	}
 }
 
+// counter counts the requests to a source.
+type counter struct {
+	registry.Source
+
+	requests int
+}
+
+func (c *counter) Tools(q schemas.ListQuery) (schemas.ToolList, error) {
+	c.requests++
+	return c.Source.Tools(q)
+}
+
+func (c *counter) History(k schemas.RecordKey) (schemas.RecordHistory, error) {
+	c.requests++
+	return c.Source.History(k)
+}
+
+// TestLookupsAreBounded lists many servers of which a query selects few or none.
+func TestLookupsAreBounded(t *testing.T) {
+	t.Parallel()
+	const providers = 450
+	var all, records []string
+	for i := range providers {
+		name := fmt.Sprintf("p%03d", i)
+		all = append(all, name)
+		records = append(records, fmt.Sprintf(`{"tool_id":"%[1]s.tool","tool_class":"mcp","provider":%[1]q}`, name))
+	}
+	s := newTools(t, providers, records...)
+	limit := 100
+	for _, row := range []struct {
+		name        string
+		query       schemas.ServerQuery
+		maxRequests int
+		want        string
+	}{
+		{"all servers", schemas.ServerQuery{}, 210, strings.Join(all, " ")},
+		{"a search without a match", schemas.ServerQuery{Search: "zzz"}, 10, ""},
+		{"a search with one match", schemas.ServerQuery{Search: "p433"}, 10, "p433"},
+		{"no server updated since", schemas.ServerQuery{UpdatedSince: "2026-11-29T00:00:01Z"}, 210, ""},
+	} {
+		row.query.Limit = &limit
+		if got := namesOf(t, s, row.query); got != row.want {
+			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
+		}
+		c := &counter{Source: s}
+		if _, err := registry.Servers(c, row.query); err != nil || c.requests > row.maxRequests {
+			t.Errorf("%s: %d requests, %v; want at most %d", row.name, c.requests, err, row.maxRequests)
+		}
+	}
+}
+
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	s := tools{page: 2, records: []string{
+	s := newTools(t, 2,
 		`{"tool_id":"a.w.@server","tool_class":"mcp_server","provider":"a/w","status":"deprecated","server_json":{"name":"a/w","version":"1.0.2"}}`,
 		`{"tool_id":"b.1","tool_class":"mcp","provider":"b","version":"2.0.0","mcp":{"url":"https://b"}}`,
-	}}
+	)
 	ref := schemas.ServerRef{Server: "a/w"}
 	for version, found := range map[string]bool{"latest": true, "1.0.2": true, "1.0.1": false, "": false} {
 		got, err := registry.Version(s, schemas.ServerVersion{ServerRef: ref, Version: version})
