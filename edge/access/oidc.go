@@ -64,6 +64,8 @@ type verifier struct {
 	log             *slog.Logger
 	known           *lru.Cache[[sha256.Size]byte, verified]
 
+	discovery sync.Mutex // held during discovery, before mu
+
 	mu           sync.Mutex
 	oidc         *oidc.IDTokenVerifier // nil until the provider has responded
 	discoveredAt time.Time             // the last successful discovery
@@ -143,36 +145,64 @@ func (v *verifier) unavailable(ctx context.Context, err error) error {
 }
 
 // provider returns the provider's verifier. It performs discovery when that is older than
-// refreshInterval.
+// refreshInterval. Meanwhile other callers use the previous verifier; without one, they wait.
 func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+	known, due, err := v.discovered()
+	if !due {
+		return known, err
+	}
+	if known == nil {
+		v.discovery.Lock()
+	} else if !v.discovery.TryLock() {
+		return known, nil
+	}
+	defer v.discovery.Unlock()
+	if known, due, err = v.discovered(); !due { // another caller performed it meanwhile
+		return known, err
+	}
+	found, err := v.discover(ctx)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.oidc != nil && (time.Since(v.discoveredAt) < v.refreshInterval || time.Since(v.failed) < retryInterval) {
-		return v.oidc, nil
-	}
-	if time.Since(v.failed) < retryInterval {
-		return nil, v.err
-	}
-	// The verifier outlives the request: it keeps the client and not ctx.
-	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), v.client), v.Issuer)
-	var document struct {
-		Keys string `json:"jwks_uri"`
-	}
-	if err == nil {
-		if err = found.Claims(&document); err == nil {
-			err = requireTLS(document.Keys)
-		}
-	}
 	if err != nil {
 		if v.failed, v.err = time.Now(), err; v.oidc != nil { // keep the previous verifier
 			return v.oidc, nil
 		}
 		return nil, err
 	}
-	v.discoveredAt = time.Now()
-	v.oidc = found.VerifierContext(oidc.ClientContext(context.WithoutCancel(ctx), v.keys),
-		&oidc.Config{ClientID: v.Audience, SupportedSigningAlgs: signingAlgorithms})
+	v.oidc, v.discoveredAt = found, time.Now()
 	return v.oidc, nil
+}
+
+// discovered returns the verifier of the last successful discovery, or else the error of the last
+// one if that is recent, and whether discovery is due.
+func (v *verifier) discovered() (known *oidc.IDTokenVerifier, due bool, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	failed := time.Since(v.failed) < retryInterval
+	if v.oidc == nil && failed {
+		return nil, false, v.err
+	}
+	return v.oidc, !failed && (v.oidc == nil || time.Since(v.discoveredAt) >= v.refreshInterval), nil
+}
+
+// discover performs discovery and returns the provider's verifier, which outlives the request: it
+// keeps the client and not ctx.
+func (v *verifier) discover(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), v.client), v.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	var document struct {
+		Keys string `json:"jwks_uri"`
+	}
+	if err := found.Claims(&document); err != nil {
+		return nil, err
+	}
+	if err := requireTLS(document.Keys); err != nil {
+		return nil, err
+	}
+	return found.VerifierContext(oidc.ClientContext(context.WithoutCancel(ctx), v.keys),
+		&oidc.Config{ClientID: v.Audience, SupportedSigningAlgs: signingAlgorithms}), nil
 }
 
 // identity returns the identity in the claims.

@@ -33,7 +33,8 @@ type issuer struct {
 	id      string // of the key
 	jwks    string // overrides the URL of its keys
 	down    bool
-	fetches int // of its keys
+	hang    chan struct{} // closed when a request for discovery arrives, which is not answered; nil: it is
+	fetches int           // of its keys
 }
 
 func newIssuer(t testing.TB) *issuer {
@@ -41,7 +42,15 @@ func newIssuer(t testing.TB) *issuer {
 	i := &issuer{}
 	i.rotate(t, "first")
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, r *http.Request) {
+		i.mu.Lock()
+		hang := i.hang
+		i.mu.Unlock()
+		if hang != nil {
+			close(hang)
+			<-r.Context().Done()
+			return
+		}
 		i.respond(w, map[string]any{"issuer": i.URL, "jwks_uri": cmp.Or(i.jwks, i.URL+"/keys")})
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
@@ -84,6 +93,12 @@ func (i *issuer) setDown(down bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.down = down
+}
+
+func (i *issuer) setHang(hang chan struct{}) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.hang = hang
 }
 
 // token returns a token with default claims that are overridden by claims.
@@ -269,6 +284,43 @@ func TestUnavailableIssuer(t *testing.T) {
 			t.Fatalf("a key that cannot be fetched: %v, want %v", err, schemas.ErrUnavailable)
 		}
 	}
+}
+
+// TestHangingIssuer checks that a provider that does not answer delays only the caller that
+// performs discovery.
+func TestHangingIssuer(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	authenticator := authenticatorFor(t, i, func(c *access.Config) { c.RefreshInterval = time.Nanosecond })
+	identify := func(token string) {
+		if _, err := authenticator.Identify(t.Context(), []string{"Bearer " + token}); err != nil {
+			t.Error(err)
+		}
+	}
+	identify(i.token(t, nil))
+	var tokens []string
+	for n := range 20 {
+		tokens = append(tokens, i.token(t, map[string]any{"sub": fmt.Sprint(n)}))
+	}
+	hang := make(chan struct{})
+	i.setHang(hang)
+	discovered := make(chan struct{})
+	go func() {
+		defer close(discovered)
+		identify(tokens[0])
+	}()
+	<-hang
+	for _, token := range tokens[1:] {
+		identify(token)
+	}
+	select {
+	case <-discovered:
+		t.Error("verifications waited for the discovery")
+	default:
+	}
+	i.setHang(nil)
+	i.CloseClientConnections()
+	<-discovered
 }
 
 // TestKeysOverPlainHTTP uses an issuer whose discovery document has a plain http
