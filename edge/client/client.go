@@ -186,7 +186,9 @@ func (c *Client) readBelow(ctx context.Context, key schemas.RecordKey, below str
 // List returns the records of a kind, ordered by id, of all pages from q.Cursor on.
 func (c *Client) List(ctx context.Context, q schemas.RecordQuery) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		for text, err := range pages(&q.Cursor, func() ([]jsontext.Value, *string, error) {
+		for text, err := range pages(q.Cursor, func(cursor string) ([]jsontext.Value, *string, error) {
+			q := q
+			q.Cursor = cursor
 			var page schemas.RecordList
 			err := c.read(ctx, recordPath(q.Kind, "", nil), &q, &page, "kind")
 			return page.Records, page.NextCursor, err
@@ -205,7 +207,9 @@ func (c *Client) List(ctx context.Context, q schemas.RecordQuery) iter.Seq2[Reco
 // Referrers returns the records of the tenant and global ones that link to an id, of all pages
 // from q.Cursor on.
 func (c *Client) Referrers(ctx context.Context, q schemas.ReferrerQuery) iter.Seq2[schemas.Referrer, error] {
-	return pages(&q.Cursor, func() ([]schemas.Referrer, *string, error) {
+	return pages(q.Cursor, func(cursor string) ([]schemas.Referrer, *string, error) {
+		q := q
+		q.Cursor = cursor
 		var page schemas.ReferrerList
 		err := c.read(ctx, recordPath(q.Kind, q.ID, nil)+"/referrers", &q, &page, "kind", "id")
 		return page.Referrers, page.NextCursor, err
@@ -368,7 +372,9 @@ func (c *Client) CancelRun(ctx context.Context, run string) error {
 // Runs returns the runs of the credential's tenants whose events are stored, the latest first, of all
 // pages from q.Cursor on. A server keeps the events of a run for two minutes after its end.
 func (c *Client) Runs(ctx context.Context, q schemas.RunQuery) iter.Seq2[schemas.RunSummary, error] {
-	return pages(&q.Cursor, func() ([]schemas.RunSummary, *string, error) {
+	return pages(q.Cursor, func(cursor string) ([]schemas.RunSummary, *string, error) {
+		q := q
+		q.Cursor = cursor
 		var page schemas.RunList
 		err := c.read(ctx, "/runs", &q, &page)
 		return page.Runs, page.NextCursor, err

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -130,6 +131,38 @@ func TestUnreachableServerIsReportedAtOnce(t *testing.T) {
 	var lost *client.TransportError
 	if !errors.As(err, &lost) || !lost.Dial || c.Retries() != 0 {
 		t.Errorf("got %v after %d retries, want a failed connection", err, c.Retries())
+	}
+}
+
+// TestListingsRepeat ranges twice over the same listings of two pages.
+func TestListingsRepeat(t *testing.T) {
+	t.Parallel()
+	c := open(t, func(w http.ResponseWriter, r *http.Request) {
+		first := r.URL.Query().Get("cursor") == ""
+		body := `{"records":[{"agent_id":"b"}],"referrers":[{"kind":"agent","id":"b"}],"runs":[{"run":"b"}]}`
+		if first {
+			body = `{"records":[{"agent_id":"a"}],"referrers":[{"kind":"agent","id":"a"}],"runs":[{"run":"a"}],"next_cursor":"2"}`
+		}
+		_, _ = io.WriteString(w, body)
+	}, client.Config{})
+	records := c.List(t.Context(), schemas.RecordQuery{Kind: schemas.KindAgent})
+	referrers := c.Referrers(t.Context(), schemas.ReferrerQuery{Kind: schemas.KindAgent, ID: "x"})
+	runs := c.Runs(t.Context(), schemas.RunQuery{})
+	for range 2 {
+		var got []string
+		for r, err := range records {
+			got = append(got, fmt.Sprint("record ", r.ID, err))
+		}
+		for r, err := range referrers {
+			got = append(got, fmt.Sprint("referrer ", r.ID, err))
+		}
+		for r, err := range runs {
+			got = append(got, fmt.Sprint("run ", r.Run, err))
+		}
+		want := []string{"record a<nil>", "record b<nil>", "referrer a<nil>", "referrer b<nil>", "run a<nil>", "run b<nil>"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 

@@ -78,12 +78,12 @@ func query(v any, path ...string) (url.Values, error) {
 	return values, nil
 }
 
-// pages returns the items of the pages that read returns, the first one for cursor, which it sets
-// to that of each further page.
-func pages[T any](cursor *string, read func() ([]T, *string, error)) iter.Seq2[T, error] {
+// pages returns the items of the pages that read returns for the first cursor and those of further
+// pages.
+func pages[T any](first string, read func(cursor string) ([]T, *string, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for {
-			items, next, err := read()
+		for cursor := first; ; {
+			items, next, err := read(cursor)
 			if err != nil {
 				var none T
 				yield(none, err)
@@ -97,7 +97,7 @@ func pages[T any](cursor *string, read func() ([]T, *string, error)) iter.Seq2[T
 			if next == nil {
 				return
 			}
-			*cursor = *next
+			cursor = *next
 		}
 	}
 }
