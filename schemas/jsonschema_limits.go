@@ -58,7 +58,9 @@ var limits = map[string]func(*jsonschema.Schema){
 	"RecordQuery.cursor": length(0, maxCursor),
 	"RecordQuery.limit":  withDefault(DefaultLimit, between(1, 1000)),
 	"ServerQuery.limit":  withDefault(DefaultLimit, between(1, 100)),
+	"ServerQuery.search": length(0, maxID),
 	"Watch.scope":        anyScope,
+	"Watch.kind":         anyKind,
 	"Watch.prefix":       length(0, maxID),
 	"Watch.after":        length(0, MaxToken),
 	"PutRecord.kind":     oneOfKinds,
@@ -142,6 +144,14 @@ var limits = map[string]func(*jsonschema.Schema){
 		items(0, maxLabels)(s)
 		values(s.Items)
 	},
+
+	"ARDSearch.federation":   enum("", FederationAuto, FederationReferrals, FederationNone),
+	"ARDSearch.pageSize":     withDefault(DefaultSearchLimit, between(1, maxSearchLimit)),
+	"ARDSearch.pageToken":    length(0, maxCursor),
+	"ARDQuery.text":          length(1, maxQuery),
+	"ARDListQuery.pageSize":  between(1, maxSearchLimit),
+	"ARDListQuery.pageToken": length(0, maxCursor),
+
 	"RecordHit.record":     isObject,
 	"Metadata.version":     version,
 	"Metadata.labels":      labels,
@@ -182,6 +192,13 @@ var limits = map[string]func(*jsonschema.Schema){
 	"RPCResponse.id":     stringOrInteger,
 	"RPCResponse.result": isObject,
 	"RPCResponse.error":  isObject,
+	"AgentInterface": func(s *jsonschema.Schema) { // the URL of another binding may be any text
+		url := &jsonschema.Schema{}
+		webURL(url)
+		bindings := &jsonschema.Schema{Enum: []any{"JSONRPC", "HTTP+JSON"}}
+		s.If = &jsonschema.Schema{Required: []string{"protocolBinding"}, Properties: map[string]*jsonschema.Schema{"protocolBinding": bindings}}
+		s.Then = &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"url": url}}
+	},
 	"AgentCard": func(s *jsonschema.Schema) {
 		nonEmpty := &jsonschema.Schema{MinItems: jsonschema.Ptr(1)}
 		s.AnyOf = []*jsonschema.Schema{
@@ -199,11 +216,11 @@ var limits = map[string]func(*jsonschema.Schema){
 	"AgentCard.defaultInputModes":    shortTexts,
 	"AgentCard.defaultOutputModes":   shortTexts,
 	"AgentCard.skills":               items(0, maxCardSkills),
-	"AgentInterface.url":             webURL,
+	"AgentInterface.url":             length(1, maxCardURL),
 	"AgentInterface.protocolBinding": length(1, maxID),
 	"AgentInterface.protocolVersion": length(1, maxID),
 	"AgentProvider.organization":     length(1, maxID),
-	"AgentProvider.url":              length(0, maxCardURL),
+	"AgentProvider.url":              optionalURL,
 	"AgentSkill.id":                  length(1, maxID),
 	"AgentSkill.name":                length(1, maxID),
 	"AgentSkill.description":         length(1, maxCardText),
@@ -331,6 +348,12 @@ func oneOfKinds(s *jsonschema.Schema) {
 	for _, kind := range Kinds() {
 		s.Enum = append(s.Enum, kind)
 	}
+}
+
+// anyKind also allows the empty string, as an absent kind.
+func anyKind(s *jsonschema.Schema) {
+	oneOfKinds(s)
+	s.Enum = append(s.Enum, "")
 }
 
 // length bounds the length of a string in characters; a maximum of 0 means no limit.

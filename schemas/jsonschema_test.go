@@ -64,6 +64,13 @@ func TestSchemasMatchValidation(t *testing.T) {
 		}
 		return "{" + b.String()[1:] + "}"
 	}
+	card := func(interfaces, provider string) string {
+		if provider != "" {
+			provider = `,"provider":{` + provider + `}`
+		}
+		return `{"agent_data":{"agent_id":"a","agent_card":{"name":"n","description":"d","version":"1","supportedInterfaces":` +
+			interfaces + provider + `}}}`
+	}
 	const analysis = `{"query":"q","context":"{}","target":"H",`
 	for name, c := range map[string]struct {
 		validator
@@ -149,6 +156,31 @@ func TestSchemasMatchValidation(t *testing.T) {
 			`{"kind":"tool","labels":"x"}`, `{"kind":"tool","labels":"=x"}`, `{"kind":"tool","labels":"a=1,"}`, `{"kind":"tool","labels":"-a=1"}`,
 			`{"kind":"tool","labels":"a=\u0000"}`,
 		}},
+		"an agent card to register": {validates[schemas.RegisterAgent](t), []string{
+			card(`[{"url":"https://a","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]`, ``),
+			card(`[{"url":"a:1","protocolBinding":"GRPC","protocolVersion":"1.0"}]`, ``),
+			card(`[{"url":"a:1","protocolBinding":"GRPC","protocolVersion":"1.0"}]`, `"organization":"o","url":""`),
+			card(`[{"url":"a:1","protocolBinding":"GRPC","protocolVersion":"1.0"}]`, `"organization":"o","url":"http://o"`),
+		}, []string{
+			card(`[{"url":"a:1","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]`, ``),
+			card(`[{"url":"a:1","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}]`, ``),
+			card(`[{"url":"","protocolBinding":"GRPC","protocolVersion":"1.0"}]`, ``),
+			card(`[{"url":"`+strings.Repeat("x", 2049)+`","protocolBinding":"GRPC","protocolVersion":"1.0"}]`, ``),
+			card(`[{"url":"a:1","protocolBinding":"GRPC","protocolVersion":"1.0"}]`, `"organization":"o","url":"o"`),
+		}},
+		"a page of servers": {validates[schemas.ServerQuery](t), []string{`{}`, `{"search":"` + long + `"}`},
+			[]string{`{"search":"` + long + `x"}`, `{"limit":101}`}},
+		"a watch": {validates[schemas.Watch](t), []string{`{}`, `{"kind":""}`, `{"kind":"tool"}`}, []string{`{"kind":"tools"}`}},
+		"a search for entries": {validates[schemas.ARDSearch](t), []string{
+			`{"query":{"text":"` + strings.Repeat("é", 10_000) + `"},"federation":"","pageSize":100,"pageToken":"x"}`,
+			`{"query":{"text":"x"},"federation":"referrals","pageSize":null}`,
+		}, []string{
+			`{"query":{"text":""}}`, `{"query":{"text":"` + strings.Repeat("x", 10_001) + `"}}`, `{"query":{"text":"x"},"federation":"all"}`,
+			`{"query":{"text":"x"},"pageSize":0}`, `{"query":{"text":"x"},"pageSize":101}`,
+			`{"query":{"text":"x"},"pageToken":"` + strings.Repeat("x", 4097) + `"}`,
+		}},
+		"a listing of entries": {validates[schemas.ARDListQuery](t), []string{`{}`, `{"pageSize":100,"pageToken":"x"}`},
+			[]string{`{"pageSize":0}`, `{"pageSize":101}`, `{"pageToken":"` + strings.Repeat("x", 4097) + `"}`}},
 		"an analysis": {validates[schemas.Analysis](t), []string{
 			`{"query":"q","context":"{}","target":"H"}`,
 			`{"query":"","context":"x","target":"br","prompt":{"m":{"0":{"r":0,"c":"q"}},"t":"2026-01-01T00:00:00Z"}}`,
