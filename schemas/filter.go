@@ -1,9 +1,8 @@
 package schemas
 
 import (
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -30,20 +29,16 @@ func (f *Filter) UnmarshalJSON(data []byte) error {
 	if jsontext.Value(data).Kind() == jsontext.KindNull {
 		return nil
 	}
-	if err := json.Unmarshal(data, (*plain)(f), decodeOptions); err != nil {
-		return inFilter(ErrMalformed.explain(err))
+	err := json.Unmarshal(data, (*plain)(f), decodeOptions, json.RejectUnknownMembers(true))
+	if err == nil {
+		return nil
 	}
-	var all map[string]jsontext.Value
-	if err := json.Unmarshal(data, &all); err != nil {
-		return err
+	var semantic *json.SemanticError
+	if errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName) {
+		field := "filter." + semantic.JSONPointer.LastToken()
+		return ErrMalformed.With(FieldError{field, "unknown; expected domain, status, labels, capabilities or public"})
 	}
-	var c check
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if !slices.Contains([]string{"domain", "status", "labels", "capabilities", "public"}, name) {
-			c.fail("filter."+truncateValue(name), "unknown; expected domain, status, labels, capabilities or public")
-		}
-	}
-	return c.as(ErrMalformed)
+	return inFilter(ErrMalformed.explain(err))
 }
 
 // inFilter returns e with the paths of its fields in the request.
