@@ -60,6 +60,8 @@ func TestDecodeErrors(t *testing.T) {
 			schemas.ErrMalformed), "filter.7: unknown; expected domain, status, labels, capabilities or public"},
 		{"a long unknown member of a filter", decodeMessage[schemas.SkillQuery](t, `{"query":"x","filter":{"`+long+`":0}}`,
 			schemas.ErrMalformed), "filter." + long[:193] + "…: unknown; expected domain, status, labels, capabilities or public"},
+		{"a number for a label of a filter", decodeMessage[schemas.SkillQuery](t, `{"query":"x","filter":{"labels":{"a":1}}}`,
+			schemas.ErrMalformed), "filter.labels.a: expected a string, got a number"},
 		{"neither id nor query", decodeMessage[schemas.SkillQuery](t, `{}`, schemas.ErrMalformed), "query: required without skill_id"},
 		{"several invalid fields", decodeMessage[schemas.SkillQuery](t, `{"query":"x","top_k":101,"tenant_id":""}`, schemas.ErrMalformed),
 			"tenant_id: must not be empty; omit it for the global scope: top_k: expected an integer from 1 to 100, got 101"},

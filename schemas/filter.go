@@ -43,8 +43,12 @@ func (f *Filter) UnmarshalJSON(data []byte) error {
 
 // inFilter returns e with the paths of its fields in the request.
 func inFilter(e *Error) *Error {
+	summarized := e.Detail == summary(e.Fields)
 	for i, f := range e.Fields {
 		e.Fields[i].Field = strings.TrimSuffix("filter."+f.Field, ".body")
+	}
+	if summarized {
+		e.Detail = summary(e.Fields)
 	}
 	return e
 }
