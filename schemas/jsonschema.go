@@ -3,6 +3,7 @@ package schemas
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -174,7 +175,7 @@ func (d *Definitions) annotate(s *jsonschema.Schema, t reflect.Type, f reflect.S
 		}
 	}
 	if optional[keys[1]] {
-		s.Required = without(s.Required, name)
+		s.Required = slices.DeleteFunc(s.Required, func(required string) bool { return required == name })
 	}
 	return nil
 }
@@ -219,14 +220,4 @@ func fieldsOf(t reflect.Type) []reflect.StructField {
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name
-}
-
-func without(list []string, name string) []string {
-	var rest []string
-	for _, s := range list {
-		if s != name {
-			rest = append(rest, s)
-		}
-	}
-	return rest
 }
