@@ -57,6 +57,18 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 	}
 }
 
+func TestComponentsAreReferenced(t *testing.T) {
+	t.Parallel()
+	d, doc := described(t)
+	for _, kind := range []string{"headers", "parameters", "responses"} {
+		for name := range doc["components"].(map[string]any)[kind].(map[string]any) {
+			if reference := "#/components/" + kind + "/" + name; !strings.Contains(string(d.openAPI), `"`+reference+`"`) {
+				t.Errorf("no operation references %s", reference)
+			}
+		}
+	}
+}
+
 func TestDocumentHasEveryRoute(t *testing.T) {
 	t.Parallel()
 	_, doc := described(t)

@@ -224,6 +224,9 @@ func (o operation) success() (object, error) {
 	}]()) {
 		head[bus.HeaderRevision] = object{"$ref": "#/components/headers/Revision"}
 	}
+	if o.consistent {
+		head[bus.HeaderIgnoredRevision] = object{"$ref": "#/components/headers/IgnoredRevision"}
+	}
 	if o.withETag || o.conditional && o.status != http.StatusNoContent {
 		head["ETag"] = object{"$ref": "#/components/headers/ETag"}
 	}
