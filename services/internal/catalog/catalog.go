@@ -610,7 +610,8 @@ func (c *Catalog) compare(ctx context.Context, now jetstream.Stream) error {
 		msg, err := now.GetMsg(ctx, applied.revision)
 		switch {
 		case err == nil && !msg.Time.Equal(applied.stored):
-			return fmt.Errorf("%w: revision %d was stored at %v, but the applied one at %v", ErrRolledBack, applied.revision, msg.Time, applied.stored)
+			return fmt.Errorf("%w: revision %d was stored at %v, but the applied one at %v",
+				ErrRolledBack, applied.revision, msg.Time, applied.stored)
 		case err != nil && !errors.Is(err, jetstream.ErrMsgNotFound): // it was replaced
 			return err
 		}
