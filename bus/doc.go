@@ -12,8 +12,7 @@
 //
 //	                                read                  write                 limit
 //	a worker refused it as busy     yes                   yes                   5 times
-//	2 heartbeats were missed, and   yes                   if it is stored once  4 times, retry budget of the connection
-//	the body is below 32 KiB
+//	2 heartbeats were missed        yes                   no                    4 times, retry budget of the connection
 //	it reached no worker            yes                   yes                   deadline of 15 s
 //	the connection was lost later   yes                   if it is stored once  deadline of 15 s
 //	a run was not confirmed in 2 s  as a new run by the caller of TryRun         retry budget of the connection
@@ -22,9 +21,7 @@
 //
 // A write of tags or records without a precondition is stored once: the client gives the request a
 // Nats-Msg-Id, from which the worker derives those of its messages, and the stream recognizes them for
-// 30 s. A suspended worker does not write later than that: servers close the connection of a client that
-// answers no pings for 15 to 20 s, and the deadline of the request has passed when the worker
-// has another one.
+// 30 s. It is not retried when heartbeats are missed, since a suspended worker may write later than that.
 //
 // A request that reached no worker, because there are no responders or the connection is lost,
 // waits without a slot. At most 256 requests of a connection wait, and

@@ -44,8 +44,10 @@ type Reply struct {
 }
 
 // Call sends req and returns the reply. It waits at most 15 seconds, not beyond
-// ctx's deadline, and at most 2.5 seconds without a heartbeat of a worker. When a request is
-// retried is documented under Requests in the package documentation. The error is a *schemas.Error or ctx's error.
+// ctx's deadline, and at most 2.5 seconds without a heartbeat of a worker; a read is
+// retried meanwhile (see Requests in the package documentation). Requests that were
+// not delivered, and those that may be sent twice and lost their connection, are retried
+// (see Conn). The error is a *schemas.Error or ctx's error.
 func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res, err error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -76,7 +78,7 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 				return err
 			}
 		}
-		msg, err = requests.roundTrip(ctx, request, e.repeatable(request))
+		msg, err = requests.roundTrip(ctx, request, e.reads())
 		return err
 	}
 	again := func(err error) bool { return e.sendAgain(request, err) }
@@ -86,10 +88,8 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 	return readReply(msg)
 }
 
-// repeatable reports whether the request may be sent twice: a read, or a write that is stored once.
-func (e Endpoint[Req, Res]) repeatable(request *nats.Msg) bool {
-	return e.Permission == schemas.PermissionRead || request.Header.Get(jetstream.MsgIDHeader) != ""
-}
+// reads reports whether a request may be performed twice, because its permission is read.
+func (e Endpoint[Req, Res]) reads() bool { return e.Permission == schemas.PermissionRead }
 
 // storesOnce reports whether workers store the writes of a request once, by the ID in its
 // Nats-Msg-Id header (bucket.WithRequest). A precondition that was true for the first copy of a
@@ -99,10 +99,11 @@ func (e Endpoint[Req, Res]) storesOnce() bool {
 }
 
 // sendAgain reports whether a request that failed with err waits for the end of an outage: one
-// that was not delivered, and, when the connection was lost, one that is repeatable. A health
-// check reports the outage.
+// that was not delivered, and, when the connection was lost, a read and a write that is stored once.
+// A health check reports the outage.
 func (e Endpoint[Req, Res]) sendAgain(request *nats.Msg, err error) bool {
-	return !strings.HasPrefix(e.Subject, healthSubjects) && (undelivered(err) || e.repeatable(request) && errors.Is(err, errConnectionLost))
+	twice := e.reads() || request.Header.Get(jetstream.MsgIDHeader) != ""
+	return !strings.HasPrefix(e.Subject, healthSubjects) && (undelivered(err) || twice && errors.Is(err, errConnectionLost))
 }
 
 // endSpan ends the span of a request that returned err.

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// A client retries a repeatable request after retryMissed periods of heartbeatInterval
-	// without a heartbeat and then in each further one, since a worker that is cut off may
-	// receive the retry too. maxMissed periods fail the request. Periods are counted, not measured, so that
+	// A client retries a read after retryMissed periods of heartbeatInterval without a
+	// heartbeat and then in each further one, since a worker that is cut off may receive the
+	// retry too. maxMissed periods fail the request. Periods are counted, not measured, so that
 	// a suspended client does not give up.
 	retryMissed = 2
 	maxMissed   = 10
@@ -31,7 +31,6 @@ const (
 	// to that worker fail.
 	outboundBytes = 32 << 20
 	// largeMessage is the minimum size of the messages that outboundBytes bounds, in bytes.
-	// They are not retried for lack of a heartbeat: the copies would exceed it.
 	largeMessage = 32 << 10
 )
 
@@ -115,10 +114,9 @@ func (q *requests) reserve(ctx context.Context, n int) (release func(), err erro
 }
 
 // roundTrip sends the request and returns the reply of a worker. Without a heartbeat it
-// retries a small repeatable request, and the first reply wins. It does not retry one that is
-// not repeatable: the first worker may still perform it, and a second worker would perform it
-// twice.
-func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, repeatable bool) (*nats.Msg, error) {
+// retries a read, and the first reply wins. It does not retry a write: the first worker
+// may still perform it, and a second worker would perform it twice.
+func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*nats.Msg, error) {
 	lost := q.lost()
 	reply, msgs := q.open()
 	defer q.forget(reply)
@@ -133,7 +131,7 @@ func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, repeatable 
 		return nil, err
 	}
 	defer received()
-	a := attempts{requests: q, request: request, retryable: repeatable && len(request.Data) < largeMessage}
+	a := attempts{requests: q, request: request, read: read}
 	if deadline, ok := ctx.Deadline(); ok && (again || request.Header.Get(HeaderTimeout) != "") {
 		request.Header.Set(HeaderTimeout, time.Until(deadline).String())
 	}
@@ -169,13 +167,13 @@ func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, repeatable 
 
 // attempts are the copies of one request that were sent to workers.
 type attempts struct {
-	requests  *requests
-	request   *nats.Msg
-	retryable bool // when heartbeats are missed
-	pending   int  // copies without a reply
-	retries   int  // copies sent because heartbeats were missed
-	busy      int  // copies sent because a worker was busy
-	missed    int  // consecutive heartbeat intervals without a heartbeat
+	requests *requests
+	request  *nats.Msg
+	read     bool // may be retried
+	pending  int  // copies without a reply
+	retries  int  // copies sent because heartbeats were missed
+	busy     int  // copies sent because a worker was busy
+	missed   int  // consecutive heartbeat intervals without a heartbeat
 }
 
 func (a *attempts) send() error {
@@ -189,7 +187,7 @@ func (a *attempts) missHeartbeat() error {
 	if a.missed++; a.missed == maxMissed {
 		return schemas.ErrUnavailable.Because("no heartbeat from a worker of " + a.request.Subject + "; a write may have been applied")
 	}
-	if !a.retryable || a.missed < retryMissed || a.retries == maxRetries || !a.requests.conn.budget.Take() {
+	if !a.read || a.missed < retryMissed || a.retries == maxRetries || !a.requests.conn.budget.Take() {
 		return nil
 	}
 	a.retries++

@@ -36,69 +36,45 @@ func unresponsive(t *testing.T, nc *nats.Conn, subject string, most int) (taken 
 	return taken
 }
 
-// TestRetryAfterMissedHeartbeats: one of two workers does not reply. A request is sent to the other
-// one unless that could perform it twice.
-func TestRetryAfterMissedHeartbeats(t *testing.T) {
+func TestReadIsRetried(t *testing.T) {
 	t.Parallel()
-	write := func(ctx context.Context, conn *bus.Conn) error {
-		_, err := bus.WriteTag.Call(ctx, conn, writeTag("r"))
-		return err
+	conn, nc := startServer(t)
+	err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
+		return schemas.TagFound{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, row := range []struct {
-		name    string
-		subject string
-		call    func(context.Context, *bus.Conn) error
-		retried bool
-	}{
-		{"a read", bus.ReadTag.Subject, func(ctx context.Context, conn *bus.Conn) error {
-			_, err := bus.ReadTag.Call(ctx, conn, schemas.TagKey{RequestID: "r"})
-			return err
-		}, true},
-		{"a write that is stored once", bus.WriteTag.Subject, write, true},
-		{"a large write", bus.WriteTag.Subject, func(ctx context.Context, conn *bus.Conn) error {
-			_, err := bus.WriteTag.Call(ctx, conn, writeTag(strings.Repeat("r", 32<<10)))
-			return err
-		}, false},
-		{"a write with a precondition", bus.WriteTag.Subject, func(ctx context.Context, conn *bus.Conn) error {
-			return write(bus.WithPrecondition(ctx, schemas.Precondition{IfNoneMatch: "*"}), conn)
-		}, false},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			conn, nc := startServer(t)
-			service := bustest.Service(t, conn, "tags")
-			var handled, answered atomic.Int64
-			err := errors.Join(
-				bus.ReadTag.Serve(service, func(context.Context, schemas.TagKey) (res schemas.TagFound, err error) {
-					handled.Add(1)
-					return res, nil
-				}),
-				bus.WriteTag.Serve(service, func(context.Context, schemas.TagWrite) (res schemas.TagWritten, err error) {
-					handled.Add(1)
-					return res, nil
-				}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for taken := unresponsive(t, nc, row.subject, 1); ; {
-				err = row.call(t.Context(), conn)
-				if err == nil {
-					answered.Add(1)
-				}
-				if err != nil || taken.Load() > 0 {
-					break
-				}
-			}
-			switch {
-			case row.retried && err != nil:
-				t.Error(err)
-			case !row.retried && (!errors.Is(err, schemas.ErrUnavailable) || !strings.Contains(err.Error(), "no heartbeat")):
-				t.Errorf("got %v, want %v: no heartbeat", err, schemas.ErrUnavailable)
-			}
-			if handled.Load() != answered.Load() {
-				t.Errorf("%d requests were handled, and %d answered", handled.Load(), answered.Load())
-			}
-		})
+	for taken := unresponsive(t, nc, bus.ReadTag.Subject, 1); taken.Load() == 0; {
+		began := time.Now()
+		if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"}); err != nil {
+			t.Fatalf("after %v: %v", time.Since(began), err)
+		}
+	}
+}
+
+func TestWriteIsNotRetried(t *testing.T) {
+	t.Parallel()
+	conn, nc := startServer(t)
+	var written, answered atomic.Int64
+	err := bus.WriteTag.Serve(bustest.Service(t, conn, "tags"), func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
+		written.Add(1)
+		return schemas.TagWritten{}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for taken := unresponsive(t, nc, bus.WriteTag.Subject, 1); ; answered.Add(1) {
+		_, err := bus.WriteTag.Call(t.Context(), conn, writeTag("r"))
+		if taken.Load() > 0 && (!errors.Is(err, schemas.ErrUnavailable) || !strings.Contains(err.Error(), "no heartbeat")) {
+			t.Errorf("got %v, want %v: no heartbeat", err, schemas.ErrUnavailable)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if written.Load() != answered.Load() {
+		t.Errorf("%d tags were written, and %d requests answered", written.Load(), answered.Load())
 	}
 }
 

@@ -121,10 +121,6 @@ func serverOptions(dir, listen string) (*server.Options, error) {
 		NoLog:      true,
 		DontListen: listen == "",
 		MaxPending: maxPending,
-		// A client that is suspended or cut off loses its connection within 20 s, before a
-		// stream no longer recognizes copies of its messages (bucket.duplicateWindow).
-		PingInterval: 5 * time.Second,
-		MaxPingsOut:  2,
 	}
 	if listen == "" {
 		return o, nil
