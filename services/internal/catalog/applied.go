@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -20,17 +21,22 @@ var (
 // a starting cluster may not know the stream yet.
 const missingChecks = 3
 
-// applied is the last change that any follower has applied.
+// maxPositions bounds the positions of sessions without a comparison between them.
+const maxPositions = 64
+
+// applied records which changes followers have applied, as evidence of a rollback of the log.
 type applied struct {
-	mu sync.Mutex
-	position
-	frozen int      // number of resumptions since the log was compared with the position
-	next   position // replaces the position once that was compared
-	epoch  int      // number of rollbacks of the log
+	mu         sync.Mutex
+	positions  []position // oldest first, since the last comparison with the log; the last one is current
+	session    int        // ends when a follower continues with another consumer
+	epoch      int        // number of rollbacks of the log
+	rolledBack error      // found by a comparison since the last reset
 }
 
-// position is a change that was applied.
+// position is the last change that any follower has applied in a session. In the next session the
+// log may be an older copy that grows beyond it.
 type position struct {
+	session  int
 	revision uint64
 	stored   time.Time
 }
@@ -46,48 +52,57 @@ func (a *applied) start() (epoch int) {
 func (a *applied) recordApplied(c Change, epoch int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if epoch != a.epoch {
+	n := len(a.positions)
+	if epoch != a.epoch || n > 0 && c.Revision <= a.positions[n-1].revision {
 		return
 	}
-	if c.Revision > max(a.revision, a.next.revision) {
-		a.next = position{c.Revision, c.Stored}
+	p := position{a.session, c.Revision, c.Stored}
+	if n > 0 && a.positions[n-1].session == a.session {
+		a.positions[n-1] = p
+		return
 	}
-	a.advance()
+	a.positions = append(a.positions[max(0, n+1-maxPositions):], p)
 }
 
-// advance applies the next position unless the current one has to be compared first.
-func (a *applied) advance() {
-	if a.frozen == 0 && a.next.revision > 0 {
-		a.position, a.next = a.next, position{}
-	}
-}
-
-func (a *applied) last() (of position, frozen int) {
+// endSession keeps the current position until it was compared with the log.
+func (a *applied) endSession() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.position, a.frozen
+	a.session++
+}
+
+// unchecked returns the positions to compare with the log, and the epoch, or the rollback that a
+// comparison has found.
+func (a *applied) unchecked() (positions []position, epoch int, rolledBack error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.positions), a.epoch, a.rolledBack
+}
+
+// checked records that the log contains the positions that unchecked has returned. The last one
+// remains.
+func (a *applied) checked(positions []position) {
+	if len(positions) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	last := positions[len(positions)-1].session
+	a.positions = slices.DeleteFunc(a.positions, func(p position) bool { return p.session < last })
+}
+
+// foundRollback records a rollback in the epoch until reset.
+func (a *applied) foundRollback(err error, epoch int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if epoch == a.epoch {
+		a.rolledBack = err
+	}
 }
 
 func (a *applied) reset() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.position, a.next, a.frozen = position{}, position{}, 0
+	a.positions, a.rolledBack = nil, nil
 	a.epoch++
-}
-
-// freeze keeps the position until it was compared with the log.
-func (a *applied) freeze() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.frozen++
-}
-
-// compared records that the log contains the position that last returned with frozen.
-func (a *applied) compared(frozen int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.frozen == frozen { // else a follower has resumed meanwhile
-		a.frozen = 0
-		a.advance()
-	}
 }

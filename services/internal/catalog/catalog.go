@@ -594,28 +594,40 @@ func (c *Catalog) Watch(ctx context.Context, interval time.Duration, onRollback 
 	}
 }
 
-// compare returns ErrRolledBack if the log ends before the last applied change, or has
-// another change at its revision, and another error if the log cannot be read.
+// compare returns ErrRolledBack if the log lacks a change at one of the applied positions, and
+// another error if it cannot be read.
 func (c *Catalog) compare(ctx context.Context, now jetstream.Stream) error {
-	applied, frozen := c.applied.last()
-	if now.CachedInfo().State.LastSeq < applied.revision {
-		last, err := c.Fence(ctx) // the leader that replied may have been deposed
-		if err == nil && last < applied.revision {
-			err = fmt.Errorf("%w: it ends at revision %d, and revision %d was applied", ErrRolledBack, last, applied.revision)
-		}
-		if err != nil {
-			return err
-		}
-	} else if applied.revision > 0 {
-		msg, err := now.GetMsg(ctx, applied.revision)
-		switch {
-		case err == nil && !msg.Time.Equal(applied.stored):
-			return fmt.Errorf("%w: revision %d was stored at %v, but the applied one at %v",
-				ErrRolledBack, applied.revision, msg.Time, applied.stored)
-		case err != nil && !errors.Is(err, jetstream.ErrMsgNotFound): // it was replaced
+	positions, epoch, err := c.applied.unchecked()
+	if err != nil {
+		return err
+	}
+	for _, p := range positions {
+		if err := c.compareAt(ctx, now, p); err != nil {
+			if errors.Is(err, ErrRolledBack) {
+				c.applied.foundRollback(err, epoch)
+			}
 			return err
 		}
 	}
-	c.applied.compared(frozen)
+	c.applied.checked(positions)
 	return nil
+}
+
+// compareAt returns ErrRolledBack if the log ends before the position, or has another change there.
+func (c *Catalog) compareAt(ctx context.Context, now jetstream.Stream, p position) error {
+	if now.CachedInfo().State.LastSeq < p.revision {
+		last, err := c.Fence(ctx) // the leader that replied may have been deposed
+		if err == nil && last < p.revision {
+			err = fmt.Errorf("%w: it ends at revision %d, and revision %d was applied", ErrRolledBack, last, p.revision)
+		}
+		return err
+	}
+	msg, err := now.GetMsg(ctx, p.revision)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound): // it was replaced
+		return nil
+	case err == nil && !msg.Time.Equal(p.stored):
+		return fmt.Errorf("%w: revision %d was stored at %v, but the applied one at %v", ErrRolledBack, p.revision, msg.Time, p.stored)
+	}
+	return err
 }

@@ -32,7 +32,7 @@ const (
 	// of a leader and attempts of the client library that take up to 10 s each.
 	idleTimeout   = 500 * time.Millisecond
 	stallInterval = 100 * time.Millisecond
-	// checkTimeout bounds the comparison of the log with the applied position.
+	// checkTimeout bounds the comparison of the log with the applied positions.
 	checkTimeout = 2 * time.Second
 	// readBytes bounds one direct read, see idleTimeout.
 	readBytes = 8 << 20
@@ -100,7 +100,7 @@ func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 	f.checks.SetLimit(1)
 	defer func() {
 		stop()
-		_ = f.checks.Wait() // Watch reports the errors
+		_ = f.checks.Wait() // see checkResumed
 	}()
 	for {
 		interval := idleTimeout
@@ -137,11 +137,11 @@ func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 	}
 }
 
-// checkResumed compares the log with the applied position when f continues with another
-// consumer: after a rollback the log may grow beyond the position before the next check of
-// Watch. The position does not change until a comparison has succeeded.
+// checkResumed ends the session when f continues with another consumer, and compares the log with
+// the applied positions: later writes may replace the revisions that show a rollback. Watch
+// reports it.
 func (f *follower) checkResumed(ctx context.Context) {
-	f.log.applied.freeze()
+	f.log.applied.endSession()
 	f.checks.TryGo(func() error {
 		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 		defer cancel()
