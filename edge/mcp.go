@@ -145,16 +145,7 @@ func (c *mcpCaller) Send(f mcp.Forward, body []byte) ([]byte, error) {
 	if n := int64(len(reply.Body)); err == nil && n > largeReply && !c.x.body.acquire(mcpCopies*n) {
 		return nil, errBodyMemory
 	}
-	return reply.Body, c.delay(err)
-}
-
-// delay returns err, after the delay of a refusal if it is errOverload: it becomes the result of a tool,
-// which exchange.handle does not delay.
-func (c *mcpCaller) delay(err error) error {
-	if err == error(errOverload) { //nolint:errorlint // other errors of its code are not refusals
-		return refuse(c.x, err)
-	}
-	return err
+	return reply.Body, err
 }
 
 // Analyze implements mcp.Caller.
@@ -167,12 +158,12 @@ func (c *mcpCaller) Analyze(ctx context.Context, body []byte) iter.Seq2[bus.Even
 		}
 		slot, release, err := enterStream(c.x)
 		if err != nil {
-			yield(bus.Event{}, c.delay(err))
+			yield(bus.Event{}, err)
 			return
 		}
 		defer release()
 		if err := startSlot(c.x, slot, streamQueueTimeout); err != nil {
-			yield(bus.Event{}, c.delay(err))
+			yield(bus.Event{}, err)
 			return
 		}
 		defer telemetry.StreamOpened()()
