@@ -174,7 +174,7 @@ func (f figure) equals(other figure) bool {
 // share returns a value and a total of the same metric, where the value is f percent of
 // the total: both are of one result, or the totals of two results.
 func (f figure) share(occurrences occurrenceIndex) []schemas.Source {
-	for _, whole := range occurrences.all {
+	for _, whole := range occurrences.numbers {
 		if !whole.total || whole.value == 0 {
 			continue
 		}
@@ -192,7 +192,7 @@ func (f figure) share(occurrences occurrenceIndex) []schemas.Source {
 // difference returns two values of one metric whose difference is f. A difference
 // of zero counts only between a total and a group: the group is the whole.
 func (f figure) difference(occurrences occurrenceIndex) []schemas.Source {
-	for _, from := range occurrences.all {
+	for _, from := range occurrences.numbers {
 		for _, less := range occurrences.peers[from.groupKey()] {
 			if from.areSums(less) && f.is(from.value-less.value) {
 				return sources(from, less)
@@ -214,7 +214,7 @@ func (f figure) difference(occurrences occurrenceIndex) []schemas.Source {
 // ratio returns two values of one group, or two totals, of different metrics of one call
 // whose ratio is f.
 func (f figure) ratio(occurrences occurrenceIndex) []schemas.Source {
-	for _, dividend := range occurrences.all {
+	for _, dividend := range occurrences.numbers {
 		for _, divisor := range occurrences.peers[dividend.groupKey()] {
 			if dividend.areSums(divisor) && divisor.value != 0 && f.is(dividend.value/divisor.value) {
 				return sources(dividend, divisor)

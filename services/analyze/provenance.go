@@ -23,6 +23,7 @@ type occurrence struct {
 	pointer string
 	metric  string // pointer to the metric's groups and total
 	total   bool
+	text    bool // in a string, such as the name of a group
 }
 
 func newOccurrence(call, pointer string) occurrence {
@@ -38,6 +39,7 @@ func newOccurrence(call, pointer string) occurrence {
 // occurrenceIndex indexes the occurrences in all results.
 type occurrenceIndex struct {
 	all     []occurrence
+	numbers []occurrence            // without those in strings
 	calls   map[string]int          // number of occurrences by call
 	metrics map[string][]occurrence // by call and metric
 	totals  map[string][]occurrence // totals by metric, of all calls
@@ -48,6 +50,10 @@ func index(occurrences []occurrence) occurrenceIndex {
 	x := occurrenceIndex{all: occurrences, calls: map[string]int{}, metrics: map[string][]occurrence{}, totals: map[string][]occurrence{},
 		peers: map[string][]occurrence{}}
 	for _, p := range occurrences {
+		if p.text {
+			continue
+		}
+		x.numbers = append(x.numbers, p)
 		x.calls[p.call]++
 		x.metrics[p.metricKey()] = append(x.metrics[p.metricKey()], p)
 		x.peers[p.groupKey()] = append(x.peers[p.groupKey()], p)
@@ -147,6 +153,7 @@ func occurrencesOf(r result) []occurrence {
 				all = append(all, at)
 			}
 		case jsontext.KindString:
+			at.text = true
 			for _, f := range figuresOf(token.String()) {
 				for _, r := range f.readings {
 					at.value = r.value

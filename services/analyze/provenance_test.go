@@ -64,6 +64,7 @@ func TestProvenance(t *testing.T) {
 			`{"text":"1200,5","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]}`},
 		{"a share", "50 % are in a, 25% in b7.",
 			`{"text":"50%","from":"share","sources":[{"tool_call_id":"c","pointer":"/groups/a"},{"tool_call_id":"c","pointer":"/total"}]},{"text":"25%","from":"share","sources":[{"tool_call_id":"c","pointer":"/groups/8080"},{"tool_call_id":"c","pointer":"/total"}]}`},
+		{"arithmetic of names of groups", "About 0.05%, and 8,076 others.", nowhere("0.05%", "8,076")},
 		{"a difference", "1,197.5 kW more.", `{"text":"1,197.5","from":"difference","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"},{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/8080"}]}`},
 		{"the name of a group", "Port 8080.", `{"text":"8080","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/8080"}]}`},
 		{"a number of the question", "Above 77 there is none.", `{"text":"77","from":"question"}`},
