@@ -2,6 +2,7 @@ package openai_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -141,6 +142,20 @@ func TestCallsWithoutIDAndInput(t *testing.T) {
 	got, err := modeltest.Collect(t.Context(), open(t, srv.URL()), modeltest.Question())
 	if err != nil || len(got.Calls) != 2 || got.Calls[0].ID == "" || got.Calls[0].ID == got.Calls[1].ID || string(got.Calls[1].Input) != "{}" {
 		t.Errorf("calls %+v, %v, want two with distinct ids and objects as input", got.Calls, err)
+	}
+}
+
+// TestRepeatedUsage: a server repeats the counts of tokens so far in each chunk.
+func TestRepeatedUsage(t *testing.T) {
+	t.Parallel()
+	var stream strings.Builder
+	for n := range 10 {
+		fmt.Fprintf(&stream, `data: {"choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":400,"completion_tokens":%d}}`+"\n\n", n+1)
+	}
+	stream.WriteString(`data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n")
+	got, err := modeltest.Collect(t.Context(), serve(t, http.StatusOK, stream.String()), modeltest.Question())
+	if err != nil || got.Usage == nil || got.Usage.PromptTokens != 400 || got.Usage.AnswerTokens != 10 {
+		t.Errorf("got %+v, %v, want 400 and 10 tokens", got.Usage, err)
 	}
 }
 

@@ -68,10 +68,10 @@ func (t *turn) receive(ctx context.Context) error {
 // the end of the message.
 func (t *turn) handle(next chunk) error {
 	read, written := max(0, int(next.Usage.PromptTokens)), max(0, int(next.Usage.CompletionTokens))
-	t.prompt += read
-	t.answer += written
-	t.usage.PromptTokens += read
-	t.usage.AnswerTokens += written
+	more, longer := max(0, read-t.prompt), max(0, written-t.answer) // some servers repeat the counts in each chunk
+	t.prompt, t.answer = t.prompt+more, t.answer+longer
+	t.usage.PromptTokens += more
+	t.usage.AnswerTokens += longer
 	for _, choice := range next.Choices {
 		t.reason = cmp.Or(choice.FinishReason, t.reason)
 		for _, piece := range choice.Delta.ToolCalls {
