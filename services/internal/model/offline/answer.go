@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,15 +27,42 @@ type result struct {
 	Total      *figure            `json:"total"`       // nil: an average of nothing
 	GroupCount int                `json:"group_count"` // number of values without null
 	Metrics    map[string]result  `json:"metrics"`
+	Truncated  bool               `json:"truncated"`
 	Error      any                `json:"error"`
 }
 
-// figure is a number, written without exponent and with at most three decimals.
+// figure is a number, written without exponent and with at most three decimals, or three
+// significant digits if it is small.
 type figure float64
 
 func (f figure) String() string {
-	text := strconv.FormatFloat(float64(f), 'f', 3, 64)
+	decimals := 3
+	if size := math.Abs(float64(f)); size > 0 && size < 0.1 {
+		decimals = 2 - int(math.Floor(math.Log10(size)))
+	}
+	text := strconv.FormatFloat(float64(f), 'f', decimals, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+// minus returns f - g, and 0 if that is a rounding error.
+func (f figure) minus(g figure) figure {
+	if math.Abs(float64(f-g)) < 1e-9*math.Abs(float64(f)) {
+		return 0
+	}
+	return f - g
+}
+
+// percentage returns the share of part in total with one decimal, or with more if one would say
+// none or all although some are, or are not.
+func percentage(part, total figure) string {
+	percent := float64(100 * part / max(1, total))
+	for decimals := 1; ; decimals++ {
+		text := strconv.FormatFloat(percent, 'f', decimals, 64)
+		none, all := strings.Trim(text, "0.") == "", strings.HasPrefix(text, "100")
+		if decimals == 9 || none == (part == 0) && all == (part == total) {
+			return text
+		}
+	}
 }
 
 // line is one group of a result; its name is in Markdown.
@@ -71,7 +99,7 @@ func value(f *figure) figure {
 func (r result) lines() (out []line) {
 	for _, label := range slices.Sorted(maps.Keys(r.Groups)) {
 		if n := r.Groups[label]; label != estate.NullGroup && n != nil {
-			out = append(out, line{markdown.Escape(label), *n})
+			out = append(out, line{cmp.Or(markdown.Escape(label), `""`), *n})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b line) int { return cmp.Compare(b.n, a.n) })
@@ -121,7 +149,8 @@ func (p plan) answer(arrays []*array, raw []json.RawMessage) (text string, sugge
 		}
 	}
 	last := results[max(0, len(raw)-1)]
-	if partly := func(c cond) bool { return c.partly }; p.declined == "" && last.total() == 0 && slices.ContainsFunc(p.conds(), partly) {
+	partly := func(c cond) bool { return c.partly }
+	if p.declined == "" && p.measure == nil && last.total() == 0 && slices.ContainsFunc(p.conds(), partly) {
 		p.declined = "No " + p.array.noun(2) + " match " + conjunction(p.conds(), nil) + "."
 	}
 	switch {
@@ -154,7 +183,7 @@ func (p plan) fill(values map[string]any, r result, part figure) string {
 	lines, total := r.lines(), r.total()
 	show := func(lines []line, text func(line) string) { values["labels"] = join(lines, text, longList) }
 	values["lines"], values["more"] = lines[:min(len(lines), longList)], len(lines) > longList
-	values["total"], values["part"], values["percent"] = total, part, float64(100*part/max(1, total))
+	values["total"], values["part"], values["percent"] = total, part, percentage(part, total)
 	values["counted"], values["without"] = fmt.Sprintf("%v %s", total, p.array.noun(total)), r.group(estate.NullGroup)
 	if p.group != nil {
 		values["values"], values["nouns"] = r.GroupCount, p.group.noun(r.GroupCount)
@@ -210,7 +239,7 @@ func (p plan) fillCombined(values map[string]any, r result) {
 	combined := func(a, b figure) string {
 		switch {
 		case p.metric == "difference":
-			return (a - b).String()
+			return a.minus(b).String()
 		case b == 0:
 			return "undefined"
 		}
@@ -218,7 +247,7 @@ func (p plan) fillCombined(values map[string]any, r result) {
 	}
 	var lines []string
 	for _, label := range slices.Sorted(maps.Keys(first.Groups)) {
-		lines = append(lines, markdown.Escape(label)+": "+combined(first.group(label), second.group(label)))
+		lines = append(lines, cmp.Or(markdown.Escape(label), `""`)+": "+combined(first.group(label), second.group(label)))
 	}
 	values["combined"], values["first"], values["second"] = combined(first.total(), second.total()), first.total(), second.total()
 	values["lines"] = lines
@@ -226,7 +255,7 @@ func (p plan) fillCombined(values map[string]any, r result) {
 
 // fillRanking adds the line at the wanted rank and its ties, or the first lines.
 func (p plan) fillRanking(values map[string]any, r result, lines []line) string {
-	if p.least && r.GroupCount > len(lines) {
+	if p.least && r.Truncated {
 		return "too many"
 	}
 	if p.least {
@@ -264,6 +293,10 @@ func ties(lines []line) int {
 func (p plan) fillComparison(values map[string]any, r result) string {
 	var lines []line
 	for _, v := range p.goals[0].values {
+		if p.measure != nil && r.Groups[v.Text] == nil {
+			values["labels"] = markdown.Escape(v.Text)
+			return "no figure"
+		}
 		lines = append(lines, line{markdown.Escape(v.Text), r.group(v.Text)})
 	}
 	first := lines[0].name
@@ -274,8 +307,8 @@ func (p plan) fillComparison(values map[string]any, r result) string {
 	} else {
 		values["answer"] = ""
 	}
-	values["best"], values["next"], values["most"], values["difference"] = best.name, next.name, best.n, best.n-next.n
-	values["unit"], values["others"] = cmp.Or(p.measure.name(), p.array.noun(2)), join(lines[1:], line.plain, longList)
+	values["best"], values["next"], values["most"], values["difference"] = best.name, next.name, best.n, best.n.minus(next.n)
+	values["unit"], values["others"] = cmp.Or(p.measure.name(), p.array.noun(best.n)), join(lines[1:], line.plain, longList)
 	if best.n == next.n {
 		return "same"
 	}

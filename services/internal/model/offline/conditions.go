@@ -67,9 +67,16 @@ func oneOfValues(values []estate.Value) string {
 
 // present selects records with a value, or those where the field is missing, null or empty.
 func present(f *field, want bool, at span) cond {
-	filter := `{"ne":null}`
+	var empty []string
 	if f.has("array") {
-		filter = `{"ne":null,"not":{"in":[[]]}}`
+		empty = append(empty, "[]")
+	}
+	if f.blank() > 0 {
+		empty = append(empty, `""`)
+	}
+	filter := `{"ne":null}`
+	if empty != nil {
+		filter = `{"ne":null,"not":{"in":[` + strings.Join(empty, ",") + `]}}`
 	}
 	c := newCond(f, filter, "is set", at)
 	if !want {
@@ -123,9 +130,13 @@ func dated(f *field, op, lo, hi string, at span) (cond, string) {
 	var within []estate.Value
 	ordered := true
 	for _, v := range f.column().Values {
+		if v.Text == "" { // not set
+			from = cmp.Or(from, "0")
+			continue
+		}
 		date := isoTime(v.Text)
 		ordered = ordered && date == v.Text
-		if date == "" && v.Text != "" {
+		if date == "" {
 			return cond{}, f.name() + " has values that are not dates, such as " + markdown.Escape(v.Text) + "."
 		}
 		if date >= from && (to == "" || date < to) {
@@ -353,7 +364,7 @@ func (r *reading) conditions(p *plan, targets ...*field) string {
 func (r *reading) redundant(l *link, c cond, declined *string) bool {
 	f, v := l.field, r.at(l.start()-1, asValue)
 	own := func(p part) bool { return p.stem == r.q[l.start()].stem }
-	switch always := c.set && f.filled() == f.column().Records && !f.has("array"); {
+	switch always := c.set && f.filled()-f.blank() == f.column().Records && !f.has("array"); {
 	case v != nil && v.field != f && c.values == nil && !f.isBool() && !r.q[l.start()].brk:
 		if !slices.ContainsFunc(v.field.parts, own) {
 			*declined = fmt.Sprintf("%s was not understood: %s and %s are different fields.", quoted(r.text(span{v.start(), l.end()})),

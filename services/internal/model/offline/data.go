@@ -162,6 +162,16 @@ func (f *field) listed() bool { return f.has("array") && !f.textual() && len(f.c
 // filled returns the number of records with a value.
 func (f *field) filled() int { return f.column().Records - f.column().Missing - f.column().Null }
 
+// blank returns the number of records with an empty string.
+func (f *field) blank() int {
+	for _, v := range f.column().Values {
+		if v.Text == "" {
+			return v.Count
+		}
+	}
+	return 0
+}
+
 // optional reports whether some records have no value.
 func (f *field) optional() bool { return f.filled() < f.column().Records || f.has("array") }
 

@@ -49,7 +49,13 @@ func (p *plan) mergeFollowup(q []word) bool {
 	}
 	for _, c := range changed.all {
 		same := func(o cond) bool { return o.field == c.field }
+		if slices.ContainsFunc(slices.Concat(p.any...), same) {
+			return false
+		}
 		if i := slices.IndexFunc(p.goals, same); i >= 0 {
+			if p.op == compare {
+				return false
+			}
 			p.goals[i] = c
 			continue
 		}

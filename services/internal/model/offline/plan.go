@@ -316,7 +316,7 @@ func (r *reading) goalPlan(p *plan, _ wanted) string {
 			break
 		}
 	}
-	p.all, p.goals = p.all[:first], p.all[first:]
+	p.all, p.goals = p.all[:first:first], p.all[first:]
 	return ""
 }
 
@@ -344,7 +344,7 @@ func (r *reading) comparePlan(p *plan, _ wanted) string {
 		p.least = r.is(r.measured[0], "older")
 	}
 	if p.op = breakdown; !r.each {
-		p.op, p.goals = compare, p.all[i:i+1]
+		p.op, p.goals = compare, []cond{c}
 	}
 	return ""
 }
