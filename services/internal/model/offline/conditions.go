@@ -382,9 +382,10 @@ func (r *reading) redundant(l *link, c cond, declined *string) bool {
 // state returns the condition of a field that is named without a value: a boolean, or a value that is present or absent. It is empty if
 // there is none.
 func (r *reading) state(l *link) cond {
-	f := l.field
+	f, low := l.field, r.low(l.start())
 	denied := l.denied != r.deny(l.start())
 	off := f.isBool() && r.deactivated(l)
+	zero := slices.ContainsFunc(f.column().Values, func(v estate.Value) bool { return v.Text == "0" })
 	yes, no := f.booleanValues()
 	switch {
 	case f.isBool():
@@ -395,9 +396,13 @@ func (r *reading) state(l *link) cond {
 		return equal(f, yes, false, l.span())
 	case f.numeric() && denied && r.is(r.neg[l.start()]-1, "of|than|from"):
 		return cond{} // "out of warranty"
+	case f.dates() && strings.HasSuffix(low, "ed") && !f.named(low) && (!denied || r.is(r.neg[l.start()]-1, "not")):
+		return cond{} // "have expired" depends on the time
+	case f.sums() && f.optional() && zero && denied:
+		return cond{} // 0, or no value
 	case f.sums() && !f.optional() && denied:
 		return compared(f, "eq", "0", "", l.span())
-	case f.sums() && !f.optional() && r.hasPossessive(l):
+	case f.sums() && (zero || !f.optional()) && r.hasPossessive(l):
 		return compared(f, "gt", "0", "", l.span())
 	case denied || r.hasPossessive(l):
 		return present(f, !denied, l.span())

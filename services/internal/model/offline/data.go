@@ -242,9 +242,15 @@ func (a *array) findIdentity() *field {
 			}
 		}
 	}
-	unique := func(f *field) bool { return f.column().Distinct == f.filled() && !f.dates() }
-	named := func(f *field) bool { return unique(f) && (f.named("name") || f.named("title")) }
-	return cmp.Or(a.first(named), a.first(unique))
+	named := func(f *field) bool { return f.unique() && (f.named("name") || f.named("title")) }
+	noun := a.noun(1)
+	own := func(f *field) bool { return f.path == noun && f.unique() } // the hall of halls
+	return cmp.Or(a.first(named), a.first(own), a.first((*field).unique))
+}
+
+// unique reports whether each record has a value of its own.
+func (f *field) unique() bool {
+	return f.column().Distinct == f.column().Records && f.blank() == 0 && !f.dates()
 }
 
 // categoryField returns the field that best classifies the records.

@@ -329,7 +329,7 @@ func newIndex(s *shape) *index {
 				text += "s" // "Let's Encrypt"
 			}
 			cut := i > 0 && q[i].ident && q[i-1].at == q[i].at || j+1 < len(q) && q[j].ident && q[j+1].at == q[j].at
-			state := j == i && s.is(i, "up|down") && s.is(i-1, auxiliaries+"|or|and") && !s.is(i+1, "to") // "are down"
+			state := j == i && s.is(i, "up|down") && s.is(i-1, auxiliaries+"|or|and|not") && !s.is(i+1, "to") // "are down"
 			meant := state || slices.ContainsFunc(q[i:j+1], func(w word) bool { return !w.stop })
 			if key != "" && !cut && meant && len(x.runs[key]) < maxOccurrences {
 				x.runs[key] = append(x.runs[key], span{i, j + 1})

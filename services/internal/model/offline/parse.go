@@ -80,7 +80,8 @@ var rules = []struct {
 		"known about|on|of"}},
 	{op: overview, patterns: []string{"overview|summary|summarise|summarize|describe", "what arrays|collections|tables"}},
 	{op: overview, ask: func(s *shape) bool {
-		return s.begins("what|which") && !slices.ContainsFunc(s.q, func(w word) bool { return !w.stop && !fillers[w.low] })
+		content := func(w word) bool { return !w.stop && !fillers[w.low] || oneOf(w.low, superlatives) }
+		return s.begins("what|which") && !slices.ContainsFunc(s.q, content)
 	}},
 	{op: combine, ask: (*shape).asksCombine}, {op: top, ask: (*shape).asksTop}, {op: aggregate, ask: (*shape).asksAggregate},
 	{op: share, ask: (*shape).asksShare}, {op: all, ask: (*shape).asksAll}, {op: compare, ask: (*shape).asksCompare},
@@ -294,7 +295,11 @@ func (s *shape) asksTop() bool {
 	s.ordinal(i - 1)
 	before, after := s.takeN(i-1), s.takeN(j)
 	if s.is(i, measures) {
-		s.measured, s.focus = span{i, j}, s.ranked(i, s.phrase(j+after))
+		after := s.phrase(j + after)
+		s.measured, s.focus = span{i, j}, s.ranked(i, after)
+		if s.focus != after && after[0] == j {
+			s.measured[1] = after[1] // "which job has the shortest retention"
+		}
 		return true
 	}
 	if i, j = i-before, j+after; s.begins("which|what|list|show|name") && s.limit == 0 {

@@ -106,7 +106,7 @@ func (r *reading) plan() plan {
 	w.target, w.records = r.target(r.focus)
 	w.by, _ = r.target(r.shape.by)
 	added := r.metric == "sum" || r.op == count && w.target != nil && w.target.sums()
-	if w.by == nil && added && r.at(r.shape.by[1]-1, asArray) != nil {
+	if w.by == nil && added && r.at(r.shape.by[0], asArray) != nil {
 		w.by = p.array.identity() // "seats per venue"
 	}
 	if w.by != nil && (r.op == list || r.op == count) {
@@ -114,6 +114,7 @@ func (r *reading) plan() plan {
 		shape.op, p.op = breakdown, breakdown
 		r.shape = &shape
 	}
+	r.dropSuperlative()
 	for i := r.measured[1] - 1; i >= r.measured[0]-2 && i >= 0; i-- { // from the words after the superlative to itself
 		superlative := i < r.measured[0] && w.measured == nil && r.is(i, superlatives)
 		if l := r.at(i, asField); l != nil && l.field.numeric() && (superlative || i >= r.measured[0]) {
@@ -130,7 +131,22 @@ func (r *reading) plan() plan {
 	if p.declined == "" {
 		p.declined = r.declineReason(&p)
 	}
+	values := p.op == list || p.op == distinct || p.op == top
+	if p.declined == "" && values && p.group.blank() > 0 && p.group != p.array.identity() && !p.on(p.group) {
+		p.all = append(p.all, present(p.group, true, span{})) // an empty value is none
+	}
 	return p
+}
+
+// dropSuperlative drops the field that a superlative names if a measure follows: "the shortest retention" is no duration.
+func (r *reading) dropSuperlative() {
+	at := r.measured[0]
+	next := r.at(at+1, asField)
+	if !r.is(at, measures) || next == nil || next == r.by[at] || !next.field.numeric() || next.field.unit() == "" {
+		return
+	}
+	r.links = slices.DeleteFunc(r.links, func(l *link) bool { return l == r.by[at] })
+	r.by[at], r.used[at] = nil, true
 }
 
 // oneQuestion is the reason to decline a question for two things.
@@ -279,6 +295,12 @@ func (r *reading) topPlan(p *plan, w wanted) string {
 		return r.unmatchedPhrase(r.shape.by, r.focus)
 	case p.measure != nil && p.group != identity && slices.ContainsFunc(r.links, other):
 		return "Ask which of the " + p.array.noun(2) + " it is first."
+	case p.measure == nil && r.amount && r.measured != r.focus && !r.measured.empty() && !r.hasContent(r.measured) &&
+		r.by[r.measured[0]] == nil: // "the most data"
+		return "It is unclear what to rank " + p.group.name() + " by."
+	case p.metric == "sum" && len(p.measure.words) == 1 && p.measure.words[0] == singular(r.low(r.measured[0])) &&
+		!p.measure.named(r.low(r.measured[0])):
+		return "It is unclear whether to count the values of " + p.measure.name() + " or to add them."
 	case p.measure != nil && p.group != w.by && p.group.isBool():
 		return "It is unclear what to rank by " + p.measure.name() + "."
 	case p.measure == nil && (!r.amount || p.group == identity && w.records && r.limit == 0):
@@ -360,7 +382,7 @@ func (r *reading) aggregatePlan(p *plan, w wanted) string {
 		}
 	}
 	switch {
-	case r.degree && r.metric == "sum" && !p.on(p.array.identity()):
+	case r.degree && r.metric == "sum" && !slices.ContainsFunc(p.conds(), func(c cond) bool { return c.field.unique() }):
 		return "It is unclear which of the " + p.array.noun(2) + " is meant; ask for the sum or the average."
 	case (w.records && how < 0 || r.rank > 0) && w.target != nil && w.target.numeric() && oneOf(r.metric, "min|max") && w.by == nil:
 		// "the largest venue"

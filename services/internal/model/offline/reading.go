@@ -53,7 +53,7 @@ func (x matcher) read(s *shape, arrays []*array) (best reading, rival *array) {
 	slices.SortStableFunc(named, func(a, b reading) int { return cmp.Compare(b.score, a.score) })
 	spellings := newIndex(s)
 	for _, r := range named {
-		if best.array != nil && r.score+perValue*float64(len(r.unexplained())) < best.score-arrayMargin {
+		if best.array != nil && r.score+perValue*float64(r.open()) < best.score-arrayMargin {
 			continue
 		}
 		every, identity := slices.Clone(r.every), r.array.identity()
@@ -211,11 +211,13 @@ func (r reading) tooWeak(l *link) bool {
 // weakVerb reports whether the link takes a verb for the name of a field: "weigh" is not last_weighed.
 func (r reading) weakVerb(l *link) bool {
 	w := r.q[l.start()]
-	participle := func(p part) bool { return p.stem == w.stem && strings.HasSuffix(p.low, "ed") }
+	participle := func(p part) bool { return p.stem == w.stem && (strings.HasSuffix(p.low, "ed") || states[p.low]) }
 	period := func(c comparison) bool { return c.lo.date != "" }
 	switch {
 	case len(l.pos) > 1:
 		return false
+	case l.field.dates() && r.is(l.end(), "by") && !r.literal(l.end()+1): // "issued by"
+		return true
 	case l.field.dates() && !strings.HasSuffix(w.low, "ed") && slices.ContainsFunc(l.field.parts, participle):
 		return !slices.ContainsFunc(r.compared, period)
 	}
@@ -232,6 +234,10 @@ func (r reading) weakValue(l *link) bool {
 	// "grants for groups" has a value
 	object := l.exact > 0 && oneOf(before, "for|to|from|with")
 	bland := (fillers[w.low] || verbs[w.low] && l.whole < 1) && !attribute && !object
+	dated := func(c comparison) bool { return c.at == l.end() && c.lo.date != "" }
+	if slices.ContainsFunc(r.compared, dated) && r.only(func(f *field) bool { return f.dates() && f.named(w.low) }) != nil {
+		return true // "resolved in 2026" has a date
+	}
 	yes, _ := l.field.booleanValues()
 	truth := yes != nil && (affirmative[w.low] || negative[w.low]) || oneOf(w.low, "yes|no|y|n|true|false|on|off|none")
 	return len(l.pos) == 1 && l.score < 1.5 && (bland || truth)
@@ -276,7 +282,7 @@ func (l link) contextScore(s *shape, named map[*field][]link) (bonus float64) {
 func (l link) roleScore(s *shape) float64 {
 	inFocus := s.focus.has(l.start())
 	switch {
-	case l.role == asArray && inFocus && (s.op != list || s.comparesText()) && s.op != top:
+	case l.role == asArray && inFocus && s.op != top:
 		return 0.6 * l.whole
 	case l.role != asField || inFocus && (s.op.conditional() || s.op == aggregate) || s.op == combine:
 		return 0
@@ -285,14 +291,9 @@ func (l link) roleScore(s *shape) float64 {
 	case !l.field.isBool() && slices.ContainsFunc(s.compared, func(c comparison) bool { return l.start() >= c.at-4 && l.end() <= c.end+4 }):
 		return 0
 	case s.op.conditional() && l.field.isBool() && l.whole >= 0.5 && !s.literal(l.start()-1):
-		return l.whole
+		return 2*l.whole - 1
 	}
 	return -0.3 * l.score // redundant
-}
-
-// comparesText reports whether a condition compares a text: "start with".
-func (s *shape) comparesText() bool {
-	return slices.ContainsFunc(s.compared, func(c comparison) bool { return textOperators[c.op] })
 }
 
 // conditional reports whether the answer counts records that meet a condition.
@@ -310,11 +311,18 @@ func (r reading) unexplained() (out []int) {
 	return out
 }
 
+// open returns the most words that a value may explain: "data" may be a team.
+func (r reading) open() int {
+	words := slices.DeleteFunc(slices.Clone(r.q), func(w word) bool { return !fillers[w.low] })
+	return len(r.unexplained()) + len(words)
+}
+
 // ignored reports whether the word at i has no meaning of its own. In "source any" and "about 100" it has.
 func (r reading) ignored(i int) bool {
 	w, ends := r.q[i], i+1 == len(r.q) || r.q[i+1].brk || r.is(i+1, "and|or")
 	value := r.at(i-1, asField) != nil && ends && oneOf(w.low, "any|all|some|in|on|off|up|out|no|none")
-	if value || w.low == "about" && !ends && r.q[i+1].number != "" {
+	every := w.low == "all" && i > 1 && (verbs[r.low(i-1)] || states[r.low(i-1)] || r.is(i-1, "have|has|had")) // "use all ports"
+	if value || every || w.low == "about" && !ends && r.q[i+1].number != "" {
 		return false
 	}
 	return w.stop && w.number == "" && !operators[w.low] || fillers[w.low] || r.requested(i)
