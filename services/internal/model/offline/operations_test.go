@@ -111,7 +111,7 @@ var operations = map[string]string{
 
 func TestOperations(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct{ estate, question, want string }{
+	for _, row := range []struct{ estate, questions, want string }{ // questions of one conversation, separated by strokes
 		{"pods", "Which namespaces belong to data?",
 			"2 namespaces: batch, cache.\n\nUnderstood as: listing name of namespaces where team = data."},
 		{"pods", "Which teams own clusters?",
@@ -139,6 +139,21 @@ func TestOperations(t *testing.T) {
 		{"backups", "Which backup took the longest?",
 			"home-weekly: 180 duration_min.\n\nUnderstood as: ranking job of backup jobs by largest duration_min, largest first."},
 		{"backups", "Which target stores the most data?", "It is unclear what to rank target by."},
+		{"backups", "How many jobs failed?|which ones?",
+			"2 backup jobs: home-weekly, logs-daily.\n\nUnderstood as: listing job of backup jobs where status = failed."},
+		{"backups", "How many jobs failed?|which ones are on s3?",
+			"1 backup job: logs-daily.\n\nUnderstood as: listing job of backup jobs where status = failed and target = s3."},
+		{"backups", "How many jobs failed?|what is their average duration?",
+			"91.5: the average of duration_min.\n\nUnderstood as: the average of duration_min over backup jobs where status = failed."},
+		{"backups", "How many jobs failed?|how many of these jobs are on s3?",
+			"1 backup job.\n\nUnderstood as: counting backup jobs where status = failed and target = s3."},
+		{"backups", "How many jobs failed?|on s3?",
+			"1 backup job.\n\nUnderstood as: counting backup jobs where status = failed and target = s3."},
+		{"backups", "How many jobs failed?|per target and schedule", "Grouping by two fields is not supported."},
+		{"backups", "Which target has the most jobs?|which ones?", `It is unclear what "ones" refers to.`},
+		{"backups", "How many jobs are there per target?|which has the most?", "The question was not understood."},
+		{"backups", "What is the average duration?|per target?",
+			"48.2: the average of duration_min; by target:\n- tape: 180\n- s3: 20\n- nfs: 1\n\nUnderstood as: the average of duration_min over backup jobs, by target."},
 		{"switches", "Which switches are not up?",
 			"2 switches: sw-b1, sw-c1.\n\nUnderstood as: listing hostname of switches where status ≠ up."},
 		{"switches", "Which switches have used all ports?", `Unknown term "all": no field or value of switches matches it.`},
@@ -150,9 +165,13 @@ func TestOperations(t *testing.T) {
 			"sw-a1: 400 uptime_days.\n\nUnderstood as: ranking hostname of switches by largest uptime_days, largest first."},
 		{"switches", "Does Lyon have more switches than Nice?",
 			"No: both the same: Lyon and Nice have 2 switches each.\n\nUnderstood as: comparing the number of switches where site = Lyon or Nice."},
+		{"switches", "How many switches are down?|where are they?",
+			"Nice.\n\nUnderstood as: listing site of switches where status = down."},
 		{"licenses", "List the vendors", "4 vendors: Adobe, Atlassian, Figma, Salesforce.\n\nUnderstood as: listing name of vendors."},
 		{"licenses", "How many licenses have no renewal date?",
 			"1 license.\n\nUnderstood as: counting licenses where renewal_date is not set."},
+		{"licenses", "How many seats are used?|by department?",
+			"759: the sum of seats_used; by department:\n- Company: 460\n- Engineering: 270\n- Design: 29\n\nUnderstood as: the sum of seats_used over licenses, by department."},
 		{"incidents", "How many incidents were opened and resolved in 2026?", "The use of field opened was not understood."},
 		{"incidents", "How many incidents were resolved in 2026?",
 			"2 incidents.\n\nUnderstood as: counting incidents where resolved in 2026."},
@@ -163,16 +182,18 @@ func TestOperations(t *testing.T) {
 			"3 incidents.\n\nUnderstood as: counting incidents where customers_affected > 0."},
 		{"incidents", "How long was INC100?",
 			"3.5: the sum of duration_hours.\n\nUnderstood as: the sum of duration_hours over incidents where number = INC100."},
+		{"incidents", "How many incidents are resolved?|how many of those are P1?",
+			"2 incidents.\n\nUnderstood as: counting incidents where state = resolved and priority = P1."},
 		{"incidents", "Who is assigned to INC101?",
 			"None: 0 of 1 incident has a value of assignee.\n\nUnderstood as: listing assignee of incidents where number = INC101."},
 	} {
-		t.Run(row.question, func(t *testing.T) {
+		t.Run(row.questions, func(t *testing.T) {
 			t.Parallel()
 			e, err := estate.Parse([]byte(operations[row.estate]))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, calls := ask(t, e, row.question); !strings.HasPrefix(got, row.want) {
+			if got, calls := ask(t, e, strings.Split(row.questions, "|")...); !strings.HasPrefix(got, row.want) {
 				t.Errorf("got %q\nwant %q\nafter %s", got, row.want, calls)
 			}
 		})
