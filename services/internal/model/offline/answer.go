@@ -194,7 +194,7 @@ func (p plan) fill(values map[string]any, r result, part figure) string {
 		p.fillCombined(values, r)
 	case p.op == compare:
 		return p.fillComparison(values, r)
-	case p.op == aggregate && r.Total == nil:
+	case p.measure != nil && r.Total == nil:
 		return "no number"
 	case p.op != list && p.op != breakdown && p.op != top:
 	case total == 0 && p.measure == nil:

@@ -388,6 +388,8 @@ func (r *reading) state(l *link) cond {
 	zero := slices.ContainsFunc(f.column().Values, func(v estate.Value) bool { return v.Text == "0" })
 	yes, no := f.booleanValues()
 	switch {
+	case f.isBool() && l.whole <= 0.5 && strings.HasSuffix(low, "ed") && !f.named(low):
+		return cond{} // "renewed" is not auto_renew
 	case f.isBool():
 		return isTrue(f, denied == off, l.span())
 	case yes != nil && denied != r.deactivated(l):

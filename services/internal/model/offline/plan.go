@@ -179,7 +179,8 @@ func (r *reading) unclearTarget(w wanted) string {
 		return "It is unclear which field answers " + r.low(0) + "."
 	case r.kinds && w.records:
 		return "It is unclear which kind of " + r.array.noun(2) + " is meant."
-	case w.target != nil && (w.target.dates() || r.op == top && w.target.numeric()) && r.is(r.focus[0]-1, "who"):
+	case w.target != nil && (w.target.dates() || r.op == top && w.target.numeric()) &&
+		(r.is(r.focus[0]-1, "who") || w.target.dates() && r.is(r.focus[1]-1, "last|first")): // "which job ran last"
 		return "The use of field " + w.target.name() + " was not understood."
 	}
 	return ""
@@ -293,6 +294,8 @@ func (r *reading) topPlan(p *plan, w wanted) string {
 	switch {
 	case p.group == nil:
 		return r.unmatchedPhrase(r.shape.by, r.focus)
+	case r.begins("how") && p.measure == nil && p.group.sums(): // "how many pods have the most restarts"
+		return unclearQuestion
 	case p.measure != nil && p.group != identity && slices.ContainsFunc(r.links, other):
 		return "Ask which of the " + p.array.noun(2) + " it is first."
 	case p.measure == nil && r.amount && r.measured != r.focus && !r.measured.empty() && !r.hasContent(r.measured) &&
