@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -118,34 +117,4 @@ func fillPage(
 		list, last = append(list, record), id
 	}
 	return list, "", ctx.Err()
-}
-
-// scanBatch is the number of records that a scan visits before it releases the lock.
-const scanBatch = 1000
-
-// scan returns the records of the collection after the id, in order, until ctx ends. The loop
-// body holds mu for reading; between batches it is released.
-func (r *Resolver) scan(ctx context.Context, kind, tenant, after string) iter.Seq2[string, storedRecord] {
-	return func(yield func(string, storedRecord) bool) {
-		for end := false; !end && ctx.Err() == nil; {
-			after, end = r.scanNext(kind, tenant, after, yield)
-		}
-	}
-}
-
-// scanNext scans a batch, and returns the id of its last record, and whether the scan ends.
-func (r *Resolver) scanNext(kind, tenant, after string, yield func(string, storedRecord) bool) (last string, end bool) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	visited := 0
-	for id, k := range r.view.After(kind, tenant, after) {
-		if visited == scanBatch {
-			return last, false
-		}
-		visited, last = visited+1, id
-		if !yield(id, k) {
-			break
-		}
-	}
-	return last, true
 }
