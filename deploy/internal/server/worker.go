@@ -43,7 +43,11 @@ the missing one.`,
   cairn worker analyze --model ollama://gpu:11434/qwen3:8b`,
 		ValidArgsFunction: cobra.FixedCompletions(services.Known(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w.backends.Roles = slices.Compact(slices.Sorted(slices.Values(args))) // each once
+			for _, role := range args {
+				if !slices.Contains(w.backends.Roles, role) { // each once
+					w.backends.Roles = append(w.backends.Roles, role)
+				}
+			}
 			return w.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
