@@ -11,7 +11,7 @@ func TestWorkerRepeatedRole(t *testing.T) {
 	t.Parallel()
 	_, nats := reached(t)
 	p := begin(t, program(context.Background(), "worker", "tags", "resolve", "tags", "--nats", nats))
-	p.waitForOutput(t, ": resolve, tags on "+nats)
+	p.waitForOutput(t, ": tags, resolve on "+nats)
 	p.signal(t)
 	if code := p.waitExit(t); code != 0 {
 		t.Errorf("exit code %d\n%s", code, p.out)
