@@ -12,6 +12,8 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 	"golang.org/x/text/number"
+
+	"cairn/services/internal/markdown"
 )
 
 // locale formats text and numbers for a reader.
@@ -56,23 +58,14 @@ func (l locale) figure(v float64) string {
 	if math.IsNaN(v) {
 		return "–"
 	}
-	text := rounded(v)
-	v, _ = strconv.ParseFloat(text, 64) // rounded returns a valid number
+	text := markdown.Number(v)
+	v, _ = strconv.ParseFloat(text, 64) // the text is a valid number
 	return l.printer.Sprint(number.Decimal(v, number.MaxFractionDigits(len(text))))
 }
 
 // isFormatted reports whether text is v as formatted here or in the answer.
 func (l locale) isFormatted(v float64, text string) bool {
-	return text == rounded(v) || text == l.figure(v)
-}
-
-// rounded formats v with at most three decimals, or three significant digits if it is small.
-func rounded(v float64) string {
-	decimals := 3
-	if size := math.Abs(v); size > 0 && size < 0.1 {
-		decimals = 2 - int(math.Floor(math.Log10(size)))
-	}
-	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', decimals, 64), "0"), ".")
+	return text == markdown.Number(v) || text == l.figure(v)
 }
 
 func (l locale) count(n int) string { return l.printer.Sprintf(l.more, n) }

@@ -31,18 +31,10 @@ type result struct {
 	Error      any                `json:"error"`
 }
 
-// figure is a number, written without exponent and with at most three decimals, or three
-// significant digits if it is small.
+// figure is a number of a tool result.
 type figure float64
 
-func (f figure) String() string {
-	decimals := 3
-	if size := math.Abs(float64(f)); size > 0 && size < 0.1 {
-		decimals = 2 - int(math.Floor(math.Log10(size)))
-	}
-	text := strconv.FormatFloat(float64(f), 'f', decimals, 64)
-	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
-}
+func (f figure) String() string { return markdown.Number(float64(f)) }
 
 // minus returns f - g, and 0 if that is a rounding error.
 func (f figure) minus(g figure) figure {
