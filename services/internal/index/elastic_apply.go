@@ -11,15 +11,6 @@ import (
 // dimensions, 10 MB of the widest.
 const bulkSize = 256
 
-// bisect bisects a batch to isolate a rejected change or to reduce its size.
-func bisect[T any](all []T, do func([]T) error) error {
-	half := len(all) / 2
-	if err := do(all[:half]); err != nil {
-		return err
-	}
-	return do(all[half:])
-}
-
 // latest returns the highest revision of each document, in input order.
 func latest(changes []Change) []Change {
 	type key struct{ kind, tenant, id string }

@@ -42,3 +42,12 @@ func embedTexts(ctx context.Context, e embed.Embedder, purpose embed.Purpose, te
 	}
 	return vectors, err
 }
+
+// bisect bisects a batch to isolate a rejected change or to reduce its size.
+func bisect[T any](all []T, do func([]T) error) error {
+	half := len(all) / 2
+	if err := do(all[:half]); err != nil {
+		return err
+	}
+	return do(all[half:])
+}
