@@ -143,14 +143,14 @@ func (c *mcpCaller) Send(f mcp.Forward, body []byte) ([]byte, error) {
 		return err
 	})
 	if n := int64(len(reply.Body)); err == nil && n > largeReply && !c.x.body.acquire(mcpCopies*n) {
-		return nil, counted(errBodyMemory)
+		return nil, countRefusal(errBodyMemory)
 	}
-	return reply.Body, counted(err)
+	return reply.Body, countRefusal(err)
 }
 
-// counted counts err if it is a refusal, which becomes the result of a tool. It is not delayed
+// countRefusal counts err if it is a refusal, which becomes the result of a tool. It is not delayed
 // as in exchange.handle, because the message holds its memory.
-func counted(err error) error {
+func countRefusal(err error) error {
 	if isRefusal(err) {
 		telemetry.HTTPRefused.Inc()
 	}
@@ -167,12 +167,12 @@ func (c *mcpCaller) Analyze(ctx context.Context, body []byte) iter.Seq2[bus.Even
 		}
 		slot, release, err := enterStream(c.x)
 		if err != nil {
-			yield(bus.Event{}, counted(err))
+			yield(bus.Event{}, countRefusal(err))
 			return
 		}
 		defer release()
 		if err := startSlot(c.x, slot, streamQueueTimeout); err != nil {
-			yield(bus.Event{}, counted(err))
+			yield(bus.Event{}, countRefusal(err))
 			return
 		}
 		defer telemetry.StreamOpened()()

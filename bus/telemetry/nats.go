@@ -110,7 +110,7 @@ func (w *Work) End() {
 	w.span.End()
 }
 
-// Failed sets the error of the work in ctx by its HTTP status. Of several ones the last counts.
+// Failed sets the error of the work in ctx by its HTTP status. If several parts of it fail, the last one counts.
 func Failed(ctx context.Context, status int, code string) {
 	if w, ok := ctx.Value(workKey{}).(*Work); ok {
 		w.mu.Lock()

@@ -80,7 +80,7 @@ type transport struct{ scheme, host, key string }
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	same := r.URL.Host == t.host && (r.URL.Scheme == t.scheme || r.URL.Scheme == "https")
-	if t.key != "" && same { // no one else may learn the key
+	if t.key != "" && same { // the key is sent to no other server, and not in clear text
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer "+t.key)
 	}

@@ -44,7 +44,7 @@ the missing one.`,
 		ValidArgsFunction: cobra.FixedCompletions(services.Known(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, role := range args {
-				if !slices.Contains(w.backends.Roles, role) { // each once
+				if !slices.Contains(w.backends.Roles, role) { // duplicates are ignored
 					w.backends.Roles = append(w.backends.Roles, role)
 				}
 			}

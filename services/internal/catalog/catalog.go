@@ -455,7 +455,8 @@ func (c *Catalog) SetupHistory(ctx context.Context, replication bucket.Replicati
 	if replication.Storage.Bytes > 0 {
 		config.MaxBytes = replication.Storage.Bytes * historyShare / 100
 	}
-	// The mirror copies what it lost again, unless a later write has replaced it in the log.
+	// After a power failure the mirror resumes at its last revision on disk. Revisions that were
+	// replaced in the log since then are missing.
 	// A cluster does not accept this mode for more than one replica.
 	if of.Storage == jetstream.FileStorage && c.js.Conn().ConnectedClusterName() == "" {
 		config.PersistMode = jetstream.AsyncPersistMode
