@@ -22,7 +22,8 @@ type plantedBug struct {
 var plantedBugs = []plantedBug{
 	{
 		name: "a server that considers itself the leader answers reads without a fence",
-		file: "bus/bucket/read.go", before: "if r.standalone() {\n\t\treturn r.leader(", after: "if BUG || r.standalone() {\n\t\treturn r.leader(",
+		file: "bus/bucket/read.go", before: "if r.standalone() {\n\t\treturn r.leader(",
+		after:  "if BUG || r.standalone() {\n\t\treturn r.leader(",
 		faults: "^network partition of .*leader, for", finds: "operations on the tag .* are not linearizable",
 	},
 	{
