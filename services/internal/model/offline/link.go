@@ -74,10 +74,11 @@ type Similar func(words []string) [][]float32
 // matcher finds words of a question in names, without comparing all pairs of words.
 type matcher map[string][]hit // by the stem of a name's word, or "!" and the stem of its opposite
 
-func newMatcher(q []word) matcher {
-	x := matcher{}
+func newMatcher(s *shape) matcher {
+	x, q := matcher{}, s.q
 	for i, w := range q {
-		if w.stop && !operators[w.low] || w.date != "" && w.number == "" {
+		operand := func(c comparison) bool { return c.at <= i && i < c.end }
+		if w.stop && (!operators[w.low] || slices.ContainsFunc(s.compared, operand)) || w.date != "" && w.number == "" {
 			continue
 		}
 		x.add(w.stem, i, 1)
@@ -246,7 +247,8 @@ func connects(q []word, from, to int, apart bool) bool {
 	for j := from + 1; j <= to; j++ {
 		w := q[j]
 		identifier := w.at != q[from].at && strings.Contains(q[from].raw+w.raw, "_")
-		if w.brk || w.stop && !apart || identifier || separators[w.low] {
+		if w.brk || w.stop && !apart || identifier || separators[w.low] ||
+			j < to && oneOf(w.low, "to|over|above|beyond|exceed|exceeds|exceeding|exceeded|under|below") {
 			return false
 		}
 	}

@@ -231,6 +231,9 @@ func (s *shape) asksCombine() bool {
 
 // asksAggregate matches "how much", "average X", "what did X cost in total".
 func (s *shape) asksAggregate() bool {
+	if s.begins("what|which") && s.is(1, shares) && s.is(2, "of") {
+		return false // "what percentage of the total"
+	}
 	if i, j := s.matchPattern("how much", degrees); j >= 0 {
 		s.metric, s.focus, s.degree = "sum", s.phrase(j), !s.is(i+1, "much")
 	}
@@ -289,6 +292,9 @@ func (s *shape) asksTop() bool {
 	if i < 0 || matchLength(s.q, degrees) > 0 || s.is(i-1, "at") || s.is(j, "of") && !which ||
 		metrics[s.q[i].low] != "" && !which && !s.has("by|with") {
 		return false // "the highest price" is a number, "the largest host by price" is a host
+	}
+	if op, at := s.operator(i); op != "" && !s.is(at, "by|since|until|till|before|after") {
+		return false // "above the maximum"
 	}
 	s.least = s.is(i, smallest+"|"+measuresLeast)
 	s.amount = s.is(i, "most|fewest|least|top") && !s.is(j, "expensive|costly|valuable|powerful")

@@ -301,6 +301,8 @@ func (r *reading) topPlan(p *plan, w wanted) string {
 	case p.measure == nil && r.amount && r.measured != r.focus && !r.measured.empty() && !r.hasContent(r.measured) &&
 		r.by[r.measured[0]] == nil: // "the most data"
 		return "It is unclear what to rank " + p.group.name() + " by."
+	case p.metric == "sum" && p.measure == nil: // "the most total racks"
+		return "It is unclear what to rank " + p.group.name() + " by."
 	case p.metric == "sum" && len(p.measure.words) == 1 && p.measure.words[0] == singular(r.low(r.measured[0])) &&
 		!p.measure.named(r.low(r.measured[0])):
 		return "It is unclear whether to count the values of " + p.measure.name() + " or to add them."

@@ -37,7 +37,7 @@ const (
 // read returns the reading with the highest score and, if another array scores about as high, that array. It reads values only of arrays
 // that can still have the highest score, in descending order of score, because reading columns dominates the time.
 func read(s *shape, arrays []*array, similar Similar) (best reading, rival *array) {
-	x := newMatcher(s.q)
+	x := newMatcher(s)
 	best, rival = x.read(s, arrays)
 	if similar == nil || best.array == nil || !x.relate(best.array, s.q, best.unrelated(), similar) {
 		return best, rival
