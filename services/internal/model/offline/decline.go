@@ -34,9 +34,12 @@ func (r reading) declineReason(p *plan) string {
 			return quoted(r.text(l.span())) + " is ambiguous: " + listing(texts(l.values), 3, " or ") + "."
 		}
 	}
+	limit := p.limits()
 	switch {
 	case len(lost) > 0:
 		return r.unknownTerms(lost)
+	case limit != nil && r.has("maximum|minimum|max|min"):
+		return "It is unclear whether the " + metricNames[p.metric] + " " + p.measure.name() + " is meant, or " + limit.name() + "."
 	case p.group != nil && p.group.listed() && !p.names:
 		return "Grouping by " + p.group.name() + " is not supported: a record has several values. Ask about one value."
 	}

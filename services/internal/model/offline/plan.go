@@ -422,7 +422,28 @@ func (r *reading) combinePlan(p *plan, w wanted) string {
 	if p.measure == nil || p.other == nil {
 		return "It is unclear which two numeric fields to aggregate."
 	}
+	for _, f := range []*field{p.measure, p.other} { // the sums are of the same records
+		if f.optional() && !p.on(f) {
+			p.all = append(p.all, present(f, true, span{}))
+		}
+	}
 	return ""
+}
+
+// limits returns a field for the lowest or highest permitted value of the plan's measure, such as max_weight for the maximum of weight;
+// nil if there is none.
+func (p plan) limits() *field {
+	if p.measure == nil || !oneOf(p.metric, "min|max") || p.measure.named(p.metric) {
+		return nil
+	}
+	for f := range p.array.each() {
+		own := func(low string) bool { return f.named(low) }
+		limit := f.named(p.metric) || f.named(p.metric+"imum")
+		if limit && f.numeric() && !slices.ContainsFunc(p.measure.words, func(low string) bool { return units[low] == "" && !own(low) }) {
+			return f
+		}
+	}
+	return nil
 }
 
 // hasContent reports whether the phrase has content words.
