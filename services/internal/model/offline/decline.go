@@ -20,7 +20,7 @@ func (r reading) declineReason(p *plan) string {
 		if r.neg[min(i+1, len(r.q)-1)] == i+1 && r.at(i+1, asArray) != nil {
 			return "Questions about values without " + p.array.noun(2) + " are not supported."
 		}
-		if w := r.q[i]; operators[w.low] && r.by[i] == nil {
+		if w := r.q[i]; w.stop && r.by[i] == nil {
 			return "The meaning of " + quoted(w.text) + " was not understood."
 		} else if !r.enclosed(i) && !r.describes(i, p) {
 			lost = append(lost, i)

@@ -54,6 +54,8 @@ type comparison struct {
 	peer    bool   // the operand is the field named from end on
 }
 
+const pluralAuxiliaries = "are|were|do|have"
+
 // Alternatives for patterns, from the lexicon.
 var (
 	auxiliaries, shares         = alternatives("auxiliaries"), alternatives("shares")
@@ -276,7 +278,10 @@ func (s *shape) asksShare() bool {
 }
 
 func (s *shape) asksAll() bool {
-	i, j := find(s.q, 0, "all|every|each|everything")
+	i, j := find(s.q, 0, "all|every|each|everything|both")
+	if i < 0 && s.begins(pluralAuxiliaries) && s.is(1, "the|our|these|those") {
+		i, j = 1, 2 // "are the hosts in Oslo patched"
+	}
 	if i < 0 || !s.begins(auxiliaries) {
 		return false
 	}
@@ -289,7 +294,7 @@ func (s *shape) asksAll() bool {
 func (s *shape) asksTop() bool {
 	i, j := find(s.q, 0, largest+"|"+smallest+"|"+measures)
 	which := s.has("which|who|where|top|list|show|name")
-	if i < 0 || matchLength(s.q, degrees) > 0 || s.is(i-1, "at") || s.is(j, "of") && !which ||
+	if i < 0 || matchLength(s.q, degrees) > 0 || s.is(i-1, "at") || i == 1 && s.begins(auxiliaries) || s.is(j, "of") && !which ||
 		metrics[s.q[i].low] != "" && !which && !s.has("by|with") {
 		return false // "the highest price" is a number, "the largest host by price" is a host
 	}

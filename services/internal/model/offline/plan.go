@@ -190,7 +190,7 @@ func (r *reading) unclearTarget(w wanted) string {
 var planners = map[operation]func(*reading, *plan, wanted) (declined string){
 	count: (*reading).countPlan, distinct: (*reading).countPlan, list: (*reading).groupPlan, breakdown: (*reading).groupPlan,
 	top: (*reading).topPlan, share: (*reading).goalPlan, all: (*reading).goalPlan,
-	compare: (*reading).comparePlan, aggregate: (*reading).aggregatePlan, combine: (*reading).combinePlan,
+	exists: (*reading).existsPlan, compare: (*reading).comparePlan, aggregate: (*reading).aggregatePlan, combine: (*reading).combinePlan,
 }
 
 // on reports whether the plan has a condition on f.
@@ -211,6 +211,8 @@ func (r *reading) countPlan(p *plan, w wanted) string {
 	switch {
 	case w.records && r.op == distinct && len(p.conds()) == 0 && p.array.identity() != nil:
 		p.op, p.group = distinct, p.array.identity()
+	case r.op == distinct && (f == nil || flag) && (p.array.identity() == nil || !p.array.identity().unique()):
+		return "It is unclear which values of " + p.array.noun(2) + " to count."
 	case w.records, flag, f == nil && len(p.conds()) > 0:
 	case f == nil || f.has("array"):
 		return r.unmatchedPhrase(r.focus)
@@ -344,6 +346,25 @@ func (r *reading) goalPlan(p *plan, _ wanted) string {
 		}
 	}
 	p.all, p.goals = p.all[:first:first], p.all[first:]
+	return ""
+}
+
+// existsPlan declines a question for more than the existence of a record. "Are h1 and h2 patched?" is one for all of them.
+func (r *reading) existsPlan(p *plan, w wanted) string {
+	if r.is(1, "none|neither|most|half|only") {
+		return "The meaning of " + quoted(r.q[1].text) + " was not understood."
+	}
+	for i, c := range p.conds() {
+		and, _ := find(r.q[:c.span[1]], c.span[0], "and")
+		switch {
+		case and < 0 || c.parts < 2:
+		case i == 0 && len(p.all) == 2 && len(p.conds()) == 2 && r.begins(pluralAuxiliaries):
+			p.op = all
+			return r.goalPlan(p, w)
+		default:
+			return "Ask about one value of " + c.field.name() + " at a time."
+		}
+	}
 	return ""
 }
 

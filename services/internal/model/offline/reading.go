@@ -317,12 +317,16 @@ func (r reading) open() int {
 	return len(r.unexplained()) + len(words)
 }
 
+// modals are the auxiliaries for what is not the case yet.
+const modals = "must|shall|should|will|would|can|could|may|might"
+
 // ignored reports whether the word at i has no meaning of its own. In "source any" and "about 100" it has.
 func (r reading) ignored(i int) bool {
 	w, ends := r.q[i], i+1 == len(r.q) || r.q[i+1].brk || r.is(i+1, "and|or")
 	value := r.at(i-1, asField) != nil && ends && oneOf(w.low, "any|all|some|in|on|off|up|out|no|none")
 	every := w.low == "all" && i > 1 && (verbs[r.low(i-1)] || states[r.low(i-1)] || r.is(i-1, "have|has|had")) // "use all ports"
-	if value || every || w.low == "about" && !ends && r.q[i+1].number != "" {
+	modal := oneOf(w.low, modals) && !r.is(i+1, "you|i|we|be") || w.low == "to" && r.is(i+1, "be")
+	if value || every || modal || w.low == "about" && !ends && r.q[i+1].number != "" {
 		return false
 	}
 	return w.stop && w.number == "" && !operators[w.low] || fillers[w.low] || r.requested(i)
