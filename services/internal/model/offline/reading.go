@@ -351,17 +351,23 @@ func (r reading) unrelated() (out []int) {
 // "installed hosts".
 func (r reading) linking(i int) bool {
 	low := r.q[i].low
+	last := i+1 == len(r.q) || r.q[i+1].brk
+	values, _ := r.target(r.focus)
 	after := r.at(i-1, asValue) != nil || r.at(i-1, asField) != nil && r.hasPossessive(r.by[i-1])
 	switch {
 	case verbs[low] && (strings.HasSuffix(low, "ed") || oneOf(low, "held|made|built|kept|written|given")) &&
 		r.at(i+1, asArray, asGeneric) != nil:
 		return false // "owned hosts"
-	case verbs[low] && r.is(i-1, auxiliaries) && (i+1 == len(r.q) || r.q[i+1].brk) && !r.begins("where|which|what"):
-		return false // "how many were published?"
-	case verbs[low], states[low] && (after || r.op == top && r.is(i+1, "the|most|least|often")):
-		return true
-	case !states[low]:
+	case !verbs[low] && !states[low]:
 		return false
+	case r.begins("which") && values != nil && values != r.array.identity() && last: // "which versions are in use?"
+		return true
+	case r.is(i, "need|needs") && !r.has("did"), verbs[low] && r.is(i-1, auxiliaries) && last && !r.begins("where|what"):
+		return false // "how many were published?"
+	case r.is(i-1, "in|on|under|need|needs"):
+		return false // "in use", "on hold"
+	case verbs[low], after || r.op == top && r.is(i+1, "the|most|least|often"):
+		return true
 	case !strings.HasSuffix(low, "ing") && !strings.HasSuffix(low, "ed") && low != "set":
 		return true
 	}
