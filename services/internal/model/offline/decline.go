@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -38,6 +37,8 @@ func (r reading) declineReason(p *plan) string {
 	switch {
 	case len(lost) > 0:
 		return r.unknownTerms(lost)
+	case r.otherUnit(p.measure) != "":
+		return "The unit " + markdown.Escape(r.otherUnit(p.measure)) + " cannot be converted to the unit of " + p.measure.name() + "."
 	case limit != nil && r.has("maximum|minimum|max|min"):
 		return "It is unclear whether the " + metricNames[p.metric] + " " + p.measure.name() + " is meant, or " + limit.name() + "."
 	case p.group != nil && p.group.listed() && !p.names:
@@ -46,8 +47,18 @@ func (r reading) declineReason(p *plan) string {
 	return r.unusedField(p)
 }
 
-// adjectival matches the endings of adjectives.
-var adjectival = regexp.MustCompile(`(ed|ing|able|ible|less|al|est|er|ous|ive|y|ic)$`)
+// otherUnit returns the unit that the question requests, as in "in minutes", if the field has another one; "" otherwise.
+func (r reading) otherUnit(f *field) string {
+	if f == nil || f.unit() == "" {
+		return ""
+	}
+	for i, w := range r.q {
+		if u := units[w.low]; u != "" && u != f.unit() && r.is(i-1, "in") && r.by[i] == nil {
+			return w.low
+		}
+	}
+	return ""
+}
 
 // describes reports whether the noun at i only describes the field behind it, of which the question asks whether it is set, or gives a
 // date: "no access logging", where the only logging is of access, "a remediation due date of 2026-05-03".
@@ -61,8 +72,9 @@ func (r reading) describes(i int, p *plan) bool {
 	if l == nil || l.start() != k || l.whole < 0.9 || name || r.q[k].brk || narrowing[w.low] || !r.op.conditional() {
 		return false
 	}
-	return (compound || !adjectival.MatchString(w.low)) && slices.ContainsFunc(p.conds(), func(c cond) bool {
-		return c.field == l.field && c.values == nil && (c.set || l.field.dates() && len(l.pos) > 1)
+	only := l.field.column().Distinct < 2 && !l.field.has("array") // it cannot select one of several values
+	return slices.ContainsFunc(p.conds(), func(c cond) bool {
+		return c.field == l.field && c.values == nil && (c.set && (compound || only) || l.field.dates() && len(l.pos) > 1)
 	})
 }
 

@@ -236,7 +236,7 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 	}
 	p.group = cmp.Or(w.by, w.target)
 	identity, next := p.array.identity(), r.at(r.shape.by[1]+1, asField)
-	denied := slices.ContainsFunc(p.all, func(c cond) bool { return c.denied })
+	denied := slices.ContainsFunc(p.all, func(c cond) bool { return c.denied || c.filter == "false" })
 	amount := r.op == list && w.by == nil && w.target != nil && w.target.sums() && r.begins("what") && r.is(1, "is|was") && !p.on(identity)
 	switch {
 	case denied && p.group != nil && p.group != identity && r.has("has|have|had|with no"):

@@ -292,6 +292,8 @@ func (l link) roleScore(s *shape) float64 {
 		return 0
 	case s.op.conditional() && l.field.isBool() && l.whole >= 0.5 && !s.literal(l.start()-1):
 		return 2*l.whole - 1
+	case s.op == list && l.field.isBool() && l.whole >= 0.5:
+		return -0.15 * l.score
 	}
 	return -0.3 * l.score // redundant
 }
