@@ -232,8 +232,8 @@ func (f *field) unit() string {
 	return ""
 }
 
-// findIdentity returns the field that names the records: one called name, or else the first with a distinct string per record; nil if
-// there is none.
+// findIdentity returns the field that names the records: one called name, or else the first with a distinct string per record, or with a
+// distinct number that is an id; nil if there is none.
 func (a *array) findIdentity() *field {
 	for _, want := range strings.Fields("name hostname displayname title label") {
 		for f := range a.each() {
@@ -242,10 +242,12 @@ func (a *array) findIdentity() *field {
 			}
 		}
 	}
-	named := func(f *field) bool { return f.unique() && (f.named("name") || f.named("title")) }
+	unique := func(f *field) bool { return f.textual() && f.unique() }
+	named := func(f *field) bool { return unique(f) && (f.named("name") || f.named("title")) }
 	noun := a.noun(1)
-	own := func(f *field) bool { return f.path == noun && f.unique() } // the hall of halls
-	return cmp.Or(a.first(named), a.first(own), a.first((*field).unique))
+	own := func(f *field) bool { return f.path == noun && unique(f) } // the hall of halls
+	number := func(f *field) bool { return f.numeric() && f.unique() && (f.named("id") || f.named("number") || f.named("no")) }
+	return cmp.Or(a.first(named), a.first(own), a.first(unique), a.first(number))
 }
 
 // unique reports whether each record has a value of its own.
@@ -254,12 +256,14 @@ func (f *field) unique() bool {
 }
 
 // categoryField returns the field that best classifies the records.
-func (a *array) categoryField() *field { return a.first((*field).categorical) }
+func (a *array) categoryField() *field {
+	return a.first(func(f *field) bool { return f.textual() && f.categorical() })
+}
 
-// first returns the first string field that satisfies accept; nil if there is none.
+// first returns the first field at the top level that satisfies accept; nil if there is none.
 func (a *array) first(accept func(*field) bool) *field {
 	for f := range a.each() {
-		if f.textual() && !strings.Contains(f.path, ".") && f.filled() > 0 && accept(f) {
+		if !strings.Contains(f.path, ".") && f.filled() > 0 && accept(f) {
 			return f
 		}
 	}

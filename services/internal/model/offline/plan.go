@@ -66,6 +66,9 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 		return plan{declined: "The question is ambiguous: " + r.array.noun(2) + " or " + rival.noun(2) + "."}
 	}
 	for _, l := range r.links {
+		if a := r.namesake(l, arrays); a != nil && p.declined == "" { // "region" is site, but sites have a region
+			return plan{declined: quoted(r.text(l.span())) + " is a field of " + a.noun(2) + ", but not of " + r.array.noun(2) + "."}
+		}
 		if alternatives[l] == nil || p.declined != "" {
 			continue
 		}
@@ -74,6 +77,23 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 		}
 	}
 	return p
+}
+
+// namesake returns another array that has a field with the name in the question, if only the link takes that name for a synonym; nil
+// otherwise.
+func (r *reading) namesake(l *link, arrays []*array) *array {
+	again := func(o link) bool { return o.field == l.field && o.start() != l.start() } // "which teams own": the owner
+	if l.role != asField || l.plain || len(l.pos) > 1 || slices.ContainsFunc(r.every, again) {
+		return nil
+	}
+	for _, a := range arrays {
+		for f := range a.each() {
+			if a != r.array && len(f.words) == 1 && f.parts[0].stem == r.q[l.start()].stem {
+				return a
+			}
+		}
+	}
+	return nil
 }
 
 // figures returns the results of the plan's computation, to compare them with those of another plan.
