@@ -37,6 +37,8 @@ func (r reading) declineReason(p *plan) string {
 	switch {
 	case len(lost) > 0:
 		return r.unknownTerms(lost)
+	case p.metric == "sum" && r.unsummable(p.measure):
+		return "The sum of " + p.measure.name() + " has no meaning; ask for the average."
 	case r.otherUnit(p.measure) != "":
 		return "The unit " + markdown.Escape(r.otherUnit(p.measure)) + " cannot be converted to the unit of " + p.measure.name() + "."
 	case limit != nil && r.has("maximum|minimum|max|min"):
@@ -47,13 +49,21 @@ func (r reading) declineReason(p *plan) string {
 	return r.unusedField(p)
 }
 
+// unsummable reports whether the numbers of the field are rates or limits, which the question does not name.
+func (r reading) unsummable(f *field) bool {
+	return slices.ContainsFunc(f.words, func(low string) bool {
+		named := func(w word) bool { return w.stem == stem(low) || slices.Contains(synonyms[w.stem], stem(low)) }
+		return oneOf(low, "unit|per|avg|average|mean|max|min|maximum|minimum|rate|ratio|percent|pct") && !slices.ContainsFunc(r.q, named)
+	})
+}
+
 // otherUnit returns the unit that the question requests, as in "in minutes", if the field has another one; "" otherwise.
 func (r reading) otherUnit(f *field) string {
 	if f == nil || f.unit() == "" {
 		return ""
 	}
 	for i, w := range r.q {
-		if u := units[w.low]; u != "" && u != f.unit() && r.is(i-1, "in") && r.by[i] == nil {
+		if u := units[w.low]; u != "" && u != f.unit() && r.is(i-1, "in") {
 			return w.low
 		}
 	}

@@ -294,7 +294,7 @@ func (s *shape) asksAll() bool {
 func (s *shape) asksTop() bool {
 	i, j := find(s.q, 0, largest+"|"+smallest+"|"+measures)
 	which := s.has("which|who|where|top|list|show|name")
-	if i < 0 || matchLength(s.q, degrees) > 0 || s.is(i-1, "at") || i == 1 && s.begins(auxiliaries) || s.is(j, "of") && !which ||
+	if i < 0 || matchLength(s.q, degrees) > 0 || s.is(i-1, "at") || s.is(i-2, "at") && s.is(i-1, "their|its|the") || i == 1 && s.begins(auxiliaries) || s.is(j, "of") && !which ||
 		metrics[s.q[i].low] != "" && !which && !s.has("by|with") {
 		return false // "the highest price" is a number, "the largest host by price" is a host
 	}

@@ -200,10 +200,21 @@ func (r *reading) unclearTarget(w wanted) string {
 	case r.kinds && w.records:
 		return "It is unclear which kind of " + r.array.noun(2) + " is meant."
 	case w.target != nil && (w.target.dates() || r.op == top && w.target.numeric()) &&
-		(r.is(r.focus[0]-1, "who") || w.target.dates() && r.is(r.focus[1]-1, "last|first")): // "which job ran last"
+		(r.is(r.focus[0]-1, "who") || w.target.dates() && r.participle(w.target) || w.target.dates() && r.is(r.focus[1]-1, "last|first")): // "which job ran last"
 		return "The use of field " + w.target.name() + " was not understood."
 	}
 	return ""
+}
+
+// participle reports whether the question has a participle of the field of dates, which depends on the time: "have expired".
+func (r reading) participle(f *field) bool {
+	for i, w := range r.q {
+		own := func(p part) bool { return p.stem == w.stem }
+		if strings.HasSuffix(w.low, "ed") && !f.named(w.low) && slices.ContainsFunc(f.parts, own) && r.is(i-1, "has|have|had|are|is|was|were") {
+			return true
+		}
+	}
+	return false
 }
 
 // planners set the plan for an operation; they return a reason to decline, or "".
@@ -259,6 +270,8 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 	denied := slices.ContainsFunc(p.all, func(c cond) bool { return c.denied || c.filter == "false" })
 	amount := r.op == list && w.by == nil && w.target != nil && w.target.sums() && r.begins("what") && r.is(1, "is|was") && !p.on(identity)
 	switch {
+	case r.has("with their|its") && slices.ContainsFunc(p.conds(), func(c cond) bool { return r.is(c.span[0]-1, "their|its") }):
+		return "Listing further fields is not supported."
 	case denied && p.group != nil && p.group != identity && r.has("has|have|had|with no"):
 		return "Listing values of " + p.group.name() + " without " + p.array.noun(2) + " is not supported."
 	case w.by != nil && w.by.sums() && (!w.by.categorical() || w.by == w.target):

@@ -327,7 +327,7 @@ func (r reading) ignored(i int) bool {
 	w, ends := r.q[i], i+1 == len(r.q) || r.q[i+1].brk || r.is(i+1, "and|or")
 	value := r.at(i-1, asField) != nil && ends && oneOf(w.low, "any|all|some|in|on|off|up|out|no|none")
 	every := w.low == "all" && i > 1 && (verbs[r.low(i-1)] || states[r.low(i-1)] || r.is(i-1, "have|has|had")) // "use all ports"
-	modal := oneOf(w.low, modals) && !r.is(i+1, "you|i|we|be") || w.low == "to" && r.is(i+1, "be")
+	modal := oneOf(w.low, modals) && !r.is(i+1, "you|i|we") || w.low == "to" && r.is(i+1, "be")
 	if value || every || modal || w.low == "about" && !ends && r.q[i+1].number != "" {
 		return false
 	}
@@ -364,10 +364,10 @@ func (r reading) linking(i int) bool {
 		return false
 	case r.begins("which") && values != nil && values != r.array.identity() && last: // "which versions are in use?"
 		return true
-	case r.is(i, "need|needs") && !r.has("did"), verbs[low] && r.is(i-1, auxiliaries) && last && !r.begins("where|what"):
+	case r.is(i, "need|needs") && !r.has("did"), r.op == top && r.is(i, "allow|allows"), verbs[low] && r.is(i-1, auxiliaries) && last && !r.begins("where|what"):
 		return false // "how many were published?"
-	case r.is(i-1, "in|on|under|need|needs"):
-		return false // "in use", "on hold"
+	case r.is(i-1, "in|on|under|need|needs|a|an|the|no|any"):
+		return false // "in use", "a work email"
 	case verbs[low], after || r.op == top && r.is(i+1, "the|most|least|often"):
 		return true
 	case !strings.HasSuffix(low, "ing") && !strings.HasSuffix(low, "ed") && low != "set":
