@@ -37,6 +37,8 @@ func (r reading) declineReason(p *plan) string {
 	switch {
 	case len(lost) > 0:
 		return r.unknownTerms(lost)
+	case p.metric == "sum" && slices.ContainsFunc(p.conds(), func(c cond) bool { return c.field.partOf(p.measure) }):
+		return "The use of field " + p.measure.name() + " was not understood." // "pumps not running": pumps less pumps_running
 	case p.metric == "sum" && r.unsummable(p.measure):
 		return "The sum of " + p.measure.name() + " has no meaning; ask for the average."
 	case r.otherUnit(p.measure) != "":
@@ -55,6 +57,12 @@ func (r reading) unsummable(f *field) bool {
 		named := func(w word) bool { return w.stem == stem(low) || slices.Contains(synonyms[w.stem], stem(low)) }
 		return oneOf(low, "unit|per|avg|average|mean|max|min|maximum|minimum|rate|ratio|percent|pct") && !slices.ContainsFunc(r.q, named)
 	})
+}
+
+// partOf reports whether the name of f has those of the words of the other field and further ones: pumps_running, of pumps.
+func (f *field) partOf(other *field) bool {
+	missing := func(low string) bool { return !f.named(low) }
+	return len(f.words) > len(other.words) && f.numeric() && !slices.ContainsFunc(other.words, missing)
 }
 
 // otherUnit returns the unit that the question requests, as in "in minutes", if the field has another one; "" otherwise.

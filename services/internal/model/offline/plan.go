@@ -195,6 +195,8 @@ func (r *reading) coordinated() bool {
 // answers; "" if there is none.
 func (r *reading) unclearTarget(w wanted) string {
 	switch {
+	case r.op == list && w.records && r.begins("what") && r.is(1, "is|was") && r.is(2, "the") && r.at(r.focus[1]-1, asValue) != nil:
+		return "It is unclear which field answers the question." // "what is the temperature", a value
 	case r.op == list && w.target == nil && (r.is(0, "who") && !r.is(1, "is|are|was|were") || r.is(0, "what") && r.is(1, "did|do|does")):
 		return "It is unclear which field answers " + r.low(0) + "."
 	case r.kinds && w.records:
@@ -270,7 +272,7 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 	denied := slices.ContainsFunc(p.all, func(c cond) bool { return c.denied || c.filter == "false" })
 	amount := r.op == list && w.by == nil && w.target != nil && w.target.sums() && r.begins("what") && r.is(1, "is|was") && !p.on(identity)
 	switch {
-	case r.has("with their|its") && slices.ContainsFunc(p.conds(), func(c cond) bool { return r.is(c.span[0]-1, "their|its") }):
+	case r.projects(p):
 		return "Listing further fields is not supported."
 	case denied && p.group != nil && p.group != identity && r.has("has|have|had|with no"):
 		return "Listing values of " + p.group.name() + " without " + p.array.noun(2) + " is not supported."
@@ -298,6 +300,19 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 		p.op = count
 	}
 	return ""
+}
+
+// projects reports whether the question requests fields beside the records: "list the cells with their users".
+func (r reading) projects(p *plan) bool {
+	n := 0
+	for _, c := range p.conds() {
+		if r.begins("list|show|give|print") && c.values == nil && (c.set || c.filter == `{"gt":0}`) && r.q[0].at < c.span[0] {
+			if n++; r.is(c.span[0]-1, "their|its") {
+				return true
+			}
+		}
+	}
+	return n > 1
 }
 
 // extreme is the metric of a ranking: of the least, or of the most.

@@ -123,7 +123,7 @@ func (r *reading) selectLink(l *link) {
 		if o == nil {
 			continue
 		}
-		state := o.role == asValue && l.role == asField && l.plain && l.whole > 0.5 && l.field.optional() && !l.field.numeric()
+		state := o.role == asValue && l.role == asField && l.plain && l.whole > 0.5 && (l.field.optional() || o.field.listed())
 		if (o.role == l.role || state) && o.field != l.field && slices.Equal(o.pos, l.pos) {
 			r.markRival(o, l)
 		}
