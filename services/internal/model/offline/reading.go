@@ -284,6 +284,8 @@ func (l link) roleScore(s *shape) float64 {
 	switch {
 	case l.role == asArray && inFocus && s.op != top:
 		return 0.6 * l.whole
+	case l.role == asValue && s.op == aggregate && l.end() == s.focus[1]:
+		return -0.5 * l.score // "the average temperature" is of a field
 	case l.role != asField || inFocus && (s.op.conditional() || s.op == aggregate) || s.op == combine:
 		return 0
 	case inFocus || s.by.has(l.start()):
