@@ -219,7 +219,7 @@ func (f *field) noun(n int) string {
 	if n != 1 {
 		name = pluralOf(name)
 	}
-	if vague[stem(name)] || strings.HasSuffix(strings.TrimSuffix(name, "s"), "ed") { // "insured_value"
+	if vague[stem(name)] || f.dates() || strings.HasSuffix(strings.TrimSuffix(name, "s"), "ed") { // "insured_value"
 		return "values of " + f.name()
 	}
 	return markdown.Escape(name)

@@ -357,8 +357,9 @@ func (r *reading) conditions(p *plan, targets ...*field) string {
 	}
 	slices.SortStableFunc(all, func(x, y cond) int { return cmp.Compare(x.span[1], y.span[1]) })
 	for i, c := range all[min(len(all), 1):] { // "not read in April"
-		if before := all[i]; c.field.dates() && c.values == nil && !c.set && before.span[1] == c.span[0] && r.neg[before.span[0]] > 0 && declined == "" {
-			declined = "The negation is ambiguous."
+		period, before := c.field.dates() && c.values == nil && !c.set, all[i].span
+		if period && before[1] == c.span[0] && r.neg[before[0]] > 0 {
+			declined = cmp.Or(declined, "The negation is ambiguous.")
 		}
 	}
 	return cmp.Or(declined, r.combine(p, all))

@@ -246,7 +246,9 @@ func (a *array) findIdentity() *field {
 	named := func(f *field) bool { return unique(f) && (f.named("name") || f.named("title")) }
 	noun := a.noun(1)
 	own := func(f *field) bool { return f.path == noun && unique(f) } // the hall of halls
-	number := func(f *field) bool { return f.numeric() && f.unique() && (f.named("id") || f.named("number") || f.named("no")) }
+	number := func(f *field) bool {
+		return f.numeric() && f.unique() && (f.named("id") || f.named("number") || f.named("no"))
+	}
 	return cmp.Or(a.first(named), a.first(own), a.first(unique), a.first(number))
 }
 

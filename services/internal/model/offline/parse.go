@@ -85,6 +85,7 @@ var rules = []struct {
 		content := func(w word) bool { return !w.stop && !fillers[w.low] || oneOf(w.low, superlatives) }
 		return s.begins("what|which") && !slices.ContainsFunc(s.q, content)
 	}},
+	{op: list, ask: func(s *shape) bool { return s.begins("when") }}, // the focus is the field of dates
 	{op: combine, ask: (*shape).asksCombine}, {op: top, ask: (*shape).asksTop}, {op: aggregate, ask: (*shape).asksAggregate},
 	{op: share, ask: (*shape).asksShare}, {op: all, ask: (*shape).asksAll}, {op: compare, ask: (*shape).asksCompare},
 	{op: list, ask: (*shape).asksList},
@@ -294,7 +295,8 @@ func (s *shape) asksAll() bool {
 func (s *shape) asksTop() bool {
 	i, j := find(s.q, 0, largest+"|"+smallest+"|"+measures)
 	which := s.has("which|who|where|top|list|show|name")
-	if i < 0 || matchLength(s.q, degrees) > 0 || s.is(i-1, "at") || s.is(i-2, "at") && s.is(i-1, "their|its|the") || i == 1 && s.begins(auxiliaries) || s.is(j, "of") && !which ||
+	at := s.is(i-1, "at") || s.is(i-2, "at") && s.is(i-1, "their|its|the")
+	if i < 0 || matchLength(s.q, degrees) > 0 || at || i == 1 && s.begins(auxiliaries) || s.is(j, "of") && !which ||
 		metrics[s.q[i].low] != "" && !which && !s.has("by|with") {
 		return false // "the highest price" is a number, "the largest host by price" is a host
 	}

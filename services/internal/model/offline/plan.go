@@ -125,6 +125,9 @@ func (r *reading) plan() plan {
 	var w wanted
 	w.target, w.records = r.target(r.focus)
 	w.by, _ = r.target(r.shape.by)
+	if r.begins("when") {
+		w.target = r.date()
+	}
 	added := r.metric == "sum" || r.op == count && w.target != nil && w.target.sums()
 	if w.by == nil && added && r.at(r.shape.by[0], asArray) != nil {
 		w.by = p.array.identity() // "seats per venue"
@@ -197,15 +200,28 @@ func (r *reading) unclearTarget(w wanted) string {
 	switch {
 	case r.op == list && w.records && r.begins("what") && r.is(1, "is|was") && r.is(2, "the") && r.at(r.focus[1]-1, asValue) != nil:
 		return "It is unclear which field answers the question." // "what is the temperature", a value
-	case r.op == list && w.target == nil && (r.is(0, "who") && !r.is(1, "is|are|was|were") || r.is(0, "what") && r.is(1, "did|do|does")):
+	case r.op == list && w.target == nil &&
+		(r.is(0, "when") || r.is(0, "who") && !r.is(1, "is|are|was|were") || r.is(0, "what") && r.is(1, "did|do|does")):
 		return "It is unclear which field answers " + r.low(0) + "."
 	case r.kinds && w.records:
 		return "It is unclear which kind of " + r.array.noun(2) + " is meant."
-	case w.target != nil && (w.target.dates() || r.op == top && w.target.numeric()) &&
+	case w.target != nil && !r.begins("when") && (w.target.dates() || r.op == top && w.target.numeric()) &&
 		(r.is(r.focus[0]-1, "who") || w.target.dates() && r.participle(w.target) || w.target.dates() && r.is(r.focus[1]-1, "last|first")): // "which job ran last"
 		return "The use of field " + w.target.name() + " was not understood."
 	}
 	return ""
+}
+
+// date returns the only field of dates that the question names; nil if there is none, or more.
+func (r reading) date() (only *field) {
+	for _, l := range r.links {
+		if l.role == asField && l.field.dates() && only != nil && only != l.field {
+			return nil
+		} else if l.role == asField && l.field.dates() {
+			only = l.field
+		}
+	}
+	return only
 }
 
 // participle reports whether the question has a participle of the field of dates, which depends on the time: "have expired".
@@ -338,6 +354,16 @@ func (r *reading) topPlan(p *plan, w wanted) string {
 			return "Ranking by " + l.field.name() + " is not supported."
 		}
 	}
+	if p.measure != nil && p.measure.years() && r.is(r.measured[0], "oldest|youngest|newest") {
+		p.least = r.is(r.measured[0], "oldest")
+		p.metric = extreme[p.least]
+	}
+	return r.unclearRanking(p, w)
+}
+
+// unclearRanking returns the reason to decline a ranking; "" if there is none.
+func (r *reading) unclearRanking(p *plan, w wanted) string {
+	identity := p.array.identity()
 	other := func(l *link) bool { // "who owns the application with the most users"
 		return l.role == asArray && !r.focus.has(l.start()) && r.is(l.end(), "with")
 	}
@@ -348,10 +374,8 @@ func (r *reading) topPlan(p *plan, w wanted) string {
 		return unclearQuestion
 	case p.measure != nil && p.group != identity && slices.ContainsFunc(r.links, other):
 		return "Ask which of the " + p.array.noun(2) + " it is first."
-	case p.measure == nil && r.amount && r.measured != r.focus && !r.measured.empty() && !r.hasContent(r.measured) &&
-		r.by[r.measured[0]] == nil: // "the most data"
-		return "It is unclear what to rank " + p.group.name() + " by."
-	case p.metric == "sum" && p.measure == nil: // "the most total racks"
+	case p.measure == nil && (p.metric == "sum" || r.amount && r.measured != r.focus && !r.measured.empty() && !r.hasContent(r.measured) &&
+		r.by[r.measured[0]] == nil): // "the most data", "the most total racks"
 		return "It is unclear what to rank " + p.group.name() + " by."
 	case p.metric == "sum" && len(p.measure.words) == 1 && p.measure.words[0] == singular(r.low(r.measured[0])) &&
 		!p.measure.named(r.low(r.measured[0])):
@@ -360,9 +384,6 @@ func (r *reading) topPlan(p *plan, w wanted) string {
 		return "It is unclear what to rank by " + p.measure.name() + "."
 	case p.measure == nil && (!r.amount || p.group == identity && w.records && r.limit == 0):
 		return r.unmatchedPhrase(r.measured) // records have no number
-	case p.measure != nil && p.measure.years() && r.is(r.measured[0], "oldest|youngest|newest"):
-		p.least = r.is(r.measured[0], "oldest")
-		p.metric = extreme[p.least]
 	}
 	return ""
 }

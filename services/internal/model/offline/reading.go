@@ -366,7 +366,9 @@ func (r reading) linking(i int) bool {
 		return false
 	case r.begins("which") && values != nil && values != r.array.identity() && last: // "which versions are in use?"
 		return true
-	case r.is(i, "need|needs") && !r.has("did"), r.op == top && r.is(i, "allow|allows"), verbs[low] && r.is(i-1, auxiliaries) && last && !r.begins("where|what"):
+	case r.is(i, "need|needs") && !r.has("did"), r.op == top && r.is(i, "allow|allows"):
+		return false // what is not the case yet
+	case verbs[low] && r.is(i-1, auxiliaries) && last && !r.begins("where|what"):
 		return false // "how many were published?"
 	case r.is(i-1, "in|on|under|need|needs|a|an|the|no|any"):
 		return false // "in use", "a work email"

@@ -1,0 +1,146 @@
+package offline_test
+
+import (
+	"strings"
+	"testing"
+
+	"cairn/services/internal/estate"
+)
+
+// strict are synthetic estates for questions that have more meaning than the words that match.
+var strict = map[string]string{
+	"forklifts": `{"forklifts":[
+ {"name":"FL1","in_use":true,"battery_percent":80},
+ {"name":"FL2","in_use":false,"battery_percent":15},
+ {"name":"FL3","in_use":true,"battery_percent":20}]}`,
+	"racks": `{"racks":[
+ {"name":"R1","draw_kw":6,"max_kw":8,"room":"A"},
+ {"name":"R2","draw_kw":2,"max_kw":8,"room":"A"}]}`,
+	"bins": `{"bins":[
+ {"bin":"A1","blocked":false},
+ {"bin":"A2","blocked":true},
+ {"bin":"A3","blocked":true}],
+"pallets":[
+ {"pallet":"P1","bin":"A2","status":"blocked"},
+ {"pallet":"P2","bin":"A1","status":"stored"}]}`,
+	"tanks": `{"tanks":[
+ {"tank":"T1","level_pct":66,"min_level_pct":35,"max_level_pct":95},
+ {"tank":"T2","level_pct":20,"min_level_pct":30,"max_level_pct":90}]}`,
+	"orders": `{"orders":[
+ {"order":"O1","shipped_on":"2026-05-03","carrier":"DPD","verified":true},
+ {"order":"O2","shipped_on":null,"carrier":null,"verified":false},
+ {"order":"O3","shipped_on":null,"carrier":"GLS","verified":false}]}`,
+	"users": `{"users":[
+ {"username":"jdoe","instance":"a","privilege":"read"},
+ {"username":"jdoe","instance":"b","privilege":"read"},
+ {"username":"adm","instance":"b","privilege":"admin"}]}`,
+	"cells": `{"sites":[
+ {"site_id":"S1","name":"Hilltop","region":"north"},
+ {"site_id":"S2","name":"Quay","region":"north"},
+ {"site_id":"S3","name":"Mall","region":"south"}],
+"cells":[
+ {"cell":"c1","site":"S1","users":10},
+ {"cell":"c2","site":"S2","users":5},
+ {"cell":"c3","site":"S3","users":12},
+ {"cell":"c4","site":"S3","users":1}]}`,
+	"sensors": `{"sensors":[
+ {"sensor":"s1","kind":"humidity","reading":44,"alarm_above":60,"battery_pct":80},
+ {"sensor":"s2","kind":"humidity","reading":63,"alarm_above":60,"battery_pct":10},
+ {"sensor":"s3","kind":"temperature","reading":28,"alarm_above":27,"battery_pct":50}]}`,
+	"stations": `{"stations":[
+ {"station":"A","pumps":4,"pumps_running":3},
+ {"station":"B","pumps":2,"pumps_running":0}]}`,
+	"hosts": `{"hosts":[
+ {"name":"h1","site":"Oslo","patched":true,"cpus":4,"ram_gb":8,"tags":["web","db"]},
+ {"name":"h2","site":"Oslo","patched":false,"cpus":8,"ram_gb":8,"tags":["web"]},
+ {"name":"h3","site":"Rome","patched":true,"cpus":16,"ram_gb":64,"tags":[]}]}`,
+	"jobs": `{"jobs":[
+ {"id":9001,"status":"failed","duration_s":600,"passed":false,"started":"2026-05-01"},
+ {"id":9002,"status":"done","duration_s":30,"passed":true,"started":"2026-05-02"},
+ {"id":9003,"status":"failed","duration_s":90,"passed":false,"started":null}],
+"users":[
+ {"user":"ann","password_expires":"2026-01-01","unit_cost_eur":3,"email":"a@x.org"},
+ {"user":"bo","password_expires":"2026-09-01","unit_cost_eur":4,"email":"b@x.org"}]}`,
+	"samples": `{"samples":[
+ {"sample":"W1","parameters":["ph","bacteria"],"ph":7.2,"bacteria":0},
+ {"sample":"W2","parameters":["ph"],"ph":7.4,"bacteria":3}]}`,
+}
+
+// TestStrictReadings asks questions in which a word beside the matched ones changes the answer: it is used, or the
+// question is declined.
+func TestStrictReadings(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ estate, question, want string }{
+		{"forklifts", "Which forklifts are in use?", `Unknown term "use": no field or value of forklifts matches it.`},
+		{"forklifts", "How many forklifts in use have a battery below 50 percent?",
+			`Unknown term "use": no field or value of forklifts matches it.`},
+		{"forklifts", "Which forklifts are working?", `Unknown term "working": no field or value of forklifts matches it.`},
+		{"forklifts", "Which forklifts need a battery?", `Unknown term "need": no field or value of forklifts matches it.`},
+		{"racks", "Which room has the most total racks?", "It is unclear what to rank room by."},
+		{"racks", "Which room has the highest combined power?", "It is unclear what to rank room by."},
+		{"racks", "What percentage of the total draw is R1?", "The use of field draw_kw was not understood."},
+		{"racks", "What is the total draw in watts?", "The unit watts cannot be converted to the unit of draw_kw."},
+		{"racks", "What is the ratio of draw to max draw?",
+			"0.5: the ratio of draw_kw (8) and max_kw (16).\n\nUnderstood as: the ratio of the sums of draw_kw and max_kw over racks."},
+		{"racks", "Are most racks above 3 kW?", "It is unclear which field to compare with 3."},
+		{"bins", "Which bins are blocked?", "The question is ambiguous: bins or pallets."},
+		{"tanks", "Which tanks have a level below the minimum level?",
+			"1 tank: T2.\n\nUnderstood as: listing tank of tanks where level_pct < min_level_pct."},
+		{"tanks", "What is the ratio of level to maximum level?",
+			"0.465: the ratio of level_pct (86) and max_level_pct (185)."},
+		{"tanks", "What is the minimum level of T1?", "It is unclear whether the smallest level_pct is meant, or min_level_pct."},
+		{"tanks", "What is the total level of the tanks?", "The sum of level_pct has no meaning; ask for the average."},
+		{"tanks", "Which tanks are at their maximum level?", "The use of field max_level_pct was not understood."},
+		{"orders", "Which orders still have to be shipped?", `The meaning of "to" was not understood.`},
+		{"orders", "How many orders should be verified?", `The meaning of "should" was not understood.`},
+		{"orders", "Can O2 be verified?", `The meaning of "Can" was not understood.`},
+		{"orders", "Are none of the orders verified?", `The meaning of "none" was not understood.`},
+		{"orders", "Are O1 and O2 verified?",
+			"No: 1 of 2 orders.\n\nUnderstood as: whether all orders where order = O1 or O2 have verified = true."},
+		{"orders", "Are both O1 and O3 verified?",
+			"No: 1 of 2 orders.\n\nUnderstood as: whether all orders where order = O1 or O3 have verified = true."},
+		{"orders", "How many orders have an express carrier?", `Unknown term "express": no field or value of orders matches it.`},
+		{"orders", "How many orders have a carrier?", "2 orders.\n\nUnderstood as: counting orders where carrier is set."},
+		{"orders", "When was order O1 shipped?", "2026-05-03.\n\nUnderstood as: listing shipped_on of orders where order = O1."},
+		{"orders", "Which orders were not verified in May 2026?", "The negation is ambiguous."},
+		{"users", "How many distinct users are there?", "It is unclear which values of users to count."},
+		{"users", "How many different instances are there?",
+			"2 different instances.\n\nUnderstood as: counting the values of instance among users."},
+		{"cells", "Which region has the most cells?", `"region" is a field of sites, but not of cells.`},
+		{"cells", "How many cells are there per site?",
+			"4 cells by site:\n- S3: 2\n- S1: 1\n- S2: 1\n\nUnderstood as: counting cells, by site."},
+		{"cells", "List cells with their users", "Listing further fields is not supported."},
+		{"sensors", "How many humidity sensors have a reading above 60?",
+			"1 sensor.\n\nUnderstood as: counting sensors where kind = humidity and reading > 60."},
+		{"sensors", "Is any humidity above 60?", "It is unclear which field to compare with 60."},
+		{"stations", "How many pumps are not running?", "The use of field pumps was not understood."},
+		{"hosts", "Are the hosts in Oslo patched?",
+			"No: 1 of 2 hosts.\n\nUnderstood as: whether all hosts where site = Oslo have patched = true."},
+		{"hosts", "Are h1 and h3 patched?",
+			"Yes: all 2 hosts.\n\nUnderstood as: whether all hosts where name = h1 or h3 have patched = true."},
+		{"hosts", "Are h1 and h2 patched and in Oslo?", "Ask about one value of name at a time."},
+		{"hosts", "Do h1 and h2 have at least 8 cpus?",
+			"No: 1 of 2 hosts.\n\nUnderstood as: whether all hosts where name = h1 or h2 have cpus ≥ 8."},
+		{"hosts", "Does Oslo have h1 and h2?", "Ask about one value of name at a time."},
+		{"jobs", "Which jobs failed?", "2 jobs: 9001, 9003.\n\nUnderstood as: listing id of jobs where status = failed."},
+		{"jobs", "Which job ran the longest?",
+			"9001: 600 duration_s.\n\nUnderstood as: ranking id of jobs by largest duration_s, largest first."},
+		{"jobs", "How many jobs have not passed?", "2 jobs.\n\nUnderstood as: counting jobs where passed = false."},
+		{"jobs", "What is the total duration of the jobs in minutes?", "The unit minutes cannot be converted to the unit of duration_s."},
+		{"jobs", "Which passwords have expired?", "The use of field password_expires was not understood."},
+		{"jobs", "What is the total cost of the users?", "The sum of unit_cost_eur has no meaning; ask for the average."},
+		{"jobs", "How many users have a work email?", `Unknown term "work": no field or value of users matches it.`},
+		{"samples", "What is the average pH?", "7.3: the average of ph.\n\nUnderstood as: the average of ph over samples."},
+	} {
+		t.Run(row.question, func(t *testing.T) {
+			t.Parallel()
+			e, err := estate.Parse([]byte(strict[row.estate]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, calls := ask(t, e, row.question); !strings.HasPrefix(got, row.want) {
+				t.Errorf("got %q\nwant %q\nafter %s", got, row.want, calls)
+			}
+		})
+	}
+}
