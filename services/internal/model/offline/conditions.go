@@ -429,7 +429,7 @@ func (r *reading) deactivated(l *link) bool {
 // hasPossessive reports whether a word such as "have" or "with" precedes the field.
 func (r reading) hasPossessive(l *link) bool {
 	i, _ := find(r.q[:l.start()], max(0, l.start()-5),
-		"have|has|had|having|with|carry|carries|carrying|contain|contains|include|report|reports|specify|set|define|defines|any")
+		"have|has|had|having|with|carry|carries|carrying|contain|contains|contained|include|report|reports|specify|set|define|defines|any")
 	return i >= 0
 }
 
