@@ -404,6 +404,8 @@ func (r *reading) state(l *link) cond {
 		return equal(f, yes, false, l.span())
 	case f.numeric() && denied && r.is(r.neg[l.start()]-1, "of|than|from"):
 		return cond{} // "out of warranty"
+	case f.dates() && strings.HasSuffix(low, "ed") && f.optional() && r.is(l.start()-1, "was|were"):
+		return present(f, !denied, l.span())
 	case f.dates() && strings.HasSuffix(low, "ed") && !f.named(low) && (!denied || r.is(r.neg[l.start()]-1, "not")):
 		return cond{} // "have expired" depends on the time
 	case f.sums() && f.optional() && zero && denied:
