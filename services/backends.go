@@ -3,7 +3,6 @@ package services
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -38,15 +37,6 @@ func openModel(ctx context.Context, url string) (model.Model, error) {
 // shared reports whether all workers share the index, which outlives them. Otherwise
 // each resolve worker has its own.
 func shared(index string) bool { return index != "embedded:" }
-
-// redacted returns the URL of a backend without its password.
-func redacted(backend string) string {
-	u, err := url.Parse(backend)
-	if err != nil {
-		return "an invalid URL"
-	}
-	return u.Redacted()
-}
 
 // warmTimeout bounds the wait at startup for the embedding model.
 const warmTimeout = 30 * time.Second

@@ -14,6 +14,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/schemas"
 	"cairn/services/analyze"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
@@ -252,7 +253,7 @@ func (w *wiring) resolve(ctx context.Context) error {
 		}
 		return resolve.Open(ctx, resolve.Deps{
 			Usage: uses, Catalog: log, Index: ix, Embedder: search.embedder, Feed: !shared(w.Index), Log: w.Log,
-			Backends: map[string]string{"index": redacted(w.Index), "embed": redacted(w.Embed)},
+			Backends: map[string]string{"index": schemas.RedactURLs(w.Index), "embed": schemas.RedactURLs(w.Embed)},
 		})
 	})
 	if err != nil {

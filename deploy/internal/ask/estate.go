@@ -18,7 +18,7 @@ import (
 
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
-	"cairn/deploy/internal/output"
+	"cairn/schemas"
 )
 
 const (
@@ -34,7 +34,7 @@ func readEstates(ctx context.Context, sources []string, stdin io.Reader) (string
 	for i, source := range sources {
 		var err error
 		if texts[i], err = readEstate(ctx, source, stdin); err != nil {
-			return "", fmt.Errorf("--estate %s: %w", output.RedactedURL(source), err)
+			return "", fmt.Errorf("--estate %s: %w", schemas.RedactURLs(source), err)
 		}
 	}
 	if len(texts) == 1 {
@@ -107,12 +107,12 @@ func join(sources []string, texts [][]byte) (string, error) {
 	for i, text := range texts {
 		var one map[string]jsontext.Value
 		if err := json.Unmarshal(text, &one); err != nil {
-			return "", fmt.Errorf("--estate %s: expected a JSON object to join it with others: %w", output.RedactedURL(sources[i]), err)
+			return "", fmt.Errorf("--estate %s: expected a JSON object to join it with others: %w", schemas.RedactURLs(sources[i]), err)
 		}
 		for name, value := range one {
 			joined, err := concatenated(all[name], value)
 			if err != nil {
-				return "", fmt.Errorf("--estate %s: %q: %w", output.RedactedURL(sources[i]), name, err)
+				return "", fmt.Errorf("--estate %s: %q: %w", schemas.RedactURLs(sources[i]), name, err)
 			}
 			all[name] = joined
 		}

@@ -104,7 +104,7 @@ func (m *importing) read(ctx context.Context, out, errOut io.Writer) error {
 	case m.prune && m.options.Name == "" && !isURL: // another directory may have the same path on another machine
 		return flags.Usage(errors.New("--prune: expected --source with a unique name of the source"))
 	}
-	bar := output.NewProgress(errOut, "reading "+output.RedactedURL(cmp.Or(m.options.Source, "the MCP server")), -1)
+	bar := output.NewProgress(errOut, "reading "+schemas.RedactURLs(cmp.Or(m.options.Source, "the MCP server")), -1)
 	defer bar.Close()
 	m.options.Read = bar.Add
 	found, err := importer.Read(ctx, m.options, m.tenant)

@@ -11,7 +11,7 @@ import (
 
 	"cairn/bus"
 	"cairn/deploy/internal/flags"
-	"cairn/deploy/internal/output"
+	"cairn/schemas"
 )
 
 // ServerTimeout bounds the first connection of a server or of a job to NATS, which may
@@ -119,5 +119,5 @@ func (n *NATS) waitConnected(ctx context.Context, conn *bus.Conn, timeout time.D
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return fmt.Errorf("%w at %s within %v; set --nats", ErrNoNATS, output.Redacted(n.URL), timeout)
+	return fmt.Errorf("%w at %s within %v; set --nats", ErrNoNATS, schemas.RedactURLs(n.URL), timeout)
 }

@@ -14,6 +14,7 @@ import (
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/edge/client"
+	"cairn/schemas"
 )
 
 // Results of a check, best first.
@@ -135,7 +136,7 @@ func (d *doctor) checkNATS(ctx context.Context) []finding {
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
-	return append([]finding{ok("nats", output.Redacted(conn.URL()))}, streams(ctx, conn)...)
+	return append([]finding{ok("nats", schemas.RedactURLs(conn.URL()))}, streams(ctx, conn)...)
 }
 
 func printFindings(out io.Writer, list []finding) error {

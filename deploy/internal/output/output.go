@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -113,22 +112,4 @@ func Joined(texts ...string) string { return strings.Join(NonEmpty(texts...), " 
 // NonEmpty returns the texts that are not empty.
 func NonEmpty(texts ...string) []string {
 	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" })
-}
-
-// Redacted returns a comma-separated list of URLs without passwords.
-func Redacted(raw string) string {
-	list := strings.Split(raw, ",")
-	for i, one := range list {
-		list[i] = RedactedURL(one)
-	}
-	return strings.Join(list, ",")
-}
-
-// RedactedURL returns a URL without its password, which may have commas, or another text as it
-// is.
-func RedactedURL(raw string) string {
-	if u, err := url.Parse(raw); err == nil && u.User != nil {
-		return u.Redacted()
-	}
-	return raw
 }

@@ -18,9 +18,9 @@ import (
 	"cairn/bus"
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
-	"cairn/deploy/internal/output"
 	"cairn/edge"
 	"cairn/edge/ard"
+	"cairn/schemas"
 )
 
 // edgeProcess runs an edge.
@@ -81,7 +81,7 @@ func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer end()
-	if _, err := fmt.Fprintf(out, "Cairn %s: edge on %s, connected to %s\n", bus.Version, addressOf(c), output.Redacted(e.URL)); err != nil {
+	if _, err := fmt.Fprintf(out, "Cairn %s: edge on %s, connected to %s\n", bus.Version, addressOf(c), schemas.RedactURLs(e.URL)); err != nil {
 		return err
 	}
 	return edge.Serve(ctx, c)

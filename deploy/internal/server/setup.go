@@ -10,7 +10,7 @@ import (
 
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
-	"cairn/deploy/internal/output"
+	"cairn/schemas"
 	"cairn/services"
 )
 
@@ -67,6 +67,6 @@ func (s *setup) run(ctx context.Context, out io.Writer) error {
 	if err := services.Setup(limited, conn, keys, s.config); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "Created or updated all streams on %s\n", output.Redacted(s.URL))
+	_, err = fmt.Fprintf(out, "Created or updated all streams on %s\n", schemas.RedactURLs(s.URL))
 	return err
 }

@@ -21,6 +21,7 @@ import (
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/edge"
+	"cairn/schemas"
 	"cairn/services"
 )
 
@@ -186,9 +187,9 @@ func (u *up) report(out io.Writer, http, nats, node string, c services.Config, m
 	}
 	line("data", cmp.Or(u.data, "in memory only: lost when this process exits"))
 	line("services", strings.Join(services.Roles(), " "))
-	line("index", output.Redacted(c.Index))
-	line("embed", output.Redacted(c.Embed))
-	line("model", output.Redacted(c.Model), u.chosen)
+	line("index", schemas.RedactURLs(c.Index))
+	line("embed", schemas.RedactURLs(c.Embed))
+	line("model", schemas.RedactURLs(c.Model), u.chosen)
 	if c.Render != "" {
 		line("render", c.Render)
 	}

@@ -13,7 +13,7 @@ import (
 	"cairn/bus"
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
-	"cairn/deploy/internal/output"
+	"cairn/schemas"
 	"cairn/services"
 )
 
@@ -84,13 +84,13 @@ func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer end()
-	log.Info("connecting", "nats", output.Redacted(w.URL))
+	log.Info("connecting", "nats", schemas.RedactURLs(w.URL))
 	if err := w.Wait(ctx, conn); err != nil {
 		return err
 	}
 	return services.Run(ctx, conn, settings, func() {
 		w.serves.Store(true)
-		_, _ = fmt.Fprintf(out, "Cairn %s: %s on %s\n", bus.Version, strings.Join(w.roles(), ", "), output.Redacted(w.URL))
+		_, _ = fmt.Fprintf(out, "Cairn %s: %s on %s\n", bus.Version, strings.Join(w.roles(), ", "), schemas.RedactURLs(w.URL))
 		for _, missing := range degraded(ctx, conn, w.roles()) {
 			_, _ = fmt.Fprintln(out, "degraded:", missing)
 		}
