@@ -10,8 +10,8 @@ LDFLAGS := -s -w -X cairn/bus.Version=$(VERSION)
 FLAGS ?=
 # Timeout of the tests of one package.
 TIMEOUT ?= 10m
-# "make lint" vets. Without symbol tables, which only debuggers use, the test
-# binaries take half the time to link.
+# go vet runs in "make lint". Without symbol tables, which only debuggers use, the test
+# binaries link in half the time.
 TEST = go test -vet=off -ldflags '-s -w' -timeout $(TIMEOUT)
 # By default, a program with the race detector sleeps for 1 s when it exits.
 export GORACE ?= atexit_sleep_ms=50
@@ -42,8 +42,8 @@ run: build ## build and run all services in one process; FLAGS="…"
 version: ## print the version that a build reports
 	@echo $(VERSION)
 
-# Tests start one program, which is linked once. Its path in the build cache is that of its
-# content, so that the results of tests are cached only for the same program.
+# Tests start one program, which is linked once. Its path in the build cache depends on its
+# content, so test results stay cached until the program changes.
 PROGRAM = go run -race -exec true ./deploy/cairn && export CAIRN_BINARY=$$(go run -race -exec echo ./deploy/cairn)
 
 # The attacks use all CPUs, so they run after the other packages. The planner answers its sets

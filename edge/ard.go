@@ -49,8 +49,8 @@ var (
 	cachePrivate  = []string{"private, max-age=60"}
 )
 
-// discovery returns a copy of a that responds with 404 unless the edge has a publisher, and
-// with the errors of the specification.
+// discovery returns the action with the errors of the specification, and 404 for an edge
+// without a publisher.
 func discovery(summary string, a action) action {
 	answer := a.answer
 	a.summary, a.discovery, a.invalid = summary, true, schemas.ErrMalformed
@@ -192,7 +192,7 @@ func listEntries() action {
 func skillFile() action {
 	a := queryAction(func(x *exchange, req schemas.ARDSkill) error {
 		if !x.edge.skillReads.Allow() {
-			return schemas.ErrTooManyRequests.Because("the rate limit for skills that are read without a credential is reached")
+			return schemas.ErrTooManyRequests.Because("rate limit for unauthenticated skill reads exceeded")
 		}
 		return writeSkillFile(x, schemas.RecordKey{ID: req.SkillID, Scope: schemas.ScopeGlobal}, cachePublic)
 	}, nil)

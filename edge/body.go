@@ -28,9 +28,9 @@ const (
 	// connection, and discardTimeout the timeout of that read.
 	maxDiscarded   = 64 << 10
 	discardTimeout = time.Second
-	// A connection with more than that is closed after the response. For lingerTimeout
-	// the edge still discards at most lingerBytes (maxDiscarded if the caller is not
-	// authenticated), so that a client that writes its whole request before it reads
+	// A connection with more than maxDiscarded unread bytes is closed after the response. For
+	// lingerTimeout the edge still discards at most lingerBytes (maxDiscarded if the caller is
+	// not authenticated), so that a client that writes its whole request before it reads
 	// receives the response instead of a connection reset.
 	lingerTimeout = 2 * time.Second
 	lingerBytes   = 32 << 20
@@ -38,7 +38,7 @@ const (
 	defaultBodyMemory = 512 << 20
 )
 
-var errBodyMemory = schemas.ErrUnavailable.Because("the memory for the bodies of requests and responses (--body-memory) is in use")
+var errBodyMemory = schemas.ErrUnavailable.Because("the memory budget for request and response bodies is exhausted (--body-memory)")
 
 // requestBody is the body of one request, and the share of the memory for bodies that it
 // and the response hold.

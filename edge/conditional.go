@@ -10,8 +10,8 @@ import (
 	"cairn/schemas"
 )
 
-// withETag returns a copy of a, an action of GET, whose replies have an ETag: that of the
-// revision, or else of the content. If-None-Match makes the reply 304 while it is current.
+// withETag returns the GET action with an ETag, derived from the revision or else from the
+// content. A request whose If-None-Match has the current ETag is answered with 304.
 func withETag(a action) action {
 	a.withETag = true
 	answer := a.answer
@@ -24,9 +24,8 @@ func withETag(a action) action {
 	return a
 }
 
-// conditional returns a copy of a, a registration or deletion, that If-Match and
-// If-None-Match restrict to states of the record. The reply to a registration has the
-// ETag of the record.
+// conditional returns the registration or deletion with the preconditions If-Match and
+// If-None-Match. The reply to a registration has the ETag of the record.
 func conditional(a action) action {
 	a.conditional = true
 	answer := a.answer

@@ -38,8 +38,8 @@ func (w *watermark) reset(ignored []schemas.ConsistencyToken) {
 	}
 }
 
-// consistent returns a copy of a whose replies include every write acknowledged through this
-// edge and the minimum revision of the request.
+// consistent returns the action with read-your-writes: replies include every write that was
+// acknowledged through this edge, and the minimum revision of the request.
 func consistent(a action) action {
 	a.consistent = true
 	answer := a.answer
@@ -69,8 +69,8 @@ func readMinRevision(x *exchange) error {
 	return nil
 }
 
-// readYourWrites calls read, whose replies include every write acknowledged through this
-// edge and the minimum revision of the request.
+// readYourWrites calls read with a context in which the requests to workers carry the edge's
+// watermark and the minimum revision of the client's request.
 func readYourWrites(x *exchange, read func() error) error {
 	var tokens []schemas.ConsistencyToken
 	last := x.edge.watermark.token.Load()

@@ -83,5 +83,5 @@ func writeConsole(x *exchange, name, cache string) error {
 
 // unknownPath returns the error for a path that no route has.
 func unknownPath(path string) error {
-	return schemas.ErrUnknownPath.Because(fmt.Sprintf("no route has the path %q; GET /openapi.json lists all", path))
+	return schemas.ErrUnknownPath.Because(fmt.Sprintf("no route has the path %q; see GET /openapi.json", path))
 }

@@ -104,7 +104,7 @@ func (x *exchange) dispatch() error {
 	}
 	path, ok := boundedPath(x.r)
 	if !ok {
-		return schemas.ErrUnknownPath.Because(fmt.Sprintf("expected a path of at most %d bytes; GET /openapi.json lists all", maxPath))
+		return schemas.ErrUnknownPath.Because(fmt.Sprintf("expected a path of at most %d bytes; see GET /openapi.json", maxPath))
 	}
 	request := &http.Request{Method: x.r.Method, URL: &url.URL{Path: path}}
 	var match mux.RouteMatch
@@ -327,7 +327,7 @@ func (x *exchange) visible(err error) *schemas.Error {
 	case errors.Is(err, context.Canceled) && x.edge.stopped():
 		e = schemas.ErrUnavailable.Because("the edge is shutting down")
 	default:
-		e = schemas.ErrInternal.Because("an unexpected error; the log of the edge has it under the request_id")
+		e = schemas.ErrInternal.Because("unexpected error; see the edge log for this request_id")
 	}
 	if x.route != nil && x.route.translate != nil {
 		e = x.route.translate(e)

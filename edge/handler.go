@@ -126,8 +126,9 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// allowed returns the methods of the path of r, for an r with another method, and all that
-// are possible: GET of /tags/write reads the tag write, but it is no method of that path.
+// allowed returns the Allow header for a 405 response, and the methods of all patterns that
+// match the path, for preflights. They differ for /tags/write, which also matches GET
+// /tags/{request_id}.
 func (e *edge) allowed(r *http.Request) (methods, possible string) {
 	var every, exact []string
 	for route, row := range e.table {

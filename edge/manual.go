@@ -40,7 +40,7 @@ func readManual() action {
 	a := describing("text/html", func(x *exchange, d description) error {
 		page, ok := d.manual.Page(x.vars["page"])
 		if !ok {
-			return schemas.ErrUnknownPath.Because("unknown page; /docs lists all")
+			return schemas.ErrUnknownPath.Because("unknown page; see GET /docs")
 		}
 		return writeHTML(x, page)
 	})

@@ -28,7 +28,7 @@ const (
 	// arguments and the request to a worker. Messages of 7 and 8 MiB took 3.0 to 3.7; the
 	// check of the parameters holds two more for a moment.
 	mcpCopies = 6
-	// mcpMaxAnswer bounds the events of an analysis in bytes, which are one reply.
+	// mcpMaxAnswer bounds the single reply with all events of an analysis, in bytes.
 	mcpMaxAnswer = 16 << 20
 )
 

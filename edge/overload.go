@@ -65,7 +65,7 @@ func isRefusal(err error) bool {
 	return err == error(errOverload) || err == error(errBodyMemory) //nolint:errorlint // they are not wrapped
 }
 
-// refuse returns the reason of a refusal, immediately or after a delay; see promptRefusals.
+// refuse counts a refusal and returns its reason, after a delay if the rate exceeds promptRefusals.
 func refuse(x *exchange, reason error) error {
 	telemetry.HTTPRefused.Inc()
 	if x.edge.refusals.Allow() {
@@ -98,8 +98,8 @@ func enterStream(x *exchange) (slot *overload.Slot, release func(), err error) {
 	return slot, func() { releaseStream(); slot.Close() }, nil
 }
 
-// readStreamBody is readBody for a stream: the slot runs while the body arrives, unless that takes
-// longer than 50 ms.
+// readStreamBody is readBody for a stream. The stream counts as running for the first 50 ms of the
+// transfer.
 func readStreamBody(x *exchange, slot *overload.Slot, limit int) (body []byte, err error) {
 	if err := startSlot(x, slot, streamQueueTimeout); err != nil {
 		return nil, err
@@ -111,8 +111,8 @@ func readStreamBody(x *exchange, slot *overload.Slot, limit int) (body []byte, e
 	return body, err
 }
 
-// runStream calls respond, which sends the response of a stream, and returns its error. The slot runs
-// for at most 50 ms of that.
+// runStream calls respond, which sends the response of a stream. The stream counts as running for
+// the first 50 ms.
 func runStream(x *exchange, slot *overload.Slot, respond func() error) error {
 	return slot.IdleAfter(x.r.Context(), func() error {
 		defer slot.Close() // a stream that has ended does not wait to run again

@@ -60,7 +60,7 @@ type action struct {
 	translate func(*schemas.Error) *schemas.Error
 }
 
-// summarized returns a copy of a with another summary.
+// summarized returns the action with the summary.
 func (a action) summarized(text string) action {
 	a.summary = text
 	return a

@@ -19,9 +19,9 @@ import (
 const (
 	// mediaEvents is the media type of server-sent events.
 	mediaEvents = "text/event-stream"
-	// defaultKeepAlive is the time without an event after which a comment
-	// line keeps the connection alive. Without a first event in that time the response
-	// begins with status 200; each attempt to start a run has that time.
+	// defaultKeepAlive is the time without an event after which a comment line keeps the
+	// connection alive. If it passes before the first event, the response begins with status
+	// 200. Each attempt to start a run has that time.
 	defaultKeepAlive = 10 * time.Second
 	// batchDelay is the batching delay of an event that closely follows another, so
 	// that a burst takes few writes. A single event does not wait.
@@ -60,12 +60,12 @@ func events[Req any](s bus.Stream[Req]) action {
 	}
 }
 
-// maxRestarts is the maximum number of restarts of an unclaimed run. Two
-// attempts cover the time in which NATS still routes requests to a frozen worker.
+// maxRestarts is the maximum number of restarts of an unclaimed run. Two cover the time in
+// which NATS still routes requests to a suspended worker.
 const maxRestarts = 2
 
-// startRun forwards the events of a new run with the body in x.body.data. A run that no
-// worker confirms is retried as a new run.
+// startRun relays the events of a new run with the body in x.body.data. An unclaimed run is
+// retried as a new run.
 func startRun[Req any](x *exchange, s bus.Stream[Req]) (run string, err error) {
 	for n := range maxRestarts + 1 {
 		run = bus.NameRun(x.by, bus.NewRun())

@@ -81,11 +81,11 @@ func New(agent a2asrv.RequestHandler, keepAlive time.Duration) *Handler {
 // call is the state of one request.
 type call struct {
 	caller    Caller
-	rejection error          // of a request that is not valid
-	message   *message       // of a request that sends one, until its run has started
-	query     *parameters    // of a request to list tasks
-	stream    *stream        // of a request for events: the events after its first one has arrived
-	failure   *schemas.Error // the last error of a request, unless it is one of the protocol
+	rejection error          // validation error; nil: valid
+	message   *message       // set by SendMessage and SendStreamingMessage until the run starts
+	query     *parameters    // of the URL, or of a method without a message; nil: none
+	stream    *stream        // set by streaming methods once the first event has arrived
+	failure   *schemas.Error // the last error that is not one of the protocol; nil: none
 }
 
 type callKey struct{}

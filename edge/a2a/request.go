@@ -74,7 +74,8 @@ func readRPC(body []byte, c *call) rpcRequest {
 	return request
 }
 
-// reject makes the request one whose response is not a stream.
+// reject replaces the method with a unary one, so that the SDK returns c.rejection as a plain
+// response instead of an event of a stream.
 func (r *rpcRequest) reject() {
 	r.JSONRPC, r.Method, r.Params = "2.0", methodSend, jsontext.Value("{}")
 }

@@ -114,7 +114,7 @@ func (t *task) follow(events iter.Seq2[bus.Event, error], yield func(a2a.Event, 
 	}
 }
 
-// apply applies the event, and returns the update of the task that it is; nil: none.
+// apply applies the event to the task and returns the update for the client, or nil.
 func (t *task) apply(e bus.Event) (a2a.Event, error) {
 	t.last = e.Sequence
 	switch e.Type {

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// maxRestarts is the maximum number of restarts of an unclaimed run. Two attempts cover the
-	// time in which NATS still routes requests to a frozen worker.
+	// maxRestarts is the maximum number of restarts of an unclaimed run. Two cover the time in
+	// which NATS still routes requests to a suspended worker.
 	maxRestarts = 2
 	// announceDelay is the time without an event after which a client receives its task. It is
 	// longer than bus takes to notice that no worker has claimed a run, because a run that is
@@ -184,8 +184,8 @@ func (r *run) abandon(ctx context.Context) error {
 	return callOf(ctx).caller.Cancel(context.WithoutCancel(ctx), r.task.id)
 }
 
-// start starts the run for the message of the request, and waits for its first event for a
-// moment. A run that no worker confirms is retried as a new run.
+// start starts the run for the message of the request and waits up to announceDelay for its
+// first event. An unclaimed run is retried as a new run.
 func start(ctx context.Context, detached bool) (*run, error) {
 	c := callOf(ctx)
 	if err := rejectTask(ctx, c.message.Message); err != nil {

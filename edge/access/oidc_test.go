@@ -33,7 +33,7 @@ type issuer struct {
 	id      string // of the key
 	jwks    string // overrides the URL of its keys
 	down    bool
-	hang    chan struct{} // closed when a request for discovery arrives, which is not answered; nil: it is
+	hang    chan struct{} // not nil: discovery hangs; closed when a request for it arrives
 	fetches int           // of its keys
 }
 

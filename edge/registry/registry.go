@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// classServer is the class of the tools that are MCP servers, classTool that of tools of one.
+	// classServer marks a tool that is an MCP server, classTool a tool of such a server.
 	classServer = "mcp_server"
 	classTool   = "mcp"
 	// latest is the version that means the newest one, the only one that a tool has.

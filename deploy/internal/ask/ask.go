@@ -206,8 +206,8 @@ func (a *ask) converse(ctx context.Context, c *client.Client, estate string, in 
 	}
 }
 
-// answer asks one question. An interrupt cancels it; the context of the command, which an
-// interrupt ends for good, does not.
+// answer runs one question. Its context is detached from that of the command, so that Ctrl-C
+// cancels this answer only.
 func (a *ask) answer(ctx context.Context, c *client.Client, q schemas.Analysis, out, errOut io.Writer) (answer, error) {
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt)
 	defer stop()

@@ -165,8 +165,8 @@ func (s *summary) references(r records.Record) map[string][]change {
 	return inFiles
 }
 
-// early returns those of the records whose registration was rejected only because they
-// reference others of the files, which are registered or are early too.
+// retryable returns the records that were rejected only for references to records later in the
+// input, which are registered by now or retryable, too.
 func (s *summary) early(indexes []int) []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

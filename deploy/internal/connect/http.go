@@ -49,7 +49,7 @@ func (c *HTTP) Client() (*client.Client, error) {
 }
 
 // Complete calls list, which collects completions of cmd, with a client without retries and a
-// context that ends after flags.CompleteTimeout. It does not if the flags are invalid.
+// context that ends after flags.CompleteTimeout. It does nothing if the flags are invalid.
 func (c *HTTP) Complete(cmd *cobra.Command, list func(context.Context, *client.Client)) {
 	if !flags.Prepare(cmd) {
 		return
