@@ -248,7 +248,7 @@ func TestShortRejectedBodiesKeepTheConnection(t *testing.T) {
 func TestSlowBodiesAreNotInFlight(t *testing.T) {
 	t.Parallel()
 	door := overload.New(1)
-	f := open(t, func(c *edge.Config) { c.Overload = door })
+	f := open(t, func(c *edge.Config) { c.SetOverload(door) })
 	storeTags(t, f)
 	for range 100 {
 		f.unfinished(t, "POST /tags/write HTTP/1.1", 100, "{")

@@ -36,9 +36,9 @@ type edge struct {
 	crossOrigin   *http.CrossOriginProtection
 	origins       Origins               // exempt from crossOrigin
 	authenticator *access.Authenticator // nil: authentication is off
-	overload      *overload.Gate
-	streams       *overload.Gate
-	refusals      *rate.Limiter // of refusals without a delay
+	overload      *overload.Gate        // admits requests
+	streams       *overload.Gate        // admits event streams; see readStreamBody and runStream
+	refusals      *rate.Limiter         // of refusals without a delay
 	hosts         hosts
 	bodies        *admission.Pool // bytes of request bodies
 	watermark     watermark
@@ -60,12 +60,12 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 	bodyMemory := cmp.Or(c.BodyMemory, defaultBodyMemory)
 	e := &edge{
 		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), serving: serving, stopping: stopping,
-		overload:  cmp.Or(c.Overload, overload.New(maxRequests)),
-		streams:   cmp.Or(c.Streams, overload.New(maxStreams)),
+		overload:  cmp.Or(c.overload, overload.New(maxRequests)),
+		streams:   cmp.Or(c.streams, overload.New(maxStreams)),
 		refusals:  rate.NewLimiter(promptRefusals, promptRefusals/10),
 		hosts:     newHosts(c.Hosts),
 		bodies:    admission.NewPool(bodyMemory),
-		keepAlive: cmp.Or(c.KeepAlive, defaultKeepAlive),
+		keepAlive: cmp.Or(c.keepAlive, defaultKeepAlive),
 		mux:       mux.NewRouter(),
 		table:     map[*mux.Route]*route{},
 		origins:   c.Origins,

@@ -66,7 +66,7 @@ func TestRefusalsHoldNoMemory(t *testing.T) {
 	t.Parallel()
 	gate := overload.New(1)
 	gate.Admit("")
-	e := newEdge(t.Context(), t.Context(), Config{Log: slog.New(slog.DiscardHandler), Overload: gate})
+	e := newEdge(t.Context(), t.Context(), Config{Log: slog.New(slog.DiscardHandler), overload: gate})
 	for _, path := range []string{"/tags/write", "/resolve/skill", mcpPath} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path, strings.NewReader(`{"query":"q"}`))
 		w := &memoryRecorder{httptest.NewRecorder(), e, -1}

@@ -29,7 +29,7 @@ var mcpHeaders = []string{"Content-Type: application/json", "Accept: application
 func TestModelContextSlots(t *testing.T) {
 	t.Parallel()
 	gate := overload.New(4)
-	f := open(t, func(c *edge.Config) { c.Overload = gate })
+	f := open(t, func(c *edge.Config) { c.SetOverload(gate) })
 	entered, leave := make(chan struct{}), make(chan struct{})
 	must(t, bus.ResolveTools.Serve(f.service, func(context.Context, schemas.ToolsQuery) (schemas.ToolsAnswer, error) {
 		entered <- struct{}{}
@@ -64,7 +64,7 @@ func TestModelContextSlots(t *testing.T) {
 // TestDisconnectedModelContextClientsHoldTheirSlot disconnects while a worker runs a tool.
 func TestDisconnectedModelContextClientsHoldTheirSlot(t *testing.T) {
 	t.Parallel()
-	f := open(t, func(c *edge.Config) { c.Overload = overload.New(1) })
+	f := open(t, func(c *edge.Config) { c.SetOverload(overload.New(1)) })
 	large(t, f, 1)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	must(t, bus.ResolveTools.Serve(f.service, func(context.Context, schemas.ToolsQuery) (schemas.ToolsAnswer, error) {

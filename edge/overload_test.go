@@ -27,7 +27,7 @@ func crowded(t *testing.T) *testEdge {
 	t.Helper()
 	gate := overload.New(1)
 	gate.Admit("")
-	return open(t, func(c *edge.Config) { c.Overload = gate })
+	return open(t, func(c *edge.Config) { c.SetOverload(gate) })
 }
 
 func TestOverload(t *testing.T) {
@@ -57,7 +57,7 @@ func TestOverload(t *testing.T) {
 func TestOverloadRefusals(t *testing.T) {
 	full := overload.New(1)
 	full.Admit("")
-	f := open(t, func(c *edge.Config) { c.Streams = full })
+	f := open(t, func(c *edge.Config) { c.SetStreams(full) })
 	before := f.refusals(t)
 	for i, row := range []struct {
 		name, path string
@@ -99,7 +99,7 @@ func TestSlowWorkersDoNotOccupyTheEdge(t *testing.T) {
 	const requests = 16
 	gate := overload.New(1024)
 	gate.Adjust(time.Second)
-	f := open(t, func(c *edge.Config) { c.Overload = gate })
+	f := open(t, func(c *edge.Config) { c.SetOverload(gate) })
 	var all sync.WaitGroup
 	all.Add(requests)
 	must(t, bus.DeleteTag.Serve(f.service, func(ctx context.Context, _ schemas.TagKey) (schemas.Nothing, error) {
@@ -126,7 +126,7 @@ func limited(t *testing.T) (f *testEdge, gate *overload.Gate, limit int) {
 	t.Helper()
 	gate = overload.New(1024)
 	gate.Adjust(time.Second)
-	return open(t, func(c *edge.Config) { c.Streams = gate }), gate, 2 * runtime.GOMAXPROCS(0)
+	return open(t, func(c *edge.Config) { c.SetStreams(gate) }), gate, 2 * runtime.GOMAXPROCS(0)
 }
 
 // TestStreamsWaitToRun requests an analysis while as many streams run as may at once.
@@ -200,7 +200,7 @@ func large(t *testing.T, f *testEdge, size int) {
 // the buffers of its connection.
 func TestUnreadResponsesHoldNoSlot(t *testing.T) {
 	t.Parallel()
-	f := open(t, func(c *edge.Config) { c.Overload = overload.New(1) })
+	f := open(t, func(c *edge.Config) { c.SetOverload(overload.New(1)) })
 	large(t, f, 7<<20)
 	f.unfinished(t, "GET /tags/a HTTP/1.1", 0, "")
 	wait.Until(t, "another request is answered", func() bool {
@@ -235,7 +235,7 @@ func TestResponsesCountAgainstTheMemoryForBodies(t *testing.T) {
 // a client that has disconnected.
 func TestDisconnectedClientsHoldTheirSlot(t *testing.T) {
 	t.Parallel()
-	f := open(t, func(c *edge.Config) { c.Overload = overload.New(1) })
+	f := open(t, func(c *edge.Config) { c.SetOverload(overload.New(1)) })
 	row, release := make(chan struct{}), make(chan struct{})
 	must(t, bus.DeleteTag.Serve(f.service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
 		row <- struct{}{}

@@ -33,8 +33,7 @@ const (
 
 // Config configures an edge.
 type Config struct {
-	Addr     string       // host:port to listen on
-	Listener net.Listener // replaces Addr when not nil; closed by Serve
+	Listener net.Listener // closed by Serve
 	Conn     *bus.Conn
 	Log      *slog.Logger
 	// Drain is the drain deadline of requests in flight, counted from the end of ctx.
@@ -45,9 +44,6 @@ type Config struct {
 	NoMetrics bool
 	// NoConsole removes the web console at / and its files.
 	NoConsole bool
-	// KeepAlive is the time without an event after which a comment line
-	// keeps the connection alive; 0: 10 seconds.
-	KeepAlive time.Duration
 	// Cert and Key are the PEM files of the TLS certificate and its key; empty: plain
 	// HTTP. They are reloaded when they change.
 	Cert, Key string
@@ -62,12 +58,6 @@ type Config struct {
 	Origins Origins
 	// Publisher publishes the catalog of Agentic Resource Discovery; the zero value: 404.
 	Publisher ard.Publisher
-	// Overload admits requests while CPU time is available. The caller runs it; nil: Serve
-	// creates and runs one.
-	Overload *overload.Gate
-	// Streams is as Overload, for event streams. One runs while its body arrives and until its first
-	// event, unless it waits for the client or a worker.
-	Streams *overload.Gate
 	// BodyMemory bounds the bytes of the bodies of requests and responses in memory,
 	// divided among tenants. A request that exceeds it is refused with 503. 0: 512 MiB.
 	BodyMemory int64
@@ -77,35 +67,31 @@ type Config struct {
 	// ClusterHealth describes a problem of the NATS cluster, empty for none, and
 	// reports whether it has a quorum; nil: unknown, outside the process of the server.
 	ClusterHealth func() (problem string, quorum bool)
+
+	// Tests replace the gates of requests and of event streams with ones that Serve does not
+	// adjust, and shorten defaultKeepAlive.
+	overload, streams *overload.Gate
+	keepAlive         time.Duration
 }
 
 // Serve handles HTTP requests until ctx ends, drains those in flight and returns
-// nil, or bus.ErrDrainTimeout when they took longer than Drain. It returns the error of
-// net.Listen when it cannot listen on Addr.
+// nil, or bus.ErrDrainTimeout when they took longer than Drain.
 func Serve(ctx context.Context, c Config) error {
-	listener := c.Listener
-	if listener == nil {
-		var err error
-		if listener, err = net.Listen("tcp", c.Addr); err != nil {
-			return err
-		}
-	}
 	base, cancelRequests := context.WithCancel(context.Background())
 	handler := newEdge(ctx, base, c)
 	var background sync.WaitGroup
 	background.Go(func() { handler.authenticator.Run(base) })
 	own := slices.DeleteFunc([]*overload.Gate{handler.overload, handler.streams}, func(g *overload.Gate) bool {
-		return g == c.Overload || g == c.Streams
+		return g == c.overload || g == c.streams
 	})
 	background.Go(func() { overload.Run(base, own...) })
 	defer background.Wait()
 	defer cancelRequests()
-	limited := newLimitedListener(listener, cmp.Or(c.Connections, defaultConnections), handler.log)
-	listener = limited
+	listener := newLimitedListener(c.Listener, cmp.Or(c.Connections, defaultConnections), handler.log)
 	var unused newConns
 	server := &http.Server{
 		Handler:           handler,
-		ConnState:         func(c net.Conn, state http.ConnState) { unused.track(c, state); limited.track(c, state) },
+		ConnState:         func(c net.Conn, state http.ConnState) { unused.track(c, state); listener.track(c, state) },
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,

@@ -25,17 +25,6 @@ import (
 	"cairn/test/wait"
 )
 
-func TestAddressTaken(t *testing.T) {
-	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer func() { _ = taken.Close() }()
-	err = edge.Serve(t.Context(), edge.Config{Addr: taken.Addr().String(), Conn: bustest.Open(t), Log: slog.New(slog.DiscardHandler)})
-	if err == nil || !strings.Contains(err.Error(), "address already in use") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestDrainFinishesRequests(t *testing.T) {
 	t.Parallel()
 	f := open(t)

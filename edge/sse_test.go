@@ -237,7 +237,7 @@ func TestManyEventsArriveInOrder(t *testing.T) {
 
 func TestKeepAliveComments(t *testing.T) {
 	t.Parallel()
-	f := open(t, func(c *edge.Config) { c.KeepAlive = 20 * time.Millisecond })
+	f := open(t, func(c *edge.Config) { c.SetKeepAlive(20 * time.Millisecond) })
 	next := make(chan struct{})
 	analyses(t, f, func(_ context.Context, s bus.Sender) error {
 		<-next
@@ -258,7 +258,7 @@ func TestKeepAliveComments(t *testing.T) {
 
 func TestAnErrorAfterACommentIsAnEvent(t *testing.T) {
 	t.Parallel()
-	f := open(t, func(c *edge.Config) { c.KeepAlive = 20 * time.Millisecond })
+	f := open(t, func(c *edge.Config) { c.SetKeepAlive(20 * time.Millisecond) })
 	next := make(chan struct{})
 	analyses(t, f, func(context.Context, bus.Sender) error {
 		<-next

@@ -27,9 +27,8 @@ type Config struct {
 	OIDC   []Provider
 	Claims Claims
 	Limits Limits
-	// RefreshInterval is the maximum age of a provider's cached signing keys before they are fetched
-	// again; 0: one minute.
-	RefreshInterval time.Duration
+
+	refreshInterval time.Duration // tests shorten tokenTTL
 }
 
 // Parse returns the config for the values of --auth: "off" alone, or any number of
@@ -94,7 +93,7 @@ func Open(c Config, conn *bus.Conn, log *slog.Logger) *Authenticator {
 		a.ring = keys.NewRing(conn, log)
 	}
 	for _, p := range c.OIDC {
-		a.verifiers = append(a.verifiers, newVerifier(p, c.Claims, cmp.Or(c.RefreshInterval, tokenTTL), log))
+		a.verifiers = append(a.verifiers, newVerifier(p, c.Claims, cmp.Or(c.refreshInterval, tokenTTL), log))
 	}
 	return a
 }

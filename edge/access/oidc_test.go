@@ -182,7 +182,7 @@ func TestTokens(t *testing.T) {
 func TestKeyRotation(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	authenticator := authenticatorFor(t, i, func(c *access.Config) { c.RefreshInterval = 100 * time.Millisecond })
+	authenticator := authenticatorFor(t, i, func(c *access.Config) { c.SetRefreshInterval(100 * time.Millisecond) })
 	known := func(token string) error {
 		_, err := authenticator.Identify(t.Context(), []string{"bearer " + token})
 		return err
@@ -239,7 +239,7 @@ func TestForgedTokens(t *testing.T) {
 func TestRevokedSigningKey(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	authenticator := authenticatorFor(t, i, func(c *access.Config) { c.RefreshInterval = time.Nanosecond })
+	authenticator := authenticatorFor(t, i, func(c *access.Config) { c.SetRefreshInterval(time.Nanosecond) })
 	first, second := i.token(t, nil), i.token(t, map[string]any{"sub": "bob"})
 	if _, err := authenticator.Identify(t.Context(), []string{"Bearer " + first}); err != nil {
 		t.Fatal(err)
@@ -291,7 +291,7 @@ func TestUnavailableIssuer(t *testing.T) {
 func TestHangingIssuer(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
-	authenticator := authenticatorFor(t, i, func(c *access.Config) { c.RefreshInterval = time.Nanosecond })
+	authenticator := authenticatorFor(t, i, func(c *access.Config) { c.SetRefreshInterval(time.Nanosecond) })
 	identify := func(token string) {
 		if _, err := authenticator.Identify(t.Context(), []string{"Bearer " + token}); err != nil {
 			t.Error(err)
