@@ -22,7 +22,7 @@ const (
 	// a2aCopies is the memory of a message besides its body, in bodies: its parts, and the
 	// request to a worker.
 	a2aCopies = 4
-	// mediaUpdates is the media type of events that are not those of an analysis.
+	// mediaUpdates is the media type of streams of task updates.
 	mediaUpdates = "text/event-stream; charset=utf-8"
 )
 
@@ -154,7 +154,7 @@ func (c agentCaller) Start(ctx context.Context, run string, body []byte, last bo
 	return c.analysis.TryRun(ctx, c.x.edge.conn, run, body)
 }
 
-func (c agentCaller) Started() { c.x.body.release() }
+func (c agentCaller) ReleaseBody() { c.x.body.release() }
 
 func (c agentCaller) Resume(ctx context.Context, run string, after uint64) iter.Seq2[bus.Event, error] {
 	return c.analysis.Resume(ctx, c.x.edge.conn, run, after)
@@ -174,4 +174,4 @@ func (c agentCaller) Cancel(ctx context.Context, run string) error {
 
 func (c agentCaller) Acquire(n int64) bool { return c.x.body.acquire(n) }
 
-func (c agentCaller) Visible(err error) *schemas.Error { return c.x.visible(err) }
+func (c agentCaller) PublicError(err error) *schemas.Error { return c.x.publicError(err) }

@@ -118,8 +118,8 @@ func renderManifest(ctx context.Context, conn *bus.Conn, publisher ard.Publisher
 	return manifest{body, `"` + hex.EncodeToString(sum[:16]) + `"`, errors.Join(err, encodeErr)}
 }
 
-// ardTenant returns the tenant of the request: that of the URL, or else the only one of the
-// caller. Workers check that the caller belongs to it.
+// ardTenant returns the tenant of the URL, or else the only tenant of the caller. Workers
+// authorize it.
 func ardTenant(x *exchange, given string) string {
 	if given == "" && x.by.Bound() && len(x.by.Tenants) == 1 {
 		return x.by.Tenants[0]

@@ -104,8 +104,8 @@ func (b *requestBody) receive(size, limit int) ([]byte, error) {
 	}
 }
 
-// readFull reads until buffer has no capacity left. Unlike io.ReadFull, it returns io.EOF at
-// the end of the body after some bytes too, since io.ErrUnexpectedEOF is that of a cut body.
+// readFull reads until buffer is full. Unlike io.ReadFull, it returns io.EOF for a body that
+// ends earlier, since net/http returns io.ErrUnexpectedEOF for a truncated one.
 func readFull(r io.Reader, buffer []byte) ([]byte, error) {
 	for len(buffer) < cap(buffer) {
 		n, err := r.Read(buffer[len(buffer):cap(buffer)])

@@ -100,7 +100,7 @@ func (b *bulkRequest) run() error {
 	defer end()
 	ctx, cancel := context.WithCancelCause(stream)
 	defer cancel(nil)
-	defer context.AfterFunc(b.x.edge.serving, func() { cancel(schemas.ErrUnavailable.Because("the edge is shutting down")) })()
+	defer context.AfterFunc(b.x.edge.acceptCtx, func() { cancel(schemas.ErrUnavailable.Because("the edge is shutting down")) })()
 	lines := newLineQueue()
 	reading := make(chan struct{})
 	go func() {
@@ -260,7 +260,7 @@ func checkLine(line []byte) error {
 
 // rejected returns the result of a line that was not registered because of err.
 func (b *bulkRequest) rejected(err error) jsontext.Value {
-	text, _ := json.Marshal(schemas.RecordResult{}.Rejected(b.x.visible(err))) // cannot fail: the error has valid UTF-8
+	text, _ := json.Marshal(schemas.RecordResult{}.Rejected(b.x.publicError(err))) // cannot fail: the error has valid UTF-8
 	return text
 }
 

@@ -69,8 +69,8 @@ func recheckCredential(ctx context.Context, x *exchange, cancel context.CancelCa
 	}
 }
 
-// streamError returns the cause of the end of a stream context if it is that of the
-// credential, otherwise err.
+// streamError returns the error of an invalid credential if it ended the stream context,
+// otherwise err.
 func streamError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, schemas.ErrUnauthenticated) {
 		return cause

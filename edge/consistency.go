@@ -16,8 +16,8 @@ type watermark struct {
 	token atomic.Pointer[schemas.ConsistencyToken] // nil: none
 }
 
-// advance sets the token to that of a reply, unless it is zero or lower. The token of another
-// catalog replaces it.
+// advance sets the watermark to t, unless t is zero or lower. A token of another catalog always
+// replaces it.
 func (w *watermark) advance(t schemas.ConsistencyToken) {
 	for t.Revision > 0 {
 		last := w.token.Load()

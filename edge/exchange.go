@@ -176,7 +176,7 @@ func (x *exchange) authenticate() error {
 		return err
 	}
 	x.by, x.ctx, x.body.tenant = by, bus.WithIdentity(x.ctx, by), bus.ShareKey(by, nil)
-	if wait, err := authenticator.Admit(by); err != nil {
+	if wait, err := authenticator.Allow(by); err != nil {
 		setRetryAfter(x.w, wait)
 		return err
 	}
@@ -286,7 +286,7 @@ func (x *exchange) fail(err error) {
 		x.status = statusDisconnected
 		return
 	}
-	e := x.visible(err)
+	e := x.publicError(err)
 	if e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests {
 		if x.w.Header()["Retry-After"] == nil {
 			x.w.Header()["Retry-After"] = []string{"1"}
@@ -317,8 +317,8 @@ func (x *exchange) clientGone(err error) bool {
 	return errors.Is(err, context.Canceled) && x.r.Context().Err() != nil && !x.edge.stopped()
 }
 
-// visible returns the error that the client receives for err.
-func (x *exchange) visible(err error) *schemas.Error {
+// publicError returns the error that the client receives for err.
+func (x *exchange) publicError(err error) *schemas.Error {
 	var e *schemas.Error
 	switch {
 	case errors.As(err, &e):

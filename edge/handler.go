@@ -43,8 +43,8 @@ type edge struct {
 	bodies        *admission.Pool // bytes of request bodies
 	watermark     watermark
 	agent         *a2a.Handler
-	stopping      context.Context
-	serving       context.Context // ends when the drain begins
+	requestCtx    context.Context // parent of the contexts of requests; ends when the drain times out
+	acceptCtx     context.Context // ends when the drain begins and no new requests are accepted
 	keepAlive     time.Duration   // of streams
 	clusterHealth func() (problem string, quorum bool)
 
@@ -56,10 +56,10 @@ type edge struct {
 	skillReads *rate.Limiter
 }
 
-func newEdge(serving, stopping context.Context, c Config) *edge {
+func newEdge(acceptCtx, requestCtx context.Context, c Config) *edge {
 	bodyMemory := cmp.Or(c.BodyMemory, defaultBodyMemory)
 	e := &edge{
-		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), serving: serving, stopping: stopping,
+		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), acceptCtx: acceptCtx, requestCtx: requestCtx,
 		overload:  cmp.Or(c.overload, overload.New(maxRequests)),
 		streams:   cmp.Or(c.streams, overload.New(maxStreams)),
 		refusals:  rate.NewLimiter(promptRefusals, promptRefusals/10),
@@ -107,17 +107,17 @@ func newEdge(serving, stopping context.Context, c Config) *edge {
 }
 
 // draining reports whether the edge accepts no more requests.
-func (e *edge) draining() bool { return e.serving.Err() != nil }
+func (e *edge) draining() bool { return e.acceptCtx.Err() != nil }
 
 // stopped reports whether requests in flight are being canceled.
-func (e *edge) stopped() bool { return e.stopping.Err() != nil }
+func (e *edge) stopped() bool { return e.requestCtx.Err() != nil }
 
 // ServeHTTP implements http.Handler.
 func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	x := &exchange{edge: e, w: w, r: r, body: requestBody{w: w, r: r, memory: e.bodies}}
 	x.setHeaders()
-	x.ctx = bus.WithCaller(bus.WithRequestID(e.stopping, x.id), r.Context())
+	x.ctx = bus.WithCaller(bus.WithRequestID(e.requestCtx, x.id), r.Context())
 	defer x.close(began)
 	x.handle()
 	x.log(began)

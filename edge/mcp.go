@@ -25,8 +25,8 @@ import (
 const (
 	mcpPath = "/mcp"
 	// mcpCopies is the memory of a message besides its body, in bodies: its parameters, its
-	// arguments and the request to a worker. Messages of 7 and 8 MiB took 3.0 to 3.7; the
-	// check of the parameters holds two more for a moment.
+	// arguments and the request to a worker. Messages of 7 and 8 MiB took 3.0 to 3.7; checking
+	// the parameters temporarily takes two more.
 	mcpCopies = 6
 	// mcpMaxAnswer bounds the single reply with all events of an analysis, in bytes.
 	mcpMaxAnswer = 16 << 20
@@ -127,9 +127,9 @@ func (c *mcpCaller) closeSlot() {
 	}
 }
 
-func (c *mcpCaller) Identity() *schemas.Identity      { return c.x.by }
-func (c *mcpCaller) Tenant() string                   { return c.tenant }
-func (c *mcpCaller) Visible(err error) *schemas.Error { return c.x.visible(err) }
+func (c *mcpCaller) Identity() *schemas.Identity          { return c.x.by }
+func (c *mcpCaller) Tenant() string                       { return c.tenant }
+func (c *mcpCaller) PublicError(err error) *schemas.Error { return c.x.publicError(err) }
 
 // Send implements mcp.Caller. The reply includes every write acknowledged through this edge.
 func (c *mcpCaller) Send(f mcp.Forward, body []byte) ([]byte, error) {
@@ -219,8 +219,8 @@ func (c *mcpCaller) started(ctx context.Context, body []byte) iter.Seq2[bus.Even
 	}
 }
 
-// relay yields the events of one attempt. It reports whether to make another one, and
-// whether the run has ended.
+// relay yields the events of one attempt. It reports whether to retry, and whether the run has
+// ended.
 func (c *mcpCaller) relay(events iter.Seq2[bus.Event, error], retry bool, yield func(bus.Event, error) bool) (again, ended bool) {
 	for event, err := range events {
 		if retry && errors.Is(err, bus.ErrUnclaimed) {

@@ -276,7 +276,7 @@ func references(types []eventType) object {
 }
 
 // failures returns the errors of the route and of its action, such as ErrTooLarge for
-// an action that takes a body, and with secured those of clients without a credential.
+// an action that takes a body. With secured they include the errors of authentication.
 func (o operation) failures() []*schemas.Error {
 	list := []*schemas.Error{schemas.ErrMisdirected, o.invalid}
 	if o.status == http.StatusNotImplemented {

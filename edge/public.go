@@ -32,7 +32,7 @@ func newPublic() *public {
 // Retry-After for a refused one.
 func (p *public) enter(w http.ResponseWriter, r *http.Request) (release func(), err *schemas.Error) {
 	address := clientAddress(r.RemoteAddr)
-	if wait := p.rates.Admit(address); wait > 0 {
+	if wait := p.rates.Take(address); wait > 0 {
 		setRetryAfter(w, wait)
 		return nil, schemas.ErrTooManyRequests.Because("the client address exceeds the rate limit for requests without a credential")
 	}

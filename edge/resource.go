@@ -9,8 +9,8 @@ import (
 	"cairn/schemas"
 )
 
-// resourceMetadata is the path of the metadata of this server as a protected resource of
-// OAuth; that of a resource below it follows (RFC 9728, 3.1).
+// resourceMetadata is the path prefix of OAuth protected resource metadata; the path of the
+// resource follows (RFC 9728, 3.1).
 const resourceMetadata = "/.well-known/oauth-protected-resource"
 
 // protectedResource returns an action that names the OpenID providers whose tokens are

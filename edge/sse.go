@@ -73,7 +73,7 @@ func startRun[Req any](x *exchange, s bus.Stream[Req]) (run string, err error) {
 		if n == maxRestarts {
 			start = s.Run
 		}
-		err = follow(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] {
+		err = relayEvents(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] {
 			return start(ctx, x.edge.conn, run, x.body.data)
 		})
 		if x.status != 0 || !errors.Is(err, bus.ErrUnclaimed) {
@@ -83,9 +83,9 @@ func startRun[Req any](x *exchange, s bus.Stream[Req]) (run string, err error) {
 	return run, err
 }
 
-// follow relays the events of the run until its end, or until the client
+// relayEvents relays the events of the run until its end, or until the client
 // disconnects or its credential becomes invalid.
-func follow(x *exchange, run string, subscribe func(context.Context) iter.Seq2[bus.Event, error]) error {
+func relayEvents(x *exchange, run string, subscribe func(context.Context) iter.Seq2[bus.Event, error]) error {
 	ctx, cancel := streamContext(x)
 	defer cancel()
 	out := &stream{x: x, run: run, control: http.NewResponseController(x.w), cancel: cancel, sent: time.Now()}
@@ -203,7 +203,7 @@ func (s *stream) fail(err error) error {
 	if s.x.status == 0 || s.x.clientGone(err) || s.x.edge.stopped() || errors.Is(err, bus.ErrInterrupted) {
 		return err
 	}
-	e := s.x.visible(err)
+	e := s.x.publicError(err)
 	s.x.err = err
 	data, err := json.Marshal(schemas.StreamError{Code: e.Code, Message: e.Message()})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // watch returns an action that responds with the events of s, whose ids are revisions of the
-// catalog. It ends when the edge begins to drain: the client continues at another one.
+// catalog. The stream ends when the edge begins to drain; the client resumes it at another edge.
 func watch(s bus.Stream[schemas.Watch]) action {
 	request := reflect.TypeFor[schemas.Watch]()
 	known := parametersOf(request)
@@ -35,7 +35,7 @@ func watch(s bus.Stream[schemas.Watch]) action {
 				return err
 			}
 			defer release()
-			return follow(x, "", func(ctx context.Context) iter.Seq2[bus.Event, error] {
+			return relayEvents(x, "", func(ctx context.Context) iter.Seq2[bus.Event, error] {
 				return untilDrained(ctx, x, s, body)
 			})
 		},
@@ -67,7 +67,7 @@ func untilDrained(ctx context.Context, x *exchange, s bus.Stream[schemas.Watch],
 	return func(yield func(bus.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(x.edge.serving, cancel)()
+		defer context.AfterFunc(x.edge.acceptCtx, cancel)()
 		for event, err := range s.Forward(ctx, x.edge.conn, body) {
 			if err != nil && x.edge.draining() {
 				yield(bus.Event{Type: schemas.EventDone, Data: []byte("{}")}, nil)

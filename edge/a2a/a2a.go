@@ -45,8 +45,8 @@ type Caller interface {
 	// Start yields the events of a new run. The error is bus.ErrUnclaimed if no worker
 	// confirms the run in time; the last attempt waits longer.
 	Start(ctx context.Context, run string, body []byte, last bool) iter.Seq2[bus.Event, error]
-	// Started releases the memory of the request.
-	Started()
+	// ReleaseBody releases the memory of the request.
+	ReleaseBody()
 	// Resume yields the events of the run after the sequence.
 	Resume(ctx context.Context, run string, after uint64) iter.Seq2[bus.Event, error]
 	// Snapshot yields the events of the run until now.
@@ -57,8 +57,8 @@ type Caller interface {
 	Cancel(ctx context.Context, run string) error
 	// Acquire takes n bytes of the memory for bodies and reports whether they were available.
 	Acquire(n int64) bool
-	// Visible returns the error that the client receives for err.
-	Visible(err error) *schemas.Error
+	// PublicError returns the error that the client receives for err.
+	PublicError(err error) *schemas.Error
 }
 
 // Handler answers requests of the protocol. It may be used concurrently.
@@ -117,8 +117,8 @@ func (h *Handler) ServeRPC(w http.ResponseWriter, r *http.Request, body []byte, 
 	h.rpc.ServeHTTP(w, withBody(r.WithContext(ctx), request.encode()))
 }
 
-// ServeREST answers a request of the HTTP+JSON binding, whose path is below PathREST. The error
-// is that of a request that was not answered.
+// ServeREST answers a request of the HTTP+JSON binding, whose path is below PathREST. If it
+// returns an error, it has not written a response.
 func (h *Handler) ServeREST(w http.ResponseWriter, r *http.Request, body []byte, c Caller) error {
 	if err := checkMedia(r); err != nil {
 		return rejectMedia(w, err)
@@ -187,8 +187,8 @@ func (r *response) Flush() {
 	}
 }
 
-// stream is the events of a request whose first event has arrived. The SDK reads it in a
-// goroutine of its own, which may begin and end after the response.
+// stream contains the events of a streaming method once the first one has arrived. The SDK reads
+// it in a separate goroutine, which may outlive the response.
 type stream struct {
 	first  a2a.Event
 	next   func() (a2a.Event, error, bool)
@@ -226,7 +226,7 @@ func (c *call) protocolError(err error) error {
 	if errors.As(err, &known) || a2a.ErrorReason(err) != a2a.ErrorReason(a2a.ErrInternalError) {
 		return err
 	}
-	e := c.caller.Visible(err)
+	e := c.caller.PublicError(err)
 	out := a2a.NewError(kindOf(e), e.Error())
 	if len(e.Fields) > 0 {
 		out = out.WithTypedDetails(errordetails.NewTyped(badRequest, map[string]any{"fieldViolations": violations(e)}))

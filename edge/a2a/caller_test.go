@@ -42,9 +42,9 @@ func (c caller) AuthorizeTenant(tenant string) error {
 
 func (c caller) NewRun(prefix string) string { return prefix + "-suffix" }
 func (c caller) Owns(run string) bool        { return strings.HasSuffix(run, "-suffix") }
-func (c caller) Started()                    {}
+func (c caller) ReleaseBody()                {}
 func (c caller) Acquire(n int64) bool        { return n < 1<<20 }
-func (c caller) Visible(err error) *schemas.Error {
+func (c caller) PublicError(err error) *schemas.Error {
 	var e *schemas.Error
 	if errors.As(err, &e) {
 		return e

@@ -23,7 +23,7 @@ func check(ctx context.Context, tenant string) error {
 	if c.rejection != nil {
 		return c.protocolError(c.rejection)
 	}
-	if tenant == "" && c.query != nil { // the SDK ignores that of a URL
+	if tenant == "" && c.query != nil { // the SDK ignores the tenant in a URL
 		tenant = c.query.Tenant
 	}
 	if err := c.caller.AuthorizeTenant(tenant); err != nil {
@@ -96,7 +96,7 @@ func (g *guard) SubscribeToTask(ctx context.Context, r *a2a.SubscribeToTaskReque
 	return g.stream(ctx, r.Tenant, func() iter.Seq2[a2a.Event, error] { return g.agent.SubscribeToTask(ctx, r) })
 }
 
-// stream yields the events of a stream: of the one that is open, if any.
+// stream yields the events of the stream that the handler has opened, or opens one.
 func (g *guard) stream(ctx context.Context, tenant string, open func() iter.Seq2[a2a.Event, error]) iter.Seq2[a2a.Event, error] {
 	if s := callOf(ctx).stream; s != nil {
 		return s.events

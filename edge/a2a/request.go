@@ -126,9 +126,9 @@ type parameters struct {
 	after *time.Time
 }
 
-// readParameters reads the parameters of a method or path. It also returns them with the
-// names of JSON: those of the Protocol Buffers definition, such as history_length, are
-// accepted too, as ProtoJSON requires.
+// readParameters reads the parameters of a method or path, and returns them also as JSON with
+// camelCase names. As ProtoJSON requires, it accepts the names of the Protocol Buffers
+// definition, such as history_length.
 func readParameters(text []byte, method string) (*parameters, []byte, error) {
 	if len(text) > maxParameters {
 		return nil, nil, invalid("params", fmt.Sprintf("expected at most %d bytes", maxParameters))
@@ -259,7 +259,7 @@ func (m *message) negotiate() error {
 	return nil
 }
 
-// isReadable reports whether the media type is one of those of the agent card; empty: unknown.
+// isReadable reports whether the agent card lists the media type; true for an empty one.
 func isReadable(media string) bool {
 	kind, _, _ := strings.Cut(strings.ToLower(media), ";")
 	switch kind = strings.TrimSpace(kind); kind {
@@ -361,7 +361,7 @@ func (m *message) analysis(detached bool) ([]byte, error) {
 	return member.Append(body, member.Member{Name: "context", Value: estate})
 }
 
-// options returns the options of the analysis: those of the message, or else of the request.
+// options returns the options of the analysis from the metadata of the message, or else of the request.
 func (m *message) options() ([]byte, error) {
 	for field, metadata := range map[string]jsontext.Value{"message.metadata": m.Message.Metadata, "metadata": m.Metadata} {
 		if kind := metadata.Kind(); len(metadata) > 0 && kind != jsontext.KindBeginObject && kind != jsontext.KindNull {

@@ -55,7 +55,7 @@ func newTaskID(conversation uuid.UUID) string {
 	return base64.RawURLEncoding.EncodeToString(random[:]) + base64.RawURLEncoding.EncodeToString(conversation[:])
 }
 
-// conversationOf returns the contextId of a task; false if the id is not that of one.
+// conversationOf returns the contextId of a task, and false for an id that newTaskID does not create.
 func conversationOf(id string) (contextID string, ok bool) {
 	name, _, _ := strings.Cut(id[min(len(id), 2*encodedUUID):], "-") // of a client with tenants, a suffix follows
 	if len(id) < 2*encodedUUID || name != "" {
@@ -68,8 +68,8 @@ func conversationOf(id string) (contextID string, ok bool) {
 	return uuid.UUID(raw).String(), true
 }
 
-// find returns an empty task of the client.
-func find(ctx context.Context, id a2a.TaskID) (*task, error) {
+// newTask returns an empty task of the client.
+func newTask(ctx context.Context, id a2a.TaskID) (*task, error) {
 	contextID, ok := conversationOf(string(id))
 	if !ok || !callOf(ctx).caller.Owns(string(id)) {
 		return nil, notFound(string(id))
@@ -79,7 +79,7 @@ func find(ctx context.Context, id a2a.TaskID) (*task, error) {
 
 // load returns a task of the client in its current state.
 func load(ctx context.Context, id a2a.TaskID) (*task, error) {
-	t, err := find(ctx, id)
+	t, err := newTask(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func start(ctx context.Context, detached bool) (*run, error) {
 		switch {
 		case err == nil:
 			c.message = nil // its memory is released
-			c.caller.Started()
+			c.caller.ReleaseBody()
 			return &run{&task{id: name, contextID: conversation.String()}, f, f.events}, nil
 		case errors.Is(err, bus.ErrUnclaimed) && n < maxRestarts:
 			f.close()
@@ -340,7 +340,7 @@ func (tasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListT
 	return page, nil
 }
 
-// storedStates are the states of tasks by those of their stored runs.
+// storedStates maps the state of a stored run to the state of its task.
 var storedStates = map[string]a2a.TaskState{
 	schemas.RunRunning: a2a.TaskStateWorking, schemas.RunDone: a2a.TaskStateCompleted,
 	schemas.RunFailed: a2a.TaskStateFailed, schemas.RunCanceled: a2a.TaskStateCanceled,

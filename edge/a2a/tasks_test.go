@@ -17,7 +17,7 @@ type startingCaller struct {
 }
 
 func (c startingCaller) NewRun(prefix string) string { return prefix }
-func (c startingCaller) Started()                    { c.started() }
+func (c startingCaller) ReleaseBody()                { c.started() }
 
 func (c startingCaller) Start(context.Context, string, []byte, bool) iter.Seq2[bus.Event, error] {
 	return func(yield func(bus.Event, error) bool) { yield(bus.Event{Type: schemas.EventDone, Sequence: 1}, nil) }

@@ -71,7 +71,7 @@ func serve(t *testing.T, agent a2asrv.RequestHandler, c a2a.Caller) string {
 	mux.HandleFunc("POST "+a2a.PathRPC+"/{$}", rpc) // the HTTP client of the kit adds the slash
 	mux.HandleFunc(a2a.PathREST+"/", func(w http.ResponseWriter, r *http.Request) {
 		if err := h.ServeREST(w, r, read(t, r), c); err != nil {
-			e := c.Visible(err)
+			e := c.PublicError(err)
 			body, _ := a2a.Status(e)
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(e.Status)

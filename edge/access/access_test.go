@@ -66,15 +66,15 @@ func TestLimits(t *testing.T) {
 	authenticator := access.Open(access.Config{Keys: true, Limits: access.Limits{Rate: 0.001, Streams: 2}}, bustest.Open(t),
 		slog.New(slog.DiscardHandler))
 	ann, bob := &schemas.Identity{ID: "ann"}, &schemas.Identity{ID: "bob"}
-	if _, err := authenticator.Admit(ann); err != nil {
+	if _, err := authenticator.Allow(ann); err != nil {
 		t.Errorf("first request: %v", err)
 	}
 	for range 2 {
-		if wait, err := authenticator.Admit(ann); !errors.Is(err, schemas.ErrTooManyRequests) || wait.Seconds() < 900 {
+		if wait, err := authenticator.Allow(ann); !errors.Is(err, schemas.ErrTooManyRequests) || wait.Seconds() < 900 {
 			t.Errorf("second request: %v, %v, want %v for some 1,000 s", wait, err, schemas.ErrTooManyRequests)
 		}
 	}
-	if _, err := authenticator.Admit(bob); err != nil {
+	if _, err := authenticator.Allow(bob); err != nil {
 		t.Errorf("other credential: %v", err)
 	}
 	leave, err := authenticator.Enter(ann)

@@ -35,9 +35,9 @@ func NewRates(perSecond float64, burst, keys int) *Rates {
 	return &Rates{rate.Limit(perSecond), burst, limiters}
 }
 
-// Admit counts one event of the key and returns 0, or the time until the key may have
+// Take counts one event of the key and returns 0, or the time until the key may have
 // another event.
-func (r *Rates) Admit(key string) time.Duration {
+func (r *Rates) Take(key string) time.Duration {
 	limiter, ok := r.limiters.Get(key)
 	if !ok {
 		limiter = rate.NewLimiter(r.perSecond, r.burst)
@@ -65,13 +65,13 @@ func newLimiter(l Limits) *limiter {
 	return &limiter{limits: l, rates: rates, open: admission.NewLimit(l.Streams)}
 }
 
-// Admit counts a request of the credential by. When the credential exceeds its rate, Admit
+// Allow counts a request of the credential by. When the credential exceeds its rate, Allow
 // returns schemas.ErrTooManyRequests and the time until the next request is accepted.
-func (l *limiter) Admit(by *schemas.Identity) (time.Duration, error) {
+func (l *limiter) Allow(by *schemas.Identity) (time.Duration, error) {
 	if by == nil || l.limits.Rate <= 0 {
 		return 0, nil
 	}
-	wait := l.rates.Admit(by.ID)
+	wait := l.rates.Take(by.ID)
 	if wait == 0 {
 		return 0, nil
 	}

@@ -208,7 +208,7 @@ func (p Publisher) NewSearch(r schemas.ARDSearch, tenant string) (Search, error)
 	return s, nil
 }
 
-// identifier returns the identifier of a record; name is that of its kind:
+// identifier returns the identifier of a record, with the name of its kind:
 //
 //	urn:air:example.com:skill:network.show_vlans
 //	urn:air:example.com:tenant:acme:server:com.example.tickets
@@ -220,8 +220,7 @@ func (p Publisher) identifier(name, tenant, id string) string {
 	return urn + ":" + name + ":" + escape(id)
 }
 
-// parse returns the record that the identifier names, or false if it is none of this
-// publisher.
+// parse returns the record with the identifier, or false for an identifier of another publisher.
 func (p Publisher) parse(urn string) (s subject, ok bool) {
 	rest, ok := strings.CutPrefix(urn, prefix+p.domain+":")
 	parts := strings.Split(rest, ":")

@@ -7,8 +7,8 @@ import (
 	"cairn/schemas"
 )
 
-// Listing is a position in the listing of all entries: those of each kind, first of the
-// tenant and then global ones.
+// Listing is a position in the listing of all entries, which are ordered by kind, the tenant's
+// before global ones.
 type Listing struct {
 	tenant string // empty: global entries alone
 	kind   int    // in resources; len(resources): after the last entry
@@ -43,7 +43,7 @@ func (l Listing) first() string {
 	return schemas.ScopeTenant
 }
 
-// Done reports whether there is no further entry.
+// Done reports whether the listing is complete.
 func (l Listing) Done() bool { return l.kind == len(resources) }
 
 // Token returns the page token of the position; empty when Done.

@@ -14,7 +14,7 @@ type Search struct {
 	publisher  Publisher
 	request    schemas.ARDSearch
 	query      schemas.RecordSearch
-	ids        []string // identifiers of which an entry has one; nil: any
+	ids        []string // accepted identifiers; nil: all
 	digest     string   // of the query, in page tokens
 	impossible bool     // no entry satisfies the filter
 }
@@ -26,7 +26,7 @@ const metadata = "metadata."
 func (s *Search) restrict(path string, values []string) bool {
 	switch path {
 	case "type":
-		s.ofKinds(func(kind, media string) bool { return slices.Contains(values, media) })
+		s.keepKinds(func(kind, media string) bool { return slices.Contains(values, media) })
 	case "publisher":
 		s.impossible = s.impossible || !slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, s.publisher.domain) })
 	case "identifier":
@@ -55,11 +55,11 @@ func (s *Search) restrict(path string, values []string) bool {
 	return true
 }
 
-// ofKinds excludes the kinds for which has is false.
-func (s *Search) ofKinds(has func(kind, media string) bool) {
+// keepKinds removes the kinds for which keep returns false.
+func (s *Search) keepKinds(keep func(kind, media string) bool) {
 	var left []string
 	for _, k := range resources {
-		if (s.query.Kinds == nil || slices.Contains(s.query.Kinds, k.kind)) && has(k.kind, k.media) {
+		if (s.query.Kinds == nil || slices.Contains(s.query.Kinds, k.kind)) && keep(k.kind, k.media) {
 			left = append(left, k.kind)
 		}
 	}
@@ -76,7 +76,7 @@ func (s *Search) identified(urns []string) {
 		}
 	}
 	s.ids = urns
-	s.ofKinds(func(kind, _ string) bool { return slices.Contains(named, kind) })
+	s.keepKinds(func(kind, _ string) bool { return slices.Contains(named, kind) })
 }
 
 // Query returns the search of records, or false if it finds nothing.

@@ -107,7 +107,7 @@ func (b *bulk) result(i int, r schemas.RecordResult) {
 	b.done(i, r)
 }
 
-// fail reports the error of Cairn as the result of the records, or returns another one.
+// fail reports an error of Cairn as the result of each record. It returns any other error.
 func (b *bulk) fail(ctx context.Context, pending []int, err error) error {
 	var known *schemas.Error
 	if ctx.Err() != nil || !errors.As(err, &known) {

@@ -59,9 +59,9 @@ type Config struct {
 // Client sends requests to one edge.
 type Client struct{ connection }
 
-// PutAll registers or replaces records in bulk requests, strict ones if strict is set, and calls done with the index and the
-// result of each record, once. Records with the same id and tenant belong in separate calls:
-// of those in one call any may be the one that is stored.
+// PutAll registers or replaces records in bulk requests. With strict, a record with warnings is
+// rejected. It calls done once for each record, with its index and result. If several records have
+// the same id and tenant, it is undefined which one is stored.
 //
 // Records that an overloaded server refuses, or whose results are lost with the connection,
 // are retried until Config.RetryTimeout has passed without a result. Their results have

@@ -78,8 +78,7 @@ func query(v any, path ...string) (url.Values, error) {
 	return values, nil
 }
 
-// pages returns the items of the pages that read returns for the first cursor and those of further
-// pages.
+// pages yields the items of all pages from the first cursor on.
 func pages[T any](first string, read func(cursor string) ([]T, *string, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for cursor := first; ; {

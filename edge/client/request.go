@@ -17,7 +17,7 @@ import (
 // maxResponse bounds a response other than a stream, in bytes.
 const maxResponse = 64 << 20
 
-// request is a request of which attempts are made.
+// request is a request that may be sent several times.
 type request struct {
 	method, path string
 	body         []byte

@@ -88,8 +88,8 @@ func (r *Run) Events() iter.Seq2[Event, error] {
 					break
 				}
 				r.c.retries.Add(1)
-				if again := r.resume(); again == nil || !r.resumable(again) {
-					err = again
+				if resumeErr := r.resume(); resumeErr == nil || !r.resumable(resumeErr) {
+					err = resumeErr
 				}
 			}
 			if err != nil {

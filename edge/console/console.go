@@ -89,7 +89,7 @@ var media = map[string]string{
 	".txt":  "text/plain; charset=utf-8",
 }
 
-// File returns the file of the name; false when there is none.
+// File returns a file, or false if it does not exist.
 func (c *Console) File(name string) (File, bool) {
 	f, ok := c.files[name]
 	return f, ok

@@ -45,8 +45,8 @@ var order = []string{
 	"security", "nats-permissions", "operations", "clustering", "benchmarks", "architecture",
 }
 
-// ContentSecurityPolicy is the policy that every page needs: its own style sheet,
-// images and search form, and no script.
+// ContentSecurityPolicy permits the style sheet, images and the search form of a page, and no
+// scripts.
 var ContentSecurityPolicy = func() string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; img-src 'self'; style-src 'sha256-" +
@@ -139,13 +139,13 @@ func rank(file string) int {
 	return len(order)
 }
 
-// Page returns the page of the name as HTML; false when there is none.
+// Page returns the page as HTML, or false if it does not exist.
 func (m *Manual) Page(name string) ([]byte, bool) {
 	page, ok := m.pages[name]
 	return page, ok
 }
 
-// Image returns an image of the manual as PNG; false when there is none.
+// Image returns an image of the manual as PNG, or false if it does not exist.
 func (m *Manual) Image(name string) ([]byte, bool) {
 	image, err := images.ReadFile("images/" + name)
 	return image, err == nil

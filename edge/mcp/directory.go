@@ -64,7 +64,7 @@ func (d *readDirectoryResult) listIDs(c Caller, cursor string) error {
 	return err
 }
 
-// listFiles adds the children of a directory below that of an id.
+// listFiles adds the children of a directory within a skill.
 func (d *readDirectoryResult) listFiles(c Caller, p *readDirectoryParams) error {
 	below, ok := strings.CutPrefix(p.URI, skillRoot)
 	if p.Cursor != "" {

@@ -109,7 +109,7 @@ func record(b *strings.Builder, heading, id string, raw jsontext.Value) {
 	b.WriteByte('\n')
 }
 
-// removeText removes a field and returns its text; empty if it is no string.
+// removeText removes a string field and returns its text. It ignores a field of another type.
 func removeText(fields map[string]jsontext.Value, name string) (text string) {
 	if json.Unmarshal(fields[name], &text) == nil {
 		delete(fields, name)

@@ -29,15 +29,15 @@ type Forward = func(context.Context, *bus.Conn, []byte) (bus.Reply, error)
 type Caller interface {
 	// Identity returns the identity of the client; nil without authentication.
 	Identity() *schemas.Identity
-	// Tenant returns the tenant of requests that name none; empty: that of the credential.
+	// Tenant returns the default tenant of requests; empty: the tenant of the credential.
 	Tenant() string
 	// Send returns the JSON reply.
 	Send(f Forward, body []byte) ([]byte, error)
 	// Analyze yields the events of an analysis. It ends with ctx, and when the client
 	// disconnects.
 	Analyze(ctx context.Context, body []byte) iter.Seq2[bus.Event, error]
-	// Visible returns the error that the client receives for err.
-	Visible(err error) *schemas.Error
+	// PublicError returns the error that the client receives for err.
+	PublicError(err error) *schemas.Error
 }
 
 // Handler answers messages of the protocol. It may be used concurrently.
@@ -113,8 +113,8 @@ var customMethods = []struct {
 	{"resources/directory/read", func(s *sdk.Server, name string) error { return sdk.AddReceivingCustomMethod(s, name, readDirectory) }},
 }
 
-// Methods returns the methods that read records: those of extensions, and those of the
-// protocol except for tools.
+// Methods returns the methods that read records, except for tools: those of the protocol and of
+// its extensions.
 func Methods() []string {
 	methods := []string{"resources/list", "resources/read", "completion/complete"}
 	for _, m := range customMethods {
@@ -161,8 +161,8 @@ func setCacheable(_ context.Context, r sdk.Request, c *sdk.Cacheable) {
 
 const scopePrivate = "private"
 
-// recoverPanics makes a panic of a handler the error of its request: the SDK runs handlers
-// in its own goroutines, where a panic would end the process.
+// recoverPanics converts a panic of a handler to an error. The SDK runs handlers in its own
+// goroutines, where a panic would crash the process.
 func recoverPanics(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (result sdk.Result, err error) {
 		defer func() {
@@ -174,7 +174,7 @@ func recoverPanics(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// rejectSubscriptions rejects streams of notifications, of which Cairn sends none: they
+// rejectSubscriptions rejects streams of notifications. Cairn sends no notifications, so they
 // would stay open without an event.
 func rejectSubscriptions(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
@@ -218,7 +218,7 @@ func Rejection(message []byte, text string) []byte {
 // protocolError returns the JSON-RPC error for err. Its data is the error body of the
 // HTTP interface.
 func protocolError(c Caller, err error) error {
-	e := c.Visible(err)
+	e := c.PublicError(err)
 	code := int64(jsonrpc.CodeInternalError)
 	if e.Status == http.StatusBadRequest || e.Status == http.StatusNotFound {
 		code = jsonrpc.CodeInvalidParams

@@ -53,7 +53,7 @@ func (s *stub) Analyze(_ context.Context, body []byte) iter.Seq2[bus.Event, erro
 	}
 }
 
-func (s *stub) Visible(err error) *schemas.Error {
+func (s *stub) PublicError(err error) *schemas.Error {
 	var e *schemas.Error
 	if !errors.As(err, &e) {
 		e = schemas.ErrInternal.Because(err.Error())

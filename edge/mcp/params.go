@@ -38,7 +38,7 @@ var paramsOf = map[string]reflect.Type{
 	"notifications/roots/list_changed": reflect.TypeFor[sdk.RootsListChangedParams](), //nolint:staticcheck // clients may send it
 }
 
-// checkParams returns ErrMalformed for parameters that are not those of the method.
+// checkParams returns ErrMalformed for parameters that do not match the method.
 func checkParams(m schemas.RPCRequest) error {
 	of := paramsOf[m.Method]
 	if of == nil || m.Params == nil {

@@ -72,7 +72,7 @@ func send[Req, Res any](c Caller, e bus.Endpoint[Req, Res], req Req) (res Res, e
 	return res, json.Unmarshal(reply, &res)
 }
 
-// tenant returns the tenant of the connection; nil: that of the credential.
+// tenant returns the tenant of the connection, or nil for the tenant of the credential.
 func tenant(c Caller) *string {
 	if t := c.Tenant(); t != "" {
 		return &t
@@ -153,7 +153,7 @@ func matching(values []string, prefix string) []string {
 }
 
 // idsWith returns the ids of the kind with the prefix, in order, and whether there may be
-// more; with active, only those of records that search finds.
+// more. With active, it omits drafts and retired records.
 func idsWith(c Caller, kind, prefix string, active bool) (ids []string, more bool, err error) {
 	length := maxCompletions
 	page, err := send(c, bus.ListRecords, schemas.RecordQuery{Kind: kind, TenantID: tenant(c), Prefix: prefix, Limit: &length})

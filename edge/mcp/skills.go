@@ -33,7 +33,7 @@ const (
 	mediaText       = "text/plain"
 	mediaBinary     = "application/octet-stream"
 
-	// skillsPage is the number of skills of a page of skills/list, each of which is resolved.
+	// skillsPage is the page size of skills/list. Each skill of a page is resolved.
 	skillsPage = 25
 	// skillsTTL is the time in milliseconds for which clients may cache entries.
 	skillsTTL = 60_000

@@ -136,9 +136,8 @@ func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	return &root, nil
 }
 
-// inline replaces the references among the arguments by their definitions, none of which
-// is recursive: some clients and models do not follow references, and send a record as
-// text.
+// inline replaces references in the arguments' schema with their definitions, which are not
+// recursive. Some clients and models do not resolve references and send a record as text.
 func inline(s *jsonschema.Schema) {
 	expand(s, s.Defs)
 	s.Defs = nil
@@ -221,7 +220,7 @@ func (t tool) handle(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallTool
 		reply, text, err = t.run(ctx, c)
 	}
 	if err != nil {
-		e := c.caller.Visible(err)
+		e := c.caller.PublicError(err)
 		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{
 			Text: fmt.Sprintf("%s (request_id %s)", e.Error(), e.RequestID)}}}, nil
 	}

@@ -21,8 +21,8 @@ import (
 	"cairn/schemas"
 )
 
-// ask asks questions about an estate.
-type ask struct {
+// askOptions are the flags of cairn ask.
+type askOptions struct {
 	connect.HTTP
 	estates    []string
 	mode       string
@@ -34,7 +34,7 @@ type ask struct {
 
 // Command returns the command cairn ask.
 func Command() *cobra.Command {
-	a := &ask{}
+	a := &askOptions{}
 	cmd := &cobra.Command{
 		Use:   "ask --estate FILE|URL [QUESTION]",
 		Short: "Ask questions about an estate",
@@ -100,7 +100,7 @@ from its first figure on when it is checked, or streamed with --provenance=false
 	return cmd
 }
 
-func (a *ask) validate(cmd *cobra.Command, args []string) error {
+func (a *askOptions) validate(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(a.estates) == 0:
 		return flags.UsageError(cmd, errors.New("--estate is required: a JSON file, a URL, or - for stdin"))
@@ -115,7 +115,7 @@ func (a *ask) validate(cmd *cobra.Command, args []string) error {
 }
 
 // question returns the request for a question without a history.
-func (a *ask) question(text, estate string) schemas.Analysis {
+func (a *askOptions) question(text, estate string) schemas.Analysis {
 	q := schemas.Analysis{Query: text, Context: estate, Target: schemas.TargetH, Mode: a.mode}
 	if a.provenance {
 		q.Include = []string{schemas.EventProvenance}
@@ -131,7 +131,7 @@ type answer struct {
 
 // print prints the events of a run and returns the answer: as JSON lines, or as text on out
 // and tool calls on errOut. The error is the verdict about the answer.
-func (a *ask) print(run *client.Run, out, errOut io.Writer) (answer, error) {
+func (a *askOptions) print(run *client.Run, out, errOut io.Writer) (answer, error) {
 	v := &verdict{strict: a.strict, reported: a.json}
 	r := newReader(out, errOut, v)
 	defer func() { r.waiting.Close() }() // the one at the end
@@ -159,7 +159,7 @@ func (a *ask) print(run *client.Run, out, errOut io.Writer) (answer, error) {
 
 // converse asks the questions that the user types, until the end of the input. An
 // interrupt cancels the current answer only.
-func (a *ask) converse(ctx context.Context, c *client.Client, estate string, in lines, out, errOut io.Writer) error {
+func (a *askOptions) converse(ctx context.Context, c *client.Client, estate string, in lines, out, errOut io.Writer) error {
 	var history conversation
 	var suggestions []string // of the previous answer
 	if err := output.Dimmed(errOut, "Ask about the estate. Ctrl-C cancels an answer, Ctrl-D ends the conversation."); err != nil {
@@ -208,7 +208,7 @@ func (a *ask) converse(ctx context.Context, c *client.Client, estate string, in 
 
 // answer runs one question. Its context is detached from that of the command, so that Ctrl-C
 // cancels this answer only.
-func (a *ask) answer(ctx context.Context, c *client.Client, q schemas.Analysis, out, errOut io.Writer) (answer, error) {
+func (a *askOptions) answer(ctx context.Context, c *client.Client, q schemas.Analysis, out, errOut io.Writer) (answer, error) {
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt)
 	defer stop()
 	run, err := c.Analyze(ctx, q)

@@ -51,7 +51,7 @@ func TestConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errOut strings.Builder
-	a := &ask{mode: schemas.ModeStandard}
+	a := &askOptions{mode: schemas.ModeStandard}
 	if err := a.converse(t.Context(), c, "{}", &typed{"one", "  ", "bad", "two", "exit", "three"}, &out, &errOut); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestConversationSuggestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errOut strings.Builder
-	a := &ask{mode: schemas.ModeStandard}
+	a := &askOptions{mode: schemas.ModeStandard}
 	if err := a.converse(t.Context(), c, "{}", &typed{"1", "why?", "2", "2", "why?", "3", "0"}, &out, &errOut); err != nil {
 		t.Fatal(err)
 	}

@@ -148,7 +148,7 @@ func completeRuns(h *connect.HTTP, state string, most int) cobra.CompletionFunc 
 }
 
 func followCommand() *cobra.Command {
-	a := &ask{provenance: true} // prints the provenance of the run, if it has any
+	a := &askOptions{provenance: true} // prints the provenance of the run, if it has any
 	after := ""
 	cmd := &cobra.Command{
 		Use:   "follow RUN",

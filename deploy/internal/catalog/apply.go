@@ -23,8 +23,8 @@ const (
 	dryClient = "client"
 )
 
-// apply brings the catalog to the state of files.
-type apply struct {
+// applyOptions are the flags of cairn apply.
+type applyOptions struct {
 	connection
 	prune  bool
 	labels string
@@ -41,7 +41,7 @@ type apply struct {
 }
 
 func applyCommand() *cobra.Command {
-	a := &apply{}
+	a := &applyOptions{}
 	a.stale = a.outsideFiles
 	cmd := &cobra.Command{
 		Use:   "apply FILE|DIRECTORY|-…",
@@ -92,11 +92,11 @@ that of the first rejected record: 2 for an invalid one.`,
 	return cmd
 }
 
-func (a *apply) strictly(cmd *cobra.Command) {
+func (a *applyOptions) strictly(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.strict, "strict", false, "reject records that give warnings, such as references to absent records")
 }
 
-func (a *apply) run(ctx context.Context, list []records.Record, out, errOut io.Writer) error {
+func (a *applyOptions) run(ctx context.Context, list []records.Record, out, errOut io.Writer) error {
 	s := newSummary(list, a.dry)
 	if a.dry == dryClient {
 		for i, r := range list {
@@ -127,7 +127,7 @@ func (a *apply) run(ctx context.Context, list []records.Record, out, errOut io.W
 
 // batch applies the records with the indexes that are not registered already. No two of them
 // have the same ID.
-func (a *apply) batch(ctx context.Context, c *client.Client, s *summary, batch []int, bar *output.Progress) {
+func (a *applyOptions) batch(ctx context.Context, c *client.Client, s *summary, batch []int, bar *output.Progress) {
 	actions := make([]string, len(s.list))
 	compareAll(ctx, c, s.list, batch, func(i int, d difference, err error) {
 		if err == nil && a.check != nil {
@@ -151,7 +151,7 @@ func (a *apply) batch(ctx context.Context, c *client.Client, s *summary, batch [
 	left := changed
 	for a.strict && len(left) > 0 {
 		send(left, true)
-		early := s.early(left)
+		early := s.retryable(left)
 		bar.Add(len(left) - len(early))
 		if len(early) == len(left) {
 			break
@@ -163,7 +163,7 @@ func (a *apply) batch(ctx context.Context, c *client.Client, s *summary, batch [
 }
 
 // pruneStale deletes the records that are not in the source.
-func (a *apply) pruneStale(ctx context.Context, c *client.Client, s *summary) error {
+func (a *applyOptions) pruneStale(ctx context.Context, c *client.Client, s *summary) error {
 	stale, err := a.stale(ctx, c, s)
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func (a *apply) pruneStale(ctx context.Context, c *client.Client, s *summary) er
 
 // outsideFiles returns the records of the kinds and tenants in the files that are not in the
 // files.
-func (a *apply) outsideFiles(ctx context.Context, c *client.Client, s *summary) (stale []client.Record, err error) {
+func (a *applyOptions) outsideFiles(ctx context.Context, c *client.Client, s *summary) (stale []client.Record, err error) {
 	type scope struct{ tenant, kind string }
 	done := map[scope]bool{}
 	for _, r := range s.list {
@@ -206,7 +206,7 @@ func (a *apply) outsideFiles(ctx context.Context, c *client.Client, s *summary) 
 }
 
 // finish prints the summary and returns the error that determines the exit code.
-func (a *apply) finish(ctx context.Context, s *summary, out io.Writer) error {
+func (a *applyOptions) finish(ctx context.Context, s *summary, out io.Writer) error {
 	s.finish(a.began)
 	var err error
 	switch {

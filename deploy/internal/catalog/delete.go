@@ -15,14 +15,14 @@ import (
 	"cairn/schemas"
 )
 
-// deletion deletes records.
-type deletion struct {
+// deleteOptions are the flags of cairn delete.
+type deleteOptions struct {
 	connection
 	ignore bool
 }
 
 func deleteCommand() *cobra.Command {
-	d := &deletion{}
+	d := &deleteOptions{}
 	cmd := &cobra.Command{
 		Use:   "delete " + targetsUse,
 		Short: "Delete records",
@@ -51,7 +51,7 @@ code is 3 if a record does not exist.`,
 }
 
 // run deletes the records concurrently and prints the results in order.
-func (d *deletion) run(ctx context.Context, c *client.Client, keys []schemas.RecordKey, out, errOut io.Writer) error {
+func (d *deleteOptions) run(ctx context.Context, c *client.Client, keys []schemas.RecordKey, out, errOut io.Writer) error {
 	bar := output.NewProgress(errOut, "deleting", len(keys))
 	errs := make([]error, len(keys))
 	var deleting errgroup.Group

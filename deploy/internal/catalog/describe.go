@@ -16,14 +16,14 @@ import (
 	"cairn/schemas"
 )
 
-// describe prints records with their scope, revision and links.
-type describe struct {
+// describeOptions are the flags of cairn describe.
+type describeOptions struct {
 	connection
 	output string
 }
 
 func describeCommand() *cobra.Command {
-	d := &describe{}
+	d := &describeOptions{}
 	cmd := &cobra.Command{
 		Use:   "describe " + targetsUse,
 		Short: "Print records with their revision, referrers, and the package of a skill",
@@ -116,7 +116,7 @@ func referrersOf(ctx context.Context, c *client.Client, key schemas.RecordKey) (
 }
 
 // print prints the descriptions: a single one as an object, others as a list.
-func (d *describe) print(out io.Writer, found []description, single bool) error {
+func (d *describeOptions) print(out io.Writer, found []description, single bool) error {
 	switch {
 	case d.output == "name":
 		for _, one := range found {

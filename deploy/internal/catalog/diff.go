@@ -17,11 +17,11 @@ import (
 // errDifferent is the error of a diff that has found differences.
 var errDifferent = errors.New("records differ")
 
-// diff compares records of files with the catalog.
-type diff struct{ connection }
+// diffOptions are the flags of cairn diff.
+type diffOptions struct{ connection }
 
 func diffCommand() *cobra.Command {
-	d := &diff{}
+	d := &diffOptions{}
 	cmd := &cobra.Command{
 		Use:   "diff FILE|DIRECTORY|-…",
 		Short: "Compare records of files with the registered ones",
@@ -69,7 +69,7 @@ func indexes(list []records.Record) []int {
 	return all
 }
 
-func (d *diff) run(ctx context.Context, c *client.Client, list []records.Record, out, errOut io.Writer) error {
+func (d *diffOptions) run(ctx context.Context, c *client.Client, list []records.Record, out, errOut io.Writer) error {
 	bar := output.NewProgress(errOut, "comparing", len(list))
 	differences := make([]difference, len(list))
 	errs := make([]error, len(list))

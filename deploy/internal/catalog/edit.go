@@ -23,14 +23,14 @@ import (
 	"cairn/schemas"
 )
 
-// edit opens a record in an editor and registers the result.
-type edit struct {
+// editOptions are the flags of cairn edit.
+type editOptions struct {
 	connection
 	editor string
 }
 
 func editCommand() *cobra.Command {
-	e := &edit{}
+	e := &editOptions{}
 	cmd := &cobra.Command{
 		Use:   "edit KIND ID|KIND/ID",
 		Short: "Edit a record in an editor",
@@ -75,7 +75,7 @@ type session struct {
 	conflict bool
 }
 
-func (e *edit) run(ctx context.Context, c *client.Client, key schemas.RecordKey, out, errOut io.Writer) error {
+func (e *editOptions) run(ctx context.Context, c *client.Client, key schemas.RecordKey, out, errOut io.Writer) error {
 	base, err := c.Get(ctx, key)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (s *session) comment() string {
 
 // open lets the user edit the text, and reports whether it was changed. Interrupts are left
 // to the editor, which the terminal sends them too.
-func (e *edit) open(s *session) (changed bool, err error) {
+func (e *editOptions) open(s *session) (changed bool, err error) {
 	file, err := os.CreateTemp("", "cairn-*.yaml") // with the permissions 0600
 	if err != nil {
 		return false, err

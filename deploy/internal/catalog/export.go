@@ -25,8 +25,8 @@ const (
 	formatSkills  = "skills"
 )
 
-// export writes all records of a scope.
-type export struct {
+// exportOptions are the flags of cairn export.
+type exportOptions struct {
 	connection
 	labels string
 	output string
@@ -35,7 +35,7 @@ type export struct {
 }
 
 func exportCommand() *cobra.Command {
-	e := &export{}
+	e := &exportOptions{}
 	cmd := &cobra.Command{
 		Use:   "export [KIND…]",
 		Short: "Print all records of a scope as files for apply, or write skills as SKILL.md",
@@ -81,7 +81,7 @@ nothing. A backup of all tenants with tags and API keys is "cairn backup".`,
 	return cmd
 }
 
-func (e *export) run(ctx context.Context, c *client.Client, kinds []string, out, errOut io.Writer) error {
+func (e *exportOptions) run(ctx context.Context, c *client.Client, kinds []string, out, errOut io.Writer) error {
 	bar := output.NewProgress(errOut, "reading", -1)
 	defer bar.Close()
 	list, err := e.scope(ctx, c, kinds, e.labels)
@@ -108,7 +108,7 @@ func (e *export) run(ctx context.Context, c *client.Client, kinds []string, out,
 
 // skills writes the skills to their directories, and returns how many it has written. A skill
 // that cannot be written does not affect the others.
-func (e *export) skills(ctx context.Context, c *client.Client, list []client.Record) (written int, err error) {
+func (e *exportOptions) skills(ctx context.Context, c *client.Client, list []client.Record) (written int, err error) {
 	if err := os.MkdirAll(e.dir, 0o755); err != nil { // #nosec G301 -- files for everyone, as those of a repository
 		return 0, err
 	}

@@ -18,8 +18,8 @@ import (
 	"cairn/schemas"
 )
 
-// get prints records.
-type get struct {
+// getOptions are the flags of cairn get.
+type getOptions struct {
 	connection
 	filter   schemas.RecordQuery
 	limit    int
@@ -29,7 +29,7 @@ type get struct {
 }
 
 func getCommand() *cobra.Command {
-	g := &get{}
+	g := &getOptions{}
 	cmd := &cobra.Command{
 		Use:     "get [KIND…|all [ID…]]",
 		Aliases: []string{"list", "ls"},
@@ -92,7 +92,7 @@ registered, which "cairn apply" accepts. The exit code is 3 if a record does not
 }
 
 // printHistory prints the revisions of a record.
-func (g *get) printHistory(ctx context.Context, c *client.Client, key schemas.RecordKey, out io.Writer) error {
+func (g *getOptions) printHistory(ctx context.Context, c *client.Client, key schemas.RecordKey, out io.Writer) error {
 	key.Scope = g.filter.Scope
 	list, err := c.History(ctx, key)
 	if err != nil {
@@ -122,7 +122,7 @@ func (g *get) printHistory(ctx context.Context, c *client.Client, key schemas.Re
 }
 
 // list prints the records of the kinds.
-func (g *get) list(ctx context.Context, c *client.Client, kinds []string, out, errOut io.Writer) error {
+func (g *getOptions) list(ctx context.Context, c *client.Client, kinds []string, out, errOut io.Writer) error {
 	if err := flags.AtLeast("limit", g.limit, 1); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func upTo(ctx context.Context, c *client.Client, q schemas.RecordQuery, limit in
 
 // fetchFull reads the full records of a list for the formats that print them. A record
 // that was deleted meanwhile is omitted.
-func (g *get) fetchFull(ctx context.Context, c *client.Client, list []client.Record, bar *output.Progress) error {
+func (g *getOptions) fetchFull(ctx context.Context, c *client.Client, list []client.Record, bar *output.Progress) error {
 	if g.output != "json" && g.output != "yaml" {
 		return nil
 	}
@@ -202,7 +202,7 @@ func readAll(ctx context.Context, c *client.Client, list []client.Record, bar *o
 }
 
 // byID prints the records with the keys that exist, and reports the others.
-func (g *get) byID(ctx context.Context, c *client.Client, keys []schemas.RecordKey, out, errOut io.Writer) error {
+func (g *getOptions) byID(ctx context.Context, c *client.Client, keys []schemas.RecordKey, out, errOut io.Writer) error {
 	found := make([]client.Record, len(keys))
 	errs := make([]error, len(keys))
 	var reading errgroup.Group
@@ -242,7 +242,7 @@ func report(errOut io.Writer, errs []error) error {
 }
 
 // print prints the records that have a text.
-func (g *get) print(out io.Writer, list []client.Record, kinds, single bool) error {
+func (g *getOptions) print(out io.Writer, list []client.Record, kinds, single bool) error {
 	var texts []jsontext.Value
 	var sums []records.Summary
 	for _, r := range list {

@@ -20,16 +20,16 @@ import (
 	"cairn/schemas"
 )
 
-// importing brings the catalog to the state of a source of another format.
-type importing struct {
-	apply
+// importOptions are the flags of cairn import.
+type importOptions struct {
+	applyOptions
 	options   importer.Options
 	overwrite bool
 	preview   bool
 }
 
 func importCommand() *cobra.Command {
-	m := &importing{}
+	m := &importOptions{}
 	m.check, m.stale = m.checkSource, m.ofSource
 	cmd := &cobra.Command{
 		Use:   "import SOURCE|-- COMMAND…",
@@ -83,7 +83,7 @@ For files and commands it requires --source.
 }
 
 // args accepts a source, or a command after --.
-func (m *importing) args(cmd *cobra.Command, args []string) error {
+func (m *importOptions) args(cmd *cobra.Command, args []string) error {
 	if at := cmd.ArgsLenAtDash(); at == 0 && len(args) > 0 {
 		m.options.Command = args
 		return nil
@@ -96,7 +96,7 @@ func (m *importing) args(cmd *cobra.Command, args []string) error {
 }
 
 // read reads the source and applies its records.
-func (m *importing) read(ctx context.Context, out, errOut io.Writer) error {
+func (m *importOptions) read(ctx context.Context, out, errOut io.Writer) error {
 	isURL := strings.HasPrefix(m.options.Source, "http://") || strings.HasPrefix(m.options.Source, "https://")
 	switch {
 	case m.options.Timeout <= 0:
@@ -124,7 +124,7 @@ func (m *importing) read(ctx context.Context, out, errOut io.Writer) error {
 // checkSource returns an error for a record that would replace one of another source. It
 // compares with the name of the source: the files of an exported skill have a source of their
 // own, which they could invent.
-func (m *importing) checkSource(d difference) error {
+func (m *importOptions) checkSource(d difference) error {
 	if before := sourceOf(d.stored); d.action == configured && before != m.options.Name && !m.overwrite {
 		text := fmt.Sprintf("registered with the source %q; --overwrite replaces it", cmp.Or(before, "none"))
 		return schemas.ErrPreconditionFailed.Because(text)
@@ -144,7 +144,7 @@ func sourceOf(record jsontext.Value) string {
 }
 
 // ofSource returns the records of the source and the tenant that the source no longer has.
-func (m *importing) ofSource(ctx context.Context, c *client.Client, s *summary) (stale []client.Record, err error) {
+func (m *importOptions) ofSource(ctx context.Context, c *client.Client, s *summary) (stale []client.Record, err error) {
 	stored, err := m.scope(ctx, c, schemas.Kinds(), "")
 	if err != nil {
 		return nil, err

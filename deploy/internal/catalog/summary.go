@@ -167,7 +167,7 @@ func (s *summary) references(r records.Record) map[string][]change {
 
 // retryable returns the records that were rejected only for references to records later in the
 // input, which are registered by now or retryable, too.
-func (s *summary) early(indexes []int) []int {
+func (s *summary) retryable(indexes []int) []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	waiting, rejected := map[int][]change{}, map[change]bool{}

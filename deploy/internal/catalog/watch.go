@@ -13,15 +13,15 @@ import (
 	"cairn/schemas"
 )
 
-// watch prints changes of records as they happen.
-type watch struct {
+// watchOptions are the flags of cairn watch.
+type watchOptions struct {
 	connection
 	filter schemas.Watch
 	output string
 }
 
 func watchCommand() *cobra.Command {
-	w := &watch{}
+	w := &watchOptions{}
 	cmd := &cobra.Command{
 		Use:   "watch [KIND]",
 		Short: "Print changes of records as they happen",
@@ -75,7 +75,7 @@ The format json prints an object per line. Its field revision is a value of --si
 	return cmd
 }
 
-func (w *watch) print(out io.Writer, c client.Change) error {
+func (w *watchOptions) print(out io.Writer, c client.Change) error {
 	switch w.output {
 	case "json":
 		return output.JSONLine(out, struct {

@@ -24,8 +24,8 @@ import (
 	"cairn/schemas"
 )
 
-// eval measures how well a running Cairn finds skills.
-type eval struct {
+// evalOptions are the flags of cairn eval.
+type evalOptions struct {
 	connect.HTTP
 	tenant       string
 	register     bool
@@ -47,7 +47,7 @@ const tenantPrefix = "eval-"
 
 // Command returns the command cairn eval.
 func Command() *cobra.Command {
-	e := &eval{}
+	e := &evalOptions{}
 	cmd := &cobra.Command{
 		Use:   "eval CORPUS QUERIES",
 		Short: "Measure search quality",
@@ -97,7 +97,7 @@ at a time.`,
 	return cmd
 }
 
-func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (err error) {
+func (e *evalOptions) run(ctx context.Context, files []string, out, errOut io.Writer) (err error) {
 	if err := e.prepare(); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (e *eval) run(ctx context.Context, files []string, out, errOut io.Writer) (
 }
 
 // earlier reads the result of --compare, nil without one. It must have the given number of queries.
-func (e *eval) earlier(queries int) (*evaluation, error) {
+func (e *evalOptions) earlier(queries int) (*evaluation, error) {
 	if e.compare == "" {
 		return nil, nil
 	}
@@ -173,7 +173,7 @@ func (e *eval) earlier(queries int) (*evaluation, error) {
 }
 
 // prepare validates the settings and chooses the tenant.
-func (e *eval) prepare() error {
+func (e *evalOptions) prepare() error {
 	switch {
 	case e.register && e.tenant == "":
 		e.tenant = tenantPrefix + strings.ToLower(rand.Text()[:8])
@@ -208,7 +208,7 @@ func minimums(given map[string]string) (map[string]float64, error) {
 }
 
 // corpus reads the skills of a file or directory and assigns them to the tenant.
-func (e *eval) corpus(file string) ([]records.Record, error) {
+func (e *evalOptions) corpus(file string) ([]records.Record, error) {
 	all, err := records.ReadAll([]string{file}, nil)
 	if err != nil {
 		return nil, flags.Usage(err)
@@ -242,7 +242,7 @@ func foreign(text jsontext.Value) jsontext.Value {
 }
 
 // report prints r. It returns an error if queries failed or a metric is below its minimum.
-func (e *eval) report(r evaluation, out io.Writer) error {
+func (e *evalOptions) report(r evaluation, out io.Writer) error {
 	var err error
 	if e.output != flags.TextFormat {
 		err = output.Value(out, e.output, r)

@@ -64,17 +64,17 @@ func fromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
 		name := strings.TrimSuffix(f.Name, fileSuffix)
 		given[name], given[name+fileSuffix] = true, true
 	})
-	var wrong error
+	var invalid error
 	flags.VisitAll(func(f *pflag.Flag) {
 		value := getenv(Variable(f.Name))
-		if given[f.Name] || value == "" || f.Name == "help" || wrong != nil {
+		if given[f.Name] || value == "" || f.Name == "help" || invalid != nil {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
-			wrong = fmt.Errorf("environment %s: %w", Variable(f.Name), invalidValue(err))
+			invalid = fmt.Errorf("environment %s: %w", Variable(f.Name), invalidValue(err))
 		}
 	})
-	return wrong
+	return invalid
 }
 
 // choice is the value of a flag that has one of several texts.

@@ -20,8 +20,8 @@ func readAgentCard(ctx context.Context, s *source) ([]entry, error) {
 	if err := decode(doc, &c); err != nil {
 		return nil, fmt.Errorf("expected an agent card: %w", err)
 	}
-	if wrong := c.Check(); len(wrong) > 0 {
-		return []entry{{place: s.name(), err: errors.New(wrong[0].Field + ": " + wrong[0].Message)}}, nil
+	if problems := c.Check(); len(problems) > 0 {
+		return []entry{{location: s.name(), err: errors.New(problems[0].Field + ": " + problems[0].Message)}}, nil
 	}
 	text, err := json.Marshal(doc, json.Deterministic(true))
 	if err != nil {

@@ -61,7 +61,7 @@ func readWhole(ctx context.Context, c *client.Client, keys []schemas.RecordKey, 
 			}
 			text, err := member.Without(r.JSON, "tenant_id")
 			count(1)
-			found[i] = entry{place: key.Kind + "/" + key.ID, text: text, err: err}
+			found[i] = entry{location: key.Kind + "/" + key.ID, text: text, err: err}
 			return nil
 		})
 	}
@@ -70,7 +70,7 @@ func readWhole(ctx context.Context, c *client.Client, keys []schemas.RecordKey, 
 	}
 	var list []entry
 	for _, e := range found {
-		if e.place != "" {
+		if e.location != "" {
 			list = append(list, e)
 		}
 	}

@@ -25,7 +25,7 @@ type frontmatter struct {
 	AllowedTools                              string
 	Metadata                                  map[string]string
 
-	wrong []string // errors of the reference validator, other than of names and descriptions
+	problems []string // errors of the reference validator, other than of names and descriptions
 }
 
 // parseSkillFile returns the frontmatter and the body of a SKILL.md.
@@ -76,7 +76,7 @@ func (f *frontmatter) decode(n *yaml.Node) error {
 		case name == "allowed-tools":
 			f.AllowedTools = strings.Join(items(value), " ")
 		case field == nil:
-			f.wrong = append(f.wrong, name+": unexpected field; expected name, description, license, compatibility, metadata or allowed-tools")
+			f.problems = append(f.problems, name+": unexpected field; expected name, description, license, compatibility, metadata or allowed-tools")
 		case value.Kind != yaml.ScalarNode:
 			return fmt.Errorf("%s: expected a string", name)
 		default:
@@ -84,7 +84,7 @@ func (f *frontmatter) decode(n *yaml.Node) error {
 		}
 	}
 	if utf8.RuneCountInString(f.Compatibility) > skillfile.MaxCompatibility {
-		f.wrong = append(f.wrong, fmt.Sprintf("compatibility: expected at most %d characters", skillfile.MaxCompatibility))
+		f.problems = append(f.problems, fmt.Sprintf("compatibility: expected at most %d characters", skillfile.MaxCompatibility))
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (f *frontmatter) decode(n *yaml.Node) error {
 func (f *frontmatter) checkYAML(n *yaml.Node) {
 	flow := n.Style&yaml.FlowStyle != 0 && n.Kind != yaml.ScalarNode
 	if flow || n.Anchor != "" || n.Kind == yaml.AliasNode || n.Style&yaml.TaggedStyle != 0 {
-		f.wrong = append(f.wrong, fmt.Sprintf("line %d: flow style, anchors and tags are not part of the format", n.Line))
+		f.problems = append(f.problems, fmt.Sprintf("line %d: flow style, anchors and tags are not part of the format", n.Line))
 		return
 	}
 	for _, item := range n.Content {
@@ -136,8 +136,8 @@ func (f frontmatter) validate(dir string, lenient bool) error {
 		return nil
 	case utf8.RuneCountInString(f.Description) > skillfile.MaxDescription:
 		return fmt.Errorf("description: expected at most %d characters, got %d", skillfile.MaxDescription, utf8.RuneCountInString(f.Description))
-	case len(f.wrong) > 0:
-		return errors.New(f.wrong[0])
+	case len(f.problems) > 0:
+		return errors.New(f.problems[0])
 	}
 	return validateName(norm.NFKC.String(f.Name), norm.NFKC.String(dir))
 }

@@ -72,22 +72,22 @@ func (o Options) count(n int) {
 
 // entry is a record of a source, with the place that it comes from.
 type entry struct {
-	place string
-	text  jsontext.Value
-	err   error
+	location string
+	text     jsontext.Value
+	err      error
 	// exported is set for a record that Cairn has exported: it keeps its own provenance.
 	exported bool
 }
 
 // entryOf returns the entry of a record, a Go value.
-func entryOf(place string, record any) entry {
+func entryOf(location string, record any) entry {
 	text, err := json.Marshal(record, json.Deterministic(true))
-	return entry{place: place, text: text, err: err}
+	return entry{location: location, text: text, err: err}
 }
 
 // invalid returns the entry of a part of the source that has no record.
-func invalid(place, message string, args ...any) entry {
-	return entry{place: place, err: fmt.Errorf(message, args...)}
+func invalid(location, message string, args ...any) entry {
+	return entry{location: location, err: fmt.Errorf(message, args...)}
 }
 
 // tooMany returns an error if the entries exceed the limits of a source.
@@ -169,13 +169,13 @@ func (r Result) records(list []entry, tenant string) []records.Record {
 		if e.err == nil && !e.exported {
 			e.text, e.err = member.Append(e.text, member.Member{Name: "source", Value: r.Name})
 		}
-		all[i] = records.ParsedRecord{Source: e.place, Text: e.text, Err: e.err}.Record(tenant)
+		all[i] = records.ParsedRecord{Source: e.location, Text: e.text, Err: e.err}.Record(tenant)
 		key := [2]string{all[i].Kind, all[i].ID}
 		if first := seen[key]; first != "" && e.err == nil {
-			err := fmt.Errorf("%s and %s have the same id, %s", first, e.place, all[i].ID)
-			all[i] = records.ParsedRecord{Source: e.place, Err: err}.Record(tenant)
+			err := fmt.Errorf("%s and %s have the same id, %s", first, e.location, all[i].ID)
+			all[i] = records.ParsedRecord{Source: e.location, Err: err}.Record(tenant)
 		}
-		seen[key] = e.place
+		seen[key] = e.location
 	}
 	return all
 }

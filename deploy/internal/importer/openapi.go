@@ -95,19 +95,19 @@ func readOpenAPI(ctx context.Context, s *source) ([]entry, error) {
 
 // tool returns the entry of an operation.
 func (d openAPI) tool(root any, path, method string, item object) entry {
-	place := d.Info.Title + ": " + strings.ToUpper(method) + " " + path
+	location := d.Info.Title + ": " + strings.ToUpper(method) + " " + path
 	var o operation
 	text, err := followed(root, item[method])
 	if err == nil {
 		err = json.Unmarshal(text, &o)
 	}
 	if err != nil {
-		return invalid(place, "expected an operation: %w", err)
+		return invalid(location, "expected an operation: %w", err)
 	}
 	var shared []any
 	if text := item["parameters"]; text != nil {
 		if err := json.Unmarshal(text, &shared); err != nil {
-			return invalid(place, "parameters: expected a list: %w", err)
+			return invalid(location, "parameters: expected a list: %w", err)
 		}
 	}
 	call := map[string]any{"method": strings.ToUpper(method), "path": path}
@@ -125,7 +125,7 @@ func (d openAPI) tool(root any, path, method string, item object) entry {
 		call["$defs"] = definitions
 	}
 	if len(resolve.dangling) > 0 {
-		return invalid(place, "%s: expected a reference to a part of the document", strings.Join(resolve.dangling, ", "))
+		return invalid(location, "%s: expected a reference to a part of the document", strings.Join(resolve.dangling, ", "))
 	}
 	if o.ID != "" {
 		call["operation_id"] = o.ID
@@ -134,7 +134,7 @@ func (d openAPI) tool(root any, path, method string, item object) entry {
 	if o.Deprecated {
 		status = schemas.StatusDeprecated
 	}
-	return entryOf(place, tool{
+	return entryOf(location, tool{
 		ToolID:    classOperation + "." + segment(d.Info.Title) + "." + segment(cmp.Or(o.ID, strings.ToUpper(method)+" "+path)),
 		ToolClass: classOperation, Provider: d.Info.Title, DisplayName: o.Summary, Description: cmp.Or(o.Description, o.Summary),
 		Status: status, versioned: versionOf(d.Info.Version), Capabilities: bounded(o.Tags), OpenAPI: call,

@@ -77,27 +77,27 @@ func readServerFile(ctx context.Context, s *source) ([]entry, error) {
 
 // serverEntries returns the records of a server.json: a tool that stands for the server, and
 // an agent if agents is true.
-func serverEntries(place string, text jsontext.Value, status string, agents bool) (name string, list []entry) {
+func serverEntries(location string, text jsontext.Value, status string, agents bool) (name string, list []entry) {
 	var f serverFile
 	if err := json.Unmarshal(text, &f); err != nil {
-		return "", []entry{invalid(place, "expected a server.json: %w", err)}
+		return "", []entry{invalid(location, "expected a server.json: %w", err)}
 	}
 	f.Version = cmp.Or(f.Version, f.Detail.Version)
-	if place = place + ": " + f.Name; f.Name == "" {
-		place = strings.TrimSuffix(place, ": ")
+	if location = location + ": " + f.Name; f.Name == "" {
+		location = strings.TrimSuffix(location, ": ")
 	}
 	if err := f.validate(); err != nil {
-		return f.Name, []entry{{place: place, err: err}}
+		return f.Name, []entry{{location: location, err: err}}
 	}
 	if status = cmp.Or(status, f.Status); status != schemas.StatusDeprecated {
 		status = ""
 	}
-	list = []entry{entryOf(place, tool{
+	list = []entry{entryOf(location, tool{
 		ToolID: serverID(f.Name) + "." + operationServer, ToolClass: classServer, Provider: f.Name, DisplayName: f.Title,
 		Description: f.Description, Status: status, versioned: versionOf(f.Version), Server: text,
 	})}
 	if agents {
-		list = append(list, entryOf(place, agent{
+		list = append(list, entryOf(location, agent{
 			AgentID: serverID(f.Name), DisplayName: f.Title, Description: f.Description, Status: status,
 			versioned: versionOf(f.Version), Server: text,
 		}))

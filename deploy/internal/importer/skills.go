@@ -66,7 +66,7 @@ func readSkills(ctx context.Context, s *source) ([]entry, error) {
 	list := make([]entry, 0, len(skills))
 	for _, at := range skills {
 		text, exported, err := f.skill(at)
-		list = append(list, entry{place: f.place(at), text: text, err: err, exported: exported})
+		list = append(list, entry{location: f.location(at), text: text, err: err, exported: exported})
 		s.count(1)
 		if err := cmp.Or(ctx.Err(), tooMany(list)); err != nil {
 			return nil, err
@@ -84,8 +84,8 @@ type folder struct {
 	files     int
 }
 
-// place returns the path of the SKILL.md in messages.
-func (f *folder) place(skill skillDir) string {
+// location returns the path of the SKILL.md in messages.
+func (f *folder) location(skill skillDir) string {
 	return filepath.ToSlash(filepath.Join(f.dir, skill.path, skill.file))
 }
 

@@ -17,15 +17,15 @@ import (
 	"cairn/schemas"
 )
 
-// reindex rebuilds the search index.
-type reindex struct {
+// reindexOptions are the flags of cairn reindex.
+type reindexOptions struct {
 	connect.HTTP
 	output string
 	wait   bool
 }
 
 func reindexCommand() *cobra.Command {
-	r := &reindex{}
+	r := &reindexOptions{}
 	cmd := &cobra.Command{
 		Use:   "reindex",
 		Short: "Rebuild the search index from the catalog",
@@ -47,7 +47,7 @@ does the in-memory index, which is rebuilt at startup.`,
 	return cmd
 }
 
-func (r *reindex) run(ctx context.Context, out, errOut io.Writer) error {
+func (r *reindexOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	c, err := r.Client()
 	if err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 	"cairn/schemas"
 )
 
-// resolve prints the package of a skill or the tools of a class.
-type resolve struct {
+// resolveOptions are the flags of cairn resolve.
+type resolveOptions struct {
 	connect.HTTP
 	class   string
 	tenant  string
@@ -26,7 +26,7 @@ type resolve struct {
 
 // Command returns the command cairn resolve.
 func Command() *cobra.Command {
-	r := &resolve{}
+	r := &resolveOptions{}
 	cmd := &cobra.Command{
 		Use:   "resolve SKILL_ID | --tool-class CLASS",
 		Short: "Print the package of a skill, or the tools of a class",
@@ -69,7 +69,7 @@ scope and the link of each part.`,
 	return cmd
 }
 
-func (r *resolve) options() schemas.QueryOptions {
+func (r *resolveOptions) options() schemas.QueryOptions {
 	o := schemas.QueryOptions{Explain: r.explain}
 	if r.tenant != "" {
 		o.TenantID = &r.tenant
@@ -77,7 +77,7 @@ func (r *resolve) options() schemas.QueryOptions {
 	return o
 }
 
-func (r *resolve) skill(ctx context.Context, id string, out io.Writer) error {
+func (r *resolveOptions) skill(ctx context.Context, id string, out io.Writer) error {
 	c, err := r.Client()
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (r *resolve) skill(ctx context.Context, id string, out io.Writer) error {
 	return records.WritePackage(out, p)
 }
 
-func (r *resolve) tools(ctx context.Context, out io.Writer) error {
+func (r *resolveOptions) tools(ctx context.Context, out io.Writer) error {
 	c, err := r.Client()
 	if err != nil {
 		return err

@@ -25,8 +25,8 @@ import (
 	"cairn/services"
 )
 
-// up runs all components in one process.
-type up struct {
+// upProcess runs all components in one process.
+type upProcess struct {
 	process
 	edgeFlags
 	nats     string
@@ -38,7 +38,7 @@ type up struct {
 }
 
 func upCommand() *cobra.Command {
-	u := &up{}
+	u := &upProcess{}
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run everything in this process",
@@ -84,7 +84,7 @@ the process immediately.`,
 	return cmd
 }
 
-func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
+func (u *upProcess) run(ctx context.Context, out, errOut io.Writer) error {
 	log, err := u.logger(errOut)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (u *up) run(ctx context.Context, out, errOut io.Writer) error {
 }
 
 // withModel returns c with a detected model, unless --model is set.
-func (u *up) withModel(ctx context.Context, c services.Config) services.Config {
+func (u *upProcess) withModel(ctx context.Context, c services.Config) services.Config {
 	if c.Model != "" {
 		return c
 	}
@@ -139,7 +139,7 @@ func (u *up) withModel(ctx context.Context, c services.Config) services.Config {
 }
 
 // serve runs everything until ctx ends.
-func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io.Writer) error {
+func (u *upProcess) serve(ctx context.Context, e edge.Config, c services.Config, out io.Writer) error {
 	server, err := u.cluster.start(u.data, u.nats, natsserver.WithSecurity(u.security))
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (u *up) serve(ctx context.Context, e edge.Config, c services.Config, out io
 }
 
 // report prints addresses, backends and degraded services.
-func (u *up) report(out io.Writer, http, nats, node string, c services.Config, missing []string) {
+func (u *upProcess) report(out io.Writer, http, nats, node string, c services.Config, missing []string) {
 	t := output.NewTable(out)
 	line := func(what string, cells ...string) { t.Row(append([]string{"  " + what}, cells...)...) }
 	t.Row("Cairn " + bus.Version + " is running.")

@@ -10,7 +10,7 @@ import (
 func TestReportRedactsPasswords(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	(&up{}).report(&out, "http://127.0.0.1:8080", "", "", services.Config{
+	(&upProcess{}).report(&out, "http://127.0.0.1:8080", "", "", services.Config{
 		Index: "http://elastic:sec,ret@localhost:9200", Embed: "ollama://user:secret@localhost/model", Model: "openai://user:se,cr,et@localhost/model",
 	}, nil)
 	for _, want := range []string{
