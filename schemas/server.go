@@ -6,6 +6,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// Classes of tools of the Model Context Protocol.
+const (
+	ClassMCPServer = "mcp_server" // an MCP server without its tools, as registries describe it
+	ClassMCPTool   = "mcp"        // a tool of an MCP server
+)
+
 // The types of the API of MCP registries, v0.1, with its names of members.
 
 // ServerQuery requests a page of MCP servers.

@@ -137,7 +137,7 @@ func Nearest(id string, candidates iter.Seq[string]) string {
 		if !resembles(own, other) {
 			continue
 		}
-		if d := distance(own, other); d < least || d == least && candidate < nearest {
+		if d := EditDistance(own, other); d < least || d == least && candidate < nearest {
 			nearest, least = candidate, d
 		}
 	}
@@ -163,7 +163,7 @@ func resembles(name, other string) bool {
 		edits = 2
 	}
 	difference := max(len(name)-len(other), len(other)-len(name))
-	return difference <= edits && len(other) > 3 && distance(name, other) <= edits
+	return difference <= edits && len(other) > 3 && EditDistance(name, other) <= edits
 }
 
 var withoutSeparators = strings.NewReplacer("_", "", "-", "")
@@ -179,9 +179,9 @@ func stem(name string) string {
 	return name
 }
 
-// distance returns the Damerau-Levenshtein distance of two texts in bytes, with adjacent
+// EditDistance returns the Damerau-Levenshtein EditDistance of two texts in bytes, with adjacent
 // transpositions (optimal string alignment).
-func distance(a, b string) int {
+func EditDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -55,7 +55,7 @@ var packageRules = []binding{
 	{"only services imports all services", "services", []string{"schemas", "bus", "services"}},
 	{"deploy/load imports no package of this module", "deploy/load", nil},
 	{"deploy/internal/output imports no package of this module", "deploy/internal/output", nil},
-	{"deploy/internal/flags imports no package of this module", "deploy/internal/flags", nil},
+	{"deploy/internal/flags imports schemas only", "deploy/internal/flags", []string{"schemas"}},
 	{"deploy/internal/connect imports schemas, bus, the client, flags and output only", "deploy/internal/connect",
 		[]string{"schemas", "bus", "edge/client", "deploy/internal/flags", "deploy/internal/output"}},
 	{"deploy/internal/records imports schemas, the client, connections, flags and output only", "deploy/internal/records",
@@ -95,7 +95,7 @@ var packageRules = []binding{
 	{"system tests may import every public package, and cairntest", "test", []string{"schemas", "bus", "edge", "services", "test/cairntest"}},
 }
 
-// binding permits the packages at or below a directory to import those in may.
+// binding permits packages at or below the directory from to import packages at or below may.
 type binding struct {
 	rule string
 	from string

@@ -19,9 +19,6 @@ import (
 )
 
 const (
-	// classServer marks a tool that is an MCP server, classTool a tool of such a server.
-	classServer = "mcp_server"
-	classTool   = "mcp"
 	// latest is the version that means the newest one, the only one that a tool has.
 	latest = "latest"
 
@@ -85,7 +82,7 @@ func Version(s Source, v schemas.ServerVersion) (schemas.ServerEntry, error) {
 
 func find(s Source, r schemas.ServerRef) (server, error) {
 	one := 1
-	for _, class := range []string{classServer, classTool} {
+	for _, class := range []string{schemas.ClassMCPServer, schemas.ClassMCPTool} {
 		tools, err := s.Tools(schemas.ListQuery{TenantID: r.TenantID, ToolClass: class, Provider: r.Server, Limit: &one})
 		if err != nil {
 			return server{}, err
@@ -158,7 +155,7 @@ func (r *reader) matches(found server) bool {
 
 // files adds a page of the servers that have a server.json.
 func (r *reader) files(at cursor) (next cursor, err error) {
-	tools, err := r.source.Tools(schemas.ListQuery{TenantID: r.query.TenantID, ToolClass: classServer, Limit: &r.limit, Cursor: at.page})
+	tools, err := r.source.Tools(schemas.ListQuery{TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPServer, Limit: &r.limit, Cursor: at.page})
 	if err != nil {
 		return at, err
 	}
@@ -178,7 +175,7 @@ func (r *reader) files(at cursor) (next cursor, err error) {
 // providers adds the servers of a page of tools. The tools of a server follow one another.
 func (r *reader) providers(at cursor) (next cursor, err error) {
 	limit := toolsPage
-	tools, err := r.source.Tools(schemas.ListQuery{TenantID: r.query.TenantID, ToolClass: classTool, Limit: &limit, Cursor: at.page})
+	tools, err := r.source.Tools(schemas.ListQuery{TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPTool, Limit: &limit, Cursor: at.page})
 	if err != nil {
 		return at, err
 	}
@@ -216,7 +213,7 @@ func (r *reader) providers(at cursor) (next cursor, err error) {
 func (r *reader) addProvider(found server) error {
 	one := 1
 	r.lookups++
-	files, err := r.source.Tools(schemas.ListQuery{TenantID: r.query.TenantID, ToolClass: classServer, Provider: found.name, Limit: &one})
+	files, err := r.source.Tools(schemas.ListQuery{TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPServer, Provider: found.name, Limit: &one})
 	if err != nil || len(files.Tools) > 0 {
 		return err
 	}
@@ -322,7 +319,7 @@ func read(record jsontext.Value) (s server, ok bool) {
 	}
 	status := statusOf(tool.Status)
 	switch {
-	case tool.ToolClass == classTool && tool.Provider != "" && tool.Server == nil:
+	case tool.ToolClass == schemas.ClassMCPTool && tool.Provider != "" && tool.Server == nil:
 		file.Name, file.Version = tool.Provider, cmp.Or(tool.Version, tool.SourceVersion)
 		file.Description = "MCP server whose tools are registered"
 		if tool.MCP.URL != "" {

@@ -45,7 +45,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return UsageError(cmd, invalidValue(err))
 }
 
-// expected has the values of flags by their type.
+// expected describes the values of flags by their type.
 var expected = map[string]string{
 	"int": "an integer", "int64": "an integer", "uint64": "an integer of at least 0", "float64": "a number",
 	"bool": "true or false", "duration": "a duration such as 10s or 5m",
@@ -65,9 +65,9 @@ func invalidValue(err error) error {
 }
 
 // Args returns a check of the number of arguments. A negative most means unlimited.
-func Args(what string, least, most int) cobra.PositionalArgs {
+func Args(what string, minimum, maximum int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) >= least && (most < 0 || len(args) <= most) {
+		if len(args) >= minimum && (maximum < 0 || len(args) <= maximum) {
 			return nil
 		}
 		return UsageError(cmd, fmt.Errorf("expected %s, got %d arguments %q", what, len(args), args))
@@ -93,19 +93,19 @@ func Group(cmd *cobra.Command) *cobra.Command {
 }
 
 // AtLeast returns an error if the value of a flag is below least.
-func AtLeast[T cmp.Ordered](flag string, value, least T) error {
-	if value >= least {
+func AtLeast[T cmp.Ordered](flag string, value, minimum T) error {
+	if value >= minimum {
 		return nil
 	}
-	return Usage(fmt.Errorf("--%s: expected at least %v, got %v", flag, least, value))
+	return Usage(fmt.Errorf("--%s: expected at least %v, got %v", flag, minimum, value))
 }
 
 // AtMost returns an error if the value of a flag is above most.
-func AtMost[T cmp.Ordered](flag string, value, most T) error {
-	if value <= most {
+func AtMost[T cmp.Ordered](flag string, value, maximum T) error {
+	if value <= maximum {
 		return nil
 	}
-	return Usage(fmt.Errorf("--%s: expected at most %v, got %v", flag, most, value))
+	return Usage(fmt.Errorf("--%s: expected at most %v, got %v", flag, maximum, value))
 }
 
 // Paired returns an error if only one of two flags is set.

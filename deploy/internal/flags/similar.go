@@ -6,17 +6,19 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"cairn/schemas"
 )
 
-// Similar returns the words that may be meant by text: those that it begins, and those
-// within a third of its length in edits, at least one. It ignores case.
+// Similar returns the words that begin with text or that have an edit distance to it of at most a
+// third of its length, at least 1. It ignores the case of text.
 func Similar(text string, words []string) []string {
 	text = strings.ToLower(text)
 	limit := max(1, len(text)/3) // a distance of 2 fits any word of 3 letters
 	var found []string
 	for _, word := range words {
 		begins := len(text) > 1 && strings.HasPrefix(word, text)
-		if (begins || edits(text, word) <= limit) && !slices.Contains(found, word) {
+		if (begins || schemas.EditDistance(text, word) <= limit) && !slices.Contains(found, word) {
 			found = append(found, word)
 		}
 	}
@@ -33,31 +35,6 @@ func question(words []string) string {
 		return ""
 	}
 	return "; did you mean " + strings.Join(words, " or ") + "?"
-}
-
-// edits returns the optimal string alignment distance of a and b: the number of bytes that
-// are inserted, deleted, replaced, or exchanged with the next one.
-func edits(a, b string) int {
-	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			replaced := last[j-1]
-			if a[i-1] != b[j-1] {
-				replaced++
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, replaced)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
 }
 
 // commandWords returns the names and aliases of the subcommands of cmd.

@@ -28,17 +28,3 @@ func TestSimilar(t *testing.T) {
 		}
 	}
 }
-
-func TestEdits(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0}, {"", "ab", 2}, {"ab", "", 2}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "abd", 1}, {"abc", "ab", 1}, {"ca", "abc", 3},
-	} {
-		if got := edits(row.a, row.b); got != row.want {
-			t.Errorf("edits(%q, %q) = %d, want %d", row.a, row.b, got, row.want)
-		}
-	}
-}

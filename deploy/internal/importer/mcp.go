@@ -9,13 +9,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-)
 
-// classServer is the class of the tools that are MCP servers without their tools, as registries
-// describe them.
-const (
-	classTool   = "mcp"
-	classServer = "mcp_server"
+	"cairn/schemas"
 )
 
 // killDelay bounds how long the output of a command that was killed is awaited, which a child process
@@ -92,7 +87,7 @@ func (m *mcpServer) add(t *sdk.Tool) {
 	}
 	m.names = append(m.names, cmp.Or(title, t.Name))
 	m.tools = append(m.tools, entryOf(place, tool{
-		ToolID: serverID(m.name()) + "." + segment(t.Name), ToolClass: classTool, Provider: m.name(), DisplayName: title,
+		ToolID: serverID(m.name()) + "." + segment(t.Name), ToolClass: schemas.ClassMCPTool, Provider: m.name(), DisplayName: title,
 		Description: t.Description, versioned: versionOf(m.about.ServerInfo.Version), InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
 		Annotations: notes, MCP: where,
 	}))
