@@ -395,18 +395,18 @@ func TestRequestIDs(t *testing.T) {
 func TestRevisions(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	var least []uint64
+	var revisions []uint64
 	revision := uint64(7)
 	must(t,
 		bus.RegisterTool.Serve(f.service, func(context.Context, schemas.RegisterTool) (schemas.ToolRegistered, error) {
 			return schemas.ToolRegistered{ToolID: "a.b.c", Registered: schemas.Registered{Revision: revision}}, nil
 		}),
 		bus.ResolveTools.Serve(f.service, func(ctx context.Context, _ schemas.ToolsQuery) (schemas.ToolsAnswer, error) {
-			least = append(least, bus.MinRevisionOf(ctx, ""))
+			revisions = append(revisions, bus.MinRevisionOf(ctx, ""))
 			return schemas.ToolsAnswer{}, nil
 		}),
 		bus.ListTools.Serve(f.service, func(ctx context.Context, _ schemas.ListQuery) (schemas.ToolList, error) {
-			least = append(least, bus.MinRevisionOf(ctx, ""))
+			revisions = append(revisions, bus.MinRevisionOf(ctx, ""))
 			return schemas.ToolList{}, nil
 		}))
 	register := func() string {
@@ -426,7 +426,7 @@ func TestRevisions(t *testing.T) {
 	resolve("Cairn-Min-Revision: 3")
 	resolve("Cairn-Min-Revision: 900")
 	resolve()
-	if diff := cmp.Diff([]uint64{0, 7, 7, 7, 900, 7}, least); diff != "" {
+	if diff := cmp.Diff([]uint64{0, 7, 7, 7, 900, 7}, revisions); diff != "" {
 		t.Errorf("minimum revisions in the requests: -want +got\n%s", diff)
 	}
 }
@@ -482,7 +482,7 @@ func TestTokenOfAnotherCatalog(t *testing.T) {
 			return schemas.ToolRegistered{ToolID: "a.b.c", Registered: written}, nil
 		}),
 		bus.ResolveTools.Serve(f.service, func(ctx context.Context, _ schemas.ToolsQuery) (a schemas.ToolsAnswer, err error) {
-			if least := bus.MinRevisionOf(ctx, current); least > 3 {
+			if revisions := bus.MinRevisionOf(ctx, current); revisions > 3 {
 				return a, schemas.ErrMalformed.With(schemas.FieldError{Field: bus.HeaderMinRevision, Message: "expected at most 3"})
 			}
 			return a, nil

@@ -39,7 +39,7 @@ func (c *client) startTask(t testing.TB, question string) string {
 	return result.Task.ID
 }
 
-// bindings are those of the agent card.
+// bindings are the protocol bindings of the agent card.
 var bindings = []a2a.TransportProtocol{a2a.TransportProtocolJSONRPC, a2a.TransportProtocolHTTPJSON}
 
 // agent returns the official client of A2A for the analysis agent.
@@ -247,7 +247,7 @@ func TestAgentWithoutWorker(t *testing.T) {
 	})
 }
 
-// TestAgentCards serves the public card, and those of registered agents, which are found.
+// TestAgentCards reads the public card and the cards of registered agents, and searches for them.
 func TestAgentCards(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		a := c.call(t, "GET /.well-known/agent-card.json", "")

@@ -58,7 +58,7 @@ func TestOpenAPIListsRoutes(t *testing.T) {
 }
 
 // TestGuaranteesHaveTests finds each test that .github/SECURITY.md names, and compares its
-// table with that of the manual, or writes the latter.
+// table with the one in the manual. With -update it writes the latter.
 func TestGuaranteesHaveTests(t *testing.T) {
 	t.Parallel()
 	policy, err := os.ReadFile("../.github/SECURITY.md")

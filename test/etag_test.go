@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// TestPreconditions has rows with a header that refers to entity tags by name: OLD, that
-// of the first revision of a record, and NOW, that of the last one.
+// TestPreconditions has rows with a header that refers to entity tags by name: OLD is the tag of
+// the first revision of a record, NOW the tag of the last one.
 func TestPreconditions(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const put, register, remove = "PUT /records/tool/$.s.a", "POST /register/tool", "DELETE /records/tool/$.s.a"

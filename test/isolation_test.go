@@ -293,8 +293,8 @@ func TestTenantIsolation(t *testing.T) {
 	})
 }
 
-// TestRunsOfAnotherTenant checks that a credential lists the runs of its tenants only, and that
-// those of one for all tenants are listed in pages.
+// TestRunsOfAnotherTenant checks that a credential lists only the runs of its tenants, and that a
+// credential for all tenants lists all runs in pages.
 func TestRunsOfAnotherTenant(t *testing.T) {
 	isolated(t, *authenticated, func(t *testing.T, c *client) {
 		type page struct {

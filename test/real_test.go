@@ -30,8 +30,8 @@ const (
 var onRealBackends = []topology{{"one process and its backends", withRealBackends(inProcess)},
 	{"many processes and their backends", withRealBackends(multiProcess)}}
 
-// systems returns the topologies of a test: those with real backends if its name
-// starts with TestReal, else those that need no server.
+// systems returns the topologies of a test: with real backends if its name starts with TestReal,
+// otherwise without external servers.
 func systems(t testing.TB) []topology {
 	if onReal(t) {
 		return onRealBackends

@@ -133,8 +133,8 @@ func TestRecordWarnings(t *testing.T) {
 	})
 }
 
-// TestNulls registers nulls by every route: those of interpreted fields are absent, and are
-// refused in arrays and maps.
+// TestNulls registers nulls through every route. A null in an interpreted field counts as absent;
+// in an array or a map it is rejected.
 func TestNulls(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const known = `"purpose":null,"capabilities":null,"labels":null,"resources":[{"path":"a","text":"b","media_type":null}],"extra":null`

@@ -13,10 +13,9 @@ import (
 	"cairn/schemas"
 )
 
-// TestRestoreUnderARunningEdge replaces the catalog by a backup while an edge runs; the workers restart,
-// as they do when the catalog is another one. The edge serves the restored catalog at once: the
-// consistency tokens of the one before it are ignored, those that a client sends and those that the
-// edge has seen.
+// TestRestoreUnderARunningEdge replaces the catalog with a backup while an edge runs; the workers
+// restart, as they do when the catalog is replaced. The edge serves the restored catalog at once: it
+// ignores consistency tokens of the previous catalog, both its own and those of clients.
 func TestRestoreUnderARunningEdge(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, start(t, topologies[0], setup{data: t.TempDir(), tcp: true, idle: true}))

@@ -48,8 +48,8 @@ func TestUp(t *testing.T) {
 	}
 }
 
-// TestLogNamesTheRequest finds the request id of a failure in the log of the worker,
-// which logs it, and not in that of the edge.
+// TestLogNamesTheRequest checks that a failure is logged once with its request id: by the worker,
+// not by the edge.
 func TestLogNamesTheRequest(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, open(t, topologies[1], scripted))

@@ -87,7 +87,7 @@ func TestApplyIsIdempotent(t *testing.T) {
 			apply(out.out, "3 unchanged")
 			continue
 		}
-		// YAML has no numbers beyond 64 bits: those of this record are floats afterwards.
+		// YAML has no integers beyond 64 bits: they become floats.
 		apply(strings.ReplaceAll(strings.ReplaceAll(out.out, "12345678901234567890123", "1"), "1e400", "1"), "1 configured, 2 unchanged")
 	}
 }
@@ -120,8 +120,8 @@ func TestApplyPrunes(t *testing.T) {
 	}
 }
 
-// TestApplyStrict checks that records may reference others of the files, which are registered
-// later, and that other warnings reject a record and those that reference it.
+// TestApplyStrict checks that records may reference records later in the files, and that any other
+// warning rejects a record and the records that reference it.
 func TestApplyStrict(t *testing.T) {
 	t.Parallel()
 	at := []string{"--url", shared(t), "--tenant", "strict", "--strict"}

@@ -9,8 +9,7 @@ import (
 	"cairn/schemas"
 )
 
-// completions returns the completions of the values of flags by name, for commands that
-// have none of their own.
+// completions returns the default completions of flag values by the name of the flag.
 func completions(getenv func(string) string) map[string]cobra.CompletionFunc {
 	roles := make([]string, 0, len(schemas.Roles()))
 	for _, role := range schemas.Roles() {

@@ -37,7 +37,7 @@ const (
 // exitCode returns the exit code of an error.
 func exitCode(err error) int {
 	var status *client.StatusError
-	var other *connect.StatusError
+	var other *connect.DownloadError
 	var refused *schemas.Error
 	var lost *client.TransportError
 	var network net.Error
@@ -80,8 +80,8 @@ func message(err error) string {
 	return text + hint(err)
 }
 
-// afterCancellation returns the errors that are joined to err after a cancellation, such as
-// that of a cleanup. Those before it describe the cancellation.
+// afterCancellation returns the errors that are joined to err after a cancellation, such as a
+// failed cleanup. It omits the errors before the cancellation, which describe it.
 func afterCancellation(err error) (list []error) {
 	var joined interface{ Unwrap() []error }
 	if !errors.As(err, &joined) {

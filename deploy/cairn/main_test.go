@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// noContexts is the path of a file with contexts that does not exist: tests do not use
-// those of the user.
+// noContexts is the path of a contexts file that does not exist, so that tests do not use the
+// contexts of the user.
 const noContexts = "/nonexistent/contexts.json"
 
 // program returns a command that runs cairn with args, without the environment of
@@ -86,7 +86,7 @@ func begin(t *testing.T, cmd *exec.Cmd) *running {
 	return p
 }
 
-// launch starts cmd. An error is that of its end.
+// launch starts cmd. running.done receives the error with which it ends.
 func launch(cmd *exec.Cmd) *running {
 	p := &running{Cmd: cmd, out: newBuffer(), done: make(chan error, 1)}
 	p.Stdout, p.Stderr = p.out, p.out

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated parts of README and manual")
 
-// manual is the directory of the documentation; root is that of the repository.
+// root is the directory of the repository, manual the directory of the documentation.
 const (
 	root   = "../../"
 	manual = root + "edge/docs/"

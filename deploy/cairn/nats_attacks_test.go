@@ -58,7 +58,7 @@ func injected(user string, requests ...[2]string) (list []attack) {
 
 // TestAttacksOnStreams checks that the users of workers, edges and the platform cannot
 // create API keys or modify streams without permission. No attack may change the streams
-// of the account KEYS, and no attack of an edge or the platform those of CAIRN.
+// of the account KEYS, and no attack of an edge or the platform the streams of CAIRN.
 func TestAttacksOnStreams(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	n.setup(t, "1")

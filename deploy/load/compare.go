@@ -43,11 +43,11 @@ const (
 
 // figure is a value to compare, in the whole run and per slot.
 type figure struct {
-	name   string
-	whole  func(*Measured) float64
-	slot   func(*Slot) float64
-	larger bool // whether larger is better
-	least  int  // minimum number of latencies in a slot
+	name     string
+	whole    func(*Measured) float64
+	slot     func(*Slot) float64
+	larger   bool // whether larger is better
+	minCount int  // minimum number of latencies in a slot
 }
 
 var figures = []figure{
@@ -60,10 +60,10 @@ var figures = []figure{
 	latencyFigure("p99.9 ms", 99.9, 500),
 }
 
-func latencyFigure(name string, percent float64, least int) figure {
+func latencyFigure(name string, percent float64, minCount int) figure {
 	whole := func(m *Measured) float64 { return m.Latency.At(percent) }
 	ofSlot := func(s *Slot) float64 { return s.Latency.At(percent) }
-	return figure{name, whole, ofSlot, false, least}
+	return figure{name, whole, ofSlot, false, minCount}
 }
 
 // Compare returns the figures of all operations of two results, in order. A difference
@@ -136,7 +136,7 @@ func (f figure) verdict(before, after *Measured) string {
 // samples returns the figure for each complete slot with enough latencies.
 func (f figure) samples(m *Measured) (list []float64) {
 	for _, s := range m.Slots {
-		if s.At+s.Length <= m.Seconds+1e-9 && s.Count > 0 && s.Latency.Count() >= f.least {
+		if s.At+s.Length <= m.Seconds+1e-9 && s.Count > 0 && s.Latency.Count() >= f.minCount {
 			list = append(list, f.slot(s))
 		}
 	}

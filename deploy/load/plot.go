@@ -79,18 +79,18 @@ func newPlot(title, xName string, x, y scale, xTicks, yTicks []tick, curves []cu
 
 // logScale returns a logarithmic scale around the curves' values, with ticks.
 func logScale(curves []curve) (scale, []tick) {
-	least, most := math.Inf(1), 0.
+	lowest, highest := math.Inf(1), 0.
 	for _, c := range curves {
 		for _, v := range c.y {
 			if v > 0 {
-				least, most = min(least, v), max(most, v)
+				lowest, highest = min(lowest, v), max(highest, v)
 			}
 		}
 	}
-	if most == 0 {
-		least, most = 1, 10
+	if highest == 0 {
+		lowest, highest = 1, 10
 	}
-	from, to := math.Floor(math.Log10(least)), math.Ceil(math.Log10(most))
+	from, to := math.Floor(math.Log10(lowest)), math.Ceil(math.Log10(highest))
 	if to == from {
 		to++
 	}
@@ -102,14 +102,14 @@ func logScale(curves []curve) (scale, []tick) {
 }
 
 // linear returns a scale from 0 to most, with ticks.
-func linear(most, start, end float64, unit string) (scale, []tick) {
-	step := math.Pow(10, math.Floor(math.Log10(most)))
-	for most/step < 4 {
+func linear(maximum, start, end float64, unit string) (scale, []tick) {
+	step := math.Pow(10, math.Floor(math.Log10(maximum)))
+	for maximum/step < 4 {
 		step /= 2
 	}
 	var ticks []tick
-	for v := 0.; v <= most*1.0001; v += step {
+	for v := 0.; v <= maximum*1.0001; v += step {
 		ticks = append(ticks, tick{v, fmt.Sprintf("%.4g%s", v, unit)})
 	}
-	return scale{0, most, start, end, false}, ticks
+	return scale{0, maximum, start, end, false}, ticks
 }

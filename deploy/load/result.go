@@ -73,16 +73,16 @@ func (r *Result) plots() []plot {
 
 func (r *Result) byPercentile() plot {
 	var curves []curve
-	most := 1
+	maxCount := 1
 	for i, m := range r.Operations {
 		c := curve{name: m.Operation, color: i % colors}
-		most = max(most, m.Latency.Count())
+		maxCount = max(maxCount, m.Latency.Count())
 		for at := 0.; at <= math.Log10(float64(max(m.Latency.Count(), 1))); at += 0.05 {
 			c.x, c.y = append(c.x, at), append(c.y, m.Latency.At(100*(1-math.Pow(10, -at))))
 		}
 		curves = append(curves, c)
 	}
-	to := max(math.Log10(float64(most)), 1)
+	to := max(math.Log10(float64(maxCount)), 1)
 	var ticks []tick
 	for _, percent := range []float64{0, 50, 90, 99, 99.9, 99.99, 99.999} {
 		if at := nines(percent); at <= to {
@@ -114,20 +114,20 @@ func (r *Result) overTime() plot {
 
 func (r *Result) errorsOverTime() plot {
 	var curves []curve
-	most := 0.
+	maxShare := 0.
 	for i, m := range r.Operations {
 		c := curve{name: m.Operation, color: i % colors}
 		for _, s := range m.Slots {
 			share := 100 * float64(s.Errors) / float64(max(s.Count, 1))
 			c.x, c.y = append(c.x, s.At+s.Length/2), append(c.y, share)
-			most = max(most, share)
+			maxShare = max(maxShare, share)
 		}
 		if m.Failed() > 0 {
 			curves = append(curves, c)
 		}
 	}
 	x, xTicks := linear(max(r.Seconds, 0.1), left, right, " s")
-	y, yTicks := linear(max(most, 1), base, above, "%")
+	y, yTicks := linear(max(maxShare, 1), base, above, "%")
 	return newPlot("Errors over time", "by scheduled send time", x, y, xTicks, yTicks, curves)
 }
 
@@ -163,25 +163,25 @@ func newMeasured(name string, n int, length time.Duration) *Measured {
 	return m
 }
 
-func (m *Measured) add(slot int, took time.Duration, wrong string) {
+func (m *Measured) add(slot int, took time.Duration, failure string) {
 	s := m.Slots[slot]
 	m.Count++
 	s.Count++
-	if wrong != "" {
-		m.Errors[wrong]++
+	if failure != "" {
+		m.Errors[failure]++
 		s.Errors++
 	}
 	switch {
-	case wrong == "", wrong == TimedOut, wrong == NotSent:
+	case failure == "", failure == TimedOut, failure == NotSent:
 		m.Latency.add(took)
 		s.Latency.add(took)
-	case refusal(wrong):
+	case refusal(failure):
 		m.Refusals.add(took)
 	}
 }
 
 // refusal reports whether an error is load shedding (HTTP 503).
-func refusal(wrong string) bool { return strings.HasPrefix(wrong, "503") }
+func refusal(failure string) bool { return strings.HasPrefix(failure, "503") }
 
 // Failed returns the number of failed requests.
 func (m *Measured) Failed() (n int) {

@@ -36,8 +36,8 @@ const (
 	// thinkTime is the time between a response and the next request on a connection of the
 	// measured tenant.
 	thinkTime = 5 * time.Millisecond
-	// maxP99 is a 99th percentile that always passes; above it, the percentile may be at
-	// most maxSlowdown times that of an idle server.
+	// A 99th percentile of at most maxP99 always passes. A higher one passes if it is at most
+	// maxSlowdown times the percentile of an idle server.
 	maxP99, maxSlowdown = 50 * time.Millisecond, 3
 )
 
@@ -46,14 +46,13 @@ type class struct {
 	name        string
 	connections int // of the attacker
 	of          func(sender string, n int64) call
-	// endless responses are those of a stream without an end: the client disconnects after
-	// the first data.
+	// endless marks streams that do not end. The client disconnects after the first data.
 	endless bool
 	// absent accepts 404, the response to a deletion that came before the creation.
 	absent bool
 }
 
-// answers reports whether the status is that of an answer.
+// answers reports whether the request succeeded.
 func (of class) answers(status int) bool {
 	return status < 300 || of.absent && status == http.StatusNotFound
 }
@@ -149,9 +148,9 @@ func skill(_ string, n int64) call {
 
 // BenchmarkFairness sends ten times one tenant's share of requests to one endpoint class,
 // ignoring Retry-After, and measures another tenant's requests to the same class. It fails
-// when one of these is refused, or when their 99th percentile exceeds both 50 ms and three
-// times that of an idle server. The attacker runs in a process of the lowest priority,
-// because a real one does not use the CPUs of the server.
+// when one of these is refused, or when their 99th percentile exceeds both maxP99 and maxSlowdown
+// times the percentile of an idle server. The attacker runs in a process of the lowest priority,
+// because a real attacker does not use the CPUs of the server.
 func BenchmarkFairness(b *testing.B) {
 	nats := bustest.FreeAddress(b)
 	at := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data", b.TempDir(), "--model",

@@ -20,8 +20,7 @@ const hostileTenant = `"><svg/onload=window.injected=1>`
 // hostileText is markup for fields whose length is limited.
 const hostileText = `<img src=x onerror=window.injected=1>`
 
-// hostile are values for a field, of which the server accepts the first that its rules
-// permit.
+// hostile are values for a field. The test uses the first one that the server accepts.
 var hostile = []any{
 	markup, []any{markup}, `<img src=x onerror=window.injected=1>`, []any{`<img src=x onerror=window.injected=1>`},
 	hostileID + ".next", []any{hostileID}, `"><b>`, map[string]any{`"><b>`: `<img src=x onerror="window.injected=1">`},

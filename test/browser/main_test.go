@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the screenshots of the manual")
 
 func TestMain(m *testing.M) { os.Exit(cairntest.Main(m)) }
 
-// executable returns the path of a Chromium; empty if there is none.
+// executable returns the path of Chromium, or an empty string.
 func executable() string {
 	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		if path, err := exec.LookPath(name); name != "" && err == nil {

@@ -228,8 +228,8 @@ const (
 	maxTransfer = 50 << 10 // bytes, compressed
 )
 
-// testFirstView checks the factors of the time to the first view: few and small requests,
-// all of which the page names, except the identity of the caller.
+// testFirstView checks what determines the time to the first view: few, small requests, all of them
+// listed in the page except for the identity of the caller.
 func testFirstView(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), "")
 	p.wait("document.querySelector('form.search') && performance.getEntriesByName('first-view').length")

@@ -188,7 +188,7 @@ func node(t *testing.T) string {
 	return directory
 }
 
-// python returns a directory, and that of the programs of the virtual environment.
+// python returns the working directory, and the bin directory of the virtual environment.
 func python(t *testing.T) (directory, programs string) {
 	t.Helper()
 	directory, root := below(t, pythonPackages)

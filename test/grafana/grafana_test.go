@@ -92,8 +92,8 @@ func alerts(t *testing.T) map[string]string {
 	return all
 }
 
-// start starts a cluster of three nodes and a worker of a shared index, and returns the
-// address of a node and those of all metrics.
+// start starts a cluster of three nodes and a worker with a shared index. It returns the address
+// of a node and the addresses of all metrics endpoints.
 func start(t *testing.T) (node string, metrics []string) {
 	t.Helper()
 	cert, key := bustest.Certificate(t, t.TempDir(), 1)
@@ -140,7 +140,7 @@ func find(t *testing.T, p *cairntest.Process, pattern string) (found string) {
 	return found
 }
 
-// traffic sends requests, of which some fail.
+// traffic sends requests, including some that fail.
 func traffic(t *testing.T, node string) {
 	t.Helper()
 	for path, body := range map[string]string{

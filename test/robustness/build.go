@@ -41,8 +41,8 @@ func build(program string, changes []change) (err error) {
 	return cairntest.BuildTo(program, "-overlay", file)
 }
 
-// overlay writes the changed files to the directory, and returns their paths by that of the
-// original, as the option -overlay of "go build" expects them.
+// overlay writes the changed files to the directory, and maps the path of each original to the
+// path of the changed file, in the format of "go build -overlay".
 func overlay(dir string, changes []change) (replace map[string]string, err error) {
 	replace = map[string]string{}
 	for _, c := range changes {

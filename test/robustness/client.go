@@ -70,7 +70,7 @@ type workload struct {
 	analysts             int           // clients of each node that follow analyses
 	resume               time.Duration // time after its start within which a client resumes a run
 	timeout, readTimeout time.Duration // of a request, and of a request of a read-only client
-	lanes                int           // concurrent reads of a read-only client of tags; those of a lane do not overlap
+	lanes                int           // concurrent reads of a read-only client of tags; a lane reads sequentially
 	sent                 int           // requests that reached a server
 	failures             []failure     // of them
 }
@@ -242,8 +242,8 @@ func (w *workload) readRecords(ctx context.Context, client int) {
 }
 
 // record performs the operation on a record and adds it with its outcome to the history.
-// Half of the reads require the newest revision of all acknowledged writes, and the others
-// rely on the edge to require that of its own.
+// Half of the reads require the newest revision of all acknowledged writes; the others rely on
+// read-your-writes of the edge.
 func (w *workload) record(ctx context.Context, o *Operation, timeout time.Duration) {
 	node := o.Client % nodes
 	id := fmt.Sprintf("faults%s.k%d", w.prefix, rand.IntN(recordKeys)) // #nosec G404 -- any will do
@@ -260,8 +260,8 @@ func (w *workload) record(ctx context.Context, o *Operation, timeout time.Durati
 	start := w.cluster.procs[node].starts.Load()
 	var own uint64
 	if o.Action == Read && rand.IntN(2) == 0 { // #nosec G404 -- any will do
-		r.least = w.newestToken()
-		o.Revision = r.least.Revision
+		r.minRevision = w.newestToken()
+		o.Revision = r.minRevision.Revision
 	} else if o.Action == Read {
 		own = w.edgeRevision(node, start)
 	}
@@ -318,7 +318,7 @@ func (w *workload) acknowledged(node int, start int64, t schemas.ConsistencyToke
 type request struct {
 	method, url string
 	body        []byte
-	least       schemas.ConsistencyToken // minimum revision of the response; none: revision 0
+	minRevision schemas.ConsistencyToken // minimum revision of the response; none: revision 0
 	timeout     time.Duration
 }
 
@@ -380,8 +380,8 @@ func (w *workload) exchange(ctx context.Context, r request) response {
 		return response{status: unsent}
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if r.least.Revision > 0 {
-		req.Header.Set(bus.HeaderMinRevision, r.least.String())
+	if r.minRevision.Revision > 0 {
+		req.Header.Set(bus.HeaderMinRevision, r.minRevision.String())
 	}
 	res, err := w.http.Do(req)
 	if notConnected(err) {
@@ -460,10 +460,10 @@ func (w *workload) resolve(ctx context.Context, client int) {
 	}
 }
 
-func (w *workload) resolveOne(ctx context.Context, client int, id string, least schemas.ConsistencyToken) response {
+func (w *workload) resolveOne(ctx context.Context, client int, id string, minRevision schemas.ConsistencyToken) response {
 	return w.send(ctx, request{
 		method: http.MethodPost, url: base(w.cluster, client) + "/resolve/skill",
-		body: []byte(`{"skill_id":"` + id + `"}`), least: least, timeout: w.timeout,
+		body: []byte(`{"skill_id":"` + id + `"}`), minRevision: minRevision, timeout: w.timeout,
 	})
 }
 
@@ -536,8 +536,8 @@ func (w *workload) noteAnalysis(client int, at time.Duration, problem string) {
 
 // follow receives the events of a run, and resumes it at the next node whenever the
 // response ends early, or the node does not know the run: one that began at a partitioned
-// node is known to the others when the partition has healed. It sees each run to its end,
-// also after that of ctx.
+// node is known to the others when the partition has healed. It follows each run to its end, even
+// after ctx has ended.
 func (w *workload) follow(ctx context.Context, res *http.Response, r Analysis) Analysis {
 	run := "/" + res.Header.Get(bus.HeaderRun)
 	ended := r.receive(res)

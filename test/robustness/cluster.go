@@ -43,7 +43,7 @@ type cluster struct {
 	mounted      []string   // mounted disks of the nodes; none: all use the disk of dir
 }
 
-// newCluster allocates addresses and links for the nodes. It starts none of them.
+// newCluster allocates addresses and links for the nodes. It does not start them.
 func newCluster(program, dir string, flags ...string) (*cluster, error) {
 	c := &cluster{program: program, dir: dir, flags: flags}
 	for i := range nodes {

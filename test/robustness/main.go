@@ -17,8 +17,8 @@
 // record includes the writes that it must, that no acknowledged registration is lost, and
 // that each analysis has all its events, once and in order, and ends with done. It prints
 // the error rate and latency at the other nodes during each fault. On a violation the exit
-// code is 1, and the data, the logs, the history and a page that visualizes that of the
-// tags are kept.
+// code is 1, and the data, the logs, the history and a visualization of the history of the tags
+// are kept.
 //
 // With --kills it instead starts a cluster with separate roles and kills each process in turn,
 // every 10 s. Then the exit code is also 1 if more than 0.05 % of the requests failed.

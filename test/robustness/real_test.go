@@ -58,7 +58,7 @@ func checkReal(t *testing.T, o Options) {
 	}
 }
 
-// programFor returns the program with clocks and planted bugs, none of which is active.
+// programFor returns the program with skewable clocks and inactive planted bugs.
 func programFor(t *testing.T) string {
 	t.Helper()
 	if os.Getenv(minuteVariable) == "" {

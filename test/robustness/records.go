@@ -15,9 +15,8 @@ const maxApplyTime = 45 * time.Second
 // CheckRecords returns the violations in the operations on records. The revisions of
 // writes are the order in which they took effect, and it contradicts neither the order in
 // which clients have seen them nor the values that were read: a read with a minimum
-// revision returns the value of the last write up to it, or that of a later one. A read
-// need not include later writes: it is not linearizable, unless its minimum revision is
-// the newest one.
+// revision returns the value of the last write up to that revision, or of a later one. Without the
+// newest revision as its minimum, a read is not linearizable: it may omit later writes.
 func CheckRecords(list []Operation) (violations []string) {
 	var puts []Operation
 	for _, o := range list {

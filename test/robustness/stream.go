@@ -45,11 +45,12 @@ func (b *watched) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// received returns the event, and whether an error is final: that of an edge is not.
+// received returns the event, and whether it is a final error of the run. An error of the edge is
+// not final.
 func received(event sse.Event, last uint64) (e Received, final bool) {
 	e = Received{Type: event.Type}
 	id, err := strconv.ParseUint(event.LastEventID, 10, 64)
-	// An error or done without id inherits that of the event before it.
+	// An error or done event without an id inherits the id of the event before it.
 	inherited := id == last && (e.Type == schemas.EventError || e.Type == schemas.EventDone)
 	if err == nil && !inherited {
 		e.Sequence = id

@@ -14,7 +14,7 @@ import (
 	"cairn/schemas"
 )
 
-// Limits of the history of a conversation, below those of an analysis.
+// Limits of the history of a conversation, lower than the limits of an analysis.
 const (
 	maxMessages     = 100
 	maxHistoryBytes = 200 << 10

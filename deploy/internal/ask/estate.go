@@ -95,7 +95,7 @@ func download(ctx context.Context, source string) ([]byte, error) {
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return nil, &connect.StatusError{StatusCode: res.StatusCode, Status: res.Status}
+		return nil, &connect.DownloadError{StatusCode: res.StatusCode, Status: res.Status}
 	}
 	return io.ReadAll(io.LimitReader(res.Body, maxEstate+1))
 }

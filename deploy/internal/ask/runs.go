@@ -125,10 +125,10 @@ func readRuns(ctx context.Context, c *client.Client, state string, limit int) (r
 
 // completeRuns completes the ids of runs in the state; empty: in any. A server that does not
 // respond within a second has none.
-func completeRuns(h *connect.HTTP, state string, most int) cobra.CompletionFunc {
+func completeRuns(h *connect.HTTP, state string, limit int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp
-		if len(args) >= most {
+		if len(args) >= limit {
 			return nil, none
 		}
 		var ids []string

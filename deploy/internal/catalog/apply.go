@@ -61,8 +61,8 @@ tenants that are in the files, and with --labels only those with all of the labe
 deletes nothing if a record was rejected.
 
 --dry-run prints what would change; --dry-run=client only validates the files and needs
-no server. Requests that an overloaded server rejects are retried. The exit code is
-that of the first rejected record: 2 for an invalid one.`,
+no server. Requests that an overloaded server rejects are retried. If records are rejected,
+the exit code is that of the first one, such as 2 for an invalid record.`,
 		Example: `  cairn apply deploy/examples/knowledge
   cairn apply skills.jsonl tools.yaml --tenant acme
   cairn apply knowledge --prune --labels owner=ci --dry-run

@@ -26,12 +26,12 @@ const (
 // difference is a record of a file compared with the stored one.
 type difference struct {
 	action string
-	stored jsontext.Value // nil if there is none
+	stored jsontext.Value // nil: not registered
 	wanted jsontext.Value // as the registration stores it
 }
 
-// maxReads is the maximum number of concurrent reads: more would overload a server, whose
-// retries take longer.
+// maxReads is the maximum number of concurrent reads. More would overload a server and cause
+// retries.
 const maxReads = 32
 
 // compareAll compares the records with the indexes with the stored ones, and calls done with

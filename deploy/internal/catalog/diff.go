@@ -26,8 +26,8 @@ func diffCommand() *cobra.Command {
 		Use:   "diff FILE|DIRECTORY|-…",
 		Short: "Compare records of files with the registered ones",
 		Long: `Diff prints what "cairn apply" of the files would change, as a unified diff. The exit
-code is 0 if nothing differs, 1 if records differ, and after an error that of the error
-(1 for an error of the server).`,
+code is 0 if nothing differs and 1 if records differ. After an error it is the code of the
+error, such as 1 for an internal error of the server.`,
 		Example: `  cairn diff deploy/examples/knowledge
   cairn diff skills.yaml --tenant acme
   cairn get skill storage.volume_capacity --revision $REVISION -o yaml | cairn diff -    # with an earlier revision`,

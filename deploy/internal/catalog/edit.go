@@ -61,7 +61,7 @@ again, with the other values in comments.`,
 		},
 	}
 	e.flags(cmd, "`TENANT` of the record; empty: global scope")
-	cmd.Flags().StringVar(&e.editor, "editor", "", "editor `COMMAND`; empty: that of VISUAL or EDITOR, or vi")
+	cmd.Flags().StringVar(&e.editor, "editor", "", "editor `COMMAND`; empty: VISUAL or EDITOR, or vi")
 	return cmd
 }
 

@@ -81,7 +81,7 @@ func withoutContent(record jsontext.Value) (jsontext.Value, error) {
 	return member.Append(record, member.Member{Name: "resources", Value: skill.Resources})
 }
 
-// writeSkill writes the directory of a skill, after removing that of an earlier export.
+// writeSkill writes the directory of a skill, and replaces the directory of an earlier export.
 func writeSkill(root *os.Root, dir string, r client.Record, p skillPackage) error {
 	skill, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, r.JSON)
 	if err != nil {

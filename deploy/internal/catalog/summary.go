@@ -54,11 +54,10 @@ type summary struct {
 	known map[change]bool // the records of the files, without actions
 	first error           // of the first rejected record
 
-	mu       sync.Mutex
-	actions  []string
-	outcomes []records.Outcome
-	// differences are those that printDifferences prints.
-	differences []difference
+	mu          sync.Mutex
+	actions     []string
+	outcomes    []records.Outcome
+	differences []difference // for printDifferences
 }
 
 func newSummary(list []records.Record, dry string) *summary {
@@ -203,8 +202,8 @@ func (s *summary) record(i int) change {
 	return change{Kind: s.list[i].Kind, ID: s.list[i].ID, Tenant: s.list[i].Tenant}
 }
 
-// absentReferences returns the records of the files that are the reasons for the rejection of
-// the record numbered i, and whether there is no other reason.
+// absentReferences returns the records of the files for whose absence the record with the index i
+// was rejected. ok is false if there is another reason.
 func (s *summary) absentReferences(i int) (absent []change, ok bool) {
 	var e *schemas.Error
 	if !errors.As(s.outcomes[i].Err, &e) || e.Code != schemas.ErrInvalidRegistration.Code || len(e.Fields) == 0 {

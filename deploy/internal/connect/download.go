@@ -1,10 +1,10 @@
 package connect
 
-// StatusError is the response of a server other than Cairn with a status other than 200.
-type StatusError struct {
+// DownloadError is an unsuccessful response of a server other than Cairn.
+type DownloadError struct {
 	StatusCode int
 	Status     string // such as "502 Bad Gateway"
 }
 
 // Error implements error.
-func (e *StatusError) Error() string { return "responded with " + e.Status + "; expected 200" }
+func (e *DownloadError) Error() string { return "responded with " + e.Status + "; expected 200" }

@@ -37,7 +37,7 @@ func (n *NATS) Flags(f *pflag.FlagSet) {
 		"inbox `PREFIX` for replies, to which the NATS user must be allowed to subscribe; empty: _INBOX_USER with the user of --nats, or _INBOX")
 	f.StringVar(&n.Creds, "nats-creds", "", "NATS credentials `FILE`")
 	f.StringVar(&n.NKey, "nats-nkey", "", "NKey seed `FILE`")
-	f.StringVar(&n.CA, "nats-ca", "", "`FILE` with CA certificates for the NATS server; empty: those of the system")
+	f.StringVar(&n.CA, "nats-ca", "", "`FILE` with CA certificates for the NATS server; empty: system certificates")
 	f.StringVar(&n.Cert, "nats-cert", "", "`FILE` with the TLS client certificate for the NATS server")
 	f.StringVar(&n.Key, "nats-key", "", "`FILE` with the private key of --nats-cert")
 }

@@ -68,8 +68,8 @@ func Command() *cobra.Command {
 and its back ends, and what the API key permits. With --nats, it also checks the NATS
 server, and that all streams exist, have their replicas and are less than 80 % full.
 
-It changes nothing. The exit code is 0 without a failure, with --strict 1 if there are
-warnings, and after a failure that of the failure: 4 for a rejected credential, 5 for an
+It changes nothing. The exit code is 0 without a failure, or 1 with --strict and a warning.
+After failures it is the code of the first one: 4 for a rejected credential, 5 for an
 unavailable server.`,
 		Example: `  cairn doctor
   cairn doctor --url https://cairn.example.com --key-file key
@@ -102,7 +102,8 @@ unavailable server.`,
 // errWarnings is the error of a check with warnings alone.
 var errWarnings = errors.New("there are warnings")
 
-// report prints the findings and returns the error of the worst.
+// report prints the findings and returns the error of the first failure, or with strict of the
+// first warning.
 func (d *doctor) report(list []finding, out io.Writer) error {
 	var err error
 	if d.output != flags.TextFormat {

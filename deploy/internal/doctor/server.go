@@ -30,7 +30,7 @@ func version(h schemas.Health) finding {
 	return ok("version", h.Version)
 }
 
-// clock compares the clock of the server with that of this machine.
+// clock compares the clock of the server with the local clock.
 func clock(h http.Header) finding {
 	at, err := http.ParseTime(h.Get("Date"))
 	if err != nil {

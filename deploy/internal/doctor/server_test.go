@@ -26,7 +26,7 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-func TestFixes(t *testing.T) {
+func TestFindingsSuggestFixes(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, detail, want string }{
 		{"a language model", "language model unavailable", "check the URL of --model and that the model server runs"},

@@ -34,7 +34,7 @@ type evalOptions struct {
 	retryTimeout time.Duration
 	searchable   time.Duration
 	output       string
-	least        map[string]string // lowest accepted metrics of hybrid search, as given
+	minFlags     map[string]string // lowest accepted metrics of hybrid search, as given
 	minimum      map[string]float64
 	compare      string // file with an earlier result
 }
@@ -90,7 +90,7 @@ at a time.`,
 	f.IntVar(&e.concurrency, "at-once", 4, "maximum number of `QUERIES` in flight")
 	f.DurationVar(&e.retryTimeout, "retry-timeout", 15*time.Second, "timeout of retries of degraded answers, restarted by each success")
 	f.DurationVar(&e.searchable, "wait", 30*time.Minute, "timeout until the registered corpus is searchable")
-	f.StringToStringVar(&e.least, "min", nil,
+	f.StringToStringVar(&e.minFlags, "min", nil,
 		"lowest accepted `METRIC=VALUE` of hybrid search, comma-separated list for several; the exit code is 1 below it")
 	f.StringVar(&e.compare, "compare", "", "`FILE` with the result of an earlier run in JSON")
 	flags.Text(cmd, &e.output)
@@ -184,7 +184,7 @@ func (e *evalOptions) prepare() error {
 		return flags.Usage(errors.New("--keep requires --register"))
 	}
 	var err error
-	if e.minimum, err = minimums(e.least); err != nil {
+	if e.minimum, err = minimums(e.minFlags); err != nil {
 		return err
 	}
 	if e.concurrency > maxConcurrency {
@@ -197,12 +197,12 @@ func (e *evalOptions) prepare() error {
 func minimums(given map[string]string) (map[string]float64, error) {
 	all := map[string]float64{}
 	for name, value := range given {
-		least, err := strconv.ParseFloat(value, 64)
-		if !slices.Contains(metricNames, name) || err != nil || !(least >= 0 && least <= 1) {
+		minimum, err := strconv.ParseFloat(value, 64)
+		if !slices.Contains(metricNames, name) || err != nil || !(minimum >= 0 && minimum <= 1) {
 			return nil, flags.Usage(fmt.Errorf("--min %s=%s: expected one of %s, and a value from 0 to 1", name, value,
 				strings.Join(metricNames, ", ")))
 		}
-		all[name] = least
+		all[name] = minimum
 	}
 	return all, nil
 }
@@ -258,8 +258,8 @@ func (e *evalOptions) report(r evaluation, out io.Writer) error {
 		return err
 	}
 	for at, got := range r.Hybrid.All.each() {
-		if least, ok := e.minimum[metricNames[at]]; ok && *got < least {
-			return fmt.Errorf("hybrid: %s is %.4f, below the minimum of %v", metricNames[at], *got, least)
+		if minimum, ok := e.minimum[metricNames[at]]; ok && *got < minimum {
+			return fmt.Errorf("hybrid: %s is %.4f, below the minimum of %v", metricNames[at], *got, minimum)
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ type coldLatencies struct {
 }
 
 // measured contains the results of one search method for queries that are already
-// embedded. Latencies are those of complete first responses; 0 if there are none.
+// embedded. Latencies are measured for first responses that are complete; 0 without any.
 type measured struct {
 	All      figures `json:"all"`
 	One      figures `json:"one_skill"`      // queries with one relevant skill

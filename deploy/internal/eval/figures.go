@@ -96,17 +96,17 @@ func recall(gold map[string]bool, ids []string, k int) float64 {
 
 // ndcg returns the normalized discounted cumulative gain of the top k.
 func ndcg(gold map[string]bool, ids []string, k int) float64 {
-	var gain, most float64
+	var gain, ideal float64
 	for i := range k {
 		place := 1 / math.Log2(float64(i+2))
 		if i < len(ids) && gold[ids[i]] {
 			gain += place
 		}
 		if i < len(gold) {
-			most += place
+			ideal += place
 		}
 	}
-	return gain / most
+	return gain / ideal
 }
 
 // percentile returns a percentile in milliseconds.

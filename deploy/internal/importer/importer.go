@@ -70,7 +70,7 @@ func (o Options) count(n int) {
 	}
 }
 
-// entry is a record of a source, with the place that it comes from.
+// entry is a record of a source, with its location there for messages.
 type entry struct {
 	location string
 	text     jsontext.Value

@@ -41,8 +41,8 @@ func serverID(name string) string {
 	return strings.Join(parts, ".") + "." + segment(short)
 }
 
-// versioned has the version of a record, and that of its source if it is not a semantic
-// version.
+// versioned has the version of a source: a semantic version as the version of the record, any
+// other as source_version.
 type versioned struct {
 	Version       string `json:"version,omitzero"`
 	SourceVersion string `json:"source_version,omitzero"`

@@ -156,7 +156,7 @@ func (d openAPI) server() string {
 	return scheme + "://" + d.Host + d.BasePath
 }
 
-// pathItem returns the path item, with the members of the one that its $ref names.
+// pathItem returns the path item, merged with the one that its $ref refers to.
 func pathItem(root any, item object) (object, error) {
 	if item["$ref"] == nil {
 		return item, nil

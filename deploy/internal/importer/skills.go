@@ -174,7 +174,7 @@ func (f *folder) skill(d skillDir) (text jsontext.Value, exported bool, err erro
 }
 
 // resources returns the files of a skill other than its SKILL.md, in lexical order. With
-// Lenient, it omits those that a record has no space for, and returns their paths.
+// Lenient, it omits files beyond the limits of a record and returns their paths.
 func (f *folder) resources(d skillDir) (list []schemas.Resource, omitted []string, err error) {
 	count, total, encoded := 0, 0, 0
 	err = fs.WalkDir(f.root.FS(), d.path, func(at string, entry fs.DirEntry, err error) error {
@@ -330,8 +330,8 @@ func ownMetadata(m map[string]string) map[string]string {
 	return own
 }
 
-// withFiles returns the record with the files as its resources: those that it has keep their
-// fields, and their kind of content.
+// withFiles returns the record with the files as its resources. Existing resources keep their
+// other fields and their encoding (text or base64).
 func withFiles(record jsontext.Value, files []schemas.Resource) (jsontext.Value, error) {
 	var before struct {
 		Resources []jsontext.Value `json:"resources"`

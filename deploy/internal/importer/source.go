@@ -127,7 +127,7 @@ func (s *source) get(ctx context.Context, u *url.URL) ([]byte, error) {
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return nil, &connect.StatusError{StatusCode: res.StatusCode, Status: res.Status}
+		return nil, &connect.DownloadError{StatusCode: res.StatusCode, Status: res.Status}
 	}
 	return io.ReadAll(res.Body)
 }
@@ -192,15 +192,15 @@ func (s *source) detect(ctx context.Context) (string, error) {
 	return "", errUnknown
 }
 
-// detectURL returns the format of the response, or else of those of well-known paths. A server
-// that does not answer GET requests may be an MCP server.
+// detectURL returns the format of the response, or else of a response at a well-known path. A
+// server that rejects GET requests may be an MCP server.
 func (s *source) detectURL(ctx context.Context) (string, error) {
 	doc, err := s.read(ctx)
 	if f := formatOf(doc); f != "" {
 		return f, nil
 	}
 	s.document = nil
-	var status *connect.StatusError
+	var status *connect.DownloadError
 	switch {
 	case errors.As(err, &status) && (status.StatusCode == http.StatusMethodNotAllowed || status.StatusCode == http.StatusNotAcceptable):
 		return formatMCP, nil

@@ -148,9 +148,9 @@ func (p *proxy) cancel(r *jsonrpc.Request) {
 	}
 }
 
-// forward sends a request and writes the messages of its response. A failure of the
-// request is its response: the edge may be available for the next one. The error is that
-// of writing.
+// forward sends a request and writes the messages of its response. It answers a failed request
+// with an error message, since the edge may be available for the next one, and returns only
+// errors of writing.
 func (p *proxy) forward(ctx context.Context, r *jsonrpc.Request) error {
 	err := p.exchange(ctx, r)
 	var write writeError
@@ -229,8 +229,8 @@ func (v versioned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return errorResponse(res)
 }
 
-// errorResponse returns an error body of Cairn as the error. Other responses, such as those of
-// the protocol, are returned whatever their status.
+// errorResponse returns an error body of Cairn as an error. It returns any other response, such as
+// a message of the protocol, regardless of its status.
 func errorResponse(res *http.Response) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxMessage))
 	if err = errors.Join(err, res.Body.Close()); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Figure is a number in an answer, as it is written there.
+// Figure is a number in an answer.
 type Figure struct {
 	Text        string
 	Unsupported bool // by any tool result
@@ -20,7 +20,7 @@ type Figure struct {
 const unsupportedMark = " [unsupported]"
 
 // unsupportedEnds returns the offsets in Markdown after the unsupported figures, ascending.
-// The figures are in the order of the text; those that are not found are omitted.
+// The figures are in the order of the text; figures that the text does not contain are skipped.
 func unsupportedEnds(markdown string, figures []Figure) (ends []int) {
 	source := []byte(markdown)
 	segments := textSegments(source)

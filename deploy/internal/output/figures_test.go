@@ -40,8 +40,8 @@ func TestMarkFigures(t *testing.T) {
 	}
 }
 
-// TestHold checks that text is written up to its first digit, and the rest with marks.
-func TestHold(t *testing.T) {
+// TestMarkdownHold checks that text is written up to its first digit, and the rest with marks.
+func TestMarkdownHold(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	m := NewMarkdown(&b)

@@ -22,8 +22,8 @@ import (
 // (CommonMark with GFM tables) as soon as it is complete; elsewhere it writes the text
 // unchanged. Control and bidi characters are escaped in both cases.
 //
-// MarkFigures marks figures in the text. On a terminal it writes the text since the last
-// Break again, if that is on the screen; elsewhere Hold keeps back what it may change.
+// MarkFigures marks unsupported figures. On a terminal it rewrites the text since the last Break
+// if that is still on the screen; elsewhere Hold buffers the text that it may change.
 type Markdown struct {
 	out     io.Writer
 	render  bool
@@ -85,7 +85,7 @@ func (m *Markdown) Write(piece string) error {
 	return m.blocks(finished)
 }
 
-// plain writes text as it is.
+// plain writes text without rendering it.
 func (m *Markdown) plain(text string) error {
 	if text == "" {
 		return nil
@@ -110,8 +110,7 @@ func (m *Markdown) Break() error {
 	return nil
 }
 
-// MarkFigures marks the unsupported figures. The figures are those of the whole text, in
-// its order.
+// MarkFigures marks the unsupported figures. figures has all figures of the text in their order.
 func (m *Markdown) MarkFigures(figures []Figure) error {
 	all := m.text.String()
 	ends := unsupportedEnds(all, figures)

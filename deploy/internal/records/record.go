@@ -98,8 +98,8 @@ func (r *Record) read(text jsontext.Value, tenant string) error {
 	return nil
 }
 
-// add sets a member of the record. A record with duplicate names is left as it is, for
-// Validate to reject.
+// add sets a member of the record. It does not change a record with duplicate names, which
+// Validate rejects.
 func add(r *Record, name string, value any) {
 	if changed, err := member.Append(r.JSON, member.Member{Name: name, Value: value}); err == nil {
 		r.JSON = changed

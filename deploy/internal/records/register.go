@@ -105,8 +105,8 @@ func DistinctBatches(list []Record) (batches [][]int) {
 	return batches
 }
 
-// SendAll registers the records with the indexes, of which no two have the same ID, strictly
-// if strict is set, and calls done with the outcome of each.
+// SendAll registers the records with the indexes, which must have distinct IDs, and calls done
+// with the outcome of each. With strict, a record with warnings is rejected.
 func SendAll(ctx context.Context, c *client.Client, list []Record, indexes []int, strict bool, done func(i int, o Outcome)) {
 	bulk := make([]schemas.BulkRecord, len(indexes))
 	left := map[int]bool{}

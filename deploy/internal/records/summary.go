@@ -35,7 +35,7 @@ type Summary struct {
 	Version          string   `json:"version"`
 	Status           string   `json:"status"`
 	Labels           Labels   `json:"labels"`
-	// Named is the name in a table; it is no field of the record.
+	// Named is the name in a table, not a field of the record.
 	Named string `json:"-"`
 }
 
@@ -54,7 +54,7 @@ func (l Labels) Pairs() []string {
 	return pairs
 }
 
-// ID returns the ID of the record; a skill's own ID precedes that of its template.
+// ID returns the ID of the record. A skill also has the ID of its template.
 func (s Summary) ID() string {
 	return cmp.Or(s.SkillID, s.AgentID, s.ContextBuilderID, s.GuardrailID, s.ToolID, s.TemplateID)
 }
@@ -69,7 +69,7 @@ func (s Summary) About() string {
 // Scope returns the tenant of the record, or global.
 func (s Summary) Scope() string { return cmp.Or(s.TenantID, schemas.ScopeGlobal) }
 
-// StatusOr returns the status, or that of a record without one.
+// StatusOr returns the status, active by default.
 func (s Summary) StatusOr() string { return cmp.Or(s.Status, schemas.StatusActive) }
 
 // Summaries parses records; a malformed record results in an empty summary.

@@ -59,10 +59,10 @@ const connectionMemory = 32 << 10
 // maxConnections returns how many HTTP connections the process may hold: as many as an
 // eighth of the memory limit fits, and at most 80 % of its file descriptors.
 func maxConnections() int64 {
-	most := memoryShare(0, 8) / connectionMemory
+	limit := memoryShare(0, 8) / connectionMemory
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Cur > math.MaxInt32 {
-		return most
+		return limit
 	}
-	return min(most, int64(files.Cur)*4/5)
+	return min(limit, int64(files.Cur)*4/5)
 }

@@ -25,7 +25,7 @@ func Commands() []*cobra.Command {
 }
 
 // ExitDrainTimeout is the exit code when requests in flight were canceled at the end of
-// the drain, the same as that of timeout(1).
+// the drain, as with timeout(1).
 const ExitDrainTimeout = 124
 
 // process holds the flags that all server commands share.

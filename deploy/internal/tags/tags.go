@@ -118,7 +118,7 @@ as a string. The exit code is 4 if the request has a tag already.`,
 		},
 	})
 	cmd.Flags().StringVar(&flow, "flow", "", "`LABEL` of the flow")
-	cmd.Flags().DurationVar(&ttl, "ttl", 0, "time to live, in whole seconds; 0: that of the server")
+	cmd.Flags().DurationVar(&ttl, "ttl", 0, "time to live, in whole seconds; 0: server default")
 	return cmd
 }
 
