@@ -17,7 +17,7 @@ import (
 
 const (
 	agentCardPath = "/.well-known/agent-card.json"
-	// agentCardMaxAge is the time for which clients may cache the agent card.
+	// agentCardMaxAge is the Cache-Control of the agent card.
 	agentCardMaxAge = "max-age=300"
 	// a2aCopies is the memory of a message besides its body, in bodies: its parts, and the
 	// request to a worker.

@@ -30,10 +30,10 @@ const (
 	// manifestEntries and manifestBytes bound the catalog.
 	manifestEntries = 1000
 	manifestBytes   = 2 << 20
-	// manifestTTL is the lifetime of a rendered catalog: any number of requests cost one
-	// listing of published records per second.
+	// manifestTTL is the lifetime of a rendered catalog, so that published records are listed at most
+	// once per second.
 	manifestTTL     = time.Second
-	manifestTimeout = 15 * time.Second // as of any request
+	manifestTimeout = 15 * time.Second // as for any request
 	// skillReads and skillBurst bound the requests per second that read skills without a
 	// credential, from all addresses together; one address has at most publicRate.
 	skillReads, skillBurst = 2 * publicRate, 2 * publicBurst

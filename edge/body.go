@@ -54,8 +54,8 @@ type requestBody struct {
 }
 
 // read receives the whole body, at most limit bytes. The bytes count against the tenant of
-// the caller until release. A body of declared length is counted before its first byte is
-// read, one of unknown length as its buffer grows.
+// the caller until release: with a Content-Length before the first byte is read, otherwise as
+// the buffer grows.
 func (b *requestBody) read(limit int) ([]byte, error) {
 	size := b.r.ContentLength
 	if size == 0 {
@@ -128,7 +128,7 @@ func tooLarge(limit int) error {
 	return schemas.ErrTooLarge.Because(fmt.Sprintf("expected at most %d bytes", limit))
 }
 
-// acquire acquires n bytes of the memory for bodies and reports whether they were available.
+// acquire reserves n bytes of the memory for bodies, and reports whether they were available.
 func (b *requestBody) acquire(n int64) bool {
 	if !b.memory.Acquire(b.tenant, n) {
 		return false

@@ -38,9 +38,9 @@ const (
 	lastBusyRetry  = time.Second
 )
 
-// bulk returns an action that reads a record from each line of the body, sends them to e in
-// batches, one after the other, and responds with one line for the result of each
-// record, in their order. While a batch is stored, the next one is read.
+// bulk returns an action that reads one record per line of the body, sends them to e in sequential
+// batches, and responds with one result per line, in the order of the records. It reads the next
+// batch while one is stored.
 func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 	known := slices.DeleteFunc(parametersOf(reflect.TypeFor[schemas.PutRecords]()), func(p parameter) bool { return p.name == "records" })
 	a := endpointAction(e)
@@ -73,8 +73,8 @@ func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 	return a
 }
 
-// checkHead returns the error of a bulk request without records whose other members are head,
-// a JSON object: a request without a line has no worker that validates them.
+// checkHead validates head, a JSON object with the members of a bulk request other than its
+// records. The edge validates them because a request without lines does not reach a worker.
 func checkHead(head []byte) error {
 	var request schemas.PutRecords
 	if err := json.Unmarshal(head, &request); err != nil {
@@ -91,8 +91,8 @@ type bulkRequest struct {
 	control  *http.ResponseController
 }
 
-// run responds until the end of the body. After an error that concerns the whole request a last
-// line has the error alone; records without a result were not registered.
+// run responds until the end of the body. After an error of the whole request, the last line
+// contains only the error; records without a result were not registered.
 func (b *bulkRequest) run() error {
 	b.x.body.consumed = true
 	_ = b.control.EnableFullDuplex() // fails for HTTP/2, which is full-duplex
@@ -126,7 +126,7 @@ func (b *bulkRequest) run() error {
 	}
 }
 
-// read adds the lines of the body to the queue, without the rest of a line that is too long.
+// read adds the lines of the body to the queue. It truncates lines that are too long.
 func (b *bulkRequest) read(lines *lineQueue) {
 	body := bufio.NewReaderSize(b.x.r.Body, firstBuffer)
 	for {
@@ -161,7 +161,7 @@ func (b *bulkRequest) stopReading(reading <-chan struct{}) {
 	<-reading
 }
 
-// readLine returns the next line; of one that is too long it returns maxLine+1 bytes.
+// readLine returns the next line, or the first maxLine+1 bytes of a line that is too long.
 func readLine(r *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -212,8 +212,8 @@ func (b *bulkRequest) results(ctx context.Context, batch [][]byte) []jsontext.Va
 	return results
 }
 
-// send sends one request to a worker, and repeats it while every worker is busy: the bulk is
-// admitted already.
+// send sends one request to a worker, and retries it while all workers are busy, because the bulk
+// request was already admitted.
 func (b *bulkRequest) send(ctx context.Context, body []byte) ([]jsontext.Value, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, busyTimeout, errOverload)
 	defer cancel()
@@ -264,7 +264,7 @@ func (b *bulkRequest) rejected(err error) jsontext.Value {
 	return text
 }
 
-// end responds with a last line for an error of the whole bulk.
+// end writes the last line for an error of the whole request.
 func (b *bulkRequest) end(err error) error {
 	if b.x.r.Context().Err() != nil && !b.x.edge.stopped() {
 		return context.Canceled

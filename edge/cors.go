@@ -80,8 +80,7 @@ func (o Origins) setHeaders(h http.Header, r *http.Request) {
 	h["Access-Control-Expose-Headers"] = corsResponseHeaders
 }
 
-// preflight sets the headers of the response to a preflight of an allowed origin, for a
-// path with the methods.
+// preflight sets the headers of the response to a preflight request of an allowed origin.
 func (o Origins) preflight(h http.Header, r *http.Request, methods string) {
 	if !o.allow(r) || r.Header["Access-Control-Request-Method"] == nil {
 		return

@@ -55,8 +55,8 @@ var (
 	closing   = []string{"close"}
 )
 
-// setHeaders sets the headers of every response, with the request id: that of the client when it
-// is valid, else a new one. checkRequestID rejects the request if it is invalid.
+// setHeaders sets the headers of every response, including the request id: the client's if it is
+// valid, otherwise a new one. checkRequestID rejects an invalid one later.
 func (x *exchange) setHeaders() {
 	given := x.r.Header[bus.HeaderRequestID]
 	if len(given) != 1 || !bus.ValidRequestID(given[0]) {
@@ -242,7 +242,7 @@ func (x *exchange) sendIn(slot *overload.Slot, forward mcp.Forward, body []byte)
 
 // reply responds with the reply of a worker.
 func (x *exchange) reply(r bus.Reply) {
-	if r.Token != (schemas.ConsistencyToken{}) { // revision 0 is that of an empty catalog
+	if r.Token != (schemas.ConsistencyToken{}) { // an empty catalog has revision 0
 		x.w.Header()[bus.HeaderRevision] = []string{r.Token.String()}
 	}
 	if x.minRevision != nil && slices.Contains(r.Ignored, *x.minRevision) {

@@ -104,7 +104,7 @@ func checkHealth(ctx context.Context, e *edge) schemas.Health {
 	return h
 }
 
-// summarize derives the status and problems of h from those of its services.
+// summarize derives the status and problems of h from its services.
 func summarize(h *schemas.Health) {
 	for _, s := range h.Services {
 		if s.Status == schemas.StatusOK {

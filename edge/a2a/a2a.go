@@ -2,14 +2,14 @@
 // HTTP+JSON: it translates tasks to runs of an analysis and does nothing else. The edge
 // authenticates the client, admits the request and limits its body.
 //
-// A task is a run, whose name is the id of the task. The state of a task is in the replay
-// stream alone, so that any edge can answer the next request:
+// A task is a run, and its id the name of the run. Its state is stored only in the replay stream,
+// so that any edge can answer the next request:
 //
 //	request body ─ read ─▶ guard ─▶ tasks ─▶ run
 //	                        ▲ SDK: decodes the rest of the request, encodes the response
 //
-// The parts of a message and its metadata do not pass through the SDK, which would decode
-// them to Go values of many times their size.
+// The parts and metadata of a message bypass the SDK, which would decode them to Go values of many
+// times their size.
 package a2a
 
 import (
@@ -32,11 +32,11 @@ import (
 	"cairn/schemas"
 )
 
-// Caller sends requests to the bus for the client of one request. Runs are those of one
-// stream.
+// Caller sends requests to the bus for the client of one request. All runs belong to one
+// bus.Stream.
 type Caller interface {
-	// AuthorizeTenant returns an error unless the client may act for the tenant; empty: that
-	// of the credential.
+	// AuthorizeTenant returns an error unless the client may act for the tenant. An empty tenant
+	// means the tenant of the credential.
 	AuthorizeTenant(tenant string) error
 	// NewRun returns prefix as the name of a new run of the client.
 	NewRun(prefix string) string
@@ -55,7 +55,7 @@ type Caller interface {
 	Stored(ctx context.Context) ([]bus.StoredRun, error)
 	// Cancel cancels the run.
 	Cancel(ctx context.Context, run string) error
-	// Acquire takes n bytes of the memory for bodies and reports whether they were available.
+	// Acquire reserves n bytes of the memory for bodies, and reports whether they were available.
 	Acquire(n int64) bool
 	// PublicError returns the error that the client receives for err.
 	PublicError(err error) *schemas.Error
@@ -127,7 +127,7 @@ func (h *Handler) ServeREST(w http.ResponseWriter, r *http.Request, body []byte,
 	ctx := context.WithValue(r.Context(), callKey{}, state)
 	r = r.Clone(ctx)
 	path := strings.TrimPrefix(r.URL.Path, PathREST)
-	// The http.ServeMux of the SDK redirects paths with dot segments, which can be the id of no task.
+	// The http.ServeMux of the SDK redirects paths with dot segments. Escaped, they are an unknown task id.
 	escaped := strings.ReplaceAll(strings.TrimPrefix(r.URL.EscapedPath(), PathREST), ".", "%2E")
 	r.URL.Path, r.URL.RawPath = path, escaped
 	body = readREST(r, body, state)
@@ -145,7 +145,7 @@ func (h *Handler) ServeREST(w http.ResponseWriter, r *http.Request, body []byte,
 			return h.guard.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: a2a.TaskID(id), Tenant: state.query.Tenant})
 		})
 	}
-	if state.rejection != nil { // as an answer to a request whose response is not a stream
+	if state.rejection != nil { // a unary method returns it as a plain response; see rpcRequest.reject
 		r.Method, r.URL.Path, r.URL.RawPath, body = http.MethodPost, "/message:send", "", []byte("{}")
 	}
 	defer state.stream.close()
@@ -157,8 +157,8 @@ func (h *Handler) ServeREST(w http.ResponseWriter, r *http.Request, body []byte,
 	return nil
 }
 
-// response drops a response for a failure that has its own HTTP status, such as 503,
-// which the SDK does not know.
+// response discards the SDK's response to a failure whose HTTP status the SDK does not support,
+// such as 503.
 type response struct {
 	http.ResponseWriter
 	call    *call
@@ -199,8 +199,8 @@ type stream struct {
 	closed  bool
 }
 
-// open waits for the first event of a stream. An error before it is the rejection of the
-// request, whose response is then not a stream.
+// open waits for the first event of a stream. An error before it becomes the rejection of the
+// request, so that the response is not a stream.
 func (c *call) open(ctx context.Context, events func(context.Context) iter.Seq2[a2a.Event, error]) *stream {
 	if c.rejection != nil {
 		return nil

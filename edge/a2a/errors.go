@@ -61,8 +61,8 @@ func statusBody(status int, message string, details ...*errordetails.Typed) ([]b
 	}}, json.Deterministic(true))
 }
 
-// rejectMedia responds to a request whose body is not JSON, with the status that version 1.0.0
-// of the protocol has for it, and HTTP (RFC 9110, 15.5.16); version 1.0.1 has 400.
+// rejectMedia rejects a body that is not JSON with 415, as HTTP (RFC 9110, 15.5.16) and version
+// 1.0.0 of the protocol specify. Version 1.0.1 specifies 400.
 func rejectMedia(w http.ResponseWriter, err error) error {
 	body, errBody := statusBody(http.StatusUnsupportedMediaType, err.Error(),
 		errordetails.NewErrorInfo(a2a.ErrorReason(err), a2a.ProtocolDomain, nil))
@@ -97,7 +97,7 @@ func statusName(status int) string {
 	return "INTERNAL"
 }
 
-// notFound is the answer for a task that does not exist, has expired or belongs to another
+// notFound returns the error for a task that does not exist, has expired or belongs to another
 // tenant.
 func notFound(id string) error {
 	return a2a.NewError(a2a.ErrTaskNotFound, "task not found: it does not exist, or has ended more than 2 minutes ago").
@@ -109,7 +109,7 @@ func invalid(field, message string) error {
 	return schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: field, Message: message})
 }
 
-// canceled reports whether err is the end of the request.
+// canceled reports whether the request was canceled.
 func canceled(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, context.Canceled)
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 )
 
-// guard is a RequestHandler that rejects what the request must not contain or the agent card
-// does not offer, before it calls the agent. It returns errors of the protocol.
+// guard is a RequestHandler that rejects invalid requests, and requests for features that the agent
+// card does not declare, before it calls the agent. It returns errors of the protocol.
 type guard struct{ agent a2asrv.RequestHandler }
 
-// check returns the rejection of the request.
+// check returns an error for an invalid request, or for a tenant that the client may not act for.
 func check(ctx context.Context, tenant string) error {
 	c := callOf(ctx)
 	if c.rejection != nil {
@@ -32,7 +32,7 @@ func check(ctx context.Context, tenant string) error {
 	return nil
 }
 
-// withProtocolError returns the result of a method, and its error as one of the protocol.
+// withProtocolError returns the result of a method, and converts its error to one of the protocol.
 func withProtocolError[T any](ctx context.Context, result T, err error) (T, error) {
 	if err != nil {
 		var none T
@@ -157,8 +157,7 @@ func (g *guard) GetExtendedAgentCard(ctx context.Context, r *a2a.GetExtendedAgen
 	return nil, a2a.NewError(a2a.ErrUnsupportedOperation, "there is no extended agent card: the public one is complete")
 }
 
-// withHistory returns the task with at most n messages of its history, the latest ones (3.2.4);
-// nil: all of them.
+// withHistory returns the task with the latest n messages of its history (3.2.4); nil: all.
 func withHistory(task *a2a.Task, n *int) *a2a.Task {
 	if task == nil || n == nil || len(task.History) <= *n {
 		return task

@@ -29,7 +29,7 @@ const (
 )
 
 const (
-	// maxParameters bounds the parameters of a request that sends no message, in bytes.
+	// maxParameters bounds the parameters of a method without a message, in bytes.
 	maxParameters = 16 << 10
 	maxID         = 256 // of an id of the client, in bytes
 	maxPageSize   = 100
@@ -110,7 +110,7 @@ func readREST(r *http.Request, body []byte, c *call) []byte {
 	return body
 }
 
-// parameters are the parameters of all requests that send no message.
+// parameters are the parameters of all methods without a message.
 type parameters struct {
 	Tenant               string `json:"tenant"`
 	ID                   string `json:"id"`
@@ -327,9 +327,9 @@ func (m *message) conversation() (uuid.UUID, error) {
 	return id, nil
 }
 
-// analysis returns the request for an analysis. A detached one continues when no client
-// follows it, unless its options say otherwise.
-func (m *message) analysis(detached bool) ([]byte, error) {
+// analysis returns the request for an analysis. With persist, it continues after the client
+// disconnects, unless its options specify on_disconnect.
+func (m *message) analysis(persist bool) ([]byte, error) {
 	body, err := m.options()
 	if err != nil {
 		return nil, err
@@ -349,7 +349,7 @@ func (m *message) analysis(detached bool) ([]byte, error) {
 		}
 	}
 	defaults := []member.Member{{Name: "target", Value: schemas.TargetH}, {Name: "include", Value: m.include()}}
-	if detached {
+	if persist {
 		defaults = append(defaults, member.Member{Name: "on_disconnect", Value: schemas.OnDisconnectContinue})
 	}
 	if body, err = member.Default(body, defaults...); err != nil {
@@ -390,7 +390,7 @@ func (m *message) include() []string {
 	return []string{schemas.EventProvenance, schemas.EventUsage}
 }
 
-// renameFields returns err with the fields of the message instead of those of an analysis.
+// renameFields returns err with the field names of the message instead of those of an analysis.
 func (m *message) renameFields(err error) error {
 	var e *schemas.Error
 	if !errors.As(err, &e) || len(e.Fields) == 0 {

@@ -29,8 +29,8 @@ const (
 	artifactToolCalls  = "tool_calls"
 )
 
-// task is the state of a run after its event of the sequence last. Its results do not depend
-// on when the events are read, so all clients receive the same ones.
+// task is the state of a run after the event with the sequence last. It depends only on the events,
+// so all clients receive the same state.
 type task struct {
 	id, contextID string
 
@@ -63,7 +63,7 @@ func (t *task) state() a2a.TaskState {
 	return a2a.TaskStateWorking
 }
 
-// collect applies the events. A task whose worker was lost has failed.
+// collect applies all events. A task fails if its worker is lost.
 func (t *task) collect(ctx context.Context, events iter.Seq2[bus.Event, error]) error {
 	caller := callOf(ctx).caller
 	for event, err := range events {
@@ -95,7 +95,7 @@ func (t *task) lost(err error) error {
 	}
 }
 
-// follow yields an update for each of the events, until the task has ended.
+// follow yields an update for each event until the task has ended.
 func (t *task) follow(events iter.Seq2[bus.Event, error], yield func(a2a.Event, error) bool) {
 	for event, err := range events {
 		if err == nil {

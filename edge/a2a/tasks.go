@@ -23,15 +23,14 @@ const (
 	// maxRestarts is the maximum number of restarts of an unclaimed run. Two cover the time in
 	// which NATS still routes requests to a suspended worker.
 	maxRestarts = 2
-	// announceDelay is the time without an event after which a client receives its task. It is
-	// longer than bus takes to notice that no worker has claimed a run, because a run that is
-	// announced cannot be retried as a new run.
+	// announceDelay is the time without an event after which a client receives its task. It exceeds
+	// the claim timeout of bus, because an announced run cannot be retried as a new run.
 	announceDelay = 3 * time.Second
 	// cancelTimeout bounds the wait for the end of a canceled task.
 	cancelTimeout = 5 * time.Second
 	// maxAnswer bounds the events of a task in a response that contains all of them, in bytes.
 	maxAnswer = 16 << 20
-	// copies is the memory of an event in such a response, in events.
+	// copies is the memory that such a response takes per byte of its events.
 	copies = 4
 	// defaultPageSize is the length of a list of tasks without a pageSize (3.1.4).
 	defaultPageSize = 50
@@ -45,11 +44,10 @@ type tasks struct {
 // Tasks returns the agent whose tasks are runs of an analysis.
 func Tasks() a2asrv.RequestHandler { return tasks{} }
 
-// encodedUUID is the length of an identifier of 128 bits in a name.
+// encodedUUID is the length of an encoded UUID in a task id.
 var encodedUUID = base64.RawURLEncoding.EncodedLen(len(uuid.UUID{}))
 
-// newTaskID returns the name of a run of the conversation: a random part, and the contextId,
-// from which GetTask restores it.
+// newTaskID returns a task id: a random part, and the contextId, which GetTask restores from it.
 func newTaskID(conversation uuid.UUID) string {
 	random := uuid.New()
 	return base64.RawURLEncoding.EncodeToString(random[:]) + base64.RawURLEncoding.EncodeToString(conversation[:])
@@ -68,7 +66,7 @@ func conversationOf(id string) (contextID string, ok bool) {
 	return uuid.UUID(raw).String(), true
 }
 
-// newTask returns an empty task of the client.
+// newTask returns a task without state, or an error unless the client may access it.
 func newTask(ctx context.Context, id a2a.TaskID) (*task, error) {
 	contextID, ok := conversationOf(string(id))
 	if !ok || !callOf(ctx).caller.Owns(string(id)) {
@@ -186,7 +184,7 @@ func (r *run) abandon(ctx context.Context) error {
 
 // start starts the run for the message of the request and waits up to announceDelay for its
 // first event. An unclaimed run is retried as a new run.
-func start(ctx context.Context, detached bool) (*run, error) {
+func start(ctx context.Context, persist bool) (*run, error) {
 	c := callOf(ctx)
 	if err := rejectTask(ctx, c.message.Message); err != nil {
 		return nil, err
@@ -195,7 +193,7 @@ func start(ctx context.Context, detached bool) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := c.message.analysis(detached)
+	body, err := c.message.analysis(persist)
 	if err != nil {
 		return nil, err
 	}

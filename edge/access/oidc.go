@@ -185,8 +185,8 @@ func (v *verifier) discovered() (known *oidc.IDTokenVerifier, due bool, err erro
 	return v.oidc, !failed && (v.oidc == nil || time.Since(v.discoveredAt) >= v.refreshInterval), nil
 }
 
-// discover performs discovery and returns the provider's verifier, which outlives the request: it
-// keeps the client and not ctx.
+// discover performs discovery and returns the provider's verifier, which outlives the request. The
+// verifier keeps the client, but not ctx.
 func (v *verifier) discover(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), v.client), v.Issuer)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // cachingTransport repeats a request to a server at most once per interval and
-// returns the cached response, or error, in between: tokens are easily forged, and
-// each one with an unknown key id would otherwise cause a request to the provider.
+// returns the cached response, or error, in between. Otherwise each forged token with an
+// unknown key id would cause a request to the provider.
 // It is for requests that differ only in their URL.
 type cachingTransport struct {
 	client   *http.Client // follows redirects and has a timeout

@@ -110,7 +110,7 @@ func SkillFile(record jsontext.Value) (text []byte, ok bool, err error) {
 	return text, true, err
 }
 
-// fields are the fields of a record that entries have.
+// fields are the fields of a record that its entry includes.
 type fields struct {
 	id, name, description, domain string
 	tenant                        *string

@@ -16,8 +16,8 @@ type Listing struct {
 	cursor string
 }
 
-// NewListing returns the position of a page token; of the first entry if it is empty. It
-// returns schemas.ErrMalformed for any other token.
+// NewListing returns the position of a page token, or the first position if it is empty. It returns
+// schemas.ErrMalformed for an invalid token.
 func NewListing(tenant, token string) (Listing, error) {
 	l := Listing{tenant: tenant}
 	l.scope = l.first()

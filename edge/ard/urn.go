@@ -17,9 +17,9 @@ type subject struct{ kind, tenant, id string }
 
 const upperHex = "0123456789ABCDEF"
 
-// escape returns the id in the characters that the specification permits, letters, digits,
-// dots, hyphens and underscores. Any other byte is an underscore and two upper-case
-// hexadecimal digits, as is an underscore before two of them, so that unescape reverses it.
+// escape encodes the id with the characters that the specification permits: letters, digits, dots,
+// hyphens and underscores. Any other byte becomes an underscore and two upper-case hexadecimal
+// digits, as does an underscore before two such digits, so that unescape can reverse it.
 func escape(id string) string {
 	var b strings.Builder
 	for i := range len(id) {

@@ -507,8 +507,8 @@ func (e *TransportError) Error() string {
 // Unwrap returns the cause.
 func (e *TransportError) Unwrap() error { return e.Err }
 
-// StatusError is an unsuccessful response without an error body of Cairn, such as that of
-// a proxy.
+// StatusError is an unsuccessful response without an error body of Cairn, for example from a
+// proxy.
 type StatusError struct {
 	StatusCode int
 	Host       string

@@ -70,7 +70,7 @@ type section struct {
 	heading, words        string // lower case
 }
 
-// score is 0 when a term is missing; a term in the heading counts ten times.
+// score returns 0 if a term is missing. A term in the heading counts ten times.
 func (s *section) score(terms []string) (total int) {
 	for _, t := range terms {
 		n := 10*strings.Count(s.heading, t) + min(strings.Count(s.words, t), 9)
@@ -82,7 +82,7 @@ func (s *section) score(terms []string) (total int) {
 	return total
 }
 
-// excerpt is the text around the first occurrence of the term.
+// excerpt returns the text around the first occurrence of the term.
 func (s *section) excerpt(term string) string {
 	text := s.Text
 	if len(text) <= excerpt {
@@ -162,8 +162,8 @@ func isDiagram(n ast.Node, source []byte) bool {
 	return ok && string(code.Language(source)) == "mermaid"
 }
 
-// showDiagrams replaces the source of Mermaid diagrams by their images, because the pages have no
-// script. The alternative text is the heading of the section.
+// showDiagrams replaces Mermaid diagrams with images, because pages contain no scripts. The
+// alternative text is the heading of the section.
 func showDiagrams(doc ast.Node, source []byte) {
 	heading := ""
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
