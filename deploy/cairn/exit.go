@@ -61,16 +61,16 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// isFileError reports whether a file or directory that the user named does not exist, exists
-// already, or is not permitted.
+// isFileError reports whether a file or directory in the arguments does not exist, already exists,
+// or is not accessible.
 func isFileError(err error) bool {
 	var file *fs.PathError
 	reasons := []error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.EISDIR, syscall.ENOTDIR}
 	return errors.As(err, &file) && slices.ContainsFunc(reasons, func(reason error) bool { return errors.Is(file, reason) })
 }
 
-// message returns the text of an error on one line. Errors of files have the path in place
-// of the system call.
+// message returns the text of an error on one line. Errors of files start with the path instead of
+// the system call.
 func message(err error) string {
 	text := output.OneLine(err)
 	var file *fs.PathError
@@ -128,7 +128,7 @@ func hint(err error) string {
 	return ""
 }
 
-// synonyms are words that users type for a command.
+// synonyms maps commands to other words for which the error suggests them.
 var synonyms = map[string][]string{
 	"cairn get": {"show", "view", "cat", "skills", "tools"}, "cairn describe": {"inspect", "info"},
 	"cairn delete": {"rm", "remove", "unregister"},

@@ -101,7 +101,7 @@ func (l *list) print(ctx context.Context, c *client.Client, out, errOut io.Write
 	return t.Write()
 }
 
-// seconds returns a time of RFC 3339 without the fraction of its seconds.
+// seconds truncates an RFC 3339 time to seconds.
 func seconds(text string) string {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -123,8 +123,8 @@ func readRuns(ctx context.Context, c *client.Client, state string, limit int) (r
 	return runs, false, nil
 }
 
-// completeRuns completes the ids of runs in the state; empty: in any. A server that does not
-// respond within a second has none.
+// completeRuns completes the ids of runs in the state; empty: any state. It completes nothing if
+// the server does not respond within a second.
 func completeRuns(h *connect.HTTP, state string, limit int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp

@@ -35,7 +35,7 @@ func (c *connection) flags(cmd *cobra.Command, tenantUsage string) {
 	records.TenantFlag(cmd, &c.tenant, tenantUsage)
 }
 
-// key names a record, as the flags of the command say.
+// key returns the key of a record in the scope that the flags select.
 func (c *connection) key(kind, id string) schemas.RecordKey {
 	key := schemas.RecordKey{Kind: kind, ID: id}
 	if c.tenant != "" {
@@ -128,8 +128,8 @@ func (c *connection) complete(cmd *cobra.Command, args []string, begin string) (
 	return records.CompleteIDs(cmd, &c.HTTP, kind, &c.tenant, begin)
 }
 
-// scope returns the records of the kinds in the scope of the tenant, or the global ones
-// without one, as a listing has them.
+// scope lists the records of the kinds in the scope of the tenant, or without a tenant in the
+// global scope.
 func (c *connection) scope(ctx context.Context, from *client.Client, kinds []string, labels string) ([]client.Record, error) {
 	page := 1000
 	q := schemas.RecordQuery{Scope: schemas.ScopeGlobal, Labels: labels, Limit: &page}

@@ -67,7 +67,7 @@ again, with the other values in comments.`,
 
 // session is the state of an edit.
 type session struct {
-	base   client.Record // the record that the text was made from
+	base   client.Record // the record that the text was derived from
 	text   []byte        // content of the file without the comment
 	reason string        // why the editor opens again
 	// conflict means that saving any change of the file, such as the removal of the
@@ -140,8 +140,8 @@ func (s *session) comment() string {
 	return "# " + strings.Join(list, "\n# ") + "\n"
 }
 
-// open lets the user edit the text, and reports whether it was changed. Interrupts are left
-// to the editor, which the terminal sends them too.
+// open opens the text in the editor, and reports whether it was changed. It ignores interrupts,
+// which the terminal also sends to the editor.
 func (e *editOptions) open(s *session) (changed bool, err error) {
 	file, err := os.CreateTemp("", "cairn-*.yaml") // with the permissions 0600
 	if err != nil {
@@ -192,12 +192,11 @@ func uncommented(text []byte) []byte {
 	return []byte(rest)
 }
 
-// errConflict is the error of an edit of fields that someone else has changed.
+// errConflict is the error for a conflicting edit: another writer has changed the same fields.
 var errConflict = errors.New("the record was changed in the meantime")
 
-// submit registers the text if the record is still the base of the edit. Otherwise it
-// merges both changes and tries again. An interrupt cancels it, except one that the editor
-// has handled.
+// submit registers the text if the record is still the base of the edit. Otherwise it merges both
+// changes and retries. Interrupts cancel it, except for those during the edit.
 func (s *session) submit(ctx context.Context, c *client.Client, errOut io.Writer) (client.Stored, error) {
 	if ctx.Err() != nil {
 		var stop context.CancelFunc
@@ -227,7 +226,7 @@ func (s *session) submit(ctx context.Context, c *client.Client, errOut io.Writer
 	}
 }
 
-// merge makes the current record the base, and returns it with the changes of mine.
+// merge makes the current record the base, and returns it with the changes in mine.
 func (s *session) merge(ctx context.Context, c *client.Client, mine jsontext.Value, errOut io.Writer) (jsontext.Value, error) {
 	current, err := c.Get(ctx, records.ExactKey(s.base.Kind, s.base.ID, s.base.Tenant))
 	if errors.Is(err, schemas.ErrRecordNotFound) {

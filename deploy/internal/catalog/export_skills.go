@@ -21,8 +21,8 @@ import (
 	"cairn/schemas/skillfile"
 )
 
-// skillPackage is the content of skillfile.PackageFile. The skill has no content of resources,
-// which are files.
+// skillPackage is the content of skillfile.PackageFile. The content of the skill's resources is in
+// separate files.
 type skillPackage struct {
 	Skill           jsontext.Value   `json:"skill"`
 	ContextBuilders []jsontext.Value `json:"context_builders,omitempty"`
@@ -120,8 +120,8 @@ func writeSkill(root *os.Root, dir string, r client.Record, p skillPackage) erro
 	return nil
 }
 
-// reserved reports whether a resource with the path cannot be a file of an exported skill:
-// import skips hidden files, and the other names have a meaning.
+// reserved reports whether a resource with the path cannot be exported: import skips hidden files,
+// and other names are reserved.
 func reserved(name string) bool {
 	hidden := strings.HasPrefix(name, ".") || strings.Contains(name, "/.")
 	return hidden || name == skillfile.PackageFile || strings.EqualFold(name, skillfile.FileName)

@@ -121,9 +121,9 @@ func (m *importOptions) read(ctx context.Context, out, errOut io.Writer) error {
 	return m.run(ctx, found.Records, out, errOut)
 }
 
-// checkSource returns an error for a record that would replace one of another source. It
-// compares with the name of the source: the files of an exported skill have a source of their
-// own, which they could invent.
+// checkSource returns an error for a record that would replace one of another source. It compares
+// the stored source with the name of this source and not with the source in the files of an exported
+// skill, which may be forged.
 func (m *importOptions) checkSource(d difference) error {
 	if before := sourceOf(d.stored); d.action == configured && before != m.options.Name && !m.overwrite {
 		text := fmt.Sprintf("registered with the source %q; --overwrite replaces it", cmp.Or(before, "none"))
@@ -143,7 +143,7 @@ func sourceOf(record jsontext.Value) string {
 	return text
 }
 
-// ofSource returns the records of the source and the tenant that the source no longer has.
+// ofSource returns the registered records of the source and tenant that the source no longer contains.
 func (m *importOptions) ofSource(ctx context.Context, c *client.Client, s *summary) (stale []client.Record, err error) {
 	stored, err := m.scope(ctx, c, schemas.Kinds(), "")
 	if err != nil {

@@ -109,7 +109,7 @@ func (n *NATS) Wait(ctx context.Context, conn *bus.Conn) error {
 	return n.waitConnected(ctx, conn, ServerTimeout)
 }
 
-// ErrNoNATS is the error of a NATS server that cannot be reached.
+// ErrNoNATS is returned if the NATS server is unreachable.
 var ErrNoNATS = errors.New("cannot connect to the NATS server")
 
 func (n *NATS) waitConnected(ctx context.Context, conn *bus.Conn, timeout time.Duration) error {

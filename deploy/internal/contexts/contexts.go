@@ -16,7 +16,7 @@ import (
 	"cairn/edge/client"
 )
 
-// manager runs the commands.
+// manager implements the subcommands of cairn context.
 type manager struct{ getenv func(string) string }
 
 // Command returns the command cairn context. The file of the contexts depends on getenv.

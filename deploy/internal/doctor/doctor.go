@@ -99,7 +99,7 @@ unavailable server.`,
 	return cmd
 }
 
-// errWarnings is the error of a check with warnings alone.
+// errWarnings is the error with --strict if there are warnings and no failures.
 var errWarnings = errors.New("there are warnings")
 
 // report prints the findings and returns the error of the first failure, or with strict of the

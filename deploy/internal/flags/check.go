@@ -31,8 +31,8 @@ func UsageError(cmd *cobra.Command, err error) error {
 	return Usage(fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath()))
 }
 
-// FlagError returns the error of a flag that does not exist, with similar ones, or of its
-// value, with what is expected.
+// FlagError returns a usage error for an unknown flag, with similar flags, or for an invalid value,
+// with the expected values.
 func FlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
@@ -64,7 +64,7 @@ func invalidValue(err error) error {
 	return fmt.Errorf("%s: %w", flag, invalid.Unwrap())
 }
 
-// Args returns a check of the number of arguments. A negative most means unlimited.
+// Args returns a check of the number of arguments. A negative maximum means unlimited.
 func Args(what string, minimum, maximum int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= minimum && (maximum < 0 || len(args) <= maximum) {
@@ -74,8 +74,8 @@ func Args(what string, minimum, maximum int) cobra.PositionalArgs {
 	}
 }
 
-// Group makes cmd a group of commands: without an argument it prints its help; for an
-// unknown one, the error suggests similar commands.
+// Group makes cmd a group of commands. Without an argument it prints its help; the error for an
+// unknown command suggests similar ones.
 func Group(cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -92,7 +92,7 @@ func Group(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// AtLeast returns an error if the value of a flag is below least.
+// AtLeast returns an error if the value of a flag is below minimum.
 func AtLeast[T cmp.Ordered](flag string, value, minimum T) error {
 	if value >= minimum {
 		return nil
@@ -100,7 +100,7 @@ func AtLeast[T cmp.Ordered](flag string, value, minimum T) error {
 	return Usage(fmt.Errorf("--%s: expected at least %v, got %v", flag, minimum, value))
 }
 
-// AtMost returns an error if the value of a flag is above most.
+// AtMost returns an error if the value of a flag is above maximum.
 func AtMost[T cmp.Ordered](flag string, value, maximum T) error {
 	if value <= maximum {
 		return nil

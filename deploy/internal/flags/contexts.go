@@ -38,7 +38,7 @@ type Contexts struct {
 // ContextsVariable is the environment variable with the path of the file.
 const ContextsVariable = "CAIRN_CONTEXTS_FILE"
 
-// ReadContexts reads the contexts of the user. A file that does not exist has none.
+// ReadContexts reads the contexts of the user. Without a file there are no contexts.
 func ReadContexts(getenv func(string) string) (*Contexts, error) {
 	c := &Contexts{Contexts: map[string]Connection{}, path: getenv(ContextsVariable)}
 	if c.path == "" {
@@ -93,7 +93,7 @@ func (c *Contexts) Write() error {
 // Names returns the names of all contexts, sorted.
 func (c *Contexts) Names() []string { return slices.Sorted(maps.Keys(c.Contexts)) }
 
-// Find returns the context of the name.
+// Find returns the context with the name.
 func (c *Contexts) Find(name string) (Connection, error) {
 	found, ok := c.Contexts[name]
 	if !ok {

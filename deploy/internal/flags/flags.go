@@ -77,7 +77,7 @@ func fromEnv(flags *pflag.FlagSet, getenv func(string) string) error {
 	return invalid
 }
 
-// choice is the value of a flag that has one of several texts.
+// choice is the value of an enumerated flag.
 type choice struct {
 	value   *string
 	choices []string
@@ -103,8 +103,7 @@ func (c choice) String() string {
 // Type implements pflag.Value.
 func (c choice) Type() string { return "string" }
 
-// Choice defines a flag that has one of the values, by default the first, with
-// completion.
+// Choice defines an enumerated flag with completion. The first value is the default.
 func Choice(cmd *cobra.Command, p *string, name, short, usage string, values ...string) {
 	*p = values[0]
 	cmd.Flags().VarP(choice{p, values}, name, short, usage)
@@ -121,8 +120,8 @@ const (
 	MaxCompletions = 200
 )
 
-// Prepare sets the flags of a command whose completions are requested from the environment
-// and the context, as running the command would. It returns false if they are invalid.
+// Prepare sets unset flags of a command from the environment and the context before its arguments
+// are completed. It returns false if they are invalid.
 func Prepare(cmd *cobra.Command) bool {
 	pre := cmd.Root().PersistentPreRunE
 	return pre == nil || pre(cmd, nil) == nil
@@ -133,7 +132,7 @@ func Output(cmd *cobra.Command, format *string, formats ...string) {
 	Choice(cmd, format, "output", "o", "output `FORMAT`: "+strings.Join(formats, ", "), formats...)
 }
 
-// TextFormat is the format of Text for people.
+// TextFormat is the human-readable format of Text.
 const TextFormat = "text"
 
 // Text defines --output of commands that print a response as text, JSON or YAML.

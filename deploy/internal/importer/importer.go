@@ -85,7 +85,7 @@ func entryOf(location string, record any) entry {
 	return entry{location: location, text: text, err: err}
 }
 
-// invalid returns the entry of a part of the source that has no record.
+// invalid returns an entry with an error for an invalid part of the source.
 func invalid(location, message string, args ...any) entry {
 	return entry{location: location, err: fmt.Errorf(message, args...)}
 }
@@ -160,8 +160,8 @@ func Read(ctx context.Context, o Options, tenant string) (Result, error) {
 	return r, nil
 }
 
-// records returns the records of the entries with their provenance. The second of two with the
-// same id is invalid.
+// records returns the records of the entries with their provenance. A record whose id already
+// occurred is invalid.
 func (r Result) records(list []entry, tenant string) []records.Record {
 	all := make([]records.Record, len(list))
 	seen := map[[2]string]string{}

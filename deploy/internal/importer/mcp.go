@@ -13,8 +13,7 @@ import (
 	"cairn/schemas"
 )
 
-// killDelay bounds how long the output of a command that was killed is awaited, which a child process
-// of it may have open.
+// killDelay bounds the wait for the output of a killed command, which a child process may hold open.
 const killDelay = time.Second
 
 // readMCP returns the tools of an MCP server as tools, and with Agents the server as an agent.

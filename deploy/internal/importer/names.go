@@ -10,8 +10,8 @@ import (
 	"cairn/schemas"
 )
 
-// segment returns a name as one segment of an id: letters, digits, - and _ as they are, other
-// characters percent-encoded. url.PathUnescape returns the name.
+// segment encodes a name as one segment of an id: characters other than letters, digits, - and _ are
+// percent-encoded. url.PathUnescape decodes it.
 func segment(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -26,9 +26,8 @@ func segment(name string) string {
 	return b.String()
 }
 
-// serverID returns the id of an MCP server: its namespace with its dots and its name, each with
-// their segments, such as io.github.user.weather for io.github.user/weather. A name without a
-// namespace is below mcp.
+// serverID returns the id of an MCP server from its namespace and name, such as
+// io.github.user.weather for io.github.user/weather. A name without a namespace has the namespace mcp.
 func serverID(name string) string {
 	namespace, short, ok := strings.Cut(name, "/")
 	if !ok {

@@ -180,7 +180,7 @@ func pathItem(root any, item object) (object, error) {
 	return merged, nil
 }
 
-// followed returns the value, or that which its $ref names, over at most maxSchemaDepth references.
+// followed returns the value after resolving at most maxSchemaDepth consecutive $ref.
 func followed(root any, value jsontext.Value) (jsontext.Value, error) {
 	for range maxSchemaDepth {
 		var v struct {
@@ -230,8 +230,8 @@ func find(root any, ref string) any {
 	return target
 }
 
-// resolver replaces references within a document by their targets. References that are
-// recursive or beyond its limits refer to definitions instead, and external ones stay.
+// resolver replaces references within a document with their targets. Recursive references, and those
+// beyond its limits, refer to definitions instead; external references are kept.
 type resolver struct {
 	root  any
 	open  []string // references that are being replaced
@@ -239,7 +239,7 @@ type resolver struct {
 
 	names    map[string]string // of the definitions, by reference
 	queue    []string          // references whose definitions are missing
-	dangling []string          // local references to nothing
+	dangling []string          // local references without a target
 }
 
 func (r *resolver) value(v any, depth int) any {
@@ -300,7 +300,7 @@ func (r *resolver) definition(ref string) string {
 	return name
 }
 
-// definitions returns the definitions of all references to them. Those beyond the limits
+// definitions returns the definitions of all references to them. Definitions beyond the limits
 // accept any value.
 func (r *resolver) definitions() map[string]any {
 	all := map[string]any{}

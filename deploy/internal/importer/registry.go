@@ -15,7 +15,8 @@ import (
 	"cairn/schemas"
 )
 
-// operationServer is the last segment of the id of a server. No tool has it: segment encodes @.
+// operationServer is the last segment of the id of a server. It cannot collide with a tool, since
+// segment encodes @.
 const operationServer = "@server"
 
 // maxPages bounds the pages of a registry.
