@@ -101,7 +101,7 @@ func logScale(curves []curve) (scale, []tick) {
 	return scale{math.Pow(10, from), math.Pow(10, to), base, above, true}, ticks
 }
 
-// linear returns a scale from 0 to most, with ticks.
+// linear returns a scale from 0 to maximum, with ticks.
 func linear(maximum, start, end float64, unit string) (scale, []tick) {
 	step := math.Pow(10, math.Floor(math.Log10(maximum)))
 	for maximum/step < 4 {

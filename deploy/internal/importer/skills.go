@@ -75,8 +75,8 @@ func readSkills(ctx context.Context, s *source) ([]entry, error) {
 	return list, nil
 }
 
-// folder is a directory of skills. Its root opens no file outside of it, symbolic links
-// included.
+// folder is a directory of skills. Its root does not open files outside of it, not even through
+// symbolic links.
 type folder struct {
 	source    *source
 	root      *os.Root
@@ -363,7 +363,7 @@ func withFiles(record jsontext.Value, files []schemas.Resource) (jsontext.Value,
 	return member.Append(record, member.Member{Name: "resources", Value: list})
 }
 
-// withContent returns the resource r, whose text is given, with the content of a file.
+// withContent returns the resource r, which text encodes, with the content of a file.
 func withContent(text jsontext.Value, r, file schemas.Resource) (jsontext.Value, error) {
 	if r.Data != nil && file.Data == nil {
 		data := base64.StdEncoding.EncodeToString([]byte(*file.Text))

@@ -223,8 +223,8 @@ func (s *source) detectURL(ctx context.Context) (string, error) {
 	return "", errUnknown
 }
 
-// getBelow reads a document below the URL. If its format is known, it becomes the document of
-// the source, with its URL.
+// getBelow reads the document at a path below the URL. If its format is known, the source continues
+// with that document and URL.
 func (s *source) getBelow(ctx context.Context, path string) (object, error) {
 	at, err := s.url.Parse(strings.TrimRight(s.url.Path, "/") + "/" + path)
 	if err != nil {
@@ -269,10 +269,11 @@ func (s *source) page(ctx context.Context, cursor string) (object, error) {
 	return parse(text)
 }
 
-// errNoDocument is the error of a text that is not a document.
+// errNoDocument is the error for text that is neither a JSON nor a YAML object.
 var errNoDocument = flags.Usage(errors.New("expected one JSON or YAML object"))
 
-// parse reads a JSON or YAML object, or a list of servers as one. The error is an errNoDocument.
+// parse reads a JSON or YAML object. A list of servers becomes an object with the list. The error is
+// an errNoDocument.
 func parse(text []byte) (doc object, err error) {
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\uFEFF")))
 	if len(text) == 0 {

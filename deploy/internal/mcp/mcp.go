@@ -131,7 +131,7 @@ func (p *proxy) ended(r *jsonrpc.Request) {
 	delete(p.running, r.ID)
 }
 
-// cancel disconnects the request that the client cancels, which ends it at the edge.
+// cancel closes the connection of a request that the client cancels, so that the edge cancels it.
 func (p *proxy) cancel(r *jsonrpc.Request) {
 	var params sdk.CancelledParams
 	if json.Unmarshal(r.Params, &params) != nil {

@@ -158,8 +158,8 @@ func keyRevokeCommand() *cobra.Command {
 	return cmd
 }
 
-// completeIDs returns the ids of the active keys with their roles and notes. A NATS server
-// that does not respond within a second has none.
+// completeIDs completes the ids of the active keys, with their roles and notes. It completes nothing
+// if the NATS server does not respond within a second.
 func (k *key) completeIDs(cmd *cobra.Command) (ids []string) {
 	if !flags.Prepare(cmd) {
 		return nil

@@ -123,8 +123,8 @@ func (k *keyCreate) run(ctx context.Context, out, errOut io.Writer) error {
 	})
 }
 
-// revokeLost revokes a key whose secret was not stored, also after the end of ctx: the key
-// would otherwise be valid and unknown.
+// revokeLost revokes a key whose secret was not stored, even after ctx has ended. The key would
+// otherwise stay valid although no one has it.
 func revokeLost(ctx context.Context, s *keys.Store, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyTimeout)
 	defer cancel()

@@ -74,9 +74,8 @@ func (r *reindexOptions) run(ctx context.Context, out, errOut io.Writer) error {
 // caughtUpInterval is the interval at which caughtUp reads the health.
 const caughtUpInterval = 500 * time.Millisecond
 
-// caughtUp waits until the index that is searched is the one being written, and has all
-// changes of the catalog. It returns the error of the health after client.DefaultRetryTimeout
-// without a response.
+// caughtUp waits until the new index generation is searched and has all changes of the catalog. It
+// returns the error of the health check after client.DefaultRetryTimeout without a response.
 func caughtUp(ctx context.Context, c *client.Client, total int, errOut io.Writer) error {
 	bar := output.NewProgress(errOut, "indexing", total)
 	defer bar.Close()

@@ -55,8 +55,7 @@ func NewMarkdown(out io.Writer) *Markdown {
 	return m
 }
 
-// Hold keeps back text that is not rendered from its first digit on, until MarkFigures or
-// Close.
+// Hold buffers unrendered text from its first digit on, until MarkFigures or Close.
 func (m *Markdown) Hold() { m.hold = !m.render }
 
 // Write writes a piece of the text.

@@ -19,8 +19,8 @@ func TenantFlag(cmd *cobra.Command, tenant *string, usage string) {
 	cmd.Flags().StringVar(tenant, "tenant", "", usage)
 }
 
-// CompleteIDs returns the ids of a kind that begin with a text, with descriptions. A
-// server that does not respond within a second has none.
+// CompleteIDs completes the ids of a kind, with descriptions. It completes nothing if the server
+// does not respond within a second.
 func CompleteIDs(cmd *cobra.Command, h *connect.HTTP, kind string, tenant *string, begin string) ([]string, cobra.ShellCompDirective) {
 	limit := flags.MaxCompletions
 	q := schemas.RecordQuery{Kind: kind, Prefix: begin, Limit: &limit}
@@ -39,8 +39,8 @@ func CompleteIDs(cmd *cobra.Command, h *connect.HTTP, kind string, tenant *strin
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// CompleteField returns the values of a field in the records of the kind that the arguments
-// name, or of all kinds. A server that does not respond within a second has none.
+// CompleteField completes the values of a field in the records of the kind that the arguments name,
+// or of all kinds. It completes nothing if the server does not respond within a second.
 func CompleteField(field func(Summary) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		c, err := flaggedClient(cmd)

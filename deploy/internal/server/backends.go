@@ -123,7 +123,7 @@ func checkStreams(c services.Config) error {
 // healthTimeout bounds the health check at startup.
 const healthTimeout = 2 * time.Second
 
-// degraded returns the reasons of degraded and unavailable services, one sentence each.
+// degraded describes each degraded or unavailable service in one sentence.
 func degraded(ctx context.Context, conn *bus.Conn, names []string) []string {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
