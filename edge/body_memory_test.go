@@ -96,8 +96,8 @@ func (f *testEdge) refusals(t *testing.T) (n int) {
 	return n
 }
 
-// TestBodyMemoryRefusals checks that each refusal for lack of memory counts as one of the edge,
-// whose rate bounds immediate refusals. It is not parallel: the counter is that of the process.
+// TestBodyMemoryRefusals checks that each refusal for lack of memory is counted once, since the rate
+// of refusals bounds immediate ones. It is not parallel, because the process has one counter.
 func TestBodyMemoryRefusals(t *testing.T) {
 	f := open(t, func(c *edge.Config) { c.BodyMemory = 800 << 10 })
 	storeTags(t, f)

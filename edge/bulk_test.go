@@ -178,8 +178,8 @@ func TestBulkStreams(t *testing.T) {
 	}
 }
 
-// TestBulkReportsFailures checks that a request that failed is reported for each of its
-// lines, and that the next one is sent.
+// TestBulkReportsFailures checks that the failure of a request to a worker is reported for each of
+// its lines, and that the next request is sent.
 func TestBulkReportsFailures(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64

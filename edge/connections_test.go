@@ -87,8 +87,8 @@ func (f *testEdge) http2(t *testing.T) bool {
 	return res.ProtoMajor == 2 && res.Body.Close() == nil
 }
 
-// hold opens n connections from the address, sends a request on each and returns
-// those that were answered, without closing them.
+// hold opens n connections from the address, sends a request on each, and returns the
+// connections with a response. It does not close them.
 func (f *testEdge) hold(t *testing.T, address string, n int) (held []net.Conn) {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}, Timeout: 10 * time.Second}

@@ -29,7 +29,7 @@ func withOrigins(t testing.TB, origins ...string) func(*edge.Config) {
 // withKeys turns on authentication by API keys.
 func withKeys(c *edge.Config) { c.Access = access.Config{Keys: true} }
 
-// shared checks that the response has the status and that a page of origin can read it.
+// shared checks the status of the response, and that a page of origin can read it.
 func (a answer) shared(t testing.TB, status int, origin string) {
 	t.Helper()
 	exposed := a.header.Get("Access-Control-Expose-Headers")

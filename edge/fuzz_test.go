@@ -86,7 +86,7 @@ func (f *testEdge) events(t *testing.T, got answer, most int) {
 			t.Errorf("want exactly one event: %q", event)
 		}
 		if strings.Contains("\n"+event, "\nevent: done\n") != (i == len(events)-2) {
-			t.Errorf("the end is not the last, or there is none:\n%q", got.body)
+			t.Errorf("want done as the last event and only there:\n%q", got.body)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"cairn/bus/overload"
 )
 
-// TestPanics uses a route that panics, which the route table does not have.
+// TestPanics adds a route that panics.
 func TestPanics(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

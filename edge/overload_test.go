@@ -52,8 +52,8 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// TestOverloadRefusals checks that each refusal counts as one, whose rate bounds immediate
-// refusals. It is not parallel: the counter is that of the process.
+// TestOverloadRefusals checks that each refusal is counted once, since the rate of refusals bounds
+// immediate ones. It is not parallel, because the process has one counter.
 func TestOverloadRefusals(t *testing.T) {
 	full := overload.New(1)
 	full.Admit("")

@@ -268,8 +268,8 @@ func TestRequestsAreLogged(t *testing.T) {
 	}
 }
 
-// TestWriteDeadline checks that each response sets a write deadline, which bounds the time
-// for which a client that does not read can hold a request.
+// TestWriteDeadline checks that each response sets a write deadline, so that a client that does not
+// read cannot hold a request indefinitely.
 func TestWriteDeadline(t *testing.T) {
 	t.Parallel()
 	var l *deadlineListener

@@ -135,8 +135,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.through.ServeHTTP(w, r)
 }
 
-// rejection returns a function that returns the status with which a document is
-// rejected, or 0.
+// rejection returns a function that returns the status for a rejected document, or 0.
 func rejection(m mode, poison string) func(i int, document string) int {
 	return func(i int, document string) int {
 		switch {

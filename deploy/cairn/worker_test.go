@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWorkerRepeatedRole checks that a worker runs a role that is named twice once: only one
+// TestWorkerRepeatedRole checks that a worker runs a repeated role once: only one
 // service of a role is drained.
 func TestWorkerRepeatedRole(t *testing.T) {
 	t.Parallel()

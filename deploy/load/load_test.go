@@ -209,7 +209,7 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
-// The highest rate is that at which the single connection is always busy.
+// At the highest rate, the single connection is always busy.
 func TestHighest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

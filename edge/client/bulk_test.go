@@ -132,8 +132,8 @@ func TestPutAllRetries(t *testing.T) {
 	}
 }
 
-// TestPutAllTimeout checks that the records without a result have none when a server that is
-// not Cairn responds, and that retries end.
+// TestPutAllTimeout checks that PutAll stops retrying when another server responds, and reports no
+// result for the remaining records.
 func TestPutAllTimeout(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int32

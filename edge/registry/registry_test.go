@@ -13,7 +13,7 @@ import (
 	"cairn/schemas"
 )
 
-// tools are records in pages of a fixed length, whatever the limit, ordered by id.
+// tools are records in pages of a fixed length, regardless of the limit, ordered by id.
 type tools struct {
 	records []jsontext.Value
 	decoded []schemas.Tool

@@ -27,7 +27,7 @@ var relays = []relay{
 	{"cairn", "/api/v1/analyze"},
 }
 
-// relay is a baseline of that name, which runs in a new process for each round.
+// relay is a named baseline. Each round runs it in a new process.
 type relay struct{ name, path string }
 
 // figures are the results of one round.

@@ -131,8 +131,8 @@ func (f Fault) mayLose(r Analysis) bool {
 	return f.Majority && f.At < r.Ended && r.Began < f.Healthy
 }
 
-// skewed returns the operations, in which the creation of each tag that could have expired
-// during the fault, or within its Skew after it, has the Skew of the fault.
+// skewed returns the operations with the Skew of the fault set on the creation of each tag that may
+// have expired during the fault, or within Skew after it.
 func (f Fault) skewed(tags []Operation) []Operation {
 	for i, o := range tags {
 		if o.TTL > 0 && o.Call < f.Ended+f.Skew && f.At < o.Returned+o.TTL+expiryDelay {

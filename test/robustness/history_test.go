@@ -24,7 +24,7 @@ func skewed(o Operation) Operation { o.Skew = 3 * time.Second; return o }
 // at returns a write with a revision, or a read with a minimum revision.
 func at(revision uint64, o Operation) Operation { o.Revision = revision; return o }
 
-// Histories that are linearizable only in a way that is easily overlooked are accepted.
+// TestTagHistories checks histories whose linearization is not obvious.
 func TestTagHistories(t *testing.T) {
 	t.Parallel()
 	for name, list := range map[string][]Operation{

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mount mounts a disk with size MiB at the directory. Its image is the file beside it with
-// the extension .img, which is created if it does not exist. It is ext4, which on a power failure loses
-// exactly the data that was not synced.
+// mount mounts an ext4 disk with size MiB at the directory. Its image is the file next to it with
+// the extension .img, created if it does not exist. On a power failure, ext4 loses exactly the
+// unsynced data.
 func mount(at string, size int64) error {
 	image := at + ".img"
 	if _, err := os.Stat(image); err != nil {

@@ -115,8 +115,8 @@ func fillPipe(t *testing.T, pipe *os.File) {
 	}
 }
 
-// A process whose shutdown blocks on its output, which no context cancels, exits
-// after its drain deadline.
+// TestDrainDeadlineIgnoringContext checks that a process exits after its drain deadline even if its
+// shutdown blocks on output, which no context cancels.
 func TestDrainDeadlineIgnoringContext(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -8,8 +8,8 @@ import (
 	"cairn/test/cairntest"
 )
 
-// A record or tag that is nested too deeply for a response is rejected, and the deepest that
-// is accepted is read by every route.
+// TestDeepRequests checks that a record or tag nested too deeply for a response is rejected, and that
+// every route reads the deepest accepted one.
 func TestDeepRequests(t *testing.T) {
 	t.Parallel()
 	up := cairntest.Up(t)

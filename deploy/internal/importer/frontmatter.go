@@ -19,7 +19,7 @@ import (
 )
 
 // frontmatter is the head of a SKILL.md of the Agent Skills specification. Its scalars are
-// strings whatever their form, as in the reference validator.
+// strings regardless of their form, as in the reference validator.
 type frontmatter struct {
 	Name, Description, License, Compatibility string
 	AllowedTools                              string
