@@ -155,7 +155,9 @@ func (r *reader) matches(found server) bool {
 
 // files adds a page of the servers that have a server.json.
 func (r *reader) files(at cursor) (next cursor, err error) {
-	tools, err := r.source.Tools(schemas.ListQuery{TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPServer, Limit: &r.limit, Cursor: at.page})
+	tools, err := r.source.Tools(schemas.ListQuery{
+		TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPServer, Limit: &r.limit, Cursor: at.page,
+	})
 	if err != nil {
 		return at, err
 	}
@@ -175,7 +177,9 @@ func (r *reader) files(at cursor) (next cursor, err error) {
 // providers adds the servers of a page of tools. The tools of a server follow one another.
 func (r *reader) providers(at cursor) (next cursor, err error) {
 	limit := toolsPage
-	tools, err := r.source.Tools(schemas.ListQuery{TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPTool, Limit: &limit, Cursor: at.page})
+	tools, err := r.source.Tools(schemas.ListQuery{
+		TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPTool, Limit: &limit, Cursor: at.page,
+	})
 	if err != nil {
 		return at, err
 	}
@@ -213,7 +217,9 @@ func (r *reader) providers(at cursor) (next cursor, err error) {
 func (r *reader) addProvider(found server) error {
 	one := 1
 	r.lookups++
-	files, err := r.source.Tools(schemas.ListQuery{TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPServer, Provider: found.name, Limit: &one})
+	files, err := r.source.Tools(schemas.ListQuery{
+		TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPServer, Provider: found.name, Limit: &one,
+	})
 	if err != nil || len(files.Tools) > 0 {
 		return err
 	}

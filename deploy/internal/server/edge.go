@@ -81,7 +81,8 @@ func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer end()
-	if _, err := fmt.Fprintf(out, "Cairn %s: edge on %s, connected to %s\n", bus.Version, addressOf(c), schemas.RedactURLs(e.URL)); err != nil {
+	_, err = fmt.Fprintf(out, "Cairn %s: edge on %s, connected to %s\n", bus.Version, addressOf(c), schemas.RedactURLs(e.URL))
+	if err != nil {
 		return err
 	}
 	return edge.Serve(ctx, c)
