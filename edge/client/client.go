@@ -350,7 +350,7 @@ func (c *Client) Analyze(ctx context.Context, q schemas.Analysis) (*Run, error) 
 		return nil, err
 	}
 	return &Run{
-		ID: res.Header.Get(headerRun), c: c, ctx: ctx, body: res.Body, abandon: q.OnDisconnect == schemas.OnDisconnectContinue,
+		ID: res.Header.Get(headerRun), c: c, ctx: ctx, body: res.Body, persist: q.OnDisconnect == schemas.OnDisconnectContinue,
 	}, nil
 }
 
@@ -359,7 +359,7 @@ func (c *Client) Analyze(ctx context.Context, q schemas.Analysis) (*Run, error) 
 // unknown run, and ErrIncomplete if there are no further events. Closing does not cancel
 // the run.
 func (c *Client) Follow(ctx context.Context, run, after string) (*Run, error) {
-	r := &Run{ID: run, c: c, ctx: ctx, last: after, abandon: true}
+	r := &Run{ID: run, c: c, ctx: ctx, last: after, persist: true}
 	return r, r.resume()
 }
 

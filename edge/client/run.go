@@ -61,7 +61,7 @@ type Run struct {
 	ctx     context.Context //nolint:containedctx // of the stream, as in http.Request
 	body    io.ReadCloser   // of the current response
 	last    string          // ID of the last event
-	abandon bool            // the run continues after its client disconnects
+	persist bool            // the run continues after its client disconnects
 	done    bool
 }
 
@@ -156,7 +156,7 @@ func (r *Run) Close() error {
 	if r.body != nil {
 		r.closeBody()
 	}
-	if r.done || r.abandon || r.ID == "" {
+	if r.done || r.persist || r.ID == "" {
 		return nil
 	}
 	r.done = true
