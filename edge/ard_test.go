@@ -95,8 +95,8 @@ func TestCatalogIsCached(t *testing.T) {
 	}
 	readers.Wait()
 	// A listing that is slow on a busy machine is hedged, like any read.
-	if most := 2 + 2*int32(time.Since(began)/time.Second); listings.Load() > most {
-		t.Errorf("%d listings for 103 requests, want at most %d", listings.Load(), most)
+	if limit := 2 + 2*int32(time.Since(began)/time.Second); listings.Load() > limit {
+		t.Errorf("%d listings for 103 requests, want at most %d", listings.Load(), limit)
 	}
 	if a := f.request(t, "GET", catalogPath, nil, "If-None-Match: x"); a.status != 400 || a.problem(t).Code != "CE-001" {
 		t.Errorf("a malformed If-None-Match: %d %s", a.status, a.body)

@@ -69,7 +69,7 @@ var (
 )
 
 // events checks a response with at most the given number of events, excluding final ones.
-func (f *testEdge) events(t *testing.T, got answer, most int) {
+func (f *testEdge) events(t *testing.T, got answer, limit int) {
 	t.Helper()
 	if got.status != 200 {
 		if got.status != 204 && got.problem(t).Status != got.status {
@@ -78,8 +78,8 @@ func (f *testEdge) events(t *testing.T, got answer, most int) {
 		return
 	}
 	events := strings.SplitAfter(got.body, "\n\n")
-	if len(events)-1 > most+2 || events[len(events)-1] != "" {
-		t.Errorf("%d events, want at most %d:\n%q", len(events), most+2, got.body)
+	if len(events)-1 > limit+2 || events[len(events)-1] != "" {
+		t.Errorf("%d events, want at most %d:\n%q", len(events), limit+2, got.body)
 	}
 	for i, event := range events[:len(events)-1] {
 		if !anEvent.MatchString(strings.TrimSuffix(event, "\n\n")) {

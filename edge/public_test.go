@@ -48,8 +48,8 @@ func TestProbesShareOneCheck(t *testing.T) {
 		probes.Wait()
 	}
 	// A check that is slow on a busy machine is hedged, like any read.
-	if most := 5 * (2 + 2*int32(time.Since(began)/(250*time.Millisecond))); checks.Load() > most {
-		t.Errorf("%d checks for 200 probes, want at most %d", checks.Load(), most)
+	if limit := 5 * (2 + 2*int32(time.Since(began)/(250*time.Millisecond))); checks.Load() > limit {
+		t.Errorf("%d checks for 200 probes, want at most %d", checks.Load(), limit)
 	}
 }
 

@@ -229,8 +229,8 @@ func TestForgedTokens(t *testing.T) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if most := 1 + int(time.Since(began)/time.Second); i.fetches > most {
-		t.Errorf("keys fetched %d times, want at most %d", i.fetches, most)
+	if limit := 1 + int(time.Since(began)/time.Second); i.fetches > limit {
+		t.Errorf("keys fetched %d times, want at most %d", i.fetches, limit)
 	}
 }
 
