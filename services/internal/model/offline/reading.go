@@ -216,6 +216,8 @@ func (r reading) weakVerb(l *link) bool {
 	switch {
 	case len(l.pos) > 1:
 		return false
+	case r.op == top && (verbs[w.low] || states[w.low]) && r.is(l.end(), "the|most|fewest") && !r.who(l.start()): // "which X placed the most"
+		return true
 	case l.field.dates() && r.is(l.end(), "by") && !r.literal(l.end()+1): // "issued by"
 		return true
 	case l.field.dates() && !strings.HasSuffix(w.low, "ed") && slices.ContainsFunc(l.field.parts, participle):
