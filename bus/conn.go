@@ -18,21 +18,21 @@ import (
 	"cairn/schemas"
 )
 
-// Conn is a connection to a NATS server. It reconnects automatically. A request waits
-// until its deadline, in an outage of at most 30 s, if it was not delivered, because the
-// connection is lost or no worker is subscribed, or if the connection was lost before the
-// reply and the request may be sent twice: a read, or a write that is stored once. It then
-// fails with schemas.ErrUnavailable. A Conn may be used concurrently.
+// Conn is a connection to a NATS server. It reconnects automatically. A request is retried until
+// its deadline, in an outage of at most 30 s, if it was not delivered because the connection is lost
+// or no worker is subscribed. It is also retried if the connection was lost before the reply, unless
+// it is a write that is not stored once. Then it fails with schemas.ErrUnavailable. A Conn may be
+// used concurrently.
 type Conn struct {
 	nc       *nats.Conn
 	js       jetstream.JetStream
 	requests *requests
 	outages  outages
-	budget   *retry.Budget // of all requests
-	reads    *Conn         // nil: this connection
+	budget   *retry.Budget // shared by all requests
+	readConn *Conn         // for reads from JetStream; nil: this connection
 
 	mu sync.Mutex
-	up bool // as counted by the metrics
+	up bool // as exported by the metrics
 
 	dial         func(name string, changed func(up bool), also ...nats.Option) (*requests, error)
 	bulkMu       sync.Mutex
@@ -65,9 +65,9 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 	outbound := admission.NewPool(outboundBytes)
 	c.dial = func(name string, changed func(up bool), also ...nats.Option) (q *requests, err error) {
 		q = &requests{conn: c, outbound: outbound, waiting: map[string]chan *nats.Msg{}}
-		q.changed(true)
-		established := func(*nats.Conn) { q.changed(true); changed(true) }
-		lost := func(*nats.Conn, error) { q.changed(false); changed(false) }
+		q.setConnected(true)
+		established := func(*nats.Conn) { q.setConnected(true); changed(true) }
+		lost := func(*nats.Conn, error) { q.setConnected(false); changed(false) }
 		q.nc, err = nats.Connect(url, slices.Concat(options(name, more), also, []nats.Option{
 			nats.ConnectHandler(established), nats.ReconnectHandler(established), nats.DisconnectErrHandler(lost),
 		})...)
@@ -81,7 +81,7 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 		return q, err
 	}
 	var err error
-	if c.requests, err = c.dial(name, c.changed, nats.ClosedHandler(func(*nats.Conn) { close(c.closed) })); err != nil {
+	if c.requests, err = c.dial(name, c.setConnected, nats.ClosedHandler(func(*nats.Conn) { close(c.closed) })); err != nil {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
 	c.nc = c.requests.nc
@@ -94,9 +94,9 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 	return c, nil
 }
 
-// bulk returns the connection for requests with large bodies and chunks of larger ones, which
-// would delay heartbeats, acknowledgements and other requests. A worker subscribes to all
-// registrations on it. The first call opens it.
+// bulk returns the connection for large requests and for chunks of bodies, which would delay
+// heartbeats, acknowledgements and other requests. A worker receives all registrations over it.
+// The first call opens it.
 func (c *Conn) bulk() (*requests, error) {
 	c.bulkMu.Lock()
 	defer c.bulkMu.Unlock()
@@ -113,8 +113,8 @@ func (c *Conn) bulk() (*requests, error) {
 	return c.bulkRequests, nil
 }
 
-// changed records whether the connection is established.
-func (c *Conn) changed(up bool) {
+// setConnected records whether the connection is established.
+func (c *Conn) setConnected(up bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -124,9 +124,9 @@ func (c *Conn) changed(up bool) {
 		telemetry.Connections.Dec()
 	}
 	if c.up = up; up {
-		c.outages.connection.ended()
+		c.outages.connection.end()
 	} else {
-		c.outages.connection.deadline()
+		c.outages.connection.recordFailure()
 	}
 }
 
@@ -154,19 +154,18 @@ func (c *Conn) WaitConnected(ctx context.Context) error {
 // JetStream returns the JetStream context of the connection.
 func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 
-// ReadOver makes c read API keys and the replayed events of runs over r, a
-// connection of a user with no other permission and in an account without streams:
-// JetStream replies to any subject that a request names, so the requests of an edge
-// to JetStream need an account in which that is harmless. c closes r. Call it before
-// c is used.
-func (c *Conn) ReadOver(r *Conn) { c.reads = r }
+// SetReadConn makes c read API keys and the replayed events of runs over r. The user of r has no
+// other permission, and its account has no streams: JetStream replies to any subject that a
+// request names, so the requests of an edge to JetStream need an account in which that is
+// harmless. c closes r. Call SetReadConn before c is used.
+func (c *Conn) SetReadConn(r *Conn) { c.readConn = r }
 
-// Reader returns the connection that ReadOver set, or c.
-func (c *Conn) Reader() *Conn {
-	if c.reads == nil {
+// ReadConn returns the connection that ReadOver set, or c.
+func (c *Conn) ReadConn() *Conn {
+	if c.readConn == nil {
 		return c
 	}
-	return c.reads
+	return c.readConn
 }
 
 // Closed returns a channel that is closed when the connection is closed and will not be
@@ -189,15 +188,15 @@ func (c *Conn) flush() {
 	c.bulkMu.Unlock()
 	for _, nc := range open {
 		if nc.IsConnected() {
-			_ = nc.FlushTimeout(time.Second) // it is closed or reconnects otherwise
+			_ = nc.FlushTimeout(time.Second) // fails if the connection is lost meanwhile
 		}
 	}
 }
 
 // Close flushes and closes the connection.
 func (c *Conn) Close() {
-	if c.reads != nil {
-		c.reads.Close()
+	if c.readConn != nil {
+		c.readConn.Close()
 	}
 	c.flush()
 	c.nc.Close()
@@ -205,10 +204,10 @@ func (c *Conn) Close() {
 	defer c.bulkMu.Unlock()
 	if c.bulkRequests != nil {
 		c.bulkRequests.nc.Close()
-		c.bulkRequests.changed(false)
+		c.bulkRequests.setConnected(false)
 	}
-	c.requests.changed(false)
-	c.changed(false)
+	c.requests.setConnected(false)
+	c.setConnected(false)
 	telemetry.ConnectionsWanted.Dec()
 }
 

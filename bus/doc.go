@@ -7,12 +7,12 @@
 //
 // An [Endpoint] answers a request with one reply. While a worker handles a request it
 // sends a heartbeat every 250 ms; a client fails any request after 2.5 s without one. Bodies above
-// 256 KiB are sent over a separate connection, and a worker receives registrations over one. A request
-// is retried (package retry) when:
+// 256 KiB are sent over a separate connection, over which a worker receives registrations too. A
+// request is retried (package retry) when:
 //
 //	                                read                  write                 limit
 //	a worker refused it as busy     yes                   yes                   5 times
-//	2 heartbeats were missed        yes                   no                    4 times, retry budget of the connection
+//	2 heartbeats were missed        as a hedged request   no                    4 times, retry budget of the connection
 //	it reached no worker            yes                   yes                   deadline of 15 s
 //	the connection was lost later   yes                   if it is stored once  deadline of 15 s
 //	a run was not confirmed in 2 s  as a new run by the caller of TryRun         retry budget of the connection
@@ -21,24 +21,25 @@
 //
 // A write of tags or records without a precondition is stored once: the client gives the request a
 // Nats-Msg-Id, from which the worker derives those of its messages, and the stream recognizes them for
-// 30 s. It is not retried when heartbeats are missed, since a suspended worker may write later than that.
+// 30 s. It is not retried when heartbeats are missed, since a suspended worker may write after these 30 s.
 //
 // A request that reached no worker, because there are no responders or the connection is lost,
-// waits without a slot. At most 256 requests of a connection wait, and
-// none in an outage that lasts for more than 30 s, or 1 s if the worker or the server was
-// never reachable; a stream waits at most 2 s for a worker and 8 s for a connection. Health checks do not wait.
+// waits without a slot. At most 256 requests of a connection wait. Requests fail immediately in
+// an outage of more than 30 s, or 1 s if the worker or the server was never reachable; a stream
+// waits at most 2 s for a worker and 8 s for a connection. Health checks do not wait.
 //
-// A request is sent by endpoint.go and request.go (outage.go: while no worker receives it), and
-// answered by responder.go. An event goes from session.go to listener.go (stream.go has the
-// methods of both sides), and through the writer and the reader of package replay if it is resumed.
+// endpoint.go and request.go send a request, outage.go retries it while no worker receives it, and
+// responder.go answers it. session.go sends the events of a stream and listener.go receives them;
+// stream.go has the methods of both sides. Package replay stores the events of runs and reads them
+// when a run is resumed.
 //
 // # Streams
 //
 // A [Stream] answers a request with events, numbered from 1, the last of type done.
 // Events go to the reply subject. Each message of the worker has its control subject
 // as reply subject: there the client sends acknowledgements
-// (flow control) and cancellation. A large body follows in chunks, on a subject and a connection
-// of its own on each side. The worker grants each chunk from a budget of 16 MiB, less than
+// (flow control) and cancellation. A large body follows in chunks, on a separate subject and over a
+// separate connection on each side. The worker grants each chunk from a budget of 16 MiB, less than
 // what a server buffers for a connection. The worker sends a heartbeat every 500 ms; if the
 // reply subject has no subscriber, the server's no-responders status arrives on the
 // control subject, and the worker knows that the client has disconnected.
@@ -46,44 +47,43 @@
 // # Runs and replay
 //
 // A run is a stream with a name, whose events the worker also stores in the replay
-// stream (package replay). So no event of a run is lost while a majority of the
-// servers runs, for as long as the stream retains it: 2 minutes, and 128 MiB of all
-// runs, which are divided among tenants at each worker. The handler runs when JetStream has acknowledged that the run has started, or
-// after 2 s without an acknowledgement; so a run whose worker is lost at any time after its
-// first event ends with an error instead of being unknown. Live events are sent over core NATS:
-// published once each to the replay stream and read by ordered consumers instead, the median event
-// takes 1.7 times as long in 100 streams and 3.6 times in 500 (edge/docs/benchmarks.md);
-// heartbeats contain the sequence of the last event, so that the listener, the client's
-// side of a run, detects any that were lost. The listener is in one of these states:
+// stream (package replay). While a majority of the servers runs, no event of a run is lost before
+// the stream removes it: after 2 minutes, or when the events of all runs exceed 128 MiB, of which
+// each tenant has a share at each worker. The handler runs when JetStream has acknowledged the
+// start of the run, or after 2 s without an acknowledgement; so a run whose worker is lost at any
+// time after its first event ends with an error instead of being unknown. Live events are sent over
+// core NATS. Publishing each event to the replay stream and reading it with an ordered consumer
+// raises the median latency of an event 1.7 times with 100 streams and 3.6 times with 500
+// (edge/docs/benchmarks.md). Heartbeats contain the sequence of the last event, so that the
+// listener, the client's side of a run, detects lost events. The listener is in one of these states:
 //
 //	Run, TryRun                               Resume
 //	      │                                     │
 //	      ▼                                     ▼
-//	┌───────────┐  messages dropped      ┌─────────────┐ events missing, or no worker
-//	│  waiting  │ ─────────────────────▶ │  replaying  │ has the run: again
+//	┌───────────┐  messages dropped      ┌─────────────┐ retry: events missing
+//	│  waiting  │ ─────────────────────▶ │  replaying  │ or no worker
 //	└─────┬─────┘                        └─┬────┬────┬─┘
 //	      │ first message        caught up │ ▲  │    │ no heartbeat for 6 s
 //	      ▼                                ▼ │  │    ▼
 //	┌────────────────────────────────────────┴┐ │ ┌───────────┐
 //	│                  live                   │ │ │   lost    │
 //	└─────┬───────────────────────────────────┘ │ └──┬────────┘
-//	      │ done, error of the worker      done │    │ error, done
+//	      │ done, error from the worker    done │    │ error, done
 //	      ▼                                     ▼    ▼
 //	┌──────────────────────────────────────────────────┐
 //	│                      ended                       │
 //	└──────────────────────────────────────────────────┘
 //
-// In the state waiting a busy worker's refusal is answered by another request, and TryRun
-// fails with [ErrUnclaimed] after 2 s. In the states live and replaying a lost connection,
-// missing heartbeats, or a failed replay lead to replaying as soon as there is a
-// connection. After the grace period without an event they end the stream with
-// [ErrInterrupted]: the run may continue at its worker, and the client resumes it. A run ends
-// by a verdict only: done, an error of the worker, or state lost, in which the client receives
-// an error and a done event with the sequences 2^53-2 and 2^53-1, the same for every resume. Before a replay the
-// listener acknowledges the last event that it has, and the worker stores its buffered
-// events before it replies; so all events up to the sequence of that reply are, or soon
-// will be, in the replay stream. Events with a sequence that the listener has delivered
-// are dropped.
+// In the state waiting, the listener retries a request that a busy worker has refused, and TryRun
+// fails with [ErrUnclaimed] after 2 s. In the states live and replaying, a lost connection,
+// missing heartbeats, or a failed replay lead to replaying as soon as there is a connection. After
+// the grace period without an event they end the stream with [ErrInterrupted]: the run may continue
+// at its worker, and the client can resume it. A run ends only with done, an error from the worker,
+// or in the state lost, in which every client receives an error and a done event with the sequences
+// 2^53-2 and 2^53-1. Before a replay the listener acknowledges its last event, and the worker
+// stores its buffered events before it replies; so all events up to the sequence of that reply
+// are, or soon will be, in the replay stream. The listener drops events that it has already
+// delivered.
 //
 // The session, the worker's side, is in one of these states:
 //
@@ -96,8 +96,8 @@
 //	              ▼ handler returns                            ▼
 //	            done                                     error, then done
 //
-// A stream that is not a run has no grace period; after Continue the grace period is
+// A stream that is not a run has no grace period; after Persist the grace period is
 // unlimited. In state detached there is no flow control. If a client reads nothing for
-// 10 s, the state becomes canceled, or after Continue detached. Cancel and the timeout
+// 10 s, the state becomes canceled, or after Persist detached. Cancel and the timeout
 // lead to canceled from any state.
 package bus

@@ -43,11 +43,9 @@ type Reply struct {
 	Ignored []schemas.ConsistencyToken // tokens of the request that belong to another catalog
 }
 
-// Call sends req and returns the reply. It waits at most 15 seconds, not beyond
-// ctx's deadline, and at most 2.5 seconds without a heartbeat of a worker; a read is
-// retried meanwhile (see Requests in the package documentation). Requests that were
-// not delivered, and those that may be sent twice and lost their connection, are retried
-// (see Conn). The error is a *schemas.Error or ctx's error.
+// Call sends req and returns the reply. It waits at most 15 seconds, not beyond the deadline of ctx,
+// and at most 2.5 seconds without a heartbeat from a worker. Conn and the package documentation
+// (Requests) list the requests that are retried. The error is a *schemas.Error or the error of ctx.
 func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res, err error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -81,27 +79,27 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 		msg, err = requests.roundTrip(ctx, request, e.reads())
 		return err
 	}
-	again := func(err error) bool { return e.sendAgain(request, err) }
-	if err = c.outages.deliver(ctx, e.Subject, again, send); err != nil {
+	retryable := func(err error) bool { return e.retryable(request, err) }
+	if err = c.outages.deliver(ctx, e.Subject, retryable, send); err != nil {
 		return Reply{}, transportError(e.Subject, err)
 	}
 	return readReply(msg)
 }
 
-// reads reports whether a request may be performed twice, because its permission is read.
+// reads reports whether requests are reads, which may be performed twice.
 func (e Endpoint[Req, Res]) reads() bool { return e.Permission == schemas.PermissionRead }
 
 // storesOnce reports whether workers store the writes of a request once, by the ID in its
-// Nats-Msg-Id header (bucket.WithRequest). A precondition that was true for the first copy of a
-// request is not for the next one.
+// Nats-Msg-Id header (bucket.WithRequest). Requests with a precondition are excluded: the write of
+// the first copy makes the precondition false for the next copy.
 func (e Endpoint[Req, Res]) storesOnce() bool {
 	return e.Permission == schemas.PermissionTag || e.Permission == schemas.PermissionRegister
 }
 
-// sendAgain reports whether a request that failed with err waits for the end of an outage: one
-// that was not delivered, and, when the connection was lost, a read and a write that is stored once.
-// A health check reports the outage.
-func (e Endpoint[Req, Res]) sendAgain(request *nats.Msg, err error) bool {
+// retryable reports whether a request that failed with err waits for the end of an outage: it was not
+// delivered, or the connection was lost and it is a read or a write that is stored once. Health
+// checks do not wait, so that they report the outage.
+func (e Endpoint[Req, Res]) retryable(request *nats.Msg, err error) bool {
 	twice := e.reads() || request.Header.Get(jetstream.MsgIDHeader) != ""
 	return !strings.HasPrefix(e.Subject, healthSubjects) && (undelivered(err) || twice && errors.Is(err, errConnectionLost))
 }
@@ -150,7 +148,7 @@ func (e Endpoint[Req, Res]) serve(s *Service, gate *overload.Gate, handle func(c
 			d.fail(ctx, r.Msg, err)
 			return
 		}
-		if !r.slot.Account(ShareKey(r.by, &req)) || !r.slot.Start(ctx) {
+		if !r.slot.Move(ShareKey(r.by, &req)) || !r.slot.Start(ctx) {
 			d.refuse(ctx, r.Msg, busy(e.Subject), nats.Header{HeaderBusy: {"1"}})
 			return
 		}
@@ -163,7 +161,7 @@ func (e Endpoint[Req, Res]) serve(s *Service, gate *overload.Gate, handle func(c
 	})
 }
 
-// decode returns the request if it is valid and its caller may make it.
+// decode returns the request if it is valid and its caller is authorized.
 func (e Endpoint[Req, Res]) decode(r request) (req Req, err error) {
 	switch {
 	case r.denied != nil:

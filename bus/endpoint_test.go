@@ -68,9 +68,9 @@ func TestCallReturnsDeclaredError(t *testing.T) {
 		{"an answer", "r1", nil, ""},
 		{"a declared error with its detail", "taken", schemas.ErrTagExists, "a tag already exists for the request_id: since noon"},
 		{"a panic is an internal error", "boom", schemas.ErrInternal,
-			"internal error: an unexpected error; the log of the worker has it under the request_id"},
+			"internal error: unexpected error; see the worker log for this request_id"},
 		{"an unknown error is internal, and its text is not returned", "odd", schemas.ErrInternal,
-			"internal error: an unexpected error; the log of the worker has it under the request_id"},
+			"internal error: unexpected error; see the worker log for this request_id"},
 		{"an invalid request names the field", "", schemas.ErrMalformed,
 			"malformed request: request_id: required, and must not be empty"},
 	} {

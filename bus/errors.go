@@ -28,7 +28,7 @@ func visible(err error) *schemas.Error {
 	case unavailable(err):
 		return schemas.ErrUnavailable.Because("NATS is unavailable to the worker")
 	default:
-		return schemas.ErrInternal.Because("an unexpected error; the log of the worker has it under the request_id")
+		return schemas.ErrInternal.Because("unexpected error; see the worker log for this request_id")
 	}
 }
 
@@ -45,35 +45,35 @@ func isClientError(status int) bool {
 	return status < 500 || status == schemas.ErrNotImplemented.Status
 }
 
-// mark is an error with a property, which errors.Is finds.
-type mark struct {
+// taggedError joins an error and a sentinel for errors.Is.
+type taggedError struct {
 	error
-	is error
+	sentinel error
 }
 
-// Unwrap returns the marked error and its property.
-func (m mark) Unwrap() []error { return []error{m.error, m.is} }
+// Unwrap returns the error and the sentinel.
+func (e taggedError) Unwrap() []error { return []error{e.error, e.sentinel} }
 
-// Properties of errors.
+// Sentinels of tagged errors.
 var (
 	errCaller = errors.New("the caller's fault")
 	errLogged = errors.New("logged by a worker")
 	errBusy   = errors.New("not handled by any worker")
 )
 
-// CallerError marks err, an error whose status in the contract is 500 or more, as the
-// caller's fault.
-func CallerError(err error) error { return mark{err, errCaller} }
+// CallerError classifies err, whose status in the contract is 500 or more, as the caller's fault
+// in logs and metrics.
+func CallerError(err error) error { return taggedError{err, errCaller} }
 
 // Logged reports whether the worker that returned err has logged it.
 func Logged(err error) bool { return errors.Is(err, errLogged) }
 
-// Busy reports whether err means that every worker was busy: the request was not handled and
-// may be repeated.
+// Busy reports whether err means that every worker was busy: no worker has handled the request, so
+// it can be retried.
 func Busy(err error) bool { return errors.Is(err, errBusy) }
 
-func tooLarge(size, most int) error {
-	return schemas.ErrTooLarge.Because(fmt.Sprintf("expected at most %d bytes, got %d", most, size))
+func tooLarge(size, limit int) error {
+	return schemas.ErrTooLarge.Because(fmt.Sprintf("expected at most %d bytes, got %d", limit, size))
 }
 
 // isBusy reports whether msg is the refusal of a busy worker.
@@ -94,11 +94,11 @@ func readError(msg *nats.Msg) error {
 	}
 	e.Type, e.Title, e.Status = row.Type, row.Title, row.Status
 	if isBusy(msg) {
-		return mark{&e, errBusy}
+		return taggedError{&e, errBusy}
 	}
 	ownLog := isClientError(e.Status) || e.Status == schemas.ErrTimeout.Status
 	if ownLog || e.RequestID == "" { // a third-party worker returns no request_id
 		return &e
 	}
-	return mark{&e, errLogged}
+	return taggedError{&e, errLogged}
 }

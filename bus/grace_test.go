@@ -17,7 +17,7 @@ func TestContinueEndsTheGracePeriod(t *testing.T) {
 	if w.graceTimer == nil {
 		t.Fatal("no grace period after the disconnect")
 	}
-	w.Continue()
+	w.Persist()
 	if w.graceTimer != nil {
 		t.Error("the grace period has not ended")
 	}

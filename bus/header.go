@@ -52,8 +52,8 @@ const (
 	// HeaderHeartbeat on a request: the client expects heartbeats. On a message to
 	// the client: a heartbeat, which precedes the reply.
 	HeaderHeartbeat = "Cairn-Heartbeat"
-	// HeaderWindow on a stream's request: the flow-control window, in events after the
-	// last acknowledged one. Absent: no flow control.
+	// HeaderWindow on a stream's request: the flow-control window, in unacknowledged events.
+	// Absent: no flow control.
 	HeaderWindow = "Cairn-Window"
 	// HeaderRead on a message to a worker's control subject: the client has read the
 	// events up to this sequence.
@@ -101,8 +101,8 @@ func WithTokens(ctx context.Context, tokens ...schemas.ConsistencyToken) context
 	return context.WithValue(ctx, minRevisionKey{}, &minTokens{tokens: tokens})
 }
 
-// MinRevisionOf returns the revision of the catalog with the ID that replies in ctx must
-// include, or 0. Tokens of other catalogs are ignored, and listed in the reply.
+// MinRevisionOf returns the revision of the catalog that the reply to the request of ctx must
+// include, or 0. It ignores tokens of other catalogs, which the reply lists.
 func MinRevisionOf(ctx context.Context, catalog string) (highest uint64) {
 	m, _ := ctx.Value(minRevisionKey{}).(*minTokens)
 	if m == nil {
@@ -176,9 +176,9 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 	return msg
 }
 
-// received returns parent with the metadata in the headers of a request. It generates
-// a request ID if there is no valid one. The timeout is the caller's, limited to most.
-func received(parent context.Context, header func(string) string, most time.Duration) (context.Context, context.CancelFunc) {
+// received returns parent with the metadata in the headers of a request. It generates a request ID
+// if there is no valid one. The timeout is that of the caller, up to maxTimeout.
+func received(parent context.Context, header func(string) string, maxTimeout time.Duration) (context.Context, context.CancelFunc) {
 	id := header(HeaderRequestID)
 	if !ValidRequestID(id) {
 		id = nuid.Next()
@@ -189,8 +189,8 @@ func received(parent context.Context, header func(string) string, most time.Dura
 	if text := header(HeaderMinRevision); text != "" {
 		ctx = WithTokens(ctx, tokens(text)...)
 	}
-	timeout := most
-	if d, err := time.ParseDuration(header(HeaderTimeout)); err == nil && d > 0 && d < most {
+	timeout := maxTimeout
+	if d, err := time.ParseDuration(header(HeaderTimeout)); err == nil && d > 0 && d < maxTimeout {
 		timeout = d
 	}
 	return context.WithTimeout(ctx, timeout)
@@ -198,12 +198,12 @@ func received(parent context.Context, header func(string) string, most time.Dura
 
 type preconditionKey struct{}
 
-// WithPrecondition returns ctx for a write that is performed only if p permits it.
+// WithPrecondition returns ctx for a write with the precondition p.
 func WithPrecondition(ctx context.Context, p schemas.Precondition) context.Context {
 	return context.WithValue(ctx, preconditionKey{}, p)
 }
 
-// Precondition returns the precondition of ctx, which permits everything if it has none.
+// Precondition returns the precondition of ctx. The zero precondition permits every write.
 func Precondition(ctx context.Context) schemas.Precondition {
 	p, _ := ctx.Value(preconditionKey{}).(schemas.Precondition)
 	return p

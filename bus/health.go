@@ -26,8 +26,9 @@ type Check[T any] struct {
 	evaluate func(context.Context) T
 	flights  singleflight.Group
 
-	result T // of the last evaluation; guarded by flights, as until
-	until  time.Time
+	// Guarded by flights.
+	result T         // of the last evaluation
+	until  time.Time // when result expires
 }
 
 // NewCheck returns a check that evaluate answers within the timeout.
@@ -40,8 +41,8 @@ func NewCheckFor[T any](ttl, timeout time.Duration, evaluate func(context.Contex
 	return &Check[T]{ttl: ttl, timeout: timeout, evaluate: evaluate}
 }
 
-// Result returns a result that is not older than its lifetime. The evaluation does not end
-// with ctx, since other callers share it.
+// Result returns a result that is not older than its lifetime. Canceling ctx does not cancel the
+// evaluation, since other callers share it.
 func (c *Check[T]) Result(ctx context.Context) T {
 	shared, _, _ := c.flights.Do("", func() (any, error) {
 		if time.Now().Before(c.until) {
@@ -53,15 +54,15 @@ func (c *Check[T]) Result(ctx context.Context) T {
 		c.until = time.Now().Add(c.ttl)
 		return c.result, nil
 	})
-	result, _ := shared.(T) // fails for a nil interface, whose result it is
+	result, _ := shared.(T) // a nil interface is no T: the zero T is the result
 	return result
 }
 
 // ServeHealth answers health requests for the named service, regardless of the load of s.
-// Requests share results (see Check). await waits for the minimum revision of a request, if it
-// has one, and returns the revision that the service has applied; nil if the service has none.
+// Requests share results (see Check). waitApplied waits for the minimum revision of a request, if it
+// has one, and returns the revision that the service has applied; nil for a service without revisions.
 func ServeHealth(
-	s *Service, name string, health func(context.Context) (schemas.Health, error), await func(context.Context) (uint64, error),
+	s *Service, name string, health func(context.Context) (schemas.Health, error), waitApplied func(context.Context) (uint64, error),
 ) error {
 	type result struct {
 		schemas.Health
@@ -73,9 +74,9 @@ func ServeHealth(
 	})
 	return Health(name).serve(s, s.healthGate, func(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
 		var applied uint64
-		if await != nil {
+		if waitApplied != nil {
 			var err error
-			if applied, err = await(ctx); err != nil {
+			if applied, err = waitApplied(ctx); err != nil {
 				return schemas.Health{}, err
 			}
 		}

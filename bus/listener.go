@@ -25,39 +25,39 @@ type listener struct {
 	sub     *nats.Subscription
 	ctx     context.Context
 	cancel  context.CancelFunc
-	wait    context.Context         // of the wait for messages: ends with ctx, the connection, or the heartbeats
-	end     context.CancelCauseFunc // ends wait
-	unwatch func()
+	wait    context.Context         // canceled when ctx ends, the connection is lost, or heartbeats time out
+	end     context.CancelCauseFunc // cancels wait
+	disarm  func()                  // stops what armTimeouts has started
 	span    telemetry.Span
 	timeout *time.Timer // heartbeat timeout
 	state   state
-	body    []byte    // rest to send in chunks; nil when it went with the request
+	body    []byte    // remaining body, sent in chunks; nil: the request contained the body
 	control string    // the worker's control subject, from its first message
 	last    uint64    // sequence of the last event
 	acked   time.Time // time of the last acknowledgement
 
-	// Of a run only:
+	// Only for a run:
 	run      string         // control subject; empty: not a run
 	replay   *replay.Reader // nil: not a run
-	heard    time.Time      // time at which the worker was last known to have the run
+	heard    time.Time      // when the worker was last known to have the run
 	snapshot bool           // end instead of waiting for live events
 	recovery recovery
 }
 
 // state is the state of a listener: *waiting, *replaying, live, lost or ended.
 type state interface {
-	// next returns the next event, or an empty one if the state has changed or a message
-	// held none.
+	// next returns the next event. The event is empty if the state has changed, or for a message
+	// without an event.
 	next(*listener) (Event, error)
 }
 
 // waiting is the state in which no worker has replied to the request.
 type waiting struct {
 	request  *nats.Msg
-	sent     bool // and not refused as busy
+	sent     bool // request was published and not refused as busy
 	attempts int
-	try      bool        // the wait ends with errUnclaimed
-	claim    *time.Timer // does that; nil: stopped
+	try      bool        // fail with errUnclaimed after claimTimeout
+	claim    *time.Timer // timer of claimTimeout; nil: not started
 }
 
 // replaying is the state in which stored events are read, before further live ones.
@@ -71,48 +71,49 @@ type replaying struct {
 // live is the state in which the events of the worker are delivered as they arrive.
 type live struct{}
 
-// lost is the state after the loss of the worker of a run. The run ends with an error and a
-// done event, whose sequences follow all others: which events the worker has sent, but not
-// stored, is unknown.
+// lost is the state after the worker of a run was lost. The run ends with an error event and done.
+// Their sequences are higher than all others, because the worker may have sent events that it did
+// not store.
 type lost struct{}
 
-// sequenceLost is the sequence of the error event of a run whose worker was lost; done follows.
-// JavaScript represents both exactly.
+// sequenceLost is the sequence of the error event of a run whose worker was lost; that of done is
+// one higher. JavaScript represents both exactly.
 const sequenceLost = 1<<53 - 2
 
 // ended is the state after done, or after an error of the worker.
 type ended struct{}
 
-// recovery contains the attempts to continue since the last event.
+// recovery counts the attempts to continue a stream since its last event.
 type recovery struct {
 	replays  int       // without progress
 	failedAt time.Time // time of the first failure; zero: none
 }
 
 const (
-	// responderTimeout bounds the wait of a stream for a worker, and deliveryTimeout that for a
-	// connection. They are less than the time after which an edge sends the status of a
-	// response, 10 s: the first event decides it.
+	// responderTimeout bounds the wait of a stream for a worker, and deliveryTimeout the wait for a
+	// connection. Both are shorter than 10 s, after which an edge sends the HTTP status without
+	// waiting for the first event.
 	responderTimeout = 2 * time.Second
 	deliveryTimeout  = 8 * time.Second
-	// claimTimeout is the timeout of TryRun for the first heartbeat, which a worker
-	// sends at once.
+	// claimTimeout is the timeout of TryRun for the first heartbeat, which a worker sends
+	// immediately.
 	claimTimeout = 2 * time.Second
-	// timeoutMargin is the time that a client waits after the deadline for the worker's
-	// timeout error.
+	// timeoutMargin is the time after the deadline for which a client waits for the timeout error of
+	// the worker.
 	timeoutMargin = 2 * time.Second
-	// ackInterval is the time after which a client acknowledges less than half of the window.
+	// ackInterval is the time after which a client acknowledges events even if they are less than
+	// half of the window.
 	ackInterval = time.Second
 	// backlog is the buffer size of a client in messages; further ones are dropped, and
 	// replayed if the stream is a run.
 	backlog = 2 * window
-	// interestTimeout bounds the time until the subscription of a worker for the chunks of a
-	// body is known to all servers of a cluster.
+	// interestTimeout bounds the propagation of a worker's subscription for the chunks of a body to
+	// all servers of a cluster.
 	interestTimeout = time.Second
 )
 
-// listen sends a request with the body for events on the reply subject. With try it
-// fails with ErrUnclaimed if no worker sends a heartbeat soon.
+// listen returns a listener that sends a request with the body, and receives events on the reply
+// subject. With try it fails with ErrUnclaimed if no worker sends a heartbeat within claimTimeout.
 func listen(ctx context.Context, c *Conn, s Stream[any], body []byte, reply string, try bool) (*listener, error) {
 	ctx, span := telemetry.StartRequest(ctx, s.Subject)
 	l, err := newListener(ctx, c, s, reply)
@@ -121,17 +122,17 @@ func listen(ctx context.Context, c *Conn, s Stream[any], body []byte, reply stri
 		return nil, err
 	}
 	l.span = span
-	most := int(c.nc.MaxPayload() - headerRoom)
+	inlineLimit := int(c.nc.MaxPayload() - bucket.HeaderRoom)
 	if run, ok := s.runOf(reply); ok {
-		l.follow(run)
-		most = min(most, maxInline)
+		l.setRun(run)
+		inlineLimit = min(inlineLimit, maxInline)
 	}
 	limited, stop := context.WithTimeout(ctx, s.Timeout)
 	defer stop()
 	request := newMessage(limited, s.Subject, body)
 	request.Reply = reply
 	request.Header.Set(HeaderWindow, strconv.Itoa(window))
-	if len(body) > most { // it follows in chunks
+	if len(body) > inlineLimit { // sent in chunks after the request
 		l.body, request.Data = body, nil
 		request.Header.Set(HeaderBodySize, strconv.Itoa(len(body)))
 	}
@@ -148,7 +149,7 @@ func attach(ctx context.Context, c *Conn, s Stream[any], run string, after uint6
 	if err != nil {
 		return nil, err
 	}
-	l.follow(s.control(run))
+	l.setRun(s.control(run))
 	l.control, l.last, l.state = l.run, after, &replaying{}
 	if after == sequenceLost || after == sequenceLost+1 { // the client knows that the worker was lost
 		return l, nil
@@ -167,37 +168,37 @@ func attach(ctx context.Context, c *Conn, s Stream[any], run string, after uint6
 
 // newListener subscribes to the subject.
 func newListener(ctx context.Context, c *Conn, s Stream[any], subject string) (*listener, error) {
-	l := &listener{conn: c, stream: s, unwatch: func() {}, acked: time.Now(), heard: time.Now()}
+	l := &listener{conn: c, stream: s, disarm: func() {}, acked: time.Now(), heard: time.Now()}
 	var err error
 	// The channel of SubscribeSync takes more memory.
 	if l.sub, err = c.nc.ChanSubscribe(subject, make(chan *nats.Msg, backlog)); err != nil {
 		return nil, transportError(s.Subject, err)
 	}
 	l.ctx, l.cancel = context.WithTimeout(ctx, s.Timeout+timeoutMargin)
-	l.watch()
+	l.armTimeouts()
 	return l, nil
 }
 
-// follow makes l the listener of the run with the control subject.
-func (l *listener) follow(run string) {
-	l.run, l.replay = run, replay.NewReader(l.conn.Reader().js, l.stream.ReplayStream(), run+replayToken)
+// setRun sets the control subject of the run, and its reader of the replay stream.
+func (l *listener) setRun(run string) {
+	l.run, l.replay = run, replay.NewReader(l.conn.ReadConn().js, l.stream.ReplayStream(), run+replayToken)
 }
 
 // ErrInterrupted is wrapped by the error of a stream that may continue at its worker: the
-// connection to NATS was lost, or messages or stored events do not arrive, and a run could not
-// be followed again within its grace period. A run can be resumed.
+// connection to NATS was lost, or messages or stored events do not arrive, and the client could not
+// continue a run within its grace period. A run can be resumed.
 var ErrInterrupted = errors.New("stream interrupted")
 
-// watch ends the wait for messages when the current connection is lost or heartbeats are
-// missing.
-func (l *listener) watch() {
-	l.unwatch()
+// armTimeouts replaces wait by a context that is canceled when the current connection is lost or
+// heartbeats time out.
+func (l *listener) armTimeouts() {
+	l.disarm()
 	wait, end := context.WithCancelCause(l.ctx)
-	unwatch := context.AfterFunc(l.conn.requests.lost(), func() { end(errConnectionLost) })
+	stop := context.AfterFunc(l.conn.requests.connContext(), func() { end(errConnectionLost) })
 	timeout := time.AfterFunc(streamHeartbeatTimeout, func() { end(schemas.ErrUnavailable.Because("no heartbeat from the worker")) })
 	timeout.Stop() // runs only while waiting for a message
 	l.wait, l.end, l.timeout = wait, end, timeout
-	l.unwatch = func() { unwatch(); timeout.Stop(); end(nil) }
+	l.disarm = func() { stop(); timeout.Stop(); end(nil) }
 }
 
 // enter changes the state.
@@ -208,8 +209,8 @@ func (l *listener) enter(s state) {
 	l.state = s
 }
 
-// close unsubscribes, and cancels the worker unless it has ended or works on a run,
-// which other clients may follow.
+// close unsubscribes. It cancels the worker unless the stream has ended or is a run, which other
+// clients may follow.
 func (l *listener) close() {
 	_ = l.sub.Unsubscribe() // fails only on a closed connection
 	_, done := l.state.(ended)
@@ -217,12 +218,12 @@ func (l *listener) close() {
 	case done:
 	case l.replay == nil:
 		l.notify(HeaderCancel, "1")
-	case l.control == "": // an unknown worker may still have the request
+	case l.control == "": // a worker that has not replied may have the request
 		l.control = l.run
 		l.notify(HeaderCancel, "1")
 	}
 	l.enter(ended{})
-	l.unwatch()
+	l.disarm()
 	l.cancel()
 	l.span.End()
 }
@@ -254,7 +255,7 @@ func (l *listener) next() (Event, error) {
 	}
 }
 
-// receive returns the next message. It sends the request before, unless it was sent.
+// receive sends the request, unless it was sent, and returns the next message.
 func (w *waiting) receive(l *listener) (msg *nats.Msg, err error) {
 	if !w.sent {
 		if err := w.send(l); err != nil {
@@ -272,7 +273,7 @@ func (w *waiting) send(l *listener) error {
 	if err := l.conn.nc.PublishMsg(w.request); err != nil {
 		return err
 	}
-	l.watch()
+	l.armTimeouts()
 	if w.stopClaim(); w.try {
 		end := l.end
 		w.claim = time.AfterFunc(claimTimeout, func() {
@@ -294,21 +295,21 @@ func (w *waiting) next(l *listener) (Event, error) {
 	ctx, cancel := context.WithTimeout(l.ctx, deliveryTimeout)
 	defer cancel()
 	var msg *nats.Msg
-	var since time.Time // of the first attempt without a responder
-	again := func(err error) bool {
+	var since time.Time // time of the first attempt without a responder
+	retryable := func(err error) bool {
 		if errors.Is(err, nats.ErrNoResponders) && since.IsZero() {
 			since = time.Now()
 		}
 		return undelivered(err) && (since.IsZero() || time.Since(since) < responderTimeout)
 	}
-	err := l.conn.outages.deliver(ctx, l.stream.Subject, again, func() (err error) {
+	err := l.conn.outages.deliver(ctx, l.stream.Subject, retryable, func() (err error) {
 		msg, err = w.receive(l)
 		return err
 	})
 	if err != nil {
 		return Event{}, transportError(l.stream.Subject, err)
 	}
-	l.conn.outages.subject(l.stream.Subject).ended()
+	l.conn.outages.subject(l.stream.Subject).end()
 	if msg == nil {
 		return Event{}, nil
 	}
@@ -324,7 +325,7 @@ func (live) next(l *listener) (Event, error) {
 		return Event{}, errComplete
 	}
 	msg, err := l.nextMessage()
-	if err != nil || msg == nil || isBusy(msg) { // another worker has taken the request
+	if err != nil || msg == nil || isBusy(msg) { // busy: a copy of the request, which another worker has accepted
 		return Event{}, err
 	}
 	return l.receive(msg)
@@ -342,7 +343,7 @@ func (r *replaying) next(l *listener) (Event, error) {
 		return l.deliver(r.beyond)
 	case !r.worker:
 		return Event{}, r.complete(l)
-	case l.last < r.target && l.recovery.replays < maxReplays: // the last events are not in the replay stream yet
+	case l.last < r.target && l.recovery.replays < maxReplays: // the last events are not stored yet
 		return Event{}, l.startReplay(l.ctx, Event{})
 	}
 	l.enter(live{})
@@ -351,9 +352,9 @@ func (r *replaying) next(l *listener) (Event, error) {
 
 func (ended) next(*listener) (Event, error) { return Event{}, errComplete }
 
-// complete ends the run after a complete replay when no worker has the run. Otherwise it
-// repeats the replay: the last events may not be in the replay stream yet, and the worker may
-// have lost its connection and reconnect.
+// complete handles the end of a replay while no worker has the run. It ends the run if it is done or
+// its worker is lost, and otherwise repeats the replay: the last events may not be stored yet, and
+// the worker may have lost its connection and reconnect.
 func (r *replaying) complete(l *listener) error {
 	known := r.known || l.replay.Found()
 	switch {
@@ -381,7 +382,7 @@ func (lost) next(l *listener) (Event, error) {
 	return Event{Type: schemas.EventError, Sequence: l.last, Data: data}, err
 }
 
-// known reports whether the listener follows a run that exists.
+// known reports whether the run is known to exist.
 func (l *listener) known() bool {
 	switch s := l.state.(type) {
 	case *replaying:
@@ -404,15 +405,15 @@ func (l *listener) interrupted(err error) bool {
 	}
 }
 
-// recoverable reports whether a run that was followed until err can be attached again.
+// recoverable reports whether the listener can reattach to its run after err.
 func (l *listener) recoverable(err error) bool {
 	_, unclaimed := l.state.(*waiting)
 	never := errors.Is(err, bucket.ErrNoStream) && !l.known()
 	return l.replay != nil && !unclaimed && !never && l.ctx.Err() == nil && l.interrupted(err)
 }
 
-// reattach waits for a connection and replays the events since the last one. It retries
-// until the grace period after the first failure has ended, and then returns the last error.
+// reattach waits for a connection and replays the events after the last one. It retries for the
+// grace period, counted from the first failure, and then returns the last error.
 func (l *listener) reattach(err error) error {
 	if l.recovery.failedAt.IsZero() {
 		l.recovery.failedAt = time.Now()
@@ -426,7 +427,7 @@ func (l *listener) reattach(err error) error {
 		if l.conn.WaitConnected(ctx) != nil {
 			return errConnectionLost
 		}
-		if l.watch(); errors.Is(err, errConnectionLost) { // the worker may have lost its connection too
+		if l.armTimeouts(); errors.Is(err, errConnectionLost) { // the worker may have lost its connection too
 			l.heard = time.Now()
 		}
 		l.recovery.replays = 0
@@ -481,7 +482,7 @@ func (l *listener) nextMessage() (*nats.Msg, error) {
 	case err == nil:
 		l.heard = time.Now()
 		return msg, nil
-	case undelivered(err): // the request
+	case undelivered(err): // the request reached no worker
 		return nil, err
 	case errors.Is(err, nats.ErrSlowConsumer) && l.replay != nil:
 		return nil, l.startReplay(l.ctx, Event{})
@@ -492,9 +493,8 @@ func (l *listener) nextMessage() (*nats.Msg, error) {
 	}
 }
 
-// accepted enters the state live. It records the control subject of the worker that took
-// the request, and uploads the rest of the body to it. An empty chunk requests a grant for the
-// first one, from a worker that grants chunks.
+// accepted enters the state live. It records the control subject of the worker that accepted the
+// request, and uploads the remaining body to it.
 func (l *listener) accepted(control, body string) error {
 	if control == "" || l.control != "" {
 		l.enter(live{})
@@ -502,24 +502,24 @@ func (l *listener) accepted(control, body string) error {
 	}
 	ofRun := func(subject, token string) bool { return l.replay != nil && subject == l.run+token }
 	if !isInbox(control) && !ofRun(control, "") || body != "" && !isInbox(body) && !ofRun(body, bodyToken) {
-		return schemas.ErrUnavailable.Because("the worker named a control subject that is not an inbox")
+		return schemas.ErrUnavailable.Because("invalid control subject of the worker: not an inbox")
 	}
 	l.control = control
 	l.enter(live{})
 	return l.upload(body)
 }
 
-// upload sends the rest of the body to the subject, one chunk after the other, or to the control
-// subject of a worker that grants no chunks.
+// upload sends the remaining body to the subject in chunks, each when the worker has granted it. A
+// worker that does not grant chunks has no such subject, and receives them on its control subject.
 func (l *listener) upload(subject string) error {
-	size := int(min(chunkSize, l.conn.nc.MaxPayload()-headerRoom))
+	size := int(min(chunkSize, l.conn.nc.MaxPayload()-bucket.HeaderRoom))
 	n := 0 // an empty chunk requests a grant for the first one
 	if subject == "" {
 		subject, n = l.control, min(size, len(l.body))
 	}
 	for len(l.body) > 0 {
 		err := l.sendChunk(subject, l.body[:n])
-		if undelivered(err) { // the stream has ended; its last message has the reason
+		if undelivered(err) { // the stream has ended, and its last message contains the reason
 			break
 		}
 		if err != nil {
@@ -532,20 +532,20 @@ func (l *listener) upload(subject string) error {
 	return nil
 }
 
-// sendChunk sends a chunk of a body to the subject and returns when the worker has received it
+// sendChunk sends a chunk of a body to the subject. It returns when the worker has received the chunk
 // and grants the next one.
 func (l *listener) sendChunk(subject string, chunk []byte) error {
 	bulk, err := l.conn.bulk()
 	if err != nil {
 		return err
 	}
-	lost := l.conn.requests.lost()
+	lost := l.conn.requests.connContext()
 	ctx, cancel := context.WithTimeout(l.ctx, 2*grantTimeout)
 	defer cancel()
 	defer context.AfterFunc(lost, cancel)()
 	until := time.Now().Add(interestTimeout)
-	again := func(err error) bool { return undelivered(err) && time.Now().Before(until) }
-	err = retry.Do(ctx, again, func() error { _, err := bulk.nc.RequestWithContext(ctx, subject, chunk); return err })
+	retryable := func(err error) bool { return undelivered(err) && time.Now().Before(until) }
+	err = retry.Do(ctx, retryable, func() error { _, err := bulk.nc.RequestWithContext(ctx, subject, chunk); return err })
 	switch {
 	case l.ctx.Err() != nil:
 		return l.ctx.Err()
@@ -583,17 +583,17 @@ const (
 	// maxReplays is the maximum number of replays to find an event that must exist:
 	// JetStream stores it a moment after it was published.
 	maxReplays = 5
-	// replayInterval is the delay between these replays, and lostInterval that between further
-	// ones, which wait for the worker.
+	// replayInterval is the delay between these replays, and lostInterval the delay between further
+	// replays, which wait for the worker to reconnect.
 	replayInterval = 50 * time.Millisecond
 	lostInterval   = 500 * time.Millisecond
 )
 
-// errComplete: the client has the last event.
-var errComplete = errors.New("the client has the last event")
+// errComplete ends a stream without an error: the client has the last event.
+var errComplete = errors.New("stream complete")
 
-// startReplay enters the state replaying, or live if no event is missing; the caller
-// receives beyond after the replay. It queries the worker first, which stores all events
+// startReplay enters the state replaying, or live if no event is missing. The client receives the
+// event beyond after the replay. startReplay first queries the worker, which stores all events
 // that it has sent before it replies. After an error the state is unchanged.
 func (l *listener) startReplay(ctx context.Context, beyond Event) error {
 	interval := replayInterval
@@ -613,7 +613,7 @@ func (l *listener) startReplay(ctx context.Context, beyond Event) error {
 		l.enter(live{})
 		return nil
 	}
-	if r, ok := l.state.(*replaying); found && ok && !r.worker { // it has reconnected
+	if r, ok := l.state.(*replaying); found && ok && !r.worker { // the worker has reconnected
 		l.recovery.replays = 1
 	}
 	l.enter(&replaying{known: found || l.known(), worker: found, target: last, beyond: beyond})
@@ -641,7 +641,7 @@ func query(ctx context.Context, c *Conn, control, header, value string) (last ui
 	msg.Header.Set(header, value)
 	var reply *nats.Msg
 	connected := func(ctx context.Context, _ time.Duration) error { return c.WaitConnected(ctx) }
-	err = retry.DoAfter(ctx, connected, unanswered, func() (err error) { // idempotent
+	err = retry.DoAfter(ctx, connected, unanswered, func() (err error) { // a query is idempotent
 		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 		defer cancel()
 		reply, err = c.nc.RequestMsgWithContext(ctx, msg)
@@ -657,11 +657,11 @@ func query(ctx context.Context, c *Conn, control, header, value string) (last ui
 	return last, true, err
 }
 
-// queryTimeout bounds one attempt of a query: the connection of the worker may have been
-// lost before the message arrived, and then the next attempt finds no responders.
+// queryTimeout bounds one attempt of a query. If the connection of the worker was lost before the
+// message arrived, the next attempt finds no responders.
 const queryTimeout = time.Second
 
-// unanswered reports whether err means that a request may be answered if it is retried.
+// unanswered reports whether err means that a retry of the request may be answered.
 func unanswered(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || undelivered(err) && !errors.Is(err, nats.ErrNoResponders)
 }

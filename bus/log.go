@@ -44,7 +44,7 @@ type logHandler struct {
 
 // Handle implements slog.Handler.
 func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
-	for _, flood := range h.repeats.ended(r.Time) {
+	for _, flood := range h.repeats.takeEnded(r.Time) {
 		line := slog.NewRecord(r.Time, flood.level, "repeated log lines suppressed", r.PC)
 		line.AddAttrs(slog.String("line", flood.message), slog.Int("suppressed", flood.suppressed))
 		if err := flood.handler.Handle(ctx, line); err != nil {
@@ -121,12 +121,12 @@ func bounded(a slog.Attr) slog.Attr {
 	return a
 }
 
-// truncate returns s, or its first most bytes and its length.
-func truncate(s string, most int) string {
-	if len(s) <= most {
+// truncate returns s, or its first limit bytes and its length.
+func truncate(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… (%d bytes)", len(s))
+	return strings.ToValidUTF8(s[:limit], "") + fmt.Sprintf("… (%d bytes)", len(s))
 }
 
 // PanicError is a recovered panic. LogHandler logs its stack.
@@ -143,8 +143,8 @@ func Recovered(value any) error { return &PanicError{value, debug.Stack()} }
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 const (
-	// repeatBurst is the burst size of the lines of a key, and repeatRate their rate limit,
-	// in lines per second.
+	// repeatBurst is the burst size of the rate limit of a key in lines, and repeatRate its rate in
+	// lines per second.
 	repeatBurst = 10
 	repeatRate  = 1
 	// repeatKeys is the maximum number of tracked keys.
@@ -160,7 +160,7 @@ const (
 type repeats struct {
 	mu    sync.Mutex
 	known *lru.Cache[string, *repeat]
-	swept time.Time
+	swept time.Time // time of the last search for floods that have ended
 }
 
 // repeat is the rate-limiter state of one key.
@@ -198,8 +198,8 @@ func (r *repeats) admit(h logHandler, line slog.Record) (suppressed int, ok bool
 	return suppressed, true
 }
 
-// ended returns the floods that have ended with suppressed lines, once each.
-func (r *repeats) ended(now time.Time) (floods []repeat) {
+// takeEnded returns the floods that have takeEnded with suppressed lines, once each.
+func (r *repeats) takeEnded(now time.Time) (floods []repeat) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Sub(r.swept) < floodEnd {

@@ -137,7 +137,7 @@ func TestOversizedEventLeavesNoGap(t *testing.T) {
 			to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: strings.Repeat("x", 9<<20)}))
 	})
 	events, err := collect(t.Context(), conn, question("{}"))
-	want := `text_delta{"text":"a"} error{"code":"AN-500","message":"analysis failed: an unexpected error; the log of the worker has it under the request_id"} done{}`
+	want := `text_delta{"text":"a"} error{"code":"AN-500","message":"analysis failed: unexpected error; see the worker log for this request_id"} done{}`
 	if got := strings.Join(events, " "); got != want || err != nil {
 		t.Errorf("got %s, %v; want %s", got, err, want)
 	}

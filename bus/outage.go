@@ -34,15 +34,15 @@ type outage struct {
 	last  time.Time // last failure
 }
 
-// ended records that a worker has replied, or that the connection is established.
-func (o *outage) ended() {
+// end records that a worker has replied, or that the connection is established.
+func (o *outage) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.known, o.since = true, time.Time{}
 }
 
-// deadline records a failure and returns when requests no longer wait.
-func (o *outage) deadline() time.Time {
+// recordFailure starts or continues the outage, and returns when requests stop waiting for its end.
+func (o *outage) recordFailure() (deadline time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := time.Now()
@@ -56,12 +56,12 @@ func (o *outage) deadline() time.Time {
 	return o.since.Add(outageTimeout)
 }
 
-// outages holds the outages of a connection and of its subjects, and bounds the requests that
-// wait in them to be sent again.
+// outages holds the outages of a connection and of its subjects, and bounds the number of requests
+// that wait for their end.
 type outages struct {
 	conn       *Conn
 	connection outage
-	subjects   sync.Map // of *outage by subject
+	subjects   sync.Map // *outage by subject
 	waiting    *admission.Pool
 }
 
@@ -73,8 +73,8 @@ func (o *outages) subject(subject string) *outage {
 
 type callerKey struct{}
 
-// WithCaller returns ctx for requests that do not wait in an outage after caller has ended.
-// Unlike the end of ctx, that does not end a request that a worker has received.
+// WithCaller returns ctx for requests that stop waiting for a worker when caller is canceled.
+// Requests that were delivered to a worker continue until ctx ends.
 func WithCaller(ctx, caller context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
@@ -86,36 +86,36 @@ func undelivered(err error) bool {
 		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrHeadersNotSupported) // before the server has identified itself
 }
 
-// deliver calls send until it succeeds, its error is not retryable, or ctx or the outage ends,
-// and then returns its error.
-// Requests that wait hold no slot (see overload.Leave), and are divided among tenants.
+// deliver calls send until it succeeds, fails with an error that is not retryable, ctx ends, or the
+// outage exceeds its timeout. It returns the error of the last call. Waiting requests release their
+// slots (overload.WithoutSlot), and their number is divided among tenants.
 func (o *outages) deliver(ctx context.Context, subject string, retryable func(error) bool, send func() error) error {
-	tenant, waits := ShareKey(Identity(ctx), nil), false
+	tenant, waiting := ShareKey(Identity(ctx), nil), false
 	defer func() {
-		if waits {
+		if waiting {
 			o.waiting.Release(tenant, 1)
 		}
 	}()
 	wait := func(ctx context.Context, interval time.Duration) error {
-		return overload.Leave(ctx, func() error { return o.wait(ctx, subject, interval) })
+		return overload.WithoutSlot(ctx, func() error { return o.wait(ctx, subject, interval) })
 	}
 	return retry.DoAfter(ctx, wait, func(err error) bool {
 		if !retryable(err) {
 			return false
 		}
-		waits = waits || o.waiting.Acquire(tenant, 1)
-		return waits
+		waiting = waiting || o.waiting.Acquire(tenant, 1)
+		return waiting
 	}, send)
 }
 
-// wait returns nil after the interval if the connection is established then, or an error when
-// the outage has ended the wait.
+// wait waits for the interval and then for a connection. It returns an error when ctx or the caller
+// ends, or the outage exceeds its timeout.
 func (o *outages) wait(ctx context.Context, subject string, interval time.Duration) error {
 	of := &o.connection
 	if o.conn.Connected() {
 		of = o.subject(subject)
 	}
-	ctx, cancel := context.WithDeadline(ctx, of.deadline())
+	ctx, cancel := context.WithDeadline(ctx, of.recordFailure())
 	defer cancel()
 	if caller, ok := ctx.Value(callerKey{}).(context.Context); ok {
 		defer context.AfterFunc(caller, cancel)()

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// A client retries a read after retryMissed periods of heartbeatInterval without a
-	// heartbeat and then in each further one, since a worker that is cut off may receive the
-	// retry too. maxMissed periods fail the request. Periods are counted, not measured, so that
-	// a suspended client does not give up.
+	// A client hedges a read after retryMissed periods of heartbeatInterval without a heartbeat,
+	// and again after each further one, since a partitioned worker may receive the hedged request
+	// too. maxMissed periods fail the request. Periods are counted, not measured, so that
+	// a suspended client does not fail its requests when it continues.
 	retryMissed = 2
 	maxMissed   = 10
-	// maxRetries bounds the retries of one request without a heartbeat.
+	// maxRetries bounds the hedged requests of one request.
 	maxRetries = 4
 	// maxBusyRetries is the maximum number of retries of a request that a busy worker rejected.
 	// Of two workers, the free one then receives it in 31 of 32 cases.
@@ -38,9 +38,9 @@ const (
 // nats.go treats the first message as the reply; here it may be a heartbeat.
 type requests struct {
 	conn     *Conn
-	nc       *nats.Conn      // of conn: the connection for control traffic or for large bodies
+	nc       *nats.Conn      // connection of conn for control traffic, or for large bodies
 	outbound *admission.Pool // bytes of unconfirmed large messages
-	prefix   string          // of the reply subjects
+	prefix   string          // prefix of the reply subjects
 
 	mu            sync.Mutex
 	next          uint64
@@ -49,8 +49,8 @@ type requests struct {
 	endConnection context.CancelFunc
 }
 
-// changed records whether the connection is established. The first call precedes it.
-func (q *requests) changed(up bool) {
+// setConnected records whether the connection is established. The first call precedes the connection.
+func (q *requests) setConnected(up bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
@@ -61,8 +61,8 @@ func (q *requests) changed(up bool) {
 	}
 }
 
-// lost returns a context that ends when the current connection is lost.
-func (q *requests) lost() context.Context {
+// connContext returns a context that ends when the current connection is connContext.
+func (q *requests) connContext() context.Context {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.connection
@@ -95,13 +95,12 @@ func (q *requests) dispatch(msg *nats.Msg) {
 	}
 	select {
 	case msgs <- msg:
-	default: // a worker that replies more than once
+	default: // the worker has replied more than once
 	}
 }
 
-// reserve waits until a message of n bytes may be sent to a worker. The bytes are
-// divided among the tenants of the callers. They count towards
-// outboundBytes until release is called, which may be called more than once.
+// reserve waits until outboundBytes permit a message of n bytes, of which each tenant gets a
+// share. release returns the bytes; further calls of it have no effect.
 func (q *requests) reserve(ctx context.Context, n int) (release func(), err error) {
 	if n < largeMessage {
 		return func() {}, nil
@@ -113,17 +112,17 @@ func (q *requests) reserve(ctx context.Context, n int) (release func(), err erro
 	return sync.OnceFunc(func() { q.outbound.Release(tenant, size) }), nil
 }
 
-// roundTrip sends the request and returns the reply of a worker. Without a heartbeat it
-// retries a read, and the first reply wins. It does not retry a write: the first worker
-// may still perform it, and a second worker would perform it twice.
+// roundTrip sends the request and returns the reply of a worker. When heartbeats are missed, it
+// hedges a read: it sends another copy and returns the first reply. It does not hedge a write:
+// the first worker may still perform it, and a second worker would perform it twice.
 func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*nats.Msg, error) {
-	lost := q.lost()
+	lost := q.connContext()
 	reply, msgs := q.open()
 	defer q.forget(reply)
-	if lost.Err() != nil { // the connection that replaces it is not known yet
+	if lost.Err() != nil { // the client has not recorded the reconnect yet
 		return nil, nats.ErrDisconnected
 	}
-	again := request.Reply != "" // after an outage
+	resent := request.Reply != "" // an earlier attempt has set it
 	request.Reply = reply
 	request.Header.Set(HeaderHeartbeat, "1")
 	received, err := q.reserve(ctx, len(request.Data))
@@ -132,7 +131,7 @@ func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) 
 	}
 	defer received()
 	a := attempts{requests: q, request: request, read: read}
-	if deadline, ok := ctx.Deadline(); ok && (again || request.Header.Get(HeaderTimeout) != "") {
+	if deadline, ok := ctx.Deadline(); ok && (resent || request.Header.Get(HeaderTimeout) != "") {
 		request.Header.Set(HeaderTimeout, time.Until(deadline).String())
 	}
 	if err := a.send(); err != nil {
@@ -169,9 +168,9 @@ func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) 
 type attempts struct {
 	requests *requests
 	request  *nats.Msg
-	read     bool // may be retried
+	read     bool // may be hedged
 	pending  int  // copies without a reply
-	retries  int  // copies sent because heartbeats were missed
+	retries  int  // hedged requests: copies sent because heartbeats were missed
 	busy     int  // copies sent because a worker was busy
 	missed   int  // consecutive heartbeat intervals without a heartbeat
 }
@@ -181,8 +180,8 @@ func (a *attempts) send() error {
 	return a.requests.nc.PublishMsg(a.request)
 }
 
-// missHeartbeat counts a heartbeat interval without a heartbeat and, if the request
-// may be retried, retries it.
+// missHeartbeat counts an interval without a heartbeat, and sends a hedged request if that is
+// permitted.
 func (a *attempts) missHeartbeat() error {
 	if a.missed++; a.missed == maxMissed {
 		return schemas.ErrUnavailable.Because("no heartbeat from a worker of " + a.request.Subject + "; a write may have been applied")
@@ -194,8 +193,8 @@ func (a *attempts) missHeartbeat() error {
 	return a.send()
 }
 
-// receive takes the reply to a copy. It returns nil if the reply of another copy is
-// expected. A copy that a worker refused as busy is retried, at most maxBusyRetries times.
+// receive handles the reply to a copy. It returns nil while the reply to another copy is
+// expected. It retries a copy that a busy worker refused, at most maxBusyRetries times.
 func (a *attempts) receive(msg *nats.Msg) (final *nats.Msg, err error) {
 	a.pending--
 	switch {
@@ -207,7 +206,7 @@ func (a *attempts) receive(msg *nats.Msg) (final *nats.Msg, err error) {
 	case noResponders(msg):
 		return nil, nats.ErrNoResponders
 	}
-	a.requests.conn.outages.subject(a.request.Subject).ended()
+	a.requests.conn.outages.subject(a.request.Subject).end()
 	if a.retries+a.busy == 0 {
 		a.requests.conn.budget.Refill()
 	}

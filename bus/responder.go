@@ -29,7 +29,7 @@ type responder struct {
 	gate     *overload.Gate
 	bulk     bool // requests are received over the connection for large bodies
 	metrics  *telemetry.Subject
-	events   func(reply string) bool // whether reply is the event subject of a run; nil: the endpoint has none
+	events   func(reply string) bool // reports whether reply is the event subject of a run; nil: no runs
 }
 
 // answers reports whether the responder may publish to the reply subject of a request. A
@@ -52,8 +52,9 @@ type request struct {
 	denied error // the error of authorization or of the headers; nil: none
 }
 
-// admit returns the request in msg with its context, which the caller cancels. Its slot is nil if
-// it was refused or ignored. It never blocks: a subscription runs its callbacks one after the other.
+// admit returns the request in msg with its context, which the caller cancels. The slot of the
+// request is nil if admit has refused or ignored it. admit never blocks, because a subscription
+// runs its callbacks one after the other.
 func (d *responder) admit(base context.Context, msg *nats.Msg) (ctx context.Context, r request, cancel context.CancelFunc) {
 	r.Msg = msg
 	if !d.answers(msg.Reply) {
@@ -131,7 +132,7 @@ func (d *responder) fail(ctx context.Context, r *nats.Msg, err error) {
 	d.refuse(ctx, r, err, nats.Header{})
 }
 
-// refuse replies with the visible form of err and the headers.
+// refuse replies with the error that callers receive for err, and the headers.
 func (d *responder) refuse(ctx context.Context, r *nats.Msg, err error, header nats.Header) {
 	e := d.mapError(err)
 	e = d.report(ctx, e, err, loggedByClient(r, e, header))
@@ -155,10 +156,9 @@ func (d *responder) respond(ctx context.Context, r *nats.Msg, body []byte, heade
 	}
 }
 
-// report returns e with the request ID of ctx and logs err, unless the caller or
-// another worker does: faults of this system are logged once, as warnings and errors,
-// and those of callers at debug level. The metrics count a CallerError as a malformed
-// request.
+// report returns e with the request ID of ctx and logs err, unless the caller or another worker
+// does. Errors of this system are logged once, as warnings or errors, and those of callers at
+// debug level. The metrics count a CallerError as a malformed request.
 func (d *responder) report(ctx context.Context, e *schemas.Error, err error, loggedByClient bool) *schemas.Error {
 	c := *e
 	c.RequestID = RequestID(ctx)
@@ -181,8 +181,8 @@ func (d *responder) report(ctx context.Context, e *schemas.Error, err error, log
 
 // fits returns an error if a reply of size bytes exceeds max_payload.
 func (d *responder) fits(size int) error {
-	if most := d.service.conn.nc.MaxPayload() - headerRoom; int64(size) > most {
-		return schemas.ErrResponseTooLarge.Because(fmt.Sprintf("the response has %d bytes, at most %d are possible", size, most))
+	if limit := d.service.conn.nc.MaxPayload() - bucket.HeaderRoom; int64(size) > limit {
+		return schemas.ErrResponseTooLarge.Because(fmt.Sprintf("the response has %d bytes, at most %d are possible", size, limit))
 	}
 	return nil
 }
@@ -196,15 +196,15 @@ func FitsReply(ctx context.Context, size int) error {
 	return nil
 }
 
-// loggedByClient reports whether the caller logs the error. A client of this package logs
-// its own mistakes, timeouts, and replies of busy workers, whose requests it retries.
+// loggedByClient reports whether the caller logs the error. A client of this package logs errors of
+// the caller, timeouts, and replies of busy workers, after which it retries the request.
 func loggedByClient(r *nats.Msg, e *schemas.Error, reply nats.Header) bool {
 	client := r.Header.Get(HeaderHeartbeat) != "" || r.Header.Get(HeaderWindow) != ""
 	return client && (isClientError(e.Status) || e.Status == schemas.ErrTimeout.Status || reply.Get(HeaderBusy) != "")
 }
 
-// PartError returns the error that the caller of the request of ctx receives for err, the
-// failure of a part of the request. A fault of this system is logged.
+// PartError returns the error that the caller receives for err, the failure of a part of the request
+// of ctx, such as one record of many. It logs errors of this system.
 func PartError(ctx context.Context, err error) *schemas.Error {
 	e := visible(err)
 	r, ok := ctx.Value(responderKey{}).(*responder)

@@ -223,7 +223,7 @@ func TestRunContinuesWithoutClient(t *testing.T) {
 	keep(t, conn)
 	finished := make(chan error, 1)
 	serve(t, bustest.Dial(t, server), func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
-		to.Continue()
+		to.Persist()
 		finished <- many(ctx, ask, to)
 		return nil
 	})
@@ -349,7 +349,7 @@ func TestStalledClientCatchesUp(t *testing.T) {
 	keep(t, conn)
 	finished := make(chan error, 1)
 	serve(t, bustest.Dial(t, server), func(_ context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
-		to.Continue()
+		to.Persist()
 		for range events {
 			err = errors.Join(err, to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}))
 		}

@@ -22,7 +22,7 @@ func TestRunLimitCountsRunsUntilTheyEnd(t *testing.T) {
 			if req.ID == "short" {
 				return nil
 			}
-			to.Continue()
+			to.Persist()
 			if err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "started"}); err != nil {
 				return err
 			}

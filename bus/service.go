@@ -30,14 +30,14 @@ type Service struct {
 	healthGate *overload.Gate
 	waiting    *admission.Pool // requests that wait without a slot
 	uploads    *admission.Pool // bytes of granted chunks that have not arrived
-	handlers   sync.WaitGroup  // and the goroutine that adjusts the gate
-	ctx        context.Context // of the requests in flight
-	end        context.CancelFunc
+	handlers   sync.WaitGroup  // goroutines of handlers, and the one that adjusts the gate
+	ctx        context.Context // parent of the contexts of requests
+	cancel     context.CancelFunc
 	draining   chan struct{} // closed when Stop is called
 	stop       sync.Once
 
 	mu   sync.Mutex
-	subs []*nats.Subscription // of the endpoints and of discovery
+	subs []*nats.Subscription // subscriptions of the endpoints and of discovery
 }
 
 // Start registers the service on c under name. It admits at most slots requests at a
@@ -50,10 +50,10 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 	if s.subs, err = s.discovery.subscribe(c.nc); err != nil {
 		return nil, fmt.Errorf("start service %s: %w", name, err)
 	}
-	ctx, end := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	s.gate, s.healthGate = overload.New(slots), overload.New(healthSlots)
 	s.waiting, s.uploads = admission.NewPool(maxWaiting), admission.NewPool(uploadBytes)
-	s.ctx, s.end, s.draining = ctx, end, make(chan struct{})
+	s.ctx, s.cancel, s.draining = ctx, cancel, make(chan struct{})
 	telemetry.Slots(name, slots, s.gate.Used)
 	s.handlers.Go(func() { overload.Run(ctx, s.gate) })
 	return s, nil
@@ -104,9 +104,9 @@ func (s *Service) add(d *responder, handle func(context.Context, request)) error
 	return nil
 }
 
-// drainIdleTime is the idle time after which the service counts as drained: messages that the
-// server has already sent are then in a handler.
-const drainIdleTime = 20 * time.Millisecond
+// drainIdlePeriod is the time without a request in flight after which the service is drained:
+// messages that the server has sent before have reached a handler by then.
+const drainIdlePeriod = 20 * time.Millisecond
 
 // ErrDrainTimeout is the error of a drain that timed out with requests in flight.
 var ErrDrainTimeout = errors.New("drain timed out with requests in flight")
@@ -114,9 +114,9 @@ var ErrDrainTimeout = errors.New("drain timed out with requests in flight")
 // cancelTimeout bounds the wait for handlers after their cancellation.
 const cancelTimeout = 500 * time.Millisecond
 
-// Stop accepts no more requests, waits for those in flight until ctx ends, and then
-// cancels the rest: the error wraps ErrDrainTimeout. It returns when no handler runs, at the
-// latest cancelTimeout after ctx, even if handlers ignore their context. A second Stop
+// Stop accepts no more requests and waits for those in flight. When ctx ends, it cancels the rest
+// and returns an error that wraps ErrDrainTimeout. It returns when no handler runs, at the
+// latest cancelTimeout after ctx ends, even if handlers ignore their context. A second Stop
 // waits for the first and returns nil.
 func (s *Service) Stop(ctx context.Context) (err error) {
 	s.stop.Do(func() { err = s.drain(ctx) })
@@ -124,7 +124,7 @@ func (s *Service) Stop(ctx context.Context) (err error) {
 }
 
 // Draining returns a channel that is closed when the service of the request of ctx accepts no
-// more requests, so that a handler without its own end can return.
+// more requests, so that long-running handlers can return.
 func Draining(ctx context.Context) <-chan struct{} {
 	if r, ok := ctx.Value(responderKey{}).(*responder); ok {
 		return r.service.draining
@@ -138,7 +138,7 @@ func (s *Service) drain(ctx context.Context) error {
 	if n := s.idle(ctx); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%w: %d requests", ErrDrainTimeout, n))
 	}
-	s.end()
+	s.cancel()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -157,7 +157,8 @@ func (s *Service) drain(ctx context.Context) error {
 	}
 }
 
-// unsubscribe stops receiving requests, after those that the server sent before it processed that.
+// unsubscribe drains the subscriptions: requests that the server sent before it processed the UNSUB
+// are still handled.
 func (s *Service) unsubscribe() (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,22 +171,18 @@ func (s *Service) unsubscribe() (err error) {
 	return err
 }
 
-// wait returns when no handler runs. It closes the gates, so no request is
-// admitted meanwhile.
+// wait returns when no handler runs. It closes the gates first, so that no handler is added to
+// s.handlers during its Wait.
 func (s *Service) wait() {
-	for _, gate := range []*overload.Gate{s.gate, s.healthGate} {
-		gate.Close()
-		for gate.Used() > 0 {
-			time.Sleep(time.Millisecond)
-		}
-	}
+	s.gate.Close()
+	s.healthGate.Close()
 	s.handlers.Wait()
 }
 
-// idle returns when no request has been in flight for drainIdleTime, or ctx ends, with
-// the number of requests that are in flight.
+// idle waits until no request has been in flight for drainIdlePeriod, or ctx ends. It returns the
+// number of requests in flight.
 func (s *Service) idle(ctx context.Context) int {
-	tick := time.NewTicker(drainIdleTime)
+	tick := time.NewTicker(drainIdlePeriod)
 	defer tick.Stop()
 	for idleBefore := false; ; {
 		var ended bool
@@ -206,7 +203,7 @@ func (s *Service) idle(ctx context.Context) int {
 // (see WaitWithoutSlot). Each holds a goroutine and its body.
 const maxWaiting = 1024
 
-// ErrNoSlot is wrapped by the errors of WaitWithoutSlot itself, but not by those of wait.
+// ErrNoSlot is wrapped by the errors of WaitWithoutSlot, except for an error of its parameter wait.
 var ErrNoSlot = errors.New("no slot for a waiting request")
 
 // WaitWithoutSlot releases the slot of the request of ctx, calls wait, and then acquires
@@ -227,7 +224,7 @@ func WaitWithoutSlot(ctx context.Context, wait func(context.Context) error) erro
 	}
 	defer s.waiting.Release(key, 1)
 	var failed error
-	err := overload.Leave(ctx, func() error { failed = wait(ctx); return failed })
+	err := overload.WithoutSlot(ctx, func() error { failed = wait(ctx); return failed })
 	if err != nil && failed == nil {
 		return fmt.Errorf("%w: %w", ErrNoSlot, busy(r.Subject))
 	}

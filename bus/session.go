@@ -25,35 +25,35 @@ type Sender interface {
 	// Send sends data as JSON. With flow control it waits for the client, at most
 	// 10 seconds.
 	Send(event string, data any) error
-	// Continue lets the stream continue without a client until it is canceled.
-	Continue()
+	// Persist lets the stream continue without a client until it ends or is canceled.
+	Persist()
 }
 
 // session is the worker's side of one stream.
 type session struct {
-	*responder
-	conn    *Conn
-	stream  Stream[any]
-	request request
-	reply   string         // subject of the events
-	control string         // subject for acknowledgements and cancel
-	replay  *replay.Writer // nil: not a run
-	sub     *nats.Subscription
-	beats   heartbeat
-	chunks  *nats.Subscription // for chunks of the body; nil: none
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	upload
-	flow
+	responder  *responder
+	conn       *Conn
+	stream     Stream[any]
+	request    request
+	reply      string         // subject of the events
+	control    string         // subject for acknowledgements and cancel
+	replay     *replay.Writer // nil: not a run
+	sub        *nats.Subscription
+	heartbeats heartbeat
+	chunks     *nats.Subscription // for chunks of the body; nil: none
+	ctx        context.Context
+	cancel     context.CancelCauseFunc
+	upload     upload
+	flow       flow
 
 	mu         sync.Mutex
 	sequence   uint64
-	grace      time.Duration // without a client
-	graceTimer *time.Timer   // of the grace period; nil: a client is connected
+	grace      time.Duration // grace period without a client
+	graceTimer *time.Timer   // ends the grace period; nil: a client is connected
 	missedAt   time.Time     // time of the last heartbeat without a subscriber
 }
 
-// newSession returns the session of a request, whose ctx the session cancels.
+// newSession returns the session of a request. The session cancels its context when it ends.
 func newSession(ctx context.Context, d *responder, s Stream[any], r request, share *admission.Pool) *session {
 	c := d.service.conn
 	w := &session{
@@ -89,48 +89,47 @@ func (w *session) serve(runs *admission.Limit, handle func(context.Context, []by
 	w.end(err)
 }
 
-// admitted returns the context for the handler, and an error if the request is not admitted. The
-// caller calls release in either case.
+// admitted returns the context for the handler, or an error if the request is not admitted. The
+// caller calls release in both cases.
 func (w *session) admitted(runs *admission.Limit) (_ context.Context, release func(), err error) {
-	counted := func() {}
+	uncount := func() {}
 	if err = w.request.denied; err == nil {
-		counted, err = w.countRun(runs)
+		uncount, err = w.countRun(runs)
 	}
 	if err == nil {
-		err = w.announced(w.request.Header.Get(HeaderBodySize), w.stream.MaxBody)
+		err = w.upload.setSize(w.request.Header.Get(HeaderBodySize), w.stream.MaxBody)
 	}
 	if err != nil || w.stream.Admit == nil {
-		return w.ctx, counted, err
+		return w.ctx, uncount, err
 	}
-	ctx, free, err := w.stream.Admit(w.ctx, max(w.size, len(w.body)))
+	ctx, free, err := w.stream.Admit(w.ctx, max(w.upload.size, len(w.upload.body)))
 	if err != nil {
-		return w.ctx, counted, fmt.Errorf("%w: %w", errFull, err)
+		return w.ctx, uncount, fmt.Errorf("%w: %w", errFull, err)
 	}
-	return ctx, func() { free(); counted() }, nil
+	return ctx, func() { free(); uncount() }, nil
 }
 
 // errFull marks the refusal of a request that another worker may admit.
 var errFull = errors.New("not admitted by this worker")
 
-// work calls handle when the body has arrived and the slot may run, while it sends
-// heartbeats.
+// work sends heartbeats, waits for the body and until the request may run, and calls handle.
 func (w *session) work(ctx context.Context, handle func(context.Context, []byte, Sender) error) (err error) {
-	w.beats.start(streamHeartbeatInterval, w.beat)
+	w.heartbeats.start(streamHeartbeatInterval, w.onHeartbeat)
 	defer func() {
 		if p := recover(); p != nil {
 			err = Recovered(p)
 		}
 	}()
-	if err := w.arrived(ctx); err != nil {
+	if err := w.upload.wait(ctx); err != nil {
 		return err
 	}
 	if w.replay != nil {
-		w.replay.AwaitStored() // the run is known before a client receives an event
+		w.replay.WaitStored() // the run is known before a client receives an event
 	}
 	if !w.request.slot.Start(ctx) {
 		return context.Cause(ctx)
 	}
-	body := w.take()
+	body := w.upload.take()
 	w.request.Data = nil // it may be the body
 	return handle(ctx, body, w)
 }
@@ -138,29 +137,29 @@ func (w *session) work(ctx context.Context, handle func(context.Context, []byte,
 // end ends the stream with done, or with err.
 func (w *session) end(err error) {
 	if err != nil && w.ctx.Err() != nil {
-		err = context.Cause(w.ctx) // the failure follows from the cancellation
+		err = context.Cause(w.ctx) // the cancellation has caused err
 	}
 	switch {
 	case err == nil:
 		err = w.send(schemas.EventDone, schemas.Nothing{})
-	case !w.began():
+	case w.sent() == 0:
 		header := nats.Header{}
 		if errors.Is(err, errFull) {
 			header.Set(HeaderBusy, "1") // the client tries another worker
 		} else {
-			w.beats.stop()                // a heartbeat would announce the stored events, and the client would read them
-			w.storeError(w.mapError(err)) // before the client receives the error and resumes
+			w.heartbeats.stop()                     // a heartbeat would announce the stored events, and the client would read them
+			w.storeError(w.responder.mapError(err)) // before the client receives the error and resumes
 		}
-		w.refuse(w.ctx, w.request.Msg, err, header)
+		w.responder.refuse(w.ctx, w.request.Msg, err, header)
 		return
 	default:
-		e := w.report(w.ctx, w.mapError(err), err, false)
+		e := w.responder.report(w.ctx, w.responder.mapError(err), err, false)
 		err = errors.Join(
 			w.send(schemas.EventError, schemas.StreamError{Code: e.Code, Message: e.Message()}),
 			w.send(schemas.EventDone, schemas.Nothing{}))
 	}
 	if err != nil {
-		w.service.log.WarnContext(w.ctx, "stream not ended", "subject", w.Subject, "err", err)
+		w.responder.service.log.WarnContext(w.ctx, "stream not ended", "subject", w.responder.Subject, "err", err)
 	}
 }
 
@@ -170,7 +169,7 @@ func (w *session) open() (err error) {
 	if w.sub, err = w.conn.nc.Subscribe(w.control, w.receive); err != nil {
 		return err
 	}
-	if w.size > 0 {
+	if w.upload.size > 0 {
 		if err := w.openBody(); err != nil {
 			return err
 		}
@@ -178,7 +177,7 @@ func (w *session) open() (err error) {
 	if w.replay != nil {
 		w.replay.Begin()
 	}
-	return w.heartbeat()
+	return w.sendHeartbeat()
 }
 
 // openBody subscribes to chunks of the body.
@@ -197,11 +196,12 @@ func (w *session) openBody() error {
 	if w.chunks, err = bulk.nc.Subscribe(subject, w.receiveChunk); err != nil {
 		return err
 	}
-	// A client that does not wait for grants sends at most its body, and is then cut off.
-	if err := w.chunks.SetPendingLimits(-1, w.size+chunkSize); err != nil {
+	// A client that ignores grants can send its body once; the subscription drops further chunks.
+	if err := w.chunks.SetPendingLimits(-1, w.upload.size+chunkSize); err != nil {
 		return err
 	}
-	return bulk.nc.FlushTimeout(time.Second) // the heartbeat that names the subject is sent over another connection
+	// The heartbeat with the subject is sent over another connection.
+	return bulk.nc.FlushTimeout(time.Second)
 }
 
 // receiveChunk handles a chunk of the body, and grants the next one.
@@ -214,14 +214,14 @@ func (w *session) receiveChunk(msg *nats.Msg) {
 	}
 }
 
-// importPrefix is the prefix of the reply subjects of clients in other NATS accounts, for which
-// an empty message would end a stream of responses (nats-server, client.go).
+// importPrefix is the prefix of the reply subjects of clients in other NATS accounts. An empty
+// message to such a subject ends the stream of responses (nats-server, client.go).
 const importPrefix = "_R_."
 
-// heartbeat publishes a heartbeat with the sequence of the last event. If the reply
+// sendHeartbeat publishes a heartbeat with the sequence of the last event. If the reply
 // subject has no subscriber, the server reports that on the control subject. The caller
 // holds w.mu once events may be sent.
-func (w *session) heartbeat() error {
+func (w *session) sendHeartbeat() error {
 	msg := &nats.Msg{Subject: w.reply, Reply: w.control, Header: nats.Header{HeaderSequence: {strconv.FormatUint(w.sequence, 10)}}}
 	if w.chunks != nil {
 		msg.Header.Set(HeaderBodySubject, w.chunks.Subject)
@@ -243,17 +243,17 @@ func (w *session) receive(msg *nats.Msg) {
 		w.cancel(schemas.ErrRunStopped.Because("on request"))
 	case err == nil:
 		w.connected()
-		w.acknowledge(min(read, w.sent()))
+		w.flow.acknowledge(min(read, w.sent()))
 		if w.replay != nil {
-			w.replay.AfterStored(func() { w.position(msg.Reply) })
+			w.replay.AfterStored(func() { w.sendPosition(msg.Reply) })
 			return
 		}
 	}
-	w.position(msg.Reply)
+	w.sendPosition(msg.Reply)
 }
 
-// position replies to a message of a client with the sequence of the last event.
-func (w *session) position(reply string) {
+// sendPosition replies to a message of a client with the sequence of the last event.
+func (w *session) sendPosition(reply string) {
 	if isInbox(reply) {
 		last := strconv.FormatUint(w.sent(), 10)
 		_ = w.conn.nc.Publish(reply, []byte(last)) // the client retries
@@ -264,11 +264,11 @@ func noResponders(msg *nats.Msg) bool {
 	return len(msg.Data) == 0 && msg.Header.Get("Status") == "503"
 }
 
-// beat sends a heartbeat, and stores the events.
-func (w *session) beat() {
+// onHeartbeat sends a heartbeat, and starts to store the events.
+func (w *session) onHeartbeat() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.heartbeat() // the client detects missing heartbeats
+	_ = w.sendHeartbeat() // the client detects missing heartbeats
 	if w.replay != nil {
 		w.replay.Store()
 	}
@@ -277,7 +277,7 @@ func (w *session) beat() {
 // Send implements Sender.
 func (w *session) Send(event string, data any) error {
 	if sent := w.sent(); !w.flow.open(sent) {
-		if err := overload.Idle(w.ctx, func() error { return w.flow.await(w.ctx, sent) }); err != nil {
+		if err := overload.Idle(w.ctx, func() error { return w.flow.wait(w.ctx, sent) }); err != nil {
 			return err
 		}
 	}
@@ -301,17 +301,18 @@ func (w *session) send(event string, data any) error {
 	if err := w.publish(e); err != nil {
 		return fmt.Errorf("send %s event of %d bytes: %w", event, len(body), err)
 	}
-	if w.sequence++; w.sequence == 1 { // an event that was not sent leaves no gap
+	if w.sequence++; w.sequence == 1 { // after publish, so that a failed event leaves no gap
 		telemetry.FirstEvent(w.ctx)
 	}
 	return nil
 }
 
-// publish sends the event: as text for a run, and otherwise with headers, which any
-// NATS client can read.
+// publish sends the event: encoded as for the replay stream if it belongs to a run, and otherwise
+// with headers, so that any NATS client can read it.
 func (w *session) publish(e Event) error {
 	if w.replay != nil {
-		_ = w.conn.nc.Publish(w.reply, w.replay.Add(e)) // a client detects the gap and reads the event from the replay stream
+		// If this fails, the client detects a gap and reads the event from the replay stream.
+		_ = w.conn.nc.Publish(w.reply, w.replay.Add(e))
 		return nil
 	}
 	msg := nats.NewMsg(w.reply)
@@ -321,8 +322,6 @@ func (w *session) publish(e Event) error {
 	return w.conn.nc.PublishMsg(msg)
 }
 
-func (w *session) began() bool { return w.sent() > 0 }
-
 // sent returns how many events were sent.
 func (w *session) sent() uint64 {
 	w.mu.Lock()
@@ -331,7 +330,7 @@ func (w *session) sent() uint64 {
 }
 
 func (w *session) close() {
-	w.beats.stop()
+	w.heartbeats.stop()
 	if w.chunks != nil {
 		_ = w.chunks.Unsubscribe() // fails only on a closed connection
 	}
@@ -343,21 +342,21 @@ func (w *session) close() {
 	switch {
 	case w.sub == nil:
 	case w.conn.Connected():
-		_ = w.sub.Drain() // answers queries that have arrived; fails only on a closed connection
+		_ = w.sub.Drain() // handles pending messages of clients; fails only on a closed connection
 	default:
 		_ = w.sub.Unsubscribe() // Drain would wait for the reconnect
 	}
-	w.connected() // stops the grace period
+	w.connected() // stops the grace timer
 }
 
 // errDisconnected is the cause of cancellation when the client has disconnected.
 var errDisconnected = errors.New("the client has disconnected")
 
-// Continue implements Sender.
-func (w *session) Continue() {
+// Persist implements Sender.
+func (w *session) Persist() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.persistent.Store(true)
+	w.flow.persistent.Store(true)
 	w.stopGrace()
 }
 
@@ -371,38 +370,38 @@ func (w *session) stopGrace() {
 
 // disconnected handles the report of the server that the reply subject has no
 // subscriber. It disables flow control and cancels the stream; a run is canceled after
-// the grace period, or continues if the handler called Continue.
+// the grace period, or continues if the handler called Persist.
 func (w *session) disconnected() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.persistent.Load():
+	case w.flow.persistent.Load():
 	case w.replay == nil:
 		w.cancel(errDisconnected)
 	case w.graceTimer == nil:
 		w.graceTimer = time.AfterFunc(w.grace, w.expire)
 	}
 	w.missedAt = time.Now()
-	w.detached.Store(true)
-	w.wake()
+	w.flow.detached.Store(true)
+	w.flow.wake()
 }
 
-// expire cancels the run after the grace period, unless a recent heartbeat reached
-// a subscriber: one that follows the run without acknowledging events.
+// expire cancels the run after the grace period, unless a recent heartbeat has reached a subscriber:
+// a client that reads the run without acknowledging events.
 func (w *session) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.graceTimer = nil
-	if !w.persistent.Load() && time.Since(w.missedAt) < 2*streamHeartbeatInterval {
+	if !w.flow.persistent.Load() && time.Since(w.missedAt) < 2*streamHeartbeatInterval {
 		w.cancel(schemas.ErrRunStopped.Because(fmt.Sprintf("no client was connected for %v", w.grace)))
 	}
 }
 
-// connected records that a client follows the stream.
+// connected records that a client reads the stream. It ends the grace period.
 func (w *session) connected() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.detached.Store(false)
+	w.flow.detached.Store(false)
 	w.stopGrace()
 }
 
@@ -417,16 +416,16 @@ func (w *session) storeError(e *schemas.Error) {
 	w.mu.Unlock()
 	w.replay.Add(Event{Type: schemas.EventError, Sequence: 1, Data: last})
 	w.replay.Add(Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")})
-	w.replay.AwaitStored()
+	w.replay.WaitStored()
 }
 
-// stallTimeout is the timeout of a worker for acknowledgements of a slow client.
+// stallTimeout is the time for which a worker waits for an acknowledgement of a slow client.
 const stallTimeout = 10 * time.Second
 
 // flow is the worker's flow control: a window of events that the client grants.
 type flow struct {
-	window     uint64 // 0: the client uses no flow control
-	read       atomic.Uint64
+	window     uint64        // in events; 0: the client uses no flow control
+	read       atomic.Uint64 // last acknowledged event
 	detached   atomic.Bool   // no client is attached: flow control is off
 	persistent atomic.Bool   // the run continues without a client
 	moved      chan struct{} // signalled when read or detached changes
@@ -444,7 +443,7 @@ func (f *flow) acknowledge(n uint64) {
 	f.wake()
 }
 
-// wake signals one pending await.
+// wake signals one pending wait.
 func (f *flow) wake() {
 	select {
 	case f.moved <- struct{}{}:
@@ -452,8 +451,8 @@ func (f *flow) wake() {
 	}
 }
 
-// await waits until the window has room for another event after those sent.
-func (f *flow) await(ctx context.Context, sent uint64) error {
+// wait waits until the window has room for another event after those sent.
+func (f *flow) wait(ctx context.Context, sent uint64) error {
 	timer := time.NewTimer(stallTimeout)
 	defer timer.Stop()
 	for !f.open(sent) {
@@ -470,7 +469,7 @@ func (f *flow) await(ctx context.Context, sent uint64) error {
 			return context.Cause(ctx)
 		}
 	}
-	f.wake() // another await may be pending
+	f.wake() // another wait may be pending
 	return nil
 }
 
@@ -479,8 +478,8 @@ func (f *flow) open(sent uint64) bool {
 	return f.window == 0 || f.detached.Load() || sent < f.read.Load()+f.window
 }
 
-// countRun counts a run that the credential has in progress at this worker until release: until
-// its handler returns, with or without a connected client. The error is
+// countRun counts the stream against the limit of the credential at this worker, until release is
+// called: when the handler has returned, with or without a connected client. The error is
 // schemas.ErrTooManyRequests. Callers without authentication are not limited.
 func (w *session) countRun(runs *admission.Limit) (release func(), err error) {
 	if w.request.by == nil {

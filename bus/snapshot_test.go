@@ -20,7 +20,7 @@ func TestSnapshot(t *testing.T) {
 	keep(t, conn)
 	leave := make(chan struct{})
 	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
-		to.Continue()
+		to.Persist()
 		err := errors.Join(to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}), to.Send(schemas.EventTextDelta,
 			schemas.TextDelta{Text: "b"}))
 		select {
@@ -79,7 +79,7 @@ func TestStatesOfRuns(t *testing.T) {
 		case schemas.RunDone:
 			return nil
 		}
-		to.Continue()
+		to.Persist()
 		<-ctx.Done()
 		return context.Cause(ctx)
 	})

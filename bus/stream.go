@@ -19,16 +19,14 @@ import (
 )
 
 const (
-	// window is the flow-control window in events. A client acknowledges after each
-	// half of it, and when ackInterval has passed since the last acknowledgement.
+	// window is the flow-control window in events. A client acknowledges each half of the window,
+	// and sooner if ackInterval has passed since its last acknowledgement.
 	window = 128
-	// headerRoom is the part of max_payload that is reserved for headers, in bytes.
-	headerRoom = 4 << 10
 	// chunkSize is the size of an upload's messages in bytes.
 	chunkSize = 512 << 10
-	// maxInline is the largest body that is sent over the connection for control traffic, in bytes. A
-	// larger one is sent over the one for bulk bytes: with the request of an Endpoint, and after the
-	// request of a run, when a worker has admitted it.
+	// maxInline is the largest body that is sent over the connection for control traffic, in bytes.
+	// Larger bodies use the bulk connection: in the request of an Endpoint, and in chunks after the
+	// request of a run, once a worker has admitted it.
 	maxInline = 256 << 10
 )
 
@@ -91,9 +89,9 @@ type Stream[Req any] struct {
 // Event is one event of a stream.
 type Event = replay.Event
 
-// Call sends req and yields the events as they arrive, done included. An error is
-// yielded once, last; if it comes first, no stream has started. Leaving the loop, or
-// ending ctx, cancels the worker.
+// Call sends req and yields the events as they arrive, including done. It yields at most one
+// error, as the last element; if the error is the first element, no stream has started. Leaving
+// the loop, or ending ctx, cancels the worker.
 func (s Stream[Req]) Call(ctx context.Context, c *Conn, req Req) iter.Seq2[Event, error] {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -103,7 +101,7 @@ func (s Stream[Req]) Call(ctx context.Context, c *Conn, req Req) iter.Seq2[Event
 }
 
 // Forward is Call with a body that is already JSON. A body beyond the server's
-// max_payload, or beyond 256 KiB in a run, is sent in chunks to the worker that took the request.
+// max_payload, or beyond 256 KiB in a run, is sent in chunks to the worker that accepted the request.
 func (s Stream[Req]) Forward(ctx context.Context, c *Conn, body []byte) iter.Seq2[Event, error] {
 	return s.start(ctx, c, c.nc.NewInbox(), body, false)
 }
@@ -122,7 +120,7 @@ func (s Stream[Req]) TryRun(ctx context.Context, c *Conn, run string, body []byt
 }
 
 func (s Stream[Req]) start(ctx context.Context, c *Conn, reply string, body []byte, try bool) iter.Seq2[Event, error] {
-	return s.follow(func() (*listener, error) { return listen(ctx, c, Stream[any](s), body, reply, try) })
+	return s.events(func() (*listener, error) { return listen(ctx, c, Stream[any](s), body, reply, try) })
 }
 
 // Resume yields the events of the run after the given sequence, as Forward does:
@@ -130,14 +128,14 @@ func (s Stream[Req]) start(ctx context.Context, c *Conn, reply string, body []by
 // done. It yields nothing when the client has the last event. The error is
 // schemas.ErrRunNotFound for a run that has ended and is not stored.
 func (s Stream[Req]) Resume(ctx context.Context, c *Conn, run string, after uint64) iter.Seq2[Event, error] {
-	return s.follow(func() (*listener, error) { return attach(ctx, c, Stream[any](s), run, after) })
+	return s.events(func() (*listener, error) { return attach(ctx, c, Stream[any](s), run, after) })
 }
 
 // Snapshot yields the events that the run has sent until now, as Resume does, and does not
 // wait for further ones. The error is schemas.ErrRunNotFound for a run that has ended and is
 // not stored.
 func (s Stream[Req]) Snapshot(ctx context.Context, c *Conn, run string) iter.Seq2[Event, error] {
-	return s.follow(func() (*listener, error) {
+	return s.events(func() (*listener, error) {
 		l, err := attach(ctx, c, Stream[any](s), run, 0)
 		if err == nil {
 			l.snapshot = true
@@ -152,7 +150,7 @@ func (s Stream[Req]) Stored(ctx context.Context, c *Conn) ([]StoredRun, error) {
 	if !c.Connected() {
 		return nil, schemas.ErrUnavailable.Because("NATS is unavailable")
 	}
-	list, err := replay.List(ctx, c.Reader().js, s.ReplayStream(), s.control("*")+replayToken)
+	list, err := replay.List(ctx, c.ReadConn().js, s.ReplayStream(), s.control("*")+replayToken)
 	if err != nil {
 		return nil, transportError(s.Subject, err)
 	}
@@ -200,8 +198,8 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 	})
 }
 
-// follow yields the events of a listener until the stream ends.
-func (s Stream[Req]) follow(open func() (*listener, error)) iter.Seq2[Event, error] {
+// events yields the events of a listener until the stream ends.
+func (s Stream[Req]) events(open func() (*listener, error)) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		l, err := open()
 		if err != nil {
@@ -231,9 +229,9 @@ func (s Stream[Req]) translate(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	for _, property := range []error{ErrUnclaimed, ErrInterrupted, errLogged} {
-		if errors.Is(err, property) {
-			return mark{s.mapError(e), property}
+	for _, sentinel := range []error{ErrUnclaimed, ErrInterrupted, errLogged} {
+		if errors.Is(err, sentinel) {
+			return taggedError{s.mapError(e), sentinel}
 		}
 	}
 	return s.mapError(e)

@@ -60,7 +60,7 @@ func TestStream(t *testing.T) {
 		{"a body larger than max_payload", strings.Repeat("x", 10_000_000), `text_delta{"text":"<10000000>"} done{}`, nil},
 		{"an error before the first event is the whole answer", "refuse", "", schemas.ErrAnalysisMalformed},
 		{"a later error is an event, followed by done", "break",
-			`text_delta{"text":"a"} error{"code":"AN-500","message":"analysis failed: an unexpected error; the log of the worker has it under the request_id"} done{}`, nil},
+			`text_delta{"text":"a"} error{"code":"AN-500","message":"analysis failed: unexpected error; see the worker log for this request_id"} done{}`, nil},
 		{"a panic", "panic", "", schemas.ErrAnalysisInternal},
 		{"an invalid request", "", "", schemas.ErrAnalysisMalformed},
 	} {

@@ -9,9 +9,8 @@ import (
 	"cairn/schemas"
 )
 
-// All subjects, each with its request, reply and permission. Most are the
-// path of the HTTP route with dots after "cairn."; the table of edge/docs/nats-api.md has
-// the route of each.
+// All subjects, each with its request, reply and permission. Most consist of "cairn." and the path
+// of the HTTP route with dots; edge/docs/nats-api.md lists the route of each.
 var (
 	WriteTag = Endpoint[schemas.TagWrite, schemas.TagWritten]{"cairn.tags.write", "Store the tag of a request",
 		malformed, schemas.PermissionTag}
@@ -91,7 +90,8 @@ var (
 	RecordQuota = Endpoint[schemas.QuotaQuery, schemas.Quota]{"cairn.records.quota",
 		"Number and size of the records of a tenant, with their limits", malformed, schemas.PermissionRead}
 
-	// Watch has no end: after Timeout a client continues after the last revision.
+	// Watch ends with done after 55 minutes at the worker; the client continues after the last
+	// revision. Timeout is the upper bound.
 	Watch = Stream[schemas.Watch]{
 		Subject:    "cairn.watch",
 		Summary:    "Watch registrations, replacements and deletions of records; responds with a stream of events",
@@ -170,8 +170,8 @@ type Operation struct {
 	Subject    string
 	Summary    string
 	Permission schemas.Permission // empty: no permission is required
-	Request    reflect.Type       // of the messages on the subject
-	Reply      reflect.Type       // of RequestReply, otherwise nil
+	Request    reflect.Type       // type of the messages on the subject
+	Reply      reflect.Type       // type of the reply; nil unless RequestReply
 }
 
 // Operations returns the operations of all subjects, in the order of the services.

@@ -31,16 +31,16 @@ type upload struct {
 	budget  *admission.Pool // of the worker
 	tenant  string
 	mu      sync.Mutex    // held while a chunk is handled
-	granted int64         // bytes
+	granted int64         // bytes granted and not received
 	body    []byte        // complete when whole is closed
-	size    int           // of a body in chunks; 0 when it came with the request
+	size    int           // size of a body in chunks; 0: the request contained the body
 	got     int           // bytes received
-	timeout *time.Timer   // of the wait for the next chunk or grant; nil: the body came with the request
+	timeout *time.Timer   // bounds the wait for the next chunk or grant; nil: the request contained the body
 	whole   chan struct{} // closed when the body is complete
 }
 
-// receive adds a chunk and waits until the budget permits the next one. The client sends further
-// chunks when it returns; one that does not wait fills the buffer of the subscription.
+// receive adds a chunk and blocks until the budget grants the next one. A client that ignores
+// grants fills the buffer of the subscription.
 func (u *upload) receive(ctx context.Context, chunk []byte) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -62,8 +62,8 @@ func (u *upload) receive(ctx context.Context, chunk []byte) error {
 	return nil
 }
 
-// close returns the granted bytes to the budget when the last chunk has been handled. The context
-// of receive has ended.
+// close returns the granted bytes to the budget. The caller has canceled the context of receive, so
+// that a pending call returns first.
 func (u *upload) close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -79,12 +79,12 @@ func (u *upload) revoke() {
 	u.granted = 0
 }
 
-// announced prepares for a body of size bytes that follows in chunks; without a size
-// the body is complete.
-func (u *upload) announced(size string, most int) error {
+// setSize sets the size of a body that follows in chunks, as text. If it is empty, the request
+// contained the whole body. It returns an error for a size above the limit.
+func (u *upload) setSize(size string, limit int) error {
 	if size == "" {
-		if len(u.body) > most {
-			return tooLarge(len(u.body), most)
+		if len(u.body) > limit {
+			return tooLarge(len(u.body), limit)
 		}
 		close(u.whole)
 		return nil
@@ -93,14 +93,14 @@ func (u *upload) announced(size string, most int) error {
 	switch {
 	case err != nil || n < 1:
 		return schemas.ErrMalformed.With(schemas.FieldError{Field: HeaderBodySize, Message: "expected a number of bytes"})
-	case n > most:
-		return tooLarge(n, most)
+	case n > limit:
+		return tooLarge(n, limit)
 	}
 	u.size = n
 	return nil
 }
 
-// add adds the next chunk. Empty ones, and those after the last, are ignored.
+// add adds the next chunk. It ignores empty chunks and those after the end of the body.
 func (u *upload) add(data []byte) error {
 	switch {
 	case len(data) == 0 || u.got == u.size:
@@ -108,7 +108,7 @@ func (u *upload) add(data []byte) error {
 	case u.got+len(data) > u.size:
 		return schemas.ErrMalformed.Because("the chunks exceed " + HeaderBodySize)
 	}
-	if u.got += len(data); u.got >= u.size/4 { // memory grows with the bytes received until then
+	if u.got += len(data); u.got >= u.size/4 { // see upload
 		u.body = slices.Grow(u.body, u.size-len(u.body))
 	}
 	if u.body = append(u.body, data...); u.got == u.size {
@@ -120,8 +120,8 @@ func (u *upload) add(data []byte) error {
 	return nil
 }
 
-// arrived waits for the whole body.
-func (u *upload) arrived(ctx context.Context) error {
+// wait waits until the body is complete.
+func (u *upload) wait(ctx context.Context) error {
 	select {
 	case <-u.whole:
 		return nil

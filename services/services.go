@@ -29,12 +29,12 @@ import (
 	"cairn/services/tags"
 )
 
-// Roles returns the services that run by default. The built-in rendering agent also runs
+// DefaultRoles returns the services that run by default. The built-in rendering agent also runs
 // if --render selects it.
-func Roles() []string { return bus.Services() }
+func DefaultRoles() []string { return bus.Services() }
 
-// Known returns the names of all services in the order in which they stop.
-func Known() []string { return append(Roles(), "render") }
+// AllRoles returns the names of all services in the order in which they stop.
+func AllRoles() []string { return append(DefaultRoles(), "render") }
 
 // Run runs the services of c.Roles on conn until ctx ends. It then drains them and
 // returns nil, or bus.ErrDrainTimeout if that exceeds c.Drain. It waits for the NATS server and
@@ -42,9 +42,9 @@ func Known() []string { return append(Roles(), "render") }
 func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) (err error) {
 	w := &wiring{conn: conn, Config: c, services: map[string]*bus.Service{}, failed: make(chan error, 1)}
 	if len(w.Roles) == 0 {
-		w.Roles = Roles()
+		w.Roles = DefaultRoles()
 		if c.Render == bus.Render.Subject {
-			w.Roles = Known()
+			w.Roles = AllRoles()
 		}
 	}
 	defer func() { err = errors.Join(err, w.stop()) }()
@@ -72,8 +72,8 @@ const (
 	maxWatches = 256
 )
 
-// watchEvery is the interval at which the catalog is checked for replacement and rollback.
-const watchEvery = 5 * time.Second
+// catalogCheckInterval is the interval at which the catalog is checked for replacement and rollback.
+const catalogCheckInterval = 5 * time.Second
 
 // wiring holds the shared dependencies of the services of a process, and closes them.
 type wiring struct {
@@ -99,15 +99,15 @@ type wiring struct {
 // start starts all services concurrently.
 func (w *wiring) start(ctx context.Context) error {
 	for _, role := range w.Roles {
-		if !slices.Contains(Known(), role) {
-			return fmt.Errorf("unknown service %q; expected one of %v", role, Known())
+		if !slices.Contains(AllRoles(), role) {
+			return fmt.Errorf("unknown service %q; expected one of %v", role, AllRoles())
 		}
 	}
 	if err := w.conn.WaitConnected(ctx); err != nil {
 		return err
 	}
-	if most := w.conn.MaxPayload(); most < 2*bus.MaxBody {
-		w.Log.Warn("max_payload of NATS is too small: large records and replies are rejected", "max_payload", most, "wanted", 2*bus.MaxBody)
+	if maxPayload := w.conn.MaxPayload(); maxPayload < 2*bus.MaxBody {
+		w.Log.Warn("max_payload of NATS is too small: large records and replies are rejected", "max_payload", maxPayload, "wanted", 2*bus.MaxBody)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, role := range w.Roles {
@@ -166,12 +166,12 @@ func (w *wiring) register(ctx context.Context) error {
 			w.Log.Error("the records of each tenant are not counted: restart this worker", "err", err)
 		}
 	})
-	deps := register.Deps{Catalog: log, Usage: usage, Visible: register.Confirmed(w.conn, log), StorageWarnings: w.storageWarnings}
+	deps := register.Deps{Catalog: log, Usage: usage, WaitVisible: register.ConfirmVisible(w.conn, log), StorageWarnings: w.storageWarnings}
 	if shared(w.Index) {
 		if deps.Projector, err = w.projector(ctx, log); err != nil {
 			return err
 		}
-		deps.Visible = deps.Projector.Visible
+		deps.WaitVisible = deps.Projector.WaitVisible
 		w.onRollback(func(ctx context.Context, _ error) { // the index keeps the highest revision of each record
 			if _, err := deps.Projector.Reindex(ctx); err != nil {
 				w.Log.Error("the index is not rebuilt: run cairn reindex", "err", err)
@@ -289,20 +289,20 @@ func (w *wiring) analyze(ctx context.Context) error {
 func (w *wiring) openCatalog(ctx context.Context) (*catalog.Catalog, error) {
 	w.once.Do(func() {
 		if w.catalog, w.opened = catalog.Open(ctx, w.conn.JetStream()); w.opened == nil {
-			w.watch(ctx)
+			w.monitorCatalog(ctx)
 		}
 	})
 	return w.catalog, w.opened
 }
 
-// watch ends the process when the catalog is replaced: otherwise it would continue to serve
+// monitorCatalog ends the process when the catalog is replaced: otherwise it would continue to serve
 // records of the old one. After a restart it reads the new catalog. After a rollback it
 // rebuilds the views instead.
-func (w *wiring) watch(ctx context.Context) {
+func (w *wiring) monitorCatalog(ctx context.Context) {
 	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		if err := w.catalog.Watch(lifetime, watchEvery, func(err error) { w.rebuild(lifetime, err) }); err != nil {
+		if err := w.catalog.Monitor(lifetime, catalogCheckInterval, func(err error) { w.rebuild(lifetime, err) }); err != nil {
 			w.failed <- err
 		}
 	})
@@ -359,7 +359,7 @@ func (w *wiring) stop() error {
 		defer context.AfterFunc(w.DrainContext, cancel)()
 	}
 	var late errgroup.Group
-	for _, role := range append([]string{watchService}, Known()...) {
+	for _, role := range append([]string{watchService}, AllRoles()...) {
 		s := w.services[role]
 		if s == nil {
 			continue

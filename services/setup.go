@@ -34,7 +34,7 @@ func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 		if of.replication.Storage.Bytes > 0 {
 			continue
 		}
-		err := bucket.Await(ctx, of.js, "find the storage limit", func() (err error) {
+		err := bucket.WaitReady(ctx, of.js, "find the storage limit", func() (err error) {
 			of.replication.Storage, err = bucket.FindStorage(ctx, of.js, of.replication.Replicas)
 			return err
 		})

@@ -4,24 +4,24 @@ import "sync"
 
 // Limit bounds how many units each key holds.
 type Limit struct {
-	most int
+	perKey int
 
 	mu   sync.Mutex
 	held map[string]int // absent: 0
 }
 
 // NewLimit returns a limit of most units for each key; 0 is no limit.
-func NewLimit(most int) *Limit { return &Limit{most: most, held: map[string]int{}} }
+func NewLimit(perKey int) *Limit { return &Limit{perKey: perKey, held: map[string]int{}} }
 
-// Acquire takes a unit for the key until release is called, once. It returns false if the key
-// holds as many as the limit.
+// Acquire takes a unit for the key, or returns false if the key has reached its limit. The caller
+// calls release once.
 func (l *Limit) Acquire(key string) (release func(), ok bool) {
-	if l.most <= 0 {
+	if l.perKey <= 0 {
 		return func() {}, true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.held[key] >= l.most {
+	if l.held[key] >= l.perKey {
 		return nil, false
 	}
 	l.held[key]++

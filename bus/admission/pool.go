@@ -2,11 +2,10 @@
 // that capacity among tenants, so that one tenant's load is refused before it
 // can displace another's.
 //
-// A [Pool] counts units that its user chooses, such as requests or bytes. Acquire fails at
-// once, and Wait blocks in a queue per tenant; the caller bounds the number of pending
-// calls. Units that were granted are returned with Release, whatever the capacity is then.
-// A [Limit] bounds what each key holds, whatever the others hold. All methods may be called
-// concurrently.
+// A [Pool] counts units that its user chooses, such as requests or bytes. Acquire does not block,
+// and Wait blocks in a queue per tenant; the caller bounds the number of pending calls. Granted
+// units are returned with Release, even after the capacity was reduced. A [Limit] bounds the units
+// of each key separately. All methods may be called concurrently.
 package admission
 
 import (
@@ -31,6 +30,7 @@ type Pool struct {
 	held     int64
 	tenants  map[string]int64   // units held; absent: 0
 	queues   map[string][]*wait // pending calls of Wait, FIFO per tenant
+	unused   *sync.Cond         // broadcast when no units are held
 }
 
 // wait is a pending call of Wait.
@@ -41,7 +41,9 @@ type wait struct {
 
 // NewPool returns an empty pool of the given capacity.
 func NewPool(capacity int64) *Pool {
-	return &Pool{capacity: capacity, tenants: map[string]int64{}, queues: map[string][]*wait{}}
+	p := &Pool{capacity: capacity, tenants: map[string]int64{}, queues: map[string][]*wait{}}
+	p.unused = sync.NewCond(&p.mu)
+	return p
 }
 
 // Acquire takes n units for the tenant and reports whether they were granted.
@@ -64,10 +66,10 @@ func (p *Pool) acquire(tenant string, n int64) bool {
 	return true
 }
 
-// fits reports whether the tenant may hold n more units when free ones remain.
+// fits reports whether the tenant may hold n more units if free units then remain.
 func (p *Pool) fits(tenant string, n, free int64) bool {
-	mine := p.tenants[tenant]
-	return mine == 0 || mine+n <= threshold*free
+	held := p.tenants[tenant]
+	return held == 0 || held+n <= threshold*free
 }
 
 // Wait is like Acquire, but blocks until the units are granted, or until ctx ends, and then
@@ -132,11 +134,15 @@ func (p *Pool) Release(tenant string, n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held -= n
-	p.give(tenant, -n)
+	p.adjust(tenant, -n)
+	if p.held == 0 {
+		p.unused.Broadcast()
+	}
 	p.grant()
 }
 
-func (p *Pool) give(tenant string, n int64) {
+// adjust adds n, which may be negative, to the units of the tenant. The caller holds p.mu.
+func (p *Pool) adjust(tenant string, n int64) {
 	if p.tenants[tenant] += n; p.tenants[tenant] == 0 {
 		delete(p.tenants, tenant)
 	}
@@ -153,18 +159,27 @@ func (p *Pool) Move(from, to string, n int64) bool {
 	if !p.fits(to, n, p.capacity-p.held) {
 		return false
 	}
-	p.give(from, -n)
-	p.give(to, n)
+	p.adjust(from, -n)
+	p.adjust(to, n)
 	return true
 }
 
-// Resize changes the capacity. Held units stay held, and no more are granted until
-// they fit.
+// Resize changes the capacity. If more units are held, no unit is granted until enough are released.
 func (p *Pool) Resize(capacity int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.capacity = capacity
 	p.grant()
+}
+
+// Drain sets the capacity to 0, so that no more units are granted, and waits until none are held.
+func (p *Pool) Drain() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.capacity = 0
+	for p.held > 0 {
+		p.unused.Wait()
+	}
 }
 
 // Used returns the number of units that all tenants hold.

@@ -118,3 +118,25 @@ func TestMoveRespectsShare(t *testing.T) {
 		t.Errorf("got %v", tenants)
 	}
 }
+
+// TestDrain: Drain returns when the last unit is released, and no more units are granted.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	p := admission.NewPool(10)
+	if !p.Acquire("a", 1) || !p.Acquire("b", 1) {
+		t.Fatal("two units of ten were not granted")
+	}
+	drained := make(chan struct{})
+	go func() { p.Drain(); close(drained) }()
+	p.Release("a", 1)
+	select {
+	case <-drained:
+		t.Error("Drain returned while a unit was held")
+	default:
+	}
+	p.Release("b", 1)
+	<-drained
+	if p.Acquire("a", 1) {
+		t.Error("a unit was granted after Drain")
+	}
+}

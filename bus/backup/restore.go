@@ -72,7 +72,7 @@ func (c Checked) Restore(ctx context.Context, conn, keys *bus.Conn, replicas int
 		err = damaged("the file has changed since it was checked")
 	}
 	if err == nil {
-		err = r.awaitAcks(ctx, 0)
+		err = r.waitAcks(ctx, 0)
 	}
 	if err != nil {
 		return fmt.Errorf("the restore is incomplete; purge the buckets that it has written: %w", err)
@@ -176,7 +176,7 @@ func (r *restoring) put(ctx context.Context, e entry) error {
 	case e.Removed:
 		msg = bucket.Marker(msg.Subject)
 	case e.Bucket == bucket.Quarantine:
-		if err := r.awaitAcks(ctx, 0); err != nil { // of the catalog, for the new revisions
+		if err := r.waitAcks(ctx, 0); err != nil { // of the catalog, for the new revisions
 			return err
 		}
 		if msg.Data = r.updateQuarantined(e.data()); msg.Data == nil {
@@ -198,7 +198,7 @@ func (r *restoring) put(ctx context.Context, e entry) error {
 		return err
 	}
 	r.sent = append(r.sent, sent{future, e})
-	return r.awaitAcks(ctx, maxUnacknowledged)
+	return r.waitAcks(ctx, maxUnacknowledged)
 }
 
 // updateQuarantined returns a quarantined record with its new revision, or nil if a later
@@ -213,9 +213,9 @@ func (r *restoring) updateQuarantined(data []byte) []byte {
 	return moved
 }
 
-// awaitAcks waits until at most the given number of messages are not yet acknowledged.
-func (r *restoring) awaitAcks(ctx context.Context, most int) error {
-	for len(r.sent) > most {
+// waitAcks waits until at most the given number of messages are not yet acknowledged.
+func (r *restoring) waitAcks(ctx context.Context, limit int) error {
+	for len(r.sent) > limit {
 		oldest := r.sent[0]
 		select {
 		case ack := <-oldest.Ok():

@@ -4,8 +4,8 @@
 // A bucket is a JetStream stream with the naming scheme of KV buckets (ADR-8), so that other
 // clients can read it. Setup creates or updates its stream, and Bind waits for one that exists.
 // A [Reader] writes a fence before a read in a cluster, because a former leader may not know
-// yet that it was replaced. Writes are repeated until JetStream acknowledges them or ctx
-// ends, and stored once by their message IDs. While the cluster has no leader, operations
+// yet that it was replaced. Writes are retried until JetStream acknowledges them or ctx
+// ends, and are stored once by their message IDs. While the cluster has no leader, operations
 // wait. Errors are those of nats.go, and declared ones of package schemas for a full store.
 package bucket
 
@@ -59,8 +59,8 @@ func Removes(h nats.Header) bool {
 	return op == "DEL" || op == "PURGE" || h.Get(jetstream.MarkerReasonHeader) != ""
 }
 
-// Ordered returns an ordered consumer of the stream, whose name has a prefix that lets Cairn share a
-// NATS account. The server deletes it a minute after it was last read, or at once with Release.
+// Ordered returns an ordered consumer of the stream. The prefix of its name lets Cairn share a NATS
+// account. The server deletes it a minute after it was last read, or Release deletes it.
 func Ordered(ctx context.Context, s jetstream.Stream, config jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
 	config.NamePrefix, config.InactiveThreshold = "cairn_"+nuid.Next(), time.Minute
 	return s.OrderedConsumer(ctx, config)
@@ -85,7 +85,7 @@ type Replication struct {
 	Storage  Storage  // limit of all buckets together, on each server
 }
 
-// ErrNoStream is the error for a stream that no operator has created yet.
+// ErrNoStream is the error for a stream that does not exist.
 var ErrNoStream = errors.New("does not exist: run cairn setup")
 
 // Bind returns the stream of the bucket, which Setup has created. It waits until the
@@ -96,7 +96,7 @@ func Bind(ctx context.Context, js jetstream.JetStream, name string) (jetstream.S
 
 // BindStream is Bind for a stream that is not a bucket.
 func BindStream(ctx context.Context, js jetstream.JetStream, name string) (s jetstream.Stream, err error) {
-	err = Await(ctx, js, "open stream "+name, func() error {
+	err = WaitReady(ctx, js, "open stream "+name, func() error {
 		s, err = js.Stream(ctx, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			return fmt.Errorf("stream %s %w", name, ErrNoStream)
@@ -134,7 +134,7 @@ func SetupStream(ctx context.Context, js jetstream.JetStream, c jetstream.Stream
 	s jetstream.Stream, err error,
 ) {
 	failures := 0
-	err = Await(ctx, js, "set up stream "+c.Name, func() error {
+	err = WaitReady(ctx, js, "set up stream "+c.Name, func() error {
 		s, err = setup(ctx, js, c, replication)
 		var refused *jetstream.APIError
 		if errors.As(err, &refused) && refused.ErrorCode == createFailed && failures < maxCreateFailures {
@@ -151,13 +151,13 @@ const (
 	// (nats-server, errors.json), which also happens when several clients create the
 	// stream at the same time.
 	createFailed jetstream.ErrorCode = 10049
-	// maxCreateFailures bounds the retries after it.
+	// maxCreateFailures bounds the retries after createFailed.
 	maxCreateFailures = 3
 )
 
 // OpenKV is Bind with the KV interface of the client library.
 func OpenKV(ctx context.Context, js jetstream.JetStream, name string) (kv jetstream.KeyValue, err error) {
-	err = Await(ctx, js, "open bucket "+name, func() error {
+	err = WaitReady(ctx, js, "open bucket "+name, func() error {
 		if kv, err = js.KeyValue(ctx, name); errors.Is(err, jetstream.ErrBucketNotFound) {
 			return fmt.Errorf("bucket %s %w", name, ErrNoStream)
 		}
@@ -166,18 +166,18 @@ func OpenKV(ctx context.Context, js jetstream.JetStream, name string) (kv jetstr
 	return kv, err
 }
 
-// lateTimeout bounds the retries of Await on a stand-alone server, which may be slow to answer
-// while it recovers its streams.
-const lateTimeout = 10 * time.Second
+// recoveryTimeout bounds the retries of WaitReady while a stand-alone server does not respond because
+// it recovers its streams.
+const recoveryTimeout = 10 * time.Second
 
-// Await retries do while the cluster is not ready or a stream is missing, until ctx
-// ends, and while a stand-alone server is late, for 10 s. It logs the reason.
-func Await(ctx context.Context, js jetstream.JetStream, what string, do func() error) error {
+// WaitReady retries do while the cluster is not ready or a stream is missing, until ctx ends. While a
+// stand-alone server does not respond, it retries for recoveryTimeout. It logs the reason.
+func WaitReady(ctx context.Context, js jetstream.JetStream, what string, do func() error) error {
 	var logged time.Time
 	started := time.Now()
-	again := func(err error) bool {
-		late := timedOut(err) && time.Since(started) < lateTimeout
-		if !late && !errors.Is(err, ErrNoStream) && !unready(js, err) {
+	retryable := func(err error) bool {
+		recovering := timedOut(err) && time.Since(started) < recoveryTimeout
+		if !recovering && !errors.Is(err, ErrNoStream) && !unready(js, err) {
 			return false
 		}
 		if time.Since(logged) > logInterval {
@@ -186,7 +186,7 @@ func Await(ctx context.Context, js jetstream.JetStream, what string, do func() e
 		}
 		return true
 	}
-	if err := retry.Do(ctx, again, do); err != nil {
+	if err := retry.Do(ctx, retryable, do); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
@@ -210,8 +210,8 @@ func unready(js jetstream.JetStream, err error) bool {
 	return NoReply(err)
 }
 
-// Error descriptions for fewer servers than replicas: of a cluster (nats-server,
-// JSClusterNoPeersErrF), and of a stand-alone server (JSStreamReplicasNotSupportedErr).
+// Error codes for fewer servers than replicas: of a cluster (nats-server, JSClusterNoPeersErrF), and
+// of a stand-alone server (JSStreamReplicasNotSupportedErr).
 const (
 	noPeers              = 10005
 	replicasNotSupported = 10074
@@ -252,8 +252,8 @@ func setup(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig
 
 func stream(name string) string { return StreamPrefix + name }
 
-// configure returns c with replicas, placement and size limit, given the existing configuration or
-// nil.
+// configure returns c with replicas, placement and size limit. before is the existing configuration,
+// or nil.
 func (r Replication) configure(c jetstream.StreamConfig, before *jetstream.StreamConfig, clustered bool) jetstream.StreamConfig {
 	c.Replicas = max(1, r.Replicas)
 	if r.Cluster != "" || len(r.Tags) > 0 {
@@ -262,8 +262,8 @@ func (r Replication) configure(c jetstream.StreamConfig, before *jetstream.Strea
 	if before == nil {
 		Identify(&c)
 		r.Storage.limit(&c, -1)
-		// A server does not change the persist mode of a stream, and accepts "async" only for
-		// one replica: a bucket that may get replicas later does not use it.
+		// A server does not change the persist mode of a stream, and accepts "async" only for one
+		// replica. So a bucket that may get replicas later must not use it.
 		if clustered {
 			c.PersistMode = jetstream.DefaultPersistMode
 		}

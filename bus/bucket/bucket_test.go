@@ -63,7 +63,7 @@ func TestAwaitALateServer(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			attempts := 0
-			err := bucket.Await(t.Context(), js, "test", func() error {
+			err := bucket.WaitReady(t.Context(), js, "test", func() error {
 				if attempts++; attempts < 3 {
 					return row.failure
 				}

@@ -13,9 +13,8 @@ import (
 // flushTTL is the TTL of a marker, for a Flusher that does not purge it.
 const flushTTL = "60s"
 
-// Flusher makes the server hand acknowledged messages of a stream to the
-// operating system, so that they outlive the server's process. It may be used
-// concurrently.
+// Flusher makes the server write acknowledged messages of a stream to the operating system, so that
+// they survive a crash of the server's process. It may be used concurrently.
 //
 // A server that syncs each message (sync_interval: always) offers a stream two
 // modes: default, which calls fsync before each acknowledgement, and async, which
@@ -32,7 +31,7 @@ type Flusher struct {
 }
 
 // NewFlusher returns a Flusher of the named bucket with the stream s, or nil if the
-// stream is not in async persist mode, in which acknowledged messages may be unwritten. It
+// stream is not in async persist mode, in which the server acknowledges messages before it writes them. It
 // waits until the cluster of the stream is ready, or ctx ends.
 func NewFlusher(ctx context.Context, js jetstream.JetStream, name string, s jetstream.Stream) (*Flusher, error) {
 	if s.CachedInfo().Config.PersistMode != jetstream.AsyncPersistMode {
@@ -46,14 +45,14 @@ func NewFlusher(ctx context.Context, js jetstream.JetStream, name string, s jets
 	}
 	f := &Flusher{js: js, purges: "$JS.API.STREAM.PURGE." + stream(name), request: request, marker: marker, flush: newRound()}
 	what := fmt.Sprintf("flush bucket %s (needs the permission to publish to %s)", name, f.purges)
-	if err := Await(ctx, js, what, func() error { return f.Flush(ctx) }); err != nil {
+	if err := WaitReady(ctx, js, what, func() error { return f.Flush(ctx) }); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-// Flush returns when every message that was acknowledged before the call is
-// written. On a nil Flusher it does nothing.
+// Flush returns when every message that was acknowledged before the call is written. It is a no-op on
+// a nil Flusher.
 func (f *Flusher) Flush(ctx context.Context) error {
 	if f == nil {
 		return nil
@@ -64,7 +63,7 @@ func (f *Flusher) Flush(ctx context.Context) error {
 
 func (f *Flusher) run(ctx context.Context) (uint64, error) {
 	purged, err := f.purge(ctx)
-	if err == nil && purged == 0 { // the first flush, or the marker is late or has expired
+	if err == nil && purged == 0 { // the marker was not published or stored yet, or has expired
 		if _, err = f.js.PublishMsg(ctx, f.marker); err == nil {
 			purged, err = f.purge(ctx)
 		}
@@ -75,11 +74,12 @@ func (f *Flusher) run(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("flush: %w", err)
 	}
-	_ = f.js.Conn().PublishMsg(f.marker) // for the next flush, which publishes the marker if it is missing
+	_ = f.js.Conn().PublishMsg(f.marker) // the next flush publishes the marker if this fails
 	return 0, nil
 }
 
-// purge returns how many markers it has removed: without one nothing is written.
+// purge purges the marker and returns how many messages were removed. If none was removed, the server
+// has written nothing.
 func (f *Flusher) purge(ctx context.Context) (int, error) {
 	reply, err := f.js.Conn().RequestWithContext(ctx, f.purges, f.request)
 	if err != nil {
@@ -90,7 +90,7 @@ func (f *Flusher) purge(ctx context.Context) (int, error) {
 		Purged int                 `json:"purged"`
 	}
 	if err := json.Unmarshal(reply.Data, &answer); err != nil {
-		return 0, fmt.Errorf("read the answer to a purge: %w", err)
+		return 0, fmt.Errorf("read the reply to a purge: %w", err)
 	}
 	if answer.Error != nil {
 		return 0, answer.Error

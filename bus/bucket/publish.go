@@ -18,23 +18,26 @@ import (
 )
 
 const (
-	// attemptTimeout is the time without an answer after which a request is retried: the
-	// server that received it may have lost its leadership or its host.
+	// HeaderRoom is the part of max_payload that is reserved for headers, in bytes.
+	HeaderRoom = 4 << 10
+	// attemptTimeout is the time without a reply after which a request is retried: the server that
+	// received it may have failed, or may no longer be the leader.
 	attemptTimeout = time.Second
-	// duplicateWindow is the time for which a stream recognizes a repeated message. It is
-	// longer than the deadline of any request.
+	// duplicateWindow is the time for which a stream rejects duplicates of a message. It is longer than
+	// the deadline of any request.
 	duplicateWindow = 30 * time.Second
 )
 
 type requestKey struct{}
 
-// WithRequest returns ctx for the writes of a request that may be sent again with the same ID: a
-// write to a subject that is stored already, within duplicateWindow, returns its sequence.
+// WithRequest returns ctx for the writes of a request that may be retried with the same ID. If a
+// write of the request to a subject was stored within duplicateWindow, another one returns its
+// sequence.
 func WithRequest(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestKey{}, id)
 }
 
-// WithPart returns ctx for the part with the number n of a request that may write a subject twice.
+// WithPart returns ctx for part n of a request that may write to a subject more than once.
 func WithPart(ctx context.Context, n int) context.Context {
 	if id, ok := ctx.Value(requestKey{}).(string); ok {
 		return WithRequest(ctx, id+" "+strconv.Itoa(n))
@@ -58,13 +61,14 @@ func Publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg) (seq ui
 	return seq, err
 }
 
-// retryUnready repeats do while a cluster has no leader and until ctx ends.
+// retryUnready retries do while the cluster has no leader, until ctx ends.
 func retryUnready(ctx context.Context, do func() error) error {
-	return retry.Do(ctx, func(err error) bool { return repeatable(ctx, err) }, do)
+	return retry.Do(ctx, func(err error) bool { return retryable(ctx, err) }, do)
 }
 
-// MessageID returns the Nats-Msg-Id of the message, and sets one if it has none. That of a request
-// (WithRequest) is valid for the subject only, so that its client cannot suppress other writes.
+// MessageID returns the Nats-Msg-Id of the message, and sets one if it has none. The ID of a request
+// (WithRequest) is combined with the subject, so that its client cannot suppress writes to other
+// subjects.
 func MessageID(ctx context.Context, msg *nats.Msg) string {
 	if id := msg.Header.Get(jetstream.MsgIDHeader); id != "" {
 		return id
@@ -88,12 +92,12 @@ func attempt(ctx context.Context, js jetstream.JetStream, msg *nats.Msg, timeout
 	return ack.Sequence, nil
 }
 
-// duplicateInProcess is the error code for a message whose first copy is not stored yet
+// duplicateInProcess is the error code for a duplicate of a message that is not stored yet
 // (nats-server, JSStreamDuplicateMessageConflict).
 const duplicateInProcess = 10158
 
-// repeatable reports whether a later attempt may succeed, and ctx has not ended.
-func repeatable(ctx context.Context, err error) bool {
+// retryable reports whether a later attempt may succeed, and ctx has not ended.
+func retryable(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
 	}
@@ -120,23 +124,22 @@ func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
 }
 
-// replyTime is the part of a request's timeout that is left to reply.
-const replyTime = time.Second
+// replyMargin is the part of a request's timeout that is reserved for the reply.
+const replyMargin = time.Second
 
-// Bounded returns the result of do on the named store, such as "tag store". do ends a
-// second before the deadline of ctx, or after three quarters of a short one. Bounded
-// returns schemas.ErrUnavailable if the store is full or does not answer until then; a
-// write may have been applied in that case.
+// Bounded calls do, an operation on the named store, such as "tag store", with a deadline that is
+// earlier than that of ctx by replyMargin, or by a quarter of the remaining time if that is less. It
+// returns schemas.ErrUnavailable if the store is full or does not reply in time. A write may then
+// have been applied.
 func Bounded(ctx context.Context, store string, do func(context.Context) error) error {
 	limited := ctx
 	if end, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
-		limited, cancel = context.WithDeadline(ctx, end.Add(-min(replyTime, time.Until(end)/4)))
+		limited, cancel = context.WithDeadline(ctx, end.Add(-min(replyMargin, time.Until(end)/4)))
 		defer cancel()
 	}
 	err := do(limited)
-	// A shared fence and a publish attempt have their own timeouts, which may expire
-	// before this one.
+	// The timeouts of a shared fence and of a publish attempt may expire before the deadline.
 	late := limited.Err() != nil || timedOut(err)
 	if err != nil && late && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because("NATS did not acknowledge the operation in time: its cluster may have no quorum or be electing a leader"), err)

@@ -39,7 +39,7 @@ func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader 
 	}
 }
 
-// fenceKey is a key that no writer uses: neither base64 nor several tokens.
+// fenceKey is the key of the fence. Keys of records are base64 or consist of several tokens.
 const fenceKey = "=fence"
 
 // Last returns the newest message of the subject, or [jetstream.ErrMsgNotFound].
@@ -47,7 +47,7 @@ func (r *Reader) Last(ctx context.Context, subject string) (msg *jetstream.RawSt
 	if r.standalone() {
 		return r.leader(ctx, subject)
 	}
-	least, err := r.Fence(ctx)
+	minSeq, err := r.Fence(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (r *Reader) Last(ctx context.Context, subject string) (msg *jetstream.RawSt
 		if r.standalone() { // it has reconnected, and the fence may be absent
 			msg, err = r.leader(ctx, subject)
 		} else {
-			msg, err = r.copy(ctx, subject, least)
+			msg, err = r.copy(ctx, subject, minSeq)
 		}
 		return err
 	})
@@ -85,9 +85,8 @@ func (r *Reader) Fence(ctx context.Context) (seq uint64, err error) {
 	return seq, nil
 }
 
-// State returns the sequence of the last message of the stream, which may have expired, 0
-// if there was none, as reported by the server that considers itself the leader. It reads
-// no message.
+// State returns the sequence of the last message of the stream, which may have expired, or 0 if
+// there was none. The server that considers itself the leader reports it. State reads no message.
 func (r *Reader) State(ctx context.Context) (uint64, error) {
 	info, err := r.stream.Info(ctx)
 	if err != nil {
@@ -113,13 +112,13 @@ func (r *Reader) End(ctx context.Context) (uint64, error) {
 	return last, nil
 }
 
-// errStale is the error of a replica that has not applied a fence yet; another may have.
+// errStale is the error of a replica that has not applied the fence yet. Another replica may have.
 var errStale = errors.New("the replica is behind")
 
-// copy returns the newest message of the subject at any replica that has applied the fence with
-// the sequence least. The replica reads message and fence atomically (nats-server, stream.go,
+// copy returns the newest message of the subject from any replica that has applied the fence at
+// the sequence minSeq. The replica reads message and fence atomically (nats-server, stream.go,
 // getDirectMulti).
-func (r *Reader) copy(ctx context.Context, subject string, least uint64) (msg *jetstream.RawStreamMsg, err error) {
+func (r *Reader) copy(ctx context.Context, subject string, minSeq uint64) (msg *jetstream.RawStreamMsg, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	list, err := Collect(jetstreamext.GetLastMsgsFor(ctx, r.js, r.name, []string{subject, r.fences}))
@@ -137,7 +136,7 @@ func (r *Reader) copy(ctx context.Context, subject string, least uint64) (msg *j
 	switch {
 	case ctx.Err() != nil: // Collect returns no error then
 		return nil, ctx.Err()
-	case fence == nil || fence.Sequence < least:
+	case fence == nil || fence.Sequence < minSeq:
 		return nil, errStale
 	case msg == nil || expired(msg, fence):
 		return nil, jetstream.ErrMsgNotFound
@@ -145,8 +144,8 @@ func (r *Reader) copy(ctx context.Context, subject string, least uint64) (msg *j
 	return msg, nil
 }
 
-// Collect returns the messages of a batch of package jetstreamext, which may be none. If the
-// context of the request has ended, messages may be missing, and there is no error.
+// Collect returns the messages of a batch of package jetstreamext, possibly none. If the context of
+// the request has ended, messages may be missing without an error.
 func Collect(batch iter.Seq2[*jetstream.RawStreamMsg, error], err error) (list []*jetstream.RawStreamMsg, _ error) {
 	if err != nil {
 		return nil, err
@@ -170,9 +169,9 @@ func expired(msg, fence *jetstream.RawStreamMsg) bool {
 	return err == nil && ttl > 0 && !fence.Time.Before(msg.Time.Add(ttl))
 }
 
-// leader returns the newest message of the subject, which may have wildcards, from the
-// server that considers itself the leader; or [jetstream.ErrMsgNotFound]. Package jetstream would
-// use a direct get, which mirrors of the stream answer too.
+// leader returns the newest message of the subject, which may have wildcards, from the server that
+// considers itself the leader, or [jetstream.ErrMsgNotFound]. It does not use package jetstream,
+// whose direct get may be answered by a mirror of the stream.
 func (r *Reader) leader(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
 	msg, err := r.leaders.GetLastMsg(r.name, subject, nats.Context(ctx))
 	var refused *nats.APIError

@@ -10,20 +10,20 @@ import (
 // started. No caller gets the result of an operation that started before its call.
 type round struct {
 	group singleflight.Group
-	slot  chan struct{} // held while an operation runs
+	slot  chan struct{} // semaphore of the running operation
 }
 
 func newRound() *round { return &round{slot: make(chan struct{}, 1)} }
 
-// do returns the result of an operation that started after the call, or the error of ctx. The goroutine
-// of the operation belongs to all callers: it outlives one that does not wait for the result, for at most
-// twice attemptTimeout, that of the operation before it and its own.
+// do returns the result of an operation that started after the call, or the error of ctx. Callers
+// share the operation, so it continues when a caller gives up, for at most 2 * attemptTimeout:
+// that of the running operation and its own.
 func (r *round) do(ctx context.Context, operation func(context.Context) (uint64, error)) (uint64, error) {
 	shared := r.group.DoChan("", func() (any, error) {
 		r.slot <- struct{}{}
 		defer func() { <-r.slot }()
-		r.group.Forget("")                                                             // later callers need another operation
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout) // no caller may cancel it
+		r.group.Forget("") // later callers need another operation
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
 		defer cancel()
 		return operation(ctx)
 	})

@@ -19,9 +19,9 @@ const (
 	// DefaultStorage is used where neither a setting nor the NATS account limits
 	// the storage.
 	DefaultStorage = 4 << 30
-	// memoryBytes limits a bucket in memory, which is smaller than disks.
+	// memoryBytes is the maximum size limit of a bucket in memory.
 	memoryBytes = 128 << 20
-	// warnAt is the percentage of use at which a bucket or the store is reported.
+	// warnAt is the percentage of its limit above which a bucket or the storage is reported.
 	warnAt = 80
 )
 
@@ -35,7 +35,7 @@ type Storage struct {
 // FindStorage returns the storage limit of the NATS account for each server, given the
 // number of replicas.
 func FindStorage(ctx context.Context, js jetstream.JetStream, replicas int) (Storage, error) {
-	// A cluster without a leader does not reply, not even when it has elected one.
+	// A cluster that has no leader never replies to this request, even after it has elected one.
 	brief, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	account, err := js.AccountInfo(brief)
@@ -62,7 +62,7 @@ func ReplicationOf(info *jetstream.StreamInfo) Replication {
 	return replication
 }
 
-// limit sets MaxBytes of a bucket, given the existing limit; -1: none.
+// limit sets MaxBytes of a bucket. before is the existing limit, or -1.
 func (s Storage) limit(c *jetstream.StreamConfig, before int64) {
 	share := shares[strings.TrimPrefix(c.Name, StreamPrefix)]
 	if share == 0 {
@@ -121,8 +121,8 @@ func refused(err error, store string) error {
 	return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because(fmt.Sprintf("the %s %s (%s)", store, problem, api.Description)), err)
 }
 
-// Problems describes a stream that uses at least 80 % of its limit, unless it discards old messages
-// and so is expected to be full, or lacks a replica.
+// Problems describes the problems of a stream: missing replicas, and the use of at least 80 % of its
+// limit, unless it discards old messages and so is usually full.
 func Problems(info *jetstream.StreamInfo) (list []string) {
 	if info.Config.Discard == jetstream.DiscardNew {
 		list = storageWarning("bucket "+strings.TrimPrefix(info.Config.Name, StreamPrefix), info.State.Bytes, info.Config.MaxBytes)

@@ -176,7 +176,7 @@ func TestStorageOfClusterWithoutLeader(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 	defer cancel()
 	var got bucket.Storage
-	err = bucket.Await(ctx, js, "find the storage limit", func() (err error) {
+	err = bucket.WaitReady(ctx, js, "find the storage limit", func() (err error) {
 		got, err = bucket.FindStorage(ctx, js, 3)
 		return err
 	})

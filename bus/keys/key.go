@@ -1,9 +1,8 @@
 // Package keys stores the API keys of an edge's callers in a KV bucket: role, tenants
 // and the hash of the secret, never the secret.
 //
-// An edge verifies keys with a [Ring], a copy of the bucket in memory that is read again every
-// 400 ms: a revoked key is refused after that time at the latest. While NATS is unavailable
-// the ring keeps its keys.
+// An edge verifies keys with a [Ring], a cached copy of the bucket that is updated every 400 ms: a
+// revoked key is refused within that time. While NATS is unavailable, the ring keeps its keys.
 package keys
 
 import (
@@ -36,9 +35,8 @@ func (k *Key) Identity() *schemas.Identity {
 	return &schemas.Identity{ID: k.ID, Role: k.Role, Tenants: k.Tenants}
 }
 
-// idPattern and hashPattern match what generate generates: an id is one token of a
-// subject and contains no underscore, because an underscore ends the id in the text of
-// a key.
+// idPattern and hashPattern match the output of generate. An id is one token of a subject, and
+// contains no underscore because an underscore separates it from the secret in the text of a key.
 var (
 	idPattern   = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 	hashPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -76,7 +74,7 @@ func (k *Key) State(at time.Time) string {
 	}
 }
 
-// prefix begins every key, so that secret scanners recognize keys.
+// prefix is the prefix of every key, by which secret scanners recognize keys.
 const prefix = "cairn_"
 
 // IsKey reports whether text has the prefix of an API key.

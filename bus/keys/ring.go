@@ -18,6 +18,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/bus/retry"
 	"cairn/schemas"
 )
 
@@ -25,17 +26,17 @@ const (
 	// pollInterval is the polling interval, and so the delay of a revocation. Polling does not
 	// depend on a consumer that could be lost with a server.
 	pollInterval = 400 * time.Millisecond
-	// minReadInterval is the minimum interval between reads, so that unknown keys cause few.
+	// minReadInterval is the minimum interval between reads, which bounds the reads for unknown keys.
 	minReadInterval = 25 * time.Millisecond
 	// readTimeout is the timeout of one read of the bucket.
 	readTimeout = 3 * time.Second
-	// rollbackTimeout is the time after which a bucket that ends before the last read change counts
-	// as rolled back. A leader without a quorum steps down after 10 s, and may lack changes
-	// until then.
+	// rollbackTimeout is the time after which a bucket whose last sequence is below the last one read
+	// counts as rolled back. A leader without a quorum may lack changes until it steps down after
+	// 10 s.
 	rollbackTimeout = 12 * time.Second
 )
 
-// ErrUnknown is the error for a key that is unknown, revoked or expired.
+// ErrUnknown is the error for an unknown, revoked or expired key.
 var ErrUnknown = errors.New("the API key is not valid")
 
 // Ring is a cached copy of all keys, with which an edge authenticates callers. It may be
@@ -48,18 +49,18 @@ type Ring struct {
 	// Guarded by refreshing.
 	readAt      time.Time // start of the last read
 	bucket      string    // ID of the bucket
-	next        uint64    // first sequence that was not read
-	stored      time.Time // time of the change before next
-	behindSince time.Time // start of the period in which the bucket ends before next-1; zero: it does not
+	next        uint64    // sequence after the last one read
+	stored      time.Time // time of the last change read
+	behindSince time.Time // since when the bucket's last sequence is below the last one read; zero: it is not
 
 	mu   sync.RWMutex
 	keys map[string]*known
-	read bool // whether all keys of the bucket were read
+	read bool // all keys of the bucket were read
 }
 
 // NewRing returns an empty ring. Run fills it.
 func NewRing(conn *bus.Conn, log *slog.Logger) *Ring {
-	return &Ring{conn: conn.Reader(), log: log, next: 1, keys: map[string]*known{}}
+	return &Ring{conn: conn.ReadConn(), log: log, next: 1, keys: map[string]*known{}}
 }
 
 // Run polls the bucket until ctx ends. While NATS is unavailable, the ring keeps its
@@ -87,7 +88,9 @@ func (r *Ring) Refresh(ctx context.Context) error {
 	_, err, _ := r.refreshing.Do("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout) // concurrent callers share the result
 		defer cancel()
-		time.Sleep(time.Until(r.readAt.Add(minReadInterval)))
+		if err := retry.Sleep(ctx, time.Until(r.readAt.Add(minReadInterval))); err != nil {
+			return nil, err
+		}
 		r.readAt = time.Now()
 		return nil, r.refresh(ctx)
 	})
@@ -102,7 +105,7 @@ func (r *Ring) refresh(ctx context.Context) error {
 	}
 	s, err := r.conn.JetStream().Stream(ctx, stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		r.reset("") // no key was ever created
+		r.reset("") // the bucket was not created yet
 		r.apply(nil, true)
 		return nil
 	}
@@ -124,7 +127,7 @@ func (r *Ring) refresh(ctx context.Context) error {
 			break
 		}
 		if err != nil {
-			r.apply(changed, false) // the next read resumes there
+			r.apply(changed, false) // the next read continues at r.next
 			return fmt.Errorf("read keys: %w", err)
 		}
 		changed[strings.TrimPrefix(msg.Subject, subjects)] = decode(msg, r.log)
@@ -134,8 +137,8 @@ func (r *Ring) refresh(ctx context.Context) error {
 	return nil
 }
 
-// reset removes the keys and lets the next read start at the beginning of a bucket.
-// Requests wait for this read.
+// reset removes all keys, so that the next read starts at the beginning of the bucket with the ID.
+// Identify waits for that read.
 func (r *Ring) reset(id string) {
 	r.bucket, r.next, r.stored, r.behindSince = id, 1, time.Time{}, time.Time{}
 	r.mu.Lock()
@@ -183,7 +186,7 @@ func decode(msg *jetstream.RawStreamMsg, log *slog.Logger) *Key {
 	return k
 }
 
-// apply applies changes, after which the ring has all keys of the bucket if full is true.
+// apply applies changes. full reports that the ring then has all keys of the bucket.
 func (r *Ring) apply(changed map[string]*Key, full bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -205,7 +208,9 @@ func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, er
 		return nil, fmt.Errorf("%w: expected cairn_ID_SECRET", ErrUnknown)
 	}
 	k, found, _ := r.find(id)
-	for reads := 0; reads < 2 && !found; reads++ { // the key may be new, and a shared read may have started before its creation
+	// A missing key may be new. The second read is needed if the first one was shared and started
+	// before the key was created.
+	for reads := 0; reads < 2 && !found; reads++ {
 		var read bool
 		err := r.Refresh(ctx)
 		if k, found, read = r.find(id); err != nil && !found && !read {

@@ -5,7 +5,7 @@
 //
 // A [Gate] admits a request, which gets a [Slot], up to a capacity, and runs as many of the
 // admitted ones as keep the latency low. A request pauses its slot while it waits for a backend
-// (Idle, IdleAfter), and releases it for a long wait (Leave). The caller closes the slot.
+// (Idle, IdleAfter), and releases it for a long wait (WithoutSlot). The caller closes the slot.
 package overload
 
 import (
@@ -42,7 +42,7 @@ type Gate struct {
 	capacity int64
 	admitted *admission.Pool
 	running  *admission.Pool
-	limit    int64 // of running
+	limit    int64 // capacity of running
 	idle     int   // consecutive intervals without a queue
 }
 
@@ -80,8 +80,8 @@ func (g *Gate) Adjust(latency time.Duration) {
 	}
 	switch {
 	case latency > latencyTarget:
-		least := min(int64(minRunning*runtime.GOMAXPROCS(0)), g.capacity)
-		g.limit = max(int64(decrease*float64(min(g.limit, running))), least)
+		floor := min(int64(minRunning*runtime.GOMAXPROCS(0)), g.capacity)
+		g.limit = max(int64(decrease*float64(min(g.limit, running))), floor)
 	case queued:
 		g.limit = min(int64(math.Ceil(increase*float64(g.limit))), g.capacity)
 	case g.idle >= idleIntervals:
@@ -111,8 +111,8 @@ func (g *Gate) Wait(ctx context.Context, tenant string) *Slot {
 	return s
 }
 
-// Close stops admitting requests.
-func (g *Gate) Close() { g.admitted.Resize(0) }
+// Close stops admitting requests and waits until all slots are closed or released.
+func (g *Gate) Close() { g.admitted.Drain() }
 
 // Used returns how many slots are open.
 func (g *Gate) Used() int64 { return g.admitted.Used() }
@@ -151,5 +151,5 @@ func (l *schedulerLatency) p99() time.Duration {
 	return 0
 }
 
-// seconds is the lower bound of a bucket, which may be minus infinity.
+// seconds converts a bucket boundary of a histogram to a duration; -Inf becomes 0.
 func seconds(s float64) time.Duration { return time.Duration(max(s, 0) * float64(time.Second)) }

@@ -62,13 +62,13 @@ func TestUnboundRequestUsesShareOfItsTenant(t *testing.T) {
 	t.Parallel()
 	g := overload.New(10)
 	for i := range 8 {
-		if s := g.Admit(""); s == nil || !s.Account("noisy") {
+		if s := g.Admit(""); s == nil || !s.Move("noisy") {
 			t.Fatalf("request %d of a tenant within its share was refused", i+1)
 		}
 	}
-	if s := g.Admit(""); s == nil || s.Account("noisy") {
+	if s := g.Admit(""); s == nil || s.Move("noisy") {
 		t.Error("a tenant exceeded its share")
-	} else if !s.Account("quiet") {
+	} else if !s.Move("quiet") {
 		t.Error("another tenant did not get a slot")
 	}
 }

@@ -15,12 +15,12 @@ type Slot struct {
 	open    bool
 	running bool
 	waits   int  // calls of pause without resume
-	paused  bool // resume starts the request again
+	paused  bool // the last resume starts the request again
 }
 
-// Account transfers the slot to the tenant, and reports whether its share permits that.
-// It is called before Start.
-func (s *Slot) Account(tenant string) bool {
+// Move transfers the slot to the tenant, and reports whether the share of the tenant permits that.
+// Call it before Start.
+func (s *Slot) Move(tenant string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.gate.admitted.Move(s.tenant, tenant, 1) {
@@ -44,11 +44,12 @@ func (s *Slot) Owner() string {
 	return s.tenant
 }
 
-// started records that the request runs with a unit of the tenant, or returns the unit.
+// started records that the request runs with a unit of the tenant. If the slot was closed or started
+// meanwhile, it releases the unit.
 func (s *Slot) started(tenant string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.open || s.running { // closed, or started by another goroutine meanwhile
+	if !s.open || s.running {
 		s.gate.running.Release(tenant, 1)
 		return s.running
 	}
@@ -78,12 +79,12 @@ func (s *Slot) pause() {
 func (s *Slot) resume(ctx context.Context) bool {
 	s.mu.Lock()
 	s.waits--
-	again := s.waits == 0 && s.paused && s.open
-	if again {
+	restart := s.waits == 0 && s.paused && s.open
+	if restart {
 		s.paused = false
 	}
 	s.mu.Unlock()
-	return !again || s.Start(ctx)
+	return !restart || s.Start(ctx)
 }
 
 // Close releases the slot. Closing it again has no effect.
@@ -91,17 +92,18 @@ func (s *Slot) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stop()
-	s.leave()
+	s.closeLocked()
 }
 
 // release releases the slot of a request that continues, and reports whether it held one.
 func (s *Slot) release() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.leave()
+	return s.closeLocked()
 }
 
-func (s *Slot) leave() bool {
+// closeLocked closes the slot, and reports whether it was open. The caller holds s.mu.
+func (s *Slot) closeLocked() bool {
 	open := s.open
 	if s.open = false; open {
 		s.gate.admitted.Release(s.tenant, 1)
@@ -109,6 +111,7 @@ func (s *Slot) leave() bool {
 	return open
 }
 
+// admit waits until the slot is admitted again, or ctx ends.
 func (s *Slot) admit(ctx context.Context) error {
 	if err := s.gate.admitted.Wait(ctx, s.Owner(), 1); err != nil {
 		return err
@@ -146,10 +149,10 @@ func Idle(ctx context.Context, wait func() error) error {
 	return s.resumeAfter(ctx, wait())
 }
 
-// Leave is like Idle, but also releases the slot during wait, which may be long. Afterwards
+// WithoutSlot is like Idle, but also releases the slot during wait, which may be long. Afterwards
 // it waits for a slot again, unless ctx has ended. The caller bounds the number of pending
 // calls.
-func Leave(ctx context.Context, wait func() error) error {
+func WithoutSlot(ctx context.Context, wait func() error) error {
 	s := SlotOf(ctx)
 	if s == nil {
 		return wait()
@@ -163,9 +166,8 @@ func Leave(ctx context.Context, wait func() error) error {
 	return s.resumeAfter(ctx, err)
 }
 
-// idleDelay is the wait after which IdleAfter no longer counts a request as running.
-// Workers and projections that only lack CPU answer sooner; a longer wait is for a
-// backend.
+// idleDelay is the time after which IdleAfter no longer counts a request as running. Workers and
+// projections reply within it even under CPU load, so a longer wait is for a backend.
 const idleDelay = 50 * time.Millisecond
 
 // IdleAfter is Idle for a wait that is usually short: the request of s counts as running until

@@ -10,12 +10,12 @@ type Event struct {
 	Type     string
 	Sequence uint64 // from 1
 	Data     []byte // JSON
-	ID       string // of a server-sent event, instead of Sequence; not sent over NATS
+	ID       string // id of a server-sent event, used instead of Sequence; not sent over NATS
 }
 
-// Append appends the event to b as a server-sent event (HTML, 9.2.6); without a
-// sequence it has no id. Events of a run have this form on the bus too: headers would
-// double the size of a message, and messages of the replay stream hold several events.
+// Append appends the event to b as a server-sent event (HTML, 9.2.6), without an id if it has no
+// sequence. Events of a run have this form on the bus too: headers would double the size of a
+// message, and a message of the replay stream contains several events.
 func (e Event) Append(b []byte) []byte {
 	switch {
 	case e.ID != "":
@@ -43,8 +43,8 @@ func appendLine[T string | []byte](b []byte, text T) []byte {
 	return b
 }
 
-// Parse parses the first event of b, in the form of Append, and returns the rest; false if b
-// does not begin with an event.
+// Parse parses the first event of b, which Append has encoded, and returns the rest. It returns
+// false if b does not begin with an event.
 func Parse(b []byte) (e Event, rest []byte, ok bool) {
 	frame, rest, ok := bytes.Cut(b, []byte("\n\n"))
 	id, frame, ok1 := bytes.Cut(frame, []byte("\nevent: "))

@@ -4,8 +4,8 @@
 // server-sent events that is published until JetStream acknowledges it. A [Reader] reads them
 // from any replica. The stream is in memory and retains messages for two minutes, in at most
 // 128 MiB, which are divided among the workers and at each worker among tenants. The first
-// message of a run has no event: it records that the run has started. Headers have the start and the
-// outcome of a run, so that a list of runs reads one message of each.
+// message of a run has no event: it records that the run has started. Headers contain the start time
+// and the outcome of a run, so that a list of runs reads only one message of each.
 package replay
 
 import (
@@ -24,13 +24,12 @@ const (
 	// removed first.
 	maxBytes = 128 << 20
 	// WorkerBytes bounds the events that the runs of one worker store within retention, in
-	// bytes. It is divided among tenants, so that with up to four workers no event is removed
-	// because of another tenant's.
+	// bytes. It is divided among tenants, so that with up to four workers no tenant displaces the
+	// events of another.
 	WorkerBytes = maxBytes / 4
 )
 
-// Setup creates the stream of the name for the events on the subject, which may have wildcards, or
-// updates one that exists. It is in memory: a stand-alone server loses it on a restart,
+// Setup creates or updates the stream for the events on the subject, which may have wildcards. It is in memory: a stand-alone server loses it on a restart,
 // and until the next Setup no event is stored.
 func Setup(ctx context.Context, js jetstream.JetStream, name, subject string, replication bucket.Replication) error {
 	_, err := bucket.SetupStream(ctx, js, jetstream.StreamConfig{

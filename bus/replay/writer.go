@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/admission"
+	"cairn/bus/bucket"
 	"cairn/bus/retry"
 	"cairn/schemas"
 )
@@ -28,8 +29,6 @@ const (
 	// storeTimeout bounds the attempts to store a batch. The election of a leader takes
 	// less.
 	storeTimeout = 30 * time.Second
-	// headerRoom is the part of max_payload that is reserved for headers, in bytes.
-	headerRoom = 4 << 10
 	// ackTimeout bounds one attempt.
 	ackTimeout = 2 * time.Second
 )
@@ -37,12 +36,12 @@ const (
 // Headers of the messages of a run, for lists of runs.
 const (
 	headerStarted = "Cairn-Run-Started" // time at which the run started, RFC 3339
-	headerState   = "Cairn-Run-State"   // of the message with the last event: how the run has ended
+	headerState   = "Cairn-Run-State"   // outcome of the run, in the message with the last event
 )
 
 // runStarted is stored when a run starts, so that a run whose worker is lost before it has
-// stored an event is known. It is a comment of a server-sent event, and not empty: between NATS
-// accounts an empty message ends a stream of responses.
+// stored an event is known. It is a comment line of server-sent events instead of an empty message,
+// which would end a stream of responses between NATS accounts.
 const runStarted = ": started\n\n"
 
 // Writer stores the events of a run in the replay stream, in order and once: it
@@ -50,17 +49,17 @@ const runStarted = ": started\n\n"
 // JetStream drops copies of a batch by its message ID. A Writer may be used
 // concurrently.
 type Writer struct {
-	ctx     context.Context // ends the attempts to store
-	js      jetstream.JetStream
-	log     *slog.Logger
-	stream  string // name in JetStream
-	subject string
-	largest int // size of a batch in bytes
-	tenant  string
-	started string          // RFC 3339
-	share   *admission.Pool // bytes that the runs of this worker store
-	held    int64           // bytes of share; used by storeAll
-	over    bool            // the tenant has exceeded its share; used by storeAll
+	ctx      context.Context // bounds the attempts to store
+	js       jetstream.JetStream
+	log      *slog.Logger
+	stream   string // name in JetStream
+	subject  string
+	maxBatch int // maximum size of a batch in bytes
+	tenant   string
+	started  string          // RFC 3339
+	share    *admission.Pool // bytes that the runs of this worker store
+	held     int64           // bytes of share; used by storeAll
+	over     bool            // the tenant has exceeded its share; used by storeAll
 
 	mu      sync.Mutex
 	batches []*events     // to be stored; the first one is being stored if storing
@@ -77,19 +76,19 @@ type Writer struct {
 // events is a batch of events, the payload of one message.
 type events struct {
 	first uint64 // sequence of the first event; 0: the start of the run
-	state string // of the run after its last event; empty: the batch does not have that
+	state string // outcome of the run; empty: the batch does not contain the last event
 	data  []byte
 }
 
-// NewWriter returns a writer to the subject of the stream. The end of ctx ends its attempts to
-// store events. They count towards the tenant's share of pool. The caller closes the writer.
+// NewWriter returns a writer to the subject of the stream, which stores events until ctx ends. The
+// events count towards the tenant's share of pool. The caller closes the writer.
 func NewWriter(
 	ctx context.Context, js jetstream.JetStream, stream, subject, tenant string, pool *admission.Pool, log *slog.Logger,
 ) *Writer {
 	return &Writer{
 		ctx: ctx, js: js, log: log, tenant: tenant, share: pool, stream: stream, subject: subject,
-		started: time.Now().UTC().Format(time.RFC3339Nano),
-		largest: int(js.Conn().MaxPayload() - headerRoom), stored: make(chan struct{}),
+		started:  time.Now().UTC().Format(time.RFC3339Nano),
+		maxBatch: int(js.Conn().MaxPayload() - bucket.HeaderRoom), stored: make(chan struct{}),
 	}
 }
 
@@ -112,7 +111,7 @@ func (w *Writer) Add(e Event) []byte {
 	}
 	n := len(w.batches)
 	open := n > 1 || n == 1 && !w.storing // the last batch is not being stored
-	if !open || len(w.batches[n-1].data) >= batchBytes || len(w.batches[n-1].data)+len(e.Data) > w.largest {
+	if !open || len(w.batches[n-1].data) >= batchBytes || len(w.batches[n-1].data)+len(e.Data) > w.maxBatch {
 		w.batches = append(w.batches, &events{first: e.Sequence})
 		n++
 	}
@@ -148,8 +147,8 @@ func (w *Writer) Store() {
 	_ = w.flush()
 }
 
-// flush starts to store the events, and returns a function that reports whether they are stored,
-// or could not be. The callers of both hold w.mu.
+// flush starts to store the events. The returned function reports whether storing has ended, with
+// or without success. The callers of both hold w.mu.
 func (w *Writer) flush() (stored func() bool) {
 	last := w.last
 	w.due = last
@@ -157,8 +156,8 @@ func (w *Writer) flush() (stored func() bool) {
 	return func() bool { return len(w.batches) == 0 || w.batches[0].first > last }
 }
 
-// await returns when the condition, which is called with w.mu held, is true or ctx ends.
-func (w *Writer) await(ctx context.Context, condition func() bool) error {
+// waitFor waits until condition, which it calls with w.mu held, returns true, or ctx ends.
+func (w *Writer) waitFor(ctx context.Context, condition func() bool) error {
 	for {
 		w.mu.Lock()
 		is, stored := condition(), w.stored
@@ -174,7 +173,7 @@ func (w *Writer) await(ctx context.Context, condition func() bool) error {
 	}
 }
 
-// AfterStored calls do when all events are stored, or could not be.
+// AfterStored calls do when all events are stored or storing them has failed.
 func (w *Writer) AfterStored(do func()) {
 	w.mu.Lock()
 	if len(w.batches) == 0 {
@@ -185,23 +184,23 @@ func (w *Writer) AfterStored(do func()) {
 	defer w.mu.Unlock()
 	stored := w.flush()
 	w.running.Go(func() { // storeAll is running, so Close waits for both
-		_ = w.await(context.Background(), stored) // storeTimeout bounds it
+		_ = w.waitFor(context.Background(), stored) // storeTimeout bounds it
 		do()
 	})
 }
 
-// AwaitStored waits until all events are stored, or could not be, for at most ackTimeout.
-func (w *Writer) AwaitStored() {
+// WaitStored waits for at most ackTimeout until all events are stored or storing them has failed.
+func (w *Writer) WaitStored() {
 	ctx, cancel := context.WithTimeout(context.Background(), ackTimeout)
 	defer cancel()
 	w.mu.Lock()
 	stored := w.flush()
 	w.mu.Unlock()
-	_ = w.await(ctx, stored)
+	_ = w.waitFor(ctx, stored)
 }
 
-// Close stores the events and returns when that is done. The events count towards the share
-// of the tenant until all of them have expired.
+// Close returns when all events are stored or storing them has failed. The events count towards the
+// share of the tenant until all of them have expired.
 func (w *Writer) Close() {
 	w.Store()
 	w.running.Wait()
@@ -212,7 +211,7 @@ func (w *Writer) Close() {
 
 // Wait waits until the writer accepts more events.
 func (w *Writer) Wait(ctx context.Context) error {
-	return w.await(ctx, func() bool { return w.size <= maxUnstored })
+	return w.waitFor(ctx, func() bool { return w.size <= maxUnstored })
 }
 
 // Full reports whether Wait would block.
@@ -249,8 +248,8 @@ func (w *Writer) storeAll() {
 	}
 }
 
-// admit reports whether the batch is within the tenant's share of the replay stream. The start
-// and the end of a run always are, so that a client learns that events are missing.
+// admit reports whether the batch is within the tenant's share of the replay stream. It always admits
+// the start and the end of a run, so that a client detects missing events.
 func (w *Writer) admit(b *events) bool {
 	if b.first == 0 || b.state != "" {
 		return true
@@ -276,14 +275,14 @@ func (w *Writer) publish(b *events) error {
 	id := w.subject + "." + strconv.FormatUint(b.first, 10)
 	ctx, cancel := context.WithTimeout(w.ctx, storeTimeout)
 	defer cancel()
-	again := func(err error) bool {
+	retryable := func(err error) bool {
 		return !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, jetstream.ErrStreamNotFound)
 	}
-	return retry.Do(ctx, again, func() error {
+	return retry.Do(ctx, retryable, func() error {
 		ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 		defer cancel()
 		_, err := w.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
-		if errors.Is(err, jetstream.ErrNoStreamResponse) { // a stream without a leader does not answer either
+		if errors.Is(err, jetstream.ErrNoStreamResponse) { // or the stream has no leader
 			if _, missing := w.js.Stream(ctx, w.stream); errors.Is(missing, jetstream.ErrStreamNotFound) {
 				return missing
 			}
@@ -292,8 +291,8 @@ func (w *Writer) publish(b *events) error {
 	})
 }
 
-// next removes a batch that was stored, or all after an error, and reports whether another one is
-// to be stored.
+// next removes the batch, or all batches if storing it has failed, and reports whether another batch
+// is due.
 func (w *Writer) next(b *events, err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

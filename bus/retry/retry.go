@@ -1,6 +1,5 @@
-// Package retry repeats operations that failed: [Do] at increasing intervals, and [Budget]
-// bounds how many retries requests cause together. Which request may be repeated is documented
-// in package bus.
+// Package retry retries failed operations: [Do] with exponential backoff, within a [Budget] that
+// bounds the retries of all requests together. Package bus documents which requests are retried.
 package retry
 
 import (
@@ -11,28 +10,29 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// The interval of retries, which doubles and is jittered. The first one is short, because a
-// replica that is behind usually applies the missing operations immediately.
+// Bounds of the backoff, which is exponential with jitter. The first interval is short, because a
+// replica that lags usually applies the missing operations immediately.
 const (
 	minInterval = time.Millisecond
 	maxInterval = 500 * time.Millisecond
 )
 
-// Do calls attempt until it succeeds, it fails with an error for which again returns false, or
-// ctx ends. The error is that of the last attempt, or context.Canceled if ctx was canceled.
-func Do(ctx context.Context, again func(error) bool, attempt func() error) error {
-	return DoAfter(ctx, Sleep, again, attempt)
+// Do calls attempt until it succeeds, fails with an error that is not retryable, or ctx ends. It
+// returns the error of the last attempt, or context.Canceled if ctx was canceled.
+func Do(ctx context.Context, retryable func(error) bool, attempt func() error) error {
+	return DoAfter(ctx, Sleep, retryable, attempt)
 }
 
-// DoAfter is Do with another wait before a retry, which ends the retries with an error.
-func DoAfter(ctx context.Context, wait func(context.Context, time.Duration) error, again func(error) bool, attempt func() error) error {
+// DoAfter is Do with a wait function that is called before each retry. If it fails, there are no
+// further attempts.
+func DoAfter(ctx context.Context, wait func(context.Context, time.Duration) error, retryable func(error) bool, attempt func() error) error {
 	intervals := backoff.ExponentialBackOff{
 		InitialInterval: minInterval, MaxInterval: maxInterval, Multiplier: 2, RandomizationFactor: backoff.DefaultRandomizationFactor,
 	}
 	intervals.Reset()
 	for {
 		err := attempt()
-		if err == nil || !again(err) {
+		if err == nil || !retryable(err) {
 			return err
 		}
 		stopped := wait(ctx, intervals.NextBackOff())
@@ -48,7 +48,7 @@ func DoAfter(ctx context.Context, wait func(context.Context, time.Duration) erro
 	}
 }
 
-// Sleep waits for d, or until ctx ends, and then returns its error.
+// Sleep waits for d. If ctx ends before, it returns the error of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

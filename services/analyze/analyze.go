@@ -63,7 +63,7 @@ func (a analyzer) analyze(ctx context.Context, body []byte, to bus.Sender) error
 		return err
 	}
 	if req.OnDisconnect == schemas.OnDisconnectContinue {
-		to.Continue()
+		to.Persist()
 	}
 	err = a.answer(ctx, req, text, to)
 	a.Log.DebugContext(ctx, "analysis", "client_id", fmt.Sprintf("%.64s", req.ID), "client_request_id", fmt.Sprintf("%.64s", req.RequestID),

@@ -99,19 +99,19 @@ func figureOf(word string) (figure, bool) {
 // multiply applies a unit prefix: 5k is 5,000. With further letters the result may be
 // in any unit up to that one: 2GB matches 2, 2,000, 2,048 and so on.
 func (f *figure) multiply(unit string) {
-	most := strings.IndexByte("kMGTP", unit[0]) + 1
+	maxPower := strings.IndexByte("kMGTP", unit[0]) + 1
 	if unit[0] == 'K' {
-		most = 1
+		maxPower = 1
 	}
-	if most == 0 {
+	if maxPower == 0 {
 		return
 	}
-	least, written := 1, f.readings
+	minPower, written := 1, f.readings
 	if len(unit) == 1 {
-		least, f.readings = most, nil
+		minPower, f.readings = maxPower, nil
 	}
 	for _, r := range written {
-		for power := least; power <= most; power++ {
+		for power := minPower; power <= maxPower; power++ {
 			for _, thousand := range []float64{1000, 1024} {
 				times := math.Pow(thousand, float64(power))
 				f.readings = append(f.readings, reading{value: r.value * times, about: min(r.slack, math.Abs(r.value)*maxRoundingError) * times})

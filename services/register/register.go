@@ -27,14 +27,14 @@ import (
 // response reports indexed as false.
 const visibleTimeout = 5 * time.Second
 
-// Visible waits until search includes the catalog revision. It returns an error if
+// WaitVisible waits until search includes the catalog revision. It returns an error if
 // this is not confirmed before ctx ends.
-type Visible func(ctx context.Context, revision uint64) error
+type WaitVisible func(ctx context.Context, revision uint64) error
 
-// Confirmed returns a Visible that queries one resolve worker with an embedded index: its
+// ConfirmVisible returns a WaitVisible that queries one resolve worker with an embedded index: its
 // health check returns once the worker has applied the revision. Other workers catch up
 // when a read requires it.
-func Confirmed(conn *bus.Conn, c *catalog.Catalog) Visible {
+func ConfirmVisible(conn *bus.Conn, c *catalog.Catalog) WaitVisible {
 	return func(ctx context.Context, revision uint64) error {
 		ctx = bus.WithTokens(ctx, schemas.ConsistencyToken{Catalog: c.ID(), Revision: revision})
 		_, err := bus.Health("resolve").Call(ctx, conn, schemas.Nothing{})
@@ -44,8 +44,8 @@ func Confirmed(conn *bus.Conn, c *catalog.Catalog) Visible {
 
 // Deps are the dependencies of the service.
 type Deps struct {
-	Catalog *catalog.Catalog
-	Visible Visible
+	Catalog     *catalog.Catalog
+	WaitVisible WaitVisible
 	// Usage enforces the limits of each tenant; nil means unlimited. The caller
 	// closes it after the service.
 	Usage *Usage
@@ -156,7 +156,7 @@ func (r registry) confirm(ctx context.Context, revision uint64) schemas.Register
 	err := overload.SlotOf(ctx).IdleAfter(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, visibleTimeout)
 		defer cancel()
-		return bucket.Bounded(ctx, "catalog", func(ctx context.Context) error { return r.Visible(ctx, revision) })
+		return bucket.Bounded(ctx, "catalog", func(ctx context.Context) error { return r.WaitVisible(ctx, revision) })
 	})
 	if err != nil {
 		registered.Indexed = new(bool)
@@ -178,7 +178,7 @@ func (r registry) putRecords(ctx context.Context, req schemas.PutRecords) (schem
 
 func (r registry) health(ctx context.Context) (schemas.Health, error) {
 	h := schemas.Health{Service: "register", Status: schemas.StatusOK, Version: bus.Version}
-	ctx, cancel := context.WithTimeout(ctx, logTime)
+	ctx, cancel := context.WithTimeout(ctx, catalogHealthTimeout)
 	defer cancel()
 	revision, err := r.Catalog.Revision(ctx)
 	if err != nil {
@@ -198,12 +198,12 @@ func (r registry) health(ctx context.Context) (schemas.Health, error) {
 // searchHealth reports whether registered records are searchable.
 func (r registry) searchHealth(ctx context.Context, h *schemas.Health) {
 	if r.Projector != nil {
-		ctx, cancel := context.WithTimeout(ctx, healthTime)
+		ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 		defer cancel()
 		h.Index, h.Degraded = r.Projector.Status(ctx)
 		return
 	}
-	if err := r.Visible(ctx, h.Revision); err != nil {
+	if err := r.WaitVisible(ctx, h.Revision); err != nil {
 		h.Degraded = []string{"new records are not searchable yet: " + err.Error()}
 	}
 }
@@ -213,7 +213,7 @@ func (r registry) storageHealth(ctx context.Context, h *schemas.Health) {
 	if r.StorageWarnings == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	full, err := r.StorageWarnings(ctx)
 	if err != nil {
@@ -447,8 +447,8 @@ func keyOf(kind string, tenant *string, id string) catalog.Key {
 }
 
 const (
-	// logTime bounds the health check of the catalog and of an embedded index.
-	logTime = 2 * time.Second
-	// healthTime bounds the health checks of the other backends.
-	healthTime = 650 * time.Millisecond
+	// catalogHealthTimeout bounds the health check of the catalog and of an embedded index.
+	catalogHealthTimeout = 2 * time.Second
+	// healthTimeout bounds the health checks of the other backends.
+	healthTimeout = 650 * time.Millisecond
 )

@@ -32,7 +32,7 @@ func serve(t testing.TB) (*natsserver.Server, *bus.Conn, *catalog.Catalog) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deps := register.Deps{Catalog: c, Visible: register.Confirmed(conn, c)}
+	deps := register.Deps{Catalog: c, WaitVisible: register.ConfirmVisible(conn, c)}
 	if err := register.Serve(bustest.Service(t, conn, "register"), deps); err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func serveUnavailable(t testing.TB) *bus.Conn {
 			t.Errorf("close the index: %v", err)
 		}
 	})
-	deps := register.Deps{Catalog: c, Visible: p.Visible, Projector: p}
+	deps := register.Deps{Catalog: c, WaitVisible: p.WaitVisible, Projector: p}
 	if err := register.Serve(bustest.Service(t, conn, "register"), deps); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func serveLimited(t *testing.T, conn *bus.Conn, most quota.Use) {
 		t.Fatal(err)
 	}
 	t.Cleanup(usage.Close)
-	if err := register.Serve(bustest.Service(t, conn, "register"), register.Deps{Catalog: c, Visible: register.Confirmed(conn, c),
+	if err := register.Serve(bustest.Service(t, conn, "register"), register.Deps{Catalog: c, WaitVisible: register.ConfirmVisible(conn, c),
 		Usage: usage}); err != nil {
 		t.Fatal(err)
 	}

@@ -353,8 +353,8 @@ func (r *Resolver) confirm(ctx context.Context) (uint64, error) {
 			"the worker reads another catalog, " + r.deps.Catalog.ID() + ", than that of " + ignored)
 	}
 	applied := r.applied()
-	if least := r.minRevision(ctx); stuck && applied < least {
-		return 0, errBehind("index", least, applied)
+	if required := r.minRevision(ctx); stuck && applied < required {
+		return 0, errBehind("index", required, applied)
 	}
 	return applied, nil
 }
@@ -386,23 +386,23 @@ func (r *Resolver) health(ctx context.Context) schemas.Health {
 // backends returns the problems of the backends and sets the state of the shared
 // index.
 func (r *Resolver) backends(ctx context.Context, h *schemas.Health) []string {
-	ctx, cancel := context.WithTimeout(ctx, healthTime)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	var wrong []string
+	var problems []string
 	var running sync.WaitGroup
 	shared, ok := r.deps.Index.(index.Migrator)
 	if ok {
-		running.Go(func() { h.Index, wrong = projection.Status(ctx, shared) })
+		running.Go(func() { h.Index, problems = projection.Status(ctx, shared) })
 	}
-	var away error
+	var embedderErr error
 	if r.deps.Embedder != nil {
-		running.Go(func() { away = r.deps.Embedder.Check(ctx) })
+		running.Go(func() { embedderErr = r.deps.Embedder.Check(ctx) })
 	}
 	running.Wait()
-	if away != nil {
-		wrong = append(wrong, "search compares words only: "+away.Error())
+	if embedderErr != nil {
+		problems = append(problems, "search compares words only: "+embedderErr.Error())
 	}
-	return wrong
+	return problems
 }
 
 // degraded returns the reasons for a degraded status.
@@ -446,8 +446,8 @@ func (r *Resolver) token(revision uint64) schemas.ConsistencyToken {
 	return schemas.ConsistencyToken{Catalog: r.deps.Catalog.ID(), Revision: revision}
 }
 
-// healthTime bounds the health checks of the backends.
-const healthTime = 650 * time.Millisecond
+// healthTimeout bounds the health checks of the backends.
+const healthTimeout = 650 * time.Millisecond
 
 // maxExamples is the maximum number of quarantined records named in the health.
 const maxExamples = 5

@@ -15,9 +15,9 @@ import (
 	"cairn/services/internal/scope"
 )
 
-// watchTime is the time after which a watch ends and its client continues after the last
+// watchDuration is the time after which a watch ends and its client continues after the last
 // event, at another worker.
-const watchTime = 55 * time.Minute
+const watchDuration = 55 * time.Minute
 
 // errWatchEnds ends a watch without an error.
 var errWatchEnds = errors.New("the watch ends")
@@ -29,7 +29,7 @@ func watch(ctx context.Context, r *Resolver, req schemas.Watch, to bus.Sender) e
 	if err != nil {
 		return err // excluded by Validate
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, watchTime, errWatchEnds)
+	ctx, cancel := context.WithTimeoutCause(ctx, watchDuration, errWatchEnds)
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)

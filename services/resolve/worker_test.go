@@ -137,7 +137,7 @@ func goesBack(t *testing.T, later int) {
 	ctx, stop := context.WithCancel(t.Context())
 	begin := func() {
 		go func() {
-			watched <- c.Watch(ctx, 10*time.Millisecond, func(err error) {
+			watched <- c.Monitor(ctx, 10*time.Millisecond, func(err error) {
 				if !errors.Is(err, catalog.ErrRolledBack) {
 					t.Error(err)
 				}

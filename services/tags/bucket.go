@@ -45,7 +45,7 @@ func Open(ctx context.Context, conn *bus.Conn, settings Settings) (*Store, error
 		return nil, err
 	}
 	var count *usage
-	err = bucket.Await(ctx, js, "count the tags", func() error {
+	err = bucket.WaitReady(ctx, js, "count the tags", func() error {
 		count, err = openUsage(ctx, conn, s, settings.Limit)
 		return err
 	})

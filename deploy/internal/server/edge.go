@@ -69,7 +69,7 @@ func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("--reader-nats: %w", err)
 		}
-		conn.ReadOver(reader)
+		conn.SetReadConn(reader)
 	}
 	c, err := e.config(e.process, log)
 	if err != nil {

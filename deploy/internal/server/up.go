@@ -163,7 +163,7 @@ func (u *upProcess) serve(ctx context.Context, e edge.Config, c services.Config,
 		c.Replication.Storage = bucket.Storage{Bytes: server.StorageLimit(), Initial: u.cluster.Name != ""}
 	}
 	err = supervise(ctx, conn, c, e, u.cluster.Name != "", func() {
-		u.report(out, addressOf(e), server.URL(), server.Node(), c, degraded(ctx, conn, services.Roles()))
+		u.report(out, addressOf(e), server.URL(), server.Node(), c, degraded(ctx, conn, services.DefaultRoles()))
 		context.AfterFunc(ctx, func() {
 			_, _ = fmt.Fprintln(out, "Shutting down: draining requests in flight. Press Ctrl-C again to terminate immediately.")
 		})
@@ -186,7 +186,7 @@ func (u *upProcess) report(out io.Writer, http, nats, node string, c services.Co
 		line("cluster", u.cluster.Name, "node "+node)
 	}
 	line("data", cmp.Or(u.data, "in memory only: lost when this process exits"))
-	line("services", strings.Join(services.Roles(), " "))
+	line("services", strings.Join(services.DefaultRoles(), " "))
 	line("index", schemas.RedactURLs(c.Index))
 	line("embed", schemas.RedactURLs(c.Embed))
 	line("model", schemas.RedactURLs(c.Model), u.chosen)

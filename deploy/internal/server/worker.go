@@ -27,7 +27,7 @@ type worker struct {
 
 func workerCommand() *cobra.Command {
 	w := &worker{}
-	roles := strings.Join(services.Roles(), ", ")
+	roles := strings.Join(services.DefaultRoles(), ", ")
 	cmd := &cobra.Command{
 		Use:   "worker [ROLE…]",
 		Short: "Run the services of some or all roles",
@@ -41,7 +41,7 @@ the missing one.`,
 		Example: `  cairn worker                                            # all roles
   cairn worker resolve --nats nats://nats:4222            # one more resolve worker
   cairn worker analyze --model ollama://gpu:11434/qwen3:8b`,
-		ValidArgsFunction: cobra.FixedCompletions(services.Known(), cobra.ShellCompDirectiveNoFileComp),
+		ValidArgsFunction: cobra.FixedCompletions(services.AllRoles(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, role := range args {
 				if !slices.Contains(w.backends.Roles, role) { // duplicates are ignored
@@ -60,9 +60,9 @@ the missing one.`,
 
 func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 	for _, role := range w.backends.Roles {
-		if !slices.Contains(services.Known(), role) {
-			return flags.Usage(fmt.Errorf("unknown role %q; expected %s%s", role, strings.Join(services.Known(), ", "),
-				flags.DidYouMean(role, services.Known())))
+		if !slices.Contains(services.AllRoles(), role) {
+			return flags.Usage(fmt.Errorf("unknown role %q; expected %s%s", role, strings.Join(services.AllRoles(), ", "),
+				flags.DidYouMean(role, services.AllRoles())))
 		}
 	}
 	log, err := w.logger(errOut)
@@ -110,7 +110,7 @@ func (w *worker) missing(conn *bus.Conn) []string {
 
 func (w *worker) roles() []string {
 	if len(w.backends.Roles) == 0 {
-		return services.Roles()
+		return services.DefaultRoles()
 	}
 	return w.backends.Roles
 }

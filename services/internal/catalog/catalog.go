@@ -286,7 +286,7 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 		}
 	}
 	var consumer jetstream.Consumer
-	err := bucket.Await(ctx, c.js, "watch the catalog", func() (err error) {
+	err := bucket.WaitReady(ctx, c.js, "watch the catalog", func() (err error) {
 		consumer, err = bucket.Ordered(ctx, c.stream, jetstream.OrderedConsumerConfig{
 			FilterSubjects: filters,
 			DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
@@ -379,7 +379,7 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 // what describes the purpose in errors. While the cluster is not ready, it retries.
 func (c *Catalog) startConsumer(ctx context.Context, what string, config jetstream.OrderedConsumerConfig) (
 	target uint64, consumer jetstream.Consumer, err error) {
-	err = bucket.Await(ctx, c.js, what, func() error {
+	err = bucket.WaitReady(ctx, c.js, what, func() error {
 		if target, err = c.reader.End(ctx); err != nil {
 			return err
 		}
@@ -558,11 +558,11 @@ func (c *Catalog) earlier(ctx context.Context, key Key, subject string) (list []
 	return list, ctx.Err() // Collect returns no error then
 }
 
-// Watch checks at the given interval whether the log is the one that was opened, and
+// Monitor checks at the given interval whether the log is the one that was opened, and
 // contains the applied revisions. It returns [ErrReplaced] when it is another one, or nil
 // when ctx ends. After a rollback it calls onRollback with an error that wraps
 // [ErrRolledBack]. It ignores checks that fail because the server is unavailable.
-func (c *Catalog) Watch(ctx context.Context, interval time.Duration, onRollback func(error)) error {
+func (c *Catalog) Monitor(ctx context.Context, interval time.Duration, onRollback func(error)) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for missing, checked := 0, time.Now(); ; {

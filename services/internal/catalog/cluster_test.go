@@ -161,7 +161,7 @@ func TestLeaderShutdown(t *testing.T) {
 		t.Errorf("last acknowledged record: %q", got.Record)
 	}
 	revision := eventually(t, func() (uint64, error) { return c.Put(shortContext(t), skill(50), []byte("after")) })
-	await(t, view, revision)
+	waitApplied(t, view, revision)
 	if got := len(contents(view)); got != 51 {
 		t.Errorf("%d records applied, want 51", got)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/synadia-io/orbit.go/jetstreamext"
+
+	"cairn/bus/bucket"
 )
 
 const (
@@ -58,7 +60,7 @@ type write struct {
 func (c *commits) put(ctx context.Context, msg *nats.Msg, publish func() (uint64, error)) (uint64, error) {
 	// An oversized message would fail its whole batch. Published individually, it
 	// affects no other message.
-	if !c.batches || int64(len(msg.Data)) > c.js.Conn().MaxPayload()-1024 {
+	if !c.batches || int64(len(msg.Data)) > c.js.Conn().MaxPayload()-bucket.HeaderRoom {
 		return publish()
 	}
 	w := &write{msg: msg, slot: make(chan []*write, 1), done: make(chan struct{})}

@@ -65,7 +65,7 @@ func put(t testing.TB, c *catalog.Catalog, n int, record string) uint64 {
 	return revision
 }
 
-func await(t testing.TB, view *view, revision uint64) {
+func waitApplied(t testing.TB, view *view, revision uint64) {
 	t.Helper()
 	if err := view.Applied.Wait(testContext(t), revision); err != nil {
 		t.Fatalf("revision %d is not applied, view at %d: %v", revision, view.Applied.Revision(), err)
@@ -98,7 +98,7 @@ func TestFollow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, view, deleted)
+	waitApplied(t, view, deleted)
 	want = map[string]string{skill(1).ID: `{"v":3}`, skill(3).ID: `{"v":4}`}
 	if diff := cmp.Diff(want, contents(view)); diff != "" {
 		t.Errorf("later (-want +got):\n%s", diff)
@@ -110,7 +110,7 @@ func TestFollowEmptyLog(t *testing.T) {
 	c, _ := open(t)
 	view, ready := following(t, c)
 	<-ready
-	await(t, view, put(t, c, 1, `{}`))
+	waitApplied(t, view, put(t, c, 1, `{}`))
 }
 
 func TestFollowReplaysDeletion(t *testing.T) {
@@ -140,7 +140,7 @@ func TestFollowSkipsForeignMessages(t *testing.T) {
 	}
 	view, ready := following(t, c)
 	<-ready
-	await(t, view, put(t, c, 1, `{}`))
+	waitApplied(t, view, put(t, c, 1, `{}`))
 }
 
 func TestFollowApplyError(t *testing.T) {
@@ -177,14 +177,14 @@ func TestFollowServerRestart(t *testing.T) {
 	view, ready := following(t, c)
 	<-ready
 	for round := range 3 {
-		await(t, view, put(t, c, round, fmt.Sprint(round)))
+		waitApplied(t, view, put(t, c, round, fmt.Sprint(round)))
 		port := portOf(t, s)
 		s.Shutdown()
 		s.WaitForShutdown()
 		s = startListening(t, dir, port)
 		reconnected(t, js)
 	}
-	await(t, view, put(t, c, 3, "3"))
+	waitApplied(t, view, put(t, c, 3, "3"))
 	want := map[string]string{skill(0).ID: "0", skill(1).ID: "1", skill(2).ID: "2", skill(3).ID: "3"}
 	if diff := cmp.Diff(want, contents(view)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -377,7 +377,7 @@ func TestViewReachesEveryFence(t *testing.T) {
 				if fence <= written {
 					t.Errorf("fence %d, want more than the write's %d", fence, written)
 				}
-				await(t, view, fence)
+				waitApplied(t, view, fence)
 				if _, ok := view.Get(skill(n)); !ok {
 					t.Errorf("record %d is missing at revision %d", n, fence)
 				}
@@ -411,7 +411,7 @@ func TestWatermarkDuringWrites(t *testing.T) {
 	first := put(t, c, 1, `{}`)
 	view, ready := following(t, c)
 	<-ready
-	await(t, view, first)
+	waitApplied(t, view, first)
 	pauseConsumers(t, js, time.Hour)
 	ctx, stop := contextWithCancel(t)
 	var writers sync.WaitGroup

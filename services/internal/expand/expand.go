@@ -95,7 +95,7 @@ func Start(ctx context.Context, deps Deps) (*Expander, error) {
 
 // open creates the consumer unless it exists, and starts to read it.
 func open(ctx context.Context, js jetstream.JetStream) (messages jetstream.MessagesContext, err error) {
-	err = bucket.Await(ctx, js, "open the consumer "+Durable, func() error {
+	err = bucket.WaitReady(ctx, js, "open the consumer "+Durable, func() error {
 		consumer, err := js.CreateOrUpdateConsumer(ctx, catalog.Stream, jetstream.ConsumerConfig{
 			Durable:       Durable,
 			Description:   "skills without generated example queries",

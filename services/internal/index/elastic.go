@@ -23,11 +23,11 @@ import (
 
 const (
 	// Gateways time out after about 5 s.
-	searchTime = 4 * time.Second
+	searchTimeout = 4 * time.Second
 	// A full bulk request takes 1 s, and many seconds while the server merges segments.
-	writeTime = 30 * time.Second
+	writeTimeout = 30 * time.Second
 	// Creating an index waits for its primary shard.
-	adminTime = 15 * time.Second
+	adminTimeout = 15 * time.Second
 )
 
 // kinds are the searchable kinds. Each has its own index: in a common one, the
@@ -174,7 +174,7 @@ func (e *elastic) bulk(ctx context.Context, ops []operation) ([]item, error) {
 			Index item `json:"index"`
 		} `json:"items"`
 	}
-	if err := e.client.call(ctx, writeTime, req, &answer); err != nil {
+	if err := e.client.call(ctx, writeTimeout, req, &answer); err != nil {
 		return nil, err
 	}
 	if len(answer.Items) != len(ops) {
@@ -272,7 +272,7 @@ func (e *elastic) create(ctx context.Context, p *plan, kind string) error {
 		return err
 	}
 	req := esapi.IndicesCreateRequest{Index: p.index(kind), Body: bytes.NewReader(text)}
-	err = e.client.call(ctx, adminTime, req, &struct{}{})
+	err = e.client.call(ctx, adminTimeout, req, &struct{}{})
 	var status *statusError
 	if errors.As(err, &status) && status.Type == "resource_already_exists_exception" {
 		return e.open(ctx, p, kind)
@@ -287,7 +287,7 @@ func (e *elastic) create(ctx context.Context, p *plan, kind string) error {
 // from a snapshot.
 func (e *elastic) open(ctx context.Context, p *plan, kind string) error {
 	req := esapi.IndicesPutAliasRequest{Index: []string{p.index(kind)}, Name: p.writeAlias(kind)}
-	if err := e.client.call(ctx, adminTime, req, &struct{}{}); err != nil {
+	if err := e.client.call(ctx, adminTimeout, req, &struct{}{}); err != nil {
 		return fmt.Errorf("open index %s: %w", p.index(kind), err)
 	}
 	return nil
@@ -298,7 +298,7 @@ func (e *elastic) listIndices(ctx context.Context) (indices, error) {
 		"*.aliases", "*.settings.index.uuid", "*.settings.index.creation_date",
 	}}
 	found := indices{}
-	if err := e.client.call(ctx, adminTime, req, &found); err != nil {
+	if err := e.client.call(ctx, adminTimeout, req, &found); err != nil {
 		return nil, fmt.Errorf("list indices: %w", err)
 	}
 	for name := range found {
@@ -369,7 +369,7 @@ func (e *elastic) moveAliases(ctx context.Context, p *plan, there indices) error
 		return err
 	}
 	req := esapi.IndicesUpdateAliasesRequest{Body: bytes.NewReader(body)}
-	if err := e.client.call(ctx, adminTime, req, &struct{}{}); err != nil {
+	if err := e.client.call(ctx, adminTimeout, req, &struct{}{}); err != nil {
 		return fmt.Errorf("switch to %s: %w", p.suffix(), err)
 	}
 	return nil
@@ -391,7 +391,7 @@ func (e *elastic) deleteOld(ctx context.Context, before indices, live string) er
 	}
 	ignore := true
 	req := esapi.IndicesDeleteRequest{Index: old, IgnoreUnavailable: &ignore}
-	if err := e.client.call(ctx, adminTime, req, &struct{}{}); err != nil {
+	if err := e.client.call(ctx, adminTimeout, req, &struct{}{}); err != nil {
 		return fmt.Errorf("delete the old %s: %w", strings.Join(old, ", "), err)
 	}
 	return nil

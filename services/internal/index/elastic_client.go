@@ -40,7 +40,7 @@ func newElasticClient(server *url.URL) (*elasticClient, error) {
 	transport.MaxIdleConnsPerHost = 64  // searches arrive in bursts
 	transport.DisableCompression = true // decompression costs more than it saves on a local network
 	transport.DialContext = (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second}).DialContext
-	transport.ResponseHeaderTimeout = 2 * writeTime // beyond every request timeout
+	transport.ResponseHeaderTimeout = 2 * writeTimeout // beyond every request timeout
 	client, err := elastictransport.NewClient(
 		elastictransport.WithURLs(server),
 		elastictransport.WithTransport(transport),

@@ -58,7 +58,7 @@ func parseSettings(given url.Values) (settings, error) {
 			return settings{}, fmt.Errorf("setting %q: expected prefix or timeout", key)
 		}
 	}
-	s := settings{prefix: cmp.Or(given.Get("prefix"), "cairn"), search: searchTime}
+	s := settings{prefix: cmp.Or(given.Get("prefix"), "cairn"), search: searchTimeout}
 	if !prefixes.MatchString(s.prefix) {
 		return s, fmt.Errorf("prefix %q: expected lower-case letters, digits, dashes", s.prefix)
 	}

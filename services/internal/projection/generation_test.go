@@ -48,7 +48,7 @@ func TestLostIndexResetsProgress(t *testing.T) {
 	wait.Until(w.t, "the worker does not report the first record as applied", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		return p.Visible(ctx, first) != nil
+		return p.WaitVisible(ctx, first) != nil
 	})
 	close(release)
 	w.visible(p, first)
@@ -118,7 +118,7 @@ func TestGenerationIsPromotedWhenComplete(t *testing.T) {
 	}
 	p, second := w.projector(), w.projector()
 	wait.Until(w.t, "the worker reports that the index is being rebuilt", func() bool {
-		err := p.Visible(t.Context(), last)
+		err := p.WaitVisible(t.Context(), last)
 		return err != nil && strings.Contains(err.Error(), "rebuilt")
 	})
 	close(block)
@@ -128,7 +128,7 @@ func TestGenerationIsPromotedWhenComplete(t *testing.T) {
 		return w.server.live == "one"
 	})
 	wait.Until(w.t, "both workers use the new generation", func() bool {
-		return p.Visible(t.Context(), last) == nil && second.Visible(t.Context(), last) == nil
+		return p.WaitVisible(t.Context(), last) == nil && second.WaitVisible(t.Context(), last) == nil
 	})
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
@@ -211,6 +211,6 @@ func TestReindexRebuilds(t *testing.T) {
 		}
 	}
 	w.server.mu.Unlock()
-	wait.Until(w.t, "the worker uses the new generation", func() bool { return p.Visible(t.Context(), last) == nil })
+	wait.Until(w.t, "the worker uses the new generation", func() bool { return p.WaitVisible(t.Context(), last) == nil })
 	w.visible(p, w.put("net.new", "newest"))
 }

@@ -448,9 +448,9 @@ func (p *Projector) currentBinding() *consumerBinding {
 	return p.binding
 }
 
-// Visible returns nil once searches include the catalog's revision, at once an error
+// WaitVisible returns nil once searches include the catalog's revision, at once an error
 // with the reason for a longer delay, or the error of ctx.
-func (p *Projector) Visible(ctx context.Context, revision uint64) error {
+func (p *Projector) WaitVisible(ctx context.Context, revision uint64) error {
 	tick := time.NewTicker(queryInterval)
 	defer tick.Stop()
 	for {

@@ -18,13 +18,13 @@ func TestRevisionIsVisibleToAllWorkers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	workers := []interface {
-		Visible(context.Context, uint64) error
+		WaitVisible(context.Context, uint64) error
 	}{w.projector(), w.projector(), w.projector()}
 	for i := range 30 {
 		id, word := fmt.Sprintf("net.s%d", i), fmt.Sprintf("word%d", i)
 		revision := w.put(id, word)
 		ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
-		if err := workers[i%3].Visible(ctx, revision); err != nil {
+		if err := workers[i%3].WaitVisible(ctx, revision); err != nil {
 			t.Errorf("revision %d: %v", revision, err)
 		}
 		cancel()
@@ -159,7 +159,7 @@ func TestUnavailableIndexDoesNotBlock(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 	defer cancel()
-	if err := p.Visible(ctx, last); !errors.Is(err, index.ErrUnavailable) {
+	if err := p.WaitVisible(ctx, last); !errors.Is(err, index.ErrUnavailable) {
 		t.Errorf("got %v, want %v", err, index.ErrUnavailable)
 	}
 	if ctx.Err() != nil {
@@ -233,11 +233,11 @@ func TestLargeRecordsAreAppliedInSmallBatches(t *testing.T) {
 
 // stuck reports whether the worker reports an error that prevents applying changes.
 func stuck(t testing.TB, p interface {
-	Visible(context.Context, uint64) error
+	WaitVisible(context.Context, uint64) error
 }) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	return errors.Is(p.Visible(ctx, 1<<40), index.ErrUnavailable)
+	return errors.Is(p.WaitVisible(ctx, 1<<40), index.ErrUnavailable)
 }
 
 func TestFailureIsAnnounced(t *testing.T) {
@@ -248,10 +248,10 @@ func TestFailureIsAnnounced(t *testing.T) {
 	w.server.fail(away)
 	revision := w.put("net.b", "second")
 	for _, p := range []interface {
-		Visible(context.Context, uint64) error
+		WaitVisible(context.Context, uint64) error
 	}{a, b} {
 		ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
-		if err := p.Visible(ctx, revision); err == nil || ctx.Err() != nil {
+		if err := p.WaitVisible(ctx, revision); err == nil || ctx.Err() != nil {
 			t.Errorf("got %v, want the reason at once", err)
 		}
 		cancel()

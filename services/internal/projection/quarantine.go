@@ -54,7 +54,7 @@ func openQuarantine(ctx context.Context, js jetstream.JetStream) (*quarantine, e
 	}
 	q := &quarantine{kv: kv, end: make(chan struct{}), known: map[string]schemas.QuarantinedRecord{}}
 	// The watch outlives ctx; close ends it.
-	err = bucket.Await(ctx, js, "watch bucket "+Bucket, func() error {
+	err = bucket.WaitReady(ctx, js, "watch bucket "+Bucket, func() error {
 		q.watcher, err = kv.WatchAll(context.WithoutCancel(ctx))
 		return err
 	})

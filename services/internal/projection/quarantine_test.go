@@ -28,7 +28,7 @@ func TestRejectedRecordsAreQuarantined(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 	defer cancel()
-	if err := p.Visible(ctx, bad); err == nil || ctx.Err() != nil {
+	if err := p.WaitVisible(ctx, bad); err == nil || ctx.Err() != nil {
 		t.Errorf("got %v, want an error at once for the rejected record", err)
 	}
 	w.caughtUp(p)

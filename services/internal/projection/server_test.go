@@ -292,7 +292,7 @@ func (w *world) visible(p *projection.Projector, revision uint64) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), wait.Timeout)
 	defer cancel()
-	if err := p.Visible(ctx, revision); err != nil {
+	if err := p.WaitVisible(ctx, revision); err != nil {
 		w.t.Fatalf("revision %d is not visible: %v", revision, err)
 	}
 }

@@ -58,7 +58,7 @@ func (w *Watermark) State() (revision uint64, stuck error) {
 // stuck at, or the error of ctx.
 func (w *Watermark) Wait(ctx context.Context, revision uint64) error {
 	for {
-		changed, err := w.watch(revision)
+		changed, err := w.poll(revision)
 		if changed == nil {
 			return err
 		}
@@ -70,9 +70,9 @@ func (w *Watermark) Wait(ctx context.Context, revision uint64) error {
 	}
 }
 
-// watch returns the result of Wait, or a channel that is closed when there may be
+// poll returns the result of Wait, or a channel that is closed when there may be
 // one.
-func (w *Watermark) watch(revision uint64) (changed <-chan struct{}, err error) {
+func (w *Watermark) poll(revision uint64) (changed <-chan struct{}, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
