@@ -406,7 +406,7 @@ func (w *wiring) openSearch(ctx context.Context) (search, error) {
 	}
 	w.onStop(func() { _ = ix.Close() }) // the index is a projection: no data is lost
 	var watching sync.WaitGroup
-	watching.Go(func() { embed.Watch(lifetime, e) })
+	watching.Go(func() { embed.Monitor(lifetime, e) })
 	w.onStop(func() { cancel(); watching.Wait() })
 	w.warm(ctx, e)
 	return search{ix, e}, nil

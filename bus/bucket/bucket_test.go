@@ -46,8 +46,8 @@ func openID(t *testing.T, js jetstream.JetStream) string {
 	return bucket.ID(s.CachedInfo())
 }
 
-// TestAwaitALateServer: a stand-alone server that is late is retried; one without JetStream is not.
-func TestAwaitALateServer(t *testing.T) {
+// TestWaitReadyDuringRecovery: a stand-alone server that is late is retried; one without JetStream is not.
+func TestWaitReadyDuringRecovery(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
 	for _, row := range []struct {

@@ -65,8 +65,8 @@ func TestSharesLeaveRoom(t *testing.T) {
 	}
 }
 
-// TestFull fills a bucket up to each of its limits: the error is returned without delay.
-func TestFull(t *testing.T) {
+// TestBucketFull fills a bucket up to each of its limits: the error is returned without delay.
+func TestBucketFull(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name    string

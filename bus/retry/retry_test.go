@@ -11,7 +11,7 @@ import (
 
 var errFailed = errors.New("failed")
 
-func TestDo(t *testing.T) {
+func TestRetry(t *testing.T) {
 	t.Parallel()
 	always := func(error) bool { return true }
 	ready := func(context.Context, time.Duration) error { return nil } // returns at once, whether ctx has ended or not

@@ -53,7 +53,7 @@ func TestSeveralDefaults(t *testing.T) {
 	}
 }
 
-func TestInvalid(t *testing.T) {
+func TestInvalidObject(t *testing.T) {
 	t.Parallel()
 	for name, f := range functions {
 		for _, object := range []string{`{"a":`, `{"a" 1}`, `{"\ud800":1}`} {

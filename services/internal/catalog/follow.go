@@ -122,7 +122,7 @@ func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 				return err
 			}
 		case <-idle.C:
-			stalled, err := f.readDirectly(ctx)
+			stalled, err := f.readFromReplicas(ctx)
 			if err != nil {
 				return err
 			}
@@ -153,9 +153,9 @@ func (f *follower) checkResumed(ctx context.Context) {
 	})
 }
 
-// readDirectly reads the changes that the consumer has not delivered, and reports whether
+// readFromReplicas reads the changes that the consumer has not delivered, and reports whether
 // there are any.
-func (f *follower) readDirectly(ctx context.Context) (stalled bool, err error) {
+func (f *follower) readFromReplicas(ctx context.Context) (stalled bool, err error) {
 	if f.awaited > 0 {
 		f.unfence()
 	}

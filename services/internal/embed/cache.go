@@ -46,7 +46,7 @@ func Cached(e Embedder, c *Cache) Embedder {
 
 func (c *cached) warm(ctx context.Context) error { return Warm(ctx, c.Embedder) }
 
-func (c *cached) watch(ctx context.Context) { Watch(ctx, c.Embedder) }
+func (c *cached) monitor(ctx context.Context) { Monitor(ctx, c.Embedder) }
 
 func (c *cached) Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
 	if err := ctx.Err(); err != nil || len(texts) == 0 {

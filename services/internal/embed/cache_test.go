@@ -349,7 +349,7 @@ func TestCachedModelIsWarmedAndWatched(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { embed.Watch(ctx, watched); close(ended) }()
+		go func() { embed.Monitor(ctx, watched); close(ended) }()
 		select {
 		case <-ended:
 			t.Error("watch ended before its context")

@@ -94,7 +94,7 @@ func Open(ctx context.Context, url string) (Embedder, error) {
 // served is an embedder whose model runs on a server.
 type served interface {
 	warm(ctx context.Context) error
-	watch(ctx context.Context)
+	monitor(ctx context.Context)
 }
 
 // Warm loads the model of e, so that the first texts do not wait for it. It returns
@@ -107,11 +107,11 @@ func Warm(ctx context.Context, e Embedder) error {
 	return nil
 }
 
-// Watch probes the server of e until ctx ends. After failures the circuit breaker is
-// open: calls fail immediately until a probe succeeds. Without Watch, calls probe.
-func Watch(ctx context.Context, e Embedder) {
+// Monitor probes the server of e until ctx ends. After failures the circuit breaker is
+// open: calls fail immediately until a probe succeeds. Without Monitor, calls probe.
+func Monitor(ctx context.Context, e Embedder) {
 	if s, ok := e.(served); ok {
-		s.watch(ctx)
+		s.monitor(ctx)
 		return
 	}
 	<-ctx.Done()

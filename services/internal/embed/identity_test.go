@@ -197,7 +197,7 @@ func TestCircuitBreaker(t *testing.T) {
 	vectors(t, e, embed.Document, "red")
 	ctx, stop := context.WithCancel(t.Context())
 	watched := make(chan struct{})
-	go func() { embed.Watch(ctx, e); close(watched) }()
+	go func() { embed.Monitor(ctx, e); close(watched) }()
 	defer func() { stop(); <-watched }()
 
 	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{End: modeltest.Hang} })

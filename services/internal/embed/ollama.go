@@ -23,8 +23,8 @@ import (
 const (
 	// loadTimeout bounds the loading of a model from a slow disk.
 	loadTimeout = 5 * time.Minute
-	// watchInterval is the interval at which Watch checks whether a probe is due.
-	watchInterval = 500 * time.Millisecond
+	// monitorInterval is the interval at which Watch checks whether a probe is due.
+	monitorInterval = 500 * time.Millisecond
 )
 
 // model is a model of an Ollama server. Its identity is pinned when it is first
@@ -35,7 +35,7 @@ type model struct {
 	known    atomic.Pointer[identity] // nil before the first vector
 	verified atomic.Int64             // Unix nanoseconds; 0: verify before the next call
 	breakers [2]*breaker.Breaker      // by purpose
-	watched  atomic.Bool
+	monitored  atomic.Bool
 }
 
 // sample is a text that every model can embed.
@@ -69,7 +69,7 @@ func (m *model) Embed(ctx context.Context, purpose Purpose, texts []string) (vec
 		return nil, ctx.Err()
 	}
 	b := m.breakers[purpose]
-	if m.watched.Load() { // Watch probes the server
+	if m.monitored.Load() { // Watch probes the server
 		err = b.Err()
 	}
 	if err == nil {
@@ -262,7 +262,7 @@ func (m *model) Check(ctx context.Context) error {
 
 func (m *model) check(ctx context.Context) error {
 	for _, b := range m.breakers {
-		if err := b.Err(); err != nil && (m.watched.Load() || !b.HalfOpen()) {
+		if err := b.Err(); err != nil && (m.monitored.Load() || !b.HalfOpen()) {
 			return err
 		}
 	}
@@ -295,10 +295,10 @@ func (m *model) load(ctx context.Context) error {
 	})
 }
 
-func (m *model) watch(ctx context.Context) {
-	m.watched.Store(true)
-	defer m.watched.Store(false)
-	tick := time.NewTicker(watchInterval)
+func (m *model) monitor(ctx context.Context) {
+	m.monitored.Store(true)
+	defer m.monitored.Store(false)
+	tick := time.NewTicker(monitorInterval)
 	defer tick.Stop()
 	for {
 		select {

@@ -21,7 +21,7 @@ var _ served = averagingEmbedder{}
 
 func (a averagingEmbedder) warm(ctx context.Context) error { return Warm(ctx, a.Embedder) }
 
-func (a averagingEmbedder) watch(ctx context.Context) { Watch(ctx, a.Embedder) }
+func (a averagingEmbedder) monitor(ctx context.Context) { Monitor(ctx, a.Embedder) }
 
 func (a averagingEmbedder) Space() Space {
 	space := a.Embedder.Space()

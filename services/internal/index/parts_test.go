@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestParts(t *testing.T) {
+func TestQueryParts(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, query string

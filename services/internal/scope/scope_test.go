@@ -7,7 +7,7 @@ import (
 	"cairn/services/internal/scope"
 )
 
-func TestTenants(t *testing.T) {
+func TestScopeTenants(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[scope.Scope][]string{scope.Global: {""}, "acme": {"acme", ""}} {
 		if got := s.Tenants(); !slices.Equal(got, want) {
@@ -16,7 +16,7 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-func TestFirst(t *testing.T) {
+func TestScopeFirst(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name  string
@@ -41,7 +41,7 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-func TestString(t *testing.T) {
+func TestScopeString(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[scope.Scope]string{scope.Global: "the global collection", "acme": `tenant "acme" or the global collection`} {
 		if got := s.String(); got != want {

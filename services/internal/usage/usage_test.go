@@ -19,8 +19,8 @@ var (
 	global = catalog.Key{Kind: schemas.KindSkill, ID: "a.b c"}
 )
 
-// TestCounts checks that the counts of all workers are added up, for each tenant alone.
-func TestCounts(t *testing.T) {
+// TestUsageCounts checks that the counts of all workers are added up, for each tenant alone.
+func TestUsageCounts(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
 	if err := usage.Setup(t.Context(), js, bucket.Replication{Storage: bucket.Storage{Bytes: 100 << 20}}); err != nil {

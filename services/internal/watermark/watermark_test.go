@@ -11,7 +11,7 @@ import (
 
 var errStuck = errors.New("stuck")
 
-func TestWait(t *testing.T) {
+func TestWatermarkWait(t *testing.T) {
 	t.Parallel()
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -106,7 +106,7 @@ func rows(kind string, shape []int, values any) tensor {
 	return tensor{Kind: kind, Shape: shape, values: values}
 }
 
-func TestFormats(t *testing.T) {
+func TestTableFormats(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name    string
