@@ -1,12 +1,3 @@
-// Package catalog is the log of all registrations and deletions, and the source
-// of truth: a JetStream key-value bucket with ascending revisions. Everything
-// else that stores records is a projection, fed by Catalog.Follow, that can be
-// rebuilt.
-//
-// Writes acknowledged by Put and Delete are on disk if the server runs with
-// sync_interval: always. JetStream has no such setting per stream: the server
-// applies it to all streams, and a stream that tolerates the loss of its last
-// writes opts out with the persist mode "async".
 package catalog
 
 import (
@@ -161,8 +152,8 @@ func (c *Catalog) Similar(ctx context.Context, key Key) (ids []string, err error
 	return ids, nil
 }
 
-// PutIf is Put if the condition permits it. No other write comes between the decision
-// and this one.
+// PutIf is Put if the condition permits it. The check and the write are atomic with respect to other
+// writes of the key.
 func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte, permits Condition) (uint64, error) {
 	encoded, err := key.encode()
 	if err != nil {
@@ -212,8 +203,8 @@ func (c *Catalog) Delete(ctx context.Context, key Key) (uint64, error) {
 	return c.DeleteIf(ctx, key, func(uint64) error { return nil })
 }
 
-// DeleteIf is Delete if the condition permits it. No other write comes between the
-// decision and this one.
+// DeleteIf is Delete if the condition permits it. The check and the deletion are atomic with respect
+// to other writes of the key.
 func (c *Catalog) DeleteIf(ctx context.Context, key Key, permits Condition) (uint64, error) {
 	encoded, err := key.encode()
 	if err != nil {
@@ -271,9 +262,9 @@ func (c *Catalog) Revision(ctx context.Context) (uint64, error) { return c.reade
 func (c *Catalog) Fence(ctx context.Context) (uint64, error) { return c.reader.Fence(ctx) }
 
 // Changes calls apply with each change after the revision of the kind's records in the
-// collections of the tenants, in order; an empty kind is every kind. Of changes before the
-// call it has the newest one of each record. It does not receive more than a few changes
-// ahead of apply. It returns the error of apply, or nil when ctx ends.
+// collections of the tenants, in order; an empty kind is every kind. Of the changes before the call,
+// it passes only the newest one of each record. It receives at most maxAhead messages before apply
+// returns. It returns the error of apply, or nil when ctx ends.
 func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, after uint64, apply func(Change) error) error {
 	kinds := []string{kind}
 	if kind == "" {
@@ -390,7 +381,7 @@ func (c *Catalog) startConsumer(ctx context.Context, what string, config jetstre
 }
 
 // readAfter returns the next changes after the revision from any replica of the log, and
-// whether these are all that it has: a replica performs no writes during such a read
+// whether the replica has no further ones: a replica performs no writes during such a read
 // (nats-server, stream.go, getDirectRequest). It returns none if no replica responds.
 func (c *Catalog) readAfter(ctx context.Context, revision uint64) (list []Change, complete bool) {
 	ctx, cancel := context.WithTimeout(ctx, idleTimeout)
@@ -534,7 +525,7 @@ func (c *Catalog) At(ctx context.Context, key Key, revision uint64) (Revision, e
 	return revisionOf(key, msg), nil
 }
 
-// history returns the stream of the history, nil if there is none of this log.
+// history returns the stream of the history, or nil if this log has none.
 func (c *Catalog) history(ctx context.Context) (jetstream.Stream, error) {
 	s, err := c.js.Stream(ctx, HistoryStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) || err == nil && !c.mirrors(s) {

@@ -1,0 +1,35 @@
+// Package catalog is the log of all registrations and deletions, and the source
+// of truth: a JetStream key-value bucket with ascending revisions. Everything
+// else that stores records is a projection, which follows the log (Catalog.Follow)
+// and can be rebuilt.
+//
+// Writes acknowledged by Put and Delete are on disk if the server runs with
+// sync_interval: always. JetStream has no such setting per stream: the server
+// applies it to all streams, and a stream that tolerates the loss of its last
+// writes opts out with the persist mode "async".
+//
+// # Watermark
+//
+// The log has only the newest revision of each record, so a follower may receive a gap in the
+// revisions: the skipped ones were replaced by revisions that it has not received yet. Its
+// watermark stays below the gap until it has received them (type received):
+//
+//	┌──────────┐  gap from the consumer  ┌───────────┐
+//	│          │ ──────────────────────▶ │ consuming │
+//	│          │ ◀────────────────────── │           │
+//	│ complete │ messages that were      └─────┬─────┘
+//	│          │ pending are received          │ new consumer, or it has stalled
+//	│          │                               ▼
+//	│          │  gap from a replica     ┌───────────┐
+//	│          │ ──────────────────────▶ │ unfenced  │ ◀─┐
+//	└──────────┘                         └─────┬─────┘   │
+//	     ▲                                     │ fence   │ gap from a replica
+//	     │                                     ▼ written │
+//	     │            fence received     ┌───────────┐   │
+//	     └────────────────────────────── │  fenced   │ ──┘
+//	                                     └───────────┘
+//
+// In state consuming, the replica of the consumer has the newer revisions among its pending messages.
+// In state unfenced, they may be in any replica: a follower that has received a fence, which was
+// written later, has received them too.
+package catalog
