@@ -41,9 +41,9 @@ func shared(index string) bool { return index != "embedded:" }
 // warmTimeout bounds the wait at startup for the embedding model.
 const warmTimeout = 30 * time.Second
 
-// search is the index and the embedder that the roles of a process share.
+// search is the embedder that the roles of a process share, and the index if all workers share it.
 type search struct {
-	index    index.Index
+	index    index.Index // nil: each resolve worker has an embedded index
 	embedder embed.Embedder
 }
 

@@ -20,6 +20,7 @@ import (
 	"cairn/services/internal/embed"
 	"cairn/services/internal/expand"
 	"cairn/services/internal/index"
+	"cairn/services/internal/lazy"
 	"cairn/services/internal/projection"
 	"cairn/services/internal/quota"
 	"cairn/services/internal/usage"
@@ -41,6 +42,7 @@ func AllRoles() []string { return append(DefaultRoles(), "render") }
 // for the streams that Setup creates. ready is called once, when all services are ready.
 func Run(ctx context.Context, conn *bus.Conn, c Config, ready func()) (err error) {
 	w := &wiring{conn: conn, Config: c, services: map[string]*bus.Service{}, failed: make(chan error, 1)}
+	w.catalog, w.search = lazy.New(w.openCatalog), lazy.New(w.openSearch)
 	if len(w.Roles) == 0 {
 		w.Roles = DefaultRoles()
 		if c.Render == bus.Render.Subject {
@@ -80,13 +82,8 @@ type wiring struct {
 	Config
 	conn *bus.Conn
 
-	once    sync.Once
-	catalog *catalog.Catalog
-	opened  error
-
-	searchOnce   sync.Once
-	searched     search
-	searchOpened error
+	catalog *lazy.Value[*catalog.Catalog]
+	search  *lazy.Value[search]
 
 	mu       sync.Mutex
 	services map[string]*bus.Service // by role
@@ -150,7 +147,7 @@ func (w *wiring) tags(ctx context.Context) error {
 }
 
 func (w *wiring) register(ctx context.Context) error {
-	log, err := w.openCatalog(ctx)
+	log, err := w.catalog.Get(ctx)
 	if err != nil {
 		return err
 	}
@@ -166,7 +163,8 @@ func (w *wiring) register(ctx context.Context) error {
 			w.Log.Error("the records of each tenant are not counted: restart this worker", "err", err)
 		}
 	})
-	deps := register.Deps{Catalog: log, Usage: usage, WaitVisible: register.ConfirmVisible(w.conn, log), StorageWarnings: w.storageWarnings}
+	deps := register.Deps{Catalog: log, Usage: usage, WaitVisible: register.ConfirmVisible(w.conn, log)}
+	deps.StorageWarnings = func(ctx context.Context) ([]string, error) { return w.storageWarnings(ctx, log.Replication()) }
 	if shared(w.Index) {
 		if deps.Projector, err = w.projector(ctx, log); err != nil {
 			return err
@@ -206,18 +204,17 @@ func (w *wiring) expand(ctx context.Context, log *catalog.Catalog) error {
 	return nil
 }
 
-// storageWarnings describes which of the buckets that a registration writes, or the storage as
-// a whole, are nearly full, and which replicas of these buckets and of the caches are
-// missing.
-func (w *wiring) storageWarnings(ctx context.Context) ([]string, error) {
-	return bucket.ProblemsOf(ctx, w.conn.JetStream(), w.catalog.Replication(),
+// storageWarnings describes the buckets written by a registration, and the storage as a whole, if
+// they are nearly full, and the missing replicas of these buckets and of the caches.
+func (w *wiring) storageWarnings(ctx context.Context, r bucket.Replication) ([]string, error) {
+	return bucket.ProblemsOf(ctx, w.conn.JetStream(), r,
 		bucket.StreamPrefix+bucket.Catalog, bucket.StreamPrefix+bucket.Quarantine, bucket.StreamPrefix+bucket.Keys,
 		bucket.StreamPrefix+bucket.Embeddings, catalog.HistoryStream, usage.Stream, bus.Analyze.ReplayStream())
 }
 
 // projector starts the projection of the catalog into the shared index.
 func (w *wiring) projector(ctx context.Context, log *catalog.Catalog) (*projection.Projector, error) {
-	s, err := w.search(ctx)
+	s, err := w.search.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -232,11 +229,11 @@ func (w *wiring) projector(ctx context.Context, log *catalog.Catalog) (*projecti
 }
 
 func (w *wiring) resolve(ctx context.Context) error {
-	log, err := w.openCatalog(ctx)
+	log, err := w.catalog.Get(ctx)
 	if err != nil {
 		return err
 	}
-	search, err := w.search(ctx)
+	search, err := w.search.Get(ctx)
 	if err != nil {
 		return err
 	}
@@ -244,12 +241,11 @@ func (w *wiring) resolve(ctx context.Context) error {
 	w.onStop(uses.Close)
 	worker, err := resolve.Start(ctx, w.Log, func(ctx context.Context) (*resolve.Resolver, error) {
 		ix := search.index
-		if !shared(w.Index) { // a worker's own index begins empty, and needs no closing
-			own, err := index.Open(w.Index, search.embedder, log.ID())
-			if err != nil {
+		if ix == nil { // an embedded index begins empty and needs no closing
+			var err error
+			if ix, err = index.Open(w.Index, search.embedder, log.ID()); err != nil {
 				return nil, err
 			}
-			ix = own
 		}
 		return resolve.Open(ctx, resolve.Deps{
 			Usage: uses, Catalog: log, Index: ix, Embedder: search.embedder, Feed: !shared(w.Index), Log: w.Log,
@@ -285,28 +281,27 @@ func (w *wiring) analyze(ctx context.Context) error {
 	})
 }
 
-// openCatalog returns the catalog, which is opened once per process.
+// openCatalog opens and monitors the catalog.
 func (w *wiring) openCatalog(ctx context.Context) (*catalog.Catalog, error) {
-	w.once.Do(func() {
-		if w.catalog, w.opened = catalog.Open(ctx, w.conn.JetStream()); w.opened == nil {
-			w.monitorCatalog(ctx)
-		}
-	})
-	return w.catalog, w.opened
+	log, err := catalog.Open(ctx, w.conn.JetStream())
+	if err == nil {
+		w.monitorCatalog(ctx, log)
+	}
+	return log, err
 }
 
 // monitorCatalog ends the process when the catalog is replaced: otherwise it would continue to serve
 // records of the old one. After a restart it reads the new catalog. After a rollback it
 // rebuilds the views instead.
-func (w *wiring) monitorCatalog(ctx context.Context) {
+func (w *wiring) monitorCatalog(ctx context.Context, log *catalog.Catalog) {
 	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		if err := w.catalog.Monitor(lifetime, catalogCheckInterval, func(err error) { w.rebuild(lifetime, err) }); err != nil {
+	var monitoring sync.WaitGroup
+	monitoring.Go(func() {
+		if err := log.Monitor(lifetime, catalogCheckInterval, func(err error) { w.rebuild(lifetime, err) }); err != nil {
 			w.failed <- err
 		}
 	})
-	w.onStop(func() { cancel(); watching.Wait() })
+	w.onStop(func() { cancel(); monitoring.Wait() })
 }
 
 // onRollback registers f, which is called after a rollback of the catalog.
@@ -323,12 +318,6 @@ func (w *wiring) rebuild(ctx context.Context, reason error) {
 	for _, f := range list {
 		f(ctx, reason)
 	}
-}
-
-// search returns the index and its embedder, which are opened once per process.
-func (w *wiring) search(ctx context.Context) (search, error) {
-	w.searchOnce.Do(func() { w.searched, w.searchOpened = w.openSearch(ctx) })
-	return w.searched, w.searchOpened
 }
 
 // run starts a service that handles at most slots requests concurrently.
@@ -349,15 +338,16 @@ func (w *wiring) onStop(f func()) {
 	w.closers = append(w.closers, f)
 }
 
-// stop drains the services in the order of Known, so that pending registrations are still
-// confirmed, then closes their dependencies in reverse order. All share one deadline;
-// after it the remaining services stop concurrently.
+// stop drains the services in the order of AllRoles, so that pending registrations are still
+// confirmed, and then closes their dependencies in reverse order. All share one deadline; after it
+// the remaining services stop concurrently.
 func (w *wiring) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.Drain)
 	defer cancel()
 	if w.DrainContext != nil {
 		defer context.AfterFunc(w.DrainContext, cancel)()
 	}
+	var errs []error
 	var late errgroup.Group
 	for _, role := range append([]string{watchService}, AllRoles()...) {
 		s := w.services[role]
@@ -373,19 +363,19 @@ func (w *wiring) stop() error {
 		}
 		if ctx.Err() != nil {
 			late.Go(stop)
-		} else if err := stop(); err != nil {
-			late.Go(func() error { return err })
+		} else {
+			errs = append(errs, stop())
 		}
 	}
-	err := late.Wait()
+	errs = append(errs, late.Wait())
 	for _, f := range slices.Backward(w.closers) {
 		f()
 	}
-	return err
+	return errors.Join(errs...)
 }
 
-// openSearch opens the configured index and embedder. Their servers may be
-// unavailable. The embedder is watched until the process stops.
+// openSearch opens the embedder, and the index if it is shared. Their servers may be unavailable. The
+// embedder is monitored until the process stops.
 func (w *wiring) openSearch(ctx context.Context) (search, error) {
 	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w.onStop(cancel)
@@ -393,23 +383,34 @@ func (w *wiring) openSearch(ctx context.Context) (search, error) {
 	if err != nil {
 		return search{}, err
 	}
-	log, err := w.openCatalog(ctx)
-	if err != nil {
-		return search{}, err
-	}
-	if space := e.Space(); !space.Lexical && !space.Static { // those are as fast as a cache
+	if space := e.Space(); !space.Lexical && !space.Static { // computing these is as fast as a cache
 		e = embed.Cached(e, w.vectors(ctx))
+	}
+	s := search{embedder: e}
+	if shared(w.Index) {
+		if s.index, err = w.openIndex(ctx, e); err != nil {
+			return search{}, err
+		}
+	}
+	var monitoring sync.WaitGroup
+	monitoring.Go(func() { embed.Monitor(lifetime, e) })
+	w.onStop(func() { cancel(); monitoring.Wait() })
+	w.warm(ctx, e)
+	return s, nil
+}
+
+// openIndex opens the shared index.
+func (w *wiring) openIndex(ctx context.Context, e embed.Embedder) (index.Index, error) {
+	log, err := w.catalog.Get(ctx)
+	if err != nil {
+		return nil, err
 	}
 	ix, err := index.Open(w.Index, e, log.ID())
 	if err != nil {
-		return search{}, err
+		return nil, err
 	}
 	w.onStop(func() { _ = ix.Close() }) // the index is a projection: no data is lost
-	var watching sync.WaitGroup
-	watching.Go(func() { embed.Monitor(lifetime, e) })
-	w.onStop(func() { cancel(); watching.Wait() })
-	w.warm(ctx, e)
-	return search{ix, e}, nil
+	return ix, nil
 }
 
 // vectors opens the cache of the embedder, or returns nil and logs the reason.
