@@ -12,9 +12,9 @@ type AgentCard struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Version     string `json:"version" doc:"version of the agent, in a format of its own"`
-	// SupportedInterfaces is where the agent is reached since protocol version 1.0.
+	// SupportedInterfaces lists the URLs of the agent, since protocol version 1.0.
 	SupportedInterfaces []AgentInterface `json:"supportedInterfaces,omitempty" doc:"the most preferred first; required unless url is present"`
-	// URL is where the agent is reached in protocol version 0.3.
+	// URL is the URL of the agent in protocol version 0.3.
 	URL                string             `json:"url,omitzero" doc:"protocol version 0.3 only"`
 	DocumentationURL   string             `json:"documentationUrl,omitzero"`
 	IconURL            string             `json:"iconUrl,omitzero"`
@@ -25,7 +25,7 @@ type AgentCard struct {
 	Skills             []AgentSkill       `json:"skills"`
 }
 
-// AgentInterface is a URL of an agent and the protocol that it has there.
+// AgentInterface is a URL of an agent and the protocol that is served at this URL.
 type AgentInterface struct {
 	URL             string `json:"url"`
 	ProtocolBinding string `json:"protocolBinding" doc:"JSONRPC, HTTP+JSON, GRPC, or another one"`

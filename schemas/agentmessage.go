@@ -63,7 +63,7 @@ func (m *AgentMessage) Validate() error {
 	return c.as(ErrAnalysisMalformed)
 }
 
-// AgentConfiguration is how a client wants the answer to a message (A2A 1.0, 3.2.2).
+// AgentConfiguration selects the form of the answer to a message (A2A 1.0, 3.2.2).
 type AgentConfiguration struct {
 	AcceptedOutputModes []string       `json:"acceptedOutputModes,omitempty" doc:"media types; absent: all"`
 	ReturnImmediately   bool           `json:"returnImmediately,omitzero" doc:"respond with a task that may not have ended"`

@@ -20,7 +20,7 @@ type PutRecords struct {
 	Records []jsontext.Value `json:"records" doc:"at most 256; of records with the same id and tenant the last one wins"`
 }
 
-// Validate returns ErrInvalidRegistration with the invalid fields, without those of the records.
+// Validate returns ErrInvalidRegistration with the invalid fields. It does not validate the records.
 func (r *PutRecords) Validate() error {
 	var c check
 	c.tenant("tenant_id", r.TenantID)
@@ -37,7 +37,7 @@ type BulkRecord struct {
 }
 
 // CheckBulkRecord returns ErrInvalidRegistration for a text that cannot be a record of a
-// PutRecords: another record could not be read because of it.
+// PutRecords, because it would make the whole request unreadable.
 func CheckBulkRecord(text []byte) error {
 	if NestedDeeper(text, maxNesting-2) { // the request adds two levels
 		return ErrInvalidRegistration.Because(errNesting.Error())
@@ -49,8 +49,8 @@ func CheckBulkRecord(text []byte) error {
 	return nil
 }
 
-// Put returns the registration of the record numbered i, without validation. After an error
-// it has the kind and the id, if they could be read.
+// Put returns the registration of record i without validating it. On an error, the registration has
+// the kind and the id if they could be read.
 func (r *PutRecords) Put(i int) (PutRecord, error) {
 	b, err := Read[BulkRecord](r.Records[i], ErrInvalidRegistration)
 	var ids map[string]jsontext.Value

@@ -125,8 +125,8 @@ func (e *Error) Because(detail string) *Error {
 }
 
 // With returns a copy of e with at most maxFieldErrors of the fields, each
-// truncated. Without a detail of its own, the copy has one that states the first field
-// and the number of the others.
+// truncated. If e has no detail, that of the copy consists of the first field and the number of
+// further ones.
 func (e *Error) With(fields ...FieldError) *Error {
 	c := *e
 	c.Fields = slices.Clone(c.Fields)

@@ -44,8 +44,8 @@ type DirectResponse struct {
 	Reason string `json:"reason"`
 }
 
-// Suggestions are questions that the model can answer in exactly these words. They are
-// sent when it declined the question and has any.
+// Suggestions are questions that the model can answer in exactly these words. The event follows an
+// answer that declines the question, if there are any.
 type Suggestions struct {
 	Questions []string `json:"questions" doc:"plain text, at most three; the answer lists them too"`
 }

@@ -25,7 +25,7 @@ func NewDefinitions(prefix string) *Definitions {
 }
 
 // anyValue describes the schema of an arbitrary JSON value. Without a description it would
-// be the boolean schema true, which generators of clients reject.
+// be the boolean schema true, which client generators reject.
 const anyValue = "any JSON value"
 
 // alternatives is implemented by types that are encoded as one of several other types.

@@ -298,7 +298,7 @@ func values(s *jsonschema.Schema) {
 	length(1, maxValue)(s.Items)
 }
 
-// webURL requires the beginning of an absolute URL; the rest has more rules than a pattern.
+// webURL requires the beginning of an absolute URL. A pattern cannot express the other rules.
 func webURL(s *jsonschema.Schema) {
 	length(1, maxCardURL)(s)
 	s.Pattern = "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#]"
@@ -339,7 +339,7 @@ func anyScope(s *jsonschema.Schema) { enum("", ScopeTenant, ScopeGlobal)(s) }
 
 func isObject(s *jsonschema.Schema) { s.Type = "object" }
 
-// stringOrInteger allows both types. Generators of clients do not take a list of types.
+// stringOrInteger allows both types, without a list of types, which client generators do not support.
 func stringOrInteger(s *jsonschema.Schema) {
 	s.OneOf = []*jsonschema.Schema{{Type: "string"}, {Type: "integer"}}
 }
@@ -417,8 +417,8 @@ func notBoth(names ...string) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.Not = &jsonschema.Schema{Required: names} }
 }
 
-// orElse excludes objects with neither member. Generators of clients do not take alternatives
-// of required members.
+// orElse excludes objects with neither member, without alternatives of required members, which client
+// generators do not support.
 func orElse(name, other string) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
 		s.If = &jsonschema.Schema{Not: &jsonschema.Schema{Required: []string{name}}}

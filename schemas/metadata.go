@@ -18,8 +18,8 @@ import (
 	"cairn/schemas/member"
 )
 
-// Values of Metadata.Status. Records with any other status are neither found nor
-// listed, as drafts, but are reached by links.
+// Values of Metadata.Status. Search and listings exclude records with any other status, like drafts;
+// links reach them.
 const (
 	StatusDraft      = "draft"
 	StatusActive     = "active"
@@ -128,7 +128,7 @@ func checkMetadata(c *check, wrapper, kind, id string, m Metadata) {
 	}
 }
 
-// checkLabels validates names and values, which a label selector can express.
+// checkLabels validates that a label selector can express the names and values.
 func checkLabels(c *check, field string, labels map[string]string) {
 	if c.atMost(field, len(labels), maxLabels); len(labels) > maxLabels {
 		return

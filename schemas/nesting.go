@@ -14,17 +14,17 @@ const maxNesting = 1000
 
 var errNesting = fmt.Errorf("nested more than %d levels deep", maxNesting)
 
-// NestedDeeper reports whether the JSON text nests objects and arrays more than most
-// levels deep. The result for other texts is undefined.
-func NestedDeeper(text []byte, most int) bool {
-	if bytes.Count(text, []byte{'{'})+bytes.Count(text, []byte{'['}) <= most {
+// NestedDeeper reports whether the JSON text nests objects and arrays deeper than the maximum number
+// of levels. The result for other texts is undefined.
+func NestedDeeper(text []byte, maximum int) bool {
+	if bytes.Count(text, []byte{'{'})+bytes.Count(text, []byte{'['}) <= maximum {
 		return false
 	}
 	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '{', '[':
-			if depth++; depth > most {
+			if depth++; depth > maximum {
 				return true
 			}
 		case '}', ']':

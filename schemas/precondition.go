@@ -45,8 +45,8 @@ func (p Precondition) Check(t ConsistencyToken) error {
 	return nil
 }
 
-// TagsMatch reports whether one of the tags, as in a header, is the tag. A weak
-// comparison ignores the prefix W/, which no tag has in a strong one.
+// TagsMatch reports whether tags, the text of a header, contains the tag. A weak comparison ignores
+// the prefix W/. In a strong comparison, a tag with this prefix matches none.
 func TagsMatch(tags, tag string, weak bool) bool {
 	if strings.TrimSpace(tags) == "*" {
 		return true

@@ -5,8 +5,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Publication is the part of skills, agents and tools that publishes them. Nothing is
-// published by default.
+// Publication contains the fields of skills, agents and tools that publish them. Nothing is published
+// by default.
 type Publication struct {
 	Public bool `json:"public,omitzero" doc:"list the record in the catalog of Agentic Resource Discovery; false by default"`
 }
@@ -15,7 +15,7 @@ type Publication struct {
 // protocol. A skill is described by its record.
 var artifacts = map[string]string{KindAgent: "agent_card", KindTool: "server_json"}
 
-// Published returns whether a record of the kind is published: it is public, active or
+// Published reports whether a record of the kind is published: it is public, active or
 // deprecated, and is a skill, an agent with a card or a tool with the server_json of an
 // MCP server. The artifact is the card or the server_json; nil for a skill.
 func Published(kind string, record []byte) (artifact jsontext.Value, ok bool) {

@@ -167,12 +167,12 @@ func ParseLabels(selector string) (map[string]string, error) {
 type RecordList struct {
 	Records    []jsontext.Value `json:"records" doc:"without instructions, and without the content of resources"`
 	NextCursor *string          `json:"next_cursor" doc:"null on the last page"`
-	// Revision is one before the page was read: it includes every change up to it, and
-	// possibly later ones. It is sent in a header.
+	// Revision is the revision of the log before the page was read: the page includes every change up
+	// to it, and possibly later ones. It is sent in a header.
 	Revision ConsistencyToken `json:"-"`
 }
 
-// CatalogRevision returns the token after which a watch has the changes that the page lacks.
+// CatalogRevision returns the token from which a watch continues after the page.
 func (l RecordList) CatalogRevision() ConsistencyToken { return l.Revision }
 
 // PutRecord registers or replaces a record of any kind. Over HTTP the record is the body.

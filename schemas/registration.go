@@ -94,12 +94,12 @@ type Template struct {
 	Metadata
 }
 
-// Strictness is the part that all writes of records share.
+// Strictness contains the fields of all writes of records.
 type Strictness struct {
 	Strict bool `json:"strict,omitzero" doc:"reject a record that gives warnings"`
 }
 
-// Checks is the part that all registrations share.
+// Checks contains the fields of all registrations.
 type Checks struct {
 	Strictness
 	ReturnWarnings bool `json:"return_warnings,omitzero" doc:"return the warnings in the reply"`
@@ -136,7 +136,7 @@ type (
 	}
 )
 
-// Registered is the part that all registration responses share.
+// Registered contains the fields of all registration responses.
 type Registered struct {
 	// Catalog and Revision identify the revision of the catalog that contains the
 	// record; they are sent in a header.

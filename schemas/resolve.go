@@ -22,8 +22,8 @@ const (
 
 // Values of Degraded in a search response.
 const (
-	TextOnly         = "text-only"         // no vectors: words alone were compared
-	IndexBehind      = "index-behind"      // the worker's index is missing the newest registrations
+	TextOnly         = "text-only"         // no vectors: only words were compared
+	IndexBehind      = "index-behind"      // the worker's index lacks the newest registrations
 	IndexUnavailable = "index-unavailable" // the shared index is unavailable or incomplete: the worker searched its own records by words
 )
 
@@ -31,7 +31,7 @@ const (
 // models read.
 const maxQuery = 10_000
 
-// QueryOptions is the part that all resolve requests share.
+// QueryOptions contains the fields of all resolve requests.
 type QueryOptions struct {
 	TenantID *string `json:"tenant_id,omitzero" doc:"absent or null: global scope only"`
 	Explain  bool    `json:"explain,omitzero" doc:"include the source of each part"`
@@ -136,7 +136,7 @@ type SkillHits struct {
 	Explained
 }
 
-// Explained is the part that all resolve responses share.
+// Explained contains the fields of all resolve responses.
 type Explained struct {
 	Explain []Explanation `json:"explain,omitempty" doc:"source of each part, if requested"`
 }

@@ -39,10 +39,10 @@ func namesOf(t reflect.Type) (names []string) {
 // not be modified.
 func fieldNames(kind string) []string { return interpreted[kind] }
 
-// Warnings returns a warning for each unknown field of the record whose name resembles that
-// of an interpreted field that the record lacks, also in the objects of its arrays, for an
-// unknown status, and for a public record that is not published. The fields are paths in the
-// record.
+// Warnings returns a warning for each field of the record, and of the objects in its arrays, that is
+// probably misspelt: it is unknown and resembles an interpreted field that is absent. It also
+// returns one for an unknown status, and for a public record that is not published. The fields of
+// the warnings are paths in the record.
 func Warnings(kind string, record []byte) ([]FieldError, error) {
 	warnings, err := misspelt(recordTypes[kind], record, "")
 	if err != nil {
@@ -156,7 +156,7 @@ func withoutCommonAffixes(id, other string) (string, string) {
 	return strings.Join(a, "."), strings.Join(b, ".")
 }
 
-// resembles reports whether one edit of the name, or two of a long one, give the other.
+// resembles reports whether the names differ by one edit, or by two if they are long.
 func resembles(name, other string) bool {
 	edits := 1
 	if len(other) >= 8 {

@@ -6,7 +6,7 @@ const (
 	EventRegistered = "registered"
 	EventReplaced   = "replaced"
 	EventDeleted    = "deleted"
-	// EventUnmatched is the replacement of a record that lacks a label of the watch now.
+	// EventUnmatched reports that a replaced record no longer matches the labels of the watch.
 	EventUnmatched = "unmatched"
 )
 

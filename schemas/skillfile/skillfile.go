@@ -50,8 +50,8 @@ type Frontmatter struct {
 	Metadata      map[string]string `json:"metadata"`
 }
 
-// Imported are the fields that a record of an imported SKILL.md has besides those of every
-// skill. Fields of another type are ignored: records of other sources may have them.
+// Imported contains the additional fields of a record that was imported from a SKILL.md. Fields of
+// another type are ignored, because records of other sources may use the same names.
 type Imported struct {
 	Name          string
 	Compatibility string
@@ -86,11 +86,11 @@ func FrontmatterOf(s schemas.Skill, record []byte) Frontmatter {
 	}
 }
 
-// validName is a name of the specification, of ASCII characters, as they are in a URI.
+// validName matches the names of the specification that consist of ASCII characters, as in a URI.
 var validName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// NameOf returns the name of a skill: that of the SKILL.md from which it was imported, or else
-// the one that Name derives from its id. Skills of different ids may have the same name.
+// NameOf returns the name in the SKILL.md from which the skill was imported, or else the name that
+// Name derives from its id. Skills with different ids may have the same name.
 func NameOf(id string, record []byte) string {
 	if name := ImportedOf(record).Name; len(name) <= MaxName && validName.MatchString(name) {
 		return name
@@ -138,8 +138,8 @@ func (f Frontmatter) YAML() ([]byte, error) {
 }
 
 // Name returns the name of a skill in the Agent Skills specification: its id with
-// hyphens between the letters and digits. It ends in a hash where that loses more than
-// punctuation and case, so that few names are the same.
+// hyphens between the letters and digits. If it differs from the id in more than punctuation and
+// case, it ends in a hash, so that names rarely collide.
 func Name(id string) string {
 	var b strings.Builder
 	lossy := false
