@@ -21,7 +21,7 @@ const (
 	bodyFactor = 5
 )
 
-var errMemory = schemas.ErrUnavailable.Because("the memory for analyses (--analysis-memory) is in use")
+var errMemory = schemas.ErrUnavailable.Because("memory budget for analyses exhausted (--analysis-memory)")
 
 // reservation is memory that a run holds for its tenant. It is not safe for
 // concurrent use.

@@ -8,10 +8,10 @@ const (
 	closeTag = "</think>"
 )
 
-// thoughts removes reasoning between the tags from streamed text. Most servers do so
-// themselves. When the server's template puts the opening tag into the prompt, only
-// the server can: the text starts like an answer, and sent text cannot be withdrawn,
-// so it is shown whole.
+// thoughts removes reasoning between the tags from streamed text. Most servers do so themselves. If
+// the server's template puts the opening tag into the prompt, only the server can remove the
+// reasoning: the text starts like an answer, and text that was sent cannot be withdrawn, so the
+// reasoning is shown.
 type thoughts struct {
 	held   string // possibly the beginning of a tag
 	inside bool

@@ -50,7 +50,7 @@ func (b *bulk) read(ctx context.Context, req schemas.PutRecords) {
 	}
 }
 
-// check keeps the candidates that their warnings permit.
+// check rejects the strict candidates that have warnings.
 func (b *bulk) check(ctx context.Context) error {
 	entries := make([]entry, len(b.accepted))
 	for i, c := range b.accepted {

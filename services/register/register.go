@@ -130,7 +130,7 @@ func (r registry) write(ctx context.Context, key catalog.Key, record []byte) (ui
 	return r.Catalog.PutIf(ctx, key, record, r.permits(p))
 }
 
-// permits returns the condition of the catalog for the precondition.
+// permits returns the precondition as a condition of the catalog.
 func (r registry) permits(p schemas.Precondition) catalog.Condition {
 	return func(revision uint64) error {
 		return p.Check(schemas.ConsistencyToken{Catalog: r.Catalog.ID(), Revision: revision})
@@ -303,9 +303,9 @@ func (r registry) putOne(ctx context.Context, e entry) (schemas.Registered, erro
 	return registered, err
 }
 
-// warnings returns for each record its probable mistakes: see schemas.Warnings, and references
-// to records that are absent from the tenant's scope, from the global one, and from those of
-// the list that are not rejected because of their own warnings.
+// warnings returns the probable mistakes of each record: those of schemas.Warnings, and dangling
+// references. A reference is not dangling if the tenant or the global scope has the record, or if the
+// list has it and does not reject it because of its own warnings.
 func (r registry) warnings(ctx context.Context, list []entry) ([][]schemas.FieldError, error) {
 	warnings, references := make([][]schemas.FieldError, len(list)), make([][]schemas.Reference, len(list))
 	absent, listed := map[catalog.Key]bool{}, map[catalog.Key]bool{}
@@ -350,7 +350,7 @@ func (r registry) warnings(ctx context.Context, list []entry) ([][]schemas.Field
 		for n := range warnings[i] {
 			warnings[i][n].Field = e.path(warnings[i][n].Field)
 		}
-		warnings[i] = schemas.ErrInvalidRegistration.With(warnings[i]...).Fields // as many, and as long, as field errors
+		warnings[i] = schemas.ErrInvalidRegistration.With(warnings[i]...).Fields // limits their number and length
 	}
 	return warnings, nil
 }
@@ -388,8 +388,8 @@ func (r registry) suggestions(ctx context.Context, absent map[catalog.Key]bool, 
 	return suggested
 }
 
-// markExisting sets the keys to false that are in the catalog, in the scope of their tenant or the
-// global one. It skips keys of the list, unless that is strict.
+// markExisting sets absent to false for each key whose record exists in the scope of its tenant or in
+// the global one. It does not look up records of the list that are certain to be stored.
 func (r registry) markExisting(ctx context.Context, absent map[catalog.Key]bool, list []entry) error {
 	certain := map[catalog.Key]bool{}
 	for _, e := range list {

@@ -14,8 +14,8 @@ import (
 // catchUpTimeout bounds the wait of a request for this worker to catch up.
 const catchUpTimeout = 2 * time.Second
 
-// usualLag is the time within which a worker with CPU has applied a new revision. A
-// revision that takes longer is compared with the end of the log, by a request to NATS.
+// usualLag is the time in which a worker that is not overloaded applies a new revision. If it takes
+// longer, a request to NATS checks whether the revision exists.
 const usualLag = 20 * time.Millisecond
 
 // waitWithoutSlot waits for the revision up to the timeout. It releases the slot of

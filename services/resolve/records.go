@@ -43,7 +43,7 @@ func getRecord(ctx context.Context, r *Resolver, at schemas.RecordAt) (found sch
 			return found, err // excluded by Validate
 		}
 		if token.Catalog != "" && token.Catalog != r.deps.Catalog.ID() {
-			return found, schemas.ErrRecordNotFound.Because("the revision belongs to another catalog than " + r.deps.Catalog.ID())
+			return found, schemas.ErrRecordNotFound.Because("catalog mismatch: the revision does not belong to catalog " + r.deps.Catalog.ID())
 		}
 		read = func(ctx context.Context, key catalog.Key) (catalog.Revision, error) {
 			return r.deps.Catalog.At(ctx, key, token.Revision)

@@ -205,8 +205,8 @@ func (r *Resolver) linked(n graph.Node) bool {
 	return ok && schemas.Linkable(k.facts.Value().status)
 }
 
-// named returns the record that a request names by id: one that links reach, or else a
-// draft or retired one. The caller holds mu.
+// named returns the record that a request names by id: a record that links reach, or else a draft or
+// retired one. The caller holds mu.
 func (r *Resolver) named(kind string, s scope.Scope, id string) (graph.Node, bool) {
 	if n, ok := r.reader.Find(kind, s, id); ok {
 		return n, true
@@ -246,9 +246,9 @@ func (r *Resolver) minRevision(ctx context.Context) uint64 {
 	return bus.MinRevisionOf(ctx, r.deps.Catalog.ID())
 }
 
-// checkRevision returns ErrMalformed for a revision beyond the end of the log. The leader's
-// state suffices to accept a revision; rejecting one takes a fence, since a deposed
-// leader may lack the newest writes.
+// checkRevision returns ErrMalformed for a revision beyond the end of the log. The state of the leader
+// suffices to accept a revision. To reject one, it writes a fence, since a deposed leader may lack the
+// newest writes.
 func (r *Resolver) checkRevision(ctx context.Context, revision uint64) error {
 	return bucket.Bounded(ctx, "catalog", func(ctx context.Context) error {
 		last, err := r.latestRevision(ctx)
@@ -297,7 +297,8 @@ func (r *Resolver) waitSearchable(ctx context.Context) (stuck bool, err error) {
 }
 
 // waitAbsent waits until the view includes every write before the request, if it lacks one
-// of the records: an id that is missing afterwards had no record when the request arrived. It reads one fence for all ids.
+// of the records: an id that is missing afterwards had no record when the request arrived. It writes
+// one fence for all ids.
 func (r *Resolver) waitAbsent(ctx context.Context, kind string, s scope.Scope, ids ...string) error {
 	if !r.anyMissing(kind, s, ids) {
 		return nil
@@ -341,8 +342,8 @@ func (r *Resolver) query(ctx context.Context, q index.Query) (index.Result, erro
 	return r.local.search(ctx, q, err)
 }
 
-// confirm returns the applied revision once view and index have applied the minimum revision of
-// the request, or an error. Registrations are confirmed by it.
+// confirm waits until view and index have applied the minimum revision of the request, and returns the
+// applied revision. Register workers call it through the health endpoint.
 func (r *Resolver) confirm(ctx context.Context) (uint64, error) {
 	stuck, err := r.waitSearchable(ctx)
 	if err != nil {
@@ -350,7 +351,7 @@ func (r *Resolver) confirm(ctx context.Context) (uint64, error) {
 	}
 	if ignored := bus.IgnoredTokens(ctx); ignored != "" {
 		return 0, schemas.ErrUnavailable.Because(
-			"the worker reads another catalog, " + r.deps.Catalog.ID() + ", than that of " + ignored)
+			"catalog mismatch: the worker has catalog " + r.deps.Catalog.ID() + ", the request has revision " + ignored)
 	}
 	applied := r.applied()
 	if required := r.minRevision(ctx); stuck && applied < required {

@@ -121,14 +121,14 @@ func searchKind(ctx context.Context, r *Resolver, q index.Query) (hits []found, 
 	return hits[:min(topK, len(hits))], result.Degraded, nil
 }
 
-// activeHits returns the hits whose records are active and that their ids mean in the scope:
-// a tenant's record hides the global one.
+// activeHits returns the hits whose records are active and are not hidden by a record of the tenant
+// with the same id.
 func activeHits(r *Resolver, kind string, s scope.Scope, result index.Result) (hits []found) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, h := range result.Hits {
 		n := graph.Node{Kind: kind, Tenant: result.Tenant, ID: h.ID}
-		if meant, ok := r.reader.Find(kind, s, h.ID); !ok || meant != n {
+		if visible, ok := r.reader.Find(kind, s, h.ID); !ok || visible != n {
 			continue
 		}
 		if k, _ := r.view.Get(keyOf(n)); schemas.Searchable(k.facts.Value().status) {

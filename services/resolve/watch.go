@@ -15,8 +15,8 @@ import (
 	"cairn/services/internal/scope"
 )
 
-// watchDuration is the time after which a watch ends and its client continues after the last
-// event, at another worker.
+// watchDuration is the time after which a watch ends, so that its client continues after the last
+// event at another worker.
 const watchDuration = 55 * time.Minute
 
 // errWatchEnds ends a watch without an error.
@@ -65,15 +65,15 @@ func watch(ctx context.Context, r *Resolver, req schemas.Watch, to bus.Sender) e
 
 // watchStart returns the revision after which a watch begins, and the newest one.
 func watchStart(ctx context.Context, r *Resolver, after string) (from, newest uint64, err error) {
-	wrong := func(problem string) error {
+	invalid := func(problem string) error {
 		return schemas.ErrMalformed.With(schemas.FieldError{Field: "after", Message: problem})
 	}
 	token, err := schemas.ParseConsistencyToken(after)
 	if after != "" && err != nil {
-		return 0, 0, wrong(err.Error()) // excluded by Validate
+		return 0, 0, invalid(err.Error()) // excluded by Validate
 	}
 	if after != "" && token.Catalog != "" && token.Catalog != r.deps.Catalog.ID() {
-		return 0, 0, wrong("the revision belongs to another catalog; list the records, and watch without it")
+		return 0, 0, invalid("the revision belongs to another catalog; list the records, and watch without it")
 	}
 	err = bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
 		if newest, err = r.deps.Catalog.Revision(ctx); err == nil && token.Revision > newest {
@@ -85,7 +85,7 @@ func watchStart(ctx context.Context, r *Resolver, after string) (from, newest ui
 	case err != nil:
 		return 0, 0, err
 	case token.Revision > newest:
-		return 0, 0, wrong(fmt.Sprintf("expected at most the newest revision, %d, got %d", newest, token.Revision))
+		return 0, 0, invalid(fmt.Sprintf("expected at most the newest revision, %d, got %d", newest, token.Revision))
 	case after != "":
 		return token.Revision, newest, nil
 	}

@@ -18,8 +18,8 @@ type entry struct {
 	deadline time.Time // by the clock of the server, for the usage of the tenant
 }
 
-// alive reports whether e is a tag. The server alone decides when a tag has expired, and
-// removes it up to a second late: clocks of workers may be wrong.
+// alive reports whether e is a tag. Only the server decides when a tag has expired, and removes it up
+// to a second late, because clocks of workers may be wrong.
 func (e entry) alive() bool { return e.sequence > 0 && !e.removed }
 
 // encode returns tag as JSON. Reflection on the map would dominate the cost of a

@@ -29,7 +29,7 @@ const (
 	checkTimeout = 2 * time.Second
 )
 
-// Store keeps tags in a KV bucket with a time to live for each key. It is safe for
+// Store stores tags in a KV bucket with a time to live for each key. It is safe for
 // concurrent use.
 type Store struct {
 	js     jetstream.JetStream
@@ -99,7 +99,7 @@ func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Dur
 		switch found, err := s.last(ctx, k); {
 		case err != nil || !found.alive():
 			return exceeded
-		case found.id == bucket.MessageID(ctx, msg): // stored by this request, which was sent again
+		case found.id == bucket.MessageID(ctx, msg): // stored by an earlier attempt of this request
 			return wrap(s.flush.Flush(ctx), "store", k)
 		default:
 			return schemas.ErrTagExists

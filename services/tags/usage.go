@@ -24,14 +24,13 @@ const (
 	scanTimeout = time.Second
 )
 
-// usage counts the tags of each tenant, so that a write needs no request for it. A
-// worker counts its own writes and deletes, and announces them to the others every
-// announceInterval, or at once for a tenant that uses more than half of its limit. So N
-// workers together exceed a limit at most by the writes that are in flight at the same
-// moment, or, if a tenant goes from half of its limit to all of it within
-// announceInterval, by the writes of that interval. At its start a worker counts the
-// bucket. A lost announcement is corrected when its tags expire, as is the usage of a tag that was
-// counted by two workers, because its request was sent again.
+// usage counts the tags of each tenant, so that a write needs no request for it. A worker counts the
+// bucket at its start, and then its own writes and deletes. It announces these to the other workers
+// every announceInterval, or immediately for a tenant that uses more than half of its limit. So
+// several workers together exceed a limit at most by their concurrent writes or, if the usage of a
+// tenant grows from half of its limit to the limit within announceInterval, by the writes of that
+// interval. A lost announcement is corrected when its tags expire, and so is a tag that two workers
+// have counted because its request was retried.
 type usage struct {
 	limit   quota.Limit
 	conn    *bus.Conn

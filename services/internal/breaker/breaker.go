@@ -70,8 +70,9 @@ func (b *Breaker) report(backend string, _, now gobreaker.State) {
 	}
 }
 
-// Do calls f, which ends with ctx, and returns its error, or ErrCanceled wrapping that
-// of ctx. While the breaker is open it returns the result of Err immediately.
+// Do calls f, which returns when ctx ends, and returns its error. If the caller has canceled ctx, the
+// error wraps ErrCanceled and the error of ctx. While the breaker is open, Do returns the error of
+// Err without calling f.
 func (b *Breaker) Do(ctx context.Context, f func() error) error {
 	_, err := b.circuit.Execute(func() (struct{}, error) {
 		began := time.Now()
@@ -87,8 +88,8 @@ func (b *Breaker) Do(ctx context.Context, f func() error) error {
 	return err
 }
 
-// canceled reports whether ended, the error of a caller's context, was caused by the
-// caller.
+// canceled reports whether ended, the error of a call's context, was caused by the caller instead of
+// a slow backend.
 func (b *Breaker) canceled(ended error, took time.Duration) bool {
 	slow := b.settings.SlowAfter > 0 && took >= b.settings.SlowAfter
 	return ended != nil && (!slow || errors.Is(ended, context.Canceled))

@@ -21,20 +21,20 @@ var (
 // a starting cluster may not know the stream yet.
 const missingChecks = 3
 
-// maxPositions bounds the positions of sessions without a comparison between them.
+// maxPositions bounds the positions that are not yet compared with the log.
 const maxPositions = 64
 
 // applied records which changes followers have applied, as evidence of a rollback of the log.
 type applied struct {
 	mu         sync.Mutex
-	positions  []position // oldest first, since the last comparison with the log; the last one is current
-	session    int        // ends when a follower continues with another consumer
+	positions  []position // since the last comparison with the log, oldest first; the last one is current
+	session    int        // number of the session, which ends when a follower continues with another consumer
 	epoch      int        // number of rollbacks of the log
 	rolledBack error      // found by a comparison since the last reset
 }
 
-// position is the last change that any follower has applied in a session. In the next session the
-// log may be an older copy that grows beyond it.
+// position is the last change that any follower has applied in a session. In a later session the log
+// may be an older copy that has grown beyond this revision.
 type position struct {
 	session  int
 	revision uint64
@@ -64,23 +64,23 @@ func (a *applied) recordApplied(c Change, epoch int) {
 	a.positions = append(a.positions[max(0, n+1-maxPositions):], p)
 }
 
-// endSession keeps the current position until it was compared with the log.
+// endSession starts a new session, so that the current position is kept until it is compared with the log.
 func (a *applied) endSession() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.session++
 }
 
-// unchecked returns the positions to compare with the log, and the epoch, or the rollback that a
-// comparison has found.
+// unchecked returns the positions to compare with the log and the epoch. rolledBack is the rollback
+// that an earlier comparison has found.
 func (a *applied) unchecked() (positions []position, epoch int, rolledBack error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.positions), a.epoch, a.rolledBack
 }
 
-// checked records that the log contains the positions that unchecked has returned. The last one
-// remains.
+// checked records that the log contains the positions, which unchecked has returned. It removes all
+// but the last one.
 func (a *applied) checked(positions []position) {
 	if len(positions) == 0 {
 		return

@@ -11,9 +11,9 @@ import (
 
 const (
 	// HistoryStream is the JetStream stream of the earlier revisions of records: a mirror of
-	// Stream, which keeps only the newest revision of each. The mirror has the same revisions,
-	// is written asynchronously, and discards its oldest messages when it is full, so that
-	// earlier revisions cost no write its time or its place.
+	// Stream, which keeps only the newest revision of each. The mirror has the same revisions, is
+	// written asynchronously, and discards its oldest messages when it is full, so that it neither
+	// delays writes nor uses the storage of the catalog.
 	HistoryStream = "cairn_history"
 	// MaxHistory is the number of revisions of a record in the history, including the newest
 	// one and deletions.

@@ -22,7 +22,7 @@ const (
 	storeBatch = 16
 )
 
-// cached embeds the texts whose vectors are not cached.
+// cached is an embedder with a cache of vectors.
 type cached struct {
 	Embedder
 	cache  *Cache

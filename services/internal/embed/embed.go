@@ -108,7 +108,7 @@ func Warm(ctx context.Context, e Embedder) error {
 }
 
 // Monitor probes the server of e until ctx ends. After failures the circuit breaker is
-// open: calls fail immediately until a probe succeeds. Without Monitor, calls probe.
+// open: calls fail immediately until a probe succeeds. Without Monitor, calls are the probes.
 func Monitor(ctx context.Context, e Embedder) {
 	if s, ok := e.(served); ok {
 		s.monitor(ctx)

@@ -9,8 +9,8 @@ import (
 const (
 	// metadataTimeout bounds requests that the server answers from its files.
 	metadataTimeout = 5 * time.Second
-	// A model may be replaced under its name. For this long, vectors of the old and
-	// the new one may be mixed up.
+	// verifyInterval is the interval at which the model is verified. If it is replaced under its name,
+	// vectors of both models may be mixed for that time.
 	verifyInterval = time.Minute
 )
 

@@ -31,11 +31,11 @@ const (
 // known, so that vectors of another model are never mixed in.
 type model struct {
 	settings
-	client   *api.Client
-	known    atomic.Pointer[identity] // nil before the first vector
-	verified atomic.Int64             // Unix nanoseconds; 0: verify before the next call
-	breakers [2]*breaker.Breaker      // by purpose
-	monitored  atomic.Bool
+	client    *api.Client
+	known     atomic.Pointer[identity] // nil before the first vector
+	verified  atomic.Int64             // Unix nanoseconds; 0: verify before the next call
+	breakers  [2]*breaker.Breaker      // by purpose
+	monitored atomic.Bool
 }
 
 // sample is a text that every model can embed.

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// defaultBatch: on a CPU larger batches are not faster, and they run one after the
+	// defaultBatch is small: on a CPU larger batches are not faster, and they run one after the
 	// other, so a query waits for the batch before it.
 	defaultBatch = 16
-	// A batch of long documents on a slow machine.
+	// defaultTimeout suffices for a batch of long documents on a slow machine.
 	defaultTimeout = 60 * time.Second
-	// A search by words alone is better than a slower one.
+	// defaultQueryTimeout is short, because a search by words alone is better than a slow one.
 	defaultQueryTimeout = 2 * time.Second
-	// With the server's default of 5 minutes, the first search after a pause would wait
-	// for the model to load.
+	// defaultKeepAlive replaces the server's default of 5 minutes, with which the first search after a
+	// pause would wait for the model to load.
 	defaultKeepAlive = time.Hour
 )
 
@@ -121,9 +121,9 @@ func (s *settings) request(inputs []string) *api.EmbedRequest {
 	return req
 }
 
-// window returns the smaller of the trained window and the configured one. A server
-// without a configured one may use less.
-func (s *settings) window(shown *api.ShowResponse) (least int) {
+// window returns the smaller one of the trained and the configured window, in tokens. A server
+// without a configured window may use a smaller one.
+func (s *settings) window(shown *api.ShowResponse) (tokens int) {
 	arch, _ := shown.ModelInfo["general.architecture"].(string)
 	trained, _ := shown.ModelInfo[arch+".context_length"].(float64)
 	set := s.numCtx
@@ -131,9 +131,9 @@ func (s *settings) window(shown *api.ShowResponse) (least int) {
 		set = parameter(shown.Parameters, "num_ctx")
 	}
 	for _, n := range []int{int(trained), set} {
-		if n > 0 && (least == 0 || n < least) {
-			least = n
+		if n > 0 && (tokens == 0 || n < tokens) {
+			tokens = n
 		}
 	}
-	return least
+	return tokens
 }

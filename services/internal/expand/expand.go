@@ -254,7 +254,7 @@ func parse(answer string, known []string) ([]string, error) {
 	first, last := strings.IndexByte(answer, '['), strings.LastIndexByte(answer, ']')
 	var list []string
 	if first < 0 || last < first || json.Unmarshal([]byte(answer[first:last+1]), &list) != nil {
-		return nil, fmt.Errorf("the model answered without a JSON array of strings: %.100q", answer)
+		return nil, fmt.Errorf("no JSON array of strings in the model's answer: %.100q", answer)
 	}
 	var queries []string
 	for _, query := range list {

@@ -22,11 +22,12 @@ import (
 )
 
 const (
-	// Gateways time out after about 5 s.
+	// searchTimeout is shorter than the timeout of most gateways, about 5 s.
 	searchTimeout = 4 * time.Second
-	// A full bulk request takes 1 s, and many seconds while the server merges segments.
+	// writeTimeout bounds a bulk request. A full one takes 1 s, and many seconds while the server merges
+	// segments.
 	writeTimeout = 30 * time.Second
-	// Creating an index waits for its primary shard.
+	// adminTimeout bounds other requests. Creating an index waits for its primary shard.
 	adminTimeout = 15 * time.Second
 )
 

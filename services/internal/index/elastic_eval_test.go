@@ -10,7 +10,7 @@ import (
 )
 
 // TestRealQuality measures in Elasticsearch what TestRealEmbeddedQuality measures in memory,
-// and with -v each side separately.
+// and with -v each result list separately.
 func TestRealQuality(t *testing.T) {
 	server(t)
 	for _, set := range []struct {

@@ -19,11 +19,11 @@ type round struct {
 	found map[string][]part // by tenant
 }
 
-// side is the criterion of a lookup.
-type side int
+// criterion is what a lookup compares.
+type criterion int
 
 const (
-	byWords side = iota
+	byWords criterion = iota
 	byVector
 	byCoverage // the document with the most words
 	byTenant   // any document, to identify the live generation
@@ -33,7 +33,7 @@ const (
 type lookup struct {
 	tenant string
 	part   int
-	side   side
+	by     criterion
 	words  int // distinct words in the query, for coverage
 	body   object
 }
@@ -43,7 +43,7 @@ func (r *round) lookups() (all []lookup) {
 	for _, tenant := range r.query.Scope.Tenants() {
 		r.found[tenant] = make([]part, len(r.texts))
 		if r.family != "" && len(r.texts) > 0 {
-			all = append(all, lookup{tenant: tenant, side: byTenant, body: tenantQuery(tenant)})
+			all = append(all, lookup{tenant: tenant, by: byTenant, body: tenantQuery(tenant)})
 		}
 		for i, text := range r.texts {
 			r.found[tenant][i].plain = r.space.Lexical // Elasticsearch does not weight dimensions
@@ -76,7 +76,7 @@ func (r *round) add(l lookup, a response) error {
 		switch err := (&statusError{a.Status, a.Error}); {
 		case a.Status == http.StatusNotFound: // no live index, so nothing to compare with
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		case l.side == byVector:
+		case l.by == byVector:
 			return fmt.Errorf("%w: %w", errIncomparable, err)
 		case err.invalid():
 			return err
@@ -88,7 +88,7 @@ func (r *round) add(l lookup, a response) error {
 		return errIncomparable
 	}
 	p := &r.found[l.tenant][l.part]
-	switch l.side {
+	switch l.by {
 	case byWords:
 		p.text = a.matches(func(score float64) float64 { return score })
 	case byVector:

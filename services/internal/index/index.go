@@ -120,8 +120,8 @@ type Result struct {
 // the index did not have the model's vectors yet.
 const TextOnly = schemas.TextOnly
 
-// Hit is a matching document. Score is in [0,1], descending, and comparable
-// between searches. Ranks count from 1; 0 means absent from that side's matches.
+// Hit is a matching document. Score is in [0,1], descending, and comparable between searches. Ranks
+// count from 1; 0 means that the document is not in the result list (words or vectors).
 type Hit struct {
 	ID         string
 	Score      float64

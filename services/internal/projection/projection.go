@@ -215,8 +215,8 @@ func (p *Projector) checkGeneration(ctx context.Context, t *consumerBinding) err
 	return ctx.Err()
 }
 
-// retry retries until success, the end of ctx, or the loss of the index. Meanwhile
-// the progress is marked as blocked, so that nothing waits for it.
+// retry retries until try succeeds, ctx ends, or the index is lost. Meanwhile the progress is blocked,
+// so that no registration waits for it.
 func retry[T any](ctx context.Context, p *Projector, what string, try func() (T, error)) (T, error) {
 	done, err := backoff.Retry(ctx, func() (T, error) {
 		done, err := try()
@@ -448,8 +448,9 @@ func (p *Projector) currentBinding() *consumerBinding {
 	return p.binding
 }
 
-// WaitVisible returns nil once searches include the catalog's revision, at once an error
-// with the reason for a longer delay, or the error of ctx.
+// WaitVisible waits until searches include the revision of the catalog, or ctx ends. It returns an
+// error immediately if the projection is blocked, the generation is not live, or applying the
+// revision has failed.
 func (p *Projector) WaitVisible(ctx context.Context, revision uint64) error {
 	tick := time.NewTicker(queryInterval)
 	defer tick.Stop()

@@ -198,10 +198,10 @@ func (q *quarantine) remove(key string, revision uint64) {
 	}
 }
 
-// list returns the number of records and the oldest of them, up to most.
-func (q *quarantine) list(most int) (int, []schemas.QuarantinedRecord) {
+// list returns the number of records, and the oldest of them up to the limit.
+func (q *quarantine) list(limit int) (int, []schemas.QuarantinedRecord) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	all := slices.SortedFunc(maps.Values(q.known), func(a, b schemas.QuarantinedRecord) int { return cmp.Compare(a.Revision, b.Revision) })
-	return len(all), all[:min(most, len(all))]
+	return len(all), all[:min(limit, len(all))]
 }

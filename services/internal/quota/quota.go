@@ -19,8 +19,8 @@ type Limit struct {
 	BytesFlag string
 }
 
-// Check returns nil if the tenant, which has used that much, may store more, or else an
-// error that names the exceeded limit. An empty tenant is the global scope.
+// Check returns an error that names the exceeded limit if the tenant, with the usage used, may not
+// store more. An empty tenant is the global scope.
 func (l Limit) Check(tenant string, used, more Use) error {
 	scope := "the global scope"
 	if tenant != "" {

@@ -71,11 +71,10 @@ const (
 	Found    Action = "found"    // returned by a search or a class
 )
 
-// counter identifies a counter. A tenant uses its own records and global ones, so that the
-// key of the counter is that of the record with the tenant that uses it.
+// counter identifies a counter of the uses of a record by a tenant.
 type counter struct {
-	key    catalog.Key
-	global bool // the record
+	key    catalog.Key // key of the record, with the tenant that uses it
+	global bool        // the record is global
 	action Action
 }
 

@@ -70,8 +70,8 @@ func (w *Watermark) Wait(ctx context.Context, revision uint64) error {
 	}
 }
 
-// poll returns the result of Wait, or a channel that is closed when there may be
-// one.
+// poll returns the result of Wait, or a channel that is closed on the next change if there is no
+// result yet.
 func (w *Watermark) poll(revision uint64) (changed <-chan struct{}, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -232,7 +232,7 @@ func filtered(t testing.TB, s subject) {
 	}
 }
 
-// instructed searches by words and by vectors, so that each side finds the document.
+// instructed searches by words and by vectors, and checks that each of them finds the document.
 func instructed(t testing.TB, s subject) {
 	coffee := put("kitchen.coffee", "Brew coffee", "Makes an espresso", 1)
 	coffee.Instructions = "Descale the boiler with citric acid every month."

@@ -8,7 +8,7 @@ import (
 	"cairn/services/internal/scope"
 )
 
-// methods checks that a search uses only the sides of its method.
+// methods checks that a search uses only the result lists (words, vectors) of its method.
 func methods(t testing.TB, s subject) {
 	s.apply(catalog()...)
 	for _, row := range []struct {

@@ -12,8 +12,8 @@ const (
 	unloadPoll = 50 * time.Millisecond
 )
 
-// reloads counts the reloads of the model. It also is a lock: a goroutine that receives
-// the count holds the lock until it sends the count back.
+// reloads counts the reloads of the model. It is also a lock: a goroutine that receives the count holds
+// the lock until it sends the count back.
 type reloads chan int
 
 func newReloads() reloads {
