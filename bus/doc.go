@@ -20,8 +20,8 @@
 //	JetStream did not acknowledge   by the worker, with the same Nats-Msg-Id    deadline of the request
 //
 // A write of tags or records without a precondition is stored once: the client gives the request a
-// Nats-Msg-Id, from which the worker derives those of its messages, and the stream recognizes them for
-// 30 s. It is not retried when heartbeats are missed, since a suspended worker may write after these 30 s.
+// Nats-Msg-Id, from which the worker derives the IDs of its messages, and the stream rejects duplicates
+// for 30 s. It is not retried when heartbeats are missed, since a suspended worker may write after these 30 s.
 //
 // A request that reached no worker, because there are no responders or the connection is lost,
 // waits without a slot. At most 256 requests of a connection wait. Requests fail immediately in

@@ -7,9 +7,8 @@ import (
 	"cairn/bus/replay"
 )
 
-// TestContinueEndsTheGracePeriod: the client has disconnected before the handler calls
-// Continue.
-func TestContinueEndsTheGracePeriod(t *testing.T) {
+// TestPersistEndsTheGracePeriod: the client has disconnected before the handler calls Persist.
+func TestPersistEndsTheGracePeriod(t *testing.T) {
 	t.Parallel()
 	w := &session{replay: &replay.Writer{}, grace: time.Hour, flow: newFlow("")}
 	w.cancel = func(err error) { t.Errorf("the run is canceled: %v", err) }
@@ -21,5 +20,5 @@ func TestContinueEndsTheGracePeriod(t *testing.T) {
 	if w.graceTimer != nil {
 		t.Error("the grace period has not ended")
 	}
-	w.expire() // had begun before Continue
+	w.expire() // had begun before Persist
 }

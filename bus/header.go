@@ -177,7 +177,7 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 }
 
 // received returns parent with the metadata in the headers of a request. It generates a request ID
-// if there is no valid one. The timeout is that of the caller, up to maxTimeout.
+// if there is no valid one. The timeout is the caller's, limited to maxTimeout.
 func received(parent context.Context, header func(string) string, maxTimeout time.Duration) (context.Context, context.CancelFunc) {
 	id := header(HeaderRequestID)
 	if !ValidRequestID(id) {

@@ -76,8 +76,8 @@ type live struct{}
 // not store.
 type lost struct{}
 
-// sequenceLost is the sequence of the error event of a run whose worker was lost; that of done is
-// one higher. JavaScript represents both exactly.
+// sequenceLost is the sequence of the error event of a run whose worker was lost; done has the next
+// one. JavaScript represents both exactly.
 const sequenceLost = 1<<53 - 2
 
 // ended is the state after done, or after an error of the worker.

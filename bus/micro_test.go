@@ -15,7 +15,7 @@ import (
 	"cairn/test/wait"
 )
 
-// TestMicroDescribesEndpoints reads what nats micro info and nats micro stats print.
+// TestMicroDescribesEndpoints checks the replies to nats micro info and nats micro stats.
 func TestMicroDescribesEndpoints(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)

@@ -121,9 +121,9 @@ func TestCanceledCallerInOutage(t *testing.T) {
 	}
 }
 
-// TestWriteIsSentAgainAfterALostConnection: the connection of the client is lost when a worker has
-// stored the write and not replied yet. Another copy of the request stores nothing.
-func TestWriteIsSentAgainAfterALostConnection(t *testing.T) {
+// TestWriteIsRetriedAfterLostConnection: the client loses its connection after a worker has stored the
+// write and before it replies. The retry stores nothing.
+func TestWriteIsRetriedAfterLostConnection(t *testing.T) {
 	t.Parallel()
 	rows := []struct {
 		name         string

@@ -265,8 +265,8 @@ func TestHeartbeatRevealsLostEvents(t *testing.T) {
 	}
 }
 
-// TestRunOfAWorkerLostAtOnce: the worker's connection ends at the first event, before the
-// worker has stored it.
+// TestRunOfAWorkerLostAtOnce: the worker loses its connection at the first event, before it has stored
+// the event.
 func TestRunOfAWorkerLostAtOnce(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
@@ -293,7 +293,7 @@ func TestRunOfAWorkerLostAtOnce(t *testing.T) {
 }
 
 // TestReplayShareOfATenant: one tenant stores more than its share of the replay stream. The
-// events of another tenant stay, and a client that resumes the run learns that some are missing.
+// events of another tenant remain, and a client that resumes the run detects missing events.
 func TestReplayShareOfATenant(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)

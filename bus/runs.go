@@ -21,8 +21,8 @@ import (
 // NewRun returns a new, unguessable run name.
 func NewRun() string { return rand.Text() }
 
-// NameRun returns name with a suffix that identifies the tenants of the caller, for OwnsRun. A
-// caller that is not bound to tenants has none.
+// NameRun returns name with a suffix that identifies the tenants of the caller, for OwnsRun. There is
+// no suffix if the caller is not bound to tenants.
 func NameRun(by *schemas.Identity, name string) string {
 	if !by.Bound() {
 		return name

@@ -14,8 +14,8 @@ import (
 	"cairn/test/wait"
 )
 
-// maxWaiting is the bound of waiting requests. A higher one would take longer to reach
-// on a busy machine than a request lives.
+// maxWaiting is the maximum number of waiting requests. On a busy machine, requests would time out
+// before they reach a higher one.
 const maxWaiting = 64
 
 // serveWaiting serves ResolveAgent on a service of one slot: requests for "wait" wait

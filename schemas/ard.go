@@ -195,16 +195,16 @@ func (s *ARDTenantSkill) Validate() error {
 	return c.as(ErrMalformed)
 }
 
-// ARDError is the body of an error response: that of any other route, with the members of
-// the specification.
+// ARDError is the body of an error response: an Error with the additional members of the
+// specification.
 type ARDError struct {
 	Error
 	ErrorCode string `json:"errorCode" doc:"such as INVALID_ARGUMENT"`
 	Message   string `json:"message"`
 }
 
-// ardCodes are the error codes by HTTP status: those of appendix B, and the corresponding
-// ones of gRPC for other statuses.
+// ardCodes are the error codes by HTTP status: the codes of appendix B, and gRPC codes for other
+// statuses.
 var ardCodes = map[int]string{
 	400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 413: "INVALID_ARGUMENT",
 	429: "RATE_LIMIT_EXCEEDED", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",

@@ -111,9 +111,9 @@ func (i *Identity) Validate() error {
 }
 
 // AuthorizeTenant checks that the identity may access the tenant of req, a pointer to
-// a request. It sets the tenant of a request without one to that of an identity
-// bound to one tenant. It returns ErrForbidden for another tenant, or for a global
-// record that the role must not write, and ErrMalformed if the tenant is ambiguous.
+// a request. If the request has no tenant and the identity is bound to one tenant, it sets the tenant
+// of the request. It returns ErrForbidden for another tenant, or for a global record that the role
+// must not write, and ErrMalformed if the tenant is ambiguous.
 func (i *Identity) AuthorizeTenant(permission Permission, req any) error {
 	r, ok := req.(tenantRequest)
 	if i == nil || !ok {

@@ -188,7 +188,8 @@ func declaringType(t reflect.Type, f reflect.StructField) reflect.Type {
 	return t
 }
 
-// setRecordSchema replaces the schema of a field of type jsontext.Value, or of its items, by that of kind.
+// setRecordSchema replaces the schema of a field of type jsontext.Value, or of its items, by the schema
+// of the kind.
 func (d *Definitions) setRecordSchema(p *jsonschema.Schema, f reflect.StructField, kind reflect.Type) error {
 	value := reflect.TypeFor[jsontext.Value]()
 	if kind == nil || f.Type != value && (f.Type.Kind() != reflect.Slice || f.Type.Elem() != value) {

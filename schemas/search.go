@@ -16,8 +16,8 @@ const (
 	maxSearchLimit  = 100
 )
 
-// RecordSearch requests a page of the records of several kinds that match a query, those of
-// the tenant and global ones together, best first.
+// RecordSearch requests a page of the records of several kinds that match a query, best first. Records
+// of the tenant and global records are ranked together.
 type RecordSearch struct {
 	Query    string   `json:"query"`
 	Kinds    []string `json:"kinds,omitempty" doc:"skill, agent and tool, or some of them; all of them by default"`

@@ -18,7 +18,7 @@ import (
 
 // Setup creates all streams of Cairn, or upgrades the configuration of existing ones. Run
 // requires them and creates none, so that the NATS user of a worker needs no permission to
-// create one. The user of conn sets up the streams of the services, and that of keyConn
+// create one. The user of conn sets up the streams of the services, and the user of keyConn
 // the stream of the API keys; on a server without accounts both are the same connection.
 // While the cluster has too few servers, Setup waits until ctx ends. It is idempotent and
 // may run concurrently.

@@ -42,8 +42,8 @@ func Check(from io.ReadSeeker) (c Checked, err error) {
 }
 
 // Restore writes the backup to the account of conn, and its API keys to the account of
-// keys. New buckets have the given number of replicas; 0 means that of the backup, reduced
-// with a warning to what the cluster supports. Existing buckets keep theirs. Nothing is
+// keys. New buckets have the given number of replicas; 0 means the number in the backup,
+// which is reduced with a warning if the cluster has fewer servers. Existing buckets keep theirs. Nothing is
 // changed unless all buckets of the backup are empty or absent, except the bucket of the tags:
 // existing tags are kept.
 //
@@ -147,8 +147,8 @@ func (r *restoring) create(ctx context.Context, b Bucket, replicas int, revision
 	return nil
 }
 
-// createStream creates the stream with the given number of replicas; 0 means that of c, or
-// fewer if the cluster has fewer servers.
+// createStream creates the stream with the given number of replicas; 0 means the number of c, or a
+// lower one if the cluster has fewer servers.
 func createStream(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig, replicas int) (jetstream.Stream, error) {
 	was := max(1, c.Replicas)
 	if c.Replicas = was; replicas > 0 {

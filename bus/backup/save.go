@@ -19,8 +19,8 @@ import (
 // idleTimeout is the time without a message after which save compares its position with the stream.
 const idleTimeout = 2 * time.Second
 
-// pauseTimeout is the maximum time to wait for a pause between writes after most of the stream was
-// read. A pause of a few milliseconds suffices.
+// pauseTimeout bounds the wait for a pause between writes after most of the stream was read. A pause
+// of a few milliseconds suffices.
 const pauseTimeout = time.Minute
 
 // Save writes a backup of the account of conn, and of the API keys in the account of keys,

@@ -6,7 +6,7 @@
 // A [Reader] writes a fence before a read in a cluster, because a former leader may not know
 // yet that it was replaced. Writes are retried until JetStream acknowledges them or ctx
 // ends, and are stored once by their message IDs. While the cluster has no leader, operations
-// wait. Errors are those of nats.go, and declared ones of package schemas for a full store.
+// wait. Functions return the errors of nats.go, and errors of package schemas for a full store.
 package bucket
 
 import (
@@ -52,8 +52,8 @@ func Marker(subject string) *nats.Msg {
 	return msg
 }
 
-// Removes reports whether the header is that of a delete marker: from Marker, a manual
-// purge or the server.
+// Removes reports whether the header belongs to a delete marker: from Marker, a manual purge or the
+// server.
 func Removes(h nats.Header) bool {
 	op := h.Get(operation)
 	return op == "DEL" || op == "PURGE" || h.Get(jetstream.MarkerReasonHeader) != ""
@@ -129,7 +129,7 @@ func Setup(ctx context.Context, js jetstream.JetStream, name string, replication
 	return SetupStream(ctx, js, c, replication)
 }
 
-// SetupStream is Setup for a stream that is not a bucket, with a size limit of its own.
+// SetupStream is Setup for a stream that is not a bucket. c includes its size limit.
 func SetupStream(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig, replication Replication) (
 	s jetstream.Stream, err error,
 ) {

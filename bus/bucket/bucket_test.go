@@ -46,7 +46,8 @@ func openID(t *testing.T, js jetstream.JetStream) string {
 	return bucket.ID(s.CachedInfo())
 }
 
-// TestWaitReadyDuringRecovery: a stand-alone server that is late is retried; one without JetStream is not.
+// TestWaitReadyDuringRecovery: WaitReady retries while a stand-alone server does not respond in time, but
+// not without JetStream.
 func TestWaitReadyDuringRecovery(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
@@ -56,7 +57,7 @@ func TestWaitReadyDuringRecovery(t *testing.T) {
 		attempts int
 		want     error
 	}{
-		{"a server that is late", context.DeadlineExceeded, 3, nil},
+		{"a request that exceeds its deadline", context.DeadlineExceeded, 3, nil},
 		{"a request that timed out", nats.ErrTimeout, 3, nil},
 		{"no JetStream", nats.ErrNoResponders, 1, nats.ErrNoResponders},
 	} {

@@ -119,7 +119,7 @@ func NoReply(err error) bool {
 	return false
 }
 
-// timedOut reports whether err is that of a request without a reply in time.
+// timedOut reports whether err means that there was no reply in time.
 func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
 }

@@ -97,8 +97,8 @@ func (r *Ring) Refresh(ctx context.Context) error {
 	return err
 }
 
-// refresh reads the changes that follow those of the last read, or all keys if the bucket
-// was replaced or rolled back.
+// refresh reads the changes since the last read, or all keys if the bucket was replaced or rolled
+// back.
 func (r *Ring) refresh(ctx context.Context) error {
 	if !r.conn.Connected() {
 		return schemas.ErrUnavailable.Because("NATS is unavailable")
@@ -116,7 +116,7 @@ func (r *Ring) refresh(ctx context.Context) error {
 	if id := bucket.ID(info); id != r.bucket {
 		r.reset(id)
 	} else if r.rolledBack(ctx, s) {
-		r.log.Error("the bucket of API keys was rolled back: reading all keys again", "last_read", r.next-1, "last", info.State.LastSeq)
+		r.log.Error("the bucket of API keys was rolled back: reading all keys", "last_read", r.next-1, "last", info.State.LastSeq)
 		r.reset(id)
 	}
 	changed := map[string]*Key{}

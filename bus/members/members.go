@@ -59,8 +59,8 @@ type Node struct {
 	Online bool   `json:"online"`
 }
 
-// holds reports whether the node has a replica of the stream. The leader of a stream that does
-// not know the name of a node reports its ID in a sentence (nats-server, clusterInfo).
+// holds reports whether the node has a replica of the stream. If the leader of the stream does not
+// know the name of a node, it reports a sentence that contains the ID (nats-server, clusterInfo).
 func (n Node) holds(s Stream) bool {
 	return slices.ContainsFunc(s.Peers, func(peer string) bool { return peer == n.Name || strings.Contains(peer, n.Peer) })
 }
@@ -156,7 +156,7 @@ type reply struct {
 	} `json:"data"`
 }
 
-// request returns the replies of the servers, until there are enough or replyTimeout ends.
+// request returns the replies of the servers. It waits for enough replies, at most replyTimeout.
 func request(ctx context.Context, conn *bus.Conn, about server.JSzOptions, enough int) (list []reply, err error) {
 	body, err := json.Marshal(about)
 	if err != nil {
@@ -186,8 +186,8 @@ func request(ctx context.Context, conn *bus.Conn, about server.JSzOptions, enoug
 
 // Remove removes an offline node, given its name or peer, from the cluster and from its
 // streams, and returns when no stream lists it. If the node starts again, its JetStream
-// is disabled. progress, unless nil, is called with the number of streams that have left
-// the node, and of all that were on it.
+// is disabled. progress, unless nil, is called with the number of streams that were moved from the
+// node, and with their total.
 func Remove(ctx context.Context, conn *bus.Conn, node string, progress func(done, total int)) error {
 	s, err := Read(ctx, conn)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 
 // Cluster is the configuration of a cluster node.
 type Cluster struct {
-	Name      string   // of the cluster, the same on all nodes
-	Node      string   // of this node, unique and permanent; empty: generated and stored
+	Name      string   // name of the cluster, the same on all nodes
+	Node      string   // name of this node, unique and permanent; empty: generated and stored
 	Listen    string   // address for routes, host:port
 	Routes    []string // nats://host:port of the other nodes; the node's own is ignored
 	Advertise string   // host:port that other nodes announce for this one; empty: Listen

@@ -45,7 +45,7 @@ func (a authentication) Check(c server.ClientAuthentication) bool {
 	user, secret := given.Username, cmp.Or(given.Password, given.Token)
 	switch {
 	case a.secret == "":
-		user = cmp.Or(user, given.Token) // of a URL without a password
+		user = cmp.Or(user, given.Token) // a URL without a password has a token
 	case subtle.ConstantTimeCompare([]byte(secret), []byte(a.secret)) != 1:
 		return false
 	}

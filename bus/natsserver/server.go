@@ -15,8 +15,8 @@ import (
 	"cairn/bus/telemetry"
 )
 
-// maxPayload is the max_payload of the embedded server. NATS advises against more than
-// 8 MB; a record of 1 MiB and a page of them fit.
+// maxPayload is the max_payload of the embedded server. It suffices for a record of 1 MiB and for a
+// page of records. NATS advises against more than 8 MB.
 const maxPayload = 8 << 20
 
 // maxPending is the max_pending of the embedded server. In-process connections carry the
@@ -170,8 +170,8 @@ func (s *Server) URL() string {
 	return s.ns.ClientURL()
 }
 
-// StorageLimit returns the storage limit of the server's streams in bytes: 75 % of the space
-// that was free on the disk, or used by them, at the start.
+// StorageLimit returns the storage limit of the server's streams in bytes: 75 % of the disk space that
+// was free or used by the streams at the start.
 func (s *Server) StorageLimit() int64 { return s.ns.JetStreamConfig().MaxStore }
 
 // Open returns an in-process connection to the server. The caller closes it.
@@ -191,7 +191,7 @@ func (s *Server) Stop() {
 // Node returns the server's name in its cluster, or "" if it is stand-alone.
 func (s *Server) Node() string { return s.node }
 
-// Problem describes what the cluster lacks, or returns "" if it is complete or the
+// Problem describes the missing parts of the cluster. It returns "" if the cluster is complete or the
 // server is stand-alone. Without a quorum JetStream answers no requests.
 func (s *Server) Problem() (problem string, quorum bool) {
 	if s.node == "" {

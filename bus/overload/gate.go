@@ -33,9 +33,9 @@ const (
 	idleIntervals = 100
 )
 
-// Gate admits requests. At most capacity requests are admitted at once, and of
-// these as many run as keep the scheduling latency low; the others wait. Both are
-// divided among tenants by an [admission.Pool]. The limit is raised and lowered by the scheduling
+// Gate admits requests, at most capacity at the same time. The limit of running requests keeps the
+// scheduling latency low; other admitted requests wait. Capacity and limit are divided among tenants
+// by an [admission.Pool]. The limit is raised and lowered by the scheduling
 // latency, as in CockroachDB's admission control, so requests that wait for a backend do not
 // lower it. A Gate may be used concurrently.
 type Gate struct {

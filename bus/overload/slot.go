@@ -15,7 +15,7 @@ type Slot struct {
 	open    bool
 	running bool
 	waits   int  // calls of pause without resume
-	paused  bool // the last resume starts the request again
+	paused  bool // the last resume restarts the request
 }
 
 // Move transfers the slot to the tenant, and reports whether the share of the tenant permits that.
@@ -74,8 +74,8 @@ func (s *Slot) pause() {
 	s.stop()
 }
 
-// resume starts the request again unless it still waits for a backend. It returns false if
-// ctx ends before the request may run.
+// resume restarts the request unless it still waits for a backend. It returns false if ctx ends before
+// the request may run.
 func (s *Slot) resume(ctx context.Context) bool {
 	s.mu.Lock()
 	s.waits--
@@ -138,8 +138,8 @@ func SlotOf(ctx context.Context) *Slot {
 // Idle calls wait, which waits for a backend and uses no CPU. Meanwhile the request whose
 // slot is in ctx (WithSlot) does not count as running; afterwards it is queued until it
 // may run again. Timeouts and circuit breakers of the backend belong inside wait, because
-// the queueing time depends on the load of this process. The error is that of wait, or
-// ctx's if the request may not run again.
+// the queueing time depends on the load of this process. Idle returns the error of wait, or the error
+// of ctx if it ends before the request may run.
 func Idle(ctx context.Context, wait func() error) error {
 	s := SlotOf(ctx)
 	if s == nil {

@@ -1,4 +1,4 @@
-// Package replay stores the events of runs in a JetStream stream and reads them again.
+// Package replay stores the events of runs in a JetStream stream and reads them for a resume.
 //
 // A [Writer] stores the events of one run in order and once: in batches, each a message of
 // server-sent events that is published until JetStream acknowledges it. A [Reader] reads them
@@ -29,8 +29,8 @@ const (
 	WorkerBytes = maxBytes / 4
 )
 
-// Setup creates or updates the stream for the events on the subject, which may have wildcards. It is in memory: a stand-alone server loses it on a restart,
-// and until the next Setup no event is stored.
+// Setup creates or updates the stream for the events on the subject, which may have wildcards. It is
+// in memory: a stand-alone server loses it on a restart, and until the next Setup no event is stored.
 func Setup(ctx context.Context, js jetstream.JetStream, name, subject string, replication bucket.Replication) error {
 	_, err := bucket.SetupStream(ctx, js, jetstream.StreamConfig{
 		Name:        name,

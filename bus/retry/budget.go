@@ -3,14 +3,14 @@ package retry
 import "sync/atomic"
 
 const (
-	// burst retries may be sent at once, and after that one for every ratio requests that
-	// succeed without a retry, so that retries do not add to an overload.
+	// burst is the maximum number of retries at once. Every ratio requests that succeed without a retry
+	// permit another one, so that retries do not add to an overload.
 	burst = 100
 	ratio = 5
 )
 
 // Budget bounds the retries of many requests. It may be used concurrently.
-type Budget struct{ units atomic.Int64 } // of 1/ratio retry
+type Budget struct{ units atomic.Int64 } // in 1/ratio of a retry
 
 // NewBudget returns a full budget.
 func NewBudget() *Budget {

@@ -39,8 +39,8 @@ var (
 	EstateBytes   = gauge("estate_cache_bytes", "Size of cached estates in bytes.").WithLabelValues()
 )
 
-// outcomes is a histogram of durations by status, with the same other labels. The
-// observer of the expected status is created in advance.
+// outcomes is a histogram of durations by status, for fixed values of the other labels. The observer
+// of the expected status is created in advance.
 type outcomes struct {
 	all      prometheus.ObserverVec
 	status   int // expected
@@ -67,7 +67,7 @@ func StreamOpened() (end func()) {
 	return httpStreams.Dec
 }
 
-// EstateLookup counts a lookup in the estate cache; hit: it was cached.
+// EstateLookup counts a lookup in the estate cache. hit reports whether it was cached.
 func EstateLookup(hit bool) {
 	result := "miss"
 	if hit {

@@ -32,12 +32,12 @@ type Subject struct {
 	totals Totals
 }
 
-// Totals are the statistics of a subject since its registration: of the requests that
-// have ended, and of those that were refused.
+// Totals are the statistics of a subject since its registration. They include the requests that have
+// ended or were refused.
 type Totals struct {
 	Requests       int
 	Errors         int
-	LastError      string // its code
+	LastError      string // code of the last error
 	ProcessingTime time.Duration
 }
 
@@ -48,7 +48,7 @@ func (s *Subject) Totals() Totals {
 	return s.totals
 }
 
-// add adds a request that took the time and failed with the code; empty: it succeeded.
+// add adds a request with its duration and error code; an empty code is a success.
 func (s *Subject) add(code string, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,8 +43,8 @@ func Prepend(object []byte, m Member) ([]byte, error) {
 	return append(b, rest...), err
 }
 
-// Default returns the object with those of the members that are absent or null as
-// its first ones.
+// Default returns the object with the given members prepended, except those that it has with a value
+// other than null.
 func Default(object []byte, members ...Member) ([]byte, error) {
 	var has map[string]jsontext.Value
 	if err := json.Unmarshal(object, &has); err != nil {

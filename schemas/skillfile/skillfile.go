@@ -162,7 +162,7 @@ func Name(id string) string {
 	return strings.TrimPrefix(name+"-"+suffix, "-")
 }
 
-// metadata returns the metadata of the frontmatter: that of the import, and fields of the
+// metadata returns the metadata of the frontmatter: the metadata of the import, and fields of the
 // record. The labels are a selector.
 func metadata(s schemas.Skill, f Imported) map[string]string {
 	m := map[string]string{}

@@ -43,7 +43,7 @@ type occurrenceIndex struct {
 	calls   map[string]int          // number of occurrences by call
 	metrics map[string][]occurrence // by call and metric
 	totals  map[string][]occurrence // totals by metric, of all calls
-	peers   map[string][]occurrence // those of one group, or totals, by call
+	peers   map[string][]occurrence // occurrences of one group, or totals, by call
 }
 
 func index(occurrences []occurrence) occurrenceIndex {

@@ -15,7 +15,7 @@ import (
 	"cairn/services/internal/catalog"
 )
 
-// TestRepeatedRequests sends requests again as a client does whose connection was lost before the
+// TestRepeatedRequests retries requests, as a client does that lost its connection before the
 // reply: with the same Nats-Msg-Id. The catalog contains each write once.
 func TestRepeatedRequests(t *testing.T) {
 	t.Parallel()

@@ -12,10 +12,9 @@ import (
 	"cairn/services/internal/watermark"
 )
 
-// Usage counts the records of each tenant by following the catalog. It counts the
-// pending writes of this worker, and those of other workers once they are stored.
-// N workers together can exceed a limit by the registrations that they process at
-// the same moment. It is safe for concurrent use.
+// Usage counts the records of each tenant by following the catalog. It includes the pending writes of
+// this worker, and writes of other workers once they are stored. So several workers together can
+// exceed a limit by their concurrent registrations. It is safe for concurrent use.
 type Usage struct {
 	limit   quota.Limit
 	catalog *catalog.Catalog
@@ -60,7 +59,7 @@ func (u *Usage) Close() {
 	u.stop = nil
 }
 
-// Rebuild counts the records again, after a rollback of the catalog.
+// Rebuild recounts the records, after a rollback of the catalog.
 func (u *Usage) Rebuild(ctx context.Context) error {
 	u.following.Lock()
 	defer u.following.Unlock()
@@ -134,8 +133,7 @@ func (u *Usage) remove(tenant string, h *tenantUsage) {
 	}
 }
 
-// quota returns the quota of a tenant, as far as this worker knows; that of a nil Usage is
-// empty.
+// quota returns the quota of a tenant, as far as this worker knows. A nil Usage returns an empty quota.
 func (u *Usage) quota(tenant string) schemas.Quota {
 	if u == nil {
 		return schemas.Quota{}

@@ -85,8 +85,8 @@ func read(c catalog.Change) (decoded, error) {
 }
 
 // maxNesting is the nesting of a record that a response, which adds two levels, can
-// contain: the JSON package encodes at most 10,000. Registration permits fewer;
-// older records and those of other writers may have more.
+// contain: the JSON package encodes at most 10,000. Registration permits fewer levels; older records
+// and records of other writers may have more.
 const maxNesting = 10_000 - 2
 
 // fields decodes the change's record as a T.

@@ -47,9 +47,8 @@ func (f filter) matches(of facts) bool {
 		!slices.ContainsFunc(f.labels, func(term string) bool { return !of.labeled(term) })
 }
 
-// listActive returns a page of the kind's active records: those of the tenant, or the
-// global ones if no record of the tenant matches. The first page decides, and its
-// cursor encodes the tenant.
+// listActive returns a page of the kind's active records: records of the tenant, or global ones if no
+// record of the tenant matches. The first page selects the tenant, which its cursor encodes.
 func listActive(ctx context.Context, r *Resolver, kind string, q schemas.ListQuery) ([]jsontext.Value, *string, error) {
 	s := scope.Scope(schemas.QueryOptions{TenantID: q.TenantID}.Tenant())
 	want := filter{domain: q.Domain, class: q.ToolClass, provider: q.Provider}

@@ -12,7 +12,7 @@ import (
 )
 
 // searchDepth is the number of records of a kind and scope that a search of several kinds
-// ranks: as many as the index fuses. It is the same for every page, and so is the order.
+// ranks: as many as the index fuses. It is constant, so that all pages have the same order.
 const searchDepth = 100
 
 // searchRecords returns a page of the records of several kinds that match a query.

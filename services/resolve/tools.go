@@ -50,8 +50,8 @@ func resolveTools(ctx context.Context, r *Resolver, q schemas.ToolsQuery) (a sch
 	return a, nil
 }
 
-// resolveToolClass returns the active tools of the class, those of the tenant or, if it has
-// none, the global ones. The contract does not specify inactive tools; a class is a
+// resolveToolClass returns the active tools of the class: the tenant's, or the global ones if the tenant
+// has none. The contract does not specify inactive tools; a class is a
 // listing, and listings contain active records only.
 func resolveToolClass(ctx context.Context, r *Resolver, q schemas.ToolClassQuery) (a schemas.ToolClassAnswer, err error) {
 	if err := r.waitMinRevision(ctx); err != nil {

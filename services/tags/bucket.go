@@ -71,7 +71,7 @@ func Setup(ctx context.Context, js jetstream.JetStream, settings Settings) error
 func (s Settings) configure(c *jetstream.StreamConfig) {
 	c.Description = "tags of requests in flight, by base64url of the tenant, if any, and of the request_id"
 	// ADR-43. Limit markers (SubjectDeleteMarkerTTL) would store a message for
-	// watchers when a record expires; without them a key is free at once, and an
+	// watchers when a record expires; without them a key is free immediately, and an
 	// expiry is one removal.
 	c.AllowMsgTTL = true
 	c.AllowDirect = true // required by bucket.Reader

@@ -13,7 +13,7 @@ import (
 	"cairn/services/tags"
 )
 
-// TestRepeatedRequests sends requests again as a client does whose connection was lost before the
+// TestRepeatedRequests retries requests, as a client does that lost its connection before the
 // reply: with the same Nats-Msg-Id, to another worker.
 func TestRepeatedRequests(t *testing.T) {
 	t.Parallel()

@@ -60,8 +60,8 @@ func (k key) tenantClause() string {
 	return fmt.Sprintf(" for tenant %q", k.tenant)
 }
 
-// subject returns the subject of the key: the id in base64url, preceded by that of
-// the tenant, if any. Different keys have different subjects.
+// subject returns the subject of the key: tenant and id in base64url, or only the id for a global tag.
+// Different keys have different subjects.
 func (k key) subject() string {
 	id := base64.RawURLEncoding.EncodeToString([]byte(k.id))
 	if k.tenant == "" {

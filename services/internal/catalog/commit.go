@@ -194,7 +194,7 @@ func (c *commits) publish(group []*write) (uint64, error) {
 	return ack.Sequence, nil
 }
 
-// copy returns the message with headers of its own, to which a batch adds its own.
+// copy returns the message with a copy of the headers, because a batch adds headers.
 func (w *write) copy() *nats.Msg {
 	return &nats.Msg{Subject: w.msg.Subject, Data: w.msg.Data, Header: maps.Clone(w.msg.Header)}
 }

@@ -57,11 +57,11 @@ type Space struct {
 //
 //	floor=0.2            lowest cosine of a relevant best match, from 0 to 1
 //
-// and those of ollama: alone
+// and the further settings of ollama: are
 //
-//	query_prefix=…       prefix of queries (default: that of the model's family)
+//	query_prefix=…       prefix of queries (default: the model family's)
 //	document_prefix=…    prefix of documents
-//	num_ctx=512          context window in tokens (default: that of the server)
+//	num_ctx=512          context window in tokens (default: the server's)
 //	dimensions=512       length of the vectors, if the model supports others
 //	batch=16             maximum batch size; a query waits for the batch before it
 //	timeout=60s          timeout of a request for documents

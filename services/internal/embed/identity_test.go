@@ -242,7 +242,7 @@ func TestConcurrentFirstCalls(t *testing.T) {
 	all.Wait()
 }
 
-// TestCallersCheckServer: calls probe the server when Watch does not run.
+// TestCallersCheckServer: without Monitor, calls probe the server.
 func TestCallersCheckServer(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -22,7 +22,7 @@ type run struct {
 const (
 	// attempts is the number of tries for a text that the model fails on.
 	attempts = 3
-	// probeTimeout suffices for most models to be loaded again.
+	// probeTimeout suffices to reload most models.
 	probeTimeout = 15 * time.Second
 )
 

@@ -92,8 +92,8 @@ func SplitSentences(text string, ends func(r rune, rest string) bool) (all []str
 	return all
 }
 
-// mean returns the sum of the unit vectors, whose direction is that of their mean. A
-// single vector is returned as it is.
+// mean returns the sum of the unit vectors, which has the direction of their mean. It returns a single
+// vector unchanged.
 func mean(vectors [][]float32) []float32 {
 	if len(vectors) == 1 {
 		return vectors[0]

@@ -19,7 +19,7 @@ type tableEmbedder struct {
 	floor float64
 }
 
-// openStatic opens the table of the program, or that of a directory.
+// openStatic opens the table of the program, or the table in a directory.
 func openStatic(rawURL string) (*tableEmbedder, error) {
 	directory, settings, _ := strings.Cut(strings.TrimPrefix(rawURL, "static:"), "?")
 	t := &tableEmbedder{floor: cautiousFloor}

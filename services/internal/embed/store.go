@@ -28,7 +28,7 @@ const (
 	maxGet = 512
 )
 
-// getTimeouts bound a cache request by purpose; embedding takes as long.
+// getTimeouts bound a cache request by purpose. Waiting longer would take more time than embedding.
 var getTimeouts = [2]time.Duration{Document: 2 * time.Second, Query: 250 * time.Millisecond}
 
 // Cache stores vectors in a JetStream KV bucket, shared by all processes. It may be

@@ -99,8 +99,8 @@ func (e *Estate) setArrays(arrays []*array) {
 	}
 }
 
-// Keys returns the dotted paths of the data arrays: those with objects first, then empty
-// ones and those of other values, each in document order. Arrays inside elements of
+// Keys returns the dotted paths of the data arrays: first the arrays with objects, then empty arrays and
+// arrays of other values, each in document order. Arrays inside elements of
 // arrays are not included.
 func (e *Estate) Keys() []string {
 	keys := make([]string, len(e.arrays))
@@ -251,8 +251,8 @@ func (e *Estate) Outline(maxBytes int) string {
 	return fit(writeOutline(e, low, 0, maxBytes), maxBytes)
 }
 
-// profile returns the profile of an array. The first call builds those of all arrays,
-// since callers compare them afterwards.
+// profile returns the profile of an array. The first call builds the profiles of all arrays, since
+// callers compare them afterwards.
 func (e *Estate) profile(ctx context.Context, a *array) (*profile, error) {
 	_, err := e.profiled.Get(ctx)
 	return a.profile, err

@@ -13,8 +13,8 @@ import (
 // maxLabelBytes is the length at which group labels are truncated.
 const maxLabelBytes = 4 << 10
 
-// A grouping assigns records to groups. Its zero value has no groups. The first group is
-// that of the records without a value.
+// A grouping assigns records to groups. Its zero value has no groups. The first group contains the
+// records without a value.
 type grouping struct {
 	of       []uint32 // the group of each record
 	keys     []string // labels of all groups, including empty ones

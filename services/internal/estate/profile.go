@@ -68,7 +68,7 @@ func (p *profile) line(n int) string {
 	return strings.Join(paths, ", ")
 }
 
-// parallelBytes is the size of text from which several cores read it.
+// parallelBytes is the minimum size of a text that several cores read concurrently, in bytes.
 const parallelBytes = 256 << 10
 
 // Read is Parse followed by reading the fields, which takes about as long. With several

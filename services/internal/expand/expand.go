@@ -49,7 +49,7 @@ const (
 	// Delay of a retry after the model has failed, in intervals, doubled with each attempt.
 	firstRetry = 10
 	lastRetry  = 600
-	// reopenInterval is the time before the consumer is created again after it was deleted.
+	// reopenInterval is the delay before a deleted consumer is recreated.
 	reopenInterval = time.Second
 	// modelTimeout bounds a request to the model.
 	modelTimeout = time.Minute
@@ -118,7 +118,7 @@ func (e *Expander) Close() {
 	e.running.Wait()
 }
 
-// run reads skills until ctx ends. It creates the consumer again if that was deleted.
+// run reads skills until ctx ends. It recreates a deleted consumer.
 func (e *Expander) run(ctx context.Context, messages jetstream.MessagesContext) {
 	for {
 		e.read(ctx, messages)

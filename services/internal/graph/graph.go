@@ -158,9 +158,8 @@ func (g *Graph) retire(q quad.Quad) {
 	g.quads--
 }
 
-// rebuild creates a store without retired quads while readers use the old one. It
-// runs once per as many retirements as there are active quads, so the amortized
-// cost of a retirement is constant.
+// rebuild creates a store without retired quads while readers use the old one. It runs when as many
+// quads are retired as active, so the amortized cost of a retirement is constant.
 func (g *Graph) rebuild() {
 	store := memstore.New()
 	for from, edges := range g.edges {

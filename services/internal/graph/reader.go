@@ -29,7 +29,7 @@ type LinkedRecord struct {
 	Via string
 }
 
-// Find returns the record that the id means in the scope, and whether one exists.
+// Find returns the record with the id that is visible in the scope, and whether one exists.
 func (r Reader) Find(kind string, s scope.Scope, id string) (Node, bool) {
 	tenant, ok := s.First(func(tenant string) bool { return r.Has(Node{kind, tenant, id}) })
 	return Node{kind, tenant, id}, ok
@@ -55,9 +55,9 @@ func (r Reader) links(from Node, predicate string) []string {
 	return r.Graph.Links(from, predicate)
 }
 
-// ContextBuilders returns the distinct context builders of the skill in the scope:
-// those that the skill links to, then its referrers, then those of its domain that no
-// link binds to a skill.
+// ContextBuilders returns the distinct context builders of the skill in the scope: first those that
+// the skill links to, then its referrers, and then the builders of its domain without links to or
+// from a skill.
 func (r Reader) ContextBuilders(s scope.Scope, skill Node, domain string) []LinkedRecord {
 	const kind = schemas.KindContextBuilder
 	linked := r.Linked(s, skill, ContextBuilders)

@@ -131,9 +131,9 @@ func (p *pool) hidden(f Filter) []bool {
 	return hidden
 }
 
-// search returns the matches of each part among the documents of the filter. A nil pool
-// has none. A part without a vector is matched by words, one without words by its vector.
-// Words and vectors take about as long, so they are matched at the same time.
+// search returns the matches of each part among the documents of the filter. A nil pool has no
+// matches. A part without a vector is matched by words, and a part without words by its vector. Both
+// take about the same time, so they run concurrently.
 func (p *pool) search(q question, f Filter) []part {
 	if p == nil || len(p.rows) == 0 {
 		return nil

@@ -92,7 +92,7 @@ func (d *dense) remove(uint32) {}
 func (d *dense) refresh() {}
 
 // relocate assigns vectors to the new rows of their owners and returns their new
-// positions, with those of dropped rows removed.
+// positions, without the vectors of dropped rows.
 func relocate(owners []uint32, to []int) (places []int) {
 	kept := 0
 	for at, row := range owners {

@@ -21,7 +21,7 @@ func New[T any](compute func(context.Context) (T, error)) *Value[T] {
 }
 
 // Get returns the value. While another Get computes it, Get waits until ctx is done.
-// The error is ctx.Err() or that of the computation.
+// The error is ctx.Err() or the error of the computation.
 func (v *Value[T]) Get(ctx context.Context) (T, error) {
 	if known := v.value.Load(); known != nil {
 		return *known, nil

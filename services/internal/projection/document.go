@@ -93,7 +93,7 @@ func published(kind string, record []byte, p schemas.Publication) bool {
 	return ok
 }
 
-// missing returns the texts that are not in list: an imported agent repeats those of its card.
+// missing returns the texts that are not in list: an imported agent repeats texts of its card.
 func missing(texts, list []string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return slices.Contains(list, s) })
 }

@@ -64,8 +64,8 @@ func extendAckWait(messages []jetstream.Msg, every time.Duration) (release func(
 	}
 }
 
-// requeue requeues the messages after a delay: at once they could be delivered to
-// a pull request of this worker that it no longer reads.
+// requeue requeues the messages after a delay. Without it, they could be delivered to a pull request of
+// this worker that it no longer reads.
 func requeue(messages []jetstream.Msg) {
 	for _, m := range messages {
 		_ = m.NakWithDelay(firstRetry) // a lost message is redelivered after AckWait

@@ -86,8 +86,8 @@ func (c counter) subject() string {
 	return subjects + c.key.String() + "." + of + "." + string(c.action)
 }
 
-// Set is a set of uses that recur, such as those of a cached response. Counting it costs as
-// much as counting one use.
+// Set is a set of uses that are counted together repeatedly, such as the records of a cached response.
+// Counting it costs as much as counting one use.
 type Set struct{ counters []counter }
 
 // NewSet returns a use of each of the records by the tenant; empty: by a request without one.

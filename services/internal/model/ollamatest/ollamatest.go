@@ -1,5 +1,5 @@
 // Package ollamatest is an Ollama server with scripted replies, for tests of the real
-// client. Its responses, faults included, are those observed from Ollama v0.17.4.
+// client. Its responses, including faults, were observed from Ollama v0.17.4.
 package ollamatest
 
 import (

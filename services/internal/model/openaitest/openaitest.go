@@ -1,6 +1,5 @@
 // Package openaitest is an OpenAI-compatible endpoint that plays a script, for tests of
-// the real client. Its responses, faults included, have the form of those of vLLM and
-// llama.cpp.
+// the real client. Its responses, including faults, have the form of vLLM and llama.cpp.
 package openaitest
 
 import (
