@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestRandomQuestions answers random sequences of words, and questions of the sets in which up to three words are replaced or added. The words are those of all questions and of the lexicon, contractions, operators and symbols.
+// TestRandomQuestions answers random sequences of words, and questions of the sets in which up to three words are replaced or added. The
+// words are those of all questions and of the lexicon, contractions, operators and symbols.
 func TestRandomQuestions(t *testing.T) {
 	t.Parallel()
 	lexicon, err := os.ReadFile("lexicon.txt")
