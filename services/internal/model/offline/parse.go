@@ -54,7 +54,8 @@ type comparison struct {
 	peer    bool   // the operand is the field named from end on
 }
 
-const pluralAuxiliaries = "are|were|do|have"
+// partial are quantifiers of a subject that is neither one record nor all of them.
+const partial = "none|no|neither|either|most|half|only|many|few|several|enough|more|fewer|less"
 
 // Alternatives for patterns, from the lexicon.
 var (
@@ -103,7 +104,11 @@ func parse(q []word) *shape {
 	s.negations()
 	s.groups()
 	s.comparisons()
+	yesNo := s.begins(auxiliaries) && !s.is(1, "you|i|we") // not "can you list"
 	for _, r := range rules {
+		if yesNo && slices.Contains([]operation{combine, top, aggregate, share, distinct, count, breakdown}, r.op) {
+			continue
+		}
 		if at, end := s.matchPattern(r.patterns...); at >= 0 {
 			s.op, s.focus = r.op, s.phrase(end)
 			if r.op == breakdown && at > 0 && !s.q[at-1].stop {
@@ -280,8 +285,8 @@ func (s *shape) asksShare() bool {
 
 func (s *shape) asksAll() bool {
 	i, j := find(s.q, 0, "all|every|each|everything|both")
-	if i < 0 && s.begins(pluralAuxiliaries) && s.is(1, "the|our|these|those") {
-		i, j = 1, 2 // "are the hosts in Oslo patched"
+	if i < 0 && s.begins("are|were|do|have") && !s.is(1, "there|you|i|we|they|any|some|"+partial) {
+		i, j = 1, 1 // "are hosts in Oslo patched"
 	}
 	if i < 0 || !s.begins(auxiliaries) {
 		return false
@@ -296,7 +301,7 @@ func (s *shape) asksTop() bool {
 	i, j := find(s.q, 0, largest+"|"+smallest+"|"+measures)
 	which := s.has("which|who|where|top|list|show|name")
 	at := s.is(i-1, "at") || s.is(i-2, "at") && s.is(i-1, "their|its|the")
-	if i < 0 || matchLength(s.q, degrees) > 0 || at || i == 1 && s.begins(auxiliaries) || s.is(j, "of") && !which ||
+	if i < 0 || matchLength(s.q, degrees) > 0 || at || s.is(j, "of") && !which ||
 		metrics[s.q[i].low] != "" && !which && !s.has("by|with") {
 		return false // "the highest price" is a number, "the largest host by price" is a host
 	}

@@ -44,6 +44,10 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 	case "":
 		return plan{declined: unclearQuestion}
 	}
+	as, next := find(q, 0, "as")
+	if next, _ = find(q, max(0, next), "as"); as >= 0 && next > 0 || s.begins("why|if") || s.has("how come") || s.has("what if") {
+		return plan{declined: unclearQuestion}
+	}
 	_, j := find(q, 0, "how many|much")
 	if again, _ := find(q, max(0, j), "how many|much"); again > 0 && j > 0 {
 		return plan{declined: oneQuestion}
@@ -415,22 +419,26 @@ func (r *reading) goalPlan(p *plan, _ wanted) string {
 		}
 	}
 	p.all, p.goals = p.all[:first:first], p.all[first:]
+	for _, c := range p.all {
+		if or, _ := find(r.q[:c.span[1]], c.span[0], "or"); or >= 0 && r.op == all { // "are h1 or h2 patched"
+			return unclearGoal
+		}
+	}
 	return ""
 }
 
-// existsPlan declines a question for more than the existence of a record. "Are h1 and h2 patched?" is one for all of them.
-func (r *reading) existsPlan(p *plan, w wanted) string {
-	if r.is(1, "none|neither|most|half|only") {
-		return "The meaning of " + quoted(r.q[1].text) + " was not understood."
+// existsPlan declines a question for more than the existence of a record.
+func (r *reading) existsPlan(p *plan, _ wanted) string {
+	if i, _ := find(r.q, 0, "exactly|just"); i > 0 || r.is(1, partial) {
+		return "The meaning of " + quoted(r.q[max(i, 1)].text) + " was not understood."
 	}
-	for i, c := range p.conds() {
-		and, _ := find(r.q[:c.span[1]], c.span[0], "and")
-		switch {
-		case and < 0 || c.parts < 2:
-		case i == 0 && len(p.all) == 2 && len(p.conds()) == 2 && r.begins(pluralAuxiliaries):
-			p.op = all
-			return r.goalPlan(p, w)
-		default:
+	for i, w := range r.q {
+		if metrics[w.low] != "" && r.by[i] == nil { // "is the total above 80"
+			return "Ask for the figure instead."
+		}
+	}
+	for _, c := range p.conds() {
+		if and, _ := find(r.q[:c.span[1]], c.span[0], "and"); and >= 0 && c.parts > 1 { // "does Oslo have h1 and h2"
 			return "Ask about one value of " + c.field.name() + " at a time."
 		}
 	}

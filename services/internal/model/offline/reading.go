@@ -331,8 +331,9 @@ func (r reading) ignored(i int) bool {
 	w, ends := r.q[i], i+1 == len(r.q) || r.q[i+1].brk || r.is(i+1, "and|or")
 	value := r.at(i-1, asField) != nil && ends && oneOf(w.low, "any|all|some|in|on|off|up|out|no|none")
 	every := w.low == "all" && i > 1 && (verbs[r.low(i-1)] || states[r.low(i-1)] || r.is(i-1, "have|has|had")) // "use all ports"
+	frequency := r.op != top && !r.is(i-1, "how") && oneOf(w.low, "mostly|usually|often|frequently|commonly")
 	modal := oneOf(w.low, modals) && !r.is(i+1, "you|i|we") || w.low == "to" && r.is(i+1, "be")
-	if value || every || modal || w.low == "about" && !ends && r.q[i+1].number != "" {
+	if value || every || modal || frequency || w.low == "about" && !ends && r.q[i+1].number != "" {
 		return false
 	}
 	return w.stop && w.number == "" && !operators[w.low] || fillers[w.low] || r.requested(i)
