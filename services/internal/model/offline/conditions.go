@@ -65,14 +65,19 @@ func oneOfValues(values []estate.Value) string {
 	return `{"in":[` + strings.Join(operands, ",") + `]}`
 }
 
+// blanks are the texts that mean that there is no value, in lower case.
+var blanks = map[string]bool{"": true, "none": true, "n/a": true, "-": true}
+
 // present selects records with a value, or those where the field is missing, null or empty.
 func present(f *field, want bool, at span) cond {
 	var empty []string
 	if f.has("array") {
 		empty = append(empty, "[]")
 	}
-	if f.blank() > 0 {
-		empty = append(empty, `""`)
+	for _, v := range f.column().Values {
+		if v.Type == "string" && blanks[strings.ToLower(v.Text)] {
+			empty = append(empty, string(v.JSON()))
+		}
 	}
 	filter := `{"ne":null}`
 	if empty != nil {
@@ -305,6 +310,8 @@ func (r *reading) withLiteral(c comparison) (cond, string) {
 		return cond{}, "" // an unexplained word
 	case f == nil:
 		return cond{}, "It is unclear which field to compare with " + markdown.Escape(c.lo.text) + "."
+	case !isDate && unit != "" && f.years() && c.lo.date == "": // "older than 10 years"
+		return cond{}, "Ages are not computed from " + f.name() + "."
 	case !isDate && unit != "" && f.unit() != "" && f.unit() != unit:
 		return cond{}, "The unit " + markdown.Escape(r.low(c.end)) + " cannot be converted to the unit of " + f.name() + "."
 	case c.hi.raw != "" && (isDate && c.hi.date == "" || !isDate && c.hi.number == ""):
@@ -370,7 +377,7 @@ func (r *reading) conditions(p *plan, targets ...*field) string {
 func (r *reading) redundant(l *link, c cond, declined *string) bool {
 	f, v := l.field, r.at(l.start()-1, asValue)
 	own := func(p part) bool { return p.stem == r.q[l.start()].stem }
-	switch always := c.set && f.filled()-f.blank() == f.column().Records && !f.has("array"); {
+	switch always := c.set && f.filled() == f.column().Records && !strings.Contains(c.filter, `"in"`) && !f.has("array"); {
 	case v != nil && v.field != f && c.values == nil && !f.isBool() && !r.q[l.start()].brk:
 		if !slices.ContainsFunc(v.field.parts, own) {
 			*declined = fmt.Sprintf("%s was not understood: %s and %s are different fields.", quoted(r.text(span{v.start(), l.end()})),

@@ -242,7 +242,7 @@ func (a *array) findIdentity() *field {
 			}
 		}
 	}
-	unique := func(f *field) bool { return f.textual() && f.unique() }
+	unique := func(f *field) bool { return f.textual() && f.unique() && f.unit() == "" }
 	named := func(f *field) bool { return unique(f) && (f.named("name") || f.named("title")) }
 	noun := a.noun(1)
 	own := func(f *field) bool { return f.path == noun && unique(f) } // the hall of halls

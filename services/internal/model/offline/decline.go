@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -33,16 +34,19 @@ func (r reading) declineReason(p *plan) string {
 			return quoted(r.text(l.span())) + " is ambiguous: " + listing(texts(l.values), 3, " or ") + "."
 		}
 	}
-	limit := p.limits()
+	limit, figure := p.limits(), cmp.Or(p.measure, p.group)
 	switch {
 	case len(lost) > 0:
 		return r.unknownTerms(lost)
+	case r.has("both") && r.op != exists && r.op != all && r.op != compare &&
+		slices.ContainsFunc(p.conds(), func(c cond) bool { return c.parts > 1 && !c.field.listed() }):
+		return "Records with both values cannot be selected; ask about one."
 	case p.metric == "sum" && slices.ContainsFunc(p.conds(), func(c cond) bool { return c.field.partOf(p.measure) }):
 		return "The use of field " + p.measure.name() + " was not understood." // "pumps not running": pumps less pumps_running
 	case p.metric == "sum" && r.unsummable(p.measure):
 		return "The sum of " + p.measure.name() + " has no meaning; ask for the average."
-	case r.otherUnit(p.measure) != "":
-		return "The unit " + markdown.Escape(r.otherUnit(p.measure)) + " cannot be converted to the unit of " + p.measure.name() + "."
+	case r.otherUnit(figure) != "":
+		return "The unit " + markdown.Escape(r.otherUnit(figure)) + " cannot be converted to the unit of " + figure.name() + "."
 	case limit != nil && r.has("maximum|minimum|max|min"):
 		return "It is unclear whether the " + metricNames[p.metric] + " " + p.measure.name() + " is meant, or " + limit.name() + "."
 	case p.group != nil && p.group.listed() && !p.names:
@@ -113,7 +117,7 @@ func (r reading) unusedField(p *plan) string {
 		case l.field != nil && l.field == p.array.identity() && r.focus.has(at): // denotes the records
 		case uses, r.used[at], l.role != asField, strings.HasSuffix(l.field.path, ".name"),
 			l.whole < 0.5 && r.focus.has(at):
-		case r.focus.has(at) && (r.op != count || !l.field.sums()) && p.names:
+		case r.focus.has(at) && (r.op != count || !l.field.sums()) && p.names && !(l.field.dates() && verbs[r.low(at)]):
 		case r.hasContent(l.span()) && (r.focus.has(at) || many != at):
 			return "The use of field " + l.field.name() + " was not understood."
 		}

@@ -494,7 +494,8 @@ func (f *field) part(q []word, r span, text string) bool {
 func (f *field) noteParts(q []word, x *index, v estate.Value, partly map[span]*link) {
 	words := nameWords(v.Text)
 	identifier := strings.ContainsAny(v.Text, "-_./:@") && !strings.Contains(v.Text, " ") && f.column().Distinct > min(fewParts, f.filled()/4)
-	if len(words) == 0 || len(words) > 5 || identifier {
+	negated := slices.ContainsFunc(words, func(low string) bool { return oneOf(low, "not|non|no|out|never|without|partially") })
+	if len(words) == 0 || len(words) > 5 || identifier || negated { // "approved" is not "not approved"
 		return
 	}
 	note := func(text string, version, modifier bool, share float64) {

@@ -483,8 +483,8 @@ func (s *shape) withLiteral(i int) comparison {
 	op, at := s.operator(i)
 	w := s.q[i]
 	switch {
-	case w.date != "" && s.is(at, "older"):
-		op = "lt"
+	case w.date != "" && s.is(at, "older|younger"):
+		op = map[bool]string{true: "lt", false: "gt"}[s.is(at, "older")]
 	case w.date == "" && s.is(at, "since|until|till|by"):
 		op = ""
 	case w.date != "" && s.is(i-1, "from") && s.is(i+1, "on|onward|onwards"):

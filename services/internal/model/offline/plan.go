@@ -148,6 +148,9 @@ func (r *reading) plan() plan {
 			w.measured = l.field
 		}
 	}
+	if r.begins("who") && w.target != nil && w.target.isBool() { // "who is on leave?"
+		w.target, w.records = nil, true
+	}
 	if p.declined = r.unclearTarget(w); p.declined == "" {
 		p.declined = r.conditions(&p, w.target, w.by, w.measured)
 	}
@@ -202,6 +205,8 @@ func (r *reading) coordinated() bool {
 // answers; "" if there is none.
 func (r *reading) unclearTarget(w wanted) string {
 	switch {
+	case r.begins("who") && r.op == top && (w.target == nil || w.target.numeric()) && w.by == nil:
+		return "It is unclear which field answers who."
 	case r.op == list && w.records && r.begins("what") && r.is(1, "is|was") && r.is(2, "the") && r.at(r.focus[1]-1, asValue) != nil:
 		return "It is unclear which field answers the question." // "what is the temperature", a value
 	case r.op == list && w.target == nil &&
@@ -210,7 +215,7 @@ func (r *reading) unclearTarget(w wanted) string {
 	case r.kinds && w.records:
 		return "It is unclear which kind of " + r.array.noun(2) + " is meant."
 	case w.target != nil && !r.begins("when") && (w.target.dates() || r.op == top && w.target.numeric()) &&
-		(r.is(r.focus[0]-1, "who") || w.target.dates() && r.participle(w.target) || w.target.dates() && r.is(r.focus[1]-1, "last|first")): // "which job ran last"
+		(r.begins("who") || r.is(r.focus[0]-1, "who") || w.target.dates() && r.participle(w.target) || w.target.dates() && r.is(r.focus[1]-1, "last|first")): // "which job ran last"
 		return "The use of field " + w.target.name() + " was not understood."
 	}
 	return ""
@@ -289,7 +294,7 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 	}
 	p.group = cmp.Or(w.by, w.target)
 	identity, next := p.array.identity(), r.at(r.shape.by[1]+1, asField)
-	denied := slices.ContainsFunc(p.all, func(c cond) bool { return c.denied || c.filter == "false" })
+	denied := slices.ContainsFunc(p.all, func(c cond) bool { return c.denied || r.neg[c.span[0]] > 0 })
 	amount := r.op == list && w.by == nil && w.target != nil && w.target.sums() && r.begins("what") && r.is(1, "is|was") && !p.on(identity)
 	switch {
 	case r.projects(p):
@@ -384,6 +389,8 @@ func (r *reading) unclearRanking(p *plan, w wanted) string {
 	case p.metric == "sum" && len(p.measure.words) == 1 && p.measure.words[0] == singular(r.low(r.measured[0])) &&
 		!p.measure.named(r.low(r.measured[0])):
 		return "It is unclear whether to count the values of " + p.measure.name() + " or to add them."
+	case p.measure != nil && r.is(r.measured[0], "oldest|newest|youngest") && !p.measure.years() && !p.measure.named("age"):
+		return "Ages are not computed from " + p.measure.name() + "."
 	case p.measure != nil && p.group != w.by && p.group.isBool():
 		return "It is unclear what to rank by " + p.measure.name() + "."
 	case p.measure == nil && (!r.amount || p.group == identity && w.records && r.limit == 0):
@@ -485,6 +492,8 @@ func (r *reading) aggregatePlan(p *plan, w wanted) string {
 		}
 	}
 	switch {
+	case r.degree && w.target != nil && w.target.years():
+		return "Ages are not computed from " + w.target.name() + "."
 	case r.degree && r.metric == "sum" && !slices.ContainsFunc(p.conds(), func(c cond) bool { return c.field.unique() }):
 		return "It is unclear which of the " + p.array.noun(2) + " is meant; ask for the sum or the average."
 	case (w.records && how < 0 || r.rank > 0) && w.target != nil && w.target.numeric() && oneOf(r.metric, "min|max") && w.by == nil:

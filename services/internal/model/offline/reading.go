@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"cairn/services/internal/estate"
 )
 
 // reading is one interpretation of a question for an array.
@@ -234,7 +236,7 @@ func (r reading) weakValue(l *link) bool {
 	}
 	attribute := l.exact == 2 && w.low == w.text && l.end() < len(r.q) && !r.q[l.end()].stop && !r.q[l.end()].brk // "data centers"
 	// "grants for groups" has a value
-	object := l.exact > 0 && oneOf(before, "for|to|from|with")
+	object := l.exact > 0 && oneOf(before, "for|to|from|with|in|at")
 	bland := (fillers[w.low] || verbs[w.low] && l.whole < 1) && !attribute && !object
 	dated := func(c comparison) bool { return c.at == l.end() && c.lo.date != "" }
 	if slices.ContainsFunc(r.compared, dated) && r.only(func(f *field) bool { return f.dates() && f.named(w.low) }) != nil {
@@ -333,10 +335,21 @@ func (r reading) ignored(i int) bool {
 	every := w.low == "all" && i > 1 && (verbs[r.low(i-1)] || states[r.low(i-1)] || r.is(i-1, "have|has|had")) // "use all ports"
 	frequency := r.op != top && !r.is(i-1, "how") && oneOf(w.low, "mostly|usually|often|frequently|commonly")
 	modal := oneOf(w.low, modals) && !r.is(i+1, "you|i|we") || w.low == "to" && r.is(i+1, "be")
-	if value || every || modal || frequency || w.low == "about" && !ends && r.q[i+1].number != "" {
+	quantifier := oneOf(w.low, "any|all") && !r.is(i-1, "there|of|have|has|"+auxiliaries) && r.array.hasValue(w.low)
+	if value || every || modal || frequency || quantifier || w.low == "about" && !ends && r.q[i+1].number != "" {
 		return false
 	}
 	return w.stop && w.number == "" && !operators[w.low] || fillers[w.low] || r.requested(i)
+}
+
+// hasValue reports whether a field has the text as a value.
+func (a *array) hasValue(low string) bool {
+	for f := range a.each() {
+		if f.textual() && slices.ContainsFunc(f.column().Values, func(v estate.Value) bool { return strings.EqualFold(v.Text, low) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // requested reports whether the word at i belongs to a request at the start: "please show me".
@@ -371,8 +384,9 @@ func (r reading) linking(i int) bool {
 		return true
 	case r.is(i, "need|needs") && !r.has("did"), r.op == top && r.is(i, "allow|allows"):
 		return false // what is not the case yet
-	case verbs[low] && r.is(i-1, auxiliaries) && last && !r.begins("where|what"):
-		return false // "how many were published?"
+	case verbs[low] && r.is(i-1, auxiliaries+"|and|or|not") && last && !r.begins("where|what"),
+		verbs[low] && r.op == count && i+1 == r.focus[1] && i > r.focus[0]:
+		return false // "how many were published?", "how many closed issues do we have"
 	case r.is(i-1, "in|on|under|need|needs|a|an|the|no|any"):
 		return false // "in use", "a work email"
 	case verbs[low], after || r.op == top && r.is(i+1, "the|most|least|often"):

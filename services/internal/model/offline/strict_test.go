@@ -118,7 +118,7 @@ func TestStrictReadings(t *testing.T) {
 			"No: 1 of 2 hosts.\n\nUnderstood as: whether all hosts where site = Oslo have patched = true."},
 		{"hosts", "Are h1 and h3 patched?",
 			"Yes: all 2 hosts.\n\nUnderstood as: whether all hosts where name = h1 or h3 have patched = true."},
-		{"hosts", "Are h1 and h2 patched and in Oslo?", "Ask about one value of name at a time."},
+		{"hosts", "Are h1 and h2 patched and in Oslo?", "No: 1 of 2 hosts."},
 		{"hosts", "Do h1 and h2 have at least 8 cpus?",
 			"No: 1 of 2 hosts.\n\nUnderstood as: whether all hosts where name = h1 or h2 have cpus ≥ 8."},
 		{"hosts", "Does Oslo have h1 and h2?", "Ask about one value of name at a time."},
