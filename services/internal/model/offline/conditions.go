@@ -195,6 +195,8 @@ func (r *reading) compare() (out []cond, declined string) {
 	for i, c := range r.compared {
 		var one cond
 		switch {
+		case c.peer && i > 0 && r.compared[i-1].end == c.at && !r.compared[i-1].peer:
+			return nil, "Differences are not compared." // "5 more A than B"
 		case c.peer:
 			one = r.withPeer(c)
 		case i > 0 && r.compared[i-1].op != "eq" && r.bare(c):
@@ -350,7 +352,7 @@ func (r *reading) conditions(p *plan, targets ...*field) string {
 		if declined != "" {
 			return declined
 		}
-		if l.role != asField || r.used[l.start()] || l.whole < 0.5 || r.op == compare && l.field.numeric() ||
+		if l.role != asField || r.stateOf(l) || r.used[l.start()] || l.whole < 0.5 || r.op == compare && l.field.numeric() ||
 			slices.Contains(targets, l.field) && !(r.op.conditional() && l.field.isBool()) {
 			continue
 		}
@@ -363,13 +365,21 @@ func (r *reading) conditions(p *plan, targets ...*field) string {
 		}
 	}
 	slices.SortStableFunc(all, func(x, y cond) int { return cmp.Compare(x.span[1], y.span[1]) })
-	for i, c := range all[min(len(all), 1):] { // "not read in April"
-		period, before := c.field.dates() && c.values == nil && !c.set, all[i].span
-		if period && before[1] == c.span[0] && r.neg[before[0]] > 0 {
-			declined = cmp.Or(declined, "The negation is ambiguous.")
+	return cmp.Or(declined, r.misread(all), r.combine(p, all))
+}
+
+// misread returns the reason to decline conditions that may have the opposite meaning; "" if there is none.
+func (r *reading) misread(all []cond) string {
+	for i, c := range all {
+		period := c.field.dates() && c.values == nil && !c.set
+		switch {
+		case c.values == nil && r.inverted(c.field):
+			return "The use of field " + c.field.name() + " was not understood."
+		case i > 0 && period && all[i-1].span[1] == c.span[0] && r.neg[all[i-1].span[0]] > 0: // "not read in April"
+			return "The negation is ambiguous."
 		}
 	}
-	return cmp.Or(declined, r.combine(p, all))
+	return ""
 }
 
 // redundant reports whether c, the state of the link's field, selects all records or repeats the name of a value before it: "an oral
@@ -427,12 +437,30 @@ func (r *reading) state(l *link) cond {
 	return cond{}
 }
 
-// deactivated reports whether the property of the link is "disabled" or "off", and marks the word as explained. The link itself may be
-// that word, for a field named enabled.
+// deactivated reports whether the property of the link is "disabled" or "off", by the words after it, and marks the word as explained.
 func (r *reading) deactivated(l *link) bool {
-	i, j := find(r.q, 0, "disabled|off|unset|deactivated")
+	i, j := find(r.q[:min(len(r.q), l.end()+3)], l.end(), "disabled|off|unset|deactivated")
 	mark(r.used, i, j)
-	return i >= 0 && !slices.Contains(l.pos, i)
+	return i >= 0
+}
+
+// stateOf reports whether the word of the link is the state of the field before it, as in "have logging disabled" beside a field enabled,
+// and marks the word as explained.
+func (r *reading) stateOf(l *link) bool {
+	before := r.at(l.start()-1, asField)
+	if before == nil || before.field == l.field || !before.field.isBool() || !r.is(l.start(), "enabled|disabled|on|off|active|inactive") {
+		return false
+	}
+	r.markUsed(l)
+	return true
+}
+
+// inverted reports whether the name of the field has a negation that the question does not contain: mfa_disabled, never_expires.
+func (r reading) inverted(f *field) bool {
+	return f.isBool() && slices.ContainsFunc(f.words, func(low string) bool {
+		same := func(w word) bool { return w.low == low }
+		return oneOf(low, "disabled|never|not|no|non|without|disallowed|inactive|off") && !slices.ContainsFunc(r.q, same)
+	})
 }
 
 // hasPossessive reports whether a word such as "have" or "with" precedes the field.

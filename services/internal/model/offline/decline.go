@@ -27,6 +27,11 @@ func (r reading) declineReason(p *plan) string {
 		}
 	}
 	for _, l := range r.links {
+		verb := r.at(l.end(), asValue, asField) // "did Kim open"
+		if l.role == asValue && verb != nil && verb.end() == len(r.q) && verb.field != l.field && !verb.field.numeric() && !verb.field.dates() &&
+			r.is(l.start()-1, "did|does|do") {
+			return "The meaning of " + quoted(r.q[verb.start()].text) + " was not understood."
+		}
 		if l.role == asField && l.field.listed() && r.is(l.start()-1, "one") && r.is(l.start()-2, "exactly|only|just") {
 			return "Counting the values of " + l.field.name() + " in a record is not supported."
 		}
@@ -34,12 +39,19 @@ func (r reading) declineReason(p *plan) string {
 			return quoted(r.text(l.span())) + " is ambiguous: " + listing(texts(l.values), 3, " or ") + "."
 		}
 	}
+	if len(lost) > 0 {
+		return r.unknownTerms(lost)
+	}
+	return cmp.Or(r.unclearFigure(p), r.unusedField(p))
+}
+
+// unclearFigure returns the reason to decline a figure that the question may not ask for, or records that the tools cannot select; "" if
+// there is none.
+func (r reading) unclearFigure(p *plan) string {
 	limit, figure := p.limits(), cmp.Or(p.measure, p.group)
 	switch {
-	case len(lost) > 0:
-		return r.unknownTerms(lost)
-	case r.has("both") && r.op != exists && r.op != all && r.op != compare &&
-		slices.ContainsFunc(p.conds(), func(c cond) bool { return c.parts > 1 && !c.field.listed() }):
+	case (r.has("both") && r.op != exists && r.op != all && r.op != compare || r.op == list && p.group != p.array.identity() && r.has("and")) &&
+		slices.ContainsFunc(p.conds(), func(c cond) bool { return c.parts > 1 && !c.denied && !c.field.listed() && !c.field.unique() }):
 		return "Records with both values cannot be selected; ask about one."
 	case p.metric == "sum" && slices.ContainsFunc(p.conds(), func(c cond) bool { return c.field.partOf(p.measure) }):
 		return "The use of field " + p.measure.name() + " was not understood." // "pumps not running": pumps less pumps_running
@@ -52,7 +64,7 @@ func (r reading) declineReason(p *plan) string {
 	case p.group != nil && p.group.listed() && !p.names:
 		return "Grouping by " + p.group.name() + " is not supported: a record has several values. Ask about one value."
 	}
-	return r.unusedField(p)
+	return ""
 }
 
 // unsummable reports whether the numbers of the field are rates or limits, which the question does not name.
@@ -110,14 +122,14 @@ func (r reading) unusedField(p *plan) string {
 		switch {
 		case superlative && p.op != top && !oneOf(p.metric, "min|max"):
 			return "The meaning of " + quoted(r.q[at].text) + " was not understood."
-		case l.role == asArray && r.is(r.neg[at]-1, "no|without|lack|lacks|lacking"):
+		case (l.role == asArray || l.role == asField && l.field.path == p.array.noun(1)) && r.is(r.neg[at]-1, "no|without|lack|lacks|lacking"):
 			return "Questions about values without " + p.array.noun(2) + " are not supported."
 		case l.role == asField && r.focus.has(at) && r.op == count && r.at(l.end(), asArray) != nil &&
 			l.field.column().Distinct > maxMeant: // "zone offers" are offers that have a zone
 		case l.field != nil && l.field == p.array.identity() && r.focus.has(at): // denotes the records
 		case uses, r.used[at], l.role != asField, strings.HasSuffix(l.field.path, ".name"),
 			l.whole < 0.5 && r.focus.has(at):
-		case r.focus.has(at) && (r.op != count || !l.field.sums()) && p.names && !(l.field.dates() && verbs[r.low(at)]):
+		case r.focus.has(at) && (r.op != count || !l.field.sums()) && p.names && !l.field.dates():
 		case r.hasContent(l.span()) && (r.focus.has(at) || many != at):
 			return "The use of field " + l.field.name() + " was not understood."
 		}

@@ -289,7 +289,11 @@ func (a *array) fieldLinks(q []word, x matcher) (out []link) {
 		if f.has("object") {
 			continue
 		}
-		out = append(out, f.opposites(x)...)
+		for _, l := range f.opposites(x) {
+			if !slices.ContainsFunc(a.fields(), func(g *field) bool { return g.path == q[l.start()].low }) { // not disabled, beside enabled
+				out = append(out, l)
+			}
+		}
 		for _, l := range x.names(q, f.parts, true) {
 			spelled := func(p part) bool { return p.leaf && p.low == q[l.start()].low }
 			if l.role, l.field = asField, f; f.numeric() && slices.ContainsFunc(f.parts, spelled) {

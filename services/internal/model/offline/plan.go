@@ -44,13 +44,8 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 	case "":
 		return plan{declined: unclearQuestion}
 	}
-	as, next := find(q, 0, "as")
-	if next, _ = find(q, max(0, next), "as"); as >= 0 && next > 0 || s.begins("why|if") || s.has("how come") || s.has("what if") {
-		return plan{declined: unclearQuestion}
-	}
-	_, j := find(q, 0, "how many|much")
-	if again, _ := find(q, max(0, j), "how many|much"); again > 0 && j > 0 {
-		return plan{declined: oneQuestion}
+	if declined := s.unsupported(); declined != "" {
+		return plan{declined: declined}
 	}
 	r, rival := read(s, arrays, similar)
 	if r.array == nil || len(r.links) == 0 {
@@ -81,6 +76,23 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 		}
 	}
 	return p
+}
+
+// unsupported returns the reason to decline a question of a kind that no plan answers; "" if there is none.
+func (s *shape) unsupported() string {
+	twice := func(pattern string) bool {
+		_, i := find(s.q, 0, pattern)
+		again, _ := find(s.q, max(0, i), pattern)
+		return i > 0 && again > 0
+	}
+	how := s.begins("how") && s.is(1, auxiliaries) && s.by.empty()
+	switch {
+	case twice("how many|much"):
+		return oneQuestion
+	case twice("as"), how, s.begins("why|if"), s.has("how come"), s.has("what if"): // "as many hosts as sites", "how is it archived"
+		return unclearQuestion
+	}
+	return ""
 }
 
 // namesake returns another array that has a field with the name in the question, if only the link takes that name for a synonym; nil
@@ -129,8 +141,11 @@ func (r *reading) plan() plan {
 	var w wanted
 	w.target, w.records = r.target(r.focus)
 	w.by, _ = r.target(r.shape.by)
-	if r.begins("when") {
+	switch {
+	case r.begins("when"):
 		w.target = r.date()
+	case r.begins("who") && w.target != nil && w.target.isBool(): // "who is on leave?"
+		w.target, w.records = nil, true
 	}
 	added := r.metric == "sum" || r.op == count && w.target != nil && w.target.sums()
 	if w.by == nil && added && r.at(r.shape.by[0], asArray) != nil {
@@ -147,9 +162,6 @@ func (r *reading) plan() plan {
 		if l := r.at(i, asField); l != nil && l.field.numeric() && (superlative || i >= r.measured[0]) {
 			w.measured = l.field
 		}
-	}
-	if r.begins("who") && w.target != nil && w.target.isBool() { // "who is on leave?"
-		w.target, w.records = nil, true
 	}
 	if p.declined = r.unclearTarget(w); p.declined == "" {
 		p.declined = r.conditions(&p, w.target, w.by, w.measured)
@@ -269,6 +281,10 @@ func (r *reading) countPlan(p *plan, w wanted) string {
 	switch {
 	case w.records && r.op == distinct && len(p.conds()) == 0 && p.array.identity() != nil:
 		p.op, p.group = distinct, p.array.identity()
+	case r.op == count && w.records && slices.ContainsFunc(p.array.fields(), func(f *field) bool {
+		return f.numeric() && f.path == "count" && !p.on(f)
+	}):
+		return "It is unclear whether to count the " + p.array.noun(2) + " or to add a field of them."
 	case r.op == distinct && (f == nil || flag) && (p.array.identity() == nil || !p.array.identity().unique()):
 		return "It is unclear which values of " + p.array.noun(2) + " to count."
 	case w.records, flag, f == nil && len(p.conds()) > 0:
@@ -393,7 +409,7 @@ func (r *reading) unclearRanking(p *plan, w wanted) string {
 		return "Ages are not computed from " + p.measure.name() + "."
 	case p.measure != nil && p.group != w.by && p.group.isBool():
 		return "It is unclear what to rank by " + p.measure.name() + "."
-	case p.measure == nil && (!r.amount || p.group == identity && w.records && r.limit == 0):
+	case p.measure == nil && (!r.amount || p.group == identity && w.records && r.limit == 0 || r.is(len(r.q)-1, "most|fewest|least")):
 		return r.unmatchedPhrase(r.measured) // records have no number
 	}
 	return ""
@@ -436,7 +452,7 @@ func (r *reading) goalPlan(p *plan, _ wanted) string {
 
 // existsPlan declines a question for more than the existence of a record.
 func (r *reading) existsPlan(p *plan, _ wanted) string {
-	if i, _ := find(r.q, 0, "exactly|just"); i > 0 || r.is(1, partial) {
+	if i, _ := find(r.q, 0, "exactly|just"); i > 0 && !r.used[i] || r.is(1, partial) {
 		return "The meaning of " + quoted(r.q[max(i, 1)].text) + " was not understood."
 	}
 	for i, w := range r.q {
@@ -501,6 +517,8 @@ func (r *reading) aggregatePlan(p *plan, w wanted) string {
 		p.op, p.measure, p.group, p.least = top, w.target, p.array.identity(), r.metric == "min"
 	case w.target != nil && p.on(w.target) || w.by != nil && w.by != w.target && w.by.sums():
 		return "The use of field " + cmp.Or(w.by, w.target).name() + " was not understood."
+	case w.target != nil && r.is(r.focus[1]-1, "value|worth") && !w.target.named(r.low(r.focus[1]-1)):
+		return "The meaning of " + quoted(r.q[r.focus[1]-1].text) + " was not understood."
 	case w.target != nil && w.target.numeric():
 		if p.measure = w.target; w.by != w.target { // not "price per night"
 			p.group = w.by

@@ -199,6 +199,9 @@ func (r reading) tooWeak(l *link) bool {
 			return true
 		}
 	}
+	if len(l.pos) == 1 && l.field != nil && !l.field.named("by") && r.is(l.end(), "by") && r.array.hasActor(r.q[l.start()].stem) {
+		return true // "approved by"
+	}
 	switch l.role {
 	case asField:
 		return l.whole < 0.35 || r.weakVerb(l)
@@ -208,6 +211,13 @@ func (r reading) tooWeak(l *link) bool {
 		return r.weakValue(l)
 	}
 	return false
+}
+
+// hasActor reports whether a field names who did what the stem denotes: approved_by.
+func (a *array) hasActor(stem string) bool {
+	return slices.ContainsFunc(a.fields(), func(f *field) bool {
+		return f.named("by") && slices.ContainsFunc(f.parts, func(p part) bool { return p.stem == stem })
+	})
 }
 
 // weakVerb reports whether the link takes a verb for the name of a field: "weigh" is not last_weighed.
@@ -225,7 +235,8 @@ func (r reading) weakVerb(l *link) bool {
 	case l.field.dates() && !strings.HasSuffix(w.low, "ed") && slices.ContainsFunc(l.field.parts, participle):
 		return !slices.ContainsFunc(r.compared, period)
 	}
-	return !l.plain && (verbs[w.low] || states[w.low]) && !r.who(l.start())
+	finite := states[w.low] && l.field.numeric() && !l.field.named(w.low) && len(r.compared) == 0 && r.op != aggregate && r.op != top
+	return (!l.plain && (verbs[w.low] || states[w.low]) || finite) && !r.who(l.start())
 }
 
 // weakValue reports whether the link takes a general word for a value, or a destination for an origin.
@@ -332,7 +343,8 @@ const modals = "must|shall|should|will|would|can|could|may|might"
 func (r reading) ignored(i int) bool {
 	w, ends := r.q[i], i+1 == len(r.q) || r.q[i+1].brk || r.is(i+1, "and|or")
 	value := r.at(i-1, asField) != nil && ends && oneOf(w.low, "any|all|some|in|on|off|up|out|no|none")
-	every := w.low == "all" && i > 1 && (verbs[r.low(i-1)] || states[r.low(i-1)] || r.is(i-1, "have|has|had")) // "use all ports"
+	every := w.low == "all" && i > 1 && (verbs[r.low(i-1)] || states[r.low(i-1)] ||
+		r.is(i-1, "have|has|had") || r.begins("which") && r.is(i-1, auxiliaries)) // "use all ports"
 	frequency := r.op != top && !r.is(i-1, "how") && oneOf(w.low, "mostly|usually|often|frequently|commonly")
 	modal := oneOf(w.low, modals) && !r.is(i+1, "you|i|we") || w.low == "to" && r.is(i+1, "be")
 	quantifier := oneOf(w.low, "any|all") && !r.is(i-1, "there|of|have|has|"+auxiliaries) && r.array.hasValue(w.low)
@@ -389,9 +401,7 @@ func (r reading) linking(i int) bool {
 		return false // "how many were published?", "how many closed issues do we have"
 	case r.is(i-1, "in|on|under|need|needs|a|an|the|no|any"):
 		return false // "in use", "a work email"
-	case verbs[low], after || r.op == top && r.is(i+1, "the|most|least|often"):
-		return true
-	case !strings.HasSuffix(low, "ing") && !strings.HasSuffix(low, "ed") && low != "set":
+	case verbs[low], after, r.op == top && r.is(i+1, "the|most|least|often"), !endsAsParticiple(low) && low != "set":
 		return true
 	}
 	linked := strings.HasSuffix(low, "ing") || r.at(i-1, asArray) != nil || r.is(i-1, auxiliaries)
@@ -403,6 +413,11 @@ func (r reading) linking(i int) bool {
 		}
 	}
 	return false
+}
+
+// endsAsParticiple reports whether the word has the ending of a participle.
+func endsAsParticiple(low string) bool {
+	return strings.HasSuffix(low, "ing") || strings.HasSuffix(low, "ed")
 }
 
 // renamed reports whether a parenthesis after the word gives its meaning.
