@@ -439,9 +439,15 @@ func (r *reading) state(l *link) cond {
 
 // deactivated reports whether the property of the link is "disabled" or "off", by the words after it, and marks the word as explained.
 func (r *reading) deactivated(l *link) bool {
-	i, j := find(r.q[:min(len(r.q), l.end()+3)], l.end(), "disabled|off|unset|deactivated")
-	mark(r.used, i, j)
-	return i >= 0
+	i := l.end()
+	for r.is(i, "is|are|was|were|has|have|been|set|to|turned|switched") {
+		i++
+	}
+	off := r.is(i, "disabled|off|unset|deactivated")
+	if off {
+		mark(r.used, i, i+1)
+	}
+	return off
 }
 
 // stateOf reports whether the word of the link is the state of the field before it, as in "have logging disabled" beside a field enabled,

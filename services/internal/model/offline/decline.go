@@ -53,7 +53,7 @@ func (r reading) unclearFigure(p *plan) string {
 	case (r.has("both") && r.op != exists && r.op != all && r.op != compare || r.op == list && p.group != p.array.identity() && r.has("and")) &&
 		slices.ContainsFunc(p.conds(), func(c cond) bool { return c.parts > 1 && !c.denied && !c.field.listed() && !c.field.unique() }):
 		return "Records with both values cannot be selected; ask about one."
-	case p.metric == "sum" && slices.ContainsFunc(p.conds(), func(c cond) bool { return c.field.partOf(p.measure) }):
+	case p.metric == "sum" && slices.ContainsFunc(p.conds(), func(c cond) bool { return c.filter == "0" && c.field.partOf(p.measure) }):
 		return "The use of field " + p.measure.name() + " was not understood." // "pumps not running": pumps less pumps_running
 	case p.metric == "sum" && r.unsummable(p.measure):
 		return "The sum of " + p.measure.name() + " has no meaning; ask for the average."
@@ -75,10 +75,10 @@ func (r reading) unsummable(f *field) bool {
 	})
 }
 
-// partOf reports whether the name of f has those of the words of the other field and further ones: pumps_running, of pumps.
+// partOf reports whether the numbers of f may be parts of those of the other field: pumps_running of pumps.
 func (f *field) partOf(other *field) bool {
 	missing := func(low string) bool { return !f.named(low) }
-	return len(f.words) > len(other.words) && f.numeric() && !slices.ContainsFunc(other.words, missing)
+	return f != other && f.numeric() && !slices.ContainsFunc(other.words[:1], missing)
 }
 
 // otherUnit returns the unit that the question requests, as in "in minutes", if the field has another one; "" otherwise.

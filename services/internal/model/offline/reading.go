@@ -2,6 +2,7 @@ package offline
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -399,9 +400,9 @@ func (r reading) linking(i int) bool {
 	case verbs[low] && r.is(i-1, auxiliaries+"|and|or|not") && last && !r.begins("where|what"),
 		verbs[low] && r.op == count && i+1 == r.focus[1] && i > r.focus[0]:
 		return false // "how many were published?", "how many closed issues do we have"
-	case r.is(i-1, "in|on|under|need|needs|a|an|the|no|any"):
+	case r.is(i-1, "in|on|under|need|needs|a|an|the|no|any"), r.is(i-1, "have|has|had|with|without") && !participles.MatchString(low):
 		return false // "in use", "a work email"
-	case verbs[low], after, r.op == top && r.is(i+1, "the|most|least|often"), !endsAsParticiple(low) && low != "set":
+	case verbs[low], after, r.op == top && r.is(i+1, "the|most|least|often"), !participles.MatchString(low):
 		return true
 	}
 	linked := strings.HasSuffix(low, "ing") || r.at(i-1, asArray) != nil || r.is(i-1, auxiliaries)
@@ -415,10 +416,8 @@ func (r reading) linking(i int) bool {
 	return false
 }
 
-// endsAsParticiple reports whether the word has the ending of a participle.
-func endsAsParticiple(low string) bool {
-	return strings.HasSuffix(low, "ing") || strings.HasSuffix(low, "ed")
-}
+// participles are the endings of participles, and whole ones.
+var participles = regexp.MustCompile(`(ing|ed|en|wn)$|^(held|kept|made|built|set|sent|taught|spoke|took)$`)
 
 // renamed reports whether a parenthesis after the word gives its meaning.
 func (r reading) renamed(i int) bool {

@@ -16,9 +16,9 @@ import (
 type score struct{ right, wrong, declined int }
 
 // TestQuestionSets answers the sets of testdata/generate.py and, about other domains, of generate_unseen.py, generate_domains.py,
-// generate_blind.py and generate_neighbourhood.py. The planner may decline questions. The rules were written without the last three sets;
-// they were later changed for two wrong answers to blind, four to neighbourhood and twelve to sites. The remaining one takes "the city"
-// for the landlord City.
+// generate_blind.py and generate_neighbourhood.py. The planner may decline questions. The rules were written without the last four sets;
+// they were later changed for two wrong answers to blind, four to neighbourhood, twelve to sites and twelve to systems. The remaining ones
+// take "the city" for the landlord City, and the branches of runs for those of repositories.
 func TestQuestionSets(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -32,6 +32,7 @@ func TestQuestionSets(t *testing.T) {
 		{"domains", 210, 0},
 		{"neighbourhood", 92, 0},
 		{"sites", 271, 1},
+		{"systems", 111, 1},
 	} {
 		t.Run(row.set, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,28 @@ import (
 
 // strict are synthetic estates for questions that have more meaning than the words that match.
 var strict = map[string]string{
+	"accounts": `{"accounts":[
+ {"account":"alice","disabled":false,"mfa_disabled":false,"never_expires":true,"on_call":true,"logging":true,"enabled":true,"fails":3},
+ {"account":"bob","disabled":true,"mfa_disabled":true,"never_expires":false,"on_call":false,"logging":false,"enabled":true,"fails":0},
+ {"account":"carol","disabled":false,"mfa_disabled":true,"never_expires":false,"on_call":true,"logging":true,"enabled":false,"fails":7},
+ {"account":"dave","disabled":true,"mfa_disabled":false,"never_expires":true,"on_call":false,"logging":false,"enabled":false,"fails":1}]}`,
+	"tickets": `{"tickets":[
+ {"ticket":"A1","opened":"2026-06-01","opened_by":"kim","open":true,"approved_by":"lee","status":"approved","team":"data"},
+ {"ticket":"A2","opened":"2026-06-10","opened_by":"lee","open":false,"approved_by":"kim","status":"rejected","team":"total"},
+ {"ticket":"A3","opened":"2025-02-01","opened_by":"kim","open":false,"approved_by":"kim","status":"open","team":"field"},
+ {"ticket":"A4","opened":"2026-05-01","opened_by":"max","open":true,"approved_by":null,"status":"closed","team":"data"}]}`,
+	"repos": `{"repos":[
+ {"repo":"r1","open_issues":2,"open_prs":9,"language":"Go","archived":false,"built":2018,"size_kb":100},
+ {"repo":"r2","open_issues":50,"open_prs":1,"language":"Go","archived":true,"built":2011,"size_kb":500},
+ {"repo":"r3","open_issues":7,"open_prs":0,"language":"Rust","archived":true,"built":2001,"size_kb":50}]}`,
+	"rules": `{"rules":[
+ {"rule":"app-to-db","from":"app","to":"db","sources":["any"],"expires":null,"by":"x"},
+ {"rule":"sync","from":"app","to":"db","sources":["10.0.0.1"],"expires":"2026-01-01","by":"y"},
+ {"rule":"any-any","from":"any","to":"any","sources":["any"],"expires":null,"by":"x"}]}`,
+	"inverters": `{"inverters":[
+ {"id":"I1","strings_connected":24,"strings_active":20,"strength_mg":500,"block":"North","maker":"SMA","bifacial":true},
+ {"id":"I2","strings_connected":10,"strings_active":0,"strength_mg":2,"block":"East","maker":"SMA","bifacial":true},
+ {"id":"I3","strings_connected":7,"strings_active":7,"strength_mg":7,"block":"East","maker":"ABB","bifacial":false}]}`,
 	"forklifts": `{"forklifts":[
  {"name":"FL1","in_use":true,"battery_percent":80},
  {"name":"FL2","in_use":false,"battery_percent":15},
@@ -131,6 +153,39 @@ func TestStrictReadings(t *testing.T) {
 		{"jobs", "What is the total cost of the users?", "The sum of unit_cost_eur has no meaning; ask for the average."},
 		{"jobs", "How many users have a work email?", `Unknown term "work": no field or value of users matches it.`},
 		{"samples", "What is the average pH?", "7.3: the average of ph.\n\nUnderstood as: the average of ph over samples."},
+		{"accounts", "Which accounts are disabled?",
+			"2 accounts: bob, dave.\n\nUnderstood as: listing account of accounts where disabled = true."},
+		{"accounts", "Which accounts have logging disabled?",
+			"2 accounts: bob, dave.\n\nUnderstood as: listing account of accounts where logging = false."},
+		{"accounts", "Which accounts are enabled with logging disabled?",
+			"1 account: bob.\n\nUnderstood as: listing account of accounts where enabled = true and logging = false."},
+		{"accounts", "Which accounts have mfa enabled?", "The use of field mfa_disabled was not understood."},
+		{"accounts", "Which accounts do not expire?", "The use of field never_expires was not understood."},
+		{"accounts", "Who is on call?", "2 accounts: alice, carol.\n\nUnderstood as: listing account of accounts where on_call = true."},
+		{"accounts", "Who has the most fails?", "It is unclear which field answers who."},
+		{"repos", "Is the largest repo archived?", `The meaning of "largest" was not understood.`},
+		{"repos", "Is exactly one repo archived?", `The meaning of "exactly" was not understood.`},
+		{"repos", "Are there as many Go repos as Rust repos?", "The question was not understood."},
+		{"repos", "Are repos mostly archived?", `Unknown term "mostly": no field or value of repos matches it.`},
+		{"repos", "Why is r1 archived?", "The question was not understood."},
+		{"repos", "Which repos are older than 10 years?", "Ages are not computed from built."},
+		{"repos", "Which repos are younger than 2015?", "1 repo: r1.\n\nUnderstood as: listing repo of repos where built > 2015."},
+		{"repos", "What is the size of r1 in MB?", "The unit mb cannot be converted to the unit of size_kb."},
+		{"repos", "Which repos have at least 5 more open issues than open prs?", "Differences are not compared."},
+		{"rules", "Which rules allow any source?", `The meaning of "any" was not understood.`},
+		{"rules", "Which rules are from any to any?", `The meaning of "any" was not understood.`},
+		{"rules", "Which rules expire?", "The use of field expires was not understood."},
+		{"rules", "Do any rules expire?", "Yes: 1 rule.\n\nUnderstood as: whether there are rules where expires is set."},
+		{"inverters", "Which makers have inverters in both North and East?", "Records with both values cannot be selected; ask about one."},
+		{"inverters", "Which inverters have a strength above 1 g?", "The unit g cannot be converted to the unit of strength_mg."},
+		{"inverters", "Which makers have no active strings?", "Listing values of maker without inverters is not supported."},
+		{"inverters", "How many strings are not active?", "The use of field strings_connected was not understood."},
+		{"tickets", "How many tickets are in data?", "2 tickets.\n\nUnderstood as: counting tickets where team = data."},
+		{"tickets", "Which tickets were approved by kim?",
+			"2 tickets: A2, A3.\n\nUnderstood as: listing ticket of tickets where approved_by = kim."},
+		{"tickets", "How many tickets did kim open?", `The meaning of "open" was not understood.`},
+		{"tickets", "Which tickets have support?", `Unknown term "support": no field or value of tickets matches it.`},
+		{"tickets", "Which tickets are approved?", "1 ticket: A1.\n\nUnderstood as: listing ticket of tickets where status = approved."},
 	} {
 		t.Run(row.question, func(t *testing.T) {
 			t.Parallel()
