@@ -26,6 +26,10 @@ type array struct {
 	fields func() []*field
 	// identity returns the field that names the records; nil if there is none.
 	identity func() *field
+	// actions returns the stems of what a field names the actor of: approve, of approved_by.
+	actions func() map[string]bool
+	// quantifiers returns which of any and all are values.
+	quantifiers func() map[string]bool
 }
 
 // each yields the fields until planning has to end.
@@ -76,6 +80,7 @@ func openArrays(ctx context.Context, e *estate.Estate) []*array {
 			return out
 		})}
 		a.identity = sync.OnceValue(a.findIdentity)
+		a.actions, a.quantifiers = sync.OnceValue(a.findActions), sync.OnceValue(a.findQuantifiers)
 		out = append(out, a)
 	}
 	return out
@@ -250,6 +255,32 @@ func (a *array) findIdentity() *field {
 		return f.numeric() && f.unique() && (f.named("id") || f.named("number") || f.named("no"))
 	}
 	return cmp.Or(a.first(named), a.first(own), a.first(unique), a.first(number))
+}
+
+func (a *array) findActions() map[string]bool {
+	out := map[string]bool{}
+	for f := range a.each() {
+		if f.named("by") {
+			for _, p := range f.parts {
+				out[p.stem] = true
+			}
+		}
+	}
+	return out
+}
+
+func (a *array) findQuantifiers() map[string]bool {
+	out := map[string]bool{}
+	for f := range a.each() {
+		if f.textual() {
+			for _, v := range f.column().Values {
+				if low := strings.ToLower(v.Text[:min(len(v.Text), 4)]); low == "any" || low == "all" {
+					out[low] = true
+				}
+			}
+		}
+	}
+	return out
 }
 
 // unique reports whether each record has a value of its own.

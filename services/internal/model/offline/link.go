@@ -285,12 +285,18 @@ func (a *array) arrayLinks(q []word, x matcher) (out []link) {
 
 // fieldLinks finds names of fields of the array.
 func (a *array) fieldLinks(q []word, x matcher) (out []link) {
+	own := map[string]bool{} // the words that are the names of fields
+	for f := range a.each() {
+		if len(f.words) == 1 && len(x[f.parts[0].stem]) > 0 {
+			own[f.path] = true
+		}
+	}
 	for f := range a.each() {
 		if f.has("object") {
 			continue
 		}
 		for _, l := range f.opposites(x) {
-			if !slices.ContainsFunc(a.fields(), func(g *field) bool { return g.path == q[l.start()].low }) { // not disabled, beside enabled
+			if !own[q[l.start()].low] { // not disabled, beside enabled
 				out = append(out, l)
 			}
 		}

@@ -64,10 +64,10 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 	if rival != nil && p.declined == "" { // without an array, so that none is inspected
 		return plan{declined: "The question is ambiguous: " + r.array.noun(2) + " or " + rival.noun(2) + "."}
 	}
+	if l, a := r.namesake(arrays); a != nil && p.declined == "" { // "region" is site, but sites have a region
+		return plan{declined: quoted(r.text(l.span())) + " is a field of " + a.noun(2) + ", but not of " + r.array.noun(2) + "."}
+	}
 	for _, l := range r.links {
-		if a := r.namesake(l, arrays); a != nil && p.declined == "" { // "region" is site, but sites have a region
-			return plan{declined: quoted(r.text(l.span())) + " is a field of " + a.noun(2) + ", but not of " + r.array.noun(2) + "."}
-		}
 		if alternatives[l] == nil || p.declined != "" {
 			continue
 		}
@@ -95,21 +95,34 @@ func (s *shape) unsupported() string {
 	return ""
 }
 
-// namesake returns another array that has a field with the name in the question, if only the link takes that name for a synonym; nil
-// otherwise.
-func (r *reading) namesake(l *link, arrays []*array) *array {
-	again := func(o link) bool { return o.field == l.field && o.start() != l.start() } // "which teams own": the owner
-	if l.role != asField || l.plain || len(l.pos) > 1 || slices.ContainsFunc(r.every, again) {
-		return nil
+// namesake returns a word that is the name of a field of another array, if it is only linked as a synonym; nil if there is none.
+func (r *reading) namesake(arrays []*array) (*link, *array) {
+	synonymous := map[*field]*link{}
+	for _, l := range r.links {
+		if l.role == asField && !l.plain && len(l.pos) == 1 {
+			synonymous[l.field] = l
+		}
 	}
-	for _, a := range arrays {
+	for l := range until(r.array.ctx, r.every) {
+		if o := synonymous[l.field]; o != nil && o.start() != l.start() {
+			delete(synonymous, l.field) // "which teams own": the owner
+		}
+	}
+	names := map[string]*link{} // by stem
+	for _, l := range synonymous {
+		names[r.q[l.start()].stem] = l
+	}
+	for _, a := range arrays[:len(arrays)*min(1, len(names))] {
 		for f := range a.each() {
-			if a != r.array && len(f.words) == 1 && f.parts[0].stem == r.q[l.start()].stem {
-				return a
+			if a == r.array || len(f.words) != 1 {
+				continue
+			}
+			if l := names[f.parts[0].stem]; l != nil {
+				return l, a
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // figures returns the results of the plan's computation, to compare them with those of another plan.

@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"cairn/services/internal/estate"
 )
 
 // reading is one interpretation of a question for an array.
@@ -200,7 +198,7 @@ func (r reading) tooWeak(l *link) bool {
 			return true
 		}
 	}
-	if len(l.pos) == 1 && l.field != nil && !l.field.named("by") && r.is(l.end(), "by") && r.array.hasActor(r.q[l.start()].stem) {
+	if len(l.pos) == 1 && l.field != nil && !l.field.named("by") && r.is(l.end(), "by") && r.array.actions()[r.q[l.start()].stem] {
 		return true // "approved by"
 	}
 	switch l.role {
@@ -212,13 +210,6 @@ func (r reading) tooWeak(l *link) bool {
 		return r.weakValue(l)
 	}
 	return false
-}
-
-// hasActor reports whether a field names who did what the stem denotes: approved_by.
-func (a *array) hasActor(stem string) bool {
-	return slices.ContainsFunc(a.fields(), func(f *field) bool {
-		return f.named("by") && slices.ContainsFunc(f.parts, func(p part) bool { return p.stem == stem })
-	})
 }
 
 // weakVerb reports whether the link takes a verb for the name of a field: "weigh" is not last_weighed.
@@ -348,21 +339,11 @@ func (r reading) ignored(i int) bool {
 		r.is(i-1, "have|has|had") || r.begins("which") && r.is(i-1, auxiliaries)) // "use all ports"
 	frequency := r.op != top && !r.is(i-1, "how") && oneOf(w.low, "mostly|usually|often|frequently|commonly")
 	modal := oneOf(w.low, modals) && !r.is(i+1, "you|i|we") || w.low == "to" && r.is(i+1, "be")
-	quantifier := oneOf(w.low, "any|all") && !r.is(i-1, "there|of|have|has|"+auxiliaries) && r.array.hasValue(w.low)
+	quantifier := r.planned && oneOf(w.low, "any|all") && !r.is(i-1, "there|of|have|has|"+auxiliaries) && r.array.quantifiers()[w.low]
 	if value || every || modal || frequency || quantifier || w.low == "about" && !ends && r.q[i+1].number != "" {
 		return false
 	}
 	return w.stop && w.number == "" && !operators[w.low] || fillers[w.low] || r.requested(i)
-}
-
-// hasValue reports whether a field has the text as a value.
-func (a *array) hasValue(low string) bool {
-	for f := range a.each() {
-		if f.textual() && slices.ContainsFunc(f.column().Values, func(v estate.Value) bool { return strings.EqualFold(v.Text, low) }) {
-			return true
-		}
-	}
-	return false
 }
 
 // requested reports whether the word at i belongs to a request at the start: "please show me".
