@@ -66,8 +66,10 @@ func TestPlanningLimits(t *testing.T) {
 		{"a repeated word that matches many fields", "", 20, 400, []string{"how many hosts in " + strings.Repeat("site Oslo ", 120)}, ""},
 		{"many follow-ups", "", 5, 400, strings.Split(strings.Repeat("and by site Oslo?\n", 199)+"and in Bergen?", "\n"), ""},
 		{"a repeated date", "", 5, 400, []string{"how many hosts of site " + strings.Repeat("in 2023 ", 100)}, ""},
-		{"states", "", 4, 20_000, []string{"how many hosts are " + strings.Repeat("disabled by any approved by all ", 40)}, `"f%dx%d":{"enabled":true}`},
-		{"actors", "", 4, 20_000, []string{"which hosts were " + strings.Repeat("approved by any region ", 60)}, `"f%dx%d":{"approved_by":"any"}`},
+		{"states", "", 4, 20_000, []string{"how many hosts are " + strings.Repeat("disabled by any approved by all ", 40)},
+			`"f%dx%d":{"enabled":true}`},
+		{"actors", "", 4, 20_000, []string{"which hosts were " + strings.Repeat("approved by any region ", 60)},
+			`"f%dx%d":{"approved_by":"any"}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
