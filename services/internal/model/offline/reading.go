@@ -198,8 +198,9 @@ func (r reading) tooWeak(l *link) bool {
 			return true
 		}
 	}
-	if len(l.pos) == 1 && l.field != nil && !l.field.named("by") && r.is(l.end(), "by") && r.array.actions()[r.q[l.start()].stem] {
-		return true // "approved by"
+	actor := r.is(l.end(), "by") || r.is(l.start()-1, "who") // "approved by", "who approved"
+	if len(l.pos) == 1 && l.field != nil && !l.field.named("by") && actor && r.array.actions()[r.q[l.start()].stem] {
+		return true
 	}
 	switch l.role {
 	case asField:

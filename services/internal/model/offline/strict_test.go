@@ -183,6 +183,7 @@ func TestStrictReadings(t *testing.T) {
 		{"tickets", "How many tickets are in data?", "2 tickets.\n\nUnderstood as: counting tickets where team = data."},
 		{"tickets", "Which tickets were approved by kim?",
 			"2 tickets: A2, A3.\n\nUnderstood as: listing ticket of tickets where approved_by = kim."},
+		{"tickets", "Who approved the most tickets?", "kim: 2 tickets.\n\nUnderstood as: ranking approved_by of tickets by number"},
 		{"tickets", "How many tickets did kim open?", `The meaning of "open" was not understood.`},
 		{"tickets", "Which tickets have support?", `Unknown term "support": no field or value of tickets matches it.`},
 		{"tickets", "Which tickets are approved?", "1 ticket: A1.\n\nUnderstood as: listing ticket of tickets where status = approved."},
