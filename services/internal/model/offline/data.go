@@ -97,6 +97,7 @@ func splitName(path string, stems map[string]string) (last []string, parts []par
 		path = path[:max(dot, 0)]
 		leaf := !telling && n < 2
 		words := nameWords(segment[:min(len(segment), maxSegment)])
+		words = mergeWords(words)
 		if n == 0 {
 			last = words
 		}
@@ -311,9 +312,12 @@ func (f *field) name() string {
 	return markdown.Escape(f.path)
 }
 
+// title returns the words of the key's last segment.
+func (a *array) title() string { return strings.Join(nameWords(a.key[strings.LastIndexByte(a.key, '.')+1:]), " ") }
+
 // noun returns the word for n of the records, in Markdown.
 func (a *array) noun(n figure) string {
-	name := markdown.Escape(strings.Join(a.words, " "))
+	name := markdown.Escape(a.title())
 	if n != 1 {
 		return name
 	}

@@ -53,6 +53,8 @@ func (r reading) unclearFigure(p *plan) string {
 	case (r.has("both") && r.op != exists && r.op != all && r.op != compare || r.op == list && p.group != p.array.identity() && r.has("and")) &&
 		slices.ContainsFunc(p.conds(), func(c cond) bool { return c.parts > 1 && !c.denied && !c.field.listed() && !c.field.unique() }):
 		return "Records with both values cannot be selected; ask about one."
+	case r.op == list && r.begins("which|who") && p.group != p.array.identity() && len(p.conds()) > 0 && r.universal():
+		return "Questions about all records of a " + p.group.name() + " are not supported."
 	case p.metric == "sum" && slices.ContainsFunc(p.conds(), func(c cond) bool { return c.filter == "0" && c.field.partOf(p.measure) }):
 		return "The use of field " + p.measure.name() + " was not understood." // "pumps not running": pumps less pumps_running
 	case p.metric == "sum" && r.unsummable(p.measure):
@@ -65,6 +67,17 @@ func (r reading) unclearFigure(p *plan) string {
 		return "Grouping by " + p.group.name() + " is not supported: a record has several values. Ask about one value."
 	}
 	return ""
+}
+
+// universal reports whether the question is about all records of a group: "which teams passed all checks", "which have not failed".
+func (r reading) universal() bool {
+	for i := r.focus[1]; i < len(r.q); i++ {
+		not := r.is(i, "not") && r.is(i-1, "have|has|had|did|do|does") && !r.is(i-2, "that|which|who")
+		if not || r.is(i, "all|every|each|never") {
+			return true
+		}
+	}
+	return false
 }
 
 // unsummable reports whether the numbers of the field are rates or limits, which the question does not name.
@@ -128,7 +141,7 @@ func (r reading) unusedField(p *plan) string {
 			l.field.column().Distinct > maxMeant: // "zone offers" are offers that have a zone
 		case l.field != nil && l.field == p.array.identity() && r.focus.has(at): // denotes the records
 		case uses, r.used[at], l.role != asField, strings.HasSuffix(l.field.path, ".name"),
-			l.whole < 0.5 && r.focus.has(at):
+			l.whole < 0.5 && r.focus.has(at) && l.end() < r.focus[1]:
 		case r.focus.has(at) && (r.op != count || !l.field.sums()) && p.names && !l.field.dates():
 		case r.hasContent(l.span()) && (r.focus.has(at) || many != at):
 			return "The use of field " + l.field.name() + " was not understood."
@@ -180,7 +193,7 @@ func (p plan) suggest(arrays []*array) (out []string) {
 		about = []*array{p.array}
 	}
 	for _, a := range about {
-		noun := strings.Join(a.words, " ")
+		noun := a.title()
 		var questions []string
 		for _, c := range p.conds() {
 			if len(c.values) == 1 && c.values[0].Type == "string" {

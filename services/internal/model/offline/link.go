@@ -265,7 +265,7 @@ func (a *array) arrayLinks(q []word, x matcher) (out []link) {
 		ps[n].weight = 1
 	}
 	for _, l := range x.names(q, ps, false) {
-		if l.start() > 0 && q[l.start()-1].low == "who" {
+		if l.start() > 0 && q[l.start()-1].low == "who" || strings.HasSuffix(q[l.end()-1].low, "ing") && !strings.HasSuffix(ps[n].low, "ing") {
 			continue // a verb
 		}
 		l.role = asArray

@@ -234,6 +234,8 @@ func (r *reading) unclearTarget(w wanted) string {
 		return "It is unclear which field answers who."
 	case r.op == list && w.records && r.begins("what") && r.is(1, "is|was") && r.is(2, "the") && r.at(r.focus[1]-1, asValue) != nil:
 		return "It is unclear which field answers the question." // "what is the temperature", a value
+	case r.begins("when") && r.has("first|last|latest|earliest|oldest|newest|next") && w.target != nil && !slices.ContainsFunc(r.links, func(l *link) bool { return l.role == asValue }):
+		return "The first and the last date are not computed."
 	case r.op == list && w.target == nil &&
 		(r.is(0, "when") || r.is(0, "who") && !r.is(1, "is|are|was|were") || r.is(0, "what") && r.is(1, "did|do|does")):
 		return "It is unclear which field answers " + r.low(0) + "."
@@ -289,7 +291,7 @@ func (r *reading) countPlan(p *plan, w wanted) string {
 	f := w.target
 	p.op = count
 	// "zones" of a field zone are its values, "seats" of a field seats are added
-	several := f != nil && r.op == count && f.sums() && f.named(singular(r.low(r.focus[1]-1))) && !f.named(r.low(r.focus[1]-1))
+	several := f != nil && r.op == count && f.sums() && !f.named("count") && f.named(singular(r.low(r.focus[1]-1))) && !f.named(r.low(r.focus[1]-1))
 	flag := f != nil && (p.on(f) || f.isBool() || f == p.array.identity() && r.op == count)
 	switch {
 	case w.records && r.op == distinct && len(p.conds()) == 0 && p.array.identity() != nil:
@@ -326,6 +328,8 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 	denied := slices.ContainsFunc(p.all, func(c cond) bool { return c.denied || r.neg[c.span[0]] > 0 })
 	amount := r.op == list && w.by == nil && w.target != nil && w.target.sums() && r.begins("what") && r.is(1, "is|was") && !p.on(identity)
 	switch {
+	case r.op == list && r.begins("which") && w.by == nil && w.target != nil && w.target != identity && w.target.sums() && !w.target.categorical() && !w.target.years():
+		return "The use of field " + w.target.name() + " was not understood." // "which records", of the number of records
 	case r.projects(p):
 		return "Listing further fields is not supported."
 	case denied && p.group != nil && p.group != identity && r.has("has|have|had|with no"):

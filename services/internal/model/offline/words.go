@@ -202,7 +202,7 @@ func nameWords(name string) []string {
 	var b strings.Builder
 	rs := []rune(name)
 	for i, r := range rs {
-		if i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(rs[i-1]) || i+2 < len(rs) && unicode.IsLower(rs[i+1]) && unicode.IsLower(rs[i+2])) {
+		if i > 1 && unicode.IsUpper(r) && (!unicode.IsUpper(rs[i-1]) || i+2 < len(rs) && unicode.IsLower(rs[i+1]) && unicode.IsLower(rs[i+2])) {
 			b.WriteByte(' ')
 		}
 		if !alphanumeric(r) {
@@ -211,6 +211,16 @@ func nameWords(name string) []string {
 		b.WriteRune(unicode.ToLower(r))
 	}
 	return strings.Fields(b.String())
+}
+
+// mergeWords replaces the phrases in a name by one word, as in a question: "virtual machines" are vms.
+func mergeWords(words []string) []string {
+	for i := 0; i+1 < len(words); i++ {
+		if low := phrases[stem(words[i])+"-"+stem(words[i+1])]; low != "" {
+			return append(slices.Concat(words[:i], []string{low}), mergeWords(words[i+2:])...)
+		}
+	}
+	return words
 }
 
 // stem reduces a lower-case word to a stem shared by its forms.
