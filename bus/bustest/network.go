@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 )
@@ -25,16 +26,22 @@ func FreeAddress(t testing.TB) string {
 	return address
 }
 
-// UnusedAddress returns a loopback address, host:port, whose port was unused just
-// now. The port is below the ephemeral range of Linux (ip_local_port_range), so that
-// no outgoing connection takes it meanwhile.
+// returned contains the ports that UnusedAddress has returned.
+var returned sync.Map
+
+// UnusedAddress returns a loopback address, host:port, whose port was unused just now and was not
+// returned before by this process. The port is below the ephemeral range of Linux
+// (ip_local_port_range), so that no outgoing connection takes it meanwhile.
 func UnusedAddress() (string, error) {
 	const first, last = 10_000, 22_000
 	var err error
 	for range 100 {
+		port := first + mathrand.N(last-first)
+		if _, taken := returned.LoadOrStore(port, true); taken {
+			continue
+		}
 		var l net.Listener
-		l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+mathrand.N(last-first))))
-		if err == nil {
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
 			return l.Addr().String(), l.Close()
 		}
 	}
