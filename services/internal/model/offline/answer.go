@@ -220,7 +220,7 @@ func (f *field) noun(n int) string {
 		name = pluralOf(name)
 	}
 	if vague[stem(name)] || f.dates() || strings.HasSuffix(strings.TrimSuffix(name, "s"), "ed") { // "insured_value"
-		return "values of " + f.name()
+		return map[bool]string{true: "value of ", false: "values of "}[n == 1] + f.name()
 	}
 	return markdown.Escape(name)
 }

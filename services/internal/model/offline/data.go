@@ -159,6 +159,9 @@ func (f *field) categorical() bool {
 	return n > 1 && n < 13 && f.filled() >= 2*n
 }
 
+// quantity reports whether the field has amounts, unlike a category or a year.
+func (f *field) quantity() bool { return f.sums() && !f.categorical() && !f.years() }
+
 // isBool reports whether all values are booleans.
 func (f *field) isBool() bool { return f.has("boolean") && !f.textual() && !f.numeric() }
 
@@ -313,7 +316,9 @@ func (f *field) name() string {
 }
 
 // title returns the words of the key's last segment.
-func (a *array) title() string { return strings.Join(nameWords(a.key[strings.LastIndexByte(a.key, '.')+1:]), " ") }
+func (a *array) title() string {
+	return strings.Join(nameWords(a.key[strings.LastIndexByte(a.key, '.')+1:]), " ")
+}
 
 // noun returns the word for n of the records, in Markdown.
 func (a *array) noun(n figure) string {

@@ -32,6 +32,9 @@ func (r reading) declineReason(p *plan) string {
 			r.is(l.start()-1, "did|does|do") {
 			return "The meaning of " + quoted(r.q[verb.start()].text) + " was not understood."
 		}
+		if g := r.sibling(l); g != nil && !r.used[l.start()] {
+			return quoted(r.text(l.span())) + " is ambiguous: " + l.field.name() + " or " + g.name() + "."
+		}
 		if l.role == asField && l.field.listed() && r.is(l.start()-1, "one") && r.is(l.start()-2, "exactly|only|just") {
 			return "Counting the values of " + l.field.name() + " in a record is not supported."
 		}
@@ -43,6 +46,24 @@ func (r reading) declineReason(p *plan) string {
 		return r.unknownTerms(lost)
 	}
 	return cmp.Or(r.unclearFigure(p), r.unusedField(p))
+}
+
+// sibling returns a numeric field that ends with the same word as the field of the link, if the question has no other word of either:
+// month_to_date_spend and forecast_spend; nil if there is none.
+func (r reading) sibling(l *link) *field {
+	if l.role != asField || len(l.pos) > 1 || !l.field.numeric() || l.whole > 0.6 {
+		return nil
+	}
+	last := func(f *field) string { return f.words[len(f.words)-1] }
+	if w := r.q[l.start()]; units[w.low] != "" || len(l.field.words) < 2 || stem(last(l.field)) != w.stem {
+		return nil
+	}
+	for f := range r.array.each() {
+		if f != l.field && f.numeric() && len(f.words) > 1 && last(f) == last(l.field) {
+			return f
+		}
+	}
+	return nil
 }
 
 // unclearFigure returns the reason to decline a figure that the question may not ask for, or records that the tools cannot select; "" if

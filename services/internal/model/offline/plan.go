@@ -65,7 +65,11 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 		return plan{declined: "The question is ambiguous: " + r.array.noun(2) + " or " + rival.noun(2) + "."}
 	}
 	if l, a := r.namesake(arrays); a != nil && p.declined == "" { // "region" is site, but sites have a region
-		return plan{declined: quoted(r.text(l.span())) + " is a field of " + a.noun(2) + ", but not of " + r.array.noun(2) + "."}
+		what := " is a field of "
+		if l.role == asArray {
+			what = " is the name of "
+		}
+		return plan{declined: quoted(r.text(l.span())) + what + a.noun(2) + ", but not of " + r.array.noun(2) + "."}
 	}
 	for _, l := range r.links {
 		if alternatives[l] == nil || p.declined != "" {
@@ -95,34 +99,52 @@ func (s *shape) unsupported() string {
 	return ""
 }
 
-// namesake returns a word that is the name of a field of another array, if it is only linked as a synonym; nil if there is none.
+// namesake returns a word that names another array or a field of one, if it is only linked as a synonym; nil if there is none.
 func (r *reading) namesake(arrays []*array) (*link, *array) {
-	synonymous := map[*field]*link{}
-	for _, l := range r.links {
-		if l.role == asField && !l.plain && len(l.pos) == 1 {
-			synonymous[l.field] = l
+	names := r.synonymous()
+	if len(names) == 0 {
+		return nil, nil
+	}
+	for _, a := range arrays {
+		for _, p := range a.parts[:min(len(a.words), len(a.parts))] {
+			if l := names[p.stem]; l != nil && l.role == asArray && a != r.array {
+				return l, a
+			}
 		}
-	}
-	for l := range until(r.array.ctx, r.every) {
-		if o := synonymous[l.field]; o != nil && o.start() != l.start() {
-			delete(synonymous, l.field) // "which teams own": the owner
-		}
-	}
-	names := map[string]*link{} // by stem
-	for _, l := range synonymous {
-		names[r.q[l.start()].stem] = l
-	}
-	for _, a := range arrays[:len(arrays)*min(1, len(names))] {
 		for f := range a.each() {
 			if a == r.array || len(f.words) != 1 {
 				continue
 			}
-			if l := names[f.parts[0].stem]; l != nil {
+			if l := names[f.parts[0].stem]; l != nil && l.role == asField {
 				return l, a
 			}
 		}
 	}
 	return nil, nil
+}
+
+// synonymous returns the links of words that are synonyms of the names of the array and its fields, by the stem of the word.
+func (r *reading) synonymous() map[string]*link {
+	names, fields := map[string]*link{}, map[*field]*link{}
+	for _, l := range r.links {
+		named := func(o *link) bool { return o.role == asArray && o.plain && o.start() < l.start() }
+		switch {
+		case l.plain || len(l.pos) > 1:
+		case l.role == asField:
+			fields[l.field] = l
+		case l.role == asArray && !slices.ContainsFunc(r.links, named):
+			names[r.q[l.start()].stem] = l
+		}
+	}
+	for l := range until(r.array.ctx, r.every) {
+		if o := fields[l.field]; o != nil && o.start() != l.start() {
+			delete(fields, l.field) // "which teams own": the owner
+		}
+	}
+	for _, l := range fields {
+		names[r.q[l.start()].stem] = l
+	}
+	return names
 }
 
 // figures returns the results of the plan's computation, to compare them with those of another plan.
@@ -229,12 +251,14 @@ func (r *reading) coordinated() bool {
 // unclearTarget returns the reason to decline a question for a person, or a kind, that no field
 // answers; "" if there is none.
 func (r *reading) unclearTarget(w wanted) string {
+	isValue := func(l *link) bool { return l.role == asValue }
 	switch {
 	case r.begins("who") && r.op == top && (w.target == nil || w.target.numeric()) && w.by == nil:
 		return "It is unclear which field answers who."
 	case r.op == list && w.records && r.begins("what") && r.is(1, "is|was") && r.is(2, "the") && r.at(r.focus[1]-1, asValue) != nil:
 		return "It is unclear which field answers the question." // "what is the temperature", a value
-	case r.begins("when") && r.has("first|last|latest|earliest|oldest|newest|next") && w.target != nil && !slices.ContainsFunc(r.links, func(l *link) bool { return l.role == asValue }):
+	case r.begins("when") && w.target != nil && r.has("first|last|latest|earliest|oldest|newest|next") &&
+		!slices.ContainsFunc(r.links, isValue):
 		return "The first and the last date are not computed."
 	case r.op == list && w.target == nil &&
 		(r.is(0, "when") || r.is(0, "who") && !r.is(1, "is|are|was|were") || r.is(0, "what") && r.is(1, "did|do|does")):
@@ -291,8 +315,9 @@ func (r *reading) countPlan(p *plan, w wanted) string {
 	f := w.target
 	p.op = count
 	// "zones" of a field zone are its values, "seats" of a field seats are added
-	several := f != nil && r.op == count && f.sums() && !f.named("count") && f.named(singular(r.low(r.focus[1]-1))) && !f.named(r.low(r.focus[1]-1))
-	flag := f != nil && (p.on(f) || f.isBool() || f == p.array.identity() && r.op == count)
+	noun := r.low(r.focus[1] - 1)
+	several := f != nil && r.op == count && f.sums() && !f.named("count") && f.named(singular(noun)) && !f.named(noun)
+	flag := f != nil && (p.on(f) && !r.comparesText() || f.isBool() || f == p.array.identity() && r.op == count)
 	switch {
 	case w.records && r.op == distinct && len(p.conds()) == 0 && p.array.identity() != nil:
 		p.op, p.group = distinct, p.array.identity()
@@ -317,7 +342,7 @@ func (r *reading) countPlan(p *plan, w wanted) string {
 
 // groupPlan groups by a field, or lists values or records.
 func (r *reading) groupPlan(p *plan, w wanted) string {
-	if r.op == list && w.target != nil && (p.on(w.target) || w.target.isBool()) {
+	if r.op == list && w.target != nil && (p.on(w.target) && !r.comparesText() || w.target.isBool()) {
 		w.target, w.records = nil, true
 	}
 	if w.by != nil && w.by.sums() && p.on(w.by) {
@@ -328,7 +353,7 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 	denied := slices.ContainsFunc(p.all, func(c cond) bool { return c.denied || r.neg[c.span[0]] > 0 })
 	amount := r.op == list && w.by == nil && w.target != nil && w.target.sums() && r.begins("what") && r.is(1, "is|was") && !p.on(identity)
 	switch {
-	case r.op == list && r.begins("which") && w.by == nil && w.target != nil && w.target != identity && w.target.sums() && !w.target.categorical() && !w.target.years():
+	case r.op == list && r.begins("which") && w.by == nil && w.target != nil && w.target != identity && w.target.quantity():
 		return "The use of field " + w.target.name() + " was not understood." // "which records", of the number of records
 	case r.projects(p):
 		return "Listing further fields is not supported."
@@ -371,6 +396,11 @@ func (r reading) projects(p *plan) bool {
 		}
 	}
 	return n > 1
+}
+
+// comparesText reports whether the question compares a text: "which owners start with a".
+func (r reading) comparesText() bool {
+	return slices.ContainsFunc(r.compared, func(c comparison) bool { return textOperators[c.op] })
 }
 
 // extreme is the metric of a ranking: of the least, or of the most.
@@ -424,6 +454,9 @@ func (r *reading) unclearRanking(p *plan, w wanted) string {
 		return "It is unclear whether to count the values of " + p.measure.name() + " or to add them."
 	case p.measure != nil && r.is(r.measured[0], "oldest|newest|youngest") && !p.measure.years() && !p.measure.named("age"):
 		return "Ages are not computed from " + p.measure.name() + "."
+	case p.measure != nil && oneOf(p.metric, "min|max") && r.metric == "" && p.group != identity && !p.group.unique() && p.measure.sums() &&
+		!r.unsummable(p.measure):
+		return "It is unclear whether to add " + p.measure.name() + " for each " + p.group.name() + "."
 	case p.measure != nil && p.group != w.by && p.group.isBool():
 		return "It is unclear what to rank by " + p.measure.name() + "."
 	case p.measure == nil && (!r.amount || p.group == identity && w.records && r.limit == 0 || r.is(len(r.q)-1, "most|fewest|least")):

@@ -78,15 +78,17 @@ func (x matcher) read(s *shape, arrays []*array) (best reading, rival *array) {
 // choose selects from all candidates the links that explain the most.
 func choose(s *shape, a *array, every []link) reading {
 	r := reading{shape: s, array: a, every: every, by: make([]*link, len(s.q)), used: slices.Clone(s.used)}
-	named := map[*field][]link{}                  // the names of fields
-	nouns, full := map[int]bool{}, map[int]bool{} // words that begin a noun for the records, or the whole name of a field
+	named := map[*field][]link{} // the names of fields
+	nouns := map[int]bool{}      // words that begin a noun for the records
+	whole := map[int]int{}       // words of the longest name of a field, by the first one
 	for l := range until(a.ctx, every) {
 		nouns[l.start()] = nouns[l.start()] || l.role == asArray
 	}
 	for l := range until(a.ctx, every) {
 		if l.role == asField && l.whole >= 0.5 && l.plain && !(nouns[l.start()] && l.field == a.identity()) {
-			named[l.field] = append(named[l.field], l)
-			full[l.start()] = full[l.start()] || l.whole >= 0.9
+			if named[l.field] = append(named[l.field], l); l.whole >= 0.9 {
+				whole[l.start()] = max(whole[l.start()], len(l.pos))
+			}
 		}
 	}
 	order := make([]*link, 0, len(every))
@@ -95,9 +97,7 @@ func choose(s *shape, a *array, every []link) reading {
 		if l.score += l.context + l.roleScore(s); l.version && len(l.values) > 1 {
 			l.score += familyScore
 		}
-		// "orbit" is not OrbitCom, "city" not a synonym of depots
-		part := (l.role == asValue && l.exact == 0 || l.role == asArray && !l.plain) && full[l.start()]
-		if !part && !r.tooWeak(&l) {
+		if !l.within(whole[l.start()]) && !r.tooWeak(&l) {
 			order = append(order, &l)
 		}
 	}
@@ -112,6 +112,13 @@ func choose(s *shape, a *array, every []link) reading {
 		}
 	}
 	return r
+}
+
+// within reports whether the name of a field with that many words is a better interpretation: "orbit" is not OrbitCom, "city" not a synonym
+// of depots, and "instance types" are no instances.
+func (l *link) within(words int) bool {
+	part, synonym := l.role == asValue && l.exact == 0, l.role == asArray && !l.plain
+	return (part || synonym) && words > 0 || l.role == asArray && len(l.pos) == 1 && words > 1
 }
 
 // selectLink selects l unless a selected link covers one of its words; l may be a rival of that.

@@ -31,6 +31,27 @@ var strict = map[string]string{
  {"id":"I1","strings_connected":24,"strings_active":20,"strength_mg":500,"block":"North","maker":"SMA","bifacial":true},
  {"id":"I2","strings_connected":10,"strings_active":0,"strength_mg":2,"block":"East","maker":"SMA","bifacial":true},
  {"id":"I3","strings_connected":7,"strings_active":7,"strength_mg":7,"block":"East","maker":"ABB","bifacial":false}]}`,
+	"vms": `{"virtual_machines":[
+ {"vm_name":"web-01","cluster":"A","memory_gb":16,"snapshot_count":3},
+ {"vm_name":"web-02","cluster":"A","memory_gb":16,"snapshot_count":0},
+ {"vm_name":"db-01","cluster":"B","memory_gb":64,"snapshot_count":0}],
+"hosts":[
+ {"hostname":"esx01","cluster":"A","memory_gb":1024,"site":"HH"},
+ {"hostname":"esx02","cluster":"B","memory_gb":512,"site":"HH"}]}`,
+	"instances": `{"instances":[
+ {"InstanceId":"i-1","vCPU":8,"Team":"shop","CostUsd":100,"State":"running","InstanceType":"m6i.large"},
+ {"InstanceId":"i-2","vCPU":8,"Team":"shop","CostUsd":100,"State":"running","InstanceType":"m6i.large"},
+ {"InstanceId":"i-3","vCPU":32,"Team":"ml","CostUsd":150,"State":"stopped","InstanceType":"p4d.24xlarge"}],
+"accounts":[
+ {"name":"p","month_to_date_spend":9800,"forecast_spend":10650,"budget":10000}]}`,
+	"runs": `{"runs":[
+ {"id":"r1","pipeline":"a","state":"failed"},
+ {"id":"r2","pipeline":"a","state":"succeeded"},
+ {"id":"r3","pipeline":"b","state":"succeeded"},
+ {"id":"r4","pipeline":"c","state":"running"}],
+"zones":[
+ {"zone":"a.com","records":12,"signed":false},
+ {"zone":"b.com","records":40,"signed":true}]}`,
 	"forklifts": `{"forklifts":[
  {"name":"FL1","in_use":true,"battery_percent":80},
  {"name":"FL2","in_use":false,"battery_percent":15},
@@ -187,6 +208,20 @@ func TestStrictReadings(t *testing.T) {
 		{"tickets", "How many tickets did kim open?", `The meaning of "open" was not understood.`},
 		{"tickets", "Which tickets have support?", `Unknown term "support": no field or value of tickets matches it.`},
 		{"tickets", "Which tickets are approved?", "1 ticket: A1.\n\nUnderstood as: listing ticket of tickets where status = approved."},
+		{"vms", "How many virtual machines do we have?", "3 virtual machines.\n\nUnderstood as: counting virtual machines."},
+		{"vms", "What is the total memory of the VMs?", "96: the sum of memory_gb."},
+		{"vms", "How many VMs run on hosts in HH?", `"VMs" is the name of virtual machines, but not of hosts.`},
+		{"vms", "How many snapshots are there?", "3: the sum of snapshot_count."},
+		{"instances", "How many vCPUs does shop have?", "16: the sum of vCPU."},
+		{"instances", "How many instance types are running?", "1 different type."},
+		{"instances", "Which instance types start with m6i?", "2 instances by InstanceType:\n- m6i.large: 2"},
+		{"instances", "Which team has the highest cost?", "It is unclear whether to add CostUsd for each Team."},
+		{"instances", "Which team has the most cost?", "shop: 200 CostUsd."},
+		{"instances", "What is the spend of p?", `"spend" is ambiguous: forecast_spend or month_to_date_spend.`},
+		{"runs", "Which pipelines never failed?", "Questions about all records of a pipeline are not supported."},
+		{"runs", "Which pipelines are running?", "c.\n\nUnderstood as: listing pipeline of runs where state = running."},
+		{"runs", "Which records belong to zones that are not signed?", "The use of field records was not understood."},
+		{"orders", "When was the last order shipped?", "The first and the last date are not computed."},
 	} {
 		t.Run(row.question, func(t *testing.T) {
 			t.Parallel()
