@@ -160,7 +160,7 @@ func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 // harmless. c closes r. Call SetReadConn before c is used.
 func (c *Conn) SetReadConn(r *Conn) { c.readConn = r }
 
-// ReadConn returns the connection that ReadOver set, or c.
+// ReadConn returns the connection that SetReadConn set, or c.
 func (c *Conn) ReadConn() *Conn {
 	if c.readConn == nil {
 		return c

@@ -1,22 +1,57 @@
 package schemas
 
-import "regexp"
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
 
-// userinfo matches the userinfo of a URL with a scheme, and user:password@ of one without. Without a
-// scheme a name alone is not matched, since a file name may contain an @.
-var userinfo = regexp.MustCompile(`(://)(?:([^/?#:@,]*):)?[^/?#]*@|(^|,)([^/?#:@,]+):[^/?#]*@`)
+// nextURL matches the comma and the scheme of a further URL in a list.
+var nextURL = regexp.MustCompile(`,[a-zA-Z][a-zA-Z0-9+.-]*://`)
 
 // RedactURLs returns a comma-separated list of URLs with each password replaced by xxxxx, and a user
 // without a password, which is a token for NATS, too. Text without a URL, such as a file name, is
-// unchanged. A password may contain commas, so users and hosts may be redacted with a password
-// before them.
+// unchanged. A password may contain any characters, so hosts before an @ may be redacted as well.
 func RedactURLs(list string) string {
-	return userinfo.ReplaceAllStringFunc(list, func(match string) string {
-		groups := userinfo.FindStringSubmatch(match)
-		prefix, user := groups[1]+groups[3], groups[2]+groups[4]
-		if user != "" {
-			user += ":"
+	var out strings.Builder
+	for {
+		next := nextURL.FindStringIndex(list)
+		if next == nil {
+			break
 		}
-		return prefix + user + "xxxxx@"
-	})
+		out.WriteString(redactURL(list[:next[0]]) + ",")
+		list = list[next[0]+1:]
+	}
+	return out.String() + redactURL(list)
+}
+
+func redactURL(text string) string {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		scheme, rest = "", text
+	}
+	authority := rest
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority = rest[:i]
+	}
+	at := strings.LastIndex(authority, "@")
+	if at < 0 { // an unescaped / ? or # in the password, or an @ in the path
+		u, err := url.Parse(text)
+		if at = strings.LastIndex(rest, "@"); at < 0 || err == nil && (u.Scheme == "http" || u.Scheme == "https") {
+			return text
+		}
+	}
+	user, _, password := strings.Cut(rest[:at], ":")
+	switch {
+	case !ok && !password:
+		return text // a file name
+	case ok:
+		scheme += "://"
+	}
+	if password && user != "" {
+		user += ":"
+	} else {
+		user = ""
+	}
+	return scheme + user + "xxxxx" + rest[at:]
 }

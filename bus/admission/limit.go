@@ -10,7 +10,7 @@ type Limit struct {
 	held map[string]int // absent: 0
 }
 
-// NewLimit returns a limit of most units for each key; 0 is no limit.
+// NewLimit returns a limit of perKey units for each key; 0 is no limit.
 func NewLimit(perKey int) *Limit { return &Limit{perKey: perKey, held: map[string]int{}} }
 
 // Acquire takes a unit for the key, or returns false if the key has reached its limit. The caller

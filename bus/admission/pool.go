@@ -172,7 +172,8 @@ func (p *Pool) Resize(capacity int64) {
 	p.grant()
 }
 
-// Drain sets the capacity to 0, so that no more units are granted, and waits until none are held.
+// Drain sets the capacity to 0, so that no units are granted before a later Resize, and waits until
+// none are held.
 func (p *Pool) Drain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

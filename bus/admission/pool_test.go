@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"cairn/bus/admission"
 )
@@ -122,21 +124,26 @@ func TestMoveRespectsShare(t *testing.T) {
 // TestDrain: Drain returns when the last unit is released, and no more units are granted.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	p := admission.NewPool(10)
-	if !p.Acquire("a", 1) || !p.Acquire("b", 1) {
-		t.Fatal("two units of ten were not granted")
-	}
-	drained := make(chan struct{})
-	go func() { p.Drain(); close(drained) }()
-	p.Release("a", 1)
-	select {
-	case <-drained:
-		t.Error("Drain returned while a unit was held")
-	default:
-	}
-	p.Release("b", 1)
-	<-drained
-	if p.Acquire("a", 1) {
-		t.Error("a unit was granted after Drain")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		p := admission.NewPool(10)
+		if !p.Acquire("a", 1) || !p.Acquire("b", 1) {
+			t.Fatal("two units of ten were not granted")
+		}
+		var drained atomic.Bool
+		go func() { p.Drain(); drained.Store(true) }()
+		synctest.Wait()
+		if p.Acquire("c", 1) {
+			t.Error("a unit was granted during Drain")
+		}
+		p.Release("a", 1)
+		synctest.Wait()
+		if drained.Load() {
+			t.Error("Drain returned while a unit was held")
+		}
+		p.Release("b", 1)
+		synctest.Wait()
+		if !drained.Load() {
+			t.Error("Drain did not return when no units were held")
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	mathrand "math/rand/v2"
@@ -26,18 +27,18 @@ func FreeAddress(t testing.TB) string {
 	return address
 }
 
-// returned contains the ports that UnusedAddress has returned.
-var returned sync.Map
+// tried contains the ports that UnusedAddress has returned or found in use.
+var tried sync.Map
 
 // UnusedAddress returns a loopback address, host:port, whose port was unused just now and was not
 // returned before by this process. The port is below the ephemeral range of Linux
 // (ip_local_port_range), so that no outgoing connection takes it meanwhile.
 func UnusedAddress() (string, error) {
 	const first, last = 10_000, 22_000
-	var err error
+	err := errors.New("all were returned before")
 	for range 100 {
 		port := first + mathrand.N(last-first)
-		if _, taken := returned.LoadOrStore(port, true); taken {
+		if _, taken := tried.LoadOrStore(port, true); taken {
 			continue
 		}
 		var l net.Listener

@@ -221,7 +221,7 @@ func TestReplacedLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-watched; !errors.Is(err, catalog.ErrReplaced) {
-		t.Errorf("Watch = %v, want %v", err, catalog.ErrReplaced)
+		t.Errorf("Monitor = %v, want %v", err, catalog.ErrReplaced)
 	}
 	replaced, err := catalog.Setup(testContext(t), js, bucket.Replication{})
 	if err != nil {
@@ -231,12 +231,12 @@ func TestReplacedLog(t *testing.T) {
 		t.Errorf("ID = %s for a new log, want another", c.ID())
 	}
 	if err := c.Monitor(testContext(t), time.Millisecond, func(err error) { t.Error(err) }); !errors.Is(err, catalog.ErrReplaced) {
-		t.Errorf("Watch = %v, want %v", err, catalog.ErrReplaced)
+		t.Errorf("Monitor = %v, want %v", err, catalog.ErrReplaced)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if err := replaced.Monitor(ended, time.Hour, func(err error) { t.Error(err) }); err != nil {
-		t.Errorf("Watch = %v after its context has ended", err)
+		t.Errorf("Monitor = %v after its context has ended", err)
 	}
 }
 

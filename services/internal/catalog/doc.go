@@ -31,5 +31,6 @@
 //
 // In state consuming, the replica of the consumer has the newer revisions among its pending messages.
 // In state unfenced, they may be in any replica: a follower that has received a fence, which was
-// written later, has received them too.
+// written later, has received them too. If the consumer skips revisions meanwhile, the follower
+// is in state consuming after the fence.
 package catalog

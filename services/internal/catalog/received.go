@@ -10,8 +10,8 @@ type received struct {
 	complete uint64 // watermark: no change up to it is missing, see Change.Watermark
 	consumed uint64 // last revision from the consumer
 
-	// awaited is the number of further messages of the consumer that include all skipped changes;
-	// 0: not in state consuming.
+	// awaited is the number of further messages of the consumer that include the changes it has skipped;
+	// 0: none. In the states unfenced and fenced it may be positive, too.
 	awaited uint64
 	// unfenced is true in the states unfenced and fenced: skipped changes may be in any replica.
 	unfenced bool

@@ -23,7 +23,7 @@ import (
 const (
 	// loadTimeout bounds the loading of a model from a slow disk.
 	loadTimeout = 5 * time.Minute
-	// monitorInterval is the interval at which Watch checks whether a probe is due.
+	// monitorInterval is the interval at which Monitor checks whether a probe is due.
 	monitorInterval = 500 * time.Millisecond
 )
 
@@ -69,7 +69,7 @@ func (m *model) Embed(ctx context.Context, purpose Purpose, texts []string) (vec
 		return nil, ctx.Err()
 	}
 	b := m.breakers[purpose]
-	if m.monitored.Load() { // Watch probes the server
+	if m.monitored.Load() { // Monitor probes the server
 		err = b.Err()
 	}
 	if err == nil {

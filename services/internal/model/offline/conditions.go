@@ -304,6 +304,9 @@ func (r *reading) withLiteral(c comparison) (cond, string) {
 		f = r.only(func(f *field) bool { return f.numeric() && f.unit() == unit })
 	}
 	isDate := f != nil && f.dates()
+	if unit != "" && r.is(c.at-1, "last|past|next|previous") { // "in the last 30 days"
+		return cond{}, "Periods that depend on the current time are not supported."
+	}
 	v := r.at(c.at-1, asValue)
 	switch {
 	case isDate && v != nil && slices.ContainsFunc(f.parts, func(p part) bool { return p.stem == r.q[c.at-1].stem }):
@@ -421,7 +424,7 @@ func (r *reading) state(l *link) cond {
 		return equal(f, yes, false, l.span())
 	case f.numeric() && denied && r.is(r.neg[l.start()]-1, "of|than|from"):
 		return cond{} // "out of warranty"
-	case f.dates() && strings.HasSuffix(low, "ed") && f.optional() && r.is(l.start()-1, "was|were"):
+	case f.dates() && strings.HasSuffix(low, "ed") && f.named(low) && f.optional() && r.is(l.start()-1, "was|were"):
 		return present(f, !denied, l.span())
 	case f.dates() && strings.HasSuffix(low, "ed") && !f.named(low) && (!denied || r.is(r.neg[l.start()]-1, "not")):
 		return cond{} // "have expired" depends on the time
@@ -440,10 +443,10 @@ func (r *reading) state(l *link) cond {
 // deactivated reports whether the property of the link is "disabled" or "off", by the words after it, and marks the word as explained.
 func (r *reading) deactivated(l *link) bool {
 	i := l.end()
-	for r.is(i, "is|are|was|were|has|have|been|set|to|turned|switched") {
+	for r.is(i, "been|set|to|turned|switched") || r.is(i, auxiliaries) && !r.hasPossessive(l) {
 		i++
 	}
-	off := r.is(i, "disabled|off|unset|deactivated")
+	off := r.is(i, "disabled|off|unset|deactivated") && !r.q[i].brk && (i == l.end() || r.at(i, asField, asValue) == nil)
 	if off {
 		mark(r.used, i, i+1)
 	}
@@ -454,7 +457,8 @@ func (r *reading) deactivated(l *link) bool {
 // and marks the word as explained.
 func (r *reading) stateOf(l *link) bool {
 	before := r.at(l.start()-1, asField)
-	if before == nil || before.field == l.field || !before.field.isBool() || !r.is(l.start(), "enabled|disabled|on|off|active|inactive") {
+	if before == nil || before.field == l.field || !before.field.isBool() || r.q[l.start()].brk ||
+		!r.is(l.start(), "enabled|disabled|on|off|active|inactive") {
 		return false
 	}
 	r.markUsed(l)

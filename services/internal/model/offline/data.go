@@ -97,15 +97,12 @@ func splitName(path string, stems map[string]string) (last []string, parts []par
 		path = path[:max(dot, 0)]
 		leaf := !telling && n < 2
 		words := nameWords(segment[:min(len(segment), maxSegment)])
-		words = mergeWords(words)
+		words = mergeWords(words[:min(len(words), maxNameWords-len(parts))], stems)
 		if n == 0 {
 			last = words
 		}
-		for _, low := range words[:min(len(words), maxNameWords-len(parts))] {
-			if _, known := stems[low]; !known {
-				stems[low] = stem(low)
-			}
-			p := part{low, stems[low], 1, leaf}
+		for _, low := range words {
+			p := part{low, stemOf(low, stems), 1, leaf}
 			switch {
 			case oneOf(low, "type|types|kind|kinds"):
 				p.weight = 0.5
@@ -171,14 +168,14 @@ func (f *field) listed() bool { return f.has("array") && !f.textual() && len(f.c
 // filled returns the number of records with a value.
 func (f *field) filled() int { return f.column().Records - f.column().Missing - f.column().Null }
 
-// blank returns the number of records with an empty string.
-func (f *field) blank() int {
+// blank returns the number of records with a text that means that there is no value.
+func (f *field) blank() (n int) {
 	for _, v := range f.column().Values {
-		if v.Text == "" {
-			return v.Count
+		if v.Type == "string" && blanks[strings.ToLower(v.Text)] {
+			n += v.Count
 		}
 	}
-	return 0
+	return n
 }
 
 // optional reports whether some records have no value.
@@ -253,10 +250,9 @@ func (a *array) findIdentity() *field {
 	}
 	unique := func(f *field) bool { return f.textual() && f.unique() && f.unit() == "" }
 	named := func(f *field) bool { return unique(f) && (f.named("name") || f.named("title")) }
-	noun := a.noun(1)
-	own := func(f *field) bool { return f.path == noun && unique(f) } // the hall of halls
+	own := func(f *field) bool { return a.isNoun(f) && unique(f) }
 	number := func(f *field) bool {
-		return f.numeric() && f.unique() && (f.named("id") || f.named("number") || f.named("no"))
+		return f.numeric() && len(f.words) > 0 && oneOf(f.words[len(f.words)-1], "id|number|no") && f.unique()
 	}
 	return cmp.Or(a.first(named), a.first(own), a.first(unique), a.first(number))
 }
@@ -287,6 +283,11 @@ func (a *array) findQuantifiers() map[string]bool {
 	return out
 }
 
+// isNoun reports whether the field has the name of a record: the hall of halls.
+func (a *array) isNoun(f *field) bool {
+	return len(f.words) == 1 && len(a.words) == 1 && f.words[0] == singular(a.words[0])
+}
+
 // unique reports whether each record has a value of its own.
 func (f *field) unique() bool {
 	return f.column().Distinct == f.column().Records && f.blank() == 0 && !f.dates()
@@ -300,7 +301,7 @@ func (a *array) categoryField() *field {
 // first returns the first field at the top level that satisfies accept; nil if there is none.
 func (a *array) first(accept func(*field) bool) *field {
 	for f := range a.each() {
-		if !strings.Contains(f.path, ".") && f.filled() > 0 && accept(f) {
+		if !strings.Contains(f.path, ".") && accept(f) && f.filled() > 0 {
 			return f
 		}
 	}

@@ -70,7 +70,10 @@ func (r reading) sibling(l *link) *field {
 // there is none.
 func (r reading) unclearFigure(p *plan) string {
 	limit, figure := p.limits(), cmp.Or(p.measure, p.group)
+	person := func(f *field) bool { return len(f.words) > 0 && persons[f.words[len(f.words)-1]] }
 	switch {
+	case p.names && r.begins("who") && !person(p.group):
+		return "It is unclear which field answers who."
 	case (r.has("both") && r.op != exists && r.op != all && r.op != compare || r.op == list && p.group != p.array.identity() && r.has("and")) &&
 		slices.ContainsFunc(p.conds(), func(c cond) bool { return c.parts > 1 && !c.denied && !c.field.listed() && !c.field.unique() }):
 		return "Records with both values cannot be selected; ask about one."
@@ -111,8 +114,7 @@ func (r reading) unsummable(f *field) bool {
 
 // partOf reports whether the numbers of f may be parts of those of the other field: pumps_running of pumps.
 func (f *field) partOf(other *field) bool {
-	missing := func(low string) bool { return !f.named(low) }
-	return f != other && f.numeric() && !slices.ContainsFunc(other.words[:1], missing)
+	return f != other && f.numeric() && len(other.words) > 0 && f.named(other.words[0])
 }
 
 // otherUnit returns the unit that the question requests, as in "in minutes", if the field has another one; "" otherwise.
@@ -156,7 +158,7 @@ func (r reading) unusedField(p *plan) string {
 		switch {
 		case superlative && p.op != top && !oneOf(p.metric, "min|max"):
 			return "The meaning of " + quoted(r.q[at].text) + " was not understood."
-		case (l.role == asArray || l.role == asField && l.field.path == p.array.noun(1)) && r.is(r.neg[at]-1, "no|without|lack|lacks|lacking"):
+		case (l.role == asArray || l.role == asField && p.array.isNoun(l.field)) && r.is(r.neg[at]-1, "no|without|lack|lacks|lacking"):
 			return "Questions about values without " + p.array.noun(2) + " are not supported."
 		case l.role == asField && r.focus.has(at) && r.op == count && r.at(l.end(), asArray) != nil &&
 			l.field.column().Distinct > maxMeant: // "zone offers" are offers that have a zone

@@ -33,6 +33,7 @@ var (
 	stops, operators, requests    = set("stops", same), set("operators", same), set("requests", same)
 	narrowing, suffixes, endings  = set("narrowing", same), set("suffixes", same), set("endings", same)
 	affirmative, negative         = set("affirmative", same), set("negative", same)
+	persons                       = set("persons", same)
 	fillers, generics, vague      = set("fillers", plural), set("generics", stems), set("vague", stems)
 	verbs, states                 = set("verbs", forms), set("states", forms)
 	phrases, synonyms             = stemmed("phrases"), groups("synonyms")

@@ -257,7 +257,7 @@ func connects(q []word, from, to int, apart bool) bool {
 
 // arrayLinks finds the name of the array, or a general word for records. Without the noun for its records the score is low.
 func (a *array) arrayLinks(q []word, x matcher) (out []link) {
-	ps, n := slices.Clone(a.parts), max(0, len(a.words)-1)
+	ps, n := slices.Clone(a.parts), max(0, min(len(a.words), len(a.parts))-1)
 	for n > 0 && ps[n].weight == 0.5 { // "instance types" denotes instances
 		n--
 	}
@@ -288,7 +288,7 @@ func (a *array) fieldLinks(q []word, x matcher) (out []link) {
 	own := map[string]bool{} // the words that are the names of fields
 	for f := range a.each() {
 		if len(f.words) == 1 && len(x[f.parts[0].stem]) > 0 {
-			own[f.path] = true
+			own[f.words[0]] = true
 		}
 	}
 	for f := range a.each() {

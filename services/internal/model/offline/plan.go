@@ -322,7 +322,7 @@ func (r *reading) countPlan(p *plan, w wanted) string {
 	case w.records && r.op == distinct && len(p.conds()) == 0 && p.array.identity() != nil:
 		p.op, p.group = distinct, p.array.identity()
 	case r.op == count && w.records && slices.ContainsFunc(p.array.fields(), func(f *field) bool {
-		return f.numeric() && f.path == "count" && !p.on(f)
+		return f.numeric() && strings.EqualFold(f.path, "count") && !p.on(f)
 	}):
 		return "It is unclear whether to count the " + p.array.noun(2) + " or to add a field of them."
 	case r.op == distinct && (f == nil || flag) && (p.array.identity() == nil || !p.array.identity().unique()):

@@ -1,12 +1,16 @@
 package offline_test
 
 import (
+	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"cairn/services/internal/estate"
 )
 
 // TestRandomQuestions answers random sequences of words, and questions of the sets in which up to three words are replaced or added. The
@@ -28,8 +32,17 @@ func TestRandomQuestions(t *testing.T) {
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	word := func() string { return words[rnd.IntN(len(words))] }
+	estates := map[string]*estate.Estate{}
 	for _, name := range []string{"zoo", "courier", "hotel", "campus", "port"} {
-		e := synthetic(t, "testdata/"+name+".json")
+		estates[name] = synthetic(t, "testdata/"+name+".json")
+	}
+	odd := fmt.Sprintf(`{"":[{"":1,"_":"a","a.%%":2,"été":true}],"%s":[{"name":"a","price":{"_":3},"discount":0}]}`, strings.Repeat("a_b", 40))
+	if estates["odd"], err = estate.Parse([]byte(odd)); err != nil {
+		t.Fatal(err)
+	}
+	questions["odd"] = []string{"What is the total price of the items with no discount?", "Who has the most été?", "How many _ per name?"}
+	for _, name := range slices.Sorted(maps.Keys(estates)) {
+		e := estates[name]
 		for range 250 {
 			var q []string
 			for range 1 + rnd.IntN(14) {

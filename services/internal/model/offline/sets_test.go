@@ -16,9 +16,9 @@ import (
 type score struct{ right, wrong, declined int }
 
 // TestQuestionSets answers the sets of testdata/generate.py and, about other domains, of generate_unseen.py, generate_domains.py,
-// generate_blind.py and generate_neighbourhood.py. The planner may decline questions. The rules were written without the last four sets;
-// they were later changed for two wrong answers to blind, four to neighbourhood, twelve to sites and twelve to systems. The remaining ones
-// take "the city" for the landlord City, and the branches of runs for those of repositories.
+// generate_blind.py and generate_neighbourhood.py, and two sets of infrastructure. The planner may decline questions. The rules were
+// written without blind, neighbourhood, sites and systems; they were later changed for their wrong answers. The two that remain take "the
+// city" for the landlord City, and the branches of runs for those of repositories.
 func TestQuestionSets(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

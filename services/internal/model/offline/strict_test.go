@@ -222,6 +222,9 @@ func TestStrictReadings(t *testing.T) {
 		{"runs", "Which pipelines are running?", "c.\n\nUnderstood as: listing pipeline of runs where state = running."},
 		{"runs", "Which records belong to zones that are not signed?", "The use of field records was not understood."},
 		{"orders", "When was the last order shipped?", "The first and the last date are not computed."},
+		{"accounts", "How many accounts with logging are disabled?", "0 accounts."},
+		{"instances", "Top 2 instances by cost in the last 30 days", "Periods that depend on the current time are not supported."},
+		{"runs", "Who runs a?", "It is unclear which field answers who."},
 	} {
 		t.Run(row.question, func(t *testing.T) {
 			t.Parallel()

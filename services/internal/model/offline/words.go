@@ -213,14 +213,26 @@ func nameWords(name string) []string {
 	return strings.Fields(b.String())
 }
 
-// mergeWords replaces the phrases in a name by one word, as in a question: "virtual machines" are vms.
-func mergeWords(words []string) []string {
-	for i := 0; i+1 < len(words); i++ {
-		if low := phrases[stem(words[i])+"-"+stem(words[i+1])]; low != "" {
-			return append(slices.Concat(words[:i], []string{low}), mergeWords(words[i+2:])...)
+// mergeWords replaces the phrases of two words in a name by one, as in a question: "virtual machines" are vms. stems caches stems.
+func mergeWords(words []string, stems map[string]string) (out []string) {
+	for i := 0; i < len(words); i++ {
+		low := words[i]
+		if i+1 < len(words) {
+			if phrase := phrases[stemOf(low, stems)+"-"+stemOf(words[i+1], stems)]; phrase != "" {
+				low, i = phrase, i+1
+			}
 		}
+		out = append(out, low)
 	}
-	return words
+	return out
+}
+
+// stemOf returns the stem of a word, which stems caches.
+func stemOf(low string, stems map[string]string) string {
+	if _, known := stems[low]; !known {
+		stems[low] = stem(low)
+	}
+	return stems[low]
 }
 
 // stem reduces a lower-case word to a stem shared by its forms.
