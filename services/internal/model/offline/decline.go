@@ -70,6 +70,7 @@ func (r reading) sibling(l *link) *field {
 // there is none.
 func (r reading) unclearFigure(p *plan) string {
 	limit, figure := p.limits(), cmp.Or(p.measure, p.group)
+	unit := r.otherUnit(figure)
 	person := func(f *field) bool { return len(f.words) > 0 && persons[f.words[len(f.words)-1]] }
 	switch {
 	case p.names && r.begins("who") && !person(p.group):
@@ -83,8 +84,8 @@ func (r reading) unclearFigure(p *plan) string {
 		return "The use of field " + p.measure.name() + " was not understood." // "pumps not running": pumps less pumps_running
 	case p.metric == "sum" && r.unsummable(p.measure):
 		return "The sum of " + p.measure.name() + " has no meaning; ask for the average."
-	case r.otherUnit(figure) != "":
-		return "The unit " + markdown.Escape(r.otherUnit(figure)) + " cannot be converted to the unit of " + figure.name() + "."
+	case unit != "":
+		return "The unit " + markdown.Escape(unit) + " cannot be converted to the unit of " + figure.name() + "."
 	case limit != nil && r.has("maximum|minimum|max|min"):
 		return "It is unclear whether the " + metricNames[p.metric] + " " + p.measure.name() + " is meant, or " + limit.name() + "."
 	case p.group != nil && p.group.listed() && !p.names:

@@ -54,12 +54,10 @@ type comparison struct {
 	peer    bool   // the operand is the field named from end on
 }
 
-// partial are quantifiers of a subject that is neither one record nor all of them.
-const partial = "none|no|neither|either|most|half|only|many|few|several|enough|more|fewer|less"
-
 // Alternatives for patterns, from the lexicon.
 var (
 	auxiliaries, shares         = alternatives("auxiliaries"), alternatives("shares")
+	modals, partial             = alternatives("modals"), alternatives("partial")
 	degrees                     = "how long|old|big|large|fast|heavy|tall|hot"
 	largest, smallest           = alternatives("largest"), alternatives("smallest")
 	measuresMost, measuresLeast = alternatives("measures"), alternatives("measuresLeast")

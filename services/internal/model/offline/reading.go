@@ -321,7 +321,8 @@ func (o operation) conditional() bool { return o == count || o == share || o == 
 // unexplained returns the content words that nothing explains.
 func (r reading) unexplained() (out []int) {
 	for i, w := range r.q {
-		explained := r.by[i] != nil || r.used[i] || operators[w.low] && !r.planned || r.linking(i) || r.unit(i) || r.renamed(i) ||
+		explained := r.by[i] != nil || r.used[i] || operators[w.low] && !r.planned || r.unit(i) || r.renamed(i) ||
+			(verbs[w.low] || states[w.low]) && r.linking(i) ||
 			suffixes[w.low] && r.at(i-1, asField, asValue) != nil
 		if !explained && !r.ignored(i) {
 			out = append(out, i)
@@ -335,9 +336,6 @@ func (r reading) open() int {
 	words := slices.DeleteFunc(slices.Clone(r.q), func(w word) bool { return !fillers[w.low] })
 	return len(r.unexplained()) + len(words)
 }
-
-// modals are the auxiliaries for what is not the case yet.
-const modals = "must|shall|should|will|would|can|could|may|might"
 
 // ignored reports whether the word at i has no meaning of its own. In "source any" and "about 100" it has.
 func (r reading) ignored(i int) bool {
@@ -380,12 +378,10 @@ func (r reading) linking(i int) bool {
 	case verbs[low] && (strings.HasSuffix(low, "ed") || oneOf(low, "held|made|built|kept|written|given")) &&
 		r.at(i+1, asArray, asGeneric) != nil:
 		return false // "owned hosts"
-	case !verbs[low] && !states[low]:
-		return false
 	case r.begins("which") && values != nil && values != r.array.identity() && last: // "which versions are in use?"
 		return true
 	case r.is(i, "need|needs") && !r.has("did"), r.op == top && r.is(i, "allow|allows"):
-		return false // what is not the case yet
+		return false // a requirement or a permission
 	case verbs[low] && r.is(i-1, auxiliaries+"|and|or|not") && last && !r.begins("where|what"),
 		verbs[low] && r.op == count && i+1 == r.focus[1] && i > r.focus[0]:
 		return false // "how many were published?", "how many closed issues do we have"
