@@ -14,10 +14,29 @@ func TestUnclaimedRun(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
 	unresponsive(t, nc, bus.Analyze.Subject, 0)
-	for _, err := range bus.Analyze.TryRun(t.Context(), conn, bus.NewRun(), anything) {
-		if !errors.Is(err, bus.ErrUnclaimed) || !errors.Is(err, schemas.ErrUnavailable.Analysis()) {
-			t.Errorf("got %v, want %v", err, bus.ErrUnclaimed)
-		}
+	for name, row := range map[string]struct{ names, attempts int }{
+		"it is retried as a new run, at most twice": {10, 3},
+		"an empty name ends the retries":            {1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var names []string
+			newName := func() string {
+				if len(names) == row.names {
+					return ""
+				}
+				names = append(names, bus.NewRun())
+				return names[len(names)-1]
+			}
+			for _, err := range bus.Analyze.Start(t.Context(), conn, newName, anything) {
+				if !errors.Is(err, schemas.ErrUnavailable.Analysis()) {
+					t.Errorf("got %v, want %v", err, schemas.ErrUnavailable.Analysis())
+				}
+			}
+			if len(names) != row.attempts {
+				t.Errorf("%d attempts, want %d", len(names), row.attempts)
+			}
+		})
 	}
 }
 
@@ -31,7 +50,7 @@ func TestSlowRunIsClaimed(t *testing.T) {
 		return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "late"})
 	})
 	events := 0
-	for _, err := range bus.Analyze.TryRun(t.Context(), conn, bus.NewRun(), anything) {
+	for _, err := range bus.Analyze.Start(t.Context(), conn, bus.NewRun, anything) {
 		if err != nil {
 			t.Fatal(err)
 		}

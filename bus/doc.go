@@ -15,7 +15,7 @@
 //	2 heartbeats were missed        as a hedged request   no                    4 times, retry budget of the connection
 //	it reached no worker            yes                   yes                   deadline of 15 s
 //	the connection was lost later   yes                   if it is stored once  deadline of 15 s
-//	a run was not confirmed in 2 s  as a new run by the caller of TryRun         retry budget of the connection
+//	a run was not confirmed in 2 s  as a new run (Start)                         twice, retry budget of the connection
 //	a chunk reached no worker       yes                                         1 s
 //	JetStream did not acknowledge   by the worker, with the same Nats-Msg-Id    deadline of the request
 //
@@ -57,7 +57,7 @@
 // (edge/docs/benchmarks.md). Heartbeats contain the sequence of the last event, so that the
 // listener, the client's side of a run, detects lost events. The listener is in one of these states:
 //
-//	Run, TryRun                               Resume
+//	Run, Start                                Resume
 //	      │                                     │
 //	      ▼                                     ▼
 //	┌───────────┐  messages dropped      ┌─────────────┐ retry: events missing
@@ -74,8 +74,8 @@
 //	│                      ended                       │
 //	└──────────────────────────────────────────────────┘
 //
-// In the state waiting, the listener retries a request that a busy worker has refused, and TryRun
-// fails with [ErrUnclaimed] after 2 s. In the states live and replaying, a lost connection,
+// In the state waiting, the listener retries a request that a busy worker has refused, and after
+// 2 s Start retries the run as a new one. In the states live and replaying, a lost connection,
 // missing heartbeats, or a failed replay lead to replaying as soon as there is a connection. After
 // the grace period without an event they end the stream with [ErrInterrupted]: the run may continue
 // at its worker, and the client can resume it. A run ends only with done, an error from the worker,

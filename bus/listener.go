@@ -95,7 +95,7 @@ const (
 	// waiting for the first event.
 	responderTimeout = 2 * time.Second
 	deliveryTimeout  = 8 * time.Second
-	// claimTimeout is the timeout of TryRun for the first heartbeat, which a worker sends
+	// claimTimeout is the timeout of Start for the first heartbeat, which a worker sends
 	// immediately.
 	claimTimeout = 2 * time.Second
 	// timeoutMargin is the time after the deadline for which a client waits for the timeout error of
@@ -113,7 +113,7 @@ const (
 )
 
 // listen returns a listener that sends a request with the body, and receives events on the reply
-// subject. With try it fails with ErrUnclaimed if no worker sends a heartbeat within claimTimeout.
+// subject. With try it fails with errUnclaimed if no worker sends a heartbeat within claimTimeout.
 func listen(ctx context.Context, c *Conn, s Stream[any], body []byte, reply string, try bool) (*listener, error) {
 	ctx, span := telemetry.StartRequest(ctx, s.Subject)
 	l, err := newListener(ctx, c, s, reply)
@@ -278,7 +278,7 @@ func (w *waiting) send(l *listener) error {
 		end := l.end
 		w.claim = time.AfterFunc(claimTimeout, func() {
 			if l.conn.budget.Take() {
-				end(errUnclaimed)
+				end(fmt.Errorf("%w: %w", errUnclaimed, schemas.ErrUnavailable.Because(errUnclaimed.Error())))
 			}
 		})
 	}

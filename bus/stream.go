@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"reflect"
 	"regexp"
@@ -51,12 +50,12 @@ var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // ErrNoRun is schemas.ErrRunNotFound for a run without stored events.
 var ErrNoRun = schemas.ErrRunNotFound.Because("it does not exist, or its events have expired")
 
-// ErrUnclaimed is the error of a run for which no worker sent a heartbeat in time. It
-// may be retried as a new run.
-var ErrUnclaimed = errors.New("no worker has accepted the request")
+// maxRestarts is the maximum number of restarts of an unclaimed run. Two cover the time in
+// which NATS still routes requests to a suspended worker.
+const maxRestarts = 2
 
-// errUnclaimed is ErrUnclaimed with the error for callers.
-var errUnclaimed = fmt.Errorf("%w: %w", ErrUnclaimed, schemas.ErrUnavailable.Because("no worker has accepted the request"))
+// errUnclaimed is the error of a run for which no worker sent a heartbeat in time.
+var errUnclaimed = errors.New("no worker has accepted the request")
 
 // Stream is a subject that answers each Req with events, the last of type done. Any
 // NATS client can read it: the events go to the reply subject.
@@ -113,10 +112,25 @@ func (s Stream[Req]) Run(ctx context.Context, c *Conn, run string, body []byte) 
 	return s.start(ctx, c, s.control(run)+eventToken, body, false)
 }
 
-// TryRun is like Run, but fails with ErrUnclaimed if no worker sends a heartbeat within 2 s,
-// unless the retry budget is exhausted.
-func (s Stream[Req]) TryRun(ctx context.Context, c *Conn, run string, body []byte) iter.Seq2[Event, error] {
-	return s.start(ctx, c, s.control(run)+eventToken, body, true)
+// Start is like Run, but retries a run for which no worker sends a heartbeat within 2 s as a new
+// run, at most twice and within the retry budget. Before each attempt it calls newName for the
+// name of the run. An empty name ends the retries.
+func (s Stream[Req]) Start(ctx context.Context, c *Conn, newName func() string, body []byte) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		run := newName()
+		for restarts := 0; run != ""; restarts++ {
+			next := ""
+			for event, err := range s.start(ctx, c, s.control(run)+eventToken, body, restarts < maxRestarts) {
+				if errors.Is(err, errUnclaimed) {
+					next = newName()
+				}
+				if next == "" && !yield(event, err) {
+					return
+				}
+			}
+			run = next
+		}
+	}
 }
 
 func (s Stream[Req]) start(ctx context.Context, c *Conn, reply string, body []byte, try bool) iter.Seq2[Event, error] {
@@ -229,7 +243,7 @@ func (s Stream[Req]) translate(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	for _, sentinel := range []error{ErrUnclaimed, ErrInterrupted, errLogged} {
+	for _, sentinel := range []error{errUnclaimed, ErrInterrupted, errLogged} {
 		if errors.Is(err, sentinel) {
 			return taggedError{s.mapError(e), sentinel}
 		}

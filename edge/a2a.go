@@ -147,11 +147,8 @@ func (c agentCaller) NewRun(prefix string) string { return bus.NameRun(c.x.by, p
 
 func (c agentCaller) Owns(run string) bool { return bus.OwnsRun(c.x.by, run) }
 
-func (c agentCaller) Start(ctx context.Context, run string, body []byte, last bool) iter.Seq2[bus.Event, error] {
-	if last {
-		return c.analysis.Run(ctx, c.x.edge.conn, run, body)
-	}
-	return c.analysis.TryRun(ctx, c.x.edge.conn, run, body)
+func (c agentCaller) Start(ctx context.Context, newName func() string, body []byte) iter.Seq2[bus.Event, error] {
+	return c.analysis.Start(ctx, c.x.edge.conn, newName, body)
 }
 
 func (c agentCaller) ReleaseBody() { c.x.body.release() }

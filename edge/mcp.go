@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -185,8 +184,12 @@ func (c *mcpCaller) run(caller context.Context, body []byte, yield func(bus.Even
 	ctx, cancel := streamContext(c.x)
 	defer cancel()
 	defer context.AfterFunc(caller, cancel)()
-	size := 0
-	for event, err := range c.started(ctx, body) {
+	size, run := 0, ""
+	newRun := func() string {
+		run = bus.NameRun(c.x.by, bus.NewRun())
+		return run
+	}
+	for event, err := range c.analysis.Start(ctx, c.x.edge.conn, newRun, body) {
 		if err != nil {
 			err = streamError(ctx, err)
 		}
@@ -194,43 +197,12 @@ func (c *mcpCaller) run(caller context.Context, body []byte, yield func(bus.Even
 			err = schemas.ErrAnalysisUnavailable.Because("the answer is too large for the memory of the edge (--body-memory)")
 		}
 		if !yield(event, err) || err != nil {
+			if event.Type != schemas.EventDone {
+				_ = c.analysis.Cancel(context.WithoutCancel(c.x.ctx), c.x.edge.conn, run) // else the grace period ends it
+			}
 			return
 		}
 	}
-}
-
-// started yields the events of a new run. A run that no worker confirms is retried as
-// a new run, as in startRun. A run whose events are not read to the end is canceled.
-func (c *mcpCaller) started(ctx context.Context, body []byte) iter.Seq2[bus.Event, error] {
-	return func(yield func(bus.Event, error) bool) {
-		for n := range maxRestarts + 1 {
-			start, run := c.analysis.TryRun, bus.NameRun(c.x.by, bus.NewRun())
-			if n == maxRestarts {
-				start = c.analysis.Run
-			}
-			again, ended := c.relay(start(ctx, c.x.edge.conn, run, body), n < maxRestarts, yield)
-			if !ended {
-				_ = c.analysis.Cancel(context.WithoutCancel(c.x.ctx), c.x.edge.conn, run) // else the grace period ends it
-			}
-			if !again {
-				return
-			}
-		}
-	}
-}
-
-// relay yields the events of one attempt. It reports whether to retry, and whether the run has
-// ended.
-func (c *mcpCaller) relay(events iter.Seq2[bus.Event, error], retry bool, yield func(bus.Event, error) bool) (again, ended bool) {
-	for event, err := range events {
-		if retry && errors.Is(err, bus.ErrUnclaimed) {
-			return true, false
-		}
-		if !yield(event, err) || err != nil {
-			return false, event.Type == schemas.EventDone
-		}
-	}
-	return false, true
 }
 
 // messageWriter is the response of the protocol's handler. It keeps rejections by the handler,

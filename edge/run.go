@@ -29,7 +29,7 @@ func resume[Req any](s bus.Stream[Req]) action {
 			return err
 		}
 		defer release()
-		return relayEvents(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] {
+		return newStream(x, run).relay(func(ctx context.Context) iter.Seq2[bus.Event, error] {
 			return s.Resume(ctx, x.edge.conn, run, last)
 		})
 	})

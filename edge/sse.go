@@ -47,78 +47,72 @@ func events[Req any](s bus.Stream[Req]) action {
 			if x.body.data, err = readStreamBody(x, slot, s.MaxBody); err != nil {
 				return err
 			}
-			var run string
-			err = runStream(x, slot, func() (err error) {
-				run, err = startRun(x, s)
-				return err
+			out := newStream(x, "")
+			err = runStream(x, slot, func() error {
+				return out.relay(func(ctx context.Context) iter.Seq2[bus.Event, error] {
+					return s.Start(ctx, x.edge.conn, out.newRun, x.body.data)
+				})
 			})
 			if x.status == 0 && x.clientGone(err) { // the client has not received the run's name and cannot resume it
-				return errors.Join(err, s.Cancel(x.ctx, x.edge.conn, run))
+				return errors.Join(err, s.Cancel(x.ctx, x.edge.conn, out.run))
 			}
 			return err
 		},
 	}
 }
 
-// maxRestarts is the maximum number of restarts of an unclaimed run. Two cover the time in
-// which NATS still routes requests to a suspended worker.
-const maxRestarts = 2
-
-// startRun relays the events of a new run with the body in x.body.data. An unclaimed run is
-// retried as a new run.
-func startRun[Req any](x *exchange, s bus.Stream[Req]) (run string, err error) {
-	for n := range maxRestarts + 1 {
-		run = bus.NameRun(x.by, bus.NewRun())
-		start := s.TryRun
-		if n == maxRestarts {
-			start = s.Run
-		}
-		err = relayEvents(x, run, func(ctx context.Context) iter.Seq2[bus.Event, error] {
-			return start(ctx, x.edge.conn, run, x.body.data)
-		})
-		if x.status != 0 || !errors.Is(err, bus.ErrUnclaimed) {
-			break
-		}
-	}
-	return run, err
-}
-
-// relayEvents relays the events of the run until its end, or until the client
-// disconnects or its credential becomes invalid.
-func relayEvents(x *exchange, run string, subscribe func(context.Context) iter.Seq2[bus.Event, error]) error {
-	ctx, cancel := streamContext(x)
-	defer cancel()
-	out := &stream{x: x, run: run, control: http.NewResponseController(x.w), cancel: cancel, sent: time.Now()}
-	out.mu.Lock()
-	out.timer = time.AfterFunc(x.edge.keepAlive, out.onTimer)
-	out.mu.Unlock()
-	defer out.end()
-	defer telemetry.StreamOpened()()
-	for event, err := range subscribe(ctx) {
-		if err != nil {
-			return out.fail(streamError(ctx, err))
-		}
-		if err := out.send(event); err != nil || event.Type == schemas.EventDone {
-			return err
-		}
-	}
-	return out.noEvents()
-}
-
 // stream is a response of server-sent events.
 type stream struct {
 	x       *exchange
-	run     string
 	control *http.ResponseController
 	cancel  context.CancelFunc // of the subscription
 
 	mu       sync.Mutex // guards the fields below: the timer writes too
+	run      string
 	timer    *time.Timer
 	buffer   []byte    // not yet sent
-	sent     time.Time // last write, or the start
+	sent     time.Time // last write, or the start of the run
 	deadline time.Time // for writes
 	err      error     // of a write in the timer
 	over     bool      // no more writes
+}
+
+// newStream returns the response with the events of a run; empty: there is none yet.
+func newStream(x *exchange, run string) *stream {
+	return &stream{x: x, run: run, control: http.NewResponseController(x.w), sent: time.Now()}
+}
+
+// relay relays the events until their end, or until the client disconnects or its credential
+// becomes invalid.
+func (s *stream) relay(subscribe func(context.Context) iter.Seq2[bus.Event, error]) error {
+	ctx, cancel := streamContext(s.x)
+	defer cancel()
+	s.mu.Lock()
+	s.cancel = cancel
+	s.timer = time.AfterFunc(s.x.edge.keepAlive, s.onTimer)
+	s.mu.Unlock()
+	defer s.end()
+	defer telemetry.StreamOpened()()
+	for event, err := range subscribe(ctx) {
+		if err != nil {
+			return s.fail(streamError(ctx, err))
+		}
+		if err := s.send(event); err != nil || event.Type == schemas.EventDone {
+			return err
+		}
+	}
+	return s.noEvents()
+}
+
+// newRun names a new run, unless the client has received the name of another one.
+func (s *stream) newRun() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.x.status != 0 {
+		return ""
+	}
+	s.run, s.sent = bus.NameRun(s.x.by, bus.NewRun()), time.Now()
+	return s.run
 }
 
 // send writes an event with the buffered ones, or buffers it for batchDelay when it

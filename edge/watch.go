@@ -35,7 +35,7 @@ func watch(s bus.Stream[schemas.Watch]) action {
 				return err
 			}
 			defer release()
-			return relayEvents(x, "", func(ctx context.Context) iter.Seq2[bus.Event, error] {
+			return newStream(x, "").relay(func(ctx context.Context) iter.Seq2[bus.Event, error] {
 				return untilDrained(ctx, x, s, body)
 			})
 		},

@@ -42,9 +42,8 @@ type Caller interface {
 	NewRun(prefix string) string
 	// Owns reports whether the run belongs to the tenants of the client.
 	Owns(run string) bool
-	// Start yields the events of a new run. The error is bus.ErrUnclaimed if no worker
-	// confirms the run in time; the last attempt waits longer.
-	Start(ctx context.Context, run string, body []byte, last bool) iter.Seq2[bus.Event, error]
+	// Start yields the events of a new run, see bus.Stream.Start.
+	Start(ctx context.Context, newName func() string, body []byte) iter.Seq2[bus.Event, error]
 	// ReleaseBody releases the memory of the request.
 	ReleaseBody()
 	// Resume yields the events of the run after the sequence.

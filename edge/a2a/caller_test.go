@@ -52,12 +52,12 @@ func (c caller) PublicError(err error) *schemas.Error {
 	return schemas.ErrAnalysisInternal.Because(err.Error())
 }
 
-func (c caller) Start(ctx context.Context, run string, body []byte, _ bool) iter.Seq2[bus.Event, error] {
-	canceled := make(chan struct{})
-	c.mu.Lock()
-	c.started[run], c.bodies = canceled, append(c.bodies, string(body))
-	c.mu.Unlock()
+func (c caller) Start(ctx context.Context, newName func() string, body []byte) iter.Seq2[bus.Event, error] {
 	return func(yield func(bus.Event, error) bool) {
+		run := newName()
+		c.mu.Lock()
+		c.started[run], c.bodies = make(chan struct{}), append(c.bodies, string(body))
+		c.mu.Unlock()
 		if c.fail != nil {
 			yield(bus.Event{}, c.fail)
 			return

@@ -20,9 +20,6 @@ import (
 )
 
 const (
-	// maxRestarts is the maximum number of restarts of an unclaimed run. Two cover the time in
-	// which NATS still routes requests to a suspended worker.
-	maxRestarts = 2
 	// announceDelay is the time without an event after which a client receives its task. It exceeds
 	// the claim timeout of bus, because an announced run cannot be retried as a new run.
 	announceDelay = 3 * time.Second
@@ -183,7 +180,7 @@ func (r *run) abandon(ctx context.Context) error {
 }
 
 // start starts the run for the message of the request and waits up to announceDelay for its
-// first event. An unclaimed run is retried as a new run.
+// first event.
 func start(ctx context.Context, persist bool) (*run, error) {
 	c := callOf(ctx)
 	if err := rejectTask(ctx, c.message.Message); err != nil {
@@ -197,27 +194,20 @@ func start(ctx context.Context, persist bool) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	for n := 0; ; n++ {
-		name := c.caller.NewRun(newTaskID(conversation))
-		f := newFeed(ctx, func(ctx context.Context) iter.Seq2[bus.Event, error] {
-			return c.caller.Start(ctx, name, body, n == maxRestarts)
-		})
-		err := f.waitFirst(announceDelay)
-		switch {
-		case err == nil:
-			c.message = nil // its memory is released
-			c.caller.ReleaseBody()
-			return &run{&task{id: name, contextID: conversation.String()}, f, f.events}, nil
-		case errors.Is(err, bus.ErrUnclaimed) && n < maxRestarts:
-			f.close()
-			continue
-		}
+	f := newFeed(ctx, func(ctx context.Context, f *feed) iter.Seq2[bus.Event, error] {
+		newName := func() string { return f.rename(c.caller.NewRun(newTaskID(conversation))) }
+		return c.caller.Start(ctx, newName, body)
+	})
+	if err := f.waitFirst(announceDelay); err != nil {
 		f.close()
 		if canceled(ctx, err) {
-			err = errors.Join(err, c.caller.Cancel(context.WithoutCancel(ctx), name))
+			err = errors.Join(err, c.caller.Cancel(context.WithoutCancel(ctx), f.name))
 		}
 		return nil, c.message.renameFields(err)
 	}
+	c.message = nil // its memory is released
+	c.caller.ReleaseBody()
+	return &run{&task{id: f.name, contextID: conversation.String()}, f, f.events}, nil
 }
 
 // rejectTask returns an error for a message that names a task: an analysis does not
@@ -240,6 +230,9 @@ func rejectTask(ctx context.Context, m *schemas.AgentContent) error {
 
 // feed reads the events of a run in a goroutine, so that the wait for the first one is bounded.
 type feed struct {
+	name   string        // of the run, after waitFirst
+	names  chan string   // of attempts to start the run
+	named  chan struct{} // closed when the name is final
 	items  chan item
 	first  []item
 	cancel context.CancelFunc
@@ -251,13 +244,13 @@ type item struct {
 	err   error
 }
 
-func newFeed(ctx context.Context, open func(context.Context) iter.Seq2[bus.Event, error]) *feed {
+func newFeed(ctx context.Context, open func(context.Context, *feed) iter.Seq2[bus.Event, error]) *feed {
 	ctx, cancel := context.WithCancel(ctx)
-	f := &feed{items: make(chan item), cancel: cancel, ended: make(chan struct{})}
+	f := &feed{names: make(chan string), named: make(chan struct{}), items: make(chan item), cancel: cancel, ended: make(chan struct{})}
 	go func() {
 		defer close(f.ended)
 		defer close(f.items)
-		for event, err := range open(ctx) {
+		for event, err := range open(ctx, f) {
 			select {
 			case f.items <- item{event, err}:
 			case <-ctx.Done():
@@ -268,19 +261,34 @@ func newFeed(ctx context.Context, open func(context.Context) iter.Seq2[bus.Event
 	return f
 }
 
-// waitFirst waits for the first event. It returns its error, or nil when the delay has passed.
-func (f *feed) waitFirst(delay time.Duration) error {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
+// rename names the next attempt to start the run. It returns "" if the name is final.
+func (f *feed) rename(name string) string {
 	select {
-	case i, ok := <-f.items:
-		if !ok {
-			return context.Canceled
+	case f.names <- name:
+		return name
+	case <-f.named:
+		return ""
+	}
+}
+
+// waitFirst waits for the first event. It returns its error, or nil when the delay has passed since
+// the last attempt to start the run.
+func (f *feed) waitFirst(delay time.Duration) error {
+	defer close(f.named)
+	var expired <-chan time.Time
+	for {
+		select {
+		case f.name = <-f.names:
+			expired = time.After(delay)
+		case i, ok := <-f.items:
+			if !ok {
+				return context.Canceled
+			}
+			f.first = []item{i}
+			return i.err
+		case <-expired:
+			return nil
 		}
-		f.first = []item{i}
-		return i.err
-	case <-timer.C:
-		return nil
 	}
 }
 

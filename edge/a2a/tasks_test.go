@@ -19,8 +19,11 @@ type startingCaller struct {
 func (c startingCaller) NewRun(prefix string) string { return prefix }
 func (c startingCaller) ReleaseBody()                { c.started() }
 
-func (c startingCaller) Start(context.Context, string, []byte, bool) iter.Seq2[bus.Event, error] {
-	return func(yield func(bus.Event, error) bool) { yield(bus.Event{Type: schemas.EventDone, Sequence: 1}, nil) }
+func (c startingCaller) Start(_ context.Context, newName func() string, _ []byte) iter.Seq2[bus.Event, error] {
+	return func(yield func(bus.Event, error) bool) {
+		newName()
+		yield(bus.Event{Type: schemas.EventDone, Sequence: 1}, nil)
+	}
 }
 
 // TestStartReleasesMessage checks that a message is not kept when its memory is released.
