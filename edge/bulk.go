@@ -104,8 +104,9 @@ func (b *bulkRequest) run() error {
 	lines := newLineQueue()
 	reading := make(chan struct{})
 	go func() {
-		defer close(reading)
-		b.read(lines)
+		err := b.read(lines)
+		close(reading) // before the lines end: stopReading would fail the next request of the connection
+		lines.finish(err)
 	}()
 	defer func() {
 		lines.close(context.Canceled)
@@ -126,8 +127,9 @@ func (b *bulkRequest) run() error {
 	}
 }
 
-// read adds the lines of the body to the queue. It truncates lines that are too long.
-func (b *bulkRequest) read(lines *lineQueue) {
+// read adds the lines of the body to the queue until it is closed. It truncates lines that are too
+// long. It returns io.EOF at the end of the body.
+func (b *bulkRequest) read(lines *lineQueue) error {
 	body := bufio.NewReaderSize(b.x.r.Body, firstBuffer)
 	for {
 		_ = b.control.SetReadDeadline(time.Now().Add(bodyTimeout + bodyGrace)) // fails where deadlines are not supported
@@ -137,15 +139,14 @@ func (b *bulkRequest) read(lines *lineQueue) {
 		}
 		if errors.Is(err, io.EOF) {
 			_ = b.control.SetReadDeadline(time.Time{})
-			lines.finish(io.EOF)
-			return
+			return io.EOF
 		}
 		if err != nil {
 			lines.close(err) // the client has probably disconnected
-			return
+			return err
 		}
 		if lines.closed() {
-			return
+			return nil
 		}
 	}
 }

@@ -292,3 +292,24 @@ func TestBulkMemory(t *testing.T) {
 		t.Errorf("got %d %s, want 503", got.status, got.body)
 	}
 }
+
+// TestBulkKeepsItsConnection sends requests over one connection, which a client does not retry after
+// the response to the one before.
+func TestBulkKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	f := serveBulk(t, stored)
+	transport := &http.Transport{MaxConnsPerHost: 1}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	for i := range 2000 {
+		res, err := client.Post(f.url+"/records", "application/x-ndjson", strings.NewReader("x\n"))
+		if err != nil {
+			t.Fatalf("request %d: %v", i, err)
+		}
+		_, err = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("request %d: %d %v", i, res.StatusCode, err)
+		}
+	}
+}
