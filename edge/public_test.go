@@ -87,29 +87,36 @@ func (f *testEdge) checkRateLimits(t *testing.T, paths ...string) {
 	}
 }
 
-// refusal floods the path on 16 connections until a request is refused, and returns that response.
+// refusal floods the path on 16 connections until a GET request is refused, and returns that response.
+// The flood consists of HEAD requests: large responses could be slower than the limit.
 func (f *testEdge) refusal(t *testing.T, path string) (refused answer) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), wait.Timeout)
 	defer stop()
+	send := func(method string) (a answer) {
+		req, err := http.NewRequestWithContext(ctx, method, f.url+path, nil)
+		if err != nil {
+			t.Error(err)
+			return a
+		}
+		res, err := f.client.Do(req)
+		if err != nil {
+			return a // stopped, or a connection beyond the share of the address
+		}
+		body, _ := io.ReadAll(io.LimitReader(res.Body, 4<<10))
+		_ = res.Body.Close()
+		return answer{res.StatusCode, res.Header, string(body)}
+	}
 	var once sync.Once
 	var flood sync.WaitGroup
 	for range 16 {
 		flood.Go(func() {
 			for ctx.Err() == nil {
-				req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.url+path, nil)
-				if err != nil {
-					t.Error(err)
-					return
+				if send(http.MethodHead).status != http.StatusTooManyRequests {
+					continue
 				}
-				res, err := f.client.Do(req)
-				if err != nil {
-					continue // stopped, or a connection beyond the share of the address
-				}
-				body, _ := io.ReadAll(io.LimitReader(res.Body, 4<<10)) // closing a longer one closes the connection
-				_ = res.Body.Close()
-				if res.StatusCode == http.StatusTooManyRequests {
-					once.Do(func() { refused = answer{res.StatusCode, res.Header, string(body)} })
+				if a := send(http.MethodGet); a.status == http.StatusTooManyRequests {
+					once.Do(func() { refused = a })
 					stop()
 				}
 			}
