@@ -159,20 +159,24 @@ func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte, permits Con
 	if err != nil {
 		return 0, err
 	}
+	msg := nats.NewMsg(subjects + encoded)
+	msg.Data = record
+	id := bucket.MessageID(ctx, msg)
 	for {
 		last, gone, err := c.newest(ctx, encoded)
+		if err == nil && last.Header.Get(jetstream.MsgIDHeader) == id { // stored by an attempt whose acknowledgement was lost
+			return last.Sequence, nil
+		}
 		if err == nil {
-			err = permits(existing(last, gone))
+			err = permits(existing(last.Sequence, gone))
 		}
 		if err != nil {
 			return 0, err
 		}
-		msg := nats.NewMsg(subjects + encoded)
-		msg.Data = record
-		if !gone {
+		if msg.Header.Del(headerReplaces); !gone {
 			msg.Header.Set(headerReplaces, "1")
 		}
-		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
+		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last.Sequence, 10))
 		revision, err := bucket.Publish(ctx, c.js, msg)
 		if !bucket.Outdated(err) {
 			return revision, wrap(err, "store", encoded)
@@ -183,17 +187,17 @@ func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte, permits Con
 	}
 }
 
-// newest returns the newest revision of the key, 0 if it was never written, and whether
+// newest returns the newest message of the key, an empty one if it was never written, and whether
 // the key has no record.
-func (c *Catalog) newest(ctx context.Context, encoded string) (revision uint64, gone bool, err error) {
-	msg, err := c.reader.Last(ctx, subjects+encoded)
+func (c *Catalog) newest(ctx context.Context, encoded string) (msg *jetstream.RawStreamMsg, gone bool, err error) {
+	msg, err = c.reader.Last(ctx, subjects+encoded)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return 0, true, nil
+		return &jetstream.RawStreamMsg{}, true, nil
 	}
 	if err != nil {
-		return 0, false, wrap(err, "read", encoded)
+		return nil, false, wrap(err, "read", encoded)
 	}
-	return msg.Sequence, bucket.Removes(msg.Header), nil
+	return msg, bucket.Removes(msg.Header), nil
 }
 
 // Delete removes the record and returns the revision of the deletion. Without a
@@ -236,8 +240,11 @@ func (c *Catalog) DeleteIf(ctx context.Context, key Key, permits Condition) (uin
 // last returns the newest revision of the key, and whether the key has no record.
 // For a key that was never written it returns a revision of the log after all its writes.
 func (c *Catalog) last(ctx context.Context, encoded string) (revision uint64, gone bool, err error) {
-	revision, gone, err = c.newest(ctx, encoded)
-	if err == nil && revision == 0 {
+	msg, gone, err := c.newest(ctx, encoded)
+	if err != nil {
+		return 0, false, err
+	}
+	if revision = msg.Sequence; revision == 0 {
 		revision, err = c.Fence(ctx)
 	}
 	return revision, gone, err
@@ -500,6 +507,9 @@ func (c *Catalog) At(ctx context.Context, key Key, revision uint64) (Revision, e
 	encoded, err := key.encode()
 	if err != nil {
 		return Revision{}, err
+	}
+	if revision == 0 { // no message has the sequence 0
+		return Revision{}, wrap(ErrNotFound, "read", encoded)
 	}
 	last, err := c.reader.Last(ctx, subjects+encoded)
 	if err == nil && last.Sequence == revision {

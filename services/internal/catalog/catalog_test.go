@@ -324,3 +324,28 @@ func TestFollowAfterExpiredMarker(t *testing.T) {
 		t.Error("the follower lacks a record")
 	}
 }
+
+// TestPutIfStoredByAnEarlierAttempt repeats a write whose acknowledgement was lost: the server checks
+// the expected sequence before it detects the duplicate.
+func TestPutIfStoredByAnEarlierAttempt(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t)
+	ctx := bucket.WithRequest(testContext(t), "one")
+	errExists := errors.New("exists")
+	absent := func(revision uint64) error {
+		if revision != 0 {
+			return errExists
+		}
+		return nil
+	}
+	first, err := c.PutIf(ctx, skill(1), []byte("{}"), absent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.PutIf(ctx, skill(1), []byte("{}"), absent); err != nil || again != first {
+		t.Errorf("got revision %d, %v, want %d", again, err, first)
+	}
+	if _, err := c.PutIf(bucket.WithRequest(ctx, "another"), skill(1), []byte("{}"), absent); !errors.Is(err, errExists) {
+		t.Errorf("another write: got %v, want %v", err, errExists)
+	}
+}

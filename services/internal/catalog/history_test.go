@@ -80,7 +80,7 @@ func TestHistory(t *testing.T) {
 	if r, err := c.At(ctx, skill(1), 4); err != nil || !r.Removed {
 		t.Errorf("the deletion: got %+v, %v", r, err)
 	}
-	for _, revision := range []uint64{2, 99} { // of another record, and of none
+	for _, revision := range []uint64{0, 2, 99} { // of no record, of another one, and beyond the log
 		if r, err := c.At(ctx, skill(1), revision); !errors.Is(err, catalog.ErrNotFound) {
 			t.Errorf("revision %d: got %+v, %v, want %v", revision, r, err, catalog.ErrNotFound)
 		}
