@@ -119,7 +119,8 @@ func readReply(msg *nats.Msg) (Reply, error) {
 	if err := readError(msg); err != nil {
 		return Reply{}, err
 	}
-	reply := Reply{Body: msg.Data, Ignored: tokens(msg.Header.Get(HeaderIgnoredRevision))}
+	reply := Reply{Body: msg.Data}
+	reply.Ignored, _ = parseTokens(msg.Header.Get(HeaderIgnoredRevision)) // malformed: none
 	if text := msg.Header.Get(HeaderRevision); text != "" {
 		reply.Token, _ = schemas.ParseConsistencyToken(text) // malformed: the zero token
 	}
@@ -133,7 +134,7 @@ func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) 
 
 func (e Endpoint[Req, Res]) serve(s *Service, gate *overload.Gate, handle func(context.Context, Req) (Res, error)) error {
 	d := &responder{
-		Operation: e.Operation(), timeout: callTimeout, mapError: visible, gate: gate,
+		Operation: e.Operation(), timeout: callTimeout, invalid: e.Invalid, mapError: visible, gate: gate,
 		bulk: e.Permission == schemas.PermissionRegister,
 	}
 	return s.add(d, func(ctx context.Context, r request) {

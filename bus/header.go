@@ -132,17 +132,19 @@ func IgnoredTokens(ctx context.Context) string {
 	return strings.Join(m.ignored, ",")
 }
 
-// tokens returns the consistency tokens in the text of a header, and skips invalid ones.
-func tokens(text string) (list []schemas.ConsistencyToken) {
+// parseTokens returns the consistency tokens in the text of a header, which are separated by commas.
+func parseTokens(text string) (list []schemas.ConsistencyToken, err error) {
 	if text == "" {
-		return nil
+		return nil, nil
 	}
 	for one := range strings.SplitSeq(text, ",") {
-		if t, err := schemas.ParseConsistencyToken(one); err == nil {
-			list = append(list, t)
+		t, err := schemas.ParseConsistencyToken(strings.TrimSpace(one))
+		if err != nil {
+			return nil, err
 		}
+		list = append(list, t)
 	}
-	return list
+	return list, nil
 }
 
 // newMessage returns a request on subject with the metadata of ctx as headers.
@@ -186,9 +188,6 @@ func received(parent context.Context, header func(string) string, maxTimeout tim
 	ctx := WithRequestID(parent, id)
 	ctx = telemetry.Extract(ctx, cmp.Or(header(telemetry.HeaderTraceParent), header("Traceparent")),
 		cmp.Or(header(telemetry.HeaderTraceState), header("Tracestate"))) // some clients canonicalize the names
-	if text := header(HeaderMinRevision); text != "" {
-		ctx = WithTokens(ctx, tokens(text)...)
-	}
 	timeout := maxTimeout
 	if d, err := time.ParseDuration(header(HeaderTimeout)); err == nil && d > 0 && d < maxTimeout {
 		timeout = d
@@ -209,8 +208,27 @@ func Precondition(ctx context.Context) schemas.Precondition {
 	return p
 }
 
-// readPrecondition returns the precondition in the headers of a request, or ErrMalformed.
-func readPrecondition(values func(string) []string) (p schemas.Precondition, err error) {
-	p = schemas.Precondition{IfMatch: strings.Join(values(HeaderIfMatch), ","), IfNoneMatch: strings.Join(values(HeaderIfNoneMatch), ",")}
-	return p, p.Validate()
+// withConditions returns ctx with the consistency tokens and the precondition in the headers of a
+// request; wrong lists the malformed headers.
+func withConditions(ctx context.Context, header nats.Header) (_ context.Context, wrong []schemas.FieldError) {
+	check := func(name string, err error) {
+		if err != nil {
+			wrong = append(wrong, schemas.FieldError{Field: name, Message: err.Error()})
+		}
+	}
+	tokens, err := parseTokens(strings.Join(header.Values(HeaderMinRevision), ","))
+	if check(HeaderMinRevision, err); len(tokens) > 0 {
+		ctx = WithTokens(ctx, tokens...)
+	}
+	tags := func(name string) string {
+		text := strings.Join(header.Values(name), ",")
+		if text != "" {
+			check(name, schemas.CheckTags(text))
+		}
+		return text
+	}
+	if p := (schemas.Precondition{IfMatch: tags(HeaderIfMatch), IfNoneMatch: tags(HeaderIfNoneMatch)}); p != (schemas.Precondition{}) {
+		ctx = WithPrecondition(ctx, p)
+	}
+	return ctx, wrong
 }

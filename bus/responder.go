@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +24,7 @@ type responder struct {
 	Operation
 	service  *Service
 	timeout  time.Duration
+	invalid  *schemas.Error             // the error of malformed headers
 	mapError func(error) *schemas.Error // maps an error to the one that callers receive
 	gate     *overload.Gate
 	bulk     bool // requests are received over the connection for large bodies
@@ -64,12 +64,11 @@ func (d *responder) admit(base context.Context, msg *nats.Msg) (ctx context.Cont
 	ctx, cancel = received(base, msg.Header.Get, d.timeout)
 	ctx, r.by, r.denied = authorize(ctx, msg.Header.Get, d.Permission)
 	id := msg.Header.Get(jetstream.MsgIDHeader)
-	switch p, err := readPrecondition(msg.Header.Values); {
-	case err != nil:
-		r.denied = cmp.Or(r.denied, err)
-	case p != schemas.Precondition{}:
-		ctx = WithPrecondition(ctx, p)
-	case id != "":
+	ctx, wrong := withConditions(ctx, msg.Header)
+	switch {
+	case r.denied == nil && wrong != nil:
+		r.denied = d.invalid.With(wrong...)
+	case id != "" && Precondition(ctx) == schemas.Precondition{}:
 		ctx = bucket.WithRequest(ctx, d.Subject+" "+id)
 	}
 	if r.slot = d.gate.Admit(ShareKey(r.by, nil)); r.slot == nil {
@@ -119,7 +118,9 @@ func (d *responder) answer(ctx context.Context, r *nats.Msg, res any) {
 	if w, ok := res.(interface {
 		CatalogRevision() schemas.ConsistencyToken
 	}); ok {
-		header.Set(HeaderRevision, w.CatalogRevision().String())
+		if token := w.CatalogRevision(); token.Revision > 0 {
+			header.Set(HeaderRevision, token.String())
+		}
 	}
 	if ignored := IgnoredTokens(ctx); ignored != "" {
 		header.Set(HeaderIgnoredRevision, ignored)
@@ -206,12 +207,13 @@ func loggedByClient(r *nats.Msg, e *schemas.Error, reply nats.Header) bool {
 // PartError returns the error that the caller receives for err, the failure of a part of the request
 // of ctx, such as one record of many. It logs errors of this system.
 func PartError(ctx context.Context, err error) *schemas.Error {
-	e := visible(err)
+	e := *visible(err)
+	e.RequestID = RequestID(ctx)
 	r, ok := ctx.Value(responderKey{}).(*responder)
 	if !ok || isClientError(e.Status) {
-		return e
+		return &e
 	}
-	return r.report(ctx, e, err, false)
+	return r.report(ctx, &e, err, false)
 }
 
 // inboxPrefixes are the prefixes of the subjects on which clients receive replies: inboxes,

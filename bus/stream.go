@@ -204,7 +204,7 @@ func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sende
 func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte, Sender) error) error {
 	runs, share := admission.NewLimit(s.Runs), admission.NewPool(replay.WorkerBytes)
 	d := &responder{
-		Operation: s.Operation(), timeout: s.Timeout, mapError: s.mapError, gate: svc.gate,
+		Operation: s.Operation(), timeout: s.Timeout, invalid: s.Invalid, mapError: s.mapError, gate: svc.gate,
 		events: func(reply string) bool { _, ok := s.runOf(reply); return ok },
 	}
 	return svc.add(d, func(ctx context.Context, r request) {

@@ -261,7 +261,9 @@ func checkLine(line []byte) error {
 
 // rejected returns the result of a line that was not registered because of err.
 func (b *bulkRequest) rejected(err error) jsontext.Value {
-	text, _ := json.Marshal(schemas.RecordResult{}.Rejected(b.x.publicError(err))) // cannot fail: the error has valid UTF-8
+	e := *b.x.publicError(err)
+	e.Instance = ""                                              // as in the results of a worker
+	text, _ := json.Marshal(schemas.RecordResult{}.Rejected(&e)) // cannot fail: the error has valid UTF-8
 	return text
 }
 

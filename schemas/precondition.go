@@ -18,19 +18,6 @@ type Precondition struct {
 	IfNoneMatch string
 }
 
-// Validate returns ErrMalformed for a header that is neither * nor entity tags.
-func (p Precondition) Validate() error {
-	for _, header := range []struct{ name, tags string }{{"If-Match", p.IfMatch}, {"If-None-Match", p.IfNoneMatch}} {
-		if header.tags == "" {
-			continue
-		}
-		if err := CheckTags(header.tags); err != nil {
-			return ErrMalformed.With(FieldError{header.name, err.Error()})
-		}
-	}
-	return nil
-}
-
 // Check returns ErrPreconditionFailed unless p permits a write to the record with the
 // token. The zero token means that there is no record.
 func (p Precondition) Check(t ConsistencyToken) error {

@@ -149,3 +149,27 @@ func TestPreconditionOverNATS(t *testing.T) {
 		}
 	})
 }
+
+func TestMalformedHeadersOverNATS(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		nc := c.dial(t)
+		for _, row := range []struct{ subject, body, header, value, want string }{
+			{"cairn.register.tool", `{"tool_data":{"tool_id":"$.s.a"}}`, "If-Match", "bogus", `"code":"CE-061"`},
+			{"cairn.records.list", `{"kind":"tool","tenant_id":"$"}`, "Cairn-Min-Revision", "x", `"field":"Cairn-Min-Revision"`},
+			{"cairn.records.list", `{"kind":"tool","tenant_id":"$"}`, "Cairn-Min-Revision", "1,,", `"field":"Cairn-Min-Revision"`},
+			{"cairn.records.list", `{"kind":"tool","tenant_id":"$"}`, "Cairn-Min-Revision", "1, 1", `"records":[`},
+			{"cairn.analyze", `{}`, "Cairn-Min-Revision", "x", `"code":"AN-400"`},
+		} {
+			msg := nats.NewMsg(row.subject)
+			msg.Data = []byte(c.named(row.body))
+			msg.Header.Set(row.header, row.value)
+			reply, err := nc.RequestMsg(msg, 10*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(reply.Data), row.want) {
+				t.Errorf("%s with %s: %s: got %s, want %s", row.subject, row.header, row.value, reply.Data, row.want)
+			}
+		}
+	})
+}

@@ -74,6 +74,9 @@ func TestPutRecords(t *testing.T) {
 		if got := outcome(got.Results[i]); got != row.want {
 			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
 		}
+		if e := got.Results[i].Error; e != nil && e.RequestID == "" {
+			t.Errorf("%s: the error has no request id", row.name)
+		}
 	}
 	if e, err := c.Get(t.Context(), catalog.Key{Kind: "agent", Tenant: "acme", ID: "x"}); err != nil || string(e.Record) == "" {
 		t.Errorf("the agent of the tenant: %+v, %v", e, err)
