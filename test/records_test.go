@@ -255,6 +255,7 @@ func TestRecordHistory(t *testing.T) {
 			{"of another record", "GET /records/tool/$.s.b?revision=" + first, "", 404, "CE-081", ""},
 			{"of another catalog", "GET /records/tool/$.s.a?revision=other-1", "", 404, "CE-081", ""},
 			{"that is not a revision", "GET /records/tool/$.s.a?revision=x", "", 400, "CE-001 revision", ""},
+			{"before the first one", "GET /records/tool/$.s.a?revision=0", "", 404, "CE-081", ""},
 			{"the history of no record", "GET /records/tool/$.s.b/history", "", 404, "CE-081", ""},
 			{"of an unknown kind", "GET /records/playbook/$.s.b/history", "", 400, "CE-001 kind", ""},
 			{"of a tenant without the record", "GET /records/tool/$.s.a/history?tenant_id=$&scope=tenant", "", 404, "CE-081", ""},
@@ -300,6 +301,12 @@ func TestSkillVersions(t *testing.T) {
 			{"an unknown version", "POST /resolve/skill", `{"skill_id":"$.s.v@3.0.0"}`, 404, "CE-031", ""},
 			{"a version of no skill", "POST /resolve/skill", `{"skill_id":"$.s.none@1.0.0"}`, 404, "CE-031", ""},
 			{"no version", "POST /resolve/skill", `{"skill_id":"$.s.v@"}`, 404, "CE-031", ""},
+		})
+		put("?tenant_id=$", `{"name":"V","purpose":"planned","version":"4.0.0","status":"draft"}`)
+		c.rows(t, []row{
+			{"a draft of the tenant hides no version", "POST /resolve/skill", `{"skill_id":"$.s.v@1.0.0","tenant_id":"$"}`, 200, "",
+				`{"manifest":{"purpose":"corrected"}}`},
+			{"and is not reached by its version", "POST /resolve/skill", `{"skill_id":"$.s.v@4.0.0","tenant_id":"$"}`, 404, "CE-031", ""},
 		})
 		put("?tenant_id=$", `{"name":"V","purpose":"own","version":"3.0.0"}`)
 		c.rows(t, []row{

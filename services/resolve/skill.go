@@ -160,23 +160,29 @@ func cutVersion(id string) (base, version string, ok bool) {
 }
 
 // readVersion returns the newest revision with the version that the history of the skill
-// retains. A tenant's skill hides all versions of the global one.
+// retains. A skill of the tenant hides all versions of a global one as it hides the newest.
 func readVersion(ctx context.Context, r *Resolver, options schemas.QueryOptions, id, version string) (catalog.Key, decoded, error) {
 	var of decoded
 	var at catalog.Key
-	_, err := inScope(ctx, r, schemas.RecordKey{Kind: schemas.KindSkill, ID: id, TenantID: options.TenantID},
-		func(ctx context.Context, key catalog.Key) (found catalog.Revision, err error) {
-			list, err := r.deps.Catalog.History(ctx, key)
-			if err != nil {
-				return found, err
-			}
-			if len(list) == 0 || list[0].Removed {
-				return found, catalog.ErrNotFound
-			}
-			at = key
-			of, err = newestWith(version, key, list)
+	skill := schemas.RecordKey{Kind: schemas.KindSkill, ID: id, TenantID: options.TenantID}
+	r.mu.RLock()
+	newest, known := r.named(schemas.KindSkill, scope.Scope(options.Tenant()), id)
+	r.mu.RUnlock()
+	if known && keyOf(newest).Tenant == scope.Global {
+		skill.Scope = schemas.ScopeGlobal
+	}
+	_, err := inScope(ctx, r, skill, func(ctx context.Context, key catalog.Key) (found catalog.Revision, err error) {
+		list, err := r.deps.Catalog.History(ctx, key)
+		if err != nil {
 			return found, err
-		})
+		}
+		if len(list) == 0 || list[0].Removed {
+			return found, catalog.ErrNotFound
+		}
+		at = key
+		of, err = newestWith(version, key, list)
+		return found, err
+	})
 	if errors.Is(err, schemas.ErrRecordNotFound) {
 		err = schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q in %s", id, scope.Scope(options.Tenant())))
 	}
