@@ -139,6 +139,20 @@ func (e *Error) With(fields ...FieldError) *Error {
 	return &c
 }
 
+// MapFields returns a copy of e with the result of rename for each field. A detail that summarizes the
+// fields is replaced by that of the new ones.
+func (e *Error) MapFields(rename func(FieldError) FieldError) *Error {
+	c := *e
+	c.Fields = make([]FieldError, len(e.Fields))
+	for i, f := range e.Fields {
+		c.Fields[i] = rename(f)
+	}
+	if c.Detail == summary(e.Fields) {
+		c.Detail = summary(c.Fields)
+	}
+	return &c
+}
+
 // summary returns the detail of an error with invalid fields; "" without fields.
 func summary(fields []FieldError) string {
 	switch more := len(fields) - 1; more {

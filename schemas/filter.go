@@ -23,34 +23,29 @@ func (f *Filter) Empty() bool {
 	return f.Domain == "" && f.Status == "" && len(f.Labels) == 0 && len(f.Capabilities) == 0 && !f.Public
 }
 
-// UnmarshalJSON rejects unknown members: a misspelt one would not filter.
+// UnmarshalJSON rejects unknown members.
 func (f *Filter) UnmarshalJSON(data []byte) error {
 	type plain Filter
+	return decodeConditions(data, (*plain)(f), "filter", "domain, status, labels, capabilities or public")
+}
+
+// decodeConditions decodes the member of a request into v, a pointer to a struct. It rejects members
+// other than the known ones: a misspelt one would not filter.
+func decodeConditions(data []byte, v any, member, known string) error {
 	if jsontext.Value(data).Kind() == jsontext.KindNull {
 		return nil
 	}
-	err := json.Unmarshal(data, (*plain)(f), decodeOptions, json.RejectUnknownMembers(true))
+	err := json.Unmarshal(data, v, decodeOptions, json.RejectUnknownMembers(true))
 	if err == nil {
 		return nil
 	}
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName) {
-		field := "filter." + semantic.JSONPointer.LastToken()
-		return ErrMalformed.With(FieldError{field, "unknown; expected domain, status, labels, capabilities or public"})
+		return ErrMalformed.With(FieldError{member + "." + semantic.JSONPointer.LastToken(), "unknown; expected " + known})
 	}
-	return inFilter(ErrMalformed.explain(err))
-}
-
-// inFilter returns e with the paths of its fields in the request.
-func inFilter(e *Error) *Error {
-	summarized := e.Detail == summary(e.Fields)
-	for i, f := range e.Fields {
-		e.Fields[i].Field = strings.TrimSuffix("filter."+f.Field, ".body")
-	}
-	if summarized {
-		e.Detail = summary(e.Fields)
-	}
-	return e
+	return ErrMalformed.explain(err).MapFields(func(f FieldError) FieldError {
+		return FieldError{strings.TrimSuffix(member+"."+f.Field, ".body"), f.Message}
+	})
 }
 
 func checkFilter(c *check, f Filter) {

@@ -265,14 +265,12 @@ func (r *PutRecord) checkRecord() error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	named := *e
-	named.Fields = slices.Clone(e.Fields)
-	for i, f := range named.Fields {
+	return e.MapFields(func(f FieldError) FieldError {
 		if rest, ok := strings.CutPrefix(f.Field, wrappers[r.Kind]+"."); ok {
-			named.Fields[i].Field = "record." + rest
+			f.Field = "record." + rest
 		}
-	}
-	return &named
+		return f
+	})
 }
 
 // Registration returns the body of the registration of the record's kind.

@@ -41,6 +41,12 @@ type AnyOf struct {
 	Labels       [][]string `json:"labels,omitempty" doc:"lists of labels as name=value"`
 }
 
+// UnmarshalJSON rejects unknown members.
+func (a *AnyOf) UnmarshalJSON(data []byte) error {
+	type plain AnyOf
+	return decodeConditions(data, (*plain)(a), "any", "ids, display_names, versions, domains, statuses, capabilities or labels")
+}
+
 // Validate returns ErrMalformed with the invalid fields.
 func (q *RecordSearch) Validate() error {
 	var c check

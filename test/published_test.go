@@ -87,6 +87,8 @@ func TestRecordSearch(t *testing.T) {
 			{"an empty value", search, with(`,"any":{"versions":[""]}`), 400, "CE-001 any.versions[0]", ""},
 			{"an empty label", search, with(`,"any":{"labels":[["a=b"],[""]]}`), 400, "CE-001 any.labels[1][0]", ""},
 			{"values are lists", search, with(`,"any":{"ids":"x"}`), 400, "CE-001 any.ids", ""},
+			{"a misspelt condition is refused", search, with(`,"any":{"domain":["$g"]}`), 400, "CE-001 any.domain", ""},
+			{"no further conditions", search, with(`,"any":null,"limit":1,"filter":{"domain":"$a"}`), 200, "", only(skill)},
 		})
 	})
 }

@@ -300,7 +300,7 @@ func TestFailures(t *testing.T) {
 		{schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: "context", Message: "not valid JSON"}), 400,
 			`{"description":"data or file: not valid JSON","field":"message.parts"}`},
 		{schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: "mode", Message: "expected broad"}), 400,
-			`"field":"message.metadata.cairn.mode"`},
+			`"message":"AN-400 malformed analysis request: message.metadata.cairn.mode: expected broad"`},
 		{schemas.ErrAnalysisUnavailable.Because("NATS is unavailable"), 503, `"status":"UNAVAILABLE"`},
 		{schemas.ErrAnalysisTooManyRequests, 429, `"status":"RESOURCE_EXHAUSTED"`},
 		{schemas.ErrAnalysisTimeout, 504, `"status":"DEADLINE_EXCEEDED"`},

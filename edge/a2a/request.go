@@ -396,19 +396,16 @@ func (m *message) renameFields(err error) error {
 	if !errors.As(err, &e) || len(e.Fields) == 0 {
 		return err
 	}
-	renamed := *e
-	renamed.Fields = slices.Clone(e.Fields)
-	for i, f := range renamed.Fields {
+	return e.MapFields(func(f schemas.FieldError) schemas.FieldError {
 		switch {
 		case f.Field == "query":
-			renamed.Fields[i] = schemas.FieldError{Field: "message.parts", Message: "text: " + f.Message}
+			return schemas.FieldError{Field: "message.parts", Message: "text: " + f.Message}
 		case f.Field == "context" || strings.HasPrefix(f.Field, "context."):
-			renamed.Fields[i] = schemas.FieldError{Field: "message.parts", Message: "data or file: " + f.Message}
+			return schemas.FieldError{Field: "message.parts", Message: "data or file: " + f.Message}
 		default:
-			renamed.Fields[i].Field = "message.metadata." + optionsName + "." + f.Field
+			return schemas.FieldError{Field: "message.metadata." + optionsName + "." + f.Field, Message: f.Message}
 		}
-	}
-	return &renamed
+	})
 }
 
 // optionsName is the member of the metadata with the options of an analysis.
