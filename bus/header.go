@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nuid"
 
@@ -155,7 +156,8 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 		msg.Header.Set(HeaderRequestID, id)
 	}
 	if by := Identity(ctx); by != nil {
-		msg.Header.Set(HeaderIdentity, encodeIdentity(by))
+		text, _ := json.Marshal(by) // fails for invalid UTF-8, which no credential contains
+		msg.Header.Set(HeaderIdentity, string(text))
 	}
 	if m, _ := ctx.Value(minRevisionKey{}).(*minTokens); m != nil && len(m.tokens) > 0 {
 		list := make([]string, len(m.tokens))

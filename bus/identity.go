@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"cairn/schemas"
 )
@@ -22,38 +21,6 @@ func WithIdentity(ctx context.Context, by *schemas.Identity) context.Context {
 func Identity(ctx context.Context) *schemas.Identity {
 	by, _ := ctx.Value(identityKey{}).(*schemas.Identity)
 	return by
-}
-
-// identityCacheSize is the size of the caches of encoded and decoded identities.
-const identityCacheSize = 4096
-
-var (
-	encoded, _ = lru.New[*schemas.Identity, string](identityCacheSize) // fails for a size below 1
-	decoded, _ = lru.New[string, *schemas.Identity](identityCacheSize)
-)
-
-func encodeIdentity(by *schemas.Identity) string {
-	if text, ok := encoded.Get(by); ok {
-		return text
-	}
-	body, _ := json.Marshal(by) // fails for invalid UTF-8, which no credential contains
-	text := string(body)
-	encoded.Add(by, text)
-	return text
-}
-
-// decodeIdentity parses a Cairn-Identity header. The result is shared and must not
-// be modified.
-func decodeIdentity(text string) (*schemas.Identity, error) {
-	if by, ok := decoded.Get(text); ok {
-		return by, nil
-	}
-	by := &schemas.Identity{}
-	if err := json.Unmarshal([]byte(text), by); err != nil || by.Validate() != nil {
-		return nil, schemas.ErrForbidden.Because("invalid " + HeaderIdentity + " header")
-	}
-	decoded.Add(strings.Clone(text), by)
-	return by, nil
 }
 
 // clientInfoHeader is the header with the client of a request from another account
@@ -72,9 +39,9 @@ func authorize(ctx context.Context, header func(string) string, permission schem
 	if header(clientInfoHeader) != "" {
 		return ctx, nil, schemas.ErrForbidden.Because("a client of another NATS account must not send " + HeaderIdentity)
 	}
-	by, err := decodeIdentity(text)
-	if err != nil {
-		return ctx, nil, err
+	by := &schemas.Identity{}
+	if err := json.Unmarshal([]byte(text), by); err != nil || by.Validate() != nil {
+		return ctx, nil, schemas.ErrForbidden.Because("invalid " + HeaderIdentity + " header")
 	}
 	return WithIdentity(ctx, by), by, by.Authorize(permission)
 }
