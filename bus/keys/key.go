@@ -8,6 +8,7 @@ package keys
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -85,9 +86,18 @@ func IsKey(text string) bool { return strings.HasPrefix(text, prefix) }
 func (k *Key) generate() string {
 	k.ID = strings.ToLower(rand.Text()[:12])
 	secret := strings.ToLower(rand.Text())
-	sum := sha256.Sum256([]byte(secret))
-	k.Hash = hex.EncodeToString(sum[:])
+	k.Hash = hash(secret)
 	return prefix + k.ID + "_" + secret
+}
+
+func hash(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// matches reports in constant time whether secret is the secret of k.
+func (k *Key) matches(secret string) bool {
+	return subtle.ConstantTimeCompare([]byte(hash(secret)), []byte(k.Hash)) == 1
 }
 
 // split returns the id and the secret in the text of a key.

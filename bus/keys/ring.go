@@ -2,9 +2,6 @@ package keys
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -54,13 +51,13 @@ type Ring struct {
 	behindSince time.Time // since when the bucket's last sequence is below the last one read; zero: it is not
 
 	mu   sync.RWMutex
-	keys map[string]*known
+	keys map[string]*Key
 	read bool // all keys of the bucket were read
 }
 
 // NewRing returns an empty ring. Run fills it.
 func NewRing(conn *bus.Conn, log *slog.Logger) *Ring {
-	return &Ring{conn: conn.ReadConn(), log: log, next: 1, keys: map[string]*known{}}
+	return &Ring{conn: conn.ReadConn(), log: log, next: 1, keys: map[string]*Key{}}
 }
 
 // Run polls the bucket until ctx ends. While NATS is unavailable, the ring keeps its
@@ -195,7 +192,7 @@ func (r *Ring) apply(changed map[string]*Key, full bool) {
 			delete(r.keys, name)
 			continue
 		}
-		r.keys[name] = newKnown(k)
+		r.keys[name] = k
 	}
 	r.read = r.read || full
 }
@@ -223,28 +220,10 @@ func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, er
 	if state := k.State(time.Now()); state != StateActive {
 		return nil, fmt.Errorf("%w: it is %s", ErrUnknown, state)
 	}
-	return k.by, nil
+	return k.Identity(), nil
 }
 
-// known is a key, decoded for authentication.
-type known struct {
-	*Key
-	by  *schemas.Identity
-	sum []byte // SHA-256 of the secret
-}
-
-func newKnown(k *Key) *known {
-	sum, _ := hex.DecodeString(k.Hash) // decode has validated it
-	return &known{k, k.Identity(), sum}
-}
-
-// matches reports in constant time whether secret is the secret of k.
-func (k *known) matches(secret string) bool {
-	sum := sha256.Sum256([]byte(secret))
-	return subtle.ConstantTimeCompare(sum[:], k.sum) == 1
-}
-
-func (r *Ring) find(id string) (k *known, found, read bool) {
+func (r *Ring) find(id string) (k *Key, found, read bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	k, found = r.keys[id]
