@@ -61,9 +61,15 @@ func Publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg) (seq ui
 	return seq, err
 }
 
-// retryUnready retries do while the cluster has no leader, until ctx ends.
+// retryUnready retries do while the cluster has no leader or a replica is behind, until ctx ends.
 func retryUnready(ctx context.Context, do func() error) error {
-	return retry.Do(ctx, func(err error) bool { return retryable(ctx, err) }, do)
+	return retry.Do(ctx, func(err error) bool {
+		var refused *jetstream.APIError
+		if errors.As(err, &refused) {
+			return refused.Code == 503 && !Full(err) || refused.ErrorCode == duplicateInProcess
+		}
+		return errors.Is(err, errStale) || NoReply(err)
+	}, do)
 }
 
 // MessageID returns the Nats-Msg-Id of the message, and sets one if it has none. The ID of a request
@@ -95,18 +101,6 @@ func attempt(ctx context.Context, js jetstream.JetStream, msg *nats.Msg, timeout
 // duplicateInProcess is the error code for a duplicate of a message that is not stored yet
 // (nats-server, JSStreamDuplicateMessageConflict).
 const duplicateInProcess = 10158
-
-// retryable reports whether a later attempt may succeed, and ctx has not ended.
-func retryable(ctx context.Context, err error) bool {
-	if ctx.Err() != nil {
-		return false
-	}
-	var refused *jetstream.APIError
-	if errors.As(err, &refused) {
-		return refused.Code == 503 && !Full(err) || refused.ErrorCode == duplicateInProcess
-	}
-	return errors.Is(err, errStale) || NoReply(err)
-}
 
 // NoReply reports whether err means that no server has replied.
 func NoReply(err error) bool {

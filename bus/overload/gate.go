@@ -144,12 +144,9 @@ func (l *schedulerLatency) p99() time.Duration {
 	rest := uint64(math.Ceil(0.99 * float64(all)))
 	for i, n := range since {
 		if rest <= n {
-			return seconds(h.Buckets[i])
+			return time.Duration(max(h.Buckets[i], 0) * float64(time.Second)) // the first boundary is -Inf
 		}
 		rest -= n
 	}
 	return 0
 }
-
-// seconds converts a bucket boundary of a histogram to a duration; -Inf becomes 0.
-func seconds(s float64) time.Duration { return time.Duration(max(s, 0) * float64(time.Second)) }
