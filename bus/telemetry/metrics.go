@@ -39,26 +39,18 @@ var (
 	EstateBytes   = gauge("estate_cache_bytes", "Size of cached estates in bytes.").WithLabelValues()
 )
 
-// outcomes is a histogram of durations by status, for fixed values of the other labels. The observer
-// of the expected status is created in advance.
-type outcomes struct {
-	all      prometheus.ObserverVec
-	status   int // expected
-	expected prometheus.Observer
-}
+// outcomes is a histogram of durations by status, for fixed values of the other labels.
+type outcomes struct{ durations prometheus.ObserverVec }
 
 func outcomesOf(h *prometheus.HistogramVec, status int, labels prometheus.Labels) outcomes {
-	all := h.MustCurryWith(labels)
-	return outcomes{all, status, all.WithLabelValues(strconv.Itoa(status))}
+	o := outcomes{h.MustCurryWith(labels)}
+	o.durations.WithLabelValues(strconv.Itoa(status)) // initialize the histogram of the expected status
+	return o
 }
 
 // Count counts a request with its status and duration.
 func (o *outcomes) Count(status int, took time.Duration) {
-	if status == o.status {
-		o.expected.Observe(took.Seconds())
-		return
-	}
-	o.all.WithLabelValues(strconv.Itoa(status)).Observe(took.Seconds())
+	o.durations.WithLabelValues(strconv.Itoa(status)).Observe(took.Seconds())
 }
 
 // StreamOpened counts a stream that an edge sends, until end is called.
