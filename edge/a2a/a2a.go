@@ -16,6 +16,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	stdjson "encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -101,9 +102,7 @@ func (h *Handler) ServeRPC(w http.ResponseWriter, r *http.Request, body []byte, 
 	}
 	switch {
 	case request.Method == methodStream:
-		state.stream = state.open(ctx, func(ctx context.Context) iter.Seq2[a2a.Event, error] {
-			return h.guard.SendStreamingMessage(ctx, state.message.request())
-		})
+		state.stream = state.open(ctx, h.sendStreaming(request.Params))
 	case request.Method == methodSubscribe:
 		state.stream = state.open(ctx, func(ctx context.Context) iter.Seq2[a2a.Event, error] {
 			return h.guard.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: a2a.TaskID(state.query.ID), Tenant: state.query.Tenant})
@@ -114,6 +113,17 @@ func (h *Handler) ServeRPC(w http.ResponseWriter, r *http.Request, body []byte, 
 	}
 	defer state.stream.close()
 	h.rpc.ServeHTTP(w, withBody(r.WithContext(ctx), request.encode()))
+}
+
+// sendStreaming returns a function that sends a message, which withoutData has encoded.
+func (h *Handler) sendStreaming(message []byte) func(context.Context) iter.Seq2[a2a.Event, error] {
+	return func(ctx context.Context) iter.Seq2[a2a.Event, error] {
+		r := &a2a.SendMessageRequest{}
+		if err := stdjson.Unmarshal(message, r); err != nil {
+			return func(yield func(a2a.Event, error) bool) { yield(nil, callOf(ctx).protocolError(err)) }
+		}
+		return h.guard.SendStreamingMessage(ctx, r)
+	}
 }
 
 // ServeREST answers a request of the HTTP+JSON binding, whose path is below PathREST. If it
@@ -136,9 +146,7 @@ func (h *Handler) ServeREST(w http.ResponseWriter, r *http.Request, body []byte,
 	id, subscribes := strings.CutSuffix(strings.TrimPrefix(path, "/tasks/"), ":subscribe")
 	switch {
 	case path == "/message:stream":
-		state.stream = state.open(ctx, func(ctx context.Context) iter.Seq2[a2a.Event, error] {
-			return h.guard.SendStreamingMessage(ctx, state.message.request())
-		})
+		state.stream = state.open(ctx, h.sendStreaming(body))
 	case subscribes:
 		state.stream = state.open(ctx, func(ctx context.Context) iter.Seq2[a2a.Event, error] {
 			return h.guard.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: a2a.TaskID(id), Tenant: state.query.Tenant})

@@ -287,32 +287,6 @@ func (m *message) withoutData() ([]byte, error) {
 	return json.Marshal(small)
 }
 
-// request returns the request for the SDK as withoutData encodes it.
-func (m *message) request() *a2a.SendMessageRequest {
-	r := &a2a.SendMessageRequest{Tenant: m.Tenant, Message: &a2a.Message{
-		ID: m.Message.ID, ContextID: m.Message.ContextID, TaskID: a2a.TaskID(m.Message.TaskID), Role: a2a.MessageRole(m.Message.Role),
-		Extensions: m.Message.Extensions,
-	}}
-	for _, id := range m.Message.ReferenceTasks {
-		r.Message.ReferenceTasks = append(r.Message.ReferenceTasks, a2a.TaskID(id))
-	}
-	for _, p := range m.Message.Parts {
-		one := &a2a.Part{Content: a2a.Data{Value: map[string]any{}}, Filename: p.Filename, MediaType: p.MediaType}
-		switch {
-		case p.Text != nil:
-			one.Content = a2a.Text(*p.Text)
-		case len(p.Raw) > 0:
-			one.Content = a2a.Raw{}
-		}
-		r.Message.Parts = append(r.Message.Parts, one)
-	}
-	if m.Config != nil {
-		r.Config = &a2a.SendMessageConfig{AcceptedOutputModes: m.Config.AcceptedOutputModes, ReturnImmediately: m.Config.ReturnImmediately,
-			HistoryLength: m.Config.HistoryLength}
-	}
-	return r
-}
-
 // conversation returns the contextId of the message, or a new one. The id of a task contains
 // it, so it must be a UUID.
 func (m *message) conversation() (uuid.UUID, error) {
