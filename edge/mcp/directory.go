@@ -37,6 +37,7 @@ func readDirectory(ctx context.Context, _ *sdk.ServerSession, p *readDirectoryPa
 	if p == nil {
 		p = &readDirectoryParams{}
 	}
+	p.URI = canonicalURI(p.URI)
 	result := &readDirectoryResult{cacheable: ofTenant, Resources: []*sdk.Resource{}}
 	var err error
 	if p.URI == strings.TrimSuffix(skillRoot, "/") {
@@ -56,7 +57,7 @@ func (d *readDirectoryResult) listIDs(c Caller, cursor string) error {
 	page, next, err := skillPage(c, schemas.ListQuery{TenantID: tenant(c), Limit: &length, Cursor: cursor})
 	for _, record := range page {
 		id := textOf(record, "skill_id")
-		d.Resources = append(d.Resources, directory(skillRoot+url.PathEscape(id), id))
+		d.Resources = append(d.Resources, directory(skillRoot+escape(id), id))
 	}
 	if next != nil {
 		d.NextCursor = *next
@@ -79,7 +80,7 @@ func (d *readDirectoryResult) listFiles(c Caller, p *readDirectoryParams) error 
 	if err != nil {
 		return err
 	}
-	if root := skillRoot + url.PathEscape(id); p.URI == root {
+	if root := skillRoot + escape(id); p.URI == root {
 		name := skillfile.NameOf(id, record)
 		d.Resources = append(d.Resources, directory(root+"/"+name, name))
 		return nil

@@ -87,7 +87,7 @@ func newServer(list []tool, role schemas.Role) (*sdk.Server, error) {
 	s := sdk.NewServer(&sdk.Implementation{Name: "cairn", Title: "Cairn", Version: bus.Version}, &sdk.ServerOptions{
 		Instructions: instructions, Capabilities: capabilities, CompletionHandler: complete, SetCacheable: setCacheable, Logger: discardLogger,
 	})
-	s.AddReceivingMiddleware(recoverPanics, rejectSubscriptions, listResources)
+	s.AddReceivingMiddleware(recoverPanics, rejectSubscriptions, listResources, canonicalResources)
 	by := &schemas.Identity{Role: role}
 	for _, t := range list {
 		if by.Authorize(t.needs) == nil {

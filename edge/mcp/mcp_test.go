@@ -110,6 +110,7 @@ func serve(t *testing.T) *bus.Conn {
 	server, conn := bustest.Start(t)
 	s := bustest.Service(t, bustest.Dial(t, server), "stub")
 	skill := jsontext.Value(`{"skill_id":"net.find_vlans","purpose":"Find VLANs","capabilities":["vlan lookup"],"tenant_id":"x"}`)
+	reserved := jsontext.Value(`{"skill_id":"a.$&+=:@/b","resources":[{"path":"c+/d@","sha256":"x","size":1}]}`)
 	err := errors.Join(
 		bus.ResolveSkill.Serve(s, func(_ context.Context, q schemas.SkillQuery) (schemas.SkillAnswer, error) {
 			switch {
@@ -118,6 +119,8 @@ func serve(t *testing.T) *bus.Conn {
 					jsontext.Value(`{"skill_id":"net.find_vlans","purpose":"Find VLANs in ` + q.Tenant() + `","score":0.875}`)}}}, nil
 			case q.SkillID == "net.other":
 				return schemas.SkillAnswer{Package: &schemas.SkillPackage{SkillID: q.SkillID, Manifest: summary("")}}, nil
+			case q.SkillID == "a.$&+=:@/b":
+				return schemas.SkillAnswer{Package: &schemas.SkillPackage{SkillID: q.SkillID, Manifest: reserved}}, nil
 			case q.SkillID != "net.find_vlans":
 				return schemas.SkillAnswer{}, schemas.ErrSkillNotFound
 			}
@@ -375,6 +378,8 @@ func TestResources(t *testing.T) {
 	for uri, want := range map[string]string{
 		"cairn://skill/net.find_vlans": `{"skill_id":"net.find_vlans"}`,
 		"cairn://template/t":           `{"template_id":"t"}`,
+		"cairn://tool/a.b.@server":     `{"tool_id":"a.b.@server"}`,
+		"cairn://tool/a.b.%40server":   `{"tool_id":"a.b.@server"}`,
 		"cairn://agent/none":           "CE-081",
 		"cairn://skill/":               "",
 		"cairn://tool/a":               "id: ",
@@ -492,6 +497,36 @@ func TestSkillsExtension(t *testing.T) {
 	list, err := session.ListResources(t.Context(), nil)
 	if err != nil || len(list.Resources) != 1 || list.Resources[0].URI != want.URI || list.NextCursor != "2" {
 		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// TestReservedCharacters checks that files are read by the URI of a listing and by that with
+// unescaped reserved characters.
+func TestReservedCharacters(t *testing.T) {
+	t.Parallel()
+	s := &stub{conn: serve(t)}
+	session := open(t, s)
+	ctx := WithCaller(t.Context(), s)
+	entry, err := listedSkill(s, jsontext.Value(`{"skill_id":"a.$&+=:@/b"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "skill://cairn/a.%24%26%2B%3D%3A%40%2Fb/" + entry.Frontmatter.Name + "/c%2B/d%40"; entry.Resources[1].URI != want {
+		t.Errorf("got %s, want %s", entry.Resources[1].URI, want)
+	}
+	unescaped := strings.NewReplacer("%24", "$", "%26", "&", "%2B", "+", "%3D", "=", "%3A", ":", "%40", "@")
+	for _, uri := range []string{entry.URI, unescaped.Replace(entry.URI)} {
+		if _, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri}); err != nil {
+			t.Errorf("%s: %v", uri, err)
+		}
+		got, err := getSkill(ctx, nil, &getSkillParams{URI: uri})
+		if err != nil || got.Skill.URI != entry.URI {
+			t.Errorf("%s: %+v, %v", uri, got, err)
+		}
+		dir, err := readDirectory(ctx, nil, &readDirectoryParams{URI: strings.TrimSuffix(uri, "/"+skillFile)})
+		if err != nil || len(dir.Resources) != 2 || dir.Resources[0].URI != entry.URI {
+			t.Errorf("%s: %+v, %v", uri, dir, err)
+		}
 	}
 }
 

@@ -37,6 +37,35 @@ func addResources(s *sdk.Server) {
 	}, readSkillFile)
 }
 
+// escape percent-encodes a segment of a URI as the expansion of a URI template (RFC 6570) does,
+// which is the only spelling that the SDK matches: url.PathEscape leaves $&+=:@ as they are.
+func escape(segment string) string { return strings.ReplaceAll(url.QueryEscape(segment), "+", "%20") }
+
+// canonicalURI returns the URI with each segment in the spelling of escape. It does not change a
+// malformed URI.
+func canonicalURI(uri string) string {
+	scheme, path, _ := strings.Cut(uri, "://")
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		plain, err := url.PathUnescape(s)
+		if err != nil {
+			return uri
+		}
+		segments[i] = escape(plain)
+	}
+	return scheme + "://" + strings.Join(segments, "/")
+}
+
+// canonicalResources lets clients read a resource by any spelling of its URI.
+func canonicalResources(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		if read, ok := r.(*sdk.ReadResourceRequest); ok && read.Params != nil {
+			read.Params.URI = canonicalURI(read.Params.URI)
+		}
+		return next(ctx, method, r)
+	}
+}
+
 // errNoResource is the error for a URI that names no resource.
 var errNoResource = schemas.ErrMalformed.Because("no such resource")
 

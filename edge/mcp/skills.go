@@ -246,7 +246,7 @@ func findSkill(c Caller, uri string) (record jsontext.Value, file string, err er
 	if record, err = readSkill(c, id); err != nil {
 		return nil, "", err
 	}
-	if fileURI(id, skillfile.NameOf(id, record), file) != uri {
+	if fileURI(id, skillfile.NameOf(id, record), file) != canonicalURI(uri) {
 		return nil, "", unknownFile(uri)
 	}
 	return record, file, nil
@@ -256,7 +256,7 @@ func findSkill(c Caller, uri string) (record jsontext.Value, file string, err er
 func fileURI(id, name, file string) string {
 	segments := append([]string{id, name}, strings.Split(file, "/")...)
 	for i, s := range segments {
-		segments[i] = url.PathEscape(s)
+		segments[i] = escape(s)
 	}
 	return skillRoot + strings.Join(segments, "/")
 }
