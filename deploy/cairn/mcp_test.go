@@ -84,8 +84,43 @@ func TestMCPMessages(t *testing.T) {
 			}
 		})
 	}
-	if got := do(t, "{\n", "mcp"); got.code != 1 || got.err == "" {
-		t.Errorf("a malformed message: %+v", got)
+}
+
+// TestMCPInvalidMessages checks that an invalid message is answered and does not end the connection.
+func TestMCPInvalidMessages(t *testing.T) {
+	t.Parallel()
+	url := shared(t)
+	for _, row := range []struct{ name, in, want string }{
+		{"malformed JSON", `{bad`, `"code":-32700`},
+		{"two messages on a line", `{"jsonrpc":"2.0","id":3,"method":"ping"} {}`, `"code":-32700`},
+		{"a batch", `[{"jsonrpc":"2.0","id":3,"method":"ping"}]`, `"code":-32600`},
+		{"an empty batch", `[]`, `"code":-32600`},
+		{"null", `null`, `"code":-32600`},
+		{"no version", `{"id":3,"method":"ping"}`, `jsonrpc: expected \"2.0\"`},
+		{"an id with a fraction", `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, "id: expected a string or an integer"},
+		{"an id that is an object", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, "id: expected a string or an integer"},
+		{"parameters that are a list", `{"jsonrpc":"2.0","id":3,"method":"ping","params":[]}`, "params: expected an object"},
+		{"a response", `{"jsonrpc":"2.0","id":3,"result":{}}`, ""},
+		{"an empty line", " ", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got := do(t, row.in+"\n"+`{"jsonrpc":"2.0","id":2,"method":"ping"}`+"\n", "mcp", "--url", url)
+			rejected, answered := 0, 0
+			for line := range strings.Lines(got.out) {
+				switch {
+				case strings.Contains(line, `"id":2,`):
+					answered++
+				case strings.Contains(line, `"id":null,`) && strings.Contains(line, row.want):
+					rejected++
+				default:
+					t.Errorf("unexpected response %s", line)
+				}
+			}
+			if got.code != 0 || answered != 1 || rejected != min(len(row.want), 1) {
+				t.Errorf("%+v, want %s", got, row.want)
+			}
+		})
 	}
 }
 

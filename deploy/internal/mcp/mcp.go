@@ -2,9 +2,12 @@
 package mcp
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -12,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -80,11 +84,12 @@ type proxy struct {
 
 // run forwards messages until in ends.
 func (p *proxy) run(ctx context.Context, in io.Reader, out io.Writer) error {
-	stdio := &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}, MaxLineLength: maxMessage}
+	stdio := &sdk.IOTransport{Reader: rejectInvalid(in, out), Writer: nopCloser{out}, MaxLineLength: maxMessage}
 	var err error
 	if p.out, err = stdio.Connect(ctx); err != nil {
 		return err
 	}
+	defer func() { _ = p.out.Close() }() // of the pipe only
 	var requests errgroup.Group
 	requests.SetLimit(maxRequests)
 	for {
@@ -111,6 +116,57 @@ func (p *proxy) run(ctx context.Context, in io.Reader, out io.Writer) error {
 			return p.forward(mine, request)
 		})
 	}
+}
+
+// rejectInvalid returns a reader of the lines of in that are messages of the protocol. It answers
+// the others on out, which must be safe for concurrent use, since the SDK ends the connection at
+// the first one.
+func rejectInvalid(in io.Reader, out io.Writer) io.ReadCloser {
+	messages, valid := io.Pipe()
+	go func() {
+		lines := bufio.NewScanner(in)
+		lines.Buffer(nil, maxMessage)
+		var err error
+		for err == nil && lines.Scan() {
+			line := lines.Bytes()
+			if invalid := check(line); invalid != nil {
+				err = reject(out, invalid)
+			} else {
+				_, err = fmt.Fprintf(valid, "%s\n", line)
+			}
+		}
+		_ = valid.CloseWithError(cmp.Or(err, lines.Err())) // always nil
+	}()
+	return messages
+}
+
+// check returns the error for text that is not a message of the protocol. Requests have the
+// syntax that the edge accepts.
+func check(text []byte) *jsonrpc.Error {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil
+	}
+	message, err := jsonrpc.DecodeMessage(text)
+	if _, ok := message.(*jsonrpc.Response); !ok {
+		_, invalid := schemas.Decode[schemas.RPCRequest](text, schemas.ErrMalformed)
+		err = cmp.Or(invalid, err)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case !jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true)):
+		return &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: output.OneLine(err)}
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: output.OneLine(err)}
+}
+
+// reject writes an error without the id of a request, which jsonrpc.EncodeMessage omits.
+func reject(out io.Writer, invalid *jsonrpc.Error) error {
+	text, err := json.Marshal(invalid)
+	if err != nil {
+		return err
+	}
+	return output.JSONLine(out, schemas.RPCResponse{JSONRPC: "2.0", Error: text})
 }
 
 type nopCloser struct{ io.Writer }
