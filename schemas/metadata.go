@@ -155,10 +155,7 @@ func checkResources(c *check, field string, list []Resource) {
 	for i, r := range list {
 		at := fmt.Sprintf("%s[%d]", field, i)
 		checkResourcePath(c, at+".path", r.Path)
-		if seen[r.Path] {
-			c.fail(at+".path", "appears twice: %q", r.Path)
-		}
-		seen[r.Path] = true
+		addResourcePath(c, at+".path", seen, r.Path)
 		c.length(at+".media_type", r.MediaType, 0, maxID)
 		content, err := r.Content()
 		if err != nil {
@@ -175,6 +172,24 @@ func checkResources(c *check, field string, list []Resource) {
 	}
 	if total > maxResourceBytes {
 		c.fail(field, "expected at most %d bytes of content, got %d", maxResourceBytes, total)
+	}
+}
+
+// addResourcePath adds a path and its directories to those of a skill. Directories have the value false.
+func addResourcePath(c *check, field string, seen map[string]bool, p string) {
+	switch isFile, found := seen[p]; {
+	case isFile:
+		c.fail(field, "appears twice: %q", p)
+	case found:
+		c.fail(field, "is the directory of another resource: %q", p)
+	}
+	seen[p] = true
+	for dir := path.Dir(p); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		if seen[dir] {
+			c.fail(field, "is below the resource %q: %q", dir, p)
+			return
+		}
+		seen[dir] = false
 	}
 }
 

@@ -99,6 +99,7 @@ func TestInvalidMetadata(t *testing.T) {
 			{"clean", "resources[0].path", `"resources":[{"path":"a//b","text":""}]`},
 			{"with slashes", "resources[0].path", `"resources":[{"path":"a\\b","text":""}]`},
 			{"and unique", "resources[1].path", `"resources":[{"path":"a","text":""},{"path":"a","text":""}]`},
+			{"and no directory of another", "resources[1].path", `"resources":[{"path":"a/b","text":""},{"path":"a","text":""}]`},
 			{"a resource has content", "resources[0]", `"resources":[{"path":"a"}]`},
 			{"of one form", "resources[0]", `"resources":[{"path":"a","text":"","data":""}]`},
 			{"in base64", "resources[0]", `"resources":[{"path":"a","data":"!"}]`},

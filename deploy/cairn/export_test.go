@@ -117,15 +117,20 @@ func TestExportSameNames(t *testing.T) {
 func TestExportReservedNames(t *testing.T) {
 	t.Parallel()
 	url := shared(t)
-	for i, name := range []string{"SKILL.md", "references/cairn-package.json", ".env", "a/.git/config"} {
+	for i, name := range []string{"SKILL.md", "references/cairn-package.json", ".env", "a/.git/config",
+		"SKILL.md/a", "references/cairn-package.json/a"} {
 		tenant := "reserved" + string(rune('a'+i))
 		skill := `{"skill_id":"a.b","resources":[{"path":"` + name + `","text":"x"}]}`
 		if got := do(t, skill, "apply", "-", "--url", url, "--tenant", tenant); got.code != 0 {
 			t.Fatalf("%+v", got)
 		}
-		got := do(t, "", "export", "--format", "skills", "--dir", t.TempDir(), "--url", url, "--tenant", tenant)
-		if got.code != exitFailed || !strings.Contains(got.err, "the path is reserved") {
+		dir := t.TempDir()
+		got := do(t, "", "export", "--format", "skills", "--dir", dir, "--url", url, "--tenant", tenant)
+		if got.code != exitFailed || !strings.Contains(got.err, "rename the resource") {
 			t.Errorf("%s: %+v", name, got)
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+			t.Errorf("%s: a partial export: %v, %v", name, entries, err)
 		}
 	}
 }

@@ -104,6 +104,9 @@ func writeSkill(root *os.Root, dir string, r client.Record, p skillPackage) erro
 		return err
 	}
 	files[skillfile.PackageFile] = append(text, '\n')
+	if err := checkDirectories(files); err != nil {
+		return err
+	}
 	if err := removeExported(root, dir); err != nil {
 		return err
 	}
@@ -115,6 +118,18 @@ func writeSkill(root *os.Root, dir string, r client.Record, p skillPackage) erro
 		}
 		if err := root.WriteFile(at, files[name], 0o644); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkDirectories returns an error if a file would also be a directory.
+func checkDirectories(files map[string][]byte) error {
+	for name := range files {
+		for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
+			if _, isFile := files[dir]; isFile {
+				return fmt.Errorf("resource %s: %s is a file; rename the resource", name, dir)
+			}
 		}
 	}
 	return nil
