@@ -108,7 +108,7 @@ func TestExportSameNames(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	got := do(t, "", append([]string{"export", "--format", "skills", "--dir", t.TempDir()}, at...)...)
-	if got.code != exitFailed || !strings.Contains(got.out, "exported 2 skills") || !strings.Contains(got.err, "have the same name, a-b-c") {
+	if got.code != exitFailed || !strings.Contains(got.out, "exported 2 of 3") || !strings.Contains(got.err, "have the same name, a-b-c") {
 		t.Errorf("%+v", got)
 	}
 }

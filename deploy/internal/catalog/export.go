@@ -94,7 +94,11 @@ func (e *exportOptions) run(ctx context.Context, c *client.Client, kinds []strin
 	if e.format == formatSkills {
 		written, err := e.skills(ctx, c, list)
 		bar.Close()
-		return errors.Join(err, output.Line(out, fmt.Sprintf("exported %d skills to %s", written, e.dir)))
+		of := ""
+		if written < len(list) {
+			of = fmt.Sprintf(" of %d", len(list))
+		}
+		return errors.Join(err, output.Line(out, fmt.Sprintf("exported %d%s skills to %s", written, of, e.dir)))
 	}
 	bar.Close()
 	var texts []jsontext.Value
