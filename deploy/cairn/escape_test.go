@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -88,8 +89,9 @@ func TestCommandsEscapeTexts(t *testing.T) {
 	answering, rejecting := serve(http.StatusOK), serve(http.StatusBadRequest)
 	check := func(args ...string) {
 		got := do(t, "", args...)
+		names := args[0] == "get" && slices.Contains(args, "-oname") // for other commands
 		for _, r := range got.out + got.err {
-			if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) && !names) {
 				t.Errorf("cairn %q writes %U: %q", args, r, got.out+got.err)
 				break
 			}

@@ -262,7 +262,7 @@ func (g *getOptions) print(out io.Writer, list []client.Record, kinds, single bo
 		return output.Values(out, g.output, texts, single)
 	case "name":
 		for _, s := range sums {
-			if err := output.Line(out, s.Named); err != nil {
+			if err := output.Name(out, s.Named); err != nil {
 				return err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -67,6 +68,16 @@ func styledLine(w io.Writer, style, text string) error {
 // Line writes text as one line.
 func Line(w io.Writer, text string) error {
 	_, err := io.WriteString(w, escapedLine(text)+"\n")
+	return err
+}
+
+// Name writes the name of a record as one line. If w is not a terminal, bidi characters of the
+// name are unchanged, so that other commands accept it.
+func Name(w io.Writer, name string) error {
+	if IsTerminal(w) {
+		return Line(w, name)
+	}
+	_, err := io.WriteString(unescaped(w), escapeIf(name, unicode.IsControl)+"\n")
 	return err
 }
 

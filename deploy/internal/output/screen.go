@@ -62,6 +62,10 @@ func escape(text string, line bool) string {
 		}
 		return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 	}
+	return escapeIf(text, unsafe)
+}
+
+func escapeIf(text string, unsafe func(rune) bool) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if strings.IndexFunc(text, unsafe) < 0 {
 		return text
