@@ -18,6 +18,7 @@ import (
 	"cairn/bus/keys"
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/importer"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/server"
 	"cairn/edge/client"
@@ -122,6 +123,8 @@ func hint(err error) string {
 	switch {
 	case errors.As(err, &lost) && lost.Dial:
 		return "; start it with \"cairn up\", or set --url"
+	case errors.Is(err, importer.ErrUnauthenticated):
+		return "" // the text names the flags
 	case errors.Is(err, schemas.ErrUnauthenticated) || errors.Is(err, schemas.ErrAnalysisUnauthenticated):
 		return "; set --key, or select a context with a key: cairn context"
 	}

@@ -2,6 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,6 +107,17 @@ func TestImportFromCairn(t *testing.T) {
 	if got := do(t, "", "get", "skill", "x.y", "--url", to, "--tenant", "copy", "-o", "json"); !strings.Contains(got.out, `"text": "t"`) ||
 		!strings.Contains(got.out, `"source": "`+from.http+`"`) || !strings.Contains(got.out, `"tenant_id": "copy"`) {
 		t.Errorf("%+v", got)
+	}
+	closed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"code":"CE-006","title":"not authenticated","status":401}`)
+	}))
+	t.Cleanup(closed.Close)
+	for _, format := range []string{"", "cairn"} {
+		got := do(t, "", "import", closed.URL, "--format", format, "--url", to)
+		if got.code != exitRejected || !strings.Contains(got.err, "; set --source-key or --source-key-file\n") {
+			t.Errorf("a source that requires a key: %+v", got)
+		}
 	}
 	got := do(t, "", "get", "tools", "--url", to, "--tenant", "stdio", "-o", "name")
 	if !strings.Contains(got.out, "tool/mcp.cairn.search_skills\n") {

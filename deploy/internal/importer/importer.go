@@ -9,17 +9,21 @@ package importer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/records"
+	"cairn/schemas"
 	"cairn/schemas/member"
 )
 
@@ -132,6 +136,18 @@ type Result struct {
 	Records []records.Record
 }
 
+// ErrUnauthenticated is the error of a source that rejects the key of the options.
+var ErrUnauthenticated = errors.New("set --source-key or --source-key-file")
+
+// sourceError adds the name of the source to an error.
+func sourceError(name string, err error) error {
+	var status *connect.DownloadError
+	if errors.Is(err, schemas.ErrUnauthenticated) || errors.As(err, &status) && status.StatusCode == http.StatusUnauthorized {
+		err = fmt.Errorf("%w; %w", err, ErrUnauthenticated)
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
 // Read reads the records of a source, for a tenant or, if that is empty, the global scope.
 func Read(ctx context.Context, o Options, tenant string) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.Timeout, DefaultTimeout))
@@ -143,7 +159,7 @@ func Read(ctx context.Context, o Options, tenant string) (Result, error) {
 	r := Result{Name: s.name(), Format: o.Format}
 	if r.Format == "" {
 		if r.Format, err = s.detect(ctx); err != nil {
-			return r, fmt.Errorf("%s: %w", r.Name, err)
+			return r, sourceError(r.Name, err)
 		}
 	}
 	list, err := formats[r.Format](ctx, s)
@@ -152,7 +168,7 @@ func Read(ctx context.Context, o Options, tenant string) (Result, error) {
 	}
 	switch {
 	case err != nil:
-		return r, fmt.Errorf("%s: %w", r.Name, err)
+		return r, sourceError(r.Name, err)
 	case len(list) == 0:
 		return r, flags.Usage(fmt.Errorf("%s: no records in the format %s", r.Name, r.Format))
 	}

@@ -206,21 +206,27 @@ func (s *source) detectURL(ctx context.Context) (string, error) {
 		return formatMCP, nil
 	case strings.HasSuffix(strings.TrimRight(s.url.Path, "/"), "/mcp"):
 		return formatMCP, nil
-	case errors.As(err, &status) && (status.StatusCode == http.StatusUnauthorized || status.StatusCode == http.StatusForbidden):
+	case refused(err):
 		return "", err
 	case err != nil && !errors.As(err, &status) && !errors.Is(err, errNoDocument):
 		return "", err
 	}
 	for _, w := range wellKnown {
 		found, err := s.getBelow(ctx, w.path)
-		if err != nil && !errors.As(err, &status) && !errors.Is(err, errNoDocument) {
-			return "", err
+		if refused(err) || err != nil && !errors.As(err, &status) && !errors.Is(err, errNoDocument) {
+			return "", err // without trying the formats that have fewer records of the same server
 		}
 		if isCairn := w.format == formatCairn && found["records"].Kind() == '['; isCairn || found != nil && formatOf(found) == w.format {
 			return w.format, nil
 		}
 	}
 	return "", errUnknown
+}
+
+// refused reports whether the server requires another credential.
+func refused(err error) bool {
+	var status *connect.DownloadError
+	return errors.As(err, &status) && (status.StatusCode == http.StatusUnauthorized || status.StatusCode == http.StatusForbidden)
 }
 
 // getBelow reads the document at a path below the URL. If its format is known, the source continues
