@@ -44,7 +44,10 @@ func escape(segment string) string { return strings.ReplaceAll(url.QueryEscape(s
 // canonicalURI returns the URI with each segment in the spelling of escape. It does not change a
 // malformed URI.
 func canonicalURI(uri string) string {
-	scheme, path, _ := strings.Cut(uri, "://")
+	scheme, path, found := strings.Cut(uri, "://")
+	if !found {
+		return uri
+	}
 	segments := strings.Split(path, "/")
 	for i, s := range segments {
 		plain, err := url.PathUnescape(s)
