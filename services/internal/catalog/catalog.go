@@ -216,17 +216,26 @@ func (c *Catalog) DeleteIf(ctx context.Context, key Key, permits Condition) (uin
 	}
 	msg := bucket.Marker(subjects + encoded)
 	msg.Header.Set(jetstream.MsgTTLHeader, markerTTL.String())
+	id := bucket.MessageID(ctx, msg)
 	for {
-		last, gone, err := c.last(ctx, encoded)
-		if err == nil {
-			err = permits(existing(last, gone))
+		last, gone, err := c.newest(ctx, encoded)
+		if err == nil && last.Header.Get(jetstream.MsgIDHeader) == id { // as in PutIf
+			return last.Sequence, nil
 		}
-		if gone || err != nil {
-			return last, err
+		if err == nil {
+			err = permits(existing(last.Sequence, gone))
+		}
+		switch {
+		case err != nil:
+			return 0, err
+		case last.Sequence == 0:
+			return c.Fence(ctx)
+		case gone:
+			return last.Sequence, nil
 		}
 		// The expected revision makes concurrent deletions write one marker, and
 		// repeats the check after a concurrent write.
-		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
+		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last.Sequence, 10))
 		revision, err := bucket.Publish(ctx, c.js, msg)
 		if !bucket.Outdated(err) {
 			return revision, wrap(err, "delete", encoded)
@@ -235,19 +244,6 @@ func (c *Catalog) DeleteIf(ctx context.Context, key Key, permits Condition) (uin
 			return 0, wrap(err, "delete", encoded)
 		}
 	}
-}
-
-// last returns the newest revision of the key, and whether the key has no record.
-// For a key that was never written it returns a revision of the log after all its writes.
-func (c *Catalog) last(ctx context.Context, encoded string) (revision uint64, gone bool, err error) {
-	msg, gone, err := c.newest(ctx, encoded)
-	if err != nil {
-		return 0, false, err
-	}
-	if revision = msg.Sequence; revision == 0 {
-		revision, err = c.Fence(ctx)
-	}
-	return revision, gone, err
 }
 
 // Replication returns the replication of the log and the storage limit derived from

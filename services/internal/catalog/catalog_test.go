@@ -325,9 +325,9 @@ func TestFollowAfterExpiredMarker(t *testing.T) {
 	}
 }
 
-// TestPutIfStoredByAnEarlierAttempt repeats a write whose acknowledgement was lost: the server checks
+// TestStoredByAnEarlierAttempt repeats writes whose acknowledgements were lost: the server checks
 // the expected sequence before it detects the duplicate.
-func TestPutIfStoredByAnEarlierAttempt(t *testing.T) {
+func TestStoredByAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	ctx := bucket.WithRequest(testContext(t), "one")
@@ -347,5 +347,19 @@ func TestPutIfStoredByAnEarlierAttempt(t *testing.T) {
 	}
 	if _, err := c.PutIf(bucket.WithRequest(ctx, "another"), skill(1), []byte("{}"), absent); !errors.Is(err, errExists) {
 		t.Errorf("another write: got %v, want %v", err, errExists)
+	}
+	present := func(revision uint64) error {
+		if revision == 0 {
+			return catalog.ErrNotFound
+		}
+		return nil
+	}
+	ctx = bucket.WithRequest(ctx, "deletion")
+	removed, err := c.DeleteIf(ctx, skill(1), present)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.DeleteIf(ctx, skill(1), present); err != nil || again != removed {
+		t.Errorf("got revision %d, %v, want that of the deletion, %d", again, err, removed)
 	}
 }
