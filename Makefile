@@ -34,7 +34,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 # Without debug information, which the linker would drop, and with fewer garbage collections,
-# the compiler takes a fifth less CPU time.
+# the compiler takes less time.
 build: ## build bin/cairn
 	GOGC=200 go build -trimpath -gcflags=all=-dwarf=false -ldflags '$(LDFLAGS)' -o bin/cairn ./deploy/cairn
 
