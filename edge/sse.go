@@ -79,7 +79,7 @@ type stream struct {
 
 // newStream returns the response with the events of a run; empty: there is none yet.
 func newStream(x *exchange, run string) *stream {
-	return &stream{x: x, run: run, control: http.NewResponseController(x.w), sent: time.Now()}
+	return &stream{x: x, run: run, control: http.NewResponseController(x.w)}
 }
 
 // relay relays the events until their end, or until the client disconnects or its credential
@@ -88,7 +88,7 @@ func (s *stream) relay(subscribe func(context.Context) iter.Seq2[bus.Event, erro
 	ctx, cancel := streamContext(s.x)
 	defer cancel()
 	s.mu.Lock()
-	s.cancel = cancel
+	s.cancel, s.sent = cancel, time.Now()
 	s.timer = time.AfterFunc(s.x.edge.keepAlive, s.onTimer)
 	s.mu.Unlock()
 	defer s.end()
