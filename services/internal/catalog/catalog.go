@@ -161,6 +161,13 @@ func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte, permits Con
 	}
 	msg := nats.NewMsg(subjects + encoded)
 	msg.Data = record
+	revision, err := c.writeIf(ctx, encoded, msg, permits)
+	return revision, wrap(err, "store", encoded)
+}
+
+// writeIf stores a record or a deletion marker if the condition permits it. It does not store a marker
+// without a record.
+func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg, permits Condition) (uint64, error) {
 	id := bucket.MessageID(ctx, msg)
 	for {
 		last, gone, err := c.newest(ctx, encoded)
@@ -170,19 +177,27 @@ func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte, permits Con
 		if err == nil {
 			err = permits(existing(last.Sequence, gone))
 		}
-		if err != nil {
+		removes := bucket.Removes(msg.Header)
+		switch {
+		case err != nil:
 			return 0, err
+		case removes && last.Sequence == 0:
+			return c.Fence(ctx)
+		case removes && gone:
+			return last.Sequence, nil
 		}
-		if msg.Header.Del(headerReplaces); !gone {
+		if msg.Header.Del(headerReplaces); !removes && !gone {
 			msg.Header.Set(headerReplaces, "1")
 		}
+		// The expected revision makes concurrent deletions write one marker, and
+		// repeats the check after a concurrent write.
 		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last.Sequence, 10))
 		revision, err := bucket.Publish(ctx, c.js, msg)
 		if !bucket.Outdated(err) {
-			return revision, wrap(err, "store", encoded)
+			return revision, err
 		}
 		if err := retry.Sleep(ctx, retryInterval); err != nil {
-			return 0, wrap(err, "store", encoded)
+			return 0, err
 		}
 	}
 }
@@ -216,34 +231,8 @@ func (c *Catalog) DeleteIf(ctx context.Context, key Key, permits Condition) (uin
 	}
 	msg := bucket.Marker(subjects + encoded)
 	msg.Header.Set(jetstream.MsgTTLHeader, markerTTL.String())
-	id := bucket.MessageID(ctx, msg)
-	for {
-		last, gone, err := c.newest(ctx, encoded)
-		if err == nil && last.Header.Get(jetstream.MsgIDHeader) == id { // as in PutIf
-			return last.Sequence, nil
-		}
-		if err == nil {
-			err = permits(existing(last.Sequence, gone))
-		}
-		switch {
-		case err != nil:
-			return 0, err
-		case last.Sequence == 0:
-			return c.Fence(ctx)
-		case gone:
-			return last.Sequence, nil
-		}
-		// The expected revision makes concurrent deletions write one marker, and
-		// repeats the check after a concurrent write.
-		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last.Sequence, 10))
-		revision, err := bucket.Publish(ctx, c.js, msg)
-		if !bucket.Outdated(err) {
-			return revision, wrap(err, "delete", encoded)
-		}
-		if err := retry.Sleep(ctx, retryInterval); err != nil {
-			return 0, wrap(err, "delete", encoded)
-		}
-	}
+	revision, err := c.writeIf(ctx, encoded, msg, permits)
+	return revision, wrap(err, "delete", encoded)
 }
 
 // Replication returns the replication of the log and the storage limit derived from
