@@ -118,7 +118,7 @@ func (d *responder) answer(ctx context.Context, r *nats.Msg, res any) {
 	if w, ok := res.(interface {
 		CatalogRevision() schemas.ConsistencyToken
 	}); ok {
-		if token := w.CatalogRevision(); token.Revision > 0 {
+		if token := w.CatalogRevision(); token != (schemas.ConsistencyToken{}) { // an empty catalog has revision 0
 			header.Set(HeaderRevision, token.String())
 		}
 	}

@@ -200,12 +200,17 @@ func TestWatchOverNATS(t *testing.T) {
 	})
 }
 
-// TestWatchOfAnotherTenant checks that a watch of one tenant has no change of another one.
+// TestWatchOfAnotherTenant checks that a watch of one tenant has no change of another one, also
+// from the revision of a listing of the empty catalog.
 func TestWatchOfAnotherTenant(t *testing.T) {
 	isolated(t, *authenticated, func(t *testing.T, c *client) {
 		owner, other := c.withRole(t, schemas.RoleRegistrar, "$"), c.withRole(t, schemas.RoleRegistrar, "$2")
+		empty := other.call(t, "GET /records/tool", "").header.Get(bus.HeaderRevision)
+		if !strings.HasSuffix(empty, "-0") {
+			t.Fatalf("a listing of the empty catalog has revision %q", empty)
+		}
 		watches := []*stream{}
-		for _, query := range []string{"", "scope=tenant", "kind=tool&labels=of%3D$", "after=0"} {
+		for _, query := range []string{"", "scope=tenant", "kind=tool&labels=of%3D$", "after=" + empty} {
 			s, _ := other.watch(t, query)
 			watches = append(watches, s)
 		}
