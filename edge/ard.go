@@ -162,14 +162,8 @@ func searchEntries() action {
 // listEntries returns an action that answers a listing of entries.
 func listEntries() action {
 	return queryAction(func(x *exchange, req schemas.ARDListQuery) error {
-		tenant, size := "", defaultPageSize
-		if req.TenantID != nil {
-			tenant = *req.TenantID
-		}
-		if req.PageSize != nil {
-			size = *req.PageSize
-		}
-		l, err := ard.NewListing(ardTenant(x, tenant), req.PageToken)
+		size := schemas.ValueOr(req.PageSize, defaultPageSize)
+		l, err := ard.NewListing(ardTenant(x, schemas.ValueOr(req.TenantID, "")), req.PageToken)
 		if err != nil {
 			return err
 		}

@@ -38,12 +38,7 @@ type QueryOptions struct {
 }
 
 // Tenant returns the tenant of the request; empty for the global scope.
-func (a QueryOptions) Tenant() string {
-	if a.TenantID == nil {
-		return ""
-	}
-	return *a.TenantID
-}
+func (a QueryOptions) Tenant() string { return ValueOr(a.TenantID, "") }
 
 // SkillQuery requests one skill by id, or the skills that match a query.
 type SkillQuery struct {
@@ -56,12 +51,7 @@ type SkillQuery struct {
 }
 
 // Limit returns the maximum number of hits.
-func (q SkillQuery) Limit() int {
-	if q.TopK == nil {
-		return DefaultTopK
-	}
-	return *q.TopK
-}
+func (q SkillQuery) Limit() int { return ValueOr(q.TopK, DefaultTopK) }
 
 // SkillAnswer is the response to a SkillQuery. Exactly one of its fields is set.
 type SkillAnswer struct {

@@ -23,6 +23,14 @@ const (
 	StatusDown     = "down"
 )
 
+// ValueOr returns the value of an optional field, or absent if the field is nil.
+func ValueOr[T any](field *T, absent T) T {
+	if field == nil {
+		return absent
+	}
+	return *field
+}
+
 // Nothing is an empty request or response.
 type Nothing struct{}
 

@@ -24,10 +24,7 @@ func TenantOf(req any) string {
 	if !ok {
 		return ""
 	}
-	if id := *r.tenantField().id; id != nil {
-		return *id
-	}
-	return ""
+	return ValueOr(*r.tenantField().id, "")
 }
 
 // isNull reports whether the record contains a tenant_id of null.

@@ -142,10 +142,7 @@ func (p Publisher) Entry(kind string, record jsontext.Value) (schemas.ARDEntry, 
 	if !ok || err != nil {
 		return schemas.ARDEntry{}, false
 	}
-	tenant := ""
-	if f.tenant != nil {
-		tenant = *f.tenant
-	}
+	tenant := schemas.ValueOr(f.tenant, "")
 	at := slices.IndexFunc(resources, func(k resource) bool { return k.kind == kind })
 	e := schemas.ARDEntry{
 		Identifier: p.identifier(resources[at].name, tenant, f.id), DisplayName: cmp.Or(f.name, f.id), Type: resources[at].media,

@@ -59,9 +59,7 @@ func (d *readDirectoryResult) listIDs(c Caller, cursor string) error {
 		id := textOf(record, "skill_id")
 		d.Resources = append(d.Resources, directory(skillRoot+escape(id), id))
 	}
-	if next != nil {
-		d.NextCursor = *next
-	}
+	d.NextCursor = schemas.ValueOr(next, "")
 	return err
 }
 

@@ -107,9 +107,7 @@ func listSkills(ctx context.Context, _ *sdk.ServerSession, p *listSkillsParams) 
 			result.Skills = append(result.Skills, entry)
 		}
 	}
-	if next != nil {
-		result.NextCursor = *next
-	}
+	result.NextCursor = schemas.ValueOr(next, "")
 	return result, nil
 }
 
@@ -201,7 +199,7 @@ func readFile(c Caller, record jsontext.Value, uri, file string) (*sdk.ResourceC
 		return nil, err
 	}
 	key := schemas.RecordKey{Kind: schemas.KindSkill, ID: skill.SkillID, TenantID: tenant(c), Scope: schemas.ScopeGlobal}
-	if skill.TenantID != nil && *skill.TenantID != "" {
+	if schemas.ValueOr(skill.TenantID, "") != "" {
 		key.Scope = schemas.ScopeTenant
 	}
 	found, err := send(c, bus.GetRecord, schemas.RecordAt{RecordKey: key})

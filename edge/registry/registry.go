@@ -38,10 +38,7 @@ type Source interface {
 // Servers returns a page of the servers: first those with a server.json, then the others. A page
 // may have fewer than the limit, also none, with a cursor.
 func Servers(s Source, q schemas.ServerQuery) (schemas.ServerList, error) {
-	r := reader{source: s, query: q, limit: schemas.DefaultLimit}
-	if q.Limit != nil {
-		r.limit = *q.Limit
-	}
+	r := reader{source: s, query: q, limit: schemas.ValueOr(q.Limit, schemas.DefaultLimit)}
 	at, err := parseCursor(q.Cursor)
 	if err != nil {
 		return schemas.ServerList{}, err

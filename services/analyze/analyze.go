@@ -224,11 +224,8 @@ func (a analyzer) listRuns(ctx context.Context, q schemas.RunQuery) (schemas.Run
 	runs = slices.DeleteFunc(runs, func(r bus.StoredRun) bool {
 		return !bus.OwnsRun(by, r.Name) || q.State != "" && q.State != r.State
 	})
-	limit := schemas.DefaultLimit
-	if q.Limit != nil {
-		limit = *q.Limit
-	}
-	page, next, err := bus.PageOfRuns(runs, func(r bus.StoredRun) time.Time { return r.Started }, q.Cursor, limit)
+	page, next, err := bus.PageOfRuns(runs, func(r bus.StoredRun) time.Time { return r.Started }, q.Cursor,
+		schemas.ValueOr(q.Limit, schemas.DefaultLimit))
 	if err != nil {
 		return schemas.RunList{}, schemas.ErrMalformed.With(schemas.FieldError{
 			Field: "cursor", Message: "expected the unmodified next_cursor of a page",

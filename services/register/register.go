@@ -439,11 +439,7 @@ func keyError(err error, attempted, field string, key catalog.Key) error {
 }
 
 func keyOf(kind string, tenant *string, id string) catalog.Key {
-	key := catalog.Key{Kind: kind, ID: id}
-	if tenant != nil {
-		key.Tenant = *tenant
-	}
-	return key
+	return catalog.Key{Kind: kind, Tenant: schemas.ValueOr(tenant, ""), ID: id}
 }
 
 const (

@@ -50,7 +50,7 @@ func (f filter) matches(of facts) bool {
 // listActive returns a page of the kind's active records: records of the tenant, or global ones if no
 // record of the tenant matches. The first page selects the tenant, which its cursor encodes.
 func listActive(ctx context.Context, r *Resolver, kind string, q schemas.ListQuery) ([]jsontext.Value, *string, error) {
-	s := scope.Scope(schemas.QueryOptions{TenantID: q.TenantID}.Tenant())
+	s := scope.Scope(schemas.ValueOr(q.TenantID, ""))
 	want := filter{domain: q.Domain, class: q.ToolClass, provider: q.Provider}
 	return listPage(ctx, r, listing{kind, s, s.Tenants(), want, q.Limit, q.Cursor})
 }
@@ -70,10 +70,7 @@ func listPage(ctx context.Context, r *Resolver, l listing) ([]jsontext.Value, *s
 	if err := r.waitMinRevision(ctx); err != nil {
 		return nil, nil, err
 	}
-	limit := schemas.DefaultLimit
-	if l.limit != nil {
-		limit = *l.limit
-	}
+	limit := schemas.ValueOr(l.limit, schemas.DefaultLimit)
 	if l.cursor != "" {
 		at, err := parseCursor(l.cursor)
 		if err != nil {

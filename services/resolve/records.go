@@ -22,7 +22,7 @@ func listRecords(ctx context.Context, r *Resolver, q schemas.RecordQuery) (schem
 		return schemas.RecordList{}, err
 	}
 	before := r.token(r.view.Applied.Revision())
-	s := scope.Scope(schemas.QueryOptions{TenantID: q.TenantID}.Tenant())
+	s := scope.Scope(schemas.ValueOr(q.TenantID, ""))
 	page, next, err := listPage(ctx, r, listing{
 		kind: q.Kind, scope: s, tenants: tenantsFor(s, q.Scope), limit: q.Limit, cursor: q.Cursor,
 		want: filter{any: true, domain: q.Domain, status: q.Status, labels: schemas.LabelTerms(labels), prefix: q.Prefix, public: q.Public},
@@ -93,20 +93,19 @@ func recordUsage(ctx context.Context, r *Resolver, k schemas.RecordKey) (schemas
 	if err != nil {
 		return schemas.RecordUsage{}, err
 	}
-	return r.deps.Usage.Read(ctx, schemas.QueryOptions{TenantID: k.TenantID}.Tenant(), record)
+	return r.deps.Usage.Read(ctx, schemas.ValueOr(k.TenantID, ""), record)
 }
 
 // inScope returns the first result of read for a tenant of the record's scope. read reads
 // the catalog, and returns [catalog.ErrNotFound] if the tenant has no such record.
 func inScope[T any](ctx context.Context, r *Resolver, k schemas.RecordKey,
-
 	read func(context.Context, catalog.Key) (T, error)) (found T, err error) {
 	if revision := r.minRevision(ctx); revision > r.view.Applied.Revision() {
 		if err := r.checkRevision(ctx, revision); err != nil {
 			return found, err
 		}
 	}
-	s := scope.Scope(schemas.QueryOptions{TenantID: k.TenantID}.Tenant())
+	s := scope.Scope(schemas.ValueOr(k.TenantID, ""))
 	for _, tenant := range tenantsFor(s, k.Scope) {
 		err = bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
 			found, err = read(ctx, catalog.Key{Kind: k.Kind, Tenant: tenant, ID: k.ID})

@@ -18,7 +18,7 @@ const searchDepth = 100
 // searchRecords returns a page of the records of several kinds that match a query.
 func searchRecords(ctx context.Context, r *Resolver, q schemas.RecordSearch) (answer schemas.RecordHits, err error) {
 	var hits []found
-	tenant := schemas.QueryOptions{TenantID: q.TenantID}.Tenant()
+	tenant := schemas.ValueOr(q.TenantID, "")
 	for _, kind := range schemas.SearchableKinds() {
 		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) {
 			continue
@@ -33,15 +33,12 @@ func searchRecords(ctx context.Context, r *Resolver, q schemas.RecordSearch) (an
 		answer.Degraded = cmp.Or(answer.Degraded, degraded)
 	}
 	slices.SortStableFunc(hits, func(a, b found) int { return cmp.Compare(b.hit.Score, a.hit.Score) })
-	page, next := hits[min(q.Offset, len(hits)):], schemas.DefaultSearchLimit
-	if q.Limit != nil {
-		next = *q.Limit
-	}
-	if answer.Hits, err = recordHits(page[:min(next, len(page))]); err != nil {
+	page := hits[min(q.Offset, len(hits)):]
+	if answer.Hits, err = recordHits(page[:min(schemas.ValueOr(q.Limit, schemas.DefaultSearchLimit), len(page))]); err != nil {
 		return answer, err
 	}
 	countFound(r, tenant, page[:len(answer.Hits)])
-	if next = q.Offset + len(answer.Hits); next < len(hits) {
+	if next := q.Offset + len(answer.Hits); next < len(hits) {
 		answer.NextOffset = &next
 	}
 	return answer, nil

@@ -19,10 +19,7 @@ func listReferrers(ctx context.Context, r *Resolver, q schemas.ReferrerQuery) (l
 		return list, err
 	}
 	p := referrers{
-		kind: q.Kind, id: q.ID, scope: scope.Scope(schemas.QueryOptions{TenantID: q.TenantID}.Tenant()), limit: schemas.DefaultLimit,
-	}
-	if q.Limit != nil {
-		p.limit = *q.Limit
+		kind: q.Kind, id: q.ID, scope: scope.Scope(schemas.ValueOr(q.TenantID, "")), limit: schemas.ValueOr(q.Limit, schemas.DefaultLimit),
 	}
 	visiting, err := p.collections(q.Cursor)
 	if err != nil {

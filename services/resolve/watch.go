@@ -47,7 +47,7 @@ func watch(ctx context.Context, r *Resolver, req schemas.Watch, to bus.Sender) e
 	if err := to.Send(schemas.EventWatching, schemas.Watching{Revision: r.token(after).String()}); err != nil {
 		return err
 	}
-	s := scope.Scope(schemas.QueryOptions{TenantID: req.TenantID}.Tenant())
+	s := scope.Scope(schemas.ValueOr(req.TenantID, ""))
 	want := filter{any: true, labels: schemas.LabelTerms(labels)}
 	err = overload.Idle(ctx, func() error {
 		return r.deps.Catalog.Changes(ctx, req.Kind, tenantsFor(s, req.Scope), after, func(c catalog.Change) error {

@@ -45,12 +45,7 @@ func (s *Store) Close() { s.usage.close() }
 // key identifies a tag within the scope of a tenant.
 type key struct{ tenant, id string }
 
-func keyOf(tenant *string, id string) key {
-	if tenant == nil {
-		return key{"", id}
-	}
-	return key{*tenant, id}
-}
+func keyOf(tenant *string, id string) key { return key{schemas.ValueOr(tenant, ""), id} }
 
 // tenantClause returns the tenant for use in an error message.
 func (k key) tenantClause() string {

@@ -85,11 +85,7 @@ func (d *deleteOptions) run(ctx context.Context, c *client.Client, keys []schema
 func deleteExisting(ctx context.Context, c *client.Client, key schemas.RecordKey) error {
 	err := c.Delete(ctx, key, schemas.Precondition{IfMatch: "*"})
 	if errors.Is(err, schemas.ErrPreconditionFailed) {
-		tenant := ""
-		if key.TenantID != nil {
-			tenant = *key.TenantID
-		}
-		return schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q %s", key.Kind, key.ID, scopeOf(tenant)))
+		return schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q %s", key.Kind, key.ID, scopeOf(schemas.ValueOr(key.TenantID, ""))))
 	}
 	return err
 }
