@@ -272,8 +272,7 @@ func (b *bulkRequest) end(err error) error {
 	if b.x.r.Context().Err() != nil && !b.x.edge.stopped() {
 		return context.Canceled
 	}
-	var known *schemas.Error
-	if !errors.As(err, &known) && !b.x.edge.stopped() { // of reading the body
+	if _, known := errors.AsType[*schemas.Error](err); !known && !b.x.edge.stopped() { // of reading the body
 		err = b.endpoint.Invalid.Because("reading the request body failed: " + err.Error())
 	}
 	if b.x.status == 0 {

@@ -145,8 +145,7 @@ func serviceHealth(ctx context.Context, conn *bus.Conn, name string) (schemas.He
 
 // errorDetail returns the detail of err without its code.
 func errorDetail(err error) string {
-	var e *schemas.Error
-	if errors.As(err, &e) && e.Detail != "" {
+	if e, ok := errors.AsType[*schemas.Error](err); ok && e.Detail != "" {
 		return e.Detail
 	}
 	return err.Error()

@@ -39,8 +39,7 @@ func decodeConditions(data []byte, v any, member, known string) error {
 	if err == nil {
 		return nil
 	}
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName) {
+	if semantic, ok := errors.AsType[*json.SemanticError](err); ok && errors.Is(err, json.ErrUnknownName) {
 		return ErrMalformed.With(FieldError{member + "." + semantic.JSONPointer.LastToken(), "unknown; expected " + known})
 	}
 	return ErrMalformed.explain(err).MapFields(func(f FieldError) FieldError {

@@ -31,7 +31,7 @@ var limits = map[string]func(*jsonschema.Schema){
 	"Tag.request_id":       length(1, maxID),
 	"TagKey.request_id":    length(1, maxID),
 	"Tag.flow":             length(0, maxID),
-	"Tag.tags":             members(maxItems, &jsonschema.Schema{MaxLength: jsonschema.Ptr(maxID)}),
+	"Tag.tags":             members(maxItems, &jsonschema.Schema{MaxLength: new(maxID)}),
 	"TagWrite.ttl_seconds": between(1, 0),
 
 	"Unregister.kind": oneOfKinds,
@@ -200,9 +200,9 @@ var limits = map[string]func(*jsonschema.Schema){
 		s.Then = &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"url": url}}
 	},
 	"AgentCard": func(s *jsonschema.Schema) {
-		nonEmpty := &jsonschema.Schema{MinItems: jsonschema.Ptr(1)}
+		nonEmpty := &jsonschema.Schema{MinItems: new(1)}
 		s.AnyOf = []*jsonschema.Schema{
-			{Required: []string{"url"}, Properties: map[string]*jsonschema.Schema{"url": {MinLength: jsonschema.Ptr(1)}}},
+			{Required: []string{"url"}, Properties: map[string]*jsonschema.Schema{"url": {MinLength: new(1)}}},
 			{Required: []string{"supportedInterfaces"}, Properties: map[string]*jsonschema.Schema{"supportedInterfaces": nonEmpty}},
 		}
 	},
@@ -287,7 +287,7 @@ func version(s *jsonschema.Schema) {
 }
 
 func labels(s *jsonschema.Schema) {
-	members(maxLabels, &jsonschema.Schema{MaxLength: jsonschema.Ptr(maxID), Pattern: labelPattern})(s)
+	members(maxLabels, &jsonschema.Schema{MaxLength: new(maxID), Pattern: labelPattern})(s)
 	length(0, maxID)(s.AdditionalProperties)
 	s.AdditionalProperties.Pattern = `^[^,\x00-\x1f\x7f-\x9f]*$`
 }
@@ -330,8 +330,7 @@ func eachDotted(s *jsonschema.Schema) {
 
 func tenantID(s *jsonschema.Schema) {
 	dotted(1)(s)
-	reserved := any(GlobalTenant)
-	s.Not = &jsonschema.Schema{Const: &reserved}
+	s.Not = &jsonschema.Schema{Const: new(any(GlobalTenant))}
 }
 
 // anyScope also allows the empty string, as an absent scope.

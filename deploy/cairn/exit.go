@@ -74,8 +74,7 @@ func isFileError(err error) bool {
 // the system call.
 func message(err error) string {
 	text := output.OneLine(err)
-	var file *fs.PathError
-	if errors.As(err, &file) {
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		text = strings.Replace(text, file.Error(), file.Path+": "+file.Err.Error(), 1)
 	}
 	return text + hint(err)

@@ -229,8 +229,7 @@ func (c *call) open(ctx context.Context, events func(context.Context) iter.Seq2[
 
 // protocolError returns the error of the protocol for err.
 func (c *call) protocolError(err error) error {
-	var known *a2a.Error
-	if errors.As(err, &known) || a2a.ErrorReason(err) != a2a.ErrorReason(a2a.ErrInternalError) {
+	if _, ok := errors.AsType[*a2a.Error](err); ok || a2a.ErrorReason(err) != a2a.ErrorReason(a2a.ErrInternalError) {
 		return err
 	}
 	e := c.caller.PublicError(err)

@@ -337,8 +337,7 @@ func (tasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListT
 		if r.Status != "" && one.Status.State != r.Status { // it has ended since
 			continue
 		}
-		updated := s.Updated.UTC()
-		if one.Status.Timestamp = &updated; !r.IncludeArtifacts {
+		if one.Status.Timestamp = new(s.Updated.UTC()); !r.IncludeArtifacts {
 			one.Artifacts = nil
 		}
 		page.Tasks = append(page.Tasks, one)

@@ -208,12 +208,10 @@ func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (c *connection) transportError(err error) error {
-	var is *TransportError
-	if errors.As(err, &is) {
+	if _, ok := errors.AsType[*TransportError](err); ok {
 		return err
 	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return &TransportError{URL: c.URL(), Dial: true, Err: op.Err}
 	}
 	return &TransportError{URL: c.URL(), Err: err}

@@ -53,8 +53,7 @@ func readDirectory(ctx context.Context, _ *sdk.ServerSession, p *readDirectoryPa
 
 // listIDs adds the directories of a page of the active skills.
 func (d *readDirectoryResult) listIDs(c Caller, cursor string) error {
-	length := maxCompletions
-	page, next, err := skillPage(c, schemas.ListQuery{TenantID: tenant(c), Limit: &length, Cursor: cursor})
+	page, next, err := skillPage(c, schemas.ListQuery{TenantID: tenant(c), Limit: new(maxCompletions), Cursor: cursor})
 	for _, record := range page {
 		id := textOf(record, "skill_id")
 		d.Resources = append(d.Resources, directory(skillRoot+escape(id), id))

@@ -187,8 +187,7 @@ func matching(values []string, prefix string) []string {
 // idsWith returns the ids of the kind with the prefix, in order, and whether there may be
 // more. With active, it omits drafts and retired records.
 func idsWith(c Caller, kind, prefix string, active bool) (ids []string, more bool, err error) {
-	length := maxCompletions
-	page, err := send(c, bus.ListRecords, schemas.RecordQuery{Kind: kind, TenantID: tenant(c), Prefix: prefix, Limit: &length})
+	page, err := send(c, bus.ListRecords, schemas.RecordQuery{Kind: kind, TenantID: tenant(c), Prefix: prefix, Limit: new(maxCompletions)})
 	if err != nil {
 		return nil, false, err
 	}

@@ -87,8 +87,8 @@ type getSkillResult struct {
 
 // listSkills answers skills/list with a page of the active skills.
 func listSkills(ctx context.Context, _ *sdk.ServerSession, p *listSkillsParams) (*listSkillsResult, error) {
-	c, length := callerOf(ctx), skillsPage
-	q := schemas.ListQuery{TenantID: tenant(c), Limit: &length}
+	c := callerOf(ctx)
+	q := schemas.ListQuery{TenantID: tenant(c), Limit: new(skillsPage)}
 	if p != nil {
 		q.Cursor = p.Cursor
 	}

@@ -200,10 +200,10 @@ func has(object jsontext.Value, name string) bool {
 
 // declaration returns the tool for tools/list.
 func (t tool) declaration() *sdk.Tool {
-	no, writes := false, t.needs == schemas.PermissionRegister
+	writes := t.needs == schemas.PermissionRegister
 	return &sdk.Tool{
 		Name: t.name, Title: t.title, Description: t.description, InputSchema: t.input, OutputSchema: t.output,
-		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !writes, IdempotentHint: true, DestructiveHint: &writes, OpenWorldHint: &no},
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !writes, IdempotentHint: true, DestructiveHint: &writes, OpenWorldHint: new(false)},
 	}
 }
 

@@ -78,9 +78,8 @@ func Version(s Source, v schemas.ServerVersion) (schemas.ServerEntry, error) {
 }
 
 func find(s Source, r schemas.ServerRef) (server, error) {
-	one := 1
 	for _, class := range []string{schemas.ClassMCPServer, schemas.ClassMCPTool} {
-		tools, err := s.Tools(schemas.ListQuery{TenantID: r.TenantID, ToolClass: class, Provider: r.Server, Limit: &one})
+		tools, err := s.Tools(schemas.ListQuery{TenantID: r.TenantID, ToolClass: class, Provider: r.Server, Limit: new(1)})
 		if err != nil {
 			return server{}, err
 		}
@@ -129,8 +128,8 @@ func (c cursor) text() *string {
 	if c.tools {
 		phase = "t"
 	}
-	text := phase + "." + base64.RawURLEncoding.EncodeToString([]byte(c.page)) + "." + base64.RawURLEncoding.EncodeToString([]byte(c.provider))
-	return &text
+	page, provider := base64.RawURLEncoding.EncodeToString([]byte(c.page)), base64.RawURLEncoding.EncodeToString([]byte(c.provider))
+	return new(phase + "." + page + "." + provider)
 }
 
 // reader collects the servers of a page.
@@ -173,9 +172,8 @@ func (r *reader) files(at cursor) (next cursor, err error) {
 
 // providers adds the servers of a page of tools. The tools of a server follow one another.
 func (r *reader) providers(at cursor) (next cursor, err error) {
-	limit := toolsPage
 	tools, err := r.source.Tools(schemas.ListQuery{
-		TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPTool, Limit: &limit, Cursor: at.page,
+		TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPTool, Limit: new(toolsPage), Cursor: at.page,
 	})
 	if err != nil {
 		return at, err
@@ -212,10 +210,9 @@ func (r *reader) providers(at cursor) (next cursor, err error) {
 
 // addProvider adds the server unless it has a server.json.
 func (r *reader) addProvider(found server) error {
-	one := 1
 	r.lookups++
 	files, err := r.source.Tools(schemas.ListQuery{
-		TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPServer, Provider: found.name, Limit: &one,
+		TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPServer, Provider: found.name, Limit: new(1),
 	})
 	if err != nil || len(files.Tools) > 0 {
 		return err

@@ -43,8 +43,7 @@ func read(body []byte) (schemas.Analysis, []byte, error) {
 }
 
 func malformed(err error) error {
-	var syntax *estate.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*estate.SyntaxError](err); ok {
 		return schemas.ErrAnalysisMalformed.Because(fmt.Sprintf("not valid JSON: %v", syntax))
 	}
 	return schemas.ErrAnalysisMalformed.Because(err.Error())

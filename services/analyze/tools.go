@@ -190,8 +190,7 @@ func arguments(input []byte, args any) error {
 
 // invalidCall returns the result of an invalid call.
 func invalidCall(err error) any {
-	var unknown *estate.UnknownKeyError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*estate.UnknownKeyError](err); ok {
 		return unknown
 	}
 	return toolError{Error: err.Error()}

@@ -32,8 +32,7 @@ func (c cursor) next(id string) *string {
 	if c.global {
 		letter = "g"
 	}
-	text := base64.RawURLEncoding.EncodeToString([]byte(letter + id))
-	return &text
+	return new(base64.RawURLEncoding.EncodeToString([]byte(letter + id)))
 }
 
 var errCursor = schemas.ErrMalformed.With(schemas.FieldError{Field: "cursor", Message: "expected the unmodified next_cursor of a page"})

@@ -86,8 +86,7 @@ func download(ctx context.Context, source string) ([]byte, error) {
 	}
 	req.Header.Set("Accept", "application/json")
 	res, err := http.DefaultClient.Do(req)
-	var failed *url.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return nil, failed.Err // without the URL, which may have a password
 	}
 	if err != nil {

@@ -131,8 +131,7 @@ func (c *connection) complete(cmd *cobra.Command, args []string, begin string) (
 // scope lists the records of the kinds in the scope of the tenant, or without a tenant in the
 // global scope.
 func (c *connection) scope(ctx context.Context, from *client.Client, kinds []string, labels string) ([]client.Record, error) {
-	page := 1000
-	q := schemas.RecordQuery{Scope: schemas.ScopeGlobal, Labels: labels, Limit: &page}
+	q := schemas.RecordQuery{Scope: schemas.ScopeGlobal, Labels: labels, Limit: new(1000)}
 	if c.tenant != "" {
 		q.TenantID, q.Scope = &c.tenant, schemas.ScopeTenant
 	}

@@ -103,8 +103,7 @@ const maxReferrers = 100
 
 func referrersOf(ctx context.Context, c *client.Client, key schemas.RecordKey) ([]schemas.Referrer, error) {
 	found := []schemas.Referrer{}
-	limit := maxReferrers
-	for r, err := range c.Referrers(ctx, schemas.ReferrerQuery{Kind: key.Kind, ID: key.ID, TenantID: key.TenantID, Limit: &limit}) {
+	for r, err := range c.Referrers(ctx, schemas.ReferrerQuery{Kind: key.Kind, ID: key.ID, TenantID: key.TenantID, Limit: new(maxReferrers)}) {
 		if err != nil {
 			return nil, err
 		}

@@ -158,8 +158,7 @@ func (g *getOptions) list(ctx context.Context, c *client.Client, kinds []string,
 // upTo appends at most limit records to list, and reports whether there are more.
 func upTo(ctx context.Context, c *client.Client, q schemas.RecordQuery, limit int, list *[]client.Record,
 	bar *output.Progress) (more bool, err error) {
-	page := min(limit+1, 1000)
-	q.Limit = &page
+	q.Limit = new(min(limit+1, 1000))
 	n := 0
 	for r, err := range c.List(ctx, q) {
 		if err != nil {

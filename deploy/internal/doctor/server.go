@@ -119,12 +119,11 @@ func backends(s schemas.Health) (list []finding) {
 
 // credentials checks the permissions of the key with read-only requests.
 func credentials(ctx context.Context, c *client.Client, tenant string) []finding {
-	one := 1
 	var scope *string
 	if tenant != "" {
 		scope = &tenant
 	}
-	for _, err := range c.List(ctx, schemas.RecordQuery{Kind: schemas.KindSkill, TenantID: scope, Limit: &one}) {
+	for _, err := range c.List(ctx, schemas.RecordQuery{Kind: schemas.KindSkill, TenantID: scope, Limit: new(1)}) {
 		if err != nil {
 			return []finding{rejectedKey(err)}
 		}
@@ -197,8 +196,7 @@ func anonymous(ctx context.Context, c *client.Client) []finding {
 	if err != nil {
 		return nil
 	}
-	one := 1
-	for _, err := range stranger.List(ctx, schemas.RecordQuery{Kind: schemas.KindSkill, Limit: &one}) {
+	for _, err := range stranger.List(ctx, schemas.RecordQuery{Kind: schemas.KindSkill, Limit: new(1)}) {
 		return []finding{authentication(err)}
 	}
 	return []finding{authentication(nil)}

@@ -169,8 +169,7 @@ func short(verdicts []verdict) (left []int) {
 }
 
 func (s *searcher) find(ctx context.Context, query, search string) (v verdict) {
-	top := maxRank
-	q := schemas.SkillQuery{Query: query, TopK: &top, Search: search}
+	q := schemas.SkillQuery{Query: query, TopK: new(maxRank), Search: search}
 	if s.tenant != "" {
 		q.TenantID = &s.tenant
 	}

@@ -34,8 +34,7 @@ func UsageError(cmd *cobra.Command, err error) error {
 // FlagError returns a usage error for an unknown flag, with similar flags, or for an invalid value,
 // with the expected values.
 func FlagError(cmd *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		similar := Similar(unknown.GetSpecifiedName(), flagWords(cmd))
 		for i := range similar {
 			similar[i] = "--" + similar[i]

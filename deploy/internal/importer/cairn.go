@@ -27,8 +27,7 @@ func readCairn(ctx context.Context, s *source) ([]entry, error) {
 	}
 	var keys []schemas.RecordKey
 	for _, kind := range schemas.Kinds() {
-		page := 1000
-		q := schemas.RecordQuery{Kind: kind, Scope: schemas.ScopeGlobal, Limit: &page}
+		q := schemas.RecordQuery{Kind: kind, Scope: schemas.ScopeGlobal, Limit: new(1000)}
 		if s.SourceTenant != "" {
 			q.TenantID, q.Scope = &s.SourceTenant, schemas.ScopeTenant
 		}

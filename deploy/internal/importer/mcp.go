@@ -51,8 +51,7 @@ func readMCP(ctx context.Context, s *source) ([]entry, error) {
 
 // withoutURL returns the cause of a failed request without its URL, which may have a password.
 func withoutURL(err error) error {
-	var failed *url.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err
 	}
 	return err

@@ -223,11 +223,9 @@ func encodedSize(r schemas.Resource) int {
 func resource(name string, content []byte) schemas.Resource {
 	r := schemas.Resource{Path: name}
 	if utf8.Valid(content) && bytes.IndexByte(content, 0) < 0 {
-		text := string(content)
-		r.Text = &text
+		r.Text = new(string(content))
 	} else {
-		data := base64.StdEncoding.EncodeToString(content)
-		r.Data = &data
+		r.Data = new(base64.StdEncoding.EncodeToString(content))
 	}
 	return r
 }
@@ -366,8 +364,7 @@ func withFiles(record jsontext.Value, files []schemas.Resource) (jsontext.Value,
 // withContent returns the resource r, which text encodes, with the content of a file.
 func withContent(text jsontext.Value, r, file schemas.Resource) (jsontext.Value, error) {
 	if r.Data != nil && file.Data == nil {
-		data := base64.StdEncoding.EncodeToString([]byte(*file.Text))
-		file.Data, file.Text = &data, nil
+		file.Data, file.Text = new(base64.StdEncoding.EncodeToString([]byte(*file.Text))), nil
 	}
 	content := member.Member{Name: "text", Value: file.Text}
 	if file.Data != nil {

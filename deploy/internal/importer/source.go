@@ -118,8 +118,7 @@ func (s *source) get(ctx context.Context, u *url.URL) ([]byte, error) {
 	}
 	req.Header.Set("Accept", "application/json, application/yaml;q=0.9, */*;q=0.5")
 	res, err := s.http.Do(req)
-	var failed *url.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return nil, failed.Err // without the URL, which may have a password
 	}
 	if err != nil {

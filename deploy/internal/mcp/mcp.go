@@ -210,8 +210,7 @@ func (p *proxy) cancel(r *jsonrpc.Request) {
 func (p *proxy) forward(ctx context.Context, r *jsonrpc.Request) error {
 	err := p.exchange(ctx, r)
 	var write writeError
-	var failed *url.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err // without the text of the SDK
 	}
 	switch {

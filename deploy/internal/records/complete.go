@@ -66,8 +66,7 @@ func CompleteField(field func(Summary) []string) cobra.CompletionFunc {
 
 // fieldValues returns the values of a field in the first records of a kind.
 func fieldValues(ctx context.Context, c *client.Client, cmd *cobra.Command, kind string, field func(Summary) []string) (values []string) {
-	limit := flags.MaxCompletions
-	q := schemas.RecordQuery{Kind: kind, Limit: &limit}
+	q := schemas.RecordQuery{Kind: kind, Limit: new(flags.MaxCompletions)}
 	if tenant := flagValue(cmd, "tenant"); tenant != "" {
 		q.TenantID = &tenant
 	}

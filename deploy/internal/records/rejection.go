@@ -22,8 +22,7 @@ type Rejection struct {
 // NewRejection returns the rejection of a record because of err.
 func NewRejection(r Record, err error) Rejection {
 	f := Rejection{Source: r.Source, Kind: r.Kind, ID: r.ID, Message: output.OneLine(err)}
-	var e *schemas.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*schemas.Error](err); ok {
 		f.Code, f.Fields = e.Code, e.Fields
 		if f.Message = e.Title; len(e.Fields) == 0 { // fields are more specific than the detail
 			f.Message = output.Joined(e.Title, e.Detail)

@@ -208,8 +208,7 @@ func (m *model) identify(ctx context.Context) (*identity, error) {
 // digest returns the digest of the model's manifest.
 func (m *model) digest(ctx context.Context) (string, error) {
 	list, err := m.client.List(ctx)
-	var rejected api.StatusError
-	if errors.As(err, &rejected) && rejected.StatusCode == http.StatusNotFound {
+	if rejected, ok := errors.AsType[api.StatusError](err); ok && rejected.StatusCode == http.StatusNotFound {
 		return "", nil // an Ollama-compatible server without a list of models
 	}
 	if err != nil {

@@ -107,12 +107,11 @@ func parseDuration(key, value string) (time.Duration, error) {
 // different num_ctx makes the server reload the model. Texts that are too long must
 // be rejected, not truncated silently.
 func (s *settings) request(inputs []string) *api.EmbedRequest {
-	no := false
 	req := &api.EmbedRequest{
 		Model:      s.name,
 		Input:      inputs,
 		KeepAlive:  &api.Duration{Duration: s.keepAlive},
-		Truncate:   &no,
+		Truncate:   new(false),
 		Dimensions: s.dimensions,
 	}
 	if s.numCtx > 0 {

@@ -165,9 +165,8 @@ func (e *elastic) bulk(ctx context.Context, ops []operation) ([]item, error) {
 	for i, op := range ops {
 		lines[i] = op.lines
 	}
-	writeAlias := true
 	req := esapi.BulkRequest{
-		Body: bytes.NewReader(bytes.Join(lines, nil)), RequireAlias: &writeAlias, Refresh: "true",
+		Body: bytes.NewReader(bytes.Join(lines, nil)), RequireAlias: new(true), Refresh: "true",
 		FilterPath: []string{"items.index.status", "items.index.error.type", "items.index.error.reason"},
 	}
 	var answer struct {
@@ -274,8 +273,7 @@ func (e *elastic) create(ctx context.Context, p *plan, kind string) error {
 	}
 	req := esapi.IndicesCreateRequest{Index: p.index(kind), Body: bytes.NewReader(text)}
 	err = e.client.call(ctx, adminTimeout, req, &struct{}{})
-	var status *statusError
-	if errors.As(err, &status) && status.Type == "resource_already_exists_exception" {
+	if status, ok := errors.AsType[*statusError](err); ok && status.Type == "resource_already_exists_exception" {
 		return e.open(ctx, p, kind)
 	}
 	if err != nil {
@@ -390,8 +388,7 @@ func (e *elastic) deleteOld(ctx context.Context, before indices, live string) er
 	if len(old) == 0 {
 		return nil
 	}
-	ignore := true
-	req := esapi.IndicesDeleteRequest{Index: old, IgnoreUnavailable: &ignore}
+	req := esapi.IndicesDeleteRequest{Index: old, IgnoreUnavailable: new(true)}
 	if err := e.client.call(ctx, adminTimeout, req, &struct{}{}); err != nil {
 		return fmt.Errorf("delete the old %s: %w", strings.Join(old, ", "), err)
 	}
@@ -449,8 +446,7 @@ func (e *elastic) sendLookups(ctx context.Context, r *round) error {
 	}
 	var got answers
 	err = e.sendSearch(ctx, r, body, &got)
-	var broken *connectionError
-	if errors.As(err, &broken) {
+	if _, ok := errors.AsType[*connectionError](err); ok {
 		err = e.sendSearch(ctx, r, body, &got)
 	}
 	if err != nil {
@@ -521,9 +517,8 @@ func (e *elastic) count(ctx context.Context, kind string) (int, error) {
 	var answer struct {
 		Count int `json:"count"`
 	}
-	ignore := true
 	req := esapi.CountRequest{
-		Index: []string{e.alias(kind)}, IgnoreUnavailable: &ignore,
+		Index: []string{e.alias(kind)}, IgnoreUnavailable: new(true),
 		Body: strings.NewReader(`{"query":{"terms":{"status":["` + schemas.StatusActive + `","` + schemas.StatusDeprecated + `"]}}}`),
 	}
 	err := e.client.call(ctx, e.search, req, &answer)

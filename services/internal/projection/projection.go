@@ -302,8 +302,7 @@ func (p *Projector) applyDocuments(ctx context.Context, documents []index.Change
 		return nil, nil
 	}
 	err := p.deps.Index.Apply(ctx, documents)
-	var some *index.Rejected
-	if errors.As(err, &some) {
+	if some, ok := errors.AsType[*index.Rejected](err); ok {
 		return some.Changes, nil
 	}
 	return nil, err
@@ -519,8 +518,7 @@ func (p *Projector) lag(ctx context.Context) *uint64 {
 		return nil
 	}
 	info := consumer.CachedInfo()
-	lag := info.NumPending + uint64(info.NumAckPending)
-	return &lag
+	return new(info.NumPending + uint64(info.NumAckPending))
 }
 
 func newBackoff() *backoff.ExponentialBackOff {

@@ -231,15 +231,14 @@ func (m *Model) request(c model.Conversation, can *capabilities) (*api.ChatReque
 	if err != nil {
 		return nil, err
 	}
-	no := false
 	req := &api.ChatRequest{
 		Model:     m.settings.model,
 		Messages:  messages,
 		Tools:     tools,
 		KeepAlive: m.keepAlive,
 		Options:   map[string]any{"num_ctx": m.numCtx},
-		Truncate:  &no, // true drops the oldest messages, or the tools, silently
-		Shift:     &no, // true drops the beginning of the conversation during a long answer
+		Truncate:  new(false), // true drops the oldest messages, or the tools, silently
+		Shift:     new(false), // true drops the beginning of the conversation during a long answer
 	}
 	if can.think { // other models reject the option
 		req.Think = &api.ThinkValue{Value: false}
