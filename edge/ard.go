@@ -2,8 +2,6 @@ package edge
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"net/http"
 	"reflect"
@@ -13,7 +11,6 @@ import (
 
 	"cairn/bus"
 	"cairn/edge/ard"
-	"cairn/edge/mcp"
 	"cairn/schemas"
 )
 
@@ -114,8 +111,7 @@ func renderManifest(ctx context.Context, conn *bus.Conn, publisher ard.Publisher
 		l = l.After(page)
 	}
 	body, encodeErr := json.Marshal(publisher.Manifest(entries), json.Deterministic(true))
-	sum := sha256.Sum256(body)
-	return manifest{body, `"` + hex.EncodeToString(sum[:16]) + `"`, errors.Join(err, encodeErr)}
+	return manifest{body, contentTag(body), errors.Join(err, encodeErr)}
 }
 
 // ardTenant returns the tenant of the URL, or else the only tenant of the caller. Workers
@@ -154,7 +150,7 @@ func searchEntries() action {
 					return err
 				}
 			}
-			return respond(x, bus.Reply{}, search.Results(found))
+			return respond(x, search.Results(found))
 		},
 	}
 }
@@ -178,7 +174,7 @@ func listEntries() action {
 			l = l.After(page)
 		}
 		list.PageToken = l.Token()
-		return respond(x, bus.Reply{}, list)
+		return respond(x, list)
 	}, reflect.TypeFor[schemas.ARDList]())
 }
 
@@ -241,44 +237,4 @@ func explore() action {
 	return action{needs: schemas.PermissionRead, answer: func(*exchange) error {
 		return schemas.ErrNotImplemented.Because("aggregations are optional in the specification and not implemented")
 	}}
-}
-
-// queryAction returns an action that answers a request in the URL.
-func queryAction[Req any, P validated[Req]](answer func(*exchange, Req) error, reply reflect.Type) action {
-	known := parametersOf(reflect.TypeFor[Req]())
-	return action{
-		needs: schemas.PermissionRead, request: reflect.TypeFor[Req](), reply: reply, inURL: true,
-		answer: func(x *exchange) error {
-			text, wrong := known.read(x.vars, x.r.URL.RawQuery)
-			if len(wrong) > 0 {
-				return x.route.invalid.With(wrong...)
-			}
-			req, err := schemas.Decode[Req](text, x.route.invalid)
-			if err != nil {
-				return err
-			}
-			return answer(x, req)
-		},
-	}
-}
-
-// request sends a request to an endpoint and decodes the reply into res.
-func request(x *exchange, forward mcp.Forward, req, res any) (bus.Reply, error) {
-	body, err := json.Marshal(req)
-	if err != nil {
-		return bus.Reply{}, err
-	}
-	reply, err := x.send(forward, body)
-	if err != nil {
-		return reply, err
-	}
-	return reply, json.Unmarshal(reply.Body, res)
-}
-
-// respond responds with res as JSON.
-func respond(x *exchange, reply bus.Reply, res any) (err error) {
-	if reply.Body, err = json.Marshal(res, json.Deterministic(true)); err == nil {
-		x.reply(reply)
-	}
-	return err
 }

@@ -3,11 +3,8 @@ package edge
 import (
 	"context"
 	"errors"
-	"net/http"
 	"reflect"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"cairn/schemas"
 )
@@ -17,12 +14,7 @@ func identity() action {
 	return action{
 		needs: schemas.PermissionRead, reply: reflect.TypeFor[schemas.Caller](), invalid: schemas.ErrMalformed,
 		answer: func(x *exchange) error {
-			body, err := json.Marshal(x.by.Caller())
-			if err != nil {
-				return err
-			}
-			x.write(http.StatusOK, mediaJSON, body)
-			return nil
+			return respond(x, x.by.Caller())
 		},
 	}
 }

@@ -2,7 +2,7 @@ package edge
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -69,10 +69,12 @@ func setETag(x *exchange, r bus.Reply) (current bool) {
 	if r.Token.Revision > 0 {
 		tag = schemas.ETag(r.Token)
 	} else {
-		sum := sha256.Sum256(r.Body)
-		tag = `"` + hex.EncodeToString(sum[:16]) + `"`
+		tag = contentTag(r.Body)
 	}
 	x.w.Header()["Etag"] = []string{tag}
 	given := x.r.Header[bus.HeaderIfNoneMatch]
 	return x.route.withETag && len(given) > 0 && schemas.TagsMatch(strings.Join(given, ","), tag, true)
 }
+
+// contentTag returns the entity tag of a content.
+func contentTag(content []byte) string { return fmt.Sprintf(`"%.16x"`, sha256.Sum256(content)) }

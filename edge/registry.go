@@ -12,20 +12,14 @@ import (
 // registryPath is the path of the API of MCP registries; clients append the rest.
 const registryPath = "/v0.1/servers"
 
-// validated is a request that validates itself.
-type validated[Req any] interface {
-	*Req
-	Validate() error
-}
-
 // registryAction returns an action that answers a request in the URL from listings of tools.
-func registryAction[Req, Res any, P validated[Req]](summary string, answer func(registry.Source, Req) (Res, error)) action {
-	a := queryAction[Req, P](func(x *exchange, req Req) error {
+func registryAction[Req, Res any](summary string, answer func(registry.Source, Req) (Res, error)) action {
+	a := queryAction(func(x *exchange, req Req) error {
 		res, err := answer(recordsOf{x}, req)
 		if err != nil {
 			return err
 		}
-		return respond(x, bus.Reply{}, res)
+		return respond(x, res)
 	}, reflect.TypeFor[Res]())
 	a.summary, a.invalid = summary, schemas.ErrMalformed
 	return a

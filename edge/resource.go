@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"reflect"
 
-	"github.com/go-json-experiment/json"
-
 	"cairn/schemas"
 )
 
@@ -24,14 +22,9 @@ func protectedResource(path string) action {
 			if len(issuers) == 0 || base == "" {
 				return schemas.ErrUnknownPath.Because("no OpenID provider is configured")
 			}
-			body, err := json.Marshal(schemas.ProtectedResource{
+			return respond(x, schemas.ProtectedResource{
 				Resource: base + path, ResourceName: "Cairn", AuthorizationServers: issuers, BearerMethods: []string{"header"},
 			})
-			if err != nil {
-				return err
-			}
-			x.write(http.StatusOK, mediaJSON, body)
-			return nil
 		},
 	}
 }

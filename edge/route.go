@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/bus"
 	"cairn/bus/telemetry"
+	"cairn/edge/mcp"
 	"cairn/schemas"
 	"cairn/schemas/member"
 )
@@ -81,13 +83,11 @@ func (r route) group() string {
 		return "analysis"
 	case first == "watch", first == "agents":
 		return "records"
-	case r.path == agentCardPath:
-		return "a2a"
 	case first == "skills" || first == "tools":
 		return "listings"
 	case r.path == mcpPath:
 		return "mcp"
-	case first == "a2a":
+	case first == "a2a", r.path == agentCardPath:
 		return "a2a"
 	case first == "health" || r.subject == "":
 		return "about"
@@ -191,6 +191,25 @@ func fromURL[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	return a
 }
 
+// queryAction returns an action that answers a request in the URL.
+func queryAction[Req any](answer func(*exchange, Req) error, reply reflect.Type) action {
+	known := parametersOf(reflect.TypeFor[Req]())
+	return action{
+		needs: schemas.PermissionRead, request: reflect.TypeFor[Req](), reply: reply, inURL: true,
+		answer: func(x *exchange) error {
+			text, wrong := known.read(x.vars, x.r.URL.RawQuery)
+			if len(wrong) > 0 {
+				return x.route.invalid.With(wrong...)
+			}
+			req, err := schemas.Decode[Req](text, x.route.invalid)
+			if err != nil {
+				return err
+			}
+			return answer(x, req)
+		},
+	}
+}
+
 // fromURLAndBody returns an action that sends the parameters of the path and query to e,
 // with the body as the member of the name.
 func fromURLAndBody[Req, Res any](e bus.Endpoint[Req, Res], name string) action {
@@ -236,4 +255,26 @@ func relay[Req, Res any](x *exchange, e bus.Endpoint[Req, Res], body []byte) err
 	}
 	x.reply(reply)
 	return nil
+}
+
+// request sends a request to an endpoint and decodes the reply into res.
+func request(x *exchange, forward mcp.Forward, req, res any) (bus.Reply, error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return bus.Reply{}, err
+	}
+	reply, err := x.send(forward, body)
+	if err != nil {
+		return reply, err
+	}
+	return reply, json.Unmarshal(reply.Body, res)
+}
+
+// respond responds with res as JSON.
+func respond(x *exchange, res any) error {
+	body, err := json.Marshal(res, json.Deterministic(true))
+	if err == nil {
+		x.reply(bus.Reply{Body: body})
+	}
+	return err
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"reflect"
 	"regexp"
 	"strconv"
 
@@ -58,25 +57,14 @@ func notOwned(x *exchange) error {
 
 // runAction returns an action on the run in the path.
 func runAction[Req any](s bus.Stream[Req], media string, do func(*exchange, string) error) action {
-	request := reflect.TypeFor[schemas.RunKey]()
-	known := parametersOf(request)
-	return action{
-		needs: s.Permission, subject: s.Subject + ".{run}", request: request, inURL: true, media: media, invalid: s.Invalid, translate: s.Errors,
-		answer: func(x *exchange) error {
-			body, wrong := known.read(x.vars, x.r.URL.RawQuery)
-			if len(wrong) > 0 {
-				return s.Invalid.With(wrong...)
-			}
-			key, err := schemas.Decode[schemas.RunKey](body, s.Invalid)
-			if err != nil {
-				return err
-			}
-			if !bus.OwnsRun(x.by, key.Run) {
-				return notOwned(x)
-			}
-			return do(x, key.Run)
-		},
-	}
+	a := queryAction(func(x *exchange, key schemas.RunKey) error {
+		if !bus.OwnsRun(x.by, key.Run) {
+			return notOwned(x)
+		}
+		return do(x, key.Run)
+	}, nil)
+	a.needs, a.subject, a.media, a.invalid, a.translate = s.Permission, s.Subject+".{run}", media, s.Invalid, s.Errors
+	return a
 }
 
 // lastEventIDPattern matches the Last-Event-ID of an analysis. The highest ids, those of the
