@@ -242,8 +242,7 @@ func (r *PutRecord) complete(c *check) error {
 	case err != nil || r.TenantID != nil && string(text) != *r.TenantID:
 		c.fail("record.tenant_id", "expected the tenant_id of the request, got %.100s", given)
 	default:
-		tenant := string(text)
-		r.TenantID = &tenant
+		r.TenantID = new(string(text))
 		c.tenant("record.tenant_id", r.TenantID)
 	}
 	for _, m := range slices.Backward(missing) {

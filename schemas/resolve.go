@@ -147,6 +147,14 @@ const (
 	ScopeGlobal = "global"
 )
 
+// ScopeOf returns the scope of the records of a tenant; empty: of global ones.
+func ScopeOf(tenant string) string {
+	if tenant == "" {
+		return ScopeGlobal
+	}
+	return ScopeTenant
+}
+
 // AgentQuery requests the agent whose capabilities match a query best.
 type AgentQuery struct {
 	Query  string `json:"query"`

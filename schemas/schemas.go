@@ -31,6 +31,15 @@ func ValueOr[T any](field *T, absent T) T {
 	return *field
 }
 
+// Optional returns an optional field with the value, nil for the zero value.
+func Optional[T comparable](value T) *T {
+	var zero T
+	if value == zero {
+		return nil
+	}
+	return &value
+}
+
 // Nothing is an empty request or response.
 type Nothing struct{}
 

@@ -19,8 +19,7 @@ type Listing struct {
 // NewListing returns the position of a page token, or the first position if it is empty. It returns
 // schemas.ErrMalformed for an invalid token.
 func NewListing(tenant, token string) (Listing, error) {
-	l := Listing{tenant: tenant}
-	l.scope = l.first()
+	l := Listing{tenant: tenant, scope: schemas.ScopeOf(tenant)}
 	if token == "" {
 		return l, nil
 	}
@@ -28,19 +27,11 @@ func NewListing(tenant, token string) (Listing, error) {
 	if len(parts) == 3 {
 		l.kind = slices.IndexFunc(resources, func(k resource) bool { return k.name == parts[0] })
 		l.scope, l.cursor = parts[1], parts[2]
-		if l.kind >= 0 && (l.scope == schemas.ScopeGlobal || l.scope == l.first()) {
+		if l.kind >= 0 && (l.scope == schemas.ScopeGlobal || l.scope == schemas.ScopeOf(tenant)) {
 			return l, nil
 		}
 	}
 	return l, schemas.ErrMalformed.With(schemas.FieldError{Field: "pageToken", Message: "expected the unmodified pageToken of a page"})
-}
-
-// first returns the first scope of a kind.
-func (l Listing) first() string {
-	if l.tenant == "" {
-		return schemas.ScopeGlobal
-	}
-	return schemas.ScopeTenant
 }
 
 // Done reports whether the listing is complete.
@@ -56,11 +47,9 @@ func (l Listing) Token() string {
 
 // Query returns the listing of at most limit records from the position on.
 func (l Listing) Query(limit int) schemas.RecordQuery {
-	q := schemas.RecordQuery{Kind: resources[l.kind].kind, Scope: l.scope, Public: true, Limit: &limit, Cursor: l.cursor}
-	if l.tenant != "" {
-		q.TenantID = &l.tenant
+	return schemas.RecordQuery{
+		Kind: resources[l.kind].kind, TenantID: schemas.Optional(l.tenant), Scope: l.scope, Public: true, Limit: &limit, Cursor: l.cursor,
 	}
-	return q
 }
 
 // After returns the position after the page of the listing.
@@ -72,7 +61,7 @@ func (l Listing) After(page schemas.RecordList) Listing {
 	case l.scope == schemas.ScopeTenant:
 		l.scope, l.cursor = schemas.ScopeGlobal, ""
 	default:
-		l.kind, l.scope, l.cursor = l.kind+1, l.first(), ""
+		l.kind, l.scope, l.cursor = l.kind+1, schemas.ScopeOf(l.tenant), ""
 	}
 	return l
 }

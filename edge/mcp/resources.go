@@ -105,12 +105,7 @@ func send[Req, Res any](c Caller, e bus.Endpoint[Req, Res], req Req) (res Res, e
 }
 
 // tenant returns the tenant of the connection, or nil for the tenant of the credential.
-func tenant(c Caller) *string {
-	if t := c.Tenant(); t != "" {
-		return &t
-	}
-	return nil
-}
+func tenant(c Caller) *string { return schemas.Optional(c.Tenant()) }
 
 func inTenant(c Caller) schemas.QueryOptions { return schemas.QueryOptions{TenantID: tenant(c)} }
 

@@ -198,9 +198,8 @@ func readFile(c Caller, record jsontext.Value, uri, file string) (*sdk.ResourceC
 	if err != nil {
 		return nil, err
 	}
-	key := schemas.RecordKey{Kind: schemas.KindSkill, ID: skill.SkillID, TenantID: tenant(c), Scope: schemas.ScopeGlobal}
-	if schemas.ValueOr(skill.TenantID, "") != "" {
-		key.Scope = schemas.ScopeTenant
+	key := schemas.RecordKey{
+		Kind: schemas.KindSkill, ID: skill.SkillID, TenantID: tenant(c), Scope: schemas.ScopeOf(schemas.ValueOr(skill.TenantID, "")),
 	}
 	found, err := send(c, bus.GetRecord, schemas.RecordAt{RecordKey: key})
 	if err != nil {

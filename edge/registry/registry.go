@@ -236,8 +236,8 @@ func (r *reader) add(found server) error {
 // server is the server of a tool.
 type server struct {
 	schemas.ServerEntry
-	name, version, tool string
-	tenant              bool // the tool is the tenant's
+	name, version string
+	tool, tenant  string // id and tenant of the tool
 }
 
 // updatedSince reports whether the server was registered at or after the time; false if that
@@ -250,10 +250,7 @@ func (s *server) updatedSince(text string) bool {
 
 // setTimes sets the times that the history of the tool has.
 func (s *server) setTimes(source Source, tenant *string) error {
-	key := schemas.RecordKey{Kind: schemas.KindTool, ID: s.tool, TenantID: tenant, Scope: schemas.ScopeGlobal}
-	if s.tenant {
-		key.Scope = schemas.ScopeTenant
-	}
+	key := schemas.RecordKey{Kind: schemas.KindTool, ID: s.tool, TenantID: tenant, Scope: schemas.ScopeOf(s.tenant)}
 	history, err := source.History(key)
 	if err != nil {
 		return err
@@ -334,7 +331,7 @@ func read(record jsontext.Value) (s server, ok bool) {
 	case json.Unmarshal(tool.Server, &file) != nil || file.Name == "":
 		return s, false
 	}
-	s = server{schemas.ServerEntry{Server: tool.Server}, file.Name, file.Version, tool.ToolID, tool.TenantID != ""}
+	s = server{schemas.ServerEntry{Server: tool.Server}, file.Name, file.Version, tool.ToolID, tool.TenantID}
 	s.Meta.Official = schemas.ServerStatus{Status: status, IsLatest: true}
 	return s, true
 }

@@ -231,14 +231,11 @@ func (a analyzer) listRuns(ctx context.Context, q schemas.RunQuery) (schemas.Run
 			Field: "cursor", Message: "expected the unmodified next_cursor of a page",
 		})
 	}
-	list := schemas.RunList{Runs: make([]schemas.RunSummary, len(page))}
+	list := schemas.RunList{Runs: make([]schemas.RunSummary, len(page)), NextCursor: schemas.Optional(next)}
 	for i, r := range page {
 		list.Runs[i] = schemas.RunSummary{
 			Run: r.Name, State: r.State, StartedAt: r.Started.UTC().Format(time.RFC3339Nano), UpdatedAt: r.Updated.UTC().Format(time.RFC3339Nano),
 		}
-	}
-	if next != "" {
-		list.NextCursor = &next
 	}
 	return list, nil
 }

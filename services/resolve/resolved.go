@@ -89,9 +89,5 @@ func (w *reasons) add(n graph.Node, via string, record []byte) {
 }
 
 func explain(n graph.Node, via string) schemas.Explanation {
-	from := schemas.ScopeGlobal
-	if n.Tenant != scope.Global {
-		from = schemas.ScopeTenant
-	}
-	return schemas.Explanation{Kind: n.Kind, ID: n.ID, Scope: from, Via: via}
+	return schemas.Explanation{Kind: n.Kind, ID: n.ID, Scope: schemas.ScopeOf(n.Tenant), Via: via}
 }

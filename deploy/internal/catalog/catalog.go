@@ -37,11 +37,7 @@ func (c *connection) flags(cmd *cobra.Command, tenantUsage string) {
 
 // key returns the key of a record in the scope that the flags select.
 func (c *connection) key(kind, id string) schemas.RecordKey {
-	key := schemas.RecordKey{Kind: kind, ID: id}
-	if c.tenant != "" {
-		key.TenantID = &c.tenant
-	}
-	return key
+	return schemas.RecordKey{Kind: kind, ID: id, TenantID: schemas.Optional(c.tenant)}
 }
 
 const targetsUse = "KIND ID…|KIND/ID…"
@@ -131,10 +127,7 @@ func (c *connection) complete(cmd *cobra.Command, args []string, begin string) (
 // scope lists the records of the kinds in the scope of the tenant, or without a tenant in the
 // global scope.
 func (c *connection) scope(ctx context.Context, from *client.Client, kinds []string, labels string) ([]client.Record, error) {
-	q := schemas.RecordQuery{Scope: schemas.ScopeGlobal, Labels: labels, Limit: new(1000)}
-	if c.tenant != "" {
-		q.TenantID, q.Scope = &c.tenant, schemas.ScopeTenant
-	}
+	q := schemas.RecordQuery{TenantID: schemas.Optional(c.tenant), Scope: schemas.ScopeOf(c.tenant), Labels: labels, Limit: new(1000)}
 	var list []client.Record
 	for _, kind := range kinds {
 		q.Kind = kind

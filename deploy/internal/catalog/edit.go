@@ -212,10 +212,7 @@ func (s *session) submit(ctx context.Context, c *client.Client, errOut io.Writer
 	}
 	mine := parsed[0].Text
 	for {
-		put := schemas.PutRecord{Kind: s.base.Kind, ID: s.base.ID, Record: mine}
-		if s.base.Tenant != "" {
-			put.TenantID = &s.base.Tenant
-		}
+		put := schemas.PutRecord{Kind: s.base.Kind, ID: s.base.ID, TenantID: schemas.Optional(s.base.Tenant), Record: mine}
 		stored, err := c.Put(ctx, put, schemas.Precondition{IfMatch: s.base.ETag})
 		if !errors.Is(err, schemas.ErrPreconditionFailed) {
 			return stored, err

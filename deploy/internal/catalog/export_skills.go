@@ -36,11 +36,7 @@ func readPackage(ctx context.Context, c *client.Client, r client.Record) (p skil
 	if r.JSON == nil {
 		return p, nil
 	}
-	o := schemas.QueryOptions{}
-	if r.Tenant != "" {
-		o.TenantID = &r.Tenant
-	}
-	found, err := c.Package(ctx, r.ID, o)
+	found, err := c.Package(ctx, r.ID, schemas.QueryOptions{TenantID: schemas.Optional(r.Tenant)})
 	if err != nil && !errors.Is(err, schemas.ErrSkillNotFound) {
 		return p, err
 	}

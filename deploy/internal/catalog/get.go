@@ -129,9 +129,7 @@ func (g *getOptions) list(ctx context.Context, c *client.Client, kinds []string,
 	bar := output.NewProgress(errOut, "reading", -1)
 	defer bar.Close()
 	q := g.filter
-	if g.tenant != "" {
-		q.TenantID = &g.tenant
-	}
+	q.TenantID = schemas.Optional(g.tenant)
 	var list []client.Record
 	for _, kind := range kinds {
 		q.Kind = kind

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -46,9 +47,7 @@ The format json prints an object per line. Its field revision is a value of --si
 				}
 				w.filter.Kind = kinds[0]
 			}
-			if w.tenant != "" {
-				w.filter.TenantID = &w.tenant
-			}
+			w.filter.TenantID = schemas.Optional(w.tenant)
 			c, err := w.Client()
 			if err != nil {
 				return err
@@ -83,11 +82,8 @@ func (w *watchOptions) print(out io.Writer, c client.Change) error {
 			schemas.RecordChange
 		}{c.Type, c.RecordChange})
 	case "name":
-		return output.Line(out, c.Kind+"/"+c.ID)
+		return output.Line(out, name(c.Kind, c.ID))
 	}
-	where := schemas.ScopeGlobal
-	if c.TenantID != "" {
-		where = c.TenantID
-	}
-	return output.Line(out, output.Joined(c.StoredAt, fmt.Sprintf("%-10s", c.Type), c.Kind+"/"+c.ID, where, c.Version, c.Status))
+	return output.Line(out, output.Joined(c.StoredAt, fmt.Sprintf("%-10s", c.Type), name(c.Kind, c.ID),
+		cmp.Or(c.TenantID, schemas.ScopeGlobal), c.Version, c.Status))
 }

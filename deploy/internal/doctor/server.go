@@ -119,10 +119,7 @@ func backends(s schemas.Health) (list []finding) {
 
 // credentials checks the permissions of the key with read-only requests.
 func credentials(ctx context.Context, c *client.Client, tenant string) []finding {
-	var scope *string
-	if tenant != "" {
-		scope = &tenant
-	}
+	scope := schemas.Optional(tenant)
 	for _, err := range c.List(ctx, schemas.RecordQuery{Kind: schemas.KindSkill, TenantID: scope, Limit: new(1)}) {
 		if err != nil {
 			return []finding{rejectedKey(err)}

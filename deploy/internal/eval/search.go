@@ -170,9 +170,7 @@ func short(verdicts []verdict) (left []int) {
 
 func (s *searcher) find(ctx context.Context, query, search string) (v verdict) {
 	q := schemas.SkillQuery{Query: query, TopK: new(maxRank), Search: search}
-	if s.tenant != "" {
-		q.TenantID = &s.tenant
-	}
+	q.TenantID = schemas.Optional(s.tenant)
 	began := time.Now()
 	var response struct {
 		Skills []struct {

@@ -27,9 +27,8 @@ func readCairn(ctx context.Context, s *source) ([]entry, error) {
 	}
 	var keys []schemas.RecordKey
 	for _, kind := range schemas.Kinds() {
-		q := schemas.RecordQuery{Kind: kind, Scope: schemas.ScopeGlobal, Limit: new(1000)}
-		if s.SourceTenant != "" {
-			q.TenantID, q.Scope = &s.SourceTenant, schemas.ScopeTenant
+		q := schemas.RecordQuery{
+			Kind: kind, TenantID: schemas.Optional(s.SourceTenant), Scope: schemas.ScopeOf(s.SourceTenant), Limit: new(1000),
 		}
 		for r, err := range c.List(ctx, q) {
 			if err != nil {

@@ -53,11 +53,7 @@ func (r Record) Key() schemas.RecordKey { return ExactKey(r.Kind, r.ID, r.Tenant
 
 // ExactKey names a record of the tenant, or the global one without a tenant.
 func ExactKey(kind, id, tenant string) schemas.RecordKey {
-	key := schemas.RecordKey{Kind: kind, ID: id, Scope: schemas.ScopeGlobal}
-	if tenant != "" {
-		key.TenantID, key.Scope = &tenant, schemas.ScopeTenant
-	}
-	return key
+	return schemas.RecordKey{Kind: kind, ID: id, TenantID: schemas.Optional(tenant), Scope: schemas.ScopeOf(tenant)}
 }
 
 // object is a JSON object with unparsed members.

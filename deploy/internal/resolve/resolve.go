@@ -70,11 +70,7 @@ scope and the link of each part.`,
 }
 
 func (r *resolveOptions) options() schemas.QueryOptions {
-	o := schemas.QueryOptions{Explain: r.explain}
-	if r.tenant != "" {
-		o.TenantID = &r.tenant
-	}
-	return o
+	return schemas.QueryOptions{TenantID: schemas.Optional(r.tenant), Explain: r.explain}
 }
 
 func (r *resolveOptions) skill(ctx context.Context, id string, out io.Writer) error {

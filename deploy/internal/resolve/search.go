@@ -78,11 +78,7 @@ without it, only global records are visible.`,
 }
 
 func (s *search) options() schemas.QueryOptions {
-	o := schemas.QueryOptions{Explain: s.explain || s.output == "wide"}
-	if s.tenant != "" {
-		o.TenantID = &s.tenant
-	}
-	return o
+	return schemas.QueryOptions{TenantID: schemas.Optional(s.tenant), Explain: s.explain || s.output == "wide"}
 }
 
 func (s *search) filter() (schemas.Filter, error) {

@@ -45,14 +45,6 @@ func (t *tags) flags(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// scope returns the tenant of a request; nil: global.
-func (t *tags) scope() *string {
-	if t.tenant == "" {
-		return nil
-	}
-	return &t.tenant
-}
-
 func getCommand() *cobra.Command {
 	t := &tags{}
 	cmd := t.flags(&cobra.Command{
@@ -65,7 +57,7 @@ func getCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			tag, err := c.Tag(cmd.Context(), schemas.TagKey{RequestID: args[0], TenantID: t.scope()})
+			tag, err := c.Tag(cmd.Context(), schemas.TagKey{RequestID: args[0], TenantID: schemas.Optional(t.tenant)})
 			switch {
 			case err != nil:
 				return err
@@ -99,7 +91,7 @@ as a string. The exit code is 4 if the request has a tag already.`,
 		Example: "  cairn tags write r-1 --flow triage phase=start attempts=3 --ttl 10m",
 		Args:    flags.Args("a REQUEST_ID and NAME=VALUE pairs", 1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			w := schemas.TagWrite{Tag: schemas.Tag{RequestID: args[0], Flow: flow}, TenantID: t.scope()}
+			w := schemas.TagWrite{Tag: schemas.Tag{RequestID: args[0], Flow: flow}, TenantID: schemas.Optional(t.tenant)}
 			var err error
 			if w.Tags, err = pairs(args[1:]); err != nil {
 				return flags.UsageError(cmd, err)
@@ -158,7 +150,7 @@ func deleteCommand() *cobra.Command {
 				return err
 			}
 			for _, id := range args {
-				if err := c.DeleteTag(cmd.Context(), schemas.TagKey{RequestID: id, TenantID: t.scope()}); err != nil {
+				if err := c.DeleteTag(cmd.Context(), schemas.TagKey{RequestID: id, TenantID: schemas.Optional(t.tenant)}); err != nil {
 					return err
 				}
 				if err := output.Line(cmd.OutOrStdout(), "deleted "+id); err != nil {
