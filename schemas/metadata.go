@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"path"
 	"regexp"
@@ -184,12 +185,20 @@ func addResourcePath(c *check, field string, seen map[string]bool, p string) {
 		c.fail(field, "is the directory of another resource: %q", p)
 	}
 	seen[p] = true
-	for dir := path.Dir(p); dir != "." && dir != "/"; dir = path.Dir(dir) {
+	for dir := range Directories(p) {
 		if seen[dir] {
 			c.fail(field, "is below the resource %q: %q", dir, p)
 			return
 		}
 		seen[dir] = false
+	}
+}
+
+// Directories yields the directories that contain the file of a resource, the innermost one first.
+func Directories(file string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for dir := path.Dir(file); dir != "." && dir != "/" && yield(dir); dir = path.Dir(dir) {
+		}
 	}
 }
 

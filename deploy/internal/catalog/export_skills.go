@@ -122,7 +122,7 @@ func writeSkill(root *os.Root, dir string, r client.Record, p skillPackage) erro
 // checkDirectories returns an error if a file would also be a directory.
 func checkDirectories(files map[string][]byte) error {
 	for name := range files {
-		for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		for dir := range schemas.Directories(name) {
 			if _, isFile := files[dir]; isFile {
 				return fmt.Errorf("resource %s: %s is a file; rename the resource", name, dir)
 			}
