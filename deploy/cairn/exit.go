@@ -122,8 +122,10 @@ func hint(err error) string {
 	switch {
 	case errors.As(err, &lost) && lost.Dial:
 		return "; start it with \"cairn up\", or set --url"
+	case errors.Is(err, connect.ErrNoNATS):
+		return "; set --nats"
 	case errors.Is(err, importer.ErrUnauthenticated):
-		return "" // the text names the flags
+		return "; set --source-key or --source-key-file"
 	case errors.Is(err, schemas.ErrUnauthenticated) || errors.Is(err, schemas.ErrAnalysisUnauthenticated):
 		return "; set --key, or select a context with a key: cairn context"
 	}

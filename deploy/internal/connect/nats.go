@@ -119,5 +119,5 @@ func (n *NATS) waitConnected(ctx context.Context, conn *bus.Conn, timeout time.D
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return fmt.Errorf("%w at %s within %v; set --nats", ErrNoNATS, schemas.RedactURLs(n.URL), timeout)
+	return fmt.Errorf("%w at %s within %v", ErrNoNATS, schemas.RedactURLs(n.URL), timeout)
 }

@@ -137,13 +137,13 @@ type Result struct {
 }
 
 // ErrUnauthenticated is the error of a source that rejects the key of the options.
-var ErrUnauthenticated = errors.New("set --source-key or --source-key-file")
+var ErrUnauthenticated = errors.New("authentication failed")
 
 // sourceError adds the name of the source to an error.
 func sourceError(name string, err error) error {
 	var status *connect.DownloadError
 	if errors.Is(err, schemas.ErrUnauthenticated) || errors.As(err, &status) && status.StatusCode == http.StatusUnauthorized {
-		err = fmt.Errorf("%w; %w", err, ErrUnauthenticated)
+		err = fmt.Errorf("%w: %w", ErrUnauthenticated, err)
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }

@@ -357,7 +357,7 @@ func TestURLs(t *testing.T) {
 				`|agent/io.example.weather |"description":"Ask for rain."|"capabilities":["get.forecast"]`},
 		{"an MCP server whose session does not end", "/mcp", Options{Timeout: 3 * time.Second}, withoutDelete(tools), "mcp|io.example.weather."},
 		{"an MCP registry with two pages", "", Options{Key: "k"}, registry, "mcp-registry|io.example.a.@server|io.example.b.@server"},
-		{"no credential", "", Options{}, registry, "error: |401 Unauthorized|; set --source-key or --source-key-file"},
+		{"no credential", "", Options{}, registry, "error: |authentication failed: |401 Unauthorized"},
 		{"a registry without an end", "/v0/servers", Options{}, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, page("x"+r.URL.Query().Get("cursor"), r.URL.Query().Get("cursor")+"x"))
 		}, "error: |expected at most"},
@@ -405,11 +405,11 @@ func TestURLs(t *testing.T) {
 			case "/.well-known/agent-card.json":
 				_, _ = io.WriteString(w, `{"name":"A","description":"d","version":"1","url":"https://a","skills":[]}`)
 			}
-		}, "error: |401 Unauthorized|; set --source-key or --source-key-file"},
+		}, "error: |authentication failed: |401 Unauthorized"},
 		{"no key for a Cairn", "", Options{Format: formatCairn}, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = io.WriteString(w, `{"code":"CE-006","title":"not authenticated","status":401}`)
-		}, "error: |CE-006|; set --source-key or --source-key-file"},
+		}, "error: |authentication failed: |CE-006"},
 		{"no Cairn", "", Options{Format: formatCairn}, http.NotFound, "error: |404"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
