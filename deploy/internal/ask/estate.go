@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -65,8 +63,10 @@ func readSource(ctx context.Context, source string, stdin io.Reader) ([]byte, er
 	switch {
 	case source == "-":
 		return io.ReadAll(io.LimitReader(stdin, maxEstate+1))
-	case strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://"):
-		return download(ctx, source)
+	case connect.IsURL(source): // read without credentials other than those in the URL
+		ctx, cancel := context.WithTimeout(ctx, estateTimeout)
+		defer cancel()
+		return connect.Download(ctx, http.DefaultClient, source, "application/json", maxEstate+1)
 	}
 	file, err := os.Open(source)
 	if err != nil {
@@ -74,29 +74,6 @@ func readSource(ctx context.Context, source string, stdin io.Reader) ([]byte, er
 	}
 	defer func() { _ = file.Close() }() // opened for reading only
 	return io.ReadAll(io.LimitReader(file, maxEstate+1))
-}
-
-// download reads a URL, without credentials other than those in the URL.
-func download(ctx context.Context, source string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, estateTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return nil, failed.Err // without the URL, which may have a password
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusOK {
-		return nil, &connect.DownloadError{StatusCode: res.StatusCode, Status: res.Status}
-	}
-	return io.ReadAll(io.LimitReader(res.Body, maxEstate+1))
 }
 
 // join returns an object with the members of all estates. Arrays with the same name are

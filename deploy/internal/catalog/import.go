@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/importer"
 	"cairn/deploy/internal/output"
@@ -97,11 +98,10 @@ func (m *importOptions) args(cmd *cobra.Command, args []string) error {
 
 // read reads the source and applies its records.
 func (m *importOptions) read(ctx context.Context, out, errOut io.Writer) error {
-	isURL := strings.HasPrefix(m.options.Source, "http://") || strings.HasPrefix(m.options.Source, "https://")
 	switch {
 	case m.options.Timeout <= 0:
 		return flags.Usage(errors.New("--timeout must be positive"))
-	case m.prune && m.options.Name == "" && !isURL: // another directory may have the same path on another machine
+	case m.prune && m.options.Name == "" && !connect.IsURL(m.options.Source): // another directory may have the same path on another machine
 		return flags.Usage(errors.New("--prune: expected --source with a unique name of the source"))
 	}
 	bar := output.NewProgress(errOut, "reading "+schemas.RedactURLs(cmp.Or(m.options.Source, "the MCP server")), -1)

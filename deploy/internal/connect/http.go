@@ -1,5 +1,5 @@
-// Package connect contains the flags of the connections of commands: to the HTTP API and to the
-// NATS server.
+// Package connect contains the flags of the connections of commands, to the HTTP API and to the
+// NATS server, and downloads documents from other servers.
 package connect
 
 import (

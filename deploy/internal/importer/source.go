@@ -40,7 +40,7 @@ type object map[string]jsontext.Value
 
 func newSource(o Options) (*source, error) {
 	s := &source{Options: o, http: http.DefaultClient}
-	if !strings.HasPrefix(o.Source, "http://") && !strings.HasPrefix(o.Source, "https://") {
+	if !connect.IsURL(o.Source) {
 		return s, nil
 	}
 	u, err := url.Parse(o.Source)
@@ -112,23 +112,7 @@ var errTooLarge = flags.Usage(fmt.Errorf("expected a document of at most %d byte
 func (s *source) get(ctx context.Context, u *url.URL) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "application/json, application/yaml;q=0.9, */*;q=0.5")
-	res, err := s.http.Do(req)
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return nil, failed.Err // without the URL, which may have a password
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusOK {
-		return nil, &connect.DownloadError{StatusCode: res.StatusCode, Status: res.Status}
-	}
-	return io.ReadAll(res.Body)
+	return connect.Download(ctx, s.http, u.String(), "application/json, application/yaml;q=0.9, */*;q=0.5", maxDocument+1)
 }
 
 // read returns the document of the source, an object.
