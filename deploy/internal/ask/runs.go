@@ -124,14 +124,14 @@ func readRuns(ctx context.Context, c *client.Client, state string, limit int) (r
 
 // completeRuns completes the ids of runs in the state; empty: any state. It completes nothing if
 // the server does not respond within a second.
-func completeRuns(h *connect.HTTP, state string, limit int) cobra.CompletionFunc {
+func completeRuns(state string, limit int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp
 		if len(args) >= limit {
 			return nil, none
 		}
 		var ids []string
-		h.Complete(cmd, func(ctx context.Context, c *client.Client) {
+		connect.Complete(cmd, func(ctx context.Context, c *client.Client) {
 			runs, _, err := readRuns(ctx, c, state, flags.MaxCompletions)
 			if err != nil {
 				return
@@ -156,7 +156,7 @@ func followCommand() *cobra.Command {
 event to the last. Ctrl-C does not cancel the run. The exit code is 3 for an unknown run.`,
 		Example:           "  cairn runs follow $(cairn ask --detach --estate estate.json \"how many hosts?\")",
 		Args:              flags.Args("one RUN", 1, 1),
-		ValidArgsFunction: completeRuns(&a.HTTP, "", 1),
+		ValidArgsFunction: completeRuns("", 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Client()
 			if err != nil {
@@ -186,7 +186,7 @@ func cancelCommand() *cobra.Command {
 		Short:             "Cancel runs; succeeds for those that have ended",
 		Example:           "  cairn runs cancel V1StGXR8Z5jdHi6BmyT0aB",
 		Args:              flags.Args("ids of runs", 1, -1),
-		ValidArgsFunction: completeRuns(h, schemas.RunRunning, math.MaxInt),
+		ValidArgsFunction: completeRuns(schemas.RunRunning, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := h.Client()
 			if err != nil {

@@ -109,7 +109,7 @@ func (c *connection) complete(cmd *cobra.Command, args []string, begin string) (
 		if !ok {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		list, directive := records.CompleteIDs(cmd, &c.HTTP, kind, &c.tenant, prefix)
+		list, directive := records.CompleteIDs(cmd, kind, prefix)
 		for i := range list {
 			list[i] = name + "/" + list[i]
 		}
@@ -121,7 +121,7 @@ func (c *connection) complete(cmd *cobra.Command, args []string, begin string) (
 	if !ok {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return records.CompleteIDs(cmd, &c.HTTP, kind, &c.tenant, begin)
+	return records.CompleteIDs(cmd, kind, begin)
 }
 
 // scope lists the records of the kinds in the scope of the tenant, or without a tenant in the

@@ -66,16 +66,13 @@ func (d *deleteOptions) run(ctx context.Context, c *client.Client, keys []schema
 	_ = deleting.Wait() // errs has the errors
 	bar.Close()
 	for i, key := range keys {
-		text := "deleted " + name(key.Kind, key.ID)
 		switch {
 		case d.ignore && errors.Is(errs[i], schemas.ErrRecordNotFound):
 			errs[i] = nil
-			continue
-		case errs[i] != nil:
-			continue
-		}
-		if err := output.Line(out, text); err != nil {
-			return err
+		case errs[i] == nil:
+			if err := output.Line(out, "deleted "+name(key.Kind, key.ID)); err != nil {
+				return err
+			}
 		}
 	}
 	return report(errOut, errs)

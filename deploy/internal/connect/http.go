@@ -48,14 +48,16 @@ func (c *HTTP) Client() (*client.Client, error) {
 	return made, flags.Usage(err)
 }
 
-// Complete calls list, which collects completions of cmd, with a client without retries and a
-// context that ends after flags.CompleteTimeout. It does nothing if the flags are invalid.
-func (c *HTTP) Complete(cmd *cobra.Command, list func(context.Context, *client.Client)) {
+// Complete calls list, which collects completions of cmd, with a client for the flags of cmd
+// that makes no retries, and a context that ends after flags.CompleteTimeout. It does nothing
+// if the flags are invalid.
+func Complete(cmd *cobra.Command, list func(context.Context, *client.Client)) {
 	if !flags.Prepare(cmd) {
 		return
 	}
-	c.RetryTimeout = -1
-	made, err := c.Client()
+	url, _ := cmd.Flags().GetString("url")
+	key, _ := cmd.Flags().GetString("key") // empty if cmd does not have the flag
+	made, err := client.New(client.Config{URL: url, Key: key, RetryTimeout: -1})
 	if err != nil {
 		return
 	}

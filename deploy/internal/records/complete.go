@@ -2,7 +2,7 @@ package records
 
 import (
 	"context"
-	"errors"
+	"iter"
 	"slices"
 	"strings"
 
@@ -21,84 +21,50 @@ func TenantFlag(cmd *cobra.Command, tenant *string, usage string) {
 
 // CompleteIDs completes the ids of a kind, with descriptions. It completes nothing if the server
 // does not respond within a second.
-func CompleteIDs(cmd *cobra.Command, h *connect.HTTP, kind string, tenant *string, begin string) ([]string, cobra.ShellCompDirective) {
-	limit := flags.MaxCompletions
-	q := schemas.RecordQuery{Kind: kind, Prefix: begin, Limit: &limit}
-	var list []string
-	h.Complete(cmd, func(ctx context.Context, c *client.Client) {
-		if *tenant != "" {
-			q.TenantID = tenant
-		}
-		for r, err := range c.List(ctx, q) {
-			if err != nil || len(list) == limit {
-				break
-			}
+func CompleteIDs(cmd *cobra.Command, kind, begin string) (list []string, _ cobra.ShellCompDirective) {
+	connect.Complete(cmd, func(ctx context.Context, c *client.Client) {
+		for r := range firstRecords(ctx, c, cmd, kind, begin) {
 			list = append(list, cobra.CompletionWithDesc(r.ID, Summaries(r.JSON)[0].About()))
 		}
 	})
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
+// firstRecords yields the first records of a kind whose id begins with a text, until an error.
+func firstRecords(ctx context.Context, c *client.Client, cmd *cobra.Command, kind, begin string) iter.Seq[client.Record] {
+	tenant, _ := cmd.Flags().GetString("tenant") // empty if cmd does not have the flag
+	q := schemas.RecordQuery{Kind: kind, TenantID: schemas.Optional(tenant), Prefix: begin, Limit: new(flags.MaxCompletions)}
+	return func(yield func(client.Record) bool) {
+		n := 0
+		for r, err := range c.List(ctx, q) {
+			if n++; err != nil || n > flags.MaxCompletions || !yield(r) {
+				return
+			}
+		}
+	}
+}
+
 // CompleteField completes the values of a field in the records of the kind that the arguments name,
 // or of all kinds. It completes nothing if the server does not respond within a second.
 func CompleteField(field func(Summary) []string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		c, err := flaggedClient(cmd)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), flags.CompleteTimeout)
-		defer cancel()
+	return func(cmd *cobra.Command, args []string, _ string) (values []string, _ cobra.ShellCompDirective) {
 		kinds := schemas.Kinds()
 		if len(args) > 0 {
 			if kind, ok := ParseKind(args[0]); ok {
 				kinds = []string{kind}
 			}
 		}
-		var values []string
-		for _, kind := range kinds {
-			values = append(values, fieldValues(ctx, c, cmd, kind, field)...)
-		}
+		connect.Complete(cmd, func(ctx context.Context, c *client.Client) {
+			for _, kind := range kinds {
+				for r := range firstRecords(ctx, c, cmd, kind, "") {
+					values = append(values, field(Summaries(r.JSON)[0])...)
+				}
+			}
+		})
+		values = slices.DeleteFunc(values, func(value string) bool { return value == "" })
 		slices.Sort(values)
 		return slices.Compact(values), cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-// fieldValues returns the values of a field in the first records of a kind.
-func fieldValues(ctx context.Context, c *client.Client, cmd *cobra.Command, kind string, field func(Summary) []string) (values []string) {
-	q := schemas.RecordQuery{Kind: kind, Limit: new(flags.MaxCompletions)}
-	if tenant := flagValue(cmd, "tenant"); tenant != "" {
-		q.TenantID = &tenant
-	}
-	n := 0
-	for r, err := range c.List(ctx, q) {
-		if n++; err != nil || n > flags.MaxCompletions {
-			break
-		}
-		for _, value := range field(Summaries(r.JSON)[0]) {
-			if value != "" {
-				values = append(values, value)
-			}
-		}
-	}
-	return values
-}
-
-// flaggedClient returns a client without retries for the values of --url and --key.
-func flaggedClient(cmd *cobra.Command) (*client.Client, error) {
-	if !flags.Prepare(cmd) {
-		return nil, errors.New("invalid flags")
-	}
-	return client.New(client.Config{URL: flagValue(cmd, "url"), Key: flagValue(cmd, "key"), RetryTimeout: -1})
-}
-
-// flagValue returns the value of a flag; empty: cmd does not have it.
-func flagValue(cmd *cobra.Command, name string) string {
-	f := cmd.Flags().Lookup(name)
-	if f == nil {
-		return ""
-	}
-	return f.Value.String()
 }
 
 // kindNames maps the names of kinds in arguments to the kinds: tool, tools, and for

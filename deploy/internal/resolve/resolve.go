@@ -58,7 +58,7 @@ scope and the link of each part.`,
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return records.CompleteIDs(cmd, &r.HTTP, schemas.KindSkill, &r.tenant, begin)
+			return records.CompleteIDs(cmd, schemas.KindSkill, begin)
 		},
 	}
 	r.Flags(cmd)
