@@ -46,11 +46,9 @@ func ConfirmVisible(conn *bus.Conn, c *catalog.Catalog) WaitVisible {
 type Deps struct {
 	Catalog     *catalog.Catalog
 	WaitVisible WaitVisible
-	// Usage enforces the limits of each tenant; nil means unlimited. The caller
-	// closes it after the service.
+	// Usage enforces the limits of each tenant. The caller closes it after the service.
 	Usage *Usage
-	// StorageWarnings describes the buckets that are nearly full, for the health; nil
-	// disables the check.
+	// StorageWarnings describes the buckets that are nearly full, for the health.
 	StorageWarnings func(context.Context) ([]string, error)
 	// Projector writes to the shared index; nil if resolve workers have embedded
 	// indexes. The caller closes it after the service.
@@ -141,7 +139,7 @@ func (r registry) delete(ctx context.Context, u schemas.Unregister) (schemas.Unr
 	key := keyOf(u.Kind, u.TenantID, u.ID)
 	var revision uint64
 	err := bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
-		revision, err = r.Catalog.DeleteIf(ctx, key, r.permits(bus.Precondition(ctx)))
+		revision, err = r.Catalog.Delete(ctx, key, r.permits(bus.Precondition(ctx)))
 		return err
 	})
 	if err != nil {
@@ -210,9 +208,6 @@ func (r registry) searchHealth(ctx context.Context, h *schemas.Health) {
 
 // storageHealth reports buckets that are nearly full.
 func (r registry) storageHealth(ctx context.Context, h *schemas.Health) {
-	if r.StorageWarnings == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	full, err := r.StorageWarnings(ctx)

@@ -18,6 +18,7 @@ import (
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
+	"cairn/services/internal/quota"
 	"cairn/services/internal/usage"
 	"cairn/services/register"
 	"cairn/services/resolve"
@@ -32,11 +33,24 @@ func serve(t testing.TB) (*natsserver.Server, *bus.Conn, *catalog.Catalog) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deps := register.Deps{Catalog: c, WaitVisible: register.ConfirmVisible(conn, c)}
+	serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: register.ConfirmVisible(conn, c)}, quota.Use{})
+	return server, conn, c
+}
+
+// serveCatalog answers the registration endpoints with a quota for each tenant.
+func serveCatalog(t testing.TB, conn *bus.Conn, deps register.Deps, most quota.Use) {
+	t.Helper()
+	usage, err := register.OpenUsage(t.Context(), deps.Catalog, quota.Limit{Use: most, Things: "records",
+		CountFlag: "--tenant-records", BytesFlag: "--tenant-records-size"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(usage.Close)
+	deps.Usage = usage
+	deps.StorageWarnings = func(context.Context) ([]string, error) { return nil, nil }
 	if err := register.Serve(bustest.Service(t, conn, "register"), deps); err != nil {
 		t.Fatal(err)
 	}
-	return server, conn, c
 }
 
 // serveResolve starts the resolve worker that confirms registrations.

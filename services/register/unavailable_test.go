@@ -16,6 +16,7 @@ import (
 	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
 	"cairn/services/internal/projection"
+	"cairn/services/internal/quota"
 	"cairn/services/register"
 )
 
@@ -51,10 +52,7 @@ func serveUnavailable(t testing.TB) *bus.Conn {
 			t.Errorf("close the index: %v", err)
 		}
 	})
-	deps := register.Deps{Catalog: c, WaitVisible: p.WaitVisible, Projector: p}
-	if err := register.Serve(bustest.Service(t, conn, "register"), deps); err != nil {
-		t.Fatal(err)
-	}
+	serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: p.WaitVisible, Projector: p}, quota.Use{})
 	return conn
 }
 

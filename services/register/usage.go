@@ -97,9 +97,6 @@ func (u *Usage) apply(s catalog.Size) {
 
 // has reports whether the key has a record, as far as this worker knows.
 func (u *Usage) has(key catalog.Key) bool {
-	if u == nil {
-		return false
-	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	h := u.tenants[key.Tenant]
@@ -133,11 +130,8 @@ func (u *Usage) remove(tenant string, h *tenantUsage) {
 	}
 }
 
-// quota returns the quota of a tenant, as far as this worker knows. A nil Usage returns an empty quota.
+// quota returns the quota of a tenant, as far as this worker knows.
 func (u *Usage) quota(tenant string) schemas.Quota {
-	if u == nil {
-		return schemas.Quota{}
-	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if h := u.tenants[tenant]; h != nil {
@@ -148,16 +142,13 @@ func (u *Usage) quota(tenant string) schemas.Quota {
 
 // used returns the stored and pending records.
 func (h *tenantUsage) used() quota.Use {
-	return quota.Use{Count: int64(len(h.sizes)) + h.pending.Count, Bytes: h.stored + h.pending.Bytes}
+	return quota.Use{Count: int64(len(h.sizes)), Bytes: h.stored}.Plus(h.pending)
 }
 
 // reserve counts a record before it is written, or returns the error of the
 // exceeded limit. The caller calls done with the revision of the record, or 0 if
 // it was not written.
 func (u *Usage) reserve(ctx context.Context, key catalog.Key, record []byte) (done func(revision uint64), err error) {
-	if u == nil {
-		return func(uint64) {}, nil
-	}
 	bytes := int64(len(key.String()) + len(record))
 	done, err = u.tryReserve(key, bytes)
 	if err == nil {
@@ -186,12 +177,12 @@ func (u *Usage) tryReserve(key catalog.Key, bytes int64) (done func(uint64), err
 		u.remove(key.Tenant, h)
 		return nil, err
 	}
-	h.pending = quota.Use{Count: h.pending.Count + more.Count, Bytes: h.pending.Bytes + more.Bytes}
+	h.pending = h.pending.Plus(more)
 	return func(revision uint64) {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		h := u.tenant(key.Tenant)
-		h.pending = quota.Use{Count: h.pending.Count - more.Count, Bytes: h.pending.Bytes - more.Bytes}
+		h.pending = h.pending.Minus(more)
 		if revision > max(u.applied.Revision(), u.ahead[key]) {
 			u.ahead[key] = revision
 			u.set(key, bytes)

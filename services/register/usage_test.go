@@ -22,16 +22,7 @@ func serveLimited(t *testing.T, conn *bus.Conn, most quota.Use) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	usage, err := register.OpenUsage(t.Context(), c, quota.Limit{Use: most, Things: "records", CountFlag: "--tenant-records",
-		BytesFlag: "--tenant-records-size"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(usage.Close)
-	if err := register.Serve(bustest.Service(t, conn, "register"), register.Deps{Catalog: c, WaitVisible: register.ConfirmVisible(conn, c),
-		Usage: usage}); err != nil {
-		t.Fatal(err)
-	}
+	serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: register.ConfirmVisible(conn, c)}, most)
 }
 
 // tool registers a tool of the tenant; empty: the global scope.

@@ -120,7 +120,7 @@ func TestWorkerMemoryAfterDeletion(t *testing.T) { // not parallel: it measures 
 	register := func(ctx context.Context, key catalog.Key) (uint64, error) {
 		return c.Put(ctx, key, fmt.Appendf(nil, `{"purpose":"finds things of %s","tool_ids":["a.b.c"]}`, key.Tenant))
 	}
-	remove := func(ctx context.Context, key catalog.Key) (uint64, error) { return c.Delete(ctx, key) }
+	remove := func(ctx context.Context, key catalog.Key) (uint64, error) { return c.Delete(ctx, key, always) }
 	change(100, register) // fills the buffers of connections and the last deletions of the index, which are bounded
 	change(100, remove)
 	empty := resolve.Heap()

@@ -189,12 +189,10 @@ func (u *usage) add(tenant string, ends int64, use quota.Use) {
 		return
 	}
 	merge(u.expirations, tenant, ends, use)
-	u.set(tenant, use, 1)
+	u.set(tenant, u.used[tenant].Plus(use))
 }
 
-func (u *usage) set(tenant string, use quota.Use, sign int64) {
-	held := u.used[tenant]
-	held = quota.Use{Count: held.Count + sign*use.Count, Bytes: held.Bytes + sign*use.Bytes}
+func (u *usage) set(tenant string, held quota.Use) {
 	if held == (quota.Use{}) {
 		delete(u.used, tenant)
 		return
@@ -208,15 +206,14 @@ func merge(into map[int64]map[string]quota.Use, tenant string, ends int64, use q
 		tenants = map[string]quota.Use{}
 		into[ends] = tenants
 	}
-	sum := tenants[tenant]
-	tenants[tenant] = quota.Use{Count: sum.Count + use.Count, Bytes: sum.Bytes + use.Bytes}
+	tenants[tenant] = tenants[tenant].Plus(use)
 }
 
 // sweep subtracts expired tags. The caller holds mu.
 func (u *usage) sweep(now int64) {
 	for ; u.swept < now; u.swept++ {
 		for tenant, use := range u.expirations[u.swept+1] {
-			u.set(tenant, use, -1)
+			u.set(tenant, u.used[tenant].Minus(use))
 		}
 		delete(u.expirations, u.swept+1)
 	}

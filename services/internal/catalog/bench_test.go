@@ -18,6 +18,9 @@ import (
 // record has the size of a typical skill record.
 var record = []byte(`{"purpose":"` + strings.Repeat("x", 1000) + `"}`)
 
+// always permits each deletion.
+func always(uint64) error { return nil }
+
 func skill(n int) catalog.Key {
 	return catalog.Key{Kind: schemas.KindSkill, ID: fmt.Sprintf("bench.skill%06d", n)}
 }

@@ -215,16 +215,10 @@ func (c *Catalog) newest(ctx context.Context, encoded string) (msg *jetstream.Ra
 	return msg, bucket.Removes(msg.Header), nil
 }
 
-// Delete removes the record and returns the revision of the deletion. Without a
-// record it writes nothing and returns a revision at which the record was
-// already absent.
-func (c *Catalog) Delete(ctx context.Context, key Key) (uint64, error) {
-	return c.DeleteIf(ctx, key, func(uint64) error { return nil })
-}
-
-// DeleteIf is Delete if the condition permits it. The check and the deletion are atomic with respect
-// to other writes of the key.
-func (c *Catalog) DeleteIf(ctx context.Context, key Key, permits Condition) (uint64, error) {
+// Delete removes the record if the condition permits it, and returns the revision of the deletion. Without a
+// record it writes nothing and returns a revision at which the record was already absent. The check and
+// the deletion are atomic with respect to other writes of the key.
+func (c *Catalog) Delete(ctx context.Context, key Key, permits Condition) (uint64, error) {
 	encoded, err := key.encode()
 	if err != nil {
 		return 0, err

@@ -66,7 +66,7 @@ func TestHistory(t *testing.T) {
 	written(1)
 	put(skill(2), "other")
 	written(put(skill(1), "b"))
-	removed, err := c.Delete(ctx, skill(1))
+	removed, err := c.Delete(ctx, skill(1), always)
 	if err != nil {
 		t.Fatal(err)
 	}

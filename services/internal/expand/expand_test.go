@@ -271,7 +271,7 @@ func TestDeletedSkillIsNotExpanded(t *testing.T) {
 	t.Parallel()
 	w, m := newWorld(t), &writer{answer: always(`["a"]`)}
 	w.put("net.vlan", `,"purpose":"p"`)
-	if _, err := w.log.Delete(t.Context(), key("net.vlan")); err != nil {
+	if _, err := w.log.Delete(t.Context(), key("net.vlan"), func(uint64) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	w.expander(m)

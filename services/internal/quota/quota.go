@@ -10,6 +10,12 @@ import (
 // Use is the storage usage of a tenant.
 type Use struct{ Count, Bytes int64 }
 
+// Plus returns the sum of u and other.
+func (u Use) Plus(other Use) Use { return Use{u.Count + other.Count, u.Bytes + other.Bytes} }
+
+// Minus returns the difference of u and other.
+func (u Use) Minus(other Use) Use { return Use{u.Count - other.Count, u.Bytes - other.Bytes} }
+
 // Limit is the storage quota of each tenant for records or tags. The global
 // scope counts as one tenant. A limit of 0 means unlimited.
 type Limit struct {
