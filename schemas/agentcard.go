@@ -91,12 +91,12 @@ func checkCard(c *check, prefix string, a *AgentCard) {
 	}
 	c.texts(prefix+"defaultInputModes", a.DefaultInputModes)
 	c.texts(prefix+"defaultOutputModes", a.DefaultOutputModes)
-	if c.atMost(prefix+"supportedInterfaces", len(a.SupportedInterfaces), maxCardItems); len(a.SupportedInterfaces) <= maxCardItems {
+	if c.atMost(prefix+"supportedInterfaces", len(a.SupportedInterfaces), maxCardItems) {
 		for i, at := range a.SupportedInterfaces {
 			checkCardInterface(c, fmt.Sprintf("%ssupportedInterfaces[%d]", prefix, i), at)
 		}
 	}
-	if c.atMost(prefix+"skills", len(a.Skills), maxCardSkills); len(a.Skills) <= maxCardSkills {
+	if c.atMost(prefix+"skills", len(a.Skills), maxCardSkills) {
 		for i, s := range a.Skills {
 			checkCardSkill(c, fmt.Sprintf("%sskills[%d]", prefix, i), s)
 		}

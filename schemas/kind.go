@@ -34,3 +34,11 @@ func segments(kind string) int {
 
 // KnownKind reports whether kind is a declared kind.
 func KnownKind(kind string) bool { return slices.Contains(Kinds(), kind) }
+
+var wrappers = map[string]string{
+	KindSkill: "record", KindAgent: "agent_data", KindTool: "tool_data",
+	KindContextBuilder: "cb_data", KindGuardrail: "guardrail_data", KindTemplate: "template_data",
+}
+
+// Wrapper returns the member of the kind's registration that holds the record.
+func Wrapper(kind string) string { return wrappers[kind] }

@@ -131,7 +131,7 @@ func checkMetadata(c *check, wrapper, kind, id string, m Metadata) {
 
 // checkLabels validates that a label selector can express the names and values.
 func checkLabels(c *check, field string, labels map[string]string) {
-	if c.atMost(field, len(labels), maxLabels); len(labels) > maxLabels {
+	if !c.atMost(field, len(labels), maxLabels) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
@@ -149,7 +149,7 @@ func checkLabels(c *check, field string, labels map[string]string) {
 
 // checkResources validates the files of a skill.
 func checkResources(c *check, field string, list []Resource) {
-	if c.atMost(field, len(list), maxResources); len(list) > maxResources {
+	if !c.atMost(field, len(list), maxResources) {
 		return
 	}
 	total, seen := 0, map[string]bool{}
@@ -204,8 +204,7 @@ func Directories(file string) iter.Seq[string] {
 
 // checkResourcePath validates a path that stays in the directory of the skill on every system.
 func checkResourcePath(c *check, field, p string) {
-	before := len(*c)
-	if c.length(field, p, 1, maxID); len(*c) > before {
+	if !c.length(field, p, 1, maxID) {
 		return
 	}
 	outside := path.IsAbs(p) || path.Clean(p) != p || p == "." || p == ".." || strings.HasPrefix(p, "../")

@@ -191,12 +191,6 @@ type RecordStored struct {
 	Registered
 }
 
-// wrappers are the members of the registrations that hold the record, by kind.
-var wrappers = map[string]string{
-	KindSkill: "record", KindAgent: "agent_data", KindTool: "tool_data",
-	KindContextBuilder: "cb_data", KindGuardrail: "guardrail_data", KindTemplate: "template_data",
-}
-
 // Validate completes the record with the id and the tenant. It returns
 // ErrInvalidRegistration with the invalid fields of the request and of the record.
 func (r *PutRecord) Validate() error {
@@ -265,7 +259,7 @@ func (r *PutRecord) checkRecord() error {
 		return err
 	}
 	return e.MapFields(func(f FieldError) FieldError {
-		if rest, ok := strings.CutPrefix(f.Field, wrappers[r.Kind]+"."); ok {
+		if rest, ok := strings.CutPrefix(f.Field, Wrapper(r.Kind)+"."); ok {
 			f.Field = "record." + rest
 		}
 		return f
@@ -274,11 +268,10 @@ func (r *PutRecord) checkRecord() error {
 
 // Registration returns the body of the registration of the record's kind.
 func (r *PutRecord) Registration() ([]byte, error) {
-	name, ok := wrappers[r.Kind]
-	if !ok {
+	if !KnownKind(r.Kind) {
 		return nil, fmt.Errorf("kind %q: expected one of %s", r.Kind, strings.Join(Kinds(), ", "))
 	}
-	return slices.Concat([]byte(`{"`+name+`":`), bytes.TrimSpace(r.Record), []byte("}")), nil
+	return slices.Concat([]byte(`{"`+Wrapper(r.Kind)+`":`), bytes.TrimSpace(r.Record), []byte("}")), nil
 }
 
 // Stored returns the record of a valid request as the registration stores it.

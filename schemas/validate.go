@@ -57,7 +57,8 @@ func (c check) as(invalid *Error) error {
 	return invalid.With(c...)
 }
 
-func (c *check) length(field, s string, minimum, maximum int) {
+// length bounds the characters of a text, and reports whether the text is valid.
+func (c *check) length(field, s string, minimum, maximum int) bool {
 	n := utf8.RuneCountInString(s)
 	switch {
 	case !utf8.ValidString(s):
@@ -66,14 +67,15 @@ func (c *check) length(field, s string, minimum, maximum int) {
 		c.fail(field, "required, and must not be empty")
 	case n < minimum || n > maximum:
 		c.fail(field, "expected %d to %d characters, got %d", minimum, maximum, n)
+	default:
+		return true
 	}
+	return false
 }
 
 // id validates a dotted id of at least segments segments.
 func (c *check) id(field, s string, segments int) {
-	before := len(*c)
-	c.length(field, s, 1, maxID)
-	if len(*c) > before {
+	if !c.length(field, s, 1, maxID) {
 		return
 	}
 	parts := strings.Split(s, ".")
@@ -87,16 +89,17 @@ func (c *check) id(field, s string, segments int) {
 	}
 }
 
-// atMost bounds the number of items of a list or members of an object.
-func (c *check) atMost(field string, n, maximum int) {
+// atMost bounds the number of items of a list or members of an object, and reports whether it is valid.
+func (c *check) atMost(field string, n, maximum int) bool {
 	if n > maximum {
 		c.fail(field, "expected at most %d items, got %d", maximum, n)
 	}
+	return n <= maximum
 }
 
 // ids validates a list of dotted ids.
 func (c *check) ids(field string, list []string) {
-	if c.atMost(field, len(list), maxItems); len(list) > maxItems {
+	if !c.atMost(field, len(list), maxItems) {
 		return
 	}
 	for i, s := range list {
@@ -131,7 +134,7 @@ func (c *check) optionalID(field, s string) {
 
 // texts validates a list of short texts.
 func (c *check) texts(field string, list []string) {
-	if c.atMost(field, len(list), maxCardItems); len(list) > maxCardItems {
+	if !c.atMost(field, len(list), maxCardItems) {
 		return
 	}
 	for i, s := range list {
@@ -147,8 +150,7 @@ func (c *check) optionalURL(field, s string) {
 
 // webURL validates an absolute URL of HTTP.
 func (c *check) webURL(field, s string) {
-	before := len(*c)
-	if c.length(field, s, 1, maxCardURL); len(*c) > before {
+	if !c.length(field, s, 1, maxCardURL) {
 		return
 	}
 	u, err := url.Parse(s)

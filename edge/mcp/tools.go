@@ -164,9 +164,6 @@ func expanded(s *jsonschema.Schema, definitions map[string]*jsonschema.Schema) *
 	return &c
 }
 
-// wrappers are the arguments that hold the record of a registration.
-var wrappers = []string{"record", "agent_data", "tool_data", "cb_data", "guardrail_data", "template_data"}
-
 // withTenant returns the arguments with the tenant of the connection, unless they name one.
 func withTenant(c call, input *jsonschema.Schema) ([]byte, error) {
 	tenant := c.caller.Tenant()
@@ -181,7 +178,8 @@ func withTenant(c call, input *jsonschema.Schema) ([]byte, error) {
 	if err := json.Unmarshal(c.args, &args); err != nil {
 		return nil, err
 	}
-	for _, name := range wrappers {
+	for _, kind := range schemas.Kinds() {
+		name := schemas.Wrapper(kind)
 		if record := args[name]; record.Kind() == jsontext.KindBeginObject && !has(record, own.Name) {
 			changed, err := member.Prepend(record, own)
 			if err != nil {

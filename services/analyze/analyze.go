@@ -115,16 +115,7 @@ func compute(ctx context.Context, requested []schemas.ToolCall, l *loop) error {
 	for i, c := range requested {
 		calls[i] = model.Call{ID: fmt.Sprintf("call_%d", i+1), Name: c.Name, Input: []byte(c.Input)}
 	}
-	answers, err := l.tools.all(ctx, calls, maxResult)
-	if err != nil {
-		return err
-	}
-	for i, call := range calls {
-		if err := l.report(result{call, answers[i]}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return l.runCalls(ctx, calls, maxResult)
 }
 
 // callerError translates a failure of the model into the caller's error. The

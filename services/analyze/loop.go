@@ -71,7 +71,7 @@ func (l *loop) run(ctx context.Context) error {
 			return nil
 		}
 		l.conversation.Messages = append(l.conversation.Messages, msg)
-		if err := l.runCalls(ctx, msg.Calls); err != nil {
+		if err := l.runCalls(ctx, msg.Calls, l.resultLimit()/min(maxCalls, len(msg.Calls))); err != nil {
 			return err
 		}
 	}
@@ -148,10 +148,10 @@ func (l *loop) sendText(text string) error {
 	return l.to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: text})
 }
 
-// runCalls runs the calls of one message concurrently and reports each in order to the
-// caller and the model.
-func (l *loop) runCalls(ctx context.Context, calls []model.Call) error {
-	answers, err := l.tools.all(ctx, calls, l.resultLimit()/min(maxCalls, len(calls)))
+// runCalls runs calls concurrently and reports each in order to the caller and the model. Each
+// result has about limit bytes at most.
+func (l *loop) runCalls(ctx context.Context, calls []model.Call, limit int) error {
+	answers, err := l.tools.all(ctx, calls, limit)
 	if err != nil {
 		return err
 	}

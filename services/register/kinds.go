@@ -28,35 +28,35 @@ func entryOf(registration any) (e entry, err error) {
 	switch req := registration.(type) {
 	case schemas.RegisterSkill:
 		f := req.Record.Fields
-		e = newEntry(keyOf(schemas.KindSkill, f.TenantID, f.SkillID), req.Record.Raw, "record", req.Checks)
+		e = newEntry(keyOf(schemas.KindSkill, f.TenantID, f.SkillID), req.Record.Raw, req.Checks)
 		e.record, err = schemas.CompleteSkill(f, req.Record.Raw)
 	case schemas.RegisterAgent:
 		f := req.AgentData.Fields
-		e = newEntry(keyOf(schemas.KindAgent, f.TenantID, f.AgentID), req.AgentData.Raw, "agent_data", req.Checks)
+		e = newEntry(keyOf(schemas.KindAgent, f.TenantID, f.AgentID), req.AgentData.Raw, req.Checks)
 		if req.SkillIDs != nil { // else those of the record remain
 			e.beside = true
 			e.record, err = member.Append(e.record, member.Member{Name: "skill_ids", Value: req.SkillIDs})
 		}
 	case schemas.RegisterTool:
 		f := req.ToolData.Fields
-		e = newEntry(keyOf(schemas.KindTool, f.TenantID, f.ToolID), req.ToolData.Raw, "tool_data", req.Checks)
+		e = newEntry(keyOf(schemas.KindTool, f.TenantID, f.ToolID), req.ToolData.Raw, req.Checks)
 	case schemas.RegisterContextBuilder:
 		f := req.CBData.Fields
-		e = newEntry(keyOf(schemas.KindContextBuilder, f.TenantID, f.ContextBuilderID), req.CBData.Raw, "cb_data", req.Checks)
+		e = newEntry(keyOf(schemas.KindContextBuilder, f.TenantID, f.ContextBuilderID), req.CBData.Raw, req.Checks)
 	case schemas.RegisterGuardrail:
 		f := req.GuardrailData.Fields
-		e = newEntry(keyOf(schemas.KindGuardrail, f.TenantID, f.GuardrailID), req.GuardrailData.Raw, "guardrail_data", req.Checks)
+		e = newEntry(keyOf(schemas.KindGuardrail, f.TenantID, f.GuardrailID), req.GuardrailData.Raw, req.Checks)
 	case schemas.RegisterTemplate:
 		f := req.TemplateData.Fields
-		e = newEntry(keyOf(schemas.KindTemplate, f.TenantID, f.TemplateID), req.TemplateData.Raw, "template_data", req.Checks)
+		e = newEntry(keyOf(schemas.KindTemplate, f.TenantID, f.TemplateID), req.TemplateData.Raw, req.Checks)
 	default:
 		err = fmt.Errorf("not a registration: %T", registration)
 	}
 	return e, err
 }
 
-func newEntry(key catalog.Key, raw []byte, wrapper string, c schemas.Checks) entry {
-	return entry{key: key, record: raw, received: raw, wrapper: wrapper, strict: c.Strict, warns: c.ReturnWarnings}
+func newEntry(key catalog.Key, raw []byte, c schemas.Checks) entry {
+	return entry{key: key, record: raw, received: raw, wrapper: schemas.Wrapper(key.Kind), strict: c.Strict, warns: c.ReturnWarnings}
 }
 
 // path returns the path in the request of a path in the record.

@@ -15,24 +15,6 @@ import (
 	"cairn/schemas/member"
 )
 
-// kindSpec describes the registration of one kind of records.
-type kindSpec struct {
-	kind   string
-	member string // request member that contains the record
-}
-
-var kindSpecs = []kindSpec{
-	{schemas.KindSkill, "record"},
-	{schemas.KindAgent, "agent_data"},
-	{schemas.KindTool, "tool_data"},
-	{schemas.KindContextBuilder, "cb_data"},
-	{schemas.KindGuardrail, "guardrail_data"},
-	{schemas.KindTemplate, "template_data"},
-}
-
-// id returns the name of the ID field.
-func (s kindSpec) id() string { return s.kind + "_id" }
-
 // Record is one record to register.
 type Record struct {
 	Source string // file:line
@@ -67,27 +49,27 @@ func (r *Record) read(text jsontext.Value, tenant string) error {
 	if err := json.Unmarshal(text, &whole, lenient); err != nil {
 		return fmt.Errorf("expected a record (a JSON object), got %.40s", text)
 	}
-	s, wrapped, err := kindOf(whole)
+	kind, wrapped, err := kindOf(whole)
 	if err != nil {
 		return err
 	}
 	inner := text
 	if wrapped {
-		inner = whole[s.member]
+		inner = whole[schemas.Wrapper(kind)]
 	}
 	var members object
 	if err := json.Unmarshal(inner, &members, lenient); err != nil {
 		return fmt.Errorf("expected a record (a JSON object), got %.40s", inner)
 	}
-	r.Kind, r.JSON = s.kind, inner.Clone()
+	r.Kind, r.JSON = kind, inner.Clone()
 	if tenant != "" && members["tenant_id"] == nil {
 		add(r, "tenant_id", tenant)
 		r.Tenant = tenant
 	}
-	if skills := whole["skill_ids"]; wrapped && s.kind == schemas.KindAgent && skills != nil && skills.Kind() != 'n' {
+	if skills := whole["skill_ids"]; wrapped && kind == schemas.KindAgent && skills != nil && skills.Kind() != 'n' {
 		add(r, "skill_ids", skills)
 	}
-	_ = json.Unmarshal(members[s.id()], &r.ID) // Validate reports an id that is not a string
+	_ = json.Unmarshal(members[idOf(kind)], &r.ID) // Validate reports an id that is not a string
 	if r.Tenant == "" {
 		_ = json.Unmarshal(members["tenant_id"], &r.Tenant)
 	}
@@ -113,25 +95,28 @@ func (r Record) Validate() error {
 
 // kindOf determines the kind from the members of whole, and whether it is the body of a
 // registration rather than a record. A skill may contain a template ID.
-func kindOf(whole object) (s kindSpec, wrapped bool, err error) {
-	bare := kindsMatching(func(s kindSpec) bool { return whole[s.id()] != nil })
-	if len(bare) > 1 && bare[0].kind == schemas.KindSkill && bare[1].kind == schemas.KindTemplate {
+func kindOf(whole object) (kind string, wrapped bool, err error) {
+	bare := kindsMatching(func(kind string) bool { return whole[idOf(kind)] != nil })
+	if slices.Equal(bare, []string{schemas.KindSkill, schemas.KindTemplate}) {
 		bare = bare[:1]
 	}
-	bodies := kindsMatching(func(s kindSpec) bool { return whole[s.member].Kind() == '{' })
+	bodies := kindsMatching(func(kind string) bool { return whole[schemas.Wrapper(kind)].Kind() == '{' })
 	switch {
 	case len(bare) == 1:
 		return bare[0], false, nil
 	case len(bare) == 0 && len(bodies) == 1:
 		return bodies[0], true, nil
 	case len(bare)+len(bodies) == 0:
-		return s, false, errors.New("unknown kind: expected an id such as skill_id or tool_id, or a body such as {\"agent_data\": {…}}; got the members " +
+		return "", false, errors.New("unknown kind: expected an id such as skill_id or tool_id, or a body such as {\"agent_data\": {…}}; got the members " +
 			strings.Join(slices.Sorted(maps.Keys(whole)), ", "))
 	default:
-		return s, false, errors.New("ambiguous kind: the record has ids or bodies of several kinds; expected one body, such as {\"agent_data\": {…}}")
+		return "", false, errors.New("ambiguous kind: the record has ids or bodies of several kinds; expected one body, such as {\"agent_data\": {…}}")
 	}
 }
 
-func kindsMatching(match func(kindSpec) bool) []kindSpec {
-	return slices.DeleteFunc(slices.Clone(kindSpecs), func(s kindSpec) bool { return !match(s) })
+func kindsMatching(match func(kind string) bool) []string {
+	return slices.DeleteFunc(schemas.Kinds(), func(kind string) bool { return !match(kind) })
 }
+
+// idOf returns the member with the id of a record of the kind.
+func idOf(kind string) string { return kind + "_id" }
