@@ -86,10 +86,11 @@ const (
 	maxInstructions = 100_000
 	maxLabels       = 64
 	maxSource       = 2048
-	maxResources    = 100
-	// maxResourceBytes bounds the total content of a skill's resources. The whole
+	// MaxResources is the maximum number of resources of a skill.
+	MaxResources = 100
+	// MaxResourceBytes bounds the total content of a skill's resources. The whole
 	// request is at most 1 MiB too, so encoded content is smaller.
-	maxResourceBytes = 1 << 20
+	MaxResourceBytes = 1 << 20
 )
 
 // versionPattern is the pattern that semver.org suggests. labelPattern excludes the
@@ -149,7 +150,7 @@ func checkLabels(c *check, field string, labels map[string]string) {
 
 // checkResources validates the files of a skill.
 func checkResources(c *check, field string, list []Resource) {
-	if !c.atMost(field, len(list), maxResources) {
+	if !c.atMost(field, len(list), MaxResources) {
 		return
 	}
 	total, seen := 0, map[string]bool{}
@@ -171,8 +172,8 @@ func checkResources(c *check, field string, list []Resource) {
 			c.fail(at+".size", "expected the length of the content, %d, got %d", len(content), *r.Size)
 		}
 	}
-	if total > maxResourceBytes {
-		c.fail(field, "expected at most %d bytes of content, got %d", maxResourceBytes, total)
+	if total > MaxResourceBytes {
+		c.fail(field, "expected at most %d bytes of content, got %d", MaxResourceBytes, total)
 	}
 }
 

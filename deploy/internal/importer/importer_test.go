@@ -14,6 +14,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"cairn/schemas"
 )
 
 // write writes a file below dir.
@@ -256,10 +258,10 @@ func TestSkillFolders(t *testing.T) {
 			link(t, "../../secret", dir+"/b/SKILL.md")
 		}, "error: |escapes"},
 		{"a broken symbolic link", func(t *testing.T, dir string) { link(t, "none", dir+"/a/x") }, "invalid: |no such file"},
-		{"files that are too large", func(t *testing.T, dir string) { write(t, dir, "a/x", strings.Repeat("x", maxResourceBytes+1)) },
+		{"files that are too large", func(t *testing.T, dir string) { write(t, dir, "a/x", strings.Repeat("x", schemas.MaxResourceBytes+1)) },
 			"invalid: expected at most 100 files"},
 		{"too many files", func(t *testing.T, dir string) {
-			for i := range maxResources + 1 {
+			for i := range schemas.MaxResources + 1 {
 				write(t, dir, fmt.Sprint("a/", i), "x")
 			}
 		}, "invalid: expected at most 100 files"},
@@ -282,7 +284,7 @@ func TestSkillFolders(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write(t, dir, "a/SKILL.md", text)
-	write(t, dir, "a/large", strings.Repeat("x", maxResourceBytes))
+	write(t, dir, "a/large", strings.Repeat("x", schemas.MaxResourceBytes))
 	check(t, read(t, Options{Source: dir, Lenient: true}), `skill/skills.a |"omitted_resources":["large"]`)
 	if err := os.Remove(dir + "/a/large"); err != nil {
 		t.Fatal(err)

@@ -159,17 +159,17 @@ type registryServers struct {
 
 func (r *registryServers) add(page registryPage) {
 	for _, item := range page.Servers {
-		text, status := item["server"], ""
+		text := item["server"]
 		if text.Kind() != jsontext.KindBeginObject {
 			text, _ = json.Marshal(item, json.Deterministic(true)) // it was decoded from JSON
 		}
 		var meta map[string]registryMeta
 		_ = json.Unmarshal(item["_meta"], &meta) // other members have other types
 		official := meta["io.modelcontextprotocol.registry/official"]
-		if status = official.Status; status == "deleted" || official.IsLatest != nil && !*official.IsLatest {
+		if official.Status == "deleted" || official.IsLatest != nil && !*official.IsLatest {
 			continue
 		}
-		name, list := serverEntries(fmt.Sprintf("server %d", len(r.list)+1), text, status, r.agents)
+		name, list := serverEntries(fmt.Sprintf("server %d", len(r.list)+1), text, official.Status, r.agents)
 		if i, ok := r.at[name]; ok && name != "" {
 			r.list[i] = list // a later version
 			continue

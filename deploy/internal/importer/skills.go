@@ -30,9 +30,6 @@ const (
 	maxFiles = 100_000
 	// maxSkillFile bounds a SKILL.md in bytes: the longest instructions of a record fit.
 	maxSkillFile = 512 << 10
-	// Limits of the resources of a record.
-	maxResources     = 100
-	maxResourceBytes = 1 << 20
 	// maxLenient bounds the encoded resources of a skill with Lenient, in bytes: a record is at most
 	// 1 MiB.
 	maxLenient    = 800 << 10
@@ -200,13 +197,13 @@ func (f *folder) resources(d skillDir) (list []schemas.Resource, omitted []strin
 		}
 		r := resource(name, content)
 		size := encodedSize(r)
-		if f.source.Lenient && (count == maxResources || encoded+size > maxLenient) {
+		if f.source.Lenient && (count == schemas.MaxResources || encoded+size > maxLenient) {
 			omitted = append(omitted, name)
 			return nil
 		}
 		count, total, encoded = count+1, total+len(content), encoded+size
-		if count > maxResources || total > maxResourceBytes {
-			return fmt.Errorf("expected at most %d files of %d bytes together beside %s", maxResources, maxResourceBytes, d.file)
+		if count > schemas.MaxResources || total > schemas.MaxResourceBytes {
+			return fmt.Errorf("expected at most %d files of %d bytes together beside %s", schemas.MaxResources, schemas.MaxResourceBytes, d.file)
 		}
 		list = append(list, r)
 		return nil
