@@ -20,9 +20,6 @@ import (
 type backends struct {
 	services.Config
 	analyses int // MiB
-	estates  int // MiB
-	// MiB of each tenant
-	tenantTags, tenantRecords int64
 }
 
 func (b *backends) flags(f *pflag.FlagSet) {
@@ -41,16 +38,16 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "default and maximum time to live of tags")
 	f.Int64Var(&c.TenantTags.Count, "tenant-tags", c.TenantTags.Count,
 		"maximum number of `TAGS` per tenant, the global scope counting as one; further writes are answered with 429; 0: unlimited")
-	f.Int64Var(&b.tenantTags, "tenant-tags-size", c.TenantTags.Bytes>>20, "maximum `MIB` of tags per tenant; 0: unlimited")
+	f.Var(mebibytes{&c.TenantTags.Bytes}, "tenant-tags-size", "maximum `MIB` of tags per tenant; 0: unlimited")
 	f.Int64Var(&c.TenantRecords.Count, "tenant-records", c.TenantRecords.Count,
 		"maximum number of `RECORDS` per tenant, the global scope counting as one; further registrations are answered with 429; 0: unlimited")
-	f.Int64Var(&b.tenantRecords, "tenant-records-size", c.TenantRecords.Bytes>>20, "maximum `MIB` of records per tenant; 0: unlimited")
+	f.Var(mebibytes{&c.TenantRecords.Bytes}, "tenant-records-size", "maximum `MIB` of records per tenant; 0: unlimited")
 	f.IntVar(&c.Slots, "slots", c.Slots, "maximum concurrent requests per service; further ones are retried at other workers, then answered with 503")
 	f.IntVar(&b.analyses, "analysis-memory", 0,
 		"memory budget of all analyses in `MIB`, shared fairly among tenants; analyses beyond it are answered with 503; 0: a quarter of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
 	f.DurationVar(&c.Grace, "analyze-grace", c.Grace,
 		"grace period for which an analysis continues after its client disconnected, so that it can be resumed")
-	f.IntVar(&b.estates, "estate-memory", int(c.EstateMemory>>20),
+	f.Var(mebibytes{&c.EstateMemory}, "estate-memory",
 		"maximum size in `MIB` of the cache of parsed estates, within the unused part of --analysis-memory")
 }
 
@@ -70,20 +67,16 @@ func streamFlags(f *pflag.FlagSet, s *services.Config) {
 // settings returns the configuration of the services, or the first invalid flag.
 func (b *backends) settings(p process, log *slog.Logger) (services.Config, error) {
 	c := b.Config
-	c.AnalysisMemory, c.EstateMemory = memoryShare(b.analyses, 4), int64(b.estates)<<20
+	c.AnalysisMemory = memoryShare(b.analyses, 4)
 	c.Log, c.Drain = log, p.drain
-	c.TenantTags.Bytes, c.TenantRecords.Bytes = b.tenantTags<<20, b.tenantRecords<<20
 	return c, cmp.Or(
 		flags.AtLeast("slots", c.Slots, 1),
 		flags.AtLeast("analysis-memory", c.AnalysisMemory>>20, minBudget>>20),
 		flags.AtLeast("stream-limit", c.StreamLimit, 0),
 		flags.AtLeast("analyze-grace", c.Grace, 0),
-		flags.AtLeast("estate-memory", b.estates, 0),
 		checkStreams(c),
 		flags.AtLeast("tenant-tags", c.TenantTags.Count, 0),
-		flags.AtLeast("tenant-tags-size", b.tenantTags, 0),
 		flags.AtLeast("tenant-records", c.TenantRecords.Count, 0),
-		flags.AtLeast("tenant-records-size", b.tenantRecords, 0),
 		flags.AtLeast("tag-ttl", c.TagTTL, time.Second),
 	)
 }

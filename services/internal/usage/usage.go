@@ -74,16 +74,12 @@ const (
 // counter identifies a counter of the uses of a record by a tenant.
 type counter struct {
 	key    catalog.Key // key of the record, with the tenant that uses it
-	global bool        // the record is global
+	scope  string      // of the record
 	action Action
 }
 
 func (c counter) subject() string {
-	of := schemas.ScopeTenant
-	if c.global {
-		of = schemas.ScopeGlobal
-	}
-	return subjects + c.key.String() + "." + of + "." + string(c.action)
+	return subjects + c.key.String() + "." + c.scope + "." + string(c.action)
 }
 
 // Set is a set of uses that are counted together repeatedly, such as the records of a cached response.
@@ -94,7 +90,7 @@ type Set struct{ counters []counter }
 func NewSet(tenant string, action Action, records ...catalog.Key) *Set {
 	s := &Set{make([]counter, len(records))}
 	for i, key := range records {
-		s.counters[i] = counter{key, key.Tenant == "", action}
+		s.counters[i] = counter{key, schemas.ScopeOf(key.Tenant), action}
 		s.counters[i].key.Tenant = tenant
 	}
 	return s
