@@ -30,6 +30,7 @@ var (
 	short, full, opposites, units = pairs("short"), pairs("full"), pairs("opposites"), pairs("units")
 	numerals, months, metrics     = pairs("numerals"), pairs("months"), pairs("metrics")
 	textTests, partTests          = pairs("textTests"), pairs("partTests")
+	contractions                  = pairs("contractions")
 	stops, operators, requests    = set("stops", same), set("operators", same), set("requests", same)
 	narrowing, suffixes, endings  = set("narrowing", same), set("suffixes", same), set("endings", same)
 	affirmative, negative         = set("affirmative", same), set("negative", same)

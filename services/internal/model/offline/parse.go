@@ -374,6 +374,9 @@ func (s *shape) ranked(i int, after span) span {
 			return of
 		}
 	}
+	if of := s.phrase(0); !of.empty() && of[1] < i && s.is(of[1], "with") { // "host with the most disks"
+		return of
+	}
 	return after
 }
 
@@ -488,6 +491,8 @@ func (s *shape) withLiteral(i int) comparison {
 	case w.date != "" && s.is(i-1, "from") && s.is(i+1, "on|onward|onwards"):
 		op, at = "gte", i-1
 		mark(s.used, i+1, i+2)
+	case op == "" && strings.HasPrefix(w.line[w.to:], "+"): // "8+ cpus"
+		op, at = "gte", i
 	}
 	for k := i + 1; op == "" && k < min(len(s.q), i+4); k++ { // "20 kg or more"
 		up := matchLength(s.q[k:], "or|and "+more+"|above|over|up") > 0

@@ -42,7 +42,7 @@ var (
 	// quantity matches 20,000, 1.5 and 16GB.
 	quantity = regexp.MustCompile(`^(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?(\pL*)$`)
 	// attached matches the ends of contractions and possessives.
-	attached = regexp.MustCompile(`(?i)(n['’]t|['’](?:s|re|ve|ll|d|m))$`)
+	attached = regexp.MustCompile(`(?i)['’](?:s|re|ve|ll|d|m)$`)
 )
 
 // toISO returns the date of a match of written, or "": a month without a day and a year must begin with a capital, and be neither the
@@ -50,7 +50,8 @@ var (
 func toISO(question string, m []int) string {
 	group := func(i int) string { return question[max(m[2*i], 0):max(m[2*i+1], 0)] }
 	iso := group(4) + "-" + months[strings.ToLower(group(2))]
-	if group(4) == "" && (m[0] == 0 || !unicode.IsUpper(rune(group(2)[0]))) {
+	bound := strings.HasSuffix(question[:m[0]], "between ") || strings.HasSuffix(question[:m[0]], "from ")
+	if group(4) == "" && (m[0] == 0 || !unicode.IsUpper(rune(group(2)[0])) && !bound) {
 		return ""
 	}
 	if d := group(1) + group(3); d != "" {
@@ -143,9 +144,12 @@ func parseWord(core string, at int) (out []word) {
 		for i := range out {
 			out[i].raw = core
 		}
-		if strings.EqualFold(end[:1], "n") {
-			out = append(out, word{text: core, raw: core, low: "not", stem: "not", at: at})
-		}
+		return out
+	}
+	for _, part := range strings.Fields(contractions[strings.NewReplacer("'", "", "’", "").Replace(low)]) {
+		out = append(out, word{text: core, raw: core, low: part, stem: part, at: at, stop: part != "not"})
+	}
+	if out != nil {
 		return out
 	}
 	if low == "i.e" || low == "e.g" {
