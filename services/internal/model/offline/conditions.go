@@ -171,7 +171,7 @@ func (r reading) nearest(c comparison, fits func(*field) bool) (best *link) {
 			distance = l.start() - c.end
 		}
 		operator := l.start() >= c.at && l.end() <= c.end && r.is(l.start(), "before|after|since|until|from|by") // not best_before
-		if l.role == asField && !operator && fits(l.field) && distance < nearest && !(behind && c.op == "eq" && distance > 0) {
+		if l.role == asField && !operator && (l.plain || l.whole >= 0.4) && fits(l.field) && distance < nearest && !(behind && c.op == "eq" && distance > 0) {
 			best, nearest = l, distance
 		}
 	}
@@ -304,6 +304,7 @@ func (r *reading) withLiteral(c comparison) (cond, string) {
 		f = r.only(func(f *field) bool { return f.numeric() && f.unit() == unit })
 	}
 	isDate := f != nil && f.dates()
+	over := func(v estate.Value) bool { n, _ := strconv.ParseFloat(v.Text, 64); return n > 1 }
 	if unit != "" && r.is(c.at-1, "last|past|next|previous") { // "in the last 30 days"
 		return cond{}, "Periods that depend on the current time are not supported."
 	}
@@ -315,9 +316,9 @@ func (r *reading) withLiteral(c comparison) (cond, string) {
 		return cond{}, "" // an unexplained word
 	case f == nil:
 		return cond{}, "It is unclear which field to compare with " + markdown.Escape(c.lo.text) + "."
-	case !isDate && unit != "" && f.years() && c.lo.date == "": // "older than 10 years"
+	case !isDate && (unit != "" || r.is(c.at, "older|younger")) && f.years() && c.lo.date == "": // "older than 10 years"
 		return cond{}, "Ages are not computed from " + f.name() + "."
-	case !isDate && unit != "" && f.unit() != "" && f.unit() != unit:
+	case !isDate && unit != "" && f.unit() != "" && f.unit() != unit, unit == "percent" && f.unit() == "" && !slices.ContainsFunc(f.column().Values, over):
 		return cond{}, "The unit " + markdown.Escape(r.low(c.end)) + " cannot be converted to the unit of " + f.name() + "."
 	case c.hi.raw != "" && (isDate && c.hi.date == "" || !isDate && c.hi.number == ""):
 		return cond{}, "The range for " + f.name() + " is incomplete."

@@ -252,7 +252,7 @@ func (a *array) findIdentity() *field {
 	named := func(f *field) bool { return unique(f) && (f.named("name") || f.named("title")) }
 	own := func(f *field) bool { return a.isNoun(f) && unique(f) }
 	number := func(f *field) bool {
-		return f.numeric() && len(f.words) > 0 && oneOf(f.words[len(f.words)-1], "id|number|no") && f.unique()
+		return f.numeric() && len(f.words) > 0 && (oneOf(f.words[len(f.words)-1], "id|number|no") || a.isNoun(f)) && f.unique()
 	}
 	return cmp.Or(a.first(named), a.first(own), a.first(unique), a.first(number))
 }

@@ -32,7 +32,7 @@ func (r reading) declineReason(p *plan) string {
 			r.is(l.start()-1, "did|does|do") {
 			return "The meaning of " + quoted(r.q[verb.start()].text) + " was not understood."
 		}
-		if g := r.sibling(l); g != nil && !r.used[l.start()] {
+		if g := r.sibling(l); g != nil {
 			return quoted(r.text(l.span())) + " is ambiguous: " + l.field.name() + " or " + g.name() + "."
 		}
 		if l.role == asField && l.field.listed() && r.is(l.start()-1, "one") && r.is(l.start()-2, "exactly|only|just") {
@@ -49,17 +49,21 @@ func (r reading) declineReason(p *plan) string {
 }
 
 // sibling returns a numeric field that ends with the same word as the field of the link, if the question has no other word of either:
-// month_to_date_spend and forecast_spend; nil if there is none.
+// month_to_date_spend and forecast_spend; or one of the same object, if the word names the object: disk.size and disk.used; nil if there is
+// none.
 func (r reading) sibling(l *link) *field {
-	if l.role != asField || len(l.pos) > 1 || !l.field.numeric() || l.whole > 0.6 {
+	pos := slices.DeleteFunc(slices.Clone(l.pos), func(i int) bool { return units[r.q[i].low] != "" })
+	if l.role != asField || len(pos) != 1 || !l.field.numeric() {
 		return nil
 	}
+	w, parent := r.q[pos[0]], l.field.path[:strings.LastIndexByte(l.field.path, '.')+1]
+	own := func(low string) bool { return stem(low) == w.stem || slices.Contains(synonyms[w.stem], stem(low)) }
 	last := func(f *field) string { return f.words[len(f.words)-1] }
-	if w := r.q[l.start()]; units[w.low] != "" || len(l.field.words) < 2 || stem(last(l.field)) != w.stem {
-		return nil
-	}
+	object := parent != "" && !slices.ContainsFunc(l.field.words, own)
+	ending := l.whole <= 0.6 && len(l.field.words) > 1 && stem(last(l.field)) == w.stem
 	for f := range r.array.each() {
-		if f != l.field && f.numeric() && len(f.words) > 1 && last(f) == last(l.field) {
+		same := object && strings.HasPrefix(f.path, parent) || ending && len(f.words) > 1 && last(f) == last(l.field)
+		if f != l.field && f.numeric() && same {
 			return f
 		}
 	}
@@ -108,8 +112,10 @@ func (r reading) universal() bool {
 // unsummable reports whether the numbers of the field are rates or limits, which the question does not name.
 func (r reading) unsummable(f *field) bool {
 	return slices.ContainsFunc(f.words, func(low string) bool {
-		named := func(w word) bool { return w.stem == stem(low) || slices.Contains(synonyms[w.stem], stem(low)) }
-		return oneOf(low, "unit|per|avg|average|mean|max|min|maximum|minimum|rate|ratio|percent|pct") && !slices.ContainsFunc(r.q, named)
+		named := func(w word) bool {
+			return w.stem == stem(low) || slices.Contains(synonyms[w.stem], stem(low)) || units[w.low] == low
+		}
+		return oneOf(low, "unit|per|avg|average|mean|max|min|maximum|minimum|rate|ratio|factor|percent|pct") && (r.op == breakdown || !slices.ContainsFunc(r.q, named))
 	})
 }
 
@@ -166,7 +172,7 @@ func (r reading) unusedField(p *plan) string {
 		case l.field != nil && l.field == p.array.identity() && r.focus.has(at): // denotes the records
 		case uses, r.used[at], l.role != asField, strings.HasSuffix(l.field.path, ".name"),
 			l.whole < 0.5 && r.focus.has(at) && l.end() < r.focus[1]:
-		case r.focus.has(at) && (r.op != count || !l.field.sums()) && p.names && !l.field.dates():
+		case r.focus.has(at) && l.plain && (r.op != count || !l.field.sums()) && p.names && !l.field.dates():
 		case r.hasContent(l.span()) && (r.focus.has(at) || many != at):
 			return "The use of field " + l.field.name() + " was not understood."
 		}

@@ -180,8 +180,9 @@ type pair struct {
 	part int
 }
 
-// names finds a name in the question. Its words may be in any order and, if apart is set, with function words between them.
-func (x matcher) names(q []word, ps []part, apart bool) (out []link) {
+// names finds a name in the question. Its words may be in any order with words between them that are no separators or,
+// if there are none, no function words.
+func (x matcher) names(q []word, ps []part, separators string) (out []link) {
 	var pairs []pair
 	for k, p := range ps {
 		for _, h := range x[p.stem] {
@@ -199,7 +200,7 @@ func (x matcher) names(q []word, ps []part, apart bool) (out []link) {
 		if first.at < from || len(out) == maxOccurrences {
 			continue
 		}
-		if l, ok := nameAt(q, ps, pairs[n:], used, apart); ok {
+		if l, ok := nameAt(q, ps, pairs[n:], used, separators); ok {
 			out, from = append(out, l), l.end()
 		}
 	}
@@ -208,7 +209,7 @@ func (x matcher) names(q []word, ps []part, apart bool) (out []link) {
 
 // nameAt matches a name from the first pair on. The score grows with the number of its words and the quality of each. It overwrites used,
 // which has the length of ps.
-func nameAt(q []word, ps []part, pairs []pair, used []bool, apart bool) (link, bool) {
+func nameAt(q []word, ps []part, pairs []pair, used []bool, separators string) (link, bool) {
 	l := link{plain: true, pos: make([]int, 0, min(len(ps), len(pairs)))}
 	clear(used)
 	var got, leaf, all float64
@@ -216,7 +217,7 @@ func nameAt(q []word, ps []part, pairs []pair, used []bool, apart bool) (link, b
 		if len(l.pos) > 0 && c.at < l.end() {
 			continue
 		}
-		if len(l.pos) > 0 && (used[c.part] || !connects(q, l.end()-1, c.at, apart)) {
+		if len(l.pos) > 0 && (used[c.part] || !connects(q, l.end()-1, c.at, separators)) {
 			break // a part that is used starts the name again: "amount paid to amount claimed"
 		}
 		p := ps[c.part]
@@ -237,17 +238,14 @@ func nameAt(q []word, ps []part, pairs []pair, used []bool, apart bool) (link, b
 }
 
 // separators are words that end a name.
-var separators = map[string]bool{
-	"has": true, "have": true, "had": true, "with": true, "without": true, "than": true,
-	"and": true, "or": true, "but": true, "no": true, "not": true, "nor": true,
-}
+const separators = "has|have|had|with|without|than|and|or|but|no|not|nor"
 
 // connects reports whether a name that has the word at from may go on at to.
-func connects(q []word, from, to int, apart bool) bool {
+func connects(q []word, from, to int, separators string) bool {
 	for j := from + 1; j <= to; j++ {
 		w := q[j]
 		identifier := w.at != q[from].at && strings.Contains(q[from].raw+w.raw, "_")
-		if w.brk || w.stop && !apart || identifier || separators[w.low] ||
+		if w.brk || w.stop && separators == "" || identifier || oneOf(w.low, separators) ||
 			j < to && oneOf(w.low, "to|over|above|beyond|exceed|exceeds|exceeding|exceeded|under|below") {
 			return false
 		}
@@ -264,7 +262,10 @@ func (a *array) arrayLinks(q []word, x matcher) (out []link) {
 	if len(ps) > 0 {
 		ps[n].weight = 1
 	}
-	for _, l := range x.names(q, ps, false) {
+	for _, l := range x.names(q, ps, "") {
+		if len(out) > 0 && !l.plain && q[l.start()-1].low == "the" {
+			continue // "sites in the city"
+		}
 		if l.start() > 0 && q[l.start()-1].low == "who" || strings.HasSuffix(q[l.end()-1].low, "ing") && !strings.HasSuffix(ps[n].low, "ing") {
 			continue // a verb
 		}
@@ -300,7 +301,11 @@ func (a *array) fieldLinks(q []word, x matcher) (out []link) {
 				out = append(out, l)
 			}
 		}
-		for _, l := range x.names(q, f.parts, true) {
+		ends := separators
+		if !f.named("per") {
+			ends += "|per|each|every" // "GPUs per model" are no GPU models
+		}
+		for _, l := range x.names(q, f.parts, ends) {
 			spelled := func(p part) bool { return p.leaf && p.low == q[l.start()].low }
 			if l.role, l.field = asField, f; f.numeric() && slices.ContainsFunc(f.parts, spelled) {
 				l.score += 0.15 // "cpus" is rather cpus than cpu_percent

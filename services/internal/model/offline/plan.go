@@ -61,12 +61,21 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 	if p.op == top && p.measure == nil && bare && slices.ContainsFunc(arrays, named) {
 		return plan{declined: "It is unclear what to rank " + r.text(r.focus) + " by."}
 	}
+	number := func(f *field) bool {
+		return (f.sums() || f.has("array")) && (f.named(r.array.noun(1)) || f.named(r.array.noun(2)))
+	}
+	grouped := (p.op == top || p.op == breakdown) && p.group != nil && p.measure == nil && len(p.conds()) == 0
+	for _, a := range arrays { // zones have a number of records, of which the array of records may hold a part
+		if grouped && a != r.array && slices.Contains(p.group.words, a.noun(1)) && a.first(number) != nil {
+			rival = a
+		}
+	}
 	if rival != nil && p.declined == "" { // without an array, so that none is inspected
 		return plan{declined: "The question is ambiguous: " + r.array.noun(2) + " or " + rival.noun(2) + "."}
 	}
 	if l, a := r.namesake(arrays); a != nil && p.declined == "" { // "region" is site, but sites have a region
 		what := " is a field of "
-		if l.role == asArray {
+		if l.role == asArray || l.plain {
 			what = " is the name of "
 		}
 		return plan{declined: quoted(r.text(l.span())) + what + a.noun(2) + ", but not of " + r.array.noun(2) + "."}
@@ -107,7 +116,7 @@ func (r *reading) namesake(arrays []*array) (*link, *array) {
 	}
 	for _, a := range arrays {
 		for _, p := range a.parts[:min(len(a.words), len(a.parts))] {
-			if l := names[p.stem]; l != nil && l.role == asArray && a != r.array {
+			if l := names[p.stem]; l != nil && (l.role == asArray || l.plain) && a != r.array {
 				return l, a
 			}
 		}
@@ -115,7 +124,7 @@ func (r *reading) namesake(arrays []*array) (*link, *array) {
 			if a == r.array || len(f.words) != 1 {
 				continue
 			}
-			if l := names[f.parts[0].stem]; l != nil && l.role == asField {
+			if l := names[f.parts[0].stem]; l != nil && l.role == asField && !l.plain {
 				return l, a
 			}
 		}
@@ -129,6 +138,9 @@ func (r *reading) synonymous() map[string]*link {
 	for _, l := range r.links {
 		named := func(o *link) bool { return o.role == asArray && o.plain && o.start() < l.start() }
 		switch {
+		case l.role == asField && r.focus.has(l.start()) && len(l.pos) == 1 && !r.names() && r.op != top && r.op != aggregate &&
+			(l.field.numeric() || r.is(l.end(), "is|are|was|were") && !r.begins("in|at|on")):
+			names[r.q[l.start()].stem] = l // "which sites are active", of cells
 		case l.plain || len(l.pos) > 1:
 		case l.role == asField:
 			fields[l.field] = l
@@ -317,6 +329,7 @@ func (r *reading) countPlan(p *plan, w wanted) string {
 	// "zones" of a field zone are its values, "seats" of a field seats are added
 	noun := r.low(r.focus[1] - 1)
 	several := f != nil && r.op == count && f.sums() && !f.named("count") && f.named(singular(noun)) && !f.named(noun)
+	unit := func(w word) bool { return units[w.low] == f.unit() }
 	flag := f != nil && (p.on(f) && !r.comparesText() || f.isBool() || f == p.array.identity() && r.op == count)
 	switch {
 	case w.records && r.op == distinct && len(p.conds()) == 0 && p.array.identity() != nil:
@@ -328,9 +341,9 @@ func (r *reading) countPlan(p *plan, w wanted) string {
 	case r.op == distinct && (f == nil || flag) && (p.array.identity() == nil || !p.array.identity().unique()):
 		return "It is unclear which values of " + p.array.noun(2) + " to count."
 	case w.records, flag, f == nil && len(p.conds()) > 0:
-	case f == nil || f.has("array"):
+	case f == nil || f.has("array") || r.op == count && f.dates():
 		return r.unmatchedPhrase(r.focus)
-	case several && !f.categorical():
+	case several && !f.categorical(), r.op == count && f.sums() && f.unit() != "" && !slices.ContainsFunc(r.q, unit): // "how many gpus", of gpu_hours
 		return "It is unclear whether to count the values of " + f.name() + " or to add them."
 	case r.op == count && f.sums() && !several:
 		p.op, p.metric, p.measure = aggregate, "sum", f
@@ -411,13 +424,13 @@ func (r *reading) topPlan(p *plan, w wanted) string {
 	identity := p.array.identity()
 	p.group, p.metric = cmp.Or(w.by, w.target), cmp.Or(r.metric, extreme[r.least])
 	switch {
+	case w.by != nil && w.by.numeric() && (w.records || w.target == identity) && (w.measured == nil || r.is(r.shape.by[0]-1, "by")):
+		p.measure, p.group = w.by, identity
 	case w.measured != nil && w.measured != w.target:
 		p.measure, p.group = w.measured, cmp.Or(w.target, identity)
 		if p.group != identity && r.metric == "" && r.amount {
 			p.metric = "sum"
 		}
-	case w.by != nil && w.by.numeric() && (w.records || w.target == identity):
-		p.measure, p.group = w.by, identity
 	case w.target != nil && w.target.numeric() && w.by == nil && !r.amount && r.limit == 0:
 		p.measure, p.group = w.target, identity // "the highest price"
 	}
@@ -442,9 +455,10 @@ func (r *reading) unclearRanking(p *plan, w wanted) string {
 	switch {
 	case p.group == nil:
 		return r.unmatchedPhrase(r.shape.by, r.focus)
-	case r.begins("how") && p.measure == nil && p.group.sums(): // "how many pods have the most restarts"
+	case p.measure == nil && p.group.sums() && (r.begins("how") || r.is(r.measured[0]-1, "most|fewest|least")): // "most restarts"
 		return unclearQuestion
-	case p.measure != nil && p.group != identity && slices.ContainsFunc(r.links, other):
+	case p.measure != nil && p.group != identity && slices.ContainsFunc(r.links, other),
+		r.is(r.focus[1], "of") && r.focus[1] < r.measured[0] && w.target != nil && w.target.numeric(): // "the price of the heaviest"
 		return "Ask which of the " + p.array.noun(2) + " it is first."
 	case p.measure == nil && (p.metric == "sum" || r.amount && r.measured != r.focus && !r.measured.empty() && !r.hasContent(r.measured) &&
 		r.by[r.measured[0]] == nil): // "the most data", "the most total racks"
@@ -496,6 +510,9 @@ func (r *reading) goalPlan(p *plan, _ wanted) string {
 		if or, _ := find(r.q[:c.span[1]], c.span[0], "or"); or >= 0 && r.op == all { // "are h1 or h2 patched"
 			return unclearGoal
 		}
+	}
+	if r.op == all && r.at(p.goals[0].span[1], asArray) != nil { // "is it patched on all Linux hosts"
+		return unclearGoal
 	}
 	return ""
 }
@@ -552,7 +569,8 @@ func (r *reading) aggregatePlan(p *plan, w wanted) string {
 	how, _ := find(r.q, 0, "how")
 	if w.target == nil && (how < 0 || !w.records || r.degree) || w.target != nil && !w.target.numeric() {
 		for _, l := range r.links { // "what did the jobs cost in total"
-			if l.role == asField && l.field.numeric() && l.field != w.by && !p.on(l.field) && (w.records || !r.hasContent(r.focus)) {
+			of := r.is(l.end(), "of") && l.end() < r.focus[0] && oneOf(r.metric, "min|max") // "the price of the largest host"
+			if l.role == asField && l.field.numeric() && l.field != w.by && !p.on(l.field) && !of && (w.records || !r.hasContent(r.focus)) {
 				w.target = l.field
 			}
 		}

@@ -28,6 +28,7 @@ const (
 // margins by which the best interpretation must exceed the others.
 const (
 	arrayMargin = 0.1  // of the score of a reading
+	sumMargin   = 0.4  // of the score of a reading that adds the numbers of a field of unnamed records
 	fieldMargin = 0.85 // of the score of a link
 	dominance   = 1.4  // of the frequency of a value's versions
 	unique      = 10   // of the frequency of a value, if the other one names a record
@@ -53,8 +54,14 @@ func (x matcher) read(s *shape, arrays []*array) (best reading, rival *array) {
 	}
 	slices.SortStableFunc(named, func(a, b reading) int { return cmp.Compare(b.score, a.score) })
 	spellings := newIndex(s)
+	margin := func(r, best reading) float64 {
+		if r.adds() && best.adds() {
+			return sumMargin
+		}
+		return arrayMargin
+	}
 	for _, r := range named {
-		if best.array != nil && r.score+perValue*float64(r.open()) < best.score-arrayMargin {
+		if best.array != nil && r.score+perValue*float64(r.open()) < best.score-margin(r, best) {
 			continue
 		}
 		every, identity := slices.Clone(r.every), r.array.identity()
@@ -68,11 +75,23 @@ func (x matcher) read(s *shape, arrays []*array) (best reading, rival *array) {
 			best, rival = r, nil
 		case r.score > best.score:
 			best, rival = r, best.array
-		case r.score >= best.score-arrayMargin:
+		case r.score >= best.score-margin(r, best):
 			rival = r.array
 		}
 	}
 	return best, rival
+}
+
+// names reports whether the question names the array.
+func (r reading) names() bool {
+	return slices.ContainsFunc(r.links, func(l *link) bool { return l.role == asArray })
+}
+
+// adds reports whether the question asks for the numbers of a field, by its name, and names no array.
+func (r reading) adds() bool {
+	f, _ := r.target(r.focus)
+	other := func(l *link) bool { return l.field == f && !l.plain }
+	return f != nil && f.sums() && (r.op == count || r.op == aggregate) && !r.names() && !slices.ContainsFunc(r.links, other)
 }
 
 // choose selects from all candidates the links that explain the most.
@@ -254,6 +273,10 @@ func (r reading) weakValue(l *link) bool {
 		return true // "resolved in 2026" has a date
 	}
 	yes, _ := l.field.booleanValues()
+	alike := func(p part) bool { return slices.Contains(synonyms[w.stem], p.stem) }
+	if before == "the" && w.text == w.low && l.values[0].Text != w.low && slices.ContainsFunc(r.array.parts, alike) {
+		return true // "sites in the city" are not of City
+	}
 	truth := yes != nil && (affirmative[w.low] || negative[w.low]) || oneOf(w.low, "yes|no|y|n|true|false|on|off|none")
 	return len(l.pos) == 1 && l.score < 1.5 && (bland || truth)
 }
@@ -301,7 +324,8 @@ func (l link) roleScore(s *shape) float64 {
 		return 0.6 * l.whole
 	case l.role == asValue && s.op == aggregate && l.end() == s.focus[1]:
 		return -0.5 * l.score // "the average temperature" is of a field
-	case l.role != asField || inFocus && (s.op.conditional() || s.op == aggregate) || s.op == combine:
+	case l.role != asField || inFocus && (s.op.conditional() || s.op == aggregate) || s.op == combine,
+		s.measured.has(l.start()) && l.field.numeric():
 		return 0
 	case inFocus || s.by.has(l.start()):
 		return 0.4 * l.whole
@@ -378,6 +402,8 @@ func (r reading) linking(i int) bool {
 	case verbs[low] && (strings.HasSuffix(low, "ed") || oneOf(low, "held|made|built|kept|written|given")) &&
 		r.at(i+1, asArray, asGeneric) != nil:
 		return false // "owned hosts"
+	case r.op == count && i == r.focus[0] && strings.HasSuffix(low, "s"): // "how many runs"
+		return false
 	case r.begins("which") && values != nil && values != r.array.identity() && last: // "which versions are in use?"
 		return true
 	case r.is(i, "need|needs") && !r.has("did"), r.op == top && r.is(i, "allow|allows"):

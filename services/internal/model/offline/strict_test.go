@@ -52,6 +52,26 @@ var strict = map[string]string{
 "zones":[
  {"zone":"a.com","records":12,"signed":false},
  {"zone":"b.com","records":40,"signed":true}]}`,
+	"gpus": `{"nodes":[
+ {"hostname":"n1","disk":{"size_gb":800,"used_gb":300},"gpu":{"model":"A100","count":4}},
+ {"hostname":"n2","disk":{"size_gb":800,"used_gb":500},"gpu":{"model":"H100","count":8}},
+ {"hostname":"n3","disk":{"size_gb":400,"used_gb":100},"gpu":{"model":"A100","count":2}}],
+"jobs":[
+ {"job":"j1","gpus":3,"gpu_hours":20.5,"accuracy":0.94,"birth_year":1980},
+ {"job":"j2","gpus":1,"gpu_hours":2.5,"accuracy":0.71,"birth_year":1999}]}`,
+	"records": `{"zones":[
+ {"name":"a.org","record_count":120},
+ {"name":"b.org","record_count":300}],
+"records":[
+ {"fqdn":"x.a.org","zone":"a.org","type":"A"},
+ {"fqdn":"y.a.org","zone":"a.org","type":"MX"},
+ {"fqdn":"x.b.org","zone":"b.org","type":"A"}]}`,
+	"landlords": `{"sites":[
+ {"site":"s1","landlord":"City","height_m":30},
+ {"site":"s2","landlord":"Rail","height_m":20}],
+"cells":[
+ {"cell":"c1","site":"s1","status":"active","cost_cents":250,"rows":7},
+ {"cell":"c2","site":"s1","status":"planned","cost_cents":90,"rows":9}]}`,
 	"forklifts": `{"forklifts":[
  {"name":"FL1","in_use":true,"battery_percent":80},
  {"name":"FL2","in_use":false,"battery_percent":15},
@@ -225,6 +245,25 @@ func TestStrictReadings(t *testing.T) {
 		{"accounts", "How many accounts with logging are disabled?", "0 accounts."},
 		{"instances", "Top 2 instances by cost in the last 30 days", "Periods that depend on the current time are not supported."},
 		{"runs", "Who runs a?", "It is unclear which field answers who."},
+		{"gpus", "how many GPUs are there in total?", "The question is ambiguous: jobs or nodes."},
+		{"gpus", "GPUs per model", "14: the sum of gpu.count; by gpu.model:\n- H100: 8\n- A100: 6"},
+		{"gpus", "how many H100 GPUs do we have?", "8: the sum of gpu.count."},
+		{"gpus", "how many nodes have 800 gb disks?", `"gb disks" is ambiguous: disk.used_gb or disk.size_gb.`},
+		{"gpus", "how many jobs have an accuracy above 90%?", "The unit percent cannot be converted to the unit of accuracy."},
+		{"gpus", "how many jobs have 3+ gpus?", "1 job.\n\nUnderstood as: counting jobs where gpus ≥ 3."},
+		{"gpus", "how many jobs are older than 40?", "Ages are not computed from birth_year."},
+		{"gpus", "second largest node by disk used", "n1: 300 disk.used_gb."},
+		{"gpus", "what is the accuracy of the largest job?", "It is unclear which numeric field of jobs to aggregate."},
+		{"records", "which zone has the most records?", "The question is ambiguous: records or zones."},
+		{"records", "records per zone", "The question is ambiguous: records or zones."},
+		{"records", "records per type", "3 records by type:\n- A: 2\n- MX: 1"},
+		{"records", "zone with the fewest MX records", "a.org: 1 record."},
+		{"landlords", "how many sites are in the city?", "The use of field site was not understood."},
+		{"landlords", "how many sites belong to the City?", "1 site.\n\nUnderstood as: counting sites where landlord = City."},
+		{"landlords", "which sites are active?", `"sites" is the name of sites, but not of cells.`},
+		{"landlords", "which sites have active cells?", "s1.\n\nUnderstood as: listing site of cells where status = active."},
+		{"landlords", "how many cells cost more than 2 euros?", "The unit euros cannot be converted to the unit of cost_cents."},
+		{"landlords", "how many cells arent active", "1 cell.\n\nUnderstood as: counting cells where status ≠ active."},
 	} {
 		t.Run(row.question, func(t *testing.T) {
 			t.Parallel()
