@@ -294,10 +294,8 @@ func (p plan) fillComparison(values map[string]any, r result) string {
 	first := lines[0].name
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.n, a.n) })
 	best, next := lines[0], lines[1]
-	if p.confirm {
+	if values["answer"] = ""; p.confirm {
 		values["answer"] = map[bool]string{true: "Yes: ", false: "No: "}[best.n > next.n && (best.name == first) != p.least]
-	} else {
-		values["answer"] = ""
 	}
 	values["best"], values["next"], values["most"], values["difference"] = best.name, next.name, best.n, best.n.minus(next.n)
 	values["unit"], values["others"] = cmp.Or(p.measure.name(), p.array.noun(best.n)), join(lines[1:], line.plain, longList)

@@ -166,12 +166,10 @@ func dated(f *field, op, lo, hi string, at span) (cond, string) {
 func (r reading) nearest(c comparison, fits func(*field) bool) (best *link) {
 	nearest := 8 // words
 	for _, l := range r.links {
-		distance, behind := c.at-l.end(), l.start() >= c.end
-		if behind {
-			distance = l.start() - c.end
-		}
+		distance, behind := max(c.at-l.end(), l.start()-c.end), l.start() >= c.end
 		operator := l.start() >= c.at && l.end() <= c.end && r.is(l.start(), "before|after|since|until|from|by") // not best_before
-		if l.role == asField && !operator && (l.plain || l.whole >= 0.4) && fits(l.field) && distance < nearest && !(behind && c.op == "eq" && distance > 0) {
+		if weak := !l.plain && l.whole < 0.4; l.role == asField && !operator && !weak && fits(l.field) && distance < nearest &&
+			!(behind && c.op == "eq" && distance > 0) {
 			best, nearest = l, distance
 		}
 	}
@@ -308,17 +306,15 @@ func (r *reading) withLiteral(c comparison) (cond, string) {
 	if unit != "" && r.is(c.at-1, "last|past|next|previous") { // "in the last 30 days"
 		return cond{}, "Periods that depend on the current time are not supported."
 	}
-	v := r.at(c.at-1, asValue)
 	switch {
-	case isDate && v != nil && slices.ContainsFunc(f.parts, func(p part) bool { return p.stem == r.q[c.at-1].stem }):
-		return cond{}, quoted(r.q[c.at-1].text) + " is ambiguous: " + v.field.name() + " or " + f.name() + "."
 	case f == nil && c.op == "eq":
 		return cond{}, "" // an unexplained word
 	case f == nil:
 		return cond{}, "It is unclear which field to compare with " + markdown.Escape(c.lo.text) + "."
 	case !isDate && (unit != "" || r.is(c.at, "older|younger")) && f.years() && c.lo.date == "": // "older than 10 years"
 		return cond{}, "Ages are not computed from " + f.name() + "."
-	case !isDate && unit != "" && f.unit() != "" && f.unit() != unit, unit == "percent" && f.unit() == "" && !slices.ContainsFunc(f.column().Values, over):
+	case !isDate && unit != "" && f.unit() != "" && f.unit() != unit,
+		unit == "percent" && f.unit() == "" && !slices.ContainsFunc(f.column().Values, over):
 		return cond{}, "The unit " + markdown.Escape(r.low(c.end)) + " cannot be converted to the unit of " + f.name() + "."
 	case c.hi.raw != "" && (isDate && c.hi.date == "" || !isDate && c.hi.number == ""):
 		return cond{}, "The range for " + f.name() + " is incomplete."
@@ -419,18 +415,15 @@ func (r *reading) state(l *link) cond {
 		return cond{} // "renewed" is not auto_renew
 	case f.isBool():
 		return isTrue(f, denied == off, l.span())
-	case yes != nil && denied != r.deactivated(l):
-		return equal(f, no, false, l.span())
 	case yes != nil:
-		return equal(f, yes, false, l.span())
+		return equal(f, map[bool][]estate.Value{true: no, false: yes}[denied != r.deactivated(l)], false, l.span())
 	case f.numeric() && denied && r.is(r.neg[l.start()]-1, "of|than|from"):
 		return cond{} // "out of warranty"
 	case f.dates() && strings.HasSuffix(low, "ed") && f.named(low) && f.optional() && r.is(l.start()-1, "was|were"):
 		return present(f, !denied, l.span())
-	case f.dates() && strings.HasSuffix(low, "ed") && !f.named(low) && (!denied || r.is(r.neg[l.start()]-1, "not")):
-		return cond{} // "have expired" depends on the time
-	case f.sums() && f.optional() && zero && denied:
-		return cond{} // 0, or no value
+	case f.dates() && strings.HasSuffix(low, "ed") && !f.named(low) && (!denied || r.is(r.neg[l.start()]-1, "not")), // "have expired"
+		f.sums() && f.optional() && zero && denied: // 0, or no value
+		return cond{}
 	case f.sums() && !f.optional() && denied:
 		return compared(f, "eq", "0", "", l.span())
 	case f.sums() && (zero || !f.optional()) && r.hasPossessive(l):

@@ -28,8 +28,6 @@ type array struct {
 	identity func() *field
 	// actions returns the stems of what a field names the actor of: approve, of approved_by.
 	actions func() map[string]bool
-	// quantifiers returns which of any and all are values.
-	quantifiers func() map[string]bool
 }
 
 // each yields the fields until planning has to end.
@@ -80,7 +78,7 @@ func openArrays(ctx context.Context, e *estate.Estate) []*array {
 			return out
 		})}
 		a.identity = sync.OnceValue(a.findIdentity)
-		a.actions, a.quantifiers = sync.OnceValue(a.findActions), sync.OnceValue(a.findQuantifiers)
+		a.actions = sync.OnceValue(a.findActions)
 		out = append(out, a)
 	}
 	return out
@@ -178,6 +176,11 @@ func (f *field) blank() (n int) {
 	return n
 }
 
+// hasText reports whether the text is a value, in any case.
+func (f *field) hasText(text string) bool {
+	return f.textual() && slices.ContainsFunc(f.column().Values, func(v estate.Value) bool { return strings.EqualFold(v.Text, text) })
+}
+
 // optional reports whether some records have no value.
 func (f *field) optional() bool { return f.filled() < f.column().Records || f.has("array") }
 
@@ -263,20 +266,6 @@ func (a *array) findActions() map[string]bool {
 		if f.named("by") {
 			for _, p := range f.parts {
 				out[p.stem] = true
-			}
-		}
-	}
-	return out
-}
-
-func (a *array) findQuantifiers() map[string]bool {
-	out := map[string]bool{}
-	for f := range a.each() {
-		if f.textual() {
-			for _, v := range f.column().Values {
-				if low := strings.ToLower(v.Text[:min(len(v.Text), 4)]); low == "any" || low == "all" {
-					out[low] = true
-				}
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func TestHosts(t *testing.T) {
 		{"How many hosts are down?", "2 hosts"},
 		{"How many hosts are up or in maintenance?", "4 hosts"},
 		{"Which host is down in Oslo?", "None: 0 hosts"},
-		{"What are the top 3 hosts?", "It is unclear what to rank hosts by."},
+		{"What are the top 3 hosts?", `"hosts" is the name of hosts, but not of tickets.`},
 		{"What are the top 2 hosts by memory?", "The first 2 by name:\n1. db2: 128"},
 		{"What are the top 3?", "The question was not understood."},
 		{"How many default tickets are there?", `"default" is ambiguous: Default queue or Old default queue.`},

@@ -301,10 +301,7 @@ func (a *array) fieldLinks(q []word, x matcher) (out []link) {
 				out = append(out, l)
 			}
 		}
-		ends := separators
-		if !f.named("per") {
-			ends += "|per|each|every" // "GPUs per model" are no GPU models
-		}
+		ends := separators + map[bool]string{false: "|per|each|every"}[f.named("per")] // "GPUs per model" are no GPU models
 		for _, l := range x.names(q, f.parts, ends) {
 			spelled := func(p part) bool { return p.leaf && p.low == q[l.start()].low }
 			if l.role, l.field = asField, f; f.numeric() && slices.ContainsFunc(f.parts, spelled) {
@@ -411,10 +408,9 @@ func (f *field) valueLinks(q []word, x *index, identity bool) (out []link) {
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(partly), func(a, b span) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) }) {
 		if l := partly[at]; len(l.values) == 1 || len(l.values) <= maxMeant && !identity {
-			one := l.grade(q)
-			if other, ok := l.otherValue(values, q); ok { // "default" is in the middle of another value
-				one.ambiguous, one.values = true, append(one.values, other)
-			}
+			one, others := *l, l.otherValue(values, q) // "default" is in the middle of another value
+			one.exact, one.values = map[bool]int{true: 2}[l.version], append(l.values, others...)
+			one.ambiguous = others != nil || !l.version && len(l.values) > 1 && q[l.start()].text != q[l.start()].low
 			out = append(out, one)
 		}
 	}
@@ -424,26 +420,15 @@ func (f *field) valueLinks(q []word, x *index, identity bool) (out []link) {
 	return out
 }
 
-// otherValue returns one of the values that contains the only word of the link, but that the link does not select.
-func (l link) otherValue(values []estate.Value, q []word) (other estate.Value, ok bool) {
-	if l.end() > l.start()+1 || l.version {
-		return other, false
+// otherValue returns one of the values that contains the only word of the link, but that the link does not select; nil if there is none.
+func (l link) otherValue(values []estate.Value, q []word) []estate.Value {
+	i := slices.IndexFunc(values, func(v estate.Value) bool {
+		return v.Type == "string" && !slices.Contains(l.values, v) && slices.Contains(nameWords(strings.ToLower(v.Text)), q[l.start()].low)
+	})
+	if i < 0 || l.end() > l.start()+1 || l.version {
+		return nil
 	}
-	for _, v := range values {
-		if v.Type == "string" && !slices.Contains(l.values, v) && slices.Contains(nameWords(strings.ToLower(v.Text)), q[l.start()].low) {
-			return v, true
-		}
-	}
-	return other, false
-}
-
-// grade sets how exactly a part of the values names them.
-func (l link) grade(q []word) link {
-	if l.version {
-		l.exact = 2
-	}
-	l.ambiguous = !l.version && len(l.values) > 1 && q[l.start()].text != q[l.start()].low
-	return l
+	return values[i : i+1]
 }
 
 // count returns the number of occurrences of the link's values.
@@ -496,12 +481,9 @@ func spelled(q []word, r span, text string) bool {
 // part reports whether a run may denote the part of a value: not as a general word, an inflection, or a repetition of the field's name.
 func (f *field) part(q []word, r span, text string) bool {
 	w := q[r[0]]
-	if r[1] > r[0]+1 {
-		return true
-	}
 	inflected := singular(w.low) != singular(text) && !strings.ContainsAny(text[len(text)-1:], "0123456789") && short[w.low] == ""
 	bland := w.stop || fillers[w.low] || w.number != "" || w.date != "" || len(w.low) < 2
-	return !inflected && !bland && !slices.Contains(f.words, singular(w.low))
+	return r[1] > r[0]+1 || !inflected && !bland && !slices.Contains(f.words, singular(w.low))
 }
 
 // noteParts records v for the runs of words that are its first or last words: "ubuntu" matches "ubuntu2404" and "Ubuntu 24.04",

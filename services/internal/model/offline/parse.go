@@ -473,11 +473,9 @@ func (s *shape) comparisons() {
 
 // literal reports whether the word at i is a number or a date; "one" is a number before a noun.
 func (s *shape) literal(i int) bool {
-	if i < 0 || i >= len(s.q) || s.q[i].number == "" && s.q[i].date == "" {
-		return false
-	}
 	noun := i+1 < len(s.q) && !s.q[i+1].stop && !s.q[i+1].brk
-	return !s.is(i, "one") || s.is(i-1, "than|least|most|exactly|over|only|have|has|with") && noun || s.is(i-1, "than|least|most|exactly")
+	return i >= 0 && i < len(s.q) && (s.q[i].number != "" || s.q[i].date != "") && (!s.is(i, "one") ||
+		s.is(i-1, "than|least|most|exactly|over|only|have|has|with") && noun || s.is(i-1, "than|least|most|exactly"))
 }
 
 func (s *shape) withLiteral(i int) comparison {

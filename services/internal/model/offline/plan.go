@@ -56,28 +56,11 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 	if len(alternatives) > maxRivals && p.declined == "" {
 		p.declined = "The question has too many ambiguous words."
 	}
-	named := func(a *array) bool { return a != r.array && a.noun(1) == singular(strings.ToLower(r.text(r.focus))) }
-	bare := r.limit > 0 && r.measured == r.focus && !r.focus.empty() && r.focus[1] == len(q) // "the top 3 hosts"
-	if p.op == top && p.measure == nil && bare && slices.ContainsFunc(arrays, named) {
-		return plan{declined: "It is unclear what to rank " + r.text(r.focus) + " by."}
-	}
-	number := func(f *field) bool {
-		return (f.sums() || f.has("array")) && (f.named(r.array.noun(1)) || f.named(r.array.noun(2)))
-	}
-	grouped := (p.op == top || p.op == breakdown) && p.group != nil && p.measure == nil && len(p.conds()) == 0
-	for _, a := range arrays { // zones have a number of records, of which the array of records may hold a part
-		if grouped && a != r.array && slices.Contains(p.group.words, a.noun(1)) && a.first(number) != nil {
-			rival = a
-		}
-	}
-	if rival != nil && p.declined == "" { // without an array, so that none is inspected
+	if rival = cmp.Or(rival, p.counted(arrays)); rival != nil && p.declined == "" { // without an array, so that none is inspected
 		return plan{declined: "The question is ambiguous: " + r.array.noun(2) + " or " + rival.noun(2) + "."}
 	}
 	if l, a := r.namesake(arrays); a != nil && p.declined == "" { // "region" is site, but sites have a region
-		what := " is a field of "
-		if l.role == asArray || l.plain {
-			what = " is the name of "
-		}
+		what := map[bool]string{true: " is the name of ", false: " is a field of "}[l.role == asArray || l.plain]
 		return plan{declined: quoted(r.text(l.span())) + what + a.noun(2) + ", but not of " + r.array.noun(2) + "."}
 	}
 	for _, l := range r.links {
@@ -89,6 +72,21 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 		}
 	}
 	return p
+}
+
+// counted returns an array with the number of records of each group: zones have a number of records, of which the array of records may
+// have a part; nil if there is none.
+func (p plan) counted(arrays []*array) (out *array) {
+	number := func(f *field) bool {
+		return (f.sums() || f.has("array")) && (f.named(p.array.noun(1)) || f.named(p.array.noun(2)))
+	}
+	for _, a := range arrays {
+		if (p.op == top || p.op == breakdown) && p.group != nil && p.measure == nil && len(p.conds()) == 0 && a != p.array &&
+			slices.Contains(p.group.words, a.noun(1)) && a.first(number) != nil {
+			out = a
+		}
+	}
+	return out
 }
 
 // unsupported returns the reason to decline a question of a kind that no plan answers; "" if there is none.
@@ -135,11 +133,12 @@ func (r *reading) namesake(arrays []*array) (*link, *array) {
 // synonymous returns the links of words that are synonyms of the names of the array and its fields, by the stem of the word.
 func (r *reading) synonymous() map[string]*link {
 	names, fields := map[string]*link{}, map[*field]*link{}
+	bare := r.limit > 0 && r.measured == r.focus && r.focus[1] == len(r.q) // "the top 3 hosts"
 	for _, l := range r.links {
 		named := func(o *link) bool { return o.role == asArray && o.plain && o.start() < l.start() }
 		switch {
-		case l.role == asField && r.focus.has(l.start()) && len(l.pos) == 1 && !r.names() && r.op != top && r.op != aggregate &&
-			(l.field.numeric() || r.is(l.end(), "is|are|was|were") && !r.begins("in|at|on")):
+		case l.role == asField && r.focus.has(l.start()) && len(l.pos) == 1 && !r.names() && r.op != aggregate && (r.op == top) == bare &&
+			(bare || l.field.numeric() || r.is(l.end(), "is|are|was|were") && !r.begins("in|at|on")):
 			names[r.q[l.start()].stem] = l // "which sites are active", of cells
 		case l.plain || len(l.pos) > 1:
 		case l.role == asField:
@@ -285,15 +284,10 @@ func (r *reading) unclearTarget(w wanted) string {
 }
 
 // date returns the only field of dates that the question names; nil if there is none, or more.
-func (r reading) date() (only *field) {
-	for _, l := range r.links {
-		if l.role == asField && l.field.dates() && only != nil && only != l.field {
-			return nil
-		} else if l.role == asField && l.field.dates() {
-			only = l.field
-		}
-	}
-	return only
+func (r reading) date() *field {
+	return r.only(func(f *field) bool {
+		return f.dates() && slices.ContainsFunc(r.links, func(l *link) bool { return l.role == asField && l.field == f })
+	})
 }
 
 // participle reports whether the question has a participle of the field of dates, which depends on the time: "have expired".
@@ -343,7 +337,7 @@ func (r *reading) countPlan(p *plan, w wanted) string {
 	case w.records, flag, f == nil && len(p.conds()) > 0:
 	case f == nil || f.has("array") || r.op == count && f.dates():
 		return r.unmatchedPhrase(r.focus)
-	case several && !f.categorical(), r.op == count && f.sums() && f.unit() != "" && !slices.ContainsFunc(r.q, unit): // "how many gpus", of gpu_hours
+	case several && !f.categorical(), r.op == count && f.sums() && f.unit() != "" && !slices.ContainsFunc(r.q, unit): // gpus of gpu_hours
 		return "It is unclear whether to count the values of " + f.name() + " or to add them."
 	case r.op == count && f.sums() && !several:
 		p.op, p.metric, p.measure = aggregate, "sum", f
@@ -357,9 +351,6 @@ func (r *reading) countPlan(p *plan, w wanted) string {
 func (r *reading) groupPlan(p *plan, w wanted) string {
 	if r.op == list && w.target != nil && (p.on(w.target) && !r.comparesText() || w.target.isBool()) {
 		w.target, w.records = nil, true
-	}
-	if w.by != nil && w.by.sums() && p.on(w.by) {
-		return r.countPlan(p, w) // "30 hours per week"
 	}
 	p.group = cmp.Or(w.by, w.target)
 	identity, next := p.array.identity(), r.at(r.shape.by[1]+1, asField)
@@ -473,8 +464,9 @@ func (r *reading) unclearRanking(p *plan, w wanted) string {
 		return "It is unclear whether to add " + p.measure.name() + " for each " + p.group.name() + "."
 	case p.measure != nil && p.group != w.by && p.group.isBool():
 		return "It is unclear what to rank by " + p.measure.name() + "."
-	case p.measure == nil && (!r.amount || p.group == identity && w.records && r.limit == 0 || r.is(len(r.q)-1, "most|fewest|least")):
-		return r.unmatchedPhrase(r.measured) // records have no number
+	case p.measure == nil && (!r.amount || r.is(len(r.q)-1, "most|fewest|least") ||
+		p.group == identity && (w.records && r.limit == 0 || p.group.unique() && r.limit > 0)): // records have no number
+		return r.unmatchedPhrase(r.measured)
 	}
 	return ""
 }

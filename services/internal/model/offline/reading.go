@@ -55,10 +55,7 @@ func (x matcher) read(s *shape, arrays []*array) (best reading, rival *array) {
 	slices.SortStableFunc(named, func(a, b reading) int { return cmp.Compare(b.score, a.score) })
 	spellings := newIndex(s)
 	margin := func(r, best reading) float64 {
-		if r.adds() && best.adds() {
-			return sumMargin
-		}
-		return arrayMargin
+		return map[bool]float64{true: sumMargin, false: arrayMargin}[r.adds() && best.adds()]
 	}
 	for _, r := range named {
 		if best.array != nil && r.score+perValue*float64(r.open()) < best.score-margin(r, best) {
@@ -219,24 +216,13 @@ func (r reading) joined(l *link) bool {
 
 // tooWeak reports whether l may be chance: a small part of a name. In the words that the question asks for, a part is enough.
 func (r reading) tooWeak(l *link) bool {
-	for _, c := range r.compared { // "start with"
-		if textOperators[c.op] && l.start() < c.end && l.end() > c.at && !(partTests[r.low(c.at)] != "" && l.exact > 0) {
-			return true
-		}
+	operand := func(c comparison) bool { // of "start with"
+		return textOperators[c.op] && l.start() < c.end && l.end() > c.at && !(partTests[r.low(c.at)] != "" && l.exact > 0)
 	}
 	actor := r.is(l.end(), "by") || r.is(l.start()-1, "who") // "approved by", "who approved"
-	if len(l.pos) == 1 && l.field != nil && !l.field.named("by") && actor && r.array.actions()[r.q[l.start()].stem] {
-		return true
-	}
-	switch l.role {
-	case asField:
-		return l.whole < 0.35 || r.weakVerb(l)
-	case asArray:
-		return l.whole < 0.2
-	case asValue:
-		return r.weakValue(l)
-	}
-	return false
+	return slices.ContainsFunc(r.compared, operand) ||
+		len(l.pos) == 1 && l.field != nil && !l.field.named("by") && actor && r.array.actions()[r.q[l.start()].stem] ||
+		l.role == asField && (l.whole < 0.35 || r.weakVerb(l)) || l.role == asArray && l.whole < 0.2 || l.role == asValue && r.weakValue(l)
 }
 
 // weakVerb reports whether the link takes a verb for the name of a field: "weigh" is not last_weighed.
@@ -247,9 +233,8 @@ func (r reading) weakVerb(l *link) bool {
 	switch {
 	case len(l.pos) > 1:
 		return false
-	case r.op == top && (verbs[w.low] || states[w.low]) && r.is(l.end(), "the|most|fewest") && !r.who(l.start()): // "which X placed the most"
-		return true
-	case l.field.dates() && r.is(l.end(), "by") && !r.literal(l.end()+1): // "issued by"
+	case r.op == top && (verbs[w.low] || states[w.low]) && r.is(l.end(), "the|most|fewest") && !r.who(l.start()), // "which X placed the most"
+		l.field.dates() && r.is(l.end(), "by") && !r.literal(l.end()+1): // "issued by"
 		return true
 	case l.field.dates() && !strings.HasSuffix(w.low, "ed") && slices.ContainsFunc(l.field.parts, participle):
 		return !slices.ContainsFunc(r.compared, period)
@@ -261,24 +246,19 @@ func (r reading) weakVerb(l *link) bool {
 // weakValue reports whether the link takes a general word for a value, or a destination for an origin.
 func (r reading) weakValue(l *link) bool {
 	w, before := r.q[l.start()], r.low(l.start()-1)
-	if before == "from" && l.introduced("to") || before == "to" && l.introduced("from") {
-		return true
-	}
+	opposite := before == "from" && l.introduced("to") || before == "to" && l.introduced("from")
 	attribute := l.exact == 2 && w.low == w.text && l.end() < len(r.q) && !r.q[l.end()].stop && !r.q[l.end()].brk // "data centers"
 	// "grants for groups" has a value
 	object := l.exact > 0 && oneOf(before, "for|to|from|with|in|at")
 	bland := (fillers[w.low] || verbs[w.low] && l.whole < 1) && !attribute && !object
 	dated := func(c comparison) bool { return c.at == l.end() && c.lo.date != "" }
-	if slices.ContainsFunc(r.compared, dated) && r.only(func(f *field) bool { return f.dates() && f.named(w.low) }) != nil {
-		return true // "resolved in 2026" has a date
-	}
+	date := slices.ContainsFunc(r.compared, dated) && // "resolved in 2026"
+		r.only(func(f *field) bool { return f.dates() && f.named(w.low) }) != nil
 	yes, _ := l.field.booleanValues()
 	alike := func(p part) bool { return slices.Contains(synonyms[w.stem], p.stem) }
-	if before == "the" && w.text == w.low && l.values[0].Text != w.low && slices.ContainsFunc(r.array.parts, alike) {
-		return true // "sites in the city" are not of City
-	}
+	noun := before == "the" && w.text == w.low && l.values[0].Text != w.low && slices.ContainsFunc(r.array.parts, alike) // "in the city"
 	truth := yes != nil && (affirmative[w.low] || negative[w.low]) || oneOf(w.low, "yes|no|y|n|true|false|on|off|none")
-	return len(l.pos) == 1 && l.score < 1.5 && (bland || truth)
+	return opposite || date || noun || len(l.pos) == 1 && l.score < 1.5 && (bland || truth)
 }
 
 // who reports whether "who" asks for the verb at i.
@@ -369,7 +349,8 @@ func (r reading) ignored(i int) bool {
 		r.is(i-1, "have|has|had") || r.begins("which") && r.is(i-1, auxiliaries)) // "use all ports"
 	frequency := r.op != top && !r.is(i-1, "how") && oneOf(w.low, "mostly|usually|often|frequently|commonly")
 	modal := oneOf(w.low, modals) && !r.is(i+1, "you|i|we") || w.low == "to" && r.is(i+1, "be")
-	quantifier := r.planned && oneOf(w.low, "any|all") && !r.is(i-1, "there|of|have|has|"+auxiliaries) && r.array.quantifiers()[w.low]
+	valued := func(f *field) bool { return r.planned && f.hasText(w.low) }
+	quantifier := oneOf(w.low, "any|all") && !r.is(i-1, "there|of|have|has|"+auxiliaries) && slices.ContainsFunc(r.array.fields(), valued)
 	if value || every || modal || frequency || quantifier || w.low == "about" && !ends && r.q[i+1].number != "" {
 		return false
 	}
@@ -400,15 +381,13 @@ func (r reading) linking(i int) bool {
 	after := r.at(i-1, asValue) != nil || r.at(i-1, asField) != nil && r.hasPossessive(r.by[i-1])
 	switch {
 	case verbs[low] && (strings.HasSuffix(low, "ed") || oneOf(low, "held|made|built|kept|written|given")) &&
-		r.at(i+1, asArray, asGeneric) != nil:
-		return false // "owned hosts"
-	case r.op == count && i == r.focus[0] && strings.HasSuffix(low, "s"): // "how many runs"
+		r.at(i+1, asArray, asGeneric) != nil, // "owned hosts"
+		r.op == count && i == r.focus[0] && strings.HasSuffix(low, "s"): // "how many runs"
 		return false
 	case r.begins("which") && values != nil && values != r.array.identity() && last: // "which versions are in use?"
 		return true
-	case r.is(i, "need|needs") && !r.has("did"), r.op == top && r.is(i, "allow|allows"):
-		return false // a requirement or a permission
-	case verbs[low] && r.is(i-1, auxiliaries+"|and|or|not") && last && !r.begins("where|what"),
+	case r.is(i, "need|needs") && !r.has("did"), r.op == top && r.is(i, "allow|allows"), // a requirement or a permission
+		verbs[low] && r.is(i-1, auxiliaries+"|and|or|not") && last && !r.begins("where|what"),
 		verbs[low] && r.op == count && i+1 == r.focus[1] && i > r.focus[0]:
 		return false // "how many were published?", "how many closed issues do we have"
 	case r.is(i-1, "in|on|under|need|needs|a|an|the|no|any"), r.is(i-1, "have|has|had|with|without") && !participles.MatchString(low):

@@ -152,9 +152,6 @@ func parseWord(core string, at int) (out []word) {
 	if out != nil {
 		return out
 	}
-	if low == "i.e" || low == "e.g" {
-		return []word{{text: core, raw: core, low: "ie", stem: "ie", at: at, stop: true}}
-	}
 	ident := strings.ContainsFunc(core, func(r rune) bool { return unicode.IsDigit(r) || strings.ContainsRune("._@:", r) })
 	parts := strings.FieldsFunc(core, func(r rune) bool { return !alphanumeric(r) && !strings.ContainsRune("+<>=≤≥%", r) })
 	for i, part := range parts {
