@@ -220,7 +220,7 @@ func (f *field) noun(n int) string {
 		name = pluralOf(name)
 	}
 	if vague[stem(name)] || f.dates() || strings.HasSuffix(strings.TrimSuffix(name, "s"), "ed") { // "insured_value"
-		return map[bool]string{true: "value of ", false: "values of "}[n == 1] + f.name()
+		return ternary(n == 1, "value of ", "values of ") + f.name()
 	}
 	return markdown.Escape(name)
 }
@@ -295,7 +295,7 @@ func (p plan) fillComparison(values map[string]any, r result) string {
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.n, a.n) })
 	best, next := lines[0], lines[1]
 	if values["answer"] = ""; p.confirm {
-		values["answer"] = map[bool]string{true: "Yes: ", false: "No: "}[best.n > next.n && (best.name == first) != p.least]
+		values["answer"] = ternary(best.n > next.n && (best.name == first) != p.least, "Yes: ", "No: ")
 	}
 	values["best"], values["next"], values["most"], values["difference"] = best.name, next.name, best.n, best.n.minus(next.n)
 	values["unit"], values["others"] = cmp.Or(p.measure.name(), p.array.noun(best.n)), join(lines[1:], line.plain, longList)

@@ -416,7 +416,7 @@ func (r *reading) state(l *link) cond {
 	case f.isBool():
 		return isTrue(f, denied == off, l.span())
 	case yes != nil:
-		return equal(f, map[bool][]estate.Value{true: no, false: yes}[denied != r.deactivated(l)], false, l.span())
+		return equal(f, ternary(denied != r.deactivated(l), no, yes), false, l.span())
 	case f.numeric() && denied && r.is(r.neg[l.start()]-1, "of|than|from"):
 		return cond{} // "out of warranty"
 	case f.dates() && strings.HasSuffix(low, "ed") && f.named(low) && f.optional() && r.is(l.start()-1, "was|were"):

@@ -301,7 +301,7 @@ func (a *array) fieldLinks(q []word, x matcher) (out []link) {
 				out = append(out, l)
 			}
 		}
-		ends := separators + map[bool]string{false: "|per|each|every"}[f.named("per")] // "GPUs per model" are no GPU models
+		ends := separators + ternary(f.named("per"), "", "|per|each|every") // "GPUs per model" are no GPU models
 		for _, l := range x.names(q, f.parts, ends) {
 			spelled := func(p part) bool { return p.leaf && p.low == q[l.start()].low }
 			if l.role, l.field = asField, f; f.numeric() && slices.ContainsFunc(f.parts, spelled) {
@@ -409,7 +409,7 @@ func (f *field) valueLinks(q []word, x *index, identity bool) (out []link) {
 	for _, at := range slices.SortedFunc(maps.Keys(partly), func(a, b span) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) }) {
 		if l := partly[at]; len(l.values) == 1 || len(l.values) <= maxMeant && !identity {
 			one, others := *l, l.otherValue(values, q) // "default" is in the middle of another value
-			one.exact, one.values = map[bool]int{true: 2}[l.version], append(l.values, others...)
+			one.exact, one.values = ternary(l.version, 2, 0), append(l.values, others...)
 			one.ambiguous = others != nil || !l.version && len(l.values) > 1 && q[l.start()].text != q[l.start()].low
 			out = append(out, one)
 		}

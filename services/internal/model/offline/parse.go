@@ -483,7 +483,7 @@ func (s *shape) withLiteral(i int) comparison {
 	w := s.q[i]
 	switch {
 	case w.date != "" && s.is(at, "older|younger"):
-		op = map[bool]string{true: "lt", false: "gt"}[s.is(at, "older")]
+		op = ternary(s.is(at, "older"), "lt", "gt")
 	case w.date == "" && s.is(at, "since|until|till|by"):
 		op = ""
 	case w.date != "" && s.is(i-1, "from") && s.is(i+1, "on|onward|onwards"):
@@ -495,7 +495,7 @@ func (s *shape) withLiteral(i int) comparison {
 	for k := i + 1; op == "" && k < min(len(s.q), i+4); k++ { // "20 kg or more"
 		up := matchLength(s.q[k:], "or|and "+more+"|above|over|up") > 0
 		if (up || matchLength(s.q[k:], "or|and "+less+"|below|under") > 0) && !s.is(k+2, "than") && !s.literal(k+2) {
-			op, at = map[bool]string{true: "gte", false: "lte"}[up], i
+			op, at = ternary(up, "gte", "lte"), i
 			mark(s.used, k, k+2)
 		}
 	}
@@ -524,7 +524,7 @@ func (s *shape) withText(op string, at, i int) comparison {
 func (s *shape) withField(i int) comparison {
 	than, _ := find(s.q[:min(len(s.q), i+7)], i, "than")
 	if than > i && s.is(i, more+"|"+less) && !s.literal(than+1) {
-		return comparison{op: map[bool]string{true: "lt", false: "gt"}[s.is(i, less)], at: i, end: than + 1, peer: true}
+		return comparison{op: ternary(s.is(i, less), "lt", "gt"), at: i, end: than + 1, peer: true}
 	}
 	n := len(s.compared)
 	op, at := s.operator(i)

@@ -60,7 +60,7 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 		return plan{declined: "The question is ambiguous: " + r.array.noun(2) + " or " + rival.noun(2) + "."}
 	}
 	if l, a := r.namesake(arrays); a != nil && p.declined == "" { // "region" is site, but sites have a region
-		what := map[bool]string{true: " is the name of ", false: " is a field of "}[l.role == asArray || l.plain]
+		what := ternary(l.role == asArray || l.plain, " is the name of ", " is a field of ")
 		return plan{declined: quoted(r.text(l.span())) + what + a.noun(2) + ", but not of " + r.array.noun(2) + "."}
 	}
 	for _, l := range r.links {

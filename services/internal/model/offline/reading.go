@@ -55,7 +55,7 @@ func (x matcher) read(s *shape, arrays []*array) (best reading, rival *array) {
 	slices.SortStableFunc(named, func(a, b reading) int { return cmp.Compare(b.score, a.score) })
 	spellings := newIndex(s)
 	margin := func(r, best reading) float64 {
-		return map[bool]float64{true: sumMargin, false: arrayMargin}[r.adds() && best.adds()]
+		return ternary(r.adds() && best.adds(), sumMargin, arrayMargin)
 	}
 	for _, r := range named {
 		if best.array != nil && r.score+perValue*float64(r.open()) < best.score-margin(r, best) {

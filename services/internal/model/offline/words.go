@@ -281,3 +281,11 @@ func matchLength(q []word, pattern string) (n int) {
 	}
 	return n
 }
+
+// ternary returns yes if the condition holds, otherwise no.
+func ternary[T any](condition bool, yes, no T) T {
+	if condition {
+		return yes
+	}
+	return no
+}
