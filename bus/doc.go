@@ -18,6 +18,7 @@
 //	a run was not confirmed in 2 s  as a new run (Start)                         twice, retry budget of the connection
 //	a chunk reached no worker       yes                                         1 s
 //	JetStream did not acknowledge   by the worker, with the same Nats-Msg-Id    deadline of the request
+//	a reply was not sent            by the worker, when it has reconnected      deadline of the request
 //
 // A write of tags or records without a precondition is stored once: the client gives the request a
 // Nats-Msg-Id, from which the worker derives the IDs of its messages, and the stream rejects duplicates

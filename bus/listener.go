@@ -640,8 +640,7 @@ func query(ctx context.Context, c *Conn, control, header, value string) (last ui
 	msg := nats.NewMsg(control)
 	msg.Header.Set(header, value)
 	var reply *nats.Msg
-	connected := func(ctx context.Context, _ time.Duration) error { return c.WaitConnected(ctx) }
-	err = retry.DoAfter(ctx, connected, unanswered, func() (err error) { // a query is idempotent
+	err = retry.DoAfter(ctx, c.reconnected, unanswered, func() (err error) { // a query is idempotent
 		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 		defer cancel()
 		reply, err = c.nc.RequestMsgWithContext(ctx, msg)

@@ -121,6 +121,23 @@ func TestCanceledCallerInOutage(t *testing.T) {
 	}
 }
 
+// TestReplyAfterLostConnection: the worker has lost its connection when the handler returns. The client
+// receives the reply once the worker has reconnected.
+func TestReplyAfterLostConnection(t *testing.T) {
+	t.Parallel()
+	server, client := bustest.Start(t)
+	worker := bustest.Dial(t, server)
+	err := bus.WriteTag.Serve(bustest.Service(t, worker, "tags"), func(_ context.Context, w schemas.TagWrite) (schemas.TagWritten, error) {
+		return schemas.TagWritten{RequestID: w.RequestID}, worker.JetStream().Conn().ForceReconnect()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if written, err := bus.WriteTag.Call(t.Context(), client, writeTag("r")); err != nil || written.RequestID != "r" {
+		t.Errorf("got %+v, %v", written, err)
+	}
+}
+
 // TestWriteIsRetriedAfterLostConnection: the client loses its connection after a worker has stored the
 // write and before it replies. The retry stores nothing.
 func TestWriteIsRetriedAfterLostConnection(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	"cairn/bus/bucket"
 	"cairn/bus/overload"
+	"cairn/bus/retry"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
@@ -147,12 +148,15 @@ func (d *responder) refuse(ctx context.Context, r *nats.Msg, err error, header n
 	d.respond(ctx, r, body, header)
 }
 
-// respond publishes the reply.
+// respond publishes the reply. If the connection is lost, it waits for another one until ctx ends,
+// because the caller of a write cannot repeat it safely without knowing its outcome.
 func (d *responder) respond(ctx context.Context, r *nats.Msg, body []byte, header nats.Header) {
 	if r.Reply == "" {
 		return
 	}
-	if err := d.service.conn.nc.PublishMsg(&nats.Msg{Subject: r.Reply, Header: header, Data: body}); err != nil {
+	reply := &nats.Msg{Subject: r.Reply, Header: header, Data: body}
+	err := retry.DoAfter(ctx, d.service.conn.reconnected, undelivered, func() error { return d.service.conn.nc.PublishMsg(reply) })
+	if err != nil {
 		d.service.log.WarnContext(ctx, "reply not sent", "subject", d.Subject, "err", err)
 	}
 }
