@@ -11,8 +11,12 @@ import (
 	"cairn/services/internal/watermark"
 )
 
-// catchUpTimeout bounds the wait of a request for this worker to catch up.
-const catchUpTimeout = 2 * time.Second
+// catchUpTimeout bounds the wait of a request for the records of this worker to catch up with the
+// catalog. It is longer than the election of a leader, during which the worker may lack the newest writes.
+const catchUpTimeout = 8 * time.Second
+
+// indexTimeout bounds the wait for the index of this worker, which is updated after its records.
+const indexTimeout = 2 * time.Second
 
 // usualLag is the time in which a worker that is not overloaded applies a new revision. If it takes
 // longer, a request to NATS checks whether the revision exists.

@@ -90,7 +90,7 @@ func (f *feed) recordFailure(err error) {
 }
 
 func (f *feed) waitRevision(ctx context.Context, revision uint64) (stuck bool, err error) {
-	err = waitWithoutSlot(ctx, &f.applied, revision, catchUpTimeout)
+	err = waitWithoutSlot(ctx, &f.applied, revision, indexTimeout)
 	applied, stall := f.applied.State()
 	switch {
 	case isTimeout(err):

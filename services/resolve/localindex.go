@@ -112,7 +112,7 @@ func (l *localIndex) search(ctx context.Context, q index.Query, cause error) (in
 	queued := l.queued
 	l.mu.Unlock()
 	signal(l.searched)
-	err := waitWithoutSlot(ctx, &l.feed.applied, queued, catchUpTimeout)
+	err := waitWithoutSlot(ctx, &l.feed.applied, queued, indexTimeout)
 	if errors.Is(err, bus.ErrNoSlot) {
 		return index.Result{}, err
 	}
