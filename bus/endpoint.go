@@ -79,8 +79,8 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 		msg, err = requests.roundTrip(ctx, request, e.reads())
 		return err
 	}
-	retryable := func(err error) bool { return e.retryable(request, err) }
-	if err = c.outages.deliver(ctx, e.Subject, retryable, send); err != nil {
+	retry := func(err error) bool { return e.retry(request, err) }
+	if err = c.outages.deliver(ctx, e.Subject, retry, send); err != nil {
 		return Reply{}, transportError(e.Subject, err)
 	}
 	return readReply(msg)
@@ -96,12 +96,22 @@ func (e Endpoint[Req, Res]) storesOnce() bool {
 	return e.Permission == schemas.PermissionTag || e.Permission == schemas.PermissionRegister
 }
 
-// retryable reports whether a request that failed with err waits for the end of an outage: it was not
-// delivered, or the connection was lost and it is a read or a write that is stored once. Health
-// checks do not wait, so that they report the outage.
-func (e Endpoint[Req, Res]) retryable(request *nats.Msg, err error) bool {
-	twice := e.reads() || request.Header.Get(jetstream.MsgIDHeader) != ""
-	return !strings.HasPrefix(e.Subject, healthSubjects) && (undelivered(err) || twice && errors.Is(err, errConnectionLost))
+// retry reports whether a request that failed with err waits for the end of an outage: it was not
+// delivered, or the connection was lost and it is a read or a write that is stored once. Such a write
+// is retried once, with the header HeaderRetry. Health checks do not wait, so that they report the outage.
+func (e Endpoint[Req, Res]) retry(request *nats.Msg, err error) bool {
+	switch {
+	case strings.HasPrefix(e.Subject, healthSubjects):
+		return false
+	case undelivered(err):
+		return true
+	case !errors.Is(err, errConnectionLost):
+		return false
+	case request.Header.Get(jetstream.MsgIDHeader) != "" && request.Header.Get(HeaderRetry) == "":
+		request.Header.Set(HeaderRetry, "1")
+		return true
+	}
+	return e.reads()
 }
 
 // endSpan ends the span of a request that returned err.

@@ -30,17 +30,22 @@ const (
 
 type requestKey struct{}
 
+type request struct {
+	id      string
+	retried bool // an earlier copy of it may still be performed
+}
+
 // WithRequest returns ctx for the writes of a request that may be retried with the same ID. If a
 // write of the request to a subject was stored within duplicateWindow, another one returns its
-// sequence.
-func WithRequest(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, requestKey{}, id)
+// sequence. The writes of a retried request begin with [Reader.Supersede].
+func WithRequest(ctx context.Context, id string, retried bool) context.Context {
+	return context.WithValue(ctx, requestKey{}, request{id, retried})
 }
 
 // WithPart returns ctx for part n of a request that may write to a subject more than once.
 func WithPart(ctx context.Context, n int) context.Context {
-	if id, ok := ctx.Value(requestKey{}).(string); ok {
-		return WithRequest(ctx, id+" "+strconv.Itoa(n))
+	if r, ok := ctx.Value(requestKey{}).(request); ok {
+		return WithRequest(ctx, r.id+" "+strconv.Itoa(n), r.retried)
 	}
 	return ctx
 }
@@ -80,8 +85,8 @@ func MessageID(ctx context.Context, msg *nats.Msg) string {
 		return id
 	}
 	id := nuid.Next()
-	if request, ok := ctx.Value(requestKey{}).(string); ok {
-		sum := sha256.Sum256([]byte(msg.Subject + " " + request))
+	if r, ok := ctx.Value(requestKey{}).(request); ok {
+		sum := sha256.Sum256([]byte(msg.Subject + " " + r.id))
 		id = base64.RawURLEncoding.EncodeToString(sum[:16])
 	}
 	msg.Header.Set(jetstream.MsgIDHeader, id)
@@ -89,13 +94,17 @@ func MessageID(ctx context.Context, msg *nats.Msg) string {
 }
 
 func attempt(ctx context.Context, js jetstream.JetStream, msg *nats.Msg, timeout time.Duration) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	ack, err := js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
+	ack, err := publish(ctx, js, msg, timeout)
 	if err != nil {
 		return 0, err
 	}
 	return ack.Sequence, nil
+}
+
+func publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg, timeout time.Duration) (*jetstream.PubAck, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
 }
 
 // duplicateInProcess is the error code for a duplicate of a message that is not stored yet

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
 	"github.com/synadia-io/orbit.go/jetstreamext"
 )
 
@@ -26,6 +27,7 @@ type Reader struct {
 	leaders    nats.JetStreamContext
 	name       string // name of the stream
 	fences     string // subject of the fence
+	markers    string // prefix of the subjects of markers, see Supersede
 	replicated bool   // more than one replica when the bucket was opened
 	fence      *round
 }
@@ -35,9 +37,13 @@ func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader 
 	leaders, _ := js.Conn().JetStream() // fails for invalid options
 	return &Reader{
 		js: js, stream: s, leaders: leaders, name: stream(name), fences: SubjectPrefix + name + "." + fenceKey,
+		markers:    SubjectPrefix + name + ".=retry.",
 		replicated: s.CachedInfo().Config.Replicas > 1, fence: newRound(),
 	}
 }
+
+// markerTTL is the TTL of the markers of Supersede: longer than the deadline of any request.
+const markerTTL = "60s"
 
 // fenceKey is the key of the fence. Keys of records are base64 or consist of several tokens.
 const fenceKey = "=fence"
@@ -83,6 +89,36 @@ func (r *Reader) Fence(ctx context.Context) (seq uint64, err error) {
 		return 0, fmt.Errorf("write a fence: %w", err)
 	}
 	return seq, nil
+}
+
+// Supersede begins a write of a retried request (WithRequest) to the subject, and returns ctx for it.
+// Earlier copies of the request, which may be delayed at other workers, store nothing under the subject
+// afterwards: otherwise one of them could be performed after this copy was refused, and after other
+// writes. Supersede stores a marker with their Nats-Msg-Id, so that the stream rejects them as
+// duplicates, and this copy gets another ID. If an earlier copy has been stored before, this copy
+// is its duplicate. For another request Supersede returns ctx.
+func (r *Reader) Supersede(ctx context.Context, subject string) (context.Context, error) {
+	of, ok := ctx.Value(requestKey{}).(request)
+	if !ok || !of.retried {
+		return ctx, nil
+	}
+	marker := nats.NewMsg(r.markers + nuid.Next())
+	marker.Header.Set(jetstream.MsgTTLHeader, markerTTL)
+	marker.Header.Set(jetstream.MsgIDHeader, MessageID(ctx, nats.NewMsg(subject)))
+	var ack *jetstream.PubAck
+	err := retryUnready(ctx, func() (err error) {
+		ack, err = publish(ctx, r.js, marker, attemptTimeout)
+		return err
+	})
+	if err == nil && ack.Duplicate { // of the write of an earlier copy, or of an earlier attempt to store the marker
+		if _, err = r.Last(ctx, marker.Subject); errors.Is(err, jetstream.ErrMsgNotFound) {
+			return WithRequest(ctx, of.id, false), nil
+		}
+	}
+	if err != nil {
+		return ctx, fmt.Errorf("supersede earlier copies of the request: %w", err)
+	}
+	return WithRequest(ctx, of.id+" retry", false), nil
 }
 
 // State returns the sequence of the last message of the stream, which may have expired, or 0 if

@@ -1,6 +1,7 @@
 package tags_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 func TestRepeatedRequests(t *testing.T) {
 	t.Parallel()
 	const body = `{"request_id":"r1","flow":"default","tags":{}}`
-	type request struct{ subject, id, status string }
+	type request struct{ subject, id, status string } // an id with a question mark: an earlier copy may be performed later
 	write, remove, read := bus.WriteTag.Subject, bus.DeleteTag.Subject, bus.ReadTag.Subject
 	rows := []struct {
 		name  string
@@ -32,6 +33,14 @@ func TestRepeatedRequests(t *testing.T) {
 		{"a rejected write", 0, []request{{write, "1", ""}, {write, "2", "409"}, {write, "2", "409"}}},
 		{"a delete before another write", 0, []request{
 			{write, "1", ""}, {remove, "2", ""}, {write, "3", ""}, {remove, "2", ""}, {read, "", ""}}},
+		{"a retry of a write", 0, []request{{write, "1", ""}, {write, "1?", ""}, {read, "", ""}}},
+		{"a retry of a write of a tag that was deleted meanwhile", 0, []request{
+			{write, "1", ""}, {remove, "2", ""}, {write, "1?", ""}, {read, "", "404"}}},
+		{"a retry before the first copy", 0, []request{{write, "1?", ""}, {read, "", ""}, {remove, "2", ""}, {write, "1", ""}, {read, "", "404"}}},
+		{"a rejected retry before the first copy", 0, []request{
+			{write, "1", ""}, {write, "2?", "409"}, {remove, "3", ""}, {write, "2", ""}, {read, "", "404"}}},
+		{"a retry of a delete of nothing before the first copy", 0, []request{
+			{remove, "1?", ""}, {write, "2", ""}, {remove, "1", ""}, {read, "", ""}}},
 		{"a delete with the ID of a write", 0, []request{{write, "1", ""}, {remove, "1", ""}, {read, "", "404"}}},
 	}
 	for _, row := range rows {
@@ -46,8 +55,12 @@ func TestRepeatedRequests(t *testing.T) {
 				if step.subject != write {
 					msg.Data = []byte(`{"request_id":"r1"}`)
 				}
-				if step.id != "" {
-					msg.Header.Set(jetstream.MsgIDHeader, step.id)
+				id, retry := strings.CutSuffix(step.id, "?")
+				if id != "" {
+					msg.Header.Set(jetstream.MsgIDHeader, id)
+				}
+				if retry {
+					msg.Header.Set(bus.HeaderRetry, "1")
 				}
 				reply, err := conn.JetStream().Conn().RequestMsg(msg, 10*time.Second)
 				if err != nil {

@@ -86,6 +86,10 @@ func parseKey(subject string) (k key, ok bool) {
 // ErrTooManyRequests if the tenant has reached its limit. It takes one round trip
 // unless the key has an earlier message.
 func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Duration) error {
+	ctx, err := s.reader.Supersede(ctx, k.subject())
+	if err != nil {
+		return wrap(err, "store", k)
+	}
 	msg := nats.NewMsg(k.subject())
 	msg.Data = encode(tag)
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(ttl))
@@ -100,7 +104,7 @@ func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Dur
 			return schemas.ErrTagExists
 		}
 	}
-	err := s.write(ctx, k, msg)
+	err = s.write(ctx, k, msg)
 	var rejected *jetstream.APIError
 	if errors.Is(err, schemas.ErrTagExists) || errors.As(err, &rejected) { // after other errors the tag may be stored
 		s.usage.release(k.tenant, size, until)
@@ -163,6 +167,10 @@ func (s *Store) read(ctx context.Context, k key) (tag schemas.Tag, err error) {
 // delete replaces the tag by a marker with a short time to live. It writes nothing
 // if there is no tag.
 func (s *Store) delete(ctx context.Context, k key) error {
+	ctx, err := s.reader.Supersede(ctx, k.subject())
+	if err != nil {
+		return wrap(err, "delete", k)
+	}
 	msg := bucket.Marker(k.subject())
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(markerTTL))
 	for {

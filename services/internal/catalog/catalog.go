@@ -103,6 +103,9 @@ func (c *Catalog) put(ctx context.Context, key Key, record []byte, replaces bool
 	if replaces {
 		msg.Header.Set(headerReplaces, "1")
 	}
+	if ctx, err = c.reader.Supersede(ctx, msg.Subject); err != nil {
+		return 0, wrap(err, "store", encoded)
+	}
 	bucket.MessageID(ctx, msg)
 	revision, err := c.commits.put(ctx, msg, func() (uint64, error) { return bucket.Publish(ctx, c.js, msg) })
 	return revision, wrap(err, "store", encoded)
@@ -168,6 +171,10 @@ func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte, permits Con
 // writeIf stores a record or a deletion marker if the condition permits it. It does not store a marker
 // without a record.
 func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg, permits Condition) (uint64, error) {
+	ctx, err := c.reader.Supersede(ctx, msg.Subject)
+	if err != nil {
+		return 0, err
+	}
 	id := bucket.MessageID(ctx, msg)
 	for {
 		last, gone, err := c.newest(ctx, encoded)
