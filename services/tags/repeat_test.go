@@ -36,7 +36,8 @@ func TestRepeatedRequests(t *testing.T) {
 		{"a retry of a write", 0, []request{{write, "1", ""}, {write, "1?", ""}, {read, "", ""}}},
 		{"a retry of a write of a tag that was deleted meanwhile", 0, []request{
 			{write, "1", ""}, {remove, "2", ""}, {write, "1?", ""}, {read, "", "404"}}},
-		{"a retry before the first copy", 0, []request{{write, "1?", ""}, {read, "", ""}, {remove, "2", ""}, {write, "1", ""}, {read, "", "404"}}},
+		{"a retry before the first copy", 0, []request{
+			{write, "1?", ""}, {read, "", ""}, {remove, "2", ""}, {write, "1", ""}, {read, "", "404"}}},
 		{"a rejected retry before the first copy", 0, []request{
 			{write, "1", ""}, {write, "2?", "409"}, {remove, "3", ""}, {write, "2", ""}, {read, "", "404"}}},
 		{"a retry of a delete of nothing before the first copy", 0, []request{
