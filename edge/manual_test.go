@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the generated parts of the manual")
 
-// TestNATSManual compares the manual's table of subjects with the route table.
+// TestNATSManual compares the manual's table of subjects with the route table, and checks that the page
+// has every subject and describes every header of the table.
 func TestNATSManual(t *testing.T) {
 	t.Parallel()
 	const path, begin, end = "docs/nats-api.md", "-update -->\n", "<!-- end of subjects -->"
@@ -39,6 +41,19 @@ func TestNATSManual(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the subjects in %s differ; run: go test ./edge -run NATSManual -update (-want +got)\n%s", path, diff)
+	}
+	for _, o := range bus.Operations() {
+		if subject := regexp.MustCompile(`^(cairn\.health\.).*`).ReplaceAllString(o.Subject, "${1}SERVICE"); !strings.Contains(string(file), "`"+subject+"`") {
+			t.Errorf("%s has no row for %s", path, subject)
+		}
+	}
+	_, headers, _ := strings.Cut(after, "\n## Headers\n")
+	for _, r := range routes(bus.Analyze) {
+		for name := range strings.FieldsSeq(subjectHeaders(r)) {
+			if !regexp.MustCompile(`(?m)^\| [^|]*` + name + `[^|]* \|`).MatchString(headers) {
+				t.Errorf("%s does not describe the header %s", path, name)
+			}
+		}
 	}
 }
 
@@ -81,13 +96,17 @@ func subjectHeaders(r route) string {
 	if r.conditional {
 		names = append(names, bus.HeaderIfMatch, bus.HeaderIfNoneMatch)
 	}
+	if r.needs == schemas.PermissionTag || r.needs == schemas.PermissionRegister {
+		names = append(names, "Nats-Msg-Id")
+	}
 	if r.reply != nil && r.reply.Implements(reflect.TypeFor[interface {
 		CatalogRevision() schemas.ConsistencyToken
 	}]()) {
 		names = append(names, bus.HeaderRevision)
 	}
 	if r.media == mediaEvents {
-		names = append(names, bus.HeaderEvent, bus.HeaderSequence, bus.HeaderWindow, bus.HeaderRead, bus.HeaderCancel)
+		names = append(names, bus.HeaderEvent, bus.HeaderSequence, bus.HeaderWindow, bus.HeaderRead, bus.HeaderCancel,
+			bus.HeaderBodySize, bus.HeaderBodySubject)
 	}
 	for i, name := range names {
 		names[i] = "`" + name + "`"
