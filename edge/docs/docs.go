@@ -196,7 +196,12 @@ func (m *Manual) Layout(name, title string, body template.HTML) ([]byte, error) 
 	return b.Bytes(), err
 }
 
-var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+// markdown is GitHub Flavored Markdown. The alignment of a table cell is an attribute, because
+// ContentSecurityPolicy forbids inline styles.
+var markdown = goldmark.New(goldmark.WithExtensions(
+	extension.Linkify, extension.Strikethrough, extension.TaskList,
+	extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
 // render returns the title of the page, which is its first heading, and its body.
 func (m *Manual) render(page string, source []byte) (string, template.HTML, error) {

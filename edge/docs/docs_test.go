@@ -59,6 +59,20 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// TestPagesHaveNoInlineStyles: the content security policy forbids them.
+func TestPagesHaveNoInlineStyles(t *testing.T) {
+	t.Parallel()
+	m, err := New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, page := range m.pages {
+		if strings.Contains(string(page), " style=") {
+			t.Errorf("%s.md has inline styles", name)
+		}
+	}
+}
+
 func TestSearchFindsSections(t *testing.T) {
 	t.Parallel()
 	m, err := New("test")

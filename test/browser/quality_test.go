@@ -103,6 +103,20 @@ func testNarrow(t *testing.T, s *suite) {
 	p.click("Catalog")
 	p.waitText("h1", "Catalog")
 	p.wait("!document.querySelector('#navigation').checkVisibility()")
+	p.expect(404) // the manual has no favicon.ico
+	var manual []string
+	p.run(chromedp.Navigate(s.open.URL() + "/docs"))
+	p.eval("[...document.querySelectorAll('nav a')].map(a => a.href)", &manual)
+	if len(manual) < 15 {
+		t.Errorf("the manual has %d pages, want at least 15", len(manual))
+	}
+	for _, url := range manual {
+		var width int
+		p.run(chromedp.Navigate(url))
+		if p.eval("document.documentElement.scrollWidth", &width); width > 390 {
+			t.Errorf("%s is %d pixels wide, want at most 390", url, width)
+		}
+	}
 }
 
 func testKeyboard(t *testing.T, s *suite) {
