@@ -78,7 +78,7 @@ var fixes = []struct{ part, fix string }{
 	{"no responders", "start a worker of this role: cairn worker ROLE"},
 	{"no worker", "start a worker of this role: cairn worker ROLE"},
 	{"NATS", "check the NATS servers with cairn doctor --nats, or cairn cluster status"},
-	{"% full", "raise the limit of the bucket, or delete records: see Capacity in the operations manual"},
+	{"% full", "raise --storage-limit, or delete records or tags: see /docs/configuration#storage"},
 	{"replica", "start the missing node, or remove it: cairn cluster remove"},
 	{"embed", "check the URL of --embed and that its server runs"}, // its model is an embedding model
 	{"model", "check the URL of --model and that the model server runs"},
@@ -145,7 +145,7 @@ func credentials(ctx context.Context, c *client.Client, tenant string) []finding
 		case err == nil, errors.Is(err, schemas.ErrPreconditionFailed), errors.Is(err, schemas.ErrRunNotFound):
 			permitted = append(permitted, string(probe.permission))
 		case !forbidden:
-			return []finding{fail("credential", err, "try again: the request failed for another reason than the credential")}
+			return []finding{fail("credential", err, "retry: the request failed, but not because of the credential")}
 		}
 	}
 	list := []finding{ok("credential", "permits "+strings.Join(permitted, ", ")+roleOf(permitted))}
