@@ -37,11 +37,11 @@ type listener struct {
 	acked   time.Time // time of the last acknowledgement
 
 	// Only for a run:
-	run      string         // control subject; empty: not a run
-	replay   *replay.Reader // nil: not a run
-	heard    time.Time      // when the worker was last known to have the run
-	snapshot bool           // end instead of waiting for live events
-	recovery recovery
+	run       string         // control subject; empty: not a run
+	replay    *replay.Reader // nil: not a run
+	confirmed time.Time      // when the worker was last known to have the run
+	snapshot  bool           // end instead of waiting for live events
+	recovery  recovery
 }
 
 // state is the state of a listener: *waiting, *replaying, live, lost or ended.
@@ -168,7 +168,7 @@ func attach(ctx context.Context, c *Conn, s Stream[any], run string, after uint6
 
 // newListener subscribes to the subject.
 func newListener(ctx context.Context, c *Conn, s Stream[any], subject string) (*listener, error) {
-	l := &listener{conn: c, stream: s, disarm: func() {}, acked: time.Now(), heard: time.Now()}
+	l := &listener{conn: c, stream: s, disarm: func() {}, acked: time.Now(), confirmed: time.Now()}
 	var err error
 	// The channel of SubscribeSync takes more memory.
 	if l.sub, err = c.nc.ChanSubscribe(subject, make(chan *nats.Msg, backlog)); err != nil {
@@ -362,7 +362,7 @@ func (r *replaying) complete(l *listener) error {
 		return errComplete
 	case !known && (l.recovery.replays >= maxReplays || l.last >= sequenceLost):
 		return ErrNoRun
-	case known && (l.last == sequenceLost || time.Since(l.heard) >= streamHeartbeatTimeout):
+	case known && (l.last == sequenceLost || time.Since(l.confirmed) >= streamHeartbeatTimeout):
 		l.enter(lost{})
 		return nil
 	default:
@@ -428,7 +428,7 @@ func (l *listener) reattach(err error) error {
 			return errConnectionLost
 		}
 		if l.armTimeouts(); errors.Is(err, errConnectionLost) { // the worker may have lost its connection too
-			l.heard = time.Now()
+			l.confirmed = time.Now()
 		}
 		l.recovery.replays = 0
 		if next := l.startReplay(ctx, Event{}); ctx.Err() == nil || next == nil {
@@ -480,7 +480,7 @@ func (l *listener) nextMessage() (*nats.Msg, error) {
 	var known *schemas.Error
 	switch {
 	case err == nil:
-		l.heard = time.Now()
+		l.confirmed = time.Now()
 		return msg, nil
 	case undelivered(err): // the request reached no worker
 		return nil, err

@@ -160,12 +160,12 @@ func TestAbandonedRunIsCanceled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard, deserted := bus.NewRun(), bus.NewRun()
-	sub, err := nc.SubscribeSync("cairn.analyze." + heard + ".*")
+	listening, deserted := bus.NewRun(), bus.NewRun()
+	sub, err := nc.SubscribeSync("cairn.analyze." + listening + ".*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	listen(t, conn, heard, 1)
+	listen(t, conn, listening, 1)
 	listen(t, conn, deserted, 1)
 	if cause := <-ended; !strings.Contains(cause, "no client was connected") {
 		t.Errorf("canceled with cause %s", cause)
@@ -176,7 +176,7 @@ func TestAbandonedRunIsCanceled(t *testing.T) {
 		}
 	}
 	close(release)
-	if events, err := resumed(t.Context(), conn, heard, 0); err != nil || fmt.Sprint(events) != "[1text_delta 2done]" {
+	if events, err := resumed(t.Context(), conn, listening, 0); err != nil || fmt.Sprint(events) != "[1text_delta 2done]" {
 		t.Errorf("the run with a subscriber: %v, %v", events, err)
 	}
 	if events, err := resumed(t.Context(), conn, deserted, 0); err != nil || fmt.Sprint(events) != "[1text_delta 2error 3done]" {

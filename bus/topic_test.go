@@ -14,10 +14,10 @@ import (
 func TestTopicReachesAllSubscribers(t *testing.T) {
 	t.Parallel()
 	server, publisher := bustest.Start(t)
-	heard := make(chan schemas.Projected, 8)
+	received := make(chan schemas.Projected, 8)
 	var stops []func()
 	for _, conn := range []*bus.Conn{publisher, bustest.Dial(t, server), bustest.Dial(t, server)} {
-		stop, err := bus.Projected.Subscribe(conn, func(p schemas.Projected) { heard <- p })
+		stop, err := bus.Projected.Subscribe(conn, func(p schemas.Projected) { received <- p })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestTopicReachesAllSubscribers(t *testing.T) {
 	}
 	for range stops {
 		select {
-		case got := <-heard:
+		case got := <-received:
 			if got.Generation != sent.Generation || !slices.Equal(got.Revisions, sent.Revisions) {
 				t.Errorf("got %+v, want %+v", got, sent)
 			}

@@ -19,8 +19,8 @@ func identity() action {
 	}
 }
 
-// seesAllTenants reports whether the caller may read data of all tenants.
-func seesAllTenants(x *exchange) bool {
+// hasAllTenants reports whether the caller may read data of all tenants.
+func hasAllTenants(x *exchange) bool {
 	if x.edge.authenticator == nil {
 		return true
 	}

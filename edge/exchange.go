@@ -282,7 +282,7 @@ func (x *exchange) limitWrite() {
 // fail responds with err unless the response has begun.
 func (x *exchange) fail(err error) {
 	x.err = err
-	if x.status != 0 || x.clientGone(err) {
+	if x.status != 0 || x.clientDisconnected(err) {
 		x.status = statusDisconnected
 		return
 	}
@@ -312,8 +312,8 @@ func setRetryAfter(w http.ResponseWriter, wait time.Duration) {
 	w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(min(wait.Seconds(), maxRetryAfter))))}
 }
 
-// clientGone reports whether err is the cancellation of a request whose client disconnected.
-func (x *exchange) clientGone(err error) bool {
+// clientDisconnected reports whether err is the cancellation of a request whose client disconnected.
+func (x *exchange) clientDisconnected(err error) bool {
 	return errors.Is(err, context.Canceled) && x.r.Context().Err() != nil && !x.edge.stopped()
 }
 

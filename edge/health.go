@@ -43,7 +43,7 @@ func health() action {
 				setRetryAfter(x.w, time.Second)
 			}
 			body := r.brief
-			if seesAllTenants(x) { // full contains ids of records
+			if hasAllTenants(x) { // full contains ids of records
 				body = r.full
 			}
 			x.write(r.status, mediaJSON, body)

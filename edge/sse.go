@@ -53,7 +53,7 @@ func events[Req any](s bus.Stream[Req]) action {
 					return s.Start(ctx, x.edge.conn, out.newRun, x.body.data)
 				})
 			})
-			if x.status == 0 && x.clientGone(err) { // the client has not received the run's name and cannot resume it
+			if x.status == 0 && x.clientDisconnected(err) { // the client has not received the run's name and cannot resume it
 				return errors.Join(err, s.Cancel(x.ctx, x.edge.conn, out.run))
 			}
 			return err
@@ -194,7 +194,7 @@ func (s *stream) fail(err error) error {
 	if s.err != nil {
 		return s.err
 	}
-	if s.x.status == 0 || s.x.clientGone(err) || s.x.edge.stopped() || errors.Is(err, bus.ErrInterrupted) {
+	if s.x.status == 0 || s.x.clientDisconnected(err) || s.x.edge.stopped() || errors.Is(err, bus.ErrInterrupted) {
 		return err
 	}
 	e := s.x.publicError(err)

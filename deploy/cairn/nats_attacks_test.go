@@ -130,7 +130,7 @@ func TestAttacksOnStreams(t *testing.T) {
 		if err := nc.PublishMsg(&nats.Msg{Subject: a.subject, Reply: a.reply, Data: []byte(a.value)}); err != nil {
 			t.Fatal(err)
 		}
-		n.waitSettled(t, nc)
+		n.waitProcessed(t, nc)
 		if diff := cmp.Diff(keys, n.stored(t, "KEYS")); diff != "" {
 			t.Errorf("%s: %s: keys (-before +after):\n%s", a.user, a.name, diff)
 		}
@@ -238,9 +238,9 @@ func (n node) catalogConfig(t *testing.T, worker *nats.Conn) string {
 	return string(config)
 }
 
-// waitSettled returns when the server, the services and JetStream have processed all
+// waitProcessed returns when the server, the services and JetStream have processed all
 // messages of nc.
-func (n node) waitSettled(t *testing.T, nc *nats.Conn) {
+func (n node) waitProcessed(t *testing.T, nc *nats.Conn) {
 	t.Helper()
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)

@@ -87,13 +87,13 @@ func joined(b *testing.B, nc *nats.Conn, index, skill string) member {
 	began := time.Now()
 	m.process, _ = served(b, nc, cmd, "cairn.resolve.skill", fmt.Sprintf(`{"skill_id":%q}`, skill), recordsTime)
 	m.took = time.Since(began)
-	m.settle(b)
+	m.waitIdle(b)
 	return m
 }
 
-// settle waits until the worker is idle: it indexes the words of its records in the
+// waitIdle waits until the worker is idle: it indexes the words of its records in the
 // background, for use while the shared index is unavailable.
-func (m member) settle(b *testing.B) {
+func (m member) waitIdle(b *testing.B) {
 	b.Helper()
 	s := server{pids: []int{m.process.Cmd.Process.Pid}}
 	for before, rests := s.cpuTime(b), 0; rests < 3; {

@@ -139,14 +139,14 @@ func TestKubernetesPods(t *testing.T) {
 			t.Errorf("%s has no topology spread constraints", name)
 		}
 		if name != "nats" {
-			ends(t, name, p)
+			checkTermination(t, name, p)
 		}
 	}
 }
 
-// ends checks that the termination grace period exceeds the drain and that no
+// checkTermination checks that the termination grace period exceeds the drain and that no
 // environment variable contains a URL with a password.
-func ends(t *testing.T, name string, p core.PodTemplateSpec) {
+func checkTermination(t *testing.T, name string, p core.PodTemplateSpec) {
 	t.Helper()
 	var wait time.Duration
 	if l := p.Spec.Containers[0].Lifecycle; l != nil {

@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	errAway     = errors.New("away")
-	errFailed   = errors.New("status 503")
-	errRejected = errors.New("status 400")
+	errUnavailable = errors.New("unavailable")
+	errFailed      = errors.New("status 503")
+	errRejected    = errors.New("status 400")
 )
 
 func newBreaker(slowAfter time.Duration) *breaker.Breaker {
@@ -22,7 +22,7 @@ func newBreaker(slowAfter time.Duration) *breaker.Breaker {
 		Failures:    3,
 		Failed:      func(err error) bool { return !errors.Is(err, errRejected) },
 		SlowAfter:   slowAfter,
-		Unavailable: errAway,
+		Unavailable: errUnavailable,
 	})
 }
 
@@ -34,16 +34,16 @@ func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreaker(0)
 		for range 3 {
-			if err := b.Do(t.Context(), fails(errFailed)); !errors.Is(err, errFailed) || errors.Is(err, errAway) {
+			if err := b.Do(t.Context(), fails(errFailed)); !errors.Is(err, errFailed) || errors.Is(err, errUnavailable) {
 				t.Errorf("closed: got %v, want %v alone", err, errFailed)
 			}
 		}
 		rejected := func(when string) {
 			t.Helper()
 			for _, err := range []error{b.Do(t.Context(), func() error { t.Errorf("%s: called", when); return nil }), b.Err()} {
-				if !errors.Is(err, errAway) || errors.Is(err, errFailed) ||
+				if !errors.Is(err, errUnavailable) || errors.Is(err, errFailed) ||
 					!strings.Contains(err.Error(), "circuit breaker is open, the last failure was: status 503") {
-					t.Errorf("%s: got %v, want %v and why", when, err, errAway)
+					t.Errorf("%s: got %v, want %v and why", when, err, errUnavailable)
 				}
 			}
 		}

@@ -177,12 +177,12 @@ func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg, pe
 	}
 	id := bucket.MessageID(ctx, msg)
 	for {
-		last, gone, err := c.newest(ctx, encoded)
+		last, removed, err := c.newest(ctx, encoded)
 		if err == nil && last.Header.Get(jetstream.MsgIDHeader) == id { // stored by an attempt whose acknowledgement was lost
 			return last.Sequence, nil
 		}
 		if err == nil {
-			err = permits(existing(last.Sequence, gone))
+			err = permits(existing(last.Sequence, removed))
 		}
 		removes := bucket.Removes(msg.Header)
 		switch {
@@ -190,10 +190,10 @@ func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg, pe
 			return 0, err
 		case removes && last.Sequence == 0:
 			return c.Fence(ctx)
-		case removes && gone:
+		case removes && removed:
 			return last.Sequence, nil
 		}
-		if msg.Header.Del(headerReplaces); !removes && !gone {
+		if msg.Header.Del(headerReplaces); !removes && !removed {
 			msg.Header.Set(headerReplaces, "1")
 		}
 		// The expected revision makes concurrent deletions write one marker, and
@@ -211,7 +211,7 @@ func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg, pe
 
 // newest returns the newest message of the key, an empty one if it was never written, and whether
 // the key has no record.
-func (c *Catalog) newest(ctx context.Context, encoded string) (msg *jetstream.RawStreamMsg, gone bool, err error) {
+func (c *Catalog) newest(ctx context.Context, encoded string) (msg *jetstream.RawStreamMsg, removed bool, err error) {
 	msg, err = c.reader.Last(ctx, subjects+encoded)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return &jetstream.RawStreamMsg{}, true, nil

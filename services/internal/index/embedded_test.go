@@ -58,7 +58,7 @@ func openURL(t testing.TB, url string, e embed.Embedder) index.Index {
 // model is a fake model with two dimensions: drinks and networks.
 type model struct{ away *bool }
 
-var errAway = errors.New("the model is unavailable")
+var errUnavailable = errors.New("the model is unavailable")
 
 func (m model) Space() embed.Space {
 	return embed.Space{Name: "model", Dimensions: 3, Floor: 0.5}
@@ -66,7 +66,7 @@ func (m model) Space() embed.Space {
 
 func (m model) Check(context.Context) error {
 	if *m.away {
-		return errAway
+		return errUnavailable
 	}
 	return nil
 }
@@ -135,8 +135,8 @@ func testModel(t *testing.T, open func(testing.TB, embed.Embedder) index.Index) 
 		}
 	}
 	changes[1].Revision = 3
-	if err := ix.Apply(t.Context(), changes[1:]); !errors.Is(err, errAway) {
-		t.Errorf("apply without the model: got %v, want %v", err, errAway)
+	if err := ix.Apply(t.Context(), changes[1:]); !errors.Is(err, errUnavailable) {
+		t.Errorf("apply without the model: got %v, want %v", err, errUnavailable)
 	}
 }
 

@@ -97,7 +97,7 @@ func failedPromotion(t *testing.T) (*world, *projection.Projector) {
 		if len(batch) > 0 {
 			return nil
 		}
-		return errAway
+		return errUnavailable
 	})
 	close(release)
 	w.caughtUp(p)

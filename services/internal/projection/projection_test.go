@@ -54,7 +54,7 @@ func TestUnannouncedRevisionIsVisible(t *testing.T) {
 	w := newWorld(t)
 	old := w.put("net.old", "old")
 	w.visible(w.projector(), old)
-	w.server.fail(away)
+	w.server.fail(unavailable)
 	replaced := w.put("net.a", "first")
 	last := w.put("net.a", "second")
 	w.server.fail(nil)
@@ -79,7 +79,7 @@ func TestTwoWorkersApplyAllDespiteFailures(t *testing.T) {
 			// Half of the batch was applied before the connection broke.
 			w.server.mu.Lock()
 			defer w.server.mu.Unlock()
-			return errors.Join(errAway, w.server.ix.Apply(ctx, batch[len(batch)/2:]))
+			return errors.Join(errUnavailable, w.server.ix.Apply(ctx, batch[len(batch)/2:]))
 		}
 		return nil
 	})
@@ -139,7 +139,7 @@ func TestStoppedWorkerRequeues(t *testing.T) {
 	w.timeout = time.Hour
 	p, _ := w.projectorOn(bustest.Dial(t, w.nats))
 	w.visible(p, w.put("net.a", "first"))
-	w.server.fail(away)
+	w.server.fail(unavailable)
 	revision := w.put("net.b", "second")
 	wait.Until(w.t, "the worker has attempted the batch", func() bool { return stuck(t, p) })
 	p.Close()
@@ -150,7 +150,7 @@ func TestStoppedWorkerRequeues(t *testing.T) {
 func TestUnavailableIndexDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.server.fail(away)
+	w.server.fail(unavailable)
 	p := w.projector()
 	wait.Until(w.t, "the worker has attempted the batch", func() bool { return stuck(t, p) })
 	var last uint64
@@ -245,7 +245,7 @@ func TestFailureIsAnnounced(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.projector(), w.projector()
 	w.visible(b, w.put("net.a", "first"))
-	w.server.fail(away)
+	w.server.fail(unavailable)
 	revision := w.put("net.b", "second")
 	for _, p := range []interface {
 		WaitVisible(context.Context, uint64) error

@@ -62,9 +62,9 @@ func (s *server) fail(fault func(ctx context.Context, batch []index.Change) erro
 	s.fault = fault
 }
 
-var errAway = fmt.Errorf("%w: connection refused", index.ErrUnavailable)
+var errUnavailable = fmt.Errorf("%w: connection refused", index.ErrUnavailable)
 
-func away(context.Context, []index.Change) error { return errAway }
+func unavailable(context.Context, []index.Change) error { return errUnavailable }
 
 func (s *server) handle(ctx context.Context, batch []index.Change) error {
 	s.mu.Lock()
