@@ -21,7 +21,7 @@ const (
 
 // TextDelta is a piece of the answer.
 type TextDelta struct {
-	Text string `json:"text" doc:"Markdown (CommonMark with GFM tables); Cairn escapes values of the estate in it. The words of a language model are not trustworthy markup: clients must sanitize the HTML that they render. Plain text with the profile's format plain and the rendering agent"`
+	Text string `json:"text" doc:"Markdown (CommonMark with GFM tables); Cairn escapes values of the estate in it. The text of a language model is untrusted: clients must sanitize the HTML that they render. Plain text with the profile's format plain and the rendering agent"`
 }
 
 // ToolUse is a tool call of the model.

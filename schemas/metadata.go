@@ -126,7 +126,7 @@ func checkMetadata(c *check, wrapper, kind, id string, m Metadata) {
 	case m.Status != StatusDeprecated && m.Status != StatusRetired:
 		c.fail(wrapper+".replaced_by", "expected a record with the status %s or %s, got %.100q", StatusDeprecated, StatusRetired, m.Status)
 	case m.ReplacedBy == id:
-		c.fail(wrapper+".replaced_by", "expected another record than %q itself", id)
+		c.fail(wrapper+".replaced_by", "expected the id of another record, got the record itself, %q", id)
 	}
 }
 

@@ -179,7 +179,7 @@ func stem(name string) string {
 	return name
 }
 
-// EditDistance returns the Damerau-Levenshtein EditDistance of two texts in bytes, with adjacent
+// EditDistance returns the Damerau-Levenshtein distance of two texts in bytes, restricted to adjacent
 // transpositions (optimal string alignment).
 func EditDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)

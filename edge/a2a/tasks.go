@@ -221,7 +221,7 @@ func rejectTask(ctx context.Context, m *schemas.AgentContent) error {
 	case err != nil:
 		return err
 	case m.ContextID != "" && m.ContextID != t.contextID:
-		return invalid("message.contextId", "expected that of the task, or none")
+		return invalid("message.contextId", "expected the contextId of the task, or none")
 	default:
 		return a2a.NewError(a2a.ErrUnsupportedOperation, fmt.Sprintf(
 			"the task does not accept further messages: %s; send the message without taskId", t.state()))

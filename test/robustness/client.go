@@ -127,14 +127,14 @@ func base(c *cluster, client int) string { return "http://" + c.httpAddr[client%
 
 // tagKey returns a key of the given age in lifetimes.
 func (w *workload) tagKey(age int) string {
-	return fmt.Sprint(w.prefix, "-", int(w.since()/keyLifetime)-age, "-", rand.IntN(keysAtOnce)) // #nosec G404 -- any will do
+	return fmt.Sprint(w.prefix, "-", int(w.since()/keyLifetime)-age, "-", rand.IntN(keysAtOnce)) // #nosec G404 -- load, not a secret
 }
 
 // useTags creates, reads and deletes tags until ctx ends.
 func (w *workload) useTags(ctx context.Context, client int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		o := Operation{Client: client, Key: w.tagKey(0), Call: w.since(), Action: Read}
-		switch kind := rand.IntN(10); kind { // #nosec G404 -- any will do
+		switch kind := rand.IntN(10); kind { // #nosec G404 -- load, not a secret
 		case 0, 1, 2, 3:
 			o.Action, o.Value = Create, fmt.Sprint(client, "-", n)
 			if kind < 2 {
@@ -220,7 +220,7 @@ func (w *workload) tag(ctx context.Context, o *Operation, timeout time.Duration)
 func (w *workload) useRecords(ctx context.Context, client int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		o := Operation{Client: client, Action: Read}
-		switch rand.IntN(10) { // #nosec G404 -- any will do
+		switch rand.IntN(10) { // #nosec G404 -- load, not a secret
 		case 0, 1, 2, 3:
 			o.Action, o.Value = Put, fmt.Sprint(client, "-", n)
 		case 4, 5:
@@ -246,7 +246,7 @@ func (w *workload) readRecords(ctx context.Context, client int) {
 // read-your-writes of the edge.
 func (w *workload) record(ctx context.Context, o *Operation, timeout time.Duration) {
 	node := o.Client % nodes
-	id := fmt.Sprintf("faults%s.k%d", w.prefix, rand.IntN(recordKeys)) // #nosec G404 -- any will do
+	id := fmt.Sprintf("faults%s.k%d", w.prefix, rand.IntN(recordKeys)) // #nosec G404 -- load, not a secret
 	r := request{timeout: timeout}
 	switch at := base(w.cluster, o.Client); o.Action {
 	case Put:
@@ -259,7 +259,7 @@ func (w *workload) record(ctx context.Context, o *Operation, timeout time.Durati
 	}
 	start := w.cluster.procs[node].starts.Load()
 	var own uint64
-	if o.Action == Read && rand.IntN(2) == 0 { // #nosec G404 -- any will do
+	if o.Action == Read && rand.IntN(2) == 0 { // #nosec G404 -- load, not a secret
 		r.minRevision = w.newestToken()
 		o.Revision = r.minRevision.Revision
 	} else if o.Action == Read {

@@ -54,7 +54,7 @@ nothing. A backup of all tenants with tags and API keys is "cairn backup".`,
 			kinds := schemas.Kinds()
 			switch {
 			case (e.format == formatSkills) != (e.dir != ""):
-				return flags.UsageError(cmd, errors.New("--format skills requires --dir, and no other format has it"))
+				return flags.UsageError(cmd, errors.New("--format skills and --dir must be used together"))
 			case e.format == formatSkills && len(args) > 0:
 				return flags.UsageError(cmd, errors.New("--format skills exports skills only; expected no kinds"))
 			case e.format == formatSkills:

@@ -238,7 +238,7 @@ func (s *source) mcpTransport(ctx context.Context) sdk.Transport {
 		return &sdk.StreamableClientTransport{Endpoint: s.url.String(), HTTPClient: s.http, MaxEventSize: maxDocument, MaxRetries: -1,
 			DisableStandaloneSSE: true}
 	}
-	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...) // #nosec G204 -- of the user
+	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...) // #nosec G204 -- the user's own command
 	// The server must not learn keys of Cairn.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CAIRN_") })
 	cmd.Stderr, cmd.WaitDelay = s.Stderr, killDelay

@@ -70,7 +70,7 @@ func (r *received) passFence(revision uint64) {
 	}
 }
 
-// gapless reports whether no skipped change is missing.
+// gapless reports whether every skipped change, if any, has been received or superseded.
 func (r *received) gapless() bool { return r.awaited == 0 && !r.unfenced }
 
 // needsFence reports whether a fence is due, at most once in idleTimeout.

@@ -9,7 +9,7 @@ import (
 const (
 	// metadataTimeout bounds requests that the server answers from its files.
 	metadataTimeout = 5 * time.Second
-	// verifyInterval is the interval at which the model is verified. If it is replaced under its name,
+	// verifyInterval is the interval at which the model is verified. If the model of its name is replaced,
 	// vectors of both models may be mixed for that time.
 	verifyInterval = time.Minute
 )

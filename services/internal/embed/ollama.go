@@ -156,11 +156,11 @@ func (m *model) fetchIdentity(ctx context.Context) (*identity, error) {
 		return nil, err
 	}
 	if id.dimensions == 0 {
-		return nil, unavailable("the vectors of the model have no dimensions")
+		return nil, unavailable("the model returned empty vectors")
 	}
 	m.known.CompareAndSwap(nil, id)
 	if first := m.known.Load(); *first != *id {
-		return nil, unavailable("the model was replaced under its name just now")
+		return nil, unavailable("the model of this name has just been replaced")
 	}
 	m.verified.Store(time.Now().UnixNano())
 	return id, nil
@@ -231,7 +231,7 @@ func (m *model) verify(ctx context.Context, id *identity) error {
 		case err != nil:
 			return err
 		case digest != id.digest:
-			return unavailable("the model was replaced under its name since this process started; restart the process to use the new one")
+			return unavailable("the model of this name was replaced after this process started; restart the process to use the new one")
 		}
 		m.verified.Store(time.Now().UnixNano())
 		return nil

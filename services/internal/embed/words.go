@@ -34,7 +34,7 @@ func Words(text string) []string {
 	return words
 }
 
-// Plain returns text in a form that any tokenizer splits alike: without dots and
+// Plain returns text in a form that all tokenizers split into the same words: without dots and
 // underscores inside words, with the parts of joined words appended.
 func Plain(text string) string {
 	words := strings.Fields(separators.Replace(text))

@@ -86,7 +86,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// repeat answers each operation of a request alike.
+// repeat gives each operation of a request the same answer.
 func repeat(w http.ResponseWriter, r *http.Request, status int, name string, answer []byte) {
 	w.WriteHeader(status)
 	fmt.Fprintf(w, `{%q:[`, name)

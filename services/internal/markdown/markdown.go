@@ -19,7 +19,7 @@ var (
 
 // Escape returns value as Markdown that renders as Line(value) and nothing else:
 // no link, image, HTML, emphasis, table cell or block. Characters that have no
-// meaning where they stand, as in vm_name or C:\x, are not escaped.
+// meaning at their position, as in vm_name or C:\x, are not escaped.
 func Escape(value string) string {
 	text := Line(value)
 	var b strings.Builder
