@@ -2,6 +2,10 @@ package edge_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,6 +14,7 @@ import (
 	"cairn/bus/bucket"
 	"cairn/edge"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 var a2aHeaders = []string{"Content-Type: application/json", "A2A-Version: 1.0"}
@@ -52,6 +57,52 @@ func TestAgentFailures(t *testing.T) {
 		got := f.request(t, http.MethodPost, "/a2a/v1/message:send", agentMessage(estate), a2aHeaders...)
 		if got.status != 429 || got.header.Get("Retry-After") == "" {
 			t.Errorf("%d %s", got.status, got.body)
+		}
+	}
+}
+
+// TestDisconnectedAgentClientsAreNotFailures disconnects before the first event. The client causes
+// no error in the log, and no response of status 500 in the metrics.
+func TestDisconnectedAgentClientsAreNotFailures(t *testing.T) {
+	t.Parallel()
+	var log lockedBuffer
+	f := open(t, func(c *edge.Config) {
+		c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	must(t, bus.Analyze.Setup(t.Context(), f.conn, bucket.Replication{}))
+	entered := make(chan struct{})
+	must(t, bus.Analyze.Serve(f.service, func(ctx context.Context, _ schemas.Analysis, _ bus.Sender) error {
+		entered <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}))
+	const rpc = `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":`
+	for _, row := range []struct{ path, prefix, suffix string }{
+		{"/a2a/v1/message:send", "", ""}, {"/a2a/v1/message:stream", "", ""}, {"/a2a", rpc, "}"},
+	} {
+		ctx, disconnect := context.WithCancel(t.Context())
+		body := io.MultiReader(strings.NewReader(row.prefix), agentMessage(`{}`), strings.NewReader(row.suffix))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+row.path, body)
+		must(t, err)
+		req.Header = http.Header{"Content-Type": {"application/json"}, "A2a-Version": {"1.0"}}
+		ended := make(chan error)
+		go func() {
+			res, err := f.client.Do(req)
+			if err == nil {
+				err = errors.Join(fmt.Errorf("status %d before the first event", res.StatusCode), res.Body.Close())
+			}
+			ended <- err
+		}()
+		<-entered
+		disconnect()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", row.path, err)
+		}
+		wait.Until(t, "the request is logged", func() bool { return strings.Contains(log.String(), "route="+row.path+" ") })
+	}
+	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, "level=ERROR") || strings.Contains(line, "level=WARN") || strings.Contains(line, "status=500") {
+			t.Errorf("logged: %s", line)
 		}
 	}
 }

@@ -81,11 +81,11 @@ func New(agent a2asrv.RequestHandler, keepAlive time.Duration) *Handler {
 // call is the state of one request.
 type call struct {
 	caller    Caller
-	rejection error          // validation error; nil: valid
-	message   *message       // set by SendMessage and SendStreamingMessage until the run starts
-	query     *parameters    // of the URL, or of a method without a message; nil: none
-	stream    *stream        // set by streaming methods once the first event has arrived
-	failure   *schemas.Error // the last error that is not one of the protocol; nil: none
+	rejection error       // validation error; nil: valid
+	message   *message    // set by SendMessage and SendStreamingMessage until the run starts
+	query     *parameters // of the URL, or of a method without a message; nil: none
+	stream    *stream     // set by streaming methods once the first event has arrived
+	failure   error       // the last error that is not one of the protocol; nil: none
 }
 
 type callKey struct{}
@@ -238,7 +238,7 @@ func (c *call) protocolError(err error) error {
 		out = out.WithTypedDetails(errordetails.NewTyped(badRequest, map[string]any{"fieldViolations": violations(e)}))
 	}
 	if out.Err == a2a.ErrInternalError { //nolint:errorlint // kindOf returns it
-		c.failure = e
+		c.failure = err // with its cause, and whether a worker has logged it
 	}
 	return out.WithErrorInfoMeta(metadata(e))
 }
