@@ -240,11 +240,16 @@ func setup(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig
 		return nil, err
 	}
 	before := s.CachedInfo().Config
-	updated, err := js.UpdateStream(ctx, replication.configure(c, &before, false))
+	return Update(ctx, js, s, replication.configure(c, &before, false))
+}
+
+// Update updates the configuration of the stream s. A server whose disk has shrunk refuses any update,
+// even to a lower limit: then Update logs a warning, and returns s.
+func Update(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, c jetstream.StreamConfig) (jetstream.Stream, error) {
+	updated, err := js.UpdateStream(ctx, c)
 	if Full(err) {
-		// The disk has shrunk: the server refuses any update, even to a lower limit.
 		slog.Warn("stream configuration not updated: insufficient storage on the NATS server", "stream", c.Name, "max_bytes",
-			before.MaxBytes, "err", err)
+			s.CachedInfo().Config.MaxBytes, "err", err)
 		return s, nil
 	}
 	return updated, err

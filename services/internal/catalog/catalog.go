@@ -449,6 +449,8 @@ func (c *Catalog) SetupHistory(ctx context.Context, replication bucket.Replicati
 	switch {
 	case err == nil && c.mirrors(before):
 		config.PersistMode = before.CachedInfo().Config.PersistMode // cannot be changed
+		_, err = bucket.Update(ctx, c.js, before, config)
+		return err
 	case err == nil:
 		err = c.js.DeleteStream(ctx, HistoryStream)
 	}

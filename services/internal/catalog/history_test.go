@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
 	"cairn/services/internal/catalog"
 	"cairn/test/wait"
 )
@@ -131,6 +133,29 @@ func TestHistoryOfAnotherCatalog(t *testing.T) {
 	}
 	if got, want := revisions(t, c, skill(1)), []string{"1 b"}; !cmp.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestHistoryOnShrunkDisk sets up a history again on a server whose disk has less space than its
+// streams have reserved: the history is kept.
+func TestHistoryOnShrunkDisk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, size := range []int64{100 << 20, 50 << 20} {
+		ns, err := natsserver.Start(dir, "", func(o *server.Options) error { o.JetStreamMaxStore = size; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		js := bustest.Dial(t, ns).JetStream()
+		replication := bucket.Replication{Storage: bucket.Storage{Bytes: size}}
+		c, err := catalog.Setup(t.Context(), js, replication)
+		if err == nil {
+			err = c.SetupHistory(t.Context(), replication)
+		}
+		if err != nil {
+			t.Errorf("with %d bytes: %v", size, err)
+		}
+		ns.Stop()
 	}
 }
 
