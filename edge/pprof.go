@@ -34,6 +34,7 @@ func profiles() http.Handler {
 			return
 		}
 		defer busy.Unlock()
+		r.Body = http.NoBody // pprof reads seconds from a multipart body too, with any method
 		mux.ServeHTTP(w, r)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 
 	"cairn/edge"
@@ -54,6 +55,17 @@ func TestPprofDuration(t *testing.T) {
 		if a := f.request(t, "GET", path, nil); a.status != want {
 			t.Errorf("%s: %d, want %d", path, a.status, want)
 		}
+	}
+}
+
+// TestPprofIgnoresBodies requests a profile with a duration in a form, which would bypass the limit:
+// the response of pprof to an invalid duration shows that it has not read the form.
+func TestPprofIgnoresBodies(t *testing.T) {
+	t.Parallel()
+	f := monitored(t, func(m *edge.Monitor) { m.Pprof = true })
+	form := strings.NewReader("--b\r\nContent-Disposition: form-data; name=\"seconds\"\r\n\r\nx\r\n--b--\r\n")
+	if a := f.request(t, "GET", "/debug/pprof/heap", form, "Content-Type: multipart/form-data; boundary=b"); a.status != http.StatusOK {
+		t.Errorf("%d %.200s", a.status, a.body)
 	}
 }
 
