@@ -9,7 +9,6 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
-	"cairn/bus/overload"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/scope"
@@ -49,13 +48,11 @@ func watch(ctx context.Context, r *Resolver, req schemas.Watch, to bus.Sender) e
 	}
 	s := scope.Scope(schemas.ValueOr(req.TenantID, ""))
 	want := filter{any: true, labels: schemas.LabelTerms(labels)}
-	err = overload.Idle(ctx, func() error {
-		return r.deps.Catalog.Changes(ctx, req.Kind, tenantsFor(s, req.Scope), after, func(c catalog.Change) error {
-			if !strings.HasPrefix(c.Key.ID, req.Prefix) {
-				return nil
-			}
-			return sendChange(r, c, want, c.Replaces || c.Revision <= newest, to)
-		})
+	err = r.deps.Catalog.Changes(ctx, req.Kind, tenantsFor(s, req.Scope), after, func(c catalog.Change) error {
+		if !strings.HasPrefix(c.Key.ID, req.Prefix) {
+			return nil
+		}
+		return sendChange(r, c, want, c.Replaces || c.Revision <= newest, to)
 	})
 	if errors.Is(context.Cause(ctx), errWatchEnds) {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -46,8 +47,10 @@ type class struct {
 	name        string
 	connections int // of the attacker
 	of          func(sender string, n int64) call
-	// endless marks streams that do not end. The client disconnects after the first data.
+	// endless marks streams that do not end. The client disconnects after read bytes, or the
+	// first data.
 	endless bool
+	read    int64
 	// absent accepts 404, the response to a deletion that came before the creation.
 	absent bool
 }
@@ -131,6 +134,7 @@ var classes = []class{
 		return post("/records", "%s", lines.String())
 	}},
 	{name: "watch", connections: attackRuns, of: func(string, int64) call { return retrieve("/watch?kind=skill") }, endless: true},
+	{name: "replay", connections: attackRuns, of: func(string, int64) call { return retrieve("/watch?after=0") }, endless: true, read: 64 << 10},
 	numbered("mcp", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"resolve_skill","arguments":{"skill_id":"network.s%d"}}}`),
 	fixed("registry", retrieve("/v0.1/servers?limit=10")),
 	{name: "analyze", connections: attackRuns, of: func(s string, n int64) call { return analysis(s, n, estate) }},
@@ -226,14 +230,17 @@ func (c *client) do(r call) (int, error) {
 	return res.StatusCode, err
 }
 
-// first sends a request and reads the first data of the response. The connection cannot be
+// first sends a request and reads the first n bytes of the response. The connection cannot be
 // used again.
-func (c *client) first(r call) (int, error) {
+func (c *client) first(r call, n int64) (int, error) {
 	res, err := c.head(r)
 	if err != nil {
 		return 0, err
 	}
-	_, err = res.Body.Read(make([]byte, 1))
+	_, err = io.CopyN(io.Discard, res.Body, n)
+	if errors.Is(err, io.EOF) { // a refusal
+		err = nil
+	}
 	return res.StatusCode, err
 }
 
@@ -252,7 +259,7 @@ func (c *client) head(r call) (*http.Response, error) {
 // a new one for each.
 func (of class) send(c *client, r call) (int, error) {
 	if of.endless {
-		return c.first(r)
+		return c.first(r, max(1, of.read))
 	}
 	return c.do(r)
 }

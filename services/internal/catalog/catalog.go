@@ -15,6 +15,7 @@ import (
 	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"cairn/bus/bucket"
+	"cairn/bus/overload"
 	"cairn/bus/retry"
 	"cairn/schemas"
 )
@@ -37,6 +38,9 @@ const markerTTL = 7 * 24 * time.Hour
 
 // maxAhead is the number of messages that Changes receives ahead of apply.
 const maxAhead = 64
+
+// replayBatch is the number of changes after which a watch that catches up yields to other requests.
+const replayBatch = 64
 
 // Catalog reads and writes the log. It is safe for concurrent use and needs no
 // closing.
@@ -257,7 +261,9 @@ func (c *Catalog) Fence(ctx context.Context) (uint64, error) { return c.reader.F
 // Changes calls apply with each change after the revision of the kind's records in the
 // collections of the tenants, in order; an empty kind is every kind. Of the changes before the call,
 // it passes only the newest one of each record. It receives at most maxAhead messages before apply
-// returns. It returns the error of apply, or nil when ctx ends.
+// returns. The request of ctx counts as running while it catches up, and yields to others after each
+// replayBatch changes; it does not while it waits (overload.Idle). Changes returns the error of apply,
+// or nil when ctx ends.
 func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, after uint64, apply func(Change) error) error {
 	kinds := []string{kind}
 	if kind == "" {
@@ -286,16 +292,25 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 		return fmt.Errorf("watch the catalog: %w", err)
 	}
 	defer messages.Stop()
-	for {
-		msg, err := messages.Next(jetstream.NextContext(ctx))
+	var change Change
+	for n := 0; ; n++ {
+		var msg jetstream.Msg
+		next := func() (err error) {
+			msg, err = messages.Next(jetstream.NextContext(ctx))
+			return err
+		}
+		if change.pending == 0 || n%replayBatch == 0 {
+			err = overload.Idle(ctx, next)
+		} else {
+			err = next()
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
 			return fmt.Errorf("watch the catalog: %w", err)
 		}
-		change, err := ReadChange(msg)
-		if err != nil {
+		if change, err = ReadChange(msg); err != nil {
 			continue // not a record
 		}
 		if err := apply(change); err != nil {
