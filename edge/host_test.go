@@ -54,23 +54,25 @@ func TestMalformedHost(t *testing.T) {
 		"HTTP/1.0\r\n": "HTTP/1.0 200", "HTTP/1.0\r\nHost:\r\n": "HTTP/1.0 200", "HTTP/1.0\r\nHost: evil.example\r\n": "HTTP/1.0 421",
 		"HTTP/1.1\r\nHost:\r\n": "HTTP/1.1 421", "HTTP/1.1\r\nHost: [::1]:80\r\n": "HTTP/1.1 200",
 	} {
-		f.host(t, header, want)
+		f.host(t, "GET /health/live", header, want)
 	}
 	for _, host := range []string{
 		"[::1].evil.example", "[::1]evil.example", "[127.0.0.1]evil.example:80", "[].evil.example", ":evil.example", "[", "]", "[]", ":80",
 		"::1", ":", "[::1", "[::1]:evil", "localhost:evil", "localhost:80:80",
 		"[fe80::1%evil.example]", "[fe80::1%25evil.example]", "fe80::1%evil.example", "[fe80::1%25eth0]:80", "%6cocalhost",
 	} {
-		f.host(t, "HTTP/1.1\r\nHost: "+host+"\r\n", "HTTP/1.1 421")
+		f.host(t, "GET /health/live", "HTTP/1.1\r\nHost: "+host+"\r\n", "HTTP/1.1 421")
 	}
+	f.host(t, "OPTIONS *", "HTTP/1.1\r\nHost: evil.example\r\n", "HTTP/1.1 421")
+	f.host(t, "OPTIONS *", "HTTP/1.1\r\nHost: localhost\r\n", "HTTP/1.1 404")
 }
 
-// host sends a probe with the version and Host header, and wants the status line to
+// host sends the request with the version and Host header, and wants the status line to
 // begin with want.
-func (f *testEdge) host(t *testing.T, header, want string) {
+func (f *testEdge) host(t *testing.T, request, header, want string) {
 	t.Helper()
 	conn := f.dial(t)
-	_, err := io.WriteString(conn, "GET /health/live "+header+"Connection: close\r\n\r\n")
+	_, err := io.WriteString(conn, request+" "+header+"Connection: close\r\n\r\n")
 	must(t, err)
 	answer, err := io.ReadAll(conn)
 	must(t, err)

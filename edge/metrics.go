@@ -48,7 +48,7 @@ func (m Monitor) Serve(ctx context.Context) error {
 	listener := newLimitedListener(m.Listener, monitorConnections, slog.New(bus.LogHandler(m.Log.Handler())))
 	server := &http.Server{
 		Handler: m.handler(), ConnState: listener.track, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout,
-		WriteTimeout: maxProfile + writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		WriteTimeout: maxProfile + writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, DisableGeneralOptionsHandler: true,
 		ErrorLog: slog.NewLogLogger(m.Log.Handler(), slog.LevelDebug),
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // a scrape may be cut off

@@ -90,13 +90,14 @@ func Serve(ctx context.Context, c Config) error {
 	listener := newLimitedListener(c.Listener, cmp.Or(c.Connections, defaultConnections), handler.log)
 	var unused newConns
 	server := &http.Server{
-		Handler:           handler,
-		ConnState:         func(c net.Conn, state http.ConnState) { unused.track(c, state); listener.track(c, state) },
-		ReadHeaderTimeout: readHeaderTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
-		BaseContext:       func(net.Listener) context.Context { return base },
+		Handler:                      handler,
+		ConnState:                    func(c net.Conn, state http.ConnState) { unused.track(c, state); listener.track(c, state) },
+		DisableGeneralOptionsHandler: true, // it would answer "OPTIONS *" for any host
+		ReadHeaderTimeout:            readHeaderTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxHeaderBytes:               maxHeaderBytes,
+		ErrorLog:                     slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
+		BaseContext:                  func(net.Listener) context.Context { return base },
 	}
 	server.RegisterOnShutdown(unused.close)
 	serve := func() error { return server.Serve(listener) }
