@@ -42,6 +42,9 @@ const maxAhead = 64
 // replayBatch is the number of changes after which a watch that catches up yields to other requests.
 const replayBatch = 64
 
+// replayWait bounds the wait for a change while the watch counts as running.
+const replayWait = 20 * time.Millisecond
+
 // Catalog reads and writes the log. It is safe for concurrent use and needs no
 // closing.
 type Catalog struct {
@@ -276,17 +279,21 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 		}
 	}
 	var consumer jetstream.Consumer
-	err := bucket.WaitReady(ctx, c.js, "watch the catalog", func() (err error) {
-		consumer, err = bucket.Ordered(ctx, c.stream, jetstream.OrderedConsumerConfig{
-			FilterSubjects: filters,
-			DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+	err := overload.Idle(ctx, func() error {
+		return bucket.WaitReady(ctx, c.js, "watch the catalog", func() (err error) {
+			consumer, err = bucket.Ordered(ctx, c.stream, jetstream.OrderedConsumerConfig{
+				FilterSubjects: filters,
+				DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+			})
+			return err
 		})
-		return err
 	})
 	if err != nil {
 		return err
 	}
-	defer bucket.Release(c.stream, consumer) // clients may start many watches in a minute
+	defer func() { // clients may start many watches in a minute
+		_ = overload.Idle(ctx, func() error { bucket.Release(c.stream, consumer); return nil })
+	}()
 	messages, err := consumer.Messages(jetstream.PullMaxMessages(maxAhead), jetstream.PullHeartbeat(heartbeat))
 	if err != nil {
 		return fmt.Errorf("watch the catalog: %w", err)
@@ -295,14 +302,14 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 	var change Change
 	for n := 0; ; n++ {
 		var msg jetstream.Msg
-		next := func() (err error) {
-			msg, err = messages.Next(jetstream.NextContext(ctx))
-			return err
+		if change.pending > 0 && n%replayBatch != 0 {
+			msg, _ = messages.Next(jetstream.NextMaxWait(replayWait)) // nil: the next call waits, or has the error
 		}
-		if change.pending == 0 || n%replayBatch == 0 {
-			err = overload.Idle(ctx, next)
-		} else {
-			err = next()
+		if msg == nil {
+			err = overload.Idle(ctx, func() (err error) {
+				msg, err = messages.Next(jetstream.NextContext(ctx))
+				return err
+			})
 		}
 		switch {
 		case ctx.Err() != nil:
