@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -136,8 +137,7 @@ func SetupStream(ctx context.Context, js jetstream.JetStream, c jetstream.Stream
 	failures := 0
 	err = WaitReady(ctx, js, "set up stream "+c.Name, func() error {
 		s, err = setup(ctx, js, c, replication)
-		var refused *jetstream.APIError
-		if errors.As(err, &refused) && refused.ErrorCode == createFailed && failures < maxCreateFailures {
+		if rejected(err, createFailed) && failures < maxCreateFailures {
 			failures++
 			return fmt.Errorf("%w: %w", ErrNoStream, err)
 		}
@@ -203,8 +203,7 @@ func unready(js jetstream.JetStream, err error) bool {
 	if !clustered(js) {
 		return false
 	}
-	var refused *jetstream.APIError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return refused.Code == 503 || refused.ErrorCode == noPeers
 	}
 	return NoReply(err)
@@ -219,9 +218,12 @@ const (
 
 // TooFewServers reports whether a stream was rejected because there are fewer servers than
 // replicas.
-func TooFewServers(err error) bool {
-	var refused *jetstream.APIError
-	return errors.As(err, &refused) && (refused.ErrorCode == noPeers || refused.ErrorCode == replicasNotSupported)
+func TooFewServers(err error) bool { return rejected(err, noPeers, replicasNotSupported) }
+
+// rejected reports whether the server has rejected an operation with one of the codes.
+func rejected(err error, codes ...jetstream.ErrorCode) bool {
+	e, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && slices.Contains(codes, e.ErrorCode)
 }
 
 func setup(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig, replication Replication) (jetstream.Stream, error) {
@@ -288,10 +290,7 @@ func (r Replication) configure(c jetstream.StreamConfig, before *jetstream.Strea
 // Outdated reports whether a write was rejected because of its expected sequence. A
 // replicated stream returns a different error code.
 func Outdated(err error) bool {
-	var refused *jetstream.APIError
-	return errors.As(err, &refused) &&
-		(refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-			refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+	return rejected(err, jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
 // identity is the metadata key of a stream with the ID of its bucket.

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -69,8 +70,7 @@ func Publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg) (seq ui
 // retryUnready retries do while the cluster has no leader or a replica is behind, until ctx ends.
 func retryUnready(ctx context.Context, do func() error) error {
 	return retry.Do(ctx, func(err error) bool {
-		var refused *jetstream.APIError
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*jetstream.APIError](err); ok {
 			return refused.Code == 503 && !Full(err) || refused.ErrorCode == duplicateInProcess
 		}
 		return errors.Is(err, errStale) || NoReply(err)
@@ -113,13 +113,8 @@ const duplicateInProcess = 10158
 
 // NoReply reports whether err means that no server has replied.
 func NoReply(err error) bool {
-	for _, known := range []error{context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrNoStreamResponse,
-		nats.ErrDisconnected, nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting} {
-		if errors.Is(err, known) {
-			return true
-		}
-	}
-	return false
+	return timedOut(err) || slices.ContainsFunc([]error{nats.ErrNoResponders, jetstream.ErrNoStreamResponse,
+		nats.ErrDisconnected, nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting}, func(known error) bool { return errors.Is(err, known) })
 }
 
 // timedOut reports whether err means that there was no reply in time.

@@ -210,11 +210,10 @@ func expired(msg, fence *jetstream.RawStreamMsg) bool {
 // whose direct get may be answered by a mirror of the stream.
 func (r *Reader) leader(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
 	msg, err := r.leaders.GetLastMsg(r.name, subject, nats.Context(ctx))
-	var refused *nats.APIError
-	switch {
-	case errors.Is(err, nats.ErrMsgNotFound):
+	if errors.Is(err, nats.ErrMsgNotFound) {
 		return nil, jetstream.ErrMsgNotFound
-	case errors.As(err, &refused):
+	}
+	if refused, ok := errors.AsType[*nats.APIError](err); ok {
 		return nil, &jetstream.APIError{Code: refused.Code, ErrorCode: jetstream.ErrorCode(refused.ErrorCode), Description: refused.Description}
 	}
 	return (*jetstream.RawStreamMsg)(msg), err

@@ -88,15 +88,7 @@ const (
 
 // Full reports whether the server rejected a message or a stream for lack of storage.
 func Full(err error) bool {
-	var refused *jetstream.APIError
-	if !errors.As(err, &refused) {
-		return false
-	}
-	switch refused.ErrorCode {
-	case accountExceeded, insufficient, memoryExceeded, storageExceeded, storeFailed:
-		return true
-	}
-	return false
+	return rejected(err, accountExceeded, insufficient, memoryExceeded, storageExceeded, storeFailed)
 }
 
 // tooSmall adds the remedy to err if the server has too little storage for the stream.
@@ -110,8 +102,8 @@ func tooSmall(err error, c jetstream.StreamConfig) error {
 
 // refused returns schemas.ErrUnavailable if err reports that the named store is full.
 func refused(err error, store string) error {
-	var api *jetstream.APIError
-	if !Full(err) || !errors.As(err, &api) {
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	if !ok || !Full(err) {
 		return err
 	}
 	problem := "is full"
