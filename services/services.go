@@ -270,7 +270,7 @@ func (w *wiring) analyze(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := bucket.BindStream(ctx, w.conn.JetStream(), bus.Analyze.ReplayStream()); err != nil {
+	if _, err := bucket.Bind(ctx, w.conn.JetStream(), bus.Analyze.ReplayStream()); err != nil {
 		return err
 	}
 	return w.run("analyze", w.Slots, func(s *bus.Service) error {

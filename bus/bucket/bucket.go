@@ -24,8 +24,7 @@ import (
 	"cairn/bus/retry"
 )
 
-// logInterval is the interval of the log line about retries.
-const logInterval = 10 * time.Second
+const logInterval = 10 * time.Second // of the log line about retries
 
 // Names of the buckets. The prefix lets Cairn share a NATS account.
 const (
@@ -42,8 +41,7 @@ const (
 	StreamPrefix = "KV_"
 	// SubjectPrefix precedes the name of a bucket, a dot and a key in the subject of the key.
 	SubjectPrefix = "$KV."
-	// operation is the header of a delete or purge marker.
-	operation = "KV-Operation"
+	operation     = "KV-Operation" // header of a delete or purge marker
 )
 
 // Marker returns a message that deletes the key of the subject.
@@ -89,14 +87,9 @@ type Replication struct {
 // ErrNoStream is the error for a stream that does not exist.
 var ErrNoStream = errors.New("does not exist: run cairn setup")
 
-// Bind returns the stream of the bucket, which Setup has created. It waits until the
-// stream exists and its cluster has a leader, or ctx ends.
-func Bind(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
-	return BindStream(ctx, js, stream(name))
-}
-
-// BindStream is Bind for a stream that is not a bucket.
-func BindStream(ctx context.Context, js jetstream.JetStream, name string) (s jetstream.Stream, err error) {
+// Bind returns the stream, which Setup or SetupStream has created. It waits until the stream exists
+// and its cluster has a leader, or ctx ends.
+func Bind(ctx context.Context, js jetstream.JetStream, name string) (s jetstream.Stream, err error) {
 	err = WaitReady(ctx, js, "open stream "+name, func() error {
 		s, err = js.Stream(ctx, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -113,13 +106,9 @@ func BindStream(ctx context.Context, js jetstream.JetStream, name string) (s jet
 func Setup(ctx context.Context, js jetstream.JetStream, name string, replication Replication,
 	shape func(*jetstream.StreamConfig)) (jetstream.Stream, error) {
 	c := jetstream.StreamConfig{
-		Name:              stream(name),
+		Name:              StreamPrefix + name,
 		Subjects:          []string{SubjectPrefix + name + ".>"},
 		MaxMsgsPerSubject: 1,
-		MaxMsgs:           -1,
-		MaxBytes:          -1,
-		MaxMsgSize:        -1,
-		MaxConsumers:      -1,
 		Storage:           jetstream.FileStorage,
 		Discard:           jetstream.DiscardNew,
 		Duplicates:        duplicateWindow,
@@ -150,9 +139,8 @@ const (
 	// createFailed is the error of a server that could not create the store of a stream
 	// (nats-server, errors.json), which also happens when several clients create the
 	// stream at the same time.
-	createFailed jetstream.ErrorCode = 10049
-	// maxCreateFailures bounds the retries after createFailed.
-	maxCreateFailures = 3
+	createFailed      = 10049
+	maxCreateFailures = 3 // after createFailed
 )
 
 // OpenKV is Bind with the KV interface of the client library.
@@ -257,8 +245,6 @@ func Update(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, c j
 	return updated, err
 }
 
-func stream(name string) string { return StreamPrefix + name }
-
 // configure returns c with replicas, placement and size limit. before is the existing configuration,
 // or nil.
 func (r Replication) configure(c jetstream.StreamConfig, before *jetstream.StreamConfig, clustered bool) jetstream.StreamConfig {
@@ -293,8 +279,7 @@ func Outdated(err error) bool {
 	return rejected(err, jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// identity is the metadata key of a stream with the ID of its bucket.
-const identity = "cairn-id"
+const identity = "cairn-id" // metadata key of a stream with the ID of its bucket
 
 // Identify gives a new bucket a unique ID.
 func Identify(c *jetstream.StreamConfig) { c.Metadata = map[string]string{identity: nuid.Next()} }

@@ -10,8 +10,7 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// flushTTL is the TTL of a marker, for a Flusher that does not purge it.
-const flushTTL = "60s"
+const flushTTL = "60s" // of a marker, for a Flusher that does not purge it
 
 // Flusher makes the server write acknowledged messages of a stream to the operating system, so that
 // they survive a crash of the server's process. It may be used concurrently.
@@ -39,11 +38,8 @@ func NewFlusher(ctx context.Context, js jetstream.JetStream, name string, s jets
 	}
 	marker := nats.NewMsg(SubjectPrefix + name + ".=flush." + nuid.Next())
 	marker.Header.Set(jetstream.MsgTTLHeader, flushTTL)
-	request, err := json.Marshal(map[string]string{"filter": marker.Subject})
-	if err != nil {
-		return nil, err
-	}
-	f := &Flusher{js: js, purges: "$JS.API.STREAM.PURGE." + stream(name), request: request, marker: marker, flush: newRound()}
+	request, _ := json.Marshal(map[string]string{"filter": marker.Subject}) // strings can be encoded
+	f := &Flusher{js: js, purges: "$JS.API.STREAM.PURGE." + StreamPrefix + name, request: request, marker: marker, flush: newRound()}
 	what := fmt.Sprintf("flush bucket %s (needs the permission to publish to %s)", name, f.purges)
 	if err := WaitReady(ctx, js, what, func() error { return f.Flush(ctx) }); err != nil {
 		return nil, err

@@ -113,8 +113,9 @@ const duplicateInProcess = 10158
 
 // NoReply reports whether err means that no server has replied.
 func NoReply(err error) bool {
+	is := func(known error) bool { return errors.Is(err, known) }
 	return timedOut(err) || slices.ContainsFunc([]error{nats.ErrNoResponders, jetstream.ErrNoStreamResponse,
-		nats.ErrDisconnected, nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting}, func(known error) bool { return errors.Is(err, known) })
+		nats.ErrDisconnected, nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting}, is)
 }
 
 // timedOut reports whether err means that there was no reply in time.
@@ -122,8 +123,7 @@ func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
 }
 
-// replyMargin is the part of a request's timeout that is reserved for the reply.
-const replyMargin = time.Second
+const replyMargin = time.Second // part of a request's timeout that is reserved for the reply
 
 // Bounded calls do, an operation on the named store, such as "tag store", with a deadline that is
 // earlier than that of ctx by replyMargin, or by a quarter of the remaining time if that is less. It

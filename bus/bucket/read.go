@@ -36,17 +36,15 @@ type Reader struct {
 func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader {
 	leaders, _ := js.Conn().JetStream() // fails for invalid options
 	return &Reader{
-		js: js, stream: s, leaders: leaders, name: stream(name), fences: SubjectPrefix + name + "." + fenceKey,
+		js: js, stream: s, leaders: leaders, name: StreamPrefix + name, fences: SubjectPrefix + name + "." + fenceKey,
 		markers:    SubjectPrefix + name + ".=retry.",
 		replicated: s.CachedInfo().Config.Replicas > 1, fence: newRound(),
 	}
 }
 
-// markerTTL is the TTL of the markers of Supersede: longer than the deadline of any request.
-const markerTTL = "60s"
+const markerTTL = "60s" // of the markers of Supersede: longer than the deadline of any request
 
-// fenceKey is the key of the fence. Keys of records are base64 or consist of several tokens.
-const fenceKey = "=fence"
+const fenceKey = "=fence" // keys of records are base64 or consist of several tokens
 
 // Last returns the newest message of the subject, or [jetstream.ErrMsgNotFound].
 func (r *Reader) Last(ctx context.Context, subject string) (msg *jetstream.RawStreamMsg, err error) {
@@ -148,8 +146,7 @@ func (r *Reader) End(ctx context.Context) (uint64, error) {
 	return last, nil
 }
 
-// errStale is the error of a replica that has not applied the fence yet. Another replica may have.
-var errStale = errors.New("the replica is behind")
+var errStale = errors.New("the replica is behind") // another replica may have applied the fence
 
 // copy returns the newest message of the subject from any replica that has applied the fence at
 // the sequence minSeq. The replica reads message and fence atomically (nats-server, stream.go,

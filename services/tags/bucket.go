@@ -36,7 +36,7 @@ type Settings struct {
 // only the limit of settings; Setup applies the others. The caller closes the store.
 func Open(ctx context.Context, conn *bus.Conn, settings Settings) (*Store, error) {
 	js := conn.JetStream()
-	s, err := bucket.Bind(ctx, js, Bucket)
+	s, err := bucket.Bind(ctx, js, bucket.StreamPrefix+Bucket)
 	if err != nil {
 		return nil, err
 	}

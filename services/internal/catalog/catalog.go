@@ -72,7 +72,7 @@ func Setup(ctx context.Context, js jetstream.JetStream, replication bucket.Repli
 
 // Open opens the bucket. It waits for the bucket to exist until ctx ends.
 func Open(ctx context.Context, js jetstream.JetStream) (*Catalog, error) {
-	stream, err := bucket.Bind(ctx, js, Bucket)
+	stream, err := bucket.Bind(ctx, js, Stream)
 	if err != nil {
 		return nil, err
 	}
