@@ -43,7 +43,8 @@ func Trace(ctx context.Context, service, version string, log *slog.Logger) (flus
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry", "err", err) }))
 	provider := sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithBatcher(&exporter{SpanExporter: client, log: log}))
-	tracing.Store(&tracer{provider.Tracer("cairn"), parentBased()})
+	sampler := os.Getenv("OTEL_TRACES_SAMPLER") // empty: the default, which is parent-based
+	tracing.Store(&tracer{provider.Tracer("cairn"), sampler == "" || strings.HasPrefix(sampler, "parentbased_")})
 	return func(ctx context.Context) {
 		tracing.Store(nil)
 		if err := provider.Shutdown(ctx); err != nil {
@@ -58,12 +59,6 @@ func configured() bool {
 		return false
 	}
 	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
-}
-
-// parentBased reports whether the configured sampler is parent-based, as the default is.
-func parentBased() bool {
-	sampler := os.Getenv("OTEL_TRACES_SAMPLER")
-	return sampler == "" || strings.HasPrefix(sampler, "parentbased_")
 }
 
 // exporter logs once when the collector becomes unavailable, and once on its return.

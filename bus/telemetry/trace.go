@@ -2,7 +2,9 @@ package telemetry
 
 import (
 	"context"
+	"reflect"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -60,8 +62,7 @@ func IDs(ctx context.Context) (traceID, spanID string) {
 // Span is an operation within a trace. The methods of the zero Span do nothing.
 type Span struct{ span trace.Span }
 
-// serverError is the lowest status that is the server's fault.
-const serverError = 500
+const serverError = 500 // lowest status that is the server's fault
 
 // Span kinds, allocated once.
 var (
@@ -126,6 +127,14 @@ func (s Span) Responded(status int) {
 	if status >= serverError {
 		s.fail(strconv.Itoa(status))
 	}
+}
+
+// Search starts the span of a request to Elasticsearch, named after the operation. Searched ends it.
+func Search(ctx context.Context, request any, host string) (context.Context, Span) {
+	operation := strings.ToLower(strings.TrimSuffix(reflect.TypeOf(request).Name(), "Request"))
+	ctx, s := start(ctx, asClient, operation, "elasticsearch", false)
+	s.set(semconv.DBSystemNameElasticsearch, semconv.DBOperationName(operation), semconv.ServerAddress(host))
+	return ctx, s
 }
 
 // Searched ends the span with the HTTP status of the response; 0: none.
