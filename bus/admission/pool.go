@@ -111,7 +111,6 @@ func (p *Pool) dequeue(tenant string, i int) {
 	}
 }
 
-// grant grants free units to pending calls.
 func (p *Pool) grant() {
 	for len(p.queues) > 0 {
 		least, found := "", false

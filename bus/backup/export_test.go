@@ -12,6 +12,5 @@ func Sealed(lines []byte) []byte {
 	_, _ = zip.Write(lines) // a buffer returns no errors
 	_ = zip.Close()
 	s, _ := read(bytes.NewReader(file.Bytes()), func(entry) error { return nil }) // the error is the missing End
-	end, _ := s.member()                                                          // strings and numbers can be encoded
-	return append(file.Bytes(), end...)
+	return append(file.Bytes(), s.member()...)
 }

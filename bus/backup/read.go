@@ -15,16 +15,11 @@ import (
 )
 
 const (
-	// maxLine is longer than any entry: messages of NATS are limited to 8 MB.
-	maxLine = 64 << 20
-	// maxHeader is longer than any header.
-	maxHeader = 1 << 20
-	// maxEnd is longer than any end.
-	maxEnd = 64 << 10
-	// maxKey is longer than any key, and short enough for a protocol line of NATS.
-	maxKey = 3 << 10
-	// maxRevision leaves room for the revisions of later writes.
-	maxRevision = 1 << 62
+	maxLine     = 64 << 20 // longer than any entry: messages of NATS are limited to 8 MB
+	maxHeader   = 1 << 20  // longer than any header
+	maxEnd      = 64 << 10 // longer than any end
+	maxKey      = 3 << 10  // longer than any key, and short enough for a protocol line of NATS
+	maxRevision = 1 << 62  // leaves room for the revisions of later writes
 )
 
 // keys matches valid keys of a bucket (NATS, ADR-8).
@@ -101,7 +96,6 @@ type hashed struct {
 	byte [1]byte // of ReadByte
 }
 
-// Read implements io.Reader.
 func (h *hashed) Read(p []byte) (int, error) {
 	n, err := h.from.Read(p)
 	_, _ = h.sum.Write(p[:n]) // a hash returns no errors

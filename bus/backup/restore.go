@@ -20,8 +20,7 @@ import (
 	"cairn/schemas"
 )
 
-// maxUnacknowledged is the maximum number of pending publish acknowledgements.
-const maxUnacknowledged = 512
+const maxUnacknowledged = 512 // pending publish acknowledgements
 
 // Checked is a backup that has passed Check.
 type Checked struct {
@@ -80,7 +79,6 @@ func (c Checked) Restore(ctx context.Context, conn, keys *bus.Conn, replicas int
 	return nil
 }
 
-// restoring is the state of a Restore.
 type restoring struct {
 	conn  *bus.Conn
 	keys  *bus.Conn

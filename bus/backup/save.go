@@ -16,8 +16,7 @@ import (
 	"cairn/bus/bucket"
 )
 
-// idleTimeout is the time without a message after which save compares its position with the stream.
-const idleTimeout = 2 * time.Second
+const idleTimeout = 2 * time.Second // time without a message after which save compares its position with the stream
 
 // pauseTimeout bounds the wait for a pause between writes after most of the stream was read. A pause
 // of a few milliseconds suffices.
@@ -42,10 +41,7 @@ func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer, progress func(
 		if err != nil {
 			return Summary{}, fmt.Errorf("open bucket %s: %w", name, err)
 		}
-		config, err := json.Marshal(s.CachedInfo().Config)
-		if err != nil {
-			return Summary{}, err
-		}
+		config, _ := json.Marshal(s.CachedInfo().Config) // strings, numbers and lists of them can be encoded
 		h.Buckets = append(h.Buckets, Bucket{name, config})
 		streams = append(streams, s)
 		total += int(s.CachedInfo().State.Msgs)

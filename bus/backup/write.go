@@ -14,7 +14,6 @@ import (
 	"cairn/bus/bucket"
 )
 
-// writer writes the lines of a backup, and its End on close.
 type writer struct {
 	to  io.Writer
 	sum hash.Hash
@@ -66,10 +65,7 @@ func (w *writer) close() error {
 		return err
 	}
 	w.end.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
-	last, err := w.end.member()
-	if err == nil {
-		_, err = w.to.Write(last)
-	}
+	_, err := w.to.Write(w.end.member())
 	return err
 }
 

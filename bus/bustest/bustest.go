@@ -79,7 +79,6 @@ func Fragile(f *testing.F, conn *bus.Conn, name string) *bus.Service {
 
 type fragile struct{}
 
-// Write implements io.Writer for a logger.
 func (fragile) Write(line []byte) (int, error) {
 	if bytes.Contains(line, []byte(`err="panic: `)) || bytes.Contains(line, []byte(`err="encode `)) {
 		panic(string(line))

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// checkInterval is the minimum interval between checks of the files.
-const checkInterval = time.Second
+const checkInterval = time.Second // minimum, of the files
 
 // Certificate is a certificate with its key. It may be used concurrently.
 type Certificate struct {

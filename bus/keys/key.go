@@ -75,8 +75,7 @@ func (k *Key) State(at time.Time) string {
 	}
 }
 
-// prefix is the prefix of every key, by which secret scanners recognize keys.
-const prefix = "cairn_"
+const prefix = "cairn_" // of every key: secret scanners recognize keys by it
 
 // IsKey reports whether text has the prefix of an API key.
 func IsKey(text string) bool { return strings.HasPrefix(text, prefix) }

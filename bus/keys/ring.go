@@ -22,11 +22,9 @@ import (
 const (
 	// pollInterval is the polling interval, and so the delay of a revocation. Polling does not
 	// depend on a consumer that could be lost with a server.
-	pollInterval = 400 * time.Millisecond
-	// minReadInterval is the minimum interval between reads, which bounds the reads for unknown keys.
-	minReadInterval = 25 * time.Millisecond
-	// readTimeout is the timeout of one read of the bucket.
-	readTimeout = 3 * time.Second
+	pollInterval    = 400 * time.Millisecond
+	minReadInterval = 25 * time.Millisecond // bounds the reads for unknown keys
+	readTimeout     = 3 * time.Second       // of one read of the bucket
 	// rollbackTimeout is the time after which a bucket whose last sequence is below the last one read
 	// counts as rolled back. A leader without a quorum may lack changes until it steps down after
 	// 10 s.

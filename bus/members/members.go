@@ -27,12 +27,9 @@ import (
 )
 
 const (
-	// pollInterval is the interval at which Remove checks the streams.
-	pollInterval = 250 * time.Millisecond
-	// replyTimeout bounds the wait for the replies of all servers.
-	replyTimeout = time.Second
-	// removeTimeout bounds the wait for the leader.
-	removeTimeout = 10 * time.Second
+	pollInterval  = 250 * time.Millisecond // of Remove, for the streams
+	replyTimeout  = time.Second            // for the replies of all servers
+	removeTimeout = 10 * time.Second       // for the reply of the leader
 )
 
 // Reasons why a node is not removed.
@@ -57,12 +54,6 @@ type Node struct {
 	Peer   string `json:"peer"` // ID
 	Leader bool   `json:"leader,omitempty"`
 	Online bool   `json:"online"`
-}
-
-// holds reports whether the node has a replica of the stream. If the leader of the stream does not
-// know the name of a node, it reports a sentence that contains the ID (nats-server, clusterInfo).
-func (n Node) holds(s Stream) bool {
-	return slices.ContainsFunc(s.Peers, func(peer string) bool { return peer == n.Name || strings.Contains(peer, n.Peer) })
 }
 
 // Stream is a stream and the nodes that hold it.
@@ -158,10 +149,7 @@ type reply struct {
 
 // request returns the replies of the servers. It waits for enough replies, at most replyTimeout.
 func request(ctx context.Context, conn *bus.Conn, about server.JSzOptions, enough int) (list []reply, err error) {
-	body, err := json.Marshal(about)
-	if err != nil {
-		return nil, err
-	}
+	body, _ := json.Marshal(about) // strings, numbers and booleans can be encoded
 	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
 	defer cancel()
 	replies, err := natsext.RequestMany(ctx, conn.JetStream().Conn(), "$SYS.REQ.SERVER.PING.JSZ", body, natsext.RequestManyMaxMessages(enough))
@@ -220,10 +208,11 @@ func Remove(ctx context.Context, conn *bus.Conn, node string, progress func(done
 	}
 }
 
-// on returns the number of streams that list the node.
+// on returns the number of streams that list the node. If the leader of a stream does not know the
+// name of a node, it reports a sentence that contains the ID (nats-server, clusterInfo).
 func (s Status) on(node Node) (n int) {
 	for _, stream := range s.Streams {
-		if node.holds(stream) {
+		if slices.ContainsFunc(stream.Peers, func(peer string) bool { return peer == node.Name || strings.Contains(peer, node.Peer) }) {
 			n++
 		}
 	}
@@ -235,10 +224,7 @@ func (s Status) on(node Node) (n int) {
 func remove(ctx context.Context, conn *bus.Conn, peer string) error {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
-	body, err := json.Marshal(server.JSApiMetaServerRemoveRequest{Peer: peer})
-	if err != nil {
-		return err
-	}
+	body, _ := json.Marshal(server.JSApiMetaServerRemoveRequest{Peer: peer}) // strings can be encoded
 	reply, err := conn.JetStream().Conn().RequestWithContext(ctx, server.JSApiRemoveServer, body)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return ErrNoLeader

@@ -1,6 +1,7 @@
 package natsserver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -63,8 +64,7 @@ const (
 	routePings = 2
 )
 
-// routeUser is the user name of routes when there is a secret.
-const routeUser = "cluster"
+const routeUser = "cluster" // user name of routes when there is a secret
 
 // route parses the URL of another node. Its errors do not contain text, which may
 // be a password.
@@ -97,7 +97,9 @@ func nodeName(dir, given string) (string, error) {
 		return "", fmt.Errorf("node name: %w", err)
 	}
 	if given == "" {
-		given = generateNodeName()
+		host, _ := os.Hostname() // fails if the system does not know it
+		host, _, _ = strings.Cut(host, ".")
+		given = cmp.Or(host, "node") + "-" + strings.ToLower(nuid.Next()[16:])
 	}
 	if strings.ContainsAny(given, " \t\r\n.*>") {
 		return "", fmt.Errorf("node name %q: expected no spaces, dots, * or >", given)
@@ -106,15 +108,6 @@ func nodeName(dir, given string) (string, error) {
 		return "", fmt.Errorf("node name: %w", err)
 	}
 	return given, nil
-}
-
-func generateNodeName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "node"
-	}
-	host, _, _ = strings.Cut(host, ".")
-	return host + "-" + strings.ToLower(nuid.Next()[16:])
 }
 
 // writeDurably writes a small file atomically and syncs it, so that after a power

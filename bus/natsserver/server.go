@@ -88,9 +88,22 @@ func (s *Server) start(listen string, list []Option) error {
 	if err := writable(s.dir); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
-	o, err := serverOptions(s.dir, listen)
-	if err != nil {
-		return err
+	o := &server.Options{
+		ServerName: "cairn",
+		JetStream:  true,
+		StoreDir:   s.dir,
+		SyncAlways: true, // an acknowledged record is on disk; the tags opt out
+		MaxPayload: maxPayload,
+		NoSigs:     true,
+		NoLog:      true,
+		DontListen: listen == "",
+		MaxPending: maxPending,
+	}
+	var err error
+	if listen != "" {
+		if o.Host, o.Port, err = address("NATS address", listen); err != nil {
+			return err
+		}
 	}
 	for _, option := range list {
 		if err := option(o); err != nil {
@@ -108,26 +121,6 @@ func (s *Server) start(listen string, list []Option) error {
 		return fmt.Errorf("embedded NATS did not start in %s", s.dir)
 	}
 	return nil
-}
-
-func serverOptions(dir, listen string) (*server.Options, error) {
-	o := &server.Options{
-		ServerName: "cairn",
-		JetStream:  true,
-		StoreDir:   dir,
-		SyncAlways: true, // an acknowledged record is on disk; the tags opt out
-		MaxPayload: maxPayload,
-		NoSigs:     true,
-		NoLog:      true,
-		DontListen: listen == "",
-		MaxPending: maxPending,
-	}
-	if listen == "" {
-		return o, nil
-	}
-	var err error
-	o.Host, o.Port, err = address("NATS address", listen)
-	return o, err
 }
 
 // address parses listen, named what in errors, and checks that it is not in use.
@@ -183,9 +176,7 @@ func (s *Server) Open(name string) (*bus.Conn, error) {
 func (s *Server) Stop() {
 	s.ns.Shutdown()
 	s.ns.WaitForShutdown()
-	if s.scratch != "" {
-		_ = os.RemoveAll(s.scratch) // the system clears temporary directories too
-	}
+	_ = os.RemoveAll(s.scratch) // the system clears temporary directories too
 }
 
 // Node returns the server's name in its cluster, or "" if it is stand-alone.
@@ -227,7 +218,6 @@ func (s *Server) membership() (here, size int, leader string) {
 	return 1 + s.ns.NumRemotes(), size, info.Meta.Leader
 }
 
-// clusterState returns the cluster state for metrics.
 func (s *Server) clusterState() telemetry.ClusterState {
 	here, size, _ := s.membership()
 	state := telemetry.ClusterState{Nodes: here, Wanted: max(size, s.nodes), Behind: s.staleReplicas()}

@@ -33,11 +33,9 @@ const (
 	idleIntervals = 100
 )
 
-// Gate admits requests, at most capacity at the same time. The limit of running requests keeps the
-// scheduling latency low; other admitted requests wait. Capacity and limit are divided among tenants
-// by an [admission.Pool]. The limit is raised and lowered by the scheduling
-// latency, as in CockroachDB's admission control, so requests that wait for a backend do not
-// lower it. A Gate may be used concurrently.
+// Gate admits requests, at most capacity at the same time. The limit of running requests is raised
+// and lowered by the scheduling latency, as in CockroachDB's admission control. Capacity and limit are
+// divided among tenants by an [admission.Pool]. A Gate may be used concurrently.
 type Gate struct {
 	capacity int64
 	admitted *admission.Pool

@@ -88,24 +88,14 @@ func (s *Slot) resume(ctx context.Context) bool {
 }
 
 // Close releases the slot. Closing it again has no effect.
-func (s *Slot) Close() {
+func (s *Slot) Close() { s.release() }
+
+// release is Close, and reports whether the slot was open.
+func (s *Slot) release() (open bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stop()
-	s.closeLocked()
-}
-
-// release releases the slot of a request that continues, and reports whether it held one.
-func (s *Slot) release() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closeLocked()
-}
-
-// closeLocked closes the slot, and reports whether it was open. The caller holds s.mu.
-func (s *Slot) closeLocked() bool {
-	open := s.open
-	if s.open = false; open {
+	if open, s.open = s.open, false; open {
 		s.gate.admitted.Release(s.tenant, 1)
 	}
 	return open

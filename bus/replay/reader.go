@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	// fetchBatch is the maximum number of messages in a batch.
-	fetchBatch = 64
+	fetchBatch = 64 // maximum number of messages in a batch
 	// fetchTimeout bounds the reading of a batch. It is less than the grace period of a run, so
 	// that the read can be retried at another replica.
 	fetchTimeout = 2 * time.Second
@@ -72,7 +71,6 @@ func (r *Reader) Next(ctx context.Context) (e Event, ok bool, err error) {
 	return e, ok, nil
 }
 
-// fetch reads the next batch of messages.
 func (r *Reader) fetch(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()

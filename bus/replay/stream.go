@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	// retention is the retention period of the events of a run.
-	retention = 2 * time.Minute
+	retention = 2 * time.Minute // of the events of a run
 	// maxBytes is the limit of the replay stream, in bytes; the oldest events are
 	// removed first.
 	maxBytes = 128 << 20
@@ -29,8 +28,7 @@ const (
 	WorkerBytes = maxBytes / 4
 )
 
-// Setup creates or updates the stream for the events on the subject, which may have wildcards. It is
-// in memory: a stand-alone server loses it on a restart, and until the next Setup no event is stored.
+// Setup creates or updates the stream for the events on the subject, which may have wildcards.
 func Setup(ctx context.Context, js jetstream.JetStream, name, subject string, replication bucket.Replication) error {
 	_, err := bucket.SetupStream(ctx, js, jetstream.StreamConfig{
 		Name:        name,

@@ -29,8 +29,7 @@ const (
 	// storeTimeout bounds the attempts to store a batch. The election of a leader takes
 	// less.
 	storeTimeout = 30 * time.Second
-	// ackTimeout bounds one attempt.
-	ackTimeout = 2 * time.Second
+	ackTimeout   = 2 * time.Second // of one attempt
 )
 
 // Headers of the messages of a run, for lists of runs.
