@@ -18,11 +18,9 @@ import (
 	"cairn/schemas"
 )
 
-// Conn is a connection to a NATS server. It reconnects automatically. A request is retried until
-// its deadline, in an outage of at most 30 s, if it was not delivered because the connection is lost
-// or no worker is subscribed. It is also retried if the connection was lost before the reply, unless
-// it is a write that is not stored once. Then it fails with schemas.ErrUnavailable. A Conn may be
-// used concurrently.
+// Conn is a connection to a NATS server. It reconnects automatically, and requests are retried
+// meanwhile (see Requests in the package documentation). Others fail with schemas.ErrUnavailable.
+// A Conn may be used concurrently.
 type Conn struct {
 	nc       *nats.Conn
 	js       jetstream.JetStream
@@ -85,11 +83,7 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
 	c.nc = c.requests.nc
-	c.js, err = jetstream.New(c.nc, jetstream.WithDefaultTimeout(3*time.Second))
-	if err != nil {
-		c.nc.Close()
-		return nil, fmt.Errorf("open JetStream: %w", err)
-	}
+	c.js, _ = jetstream.New(c.nc, jetstream.WithDefaultTimeout(3*time.Second)) // fails for invalid options
 	telemetry.ConnectionsWanted.Inc()
 	return c, nil
 }

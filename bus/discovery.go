@@ -29,13 +29,11 @@ type discovery struct {
 	endpoints []discovered
 }
 
-// discovered is an endpoint of a service.
 type discovered struct {
 	micro.EndpointInfo
 	metrics *telemetry.Subject
 }
 
-// newDiscovery returns the discovery of the service, without endpoints.
 func newDiscovery(service string) *discovery {
 	return &discovery{
 		identity:    micro.ServiceIdentity{Name: "cairn-" + service, ID: nuid.Next(), Version: Version, Metadata: map[string]string{}},
@@ -47,10 +45,7 @@ func newDiscovery(service string) *discovery {
 func (d *discovery) subscribe(nc *nats.Conn) (subs []*nats.Subscription, err error) {
 	for verb, describe := range map[micro.Verb]func() any{micro.PingVerb: d.ping, micro.InfoVerb: d.info, micro.StatsVerb: d.stats} {
 		for _, of := range [][2]string{{"", ""}, {d.identity.Name, ""}, {d.identity.Name, d.identity.ID}} {
-			subject, err := micro.ControlSubject(verb, of[0], of[1])
-			if err != nil {
-				return nil, err
-			}
+			subject, _ := micro.ControlSubject(verb, of[0], of[1]) // fails for an unknown verb
 			sub, err := nc.Subscribe(subject, func(msg *nats.Msg) {
 				if body, err := json.Marshal(describe()); err == nil && isInbox(msg.Reply) {
 					_ = msg.Respond(body) // the client retries
@@ -65,7 +60,6 @@ func (d *discovery) subscribe(nc *nats.Conn) (subs []*nats.Subscription, err err
 	return subs, nil
 }
 
-// add adds an endpoint with its description and JSON Schemas.
 func (d *discovery) add(e *responder) error {
 	metadata := map[string]string{"description": e.Summary}
 	for key, t := range map[string]reflect.Type{"request_schema": e.Request, "response_schema": e.Reply} {

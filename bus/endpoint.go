@@ -114,13 +114,9 @@ func (e Endpoint[Req, Res]) retry(request *nats.Msg, err error) bool {
 	return e.reads()
 }
 
-// endSpan ends the span of a request that returned err.
 func endSpan(span telemetry.Span, err error) {
-	if err != nil {
-		var e *schemas.Error
-		if errors.As(err, &e) {
-			span.Answered(e.Status, e.Code)
-		}
+	if e, ok := errors.AsType[*schemas.Error](err); ok {
+		span.Answered(e.Status, e.Code)
 	}
 	span.End()
 }

@@ -35,9 +35,8 @@ func visible(err error) *schemas.Error {
 // unavailable reports whether err means that the server or its JetStream cannot be
 // reached.
 func unavailable(err error) bool {
-	var refused *jetstream.APIError
-	return bucket.NoReply(err) || errors.Is(err, nats.ErrConnectionClosed) ||
-		errors.As(err, &refused) && refused.Code == schemas.ErrUnavailable.Status
+	refused, ok := errors.AsType[*jetstream.APIError](err)
+	return bucket.NoReply(err) || errors.Is(err, nats.ErrConnectionClosed) || ok && refused.Code == schemas.ErrUnavailable.Status
 }
 
 // isClientError reports whether an error of the status is the caller's fault.
@@ -51,7 +50,6 @@ type taggedError struct {
 	sentinel error
 }
 
-// Unwrap returns the error and the sentinel.
 func (e taggedError) Unwrap() []error { return []error{e.error, e.sentinel} }
 
 // Sentinels of tagged errors.

@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	// checkTTL is the lifetime of a shared health check result.
-	checkTTL = 250 * time.Millisecond
+	checkTTL = 250 * time.Millisecond // lifetime of a shared result
 	// checkTimeout bounds a service's health check. It is shorter than the timeout of an
 	// edge, so that a hanging backend is reported instead of the service.
 	checkTimeout = 750 * time.Millisecond

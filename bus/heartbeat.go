@@ -8,14 +8,12 @@ import (
 )
 
 const (
-	// heartbeatInterval is the interval of the heartbeats of a request.
-	heartbeatInterval = 250 * time.Millisecond
+	heartbeatInterval = 250 * time.Millisecond // of a request
 	// streamHeartbeatInterval is the interval of a stream's heartbeats. One without a subscriber
 	// starts the grace period of a run and cancels other streams, so that a client that
 	// disconnects before it knows the control subject is detected within a second.
 	streamHeartbeatInterval = 500 * time.Millisecond
-	// streamHeartbeatTimeout is the timeout of a client for the next message of a stream.
-	streamHeartbeatTimeout = 6 * time.Second
+	streamHeartbeatTimeout  = 6 * time.Second // of a client, for the next message of a stream
 )
 
 // heartbeat calls a function at an interval. It may be used concurrently.

@@ -166,7 +166,6 @@ func attach(ctx context.Context, c *Conn, s Stream[any], run string, after uint6
 	return l, nil
 }
 
-// newListener subscribes to the subject.
 func newListener(ctx context.Context, c *Conn, s Stream[any], subject string) (*listener, error) {
 	l := &listener{conn: c, stream: s, disarm: func() {}, acked: time.Now(), confirmed: time.Now()}
 	var err error
@@ -179,7 +178,6 @@ func newListener(ctx context.Context, c *Conn, s Stream[any], subject string) (*
 	return l, nil
 }
 
-// setRun sets the control subject of the run, and its reader of the replay stream.
 func (l *listener) setRun(run string) {
 	l.run, l.replay = run, replay.NewReader(l.conn.ReadConn().js, l.stream.ReplayStream(), run+replayToken)
 }
@@ -201,7 +199,6 @@ func (l *listener) armTimeouts() {
 	l.disarm = func() { stop(); timeout.Stop(); end(nil) }
 }
 
-// enter changes the state.
 func (l *listener) enter(s state) {
 	if w, ok := l.state.(*waiting); ok {
 		w.stopClaim()
@@ -239,7 +236,6 @@ func (l *listener) notify(header, value string) {
 	_ = l.conn.nc.PublishMsg(msg)
 }
 
-// next returns the next event.
 func (l *listener) next() (Event, error) {
 	for {
 		e, err := l.state.next(l)
@@ -267,7 +263,6 @@ func (w *waiting) receive(l *listener) (msg *nats.Msg, err error) {
 	return msg, err
 }
 
-// send publishes the request.
 func (w *waiting) send(l *listener) error {
 	w.attempts++
 	if err := l.conn.nc.PublishMsg(w.request); err != nil {
@@ -398,8 +393,8 @@ func (l *listener) known() bool {
 func (l *listener) interrupted(err error) bool {
 	switch l.state.(type) {
 	case live, *replaying:
-		var e *schemas.Error
-		return errors.As(err, &e) && (e.Status == schemas.ErrUnavailable.Status || e.Status == schemas.ErrTimeout.Status)
+		e, ok := errors.AsType[*schemas.Error](err)
+		return ok && (e.Status == schemas.ErrUnavailable.Status || e.Status == schemas.ErrTimeout.Status)
 	default: // waiting: the caller may retry
 		return errors.Is(err, errConnectionLost)
 	}
@@ -589,8 +584,7 @@ const (
 	lostInterval   = 500 * time.Millisecond
 )
 
-// errComplete ends a stream without an error: the client has the last event.
-var errComplete = errors.New("stream complete")
+var errComplete = errors.New("stream complete") // ends a stream without an error: the client has the last event
 
 // startReplay enters the state replaying, or live if no event is missing. The client receives the
 // event beyond after the replay. startReplay first queries the worker, which stores all events

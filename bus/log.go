@@ -18,10 +18,8 @@ import (
 )
 
 const (
-	// maxLogValue is the longest value of a log line, in bytes.
-	maxLogValue = 1 << 10
-	// maxLogStack is the longest stack trace of a log line, in bytes.
-	maxLogStack = 8 << 10
+	maxLogValue = 1 << 10 // of a log line, in bytes
+	maxLogStack = 8 << 10 // of a log line, in bytes
 )
 
 // LogHandler returns h with the request of each line's context: request_id, by
@@ -33,7 +31,8 @@ func LogHandler(h slog.Handler) slog.Handler {
 	if h, ok := h.(logHandler); ok {
 		return h
 	}
-	return logHandler{Handler: h, repeats: newRepeats()}
+	known, _ := lru.New[string, *repeat](repeatKeys) // fails for a size below 1
+	return logHandler{Handler: h, repeats: &repeats{known: known}}
 }
 
 type logHandler struct {
@@ -42,14 +41,11 @@ type logHandler struct {
 	with    string // attributes of the logger, part of the key of its lines
 }
 
-// Handle implements slog.Handler.
 func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 	for _, flood := range h.repeats.takeEnded(r.Time) {
 		line := slog.NewRecord(r.Time, flood.level, "repeated log lines suppressed", r.PC)
 		line.AddAttrs(slog.String("line", flood.message), slog.Int("suppressed", flood.suppressed))
-		if err := flood.handler.Handle(ctx, line); err != nil {
-			return err
-		}
+		_ = flood.handler.Handle(ctx, line) // a logger ignores the errors of its handler too
 	}
 	suppressed := 0
 	if r.Level >= slog.LevelWarn {
@@ -82,7 +78,6 @@ func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, line)
 }
 
-// WithAttrs implements slog.Handler.
 func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	all := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
@@ -93,7 +88,6 @@ func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return h
 }
 
-// WithGroup implements slog.Handler.
 func (h logHandler) WithGroup(name string) slog.Handler {
 	h.Handler = h.Handler.WithGroup(name)
 	return h
@@ -147,10 +141,8 @@ const (
 	// lines per second.
 	repeatBurst = 10
 	repeatRate  = 1
-	// repeatKeys is the maximum number of tracked keys.
-	repeatKeys = 1024
-	// floodEnd is the time without a line after which a flood has ended.
-	floodEnd = 10 * time.Second
+	repeatKeys  = 1024             // maximum number of tracked keys
+	floodEnd    = 10 * time.Second // time without a line after which a flood has ended
 )
 
 // repeats rate-limits log lines of the same key: level, message, attributes of the
@@ -173,11 +165,6 @@ type repeat struct {
 	last       time.Time
 }
 
-func newRepeats() *repeats {
-	known, _ := lru.New[string, *repeat](repeatKeys) // fails for a size below 1
-	return &repeats{known: known}
-}
-
 // admit reports whether to log the line, and how many of its key were suppressed
 // since the one before.
 func (r *repeats) admit(h logHandler, line slog.Record) (suppressed int, ok bool) {
@@ -198,7 +185,7 @@ func (r *repeats) admit(h logHandler, line slog.Record) (suppressed int, ok bool
 	return suppressed, true
 }
 
-// takeEnded returns the floods that have takeEnded with suppressed lines, once each.
+// takeEnded returns the floods that have ended with suppressed lines, once each.
 func (r *repeats) takeEnded(now time.Time) (floods []repeat) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

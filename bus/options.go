@@ -18,7 +18,6 @@ import (
 // request to JetStream, and its end. The default takes half a megabyte of each.
 const syncQueue = 1024 + 1
 
-// options returns the options of a connection.
 func options(name string, more []nats.Option) []nats.Option {
 	return append([]nats.Option{
 		nats.Name(name),

@@ -20,9 +20,8 @@ const (
 	outageTimeout = 30 * time.Second
 	// startTimeout is outageTimeout for a subject from which no worker has replied yet, and
 	// for a connection that has not been established yet.
-	startTimeout = time.Second
-	// maxUndelivered is the maximum number of requests of a connection that wait in outages.
-	maxUndelivered = 256
+	startTimeout   = time.Second
+	maxUndelivered = 256 // requests of a connection that wait in outages
 )
 
 // outage is the state of a subject that may have no worker, or of a connection. It may be used
@@ -65,7 +64,6 @@ type outages struct {
 	waiting    *admission.Pool
 }
 
-// subject returns the outage of a subject.
 func (o *outages) subject(subject string) *outage {
 	of, _ := o.subjects.LoadOrStore(subject, &outage{})
 	return of.(*outage)

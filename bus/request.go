@@ -20,8 +20,7 @@ const (
 	// a suspended client does not fail its requests when it continues.
 	retryMissed = 2
 	maxMissed   = 10
-	// maxRetries bounds the hedged requests of one request.
-	maxRetries = 4
+	maxRetries  = 4 // hedged requests of one request
 	// maxBusyRetries is the maximum number of retries of a request that a busy worker rejected.
 	// Of two workers, the free one then receives it in 31 of 32 cases.
 	maxBusyRetries = 5
@@ -30,8 +29,7 @@ const (
 	// that has more than max_pending (64 MiB by default) still to read, and all requests
 	// to that worker fail.
 	outboundBytes = 32 << 20
-	// largeMessage is the minimum size of the messages that outboundBytes bounds, in bytes.
-	largeMessage = 32 << 10
+	largeMessage  = 32 << 10 // minimum size of the messages that outboundBytes bounds, in bytes
 )
 
 // requests sends the requests of a connection and receives their replies. The request API of
@@ -61,7 +59,7 @@ func (q *requests) setConnected(up bool) {
 	}
 }
 
-// connContext returns a context that ends when the current connection is connContext.
+// connContext returns a context that ends when the current connection is lost.
 func (q *requests) connContext() context.Context {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -232,10 +233,5 @@ var inboxPrefixes = []string{"_INBOX.", "_INBOX_", importPrefix}
 // that a peer has chosen only if isInbox accepts it, or if it is the event subject of a
 // run of the same stream.
 func isInbox(subject string) bool {
-	for _, prefix := range inboxPrefixes {
-		if strings.HasPrefix(subject, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(inboxPrefixes, func(prefix string) bool { return strings.HasPrefix(subject, prefix) })
 }

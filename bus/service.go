@@ -111,8 +111,7 @@ const drainIdlePeriod = 20 * time.Millisecond
 // ErrDrainTimeout is the error of a drain that timed out with requests in flight.
 var ErrDrainTimeout = errors.New("drain timed out with requests in flight")
 
-// cancelTimeout bounds the wait for handlers after their cancellation.
-const cancelTimeout = 500 * time.Millisecond
+const cancelTimeout = 500 * time.Millisecond // bounds the wait for handlers after their cancellation
 
 // Stop accepts no more requests and waits for those in flight. When ctx ends, it cancels the rest
 // and returns an error that wraps ErrDrainTimeout. It returns when no handler runs, at the
@@ -142,7 +141,9 @@ func (s *Service) drain(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.wait()
+		s.gate.Close() // before Wait, so that no handler is added during it
+		s.healthGate.Close()
+		s.handlers.Wait()
 	}()
 	select {
 	case <-ended:
@@ -169,14 +170,6 @@ func (s *Service) unsubscribe() (err error) {
 	}
 	s.conn.flush()
 	return err
-}
-
-// wait returns when no handler runs. It closes the gates first, so that no handler is added to
-// s.handlers during its Wait.
-func (s *Service) wait() {
-	s.gate.Close()
-	s.healthGate.Close()
-	s.handlers.Wait()
 }
 
 // idle waits until no request has been in flight for drainIdlePeriod, or ctx ends. It returns the

@@ -71,7 +71,6 @@ func newSession(ctx context.Context, d *responder, s Stream[any], r request, sha
 	return w
 }
 
-// serve handles the request and ends the stream.
 func (w *session) serve(runs *admission.Limit, handle func(context.Context, []byte, Sender) error) {
 	defer w.close()
 	ctx, release, err := w.admitted(runs)
@@ -109,8 +108,7 @@ func (w *session) admitted(runs *admission.Limit) (_ context.Context, release fu
 	return ctx, func() { free(); uncount() }, nil
 }
 
-// errFull marks the refusal of a request that another worker may admit.
-var errFull = errors.New("not admitted by this worker")
+var errFull = errors.New("not admitted by this worker") // another worker may admit the request
 
 // work sends heartbeats, waits for the body and until the request may run, and calls handle.
 func (w *session) work(ctx context.Context, handle func(context.Context, []byte, Sender) error) (err error) {
@@ -129,8 +127,8 @@ func (w *session) work(ctx context.Context, handle func(context.Context, []byte,
 	if !w.request.slot.Start(ctx) {
 		return context.Cause(ctx)
 	}
-	body := w.upload.take()
-	w.request.Data = nil // it may be the body
+	body := w.upload.body
+	w.upload.body, w.request.Data = nil, nil // the body can be freed while the answer is streamed
 	return handle(ctx, body, w)
 }
 
@@ -274,7 +272,6 @@ func (w *session) onHeartbeat() {
 	}
 }
 
-// Send implements Sender.
 func (w *session) Send(event string, data any) error {
 	if sent := w.sent(); !w.flow.open(sent) {
 		if err := overload.Idle(w.ctx, func() error { return w.flow.wait(w.ctx, sent) }); err != nil {
@@ -322,7 +319,6 @@ func (w *session) publish(e Event) error {
 	return w.conn.nc.PublishMsg(msg)
 }
 
-// sent returns how many events were sent.
 func (w *session) sent() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -349,10 +345,8 @@ func (w *session) close() {
 	w.connected() // stops the grace timer
 }
 
-// errDisconnected is the cause of cancellation when the client has disconnected.
-var errDisconnected = errors.New("the client has disconnected")
+var errDisconnected = errors.New("the client has disconnected") // cause of a cancellation
 
-// Persist implements Sender.
 func (w *session) Persist() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -419,8 +413,7 @@ func (w *session) storeError(e *schemas.Error) {
 	w.replay.WaitStored()
 }
 
-// stallTimeout is the time for which a worker waits for an acknowledgement of a slow client.
-const stallTimeout = 10 * time.Second
+const stallTimeout = 10 * time.Second // of the wait for an acknowledgement of a slow client
 
 // flow is the worker's flow control: a window of events that the client grants.
 type flow struct {

@@ -20,9 +20,8 @@ import (
 const (
 	// window is the flow-control window in events. A client acknowledges each half of the window,
 	// and sooner if ackInterval has passed since its last acknowledgement.
-	window = 128
-	// chunkSize is the size of an upload's messages in bytes.
-	chunkSize = 512 << 10
+	window    = 128
+	chunkSize = 512 << 10 // of an upload's messages, in bytes
 	// maxInline is the largest body that is sent over the connection for control traffic, in bytes.
 	// Larger bodies use the bulk connection: in the request of an Endpoint, and in chunks after the
 	// request of a run, once a worker has admitted it.
@@ -54,8 +53,7 @@ var ErrNoRun = schemas.ErrRunNotFound.Because("it does not exist, or its events 
 // which NATS still routes requests to a suspended worker.
 const maxRestarts = 2
 
-// errUnclaimed is the error of a run for which no worker sent a heartbeat in time.
-var errUnclaimed = errors.New("no worker has accepted the request")
+var errUnclaimed = errors.New("no worker has accepted the request") // no heartbeat in time
 
 // Stream is a subject that answers each Req with events, the last of type done. Any
 // NATS client can read it: the events go to the reply subject.
@@ -212,7 +210,6 @@ func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte
 	})
 }
 
-// events yields the events of a listener until the stream ends.
 func (s Stream[Req]) events(open func() (*listener, error)) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		l, err := open()
@@ -239,8 +236,8 @@ func (s Stream[Req]) events(open func() (*listener, error)) iter.Seq2[Event, err
 
 // translate maps an error of the bus to the stream's contract.
 func (s Stream[Req]) translate(err error) error {
-	var e *schemas.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*schemas.Error](err)
+	if !ok {
 		return err
 	}
 	for _, sentinel := range []error{errUnclaimed, ErrInterrupted, errLogged} {
@@ -259,7 +256,6 @@ func (s Stream[Req]) mapError(err error) *schemas.Error {
 	return s.Errors(visible(err))
 }
 
-// control returns the control subject of the run.
 func (s Stream[Req]) control(run string) string { return s.Subject + "." + run }
 
 // runOf returns the control subject of the run whose event subject is reply; false if

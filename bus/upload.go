@@ -12,10 +12,8 @@ import (
 )
 
 const (
-	// chunkTimeout bounds the wait for the next chunk of a body.
-	chunkTimeout = 5 * time.Second
-	// grantTimeout bounds the wait for the grant of a chunk.
-	grantTimeout = 5 * time.Second
+	chunkTimeout = 5 * time.Second // for the next chunk of a body
+	grantTimeout = 5 * time.Second // for the grant of a chunk
 	// uploadBytes bounds the chunks that clients may send to a worker before it has received
 	// them, in bytes. A server closes the connection of a worker that has more than max_pending
 	// (64 MiB by default) still to read, and all uploads to that worker fail.
@@ -120,7 +118,6 @@ func (u *upload) add(data []byte) error {
 	return nil
 }
 
-// wait waits until the body is complete.
 func (u *upload) wait(ctx context.Context) error {
 	select {
 	case <-u.whole:
@@ -128,12 +125,4 @@ func (u *upload) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// take returns the body and drops the reference, so that it can be freed while the
-// answer is streamed.
-func (u *upload) take() []byte {
-	body := u.body
-	u.body = nil
-	return body
 }
