@@ -21,30 +21,25 @@ import (
 // an endpoint one after the other, and counts a request as done when its callback returns;
 // here requests run concurrently, and are counted when they have been answered.
 type discovery struct {
-	identity    micro.ServiceIdentity
-	description string
-	started     time.Time
+	started time.Time
 
-	mu        sync.Mutex
-	endpoints []discovered
-}
-
-type discovered struct {
-	micro.EndpointInfo
-	metrics *telemetry.Subject
+	mu      sync.Mutex
+	info    micro.Info
+	metrics []*telemetry.Subject // of the endpoints of info
 }
 
 func newDiscovery(service string) *discovery {
-	return &discovery{
-		identity:    micro.ServiceIdentity{Name: "cairn-" + service, ID: nuid.Next(), Version: Version, Metadata: map[string]string{}},
-		description: "Cairn: " + service, started: time.Now().UTC(),
-	}
+	return &discovery{started: time.Now().UTC(), info: micro.Info{
+		ServiceIdentity: micro.ServiceIdentity{Name: "cairn-" + service, ID: nuid.Next(), Version: Version, Metadata: map[string]string{}},
+		Type:            micro.InfoResponseType, Description: "Cairn: " + service, Endpoints: []micro.EndpointInfo{},
+	}}
 }
 
 // subscribe answers requests until the subscriptions end.
 func (d *discovery) subscribe(nc *nats.Conn) (subs []*nats.Subscription, err error) {
-	for verb, describe := range map[micro.Verb]func() any{micro.PingVerb: d.ping, micro.InfoVerb: d.info, micro.StatsVerb: d.stats} {
-		for _, of := range [][2]string{{"", ""}, {d.identity.Name, ""}, {d.identity.Name, d.identity.ID}} {
+	name, id := d.info.Name, d.info.ID
+	for verb, describe := range map[micro.Verb]func() any{micro.PingVerb: d.ping, micro.InfoVerb: d.describe, micro.StatsVerb: d.stats} {
+		for _, of := range [][2]string{{"", ""}, {name, ""}, {name, id}} {
 			subject, _ := micro.ControlSubject(verb, of[0], of[1]) // fails for an unknown verb
 			sub, err := nc.Subscribe(subject, func(msg *nats.Msg) {
 				if body, err := json.Marshal(describe()); err == nil && isInbox(msg.Reply) {
@@ -75,34 +70,30 @@ func (d *discovery) add(e *responder) error {
 	name := strings.ReplaceAll(strings.TrimPrefix(e.Subject, "cairn."), ".", "-")
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.endpoints = append(d.endpoints, discovered{
-		micro.EndpointInfo{Name: name, Subject: e.Subject, QueueGroup: micro.DefaultQueueGroup, Metadata: metadata}, e.metrics,
-	})
+	d.info.Endpoints = append(d.info.Endpoints,
+		micro.EndpointInfo{Name: name, Subject: e.Subject, QueueGroup: micro.DefaultQueueGroup, Metadata: metadata})
+	d.metrics = append(d.metrics, e.metrics)
 	return nil
 }
 
 func (d *discovery) ping() any {
-	return micro.Ping{ServiceIdentity: d.identity, Type: micro.PingResponseType}
+	return micro.Ping{ServiceIdentity: d.info.ServiceIdentity, Type: micro.PingResponseType}
 }
 
-func (d *discovery) info() any {
-	info := micro.Info{
-		ServiceIdentity: d.identity, Type: micro.InfoResponseType, Description: d.description, Endpoints: []micro.EndpointInfo{},
-	}
+func (d *discovery) describe() any {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, e := range d.endpoints {
-		info.Endpoints = append(info.Endpoints, e.EndpointInfo)
-	}
-	return info
+	return d.info // add appends to the endpoints and does not change them
 }
 
 func (d *discovery) stats() any {
-	stats := micro.Stats{ServiceIdentity: d.identity, Type: micro.StatsResponseType, Started: d.started, Endpoints: []*micro.EndpointStats{}}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, e := range d.endpoints {
-		t := e.metrics.Totals()
+	stats := micro.Stats{
+		ServiceIdentity: d.info.ServiceIdentity, Type: micro.StatsResponseType, Started: d.started, Endpoints: []*micro.EndpointStats{},
+	}
+	for i, e := range d.info.Endpoints {
+		t := d.metrics[i].Totals()
 		stats.Endpoints = append(stats.Endpoints, &micro.EndpointStats{
 			Name: e.Name, Subject: e.Subject, QueueGroup: e.QueueGroup, NumRequests: t.Requests, NumErrors: t.Errors, LastError: t.LastError,
 			ProcessingTime: t.ProcessingTime, AverageProcessingTime: t.ProcessingTime / time.Duration(max(1, t.Requests)),

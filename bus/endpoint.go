@@ -27,13 +27,10 @@ const (
 
 // Endpoint is a subject that answers each Req with one Res.
 type Endpoint[Req, Res any] struct {
-	Subject string
-	// Summary describes the operation in one line.
-	Summary string
-	// Invalid is the error for a request that cannot be read or is not valid.
-	Invalid *schemas.Error
-	// Permission is the permission that the caller must have; empty admits everyone.
-	Permission schemas.Permission
+	Subject    string
+	Summary    string             // of the operation, in one line
+	Invalid    *schemas.Error     // for a request that cannot be read or is not valid
+	Permission schemas.Permission // that the caller must have; empty admits everyone
 }
 
 // Reply is the reply to a request, with its JSON body not decoded.
@@ -44,8 +41,8 @@ type Reply struct {
 }
 
 // Call sends req and returns the reply. It waits at most 15 seconds, not beyond the deadline of ctx,
-// and at most 2.5 seconds without a heartbeat from a worker. Conn and the package documentation
-// (Requests) list the requests that are retried. The error is a *schemas.Error or the error of ctx.
+// and at most 2.5 seconds without a heartbeat from a worker. The package documentation (Requests)
+// lists the requests that are retried. The error is a *schemas.Error or the error of ctx.
 func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res, err error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -126,10 +123,8 @@ func readReply(msg *nats.Msg) (Reply, error) {
 		return Reply{}, err
 	}
 	reply := Reply{Body: msg.Data}
-	reply.Ignored, _ = parseTokens(msg.Header.Get(HeaderIgnoredRevision)) // malformed: none
-	if text := msg.Header.Get(HeaderRevision); text != "" {
-		reply.Token, _ = schemas.ParseConsistencyToken(text) // malformed: the zero token
-	}
+	reply.Ignored, _ = parseTokens(msg.Header.Get(HeaderIgnoredRevision))          // malformed: none
+	reply.Token, _ = schemas.ParseConsistencyToken(msg.Header.Get(HeaderRevision)) // absent or malformed: the zero token
 	return reply, nil
 }
 
