@@ -88,16 +88,11 @@ func (p *Pool) Wait(ctx context.Context, tenant string, n int64) error {
 	case <-w.granted:
 		return nil
 	case <-ctx.Done():
-		return p.abandon(ctx, tenant, w)
 	}
-}
-
-// abandon removes a wait whose ctx has ended, unless it was granted meanwhile.
-func (p *Pool) abandon(ctx context.Context, tenant string, w *wait) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := slices.Index(p.queues[tenant], w)
-	if i < 0 {
+	if i < 0 { // granted meanwhile
 		return nil
 	}
 	p.dequeue(tenant, i)

@@ -6,9 +6,6 @@
 // The file is gzip-compressed NDJSON: a Header, one entry for each value of a bucket
 // in the order of revisions, and an End with counts. "zcat FILE | jq" prints it. The
 // End is a separate gzip member that contains the SHA-256 of all preceding bytes.
-//
-// Save does not block readers or writers. Restore changes nothing unless the buckets of the
-// backup are empty or absent; existing tags are kept.
 package backup
 
 import (

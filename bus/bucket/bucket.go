@@ -2,11 +2,10 @@
 // that was acknowledged before it, replicated or not.
 //
 // A bucket is a JetStream stream with the naming scheme of KV buckets (ADR-8), so that other
-// clients can read it. Setup creates or updates its stream, and Bind waits for one that exists.
-// A [Reader] writes a fence before a read in a cluster, because a former leader may not know
-// yet that it was replaced. Writes are retried until JetStream acknowledges them or ctx
-// ends, and are stored once by their message IDs. While the cluster has no leader, operations
-// wait. Functions return the errors of nats.go, and errors of package schemas for a full store.
+// clients can read it. Setup creates or updates its stream, Bind waits for one that exists, and a
+// [Reader] reads it. Writes are retried until JetStream acknowledges them or ctx ends, and are stored
+// once by their message IDs. While the cluster has no leader, operations wait. Functions return the
+// errors of nats.go, and errors of package schemas for a full store.
 package bucket
 
 import (

@@ -41,10 +41,7 @@ func NewFlusher(ctx context.Context, js jetstream.JetStream, name string, s jets
 	request, _ := json.Marshal(map[string]string{"filter": marker.Subject}) // strings can be encoded
 	f := &Flusher{js: js, purges: "$JS.API.STREAM.PURGE." + StreamPrefix + name, request: request, marker: marker, flush: newRound()}
 	what := fmt.Sprintf("flush bucket %s (needs the permission to publish to %s)", name, f.purges)
-	if err := WaitReady(ctx, js, what, func() error { return f.Flush(ctx) }); err != nil {
-		return nil, err
-	}
-	return f, nil
+	return f, WaitReady(ctx, js, what, func() error { return f.Flush(ctx) })
 }
 
 // Flush returns when every message that was acknowledged before the call is written. It is a no-op on

@@ -26,9 +26,8 @@ const (
 
 // Storage is the storage limit in bytes of all buckets together, on each server.
 type Storage struct {
-	Bytes int64 // 0: unlimited
-	// Initial sets limits only on buckets without one.
-	Initial bool
+	Bytes   int64 // 0: unlimited
+	Initial bool  // sets limits only on buckets without one
 }
 
 // FindStorage returns the storage limit of the NATS account for each server, given the

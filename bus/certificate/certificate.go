@@ -48,40 +48,37 @@ func (c *Certificate) changed() (at [2]time.Time) {
 	return at
 }
 
-// Current returns the certificate, reloaded if its files have changed. If they are
+// current returns the certificate, reloaded if its files have changed. If they are
 // invalid it logs a warning and returns the previous one.
-func (c *Certificate) Current() (*tls.Certificate, error) {
+func (c *Certificate) current() *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.checked) < checkInterval {
-		return c.loaded, nil
+		return c.loaded
 	}
 	c.checked = time.Now()
 	version := c.changed()
 	if version == c.version {
-		return c.loaded, nil
+		return c.loaded
 	}
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	if err != nil { // the files may be replaced one after the other
 		c.log.Warn("the new certificate cannot be read; using the previous one", "err", err)
-		return c.loaded, nil
+		return c.loaded
 	}
 	c.loaded, c.version = &pair, version
 	c.log.Info("certificate reloaded", "file", c.cert)
-	return c.loaded, nil
+	return c.loaded
 }
 
 // Ends returns the time at which the current certificate expires.
-func (c *Certificate) Ends() time.Time {
-	current, _ := c.Current() // the error is always nil
-	return current.Leaf.NotAfter
-}
+func (c *Certificate) Ends() time.Time { return c.current().Leaf.NotAfter }
 
 // Config returns a TLS configuration with the certificate, for a server or a client.
 func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{
 		MinVersion:           tls.VersionTLS12,
-		GetCertificate:       func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.Current() },
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.Current() },
+		GetCertificate:       func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current(), nil },
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.current(), nil },
 	}
 }

@@ -80,8 +80,8 @@ const prefix = "cairn_" // of every key: secret scanners recognize keys by it
 // IsKey reports whether text has the prefix of an API key.
 func IsKey(text string) bool { return strings.HasPrefix(text, prefix) }
 
-// generate generates id and secret of k and returns the text of the key. The secret has 130
-// random bits, so a plain hash suffices.
+// generate sets id and hash of k and returns the text of the key. The secret has 130 random bits, so
+// a plain hash suffices.
 func (k *Key) generate() string {
 	k.ID = strings.ToLower(rand.Text()[:12])
 	secret := strings.ToLower(rand.Text())

@@ -38,10 +38,7 @@ func Setup(ctx context.Context, conn *bus.Conn, replication bucket.Replication) 
 // Open opens the bucket, and waits for it until ctx ends.
 func Open(ctx context.Context, conn *bus.Conn) (*Store, error) {
 	kv, err := bucket.OpenKV(ctx, conn.JetStream(), bucket.Keys)
-	if err != nil {
-		return nil, err
-	}
-	return &Store{kv}, nil
+	return &Store{kv}, err
 }
 
 // Create stores k under a new id and returns the text of the key, which cannot be
@@ -104,13 +101,13 @@ func (s *Store) Revoke(ctx context.Context, id string) error {
 
 func (s *Store) get(ctx context.Context, id string) (k Key, revision uint64, err error) {
 	e, err := s.kv.Get(ctx, id)
-	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound), errors.Is(err, jetstream.ErrInvalidKey):
+	if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrInvalidKey) {
 		return k, 0, fmt.Errorf("%w: %s", ErrNotFound, id)
-	case err != nil:
-		return k, 0, fmt.Errorf("read key %s: %w", id, err)
 	}
-	if err := json.Unmarshal(e.Value(), &k); err != nil {
+	if err == nil {
+		err = json.Unmarshal(e.Value(), &k)
+	}
+	if err != nil {
 		return k, 0, fmt.Errorf("read key %s: %w", id, err)
 	}
 	return k, e.Revision(), nil

@@ -233,11 +233,8 @@ func remove(ctx context.Context, conn *bus.Conn, peer string) error {
 		return err
 	}
 	var answer server.JSApiMetaServerRemoveResponse
-	if err := json.Unmarshal(reply.Data, &answer); err != nil {
+	if err := json.Unmarshal(reply.Data, &answer); err != nil || answer.Error == nil {
 		return err
 	}
-	if answer.Error != nil {
-		return errors.New(answer.Error.Description)
-	}
-	return nil
+	return errors.New(answer.Error.Description)
 }

@@ -220,19 +220,14 @@ func (s *Server) membership() (here, size int, leader string) {
 
 func (s *Server) clusterState() telemetry.ClusterState {
 	here, size, _ := s.membership()
-	state := telemetry.ClusterState{Nodes: here, Wanted: max(size, s.nodes), Behind: s.staleReplicas()}
+	state := telemetry.ClusterState{Nodes: here, Wanted: max(size, s.nodes)}
 	if _, quorum := s.Problem(); quorum {
 		state.Quorum = 1
 	}
-	return state
-}
-
-// staleReplicas returns how many streams and consumers of this node are not current.
-func (s *Server) staleReplicas() (n int) {
 	for _, e := range s.ns.Healthz(&server.HealthzOptions{Details: true}).Errors {
-		if e.Type == server.HealthzErrorStream || e.Type == server.HealthzErrorConsumer {
-			n++
+		if e.Type == server.HealthzErrorStream || e.Type == server.HealthzErrorConsumer { // a replica is not current
+			state.Behind++
 		}
 	}
-	return n
+	return state
 }

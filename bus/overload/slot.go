@@ -34,7 +34,17 @@ func (s *Slot) Move(tenant string) bool {
 // Close ends the run.
 func (s *Slot) Start(ctx context.Context) bool {
 	tenant := s.Owner()
-	return s.gate.running.Wait(ctx, tenant, 1) == nil && s.started(tenant)
+	if s.gate.running.Wait(ctx, tenant, 1) != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.open || s.running { // the slot was closed or started meanwhile
+		s.gate.running.Release(tenant, 1)
+		return s.running
+	}
+	s.running = true
+	return true
 }
 
 // Owner returns the tenant of the slot.
@@ -42,19 +52,6 @@ func (s *Slot) Owner() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tenant
-}
-
-// started records that the request runs with a unit of the tenant. If the slot was closed or started
-// meanwhile, it releases the unit.
-func (s *Slot) started(tenant string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.open || s.running {
-		s.gate.running.Release(tenant, 1)
-		return s.running
-	}
-	s.running = true
-	return true
 }
 
 // stop ends the run of a started request. The caller holds s.mu.

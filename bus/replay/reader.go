@@ -102,15 +102,6 @@ type Run struct {
 	Updated time.Time // when its last events were stored
 }
 
-// newRun returns the run with the name, as described by its last message.
-func newRun(name string, last *jetstream.RawStreamMsg) Run {
-	started, err := time.Parse(time.RFC3339Nano, last.Header.Get(headerStarted))
-	if err != nil {
-		started = last.Time
-	}
-	return Run{name, cmp.Or(last.Header.Get(headerState), schemas.RunRunning), started, last.Time}
-}
-
 // List returns the runs with stored events, in no order. Their names match the wildcard of the
 // subject. It reads only the last message of each run. The error is
 // schemas.ErrUnavailable if there are more than 1,024, or wraps bucket.ErrNoStream.
@@ -123,7 +114,12 @@ func List(ctx context.Context, js jetstream.JetStream, stream, subject string) (
 	}
 	before, after, _ := strings.Cut(subject, "*")
 	for _, msg := range last {
-		runs = append(runs, newRun(strings.TrimSuffix(strings.TrimPrefix(msg.Subject, before), after), msg))
+		started, malformed := time.Parse(time.RFC3339Nano, msg.Header.Get(headerStarted))
+		if malformed != nil {
+			started = msg.Time
+		}
+		name := strings.TrimSuffix(strings.TrimPrefix(msg.Subject, before), after)
+		runs = append(runs, Run{name, cmp.Or(msg.Header.Get(headerState), schemas.RunRunning), started, msg.Time})
 	}
 	return runs, readError(ctx, err)
 }

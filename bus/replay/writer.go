@@ -43,10 +43,8 @@ const (
 // which would end a stream of responses between NATS accounts.
 const runStarted = ": started\n\n"
 
-// Writer stores the events of a run in the replay stream, in order and once: it
-// publishes a batch of events until JetStream acknowledges it, and then the next one.
-// JetStream drops copies of a batch by its message ID. A Writer may be used
-// concurrently.
+// Writer stores the events of a run, one batch after the other. JetStream drops copies of a batch by
+// its message ID. A Writer may be used concurrently.
 type Writer struct {
 	ctx      context.Context // bounds the attempts to store
 	js       jetstream.JetStream

@@ -3,6 +3,7 @@
 package retry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -35,10 +36,7 @@ func DoAfter(ctx context.Context, wait func(context.Context, time.Duration) erro
 		if err == nil || !retryable(err) {
 			return err
 		}
-		stopped := wait(ctx, intervals.NextBackOff())
-		if stopped == nil {
-			stopped = ctx.Err()
-		}
+		stopped := cmp.Or(wait(ctx, intervals.NextBackOff()), ctx.Err())
 		switch {
 		case errors.Is(stopped, context.Canceled):
 			return stopped

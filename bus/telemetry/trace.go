@@ -19,8 +19,7 @@ var tracing atomic.Pointer[tracer]
 
 type tracer struct {
 	trace.Tracer
-	// parentBased: the sampling decisions of callers apply.
-	parentBased bool
+	parentBased bool // the sampling decisions of callers apply
 }
 
 // Headers of W3C Trace Context in the canonical form of NATS clients.
