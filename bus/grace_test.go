@@ -10,7 +10,7 @@ import (
 // TestPersistEndsTheGracePeriod: the client has disconnected before the handler calls Persist.
 func TestPersistEndsTheGracePeriod(t *testing.T) {
 	t.Parallel()
-	w := &session{replay: &replay.Writer{}, grace: time.Hour, flow: newFlow("")}
+	w := &session{replay: &replay.Writer{}, stream: Stream[any]{Grace: time.Hour}, flow: newFlow("")}
 	w.cancel = func(err error) { t.Errorf("the run is canceled: %v", err) }
 	w.disconnected()
 	if w.graceTimer == nil {

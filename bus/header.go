@@ -88,8 +88,7 @@ const MaxRequestID = 128
 // ValidRequestID reports whether id may be used in logs and headers: 1 to MaxRequestID
 // visible ASCII characters.
 func ValidRequestID(id string) bool {
-	visible := func(r rune) bool { return r > ' ' && r <= '~' }
-	return len(id) >= 1 && len(id) <= MaxRequestID && strings.IndexFunc(id, func(r rune) bool { return !visible(r) }) < 0
+	return len(id) >= 1 && len(id) <= MaxRequestID && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // minTokens holds the minimum consistency tokens of a request.

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -251,18 +252,6 @@ func (l *listener) next() (Event, error) {
 	}
 }
 
-// receive sends the request, unless it was sent, and returns the next message.
-func (w *waiting) receive(l *listener) (msg *nats.Msg, err error) {
-	if !w.sent {
-		if err := w.send(l); err != nil {
-			return nil, err
-		}
-	}
-	msg, err = l.nextMessage()
-	w.sent = !undelivered(err)
-	return msg, err
-}
-
 func (w *waiting) send(l *listener) error {
 	w.attempts++
 	if err := l.conn.nc.PublishMsg(w.request); err != nil {
@@ -298,7 +287,13 @@ func (w *waiting) next(l *listener) (Event, error) {
 		return undelivered(err) && (since.IsZero() || time.Since(since) < responderTimeout)
 	}
 	err := l.conn.outages.deliver(ctx, l.stream.Subject, retryable, func() (err error) {
-		msg, err = w.receive(l)
+		if !w.sent {
+			if err := w.send(l); err != nil {
+				return err
+			}
+		}
+		msg, err = l.nextMessage()
+		w.sent = !undelivered(err)
 		return err
 	})
 	if err != nil {
@@ -472,7 +467,6 @@ func (l *listener) nextMessage() (*nats.Msg, error) {
 	l.timeout.Reset(streamHeartbeatTimeout)
 	msg, err := l.sub.NextMsgWithContext(l.wait)
 	l.timeout.Stop()
-	var known *schemas.Error
 	switch {
 	case err == nil:
 		l.confirmed = time.Now()
@@ -481,10 +475,8 @@ func (l *listener) nextMessage() (*nats.Msg, error) {
 		return nil, err
 	case errors.Is(err, nats.ErrSlowConsumer) && l.replay != nil:
 		return nil, l.startReplay(l.ctx, Event{})
-	case errors.As(context.Cause(l.wait), &known):
-		return nil, context.Cause(l.wait)
 	default:
-		return nil, transportError(l.stream.Subject, err)
+		return nil, transportError(l.stream.Subject, cmp.Or(context.Cause(l.wait), err))
 	}
 }
 

@@ -21,24 +21,19 @@ import (
 // NewRun returns a new, unguessable run name.
 func NewRun() string { return rand.Text() }
 
-// NameRun returns name with a suffix that identifies the tenants of the caller, for OwnsRun. There is
-// no suffix if the caller is not bound to tenants.
-func NameRun(by *schemas.Identity, name string) string {
-	if !by.Bound() {
-		return name
-	}
-	return name + tenantSuffix(by)
-}
+// NameRun returns name with a suffix that identifies the tenants of the caller, for OwnsRun.
+func NameRun(by *schemas.Identity, name string) string { return name + tenantSuffix(by) }
 
 // OwnsRun reports whether the run belongs to the tenants of the caller. A caller that is not
 // bound to tenants owns all runs.
-func OwnsRun(by *schemas.Identity, run string) bool {
-	return !by.Bound() || strings.HasSuffix(run, tenantSuffix(by))
-}
+func OwnsRun(by *schemas.Identity, run string) bool { return strings.HasSuffix(run, tenantSuffix(by)) }
 
-// tenantSuffix returns a hash of the caller's tenants, so that a run name does not
-// reveal them.
+// tenantSuffix returns a hash of the caller's tenants, so that a run name does not reveal them. It is
+// empty if the caller is not bound to tenants.
 func tenantSuffix(by *schemas.Identity) string {
+	if !by.Bound() {
+		return ""
+	}
 	sum := sha256.Sum256([]byte(ShareKey(by, nil)))
 	return "-" + hex.EncodeToString(sum[:8])
 }

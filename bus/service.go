@@ -22,12 +22,11 @@ var Version = "0.0.0"
 
 // Service is a group of endpoints that are discovered, counted and stopped together.
 type Service struct {
-	conn      *Conn
-	discovery *discovery
-	log       *slog.Logger
-	gate      *overload.Gate
-	// healthGate admits health checks, regardless of the load.
-	healthGate *overload.Gate
+	conn       *Conn
+	discovery  *discovery
+	log        *slog.Logger
+	gate       *overload.Gate
+	healthGate *overload.Gate  // admits health checks, regardless of the load
 	waiting    *admission.Pool // requests that wait without a slot
 	uploads    *admission.Pool // bytes of granted chunks that have not arrived
 	handlers   sync.WaitGroup  // goroutines of handlers, and the one that adjusts the gate
@@ -45,17 +44,18 @@ type Service struct {
 // load fewer of them run, and the others wait in queues per tenant. The caller stops
 // the service.
 func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) {
-	s := &Service{conn: c, discovery: newDiscovery(name), log: slog.New(LogHandler(log.Handler())).With("service", name)}
+	s := &Service{
+		conn: c, discovery: newDiscovery(name), log: slog.New(LogHandler(log.Handler())).With("service", name), draining: make(chan struct{}),
+	}
 	var err error
 	if s.subs, err = s.discovery.subscribe(c.nc); err != nil {
 		return nil, fmt.Errorf("start service %s: %w", name, err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.gate, s.healthGate = overload.New(slots), overload.New(healthSlots)
 	s.waiting, s.uploads = admission.NewPool(maxWaiting), admission.NewPool(uploadBytes)
-	s.ctx, s.cancel, s.draining = ctx, cancel, make(chan struct{})
 	telemetry.Slots(name, slots, s.gate.Used)
-	s.handlers.Go(func() { overload.Run(ctx, s.gate) })
+	s.handlers.Go(func() { overload.Run(s.ctx, s.gate) })
 	return s, nil
 }
 

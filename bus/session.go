@@ -34,8 +34,7 @@ type session struct {
 	responder  *responder
 	conn       *Conn
 	stream     Stream[any]
-	request    request
-	reply      string         // subject of the events
+	request    request        // its reply subject receives the events
 	control    string         // subject for acknowledgements and cancel
 	replay     *replay.Writer // nil: not a run
 	sub        *nats.Subscription
@@ -48,16 +47,15 @@ type session struct {
 
 	mu         sync.Mutex
 	sequence   uint64
-	grace      time.Duration // grace period without a client
-	graceTimer *time.Timer   // ends the grace period; nil: a client is connected
-	missedAt   time.Time     // time of the last heartbeat without a subscriber
+	graceTimer *time.Timer // ends the grace period; nil: a client is connected
+	missedAt   time.Time   // time of the last heartbeat without a subscriber
 }
 
 // newSession returns the session of a request. The session cancels its context when it ends.
 func newSession(ctx context.Context, d *responder, s Stream[any], r request, share *admission.Pool) *session {
 	c := d.service.conn
 	w := &session{
-		responder: d, conn: c, stream: s, request: r, reply: r.Reply, control: c.nc.NewInbox(),
+		responder: d, conn: c, stream: s, request: r, control: c.nc.NewInbox(),
 		upload: upload{
 			budget: d.service.uploads, tenant: ShareKey(r.by, nil), body: r.Data, whole: make(chan struct{}),
 		},
@@ -66,7 +64,7 @@ func newSession(ctx context.Context, d *responder, s Stream[any], r request, sha
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	if run, ok := s.runOf(r.Reply); ok {
 		w.replay = replay.NewWriter(d.service.ctx, c.js, s.ReplayStream(), run+replayToken, ShareKey(r.by, nil), share, d.service.log)
-		w.control, w.grace = run, s.Grace
+		w.control = run
 	}
 	return w
 }
@@ -220,11 +218,11 @@ const importPrefix = "_R_."
 // subject has no subscriber, the server reports that on the control subject. The caller
 // holds w.mu once events may be sent.
 func (w *session) sendHeartbeat() error {
-	msg := &nats.Msg{Subject: w.reply, Reply: w.control, Header: nats.Header{HeaderSequence: {strconv.FormatUint(w.sequence, 10)}}}
+	msg := &nats.Msg{Subject: w.request.Reply, Reply: w.control, Header: nats.Header{HeaderSequence: {strconv.FormatUint(w.sequence, 10)}}}
 	if w.chunks != nil {
 		msg.Header.Set(HeaderBodySubject, w.chunks.Subject)
 	}
-	if strings.HasPrefix(w.reply, importPrefix) {
+	if strings.HasPrefix(w.request.Reply, importPrefix) {
 		msg.Data = []byte(":")
 	}
 	return w.conn.nc.PublishMsg(msg)
@@ -309,10 +307,10 @@ func (w *session) send(event string, data any) error {
 func (w *session) publish(e Event) error {
 	if w.replay != nil {
 		// If this fails, the client detects a gap and reads the event from the replay stream.
-		_ = w.conn.nc.Publish(w.reply, w.replay.Add(e))
+		_ = w.conn.nc.Publish(w.request.Reply, w.replay.Add(e))
 		return nil
 	}
-	msg := nats.NewMsg(w.reply)
+	msg := nats.NewMsg(w.request.Reply)
 	msg.Data = e.Data
 	msg.Header.Set(HeaderEvent, e.Type)
 	msg.Header.Set(HeaderSequence, strconv.FormatUint(e.Sequence, 10))
@@ -373,7 +371,7 @@ func (w *session) disconnected() {
 	case w.replay == nil:
 		w.cancel(errDisconnected)
 	case w.graceTimer == nil:
-		w.graceTimer = time.AfterFunc(w.grace, w.expire)
+		w.graceTimer = time.AfterFunc(w.stream.Grace, w.expire)
 	}
 	w.missedAt = time.Now()
 	w.flow.detached.Store(true)
@@ -387,7 +385,7 @@ func (w *session) expire() {
 	defer w.mu.Unlock()
 	w.graceTimer = nil
 	if !w.flow.persistent.Load() && time.Since(w.missedAt) < 2*streamHeartbeatInterval {
-		w.cancel(schemas.ErrRunStopped.Because(fmt.Sprintf("no client was connected for %v", w.grace)))
+		w.cancel(schemas.ErrRunStopped.Because(fmt.Sprintf("no client was connected for %v", w.stream.Grace)))
 	}
 }
 

@@ -58,22 +58,16 @@ var errUnclaimed = errors.New("no worker has accepted the request") // no heartb
 // Stream is a subject that answers each Req with events, the last of type done. Any
 // NATS client can read it: the events go to the reply subject.
 type Stream[Req any] struct {
-	Subject string
-	// Summary describes the stream in one line.
-	Summary string
-	// Invalid is the error for a request that cannot be read or is not valid.
-	Invalid *schemas.Error
-	// Permission is the permission that the caller must have; empty admits everyone.
-	Permission schemas.Permission
-	// Timeout bounds the whole stream.
-	Timeout time.Duration
-	// Grace is the grace period of a run without a client.
-	Grace time.Duration
+	Subject    string
+	Summary    string             // of the stream, in one line
+	Invalid    *schemas.Error     // for a request that cannot be read or is not valid
+	Permission schemas.Permission // that the caller must have; empty admits everyone
+	Timeout    time.Duration      // of the whole stream
+	Grace      time.Duration      // grace period of a run without a client
+	MaxBody    int                // largest request, in bytes
 	// Runs bounds the requests in progress of one credential at a worker; 0: no
 	// limit. Further ones fail with schemas.ErrTooManyRequests.
 	Runs int
-	// MaxBody is the largest request, in bytes.
-	MaxBody int
 	// Admit, unless nil, admits a request by the size of its body in bytes, before
 	// the body is received. The handler gets the context that it returns, and
 	// release is called when the handler has returned. On an error the client tries
@@ -175,10 +169,8 @@ func (s Stream[Req]) Cancel(ctx context.Context, c *Conn, run string) error {
 	if !runName.MatchString(run) {
 		return nil
 	}
-	if _, _, err := query(ctx, c, s.control(run), HeaderCancel, "1"); err != nil {
-		return s.translate(err)
-	}
-	return nil
+	_, _, err := query(ctx, c, s.control(run), HeaderCancel, "1")
+	return s.translate(err)
 }
 
 // Serve answers the stream's requests with handle until svc stops. handle's ctx ends

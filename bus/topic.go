@@ -11,8 +11,7 @@ import (
 // Topic is a subject on which each T is delivered to all current subscribers.
 type Topic[T any] struct {
 	Subject string
-	// Summary describes the messages in one line.
-	Summary string
+	Summary string // of the messages, in one line
 }
 
 // Publish publishes v, at most once.
