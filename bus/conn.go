@@ -130,8 +130,7 @@ var errConnectionLost = fmt.Errorf("%w", schemas.ErrUnavailable.Because("the con
 // Connected reports whether the connection is established.
 func (c *Conn) Connected() bool { return c.nc.IsConnected() }
 
-// WaitConnected waits until the connection is established or ctx ends, and then
-// returns its error.
+// WaitConnected waits until the connection is established or ctx ends, and then returns its error.
 func (c *Conn) WaitConnected(ctx context.Context) error {
 	changes := c.nc.StatusChanged(nats.CONNECTED)
 	defer c.nc.RemoveStatusListener(changes)
@@ -165,8 +164,7 @@ func (c *Conn) ReadConn() *Conn {
 	return c.readConn
 }
 
-// Closed returns a channel that is closed when the connection is closed and will not be
-// reopened.
+// Closed returns a channel that is closed when the connection is closed and will not be reopened.
 func (c *Conn) Closed() <-chan struct{} { return c.closed }
 
 // MaxPayload returns the server's max_payload in bytes.

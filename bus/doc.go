@@ -37,14 +37,13 @@
 //
 // # Streams
 //
-// A [Stream] answers a request with events, numbered from 1, the last of type done.
-// Events go to the reply subject. Each message of the worker has its control subject
-// as reply subject: there the client sends acknowledgements
-// (flow control) and cancellation. A large body follows in chunks, on a separate subject and over a
-// separate connection on each side. The worker grants each chunk from a budget of 16 MiB, less than
-// what a server buffers for a connection. The worker sends a heartbeat every 500 ms; if the
-// reply subject has no subscriber, the server's no-responders status arrives on the
-// control subject, and the worker knows that the client has disconnected.
+// A [Stream] answers a request with events, numbered from 1, the last of type done. Events go to the
+// reply subject. Each message of the worker has its control subject as reply subject: there the
+// client sends acknowledgements (flow control) and cancellation. A large body follows in chunks, on
+// a separate subject and over a separate connection on each side. The worker grants each chunk from
+// a budget of 16 MiB, less than what a server buffers for a connection. The worker sends a heartbeat
+// every 500 ms; if the reply subject has no subscriber, the server's no-responders status arrives on
+// the control subject, and the worker knows that the client has disconnected.
 //
 // # Runs and replay
 //
@@ -76,16 +75,15 @@
 //	│                      ended                       │
 //	└──────────────────────────────────────────────────┘
 //
-// In the state waiting, the listener retries a request that a busy worker has refused, and after
-// 2 s Start retries the run as a new one. In the states live and replaying, a lost connection,
-// missing heartbeats, or a failed replay lead to replaying as soon as there is a connection. After
-// the grace period without an event they end the stream with [ErrInterrupted]: the run may continue
-// at its worker, and the client can resume it. A run ends only with done, an error from the worker,
-// or in the state lost, in which every client receives an error and a done event with the sequences
-// 2^53-2 and 2^53-1. Before a replay the listener acknowledges its last event, and the worker
-// stores its buffered events before it replies; so all events up to the sequence of that reply
-// are, or soon will be, in the replay stream. The listener drops events that it has already
-// delivered.
+// In the state waiting, the listener retries a request that a busy worker has refused, and after 2 s
+// Start retries the run as a new one. In the states live and replaying, a lost connection, missing
+// heartbeats, or a failed replay lead to replaying as soon as there is a connection. After the grace
+// period without an event they end the stream with [ErrInterrupted]: the run may continue at its
+// worker, and the client can resume it. A run ends only with done, an error from the worker, or in
+// the state lost, in which every client receives an error and a done event with the sequences 2^53-2
+// and 2^53-1. Before a replay the listener acknowledges its last event, and the worker stores its
+// buffered events before it replies; so all events up to the sequence of that reply are, or soon
+// will be, in the replay stream. The listener drops events that it has already delivered.
 //
 // The session, the worker's side, is in one of these states:
 //
@@ -98,8 +96,7 @@
 //	              ▼ handler returns                            ▼
 //	            done                                     error, then done
 //
-// A stream that is not a run has no grace period; after Persist the grace period is
-// unlimited. In state detached there is no flow control. If a client reads nothing for
-// 10 s, the state becomes canceled, or after Persist detached. Cancel and the timeout
-// lead to canceled from any state.
+// A stream that is not a run has no grace period; after Persist the grace period is unlimited. In
+// state detached there is no flow control. If a client reads nothing for 10 s, the state becomes
+// canceled, or after Persist detached. Cancel and the timeout lead to canceled from any state.
 package bus

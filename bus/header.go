@@ -24,8 +24,7 @@ const (
 	// HeaderMinRevision on a request: the consistency tokens, separated by commas, of the
 	// writes that the reply must include.
 	HeaderMinRevision = "Cairn-Min-Revision"
-	// HeaderIgnoredRevision on a reply: the tokens of the request that belong to
-	// another catalog.
+	// HeaderIgnoredRevision on a reply: the tokens of the request that belong to another catalog.
 	HeaderIgnoredRevision = "Cairn-Ignored-Revision"
 	// HeaderIfMatch and HeaderIfNoneMatch on a registration or deletion: its precondition.
 	HeaderIfMatch     = "If-Match"

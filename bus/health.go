@@ -16,9 +16,8 @@ const (
 	checkTimeout = 750 * time.Millisecond
 )
 
-// Check shares the results of a health check: it is evaluated once at a time and
-// at most once in its lifetime, 250 ms, for any number of callers. It may be used
-// concurrently.
+// Check shares the results of a health check: it is evaluated once at a time and at most once in its
+// lifetime, 250 ms, for any number of callers. It may be used concurrently.
 type Check[T any] struct {
 	ttl      time.Duration
 	timeout  time.Duration

@@ -27,10 +27,9 @@ func Identity(ctx context.Context) *schemas.Identity {
 // (nats-server, ClientInfoHdr).
 const clientInfoHeader = "Nats-Request-Info"
 
-// authorize returns ctx with the caller's identity, and an error if it lacks the
-// permission. The server adds clientInfoHeader to requests from another NATS account (an
-// import with "share"); such a client is authenticated by NATS alone, and must not send
-// an identity.
+// authorize returns ctx with the caller's identity, and an error if it lacks the permission. The
+// server adds clientInfoHeader to requests from another NATS account (an import with "share"); such
+// a client is authenticated by NATS alone, and must not send an identity.
 func authorize(ctx context.Context, header func(string) string, permission schemas.Permission) (context.Context, *schemas.Identity, error) {
 	text := header(HeaderIdentity)
 	if text == "" {
@@ -46,18 +45,16 @@ func authorize(ctx context.Context, header func(string) string, permission schem
 	return WithIdentity(ctx, by), by, by.Authorize(permission)
 }
 
-// ShareKey returns the tenant that a request counts against wherever capacity
-// is divided among tenants (admission.Pool): the tenant of the caller's identity
-// when it is bound to one, all its tenants as one key when it is bound to
-// several, and otherwise the tenant_id of the request, which is empty for the
-// global collection. A nil identity means a caller without authentication. Pass
-// a pointer to the decoded request, or nil for a request without a tenant_id.
+// ShareKey returns the tenant that a request counts against wherever capacity is divided among
+// tenants (admission.Pool): the tenant of the caller's identity when it is bound to one, all its
+// tenants as one key when it is bound to several, and otherwise the tenant_id of the request, which
+// is empty for the global collection. A nil identity means a caller without authentication. Pass a
+// pointer to the decoded request, or nil for a request without a tenant_id.
 //
-// A bound caller cannot choose its key, so its request is admitted before it is
-// decoded. The key of any other caller needs the decoded request (at most
-// MaxBody bytes): the caller may act for any tenant, and its request names the tenant. No
-// header carries the key: the edge would have to decode the body too, and the worker to
-// verify the header against it.
+// A bound caller cannot choose its key, so its request is admitted before it is decoded. The key of
+// any other caller needs the decoded request (at most MaxBody bytes): the caller may act for any
+// tenant, and its request names the tenant. No header carries the key: the edge would have to decode
+// the body too, and the worker to verify the header against it.
 func ShareKey(by *schemas.Identity, req any) string {
 	switch {
 	case !by.Bound():

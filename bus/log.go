@@ -22,11 +22,10 @@ const (
 	maxLogStack = 8 << 10 // of a log line, in bytes
 )
 
-// LogHandler returns h with the request of each line's context: request_id, by
-// (the credential), trace_id and span_id. It bounds what callers can add
-// to the log of a process: values beyond 1 KiB are cut and end with their length, and repeated
-// warnings and errors are rate-limited (see repeats). It returns a LogHandler
-// unchanged.
+// LogHandler returns h with the request of each line's context: request_id, by (the credential),
+// trace_id and span_id. It bounds what callers can add to the log of a process: values beyond 1 KiB
+// are cut and end with their length, and repeated warnings and errors are rate-limited (see
+// repeats). It returns a LogHandler unchanged.
 func LogHandler(h slog.Handler) slog.Handler {
 	if h, ok := h.(logHandler); ok {
 		return h

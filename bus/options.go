@@ -39,9 +39,8 @@ func options(name string, more []nats.Option) []nats.Option {
 	}, more...)
 }
 
-// Credentials are the files that authenticate a client to a NATS server and the
-// server to the client; empty fields are not used. Files are read on each connect,
-// so they can be replaced.
+// Credentials are the files that authenticate a client to a NATS server and the server to the
+// client; empty fields are not used. Files are read on each connect, so they can be replaced.
 type Credentials struct {
 	Creds string // user JWT and seed
 	NKey  string // seed of the user's NKey
@@ -77,11 +76,10 @@ var (
 	userPattern  = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 )
 
-// InboxPrefix returns the option for the prefix of a connection's inboxes, with which
-// a server can permit each user to receive its own replies only. The default is
-// _INBOX_ and the user in the first of urls, which works with
-// deploy/kubernetes/nats/nats.conf and on a server without permissions; without a user
-// it is _INBOX, as in other clients.
+// InboxPrefix returns the option for the prefix of a connection's inboxes, with which a server can
+// permit each user to receive its own replies only. The default is _INBOX_ and the user in the first
+// of urls, which works with deploy/kubernetes/nats/nats.conf and on a server without permissions;
+// without a user it is _INBOX, as in other clients.
 func InboxPrefix(urls, prefix string) (nats.Option, error) {
 	if prefix == "" {
 		prefix = nats.InboxPrefix[:len(nats.InboxPrefix)-1]

@@ -24,10 +24,9 @@ const (
 	// maxBusyRetries is the maximum number of retries of a request that a busy worker rejected.
 	// Of two workers, the free one then receives it in 31 of 32 cases.
 	maxBusyRetries = 5
-	// outboundBytes bounds the large messages that a connection has sent to workers and
-	// that no worker has confirmed, in bytes. A server closes the connection of a worker
-	// that has more than max_pending (64 MiB by default) still to read, and all requests
-	// to that worker fail.
+	// outboundBytes bounds the large messages that a connection has sent to workers and that no
+	// worker has confirmed, in bytes. A server closes the connection of a worker that has more than
+	// max_pending (64 MiB by default) still to read, and all requests to that worker fail.
 	outboundBytes = 32 << 20
 	largeMessage  = 32 << 10 // minimum size of the messages that outboundBytes bounds, in bytes
 )
@@ -66,8 +65,7 @@ func (q *requests) connContext() context.Context {
 	return q.connection
 }
 
-// open returns a new reply subject and the channel of its messages. The caller
-// ends it with forget.
+// open returns a new reply subject and the channel of its messages. The caller ends it with forget.
 func (q *requests) open() (reply string, msgs chan *nats.Msg) {
 	msgs = make(chan *nats.Msg, 2+maxRetries)
 	q.mu.Lock()

@@ -39,10 +39,9 @@ type Service struct {
 	subs []*nats.Subscription // subscriptions of the endpoints and of discovery
 }
 
-// Start registers the service on c under name. It admits at most slots requests at a
-// time, divided among tenants (ShareKey), and rejects further requests with schemas.ErrUnavailable. Under CPU
-// load fewer of them run, and the others wait in queues per tenant. The caller stops
-// the service.
+// Start registers the service on c under name. It admits at most slots requests at a time, divided
+// among tenants (ShareKey), and rejects further requests with schemas.ErrUnavailable. Under CPU load
+// fewer of them run, and the others wait in queues per tenant. The caller stops the service.
 func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) {
 	s := &Service{
 		conn: c, discovery: newDiscovery(name), log: slog.New(LogHandler(log.Handler())).With("service", name), draining: make(chan struct{}),
@@ -59,8 +58,7 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 	return s, nil
 }
 
-// healthSlots is the number of slots for health checks. They are cheap, and some wait for a
-// backend.
+// healthSlots is the number of slots for health checks. They are cheap, and some wait for a backend.
 const healthSlots = 1024
 
 // add runs handle for each request of the responder in a separate goroutine while a slot is
@@ -199,12 +197,11 @@ const maxWaiting = 1024
 // ErrNoSlot is wrapped by the errors of WaitWithoutSlot, except for an error of its parameter wait.
 var ErrNoSlot = errors.New("no slot for a waiting request")
 
-// WaitWithoutSlot releases the slot of the request of ctx, calls wait, and then acquires
-// a slot of the service again. The waiting requests of a service are bounded and
-// divided among tenants: the error wraps ErrNoSlot and schemas.ErrTooManyRequests when
-// the tenant has too many, or schemas.ErrUnavailable when ctx ends before a slot is
-// free. After an error of wait the slot is acquired too, unless ctx has ended. Outside of a
-// request it only calls wait.
+// WaitWithoutSlot releases the slot of the request of ctx, calls wait, and then acquires a slot of
+// the service again. The waiting requests of a service are bounded and divided among tenants: the
+// error wraps ErrNoSlot and schemas.ErrTooManyRequests when the tenant has too many, or
+// schemas.ErrUnavailable when ctx ends before a slot is free. After an error of wait the slot is
+// acquired too, unless ctx has ended. Outside of a request it only calls wait.
 func WaitWithoutSlot(ctx context.Context, wait func(context.Context) error) error {
 	r, ok := ctx.Value(responderKey{}).(*responder)
 	slot := overload.SlotOf(ctx)

@@ -22,8 +22,7 @@ import (
 
 // Sender sends the events of one stream. It may be used concurrently.
 type Sender interface {
-	// Send sends data as JSON. With flow control it waits for the client, at most
-	// 10 seconds.
+	// Send sends data as JSON. With flow control it waits for the client, at most 10 seconds.
 	Send(event string, data any) error
 	// Persist lets the stream continue without a client until it ends or is canceled.
 	Persist()

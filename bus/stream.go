@@ -28,8 +28,7 @@ const (
 	maxInline = 256 << 10
 )
 
-// A run is a stream that outlives the client's connection. It has subjects of
-// its own:
+// A run is a stream that outlives the client's connection. It has subjects of its own:
 //
 //	cairn.analyze.<run>         control, to the worker: acknowledgements, cancel
 //	cairn.analyze.<run>.body    to the worker: chunks of the body
@@ -68,10 +67,9 @@ type Stream[Req any] struct {
 	// Runs bounds the requests in progress of one credential at a worker; 0: no
 	// limit. Further ones fail with schemas.ErrTooManyRequests.
 	Runs int
-	// Admit, unless nil, admits a request by the size of its body in bytes, before
-	// the body is received. The handler gets the context that it returns, and
-	// release is called when the handler has returned. On an error the client tries
-	// other workers.
+	// Admit, unless nil, admits a request by the size of its body in bytes, before the body is
+	// received. The handler gets the context that it returns, and release is called when the handler
+	// has returned. On an error the client tries other workers.
 	Admit func(ctx context.Context, size int) (admitted context.Context, release func(), err error)
 	// Errors maps an error to one of the stream's contract; nil: unchanged.
 	Errors func(*schemas.Error) *schemas.Error
@@ -97,9 +95,8 @@ func (s Stream[Req]) Forward(ctx context.Context, c *Conn, body []byte) iter.Seq
 	return s.start(ctx, c, c.nc.NewInbox(), body, false)
 }
 
-// Run is like Forward, but starts a run with the given name. Leaving the loop does
-// not cancel the worker: it continues for the stream's Grace, within which a client may
-// Resume.
+// Run is like Forward, but starts a run with the given name. Leaving the loop does not cancel the
+// worker: it continues for the stream's Grace, within which a client may Resume.
 func (s Stream[Req]) Run(ctx context.Context, c *Conn, run string, body []byte) iter.Seq2[Event, error] {
 	return s.start(ctx, c, s.control(run)+eventToken, body, false)
 }
@@ -137,9 +134,8 @@ func (s Stream[Req]) Resume(ctx context.Context, c *Conn, run string, after uint
 	return s.events(func() (*listener, error) { return attach(ctx, c, Stream[any](s), run, after) })
 }
 
-// Snapshot yields the events that the run has sent until now, as Resume does, and does not
-// wait for further ones. The error is schemas.ErrRunNotFound for a run that has ended and is
-// not stored.
+// Snapshot yields the events that the run has sent until now, as Resume does, and does not wait for
+// further ones. The error is schemas.ErrRunNotFound for a run that has ended and is not stored.
 func (s Stream[Req]) Snapshot(ctx context.Context, c *Conn, run string) iter.Seq2[Event, error] {
 	return s.events(func() (*listener, error) {
 		l, err := attach(ctx, c, Stream[any](s), run, 0)

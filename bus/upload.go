@@ -21,10 +21,9 @@ const (
 )
 
 // upload is the body of a stream's request, received whole or in chunks. The client sends a chunk
-// when the worker has granted it from a budget of its tenant: the reply to a chunk grants the
-// next one, and the reply to an empty message the first one. Memory grows
-// with the bytes received, not with the announced size: the full size is allocated
-// only after a quarter of it has arrived.
+// when the worker has granted it from a budget of its tenant: the reply to a chunk grants the next
+// one, and the reply to an empty message the first one. Memory grows with the bytes received, not
+// with the announced size: the full size is allocated only after a quarter of it has arrived.
 type upload struct {
 	budget  *admission.Pool // of the worker
 	tenant  string

@@ -1,6 +1,5 @@
-// Package admission bounds how much work a process holds at once and divides
-// that capacity among tenants, so that one tenant's load is refused before it
-// can displace another's.
+// Package admission bounds how much work a process holds at once and divides that capacity among
+// tenants, so that one tenant's load is refused before it can displace another's.
 //
 // A [Pool] counts units that its user chooses, such as requests or bytes. Acquire does not block,
 // and Wait blocks in a queue per tenant; the caller bounds the number of pending calls. Granted
@@ -14,12 +13,11 @@ import (
 	"sync"
 )
 
-// threshold is the maximum ratio of the units of one tenant to the free capacity. A
-// single tenant gets threshold/(1+threshold) = 80 % of the capacity; N tenants whose
-// demand exceeds their share get threshold/(1+N*threshold) each. The rest stays free,
-// so a tenant that holds nothing is admitted immediately. This is the dynamic threshold of
-// Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet
-// Switches", IEEE/ACM Transactions on Networking 6(2), 1998.
+// threshold is the maximum ratio of the units of one tenant to the free capacity. A single tenant
+// gets threshold/(1+threshold) = 80 % of the capacity; N tenants whose demand exceeds their share
+// get threshold/(1+N*threshold) each. The rest stays free, so a tenant that holds nothing is
+// admitted immediately. This is the dynamic threshold of Choudhury and Hahne, "Dynamic Queue Length
+// Thresholds for Shared-Memory Packet Switches", IEEE/ACM Transactions on Networking 6(2), 1998.
 const threshold = 4
 
 // Pool is a weighted semaphore that is divided among tenants. The caller chooses the

@@ -73,9 +73,8 @@ func Release(s jetstream.Stream, consumer jetstream.Consumer) {
 	}
 }
 
-// Replication configures the replication, placement and size limit of a bucket. The zero
-// value leaves an existing bucket unchanged; a new one gets one replica without
-// placement or limit.
+// Replication configures the replication, placement and size limit of a bucket. The zero value
+// leaves an existing bucket unchanged; a new one gets one replica without placement or limit.
 type Replication struct {
 	Replicas int      // number of replicas; 0: unchanged, 1 for a new bucket
 	Cluster  string   // cluster to place the replicas in; empty: any
@@ -203,8 +202,7 @@ const (
 	replicasNotSupported = 10074
 )
 
-// TooFewServers reports whether a stream was rejected because there are fewer servers than
-// replicas.
+// TooFewServers reports whether a stream was rejected because there are fewer servers than replicas.
 func TooFewServers(err error) bool { return rejected(err, noPeers, replicasNotSupported) }
 
 // rejected reports whether the server has rejected an operation with one of the codes.

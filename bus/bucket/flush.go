@@ -15,12 +15,11 @@ const flushTTL = "60s" // of a marker, for a Flusher that does not purge it
 // Flusher makes the server write acknowledged messages of a stream to the operating system, so that
 // they survive a crash of the server's process. It may be used concurrently.
 //
-// A server that syncs each message (sync_interval: always) offers a stream two
-// modes: default, which calls fsync before each acknowledgement, and async, which
-// acknowledges a message that is still in the memory of the process. There is no
-// intermediate mode. A purge that removes a message writes everything pending before
-// the server replies, without fsync (nats-server, filestore.go, PurgeEx); so a flush purges
-// a marker that was published for this purpose. Concurrent writers share a flush.
+// A server that syncs each message (sync_interval: always) offers a stream two modes: default, which
+// calls fsync before each acknowledgement, and async, which acknowledges a message that is still in
+// the memory of the process. There is no intermediate mode. A purge that removes a message writes
+// everything pending before the server replies, without fsync (nats-server, filestore.go, PurgeEx);
+// so a flush purges a marker that was published for this purpose. Concurrent writers share a flush.
 type Flusher struct {
 	js      jetstream.JetStream
 	purges  string // subject of purge requests

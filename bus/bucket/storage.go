@@ -12,13 +12,11 @@ import (
 	"cairn/schemas"
 )
 
-// shares are the percentages of the storage that buckets may use. The rest is for other
-// streams.
+// shares are the percentages of the storage that buckets may use. The rest is for other streams.
 var shares = map[string]int64{Catalog: 50, Tags: 25, Embeddings: 10, Quarantine: 4, Keys: 1}
 
 const (
-	// DefaultStorage is used where neither a setting nor the NATS account limits
-	// the storage.
+	// DefaultStorage is used where neither a setting nor the NATS account limits the storage.
 	DefaultStorage = 4 << 30
 	memoryBytes    = 128 << 20 // maximum size limit of a bucket in memory
 	warnAt         = 80        // percentage of its limit above which a bucket or the storage is reported

@@ -18,9 +18,8 @@ type Node struct {
 	log string // file
 }
 
-// StartNode starts a server with the options, except that it listens for clients and
-// for monitoring on free ports of 127.0.0.1 and has an empty store. It stops with the
-// test.
+// StartNode starts a server with the options, except that it listens for clients and for monitoring
+// on free ports of 127.0.0.1 and has an empty store. It stops with the test.
 func StartNode(t testing.TB, o *server.Options) *Node {
 	t.Helper()
 	o.Host, o.Port, o.StoreDir, o.NoSigs = "127.0.0.1", server.RANDOM_PORT, t.TempDir(), true

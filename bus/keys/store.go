@@ -41,8 +41,7 @@ func Open(ctx context.Context, conn *bus.Conn) (*Store, error) {
 	return &Store{kv}, err
 }
 
-// Create stores k under a new id and returns the text of the key, which cannot be
-// retrieved again.
+// Create stores k under a new id and returns the text of the key, which cannot be retrieved again.
 func (s *Store) Create(ctx context.Context, k Key) (Key, string, error) {
 	k.Created = time.Now().UTC().Truncate(time.Second)
 	secret := k.generate()

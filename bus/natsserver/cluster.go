@@ -66,8 +66,7 @@ const (
 
 const routeUser = "cluster" // user name of routes when there is a secret
 
-// route parses the URL of another node. Its errors do not contain text, which may
-// be a password.
+// route parses the URL of another node. Its errors do not contain text, which may be a password.
 func (c Cluster) route(text string) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		text = "nats://" + text
@@ -82,9 +81,8 @@ func (c Cluster) route(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// nodeName returns the name of the node in dir and stores it there. Under
-// another name the node would join as an additional one, and the old name would remain in
-// the cluster as an offline peer.
+// nodeName returns the name of the node in dir and stores it there. Under another name the node
+// would join as an additional one, and the old name would remain in the cluster as an offline peer.
 func nodeName(dir, given string) (string, error) {
 	path := filepath.Join(dir, "node")
 	stored, err := os.ReadFile(path)

@@ -16,8 +16,7 @@ import (
 	"cairn/bus/telemetry"
 )
 
-// Security is the authentication and encryption of an embedded server. The zero value
-// disables both.
+// Security is the authentication and encryption of an embedded server. The zero value disables both.
 type Security struct {
 	Secret    string // token of clients: nats://SECRET@host; empty: none
 	Cert, Key string // PEM files, reloaded when they change; empty: no TLS

@@ -154,8 +154,7 @@ func writable(dir string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// URL returns the URL for clients of other processes, or "" if the server does not
-// listen.
+// URL returns the URL for clients of other processes, or "" if the server does not listen.
 func (s *Server) URL() string {
 	if s.ns.Addr() == nil {
 		return ""

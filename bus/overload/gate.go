@@ -28,8 +28,7 @@ const (
 	minRunning = 2
 	// decrease and increase are the factors by which the limit changes.
 	decrease, increase = 0.5, 1.1
-	// idleIntervals is the number of intervals without a queue after which the limit is
-	// removed.
+	// idleIntervals is the number of intervals without a queue after which the limit is removed.
 	idleIntervals = 100
 )
 
@@ -97,9 +96,8 @@ func (g *Gate) Admit(tenant string) *Slot {
 	return &Slot{gate: g, tenant: tenant, open: true}
 }
 
-// Wait is Admit and Slot.Start for a request of the tenant that waits until both are
-// possible; nil if ctx ends first. The caller closes the slot, and bounds the number of
-// pending calls.
+// Wait is Admit and Slot.Start for a request of the tenant that waits until both are possible; nil
+// if ctx ends first. The caller closes the slot, and bounds the number of pending calls.
 func (g *Gate) Wait(ctx context.Context, tenant string) *Slot {
 	s := &Slot{gate: g, tenant: tenant}
 	if s.admit(ctx) != nil || !s.Start(ctx) {

@@ -136,9 +136,8 @@ func Idle(ctx context.Context, wait func() error) error {
 	return s.resumeAfter(ctx, wait())
 }
 
-// WithoutSlot is like Idle, but also releases the slot during wait, which may be long. Afterwards
-// it waits for a slot again, unless ctx has ended. The caller bounds the number of pending
-// calls.
+// WithoutSlot is like Idle, but also releases the slot during wait, which may be long. Afterwards it
+// waits for a slot again, unless ctx has ended. The caller bounds the number of pending calls.
 func WithoutSlot(ctx context.Context, wait func() error) error {
 	s := SlotOf(ctx)
 	if s == nil {

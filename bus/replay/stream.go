@@ -19,8 +19,7 @@ import (
 
 const (
 	retention = 2 * time.Minute // of the events of a run
-	// maxBytes is the limit of the replay stream, in bytes; the oldest events are
-	// removed first.
+	// maxBytes is the limit of the replay stream, in bytes; the oldest events are removed first.
 	maxBytes = 128 << 20
 	// WorkerBytes bounds the events that the runs of one worker store within retention, in
 	// bytes. It is divided among tenants, so that with up to four workers no tenant displaces the

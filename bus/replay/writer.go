@@ -26,8 +26,7 @@ const (
 	// maxUnstored bounds the buffered events of a run, in bytes. A run that sends more
 	// waits until the replay stream has stored some.
 	maxUnstored = 1 << 20
-	// storeTimeout bounds the attempts to store a batch. The election of a leader takes
-	// less.
+	// storeTimeout bounds the attempts to store a batch. The election of a leader takes less.
 	storeTimeout = 30 * time.Second
 	ackTimeout   = 2 * time.Second // of one attempt
 )
@@ -97,8 +96,7 @@ func (w *Writer) Begin() {
 	w.start()
 }
 
-// Add adds the next event and returns its encoded form, which is valid until the next
-// call.
+// Add adds the next event and returns its encoded form, which is valid until the next call.
 func (w *Writer) Add(e Event) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -68,8 +68,7 @@ type exporter struct {
 	failing atomic.Bool
 }
 
-// ExportSpans implements sdk.SpanExporter. It never fails: lost spans affect no
-// request.
+// ExportSpans implements sdk.SpanExporter. It never fails: lost spans affect no request.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	switch {

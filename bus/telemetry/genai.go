@@ -12,12 +12,10 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 )
 
-// Model identifies a language model in telemetry, without its URL, which may contain a
-// password.
+// Model identifies a language model in telemetry, without its URL, which may contain a password.
 type Model struct{ Provider, Name, Host string }
 
-// ModelOf returns the model that a URL names: ollama://host/name, openai://host/name or
-// offline:.
+// ModelOf returns the model that a URL names: ollama://host/name, openai://host/name or offline:.
 func ModelOf(rawURL string) Model {
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -27,8 +27,7 @@ func Build(version string) {
 	buildInfo.WithLabelValues(version, runtime.Version()).Set(1)
 }
 
-// seconds are the buckets of all durations, from reads in memory to the longest answer
-// of a model.
+// seconds are the buckets of all durations, from reads in memory to the longest answer of a model.
 var seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
 
 // durations is a histogram with the buckets above. Native histograms would double the

@@ -28,9 +28,8 @@ const (
 	HeaderTraceState  = "tracestate"
 )
 
-// Extract returns ctx within the trace of the caller's headers, or ctx itself without
-// one. It works without tracing, so that logs and further requests belong to the
-// caller's trace.
+// Extract returns ctx within the trace of the caller's headers, or ctx itself without one. It works
+// without tracing, so that logs and further requests belong to the caller's trace.
 func Extract(ctx context.Context, traceparent, tracestate string) context.Context {
 	if traceparent == "" {
 		return ctx
@@ -70,9 +69,8 @@ var (
 	asInternal = trace.WithSpanKind(trace.SpanKindInternal)
 )
 
-// start starts a span named "operation target" and returns ctx within it. There is no
-// span when tracing is off or the trace is not sampled. With root, work outside a trace
-// starts one.
+// start starts a span named "operation target" and returns ctx within it. There is no span when
+// tracing is off or the trace is not sampled. With root, work outside a trace starts one.
 func start(ctx context.Context, kind trace.SpanStartOption, operation, target string, root bool) (context.Context, Span) {
 	t := tracing.Load()
 	if t == nil {
