@@ -14,7 +14,7 @@
 //	a worker refused it as busy     yes                   yes                   5 times
 //	2 heartbeats were missed        as a hedged request   no                    4 times, retry budget of the connection
 //	it reached no worker            yes                   yes                   deadline of 15 s
-//	the connection was lost later   yes                   if it is stored once  deadline of 15 s; a write once
+//	the connection was lost later   yes                   if it is stored once  deadline of 15 s; a write 4 times
 //	a run was not confirmed in 2 s  as a new run (Start)                         twice, retry budget of the connection
 //	a chunk reached no worker       yes                                         1 s
 //	JetStream did not acknowledge   by the worker, with the same Nats-Msg-Id    deadline of the request
@@ -22,7 +22,7 @@
 //
 // A write of tags or records without a precondition is stored once: the client gives the request a
 // Nats-Msg-Id, from which the worker derives the IDs of its messages, and the stream rejects duplicates
-// for 30 s. The retry supersedes the first copy, which may be delayed at another worker (bucket.Reader.Supersede).
+// for 30 s. A retry supersedes the earlier copies, which may be delayed at other workers (bucket.Reader.Supersede).
 // A write is not retried when heartbeats are missed, since a suspended worker may write after these 30 s.
 //
 // A request that reached no worker, because there are no responders or the connection is lost,

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -94,8 +95,8 @@ func (e Endpoint[Req, Res]) storesOnce() bool {
 }
 
 // retry reports whether a request that failed with err waits for the end of an outage: it was not
-// delivered, or the connection was lost and it is a read or a write that is stored once. Such a write
-// is retried once, with the header HeaderRetry. Health checks do not wait, so that they report the outage.
+// delivered, or the connection was lost and it is a read or a write that is stored once (supersede).
+// Health checks do not wait, so that they report the outage.
 func (e Endpoint[Req, Res]) retry(request *nats.Msg, err error) bool {
 	switch {
 	case strings.HasPrefix(e.Subject, healthSubjects):
@@ -104,11 +105,31 @@ func (e Endpoint[Req, Res]) retry(request *nats.Msg, err error) bool {
 		return true
 	case !errors.Is(err, errConnectionLost):
 		return false
-	case request.Header.Get(jetstream.MsgIDHeader) != "" && request.Header.Get(HeaderRetry) == "":
-		request.Header.Set(HeaderRetry, "1")
+	case supersedable(request):
+		supersede(request)
 		return true
 	}
 	return e.reads()
+}
+
+// supersedable reports whether the request is a write that is stored once and may be sent again.
+func supersedable(request *nats.Msg) bool {
+	return request.Header.Get(jetstream.MsgIDHeader) != "" && earlierCopies(request) < maxRetries
+}
+
+// supersede makes the request the next copy of a write.
+func supersede(request *nats.Msg) {
+	request.Header.Set(HeaderRetry, strconv.Itoa(earlierCopies(request)+1))
+}
+
+// earlierCopies returns the number of copies that precede the request, at most maxRetries.
+func earlierCopies(request *nats.Msg) int {
+	text := request.Header.Get(HeaderRetry)
+	if text == "" {
+		return 0
+	}
+	n, _ := strconv.Atoi(text) // malformed: 1
+	return max(1, min(n, maxRetries))
 }
 
 func endSpan(span telemetry.Span, err error) {

@@ -20,7 +20,8 @@ const (
 	// a suspended client does not fail its requests when it continues.
 	retryMissed = 2
 	maxMissed   = 10
-	maxRetries  = 4 // hedged requests of one request
+	// maxRetries bounds the hedged requests of a read, and the retries of a write.
+	maxRetries = 4
 	// maxBusyRetries is the maximum number of retries of a request that a busy worker rejected.
 	// Of two workers, the free one then receives it in 31 of 32 cases.
 	maxBusyRetries = 5

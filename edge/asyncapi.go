@@ -172,7 +172,7 @@ var (
 		bus.HeaderIfMatch:     text("precondition of a registration or deletion"),
 		bus.HeaderIfNoneMatch: text("precondition of a registration or deletion"),
 		bus.HeaderHeartbeat:   text("1: the client expects heartbeats before the reply"),
-		bus.HeaderRetry:       text("1: an earlier copy with the same Nats-Msg-Id may still be performed; it is not performed after this one"),
+		bus.HeaderRetry:       text("number of earlier copies with the same Nats-Msg-Id that may still be performed, 1 to 4; they are not performed after this one"),
 		"Nats-Msg-Id":         text("ID of a write or deletion without precondition, which is performed once within 30 s"),
 	}
 	replyHeaders = object{

@@ -33,20 +33,28 @@ type requestKey struct{}
 
 type request struct {
 	id      string
-	retried bool // an earlier copy of it may still be performed
+	earlier int // number of earlier copies of it that may still be performed
+}
+
+// copyID returns the ID of copy n of the request, from 0.
+func (r request) copyID(n int) string {
+	if n == 0 {
+		return r.id
+	}
+	return r.id + " retry " + strconv.Itoa(n)
 }
 
 // WithRequest returns ctx for the writes of a request that may be retried with the same ID. If a
 // write of the request to a subject was stored within duplicateWindow, another one returns its
-// sequence. The writes of a retried request begin with [Reader.Supersede].
-func WithRequest(ctx context.Context, id string, retried bool) context.Context {
-	return context.WithValue(ctx, requestKey{}, request{id, retried})
+// sequence. The writes of a retried request, which has earlier copies, begin with [Reader.Supersede].
+func WithRequest(ctx context.Context, id string, earlier int) context.Context {
+	return context.WithValue(ctx, requestKey{}, request{id, earlier})
 }
 
 // WithPart returns ctx for part n of a request that may write to a subject more than once.
 func WithPart(ctx context.Context, n int) context.Context {
 	if r, ok := ctx.Value(requestKey{}).(request); ok {
-		return WithRequest(ctx, r.id+" "+strconv.Itoa(n), r.retried)
+		return WithRequest(ctx, r.id+" "+strconv.Itoa(n), r.earlier)
 	}
 	return ctx
 }

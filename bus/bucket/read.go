@@ -9,7 +9,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 	"github.com/synadia-io/orbit.go/jetstreamext"
 )
 
@@ -92,31 +91,43 @@ func (r *Reader) Fence(ctx context.Context) (seq uint64, err error) {
 // Supersede begins a write of a retried request (WithRequest) to the subject, and returns ctx for it.
 // Earlier copies of the request, which may be delayed at other workers, store nothing under the subject
 // afterwards: otherwise one of them could be performed after this copy was refused, and after other
-// writes. Supersede stores a marker with their Nats-Msg-Id, so that the stream rejects them as
-// duplicates, and this copy gets another ID. If an earlier copy has been stored before, this copy
-// is its duplicate. For another request Supersede returns ctx.
-func (r *Reader) Supersede(ctx context.Context, subject string) (context.Context, error) {
+// writes. Supersede stores a marker with the Nats-Msg-Id of each, so that the stream rejects them as
+// duplicates, and this copy gets another ID. If an earlier copy has been stored before, Supersede returns
+// its sequence, and the caller must not write. Otherwise, and for another request, it returns 0.
+func (r *Reader) Supersede(ctx context.Context, subject string) (_ context.Context, stored uint64, err error) {
 	of, ok := ctx.Value(requestKey{}).(request)
-	if !ok || !of.retried {
-		return ctx, nil
+	if !ok || of.earlier == 0 {
+		return ctx, 0, nil
 	}
-	marker := nats.NewMsg(r.markers + nuid.Next())
+	for n := range of.earlier {
+		id := MessageID(WithRequest(ctx, of.copyID(n), 0), nats.NewMsg(subject))
+		if stored, err = r.supersede(ctx, id); err != nil || stored > 0 {
+			return ctx, stored, err
+		}
+	}
+	return WithRequest(ctx, of.copyID(of.earlier), 0), 0, nil
+}
+
+// supersede stores the marker for a message ID, unless the stream has it or a message with the ID. It
+// returns the sequence of such a message, or 0.
+func (r *Reader) supersede(ctx context.Context, id string) (stored uint64, err error) {
+	marker := nats.NewMsg(r.markers + id)
 	marker.Header.Set(jetstream.MsgTTLHeader, markerTTL)
-	marker.Header.Set(jetstream.MsgIDHeader, MessageID(ctx, nats.NewMsg(subject)))
+	marker.Header.Set(jetstream.MsgIDHeader, id)
 	var ack *jetstream.PubAck
-	err := retryUnready(ctx, func() (err error) {
+	err = retryUnready(ctx, func() (err error) {
 		ack, err = publish(ctx, r.js, marker, attemptTimeout)
 		return err
 	})
-	if err == nil && ack.Duplicate { // of the write of an earlier copy, or of an earlier attempt to store the marker
+	if err == nil && ack.Duplicate {
 		if _, err = r.Last(ctx, marker.Subject); errors.Is(err, jetstream.ErrMsgNotFound) {
-			return WithRequest(ctx, of.id, false), nil
+			return ack.Sequence, nil
 		}
 	}
 	if err != nil {
-		return ctx, fmt.Errorf("supersede earlier copies of the request: %w", err)
+		return 0, fmt.Errorf("supersede earlier copies of the request: %w", err)
 	}
-	return WithRequest(ctx, of.id+" retry", false), nil
+	return 0, nil
 }
 
 // State returns the sequence of the last message of the stream, which may have expired, or 0 if

@@ -86,9 +86,12 @@ func parseKey(subject string) (k key, ok bool) {
 // ErrTooManyRequests if the tenant has reached its limit. It takes one round trip
 // unless the key has an earlier message.
 func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Duration) error {
-	ctx, err := s.reader.Supersede(ctx, k.subject())
-	if err != nil {
+	ctx, stored, err := s.reader.Supersede(ctx, k.subject())
+	switch {
+	case err != nil:
 		return wrap(err, "store", k)
+	case stored > 0:
+		return wrap(s.flush.Flush(ctx), "store", k)
 	}
 	msg := nats.NewMsg(k.subject())
 	msg.Data = encode(tag)
@@ -167,9 +170,12 @@ func (s *Store) read(ctx context.Context, k key) (tag schemas.Tag, err error) {
 // delete replaces the tag by a marker with a short time to live. It writes nothing
 // if there is no tag.
 func (s *Store) delete(ctx context.Context, k key) error {
-	ctx, err := s.reader.Supersede(ctx, k.subject())
-	if err != nil {
+	ctx, stored, err := s.reader.Supersede(ctx, k.subject())
+	switch {
+	case err != nil:
 		return wrap(err, "delete", k)
+	case stored > 0:
+		return wrap(s.flush.Flush(ctx), "delete", k)
 	}
 	msg := bucket.Marker(k.subject())
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(markerTTL))

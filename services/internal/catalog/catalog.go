@@ -86,6 +86,17 @@ func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
 	return c
 }
 
+// Supersede begins a write of a retried request to the key, as bucket.Reader.Supersede does. A caller
+// that may refuse the write calls it before.
+func (c *Catalog) Supersede(ctx context.Context, key Key) (_ context.Context, stored uint64, err error) {
+	encoded, err := key.encode()
+	if err != nil {
+		return ctx, 0, err
+	}
+	ctx, stored, err = c.reader.Supersede(ctx, subjects+encoded)
+	return ctx, stored, wrap(err, "store", encoded)
+}
+
 // headerReplaces is the header of a write that replaces a record.
 const headerReplaces = "Cairn-Replaces"
 
@@ -110,11 +121,12 @@ func (c *Catalog) put(ctx context.Context, key Key, record []byte, replaces bool
 	if replaces {
 		msg.Header.Set(headerReplaces, "1")
 	}
-	if ctx, err = c.reader.Supersede(ctx, msg.Subject); err != nil {
-		return 0, wrap(err, "store", encoded)
+	ctx, revision, err := c.reader.Supersede(ctx, msg.Subject)
+	if err != nil || revision > 0 {
+		return revision, wrap(err, "store", encoded)
 	}
 	bucket.MessageID(ctx, msg)
-	revision, err := c.commits.put(ctx, msg, func() (uint64, error) { return bucket.Publish(ctx, c.js, msg) })
+	revision, err = c.commits.put(ctx, msg, func() (uint64, error) { return bucket.Publish(ctx, c.js, msg) })
 	return revision, wrap(err, "store", encoded)
 }
 
@@ -178,9 +190,9 @@ func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte, permits Con
 // writeIf stores a record or a deletion marker if the condition permits it. It does not store a marker
 // without a record.
 func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg, permits Condition) (uint64, error) {
-	ctx, err := c.reader.Supersede(ctx, msg.Subject)
-	if err != nil {
-		return 0, err
+	ctx, stored, err := c.reader.Supersede(ctx, msg.Subject)
+	if err != nil || stored > 0 {
+		return stored, err
 	}
 	id := bucket.MessageID(ctx, msg)
 	for {
