@@ -62,7 +62,7 @@ func (b *bulk) check(ctx context.Context) error {
 	}
 	kept := b.accepted[:0]
 	for i, c := range b.accepted {
-		if err := c.permits(warnings[i]); err != nil {
+		if err := b.permit(bucket.WithPart(ctx, c.line), c.entry, warnings[i]); err != nil {
 			*c.result = c.result.Rejected(bus.PartError(ctx, err))
 			continue
 		}

@@ -106,6 +106,10 @@ func (r registry) durable(ctx context.Context, e entry) (revision uint64, err er
 
 // store stores the record within the limits of its tenant.
 func (r registry) store(ctx context.Context, e entry) (revision uint64, err error) {
+	ctx, revision, err = r.Catalog.Supersede(ctx, e.key) // the quota may refuse the record
+	if err != nil || revision > 0 {
+		return revision, err
+	}
 	done, err := r.Usage.reserve(ctx, e.key, e.record)
 	if err != nil {
 		return 0, err
@@ -290,12 +294,27 @@ func (r registry) putOne(ctx context.Context, e entry) (schemas.Registered, erro
 	if err != nil {
 		return schemas.Registered{}, err
 	}
-	if err := e.permits(warnings[0]); err != nil {
+	if err := r.permit(ctx, e, warnings[0]); err != nil {
 		return schemas.Registered{}, err
 	}
 	registered, err := r.put(ctx, e)
 	registered.Warnings = warnings[0]
 	return registered, err
+}
+
+// permit returns the error of a strict entry with warnings, unless an earlier copy of the request has
+// stored its record.
+func (r registry) permit(ctx context.Context, e entry, warnings []schemas.FieldError) error {
+	refused := e.permits(warnings)
+	if refused == nil {
+		return nil
+	}
+	return bucket.Bounded(ctx, "catalog", func(ctx context.Context) error {
+		if _, stored, err := r.Catalog.Supersede(ctx, e.key); err != nil || stored > 0 {
+			return err
+		}
+		return refused
+	})
 }
 
 // warnings returns the probable mistakes of each record: those of schemas.Warnings, and dangling

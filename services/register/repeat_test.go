@@ -1,6 +1,8 @@
 package register_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,8 +13,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
+	"cairn/bus/bustest"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
+	"cairn/services/internal/quota"
+	"cairn/services/register"
 )
 
 // TestRepeatedRequests retries requests, as a client does that lost its connection before the
@@ -75,5 +81,67 @@ func TestRepeatedRequests(t *testing.T) {
 	_, data := send(bulk, "5", lines)
 	if err := json.Unmarshal(data, &first); err != nil || len(first.Results) != 3 || first.Results[0].Revision == first.Results[2].Revision {
 		t.Errorf("got %s, %v, want a revision of each line", data, err)
+	}
+}
+
+// TestRefusedRetry performs the first copy of requests after the retry was refused: it stores nothing.
+func TestRefusedRetry(t *testing.T) {
+	t.Parallel()
+	skill := `"kind":"skill","id":"net.a","record":{"tool_ids":["x.y.z"]}`
+	for _, row := range []struct {
+		name          string
+		limit         int64
+		subject, body string
+		refused       string
+		after         func(t *testing.T, conn *bus.Conn) // removes the reason for the refusal
+	}{
+		{"by the quota", 1, bus.PutRecord.Subject, `{"kind":"skill","id":"net.a","record":{}}`, "CE-008", func(t *testing.T, conn *bus.Conn) {
+			if _, err := bus.Unregister.Call(t.Context(), conn, schemas.Unregister{Kind: "tool", ID: "p.s.first"}); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"by a warning", 9, bus.PutRecord.Subject, `{"strict":true,` + skill + `}`, "CE-061", registerReference},
+		{"by a warning, in a list", 9, bus.PutRecords.Subject, `{"strict":true,"records":[{` + skill + `}]}`, "CE-061", registerReference},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			conn := bustest.Open(t)
+			c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			visible := func(context.Context, uint64) error { return nil }
+			serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: visible}, quota.Use{Count: row.limit})
+			if err := tool(t, conn, "", "first", ""); err != nil {
+				t.Fatal(err)
+			}
+			send := func(retry string) string {
+				msg := &nats.Msg{Subject: row.subject, Data: []byte(row.body), Header: nats.Header{jetstream.MsgIDHeader: {"1"}}}
+				msg.Header.Set(bus.HeaderRetry, retry)
+				reply, err := conn.JetStream().Conn().RequestMsg(msg, 10*time.Second)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(reply.Data)
+			}
+			if got := send("1"); !strings.Contains(got, row.refused) {
+				t.Errorf("the retry: got %s, want %s", got, row.refused)
+			}
+			row.after(t, conn)
+			if got := send(""); strings.Contains(got, row.refused) {
+				t.Errorf("the first copy is refused too: %s", got)
+			}
+			if e, err := c.Get(t.Context(), catalog.Key{Kind: "skill", ID: "net.a"}); !errors.Is(err, catalog.ErrNotFound) {
+				t.Errorf("the first copy has stored %s, %v", e.Record, err)
+			}
+		})
+	}
+}
+
+// registerReference registers the tool x.y.z.
+func registerReference(t *testing.T, conn *bus.Conn) {
+	t.Helper()
+	if _, err := bus.RegisterTool.Forward(t.Context(), conn, []byte(`{"tool_data":{"tool_id":"x.y.z"}}`)); err != nil {
+		t.Fatal(err)
 	}
 }
