@@ -198,9 +198,9 @@ func (a *attempts) receive(msg *nats.Msg) (final *nats.Msg, err error) {
 	case isBusy(msg) && a.busy < maxBusyRetries:
 		a.busy++
 		return nil, a.send()
-	case (isBusy(msg) || noResponders(msg)) && a.pending > 0:
+	case isBusy(msg) && a.pending > 0:
 		return nil, nil
-	case noResponders(msg):
+	case noResponders(msg): // also while copies are pending: their workers are lost
 		return nil, nats.ErrNoResponders
 	}
 	a.requests.conn.outages.subject(a.request.Subject).end()

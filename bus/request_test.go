@@ -78,6 +78,36 @@ func TestWriteIsNotRetried(t *testing.T) {
 	}
 }
 
+// TestReadWaitsForSuccessorOfLostWorker: the only worker is lost, and another one starts later than the last
+// hedged request.
+func TestReadWaitsForSuccessorOfLostWorker(t *testing.T) {
+	t.Parallel()
+	conn, nc := startServer(t)
+	found := func(context.Context, schemas.TagKey) (res schemas.TagFound, err error) { return res, nil }
+	read := func() error {
+		_, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"})
+		return err
+	}
+	former := bustest.Service(t, conn, "tags")
+	if err := errors.Join(bus.ReadTag.Serve(former, found), read(), former.Stop(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	unresponsive(t, nc, bus.ReadTag.Subject, 1)
+	result := make(chan error, 1)
+	go func() { result <- read() }()
+	select {
+	case err := <-result:
+		t.Fatal(err)
+	case <-time.After(3 * time.Second): // longer than a request waits without a heartbeat
+	}
+	if err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), found); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}
+
 // A client does not retry a request while the worker sends heartbeats.
 func TestHeartbeatExtendsWait(t *testing.T) {
 	t.Parallel()
