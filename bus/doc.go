@@ -12,7 +12,8 @@
 //
 //	                                read                  write                 limit
 //	a worker refused it as busy     yes                   yes                   5 times
-//	2 heartbeats were missed        as a hedged request   no                    4 times, retry budget of the connection
+//	2 heartbeats were missed        as a hedged request   if it is stored once  4 times, a write of less than 32 KiB
+//	                                                                            twice; retry budget of the connection
 //	it reached no worker            yes                   yes                   deadline of 15 s
 //	the connection was lost later   yes                   if it is stored once  deadline of 15 s; a write 4 times
 //	a run was not confirmed in 2 s  as a new run (Start)                         twice, retry budget of the connection
@@ -22,8 +23,9 @@
 //
 // A write of tags or records without a precondition is stored once: the client gives the request a
 // Nats-Msg-Id, from which the worker derives the IDs of its messages, and the stream rejects duplicates
-// for 30 s. A retry supersedes the earlier copies, which may be delayed at other workers (bucket.Reader.Supersede).
-// A write is not retried when heartbeats are missed, since a suspended worker may write after these 30 s.
+// for 30 s. A retry supersedes the earlier copies, which may be delayed at other workers
+// (bucket.Reader.Supersede), and the client ignores the replies to them. A worker that is suspended for
+// longer than these 30 s may perform its copy afterwards.
 //
 // A request that reached no worker, because there are no responders or the connection is lost,
 // waits without a slot. At most 256 requests of a connection wait. Requests fail immediately in

@@ -16,11 +16,13 @@ import (
 const (
 	// A client hedges a read after retryMissed periods of heartbeatInterval without a heartbeat,
 	// and again after each further one, since a partitioned worker may receive the hedged request
-	// too. maxMissed periods fail the request. Periods are counted, not measured, so that
-	// a suspended client does not fail its requests when it continues.
-	retryMissed = 2
-	maxMissed   = 10
-	// maxRetries bounds the hedged requests of a read, and the retries of a write.
+	// too. It retries a write after each retryMissed periods, at most maxWriteRetries times, so that the
+	// last copy has 1.5 s for a heartbeat. maxMissed periods fail the request. Periods are counted, not
+	// measured, so that a suspended client does not fail its requests when it continues.
+	retryMissed     = 2
+	maxWriteRetries = 2
+	maxMissed       = 10
+	// maxRetries bounds the hedged requests of a read, and all retries of a write.
 	maxRetries = 4
 	// maxBusyRetries is the maximum number of retries of a request that a busy worker rejected.
 	// Of two workers, the free one then receives it in 31 of 32 cases.
@@ -29,7 +31,10 @@ const (
 	// worker has confirmed, in bytes. A server closes the connection of a worker that has more than
 	// max_pending (64 MiB by default) still to read, and all requests to that worker fail.
 	outboundBytes = 32 << 20
-	largeMessage  = 32 << 10 // minimum size of the messages that outboundBytes bounds, in bytes
+	// largeMessage is the minimum size of the messages that outboundBytes bounds, in bytes. A write
+	// of this size is not retried when heartbeats are missed: on a slow network it may take long to
+	// reach its worker.
+	largeMessage = 32 << 10
 )
 
 // requests sends the requests of a connection and receives their replies. The request API of
@@ -110,26 +115,26 @@ func (q *requests) reserve(ctx context.Context, n int) (release func(), err erro
 }
 
 // roundTrip sends the request and returns the reply of a worker. When heartbeats are missed, it
-// hedges a read: it sends another copy and returns the first reply. It does not hedge a write:
-// the first worker may still perform it, and a second worker would perform it twice.
+// hedges a read: it sends another copy and returns the first reply. It retries a write that is stored
+// once, and returns the reply to the last copy, because those to earlier ones are not valid after it.
 func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*nats.Msg, error) {
 	lost := q.connContext()
-	reply, msgs := q.open()
-	defer q.forget(reply)
+	a := attempts{requests: q, request: request, read: read}
+	a.reply, a.msgs = q.open()
+	defer func() { q.forget(a.reply) }()
 	if lost.Err() != nil { // the client has not recorded the reconnect yet
 		return nil, nats.ErrDisconnected
 	}
 	resent := request.Reply != "" // an earlier attempt has set it
-	request.Reply = reply
+	request.Reply = a.reply
 	request.Header.Set(HeaderHeartbeat, "1")
 	received, err := q.reserve(ctx, len(request.Data))
 	if err != nil {
 		return nil, err
 	}
 	defer received()
-	a := attempts{requests: q, request: request, read: read}
-	if deadline, ok := ctx.Deadline(); ok && (resent || request.Header.Get(HeaderTimeout) != "") {
-		request.Header.Set(HeaderTimeout, time.Until(deadline).String())
+	if resent || request.Header.Get(HeaderTimeout) != "" {
+		setTimeout(ctx, request)
 	}
 	if err := a.send(); err != nil {
 		return nil, err
@@ -144,10 +149,10 @@ func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) 
 			return nil, errConnectionLost
 		case <-timeout.C:
 			timeout.Reset(heartbeatInterval)
-			if err := a.missHeartbeat(); err != nil {
+			if err := a.missHeartbeat(ctx); err != nil {
 				return nil, err
 			}
-		case msg := <-msgs:
+		case msg := <-a.msgs:
 			if isHeartbeat(msg) {
 				received()
 				a.missed = 0
@@ -165,11 +170,13 @@ func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) 
 type attempts struct {
 	requests *requests
 	request  *nats.Msg
-	read     bool // may be hedged
-	pending  int  // copies without a reply
-	retries  int  // hedged requests: copies sent because heartbeats were missed
-	busy     int  // copies sent because a worker was busy
-	missed   int  // consecutive heartbeat intervals without a heartbeat
+	reply    string         // subject of the replies to all copies of a read, or to the last copy of a write
+	msgs     chan *nats.Msg // messages on reply
+	read     bool           // may be hedged
+	pending  int            // copies without a reply
+	retries  int            // copies sent because heartbeats were missed
+	busy     int            // copies sent because a worker was busy
+	missed   int            // consecutive heartbeat intervals without a heartbeat
 }
 
 func (a *attempts) send() error {
@@ -177,17 +184,39 @@ func (a *attempts) send() error {
 	return a.requests.nc.PublishMsg(a.request)
 }
 
-// missHeartbeat counts an interval without a heartbeat, and sends a hedged request if that is
-// permitted.
-func (a *attempts) missHeartbeat() error {
+// missHeartbeat counts an interval without a heartbeat, and sends another copy if that is permitted.
+func (a *attempts) missHeartbeat(ctx context.Context) error {
 	if a.missed++; a.missed == maxMissed {
 		return schemas.ErrUnavailable.Because("no heartbeat from a worker of " + a.request.Subject + "; a write may have been applied")
 	}
-	if !a.read || a.missed < retryMissed || a.retries == maxRetries || !a.requests.conn.budget.Take() {
+	if a.missed < retryMissed || !a.retryable() || !a.requests.conn.budget.Take() {
 		return nil
+	}
+	if !a.read {
+		supersede(a.request)
+		a.requests.forget(a.reply)
+		a.reply, a.msgs = a.requests.open()
+		a.request.Reply, a.pending = a.reply, 0
+		setTimeout(ctx, a.request)
 	}
 	a.retries++
 	return a.send()
+}
+
+// retryable reports whether a copy may be sent because heartbeats were missed.
+func (a *attempts) retryable() bool {
+	if a.read {
+		return a.retries < maxRetries
+	}
+	small := len(a.request.Data) < largeMessage
+	return a.missed%retryMissed == 0 && a.retries < maxWriteRetries && small && supersedable(a.request)
+}
+
+// setTimeout sets the timeout of the request to the rest of that of ctx.
+func setTimeout(ctx context.Context, request *nats.Msg) {
+	if deadline, ok := ctx.Deadline(); ok {
+		request.Header.Set(HeaderTimeout, time.Until(deadline).String())
+	}
 }
 
 // receive handles the reply to a copy. It returns nil while the reply to another copy is

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 // unresponsive subscribes to the subject as a worker that does not reply, for the given
@@ -36,45 +38,111 @@ func unresponsive(t *testing.T, nc *nats.Conn, subject string, most int) (taken 
 	return taken
 }
 
-func TestReadIsRetried(t *testing.T) {
+// TestRetryAfterMissedHeartbeats: one of two workers does not reply. The other one receives a retry of a read, and
+// of a write that is stored once, unless it is large.
+func TestRetryAfterMissedHeartbeats(t *testing.T) {
 	t.Parallel()
-	conn, nc := startServer(t)
-	err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
-		return schemas.TagFound{}, nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	write := func(ctx context.Context, conn *bus.Conn, id string) error {
+		_, err := bus.WriteTag.Call(ctx, conn, writeTag(id))
+		return err
 	}
-	for taken := unresponsive(t, nc, bus.ReadTag.Subject, 1); taken.Load() == 0; {
-		began := time.Now()
-		if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"}); err != nil {
-			t.Fatalf("after %v: %v", time.Since(began), err)
-		}
+	for _, row := range []struct {
+		name    string
+		subject string
+		call    func(context.Context, *bus.Conn) error
+		retried bool
+	}{
+		{"a read", bus.ReadTag.Subject, func(ctx context.Context, conn *bus.Conn) error {
+			_, err := bus.ReadTag.Call(ctx, conn, schemas.TagKey{RequestID: "r"})
+			return err
+		}, true},
+		{"a write that is stored once", bus.WriteTag.Subject, func(ctx context.Context, conn *bus.Conn) error {
+			return write(ctx, conn, "r")
+		}, true},
+		{"a large write", bus.WriteTag.Subject, func(ctx context.Context, conn *bus.Conn) error {
+			return write(ctx, conn, strings.Repeat("r", 32<<10))
+		}, false},
+		{"a write with a precondition", bus.WriteTag.Subject, func(ctx context.Context, conn *bus.Conn) error {
+			return write(bus.WithPrecondition(ctx, schemas.Precondition{IfNoneMatch: "*"}), conn, "r")
+		}, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			conn, nc := startServer(t)
+			service := bustest.Service(t, conn, "tags")
+			var handled, answered atomic.Int64
+			err := errors.Join(
+				bus.ReadTag.Serve(service, func(context.Context, schemas.TagKey) (res schemas.TagFound, err error) {
+					handled.Add(1)
+					return res, nil
+				}),
+				bus.WriteTag.Serve(service, func(context.Context, schemas.TagWrite) (res schemas.TagWritten, err error) {
+					handled.Add(1)
+					return res, nil
+				}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for taken := unresponsive(t, nc, row.subject, 1); taken.Load() == 0; {
+				if err = row.call(t.Context(), conn); err == nil {
+					answered.Add(1)
+				}
+			}
+			switch {
+			case row.retried && err != nil:
+				t.Error(err)
+			case !row.retried && (!errors.Is(err, schemas.ErrUnavailable) || !strings.Contains(err.Error(), "no heartbeat")):
+				t.Errorf("got %v, want %v: no heartbeat", err, schemas.ErrUnavailable)
+			}
+			if handled.Load() != answered.Load() {
+				t.Errorf("%d requests were handled, and %d answered", handled.Load(), answered.Load())
+			}
+		})
 	}
 }
 
-func TestWriteIsNotRetried(t *testing.T) {
+// TestRetriesOfWrite: a retry has the Nats-Msg-Id of the first copy, another reply subject and the remaining
+// timeout. Late replies to earlier copies are ignored.
+func TestRetriesOfWrite(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
-	var written, answered atomic.Int64
-	err := bus.WriteTag.Serve(bustest.Service(t, conn, "tags"), func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
-		written.Add(1)
-		return schemas.TagWritten{}, nil
+	var copies []*nats.Msg
+	_, err := nc.QueueSubscribe(bus.WriteTag.Subject, "q", func(msg *nats.Msg) {
+		for _, earlier := range copies {
+			if err := earlier.Respond([]byte(`{"request_id":"late"}`)); err != nil {
+				t.Error(err)
+			}
+		}
+		copies = append(copies, msg)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for taken := unresponsive(t, nc, bus.WriteTag.Subject, 1); ; answered.Add(1) {
-		_, err := bus.WriteTag.Call(t.Context(), conn, writeTag("r"))
-		if taken.Load() > 0 && (!errors.Is(err, schemas.ErrUnavailable) || !strings.Contains(err.Error(), "no heartbeat")) {
-			t.Errorf("got %v, want %v: no heartbeat", err, schemas.ErrUnavailable)
-		}
-		if err != nil {
-			break
-		}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
 	}
-	if written.Load() != answered.Load() {
-		t.Errorf("%d tags were written, and %d requests answered", written.Load(), answered.Load())
+	if _, err := bus.WriteTag.Call(t.Context(), conn, writeTag("r")); !errors.Is(err, schemas.ErrUnavailable) ||
+		!strings.Contains(err.Error(), "no heartbeat") {
+		t.Errorf("got %v, want %v: no heartbeat", err, schemas.ErrUnavailable)
+	}
+	if err := nc.Drain(); err != nil { // no copy is added afterwards
+		t.Fatal(err)
+	}
+	wait.Until(t, "the subscriber has ended", nc.IsClosed)
+	if len(copies) != 3 {
+		t.Fatalf("%d copies were sent, want 3", len(copies))
+	}
+	id := copies[0].Header.Get(jetstream.MsgIDHeader)
+	for n, msg := range copies {
+		if got := msg.Header.Get(jetstream.MsgIDHeader); got == "" || got != id {
+			t.Errorf("copy %d has the ID %q, want %q", n, got, id)
+		}
+		if got, want := msg.Header.Get(bus.HeaderRetry), []string{"", "1", "2"}[n]; got != want {
+			t.Errorf("copy %d has %s %q, want %q", n, bus.HeaderRetry, got, want)
+		}
+		if left, err := time.ParseDuration(msg.Header.Get(bus.HeaderTimeout)); n > 0 && (err != nil || left >= 15*time.Second) {
+			t.Errorf("copy %d has the timeout %v, %v, want the rest of 15 s", n, left, err)
+		}
 	}
 }
 
