@@ -23,9 +23,9 @@
 //
 // A write of tags or records without a precondition is stored once: the client gives the request a
 // Nats-Msg-Id, from which the worker derives the IDs of its messages, and the stream rejects duplicates
-// for 30 s. A retry supersedes the earlier copies, which may be delayed at other workers
+// for 2 minutes. A retry supersedes the earlier copies, which may be delayed at other workers
 // (bucket.Reader.Supersede), and the client ignores the replies to them. A worker that is suspended for
-// longer than these 30 s may perform its copy afterwards.
+// longer than these 2 minutes may perform its copy afterwards.
 //
 // A request that reached no worker, because there are no responders or the connection is lost,
 // waits without a slot. At most 256 requests of a connection wait. Requests fail immediately in

@@ -25,8 +25,9 @@ const (
 	// received it may have failed, or may no longer be the leader.
 	attemptTimeout = time.Second
 	// duplicateWindow is the time for which a stream rejects duplicates of a message. It is longer than
-	// the deadline of any request.
-	duplicateWindow = 30 * time.Second
+	// the deadline of any request and most suspensions of a worker, after which the worker may perform
+	// a request that was superseded (Reader.Supersede). The server has 113 bytes in memory for each ID.
+	duplicateWindow = 2 * time.Minute
 )
 
 type requestKey struct{}

@@ -41,7 +41,9 @@ func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader 
 	}
 }
 
-const markerTTL = "60s" // of the markers of Supersede: longer than the deadline of any request
+// markerTTL is the TTL of the markers of Supersede: longer than duplicateWindow, since a server that
+// restarts recognizes the IDs of the messages that it has.
+const markerTTL = "150s"
 
 const fenceKey = "=fence" // keys of records are base64 or consist of several tokens
 
