@@ -186,7 +186,7 @@ func (s *Store) delete(ctx context.Context, k key) error {
 		}
 		err = s.publish(ctx, msg, found.sequence)
 		if bucket.Full(err) { // a purge needs no space for a marker
-			err = s.stream.Purge(ctx, jetstream.WithPurgeSubject(k.subject()))
+			err = s.stream.Purge(ctx, jetstream.WithPurgeSubject(k.subject()), jetstream.WithPurgeSequence(found.sequence+1))
 		}
 		if bucket.Outdated(err) {
 			continue
