@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -280,15 +281,9 @@ func (c *Catalog) Fence(ctx context.Context) (uint64, error) { return c.reader.F
 // replayBatch changes; it does not while it waits (overload.Idle). Changes returns the error of apply,
 // or nil when ctx ends.
 func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, after uint64, apply func(Change) error) error {
-	kinds := []string{kind}
-	if kind == "" {
-		kinds = schemas.Kinds()
-	}
 	var filters []string
-	for _, kind := range kinds {
-		for _, tenant := range tenants {
-			filters = append(filters, subjects+Key{Kind: kind, Tenant: tenant}.String()+">")
-		}
+	for _, tenant := range tenants { // the server compares each subject of the log with each filter
+		filters = append(filters, subjects+Key{Kind: cmp.Or(kind, "*"), Tenant: tenant}.String()+">")
 	}
 	var consumer jetstream.Consumer
 	err := overload.Idle(ctx, func() error {
