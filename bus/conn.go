@@ -18,9 +18,9 @@ import (
 	"cairn/schemas"
 )
 
-// Conn is a connection to a NATS server. It reconnects automatically, and requests are retried
-// meanwhile (see Requests in the package documentation). Others fail with schemas.ErrUnavailable.
-// A Conn may be used concurrently.
+// Conn is a connection to a NATS server. It reconnects automatically. While it is lost, requests are
+// retried or fail with schemas.ErrUnavailable (see Requests in the package documentation). A Conn may
+// be used concurrently.
 type Conn struct {
 	nc       *nats.Conn
 	js       jetstream.JetStream

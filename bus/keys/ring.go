@@ -58,7 +58,7 @@ func NewRing(conn *bus.Conn, log *slog.Logger) *Ring {
 	return &Ring{conn: conn.ReadConn(), log: log, next: 1, keys: map[string]*Key{}}
 }
 
-// Run polls the bucket until ctx ends.
+// Run polls the bucket until ctx ends. While NATS is unavailable, the ring keeps its keys.
 func (r *Ring) Run(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()

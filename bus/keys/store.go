@@ -38,7 +38,10 @@ func Setup(ctx context.Context, conn *bus.Conn, replication bucket.Replication) 
 // Open opens the bucket, and waits for it until ctx ends.
 func Open(ctx context.Context, conn *bus.Conn) (*Store, error) {
 	kv, err := bucket.OpenKV(ctx, conn.JetStream(), bucket.Keys)
-	return &Store{kv}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Store{kv}, nil
 }
 
 // Create stores k under a new id and returns the text of the key, which cannot be retrieved again.
