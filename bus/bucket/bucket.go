@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"cairn/bus/retry"
+	"cairn/schemas"
 )
 
 const logInterval = 10 * time.Second // of the log line about retries
@@ -58,10 +59,17 @@ func Removes(h nats.Header) bool {
 }
 
 // Ordered returns an ordered consumer of the stream. The prefix of its name lets Cairn share a NATS
-// account. The server deletes it a minute after it was last read, or Release deletes it.
+// account. The server deletes it a minute after it was last read, or Release deletes it. The end of ctx
+// does not interrupt the creation: the consumer would exist, but could not be released.
 func Ordered(ctx context.Context, s jetstream.Stream, config jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
 	config.NamePrefix, config.InactiveThreshold = "cairn_"+nuid.Next(), time.Minute
-	return s.OrderedConsumer(ctx, config)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
+	defer cancel()
+	c, err := s.OrderedConsumer(ctx, config)
+	if rejected(err, consumersExceeded) {
+		err = fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because("too many consumers of stream "+s.CachedInfo().Config.Name), err)
+	}
+	return c, err
 }
 
 // Release deletes an ordered consumer that is no longer read.
@@ -194,6 +202,9 @@ func unready(js jetstream.JetStream, err error) bool {
 	}
 	return NoReply(err)
 }
+
+// consumersExceeded is the error code for too many consumers of a stream (nats-server, errors.json).
+const consumersExceeded = 10026
 
 // Error codes for fewer servers than replicas: of a cluster (nats-server, JSClusterNoPeersErrF), and
 // of a stand-alone server (JSStreamReplicasNotSupportedErr).

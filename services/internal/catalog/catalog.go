@@ -6,15 +6,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/synadia-io/orbit.go/jetstreamext"
 
+	"cairn/bus/admission"
 	"cairn/bus/bucket"
 	"cairn/bus/overload"
 	"cairn/bus/retry"
@@ -37,6 +40,10 @@ const (
 // A projection that has not followed the log for longer has to be rebuilt.
 const markerTTL = 7 * 24 * time.Hour
 
+// maxConsumers is the limit of the consumers of the log: one for each watch, and those of the projections.
+// For a stream without a limit nats-server 2.15 permits 1,000.
+const maxConsumers = 100_000
+
 // maxAhead is the number of messages that Changes receives ahead of apply.
 const maxAhead = 64
 
@@ -46,6 +53,14 @@ const replayBatch = 64
 // replayWait bounds the wait for a change while the watch counts as running.
 const replayWait = 20 * time.Millisecond
 
+// replaysPerCPU is the number of watches per CPU that catch up at the same time. Each uses a consumer of
+// the NATS server and a relay of the edge, which no concurrency limit covers.
+const replaysPerCPU = 2
+
+// maxReplay is the time after which a watch no longer counts as catching up, so that clients that read
+// slowly do not delay others.
+const maxReplay = time.Second
+
 // Catalog reads and writes the log. It is safe for concurrent use and needs no
 // closing.
 type Catalog struct {
@@ -54,6 +69,7 @@ type Catalog struct {
 	reader  *bucket.Reader
 	commits commits
 	applied applied
+	replays *admission.Pool // watches that catch up
 }
 
 // Setup creates or upgrades the bucket with file storage and the given number of
@@ -64,6 +80,7 @@ func Setup(ctx context.Context, js jetstream.JetStream, replication bucket.Repli
 		c.AllowDirect = true        // required by bucket.Reader
 		c.AllowAtomicPublish = true // concurrent writes are committed in batches
 		c.AllowMsgTTL = true        // delete markers expire
+		c.MaxConsumers = maxConsumers
 	})
 	if err != nil {
 		return nil, err
@@ -81,7 +98,8 @@ func Open(ctx context.Context, js jetstream.JetStream) (*Catalog, error) {
 }
 
 func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
-	c := &Catalog{js: js, stream: stream, reader: bucket.NewReader(js, Bucket, stream)}
+	c := &Catalog{js: js, stream: stream, reader: bucket.NewReader(js, Bucket, stream),
+		replays: admission.NewPool(int64(replaysPerCPU * runtime.GOMAXPROCS(0)))}
 	c.commits.js = js
 	c.commits.batches = stream.CachedInfo().Config.AllowAtomicPublish
 	return c
@@ -277,16 +295,22 @@ func (c *Catalog) Fence(ctx context.Context) (uint64, error) { return c.reader.F
 // Changes calls apply with each change after the revision of the kind's records in the
 // collections of the tenants, in order; an empty kind is every kind. Of the changes before the call,
 // it passes only the newest one of each record. It receives at most maxAhead messages before apply
-// returns. The request of ctx counts as running while it catches up, and yields to others after each
-// replayBatch changes; it does not while it waits (overload.Idle). Changes returns the error of apply,
-// or nil when ctx ends.
+// returns. A limited number of watches catch up at the same time, divided among tenants (startReplay).
+// The request of ctx counts as running while it catches up, and yields to others after each replayBatch
+// changes; it does not while it waits (overload.Idle). Changes returns the error of apply, or nil when
+// ctx ends.
 func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, after uint64, apply func(Change) error) error {
 	var filters []string
 	for _, tenant := range tenants { // the server compares each subject of the log with each filter
 		filters = append(filters, subjects+Key{Kind: cmp.Or(kind, "*"), Tenant: tenant}.String()+">")
 	}
+	endReplay, err := c.startReplay(ctx)
+	defer endReplay()
+	if err != nil {
+		return nil // ctx has ended
+	}
 	var consumer jetstream.Consumer
-	err := overload.Idle(ctx, func() error {
+	err = overload.Idle(ctx, func() error {
 		return bucket.WaitReady(ctx, c.js, "watch the catalog", func() (err error) {
 			consumer, err = bucket.Ordered(ctx, c.stream, jetstream.OrderedConsumerConfig{
 				FilterSubjects: filters,
@@ -306,10 +330,13 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 		return fmt.Errorf("watch the catalog: %w", err)
 	}
 	defer messages.Stop()
-	var change Change
+	pending := consumer.CachedInfo().NumPending
 	for n := 0; ; n++ {
+		if pending == 0 {
+			endReplay()
+		}
 		var msg jetstream.Msg
-		if change.pending > 0 && n%replayBatch != 0 {
+		if pending > 0 && n%replayBatch != 0 {
 			msg, _ = messages.Next(jetstream.NextMaxWait(replayWait)) // nil: the next call waits, or has the error
 		}
 		if msg == nil {
@@ -324,13 +351,35 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 		case err != nil:
 			return fmt.Errorf("watch the catalog: %w", err)
 		}
-		if change, err = ReadChange(msg); err != nil {
+		change, err := ReadChange(msg)
+		if err != nil {
 			continue // not a record
 		}
+		pending = change.pending
 		if err := apply(change); err != nil {
 			return err
 		}
 	}
+}
+
+// startReplay waits until a watch of the tenant of ctx may catch up. The caller calls end at least once, also
+// after an error, which is that of ctx. After maxReplay the replay ends by itself.
+func (c *Catalog) startReplay(ctx context.Context) (end func(), err error) {
+	tenant := ""
+	if slot := overload.SlotOf(ctx); slot != nil {
+		tenant = slot.Owner()
+	}
+	end = func() {}
+	err = overload.Idle(ctx, func() error {
+		if err := c.replays.Wait(ctx, tenant, 1); err != nil {
+			return err
+		}
+		release := sync.OnceFunc(func() { c.replays.Release(tenant, 1) })
+		timer := time.AfterFunc(maxReplay, release)
+		end = func() { timer.Stop(); release() }
+		return nil
+	})
+	return end, err
 }
 
 // Sizes calls apply for each record of the log, from its beginning and then as it

@@ -2,7 +2,12 @@ package catalog_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
@@ -22,11 +27,74 @@ func TestWatchLeavesNoConsumer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	wantNoConsumers(t, js)
+}
+
+// TestAbandonedWatchLeavesNoConsumer ends watches while the server creates their consumers.
+func TestAbandonedWatchLeavesNoConsumer(t *testing.T) {
+	t.Parallel()
+	c, js := open(t)
+	creations := make(chan *nats.Msg, 1)
+	if _, err := js.Conn().ChanSubscribe("$JS.API.CONSUMER.CREATE."+catalog.Stream+".>", creations); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		ctx, stop := context.WithCancel(t.Context())
+		go func() {
+			<-creations
+			stop()
+		}()
+		if err := c.Changes(ctx, "", []string{""}, 0, func(catalog.Change) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantNoConsumers(t, js)
+}
+
+func wantNoConsumers(t *testing.T, js jetstream.JetStream) {
+	t.Helper()
 	stream, err := js.Stream(t.Context(), catalog.Stream)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := stream.CachedInfo().State.Consumers; n != 0 {
 		t.Errorf("%d consumers are left, want none", n)
+	}
+}
+
+// TestMoreWatchesThanDefaultLimit has more consumers than nats-server permits by default.
+func TestMoreWatchesThanDefaultLimit(t *testing.T) {
+	t.Parallel()
+	_, js := open(t)
+	for n := range server.JSDefaultMaxConsumersPerStream + 1 {
+		if _, err := js.CreateConsumer(t.Context(), catalog.Stream, jetstream.ConsumerConfig{MemoryStorage: true}); err != nil {
+			t.Fatalf("consumer %d: %v", n+1, err)
+		}
+	}
+}
+
+// TestReplaysAreLimited starts replays until one has to wait, and cancels that one.
+func TestReplaysAreLimited(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // no call waits
+	var ends []func()
+	for {
+		end, err := c.StartReplay(ctx)
+		ends = append(ends, end)
+		if err != nil {
+			break
+		}
+		if len(ends) > 10*runtime.GOMAXPROCS(0) {
+			t.Fatalf("%d watches catch up at the same time", len(ends))
+		}
+	}
+	for _, end := range ends {
+		end()
+		end()
+	}
+	if n := c.Replays(); n != 0 {
+		t.Errorf("%d replays have not ended", n)
 	}
 }
