@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -237,9 +236,9 @@ func (c *client) first(r call, n int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, err = io.CopyN(io.Discard, res.Body, n)
-	if errors.Is(err, io.EOF) { // a refusal
-		err = nil
+	body, err := io.ReadAll(io.LimitReader(res.Body, n))
+	if err == nil && res.StatusCode == http.StatusOK && int64(len(body)) < n {
+		err = fmt.Errorf("the stream ended after %d bytes: %q", len(body), body[max(0, len(body)-200):])
 	}
 	return res.StatusCode, err
 }
