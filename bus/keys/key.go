@@ -1,8 +1,8 @@
 // Package keys stores the API keys of an edge's callers in a KV bucket: role, tenants
 // and the hash of the secret, never the secret.
 //
-// An edge verifies keys with a [Ring], a cached copy of the bucket that is updated every 400 ms: a
-// revoked key is refused within that time. While NATS is unavailable, the ring keeps its keys.
+// An edge verifies keys with a [Ring], a cached copy of the bucket that is read every 400 ms: while
+// NATS is available, a revoked key is refused within a second. Otherwise the ring keeps its keys.
 package keys
 
 import (

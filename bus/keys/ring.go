@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// pollInterval is the polling interval, and so the delay of a revocation. Polling does not
-	// depend on a consumer that could be lost with a server.
+	// pollInterval is the polling interval. With the duration of a read it bounds the delay of a
+	// revocation. Polling does not depend on a consumer that could be lost with a server.
 	pollInterval    = 400 * time.Millisecond
 	minReadInterval = 25 * time.Millisecond // bounds the reads for unknown keys
 	readTimeout     = 3 * time.Second       // of one read of the bucket
