@@ -32,10 +32,11 @@ func setupCommand() *cobra.Command {
 		Short: "Create or upgrade the JetStream streams on a NATS server",
 		Long: `Setup creates the JetStream streams that workers, edges and "cairn key" use, and
 updates the configuration of existing ones. Run it as the operator before the first
-worker starts and after each upgrade. "cairn up" includes it. Workers need no
-permission to create or update streams.
+worker starts, and in each new version before its workers and edges. "cairn up"
+includes it. Workers need no permission to create or update streams.
 
-Existing data is preserved. Events of analyses are stored in memory: run setup again
+Existing data is preserved. An older version overwrites the configuration of a newer
+one. Events of analyses are stored in memory: run setup again
 after a restart of a NATS server that is not part of a cluster.`,
 		Example: `  cairn setup --nats nats://nats:4222
   cairn setup --replicas 3 --nats nats://operator:$O@nats:4222 --keys-nats nats://keys:$K@nats:4222`,
