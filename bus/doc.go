@@ -100,5 +100,7 @@
 //
 // A stream that is not a run has no grace period; after Persist the grace period is unlimited. In
 // state detached there is no flow control. If a client reads nothing for 10 s, the state becomes
-// canceled, or after Persist detached. Cancel and the timeout lead to canceled from any state.
+// canceled, or after Persist detached. Cancel and the timeout lead to canceled from any state. A
+// listener cancels its stream when it is closed before done, unless the stream is a run whose worker
+// has replied; and an edge cancels a run whose client disconnects before the response has begun.
 package bus
