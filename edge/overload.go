@@ -31,8 +31,9 @@ const (
 var errOverload = schemas.ErrUnavailable.Because("the edge is overloaded: no slot is free for a request of this tenant")
 
 // acquireSlot admits a request of the caller's tenant and waits for its turn to run. The
-// caller closes the slot. Without authentication all callers share one tenant here,
-// because the edge does not decode requests; workers divide their slots by tenant_id.
+// caller closes the slot. All callers that may access every tenant, also those without
+// authentication, share one tenant here, because the edge does not decode requests; workers divide
+// their slots by tenant_id.
 func acquireSlot(x *exchange) (*overload.Slot, error) {
 	slot := x.edge.overload.Admit(bus.ShareKey(x.by, nil))
 	if slot == nil {
