@@ -88,9 +88,8 @@ func TestConnectionLostDuringUpload(t *testing.T) {
 	}
 }
 
-// TestLargeRequestsHaveTheirOwnConnection: the bytes of a large request do not queue before the
-// heartbeats, acknowledgements and small requests of a client, nor before those that a worker
-// receives.
+// TestLargeRequestsHaveTheirOwnConnection checks that a large request delays neither the heartbeats,
+// acknowledgements and small requests of its client nor those that a worker receives.
 func TestLargeRequestsHaveTheirOwnConnection(t *testing.T) {
 	t.Parallel()
 	node := bustest.StartNode(t, &server.Options{JetStream: true})

@@ -29,7 +29,7 @@ func keep(t testing.TB, conn *bus.Conn) {
 	}
 }
 
-// resumed returns the events of Resume in the form of collect.
+// resumed returns the events of Resume, each formatted as by collect.
 func resumed(ctx context.Context, conn *bus.Conn, run string, after uint64) (events []string, err error) {
 	for event, err := range bus.Analyze.Resume(ctx, conn, run, after) {
 		if err != nil {

@@ -12,7 +12,8 @@ import (
 // registryPath is the path of the API of MCP registries; clients append the rest.
 const registryPath = "/v0.1/servers"
 
-// registryAction returns an action that answers a request in the URL from listings of tools.
+// registryAction returns an action whose request is in the URL, and whose reply is computed from
+// listings of tools.
 func registryAction[Req, Res any](summary string, answer func(registry.Source, Req) (Res, error)) action {
 	a := queryAction(func(x *exchange, req Req) error {
 		res, err := answer(recordsOf{x}, req)

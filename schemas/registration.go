@@ -299,8 +299,8 @@ func (u *Unregister) Validate() error {
 
 func (u *Unregister) tenantField() tenantField { return tenantField{"tenant_id", &u.TenantID, nil} }
 
-// record validates the fields that records of all kinds share. The record is the
-// member wrapper of the request.
+// record validates the fields that records of all kinds share. wrapper is the member of the request
+// that contains the record.
 func record(wrapper, kind, id string, tenant *string, m Metadata) check {
 	var c check
 	c.id(fmt.Sprintf("%s.%s_id", wrapper, kind), id, segments(kind))

@@ -203,7 +203,7 @@ func truncated(text string) string {
 	return text
 }
 
-// plain returns a copy of c that does not replace $.
+// plain returns a copy of c that sends $ literally.
 func (c *client) plain() *client {
 	other := *c
 	other.word = "$"

@@ -312,7 +312,7 @@ func TestSkillVersions(t *testing.T) {
 		c.rows(t, []row{
 			{"the version of the tenant", "POST /resolve/skill", `{"skill_id":"$.s.v@3.0.0","tenant_id":"$"}`, 200, "",
 				`{"manifest":{"purpose":"own"}}`},
-			{"which hides the global versions", "POST /resolve/skill", `{"skill_id":"$.s.v@1.0.0","tenant_id":"$"}`, 404, "CE-031", ""},
+			{"which shadows the global versions", "POST /resolve/skill", `{"skill_id":"$.s.v@1.0.0","tenant_id":"$"}`, 404, "CE-031", ""},
 			{"and is not global", "POST /resolve/skill", `{"skill_id":"$.s.v@3.0.0"}`, 404, "CE-031", ""},
 		})
 		c.retained(t, c.do(t, "DELETE /records/skill/$.s.v?tenant_id=$", "").header.Get("Cairn-Revision"))

@@ -117,7 +117,7 @@ func TestSearchTenants(t *testing.T) {
 				`{"skills":[{"skill_id":"$.global"}],"explain":[{"id":"$.global","scope":"global"}]}`},
 			{"a skill of the tenant is registered", "POST /register/skill", `{"record":{"skill_id":"$.mine","tenant_id":"$","purpose":"$ as well"}}`, 200,
 				`{"skill_id":"$.mine"}`, ""},
-			{"a record of the tenant hides the global collection", skill, `{"query":"$","top_k":1,"tenant_id":"$","explain":true}`, 200, "",
+			{"a record of the tenant shadows the global collection", skill, `{"query":"$","top_k":1,"tenant_id":"$","explain":true}`, 200, "",
 				`{"skills":[{"skill_id":"$.mine"}],"explain":[{"id":"$.mine","scope":"tenant"}]}`},
 			{"other tenants find the global collection", skill, `{"query":"$","top_k":1,"tenant_id":"$2"}`, 200, "",
 				`{"skills":[{"skill_id":"$.global"}]}`},

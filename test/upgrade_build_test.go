@@ -12,7 +12,7 @@ import (
 )
 
 // later are source changes that add unknown headers, fields and events to messages
-// and stored data, as a later version may.
+// and stored data, as a newer version may.
 var later = []struct{ file, is, replacement string }{
 	{"bus/header.go", "\tmsg.Data = body\n", "\tmsg.Data = body\n\tmsg.Header.Set(\"Cairn-Later\", \"1\")\n"},
 	{"bus/responder.go", "\tbody, err := encode(res)\n",

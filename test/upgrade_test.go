@@ -21,8 +21,8 @@ import (
 	"cairn/test/cairntest"
 )
 
-// TestRollingUpgrade replaces all parts by a later version, and back, under load:
-// every request succeeds, and unknown fields are ignored.
+// TestRollingUpgrade replaces all processes by a newer version, and back, under load, and checks
+// that every request succeeds and unknown fields are ignored.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	now := cairntest.Program(t)
@@ -64,7 +64,7 @@ func TestRollingUpgrade(t *testing.T) {
 		}
 	}
 	if !u.service.sawLater.Load() {
-		t.Error("no field of the later version was received")
+		t.Error("no field of the newer version was received")
 	}
 }
 

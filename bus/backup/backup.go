@@ -35,7 +35,7 @@ var buckets = []string{bucket.Catalog, bucket.Quarantine, bucket.Keys, bucket.Ta
 // Reasons to reject a file or a cluster.
 var (
 	ErrForeign  = errors.New("not a backup of Cairn")
-	ErrLater    = errors.New("made by a later version")
+	ErrLater    = errors.New("written by a newer version")
 	ErrDamaged  = errors.New("damaged")
 	ErrNotEmpty = errors.New("is not empty")
 	ErrNothing  = errors.New("no catalog of Cairn")

@@ -394,7 +394,7 @@ func TestForeignAndLaterFilesAreRefused(t *testing.T) {
 		{"another gzip", zipped(t, "hello\n"), backup.ErrForeign, "not a backup of Cairn"},
 		{"another JSON", zipped(t, `{"version":1}`+"\n"), backup.ErrForeign, "not a backup of Cairn"},
 		{"a backup of a later format", zipped(t, `{"cairn_backup":2,"cairn":"9.1.0","secrets":[]}`+"\nand more"), backup.ErrLater,
-			"made by a later version, 9.1.0, in format 2; this version reads formats up to 1"},
+			"written by a newer version, 9.1.0, in format 2; this version reads formats up to 1"},
 		{"a backup of an unknown bucket", zipped(t, `{"cairn_backup":1,"buckets":[{"name":"other"}]}`+"\n"), backup.ErrDamaged,
 			`unknown bucket "other"`},
 		{"without an end", zipped(t, `{"cairn_backup":1}`+"\n"), backup.ErrDamaged, "truncated"},

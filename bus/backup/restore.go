@@ -35,7 +35,7 @@ func Check(from io.ReadSeeker) (c Checked, err error) {
 	c.from = from
 	c.Summary, err = read(from, func(entry) error { return nil })
 	if err == nil && !slices.ContainsFunc(c.Buckets, func(b Bucket) bool { return b.Name == bucket.Catalog }) {
-		err = fmt.Errorf("the backup has %w: the NATS server had none", ErrNothing)
+		err = fmt.Errorf("%w in the backup: the NATS server had none", ErrNothing)
 	}
 	return c, err
 }

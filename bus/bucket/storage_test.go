@@ -150,8 +150,7 @@ func TestStorageWarnings(t *testing.T) {
 	}
 }
 
-// A cluster without a leader does not reply to a request, and never will: the limits are
-// requested again.
+// A cluster without a leader does not reply to a request, so FindStorage sends it again.
 func TestStorageOfClusterWithoutLeader(t *testing.T) {
 	t.Parallel()
 	node := bustest.StartNode(t, &server.Options{Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: -1}})

@@ -123,14 +123,15 @@ func (s *Server) start(listen string, list []Option) error {
 	return nil
 }
 
-// address parses listen, named what in errors, and checks that it is not in use.
-func address(what, listen string) (host string, port int, err error) {
+// address parses a listen address and checks that it is not in use. Errors begin with purpose, such
+// as "NATS listen".
+func address(purpose, listen string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(listen)
 	if err != nil {
-		return "", 0, fmt.Errorf("%s %q: expected host:port: %w", what, listen, err)
+		return "", 0, fmt.Errorf("%s %q: expected host:port: %w", purpose, listen, err)
 	}
 	if port, err = strconv.Atoi(text); err != nil {
-		return "", 0, fmt.Errorf("%s %q: expected a number for the port", what, listen)
+		return "", 0, fmt.Errorf("%s %q: expected a number for the port", purpose, listen)
 	}
 	if port == 0 {
 		return host, server.RANDOM_PORT, nil

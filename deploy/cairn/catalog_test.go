@@ -115,7 +115,7 @@ func TestEditConflicts(t *testing.T) {
 		{"another field", `{"purpose":"mine","domain":"theirs"}`, "false", 0, "merged with revision", "mine,theirs"},
 		{"the same field, replaced", `{"purpose":"theirs"}`, "sed -i /^#/d", 0, "edited agent/", "mine,"},
 		{"the same field, canceled", `{"purpose":"theirs"}`, "true", exitFailed, "was changed in the meantime", "theirs,"},
-		{"the same field, and the editor fails", `{"purpose":"theirs"}`, "false", exitFailed, "; your text is in ", "theirs,"},
+		{"the same field, and the editor fails", `{"purpose":"theirs"}`, "false", exitFailed, "; the edited text was saved to ", "theirs,"},
 		{"a deletion", "", "false", exitNotFound, "deleted in the meantime", ","},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestEditConflicts(t *testing.T) {
 			if got.code != row.code || !strings.Contains(got.out+got.err, row.message) {
 				t.Errorf("%+v; want exit %d and %q", got, row.code, row.message)
 			}
-			if _, path, saved := strings.Cut(got.err, "your text is in "); saved {
+			if _, path, saved := strings.Cut(got.err, "the edited text was saved to "); saved {
 				path, _, _ = strings.Cut(strings.TrimSpace(path), " ")
 				text, err := os.ReadFile(path)
 				if err != nil || !strings.Contains(string(text), "purpose: mine") {

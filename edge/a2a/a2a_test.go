@@ -70,7 +70,7 @@ func (c *client) send(t *testing.T, method, path, body string, header ...string)
 	return res.StatusCode, string(text)
 }
 
-// rest is send to the HTTP+JSON binding with the body of a message, whose result is a task.
+// task sends a message over the HTTP+JSON binding and returns the task of the response.
 func (c *client) task(t *testing.T, message string) *sdk.Task {
 	t.Helper()
 	status, body := c.send(t, http.MethodPost, "/a2a/v1/message:send", message)

@@ -81,7 +81,7 @@ func records(b *strings.Builder, title, id string, list []jsontext.Value) {
 	}
 }
 
-// prose are the fields of a record that are shown as text, in this order.
+// prose lists the fields of a record that are rendered as text, in this order.
 var prose = []string{"purpose", "description", "instructions"}
 
 // record renders a record: its id as a heading, its prose, and all other fields as JSON.

@@ -91,9 +91,9 @@ func (t tools) all(ctx context.Context, calls []model.Call, limit int) ([]jsonte
 	return answers, err
 }
 
-// run returns the result of a call in about limit bytes at most. Invalid calls are
-// returned to the model as results, not as errors. Too many groups are reduced to the
-// largest, and marked as truncated.
+// run returns the result of a call in about limit bytes at most. For an invalid
+// call the result describes the error to the model. A result with too many groups has the largest
+// ones and is marked as truncated.
 func (t tools) run(ctx context.Context, call model.Call, limit int) (jsontext.Value, error) {
 	var result any
 	var err error

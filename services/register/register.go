@@ -119,8 +119,8 @@ func (r registry) store(ctx context.Context, e entry) (revision uint64, err erro
 	return revision, err
 }
 
-// write stores the record if the precondition of the request permits it. A write without
-// one needs no read, and is committed with others.
+// write stores the record if the precondition of the request permits it. Without a precondition it
+// does not read the current record, and commits the write together with concurrent ones.
 func (r registry) write(ctx context.Context, key catalog.Key, record []byte) (uint64, error) {
 	p := bus.Precondition(ctx)
 	if p == (schemas.Precondition{}) {

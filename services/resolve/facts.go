@@ -95,7 +95,7 @@ func fields[T any](c catalog.Change) (f T, err error) {
 		return f, errors.New("not a JSON object") // null would decode as an empty object
 	}
 	if schemas.NestedDeeper(c.Record, maxNesting) {
-		return f, errors.New("nested too deep to be part of a response")
+		return f, errors.New("nested too deeply to be part of a response")
 	}
 	return schemas.DecodeStored[T](c.Key.Kind, c.Record)
 }

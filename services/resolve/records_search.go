@@ -52,8 +52,8 @@ func withAny(f index.Filter, a schemas.AnyOf) index.Filter {
 	return f
 }
 
-// searchScopes returns the hits in the scope of each of the tenants. Records of the first
-// one hide global ones.
+// searchScopes returns the hits in the scope of each of the tenants. Records of the first tenant
+// shadow global ones with the same id.
 func searchScopes(ctx context.Context, r *Resolver, tenants []string, q index.Query) (hits []found, degraded string, err error) {
 	for _, tenant := range tenants {
 		q.Scope = scope.Scope(tenant)

@@ -93,7 +93,7 @@ func filterOf(f schemas.Filter) index.Filter {
 }
 
 // searchKind returns the hits with their records. It falls back to the global scope if
-// none of the tenant's hits is active. A tenant's records hide global ones.
+// none of the tenant's hits is active. A tenant's records shadow global ones with the same id.
 func searchKind(ctx context.Context, r *Resolver, q index.Query) (hits []found, degraded string, err error) {
 	stuck, err := r.waitSearchable(ctx)
 	if err != nil {

@@ -301,7 +301,7 @@ func BenchmarkFirstView(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// testScreenshots takes the pictures of the manual; with -update it writes them.
+// testScreenshots compares the screenshots of the manual with the console; with -update it writes them.
 func testScreenshots(t *testing.T, s *suite) {
 	const directory, largest = "../../edge/docs/images", 100_000
 	p := openPage(t, s, s.open.URL(), volumes)

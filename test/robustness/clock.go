@@ -19,13 +19,13 @@ type clock struct{ file string }
 // clockVariable is the environment variable with the path of a clock.
 const clockVariable = "ROBUSTNESS_CLOCK"
 
-// newClock creates a clock that is right.
+// newClock creates a clock without skew.
 func newClock(file string) (clock, error) {
 	c := clock{file}
 	return c, os.WriteFile(file, make([]byte, 8), 0o600)
 }
 
-// set makes the clock ahead by a number of seconds, from now on.
+// set sets the skew of the clock, in whole seconds.
 func (c clock) set(ahead time.Duration) error {
 	f, err := os.OpenFile(c.file, os.O_WRONLY, 0) // without truncating it, since it is mapped
 	if err != nil {

@@ -72,7 +72,8 @@ func TestTagHistories(t *testing.T) {
 	}
 }
 
-// Each bug is planted in a history that is correct without it, and found.
+// TestCheckerFindsPlantedBugsInTags checks that the checker accepts each correct history, and rejects
+// it with the bug.
 func TestCheckerFindsPlantedBugsInTags(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -130,7 +130,7 @@ type answer struct {
 }
 
 // print prints the events of a run and returns the answer: as JSON lines, or as text on out
-// and tool calls on errOut. The error is the verdict about the answer.
+// and tool calls on errOut. It returns an error for an answer that --strict does not accept.
 func (a *askOptions) print(run *client.Run, out, errOut io.Writer) (answer, error) {
 	v := &verdict{strict: a.strict, reported: a.json}
 	r := newReader(out, errOut, v)

@@ -15,7 +15,7 @@ import (
 	"cairn/schemas"
 )
 
-// typed are the lines of a user.
+// typed is the input of a user, line by line.
 type typed []string
 
 func (t *typed) ReadLine() (string, error) {

@@ -46,8 +46,8 @@ func listCommand() *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the runs of the last two minutes",
-		Long: `List prints the runs of the tenants of the key that run or can be followed, the latest
-first. Without authentication, or with a key for all tenants, it prints all runs.`,
+		Long: `List prints the runs of the key's tenants that are in progress or can still be
+followed, the latest first. Without authentication, or with a key for all tenants, it prints all runs.`,
 		Example:           "  cairn runs list\n  cairn runs list --state running -o name | xargs cairn runs cancel",
 		Args:              flags.Args("no arguments", 0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,

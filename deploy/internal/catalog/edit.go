@@ -125,7 +125,7 @@ func (s *session) save(err error) error {
 	if failed = errors.Join(failed, file.Close()); failed != nil {
 		return errors.Join(err, failed)
 	}
-	return fmt.Errorf("%w; %w", err, errors.New("your text is in "+file.Name()))
+	return fmt.Errorf("%w; %w", err, errors.New("the edited text was saved to "+file.Name()))
 }
 
 // comment returns the lines above the record.

@@ -35,7 +35,8 @@ func importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import SOURCE|-- COMMAND…",
 		Short: "Register records from skills, MCP servers, OpenAPI documents, agent cards and other Cairns",
-		Long: `Import registers records for what a source describes, unless they are registered already:
+		Long: `Import registers records for the skills, tools and agents of a source, unless they are
+registered already:
 
   skills         a directory with SKILL.md files (agentskills.io), one skill each
   mcp            an MCP server by URL or, after --, by command: its tools
@@ -46,9 +47,10 @@ func importCommand() *cobra.Command {
   cairn          the records of another Cairn
 
 The format is detected, or given by --format. Each record has the source in its field source,
-which is the argument unless --source names it. A record that has another source, or none,
-is not replaced without --overwrite. --prune deletes the records of the same source and
-tenant that the source no longer has; it deletes nothing if a part of the source is invalid.
+which is the argument unless --source names it. A record of another source, or without a
+source, is not replaced without --overwrite. --prune deletes the records of the same source
+and tenant that are no longer in the source; it deletes nothing if a part of the source is
+invalid.
 For files and commands it requires --source.
 
 --dry-run prints what would change, as a unified diff.`,
@@ -75,8 +77,8 @@ For files and commands it requires --source.
 	f.BoolVar(&m.options.Agents, "agents", false, "register each MCP server as an agent too")
 	f.BoolVar(&m.options.Lenient, "lenient", false, "accept skills that break rules of the format but have a name and a description; omit files beyond the limits")
 	f.DurationVar(&m.options.Timeout, "timeout", importer.DefaultTimeout, "maximum `DURATION` of reading the source")
-	f.BoolVar(&m.prune, "prune", false, "delete records of this source that it no longer has")
-	f.BoolVar(&m.overwrite, "overwrite", false, "replace records that have another source, or none")
+	f.BoolVar(&m.prune, "prune", false, "delete records of this source that are no longer in it")
+	f.BoolVar(&m.overwrite, "overwrite", false, "replace records of other sources, and records without a source")
 	m.strictly(cmd)
 	f.BoolVar(&m.preview, "dry-run", false, "print what would change")
 	flags.Text(cmd, &m.output)

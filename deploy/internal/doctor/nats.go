@@ -14,7 +14,7 @@ import (
 // natsTimeout bounds the checks of NATS after the connection is established.
 const natsTimeout = 10 * time.Second
 
-// required are the buckets without which a role does not work.
+// required lists the buckets that the roles of a worker need.
 var required = []string{bucket.Catalog, bucket.Tags, bucket.Quarantine, bucket.Keys}
 
 // streams checks that the streams of Cairn exist, have their replicas, and are not nearly

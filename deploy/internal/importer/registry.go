@@ -171,7 +171,7 @@ func (r *registryServers) add(page registryPage) {
 		}
 		name, list := serverEntries(fmt.Sprintf("server %d", len(r.list)+1), text, official.Status, r.agents)
 		if i, ok := r.at[name]; ok && name != "" {
-			r.list[i] = list // a later version
+			r.list[i] = list // a newer version
 			continue
 		}
 		r.at[name] = len(r.list)

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// rendered returns the rendered form of Markdown that arrives in pieces.
+// rendered writes the chunks to a Markdown writer and returns its output.
 func rendered(t *testing.T, styled bool, pieces ...string) string {
 	t.Helper()
 	var b strings.Builder

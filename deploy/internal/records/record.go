@@ -93,8 +93,8 @@ func (r Record) Validate() error {
 	return put.Validate()
 }
 
-// kindOf determines the kind from the members of whole, and whether it is the body of a
-// registration rather than a record. A skill may contain a template ID.
+// kindOf returns the kind of an object, determined from its members, and whether the object is the
+// body of a registration rather than a record. A skill may contain a template ID.
 func kindOf(whole object) (kind string, wrapped bool, err error) {
 	bare := kindsMatching(func(kind string) bool { return whole[idOf(kind)] != nil })
 	if slices.Equal(bare, []string{schemas.KindSkill, schemas.KindTemplate}) {

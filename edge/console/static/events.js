@@ -45,7 +45,7 @@ export function add(progress, { id, type, data }) {
     case 'usage': next.usage = data; break;
     case 'error': next.error = { title: 'The analysis has failed', code: data.code, message: data.message }; break;
     case 'done': next.done = true; break;
-    default: // of a later version
+    default: // a type of a newer version
   }
   return next;
 }

@@ -105,8 +105,8 @@ func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
 	return c
 }
 
-// Supersede begins a write of a retried request to the key, as bucket.Reader.Supersede does. A caller
-// that may refuse the write calls it before.
+// Supersede begins a write of a retried request to the key, as bucket.Reader.Supersede does. Call it
+// before a check that may refuse the write.
 func (c *Catalog) Supersede(ctx context.Context, key Key) (_ context.Context, stored uint64, err error) {
 	encoded, err := key.encode()
 	if err != nil {
@@ -438,10 +438,10 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 }
 
 // startConsumer creates a consumer that replays the log, and returns the last revision of the replay.
-// what describes the purpose in errors. While the cluster is not ready, it retries.
-func (c *Catalog) startConsumer(ctx context.Context, what string, config jetstream.OrderedConsumerConfig) (
+// Errors begin with purpose, such as "read the catalog". While the cluster is not ready, it retries.
+func (c *Catalog) startConsumer(ctx context.Context, purpose string, config jetstream.OrderedConsumerConfig) (
 	target uint64, consumer jetstream.Consumer, err error) {
-	err = bucket.WaitReady(ctx, c.js, what, func() error {
+	err = bucket.WaitReady(ctx, c.js, purpose, func() error {
 		if target, err = c.reader.End(ctx); err != nil {
 			return err
 		}

@@ -100,7 +100,7 @@ func (s *scanner) object(i, depth int) int { return s.members(i, depth, nil) }
 // it gets the offsets of each name and value.
 func (s *scanner) members(i, depth int, visit func(name, value int) int) int {
 	if depth >= maxDepth {
-		return s.fail(i, "nested too deep")
+		return s.fail(i, "nested too deeply")
 	}
 	i = s.space(i + 1)
 	if s.at(i) == '}' {
@@ -151,7 +151,7 @@ func (s *scanner) array(i, depth int) int { return s.elements(i, depth, nil) }
 // element.
 func (s *scanner) elements(i, depth int, visit func(i int)) int {
 	if depth >= maxDepth {
-		return s.fail(i, "nested too deep")
+		return s.fail(i, "nested too deeply")
 	}
 	i = s.space(i + 1)
 	if s.at(i) == ']' {

@@ -70,7 +70,7 @@ func (r Reader) ContextBuilders(s scope.Scope, skill Node, domain string) []Link
 
 // Guardrails returns the distinct guardrails of the skill, global and the tenant's,
 // by any link: from the skill, to the skill, to its domain, or to all skills. A
-// tenant's guardrail does not hide the global one with the same id.
+// tenant's guardrail does not shadow the global one with the same id.
 func (r Reader) Guardrails(s scope.Scope, skill Node, domain string) []LinkedRecord {
 	const kind = schemas.KindGuardrail
 	globalFirst := slices.Backward(s.Tenants())
@@ -113,8 +113,8 @@ func (r Reader) Agents(s scope.Scope, skill Node) []LinkedRecord {
 	return r.first(s, schemas.KindAgent, Skills, skill)
 }
 
-// first returns the tenant's referrers of the node, or else the global ones. A global
-// one is hidden by a tenant's record with the same id. Context builders that a skill
+// first returns the tenant's referrers of the node, or else the global ones. A tenant's
+// record shadows the global one with the same id. Context builders that a skill
 // links to do not serve a domain.
 func (r Reader) first(s scope.Scope, kind, predicate string, to Node) (linked []LinkedRecord) {
 	s.First(func(tenant string) bool {

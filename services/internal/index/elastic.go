@@ -191,11 +191,11 @@ func (e *elastic) bulk(ctx context.Context, ops []operation) ([]item, error) {
 func (e *elastic) Generation(ctx context.Context) (string, error) {
 	space, err := e.space(ctx)
 	if err != nil {
-		return "", fmt.Errorf("generation of the index: %w", err)
+		return "", fmt.Errorf("get index generation: %w", err)
 	}
 	g, err := e.generate(ctx, e.planFor(space))
 	if err != nil {
-		return "", fmt.Errorf("generation of the index: %w", err)
+		return "", fmt.Errorf("get index generation: %w", err)
 	}
 	return g.name, nil
 }
@@ -490,7 +490,7 @@ func (e *elastic) Check(ctx context.Context) error {
 func (e *elastic) Status(ctx context.Context) (Status, error) {
 	there, err := e.listIndices(ctx)
 	if err != nil {
-		return Status{}, fmt.Errorf("status of the index: %w", err)
+		return Status{}, fmt.Errorf("get index status: %w", err)
 	}
 	s := Status{Live: there.live(e.settings), Documents: map[string]int{}}
 	if space, err := e.space(ctx); err == nil {
@@ -505,7 +505,7 @@ func (e *elastic) Status(ctx context.Context) (Status, error) {
 		})
 	}
 	if err := all.Wait(); err != nil {
-		return Status{}, fmt.Errorf("status of the index: %w", err)
+		return Status{}, fmt.Errorf("get index status: %w", err)
 	}
 	for i, kind := range kinds {
 		s.Documents[kind] = counts[i]

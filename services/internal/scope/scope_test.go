@@ -25,7 +25,7 @@ func TestScopeFirst(t *testing.T) {
 		want  string
 		ok    bool
 	}{
-		{"the tenant's record hides the global one", "acme", []string{"", "acme"}, "acme", true},
+		{"the tenant's record shadows the global one", "acme", []string{"", "acme"}, "acme", true},
 		{"the global one is the fallback", "acme", []string{""}, "", true},
 		{"another tenant's is not in scope", "acme", []string{"other"}, "", false},
 		{"a tenant's is not in the global scope", scope.Global, []string{"acme"}, "", false},
