@@ -171,7 +171,7 @@ func (e Endpoint[Req, Res]) serve(s *Service, gate *overload.Gate, handle func(c
 			d.fail(ctx, r.Msg, err)
 			return
 		}
-		if !r.slot.Move(ShareKey(r.by, &req)) || !r.slot.Start(ctx) {
+		if !r.slot.Move(AdmissionKey(r.by, &req)) || !r.slot.Start(ctx) {
 			d.refuse(ctx, r.Msg, busy(e.Subject), nats.Header{HeaderBusy: {"1"}})
 			return
 		}

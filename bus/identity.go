@@ -45,7 +45,7 @@ func authorize(ctx context.Context, header func(string) string, permission schem
 	return WithIdentity(ctx, by), by, by.Authorize(permission)
 }
 
-// ShareKey returns the tenant that a request counts against wherever capacity is divided among
+// AdmissionKey returns the tenant that a request counts against wherever capacity is divided among
 // tenants (admission.Pool): the tenant of the caller's identity when it is bound to one, all its
 // tenants as one key when it is bound to several, and otherwise the tenant_id of the request, which
 // is empty for the global collection. A nil identity means a caller without authentication. Pass a
@@ -55,7 +55,7 @@ func authorize(ctx context.Context, header func(string) string, permission schem
 // any other caller needs the decoded request (at most MaxBody bytes): the caller may act for any
 // tenant, and its request names the tenant. No header carries the key: the edge would have to decode
 // the body too, and the worker to verify the header against it.
-func ShareKey(by *schemas.Identity, req any) string {
+func AdmissionKey(by *schemas.Identity, req any) string {
 	switch {
 	case !by.Bound():
 		return schemas.TenantOf(req)

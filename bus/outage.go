@@ -88,7 +88,7 @@ func undelivered(err error) bool {
 // outage exceeds its timeout. It returns the error of the last call. Waiting requests release their
 // slots (overload.WithoutSlot), and their number is divided among tenants.
 func (o *outages) deliver(ctx context.Context, subject string, retryable func(error) bool, send func() error) error {
-	tenant, waiting := ShareKey(Identity(ctx), nil), false
+	tenant, waiting := AdmissionKey(Identity(ctx), nil), false
 	defer func() {
 		if waiting {
 			o.waiting.Release(tenant, 1)

@@ -107,7 +107,7 @@ func (q *requests) reserve(ctx context.Context, n int) (release func(), err erro
 	if n < largeMessage {
 		return func() {}, nil
 	}
-	size, tenant := min(int64(n), outboundBytes), ShareKey(Identity(ctx), nil)
+	size, tenant := min(int64(n), outboundBytes), AdmissionKey(Identity(ctx), nil)
 	if err := q.outbound.Wait(ctx, tenant, size); err != nil {
 		return nil, err
 	}

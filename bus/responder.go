@@ -73,7 +73,7 @@ func (d *responder) admit(base context.Context, msg *nats.Msg) (ctx context.Cont
 	case id != "" && Precondition(ctx) == schemas.Precondition{}:
 		ctx = bucket.WithRequest(ctx, d.Subject+" "+id, earlierCopies(msg))
 	}
-	if r.slot = d.gate.Admit(ShareKey(r.by, nil)); r.slot == nil {
+	if r.slot = d.gate.Admit(AdmissionKey(r.by, nil)); r.slot == nil {
 		d.metrics.Refused(d.mapError(busy(d.Subject)).Code)
 		d.refuse(ctx, msg, busy(d.Subject), nats.Header{HeaderBusy: {"1"}})
 		return ctx, r, cancel

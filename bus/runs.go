@@ -34,7 +34,7 @@ func tenantSuffix(by *schemas.Identity) string {
 	if !by.Bound() {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(ShareKey(by, nil)))
+	sum := sha256.Sum256([]byte(AdmissionKey(by, nil)))
 	return "-" + hex.EncodeToString(sum[:8])
 }
 

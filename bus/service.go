@@ -40,7 +40,7 @@ type Service struct {
 }
 
 // Start registers the service on c under name. It admits at most slots requests at a time, divided
-// among tenants (ShareKey), and rejects further requests with schemas.ErrUnavailable. Under CPU load
+// among tenants (AdmissionKey), and rejects further requests with schemas.ErrUnavailable. Under CPU load
 // fewer of them run, and the others wait in queues per tenant. The caller stops the service.
 func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) {
 	s := &Service{

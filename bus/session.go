@@ -56,13 +56,13 @@ func newSession(ctx context.Context, d *responder, s Stream[any], r request, sha
 	w := &session{
 		responder: d, conn: c, stream: s, request: r, control: c.nc.NewInbox(),
 		upload: upload{
-			budget: d.service.uploads, tenant: ShareKey(r.by, nil), body: r.Data, whole: make(chan struct{}),
+			budget: d.service.uploads, tenant: AdmissionKey(r.by, nil), body: r.Data, whole: make(chan struct{}),
 		},
 		flow: newFlow(r.Header.Get(HeaderWindow)),
 	}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	if run, ok := s.runOf(r.Reply); ok {
-		w.replay = replay.NewWriter(d.service.ctx, c.js, s.ReplayStream(), run+replayToken, ShareKey(r.by, nil), share, d.service.log)
+		w.replay = replay.NewWriter(d.service.ctx, c.js, s.ReplayStream(), run+replayToken, AdmissionKey(r.by, nil), share, d.service.log)
 		w.control = run
 	}
 	return w

@@ -32,8 +32,8 @@ const (
 	manifestTTL     = time.Second
 	manifestTimeout = 15 * time.Second // as for any request
 	// skillReads and skillBurst bound the requests per second that read skills without a
-	// credential, from all addresses together; one address has at most publicRate.
-	skillReads, skillBurst = 2 * publicRate, 2 * publicBurst
+	// credential, from all addresses together; one address has at most anonymousRate.
+	skillReads, skillBurst = 2 * anonymousRate, 2 * anonymousBurst
 
 	maxARDBody      = 256 << 10
 	defaultPageSize = 20

@@ -238,7 +238,7 @@ func (b *bulkRequest) send(ctx context.Context, body []byte) ([]jsontext.Value, 
 // try sends the request once in a slot, for which it waits. A request that was sent is not
 // canceled: its records may be stored.
 func (b *bulkRequest) try(ctx context.Context, body []byte) (reply bus.Reply, err error) {
-	slot := b.x.edge.overload.Wait(ctx, bus.ShareKey(b.x.by, nil))
+	slot := b.x.edge.overload.Wait(ctx, bus.AdmissionKey(b.x.by, nil))
 	if slot == nil {
 		return reply, context.Cause(ctx)
 	}

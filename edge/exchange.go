@@ -143,8 +143,8 @@ func (x *exchange) startSpan() {
 // serve runs the action of the route after authentication, which comes before
 // the body is read.
 func (x *exchange) serve() error {
-	if x.route.public != nil {
-		release, err := x.route.public.enter(x.w, x.r)
+	if x.route.limits != nil {
+		release, err := x.route.limits.enter(x.w, x.r)
 		if err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (x *exchange) authenticate() error {
 	if err != nil {
 		return err
 	}
-	x.by, x.ctx, x.body.tenant = by, bus.WithIdentity(x.ctx, by), bus.ShareKey(by, nil)
+	x.by, x.ctx, x.body.tenant = by, bus.WithIdentity(x.ctx, by), bus.AdmissionKey(by, nil)
 	if wait, err := authenticator.Allow(by); err != nil {
 		setRetryAfter(x.w, wait)
 		return err

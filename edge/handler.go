@@ -99,7 +99,7 @@ func newEdge(acceptCtx, requestCtx context.Context, c Config) *edge {
 			methods = append(methods, http.MethodHead)
 		}
 		if r.open {
-			r.public = newPublic()
+			r.limits = newAnonymousLimiter()
 		}
 		e.table[e.mux.Path(r.path).Methods(methods...)] = &r
 	}

@@ -80,7 +80,7 @@ func (m Monitor) handler() http.Handler {
 // limited limits the requests of each client address to the handler, like those to a
 // route that needs no credential.
 func limited(handle http.HandlerFunc) http.Handler {
-	p := newPublic()
+	p := newAnonymousLimiter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		release, err := p.enter(w, r)
 		if err != nil {

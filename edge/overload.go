@@ -35,7 +35,7 @@ var errOverload = schemas.ErrUnavailable.Because("the edge is overloaded: no slo
 // authentication, share one tenant here, because the edge does not decode requests; workers divide
 // their slots by tenant_id.
 func acquireSlot(x *exchange) (*overload.Slot, error) {
-	slot := x.edge.overload.Admit(bus.ShareKey(x.by, nil))
+	slot := x.edge.overload.Admit(bus.AdmissionKey(x.by, nil))
 	if slot == nil {
 		return nil, errOverload
 	}
@@ -84,7 +84,7 @@ func refuse(x *exchange, reason error) error {
 // enterStream counts an event stream of the caller until release is called, and returns its
 // slot, for readStreamBody and runStream.
 func enterStream(x *exchange) (slot *overload.Slot, release func(), err error) {
-	slot = x.edge.streams.Admit(bus.ShareKey(x.by, nil))
+	slot = x.edge.streams.Admit(bus.AdmissionKey(x.by, nil))
 	if slot == nil {
 		return nil, nil, errOverload
 	}

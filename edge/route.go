@@ -32,7 +32,7 @@ type route struct {
 	status    int
 	errors    []*schemas.Error
 	telemetry *telemetry.Route
-	public    *public // limits of an open route; set by the edge
+	limits    *anonymousLimiter // of an open route; set by the edge
 }
 
 // action is the handler of a route with its request and reply types.

@@ -214,9 +214,9 @@ func checkResourcePath(c *check, field, p string) {
 	}
 }
 
-// added lists the fields that earlier versions stored without interpretation, so that
+// laterFields lists the fields that earlier versions stored without interpretation, so that
 // stored records may contain them with any value.
-var added = map[string][]string{
+var laterFields = map[string][]string{
 	KindSkill:          {"version", "labels", "replaced_by", "source", "public", "instructions", "license", "resources"},
 	KindAgent:          {"version", "labels", "replaced_by", "source", "public", "agent_card"},
 	KindTool:           {"version", "labels", "replaced_by", "source", "public"},
@@ -228,7 +228,7 @@ var added = map[string][]string{
 // DecodeStored decodes a record of the catalog. Fields of another type that an earlier
 // version did not interpret are ignored.
 func DecodeStored[T any](kind string, record []byte) (fields T, err error) {
-	for range len(added[kind]) + 1 {
+	for range len(laterFields[kind]) + 1 {
 		var next T
 		if err = json.Unmarshal(record, &next); err == nil {
 			return next, nil
@@ -238,7 +238,7 @@ func DecodeStored[T any](kind string, record []byte) (fields T, err error) {
 			return next, err
 		}
 		name, _, _ := strings.Cut(strings.TrimPrefix(string(semantic.JSONPointer), "/"), "/")
-		if !slices.Contains(added[kind], name) {
+		if !slices.Contains(laterFields[kind], name) {
 			return next, err
 		}
 		if record, err = member.Without(record, name); err != nil {

@@ -25,7 +25,7 @@ type Flusher struct {
 	purges  string // subject of purge requests
 	request []byte // purges the marker
 	marker  *nats.Msg
-	flush   *round
+	flush   *coalescer
 }
 
 // NewFlusher returns a Flusher of the named bucket with the stream s, or nil if the
@@ -38,7 +38,7 @@ func NewFlusher(ctx context.Context, js jetstream.JetStream, name string, s jets
 	marker := nats.NewMsg(SubjectPrefix + name + ".=flush." + nuid.Next())
 	marker.Header.Set(jetstream.MsgTTLHeader, flushTTL)
 	request, _ := json.Marshal(map[string]string{"filter": marker.Subject}) // strings can be encoded
-	f := &Flusher{js: js, purges: "$JS.API.STREAM.PURGE." + StreamPrefix + name, request: request, marker: marker, flush: newRound()}
+	f := &Flusher{js: js, purges: "$JS.API.STREAM.PURGE." + StreamPrefix + name, request: request, marker: marker, flush: newCoalescer()}
 	what := fmt.Sprintf("flush bucket %s (needs the permission to publish to %s)", name, f.purges)
 	return f, WaitReady(ctx, js, what, func() error { return f.Flush(ctx) })
 }

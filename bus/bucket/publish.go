@@ -134,11 +134,11 @@ func timedOut(err error) bool {
 
 const replyMargin = time.Second // part of a request's timeout that is reserved for the reply
 
-// Bounded calls do, an operation on the named store, such as "tag store", with a deadline that is
+// WithReplyMargin calls do, an operation on the named store, such as "tag store", with a deadline that is
 // earlier than that of ctx by replyMargin, or by a quarter of the remaining time if that is less. It
 // returns schemas.ErrUnavailable if the store is full or does not reply in time. A write may then
 // have been applied.
-func Bounded(ctx context.Context, store string, do func(context.Context) error) error {
+func WithReplyMargin(ctx context.Context, store string, do func(context.Context) error) error {
 	limited := ctx
 	if end, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc

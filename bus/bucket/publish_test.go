@@ -12,7 +12,7 @@ import (
 	"cairn/schemas"
 )
 
-func TestBoundedErrors(t *testing.T) {
+func TestWithReplyMarginErrors(t *testing.T) {
 	t.Parallel()
 	other := errors.New("other")
 	for _, c := range []struct{ err, want error }{
@@ -21,13 +21,13 @@ func TestBoundedErrors(t *testing.T) {
 		{fmt.Errorf("write a fence: %w", context.DeadlineExceeded), schemas.ErrUnavailable},
 		{nats.ErrTimeout, schemas.ErrUnavailable},
 	} {
-		if err := bucket.Bounded(t.Context(), "tag store", func(context.Context) error { return c.err }); !errors.Is(err, c.want) {
+		if err := bucket.WithReplyMargin(t.Context(), "tag store", func(context.Context) error { return c.err }); !errors.Is(err, c.want) {
 			t.Errorf("%v: got %v, want %v", c.err, err, c.want)
 		}
 	}
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	if err := bucket.Bounded(left, "tag store", func(ctx context.Context) error { return ctx.Err() }); !errors.Is(err, context.Canceled) ||
+	if err := bucket.WithReplyMargin(left, "tag store", func(ctx context.Context) error { return ctx.Err() }); !errors.Is(err, context.Canceled) ||
 		errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("after the caller canceled: %v", err)
 	}

@@ -28,7 +28,7 @@ type Reader struct {
 	fences     string // subject of the fence
 	markers    string // prefix of the subjects of markers, see Supersede
 	replicated bool   // more than one replica when the bucket was opened
-	fence      *round
+	fence      *coalescer
 }
 
 // NewReader returns a Reader of the named bucket with the stream s.
@@ -37,7 +37,7 @@ func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader 
 	return &Reader{
 		js: js, stream: s, leaders: leaders, name: StreamPrefix + name, fences: SubjectPrefix + name + "." + fenceKey,
 		markers:    SubjectPrefix + name + ".=retry.",
-		replicated: s.CachedInfo().Config.Replicas > 1, fence: newRound(),
+		replicated: s.CachedInfo().Config.Replicas > 1, fence: newCoalescer(),
 	}
 }
 

@@ -98,7 +98,7 @@ func TestBucketFull(t *testing.T) {
 				t.Fatal(err)
 			}
 			for n := range 100 {
-				err = bucket.Bounded(t.Context(), "tag store", func(ctx context.Context) error {
+				err = bucket.WithReplyMargin(t.Context(), "tag store", func(ctx context.Context) error {
 					_, err := js.Publish(ctx, fmt.Sprintf("$KV.cairn_tags.%d", n), bytes.Repeat([]byte("x"), 100<<10))
 					return err
 				})

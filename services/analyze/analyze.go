@@ -150,7 +150,7 @@ func (a analyzer) health(ctx context.Context) (schemas.Health, error) {
 // admit reserves the memory of a run with a body of size bytes before the body is
 // received, and evicts idle estates to make room; release returns the memory.
 func (a analyzer) admit(ctx context.Context, size int) (admitted context.Context, release func(), err error) {
-	r := &reservation{pool: a.estates.pool, tenant: bus.ShareKey(bus.Identity(ctx), nil)}
+	r := &reservation{pool: a.estates.pool, tenant: bus.AdmissionKey(bus.Identity(ctx), nil)}
 	if !r.resize(runMemory + bodyFactor*int64(size)) {
 		return ctx, nil, errMemory
 	}

@@ -94,7 +94,7 @@ func (r registry) put(ctx context.Context, e entry) (schemas.Registered, error) 
 
 // durable stores the record and returns its revision.
 func (r registry) durable(ctx context.Context, e entry) (revision uint64, err error) {
-	err = bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
+	err = bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) (err error) {
 		revision, err = r.store(ctx, e)
 		return err
 	})
@@ -142,7 +142,7 @@ func (r registry) permits(p schemas.Precondition) catalog.Condition {
 func (r registry) delete(ctx context.Context, u schemas.Unregister) (schemas.Unregistered, error) {
 	key := keyOf(u.Kind, u.TenantID, u.ID)
 	var revision uint64
-	err := bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
+	err := bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) (err error) {
 		revision, err = r.Catalog.Delete(ctx, key, r.permits(bus.Precondition(ctx)))
 		return err
 	})
@@ -158,7 +158,7 @@ func (r registry) confirm(ctx context.Context, revision uint64) schemas.Register
 	err := overload.SlotOf(ctx).IdleAfter(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, visibleTimeout)
 		defer cancel()
-		return bucket.Bounded(ctx, "catalog", func(ctx context.Context) error { return r.WaitVisible(ctx, revision) })
+		return bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) error { return r.WaitVisible(ctx, revision) })
 	})
 	if err != nil {
 		registered.Indexed = new(bool)
@@ -309,7 +309,7 @@ func (r registry) permit(ctx context.Context, e entry, warnings []schemas.FieldE
 	if refused == nil {
 		return nil
 	}
-	return bucket.Bounded(ctx, "catalog", func(ctx context.Context) error {
+	return bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) error {
 		if _, stored, err := r.Catalog.Supersede(ctx, e.key); err != nil || stored > 0 {
 			return err
 		}
@@ -391,7 +391,7 @@ func (r registry) suggestions(ctx context.Context, absent map[catalog.Key]bool, 
 			if r.Usage.quota(tenant).Count > maxSimilarRecords {
 				continue
 			}
-			_ = bucket.Bounded(ctx, "catalog", func(ctx context.Context) error { // a suggestion is optional
+			_ = bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) error { // a suggestion is optional
 				stored, err := r.Catalog.Similar(ctx, catalog.Key{Kind: key.Kind, Tenant: tenant, ID: key.ID})
 				similar = append(similar, stored...)
 				return err
@@ -411,7 +411,7 @@ func (r registry) markExisting(ctx context.Context, absent map[catalog.Key]bool,
 	}
 	keys := slices.DeleteFunc(slices.Collect(maps.Keys(absent)), func(k catalog.Key) bool { return certain[k] })
 	missing := make([]bool, len(keys))
-	err := bucket.Bounded(ctx, "catalog", func(ctx context.Context) error {
+	err := bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(maxLookups)
 		for i, key := range keys {

@@ -107,7 +107,7 @@ func inScope[T any](ctx context.Context, r *Resolver, k schemas.RecordKey,
 	}
 	s := scope.Scope(schemas.ValueOr(k.TenantID, ""))
 	for _, tenant := range tenantsFor(s, k.Scope) {
-		err = bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
+		err = bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) (err error) {
 			found, err = read(ctx, catalog.Key{Kind: k.Kind, Tenant: tenant, ID: k.ID})
 			return err
 		})

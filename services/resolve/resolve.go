@@ -205,9 +205,9 @@ func (r *Resolver) linked(n graph.Node) bool {
 	return ok && schemas.Linkable(k.facts.Value().status)
 }
 
-// named returns the record that a request names by id: a record that links reach, or else a draft or
+// findByID returns the record that a request names by id: a record that links reach, or else a draft or
 // retired one. The caller holds mu.
-func (r *Resolver) named(kind string, s scope.Scope, id string) (graph.Node, bool) {
+func (r *Resolver) findByID(kind string, s scope.Scope, id string) (graph.Node, bool) {
 	if n, ok := r.reader.Find(kind, s, id); ok {
 		return n, true
 	}
@@ -250,7 +250,7 @@ func (r *Resolver) minRevision(ctx context.Context) uint64 {
 // suffices to accept a revision. To reject one, it writes a fence, since a deposed leader may lack the
 // newest writes.
 func (r *Resolver) checkRevision(ctx context.Context, revision uint64) error {
-	return bucket.Bounded(ctx, "catalog", func(ctx context.Context) error {
+	return bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) error {
 		last, err := r.latestRevision(ctx)
 		if err != nil || last < revision {
 			last, err = r.deps.Catalog.Fence(ctx)
@@ -304,7 +304,7 @@ func (r *Resolver) waitAbsent(ctx context.Context, kind string, s scope.Scope, i
 		return nil
 	}
 	var fence uint64
-	err := bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
+	err := bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) (err error) {
 		fence, err = r.deps.Catalog.Fence(ctx)
 		return err
 	})
@@ -319,7 +319,7 @@ func (r *Resolver) anyMissing(kind string, s scope.Scope, ids []string) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, id := range ids {
-		if _, ok := r.named(kind, s, id); !ok {
+		if _, ok := r.findByID(kind, s, id); !ok {
 			return true
 		}
 	}

@@ -143,7 +143,7 @@ func withSkill(ctx context.Context, r *Resolver, options schemas.QueryOptions, i
 func withNewest(r *Resolver, s scope.Scope, id string, why *reasons, answer func(resolvedSkill) error) (found bool, err error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	node, found := r.named(schemas.KindSkill, s, id)
+	node, found := r.findByID(schemas.KindSkill, s, id)
 	if !found {
 		return false, nil
 	}
@@ -166,7 +166,7 @@ func readVersion(ctx context.Context, r *Resolver, options schemas.QueryOptions,
 	var at catalog.Key
 	skill := schemas.RecordKey{Kind: schemas.KindSkill, ID: id, TenantID: options.TenantID}
 	r.mu.RLock()
-	newest, known := r.named(schemas.KindSkill, scope.Scope(options.Tenant()), id)
+	newest, known := r.findByID(schemas.KindSkill, scope.Scope(options.Tenant()), id)
 	r.mu.RUnlock()
 	if known && keyOf(newest).Tenant == scope.Global {
 		skill.Scope = schemas.ScopeGlobal

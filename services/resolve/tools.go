@@ -29,7 +29,7 @@ func resolveTools(ctx context.Context, r *Resolver, q schemas.ToolsQuery) (a sch
 			continue
 		}
 		seen[id] = true
-		n, ok := r.named(schemas.KindTool, s, id)
+		n, ok := r.findByID(schemas.KindTool, s, id)
 		if !ok {
 			a.Missing = append(a.Missing, id)
 			continue

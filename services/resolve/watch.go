@@ -72,7 +72,7 @@ func watchStart(ctx context.Context, r *Resolver, after string) (from, newest ui
 	if after != "" && token.Catalog != "" && token.Catalog != r.deps.Catalog.ID() {
 		return 0, 0, invalid("the revision belongs to another catalog; list the records, and watch without it")
 	}
-	err = bucket.Bounded(ctx, "catalog", func(ctx context.Context) (err error) {
+	err = bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) (err error) {
 		if newest, err = r.deps.Catalog.Revision(ctx); err == nil && token.Revision > newest {
 			newest, err = r.deps.Catalog.Fence(ctx) // the leader that replied may have been deposed
 		}

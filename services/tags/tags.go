@@ -43,7 +43,7 @@ func (t tags) write(ctx context.Context, w schemas.TagWrite) (schemas.TagWritten
 	if err != nil {
 		return written, err
 	}
-	return written, bucket.Bounded(ctx, "tag store", func(ctx context.Context) error {
+	return written, bucket.WithReplyMargin(ctx, "tag store", func(ctx context.Context) error {
 		return t.store.create(ctx, keyOf(w.TenantID, w.RequestID), w.Tag, ttl)
 	})
 }
@@ -67,7 +67,7 @@ func (t tags) lifetime(seconds *int) (time.Duration, error) {
 
 func (t tags) read(ctx context.Context, key schemas.TagKey) (schemas.TagFound, error) {
 	var found schemas.TagFound
-	err := bucket.Bounded(ctx, "tag store", func(ctx context.Context) (err error) {
+	err := bucket.WithReplyMargin(ctx, "tag store", func(ctx context.Context) (err error) {
 		found.Tags, err = t.store.read(ctx, keyOf(key.TenantID, key.RequestID))
 		return err
 	})
@@ -77,7 +77,7 @@ func (t tags) read(ctx context.Context, key schemas.TagKey) (schemas.TagFound, e
 // delete removes the tag. The contract does not define the deletion of an absent
 // tag; here it succeeds.
 func (t tags) delete(ctx context.Context, key schemas.TagKey) (schemas.Nothing, error) {
-	return schemas.Nothing{}, bucket.Bounded(ctx, "tag store", func(ctx context.Context) error {
+	return schemas.Nothing{}, bucket.WithReplyMargin(ctx, "tag store", func(ctx context.Context) error {
 		return t.store.delete(ctx, keyOf(key.TenantID, key.RequestID))
 	})
 }

@@ -215,7 +215,7 @@ func (e *evalOptions) corpus(file string) ([]records.Record, error) {
 	}
 	var list []records.Record
 	for _, f := range all {
-		f.Text = foreign(f.Text)
+		f.Text = withoutTenant(f.Text)
 		r := f.Record(e.tenant)
 		if err := r.Validate(); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Source, err)
@@ -230,8 +230,8 @@ func (e *evalOptions) corpus(file string) ([]records.Record, error) {
 	return list, nil
 }
 
-// foreign returns the record without its tenant.
-func foreign(text jsontext.Value) jsontext.Value {
+// withoutTenant returns the record without its tenant.
+func withoutTenant(text jsontext.Value) jsontext.Value {
 	var o map[string]jsontext.Value
 	if json.Unmarshal(text, &o) != nil || o["tenant_id"] == nil {
 		return text // rejected as a record

@@ -27,14 +27,14 @@ const (
 	monitorInterval = 500 * time.Millisecond
 )
 
-// model is a model of an Ollama server. Its identity is pinned when it is first
+// model is a model of an Ollama server. Its description is stored when it is first
 // known, so that vectors of another model are never mixed in.
 type model struct {
 	settings
 	client    *api.Client
-	known     atomic.Pointer[identity] // nil before the first vector
-	verified  atomic.Int64             // Unix nanoseconds; 0: verify before the next call
-	breakers  [2]*breaker.Breaker      // by purpose
+	known     atomic.Pointer[modelInfo] // nil before the first vector
+	verified  atomic.Int64              // Unix nanoseconds; 0: verify before the next call
+	breakers  [2]*breaker.Breaker       // by purpose
 	monitored atomic.Bool
 }
 
@@ -58,8 +58,8 @@ func openOllama(ctx context.Context, rawURL string) (*model, error) {
 }
 
 func (m *model) Space() Space {
-	if id := m.known.Load(); id != nil {
-		return m.space(id)
+	if info := m.known.Load(); info != nil {
+		return m.space(info)
 	}
 	return Space{Floor: m.floor}
 }
@@ -101,20 +101,20 @@ func (m *model) embed(ctx context.Context, purpose Purpose, texts []string) (vec
 
 // embedBatches stores the vectors of texts at their positions.
 func (m *model) embedBatches(ctx context.Context, purpose Purpose, texts []string, vectors [][]float32) error {
-	id, err := m.identity(ctx)
+	info, err := m.info(ctx)
 	if err != nil {
 		return err
 	}
 	var jobs []job
 	for i, text := range texts {
-		if text = clean(text, id.wordPiece); text == "" {
-			vectors[i] = make([]float32, id.dimensions)
+		if text = clean(text, info.wordPiece); text == "" {
+			vectors[i] = make([]float32, info.dimensions)
 			continue
 		}
 		jobs = append(jobs, job{i, text})
 	}
-	r := run{model: m, purpose: purpose, id: id, bound: m.timeout, vectors: vectors}
-	for _, batch := range batches(jobs, m.batch, id.window) {
+	r := run{model: m, purpose: purpose, info: info, bound: m.timeout, vectors: vectors}
+	for _, batch := range batches(jobs, m.batch, info.window) {
 		if err := r.do(ctx, batch); err != nil {
 			return err
 		}
@@ -122,24 +122,24 @@ func (m *model) embedBatches(ctx context.Context, purpose Purpose, texts []strin
 	return nil
 }
 
-// identity returns the model's identity, queried when unknown and verified when due.
-func (m *model) identity(ctx context.Context) (*identity, error) {
-	id := m.known.Load()
-	if id == nil {
-		return m.fetchIdentity(ctx)
+// info returns the description of the model, queried when unknown and verified when due.
+func (m *model) info(ctx context.Context) (*modelInfo, error) {
+	info := m.known.Load()
+	if info == nil {
+		return m.fetchInfo(ctx)
 	}
 	if time.Since(time.Unix(0, m.verified.Load())) < verifyInterval {
-		return id, nil
+		return info, nil
 	}
-	return id, m.verify(ctx, id)
+	return info, m.verify(ctx, info)
 }
 
-// fetchIdentity queries the model's digest and window, and embeds a sample to determine
+// fetchInfo queries the model's digest and window, and embeds a sample to determine
 // its dimensions.
-func (m *model) fetchIdentity(ctx context.Context) (*identity, error) {
-	var id *identity
+func (m *model) fetchInfo(ctx context.Context) (*modelInfo, error) {
+	var info *modelInfo
 	err := limit(ctx, metadataTimeout, func(ctx context.Context) (err error) {
-		id, err = m.identify(ctx)
+		info, err = m.queryInfo(ctx)
 		return err
 	})
 	if err != nil {
@@ -148,22 +148,22 @@ func (m *model) fetchIdentity(ctx context.Context) (*identity, error) {
 	err = limit(ctx, loadTimeout, func(ctx context.Context) error {
 		vectors, err := m.requestVectors(ctx, []string{sample})
 		if err == nil {
-			id.dimensions = len(vectors[0])
+			info.dimensions = len(vectors[0])
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if id.dimensions == 0 {
+	if info.dimensions == 0 {
 		return nil, unavailable("the model returned empty vectors")
 	}
-	m.known.CompareAndSwap(nil, id)
-	if first := m.known.Load(); *first != *id {
+	m.known.CompareAndSwap(nil, info)
+	if first := m.known.Load(); *first != *info {
 		return nil, unavailable("the model of this name has just been replaced")
 	}
 	m.verified.Store(time.Now().UnixNano())
-	return id, nil
+	return info, nil
 }
 
 // requestVectors sends one request and returns as many vectors as inputs.
@@ -183,9 +183,9 @@ func (m *model) requestVectors(ctx context.Context, inputs []string) ([][]float3
 	return res.Embeddings, nil
 }
 
-// identify queries the model's identity. The dimensions are known only from a
+// queryInfo queries the description of the model. The dimensions are known only from a
 // vector.
-func (m *model) identify(ctx context.Context) (*identity, error) {
+func (m *model) queryInfo(ctx context.Context) (*modelInfo, error) {
 	shown, err := m.client.Show(ctx, &api.ShowRequest{Model: m.name})
 	if err != nil {
 		return nil, explain(err)
@@ -198,7 +198,7 @@ func (m *model) identify(ctx context.Context) (*identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &identity{
+	return &modelInfo{
 		digest:    digest,
 		window:    m.window(shown),
 		wordPiece: shown.ModelInfo["tokenizer.ggml.model"] == "bert",
@@ -224,13 +224,13 @@ func (m *model) digest(ctx context.Context) (string, error) {
 }
 
 // verify checks that the server still has the model of the earlier vectors.
-func (m *model) verify(ctx context.Context, id *identity) error {
+func (m *model) verify(ctx context.Context, info *modelInfo) error {
 	return limit(ctx, metadataTimeout, func(ctx context.Context) error {
 		digest, err := m.digest(ctx)
 		switch {
 		case err != nil:
 			return err
-		case digest != id.digest:
+		case digest != info.digest:
 			return unavailable("the model of this name was replaced after this process started; restart the process to use the new one")
 		}
 		m.verified.Store(time.Now().UnixNano())
@@ -239,12 +239,12 @@ func (m *model) verify(ctx context.Context, id *identity) error {
 }
 
 // space returns a name of everything that determines the vectors.
-func (m *model) space(id *identity) Space {
+func (m *model) space(info *modelInfo) Space {
 	how := fmt.Sprintf("%s|%q|%d|%d", cleaningVersion, m.prefixes, m.numCtx, m.settings.dimensions)
-	digest := strings.TrimPrefix(id.digest, "sha256:")
+	digest := strings.TrimPrefix(info.digest, "sha256:")
 	return Space{
 		Name:       fmt.Sprintf("%s@%.12s+%.4x", m.name, digest, sha256.Sum256([]byte(how))),
-		Dimensions: id.dimensions,
+		Dimensions: info.dimensions,
 		Floor:      m.floor,
 	}
 }
@@ -265,11 +265,11 @@ func (m *model) check(ctx context.Context) error {
 			return err
 		}
 	}
-	if id := m.known.Load(); id != nil {
-		return m.verify(ctx, id)
+	if info := m.known.Load(); info != nil {
+		return m.verify(ctx, info)
 	}
 	return limit(ctx, metadataTimeout, func(ctx context.Context) error {
-		_, err := m.identify(ctx)
+		_, err := m.queryInfo(ctx)
 		return err
 	})
 }
@@ -285,11 +285,11 @@ func (m *model) warm(ctx context.Context) error {
 // the loading, so the timeout is long.
 func (m *model) load(ctx context.Context) error {
 	return limit(ctx, loadTimeout, func(ctx context.Context) error {
-		id, err := m.identity(ctx)
+		info, err := m.info(ctx)
 		if err != nil {
 			return err
 		}
-		r := run{model: m, id: id, bound: loadTimeout, vectors: make([][]float32, 1)}
+		r := run{model: m, info: info, bound: loadTimeout, vectors: make([][]float32, 1)}
 		return r.send(ctx, []job{{text: sample}})
 	})
 }

@@ -14,7 +14,7 @@ import (
 type run struct {
 	*model
 	purpose Purpose
-	id      *identity
+	info    *modelInfo
 	bound   time.Duration // per request
 	vectors [][]float32
 }
@@ -47,7 +47,7 @@ func (r *run) do(ctx context.Context, batch []job) error {
 // fit embeds as much of a text as the model accepts.
 func (r *run) fit(ctx context.Context, j job) error {
 	whole := j.text
-	j.text = truncateWords(whole, r.id.window)
+	j.text = truncateWords(whole, r.info.window)
 	err := r.send(ctx, []job{j})
 	for attempt := 1; r.textFailed(ctx, err); attempt++ {
 		if attempt == attempts {
@@ -95,8 +95,8 @@ func (r *run) send(ctx context.Context, jobs []job) error {
 			return err
 		}
 		for i, j := range jobs {
-			if len(got[i]) != r.id.dimensions {
-				return unavailable("a vector has %d dimensions, expected %d as in earlier vectors", len(got[i]), r.id.dimensions)
+			if len(got[i]) != r.info.dimensions {
+				return unavailable("a vector has %d dimensions, expected %d as in earlier vectors", len(got[i]), r.info.dimensions)
 			}
 			r.vectors[j.at] = got[i]
 		}

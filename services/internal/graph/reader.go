@@ -61,9 +61,9 @@ func (r Reader) links(from Node, predicate string) []string {
 func (r Reader) ContextBuilders(s scope.Scope, skill Node, domain string) []LinkedRecord {
 	const kind = schemas.KindContextBuilder
 	linked := r.Linked(s, skill, ContextBuilders)
-	linked = append(linked, r.first(s, kind, Skills, skill)...)
+	linked = append(linked, r.referrersInScope(s, kind, Skills, skill)...)
 	if domain != "" {
-		linked = append(linked, r.first(s, kind, BuildsDomain, Node{Kind: KindDomain, ID: domain})...)
+		linked = append(linked, r.referrersInScope(s, kind, BuildsDomain, Node{Kind: KindDomain, ID: domain})...)
 	}
 	return dedupe(linked)
 }
@@ -100,7 +100,7 @@ func (r Reader) Guardrails(s scope.Scope, skill Node, domain string) []LinkedRec
 func (r Reader) Template(s scope.Scope, skill Node) (LinkedRecord, bool) {
 	found := r.Linked(s, skill, Template)
 	if len(found) == 0 {
-		found = r.first(s, schemas.KindTemplate, Skills, skill)
+		found = r.referrersInScope(s, schemas.KindTemplate, Skills, skill)
 	}
 	if len(found) == 0 {
 		return LinkedRecord{}, false
@@ -110,13 +110,13 @@ func (r Reader) Template(s scope.Scope, skill Node) (LinkedRecord, bool) {
 
 // Agents returns the agents that own the skill: the tenant's, or else the global ones.
 func (r Reader) Agents(s scope.Scope, skill Node) []LinkedRecord {
-	return r.first(s, schemas.KindAgent, Skills, skill)
+	return r.referrersInScope(s, schemas.KindAgent, Skills, skill)
 }
 
-// first returns the tenant's referrers of the node, or else the global ones. A tenant's
+// referrersInScope returns the tenant's referrers of the node, or else the global ones. A tenant's
 // record shadows the global one with the same id. Context builders that a skill
 // links to do not serve a domain.
-func (r Reader) first(s scope.Scope, kind, predicate string, to Node) (linked []LinkedRecord) {
+func (r Reader) referrersInScope(s scope.Scope, kind, predicate string, to Node) (linked []LinkedRecord) {
 	s.First(func(tenant string) bool {
 		linked = slices.DeleteFunc(r.referrers(tenant, kind, predicate, to), func(c LinkedRecord) bool {
 			n, ok := r.Find(kind, s, c.ID)

@@ -414,29 +414,29 @@ func (e *elastic) find(ctx context.Context, q Query) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r := &round{query: q, question: question}
+	m := &multiSearch{query: q, question: question}
 	if question.space.Name != "" {
-		r.family = e.planFor(e.embedder.Space()).family(q.Kind)
+		m.family = e.planFor(e.embedder.Space()).family(q.Kind)
 	}
-	err = e.sendLookups(ctx, r)
+	err = e.sendLookups(ctx, m)
 	switch {
 	case errors.Is(err, errIncomparable) && q.By == Vector:
 		err = fmt.Errorf("%w: %w", ErrNoVectors, err)
 	case errors.Is(err, errIncomparable):
-		r = &round{query: q, question: wordsOf(q)}
-		r.degraded = TextOnly
-		err = e.sendLookups(ctx, r)
+		m = &multiSearch{query: q, question: wordsOf(q)}
+		m.degraded = TextOnly
+		err = e.sendLookups(ctx, m)
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	return r.result(), nil
+	return m.result(), nil
 }
 
-// sendLookups sends the lookups of a round and stores the results. Searches are
+// sendLookups sends the lookups of a multiSearch and stores the results. Searches are
 // idempotent: one whose connection breaks is retried once.
-func (e *elastic) sendLookups(ctx context.Context, r *round) error {
-	lookups := r.lookups()
+func (e *elastic) sendLookups(ctx context.Context, m *multiSearch) error {
+	lookups := m.lookups()
 	if len(lookups) == 0 {
 		return nil
 	}
@@ -445,9 +445,9 @@ func (e *elastic) sendLookups(ctx context.Context, r *round) error {
 		return err
 	}
 	var got answers
-	err = e.sendSearch(ctx, r, body, &got)
+	err = e.sendSearch(ctx, m, body, &got)
 	if _, ok := errors.AsType[*connectionError](err); ok {
-		err = e.sendSearch(ctx, r, body, &got)
+		err = e.sendSearch(ctx, m, body, &got)
 	}
 	if err != nil {
 		return err
@@ -456,16 +456,16 @@ func (e *elastic) sendLookups(ctx context.Context, r *round) error {
 		return fmt.Errorf("%w: %d searches, %d answers", ErrUnavailable, len(lookups), len(got.Responses))
 	}
 	for i, l := range lookups {
-		if err := r.add(l, got.Responses[i]); err != nil {
+		if err := m.add(l, got.Responses[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *elastic) sendSearch(ctx context.Context, r *round, body []byte, got *answers) error {
+func (e *elastic) sendSearch(ctx context.Context, m *multiSearch, body []byte, got *answers) error {
 	req := esapi.MsearchRequest{
-		Index: []string{e.alias(r.query.Kind)}, Body: bytes.NewReader(body), FilterPath: answered,
+		Index: []string{e.alias(m.query.Kind)}, Body: bytes.NewReader(body), FilterPath: answered,
 	}
 	return e.client.call(ctx, e.search, req, got)
 }

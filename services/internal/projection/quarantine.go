@@ -131,7 +131,7 @@ func (q *quarantine) put(ctx context.Context, record schemas.QuarantinedRecord) 
 			return err
 		default:
 			q.apply(entry)
-			if q.has(record.Key) > record.Revision {
+			if q.quarantinedRevision(record.Key) > record.Revision {
 				return nil
 			}
 			_, err = q.kv.Update(ctx, record.Key, value, entry.Revision())
@@ -146,8 +146,8 @@ func (q *quarantine) put(ctx context.Context, record schemas.QuarantinedRecord) 
 	}
 }
 
-// has returns the quarantined revision of the key; 0: none.
-func (q *quarantine) has(key string) uint64 {
+// quarantinedRevision returns the quarantined revision of the key; 0: none.
+func (q *quarantine) quarantinedRevision(key string) uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.known[key].Revision
@@ -163,7 +163,7 @@ func (q *quarantine) add(record schemas.QuarantinedRecord) {
 // release releases the key if the quarantined revision is not newer.
 func (q *quarantine) release(ctx context.Context, key string, revision uint64) error {
 	for {
-		if held := q.has(key); held == 0 || held > revision {
+		if held := q.quarantinedRevision(key); held == 0 || held > revision {
 			return nil
 		}
 		entry, err := q.kv.Get(ctx, key)
@@ -174,7 +174,7 @@ func (q *quarantine) release(ctx context.Context, key string, revision uint64) e
 		case err != nil:
 			return err
 		}
-		if q.apply(entry); q.has(key) > revision {
+		if q.apply(entry); q.quarantinedRevision(key) > revision {
 			return nil
 		}
 		err = q.kv.Purge(ctx, key, jetstream.LastRevision(entry.Revision()), jetstream.PurgeTTL(markerTTL))

@@ -39,10 +39,10 @@ func TestReleaseKeepsNewerRevision(t *testing.T) {
 	if entry, err := kv.Get(t.Context(), "k"); err != nil || !strings.Contains(string(entry.Value()), `"revision":6`) {
 		t.Errorf("got %v, %v, want revision 6", entry, err)
 	}
-	if err := a.release(t.Context(), "k", 6); err != nil || a.has("k") != 0 {
-		t.Errorf("release of the newest revision: %v, revision %d is held", err, a.has("k"))
+	if err := a.release(t.Context(), "k", 6); err != nil || a.quarantinedRevision("k") != 0 {
+		t.Errorf("release of the newest revision: %v, revision %d is held", err, a.quarantinedRevision("k"))
 	}
-	if err := b.release(t.Context(), "k", 7); err != nil || b.has("k") != 0 {
-		t.Errorf("release of a released record: %v, revision %d is held", err, b.has("k"))
+	if err := b.release(t.Context(), "k", 7); err != nil || b.quarantinedRevision("k") != 0 {
+		t.Errorf("release of a released record: %v, revision %d is held", err, b.quarantinedRevision("k"))
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"cairn/schemas"
 )
 
-func TestShareKey(t *testing.T) {
+func TestAdmissionKey(t *testing.T) {
 	t.Parallel()
 	acme := "acme"
 	var skill schemas.RegisterSkill
@@ -26,19 +26,19 @@ func TestShareKey(t *testing.T) {
 		{"a bound identity counts against its tenant even if the request names another", &schemas.Identity{Tenants: []string{"globex"}}, &skill, "globex"},
 		{"several tenants are one key in any order", &schemas.Identity{Tenants: []string{"b", "a"}}, nil, "a\nb"},
 	} {
-		if got := bus.ShareKey(c.by, c.req); got != c.want {
+		if got := bus.AdmissionKey(c.by, c.req); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
 }
 
-func BenchmarkShareKey(b *testing.B) {
+func BenchmarkAdmissionKey(b *testing.B) {
 	acme := "acme"
 	by, req := &schemas.Identity{Tenants: []string{acme}}, &schemas.SkillQuery{}
 	req.TenantID = &acme
 	b.ReportAllocs()
 	for b.Loop() {
-		if bus.ShareKey(by, nil) != bus.ShareKey(nil, req) {
+		if bus.AdmissionKey(by, nil) != bus.AdmissionKey(nil, req) {
 			b.Fatal("different keys")
 		}
 	}

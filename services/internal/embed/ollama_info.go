@@ -14,8 +14,8 @@ const (
 	verifyInterval = time.Minute
 )
 
-// identity is the server's description of the model.
-type identity struct {
+// modelInfo is the server's description of the model.
+type modelInfo struct {
 	digest     string // of the model's manifest; empty: unknown
 	window     int    // in tokens, a lower bound; 0: unknown
 	wordPiece  bool   // whether the tokenizer is BERT's

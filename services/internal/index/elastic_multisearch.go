@@ -10,8 +10,8 @@ import (
 // errIncomparable is returned when the live index holds vectors of another model.
 var errIncomparable = errors.New("vectors of another model")
 
-// round is one _msearch request and its results.
-type round struct {
+// multiSearch is one _msearch request and its results.
+type multiSearch struct {
 	query Query
 	question
 	family string // index prefix of the query's model; empty: no vectors
@@ -29,7 +29,7 @@ const (
 	byTenant   // any document, to identify the live generation
 )
 
-// lookup is one search in the request of a round.
+// lookup is one search in a multiSearch.
 type lookup struct {
 	tenant string
 	part   int
@@ -38,26 +38,26 @@ type lookup struct {
 	body   object
 }
 
-func (r *round) lookups() (all []lookup) {
-	r.found = map[string][]part{}
-	for _, tenant := range r.query.Scope.Tenants() {
-		r.found[tenant] = make([]part, len(r.texts))
-		if r.family != "" && len(r.texts) > 0 {
+func (m *multiSearch) lookups() (all []lookup) {
+	m.found = map[string][]part{}
+	for _, tenant := range m.query.Scope.Tenants() {
+		m.found[tenant] = make([]part, len(m.texts))
+		if m.family != "" && len(m.texts) > 0 {
 			all = append(all, lookup{tenant: tenant, by: byTenant, body: tenantQuery(tenant)})
 		}
-		for i, text := range r.texts {
-			r.found[tenant][i].plain = r.space.Lexical // Elasticsearch does not weight dimensions
-			r.found[tenant][i].static = r.space.Static
+		for i, text := range m.texts {
+			m.found[tenant][i].plain = m.space.Lexical // Elasticsearch does not weight dimensions
+			m.found[tenant][i].static = m.space.Static
 			words := newTerms(text)
 			if len(words.all) > 0 {
-				all = append(all, lookup{tenant, i, byWords, 0, textQuery(tenant, r.query.Filter, strings.Join(words.all, " "))})
+				all = append(all, lookup{tenant, i, byWords, 0, textQuery(tenant, m.query.Filter, strings.Join(words.all, " "))})
 			}
-			if len(words.all) > 0 && (r.space.Lexical || r.space.Name == "") {
+			if len(words.all) > 0 && (m.space.Lexical || m.space.Name == "") {
 				n := len(words.distinct)
-				all = append(all, lookup{tenant, i, byCoverage, n, coverageQuery(tenant, r.query.Filter, words.distinct)})
+				all = append(all, lookup{tenant, i, byCoverage, n, coverageQuery(tenant, m.query.Filter, words.distinct)})
 			}
-			if dot(r.vectors[i], r.vectors[i]) > 0 {
-				all = append(all, lookup{tenant, i, byVector, 0, vectorQuery(tenant, r.query.Filter, r.family, r.vectors[i])})
+			if dot(m.vectors[i], m.vectors[i]) > 0 {
+				all = append(all, lookup{tenant, i, byVector, 0, vectorQuery(tenant, m.query.Filter, m.family, m.vectors[i])})
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func tenantQuery(tenant string) object {
 }
 
 // add adds the result of a lookup.
-func (r *round) add(l lookup, a response) error {
+func (m *multiSearch) add(l lookup, a response) error {
 	if a.Status >= http.StatusMultipleChoices {
 		switch err := (&statusError{a.Status, a.Error}); {
 		case a.Status == http.StatusNotFound: // no live index, so nothing to compare with
@@ -84,10 +84,10 @@ func (r *round) add(l lookup, a response) error {
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 	}
-	if hits := a.Hits.Hits; r.family != "" && len(hits) > 0 && !strings.HasPrefix(hits[0].Index, r.family) {
+	if hits := a.Hits.Hits; m.family != "" && len(hits) > 0 && !strings.HasPrefix(hits[0].Index, m.family) {
 		return errIncomparable
 	}
-	p := &r.found[l.tenant][l.part]
+	p := &m.found[l.tenant][l.part]
 	switch l.by {
 	case byWords:
 		p.text = a.matches(func(score float64) float64 { return score })
@@ -102,11 +102,11 @@ func (r *round) add(l lookup, a response) error {
 	return nil
 }
 
-func (r *round) result() Result {
-	for _, tenant := range r.query.Scope.Tenants() {
-		if hits := relevant(r.found[tenant], r.space, r.query.TopK); len(hits) > 0 {
-			return Result{Hits: hits, Tenant: tenant, Degraded: r.degraded}
+func (m *multiSearch) result() Result {
+	for _, tenant := range m.query.Scope.Tenants() {
+		if hits := relevant(m.found[tenant], m.space, m.query.TopK); len(hits) > 0 {
+			return Result{Hits: hits, Tenant: tenant, Degraded: m.degraded}
 		}
 	}
-	return Result{Degraded: r.degraded}
+	return Result{Degraded: m.degraded}
 }

@@ -6,23 +6,23 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// round coalesces operations: it runs one for all callers that joined before it
+// coalescer coalesces operations: it runs one for all callers that joined before it
 // started. No caller gets the result of an operation that started before its call.
-type round struct {
+type coalescer struct {
 	group singleflight.Group
 	slot  chan struct{} // semaphore of the running operation
 }
 
-func newRound() *round { return &round{slot: make(chan struct{}, 1)} }
+func newCoalescer() *coalescer { return &coalescer{slot: make(chan struct{}, 1)} }
 
 // do returns the result of an operation that started after the call, or the error of ctx. Callers
 // share the operation, so it continues when a caller gives up, for at most 2 * attemptTimeout:
 // that of the running operation and its own.
-func (r *round) do(ctx context.Context, operation func(context.Context) (uint64, error)) (uint64, error) {
-	shared := r.group.DoChan("", func() (any, error) {
-		r.slot <- struct{}{}
-		defer func() { <-r.slot }()
-		r.group.Forget("") // later callers need another operation
+func (c *coalescer) do(ctx context.Context, operation func(context.Context) (uint64, error)) (uint64, error) {
+	shared := c.group.DoChan("", func() (any, error) {
+		c.slot <- struct{}{}
+		defer func() { <-c.slot }()
+		c.group.Forget("") // later callers need another operation
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
 		defer cancel()
 		return operation(ctx)
