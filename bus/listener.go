@@ -54,11 +54,11 @@ type state interface {
 
 // waiting is the state in which no worker has replied to the request.
 type waiting struct {
-	request  *nats.Msg
-	sent     bool // request was published and not refused as busy
-	attempts int
-	try      bool        // fail with errUnclaimed after claimTimeout
-	claim    *time.Timer // timer of claimTimeout; nil: not started
+	request      *nats.Msg
+	sent         bool // request was published and not refused as busy
+	attempts     int
+	mustConfirm  bool        // fail with errUnconfirmed after confirmTimeout
+	confirmTimer *time.Timer // timer of confirmTimeout; nil: not started
 }
 
 // replaying is the state in which stored events are read, before further live ones.
@@ -96,9 +96,9 @@ const (
 	// waiting for the first event.
 	responderTimeout = 2 * time.Second
 	deliveryTimeout  = 8 * time.Second
-	// claimTimeout is the timeout of Start for the first heartbeat, which a worker sends
+	// confirmTimeout is the timeout of Start for the first heartbeat, which a worker sends
 	// immediately.
-	claimTimeout = 2 * time.Second
+	confirmTimeout = 2 * time.Second
 	// timeoutMargin is the time after the deadline for which a client waits for the timeout error of
 	// the worker.
 	timeoutMargin = 2 * time.Second
@@ -114,8 +114,8 @@ const (
 )
 
 // listen returns a listener that sends a request with the body, and receives events on the reply
-// subject. With try it fails with errUnclaimed if no worker sends a heartbeat within claimTimeout.
-func listen(ctx context.Context, c *Conn, s Stream[any], body []byte, reply string, try bool) (*listener, error) {
+// subject. With mustConfirm it fails with errUnconfirmed if no worker sends a heartbeat within confirmTimeout.
+func listen(ctx context.Context, c *Conn, s Stream[any], body []byte, reply string, mustConfirm bool) (*listener, error) {
 	ctx, span := telemetry.StartRequest(ctx, s.Subject)
 	l, err := newListener(ctx, c, s, reply)
 	if err != nil {
@@ -137,7 +137,7 @@ func listen(ctx context.Context, c *Conn, s Stream[any], body []byte, reply stri
 		l.body, request.Data = body, nil
 		request.Header.Set(HeaderBodySize, strconv.Itoa(len(body)))
 	}
-	l.state = &waiting{request: request, try: try}
+	l.state = &waiting{request: request, mustConfirm: mustConfirm}
 	return l, nil
 }
 
@@ -202,7 +202,7 @@ func (l *listener) armTimeouts() {
 
 func (l *listener) enter(s state) {
 	if w, ok := l.state.(*waiting); ok {
-		w.stopClaim()
+		w.stopConfirmTimer()
 	}
 	l.state = s
 }
@@ -258,20 +258,20 @@ func (w *waiting) send(l *listener) error {
 		return err
 	}
 	l.armTimeouts()
-	if w.stopClaim(); w.try {
+	if w.stopConfirmTimer(); w.mustConfirm {
 		end := l.end
-		w.claim = time.AfterFunc(claimTimeout, func() {
+		w.confirmTimer = time.AfterFunc(confirmTimeout, func() {
 			if l.conn.budget.Take() {
-				end(fmt.Errorf("%w: %w", errUnclaimed, schemas.ErrUnavailable.Because(errUnclaimed.Error())))
+				end(fmt.Errorf("%w: %w", errUnconfirmed, schemas.ErrUnavailable.Because(errUnconfirmed.Error())))
 			}
 		})
 	}
 	return nil
 }
 
-func (w *waiting) stopClaim() {
-	if w.claim != nil {
-		w.claim.Stop()
+func (w *waiting) stopConfirmTimer() {
+	if w.confirmTimer != nil {
+		w.confirmTimer.Stop()
 	}
 }
 
@@ -397,9 +397,9 @@ func (l *listener) interrupted(err error) bool {
 
 // recoverable reports whether the listener can reattach to its run after err.
 func (l *listener) recoverable(err error) bool {
-	_, unclaimed := l.state.(*waiting)
+	_, isWaiting := l.state.(*waiting)
 	never := errors.Is(err, bucket.ErrNoStream) && !l.known()
-	return l.replay != nil && !unclaimed && !never && l.ctx.Err() == nil && l.interrupted(err)
+	return l.replay != nil && !isWaiting && !never && l.ctx.Err() == nil && l.interrupted(err)
 }
 
 // reattach waits for a connection and replays the events after the last one. It retries for the

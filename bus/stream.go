@@ -48,11 +48,11 @@ var runName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // ErrNoRun is schemas.ErrRunNotFound for a run without stored events.
 var ErrNoRun = schemas.ErrRunNotFound.Because("it does not exist, or its events have expired")
 
-// maxRestarts is the maximum number of restarts of an unclaimed run. Two cover the time in
+// maxRestarts is the maximum number of restarts of an unconfirmed run. Two cover the time in
 // which NATS still routes requests to a suspended worker.
 const maxRestarts = 2
 
-var errUnclaimed = errors.New("no worker has accepted the request") // no heartbeat in time
+var errUnconfirmed = errors.New("no worker has confirmed the request") // no heartbeat in time
 
 // Stream is a subject that answers each Req with events, the last of type done. Any
 // NATS client can read it: the events go to the reply subject.
@@ -110,7 +110,7 @@ func (s Stream[Req]) Start(ctx context.Context, c *Conn, newName func() string, 
 		for restarts := 0; run != ""; restarts++ {
 			next := ""
 			for event, err := range s.start(ctx, c, s.control(run)+eventToken, body, restarts < maxRestarts) {
-				if errors.Is(err, errUnclaimed) {
+				if errors.Is(err, errUnconfirmed) {
 					next = newName()
 				}
 				if next == "" && !yield(event, err) {
@@ -122,8 +122,8 @@ func (s Stream[Req]) Start(ctx context.Context, c *Conn, newName func() string, 
 	}
 }
 
-func (s Stream[Req]) start(ctx context.Context, c *Conn, reply string, body []byte, try bool) iter.Seq2[Event, error] {
-	return s.events(func() (*listener, error) { return listen(ctx, c, Stream[any](s), body, reply, try) })
+func (s Stream[Req]) start(ctx context.Context, c *Conn, reply string, body []byte, mustConfirm bool) iter.Seq2[Event, error] {
+	return s.events(func() (*listener, error) { return listen(ctx, c, Stream[any](s), body, reply, mustConfirm) })
 }
 
 // Resume yields the events of the run after the given sequence, as Forward does:
@@ -228,7 +228,7 @@ func (s Stream[Req]) translate(err error) error {
 	if !ok {
 		return err
 	}
-	for _, sentinel := range []error{errUnclaimed, ErrInterrupted, errLogged} {
+	for _, sentinel := range []error{errUnconfirmed, ErrInterrupted, errLogged} {
 		if errors.Is(err, sentinel) {
 			return taggedError{s.mapError(e), sentinel}
 		}

@@ -151,7 +151,7 @@ func (r reading) until(t testing.TB, line string) {
 }
 
 // A worker on a suspended machine receives an analysis and does not reply.
-func TestAnalyzeRetriesUnclaimedRun(t *testing.T) {
+func TestAnalyzeRetriesUnconfirmedRun(t *testing.T) {
 	t.Parallel()
 	server := bustest.Listen(t)
 	nc := bustest.Connect(t, server)
@@ -171,7 +171,7 @@ func TestAnalyzeRetriesUnclaimedRun(t *testing.T) {
 }
 
 // With all workers suspended, the last attempt ends after the heartbeat timeout.
-func TestAnalyzeUnclaimedTimeout(t *testing.T) {
+func TestAnalyzeUnconfirmedTimeout(t *testing.T) {
 	t.Parallel()
 	server := bustest.Listen(t)
 	nc := bustest.Connect(t, server)

@@ -12,7 +12,7 @@ import (
 
 // bulk is the registration of several records at once.
 type bulk struct {
-	registry
+	handlers
 	results  []schemas.RecordResult // one per record of the request
 	accepted []candidate
 }
@@ -84,7 +84,7 @@ func (b *bulk) store(ctx context.Context) {
 	for _, same := range byKey {
 		storing.Go(func() {
 			for _, c := range same {
-				revision, err := b.durable(bucket.WithPart(ctx, c.line), c.entry)
+				revision, err := b.putDurable(bucket.WithPart(ctx, c.line), c.entry)
 				if err != nil {
 					*c.result = c.result.Rejected(bus.PartError(ctx, err))
 				}
@@ -102,7 +102,7 @@ func (b *bulk) confirm(ctx context.Context) schemas.ConsistencyToken {
 		newest.Catalog, newest.Revision = b.Catalog.ID(), max(newest.Revision, c.at.Revision)
 	}
 	if newest.Revision > 0 {
-		newest = b.registry.confirm(ctx, newest.Revision)
+		newest = b.handlers.confirm(ctx, newest.Revision)
 	}
 	for _, c := range b.accepted {
 		if c.at.Revision > 0 {

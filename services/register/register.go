@@ -58,7 +58,7 @@ type Deps struct {
 // Serve answers the registration endpoints and the service's health on s. The
 // response reports indexed as false if visibility is not confirmed in time.
 func Serve(s *bus.Service, d Deps) error {
-	r := registry{d}
+	r := handlers{d}
 	return errors.Join(
 		bus.RegisterSkill.Serve(s, r.skill),
 		bus.RegisterAgent.Serve(s, r.agent),
@@ -76,26 +76,34 @@ func Serve(s *bus.Service, d Deps) error {
 	)
 }
 
-type registry struct{ Deps }
+// handlers has the handlers of the endpoints. A record is registered by these methods, each of which
+// calls the next one:
+//
+//	checkAndPut     rejects a strict request with warnings; only if the request may have warnings
+//	putAndConfirm   waits until the record is searchable
+//	putDurable      limits the time of the write, and returns the error for the caller; bulk requests begin here
+//	putWithinQuota  reserves the record in the quota of its tenant, unless an earlier copy has stored it
+//	putIfPermitted  writes to the catalog, if the precondition of the request holds
+type handlers struct{ Deps }
 
 // quota returns the usage and limits of a tenant. It may lag behind registrations by other workers.
-func (r registry) quota(_ context.Context, q schemas.QuotaQuery) (schemas.Quota, error) {
+func (r handlers) quota(_ context.Context, q schemas.QuotaQuery) (schemas.Quota, error) {
 	return r.Usage.quota(schemas.TenantOf(&q)), nil
 }
 
-// put stores the record and waits until it is searchable.
-func (r registry) put(ctx context.Context, e entry) (schemas.Registered, error) {
-	revision, err := r.durable(ctx, e)
+// putAndConfirm stores the record and waits until it is searchable.
+func (r handlers) putAndConfirm(ctx context.Context, e entry) (schemas.Registered, error) {
+	revision, err := r.putDurable(ctx, e)
 	if err != nil {
 		return schemas.Registered{}, err
 	}
 	return r.confirm(ctx, revision), nil
 }
 
-// durable stores the record and returns its revision.
-func (r registry) durable(ctx context.Context, e entry) (revision uint64, err error) {
+// putDurable stores the record and returns its revision.
+func (r handlers) putDurable(ctx context.Context, e entry) (revision uint64, err error) {
 	err = bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) (err error) {
-		revision, err = r.store(ctx, e)
+		revision, err = r.putWithinQuota(ctx, e)
 		return err
 	})
 	if err != nil {
@@ -104,8 +112,8 @@ func (r registry) durable(ctx context.Context, e entry) (revision uint64, err er
 	return revision, nil
 }
 
-// store stores the record within the limits of its tenant.
-func (r registry) store(ctx context.Context, e entry) (revision uint64, err error) {
+// putWithinQuota stores the record within the quota of its tenant.
+func (r handlers) putWithinQuota(ctx context.Context, e entry) (revision uint64, err error) {
 	ctx, revision, err = r.Catalog.Supersede(ctx, e.key) // the quota may refuse the record
 	if err != nil || revision > 0 {
 		return revision, err
@@ -114,14 +122,14 @@ func (r registry) store(ctx context.Context, e entry) (revision uint64, err erro
 	if err != nil {
 		return 0, err
 	}
-	revision, err = r.write(ctx, e.key, e.record)
+	revision, err = r.putIfPermitted(ctx, e.key, e.record)
 	done(revision)
 	return revision, err
 }
 
-// write stores the record if the precondition of the request permits it. Without a precondition it
+// putIfPermitted stores the record if the precondition of the request permits it. Without a precondition it
 // does not read the current record, and commits the write together with concurrent ones.
-func (r registry) write(ctx context.Context, key catalog.Key, record []byte) (uint64, error) {
+func (r handlers) putIfPermitted(ctx context.Context, key catalog.Key, record []byte) (uint64, error) {
 	p := bus.Precondition(ctx)
 	if p == (schemas.Precondition{}) {
 		if r.Usage.has(key) {
@@ -133,13 +141,13 @@ func (r registry) write(ctx context.Context, key catalog.Key, record []byte) (ui
 }
 
 // permits returns the precondition as a condition of the catalog.
-func (r registry) permits(p schemas.Precondition) catalog.Condition {
+func (r handlers) permits(p schemas.Precondition) catalog.Condition {
 	return func(revision uint64) error {
 		return p.Check(schemas.ConsistencyToken{Catalog: r.Catalog.ID(), Revision: revision})
 	}
 }
 
-func (r registry) delete(ctx context.Context, u schemas.Unregister) (schemas.Unregistered, error) {
+func (r handlers) delete(ctx context.Context, u schemas.Unregister) (schemas.Unregistered, error) {
 	key := keyOf(u.Kind, u.TenantID, u.ID)
 	var revision uint64
 	err := bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) (err error) {
@@ -153,7 +161,7 @@ func (r registry) delete(ctx context.Context, u schemas.Unregister) (schemas.Unr
 }
 
 // confirm waits until a durable change is searchable and returns the response.
-func (r registry) confirm(ctx context.Context, revision uint64) schemas.Registered {
+func (r handlers) confirm(ctx context.Context, revision uint64) schemas.Registered {
 	registered := schemas.Registered{Catalog: r.Catalog.ID(), Revision: revision}
 	err := overload.SlotOf(ctx).IdleAfter(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, visibleTimeout)
@@ -168,8 +176,8 @@ func (r registry) confirm(ctx context.Context, revision uint64) schemas.Register
 
 // putRecords registers each record as putRecord does. The records are stored concurrently
 // and become searchable together.
-func (r registry) putRecords(ctx context.Context, req schemas.PutRecords) (schemas.RecordResults, error) {
-	b := bulk{registry: r, results: make([]schemas.RecordResult, len(req.Records))}
+func (r handlers) putRecords(ctx context.Context, req schemas.PutRecords) (schemas.RecordResults, error) {
+	b := bulk{handlers: r, results: make([]schemas.RecordResult, len(req.Records))}
 	b.read(ctx, req)
 	if err := b.check(ctx); err != nil {
 		return schemas.RecordResults{}, err
@@ -178,7 +186,7 @@ func (r registry) putRecords(ctx context.Context, req schemas.PutRecords) (schem
 	return schemas.RecordResults{Results: b.results, Newest: b.confirm(ctx)}, nil
 }
 
-func (r registry) health(ctx context.Context) (schemas.Health, error) {
+func (r handlers) health(ctx context.Context) (schemas.Health, error) {
 	h := schemas.Health{Service: "register", Status: schemas.StatusOK, Version: bus.Version}
 	ctx, cancel := context.WithTimeout(ctx, catalogHealthTimeout)
 	defer cancel()
@@ -198,7 +206,7 @@ func (r registry) health(ctx context.Context) (schemas.Health, error) {
 }
 
 // searchHealth reports whether registered records are searchable.
-func (r registry) searchHealth(ctx context.Context, h *schemas.Health) {
+func (r handlers) searchHealth(ctx context.Context, h *schemas.Health) {
 	if r.Projector != nil {
 		ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 		defer cancel()
@@ -211,7 +219,7 @@ func (r registry) searchHealth(ctx context.Context, h *schemas.Health) {
 }
 
 // storageHealth reports buckets that are nearly full.
-func (r registry) storageHealth(ctx context.Context, h *schemas.Health) {
+func (r handlers) storageHealth(ctx context.Context, h *schemas.Health) {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	full, err := r.StorageWarnings(ctx)
@@ -223,7 +231,7 @@ func (r registry) storageHealth(ctx context.Context, h *schemas.Health) {
 
 // reindex fills a new index generation with all records. The embedded index does
 // not support it, because each start rebuilds it.
-func (r registry) reindex(ctx context.Context, _ schemas.Nothing) (schemas.Reindexed, error) {
+func (r handlers) reindex(ctx context.Context, _ schemas.Nothing) (schemas.Reindexed, error) {
 	if r.Projector == nil {
 		return schemas.Reindexed{}, schemas.ErrNotImplemented.Because(
 			"the embedded index is rebuilt whenever a resolve worker starts; a reindex needs a shared index")
@@ -231,46 +239,46 @@ func (r registry) reindex(ctx context.Context, _ schemas.Nothing) (schemas.Reind
 	return r.Projector.Reindex(ctx)
 }
 
-func (r registry) skill(ctx context.Context, req schemas.RegisterSkill) (schemas.SkillRegistered, error) {
+func (r handlers) skill(ctx context.Context, req schemas.RegisterSkill) (schemas.SkillRegistered, error) {
 	id, at, err := r.register(ctx, req)
 	return schemas.SkillRegistered{SkillID: id, Registered: at}, err
 }
 
-func (r registry) agent(ctx context.Context, req schemas.RegisterAgent) (schemas.AgentRegistered, error) {
+func (r handlers) agent(ctx context.Context, req schemas.RegisterAgent) (schemas.AgentRegistered, error) {
 	id, at, err := r.register(ctx, req)
 	return schemas.AgentRegistered{AgentID: id, Registered: at}, err
 }
 
-func (r registry) tool(ctx context.Context, req schemas.RegisterTool) (schemas.ToolRegistered, error) {
+func (r handlers) tool(ctx context.Context, req schemas.RegisterTool) (schemas.ToolRegistered, error) {
 	id, at, err := r.register(ctx, req)
 	return schemas.ToolRegistered{ToolID: id, Registered: at}, err
 }
 
-func (r registry) contextBuilder(ctx context.Context, req schemas.RegisterContextBuilder) (schemas.ContextBuilderRegistered, error) {
+func (r handlers) contextBuilder(ctx context.Context, req schemas.RegisterContextBuilder) (schemas.ContextBuilderRegistered, error) {
 	id, at, err := r.register(ctx, req)
 	return schemas.ContextBuilderRegistered{ContextBuilderID: id, Registered: at}, err
 }
 
-func (r registry) guardrail(ctx context.Context, req schemas.RegisterGuardrail) (schemas.GuardrailRegistered, error) {
+func (r handlers) guardrail(ctx context.Context, req schemas.RegisterGuardrail) (schemas.GuardrailRegistered, error) {
 	id, at, err := r.register(ctx, req)
 	return schemas.GuardrailRegistered{GuardrailID: id, Registered: at}, err
 }
 
-func (r registry) template(ctx context.Context, req schemas.RegisterTemplate) (schemas.TemplateRegistered, error) {
+func (r handlers) template(ctx context.Context, req schemas.RegisterTemplate) (schemas.TemplateRegistered, error) {
 	id, at, err := r.register(ctx, req)
 	return schemas.TemplateRegistered{TemplateID: id, Registered: at}, err
 }
 
 // register stores the record of a registration, such as a schemas.RegisterSkill.
-func (r registry) register(ctx context.Context, registration any) (id string, at schemas.Registered, err error) {
+func (r handlers) register(ctx context.Context, registration any) (id string, at schemas.Registered, err error) {
 	e, err := entryOf(registration)
 	if err != nil {
 		return "", at, err
 	}
 	if e.strict || e.warns {
-		at, err = r.putOne(ctx, e)
+		at, err = r.checkAndPut(ctx, e)
 	} else { // the reply of the contract has no warnings
-		at, err = r.put(ctx, e)
+		at, err = r.putAndConfirm(ctx, e)
 	}
 	if !e.warns {
 		at.Warnings = nil
@@ -279,17 +287,17 @@ func (r registry) register(ctx context.Context, registration any) (id string, at
 }
 
 // putRecord registers the record as the endpoint of its kind does.
-func (r registry) putRecord(ctx context.Context, req schemas.PutRecord) (schemas.RecordStored, error) {
+func (r handlers) putRecord(ctx context.Context, req schemas.PutRecord) (schemas.RecordStored, error) {
 	e, err := putEntry(req)
 	if err != nil {
 		return schemas.RecordStored{}, err
 	}
-	registered, err := r.putOne(ctx, e)
+	registered, err := r.checkAndPut(ctx, e)
 	return schemas.RecordStored{Kind: req.Kind, ID: req.ID, Registered: registered}, err
 }
 
-// putOne stores the record if its warnings permit it.
-func (r registry) putOne(ctx context.Context, e entry) (schemas.Registered, error) {
+// checkAndPut stores the record if its warnings permit it.
+func (r handlers) checkAndPut(ctx context.Context, e entry) (schemas.Registered, error) {
 	warnings, err := r.warnings(ctx, []entry{e})
 	if err != nil {
 		return schemas.Registered{}, err
@@ -297,14 +305,14 @@ func (r registry) putOne(ctx context.Context, e entry) (schemas.Registered, erro
 	if err := r.permit(ctx, e, warnings[0]); err != nil {
 		return schemas.Registered{}, err
 	}
-	registered, err := r.put(ctx, e)
+	registered, err := r.putAndConfirm(ctx, e)
 	registered.Warnings = warnings[0]
 	return registered, err
 }
 
 // permit returns the error of a strict entry with warnings, unless an earlier copy of the request has
 // stored its record.
-func (r registry) permit(ctx context.Context, e entry, warnings []schemas.FieldError) error {
+func (r handlers) permit(ctx context.Context, e entry, warnings []schemas.FieldError) error {
 	refused := e.permits(warnings)
 	if refused == nil {
 		return nil
@@ -320,7 +328,7 @@ func (r registry) permit(ctx context.Context, e entry, warnings []schemas.FieldE
 // warnings returns the probable mistakes of each record: those of schemas.Warnings, and dangling
 // references. A reference is not dangling if the tenant or the global scope has the record, or if the
 // list has it and does not reject it because of its own warnings.
-func (r registry) warnings(ctx context.Context, list []entry) ([][]schemas.FieldError, error) {
+func (r handlers) warnings(ctx context.Context, list []entry) ([][]schemas.FieldError, error) {
 	warnings, references := make([][]schemas.FieldError, len(list)), make([][]schemas.Reference, len(list))
 	absent, listed := map[catalog.Key]bool{}, map[catalog.Key]bool{}
 	for i, e := range list {
@@ -371,7 +379,7 @@ func (r registry) warnings(ctx context.Context, list []entry) ([][]schemas.Field
 
 // suggestions returns, for absent keys, the most similar id in their scope or in the list. It
 // returns none while the catalog is unavailable.
-func (r registry) suggestions(ctx context.Context, absent map[catalog.Key]bool, list []entry) map[catalog.Key]string {
+func (r handlers) suggestions(ctx context.Context, absent map[catalog.Key]bool, list []entry) map[catalog.Key]string {
 	var keys []catalog.Key
 	for key := range absent {
 		if absent[key] && !slices.ContainsFunc(list, func(e entry) bool { return e.key == key }) {
@@ -404,7 +412,7 @@ func (r registry) suggestions(ctx context.Context, absent map[catalog.Key]bool, 
 
 // markExisting sets absent to false for each key whose record exists in the scope of its tenant or in
 // the global one. It does not look up records of the list that are certain to be stored.
-func (r registry) markExisting(ctx context.Context, absent map[catalog.Key]bool, list []entry) error {
+func (r handlers) markExisting(ctx context.Context, absent map[catalog.Key]bool, list []entry) error {
 	certain := map[catalog.Key]bool{}
 	for _, e := range list {
 		certain[e.key] = !e.strict
@@ -430,7 +438,7 @@ func (r registry) markExisting(ctx context.Context, absent map[catalog.Key]bool,
 
 // missing reports whether neither the tenant of the key nor the global scope has a record
 // with its id in the catalog.
-func (r registry) missing(ctx context.Context, key catalog.Key) (bool, error) {
+func (r handlers) missing(ctx context.Context, key catalog.Key) (bool, error) {
 	for _, tenant := range scope.Scope(key.Tenant).Tenants() {
 		key.Tenant = tenant
 		switch _, err := r.Catalog.Get(ctx, key); {

@@ -10,7 +10,7 @@ import (
 	"cairn/schemas"
 )
 
-func TestUnclaimedRun(t *testing.T) {
+func TestUnconfirmedRun(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
 	unresponsive(t, nc, bus.Analyze.Subject, 0)
@@ -40,7 +40,7 @@ func TestUnclaimedRun(t *testing.T) {
 	}
 }
 
-func TestSlowRunIsClaimed(t *testing.T) {
+func TestSlowRunIsConfirmed(t *testing.T) {
 	t.Parallel()
 	conn, _ := startServer(t)
 	serve(t, conn, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
