@@ -29,7 +29,7 @@ type Check[T any] struct {
 	until  time.Time // when result expires
 }
 
-// NewCheck returns a check that evaluate answers within the timeout.
+// NewCheck returns a check that calls evaluate with the timeout.
 func NewCheck[T any](timeout time.Duration, evaluate func(context.Context) T) *Check[T] {
 	return NewCheckFor(checkTTL, timeout, evaluate)
 }

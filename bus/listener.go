@@ -28,7 +28,7 @@ type listener struct {
 	cancel  context.CancelFunc
 	wait    context.Context         // canceled when ctx ends, the connection is lost, or heartbeats time out
 	end     context.CancelCauseFunc // cancels wait
-	disarm  func()                  // stops what armTimeouts has started
+	disarm  func()                  // stops the timers of armTimeouts
 	span    telemetry.Span
 	timeout *time.Timer // heartbeat timeout
 	state   state

@@ -194,7 +194,7 @@ func (s *Service) idle(ctx context.Context) int {
 // (see WaitWithoutSlot). Each holds a goroutine and its body.
 const maxWaiting = 1024
 
-// ErrNoSlot is wrapped by the errors of WaitWithoutSlot, except for an error of its parameter wait.
+// ErrNoSlot is wrapped by the errors of WaitWithoutSlot, except for an error of the wait function.
 var ErrNoSlot = errors.New("no slot for a waiting request")
 
 // WaitWithoutSlot releases the slot of the request of ctx, calls wait, and then acquires a slot of

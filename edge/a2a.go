@@ -19,7 +19,7 @@ const (
 	agentCardPath = "/.well-known/agent-card.json"
 	// agentCardMaxAge is the Cache-Control of the agent card.
 	agentCardMaxAge = "max-age=300"
-	// a2aCopies is the memory of a message besides its body, in bodies: its parts, and the
+	// a2aCopies is the memory of a message besides its body, in multiples of the body: its parts, and the
 	// request to a worker.
 	a2aCopies = 4
 	// mediaUpdates is the media type of streams of task updates.

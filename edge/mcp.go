@@ -23,7 +23,7 @@ import (
 
 const (
 	mcpPath = "/mcp"
-	// mcpCopies is the memory of a message besides its body, in bodies: its parameters, its
+	// mcpCopies is the memory of a message besides its body, in multiples of the body: its parameters, its
 	// arguments and the request to a worker. Messages of 7 and 8 MiB took 3.0 to 3.7; checking
 	// the parameters temporarily takes two more.
 	mcpCopies = 6

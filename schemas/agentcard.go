@@ -45,7 +45,7 @@ type AgentCapabilities struct {
 	ExtendedAgentCard bool `json:"extendedAgentCard,omitzero"`
 }
 
-// AgentSkill is one thing that an agent can do.
+// AgentSkill is one capability of an agent.
 type AgentSkill struct {
 	ID          string   `json:"id"`
 	Name        string   `json:"name"`

@@ -54,7 +54,7 @@ func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 		{bucket.Quarantine, func() error { return projection.Setup(ctx, js, c.Replication) }},
 		{usage.Stream, func() error {
 			if err := usage.Setup(ctx, js, c.Replication); err != nil && ctx.Err() == nil {
-				c.Log.Warn("usage counting is disabled: its stream was not created; see --storage-limit", "err", err) // they are optional
+				c.Log.Warn("usage counting is disabled: its stream was not created; see --storage-limit", "err", err) // the counts are optional
 			}
 			return ctx.Err()
 		}},
@@ -70,7 +70,7 @@ func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 				return err
 			}
 			if err := log.SetupHistory(ctx, c.Replication); err != nil && ctx.Err() == nil {
-				c.Log.Warn("the history of records is disabled: its stream was not created; see --storage-limit", "err", err) // they are optional
+				c.Log.Warn("the history of records is disabled: its stream was not created; see --storage-limit", "err", err) // the history is optional
 			}
 			return ctx.Err()
 		}},

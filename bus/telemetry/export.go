@@ -61,7 +61,7 @@ func configured() bool {
 	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// exporter logs once when the collector becomes unavailable, and once on its return.
+// exporter logs once when the collector becomes unavailable, and once when it is available again.
 type exporter struct {
 	sdk.SpanExporter
 	log     *slog.Logger

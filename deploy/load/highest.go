@@ -32,8 +32,8 @@ const (
 	stepWarm  = 500 * time.Millisecond
 )
 
-// rest waits for as long as a rate that was too high lasted, since load shedding continues
-// after it, or until ctx ends.
+// rest waits for the duration of one step, or until ctx ends. The server still sheds load after a
+// step whose rate was too high.
 func (b Bounds) rest(ctx context.Context) {
 	select {
 	case <-ctx.Done():

@@ -21,7 +21,7 @@ import (
 
 const (
 	// announceDelay is the time without an event after which a client receives its task. It exceeds
-	// the claim timeout of bus, because an announced run cannot be retried as a new run.
+	// confirmTimeout of package bus, because an announced run cannot be retried as a new run.
 	announceDelay = 3 * time.Second
 	// cancelTimeout bounds the wait for the end of a canceled task.
 	cancelTimeout = 5 * time.Second

@@ -29,9 +29,9 @@ type Rates struct {
 	limiters  *lru.Cache[string, *rate.Limiter]
 }
 
-// NewRates returns rates that keep at most keys keys.
-func NewRates(perSecond float64, burst, keys int) *Rates {
-	limiters, _ := lru.New[string, *rate.Limiter](keys) // fails for a size below 1
+// NewRates returns a Rates that keeps at most maxKeys keys.
+func NewRates(perSecond float64, burst, maxKeys int) *Rates {
+	limiters, _ := lru.New[string, *rate.Limiter](maxKeys) // fails for a size below 1
 	return &Rates{rate.Limit(perSecond), burst, limiters}
 }
 
@@ -65,7 +65,7 @@ func newLimiter(l Limits) *limiter {
 	return &limiter{limits: l, rates: rates, open: admission.NewLimit(l.Streams)}
 }
 
-// Allow counts a request of the credential by. When the credential exceeds its rate, Allow
+// Allow counts a request of the credential. When the credential exceeds its rate, Allow
 // returns schemas.ErrTooManyRequests and the time until the next request is accepted.
 func (l *limiter) Allow(by *schemas.Identity) (time.Duration, error) {
 	if by == nil || l.limits.Rate <= 0 {
@@ -78,7 +78,7 @@ func (l *limiter) Allow(by *schemas.Identity) (time.Duration, error) {
 	return wait, schemas.ErrTooManyRequests.Because("the credential exceeds its request rate limit")
 }
 
-// Enter counts an open stream of the credential by; leave must be called when the stream
+// Enter counts an open stream of the credential; leave must be called when the stream
 // ends. It returns schemas.ErrTooManyRequests when the credential has too many open streams.
 func (l *limiter) Enter(by *schemas.Identity) (leave func(), err error) {
 	if by == nil {

@@ -355,7 +355,7 @@ func (c *Client) Analyze(ctx context.Context, q schemas.Analysis) (*Run, error) 
 }
 
 // Follow reads the events of a run after the one with the ID; empty: from the first one.
-// A server keeps them for two minutes. Follow returns schemas.ErrRunNotFound for an
+// A server retains them for two minutes. Follow returns schemas.ErrRunNotFound for an
 // unknown run, and ErrIncomplete if there are no further events. Closing does not cancel
 // the run.
 func (c *Client) Follow(ctx context.Context, run, after string) (*Run, error) {
@@ -370,7 +370,7 @@ func (c *Client) CancelRun(ctx context.Context, run string) error {
 }
 
 // Runs returns the runs of the credential's tenants whose events are stored, the latest first, of all
-// pages from q.Cursor on. A server keeps the events of a run for two minutes after its end.
+// pages from q.Cursor on. A server retains the events of a run for two minutes after its end.
 func (c *Client) Runs(ctx context.Context, q schemas.RunQuery) iter.Seq2[schemas.RunSummary, error] {
 	return pages(q.Cursor, func(cursor string) ([]schemas.RunSummary, *string, error) {
 		q := q

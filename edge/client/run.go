@@ -20,7 +20,7 @@ import (
 const (
 	analyzePath = "/api/v1/analyze"
 	// maxResumes is the maximum number of consecutive attempts to resume a stream. They
-	// take about as long as the server keeps an abandoned analysis.
+	// take about as long as the grace period of an abandoned analysis.
 	maxResumes = 5
 	// resumeInterval is the delay before each attempt.
 	resumeInterval = time.Second

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// latest is the version that means the newest one, the only one that a tool has.
+	// latest is the alias of the newest version, the only one that a tool has.
 	latest = "latest"
 
 	// toolsPage and toolsPages bound the tools that a page of servers reads.
 	toolsPage  = 200
 	toolsPages = 5
-	// maxLookups bounds the lookups for single servers of a page. A full page of 100 takes two each.
+	// maxLookups bounds the lookups for single servers of a page. A full page of 100 servers takes two lookups per server.
 	maxLookups = 200
 )
 

@@ -13,7 +13,7 @@ import (
 )
 
 // maxDifferences is the largest number of values in a result that is searched for
-// differences: among many values some two always match.
+// differences: among many values, some pair always matches.
 const maxDifferences = 100
 
 // occurrence is a number in a tool result.

@@ -31,8 +31,8 @@ type words struct {
 // noValue is the group of records without a value.
 const noValue = "null"
 
-// languages are those with translations. For another one words are English, and
-// numbers keep its format.
+// languages are those with translations. For any other language, words are
+// English and numbers have the format of that language.
 var (
 	languages    = []language.Tag{language.English, language.German, language.French, language.Spanish}
 	translations = []words{

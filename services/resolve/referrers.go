@@ -12,7 +12,7 @@ import (
 )
 
 // listReferrers returns a page of the records in the scope that link to an id. A global record
-// that a tenant's record replaces is left out. It visits the records of the kinds that may link
+// that a tenant's record replaces is omitted. It visits the records of the kinds that may link
 // to the id, as a listing does.
 func listReferrers(ctx context.Context, r *Resolver, q schemas.ReferrerQuery) (list schemas.ReferrerList, err error) {
 	if err := r.waitMinRevision(ctx); err != nil {

@@ -121,7 +121,7 @@ func searchKind(ctx context.Context, r *Resolver, q index.Query) (hits []found, 
 	return hits[:min(topK, len(hits))], result.Degraded, nil
 }
 
-// activeHits returns the hits whose records are active and are not hidden by a record of the tenant
+// activeHits returns the hits whose records are active and are not shadowed by a record of the tenant
 // with the same id.
 func activeHits(r *Resolver, kind string, s scope.Scope, result index.Result) (hits []found) {
 	r.mu.RLock()

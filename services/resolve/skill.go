@@ -160,7 +160,7 @@ func cutVersion(id string) (base, version string, ok bool) {
 }
 
 // readVersion returns the newest revision with the version that the history of the skill
-// retains. A skill of the tenant hides all versions of a global one as it hides the newest.
+// retains. A skill of the tenant shadows all versions of a global one with its id.
 func readVersion(ctx context.Context, r *Resolver, options schemas.QueryOptions, id, version string) (catalog.Key, decoded, error) {
 	var of decoded
 	var at catalog.Key

@@ -36,8 +36,8 @@ func Start(ctx context.Context, log *slog.Logger, open func(context.Context) (*R
 	return &Worker{open: open, log: log, current: first}, nil
 }
 
-// Rebuild replaces the resolver by one that reads the log from its beginning, because of
-// reason. Until then the worker answers with the old one, and its health is degraded.
+// Rebuild replaces the resolver by one that reads the log from its beginning. Until then the
+// worker answers with the old one, and its health is degraded with the reason.
 func (w *Worker) Rebuild(ctx context.Context, reason error) {
 	w.rebuilding.Lock()
 	defer w.rebuilding.Unlock()

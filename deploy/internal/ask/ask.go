@@ -134,7 +134,7 @@ type answer struct {
 func (a *askOptions) print(run *client.Run, out, errOut io.Writer) (answer, error) {
 	v := &verdict{strict: a.strict, reported: a.json}
 	r := newReader(out, errOut, v)
-	defer func() { r.waiting.Close() }() // the one at the end
+	defer func() { r.waiting.Close() }() // a tool call replaces it
 	if a.provenance {
 		r.answer.Hold()
 	}

@@ -54,7 +54,7 @@ type lines interface {
 	ReadLine() (string, error)
 }
 
-// printSuggestions prints questions with the numbers that ask them.
+// printSuggestions prints the suggested questions with the numbers that select them.
 func printSuggestions(errOut io.Writer, suggestions []string) error {
 	for i, text := range suggestions {
 		if err := output.Dimmed(errOut, fmt.Sprintf("  %d  %s", i+1, text)); err != nil {

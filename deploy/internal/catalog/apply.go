@@ -125,7 +125,7 @@ func (a *applyOptions) run(ctx context.Context, list []records.Record, out, errO
 	return errors.Join(err, a.finish(ctx, s, out))
 }
 
-// batch applies the records with the indexes that are not registered already. No two of them
+// batch applies the records at the indexes, unless they are registered already. No two of them
 // have the same ID.
 func (a *applyOptions) batch(ctx context.Context, c *client.Client, s *summary, batch []int, bar *output.Progress) {
 	actions := make([]string, len(s.list))

@@ -34,7 +34,7 @@ type difference struct {
 // retries.
 const maxReads = 32
 
-// compareAll compares the records with the indexes with the stored ones, and calls done with
+// compareAll compares the records at the indexes with the stored ones, and calls done with
 // each difference, concurrently.
 func compareAll(ctx context.Context, c *client.Client, list []records.Record, indexes []int, done func(i int, d difference, err error)) {
 	var comparing errgroup.Group

@@ -65,7 +65,7 @@ linked to it, and why.`,
 	return cmd
 }
 
-// description is a record with what describe prints about it.
+// description is the output of describe for one record.
 type description struct {
 	Kind     string              `json:"kind"`
 	ID       string              `json:"id"`

@@ -40,7 +40,7 @@ registered already:
 
   skills         a directory with SKILL.md files (agentskills.io), one skill each
   mcp            an MCP server by URL or, after --, by command: its tools
-  server-json    a server.json, as a tool that stands for the MCP server
+  server-json    a server.json, as a tool that represents the MCP server
   mcp-registry   the same for each server of an MCP registry
   openapi        an OpenAPI document: its operations as tools
   agent-card     an A2A agent card: an agent

@@ -55,7 +55,7 @@ func (n *NATS) Open(name string) (*bus.Conn, error) {
 // server with accounts that user belongs to another account.
 type SecondUser struct{ URL, creds, nkey string }
 
-// Flags defines the flags with the prefix name; does describes the user in their help.
+// Flags defines the flags, whose names begin with name. Their help says that the user "does" this.
 func (u *SecondUser) Flags(f *pflag.FlagSet, name, does string) {
 	flags.Secret(f, &u.URL, name, "", "`URL` of the NATS server with the user that "+does+"; empty: same as --nats")
 	f.StringVar(&u.creds, name+"-creds", "", "NATS credentials `FILE` for --"+name)

@@ -20,8 +20,8 @@ func Variable(flag string) string {
 // literal is the annotation of commands whose flags have no environment variables.
 const literal = "literal"
 
-// Literal marks a command whose flags are data and not its connection, so that they are not set
-// from environment variables, contexts or files.
+// Literal marks a command whose flags are input data, which is not read from environment variables,
+// contexts or files.
 func Literal(cmd *cobra.Command) *cobra.Command {
 	cmd.Annotations = map[string]string{literal: ""}
 	return cmd

@@ -76,7 +76,7 @@ func readServerFile(ctx context.Context, s *source) ([]entry, error) {
 	return list, nil
 }
 
-// serverEntries returns the records of a server.json: a tool that stands for the server, and
+// serverEntries returns the records of a server.json: a tool that represents the server, and
 // an agent if agents is true.
 func serverEntries(location string, text jsontext.Value, status string, agents bool) (name string, list []entry) {
 	var f serverFile

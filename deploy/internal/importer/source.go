@@ -27,7 +27,7 @@ import (
 // requestTimeout bounds a request for a document.
 const requestTimeout = 30 * time.Second
 
-// source is a source that is read.
+// source reads the documents of a source.
 type source struct {
 	Options
 	url      *url.URL // nil: a file, a directory or a command

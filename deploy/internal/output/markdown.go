@@ -18,7 +18,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Markdown writes Markdown that arrives in pieces. On a terminal it renders each block
+// Markdown writes Markdown that is written in chunks. On a terminal it renders each block
 // (CommonMark with GFM tables) as soon as it is complete; elsewhere it writes the text
 // unchanged. Control and bidi characters are escaped in both cases.
 //
@@ -58,7 +58,7 @@ func NewMarkdown(out io.Writer) *Markdown {
 // Hold buffers unrendered text from its first digit on, until MarkFigures or Close.
 func (m *Markdown) Hold() { m.hold = !m.render }
 
-// Write writes a piece of the text.
+// Write writes a chunk of the text.
 func (m *Markdown) Write(piece string) error {
 	if piece == "" {
 		return nil
@@ -99,7 +99,7 @@ func (m *Markdown) plain(text string) error {
 func (m *Markdown) Break() error {
 	if !m.hold {
 		err := m.Close()
-		m.text.WriteString("\n\n") // what follows is another block
+		m.text.WriteString("\n\n") // the next text is another block
 		m.since, m.written, m.rows, m.apart = m.text.Len(), m.text.Len(), 0, m.between
 		return err
 	}

@@ -50,7 +50,7 @@ func TestMarkdown(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if got := rendered(t, false, strings.Split(row.text, "")...); !strings.Contains(row.text, "\xff") && got != row.want {
-				t.Errorf("in pieces: %q, want %q", got, row.want)
+				t.Errorf("in chunks: %q, want %q", got, row.want)
 			}
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// averagingVersion is the version of averaged. It is part of a space's name, because a change
+// averagingVersion is the version of averagingEmbedder. It is part of a space's name, because a change
 // changes vectors.
 const averagingVersion = "sentences-1"
 

@@ -137,7 +137,7 @@ func (e entry) public() Value {
 // twice and stores it in addition to the list.
 type dictionary struct {
 	list  []entry  // in order of appearance
-	slots []uint64 // hash in the upper half, 1 + index in list in the lower; 0 is free, as at least a quarter are
+	slots []uint64 // hash in the upper half, 1 + index in list in the lower; 0: free, as at least a quarter of them are
 	last  int      // the last index found: records are often sorted
 }
 

@@ -119,7 +119,7 @@ func (p *pool) sweep() {
 	}
 }
 
-// hidden returns by row whether a search with the filter must not find it.
+// hidden returns, by row, whether the filter excludes it.
 func (p *pool) hidden(f Filter) []bool {
 	if f.empty() {
 		return p.dead

@@ -24,7 +24,7 @@ var ErrNoVectors = errors.New("vectors unavailable")
 
 // question is a query, split into parts and embedded.
 type question struct {
-	texts    []string    // to compare by words; empty: not
+	texts    []string    // to compare by words; empty: words are not compared
 	vectors  [][]float32 // nil: not compared by vector
 	space    embed.Space // of the vectors; see relevant
 	degraded string

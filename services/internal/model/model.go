@@ -15,7 +15,7 @@ import (
 // Model generates the next message of a conversation. It is safe for concurrent use.
 type Model interface {
 	// Next yields the parts of the model's next message as they are generated: text
-	// in pieces, complete tool calls, and finally the usage. A message without tool
+	// in chunks, complete tool calls, and finally the usage. A message without tool
 	// calls is the answer. The sequence ends at the first error. Breaking out of the
 	// loop, or canceling ctx, stops the model.
 	Next(ctx context.Context, c Conversation) iter.Seq2[Part, error]

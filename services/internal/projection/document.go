@@ -103,7 +103,7 @@ func joinSentences(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), ". ")
 }
 
-// isSeparator reports whether words of an id meet at r. An id is the title of a record
+// isSeparator reports whether r separates the words of an id. An id is the title of a record
 // with neither name nor purpose.
 func isSeparator(r rune) bool { return strings.ContainsRune("._-/:", r) }
 

@@ -25,8 +25,8 @@ type Limit struct {
 	BytesFlag string
 }
 
-// Check returns an error that names the exceeded limit if the tenant, with the usage used, may not
-// store more. An empty tenant is the global scope.
+// Check returns an error that names the exceeded limit if used plus more exceeds a limit of the
+// tenant. An empty tenant is the global scope.
 func (l Limit) Check(tenant string, used, more Use) error {
 	scope := "the global scope"
 	if tenant != "" {

@@ -83,7 +83,7 @@ func answers(t *testing.T, open Open) {
 		script []Turn
 		want   Answer
 	}{
-		{"text in pieces, then usage",
+		{"text in chunks, then usage",
 			[]Turn{TextTurn("There are", " four.")},
 			Answer{Text: "There are four.", Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 3}}},
 		{"a complete call without escapes",

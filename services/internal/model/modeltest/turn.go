@@ -2,7 +2,7 @@
 // and the conformance suite.
 package modeltest
 
-// Turn is a server's response to one request: the model's reasoning, its text in pieces,
+// Turn is a server's response to one request: the model's reasoning, its text in chunks,
 // its calls one by one, and the end.
 type Turn struct {
 	Thinking string
@@ -40,7 +40,7 @@ const (
 	Hang            // no data until the client disconnects
 )
 
-// TextTurn returns a turn of text in pieces.
+// TextTurn returns a turn of text in chunks.
 func TextTurn(pieces ...string) Turn { return Turn{Text: pieces} }
 
 // ToolTurn returns a turn that calls a tool with input, a JSON object.
