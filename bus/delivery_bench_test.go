@@ -83,7 +83,7 @@ func (d *deliveries) received(b *testing.B, data []byte) {
 func (d *deliveries) core(b *testing.B) {
 	server := bustest.Listen(b)
 	client := remote(b, server.URL())
-	keep(b, client)
+	setupReplay(b, client)
 	started := make(chan int, d.streams)
 	service, err := bus.Start(remote(b, server.URL()), "analyze", 4*d.streams, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -123,7 +123,7 @@ func (d *deliveries) core(b *testing.B) {
 func (d *deliveries) jetStream(b *testing.B) {
 	server := bustest.Listen(b)
 	client, worker := remote(b, server.URL()), remote(b, server.URL())
-	keep(b, client)
+	setupReplay(b, client)
 	js, err := jetstream.New(worker.JetStream().Conn(), jetstream.WithPublishAsyncMaxPending(1<<16))
 	if err != nil {
 		b.Fatal(err)

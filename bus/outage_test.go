@@ -211,7 +211,7 @@ func TestWriteIsRetriedAfterLostConnection(t *testing.T) {
 func TestStreamWaitsForAWorker(t *testing.T) {
 	t.Parallel()
 	conn, _ := startServer(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	worker := func() *bus.Service {
 		s := bustest.Service(t, conn, "analyze")
 		if err := bus.Analyze.Serve(s, many); err != nil {

@@ -145,7 +145,7 @@ var lostEnd = []string{"9007199254740990error", "9007199254740991done"}
 func TestRunOfALostWorkerEndsWithAnError(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	for after, want := range map[uint64][]string{
 		0: nil, 19: append([]string{"20text_delta"}, lostEnd...), 20: lostEnd, 25: lostEnd, // events that were not stored
 		9007199254740990: lostEnd[1:], 9007199254740991: {},
@@ -238,7 +238,7 @@ func TestResumeWaitsForTheWorker(t *testing.T) {
 func TestHeartbeatRevealsLostEvents(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	run := bus.NewRun()
 	if _, err := nc.Subscribe(bus.Analyze.Subject, func(msg *nats.Msg) {
 		heartbeat := nats.NewMsg(msg.Reply)
@@ -270,7 +270,7 @@ func TestHeartbeatRevealsLostEvents(t *testing.T) {
 func TestRunOfAWorkerLostAtOnce(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	worker := bustest.Dial(t, server)
 	checked := make(chan struct{})
 	defer close(checked)
@@ -297,7 +297,7 @@ func TestRunOfAWorkerLostAtOnce(t *testing.T) {
 func TestReplayShareOfATenant(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	large := strings.Repeat("x", 512<<10)
 	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
 		events := 2

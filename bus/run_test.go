@@ -21,8 +21,8 @@ import (
 // anything is a valid request body.
 var anything = []byte(`{"query":"q","context":"{}","target":"H"}`)
 
-// keep creates the replay stream.
-func keep(t testing.TB, conn *bus.Conn) {
+// setupReplay creates the replay stream.
+func setupReplay(t testing.TB, conn *bus.Conn) {
 	t.Helper()
 	if err := bus.Analyze.Setup(t.Context(), conn, bucket.Replication{}); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func many(_ context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
 func TestResume(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	serve(t, bustest.Dial(t, server), many)
 	run := bus.NewRun()
 	listen(t, conn, run, 0)
@@ -91,7 +91,7 @@ func TestResume(t *testing.T) {
 func TestResumeRefusedRun(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	serve(t, bustest.Dial(t, server), func(context.Context, schemas.Analysis, bus.Sender) error { return schemas.ErrTooManyRequests })
 	run := bus.NewRun()
 	for _, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
@@ -107,7 +107,7 @@ func TestResumeRefusedRun(t *testing.T) {
 func TestLostEventsAreReplayed(t *testing.T) {
 	t.Parallel()
 	conn, worker := startServer(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	run := bus.NewRun()
 	say := func(to string, sequence int, kind string) {
 		frame := fmt.Sprintf("id: %d\nevent: %s\ndata: {}\n\n", sequence, kind)
@@ -143,7 +143,7 @@ func TestLostEventsAreReplayed(t *testing.T) {
 func TestAbandonedRunIsCanceled(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	stream := bus.Analyze
 	stream.Grace = 200 * time.Millisecond
 	ended, release := make(chan string, 2), make(chan struct{})
@@ -188,7 +188,7 @@ func TestAbandonedRunIsCanceled(t *testing.T) {
 func TestResumeAfterFutureEvent(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	release := make(chan struct{})
 	serve(t, bustest.Dial(t, server), func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
 		if err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}); err != nil {
@@ -220,7 +220,7 @@ func TestResumeAfterFutureEvent(t *testing.T) {
 func TestRunContinuesWithoutClient(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	finished := make(chan error, 1)
 	serve(t, bustest.Dial(t, server), func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
 		to.Persist()
@@ -240,7 +240,7 @@ func TestRunContinuesWithoutClient(t *testing.T) {
 func TestCancelReachesAllClients(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
 		_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 		<-ctx.Done()
@@ -274,7 +274,7 @@ func TestCancelReachesAllClients(t *testing.T) {
 func TestRunsAreResumedAfterTheNextSetup(t *testing.T) {
 	t.Parallel()
 	server, conn, restart := restartable(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	inProgress, serverStopped, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	serve(t, conn, func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
 		if err := many(ctx, ask, to); err != nil {
@@ -309,7 +309,7 @@ func TestRunsAreResumedAfterTheNextSetup(t *testing.T) {
 	defer cancel()
 	for err := error(schemas.ErrUnavailable); err != nil && ctx.Err() == nil; {
 		_ = conn.WaitConnected(ctx)
-		keep(t, conn)
+		setupReplay(t, conn)
 		run := bus.NewRun()
 		for _, err = range bus.Analyze.Run(ctx, conn, run, anything) {
 			continue
@@ -346,7 +346,7 @@ func TestStalledClientCatchesUp(t *testing.T) {
 	t.Parallel()
 	const events = 5000
 	server, conn := bustest.Start(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	finished := make(chan error, 1)
 	serve(t, bustest.Dial(t, server), func(_ context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
 		to.Persist()
@@ -381,7 +381,7 @@ func TestResumedRunSurvivesReconnect(t *testing.T) {
 	t.Parallel()
 	server := bustest.Listen(t)
 	conn, client := bustest.Dial(t, server), bustest.Dial(t, server)
-	keep(t, conn)
+	setupReplay(t, conn)
 	reconnected := make(chan struct{})
 	serve(t, conn, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
 		err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})

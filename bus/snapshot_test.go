@@ -17,7 +17,7 @@ import (
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	leave := make(chan struct{})
 	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
 		to.Persist()
@@ -68,7 +68,7 @@ func TestSnapshot(t *testing.T) {
 func TestStatesOfRuns(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	keep(t, conn)
+	setupReplay(t, conn)
 	serve(t, bustest.Dial(t, server), func(ctx context.Context, a schemas.Analysis, to bus.Sender) error {
 		if err := many(ctx, a, to); err != nil {
 			return err
@@ -154,7 +154,7 @@ func TestStoredRuns(t *testing.T) {
 	if list, err := bus.Analyze.Stored(t.Context(), conn); !errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("without a replay stream: %+v, %v", list, err)
 	}
-	keep(t, conn)
+	setupReplay(t, conn)
 	if list, err := bus.Analyze.Stored(t.Context(), conn); err != nil || len(list) != 0 {
 		t.Errorf("without a run: %+v, %v", list, err)
 	}

@@ -54,9 +54,9 @@ func (w *world) search(tenant, query string, topK ...int) ([]searched, error) {
 	return hits, nil
 }
 
-// TestTenantHidesGlobalHits searches for the text of a global record, whose id a tenant's
+// TestTenantShadowsGlobalHits searches for the text of a global record, whose id a tenant's
 // record has too.
-func TestTenantHidesGlobalHits(t *testing.T) {
+func TestTenantShadowsGlobalHits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, name := range []string{"replaced", "inactive", "draft", "other"} {

@@ -32,7 +32,7 @@ func TestRealClusterFaults(t *testing.T) {
 	checkReal(t, Options{For: time.Minute})
 }
 
-// TestRealClockSkew is TestRealClusterFaults with wrong clocks.
+// TestRealClockSkew is TestRealClusterFaults with skewed clocks.
 func TestRealClockSkew(t *testing.T) {
 	checkReal(t, Options{For: 40 * time.Second, Faults: "clock"})
 }

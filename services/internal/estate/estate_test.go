@@ -41,7 +41,7 @@ func TestKeys(t *testing.T) {
 		"names are unescaped":                                 {`{"caf\u00e9":[{}]}`, []string{"café"}},
 		"a scalar has no arrays":                              {`"text"`, nil},
 		"an object without arrays":                            {`{"a":{"b":1}}`, nil},
-		"an array nested too deep is omitted": {
+		"an array nested too deeply is omitted": {
 			`{"` + strings.Repeat("x", 600) + `":[{}],"a":[{}]}`, []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
