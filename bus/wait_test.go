@@ -127,7 +127,7 @@ func TestSlotAfterFailedWait(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	service := narrow(t, server)
-	failed, entered, finish := errors.New("stuck"), make(chan struct{}), make(chan struct{})
+	failed, entered, finish := errors.New("blocked"), make(chan struct{}), make(chan struct{})
 	err := bus.ResolveAgent.Serve(service, func(ctx context.Context, q schemas.AgentQuery) (a schemas.AgentAnswer, err error) {
 		if q.Query != "wait" {
 			return a, nil

@@ -122,7 +122,7 @@ func TestErrorsOfAnalyses(t *testing.T) {
 	}
 }
 
-// reading is a stream that is being read.
+// reading is the response of a stream.
 type reading struct {
 	res   *http.Response
 	lines *bufio.Scanner

@@ -27,8 +27,8 @@ func TestWithReplyMarginErrors(t *testing.T) {
 	}
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	if err := bucket.WithReplyMargin(left, "tag store", func(ctx context.Context) error { return ctx.Err() }); !errors.Is(err, context.Canceled) ||
-		errors.Is(err, schemas.ErrUnavailable) {
+	err := bucket.WithReplyMargin(left, "tag store", func(ctx context.Context) error { return ctx.Err() })
+	if !errors.Is(err, context.Canceled) || errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("after the caller canceled: %v", err)
 	}
 }

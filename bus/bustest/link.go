@@ -29,7 +29,7 @@ func Link(t testing.TB, to string) (at string, cut, heal func()) {
 		if isCut {
 			heal()
 		}
-		_ = listener.Close() // the test is over
+		_ = listener.Close() // the test has ended
 		close(l.ended)
 		l.running.Wait()
 	})

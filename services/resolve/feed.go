@@ -74,10 +74,10 @@ func (f *feed) measure() {
 	telemetry.IndexLag.WithLabelValues("embedded").Set(float64(max(f.view.Applied.Revision(), applied) - applied))
 }
 
-// recordFailure records that the index is stuck, and logs the first failure.
+// recordFailure records that the index is blocked, and logs the first failure.
 func (f *feed) recordFailure(err error) {
-	applied, stuck := f.applied.State()
-	if stuck == nil {
+	applied, blocked := f.applied.State()
+	if blocked == nil {
 		f.log.Warn("the index lags behind the catalog", "revision", applied, "err", err)
 	}
 	f.applied.Fail(err)
@@ -89,7 +89,7 @@ func (f *feed) recordFailure(err error) {
 	}
 }
 
-func (f *feed) waitRevision(ctx context.Context, revision uint64) (stuck bool, err error) {
+func (f *feed) waitRevision(ctx context.Context, revision uint64) (blocked bool, err error) {
 	err = waitWithoutSlot(ctx, &f.applied, revision, indexTimeout)
 	applied, stall := f.applied.State()
 	switch {

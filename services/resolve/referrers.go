@@ -45,7 +45,7 @@ func listReferrers(ctx context.Context, r *Resolver, q schemas.ReferrerQuery) (l
 	return list, nil
 }
 
-// referrers is a page of referrers that is being filled.
+// referrers collects a page of referrers.
 type referrers struct {
 	kind, id string // to which they link
 	scope    scope.Scope

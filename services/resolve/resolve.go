@@ -286,10 +286,10 @@ func (r *Resolver) waitApplied(ctx context.Context, revision uint64) error {
 }
 
 // waitSearchable waits until the index has applied the minimum revision of the
-// request. It does not wait for a stuck index, which degrades the response. It
+// request. It does not wait for a blocked index, which degrades the response. It
 // does not wait for a shared index either: registration updates it before it
 // returns the revision.
-func (r *Resolver) waitSearchable(ctx context.Context) (stuck bool, err error) {
+func (r *Resolver) waitSearchable(ctx context.Context) (blocked bool, err error) {
 	if err := r.waitMinRevision(ctx); err != nil || r.feed == nil {
 		return false, err
 	}
@@ -345,7 +345,7 @@ func (r *Resolver) query(ctx context.Context, q index.Query) (index.Result, erro
 // confirm waits until view and index have applied the minimum revision of the request, and returns the
 // applied revision. Register workers call it through the health endpoint.
 func (r *Resolver) confirm(ctx context.Context) (uint64, error) {
-	stuck, err := r.waitSearchable(ctx)
+	blocked, err := r.waitSearchable(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -354,7 +354,7 @@ func (r *Resolver) confirm(ctx context.Context) (uint64, error) {
 			"catalog mismatch: the worker has catalog " + r.deps.Catalog.ID() + ", the request has revision " + ignored)
 	}
 	applied := r.applied()
-	if required := r.minRevision(ctx); stuck && applied < required {
+	if required := r.minRevision(ctx); blocked && applied < required {
 		return 0, errBehind("index", required, applied)
 	}
 	return applied, nil
@@ -410,8 +410,8 @@ func (r *Resolver) backends(ctx context.Context, h *schemas.Health) []string {
 func (r *Resolver) degraded() []string {
 	var reasons []string
 	if r.feed != nil {
-		if applied, stuck := r.feed.applied.State(); stuck != nil {
-			reasons = append(reasons, fmt.Sprintf("the index has applied the catalog up to revision %d only: %v", applied, stuck))
+		if applied, blocked := r.feed.applied.State(); blocked != nil {
+			reasons = append(reasons, fmt.Sprintf("the index has applied the catalog up to revision %d only: %v", applied, blocked))
 		}
 	}
 	r.mu.RLock()

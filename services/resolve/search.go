@@ -95,7 +95,7 @@ func filterOf(f schemas.Filter) index.Filter {
 // searchKind returns the hits with their records. It falls back to the global scope if
 // none of the tenant's hits is active. A tenant's records shadow global ones with the same id.
 func searchKind(ctx context.Context, r *Resolver, q index.Query) (hits []found, degraded string, err error) {
-	stuck, err := r.waitSearchable(ctx)
+	blocked, err := r.waitSearchable(ctx)
 	if err != nil {
 		return nil, "", err
 	}
@@ -115,7 +115,7 @@ func searchKind(ctx context.Context, r *Resolver, q index.Query) (hits []found, 
 	if err != nil {
 		return nil, "", fmt.Errorf("search %ss: %w", q.Kind, err)
 	}
-	if stuck && result.Degraded == "" {
+	if blocked && result.Degraded == "" {
 		result.Degraded = schemas.IndexBehind
 	}
 	return hits[:min(topK, len(hits))], result.Degraded, nil

@@ -38,7 +38,7 @@ type Conversation struct {
 	Estate *estate.Estate
 	// OutlineBytes bounds the outline of the estate; 0 means 8 KiB.
 	OutlineBytes int
-	// State is what a model keeps from one message of the conversation to the next; nil:
+	// State is the state of a model between the messages of the conversation; nil:
 	// nothing. Only the offline planner uses it, for its plan.
 	State *any
 }

@@ -101,7 +101,7 @@ func failedPromotion(t *testing.T) (*world, *projection.Projector) {
 	})
 	close(release)
 	w.caughtUp(p)
-	wait.Until(w.t, "the worker has attempted the promotion", func() bool { return stuck(t, p) })
+	wait.Until(w.t, "the worker has attempted the promotion", func() bool { return isBlocked(t, p) })
 	return w, p
 }
 

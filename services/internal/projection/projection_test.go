@@ -141,7 +141,7 @@ func TestStoppedWorkerRequeues(t *testing.T) {
 	w.visible(p, w.put("net.a", "first"))
 	w.server.fail(unavailable)
 	revision := w.put("net.b", "second")
-	wait.Until(w.t, "the worker has attempted the batch", func() bool { return stuck(t, p) })
+	wait.Until(w.t, "the worker has attempted the batch", func() bool { return isBlocked(t, p) })
 	p.Close()
 	w.server.fail(nil)
 	w.visible(w.projector(), revision)
@@ -152,7 +152,7 @@ func TestUnavailableIndexDoesNotBlock(t *testing.T) {
 	w := newWorld(t)
 	w.server.fail(unavailable)
 	p := w.projector()
-	wait.Until(w.t, "the worker has attempted the batch", func() bool { return stuck(t, p) })
+	wait.Until(w.t, "the worker has attempted the batch", func() bool { return isBlocked(t, p) })
 	var last uint64
 	for i := range 300 {
 		last = w.put(fmt.Sprintf("net.s%d", i), fmt.Sprintf("word%d", i))
@@ -231,8 +231,8 @@ func TestLargeRecordsAreAppliedInSmallBatches(t *testing.T) {
 	}
 }
 
-// stuck reports whether the worker reports an error that prevents applying changes.
-func stuck(t testing.TB, p interface {
+// isBlocked reports whether the worker reports an error that prevents applying changes.
+func isBlocked(t testing.TB, p interface {
 	WaitVisible(context.Context, uint64) error
 }) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

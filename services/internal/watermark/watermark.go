@@ -7,17 +7,17 @@ import (
 )
 
 // Watermark is the highest revision that a projection has applied, and the error
-// that it is stuck at, if any. The zero value is revision 0. It is safe for
+// that blocks it, if any. The zero value is revision 0. It is safe for
 // concurrent use and must not be copied.
 type Watermark struct {
 	mu       sync.RWMutex
 	revision uint64
-	stuck    error
+	blocked  error
 	changed  chan struct{} // closed when the other fields change; nil: no caller of Wait
 }
 
 // Advance sets the revision, after the changes up to it have been applied. The
-// projection is no longer stuck.
+// projection is no longer blocked.
 func (w *Watermark) Advance(revision uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -25,15 +25,15 @@ func (w *Watermark) Advance(revision uint64) {
 	w.set(nil)
 }
 
-// Fail records the error that the projection is stuck at.
+// Fail records the error that blocks the projection.
 func (w *Watermark) Fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.set(err)
 }
 
-func (w *Watermark) set(stuck error) {
-	w.stuck = stuck
+func (w *Watermark) set(blocked error) {
+	w.blocked = blocked
 	if w.changed != nil {
 		close(w.changed)
 		w.changed = nil
@@ -46,16 +46,16 @@ func (w *Watermark) Revision() uint64 {
 	return revision
 }
 
-// State returns the highest applied revision and the error that the projection is
-// stuck at, if any.
-func (w *Watermark) State() (revision uint64, stuck error) {
+// State returns the highest applied revision and the error that blocks the
+// projection, if any.
+func (w *Watermark) State() (revision uint64, blocked error) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	return w.revision, w.stuck
+	return w.revision, w.blocked
 }
 
-// Wait returns nil once the revision is applied, the error that the projection is
-// stuck at, or the error of ctx.
+// Wait returns nil once the revision is applied, the error that blocks the
+// projection, or the error of ctx.
 func (w *Watermark) Wait(ctx context.Context, revision uint64) error {
 	for {
 		changed, err := w.poll(revision)
@@ -78,8 +78,8 @@ func (w *Watermark) poll(revision uint64) (changed <-chan struct{}, err error) {
 	switch {
 	case w.revision >= revision:
 		return nil, nil
-	case w.stuck != nil:
-		return nil, w.stuck
+	case w.blocked != nil:
+		return nil, w.blocked
 	case w.changed == nil:
 		w.changed = make(chan struct{})
 	}

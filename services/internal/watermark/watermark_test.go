@@ -9,7 +9,7 @@ import (
 	"cairn/services/internal/watermark"
 )
 
-var errStuck = errors.New("stuck")
+var errStuck = errors.New("blocked")
 
 func TestWatermarkWait(t *testing.T) {
 	t.Parallel()
@@ -19,21 +19,21 @@ func TestWatermarkWait(t *testing.T) {
 		name     string
 		revision uint64
 		ctx      context.Context
-		stuck    error
+		blocked  error
 		want     error
 	}{
 		{"revision 0 is always applied", 0, t.Context(), nil, nil},
 		{"the applied revision", 5, t.Context(), nil, nil},
 		{"an applied revision, after ctx has ended", 4, canceled, nil, nil},
-		{"an applied revision of a stuck projection", 5, t.Context(), errStuck, nil},
-		{"a later revision of a stuck projection", 6, t.Context(), errStuck, errStuck},
+		{"an applied revision of a blocked projection", 5, t.Context(), errStuck, nil},
+		{"a later revision of a blocked projection", 6, t.Context(), errStuck, errStuck},
 		{"a later revision, until ctx ends", 6, canceled, nil, context.Canceled},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			var w watermark.Watermark
 			w.Advance(5)
-			w.Fail(row.stuck)
+			w.Fail(row.blocked)
 			if err := w.Wait(row.ctx, row.revision); !errors.Is(err, row.want) {
 				t.Errorf("got %v, want %v", err, row.want)
 			}
@@ -58,8 +58,8 @@ func TestWaitWhileAdvancing(t *testing.T) {
 	waiting.Wait()
 }
 
-// TestWaitEndsWhenStuck wakes a caller that is already waiting.
-func TestWaitEndsWhenStuck(t *testing.T) {
+// TestWaitEndsWhenBlocked wakes a caller that is already waiting.
+func TestWaitEndsWhenBlocked(t *testing.T) {
 	t.Parallel()
 	var w watermark.Watermark
 	for range 100 {
@@ -77,7 +77,7 @@ func TestWaitEndsWhenStuck(t *testing.T) {
 	}
 	w.Fail(errStuck)
 	w.Advance(1)
-	if revision, stuck := w.State(); revision != 1 || stuck != nil {
-		t.Errorf("after an advance: got %d, %v, want revision 1, not stuck", revision, stuck)
+	if revision, blocked := w.State(); revision != 1 || blocked != nil {
+		t.Errorf("after an advance: got %d, %v, want revision 1, not blocked", revision, blocked)
 	}
 }
