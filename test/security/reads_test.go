@@ -91,7 +91,7 @@ func TestHealthFlood(t *testing.T) {
 	var flood, tenants, probes tally
 	var flooding, others sync.WaitGroup
 	var done atomic.Bool
-	for i := range 200 {
+	for i := range 100 {
 		path := []string{"/health", "/health/ready", "/docs", "/openapi.json", "/.well-known/ai-catalog.json", "/ard/skills/a.b/SKILL.md"}[i%6]
 		flooding.Go(func() {
 			for !done.Load() {
@@ -102,7 +102,7 @@ func TestHealthFlood(t *testing.T) {
 	}
 	for range 8 {
 		others.Go(func() {
-			for range 25 {
+			for range 10 {
 				status, body, err := send(tenant, "POST", up.URL()+"/resolve/tool_class", `{"tool_class":"none"}`)
 				tenants.add(status, body, err, 404)
 			}
