@@ -13,6 +13,7 @@ import (
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 // TestUploadBudget: a worker grants chunks to the clients of several connections up to its
@@ -63,10 +64,11 @@ func TestUploadBudget(t *testing.T) {
 	}
 }
 
-// TestUploadsToASuspendedWorker: the worker reads nothing for a second while 24 bodies of 9 MB
-// arrive from three edges. They share the worker with writes of tags. Nothing fails.
+// TestUploadsToASuspendedWorker: the worker reads nothing while 24 bodies of 6 MiB, more than a
+// connection may have pending, arrive from three edges. They share the worker with writes of
+// tags. Nothing fails.
 func TestUploadsToASuspendedWorker(t *testing.T) {
-	const bodies, size = 24, 9 << 20
+	const bodies, size = 24, 6 << 20
 	node := bustest.StartNode(t, &server.Options{})
 	at, cut, heal := bustest.Link(t, strings.TrimPrefix(node.ClientURL(), "nats://"))
 	dial := func(url string) *bus.Conn {
@@ -78,9 +80,7 @@ func TestUploadsToASuspendedWorker(t *testing.T) {
 		return conn
 	}
 	worker := dial("nats://" + at)
-	arrived := make(chan struct{}, bodies)
 	err := bus.Analyze.ServeBody(bustest.Service(t, worker, "analyze"), func(_ context.Context, body []byte, _ bus.Sender) error {
-		arrived <- struct{}{}
 		if len(body) != size {
 			t.Errorf("a body of %d bytes arrived, want %d", len(body), size)
 		}
@@ -116,9 +116,23 @@ func TestUploadsToASuspendedWorker(t *testing.T) {
 			}
 		})
 	}
-	<-arrived
+	received := func() int64 { // in MiB
+		v, err := node.Varz(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.InBytes >> 20
+	}
+	wait.Until(t, "a quarter of the bodies has been sent", func() bool { return received() >= bodies*size/4>>20 })
 	cut()
-	time.Sleep(time.Second) // the worker is suspended
+	last, same := received(), 0
+	wait.Until(t, "the edges wait for the worker", func() bool {
+		now := received()
+		if same++; now != last {
+			last, same = now, 0
+		}
+		return same == 20
+	})
 	heal()
 	uploads.Wait()
 	end()
