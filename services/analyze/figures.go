@@ -47,6 +47,9 @@ var ordinals = []string{"st", "nd", "rd", "th"}
 
 // figuresOf returns the numbers in text, in order.
 func figuresOf(text string) []figure {
+	if !hasDigit(text) { // most names
+		return nil
+	}
 	text = numbering.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat(" ", len(s)) })
 	text = grouped.ReplaceAllStringFunc(text, strings.NewReplacer("\u00a0", "", "\u202f", "", "\u2009", "", "'", "", "’", "").Replace)
 	var all []figure
@@ -62,6 +65,8 @@ func figuresOf(text string) []figure {
 	}
 	return all
 }
+
+func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 
 // figuresIn returns the numbers in a word: none, one, or two for a form such as 16/30.
 func figuresIn(word string) []figure {
@@ -79,6 +84,9 @@ func figuresIn(word string) []figure {
 
 // figureOf parses a word as a number.
 func figureOf(word string) (figure, bool) {
+	if !hasDigit(word) {
+		return figure{}, false
+	}
 	if plain.MatchString(word) {
 		return newFigure(word), true
 	}
