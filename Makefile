@@ -53,8 +53,15 @@ PROGRAM = go run -race -exec true ./deploy/cairn && export CAIRN_BINARY=$$(go ru
 # of questions in an eighth of the time without the race detector, with which the tests of
 # services/analyze run it.
 PLANNER := services/internal/model/offline
+
+# With fewer garbage collections, the compiler and the tests take less time. The programs that
+# tests start have the default.
+test test-modules: export GOGC ?= 400
+
+# Most tests wait rather than compute, so two packages at a time run on each CPU.
+PACKAGES ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 test: ## run the test suite with the race detector
-	$(PROGRAM) && $(TEST) -race $$(go list ./... | grep -v -e /test/security -e $(PLANNER))
+	$(PROGRAM) && $(TEST) -race -p $(PACKAGES) $$(go list ./... | grep -v -e /test/security -e $(PLANNER))
 	@$(TEST) ./$(PLANNER) && $(PROGRAM) && $(TEST) -race ./test/security
 
 # Modules with concurrent code of their own run with the race detector; the others start a
