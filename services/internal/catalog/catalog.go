@@ -47,6 +47,17 @@ const maxConsumers = 100_000
 // maxAhead is the number of messages that Changes receives ahead of apply.
 const maxAhead = 64
 
+// watchBytes is the number of bytes that Changes receives ahead of apply. A message has at most maxRecord.
+const watchBytes = 2 << 20
+
+// maxRecord is the largest size of a message of the log, and maxReads that of all messages that requests
+// of one process read at the same time. NATS closes a connection that does not receive responses in time,
+// and the other requests of the process wait for them.
+const (
+	maxRecord = 1 << 20
+	maxReads  = 32 << 20
+)
+
 // replayBatch is the number of changes after which a watch that catches up yields to other requests.
 const replayBatch = 64
 
@@ -70,6 +81,7 @@ type Catalog struct {
 	commits commits
 	applied applied
 	replays *admission.Pool // watches that catch up
+	reads   *admission.Pool // bytes of the messages that requests read
 }
 
 // Setup creates or upgrades the bucket with file storage and the given number of
@@ -99,7 +111,7 @@ func Open(ctx context.Context, js jetstream.JetStream) (*Catalog, error) {
 
 func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
 	c := &Catalog{js: js, stream: stream, reader: bucket.NewReader(js, Bucket, stream),
-		replays: admission.NewPool(int64(replaysPerCPU * runtime.GOMAXPROCS(0)))}
+		replays: admission.NewPool(int64(replaysPerCPU * runtime.GOMAXPROCS(0))), reads: admission.NewPool(maxReads)}
 	c.commits.js = js
 	c.commits.batches = stream.CachedInfo().Config.AllowAtomicPublish
 	return c
@@ -155,6 +167,11 @@ func (c *Catalog) Get(ctx context.Context, key Key) (Entry, error) {
 	encoded, err := key.encode()
 	if err != nil {
 		return Entry{}, err
+	}
+	release, err := acquire(ctx, c.reads, maxRecord)
+	defer release()
+	if err != nil {
+		return Entry{}, wrap(err, "read", encoded)
 	}
 	msg, err := c.reader.Last(ctx, subjects+encoded)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && bucket.Removes(msg.Header) {
@@ -325,7 +342,7 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 	defer func() { // clients may start many watches in a minute
 		_ = overload.Idle(ctx, func() error { bucket.Release(c.stream, consumer); return nil })
 	}()
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(maxAhead), jetstream.PullHeartbeat(heartbeat))
+	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(maxAhead, watchBytes), jetstream.PullHeartbeat(heartbeat))
 	if err != nil {
 		return fmt.Errorf("watch the catalog: %w", err)
 	}
@@ -365,21 +382,31 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 // startReplay waits until a watch of the tenant of ctx may catch up. The caller calls end at least once, also
 // after an error, which is that of ctx. After maxReplay the replay ends by itself.
 func (c *Catalog) startReplay(ctx context.Context) (end func(), err error) {
+	release, err := acquire(ctx, c.replays, 1)
+	timer := time.AfterFunc(maxReplay, release)
+	return func() { timer.Stop(); release() }, err
+}
+
+// acquire waits for n units of the pool for the tenant of the request of ctx. The caller calls release at least
+// once, also after an error, which is that of ctx.
+func acquire(ctx context.Context, p *admission.Pool, n int64) (release func(), err error) {
 	tenant := ""
 	if slot := overload.SlotOf(ctx); slot != nil {
 		tenant = slot.Owner()
 	}
-	end = func() {}
-	err = overload.Idle(ctx, func() error {
-		if err := c.replays.Wait(ctx, tenant, 1); err != nil {
+	held := p.Acquire(tenant, n)
+	if !held {
+		err = overload.Idle(ctx, func() error {
+			err := p.Wait(ctx, tenant, n)
+			held = err == nil
 			return err
+		})
+	}
+	return sync.OnceFunc(func() {
+		if held {
+			p.Release(tenant, n)
 		}
-		release := sync.OnceFunc(func() { c.replays.Release(tenant, 1) })
-		timer := time.AfterFunc(maxReplay, release)
-		end = func() { timer.Stop(); release() }
-		return nil
-	})
-	return end, err
+	}), err
 }
 
 // Sizes calls apply for each record of the log, from its beginning and then as it
@@ -552,6 +579,11 @@ func (c *Catalog) History(ctx context.Context, key Key) ([]Revision, error) {
 	if err != nil {
 		return nil, err
 	}
+	release, err := acquire(ctx, c.reads, MaxHistory*maxRecord)
+	defer release()
+	if err != nil {
+		return nil, wrap(err, "read the history of", encoded)
+	}
 	list, err := c.earlier(ctx, key, subjects+encoded)
 	if err != nil {
 		return nil, wrap(err, "read the history of", encoded)
@@ -576,6 +608,11 @@ func (c *Catalog) At(ctx context.Context, key Key, revision uint64) (Revision, e
 	}
 	if revision == 0 { // no message has the sequence 0
 		return Revision{}, wrap(ErrNotFound, "read", encoded)
+	}
+	release, err := acquire(ctx, c.reads, maxRecord)
+	defer release()
+	if err != nil {
+		return Revision{}, wrap(err, "read", encoded)
 	}
 	last, err := c.reader.Last(ctx, subjects+encoded)
 	if err == nil && last.Sequence == revision {
