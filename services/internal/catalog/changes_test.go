@@ -2,6 +2,8 @@ package catalog_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"runtime"
 	"testing"
 
@@ -96,5 +98,60 @@ func TestReplaysAreLimited(t *testing.T) {
 	}
 	if n := c.Replays(); n != 0 {
 		t.Errorf("%d replays have not ended", n)
+	}
+}
+
+// TestReadsAreLimited reads the history of a record until a read has to wait, and cancels that one.
+func TestReadsAreLimited(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t)
+	key := catalog.Key{Kind: schemas.KindTool, ID: "a.b.c"}
+	if _, err := c.Put(t.Context(), key, []byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	release := c.HoldReads(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.History(ctx, key); !errors.Is(err, context.Canceled) {
+		t.Errorf("history: got %v, want canceled", err)
+	}
+	if _, err := c.Get(ctx, key); !errors.Is(err, context.Canceled) {
+		t.Errorf("get: got %v, want canceled", err)
+	}
+	if _, err := c.At(ctx, key, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("read a revision: got %v, want canceled", err)
+	}
+	release()
+	if n := c.Reads(); n != 0 {
+		t.Errorf("%d bytes are held without a read", n)
+	}
+	if list, err := c.History(t.Context(), key); err != nil || len(list) != 1 {
+		t.Errorf("got %d revisions, %v", len(list), err)
+	}
+}
+
+// TestWatchLimitsBytes checks the requests of a watch for messages: a slow client holds no more.
+func TestWatchLimitsBytes(t *testing.T) {
+	t.Parallel()
+	c, js := open(t)
+	pulls, err := js.Conn().SubscribeSync("$JS.API.CONSUMER.MSG.NEXT." + catalog.Stream + ".>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- c.Changes(ctx, "", []string{""}, 0, func(catalog.Change) error { return nil }) }()
+	msg, err := pulls.NextMsgWithContext(t.Context())
+	if stop(); err != nil {
+		t.Fatal(err)
+	}
+	var pull struct {
+		MaxBytes int `json:"max_bytes"`
+	}
+	if err := json.Unmarshal(msg.Data, &pull); err != nil || pull.MaxBytes < 1<<20 || pull.MaxBytes > 2<<20 {
+		t.Errorf("got %s, %v, want between 1 and 2 MiB", msg.Data, err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

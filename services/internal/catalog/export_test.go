@@ -1,9 +1,24 @@
 package catalog
 
-import "context"
+import (
+	"context"
+	"testing"
+)
 
 // StartReplay is startReplay.
 func (c *Catalog) StartReplay(ctx context.Context) (end func(), err error) { return c.startReplay(ctx) }
 
 // Replays returns how many watches catch up.
 func (c *Catalog) Replays() int64 { return c.replays.Used() }
+
+// HoldReads holds all bytes that may be read until release.
+func (c *Catalog) HoldReads(t *testing.T) (release func()) {
+	t.Helper()
+	if !c.reads.Acquire("another tenant", maxReads) {
+		t.Fatal("reads are in progress")
+	}
+	return func() { c.reads.Release("another tenant", maxReads) }
+}
+
+// Reads returns how many bytes are held by reads.
+func (c *Catalog) Reads() int64 { return c.reads.Used() }
