@@ -109,11 +109,7 @@ func listing(texts []string, most int, between string) string {
 
 // join lists lines, formatted by text.
 func join(lines []line, text func(line) string, most int) string {
-	var out []string
-	for _, l := range lines {
-		out = append(out, text(l))
-	}
-	return listing(out, most, ", ")
+	return listing(mapped(lines, text), most, ", ")
 }
 
 //go:embed answers.tmpl
@@ -131,9 +127,9 @@ func phrase(form string, values map[string]any) string {
 	return b.String()
 }
 
-// answer formats the results of the plan's calls as Markdown, with the interpretation of the question, or else with questions that the
-// planner answers.
-func (p plan) answer(arrays []*array, raw []json.RawMessage) (text string, suggestions []string) {
+// formatAnswer returns the results of the plan's calls as Markdown, with the interpretation of the question, or else with questions that
+// the planner answers.
+func formatAnswer(p plan, arrays []*array, raw []json.RawMessage) (text string, suggestions []string) {
 	results := make([]result, max(2, len(raw)))
 	for i := range raw {
 		if p.declined == "" && (json.Unmarshal(raw[i], &results[i]) != nil || results[i].Error != nil) {
@@ -145,47 +141,55 @@ func (p plan) answer(arrays []*array, raw []json.RawMessage) (text string, sugge
 	if p.declined == "" && p.measure == nil && last.total() == 0 && slices.ContainsFunc(p.conds(), partly) {
 		p.declined = "No " + p.array.noun(2) + " match " + conjunction(p.conds(), nil) + "."
 	}
-	switch {
-	case p.declined != "":
-		suggestions = p.suggest(arrays)
-		var lines []string
-		for _, q := range suggestions {
-			lines = append(lines, markdown.Escape(q))
-		}
-		return phrase("declined", map[string]any{"declined": p.declined, "lines": lines}), suggestions
-	case p.op == overview:
+	if p.declined != "" {
+		suggestions = suggest(p, arrays)
+		return phrase("declined", map[string]any{"declined": p.declined, "lines": mapped(suggestions, markdown.Escape)}), suggestions
+	}
+	if p.op == overview {
 		values := map[string]any{"op": "overview", "lines": overviewLines(arrays, results[:len(raw)])}
 		return phrase("overview", values) + phrase("understood", values), nil
 	}
-	values := p.interpretation()
-	form := p.fill(values, results[1], last.total())
+	values := interpretation(p)
+	form := fill(p, values, results[1], last.total())
 	if p.op == fields {
-		var names []string
-		for _, f := range results[0].Fields {
-			names = append(names, markdown.Escape(f))
-		}
-		form, values["fields"], values["size"] = "fields", strings.Join(names, ", "), results[0].Count
+		names := strings.Join(mapped(results[0].Fields, markdown.Escape), ", ")
+		form, values["fields"], values["size"] = "fields", names, results[0].Count
 	}
 	return phrase(form, values) + phrase("understood", values), nil
 }
 
+// overviewLines returns for each array the number of records and a breakdown.
+func overviewLines(arrays []*array, results []result) (out []string) {
+	for i, a := range arrays {
+		text := markdown.Escape(a.key)
+		if i < len(results) {
+			text = fmt.Sprintf("%v %s", results[i].total(), a.noun(results[i].total()))
+			if f := a.categoryField(); f != nil && len(results[i].Groups) > 0 {
+				text += fmt.Sprintf(", by %s: %s", f.name(), join(results[i].lines(), line.plain, 5))
+			}
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
 // fill adds the figures to values and returns the form of the answer: r has the groups and their total; part is the number of the records
 // that meet the goals.
-func (p plan) fill(values map[string]any, r result, part figure) string {
+func fill(p plan, values map[string]any, r result, part figure) string {
 	lines, total := r.lines(), r.total()
 	show := func(lines []line, text func(line) string) { values["labels"] = join(lines, text, longList) }
 	values["lines"], values["more"] = lines[:min(len(lines), longList)], len(lines) > longList
 	values["total"], values["part"], values["percent"] = total, part, percentage(part, total)
 	values["counted"], values["without"] = fmt.Sprintf("%v %s", total, p.array.noun(total)), r.group(estate.NullGroup)
 	if p.group != nil {
-		values["values"], values["nouns"] = r.GroupCount, p.group.noun(r.GroupCount)
+		values["values"] = r.GroupCount
 	}
 	show(lines, line.label)
 	switch single := !slices.ContainsFunc(lines, func(l line) bool { return l.n != 1 }); {
 	case p.op == combine:
-		p.fillCombined(values, r)
+		fillCombined(p, values, r)
 	case p.op == compare:
-		return p.fillComparison(values, r)
+		return fillComparison(p, values, r)
 	case p.measure != nil && r.Total == nil:
 		return "no number"
 	case p.op != list && p.op != breakdown && p.op != top:
@@ -194,7 +198,7 @@ func (p plan) fill(values map[string]any, r result, part figure) string {
 	case len(lines) == 0:
 		return "unset"
 	case p.op == top:
-		return p.fillRanking(values, r, lines)
+		return fillRanking(p, values, r, lines)
 	case p.names:
 		show(lines, line.counted)
 		return "names"
@@ -208,25 +212,8 @@ func (p plan) fill(values map[string]any, r result, part figure) string {
 	return string(p.op)
 }
 
-// noun returns the word for n values of the field, in Markdown.
-func (f *field) noun(n int) string {
-	words := slices.Clone(f.words)
-	for len(words) > 1 && (vague[stem(words[len(words)-1])] || len(words[len(words)-1]) < 4 && units[words[len(words)-1]] != "") {
-		words = words[:len(words)-1] // "distance_nm"
-	}
-	name := singular(strings.Join(words[max(0, len(words)-1):], ""))
-	name = cmp.Or(full[name], name)
-	if n != 1 {
-		name = pluralOf(name)
-	}
-	if vague[stem(name)] || f.dates() || strings.HasSuffix(strings.TrimSuffix(name, "s"), "ed") { // "insured_value"
-		return ternary(n == 1, "value of ", "values of ") + f.name()
-	}
-	return markdown.Escape(name)
-}
-
 // fillCombined adds the ratio or difference of two sums, in total and by group.
-func (p plan) fillCombined(values map[string]any, r result) {
+func fillCombined(p plan, values map[string]any, r result) {
 	first, second := r.Metrics["sum:"+p.measure.path], r.Metrics["sum:"+p.other.path]
 	combined := func(a, b figure) string {
 		switch {
@@ -246,7 +233,7 @@ func (p plan) fillCombined(values map[string]any, r result) {
 }
 
 // fillRanking adds the line at the wanted rank and its ties, or the first lines.
-func (p plan) fillRanking(values map[string]any, r result, lines []line) string {
+func fillRanking(p plan, values map[string]any, r result, lines []line) string {
 	if p.least && r.Truncated {
 		return "too many"
 	}
@@ -282,7 +269,7 @@ func ties(lines []line) int {
 }
 
 // fillComparison adds the figures of the compared values, the largest first.
-func (p plan) fillComparison(values map[string]any, r result) string {
+func fillComparison(p plan, values map[string]any, r result) string {
 	var lines []line
 	for _, v := range p.goals[0].values {
 		if p.measure != nil && r.Groups[v.Text] == nil {
@@ -305,25 +292,10 @@ func (p plan) fillComparison(values map[string]any, r result) string {
 	return "compare"
 }
 
-// overviewLines returns for each array the number of records and a breakdown.
-func overviewLines(arrays []*array, results []result) (out []string) {
-	for i, a := range arrays {
-		text := markdown.Escape(a.key)
-		if i < len(results) {
-			text = fmt.Sprintf("%v %s", results[i].total(), a.noun(results[i].total()))
-			if f := a.categoryField(); f != nil && len(results[i].Groups) > 0 {
-				text += fmt.Sprintf(", by %s: %s", f.name(), join(results[i].lines(), line.plain, 5))
-			}
-		}
-		out = append(out, text)
-	}
-	return out
-}
-
 // interpretation returns the values of the form "understood".
-func (p plan) interpretation() map[string]any {
+func interpretation(p plan) map[string]any {
 	where, by := p.array.noun(2), ""
-	if conditions := conjunction(slices.Concat(p.all, p.also), p.any); conditions != "" {
+	if conditions := conjunction(p.all, p.any); conditions != "" {
 		where += " where " + conditions
 	}
 	if p.group != nil {
@@ -336,17 +308,12 @@ func (p plan) interpretation() map[string]any {
 
 // conjunction joins the phrases of conditions.
 func conjunction(all []cond, either [][]cond) string {
-	var out, alternatives []string
-	for _, c := range all {
-		out = append(out, c.phrase)
+	out := mapped(all, func(c cond) string { return c.phrase })
+	alternatives := mapped(either, func(conds []cond) string { return conjunction(conds, nil) })
+	if len(alternatives) > 1 {
+		alternatives = []string{"(" + strings.Join(alternatives, " or ") + ")"}
 	}
-	for _, conds := range either {
-		alternatives = append(alternatives, conjunction(conds, nil))
-	}
-	if len(alternatives) > 0 {
-		out = append(out, "("+strings.Join(alternatives, " or ")+")")
-	}
-	return strings.Join(out, " and ")
+	return strings.Join(append(out, alternatives...), " and ")
 }
 
 var metricNames = map[string]string{"avg": "average", "sum": "sum", "min": "smallest", "max": "largest", "p50": "median"}

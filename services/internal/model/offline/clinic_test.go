@@ -55,7 +55,7 @@ func TestQuestions(t *testing.T) {
 		{"Cisco or Arista: which do we have more of?", "Cisco has more: 4 switches, against Arista 2; a difference of 2."},
 		{"How many pods are not running?", "2 pods.\n\nUnderstood as: counting pods where status.phase ≠ Running."},
 		{"How many pods have no team label?", "4 pods.\n\nUnderstood as: counting pods where labels.team is not set."},
-		{"How many different namespaces are there?", "3 different namespaces.\n\nUnderstood as: counting the values of namespace among pods."},
+		{"How many different namespaces are there?", "3 different values of namespace.\n\nUnderstood as: counting the values of namespace among pods."},
 		{"How many scanners are there?", "2 medical devices"},
 		{"How many devices are made by Philips or Siemens?", "4 medical devices"},
 		{"What is the average port count of the switches?", "40: the average of portCount"},

@@ -58,29 +58,18 @@ func equal(f *field, values []estate.Value, denied bool, at span) cond {
 
 // oneOfValues returns the filter for one of the values.
 func oneOfValues(values []estate.Value) string {
-	var operands []string
-	for _, v := range values {
-		operands = append(operands, string(v.JSON()))
-	}
+	operands := mapped(values, func(v estate.Value) string { return string(v.JSON()) })
 	return `{"in":[` + strings.Join(operands, ",") + `]}`
 }
 
-// blanks are the texts that mean that there is no value, in lower case.
-var blanks = map[string]bool{"": true, "none": true, "n/a": true, "-": true}
-
 // present selects records with a value, or those where the field is missing, null or empty.
 func present(f *field, want bool, at span) cond {
-	var empty []string
+	empty := mapped(f.blanks(), func(v estate.Value) string { return string(v.JSON()) })
 	if f.has("array") {
 		empty = append(empty, "[]")
 	}
-	for _, v := range f.column().Values {
-		if v.Type == "string" && blanks[strings.ToLower(v.Text)] {
-			empty = append(empty, string(v.JSON()))
-		}
-	}
 	filter := `{"ne":null}`
-	if empty != nil {
+	if len(empty) > 0 {
 		filter = `{"ne":null,"not":{"in":[` + strings.Join(empty, ",") + `]}}`
 	}
 	c := newCond(f, filter, "is set", at)
@@ -163,7 +152,7 @@ func dated(f *field, op, lo, hi string, at span) (cond, string) {
 
 // nearest returns the link to a field that an operand is compared with: before or within the comparison, or after it; nil if there is
 // none.
-func (r reading) nearest(c comparison, fits func(*field) bool) (best *link) {
+func nearest(r *reading, c comparison, fits func(*field) bool) (best *link) {
 	nearest := 8 // words
 	for _, l := range r.links {
 		distance, behind := max(c.at-l.end(), l.start()-c.end), l.start() >= c.end
@@ -176,34 +165,22 @@ func (r reading) nearest(c comparison, fits func(*field) bool) (best *link) {
 	return best
 }
 
-// deny reports whether a negation applies to the word at i, and marks it as explained. In "no-show" it belongs to a value.
-func (r *reading) deny(i int) bool {
-	k := r.neg[i] - 1
-	if k < 0 || r.at(k, asValue) != nil {
-		return false
-	}
-	if mark(r.used, k, k+1); r.is(k, "than|from|of") {
-		mark(r.used, k-1, k)
-	}
-	return true
-}
-
-// compare returns the conditions of the comparisons; declined is a reason to decline.
-func (r *reading) compare() (out []cond, declined string) {
+// comparisonConditions returns the conditions of the comparisons; declined is a reason to decline.
+func comparisonConditions(r *reading) (out []cond, declined string) {
 	for i, c := range r.compared {
 		var one cond
 		switch {
 		case c.peer && i > 0 && r.compared[i-1].end == c.at && !r.compared[i-1].peer:
 			return nil, "Differences are not compared." // "5 more A than B"
 		case c.peer:
-			one = r.withPeer(c)
-		case i > 0 && r.compared[i-1].op != "eq" && r.bare(c):
+			one = peerCondition(r, c)
+		case i > 0 && r.compared[i-1].op != "eq" && c.op == "eq" && r.is(c.at-1, "or|and") && r.at(c.end-1, asValue) == nil:
 			return nil, "It is unclear whether " + quoted(signs[r.compared[i-1].op]) + " applies to " + markdown.Escape(c.lo.text) + " too."
 		case r.at(c.end-1, asValue, asArray) != nil || c.lo.number != "" && r.used[c.end-1]:
 		case textOperators[c.op]:
-			one, declined = r.withText(c)
+			one, declined = textCondition(r, c)
 		default:
-			one, declined = r.withLiteral(c)
+			one, declined = literalCondition(r, c)
 		}
 		switch k := r.neg[max(one.span[0], c.at)] - 1; {
 		case declined != "":
@@ -221,20 +198,8 @@ func (r *reading) compare() (out []cond, declined string) {
 	return out, ""
 }
 
-// bare reports whether the comparison is a number that follows another condition without an operator: "at least 8 CPUs or 64 GB".
-func (r reading) bare(c comparison) bool {
-	return c.op == "eq" && c.lo.number != "" && r.is(c.at-1, "or|and") && r.at(c.end-1, asValue) == nil
-}
-
-// markUsed marks the link's words as explained.
-func (r *reading) markUsed(l *link) {
-	for _, i := range l.pos {
-		r.used[i] = true
-	}
-}
-
-// withPeer compares two fields: "more A than B", "A exceeds B".
-func (r *reading) withPeer(c comparison) cond {
+// peerCondition compares two fields: "more A than B", "A exceeds B".
+func peerCondition(r *reading, c comparison) cond {
 	var left, right *link
 	for _, l := range r.links {
 		switch {
@@ -256,10 +221,10 @@ func (r *reading) withPeer(c comparison) cond {
 	return newCond(left.field, filter, signs[c.op]+" "+right.field.name(), span{left.start(), right.end()})
 }
 
-// withText selects records whose text starts with, ends with or contains a text. A text in lower case matches any case.
-func (r *reading) withText(c comparison) (cond, string) {
+// textCondition selects records whose text starts with, ends with or contains a text. A text in lower case matches any case.
+func textCondition(r *reading, c comparison) (cond, string) {
 	f := r.array.identity()
-	if l := r.nearest(c, func(f *field) bool { return f.textual() || f.listed() }); l != nil {
+	if l := nearest(r, c, func(f *field) bool { return f.textual() || f.listed() }); l != nil {
 		f = l.field
 		r.markUsed(l)
 	}
@@ -283,16 +248,10 @@ func (r *reading) withText(c comparison) (cond, string) {
 	return newCond(f, oneOfValues(found), relation, at), ""
 }
 
-// compares reports whether the field may be compared with the literal.
-func (f *field) compares(c comparison) bool {
-	date := f.dates() || c.lo.number != "" && f.years()
-	return c.lo.date != "" && date || c.lo.number != "" && f.numeric() && (c.lo.date == "" || c.op != "eq")
-}
-
-func (r *reading) withLiteral(c comparison) (cond, string) {
+func literalCondition(r *reading, c comparison) (cond, string) {
 	at, unit := span{c.at, c.end}, units[r.low(c.end)]
 	var f *field
-	switch l := r.nearest(c, func(f *field) bool { return f.compares(c) }); {
+	switch l := nearest(r, c, func(f *field) bool { return f.compares(c) }); {
 	case l != nil && !(unit != "" && l.field.unit() == "" && r.used[l.start()]): // not "8 cpus or 64 GB"
 		f = l.field
 		r.markUsed(l)
@@ -326,21 +285,9 @@ func (r *reading) withLiteral(c comparison) (cond, string) {
 	return compared(f, c.op, c.lo.number, c.hi.number, at), ""
 }
 
-// only returns the only field of the array that satisfies accept; nil if there is none, or more.
-func (r reading) only(accept func(*field) bool) (only *field) {
-	for f := range r.array.each() {
-		if accept(f) && only != nil {
-			return nil
-		} else if accept(f) {
-			only = f
-		}
-	}
-	return only
-}
-
-// conditions sets the plan's conditions, except on the fields that the question asks for.
-func (r *reading) conditions(p *plan, targets ...*field) string {
-	all, declined := r.compare()
+// setConditions sets the plan's conditions, except on the fields that the question asks for.
+func setConditions(r *reading, p *plan, targets ...*field) string {
+	all, declined := comparisonConditions(r)
 	for _, l := range r.links {
 		if l.role == asValue {
 			c := equal(l.field, l.values, l.denied != r.deny(l.start()), l.span())
@@ -352,7 +299,7 @@ func (r *reading) conditions(p *plan, targets ...*field) string {
 		if declined != "" {
 			return declined
 		}
-		if l.role != asField || r.stateOf(l) || r.used[l.start()] || l.whole < 0.5 || r.op == compare && l.field.numeric() ||
+		if l.role != asField || stateOf(r, l) || r.used[l.start()] || l.whole < 0.5 || r.op == compare && l.field.numeric() ||
 			slices.Contains(targets, l.field) && !(r.op.conditional() && l.field.isBool()) {
 			continue
 		}
@@ -360,54 +307,33 @@ func (r *reading) conditions(p *plan, targets ...*field) string {
 		if named := func(c cond) bool { return c.field == l.field && (k < 0 || r.used[k]) }; slices.ContainsFunc(all, named) {
 			continue
 		}
-		if c := r.state(l); c.field != nil && !r.redundant(l, c, &declined) {
+		always := l.field.filled() == l.field.column().Records && !l.field.has("array") && len(l.field.blanks()) == 0
+		v := r.at(l.start()-1, asValue)
+		switch c := stateCondition(r, l); {
+		case c.field == nil:
+		case c.values == nil && inverted(r, l.field):
+			return "The use of field " + l.field.name() + " was not understood."
+		case v != nil && v.field != l.field && c.values == nil && !l.field.isBool():
+			return fmt.Sprintf("%s was not understood: %s and %s are different fields.", quoted(r.text(span{v.start(), l.end()})),
+				v.field.name(), l.field.name())
+		case c.set && always && c.filter != `{"ne":null}`:
+			return "All " + r.array.noun(2) + " have a value of " + l.field.name() + "; ask about a value."
+		case c.set && always: // "an oral exam"
+			r.markUsed(l)
+		default:
 			all = append(all, c)
 		}
 	}
 	slices.SortStableFunc(all, func(x, y cond) int { return cmp.Compare(x.span[1], y.span[1]) })
-	return cmp.Or(declined, r.misread(all), r.combine(p, all))
+	return cmp.Or(declined, joinConditions(r, p, all))
 }
 
-// misread returns the reason to decline conditions that may have the opposite meaning; "" if there is none.
-func (r *reading) misread(all []cond) string {
-	for i, c := range all {
-		period := c.field.dates() && c.values == nil && !c.set
-		switch {
-		case c.values == nil && r.inverted(c.field):
-			return "The use of field " + c.field.name() + " was not understood."
-		case i > 0 && period && all[i-1].span[1] == c.span[0] && r.neg[all[i-1].span[0]] > 0: // "not read in April"
-			return "The negation is ambiguous."
-		}
-	}
-	return ""
-}
-
-// redundant reports whether c, the state of the link's field, selects all records or repeats the name of a value before it: "an oral
-// exam". It declines if the value before the field's name is of another field, or if c selects nothing.
-func (r *reading) redundant(l *link, c cond, declined *string) bool {
-	f, v := l.field, r.at(l.start()-1, asValue)
-	own := func(p part) bool { return p.stem == r.q[l.start()].stem }
-	switch always := c.set && f.filled() == f.column().Records && !strings.Contains(c.filter, `"in"`) && !f.has("array"); {
-	case v != nil && v.field != f && c.values == nil && !f.isBool() && !r.q[l.start()].brk:
-		if !slices.ContainsFunc(v.field.parts, own) {
-			*declined = fmt.Sprintf("%s was not understood: %s and %s are different fields.", quoted(r.text(span{v.start(), l.end()})),
-				v.field.name(), f.name())
-		}
-	case always && (c.filter != `{"ne":null}` || r.is(l.start()-1, "with") || r.is(l.start()-2, "with")):
-		*declined = "All " + r.array.noun(2) + " have a value of " + f.name() + "; ask about a value."
-	case !always:
-		return false
-	}
-	r.markUsed(l)
-	return true
-}
-
-// state returns the condition of a field that is named without a value: a boolean, or a value that is present or absent. It is empty if
-// there is none.
-func (r *reading) state(l *link) cond {
+// stateCondition returns the condition of a field that is named without a value: a boolean, or a value that is present or absent. It is
+// empty if there is none.
+func stateCondition(r *reading, l *link) cond {
 	f, low := l.field, r.low(l.start())
 	denied := l.denied != r.deny(l.start())
-	off := f.isBool() && r.deactivated(l)
+	off := f.isBool() && deactivated(r, l)
 	zero := slices.ContainsFunc(f.column().Values, func(v estate.Value) bool { return v.Text == "0" })
 	yes, no := f.booleanValues()
 	switch {
@@ -416,7 +342,7 @@ func (r *reading) state(l *link) cond {
 	case f.isBool():
 		return isTrue(f, denied == off, l.span())
 	case yes != nil:
-		return equal(f, ternary(denied != r.deactivated(l), no, yes), false, l.span())
+		return equal(f, ternary(denied != deactivated(r, l), no, yes), false, l.span())
 	case f.numeric() && denied && r.is(r.neg[l.start()]-1, "of|than|from"):
 		return cond{} // "out of warranty"
 	case f.dates() && strings.HasSuffix(low, "ed") && f.named(low) && f.optional() && r.is(l.start()-1, "was|were"):
@@ -435,7 +361,7 @@ func (r *reading) state(l *link) cond {
 }
 
 // deactivated reports whether the property of the link is "disabled" or "off", by the words after it, and marks the word as explained.
-func (r *reading) deactivated(l *link) bool {
+func deactivated(r *reading, l *link) bool {
 	i := l.end()
 	for r.is(i, "been|set|to|turned|switched") || r.is(i, auxiliaries) && !r.hasPossessive(l) {
 		i++
@@ -449,7 +375,7 @@ func (r *reading) deactivated(l *link) bool {
 
 // stateOf reports whether the word of the link is the state of the field before it, as in "have logging disabled" beside a field enabled,
 // and marks the word as explained.
-func (r *reading) stateOf(l *link) bool {
+func stateOf(r *reading, l *link) bool {
 	before := r.at(l.start()-1, asField)
 	if before == nil || before.field == l.field || !before.field.isBool() || r.q[l.start()].brk ||
 		!r.is(l.start(), "enabled|disabled|on|off|active|inactive") {
@@ -460,22 +386,15 @@ func (r *reading) stateOf(l *link) bool {
 }
 
 // inverted reports whether the name of the field has a negation that the question does not contain: mfa_disabled, never_expires.
-func (r reading) inverted(f *field) bool {
+func inverted(r *reading, f *field) bool {
 	return f.isBool() && slices.ContainsFunc(f.words, func(low string) bool {
 		same := func(w word) bool { return w.low == low }
 		return oneOf(low, "disabled|never|not|no|non|without|disallowed|inactive|off") && !slices.ContainsFunc(r.q, same)
 	})
 }
 
-// hasPossessive reports whether a word such as "have" or "with" precedes the field.
-func (r reading) hasPossessive(l *link) bool {
-	i, _ := find(r.q[:l.start()], max(0, l.start()-5),
-		"have|has|had|having|with|carry|carries|carrying|contain|contains|contained|include|report|reports|specify|set|define|defines|any")
-	return i >= 0
-}
-
-// combine merges conditions on the same field, and joins alternatives: conditions before the noun hold in all of them.
-func (r *reading) combine(p *plan, all []cond) string {
+// joinConditions merges conditions on the same field, and joins alternatives: conditions before the noun hold in all of them.
+func joinConditions(r *reading, p *plan, all []cond) string {
 	for i, c := range all {
 		last := len(p.all) - 1
 		if last < 0 {
@@ -490,19 +409,20 @@ func (r *reading) combine(p *plan, all []cond) string {
 		either, k := (or >= 0) != together, slices.IndexFunc(p.all, func(o cond) bool { return o.field == c.field })
 		adjacent := k >= 0 && k == last && p.any == nil
 		switch {
-		case adjacent && c.denied && !before.denied && r.is(r.neg[c.span[0]]-2, "instead|rather"): // "users instead of groups"
+		case c.field.dates() && c.values == nil && !c.set && before.span[1] == c.span[0] && r.neg[before.span[0]] > 0: // "not read in April"
+			return "The negation is ambiguous."
 		case adjacent && mergeable(p.all[k], c):
 			p.all[k] = merged(p.all[k], c)
-		case either && p.any == nil && p.also == nil && (last == 0 || p.all[last-1].span[1] < r.focus[1] && p.all[last].span[0] >= r.focus[1]):
+		case either && p.any == nil && (last == 0 || p.all[last-1].span[1] < r.focus[1] && p.all[last].span[0] >= r.focus[1]):
 			p.any, p.all = [][]cond{{p.all[last]}, {c}}, p.all[:last]
-		case either || p.any != nil:
+		case either || len(p.any) > 1:
 			return "The combination of conditions is ambiguous."
 		case k < 0:
 			p.all = append(p.all, c)
-		case p.also != nil || (c.exact() || p.all[k].exact()) && !c.field.listed():
+		case p.any != nil || (c.exact() || p.all[k].exact()) && !c.field.listed():
 			return "Two conditions on " + c.field.name() + " cannot be combined; ask about one."
 		default:
-			p.also = []cond{c}
+			p.any = [][]cond{{c}}
 		}
 	}
 	several := func(c cond) bool { return len(c.values) > 1 || len(p.conds()) > 1 && !c.denied }

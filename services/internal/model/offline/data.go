@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"cairn/services/internal/estate"
 	"cairn/services/internal/markdown"
@@ -26,8 +23,6 @@ type array struct {
 	fields func() []*field
 	// identity returns the field that names the records; nil if there is none.
 	identity func() *field
-	// actions returns the stems of what a field names the actor of: approve, of approved_by.
-	actions func() map[string]bool
 }
 
 // each yields the fields until planning has to end.
@@ -63,13 +58,12 @@ type part struct {
 // openArrays returns the arrays. Fields and columns are read on demand; they are empty once ctx is done.
 func openArrays(ctx context.Context, e *estate.Estate) []*array {
 	var out []*array
-	stems := map[string]string{}
 	for key := range until(ctx, e.Keys()) {
-		words, parts := splitName(key, stems)
+		words, parts := splitName(key)
 		a := &array{ctx: ctx, estate: e, key: key, words: words, parts: parts, fields: sync.OnceValue(func() (out []*field) {
 			fields, _ := e.Fields(ctx, key) // fails only if ctx is done
 			for f := range until(ctx, fields) {
-				words, parts := splitName(f.Path, stems)
+				words, parts := splitName(f.Path)
 				out = append(out, &field{f.Path, words, parts, f.Types, sync.OnceValue(func() estate.Column {
 					c, _ := e.Column(ctx, key, f.Path) // the key is known, so it fails only if ctx is done
 					return c
@@ -78,7 +72,6 @@ func openArrays(ctx context.Context, e *estate.Estate) []*array {
 			return out
 		})}
 		a.identity = sync.OnceValue(a.findIdentity)
-		a.actions = sync.OnceValue(a.findActions)
 		out = append(out, a)
 	}
 	return out
@@ -86,8 +79,8 @@ func openArrays(ctx context.Context, e *estate.Estate) []*array {
 
 // splitName splits a dotted path into the words of its last segment and into all parts, those of the last segment first. Parents count
 // less, unless the last segment is ambiguous by itself. It reads at most maxNameWords segments, of
-// each the first maxSegment bytes. stems caches the stems of words.
-func splitName(path string, stems map[string]string) (last []string, parts []part) {
+// each the first maxSegment bytes.
+func splitName(path string) (last []string, parts []part) {
 	telling := false
 	for n := 0; n < maxNameWords && len(parts) < maxNameWords && (n == 0 || path != ""); n++ {
 		dot := strings.LastIndexByte(path, '.')
@@ -95,12 +88,12 @@ func splitName(path string, stems map[string]string) (last []string, parts []par
 		path = path[:max(dot, 0)]
 		leaf := !telling && n < 2
 		words := nameWords(segment[:min(len(segment), maxSegment)])
-		words = mergeWords(words[:min(len(words), maxNameWords-len(parts))], stems)
+		words = mergeWords(words[:min(len(words), maxNameWords-len(parts))])
 		if n == 0 {
 			last = words
 		}
 		for _, low := range words {
-			p := part{low, stemOf(low, stems), 1, leaf}
+			p := part{low, stem(low), 1, leaf}
 			switch {
 			case oneOf(low, "type|types|kind|kinds"):
 				p.weight = 0.5
@@ -125,21 +118,14 @@ func (f *field) named(low string) bool {
 	return slices.ContainsFunc(f.parts, func(p part) bool { return p.low == low })
 }
 
-// readColumns reads the columns for value lookups concurrently: they dominate the time of planning.
-func (a *array) readColumns() {
-	var reading errgroup.Group
-	reading.SetLimit(runtime.GOMAXPROCS(0))
-	for f := range a.each() {
-		if f.textual() || f.has("array") {
-			reading.Go(func() error { f.column(); return nil })
-		}
-	}
-	_ = reading.Wait() // never fails
-}
-
 func (f *field) has(kind string) bool { return slices.Contains(f.types, kind) }
 func (f *field) textual() bool        { return f.has("string") }
 func (f *field) numeric() bool        { return f.has("number") }
+
+// stemmed reports whether the stem is that of a word of the field's path.
+func (f *field) stemmed(stem string) bool {
+	return slices.ContainsFunc(f.parts, func(p part) bool { return p.stem == stem })
+}
 
 // sums reports whether the field's numbers can be added, unlike those of an id.
 func (f *field) sums() bool {
@@ -166,14 +152,12 @@ func (f *field) listed() bool { return f.has("array") && !f.textual() && len(f.c
 // filled returns the number of records with a value.
 func (f *field) filled() int { return f.column().Records - f.column().Missing - f.column().Null }
 
-// blank returns the number of records with a text that means that there is no value.
-func (f *field) blank() (n int) {
-	for _, v := range f.column().Values {
-		if v.Type == "string" && blanks[strings.ToLower(v.Text)] {
-			n += v.Count
-		}
-	}
-	return n
+// blanks returns the values that mean that there is none.
+func (f *field) blanks() []estate.Value {
+	return slices.DeleteFunc(slices.Clone(f.column().Values), func(v estate.Value) bool {
+		low := strings.ToLower(v.Text)
+		return v.Type != "string" || low != "" && !oneOf(low, "none|n/a|-")
+	})
 }
 
 // hasText reports whether the text is a value, in any case.
@@ -260,18 +244,6 @@ func (a *array) findIdentity() *field {
 	return cmp.Or(a.first(named), a.first(own), a.first(unique), a.first(number))
 }
 
-func (a *array) findActions() map[string]bool {
-	out := map[string]bool{}
-	for f := range a.each() {
-		if f.named("by") {
-			for _, p := range f.parts {
-				out[p.stem] = true
-			}
-		}
-	}
-	return out
-}
-
 // isNoun reports whether the field has the name of a record: the hall of halls.
 func (a *array) isNoun(f *field) bool {
 	return len(f.words) == 1 && len(a.words) == 1 && f.words[0] == singular(a.words[0])
@@ -279,7 +251,7 @@ func (a *array) isNoun(f *field) bool {
 
 // unique reports whether each record has a value of its own.
 func (f *field) unique() bool {
-	return f.column().Distinct == f.column().Records && f.blank() == 0 && !f.dates()
+	return f.column().Distinct == f.column().Records && len(f.blanks()) == 0 && !f.dates()
 }
 
 // categoryField returns the field that best classifies the records.
@@ -324,18 +296,6 @@ var plurals = [...][2]string{
 	{"ies", "y"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"}, {"sses", "ss"}, {"ss", "ss"}, {"us", "us"}, {"s", ""},
 }
 
-// pluralOf returns the plural of a singular noun. A noun in -s remains.
-func pluralOf(name string) string {
-	for _, p := range plurals {
-		base, ok := strings.CutSuffix(name, p[1])
-		vowel := p[1] == "y" && strings.TrimRight(base, "aeou") != base // "days"
-		if ok && !vowel && !strings.HasSuffix(name, "s") {
-			return base + p[0]
-		}
-	}
-	return name
-}
-
 // singular returns the singular of a plural noun.
 func singular(name string) string {
 	for _, p := range plurals {
@@ -344,4 +304,15 @@ func singular(name string) string {
 		}
 	}
 	return name
+}
+
+// compares reports whether the field may be compared with the literal.
+func (f *field) compares(c comparison) bool {
+	date := f.dates() || c.lo.number != "" && f.years()
+	return c.lo.date != "" && date || c.lo.number != "" && f.numeric() && (c.lo.date == "" || c.op != "eq")
+}
+
+// partOf reports whether the numbers of f may be parts of those of the other field: pumps_running of pumps.
+func (f *field) partOf(other *field) bool {
+	return f != other && f.numeric() && len(other.words) > 0 && f.named(other.words[0])
 }

@@ -14,7 +14,7 @@ const (
 )
 
 // declineReason returns the reason to decline the question (an unmatched word, an ambiguous word, or an unused field), or "".
-func (r reading) declineReason(p *plan) string {
+func declineReason(r *reading, p *plan) string {
 	var lost []int
 	for _, i := range r.unexplained() {
 		if r.neg[min(i+1, len(r.q)-1)] == i+1 && r.at(i+1, asArray) != nil {
@@ -22,7 +22,7 @@ func (r reading) declineReason(p *plan) string {
 		}
 		if w := r.q[i]; w.stop && r.by[i] == nil {
 			return "The meaning of " + quoted(w.text) + " was not understood."
-		} else if !r.enclosed(i) && !r.describes(i, p) {
+		} else if !r.enclosed(i) && !describes(r, i, p) {
 			lost = append(lost, i)
 		}
 	}
@@ -32,7 +32,7 @@ func (r reading) declineReason(p *plan) string {
 			r.is(l.start()-1, "did|does|do") {
 			return "The meaning of " + quoted(r.q[verb.start()].text) + " was not understood."
 		}
-		if g := r.sibling(l); g != nil {
+		if g := sibling(r, l); g != nil {
 			return quoted(r.text(l.span())) + " is ambiguous: " + l.field.name() + " or " + g.name() + "."
 		}
 		if l.role == asField && l.field.listed() && r.is(l.start()-1, "one") && r.is(l.start()-2, "exactly|only|just") {
@@ -45,13 +45,13 @@ func (r reading) declineReason(p *plan) string {
 	if len(lost) > 0 {
 		return r.unknownTerms(lost)
 	}
-	return cmp.Or(r.unclearFigure(p), r.unusedField(p))
+	return cmp.Or(unclearFigure(r, p), unusedField(r, p))
 }
 
 // sibling returns a numeric field that ends with the same word as the field of the link, if the question has no other word of either:
 // month_to_date_spend and forecast_spend; or one of the same object, if the word names the object: disk.size and disk.used; nil if there is
 // none.
-func (r reading) sibling(l *link) *field {
+func sibling(r *reading, l *link) *field {
 	pos := slices.DeleteFunc(slices.Clone(l.pos), func(i int) bool { return units[r.q[i].low] != "" })
 	if l.role != asField || len(pos) != 1 || !l.field.numeric() {
 		return nil
@@ -72,9 +72,9 @@ func (r reading) sibling(l *link) *field {
 
 // unclearFigure returns the reason to decline a figure that the question may not ask for, or records that the tools cannot select; "" if
 // there is none.
-func (r reading) unclearFigure(p *plan) string {
+func unclearFigure(r *reading, p *plan) string {
 	limit, figure := p.limits(), cmp.Or(p.measure, p.group)
-	unit := r.otherUnit(figure)
+	unit := otherUnit(r, figure)
 	person := func(f *field) bool { return len(f.words) > 0 && persons[f.words[len(f.words)-1]] }
 	switch {
 	case p.names && r.begins("who") && !person(p.group):
@@ -82,7 +82,8 @@ func (r reading) unclearFigure(p *plan) string {
 	case (r.has("both") && r.op != exists && r.op != all && r.op != compare || r.op == list && p.group != p.array.identity() && r.has("and")) &&
 		slices.ContainsFunc(p.conds(), func(c cond) bool { return c.parts > 1 && !c.denied && !c.field.listed() && !c.field.unique() }):
 		return "Records with both values cannot be selected; ask about one."
-	case r.op == list && r.begins("which|who") && p.group != p.array.identity() && len(p.conds()) > 0 && r.universal():
+	case r.op == list && r.begins("which|who") && p.group != p.array.identity() && len(p.conds()) > 0 &&
+		(r.has("all|every|each|never") || r.has("have|has|had|did|do|does not")): // "which teams passed all checks"
 		return "Questions about all records of a " + p.group.name() + " are not supported."
 	case p.metric == "sum" && slices.ContainsFunc(p.conds(), func(c cond) bool { return c.filter == "0" && c.field.partOf(p.measure) }):
 		return "The use of field " + p.measure.name() + " was not understood." // "pumps not running": pumps less pumps_running
@@ -98,34 +99,8 @@ func (r reading) unclearFigure(p *plan) string {
 	return ""
 }
 
-// universal reports whether the question is about all records of a group: "which teams passed all checks", "which have not failed".
-func (r reading) universal() bool {
-	for i := r.focus[1]; i < len(r.q); i++ {
-		not := r.is(i, "not") && r.is(i-1, "have|has|had|did|do|does") && !r.is(i-2, "that|which|who")
-		if not || r.is(i, "all|every|each|never") {
-			return true
-		}
-	}
-	return false
-}
-
-// unsummable reports whether the numbers of the field are rates or limits, which the question does not name.
-func (r reading) unsummable(f *field) bool {
-	return slices.ContainsFunc(f.words, func(low string) bool {
-		named := func(w word) bool {
-			return w.stem == stem(low) || slices.Contains(synonyms[w.stem], stem(low)) || units[w.low] == low
-		}
-		return oneOf(low, "unit|per|avg|average|mean|max|min|maximum|minimum|rate|ratio|factor|percent|pct") && (r.op == breakdown || !slices.ContainsFunc(r.q, named))
-	})
-}
-
-// partOf reports whether the numbers of f may be parts of those of the other field: pumps_running of pumps.
-func (f *field) partOf(other *field) bool {
-	return f != other && f.numeric() && len(other.words) > 0 && f.named(other.words[0])
-}
-
 // otherUnit returns the unit that the question requests, as in "in minutes", if the field has another one; "" otherwise.
-func (r reading) otherUnit(f *field) string {
+func otherUnit(r *reading, f *field) string {
 	if f == nil || f.unit() == "" {
 		return ""
 	}
@@ -139,14 +114,13 @@ func (r reading) otherUnit(f *field) string {
 
 // describes reports whether the noun at i only describes the field behind it, of which the question asks whether it is set, or gives a
 // date: "no access logging", where the only logging is of access, "a remediation due date of 2026-05-03".
-func (r reading) describes(i int, p *plan) bool {
+func describes(r *reading, i int, p *plan) bool {
 	w, k, compound := r.q[i], i+1, i > 0 && r.q[i-1].at == r.q[i].at
 	if k < len(r.q) && r.q[k].at == w.at && r.by[k] == nil {
 		k, compound = k+1, true // "customer-managed"
 	}
 	l := r.at(k, asField)
-	name := w.number != "" || w.low != w.text || w.ident
-	if l == nil || l.start() != k || l.whole < 0.9 || name || r.q[k].brk || narrowing[w.low] || !r.op.conditional() {
+	if l == nil || l.whole < 0.9 || w.number != "" || w.low != w.text || narrowing[w.low] || !r.op.conditional() {
 		return false
 	}
 	only := l.field.column().Distinct < 2 && !l.field.has("array") // it cannot select one of several values
@@ -156,7 +130,7 @@ func (r reading) describes(i int, p *plan) bool {
 }
 
 // unusedField declines if the question names a field or has a superlative that the plan does not use, or negates the records.
-func (r reading) unusedField(p *plan) string {
+func unusedField(r *reading, p *plan) string {
 	_, many := find(r.q, 0, "how many")
 	for _, l := range r.links {
 		at := l.start()
@@ -165,14 +139,13 @@ func (r reading) unusedField(p *plan) string {
 		switch {
 		case superlative && p.op != top && !oneOf(p.metric, "min|max"):
 			return "The meaning of " + quoted(r.q[at].text) + " was not understood."
-		case (l.role == asArray || l.role == asField && p.array.isNoun(l.field)) && r.is(r.neg[at]-1, "no|without|lack|lacks|lacking"):
+		case l.role == asArray && r.is(r.neg[at]-1, "no|without|lack|lacks|lacking"):
 			return "Questions about values without " + p.array.noun(2) + " are not supported."
 		case l.role == asField && r.focus.has(at) && r.op == count && r.at(l.end(), asArray) != nil &&
 			l.field.column().Distinct > maxMeant: // "zone offers" are offers that have a zone
 		case l.field != nil && l.field == p.array.identity() && r.focus.has(at): // denotes the records
 		case uses, r.used[at], l.role != asField, strings.HasSuffix(l.field.path, ".name"),
 			l.whole < 0.5 && r.focus.has(at) && l.end() < r.focus[1]:
-		case r.focus.has(at) && l.plain && (r.op != count || !l.field.sums()) && p.names && !l.field.dates():
 		case r.hasContent(l.span()) && (r.focus.has(at) || many != at):
 			return "The use of field " + l.field.name() + " was not understood."
 		}
@@ -181,43 +154,13 @@ func (r reading) unusedField(p *plan) string {
 }
 
 // quoted returns words of the question in quotation marks, in Markdown.
-func quoted(words ...string) string { return `"` + markdown.Escape(strings.Join(words, " ")) + `"` }
-
-// unknownTerms declines because of words that match no name or value; it quotes them as written.
-func (r reading) unknownTerms(words []int) string {
-	what := "no array, field or value"
-	if r.array != nil && len(r.links) > 0 && !strings.ContainsAny(r.array.key, "0123456789") {
-		what = "no field or value of " + r.array.noun(2)
-	}
-	var terms []string
-	for n, from := 0, 0; n < len(words); n++ {
-		if n+1 == len(words) || words[n+1] != words[n]+1 { // the end of a phrase
-			terms = append(terms, quoted(r.text(span{words[from], words[n] + 1})))
-			from = n + 1
-		}
-	}
-	if len(terms) > 1 {
-		return "Unknown terms " + strings.Join(terms, ", ") + ": " + what + " matches them."
-	}
-	return "Unknown term " + terms[0] + ": " + what + " matches it."
-}
-
-// unmatchedPhrase declines because of the first phrase with unexplained words, or else because of all unexplained words.
-func (r reading) unmatchedPhrase(phrases ...span) string {
-	lost := r.unexplained()
-	for _, of := range append(phrases, span{0, len(r.q)}) {
-		if words := slices.DeleteFunc(slices.Clone(lost), func(i int) bool { return !of.has(i) }); len(words) > 0 {
-			return r.unknownTerms(words)
-		}
-	}
-	return unclearQuestion
-}
+func quoted(text string) string { return `"` + markdown.Escape(text) + `"` }
 
 const maxSuggestions = 3
 
 // suggest returns questions that the planner answers, about the plan's array or else the first ones. They have no digits: a declined
 // question has no figures.
-func (p plan) suggest(arrays []*array) (out []string) {
+func suggest(p plan, arrays []*array) (out []string) {
 	about := arrays[:min(len(arrays), maxSuggestions)]
 	if p.array != nil {
 		about = []*array{p.array}

@@ -238,7 +238,7 @@ var identifiers = regexp.MustCompile(`\b\pL+[-\pL]*[0-9][-\pL0-9]*\b`)
 // grade returns the error in an answer, or "".
 func (q question) grade(text string) string {
 	text, _, planned := strings.Cut(text, "\n\nUnderstood as: ")
-	refused := !planned && !strings.Contains(text, " have the fields ") && !strings.HasPrefix(text, "The data in numbers:")
+	refused := !planned && !strings.Contains(text, " have the fields ")
 	if q.Kind == "not_in_data" {
 		if !refused || figures.MatchString(strings.SplitN(text, "You could ask", 2)[0]) {
 			return "not said that the data does not hold it"

@@ -14,7 +14,7 @@ func planTurn(questions []string, arrays []*array, similar Similar) plan {
 	if ie := slices.IndexFunc(q, func(w word) bool { return w.low == "ie" }); p.declined != "" && ie > 0 {
 		p = makePlan(q[:ie], arrays, similar)
 	}
-	back, who := refersBack(q), p.array.pronoun(q)
+	back, who := refersBack(q), pronoun(p.array, q)
 	if last == 0 || !back && who < 0 && (p.declined == "" || len(q) > 7) {
 		return p
 	}
@@ -24,12 +24,12 @@ func planTurn(questions []string, arrays []*array, similar Similar) plan {
 		if before.array != nil && before.array.identity() != nil && !slices.ContainsFunc(q, content) { // "which ones?"
 			p = plan{op: list, array: before.array, group: before.array.identity(), names: true}
 		}
-		if p.declined == "" && !p.narrow(before) {
+		if p.declined == "" && !narrow(&p, before) {
 			p = plan{declined: "It is unclear what " + quoted(q[who].text) + " refers to."}
 		}
 		return p
 	}
-	if before.declined != "" && back && len(q) < 5 || before.declined == "" && before.array != nil && before.mergeFollowup(q) {
+	if before.declined != "" && back && len(q) < 5 || before.declined == "" && before.array != nil && mergeFollowup(&before, q) {
 		return before
 	}
 	return p
@@ -45,7 +45,7 @@ func refersBack(q []word) bool {
 }
 
 // pronoun returns the index of a pronoun for the records of the question before; -1 if there is none, or if q names records of a.
-func (a *array) pronoun(q []word) int {
+func pronoun(a *array, q []word) int {
 	of, _ := find(q, 0, "of those|these|them")
 	named := func(w word) bool { return slices.ContainsFunc(a.parts, func(p part) bool { return p.stem == w.stem }) }
 	if of < 0 && a != nil && slices.ContainsFunc(q, named) {
@@ -57,25 +57,25 @@ func (a *array) pronoun(q []word) int {
 }
 
 // narrow restricts the plan to the records of the one before. It returns false if these are unclear.
-func (p *plan) narrow(before plan) bool {
+func narrow(p *plan, before plan) bool {
 	known := before.declined == "" && p.array == before.array && (before.group == nil || before.names)
 	clash := func(c cond) bool { return p.on(c.field) }
-	if !known || !before.op.conditional() && !oneOf(string(before.op), "list|aggregate") || len(p.any)+len(p.also) > 0 ||
+	if !known || !before.op.conditional() && !oneOf(string(before.op), "list|aggregate") || p.any != nil ||
 		slices.ContainsFunc(before.conds(), clash) {
 		return false
 	}
-	p.all, p.any, p.also = slices.Concat(before.all, before.goals, p.all), before.any, before.also
+	p.all, p.any = slices.Concat(before.all, before.goals, p.all), before.any
 	return true
 }
 
 // mergeFollowup replaces the plan's conditions on the fields that q names. It returns false if q names none, or one that the plan cannot
 // use.
-func (p *plan) mergeFollowup(q []word) bool {
+func mergeFollowup(p *plan, q []word) bool {
 	r, _ := read(parse(q), []*array{p.array}, nil)
 	by, _ := r.target(r.shape.by)
 	var changed plan
 	unused := func(l *link) bool { return l.role == asField && l.field != by && !changed.on(l.field) }
-	if r.conditions(&changed, by) != "" || len(r.unexplained()) > 0 || changed.any != nil || changed.also != nil ||
+	if setConditions(&r, &changed, by) != "" || len(r.unexplained()) > 0 || changed.any != nil ||
 		slices.ContainsFunc(r.links, unused) {
 		return false
 	}
@@ -87,7 +87,9 @@ func (p *plan) mergeFollowup(q []word) bool {
 	}
 	for _, c := range changed.all {
 		same := func(o cond) bool { return o.field == c.field }
-		if slices.ContainsFunc(slices.Concat(p.any...), same) {
+		if len(p.any) == 1 && same(p.any[0][0]) {
+			p.any = nil
+		} else if slices.ContainsFunc(slices.Concat(p.any...), same) {
 			return false
 		}
 		if i := slices.IndexFunc(p.goals, same); i >= 0 {
@@ -97,7 +99,7 @@ func (p *plan) mergeFollowup(q []word) bool {
 			p.goals[i] = c
 			continue
 		}
-		p.all, p.also = append(slices.DeleteFunc(p.all, same), c), slices.DeleteFunc(p.also, same)
+		p.all = append(slices.DeleteFunc(p.all, same), c)
 	}
 	return by != nil || len(changed.all) > 0
 }

@@ -31,7 +31,7 @@ func TestHosts(t *testing.T) {
 		{"How many tickets are in the default queue?", "1 ticket"},
 		{"How many tickets are for groups?", "2 tickets"},
 		{"How many linux tickets are there?", `Unknown term "linux"`},
-		{"How many different switches are there?", "2 different switches"},
+		{"How many different switches are there?", "2 different values of switch"},
 		{"How many hosts have at least 8 cpus or 64 GB?", `It is unclear whether "≥" applies to 64 too.`},
 		{"How many tickets have exactly one label?", "Counting the values of labels in a record is not supported."},
 		{"How many tickets have a label?", "2 tickets"},

@@ -27,16 +27,16 @@ var lexicon = func() map[string][]string {
 }()
 
 var (
-	short, full, opposites, units = pairs("short"), pairs("full"), pairs("opposites"), pairs("units")
-	numerals, months, metrics     = pairs("numerals"), pairs("months"), pairs("metrics")
-	textTests, partTests          = pairs("textTests"), pairs("partTests")
-	stops, operators, requests    = set("stops", same), set("operators", same), set("requests", same)
-	narrowing, suffixes, endings  = set("narrowing", same), set("suffixes", same), set("endings", same)
-	affirmative, negative         = set("affirmative", same), set("negative", same)
-	persons, contractions         = set("persons", same), pairs("contractions")
-	fillers, generics, vague      = set("fillers", plural), set("generics", stems), set("vague", stems)
-	verbs, states                 = set("verbs", forms), set("states", forms)
-	phrases, synonyms             = stemmed("phrases"), groups("synonyms")
+	short, opposites, units      = pairs("short"), pairs("opposites"), pairs("units")
+	numerals, months, metrics    = pairs("numerals"), pairs("months"), pairs("metrics")
+	textTests, partTests         = pairs("textTests"), pairs("partTests")
+	stops, operators, requests   = set("stops", same), set("operators", same), set("requests", same)
+	narrowing, suffixes, endings = set("narrowing", same), set("suffixes", same), set("endings", same)
+	affirmative, negative        = set("affirmative", same), set("negative", same)
+	persons, contractions        = set("persons", same), pairs("contractions")
+	fillers, generics, vague     = set("fillers", plural), set("generics", stems), set("vague", stems)
+	verbs, states                = set("verbs", forms), set("states", forms)
+	phrases, synonyms            = stemmed("phrases"), groups("synonyms")
 )
 
 // set returns the set of the words of a list, transformed by become.
@@ -72,19 +72,11 @@ func pairs(list string) map[string]string {
 	return out
 }
 
-// stemAll returns the stems of words.
-func stemAll(words []string) (out []string) {
-	for _, w := range words {
-		out = append(out, stem(w))
-	}
-	return out
-}
-
 // groups returns for each stem the stems of its groups of synonyms.
 func groups(list string) map[string][]string {
 	out := map[string][]string{}
 	for group := range strings.SplitSeq(strings.Join(lexicon[list], " "), ";") {
-		alike := stemAll(strings.Fields(group))
+		alike := mapped(strings.Fields(group), stem)
 		for _, s := range alike {
 			out[s] = append(out[s], alike...)
 		}
@@ -96,7 +88,7 @@ func groups(list string) map[string][]string {
 func stemmed(list string) map[string]string {
 	out := map[string]string{}
 	for phrase, low := range pairs(list) {
-		out[strings.Join(stemAll(strings.Split(phrase, "-")), "-")] = low
+		out[strings.Join(mapped(strings.Split(phrase, "-"), stem), "-")] = low
 	}
 	return out
 }

@@ -254,7 +254,7 @@ func connects(q []word, from, to int, separators string) bool {
 }
 
 // arrayLinks finds the name of the array, or a general word for records. Without the noun for its records the score is low.
-func (a *array) arrayLinks(q []word, x matcher) (out []link) {
+func arrayLinks(a *array, q []word, x matcher) (out []link) {
 	ps, n := slices.Clone(a.parts), max(0, min(len(a.words), len(a.parts))-1)
 	for n > 0 && ps[n].weight == 0.5 { // "instance types" denotes instances
 		n--
@@ -285,7 +285,7 @@ func (a *array) arrayLinks(q []word, x matcher) (out []link) {
 }
 
 // fieldLinks finds names of fields of the array.
-func (a *array) fieldLinks(q []word, x matcher) (out []link) {
+func fieldLinks(a *array, q []word, x matcher) (out []link) {
 	own := map[string]bool{} // the words that are the names of fields
 	for f := range a.each() {
 		if len(f.words) == 1 && len(x[f.parts[0].stem]) > 0 {
@@ -296,7 +296,7 @@ func (a *array) fieldLinks(q []word, x matcher) (out []link) {
 		if f.has("object") {
 			continue
 		}
-		for _, l := range f.opposites(x) {
+		for _, l := range oppositeLinks(f, x) {
 			if !own[q[l.start()].low] { // not disabled, beside enabled
 				out = append(out, l)
 			}
@@ -313,8 +313,8 @@ func (a *array) fieldLinks(q []word, x matcher) (out []link) {
 	return out
 }
 
-// opposites finds words that deny a yes-or-no field or a value: "unpatched", "untagged".
-func (f *field) opposites(x matcher) (out []link) {
+// oppositeLinks finds words that deny a yes-or-no field or a value: "unpatched", "untagged".
+func oppositeLinks(f *field, x matcher) (out []link) {
 	for _, p := range f.parts {
 		for _, h := range x["!"+p.stem] {
 			if p.leaf && (f.isBool() || f.has("array") || f.textual() && (f.column().Distinct == 2 || f.dates())) {
@@ -384,7 +384,7 @@ func squeeze(text string) string {
 }
 
 // valueLinks finds values of a field that the question names, whole or by their first or last words.
-func (f *field) valueLinks(q []word, x *index, identity bool) (out []link) {
+func valueLinks(f *field, q []word, x *index, identity bool) (out []link) {
 	values := f.column().Values
 	if f.listed() {
 		values = f.column().Elements
@@ -399,11 +399,11 @@ func (f *field) valueLinks(q []word, x *index, identity bool) (out []link) {
 		runs := x.find(v.Text)
 		for _, r := range runs {
 			if spelled(q, r, v.Text) && !(q[r[0]].date != "" && f.dates()) {
-				out = append(out, f.exactLink(q, r, v))
+				out = append(out, exactLink(f, q, r, v))
 			}
 		}
 		if len(runs) == 0 && len(values) <= fewValues && len(v.Text) <= longText {
-			f.noteParts(q, x, v, partly)
+			noteParts(f, q, x, v, partly)
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(partly), func(a, b span) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) }) {
@@ -439,7 +439,7 @@ func (l link) count() (n int) {
 	return n
 }
 
-func (f *field) valueLink(at span, v estate.Value, score, whole float64) link {
+func valueLink(f *field, at span, v estate.Value, score, whole float64) link {
 	l := link{role: asValue, field: f, values: []estate.Value{v}, whole: whole, score: score}
 	for i := at[0]; i < at[1]; i++ {
 		l.pos = append(l.pos, i)
@@ -448,16 +448,13 @@ func (f *field) valueLink(at span, v estate.Value, score, whole float64) link {
 }
 
 // texts returns the texts of values in Markdown.
-func texts(values []estate.Value) (out []string) {
-	for _, v := range values {
-		out = append(out, markdown.Escape(v.Text))
-	}
-	return out
+func texts(values []estate.Value) []string {
+	return mapped(values, func(v estate.Value) string { return markdown.Escape(v.Text) })
 }
 
 // exactLink returns a link to the whole value.
-func (f *field) exactLink(q []word, at span, v estate.Value) link {
-	l := f.valueLink(at, v, 1.1*float64(at[1]-at[0]), 1)
+func exactLink(f *field, q []word, at span, v estate.Value) link {
+	l := valueLink(f, at, v, 1.1*float64(at[1]-at[0]), 1)
 	if l.exact = 1; squeeze(q[0].line[q[at[0]].from:q[at[1]-1].to]) == squeeze(v.Text) {
 		l.exact, l.score = 2, l.score+0.1
 	}
@@ -478,8 +475,8 @@ func spelled(q []word, r span, text string) bool {
 	return q[r[0]].raw == text && q[r[1]-1].at == q[r[0]].at && (len(text) > 4 || strings.Trim(text, "0123456789") != "")
 }
 
-// part reports whether a run may denote the part of a value: not as a general word, an inflection, or a repetition of the field's name.
-func (f *field) part(q []word, r span, text string) bool {
+// denotesPart reports whether a run may denote a part of a value: not as a general word, an inflection, or the field's name.
+func denotesPart(f *field, q []word, r span, text string) bool {
 	w := q[r[0]]
 	inflected := singular(w.low) != singular(text) && !strings.ContainsAny(text[len(text)-1:], "0123456789") && short[w.low] == ""
 	bland := w.stop || fillers[w.low] || w.number != "" || w.date != "" || len(w.low) < 2
@@ -488,7 +485,7 @@ func (f *field) part(q []word, r span, text string) bool {
 
 // noteParts records v for the runs of words that are its first or last words: "ubuntu" matches "ubuntu2404" and "Ubuntu 24.04",
 // "monitor" matches "ECG monitor".
-func (f *field) noteParts(q []word, x *index, v estate.Value, partly map[span]*link) {
+func noteParts(f *field, q []word, x *index, v estate.Value, partly map[span]*link) {
 	words := nameWords(v.Text)
 	identifier := strings.ContainsAny(v.Text, "-_./:@") && !strings.Contains(v.Text, " ") && f.column().Distinct > min(fewParts, f.filled()/4)
 	negated := slices.ContainsFunc(words, func(low string) bool { return oneOf(low, "not|non|no|out|never|without|partially") })
@@ -497,11 +494,11 @@ func (f *field) noteParts(q []word, x *index, v estate.Value, partly map[span]*l
 	}
 	note := func(text string, version, modifier bool, share float64) {
 		for _, r := range x.find(text) {
-			if !f.part(q, r, text) || modifier && r[1]-1 == x.head && !version {
+			if !denotesPart(f, q, r, text) || modifier && r[1]-1 == x.head && !version {
 				continue // "patients" are not patient monitors
 			}
 			if partly[r] == nil {
-				l := f.valueLink(r, v, float64(r[1]-r[0])*(0.5+0.3*share), 0.5)
+				l := valueLink(f, r, v, float64(r[1]-r[0])*(0.5+0.3*share), 0.5)
 				partly[r], l.values, l.version = &l, nil, true
 			}
 			l := partly[r]
@@ -522,4 +519,87 @@ func (f *field) noteParts(q []word, x *index, v estate.Value, partly map[span]*l
 		}
 		note(words[0][:n], true, false, 0.5)
 	}
+}
+
+// prepositions are words of fields whose values a preposition introduces.
+var prepositions = map[string]string{
+	"from": "origin|source|start|departure|sender|src", "to": "destination|target|end|arrival|receiver|recipient|dst|dest",
+}
+
+// within reports whether the name of a field with that many words is a better interpretation: "orbit" is not OrbitCom, "city" not a synonym
+// of depots, and "instance types" are no instances.
+func (l *link) within(words int) bool {
+	part, synonym := l.role == asValue && l.exact == 0, l.role == asArray && !l.plain
+	return (part || synonym) && words > 0 || l.role == asArray && len(l.pos) == 1 && words > 1
+}
+
+// introduced reports whether the preposition introduces values of the link's field.
+func (l link) introduced(preposition string) bool {
+	names := prepositions[preposition]
+	return names != "" && slices.ContainsFunc(l.field.parts, func(p part) bool { return p.low == preposition || oneOf(p.low, names) })
+}
+
+// contextScore prefers a value whose field is named at most two words away, as in "prow-build cluster", or by a preposition. named has the
+// links to names by field.
+func (l link) contextScore(s *shape, named map[*field][]link) (bonus float64) {
+	if l.role != asValue {
+		return 0
+	}
+	for _, n := range named[l.field] {
+		between := s.q[min(n.end(), l.start()):l.start()]
+		content := slices.ContainsFunc(between, func(w word) bool { return !w.stop || oneOf(w.low, "and|or") })
+		if n.start() == l.end() || n.end() <= l.start() && len(between) < 3 && !content {
+			bonus = max(bonus, 0.4*n.whole)
+		}
+	}
+	return bonus
+}
+
+// roleScore scores the expected role at a position: records after "how many", a field after "which", "how many different" and "per", a flag
+// as a condition elsewhere.
+func (l link) roleScore(s *shape) float64 {
+	inFocus := s.focus.has(l.start())
+	switch {
+	case l.role == asArray && inFocus && s.op != top:
+		return 0.6 * l.whole
+	case l.role == asValue && s.op == aggregate && l.end() == s.focus[1]:
+		return -0.5 * l.score // "the average temperature" is of a field
+	case l.role != asField || inFocus && (s.op.conditional() || s.op == aggregate) || s.op == combine,
+		s.measured.has(l.start()) && l.field.numeric():
+		return 0
+	case inFocus || s.by.has(l.start()):
+		return 0.4 * l.whole
+	case s.op.conditional() && l.field.isBool() && l.whole >= 0.5 && !s.literal(l.start()-1):
+		return 2*l.whole - 1
+	}
+	return -0.3 * l.score // redundant
+}
+
+func (x matcher) read(s *shape, arrays []*array) (best reading, rival *array) {
+	var named []reading
+	for _, a := range arrays {
+		named = append(named, choose(s, a, slices.Concat(arrayLinks(a, s.q, x), fieldLinks(a, s.q, x))))
+	}
+	slices.SortStableFunc(named, func(a, b reading) int { return cmp.Compare(b.score, a.score) })
+	spellings := newIndex(s)
+	margin := func(r, best reading) float64 {
+		return ternary(r.adds() && best.adds(), sumMargin, arrayMargin)
+	}
+	for _, r := range named {
+		if best.array != nil && r.score+perValue*float64(r.open()) < best.score-margin(r, best) {
+			continue
+		}
+		every, identity := slices.Clone(r.every), r.array.identity()
+		for f := range r.array.each() {
+			every = append(every, valueLinks(f, r.q, spellings, f == identity && f.column().Distinct == f.filled())...)
+		}
+		r = choose(s, r.array, every)
+		switch {
+		case best.array == nil || r.score > best.score+arrayMargin:
+			best, rival = r, nil
+		case r.score >= best.score-margin(r, best):
+			rival = r.array
+		}
+	}
+	return best, rival
 }

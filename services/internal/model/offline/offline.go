@@ -80,7 +80,7 @@ func (p planner) next(ctx context.Context, c model.Conversation) (call *model.Ca
 	}
 	calls := s.plan.calls(s.arrays)
 	if len(results) == len(calls) {
-		text, suggestions = s.plan.answer(s.arrays, results)
+		text, suggestions = formatAnswer(s.plan, s.arrays, results)
 		return nil, text, suggestions
 	}
 	next := calls[len(results)]

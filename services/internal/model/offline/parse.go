@@ -25,6 +25,9 @@ const (
 	overview  operation = "overview"  // list of the arrays
 )
 
+// conditional reports whether the answer counts records that meet a condition.
+func (o operation) conditional() bool { return o == count || o == share || o == exists || o == all }
+
 // shape is the grammar of a question, independent of the estate.
 type shape struct {
 	q        []word
@@ -107,11 +110,8 @@ func parse(q []word) *shape {
 		if yesNo && slices.Contains([]operation{combine, top, aggregate, share, distinct, count, breakdown}, r.op) {
 			continue
 		}
-		if at, end := s.matchPattern(r.patterns...); at >= 0 {
+		if _, end := s.matchPattern(r.patterns...); end >= 0 {
 			s.op, s.focus = r.op, s.phrase(end)
-			if r.op == breakdown && at > 0 && !s.q[at-1].stop {
-				s.focus = span{at - 1, at} // "tier breakdown of the volumes"
-			}
 			break
 		}
 		if r.ask != nil && r.ask(s) {
@@ -202,10 +202,9 @@ func (s *shape) negations() {
 		pair := i > 0 && slices.ContainsFunc([]string{"other|rather than", "apart|aside from", "out|instead of"}, func(p string) bool {
 			return matchLength(s.q[i-1:], p) > 0
 		})
-		value := s.is(i, "no") && (i+1 == len(s.q) || s.is(i+1, "and|or"))
 		if i == 1 && w.low == "not" && s.begins(auxiliaries) {
 			s.used[i] = true // "isn't"
-		} else if pair || s.is(i, negations) && !value {
+		} else if pair || s.is(i, negations) {
 			scope, content = i+1, false
 		}
 	}
@@ -243,13 +242,6 @@ func (s *shape) asksAggregate() bool {
 	if i, j := s.matchPattern("how much", degrees); j >= 0 {
 		s.metric, s.focus, s.degree = "sum", s.phrase(j), !s.is(i+1, "much")
 	}
-	if i, j := find(s.q, 0, measures); i >= 0 && s.degree {
-		s.metric, s.focus, s.used[i] = extreme[s.is(i, measuresLeast)], s.phrase(j), true
-		return true
-	}
-	if s.begins("what") && s.is(1, "did|do|does") && s.is(len(s.q)-1, "cost") {
-		s.metric, s.focus = "sum", s.phrase(2)
-	}
 	for i, w := range s.q {
 		m, last := metrics[w.low], i+1 == len(s.q) || s.q[i+1].brk
 		counted := oneOf(m, "min|max|sum") && s.has("how many") || w.low == "total" && !last && s.is(i+1, "number|count|of")
@@ -270,13 +262,10 @@ func (s *shape) asksAggregate() bool {
 // asksShare does not match "more than 90 percent" and "cpu_percent": a condition, a field.
 func (s *shape) asksShare() bool {
 	i, j := find(s.q, 0, shares)
-	many := s.is(i-1, "many") // "how many percent"
-	if i < 0 || !many && (s.has("how many") || i > 0 && s.q[i-1].number != "" || strings.Contains(s.q[i].raw, "_")) {
+	if i < 0 || s.has("how many") && !s.is(i-1, "many") || i > 0 && s.q[i-1].number != "" || strings.Contains(s.q[i].raw, "_") {
 		return false
 	}
-	if mark(s.used, i, j); many {
-		mark(s.used, i-2, i)
-	}
+	mark(s.used, i, j)
 	s.focus = s.phrase(j)
 	return true
 }
@@ -318,12 +307,7 @@ func (s *shape) asksTop() bool {
 		}
 		return true
 	}
-	if i, j = i-before, j+after; s.begins("which|what|list|show|name") && s.limit == 0 {
-		s.takeN(1)
-	}
-	if s.is(i, "top") && s.is(j, superlatives) { // "top 5 most expensive"
-		s.least, s.amount, j = s.is(j, smallest), false, j+1
-	}
+	i, j = i-before, j+after
 	if m := metrics[s.low(j)]; oneOf(m, "avg|sum|p50") {
 		s.metric, j = m, j+1
 	}
@@ -363,9 +347,6 @@ func (s *shape) ranked(i int, after span) span {
 		of := s.phrase(k + 1)
 		if s.is(k+1, "is|are|was|were") { // the noun phrase follows the auxiliary
 			of = s.phrase(k + 2)
-		}
-		if s.is(k, "where") {
-			of = span{k, k + 1}
 		}
 		if of[1]-of[0] > 1 && (of[1]+1 == i && s.is(i-1, "the") || of[1] == i && s.is(i+1, "often|frequently|commonly")) {
 			of[1]-- // the verb
@@ -532,4 +513,21 @@ func (s *shape) withField(i int) comparison {
 		return comparison{op: op, at: at, end: i, peer: true}
 	}
 	return comparison{}
+}
+
+// unsupported returns the reason to decline a question of a kind that no plan answers; "" if there is none.
+func (s *shape) unsupported() string {
+	twice := func(pattern string) bool {
+		_, i := find(s.q, 0, pattern)
+		again, _ := find(s.q, max(0, i), pattern)
+		return i > 0 && again > 0
+	}
+	how := s.begins("how") && s.is(1, auxiliaries) && s.by.empty()
+	switch {
+	case twice("how many|much"):
+		return oneQuestion
+	case s.op == "", twice("as"), how, s.begins("why|if"), s.has("how come"), s.has("what if"): // "as many hosts as sites"
+		return unclearQuestion
+	}
+	return ""
 }

@@ -9,13 +9,12 @@ import (
 	"cairn/services/internal/estate"
 )
 
-// plan is a computation and the form of its answer.
+// planReading is a computation and the form of its answer.
 type plan struct {
 	op       operation
 	array    *array
 	all      []cond   // conditions on the records that must hold
-	any      [][]cond // conjunctions of which one must hold
-	also     []cond   // a second condition on a field, instead of any
+	any      [][]cond // conjunctions of which one must hold; a single one has a second condition on a field
 	goals    []cond   // share, all: further conditions, of the part
 	group    *field   // by which field is counted; nil for the total alone
 	metric   string   // avg, sum, min, max, p50 of measure; combine: ratio, difference
@@ -38,28 +37,25 @@ type wanted struct {
 // makePlan plans a question about the arrays. A question with two interpretations of different results is declined.
 func makePlan(q []word, arrays []*array, similar Similar) plan {
 	s := parse(q)
-	switch s.op {
-	case overview:
+	if s.op == overview {
 		return plan{op: overview}
-	case "":
-		return plan{declined: unclearQuestion}
 	}
 	if declined := s.unsupported(); declined != "" {
 		return plan{declined: declined}
 	}
 	r, rival := read(s, arrays, similar)
 	if r.array == nil || len(r.links) == 0 {
-		return plan{declined: r.unmatchedPhrase()}
+		return plan{declined: r.unmatched()}
 	}
 	alternatives := r.alternatives()
-	p := r.plan()
+	p := planReading(&r)
 	if len(alternatives) > maxRivals && p.declined == "" {
 		p.declined = "The question has too many ambiguous words."
 	}
 	if rival = cmp.Or(rival, p.counted(arrays)); rival != nil && p.declined == "" { // without an array, so that none is inspected
 		return plan{declined: "The question is ambiguous: " + r.array.noun(2) + " or " + rival.noun(2) + "."}
 	}
-	if l, a := r.namesake(arrays); a != nil && p.declined == "" { // "region" is site, but sites have a region
+	if l, a := namesake(&r, arrays); a != nil && p.declined == "" { // "region" is site, but sites have a region
 		what := ternary(l.role == asArray || l.plain, " is the name of ", " is a field of ")
 		return plan{declined: quoted(r.text(l.span())) + what + a.noun(2) + ", but not of " + r.array.noun(2) + "."}
 	}
@@ -67,7 +63,7 @@ func makePlan(q []word, arrays []*array, similar Similar) plan {
 		if alternatives[l] == nil || p.declined != "" {
 			continue
 		}
-		if other := alternatives[l].plan(); other.declined == "" && p.figures() != other.figures() {
+		if other := planReading(alternatives[l]); other.declined == "" && p.figures() != other.figures() {
 			p.declined = quoted(r.text(l.span())) + " is ambiguous: " + l.field.name() + " or " + l.rival.field.name() + "."
 		}
 	}
@@ -89,26 +85,9 @@ func (p plan) counted(arrays []*array) (out *array) {
 	return out
 }
 
-// unsupported returns the reason to decline a question of a kind that no plan answers; "" if there is none.
-func (s *shape) unsupported() string {
-	twice := func(pattern string) bool {
-		_, i := find(s.q, 0, pattern)
-		again, _ := find(s.q, max(0, i), pattern)
-		return i > 0 && again > 0
-	}
-	how := s.begins("how") && s.is(1, auxiliaries) && s.by.empty()
-	switch {
-	case twice("how many|much"):
-		return oneQuestion
-	case twice("as"), how, s.begins("why|if"), s.has("how come"), s.has("what if"): // "as many hosts as sites", "how is it archived"
-		return unclearQuestion
-	}
-	return ""
-}
-
 // namesake returns a word that names another array or a field of one, if it is only linked as a synonym; nil if there is none.
-func (r *reading) namesake(arrays []*array) (*link, *array) {
-	names := r.synonymous()
+func namesake(r *reading, arrays []*array) (*link, *array) {
+	names := synonymous(r)
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -131,8 +110,8 @@ func (r *reading) namesake(arrays []*array) (*link, *array) {
 }
 
 // synonymous returns the links of words that are synonyms of the names of the array and its fields, by the stem of the word.
-func (r *reading) synonymous() map[string]*link {
-	names, fields := map[string]*link{}, map[*field]*link{}
+func synonymous(r *reading) map[string]*link {
+	names := map[string]*link{}
 	bare := r.limit > 0 && r.measured == r.focus && r.focus[1] == len(r.q) // "the top 3 hosts"
 	for _, l := range r.links {
 		named := func(o *link) bool { return o.role == asArray && o.plain && o.start() < l.start() }
@@ -141,19 +120,9 @@ func (r *reading) synonymous() map[string]*link {
 			(bare || l.field.numeric() || r.is(l.end(), "is|are|was|were") && !r.begins("in|at|on")):
 			names[r.q[l.start()].stem] = l // "which sites are active", of cells
 		case l.plain || len(l.pos) > 1:
-		case l.role == asField:
-			fields[l.field] = l
-		case l.role == asArray && !slices.ContainsFunc(r.links, named):
+		case l.role == asField, l.role == asArray && !slices.ContainsFunc(r.links, named):
 			names[r.q[l.start()].stem] = l
 		}
-	}
-	for l := range until(r.array.ctx, r.every) {
-		if o := fields[l.field]; o != nil && o.start() != l.start() {
-			delete(fields, l.field) // "which teams own": the owner
-		}
-	}
-	for _, l := range fields {
-		names[r.q[l.start()].stem] = l
 	}
 	return names
 }
@@ -161,11 +130,9 @@ func (r *reading) synonymous() map[string]*link {
 // figures returns the results of the plan's computation, to compare them with those of another plan.
 func (p plan) figures() (out string) {
 	for _, c := range p.calls(nil)[1:] {
-		q := estate.Query{DataKey: c.input.DataKey, GroupBy: *c.input.GroupBy, Filter: c.input.Filter, Metrics: c.input.Metrics}
-		for _, f := range c.input.AnyOf {
-			q.AnyOf = append(q.AnyOf, f)
-		}
-		stats, err := p.array.estate.Stats(p.array.ctx, q)
+		in := c.input
+		stats, err := p.array.estate.Stats(p.array.ctx,
+			estate.Query{DataKey: in.DataKey, GroupBy: *in.GroupBy, Filter: in.Filter, AnyOf: in.AnyOf, Metrics: in.Metrics})
 		if err != nil {
 			return err.Error()
 		}
@@ -176,12 +143,12 @@ func (p plan) figures() (out string) {
 }
 
 // plan makes the plan of a reading.
-func (r *reading) plan() plan {
+func planReading(r *reading) plan {
 	p := plan{op: r.op, array: r.array, limit: r.limit, rank: r.rank, least: r.least, confirm: r.confirm, metric: r.metric}
 	if r.op == fields {
 		return p
 	}
-	if r.coordinated() {
+	if coordinated(r) {
 		return plan{declined: oneQuestion}
 	}
 	var w wanted
@@ -189,12 +156,11 @@ func (r *reading) plan() plan {
 	w.by, _ = r.target(r.shape.by)
 	switch {
 	case r.begins("when"):
-		w.target = r.date()
+		w.target = dateField(r)
 	case r.begins("who") && w.target != nil && w.target.isBool(): // "who is on leave?"
 		w.target, w.records = nil, true
 	}
-	added := r.metric == "sum" || r.op == count && w.target != nil && w.target.sums()
-	if w.by == nil && added && r.at(r.shape.by[0], asArray) != nil {
+	if w.by == nil && w.target != nil && w.target.sums() && !r.shape.by.empty() && r.at(r.shape.by[0], asArray) != nil {
 		w.by = p.array.identity() // "seats per venue"
 	}
 	if w.by != nil && (r.op == list || r.op == count) {
@@ -202,32 +168,32 @@ func (r *reading) plan() plan {
 		shape.op, p.op = breakdown, breakdown
 		r.shape = &shape
 	}
-	r.dropSuperlative()
+	dropSuperlative(r)
 	for i := r.measured[1] - 1; i >= r.measured[0]-2 && i >= 0; i-- { // from the words after the superlative to itself
 		superlative := i < r.measured[0] && w.measured == nil && r.is(i, superlatives)
 		if l := r.at(i, asField); l != nil && l.field.numeric() && (superlative || i >= r.measured[0]) {
 			w.measured = l.field
 		}
 	}
-	if p.declined = r.unclearTarget(w); p.declined == "" {
-		p.declined = r.conditions(&p, w.target, w.by, w.measured)
+	if p.declined = unclearTarget(r, w); p.declined == "" {
+		p.declined = setConditions(r, &p, w.target, w.by, w.measured)
 	}
 	r.planned = true
 	if planner := planners[r.op]; planner != nil && p.declined == "" {
 		p.declined = planner(r, &p, w)
 	}
 	if p.declined == "" {
-		p.declined = r.declineReason(&p)
+		p.declined = declineReason(r, &p)
 	}
 	values := p.op == list || p.op == distinct || p.op == top
-	if p.declined == "" && values && p.group.blank() > 0 && p.group != p.array.identity() && !p.on(p.group) {
+	if p.declined == "" && values && len(p.group.blanks()) > 0 && p.group != p.array.identity() && !p.on(p.group) {
 		p.all = append(p.all, present(p.group, true, span{})) // an empty value is none
 	}
 	return p
 }
 
 // dropSuperlative drops the field that a superlative names if a measure follows: "the shortest retention" is no duration.
-func (r *reading) dropSuperlative() {
+func dropSuperlative(r *reading) {
 	at := r.measured[0]
 	next := r.at(at+1, asField)
 	if !r.is(at, measures) || next == nil || next == r.by[at] || !next.field.numeric() || next.field.unit() == "" {
@@ -241,7 +207,7 @@ func (r *reading) dropSuperlative() {
 const oneQuestion = "Ask one question at a time."
 
 // coordinated reports whether the question requests two things: "sites and hosts", "the most CPUs and memory".
-func (r *reading) coordinated() bool {
+func coordinated(r *reading) bool {
 	for i := range r.q {
 		if !r.is(i, "and") || r.at(i-1, asArray, asField) == nil {
 			continue
@@ -261,40 +227,35 @@ func (r *reading) coordinated() bool {
 
 // unclearTarget returns the reason to decline a question for a person, or a kind, that no field
 // answers; "" if there is none.
-func (r *reading) unclearTarget(w wanted) string {
-	isValue := func(l *link) bool { return l.role == asValue }
+func unclearTarget(r *reading, w wanted) string {
 	switch {
 	case r.begins("who") && r.op == top && (w.target == nil || w.target.numeric()) && w.by == nil:
 		return "It is unclear which field answers who."
 	case r.op == list && w.records && r.begins("what") && r.is(1, "is|was") && r.is(2, "the") && r.at(r.focus[1]-1, asValue) != nil:
 		return "It is unclear which field answers the question." // "what is the temperature", a value
-	case r.begins("when") && w.target != nil && r.has("first|last|latest|earliest|oldest|newest|next") &&
-		!slices.ContainsFunc(r.links, isValue):
-		return "The first and the last date are not computed."
 	case r.op == list && w.target == nil &&
 		(r.is(0, "when") || r.is(0, "who") && !r.is(1, "is|are|was|were") || r.is(0, "what") && r.is(1, "did|do|does")):
 		return "It is unclear which field answers " + r.low(0) + "."
 	case r.kinds && w.records:
 		return "It is unclear which kind of " + r.array.noun(2) + " is meant."
 	case w.target != nil && !r.begins("when") && (w.target.dates() || r.op == top && w.target.numeric()) &&
-		(r.begins("who") || r.is(r.focus[0]-1, "who") || w.target.dates() && r.participle(w.target) || w.target.dates() && r.is(r.focus[1]-1, "last|first")): // "which job ran last"
+		(r.begins("who") || r.is(r.focus[0]-1, "who") || w.target.dates() && participle(r, w.target) || w.target.dates() && r.is(r.focus[1]-1, "last|first")): // "which job ran last"
 		return "The use of field " + w.target.name() + " was not understood."
 	}
 	return ""
 }
 
-// date returns the only field of dates that the question names; nil if there is none, or more.
-func (r reading) date() *field {
+// dateField returns the only field of dates that the question names; nil if there is none, or more.
+func dateField(r *reading) *field {
 	return r.only(func(f *field) bool {
 		return f.dates() && slices.ContainsFunc(r.links, func(l *link) bool { return l.role == asField && l.field == f })
 	})
 }
 
 // participle reports whether the question has a participle of the field of dates, which depends on the time: "have expired".
-func (r reading) participle(f *field) bool {
+func participle(r *reading, f *field) bool {
 	for i, w := range r.q {
-		own := func(p part) bool { return p.stem == w.stem }
-		if strings.HasSuffix(w.low, "ed") && !f.named(w.low) && slices.ContainsFunc(f.parts, own) && r.is(i-1, "has|have|had|are|is|was|were") {
+		if strings.HasSuffix(w.low, "ed") && !f.named(w.low) && f.stemmed(w.stem) && r.is(i-1, "has|have|had|are|is|was|were") {
 			return true
 		}
 	}
@@ -303,9 +264,9 @@ func (r reading) participle(f *field) bool {
 
 // planners set the plan for an operation; they return a reason to decline, or "".
 var planners = map[operation]func(*reading, *plan, wanted) (declined string){
-	count: (*reading).countPlan, distinct: (*reading).countPlan, list: (*reading).groupPlan, breakdown: (*reading).groupPlan,
-	top: (*reading).topPlan, share: (*reading).goalPlan, all: (*reading).goalPlan,
-	exists: (*reading).existsPlan, compare: (*reading).comparePlan, aggregate: (*reading).aggregatePlan, combine: (*reading).combinePlan,
+	count: countPlan, distinct: countPlan, list: groupPlan, breakdown: groupPlan,
+	top: topPlan, share: goalPlan, all: goalPlan,
+	exists: existsPlan, compare: comparePlan, aggregate: aggregatePlan, combine: combinePlan,
 }
 
 // on reports whether the plan has a condition on f.
@@ -314,10 +275,10 @@ func (p plan) on(f *field) bool {
 }
 
 // conds returns all conditions of the plan.
-func (p plan) conds() []cond { return slices.Concat(append(p.any, p.all, p.also, p.goals)...) }
+func (p plan) conds() []cond { return slices.Concat(append(p.any, p.all, p.goals)...) }
 
 // countPlan counts records or distinct values, or adds numbers.
-func (r *reading) countPlan(p *plan, w wanted) string {
+func countPlan(r *reading, p *plan, w wanted) string {
 	f := w.target
 	p.op = count
 	// "zones" of a field zone are its values, "seats" of a field seats are added
@@ -336,7 +297,7 @@ func (r *reading) countPlan(p *plan, w wanted) string {
 		return "It is unclear which values of " + p.array.noun(2) + " to count."
 	case w.records, flag, f == nil && len(p.conds()) > 0:
 	case f == nil || f.has("array") || r.op == count && f.dates():
-		return r.unmatchedPhrase(r.focus)
+		return r.unmatched()
 	case several && !f.categorical(), r.op == count && f.sums() && f.unit() != "" && !slices.ContainsFunc(r.q, unit): // gpus of gpu_hours
 		return "It is unclear whether to count the values of " + f.name() + " or to add them."
 	case r.op == count && f.sums() && !several:
@@ -348,7 +309,7 @@ func (r *reading) countPlan(p *plan, w wanted) string {
 }
 
 // groupPlan groups by a field, or lists values or records.
-func (r *reading) groupPlan(p *plan, w wanted) string {
+func groupPlan(r *reading, p *plan, w wanted) string {
 	if r.op == list && w.target != nil && (p.on(w.target) && !r.comparesText() || w.target.isBool()) {
 		w.target, w.records = nil, true
 	}
@@ -356,10 +317,13 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 	identity, next := p.array.identity(), r.at(r.shape.by[1]+1, asField)
 	denied := slices.ContainsFunc(p.all, func(c cond) bool { return c.denied || r.neg[c.span[0]] > 0 })
 	amount := r.op == list && w.by == nil && w.target != nil && w.target.sums() && r.begins("what") && r.is(1, "is|was") && !p.on(identity)
+	isSet := func(c cond) bool { return c.set || c.filter == `{"gt":0}` }
+	further := slices.IndexFunc(p.conds(), isSet)
 	switch {
 	case r.op == list && r.begins("which") && w.by == nil && w.target != nil && w.target != identity && w.target.quantity():
 		return "The use of field " + w.target.name() + " was not understood." // "which records", of the number of records
-	case r.projects(p):
+	case r.op == list && (r.has("with|and their|its") || r.begins("list|show|give|print") && further >= 0 &&
+		slices.ContainsFunc(p.conds()[further+1:], isSet)): // "list the hosts with rack and owner"
 		return "Listing further fields is not supported."
 	case denied && p.group != nil && p.group != identity && r.has("has|have|had|with no"):
 		return "Listing values of " + p.group.name() + " without " + p.array.noun(2) + " is not supported."
@@ -368,7 +332,7 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 	case next != nil && w.by != nil && next.field != w.by && r.is(r.shape.by[1], "and"):
 		return "Grouping by two fields is not supported."
 	case r.op == breakdown && w.by == nil && !r.shape.by.empty():
-		return r.countPlan(p, w) // "made by Philips"
+		return countPlan(r, p, w) // "made by Philips"
 	case amount && r.has("of all"):
 		p.op, p.metric, p.measure, p.group = aggregate, "sum", w.target, nil
 		return ""
@@ -382,36 +346,18 @@ func (r *reading) groupPlan(p *plan, w wanted) string {
 	p.names = r.op == list && p.group == identity
 	switch {
 	case p.group == nil && (r.op != breakdown || len(p.conds()) == 0):
-		return r.unmatchedPhrase(r.shape.by, r.focus)
+		return r.unmatched()
 	case p.group == nil:
 		p.op = count
 	}
 	return ""
 }
 
-// projects reports whether the question requests fields beside the records: "list the cells with their users".
-func (r reading) projects(p *plan) bool {
-	n := 0
-	for _, c := range p.conds() {
-		if r.begins("list|show|give|print") && c.values == nil && (c.set || c.filter == `{"gt":0}`) && r.q[0].at < c.span[0] {
-			if n++; r.is(c.span[0]-1, "their|its") {
-				return true
-			}
-		}
-	}
-	return n > 1
-}
-
-// comparesText reports whether the question compares a text: "which owners start with a".
-func (r reading) comparesText() bool {
-	return slices.ContainsFunc(r.compared, func(c comparison) bool { return textOperators[c.op] })
-}
-
 // extreme is the metric of a ranking: of the least, or of the most.
 var extreme = map[bool]string{true: "min", false: "max"}
 
 // topPlan ranks the values of a field, or the records, by count or by a measure.
-func (r *reading) topPlan(p *plan, w wanted) string {
+func topPlan(r *reading, p *plan, w wanted) string {
 	identity := p.array.identity()
 	p.group, p.metric = cmp.Or(w.by, w.target), cmp.Or(r.metric, extreme[r.least])
 	switch {
@@ -434,18 +380,18 @@ func (r *reading) topPlan(p *plan, w wanted) string {
 		p.least = r.is(r.measured[0], "oldest")
 		p.metric = extreme[p.least]
 	}
-	return r.unclearRanking(p, w)
+	return unclearRanking(r, p, w)
 }
 
 // unclearRanking returns the reason to decline a ranking; "" if there is none.
-func (r *reading) unclearRanking(p *plan, w wanted) string {
+func unclearRanking(r *reading, p *plan, w wanted) string {
 	identity := p.array.identity()
 	other := func(l *link) bool { // "who owns the application with the most users"
 		return l.role == asArray && !r.focus.has(l.start()) && r.is(l.end(), "with")
 	}
 	switch {
 	case p.group == nil:
-		return r.unmatchedPhrase(r.shape.by, r.focus)
+		return r.unmatched()
 	case p.measure == nil && p.group.sums() && (r.begins("how") || r.is(r.measured[0]-1, "most|fewest|least")): // "most restarts"
 		return unclearQuestion
 	case p.measure != nil && p.group != identity && slices.ContainsFunc(r.links, other),
@@ -462,22 +408,20 @@ func (r *reading) unclearRanking(p *plan, w wanted) string {
 	case p.measure != nil && oneOf(p.metric, "min|max") && r.metric == "" && p.group != identity && !p.group.unique() && p.measure.sums() &&
 		!r.unsummable(p.measure):
 		return "It is unclear whether to add " + p.measure.name() + " for each " + p.group.name() + "."
-	case p.measure != nil && p.group != w.by && p.group.isBool():
-		return "It is unclear what to rank by " + p.measure.name() + "."
 	case p.measure == nil && (!r.amount || r.is(len(r.q)-1, "most|fewest|least") ||
 		p.group == identity && (w.records && r.limit == 0 || p.group.unique() && r.limit > 0)): // records have no number
-		return r.unmatchedPhrase(r.measured)
+		return r.unmatched()
 	}
 	return ""
 }
 
 // goalPlan separates goals from conditions: goals follow the verb; without one there may be only one condition.
-func (r *reading) goalPlan(p *plan, _ wanted) string {
+func goalPlan(r *reading, p *plan, _ wanted) string {
 	switch {
-	case len(p.any)+len(p.also) > 0:
+	case p.any != nil:
 		return unclearGoal
 	case len(p.all) == 0:
-		return r.unmatchedPhrase()
+		return r.unmatched()
 	}
 	first, verb := len(p.all)-1, -1
 	for i := len(r.q) - 1; i >= r.focus[0]; i-- {
@@ -510,7 +454,7 @@ func (r *reading) goalPlan(p *plan, _ wanted) string {
 }
 
 // existsPlan declines a question for more than the existence of a record.
-func (r *reading) existsPlan(p *plan, _ wanted) string {
+func existsPlan(r *reading, p *plan, _ wanted) string {
 	if i, _ := find(r.q, 0, "exactly|just"); i > 0 && !r.used[i] || r.is(1, partial) {
 		return "The meaning of " + quoted(r.q[max(i, 1)].text) + " was not understood."
 	}
@@ -528,7 +472,7 @@ func (r *reading) existsPlan(p *plan, _ wanted) string {
 }
 
 // comparePlan compares the records of two values by their number, or two records by a measure.
-func (r *reading) comparePlan(p *plan, _ wanted) string {
+func comparePlan(r *reading, p *plan, _ wanted) string {
 	i := slices.IndexFunc(p.all, func(c cond) bool { return c.parts > 1 && c.parts == len(c.values) && !c.denied && !c.field.listed() })
 	if i < 0 || len(p.any) > 0 {
 		return "A comparison needs two values of one field."
@@ -557,7 +501,7 @@ func (r *reading) comparePlan(p *plan, _ wanted) string {
 }
 
 // aggregatePlan computes a metric of a field.
-func (r *reading) aggregatePlan(p *plan, w wanted) string {
+func aggregatePlan(r *reading, p *plan, w wanted) string {
 	how, _ := find(r.q, 0, "how")
 	if w.target == nil && (how < 0 || !w.records || r.degree) || w.target != nil && !w.target.numeric() {
 		for _, l := range r.links { // "what did the jobs cost in total"
@@ -584,7 +528,7 @@ func (r *reading) aggregatePlan(p *plan, w wanted) string {
 			p.group = w.by
 		}
 	case len(r.unexplained()) > 0:
-		return r.unmatchedPhrase(r.focus)
+		return r.unmatched()
 	default:
 		return "It is unclear which numeric field of " + p.array.noun(2) + " to aggregate."
 	}
@@ -592,7 +536,7 @@ func (r *reading) aggregatePlan(p *plan, w wanted) string {
 }
 
 // combinePlan computes the ratio or the difference of the sums of two fields.
-func (r *reading) combinePlan(p *plan, w wanted) string {
+func combinePlan(r *reading, p *plan, w wanted) string {
 	p.group = w.by
 	slices.SortFunc(r.links, func(a, b *link) int { return cmp.Compare(a.start(), b.start()) })
 	for _, l := range r.links {
@@ -621,19 +565,10 @@ func (p plan) limits() *field {
 	if p.measure == nil || !oneOf(p.metric, "min|max") || p.measure.named(p.metric) {
 		return nil
 	}
-	for f := range p.array.each() {
-		own := func(low string) bool { return f.named(low) }
-		limit := f.named(p.metric) || f.named(p.metric+"imum")
-		if limit && f.numeric() && !slices.ContainsFunc(p.measure.words, func(low string) bool { return units[low] == "" && !own(low) }) {
-			return f
-		}
-	}
-	return nil
-}
-
-// hasContent reports whether the phrase has content words.
-func (r reading) hasContent(of span) bool {
-	return slices.ContainsFunc(r.q[of[0]:max(of[0], of[1])], func(w word) bool { return !w.stop && !fillers[w.low] })
+	return p.array.first(func(f *field) bool {
+		other := func(low string) bool { return units[low] == "" && !f.named(low) }
+		return f.numeric() && (f.named(p.metric) || f.named(p.metric+"imum")) && !slices.ContainsFunc(p.measure.words, other)
+	})
 }
 
 const (
@@ -658,7 +593,7 @@ type input struct {
 	Metrics []string     `json:"metrics,omitempty"`
 }
 
-type conditions map[string]json.RawMessage
+type conditions = map[string]json.RawMessage
 
 // filter returns conditions as in a call; they are on different fields.
 func filter(conds []cond) conditions {
@@ -672,10 +607,9 @@ func filter(conds []cond) conditions {
 // calls returns the plan's calls in order. They depend on the plan only, so that each turn of the conversation computes the same ones.
 func (p plan) calls(arrays []*array) (out []call) {
 	if p.op == overview {
-		for _, a := range arrays[:min(len(arrays), overviewArrays)] {
-			out = append(out, plan{array: a, group: a.categoryField()}.stats())
-		}
-		return out
+		return mapped(arrays[:min(len(arrays), overviewArrays)], func(a *array) call {
+			return plan{array: a, group: a.categoryField()}.stats()
+		})
 	}
 	if p.array == nil {
 		return nil
@@ -698,12 +632,7 @@ func (p plan) stats() call {
 	if p.group != nil {
 		by = p.group.path
 	}
-	in := input{DataKey: p.array.key, GroupBy: &by, Filter: filter(p.all), Metrics: []string{"count"}}
-	for _, conds := range append(p.any, p.also) {
-		if len(conds) > 0 {
-			in.AnyOf = append(in.AnyOf, filter(conds))
-		}
-	}
+	in := input{DataKey: p.array.key, GroupBy: &by, Filter: filter(p.all), AnyOf: mapped(p.any, filter), Metrics: []string{"count"}}
 	switch {
 	case p.other != nil:
 		in.Metrics = []string{"count", "sum:" + p.measure.path, "sum:" + p.other.path}

@@ -31,7 +31,6 @@ const (
 	sumMargin   = 0.4  // of the score of a reading that adds the numbers of a field of unnamed records
 	fieldMargin = 0.85 // of the score of a link
 	dominance   = 1.4  // of the frequency of a value's versions
-	unique      = 10   // of the frequency of a value, if the other one names a record
 	familyScore = 0.6  // gain of values that are versions of the named one
 	rarity      = 3    // of the frequency of a value
 )
@@ -45,38 +44,6 @@ func read(s *shape, arrays []*array, similar Similar) (best reading, rival *arra
 		return best, rival
 	}
 	return x.read(s, arrays)
-}
-
-func (x matcher) read(s *shape, arrays []*array) (best reading, rival *array) {
-	var named []reading
-	for _, a := range arrays {
-		named = append(named, choose(s, a, slices.Concat(a.arrayLinks(s.q, x), a.fieldLinks(s.q, x))))
-	}
-	slices.SortStableFunc(named, func(a, b reading) int { return cmp.Compare(b.score, a.score) })
-	spellings := newIndex(s)
-	margin := func(r, best reading) float64 {
-		return ternary(r.adds() && best.adds(), sumMargin, arrayMargin)
-	}
-	for _, r := range named {
-		if best.array != nil && r.score+perValue*float64(r.open()) < best.score-margin(r, best) {
-			continue
-		}
-		every, identity := slices.Clone(r.every), r.array.identity()
-		r.array.readColumns()
-		for f := range r.array.each() {
-			every = append(every, f.valueLinks(r.q, spellings, f == identity && f.column().Distinct == f.filled())...)
-		}
-		r = choose(s, r.array, every)
-		switch {
-		case best.array == nil || r.score > best.score+arrayMargin:
-			best, rival = r, nil
-		case r.score > best.score:
-			best, rival = r, best.array
-		case r.score >= best.score-margin(r, best):
-			rival = r.array
-		}
-	}
-	return best, rival
 }
 
 // names reports whether the question names the array.
@@ -130,13 +97,6 @@ func choose(s *shape, a *array, every []link) reading {
 	return r
 }
 
-// within reports whether the name of a field with that many words is a better interpretation: "orbit" is not OrbitCom, "city" not a synonym
-// of depots, and "instance types" are no instances.
-func (l *link) within(words int) bool {
-	part, synonym := l.role == asValue && l.exact == 0, l.role == asArray && !l.plain
-	return (part || synonym) && words > 0 || l.role == asArray && len(l.pos) == 1 && words > 1
-}
-
 // selectLink selects l unless a selected link covers one of its words; l may be a rival of that.
 func (r *reading) selectLink(l *link) {
 	if l.role == asValue && len(l.pos) == 1 && r.enclosed(l.start()) {
@@ -169,19 +129,16 @@ func (r reading) enclosed(i int) bool {
 
 // markRival records that l is about as good as o, which is selected. Values that extend a word by versions prevail over a rarer value.
 func (r *reading) markRival(o, l *link) {
-	closer := l.role == asField && l.field.numeric() && o.field.numeric() && l.whole > o.whole
 	good := o.role != l.role || l.score >= fieldMargin*o.score && l.whole >= o.whole
 	if o.role == asValue && l.role == asValue {
 		margin := float64(rarity)
 		if o.version && len(o.values) > 1 {
 			margin = dominance
-		} else if identity := r.array.identity(); l.field == identity || o.field == identity {
-			margin = unique
 		}
 		good = l.exact == o.exact && l.context >= o.context && margin*float64(l.count()) > float64(o.count())
 	}
 	number := o.role == asField && o.field.numeric() && !l.field.numeric() && r.op == count && r.focus.has(o.start())
-	if o.rival == nil && !number && (good || closer) {
+	if o.rival == nil && !number && good {
 		o.rival = l
 	}
 }
@@ -219,9 +176,11 @@ func (r reading) tooWeak(l *link) bool {
 	operand := func(c comparison) bool { // of "start with"
 		return textOperators[c.op] && l.start() < c.end && l.end() > c.at && !(partTests[r.low(c.at)] != "" && l.exact > 0)
 	}
-	actor := r.is(l.end(), "by") || r.is(l.start()-1, "who") // "approved by", "who approved"
+	// "approved by", "who approved", beside approved_by
+	actor := len(l.pos) == 1 && l.field != nil && !l.field.named("by") && (r.is(l.end(), "by") || r.is(l.start()-1, "who")) &&
+		slices.ContainsFunc(r.array.fields(), func(f *field) bool { return f.named("by") && f.stemmed(r.q[l.start()].stem) })
 	return slices.ContainsFunc(r.compared, operand) ||
-		len(l.pos) == 1 && l.field != nil && !l.field.named("by") && actor && r.array.actions()[r.q[l.start()].stem] ||
+		actor ||
 		l.role == asField && (l.whole < 0.35 || r.weakVerb(l)) || l.role == asArray && l.whole < 0.2 || l.role == asValue && r.weakValue(l)
 }
 
@@ -267,60 +226,6 @@ func (r reading) who(i int) bool {
 }
 
 var textOperators = map[string]bool{"start": true, "end": true, "contain": true}
-
-// prepositions are words of fields whose values a preposition introduces.
-var prepositions = map[string]string{
-	"from": "origin|source|start|departure|sender|src", "to": "destination|target|end|arrival|receiver|recipient|dst|dest",
-}
-
-// introduced reports whether the preposition introduces values of the link's field.
-func (l link) introduced(preposition string) bool {
-	names := prepositions[preposition]
-	return names != "" && slices.ContainsFunc(l.field.parts, func(p part) bool { return p.low == preposition || oneOf(p.low, names) })
-}
-
-// contextScore prefers a value whose field is named at most two words away, as in "prow-build cluster", or by a preposition. named has the
-// links to names by field.
-func (l link) contextScore(s *shape, named map[*field][]link) (bonus float64) {
-	if l.role != asValue {
-		return 0
-	}
-	for _, n := range named[l.field] {
-		between := s.q[min(n.end(), l.start()):l.start()]
-		content := slices.ContainsFunc(between, func(w word) bool { return !w.stop || oneOf(w.low, "and|or") })
-		if n.start() == l.end() || n.end() <= l.start() && len(between) < 3 && !content {
-			bonus = max(bonus, 0.4*n.whole)
-		}
-	}
-	return bonus
-}
-
-// roleScore scores the expected role at a position: records after "how many", a field after "which", "how many different" and "per", a flag
-// as a condition elsewhere.
-func (l link) roleScore(s *shape) float64 {
-	inFocus := s.focus.has(l.start())
-	switch {
-	case l.role == asArray && inFocus && s.op != top:
-		return 0.6 * l.whole
-	case l.role == asValue && s.op == aggregate && l.end() == s.focus[1]:
-		return -0.5 * l.score // "the average temperature" is of a field
-	case l.role != asField || inFocus && (s.op.conditional() || s.op == aggregate) || s.op == combine,
-		s.measured.has(l.start()) && l.field.numeric():
-		return 0
-	case inFocus || s.by.has(l.start()):
-		return 0.4 * l.whole
-	case !l.field.isBool() && slices.ContainsFunc(s.compared, func(c comparison) bool { return l.start() >= c.at-4 && l.end() <= c.end+4 }):
-		return 0
-	case s.op.conditional() && l.field.isBool() && l.whole >= 0.5 && !s.literal(l.start()-1):
-		return 2*l.whole - 1
-	case s.op == list && l.field.isBool() && l.whole >= 0.5:
-		return -0.15 * l.score
-	}
-	return -0.3 * l.score // redundant
-}
-
-// conditional reports whether the answer counts records that meet a condition.
-func (o operation) conditional() bool { return o == count || o == share || o == exists || o == all }
 
 // unexplained returns the content words that nothing explains.
 func (r reading) unexplained() (out []int) {
@@ -380,7 +285,7 @@ func (r reading) linking(i int) bool {
 	values, _ := r.target(r.focus)
 	after := r.at(i-1, asValue) != nil || r.at(i-1, asField) != nil && r.hasPossessive(r.by[i-1])
 	switch {
-	case verbs[low] && (strings.HasSuffix(low, "ed") || oneOf(low, "held|made|built|kept|written|given")) &&
+	case (strings.HasSuffix(low, "ed") || oneOf(low, "held|made|built|kept|written|given")) &&
 		r.at(i+1, asArray, asGeneric) != nil, // "owned hosts"
 		r.op == count && i == r.focus[0] && strings.HasSuffix(low, "s"): // "how many runs"
 		return false
@@ -395,15 +300,9 @@ func (r reading) linking(i int) bool {
 	case verbs[low], after, r.op == top && r.is(i+1, "the|most|least|often"), !participles.MatchString(low):
 		return true
 	}
-	linked := strings.HasSuffix(low, "ing") || r.at(i-1, asArray) != nil || r.is(i-1, auxiliaries)
-	for k := i + 1; k < len(r.q) && !r.q[k].brk; k++ {
-		if w := r.q[k]; r.by[k] != nil || w.number != "" || w.date != "" {
-			return k > i+1 || linked && r.at(k, asField, asValue) != nil
-		} else if !w.stop && !r.used[k] && !fillers[w.low] {
-			return false
-		}
-	}
-	return false
+	// "running on h1", "hosts installed in Oslo", but not "are running"
+	following := slices.ContainsFunc(r.by[i+1:], func(l *link) bool { return l != nil })
+	return following && (strings.HasSuffix(low, "ing") || r.at(i-1, asArray) != nil || r.is(i-1, auxiliaries))
 }
 
 // participles are the endings of participles, and whole ones.
@@ -452,4 +351,89 @@ func (r reading) target(of span) (f *field, records bool) {
 		}
 	}
 	return nil, false
+}
+
+// deny reports whether a negation applies to the word at i, and marks it as explained. In "no-show" it belongs to a value.
+func (r *reading) deny(i int) bool {
+	k := r.neg[i] - 1
+	if k < 0 || r.at(k, asValue) != nil {
+		return false
+	}
+	if mark(r.used, k, k+1); r.is(k, "than|from|of") {
+		mark(r.used, k-1, k)
+	}
+	return true
+}
+
+// markUsed marks the link's words as explained.
+func (r *reading) markUsed(l *link) {
+	for _, i := range l.pos {
+		r.used[i] = true
+	}
+}
+
+// only returns the only field of the array that satisfies accept; nil if there is none, or more.
+func (r reading) only(accept func(*field) bool) (only *field) {
+	for f := range r.array.each() {
+		if accept(f) && only != nil {
+			return nil
+		} else if accept(f) {
+			only = f
+		}
+	}
+	return only
+}
+
+// hasPossessive reports whether a word such as "have" or "with" precedes the field.
+func (r reading) hasPossessive(l *link) bool {
+	i, _ := find(r.q[:l.start()], max(0, l.start()-5),
+		"have|has|had|having|with|carry|carries|carrying|contain|contains|contained|include|report|reports|specify|set|define|defines|any")
+	return i >= 0
+}
+
+// comparesText reports whether the question compares a text: "which owners start with a".
+func (r reading) comparesText() bool {
+	return slices.ContainsFunc(r.compared, func(c comparison) bool { return textOperators[c.op] })
+}
+
+// hasContent reports whether the phrase has content words.
+func (r reading) hasContent(of span) bool {
+	return slices.ContainsFunc(r.q[of[0]:max(of[0], of[1])], func(w word) bool { return !w.stop && !fillers[w.low] })
+}
+
+// unsummable reports whether the numbers of the field are rates or limits, which the question does not name.
+func (r reading) unsummable(f *field) bool {
+	return slices.ContainsFunc(f.words, func(low string) bool {
+		named := func(w word) bool {
+			return w.stem == stem(low) || slices.Contains(synonyms[w.stem], stem(low)) || units[w.low] == low
+		}
+		return oneOf(low, "unit|per|avg|average|mean|max|min|maximum|minimum|rate|ratio|factor|percent|pct") && (r.op == breakdown || !slices.ContainsFunc(r.q, named))
+	})
+}
+
+// unknownTerms declines because of words that match no name or value; it quotes them as written.
+func (r reading) unknownTerms(words []int) string {
+	what := "no array, field or value"
+	if r.array != nil && len(r.links) > 0 && !strings.ContainsAny(r.array.key, "0123456789") {
+		what = "no field or value of " + r.array.noun(2)
+	}
+	var terms []string
+	for n, from := 0, 0; n < len(words); n++ {
+		if n+1 == len(words) || words[n+1] != words[n]+1 { // the end of a phrase
+			terms = append(terms, quoted(r.text(span{words[from], words[n] + 1})))
+			from = n + 1
+		}
+	}
+	if len(terms) > 1 {
+		return "Unknown terms " + strings.Join(terms, ", ") + ": " + what + " matches them."
+	}
+	return "Unknown term " + terms[0] + ": " + what + " matches it."
+}
+
+// unmatched declines because of the unexplained words, if there are any.
+func (r reading) unmatched() string {
+	if lost := r.unexplained(); len(lost) > 0 {
+		return r.unknownTerms(lost)
+	}
+	return unclearQuestion
 }

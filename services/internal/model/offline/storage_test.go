@@ -43,7 +43,6 @@ func TestConditions(t *testing.T) {
 		{"List volumes larger than 600 GB", "2 volumes: v1, v3.\n\nUnderstood as: listing name of volumes where size_gb > 600."},
 		{"How many snapshots do the iron volumes have?", "1: the sum of snapshots.count"},
 		{"machines in north with tag old", "1 machine: m1.\n\nUnderstood as: listing name of machines where room = north and tags contains old."},
-		{"Tier breakdown of the a1 volumes", "2 volumes by tier:\n- gold: 1\n- iron: 1\n\nUnderstood as: counting volumes where array = a1, by tier."},
 		{"More gold or more iron volumes?", "iron has more: 2 volumes, against gold 1; a difference of 1."},
 		{"How many volumes are there outside a1?", "1 volume.\n\nUnderstood as: counting volumes where array ≠ a1."},
 

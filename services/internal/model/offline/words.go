@@ -195,45 +195,29 @@ func parseQuantity(core string, at int) []word {
 
 func alphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// nameWords splits a name into lower-case words: "vendorProject", "vendor_project" and "VENDOR project" are equal.
+// humps matches the ends of words in camel case: "vendorProject", "HTTPServer".
+var humps = regexp.MustCompile(`([^\p{Lu}])(\p{Lu})|(\p{Lu})(\p{Lu}\p{Ll}\p{Ll})`)
+
+// nameWords splits a name into lower-case words: "vendorProject", "vendor_project" and "VENDOR project" are equal. "vCPU" is one word.
 func nameWords(name string) []string {
-	if !strings.ContainsFunc(name, unicode.IsUpper) {
-		return strings.FieldsFunc(name, func(r rune) bool { return !alphanumeric(r) })
+	if len(name) > 1 {
+		name = name[:1] + humps.ReplaceAllString(name[1:], "$1$3 $2$4")
 	}
-	var b strings.Builder
-	rs := []rune(name)
-	for i, r := range rs {
-		if i > 1 && unicode.IsUpper(r) && (!unicode.IsUpper(rs[i-1]) || i+2 < len(rs) && unicode.IsLower(rs[i+1]) && unicode.IsLower(rs[i+2])) {
-			b.WriteByte(' ')
-		}
-		if !alphanumeric(r) {
-			r = ' '
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return strings.Fields(b.String())
+	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !alphanumeric(r) })
 }
 
-// mergeWords replaces the phrases of two words in a name by one, as in a question: "virtual machines" are vms. stems caches stems.
-func mergeWords(words []string, stems map[string]string) (out []string) {
+// mergeWords replaces the phrases of two words in a name by one, as in a question: "virtual machines" are vms.
+func mergeWords(words []string) (out []string) {
 	for i := 0; i < len(words); i++ {
 		low := words[i]
 		if i+1 < len(words) {
-			if phrase := phrases[stemOf(low, stems)+"-"+stemOf(words[i+1], stems)]; phrase != "" {
+			if phrase := phrases[stem(low)+"-"+stem(words[i+1])]; phrase != "" {
 				low, i = phrase, i+1
 			}
 		}
 		out = append(out, low)
 	}
 	return out
-}
-
-// stemOf returns the stem of a word, which stems caches.
-func stemOf(low string, stems map[string]string) string {
-	if _, known := stems[low]; !known {
-		stems[low] = stem(low)
-	}
-	return stems[low]
 }
 
 // stem reduces a lower-case word to a stem shared by its forms.
@@ -280,6 +264,15 @@ func matchLength(q []word, pattern string) (n int) {
 		}
 	}
 	return n
+}
+
+// mapped returns the results of f for the items of a list.
+func mapped[T, U any](list []T, f func(T) U) []U {
+	out := make([]U, len(list))
+	for i, item := range list {
+		out[i] = f(item)
+	}
+	return out
 }
 
 // ternary returns yes if the condition holds, otherwise no.
