@@ -64,10 +64,6 @@ const replayBatch = 64
 // replayWait bounds the wait for a change while the watch counts as running.
 const replayWait = 20 * time.Millisecond
 
-// replaysPerCPU is the number of watches per CPU that catch up at the same time. Each uses a consumer of
-// the NATS server and a relay of the edge, which no concurrency limit covers.
-const replaysPerCPU = 2
-
 // maxReplay is the time after which a watch no longer counts as catching up, so that clients that read
 // slowly do not delay others.
 const maxReplay = time.Second
@@ -110,8 +106,10 @@ func Open(ctx context.Context, js jetstream.JetStream) (*Catalog, error) {
 }
 
 func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
-	c := &Catalog{js: js, stream: stream, reader: bucket.NewReader(js, Bucket, stream),
-		replays: admission.NewPool(int64(replaysPerCPU * runtime.GOMAXPROCS(0))), reads: admission.NewPool(maxReads)}
+	c := &Catalog{js: js, stream: stream, reader: bucket.NewReader(js, Bucket, stream), reads: admission.NewPool(maxReads)}
+	// A watch that catches up also uses a consumer of the NATS server and a relay of the edge, which no
+	// concurrency limit covers. With one more than CPUs, the share of a single tenant uses all of them.
+	c.replays = admission.NewPool(int64(1 + runtime.GOMAXPROCS(0)))
 	c.commits.js = js
 	c.commits.batches = stream.CachedInfo().Config.AllowAtomicPublish
 	return c
