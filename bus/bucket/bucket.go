@@ -63,9 +63,7 @@ func Removes(h nats.Header) bool {
 // does not interrupt the creation: the consumer would exist, but could not be released.
 func Ordered(ctx context.Context, s jetstream.Stream, config jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
 	config.NamePrefix, config.InactiveThreshold = "cairn_"+nuid.Next(), time.Minute
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
-	defer cancel()
-	c, err := s.OrderedConsumer(ctx, config)
+	c, err := s.OrderedConsumer(context.WithoutCancel(ctx), config) // for at most the default timeout of the client library
 	if rejected(err, consumersExceeded) {
 		err = fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because("too many consumers of stream "+s.CachedInfo().Config.Name), err)
 	}
