@@ -17,6 +17,7 @@ func TestRunLimitCountsRunsUntilTheyEnd(t *testing.T) {
 	stream := bus.Analyze
 	stream.Runs = 1
 	release := make(chan struct{})
+	setupReplay(t, conn)
 	err := stream.Serve(bustest.Service(t, bustest.Dial(t, server), "analyze"),
 		func(ctx context.Context, req schemas.Analysis, to bus.Sender) error {
 			if req.ID == "short" {
@@ -32,12 +33,14 @@ func TestRunLimitCountsRunsUntilTheyEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var name string // of the last run
 	run := func(credential, id string) (err error) {
 		ctx := t.Context()
+		name = bus.NewRun()
 		if credential != "" {
 			ctx = bus.WithIdentity(ctx, &schemas.Identity{ID: credential, Role: schemas.RoleAnalyst})
 		}
-		for _, err := range stream.Run(ctx, conn, bus.NewRun(), []byte(`{"query":"q","context":"{}","target":"H","id":"`+id+`"}`)) {
+		for _, err := range stream.Run(ctx, conn, name, []byte(`{"query":"q","context":"{}","target":"H","id":"`+id+`"}`)) {
 			return err // the caller disconnects after the first event
 		}
 		return nil
@@ -47,6 +50,9 @@ func TestRunLimitCountsRunsUntilTheyEnd(t *testing.T) {
 	}
 	if err := run("ann", "short"); !errors.Is(err, schemas.ErrAnalysisTooManyRequests) {
 		t.Errorf("a second run while the abandoned one is in progress: got %v, want %v", err, schemas.ErrAnalysisTooManyRequests)
+	}
+	if _, err := resumed(t.Context(), conn, name, 0); !errors.Is(err, schemas.ErrRunNotFound) {
+		t.Errorf("resumed the refused run: %v, want that it is not stored", err)
 	}
 	if err := run("bob", "short"); err != nil {
 		t.Errorf("a run of another credential: %v", err)

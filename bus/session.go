@@ -396,10 +396,11 @@ func (w *session) connected() {
 	w.stopGrace()
 }
 
-// storeError stores the error of a run without events, for clients that resume it.
+// storeError stores the error of a run without events, for clients that resume it. A run that was refused
+// before it started is not stored.
 func (w *session) storeError(e *schemas.Error) {
 	last, err := json.Marshal(schemas.StreamError{Code: e.Code, Message: e.Message()})
-	if err != nil || w.replay == nil {
+	if err != nil || w.replay == nil || w.sub == nil {
 		return
 	}
 	w.mu.Lock()

@@ -41,7 +41,7 @@ func TestSnapshot(t *testing.T) {
 		return kinds
 	}
 	stored := func() bus.StoredRun {
-		list, err := bus.Analyze.Stored(t.Context(), conn)
+		list, err := bus.Analyze.Stored(t.Context(), conn, nil)
 		if err != nil || len(list) != 1 || list[0].Name != run || list[0].Updated.IsZero() {
 			t.Fatalf("%+v, %v", list, err)
 		}
@@ -99,7 +99,7 @@ func TestStatesOfRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait.Until(t, "each run has its state", func() bool {
-		list, err := bus.Analyze.Stored(t.Context(), conn)
+		list, err := bus.Analyze.Stored(t.Context(), conn, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,29 +146,41 @@ func TestPageOfRuns(t *testing.T) {
 	}
 }
 
-// TestStoredRuns reports no runs, and fails without a replay stream and for too many runs.
+// TestStoredRuns lists no runs, fails without a replay stream, and lists those of the caller among
+// those of other tenants.
 func TestStoredRuns(t *testing.T) {
 	t.Parallel()
 	server := bustest.Listen(t)
 	conn := bustest.Dial(t, server)
-	if list, err := bus.Analyze.Stored(t.Context(), conn); !errors.Is(err, schemas.ErrUnavailable) {
+	if list, err := bus.Analyze.Stored(t.Context(), conn, nil); !errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("without a replay stream: %+v, %v", list, err)
 	}
 	setupReplay(t, conn)
-	if list, err := bus.Analyze.Stored(t.Context(), conn); err != nil || len(list) != 0 {
+	if list, err := bus.Analyze.Stored(t.Context(), conn, nil); err != nil || len(list) != 0 {
 		t.Errorf("without a run: %+v, %v", list, err)
 	}
 	nc := bustest.Connect(t, server)
-	for i := range 1025 {
-		if err := nc.Publish(fmt.Sprintf("cairn.analyze.r%d.replay", i), []byte(": started\n\n")); err != nil {
+	acme, globex := &schemas.Identity{ID: "a", Tenants: []string{"acme"}}, &schemas.Identity{ID: "g", Tenants: []string{"globex"}}
+	const runsOfAcme, runsOfGlobex = 3000, 10
+	for i := range runsOfAcme + runsOfGlobex {
+		by := acme
+		if i >= runsOfAcme {
+			by = globex
+		}
+		if err := nc.Publish("cairn.analyze."+bus.NameRun(by, fmt.Sprint("r", i))+".replay", []byte(": started\n\n")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, "a listing of too many runs fails", func() bool { // they are stored asynchronously
-		_, err := bus.Analyze.Stored(t.Context(), conn)
-		return errors.Is(err, schemas.ErrUnavailable)
-	})
+	for by, want := range map[*schemas.Identity]int{acme: runsOfAcme, globex: runsOfGlobex, nil: runsOfAcme + runsOfGlobex} {
+		wait.Until(t, "all runs of the caller are listed", func() bool { // they are stored asynchronously
+			list, err := bus.Analyze.Stored(t.Context(), conn, by)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(list) == want
+		})
+	}
 }

@@ -146,13 +146,13 @@ func (s Stream[Req]) Snapshot(ctx context.Context, c *Conn, run string) iter.Seq
 	})
 }
 
-// Stored returns the runs whose events are stored, in no order. The error is
-// schemas.ErrUnavailable if there are more than 1,024.
-func (s Stream[Req]) Stored(ctx context.Context, c *Conn) ([]StoredRun, error) {
+// Stored returns the runs of the caller (OwnsRun) whose events are stored, in no order.
+func (s Stream[Req]) Stored(ctx context.Context, c *Conn, by *schemas.Identity) ([]StoredRun, error) {
 	if !c.Connected() {
 		return nil, schemas.ErrUnavailable.Because("NATS is unavailable")
 	}
-	list, err := replay.List(ctx, c.ReadConn().js, s.ReplayStream(), s.control("*")+replayToken)
+	list, err := replay.List(ctx, c.ReadConn().js, s.ReplayStream(), s.control("*")+replayToken,
+		func(run string) bool { return OwnsRun(by, run) })
 	if err != nil {
 		return nil, transportError(s.Subject, err)
 	}

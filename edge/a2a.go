@@ -162,7 +162,7 @@ func (c agentCaller) Snapshot(ctx context.Context, run string) iter.Seq2[bus.Eve
 }
 
 func (c agentCaller) Stored(ctx context.Context) ([]bus.StoredRun, error) {
-	return c.analysis.Stored(ctx, c.x.edge.conn)
+	return c.analysis.Stored(ctx, c.x.edge.conn, c.x.by)
 }
 
 func (c agentCaller) Cancel(ctx context.Context, run string) error {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,24 +103,52 @@ type Run struct {
 	Updated time.Time // when its last events were stored
 }
 
-// List returns the runs with stored events, in no order. Their names match the wildcard of the
-// subject. It reads only the last message of each run. The error is
-// schemas.ErrUnavailable if there are more than 1,024, or wraps bucket.ErrNoStream.
-func List(ctx context.Context, js jetstream.JetStream, stream, subject string) (runs []Run, err error) {
+// listBatch is the number of runs whose last messages one request of List reads. The server permits
+// 1,024, and sends their events too.
+const listBatch = 256
+
+// List returns the runs with stored events that owned permits, in no order. The names match the
+// wildcard of the subject. It reads only the last message of each of them. The error wraps
+// bucket.ErrNoStream if there is no stream.
+func List(ctx context.Context, js jetstream.JetStream, stream, subject string, owned func(name string) bool) (runs []Run, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	last, err := bucket.Collect(jetstreamext.GetLastMsgsFor(ctx, js, stream, []string{subject}))
-	if errors.Is(err, jetstreamext.ErrBatchUnsupported) { // status 413, which the library does not recognize
-		return nil, schemas.ErrUnavailable.Because("there are too many runs to list; expected at most 1,024 in two minutes")
+	s, err := js.Stream(ctx, stream)
+	if err != nil {
+		return nil, listError(err)
+	}
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(subject))
+	if err != nil {
+		return nil, listError(err)
 	}
 	before, after, _ := strings.Cut(subject, "*")
-	for _, msg := range last {
-		started, malformed := time.Parse(time.RFC3339Nano, msg.Header.Get(headerStarted))
-		if malformed != nil {
-			started = msg.Time
+	name := func(subject string) string { return strings.TrimSuffix(strings.TrimPrefix(subject, before), after) }
+	var subjects []string
+	for subject := range info.State.Subjects {
+		if owned(name(subject)) {
+			subjects = append(subjects, subject)
 		}
-		name := strings.TrimSuffix(strings.TrimPrefix(msg.Subject, before), after)
-		runs = append(runs, Run{name, cmp.Or(msg.Header.Get(headerState), schemas.RunRunning), started, msg.Time})
 	}
-	return runs, readError(ctx, err)
+	for batch := range slices.Chunk(subjects, listBatch) {
+		last, err := bucket.Collect(jetstreamext.GetLastMsgsFor(ctx, js, stream, batch))
+		if err = readError(ctx, err); err != nil {
+			return nil, err
+		}
+		for _, msg := range last {
+			started, malformed := time.Parse(time.RFC3339Nano, msg.Header.Get(headerStarted))
+			if malformed != nil {
+				started = msg.Time
+			}
+			runs = append(runs, Run{name(msg.Subject), cmp.Or(msg.Header.Get(headerState), schemas.RunRunning), started, msg.Time})
+		}
+	}
+	return runs, nil
+}
+
+// listError returns the error of a request about the stream that returned err.
+func listError(err error) error {
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("%w: %w", bucket.ErrNoStream, errNoStream)
+	}
+	return err
 }

@@ -230,9 +230,9 @@ func (w *Writer) storeAll() {
 		w.mu.Lock()
 		b := w.batches[0]
 		w.mu.Unlock()
-		var err error
-		if w.admit(b) {
-			err = w.publish(b)
+		data, err := w.admit(b)
+		if len(data) > 0 {
+			err = w.publish(b, data)
 		}
 		if err != nil {
 			w.log.Warn("the replay stream does not store the events of a run: it cannot be resumed", "subject", w.subject, "err", err)
@@ -243,27 +243,62 @@ func (w *Writer) storeAll() {
 	}
 }
 
-// admit reports whether the batch is within the tenant's share of the replay stream. It always admits
-// the start and the end of a run, so that a client detects missing events.
-func (w *Writer) admit(b *events) bool {
-	if b.first == 0 || b.state != "" {
-		return true
+const (
+	// messageBytes is the part of the share that a message takes besides its data, in bytes: its subject
+	// and headers.
+	messageBytes = 384
+	// minRunBytes is the part of the share that each run takes, in bytes: its first message, and one with
+	// the done event.
+	minRunBytes = 1 << 10
+)
+
+var errShare = errors.New("the tenant has exceeded its share of the replay stream")
+
+// admit returns the data of the batch to store, within the tenant's share of the replay stream. Beyond the
+// share a run is not stored, or only its done event, so that a client detects the missing events.
+func (w *Writer) admit(b *events) ([]byte, error) {
+	if b.first == 0 {
+		if !w.acquire(minRunBytes) {
+			return nil, errShare
+		}
+		return b.data, nil
 	}
-	n := int64(len(b.data))
-	if w.share.Acquire(w.tenant, n) {
-		w.held += n
-		return true
+	if w.acquire(messageBytes + int64(len(b.data))) {
+		return b.data, nil
 	}
 	if !w.over {
 		w.over = true
-		w.log.Warn("the replay stream does not store all events of a run: the tenant has exceeded its share", "subject", w.subject)
+		w.log.Warn("the replay stream does not store all events of a run", "subject", w.subject, "err", errShare)
 	}
-	return false
+	if b.state == "" {
+		return nil, nil
+	}
+	return lastEvent(b.data), nil
 }
 
-// publish publishes a batch until JetStream acknowledges it.
-func (w *Writer) publish(b *events) error {
-	msg := &nats.Msg{Subject: w.subject, Data: b.data, Header: nats.Header{headerStarted: {w.started}}}
+// acquire takes n bytes of the share.
+func (w *Writer) acquire(n int64) bool {
+	if !w.share.Acquire(w.tenant, n) {
+		return false
+	}
+	w.held += n
+	return true
+}
+
+// lastEvent returns the last of the encoded events.
+func lastEvent(events []byte) []byte {
+	for {
+		_, rest, ok := Parse(events)
+		if !ok || len(rest) == 0 {
+			return events
+		}
+		events = rest
+	}
+}
+
+// publish publishes the data of a batch until JetStream acknowledges it.
+func (w *Writer) publish(b *events, data []byte) error {
+	msg := &nats.Msg{Subject: w.subject, Data: data, Header: nats.Header{headerStarted: {w.started}}}
 	if b.state != "" {
 		msg.Header.Set(headerState, b.state)
 	}

@@ -1,7 +1,9 @@
 package replay_test
 
 import (
+	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -38,6 +40,52 @@ func TestCloseWaitsForQueries(t *testing.T) {
 		client.Wait()
 		if queries.Load() != answers.Load() {
 			t.Fatalf("%d of %d queries were answered", answers.Load(), queries.Load())
+		}
+	}
+}
+
+// TestRunsTakeShare: each run takes a part of the tenant's share, its last batch too. Beyond the share
+// only the done event is stored, and then no further run, while those of other tenants are.
+func TestRunsTakeShare(t *testing.T) {
+	t.Parallel()
+	js := bustest.Open(t).JetStream()
+	if err := replay.Setup(t.Context(), js, "runs", "runs.*", bucket.Replication{}); err != nil {
+		t.Fatal(err)
+	}
+	pool := admission.NewPool(10 << 10) // 8 KiB for a single tenant
+	run := func(tenant, name string, bytes int) (stored []string) {
+		w := replay.NewWriter(t.Context(), js, "runs", "runs."+name, tenant, pool, slog.New(slog.DiscardHandler))
+		w.Begin()
+		w.Add(replay.Event{Type: schemas.EventTextDelta, Sequence: 1, Data: []byte(`"` + strings.Repeat("x", bytes) + `"`)})
+		w.Add(replay.Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")})
+		w.Close()
+		for r := replay.NewReader(js, "runs", "runs."+name); ; {
+			e, ok, err := r.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ok {
+				if !r.Found() {
+					return []string{"not stored"}
+				}
+				return stored
+			}
+			stored = append(stored, e.Type)
+		}
+	}
+	for _, c := range []struct {
+		tenant, name string
+		bytes        int
+		want         string
+	}{
+		{"acme", "a", 4000, "[text_delta done]"},
+		{"acme", "b", 4000, "[done]"},
+		{"acme", "c", 1000, "[done]"},
+		{"acme", "d", 1000, "[not stored]"},
+		{"globex", "e", 10, "[text_delta done]"},
+	} {
+		if got := fmt.Sprint(run(c.tenant, c.name, c.bytes)); got != c.want {
+			t.Errorf("run %s of %s: stored %s, want %s", c.name, c.tenant, got, c.want)
 		}
 	}
 }

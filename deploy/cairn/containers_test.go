@@ -153,6 +153,11 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 	tagged(t, url)
 	large(t, url)
 	resumed(t, url)
+	for path, want := range map[string]string{"/runs": `"state":"done"`, "/a2a/v1/tasks?A2A-Version=1.0": `"tasks":[]`} {
+		if status, answer := request(t, "GET", url+path, ""); status != 200 || !strings.Contains(answer, want) {
+			t.Errorf("GET %s: got %d %s, want %s", path, status, answer, want)
+		}
+	}
 	further(url)
 	for _, v := range n.Violations() {
 		t.Errorf("the server refuses: %s", v)

@@ -130,7 +130,7 @@ var streamAPI = map[string]map[string]string{
 		"CONSUMER.INFO.S.C": "operator worker", "CONSUMER.DELETE.S.C": "operator worker", "CONSUMER.MSG.NEXT.S.C": "operator worker",
 	},
 	"cairn_analyze": {
-		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
+		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator reader worker",
 		"DIRECT.GET.S": "reader worker",
 	},
 	"KV_cairn_keys": {

@@ -51,7 +51,7 @@ type Caller interface {
 	Resume(ctx context.Context, run string, after uint64) iter.Seq2[bus.Event, error]
 	// Snapshot yields the events of the run until now.
 	Snapshot(ctx context.Context, run string) iter.Seq2[bus.Event, error]
-	// Stored returns the stored runs of all clients.
+	// Stored returns the stored runs of the tenants of the client.
 	Stored(ctx context.Context) ([]bus.StoredRun, error)
 	// Cancel cancels the run.
 	Cancel(ctx context.Context, run string) error

@@ -319,7 +319,7 @@ func (tasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListT
 	if err != nil {
 		return nil, err
 	}
-	runs = slices.DeleteFunc(runs, func(s bus.StoredRun) bool { return !matchesList(r, s) || !caller.Owns(s.Name) })
+	runs = slices.DeleteFunc(runs, func(s bus.StoredRun) bool { return !matchesList(r, s) })
 	page := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(runs), PageSize: cmp.Or(r.PageSize, defaultPageSize)}
 	runs, page.NextPageToken, err = bus.PageOfRuns(runs, func(s bus.StoredRun) time.Time { return s.Updated }, r.PageToken, page.PageSize)
 	if err != nil {

@@ -207,14 +207,11 @@ func (a analyzer) render(ctx context.Context, req schemas.Analysis, l *loop, to 
 
 // listRuns lists the runs of the caller's tenants whose events are stored.
 func (a analyzer) listRuns(ctx context.Context, q schemas.RunQuery) (schemas.RunList, error) {
-	runs, err := bus.Analyze.Stored(ctx, a.Conn)
+	runs, err := bus.Analyze.Stored(ctx, a.Conn, bus.Identity(ctx))
 	if err != nil {
 		return schemas.RunList{}, err
 	}
-	by := bus.Identity(ctx)
-	runs = slices.DeleteFunc(runs, func(r bus.StoredRun) bool {
-		return !bus.OwnsRun(by, r.Name) || q.State != "" && q.State != r.State
-	})
+	runs = slices.DeleteFunc(runs, func(r bus.StoredRun) bool { return q.State != "" && q.State != r.State })
 	page, next, err := bus.PageOfRuns(runs, func(r bus.StoredRun) time.Time { return r.Started }, q.Cursor,
 		schemas.ValueOr(q.Limit, schemas.DefaultLimit))
 	if err != nil {
