@@ -26,8 +26,9 @@ type Conn struct {
 	js       jetstream.JetStream
 	requests *requests
 	outages  outages
-	budget   *retry.Budget // shared by all requests
-	readConn *Conn         // for reads from JetStream; nil: this connection
+	budget   *retry.Budget   // shared by all requests
+	readConn *Conn           // for reads from JetStream; nil: this connection
+	lists    *admission.Pool // lists of runs in progress
 
 	mu sync.Mutex
 	up bool // as exported by the metrics
@@ -58,7 +59,7 @@ func OpenInProcess(server nats.InProcessConnProvider, name string, options ...na
 }
 
 func connect(url, name string, more ...nats.Option) (*Conn, error) {
-	c := &Conn{closed: make(chan struct{}), budget: retry.NewBudget()}
+	c := &Conn{closed: make(chan struct{}), budget: retry.NewBudget(), lists: admission.NewPool(maxLists)}
 	c.outages = outages{conn: c, waiting: admission.NewPool(maxUndelivered)}
 	outbound := admission.NewPool(outboundBytes)
 	c.dial = func(name string, changed func(up bool), also ...nats.Option) (q *requests, err error) {
