@@ -5,5 +5,5 @@ const MaxPending = maxPending
 func (r *Recorder) Pending() (counters, sets int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.pending), len(r.sets)
+	return len(r.counters), len(r.sets)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/synadia-io/orbit.go/jetstreamext"
 
+	"cairn/bus/admission"
 	"cairn/bus/bucket"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
@@ -37,7 +38,7 @@ const (
 	// 3,000 requests/s for 240 records, all take 5 % of the CPU time with 2 s, 1 % with 10 s.
 	interval = 10 * time.Second
 	// maxPending is the maximum number of counters between two publications, which take
-	// some 300 bytes each. Uses beyond it are not counted.
+	// some 300 bytes each. It is divided among tenants. Uses beyond it are not counted.
 	maxPending = 20_000
 )
 
@@ -84,11 +85,14 @@ func (c counter) subject() string {
 
 // Set is a set of uses that are counted together repeatedly, such as the records of a cached response.
 // Counting it costs as much as counting one use.
-type Set struct{ counters []counter }
+type Set struct {
+	tenant   string // that uses the records
+	counters []counter
+}
 
 // NewSet returns a use of each of the records by the tenant; empty: by a request without one.
 func NewSet(tenant string, action Action, records ...catalog.Key) *Set {
-	s := &Set{make([]counter, len(records))}
+	s := &Set{tenant, make([]counter, len(records))}
 	for i, key := range records {
 		s.counters[i] = counter{key, schemas.ScopeOf(key.Tenant), action}
 		s.counters[i].key.Tenant = tenant
@@ -102,15 +106,29 @@ type Recorder struct {
 	stop context.CancelFunc
 	done chan struct{}
 
-	mu      sync.Mutex
-	pending map[counter]uint64
-	sets    map[*Set]uint64
+	mu sync.Mutex
+	*pending
+}
+
+// pending are the uses since the last publication.
+type pending struct {
+	counters     map[counter]uint64
+	counterShare *admission.Pool
+	sets         map[*Set]uint64
+	setShare     *admission.Pool
+}
+
+func newPending() *pending {
+	return &pending{
+		map[counter]uint64{}, admission.NewPool(maxPending),
+		map[*Set]uint64{}, admission.NewPool(maxPending),
+	}
 }
 
 // Start returns a Recorder, which the caller closes.
 func Start(js jetstream.JetStream) *Recorder {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Recorder{js: js, stop: stop, done: make(chan struct{}), pending: map[counter]uint64{}, sets: map[*Set]uint64{}}
+	r := &Recorder{js: js, stop: stop, done: make(chan struct{}), pending: newPending()}
 	go r.run(ctx)
 	return r
 }
@@ -140,7 +158,7 @@ func (r *Recorder) run(ctx context.Context) {
 func (r *Recorder) Add(s *Set) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, known := r.sets[s]; known || len(r.sets) < maxPending {
+	if r.sets[s] > 0 || r.setShare.Acquire(s.tenant, 1) {
 		r.sets[s]++
 	}
 }
@@ -152,10 +170,10 @@ func (r *Recorder) AddOnce(s *Set) {
 	r.add(s, 1)
 }
 
-func (r *Recorder) add(s *Set, n uint64) {
+func (p *pending) add(s *Set, n uint64) {
 	for _, c := range s.counters {
-		if _, known := r.pending[c]; known || len(r.pending) < maxPending {
-			r.pending[c] += n
+		if p.counters[c] > 0 || p.counterShare.Acquire(s.tenant, 1) {
+			p.counters[c] += n
 		}
 	}
 }
@@ -164,12 +182,12 @@ func (r *Recorder) add(s *Set, n uint64) {
 func (r *Recorder) drain() map[counter]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for s, n := range r.sets {
-		r.add(s, n)
+	p := r.pending
+	r.pending = newPending()
+	for s, n := range p.sets {
+		p.add(s, n)
 	}
-	pending := r.pending
-	r.pending, r.sets = map[counter]uint64{}, map[*Set]uint64{}
-	return pending
+	return p.counters
 }
 
 // publish publishes the pending counts. Errors are ignored: the connection logs them.

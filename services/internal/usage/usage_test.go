@@ -71,7 +71,8 @@ func TestUsageCounts(t *testing.T) {
 	}
 }
 
-// TestManyRecords checks that the memory of a recorder is bounded.
+// TestManyRecords checks that the memory of a recorder is bounded, and that the uses of one tenant
+// leave room for those of another.
 func TestManyRecords(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
@@ -84,8 +85,15 @@ func TestManyRecords(t *testing.T) {
 		r.Add(s)
 		r.AddOnce(s)
 	}
-	if counters, sets := r.Pending(); counters > usage.MaxPending || sets > usage.MaxPending {
+	counters, sets := r.Pending()
+	if counters > usage.MaxPending || sets > usage.MaxPending {
 		t.Errorf("%d counters and %d sets are pending, want at most %d", counters, sets, usage.MaxPending)
+	}
+	other := usage.NewSet("acme", usage.Found, catalog.Key{Kind: schemas.KindTool, ID: "a.b.t"})
+	r.Add(other)
+	r.AddOnce(other)
+	if c, s := r.Pending(); c != counters+1 || s != sets+1 {
+		t.Errorf("%d counters and %d sets are pending after a use by another tenant, want %d and %d", c, s, counters+1, sets+1)
 	}
 	r.Close()
 }
