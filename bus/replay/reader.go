@@ -111,8 +111,6 @@ const listBatch = 256
 // wildcard of the subject. It reads only the last message of each of them. The error wraps
 // bucket.ErrNoStream if there is no stream.
 func List(ctx context.Context, js jetstream.JetStream, stream, subject string, owned func(name string) bool) (runs []Run, err error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
-	defer cancel()
 	s, err := js.Stream(ctx, stream)
 	if err != nil {
 		return nil, listError(err)
@@ -130,8 +128,8 @@ func List(ctx context.Context, js jetstream.JetStream, stream, subject string, o
 		}
 	}
 	for batch := range slices.Chunk(subjects, listBatch) {
-		last, err := bucket.Collect(jetstreamext.GetLastMsgsFor(ctx, js, stream, batch))
-		if err = readError(ctx, err); err != nil {
+		last, err := lastMessages(ctx, js, stream, batch)
+		if err != nil {
 			return nil, err
 		}
 		for _, msg := range last {
@@ -143,6 +141,14 @@ func List(ctx context.Context, js jetstream.JetStream, stream, subject string, o
 		}
 	}
 	return runs, nil
+}
+
+// lastMessages returns the last message of each of the subjects that has one.
+func lastMessages(ctx context.Context, js jetstream.JetStream, stream string, subjects []string) ([]*jetstream.RawStreamMsg, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	last, err := bucket.Collect(jetstreamext.GetLastMsgsFor(ctx, js, stream, subjects))
+	return last, readError(ctx, err)
 }
 
 // listError returns the error of a request about the stream that returned err.
