@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/admission"
+	"cairn/bus/replay"
 	"cairn/bus/retry"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
@@ -26,9 +27,9 @@ type Conn struct {
 	js       jetstream.JetStream
 	requests *requests
 	outages  outages
-	budget   *retry.Budget   // shared by all requests
-	readConn *Conn           // for reads from JetStream; nil: this connection
-	lists    *admission.Pool // lists of runs in progress
+	budget   *retry.Budget // shared by all requests
+	readConn *Conn         // for reads from JetStream; nil: this connection
+	lister   *replay.Lister
 
 	mu sync.Mutex
 	up bool // as exported by the metrics
@@ -59,7 +60,7 @@ func OpenInProcess(server nats.InProcessConnProvider, name string, options ...na
 }
 
 func connect(url, name string, more ...nats.Option) (*Conn, error) {
-	c := &Conn{closed: make(chan struct{}), budget: retry.NewBudget(), lists: admission.NewPool(maxLists)}
+	c := &Conn{closed: make(chan struct{}), budget: retry.NewBudget(), lister: replay.NewLister()}
 	c.outages = outages{conn: c, waiting: admission.NewPool(maxUndelivered)}
 	outbound := admission.NewPool(outboundBytes)
 	c.dial = func(name string, changed func(up bool), also ...nats.Option) (q *requests, err error) {

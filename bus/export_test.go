@@ -18,6 +18,3 @@ func BoundWaiting(s *Service, requests int64) { s.waiting = admission.NewPool(re
 
 // Bulk returns the connection of c for large bodies, which was used before.
 func Bulk(c *Conn) *nats.Conn { return c.bulkRequests.nc }
-
-// ReadList counts a list of runs of the tenant as in progress, and reports whether that is permitted.
-func (c *Conn) ReadList(tenant string) bool { return c.lists.Acquire(tenant, 1) }

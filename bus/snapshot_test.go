@@ -184,25 +184,3 @@ func TestStoredRuns(t *testing.T) {
 		})
 	}
 }
-
-// TestListsAreLimited: a list waits while its tenant reads another one, and those of other tenants do not.
-func TestListsAreLimited(t *testing.T) {
-	t.Parallel()
-	conn := bustest.Open(t)
-	setupReplay(t, conn)
-	if !conn.ReadList("acme") {
-		t.Fatal("the first list was refused")
-	}
-	of := func(ctx context.Context, tenant string) error {
-		_, err := bus.Analyze.Stored(ctx, conn, &schemas.Identity{ID: "c", Tenants: []string{tenant}})
-		return err
-	}
-	brief, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if err := of(brief, "acme"); !errors.Is(err, schemas.ErrTimeout) {
-		t.Errorf("a second list of the tenant: got %v, want that it waits", err)
-	}
-	if err := of(t.Context(), "globex"); err != nil {
-		t.Errorf("a list of another tenant: %v", err)
-	}
-}

@@ -13,7 +13,6 @@ import (
 
 	"cairn/bus/admission"
 	"cairn/bus/bucket"
-	"cairn/bus/overload"
 	"cairn/bus/replay"
 	"cairn/schemas"
 )
@@ -147,29 +146,13 @@ func (s Stream[Req]) Snapshot(ctx context.Context, c *Conn, run string) iter.Seq
 	})
 }
 
-// maxLists is the number of lists of runs that a connection reads at the same time. A tenant reads one, so
-// that another can: a list of all runs that a tenant may store takes 0.5 s of CPU time.
-const maxLists = 2
-
 // Stored returns the runs of the caller (OwnsRun) whose events are stored, in no order. It waits while the
 // tenant reads another list.
 func (s Stream[Req]) Stored(ctx context.Context, c *Conn, by *schemas.Identity) ([]StoredRun, error) {
 	if !c.Connected() {
 		return nil, schemas.ErrUnavailable.Because("NATS is unavailable")
 	}
-	tenant, held := AdmissionKey(by, nil), false
-	err := overload.Idle(ctx, func() error {
-		err := c.lists.Wait(ctx, tenant, 1)
-		held = err == nil
-		return err
-	})
-	if held {
-		defer c.lists.Release(tenant, 1)
-	}
-	if err != nil {
-		return nil, transportError(s.Subject, err)
-	}
-	list, err := replay.List(ctx, c.ReadConn().js, s.ReplayStream(), s.control("*")+replayToken,
+	list, err := c.lister.List(ctx, c.ReadConn().js, s.ReplayStream(), s.control("*")+replayToken, AdmissionKey(by, nil),
 		func(run string) bool { return OwnsRun(by, run) })
 	if err != nil {
 		return nil, transportError(s.Subject, err)

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -93,68 +91,4 @@ func readError(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", bucket.ErrNoStream, errNoStream)
 	}
 	return cmp.Or(err, ctx.Err()) // bucket.Collect returns no error when ctx has ended
-}
-
-// Run is a run with stored events.
-type Run struct {
-	Name    string
-	State   string // schemas.RunRunning, …
-	Started time.Time
-	Updated time.Time // when its last events were stored
-}
-
-// listBatch is the number of runs whose last messages one request of List reads. The server permits
-// 1,024, and sends their events too.
-const listBatch = 256
-
-// List returns the runs with stored events that owned permits, in no order. The names match the
-// wildcard of the subject. It reads only the last message of each of them. The error wraps
-// bucket.ErrNoStream if there is no stream.
-func List(ctx context.Context, js jetstream.JetStream, stream, subject string, owned func(name string) bool) (runs []Run, err error) {
-	s, err := js.Stream(ctx, stream)
-	if err != nil {
-		return nil, listError(err)
-	}
-	info, err := s.Info(ctx, jetstream.WithSubjectFilter(subject))
-	if err != nil {
-		return nil, listError(err)
-	}
-	before, after, _ := strings.Cut(subject, "*")
-	name := func(subject string) string { return strings.TrimSuffix(strings.TrimPrefix(subject, before), after) }
-	var subjects []string
-	for subject := range info.State.Subjects {
-		if owned(name(subject)) {
-			subjects = append(subjects, subject)
-		}
-	}
-	for batch := range slices.Chunk(subjects, listBatch) {
-		last, err := lastMessages(ctx, js, stream, batch)
-		if err != nil {
-			return nil, err
-		}
-		for _, msg := range last {
-			started, malformed := time.Parse(time.RFC3339Nano, msg.Header.Get(headerStarted))
-			if malformed != nil {
-				started = msg.Time
-			}
-			runs = append(runs, Run{name(msg.Subject), cmp.Or(msg.Header.Get(headerState), schemas.RunRunning), started, msg.Time})
-		}
-	}
-	return runs, nil
-}
-
-// lastMessages returns the last message of each of the subjects that has one.
-func lastMessages(ctx context.Context, js jetstream.JetStream, stream string, subjects []string) ([]*jetstream.RawStreamMsg, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
-	defer cancel()
-	last, err := bucket.Collect(jetstreamext.GetLastMsgsFor(ctx, js, stream, subjects))
-	return last, readError(ctx, err)
-}
-
-// listError returns the error of a request about the stream that returned err.
-func listError(err error) error {
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return fmt.Errorf("%w: %w", bucket.ErrNoStream, errNoStream)
-	}
-	return err
 }

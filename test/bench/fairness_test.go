@@ -125,6 +125,9 @@ var classes = []class{
 	fixed("list", retrieve("/skills?limit=100")),
 	numbered("record", "/records", `{"kind":"tool","record":{"tool_id":"netbox.one.t%d"}}`),
 	fixed("get-record", retrieve("/records/tool/netbox.vlans.list")),
+	fixed("history", retrieve("/records/skill/network.s1/history")),
+	fixed("referrers", retrieve("/records/template/network.report/referrers")),
+	fixed("usage", retrieve("/records/skill/network.s1/usage")),
 	{name: "bulk", connections: attackRuns, of: func(_ string, n int64) call {
 		var lines strings.Builder
 		for i := range int64(50) {
@@ -138,6 +141,7 @@ var classes = []class{
 	fixed("registry", retrieve("/v0.1/servers?limit=10")),
 	{name: "analyze", connections: attackRuns, of: func(s string, n int64) call { return analysis(s, n, estate) }},
 	{name: "upload", connections: attackRuns, of: func(s string, n int64) call { return analysis(s, n, largeEstate()) }},
+	fixed("runs", retrieve("/runs")), // of the classes before
 }
 
 // records is the number of skills of each tenant.

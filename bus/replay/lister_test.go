@@ -1,0 +1,94 @@
+package replay_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"cairn/bus/admission"
+	"cairn/bus/bucket"
+	"cairn/bus/bustest"
+	"cairn/bus/replay"
+	"cairn/schemas"
+)
+
+// TestListsAreLimited: a list waits while its tenant reads another one, and those of other tenants do not.
+func TestListsAreLimited(t *testing.T) {
+	t.Parallel()
+	js := bustest.Open(t).JetStream()
+	if err := replay.Setup(t.Context(), js, "runs", "runs.*", bucket.Replication{}); err != nil {
+		t.Fatal(err)
+	}
+	l := replay.NewLister()
+	if !l.Reads("acme") {
+		t.Fatal("the first list was refused")
+	}
+	list := func(ctx context.Context, tenant string) error {
+		_, err := l.List(ctx, js, "runs", "runs.*", tenant, func(string) bool { return true })
+		return err
+	}
+	brief, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := list(brief, "acme"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a second list of the tenant: got %v, want that it waits", err)
+	}
+	if err := list(t.Context(), "globex"); err != nil {
+		t.Errorf("a list of another tenant: %v", err)
+	}
+}
+
+// TestEndedRunsAreCached: a list reads a run again while it is running, and not after its end. A run
+// that is no longer stored is not listed.
+func TestEndedRunsAreCached(t *testing.T) {
+	t.Parallel()
+	js := bustest.Open(t).JetStream()
+	setup := func() {
+		if err := replay.Setup(t.Context(), js, "runs", "runs.*", bucket.Replication{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setup()
+	var reads atomic.Int64
+	if _, err := js.Conn().Subscribe("$JS.API.DIRECT.GET.runs", func(*nats.Msg) { reads.Add(1) }); err != nil {
+		t.Fatal(err)
+	}
+	l := replay.NewLister()
+	list := func() (states string) {
+		runs, err := l.List(t.Context(), js, "runs", "runs.*", "", func(string) bool { return true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, run := range runs {
+			states += run.Name + " " + run.State
+		}
+		return states
+	}
+	w := replay.NewWriter(t.Context(), js, "runs", "runs.a", "", admission.NewPool(1<<20), slog.Default())
+	w.Begin()
+	w.WaitStored()
+	if got := list(); got != "a "+schemas.RunRunning {
+		t.Errorf("listed %q, want a running run", got)
+	}
+	w.Add(replay.Event{Type: schemas.EventDone, Sequence: 1, Data: []byte("{}")})
+	w.Close()
+	for range 3 {
+		if got := list(); got != "a "+schemas.RunDone {
+			t.Errorf("listed %q, want a run that has ended", got)
+		}
+	}
+	if err := js.DeleteStream(t.Context(), "runs"); err != nil {
+		t.Fatal(err)
+	}
+	setup()
+	if got := list(); got != "" {
+		t.Errorf("listed %q after its events have expired", got)
+	}
+	if got := reads.Load(); got != 2 {
+		t.Errorf("the events of the run were read %d times, want 2", got)
+	}
+}
