@@ -73,6 +73,17 @@ func (s Storage) limit(c *jetstream.StreamConfig, before int64) {
 	}
 }
 
+// headerBytes is an upper bound of the headers of a message in a bucket, without the values that
+// depend on a request.
+const headerBytes = 160
+
+// MessageSize returns the bytes of a stored message: those that the limit of a stream with file storage
+// counts (nats-server, filestore.go, fileStoreMsgSizeRaw), with headerBytes for the headers. So the size
+// is known before the headers are, and at most headerBytes larger than the exact one.
+func MessageSize(subject string, payload int64) int64 {
+	return 34 + headerBytes + int64(len(subject)) + payload
+}
+
 // Error codes for exhausted storage (nats-server, errors.json).
 const (
 	accountExceeded = 10002

@@ -149,7 +149,7 @@ func (h *tenantUsage) used() quota.Use {
 // exceeded limit. The caller calls done with the revision of the record, or 0 if
 // it was not written.
 func (u *Usage) reserve(ctx context.Context, key catalog.Key, record []byte) (done func(revision uint64), err error) {
-	bytes := int64(len(key.String()) + len(record))
+	bytes := catalog.SizeOf(key, record)
 	done, err = u.tryReserve(key, bytes)
 	if err == nil {
 		return done, nil

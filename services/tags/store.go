@@ -96,7 +96,7 @@ func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Dur
 	msg := nats.NewMsg(k.subject())
 	msg.Data = encode(tag)
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(ttl))
-	until, size := time.Now().Add(ttl), len(msg.Subject)+len(msg.Data)
+	until, size := time.Now().Add(ttl), bucket.MessageSize(msg.Subject, int64(len(msg.Data)))
 	if exceeded := s.usage.reserve(k.tenant, size, until); exceeded != nil {
 		switch found, err := s.last(ctx, k); {
 		case err != nil || !found.alive():
@@ -192,7 +192,7 @@ func (s *Store) delete(ctx context.Context, k key) error {
 			continue
 		}
 		if err == nil {
-			s.usage.release(k.tenant, len(k.subject())+len(found.record), found.deadline)
+			s.usage.release(k.tenant, bucket.MessageSize(k.subject(), int64(len(found.record))), found.deadline)
 			err = s.flush.Flush(ctx)
 		}
 		return wrap(err, "delete", k)

@@ -130,11 +130,11 @@ func parseStored(subject string, header nats.Header, stored time.Time) (tenant s
 	if !ok || err != nil || bucket.Removes(header) {
 		return "", use, 0
 	}
-	size, err := strconv.ParseInt(header.Get("Nats-Msg-Size"), 10, 64)
+	size, err := strconv.ParseInt(header.Get(nats.MsgSize), 10, 64)
 	if err != nil {
 		return "", use, 0
 	}
-	return k.tenant, quota.Use{Count: 1, Bytes: int64(len(subject)) + size}, expirySecond(stored.Add(ttl))
+	return k.tenant, quota.Use{Count: 1, Bytes: bucket.MessageSize(subject, size)}, expirySecond(stored.Add(ttl))
 }
 
 // expirySecond returns the second in which a tag with the deadline t has expired.
@@ -142,8 +142,8 @@ func expirySecond(t time.Time) int64 { return t.Unix() + 1 }
 
 // reserve counts a tag before it is written, or returns the error of the exceeded
 // limit.
-func (u *usage) reserve(tenant string, bytes int, until time.Time) error {
-	use := quota.Use{Count: 1, Bytes: int64(bytes)}
+func (u *usage) reserve(tenant string, bytes int64, until time.Time) error {
+	use := quota.Use{Count: 1, Bytes: bytes}
 	u.mu.Lock()
 	u.sweep(time.Now().Unix())
 	err := u.limit.Check(tenant, u.used[tenant], use)
@@ -159,10 +159,10 @@ func (u *usage) reserve(tenant string, bytes int, until time.Time) error {
 }
 
 // release subtracts a tag that was deleted or not written.
-func (u *usage) release(tenant string, bytes int, until time.Time) {
+func (u *usage) release(tenant string, bytes int64, until time.Time) {
 	u.mu.Lock()
 	urgent := u.limit.Near(u.used[tenant])
-	u.count(tenant, expirySecond(until), quota.Use{Count: -1, Bytes: -int64(bytes)})
+	u.count(tenant, expirySecond(until), quota.Use{Count: -1, Bytes: -bytes})
 	u.mu.Unlock()
 	if urgent {
 		u.announce()

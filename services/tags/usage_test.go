@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cairn/bus"
+	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/schemas"
 	"cairn/services/internal/quota"
@@ -87,7 +88,7 @@ func TestTenantTagLimit(t *testing.T) {
 func TestTenantByteLimit(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	serveWith(t, conn, limited(0, 250), tags.DefaultTTL)
+	serveWith(t, conn, limited(0, 700), tags.DefaultTTL)
 	c := client{t, conn}
 	if err := c.writeFor("acme", "one", 600); err != nil {
 		t.Fatal(err)
@@ -96,7 +97,7 @@ func TestTenantByteLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := c.writeFor("acme", "three", 600)
-	if !errors.Is(err, schemas.ErrTooManyRequests) || !strings.Contains(err.Error(), "of 250 bytes of tags") {
+	if !errors.Is(err, schemas.ErrTooManyRequests) || !strings.Contains(err.Error(), "of 700 bytes of tags; this write needs ") {
 		t.Errorf("got %v, want %v and the bytes", err, schemas.ErrTooManyRequests)
 	}
 }
@@ -156,5 +157,36 @@ func TestLimitHoldsForSeveralWorkers(t *testing.T) {
 	writing.Wait()
 	if got := written.Load(); got < limit || got > limit+limit/2 {
 		t.Errorf("%d tags were written, want %d and at most a few more", got, limit)
+	}
+}
+
+// TestTagUsageCoversTheStorage compares the usage with the bytes that the server counts.
+func TestTagUsageCoversTheStorage(t *testing.T) {
+	t.Parallel()
+	const written = 50
+	server, conn := bustest.Start(t)
+	serveWith(t, conn, limited(0, 0), tags.DefaultTTL)
+	c := client{t, conn}
+	for n := range written {
+		if err := c.writeFor("acme", fmt.Sprint(n), 600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serveWith(t, bustest.Dial(t, server), limited(0, 0), tags.DefaultTTL) // a worker that starts later
+	s, err := conn.JetStream().Stream(t.Context(), bucket.StreamPrefix+bucket.Tags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, acme := int64(s.CachedInfo().State.Bytes), "acme"
+	var usage int64
+	for range 20 { // either worker
+		q, err := bus.TagQuota.Call(t.Context(), conn, schemas.QuotaQuery{TenantID: &acme})
+		switch {
+		case err != nil || q.Bytes < stored || q.Bytes > stored+160*written:
+			t.Errorf("got %+v and %v, the stream has %d bytes", q, err, stored)
+		case usage != 0 && q.Bytes != usage:
+			t.Errorf("one worker counts %d bytes, and another one %d", usage, q.Bytes)
+		}
+		usage = q.Bytes
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
@@ -12,9 +13,14 @@ import (
 // Size is a revision of the log without its record.
 type Size struct {
 	Key      Key
-	Bytes    int64 // length of key and record; 0 if Removed
+	Bytes    int64 // as bucket.MessageSize; 0 if Removed
 	Revision uint64
 	Removed  bool
+}
+
+// SizeOf returns the Size.Bytes of a record that is not stored yet.
+func SizeOf(key Key, record []byte) int64 {
+	return bucket.MessageSize(subjects+key.String(), int64(len(record)))
 }
 
 func sizeOf(msg jetstream.Msg) (Size, error) {
@@ -28,8 +34,8 @@ func sizeOf(msg jetstream.Msg) (Size, error) {
 		size.Key = key
 	}
 	if !size.Removed {
-		bytes, _ := strconv.ParseInt(msg.Headers().Get("Nats-Msg-Size"), 10, 64) // set by the server
-		size.Bytes = bytes + int64(len(encoded))
+		payload, _ := strconv.ParseInt(msg.Headers().Get(nats.MsgSize), 10, 64) // set by the server
+		size.Bytes = bucket.MessageSize(msg.Subject(), payload+int64(len(msg.Headers().Get(headerGenerated))))
 	}
 	return size, nil
 }
