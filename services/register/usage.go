@@ -38,6 +38,7 @@ type tenantUsage struct {
 
 // OpenUsage counts the records of the catalog. The caller closes it.
 func OpenUsage(ctx context.Context, c *catalog.Catalog, limit quota.Limit) (*Usage, error) {
+	limit.Storage = c.MaxBytes
 	u := &Usage{limit: limit, catalog: c, seed: maphash.MakeSeed(), tenants: map[string]*tenantUsage{}, ahead: map[catalog.Key]uint64{}}
 	newest, stop, err := c.Sizes(ctx, u.apply)
 	if err != nil {
@@ -154,7 +155,8 @@ func (u *Usage) reserve(ctx context.Context, key catalog.Key, record []byte) (do
 	if err == nil {
 		return done, nil
 	}
-	// A deletion acknowledged by another worker may not be applied yet.
+	// A deletion acknowledged by another worker may not be applied yet, and the limit of the bucket that
+	// this worker knows may have been raised.
 	newest, failed := u.catalog.Revision(ctx)
 	if failed != nil {
 		return nil, failed

@@ -97,3 +97,34 @@ func TestTenantRecordByteLimit(t *testing.T) {
 		t.Errorf("after freeing space: %v", err)
 	}
 }
+
+func TestTenantRecordsLeaveRoomInTheBucket(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	setup := func(bytes int64) *catalog.Catalog {
+		c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1, Storage: bucket.Storage{Bytes: bytes}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	c := setup(20_000) // 10,000 for records
+	serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: register.ConfirmVisible(conn, c)}, quota.Use{Bytes: 1 << 30})
+	write := func(tenant, id string) error { return tool(t, conn, tenant, id, strings.Repeat("x", 1000)) }
+	var err error
+	for n := 0; err == nil && n < 100; n++ {
+		err = write("acme", fmt.Sprint(n))
+	}
+	wantExceeded(t, err, "of 8000 bytes of records, 80 % of the storage of the bucket; this write needs ")
+	wantExceeded(t, err, ": delete records or raise --storage-limit")
+	if err := write("other", "one"); err != nil {
+		t.Errorf("another tenant: %v", err)
+	}
+	if q, err := bus.RecordQuota.Call(t.Context(), conn, schemas.QuotaQuery{}); err != nil || q.MaxBytes != 8000 {
+		t.Errorf("got the quota %+v and %v, want at most 8000 bytes", q, err)
+	}
+	setup(40_000)
+	if err := write("acme", "more"); err != nil {
+		t.Errorf("with more storage: %v", err)
+	}
+}

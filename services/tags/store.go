@@ -100,6 +100,7 @@ func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Dur
 	if exceeded := s.usage.reserve(k.tenant, size, until); exceeded != nil {
 		switch found, err := s.last(ctx, k); {
 		case err != nil || !found.alive():
+			_, _ = s.stream.Info(ctx) // a limit of the bucket that was raised applies to the next write
 			return exceeded
 		case found.id == bucket.MessageID(ctx, msg): // stored by an earlier attempt of this request
 			return wrap(s.flush.Flush(ctx), "store", k)

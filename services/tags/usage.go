@@ -48,6 +48,7 @@ type usage struct {
 
 // openUsage counts the bucket and follows the other workers until close.
 func openUsage(ctx context.Context, conn *bus.Conn, s jetstream.Stream, limit quota.Limit) (*usage, error) {
+	limit.Storage = func() int64 { return s.CachedInfo().Config.MaxBytes }
 	u := &usage{
 		limit: limit, conn: conn, worker: nuid.Next(), end: make(chan struct{}),
 		used: map[string]quota.Use{}, expirations: map[int64]map[string]quota.Use{}, unannounced: map[int64]map[string]quota.Use{},

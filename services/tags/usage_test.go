@@ -190,3 +190,31 @@ func TestTagUsageCoversTheStorage(t *testing.T) {
 		usage = q.Bytes
 	}
 }
+
+func TestTenantTagsLeaveRoomInTheBucket(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	settings := limited(0, 1<<30)
+	settings.Storage.Bytes = 20_000 // 5,000 for tags
+	serveWith(t, conn, settings, tags.DefaultTTL)
+	c := client{t, conn}
+	var err error
+	for n := 0; err == nil && n < 100; n++ {
+		err = c.writeFor("acme", fmt.Sprint(n), 600)
+	}
+	const want = " of 4000 bytes of tags, 80 % of the storage of the bucket; this write needs "
+	if !errors.Is(err, schemas.ErrTooManyRequests) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %v: %s", err, schemas.ErrTooManyRequests, want)
+	}
+	if err := c.writeFor("other", "one", 600); err != nil {
+		t.Errorf("another tenant: %v", err)
+	}
+	if q, err := bus.TagQuota.Call(t.Context(), conn, schemas.QuotaQuery{}); err != nil || q.MaxBytes != 4000 {
+		t.Errorf("got the quota %+v and %v, want at most 4000 bytes", q, err)
+	}
+	settings.Storage.Bytes = 40_000
+	if err := tags.Setup(t.Context(), conn.JetStream(), settings); err != nil {
+		t.Fatal(err)
+	}
+	wait.Success(t, func() error { return c.writeFor("acme", "more", 600) })
+}

@@ -407,7 +407,10 @@ func acquire(ctx context.Context, p *admission.Pool, n int64) (release func(), e
 	}), err
 }
 
-// Sizes calls apply for each record of the log, from its beginning and then as it
+// MaxBytes returns the size limit of the log, at most 0 if unlimited, as of the last call of Revision.
+func (c *Catalog) MaxBytes() int64 { return c.stream.CachedInfo().Config.MaxBytes }
+
+// Sizes calls apply for each message of the log, from its beginning and then as it
 // grows. Messages that are not records have a zero Key. Calls do not overlap;
 // revisions ascend. The returned function stops the calls and waits for the last
 // one. newest is the last revision of the log at the call.
