@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"cairn/bus"
@@ -13,6 +14,7 @@ import (
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/quota"
 	"cairn/services/register"
+	"cairn/test/wait"
 )
 
 // serveLimited starts a registration worker with the quota most for each tenant.
@@ -96,6 +98,85 @@ func TestTenantRecordByteLimit(t *testing.T) {
 	if err := tool(t, conn, "acme", "two", strings.Repeat("x", 600)); err != nil {
 		t.Errorf("after freeing space: %v", err)
 	}
+}
+
+// unregister deletes a tool of the tenant acme.
+func unregister(t *testing.T, conn *bus.Conn, id string) {
+	t.Helper()
+	acme := "acme"
+	if _, err := bus.Unregister.Call(t.Context(), conn,
+		schemas.Unregister{Kind: schemas.KindTool, ID: "p.s." + id, TenantID: &acme}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMarkersCountAgainstTheQuota registers and deletes new records again and again.
+func TestMarkersCountAgainstTheQuota(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	serveLimited(t, conn, quota.Use{Bytes: 2000})
+	var err error
+	n := 0
+	for ; err == nil && n < 100; n++ {
+		if err = tool(t, conn, "acme", fmt.Sprint(n), ""); err == nil && n > 0 {
+			unregister(t, conn, fmt.Sprint(n))
+		}
+	}
+	wantExceeded(t, err, "of 2000 bytes of records; this write needs ")
+	if err := tool(t, conn, "other", "one", ""); err != nil {
+		t.Errorf("another tenant: %v", err)
+	}
+	serveLimited(t, bustest.Dial(t, server), quota.Use{Bytes: 2000}) // a worker that starts later
+	for range 10 {                                                   // either worker
+		wantExceeded(t, tool(t, conn, "acme", "more", ""), "of 2000 bytes of records")
+	}
+	unregister(t, conn, "0") // the marker is smaller than the record
+	if err := tool(t, conn, "acme", "0", ""); err != nil {
+		t.Errorf("register a deleted record again: %v", err)
+	}
+}
+
+// TestRecordUsageCoversTheStorage compares the usage with the bytes that the server counts.
+func TestRecordUsageCoversTheStorage(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	serveLimited(t, conn, quota.Use{})
+	const records = 200
+	var writing sync.WaitGroup
+	for n := range records { // some are committed in batches
+		writing.Go(func() {
+			if err := tool(t, conn, "acme", fmt.Sprint(n), "ü"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	writing.Wait()
+	for n := range 20 {
+		unregister(t, conn, fmt.Sprint(n))
+		if err := tool(t, conn, "acme", fmt.Sprint(records-1-n), "replaced"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serveLimited(t, bustest.Dial(t, server), quota.Use{}) // a worker that starts later
+	s, err := conn.JetStream().Stream(t.Context(), catalog.Stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := s.CachedInfo().State
+	acme := "acme"
+	wait.Until(t, "the usage covers the storage", func() bool {
+		for range 20 { // either worker
+			q, err := bus.RecordQuota.Call(t.Context(), conn, schemas.QuotaQuery{TenantID: &acme})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if excess := q.Bytes - int64(state.Bytes); q.Count != records-20 || excess < 0 || excess > 160*int64(state.Msgs) {
+				t.Logf("the usage is %+v, the stream has %d messages and %d bytes", q, state.Msgs, state.Bytes)
+				return false
+			}
+		}
+		return true
+	})
 }
 
 func TestTenantRecordsLeaveRoomInTheBucket(t *testing.T) {

@@ -3,6 +3,7 @@ package catalog
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -13,9 +14,9 @@ import (
 // Size is a revision of the log without its record.
 type Size struct {
 	Key      Key
-	Bytes    int64 // as bucket.MessageSize; 0 if Removed
+	Bytes    int64 // as bucket.MessageSize
 	Revision uint64
-	Removed  bool
+	Expires  time.Time // of the delete marker; zero: a record
 }
 
 // SizeOf returns the Size.Bytes of a record that is not stored yet.
@@ -28,14 +29,15 @@ func sizeOf(msg jetstream.Msg) (Size, error) {
 	if err != nil {
 		return Size{}, err
 	}
-	size := Size{Revision: meta.Sequence.Stream, Removed: bucket.Removes(msg.Headers())}
+	size := Size{Revision: meta.Sequence.Stream}
 	encoded := strings.TrimPrefix(msg.Subject(), subjects)
 	if key, err := ParseKey(encoded); err == nil {
 		size.Key = key
 	}
-	if !size.Removed {
-		payload, _ := strconv.ParseInt(msg.Headers().Get(nats.MsgSize), 10, 64) // set by the server
-		size.Bytes = bucket.MessageSize(msg.Subject(), payload+int64(len(msg.Headers().Get(headerGenerated))))
+	payload, _ := strconv.ParseInt(msg.Headers().Get(nats.MsgSize), 10, 64) // set by the server
+	size.Bytes = bucket.MessageSize(msg.Subject(), payload+int64(len(msg.Headers().Get(headerGenerated))))
+	if bucket.Removes(msg.Headers()) {
+		size.Expires = meta.Timestamp.Add(markerTTL)
 	}
 	return size, nil
 }

@@ -1,0 +1,147 @@
+package register
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cairn/bus/bucket"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+	"cairn/services/internal/quota"
+)
+
+// follower applies messages of a log to a Usage.
+type follower struct {
+	*Usage
+	revision uint64
+}
+
+func newFollower() *follower { return &follower{Usage: newUsage(quota.Limit{})} }
+
+const ttl = 7 * 24 * time.Hour // of a marker
+
+func (f *follower) put(key catalog.Key, bytes int64) {
+	f.revision++
+	f.apply(catalog.Size{Key: key, Bytes: bytes, Revision: f.revision})
+}
+
+func (f *follower) remove(key catalog.Key, bytes int64) {
+	f.revision++
+	f.apply(catalog.Size{Key: key, Bytes: bytes, Revision: f.revision, Expires: time.Now().Add(ttl)})
+}
+
+func (f *follower) want(t *testing.T, when string, want quota.Use) {
+	t.Helper()
+	if q := f.quota("acme"); q.Count != want.Count || q.Bytes != want.Bytes {
+		t.Errorf("%s: got %d records and %d bytes, want %+v", when, q.Count, q.Bytes, want)
+	}
+}
+
+func TestMarkersCountUntilTheyExpire(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower()
+		first, second := catalog.Key{Tenant: "acme", ID: "first"}, catalog.Key{Tenant: "acme", ID: "second"}
+		f.put(first, 1000)
+		f.put(second, 2000)
+		f.remove(first, 300)
+		f.want(t, "after a deletion", quota.Use{Count: 1, Bytes: 2300})
+		if f.has(first) {
+			t.Error("a deleted record exists")
+		}
+		time.Sleep(time.Hour)
+		f.put(first, 1500)
+		f.want(t, "after the marker was replaced", quota.Use{Count: 2, Bytes: 3500})
+		f.remove(first, 300)
+		f.remove(second, 400)
+		f.want(t, "after further deletions", quota.Use{Bytes: 700})
+		time.Sleep(ttl - time.Minute)
+		f.want(t, "after the first marker would have expired", quota.Use{Bytes: 700})
+		time.Sleep(time.Minute + 2*time.Second)
+		f.want(t, "after the expiry", quota.Use{})
+		if len(f.tenants) != 0 || len(f.markers) != 0 {
+			t.Errorf("after the expiry: %d tenants and %d markers remain", len(f.tenants), len(f.markers))
+		}
+	})
+}
+
+// TestReplacedMarkersUseNoMemory deletes and registers the same records again and again.
+func TestReplacedMarkersUseNoMemory(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFollower()
+		for range 1000 {
+			for n := range 100 {
+				key := catalog.Key{Tenant: "acme", ID: fmt.Sprint(n)}
+				f.put(key, 1000)
+				f.remove(key, 300)
+			}
+			time.Sleep(time.Second)
+		}
+		f.want(t, "after 1,000 deletions of each record", quota.Use{Bytes: 100 * 300})
+		if len(f.markers) > minCompact {
+			t.Errorf("%d markers are held, want at most %d", len(f.markers), minCompact)
+		}
+		time.Sleep(ttl + time.Second)
+		f.want(t, "after the expiry", quota.Use{})
+	})
+}
+
+// TestRebuildCountsMarkersOnce compares the usage by the log as it grows with that of a rebuild and of a
+// restart.
+func TestRebuildCountsMarkersOnce(t *testing.T) {
+	t.Parallel()
+	c, err := catalog.Setup(t.Context(), bustest.Open(t).JetStream(), bucket.Replication{Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() *Usage {
+		u, err := OpenUsage(t.Context(), c, quota.Limit{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(u.Close)
+		return u
+	}
+	u := open()
+	for n := range 3 {
+		key := catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: fmt.Sprint(n)}
+		if _, err := c.Put(t.Context(), key, []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			continue
+		}
+		if _, err := c.Delete(t.Context(), key, func(uint64) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newest, err := c.Revision(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied := func(u *Usage) schemas.Quota {
+		t.Helper()
+		if err := u.applied.Wait(t.Context(), newest); err != nil {
+			t.Fatal(err)
+		}
+		return u.quota("acme")
+	}
+	one := catalog.SizeOf(catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: "0"}, nil)
+	want := schemas.Quota{Count: 1, Bytes: 3*one + 2}
+	if got := applied(u); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if err := u.Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := applied(u); got != want || len(u.markers) != 2 {
+		t.Errorf("after a rebuild: got %+v and %d markers, want %+v and 2", got, len(u.markers), want)
+	}
+	if got := applied(open()); got != want {
+		t.Errorf("after a restart: got %+v, want %+v", got, want)
+	}
+}
