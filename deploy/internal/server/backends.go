@@ -38,10 +38,10 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "default and maximum time to live of tags")
 	f.Int64Var(&c.TenantTags.Count, "tenant-tags", c.TenantTags.Count,
 		"maximum number of `TAGS` per tenant, the global scope counting as one; further writes are answered with 429; 0: unlimited")
-	f.Var(mebibytes{&c.TenantTags.Bytes}, "tenant-tags-size", "maximum `MIB` of tags per tenant; 0: unlimited")
+	f.Var(mebibytes{&c.TenantTags.Bytes}, "tenant-tags-size", "maximum `MIB` of tags per tenant, and at most 80 % of the storage for tags; 0: only the latter")
 	f.Int64Var(&c.TenantRecords.Count, "tenant-records", c.TenantRecords.Count,
 		"maximum number of `RECORDS` per tenant, the global scope counting as one; further registrations are answered with 429; 0: unlimited")
-	f.Var(mebibytes{&c.TenantRecords.Bytes}, "tenant-records-size", "maximum `MIB` of records per tenant; 0: unlimited")
+	f.Var(mebibytes{&c.TenantRecords.Bytes}, "tenant-records-size", "maximum `MIB` of records per tenant, and at most 80 % of the storage for records; 0: only the latter")
 	f.IntVar(&c.Slots, "slots", c.Slots, "maximum concurrent requests per service; further ones are retried at other workers, then answered with 503")
 	f.IntVar(&b.analyses, "analysis-memory", 0,
 		"memory budget of all analyses in `MIB`, shared fairly among tenants; analyses beyond it are answered with 503; 0: a quarter of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
