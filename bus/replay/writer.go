@@ -235,7 +235,7 @@ func (w *Writer) storeAll() {
 			err = w.publish(b, data)
 		}
 		if err != nil {
-			w.log.Warn("the replay stream does not store the events of a run: it cannot be resumed", "subject", w.subject, "err", err)
+			w.log.Warn("the replay stream does not store the events of a run: it cannot be resumed", "run", w.subject, "err", err)
 		}
 		if !w.next(b, err) {
 			return
@@ -268,7 +268,7 @@ func (w *Writer) admit(b *events) ([]byte, error) {
 	}
 	if !w.over {
 		w.over = true
-		w.log.Warn("the replay stream does not store all events of a run", "subject", w.subject, "err", errShare)
+		w.log.Warn("the replay stream does not store all events of a run", "run", w.subject, "err", errShare)
 	}
 	if b.state == "" {
 		return nil, nil

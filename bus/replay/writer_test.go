@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"cairn/bus"
 	"cairn/bus/admission"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
@@ -45,7 +47,8 @@ func TestCloseWaitsForQueries(t *testing.T) {
 }
 
 // TestRunsTakeShare: each run takes a part of the tenant's share, its last batch too. Beyond the share
-// only the done event is stored, and then no further run, while those of other tenants are.
+// only the done event is stored, and then no further run, while those of other tenants are. Many runs
+// beyond the share do not fill the log.
 func TestRunsTakeShare(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
@@ -53,8 +56,10 @@ func TestRunsTakeShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	pool := admission.NewPool(10 << 10) // 8 KiB for a single tenant
+	var lines bytes.Buffer
+	log := slog.New(bus.LogHandler(slog.NewTextHandler(&lines, nil)))
 	run := func(tenant, name string, bytes int) (stored []string) {
-		w := replay.NewWriter(t.Context(), js, "runs", "runs."+name, tenant, pool, slog.New(slog.DiscardHandler))
+		w := replay.NewWriter(t.Context(), js, "runs", "runs."+name, tenant, pool, log)
 		w.Begin()
 		w.Add(replay.Event{Type: schemas.EventTextDelta, Sequence: 1, Data: []byte(`"` + strings.Repeat("x", bytes) + `"`)})
 		w.Add(replay.Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")})
@@ -87,5 +92,11 @@ func TestRunsTakeShare(t *testing.T) {
 		if got := fmt.Sprint(run(c.tenant, c.name, c.bytes)); got != c.want {
 			t.Errorf("run %s of %s: stored %s, want %s", c.name, c.tenant, got, c.want)
 		}
+	}
+	for i := range 100 {
+		run("acme", fmt.Sprint("over", i), 10)
+	}
+	if n := strings.Count(lines.String(), "cannot be resumed"); n == 0 || n > 50 {
+		t.Errorf("logged %d lines for 100 runs, want a limited number", n)
 	}
 }

@@ -17,6 +17,14 @@ type figure struct {
 	readings []reading // 1.234 is a decimal fraction or 1,234
 }
 
+// String returns the figure as written.
+func (f figure) String() string {
+	if f.percent {
+		return f.text + "%"
+	}
+	return f.text
+}
+
 // reading is one interpretation of a figure.
 type reading struct {
 	value float64

@@ -2,7 +2,10 @@ package analyze
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"math"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -39,6 +42,7 @@ func newOccurrence(call, pointer string) occurrence {
 // occurrenceIndex indexes the occurrences in all results.
 type occurrenceIndex struct {
 	all     []occurrence
+	byValue []int                   // indexes of all, by value
 	numbers []occurrence            // without those in strings
 	calls   map[string]int          // number of occurrences by call
 	metrics map[string][]occurrence // by call and metric
@@ -49,6 +53,10 @@ type occurrenceIndex struct {
 func index(occurrences []occurrence) occurrenceIndex {
 	x := occurrenceIndex{all: occurrences, calls: map[string]int{}, metrics: map[string][]occurrence{}, totals: map[string][]occurrence{},
 		peers: map[string][]occurrence{}}
+	for i := range occurrences {
+		x.byValue = append(x.byValue, i)
+	}
+	slices.SortFunc(x.byValue, func(i, j int) int { return cmp.Compare(occurrences[i].value, occurrences[j].value) })
 	for _, p := range occurrences {
 		if p.text {
 			continue
@@ -62,6 +70,27 @@ func index(occurrences []occurrence) occurrenceIndex {
 		}
 	}
 	return x
+}
+
+// first returns the first occurrence that the figure matches.
+func (x occurrenceIndex) first(f figure) (p occurrence, ok bool) {
+	first := len(x.all)
+	for _, r := range f.readings {
+		radius := max(r.slack, r.about) + 1e-9*math.Abs(r.value) // with the error of the subtraction
+		from, _ := slices.BinarySearchFunc(x.byValue, r.value-radius, func(i int, v float64) int { return cmp.Compare(x.all[i].value, v) })
+		for _, i := range x.byValue[from:] {
+			if x.all[i].value > r.value+radius {
+				break
+			}
+			if i < first && f.matches(x.all[i].value) {
+				first = i
+			}
+		}
+	}
+	if first == len(x.all) {
+		return p, false
+	}
+	return x.all[first], true
 }
 
 // metricKey returns the key of the call and metric.
@@ -95,25 +124,28 @@ func provenance(ctx context.Context, answer, question string, results []result) 
 	}
 	occurrences = append(occurrences, samples...) // computed values take precedence over samples
 	found := schemas.Provenance{Figures: []schemas.Figure{}}
-	all := index(occurrences)
+	all, traced := index(occurrences), map[string]schemas.Figure{}
 	for _, f := range figuresOf(markdown.Plain(answer)) {
 		if ctx.Err() != nil {
 			break
 		}
-		found.Figures = append(found.Figures, trace(f, all, inputs))
+		of, again := traced[f.String()]
+		if !again {
+			runtime.Gosched() // an answer may have many figures
+			of = trace(f, all, inputs)
+			traced[f.String()] = of
+		}
+		found.Figures = append(found.Figures, of)
 	}
 	return found
 }
 
 // trace returns the source of one figure.
 func trace(f figure, occurrences occurrenceIndex, inputs []figure) schemas.Figure {
-	traced := schemas.Figure{Text: f.text}
-	if f.percent {
-		traced.Text += "%"
-	}
-	switch at := slices.IndexFunc(occurrences.all, func(p occurrence) bool { return f.matches(p.value) }); {
-	case at >= 0:
-		traced.From, traced.Sources = schemas.FromValue, sources(occurrences.all[at])
+	traced := schemas.Figure{Text: f.String()}
+	switch value, ok := occurrences.first(f); {
+	case ok:
+		traced.From, traced.Sources = schemas.FromValue, sources(value)
 	case slices.ContainsFunc(inputs, f.equals):
 		traced.From = schemas.FromQuestion
 	case f.percent:

@@ -1,6 +1,8 @@
 package estate
 
 import (
+	"context"
+	"runtime"
 	"slices"
 )
 
@@ -50,6 +52,18 @@ const (
 	checkRows   = 1 << 14
 	checkValues = 64
 )
+
+// yieldValues is the number of values, or rows, between pauses of a loop.
+const yieldValues = 1 << 12
+
+// pause returns ctx.Err(). After every yieldValues, of which n were processed, it lets other goroutines
+// run: the scheduler would let this one run for 10 ms, and each step of other requests would wait for it.
+func pause(ctx context.Context, n int) error {
+	if n%yieldValues == 0 {
+		runtime.Gosched()
+	}
+	return ctx.Err()
+}
 
 // clip returns list without its spare capacity if that is more than an eighth.
 func clip[T any](list []T) []T {
