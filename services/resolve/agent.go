@@ -60,7 +60,10 @@ func searchAgents(ctx context.Context, r *Resolver, q index.Query) (hits []found
 	if err != nil {
 		return nil, "", err
 	}
-	owners := slices.DeleteFunc(ownersOf(r, q.Scope, skills), func(h found) bool { return !h.matches(wanted) })
+	owners := slices.DeleteFunc(ownersOf(ctx, r, q.Scope, skills), func(h found) bool { return !h.matches(wanted) })
+	if err := ctx.Err(); err != nil {
+		return nil, "", err // owners is incomplete
+	}
 	hits = rankAgents(append(own, owners...))
 	tenant, _ := q.Scope.First(func(tenant string) bool {
 		return slices.ContainsFunc(hits, func(h found) bool { return h.node.Tenant == tenant })
@@ -69,11 +72,11 @@ func searchAgents(ctx context.Context, r *Resolver, q index.Query) (hits []found
 }
 
 // ownersOf returns the found agents that own the skills, each with the hit of a skill.
-func ownersOf(r *Resolver, s scope.Scope, skills []found) (hits []found) {
+func ownersOf(ctx context.Context, r *Resolver, s scope.Scope, skills []found) (hits []found) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, skill := range skills {
-		for _, agent := range r.reader.Agents(s, skill.node) {
+		for _, agent := range r.reader.Agents(ctx, s, skill.node) {
 			if k, ok := r.view.Get(keyOf(agent.Node)); ok && schemas.Searchable(k.facts.Value().status) {
 				hits = append(hits, found{agent.Node, skill.hit, k, graph.Skills})
 			}

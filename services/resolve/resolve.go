@@ -177,7 +177,7 @@ func (r *Resolver) apply(changes []catalog.Change) error {
 			continue
 		}
 		n := nodeOf(c.Key)
-		r.graph.Apply(n, read[i].edges)
+		r.graph.Apply(n, read[i].edges, schemas.Linkable(read[i].facts.status))
 		delete(r.quarantined, n)
 		if unreadable[i] {
 			r.quarantined[n] = c.Revision

@@ -1,15 +1,19 @@
 package resolve
 
 import (
+	"context"
+
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cairn/bus"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/graph"
 	"cairn/services/internal/scope"
 )
 
-// resolvedSkill is a revision of a skill in a scope. The caller holds mu while using it.
+// resolvedSkill is a revision of a skill in a scope. The caller holds mu while using it. If the
+// context of a method ends, the result is incomplete, and records returns the error.
 type resolvedSkill struct {
 	*Resolver
 	reader   graph.Reader // of the links of the revision
@@ -20,19 +24,22 @@ type resolvedSkill struct {
 	why      *reasons
 }
 
-func (s resolvedSkill) builders() []graph.LinkedRecord {
-	return s.reader.ContextBuilders(s.scope, s.skill, s.domain)
+func (s resolvedSkill) builders(ctx context.Context) []graph.LinkedRecord {
+	return s.reader.ContextBuilders(ctx, s.scope, s.skill, s.domain)
 }
 
-func (s resolvedSkill) guardrails() []graph.LinkedRecord {
-	return s.reader.Guardrails(s.scope, s.skill, s.domain)
+func (s resolvedSkill) guardrails(ctx context.Context) []graph.LinkedRecord {
+	return s.reader.Guardrails(ctx, s.scope, s.skill, s.domain)
 }
 
 // tools returns the tools of the context builders and of the skill, without duplicates.
-func (s resolvedSkill) tools(builders []graph.LinkedRecord) []graph.LinkedRecord {
+func (s resolvedSkill) tools(ctx context.Context, builders []graph.LinkedRecord) []graph.LinkedRecord {
 	var tools []graph.LinkedRecord
 	seen := map[graph.Node]bool{}
 	for _, from := range append(builders[:len(builders):len(builders)], graph.LinkedRecord{Node: s.skill}) {
+		if ctx.Err() != nil {
+			break
+		}
 		for _, t := range s.reader.Linked(s.scope, from.Node, graph.Tools) {
 			if !seen[t.Node] {
 				tools = append(tools, t)
@@ -43,33 +50,51 @@ func (s resolvedSkill) tools(builders []graph.LinkedRecord) []graph.LinkedRecord
 	return tools
 }
 
-func (s resolvedSkill) template() (graph.LinkedRecord, bool) {
-	return s.reader.Template(s.scope, s.skill)
+// template returns the template of the skill; empty: none.
+func (s resolvedSkill) template(ctx context.Context) []graph.LinkedRecord {
+	if t, ok := s.reader.Template(ctx, s.scope, s.skill); ok {
+		return []graph.LinkedRecord{t}
+	}
+	return nil
 }
 
-// records returns the records of the nodes and adds their explanations.
-func (s resolvedSkill) records(reached []graph.LinkedRecord) []jsontext.Value {
+// records returns the records of the nodes and adds their explanations. It fails when ctx ends
+// or the reply cannot contain the records.
+func (s resolvedSkill) records(ctx context.Context, reached []graph.LinkedRecord) ([]jsontext.Value, error) {
 	records := make([]jsontext.Value, len(reached))
 	for i, n := range reached {
 		records[i] = s.record(n.Node)
 		s.why.add(n.Node, n.Via, records[i])
+		if err := bus.FitsReply(ctx, s.why.size); err != nil {
+			return nil, err
+		}
 	}
-	return records
+	return records, ctx.Err()
 }
 
 // enriched returns the skill with its context builders, guardrails, tools and template.
-func (s resolvedSkill) enriched() *schemas.SkillPackage {
-	p := &schemas.SkillPackage{SkillID: s.skill.ID, Manifest: s.manifest, Template: jsontext.Value(`{}`)}
+func (s resolvedSkill) enriched(ctx context.Context) (p *schemas.SkillPackage, err error) {
+	p = &schemas.SkillPackage{SkillID: s.skill.ID, Manifest: s.manifest, Template: jsontext.Value(`{}`)}
 	s.why.add(s.skill, "skill_id", s.manifest)
-	builders := s.builders()
-	p.ContextBuilders = s.records(builders)
-	p.Guardrails = s.records(s.guardrails())
-	p.Tools = s.records(s.tools(builders))
-	if t, ok := s.template(); ok {
-		p.Template = s.records([]graph.LinkedRecord{t})[0]
+	builders := s.builders(ctx)
+	if p.ContextBuilders, err = s.records(ctx, builders); err != nil {
+		return nil, err
+	}
+	if p.Guardrails, err = s.records(ctx, s.guardrails(ctx)); err != nil {
+		return nil, err
+	}
+	if p.Tools, err = s.records(ctx, s.tools(ctx, builders)); err != nil {
+		return nil, err
+	}
+	template, err := s.records(ctx, s.template(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if len(template) > 0 {
+		p.Template = template[0]
 	}
 	p.Explain = s.why.list
-	return p
+	return p, nil
 }
 
 // reasons collects the records of a response, and their explanations if they were requested.

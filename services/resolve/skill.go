@@ -44,8 +44,8 @@ func encodePackage(ctx context.Context, r *Resolver, q schemas.SkillQuery) (body
 		return of.body, nil
 	}
 	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
-		p := s.enriched()
-		if err := bus.FitsReply(ctx, s.why.size); err != nil {
+		p, err := s.enriched(ctx)
+		if err != nil {
 			return err
 		}
 		if body, err = json.Marshal(p, json.Deterministic(true)); err == nil && s.reader.Earlier == nil {
@@ -57,16 +57,16 @@ func encodePackage(ctx context.Context, r *Resolver, q schemas.SkillQuery) (body
 }
 
 func resolveContext(ctx context.Context, r *Resolver, q schemas.ContextQuery) (a schemas.ContextAnswer, err error) {
-	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
-		builders := slices.DeleteFunc(s.builders(), func(b graph.LinkedRecord) bool {
+	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) (err error) {
+		builders := slices.DeleteFunc(s.builders(ctx), func(b graph.LinkedRecord) bool {
 			return len(q.ContextTypes) > 0 && !slices.Contains(q.ContextTypes, r.factsOf(b.Node).contextType)
 		})
-		if len(builders) == 0 {
+		a.ContextBuilders, err = s.records(ctx, builders)
+		if err == nil && len(builders) == 0 {
 			return schemas.ErrContextBuilderNotFound.Because(missingBuilders(q))
 		}
-		a.ContextBuilders = s.records(builders)
 		a.Explain = s.why.list
-		return nil
+		return err
 	})
 	return a, err
 }
@@ -80,11 +80,14 @@ func missingBuilders(q schemas.ContextQuery) string {
 
 func resolveTemplate(ctx context.Context, r *Resolver, q schemas.SkillRef) (a schemas.TemplateAnswer, err error) {
 	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
-		t, ok := s.template()
-		if !ok {
+		template, err := s.records(ctx, s.template(ctx))
+		if err != nil {
+			return err
+		}
+		if len(template) == 0 {
 			return schemas.ErrTemplateNotFound.Because(fmt.Sprintf("the skill %q has no template in %s", q.SkillID, scope.Scope(q.Tenant())))
 		}
-		a.Template = s.records([]graph.LinkedRecord{t})[0]
+		a.Template = template[0]
 		a.Explain = s.why.list
 		return nil
 	})
@@ -92,10 +95,10 @@ func resolveTemplate(ctx context.Context, r *Resolver, q schemas.SkillRef) (a sc
 }
 
 func resolveGuardrail(ctx context.Context, r *Resolver, q schemas.SkillRef) (a schemas.GuardrailAnswer, err error) {
-	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
-		a.Guardrails = s.records(s.guardrails())
+	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) (err error) {
+		a.Guardrails, err = s.records(ctx, s.guardrails(ctx))
 		a.Explain = s.why.list
-		return nil
+		return err
 	})
 	return a, err
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cayleygraph/cayley/graph/memstore"
 	"github.com/cayleygraph/quad"
@@ -44,6 +45,10 @@ type Graph struct {
 	mu      sync.RWMutex // guards the fields below
 	// edges are the links of each record, in its order.
 	edges map[Node][]Edge
+	// unlinkable are the records with edges that links do not reach. They have no quads.
+	unlinkable map[Node]bool
+	// referrers has an entry for each target of active quads.
+	referrers map[target]*referrers
 	// store has the links that are traversed backward. Each node of a quad, subject or
 	// object, takes more than 1 KiB in it.
 	store *memstore.QuadStore
@@ -54,9 +59,30 @@ type Graph struct {
 	retired map[int64]struct{}
 }
 
+// target identifies the referrers of one kind that link to a record by one predicate.
+type target struct {
+	kind   string // of the referrers
+	tenant string
+	Edge
+}
+
+// referrers are the linkable referrers of a target.
+type referrers struct {
+	count int
+	// sorted are their ids; nil until they are requested.
+	sorted atomic.Pointer[[]string]
+}
+
 // New returns an empty graph.
 func New() *Graph {
-	return &Graph{store: memstore.New(), edges: map[Node][]Edge{}, retired: map[int64]struct{}{}}
+	g := &Graph{store: memstore.New(), retired: map[int64]struct{}{}}
+	g.clear()
+	return g
+}
+
+// clear replaces the maps of a graph without edges: a map does not shrink.
+func (g *Graph) clear() {
+	g.edges, g.unlinkable, g.referrers = map[Node][]Edge{}, map[Node]bool{}, map[target]*referrers{}
 }
 
 // Links returns the ids that the record links to by the predicate, in the order of
@@ -89,81 +115,118 @@ func linksOf(edges []Edge, predicate string) (ids []string) {
 	return ids
 }
 
-// Referrers returns the ids of the records of the kind that link to the node by the
-// predicate, which must have a reverse index, sorted. They belong to the node's tenant.
-func (g *Graph) Referrers(kind, predicate string, to Node) []string {
-	var ids []string
-	g.referrersOf(to, predicate, kind, func(id string) bool {
-		ids = append(ids, id)
-		return true
-	})
-	slices.Sort(ids)
+// Referrers returns the ids of the linkable records of the kind that link to the node by the
+// predicate, which must have a reverse index, sorted. They belong to the node's tenant. The
+// caller does not modify them. If ctx ends, some may be missing.
+func (g *Graph) Referrers(ctx context.Context, kind, predicate string, to Node) []string {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	known := g.referrers[target{kind, to.Tenant, Edge{predicate, to.ID}}]
+	if known == nil {
+		return nil
+	}
+	if sorted := known.sorted.Load(); sorted != nil {
+		return *sorted
+	}
+	ids := g.referrersOf(ctx, to, predicate, kind)
+	if ctx.Err() == nil {
+		known.sorted.Store(&ids)
+	}
 	return ids
 }
 
-// hasReferrer reports whether the node has a referrer that satisfies match.
-func (g *Graph) hasReferrer(kind, predicate string, to Node, match func(id string) bool) bool {
-	found := false
-	g.referrersOf(to, predicate, kind, func(id string) bool {
-		found = match(id)
-		return !found
-	})
-	return found
+// hasReferrer reports in constant time whether Referrers returns any id.
+func (g *Graph) hasReferrer(kind, predicate string, to Node) bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.referrers[target{kind, to.Tenant, Edge{predicate, to.ID}}] != nil
 }
 
-// Apply replaces the links of the record with edges, which are distinct. Readers
-// see the old or the new links, never a mixture.
-func (g *Graph) Apply(from Node, edges []Edge) {
+// Apply replaces the links of the record with edges, which are distinct. A record that is not
+// linkable is no referrer. Readers see the old or the new links, never a mixture.
+func (g *Graph) Apply(from Node, edges []Edge, linkable bool) {
 	g.writing.Lock()
 	defer g.writing.Unlock()
-	g.change(from, edges)
+	g.change(from, edges, linkable)
 	if len(g.retired) > max(minRetired, g.quads) || g.quads == 0 && len(g.retired) > 0 {
 		g.rebuild()
 	}
 }
 
-func (g *Graph) change(from Node, edges []Edge) {
-	before := g.edges[from]
-	if slices.Equal(before, edges) {
+func (g *Graph) change(from Node, edges []Edge, linkable bool) {
+	unlinkable := !linkable && len(edges) > 0
+	if slices.Equal(g.edges[from], edges) && g.unlinkable[from] == unlinkable {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, e := range without(before, edges) {
-		g.retire(newQuad(from, e))
+	before, after := g.traversable(from), edges
+	if unlinkable {
+		after = nil
 	}
-	for _, e := range without(edges, before) {
-		g.add(newQuad(from, e))
+	for _, e := range without(before, after) {
+		g.retire(from, e)
+	}
+	for _, e := range without(after, before) {
+		g.add(from, e)
+	}
+	delete(g.unlinkable, from)
+	if unlinkable {
+		g.unlinkable[from] = true
 	}
 	if len(edges) == 0 {
 		delete(g.edges, from)
 		if len(g.edges) == 0 {
-			g.edges = map[Node][]Edge{} // a map does not shrink
+			g.clear()
 		}
 		return
 	}
 	g.edges[from] = slices.Clone(edges)
 }
 
-// add activates the quad, which may exist and be retired.
-func (g *Graph) add(q quad.Quad) {
-	id, _ := g.store.AddQuad(q)
-	delete(g.retired, id)
-	g.quads++
+// traversable returns the edges of the record, or none if it is not linkable.
+func (g *Graph) traversable(from Node) []Edge {
+	if g.unlinkable[from] {
+		return nil
+	}
+	return g.edges[from]
 }
 
-func (g *Graph) retire(q quad.Quad) {
-	id, _ := g.store.AddQuad(q) // the ID of an existing quad if it exists
+// add activates the quad of the edge, which may exist and be retired.
+func (g *Graph) add(from Node, e Edge) {
+	id, _ := g.store.AddQuad(newQuad(from, e))
+	delete(g.retired, id)
+	g.quads++
+	g.count(from, e, 1)
+}
+
+func (g *Graph) retire(from Node, e Edge) {
+	id, _ := g.store.AddQuad(newQuad(from, e)) // the ID of an existing quad if it exists
 	g.retired[id] = struct{}{}
 	g.quads--
+	g.count(from, e, -1)
+}
+
+// count changes the number of referrers of the edge's target by n.
+func (g *Graph) count(from Node, e Edge, n int) {
+	to := target{from.Kind, from.Tenant, e}
+	known := g.referrers[to]
+	if known == nil {
+		known = &referrers{}
+		g.referrers[to] = known
+	}
+	known.sorted.Store(nil)
+	if known.count += n; known.count == 0 {
+		delete(g.referrers, to)
+	}
 }
 
 // rebuild creates a store without retired quads while readers use the old one. It runs when as many
 // quads are retired as active, so the amortized cost of a retirement is constant.
 func (g *Graph) rebuild() {
 	store := memstore.New()
-	for from, edges := range g.edges {
-		for _, e := range without(edges, nil) {
+	for from := range g.edges {
+		for _, e := range without(g.traversable(from), nil) {
 			store.AddQuad(newQuad(from, e))
 		}
 	}
@@ -172,29 +235,27 @@ func (g *Graph) rebuild() {
 	g.store, g.retired = store, map[int64]struct{}{}
 }
 
-// referrersOf calls yield with the id of each record of the kind that links to n by the
-// predicate, unordered, until yield returns false. yield must not call the graph.
-func (g *Graph) referrersOf(n Node, predicate, kind string, yield func(id string) bool) {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
+// referrersOf reads the referrers from the store until ctx ends. The caller holds mu.
+func (g *Graph) referrersOf(ctx context.Context, n Node, predicate, kind string) (ids []string) {
 	start, by := g.store.ValueOf(n.name()), g.store.ValueOf(name(predicate))
 	if start == nil || by == nil {
-		return
+		return nil
 	}
 	prefix := kind + separator + n.Tenant + separator
 	quads := g.store.QuadIterator(quad.Object, start)
 	defer func() { _ = quads.Close() }() // in memory
-	for quads.Next(context.Background()) {
+	for ctx.Err() == nil && quads.Next(ctx) {
 		q := quads.Result()
 		if g.store.QuadDirection(q, quad.Predicate) != by || g.isRetired(q.Key()) {
 			continue
 		}
 		from, _ := g.store.NameOf(g.store.QuadDirection(q, quad.Subject)).(name)
-		id, ok := strings.CutPrefix(string(from), prefix)
-		if ok && !yield(id) {
-			return
+		if id, ok := strings.CutPrefix(string(from), prefix); ok {
+			ids = append(ids, id)
 		}
 	}
+	slices.Sort(ids)
+	return ids
 }
 
 // isRetired reports whether the quad with the key is inactive.

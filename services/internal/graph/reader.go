@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"slices"
 
 	"cairn/schemas"
@@ -8,10 +9,10 @@ import (
 )
 
 // Reader resolves links in a scope; links to missing records are skipped. It may be
-// used concurrently if Has may.
+// used concurrently if Has may. If the context of a method ends, its result is incomplete.
 type Reader struct {
 	Graph *Graph
-	Has   func(Node) bool // whether the record exists
+	Has   func(Node) bool // whether the record exists and is linkable
 	// Earlier are the links of another revision of one record, which replace those of the
 	// graph; nil: none.
 	Earlier *Revision
@@ -58,12 +59,12 @@ func (r Reader) links(from Node, predicate string) []string {
 // ContextBuilders returns the distinct context builders of the skill in the scope: first those that
 // the skill links to, then its referrers, and then the builders of its domain without links to or
 // from a skill.
-func (r Reader) ContextBuilders(s scope.Scope, skill Node, domain string) []LinkedRecord {
+func (r Reader) ContextBuilders(ctx context.Context, s scope.Scope, skill Node, domain string) []LinkedRecord {
 	const kind = schemas.KindContextBuilder
 	linked := r.Linked(s, skill, ContextBuilders)
-	linked = append(linked, r.referrersInScope(s, kind, Skills, skill)...)
+	linked = append(linked, r.referrersInScope(ctx, s, kind, Skills, skill)...)
 	if domain != "" {
-		linked = append(linked, r.referrersInScope(s, kind, BuildsDomain, Node{Kind: KindDomain, ID: domain})...)
+		linked = append(linked, r.referrersInScope(ctx, s, kind, BuildsDomain, Node{Kind: KindDomain, ID: domain})...)
 	}
 	return dedupe(linked)
 }
@@ -71,7 +72,7 @@ func (r Reader) ContextBuilders(s scope.Scope, skill Node, domain string) []Link
 // Guardrails returns the distinct guardrails of the skill, global and the tenant's,
 // by any link: from the skill, to the skill, to its domain, or to all skills. A
 // tenant's guardrail does not shadow the global one with the same id.
-func (r Reader) Guardrails(s scope.Scope, skill Node, domain string) []LinkedRecord {
+func (r Reader) Guardrails(ctx context.Context, s scope.Scope, skill Node, domain string) []LinkedRecord {
 	const kind = schemas.KindGuardrail
 	globalFirst := slices.Backward(s.Tenants())
 	var linked []LinkedRecord
@@ -89,18 +90,18 @@ func (r Reader) Guardrails(s scope.Scope, skill Node, domain string) []LinkedRec
 		{GuardsAll, Node{Kind: KindDomain, ID: Everywhere}},
 	} {
 		for _, tenant := range globalFirst {
-			linked = append(linked, r.referrers(tenant, kind, rule.predicate, rule.to)...)
+			linked = append(linked, r.referrers(ctx, tenant, kind, rule.predicate, rule.to)...)
 		}
 	}
-	return dedupe(slices.DeleteFunc(linked, func(g LinkedRecord) bool { return !r.Has(g.Node) }))
+	return dedupe(slices.DeleteFunc(linked, func(g LinkedRecord) bool { return ctx.Err() != nil || !r.Has(g.Node) }))
 }
 
 // Template returns the template that the skill links to, or else the referrer with
 // the lowest id, and whether there is one.
-func (r Reader) Template(s scope.Scope, skill Node) (LinkedRecord, bool) {
+func (r Reader) Template(ctx context.Context, s scope.Scope, skill Node) (LinkedRecord, bool) {
 	found := r.Linked(s, skill, Template)
 	if len(found) == 0 {
-		found = r.referrersInScope(s, schemas.KindTemplate, Skills, skill)
+		found = r.referrersInScope(ctx, s, schemas.KindTemplate, Skills, skill)
 	}
 	if len(found) == 0 {
 		return LinkedRecord{}, false
@@ -109,18 +110,18 @@ func (r Reader) Template(s scope.Scope, skill Node) (LinkedRecord, bool) {
 }
 
 // Agents returns the agents that own the skill: the tenant's, or else the global ones.
-func (r Reader) Agents(s scope.Scope, skill Node) []LinkedRecord {
-	return r.referrersInScope(s, schemas.KindAgent, Skills, skill)
+func (r Reader) Agents(ctx context.Context, s scope.Scope, skill Node) []LinkedRecord {
+	return r.referrersInScope(ctx, s, schemas.KindAgent, Skills, skill)
 }
 
 // referrersInScope returns the tenant's referrers of the node, or else the global ones. A tenant's
 // record shadows the global one with the same id. Context builders that a skill
 // links to do not serve a domain.
-func (r Reader) referrersInScope(s scope.Scope, kind, predicate string, to Node) (linked []LinkedRecord) {
+func (r Reader) referrersInScope(ctx context.Context, s scope.Scope, kind, predicate string, to Node) (linked []LinkedRecord) {
 	s.First(func(tenant string) bool {
-		linked = slices.DeleteFunc(r.referrers(tenant, kind, predicate, to), func(c LinkedRecord) bool {
+		linked = slices.DeleteFunc(r.referrers(ctx, tenant, kind, predicate, to), func(c LinkedRecord) bool {
 			n, ok := r.Find(kind, s, c.ID)
-			return !ok || n != c.Node || predicate == BuildsDomain && r.linkedBySkill(s, c.ID)
+			return ctx.Err() != nil || !ok || n != c.Node || predicate == BuildsDomain && r.linkedBySkill(ctx, s, c.ID)
 		})
 		return len(linked) > 0
 	})
@@ -128,23 +129,25 @@ func (r Reader) referrersInScope(s scope.Scope, kind, predicate string, to Node)
 }
 
 // referrers returns the tenant's referrers of the node's id.
-func (r Reader) referrers(tenant, kind, predicate string, to Node) []LinkedRecord {
+func (r Reader) referrers(ctx context.Context, tenant, kind, predicate string, to Node) []LinkedRecord {
 	to.Tenant = tenant
 	var linked []LinkedRecord
-	for _, id := range r.Graph.Referrers(kind, predicate, to) {
+	for _, id := range r.Graph.Referrers(ctx, kind, predicate, to) {
 		linked = append(linked, LinkedRecord{Node{kind, tenant, id}, predicate})
 	}
 	return linked
 }
 
 // linkedBySkill reports whether a skill in the scope links to the context builder.
-func (r Reader) linkedBySkill(s scope.Scope, id string) bool {
+func (r Reader) linkedBySkill(ctx context.Context, s scope.Scope, id string) bool {
 	const kind = schemas.KindSkill
 	_, found := s.First(func(tenant string) bool {
 		to := Node{schemas.KindContextBuilder, tenant, id}
-		return r.Graph.hasReferrer(kind, ContextBuilders, to, func(skill string) bool {
-			n, ok := r.Find(kind, s, skill)
-			return ok && n.Tenant == tenant
+		if tenant == string(s) { // no record shadows its skills
+			return r.Graph.hasReferrer(kind, ContextBuilders, to)
+		}
+		return slices.ContainsFunc(r.Graph.Referrers(ctx, kind, ContextBuilders, to), func(skill string) bool {
+			return !r.Has(Node{kind, string(s), skill})
 		})
 	})
 	return found

@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -18,7 +19,7 @@ func registered(t testing.TB, records ...[4]string) graph.Reader {
 	g, known := graph.New(), map[graph.Node]bool{}
 	for _, r := range records {
 		n := graph.Node{Kind: r[0], Tenant: r[1], ID: r[2]}
-		g.Apply(n, graph.Edges(n.Kind, linking(t, r[3])))
+		g.Apply(n, graph.Edges(n.Kind, linking(t, r[3])), true)
 		known[n] = true
 	}
 	return graph.Reader{Graph: g, Has: func(n graph.Node) bool { return known[n] }}
@@ -52,7 +53,7 @@ func TestAgents(t *testing.T) {
 		{"the global ones where the tenant has none", "acme", "net.y", []string{"/b@skill_ids"}},
 		{"none", "acme", "net.z", nil},
 	} {
-		got := short(r.Agents(row.scope, graph.Node{Kind: sk, ID: row.skill}))
+		got := short(r.Agents(t.Context(), row.scope, graph.Node{Kind: sk, ID: row.skill}))
 		if diff := cmp.Diff(row.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.name, diff)
 		}
@@ -105,7 +106,7 @@ func TestContextBuilders(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			got := short(registered(t, row.records...).ContextBuilders(scope.Scope(row.tenant), row.skill, "net"))
+			got := short(registered(t, row.records...).ContextBuilders(t.Context(), scope.Scope(row.tenant), row.skill, "net"))
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -144,7 +145,7 @@ func TestGuardrails(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			got := short(r.Guardrails(scope.Scope(row.tenant), skill("", row.skill), row.domain))
+			got := short(r.Guardrails(t.Context(), scope.Scope(row.tenant), skill("", row.skill), row.domain))
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -174,7 +175,7 @@ func TestTemplate(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			got, ok := registered(t, row.records...).Template("acme", skill("", "net.x"))
+			got, ok := registered(t, row.records...).Template(t.Context(), "acme", skill("", "net.x"))
 			if ok != (row.want != "") || ok && short([]graph.LinkedRecord{got})[0] != row.want {
 				t.Errorf("Template = %v, %v, want %q", got, ok, row.want)
 			}
@@ -188,13 +189,69 @@ func TestLinksMayDangle(t *testing.T) {
 	known := map[graph.Node]bool{}
 	r := graph.Reader{Graph: graph.New(), Has: func(n graph.Node) bool { return known[n] }}
 	from := skill("acme", "net.x")
-	r.Graph.Apply(from, names("b"))
+	r.Graph.Apply(from, names("b"), true)
 	if got := r.Linked("acme", from, graph.ContextBuilders); got != nil {
 		t.Errorf("reached %v before it was registered", got)
 	}
 	known[builder("", "b")] = true
 	if diff := cmp.Diff([]string{"/b@context_builder_ids"}, short(r.Linked("acme", from, graph.ContextBuilders))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestFormerReferrersAreFree resolves the builders of a domain that skills link to: skills that
+// have become drafts, whose quads remain in the store, cause no allocations.
+func TestFormerReferrersAreFree(t *testing.T) { // not parallel: it counts allocations
+	var builders []string
+	var records [][4]string
+	for i := range 9 {
+		builders = append(builders, fmt.Sprintf("b%d", i))
+		records = append(records, [4]string{schemas.KindContextBuilder, "acme", builders[i], `{"domain":"d"}`})
+	}
+	r := registered(t, records...)
+	allocations := func() float64 {
+		return testing.AllocsPerRun(10, func() { r.ContextBuilders(t.Context(), "acme", skill("acme", "d.x"), "d") })
+	}
+	before := allocations()
+	for _, linkable := range []bool{true, false} {
+		for i := range 100 { // fewer quads than cause a rebuild
+			r.Graph.Apply(skill("acme", fmt.Sprintf("e.s%d", i)), names(builders...), linkable)
+		}
+	}
+	if after := allocations(); after != before {
+		t.Errorf("got %v allocations with former referrers, want %v as without them", after, before)
+	}
+}
+
+// TestGuardrailsAreSorted resolves 5,000 guardrails, which are read from the store and sorted once.
+func TestGuardrailsAreSorted(t *testing.T) { // not parallel: it counts allocations
+	const number = 5000
+	var records [][4]string
+	for i := range number {
+		records = append(records, [4]string{schemas.KindGuardrail, "acme", fmt.Sprintf("g%d", i), `{}`})
+	}
+	r, found := registered(t, records...), 0
+	if got := testing.AllocsPerRun(10, func() {
+		found = len(r.Guardrails(t.Context(), "acme", skill("acme", "d.x"), "d"))
+	}); got > number/10 || found != number {
+		t.Errorf("got %d guardrails with %v allocations, want %d with at most %d", found, got, number, number/10)
+	}
+}
+
+// TestEndedContext resolves guardrails and context builders after the context has ended.
+func TestEndedContext(t *testing.T) {
+	t.Parallel()
+	r := registered(t, [4]string{schemas.KindGuardrail, "", "g", `{}`}, [4]string{schemas.KindContextBuilder, "", "b", `{"domain":"d"}`})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, row := range []struct {
+		ctx  context.Context
+		want int
+	}{{ended, 0}, {t.Context(), 2}} { // the incomplete result is not cached
+		got := append(r.Guardrails(row.ctx, "", skill("", "d.x"), "d"), r.ContextBuilders(row.ctx, "", skill("", "d.x"), "d")...)
+		if len(got) != row.want {
+			t.Errorf("got %v, want %d records", got, row.want)
+		}
 	}
 }
 
@@ -224,10 +281,10 @@ func BenchmarkSkill(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		n := 5100 + i%4900
 		s := skill("", id(n))
-		for _, cb := range r.ContextBuilders("acme", s, fmt.Sprintf("domain%d", n%50)) {
+		for _, cb := range r.ContextBuilders(b.Context(), "acme", s, fmt.Sprintf("domain%d", n%50)) {
 			r.Linked("acme", cb.Node, graph.Tools)
 		}
-		r.Guardrails("acme", s, fmt.Sprintf("domain%d", n%50))
+		r.Guardrails(b.Context(), "acme", s, fmt.Sprintf("domain%d", n%50))
 		r.Linked("acme", s, graph.Tools)
 		r.Linked("acme", s, graph.Template)
 	}
