@@ -131,8 +131,9 @@ func (r Reader) referrersInScope(ctx context.Context, s scope.Scope, kind, predi
 // referrers returns the tenant's referrers of the node's id.
 func (r Reader) referrers(ctx context.Context, tenant, kind, predicate string, to Node) []LinkedRecord {
 	to.Tenant = tenant
-	var linked []LinkedRecord
-	for _, id := range r.Graph.Referrers(ctx, kind, predicate, to) {
+	ids := r.Graph.Referrers(ctx, kind, predicate, to)
+	linked := make([]LinkedRecord, 0, len(ids))
+	for _, id := range ids {
 		linked = append(linked, LinkedRecord{Node{kind, tenant, id}, predicate})
 	}
 	return linked
@@ -153,15 +154,12 @@ func (r Reader) linkedBySkill(ctx context.Context, s scope.Scope, id string) boo
 	return found
 }
 
-// dedupe removes repeated records and keeps the first occurrence of each.
+// dedupe removes repeated records in place and keeps the first occurrence of each.
 func dedupe(linked []LinkedRecord) []LinkedRecord {
-	var distinct []LinkedRecord
 	seen := make(map[Node]bool, len(linked))
-	for _, r := range linked {
-		if !seen[r.Node] {
-			distinct = append(distinct, r)
-		}
+	return slices.DeleteFunc(linked, func(r LinkedRecord) bool {
+		repeated := seen[r.Node]
 		seen[r.Node] = true
-	}
-	return distinct
+		return repeated
+	})
 }
