@@ -95,7 +95,10 @@ func (e *embedded) contents(changes []Change, vectors [][][]float32) []*content 
 	contents := make([]*content, len(changes))
 	for i, c := range changes {
 		if c.found() {
-			contents[i] = &content{embed.Words(c.Title), embed.Words(c.body()), embed.Words(c.Instructions), vectors[i], nil, c.attributes()}
+			contents[i] = &content{
+				title: embed.Words(c.Title), body: embed.Words(c.body()), instructions: embed.Words(c.Instructions),
+				vectors: vectors[i], has: c.attributes(), labels: c.Labels, capabilities: c.Capabilities,
+			}
 			if static {
 				contents[i].grams = embed.Hashed(c.Title + "\n" + c.body())
 			}
@@ -184,7 +187,10 @@ func (e *embedded) Search(ctx context.Context, q Query) (Result, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for _, tenant := range q.Scope.Tenants() {
-		found := e.pools[poolKey{q.Kind, tenant}].search(prepared, q.Filter)
+		found, err := e.pools[poolKey{q.Kind, tenant}].search(ctx, prepared, q.Filter)
+		if err != nil {
+			return Result{}, fmt.Errorf("search %s documents: %w", q.Kind, err)
+		}
 		if hits := relevant(found, prepared.space, q.TopK); len(hits) > 0 {
 			return Result{Hits: hits, Tenant: tenant, Degraded: prepared.degraded}, nil
 		}

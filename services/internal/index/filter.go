@@ -1,93 +1,119 @@
 package index
 
 import (
+	"context"
 	"slices"
 	"strings"
 )
 
-// attributes are the fields of a document that filters compare.
+// attributes are the fields of a document that filters compare. Fields of several values are
+// in postings of the pool.
 type attributes struct {
 	id, domain, status, name, version string
-	labels, capabilities              []string
 	public                            bool
 }
 
 // folded returns the text as it is compared without case.
 func folded(text string) string { return strings.ToLower(text) }
 
-func (f Filter) empty() bool {
-	return f.Domain == "" && f.Status == "" && len(f.Labels)+len(f.Capabilities) == 0 && !f.Public && len(f.Any.choices()) == 0
-}
-
-func (f Filter) matches(a attributes) bool {
-	return (f.Domain == "" || f.Domain == a.domain) && (f.Status == "" || f.Status == a.status) &&
-		within(f.Labels, a.labels) && within(f.Capabilities, a.capabilities) && (a.public || !f.Public) && f.Any.matches(a)
-}
-
-// within reports whether all contains each of the texts.
-func within(texts, all []string) bool {
-	return !slices.ContainsFunc(texts, func(s string) bool { return !slices.Contains(all, s) })
-}
-
-func (y Any) matches(a attributes) bool {
-	for _, c := range y.choices() {
-		has := c.of(a)
-		if !slices.ContainsFunc(c.values, func(s string) bool { return slices.Contains(has, s) }) {
-			return false
-		}
-	}
-	return true
-}
+func (f Filter) empty() bool { return !f.Public && len(f.choices()) == 0 }
 
 // choice is a list of values of a field, one of which a document has.
 type choice struct {
 	field  string
 	values []string
-	of     func(attributes) []string
+	of     func(attributes) string // nil: a field of several values
 }
 
-// choices returns the lists that are not empty.
-func (y Any) choices() []choice {
-	names := make([]string, len(y.Names))
-	for i, name := range y.Names {
+// choices returns the lists of values that are not empty. Documents that satisfy all of them, and
+// Public, satisfy the filter.
+func (f Filter) choices() []choice {
+	names := make([]string, len(f.Any.Names))
+	for i, name := range f.Any.Names {
 		names[i] = folded(name)
 	}
+	domain, status := func(a attributes) string { return a.domain }, func(a attributes) string { return a.status }
 	all := []choice{
-		{"id", y.IDs, func(a attributes) []string { return []string{a.id} }},
-		{"name", names, func(a attributes) []string { return []string{a.name} }},
-		{"version", y.Versions, func(a attributes) []string { return []string{a.version} }},
-		{"domain", y.Domains, func(a attributes) []string { return []string{a.domain} }},
-		{"status", y.Statuses, func(a attributes) []string { return []string{a.status} }},
-		{"capabilities", y.Capabilities, func(a attributes) []string { return a.capabilities }},
+		{"id", f.Any.IDs, func(a attributes) string { return a.id }},
+		{"name", names, func(a attributes) string { return a.name }},
+		{"version", f.Any.Versions, func(a attributes) string { return a.version }},
+		{"domain", f.Any.Domains, domain},
+		{"status", f.Any.Statuses, status},
+		{"capabilities", f.Any.Capabilities, nil},
 	}
-	for _, labels := range y.Labels {
-		all = append(all, choice{"labels", labels, func(a attributes) []string { return a.labels }})
+	if f.Domain != "" {
+		all = append(all, choice{"domain", []string{f.Domain}, domain})
+	}
+	if f.Status != "" {
+		all = append(all, choice{"status", []string{f.Status}, status})
+	}
+	for _, label := range f.Labels {
+		all = append(all, choice{"labels", []string{label}, nil})
+	}
+	for _, capability := range f.Capabilities {
+		all = append(all, choice{"capabilities", []string{capability}, nil})
+	}
+	for _, labels := range f.Any.Labels {
+		all = append(all, choice{"labels", labels, nil})
 	}
 	return slices.DeleteFunc(all, func(c choice) bool { return len(c.values) == 0 })
 }
 
 // clauses returns the filter as clauses of Elasticsearch.
 func (f Filter) clauses() (list []object) {
-	term := func(field string, value any) { list = append(list, object{"term": object{field: value}}) }
-	if f.Domain != "" {
-		term("domain", f.Domain)
-	}
-	if f.Status != "" {
-		term("status", f.Status)
-	}
-	for _, label := range f.Labels {
-		term("labels", label)
-	}
-	for _, capability := range f.Capabilities {
-		term("capabilities", capability)
-	}
-	if f.Public {
-		term("public", true)
-	}
-	for _, c := range f.Any.choices() {
+	for _, c := range f.choices() {
 		list = append(list, object{"terms": object{c.field: c.values}})
 	}
+	if f.Public {
+		list = append(list, object{"term": object{"public": true}})
+	}
 	return list
+}
+
+// checkInterval is the number of steps of a scan after which it checks its context.
+const checkInterval = 4096
+
+// scan counts the rows and entries that a filter compares.
+type scan struct{ steps int }
+
+// step returns the error of the context at every checkInterval-th call.
+func (s *scan) step(ctx context.Context) error {
+	if s.steps++; s.steps%checkInterval == 0 {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// several marks the rows with one of the values, among those that satisfy the first i choices.
+func (s *scan) several(ctx context.Context, of postings[string], values []string, i uint32, satisfied []uint32) error {
+	for _, value := range values {
+		for _, e := range of[value] {
+			if err := s.step(ctx); err != nil {
+				return err
+			}
+			if satisfied[e.row] == i {
+				satisfied[e.row]++
+			}
+		}
+	}
+	return nil
+}
+
+// single marks the rows whose field has one of the values, among those that satisfy the first i choices.
+func (s *scan) single(ctx context.Context, has []attributes, c choice, i uint32, satisfied []uint32) error {
+	values := make(map[string]bool, len(c.values))
+	for _, value := range c.values {
+		values[value] = true
+	}
+	for row := range has {
+		if err := s.step(ctx); err != nil {
+			return err
+		}
+		if satisfied[row] == i && values[c.of(has[row])] {
+			satisfied[row]++
+		}
+	}
+	return nil
 }
 
 // Filter selects the documents that a search considers: those that satisfy all of its

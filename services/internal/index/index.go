@@ -66,7 +66,7 @@ type Document struct {
 }
 
 func (d Document) attributes() attributes {
-	return attributes{d.ID, d.Domain, cmp.Or(d.Status, schemas.StatusActive), folded(d.Name), d.Version, d.Labels, d.Capabilities, d.Public}
+	return attributes{d.ID, d.Domain, cmp.Or(d.Status, schemas.StatusActive), folded(d.Name), d.Version, d.Public}
 }
 
 // texts returns the texts to embed: all text, each example by itself, and the

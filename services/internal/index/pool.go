@@ -2,6 +2,7 @@ package index
 
 import (
 	"container/heap"
+	"context"
 	"math"
 	"slices"
 	"sync"
@@ -12,11 +13,12 @@ import (
 // pool holds the documents of one kind and tenant, one per row. A replaced or
 // removed document leaves a dead row until the next sweep.
 type pool struct {
-	revisions    map[string]uint64 // of live documents, and of those that searches do not match
-	rows         map[string]uint32 // of live documents
-	ids          []string          // by row
-	dead         []bool            // by row
-	has          []attributes      // by row
+	revisions    map[string]uint64           // of live documents, and of those that searches do not match
+	rows         map[string]uint32           // of live documents
+	ids          []string                    // by row
+	dead         []bool                      // by row
+	has          []attributes                // by row
+	several      map[string]postings[string] // by field that has several values, for filters
 	title        field
 	body         field
 	instructions field
@@ -30,12 +32,14 @@ type content struct {
 	vectors                   [][]float32
 	grams                     []float32 // nil: not compared
 	has                       attributes
+	labels, capabilities      []string
 }
 
 func newPool(space embed.Space) *pool {
 	p := &pool{
 		revisions:    map[string]uint64{},
 		rows:         map[string]uint32{},
+		several:      map[string]postings[string]{"labels": {}, "capabilities": {}},
 		title:        field{words: postings[string]{}},
 		body:         field{words: postings[string]{}},
 		instructions: field{words: postings[string]{}},
@@ -54,6 +58,8 @@ func (p *pool) put(id string, c content) {
 	p.ids = append(p.ids, id)
 	p.dead = append(p.dead, false)
 	p.has = append(p.has, c.has)
+	p.several["labels"].addDistinct(row, c.labels)
+	p.several["capabilities"].addDistinct(row, c.capabilities)
 	p.title.add(row, c.title)
 	p.body.add(row, c.body)
 	p.instructions.add(row, c.instructions)
@@ -110,6 +116,9 @@ func (p *pool) sweep() {
 	p.ids = renumbered(p.ids, to)
 	p.dead = make([]bool, kept)
 	p.has = renumbered(p.has, to)
+	for _, values := range p.several {
+		values.renumber(to)
+	}
 	p.title.renumber(to)
 	p.body.renumber(to)
 	p.instructions.renumber(to)
@@ -119,42 +128,68 @@ func (p *pool) sweep() {
 	}
 }
 
-// hidden returns, by row, whether the filter excludes it.
-func (p *pool) hidden(f Filter) []bool {
+// hidden returns, by row, whether the filter excludes it. It looks each value of the filter up once in the
+// pool or in the row, so that its cost does not depend on the number of values of a row.
+func (p *pool) hidden(ctx context.Context, f Filter) ([]bool, error) {
 	if f.empty() {
-		return p.dead
+		return p.dead, nil
+	}
+	choices := f.choices()
+	satisfied := make([]uint32, len(p.dead)) // by row: the number of leading choices that it satisfies
+	var s scan
+	for i, c := range choices {
+		var err error
+		if c.of == nil {
+			err = s.several(ctx, p.several[c.field], c.values, uint32(i), satisfied)
+		} else {
+			err = s.single(ctx, p.has, c, uint32(i), satisfied)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	hidden := make([]bool, len(p.dead))
 	for row, dead := range p.dead {
-		hidden[row] = dead || !f.matches(p.has[row])
+		if err := s.step(ctx); err != nil {
+			return nil, err
+		}
+		hidden[row] = dead || satisfied[row] < uint32(len(choices)) || f.Public && !p.has[row].public
 	}
-	return hidden
+	return hidden, nil
 }
 
 // search returns the matches of each part among the documents of the filter. A nil pool has no
 // matches. A part without a vector is matched by words, and a part without words by its vector. Both
 // take about the same time, so they run concurrently.
-func (p *pool) search(q question, f Filter) []part {
+func (p *pool) search(ctx context.Context, q question, f Filter) ([]part, error) {
 	if p == nil || len(p.rows) == 0 {
-		return nil
+		return nil, nil
 	}
-	hidden := p.hidden(f)
+	hidden, err := p.hidden(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	found := make([]part, len(q.texts))
 	var byVector sync.WaitGroup
 	byVector.Go(func() {
 		for i := range found {
-			found[i].vector = p.searchVector(p.vectors, q.vectors[i], hidden)
+			if ctx.Err() == nil {
+				found[i].vector = p.searchVector(p.vectors, q.vectors[i], hidden)
+			}
 		}
 	})
-	defer byVector.Wait()
 	for i, text := range q.texts {
+		if ctx.Err() != nil {
+			break
+		}
 		found[i].text, found[i].coverage = p.searchText(embed.Words(text), hidden)
 		found[i].static = q.space.Static
 		if p.grams != nil && text != "" && q.vectors[i] != nil {
 			found[i].grams = p.searchVector(p.grams, embed.Hashed(text), hidden)
 		}
 	}
-	return found
+	byVector.Wait()
+	return found, ctx.Err()
 }
 
 // searchVector scores the rows that are not hidden by cosine similarity.

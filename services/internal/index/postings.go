@@ -14,6 +14,15 @@ func (p postings[K]) add(term K, row uint32, value float32) {
 	p[term] = append(p[term], entry{row, value})
 }
 
+// addDistinct adds a row, higher than the ones before it, with each of the terms.
+func (p postings[K]) addDistinct(row uint32, terms []K) {
+	for _, term := range terms {
+		if n := len(p[term]); n == 0 || p[term][n-1].row != row {
+			p.add(term, row, 1)
+		}
+	}
+}
+
 // renumber moves row r to to[r], or drops it when that is negative.
 func (p postings[K]) renumber(to []int) {
 	for term, entries := range p {
