@@ -40,8 +40,11 @@ func TestChangedIndex(t *testing.T) {
 			if len(is.ids) > len(was.ids)*5/4 {
 				t.Errorf("%d rows for %d documents: dead rows were not swept", len(is.ids), len(was.ids))
 			}
-			for range 50 {
+			for i := range 50 {
 				query := Query{Kind: "skill", Text: sentence(random, 4), TopK: 10}
+				if i%2 == 0 {
+					query.Any.Labels = [][]string{{"team=1", "team=2"}}
+				}
 				want, _ := fresh.Search(t.Context(), query)
 				got, _ := changed.Search(t.Context(), query)
 				if diff := cmp.Diff(want, got); diff != "" || len(got.Hits) == 0 {
@@ -57,6 +60,7 @@ func randomChange(random *rand.Rand, revision uint64) Change {
 		Document: Document{
 			Kind: "skill", ID: fmt.Sprint("id", random.IntN(200)),
 			Title: sentence(random, 3), Body: sentence(random, 12),
+			Labels: []string{fmt.Sprint("team=", random.IntN(3))},
 		},
 		Revision: revision,
 		Removed:  random.IntN(4) == 0,

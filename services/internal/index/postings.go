@@ -1,5 +1,7 @@
 package index
 
+import "slices"
+
 // entry is a row with the weight of a term: the count of a word, or the value of a
 // vector's dimension.
 type entry struct {
@@ -17,24 +19,28 @@ func (p postings[K]) add(term K, row uint32, value float32) {
 // addDistinct adds a row, higher than the ones before it, with each of the terms.
 func (p postings[K]) addDistinct(row uint32, terms []K) {
 	for _, term := range terms {
-		if n := len(p[term]); n == 0 || p[term][n-1].row != row {
-			p.add(term, row, 1)
+		if entries := p[term]; len(entries) == 0 || entries[len(entries)-1].row != row {
+			p[term] = append(entries, entry{row: row})
 		}
 	}
 }
 
-// renumber moves row r to to[r], or drops it when that is negative.
+// renumber moves row r to to[r], or drops it when that is negative. It reuses the lists that keep
+// their length, since most terms of a large pool occur in one row.
 func (p postings[K]) renumber(to []int) {
 	for term, entries := range p {
-		kept := make([]entry, 0, len(entries))
+		kept := entries[:0]
 		for _, e := range entries {
 			if row := to[e.row]; row >= 0 {
 				kept = append(kept, entry{uint32(row), e.value})
 			}
 		}
-		p[term] = kept
-		if len(kept) == 0 {
+		switch len(kept) {
+		case 0:
 			delete(p, term)
+		case len(entries):
+		default:
+			p[term] = slices.Clone(kept)
 		}
 	}
 }
