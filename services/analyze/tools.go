@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/sync/errgroup"
 
+	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 	"cairn/services/internal/estate"
@@ -58,26 +57,24 @@ type toolError struct {
 	Available []string `json:"available,omitempty"`
 }
 
-// all runs the calls of one message, GOMAXPROCS at a time and identical ones once.
-// Each result has about limit bytes at most. The error is ctx.Err().
+// all runs the calls of one message in order, and identical ones once. Each result has about limit bytes
+// at most. The error is ctx.Err().
 func (t tools) all(ctx context.Context, calls []model.Call, limit int) ([]jsontext.Value, error) {
 	answers := make([]jsontext.Value, len(calls))
 	first := map[string]int{} // index of the first of identical calls
 	same := func(c model.Call) string { return c.Name + " " + string(c.Input) }
-	var running errgroup.Group
-	running.SetLimit(runtime.GOMAXPROCS(0))
 	for i, call := range calls[:min(maxCalls, len(calls))] {
 		if _, again := first[same(call)]; again {
 			continue
 		}
 		first[same(call)] = i
-		running.Go(func() (err error) {
-			answers[i], err = t.run(ctx, call, limit)
-			return err
-		})
-	}
-	if err := running.Wait(); err != nil {
-		return nil, err
+		var err error
+		if answers[i], err = t.run(ctx, call, limit); err != nil {
+			return nil, err
+		}
+		if err = yield(ctx); err != nil {
+			return nil, err
+		}
 	}
 	tooMany, err := json.Marshal(toolError{Error: fmt.Sprintf(
 		"not run: a message may have at most %d calls, got %d; call again if needed", maxCalls, len(calls))})
@@ -90,6 +87,9 @@ func (t tools) all(ctx context.Context, calls []model.Call, limit int) ([]jsonte
 	}
 	return answers, err
 }
+
+// yield lets requests run that wait for the CPU time of this one. The error is ctx.Err().
+func yield(ctx context.Context) error { return overload.Idle(ctx, func() error { return nil }) }
 
 // run returns the result of a call in about limit bytes at most. For an invalid
 // call the result describes the error to the model. A result with too many groups has the largest
