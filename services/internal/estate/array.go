@@ -66,7 +66,7 @@ func (a *array) scan(ctx context.Context, path string) (*offsets, error) {
 	var p offsets
 	row := 0
 	for record := range a.records() {
-		if row%checkValues == 0 && pause(ctx, row) != nil {
+		if row%checkValues == 0 && yield(ctx, row) != nil {
 			return nil, ctx.Err()
 		}
 		if v, ok := record.field(path); ok {
@@ -82,7 +82,7 @@ func (a *array) read(ctx context.Context, p *offsets) (*column, error) {
 	var values dictionary
 	codes := make([]uint32, len(p.at))
 	for i, at := range p.at {
-		if i%checkValues == 0 && pause(ctx, i) != nil {
+		if i%checkValues == 0 && yield(ctx, i) != nil {
 			return nil, ctx.Err()
 		}
 		if v := a.text[at:skip(a.text, int(at))]; v.kind() == kindNull {
@@ -95,7 +95,7 @@ func (a *array) read(ctx context.Context, p *offsets) (*column, error) {
 	if p.types&(1<<kindNumber) != 0 {
 		c.numbers = make([]float64, len(c.values))
 		for i, v := range c.values {
-			if i%checkRows == 0 && pause(ctx, i) != nil {
+			if i%checkRows == 0 && yield(ctx, i) != nil {
 				return nil, ctx.Err()
 			}
 			c.numbers[i] = v.float()

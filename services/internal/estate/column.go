@@ -74,7 +74,7 @@ func (c *column) describe(ctx context.Context) (*Column, error) {
 			public.Distinct++
 		case v.kind == kindArray:
 			for element := range value(v.text).elements() {
-				if read++; read%checkValues == 0 && pause(ctx, read) != nil {
+				if read++; read%checkValues == 0 && yield(ctx, read) != nil {
 					return nil, ctx.Err()
 				}
 				if element.kind() < kindNull {
@@ -144,7 +144,7 @@ func (c *column) label(ctx context.Context) (labels, error) {
 		known[NullGroup] = 0
 	}
 	for i, v := range c.values {
-		if i%checkValues == 0 && pause(ctx, i) != nil {
+		if i%checkValues == 0 && yield(ctx, i) != nil {
 			return labels{}, ctx.Err()
 		}
 		label := v.label()
@@ -173,7 +173,7 @@ func (c *column) classes(ctx context.Context) (of []uint32, many int) {
 	}
 	known := map[operand]uint32{}
 	for code := codeValues; code < len(of); code++ {
-		if code%checkValues == 0 && pause(ctx, code) != nil {
+		if code%checkValues == 0 && yield(ctx, code) != nil {
 			break
 		}
 		v := c.values[code-codeValues]

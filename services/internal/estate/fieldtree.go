@@ -33,7 +33,7 @@ func newFieldTree(ctx context.Context, a *array, bound int, careful bool) *field
 // ended counts a member, and reports whether ctx is done.
 func (t *fieldTree) ended() bool {
 	if t.read++; t.read%checkValues == 0 {
-		t.err = pause(t.ctx, t.read)
+		t.err = yield(t.ctx, t.read)
 	}
 	return t.err != nil
 }

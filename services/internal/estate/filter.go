@@ -124,7 +124,7 @@ func (c *condition) narrow(ctx context.Context, rows []uint32, col *column, n in
 	pass[codeMissing] = c.matches(operand{}, false)
 	pass[codeNull] = c.matches(operand{kindNull, NullGroup}, true)
 	for i, v := range col.values {
-		if i%checkValues == 0 && pause(ctx, i) != nil {
+		if i%checkValues == 0 && yield(ctx, i) != nil {
 			return nil, ctx.Err()
 		}
 		pass[codeValues+i] = c.matches(v.operand, true)
@@ -147,7 +147,7 @@ func (p peer) compare(ctx context.Context, rows []uint32, col, other *column, n 
 	left, right := col.dense(n), other.dense(n)
 	kept := rows[:0]
 	for i, row := range rows {
-		if i%checkValues == 0 && pause(ctx, i) != nil {
+		if i%checkValues == 0 && yield(ctx, i) != nil {
 			return nil, ctx.Err()
 		}
 		if left[row] < codeValues || right[row] < codeValues {

@@ -161,7 +161,7 @@ func (m *metric) reduce(ctx context.Context, numbers []float64, groups []uint32,
 		p := map[string]float64{"p50": 0.5, "p95": 0.95}[m.op]
 		// percentile reorders the parts, so they must not share memory with numbers.
 		for g, part := range split(slices.Clone(numbers), groups, n) {
-			if g%checkRows == 0 && pause(ctx, g) != nil {
+			if g%checkRows == 0 && yield(ctx, g) != nil {
 				break
 			}
 			out[g] = percentile(part, p)
@@ -177,7 +177,7 @@ func (m *metric) reduce(ctx context.Context, numbers []float64, groups []uint32,
 		tallies[g].add(f)
 	}
 	for g := range tallies {
-		if g%checkRows == 0 && pause(ctx, g) != nil {
+		if g%checkRows == 0 && yield(ctx, g) != nil {
 			break
 		}
 		out[g] = tallies[g].value(m.op)

@@ -53,12 +53,12 @@ const (
 	checkValues = 64
 )
 
-// yieldValues is the number of values, or rows, between pauses of a loop.
+// yieldValues is the number of values, or rows, after which a loop yields the CPU.
 const yieldValues = 1 << 12
 
-// pause returns ctx.Err(). After every yieldValues, of which n were processed, it lets other goroutines
-// run: the scheduler would let this one run for 10 ms, and each step of other requests would wait for it.
-func pause(ctx context.Context, n int) error {
+// yield returns ctx.Err(). If n, the number of processed values, is a multiple of yieldValues, it lets other
+// goroutines run first: the scheduler lets a goroutine run for 10 ms, which delays each step of other requests.
+func yield(ctx context.Context, n int) error {
 	if n%yieldValues == 0 {
 		runtime.Gosched()
 	}

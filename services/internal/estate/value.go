@@ -176,7 +176,7 @@ func (v value) last(ctx context.Context) map[string]value {
 	last := map[string]value{}
 	read := 0
 	for name, member := range v.members() {
-		if read++; read%checkValues == 0 && pause(ctx, read) != nil {
+		if read++; read%checkValues == 0 && yield(ctx, read) != nil {
 			break
 		}
 		last[string(name)] = member
