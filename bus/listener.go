@@ -332,7 +332,7 @@ func (r *replaying) next(l *listener) (Event, error) {
 		l.enter(live{})
 		return l.deliver(r.beyond)
 	case !r.worker:
-		return Event{}, r.complete(l)
+		return r.complete(l)
 	case l.last < r.target && l.recovery.replays < maxReplays: // the last events are not stored yet
 		return Event{}, l.startReplay(l.ctx, Event{})
 	}
@@ -342,22 +342,28 @@ func (r *replaying) next(l *listener) (Event, error) {
 
 func (ended) next(*listener) (Event, error) { return Event{}, errComplete }
 
-// complete handles the end of a replay while no worker has the run. It ends the run if it is done or
-// its worker is lost, and otherwise repeats the replay: the last events may not be stored yet, and
-// the worker may have lost its connection and reconnect.
-func (r *replaying) complete(l *listener) error {
+// complete handles the end of a replay while no worker has the run. It returns an event that the worker
+// published before it ended, ends the run if it is done or its worker is lost, and otherwise repeats the
+// replay: the last events may not be stored yet, and the worker may have lost its connection and reconnect.
+func (r *replaying) complete(l *listener) (Event, error) {
 	known := r.known || l.replay.Found()
 	switch {
 	case l.replay.Done() || known && l.last > sequenceLost:
-		return errComplete
+		return Event{}, errComplete
 	case !known && (l.recovery.replays >= maxReplays || l.last >= sequenceLost):
-		return ErrNoRun
-	case known && (l.last == sequenceLost || time.Since(l.confirmed) >= streamHeartbeatTimeout):
+		return Event{}, ErrNoRun
+	case l.last == sequenceLost:
 		l.enter(lost{})
-		return nil
-	default:
-		return l.startReplay(l.ctx, Event{})
+		return Event{}, nil
 	}
+	if msg, err := l.sub.NextMsg(0); err == nil { // received, but not stored if the replay stream was lost
+		return l.receive(msg)
+	}
+	if known && time.Since(l.confirmed) >= streamHeartbeatTimeout {
+		l.enter(lost{})
+		return Event{}, nil
+	}
+	return Event{}, l.startReplay(l.ctx, Event{})
 }
 
 func (lost) next(l *listener) (Event, error) {

@@ -265,6 +265,38 @@ func TestHeartbeatRevealsLostEvents(t *testing.T) {
 	}
 }
 
+// TestEndOfUnstoredRun: a worker ends a run while the client looks for a lost event, and the replay
+// stream has lost the events that the client has received.
+func TestEndOfUnstoredRun(t *testing.T) {
+	t.Parallel()
+	conn, nc := startServer(t)
+	setupReplay(t, conn)
+	run := bus.NewRun()
+	if _, err := nc.Subscribe(bus.Analyze.Subject, func(msg *nats.Msg) {
+		heartbeat := nats.NewMsg(msg.Reply)
+		heartbeat.Reply = "cairn.analyze." + run
+		heartbeat.Header.Set(bus.HeaderSequence, "1")
+		_ = nc.PublishMsg(heartbeat)
+		_ = nc.Publish(msg.Reply, bus.Event{Type: schemas.EventTextDelta, Sequence: 1, Data: []byte("{}")}.Append(nil))
+		_ = nc.Publish(msg.Reply, bus.Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")}.Append(nil))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	var got []uint64
+	for event, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, event.Sequence)
+	}
+	if fmt.Sprint(got) != "[1 2]" {
+		t.Errorf("got the events %v, want [1 2]", got)
+	}
+}
+
 // TestRunOfAWorkerLostAtOnce: the worker loses its connection at the first event, before it has stored
 // the event.
 func TestRunOfAWorkerLostAtOnce(t *testing.T) {

@@ -142,12 +142,14 @@ func (f *testEdge) stream(ctx context.Context, t testing.TB) reading {
 // until reads up to and including the line.
 func (r reading) until(t testing.TB, line string) {
 	t.Helper()
+	var read []string
 	for r.lines.Scan() {
 		if r.lines.Text() == line {
 			return
 		}
+		read = append(read, r.lines.Text())
 	}
-	t.Fatalf("the stream ended before %q: %v", line, r.lines.Err())
+	t.Fatalf("the stream ended before %q: %v\n%s", line, r.lines.Err(), strings.Join(read, "\n"))
 }
 
 // A worker on a suspended machine receives an analysis and does not reply.
