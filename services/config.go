@@ -53,7 +53,7 @@ func Defaults() Config {
 		Embed:          "static:",
 		Model:          "offline:",
 		TenantTags:     quota.Use{Count: 5_000_000, Bytes: 2 << 30},
-		TenantRecords:  quota.Use{Count: 1_000_000, Bytes: 4 << 30},
+		TenantRecords:  quota.Use{Count: 1_000_000},
 		TagTTL:         tags.DefaultTTL,
 		Slots:          1024,
 		AnalysisMemory: 1 << 30,

@@ -35,7 +35,8 @@ func (s *system) launch(program string, c setup) error {
 		workers = nil
 	}
 	for _, roles := range workers {
-		args := append([]string{"worker", "--nats", s.nats, "--model", modelURL(c), "--render", c.render}, roles...)
+		args := append([]string{"worker", "--nats", s.nats, "--model", modelURL(c), "--render", c.render,
+			"--tenant-records-size", "4096"}, roles...)
 		if c.index != "" {
 			args = append(args, "--index", c.index)
 		}

@@ -2,11 +2,13 @@ package resolve_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
@@ -42,9 +44,16 @@ func TestServerProcess(t *testing.T) {
 	_, _ = io.Copy(io.Discard, os.Stdin) // ends with the test
 }
 
-// TestWorkerMemoryAfterDeletion registers 1,200 records of 600 tenants and deletes them: the heap of
-// a process with a resolve worker returns to that of an empty one.
-func TestWorkerMemoryAfterDeletion(t *testing.T) { // not parallel: it measures the heap
+// memoryTest is a resolve worker without the NATS server, which is another process.
+type memoryTest struct {
+	t       testing.TB
+	conn    *bus.Conn
+	catalog *catalog.Catalog
+}
+
+// newMemoryTest starts a worker with the embedding model. The test is not parallel: it measures the heap.
+func newMemoryTest(t testing.TB, model string) memoryTest {
+	t.Helper()
 	at := bustest.FreeAddress(t)
 	process := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServerProcess$") // #nosec G204 -- this test
 	process.Env = append(os.Environ(), serverAddress+"="+at)
@@ -74,7 +83,7 @@ func TestWorkerMemoryAfterDeletion(t *testing.T) { // not parallel: it measures 
 	t.Cleanup(uses.Close)
 	log := slog.New(slog.DiscardHandler)
 	worker, err := resolve.Start(t.Context(), log, func(ctx context.Context) (*resolve.Resolver, error) {
-		e, err := embed.Open(ctx, "lexical:")
+		e, err := embed.Open(ctx, model)
 		if err != nil {
 			return nil, err
 		}
@@ -91,45 +100,130 @@ func TestWorkerMemoryAfterDeletion(t *testing.T) { // not parallel: it measures 
 	if err := worker.Serve(bustest.Service(t, conn, "resolve")); err != nil {
 		t.Fatal(err)
 	}
-	// change registers or deletes the records of the tenants, and returns when the worker answers with
-	// the last change.
-	change := func(tenants int, write func(context.Context, catalog.Key) (uint64, error)) {
-		t.Helper()
-		writers, ctx := errgroup.WithContext(t.Context())
-		writers.SetLimit(64)
+	return memoryTest{t, conn, c}
+}
+
+// write calls write for each key, and returns when a search includes the last change.
+func (m memoryTest) write(keys []catalog.Key, write func(context.Context, catalog.Key) (uint64, error)) {
+	m.t.Helper()
+	writers, ctx := errgroup.WithContext(m.t.Context())
+	writers.SetLimit(64)
+	for _, key := range keys {
+		writers.Go(func() error {
+			_, err := write(ctx, key)
+			return err
+		})
+	}
+	if err := writers.Wait(); err != nil {
+		m.t.Fatal(err)
+	}
+	last, err := m.catalog.Revision(m.t.Context())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	token := schemas.ConsistencyToken{Revision: last}
+	wait.Until(m.t, "a search of the global scope includes the last change", func() bool {
+		_, err := bus.ResolveSkill.Call(bus.WithTokens(m.t.Context(), token), m.conn, schemas.SkillQuery{Query: "a"})
+		return errors.Is(err, schemas.ErrSkillNotFound)
+	})
+}
+
+// TestWorkerMemoryAfterDeletion registers 1,200 records of 600 tenants and deletes them: the heap of
+// a process with a resolve worker returns to that of an empty one.
+func TestWorkerMemoryAfterDeletion(t *testing.T) {
+	m := newMemoryTest(t, "lexical:")
+	keys := func(tenants int) (list []catalog.Key) {
 		for tenant := range tenants {
 			for _, kind := range []string{schemas.KindSkill, schemas.KindTool} {
-				writers.Go(func() error {
-					_, err := write(ctx, catalog.Key{Kind: kind, Tenant: fmt.Sprint("tenant", tenant), ID: "a.b.c"})
-					return err
-				})
+				list = append(list, catalog.Key{Kind: kind, Tenant: fmt.Sprint("tenant", tenant), ID: "a.b.c"})
 			}
 		}
-		if err := writers.Wait(); err != nil {
-			t.Fatal(err)
-		}
-		last, err := c.Revision(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		token := schemas.ConsistencyToken{Revision: last}
-		if _, err := bus.ListSkills.Call(bus.WithTokens(t.Context(), token), conn, schemas.ListQuery{}); err != nil {
-			t.Fatal(err)
-		}
+		return list
 	}
 	register := func(ctx context.Context, key catalog.Key) (uint64, error) {
-		return c.Put(ctx, key, fmt.Appendf(nil, `{"purpose":"finds things of %s","tool_ids":["a.b.c"]}`, key.Tenant))
+		return m.catalog.Put(ctx, key, fmt.Appendf(nil, `{"purpose":"finds things of %s","tool_ids":["a.b.c"]}`, key.Tenant))
 	}
-	remove := func(ctx context.Context, key catalog.Key) (uint64, error) { return c.Delete(ctx, key, always) }
-	change(100, register) // fills the buffers of connections and the last deletions of the index, which are bounded
-	change(100, remove)
+	remove := func(ctx context.Context, key catalog.Key) (uint64, error) { return m.catalog.Delete(ctx, key, always) }
+	m.write(keys(100), register) // fills the buffers of connections and the last deletions of the index, which are bounded
+	m.write(keys(100), remove)
 	empty := resolve.Heap()
-	change(600, register)
+	m.write(keys(600), register)
 	full := resolve.Heap()
-	change(600, remove)
+	m.write(keys(600), remove)
 	after := resolve.Heap()
 	t.Logf("heap: %d KiB empty, %d KiB with 1,200 records, %d KiB without them", empty>>10, full>>10, after>>10)
 	if after > empty+empty/10 {
 		t.Errorf("the heap has %d KiB after the deletion, want at most 10 %% above %d", after>>10, empty>>10)
+	}
+}
+
+// recordClasses are records that take much memory for their size.
+var recordClasses = []struct {
+	name    string
+	records int
+	record  func(id string) string
+}{
+	{"short records", 500, func(string) string { return `{"purpose":"a"}` }},
+	{"links to records that do not exist", 50, func(id string) string {
+		return `{"purpose":"a","context_builder_ids":` + distinct(1000, id) + `}`
+	}},
+	{"distinct capabilities", 50, func(id string) string {
+		return `{"purpose":"a","capabilities":` + distinct(1000, id) + `}`
+	}},
+	{"distinct words", 50, func(id string) string {
+		return `{"purpose":"a","instructions":"` + strings.NewReplacer(`"`, "", ",", " ").Replace(distinct(10_000, id)) + `"}`
+	}},
+	{"example queries", 500, func(id string) string {
+		return `{"purpose":"a","example_queries":` + distinct(20, id) + `}`
+	}},
+}
+
+// distinct returns a list of n words that other records do not have.
+func distinct(n int, id string) string {
+	entries := make([]string, n)
+	for i := range entries {
+		entries[i] = strings.Map(func(digit rune) rune { return 'a' + digit - '0' }, fmt.Sprintf("%s%05d", id, i))
+	}
+	return `["` + strings.Join(entries, `","`) + `"]`
+}
+
+// memoryRatio registers n skills, and returns the memory that they take for each byte that quotas count.
+func (m memoryTest) memoryRatio(n int, record func(id string) string) float64 {
+	m.t.Helper()
+	var keys []catalog.Key
+	size, empty := int64(0), resolve.Heap()
+	recordOf := func(key catalog.Key) []byte { return []byte(record(strings.TrimPrefix(key.ID, "a."))) }
+	for i := range n {
+		key := catalog.Key{Kind: schemas.KindSkill, Tenant: "acme", ID: fmt.Sprint("a.", i)}
+		keys, size = append(keys, key), size+catalog.SizeOf(key, recordOf(key))
+	}
+	m.write(keys, func(ctx context.Context, key catalog.Key) (uint64, error) {
+		return m.catalog.Put(ctx, key, recordOf(key))
+	})
+	return float64(resolve.Heap()-empty) / float64(size)
+}
+
+// TestMemoryOfRecords bounds the memory that the records of a tenant take within its quota.
+func TestMemoryOfRecords(t *testing.T) {
+	const maxRatio = 30 // at most 15 for large tenants; with few records, up to half of the memory is unused capacity of lists
+	for _, row := range recordClasses {
+		t.Run(row.name, func(t *testing.T) {
+			ratio := newMemoryTest(t, "static:").memoryRatio(row.records, row.record)
+			if t.Logf("%.1f bytes/byte", ratio); ratio > maxRatio {
+				t.Errorf("the records take %.1f times their size in memory, want at most %d", ratio, maxRatio)
+			}
+		})
+	}
+}
+
+// BenchmarkRecordMemory measures the memory of the records of a large tenant.
+func BenchmarkRecordMemory(b *testing.B) {
+	for _, row := range recordClasses {
+		b.Run(row.name, func(b *testing.B) {
+			m := newMemoryTest(b, "static:")
+			for b.Loop() {
+				b.ReportMetric(m.memoryRatio(10*row.records, row.record), "bytes/byte")
+			}
+		})
 	}
 }

@@ -72,7 +72,7 @@ func newSuite(t *testing.T) *suite {
 	t.Helper()
 	s := &suite{browser: startBrowser(t), model: newModel(t)}
 	s.open = cairntest.Up(t, "--data", "")
-	s.keyed = cairntest.Up(t, "--data", "", "--auth", "keys", "--model", s.model.url())
+	s.keyed = cairntest.Up(t, "--data", "", "--auth", "keys", "--model", s.model.url(), "--tenant-records-size", "4096")
 	s.admin = s.key(t, "admin", "--all-tenants")
 	for url, key := range map[string]string{s.open.URL(): "-", s.keyed.URL(): s.admin} {
 		if out, err := cairntest.Run(t, nil, "apply", examples+"/knowledge", "--url", url, "--key", key); err != nil {

@@ -20,6 +20,7 @@ import (
 type backends struct {
 	services.Config
 	analyses int // MiB
+	records  int // MiB
 }
 
 func (b *backends) flags(f *pflag.FlagSet) {
@@ -41,7 +42,8 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.Var(mebibytes{&c.TenantTags.Bytes}, "tenant-tags-size", "maximum `MIB` of tags per tenant, and at most 80 % of the storage for tags; 0: only the latter")
 	f.Int64Var(&c.TenantRecords.Count, "tenant-records", c.TenantRecords.Count,
 		"maximum number of `RECORDS` per tenant, the global scope counting as one; further registrations are answered with 429; 0: unlimited")
-	f.Var(mebibytes{&c.TenantRecords.Bytes}, "tenant-records-size", "maximum `MIB` of records per tenant, and at most 80 % of the storage for records; 0: only the latter")
+	f.IntVar(&b.records, "tenant-records-size", 0,
+		"maximum `MIB` of records per tenant, including 128 bytes for each list entry, and at most 80 % of the storage for records; 0: a 32nd of the memory limit (cgroup or GOMEMLIMIT; the memory of the machine if unset)")
 	f.IntVar(&c.Slots, "slots", c.Slots, "maximum concurrent requests per service; further ones are retried at other workers, then answered with 503")
 	f.IntVar(&b.analyses, "analysis-memory", 0,
 		"memory budget of all analyses in `MIB`, shared fairly among tenants; analyses beyond it are answered with 503; 0: a quarter of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
@@ -68,6 +70,7 @@ func streamFlags(f *pflag.FlagSet, s *services.Config) {
 func (b *backends) settings(p process, log *slog.Logger) (services.Config, error) {
 	c := b.Config
 	c.AnalysisMemory = memoryShare(b.analyses, 4)
+	c.TenantRecords.Bytes = recordsShare(b.records)
 	c.Log, c.Drain = log, p.drain
 	return c, cmp.Or(
 		flags.AtLeast("slots", c.Slots, 1),
@@ -77,6 +80,7 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 		checkStreams(c),
 		flags.AtLeast("tenant-tags", c.TenantTags.Count, 0),
 		flags.AtLeast("tenant-records", c.TenantRecords.Count, 0),
+		flags.AtLeast("tenant-records-size", b.records, 0),
 		flags.AtLeast("tag-ttl", c.TagTTL, time.Second),
 	)
 }

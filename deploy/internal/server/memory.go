@@ -43,14 +43,37 @@ func memoryShare(mib int, divisor int64) int64 {
 	if mib > 0 {
 		return int64(mib) << 20
 	}
-	limit := debug.SetMemoryLimit(-1)
-	if limit == math.MaxInt64 {
-		limit = assumedMemory
-	}
-	if system, err := memlimit.FromSystem(); err == nil {
-		limit = min(limit, int64(system))
+	limit, set := memoryLimit()
+	if !set {
+		limit = min(limit, assumedMemory)
 	}
 	return max(limit/divisor, minBudget)
+}
+
+// recordsShare returns the quota of a tenant for records in bytes: mib, or for 0 a 32nd of the memory
+// limit. Records take up to 15 times their size in the memory of a worker (catalog.SizeOf), so those of
+// one tenant take less than half of it.
+func recordsShare(mib int) int64 {
+	if mib > 0 {
+		return int64(mib) << 20
+	}
+	limit, _ := memoryLimit()
+	return limit / 32
+}
+
+// memoryLimit returns the memory limit of the Go runtime in bytes, at most the memory of the machine, and
+// whether it is set. Without one it is the memory of the machine, or assumedMemory if that is unknown.
+func memoryLimit() (limit int64, set bool) {
+	limit = debug.SetMemoryLimit(-1)
+	set = limit != math.MaxInt64
+	system, err := memlimit.FromSystem()
+	switch {
+	case err == nil:
+		limit = min(limit, int64(system))
+	case !set:
+		limit = assumedMemory
+	}
+	return limit, set
 }
 
 // connectionMemory is the memory of an open HTTP connection, in bytes, with TLS.

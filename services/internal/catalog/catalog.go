@@ -415,8 +415,7 @@ func (c *Catalog) MaxBytes() int64 { return c.stream.CachedInfo().Config.MaxByte
 // revisions ascend. The returned function stops the calls and waits for the last
 // one. newest is the last revision of the log at the call.
 func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (newest uint64, stop func(), err error) {
-	newest, consumer, err := c.startConsumer(ctx, "read the sizes of the catalog",
-		jetstream.OrderedConsumerConfig{HeadersOnly: true})
+	newest, consumer, err := c.startConsumer(ctx, "read the sizes of the catalog", jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		return 0, nil, err
 	}
@@ -424,7 +423,7 @@ func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (newest uint64, s
 		if size, err := sizeOf(msg); err == nil {
 			apply(size)
 		}
-	}, jetstream.PullHeartbeat(heartbeat))
+	}, jetstream.PullHeartbeat(heartbeat), jetstream.PullMaxMessagesWithBytesLimit(fetchMessages, fetchBytes))
 	if err != nil {
 		return 0, nil, fmt.Errorf("read the sizes of the catalog: %w", err)
 	}

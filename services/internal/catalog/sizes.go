@@ -1,11 +1,11 @@
 package catalog
 
 import (
-	"strconv"
+	"bytes"
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
@@ -14,14 +14,34 @@ import (
 // Size is a revision of the log without its record.
 type Size struct {
 	Key      Key
-	Bytes    int64 // as bucket.MessageSize
+	Bytes    int64 // as SizeOf
 	Revision uint64
 	Expires  time.Time // of the delete marker; zero: a record
 }
 
-// SizeOf returns the Size.Bytes of a record that is not stored yet.
+// entryBytes is the size of a list entry in addition to its text: it may be a link with a node of the
+// graph, or an example query with a vector. With it, the views of a worker take at most about 15 times
+// the size of the records in memory, and without it 180 times (edge/docs/benchmarks.md, Memory of records).
+const entryBytes = 128
+
+// SizeOf returns the size of a record for quotas, in bytes: bucket.MessageSize, and entryBytes for each
+// entry of its lists.
 func SizeOf(key Key, record []byte) int64 {
-	return bucket.MessageSize(subjects+key.String(), int64(len(record)))
+	return bucket.MessageSize(subjects+key.String(), int64(len(record))) + entryBytes*entriesOf(record)
+}
+
+// entriesOf returns the number of entries of all lists in a JSON value.
+func entriesOf(record []byte) (n int64) {
+	d := jsontext.NewDecoder(bytes.NewReader(record), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		if d.PeekKind() == jsontext.KindEndArray {
+			_, length := d.StackIndex(d.StackDepth())
+			n += length
+		}
+		if _, err := d.ReadToken(); err != nil {
+			return n
+		}
+	}
 }
 
 func sizeOf(msg jetstream.Msg) (Size, error) {
@@ -34,8 +54,8 @@ func sizeOf(msg jetstream.Msg) (Size, error) {
 	if key, err := ParseKey(encoded); err == nil {
 		size.Key = key
 	}
-	payload, _ := strconv.ParseInt(msg.Headers().Get(nats.MsgSize), 10, 64) // set by the server
-	size.Bytes = bucket.MessageSize(msg.Subject(), payload+int64(len(msg.Headers().Get(headerGenerated))))
+	generated := msg.Headers().Get(headerGenerated)
+	size.Bytes = SizeOf(size.Key, msg.Data()) + int64(len(generated)) + entryBytes*entriesOf([]byte(generated))
 	if bucket.Removes(msg.Headers()) {
 		size.Expires = meta.Timestamp.Add(markerTTL)
 	}

@@ -9,6 +9,8 @@ import (
 	"cairn/services/internal/catalog"
 )
 
+const entryBytes = 128 // of a list entry
+
 // TestSizes compares the sizes with the bytes that the server counts.
 func TestSizes(t *testing.T) {
 	t.Parallel()
@@ -40,7 +42,7 @@ func TestSizes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	sum := int64(0)
+	sum := -int64(len(queries)) * entryBytes
 	for s := range received {
 		sum += s.Bytes
 		if s.Expires.IsZero() != (s.Key == key) {
@@ -56,5 +58,28 @@ func TestSizes(t *testing.T) {
 	}
 	if stored := int64(s.CachedInfo().State.Bytes); sum < stored || sum > stored+2*160 {
 		t.Errorf("the sizes are %d bytes, the stream has %d", sum, stored)
+	}
+}
+
+// TestSizesCountListEntries: list entries take more memory than storage.
+func TestSizesCountListEntries(t *testing.T) {
+	t.Parallel()
+	key := catalog.Key{Kind: schemas.KindSkill, Tenant: "acme", ID: "a"}
+	for _, row := range []struct {
+		name, record string
+		entries      int64
+	}{
+		{"no record", ``, 0},
+		{"no list", `{"a":"[1,2]","b":{"c":1}}`, 0},
+		{"an empty list", `{"a":[]}`, 0},
+		{"lists", `{"a":["b","c"],"d":{"e":[1,2,3]}}`, 5},
+		{"nested lists", `{"a":[["b"],{"c":["d"]}]}`, 4},
+		{"after a duplicate name", `{"a":1,"a":2,"b":["c"]}`, 1},
+		{"after invalid UTF-8", "{\"a\":\"\xff\",\"b\":[\"c\"]}", 1},
+	} {
+		empty := catalog.SizeOf(key, nil)
+		if got := catalog.SizeOf(key, []byte(row.record)) - empty - int64(len(row.record)); got != row.entries*entryBytes {
+			t.Errorf("%s: got %d bytes, want those of %d entries", row.name, got, row.entries)
+		}
 	}
 }
