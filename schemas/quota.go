@@ -17,7 +17,7 @@ func (q *QuotaQuery) tenantField() tenantField { return tenantField{"tenant_id",
 // Quota is the usage and the limits of a tenant.
 type Quota struct {
 	Count    int64 `json:"count" doc:"number of records or tags"`
-	Bytes    int64 `json:"bytes" doc:"size of their stored messages, for records with delete markers and 128 bytes for each list entry"`
+	Bytes    int64 `json:"bytes" doc:"size of their stored messages, for records with delete markers and 256 bytes for each list entry"`
 	MaxCount int64 `json:"max_count,omitzero" doc:"absent: unlimited"`
 	MaxBytes int64 `json:"max_bytes,omitzero" doc:"the smaller one of the quota and 80 % of the storage of the bucket; absent: unlimited"`
 }

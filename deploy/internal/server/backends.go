@@ -43,7 +43,7 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.Int64Var(&c.TenantRecords.Count, "tenant-records", c.TenantRecords.Count,
 		"maximum number of `RECORDS` per tenant, the global scope counting as one; further registrations are answered with 429; 0: unlimited")
 	f.IntVar(&b.records, "tenant-records-size", 0,
-		"maximum `MIB` of records per tenant, including 128 bytes for each list entry, and at most 80 % of the storage for records; 0: a 32nd of the memory limit (cgroup or GOMEMLIMIT; the memory of the machine if unset)")
+		"maximum `MIB` of records per tenant, including 256 bytes for each list entry, and at most 80 % of the storage for records; 0: a 32nd of the memory limit (cgroup or GOMEMLIMIT; the memory of the machine if unset)")
 	f.IntVar(&c.Slots, "slots", c.Slots, "maximum concurrent requests per service; further ones are retried at other workers, then answered with 503")
 	f.IntVar(&b.analyses, "analysis-memory", 0,
 		"memory budget of all analyses in `MIB`, shared fairly among tenants; analyses beyond it are answered with 503; 0: a quarter of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")

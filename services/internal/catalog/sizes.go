@@ -22,7 +22,7 @@ type Size struct {
 // entryBytes is the size of a list entry in addition to its text: it may be a link with a node of the
 // graph, or an example query with a vector. With it, the views of a worker take at most about 15 times
 // the size of the records in memory, and without it 180 times (edge/docs/benchmarks.md, Memory of records).
-const entryBytes = 128
+const entryBytes = 256
 
 // SizeOf returns the size of a record for quotas, in bytes: bucket.MessageSize, and entryBytes for each
 // entry of its lists.

@@ -9,7 +9,7 @@ import (
 	"cairn/services/internal/catalog"
 )
 
-const entryBytes = 128 // of a list entry
+const entryBytes = 256 // of a list entry
 
 // TestSizes compares the sizes with the bytes that the server counts.
 func TestSizes(t *testing.T) {

@@ -20,11 +20,11 @@ func filled(n int) *graph.Graph {
 
 func id(i int) string { return fmt.Sprintf("domain%d.skill%d", i%50, i) }
 
-// named returns the links of skill i; two versions differ in one link.
+// named returns the links of skill i. Two versions differ in one context builder and the template.
 func named(i, version int) []graph.Edge {
 	var edges []graph.Edge
 	for j := range 4 {
-		edges = append(edges, graph.Edge{Predicate: graph.ContextBuilders, To: fmt.Sprintf("cb.%d", (i*7+j)%5000)})
+		edges = append(edges, graph.Edge{Predicate: graph.ContextBuilders, To: fmt.Sprintf("cb.%d", (i*7+j+version)%5000)})
 	}
 	for j := range 5 {
 		edges = append(edges, graph.Edge{Predicate: graph.Tools, To: fmt.Sprintf("aws.ec2.op%d", (i*11+j)%5000)})

@@ -36,8 +36,13 @@ type Edge struct {
 	To        string
 }
 
-// minRetired is the number of retired quads below which no rebuild happens.
-const minRetired = 1024
+const (
+	// minRetired is the number of retired quads below which no rebuild happens.
+	minRetired = 1024
+	// rebuildShare is the number of active quads for each retired one above which a rebuild happens. During
+	// the rebuild there are two stores.
+	rebuildShare = 2
+)
 
 // Graph holds the links of records. It may be used concurrently.
 type Graph struct {
@@ -55,7 +60,7 @@ type Graph struct {
 	quads int // number of active quads
 	// retired are the IDs of inactive quads in the store. Deleting a quad from the
 	// memory store scans all its primitives, so quads are marked instead, and the
-	// store is rebuilt when as many are retired as active.
+	// store is rebuilt when half as many are retired as active.
 	retired map[int64]struct{}
 }
 
@@ -148,7 +153,7 @@ func (g *Graph) Apply(from Node, edges []Edge, linkable bool) {
 	g.writing.Lock()
 	defer g.writing.Unlock()
 	g.change(from, edges, linkable)
-	if len(g.retired) > max(minRetired, g.quads) || g.quads == 0 && len(g.retired) > 0 {
+	if len(g.retired) > max(minRetired, g.quads/rebuildShare) || g.quads == 0 && len(g.retired) > 0 {
 		g.rebuild()
 	}
 }
@@ -221,8 +226,8 @@ func (g *Graph) count(from Node, e Edge, n int) {
 	}
 }
 
-// rebuild creates a store without retired quads while readers use the old one. It runs when as many
-// quads are retired as active, so the amortized cost of a retirement is constant.
+// rebuild creates a store without retired quads while readers use the old one. It runs when half
+// as many quads are retired as active, so the amortized cost of a retirement is constant.
 func (g *Graph) rebuild() {
 	store := memstore.New()
 	for from := range g.edges {
