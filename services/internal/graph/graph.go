@@ -10,6 +10,7 @@ package graph
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -39,9 +40,11 @@ type Edge struct {
 const (
 	// minRetired is the number of retired quads below which no rebuild happens.
 	minRetired = 1024
-	// rebuildShare is the number of active quads for each retired one above which a rebuild happens. During
+	// rebuildShare is the number of active quads for each retired one above which a rebuild starts. During
 	// the rebuild there are two stores.
 	rebuildShare = 2
+	// rebuildStep is the minimum number of quads that a change copies during a rebuild.
+	rebuildStep = 64
 )
 
 // Graph holds the links of records. It may be used concurrently.
@@ -54,14 +57,46 @@ type Graph struct {
 	unlinkable map[Node]bool
 	// referrers has an entry for each target of active quads.
 	referrers map[target]*referrers
-	// store has the links that are traversed backward. Each node of a quad, subject or
-	// object, takes more than 1 KiB in it.
-	store *memstore.QuadStore
-	quads int // number of active quads
-	// retired are the IDs of inactive quads in the store. Deleting a quad from the
-	// memory store scans all its primitives, so quads are marked instead, and the
-	// store is rebuilt when half as many are retired as active.
+	store     store
+	quads     int      // number of active quads
+	rebuild   *rebuild // nil: none is in progress
+}
+
+// store has the links that are traversed backward. Each node of a quad, subject or
+// object, takes more than 1 KiB in it.
+type store struct {
+	*memstore.QuadStore
+	// retired are the IDs of inactive quads. Deleting a quad from the memory store scans all its
+	// primitives, so quads are marked instead, and a new store replaces it when half as many are retired
+	// as active.
 	retired map[int64]struct{}
+}
+
+func newStore() store { return store{memstore.New(), map[int64]struct{}{}} }
+
+// add activates the quad of the edge, which may exist and be retired.
+func (s store) add(from Node, e Edge) {
+	id, _ := s.AddQuad(newQuad(from, e))
+	delete(s.retired, id)
+}
+
+func (s store) retire(from Node, e Edge) {
+	id, _ := s.AddQuad(newQuad(from, e)) // the ID of an existing quad if it exists
+	s.retired[id] = struct{}{}
+}
+
+// isRetired reports whether the quad with the key is inactive.
+func (s store) isRetired(key any) bool {
+	id, ok := key.(int64)
+	_, retired := s.retired[id]
+	return ok && retired
+}
+
+// rebuild copies the active quads into a store without retired ones. Each change is applied to both
+// stores, and copies the quads of some more records, so that no change waits for the whole rebuild.
+type rebuild struct {
+	store
+	remaining []Node // records whose quads are not copied yet
 }
 
 // target identifies the referrers of one kind that link to a record by one predicate.
@@ -80,14 +115,15 @@ type referrers struct {
 
 // New returns an empty graph.
 func New() *Graph {
-	g := &Graph{store: memstore.New(), retired: map[int64]struct{}{}}
+	g := &Graph{}
 	g.clear()
 	return g
 }
 
-// clear replaces the maps of a graph without edges: a map does not shrink.
+// clear replaces the maps and stores of a graph without edges: a map does not shrink.
 func (g *Graph) clear() {
 	g.edges, g.unlinkable, g.referrers = map[Node][]Edge{}, map[Node]bool{}, map[target]*referrers{}
+	g.store, g.rebuild = newStore(), nil
 }
 
 // Links returns the ids that the record links to by the predicate, in the order of
@@ -152,13 +188,6 @@ func (g *Graph) hasReferrer(kind, predicate string, to Node) bool {
 func (g *Graph) Apply(from Node, edges []Edge, linkable bool) {
 	g.writing.Lock()
 	defer g.writing.Unlock()
-	g.change(from, edges, linkable)
-	if len(g.retired) > max(minRetired, g.quads/rebuildShare) || g.quads == 0 && len(g.retired) > 0 {
-		g.rebuild()
-	}
-}
-
-func (g *Graph) change(from Node, edges []Edge, linkable bool) {
 	unlinkable := !linkable && len(edges) > 0
 	if slices.Equal(g.edges[from], edges) && g.unlinkable[from] == unlinkable {
 		return
@@ -169,7 +198,8 @@ func (g *Graph) change(from Node, edges []Edge, linkable bool) {
 	if unlinkable {
 		after = nil
 	}
-	for _, e := range without(before, after) {
+	retired := without(before, after)
+	for _, e := range retired {
 		g.retire(from, e)
 	}
 	for _, e := range without(after, before) {
@@ -179,14 +209,12 @@ func (g *Graph) change(from Node, edges []Edge, linkable bool) {
 	if unlinkable {
 		g.unlinkable[from] = true
 	}
-	if len(edges) == 0 {
-		delete(g.edges, from)
-		if len(g.edges) == 0 {
-			g.clear()
-		}
-		return
+	if len(edges) > 0 {
+		g.edges[from] = slices.Clone(edges)
+	} else if delete(g.edges, from); len(g.edges) == 0 {
+		g.clear()
 	}
-	g.edges[from] = slices.Clone(edges)
+	g.continueRebuild(max(rebuildStep, 2*len(retired)))
 }
 
 // traversable returns the edges of the record, or none if it is not linkable.
@@ -197,17 +225,20 @@ func (g *Graph) traversable(from Node) []Edge {
 	return g.edges[from]
 }
 
-// add activates the quad of the edge, which may exist and be retired.
 func (g *Graph) add(from Node, e Edge) {
-	id, _ := g.store.AddQuad(newQuad(from, e))
-	delete(g.retired, id)
+	g.store.add(from, e)
+	if g.rebuild != nil {
+		g.rebuild.add(from, e)
+	}
 	g.quads++
 	g.count(from, e, 1)
 }
 
 func (g *Graph) retire(from Node, e Edge) {
-	id, _ := g.store.AddQuad(newQuad(from, e)) // the ID of an existing quad if it exists
-	g.retired[id] = struct{}{}
+	g.store.retire(from, e)
+	if g.rebuild != nil {
+		g.rebuild.retire(from, e)
+	}
 	g.quads--
 	g.count(from, e, -1)
 }
@@ -226,18 +257,30 @@ func (g *Graph) count(from Node, e Edge, n int) {
 	}
 }
 
-// rebuild creates a store without retired quads while readers use the old one. It runs when half
-// as many quads are retired as active, so the amortized cost of a retirement is constant.
-func (g *Graph) rebuild() {
-	store := memstore.New()
-	for from := range g.edges {
-		for _, e := range without(g.traversable(from), nil) {
-			store.AddQuad(newQuad(from, e))
+// continueRebuild copies at least n quads, starts a rebuild if it is due, and ends one when all quads are
+// copied. A rebuild takes time in proportion to the retired quads, so the amortized cost of a retirement
+// is constant. The caller holds mu.
+func (g *Graph) continueRebuild(n int) {
+	if g.rebuild == nil {
+		if len(g.store.retired) <= max(minRetired, g.quads/rebuildShare) {
+			return
 		}
+		g.rebuild = &rebuild{newStore(), slices.Collect(maps.Keys(g.edges))}
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.store, g.retired = store, map[int64]struct{}{}
+	r := g.rebuild
+	for n > 0 && len(r.remaining) > 0 {
+		last := len(r.remaining) - 1
+		from := r.remaining[last]
+		r.remaining = r.remaining[:last]
+		for _, e := range without(g.traversable(from), nil) {
+			r.add(from, e)
+			n--
+		}
+		n--
+	}
+	if len(r.remaining) == 0 {
+		g.store, g.rebuild = r.store, nil
+	}
 }
 
 // referrersOf reads the referrers from the store until ctx ends. The caller holds mu.
@@ -251,7 +294,7 @@ func (g *Graph) referrersOf(ctx context.Context, n Node, predicate, kind string)
 	defer func() { _ = quads.Close() }() // in memory
 	for ctx.Err() == nil && quads.Next(ctx) {
 		q := quads.Result()
-		if g.store.QuadDirection(q, quad.Predicate) != by || g.isRetired(q.Key()) {
+		if g.store.QuadDirection(q, quad.Predicate) != by || g.store.isRetired(q.Key()) {
 			continue
 		}
 		from, _ := g.store.NameOf(g.store.QuadDirection(q, quad.Subject)).(name)
@@ -261,13 +304,6 @@ func (g *Graph) referrersOf(ctx context.Context, n Node, predicate, kind string)
 	}
 	slices.Sort(ids)
 	return ids
-}
-
-// isRetired reports whether the quad with the key is inactive.
-func (g *Graph) isRetired(key any) bool {
-	id, ok := key.(int64)
-	_, retired := g.retired[id]
-	return ok && retired
 }
 
 // without returns the edges of list whose predicate has a reverse index and that are absent from other.
