@@ -49,6 +49,8 @@ type decoded struct {
 	facts  facts
 	edges  []graph.Edge
 	record []byte // as in responses
+	// unreadable means that the record cannot be decoded.
+	unreadable bool
 }
 
 // decode decodes the change's record as strictly as registration does. Fields
@@ -69,7 +71,7 @@ func read(c catalog.Change) (decoded, error) {
 		f, err := fields[schemas.Tool](c)
 		of := metadata(f.Domain, f.Metadata).published(c, f.Publication)
 		of.class, of.provider = f.ToolClass, f.Provider
-		return decoded{of, nil, c.Record}, err
+		return decoded{facts: of, record: c.Record}, err
 	case schemas.KindContextBuilder:
 		return contextBuilder(c)
 	case schemas.KindTemplate:
@@ -101,7 +103,7 @@ func fields[T any](c catalog.Change) (f T, err error) {
 }
 
 func linked(c catalog.Change, f facts, links graph.Fields) decoded {
-	return decoded{f, graph.Edges(c.Key.Kind, links), c.Record}
+	return decoded{facts: f, edges: graph.Edges(c.Key.Kind, links), record: c.Record}
 }
 
 func skill(c catalog.Change) (decoded, error) {

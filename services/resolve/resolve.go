@@ -148,16 +148,17 @@ func (r *Resolver) Close() {
 	r.follow.Wait()
 }
 
-// apply applies changes of the log to the view and the graph atomically. It
+// maxApply is the time after which apply lets waiting requests run before the next change.
+const maxApply = 2 * time.Millisecond
+
+// apply applies changes of the log to the view and the graph, each atomically. It
 // quarantines unreadable records: they are treated as absent and reported by the
 // health.
 func (r *Resolver) apply(changes []catalog.Change) error {
 	r.local.enqueue(changes) // before a search can wait for these changes
-	records := slices.ContainsFunc(changes, catalog.Change.IsRecord)
 	read := make([]decoded, len(changes))
 	stored := make([]storedRecord, len(changes))
 	visible := slices.Clone(changes)
-	unreadable := map[int]bool{}
 	for i, c := range changes {
 		if c.Removed || !c.IsRecord() {
 			continue
@@ -165,31 +166,40 @@ func (r *Resolver) apply(changes []catalog.Change) error {
 		var err error
 		if read[i], err = decode(c); err != nil {
 			r.deps.Log.Warn("quarantined unreadable record", "key", c.Key, "revision", c.Revision, "err", err)
-			unreadable[i], visible[i].Removed = true, true
+			read[i].unreadable, visible[i].Removed = true, true
 			continue
 		}
 		stored[i] = storedRecord{read[i].record, unique.Make(read[i].facts)}
 	}
+	for next := 0; next < len(changes); {
+		next += r.applyDecoded(visible[next:], read[next:], stored[next:])
+	}
+	return nil
+}
+
+// applyDecoded applies decoded changes for at most about maxApply, and returns how many.
+func (r *Resolver) applyDecoded(changes []catalog.Change, read []decoded, stored []storedRecord) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, c := range visible {
+	for began := time.Now(); n < len(changes) && (n == 0 || time.Since(began) < maxApply); n++ {
+		c := changes[n]
 		if !c.IsRecord() {
 			continue
 		}
-		n := nodeOf(c.Key)
-		r.graph.Apply(n, read[i].edges, schemas.Linkable(read[i].facts.status))
-		delete(r.quarantined, n)
-		if unreadable[i] {
-			r.quarantined[n] = c.Revision
+		at := nodeOf(c.Key)
+		r.graph.Apply(at, read[n].edges, schemas.Linkable(read[n].facts.status))
+		delete(r.quarantined, at)
+		if read[n].unreadable {
+			r.quarantined[at] = c.Revision
 		}
 	}
-	if records {
+	if slices.ContainsFunc(changes[:n], catalog.Change.IsRecord) {
 		r.packages.reset()
 	}
-	r.view.Apply(visible, stored)
+	r.view.Apply(changes[:n], stored[:n])
 	telemetry.CatalogRevision.WithLabelValues("resolve").Set(float64(r.view.Applied.Revision()))
 	telemetry.RecordsQuarantined.WithLabelValues("resolve").Set(float64(len(r.quarantined)))
-	return nil
+	return n
 }
 
 // has reports whether the record exists. The caller holds mu.
