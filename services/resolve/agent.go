@@ -60,10 +60,11 @@ func searchAgents(ctx context.Context, r *Resolver, q index.Query) (hits []found
 	if err != nil {
 		return nil, "", err
 	}
-	owners := slices.DeleteFunc(ownersOf(ctx, r, q.Scope, skills), func(h found) bool { return !h.matches(wanted) })
-	if err := ctx.Err(); err != nil {
-		return nil, "", err // owners is incomplete
+	owners, err := ownersOf(ctx, r, q.Scope, skills)
+	if err != nil {
+		return nil, "", err
 	}
+	owners = slices.DeleteFunc(owners, func(h found) bool { return !h.matches(wanted) })
 	hits = rankAgents(append(own, owners...))
 	tenant, _ := q.Scope.First(func(tenant string) bool {
 		return slices.ContainsFunc(hits, func(h found) bool { return h.node.Tenant == tenant })
@@ -72,17 +73,18 @@ func searchAgents(ctx context.Context, r *Resolver, q index.Query) (hits []found
 }
 
 // ownersOf returns the found agents that own the skills, each with the hit of a skill.
-func ownersOf(ctx context.Context, r *Resolver, s scope.Scope, skills []found) (hits []found) {
+func ownersOf(ctx context.Context, r *Resolver, s scope.Scope, skills []found) (hits []found, err error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	reader := r.reader
 	for _, skill := range skills {
-		for _, agent := range r.reader.Agents(ctx, s, skill.node) {
+		for _, agent := range reader.Agents(ctx, s, skill.node) {
 			if k, ok := r.view.Get(keyOf(agent.Node)); ok && schemas.Searchable(k.facts.Value().status) {
 				hits = append(hits, found{agent.Node, skill.hit, k, graph.Skills})
 			}
 		}
 	}
-	return hits
+	return hits, reader.Err(ctx)
 }
 
 // rankAgents returns the distinct agents by their highest score.

@@ -221,7 +221,8 @@ func (r *Resolver) findByID(kind string, s scope.Scope, id string) (graph.Node, 
 	if n, ok := r.reader.Find(kind, s, id); ok {
 		return n, true
 	}
-	return graph.Reader{Graph: r.graph, Has: r.has}.Find(kind, s, id)
+	all := graph.Reader{Graph: r.graph, Has: r.has}
+	return all.Find(kind, s, id)
 }
 
 // record returns the record of an existing node. The caller holds mu.

@@ -13,10 +13,10 @@ import (
 )
 
 // resolvedSkill is a revision of a skill in a scope. The caller holds mu while using it. If the
-// context of a method ends, the result is incomplete, and records returns the error.
+// reader has an error, results are incomplete, and records returns it.
 type resolvedSkill struct {
 	*Resolver
-	reader   graph.Reader // of the links of the revision
+	reader   *graph.Reader // of the links of the revision
 	scope    scope.Scope
 	skill    graph.Node
 	manifest []byte // the record, as in responses
@@ -37,7 +37,7 @@ func (s resolvedSkill) tools(ctx context.Context, builders []graph.LinkedRecord)
 	var tools []graph.LinkedRecord
 	seen := map[graph.Node]bool{}
 	for _, from := range append(builders[:len(builders):len(builders)], graph.LinkedRecord{Node: s.skill}) {
-		if ctx.Err() != nil {
+		if s.reader.Err(ctx) != nil {
 			break
 		}
 		for _, t := range s.reader.Linked(s.scope, from.Node, graph.Tools) {
@@ -58,8 +58,8 @@ func (s resolvedSkill) template(ctx context.Context) []graph.LinkedRecord {
 	return nil
 }
 
-// records returns the records of the nodes and adds their explanations. It fails when ctx ends
-// or the reply cannot contain the records.
+// records returns the records of the nodes and adds their explanations. It fails when ctx ends,
+// there are too many links, or the reply cannot contain the records.
 func (s resolvedSkill) records(ctx context.Context, reached []graph.LinkedRecord) ([]jsontext.Value, error) {
 	records := make([]jsontext.Value, len(reached))
 	for i, n := range reached {
@@ -69,7 +69,7 @@ func (s resolvedSkill) records(ctx context.Context, reached []graph.LinkedRecord
 			return nil, err
 		}
 	}
-	return records, ctx.Err()
+	return records, s.reader.Err(ctx)
 }
 
 // enriched returns the skill with its context builders, guardrails, tools and template.

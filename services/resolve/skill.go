@@ -138,7 +138,7 @@ func withSkill(ctx context.Context, r *Resolver, options schemas.QueryOptions, i
 	defer r.mu.RUnlock()
 	reader, node := r.reader, nodeOf(key)
 	reader.Earlier = &graph.Revision{Node: node, Edges: of.edges}
-	return answer(resolvedSkill{r, reader, s, node, of.record, of.facts.domain, why})
+	return answer(resolvedSkill{r, &reader, s, node, of.record, of.facts.domain, why})
 }
 
 // withNewest calls answer with the newest revision of the skill, and reports whether there
@@ -150,7 +150,8 @@ func withNewest(r *Resolver, s scope.Scope, id string, why *reasons, answer func
 	if !found {
 		return false, nil
 	}
-	return true, answer(resolvedSkill{r, r.reader, s, node, r.record(node), r.factsOf(node).domain, why})
+	reader := r.reader
+	return true, answer(resolvedSkill{r, &reader, s, node, r.record(node), r.factsOf(node).domain, why})
 }
 
 // cutVersion splits an id of the form id@version.

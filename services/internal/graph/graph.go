@@ -176,11 +176,14 @@ func (g *Graph) Referrers(ctx context.Context, kind, predicate string, to Node) 
 	return ids
 }
 
-// hasReferrer reports in constant time whether Referrers returns any id.
-func (g *Graph) hasReferrer(kind, predicate string, to Node) bool {
+// countReferrers returns in constant time how many ids Referrers returns.
+func (g *Graph) countReferrers(kind, predicate string, to Node) int {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	return g.referrers[target{kind, to.Tenant, Edge{predicate, to.ID}}] != nil
+	if known := g.referrers[target{kind, to.Tenant, Edge{predicate, to.ID}}]; known != nil {
+		return known.count
+	}
+	return 0
 }
 
 // Apply replaces the links of the record with edges, which are distinct. A record that is not

@@ -2,20 +2,43 @@ package graph
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"cairn/schemas"
 	"cairn/services/internal/scope"
 )
 
-// Reader resolves links in a scope; links to missing records are skipped. It may be
-// used concurrently if Has may. If the context of a method ends, its result is incomplete.
+// maxLinks is the number of links that a Reader follows: a response contains fewer records, and requests
+// wait for each other while one follows links.
+const maxLinks = 20_000
+
+var errTooManyLinks = schemas.ErrResponseTooLarge.Because(fmt.Sprintf("more than %d links have to be followed", maxLinks))
+
+// Reader resolves the links of one request in a scope; links to missing records are skipped. If the context
+// of a method ends, or there are too many links, results are incomplete, and Err returns the reason.
 type Reader struct {
 	Graph *Graph
 	Has   func(Node) bool // whether the record exists and is linkable
 	// Earlier are the links of another revision of one record, which replace those of the
 	// graph; nil: none.
 	Earlier *Revision
+
+	followed int // links
+}
+
+// Err returns an error if the results of earlier calls may be incomplete.
+func (r *Reader) Err(ctx context.Context) error {
+	if r.followed > maxLinks {
+		return errTooManyLinks
+	}
+	return ctx.Err()
+}
+
+// follow counts links before they are followed, and reports whether they may be.
+func (r *Reader) follow(links int) bool {
+	r.followed += links
+	return r.followed <= maxLinks
 }
 
 // Revision is a revision of a record with its links.
@@ -31,16 +54,20 @@ type LinkedRecord struct {
 }
 
 // Find returns the record with the id that is visible in the scope, and whether one exists.
-func (r Reader) Find(kind string, s scope.Scope, id string) (Node, bool) {
+func (r *Reader) Find(kind string, s scope.Scope, id string) (Node, bool) {
 	tenant, ok := s.First(func(tenant string) bool { return r.Has(Node{kind, tenant, id}) })
 	return Node{kind, tenant, id}, ok
 }
 
 // Linked returns the records that the record links to by the predicate, resolved in
 // the scope, in the record's order.
-func (r Reader) Linked(s scope.Scope, from Node, predicate string) []LinkedRecord {
+func (r *Reader) Linked(s scope.Scope, from Node, predicate string) []LinkedRecord {
 	var linked []LinkedRecord
-	for _, id := range r.links(from, predicate) {
+	ids := r.links(from, predicate)
+	if !r.follow(len(ids)) {
+		return nil
+	}
+	for _, id := range ids {
 		if n, ok := r.Find(kindOf(predicate), s, id); ok {
 			linked = append(linked, LinkedRecord{n, predicate})
 		}
@@ -49,7 +76,7 @@ func (r Reader) Linked(s scope.Scope, from Node, predicate string) []LinkedRecor
 }
 
 // links returns the ids that the record links to by the predicate.
-func (r Reader) links(from Node, predicate string) []string {
+func (r *Reader) links(from Node, predicate string) []string {
 	if r.Earlier != nil && r.Earlier.Node == from {
 		return linksOf(r.Earlier.Edges, predicate)
 	}
@@ -59,7 +86,7 @@ func (r Reader) links(from Node, predicate string) []string {
 // ContextBuilders returns the distinct context builders of the skill in the scope: first those that
 // the skill links to, then its referrers, and then the builders of its domain without links to or
 // from a skill.
-func (r Reader) ContextBuilders(ctx context.Context, s scope.Scope, skill Node, domain string) []LinkedRecord {
+func (r *Reader) ContextBuilders(ctx context.Context, s scope.Scope, skill Node, domain string) []LinkedRecord {
 	const kind = schemas.KindContextBuilder
 	linked := r.Linked(s, skill, ContextBuilders)
 	linked = append(linked, r.referrersInScope(ctx, s, kind, Skills, skill)...)
@@ -72,7 +99,7 @@ func (r Reader) ContextBuilders(ctx context.Context, s scope.Scope, skill Node, 
 // Guardrails returns the distinct guardrails of the skill, global and the tenant's,
 // by any link: from the skill, to the skill, to its domain, or to all skills. A
 // tenant's guardrail does not shadow the global one with the same id.
-func (r Reader) Guardrails(ctx context.Context, s scope.Scope, skill Node, domain string) []LinkedRecord {
+func (r *Reader) Guardrails(ctx context.Context, s scope.Scope, skill Node, domain string) []LinkedRecord {
 	const kind = schemas.KindGuardrail
 	globalFirst := slices.Backward(s.Tenants())
 	var linked []LinkedRecord
@@ -98,7 +125,7 @@ func (r Reader) Guardrails(ctx context.Context, s scope.Scope, skill Node, domai
 
 // Template returns the template that the skill links to, or else the referrer with
 // the lowest id, and whether there is one.
-func (r Reader) Template(ctx context.Context, s scope.Scope, skill Node) (LinkedRecord, bool) {
+func (r *Reader) Template(ctx context.Context, s scope.Scope, skill Node) (LinkedRecord, bool) {
 	found := r.Linked(s, skill, Template)
 	if len(found) == 0 {
 		found = r.referrersInScope(ctx, s, schemas.KindTemplate, Skills, skill)
@@ -110,14 +137,14 @@ func (r Reader) Template(ctx context.Context, s scope.Scope, skill Node) (Linked
 }
 
 // Agents returns the agents that own the skill: the tenant's, or else the global ones.
-func (r Reader) Agents(ctx context.Context, s scope.Scope, skill Node) []LinkedRecord {
+func (r *Reader) Agents(ctx context.Context, s scope.Scope, skill Node) []LinkedRecord {
 	return r.referrersInScope(ctx, s, schemas.KindAgent, Skills, skill)
 }
 
 // referrersInScope returns the tenant's referrers of the node, or else the global ones. A tenant's
 // record shadows the global one with the same id. Context builders that a skill
 // links to do not serve a domain.
-func (r Reader) referrersInScope(ctx context.Context, s scope.Scope, kind, predicate string, to Node) (linked []LinkedRecord) {
+func (r *Reader) referrersInScope(ctx context.Context, s scope.Scope, kind, predicate string, to Node) (linked []LinkedRecord) {
 	s.First(func(tenant string) bool {
 		linked = slices.DeleteFunc(r.referrers(ctx, tenant, kind, predicate, to), func(c LinkedRecord) bool {
 			n, ok := r.Find(kind, s, c.ID)
@@ -129,8 +156,11 @@ func (r Reader) referrersInScope(ctx context.Context, s scope.Scope, kind, predi
 }
 
 // referrers returns the tenant's referrers of the node's id.
-func (r Reader) referrers(ctx context.Context, tenant, kind, predicate string, to Node) []LinkedRecord {
+func (r *Reader) referrers(ctx context.Context, tenant, kind, predicate string, to Node) []LinkedRecord {
 	to.Tenant = tenant
+	if !r.follow(r.Graph.countReferrers(kind, predicate, to)) {
+		return nil
+	}
 	ids := r.Graph.Referrers(ctx, kind, predicate, to)
 	linked := make([]LinkedRecord, 0, len(ids))
 	for _, id := range ids {
@@ -140,14 +170,14 @@ func (r Reader) referrers(ctx context.Context, tenant, kind, predicate string, t
 }
 
 // linkedBySkill reports whether a skill in the scope links to the context builder.
-func (r Reader) linkedBySkill(ctx context.Context, s scope.Scope, id string) bool {
+func (r *Reader) linkedBySkill(ctx context.Context, s scope.Scope, id string) bool {
 	const kind = schemas.KindSkill
 	_, found := s.First(func(tenant string) bool {
 		to := Node{schemas.KindContextBuilder, tenant, id}
 		if tenant == string(s) { // no record shadows its skills
-			return r.Graph.hasReferrer(kind, ContextBuilders, to)
+			return r.Graph.countReferrers(kind, ContextBuilders, to) > 0
 		}
-		return slices.ContainsFunc(r.Graph.Referrers(ctx, kind, ContextBuilders, to), func(skill string) bool {
+		return r.follow(r.Graph.countReferrers(kind, ContextBuilders, to)) && slices.ContainsFunc(r.Graph.Referrers(ctx, kind, ContextBuilders, to), func(skill string) bool {
 			return !r.Has(Node{kind, string(s), skill})
 		})
 	})

@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // registered returns a reader of records given as kind, tenant, id and JSON.
-func registered(t testing.TB, records ...[4]string) graph.Reader {
+func registered(t testing.TB, records ...[4]string) *graph.Reader {
 	t.Helper()
 	g, known := graph.New(), map[graph.Node]bool{}
 	for _, r := range records {
@@ -22,7 +23,7 @@ func registered(t testing.TB, records ...[4]string) graph.Reader {
 		g.Apply(n, graph.Edges(n.Kind, linking(t, r[3])), true)
 		known[n] = true
 	}
-	return graph.Reader{Graph: g, Has: func(n graph.Node) bool { return known[n] }}
+	return &graph.Reader{Graph: g, Has: func(n graph.Node) bool { return known[n] }}
 }
 
 // short formats results as tenant/id@via.
@@ -236,7 +237,8 @@ func TestGuardrailsAreSorted(t *testing.T) { // not parallel: it counts allocati
 	}
 	r, found := registered(t, records...), 0
 	if got := testing.AllocsPerRun(10, func() {
-		found = len(r.Guardrails(t.Context(), "acme", skill("acme", "d.x"), "d"))
+		request := *r
+		found = len(request.Guardrails(t.Context(), "acme", skill("acme", "d.x"), "d"))
 	}); got > number/10 || found != number {
 		t.Errorf("got %d guardrails with %v allocations, want %d with at most %d", found, got, number, number/10)
 	}
@@ -256,6 +258,24 @@ func TestEndedContext(t *testing.T) {
 		if len(got) != row.want {
 			t.Errorf("got %v, want %d records", got, row.want)
 		}
+	}
+}
+
+// TestTooManyLinks resolves skills with more links than a reader follows.
+func TestTooManyLinks(t *testing.T) {
+	t.Parallel()
+	const allowed = 20_000
+	var records [][4]string
+	for i := range allowed {
+		records = append(records, [4]string{schemas.KindGuardrail, "acme", fmt.Sprintf("g%d", i), `{}`})
+	}
+	r := registered(t, records...)
+	if got := r.Guardrails(t.Context(), "acme", skill("acme", "d.x"), "d"); len(got) != allowed || r.Err(t.Context()) != nil {
+		t.Errorf("got %d guardrails and %v, want all of %d", len(got), r.Err(t.Context()), allowed)
+	}
+	r.Graph.Apply(skill("acme", "d.x"), names("b1"), true)
+	if got := r.Linked("acme", skill("acme", "d.x"), graph.ContextBuilders); got != nil || !errors.Is(r.Err(t.Context()), schemas.ErrResponseTooLarge) {
+		t.Errorf("one more link: got %v and %v, want %v", got, r.Err(t.Context()), schemas.ErrResponseTooLarge)
 	}
 }
 
@@ -281,9 +301,9 @@ func BenchmarkSkill(b *testing.B) {
 			records = append(records, [4]string{schemas.KindSkill, "", id(i), string(record)})
 		}
 	}
-	r := registered(b, records...)
+	all := *registered(b, records...)
 	for i := 0; b.Loop(); i++ {
-		n := 5100 + i%4900
+		r, n := all, 5100+i%4900
 		s := skill("", id(n))
 		for _, cb := range r.ContextBuilders(b.Context(), "acme", s, fmt.Sprintf("domain%d", n%50)) {
 			r.Linked("acme", cb.Node, graph.Tools)
