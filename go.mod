@@ -37,6 +37,7 @@ require (
 	github.com/spf13/pflag v1.0.9
 	github.com/synadia-io/orbit.go/jetstreamext v0.3.2
 	github.com/synadia-io/orbit.go/natsext v0.1.3
+	github.com/tidwall/btree v1.8.2
 	github.com/tmaxmax/go-sse v0.11.0
 	github.com/x448/float16 v0.8.4
 	github.com/yuin/goldmark v1.8.7

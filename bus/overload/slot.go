@@ -136,6 +136,9 @@ func Idle(ctx context.Context, wait func() error) error {
 	return s.resumeAfter(ctx, wait())
 }
 
+// Yield lets requests run that wait for the CPU time of this one. The error is that of ctx.
+func Yield(ctx context.Context) error { return Idle(ctx, func() error { return ctx.Err() }) }
+
 // WithoutSlot is like Idle, but also releases the slot during wait, which may be long. Afterwards it
 // waits for a slot again, unless ctx has ended. The caller bounds the number of pending calls.
 func WithoutSlot(ctx context.Context, wait func() error) error {

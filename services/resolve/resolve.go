@@ -21,6 +21,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
@@ -468,11 +469,13 @@ const maxExamples = 5
 const scanBatch = 1000
 
 // scan returns the records of the collection after the id, in order, until ctx ends. The loop
-// body holds mu for reading; between batches it is released.
+// body holds mu for reading; between batches it is released, and other requests run.
 func (r *Resolver) scan(ctx context.Context, kind, tenant, after string) iter.Seq2[string, storedRecord] {
 	return func(yield func(string, storedRecord) bool) {
 		for end := false; !end && ctx.Err() == nil; {
-			after, end = r.scanNext(kind, tenant, after, yield)
+			if after, end = r.scanNext(kind, tenant, after, yield); !end {
+				_ = overload.Yield(ctx) // the loop ends with ctx
+			}
 		}
 	}
 }

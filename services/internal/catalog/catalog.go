@@ -56,6 +56,9 @@ const watchBytes = 2 << 20
 const (
 	maxRecord = 1 << 20
 	maxReads  = 32 << 20
+	// historyReads is the part of maxReads that a read of a history takes. It is more than half of what a
+	// tenant gets, so that a tenant reads one history at a time.
+	historyReads = 2 * MaxHistory * maxRecord
 )
 
 // replayBatch is the number of changes after which a watch that catches up yields to other requests.
@@ -579,7 +582,7 @@ func (c *Catalog) History(ctx context.Context, key Key) ([]Revision, error) {
 	if err != nil {
 		return nil, err
 	}
-	release, err := acquire(ctx, c.reads, MaxHistory*maxRecord)
+	release, err := acquire(ctx, c.reads, historyReads)
 	defer release()
 	if err != nil {
 		return nil, wrap(err, "read the history of", encoded)

@@ -2,9 +2,9 @@ package catalog
 
 import (
 	"iter"
-	"maps"
-	"slices"
 	"sync"
+
+	"github.com/tidwall/btree"
 
 	"cairn/services/internal/watermark"
 )
@@ -15,23 +15,15 @@ type View[V any] struct {
 	Applied watermark.Watermark // advanced by Apply
 
 	mu          sync.RWMutex
-	collections map[collection]*records[V]
+	collections map[collection]*btree.Map[string, V] // by id
 }
 
 // collection identifies one tenant's records of one kind.
 type collection struct{ kind, tenant string }
 
-type records[V any] struct {
-	byID map[string]V
-	// ids contains every id of byID in order, and possibly removed ones; nil
-	// if it must be rebuilt.
-	ids   []string
-	added uint64 // number of ids ever added to byID
-}
-
 // NewView returns a view of an empty log.
 func NewView[V any]() *View[V] {
-	return &View[V]{collections: map[collection]*records[V]{}}
+	return &View[V]{collections: map[collection]*btree.Map[string, V]{}}
 }
 
 // Apply applies changes in ascending order of revision. values contains the value
@@ -52,34 +44,21 @@ func (v *View[V]) Apply(changes []Change, values []V) {
 
 func (v *View[V]) apply(change Change, value V) {
 	c := collection{change.Key.Kind, change.Key.Tenant}
-	id := change.Key.ID
 	r := v.collections[c]
-	if change.Removed {
-		v.remove(c, r, id)
-		return
-	}
-	if r == nil {
-		r = &records[V]{byID: map[string]V{}}
-		v.collections[c] = r
-	}
-	if _, known := r.byID[id]; !known {
-		r.ids = nil
-		r.added++
-	}
-	r.byID[id] = value
-}
-
-// remove removes the record, and the collection r with its last record.
-func (v *View[V]) remove(c collection, r *records[V], id string) {
-	if r == nil {
-		return
-	}
-	delete(r.byID, id)
-	if len(r.byID) == 0 {
-		delete(v.collections, c)
-	}
-	if len(v.collections) == 0 {
-		v.collections = map[collection]*records[V]{} // a map does not shrink
+	switch {
+	case !change.Removed:
+		if r == nil {
+			r = &btree.Map[string, V]{}
+			v.collections[c] = r
+		}
+		r.Set(change.Key.ID, value)
+	case r != nil:
+		if r.Delete(change.Key.ID); r.Len() == 0 {
+			delete(v.collections, c)
+		}
+		if len(v.collections) == 0 {
+			v.collections = map[collection]*btree.Map[string, V]{} // a map does not shrink
+		}
 	}
 }
 
@@ -87,12 +66,10 @@ func (v *View[V]) remove(c collection, r *records[V], id string) {
 func (v *View[V]) Get(key Key) (value V, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	r := v.collections[collection{key.Kind, key.Tenant}]
-	if r == nil {
-		return value, false
+	if r := v.collections[collection{key.Kind, key.Tenant}]; r != nil {
+		return r.Get(key.ID)
 	}
-	value, ok = r.byID[key.ID]
-	return value, ok
+	return value, false
 }
 
 // After iterates over the tenant's records of the kind whose ids follow id, in
@@ -100,43 +77,38 @@ func (v *View[V]) Get(key Key) (value V, ok bool) {
 // locked while the loop body runs.
 func (v *View[V]) After(kind, tenant, id string) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
-		ids := v.sorted(collection{kind, tenant})
-		from, exact := slices.BinarySearch(ids, id)
-		if exact {
-			from++
-		}
-		for _, next := range ids[from:] {
-			if value, ok := v.Get(Key{kind, tenant, next}); ok && !yield(next, value) {
-				return
+		for next := v.page(collection{kind, tenant}, id); len(next) > 0; next = v.page(collection{kind, tenant}, id) {
+			for _, r := range next {
+				if !yield(r.id, r.value) {
+					return
+				}
+				id = r.id
 			}
 		}
 	}
 }
 
-// sorted returns the collection's ids in order, and possibly removed ones. The
-// slice is never modified.
-func (v *View[V]) sorted(c collection) []string {
-	v.mu.RLock()
-	r := v.collections[c]
-	if r == nil || r.ids != nil {
-		defer v.mu.RUnlock()
-		return r.sorted()
-	}
-	added, ids := r.added, slices.AppendSeq(make([]string, 0, len(r.byID)), maps.Keys(r.byID))
-	v.mu.RUnlock()
+// pageSize is the number of records that After reads at a time.
+const pageSize = 64
 
-	slices.Sort(ids) // without the lock: sorting takes milliseconds
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if r.added == added {
-		r.ids = ids
-	}
-	return ids
+type record[V any] struct {
+	id    string
+	value V
 }
 
-func (r *records[V]) sorted() []string {
+// page returns the next records of the collection after the id, in order.
+func (v *View[V]) page(c collection, id string) (page []record[V]) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	r := v.collections[c]
 	if r == nil {
 		return nil
 	}
-	return r.ids
+	r.Ascend(id, func(next string, value V) bool {
+		if next != id {
+			page = append(page, record[V]{next, value})
+		}
+		return len(page) < pageSize
+	})
+	return page
 }
