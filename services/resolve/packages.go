@@ -30,6 +30,7 @@ type packages struct {
 	mu      sync.Mutex
 	size    int
 	entries map[packageKey]encodedPackage
+	resets  uint64
 }
 
 func (p *packages) get(key packageKey) (encodedPackage, bool) {
@@ -39,20 +40,31 @@ func (p *packages) get(key packageKey) (encodedPackage, bool) {
 	return of, ok
 }
 
-// put caches a package. When the cache is full, it removes all others.
-func (p *packages) put(key packageKey, of encodedPackage) {
+// resetCount returns the number of resets. The caller holds the resolver's mu.
+func (p *packages) resetCount() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.resets
+}
+
+// put caches a package that was resolved after the number of resets, unless it may be outdated. When the
+// cache is full, it removes all others.
+func (p *packages) put(key packageKey, of encodedPackage, resets uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.resets != resets {
+		return
+	}
 	if p.size += len(of.body); p.entries == nil || p.size > maxPackageBytes {
 		p.entries, p.size = map[packageKey]encodedPackage{}, len(of.body)
 	}
 	p.entries[key] = of
 }
 
-// reset empties the cache. The caller holds the resolver's mu for writing, so
-// that no outdated package is cached afterwards.
+// reset empties the cache. The caller holds the resolver's mu for writing.
 func (p *packages) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.entries, p.size = nil, 0
+	p.resets++
 }

@@ -43,16 +43,22 @@ func encodePackage(ctx context.Context, r *Resolver, q schemas.SkillQuery) (body
 		r.deps.Usage.Add(of.uses)
 		return of.body, nil
 	}
-	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
-		p, err := s.enriched(ctx)
-		if err != nil {
-			return err
-		}
-		if body, err = json.Marshal(p, json.Deterministic(true)); err == nil && s.reader.Earlier == nil {
-			r.packages.put(key, encodedPackage{body, usage.NewSet(q.Tenant(), usage.Resolved, s.why.records...)})
+	var p *schemas.SkillPackage
+	var cache func() // nil for an earlier version
+	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) (err error) {
+		p, err = s.enriched(ctx)
+		if s.reader.Earlier == nil {
+			uses, resets := usage.NewSet(q.Tenant(), usage.Resolved, s.why.records...), r.packages.resetCount()
+			cache = func() { r.packages.put(key, encodedPackage{body, uses}, resets) }
 		}
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	if body, err = json.Marshal(p, json.Deterministic(true)); err == nil && cache != nil { // records do not change
+		cache()
+	}
 	return body, err
 }
 
