@@ -28,6 +28,9 @@ const (
 	// maxLine is the largest line of a bulk request in bytes, and the largest total of the lines in
 	// one request to a worker.
 	maxLine = maxBody - 4<<10
+	// maxBlank is the largest number of consecutive bytes of blank lines in a bulk request. Nothing is written
+	// for a blank line, so without the limit an abandoned body of blank lines is read to its end.
+	maxBlank = 64 << 10
 	// bulkMemory bounds the memory of a bulk request in bytes: the lines that were read ahead, the line
 	// that is being read, the request to a worker and its reply.
 	bulkMemory = 4 * maxBody
@@ -121,32 +124,45 @@ func (b *bulkRequest) run() error {
 		if err != nil {
 			return b.end(err)
 		}
-		if err := b.write(b.results(ctx, batch)); err != nil {
-			return err
+		if results := b.results(ctx, batch); len(results) > 0 {
+			if err := b.write(results); err != nil {
+				return err
+			}
 		}
 	}
 }
 
 // read adds the lines of the body to the queue until it is closed. It truncates lines that are too
-// long. It returns io.EOF at the end of the body.
+// long, and adds blank ones too, which would have no backpressure otherwise. It returns io.EOF at the end of
+// the body.
 func (b *bulkRequest) read(lines *lineQueue) error {
 	body := bufio.NewReaderSize(b.x.r.Body, firstBuffer)
+	blank := 0 // consecutive bytes
 	for {
-		_ = b.control.SetReadDeadline(time.Now().Add(bodyTimeout + bodyGrace)) // fails where deadlines are not supported
+		if arrived, _ := body.Peek(body.Buffered()); bytes.IndexByte(arrived, '\n') < 0 {
+			_ = b.control.SetReadDeadline(time.Now().Add(bodyTimeout + bodyGrace)) // fails where deadlines are not supported
+			if lines.closed() {                                                    // stopReading sets its deadline later
+				return nil
+			}
+		}
 		text, err := readLine(body)
-		if len(bytes.TrimSpace(text)) > 0 && (err == nil || errors.Is(err, io.EOF)) {
-			lines.add(text)
-		}
-		if errors.Is(err, io.EOF) {
-			_ = b.control.SetReadDeadline(time.Time{})
-			return io.EOF
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, io.EOF) {
 			lines.close(err) // the client has probably disconnected
 			return err
 		}
-		if lines.closed() {
+		if blank += len(text); !isBlank(text) {
+			blank = 0
+		}
+		if blank > maxBlank {
+			_ = b.control.SetReadDeadline(time.Now().Add(lingerTimeout)) // for net/http, when it closes the body
+			return schemas.ErrTooLarge.Because(fmt.Sprintf("expected at most %d consecutive bytes of blank lines", maxBlank))
+		}
+		if len(text) > 0 && !lines.add(text) {
 			return nil
+		}
+		if err != nil { // io.EOF
+			_ = b.control.SetReadDeadline(time.Time{})
+			return err
 		}
 	}
 }
@@ -162,6 +178,8 @@ func (b *bulkRequest) stopReading(reading <-chan struct{}) {
 	<-reading
 }
 
+func isBlank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
+
 // readLine returns the next line, or the first maxLine+1 bytes of a line that is too long.
 func readLine(r *bufio.Reader) (line []byte, err error) {
 	for {
@@ -173,9 +191,24 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// results returns the results of the lines. The lines that a worker cannot decode have a
-// result of this edge.
+// results returns the results of the lines that are not blank. It waits for a slot, because the bulk
+// request was already admitted.
 func (b *bulkRequest) results(ctx context.Context, batch [][]byte) []jsontext.Value {
+	ctx, cancel := context.WithTimeoutCause(ctx, busyTimeout, errOverload)
+	defer cancel()
+	slot := b.x.edge.overload.Wait(ctx, bus.AdmissionKey(b.x.by, nil))
+	batch = slices.DeleteFunc(batch, isBlank)
+	if slot == nil {
+		b.x.err = context.Cause(ctx)
+		return slices.Repeat([]jsontext.Value{b.rejected(b.x.err)}, len(batch))
+	}
+	defer slot.Close()
+	return b.resultsIn(ctx, slot, batch)
+}
+
+// resultsIn returns the results of the lines, which it decodes and sends in the slot. The lines that a
+// worker cannot decode have a result of this edge.
+func (b *bulkRequest) resultsIn(ctx context.Context, slot *overload.Slot, batch [][]byte) []jsontext.Value {
 	results := make([]jsontext.Value, len(batch))
 	var sent []int
 	body := append(slices.Clone(b.head), `,"records":[`...)
@@ -196,7 +229,7 @@ func (b *bulkRequest) results(ctx context.Context, batch [][]byte) []jsontext.Va
 	if len(sent) == 0 {
 		return results
 	}
-	replies, err := b.send(ctx, append(body, "]}"...))
+	replies, err := b.send(ctx, slot, append(body, "]}"...))
 	if err == nil && len(replies) != len(sent) {
 		err = fmt.Errorf("a worker replied with %d results to %d records", len(replies), len(sent))
 	}
@@ -213,13 +246,16 @@ func (b *bulkRequest) results(ctx context.Context, batch [][]byte) []jsontext.Va
 	return results
 }
 
-// send sends one request to a worker, and retries it while all workers are busy, because the bulk
-// request was already admitted.
-func (b *bulkRequest) send(ctx context.Context, body []byte) ([]jsontext.Value, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, busyTimeout, errOverload)
-	defer cancel()
+// send sends one request to a worker in the slot, and retries it while all workers are busy. A request that
+// was sent is not canceled: its records may be stored.
+func (b *bulkRequest) send(ctx context.Context, slot *overload.Slot, body []byte) ([]jsontext.Value, error) {
 	for wait := firstBusyRetry; ; wait = min(2*wait, lastBusyRetry) {
-		reply, err := b.try(ctx, body)
+		var reply bus.Reply
+		err := slot.IdleAfter(b.x.ctx, func() (err error) {
+			reply, err = b.endpoint.Forward(overload.WithSlot(b.x.ctx, slot), b.x.edge.conn, body)
+			return err
+		})
+		b.x.edge.watermark.advance(reply.Token)
 		if !bus.Busy(err) {
 			if err != nil {
 				return nil, err
@@ -229,26 +265,11 @@ func (b *bulkRequest) send(ctx context.Context, body []byte) ([]jsontext.Value, 
 			}
 			return answer.Results, json.Unmarshal(reply.Body, &answer)
 		}
-		if retry.Sleep(ctx, wait) != nil {
+		sleep := func() error { return retry.Sleep(ctx, wait) }
+		if overload.WithoutSlot(overload.WithSlot(ctx, slot), sleep) != nil {
 			return nil, context.Cause(ctx)
 		}
 	}
-}
-
-// try sends the request once in a slot, for which it waits. A request that was sent is not
-// canceled: its records may be stored.
-func (b *bulkRequest) try(ctx context.Context, body []byte) (reply bus.Reply, err error) {
-	slot := b.x.edge.overload.Wait(ctx, bus.AdmissionKey(b.x.by, nil))
-	if slot == nil {
-		return reply, context.Cause(ctx)
-	}
-	defer slot.Close()
-	err = slot.IdleAfter(b.x.ctx, func() (err error) {
-		reply, err = b.endpoint.Forward(overload.WithSlot(b.x.ctx, slot), b.x.edge.conn, body)
-		return err
-	})
-	b.x.edge.watermark.advance(reply.Token)
-	return reply, err
 }
 
 // checkLine returns an error for a line that cannot be part of a request.

@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bustest"
+	"cairn/bus/overload"
 	"cairn/edge"
 	"cairn/schemas"
 	"cairn/test/wait"
@@ -98,6 +101,11 @@ func TestBulkLines(t *testing.T) {
 	}{
 		{"no line", "", "", nil},
 		{"blank lines have no result", "", "\n \r\n\n", nil},
+		{"64 KiB of blank lines", "", strings.Repeat("\n", 64<<10) + line(1), []string{"a.b.c1"}},
+		{"64 KiB of blank lines between records", "", line(1) + strings.Repeat("\n", 64<<10) + line(2) + strings.Repeat("\n", 64<<10),
+			[]string{"a.b.c1", "a.b.c2"}},
+		{"more blank lines", "", line(1) + strings.Repeat("\n", 64<<10+1) + line(2), []string{"a.b.c1", "CE-002"}},
+		{"a blank line that is too long", "", line(1) + strings.Repeat(" ", tooLong) + "\n" + line(2), []string{"a.b.c1", "CE-002"}},
 		{"a last line without an end", "", strings.TrimSpace(line(1)), []string{"a.b.c1"}},
 		{"lines that end with CRLF", "", strings.TrimSpace(line(1)) + "\r\n" + line(2), []string{"a.b.c1", "a.b.c2"}},
 		{"a line that is not JSON", "", line(1) + "{\n" + line(2), []string{"a.b.c1", "CE-061", "a.b.c2"}},
@@ -133,6 +141,105 @@ func TestBulkLines(t *testing.T) {
 		if got := f.request(t, "POST", "/records"+query, strings.NewReader(line(1))); got.status != 400 {
 			t.Errorf("%s: got %d %s", query, got.status, got.body)
 		}
+	}
+}
+
+// TestBulkLimitsBlankLines sends only blank lines, without an end of the body.
+func TestBulkLimitsBlankLines(t *testing.T) {
+	t.Parallel()
+	f := serveBulk(t, stored)
+	res := response(t, f.unfinished(t, "POST /records HTTP/1.1", 1<<30, strings.Repeat("\n", 64<<10+1)))
+	body, err := io.ReadAll(res.Body)
+	must(t, err)
+	if res.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), "65536 consecutive bytes of blank lines") {
+		t.Errorf("got %d %s, want 413 that names the limit", res.StatusCode, body)
+	}
+}
+
+// countingListener counts the bytes that its connections read, and their read deadlines.
+type countingListener struct {
+	net.Listener
+	read, deadlines atomic.Int64
+}
+
+func (l *countingListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return countingConn{conn, l}, err
+}
+
+type countingConn struct {
+	net.Conn
+	l *countingListener
+}
+
+func (c countingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.l.read.Add(int64(n))
+	return n, err
+}
+
+func (c countingConn) SetReadDeadline(at time.Time) error {
+	c.l.deadlines.Add(1)
+	return c.Conn.SetReadDeadline(at)
+}
+
+// TestBulkReadDeadlines checks that lines that have arrived set no read deadline.
+func TestBulkReadDeadlines(t *testing.T) {
+	t.Parallel()
+	const lines, maxDeadlines = 60_000, 1000
+	var l *countingListener
+	f := serveBulk(t, stored, func(c *edge.Config) {
+		l = &countingListener{Listener: c.Listener}
+		c.Listener = l
+	})
+	f.request(t, "POST", "/records", strings.NewReader(strings.Repeat("\n", lines)))
+	if n := l.deadlines.Load(); n > maxDeadlines {
+		t.Errorf("got %d read deadlines for %d lines, want at most %d", n, lines, maxDeadlines)
+	}
+}
+
+// TestBulkLinesWaitForSlots checks that without a slot blank and invalid lines are read only until the
+// buffers are full, that they have no result, and that the rest is not read after the client has disconnected.
+func TestBulkLinesWaitForSlots(t *testing.T) {
+	t.Parallel()
+	for name, lines := range map[string]string{
+		"invalid lines": "{\n", "mostly blank lines": strings.Repeat("\n", 1000) + "{\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const sent, maxRead = 8 << 20, 512 << 10
+			gate, streams := overload.New(1), overload.New(1)
+			held := gate.Admit("")
+			var l *countingListener
+			f := serveBulk(t, stored, func(c *edge.Config) {
+				c.SetOverload(gate)
+				c.SetStreams(streams)
+				l = &countingListener{Listener: c.Listener}
+				c.Listener = l
+			})
+			conn := f.unfinished(t, "POST /records HTTP/1.1", sent, "")
+			var responded atomic.Bool
+			var client sync.WaitGroup
+			client.Go(func() { _, _ = io.WriteString(conn, strings.Repeat(lines, sent/len(lines))) })
+			client.Go(func() {
+				n, _ := conn.Read(make([]byte, 1))
+				responded.Store(n > 0)
+			})
+			wait.Until(t, "the lines are read", func() bool { return l.read.Load() > 32<<10 })
+			for range 100 { // the edge would read and respond meanwhile
+				f.request(t, http.MethodGet, "/health/live", nil)
+			}
+			if responded.Load() || l.read.Load() > maxRead {
+				t.Errorf("without a slot: got a response: %t, after %d bytes", responded.Load(), l.read.Load())
+			}
+			_ = conn.Close()
+			client.Wait()
+			held.Close()
+			wait.Until(t, "the bulk request ends", func() bool { return streams.Used() == 0 })
+			if n := l.read.Load(); n > maxRead {
+				t.Errorf("got %d bytes of a client that has disconnected, want at most %d", n, maxRead)
+			}
+		})
 	}
 }
 

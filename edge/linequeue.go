@@ -23,9 +23,9 @@ func newLineQueue() *lineQueue {
 	return q
 }
 
-// add appends a line. It waits while the queue is full, which is the backpressure on the client, until the
-// queue is closed.
-func (q *lineQueue) add(line []byte) {
+// add appends a line. It waits while the queue is full, which is the backpressure on the client. It returns
+// false if the queue is closed.
+func (q *lineQueue) add(line []byte) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.stopped && len(q.lines) > 0 && (len(q.lines) == schemas.MaxBulk || q.size+len(line) > maxLine) {
@@ -33,6 +33,7 @@ func (q *lineQueue) add(line []byte) {
 	}
 	q.lines, q.size = append(q.lines, line), q.size+len(line)
 	q.changed.Broadcast()
+	return !q.stopped
 }
 
 // finish makes next return err after the lines.
