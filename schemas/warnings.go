@@ -121,7 +121,7 @@ func absentFields(known []string, has map[string]jsontext.Value) (absent []absen
 func resembling(absent []absentField, name string) string {
 	own := stem(name)
 	for _, f := range absent {
-		if own == f.stem || resembles(name, f.name) {
+		if _, ok := resembles(name, f.name); ok || own == f.stem {
 			return f.name
 		}
 	}
@@ -133,12 +133,9 @@ func resembling(absent []absentField, name string) string {
 func Nearest(id string, candidates iter.Seq[string]) string {
 	nearest, least := "", len(id)
 	for candidate := range candidates {
-		own, other := withoutCommonAffixes(id, candidate)
-		if !resembles(own, other) {
-			continue
-		}
-		if d := EditDistance(own, other); d < least || d == least && candidate < nearest {
-			nearest, least = candidate, d
+		edits, ok := resembles(withoutCommonAffixes(id, candidate))
+		if ok && (edits < least || edits == least && candidate < nearest) {
+			nearest, least = candidate, edits
 		}
 	}
 	return nearest
@@ -156,14 +153,14 @@ func withoutCommonAffixes(id, other string) (string, string) {
 	return strings.Join(a, "."), strings.Join(b, ".")
 }
 
-// resembles reports whether the names differ by one edit, or by two if they are long.
-func resembles(name, other string) bool {
-	edits := 1
+// resembles reports whether the names differ by one edit, or by two if they are long, and by how many.
+func resembles(name, other string) (edits int, ok bool) {
+	limit := 1
 	if len(other) >= 8 {
-		edits = 2
+		limit = 2
 	}
-	difference := max(len(name)-len(other), len(other)-len(name))
-	return difference <= edits && len(other) > 3 && EditDistance(name, other) <= edits
+	edits = EditDistance(name, other, limit)
+	return edits, edits <= limit && len(other) > 3
 }
 
 var withoutSeparators = strings.NewReplacer("_", "", "-", "")
@@ -180,27 +177,43 @@ func stem(name string) string {
 }
 
 // EditDistance returns the Damerau-Levenshtein distance of two texts in bytes, restricted to adjacent
-// transpositions (optimal string alignment).
-func EditDistance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+// transpositions (optimal string alignment); limit+1 if it is larger than limit. It takes time in proportion to
+// limit and the shorter text, because it computes only the cells of the matrix that may be within the limit, at
+// most limit from the diagonal (Ukkonen, Algorithms for Approximate String Matching, 1985).
+func EditDistance(a, b string, limit int) int {
+	if max(len(a)-len(b), len(b)-len(a)) > limit {
+		return limit + 1
+	}
+	first := func() []int { return slices.Repeat([]int{limit + 1}, 2*limit+3) } // with one cell more on either side
+	before, last, row := first(), first(), first()
+	for j := range limit + 1 {
+		row[j+limit+1] = j
 	}
 	for i := range len(a) {
 		before, last, row = last, row, before
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := last[j]
-			if a[i] != b[j] {
-				replaced++
+		least := limit + 1
+		for k := 1; k < len(row)-1; k++ { // the distance of a[:i+1] and b[:j+1]
+			j := i + k - limit - 1
+			row[k] = limit + 1
+			if j == -1 {
+				row[k] = i + 1
+			} else if j >= 0 && j < len(b) {
+				replaced := last[k]
+				if a[i] != b[j] {
+					replaced++
+				}
+				row[k] = min(replaced, last[k+1]+1, row[k-1]+1, limit+1)
+				if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+					row[k] = min(row[k], before[k]+1)
+				}
 			}
-			row[j+1] = min(replaced, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
+			least = min(least, row[k])
+		}
+		if least > limit {
+			return least
 		}
 	}
-	return row[len(b)]
+	return row[len(b)-len(a)+limit+1]
 }
 
 // Reference is an id in a record that names another record.

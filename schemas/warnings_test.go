@@ -131,13 +131,45 @@ func TestPreconditionSyntax(t *testing.T) {
 func TestEditDistance(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		a, b string
-		want int
+		a, b        string
+		limit, want int
 	}{
-		{"", "", 0}, {"", "ab", 2}, {"ab", "", 2}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "abd", 1}, {"abc", "ab", 1}, {"ca", "abc", 3},
+		{"", "", 0, 0}, {"", "ab", 2, 2}, {"ab", "", 2, 2}, {"abc", "abc", 0, 0}, {"abc", "acb", 1, 1}, {"abc", "abd", 1, 1},
+		{"abc", "ab", 1, 1}, {"ca", "abc", 9, 3}, {"ca", "abc", 3, 3}, {"ca", "abc", 2, 3}, {"abc", "xyz", 1, 2}, {"", "abc", 1, 2},
+		{"", "", -1, 0},
 	} {
-		if got := schemas.EditDistance(row.a, row.b); got != row.want {
-			t.Errorf("EditDistance(%q, %q) = %d, want %d", row.a, row.b, got, row.want)
+		if got := schemas.EditDistance(row.a, row.b, row.limit); got != row.want {
+			t.Errorf("EditDistance(%q, %q, %d) = %d, want %d", row.a, row.b, row.limit, got, row.want)
 		}
+	}
+}
+
+// TestEditDistanceLimit checks that a limit changes no distance within it.
+func TestEditDistanceLimit(t *testing.T) {
+	t.Parallel()
+	texts := []string{""}
+	for i := 0; len(texts[i]) < 5; i++ {
+		texts = append(texts, texts[i]+"a", texts[i]+"b")
+	}
+	for _, a := range texts {
+		for _, b := range texts {
+			distance := schemas.EditDistance(a, b, len(a)+len(b))
+			for limit := range 5 {
+				if got, want := schemas.EditDistance(a, b, limit), min(distance, limit+1); got != want {
+					t.Errorf("EditDistance(%q, %q, %d) = %d, want %d", a, b, limit, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestNearestOfLongIDs compares ids whose full matrix has 2^46 cells, which would take days.
+func TestNearestOfLongIDs(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 8<<20)
+	other := "b" + long[1:]
+	candidates := []string{long + "aaa", "b" + strings.Repeat("c", len(long)-1), other}
+	if got := schemas.Nearest(long, slices.Values(candidates)); got != other {
+		t.Error("got another id than the one that differs by one edit")
 	}
 }

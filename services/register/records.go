@@ -29,9 +29,9 @@ const (
 	// maxSuggested is the maximum number of absent references of a request for which the ids
 	// of the catalog are searched.
 	maxSuggested = 4
-	// maxSimilarRecords is the maximum number of records of a tenant among which similar ids are
-	// looked for: the server lists those with the same number of segments.
-	maxSimilarRecords = 10_000
+	// maxSimilar is the maximum number of ids of the catalog that are compared with absent references of a
+	// request. All keys of a tenant count: the server lists those with the same number of segments.
+	maxSimilar = 10_000
 )
 
 func advice(suggested string) string {

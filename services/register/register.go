@@ -378,7 +378,7 @@ func (r handlers) warnings(ctx context.Context, list []entry) ([][]schemas.Field
 }
 
 // suggestions returns, for absent keys, the most similar id in their scope or in the list. It
-// returns none while the catalog is unavailable.
+// returns none while the catalog is unavailable, or after ctx has ended.
 func (r handlers) suggestions(ctx context.Context, absent map[catalog.Key]bool, list []entry) map[catalog.Key]string {
 	var keys []catalog.Key
 	for key := range absent {
@@ -387,8 +387,11 @@ func (r handlers) suggestions(ctx context.Context, absent map[catalog.Key]bool, 
 		}
 	}
 	slices.SortFunc(keys, func(a, b catalog.Key) int { return cmp.Compare(a.String(), b.String()) })
-	suggested := map[catalog.Key]string{}
+	suggested, budget := map[catalog.Key]string{}, maxSimilar
 	for _, key := range keys[:min(len(keys), maxSuggested)] {
+		if ctx.Err() != nil {
+			return suggested
+		}
 		var similar []string
 		for _, tenant := range scope.Scope(key.Tenant).Tenants() {
 			for _, e := range list {
@@ -396,9 +399,11 @@ func (r handlers) suggestions(ctx context.Context, absent map[catalog.Key]bool, 
 					similar = append(similar, e.key.ID)
 				}
 			}
-			if r.Usage.quota(tenant).Count > maxSimilarRecords {
+			total := r.Usage.keys(tenant)
+			if total > budget {
 				continue
 			}
+			budget -= total
 			_ = bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) error { // a suggestion is optional
 				stored, err := r.Catalog.Similar(ctx, catalog.Key{Kind: key.Kind, Tenant: tenant, ID: key.ID})
 				similar = append(similar, stored...)

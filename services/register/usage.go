@@ -147,6 +147,17 @@ func (u *Usage) has(key catalog.Key) bool {
 	return h != nil && h.messages[u.hash(key)].use().Count > 0
 }
 
+// keys returns the number of keys of a tenant that have a record or a delete marker.
+func (u *Usage) keys(tenant string) int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sweep()
+	if h := u.tenants[tenant]; h != nil {
+		return len(h.messages)
+	}
+	return 0
+}
+
 func (u *Usage) hash(key catalog.Key) uint64 { return maphash.String(u.seed, key.String()) }
 
 // set replaces the newest message of the key. The caller holds mu.

@@ -18,7 +18,7 @@ func Similar(text string, words []string) []string {
 	var found []string
 	for _, word := range words {
 		begins := len(text) > 1 && strings.HasPrefix(word, text)
-		if (begins || schemas.EditDistance(text, word) <= limit) && !slices.Contains(found, word) {
+		if (begins || schemas.EditDistance(text, word, limit) <= limit) && !slices.Contains(found, word) {
 			found = append(found, word)
 		}
 	}
