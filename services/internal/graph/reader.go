@@ -177,8 +177,8 @@ func (r *Reader) linkedBySkill(ctx context.Context, s scope.Scope, id string) bo
 		if tenant == string(s) { // no record shadows its skills
 			return r.Graph.countReferrers(kind, ContextBuilders, to) > 0
 		}
-		return r.follow(r.Graph.countReferrers(kind, ContextBuilders, to)) && slices.ContainsFunc(r.Graph.Referrers(ctx, kind, ContextBuilders, to), func(skill string) bool {
-			return !r.Has(Node{kind, string(s), skill})
+		return slices.ContainsFunc(r.referrers(ctx, tenant, kind, ContextBuilders, to), func(skill LinkedRecord) bool {
+			return !r.Has(Node{kind, string(s), skill.ID})
 		})
 	})
 	return found

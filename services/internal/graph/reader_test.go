@@ -274,8 +274,9 @@ func TestTooManyLinks(t *testing.T) {
 		t.Errorf("got %d guardrails and %v, want all of %d", len(got), r.Err(t.Context()), allowed)
 	}
 	r.Graph.Apply(skill("acme", "d.x"), names("b1"), true)
-	if got := r.Linked("acme", skill("acme", "d.x"), graph.ContextBuilders); got != nil || !errors.Is(r.Err(t.Context()), schemas.ErrResponseTooLarge) {
-		t.Errorf("one more link: got %v and %v, want %v", got, r.Err(t.Context()), schemas.ErrResponseTooLarge)
+	got := r.Linked("acme", skill("acme", "d.x"), graph.ContextBuilders)
+	if err := r.Err(t.Context()); got != nil || !errors.Is(err, schemas.ErrResponseTooLarge) {
+		t.Errorf("one more link: got %v and %v, want %v", got, err, schemas.ErrResponseTooLarge)
 	}
 }
 
