@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -23,10 +22,12 @@ import (
 
 const (
 	mcpPath = "/mcp"
-	// mcpCopies is the memory of a message besides its body, in multiples of the body: its parameters, its
-	// arguments and the request to a worker. Messages of 7 and 8 MiB took 3.0 to 3.7; checking
-	// the parameters temporarily takes two more.
-	mcpCopies = 6
+	// mcpCopies is the memory of a message besides its body, in multiples of the body. Messages of 9 MB took 9.0
+	// to find duplicate names in an object of a million members, and estates of other forms 6.7.
+	mcpCopies = 9
+	// mcpMaps is the memory for decoding parameters into maps, in multiples of their text. Objects of
+	// one member took 57.
+	mcpMaps = 64
 	// mcpMaxAnswer bounds the single reply with all events of an analysis, in bytes.
 	mcpMaxAnswer = 16 << 20
 )
@@ -58,14 +59,12 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 			c := &mcpCaller{x: x, analysis: analysis, tenant: tenant}
 			c.slot.Store(slot)
 			defer c.closeSlot()
-			message, err := schemas.Decode[schemas.RPCRequest](body, schemas.ErrMalformed)
+			message, err := mcp.Decode(body)
 			if err != nil {
 				return err
 			}
-			r := x.r.WithContext(x.r.Context())
-			r.Body = io.NopCloser(bytes.NewReader(body))
 			w := &messageWriter{x: x, began: c.closeSlot}
-			if err := h.Serve(w, r, message, c); err != nil {
+			if err := h.Serve(w, x.r, message, c); err != nil {
 				return err
 			}
 			return w.finish(body)
@@ -80,7 +79,7 @@ func readMessage(x *exchange, limit int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !x.body.acquire(mcpCopies * int64(len(body))) {
+	if !x.body.acquire(mcpCopies*int64(len(body)) + mcpMaps*int64(min(len(body), mcp.MaxParams))) {
 		return nil, errBodyMemory
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte{'['}) {

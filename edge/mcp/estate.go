@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -49,11 +50,15 @@ func askEstate(needs schemas.Permission) (tool, error) {
 		return tool{}, err
 	}
 	run := func(ctx context.Context, c call) ([]byte, string, error) {
-		question, err := schemas.Read[EstateQuestion](c.args, schemas.ErrAnalysisMalformed)
+		rest, err := c.withoutEstate()
 		if err != nil {
 			return nil, "", err
 		}
-		answer, err := analyze(ctx, c, question.Estate, schemas.Analysis{
+		question, err := schemas.Read[EstateQuestion](rest, schemas.ErrAnalysisMalformed)
+		if err != nil {
+			return nil, "", err
+		}
+		answer, err := analyze(ctx, c, c.given[estateName], schemas.Analysis{
 			Query: question.Query, Mode: question.Mode, Include: []string{schemas.EventProvenance, schemas.EventUsage},
 		})
 		if err != nil {
@@ -66,6 +71,13 @@ func askEstate(needs schemas.Permission) (tool, error) {
 		"Answer a question about a JSON document of up to 10 MiB. Every figure of the answer is computed from the document; " +
 			"provenance names the source of each.",
 		needs, input, output, run}, nil
+}
+
+// withoutEstate returns the arguments besides the estate, which is not copied.
+func (c call) withoutEstate() ([]byte, error) {
+	rest := maps.Clone(c.given)
+	delete(rest, estateName)
+	return json.Marshal(rest, json.Deterministic(true))
 }
 
 // text returns the answer, and the figures for which no source was found.
@@ -140,21 +152,15 @@ func estateTool(name, title string, needs schemas.Permission, output string) (to
 }
 
 func runEstateTool(ctx context.Context, c call, name string) ([]byte, string, error) {
-	args, err := schemas.Read[map[string]jsontext.Value](c.args, schemas.ErrAnalysisMalformed)
-	if err != nil {
-		return nil, "", err
-	}
-	estate := args[estateName]
-	delete(args, estateName)
-	listing := name == schemas.ToolInspectSchema && args[dataKey] == nil
-	input, err := json.Marshal(args, json.Deterministic(true))
+	listing := name == schemas.ToolInspectSchema && c.given[dataKey] == nil
+	input, err := c.withoutEstate()
 	if err != nil {
 		return nil, "", err
 	}
 	if listing {
 		input = []byte(`{"data_key":""}`)
 	}
-	answer, err := analyze(ctx, c, estate, schemas.Analysis{Calls: []schemas.ToolCall{{Name: name, Input: input}}})
+	answer, err := analyze(ctx, c, c.given[estateName], schemas.Analysis{Calls: []schemas.ToolCall{{Name: name, Input: input}}})
 	if err != nil {
 		return nil, "", err
 	}

@@ -8,7 +8,9 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"iter"
 	"log/slog"
 	"net/http"
@@ -131,15 +133,23 @@ func (h *Handler) Server(by *schemas.Identity) *sdk.Server {
 	return h.servers[by.Role]
 }
 
-// Serve answers one HTTP request, whose body is the message m. The body has been read, so
-// reading it does not block. An error means that there is no response yet.
-func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, m schemas.RPCRequest, c Caller) error {
-	if err := checkParams(m); err != nil {
-		return writeError(w, m, c, err)
+// Serve answers one HTTP request with the message m, which is read instead of its body. An error means that there is
+// no response yet.
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, m Message, c Caller) error {
+	if err := checkParams(m.RPCRequest); err != nil {
+		return writeError(w, m.RPCRequest, c, err)
 	}
-	h.http.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), c)))
+	body, err := json.Marshal(m.RPCRequest)
+	if err != nil {
+		return err
+	}
+	r = r.WithContext(context.WithValue(WithCaller(r.Context(), c), argumentsKey{}, m.arguments))
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	h.http.ServeHTTP(w, r)
 	return nil
 }
+
+type argumentsKey struct{}
 
 type callerKey struct{}
 

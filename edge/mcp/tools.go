@@ -32,8 +32,9 @@ type tool struct {
 // call is a call of a tool.
 type call struct {
 	caller   Caller
-	args     []byte                   // a JSON object with known members
-	progress func(n int, what string) // reports the n-th step
+	args     []byte                    // a JSON object with known members
+	given    map[string]jsontext.Value // the members, parts of args
+	progress func(n int, what string)  // reports the n-th step
 }
 
 // tools returns all tools.
@@ -174,10 +175,7 @@ func withTenant(c call, input *jsonschema.Schema) ([]byte, error) {
 	if input.Properties[own.Name] != nil {
 		return member.Default(c.args, own)
 	}
-	var args map[string]jsontext.Value
-	if err := json.Unmarshal(c.args, &args); err != nil {
-		return nil, err
-	}
+	args := maps.Clone(c.given)
 	for _, kind := range schemas.Kinds() {
 		name := schemas.Wrapper(kind)
 		if record := args[name]; record.Kind() == jsontext.KindBeginObject && !has(record, own.Name) {
@@ -192,8 +190,12 @@ func withTenant(c call, input *jsonschema.Schema) ([]byte, error) {
 }
 
 func has(object jsontext.Value, name string) bool {
-	var members map[string]jsontext.Value
-	return json.Unmarshal(object, &members) == nil && members[name] != nil
+	for member := range membersOf(object) {
+		if member == name {
+			return true
+		}
+	}
+	return false
 }
 
 // declaration returns the tool for tools/list.
@@ -208,13 +210,16 @@ func (t tool) declaration() *sdk.Tool {
 // handle runs the tool. Its errors are results, from which a model can correct its call.
 func (t tool) handle(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	c := call{caller: callerOf(ctx), args: r.Params.Arguments, progress: progressOf(ctx, r)}
+	if arguments, ok := ctx.Value(argumentsKey{}).(jsontext.Value); ok && arguments != nil {
+		c.args = arguments
+	}
 	if len(c.args) == 0 {
 		c.args = []byte("{}")
 	}
 	var reply []byte
 	text := ""
-	err := t.check(c.args)
-	if err == nil {
+	var err error
+	if c.given, err = t.known(c.args); err == nil {
 		reply, text, err = t.run(ctx, c)
 	}
 	if err != nil {
@@ -227,18 +232,34 @@ func (t tool) handle(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallTool
 	}, nil
 }
 
-// check returns schemas.ErrMalformed with the arguments that are unknown or missing. Models
-// misspell names, and an ignored argument would change the result. The worker checks the values.
-func (t tool) check(args []byte) error {
-	given, err := schemas.Read[map[string]jsontext.Value](args, schemas.ErrMalformed)
-	if err != nil {
-		return err
+// maxUnknown is the number of unknown arguments that an error lists.
+const maxUnknown = 10
+
+// known returns the arguments, which are parts of args, or schemas.ErrMalformed with those that are
+// unknown, missing or too large. Models misspell names, and an ignored argument would change the
+// result. The worker checks the values.
+func (t tool) known(args []byte) (map[string]jsontext.Value, error) {
+	if kind := jsontext.Value(args).Kind(); kind != jsontext.KindBeginObject {
+		return nil, schemas.ErrMalformed.With(schemas.FieldError{Field: "arguments", Message: "expected an object"})
 	}
+	given, size := map[string]jsontext.Value{}, 0
 	var wrong []schemas.FieldError
-	known := slices.Sorted(maps.Keys(t.input.Properties))
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for name, value := range membersOf(args) {
 		if t.input.Properties[name] == nil {
-			wrong = append(wrong, schemas.FieldError{Field: name, Message: "unknown argument; expected one of: " + strings.Join(known, ", ")})
+			if len(wrong) < maxUnknown {
+				expected := strings.Join(slices.Sorted(maps.Keys(t.input.Properties)), ", ")
+				wrong = append(wrong, schemas.FieldError{Field: name, Message: "unknown argument; expected one of: " + expected})
+			}
+			continue
+		}
+		given[name] = value
+		if name == estateName {
+			continue
+		}
+		if size += len(value); size > bus.MaxBody {
+			return nil, schemas.ErrMalformed.With(schemas.FieldError{
+				Field: name, Message: fmt.Sprintf("expected at most %d bytes of arguments besides %s", bus.MaxBody, estateName),
+			})
 		}
 	}
 	for _, name := range t.input.Required {
@@ -247,9 +268,9 @@ func (t tool) check(args []byte) error {
 		}
 	}
 	if len(wrong) > 0 {
-		return schemas.ErrMalformed.With(wrong...)
+		return nil, schemas.ErrMalformed.With(wrong...)
 	}
-	return nil
+	return given, nil
 }
 
 // maxProgress bounds the text of a progress notification in bytes.
