@@ -92,9 +92,14 @@ func newServer(list []tool, role schemas.Role) (*sdk.Server, error) {
 	s.AddReceivingMiddleware(recoverPanics, rejectSubscriptions, listResources, canonicalResources)
 	by := &schemas.Identity{Role: role}
 	for _, t := range list {
-		if by.Authorize(t.needs) == nil {
-			s.AddTool(t.declaration(), t.handle)
+		if by.Authorize(t.needs) != nil {
+			continue
 		}
+		declared, err := t.declaration()
+		if err != nil {
+			return nil, err
+		}
+		s.AddTool(declared, t.handle)
 	}
 	addResources(s)
 	for _, m := range customMethods {

@@ -198,13 +198,19 @@ func has(object jsontext.Value, name string) bool {
 	return false
 }
 
-// declaration returns the tool for tools/list.
-func (t tool) declaration() *sdk.Tool {
+// declaration returns the tool for tools/list, with encoded schemas: the SDK would encode them by reflection for
+// every list.
+func (t tool) declaration() (*sdk.Tool, error) {
+	input, err := json.Marshal(t.input)
+	if err != nil {
+		return nil, err
+	}
+	output, err := json.Marshal(t.output)
 	writes := t.needs == schemas.PermissionRegister
 	return &sdk.Tool{
-		Name: t.name, Title: t.title, Description: t.description, InputSchema: t.input, OutputSchema: t.output,
+		Name: t.name, Title: t.title, Description: t.description, InputSchema: jsontext.Value(input), OutputSchema: jsontext.Value(output),
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !writes, IdempotentHint: true, DestructiveHint: &writes, OpenWorldHint: new(false)},
-	}
+	}, err
 }
 
 // handle runs the tool. Its errors are results, from which a model can correct its call.
