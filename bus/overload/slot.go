@@ -2,8 +2,11 @@ package overload
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
+
+	"cairn/bus/admission"
 )
 
 // Slot is the admission of one request. It may be used concurrently.
@@ -136,8 +139,31 @@ func Idle(ctx context.Context, wait func() error) error {
 	return s.resumeAfter(ctx, wait())
 }
 
-// Yield lets requests run that wait for the CPU time of this one. The error is that of ctx.
-func Yield(ctx context.Context) error { return Idle(ctx, func() error { return ctx.Err() }) }
+// Acquire waits for n units of the pool for the tenant of the request of ctx, which does not count as running
+// meanwhile. The caller calls release at least once, also after an error, which is that of ctx.
+func Acquire(ctx context.Context, p *admission.Pool, n int64) (release func(), err error) {
+	tenant := ""
+	if slot := SlotOf(ctx); slot != nil {
+		tenant = slot.Owner()
+	}
+	held := p.Acquire(tenant, n)
+	if !held {
+		err = Idle(ctx, func() error {
+			err := p.Wait(ctx, tenant, n)
+			held = err == nil
+			return err
+		})
+	}
+	return sync.OnceFunc(func() {
+		if held {
+			p.Release(tenant, n)
+		}
+	}), err
+}
+
+// NewLongPool returns a pool for the parts of requests that use a CPU for long: one unit for each CPU, at least
+// two, so that a tenant uses all CPUs but one.
+func NewLongPool() *admission.Pool { return admission.NewPool(int64(max(2, runtime.GOMAXPROCS(0)))) }
 
 // WithoutSlot is like Idle, but also releases the slot during wait, which may be long. Afterwards it
 // waits for a slot again, unless ctx has ended. The caller bounds the number of pending calls.

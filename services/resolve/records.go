@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"cairn/bus/bucket"
-	"cairn/bus/overload"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/scope"
@@ -81,9 +80,6 @@ func recordHistory(ctx context.Context, r *Resolver, k schemas.RecordKey) (histo
 			of.Version, of.Status = fields.Version, fields.Status
 		}
 		history.Revisions = append(history.Revisions, of)
-		if err == nil {
-			err = overload.Yield(ctx) // a record may be large
-		}
 	}
 	return history, err
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"cairn/bus"
+	"cairn/bus/admission"
 	"cairn/bus/bucket"
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
@@ -65,6 +66,7 @@ type Resolver struct {
 	quarantined   map[graph.Node]uint64 // records that cannot be decoded, with their revisions; served as absent
 	packages      packages
 	revisionReads singleflight.Group // shared reads of the log's revision
+	longScans     *admission.Pool
 
 	stop   context.CancelFunc
 	follow sync.WaitGroup
@@ -80,6 +82,7 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 		view:        catalog.NewView[storedRecord](),
 		graph:       graph.New(),
 		quarantined: map[graph.Node]uint64{},
+		longScans:   overload.NewLongPool(),
 	}
 	r.reader = graph.Reader{Graph: r.graph, Has: r.linked}
 	following, stop := context.WithCancel(context.Background())
@@ -465,17 +468,27 @@ const healthTimeout = 650 * time.Millisecond
 // maxExamples is the maximum number of quarantined records named in the health.
 const maxExamples = 5
 
-// scanBatch is the number of records that a scan visits before it releases the lock.
-const scanBatch = 1000
+const (
+	// scanBatch is the number of records that a scan visits before it releases the lock.
+	scanBatch = 1000
+	// longScan is the number of batches after which a scan waits until it may run in longScans.
+	longScan = 10
+)
 
 // scan returns the records of the collection after the id, in order, until ctx ends. The loop
-// body holds mu for reading; between batches it is released, and other requests run.
+// body holds mu for reading; between batches it is released.
 func (r *Resolver) scan(ctx context.Context, kind, tenant, after string) iter.Seq2[string, storedRecord] {
 	return func(yield func(string, storedRecord) bool) {
-		for end := false; !end && ctx.Err() == nil; {
-			if after, end = r.scanNext(kind, tenant, after, yield); !end {
-				_ = overload.Yield(ctx) // the loop ends with ctx
+		end := false
+		for batch := 0; !end && ctx.Err() == nil; batch++ {
+			if batch == longScan {
+				release, err := overload.Acquire(ctx, r.longScans, 1)
+				defer release()
+				if err != nil {
+					return
+				}
 			}
+			after, end = r.scanNext(kind, tenant, after, yield)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -169,7 +168,7 @@ func (c *Catalog) Get(ctx context.Context, key Key) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	release, err := acquire(ctx, c.reads, maxRecord)
+	release, err := overload.Acquire(ctx, c.reads, maxRecord)
 	defer release()
 	if err != nil {
 		return Entry{}, wrap(err, "read", encoded)
@@ -383,31 +382,9 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 // startReplay waits until a watch of the tenant of ctx may catch up. The caller calls end at least once, also
 // after an error, which is that of ctx. After maxReplay the replay ends by itself.
 func (c *Catalog) startReplay(ctx context.Context) (end func(), err error) {
-	release, err := acquire(ctx, c.replays, 1)
+	release, err := overload.Acquire(ctx, c.replays, 1)
 	timer := time.AfterFunc(maxReplay, release)
 	return func() { timer.Stop(); release() }, err
-}
-
-// acquire waits for n units of the pool for the tenant of the request of ctx. The caller calls release at least
-// once, also after an error, which is that of ctx.
-func acquire(ctx context.Context, p *admission.Pool, n int64) (release func(), err error) {
-	tenant := ""
-	if slot := overload.SlotOf(ctx); slot != nil {
-		tenant = slot.Owner()
-	}
-	held := p.Acquire(tenant, n)
-	if !held {
-		err = overload.Idle(ctx, func() error {
-			err := p.Wait(ctx, tenant, n)
-			held = err == nil
-			return err
-		})
-	}
-	return sync.OnceFunc(func() {
-		if held {
-			p.Release(tenant, n)
-		}
-	}), err
 }
 
 // MaxBytes returns the size limit of the log, at most 0 if unlimited, as of the last call of Revision.
@@ -582,7 +559,7 @@ func (c *Catalog) History(ctx context.Context, key Key) ([]Revision, error) {
 	if err != nil {
 		return nil, err
 	}
-	release, err := acquire(ctx, c.reads, historyReads)
+	release, err := overload.Acquire(ctx, c.reads, historyReads)
 	defer release()
 	if err != nil {
 		return nil, wrap(err, "read the history of", encoded)
@@ -612,7 +589,7 @@ func (c *Catalog) At(ctx context.Context, key Key, revision uint64) (Revision, e
 	if revision == 0 { // no message has the sequence 0
 		return Revision{}, wrap(ErrNotFound, "read", encoded)
 	}
-	release, err := acquire(ctx, c.reads, maxRecord)
+	release, err := overload.Acquire(ctx, c.reads, maxRecord)
 	defer release()
 	if err != nil {
 		return Revision{}, wrap(err, "read", encoded)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"cairn/bus/admission"
+	"cairn/bus/overload"
 	"cairn/services/internal/embed"
 )
 
@@ -19,6 +21,7 @@ const batch = 64
 // last removed documents (tombstones), so that changes may arrive in any order within that window.
 type embedded struct {
 	embedder embed.Embedder
+	searches *admission.Pool // of large pools
 
 	mu      sync.RWMutex
 	pools   map[poolKey]*pool // without empty ones
@@ -39,7 +42,7 @@ type removedKey struct {
 type poolKey struct{ kind, tenant string }
 
 func newEmbedded(e embed.Embedder) *embedded {
-	return &embedded{embedder: e, pools: map[poolKey]*pool{}, removed: map[removedKey]uint64{}}
+	return &embedded{embedder: e, searches: overload.NewLongPool(), pools: map[poolKey]*pool{}, removed: map[removedKey]uint64{}}
 }
 
 // NewWords returns an empty index in memory without vectors; search it by Text.
@@ -184,6 +187,13 @@ func (e *embedded) Search(ctx context.Context, q Query) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("search %s documents: %w", q.Kind, err)
 	}
+	if e.isLarge(q) {
+		release, err := overload.Acquire(ctx, e.searches, 1)
+		defer release()
+		if err != nil {
+			return Result{}, fmt.Errorf("search %s documents: %w", q.Kind, err)
+		}
+	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for _, tenant := range q.Scope.Tenants() {
@@ -196,4 +206,17 @@ func (e *embedded) Search(ctx context.Context, q Query) (Result, error) {
 		}
 	}
 	return Result{Degraded: prepared.degraded}, nil
+}
+
+// largePool is the number of documents above which a search takes a CPU for milliseconds.
+const largePool = 20_000
+
+// isLarge reports whether the query searches a large pool.
+func (e *embedded) isLarge(q Query) bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return slices.ContainsFunc(q.Scope.Tenants(), func(tenant string) bool {
+		p := e.pools[poolKey{q.Kind, tenant}]
+		return p != nil && len(p.ids) > largePool
+	})
 }
