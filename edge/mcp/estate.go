@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -71,13 +70,6 @@ func askEstate(needs schemas.Permission) (tool, error) {
 		"Answer a question about a JSON document of up to 10 MiB. Every figure of the answer is computed from the document; " +
 			"provenance names the source of each.",
 		needs, input, output, run}, nil
-}
-
-// withoutEstate returns the arguments besides the estate, which is not copied.
-func (c call) withoutEstate() ([]byte, error) {
-	rest := maps.Clone(c.given)
-	delete(rest, estateName)
-	return json.Marshal(rest, json.Deterministic(true))
 }
 
 // text returns the answer, and the figures for which no source was found.

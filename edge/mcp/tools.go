@@ -37,6 +37,13 @@ type call struct {
 	progress func(n int, what string)  // reports the n-th step
 }
 
+// withoutEstate returns the arguments besides the estate, which is not copied.
+func (c call) withoutEstate() ([]byte, error) {
+	rest := maps.Clone(c.given)
+	delete(rest, estateName)
+	return json.Marshal(rest, json.Deterministic(true))
+}
+
 // tools returns all tools.
 func tools() ([]tool, error) {
 	var failed error
