@@ -5,7 +5,8 @@
 //
 // A [Gate] admits a request, which gets a [Slot], up to a capacity, and runs as many of the
 // admitted ones as keep the latency low. A request pauses its slot while it waits for a backend
-// (Idle, IdleAfter), and releases it for a long wait (WithoutSlot). The caller closes the slot.
+// (Idle, IdleAfter), and releases it for a long wait (WithoutSlot). Before it uses a CPU for long, it acquires
+// a unit of a pool (Acquire, NewLongPool). The caller closes the slot.
 package overload
 
 import (
