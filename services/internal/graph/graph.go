@@ -49,8 +49,7 @@ const (
 
 // Graph holds the links of records. It may be used concurrently.
 type Graph struct {
-	writing sync.Mutex   // serializes changes
-	mu      sync.RWMutex // guards the fields below
+	mu sync.RWMutex
 	// edges are the links of each record, in its order.
 	edges map[Node][]Edge
 	// unlinkable are the records with edges that links do not reach. They have no quads.
@@ -189,14 +188,12 @@ func (g *Graph) countReferrers(kind, predicate string, to Node) int {
 // Apply replaces the links of the record with edges, which are distinct. A record that is not
 // linkable is no referrer. Readers see the old or the new links, never a mixture.
 func (g *Graph) Apply(from Node, edges []Edge, linkable bool) {
-	g.writing.Lock()
-	defer g.writing.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	unlinkable := !linkable && len(edges) > 0
 	if slices.Equal(g.edges[from], edges) && g.unlinkable[from] == unlinkable {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	before, after := g.traversable(from), edges
 	if unlinkable {
 		after = nil
