@@ -55,9 +55,10 @@ const watchBytes = 2 << 20
 const (
 	maxRecord = 1 << 20
 	maxReads  = 32 << 20
-	// historyReads is the part of maxReads that a read of a history takes. It is more than half of what a
-	// tenant gets, so that a tenant reads one history at a time.
-	historyReads = 2 * MaxHistory * maxRecord
+	// smallHistory is the part of maxReads that a read of a history takes, and largeHistory that of one with
+	// more than half of smallHistory: so much that one of these is read at a time.
+	smallHistory = 2 * maxRecord
+	largeHistory = 2 * MaxHistory * maxRecord
 )
 
 // replayBatch is the number of changes after which a watch that catches up yields to other requests.
@@ -559,25 +560,34 @@ func (c *Catalog) History(ctx context.Context, key Key) ([]Revision, error) {
 	if err != nil {
 		return nil, err
 	}
-	release, err := overload.Acquire(ctx, c.reads, historyReads)
+	list, complete, err := c.readHistory(ctx, key, subjects+encoded, smallHistory)
+	if err == nil && !complete {
+		list, _, err = c.readHistory(ctx, key, subjects+encoded, largeHistory)
+	}
+	return list, wrap(err, "read the history of", encoded)
+}
+
+// readHistory is History for a part of maxReads, in bytes. It reports whether the earlier revisions fit into
+// half of it.
+func (c *Catalog) readHistory(ctx context.Context, key Key, subject string, size int64) (list []Revision, complete bool, err error) {
+	release, err := overload.Acquire(ctx, c.reads, size)
 	defer release()
 	if err != nil {
-		return nil, wrap(err, "read the history of", encoded)
+		return nil, false, err
 	}
-	list, err := c.earlier(ctx, key, subjects+encoded)
-	if err != nil {
-		return nil, wrap(err, "read the history of", encoded)
+	if list, complete, err = c.earlier(ctx, key, subject, int(size/2)); err != nil || !complete {
+		return nil, false, err
 	}
-	switch msg, err := c.reader.Last(ctx, subjects+encoded); {
+	switch msg, err := c.reader.Last(ctx, subject); {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 	case err != nil:
-		return nil, wrap(err, "read", encoded)
+		return nil, false, err
 	default:
 		list = slices.DeleteFunc(list, func(r Revision) bool { return r.Revision >= msg.Sequence })
 		list = append(list, revisionOf(key, msg))
 	}
 	slices.Reverse(list)
-	return list[:min(len(list), MaxHistory)], nil
+	return list[:min(len(list), MaxHistory)], true, nil
 }
 
 // At returns a revision of the key, or ErrNotFound if it is not retained.
@@ -627,19 +637,23 @@ func (c *Catalog) history(ctx context.Context) (jetstream.Stream, error) {
 	return s, err
 }
 
-// earlier returns the messages of the key and its subject in the history, in order.
-func (c *Catalog) earlier(ctx context.Context, key Key, subject string) (list []Revision, err error) {
+// earlier returns the messages of the key and its subject in the history, in order, and whether these are
+// all. It reads about size bytes at most, and at least one message.
+func (c *Catalog) earlier(ctx context.Context, key Key, subject string, size int) (list []Revision, complete bool, err error) {
 	if s, err := c.history(ctx); s == nil || err != nil {
-		return nil, err
+		return nil, true, err
 	}
-	batch, err := bucket.Collect(jetstreamext.GetBatch(ctx, c.js, HistoryStream, MaxHistory, jetstreamext.GetBatchSubject(subject)))
+	batch, err := bucket.Collect(jetstreamext.GetBatch(ctx, c.js, HistoryStream, MaxHistory,
+		jetstreamext.GetBatchSubject(subject), jetstreamext.GetBatchMaxBytes(size)))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	complete = true
 	for _, msg := range batch {
 		list = append(list, revisionOf(key, msg))
+		complete = msg.Header.Get("Nats-Num-Pending") == "0"
 	}
-	return list, ctx.Err() // Collect returns no error then
+	return list, complete, ctx.Err() // Collect returns no error then
 }
 
 // Monitor checks at the given interval whether the log is the one that was opened, and

@@ -125,14 +125,6 @@ func TestReadsAreLimited(t *testing.T) {
 	if n := c.Reads(); n != 0 {
 		t.Errorf("%d bytes are held without a read", n)
 	}
-	release = c.HoldHistory(t, "")
-	if _, err := c.History(ctx, key); !errors.Is(err, context.Canceled) {
-		t.Errorf("a second history of the tenant: got %v, want canceled", err)
-	}
-	if _, err := c.Get(t.Context(), key); err != nil {
-		t.Errorf("get during a read of a history: %v", err)
-	}
-	release()
 	if list, err := c.History(t.Context(), key); err != nil || len(list) != 1 {
 		t.Errorf("got %d revisions, %v", len(list), err)
 	}

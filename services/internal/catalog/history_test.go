@@ -1,9 +1,12 @@
 package catalog_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
@@ -34,6 +37,42 @@ func revisions(t *testing.T, c *catalog.Catalog, key catalog.Key) (list []string
 		list = append(list, text)
 	}
 	return list
+}
+
+// TestLargeHistory reads revisions that do not fit into the bytes of a small history.
+func TestLargeHistory(t *testing.T) {
+	t.Parallel()
+	c, js := open(t)
+	ctx := testContext(t)
+	if err := c.SetupHistory(ctx, bucket.Replication{}); err != nil {
+		t.Fatal(err)
+	}
+	const number = 6
+	text := strings.Repeat("x", 500_000)
+	for range number {
+		last, err := c.Put(ctx, skill(1), []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait.Until(t, "the history has the revision", func() bool {
+			s, err := js.Stream(ctx, catalog.HistoryStream)
+			return err == nil && s.CachedInfo().State.LastSeq >= last
+		})
+	}
+	if got := revisions(t, c, skill(1)); len(got) != number || got[number-1] != "1 "+text {
+		t.Errorf("got %d revisions, want %d", len(got), number)
+	}
+	release := c.HoldHistory(t, "another tenant")
+	defer release()
+	canceled, cancel := context.WithCancel(ctx)
+	timer := time.AfterFunc(100*time.Millisecond, cancel)
+	defer timer.Stop()
+	if _, err := c.History(canceled, skill(1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("beside another large history: got %v, want canceled", err)
+	}
+	if got := revisions(t, c, skill(2)); len(got) != 0 {
+		t.Errorf("a small history beside a large one: got %d revisions", len(got))
+	}
 }
 
 func TestHistory(t *testing.T) {
