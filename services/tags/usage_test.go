@@ -167,12 +167,24 @@ func TestTagUsageCoversTheStorage(t *testing.T) {
 	server, conn := bustest.Start(t)
 	serveWith(t, conn, limited(0, 0), tags.DefaultTTL)
 	c := client{t, conn}
+	var announced atomic.Int64
+	stop, err := bus.TagUsage.Subscribe(conn, func(a schemas.TagUsage) {
+		for _, change := range a.Changes {
+			announced.Add(change.Use.Count)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
 	for n := range written {
 		if err := c.writeFor("acme", fmt.Sprint(n), 600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	serveWith(t, bustest.Dial(t, server), limited(0, 0), tags.DefaultTTL) // a worker that starts later
+	// A worker that starts before the announcement counts these tags twice until they expire.
+	wait.Until(t, "the tags are announced", func() bool { return announced.Load() == written })
+	serveWith(t, bustest.Dial(t, server), limited(0, 0), tags.DefaultTTL)
 	s, err := conn.JetStream().Stream(t.Context(), bucket.StreamPrefix+bucket.Tags)
 	if err != nil {
 		t.Fatal(err)
