@@ -237,17 +237,32 @@ func TestResumeWaitsForTheWorker(t *testing.T) {
 // client, and a heartbeat contains the sequence of the last one.
 func TestHeartbeatRevealsLostEvents(t *testing.T) {
 	t.Parallel()
+	wantEvents(t, func(nc *nats.Conn, run, reply string, delta, done []byte) {
+		_ = nc.Publish("cairn.analyze."+run+".replay", slices.Concat(delta, done))
+		_ = nc.PublishMsg(heartbeatOf(run, reply, "2"))
+	})
+}
+
+// TestEndOfUnstoredRun: a worker ends a run while the client looks for a lost event, and the replay
+// stream has lost the events that the client has received.
+func TestEndOfUnstoredRun(t *testing.T) {
+	t.Parallel()
+	wantEvents(t, func(nc *nats.Conn, run, reply string, delta, done []byte) {
+		_ = nc.PublishMsg(heartbeatOf(run, reply, "1"))
+		_ = nc.Publish(reply, delta)
+		_ = nc.Publish(reply, done)
+	})
+}
+
+// wantEvents checks that a client receives both events of a run, which the worker publishes as answer does.
+func wantEvents(t *testing.T, answer func(nc *nats.Conn, run, reply string, delta, done []byte)) {
+	t.Helper()
 	conn, nc := startServer(t)
 	setupReplay(t, conn)
 	run := bus.NewRun()
-	if _, err := nc.Subscribe(bus.Analyze.Subject, func(msg *nats.Msg) {
-		heartbeat := nats.NewMsg(msg.Reply)
-		heartbeat.Reply = "cairn.analyze." + run
-		heartbeat.Header.Set(bus.HeaderSequence, "2")
-		done := bus.Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")}
-		_ = nc.Publish("cairn.analyze."+run+".replay", done.Append(bus.Event{Type: schemas.EventTextDelta, Sequence: 1, Data: []byte("{}")}.Append(nil)))
-		_ = nc.PublishMsg(heartbeat)
-	}); err != nil {
+	delta := bus.Event{Type: schemas.EventTextDelta, Sequence: 1, Data: []byte("{}")}.Append(nil)
+	done := bus.Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")}.Append(nil)
+	if _, err := nc.Subscribe(bus.Analyze.Subject, func(msg *nats.Msg) { answer(nc, run, msg.Reply, delta, done) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := nc.Flush(); err != nil {
@@ -265,36 +280,12 @@ func TestHeartbeatRevealsLostEvents(t *testing.T) {
 	}
 }
 
-// TestEndOfUnstoredRun: a worker ends a run while the client looks for a lost event, and the replay
-// stream has lost the events that the client has received.
-func TestEndOfUnstoredRun(t *testing.T) {
-	t.Parallel()
-	conn, nc := startServer(t)
-	setupReplay(t, conn)
-	run := bus.NewRun()
-	if _, err := nc.Subscribe(bus.Analyze.Subject, func(msg *nats.Msg) {
-		heartbeat := nats.NewMsg(msg.Reply)
-		heartbeat.Reply = "cairn.analyze." + run
-		heartbeat.Header.Set(bus.HeaderSequence, "1")
-		_ = nc.PublishMsg(heartbeat)
-		_ = nc.Publish(msg.Reply, bus.Event{Type: schemas.EventTextDelta, Sequence: 1, Data: []byte("{}")}.Append(nil))
-		_ = nc.Publish(msg.Reply, bus.Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")}.Append(nil))
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	var got []uint64
-	for event, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, event.Sequence)
-	}
-	if fmt.Sprint(got) != "[1 2]" {
-		t.Errorf("got the events %v, want [1 2]", got)
-	}
+// heartbeatOf returns a heartbeat of a run with the sequence of its last event.
+func heartbeatOf(run, reply, sequence string) *nats.Msg {
+	msg := nats.NewMsg(reply)
+	msg.Reply = "cairn.analyze." + run
+	msg.Header.Set(bus.HeaderSequence, sequence)
+	return msg
 }
 
 // TestRunOfAWorkerLostAtOnce: the worker loses its connection at the first event, before it has stored
