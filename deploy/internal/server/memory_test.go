@@ -8,47 +8,32 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// TestMemoryShare sets the limit of the test process, so it does not run in parallel.
-func TestMemoryShare(t *testing.T) {
-	before := debug.SetMemoryLimit(-1)
-	defer debug.SetMemoryLimit(before)
-	for _, c := range []struct {
-		name  string
-		limit int64
-		mib   int
-		want  int64
-	}{
-		{"a flag takes precedence", 1 << 30, 100, 100 << 20},
-		{"by default a quarter of the memory limit", 1 << 30, 0, 256 << 20},
-		{"a quarter of 4 GiB without a limit", math.MaxInt64, 0, 1 << 30},
-	} {
-		debug.SetMemoryLimit(c.limit)
-		if got := memoryShare(c.mib, 4); got > c.want || c.limit != math.MaxInt64 && got != c.want {
-			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
-		}
-	}
-}
-
-// TestRecordsShare sets the limit of the test process, so it does not run in parallel.
-func TestRecordsShare(t *testing.T) {
+// TestBudgets sets the memory limit of the test process, so it does not run in parallel.
+func TestBudgets(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
 	system, err := memlimit.FromSystem()
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
+	memory := int64(system)
+	quarter := func(mib int) int64 { return memoryShare(mib, 4) }
 	for _, c := range []struct {
-		name  string
-		limit int64
-		mib   int
-		want  int64
+		name   string
+		budget func(mib int) int64
+		limit  int64
+		mib    int
+		want   int64
 	}{
-		{"a flag takes precedence", 1 << 30, 100, 100 << 20},
-		{"by default a 32nd of the memory limit", 1 << 30, 0, 32 << 20},
-		{"a 32nd of the memory without a limit", math.MaxInt64, 0, int64(system) / 32},
+		{"a flag takes precedence", quarter, 1 << 30, 100, 100 << 20},
+		{"by default a quarter of the memory limit", quarter, 1 << 30, 0, 256 << 20},
+		{"a quarter of 4 GiB, or of less memory, without a limit", quarter, math.MaxInt64, 0, min(memory, 4<<30) / 4},
+		{"records: a flag takes precedence", recordsShare, 1 << 30, 100, 100 << 20},
+		{"records: by default a 32nd of the memory limit", recordsShare, 1 << 30, 0, 32 << 20},
+		{"records: a 32nd of the memory without a limit", recordsShare, math.MaxInt64, 0, memory / 32},
 	} {
 		debug.SetMemoryLimit(c.limit)
-		if got := recordsShare(c.mib); got != c.want {
+		if got := c.budget(c.mib); got != c.want {
 			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
 		}
 	}
