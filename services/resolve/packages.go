@@ -30,7 +30,7 @@ type packages struct {
 	mu      sync.Mutex
 	size    int
 	entries map[packageKey]encodedPackage
-	resets  uint64
+	resets  uint64 // number of calls of reset
 }
 
 func (p *packages) get(key packageKey) (encodedPackage, bool) {
@@ -40,15 +40,15 @@ func (p *packages) get(key packageKey) (encodedPackage, bool) {
 	return of, ok
 }
 
-// resetCount returns the number of resets. The caller holds the resolver's mu.
+// resetCount returns the number of resets.
 func (p *packages) resetCount() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.resets
 }
 
-// put caches a package that was resolved after the number of resets, unless it may be outdated. When the
-// cache is full, it removes all others.
+// put caches a package whose records were read after the number of resets, unless there was another one. When
+// the cache is full, it removes all others.
 func (p *packages) put(key packageKey, of encodedPackage, resets uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

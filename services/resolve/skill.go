@@ -43,21 +43,20 @@ func encodePackage(ctx context.Context, r *Resolver, q schemas.SkillQuery) (body
 		r.deps.Usage.Add(of.uses)
 		return of.body, nil
 	}
+	resets := r.packages.resetCount() // before the records are read
 	var p *schemas.SkillPackage
-	var cache func() // nil for an earlier version
+	var uses *usage.Set // nil for an earlier version, which is not cached
 	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) (err error) {
-		p, err = s.enriched(ctx)
-		if s.reader.Earlier == nil {
-			uses, resets := usage.NewSet(q.Tenant(), usage.Resolved, s.why.records...), r.packages.resetCount()
-			cache = func() { r.packages.put(key, encodedPackage{body, uses}, resets) }
+		if p, err = s.enriched(ctx); s.reader.Earlier == nil {
+			uses = usage.NewSet(q.Tenant(), usage.Resolved, s.why.records...)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if body, err = json.Marshal(p, json.Deterministic(true)); err == nil && cache != nil { // records do not change
-		cache()
+	if body, err = json.Marshal(p, json.Deterministic(true)); err == nil && uses != nil {
+		r.packages.put(key, encodedPackage{body, uses}, resets)
 	}
 	return body, err
 }
