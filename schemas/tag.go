@@ -67,11 +67,12 @@ type TagUsage struct {
 	Changes []TagUsageChange `json:"changes"`
 }
 
-// TagUsageChange is the difference of a tenant's usage by tags that expire in the same second.
+// TagUsageChange is the difference of a tenant's usage by a write or delete of a tag.
 type TagUsageChange struct {
-	Tenant string `json:"tenant" doc:"empty: global scope"`
-	Ends   int64  `json:"ends" doc:"Unix second after which the tags have expired"`
-	Use    TagUse `json:"use"`
+	Tenant   string `json:"tenant" doc:"empty: global scope"`
+	Ends     int64  `json:"ends" doc:"Unix second after which the tag has expired"`
+	Revision uint64 `json:"revision" doc:"of the write or delete; 0: unknown"`
+	Use      TagUse `json:"use"`
 }
 
 // TagUse is the number and size of tags; negative if tags were deleted.

@@ -108,37 +108,39 @@ func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Dur
 			return schemas.ErrTagExists
 		}
 	}
-	err = s.write(ctx, k, msg)
+	revision, err := s.write(ctx, k, msg)
 	var rejected *jetstream.APIError
-	if errors.Is(err, schemas.ErrTagExists) || errors.As(err, &rejected) { // after other errors the tag may be stored
-		s.usage.release(k.tenant, size, until)
+	switch {
+	case err == nil:
+		s.usage.commit(k.tenant, size, until, revision)
+		err = wrap(s.flush.Flush(ctx), "store", k)
+	case errors.Is(err, schemas.ErrTagExists) || errors.As(err, &rejected): // after other errors the tag may be stored
+		s.usage.cancel(k.tenant, size, until)
 	}
 	return err
 }
 
-func (s *Store) write(ctx context.Context, k key, msg *nats.Msg) error {
+// write stores msg and returns its revision.
+func (s *Store) write(ctx context.Context, k key, msg *nats.Msg) (revision uint64, err error) {
 	for last := uint64(0); ; {
-		err := s.publish(ctx, msg, last)
-		if err == nil {
-			err = s.flush.Flush(ctx)
-		}
+		revision, err := s.publish(ctx, msg, last)
 		if !bucket.Outdated(err) {
-			return wrap(err, "store", k)
+			return revision, wrap(err, "store", k)
 		}
 		found, err := s.last(ctx, k)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if found.id == bucket.MessageID(ctx, msg) { // stored by an attempt whose acknowledgement was lost
-			return wrap(s.flush.Flush(ctx), "store", k)
+			return found.sequence, nil
 		}
 		if found.alive() {
-			return schemas.ErrTagExists.Because(fmt.Sprintf("the tag of request_id %q%s cannot change; delete it first, or let it expire",
+			return 0, schemas.ErrTagExists.Because(fmt.Sprintf("the tag of request_id %q%s cannot change; delete it first, or let it expire",
 				k.id, k.tenantClause()))
 		}
 		if last == found.sequence { // this replica has removed an expired tag, the leader has not
 			if err := retry.Sleep(ctx, expiryInterval); err != nil {
-				return wrap(err, "store", k)
+				return 0, wrap(err, "store", k)
 			}
 		}
 		last = found.sequence // a marker, or none
@@ -147,10 +149,9 @@ func (s *Store) write(ctx context.Context, k key, msg *nats.Msg) error {
 
 // publish stores msg if the newest sequence of its subject is last, where 0 means
 // no message.
-func (s *Store) publish(ctx context.Context, msg *nats.Msg, last uint64) error {
+func (s *Store) publish(ctx context.Context, msg *nats.Msg, last uint64) (revision uint64, err error) {
 	msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
-	_, err := bucket.Publish(ctx, s.js, msg)
-	return err
+	return bucket.Publish(ctx, s.js, msg)
 }
 
 func (s *Store) read(ctx context.Context, k key) (tag schemas.Tag, err error) {
@@ -185,15 +186,16 @@ func (s *Store) delete(ctx context.Context, k key) error {
 		if err != nil || !found.alive() {
 			return err
 		}
-		err = s.publish(ctx, msg, found.sequence)
+		revision, err := s.publish(ctx, msg, found.sequence)
 		if bucket.Full(err) { // a purge needs no space for a marker
+			revision = found.sequence
 			err = s.stream.Purge(ctx, jetstream.WithPurgeSubject(k.subject()), jetstream.WithPurgeSequence(found.sequence+1))
 		}
 		if bucket.Outdated(err) {
 			continue
 		}
 		if err == nil {
-			s.usage.release(k.tenant, bucket.MessageSize(k.subject(), int64(len(found.record))), found.deadline)
+			s.usage.release(k.tenant, bucket.MessageSize(k.subject(), int64(len(found.record))), found.deadline, revision)
 			err = s.flush.Flush(ctx)
 		}
 		return wrap(err, "delete", k)

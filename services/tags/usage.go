@@ -40,10 +40,11 @@ type usage struct {
 	running sync.WaitGroup
 
 	mu          sync.Mutex
+	scanned     uint64 // revisions up to this one were counted at the start
 	used        map[string]quota.Use
 	expirations map[int64]map[string]quota.Use // by the Unix second of expiration
 	swept       int64                          // expirations up to this Unix second were removed
-	unannounced map[int64]map[string]quota.Use // not announced
+	unannounced []schemas.TagUsageChange
 }
 
 // openUsage counts the bucket and follows the other workers until close.
@@ -51,14 +52,14 @@ func openUsage(ctx context.Context, conn *bus.Conn, s jetstream.Stream, limit qu
 	limit.Storage = func() int64 { return s.CachedInfo().Config.MaxBytes }
 	u := &usage{
 		limit: limit, conn: conn, worker: nuid.Next(), end: make(chan struct{}),
-		used: map[string]quota.Use{}, expirations: map[int64]map[string]quota.Use{}, unannounced: map[int64]map[string]quota.Use{},
-		swept: time.Now().Unix(),
-	}
-	if err := u.scan(ctx, s); err != nil {
-		return nil, err
+		used: map[string]quota.Use{}, expirations: map[int64]map[string]quota.Use{}, swept: time.Now().Unix(),
 	}
 	var err error
 	if u.stop, err = bus.TagUsage.Subscribe(conn, u.receive); err != nil {
+		return nil, err
+	}
+	if err := u.scan(ctx, s); err != nil {
+		u.stop()
 		return nil, err
 	}
 	u.running.Go(u.run)
@@ -86,11 +87,16 @@ func (u *usage) run() {
 	}
 }
 
-// scan counts the tags in the bucket, by their headers.
+// scan counts the tags in the bucket, by their headers. Announcements wait for it.
 func (u *usage) scan(ctx context.Context, s jetstream.Stream) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	info, err := s.Info(ctx)
-	if err != nil || info.State.Msgs == 0 {
+	if err != nil {
 		return err
+	}
+	if u.scanned = info.State.LastSeq; info.State.Msgs == 0 {
+		return nil
 	}
 	consumer, err := bucket.Ordered(ctx, s, jetstream.OrderedConsumerConfig{HeadersOnly: true})
 	if err != nil {
@@ -115,6 +121,7 @@ func (u *usage) scan(ctx context.Context, s jetstream.Stream) error {
 		if err != nil {
 			return err
 		}
+		u.scanned = max(u.scanned, meta.Sequence.Stream)
 		if tenant, use, ends := parseStored(msg.Subject(), msg.Headers(), meta.Timestamp); ends > 0 {
 			u.add(tenant, ends, use)
 		}
@@ -146,28 +153,31 @@ func expirySecond(t time.Time) int64 { return t.Unix() + 1 }
 func (u *usage) reserve(tenant string, bytes int64, until time.Time) error {
 	use := quota.Use{Count: 1, Bytes: bytes}
 	u.mu.Lock()
+	defer u.mu.Unlock()
 	u.sweep(time.Now().Unix())
 	err := u.limit.Check(tenant, u.used[tenant], use)
 	if err == nil {
-		u.count(tenant, expirySecond(until), use)
-	}
-	urgent := err == nil && u.limit.Near(u.used[tenant])
-	u.mu.Unlock()
-	if urgent {
-		u.announce()
+		u.add(tenant, expirySecond(until), use)
 	}
 	return err
 }
 
-// release subtracts a tag that was deleted or not written.
-func (u *usage) release(tenant string, bytes int64, until time.Time) {
+// cancel subtracts a reserved tag that was not written.
+func (u *usage) cancel(tenant string, bytes int64, until time.Time) {
 	u.mu.Lock()
-	urgent := u.limit.Near(u.used[tenant])
-	u.count(tenant, expirySecond(until), quota.Use{Count: -1, Bytes: -bytes})
-	u.mu.Unlock()
-	if urgent {
-		u.announce()
-	}
+	defer u.mu.Unlock()
+	u.add(tenant, expirySecond(until), quota.Use{Count: -1, Bytes: -bytes})
+}
+
+// commit announces a reserved tag that was written with the revision.
+func (u *usage) commit(tenant string, bytes int64, until time.Time, revision uint64) {
+	u.queue(tenant, expirySecond(until), quota.Use{Count: 1, Bytes: bytes}, revision)
+}
+
+// release subtracts a tag that was deleted with the revision.
+func (u *usage) release(tenant string, bytes int64, until time.Time, revision uint64) {
+	u.cancel(tenant, bytes, until)
+	u.queue(tenant, expirySecond(until), quota.Use{Count: -1, Bytes: -bytes}, revision)
 }
 
 // quota returns the quota of a tenant, as far as this worker knows.
@@ -178,18 +188,29 @@ func (u *usage) quota(tenant string) schemas.Quota {
 	return u.limit.Of(u.used[tenant])
 }
 
-// count adds a change of this worker and queues its announcement. The caller holds mu.
-func (u *usage) count(tenant string, ends int64, use quota.Use) {
-	u.add(tenant, ends, use)
-	merge(u.unannounced, tenant, ends, use)
+// queue adds a change to the next announcement, and sends it if that is urgent.
+func (u *usage) queue(tenant string, ends int64, use quota.Use, revision uint64) {
+	u.mu.Lock()
+	u.unannounced = append(u.unannounced,
+		schemas.TagUsageChange{Tenant: tenant, Ends: ends, Revision: revision, Use: schemas.TagUse(use)})
+	urgent := u.limit.Near(u.used[tenant])
+	u.mu.Unlock()
+	if urgent {
+		u.announce()
+	}
 }
 
-// add applies a change. The caller holds mu or has exclusive access to u.
+// add applies a change. The caller holds mu.
 func (u *usage) add(tenant string, ends int64, use quota.Use) {
 	if ends <= u.swept {
 		return
 	}
-	merge(u.expirations, tenant, ends, use)
+	tenants := u.expirations[ends]
+	if tenants == nil {
+		tenants = map[string]quota.Use{}
+		u.expirations[ends] = tenants
+	}
+	tenants[tenant] = tenants[tenant].Plus(use)
 	u.set(tenant, u.used[tenant].Plus(use))
 }
 
@@ -199,15 +220,6 @@ func (u *usage) set(tenant string, held quota.Use) {
 		return
 	}
 	u.used[tenant] = held
-}
-
-func merge(into map[int64]map[string]quota.Use, tenant string, ends int64, use quota.Use) {
-	tenants := into[ends]
-	if tenants == nil {
-		tenants = map[string]quota.Use{}
-		into[ends] = tenants
-	}
-	tenants[tenant] = tenants[tenant].Plus(use)
 }
 
 // sweep subtracts expired tags. The caller holds mu.
@@ -223,22 +235,13 @@ func (u *usage) sweep(now int64) {
 // announce publishes the changes of this worker.
 func (u *usage) announce() {
 	u.mu.Lock()
-	news := u.unannounced
-	u.unannounced = map[int64]map[string]quota.Use{}
+	a := schemas.TagUsage{Worker: u.worker, Changes: u.unannounced}
+	u.unannounced = nil
 	u.sweep(time.Now().Unix())
 	u.mu.Unlock()
-	a := schemas.TagUsage{Worker: u.worker}
-	for ends, tenants := range news {
-		for tenant, use := range tenants {
-			if use != (quota.Use{}) {
-				a.Changes = append(a.Changes, schemas.TagUsageChange{Tenant: tenant, Ends: ends, Use: schemas.TagUse(use)})
-			}
-		}
+	if len(a.Changes) > 0 {
+		_ = bus.TagUsage.Publish(u.conn, a) // if it fails, expiry corrects the others
 	}
-	if len(a.Changes) == 0 {
-		return
-	}
-	_ = bus.TagUsage.Publish(u.conn, a) // if it fails, expiry corrects the others
 }
 
 // receive applies the changes of another worker.
@@ -250,6 +253,8 @@ func (u *usage) receive(a schemas.TagUsage) {
 	defer u.mu.Unlock()
 	u.sweep(time.Now().Unix())
 	for _, c := range a.Changes {
-		u.add(c.Tenant, c.Ends, quota.Use(c.Use))
+		if c.Revision == 0 || c.Revision > u.scanned {
+			u.add(c.Tenant, c.Ends, quota.Use(c.Use))
+		}
 	}
 }
