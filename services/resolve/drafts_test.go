@@ -15,7 +15,7 @@ import (
 func TestDraftsAreNotVisited(t *testing.T) {
 	t.Parallel()
 	r := &Resolver{
-		deps: Deps{Log: slog.New(slog.DiscardHandler)}, view: catalog.NewView[storedRecord](),
+		deps: Deps{Log: slog.New(slog.DiscardHandler)}, view: newView(),
 		graph: graph.New(), quarantined: map[graph.Node]uint64{},
 	}
 	reads := 0

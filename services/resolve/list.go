@@ -47,6 +47,14 @@ func (f filter) matches(of facts) bool {
 		!slices.ContainsFunc(f.labels, func(term string) bool { return !of.labeled(term) })
 }
 
+// group returns a group of the view that has all records that match; "" if there is none.
+func (f filter) group() string {
+	if f.any || f.class == "" {
+		return ""
+	}
+	return f.class + "\x00" + f.provider
+}
+
 // listActive returns a page of the kind's active records: records of the tenant, or global ones if no
 // record of the tenant matches. The first page selects the tenant, which its cursor encodes.
 func listActive(ctx context.Context, r *Resolver, kind string, q schemas.ListQuery) ([]jsontext.Value, *string, error) {
@@ -93,7 +101,7 @@ func fillPage(
 	ctx context.Context, r *Resolver, l listing, tenant, after string, limit int,
 ) (list []jsontext.Value, next string, err error) {
 	size, last := 0, ""
-	for id, k := range r.scan(ctx, l.kind, tenant, after) {
+	for id, k := range r.scan(ctx, l.kind, tenant, l.want.group(), after) {
 		if !strings.HasPrefix(id, l.want.prefix) {
 			if id > l.want.prefix { // ids ascend
 				break

@@ -26,7 +26,7 @@ func TestMemoryAfterDeletion(t *testing.T) { // not parallel: it measures the he
 		t.Fatal(err)
 	}
 	r := &Resolver{
-		deps: Deps{Log: slog.New(slog.DiscardHandler)}, view: catalog.NewView[storedRecord](),
+		deps: Deps{Log: slog.New(slog.DiscardHandler)}, view: newView(),
 		graph: graph.New(), quarantined: map[graph.Node]uint64{},
 	}
 	r.feed = newFeed(ix, r.view, r.deps.Log)

@@ -26,7 +26,7 @@ func listReferrers(ctx context.Context, r *Resolver, q schemas.ReferrerQuery) (l
 		return list, err
 	}
 	for _, at := range visiting {
-		for id, k := range r.scan(ctx, at.Kind, at.Tenant, at.ID) {
+		for id, k := range r.scan(ctx, at.Kind, at.Tenant, "", at.ID) {
 			if p.add(r, graph.Node{Kind: at.Kind, Tenant: at.Tenant, ID: id}, k.facts.Value().status); p.more {
 				break
 			}

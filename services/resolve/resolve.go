@@ -79,7 +79,7 @@ type Resolver struct {
 func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 	r := &Resolver{
 		deps:        deps,
-		view:        catalog.NewView[storedRecord](),
+		view:        newView(),
 		graph:       graph.New(),
 		quarantined: map[graph.Node]uint64{},
 		longScans:   overload.NewLongPool(),
@@ -475,9 +475,9 @@ const (
 	longScan = 10
 )
 
-// scan returns the records of the collection after the id, in order, until ctx ends. The loop
+// scan returns the records of the collection, or of a group of it, after the id, in order, until ctx ends. The loop
 // body holds mu for reading; between batches it is released.
-func (r *Resolver) scan(ctx context.Context, kind, tenant, after string) iter.Seq2[string, storedRecord] {
+func (r *Resolver) scan(ctx context.Context, kind, tenant, group, after string) iter.Seq2[string, storedRecord] {
 	return func(yield func(string, storedRecord) bool) {
 		end := false
 		for batch := 0; !end && ctx.Err() == nil; batch++ {
@@ -488,17 +488,17 @@ func (r *Resolver) scan(ctx context.Context, kind, tenant, after string) iter.Se
 					return
 				}
 			}
-			after, end = r.scanNext(kind, tenant, after, yield)
+			after, end = r.scanNext(kind, tenant, group, after, yield)
 		}
 	}
 }
 
 // scanNext scans a batch, and returns the id of its last record, and whether the scan ends.
-func (r *Resolver) scanNext(kind, tenant, after string, yield func(string, storedRecord) bool) (last string, end bool) {
+func (r *Resolver) scanNext(kind, tenant, group, after string, yield func(string, storedRecord) bool) (last string, end bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	visited := 0
-	for id, k := range r.view.After(kind, tenant, after) {
+	for id, k := range r.view.AfterIn(kind, tenant, group, after) {
 		if visited == scanBatch {
 			return last, false
 		}

@@ -60,7 +60,7 @@ func resolveToolClass(ctx context.Context, r *Resolver, q schemas.ToolClassQuery
 	accepted := filter{class: q.ToolClass, provider: q.Provider}
 	why := reasons{wanted: q.Explain}
 	for _, tenant := range scope.Scope(q.Tenant()).Tenants() {
-		for id, k := range r.scan(ctx, schemas.KindTool, tenant, "") {
+		for id, k := range r.scan(ctx, schemas.KindTool, tenant, accepted.group(), "") {
 			if !accepted.matches(k.facts.Value()) {
 				continue
 			}

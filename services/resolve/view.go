@@ -3,13 +3,32 @@ package resolve
 import (
 	"unique"
 
+	"cairn/schemas"
 	"cairn/schemas/member"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/graph"
 )
 
-// view stores the fields of each record that the resolver needs.
+// view stores the fields of each record that the resolver needs. Its groups are the searchable tools of a
+// class, and of a class and a provider.
 type view = catalog.View[storedRecord]
+
+func newView() *view {
+	v := catalog.NewView[storedRecord]()
+	v.Groups = func(k storedRecord) []string {
+		of := k.facts.Value()
+		all := filter{class: of.class}.group()
+		switch one := (filter{class: of.class, provider: of.provider}).group(); {
+		case all == "" || !schemas.Searchable(of.status):
+			return nil
+		case one == all:
+			return []string{all}
+		default:
+			return []string{all, one}
+		}
+	}
+	return v
+}
 
 // storedRecord is the part of a record that the view stores.
 type storedRecord struct {

@@ -13,13 +13,15 @@ import (
 // usually called by Catalog.Follow, updates it. It is safe for concurrent use.
 type View[V any] struct {
 	Applied watermark.Watermark // advanced by Apply
+	// Groups returns the groups of a value, which are not empty strings; nil if there are none. Set it before Apply.
+	Groups func(V) []string
 
 	mu          sync.RWMutex
 	collections map[collection]*btree.Map[string, V] // by id
 }
 
-// collection identifies one tenant's records of one kind.
-type collection struct{ kind, tenant string }
+// collection identifies one tenant's records of one kind: all of them, or those of a group.
+type collection struct{ kind, tenant, group string }
 
 // NewView returns a view of an empty log.
 func NewView[V any]() *View[V] {
@@ -43,22 +45,44 @@ func (v *View[V]) Apply(changes []Change, values []V) {
 }
 
 func (v *View[V]) apply(change Change, value V) {
-	c := collection{change.Key.Kind, change.Key.Tenant}
-	r := v.collections[c]
-	switch {
-	case !change.Removed:
+	c := collection{change.Key.Kind, change.Key.Tenant, ""}
+	if old, ok := v.get(c, change.Key.ID); ok {
+		for _, c := range v.containing(c, old) {
+			v.remove(c, change.Key.ID)
+		}
+	}
+	if change.Removed {
+		return
+	}
+	for _, c := range v.containing(c, value) {
+		r := v.collections[c]
 		if r == nil {
 			r = &btree.Map[string, V]{}
 			v.collections[c] = r
 		}
 		r.Set(change.Key.ID, value)
-	case r != nil:
-		if r.Delete(change.Key.ID); r.Len() == 0 {
+	}
+}
+
+// containing returns the collection and those of its groups that contain the value.
+func (v *View[V]) containing(c collection, value V) []collection {
+	all := []collection{c}
+	if v.Groups != nil {
+		for _, c.group = range v.Groups(value) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+func (v *View[V]) remove(c collection, id string) {
+	if r := v.collections[c]; r != nil {
+		if r.Delete(id); r.Len() == 0 {
 			delete(v.collections, c)
 		}
-		if len(v.collections) == 0 {
-			v.collections = map[collection]*btree.Map[string, V]{} // a map does not shrink
-		}
+	}
+	if len(v.collections) == 0 {
+		v.collections = map[collection]*btree.Map[string, V]{} // a map does not shrink
 	}
 }
 
@@ -66,8 +90,12 @@ func (v *View[V]) apply(change Change, value V) {
 func (v *View[V]) Get(key Key) (value V, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if r := v.collections[collection{key.Kind, key.Tenant}]; r != nil {
-		return r.Get(key.ID)
+	return v.get(collection{key.Kind, key.Tenant, ""}, key.ID)
+}
+
+func (v *View[V]) get(c collection, id string) (value V, ok bool) {
+	if r := v.collections[c]; r != nil {
+		return r.Get(id)
 	}
 	return value, false
 }
@@ -76,8 +104,14 @@ func (v *View[V]) Get(key Key) (value V, ok bool) {
 // order of ids. Concurrent writes may or may not be included; the view is not
 // locked while the loop body runs.
 func (v *View[V]) After(kind, tenant, id string) iter.Seq2[string, V] {
+	return v.AfterIn(kind, tenant, "", id)
+}
+
+// AfterIn is like After, but iterates over the records of the group only.
+func (v *View[V]) AfterIn(kind, tenant, group, id string) iter.Seq2[string, V] {
+	c := collection{kind, tenant, group}
 	return func(yield func(string, V) bool) {
-		for next := v.page(collection{kind, tenant}, id); len(next) > 0; next = v.page(collection{kind, tenant}, id) {
+		for next := v.page(c, id); len(next) > 0; next = v.page(c, id) {
 			for _, r := range next {
 				if !yield(r.id, r.value) {
 					return

@@ -55,6 +55,42 @@ func TestViewApply(t *testing.T) {
 	}
 }
 
+// TestViewGroups moves a record between groups, and removes it.
+func TestViewGroups(t *testing.T) {
+	t.Parallel()
+	view := catalog.NewView[[]byte]()
+	view.Groups = func(record []byte) []string { // revisions by their last digits
+		if record[0] == '4' {
+			return nil
+		}
+		return []string{"all", string(record[len(record)-1:])}
+	}
+	ids := func(group string) (ids []string) {
+		for id := range view.AfterIn(schemas.KindSkill, "", group, "") {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	a, b := skill(1).ID, skill(2).ID
+	for _, row := range []struct {
+		name            string
+		change          catalog.Change
+		all, one, three []string
+	}{
+		{"a record", change(1, 1), []string{a}, []string{a}, nil},
+		{"another record of the group", change(11, 2), []string{a, b}, []string{a, b}, nil},
+		{"moved to another group", change(13, 1), []string{a, b}, []string{b}, []string{a}},
+		{"without groups", change(40, 1), []string{b}, []string{b}, nil},
+		{"removed", catalog.Change{Key: skill(2), Revision: 50, Removed: true}, nil, nil, nil},
+	} {
+		apply(view, row.change)
+		want := [][]string{row.all, row.one, row.three}
+		if diff := cmp.Diff(want, [][]string{ids("all"), ids("1"), ids("3")}); diff != "" {
+			t.Errorf("%s: the groups differ (-want +got)\n%s", row.name, diff)
+		}
+	}
+}
+
 // length returns the number of the global records of the kind.
 func length(view *catalog.View[[]byte], kind string) (n int) {
 	for range view.After(kind, "", "") {
