@@ -67,6 +67,34 @@ func Without(object []byte, names ...string) ([]byte, error) {
 	return rewrite(object, nil, nil, names)
 }
 
+// Span returns the offsets of the member in the object, with the comma that separates it from the others: the
+// object without that text has the other members. They are 0 if the object has no such member.
+func Span(object []byte, name string) (start, end int, err error) {
+	decoder := jsontext.NewDecoder(bytes.NewReader(object))
+	if _, err := decoder.ReadToken(); err != nil {
+		return 0, 0, err
+	}
+	for first := true; decoder.PeekKind() != jsontext.KindEndObject; first = false {
+		start := decoder.InputOffset()
+		key, err := decoder.ReadToken()
+		if err != nil {
+			return 0, 0, err
+		}
+		found := key.String() == name
+		if err := decoder.SkipValue(); err != nil {
+			return 0, 0, err
+		}
+		if found {
+			end := decoder.InputOffset()
+			if first && decoder.PeekKind() != jsontext.KindEndObject {
+				end += int64(bytes.IndexByte(object[end:], ',')) + 1
+			}
+			return int(start), int(end), nil
+		}
+	}
+	return 0, 0, nil
+}
+
 // edit returns the object with the members first and last, in place of any of their
 // names.
 func edit(object []byte, first, last []Member) ([]byte, error) {

@@ -44,6 +44,23 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+func TestSpan(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ name, object, want string }{
+		{"no members", ` { } `, ` { } `},
+		{"no such member", `{"x":{"a":1}}`, `{"x":{"a":1}}`},
+		{"the only one", ` {"a":1} `, ` {} `},
+		{"the first one", `{"a" : {"x":1} , "x":1}`, `{ "x":1}`},
+		{"between others", `{"x":1, "\u0061":[1,2], "y":2}`, `{"x":1, "y":2}`},
+		{"the last one", `{"x":1,"a":"," }`, `{"x":1 }`},
+	} {
+		start, end, err := member.Span([]byte(row.object), "a")
+		if got := row.object[:start] + row.object[end:]; got != row.want || err != nil {
+			t.Errorf("%s: got %s, %v, want %s", row.name, got, err, row.want)
+		}
+	}
+}
+
 func TestSeveralDefaults(t *testing.T) {
 	t.Parallel()
 	got, err := member.Default([]byte(`{"b":null,"x":1,"c":3}`),
@@ -97,6 +114,15 @@ func FuzzMembers(f *testing.F) {
 			if defaulted && value != old || !defaulted && (value != "7" || at != want) {
 				t.Errorf("%s to %s: got %s", name, object, got)
 			}
+		}
+		start, end, err := member.Span(object, "a")
+		if err != nil {
+			t.Fatalf("%s: %v", object, err)
+		}
+		want := members(t, object)
+		without(&want)
+		if diff := cmp.Diff(want, members(t, []byte(text[:start]+text[end:]))); diff != "" {
+			t.Errorf("%s without its span: (-want +got):\n%s", object, diff)
 		}
 	})
 }

@@ -17,7 +17,6 @@ import (
 // facts are the fields by which records are selected.
 type facts struct {
 	domain, status, class, provider, contextType string
-	instructed                                   bool   // a skill with instructions
 	public                                       bool   // published
 	labels                                       string // terms, each after a line end
 }
@@ -49,6 +48,8 @@ type decoded struct {
 	facts  facts
 	edges  []graph.Edge
 	record []byte // as in responses
+	// instructions is their part of the record of a skill.
+	instructions span
 	// unreadable means that the record cannot be decoded.
 	unreadable bool
 }
@@ -115,11 +116,14 @@ func skill(c catalog.Change) (decoded, error) {
 		return decoded{}, err
 	}
 	of := metadata(s.Domain, s.Metadata).published(c, s.Publication)
-	of.instructed = s.Instructions != ""
 	d := linked(c, of, graph.Fields{
 		ContextBuilders: s.ContextBuilderIDs, Guardrails: s.GuardrailIDs, Template: s.TemplateID, Tools: s.ToolIDs,
 	})
-	d.record, err = withoutContent(c.Record, s.Resources)
+	if d.record, err = withoutContent(c.Record, s.Resources); err != nil || s.Instructions == "" {
+		return d, err
+	}
+	start, end, err := member.Span(d.record, "instructions")
+	d.instructions = span{uint32(start), uint32(end)}
 	return d, err
 }
 

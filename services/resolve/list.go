@@ -3,7 +3,6 @@ package resolve
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -111,10 +110,7 @@ func fillPage(
 		if !l.want.matches(k.facts.Value()) {
 			continue
 		}
-		record, err := k.summary()
-		if err != nil {
-			return nil, "", fmt.Errorf("list %s %q: %w", l.kind, id, err)
-		}
+		record := k.summary()
 		if size += len(record); len(list) == limit || len(list) > 0 && size > pageBytes {
 			return list, last, nil
 		}

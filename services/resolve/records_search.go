@@ -3,7 +3,6 @@ package resolve
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"cairn/schemas"
@@ -34,9 +33,7 @@ func searchRecords(ctx context.Context, r *Resolver, q schemas.RecordSearch) (an
 	}
 	slices.SortStableFunc(hits, func(a, b found) int { return cmp.Compare(b.hit.Score, a.hit.Score) })
 	page := hits[min(q.Offset, len(hits)):]
-	if answer.Hits, err = recordHits(page[:min(schemas.ValueOr(q.Limit, schemas.DefaultSearchLimit), len(page))]); err != nil {
-		return answer, err
-	}
+	answer.Hits = recordHits(page[:min(schemas.ValueOr(q.Limit, schemas.DefaultSearchLimit), len(page))])
 	countFound(r, tenant, page[:len(answer.Hits)])
 	if next := q.Offset + len(answer.Hits); next < len(hits) {
 		answer.NextOffset = &next
@@ -83,17 +80,14 @@ func searchScopes(ctx context.Context, r *Resolver, tenants []string, q index.Qu
 }
 
 // recordHits returns the hits as in the response, fewer if they exceed pageBytes.
-func recordHits(page []found) (list []schemas.RecordHit, err error) {
+func recordHits(page []found) (list []schemas.RecordHit) {
 	size := 0
 	for _, h := range page {
-		record, err := h.summary()
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", keyOf(h.node), err)
-		}
+		record := h.summary()
 		if size += len(record); len(list) > 0 && size > pageBytes {
 			break
 		}
 		list = append(list, schemas.RecordHit{Kind: h.node.Kind, Score: h.hit.Score, Record: record})
 	}
-	return list, nil
+	return list
 }

@@ -60,10 +60,7 @@ func searchSkills(ctx context.Context, r *Resolver, q schemas.SkillQuery) (*sche
 	size := 0
 	for _, h := range hits {
 		score := jsontext.Value(strconv.FormatFloat(h.hit.Score, 'f', -1, 64)) // without an exponent
-		record, err := h.summary()
-		if err == nil {
-			record, err = member.Prepend(record, member.Member{Name: "score", Value: score})
-		}
+		record, err := member.Prepend(h.summary(), member.Member{Name: "score", Value: score})
 		if err != nil {
 			return nil, fmt.Errorf("add the score to %s: %w", keyOf(h.node), err)
 		}

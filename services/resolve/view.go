@@ -1,10 +1,10 @@
 package resolve
 
 import (
+	"slices"
 	"unique"
 
 	"cairn/schemas"
-	"cairn/schemas/member"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/graph"
 )
@@ -34,15 +34,20 @@ func newView() *view {
 type storedRecord struct {
 	record []byte               // as in responses
 	facts  unique.Handle[facts] // many records have equal ones
+	// instructions is where the record has those of a skill, so that a summary does not parse them.
+	instructions span
 }
+
+// span is a part of a record, of at most 1 MiB.
+type span struct{ start, end uint32 }
 
 // summary returns the record as in hits and listings: without instructions, which
 // would be most of a page.
-func (k storedRecord) summary() ([]byte, error) {
-	if !k.facts.Value().instructed {
-		return k.record, nil
+func (k storedRecord) summary() []byte {
+	if k.instructions == (span{}) {
+		return k.record
 	}
-	return member.Without(k.record, "instructions")
+	return slices.Concat(k.record[:k.instructions.start], k.record[k.instructions.end:])
 }
 
 func nodeOf(k catalog.Key) graph.Node { return graph.Node{Kind: k.Kind, Tenant: k.Tenant, ID: k.ID} }

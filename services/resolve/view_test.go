@@ -1,0 +1,50 @@
+package resolve
+
+import (
+	"bytes"
+	"log/slog"
+	"testing"
+
+	"cairn/bus/overload"
+	"cairn/schemas"
+	"cairn/services/internal/catalog"
+	"cairn/services/internal/graph"
+)
+
+// TestSummariesDoNotReadInstructions lists skills whose instructions are overwritten with text that is not JSON
+// after they have been applied.
+func TestSummariesDoNotReadInstructions(t *testing.T) {
+	t.Parallel()
+	r := &Resolver{
+		deps: Deps{Log: slog.New(slog.DiscardHandler)}, view: newView(), longScans: overload.NewLongPool(),
+		graph: graph.New(), quarantined: map[graph.Node]uint64{},
+	}
+	const instructions = `"# Steps"`
+	var changes []catalog.Change
+	for id, record := range map[string]string{
+		"a": `{"instructions":` + instructions + `}`,
+		"b": `{"instructions":` + instructions + `,"purpose":"p"}`,
+		"c": `{"purpose":"p","instructions":` + instructions + `,"resources":[{"path":"f","text":"x"}]}`,
+		"d": `{"purpose":"p","instructions":""}`,
+	} {
+		changes = append(changes, catalog.Change{
+			Key: catalog.Key{Kind: schemas.KindSkill, Tenant: "acme", ID: id}, Record: []byte(record), Revision: uint64(len(changes) + 1),
+		})
+	}
+	if err := r.apply(changes); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range r.view.After(schemas.KindSkill, "acme", "") {
+		if at := bytes.Index(k.record, []byte(instructions)); at >= 0 {
+			copy(k.record[at:], bytes.Repeat([]byte{'?'}, len(instructions)))
+		}
+	}
+	list, _, err := fillPage(t.Context(), r, listing{kind: schemas.KindSkill}, "acme", "", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{} {"purpose":"p"} {"purpose":"p","resources":[{"path":"f"}]} {"purpose":"p","instructions":""}`
+	if len(list) != 4 || string(bytes.Join([][]byte{list[0], list[1], list[2], list[3]}, []byte(" "))) != want {
+		t.Errorf("got %s, want %s", list, want)
+	}
+}
