@@ -73,7 +73,7 @@ func (d *readDirectoryResult) listFiles(c Caller, p *readDirectoryParams) error 
 	if !ok || err != nil || id == "" {
 		return unknownFile(p.URI)
 	}
-	record, err := readSkill(c, id)
+	record, _, err := readSkill(c, id)
 	if err != nil {
 		return err
 	}

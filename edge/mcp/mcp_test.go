@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -151,7 +152,7 @@ func serve(t *testing.T) *bus.Conn {
 		bus.ListSkills.Serve(s, func(_ context.Context, q schemas.ListQuery) (schemas.SkillList, error) {
 			if q.Cursor != "" {
 				return schemas.SkillList{Skills: []jsontext.Value{
-					jsontext.Value(`{"skill_id":"net.other"}`), jsontext.Value(`{"skill_id":"net.deleted"}`)}}, nil
+					jsontext.Value(`{"skill_id":"net.deleted"}`), jsontext.Value(`{"skill_id":"net.other"}`)}}, nil
 			}
 			next := "2"
 			return schemas.SkillList{Skills: []jsontext.Value{skill}, NextCursor: &next}, nil
@@ -500,6 +501,64 @@ func TestSkillsExtension(t *testing.T) {
 	}
 }
 
+// TestLargeSkillsEndPage lists skills with long instructions: a page ends after skillsBytes, and the pages
+// contain each skill once.
+func TestLargeSkillsEndPage(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	svc := bustest.Service(t, bustest.Dial(t, server), "stub")
+	const perPage, pages = 3, 4
+	var ids []string
+	for i := range perPage * pages {
+		ids = append(ids, fmt.Sprintf("net.s%02d", i))
+	}
+	instructions := strings.Repeat("x", skillsBytes/perPage+1)
+	var reads atomic.Int64
+	err := errors.Join(
+		bus.ListSkills.Serve(svc, func(_ context.Context, q schemas.ListQuery) (list schemas.SkillList, err error) {
+			half, next := ids[:perPage*pages/2], new("second")
+			if q.Cursor == *next {
+				half, next = ids[len(half):], nil
+			}
+			for _, id := range half {
+				list.Skills = append(list.Skills, jsontext.Value(`{"skill_id":"`+id+`"}`))
+			}
+			list.NextCursor = next
+			return list, nil
+		}),
+		bus.ResolveSkill.Serve(svc, func(_ context.Context, q schemas.SkillQuery) (schemas.SkillAnswer, error) {
+			reads.Add(1)
+			skill := jsontext.Value(`{"skill_id":"` + q.SkillID + `","instructions":"` + instructions + `"}`)
+			return schemas.SkillAnswer{Package: &schemas.SkillPackage{SkillID: q.SkillID, Manifest: skill}}, nil
+		}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := WithCaller(t.Context(), &stub{conn: conn, ctx: t.Context()})
+	var got []string
+	p := &listSkillsParams{}
+	for range pages {
+		before := reads.Load()
+		page, err := listSkills(ctx, nil, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := reads.Load() - before; n > perPage {
+			t.Errorf("a page read %d skills, want at most %d", n, perPage)
+		}
+		for _, s := range page.Skills {
+			got = append(got, s.Frontmatter.Metadata["skill_id"])
+		}
+		if p.Cursor = page.NextCursor; p.Cursor == "" {
+			break
+		}
+	}
+	if diff := cmp.Diff(ids, got); diff != "" || p.Cursor != "" {
+		t.Errorf("the cursor after the last page is %q, the skills differ (-want +got)\n%s", p.Cursor, diff)
+	}
+}
+
 // TestReservedCharacters checks that files are read by the URI of a listing and by that with
 // unescaped reserved characters.
 func TestReservedCharacters(t *testing.T) {
@@ -507,7 +566,7 @@ func TestReservedCharacters(t *testing.T) {
 	s := &stub{conn: serve(t)}
 	session := open(t, s)
 	ctx := WithCaller(t.Context(), s)
-	entry, err := listedSkill(s, jsontext.Value(`{"skill_id":"a.$&+=:@/b"}`))
+	entry, _, err := listedSkill(s, "a.$&+=:@/b")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,12 +109,20 @@ func tenant(c Caller) *string { return schemas.Optional(c.Tenant()) }
 
 func inTenant(c Caller) schemas.QueryOptions { return schemas.QueryOptions{TenantID: tenant(c)} }
 
-func readSkill(c Caller, id string) (jsontext.Value, error) {
-	answer, err := send(c, bus.ResolveSkill, schemas.SkillQuery{SkillID: id, QueryOptions: inTenant(c)})
-	if err != nil || answer.Package == nil {
-		return nil, err
+// readSkill returns the record of a skill, and the size of the package that contains it.
+func readSkill(c Caller, id string) (record jsontext.Value, size int, err error) {
+	body, err := json.Marshal(schemas.SkillQuery{SkillID: id, QueryOptions: inTenant(c)})
+	if err != nil {
+		return nil, 0, err
 	}
-	return answer.Package.Manifest, nil
+	reply, err := c.Send(bus.ResolveSkill.Forward, body)
+	if err != nil {
+		return nil, 0, err
+	}
+	var p struct {
+		Manifest jsontext.Value `json:"manifest"`
+	}
+	return p.Manifest, len(reply), json.Unmarshal(reply, &p)
 }
 
 func skillPage(c Caller, q schemas.ListQuery) ([]jsontext.Value, *string, error) {
@@ -159,7 +167,7 @@ func complete(ctx context.Context, r *sdk.CompleteRequest) (*sdk.CompleteResult,
 
 // nameOf returns the name of the skill, if there is one.
 func nameOf(c Caller, id string) []string {
-	record, err := readSkill(c, id)
+	record, _, err := readSkill(c, id)
 	if err != nil {
 		return nil
 	}

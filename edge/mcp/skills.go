@@ -35,6 +35,8 @@ const (
 
 	// skillsPage is the page size of skills/list. Each skill of a page is resolved.
 	skillsPage = 25
+	// skillsBytes ends a page of skills/list before its limit, when the packages of its skills have as many bytes.
+	skillsBytes = 1 << 20
 	// skillsTTL is the time in milliseconds for which clients may cache entries.
 	skillsTTL = 60_000
 )
@@ -85,12 +87,14 @@ type getSkillResult struct {
 	Skill skillEntry `json:"skill"`
 }
 
-// listSkills answers skills/list with a page of the active skills.
+// listSkills answers skills/list with a page of the active skills. A cursor is that of a listing, and of a page
+// that skillsBytes ended also a dot and the id of its last skill.
 func listSkills(ctx context.Context, _ *sdk.ServerSession, p *listSkillsParams) (*listSkillsResult, error) {
 	c := callerOf(ctx)
 	q := schemas.ListQuery{TenantID: tenant(c), Limit: new(skillsPage)}
+	last, size := "", 0
 	if p != nil {
-		q.Cursor = p.Cursor
+		q.Cursor, last, _ = strings.Cut(p.Cursor, ".")
 	}
 	records, next, err := skillPage(c, q)
 	if err != nil {
@@ -98,7 +102,17 @@ func listSkills(ctx context.Context, _ *sdk.ServerSession, p *listSkillsParams) 
 	}
 	result := &listSkillsResult{cacheable: ofTenant, Skills: make([]skillEntry, 0, len(records))}
 	for _, record := range records {
-		entry, err := listedSkill(c, record)
+		id := textOf(record, "skill_id")
+		if id <= last { // ids ascend
+			continue
+		}
+		if size >= skillsBytes {
+			result.NextCursor = q.Cursor + "." + last
+			return result, nil
+		}
+		last = id
+		entry, n, err := listedSkill(c, id)
+		size += n
 		switch {
 		case errors.Is(err, schemas.ErrSkillNotFound): // deleted since
 		case err != nil:
@@ -112,14 +126,13 @@ func listSkills(ctx context.Context, _ *sdk.ServerSession, p *listSkillsParams) 
 }
 
 // listedSkill returns the entry of a skill of a listing, whose records have no
-// instructions: the digest of its SKILL.md includes them.
-func listedSkill(c Caller, record jsontext.Value) (skillEntry, error) {
-	skill, err := readSkill(c, textOf(record, "skill_id"))
-	if err != nil {
-		return skillEntry{}, err
+// instructions: the digest of its SKILL.md includes them. It also returns the size of the package.
+func listedSkill(c Caller, id string) (entry skillEntry, size int, err error) {
+	skill, size, err := readSkill(c, id)
+	if err == nil {
+		entry, _, err = describeSkill(skill)
 	}
-	entry, _, err := describeSkill(skill)
-	return entry, err
+	return entry, size, err
 }
 
 // listResources answers resources/list with the SKILL.md of a page of skills, for clients
@@ -240,7 +253,7 @@ func findSkill(c Caller, uri string) (record jsontext.Value, file string, err er
 	if err != nil || malformed != nil || id == "" {
 		return nil, "", unknownFile(uri)
 	}
-	if record, err = readSkill(c, id); err != nil {
+	if record, _, err = readSkill(c, id); err != nil {
 		return nil, "", err
 	}
 	if fileURI(id, skillfile.NameOf(id, record), file) != canonicalURI(uri) {

@@ -62,16 +62,21 @@ type Imported struct {
 
 // ImportedOf returns the fields of the record.
 func ImportedOf(record []byte) (f Imported) {
-	var has map[string]jsontext.Value
+	var has struct { // a map would copy the instructions
+		Name          jsontext.Value `json:"name"`
+		Compatibility jsontext.Value `json:"compatibility"`
+		AllowedTools  jsontext.Value `json:"allowed_tools"`
+		SourceVersion jsontext.Value `json:"source_version"`
+		Metadata      jsontext.Value `json:"metadata"`
+	}
 	if json.Unmarshal(record, &has) != nil {
 		return f
 	}
-	for name, field := range map[string]*string{
-		"name": &f.Name, "compatibility": &f.Compatibility, "allowed_tools": &f.AllowedTools, "source_version": &f.SourceVersion,
-	} {
-		_ = json.Unmarshal(has[name], field)
-	}
-	if json.Unmarshal(has["metadata"], &f.Metadata) != nil {
+	_ = json.Unmarshal(has.Name, &f.Name)
+	_ = json.Unmarshal(has.Compatibility, &f.Compatibility)
+	_ = json.Unmarshal(has.AllowedTools, &f.AllowedTools)
+	_ = json.Unmarshal(has.SourceVersion, &f.SourceVersion)
+	if json.Unmarshal(has.Metadata, &f.Metadata) != nil {
 		f.Metadata = nil
 	}
 	return f
@@ -81,7 +86,7 @@ func ImportedOf(record []byte) (f Imported) {
 func FrontmatterOf(s schemas.Skill, record []byte) Frontmatter {
 	f := ImportedOf(record)
 	return Frontmatter{
-		NameOf(s.SkillID, record), Description(s), OneLine(s.License), truncate(OneLine(f.Compatibility), MaxCompatibility),
+		f.nameOf(s.SkillID), Description(s), OneLine(s.License), truncate(OneLine(f.Compatibility), MaxCompatibility),
 		OneLine(f.AllowedTools), metadata(s, f),
 	}
 }
@@ -91,9 +96,11 @@ var validName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // NameOf returns the name in the SKILL.md from which the skill was imported, or else the name that
 // Name derives from its id. Skills with different ids may have the same name.
-func NameOf(id string, record []byte) string {
-	if name := ImportedOf(record).Name; len(name) <= MaxName && validName.MatchString(name) {
-		return name
+func NameOf(id string, record []byte) string { return ImportedOf(record).nameOf(id) }
+
+func (f Imported) nameOf(id string) string {
+	if len(f.Name) <= MaxName && validName.MatchString(f.Name) {
+		return f.Name
 	}
 	return Name(id)
 }
