@@ -386,6 +386,37 @@ func TestConversation(t *testing.T) {
 	}
 }
 
+// TestLargeTasksEndPage lists tasks with long answers: a page ends after 1 MiB of events, and the pages contain
+// each task once.
+func TestLargeTasksEndPage(t *testing.T) {
+	t.Parallel()
+	part := `text_delta {"text":"` + strings.Repeat("x", 100<<10) + `"}`
+	c := open(t, &runs{script: script(part, part, part, part, "done {}")})
+	const perPage, pages = 3, 3
+	for range perPage * pages {
+		c.task(t, message(question))
+	}
+	c.reads.Store(0)
+	seen := map[sdk.TaskID]bool{}
+	for token, page := "", 1; page <= pages; page++ {
+		var list sdk.ListTasksResponse
+		_, body := c.send(t, http.MethodGet, "/a2a/v1/tasks?pageToken="+token, "")
+		if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Tasks) != perPage || list.TotalSize != perPage*pages {
+			t.Fatalf("%d tasks of %d, %v, want %d of %d", len(list.Tasks), list.TotalSize, err, perPage, perPage*pages)
+		}
+		for _, task := range list.Tasks {
+			seen[task.ID] = true
+		}
+		token = list.NextPageToken
+		if n := c.reads.Load(); n != int64(page)*perPage || (token == "") != (page == pages) {
+			t.Errorf("page %d: token %q after %d reads, want %d", page, token, n, page*perPage)
+		}
+	}
+	if len(seen) != perPage*pages {
+		t.Errorf("%d tasks in pages, want %d", len(seen), perPage*pages)
+	}
+}
+
 // TestDisconnect ends the request of a client that disconnects while it waits for a task, and
 // cancels the task.
 func TestDisconnect(t *testing.T) {

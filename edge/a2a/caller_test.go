@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ type runs struct {
 	block   bool // after the events, until the context ends or the run is canceled
 	bodies  []string
 	started map[string]chan struct{} // closed when the run is canceled
+	reads   atomic.Int64             // of the events of a run
 }
 
 var _ a2a.Caller = caller{}
@@ -107,6 +109,7 @@ func (c caller) Resume(ctx context.Context, run string, after uint64) iter.Seq2[
 }
 
 func (c caller) Snapshot(_ context.Context, run string) iter.Seq2[bus.Event, error] {
+	c.reads.Add(1)
 	return func(yield func(bus.Event, error) bool) {
 		if !c.known(run) {
 			yield(bus.Event{}, bus.ErrNoRun)

@@ -31,6 +31,8 @@ const (
 	copies = 4
 	// defaultPageSize is the length of a list of tasks without a pageSize (3.1.4).
 	defaultPageSize = 50
+	// listBytes ends a list of tasks before its pageSize, when the events of its tasks have as many bytes.
+	listBytes = 1 << 20
 )
 
 // tasks is the agent whose tasks are runs of an analysis. It has no state.
@@ -312,7 +314,7 @@ func (f *feed) close() {
 }
 
 // ListTasks implements a2asrv.RequestHandler. A page has the tasks among the next pageSize
-// ones that match, so it may have fewer.
+// ones that match, so it may have fewer; listBytes may end it before.
 func (tasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
 	caller := callOf(ctx).caller
 	runs, err := caller.Stored(ctx)
@@ -321,11 +323,17 @@ func (tasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListT
 	}
 	runs = slices.DeleteFunc(runs, func(s bus.StoredRun) bool { return !matchesList(r, s) })
 	page := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(runs), PageSize: cmp.Or(r.PageSize, defaultPageSize)}
-	runs, page.NextPageToken, err = bus.PageOfRuns(runs, func(s bus.StoredRun) time.Time { return s.Updated }, r.PageToken, page.PageSize)
+	updated := func(s bus.StoredRun) time.Time { return s.Updated }
+	runs, page.NextPageToken, err = bus.PageOfRuns(runs, updated, r.PageToken, page.PageSize)
 	if err != nil {
 		return nil, invalid("pageToken", "expected the nextPageToken of a response")
 	}
-	for _, s := range runs {
+	size := 0
+	for i, s := range runs {
+		if size >= listBytes {
+			_, page.NextPageToken, err = bus.PageOfRuns(runs, updated, "", i)
+			return page, err
+		}
 		t, err := load(ctx, a2a.TaskID(s.Name))
 		if errors.Is(err, a2a.ErrTaskNotFound) || errors.Is(err, schemas.ErrRunNotFound) { // it has expired
 			continue
@@ -333,6 +341,7 @@ func (tasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListT
 		if err != nil {
 			return nil, err
 		}
+		size += t.size
 		one := t.snapshot()
 		if r.Status != "" && one.Status.State != r.Status { // it has ended since
 			continue
