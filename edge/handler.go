@@ -38,6 +38,7 @@ type edge struct {
 	authenticator *access.Authenticator // nil: authentication is off
 	overload      *overload.Gate        // admits requests
 	streams       *overload.Gate        // admits event streams; see readStreamBody and runStream
+	longWork      *admission.Pool       // CPUs for long parts of requests
 	refusals      *rate.Limiter         // of refusals without a delay
 	hosts         hosts
 	bodies        *admission.Pool // bytes of request bodies
@@ -62,6 +63,7 @@ func newEdge(acceptCtx, requestCtx context.Context, c Config) *edge {
 		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), acceptCtx: acceptCtx, requestCtx: requestCtx,
 		overload:  cmp.Or(c.overload, overload.New(maxRequests)),
 		streams:   cmp.Or(c.streams, overload.New(maxStreams)),
+		longWork:  overload.NewLongPool(),
 		refusals:  rate.NewLimiter(promptRefusals, promptRefusals/10),
 		hosts:     newHosts(c.Hosts),
 		bodies:    admission.NewPool(bodyMemory),

@@ -146,6 +146,11 @@ func (c *mcpCaller) Send(f mcp.Forward, body []byte) ([]byte, error) {
 	return reply.Body, countRefusal(err)
 }
 
+// AcquireCPU implements mcp.Caller.
+func (c *mcpCaller) AcquireCPU() (release func(), err error) {
+	return overload.Acquire(overload.WithSlot(c.x.r.Context(), c.slot.Load()), c.x.edge.longWork, 1)
+}
+
 // countRefusal counts err if it is a refusal, which becomes the result of a tool. It is not delayed
 // as in exchange.handle, because the message holds its memory.
 func countRefusal(err error) error {

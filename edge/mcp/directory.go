@@ -82,7 +82,7 @@ func (d *readDirectoryResult) listFiles(c Caller, p *readDirectoryParams) error 
 		d.Resources = append(d.Resources, directory(root+"/"+name, name))
 		return nil
 	}
-	entry, _, err := describeSkill(record)
+	entry, _, err := describeFor(c, record)
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,8 @@ type stub struct {
 	tenant   string
 	events   []bus.Event
 	received []byte // body of the last analysis
+
+	acquired, released atomic.Int64 // CPUs
 }
 
 func (s *stub) Identity() *schemas.Identity { return s.by }
@@ -41,6 +43,11 @@ func (s *stub) Tenant() string              { return s.tenant }
 func (s *stub) Send(f Forward, body []byte) ([]byte, error) {
 	reply, err := f(s.ctx, s.conn, body)
 	return reply.Body, err
+}
+
+func (s *stub) AcquireCPU() (release func(), err error) {
+	s.acquired.Add(1)
+	return func() { s.released.Add(1) }, nil
 }
 
 func (s *stub) Analyze(_ context.Context, body []byte) iter.Seq2[bus.Event, error] {
@@ -535,7 +542,8 @@ func TestLargeSkillsEndPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := WithCaller(t.Context(), &stub{conn: conn, ctx: t.Context()})
+	s := &stub{conn: conn, ctx: t.Context()}
+	ctx := WithCaller(t.Context(), s)
 	var got []string
 	p := &listSkillsParams{}
 	for range pages {
@@ -556,6 +564,9 @@ func TestLargeSkillsEndPage(t *testing.T) {
 	}
 	if diff := cmp.Diff(ids, got); diff != "" || p.Cursor != "" {
 		t.Errorf("the cursor after the last page is %q, the skills differ (-want +got)\n%s", p.Cursor, diff)
+	}
+	if acquired, released := s.acquired.Load(), s.released.Load(); acquired != int64(len(ids)) || released != acquired {
+		t.Errorf("acquired a CPU %d times and released it %d times, want %d", acquired, released, len(ids))
 	}
 }
 

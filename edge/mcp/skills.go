@@ -130,7 +130,7 @@ func listSkills(ctx context.Context, _ *sdk.ServerSession, p *listSkillsParams) 
 func listedSkill(c Caller, id string) (entry skillEntry, size int, err error) {
 	skill, size, err := readSkill(c, id)
 	if err == nil {
-		entry, _, err = describeSkill(skill)
+		entry, _, err = describeFor(c, skill)
 	}
 	return entry, size, err
 }
@@ -176,7 +176,7 @@ func getSkill(ctx context.Context, _ *sdk.ServerSession, p *getSkillParams) (*ge
 	if err != nil {
 		return nil, protocolError(c, err)
 	}
-	entry, _, err := describeSkill(record)
+	entry, _, err := describeFor(c, record)
 	if err != nil {
 		return nil, protocolError(c, err)
 	}
@@ -197,7 +197,7 @@ func readSkillFile(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadRe
 		}
 		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{content}}, nil
 	}
-	_, text, err := describeSkill(record)
+	_, text, err := describeFor(c, record)
 	if err != nil {
 		return nil, protocolError(c, err)
 	}
@@ -269,6 +269,17 @@ func fileURI(id, name, file string) string {
 		segments[i] = escape(s)
 	}
 	return skillRoot + strings.Join(segments, "/")
+}
+
+// describeFor is describeSkill for a request of the caller. It acquires a CPU, because a record of up to 1 MiB is
+// parsed and digested.
+func describeFor(c Caller, record jsontext.Value) (skillEntry, []byte, error) {
+	release, err := c.AcquireCPU()
+	defer release()
+	if err != nil {
+		return skillEntry{}, nil, err
+	}
+	return describeSkill(record)
 }
 
 // describeSkill returns the entry of a skill record and its SKILL.md.
