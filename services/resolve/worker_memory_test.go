@@ -161,20 +161,22 @@ func TestWorkerMemoryAfterDeletion(t *testing.T) {
 // recordClasses are records that take much memory for their size.
 var recordClasses = []struct {
 	name    string
+	kind    string
 	records int
 	record  func(id string) string
 }{
-	{"short records", 200, func(string) string { return `{"purpose":"a"}` }},
-	{"links to records that do not exist", 20, func(id string) string {
+	{"short records", schemas.KindSkill, 200, func(string) string { return `{"purpose":"a"}` }},
+	{"tools with a provider each", schemas.KindTool, 200, func(id string) string { return `{"tool_class":"a","provider":"` + id + `"}` }},
+	{"links to records that do not exist", schemas.KindSkill, 20, func(id string) string {
 		return `{"purpose":"a","context_builder_ids":` + distinct(1000, id) + `}`
 	}},
-	{"distinct capabilities", 20, func(id string) string {
+	{"distinct capabilities", schemas.KindSkill, 20, func(id string) string {
 		return `{"purpose":"a","capabilities":` + distinct(1000, id) + `}`
 	}},
-	{"distinct words", 20, func(id string) string {
+	{"distinct words", schemas.KindSkill, 20, func(id string) string {
 		return `{"purpose":"a","instructions":"` + strings.NewReplacer(`"`, "", ",", " ").Replace(distinct(2000, id)) + `"}`
 	}},
-	{"example queries", 200, func(id string) string {
+	{"example queries", schemas.KindSkill, 200, func(id string) string {
 		return `{"purpose":"a","example_queries":` + distinct(20, id) + `}`
 	}},
 }
@@ -188,14 +190,14 @@ func distinct(n int, id string) string {
 	return `["` + strings.Join(entries, `","`) + `"]`
 }
 
-// memoryRatio registers n skills, replaces them, and returns the memory that they take for each byte that
+// memoryRatio registers n records of the kind, replaces them, and returns the memory that they take for each byte that
 // quotas count.
-func (m memoryTest) memoryRatio(n int, record func(id string) string) float64 {
+func (m memoryTest) memoryRatio(kind string, n int, record func(id string) string) float64 {
 	m.t.Helper()
 	empty := resolve.Heap()
 	keys := make([]catalog.Key, n)
 	for i := range keys {
-		keys[i] = catalog.Key{Kind: schemas.KindSkill, Tenant: "acme", ID: fmt.Sprint("a.", i)}
+		keys[i] = catalog.Key{Kind: kind, Tenant: "acme", ID: fmt.Sprint("a.", i)}
 	}
 	var size atomic.Int64
 	for _, version := range []string{"1", "2"} {
@@ -214,7 +216,7 @@ func TestMemoryOfRecords(t *testing.T) {
 	const maxRatio = 30 // at most 15 for large tenants; with few records, up to half of the memory is unused capacity of lists
 	for _, row := range recordClasses {
 		t.Run(row.name, func(t *testing.T) {
-			ratio := newMemoryTest(t, "static:").memoryRatio(row.records, row.record)
+			ratio := newMemoryTest(t, "static:").memoryRatio(row.kind, row.records, row.record)
 			if t.Logf("%.1f bytes/byte", ratio); ratio > maxRatio {
 				t.Errorf("the records take %.1f times their size in memory, want at most %d", ratio, maxRatio)
 			}
@@ -228,7 +230,7 @@ func BenchmarkRecordMemory(b *testing.B) {
 		b.Run(row.name, func(b *testing.B) {
 			m := newMemoryTest(b, "static:")
 			for b.Loop() {
-				b.ReportMetric(m.memoryRatio(25*row.records, row.record), "bytes/byte")
+				b.ReportMetric(m.memoryRatio(row.kind, 25*row.records, row.record), "bytes/byte")
 			}
 		})
 	}
