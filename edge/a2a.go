@@ -124,6 +124,7 @@ func serveAgent(x *exchange, analysis bus.Stream[schemas.Analysis],
 	ctx, cancel := streamContext(x)
 	defer cancel()
 	w := &messageWriter{x: x, began: func() {}}
+	yield()
 	err = runStream(x, slot, func() error { return serve(w, x.r.WithContext(ctx), body, agentCaller{x, analysis}) })
 	return streamError(ctx, cmp.Or(err, x.r.Context().Err(), ctx.Err(), w.finish(nil))) // an interrupted stream is not complete
 }

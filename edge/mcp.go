@@ -59,6 +59,7 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 			c := &mcpCaller{x: x, analysis: analysis, tenant: tenant}
 			c.slot.Store(slot)
 			defer c.closeSlot()
+			yield()
 			message, err := mcp.Decode(body)
 			if err != nil {
 				return err

@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"cairn/bus"
@@ -59,6 +60,11 @@ func startSlot(x *exchange, slot *overload.Slot, timeout time.Duration) error {
 	}
 	return errOverload
 }
+
+// yield lets goroutines that are ready run before the edge answers a message that may need no worker.
+// Such an answer does not block, so the gates do not queue it. Without yield, each of the many short steps
+// of another request would wait for the answers to all connections of one client.
+func yield() { runtime.Gosched() }
 
 // isRefusal reports whether err is the refusal of a request under load; other errors of its code
 // are not.

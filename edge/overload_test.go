@@ -3,8 +3,10 @@ package edge_test
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strconv"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/bus"
+	"cairn/bus/bustest"
 	"cairn/bus/overload"
 	"cairn/edge"
 	"cairn/schemas"
@@ -261,4 +264,51 @@ func holdsSlotUntil(t *testing.T, f *testEdge, release chan struct{}) {
 	wait.Until(t, "another request is answered", func() bool {
 		return f.request(t, http.MethodGet, "/tags/a", nil).status == http.StatusOK
 	})
+}
+
+// TestAnswersWithoutWorkerYield checks that a goroutine that is ready runs before the edge answers an A2A or
+// MCP message itself. It is not parallel, because it changes GOMAXPROCS.
+func TestAnswersWithoutWorkerYield(t *testing.T) {
+	const requests = 100
+	handler := edge.NewHandler(t, edge.Config{Conn: bustest.Open(t), Log: slog.New(slog.DiscardHandler)})
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, row := range []struct {
+		path, body string
+		headers    []string
+	}{
+		{"/a2a", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{}}`, a2aHeaders},
+		{"/a2a/v1/message:send", `{}`, a2aHeaders},
+		{"/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, mcpHeaders},
+	} {
+		yielded := 0
+		for range requests {
+			req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, row.path, strings.NewReader(row.body))
+			for _, h := range row.headers {
+				name, value, _ := strings.Cut(h, ": ")
+				req.Header.Set(name, value)
+			}
+			req.Host = "localhost"
+			var ran atomic.Bool
+			go ran.Store(true)
+			w := &beginRecorder{ResponseRecorder: httptest.NewRecorder(), ran: &ran}
+			if handler.ServeHTTP(w, req); w.yielded {
+				yielded++
+			}
+		}
+		if yielded < requests/2 { // every 61st time the scheduler prefers goroutines that have yielded
+			t.Errorf("%s: the goroutine ran before %d of %d answers", row.path, yielded, requests)
+		}
+	}
+}
+
+// beginRecorder records whether ran was set when the response began.
+type beginRecorder struct {
+	*httptest.ResponseRecorder
+	ran     *atomic.Bool
+	yielded bool
+}
+
+func (r *beginRecorder) WriteHeader(status int) {
+	r.yielded = r.ran.Load()
+	r.ResponseRecorder.WriteHeader(status)
 }
