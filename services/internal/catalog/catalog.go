@@ -61,15 +61,19 @@ const (
 	largeHistory = 2 * MaxHistory * maxRecord
 )
 
-// replayBatch is the number of changes after which a watch that catches up yields to other requests.
-const replayBatch = 64
+// maxWatchBatch is the number of changes after which a watch that catches up yields to others.
+const maxWatchBatch = 64
 
 // replayWait bounds the wait for a change while the watch counts as running.
 const replayWait = 20 * time.Millisecond
 
-// maxReplay is the time after which a watch no longer counts as catching up, so that clients that read
-// slowly do not delay others.
-const maxReplay = time.Second
+// maxBatchTime is the time after which a batch no longer counts, so that clients that read slowly do not
+// delay others.
+const maxBatchTime = time.Second
+
+// changeTime is the time for which a change counts, which limits the changes per second that the watches of a
+// process send. One takes about 50 µs of CPU time: in the NATS server, this process and an edge.
+const changeTime = 100 * time.Microsecond
 
 // Catalog reads and writes the log. It is safe for concurrent use and needs no
 // closing.
@@ -79,7 +83,7 @@ type Catalog struct {
 	reader  *bucket.Reader
 	commits commits
 	applied applied
-	replays *admission.Pool // watches that catch up
+	batches *admission.Pool // of changes that watches send
 	reads   *admission.Pool // bytes of the messages that requests read
 }
 
@@ -110,9 +114,9 @@ func Open(ctx context.Context, js jetstream.JetStream) (*Catalog, error) {
 
 func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
 	c := &Catalog{js: js, stream: stream, reader: bucket.NewReader(js, Bucket, stream), reads: admission.NewPool(maxReads)}
-	// A watch that catches up also uses a consumer of the NATS server and a relay of the edge, which no
-	// concurrency limit covers. With one more than CPUs, the share of a single tenant uses all of them.
-	c.replays = admission.NewPool(int64(1 + runtime.GOMAXPROCS(0)))
+	// A watch that sends changes also uses a consumer of the NATS server and a relay of the edge, which no
+	// concurrency limit covers. With one more than CPUs, the share of a single tenant is one for each of them.
+	c.batches = admission.NewPool(int64(1 + runtime.GOMAXPROCS(0)))
 	c.commits.js = js
 	c.commits.batches = stream.CachedInfo().Config.AllowAtomicPublish
 	return c
@@ -313,8 +317,8 @@ func (c *Catalog) Fence(ctx context.Context) (uint64, error) { return c.reader.F
 // Changes calls apply with each change after the revision of the kind's records in the
 // collections of the tenants, in order; an empty kind is every kind. Of the changes before the call,
 // it passes only the newest one of each record. It receives at most maxAhead messages before apply
-// returns. A limited number of watches catch up at the same time, divided among tenants (startReplay).
-// The request of ctx counts as running while it catches up, and yields to others after each replayBatch
+// returns. The changes that all calls pass per second are limited, and divided among tenants (startBatch). The
+// request of ctx counts as running while it catches up, and yields to others after each maxWatchBatch
 // changes; it does not while it waits (overload.Idle). Changes returns the error of apply, or nil when
 // ctx ends.
 func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, after uint64, apply func(Change) error) error {
@@ -322,8 +326,9 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 	for _, tenant := range tenants { // the server compares each subject of the log with each filter
 		filters = append(filters, subjects+Key{Kind: cmp.Or(kind, "*"), Tenant: tenant}.String()+">")
 	}
-	endReplay, err := c.startReplay(ctx)
-	defer endReplay()
+	sent := 0 // in this batch
+	end, err := c.startBatch(ctx)
+	defer func() { end(sent) }()
 	if err != nil {
 		return nil // ctx has ended
 	}
@@ -349,12 +354,12 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 	}
 	defer messages.Stop()
 	pending := consumer.CachedInfo().NumPending
-	for n := 0; ; n++ {
-		if pending == 0 {
-			endReplay()
-		}
+	if pending == 0 {
+		end(0)
+	}
+	for {
 		var msg jetstream.Msg
-		if pending > 0 && n%replayBatch != 0 {
+		if pending > 0 && sent > 0 && sent < maxWatchBatch {
 			msg, _ = messages.Next(jetstream.NextMaxWait(replayWait)) // nil: the next call waits, or has the error
 		}
 		if msg == nil {
@@ -362,6 +367,11 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 				msg, err = messages.Next(jetstream.NextContext(ctx))
 				return err
 			})
+		}
+		if err == nil && (pending == 0 || sent == maxWatchBatch) {
+			end(sent)
+			sent = 0
+			end, err = c.startBatch(ctx)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -373,19 +383,35 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 		if err != nil {
 			continue // not a record
 		}
-		pending = change.pending
+		sent++
 		if err := apply(change); err != nil {
 			return err
+		}
+		if pending = change.pending; pending == 0 {
+			end(sent)
 		}
 	}
 }
 
-// startReplay waits until a watch of the tenant of ctx may catch up. The caller calls end at least once, also
-// after an error, which is that of ctx. After maxReplay the replay ends by itself.
-func (c *Catalog) startReplay(ctx context.Context) (end func(), err error) {
-	release, err := overload.Acquire(ctx, c.replays, 1)
-	timer := time.AfterFunc(maxReplay, release)
-	return func() { timer.Stop(); release() }, err
+// startBatch waits until a watch of the tenant of ctx may send a batch of changes. The caller calls end, also
+// after an error, which is that of ctx, with the number of changes that were sent; further calls have no effect.
+// The batch counts for changeTime for each change, and otherwise until end, but at most for maxBatchTime.
+func (c *Catalog) startBatch(ctx context.Context) (end func(sent int), err error) {
+	release, err := overload.Acquire(ctx, c.batches, 1)
+	began, timer := time.Now(), time.AfterFunc(maxBatchTime, release)
+	ended := false
+	return func(sent int) {
+		rest := time.Duration(sent)*changeTime - time.Since(began)
+		switch {
+		case ended:
+		case rest > 0:
+			timer.Reset(rest)
+		default:
+			timer.Stop()
+			release()
+		}
+		ended = true
+	}, err
 }
 
 // MaxBytes returns the size limit of the log, at most 0 if unlimited, as of the last call of Revision.

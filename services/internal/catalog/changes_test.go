@@ -2,9 +2,11 @@ package catalog_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -13,6 +15,7 @@ import (
 
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
+	"cairn/test/wait"
 )
 
 // TestWatchLeavesNoConsumer ends watches: the server has no consumer of one that has ended.
@@ -75,29 +78,98 @@ func TestMoreWatchesThanDefaultLimit(t *testing.T) {
 	}
 }
 
-// TestReplaysAreLimited starts replays until one has to wait, and cancels that one.
-func TestReplaysAreLimited(t *testing.T) {
+// TestBatchesAreLimited starts batches of watches until one has to wait, and cancels that one. A batch counts
+// for longer the more changes it has.
+func TestBatchesAreLimited(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
+	ends := startBatches(t, c)
+	if len(ends) > runtime.GOMAXPROCS(0)+1 {
+		t.Errorf("%d batches of a tenant at the same time", len(ends))
+	}
+	ends[0](1_000_000)
+	for _, end := range ends {
+		end(0)
+		end(0)
+	}
+	if held, _ := c.Batches(); held != 1 {
+		t.Errorf("%d batches count, want the one with many changes", held)
+	}
+}
+
+// startBatches starts all batches that the tenant without a name may have at the same time.
+func startBatches(t *testing.T, c *catalog.Catalog) (ends []func(sent int)) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // no call waits
-	var ends []func()
 	for {
-		end, err := c.StartReplay(ctx)
-		ends = append(ends, end)
+		end, err := c.StartBatch(ctx)
 		if err != nil {
-			break
+			end(0)
+			return ends
 		}
-		if len(ends) > 10*runtime.GOMAXPROCS(0) {
-			t.Fatalf("%d watches catch up at the same time", len(ends))
+		if ends = append(ends, end); len(ends) > 10*runtime.GOMAXPROCS(0) {
+			t.Fatalf("%d batches at the same time", len(ends))
 		}
 	}
-	for _, end := range ends {
-		end()
-		end()
+}
+
+// TestChangesTakeBatches watches while all batches are taken: after maxWatchBatch changes, and at each change
+// after it has caught up, the watch waits for a batch.
+func TestChangesTakeBatches(t *testing.T) {
+	t.Parallel()
+	c, _ := open(t)
+	put := func() {
+		if _, err := c.Put(t.Context(), catalog.Key{Kind: schemas.KindTool, ID: "a.b." + rand.Text()}, []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if n := c.Replays(); n != 0 {
-		t.Errorf("%d replays have not ended", n)
+	for range catalog.MaxWatchBatch + 1 {
+		put()
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var passed atomic.Int64
+	first, resume, ended := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		ended <- c.Changes(ctx, "", []string{""}, 0, func(catalog.Change) error {
+			if passed.Add(1) == 1 {
+				close(first)
+				<-resume
+			}
+			return nil
+		})
+	}()
+	queued := func() bool { _, queued := c.Batches(); return queued == 1 }
+	waitsAfter := func(want int64, ends []func(int)) {
+		t.Helper()
+		wait.Until(t, "the watch waits for a batch", queued)
+		if n := passed.Load(); n != want {
+			t.Errorf("%d changes were passed, want %d", n, want)
+		}
+		for _, end := range ends {
+			end(0)
+		}
+		wait.Until(t, "the next change is passed", func() bool { return passed.Load() == want+1 })
+	}
+
+	<-first
+	ends := startBatches(t, c)
+	next := make(chan func(int))
+	go func() { // takes the batch of the watch when that ends
+		end, _ := c.StartBatch(t.Context())
+		next <- end
+	}()
+	wait.Until(t, "a request waits for the batch of the watch", queued)
+	close(resume)
+	waitsAfter(catalog.MaxWatchBatch, append(ends, <-next))
+
+	wait.Until(t, "the batches have ended", func() bool { held, _ := c.Batches(); return held == 0 })
+	ends = startBatches(t, c)
+	put()
+	waitsAfter(catalog.MaxWatchBatch+1, ends)
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -5,11 +5,16 @@ import (
 	"testing"
 )
 
-// StartReplay is startReplay.
-func (c *Catalog) StartReplay(ctx context.Context) (end func(), err error) { return c.startReplay(ctx) }
+// MaxWatchBatch is maxWatchBatch.
+const MaxWatchBatch = maxWatchBatch
 
-// Replays returns how many watches catch up.
-func (c *Catalog) Replays() int64 { return c.replays.Used() }
+// StartBatch is startBatch.
+func (c *Catalog) StartBatch(ctx context.Context) (end func(sent int), err error) {
+	return c.startBatch(ctx)
+}
+
+// Batches returns how many batches of watches count, and how many watches wait for one.
+func (c *Catalog) Batches() (held int64, queued int) { return c.batches.Used(), c.batches.Queued() }
 
 // HoldReads holds all bytes that may be read until release.
 func (c *Catalog) HoldReads(t *testing.T) (release func()) {
