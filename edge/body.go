@@ -184,5 +184,15 @@ func (b *requestBody) linger(authenticated bool) {
 	if !authenticated {
 		limit = maxDiscarded
 	}
-	_, _ = io.CopyN(io.Discard, b.r.Body, limit) // the connection is closed either way
+	_, _ = io.CopyN(io.Discard, yieldingReader{b.r.Body}, limit) // the connection is closed either way
+}
+
+// yieldingReader yields before each read, for a reader of many bytes that may not block: otherwise each
+// connection would use a CPU for the 10 ms after which the scheduler interrupts a goroutine.
+type yieldingReader struct{ io.Reader }
+
+// Read implements io.Reader.
+func (r yieldingReader) Read(p []byte) (int, error) {
+	yield()
+	return r.Reader.Read(p)
 }

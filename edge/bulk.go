@@ -31,6 +31,9 @@ const (
 	// maxBlank is the largest number of consecutive bytes of blank lines in a bulk request. Nothing is written
 	// for a blank line, so without the limit an abandoned body of blank lines is read to its end.
 	maxBlank = 64 << 10
+	// maxLongLine is the number of bytes of a line that is too long after which the request ends. The result of
+	// a shorter one is an error, and the next lines are read.
+	maxLongLine = 8 * maxLine
 	// bulkMemory bounds the memory of a bulk request in bytes: the lines that were read ahead, the line
 	// that is being read, the request to a worker and its reply.
 	bulkMemory = 4 * maxBody
@@ -136,7 +139,7 @@ func (b *bulkRequest) run() error {
 // long, and adds blank ones too, which would have no backpressure otherwise. It returns io.EOF at the end of
 // the body.
 func (b *bulkRequest) read(lines *lineQueue) error {
-	body := bufio.NewReaderSize(b.x.r.Body, firstBuffer)
+	body := bufio.NewReaderSize(yieldingReader{b.x.r.Body}, firstBuffer)
 	blank := 0 // consecutive bytes
 	for {
 		if arrived, _ := body.Peek(body.Buffered()); bytes.IndexByte(arrived, '\n') < 0 {
@@ -146,6 +149,10 @@ func (b *bulkRequest) read(lines *lineQueue) error {
 			}
 		}
 		text, err := readLine(body)
+		if err == error(errLongLine) { //nolint:errorlint // readLine does not wrap it
+			_ = b.control.SetReadDeadline(time.Now().Add(lingerTimeout)) // for net/http, when it closes the body
+			return err
+		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			lines.close(err) // the client has probably disconnected
 			return err
@@ -180,15 +187,20 @@ func (b *bulkRequest) stopReading(reading <-chan struct{}) {
 
 func isBlank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
 
-// readLine returns the next line, or the first maxLine+1 bytes of a line that is too long.
+var errLongLine = schemas.ErrTooLarge.Because(fmt.Sprintf("expected lines of at most %d bytes", maxLine))
+
+// readLine returns the next line, or the first maxLine+1 bytes of a line that is too long, or errLongLine once more
+// than maxLongLine bytes of it have arrived.
 func readLine(r *bufio.Reader) (line []byte, err error) {
-	for {
+	for size := 0; size <= maxLongLine; {
 		part, err := r.ReadSlice('\n')
+		size += len(part)
 		line = append(line, part[:min(len(part), maxLine+1-len(line))]...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err
 		}
 	}
+	return nil, errLongLine
 }
 
 // results returns the results of the lines that are not blank. It waits for a slot, because the bulk
@@ -275,7 +287,7 @@ func (b *bulkRequest) send(ctx context.Context, slot *overload.Slot, body []byte
 // checkLine returns an error for a line that cannot be part of a request.
 func checkLine(line []byte) error {
 	if len(line) > maxLine {
-		return schemas.ErrTooLarge.Because(fmt.Sprintf("expected lines of at most %d bytes", maxLine))
+		return errLongLine
 	}
 	return schemas.CheckBulkRecord(line)
 }

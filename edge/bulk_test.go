@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -419,4 +422,52 @@ func TestBulkKeepsItsConnection(t *testing.T) {
 			t.Fatalf("request %d: %d %v", i, res.StatusCode, err)
 		}
 	}
+}
+
+// TestBulkLimitsLongLines sends a line of twice maxLongLine: the request ends after maxLongLine, and goroutines that
+// are ready run between its reads. It is not parallel, because it changes GOMAXPROCS.
+func TestBulkLimitsLongLines(t *testing.T) {
+	const limit = 8 << 20
+	handler := edge.NewHandler(t, edge.Config{Conn: bustest.Open(t), Log: slog.New(slog.DiscardHandler)})
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	body := &readyReader{Reader: io.LimitReader(repeated('x'), 2*limit)}
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/records", body)
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, req)
+	if w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), "expected lines of at most") {
+		t.Errorf("got %d %s, want 413 that names the limit", w.Code, w.Body)
+	}
+	if body.size > limit+1<<20 {
+		t.Errorf("%d bytes were read, want at most some more than %d", body.size, limit)
+	}
+	if body.yielded < body.reads/2 { // every 61st time the scheduler prefers goroutines that have yielded
+		t.Errorf("another goroutine ran before %d of %d reads", body.yielded, body.reads)
+	}
+}
+
+// repeated is a reader of one byte without end.
+type repeated byte
+
+func (r repeated) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(r)
+	}
+	return len(p), nil
+}
+
+// readyReader counts the reads before which a goroutine ran that was ready after the previous read.
+type readyReader struct {
+	io.Reader
+	reads, yielded, size int
+	ran                  atomic.Bool
+}
+
+func (r *readyReader) Read(p []byte) (int, error) {
+	if r.reads++; r.ran.Swap(false) {
+		r.yielded++
+	}
+	go r.ran.Store(true)
+	n, err := r.Reader.Read(p)
+	r.size += n
+	return n, err
 }

@@ -61,9 +61,9 @@ func startSlot(x *exchange, slot *overload.Slot, timeout time.Duration) error {
 	return errOverload
 }
 
-// yield lets goroutines that are ready run before the edge answers a message that may need no worker.
-// Such an answer does not block, so the gates do not queue it. Without yield, each of the many short steps
-// of another request would wait for the answers to all connections of one client.
+// yield lets goroutines that are ready run before work that may not block, such as the answer to a message that
+// needs no worker. The gates do not queue such work. Without yield, each of the many short steps of another request
+// would wait for that of all connections of one client.
 func yield() { runtime.Gosched() }
 
 // isRefusal reports whether err is the refusal of a request under load; other errors of its code
