@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,9 +42,6 @@ const markerTTL = 7 * 24 * time.Hour
 // For a stream without a limit nats-server 2.15 permits 1,000.
 const maxConsumers = 100_000
 
-// maxAhead is the number of messages that Changes receives ahead of apply.
-const maxAhead = 64
-
 // watchBytes is the number of bytes that Changes receives ahead of apply. A message has at most maxRecord.
 const watchBytes = 2 << 20
 
@@ -61,7 +57,8 @@ const (
 	largeHistory = 2 * MaxHistory * maxRecord
 )
 
-// maxWatchBatch is the number of changes after which a watch that catches up yields to others.
+// maxWatchBatch is the number of changes after which a watch that catches up yields to others. Their messages are
+// requested when the batch starts, because the NATS server compares many subjects to select each.
 const maxWatchBatch = 64
 
 // replayWait bounds the wait for a change while the watch counts as running.
@@ -73,7 +70,7 @@ const maxBatchTime = time.Second
 
 // changeTime is the time for which a change counts, which limits the changes per second that the watches of a
 // process send. One takes about 50 µs of CPU time: in the NATS server, this process and an edge.
-const changeTime = 100 * time.Microsecond
+const changeTime = 50 * time.Microsecond
 
 // Catalog reads and writes the log. It is safe for concurrent use and needs no
 // closing.
@@ -115,8 +112,8 @@ func Open(ctx context.Context, js jetstream.JetStream) (*Catalog, error) {
 func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
 	c := &Catalog{js: js, stream: stream, reader: bucket.NewReader(js, Bucket, stream), reads: admission.NewPool(maxReads)}
 	// A watch that sends changes also uses a consumer of the NATS server and a relay of the edge, which no
-	// concurrency limit covers. With one more than CPUs, the share of a single tenant is one for each of them.
-	c.batches = admission.NewPool(int64(1 + runtime.GOMAXPROCS(0)))
+	// concurrency limit covers.
+	c.batches = overload.NewLongPool()
 	c.commits.js = js
 	c.commits.batches = stream.CachedInfo().Config.AllowAtomicPublish
 	return c
@@ -316,7 +313,7 @@ func (c *Catalog) Fence(ctx context.Context) (uint64, error) { return c.reader.F
 
 // Changes calls apply with each change after the revision of the kind's records in the
 // collections of the tenants, in order; an empty kind is every kind. Of the changes before the call,
-// it passes only the newest one of each record. It receives at most maxAhead messages before apply
+// it passes only the newest one of each record. It receives at most maxWatchBatch messages before apply
 // returns. The changes that all calls pass per second are limited, and divided among tenants (startBatch). The
 // request of ctx counts as running while it catches up, and yields to others after each maxWatchBatch
 // changes; it does not while it waits (overload.Idle). Changes returns the error of apply, or nil when
@@ -348,7 +345,8 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 	defer func() { // clients may start many watches in a minute
 		_ = overload.Idle(ctx, func() error { bucket.Release(c.stream, consumer); return nil })
 	}()
-	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(maxAhead, watchBytes), jetstream.PullHeartbeat(heartbeat))
+	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(maxWatchBatch, watchBytes),
+		jetstream.PullThresholdMessages(1), jetstream.PullHeartbeat(heartbeat))
 	if err != nil {
 		return fmt.Errorf("watch the catalog: %w", err)
 	}
@@ -357,9 +355,18 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 	if pending == 0 {
 		end(0)
 	}
+	nextBatch := func() (err error) {
+		end(sent)
+		sent = 0
+		end, err = c.startBatch(ctx)
+		return err
+	}
 	for {
+		if sent == maxWatchBatch && nextBatch() != nil {
+			return nil // ctx has ended
+		}
 		var msg jetstream.Msg
-		if pending > 0 && sent > 0 && sent < maxWatchBatch {
+		if pending > 0 && sent > 0 {
 			msg, _ = messages.Next(jetstream.NextMaxWait(replayWait)) // nil: the next call waits, or has the error
 		}
 		if msg == nil {
@@ -368,10 +375,8 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 				return err
 			})
 		}
-		if err == nil && (pending == 0 || sent == maxWatchBatch) {
-			end(sent)
-			sent = 0
-			end, err = c.startBatch(ctx)
+		if err == nil && pending == 0 {
+			err = nextBatch()
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -389,6 +394,7 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 		}
 		if pending = change.pending; pending == 0 {
 			end(sent)
+			sent = 0
 		}
 	}
 }
