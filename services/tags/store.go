@@ -114,8 +114,10 @@ func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Dur
 	case err == nil:
 		s.usage.commit(k.tenant, size, until, revision)
 		err = wrap(s.flush.Flush(ctx), "store", k)
-	case errors.Is(err, schemas.ErrTagExists) || errors.As(err, &rejected): // after other errors the tag may be stored
+	case errors.Is(err, schemas.ErrTagExists) || errors.As(err, &rejected):
 		s.usage.cancel(k.tenant, size, until)
+	default: // the tag may be stored
+		s.usage.commit(k.tenant, size, until, 0)
 	}
 	return err
 }
@@ -188,7 +190,6 @@ func (s *Store) delete(ctx context.Context, k key) error {
 		}
 		revision, err := s.publish(ctx, msg, found.sequence)
 		if bucket.Full(err) { // a purge needs no space for a marker
-			revision = found.sequence
 			err = s.stream.Purge(ctx, jetstream.WithPurgeSubject(k.subject()), jetstream.WithPurgeSequence(found.sequence+1))
 		}
 		if bucket.Outdated(err) {

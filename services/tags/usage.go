@@ -30,7 +30,8 @@ const (
 // several workers together exceed a limit at most by their concurrent writes or, if the usage of a
 // tenant grows from half of its limit to the limit within announceInterval, by the writes of that
 // interval. A lost announcement is corrected when its tags expire, and so is a tag that two workers
-// have counted because its request was retried.
+// have counted because its request was retried, or whose delete marker expired during the count of a
+// starting worker.
 type usage struct {
 	limit   quota.Limit
 	conn    *bus.Conn
@@ -54,11 +55,13 @@ func openUsage(ctx context.Context, conn *bus.Conn, s jetstream.Stream, limit qu
 		limit: limit, conn: conn, worker: nuid.Next(), end: make(chan struct{}),
 		used: map[string]quota.Use{}, expirations: map[int64]map[string]quota.Use{}, swept: time.Now().Unix(),
 	}
+	u.mu.Lock() // announcements wait for the scan
 	var err error
 	if u.stop, err = bus.TagUsage.Subscribe(conn, u.receive); err != nil {
 		return nil, err
 	}
-	if err := u.scan(ctx, s); err != nil {
+	err = u.scan(ctx, s)
+	if u.mu.Unlock(); err != nil {
 		u.stop()
 		return nil, err
 	}
@@ -87,16 +90,11 @@ func (u *usage) run() {
 	}
 }
 
-// scan counts the tags in the bucket, by their headers. Announcements wait for it.
+// scan counts the tags in the bucket, by their headers. The caller holds mu.
 func (u *usage) scan(ctx context.Context, s jetstream.Stream) error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
 	info, err := s.Info(ctx)
-	if err != nil {
+	if err != nil || info.State.Msgs == 0 {
 		return err
-	}
-	if u.scanned = info.State.LastSeq; info.State.Msgs == 0 {
-		return nil
 	}
 	consumer, err := bucket.Ordered(ctx, s, jetstream.OrderedConsumerConfig{HeadersOnly: true})
 	if err != nil {
@@ -107,6 +105,7 @@ func (u *usage) scan(ctx context.Context, s jetstream.Stream) error {
 		return err
 	}
 	defer messages.Stop()
+	found := map[string]storedTag{} // by subject
 	for {
 		msg, err := messages.Next(jetstream.NextMaxWait(scanTimeout))
 		if errors.Is(err, nats.ErrTimeout) {
@@ -121,28 +120,36 @@ func (u *usage) scan(ctx context.Context, s jetstream.Stream) error {
 		if err != nil {
 			return err
 		}
-		u.scanned = max(u.scanned, meta.Sequence.Stream)
-		if tenant, use, ends := parseStored(msg.Subject(), msg.Headers(), meta.Timestamp); ends > 0 {
-			u.add(tenant, ends, use)
-		}
-		if meta.NumPending == 0 {
+		u.scanned = meta.Sequence.Stream
+		before := found[msg.Subject()] // replaced or deleted since
+		u.add(before.tenant, before.ends, quota.Use{}.Minus(before.use))
+		tag := parseStored(msg.Subject(), msg.Headers(), meta.Timestamp)
+		u.add(tag.tenant, tag.ends, tag.use)
+		if found[msg.Subject()] = tag; meta.NumPending == 0 {
 			return nil
 		}
 	}
 }
 
-// parseStored returns the tenant, usage and expiry of a stored message; ends is 0 if it is not a tag.
-func parseStored(subject string, header nats.Header, stored time.Time) (tenant string, use quota.Use, ends int64) {
+// storedTag is the usage of a stored tag; the zero value is that of no tag.
+type storedTag struct {
+	tenant string
+	use    quota.Use
+	ends   int64 // second of its expiry
+}
+
+// parseStored returns the usage of a stored message.
+func parseStored(subject string, header nats.Header, stored time.Time) storedTag {
 	k, ok := parseKey(subject)
 	ttl, err := time.ParseDuration(header.Get(jetstream.MsgTTLHeader))
 	if !ok || err != nil || bucket.Removes(header) {
-		return "", use, 0
+		return storedTag{}
 	}
 	size, err := strconv.ParseInt(header.Get(nats.MsgSize), 10, 64)
 	if err != nil {
-		return "", use, 0
+		return storedTag{}
 	}
-	return k.tenant, quota.Use{Count: 1, Bytes: bucket.MessageSize(subject, size)}, expirySecond(stored.Add(ttl))
+	return storedTag{k.tenant, quota.Use{Count: 1, Bytes: bucket.MessageSize(subject, size)}, expirySecond(stored.Add(ttl))}
 }
 
 // expirySecond returns the second in which a tag with the deadline t has expired.
@@ -169,12 +176,12 @@ func (u *usage) cancel(tenant string, bytes int64, until time.Time) {
 	u.add(tenant, expirySecond(until), quota.Use{Count: -1, Bytes: -bytes})
 }
 
-// commit announces a reserved tag that was written with the revision.
+// commit announces a reserved tag that was written with the revision, or 0 if it is unknown.
 func (u *usage) commit(tenant string, bytes int64, until time.Time, revision uint64) {
 	u.queue(tenant, expirySecond(until), quota.Use{Count: 1, Bytes: bytes}, revision)
 }
 
-// release subtracts a tag that was deleted with the revision.
+// release subtracts a tag that was deleted with the revision, or 0 if it is unknown.
 func (u *usage) release(tenant string, bytes int64, until time.Time, revision uint64) {
 	u.cancel(tenant, bytes, until)
 	u.queue(tenant, expirySecond(until), quota.Use{Count: -1, Bytes: -bytes}, revision)

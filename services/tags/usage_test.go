@@ -192,12 +192,13 @@ func TestTagUsageCoversTheStorage(t *testing.T) {
 }
 
 // TestUsageOfWorkerStartedDuringWrites counts each tag once, whether a worker finds it in the bucket at
-// its start, in an announcement, or in both.
+// its start, in an announcement, or in both, and no deleted one.
 func TestUsageOfWorkerStartedDuringWrites(t *testing.T) {
 	t.Parallel()
-	const written = 200
+	const written, deleted = 200, 100
 	server, conn := bustest.Start(t)
 	serveWith(t, conn, limited(0, 0), tags.DefaultTTL)
+	acme := "acme"
 	var first sync.WaitGroup
 	first.Add(written / 2)
 	var writing sync.WaitGroup
@@ -205,6 +206,12 @@ func TestUsageOfWorkerStartedDuringWrites(t *testing.T) {
 		for n := range written {
 			if err := (client{t, conn}).writeFor("acme", fmt.Sprint(n), 600); err != nil {
 				t.Errorf("tag %d: %v", n, err)
+			}
+			if n%2 == 0 {
+				_, err := bus.DeleteTag.Call(t.Context(), conn, schemas.TagKey{RequestID: fmt.Sprint(n / 2), TenantID: &acme})
+				if err != nil {
+					t.Errorf("delete tag %d: %v", n/2, err)
+				}
 			}
 			if n < written/2 {
 				first.Done()
@@ -214,10 +221,9 @@ func TestUsageOfWorkerStartedDuringWrites(t *testing.T) {
 	first.Wait()
 	serveWith(t, bustest.Dial(t, server), limited(0, 0), tags.DefaultTTL)
 	writing.Wait()
-	acme := "acme"
 	wait.Until(t, "both workers count each tag once", func() bool {
 		for range 20 { // either worker
-			if q, err := bus.TagQuota.Call(t.Context(), conn, schemas.QuotaQuery{TenantID: &acme}); err != nil || q.Count != written {
+			if q, err := bus.TagQuota.Call(t.Context(), conn, schemas.QuotaQuery{TenantID: &acme}); err != nil || q.Count != written-deleted {
 				return false
 			}
 		}
