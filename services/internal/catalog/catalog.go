@@ -42,9 +42,6 @@ const markerTTL = 7 * 24 * time.Hour
 // For a stream without a limit nats-server 2.15 permits 1,000.
 const maxConsumers = 100_000
 
-// watchBytes is the number of bytes that Changes receives ahead of apply. A message has at most maxRecord.
-const watchBytes = 2 << 20
-
 // maxRecord is the largest size of a message of the log, and maxReads that of all messages that requests
 // of one process read at the same time. NATS closes a connection that does not receive responses in time,
 // and the other requests of the process wait for them.
@@ -57,21 +54,6 @@ const (
 	largeHistory = 2 * MaxHistory * maxRecord
 )
 
-// maxWatchBatch is the number of changes after which a watch that catches up yields to others. Their messages are
-// requested when the batch starts, because the NATS server compares many subjects to select each.
-const maxWatchBatch = 64
-
-// replayWait bounds the wait for a change while the watch counts as running.
-const replayWait = 20 * time.Millisecond
-
-// maxBatchTime is the time after which a batch no longer counts, so that clients that read slowly do not
-// delay others.
-const maxBatchTime = time.Second
-
-// changeTime is the time for which a change counts, which limits the changes per second that the watches of a
-// process send. One takes about 50 µs of CPU time: in the NATS server, this process and an edge.
-const changeTime = 50 * time.Microsecond
-
 // Catalog reads and writes the log. It is safe for concurrent use and needs no
 // closing.
 type Catalog struct {
@@ -80,7 +62,7 @@ type Catalog struct {
 	reader  *bucket.Reader
 	commits commits
 	applied applied
-	batches *admission.Pool // of changes that watches send
+	batches *admission.Pool // of changes that watches receive
 	reads   *admission.Pool // bytes of the messages that requests read
 }
 
@@ -314,110 +296,35 @@ func (c *Catalog) Fence(ctx context.Context) (uint64, error) { return c.reader.F
 // Changes calls apply with each change after the revision of the kind's records in the
 // collections of the tenants, in order; an empty kind is every kind. Of the changes before the call,
 // it passes only the newest one of each record. It receives at most maxWatchBatch messages before apply
-// returns. The changes that all calls pass per second are limited, and divided among tenants (startBatch). The
-// request of ctx counts as running while it catches up, and yields to others after each maxWatchBatch
-// changes; it does not while it waits (overload.Idle). Changes returns the error of apply, or nil when
-// ctx ends.
+// returns. The changes that all calls receive per second are limited, and divided among tenants. The
+// request of ctx does not count as running while it waits (overload.Idle). Changes returns the error of apply,
+// or nil when ctx ends.
 func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, after uint64, apply func(Change) error) error {
 	var filters []string
 	for _, tenant := range tenants { // the server compares each subject of the log with each filter
 		filters = append(filters, subjects+Key{Kind: cmp.Or(kind, "*"), Tenant: tenant}.String()+">")
 	}
-	sent := 0 // in this batch
-	end, err := c.startBatch(ctx)
-	defer func() { end(sent) }()
-	if err != nil {
-		return nil // ctx has ended
+	w, err := openWatch(ctx, c, filters, after)
+	if err == nil {
+		defer w.close(ctx)
 	}
-	var consumer jetstream.Consumer
-	err = overload.Idle(ctx, func() error {
-		return bucket.WaitReady(ctx, c.js, "watch the catalog", func() (err error) {
-			consumer, err = bucket.Ordered(ctx, c.stream, jetstream.OrderedConsumerConfig{
-				FilterSubjects: filters,
-				DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
-			})
-			return err
-		})
-	})
-	if err != nil {
-		return err
-	}
-	defer func() { // clients may start many watches in a minute
-		_ = overload.Idle(ctx, func() error { bucket.Release(c.stream, consumer); return nil })
-	}()
-	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(maxWatchBatch, watchBytes),
-		jetstream.PullThresholdMessages(1), jetstream.PullHeartbeat(heartbeat))
-	if err != nil {
-		return fmt.Errorf("watch the catalog: %w", err)
-	}
-	defer messages.Stop()
-	pending := consumer.CachedInfo().NumPending
-	if pending == 0 {
-		end(0)
-	}
-	nextBatch := func() (err error) {
-		end(sent)
-		sent = 0
-		end, err = c.startBatch(ctx)
-		return err
-	}
-	for {
-		if sent == maxWatchBatch && nextBatch() != nil {
-			return nil // ctx has ended
-		}
-		var msg jetstream.Msg
-		if pending > 0 && sent > 0 {
-			msg, _ = messages.Next(jetstream.NextMaxWait(replayWait)) // nil: the next call waits, or has the error
-		}
-		if msg == nil {
-			err = overload.Idle(ctx, func() (err error) {
-				msg, err = messages.Next(jetstream.NextContext(ctx))
+	for err == nil && ctx.Err() == nil {
+		var batch []jetstream.Msg
+		batch, err = w.next(ctx)
+		for _, msg := range batch {
+			change, err := ReadChange(msg)
+			if err != nil {
+				continue // not a record
+			}
+			if err := apply(change); err != nil {
 				return err
-			})
-		}
-		if err == nil && pending == 0 {
-			err = nextBatch()
-		}
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			return fmt.Errorf("watch the catalog: %w", err)
-		}
-		change, err := ReadChange(msg)
-		if err != nil {
-			continue // not a record
-		}
-		sent++
-		if err := apply(change); err != nil {
-			return err
-		}
-		if pending = change.pending; pending == 0 {
-			end(sent)
-			sent = 0
+			}
 		}
 	}
-}
-
-// startBatch waits until a watch of the tenant of ctx may send a batch of changes. The caller calls end, also
-// after an error, which is that of ctx, with the number of changes that were sent; further calls have no effect.
-// The batch counts for changeTime for each change, and otherwise until end, but at most for maxBatchTime.
-func (c *Catalog) startBatch(ctx context.Context) (end func(sent int), err error) {
-	release, err := overload.Acquire(ctx, c.batches, 1)
-	began, timer := time.Now(), time.AfterFunc(maxBatchTime, release)
-	ended := false
-	return func(sent int) {
-		rest := time.Duration(sent)*changeTime - time.Since(began)
-		switch {
-		case ended:
-		case rest > 0:
-			timer.Reset(rest)
-		default:
-			timer.Stop()
-			release()
-		}
-		ended = true
-	}, err
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("watch the catalog: %w", err)
 }
 
 // MaxBytes returns the size limit of the log, at most 0 if unlimited, as of the last call of Revision.

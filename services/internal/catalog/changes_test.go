@@ -88,8 +88,7 @@ func TestBatchesAreLimited(t *testing.T) {
 		t.Errorf("%d batches of a tenant at the same time", len(ends))
 	}
 	ends[0](1_000_000)
-	for _, end := range ends {
-		end(0)
+	for _, end := range ends[1:] {
 		end(0)
 	}
 	if held, _ := c.Batches(); held != 1 {
@@ -98,7 +97,7 @@ func TestBatchesAreLimited(t *testing.T) {
 }
 
 // startBatches starts all batches that the tenant without a name may have at the same time.
-func startBatches(t *testing.T, c *catalog.Catalog) (ends []func(sent int)) {
+func startBatches(t *testing.T, c *catalog.Catalog) (ends []func(changes int)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // no call waits
@@ -114,9 +113,9 @@ func startBatches(t *testing.T, c *catalog.Catalog) (ends []func(sent int)) {
 	}
 }
 
-// TestChangesTakeBatches watches while all batches are taken: after maxWatchBatch changes, and at each change
-// after it has caught up, the watch waits for a batch. It requests the messages of a batch after those of the one
-// before.
+// TestChangesTakeBatches watches while all batches are taken: after maxWatchBatch changes, and after minPayment
+// changes that arrive one by one, the watch waits for a batch. It requests the messages of a batch after those of
+// the one before.
 func TestChangesTakeBatches(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)
@@ -144,34 +143,42 @@ func TestChangesTakeBatches(t *testing.T) {
 			return nil
 		})
 	}()
-	queued := func() bool { _, queued := c.Batches(); return queued == 1 }
+	passes := func(want int64) {
+		t.Helper()
+		wait.Until(t, "the changes are passed", func() bool { return passed.Load() == want })
+	}
 	waitsAfter := func(want int64, ends []func(int)) {
 		t.Helper()
-		wait.Until(t, "the watch waits for a batch", queued)
+		wait.Until(t, "the watch waits for a batch", func() bool { _, queued := c.Batches(); return queued == 1 })
 		if n := passed.Load(); n != want {
 			t.Errorf("%d changes were passed, want %d", n, want)
 		}
 		for _, end := range ends {
 			end(0)
 		}
-		wait.Until(t, "the next change is passed", func() bool { return passed.Load() == want+1 })
+	}
+	released := func() {
+		t.Helper()
+		wait.Until(t, "the batches have ended", func() bool { held, _ := c.Batches(); return held == 0 })
 	}
 
 	<-first
+	released()
 	ends := startBatches(t, c)
-	next := make(chan func(int))
-	go func() { // takes the batch of the watch when that ends
-		end, _ := c.StartBatch(t.Context())
-		next <- end
-	}()
-	wait.Until(t, "a request waits for the batch of the watch", queued)
 	close(resume)
-	waitsAfter(catalog.MaxWatchBatch, append(ends, <-next))
+	waitsAfter(catalog.MaxWatchBatch, ends)
+	passes(catalog.MaxWatchBatch + 1)
 
-	wait.Until(t, "the batches have ended", func() bool { held, _ := c.Batches(); return held == 0 })
+	released()
 	ends = startBatches(t, c)
+	last := int64(catalog.MaxWatchBatch + catalog.MinPayment)
+	for n := passed.Load(); n < last; n++ {
+		put()
+		passes(n + 1)
+	}
 	put()
-	waitsAfter(catalog.MaxWatchBatch+1, ends)
+	waitsAfter(last, ends)
+	passes(last + 1)
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -5,12 +5,14 @@ import (
 	"testing"
 )
 
-// MaxWatchBatch is maxWatchBatch.
-const MaxWatchBatch = maxWatchBatch
+const (
+	MaxWatchBatch = maxWatchBatch
+	MinPayment    = minPayment
+)
 
 // StartBatch is startBatch.
-func (c *Catalog) StartBatch(ctx context.Context) (end func(sent int), err error) {
-	return c.startBatch(ctx)
+func (c *Catalog) StartBatch(ctx context.Context) (end func(changes int), err error) {
+	return startBatch(ctx, c.batches)
 }
 
 // Batches returns how many batches of watches count, and how many watches wait for one.
