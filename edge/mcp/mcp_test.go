@@ -523,14 +523,17 @@ func TestLargeSkillsEndPage(t *testing.T) {
 	var reads atomic.Int64
 	err := errors.Join(
 		bus.ListSkills.Serve(svc, func(_ context.Context, q schemas.ListQuery) (list schemas.SkillList, err error) {
-			half, next := ids[:perPage*pages/2], new("second")
-			if q.Cursor == *next {
-				half, next = ids[len(half):], nil
+			var at schemas.Cursor
+			if q.Cursor != "" {
+				if at, err = schemas.ParseCursor(q.Cursor); err != nil || !at.Global {
+					return list, schemas.ErrCursor
+				}
 			}
-			for _, id := range half {
-				list.Skills = append(list.Skills, jsontext.Value(`{"skill_id":"`+id+`"}`))
+			for _, id := range ids {
+				if id > at.After {
+					list.Skills = append(list.Skills, jsontext.Value(`{"skill_id":"`+id+`"}`))
+				}
 			}
-			list.NextCursor = next
 			return list, nil
 		}),
 		bus.ResolveSkill.Serve(svc, func(_ context.Context, q schemas.SkillQuery) (schemas.SkillAnswer, error) {

@@ -87,38 +87,33 @@ type getSkillResult struct {
 	Skill skillEntry `json:"skill"`
 }
 
-// listSkills answers skills/list with a page of the active skills. A cursor is that of a listing, and of a page
-// that skillsBytes ended also a dot and the id of its last skill.
+// listSkills answers skills/list with a page of the active skills, fewer than skillsPage if their packages have
+// skillsBytes.
 func listSkills(ctx context.Context, _ *sdk.ServerSession, p *listSkillsParams) (*listSkillsResult, error) {
 	c := callerOf(ctx)
 	q := schemas.ListQuery{TenantID: tenant(c), Limit: new(skillsPage)}
-	last, size := "", 0
 	if p != nil {
-		q.Cursor, last, _ = strings.Cut(p.Cursor, ".")
+		q.Cursor = p.Cursor
 	}
 	records, next, err := skillPage(c, q)
 	if err != nil {
 		return nil, protocolError(c, err)
 	}
 	result := &listSkillsResult{cacheable: ofTenant, Skills: make([]skillEntry, 0, len(records))}
-	for _, record := range records {
+	size := 0
+	for i, record := range records {
 		id := textOf(record, "skill_id")
-		if id <= last { // ids ascend
-			continue
-		}
-		if size >= skillsBytes {
-			result.NextCursor = q.Cursor + "." + last
-			return result, nil
-		}
-		last = id
 		entry, n, err := listedSkill(c, id)
-		size += n
 		switch {
 		case errors.Is(err, schemas.ErrSkillNotFound): // deleted since
 		case err != nil:
 			return nil, protocolError(c, err)
 		default:
 			result.Skills = append(result.Skills, entry)
+		}
+		if size += n; size >= skillsBytes && i < len(records)-1 {
+			next = schemas.Cursor{Global: textOf(record, "tenant_id") == ""}.Next(id)
+			break
 		}
 	}
 	result.NextCursor = schemas.ValueOr(next, "")
@@ -206,19 +201,25 @@ func readSkillFile(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadRe
 
 // readFile returns the content of a resource of the skill. It reads the record in the
 // scope of the skill: the tenant may have a draft with the same id.
-func readFile(c Caller, record jsontext.Value, uri, file string) (*sdk.ResourceContents, error) {
-	skill, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, record)
-	if err != nil {
-		return nil, err
-	}
+func readFile(c Caller, record jsontext.Value, uri, file string) (content *sdk.ResourceContents, err error) {
 	key := schemas.RecordKey{
-		Kind: schemas.KindSkill, ID: skill.SkillID, TenantID: tenant(c), Scope: schemas.ScopeOf(schemas.ValueOr(skill.TenantID, "")),
+		Kind: schemas.KindSkill, ID: textOf(record, "skill_id"), TenantID: tenant(c), Scope: schemas.ScopeOf(textOf(record, "tenant_id")),
 	}
 	found, err := send(c, bus.GetRecord, schemas.RecordAt{RecordKey: key})
 	if err != nil {
 		return nil, err
 	}
-	if skill, err = schemas.DecodeStored[schemas.Skill](schemas.KindSkill, found.Record); err != nil {
+	err = useCPU(c, func() error {
+		content, err = contentOf(found.Record, uri, file)
+		return err
+	})
+	return content, err
+}
+
+// contentOf returns the content of a resource of the record of a skill.
+func contentOf(record jsontext.Value, uri, file string) (*sdk.ResourceContents, error) {
+	skill, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, record)
+	if err != nil {
 		return nil, err
 	}
 	at := slices.IndexFunc(skill.Resources, func(r schemas.Resource) bool { return r.Path == file })
@@ -256,10 +257,13 @@ func findSkill(c Caller, uri string) (record jsontext.Value, file string, err er
 	if record, _, err = readSkill(c, id); err != nil {
 		return nil, "", err
 	}
-	if fileURI(id, skillfile.NameOf(id, record), file) != canonicalURI(uri) {
-		return nil, "", unknownFile(uri)
-	}
-	return record, file, nil
+	err = useCPU(c, func() error {
+		if fileURI(id, skillfile.NameOf(id, record), file) != canonicalURI(uri) {
+			return unknownFile(uri)
+		}
+		return nil
+	})
+	return record, file, err
 }
 
 // fileURI returns the URI of a file of a skill of the name.
@@ -271,15 +275,24 @@ func fileURI(id, name, file string) string {
 	return skillRoot + strings.Join(segments, "/")
 }
 
-// describeFor is describeSkill for a request of the caller. It acquires a CPU, because a record of up to 1 MiB is
-// parsed and digested.
-func describeFor(c Caller, record jsontext.Value) (skillEntry, []byte, error) {
+// useCPU calls do, which parses or digests a record of up to 1 MiB, while the caller has a CPU for that, and
+// returns its error.
+func useCPU(c Caller, do func() error) error {
 	release, err := c.AcquireCPU()
 	defer release()
 	if err != nil {
-		return skillEntry{}, nil, err
+		return err
 	}
-	return describeSkill(record)
+	return do()
+}
+
+// describeFor is describeSkill for a request of the caller.
+func describeFor(c Caller, record jsontext.Value) (entry skillEntry, text []byte, err error) {
+	err = useCPU(c, func() error {
+		entry, text, err = describeSkill(record)
+		return err
+	})
+	return entry, text, err
 }
 
 // describeSkill returns the entry of a skill record and its SKILL.md.

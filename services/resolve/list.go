@@ -79,19 +79,27 @@ func listPage(ctx context.Context, r *Resolver, l listing) ([]jsontext.Value, *s
 	}
 	limit := schemas.ValueOr(l.limit, schemas.DefaultLimit)
 	if l.cursor != "" {
-		at, err := parseCursor(l.cursor)
+		at, err := schemas.ParseCursor(l.cursor)
 		if err != nil {
 			return nil, nil, err
 		}
-		page, next, err := fillPage(ctx, r, l, at.tenant(l.scope), at.after, limit)
-		return page, at.next(next), err
+		page, next, err := fillPage(ctx, r, l, tenantAt(at, l.scope), at.After, limit)
+		return page, at.Next(next), err
 	}
 	for _, tenant := range l.tenants {
 		if page, next, err := fillPage(ctx, r, l, tenant, "", limit); len(page) > 0 || err != nil {
-			return page, cursor{global: tenant == scope.Global}.next(next), err
+			return page, schemas.Cursor{Global: tenant == scope.Global}.Next(next), err
 		}
 	}
 	return nil, nil, nil
+}
+
+// tenantAt returns the tenant of the collection that the cursor is in.
+func tenantAt(c schemas.Cursor, s scope.Scope) string {
+	if c.Global {
+		return scope.Global
+	}
+	return string(s)
 }
 
 // fillPage returns up to limit records of the tenant after the id, and the id of the last

@@ -65,14 +65,14 @@ func (p *referrers) collections(text string) (all []graph.Node, err error) {
 	if text == "" {
 		return all, nil
 	}
-	at, err := parseCursor(text)
+	at, err := schemas.ParseCursor(text)
 	if err != nil {
 		return nil, err
 	}
-	kind, id, _ := strings.Cut(at.after, "/")
-	first := slices.Index(all, graph.Node{Kind: kind, Tenant: at.tenant(p.scope)})
+	kind, id, _ := strings.Cut(at.After, "/")
+	first := slices.Index(all, graph.Node{Kind: kind, Tenant: tenantAt(at, p.scope)})
 	if first < 0 {
-		return nil, errCursor
+		return nil, schemas.ErrCursor
 	}
 	all[first].ID = id
 	return all[first:], nil
@@ -81,7 +81,7 @@ func (p *referrers) collections(text string) (all []graph.Node, err error) {
 // next returns the cursor after the last referrer.
 func (p *referrers) next() *string {
 	last := p.found[len(p.found)-1]
-	return cursor{global: last.TenantID == scope.Global}.next(last.Kind + "/" + last.ID)
+	return schemas.Cursor{Global: last.TenantID == scope.Global}.Next(last.Kind + "/" + last.ID)
 }
 
 // add adds the record if it links to the id, unless the page is complete. The caller holds mu.
