@@ -113,16 +113,39 @@ func startBatches(t *testing.T, c *catalog.Catalog) (ends []func(changes int)) {
 	}
 }
 
-// TestChangesTakeBatches watches while all batches are taken: after maxWatchBatch changes, and after minPayment
+// pull is a request of a consumer for messages.
+type pull struct {
+	Batch    int
+	MaxBytes int `json:"max_bytes"`
+}
+
+// subscribePulls returns a function that waits for the next request for messages of the log.
+func subscribePulls(t *testing.T, js jetstream.JetStream) (next func() pull) {
+	t.Helper()
+	pulls, err := js.Conn().SubscribeSync("$JS.API.CONSUMER.MSG.NEXT." + catalog.Stream + ".>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() (p pull) {
+		t.Helper()
+		msg, err := pulls.NextMsgWithContext(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(msg.Data, &p); err != nil {
+			t.Fatalf("%s: %v", msg.Data, err)
+		}
+		return p
+	}
+}
+
+// TestChangesTakeBatches watches while all batches are taken: after maxWatchBatch changes, and after minCounted
 // changes that arrive one by one, the watch waits for a batch. It requests the messages of a batch after those of
 // the one before.
 func TestChangesTakeBatches(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)
-	pulls, err := js.Conn().SubscribeSync("$JS.API.CONSUMER.MSG.NEXT." + catalog.Stream + ".>")
-	if err != nil {
-		t.Fatal(err)
-	}
+	nextPull := subscribePulls(t, js)
 	put := func() {
 		if _, err := c.Put(t.Context(), catalog.Key{Kind: schemas.KindTool, ID: "a.b." + rand.Text()}, []byte(`{}`)); err != nil {
 			t.Fatal(err)
@@ -171,7 +194,7 @@ func TestChangesTakeBatches(t *testing.T) {
 
 	released()
 	ends = startBatches(t, c)
-	last := int64(catalog.MaxWatchBatch + catalog.MinPayment)
+	last := int64(catalog.MaxWatchBatch + catalog.MinCounted)
 	for n := passed.Load(); n < last; n++ {
 		put()
 		passes(n + 1)
@@ -184,13 +207,8 @@ func TestChangesTakeBatches(t *testing.T) {
 		t.Error(err)
 	}
 	for range 2 {
-		var pull struct{ Batch int }
-		msg, err := pulls.NextMsgWithContext(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(msg.Data, &pull); err != nil || pull.Batch != catalog.MaxWatchBatch {
-			t.Errorf("got %s, %v, want a request for %d messages", msg.Data, err, catalog.MaxWatchBatch)
+		if p := nextPull(); p.Batch != catalog.MaxWatchBatch {
+			t.Errorf("got %+v, want a request for %d messages", p, catalog.MaxWatchBatch)
 		}
 	}
 }
@@ -228,23 +246,14 @@ func TestReadsAreLimited(t *testing.T) {
 func TestWatchLimitsBytes(t *testing.T) {
 	t.Parallel()
 	c, js := open(t)
-	pulls, err := js.Conn().SubscribeSync("$JS.API.CONSUMER.MSG.NEXT." + catalog.Stream + ".>")
-	if err != nil {
-		t.Fatal(err)
-	}
+	nextPull := subscribePulls(t, js)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- c.Changes(ctx, "", []string{""}, 0, func(catalog.Change) error { return nil }) }()
-	msg, err := pulls.NextMsgWithContext(t.Context())
-	if stop(); err != nil {
-		t.Fatal(err)
+	if p := nextPull(); p.MaxBytes < 1<<20 || p.MaxBytes > 2<<20 {
+		t.Errorf("got %+v, want between 1 and 2 MiB", p)
 	}
-	var pull struct {
-		MaxBytes int `json:"max_bytes"`
-	}
-	if err := json.Unmarshal(msg.Data, &pull); err != nil || pull.MaxBytes < 1<<20 || pull.MaxBytes > 2<<20 {
-		t.Errorf("got %s, %v, want between 1 and 2 MiB", msg.Data, err)
-	}
+	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 const (
 	MaxWatchBatch = maxWatchBatch
-	MinPayment    = minPayment
+	MinCounted    = minCounted
 )
 
 // StartBatch is startBatch.

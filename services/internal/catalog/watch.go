@@ -16,25 +16,24 @@ import (
 const (
 	// maxWatchBatch is the number of changes after which a watch that catches up yields to others.
 	maxWatchBatch = 64
-	// watchBytes is the number of bytes after which a batch ends, and that of a request for messages. A
-	// message has at most maxRecord.
+	// watchBytes is the largest number of bytes of a batch, and of a request for messages.
 	watchBytes = 2 * maxRecord
-	// catchUpTimeout bounds the wait for a message that the server has announced: it may have removed it.
-	catchUpTimeout = 200 * time.Millisecond
+	// receiveTimeout bounds the wait for a message that the server has announced: it may have removed it.
+	receiveTimeout = 200 * time.Millisecond
 	// changeTime is the time for which a change counts, which limits the changes per second that the watches
 	// of a process receive. One takes about 50 µs of CPU time: in the NATS server, this process and an edge.
 	changeTime = 50 * time.Microsecond
-	// minPayment is the number of changes that count together, because timers are too slow for fewer.
-	minPayment = int(time.Millisecond / changeTime)
+	// minCounted is the number of changes that count together: the shortest timers take about 1 ms.
+	minCounted = int(time.Millisecond / changeTime)
 )
 
 // watch receives the changes of a call of Changes in batches.
 type watch struct {
-	catalog  *Catalog
-	consumer jetstream.Consumer
-	messages jetstream.MessagesContext
-	pending  uint64 // messages that the server had after the last one
-	unpaid   int    // changes that did not count yet
+	catalog   *Catalog
+	consumer  jetstream.Consumer
+	messages  jetstream.MessagesContext
+	pending   uint64 // messages that the server had after the last one
+	uncounted int    // changes since the last batch
 }
 
 // openWatch creates the consumer of a watch. The caller closes the watch.
@@ -79,28 +78,39 @@ func (w *watch) release(ctx context.Context) {
 	_ = overload.Idle(ctx, func() error { bucket.Release(w.catalog.stream, w.consumer); return nil })
 }
 
-// next returns the next messages: those that the server has, at most maxWatchBatch. It waits for the first
-// one.
+// next returns the next messages: those that the server has, at most maxWatchBatch and watchBytes. It waits
+// for the first one.
 func (w *watch) next(ctx context.Context) (batch []jetstream.Msg, err error) {
+	size := 0
+	receive := func(option jetstream.NextOpt) error {
+		msg, err := w.messages.Next(option)
+		if err != nil {
+			return err
+		}
+		meta, err := msg.Metadata()
+		if err != nil {
+			return err
+		}
+		batch, size, w.pending = append(batch, msg), size+len(msg.Data()), meta.NumPending
+		w.uncounted++
+		return nil
+	}
 	if w.pending == 0 {
-		err := overload.Idle(ctx, func() error { return w.receive(ctx, 0, &batch) })
-		if w.unpaid++; err != nil || w.pending == 0 && w.unpaid < minPayment {
+		err := overload.Idle(ctx, func() error { return receive(jetstream.NextContext(ctx)) })
+		if err != nil || w.pending == 0 && w.uncounted < minCounted {
 			return batch, err
 		}
 	}
 	end, err := startBatch(ctx, w.catalog.batches)
-	received := len(batch)
-	defer func() { end(w.unpaid + len(batch) - received); w.unpaid = 0 }()
+	defer func() { end(w.uncounted); w.uncounted = 0 }()
 	if err != nil {
 		return nil, err
 	}
-	size := 0
 	err = overload.Idle(ctx, func() error {
 		for w.pending > 0 && len(batch) < maxWatchBatch && size < watchBytes-maxRecord {
-			if err := w.receive(ctx, catchUpTimeout, &batch); err != nil {
+			if err := receive(jetstream.NextMaxWait(receiveTimeout)); err != nil {
 				return err
 			}
-			size += len(batch[len(batch)-1].Data())
 		}
 		return nil
 	})
@@ -109,25 +119,6 @@ func (w *watch) next(ctx context.Context) (batch []jetstream.Msg, err error) {
 		err = nil
 	}
 	return batch, err
-}
-
-// receive appends the next message to the batch. It waits for the timeout, or for 0 until ctx ends.
-func (w *watch) receive(ctx context.Context, timeout time.Duration, batch *[]jetstream.Msg) error {
-	option := jetstream.NextContext(ctx)
-	if timeout > 0 {
-		option = jetstream.NextMaxWait(timeout)
-	}
-	msg, err := w.messages.Next(option)
-	if err != nil {
-		return err
-	}
-	meta, err := msg.Metadata()
-	if err != nil {
-		return err
-	}
-	w.pending = meta.NumPending
-	*batch = append(*batch, msg)
-	return nil
 }
 
 // startBatch waits until a watch of the tenant of ctx may receive a batch. The caller calls end, also after an
