@@ -45,57 +45,60 @@ func (v *View[V]) Apply(changes []Change, values []V) {
 }
 
 func (v *View[V]) apply(change Change, value V) {
-	c := collection{change.Key.Kind, change.Key.Tenant, ""}
-	if old, ok := v.get(c, change.Key.ID); ok {
-		for _, c := range v.containing(c, old) {
-			v.remove(c, change.Key.ID)
-		}
-	}
+	c, id := collection{change.Key.Kind, change.Key.Tenant, ""}, change.Key.ID
+	var before V
+	var existed bool
 	if change.Removed {
+		before, existed = v.remove(c, id)
+	} else {
+		before, existed = v.set(c, id, value)
+	}
+	if v.Groups == nil {
 		return
 	}
-	for _, c := range v.containing(c, value) {
-		r := v.collections[c]
-		if r == nil {
-			r = &btree.Map[string, V]{}
-			v.collections[c] = r
+	if existed {
+		for _, c.group = range v.Groups(before) {
+			v.remove(c, id)
 		}
-		r.Set(change.Key.ID, value)
 	}
-}
-
-// containing returns the collection and those of its groups that contain the value.
-func (v *View[V]) containing(c collection, value V) []collection {
-	all := []collection{c}
-	if v.Groups != nil {
+	if !change.Removed {
 		for _, c.group = range v.Groups(value) {
-			all = append(all, c)
+			v.set(c, id, value)
 		}
 	}
-	return all
 }
 
-func (v *View[V]) remove(c collection, id string) {
-	if r := v.collections[c]; r != nil {
-		if r.Delete(id); r.Len() == 0 {
-			delete(v.collections, c)
-		}
+// set returns the value that it replaces, and whether there was one.
+func (v *View[V]) set(c collection, id string, value V) (before V, existed bool) {
+	r := v.collections[c]
+	if r == nil {
+		r = &btree.Map[string, V]{}
+		v.collections[c] = r
+	}
+	return r.Set(id, value)
+}
+
+// remove returns the value that it removes, and whether there was one.
+func (v *View[V]) remove(c collection, id string) (before V, existed bool) {
+	r := v.collections[c]
+	if r == nil {
+		return before, false
+	}
+	if before, existed = r.Delete(id); r.Len() == 0 {
+		delete(v.collections, c)
 	}
 	if len(v.collections) == 0 {
 		v.collections = map[collection]*btree.Map[string, V]{} // a map does not shrink
 	}
+	return before, existed
 }
 
 // Get returns the value of the record and whether it exists.
 func (v *View[V]) Get(key Key) (value V, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.get(collection{key.Kind, key.Tenant, ""}, key.ID)
-}
-
-func (v *View[V]) get(c collection, id string) (value V, ok bool) {
-	if r := v.collections[c]; r != nil {
-		return r.Get(id)
+	if r := v.collections[collection{key.Kind, key.Tenant, ""}]; r != nil {
+		return r.Get(key.ID)
 	}
 	return value, false
 }
