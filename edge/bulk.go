@@ -149,9 +149,9 @@ func (b *bulkRequest) read(lines *lineQueue) error {
 			}
 		}
 		text, err := readLine(body)
-		if err == error(errLongLine) { //nolint:errorlint // readLine does not wrap it
+		if errors.Is(err, bufio.ErrTooLong) {
 			_ = b.control.SetReadDeadline(time.Now().Add(lingerTimeout)) // for net/http, when it closes the body
-			return err
+			return errLongLine
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			lines.close(err) // the client has probably disconnected
@@ -189,7 +189,7 @@ func isBlank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
 
 var errLongLine = schemas.ErrTooLarge.Because(fmt.Sprintf("expected lines of at most %d bytes", maxLine))
 
-// readLine returns the next line, or the first maxLine+1 bytes of a line that is too long, or errLongLine once more
+// readLine returns the next line, or the first maxLine+1 bytes of a line that is too long, or bufio.ErrTooLong once more
 // than maxLongLine bytes of it have arrived.
 func readLine(r *bufio.Reader) (line []byte, err error) {
 	for size := 0; size <= maxLongLine; {
@@ -200,7 +200,7 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 			return line, err
 		}
 	}
-	return nil, errLongLine
+	return nil, bufio.ErrTooLong
 }
 
 // results returns the results of the lines that are not blank. It waits for a slot, because the bulk
