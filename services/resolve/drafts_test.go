@@ -14,10 +14,7 @@ import (
 // link to all of them cause no reads of records.
 func TestDraftsAreNotVisited(t *testing.T) {
 	t.Parallel()
-	r := &Resolver{
-		deps: Deps{Log: slog.New(slog.DiscardHandler)}, view: newView(),
-		graph: graph.New(), quarantined: map[graph.Node]uint64{},
-	}
+	r := newResolver(Deps{Log: slog.New(slog.DiscardHandler)})
 	reads := 0
 	r.reader = graph.Reader{Graph: r.graph, Has: func(n graph.Node) bool { reads++; return r.linked(n) }}
 	revision := uint64(0)

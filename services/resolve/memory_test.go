@@ -10,7 +10,6 @@ import (
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
-	"cairn/services/internal/graph"
 	"cairn/services/internal/index"
 )
 
@@ -25,10 +24,7 @@ func TestMemoryAfterDeletion(t *testing.T) { // not parallel: it measures the he
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Resolver{
-		deps: Deps{Log: slog.New(slog.DiscardHandler)}, view: newView(),
-		graph: graph.New(), quarantined: map[graph.Node]uint64{},
-	}
+	r := newResolver(Deps{Log: slog.New(slog.DiscardHandler)})
 	r.feed = newFeed(ix, r.view, r.deps.Log)
 	revision := uint64(0)
 	apply := func(removed bool) {

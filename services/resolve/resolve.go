@@ -73,10 +73,8 @@ type Resolver struct {
 	lost   error // reason for which the resolver stopped following the log; guarded by mu
 }
 
-// Open returns when the view has applied the current log, and the worker's own index
-// has also applied it or has stalled because of its embedder. The resolver follows the
-// log until the caller closes it.
-func Open(ctx context.Context, deps Deps) (*Resolver, error) {
+// newResolver returns a resolver of an empty log.
+func newResolver(deps Deps) *Resolver {
 	r := &Resolver{
 		deps:        deps,
 		view:        newView(),
@@ -85,6 +83,14 @@ func Open(ctx context.Context, deps Deps) (*Resolver, error) {
 		longScans:   overload.NewLongPool(),
 	}
 	r.reader = graph.Reader{Graph: r.graph, Has: r.linked}
+	return r
+}
+
+// Open returns when the view has applied the current log, and the worker's own index
+// has also applied it or has stalled because of its embedder. The resolver follows the
+// log until the caller closes it.
+func Open(ctx context.Context, deps Deps) (*Resolver, error) {
+	r := newResolver(deps)
 	following, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	if !deps.Feed {

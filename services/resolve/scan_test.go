@@ -10,7 +10,6 @@ import (
 	"cairn/bus/overload"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
-	"cairn/services/internal/graph"
 )
 
 // TestLongScans scans a collection while the CPUs for long scans are in use: the scan visits the first
@@ -62,10 +61,7 @@ func (c *batchCounter) Err() error { c.batches++; return c.Context.Err() }
 // provider, visits the tools that match only.
 func TestListingOfClassVisitsItsTools(t *testing.T) {
 	t.Parallel()
-	r := &Resolver{
-		deps: Deps{Log: slog.New(slog.DiscardHandler)}, view: newView(), longScans: overload.NewLongPool(),
-		graph: graph.New(), quarantined: map[graph.Node]uint64{},
-	}
+	r := newResolver(Deps{Log: slog.New(slog.DiscardHandler)})
 	const others = 5 * scanBatch
 	var changes []catalog.Change
 	put := func(id, record string) {

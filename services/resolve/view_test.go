@@ -5,20 +5,15 @@ import (
 	"log/slog"
 	"testing"
 
-	"cairn/bus/overload"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
-	"cairn/services/internal/graph"
 )
 
 // TestSummariesDoNotReadInstructions lists skills whose instructions are overwritten with text that is not JSON
 // after they have been applied.
 func TestSummariesDoNotReadInstructions(t *testing.T) {
 	t.Parallel()
-	r := &Resolver{
-		deps: Deps{Log: slog.New(slog.DiscardHandler)}, view: newView(), longScans: overload.NewLongPool(),
-		graph: graph.New(), quarantined: map[graph.Node]uint64{},
-	}
+	r := newResolver(Deps{Log: slog.New(slog.DiscardHandler)})
 	const instructions = `"# Steps"`
 	var changes []catalog.Change
 	for id, record := range map[string]string{
