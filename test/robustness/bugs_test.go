@@ -52,8 +52,8 @@ var plantedBugs = []plantedBug{
 	},
 	{
 		name: "the view of the catalog ignores delete markers",
-		file: "services/internal/catalog/view.go", before: "change.Key.ID); ok {",
-		after: "change.Key.ID); ok && (!BUG || !change.Removed) {",
+		file: "services/internal/catalog/view.go", before: "if change.IsRecord() {",
+		after: "if change.IsRecord() && (!BUG || !change.Removed) {",
 		finds: `client \d+ read .* with minimum revision`,
 	},
 	{
