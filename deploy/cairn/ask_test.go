@@ -97,6 +97,13 @@ func TestAsk(t *testing.T) {
 			result{"Unsupported by any tool result: 4711, 7%\n", "cairn: AN-500 the model is gone\n", 1}},
 		{"a refusal", 413, `{"code": "AN-413", "status": 413, "title": "body too large", "detail": "expected at most 10 bytes"}`, nil,
 			result{"", "cairn: AN-413 body too large: expected at most 10 bytes\n", exitUsage}},
+		{"an estate that is not JSON", 500, failed("context: not JSON"), nil,
+			result{"", "cairn: AN-500 analysis failed: context: not JSON\n", exitUsage}},
+		{"an estate that is not JSON, as JSON", 200,
+			"event: error\ndata: {\"code\":\"AN-500\",\"message\":\"analysis failed: context: no\"}\n\n" + done,
+			[]string{"-ojson"},
+			result{"{\"event\":\"error\",\"data\":{\"code\":\"AN-500\",\"message\":\"analysis failed: context: no\"}}\n" +
+				"{\"event\":\"done\",\"data\":{}}\n", "", exitUsage}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -150,6 +150,7 @@ func TestSuggestions(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"gett": "did you mean get?", "serch": "did you mean search?", "register": "did you mean apply?", "rm": "did you mean delete?",
+		"stats":   "did you mean compute?",
 		"descibe": "did you mean describe?", "key lst": "did you mean list?", "runs logs": "did you mean follow?",
 		"context use": "did you mean select?", "lsit": "did you mean list?", "get skil": "did you mean skill?",
 		"get skil/a": "did you mean skill?", "get --ulr x": "unknown flag: --ulr; did you mean --url?",
@@ -335,6 +336,7 @@ func TestRetriesAreReported(t *testing.T) {
 	for _, args := range [][]string{
 		{"get", "skill"}, {"get", "skill", "a.b"}, {"delete", "skill", "a.b"}, {"export", "skill"}, {"search", "x"}, {"resolve", "a"},
 		{"tags", "get", "a"}, {"ask", "--estate", "-", "how many?"}, {"describe", "skill", "a.b"},
+		{"compute", "--estate", "-"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Parallel()

@@ -23,6 +23,8 @@ func completions(getenv func(string) string) map[string]cobra.CompletionFunc {
 		"status":      oneOf(schemas.StatusActive, schemas.StatusDraft, schemas.StatusDeprecated, schemas.StatusRetired),
 		"role":        oneOf(roles...),
 		"auth":        oneOf("keys", "oidc=", "off"),
+		"top-order":   oneOf("desc", "asc"),
+		"over-groups": oneOf("avg", "min", "max", "sum", "p50", "p95", "count"),
 		"log-level":   oneOf("debug", "info", "warn", "error"),
 		"log-format":  oneOf("text", "json"),
 	}

@@ -45,7 +45,7 @@ func exitCode(err error) int {
 	switch {
 	case errors.Is(err, bus.ErrDrainTimeout):
 		return server.ExitDrainTimeout
-	case errors.Is(err, flags.ErrUsage), isFileError(err), errors.Is(err, exec.ErrNotFound):
+	case errors.Is(err, flags.ErrUsage), isFileError(err), errors.Is(err, exec.ErrNotFound), isEstateError(err):
 		return exitUsage
 	case errors.Is(err, keys.ErrNotFound):
 		return exitNotFound
@@ -60,6 +60,14 @@ func exitCode(err error) int {
 		return exitUnavailable
 	}
 	return exitFailed
+}
+
+// isEstateError reports whether the server cannot read the estate of an analysis, for which the contract
+// requires status 500.
+func isEstateError(err error) bool {
+	var refused *schemas.Error
+	return errors.As(err, &refused) && errors.Is(refused, schemas.ErrAnalysisInternal) &&
+		strings.HasPrefix(refused.Message(), schemas.ErrAnalysisInternal.Title+": context: ")
 }
 
 // isFileError reports whether a file or directory in the arguments does not exist, already exists,
@@ -138,7 +146,8 @@ var synonyms = map[string][]string{
 	"cairn delete": {"rm", "remove", "unregister"},
 	"cairn apply":  {"register", "create", "put", "add", "load"}, "cairn import": {"ingest", "sync"},
 	"cairn diff": {"compare"}, "cairn search": {"find", "query"},
-	"cairn ask": {"chat", "analyze", "question"}, "cairn runs": {"run", "ps", "jobs"}, "cairn context": {"config", "login", "ctx"},
+	"cairn ask": {"chat", "analyze", "question"}, "cairn compute": {"stats", "count", "aggregate"},
+	"cairn runs": {"run", "ps", "jobs"}, "cairn context": {"config", "login", "ctx"},
 	"cairn doctor": {"check", "diagnose"}, "cairn status": {"health"}, "cairn up": {"start", "serve", "server"}, "cairn export": {"dump"},
 	"cairn runs follow": {"get", "logs", "attach", "inspect"}, "cairn runs cancel": {"stop", "kill", "delete"},
 	"cairn tags write": {"put", "set", "create"}, "cairn tags get": {"read", "show"}, "cairn tags delete": {"rm"},

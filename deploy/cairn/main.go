@@ -101,8 +101,8 @@ not found, 4 if a request is rejected, 5 if a server is unavailable, and otherwi
 	root.SetFlagErrorFunc(flags.FlagError)
 	root.AddCommand(server.Commands()...)
 	root.AddCommand(catalog.Commands()...)
-	root.AddCommand(resolve.SearchCommand(), resolve.Command(), ask.Command(), ask.RunsCommand(), tags.Command(), mcp.Command(),
-		contexts.Command(getenv), eval.Command(), bench.Command(), doctor.Command())
+	root.AddCommand(resolve.SearchCommand(), resolve.Command(), ask.Command(), ask.ComputeCommand(), ask.RunsCommand(),
+		tags.Command(), mcp.Command(), contexts.Command(getenv), eval.Command(), bench.Command(), doctor.Command())
 	root.AddCommand(operations.Commands()...)
 	values := completions(getenv)
 	for cmd := range below(root) {

@@ -98,8 +98,13 @@ func inspectSchema(needs schemas.Permission) (tool, error) {
 	t, err := estateTool(schemas.ToolInspectSchema, "Inspect an array of an estate", needs, `{"type":"object","properties":{
 		"fields":{"type":"array","items":{"type":"string"},"description":"dotted paths"},
 		"count":{"type":"integer","description":"number of records"},
-		"sample":{"description":"the first record, abbreviated"},
-		"available":{"type":"array","items":{"type":"string"},"description":"without data_key: the arrays of the estate"}}}`)
+		"sample":{"type":"object","description":"the first record, abbreviated"},
+		"details":{"type":"array","items":{"type":"object"},"description":"the fields with type, share of records, number of values and values"},
+		"arrays":{"type":"array","items":{"type":"object"},"description":"arrays inside the records, or of the estate, with their counts"},
+		"references":{"type":"array","items":{"type":"object"},"description":"fields whose values name records of another array"},
+		"name_field":{"type":"string","description":"the field that names the records"},
+		"available":{"type":"array","items":{"type":"string"},"description":"without data_key: the arrays of the estate"},
+		"note":{"type":"string","description":"why the estate has no arrays"}}}`)
 	if err != nil {
 		return t, err
 	}
@@ -114,8 +119,18 @@ func computeStats(needs schemas.Permission) (tool, error) {
 		"required":["groups","total"],"properties":{
 		"groups":{"type":"object","description":"the first metric by group"},
 		"total":{"type":["number","null"],"description":"the first metric over all records that match"},
+		"unit":{"type":"string","description":"of groups and total"},
 		"metrics":{"type":"object","description":"further metrics by name"},
+		"rows":{"type":"array","items":{"type":"object"},"description":"groups by several fields: {by, value, metrics}"},
 		"group_count":{"type":"integer"},
+		"over_groups":{"type":"object","description":"figures over the groups"},
+		"names":{"type":"array","items":{"type":"object"},"description":"records that match: {name, value}"},
+		"names_unit":{"type":"string"},
+		"more_names":{"type":"integer"},
+		"share":{"type":"object","description":"{records, of, percent}"},
+		"matched":{"type":"integer","description":"records that match the filter"},
+		"records":{"type":"integer","description":"records of the array"},
+		"coverage":{"type":"object","description":"null, missing and skipped values of the fields of groups and metrics"},
 		"truncated":{"type":"boolean","description":"only the largest groups are included"},
 		"note":{"type":"string"}}}`)
 }
@@ -144,12 +159,11 @@ func estateTool(name, title string, needs schemas.Permission, output string) (to
 }
 
 func runEstateTool(ctx context.Context, c call, name string) ([]byte, string, error) {
-	listing := name == schemas.ToolInspectSchema && c.given[dataKey] == nil
 	input, err := c.withoutEstate()
 	if err != nil {
 		return nil, "", err
 	}
-	if listing {
+	if name == schemas.ToolInspectSchema && c.given[dataKey] == nil {
 		input = []byte(`{"data_key":""}`)
 	}
 	answer, err := analyze(ctx, c, c.given[estateName], schemas.Analysis{Calls: []schemas.ToolCall{{Name: name, Input: input}}})
@@ -169,10 +183,6 @@ func runEstateTool(ctx context.Context, c call, name string) ([]byte, string, er
 	}
 	switch {
 	case failed.Error == "":
-	case listing:
-		if result, err = json.Marshal(map[string][]string{"available": failed.Available}); err != nil {
-			return nil, "", err
-		}
 	case len(failed.Available) > 0:
 		return nil, "", schemas.ErrAnalysisMalformed.Because(failed.Error + "; available: " + strings.Join(failed.Available, ", "))
 	default:

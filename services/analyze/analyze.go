@@ -85,6 +85,7 @@ func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte,
 		return schemas.ErrInternal.Because("context: " + err.Error())
 	}
 	defer done()
+	ctx = estate.WithMemory(ctx, reserved(ctx))
 	if len(req.Calls) > 0 {
 		return compute(ctx, req.Calls, &loop{tools: tools{e}, to: to})
 	}

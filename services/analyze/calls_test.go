@@ -29,7 +29,7 @@ func TestCallsOfTheClient(t *testing.T) {
 		{"results in the order of the calls", []schemas.ToolCall{
 			call("compute_stats", `{"data_key":"site.pumps","group_by":"state"}`), call("inspect_schema", `{"data_key":"site.pumps"}`)},
 			[]string{`tool_use {"tool_call_id":"call_1","name":"compute_stats","input":{"data_key":"site.pumps","group_by":"state"}}`,
-				`tool_result {"tool_call_id":"call_1","result":{"groups":{"on":2,"off":1},"total":3,"group_count":2}}`,
+				`tool_result {"tool_call_id":"call_1","result":{"groups":{"on":2,"off":1},"total":3,"group_count":2,"matched":3,"records":3}}`,
 				`tool_use {"tool_call_id":"call_2"`, `tool_result {"tool_call_id":"call_2","result":{"fields":["id","state"],"count":3`, `done {}`}},
 		{"a wrong call is a result", []schemas.ToolCall{call("inspect_schema", `{"data_key":"x"}`)},
 			[]string{"tool_use", `tool_result {"tool_call_id":"call_1","result":{"error":"no data array \"x\" in the context","available":["site.pumps"]}}`, "done"}},

@@ -44,6 +44,12 @@ func (r *reservation) resize(n int64) bool {
 	return true
 }
 
+// Acquire implements estate.Memory.
+func (r *reservation) Acquire(n int64) bool { return r.resize(r.held + n) }
+
+// Release implements estate.Memory.
+func (r *reservation) Release(n int64) { r.resize(r.held - n) }
+
 // split moves n bytes of the reservation into a new one.
 func (r *reservation) split(n int64) reservation {
 	r.held -= n

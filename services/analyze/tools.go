@@ -110,21 +110,23 @@ func (t tools) run(ctx context.Context, call model.Call, limit int) (jsontext.Va
 	default:
 		result = toolError{Error: fmt.Sprintf("unknown tool %q", call.Name), Available: names(offered)}
 	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	}
-	if err != nil {
+	case errors.Is(err, estate.ErrMemory):
+		return nil, errMemory
+	case err != nil:
 		result = invalidCall(err)
 	}
 	stats, ok := result.(estate.Stats)
-	for n := len(stats.Groups); ok && keyBytes(stats) > limit && n > 1; {
+	for n := stats.Listed(); ok && keyBytes(stats) > limit && n > 1; {
 		n /= 2
-		stats = largest(stats, n)
+		stats = stats.Largest(n)
 		result = stats
 	}
 	data, err := json.Marshal(result, json.Deterministic(true))
-	for n := len(stats.Groups) / 2; ok && err == nil && len(data) > limit && n > 0; n /= 2 {
-		data, err = json.Marshal(largest(stats, n), json.Deterministic(true))
+	for n := stats.Listed() / 2; ok && err == nil && len(data) > limit && n > 0; n /= 2 {
+		data, err = json.Marshal(stats.Largest(n), json.Deterministic(true))
 	}
 	if err == nil && len(data) > limit {
 		return json.Marshal(toolError{Error: fmt.Sprintf(
@@ -138,19 +140,12 @@ func keyBytes(s estate.Stats) (n int) {
 	for _, g := range s.Groups {
 		n += len(g.Key)
 	}
-	return n * (1 + len(s.Metrics))
-}
-
-// largest returns s with its n largest groups.
-func largest(s estate.Stats, n int) estate.Stats {
-	s.Groups, s.Truncated = s.Groups[:n], true
-	further := map[string]estate.Figures{}
-	for name, f := range s.Metrics {
-		f.Groups = f.Groups[:min(n, len(f.Groups))]
-		further[name] = f
+	for _, row := range s.Rows {
+		for _, label := range row.By {
+			n += len(label)
+		}
 	}
-	s.Metrics = further
-	return s
+	return n * (1 + len(s.Metrics))
 }
 
 func (t tools) inspect(ctx context.Context, input []byte) (any, error) {
@@ -160,13 +155,16 @@ func (t tools) inspect(ctx context.Context, input []byte) (any, error) {
 	if err := arguments(input, &args); err != nil {
 		return nil, fmt.Errorf("inspect_schema takes {data_key: string}: %w", err)
 	}
+	if args.DataKey == "" && !t.estate.Has("") {
+		return t.estate.Contents(), nil
+	}
 	return t.estate.Inspect(ctx, args.DataKey)
 }
 
 func (t tools) stats(ctx context.Context, input []byte) (any, error) {
 	var args estate.Query
 	if err := arguments(input, &args); err != nil {
-		return nil, fmt.Errorf("compute_stats takes {data_key: string, group_by: string, filter: object, any_of: [object], metrics: [string]}: %w", err)
+		return nil, fmt.Errorf("compute_stats takes {data_key, group_by, filter, any_of, metrics, having, over_groups, names, top, share, lookup}: %w", err)
 	}
 	return t.estate.Stats(ctx, args)
 }

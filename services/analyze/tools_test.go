@@ -35,7 +35,7 @@ func TestIdenticalCallsRunOnce(t *testing.T) {
 	if &got[0][0] != &got[2][0] {
 		t.Error("an identical call ran twice")
 	}
-	if string(got[0]) != `{"groups":{},"total":2}` || !strings.Contains(string(got[1]), `"a":1`) {
+	if string(got[0]) != `{"groups":{},"total":2,"matched":2,"records":2}` || !strings.Contains(string(got[1]), `"a":1`) {
 		t.Errorf("got %s", got)
 	}
 }

@@ -126,6 +126,10 @@ func TestTitleContainsFilter(t *testing.T) {
 		{`{"ip":{"exists":true},"os":{"exists":false}}`, "de-CH", "hosts nach site (ip vorhanden, os nicht vorhanden)"},
 		{`{"os":{"not":{"contains":"x","ne":null}}},"any_of":[{"up":true,"ram":4},{"used":{"gt":{"field":"size"}}}]`, "en",
 			"hosts by site (os not (contains x, ≠ (none)), ram = 4 + up = true or used > size)"},
+		{`{"name":{"starts_with":"web","ignore_case":true},"os":{"eq":"a","matches":"^b"}}`, "de",
+			"hosts nach site (name beginnt mit web, os = a, os ~ ^b)"},
+		{`{"host":{"in":{"data_key":"nodes","field":"name","filter":{"up":true}}}}`, "en",
+			"hosts by site (host ∈ nodes.name (up = true))"},
 		{`{"up":"true","note":"two\n words"}`, "pl", `hosts by site (note = two words, up = "true")`},
 	} {
 		t.Run(row.filter, func(t *testing.T) {

@@ -24,6 +24,15 @@ func FuzzRendering(f *testing.F) {
 			`{"groups":{"|":1e308,"\n\t":-1e308,"":null},"total":null,"metrics":{"avg:x":{"groups":{"|":0.1},"total":1e-300}},"group_count":-5}`,
 			`{"language":"x-\u0000"}`, "- : \n- a"},
 		{`null`, `{"groups":[],"metrics":7}`, `[]`, "\xff"}, {`{"a":1,"a":2}`, `{"groups":{"a":1,"a":2}}`, `{`, "<b>"},
+		{`{"data_key":"h","group_by":["a","|",""],"metrics":["max:t","sum:x"],"having":{"count":{"gt":1}},` +
+			`"filter":{"h":{"in":{"filter":{"a":{"in":{}}}}}}}`,
+			`{"groups":{},"total":"\u202e","unit":"|","rows":[{"by":["x"],"value":"\n"},` +
+				`{"by":["1","2","3","4"],"value":1,"metrics":{"sum:x":null}}],"metrics":{"max:t":{"groups":{"x":"2026"},"total":"<b>"}}}`,
+			`{"language":"ar"}`, "- x, 1: 2"},
+		{`{"data_key":"h","names":{"field":"|"},"top":{"by":"\n"}}`,
+			`{"names":[{"name":"a","value":-1},{"name":"","value":""},{"name":"|","value":"*"}],` +
+				`"more_names":9223372036854775807}`,
+			`{"format":"plain"}`, "- a\n- : "},
 		{`{"metrics":[""]}`, `{"groups":{"a":0,"b":-0.0},"group_count":9223372036854775807}`, `{"format":7}`, ""},
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]), []byte(seed[2]), seed[3])

@@ -25,7 +25,8 @@ type locale struct {
 // words are the translated words of a table.
 type words struct {
 	total, none, more, by, or, not string
-	contains, present, absent      string // of a field
+	contains, starts               string // of a text
+	present, absent                string // of a field
 }
 
 // noValue is the group of records without a value.
@@ -36,10 +37,11 @@ const noValue = "null"
 var (
 	languages    = []language.Tag{language.English, language.German, language.French, language.Spanish}
 	translations = []words{
-		{"total", "(none)", "%d more", "by", "or", "not", "contains", "present", "absent"},
-		{"gesamt", "(ohne)", "%d weitere", "nach", "oder", "nicht", "enthält", "vorhanden", "nicht vorhanden"},
-		{"total", "(sans)", "%d de plus", "par", "ou", "pas", "contient", "présent", "absent"},
-		{"total", "(sin)", "%d más", "por", "o", "no", "contiene", "presente", "ausente"},
+		{"total", "(none)", "%d more", "by", "or", "not", "contains", "starts with", "present", "absent"},
+		{"gesamt", "(ohne)", "%d weitere", "nach", "oder", "nicht", "enthält", "beginnt mit", "vorhanden",
+			"nicht vorhanden"},
+		{"total", "(sans)", "%d de plus", "par", "ou", "pas", "contient", "commence par", "présent", "absent"},
+		{"total", "(sin)", "%d más", "por", "o", "no", "contiene", "empieza por", "presente", "ausente"},
 	}
 	matcher = language.NewMatcher(languages)
 )
@@ -63,9 +65,12 @@ func (l locale) figure(v float64) string {
 	return l.printer.Sprint(number.Decimal(v, number.MaxFractionDigits(len(text))))
 }
 
-// isFormatted reports whether text is v as formatted here or in the answer.
-func (l locale) isFormatted(v float64, text string) bool {
-	return text == markdown.Number(v) || text == l.figure(v)
+// isFormatted reports whether text is f as formatted here or in the answer.
+func (l locale) isFormatted(f figure, text string) bool {
+	if f.text != "" {
+		return text == f.text || text == markdown.Escape(f.text)
+	}
+	return text == markdown.Number(f.number) || text == l.figure(f.number)
 }
 
 func (l locale) count(n int) string { return l.printer.Sprintf(l.more, n) }
@@ -78,10 +83,13 @@ func (l locale) label(name string) string {
 	return strings.Join(strings.Fields(name), " ")
 }
 
-// title describes a table: its records and its groups.
-func (l locale) title(a query) string {
-	text := a.DataKey + " " + l.by + " " + a.GroupBy
-	all := l.conditions(a.Filter)
+// title describes a table: its records, and the fields that group or order them.
+func (l locale) title(a query, fields []string) string {
+	text := a.DataKey
+	if len(fields) > 0 {
+		text += " " + l.by + " " + strings.Join(fields, ", ")
+	}
+	all := append(l.conditions(a.Filter), l.conditions(a.Having)...)
 	var alternatives []string
 	for _, f := range a.AnyOf {
 		alternatives = append(alternatives, strings.Join(l.conditions(f), " + "))
@@ -115,7 +123,9 @@ func (l locale) tests(condition jsontext.Value) (all []string) {
 	var tests map[string]jsontext.Value
 	_ = json.Unmarshal(condition, &tests) // a value has no operators
 	for _, op := range slices.Sorted(maps.Keys(tests)) {
-		all = append(all, l.test(op, tests[op]))
+		if op != "ignore_case" { // says how others compare
+			all = append(all, l.test(op, tests[op]))
+		}
 	}
 	return all
 }
@@ -130,9 +140,14 @@ func (l locale) test(op string, with jsontext.Value) string {
 		return l.absent
 	case "contains":
 		return l.contains + " " + l.value(with)
+	case "starts_with":
+		return l.starts + " " + l.value(with)
 	case "not":
 		return l.not + " (" + strings.Join(l.tests(with), ", ") + ")"
 	case "in":
+		if with.Kind() == jsontext.KindBeginObject {
+			break // values of another array
+		}
 		var values []jsontext.Value
 		_ = json.Unmarshal(with, &values) // the tool rejects anything but a list
 		var texts []string
@@ -142,10 +157,16 @@ func (l locale) test(op string, with jsontext.Value) string {
 		return "= " + strings.Join(texts, " "+l.or+" ")
 	}
 	var other struct {
-		Field string `json:"field"`
+		DataKey string                    `json:"data_key"` // empty: the field of the same record
+		Field   string                    `json:"field"`
+		Filter  map[string]jsontext.Value `json:"filter"`
 	}
 	if with.Kind() == jsontext.KindBeginObject && json.Unmarshal(with, &other) == nil {
-		return signs[op] + " " + other.Field
+		text := signs[op] + " " + strings.Trim(other.DataKey+"."+other.Field, ".")
+		if tests := l.conditions(other.Filter); len(tests) > 0 {
+			text += " (" + strings.Join(tests, ", ") + ")"
+		}
+		return text
 	}
 	return signs[op] + " " + l.value(with)
 }
@@ -172,4 +193,6 @@ func (l locale) value(v jsontext.Value) string {
 }
 
 // signs are the mathematical signs of operators.
-var signs = map[string]string{"ne": "≠", "gt": ">", "gte": "≥", "lt": "<", "lte": "≤"}
+var signs = map[string]string{
+	"eq": "=", "ne": "≠", "gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "in": "∈", "matches": "~",
+}

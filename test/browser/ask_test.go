@@ -1,6 +1,8 @@
 package browser
 
 import (
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"os"
 	"testing"
@@ -15,7 +17,13 @@ func (p *page) useEstate(text string) {
 	p.t.Helper()
 	p.fill("#estate", text)
 	p.click("Use this estate")
-	p.wait("!document.querySelector('#query').disabled")
+	p.estateRead()
+}
+
+// estateRead waits until the server has read the estate.
+func (p *page) estateRead() {
+	p.t.Helper()
+	p.wait("document.querySelector('.estate .badge') && !document.querySelector('#query').disabled")
 }
 
 // drop drops a file on the open view.
@@ -27,7 +35,7 @@ func (p *page) drop(name, text string) {
 		data.items.add(new File([%s], %s, {type: 'application/json'}));
 		document.querySelector('.drop').dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}));
 	})()`, quoted(text), quoted(name)), nil)
-	p.wait("!document.querySelector('#query').disabled")
+	p.estateRead()
 }
 
 // ask asks a question.
@@ -108,7 +116,20 @@ func testEstate(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), "#/ask")
 	p.fill("#estate", "{not json")
 	p.click("Use this estate")
-	p.waitText("#estate-error", "not JSON")
+	p.waitText("#estate-error", "context: ")
+	p.expect(500)
+	p.wait("document.activeElement.id === 'estate' && document.activeElement.getAttribute('aria-invalid') === 'true'")
+	p.fill("#estate", `{"name": "web-01"}`)
+	p.click("Use this estate")
+	p.waitText("#estate-error", "members are name")
+	p.eval(`window.send = fetch; window.fetch = (url, options) => new Promise((resolve, reject) => {
+		options.signal.addEventListener('abort', () => reject(options.signal.reason)); })`, nil)
+	p.click("Use this estate")
+	p.waitText(".estate [role=status]", "Reading the estate…")
+	p.wait("document.querySelector('#estate').readOnly")
+	p.click("Cancel")
+	p.wait("!document.querySelector('#estate').readOnly && document.querySelector('.estate [role=status]').innerText === ''")
+	p.eval("window.fetch = window.send", nil)
 	file, err := os.ReadFile(examples + "/estate.json")
 	if err != nil {
 		t.Fatal(err)
@@ -121,4 +142,56 @@ func testEstate(t *testing.T, s *suite) {
 	p.ask("what is the meaning of life?")
 	p.wait("document.querySelectorAll('.question .status').length === 2 && [...document.querySelectorAll('.question .status')].every(e => e.innerText === 'Answered')")
 	wait.Until(t, "the answer suggests questions", func() bool { return p.count(".question:last-of-type .answer") > 0 })
+
+	p.click("Change the estate")
+	p.useEstate(`{"Reservations": [{"Instances": [{"InstanceId": "i-1"}, {"InstanceId": "i-2"}]},
+		{"Instances": [{"InstanceId": "i-3"}]}]}`)
+	p.waitText(".estate .badge", "Reservations 2", "Reservations.Instances 3")
+	p.click("Change the estate")
+	p.useEstate("{\"name\": \"a\"}\n{\"name\": \"b\"}\n")
+	p.waitText(".estate .badge", "items 2")
+	many := map[string]any{}
+	for i := range 45 {
+		many[fmt.Sprintf("array%02d", i)] = []any{map[string]any{"name": "a"}}
+	}
+	text, err := json.Marshal(many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.click("Change the estate")
+	p.useEstate(string(text))
+	p.waitText(".estate", "array39 1", "… 5 more")
+}
+
+// results is a stored question with calls of compute_stats and their results.
+//
+//go:embed testdata/results.json
+var results string
+
+// testResults shows a stored answer with the results of each kind.
+func testResults(t *testing.T, s *suite) {
+	p := openPage(t, s, s.open.URL(), "#/ask")
+	p.wait("document.querySelector('.compose')")
+	p.eval(fmt.Sprintf(`sessionStorage.setItem('cairn.questions', JSON.stringify([%s])); location.reload()`, results), nil)
+	p.waitText(".call:nth-child(1)", "count, max:seen of hosts by site, role", "Over the groups: avg 1.5")
+	p.waitText(".call:nth-child(1) thead", "site\trole\tcount\tmax:seen")
+	p.waitText(".call:nth-child(1) tbody", "fra1\tdb\t2\t2026-02-01", "muc1\t<b>web</b>\t1\tnone")
+	p.waitText(".call:nth-child(1) tfoot", "Total\t3\t2026-02-01")
+	p.waitText(".call:nth-child(2)", "(top 2 by memory)", "31.03 %: 18 of 58 records", "… 16 more.")
+	p.waitText(".call:nth-child(2) tbody", "web-01\t64")
+	p.waitText(".call:nth-child(3) tbody tr:first-child", "db", "2026-04-01")
+	p.fill(".call:nth-child(3) select", "count")
+	p.waitText(".call:nth-child(3) tbody tr:first-child", "api", "2")
+	p.waitText(".call:nth-child(4) .total", "1,024 Mi")
+	p.waitText(".call:nth-child(4)", "max:started: 2026-04-01")
+	p.eval("[...document.querySelectorAll('.figure-link')].find(e => e.innerText === '64').click()", nil)
+	p.wait("document.activeElement.id === 'row-a-2/names/0/value'")
+	p.harmless("results")
+	p.eval(axe, nil)
+	p.accessible("results")
+	p.resize(390, 844)
+	var width int
+	if p.eval("document.documentElement.scrollWidth", &width); width > 390 {
+		t.Errorf("results are %d pixels wide, want at most 390", width)
+	}
 }

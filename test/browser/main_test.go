@@ -116,6 +116,7 @@ func TestConsole(t *testing.T) {
 		{"an answer streams with its calls, chart and figures", testAsk},
 		{"an analysis is resumed after a reload, and stopped", testResume},
 		{"an estate is dropped, and a bad one refused", testEstate},
+		{"results of every kind are shown", testResults},
 		{"a wrong key is refused", testWrongKey},
 		{"a token of an OpenID provider signs in", testToken},
 		{"a role sees what it may not do", testRoles},

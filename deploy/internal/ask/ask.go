@@ -1,5 +1,5 @@
-// Package ask implements the commands about analyses: ask a question about an estate, and
-// follow or cancel a run.
+// Package ask implements the commands about analyses: ask a question about an estate,
+// compute figures of it, and follow or cancel a run.
 package ask
 
 import (
@@ -43,8 +43,8 @@ and streams the answer to stdout; on a terminal, its Markdown is rendered. Tool 
 which compute its figures, are printed to stderr. Ctrl-C cancels the analysis on the
 server too; --detach prints the id of the run instead of the answer, for "cairn runs".
 
-An estate is a file, stdin (-), or an http or https URL, which is read without the API
-key. Of several estates, the arrays with the same name are joined.
+An estate is JSON or JSON Lines: a file, stdin (-), or an http or https URL, which is read
+without the API key. Of several estates, the arrays with the same name are joined.
 
 Without a QUESTION on a terminal, ask is a conversation: each question is asked together
 with the questions and answers before it. Ctrl-C cancels an answer, Ctrl-D ends the
@@ -91,7 +91,7 @@ from its first figure on when it is checked, or streamed with --provenance=false
 	}
 	a.Flags(cmd)
 	f := cmd.Flags()
-	f.StringArrayVar(&a.estates, "estate", nil, "JSON `FILE` or URL of the estate; - is stdin; may be repeated")
+	estateFlag(f, &a.estates)
 	flags.Choice(cmd, &a.mode, "mode", "", "analysis `MODE`: standard, or broad for facts only", schemas.ModeStandard, schemas.ModeBroad)
 	f.BoolVar(&a.provenance, "provenance", true, "check the figures of the answer against the tool results")
 	f.BoolVar(&a.strict, "strict", false, "exit with code 1 if no tool result supports a figure of the answer")
@@ -103,7 +103,7 @@ from its first figure on when it is checked, or streamed with --provenance=false
 func (a *askOptions) validate(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(a.estates) == 0:
-		return flags.UsageError(cmd, errors.New("--estate is required: a JSON file, a URL, or - for stdin"))
+		return flags.UsageError(cmd, errNoEstate)
 	case a.strict && !a.provenance:
 		return flags.UsageError(cmd, errors.New("--strict requires --provenance"))
 	case len(args) == 0 && !isInteractive(cmd):
@@ -157,12 +157,15 @@ func (a *askOptions) print(run *client.Run, out, errOut io.Writer) (answer, erro
 	return answer{r.text.String(), r.suggestions}, v.err()
 }
 
-// converse asks the questions that the user types, until the end of the input. An
+// converse lists the arrays of the estate and asks the questions that the user types, until the end of the input. An
 // interrupt cancels the current answer only.
 func (a *askOptions) converse(ctx context.Context, c *client.Client, estate string, in lines, out, errOut io.Writer) error {
 	var history conversation
 	var suggestions []string // of the previous answer
 	if err := output.Dimmed(errOut, "Ask about the estate. Ctrl-C cancels an answer, Ctrl-D ends the conversation."); err != nil {
+		return err
+	}
+	if err := printArrays(ctx, c, estate, errOut); err != nil {
 		return err
 	}
 	for {

@@ -27,6 +27,17 @@ func (t *typed) ReadLine() (string, error) {
 	return line, nil
 }
 
+// listed replies to the tool call that lists the arrays of the estate, with which a conversation starts.
+func listed(w io.Writer, q schemas.Analysis, result string) bool {
+	want := []schemas.ToolCall{{Name: schemas.ToolInspectSchema, Input: []byte(`{"data_key":""}`)}}
+	if !cmp.Equal(q.Calls, want) {
+		return false
+	}
+	_, _ = fmt.Fprintf(w, "event: tool_result\ndata: {\"tool_call_id\":\"1\",\"result\":%s}\n\n", result)
+	_, _ = io.WriteString(w, "event: done\ndata: {}\n\n")
+	return true
+}
+
 // TestConversation checks that each question is sent with the history, and that an error
 // does not end the conversation.
 func TestConversation(t *testing.T) {
@@ -36,6 +47,9 @@ func TestConversation(t *testing.T) {
 		var q schemas.Analysis
 		if err := json.UnmarshalRead(r.Body, &q); err != nil {
 			t.Error(err)
+		}
+		if listed(w, q, `{"available":["hosts"],"arrays":[{"data_key":"hosts","count":31}]}`) {
+			return
 		}
 		asked = append(asked, q) // requests are sequential
 		if q.Query == "bad" {
@@ -55,7 +69,8 @@ func TestConversation(t *testing.T) {
 	if err := a.converse(t.Context(), c, "{}", &typed{"one", "  ", "bad", "two", "exit", "three"}, &out, &errOut); err != nil {
 		t.Fatal(err)
 	}
-	if out.String() != "answer to one\nanswer to two\n" || !strings.Contains(errOut.String(), "AN-400") {
+	if out.String() != "answer to one\nanswer to two\n" ||
+		!strings.Contains(errOut.String(), "  hosts  31\n") || !strings.Contains(errOut.String(), "AN-400") {
 		t.Errorf("out %q, err %q", out.String(), errOut.String())
 	}
 	want := &schemas.Prompt{M: map[string]schemas.Utterance{"0": {R: 0, C: "one"}, "1": {R: 1, C: "answer to one"}}}
@@ -70,8 +85,14 @@ func TestConversationSuggestions(t *testing.T) {
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q schemas.Analysis
-		if err := json.UnmarshalRead(r.Body, &q); err != nil || !cmp.Equal(q.Include, []string{schemas.EventSuggestions}) {
-			t.Errorf("%v, %v", q.Include, err)
+		if err := json.UnmarshalRead(r.Body, &q); err != nil {
+			t.Error(err)
+		}
+		if listed(w, q, `{"available":[]}`) {
+			return
+		}
+		if !cmp.Equal(q.Include, []string{schemas.EventSuggestions}) {
+			t.Errorf("%v", q.Include)
 		}
 		asked = append(asked, q.Query) // requests are sequential
 		if q.Query == "why?" {
@@ -95,6 +116,44 @@ func TestConversationSuggestions(t *testing.T) {
 	}
 }
 
+// TestConversationListsArrays checks what precedes the first question.
+func TestConversationListsArrays(t *testing.T) {
+	t.Parallel()
+	many := `{"arrays":[` + strings.Repeat(`{"data_key":"a","count":1},`, maxListed+1) + `{"data_key":"z","count":1}]}`
+	for _, row := range []struct{ name, result, want, fault string }{
+		{"the arrays with their counts", `{"arrays":[{"data_key":"a.b","count":31},{"data_key":"c","count":0}]}`,
+			"  a.b  31\n  c  0\n", ""},
+		{"no arrays, with the reason", `{"available":[],"note":"its 2 arrays contain no objects"}`,
+			"the estate has no array of records: its 2 arrays contain no objects\n", ""},
+		{"no arrays", `{"available":[]}`, "the estate has no array of records\n", ""},
+		{"at most 20 arrays", many, strings.Repeat("  a  1\n", maxListed) + "  … and 2 more\n", ""},
+		{"an error of the tool", `{"error":"no memory"}`, "", "no memory"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				var q schemas.Analysis
+				if err := json.UnmarshalRead(r.Body, &q); err != nil || !listed(w, q, row.result) {
+					t.Errorf("%+v, %v", q, err)
+				}
+			}))
+			t.Cleanup(server.Close)
+			c, err := client.New(client.Config{URL: server.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var errOut strings.Builder
+			got := ""
+			if err := printArrays(t.Context(), c, "{}", &errOut); err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff([]string{row.want, row.fault}, []string{errOut.String(), got}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestConversationLimits(t *testing.T) {
 	t.Parallel()
 	var c conversation
@@ -114,7 +173,9 @@ func TestEstates(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
 		"/a": `{"hosts":[{"name":"a"}],"site":"oslo"}`, "/b": `{"hosts":[{"name":"b"}],"site":"oslo","nets":[]}`,
-		"/scalar": `{"site":"bergen"}`, "/array": `[]`, "/large": `{"a":"` + strings.Repeat("x", maxEstate) + `"}`,
+		"/scalar": `{"site":"bergen"}`, "/text": `"a"`, "/csv": "name,site\nx,y\n", "/numbers": "1\n2\n",
+		"/array": `[{"n":1}]`, "/lines": "{\"n\":2}\n{\"n\":3}\n", "/items": `{"items":[{"n":4}]}`,
+		"/large": `{"a":"` + strings.Repeat("x", maxEstate) + `"}`,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, _, _ := r.BasicAuth(); files[r.URL.Path] == "" || r.Header.Get("Authorization") != "" && user != "user" {
@@ -128,7 +189,11 @@ func TestEstates(t *testing.T) {
 		{"arrays are joined", "/a /b", `{"hosts":[{"name":"a"},{"name":"b"}],"nets":[],"site":"oslo"}`, ""},
 		{"an array on stdin", "/b -", `{"hosts":[{"name":"b"},{"name":"c"}],"nets":[],"site":"oslo"}`, ""},
 		{"other values differ", "/a /scalar", "", `"site": another estate has a different value`},
-		{"no object", "/a /array", "", "expected a JSON object"},
+		{"an array and JSON Lines are items", "/array /lines /items", `{"items":[{"n":1},{"n":2},{"n":3},{"n":4}]}`, ""},
+		{"JSON Lines alone are unchanged", "/lines", files["/lines"], ""},
+		{"a text", "/a /text", "", "expected a JSON object"},
+		{"CSV", "/a /csv", "", "expected a JSON object"},
+		{"numbers", "/a /numbers", "", "expected a JSON object"},
 		{"too large", "/large", "", "expected at most 10485760 bytes"},
 		{"an absent page", "/none", "", "responded with 404 Not Found; expected 200"},
 	} {

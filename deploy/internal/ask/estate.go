@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/pflag"
 
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
@@ -25,6 +26,14 @@ const (
 	// estateTimeout bounds the download of an estate.
 	estateTimeout = 30 * time.Second
 )
+
+// errNoEstate is the usage error of a command without an estate.
+var errNoEstate = errors.New("--estate is required: a JSON file, a URL, or - for stdin")
+
+// estateFlag defines --estate.
+func estateFlag(f *pflag.FlagSet, estates *[]string) {
+	f.StringArrayVar(estates, "estate", nil, "JSON `FILE` or URL of the estate; - is stdin; may be repeated")
+}
 
 // readEstates returns the text of the estate, joined from several sources.
 func readEstates(ctx context.Context, sources []string, stdin io.Reader) (string, error) {
@@ -53,10 +62,19 @@ func readEstate(ctx context.Context, source string, stdin io.Reader) ([]byte, er
 		return nil, flags.Usage(fmt.Errorf("expected at most %d bytes", maxEstate))
 	case len(text) == 0:
 		return nil, flags.Usage(errors.New("empty; expected JSON"))
+	case isUTF16(text):
+		return nil, flags.Usage(errors.New("UTF-16; expected UTF-8"))
 	case !utf8.Valid(text):
 		return nil, flags.Usage(errors.New("invalid UTF-8; expected JSON"))
 	}
 	return text, nil
+}
+
+// isUTF16 reports whether a text begins with a byte order mark of UTF-16, or with a NUL byte in its
+// first two characters.
+func isUTF16(text []byte) bool {
+	return bytes.HasPrefix(text, []byte("\xFE\xFF")) || bytes.HasPrefix(text, []byte("\xFF\xFE")) ||
+		bytes.IndexByte(text[:min(4, len(text))], 0) >= 0
 }
 
 func readSource(ctx context.Context, source string, stdin io.Reader) ([]byte, error) {
@@ -81,11 +99,11 @@ func readSource(ctx context.Context, source string, stdin io.Reader) ([]byte, er
 func join(sources []string, texts [][]byte) (string, error) {
 	all := map[string]jsontext.Value{}
 	for i, text := range texts {
-		var one map[string]jsontext.Value
-		if err := json.Unmarshal(text, &one); err != nil {
-			return "", fmt.Errorf("--estate %s: expected a JSON object to join it with others: %w", schemas.RedactURLs(sources[i]), err)
+		estate, err := topLevel(text)
+		if err != nil {
+			return "", fmt.Errorf("--estate %s: %w", schemas.RedactURLs(sources[i]), err)
 		}
-		for name, value := range one {
+		for name, value := range estate {
 			joined, err := concatenated(all[name], value)
 			if err != nil {
 				return "", fmt.Errorf("--estate %s: %q: %w", schemas.RedactURLs(sources[i]), name, err)
@@ -98,6 +116,40 @@ func join(sources []string, texts [][]byte) (string, error) {
 		err = fmt.Errorf("--estate: expected at most %d bytes in all", maxEstate)
 	}
 	return string(text), err
+}
+
+// errNotJoinable is the error of an estate without members to join.
+var errNotJoinable = errors.New("expected a JSON object, an array or JSON Lines to join it with others")
+
+// topLevel returns the members of an estate. An array and JSON Lines are the member items, as on the
+// server.
+func topLevel(text []byte) (members map[string]jsontext.Value, err error) {
+	var values []jsontext.Value
+	objects := 0
+	for d := jsontext.NewDecoder(bytes.NewReader(text)); ; {
+		value, err := d.ReadValue()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errNotJoinable, err)
+		}
+		if value.Kind() == jsontext.KindBeginObject {
+			objects++
+		}
+		values = append(values, value.Clone())
+	}
+	switch {
+	case objects == 1 && len(values) == 1:
+		err = json.Unmarshal(values[0], &members)
+		return members, err
+	case objects == len(values) && objects > 0:
+		items, err := json.Marshal(values)
+		return map[string]jsontext.Value{"items": items}, err
+	case len(values) == 1 && values[0].Kind() == jsontext.KindBeginArray:
+		return map[string]jsontext.Value{"items": values[0]}, nil
+	}
+	return nil, errNotJoinable
 }
 
 func concatenated(a, b jsontext.Value) (jsontext.Value, error) {

@@ -83,45 +83,101 @@ function Figure({ of, figure }) {
 
 function Call({ of, call: { id, name, input, result } }) {
   const failed = result?.error !== undefined;
-  const charted = name === 'compute_stats' && result?.groups && Object.keys(result.groups).length > 0;
   return html`<li class="card call">
     <p class="call-head"><code>${name}</code> <span class="muted">${summary(name, input)}</span>
       ${result === undefined ? html`<span class="badge quiet">running</span>` : failed ? html`<span class="badge bad">refused</span>` : null}</p>
     ${failed && html`<p class="small">${typeof result.error === 'string' ? result.error : JSON.stringify(result.error)}</p>`}
-    ${charted && html`<${Chart} of=${of} id=${id} input=${input} result=${result} />`}
-    ${!charted && typeof result?.total === 'number' && html`<p class="total" id=${`row-${of}-${id}/total`}>${format(result.total)}</p>`}
+    ${name === 'compute_stats' && result && !failed && html`<${Figures} of=${of} id=${id} input=${input} result=${result} />`}
     <details><summary>Arguments and result<span class="hidden"> of ${name}</span></summary><${Json} value=${input} />
       ${result !== undefined && html`<${Json} value=${result} prefix=${`value-${of}-${id}`} />`}</details>
   </li>`;
 }
 
+const fieldsOf = ({ group_by: by }) => (Array.isArray(by) ? by : by ? [by] : []);
+
 function summary(name, input) {
   if (!input || typeof input !== 'object') return '';
-  const { data_key: array, group_by: by, metrics, filter } = input;
+  const { data_key: array, metrics, filter, top } = input;
   const conditions = filter && typeof filter === 'object' ? Object.keys(filter).length : 0;
+  const fields = fieldsOf(input);
   if (name !== 'compute_stats') return array;
-  return [metrics?.join?.(', ') || 'count', 'of', array, by && `by ${by}`, conditions > 0 && `with ${plural(conditions, 'condition')}`].filter(Boolean).join(' ');
+  return [metrics?.join?.(', ') || 'count', 'of', array, fields.length > 0 && `by ${fields.join(', ')}`, conditions > 0 && `with ${plural(conditions, 'condition')}`,
+    top?.by && `(top ${top.limit || 1} by ${top.by}${top.order === 'asc' ? ', ascending' : ''})`].filter(Boolean).join(' ');
 }
 
-function Chart({ of, id, input, result }) {
-  const metrics = { [input.metrics?.[0] || 'count']: { ...result, pointer: '' } };
-  for (const [name, m] of Object.entries(result.metrics || {})) metrics[name] = { ...m, pointer: `/metrics/${escape(name)}` };
-  const names = Object.keys(metrics);
-  const [metric, setMetric] = useState(names[0]);
+const written = (value, unit) => (value === null || value === undefined ? 'none' : typeof value === 'number' && unit ? `${format(value)} ${unit}` : format(value));
+
+// metricsOf returns the metrics of a result, the first one first: [{name, pointer, groups, total, unit}].
+function metricsOf(input, result) {
+  const further = result.metrics || {};
+  const first = [input.metrics?.[0]].find((name) => name && !(name in further)) || 'count'; // which the tool puts before a text
+  const others = Object.entries(further).filter(([name]) => name !== first);
+  return [{ ...result, name: first, pointer: '' }, ...others.map(([name, m]) => ({ ...m, name, pointer: `/metrics/${escape(name)}` }))];
+}
+
+// Figures shows a result of compute_stats.
+function Figures({ of, id, input, result }) {
+  const { groups, rows, names, share, over_groups: over } = result;
+  const prefix = `row-${of}-${id}`;
+  const charted = groups && Object.keys(groups).length > 0;
+  const metrics = metricsOf(input, result);
+  const grouped = charted || rows?.length > 0;
+  return html`
+    ${charted && html`<${Chart} prefix=${prefix} by=${fieldsOf(input).join(', ')} metrics=${metrics} requested=${input.metrics?.[0]} />`}
+    ${rows?.length > 0 && html`<${Rows} prefix=${prefix} fields=${fieldsOf(input)} metrics=${metrics} rows=${rows} />`}
+    ${grouped && result.truncated && html`<p class="small muted">The ${charted ? Object.keys(groups).length : rows.length} largest of ${format(result.group_count)} groups.</p>`}
+    ${!grouped && typeof result.total === 'number' && html`<p class="total" id=${`${prefix}/total`}>${written(result.total, result.unit)}</p>`}
+    ${!grouped && metrics.slice(1).map((m) => html`<p class="small">${m.name}: <strong class="figure" id=${`${prefix}${m.pointer}/total`}>${written(m.total, m.unit)}</strong></p>`)}
+    ${share && html`<p class="small"><strong class="figure" id=${`${prefix}/share/percent`}>${share.percent === null ? 'none' : `${format(share.percent, 2)} %`}</strong>: <span id=${`${prefix}/share/records`}>${format(share.records)}</span> of <span id=${`${prefix}/share/of`}>${plural(share.of, 'record')}</span></p>`}
+    ${over && html`<p class="small">Over the groups: ${Object.entries(over).map(([figure, value], i) => html`${i > 0 && ', '}${figure} <strong class="figure" id=${`${prefix}/over_groups/${figure}`}>${written(value, figure === 'count' ? '' : result.unit)}</strong>`)}</p>`}
+    ${names?.length > 0 && html`<${Names} prefix=${prefix} input=${input} result=${result} />`}`;
+}
+
+function Chart({ prefix, by, metrics, requested }) {
+  const [metric, setMetric] = useState((metrics.find((m) => m.name === requested) || metrics[0]).name);
   const [all, setAll] = useState(false);
-  const { groups, total, pointer } = metrics[metric];
-  const rows = Object.entries(groups).sort(([, a], [, b]) => (Number(b) || 0) - (Number(a) || 0));
+  const { groups, total, unit, pointer } = metrics.find((m) => m.name === metric);
+  const rows = Object.entries(groups).sort(([, a], [, b]) => (typeof b === 'string' ? b.localeCompare(a) : (Number(b) || 0) - (Number(a) || 0)));
   const shown = all ? rows : rows.slice(0, MAX_BARS);
-  const largest = Math.max(...rows.map(([, v]) => Math.abs(Number(v) || 0)), 0);
+  const largest = Math.max(...rows.map(([, v]) => size(v)), 0);
   return html`<div class="chart">
-    ${names.length > 1 && html`<div class="metric"><label for=${`metric-${of}-${id}`}>Metric</label> <select id=${`metric-${of}-${id}`} value=${metric} onChange=${(e) => setMetric(e.target.value)}>${names.map((n) => html`<option>${n}</option>`)}</select></div>`}
-    <table><caption class="hidden">${metric} by ${input.group_by}</caption><thead class="hidden"><tr><th>${input.group_by}</th><th>Bar</th><th>${metric}</th></tr></thead>
-      <tbody>${shown.map(([name, value]) => html`<tr key=${name} id=${`row-${of}-${id}${pointer}/groups/${escape(name)}`}><th scope="row">${name}</th>
-        <td class="bar-cell"><${Bar} share=${largest ? Math.abs(Number(value) || 0) / largest : 0} /></td><td class="figure">${value === null ? 'none' : format(value)}</td></tr>`)}</tbody>
-      ${total !== undefined && html`<tfoot><tr id=${`row-${of}-${id}${pointer}/total`}><th scope="row">Total</th><td></td><td class="figure">${total === null ? 'none' : format(total)}</td></tr></tfoot>`}</table>
-    ${rows.length > MAX_BARS && html`<button class="link" onClick=${() => setAll(!all)}>${all ? 'Show fewer' : `Show all ${rows.length}`}</button>`}
-    ${result.truncated && html`<p class="small muted">The ${rows.length} largest of ${format(result.group_count)} groups.</p>`}
+    ${metrics.length > 1 && html`<div class="metric"><label for=${`metric-${prefix}`}>Metric</label> <select id=${`metric-${prefix}`} value=${metric} onChange=${(e) => setMetric(e.target.value)}>${metrics.map((m) => html`<option>${m.name}</option>`)}</select></div>`}
+    <table><caption class="hidden">${metric} by ${by}</caption><thead class="hidden"><tr><th scope="col">${by}</th><th scope="col">Bar</th><th scope="col">${metric}</th></tr></thead>
+      <tbody>${shown.map(([name, value]) => html`<tr key=${name} id=${`${prefix}${pointer}/groups/${escape(name)}`}><th scope="row">${name}</th>
+        <td class="bar-cell">${typeof value !== 'string' && html`<${Bar} share=${largest ? size(value) / largest : 0} />`}</td><td class="figure">${written(value, unit)}</td></tr>`)}</tbody>
+      ${total !== undefined && html`<tfoot><tr id=${`${prefix}${pointer}/total`}><th scope="row">Total</th><td></td><td class="figure">${written(total, unit)}</td></tr></tfoot>`}</table>
+    <${More} all=${all} setAll=${setAll} count=${rows.length} />
   </div>`;
+}
+
+const size = (value) => Math.abs(Number(value) || 0); // of a bar
+
+function More({ all, setAll, count }) { return count > MAX_BARS && html`<button class="link" onClick=${() => setAll(!all)}>${all ? 'Show fewer' : `Show all ${count}`}</button>`; }
+
+// Rows shows the groups of several fields.
+function Rows({ prefix, fields, metrics, rows }) {
+  const body = rows.map((row, i) => ({ labels: row.by, cells: metrics.map(({ name, unit }, n) => (n === 0 ? { id: `${prefix}/rows/${i}/value`, text: written(row.value, unit) } :
+    { id: `${prefix}/rows/${i}/metrics/${escape(name)}`, text: written(row.metrics?.[name], unit) })) }));
+  const total = metrics.map(({ pointer, total: value, unit }) => ({ id: `${prefix}${pointer}/total`, text: written(value, unit) }));
+  return html`<${Table} label=${`Groups by ${fields.join(', ')}`} heads=${fields} figures=${metrics.map((m) => m.name)} rows=${body} total=${total} />`;
+}
+
+// Names shows records, with the value that orders them if there is one.
+function Names({ prefix, input, result: { names, more_names: more } }) {
+  const valued = names.some((n) => n.value !== undefined);
+  const rows = names.map(({ name, value }, i) => ({ labels: [name], cells: valued ? [{ id: `${prefix}/names/${i}/value`, text: written(value) }] : [] }));
+  return html`<${Table} label="Names of records" heads=${[input.names?.field || 'name']} figures=${valued ? [input.top?.by || 'value'] : []} rows=${rows} />
+    ${more > 0 && html`<p class="small muted">… ${format(more)} more.</p>`}`;
+}
+
+function Table({ label, heads, figures, rows, total }) {
+  const [all, setAll] = useState(false);
+  const cells = (list) => list.map(({ id, text }) => html`<td class="figure" id=${id}>${text}</td>`);
+  return html`<div class="chart"><div class="table-wrap" tabindex="0" role="region" aria-label=${label}><table>
+    <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}${figures.map((head) => html`<th scope="col" class="figure">${head}</th>`)}</tr></thead>
+    <tbody>${(all ? rows : rows.slice(0, MAX_BARS)).map((row) => html`<tr>${row.labels.map((text) => html`<th scope="row">${text}</th>`)}${cells(row.cells)}</tr>`)}</tbody>
+    ${total && html`<tfoot><tr><th scope="row" colspan=${heads.length}>Total</th>${cells(total)}</tr></tfoot>`}</table></div>
+    <${More} all=${all} setAll=${setAll} count=${rows.length} /></div>`;
 }
 
 const escape = (name) => name.replace(/~/g, '~0').replace(/\//g, '~1');

@@ -5,31 +5,16 @@ import { link, navigate } from './router.js';
 import { useStore } from './store.js';
 import { Field, format, html, Page, plural, Problem } from './ui.js';
 import { Answer } from './answer.js';
-import { ask, estate, forget, questions, setEstate, stop } from './questions.js';
+import { ask, estate, forget, inspect, questions, setEstate, stop } from './questions.js';
 
 const MAX_ESTATE = 10 << 20; // bytes of a request
-
-// arrays returns the arrays of records of an estate: [path, length].
-function arrays(value, path = '', depth = 0) {
-  if (Array.isArray(value)) return [[path || 'items', value.length]];
-  if (value === null || typeof value !== 'object' || depth > 5) return [];
-  return Object.entries(value).flatMap(([name, v]) => arrays(v, path ? `${path}.${name}` : name, depth + 1));
-}
-
-// outline returns the contents of an estate, or an error.
-function outline(text) {
-  if (new Blob([text]).size > MAX_ESTATE - (64 << 10)) return { error: 'An estate has at most 10 MiB.' };
-  try {
-    return { arrays: arrays(JSON.parse(text)).slice(0, 40) };
-  } catch (e) {
-    return { error: `This is not JSON: ${e.message}` };
-  }
-}
+const MAX_CHIPS = 40; // arrays that are shown
 
 export function Ask({ question }) {
   const list = useStore(questions);
   const loaded = useStore(estate);
   const [conversation, setConversation] = useState(() => list.at(-1)?.conversation || String(Date.now()));
+  const [reading, setReading] = useState(false); // an estate that replaces the loaded one
   const allowed = can('analyze');
   const selected = list.find((q) => q.id === question);
   const current = selected ? selected.conversation : conversation;
@@ -43,9 +28,9 @@ export function Ask({ question }) {
     ${!allowed && html`<div class="notice warn">Your role does not permit analyses.</div>`}
     <div class="ask">
       <div class="ask-main">
-        <${Estate} key=${loaded?.name} loaded=${loaded} disabled=${!allowed} />
+        <${Estate} key=${loaded?.name} loaded=${loaded} disabled=${!allowed} reading=${reading} setReading=${setReading} />
         ${shown.map((q) => html`<${Question} key=${q.id} question=${q} />`)}
-        <${Compose} disabled=${!allowed || !loaded} conversation=${current} running=${shown.some((q) => q.state === 'running')} />
+        <${Compose} disabled=${!allowed || !loaded || reading} conversation=${current} running=${shown.some((q) => q.state === 'running')} />
       </div>
       <aside aria-label="Questions of this tab"><h2>Questions</h2>
         ${list.length === 0 ? html`<p class="muted small">The questions of this tab appear here.</p>` : html`<ul class="history">${[...list].reverse().map((q) => html`<li key=${q.id}>
@@ -58,17 +43,43 @@ export function Ask({ question }) {
 
 export const STATES = { running: 'Running', done: 'Answered', stopped: 'Stopped', failed: 'Failed' };
 
-function Estate({ loaded, disabled }) {
+function Estate({ loaded, disabled, reading, setReading }) {
   const [editing, setEditing] = useState(!loaded);
   const [text, setText] = useState('');
   const [error, setError] = useState('');
   const [over, setOver] = useState(false);
   const file = useRef();
-  const take = (name, content) => {
-    const found = outline(content);
-    setError(found.error || '');
-    if (found.error) return;
-    setEstate({ name, text: content, arrays: found.arrays });
+  const request = useRef(); // the AbortController of the reading
+  const cancel = () => {
+    request.current?.abort();
+    request.current = undefined;
+    setReading(false);
+  };
+  useEffect(() => cancel, []);
+  useEffect(() => { if (error) document.getElementById('estate')?.focus(); }, [error]);
+  const take = async (name, content) => {
+    cancel();
+    setError('');
+    if (new Blob([content]).size > MAX_ESTATE - (64 << 10)) {
+      setError('An estate has at most 10 MiB.');
+      return;
+    }
+    const controller = new AbortController();
+    request.current = controller;
+    setReading(true);
+    let outline;
+    try {
+      outline = await inspect(content, controller.signal);
+    } catch (e) {
+      outline = { error: e.message };
+    }
+    if (controller.signal.aborted) return;
+    setReading(false);
+    if (!outline.arrays?.length) {
+      setError(outline.error || outline.note || 'No array of records was found.');
+      return;
+    }
+    setEstate({ name, text: content, arrays: outline.arrays.map((a) => [a.data_key, a.count]) });
     setEditing(false);
     setText('');
   };
@@ -81,15 +92,23 @@ function Estate({ loaded, disabled }) {
     else take('dropped text', e.dataTransfer.getData('text'));
   };
   if (loaded && !editing) {
+    const arrays = loaded.arrays || [];
     return html`<section class="card estate" aria-label="Estate"><p><strong>${loaded.name}</strong> <span class="muted">${format(Math.ceil(loaded.text.length / 1024))} KiB</span>${' '}<button class="link" disabled=${disabled} onClick=${() => setEditing(true)}>Change the estate</button></p>
-      <p class="badges">${(loaded.arrays || []).map(([path, n]) => html`<span class="badge">${path} <span class="figure">${format(n)}</span></span>`)}</p></section>`;
+      <p class="badges">${arrays.slice(0, MAX_CHIPS).map(([key, n]) => html`<span class="badge">${key} <span class="figure">${format(n)}</span></span>`)}
+        ${arrays.length > MAX_CHIPS && html`<span class="muted small">… ${format(arrays.length - MAX_CHIPS)} more</span>`}</p></section>`;
   }
-  return html`<section class=${`card estate drop${over ? ' over' : ''}`} aria-label="Estate" onDragOver=${(e) => { e.preventDefault(); setOver(true); }} onDragLeave=${() => setOver(false)} onDrop=${drop}>
-    <${Field} label="Estate" hint="JSON with arrays of records: paste it, drop a file here, or choose one. At most 10 MiB." error=${error}>
-      <textarea id="estate" class="code" rows="6" spellcheck=${false} disabled=${disabled} value=${text} placeholder='{"hosts": [{"name": "web-01", "site": "fra1"}]}' onInput=${(e) => setText(e.target.value)}></textarea></${Field}>
-    <div class="actions"><input ref=${file} type="file" id="estate-file" hidden accept=".json,application/json" onChange=${(e) => readFile(e.target.files[0])} />
+  const leave = () => {
+    cancel();
+    setError('');
+    setEditing(false);
+  };
+  return html`<section class=${`card estate drop${over ? ' over' : ''}`} aria-label="Estate" aria-busy=${reading ? 'true' : undefined} onDragOver=${(e) => { e.preventDefault(); setOver(true); }} onDragLeave=${() => setOver(false)} onDrop=${drop}>
+    <${Field} label="Estate" hint="JSON or NDJSON with arrays of records: paste it, drop a file here, or choose one. At most 10 MiB." error=${error}>
+      <textarea id="estate" class="code" rows="6" spellcheck=${false} disabled=${disabled} readonly=${reading} value=${text} placeholder='{"hosts": [{"name": "web-01", "site": "fra1"}]}' onInput=${(e) => setText(e.target.value)}></textarea></${Field}>
+    <p class="summary" role="status">${reading && 'Reading the estate…'}</p>
+    <div class="actions"><input ref=${file} type="file" id="estate-file" hidden accept=".json,.jsonl,.ndjson,application/json,application/x-ndjson" onChange=${(e) => readFile(e.target.files[0])} />
       <button disabled=${disabled} onClick=${() => file.current.click()}>Choose a file</button>
-      ${loaded && html`<button onClick=${() => setEditing(false)}>Cancel</button>`}
+      ${(loaded || reading) && html`<button onClick=${loaded ? leave : cancel}>Cancel</button>`}
       <button class="primary" disabled=${disabled || !text.trim()} onClick=${() => take('pasted estate', text)}>Use this estate</button></div>
   </section>`;
 }

@@ -57,6 +57,18 @@ export function setEstate(value) {
   else if (value.text.length > MAX_KEPT || !keep(ESTATE, value)) sessionStorage.removeItem(ESTATE);
 }
 
+// inspect returns what the server reads in the text of an estate, the result of inspect_schema:
+// arrays, and a note if there is none.
+export async function inspect(text, signal) {
+  const calls = [{ name: 'inspect_schema', input: { data_key: '' } }];
+  const response = await send('POST', '/api/v1/analyze', { body: { target: 'H', context: text, calls }, signal });
+  let progress = nothing;
+  for await (const event of read(response.body)) progress = add(progress, event);
+  if (progress.error) throw new Error(progress.error.message);
+  if (!progress.calls[0]?.result) throw new Error('The connection was lost. Try again.');
+  return progress.calls[0].result;
+}
+
 // history returns the earlier questions and answers of a conversation, as a request has them.
 function history(conversation) {
   const messages = {};

@@ -2,105 +2,191 @@ package estate
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
+	"math"
+	"slices"
+	"strings"
 	"sync"
-
-	"cairn/services/internal/lazy"
+	"sync/atomic"
 )
 
-// An array describes a data array: a JSON array at the top level or nested in objects only.
+// An array describes a data array: a JSON array, a map of records or a sequence, at the top level or nested in
+// objects only, or the elements of a field of another array's records.
 type array struct {
 	key     string
-	text    value
-	starts  []uint32 // offsets of the elements in text
-	objects int      // number of elements that are objects
-	level   int      // number of names in the key
+	level   int  // number of names in the key
+	bytes   int  // of its text; 0 if it is derived
+	count   int  // number of elements
+	objects int  // number of elements that are objects
+	isMap   bool // the elements are the members of an object
+	inMap   bool // an array inside a member of a map, whose records the map has too
+
+	derived *derivation // nil outside of records
+	records *records    // nil for a derived array
+	cached  atomic.Pointer[records]
+
 	profile *profile
 	tree    *fieldTree // fields of the records; nil before reading and after profile is set
+}
+
+// A derivation describes the records of a derived array: the elements of a field of the parent's records,
+// recursively if recursive is set, and those of other arrays.
+type derivation struct {
+	parent    *array
+	field     string
+	recursive bool   // the records of parent, and the elements of the field at all depths
+	others    *array // records that precede those of the field; nil: none
+	ambiguous bool   // several names are read as the path of the field
+	hidden    bool   // not listed: its elements are scalars
+	values    int    // number of values of all fields
+}
+
+func newArray(key string, text value, level int) *array {
+	return &array{key: key, level: level, records: newRecords(text)}
+}
+
+// add adds the element at i.
+func (a *array) add(text value, i int) {
+	a.records.starts = append(a.records.starts, uint32(i))
+	if i < len(text) && text[i] == '{' { // the text may end here
+		a.objects++
+	}
+}
+
+// noRecord is the offset of an ancestor that a record does not have.
+const noRecord = math.MaxUint32
+
+// ancestorLevels is the number of ancestors by which a record has fields of its parents.
+const ancestorLevels = 4
+
+// records are the elements of an array, and the fields read from them.
+type records struct {
+	text   value    // of the estate
+	starts []uint32 // offsets of the elements in text
+	// ancestors has the offsets of the enclosing records, the nearest first, or noRecord.
+	ancestors [][]uint32
 
 	mu      sync.Mutex
 	columns map[string]*column  // by path, those read and cached
 	offsets map[string]*offsets // by path, those of unread columns
 }
 
-// records yields the elements of a.
-func (a *array) records() iter.Seq[value] {
+func newRecords(text value) *records {
+	return &records{text: text, columns: map[string]*column{}, offsets: map[string]*offsets{}}
+}
+
+// all yields the elements. An element extends to the end of the text.
+func (r *records) all() iter.Seq[value] {
 	return func(yield func(value) bool) {
-		for i, start := range a.starts {
-			if !yield(a.text[start:a.end(i)]) {
+		for _, start := range r.starts {
+			if !yield(r.text[start:]) {
 				return
 			}
 		}
 	}
 }
 
-// end returns the end of the i-th element, without the space, comma or bracket after it.
-func (a *array) end(i int) int {
-	if i+1 == len(a.starts) {
-		return trimSpace(a.text, len(a.text)-1)
-	}
-	return trimSpace(a.text, trimSpace(a.text, int(a.starts[i+1]))-1)
+// at returns the value at an offset.
+func (r *records) at(i uint32) value { return r.text[i:skip(r.text, int(i))] }
+
+func (r *records) size() int {
+	return 4*cap(r.starts) + 4*len(r.ancestors)*cap(r.starts)
 }
 
-func (a *array) sample(ctx context.Context) json.RawMessage {
-	for element := range a.records() {
-		s := sampler{ctx: ctx, left: maxSampleBytes}
-		switch {
-		case element.kind() == kindObject:
-			s.add(element, 0)
-		case a.objects > 0: // prefer the first object
-			continue
-		default:
-			s.out = append(s.out, `{"`+ElementField+`":`...)
-			s.add(element, 1)
-			s.out = append(s.out, '}')
-		}
-		return s.out
-	}
-	return json.RawMessage("{}")
-}
-
-// scan finds one field in each record. The error is ctx.Err().
-func (a *array) scan(ctx context.Context, path string) (*offsets, error) {
+// scan finds a field in each of the values at starts, which are the records or their
+// ancestors. Consecutive equal ancestors are read once. The error is ctx.Err().
+func (r *records) scan(ctx context.Context, starts []uint32, path string) (*offsets, error) {
 	var p offsets
-	row := 0
-	for record := range a.records() {
+	last, v, ok := uint32(noRecord), value(nil), false
+	for row, start := range starts {
 		if row%checkValues == 0 && yield(ctx, row) != nil {
 			return nil, ctx.Err()
 		}
-		if v, ok := record.field(path); ok {
-			p.add(a, row, v)
+		if start != last {
+			last, v, ok = start, nil, false
+			if start != noRecord {
+				v, ok = r.field(int(start), path)
+			}
 		}
-		row++
+		if ok {
+			p.add(r.text, row, v)
+		}
 	}
 	return &p, nil
 }
 
+// find returns the offsets of the values of a field of the records. The error is ctx.Err().
+func (r *records) find(ctx context.Context, path string) (*offsets, error) {
+	r.mu.Lock()
+	p := r.offsets[path]
+	r.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	return r.scan(ctx, r.starts, path)
+}
+
+// locate is find; a field that the records do not have is one of the enclosing records if its path begins with parent.
+func (r *records) locate(ctx context.Context, a *array, path string) (p *offsets, err error) {
+	rest, ok := strings.CutPrefix(path, parentPrefix)
+	if !ok || len(r.ancestors) == 0 || a.mayHave(path) {
+		if p, err = r.find(ctx, path); err != nil || len(p.at) > 0 || !ok {
+			return p, err
+		}
+	}
+	p = &offsets{}
+	for level := 0; ok && level < len(r.ancestors) && len(p.at) == 0; level++ {
+		if p, err = r.scan(ctx, r.ancestors[level], rest); err != nil {
+			return nil, err
+		}
+		rest, ok = strings.CutPrefix(rest, parentPrefix)
+	}
+	return p, nil
+}
+
+// parentPrefix begins the path of a field of the enclosing record.
+const parentPrefix = "parent."
+
+// mayHave reports whether the records may have a field at path.
+func (a *array) mayHave(path string) bool {
+	return a.profile == nil || a.profile.more || slices.ContainsFunc(a.profile.fields, func(f Field) bool {
+		return path == f.Path || strings.HasPrefix(path, f.Path+".")
+	})
+}
+
+// Names of the field that contains the name of a map's member. A member of the record with the
+// first name takes precedence.
+const (
+	keyField  = "key"
+	keyAlways = "key()"
+)
+
+// field returns the value at path in the record at start.
+func (r *records) field(start int, path string) (value, bool) {
+	if v, ok := r.text[start:].field(path); ok {
+		return v, true
+	}
+	if path == keyField || path == keyAlways {
+		if name := nameBefore(r.text, start); name != nil {
+			return name, true
+		}
+	}
+	return nil, false
+}
+
 // read returns the column of the values at p. The error is ctx.Err().
-func (a *array) read(ctx context.Context, p *offsets) (*column, error) {
+func (r *records) read(ctx context.Context, path string, p *offsets) (*column, error) {
 	var values dictionary
 	codes := make([]uint32, len(p.at))
 	for i, at := range p.at {
 		if i%checkValues == 0 && yield(ctx, i) != nil {
 			return nil, ctx.Err()
 		}
-		if v := a.text[at:skip(a.text, int(at))]; v.kind() == kindNull {
+		if v := r.at(at); v.kind() == kindNull {
 			codes[i] = codeNull
 		} else {
 			codes[i] = codeValues + uint32(values.add(v, 1))
 		}
 	}
-	c := &column{types: p.types, nulls: p.nulls, values: clip(values.list), codes: codes, rows: p.rows}
-	if p.types&(1<<kindNumber) != 0 {
-		c.numbers = make([]float64, len(c.values))
-		for i, v := range c.values {
-			if i%checkRows == 0 && yield(ctx, i) != nil {
-				return nil, ctx.Err()
-			}
-			c.numbers[i] = v.float()
-		}
-	}
-	c.public, c.groups = lazy.New(c.describe), lazy.New(c.label)
-	return c, nil
+	return newColumn(path, p.types, p.nulls, clip(values.list), codes, p.rows), nil
 }

@@ -93,7 +93,7 @@ func BenchmarkFirstAnswer(b *testing.B) {
 			b.Fatal(err)
 		}
 		e.Outline(8 << 10)
-		if _, err := e.Stats(b.Context(), estate.Query{DataKey: "gcp_machine_types", GroupBy: "series"}); err != nil {
+		if _, err := e.Stats(b.Context(), estate.Query{DataKey: "gcp_machine_types", GroupBy: estate.GroupBy{"series"}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -106,7 +106,7 @@ func BenchmarkTools(b *testing.B) {
 		b.Fatal(err)
 	}
 	q := estate.Query{
-		DataKey: "gcp_machine_types", GroupBy: "cpus",
+		DataKey: "gcp_machine_types", GroupBy: estate.GroupBy{"cpus"},
 		Filter: map[string]json.RawMessage{"series": json.RawMessage(`"n2"`)},
 	}
 	b.Run("stats", func(b *testing.B) {

@@ -52,14 +52,21 @@ const (
 // A column is one field of an array's records: each record has a code, which stands for
 // a distinct value.
 type column struct {
+	path    string
 	types   uint8 // bit set of kinds
 	nulls   int
 	values  []entry
 	codes   []uint32
 	rows    []uint32             // the records of codes; nil: the first ones
-	numbers []float64            // of values, NaN for other kinds; nil if there are no numbers
 	public  *lazy.Value[*Column] // computed on first use
 	groups  *lazy.Value[labels]
+	reading *lazy.Value[reading]
+}
+
+func newColumn(path string, types uint8, nulls int, values []entry, codes, rows []uint32) *column {
+	c := &column{path: path, types: types, nulls: nulls, values: values, codes: codes, rows: rows}
+	c.public, c.groups, c.reading = lazy.New(c.describe), lazy.New(c.label), lazy.New(c.interpret)
+	return c
 }
 
 // describe returns the public column. Missing counts the records with the field; the
@@ -110,16 +117,17 @@ func (c *column) single() bool {
 }
 
 // Sizes in bytes of a value besides its text, which shares the memory of the estate: in
-// the dictionary, as a group, and in the public column.
+// the dictionary, as a group, in the public column, and as a number.
 const (
 	columnSize = 250
 	entrySize  = 32
 	groupSize  = 20
 	valueSize  = 40
+	numberSize = 8
 )
 
 func (c *column) size() int {
-	size := columnSize + entrySize*cap(c.values) + 8*cap(c.numbers) + 4*(cap(c.codes)+cap(c.rows))
+	size := columnSize + (entrySize+numberSize)*cap(c.values) + 4*(cap(c.codes)+cap(c.rows))
 	size += groupSize*len(c.values) + valueSize*min(len(c.values), MaxValues)
 	elements := 0
 	for _, v := range c.values {
@@ -133,56 +141,134 @@ func (c *column) size() int {
 	return size + valueSize*min(elements, MaxValues)
 }
 
-// label assigns a group to each code and a label to each group. Null and missing values
-// have the first group.
+// label assigns groups to each code and a label to each group. Null and missing values, and
+// empty lists, have the first group. A list of scalars has the groups of its elements.
 func (c *column) label(ctx context.Context) (labels, error) {
-	groups := make([]uint32, codeValues+len(c.values))
-	keys := append(make([]string, 0, 1+len(c.values)), NullGroup)
-	single, known := c.single(), map[string]uint32{}
+	l := labels{of: make([]uint32, codeValues+len(c.values)), keys: append(make([]string, 0, 1+len(c.values)), NullGroup)}
+	known := map[string]uint32{}
+	single := c.single() // the labels are distinct
 	if !single {
 		known = make(map[string]uint32, len(c.values))
 		known[NullGroup] = 0
 	}
-	for i, v := range c.values {
-		if i%checkValues == 0 && yield(ctx, i) != nil {
-			return labels{}, ctx.Err()
-		}
-		label := v.label()
+	group := func(label string) uint32 {
 		g, ok := uint32(0), label == NullGroup
 		if !single {
 			g, ok = known[label]
 		}
 		if !ok {
-			g = uint32(len(keys))
-			keys = append(keys, groupKey(label))
+			g = uint32(len(l.keys))
+			l.keys = append(l.keys, groupKey(label))
 			if !single {
 				known[label] = g
 			}
 		}
-		groups[codeValues+i] = g
+		return g
 	}
-	return labels{groups, keys}, nil
+	var last []uint32 // by group, 1 + the index of the last list with it
+	for i, v := range c.values {
+		if i%checkValues == 0 && yield(ctx, i) != nil {
+			return labels{}, ctx.Err()
+		}
+		if !v.isList() {
+			l.of[codeValues+i] = group(v.label())
+			continue
+		}
+		elements := []uint32{}
+		for element := range value(v.text).elements() {
+			g := group(string(element.label()))
+			last = append(last, make([]uint32, len(l.keys)-len(last))...)
+			if last[g] != uint32(i)+1 {
+				last[g] = uint32(i) + 1
+				elements = append(elements, g)
+			}
+		}
+		if l.elements == nil {
+			l.elements = map[uint32][]uint32{}
+		}
+		l.elements[uint32(codeValues+i)] = elements
+	}
+	return l, nil
 }
 
-// classes returns a number for each code, equal for equal values, and an upper bound of
-// the numbers. The result is incomplete if ctx is done.
-func (c *column) classes(ctx context.Context) (of []uint32, many int) {
-	of = all(codeValues + len(c.values))
+// isList reports whether the value is an array of scalars.
+func (o operand) isList() bool {
+	if o.kind != kindArray {
+		return false
+	}
+	for element := range value(o.text).elements() {
+		if element.kind() >= kindArray {
+			return false
+		}
+	}
+	return true
+}
+
+// classes are numbers of a column's values, equal for equal values. A list of scalars has those of its elements.
+type classes struct {
+	of       []uint32            // by code
+	elements map[uint32][]uint32 // by code of a list
+	bound    int                 // exceeds all numbers
+}
+
+// classes returns the classes of the values. The result is incomplete if ctx is done.
+func (c *column) classes(ctx context.Context) classes {
+	k := classes{of: all(codeValues + len(c.values)), bound: codeValues + len(c.values)}
 	if c.types&(1<<kindArray|1<<kindObject) == 0 {
-		return of, len(of)
+		return k
 	}
 	known := map[operand]uint32{}
-	for code := codeValues; code < len(of); code++ {
-		if code%checkValues == 0 && yield(ctx, code) != nil {
+	class := func(v operand, number uint32) uint32 {
+		if n, ok := known[v]; ok {
+			return n
+		}
+		known[v] = number
+		k.bound = max(k.bound, int(number)+1)
+		return number
+	}
+	for i, v := range c.values {
+		if i%checkValues == 0 && yield(ctx, i) != nil {
 			break
 		}
-		v := c.values[code-codeValues]
-		same := operand{v.kind, v.label()}
-		if class, ok := known[same]; ok {
-			of[code] = class
-		} else {
-			known[same] = of[code]
+		code := uint32(codeValues + i)
+		if !v.isList() {
+			k.of[code] = class(operand{v.kind, v.label()}, code)
+			continue
+		}
+		elements := []uint32{}
+		for element := range value(v.text).elements() {
+			if element.kind() != kindNull {
+				elements = append(elements, class(operand{element.kind(), share(element.label())}, uint32(k.bound)))
+			}
+		}
+		if k.elements == nil {
+			k.elements = map[uint32][]uint32{}
+		}
+		k.elements[code] = elements
+	}
+	return k
+}
+
+// transform returns the column of a part of each value; values without the part are missing.
+func (c *column) transform(ctx context.Context, path string, part func(v operand) (value, bool)) (*column, error) {
+	var values dictionary
+	codeOf := make([]uint32, codeValues+len(c.values))
+	codeOf[codeNull] = codeNull
+	for i, v := range c.values {
+		if i%checkValues == 0 && yield(ctx, i) != nil {
+			return nil, ctx.Err()
+		}
+		if text, ok := part(v.operand); ok {
+			codeOf[codeValues+i] = codeValues + uint32(values.add(text, v.count))
 		}
 	}
-	return of, len(of)
+	types := uint8(0)
+	for _, v := range values.list {
+		types |= 1 << v.kind
+	}
+	codes := make([]uint32, len(c.codes))
+	for i, code := range c.codes {
+		codes[i] = codeOf[code]
+	}
+	return newColumn(path, types, c.nulls, values.list, codes, c.rows), nil
 }

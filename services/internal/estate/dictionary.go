@@ -53,22 +53,6 @@ func (o operand) differs(v operand, ok bool) bool {
 	return !o.equals(v, ok)
 }
 
-// compares orders numbers numerically and strings bytewise, which suits ISO dates. Other
-// pairs are unordered and do not match.
-func (o operand) compares(good func(order int) bool, op string) (test, error) {
-	switch o.kind {
-	case kindNumber:
-		order := o.numberOrder()
-		return func(v operand, ok bool) bool { return ok && v.kind == kindNumber && good(order(v.text)) }, nil
-	case kindString:
-		return func(v operand, ok bool) bool {
-			return ok && v.kind == kindString && good(strings.Compare(v.text, o.text))
-		}, nil
-	default:
-		return nil, fmt.Errorf("%s: expected a number or a string", op)
-	}
-}
-
 // numberOrder compares a number with o: 64-bit integers exactly, other numbers as
 // float64.
 func (o operand) numberOrder() func(text string) int {
@@ -106,6 +90,11 @@ func (o operand) contained(v operand, ok bool) bool {
 func (o operand) note(field string, c *Column) string {
 	if len(c.Elements) > 0 {
 		return fmt.Sprintf("%q has arrays: use {\"contains\": value} to match elements", field)
+	}
+	for _, v := range c.Values {
+		if v.Text == o.text && v.Type != kindNames[o.kind] {
+			return fmt.Sprintf("%q has %s as a %s: equality is strict in type", field, truncate(v.JSON(), maxSampleString), v.Type)
+		}
 	}
 	known := c.Null > 0 && o.kind == kindNull ||
 		slices.ContainsFunc(c.Values, func(v Value) bool { return v.operand() == o })

@@ -18,8 +18,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
-
-	"cairn/services/internal/lazy"
 )
 
 // BareKey is the key of a top-level array.
@@ -42,37 +40,33 @@ type Estate struct {
 	cut    bool // the text has more arrays than maxArrays
 	size   int
 
-	profiled     *lazy.Value[struct{}]
 	columnBudget atomic.Int64 // bytes that columns may still reserve
 }
 
-// Parse validates text as JSON and finds its data arrays. As in encoding/json, invalid
-// UTF-8 in strings becomes U+FFFD. The estate keeps text, which must not change. The
-// error is a *SyntaxError.
-func Parse(text []byte) (*Estate, error) { return parse(text, func(*array) {}) }
+// Parse is Read without a context.
+func Parse(text []byte) (*Estate, error) { return Read(context.Background(), text) }
 
-// parse is Parse; it calls found for each array as soon as it is validated. Some of them
-// may not become part of the estate.
+// parse validates text and finds the arrays outside of records. It calls found for each array as soon
+// as it is validated. Some of them may not become part of the estate.
 func parse(text []byte, found func(*array)) (*Estate, error) {
 	f := finder{scanner: scanner{text: text}, found: found}
 	if len(text) > maxText {
 		f.fail(0, "expected at most 1 GiB")
 		return nil, f.err
 	}
-	if err := f.document(f.top); err != nil {
-		return nil, err
+	if err := f.document(); err != nil {
+		return nil, withHint(f.err, text)
 	}
 	if !utf8.Valid(text) {
 		return parse(valid(text), found)
 	}
 	e := &Estate{text: text, cut: f.cut, byKey: make(map[string]*array, len(f.arrays))}
 	e.setArrays(slices.DeleteFunc(f.arrays, func(a *array) bool { return a == nil }))
+	e.columnBudget.Store(int64(columnShare(len(text))))
 	return e, nil
 }
 
-// arraySize is the approximate size of an array besides its key, in bytes.
-const arraySize = 400
-
+// setArrays sets the arrays outside of records.
 func (e *Estate) setArrays(arrays []*array) {
 	for _, a := range arrays {
 		// An ambiguous key such as a.b denotes the array whose name contains the dot.
@@ -80,40 +74,56 @@ func (e *Estate) setArrays(arrays []*array) {
 			e.byKey[a.key] = a
 		}
 	}
-	var others []*array
-	for _, a := range arrays {
-		switch {
-		case e.byKey[a.key] != a:
-		case a.objects > 0:
-			e.arrays = append(e.arrays, a)
-		default:
-			others = append(others, a)
-		}
-	}
-	e.arrays = append(e.arrays, others...)
-	e.profiled = lazy.New(func(ctx context.Context) (struct{}, error) { return struct{}{}, buildProfiles(ctx, e) })
-	e.columnBudget.Store(int64(columnShare(len(e.text))))
-	e.size = cap(e.text) + columnShare(len(e.text))
-	for _, a := range e.arrays {
-		e.size += arraySize + 2*len(a.key) + 4*cap(a.starts) + fieldsSize(e, a)
+	e.arrays = slices.DeleteFunc(arrays, func(a *array) bool { return e.byKey[a.key] != a })
+}
+
+// rank orders arrays in listings: those with records, then the others, then those whose records a map has.
+func (a *array) rank() int {
+	switch {
+	case a.inMap:
+		return 2
+	case a.objects == 0 && a.derived == nil:
+		return 1
+	default:
+		return 0
 	}
 }
 
-// Keys returns the dotted paths of the data arrays: first the arrays with objects, then empty arrays and
-// arrays of other values, each in document order. Arrays inside elements of
-// arrays are not included.
+// arraySize is the approximate size of an array besides its key, in bytes.
+const arraySize = 400
+
+func (e *Estate) setSize() {
+	e.size = cap(e.text) + columnShare(len(e.text))
+	for _, a := range e.arrays {
+		e.size += arraySize + 2*len(a.key) + fieldsSize(e, a)
+		if a.derived == nil {
+			e.size += 4 * cap(a.records.starts)
+		}
+	}
+}
+
+// Keys returns the dotted paths of the data arrays: first the arrays with records, each followed by the arrays
+// inside its records, then empty arrays and arrays of other values, in document order. Arrays of scalars inside
+// records are not listed, but have keys too.
 func (e *Estate) Keys() []string {
-	keys := make([]string, len(e.arrays))
-	for i, a := range e.arrays {
-		keys[i] = a.key
+	keys := make([]string, 0, len(e.arrays))
+	for _, a := range e.listed() {
+		keys = append(keys, a.key)
 	}
 	return keys
 }
 
+func (e *Estate) listed() []*array {
+	return slices.DeleteFunc(slices.Clone(e.arrays), func(a *array) bool { return a.derived != nil && a.derived.hidden })
+}
+
+// Has reports whether the estate has an array with the key.
+func (e *Estate) Has(key string) bool { return e.byKey[key] != nil }
+
 // Count returns the number of elements of the array; 0 for an unknown key.
 func (e *Estate) Count(key string) int {
 	if a := e.byKey[key]; a != nil {
-		return len(a.starts)
+		return a.count
 	}
 	return 0
 }
@@ -125,18 +135,21 @@ func (e *Estate) find(key string) (*array, error) {
 	if a := e.byKey[key]; a != nil {
 		return a, nil
 	}
-	return nil, &UnknownKeyError{Key: key, Available: e.Keys()}
+	keys := e.Keys()
+	return nil, &UnknownKeyError{Key: key, Available: keys, nearest: nearest(key, keys)}
 }
 
 // Column returns the values of the field at path. A field that no record has yields a
-// column without values. The error is an *UnknownKeyError or ctx.Err(). The caller must
+// column without values. The error is an *UnknownKeyError, ErrMemory or ctx.Err(). The caller must
 // not modify the result.
 func (e *Estate) Column(ctx context.Context, key, path string) (Column, error) {
 	a, err := e.find(key)
 	if err != nil {
 		return Column{}, err
 	}
-	col, err := e.column(ctx, a, path)
+	x := newReader(ctx, e)
+	defer x.close()
+	col, err := x.column(ctx, a, path)
 	if err != nil {
 		return Column{}, err
 	}
@@ -145,78 +158,19 @@ func (e *Estate) Column(ctx context.Context, key, path string) (Column, error) {
 		return Column{}, err
 	}
 	c := *public
-	c.Path, c.Records, c.Missing = path, len(a.starts), len(a.starts)-c.Missing
+	c.Path, c.Records, c.Missing = path, a.count, a.count-c.Missing
 	return c, nil
 }
 
 // Fields returns the fields of the records of the array in order of appearance, an object
-// before its members. It returns up to 400, fewer in an estate of more than 125 arrays,
-// and none for an unknown key. The error is ctx.Err(). The caller must not modify the
-// result.
-func (e *Estate) Fields(ctx context.Context, key string) ([]Field, error) {
+// before its members. It returns up to 400, fewer in an estate of more than 125 arrays, and none for
+// an unknown key. The caller must not modify the result.
+func (e *Estate) Fields(key string) []Field {
 	a := e.byKey[key]
 	if a == nil {
-		return nil, nil
+		return nil
 	}
-	p, err := e.profile(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	return p.fields, nil
-}
-
-// Inspect returns the schema of the array. The error is an *UnknownKeyError or ctx.Err().
-func (e *Estate) Inspect(ctx context.Context, key string) (Schema, error) {
-	a, err := e.find(key)
-	if err != nil {
-		return Schema{}, err
-	}
-	p, err := e.profile(ctx, a)
-	if err != nil {
-		return Schema{}, err
-	}
-	sample := a.sample(ctx)
-	return Schema{Fields: p.bounded(), Count: len(a.starts), Sample: sample}, ctx.Err()
-}
-
-// column returns the column at path. It reads the column on first use, and caches it
-// within the budget of the estate. The error is ctx.Err().
-func (e *Estate) column(ctx context.Context, a *array, path string) (*column, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	a.mu.Lock()
-	c, p := a.columns[path], a.offsets[path]
-	a.mu.Unlock()
-	if c != nil {
-		return c, nil
-	}
-	if p == nil {
-		var err error
-		if p, err = a.scan(ctx, path); err != nil {
-			return nil, err
-		}
-	}
-	c, err := a.read(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	e.cacheColumn(a, path, c)
-	return c, nil
-}
-
-// cacheColumn replaces the offsets of a path by its parsed column.
-func (e *Estate) cacheColumn(a *array, path string, c *column) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	size := c.size() + len(path)
-	if p := a.offsets[path]; p != nil {
-		size -= p.size()
-	}
-	if a.columns[path] == nil && e.reserve(size) {
-		a.columns[path] = c
-		delete(a.offsets, path)
-	}
+	return a.ownFields()
 }
 
 // reserve takes size bytes of the budget for columns and reports whether the budget sufficed.
@@ -226,36 +180,6 @@ func (e *Estate) reserve(size int) bool {
 		e.columnBudget.Add(int64(size))
 	}
 	return ok
-}
-
-// Outline describes the estate to a model: a line per array with its name, count and
-// fields. It has at most maxBytes bytes, and states how much it omits.
-func (e *Estate) Outline(maxBytes int) string {
-	if len(e.arrays) == 0 {
-		return fit("The context has no data arrays.", maxBytes)
-	}
-	for _, fields := range outlineFields {
-		if text := writeOutline(e, len(e.arrays), fields, maxBytes); len(text) <= maxBytes {
-			return text
-		}
-	}
-	low, high := 0, len(e.arrays)-1 // binary search for the most lines that fit
-	for low < high {
-		mid := (low + high + 1) / 2
-		if len(writeOutline(e, mid, 0, maxBytes)) <= maxBytes {
-			low = mid
-		} else {
-			high = mid - 1
-		}
-	}
-	return fit(writeOutline(e, low, 0, maxBytes), maxBytes)
-}
-
-// profile returns the profile of an array. The first call builds the profiles of all arrays, since
-// callers compare them afterwards.
-func (e *Estate) profile(ctx context.Context, a *array) (*profile, error) {
-	_, err := e.profiled.Get(ctx)
-	return a.profile, err
 }
 
 // Stats computes q. The error is an *UnknownKeyError for an unknown array, ctx.Err(), or
@@ -274,11 +198,16 @@ func (e *Estate) Stats(ctx context.Context, q Query) (Stats, error) {
 type UnknownKeyError struct {
 	Key       string
 	Available []string
+	nearest   []string
 }
 
-// Error returns a message without the available keys, which may be many.
+// Error returns a message with the nearest keys, without the available ones, which may be many.
 func (e *UnknownKeyError) Error() string {
-	return fmt.Sprintf("no data array %q in the context", e.Key)
+	text := fmt.Sprintf("no data array %q in the context", string(truncate([]byte(e.Key), maxKeyBytes)))
+	if len(e.nearest) > 0 {
+		text += "; did you mean " + strings.Join(e.nearest, " or ") + "?"
+	}
+	return text
 }
 
 // MarshalJSON returns the tool result from which a model can correct its call: the error

@@ -6,12 +6,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"sort"
 	"strings"
 )
 
 // operatorHelp describes filter conditions to a model.
-const operatorHelp = "expected a value to equal, or an object with one or more of ne gt gte lt lte in contains exists not, as in {\"gte\": 5}"
+const operatorHelp = "expected a value to equal, or an object with one or more of " +
+	"eq ne gt gte lt lte in contains starts_with matches exists not, as in {\"gte\": 5}"
+
+// maxPattern bounds a regular expression, in bytes.
+const maxPattern = 256
 
 // A condition is the part of a filter that applies to one field.
 type condition struct {
@@ -25,8 +30,14 @@ type condition struct {
 	found  bool // a tested record had the field
 }
 
-// A test evaluates a field's value; ok is false if the record lacks the field.
-type test func(v operand, ok bool) bool
+// A test is an operator with its operand. It binds to a column before it evaluates values.
+type test func(ctx context.Context, x *reader, c *column) (matcher, error)
+
+// A matcher evaluates the value of a field; ok is false if the record lacks the field.
+type matcher func(v operand, ok bool) bool
+
+// bind implements test for a matcher that does not depend on the column.
+func (m matcher) bind(context.Context, *reader, *column) (matcher, error) { return m, nil }
 
 // A peer is a field that a condition compares with.
 type peer struct {
@@ -40,11 +51,14 @@ var orders = map[string]func(order int) bool{
 	"lt": func(order int) bool { return order < 0 }, "lte": func(order int) bool { return order <= 0 },
 }
 
+// A Filter has a condition per field: a value to equal, or {operator: value, …}. All conditions must hold.
+type Filter map[string]json.RawMessage
+
 // parseAny parses alternative filters.
-func parseAny(filters []map[string]json.RawMessage) (alternatives [][]*condition, err error) {
+func parseAny(filters []Filter) (alternatives [][]*condition, err error) {
 	n := 0
 	for _, f := range filters {
-		conditions, err := parseFilter(f)
+		conditions, err := parseFilter("any_of", f, true)
 		if n += len(conditions); err != nil || n > maxConditions {
 			return nil, cmp.Or(err, fmt.Errorf("any_of: expected at most %d fields", maxConditions))
 		}
@@ -53,16 +67,16 @@ func parseAny(filters []map[string]json.RawMessage) (alternatives [][]*condition
 	return alternatives, nil
 }
 
-func parseFilter(filter map[string]json.RawMessage) ([]*condition, error) {
+// parseFilter parses the conditions of the argument called name. The values of other arrays may be operands if joins is set.
+func parseFilter(name string, filter Filter, joins bool) ([]*condition, error) {
 	if len(filter) > maxConditions {
-		return nil, fmt.Errorf("filter: expected at most %d fields", maxConditions)
+		return nil, fmt.Errorf("%s: expected at most %d fields", name, maxConditions)
 	}
 	conditions := make([]*condition, 0, len(filter))
 	for field, raw := range filter {
-		c, err := parseCondition(field, raw)
+		c, err := parseCondition(field, raw, joins)
 		if err != nil {
-			name := string(truncate([]byte(field), maxPathBytes))
-			return nil, fmt.Errorf("filter %q: %w", name, err)
+			return nil, fmt.Errorf("%s %q: %w", name, string(truncate([]byte(field), maxPathBytes)), err)
 		}
 		conditions = append(conditions, c)
 	}
@@ -70,66 +84,522 @@ func parseFilter(filter map[string]json.RawMessage) ([]*condition, error) {
 	return conditions, nil
 }
 
-func parseCondition(field string, raw json.RawMessage) (*condition, error) {
+func parseCondition(field string, raw json.RawMessage, joins bool) (*condition, error) {
 	if field == "" || len(field) > maxPathBytes {
 		return nil, fmt.Errorf("expected the name of a field of at most %d bytes", maxPathBytes)
 	}
 	s := scanner{text: raw}
-	if err := s.document(func(i int) int { return s.value(i, 0) }); err != nil {
+	if err := s.validate(); err != nil {
 		return nil, err
 	}
 	v := value(valid(bytes.TrimSpace(raw)))
 	if v.kind() != kindObject {
 		want := newOperand(v)
-		return &condition{field: field, tests: []test{want.equals}, wants: &want}, nil
+		return &condition{field: field, tests: []test{matcher(want.equals).bind}, wants: &want}, nil
 	}
 	c := &condition{field: field}
-	for op, arg := range v.members() {
-		if good := orders[string(op)]; good != nil && arg.kind() == kindObject {
-			other, err := parsePeer(raw, string(op))
+	p := operatorParser{joins: joins}
+	tests, err := p.parse(v, c)
+	c.tests = tests
+	return c, err
+}
+
+// operatorParser parses the operators of a condition.
+type operatorParser struct {
+	joins bool // values of other arrays may be operands
+	fold  bool // texts are compared without case
+	depth int  // of not
+}
+
+// maxNot bounds the nesting of not.
+const maxNot = 4
+
+// parse parses an object of operators, which must all hold. Comparisons with fields are added to c, which is nil
+// inside not.
+func (p operatorParser) parse(v value, c *condition) (tests []test, err error) {
+	p.fold = false
+	for op, operand := range v.members() {
+		if string(op) == "ignore_case" {
+			if operand.kind() != kindBoolean {
+				return nil, fmt.Errorf("ignore_case: expected true or false")
+			}
+			p.fold = operand[0] == 't'
+		}
+	}
+	peers := 0
+	for op, operand := range v.members() {
+		good := orders[string(op)]
+		switch {
+		case string(op) == "ignore_case":
+		case good != nil && operand.kind() == kindObject && c != nil:
+			field, err := parsePeer(string(op), operand)
 			if err != nil {
 				return nil, err
 			}
-			c.peers = append(c.peers, peer{other, good})
-			continue
+			c.peers = append(c.peers, peer{field, good})
+			peers++
+		default:
+			t, err := p.operator(string(op), operand)
+			if err != nil {
+				return nil, err
+			}
+			tests = append(tests, t)
+			if want := newOperand(operand); string(op) == "eq" && c != nil {
+				c.wants = &want
+			}
 		}
-		t, err := parseOperator(string(op), arg, 0)
-		if err != nil {
-			return nil, err
-		}
-		c.tests = append(c.tests, t)
 	}
-	if len(c.tests)+len(c.peers) == 0 {
+	if len(tests)+peers == 0 {
 		return nil, fmt.Errorf("%s", operatorHelp)
 	}
-	return c, nil
+	return tests, nil
 }
 
-// parsePeer returns the field of {op: {"field": name}}.
-func parsePeer(raw json.RawMessage, op string) (string, error) {
-	var condition map[string]json.RawMessage
+// parsePeer returns the field of {"field": name}, the operand of op.
+func parsePeer(op string, v value) (string, error) {
 	var operand struct{ Field string }
-	err := cmp.Or(json.Unmarshal(raw, &condition), json.Unmarshal(condition[op], &operand))
-	if err != nil || operand.Field == "" || len(operand.Field) > maxPathBytes {
-		return "", fmt.Errorf("%s: expected a number, a string or {\"field\": name}", op)
+	if err := json.Unmarshal(v, &operand); err != nil || operand.Field == "" || len(operand.Field) > maxPathBytes {
+		return "", fmt.Errorf("%s: expected a number, a text, a date or {\"field\": name}", op)
 	}
 	return operand.Field, nil
 }
 
-// narrow returns the rows whose records meet the condition, reusing the memory of rows.
-// It tests each distinct value once. The error is ctx.Err().
-func (c *condition) narrow(ctx context.Context, rows []uint32, col *column, n int) ([]uint32, error) {
-	c.tested = len(rows) > 0
+func (p operatorParser) operator(op string, arg value) (test, error) {
+	want := newOperand(arg)
+	switch op {
+	case "eq":
+		return p.folded(want, operand.equals), nil
+	case "ne":
+		return p.folded(want, operand.differs), nil
+	case "gt", "gte", "lt", "lte":
+		if want.kind != kindNumber && want.kind != kindString {
+			return nil, fmt.Errorf("%s: expected a number or a string", op)
+		}
+		return comparison{op, want, orders[op]}.bind, nil
+	case "in":
+		return p.in(arg)
+	case "contains":
+		return p.folded(want, operand.contained), nil
+	case "starts_with":
+		if want.kind != kindString {
+			return nil, fmt.Errorf("starts_with: expected a text")
+		}
+		return p.folded(want, operand.begins), nil
+	case "matches":
+		return p.pattern(want)
+	case "exists":
+		if want.kind != kindBoolean {
+			return nil, fmt.Errorf("exists: expected true or false")
+		}
+		return matcher(func(_ operand, ok bool) bool { return ok == (want.text == "true") }).bind, nil
+	case "not":
+		return p.not(arg)
+	default:
+		return nil, fmt.Errorf("unknown operator %q: %s", string(truncate([]byte(op), 64)), operatorHelp)
+	}
+}
+
+// folded returns the test by a relation of want to a value, both in lower case if case is ignored.
+func (p operatorParser) folded(want operand, holds func(want, v operand, ok bool) bool) test {
+	if !p.fold {
+		return matcher(func(v operand, ok bool) bool { return holds(want, v, ok) }).bind
+	}
+	want = want.lower()
+	return matcher(func(v operand, ok bool) bool { return holds(want, v.lower(), ok) }).bind
+}
+
+// lower returns a text, or the texts of a list, in lower case.
+func (o operand) lower() operand {
+	if o.kind == kindString || o.kind == kindArray {
+		o.text = strings.ToLower(o.text)
+	}
+	return o
+}
+
+func (p operatorParser) pattern(want operand) (test, error) {
+	if want.kind != kindString || len(want.text) > maxPattern {
+		return nil, fmt.Errorf("matches: expected a regular expression of at most %d bytes", maxPattern)
+	}
+	text := want.text
+	if p.fold {
+		text = "(?i)" + text
+	}
+	pattern, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("matches: %w", err)
+	}
+	return matcher(func(v operand, ok bool) bool { return ok && v.some(kindString, pattern.MatchString) }).bind, nil
+}
+
+// not returns a test that negates the conjunction of the operators.
+func (p operatorParser) not(arg value) (test, error) {
+	if arg.kind() != kindObject || p.depth == maxNot {
+		return nil, fmt.Errorf("not: %s", operatorHelp)
+	}
+	p.depth++
+	tests, err := p.parse(arg, nil)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, x *reader, c *column) (matcher, error) {
+		all, err := bindAll(ctx, x, c, tests)
+		return func(v operand, ok bool) bool { return !all(v, ok) }, err
+	}, nil
+}
+
+// bindAll returns the conjunction of tests.
+func bindAll(ctx context.Context, x *reader, c *column, tests []test) (matcher, error) {
+	matchers := make([]matcher, len(tests))
+	for i, t := range tests {
+		var err error
+		if matchers[i], err = t(ctx, x, c); err != nil {
+			return nil, err
+		}
+	}
+	return func(v operand, ok bool) bool {
+		for _, m := range matchers {
+			if !m(v, ok) {
+				return false
+			}
+		}
+		return true
+	}, nil
+}
+
+// in returns the test for one of the values of a list, or of a field of another array.
+func (p operatorParser) in(arg value) (test, error) {
+	switch {
+	case arg.kind() == kindObject && p.joins:
+		return parseJoin(arg)
+	case arg.kind() != kindArray:
+		return nil, fmt.Errorf("in: expected an array of values, or {\"data_key\", \"field\", \"filter\"} for the values of another array")
+	}
+	wanted := map[operand]bool{}
+	for v := range arg.elements() {
+		if o := newOperand(v); p.fold {
+			wanted[o.lower()] = true
+		} else {
+			wanted[o] = true
+		}
+	}
+	return matcher(func(v operand, ok bool) bool {
+		if p.fold {
+			v = v.lower()
+		}
+		return ok && wanted[operand{v.kind, v.label()}]
+	}).bind, nil
+}
+
+// join has the values of a field of another array.
+type join struct {
+	dataKey string
+	field   string
+	filter  []*condition
+}
+
+func parseJoin(arg value) (test, error) {
+	var given struct {
+		DataKey string `json:"data_key"`
+		Field   string `json:"field"`
+		Filter  Filter `json:"filter"`
+	}
+	if err := unmarshalStrict(arg, &given); err != nil || given.Field == "" || len(given.Field) > maxPathBytes {
+		return nil, fmt.Errorf("in: expected {\"data_key\": array, \"field\": name, \"filter\": object}, the filter optional")
+	}
+	conditions, err := parseFilter("in filter", given.Filter, false)
+	if err != nil {
+		return nil, err
+	}
+	return join{given.DataKey, given.Field, conditions}.bind, nil
+}
+
+// bind reads the values of the other array. A list matches if one of its elements is among them.
+func (j join) bind(ctx context.Context, x *reader, _ *column) (matcher, error) {
+	a, err := x.estate.find(j.dataKey)
+	if err != nil {
+		return nil, err
+	}
+	s := selection{reader: x, array: a}
+	if err := s.all(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.narrow(ctx, j.filter); err != nil {
+		return nil, err
+	}
+	col, err := x.column(ctx, a, j.field)
+	if err != nil {
+		return nil, err
+	}
+	if len(col.codes) == 0 {
+		return nil, fmt.Errorf("in: no record of %q has the field %q; the fields are %s", a.key, j.field, list(a.paths()))
+	}
+	const wantedSize = 64
+	if err := x.acquire(wantedSize * len(col.values)); err != nil {
+		return nil, err
+	}
+	wanted := make(map[operand]bool, len(col.values))
+	codes := col.dense(a.count)
+	for i, row := range s.rows {
+		if i%checkRows == 0 && yield(ctx, i) != nil {
+			return nil, ctx.Err()
+		}
+		if code := codes[row]; code >= codeValues {
+			col.values[code-codeValues].operand.each(func(v operand) { wanted[v] = true })
+		}
+	}
+	return func(v operand, ok bool) bool {
+		matched := false
+		if ok {
+			v.each(func(v operand) { matched = matched || wanted[v] })
+		}
+		return matched
+	}, nil
+}
+
+// each calls use with the label of the value, or of each element of a list of scalars.
+func (o operand) each(use func(operand)) {
+	if !o.isList() {
+		use(operand{o.kind, o.label()})
+		return
+	}
+	for element := range value(o.text).elements() {
+		use(newOperand(element))
+	}
+}
+
+// some reports whether the text, or an element of the list, of a kind is good.
+func (o operand) some(k kind, good func(text string) bool) bool {
+	if o.kind == k {
+		return good(o.text)
+	}
+	if o.kind == kindArray {
+		for element := range value(o.text).elements() {
+			if element.kind() == k && good(string(element.label())) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// begins reports whether a text, or an element of a list, begins with the text.
+func (o operand) begins(v operand, ok bool) bool {
+	return ok && v.some(kindString, func(text string) bool { return strings.HasPrefix(text, o.text) })
+}
+
+// A comparison is gt, gte, lt or lte with a number or a text.
+type comparison struct {
+	op   string
+	want operand
+	good func(order int) bool
+}
+
+// bind compares numbers, quantities and dates as such if the column has only these, in text too. Otherwise numbers
+// compare numerically and texts bytewise, and other pairs do not match.
+func (c comparison) bind(ctx context.Context, _ *reader, col *column) (matcher, error) {
+	r, err := col.reading.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch r.as {
+	case asNumber, asQuantity:
+		if r.as == asQuantity {
+			return c.quantities(r, col)
+		}
+		if text, ok := c.want.decimal(); ok {
+			order := operand{kindNumber, text}.numberOrder()
+			return func(v operand, ok bool) bool {
+				text, number := v.decimal()
+				return ok && number && c.good(order(text))
+			}, nil
+		}
+	case asDate:
+		if t, ok := parseBound(c.want); ok {
+			return func(v operand, ok bool) bool {
+				at, isDate := parseTime(v)
+				if v.kind == kindNumber {
+					at, isDate = epoch(v)
+				}
+				return ok && isDate && c.good(at.Compare(t))
+			}, nil
+		}
+	}
+	if c.want.kind == kindNumber {
+		order := c.want.numberOrder()
+		return func(v operand, ok bool) bool { return ok && v.kind == kindNumber && c.good(order(v.text)) }, nil
+	}
+	return func(v operand, ok bool) bool {
+		return ok && v.kind == kindString && c.good(strings.Compare(v.text, c.want.text))
+	}, nil
+}
+
+func (c comparison) quantities(r reading, col *column) (matcher, error) {
+	want, ok := r.quantityIn(c.want)
+	if !ok && r.unit == "%" {
+		want, ok = c.want.number()
+	}
+	if !ok {
+		return nil, fmt.Errorf("%s: the values of %q are quantities; expected one with a unit, as in {%q: \"1%s\"}",
+			c.op, col.path, c.op, r.unit)
+	}
+	return func(v operand, ok bool) bool {
+		number, unit, isQuantity := v.quantity()
+		for _, f := range families {
+			_, same := f.units[r.unit]
+			if size, known := f.units[unit]; same && known {
+				return ok && isQuantity && c.good(cmp.Compare(roundDigits(number*size/r.factor), roundDigits(want)))
+			}
+		}
+		return false
+	}, nil
+}
+
+// compare returns the rows whose value in col and value in other, the peer's column, are
+// two numbers, two quantities, two dates or two strings that satisfy the comparison. It reuses the memory of rows.
+func (p peer) compare(ctx context.Context, rows []uint32, col, other *column, n int) ([]uint32, error) {
+	left, right := col.dense(n), other.dense(n)
+	first, err := col.reading.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	second, err := other.reading.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	same := first.as == second.as && (first.text || second.text)
+	kept := rows[:0]
+	for i, row := range rows {
+		if i%checkValues == 0 && yield(ctx, i) != nil {
+			return nil, ctx.Err()
+		}
+		if left[row] < codeValues || right[row] < codeValues {
+			continue
+		}
+		k, l := left[row]-codeValues, right[row]-codeValues
+		v, w := col.values[k].operand, other.values[l].operand
+		order := 0
+		switch {
+		case same && (first.numbers[k] != first.numbers[k] || second.numbers[l] != second.numbers[l]):
+			continue // a blank text
+		case same:
+			order = cmp.Compare(first.numbers[k]*first.factor, second.numbers[l]*second.factor)
+		case v.kind == kindNumber && w.kind == kindNumber:
+			order = w.numberOrder()(v.text)
+		case v.kind == kindString && w.kind == kindString:
+			order = strings.Compare(v.text, w.text)
+		default:
+			continue
+		}
+		if p.good(order) {
+			kept = append(kept, row)
+		}
+	}
+	return kept, nil
+}
+
+// A selection has the rows of the records that match a filter.
+type selection struct {
+	*reader
+	array *array
+	join  lookups
+	rows  []uint32
+}
+
+// all selects all records.
+func (s *selection) all(ctx context.Context) error {
+	r, err := s.records(ctx, s.array)
+	if err != nil {
+		return err
+	}
+	if err := s.acquire(4 * len(r.starts)); err != nil {
+		return err
+	}
+	s.rows = all(len(r.starts))
+	return nil
+}
+
+// column returns the column of a field of the records, or of the records that a lookup finds.
+func (s *selection) column(ctx context.Context, path string) (*column, error) {
+	for field, l := range s.join {
+		if rest, ok := strings.CutPrefix(path, field+"."); ok {
+			return l.column(ctx, s, field, rest)
+		}
+	}
+	return s.reader.column(ctx, s.array, path)
+}
+
+// narrow keeps the rows whose records meet all conditions.
+func (s *selection) narrow(ctx context.Context, conditions []*condition) error {
+	for _, c := range conditions {
+		col, err := s.column(ctx, c.field)
+		if err != nil {
+			return err
+		}
+		if s.rows, err = c.narrow(ctx, s, col); err != nil {
+			return err
+		}
+		for _, p := range c.peers {
+			other, err := s.column(ctx, p.field)
+			if err != nil {
+				return err
+			}
+			if s.rows, err = p.compare(ctx, s.rows, col, other, s.array.count); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// narrowAny keeps the rows whose records meet one of the alternatives, or all rows if
+// there are none.
+func (s *selection) narrowAny(ctx context.Context, alternatives [][]*condition) error {
+	if len(alternatives) == 0 {
+		return nil
+	}
+	if err := s.acquire(4*len(s.rows) + s.array.count); err != nil {
+		return err
+	}
+	meets := make([]bool, s.array.count)
+	for _, conditions := range alternatives {
+		some := *s
+		some.rows = append([]uint32(nil), s.rows...)
+		if err := some.narrow(ctx, conditions); err != nil {
+			return err
+		}
+		for _, row := range some.rows {
+			meets[row] = true
+		}
+	}
+	kept := s.rows[:0]
+	for _, row := range s.rows {
+		if meets[row] {
+			kept = append(kept, row)
+		}
+	}
+	s.rows = kept
+	return nil
+}
+
+// narrow returns the selected rows whose records meet the condition, reusing their memory.
+// It tests each distinct value once. The error may be ctx.Err().
+func (c *condition) narrow(ctx context.Context, s *selection, col *column) ([]uint32, error) {
+	matches, err := bindAll(ctx, s.reader, col, c.tests)
+	if err != nil {
+		return nil, fmt.Errorf("filter %q: %w", c.field, err)
+	}
+	rows := s.rows
+	c.tested = c.tested || len(rows) > 0
 	pass := make([]bool, codeValues+len(col.values))
-	pass[codeMissing] = c.matches(operand{}, false)
-	pass[codeNull] = c.matches(operand{kindNull, NullGroup}, true)
+	pass[codeMissing] = matches(operand{}, false)
+	pass[codeNull] = matches(operand{kindNull, NullGroup}, true)
 	for i, v := range col.values {
 		if i%checkValues == 0 && yield(ctx, i) != nil {
 			return nil, ctx.Err()
 		}
-		pass[codeValues+i] = c.matches(v.operand, true)
+		pass[codeValues+i] = matches(v.operand, true)
 	}
-	codes := col.dense(n)
+	codes := col.dense(s.array.count)
 	kept := rows[:0]
 	for _, row := range rows {
 		code := codes[row]
@@ -139,93 +609,4 @@ func (c *condition) narrow(ctx context.Context, rows []uint32, col *column, n in
 		}
 	}
 	return kept, nil
-}
-
-// compare returns the rows whose value in col and value in other, the peer's column, are
-// two numbers or two strings that satisfy the comparison. It reuses the memory of rows.
-func (p peer) compare(ctx context.Context, rows []uint32, col, other *column, n int) ([]uint32, error) {
-	left, right := col.dense(n), other.dense(n)
-	kept := rows[:0]
-	for i, row := range rows {
-		if i%checkValues == 0 && yield(ctx, i) != nil {
-			return nil, ctx.Err()
-		}
-		if left[row] < codeValues || right[row] < codeValues {
-			continue
-		}
-		v, w := col.values[left[row]-codeValues].operand, other.values[right[row]-codeValues].operand
-		if v.kind != w.kind || v.kind != kindNumber && v.kind != kindString {
-			continue
-		}
-		order := strings.Compare(v.text, w.text)
-		if v.kind == kindNumber {
-			order = w.numberOrder()(v.text)
-		}
-		if p.good(order) {
-			kept = append(kept, row)
-		}
-	}
-	return kept, nil
-}
-
-func (c *condition) matches(v operand, ok bool) bool {
-	for _, t := range c.tests {
-		if !t(v, ok) {
-			return false
-		}
-	}
-	return true
-}
-
-// maxNot bounds the nesting of not.
-const maxNot = 4
-
-func parseOperator(op string, arg value, depth int) (test, error) {
-	want := newOperand(arg)
-	switch op {
-	case "ne":
-		return want.differs, nil
-	case "gt", "gte", "lt", "lte":
-		return want.compares(orders[op], op)
-	case "in":
-		return parseIn(arg)
-	case "contains":
-		return want.contained, nil
-	case "exists":
-		if want.kind != kindBoolean {
-			return nil, fmt.Errorf("exists: expected true or false")
-		}
-		return func(_ operand, ok bool) bool { return ok == (want.text == "true") }, nil
-	case "not":
-		return parseNot(arg, depth)
-	default:
-		return nil, fmt.Errorf("unknown operator %q: %s", string(truncate([]byte(op), 64)), operatorHelp)
-	}
-}
-
-// parseNot returns a test that negates the conjunction of the operators.
-func parseNot(arg value, depth int) (test, error) {
-	if arg.kind() != kindObject || depth == maxNot {
-		return nil, fmt.Errorf("not: %s", operatorHelp)
-	}
-	var all condition
-	for op, operand := range arg.members() {
-		t, err := parseOperator(string(op), operand, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		all.tests = append(all.tests, t)
-	}
-	return func(v operand, ok bool) bool { return !all.matches(v, ok) }, nil
-}
-
-func parseIn(arg value) (test, error) {
-	if arg.kind() != kindArray {
-		return nil, fmt.Errorf("in: expected an array of values")
-	}
-	wanted := map[operand]bool{}
-	for v := range arg.elements() {
-		wanted[newOperand(v)] = true
-	}
-	return func(v operand, ok bool) bool { return ok && wanted[operand{v.kind, v.label()}] }, nil
 }

@@ -72,7 +72,7 @@ func TestStatsFilter(t *testing.T) {
 					got += id
 				}
 			}
-			if got != want || s.Records != len(s.Groups) {
+			if got != want || s.Matched != len(s.Groups) {
 				t.Errorf("records %q, want %q", got, want)
 			}
 		})

@@ -45,16 +45,21 @@ func checkText(t *testing.T, text []byte) {
 func checkKeys(t *testing.T, e *estate.Estate, want map[string][]any) {
 	t.Helper()
 	keys := e.Keys()
-	if len(keys) != len(want) {
-		t.Fatalf("keys %q, want %d", keys, len(want))
+	for key := range want {
+		if !slices.Contains(keys, key) {
+			t.Fatalf("keys %q, want %q", keys, key)
+		}
 	}
 	if e.Outline(1 << 20); len(e.Outline(50)) > 50 {
 		t.Error("the outline exceeds its limit")
 	}
 	for _, key := range keys[:min(len(keys), 20)] {
-		records, ok := want[key]
-		if !ok || e.Count(key) != len(records) {
-			t.Fatalf("array %q has %d records, want %d, known %v", key, e.Count(key), len(records), ok)
+		records, ok := referenceRecords(e, key, want)
+		if !ok {
+			continue // a map of records outside of records, or an array inside of one
+		}
+		if e.Count(key) != len(records) {
+			t.Fatalf("array %q has %d records, want %d", key, e.Count(key), len(records))
 		}
 		schema, err := e.Inspect(t.Context(), key)
 		if err != nil || !json.Valid(schema.Sample) || schema.Count != len(records) {
@@ -79,7 +84,7 @@ func checkFields(t *testing.T, e *estate.Estate, key string, records []any) {
 				there++
 			}
 		}
-		if f.Count != there || column.Records-column.Missing-column.Null != there {
+		if _, _, derived := e.Derivation(key); f.Count != there && !derived || column.Records-column.Missing-column.Null != there {
 			t.Errorf("field %q has %d values, in the column %d times, want %d",
 				f.Path, f.Count, column.Records-column.Missing-column.Null, there)
 		}
@@ -96,16 +101,16 @@ func checkFilter(t *testing.T, e *estate.Estate, key, path string, v estate.Valu
 		return
 	}
 	s, err := e.Stats(t.Context(), estate.Query{DataKey: key, Filter: map[string]json.RawMessage{path: v.JSON()}})
-	if err != nil || s.Records != v.Count {
-		t.Errorf("%d records with %q equal to %s, error %v; want %d", s.Records, path, v.JSON(), err, v.Count)
+	if err != nil || s.Matched != v.Count {
+		t.Errorf("%d records with %q equal to %s, error %v; want %d", s.Matched, path, v.JSON(), err, v.Count)
 	}
 }
 
 func checkStats(t *testing.T, e *estate.Estate, key, path string, records []any) {
 	t.Helper()
-	s, err := e.Stats(t.Context(), estate.Query{DataKey: key, GroupBy: path, Metrics: []string{"count", "distinct:no", "avg:" + "n" + path}})
+	s, err := e.Stats(t.Context(), estate.Query{DataKey: key, GroupBy: estate.GroupBy{path}, Metrics: []string{"count", "distinct:no", "avg:" + "n" + path}})
 	if err != nil {
-		if len(path) < 500 {
+		if len(path) < 500 && !strings.Contains(err.Error(), "its values are objects") {
 			t.Fatal(err)
 		}
 		return

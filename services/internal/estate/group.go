@@ -13,63 +13,270 @@ import (
 // maxLabelBytes is the length at which group labels are truncated.
 const maxLabelBytes = 4 << 10
 
-// A grouping assigns records to groups. Its zero value has no groups. The first group contains the
-// records without a value.
+// maxEntries bounds the pairs of a record and a group: a record has a pair for each
+// element of a list.
+const maxEntries = 8 << 20
+
+// noGroup is the group of records that belong to none.
+const noGroup = ^uint32(0)
+
+// A grouping assigns records to groups. Its zero value has no groups.
 type grouping struct {
-	of       []uint32 // the group of each record
-	keys     []string // labels of all groups, including empty ones
-	counts   []uint32 // number of records by group
-	nonEmpty int      // number of groups with records
-	labels   int      // number of labels of values; null and missing have none
-	found    bool     // a record has the field, possibly null
+	rows     []uint32   // the record of each entry; a record is repeated for the elements of a list
+	of       []uint32   // the group of each entry
+	counts   []uint32   // number of entries by group
+	keys     [][]string // labels by field
+	tuples   [][]uint32 // by group, the label of each field; nil for one field, whose labels are the groups
+	nonEmpty int        // number of groups with entries
+	nonNull  int        // the same without the group of records without a value
+	null     bool       // the first group has only records without a value
 }
 
-// labels maps each code of a column to a group, and each group to its label.
+// labels maps each code of a column to a group, a code of a list to the groups of its elements, and each group to its
+// label.
 type labels struct {
-	of   []uint32
-	keys []string
+	of       []uint32
+	elements map[uint32][]uint32
+	keys     []string
 }
 
-// group groups rows by the label of their value in a column. The error is ctx.Err().
-func group(ctx context.Context, rows []uint32, col *column, n int) (grouping, error) {
-	labels, err := col.groups.Get(ctx)
-	if err != nil {
-		return grouping{}, err
-	}
-	groups, keys := labels.of, labels.keys
-	by := grouping{of: make([]uint32, len(rows)), keys: keys, counts: make([]uint32, len(keys))}
-	codes := col.dense(n)
-	empty := uint32(0) // records without a value
-	for i, row := range rows {
-		code := codes[row]
-		g := groups[code]
-		by.of[i] = g
-		by.counts[g]++
-		if code < codeValues {
-			empty++
-			by.found = by.found || code == codeNull
+// group groups the selected rows. The error may be ctx.Err().
+func (c *computation) group(ctx context.Context) (grouping, error) {
+	by := grouping{rows: c.rows}
+	for i, field := range c.GroupBy {
+		col, err := c.column(ctx, field)
+		if err != nil {
+			return by, err
 		}
-	}
-	for _, many := range by.counts {
-		if many > 0 {
-			by.nonEmpty++
+		l, err := col.groups.Get(ctx)
+		if err != nil {
+			return by, err
 		}
+		if err := c.checkGroups(field, col); err != nil {
+			return by, err
+		}
+		if by, err = c.split(ctx, by, col, l, i == 0); err != nil {
+			return by, err
+		}
+		c.cover(field, col, nil, "")
 	}
-	by.labels = by.nonEmpty
-	if empty > 0 && by.counts[0] == empty { // the string "null" is a label too
-		by.labels--
-	}
-	by.found = by.found || int(empty) < len(rows)
 	return by, nil
 }
 
-// rank returns the first limit groups with records, by descending figure and then by key;
+// checkGroups refuses a field whose selected values are all objects or lists of objects.
+func (c *computation) checkGroups(field string, col *column) error {
+	if col.types&(1<<kindObject|1<<kindArray) == 0 {
+		return nil
+	}
+	codes := col.dense(c.array.count)
+	var object *entry
+	for _, row := range c.rows {
+		if codes[row] < codeValues {
+			continue
+		}
+		v := &col.values[codes[row]-codeValues]
+		if v.kind < kindArray || v.isList() {
+			return nil
+		}
+		object = v
+	}
+	if object == nil {
+		return nil
+	}
+	if key := joinPath(c.array.key, field); c.estate.byKey[key] != nil {
+		return fmt.Errorf("group_by %q: its values are objects; use data_key %q and group by one of %s", field, key,
+			list(c.estate.byKey[key].paths()))
+	}
+	var members []string
+	for _, path := range c.array.paths() {
+		if len(path) > len(field) && path[:len(field)+1] == field+"." {
+			members = append(members, path)
+		}
+	}
+	return fmt.Errorf("group_by %q: its values are objects; group by one of %s", field, list(members))
+}
+
+// split divides the groups by the labels of a column.
+func (c *computation) split(ctx context.Context, by grouping, col *column, l labels, first bool) (grouping, error) {
+	codes := col.dense(c.array.count)
+	entries := len(by.rows)
+	for _, row := range by.rows {
+		if l.elements != nil && codes[row] >= codeValues {
+			entries += max(0, len(l.elements[codes[row]])-1)
+		}
+	}
+	if entries > maxEntries {
+		return by, fmt.Errorf("group_by: the lists of the records have %d elements in all, expected at most %d", entries, maxEntries)
+	}
+	const entrySize, keySize = 8, 12
+	if err := c.acquire(entrySize*entries + keySize*len(l.keys)); err != nil {
+		return by, err
+	}
+	next := grouping{rows: by.rows, of: make([]uint32, 0, entries), keys: append(by.keys, l.keys)}
+	if first {
+		next.counts = make([]uint32, len(l.keys))
+	}
+	if l.elements != nil {
+		next.rows = make([]uint32, 0, entries)
+	}
+	tuples := map[[2]uint32]uint32{}
+	add := func(entry int, label uint32) error {
+		g := label
+		if !first {
+			pair := [2]uint32{by.of[entry], label}
+			known, ok := tuples[pair]
+			if g = known; !ok {
+				if err := c.acquire(tupleSize); err != nil {
+					return err
+				}
+				g = uint32(len(next.tuples))
+				tuples[pair] = g
+				next.tuples = append(next.tuples, append(slices.Clone(by.tuple(pair[0])), label))
+				next.counts = append(next.counts, 0)
+			}
+		}
+		next.of = append(next.of, g)
+		next.counts[g]++
+		if l.elements != nil {
+			next.rows = append(next.rows, by.rows[entry])
+		}
+		return nil
+	}
+	empty, found := uint32(0), false
+	if first && l.elements == nil {
+		next.of = next.of[:len(by.rows)]
+		for i, row := range by.rows {
+			code := codes[row]
+			g := l.of[code]
+			next.of[i] = g
+			next.counts[g]++
+			if code < codeValues {
+				empty++
+				found = found || code == codeNull
+			}
+		}
+		found = found || int(empty) < len(by.rows)
+		by.rows = nil
+	}
+	for i, row := range by.rows {
+		if i%checkRows == 0 && yield(ctx, i) != nil {
+			return by, ctx.Err()
+		}
+		code := codes[row]
+		found = found || code != codeMissing
+		var elements []uint32
+		if l.elements != nil {
+			elements = l.elements[code]
+		}
+		if len(elements) == 0 {
+			g := l.of[code]
+			if code < codeValues || l.elements != nil && l.elements[code] != nil {
+				empty++
+			}
+			if err := add(i, g); err != nil {
+				return by, err
+			}
+		}
+		for _, g := range elements {
+			if err := add(i, g); err != nil {
+				return by, err
+			}
+		}
+	}
+	c.grouped = append(c.grouped, found)
+	for _, many := range next.counts {
+		if many > 0 {
+			next.nonEmpty++
+		}
+	}
+	next.nonNull = next.nonEmpty
+	if first && empty > 0 && next.counts[0] == empty { // the string "null" is a label too
+		next.null = true
+		next.nonNull--
+	}
+	return next, nil
+}
+
+// tupleSize is the size of a group by several fields, in bytes.
+const tupleSize = 120
+
+// tuple returns the label of each field.
+func (by grouping) tuple(g uint32) []uint32 {
+	if by.tuples == nil {
+		return []uint32{g}
+	}
+	return by.tuples[g]
+}
+
+// label returns the label of a field of a group.
+func (by grouping) label(g, field int) string { return by.keys[field][by.tuple(uint32(g))[field]] }
+
+func (by grouping) labels(g int) []string {
+	out := make([]string, len(by.keys))
+	for field := range out {
+		out[field] = by.label(g, field)
+	}
+	return out
+}
+
+// drop removes a group.
+func (by *grouping) drop(g int) {
+	by.counts[g] = 0
+	by.nonEmpty--
+	if by.null && g == 0 {
+		by.null = false
+	} else {
+		by.nonNull--
+	}
+}
+
+// keep renumbers the ranked groups by their rank, and drops the others.
+func (by *grouping) keep(ranked []uint32) {
+	if by.of == nil {
+		return
+	}
+	number := slices.Repeat([]uint32{noGroup}, len(by.counts))
+	tuples := make([][]uint32, len(ranked))
+	for k, g := range ranked {
+		number[g] = uint32(k)
+		tuples[k] = by.tuple(g)
+	}
+	for i, g := range by.of {
+		by.of[i] = number[g]
+	}
+	by.tuples = tuples
+}
+
+// over returns figures over the groups' values, without the group of records without a value.
+func (by *grouping) over(ctx context.Context, ops []string, figures []float64) map[string]Number {
+	var values []float64
+	for g, figure := range figures {
+		if by.counts[g] > 0 && figure == figure && (g > 0 || !by.null) {
+			values = append(values, figure)
+		}
+	}
+	out := map[string]Number{}
+	for _, op := range ops {
+		if op == "count" {
+			out[op] = Number(by.nonNull)
+			continue
+		}
+		m := metric{op: op}
+		out[op] = Number(m.reduce(ctx, values, nil, 1)[0])
+	}
+	return out
+}
+
+// rank returns the first limit groups with records, by descending figure and then by label;
 // NaN sorts last. The result is incomplete if ctx is done.
 func (by grouping) rank(ctx context.Context, figures []float64, limit int) []uint32 {
 	compare := func(g, h uint32) int {
 		x, y := figures[g], figures[h]
 		if x == y || x != x && y != y {
-			return cmp.Compare(by.keys[g], by.keys[h])
+			if by.tuples == nil {
+				return cmp.Compare(by.keys[0][g], by.keys[0][h])
+			}
+			return slices.Compare(by.labels(int(g)), by.labels(int(h)))
 		}
 		if x > y || y != y {
 			return -1
@@ -89,7 +296,7 @@ func (by grouping) rank(ctx context.Context, figures []float64, limit int) []uin
 	return best.list
 }
 
-// worstFirst is a heap of the best groups so far, with the worst at the root.
+// worstFirst is a heap of the best items so far, with the worst at the root.
 type worstFirst struct {
 	list    []uint32
 	compare func(g, h uint32) int // negative when g is better
@@ -100,10 +307,10 @@ func (w *worstFirst) Less(i, j int) bool { return w.compare(w.list[i], w.list[j]
 func (w *worstFirst) Swap(i, j int)      { w.list[i], w.list[j] = w.list[j], w.list[i] }
 func (w *worstFirst) Push(g any)         { w.list = append(w.list, g.(uint32)) }
 
-// Pop is never called: the groups are sorted at the end.
+// Pop is never called: the items are sorted at the end.
 func (w *worstFirst) Pop() any { panic("Pop is not supported") }
 
-// offer adds g if there are fewer than limit groups, or replaces a worse one.
+// offer adds g if there are fewer than limit items, or replaces a worse one.
 func (w *worstFirst) offer(g uint32, limit int) {
 	switch {
 	case len(w.list) < limit:

@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 )
 
 // Schema describes a data array to the model by metadata and one sample record.
@@ -12,6 +15,356 @@ type Schema struct {
 	Fields []string        `json:"fields"` // dotted paths; if there are more, the last entry contains their number
 	Count  int             `json:"count"`
 	Sample json.RawMessage `json:"sample"` // an object: the first record, abbreviated
+	// Details describes the fields, those of enclosing records excluded.
+	Details    []Detail    `json:"details,omitempty"`
+	Arrays     []Listing   `json:"arrays,omitempty"` // the arrays inside the records
+	References []Reference `json:"references,omitempty"`
+	NameField  string      `json:"name_field,omitempty"` // the field that names the records
+}
+
+// A Detail describes the values of a field.
+type Detail struct {
+	Name  string `json:"name"`
+	Type  string `json:"type,omitempty"` // number, text, date, boolean, list, quantity, object, mixed or null
+	Unit  string `json:"unit,omitempty"` // of quantities
+	Share Number `json:"share"`          // of the records that have the field, not null
+	// Distinct is the number of different values; DistinctOver is set if there are more than that.
+	Distinct     int          `json:"distinct,omitzero"`
+	DistinctOver int          `json:"distinct_over,omitzero"`
+	Values       []ValueCount `json:"values,omitempty"`   // all of them if they are few, most frequent first
+	Examples     []string     `json:"examples,omitempty"` // some of them if they are many
+}
+
+// ValueCount is a value and its number of records, or of elements of lists.
+type ValueCount struct {
+	Value string
+	Count int
+}
+
+// MarshalJSON returns [value, count].
+func (v ValueCount) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(append([]byte{'['}, quote(truncate([]byte(v.Value), maxExample))...), ",%d]", v.Count), nil
+}
+
+// A Listing is a data array and its number of records.
+type Listing struct {
+	DataKey string `json:"data_key"`
+	Count   int    `json:"count"`
+}
+
+// A Reference is a field whose values are those of a field of another array.
+type Reference struct {
+	Field   string `json:"field"`
+	DataKey string `json:"data_key"`
+	To      string `json:"to"`
+}
+
+// Contents lists the data arrays of an estate.
+type Contents struct {
+	Available []string  `json:"available"`
+	Arrays    []Listing `json:"arrays"`
+	Note      string    `json:"note,omitempty"` // why there is none, or that there are more
+}
+
+// Bounds on the details of a field.
+const (
+	maxSurveyed = 50 // distinct values that are counted
+	maxFew      = 10 // values that are listed
+	maxExample  = 60 // bytes of a listed value
+	examples    = 3
+	// maxSurveyRows bounds the records that are read to describe a field.
+	maxSurveyRows = 100_000
+)
+
+// Contents returns the data arrays, at most 1,000.
+func (e *Estate) Contents() Contents {
+	c := Contents{Available: []string{}, Arrays: []Listing{}}
+	all := e.listed()
+	for _, a := range all[:min(MaxGroups, len(all))] {
+		c.Available = append(c.Available, a.key)
+		c.Arrays = append(c.Arrays, Listing{a.key, a.count})
+	}
+	switch more := len(all) - len(c.Arrays); {
+	case more > 0:
+		c.Note = fmt.Sprintf("%d more arrays are not listed", more)
+	case len(all) == 0:
+		c.Note = e.whyEmpty()
+	}
+	return c
+}
+
+// whyEmpty explains why the estate has no data array.
+func (e *Estate) whyEmpty() string {
+	v := value(bytes.TrimSpace(bytes.TrimPrefix(e.text, []byte(byteOrderMark))))
+	switch v.kind() {
+	case kindObject:
+		var names []string
+		for name := range v.members() {
+			if names = append(names, string(truncate(name, maxExample))); len(names) > maxNoteValues {
+				break
+			}
+		}
+		if len(names) == 0 {
+			return "the JSON is an empty object"
+		}
+		return "the JSON is one object without an array and without a map of like objects; its members are " + strings.Join(names, ", ")
+	default:
+		return "the JSON is a " + kindNames[v.kind()] + ", not an array or an object with arrays"
+	}
+}
+
+// Inspect returns the schema of the array. The error is an *UnknownKeyError, ErrMemory or ctx.Err().
+func (e *Estate) Inspect(ctx context.Context, key string) (Schema, error) {
+	a, err := e.find(key)
+	if err != nil {
+		return Schema{}, err
+	}
+	x := newReader(ctx, e)
+	defer x.close()
+	r, err := x.records(ctx, a)
+	if err != nil {
+		return Schema{}, err
+	}
+	s := Schema{Fields: a.bounded(), Count: a.count, Sample: a.sample(ctx, r)}
+	own := a.ownFields()
+	for size := 0; len(s.Details) < min(len(own), maxSchemaFields) && size < maxDetailBytes; {
+		d, err := x.detail(ctx, a, own[len(s.Details)])
+		if err != nil {
+			return Schema{}, err
+		}
+		s.Details = append(s.Details, d)
+		size += d.size()
+	}
+	if omitted := a.profile.omitted(len(own) - len(s.Details)); omitted != "" {
+		s.Details = append(s.Details, Detail{Name: omitted})
+	}
+	for _, inner := range e.listed() {
+		if inner.derived != nil && inner.derived.parent == a {
+			s.Arrays = append(s.Arrays, Listing{inner.key, inner.count})
+		}
+	}
+	if s.NameField, err = x.nameField(ctx, a); err != nil {
+		return Schema{}, err
+	}
+	s.References, err = x.references(ctx, a)
+	return s, err
+}
+
+// size returns the approximate size of the detail in JSON, in bytes.
+func (d Detail) size() int {
+	size := 80 + len(d.Name)
+	for _, v := range d.Values {
+		size += min(len(v.Value), maxExample) + 10
+	}
+	return size + len(d.Examples)*maxExample
+}
+
+// detail describes a field by its values, of which it reads as many as are needed.
+func (x *reader) detail(ctx context.Context, a *array, f Field) (Detail, error) {
+	d := Detail{Name: f.Path, Share: Number(math.Round(float64(f.Count)/float64(max(1, a.count))*1e4) / 1e4)}
+	c, whole, err := x.survey(ctx, a, f.Path, maxSurveyed, maxSurveyRows)
+	if err != nil {
+		return d, err
+	}
+	c.types = typeBits(f.Types)
+	r, err := c.reading.Get(ctx)
+	if err != nil {
+		return d, err
+	}
+	d.Type, d.Unit = r.as, r.unit
+	public, err := c.public.Get(ctx)
+	if err != nil {
+		return d, err
+	}
+	values, distinct := public.Values, public.Distinct
+	if r.as == asList {
+		values, distinct = public.Elements, len(public.Elements)
+	}
+	switch {
+	case !whole && distinct > 0:
+		d.DistinctOver = distinct - 1
+	case whole:
+		d.Distinct = distinct
+	}
+	if whole && len(values) <= maxFew {
+		for _, v := range values {
+			d.Values = append(d.Values, ValueCount{v.Text, v.Count})
+		}
+		return d, nil
+	}
+	for _, v := range values[:min(examples, len(values))] {
+		d.Examples = append(d.Examples, string(truncate([]byte(v.Text), maxExample)))
+	}
+	return d, nil
+}
+
+// survey returns the column of a field with the distinct values of up to maxRows records, about limit at most, and
+// whether these are all.
+func (x *reader) survey(ctx context.Context, a *array, path string, limit, maxRows int) (c *column, whole bool, err error) {
+	r, err := x.records(ctx, a)
+	if err != nil {
+		return nil, false, err
+	}
+	r.mu.Lock()
+	c = r.columns[path]
+	r.mu.Unlock()
+	if c != nil && len(c.values) <= limit {
+		return newColumn(path, c.types, c.nulls, c.values, c.codes, c.rows), true, nil
+	}
+	p, err := r.find(ctx, path)
+	if err != nil {
+		return nil, false, err
+	}
+	var values dictionary
+	whole = len(p.at) <= maxRows
+	for i, at := range p.at[:min(len(p.at), maxRows)] {
+		if i%checkValues == 0 && yield(ctx, i) != nil {
+			return nil, false, ctx.Err()
+		}
+		if v := r.at(at); v.kind() != kindNull {
+			values.add(v, 1)
+		}
+		if len(values.list) > limit {
+			whole = false
+			break
+		}
+	}
+	return newColumn(path, p.types, p.nulls, values.list, nil, nil), whole, nil
+}
+
+// Bounds on the search for references.
+const (
+	maxReferenceArrays = 30
+	maxReferenceValues = 20_000 // of the field that is referred to
+	maxReferences      = 10
+)
+
+// references returns the fields of an array whose values all are values of the field that names the records of another one.
+func (x *reader) references(ctx context.Context, a *array) ([]Reference, error) {
+	var fields []string
+	samples := map[string][]entry{}
+	for _, f := range a.ownFields()[:min(len(a.ownFields()), maxSchemaFields)] {
+		if !slices.Contains(f.Types, kindNames[kindString]) {
+			continue
+		}
+		c, _, err := x.survey(ctx, a, f.Path, maxSurveyed, maxSurveyRows)
+		if err != nil {
+			return nil, err
+		}
+		if len(c.values) > 1 {
+			samples[f.Path] = c.values
+			fields = append(fields, f.Path)
+		}
+	}
+	var found []Reference
+	all := x.estate.listed()
+	for _, other := range all[:min(len(all), maxReferenceArrays)] {
+		if other == a || len(fields) == 0 || other.isInside(a) || a.isInside(other) {
+			continue
+		}
+		name, err := x.nameField(ctx, other)
+		if err != nil {
+			return nil, err
+		}
+		c, whole, err := x.survey(ctx, other, name, maxReferenceValues, maxSurveyRows)
+		if err != nil {
+			return nil, err
+		}
+		if !whole || len(c.values) < 2 || 10*len(c.values) < 9*other.count {
+			continue // it does not identify the records
+		}
+		names := make(map[string]bool, len(c.values))
+		for _, v := range c.values {
+			names[v.text] = v.kind == kindString
+		}
+		for _, field := range fields {
+			refers := !slices.ContainsFunc(samples[field], func(v entry) bool { return !names[v.text] })
+			if refers && len(found) < maxReferences {
+				found = append(found, Reference{field, other.key, name})
+			}
+		}
+	}
+	return found, nil
+}
+
+// isInside reports whether the records of a are inside those of b, or are also those of a.
+func (a *array) isInside(b *array) bool {
+	return a.derived != nil && (a.derived.parent == b || a.derived.others == b || a.derived.parent.isInside(b))
+}
+
+// ownFields returns the fields of the records, and the name of a map's members.
+func (a *array) ownFields() []Field {
+	if !a.isMap {
+		return a.profile.fields
+	}
+	key := Field{Path: keyField, Types: typeNames(1 << kindString), Count: a.count}
+	if slices.ContainsFunc(a.profile.fields, func(f Field) bool { return f.Path == keyField }) {
+		key.Path = keyAlways
+	}
+	return append([]Field{key}, a.profile.fields...)
+}
+
+// maxParentFields bounds the listed fields of enclosing records.
+const maxParentFields = 40
+
+// fields returns the fields of the records and the scalar fields of the enclosing records.
+func (a *array) fields() []Field {
+	fields := a.ownFields()
+	if a.derived == nil {
+		return fields
+	}
+	fields = slices.Clip(fields)
+	parents := 0
+	for _, f := range a.derived.parent.fields() {
+		if typeBits(f.Types)&(1<<kindArray|1<<kindObject) == 0 && parents < maxParentFields {
+			parents++
+			fields = append(fields, Field{Path: parentPrefix + f.Path, Types: f.Types, Count: min(f.Count, a.count)})
+		}
+	}
+	return fields
+}
+
+// paths returns the paths of the fields.
+func (a *array) paths() []string {
+	fields := a.fields()
+	paths := make([]string, len(fields))
+	for i, f := range fields {
+		paths[i] = f.Path
+	}
+	return paths
+}
+
+// bounded returns the paths of the fields within the bounds of a Schema.
+func (a *array) bounded() []string {
+	paths := a.paths()
+	n, size := 0, 0
+	for n < len(paths) && n < maxSchemaFields && size+len(paths[n]) <= maxSchemaBytes {
+		size += len(paths[n])
+		n++
+	}
+	if omitted := a.profile.omitted(len(paths) - n); omitted != "" {
+		return append(paths[:n:n], omitted)
+	}
+	return paths
+}
+
+// sample returns the first record, abbreviated, or the first one that is an object.
+func (a *array) sample(ctx context.Context, r *records) json.RawMessage {
+	for element := range r.all() {
+		s := sampler{ctx: ctx, left: maxSampleBytes}
+		switch {
+		case element.kind() == kindObject:
+			s.add(element, 0)
+		case a.objects > 0: // prefer the first object
+			continue
+		default:
+			s.out = append(s.out, `{"`+ElementField+`":`...)
+			s.add(element[:skip(element, 0)], 1)
+			s.out = append(s.out, '}')
+		}
+		return s.out
+	}
+	return json.RawMessage("{}")
 }
 
 // Bounds on a Schema, to fit the context of a small model.
@@ -19,6 +372,7 @@ const (
 	maxSchemaFields = 200
 	maxSchemaBytes  = 8 << 10 // of field names
 	maxSampleBytes  = 2 << 10
+	maxDetailBytes  = 8 << 10
 )
 
 // Bounds on the parts of a sample.

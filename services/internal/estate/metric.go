@@ -58,35 +58,156 @@ func parseMetric(name string) (*metric, error) {
 	return nil, fmt.Errorf("metric %q: %s", string(truncate([]byte(name), maxPathBytes)), metricHelp)
 }
 
-// figures computes the metric over rows; col is the column of the field. The result is
-// incomplete if ctx is done.
-func (m *metric) figures(ctx context.Context, rows []uint32, col *column, n int, by grouping) figures {
+// countMetric is the metric of groups and total when the first one is a text.
+var countMetric = &metric{name: "count", op: "count", found: true}
+
+// A measure is a metric with the values of its field.
+type measure struct {
+	*metric
+	unit    string
+	codes   []uint32           // of the records
+	numbers []float64          // of the values; NaN for those that have none
+	texts   map[float64]string // min and max of dates and texts, by number
+	classes classes            // of distinct
+}
+
+// measure reads the field of a metric.
+func (c *computation) measure(ctx context.Context, m *metric) (measure, error) {
+	v := measure{metric: m}
 	if m.field == "" {
-		return figures{count(by), float64(len(rows))}
+		return v, nil
 	}
-	codes := col.dense(n)
-	m.found = slices.ContainsFunc(rows, func(row uint32) bool { return codes[row] != codeMissing })
+	col, err := c.column(ctx, m.field)
+	if err != nil {
+		return v, err
+	}
+	v.codes = col.dense(c.array.count)
+	m.found = len(col.codes) > 0 && slices.ContainsFunc(c.rows, func(row uint32) bool { return v.codes[row] != codeMissing })
 	if m.op == "distinct" {
-		classes, many := col.classes(ctx)
-		chosen, groups := choose(rows, by.of, func(row uint32) (uint32, bool) {
-			code := codes[row]
-			return classes[code], code >= codeValues
-		})
-		return figures{distinct(chosen, groups, len(by.keys), many), distinct(chosen, nil, 1, many)[0]}
+		v.classes = col.classes(ctx)
+		c.cover(m.field, col, nil, "")
+		return v, ctx.Err()
 	}
-	numbers, groups := choose(rows, by.of, func(row uint32) (float64, bool) {
-		code := codes[row]
-		if code < codeValues || col.numbers == nil {
+	r, err := col.reading.Get(ctx)
+	if err != nil {
+		return v, err
+	}
+	v.unit, v.numbers = r.unit, r.numbers
+	ordered := m.op == "min" || m.op == "max"
+	switch {
+	case r.as == asDate && r.text && !ordered:
+		v.numbers = nil // dates have no sum
+	case r.as == asDate && r.text:
+		v.texts = textsOf(col, r.numbers)
+	case r.as == asText && ordered:
+		if v.numbers, err = c.textNumbers(col); err != nil {
+			return v, err
+		}
+		v.texts = textsOf(col, v.numbers)
+	}
+	if v.numbers == nil {
+		v.numbers = slices.Repeat([]float64{math.NaN()}, len(col.values))
+	}
+	readAs := ""
+	if r.text && v.texts == nil || r.as == asDate && ordered {
+		readAs = r.as
+	}
+	c.cover(m.field, col, v.numbers, readAs)
+	return v, nil
+}
+
+// textNumbers numbers the texts of a column in their order.
+func (c *computation) textNumbers(col *column) ([]float64, error) {
+	if err := c.acquire(16 * len(col.values)); err != nil {
+		return nil, err
+	}
+	order := all(len(col.values))
+	slices.SortFunc(order, func(i, k uint32) int { return strings.Compare(col.values[i].text, col.values[k].text) })
+	numbers := make([]float64, len(order))
+	for k, i := range order {
+		numbers[i] = float64(k)
+	}
+	return numbers, nil
+}
+
+// textsOf returns the text of each number.
+func textsOf(col *column, numbers []float64) map[float64]string {
+	texts := make(map[float64]string, len(numbers))
+	for i, f := range numbers {
+		if _, ok := texts[f]; !ok && f == f {
+			texts[f] = col.values[i].text
+		}
+	}
+	return texts
+}
+
+// cell returns a figure of the measure.
+func (v measure) cell(figure float64) Cell {
+	if v.texts != nil && figure == figure {
+		return Cell{Text: v.texts[figure]}
+	}
+	return Cell{Number: Number(figure)}
+}
+
+// figureSize is the working memory of a group: its figure and the sums it is made of.
+const figureSize = 64
+
+// figures computes the measure over each of n groups; groups has the group of each of rows, nil if there is only one. The
+// result is incomplete if ctx is done.
+func (c *computation) figures(ctx context.Context, v measure, rows, groups []uint32, n int) ([]float64, error) {
+	if v.field == "" {
+		return count(len(rows), groups, n), nil
+	}
+	const valueSize = 24 // a number and its group, also in parts
+	size := valueSize*len(rows) + 4*v.classes.bound
+	if err := c.acquire(size); err != nil {
+		return nil, err
+	}
+	defer c.release(size)
+	if v.op == "distinct" {
+		chosen, groups := v.chooseClasses(rows, groups)
+		return distinct(chosen, groups, n, v.classes.bound), ctx.Err()
+	}
+	numbers, groups := choose(rows, groups, func(row uint32) (float64, bool) {
+		code := v.codes[row]
+		if code < codeValues {
 			return 0, false
 		}
-		f := col.numbers[code-codeValues]
+		f := v.numbers[code-codeValues]
 		return f, f == f
 	})
-	return figures{m.reduce(ctx, numbers, groups, len(by.keys)), m.reduce(ctx, numbers, nil, 1)[0]}
+	return v.reduce(ctx, numbers, groups, n), ctx.Err()
+}
+
+// chooseClasses returns the classes of the values of rows, and their groups.
+func (v measure) chooseClasses(rows, groupOf []uint32) (chosen, groups []uint32) {
+	if v.classes.elements == nil {
+		return choose(rows, groupOf, func(row uint32) (uint32, bool) {
+			code := v.codes[row]
+			return v.classes.of[code], code >= codeValues
+		})
+	}
+	for i, row := range rows {
+		code := v.codes[row]
+		if code < codeValues || groupOf != nil && groupOf[i] == noGroup {
+			continue
+		}
+		list, ok := v.classes.elements[code]
+		if !ok {
+			list = v.classes.of[code : code+1]
+		}
+		chosen = append(chosen, list...)
+		for range list {
+			if groupOf != nil {
+				groups = append(groups, groupOf[i])
+			}
+		}
+	}
+	return chosen, groups
 }
 
 // choose returns the values of rows for which value is ok, and their groups if rows are
-// grouped.
+// grouped. Rows without a group are skipped.
 func choose[T any](rows, groupOf []uint32, value func(row uint32) (T, bool)) (values []T, groups []uint32) {
 	values = make([]T, 0, len(rows))
 	if groupOf != nil {
@@ -94,7 +215,7 @@ func choose[T any](rows, groupOf []uint32, value func(row uint32) (T, bool)) (va
 	}
 	for i, row := range rows {
 		v, ok := value(row)
-		if !ok {
+		if !ok || groupOf != nil && groupOf[i] == noGroup {
 			continue
 		}
 		values = append(values, v)
@@ -125,10 +246,15 @@ func split[T any](values []T, groups []uint32, n int) [][]T {
 	return parts
 }
 
-func count(by grouping) []float64 {
-	counts := make([]float64, len(by.keys))
-	for _, g := range by.of {
-		counts[g]++
+func count(rows int, groups []uint32, n int) []float64 {
+	counts := make([]float64, n)
+	if groups == nil && n == 1 {
+		counts[0] = float64(rows)
+	}
+	for _, g := range groups {
+		if g != noGroup {
+			counts[g]++
+		}
 	}
 	return counts
 }

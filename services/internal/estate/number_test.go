@@ -13,7 +13,7 @@ import (
 // label returns the group label of a number.
 func label(t *testing.T, number string) string {
 	t.Helper()
-	s, err := parse(t, `[`+number+`]`).Stats(t.Context(), estate.Query{DataKey: estate.BareKey, GroupBy: estate.ElementField})
+	s, err := parse(t, `[`+number+`]`).Stats(t.Context(), estate.Query{DataKey: estate.BareKey, GroupBy: estate.GroupBy{estate.ElementField}})
 	if err != nil || len(s.Groups) != 1 {
 		t.Fatalf("%s: groups %v, error %v", number, s.Groups, err)
 	}

@@ -11,7 +11,7 @@ import (
 type offsets struct {
 	types uint8 // bit set of kinds
 	nulls int
-	at    []uint32 // offsets in the array's text
+	at    []uint32 // offsets in the estate's text
 	rows  []uint32 // the records of the values; nil: the first ones
 }
 
@@ -20,21 +20,25 @@ func (p *offsets) count() int { return len(p.at) - p.nulls }
 
 func (p *offsets) size() int { return columnSize + 4*(cap(p.at)+cap(p.rows)) }
 
-// add records that row has v, a slice of the array's text whose capacity extends to the
-// end of the text.
-func (p *offsets) add(a *array, row int, v value) {
+// add records that row has v, a slice of text whose capacity extends to the end of the text.
+func (p *offsets) add(text value, row int, v value) {
 	k := v.kind()
 	p.types |= 1 << k
 	if k == kindNull {
 		p.nulls++
 	}
+	p.addAt(row, uint32(cap(text)-cap(v)))
+}
+
+// addAt records that row has the value at an offset.
+func (p *offsets) addAt(row int, at uint32) {
 	if p.rows == nil && row > len(p.at) { // the first gap
 		p.rows = all(len(p.at))
 	}
 	if p.rows != nil {
 		p.rows = append(p.rows, uint32(row))
 	}
-	p.at = append(p.at, uint32(cap(a.text)-cap(v)))
+	p.at = append(p.at, at)
 }
 
 // all returns the numbers from 0 to n-1.

@@ -6,8 +6,46 @@ import (
 	"strings"
 )
 
-// outlineFields are the numbers of fields per array that an outline tries, in order.
-var outlineFields = [...]int{maxFields, 60, 30, 15, 8, 4, 0}
+// outlineLevels are the numbers of fields per array that an outline tries, in order, and whether it describes them.
+var outlineLevels = [...]struct {
+	fields int
+	values bool
+}{{maxFields, true}, {60, true}, {maxFields, false}, {60, false}, {30, false}, {15, false}, {8, false}, {4, false}, {0, false}}
+
+const (
+	// outlineRows bounds the records that an outline reads to describe a field.
+	outlineRows = 500
+	// outlineBuilt is the size of a text up to which an outline reads the arrays inside records to describe their fields.
+	outlineBuilt = 1 << 20
+	// outlineValues is the number of values that an outline lists.
+	outlineValues = 8
+	outlineValue  = 30 // bytes of a value
+)
+
+// Outline describes the estate to a model: a line per array with its key, count and
+// fields, with their types and values if these fit. It has at most maxBytes bytes, and states how much it omits.
+func (e *Estate) Outline(maxBytes int) string {
+	o := outline{reader: newReader(context.Background(), e), arrays: e.listed(), maxBytes: maxBytes}
+	defer o.close()
+	if len(o.arrays) == 0 {
+		return fit("The context has no data arrays: "+e.whyEmpty()+".", maxBytes)
+	}
+	for _, level := range outlineLevels {
+		if text := o.write(len(o.arrays), level.fields, level.values); len(text) <= maxBytes {
+			return text
+		}
+	}
+	low, high := 0, len(o.arrays)-1 // binary search for the most lines that fit
+	for low < high {
+		mid := (low + high + 1) / 2
+		if len(o.write(mid, 0, false)) <= maxBytes {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	return fit(o.write(low, 0, false), maxBytes)
+}
 
 func fit(text string, maxBytes int) string {
 	if len(text) <= maxBytes {
@@ -20,27 +58,97 @@ func fit(text string, maxBytes int) string {
 	return string(truncate([]byte(text), maxBytes-mark))
 }
 
-// writeOutline returns the text for the given numbers of arrays and fields per array. It stops
+type outline struct {
+	*reader
+	arrays   []*array
+	maxBytes int
+}
+
+// write returns the text for the given numbers of arrays and fields per array. It stops
 // after maxBytes.
-func writeOutline(e *Estate, arrays, fields, maxBytes int) string {
+func (o *outline) write(arrays, fields int, values bool) string {
 	var b strings.Builder
-	for _, a := range e.arrays[:arrays] {
-		if b.Len() > maxBytes {
+	for _, a := range o.arrays[:arrays] {
+		if b.Len() > o.maxBytes {
 			break
 		}
-		fmt.Fprintf(&b, "%s (%d records)", a.key, len(a.starts))
-		if p, err := e.profile(context.Background(), a); err == nil && fields > 0 {
-			if line := p.line(fields); line != "" {
+		fmt.Fprintf(&b, "%s (%d records)", a.key, a.count)
+		if fields > 0 {
+			if line := o.line(a, fields, values); line != "" {
 				b.WriteString(": " + line)
 			}
 		}
 		b.WriteByte('\n')
 	}
-	switch more := len(e.arrays) - arrays; {
-	case e.cut:
+	switch more := len(o.arrays) - arrays; {
+	case o.estate.cut:
 		fmt.Fprintf(&b, "… more than %d more arrays\n", more)
 	case more > 0:
 		fmt.Fprintf(&b, "… %d more arrays\n", more)
 	}
 	return b.String()
+}
+
+// line describes the fields of an array, and where it has those of the enclosing record.
+func (o *outline) line(a *array, fields int, values bool) string {
+	var parts []string
+	own := a.ownFields()
+	for _, f := range own[:min(fields, len(own))] {
+		text := f.Path
+		if values {
+			text += o.describe(a, f)
+		}
+		parts = append(parts, text)
+	}
+	if omitted := a.profile.omitted(len(own) - len(parts)); omitted != "" {
+		parts = append(parts, omitted)
+	}
+	if a.derived != nil && !a.derived.recursive {
+		parts = append(parts, parentPrefix+"* of "+a.derived.parent.key)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// describe returns the type of a field and its values in parentheses; the type only if the values are many.
+func (o *outline) describe(a *array, f Field) string {
+	if typeBits(f.Types)&^(1<<kindNull) >= 1<<kindObject {
+		return " (object)"
+	}
+	if a.derived != nil && len(o.estate.text) > outlineBuilt {
+		return ""
+	}
+	c, whole, err := o.survey(context.Background(), a, f.Path, outlineValues, outlineRows)
+	if err != nil {
+		return ""
+	}
+	r, err := c.reading.Get(context.Background())
+	if err != nil {
+		return ""
+	}
+	values := c.values
+	var texts []string
+	for i, v := range values {
+		if v.scalar() && i < outlineValues {
+			texts = append(texts, string(truncate([]byte(v.text), outlineValue)))
+		}
+	}
+	switch {
+	case whole && len(texts) == len(values) && len(texts) <= outlineValues && len(texts) > 0 && c.repeats():
+		return " (" + strings.Join(texts, "|") + ")"
+	case r.as == asText && len(texts) > 0:
+		return " (text such as " + texts[0] + ")"
+	case r.as == asQuantity:
+		return " (quantity in " + r.unit + ")"
+	default:
+		return " (" + r.as + ")"
+	}
+}
+
+// repeats reports whether most values occur more than once, or are few.
+func (c *column) repeats() bool {
+	n := uint32(0)
+	for _, v := range c.values {
+		n += v.count
+	}
+	return len(c.values) <= 2 || n >= uint32(2*len(c.values))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -22,34 +21,14 @@ const (
 
 // A profile lists the fields of an array.
 type profile struct {
-	fields []Field
-	more   bool // not all fields are listed
+	fields    []Field
+	more      bool            // not all fields are listed
+	ambiguous map[string]bool // paths as which several names are read
 }
 
-func (p *profile) paths() []string {
-	paths := make([]string, len(p.fields))
-	for i, f := range p.fields {
-		paths[i] = f.Path
-	}
-	return paths
-}
-
-func (p *profile) bounded() []string {
-	paths := p.paths()
-	n, size := 0, 0
-	for n < len(paths) && n < maxSchemaFields && size+len(paths[n]) <= maxSchemaBytes {
-		size += len(paths[n])
-		n++
-	}
-	if omitted := p.omitted(n); omitted != "" {
-		return append(paths[:n], omitted)
-	}
-	return paths
-}
-
-// omitted describes the fields besides the first n; it is empty if there are none.
-func (p *profile) omitted(n int) string {
-	switch more := max(0, len(p.fields)-n); {
+// omitted describes fields that are not listed besides more others; it is empty if there are none.
+func (p *profile) omitted(more int) string {
+	switch {
 	case p.more:
 		return fmt.Sprintf("… more than %d more fields", more)
 	case more > 0:
@@ -59,28 +38,33 @@ func (p *profile) omitted(n int) string {
 	}
 }
 
-func (p *profile) line(n int) string {
-	paths := p.paths()
-	paths = paths[:min(n, len(paths))]
-	if omitted := p.omitted(n); omitted != "" {
-		paths = append(paths, omitted)
-	}
-	return strings.Join(paths, ", ")
-}
-
 // parallelBytes is the minimum size of a text that several cores read concurrently, in bytes.
 const parallelBytes = 256 << 10
 
-// Read is Parse followed by reading the fields, which takes about as long. With several
-// cores it does both concurrently. The error may be ctx.Err().
+// Read validates text as JSON, or as a sequence of JSON objects, finds its data arrays and reads their
+// fields. As in encoding/json, invalid UTF-8 in strings becomes U+FFFD. The estate keeps text,
+// which must not change. With several cores it validates and reads concurrently. The error is a
+// *SyntaxError or ctx.Err().
 func Read(ctx context.Context, text []byte) (*Estate, error) {
+	e, err := parseConcurrently(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.readFields(ctx); err != nil {
+		return nil, err
+	}
+	return e, e.deriveArrays(ctx)
+}
+
+// parseConcurrently parses a large text and reads fields of its arrays at the same time.
+func parseConcurrently(ctx context.Context, text []byte) (*Estate, error) {
 	if len(text) < parallelBytes {
-		return Parse(text)
+		return parse(text, func(*array) {})
 	}
 	found := make(chan *array, maxTotalFields/maxFields)
 	read := func() {
 		for a := range found {
-			a.tree = readFields(ctx, a, maxFields)
+			a.tree = readFields(ctx, a, a.records, maxFields)
 		}
 	}
 	var reading sync.WaitGroup
@@ -100,20 +84,12 @@ func Read(ctx context.Context, text []byte) (*Estate, error) {
 	for range found { // parse failed: drop the queue
 	}
 	reading.Wait()
-	if err == nil {
-		_, err = e.profiled.Get(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
+	return e, err
 }
 
-// buildProfiles builds the missing profiles.
-func buildProfiles(ctx context.Context, e *Estate) error {
-	bySize := slices.SortedStableFunc(slices.Values(e.arrays), func(a, b *array) int {
-		return cmp.Compare(len(b.text), len(a.text))
-	})
+// readFields builds the profiles of the arrays outside of records.
+func (e *Estate) readFields(ctx context.Context) error {
+	bySize := slices.SortedStableFunc(slices.Values(e.arrays), func(a, b *array) int { return cmp.Compare(b.bytes, a.bytes) })
 	workers := 1
 	if len(e.text) >= parallelBytes {
 		workers = min(runtime.GOMAXPROCS(0), len(bySize))
@@ -123,9 +99,7 @@ func buildProfiles(ctx context.Context, e *Estate) error {
 	for range workers {
 		wait.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(bySize) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				if a := bySize[i]; a.profile == nil {
-					a.profile = profileOf(ctx, e, a)
-				}
+				e.readFieldsOf(ctx, bySize[i])
 			}
 		})
 	}
@@ -133,25 +107,78 @@ func buildProfiles(ctx context.Context, e *Estate) error {
 	return ctx.Err()
 }
 
-// profileOf returns the profile of a; nil if ctx is done.
-func profileOf(ctx context.Context, e *Estate, a *array) *profile {
-	t := a.tree
-	if bound := fieldBound(e); t == nil || t.bound != bound {
-		t = readFields(ctx, a, bound)
+func (e *Estate) readFieldsOf(ctx context.Context, a *array) {
+	if bound := fieldBound(e); a.tree == nil || a.tree.bound != bound {
+		a.tree = readFields(ctx, a, a.records, bound)
 	}
-	a.tree = nil
-	if t == nil {
-		return nil
+	if a.tree != nil {
+		a.profile = e.listFields(ctx, a.tree)
 	}
-	return listFields(ctx, e, t)
+}
+
+// deriveArrays finds the arrays inside the records and adds them behind the array that has them.
+func (e *Estate) deriveArrays(ctx context.Context) error {
+	d := deriver{e: e, nodes: map[*array]*fieldNode{}, bound: maxArrays - len(e.arrays)}
+	inside := map[*array][]*array{}
+	for _, a := range e.arrays {
+		d.nodes[a] = &a.tree.root
+		first := len(d.found)
+		d.derive(a, &a.tree.root, "")
+		d.addRecursive(a, &a.tree.root, "")
+		inside[a] = d.found[first:]
+	}
+	first := len(d.found)
+	d.addUnions()
+	tops := e.arrays
+	e.arrays = make([]*array, 0, len(tops)+len(d.found))
+	for _, a := range tops {
+		e.arrays = append(append(e.arrays, a), inside[a]...)
+		a.tree = nil
+	}
+	e.arrays = append(e.arrays, d.found[first:]...)
+	if err := e.countInexact(ctx); err != nil {
+		return err
+	}
+	slices.SortStableFunc(e.arrays, func(a, b *array) int { return cmp.Compare(a.rank(), b.rank()) })
+	e.setSize()
+	return nil
+}
+
+// countInexact reads the arrays whose number of records depends on the depth of the data or on ambiguous names, and drops
+// those that are too deep.
+func (e *Estate) countInexact(ctx context.Context) error {
+	x := newReader(ctx, e)
+	defer x.close()
+	for _, a := range e.arrays {
+		if !a.isInexact() {
+			continue
+		}
+		r, err := x.records(ctx, a)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			delete(e.byKey, a.key)
+			e.cut = true
+			continue
+		}
+		a.count, a.objects = len(r.starts), 0
+		for _, start := range r.starts {
+			if r.text[start] == '{' {
+				a.objects++
+			}
+		}
+	}
+	e.arrays = slices.DeleteFunc(e.arrays, func(a *array) bool { return e.byKey[a.key] != a })
+	return nil
 }
 
 // readFields reads the fields of a. Duplicate names are rare: only if an object has some,
 // it reads the fields again and resolves the duplicates. It returns nil if ctx is done.
-func readFields(ctx context.Context, a *array, bound int) *fieldTree {
-	t := newFieldTree(ctx, a, bound, false)
-	if !t.readAll() && t.err == nil {
-		t = newFieldTree(ctx, a, bound, true)
+func readFields(ctx context.Context, a *array, r *records, bound int) *fieldTree {
+	t := newFieldTree(ctx, a, r, bound, false)
+	if !t.readAll() && t.duplicate {
+		t = newFieldTree(ctx, a, r, bound, true)
 		t.readAll()
 	}
 	if ctx.Err() != nil {
@@ -170,7 +197,10 @@ const fieldSize = 400
 // fieldsSize returns an upper bound of the size of the fields of a, in bytes.
 func fieldsSize(e *Estate, a *array) int {
 	const minFieldLength = len(`"":0,`)
-	return fieldSize * min(fieldBound(e), len(a.text)/minFieldLength)
+	if a.derived != nil {
+		return fieldSize * len(a.profile.fields)
+	}
+	return fieldSize * min(fieldBound(e), a.bytes/minFieldLength)
 }
 
 // columnShare returns the memory budget for columns of an estate of n bytes. Only
@@ -179,70 +209,83 @@ func columnShare(n int) int { return n + n/2 + 64<<10 }
 
 // listFields builds the profile of the tree's array and keeps the offsets of unambiguous paths.
 // It returns nil if ctx is done.
-func listFields(ctx context.Context, e *Estate, t *fieldTree) *profile {
-	a := t.array
-	l := lister{
-		profile: &profile{more: t.more}, records: len(a.starts),
-		at: map[string]int{}, offsets: map[string]*offsets{}, duplicate: map[string]bool{},
-	}
+func (e *Estate) listFields(ctx context.Context, t *fieldTree) *profile {
+	l := newLister(len(t.records.starts))
+	l.more = t.more
 	l.list(&t.root, "")
-	for _, path := range l.ambiguous[:min(len(l.ambiguous), maxAmbiguous)] {
-		p, err := a.scan(ctx, path)
+	for _, path := range l.duplicate[:min(len(l.duplicate), maxAmbiguous)] {
+		p, err := t.records.scan(ctx, t.records.starts, path)
 		if err != nil {
 			return nil
 		}
 		l.fields[l.at[path]] = Field{Path: path, Types: typeNames(p.types), Count: p.count()}
 		l.offsets[path] = p
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.offsets = map[string]*offsets{}
+	e.keepOffsets(t.records, l)
+	return l.profile
+}
+
+// keepOffsets keeps the offsets of the listed fields within the budget of the estate.
+func (e *Estate) keepOffsets(r *records, l *lister) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, f := range l.fields {
 		p := l.offsets[f.Path]
-		if p == nil || a.columns[f.Path] != nil {
+		if p == nil || len(p.at) == 0 || r.columns[f.Path] != nil {
 			continue
 		}
 		p.at, p.rows = clip(p.at), clip(p.rows)
 		if e.reserve(p.size()) {
-			a.offsets[f.Path] = p
+			r.offsets[f.Path] = p
 		}
 	}
-	return l.profile
 }
 
 // maxAmbiguous bounds the ambiguous paths, where a name contains a dot, that are resolved
 // per record. For other paths the fields of all interpretations are merged.
 const maxAmbiguous = 20
 
+// maxMapFields bounds the members of a map of records that are listed as fields.
+const maxMapFields = 8
+
 type lister struct {
 	*profile
 	records   int
 	at        map[string]int // index in fields by path
 	offsets   map[string]*offsets
-	ambiguous []string
-	duplicate map[string]bool // set of ambiguous
+	duplicate []string // the ambiguous paths
+}
+
+func newLister(records int) *lister {
+	return &lister{profile: &profile{}, records: records, at: map[string]int{}, offsets: map[string]*offsets{}}
 }
 
 func (l *lister) list(n *fieldNode, prefix string) {
+	if len(n.children) > maxMapFields && prefix != "" && mapElements(n) != nil {
+		return
+	}
 	for _, child := range n.children {
 		path := prefix + child.name
 		p := child.offsets // a copy, which does not keep the tree alive
 		at, duplicate := l.at[path]
-		switch {
+		switch count := min(child.total, l.records); {
 		case len(path) > maxPathBytes:
 			l.more = true
 			continue
 		case duplicate:
 			f := &l.fields[at]
-			f.Types, f.Count = typeNames(p.types|typeBits(f.Types)), min(l.records, f.Count+p.count())
+			f.Types, f.Count = typeNames(p.types|typeBits(f.Types)), min(l.records, f.Count+count)
 			delete(l.offsets, path)
-			if !l.duplicate[path] {
-				l.duplicate[path] = true
-				l.ambiguous = append(l.ambiguous, path)
+			if !l.ambiguous[path] {
+				if l.ambiguous == nil {
+					l.ambiguous = map[string]bool{}
+				}
+				l.ambiguous[path] = true
+				l.duplicate = append(l.duplicate, path)
 			}
 		default:
 			l.at[path] = len(l.fields)
-			l.fields = append(l.fields, Field{Path: path, Types: typeNames(p.types), Count: p.count()})
+			l.fields = append(l.fields, Field{Path: path, Types: typeNames(p.types), Count: count})
 			l.offsets[path] = &p
 		}
 		l.list(child, path+".")

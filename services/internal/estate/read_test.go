@@ -49,7 +49,7 @@ func TestReadEqualsParse(t *testing.T) {
 				if diff := cmp.Diff(fieldsOf(t, want, key), fieldsOf(t, got, key)); diff != "" {
 					t.Errorf("fields of %s (-want +got):\n%s", key, diff)
 				}
-				q := estate.Query{DataKey: key, GroupBy: "a"}
+				q := estate.Query{DataKey: key, GroupBy: estate.GroupBy{"a"}}
 				wantStats, _ := want.Stats(t.Context(), q) // compared below
 				gotStats, err := got.Stats(t.Context(), q)
 				if diff := cmp.Diff(wantStats, gotStats); err != nil || diff != "" {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"cairn/services/internal/estate"
 )
 
 // This file is a naive reference implementation. It shares no code with the package.
@@ -52,13 +54,77 @@ func readReference(t *testing.T, text []byte) map[string][]any {
 	return found
 }
 
+// referenceRecords returns the records of an array, also of one inside of records; ok is false if this file
+// cannot tell.
+func referenceRecords(e *estate.Estate, key string, top map[string][]any) (records []any, ok bool) {
+	parent, field, derived := e.Derivation(key)
+	if !derived {
+		records, ok = top[key]
+		return records, ok
+	}
+	if !e.IsPlain(key) {
+		return nil, false
+	}
+	parents, ok := referenceRecords(e, parent, top)
+	for _, r := range parents {
+		v, _ := fieldOf(r, field)
+		elements, _ := v.([]any)
+		records = append(records, elements...)
+	}
+	return records, ok
+}
+
 // fieldOf returns the field of a record at a dotted path; longer names take precedence.
 func fieldOf(record any, path string) (any, bool) {
-	object, ok := record.(map[string]any)
-	if !ok {
-		return record, path == "value"
+	switch record.(type) {
+	case map[string]any:
+		return inValue(record, path)
+	default:
+		if path == "value" {
+			return record, true
+		}
+		rest, ok := strings.CutPrefix(path, "value.")
+		if !ok {
+			return nil, false
+		}
+		return inValue(record, rest)
 	}
-	return inObject(object, path)
+}
+
+// inValue returns the value at a path in an object or a list.
+func inValue(v any, path string) (any, bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		return inObject(v, path)
+	case []any:
+		return inList(v, path)
+	default:
+		return nil, false
+	}
+}
+
+// inList returns the element at the position that begins the path, or the value of a key/value list.
+func inList(list []any, path string) (v any, ok bool) {
+	first, rest, deeper := strings.Cut(path, ".")
+	if n, err := strconv.ParseUint(first, 10, 32); err == nil && n < uint64(len(list)) {
+		if deeper {
+			return inValue(list[n], rest)
+		}
+		return list[n], true
+	}
+	for _, element := range list {
+		for _, names := range [][2]string{{"Key", "Value"}, {"key", "value"}, {"name", "value"}, {"Name", "Value"}} {
+			object, _ := element.(map[string]any)
+			value, has := object[names[1]]
+			if key, isText := object[names[0]].(string); isText && has {
+				if key == path {
+					v, ok = value, true
+				}
+				break
+			}
+		}
+	}
+	return v, ok
 }
 
 func inObject(object map[string]any, path string) (any, bool) {
@@ -66,10 +132,8 @@ func inObject(object map[string]any, path string) (any, bool) {
 		return v, true
 	}
 	for dot := strings.LastIndexByte(path, '.'); dot >= 0; dot = strings.LastIndexByte(path[:dot], '.') {
-		if inner, ok := object[path[:dot]].(map[string]any); ok {
-			if v, ok := inObject(inner, path[dot+1:]); ok {
-				return v, true
-			}
+		if v, ok := inValue(object[path[:dot]], path[dot+1:]); ok {
+			return v, true
 		}
 	}
 	return nil, false
@@ -83,13 +147,35 @@ func referenceGroups(records []any, path string) (groups map[string]float64, ok 
 		if !found {
 			v = nil
 		}
-		label, ok := referenceLabel(v)
-		if !ok {
-			return nil, false
+		values := []any{v}
+		if list, ok := v.([]any); ok && isScalars(list) {
+			if values = list; len(list) == 0 {
+				values = []any{nil}
+			}
 		}
-		groups[label]++
+		labels := map[string]bool{}
+		for _, v := range values {
+			label, ok := referenceLabel(v)
+			if !ok {
+				return nil, false
+			}
+			labels[label] = true
+		}
+		for label := range labels {
+			groups[label]++
+		}
 	}
 	return groups, true
+}
+
+func isScalars(list []any) bool {
+	for _, v := range list {
+		switch v.(type) {
+		case []any, map[string]any:
+			return false
+		}
+	}
+	return true
 }
 
 func referenceLabel(v any) (string, bool) {

@@ -31,6 +31,14 @@ type scanner struct {
 	err  *SyntaxError
 }
 
+// validate validates the text as one value.
+func (s *scanner) validate() error {
+	if err := s.document(func(i int) int { return s.value(i, 0) }); err != nil {
+		return err
+	}
+	return nil
+}
+
 // document validates the whole text; value validates the value at an offset.
 func (s *scanner) document(value func(i int) int) error {
 	i := value(s.space(0))

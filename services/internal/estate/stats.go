@@ -2,10 +2,8 @@ package estate
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 )
 
@@ -15,42 +13,76 @@ const MaxGroups = 1000
 // NullGroup is the label of records whose value is null or missing.
 const NullGroup = "null"
 
-// Bounds on a query: each field may require reading all records.
-const (
-	maxPathBytes  = 512
-	maxConditions = 50
-	maxMetrics    = 20
-)
-
-// A Query selects and aggregates the records of one array.
-type Query struct {
-	DataKey string `json:"data_key"`
-	GroupBy string `json:"group_by"` // empty: total only
-	// Filter has a condition per field: a value to equal, or {operator: value, …}. All
-	// conditions must hold.
-	Filter map[string]json.RawMessage `json:"filter"`
-	// AnyOf has further filters. At least one of them must hold.
-	AnyOf   []map[string]json.RawMessage `json:"any_of"`
-	Metrics []string                     `json:"metrics"` // default: count
-}
-
 // Stats is the result of a Query. Groups and Total are those of the first metric.
 type Stats struct {
-	Groups     Groups             `json:"groups"`
-	Total      Number             `json:"total"`
-	Metrics    map[string]Figures `json:"metrics,omitempty"` // further metrics by name
-	GroupCount int                `json:"group_count,omitzero"`
-	Truncated  bool               `json:"truncated,omitzero"`
-	Note       string             `json:"note,omitempty"` // a hint when the query may be wrong
+	Groups  Groups             `json:"groups"` // of one group field
+	Total   Number             `json:"total"`
+	Unit    string             `json:"unit,omitempty"`    // of groups and total, if they are quantities
+	Metrics map[string]Figures `json:"metrics,omitempty"` // further metrics by name
+	Rows    []Row              `json:"rows,omitempty"`    // of several group fields
+	// GroupCount is the number of groups, without those of null and missing values.
+	GroupCount int               `json:"group_count,omitzero"`
+	Truncated  bool              `json:"truncated,omitzero"`
+	OverGroups map[string]Number `json:"over_groups,omitempty"`
+	Names      []Name            `json:"names,omitempty"`
+	NamesUnit  string            `json:"names_unit,omitempty"` // of the values of Names, if they are quantities
+	MoreNames  int               `json:"more_names,omitzero"`  // records that match and are not in Names
+	Share      *ShareOf          `json:"share,omitempty"`
+	Matched    int               `json:"matched"` // records that match the filter
+	Records    int               `json:"records"` // of the array
+	// Coverage has the fields of groups and metrics for which some matching records have no value to compute with.
+	Coverage map[string]Coverage `json:"coverage,omitempty"`
+	Note     string              `json:"note,omitempty"` // a hint when the query may be wrong
+}
 
-	// Records is the number of records that match the filter.
-	Records int `json:"-"`
+// Listed returns the number of groups in the result.
+func (s Stats) Listed() int { return max(len(s.Groups), len(s.Rows)) }
+
+// Largest returns the result with its n largest groups.
+func (s Stats) Largest(n int) Stats {
+	s.Groups, s.Rows, s.Truncated = s.Groups[:min(n, len(s.Groups))], s.Rows[:min(n, len(s.Rows))], true
+	further := map[string]Figures{}
+	for name, f := range s.Metrics {
+		f.Groups = f.Groups[:min(n, len(f.Groups))]
+		further[name] = f
+	}
+	s.Metrics = further
+	return s
 }
 
 // Figures are the values of one metric.
 type Figures struct {
 	Groups Groups `json:"groups"`
-	Total  Number `json:"total"`
+	Total  Cell   `json:"total"`
+	Unit   string `json:"unit,omitempty"`
+}
+
+// A Row is a group by several fields.
+type Row struct {
+	By      []string        `json:"by"` // a label of each field
+	Value   Number          `json:"value"`
+	Metrics map[string]Cell `json:"metrics,omitempty"` // further metrics by name
+}
+
+// A Name is a record that matches.
+type Name struct {
+	Name  string `json:"name"`
+	Value *Cell  `json:"value,omitempty"` // of top
+}
+
+// ShareOf is the number of records that match among those that match another filter.
+type ShareOf struct {
+	Records int    `json:"records"`
+	Of      int    `json:"of"`
+	Percent Number `json:"percent"` // with up to four decimals; null of no records
+}
+
+// Coverage counts the matching records whose field has no value to compute with.
+type Coverage struct {
+	ReadAs  string `json:"read_as,omitempty"` // number, quantity or date, for texts
+	Null    int    `json:"null,omitzero"`
+	Missing int    `json:"missing,omitzero"`
+	Skipped int    `json:"skipped,omitzero"` // values of another type
 }
 
 // Groups are ordered by the first metric, largest first, then by key.
@@ -60,6 +92,7 @@ type Groups []Group
 type Group struct {
 	Key   string
 	Value Number
+	Text  string // in place of Value, if it is a date or a text
 }
 
 // MarshalJSON returns an object whose members are in the order of g.
@@ -70,9 +103,25 @@ func (g Groups) MarshalJSON() ([]byte, error) {
 			out = append(out, ',')
 		}
 		out = append(append(out, quote([]byte(group.Key))...), ':')
-		out = group.Value.append(out)
+		out = Cell{group.Value, group.Text}.append(out)
 	}
 	return append(out, '}'), nil
+}
+
+// A Cell is a number, or a text if it is not empty.
+type Cell struct {
+	Number Number
+	Text   string
+}
+
+// MarshalJSON returns a number, a string or null.
+func (c Cell) MarshalJSON() ([]byte, error) { return c.append(nil), nil }
+
+func (c Cell) append(out []byte) []byte {
+	if c.Text != "" {
+		return append(out, quote([]byte(c.Text))...)
+	}
+	return c.Number.append(out)
 }
 
 // Number is the value of a metric. NaN, which is null in JSON, means that there is none,
@@ -93,159 +142,235 @@ func (n Number) append(out []byte) []byte {
 // String returns the number as in JSON.
 func (n Number) String() string { return string(n.append(nil)) }
 
+// computation is the state of one query.
+type computation struct {
+	selection
+	parsedQuery
+	maxGroups int
+	grouped   []bool // by field of GroupBy: a record has it, possibly null
+	result    Stats
+}
+
 func compute(ctx context.Context, e *Estate, q Query, maxGroups int) (Stats, error) {
 	a, err := e.find(q.DataKey)
 	if err != nil {
 		return Stats{}, err
 	}
-	r := run{groupBy: q.GroupBy}
-	if len(q.GroupBy) > maxPathBytes {
-		return Stats{}, fmt.Errorf("group_by: expected a field of at most %d bytes", maxPathBytes)
-	}
-	if r.metrics, err = parseMetrics(q.Metrics); err != nil {
-		return Stats{}, err
-	}
-	if r.filter, err = parseFilter(q.Filter); err != nil {
-		return Stats{}, err
-	}
-	alternatives, err := parseAny(q.AnyOf)
+	p, err := q.parse()
 	if err != nil {
 		return Stats{}, err
 	}
-	n := len(a.starts)
-	rows, err := selectRows(ctx, e, a, all(n), r.filter)
+	x := newReader(ctx, e)
+	defer x.close()
+	c := computation{selection: selection{reader: x, array: a}, parsedQuery: p, maxGroups: maxGroups}
+	c.result = Stats{Groups: Groups{}, Records: a.count}
+	if c.join, err = c.openLookups(p.Lookup); err != nil {
+		return Stats{}, err
+	}
+	if err := c.selectRows(ctx); err != nil {
+		return Stats{}, err
+	}
+	if err := c.addFigures(ctx); err != nil {
+		return Stats{}, err
+	}
+	if err := c.addNames(ctx); err != nil {
+		return Stats{}, err
+	}
+	c.result.Note, err = c.note(ctx)
+	return c.result, err
+}
+
+// selectRows selects the records that match, after computing the share if one is requested.
+func (c *computation) selectRows(ctx context.Context) error {
+	if c.Share != nil {
+		some := c.selection
+		if err := some.all(ctx); err != nil {
+			return err
+		}
+		if err := some.narrow(ctx, c.of); err != nil {
+			return err
+		}
+		share := ShareOf{Of: len(some.rows)}
+		if err := some.match(ctx, c.filter, c.alternatives); err != nil {
+			return err
+		}
+		share.Records = len(some.rows)
+		share.Percent = Number(math.Round(float64(share.Records)/float64(share.Of)*1e6) / 1e4)
+		c.result.Share = &share
+	}
+	if err := c.all(ctx); err != nil {
+		return err
+	}
+	err := c.match(ctx, c.filter, c.alternatives)
+	c.result.Matched = len(c.rows)
+	return err
+}
+
+// match keeps the rows whose records meet all conditions and one of the alternatives.
+func (s *selection) match(ctx context.Context, filter []*condition, alternatives [][]*condition) error {
+	if err := s.narrow(ctx, filter); err != nil {
+		return err
+	}
+	return s.narrowAny(ctx, alternatives)
+}
+
+// addFigures computes the metrics over all selected records and over groups.
+func (c *computation) addFigures(ctx context.Context) error {
+	by, err := c.group(ctx)
 	if err != nil {
-		return Stats{}, err
+		return err
 	}
-	if rows, err = selectAny(ctx, e, a, rows, alternatives); err != nil {
-		return Stats{}, err
-	}
-	r.records = len(rows)
-	var by grouping
-	if q.GroupBy != "" {
-		col, err := e.column(ctx, a, q.GroupBy)
+	measures := make([]measure, 0, len(c.metrics)+1)
+	for _, m := range c.metrics {
+		v, err := c.measure(ctx, m)
 		if err != nil {
-			return Stats{}, err
+			return err
 		}
-		if by, err = group(ctx, rows, col, n); err != nil {
-			return Stats{}, err
+		if v.texts != nil && len(measures) == 0 { // groups and total are numbers
+			measures = append(measures, measure{metric: countMetric})
 		}
-		r.grouped = by.found
+		if len(measures) == 0 || m.name != measures[0].name {
+			measures = append(measures, v)
+		}
 	}
-	figures := make([]figures, len(r.metrics))
-	for i, m := range r.metrics {
-		var col *column
-		if m.field != "" {
-			if col, err = e.column(ctx, a, m.field); err != nil {
-				return Stats{}, err
+	ranked, figures, err := c.rankGroups(ctx, &by, measures[0])
+	if err != nil {
+		return err
+	}
+	for i, v := range measures {
+		if i > 0 {
+			if figures, err = c.figures(ctx, v, by.rows, by.of, len(ranked)); err != nil {
+				return err
 			}
 		}
-		figures[i] = m.figures(ctx, rows, col, n, by)
-	}
-	s := r.stats(ctx, by, figures, maxGroups)
-	if err := ctx.Err(); err != nil {
-		return Stats{}, err
-	}
-	s.Note, err = emptyResultNote(ctx, e, a, &r)
-	return s, err
-}
-
-// selectRows returns the rows whose records meet all conditions, reusing the memory of
-// rows.
-func selectRows(ctx context.Context, e *Estate, a *array, rows []uint32, conditions []*condition) ([]uint32, error) {
-	n := len(a.starts)
-	for _, c := range conditions {
-		col, err := e.column(ctx, a, c.field)
+		total, err := c.figures(ctx, v, c.rows, nil, 1)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if rows, err = c.narrow(ctx, rows, col, n); err != nil {
-			return nil, err
-		}
-		for _, p := range c.peers {
-			other, err := e.column(ctx, a, p.field)
-			if err != nil {
-				return nil, err
-			}
-			if rows, err = p.compare(ctx, rows, col, other, n); err != nil {
-				return nil, err
-			}
-		}
+		c.add(i == 0, v, by, figures, total[0])
 	}
-	return rows, nil
+	return ctx.Err()
 }
 
-// selectAny returns the rows whose records meet one of the alternatives, or all rows if
-// there are none.
-func selectAny(ctx context.Context, e *Estate, a *array, rows []uint32, alternatives [][]*condition) ([]uint32, error) {
-	if len(alternatives) == 0 {
-		return rows, nil
-	}
-	meets := make([]bool, len(a.starts))
-	for _, conditions := range alternatives {
-		some, err := selectRows(ctx, e, a, slices.Clone(rows), conditions)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range some {
-			meets[row] = true
-		}
-	}
-	return slices.DeleteFunc(rows, func(row uint32) bool { return !meets[row] }), nil
-}
-
-// run is the state of one computation.
-type run struct {
-	groupBy string
-	filter  []*condition
-	metrics []*metric
-	records int
-	grouped bool // a record had the field of groupBy, possibly null
-}
-
-// figures are the values of one metric by group and over all records.
-type figures struct {
-	groups []float64
-	total  float64
-}
-
-func (r *run) stats(ctx context.Context, by grouping, of []figures, maxGroups int) Stats {
-	s := Stats{Records: r.records, GroupCount: by.labels, Groups: Groups{}}
-	ranked := by.rank(ctx, of[0].groups, maxGroups)
-	s.Truncated = by.nonEmpty > len(ranked)
-	for i, m := range r.metrics {
-		f := Figures{Groups: make(Groups, len(ranked)), Total: Number(of[i].total)}
-		for k, g := range ranked {
-			f.Groups[k] = Group{by.keys[g], Number(of[i].groups[g])}
-		}
+// add adds the figures of a metric to the result.
+func (c *computation) add(first bool, v measure, by grouping, figures []float64, total float64) {
+	f := Figures{Total: v.cell(total), Unit: v.unit, Groups: Groups{}}
+	for k, figure := range figures {
+		value := v.cell(figure)
 		switch {
-		case i == 0:
-			s.Groups, s.Total = f.Groups, f.Total
-		case s.Metrics == nil:
-			s.Metrics = map[string]Figures{m.name: f}
+		case len(c.GroupBy) == 1:
+			f.Groups = append(f.Groups, Group{by.label(k, 0), value.Number, value.Text})
+		case first:
+			c.result.Rows = append(c.result.Rows, Row{By: by.labels(k), Value: value.Number})
+		case c.result.Rows[k].Metrics == nil:
+			c.result.Rows[k].Metrics = map[string]Cell{v.name: value}
 		default:
-			s.Metrics[m.name] = f
+			c.result.Rows[k].Metrics[v.name] = value
 		}
 	}
-	return s
+	switch {
+	case first:
+		c.result.Groups, c.result.Total, c.result.Unit = f.Groups, f.Total.Number, f.Unit
+	case c.result.Metrics == nil:
+		c.result.Metrics = map[string]Figures{v.name: f}
+	default:
+		c.result.Metrics[v.name] = f
+	}
 }
 
-// unknownFields returns the fields of the query that no record had.
-func (r *run) unknownFields() []string {
-	var fields []string
-	for _, c := range r.filter {
-		if c.tested && !c.found {
-			fields = append(fields, c.field)
+// rankGroups returns the first groups by the first metric, among those that meet the conditions on groups, with their
+// figures, and keeps these groups only.
+func (c *computation) rankGroups(ctx context.Context, by *grouping, first measure) ([]uint32, []float64, error) {
+	if len(c.GroupBy) == 0 {
+		return nil, nil, nil
+	}
+	n := len(by.counts)
+	if err := c.acquire(figureSize * n); err != nil {
+		return nil, nil, err
+	}
+	figures, err := c.figures(ctx, first, by.rows, by.of, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, m := range c.havingBy {
+		v, err := c.measure(ctx, m)
+		if err != nil {
+			return nil, nil, err
+		}
+		if v.texts != nil {
+			return nil, nil, fmt.Errorf("having %q: expected a metric that is a number", m.name)
+		}
+		matches, err := bindAll(ctx, c.reader, newColumn(m.name, 1<<kindNumber, 0, nil, nil, nil), c.having[i].tests)
+		if err != nil {
+			return nil, nil, fmt.Errorf("having %q: %w", m.name, err)
+		}
+		limits, err := c.figures(ctx, v, by.rows, by.of, n)
+		if err != nil {
+			return nil, nil, err
+		}
+		for g, figure := range limits {
+			if by.counts[g] > 0 && !matches(operand{kindNumber, Number(figure).String()}, figure == figure) {
+				by.drop(g)
+			}
 		}
 	}
-	if r.records == 0 {
+	c.result.GroupCount = by.nonNull
+	if len(c.OverGroups) > 0 {
+		c.result.OverGroups = by.over(ctx, c.OverGroups, figures)
+	}
+	ranked := by.rank(ctx, figures, c.maxGroups)
+	c.result.Truncated = by.nonEmpty > len(ranked)
+	by.keep(ranked)
+	kept := make([]float64, len(ranked))
+	for k, g := range ranked {
+		kept[k] = figures[g]
+	}
+	return ranked, kept, ctx.Err()
+}
+
+// cover counts the selected records whose field has no value to compute with.
+func (c *computation) cover(path string, col *column, numbers []float64, readAs string) {
+	use := Coverage{ReadAs: readAs}
+	codes := col.dense(c.array.count)
+	if col.nulls > 0 || len(col.codes) < len(codes) || numbers != nil {
+		for _, row := range c.rows {
+			switch code := codes[row]; {
+			case code == codeMissing:
+				use.Missing++
+			case code == codeNull:
+				use.Null++
+			case numbers != nil && numbers[code-codeValues] != numbers[code-codeValues]:
+				use.Skipped++
+			}
+		}
+	}
+	if use == (Coverage{}) || use.Missing == len(c.rows) {
+		return // a field that no record has is in the note
+	}
+	if c.result.Coverage == nil {
+		c.result.Coverage = map[string]Coverage{}
+	}
+	c.result.Coverage[path] = use
+}
+
+// unknownFields returns the fields of the query that no selected record has.
+func (c *computation) unknownFields() []string {
+	var fields []string
+	for _, condition := range c.filter {
+		if condition.tested && !condition.found {
+			fields = append(fields, condition.field)
+		}
+	}
+	if len(c.rows) == 0 {
 		return fields
 	}
-	if r.groupBy != "" && !r.grouped {
-		fields = append(fields, r.groupBy)
+	for i, field := range c.GroupBy {
+		if !c.grouped[i] {
+			fields = append(fields, field)
+		}
 	}
-	for _, m := range r.metrics {
-		if !m.found {
+	for _, m := range append(c.metrics, c.havingBy...) {
+		if m.field != "" && !m.found {
 			fields = append(fields, m.field)
 		}
 	}

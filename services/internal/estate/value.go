@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 	"unsafe"
 )
@@ -121,7 +122,7 @@ func (v value) elements() iter.Seq[value] {
 		i := skipSpace(v, 1)
 		for v[i] != ']' {
 			end := skip(v, i)
-			if !yield(v[i:end:end]) {
+			if !yield(v[i:end]) {
 				return
 			}
 			if i = skipSpace(v, end); v[i] == ',' {
@@ -188,10 +189,16 @@ func (v value) last(ctx context.Context) map[string]value {
 // path.
 const maxPathDepth = 16
 
-// find returns the value at path in the object v, depth objects deep. Dots separate
-// names; a name that contains the dots itself takes precedence.
+// find returns the value at path in the object or array v, depth values deep. Dots separate
+// names; a name that contains the dots itself takes precedence. In an array, the path begins
+// with a position from 0, or is the key of an element of a key/value list.
 func (v value) find(path string, depth int) (found value, ok bool) {
-	if v.kind() != kindObject || depth > maxPathDepth {
+	switch {
+	case depth > maxPathDepth:
+		return nil, false
+	case v.kind() == kindArray:
+		return v.findElement(path, depth)
+	case v.kind() != kindObject:
 		return nil, false
 	}
 	var buf [4]step
@@ -211,6 +218,51 @@ func (v value) find(path string, depth int) (found value, ok bool) {
 		found, ok = steps[i].into.find(path[steps[i].n+1:], depth+1)
 	}
 	return found, ok
+}
+
+// findElement returns the value at path in the array v.
+func (v value) findElement(path string, depth int) (found value, ok bool) {
+	first, rest, deeper := strings.Cut(path, ".")
+	position, err := strconv.ParseUint(first, 10, 32)
+	i := uint64(0)
+	for element := range v.elements() {
+		switch key, val := pairOf(element); {
+		case err == nil && i == position && deeper:
+			return element.find(rest, depth+1)
+		case err == nil && i == position:
+			return element, true
+		case key != nil && string(key.content()) == path:
+			found, ok = val, true
+		}
+		i++
+	}
+	return found, ok
+}
+
+// pairNames are the names of the members of a key/value list: of the key, and of the value.
+var pairNames = [...][2]string{{"Key", "Value"}, {"key", "value"}, {"name", "value"}, {"Name", "Value"}}
+
+// pairOf returns the key, a string, and the value of an element of a key/value list; nil for other
+// elements.
+func pairOf(element value) (key, val value) {
+	if element.kind() != kindObject {
+		return nil, nil
+	}
+	for _, names := range pairNames {
+		key, val = nil, nil
+		for name, member := range element.members() {
+			switch string(name) {
+			case names[0]:
+				key = member
+			case names[1]:
+				val = member
+			}
+		}
+		if key != nil && val != nil && key.kind() == kindString {
+			return key, val
+		}
+	}
+	return nil, nil
 }
 
 // step is a member that matches the first n bytes of the path.
@@ -241,10 +293,18 @@ func (v value) content() []byte { return Unquote(v) }
 // field returns the value at path in a record. An element that is not an object has the
 // single field "value".
 func (v value) field(path string) (value, bool) {
-	if v.kind() != kindObject && path == ElementField {
-		return v, true
+	if v.kind() == kindObject {
+		return v.find(path, 0)
 	}
-	return v.find(path, 0)
+	rest, ok := strings.CutPrefix(path, ElementField)
+	switch {
+	case !ok || rest != "" && rest[0] != '.':
+		return nil, false
+	case rest == "":
+		return v, true
+	default:
+		return v.find(rest[1:], 0)
+	}
 }
 
 // label returns the text by which v is grouped and compared: the content of a string, the

@@ -19,7 +19,7 @@ import (
 )
 
 // peersQuery is the query of the benchmarks.
-var peersQuery = estate.Query{DataKey: "product_versions", GroupBy: "product"}
+var peersQuery = estate.Query{DataKey: "product_versions", GroupBy: estate.GroupBy{"product"}}
 
 // BenchmarkParseAndGroup compares reading 10 MiB of text and counting the records of one
 // array by a field. sonic only validates the text.
@@ -126,7 +126,7 @@ func jsonGroups(b *testing.B, text []byte) int {
 	}
 	counts := map[any]int{}
 	for _, record := range v[peersQuery.DataKey].([]any) {
-		counts[record.(map[string]any)[peersQuery.GroupBy]]++
+		counts[record.(map[string]any)[peersQuery.GroupBy[0]]]++
 	}
 	return len(counts)
 }

@@ -27,7 +27,7 @@ func (c call) query() estate.Query {
 			filter[a.field] = fmt.Appendf(nil, "{%q: %s}", a.op, a.value)
 		}
 	}
-	return estate.Query{DataKey: c.key, GroupBy: c.groupBy, Filter: filter, Metrics: c.metrics}
+	return estate.Query{DataKey: c.key, GroupBy: estate.GroupBy{c.groupBy}, Filter: filter, Metrics: c.metrics}
 }
 
 // tableOf returns the table rec of the elements j of the table el. It has three columns for

@@ -61,8 +61,7 @@ func openArrays(ctx context.Context, e *estate.Estate) []*array {
 	for key := range until(ctx, e.Keys()) {
 		words, parts := splitName(key)
 		a := &array{ctx: ctx, estate: e, key: key, words: words, parts: parts, fields: sync.OnceValue(func() (out []*field) {
-			fields, _ := e.Fields(ctx, key) // fails only if ctx is done
-			for f := range until(ctx, fields) {
+			for f := range until(ctx, e.Fields(key)) {
 				words, parts := splitName(f.Path)
 				out = append(out, &field{f.Path, words, parts, f.Types, sync.OnceValue(func() estate.Column {
 					c, _ := e.Column(ctx, key, f.Path) // the key is known, so it fails only if ctx is done

@@ -203,11 +203,11 @@ func nextOf(tb testing.TB, m model.Model, c model.Conversation) (text string, ca
 func run(tb testing.TB, e *estate.Estate, call model.Call) json.RawMessage {
 	tb.Helper()
 	var q struct {
-		DataKey string                       `json:"data_key"`
-		GroupBy string                       `json:"group_by"`
-		Filter  map[string]json.RawMessage   `json:"filter"`
-		AnyOf   []map[string]json.RawMessage `json:"any_of"`
-		Metrics []string                     `json:"metrics"`
+		DataKey string          `json:"data_key"`
+		GroupBy string          `json:"group_by"`
+		Filter  estate.Filter   `json:"filter"`
+		AnyOf   []estate.Filter `json:"any_of"`
+		Metrics []string        `json:"metrics"`
 	}
 	if err := json.Unmarshal(call.Input, &q); err != nil {
 		tb.Fatal(err)
@@ -218,7 +218,7 @@ func run(tb testing.TB, e *estate.Estate, call model.Call) json.RawMessage {
 		result, err = e.Inspect(tb.Context(), q.DataKey)
 	} else {
 		result, err = e.Stats(tb.Context(),
-			estate.Query{DataKey: q.DataKey, GroupBy: q.GroupBy, Filter: q.Filter, AnyOf: q.AnyOf, Metrics: q.Metrics})
+			estate.Query{DataKey: q.DataKey, GroupBy: estate.GroupBy{q.GroupBy}.Named(), Filter: q.Filter, AnyOf: q.AnyOf, Metrics: q.Metrics})
 	}
 	if err != nil {
 		result = map[string]string{"error": err.Error()}

@@ -132,7 +132,7 @@ func (p plan) figures() (out string) {
 	for _, c := range p.calls(nil)[1:] {
 		in := c.input
 		stats, err := p.array.estate.Stats(p.array.ctx,
-			estate.Query{DataKey: in.DataKey, GroupBy: *in.GroupBy, Filter: in.Filter, AnyOf: in.AnyOf, Metrics: in.Metrics})
+			estate.Query{DataKey: in.DataKey, GroupBy: estate.GroupBy{*in.GroupBy}.Named(), Filter: in.Filter, AnyOf: in.AnyOf, Metrics: in.Metrics})
 		if err != nil {
 			return err.Error()
 		}
@@ -593,7 +593,7 @@ type input struct {
 	Metrics []string     `json:"metrics,omitempty"`
 }
 
-type conditions = map[string]json.RawMessage
+type conditions = estate.Filter
 
 // filter returns conditions as in a call; they are on different fields.
 func filter(conds []cond) conditions {

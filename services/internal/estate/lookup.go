@@ -1,0 +1,98 @@
+package estate
+
+import (
+	"context"
+	"fmt"
+)
+
+// lookups are the lookups of a query by field.
+type lookups map[string]lookup
+
+// A lookup finds records of another array by the value of a field.
+type lookup struct {
+	array *array
+	field string
+}
+
+func (c *computation) openLookups(given map[string]Lookup) (lookups, error) {
+	found := lookups{}
+	for field, l := range given {
+		a, err := c.estate.find(l.DataKey)
+		if err != nil {
+			return nil, err
+		}
+		found[field] = lookup{a, l.Field}
+	}
+	return found, nil
+}
+
+// column returns the column of a field of the records that the lookup finds: a hash join. Of several records with
+// the same key, the first counts.
+func (l lookup) column(ctx context.Context, s *selection, field, path string) (*column, error) {
+	id := columnID{s.array, field + "." + path}
+	if c := s.columns[id]; c != nil {
+		return c, nil
+	}
+	left, err := s.reader.column(ctx, s.array, field)
+	if err != nil {
+		return nil, err
+	}
+	key, err := s.reader.column(ctx, l.array, l.field)
+	if err != nil {
+		return nil, err
+	}
+	target, err := s.reader.column(ctx, l.array, path)
+	if err != nil {
+		return nil, err
+	}
+	if len(key.codes) == 0 {
+		return nil, fmt.Errorf("lookup %q: no record of %q has the field %q; the fields are %s", field, l.array.key, l.field, list(l.array.paths()))
+	}
+	const rowSize = 64
+	if err := s.acquire(rowSize*len(key.values) + 4*(len(left.codes)+2*l.array.count) + entrySize*len(target.values)); err != nil {
+		return nil, err
+	}
+	rows := make(map[operand]int, len(key.values))
+	for row, code := range key.dense(l.array.count) {
+		if code < codeValues {
+			continue
+		}
+		v := key.values[code-codeValues]
+		if _, ok := rows[operand{v.kind, v.label()}]; !ok {
+			rows[operand{v.kind, v.label()}] = row
+		}
+	}
+	targets := target.dense(l.array.count)
+	codeOf := make([]uint32, codeValues+len(left.values))
+	for i, v := range left.values {
+		if i%checkValues == 0 && yield(ctx, i) != nil {
+			return nil, ctx.Err()
+		}
+		if row, ok := rows[operand{v.kind, v.label()}]; ok {
+			codeOf[codeValues+i] = targets[row]
+		}
+	}
+	c := target.pick(id.path, left, codeOf)
+	s.columns[id] = c
+	return c, nil
+}
+
+// pick returns a column of the values of c: codeOf has its code for each code of left.
+func (c *column) pick(path string, left *column, codeOf []uint32) *column {
+	values := make([]entry, len(c.values))
+	for i, v := range c.values {
+		values[i].operand = v.operand
+	}
+	codes := make([]uint32, len(left.codes))
+	nulls := 0
+	for i, code := range left.codes {
+		codes[i] = codeOf[code]
+		switch {
+		case codes[i] >= codeValues:
+			values[codes[i]-codeValues].count++
+		case codes[i] == codeNull:
+			nulls++
+		}
+	}
+	return newColumn(path, c.types, nulls, values, codes, left.rows)
+}

@@ -1,0 +1,185 @@
+package estate
+
+import (
+	"context"
+	"errors"
+)
+
+// Memory grants the memory of computations. It need not be safe for concurrent use.
+type Memory interface {
+	// Acquire reserves bytes and reports whether they were granted.
+	Acquire(bytes int64) bool
+	Release(bytes int64)
+}
+
+// ErrMemory reports that a computation needs more memory than is available.
+var ErrMemory = errors.New("the computation needs more memory than is available")
+
+type memoryKey struct{}
+
+// WithMemory returns a context whose computations take their memory from m. Without it they are unbounded.
+// What an estate caches is part of its Size.
+func WithMemory(ctx context.Context, m Memory) context.Context {
+	return context.WithValue(ctx, memoryKey{}, m)
+}
+
+// A reader reads arrays and columns for one computation. It holds the memory of those that the estate does not
+// cache until it is closed.
+type reader struct {
+	estate  *Estate
+	memory  Memory // nil: unbounded
+	held    int64
+	derived map[*array]*records
+	columns map[columnID]*column
+}
+
+type columnID struct {
+	array *array
+	path  string
+}
+
+func newReader(ctx context.Context, e *Estate) *reader {
+	m, _ := ctx.Value(memoryKey{}).(Memory)
+	return &reader{estate: e, memory: m, derived: map[*array]*records{}, columns: map[columnID]*column{}}
+}
+
+// acquire reserves bytes until close. The error is ErrMemory.
+func (x *reader) acquire(bytes int) error {
+	if x.memory == nil {
+		return nil
+	}
+	if !x.memory.Acquire(int64(bytes)) {
+		return ErrMemory
+	}
+	x.held += int64(bytes)
+	return nil
+}
+
+func (x *reader) release(bytes int) {
+	if x.memory != nil {
+		x.memory.Release(int64(bytes))
+		x.held -= int64(bytes)
+	}
+}
+
+func (x *reader) close() { x.release(int(x.held)) }
+
+// records returns the records of an array. It reads those of a derived array on first use, and caches them within
+// the budget of the estate. The error is ErrMemory or ctx.Err().
+func (x *reader) records(ctx context.Context, a *array) (*records, error) {
+	if a.derived == nil {
+		return a.records, nil
+	}
+	if r := a.cached.Load(); r != nil {
+		return r, nil
+	}
+	if r := x.derived[a]; r != nil {
+		return r, nil
+	}
+	const offsetSize = 2 * 4 // of a value and its record
+	need := 4*(1+ancestorLevels)*a.count + offsetSize*a.derived.values
+	if err := x.acquire(need); err != nil {
+		return nil, err
+	}
+	r, err := x.build(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	t := readFields(ctx, a, r, fieldBound(x.estate))
+	if t == nil {
+		return nil, ctx.Err()
+	}
+	l := newLister(len(r.starts))
+	l.list(&t.root, "")
+	size := r.size()
+	if !x.estate.reserve(size) {
+		x.derived[a] = r
+		return r, nil
+	}
+	x.release(need)
+	if !a.cached.CompareAndSwap(nil, r) {
+		x.estate.reserve(-size)
+		return a.cached.Load(), nil
+	}
+	x.estate.keepOffsets(r, l)
+	return r, nil
+}
+
+// Sizes in bytes of a value while its column is read: the entry of its dictionary with room to grow, and its slots.
+const readingSize = 2*entrySize + 24
+
+// column returns the column at path. It reads the column on first use, and caches it
+// within the budget of the estate. The error is ErrMemory or ctx.Err().
+func (x *reader) column(ctx context.Context, a *array, path string) (*column, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	id := columnID{a, path}
+	if c := x.columns[id]; c != nil {
+		return c, nil
+	}
+	r, err := x.records(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	c := r.columns[path]
+	r.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	p, err := r.locate(ctx, a, path)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.at) == 0 {
+		if c, err = x.part(ctx, a, path); c != nil || err != nil {
+			return c, err
+		}
+	}
+	need := readingSize * len(p.at)
+	if err := x.acquire(need); err != nil {
+		return nil, err
+	}
+	if c, err = r.read(ctx, path, p); err != nil {
+		return nil, err
+	}
+	x.cache(r, path, c, need)
+	x.columns[id] = c
+	return c, nil
+}
+
+// part returns the column of a part of the values at path, such as time:year; nil if path names no part.
+func (x *reader) part(ctx context.Context, a *array, path string) (*column, error) {
+	base, part := cutPart(path)
+	if part == nil {
+		return nil, nil
+	}
+	whole, err := x.column(ctx, a, base)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.acquire(readingSize * len(whole.values)); err != nil {
+		return nil, err
+	}
+	c, err := whole.transform(ctx, path, part)
+	if err == nil {
+		x.columns[columnID{a, path}] = c
+	}
+	return c, err
+}
+
+// cache replaces the offsets of a path by its column, and releases the memory that was reserved to read it.
+func (x *reader) cache(r *records, path string, c *column, need int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	size := c.size() + len(path)
+	if p := r.offsets[path]; p != nil {
+		size -= p.size()
+	}
+	if r.columns[path] == nil && x.estate.reserve(size) {
+		r.columns[path] = c
+		delete(r.offsets, path)
+		x.release(need)
+	}
+}

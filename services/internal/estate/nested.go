@@ -1,0 +1,317 @@
+package estate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// allDepths is the segment of a key that stands for the elements of a recursive field at all depths.
+const allDepths = "**"
+
+// maxRecursion bounds the depth of a recursive array: each level reads the levels below it again.
+// Deeper recursive arrays are not offered.
+const maxRecursion = 100
+
+// deriver finds the arrays inside the records of an array.
+type deriver struct {
+	e     *Estate
+	found []*array
+	nodes map[*array]*fieldNode // of the fields
+	bound int                   // of found
+}
+
+// derive returns the arrays inside the records of a, without building them, in document order.
+func (d *deriver) derive(a *array, n *fieldNode, prefix string) {
+	for _, child := range n.children {
+		field := prefix + child.name
+		if a.derived != nil && a.derived.recursive && a.derived.field == field {
+			continue
+		}
+		if e := child.elements; e != nil && e.total+e.scalars > 0 {
+			d.add(&array{count: e.total + e.scalars, objects: e.total, derived: &derivation{
+				parent: a, field: field, hidden: e.total == 0, ambiguous: a.profile.ambiguous[field]}}, e)
+		}
+		if e := mapElements(child); e != nil {
+			d.add(&array{count: e.total, objects: e.total, isMap: true, derived: &derivation{
+				parent: a, field: field, ambiguous: a.profile.ambiguous[field]}}, e)
+		}
+		d.derive(a, child, field+".")
+	}
+}
+
+func joinPath(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// add adds an array and those inside its records.
+func (d *deriver) add(a *array, n *fieldNode) {
+	switch {
+	case a.key != "":
+	case a.derived.recursive:
+		a.key = a.derived.parent.key + "." + allDepths
+	default:
+		a.key = a.derived.parent.key + "." + a.derived.field
+	}
+	if len(a.key) > maxKeyBytes || len(d.found) >= d.bound || d.e.byKey[a.key] != nil {
+		d.e.cut = d.e.cut || len(d.found) >= d.bound
+		return
+	}
+	a.level = a.derived.parent.level + 1
+	a.derived.values = n.values()
+	l := newLister(a.count)
+	l.list(n, "")
+	a.profile = l.profile
+	d.e.byKey[a.key] = a
+	d.found = append(d.found, a)
+	d.nodes[a] = n
+	d.derive(a, n, "")
+	d.addRecursive(a, n, "")
+}
+
+// values returns the number of values of the fields, without those of nested records.
+func (n *fieldNode) values() (count int) {
+	for _, child := range n.children {
+		count += child.total + child.nulls + child.values()
+	}
+	return count
+}
+
+// addRecursive adds the records of a together with the elements of a field of like shape, at all depths.
+func (d *deriver) addRecursive(a *array, n *fieldNode, prefix string) {
+	if a.isInexact() {
+		return
+	}
+	for _, child := range n.children {
+		field := prefix + child.name
+		again := a.derived != nil && a.derived.field == field // the array is such a field itself
+		if e := child.elements; e != nil && e.total > 0 && !again && like(n, e) {
+			d.add(&array{count: a.count + e.total, objects: a.objects + e.total,
+				derived: &derivation{parent: a, field: field, recursive: true}}, merge(&fieldNode{}, n, e))
+		}
+		d.addRecursive(a, child, field+".")
+	}
+}
+
+// addUnions adds, for the arrays N inside the elements of another array, the array N of the object that has
+// both, as the resources of Terraform's root module and child modules.
+func (d *deriver) addUnions() {
+	for _, b := range slices.Clone(d.found) {
+		c, name := b.derived.parent, b.derived.field
+		if c.derived != nil || b.derived.recursive || b.isMap {
+			continue
+		}
+		outer := c.key[:max(0, strings.LastIndexByte(c.key, '.'))]
+		a := d.e.byKey[joinPath(outer, name)]
+		if a == nil || a.derived != nil || a == c || !like(d.nodes[a], d.nodes[b]) {
+			continue
+		}
+		if deep := d.e.byKey[joinPath(joinPath(c.key, allDepths), name)]; deep != nil {
+			b = deep
+		}
+		d.add(&array{key: joinPath(joinPath(outer, allDepths), name), count: a.count + b.count, objects: a.objects + b.objects,
+			derived: &derivation{parent: b.derived.parent, field: name, others: a}}, merge(&fieldNode{}, d.nodes[a], d.nodes[b]))
+	}
+}
+
+// like reports whether the objects of two nodes have at least half of their names in common.
+func like(n, m *fieldNode) bool {
+	common := 0
+	for _, child := range n.children {
+		if _, ok := m.byName[child.name]; ok {
+			common++
+		}
+	}
+	return common > 0 && 2*common >= max(len(n.children), len(m.children))
+}
+
+// mapElements returns the members of the objects of a node as elements; nil if the objects are not maps
+// of records.
+func mapElements(n *fieldNode) *fieldNode {
+	const objectOrNull = 1<<kindObject | 1<<kindNull
+	if n.types&(1<<kindObject) == 0 || n.elements != nil || len(n.children) == 0 {
+		return nil
+	}
+	children := n.children
+	if n.rest != nil {
+		children = append(slices.Clip(children), n.rest)
+	}
+	var s shape
+	data := false
+	for _, child := range children {
+		if child.types&^objectOrNull != 0 {
+			return nil
+		}
+		s.objects += child.total
+		data = data || child != n.rest && !isIdentifier([]byte(child.name))
+		for _, field := range child.children {
+			s.members += field.total + field.nulls
+			s.add([]byte(field.name))
+			s.members--
+		}
+	}
+	if !s.isMap(data, len(children)) {
+		return nil
+	}
+	e := merge(&fieldNode{}, children...)
+	e.elements = nil
+	e.total = s.objects
+	return e
+}
+
+// merge adds the counts of nodes to n, without offsets.
+func merge(n *fieldNode, nodes ...*fieldNode) *fieldNode {
+	for _, m := range nodes {
+		n.types |= m.types
+		n.total += m.total
+		n.nulls += m.nulls
+		n.scalars += m.scalars
+		n.pairs += m.pairs
+		for _, child := range m.children {
+			at, ok := n.byName[child.name]
+			if !ok {
+				if n.byName == nil {
+					n.byName = map[string]int{}
+				}
+				at = len(n.children)
+				n.byName[child.name] = at
+				n.children = append(n.children, &fieldNode{name: child.name})
+			}
+			merge(n.children[at], child)
+		}
+		if m.elements != nil {
+			if n.elements == nil {
+				n.elements = &fieldNode{}
+			}
+			merge(n.elements, m.elements)
+		}
+	}
+	return n
+}
+
+var errTooDeep = errors.New("the records are nested too deeply")
+
+// build returns the records of a derived array.
+func (x *reader) build(ctx context.Context, a *array) (*records, error) {
+	d := a.derived
+	parent, err := x.records(ctx, d.parent)
+	if err != nil {
+		return nil, err
+	}
+	b := builder{ctx: ctx, array: a, records: newRecords(parent.text)}
+	levels := min(len(parent.ancestors)+1, ancestorLevels)
+	if d.recursive {
+		levels = ancestorLevels
+	}
+	b.ancestors = make([][]uint32, levels)
+	if d.others != nil {
+		others, err := x.records(ctx, d.others)
+		if err != nil {
+			return nil, err
+		}
+		for row, start := range others.starts {
+			b.add(start, others.chain(row))
+		}
+	}
+	if d.recursive {
+		for row, start := range parent.starts {
+			if err := b.descend(start, parent.chain(row), 0); err != nil {
+				return nil, err
+			}
+		}
+		return b.records, nil
+	}
+	p, err := parent.find(ctx, d.field)
+	if err != nil {
+		return nil, err
+	}
+	for i, at := range p.at {
+		row := i
+		if p.rows != nil {
+			row = int(p.rows[i])
+		}
+		if err := b.elements(at, append([]uint32{parent.starts[row]}, parent.chain(row)...)); err != nil {
+			return nil, err
+		}
+	}
+	return b.records, nil
+}
+
+// chain returns the ancestors of a record, the nearest first.
+func (r *records) chain(row int) []uint32 {
+	chain := make([]uint32, len(r.ancestors))
+	for level, starts := range r.ancestors {
+		chain[level] = starts[row]
+	}
+	return chain
+}
+
+// isInexact reports whether the numbers of records and values are known only when the records are built.
+func (a *array) isInexact() bool {
+	return a.derived != nil && (a.derived.recursive || a.derived.ambiguous || a.derived.parent.isInexact())
+}
+
+// builder collects the records of a derived array.
+type builder struct {
+	ctx   context.Context
+	array *array
+	*records
+}
+
+func (b *builder) add(start uint32, chain []uint32) {
+	b.starts = append(b.starts, start)
+	for level := range b.ancestors {
+		ancestor := uint32(noRecord)
+		if level < len(chain) {
+			ancestor = chain[level]
+		}
+		b.ancestors[level] = append(b.ancestors[level], ancestor)
+	}
+}
+
+// elements adds the elements of the array, or the members of the map, at an offset.
+func (b *builder) elements(at uint32, chain []uint32) error {
+	v := b.text[at:]
+	offset := func(element value) uint32 { return uint32(cap(b.text) - cap(element)) }
+	switch {
+	case b.array.isMap && v.kind() == kindObject:
+		for _, member := range v.lastMembers(b.ctx) {
+			if member.kind() == kindObject {
+				b.add(offset(member), chain)
+			}
+		}
+	case !b.array.isMap && v.kind() == kindArray:
+		for element := range v.elements() {
+			b.add(offset(element), chain)
+			if len(b.starts)%checkValues == 0 && yield(b.ctx, len(b.starts)) != nil {
+				break
+			}
+		}
+	}
+	return b.ctx.Err()
+}
+
+// descend adds the record at an offset and, recursively, the elements of its field.
+func (b *builder) descend(start uint32, chain []uint32, depth int) error {
+	if depth > maxRecursion {
+		return errTooDeep
+	}
+	if b.text[start:].kind() == kindObject {
+		b.add(start, chain)
+	}
+	v, ok := b.text[start:].field(b.array.derived.field)
+	if !ok || v.kind() != kindArray {
+		return yield(b.ctx, len(b.starts))
+	}
+	chain = append([]uint32{start}, chain[:min(len(chain), ancestorLevels-1)]...)
+	for element := range v.elements() {
+		if err := b.descend(uint32(cap(b.text)-cap(element)), chain, depth+1); err != nil {
+			return err
+		}
+	}
+	return b.ctx.Err()
+}

@@ -1,0 +1,386 @@
+package estate
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Interpretations of a column.
+const (
+	asNumber   = "number"
+	asQuantity = "quantity"
+	asDate     = "date"
+	asText     = "text"
+	asBoolean  = "boolean"
+	asList     = "list"
+	asObject   = "object"
+	asMixed    = "mixed"
+	asNull     = "null"
+)
+
+// A reading is the interpretation of a column: how its values compare and compute.
+type reading struct {
+	as      string
+	unit    string    // of quantities: the smallest one that occurs
+	factor  float64   // of the unit
+	numbers []float64 // of values, microseconds of dates; NaN for others; nil if there are none
+	text    bool      // numbers come from text
+	skipped int       // values in records that are not null or empty and have no number
+}
+
+// interpret returns the reading of the column: all its values are numbers, quantities of one family, or
+// dates, in text too; otherwise only numbers have a number. Empty texts, and texts such as NaN or n/a that
+// stand for no number, are no values here.
+func (c *column) interpret(ctx context.Context) (reading, error) {
+	const scalars = 1<<kindString | 1<<kindNumber | 1<<kindBoolean
+	r := reading{as: c.kindOf()}
+	if c.types&(1<<kindNumber|1<<kindString) == 0 {
+		return r, nil
+	}
+	uniform := c.types&scalars&(1<<kindBoolean) == 0 && c.types&(1<<kindArray|1<<kindObject) == 0
+	if uniform && c.types&(1<<kindString) != 0 {
+		for _, read := range []func(context.Context) (reading, bool){c.asNumbers, c.asQuantities, c.asDates} {
+			if whole, ok := read(ctx); ok || ctx.Err() != nil {
+				return whole, ctx.Err()
+			}
+		}
+	}
+	if uniform && c.types&(1<<kindString) == 0 && namesTime(c.path) {
+		if whole, ok := c.asEpochs(); ok {
+			return whole, nil
+		}
+	}
+	if c.types&(1<<kindNumber) == 0 {
+		return r, nil
+	}
+	r.numbers = make([]float64, len(c.values))
+	for i, v := range c.values {
+		if i%checkRows == 0 && yield(ctx, i) != nil {
+			return r, ctx.Err()
+		}
+		r.numbers[i] = v.float()
+		if v.kind != kindNumber && !v.isBlank() {
+			r.skipped += int(v.count)
+		}
+	}
+	return r, nil
+}
+
+// kindOf returns the interpretation by the kinds of the values alone.
+func (c *column) kindOf() string {
+	names := map[uint8]string{0: asNull, 1 << kindString: asText, 1 << kindNumber: asNumber, 1 << kindBoolean: asBoolean,
+		1 << kindArray: asList, 1 << kindObject: asObject}
+	if name, ok := names[c.types&^(1<<kindNull)]; ok {
+		return name
+	}
+	return asMixed
+}
+
+// whole returns the reading in which every value that is not blank has the number that read returns.
+func (c *column) whole(ctx context.Context, as string, read func(v operand) (float64, bool)) (reading, bool) {
+	r := reading{as: as, factor: 1, numbers: make([]float64, len(c.values))}
+	some := false
+	for i, v := range c.values {
+		if i%checkValues == 0 && yield(ctx, i) != nil {
+			return r, false
+		}
+		f, ok := read(v.operand)
+		switch {
+		case ok:
+			some = true
+			r.text = r.text || v.kind == kindString
+		case !v.isBlank():
+			return r, false
+		default:
+			f = math.NaN()
+			if v.text != "" {
+				r.skipped += int(v.count)
+			}
+		}
+		r.numbers[i] = f
+	}
+	return r, some
+}
+
+// isBlank reports whether the value is a text that stands for no value.
+func (o operand) isBlank() bool {
+	if o.kind != kindString || len(o.text) > 8 {
+		return false
+	}
+	switch strings.ToLower(strings.TrimSpace(o.text)) {
+	case "", "-", "nan", "n/a", "na", "none", "null", "inf", "+inf", "-inf", "unknown":
+		return true
+	}
+	return false
+}
+
+func (c *column) asNumbers(ctx context.Context) (reading, bool) {
+	return c.whole(ctx, asNumber, operand.number)
+}
+
+// number returns a number, or a text that is a decimal number.
+func (o operand) number() (float64, bool) {
+	text, ok := o.decimal()
+	if !ok {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	return f, err == nil
+}
+
+// decimal returns the JSON text of a number, or of a text that is a decimal number, as in
+// 1,024 and +5.
+func (o operand) decimal() (string, bool) {
+	if o.kind == kindNumber {
+		return o.text, true
+	}
+	if o.kind != kindString || len(o.text) == 0 || len(o.text) > 64 {
+		return "", false
+	}
+	text := strings.TrimPrefix(strings.TrimSpace(o.text), "+")
+	if strings.Contains(text, ",") && isGrouped(text) {
+		text = strings.ReplaceAll(text, ",", "")
+	}
+	s := scanner{text: []byte(text)}
+	if len(text) > 0 && text[0] == '.' {
+		s.text = []byte("0" + text)
+	}
+	digits := strings.TrimLeft(strings.TrimPrefix(text, "-"), "0")
+	if digits != text && digits != "" && isDigit(digits[0]) { // leading zeros are no JSON
+		s.text = []byte(strings.Repeat("-", strings.Count(text[:1], "-")) + digits)
+	}
+	if s.document(func(i int) int { return s.number(i) }) != nil {
+		return "", false
+	}
+	return string(s.text), true
+}
+
+// isGrouped reports whether the commas of a text separate groups of three digits.
+func isGrouped(text string) bool {
+	whole, _, _ := strings.Cut(strings.TrimPrefix(text, "-"), ".")
+	groups := strings.Split(whole, ",")
+	for i, group := range groups {
+		if strings.Trim(group, "0123456789") != "" || i > 0 && len(group) != 3 || i == 0 && (len(group) == 0 || len(group) > 3) {
+			return false
+		}
+	}
+	return true
+}
+
+// A family is a set of units that convert to each other.
+type family struct {
+	name  string
+	units map[string]float64
+}
+
+// families are the quantities that tools print. Suffixes without i are decimal, as in Kubernetes.
+var families = [...]family{
+	{"bytes", map[string]float64{
+		"": 1, "B": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
+		"kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15, "EB": 1e18,
+		"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60,
+		"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "PiB": 1 << 50, "EiB": 1 << 60,
+	}},
+	{"CPU", map[string]float64{"": 1, "m": 1e-3, "u": 1e-6, "n": 1e-9}},
+	{"percent", map[string]float64{"%": 1}},
+}
+
+// quantity splits a number with a unit, as in 128Mi and 1.5 GB.
+func (o operand) quantity() (number float64, unit string, ok bool) {
+	if o.kind == kindNumber {
+		number, ok = o.number()
+		return number, "", ok
+	}
+	if o.kind != kindString || len(o.text) > 64 {
+		return 0, "", false
+	}
+	text := strings.TrimSpace(o.text)
+	end := len(text)
+	for end > 0 && !isDigit(text[end-1]) {
+		end--
+	}
+	number, ok = operand{kindString, text[:end]}.number()
+	return number, strings.TrimSpace(text[end:]), ok
+}
+
+func (c *column) asQuantities(ctx context.Context) (reading, bool) {
+	for _, f := range families {
+		unit, factor, other := "", math.Inf(1), false
+		r, ok := c.whole(ctx, asQuantity, func(v operand) (float64, bool) {
+			number, name, ok := v.quantity()
+			size, known := f.units[name]
+			if !ok || !known {
+				return 0, false
+			}
+			if other = other || name != ""; size < factor {
+				unit, factor = name, size
+			}
+			return number * size, true
+		})
+		if !ok || !other {
+			continue
+		}
+		for i := range r.numbers {
+			r.numbers[i] = roundDigits(r.numbers[i] / factor)
+		}
+		r.unit, r.factor = unit, factor
+		return r, true
+	}
+	return reading{}, false
+}
+
+// quantityIn returns a quantity in the unit of r.
+func (r reading) quantityIn(v operand) (float64, bool) {
+	number, unit, ok := v.quantity()
+	for _, f := range families {
+		_, same := f.units[r.unit]
+		if size, known := f.units[unit]; ok && same && known && v.kind == kindString {
+			return number * size / r.factor, true
+		}
+	}
+	return 0, false
+}
+
+func (c *column) asDates(ctx context.Context) (reading, bool) {
+	return c.whole(ctx, asDate, func(v operand) (float64, bool) {
+		t, ok := parseTime(v)
+		return float64(t.UnixMicro()), ok
+	})
+}
+
+// dateLayouts are the formats of dates besides RFC 3339. Without an offset they are UTC.
+var dateLayouts = [...]string{
+	"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04Z07:00",
+	"2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 -0700 MST",
+	"2006-01-02 15:04:05Z0700",
+}
+
+// parseTime returns the time of a text in RFC 3339, as a date, or as in HTTP headers.
+func parseTime(v operand) (time.Time, bool) {
+	text := v.text
+	if v.kind != kindString || len(text) < len("2006-01-02") || len(text) > 40 {
+		return time.Time{}, false
+	}
+	if text[4] != '-' || text[7] != '-' {
+		for _, layout := range [...]string{time.RFC1123, time.RFC1123Z, time.RFC850, time.ANSIC} {
+			if t, err := time.Parse(layout, text); err == nil {
+				return t, true
+			}
+		}
+		return time.Time{}, false
+	}
+	if len(text) == len(time.DateOnly) {
+		t, err := time.Parse(time.DateOnly, text)
+		return t, err == nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, true
+	}
+	for _, layout := range dateLayouts {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// parseBound is parseTime for an operand, which may be a year or a month.
+func parseBound(v operand) (time.Time, bool) {
+	for _, layout := range [...]string{"2006", "2006-01"} {
+		if t, err := time.Parse(layout, v.text); err == nil && v.kind == kindString {
+			return t, true
+		}
+	}
+	return parseTime(v)
+}
+
+// Bounds of seconds since 1970 that are times: from 2001 to 2096. Greater numbers are milli-, micro- or
+// nanoseconds in the same bounds.
+const minEpoch, maxEpoch = 1e9, 4e9
+
+// namesTime reports whether the last segment of a path names a time.
+func namesTime(path string) bool {
+	name := strings.ToLower(path[strings.LastIndexByte(path, '.')+1:])
+	for _, word := range [...]string{"time", "date", "epoch", "created", "updated", "modified", "expires", "expiry", "lastseen"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return strings.HasSuffix(name, "_at") || strings.HasSuffix(name, "_on") && len(name) > 6
+}
+
+// epoch returns the time of a number of seconds, milliseconds, microseconds or nanoseconds since 1970.
+func epoch(v operand) (time.Time, bool) {
+	f, ok := v.number()
+	for unit := 1.0; ok && unit <= 1e9; unit *= 1e3 {
+		if seconds := f / unit; seconds >= minEpoch && seconds < maxEpoch {
+			return time.UnixMicro(int64(seconds * 1e6)).UTC(), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// asEpochs reads numbers as times. They stay numbers in sums.
+func (c *column) asEpochs() (reading, bool) {
+	r := reading{as: asDate, factor: 1}
+	for _, v := range c.values {
+		if _, ok := epoch(v.operand); !ok {
+			return r, false
+		}
+	}
+	r.numbers = make([]float64, len(c.values))
+	for i, v := range c.values {
+		r.numbers[i] = v.float()
+	}
+	return r, len(c.values) > 0
+}
+
+// Parts of a value that are read by a suffix of the path.
+var parts = map[string]func(v operand) (value, bool){
+	"length":  listLength,
+	"year":    datePart("2006"),
+	"month":   datePart("2006-01"),
+	"day":     datePart("2006-01-02"),
+	"weekday": datePart("Monday"),
+	"hour":    datePart("15"),
+}
+
+// cutPart splits a path such as time:year; part is nil if there is none.
+func cutPart(path string) (base string, part func(v operand) (value, bool)) {
+	colon := strings.LastIndexByte(path, ':')
+	if colon <= 0 {
+		return path, nil
+	}
+	return path[:colon], parts[path[colon+1:]]
+}
+
+func listLength(v operand) (value, bool) {
+	n := 0
+	switch v.kind {
+	case kindArray:
+		for range value(v.text).elements() {
+			n++
+		}
+	case kindObject:
+		for range value(v.text).members() {
+			n++
+		}
+	default:
+		return nil, false
+	}
+	return strconv.AppendInt(nil, int64(n), 10), true
+}
+
+// datePart returns the part of a date in its own time zone.
+func datePart(layout string) func(v operand) (value, bool) {
+	return func(v operand) (value, bool) {
+		t, ok := parseTime(v)
+		if !ok {
+			t, ok = epoch(v)
+		}
+		return value(quote([]byte(t.Format(layout)))), ok
+	}
+}
