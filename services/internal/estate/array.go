@@ -65,6 +65,7 @@ type records struct {
 	starts []uint32 // offsets of the elements in text
 	// ancestors has the offsets of the enclosing records, the nearest first, or noRecord.
 	ancestors [][]uint32
+	unique    bool // no object has two members of one name
 
 	mu      sync.Mutex
 	columns map[string]*column  // by path, those read and cached
@@ -91,6 +92,13 @@ func (r *records) at(i uint32) value { return r.text[i:skip(r.text, int(i))] }
 
 func (r *records) size() int {
 	return 4*cap(r.starts) + 4*len(r.ancestors)*cap(r.starts)
+}
+
+// located reports whether the offsets of fields are kept.
+func (r *records) located() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.offsets) > 0
 }
 
 // scan finds a field in each of the values at starts, which are the records or their
@@ -163,7 +171,7 @@ const (
 
 // field returns the value at path in the record at start.
 func (r *records) field(start int, path string) (value, bool) {
-	if v, ok := r.text[start:].field(path); ok {
+	if v, ok := r.text[start:].field(path, r.unique); ok {
 		return v, true
 	}
 	if path == keyField || path == keyAlways {

@@ -1,7 +1,9 @@
 package estate_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"cairn/services/internal/estate"
@@ -153,5 +155,59 @@ func BenchmarkCalls(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// exportOf returns an export of about size bytes in the shape of aws ec2 describe-instances, and the same instances as
+// one flat array.
+func exportOf(size int) (nested, flat []byte) {
+	instance := func(i int) string {
+		return fmt.Sprintf(`{"InstanceId":"i-%08x","InstanceType":"%s","State":{"Code":16,"Name":"%s"},`+
+			`"Placement":{"AvailabilityZone":"eu-west-1%c","Tenancy":"default"},"LaunchTime":"2026-%02d-11T08:00:00+00:00",`+
+			`"SecurityGroups":[{"GroupName":"web","GroupId":"sg-%d"}],`+
+			`"BlockDeviceMappings":[{"DeviceName":"/dev/xvda","Ebs":{"VolumeId":"vol-%08x","DeleteOnTermination":true}}],`+
+			`"Tags":[{"Key":"Name","Value":"app-%d"},{"Key":"env","Value":"%s"}]}`,
+			i, []string{"t3.micro", "m5.large", "c6g.xlarge"}[i%3], []string{"running", "stopped"}[i%7/6], 'a'+i%3, 1+i%12, i%5, i, i,
+			[]string{"prod", "dev", "test"}[i%11%3])
+	}
+	var a, b bytes.Buffer
+	a.WriteString(`{"Reservations":[`)
+	b.WriteString(`{"Instances":[`)
+	for i := 0; a.Len() < size; i += 2 {
+		if i > 0 {
+			a.WriteByte(',')
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&a, `{"ReservationId":"r-%08x","OwnerId":"111122223333","Groups":[],"Instances":[%s,%s]}`, i, instance(i), instance(i+1))
+		fmt.Fprintf(&b, `%s,%s`, instance(i), instance(i+1))
+	}
+	a.WriteString(`]}`)
+	b.WriteString(`]}`)
+	return a.Bytes(), b.Bytes()
+}
+
+// BenchmarkNested measures reading an export and counting its nested records by a field, beside the same records in one array.
+func BenchmarkNested(b *testing.B) {
+	for _, size := range []int{1 << 20, 10 << 20} {
+		nested, flat := exportOf(size)
+		for _, row := range []struct {
+			name string
+			text []byte
+			key  string
+		}{{"nested", nested, "Reservations.Instances"}, {"flat", flat, "Instances"}} {
+			b.Run(fmt.Sprintf("%s %d MiB", row.name, size>>20), func(b *testing.B) {
+				b.SetBytes(int64(len(row.text)))
+				b.ReportAllocs()
+				for b.Loop() {
+					e, err := estate.Parse(row.text)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if _, err := e.Stats(b.Context(), estate.Query{DataKey: row.key, GroupBy: estate.GroupBy{"InstanceType"}}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }

@@ -219,7 +219,7 @@ func TestConcurrentUse(t *testing.T) {
 func TestOutline(t *testing.T) {
 	t.Parallel()
 	e := parse(t, `{"hosts":[{"name":"a","os":{"family":"linux"}},{"arch":"x64"}],"empty":[],"tags":["x"]}`)
-	want := "hosts (2 records): name (a), os (object), os.family (linux), arch (x64)\nempty (0 records)\ntags (1 records): value (x)\n"
+	want := "hosts (2 records): name (a), os, os.family (linux), arch (x64)\nempty (0 records)\ntags (1 records): value (x)\n"
 	if got := e.Outline(1000); got != want {
 		t.Errorf("outline\n%swant\n%s", got, want)
 	}

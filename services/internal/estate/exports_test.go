@@ -122,4 +122,3 @@ func answers(s estate.Stats, answer any, value float64) bool {
 		return len(s.Groups) > 0 && s.Groups[0].Key == want && float64(s.Groups[0].Value) == value
 	}
 }
-

@@ -1,6 +1,9 @@
 package estate
 
-import "context"
+import (
+	"bytes"
+	"context"
+)
 
 // fieldTree is the tree of names in the records of an array. Fields of the records have the
 // offsets of their values; fields of nested records are counted only. It is read in one pass
@@ -25,16 +28,19 @@ type fieldTree struct {
 // A fieldNode is a name in the objects of one kind, or the elements of such a field.
 type fieldNode struct {
 	name     string
+	escaped  bool   // in JSON
 	object   int    // the last object with the name
 	last     uint32 // the offset of the last value
 	children []*fieldNode
 	byName   map[string]int
 	elements *fieldNode // of the values that are arrays
 	scalars  int        // number of elements that are not objects or arrays
-	pairs    int        // number of elements that are key and value
 	pairRow  int        // 1 + the last record whose key/value list has the key
-	total    int        // number of values that are not null
-	rest     *fieldNode // of the members after the first maxNames
+	// Of elements: the members that make them a key/value list, as of the first checked children.
+	key, value *fieldNode
+	checked    int
+	total      int        // number of values that are not null
+	rest       *fieldNode // of the members after the first maxNames
 
 	offsets
 }
@@ -69,7 +75,7 @@ func (t *fieldTree) readAll() bool {
 			}
 			continue
 		}
-		if n, _ := t.child(&t.root, []byte(ElementField), 0, 0); n != nil && t.value(n, int(start), 0, false) < 0 {
+		if n, _ := t.child(&t.root, []byte(ElementField), 0); n != nil && t.value(n, int(start), 0, false) < 0 {
 			return false
 		}
 	}
@@ -89,16 +95,25 @@ func (t *fieldTree) walk(n *fieldNode, i, depth int, nested bool) int {
 		if t.ended() {
 			return -1
 		}
-		end := closing(t.text, i+1)
-		name := []byte(t.text[i+1 : end])
-		if t.text[end] != '"' {
-			end = skipString(t.text, i) - 1
-			name = t.text[i : end+1].content()
+		child, end := t.guess(n, i, guess)
+		if child == nil {
+			var name []byte
+			name, end = t.name(i)
+			child, guess = t.child(n, name, depth)
 		}
-		i = skipSpace(t.text, 1+skipSpace(t.text, end+1))
-		if t.careful && cap(last[string(name)]) != cap(t.text)-i {
-			i = skip(t.text, i) // a later member has the name
-		} else if i = t.member(n, name, i, depth, &guess, object, nested); i < 0 {
+		guess++
+		i = skipSpace(t.text, 1+skipSpace(t.text, end))
+		switch {
+		case child == nil, t.careful && cap(last[child.name]) != cap(t.text)-i && child != n.rest:
+			i = skip(t.text, i) // there are too many names, or a later member has the name
+		case child.object == object && child != n.rest:
+			t.duplicate = true
+			return -1
+		default:
+			child.object = object
+			i = t.value(child, i, depth, nested || child == n.rest)
+		}
+		if i < 0 {
 			return -1
 		}
 		if i = skipSpace(t.text, i); t.text[i] == ',' {
@@ -108,19 +123,27 @@ func (t *fieldTree) walk(n *fieldNode, i, depth int, nested bool) int {
 	return i + 1
 }
 
-// member reads a member, whose value is at i.
-func (t *fieldTree) member(n *fieldNode, name []byte, i, depth int, guess *int, object int, nested bool) int {
-	child, at := t.child(n, name, *guess, depth)
-	*guess = at + 1
-	switch {
-	case child == nil:
-		return skip(t.text, i)
-	case child != n.rest && child.object == object:
-		t.duplicate = true
-		return -1
+// guess returns the child at an index if its name is at i, and the offset after the name; nil if another name is there. Records
+// mostly have the same names in the same order.
+func (t *fieldTree) guess(n *fieldNode, i, index int) (child *fieldNode, end int) {
+	if index >= len(n.children) || n.children[index].escaped {
+		return nil, 0
 	}
-	child.object = object
-	return t.value(child, i, depth, nested || child == n.rest)
+	child = n.children[index]
+	quote := i + 1 + len(child.name)
+	if quote >= len(t.text) || t.text[quote] != '"' || string(t.text[i+1:quote]) != child.name {
+		return nil, 0
+	}
+	return child, quote + 1
+}
+
+// name returns the unescaped name at i and the offset after it.
+func (t *fieldTree) name(i int) (name []byte, end int) {
+	if end = closing(t.text, i+1); t.text[end] == '"' {
+		return t.text[i+1 : end], end + 1
+	}
+	end = skipString(t.text, i)
+	return t.text[i:end].content(), end
 }
 
 // value reads the value at i of a node.
@@ -173,7 +196,7 @@ func (t *fieldTree) walkElements(n *fieldNode, i, depth int, nested bool) int {
 		case kindArray:
 			e.total++
 			e.types |= 1 << k
-			if child, _ := t.child(e, []byte(ElementField), 0, depth); child != nil {
+			if child, _ := t.child(e, []byte(ElementField), depth); child != nil {
 				i = t.value(child, i, depth, true)
 			} else {
 				i = skip(t.text, i)
@@ -196,40 +219,41 @@ func (t *fieldTree) walkElements(n *fieldNode, i, depth int, nested bool) int {
 // with the name of its key. It returns end.
 func (t *fieldTree) pair(n *fieldNode, begin, end, depth int, nested bool) int {
 	e := n.elements
-	for _, names := range pairNames {
-		key, isKey := e.byName[names[0]]
-		val, isValue := e.byName[names[1]]
-		if !isKey || !isValue {
-			continue
-		}
-		k, v := e.children[key], e.children[val]
-		if k.last < uint32(begin) || v.last < uint32(begin) || t.text[k.last] != '"' {
-			continue // the element lacks one of them
-		}
-		e.pairs++
-		name := t.text[k.last:skipString(t.text, int(k.last))].content()
-		child, _ := t.child(n, name, 0, max(depth, 1))
-		if child == nil || child == n.rest {
-			return end
-		}
-		if child.pairRow == t.row+1 && !nested { // the last of equal keys counts
-			child.types |= 1 << t.text[v.last:].kind()
-			child.at[len(child.at)-1] = v.last
-			return end
-		}
+	if e.checked != len(e.children) {
+		e.checked = len(e.children)
+		e.key, e.value = e.pairNodes()
+	}
+	if e.key == nil || e.key.last < uint32(begin) || e.value.last < uint32(begin) || t.text[e.key.last] != '"' {
+		return end // the element lacks one of them
+	}
+	name := t.text[e.key.last:skipString(t.text, int(e.key.last))].content()
+	child, _ := t.child(n, name, max(depth, 1))
+	switch {
+	case child == nil || child == n.rest:
+	case child.pairRow == t.row+1 && !nested: // the last of equal keys counts
+		child.types |= 1 << t.text[e.value.last:].kind()
+		child.at[len(child.at)-1] = e.value.last
+	default:
 		child.pairRow = t.row + 1
-		t.count(child, int(v.last), nested)
-		return end
+		t.count(child, int(e.value.last), nested)
 	}
 	return end
 }
 
-// child returns the node of a name and its index. Records mostly have the same names in
-// the same order, so the index after the previous one is tried first.
-func (t *fieldTree) child(n *fieldNode, name []byte, guess, depth int) (*fieldNode, int) {
-	if guess < len(n.children) && n.children[guess].name == string(name) {
-		return n.children[guess], guess
+// pairNodes returns the members of the elements that are key and value; nil if the elements are no pairs.
+func (n *fieldNode) pairNodes() (key, value *fieldNode) {
+	for _, names := range pairNames {
+		k, isKey := n.byName[names[0]]
+		v, isValue := n.byName[names[1]]
+		if isKey && isValue {
+			return n.children[k], n.children[v]
+		}
 	}
+	return nil, nil
+}
+
+// child returns the node of a name and its index. It is nil if there are too many.
+func (t *fieldTree) child(n *fieldNode, name []byte, depth int) (*fieldNode, int) {
 	if at, ok := n.byName[string(name)]; ok {
 		return n.children[at], at
 	}
@@ -238,17 +262,17 @@ func (t *fieldTree) child(n *fieldNode, name []byte, guess, depth int) (*fieldNo
 		if n.rest == nil {
 			n.rest = &fieldNode{}
 		}
-		return n.rest, guess
+		return n.rest, len(n.children)
 	}
 	if t.size == t.bound {
 		t.more = true
-		return nil, guess
+		return nil, len(n.children)
 	}
 	t.size++
 	if n.byName == nil {
 		n.byName = map[string]int{}
 	}
 	n.byName[string(name)] = len(n.children)
-	n.children = append(n.children, &fieldNode{name: string(name)})
+	n.children = append(n.children, &fieldNode{name: string(name), escaped: bytes.ContainsAny(name, `"\\`)})
 	return n.children[len(n.children)-1], len(n.children) - 1
 }

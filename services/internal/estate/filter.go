@@ -401,28 +401,23 @@ func (c comparison) bind(ctx context.Context, _ *reader, col *column) (matcher, 
 	if err != nil {
 		return nil, err
 	}
-	switch r.as {
-	case asNumber, asQuantity:
-		if r.as == asQuantity {
-			return c.quantities(r, col)
-		}
-		if text, ok := c.want.decimal(); ok {
-			order := operand{kindNumber, text}.numberOrder()
-			return func(v operand, ok bool) bool {
-				text, number := v.decimal()
-				return ok && number && c.good(order(text))
-			}, nil
-		}
-	case asDate:
-		if t, ok := parseBound(c.want); ok {
-			return func(v operand, ok bool) bool {
-				at, isDate := parseTime(v)
-				if v.kind == kindNumber {
-					at, isDate = epoch(v)
-				}
-				return ok && isDate && c.good(at.Compare(t))
-			}, nil
-		}
+	want, ok := r.number(c.want)
+	text, decimal := c.want.decimal()
+	switch {
+	case r.as == asNumber && decimal:
+		order := operand{kindNumber, text}.numberOrder()
+		return func(v operand, ok bool) bool {
+			text, number := v.decimal()
+			return ok && number && c.good(order(text))
+		}, nil
+	case r.as == asQuantity && (!ok || !r.permits(c.want)):
+		return nil, fmt.Errorf("%s: the values of %q are quantities; expected one with a unit, as in {%q: \"1%s\"}",
+			c.op, col.path, c.op, r.unit)
+	case ok:
+		return func(v operand, ok bool) bool {
+			number, has := r.number(v)
+			return ok && has && c.good(cmp.Compare(number, want))
+		}, nil
 	}
 	if c.want.kind == kindNumber {
 		order := c.want.numberOrder()
@@ -430,27 +425,6 @@ func (c comparison) bind(ctx context.Context, _ *reader, col *column) (matcher, 
 	}
 	return func(v operand, ok bool) bool {
 		return ok && v.kind == kindString && c.good(strings.Compare(v.text, c.want.text))
-	}, nil
-}
-
-func (c comparison) quantities(r reading, col *column) (matcher, error) {
-	want, ok := r.quantityIn(c.want)
-	if !ok && r.unit == "%" {
-		want, ok = c.want.number()
-	}
-	if !ok {
-		return nil, fmt.Errorf("%s: the values of %q are quantities; expected one with a unit, as in {%q: \"1%s\"}",
-			c.op, col.path, c.op, r.unit)
-	}
-	return func(v operand, ok bool) bool {
-		number, unit, isQuantity := v.quantity()
-		for _, f := range families {
-			_, same := f.units[r.unit]
-			if size, known := f.units[unit]; same && known {
-				return ok && isQuantity && c.good(cmp.Compare(roundDigits(number*size/r.factor), roundDigits(want)))
-			}
-		}
-		return false
 	}, nil
 }
 

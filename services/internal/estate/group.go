@@ -17,9 +17,6 @@ const maxLabelBytes = 4 << 10
 // element of a list.
 const maxEntries = 8 << 20
 
-// noGroup is the group of records that belong to none.
-const noGroup = ^uint32(0)
-
 // A grouping assigns records to groups. Its zero value has no groups.
 type grouping struct {
 	rows     []uint32   // the record of each entry; a record is repeated for the elements of a list
@@ -108,8 +105,11 @@ func (c *computation) split(ctx context.Context, by grouping, col *column, l lab
 	if entries > maxEntries {
 		return by, fmt.Errorf("group_by: the lists of the records have %d elements in all, expected at most %d", entries, maxEntries)
 	}
-	const entrySize, keySize = 8, 12
-	if err := c.acquire(entrySize*entries + keySize*len(l.keys)); err != nil {
+	size := 4*entries + 8*len(l.keys) // the groups of entries; the count and the rank of groups
+	if l.elements != nil {
+		size += 4 * entries // the rows of entries
+	}
+	if err := c.acquire(size); err != nil {
 		return by, err
 	}
 	next := grouping{rows: by.rows, of: make([]uint32, 0, entries), keys: append(by.keys, l.keys)}
@@ -230,21 +230,29 @@ func (by *grouping) drop(g int) {
 	}
 }
 
-// keep renumbers the ranked groups by their rank, and drops the others.
+// keep renumbers the ranked groups by their rank, and drops the entries of the others.
 func (by *grouping) keep(ranked []uint32) {
-	if by.of == nil {
-		return
-	}
-	number := slices.Repeat([]uint32{noGroup}, len(by.counts))
+	number := make([]uint32, len(by.counts)) // 1 + the rank; 0: dropped
 	tuples := make([][]uint32, len(ranked))
+	entries := 0
 	for k, g := range ranked {
-		number[g] = uint32(k)
+		number[g] = uint32(k) + 1
 		tuples[k] = by.tuple(g)
+		entries += int(by.counts[g])
+	}
+	if by.tuples = tuples; entries < len(by.of) {
+		rows := make([]uint32, 0, entries) // the rows may be those of the selection
+		for i, g := range by.of {
+			if number[g] > 0 {
+				by.of[len(rows)] = g
+				rows = append(rows, by.rows[i])
+			}
+		}
+		by.rows, by.of = rows, by.of[:entries]
 	}
 	for i, g := range by.of {
-		by.of[i] = number[g]
+		by.of[i] = number[g] - 1
 	}
-	by.tuples = tuples
 }
 
 // over returns figures over the groups' values, without the group of records without a value.

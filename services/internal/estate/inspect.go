@@ -24,15 +24,13 @@ type Schema struct {
 
 // A Detail describes the values of a field.
 type Detail struct {
-	Name  string `json:"name"`
-	Type  string `json:"type,omitempty"` // number, text, date, boolean, list, quantity, object, mixed or null
-	Unit  string `json:"unit,omitempty"` // of quantities
-	Share Number `json:"share"`          // of the records that have the field, not null
-	// Distinct is the number of different values; DistinctOver is set if there are more than that.
-	Distinct     int          `json:"distinct,omitzero"`
-	DistinctOver int          `json:"distinct_over,omitzero"`
-	Values       []ValueCount `json:"values,omitempty"`   // all of them if they are few, most frequent first
-	Examples     []string     `json:"examples,omitempty"` // some of them if they are many
+	Name     string       `json:"name"`
+	Type     string       `json:"type,omitempty"`     // number, text, date, boolean, list, quantity, object, mixed or null
+	Unit     string       `json:"unit,omitempty"`     // of quantities
+	Share    Number       `json:"share"`              // of the records that have the field, not null
+	Distinct int          `json:"distinct,omitzero"`  // different scalars, of lists elements; at most MaxValues are counted
+	Values   []ValueCount `json:"values,omitempty"`   // all of them if they are few, most frequent first
+	Examples []string     `json:"examples,omitempty"` // some of them if they are many
 }
 
 // ValueCount is a value and its number of records, or of elements of lists.
@@ -68,12 +66,9 @@ type Contents struct {
 
 // Bounds on the details of a field.
 const (
-	maxSurveyed = 50 // distinct values that are counted
-	maxFew      = 10 // values that are listed
-	maxExample  = 60 // bytes of a listed value
-	examples    = 3
-	// maxSurveyRows bounds the records that are read to describe a field.
-	maxSurveyRows = 100_000
+	maxFew     = 10 // values that are listed
+	maxExample = 60 // bytes of a listed value
+	examples   = 3
 )
 
 // Contents returns the data arrays, at most 1,000.
@@ -125,6 +120,9 @@ func (e *Estate) Inspect(ctx context.Context, key string) (Schema, error) {
 	if err != nil {
 		return Schema{}, err
 	}
+	if err := x.locateFields(ctx, a); err != nil {
+		return Schema{}, err
+	}
 	s := Schema{Fields: a.bounded(), Count: a.count, Sample: a.sample(ctx, r)}
 	own := a.ownFields()
 	for size := 0; len(s.Details) < min(len(own), maxSchemaFields) && size < maxDetailBytes; {
@@ -143,10 +141,8 @@ func (e *Estate) Inspect(ctx context.Context, key string) (Schema, error) {
 			s.Arrays = append(s.Arrays, Listing{inner.key, inner.count})
 		}
 	}
-	if s.NameField, err = x.nameField(ctx, a); err != nil {
-		return Schema{}, err
-	}
-	s.References, err = x.references(ctx, a)
+	s.NameField = nameField(a)
+	s.References, err = x.references(ctx, a, s.Details)
 	return s, err
 }
 
@@ -159,128 +155,73 @@ func (d Detail) size() int {
 	return size + len(d.Examples)*maxExample
 }
 
-// detail describes a field by its values, of which it reads as many as are needed.
+// detail describes a field.
 func (x *reader) detail(ctx context.Context, a *array, f Field) (Detail, error) {
 	d := Detail{Name: f.Path, Share: Number(math.Round(float64(f.Count)/float64(max(1, a.count))*1e4) / 1e4)}
-	c, whole, err := x.survey(ctx, a, f.Path, maxSurveyed, maxSurveyRows)
+	c, err := x.column(ctx, a, f.Path)
 	if err != nil {
 		return d, err
 	}
-	c.types = typeBits(f.Types)
 	r, err := c.reading.Get(ctx)
 	if err != nil {
 		return d, err
 	}
-	d.Type, d.Unit = r.as, r.unit
 	public, err := c.public.Get(ctx)
 	if err != nil {
 		return d, err
 	}
-	values, distinct := public.Values, public.Distinct
+	values := public.Values
 	if r.as == asList {
-		values, distinct = public.Elements, len(public.Elements)
+		values = public.Elements
 	}
-	switch {
-	case !whole && distinct > 0:
-		d.DistinctOver = distinct - 1
-	case whole:
-		d.Distinct = distinct
-	}
-	if whole && len(values) <= maxFew {
+	d.Type, d.Unit, d.Distinct = r.as, r.unit, len(values)
+	if len(values) <= maxFew {
 		for _, v := range values {
 			d.Values = append(d.Values, ValueCount{v.Text, v.Count})
 		}
 		return d, nil
 	}
-	for _, v := range values[:min(examples, len(values))] {
+	for _, v := range values[:examples] {
 		d.Examples = append(d.Examples, string(truncate([]byte(v.Text), maxExample)))
 	}
 	return d, nil
 }
 
-// survey returns the column of a field with the distinct values of up to maxRows records, about limit at most, and
-// whether these are all.
-func (x *reader) survey(ctx context.Context, a *array, path string, limit, maxRows int) (c *column, whole bool, err error) {
-	r, err := x.records(ctx, a)
-	if err != nil {
-		return nil, false, err
-	}
-	r.mu.Lock()
-	c = r.columns[path]
-	r.mu.Unlock()
-	if c != nil && len(c.values) <= limit {
-		return newColumn(path, c.types, c.nulls, c.values, c.codes, c.rows), true, nil
-	}
-	p, err := r.find(ctx, path)
-	if err != nil {
-		return nil, false, err
-	}
-	var values dictionary
-	whole = len(p.at) <= maxRows
-	for i, at := range p.at[:min(len(p.at), maxRows)] {
-		if i%checkValues == 0 && yield(ctx, i) != nil {
-			return nil, false, ctx.Err()
-		}
-		if v := r.at(at); v.kind() != kindNull {
-			values.add(v, 1)
-		}
-		if len(values.list) > limit {
-			whole = false
-			break
-		}
-	}
-	return newColumn(path, p.types, p.nulls, values.list, nil, nil), whole, nil
-}
-
 // Bounds on the search for references.
 const (
 	maxReferenceArrays = 30
-	maxReferenceValues = 20_000 // of the field that is referred to
 	maxReferences      = 10
 )
 
-// references returns the fields of an array whose values all are values of the field that names the records of another one.
-func (x *reader) references(ctx context.Context, a *array) ([]Reference, error) {
-	var fields []string
-	samples := map[string][]entry{}
-	for _, f := range a.ownFields()[:min(len(a.ownFields()), maxSchemaFields)] {
-		if !slices.Contains(f.Types, kindNames[kindString]) {
-			continue
-		}
-		c, _, err := x.survey(ctx, a, f.Path, maxSurveyed, maxSurveyRows)
-		if err != nil {
-			return nil, err
-		}
-		if len(c.values) > 1 {
-			samples[f.Path] = c.values
-			fields = append(fields, f.Path)
-		}
-	}
-	var found []Reference
+// references returns the text fields of an array all of whose values are names of the records of another array.
+func (x *reader) references(ctx context.Context, a *array, details []Detail) (found []Reference, err error) {
 	all := x.estate.listed()
 	for _, other := range all[:min(len(all), maxReferenceArrays)] {
-		if other == a || len(fields) == 0 || other.isInside(a) || a.isInside(other) {
+		if other == a || other.isInside(a) || a.isInside(other) {
 			continue
 		}
-		name, err := x.nameField(ctx, other)
+		names := nameField(other)
+		c, err := x.column(ctx, other, names)
 		if err != nil {
 			return nil, err
 		}
-		c, whole, err := x.survey(ctx, other, name, maxReferenceValues, maxSurveyRows)
-		if err != nil {
-			return nil, err
-		}
-		if !whole || len(c.values) < 2 || 10*len(c.values) < 9*other.count {
+		if c.types&(1<<kindString) == 0 || len(c.values) < 2 || 10*len(c.values) < 9*other.count {
 			continue // it does not identify the records
 		}
-		names := make(map[string]bool, len(c.values))
+		known := make(map[operand]bool, len(c.values))
 		for _, v := range c.values {
-			names[v.text] = v.kind == kindString
+			known[v.operand] = true
 		}
-		for _, field := range fields {
-			refers := !slices.ContainsFunc(samples[field], func(v entry) bool { return !names[v.text] })
-			if refers && len(found) < maxReferences {
-				found = append(found, Reference{field, other.key, name})
+		for _, d := range details {
+			if d.Type != asText || d.Distinct < 2 || len(found) == maxReferences {
+				continue
+			}
+			own, err := x.column(ctx, a, d.Name)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.ContainsFunc(own.values, func(v entry) bool { return !known[v.operand] }) {
+				found = append(found, Reference{d.Name, other.key, names})
 			}
 		}
 	}

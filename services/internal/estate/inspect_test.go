@@ -23,7 +23,7 @@ func TestInspect(t *testing.T) {
 		"the sample is the first object": {
 			`[3,{"a":1}]`, `{"fields":["value","a"],"count":2,"sample":{"a":1}}`},
 		"the last of duplicate names": {
-			`[{"a":1,"b":2,"a":3}]`, `{"fields":["b","a"],"count":1,"sample":{"a":3,"b":2}}`},
+			`[{"a":1,"b":2,"a":3}]`, `{"fields":["a","b"],"count":1,"sample":{"a":3,"b":2}}`},
 		"long arrays and deep values are cut": {
 			`[{"a":[1,2,3,4,5],"b":{"c":{"d":{"e":{"f":1}}}}}]`,
 			`{"fields":["a","b","b.c","b.c.d","b.c.d.e","b.c.d.e.f"],"count":1,` +

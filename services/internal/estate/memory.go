@@ -76,8 +76,7 @@ func (x *reader) records(ctx context.Context, a *array) (*records, error) {
 	if r := x.derived[a]; r != nil {
 		return r, nil
 	}
-	const offsetSize = 2 * 4 // of a value and its record
-	need := 4*(1+ancestorLevels)*a.count + offsetSize*a.derived.values
+	need := 4 * (1 + ancestorLevels) * a.count
 	if err := x.acquire(need); err != nil {
 		return nil, err
 	}
@@ -85,24 +84,35 @@ func (x *reader) records(ctx context.Context, a *array) (*records, error) {
 	if err != nil {
 		return nil, err
 	}
+	if size := r.size(); !x.estate.reserve(size) {
+		x.derived[a] = r
+		return r, nil
+	} else if !a.cached.CompareAndSwap(nil, r) {
+		x.estate.reserve(-size)
+	}
+	x.release(need)
+	return a.cached.Load(), nil
+}
+
+// locateFields reads the offsets of all fields of a derived array in one pass, and keeps those for which the budget of the
+// estate suffices. The error is ErrMemory or ctx.Err().
+func (x *reader) locateFields(ctx context.Context, a *array) error {
+	r, err := x.records(ctx, a)
+	if err != nil || a.derived == nil || r.located() {
+		return err
+	}
+	const offsetSize = 2 * 4 // of a value and its record
+	if err := x.acquire(offsetSize * a.derived.values); err != nil {
+		return err
+	}
 	t := readFields(ctx, a, r, fieldBound(x.estate))
 	if t == nil {
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	l := newLister(len(r.starts))
 	l.list(&t.root, "")
-	size := r.size()
-	if !x.estate.reserve(size) {
-		x.derived[a] = r
-		return r, nil
-	}
-	x.release(need)
-	if !a.cached.CompareAndSwap(nil, r) {
-		x.estate.reserve(-size)
-		return a.cached.Load(), nil
-	}
 	x.estate.keepOffsets(r, l)
-	return r, nil
+	return nil
 }
 
 // Sizes in bytes of a value while its column is read: the entry of its dictionary with room to grow, and its slots.
@@ -144,9 +154,12 @@ func (x *reader) column(ctx context.Context, a *array, path string) (*column, er
 	if c, err = r.read(ctx, path, p); err != nil {
 		return nil, err
 	}
-	x.cache(r, path, c, need)
+	x.release(need)
+	if !x.cache(r, path, c) {
+		err = x.acquire(c.size())
+	}
 	x.columns[id] = c
-	return c, nil
+	return c, err
 }
 
 // part returns the column of a part of the values at path, such as time:year; nil if path names no part.
@@ -169,17 +182,18 @@ func (x *reader) part(ctx context.Context, a *array, path string) (*column, erro
 	return c, err
 }
 
-// cache replaces the offsets of a path by its column, and releases the memory that was reserved to read it.
-func (x *reader) cache(r *records, path string, c *column, need int) {
+// cache replaces the offsets of a path by its column if the budget of the estate suffices.
+func (x *reader) cache(r *records, path string, c *column) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	size := c.size() + len(path)
 	if p := r.offsets[path]; p != nil {
 		size -= p.size()
 	}
-	if r.columns[path] == nil && x.estate.reserve(size) {
-		r.columns[path] = c
-		delete(r.offsets, path)
-		x.release(need)
+	if r.columns[path] != nil || !x.estate.reserve(size) {
+		return false
 	}
+	r.columns[path] = c
+	delete(r.offsets, path)
+	return true
 }

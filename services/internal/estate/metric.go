@@ -149,8 +149,8 @@ func (v measure) cell(figure float64) Cell {
 	return Cell{Number: Number(figure)}
 }
 
-// figureSize is the working memory of a group: its figure and the sums it is made of.
-const figureSize = 64
+// tallySize is the size of a tally, in bytes.
+const tallySize = 48
 
 // figures computes the measure over each of n groups; groups has the group of each of rows, nil if there is only one. The
 // result is incomplete if ctx is done.
@@ -158,8 +158,13 @@ func (c *computation) figures(ctx context.Context, v measure, rows, groups []uin
 	if v.field == "" {
 		return count(len(rows), groups, n), nil
 	}
-	const valueSize = 24 // a number and its group, also in parts
-	size := valueSize*len(rows) + 4*v.classes.bound
+	size := 8*len(rows) + tallySize*n // the values
+	if v.op == "distinct" {
+		size = 4*len(rows) + 4*v.classes.bound
+	}
+	if groups != nil {
+		size += 12 * len(rows) // their groups, and the values in parts
+	}
 	if err := c.acquire(size); err != nil {
 		return nil, err
 	}
@@ -189,7 +194,7 @@ func (v measure) chooseClasses(rows, groupOf []uint32) (chosen, groups []uint32)
 	}
 	for i, row := range rows {
 		code := v.codes[row]
-		if code < codeValues || groupOf != nil && groupOf[i] == noGroup {
+		if code < codeValues {
 			continue
 		}
 		list, ok := v.classes.elements[code]
@@ -207,7 +212,7 @@ func (v measure) chooseClasses(rows, groupOf []uint32) (chosen, groups []uint32)
 }
 
 // choose returns the values of rows for which value is ok, and their groups if rows are
-// grouped. Rows without a group are skipped.
+// grouped.
 func choose[T any](rows, groupOf []uint32, value func(row uint32) (T, bool)) (values []T, groups []uint32) {
 	values = make([]T, 0, len(rows))
 	if groupOf != nil {
@@ -215,7 +220,7 @@ func choose[T any](rows, groupOf []uint32, value func(row uint32) (T, bool)) (va
 	}
 	for i, row := range rows {
 		v, ok := value(row)
-		if !ok || groupOf != nil && groupOf[i] == noGroup {
+		if !ok {
 			continue
 		}
 		values = append(values, v)
@@ -252,9 +257,7 @@ func count(rows int, groups []uint32, n int) []float64 {
 		counts[0] = float64(rows)
 	}
 	for _, g := range groups {
-		if g != noGroup {
-			counts[g]++
-		}
+		counts[g]++
 	}
 	return counts
 }
@@ -277,7 +280,7 @@ func distinct(classes, groups []uint32, n, many int) []float64 {
 	return counts
 }
 
-// reduce aggregates the numbers of each of n groups; NaN if there are none.
+// reduce aggregates the numbers of each of n groups; NaN if there are none. It may reorder numbers.
 func (m *metric) reduce(ctx context.Context, numbers []float64, groups []uint32, n int) []float64 {
 	if n == 0 {
 		return nil
@@ -285,8 +288,7 @@ func (m *metric) reduce(ctx context.Context, numbers []float64, groups []uint32,
 	out := make([]float64, n)
 	if m.op == "p50" || m.op == "p95" {
 		p := map[string]float64{"p50": 0.5, "p95": 0.95}[m.op]
-		// percentile reorders the parts, so they must not share memory with numbers.
-		for g, part := range split(slices.Clone(numbers), groups, n) {
+		for g, part := range split(numbers, groups, n) {
 			if g%checkRows == 0 && yield(ctx, g) != nil {
 				break
 			}

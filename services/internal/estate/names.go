@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -18,10 +19,7 @@ func (c *computation) addNames(ctx context.Context) error {
 		field = c.Names.Field
 	}
 	if field == "" {
-		var err error
-		if field, err = c.nameField(ctx, c.array); err != nil {
-			return err
-		}
+		field = nameField(c.array)
 	}
 	col, err := c.column(ctx, field)
 	if err != nil {
@@ -97,49 +95,50 @@ func (c *computation) addTop(ctx context.Context, name func(row uint32) string) 
 // nameWords are the last segments of fields that name records, in order of preference.
 var nameWords = []string{"name", "hostname", "fqdn", "title", "displayname", "label", "login", "id", "arn", "address", "path", "key", "value"}
 
-// nameField returns the field that names the records of an array: the key of a map; a field called name, also of metadata or of
-// tags; one of other usual names; one whose name ends in name or id; the first text.
-func (x *reader) nameField(ctx context.Context, a *array) (string, error) {
+// nameField returns the field that names the records of an array: the name of a map's members; a field of at least half of the
+// records that is called name or another of nameWords, also in metadata or tags; one whose name ends in name or id; the
+// first text; the first field.
+func nameField(a *array) string {
 	if a.isMap {
-		return keyAlways, nil
+		return keyAlways
 	}
-	best, bestRank := "", len(nameWords)*4+4
-	for _, f := range a.ownFields() {
-		if typeBits(f.Types)&(1<<kindString|1<<kindNumber) == 0 || 2*f.Count < a.count {
-			continue
-		}
-		if rank := nameRank(f); rank < bestRank {
+	best, bestRank := "", math.MaxInt
+	for _, f := range a.profile.fields {
+		if rank := nameRank(f); rank < bestRank && 2*f.Count >= a.count {
 			best, bestRank = f.Path, rank
 		}
 	}
-	if best == "" && len(a.paths()) > 0 {
-		best = a.paths()[0]
-	}
-	return best, ctx.Err()
+	return best
 }
 
 // nameRank orders fields by how well they name records.
 func nameRank(f Field) int {
-	last := f.Path[strings.LastIndexByte(f.Path, '.')+1:]
-	outer := strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(f.Path, last), "."))
-	word := strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(last))
-	depth := 1
-	switch {
-	case outer == "":
+	const depths = 4
+	outer, last := "", f.Path
+	if dot := strings.LastIndexByte(f.Path, '.'); dot >= 0 {
+		outer, last = f.Path[:dot], f.Path[dot+1:]
+	}
+	word := foldSpelling(last)
+	depth := 3
+	switch strings.ToLower(outer) {
+	case "":
 		depth = 0
-	case outer != "metadata" && outer != "tags":
-		depth = 3
+	case "metadata", "tags":
+		depth = 1
 	}
-	if i := slices.Index(nameWords, word); i >= 0 {
-		return 4*i + depth
-	}
-	switch {
-	case depth < 3 && strings.HasSuffix(word, "name"):
-		return 4*slices.Index(nameWords, "id") - 2
-	case depth < 3 && strings.HasSuffix(word, "id"):
-		return 4*slices.Index(nameWords, "id") + 2
+	rank := slices.Index(nameWords, word)
+	switch id := slices.Index(nameWords, "id"); {
+	case typeBits(f.Types)&(1<<kindString|1<<kindNumber) == 0:
+		rank = len(nameWords) + 2
+	case rank >= 0:
+	case strings.HasSuffix(word, "name") && depth < 3:
+		rank, depth = id-1, 2
+	case strings.HasSuffix(word, "id") && depth < 3:
+		rank, depth = id, 2
 	case slices.Contains(f.Types, kindNames[kindString]):
-		return len(nameWords)*4 + depth
+		rank = len(nameWords)
+	default:
+		rank = len(nameWords) + 1
 	}
-	return len(nameWords)*4 + 4
+	return depths*rank + depth
 }

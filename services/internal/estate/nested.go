@@ -170,7 +170,6 @@ func merge(n *fieldNode, nodes ...*fieldNode) *fieldNode {
 		n.total += m.total
 		n.nulls += m.nulls
 		n.scalars += m.scalars
-		n.pairs += m.pairs
 		for _, child := range m.children {
 			at, ok := n.byName[child.name]
 			if !ok {
@@ -203,6 +202,7 @@ func (x *reader) build(ctx context.Context, a *array) (*records, error) {
 		return nil, err
 	}
 	b := builder{ctx: ctx, array: a, records: newRecords(parent.text)}
+	b.unique = parent.unique
 	levels := min(len(parent.ancestors)+1, ancestorLevels)
 	if d.recursive {
 		levels = ancestorLevels
@@ -303,7 +303,7 @@ func (b *builder) descend(start uint32, chain []uint32, depth int) error {
 	if b.text[start:].kind() == kindObject {
 		b.add(start, chain)
 	}
-	v, ok := b.text[start:].field(b.array.derived.field)
+	v, ok := b.text[start:].field(b.array.derived.field, b.unique)
 	if !ok || v.kind() != kindArray {
 		return yield(b.ctx, len(b.starts))
 	}

@@ -13,10 +13,8 @@ var outlineLevels = [...]struct {
 }{{maxFields, true}, {60, true}, {maxFields, false}, {60, false}, {30, false}, {15, false}, {8, false}, {4, false}, {0, false}}
 
 const (
-	// outlineRows bounds the records that an outline reads to describe a field.
-	outlineRows = 500
-	// outlineBuilt is the size of a text up to which an outline reads the arrays inside records to describe their fields.
-	outlineBuilt = 1 << 20
+	// outlineRead is the size of a text up to which an outline describes fields by their values, in bytes.
+	outlineRead = 1 << 20
 	// outlineValues is the number of values that an outline lists.
 	outlineValues = 8
 	outlineValue  = 30 // bytes of a value
@@ -93,6 +91,9 @@ func (o *outline) write(arrays, fields int, values bool) string {
 func (o *outline) line(a *array, fields int, values bool) string {
 	var parts []string
 	own := a.ownFields()
+	if values && a.derived != nil && len(o.estate.text) <= outlineRead {
+		_ = o.locateFields(context.Background(), a) // without memory, each field is searched
+	}
 	for _, f := range own[:min(fields, len(own))] {
 		text := f.Path
 		if values {
@@ -109,15 +110,12 @@ func (o *outline) line(a *array, fields int, values bool) string {
 	return strings.Join(parts, ", ")
 }
 
-// describe returns the type of a field and its values in parentheses; the type only if the values are many.
+// describe returns the type of a field in parentheses, or its values if they are few.
 func (o *outline) describe(a *array, f Field) string {
-	if typeBits(f.Types)&^(1<<kindNull) >= 1<<kindObject {
-		return " (object)"
-	}
-	if a.derived != nil && len(o.estate.text) > outlineBuilt {
+	if bits := typeBits(f.Types) &^ (1 << kindNull); bits >= 1<<kindArray || len(o.estate.text) > outlineRead {
 		return ""
 	}
-	c, whole, err := o.survey(context.Background(), a, f.Path, outlineValues, outlineRows)
+	c, err := o.column(context.Background(), a, f.Path)
 	if err != nil {
 		return ""
 	}
@@ -125,17 +123,14 @@ func (o *outline) describe(a *array, f Field) string {
 	if err != nil {
 		return ""
 	}
-	values := c.values
-	var texts []string
-	for i, v := range values {
-		if v.scalar() && i < outlineValues {
-			texts = append(texts, string(truncate([]byte(v.text), outlineValue)))
-		}
+	texts := make([]string, min(len(c.values), outlineValues))
+	for i := range texts {
+		texts[i] = string(truncate([]byte(c.values[i].text), outlineValue))
 	}
 	switch {
-	case whole && len(texts) == len(values) && len(texts) <= outlineValues && len(texts) > 0 && c.repeats():
+	case len(c.values) <= outlineValues && c.repeats():
 		return " (" + strings.Join(texts, "|") + ")"
-	case r.as == asText && len(texts) > 0:
+	case r.as == asText:
 		return " (text such as " + texts[0] + ")"
 	case r.as == asQuantity:
 		return " (quantity in " + r.unit + ")"
@@ -146,9 +141,9 @@ func (o *outline) describe(a *array, f Field) string {
 
 // repeats reports whether most values occur more than once, or are few.
 func (c *column) repeats() bool {
-	n := uint32(0)
+	n := 0
 	for _, v := range c.values {
-		n += v.count
+		n += int(v.count)
 	}
-	return len(c.values) <= 2 || n >= uint32(2*len(c.values))
+	return len(c.values) > 0 && (len(c.values) <= 2 || n >= 2*len(c.values))
 }

@@ -16,7 +16,7 @@ const (
 	maxFields      = 400
 	minFields      = 10     // per array in an estate of many arrays
 	maxTotalFields = 50_000 // approximate total of all arrays
-	maxFieldDepth  = 8
+	maxFieldDepth  = maxPathDepth
 )
 
 // A profile lists the fields of an array.
@@ -112,6 +112,7 @@ func (e *Estate) readFieldsOf(ctx context.Context, a *array) {
 		a.tree = readFields(ctx, a, a.records, bound)
 	}
 	if a.tree != nil {
+		a.records.unique = !a.tree.careful && !a.tree.more
 		a.profile = e.listFields(ctx, a.tree)
 	}
 }

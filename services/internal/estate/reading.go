@@ -24,11 +24,13 @@ const (
 // A reading is the interpretation of a column: how its values compare and compute.
 type reading struct {
 	as      string
-	unit    string    // of quantities: the smallest one that occurs
-	factor  float64   // of the unit
-	numbers []float64 // of values, microseconds of dates; NaN for others; nil if there are none
-	text    bool      // numbers come from text
-	skipped int       // values in records that are not null or empty and have no number
+	unit    string             // of quantities: the smallest one that occurs
+	factor  float64            // of the unit
+	units   map[string]float64 // of the same family
+	plain   bool               // some quantities have no unit
+	numbers []float64          // of values, microseconds of dates; NaN for others; nil if there are none
+	text    bool               // numbers come from text
+	skipped int                // values in records that are not null or empty and have no number
 }
 
 // interpret returns the reading of the column: all its values are numbers, quantities of one family, or
@@ -170,22 +172,17 @@ func isGrouped(text string) bool {
 	return true
 }
 
-// A family is a set of units that convert to each other.
-type family struct {
-	name  string
-	units map[string]float64
-}
-
-// families are the quantities that tools print. Suffixes without i are decimal, as in Kubernetes.
-var families = [...]family{
-	{"bytes", map[string]float64{
+// families are the units of the quantities that tools print, with their sizes: bytes, CPUs and percents. Suffixes
+// without i are decimal, as in Kubernetes. A number without a unit is of the unit with size 1.
+var families = [...]map[string]float64{
+	{
 		"": 1, "B": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
 		"kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15, "EB": 1e18,
 		"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60,
 		"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "PiB": 1 << 50, "EiB": 1 << 60,
-	}},
-	{"CPU", map[string]float64{"": 1, "m": 1e-3, "u": 1e-6, "n": 1e-9}},
-	{"percent", map[string]float64{"%": 1}},
+	},
+	{"": 1, "m": 1e-3, "u": 1e-6, "n": 1e-9},
+	{"%": 1},
 }
 
 // quantity splits a number with a unit, as in 128Mi and 1.5 GB.
@@ -207,14 +204,15 @@ func (o operand) quantity() (number float64, unit string, ok bool) {
 }
 
 func (c *column) asQuantities(ctx context.Context) (reading, bool) {
-	for _, f := range families {
-		unit, factor, other := "", math.Inf(1), false
+	for _, units := range families {
+		unit, factor, other, plain := "", math.Inf(1), false, false
 		r, ok := c.whole(ctx, asQuantity, func(v operand) (float64, bool) {
 			number, name, ok := v.quantity()
-			size, known := f.units[name]
+			size, known := units[name]
 			if !ok || !known {
 				return 0, false
 			}
+			plain = plain || name == ""
 			if other = other || name != ""; size < factor {
 				unit, factor = name, size
 			}
@@ -226,20 +224,34 @@ func (c *column) asQuantities(ctx context.Context) (reading, bool) {
 		for i := range r.numbers {
 			r.numbers[i] = roundDigits(r.numbers[i] / factor)
 		}
-		r.unit, r.factor = unit, factor
+		r.unit, r.factor, r.units, r.plain = unit, factor, units, plain
 		return r, true
 	}
 	return reading{}, false
 }
 
-// quantityIn returns a quantity in the unit of r.
-func (r reading) quantityIn(v operand) (float64, bool) {
-	number, unit, ok := v.quantity()
-	for _, f := range families {
-		_, same := f.units[r.unit]
-		if size, known := f.units[unit]; ok && same && known && v.kind == kindString {
-			return number * size / r.factor, true
+// permits reports whether an operand has a unit, or needs none because values of the column have none.
+func (r reading) permits(o operand) bool {
+	_, unit, _ := o.quantity()
+	return unit != "" || r.unit == "%" || r.plain
+}
+
+// number returns a quantity in the unit of r, or a date in microseconds, as in r.numbers. A date may be a year or a month.
+func (r reading) number(v operand) (float64, bool) {
+	switch r.as {
+	case asDate:
+		t, ok := parseBound(v)
+		if v.kind == kindNumber {
+			t, ok = epoch(v)
 		}
+		return float64(t.UnixMicro()), ok
+	case asQuantity:
+		number, unit, ok := v.quantity()
+		if r.unit == "%" && unit == "" {
+			unit = r.unit
+		}
+		size, known := r.units[unit]
+		return roundDigits(number * size / r.factor), ok && known
 	}
 	return 0, false
 }

@@ -285,7 +285,7 @@ func (c *computation) rankGroups(ctx context.Context, by *grouping, first measur
 		return nil, nil, nil
 	}
 	n := len(by.counts)
-	if err := c.acquire(figureSize * n); err != nil {
+	if err := c.acquire(8 * n); err != nil {
 		return nil, nil, err
 	}
 	figures, err := c.figures(ctx, first, by.rows, by.of, n)

@@ -192,12 +192,13 @@ const maxPathDepth = 16
 // find returns the value at path in the object or array v, depth values deep. Dots separate
 // names; a name that contains the dots itself takes precedence. In an array, the path begins
 // with a position from 0, or is the key of an element of a key/value list.
-func (v value) find(path string, depth int) (found value, ok bool) {
+// If names are unique in each object, it stops at the first exact one.
+func (v value) find(path string, depth int, unique bool) (found value, ok bool) {
 	switch {
 	case depth > maxPathDepth:
 		return nil, false
 	case v.kind() == kindArray:
-		return v.findElement(path, depth)
+		return v.findElement(path, depth, unique)
 	case v.kind() != kindObject:
 		return nil, false
 	}
@@ -209,26 +210,28 @@ func (v value) find(path string, depth int) (found value, ok bool) {
 			continue
 		}
 		if n == len(path) {
-			found, ok = member, true
+			if found, ok = member, true; unique {
+				break
+			}
 			continue
 		}
 		steps = addStep(steps, step{n, member})
 	}
 	for i := 0; !ok && i < len(steps); i++ {
-		found, ok = steps[i].into.find(path[steps[i].n+1:], depth+1)
+		found, ok = steps[i].into.find(path[steps[i].n+1:], depth+1, unique)
 	}
 	return found, ok
 }
 
 // findElement returns the value at path in the array v.
-func (v value) findElement(path string, depth int) (found value, ok bool) {
+func (v value) findElement(path string, depth int, unique bool) (found value, ok bool) {
 	first, rest, deeper := strings.Cut(path, ".")
 	position, err := strconv.ParseUint(first, 10, 32)
 	i := uint64(0)
 	for element := range v.elements() {
 		switch key, val := pairOf(element); {
 		case err == nil && i == position && deeper:
-			return element.find(rest, depth+1)
+			return element.find(rest, depth+1, unique)
 		case err == nil && i == position:
 			return element, true
 		case key != nil && string(key.content()) == path:
@@ -292,9 +295,9 @@ func (v value) content() []byte { return Unquote(v) }
 
 // field returns the value at path in a record. An element that is not an object has the
 // single field "value".
-func (v value) field(path string) (value, bool) {
+func (v value) field(path string, unique bool) (value, bool) {
 	if v.kind() == kindObject {
-		return v.find(path, 0)
+		return v.find(path, 0, unique)
 	}
 	rest, ok := strings.CutPrefix(path, ElementField)
 	switch {
@@ -303,7 +306,7 @@ func (v value) field(path string) (value, bool) {
 	case rest == "":
 		return v, true
 	default:
-		return v.find(rest[1:], 0)
+		return v.find(rest[1:], 0, unique)
 	}
 }
 
