@@ -51,7 +51,7 @@ data: {"tool_call_id":"1","name":"compute_stats","input":{"data_key":"devices","
 
 id: 2
 event: tool_result
-data: {"tool_call_id":"1","result":{"groups":{"Oslo":1},"total":1}}
+data: {"tool_call_id":"1","result":{"groups":{"Oslo":1},"total":1,"group_count":1,"matched":1,"records":1}}
 
 id: 3
 event: text_delta

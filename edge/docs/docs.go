@@ -40,8 +40,8 @@ var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 
 // order lists pages in the order of the table of contents; pages not listed follow.
 var order = []string{
-	"concepts", "console", "http-api", "clients", "nats-api", "cli", "import", "configuration", "retrieval", "analysis", "mcp", "a2a", "ard",
-	"errors",
+	"concepts", "console", "http-api", "clients", "nats-api", "cli", "import", "configuration", "retrieval", "analysis", "estates",
+	"exports", "mcp", "a2a", "ard", "errors",
 	"security", "nats-permissions", "operations", "clustering", "benchmarks", "architecture",
 }
 

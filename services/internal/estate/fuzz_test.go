@@ -198,3 +198,31 @@ func countContext(t *testing.T, body []byte) int {
 	}
 	return n
 }
+
+// FuzzStats runs arbitrary queries with all arguments on arbitrary estates: a result is valid JSON, and all memory is released.
+func FuzzStats(f *testing.F) {
+	for _, row := range conformance {
+		f.Add([]byte(row.text), []byte(row.query))
+	}
+	f.Fuzz(func(t *testing.T, text, query []byte) {
+		e, err := estate.Parse(text)
+		var q estate.Query
+		if err != nil || json.Unmarshal(query, &q) != nil {
+			return
+		}
+		if keys := e.Keys(); !e.Has(q.DataKey) && len(keys) > 0 {
+			q.DataKey = keys[len(q.DataKey)%len(keys)]
+		}
+		memory := &budget{free: 16 << 20}
+		s, err := e.Stats(estate.WithMemory(t.Context(), memory), q)
+		if memory.held != 0 {
+			t.Errorf("%d bytes are not released", memory.held)
+		}
+		if out, invalid := json.Marshal(s); err == nil && (invalid != nil || !json.Valid(out) || s.Matched > s.Records) {
+			t.Errorf("result %s, error %v", out, invalid)
+		}
+		if schema, err := e.Inspect(t.Context(), q.DataKey); err == nil && !json.Valid([]byte(encode(t, schema))) {
+			t.Error("the schema is not valid JSON")
+		}
+	})
+}
