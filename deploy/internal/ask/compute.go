@@ -147,7 +147,7 @@ func (f inputValue) Set(text string) (err error) {
 
 // parse returns the JSON object or array in a text.
 func parse(text, kind string) (value jsontext.Value, err error) {
-	begin := jsontext.Kind(jsontext.KindBeginObject)
+	begin := jsontext.KindBeginObject
 	if kind == arrayValue {
 		begin = jsontext.KindBeginArray
 	}

@@ -20,6 +20,8 @@ type array struct {
 	objects int  // number of elements that are objects
 	isMap   bool // the elements are the members of an object
 	inMap   bool // an array inside a member of a map, whose records the map has too
+	// unlisted is set for arrays of scalars inside records, and for arrays inside the members of a large map.
+	unlisted bool
 
 	derived *derivation // nil outside of records
 	records *records    // nil for a derived array
@@ -37,7 +39,6 @@ type derivation struct {
 	recursive bool   // the records of parent, and the elements of the field at all depths
 	others    *array // records that precede those of the field; nil: none
 	ambiguous bool   // several names are read as the path of the field
-	hidden    bool   // not listed: its elements are scalars
 	values    int    // number of values of all fields
 }
 

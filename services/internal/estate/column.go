@@ -58,6 +58,7 @@ type column struct {
 	values  []entry
 	codes   []uint32
 	rows    []uint32             // the records of codes; nil: the first ones
+	gaps    bool                 // some of codes are codeMissing
 	public  *lazy.Value[*Column] // computed on first use
 	groups  *lazy.Value[labels]
 	reading *lazy.Value[reading]
@@ -176,6 +177,9 @@ func (c *column) label(ctx context.Context) (labels, error) {
 		}
 		elements := []uint32{}
 		for element := range value(v.text).elements() {
+			if element.kind() == kindNull {
+				continue
+			}
 			g := group(string(element.label()))
 			last = append(last, make([]uint32, len(l.keys)-len(last))...)
 			if last[g] != uint32(i)+1 {
@@ -270,5 +274,7 @@ func (c *column) transform(ctx context.Context, path string, part func(v operand
 	for i, code := range c.codes {
 		codes[i] = codeOf[code]
 	}
-	return newColumn(path, types, c.nulls, values.list, codes, c.rows), nil
+	t := newColumn(path, types, c.nulls, values.list, codes, c.rows)
+	t.gaps = true
+	return t, nil
 }

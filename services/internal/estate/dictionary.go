@@ -40,17 +40,18 @@ func (o operand) float() float64 {
 	return math.NaN()
 }
 
-func (o operand) equals(v operand, ok bool) bool {
-	return ok && v.kind == o.kind && v.label() == o.text
+// equals, differs and contained are matchers.
+func (o operand) equals(v operand, i int) bool {
+	return i != indexMissing && v.kind == o.kind && v.label() == o.text
 }
 
 // differs treats a missing value as null: it differs from every other value, and
 // {"ne": null} selects the records with a value.
-func (o operand) differs(v operand, ok bool) bool {
-	if !ok {
+func (o operand) differs(v operand, i int) bool {
+	if i == indexMissing {
 		return o.kind != kindNull
 	}
-	return !o.equals(v, ok)
+	return !o.equals(v, i)
 }
 
 // numberOrder compares a number with o: 64-bit integers exactly, other numbers as
@@ -70,9 +71,9 @@ func (o operand) numberOrder() func(text string) int {
 }
 
 // contained reports whether a string contains the text, or an array the value.
-func (o operand) contained(v operand, ok bool) bool {
+func (o operand) contained(v operand, i int) bool {
 	switch {
-	case !ok:
+	case i == indexMissing:
 		return false
 	case v.kind == kindString:
 		return o.kind == kindString && strings.Contains(v.text, o.text)

@@ -104,7 +104,7 @@ func (e *Estate) setSize() {
 
 // Keys returns the dotted paths of the data arrays: first the arrays with records, each followed by the arrays
 // inside its records, then empty arrays and arrays of other values, in document order. Arrays of scalars inside
-// records are not listed, but have keys too.
+// records, and arrays inside the members of a large map, are not listed, but have keys too.
 func (e *Estate) Keys() []string {
 	keys := make([]string, 0, len(e.arrays))
 	for _, a := range e.listed() {
@@ -114,7 +114,7 @@ func (e *Estate) Keys() []string {
 }
 
 func (e *Estate) listed() []*array {
-	return slices.DeleteFunc(slices.Clone(e.arrays), func(a *array) bool { return a.derived != nil && a.derived.hidden })
+	return slices.DeleteFunc(slices.Clone(e.arrays), func(a *array) bool { return a.unlisted })
 }
 
 // Has reports whether the estate has an array with the key.

@@ -117,7 +117,7 @@ func answers(s estate.Stats, answer any, value float64) bool {
 		return slices.Equal(names, want)
 	default:
 		if len(s.Names) == 1 {
-			return s.Names[0].Name == want && float64(s.Names[0].Value.Number) == value
+			return s.Names[0].Name == want && float64(s.Names[0].Value.Value) == value
 		}
 		return len(s.Groups) > 0 && s.Groups[0].Key == want && float64(s.Groups[0].Value) == value
 	}

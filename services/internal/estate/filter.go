@@ -33,8 +33,14 @@ type condition struct {
 // A test is an operator with its operand. It binds to a column before it evaluates values.
 type test func(ctx context.Context, x *reader, c *column) (matcher, error)
 
-// A matcher evaluates the value of a field; ok is false if the record lacks the field.
-type matcher func(v operand, ok bool) bool
+// A matcher evaluates the value of a field, the i-th one of the column.
+type matcher func(v operand, i int) bool
+
+// Indexes of values that a column does not list.
+const (
+	indexMissing = -1 // the record lacks the field
+	indexNull    = -2
+)
 
 // bind implements test for a matcher that does not depend on the column.
 func (m matcher) bind(context.Context, *reader, *column) (matcher, error) { return m, nil }
@@ -144,7 +150,7 @@ func (p operatorParser) parse(v value, c *condition) (tests []test, err error) {
 				return nil, err
 			}
 			tests = append(tests, t)
-			if want := newOperand(operand); string(op) == "eq" && c != nil {
+			if want := newOperand(operand); string(op) == "eq" && c != nil && !p.fold {
 				c.wants = &want
 			}
 		}
@@ -191,7 +197,7 @@ func (p operatorParser) operator(op string, arg value) (test, error) {
 		if want.kind != kindBoolean {
 			return nil, fmt.Errorf("exists: expected true or false")
 		}
-		return matcher(func(_ operand, ok bool) bool { return ok == (want.text == "true") }).bind, nil
+		return matcher(func(_ operand, i int) bool { return (i != indexMissing) == (want.text == "true") }).bind, nil
 	case "not":
 		return p.not(arg)
 	default:
@@ -200,12 +206,12 @@ func (p operatorParser) operator(op string, arg value) (test, error) {
 }
 
 // folded returns the test by a relation of want to a value, both in lower case if case is ignored.
-func (p operatorParser) folded(want operand, holds func(want, v operand, ok bool) bool) test {
+func (p operatorParser) folded(want operand, holds func(want, v operand, i int) bool) test {
 	if !p.fold {
-		return matcher(func(v operand, ok bool) bool { return holds(want, v, ok) }).bind
+		return matcher(func(v operand, i int) bool { return holds(want, v, i) }).bind
 	}
 	want = want.lower()
-	return matcher(func(v operand, ok bool) bool { return holds(want, v.lower(), ok) }).bind
+	return matcher(func(v operand, i int) bool { return holds(want, v.lower(), i) }).bind
 }
 
 // lower returns a text, or the texts of a list, in lower case.
@@ -228,7 +234,7 @@ func (p operatorParser) pattern(want operand) (test, error) {
 	if err != nil {
 		return nil, fmt.Errorf("matches: %w", err)
 	}
-	return matcher(func(v operand, ok bool) bool { return ok && v.some(kindString, pattern.MatchString) }).bind, nil
+	return matcher(func(v operand, _ int) bool { return v.some(kindString, pattern.MatchString) }).bind, nil
 }
 
 // not returns a test that negates the conjunction of the operators.
@@ -243,7 +249,7 @@ func (p operatorParser) not(arg value) (test, error) {
 	}
 	return func(ctx context.Context, x *reader, c *column) (matcher, error) {
 		all, err := bindAll(ctx, x, c, tests)
-		return func(v operand, ok bool) bool { return !all(v, ok) }, err
+		return func(v operand, i int) bool { return !all(v, i) }, err
 	}, nil
 }
 
@@ -256,9 +262,9 @@ func bindAll(ctx context.Context, x *reader, c *column, tests []test) (matcher, 
 			return nil, err
 		}
 	}
-	return func(v operand, ok bool) bool {
+	return func(v operand, i int) bool {
 		for _, m := range matchers {
-			if !m(v, ok) {
+			if !m(v, i) {
 				return false
 			}
 		}
@@ -282,11 +288,11 @@ func (p operatorParser) in(arg value) (test, error) {
 			wanted[o] = true
 		}
 	}
-	return matcher(func(v operand, ok bool) bool {
+	return matcher(func(v operand, i int) bool {
 		if p.fold {
 			v = v.lower()
 		}
-		return ok && wanted[operand{v.kind, v.label()}]
+		return i != indexMissing && wanted[operand{v.kind, v.label()}]
 	}).bind, nil
 }
 
@@ -347,9 +353,9 @@ func (j join) bind(ctx context.Context, x *reader, _ *column) (matcher, error) {
 			col.values[code-codeValues].operand.each(func(v operand) { wanted[v] = true })
 		}
 	}
-	return func(v operand, ok bool) bool {
+	return func(v operand, i int) bool {
 		matched := false
-		if ok {
+		if i != indexMissing {
 			v.each(func(v operand) { matched = matched || wanted[v] })
 		}
 		return matched
@@ -383,8 +389,8 @@ func (o operand) some(k kind, good func(text string) bool) bool {
 }
 
 // begins reports whether a text, or an element of a list, begins with the text.
-func (o operand) begins(v operand, ok bool) bool {
-	return ok && v.some(kindString, func(text string) bool { return strings.HasPrefix(text, o.text) })
+func (o operand) begins(v operand, _ int) bool {
+	return v.some(kindString, func(text string) bool { return strings.HasPrefix(text, o.text) })
 }
 
 // A comparison is gt, gte, lt or lte with a number or a text.
@@ -394,38 +400,53 @@ type comparison struct {
 	good func(order int) bool
 }
 
-// bind compares numbers, quantities and dates as such if the column has only these, in text too. Otherwise numbers
-// compare numerically and texts bytewise, and other pairs do not match.
+// bind compares numbers, quantities and dates as such if the column has only these, in text too. Otherwise numbers compare
+// numerically and texts bytewise. Operands that no value compares with are refused.
 func (c comparison) bind(ctx context.Context, _ *reader, col *column) (matcher, error) {
 	r, err := col.reading.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	want, ok := r.number(c.want)
-	text, decimal := c.want.decimal()
+	text, isNumber := c.want.decimal()
+	bound, isBound := r.bound(c.want)
+	instant, isTime := parseBound(c.want)
 	switch {
-	case r.as == asNumber && decimal:
+	case r.as == asNumber && isNumber:
 		order := operand{kindNumber, text}.numberOrder()
-		return func(v operand, ok bool) bool {
-			text, number := v.decimal()
-			return ok && number && c.good(order(text))
+		return func(v operand, _ int) bool {
+			text, ok := v.decimal()
+			return ok && c.good(order(text))
 		}, nil
-	case r.as == asQuantity && (!ok || !r.permits(c.want)):
-		return nil, fmt.Errorf("%s: the values of %q are quantities; expected one with a unit, as in {%q: \"1%s\"}",
-			c.op, col.path, c.op, r.unit)
-	case ok:
-		return func(v operand, ok bool) bool {
-			number, has := r.number(v)
-			return ok && has && c.good(cmp.Compare(number, want))
+	case r.as == asDate && r.times == nil && isTime:
+		return func(v operand, _ int) bool {
+			at, ok := epoch(v)
+			return ok && c.good(at.Compare(instant))
 		}, nil
-	}
-	if c.want.kind == kindNumber {
+	case isBound:
+		return func(_ operand, i int) bool {
+			return i >= 0 && r.numbers[i] == r.numbers[i] && c.good(cmp.Compare(r.numbers[i], bound))
+		}, nil
+	case r.as == asQuantity:
+		return nil, c.refuse(col, "quantities; expected one with a unit, as in 1"+r.unit)
+	case r.as == asNumber && !r.text:
+		return nil, c.refuse(col, "numbers; expected a number")
+	case r.times != nil && c.want.kind == kindNumber:
+		return nil, c.refuse(col, "dates; expected a date, as in 2026-01-31")
+	case r.as == asText && c.want.kind == kindNumber:
+		return nil, c.refuse(col, "texts; expected a text")
+	case c.want.kind == kindNumber:
 		order := c.want.numberOrder()
-		return func(v operand, ok bool) bool { return ok && v.kind == kindNumber && c.good(order(v.text)) }, nil
+		return func(v operand, _ int) bool { return v.kind == kindNumber && c.good(order(v.text)) }, nil
+	default:
+		return func(v operand, i int) bool {
+			return i != indexMissing && v.kind == kindString && c.good(strings.Compare(v.text, c.want.text))
+		}, nil
 	}
-	return func(v operand, ok bool) bool {
-		return ok && v.kind == kindString && c.good(strings.Compare(v.text, c.want.text))
-	}, nil
+}
+
+// refuse returns the error for an operand that no value of a column compares with.
+func (c comparison) refuse(col *column, values string) error {
+	return fmt.Errorf("%s: the values of %q are %s", c.op, col.path, values)
 }
 
 // compare returns the rows whose value in col and value in other, the peer's column, are
@@ -440,7 +461,6 @@ func (p peer) compare(ctx context.Context, rows []uint32, col, other *column, n 
 	if err != nil {
 		return nil, err
 	}
-	same := first.as == second.as && (first.text || second.text)
 	kept := rows[:0]
 	for i, row := range rows {
 		if i%checkValues == 0 && yield(ctx, i) != nil {
@@ -449,26 +469,36 @@ func (p peer) compare(ctx context.Context, rows []uint32, col, other *column, n 
 		if left[row] < codeValues || right[row] < codeValues {
 			continue
 		}
-		k, l := left[row]-codeValues, right[row]-codeValues
-		v, w := col.values[k].operand, other.values[l].operand
-		order := 0
-		switch {
-		case same && (first.numbers[k] != first.numbers[k] || second.numbers[l] != second.numbers[l]):
-			continue // a blank text
-		case same:
-			order = cmp.Compare(first.numbers[k]*first.factor, second.numbers[l]*second.factor)
-		case v.kind == kindNumber && w.kind == kindNumber:
-			order = w.numberOrder()(v.text)
-		case v.kind == kindString && w.kind == kindString:
-			order = strings.Compare(v.text, w.text)
-		default:
-			continue
-		}
-		if p.good(order) {
+		k, l := int(left[row]-codeValues), int(right[row]-codeValues)
+		order, ok := compareValues(col.values[k].operand, first, k, other.values[l].operand, second, l)
+		if ok && p.good(order) {
 			kept = append(kept, row)
 		}
 	}
 	return kept, nil
+}
+
+// compareValues compares v, the k-th value of a column with reading r, with w, the l-th one of another column with
+// reading s: as dates or quantities if both are, as numbers, or as texts.
+func compareValues(v operand, r reading, k int, w operand, s reading, l int) (order int, ok bool) {
+	switch x, isNumber := v.decimal(); {
+	case r.as == asDate && s.as == asDate:
+		t, ok := r.time(v, k)
+		u, isDate := s.time(w, l)
+		return t.Compare(u), ok && isDate
+	case r.as == asQuantity && s.as == asQuantity:
+		_, same := s.units[r.unit]
+		x, y := r.numbers[k]*r.factor, s.numbers[l]*s.factor
+		return cmp.Compare(x, y), same && x == x && y == y
+	case r.as == asNumber && s.as == asNumber || v.kind == kindNumber && w.kind == kindNumber:
+		y, ok := w.decimal()
+		if !isNumber || !ok {
+			return 0, false
+		}
+		return operand{kindNumber, y}.numberOrder()(x), true
+	default:
+		return strings.Compare(v.text, w.text), v.kind == kindString && w.kind == kindString
+	}
 }
 
 // A selection has the rows of the records that match a filter.
@@ -565,13 +595,13 @@ func (c *condition) narrow(ctx context.Context, s *selection, col *column) ([]ui
 	rows := s.rows
 	c.tested = c.tested || len(rows) > 0
 	pass := make([]bool, codeValues+len(col.values))
-	pass[codeMissing] = matches(operand{}, false)
-	pass[codeNull] = matches(operand{kindNull, NullGroup}, true)
+	pass[codeMissing] = matches(operand{}, indexMissing)
+	pass[codeNull] = matches(operand{kindNull, NullGroup}, indexNull)
 	for i, v := range col.values {
 		if i%checkValues == 0 && yield(ctx, i) != nil {
 			return nil, ctx.Err()
 		}
-		pass[codeValues+i] = matches(v.operand, true)
+		pass[codeValues+i] = matches(v.operand, i)
 	}
 	codes := col.dense(s.array.count)
 	kept := rows[:0]

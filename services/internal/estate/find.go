@@ -133,7 +133,7 @@ func (f *finder) findMembers(i, level int, outer *shape) int {
 		}
 		return end
 	})
-	if end >= 0 && members.isMap(f.text) {
+	if end >= 0 && members.isMap() {
 		f.addMap(members, end, first, level)
 	}
 	return end
@@ -148,7 +148,7 @@ func (f *finder) addMap(c candidate, end, first, level int) {
 	}
 	for _, inner := range f.arrays[first:] {
 		if inner != nil {
-			inner.inMap = true
+			inner.inMap, inner.unlisted = true, len(c.values) > maxMapFields
 		}
 	}
 	key := string(f.key)
@@ -226,7 +226,7 @@ func (c *candidate) shapeOfNext() *shape {
 	return &c.shape
 }
 
-func (c *candidate) isMap(text []byte) bool {
+func (c *candidate) isMap() bool {
 	return c.possible && c.shape.isMap(c.data, len(c.values))
 }
 
@@ -253,11 +253,11 @@ func (s *shape) add(name []byte) {
 }
 
 // isMap reports whether the objects, which are the members of one object or of the objects of one field,
-// are records: on average they have at least half of the names that occur. data
+// are records: on average they have more than half of the names that occur. data
 // reports whether one of the different member names is not an identifier.
 func (s *shape) isMap(data bool, different int) bool {
 	return s.objects > 0 && len(s.names) > 0 && len(s.names) < maxFields && (data || different >= minMapMembers) &&
-		2*s.members >= s.objects*len(s.names)
+		2*s.members > s.objects*len(s.names)
 }
 
 // isIdentifier reports whether a name consists of ASCII letters, digits and underscores and

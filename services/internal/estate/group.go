@@ -27,6 +27,7 @@ type grouping struct {
 	nonEmpty int        // number of groups with entries
 	nonNull  int        // the same without the group of records without a value
 	null     bool       // the first group has only records without a value
+	empty    uint32     // number of entries without a value in the last field
 }
 
 // labels maps each code of a column to a group, a code of a list to the groups of its elements, and each group to its
@@ -40,7 +41,7 @@ type labels struct {
 // group groups the selected rows. The error may be ctx.Err().
 func (c *computation) group(ctx context.Context) (grouping, error) {
 	by := grouping{rows: c.rows}
-	for i, field := range c.GroupBy {
+	for _, field := range c.GroupBy {
 		col, err := c.column(ctx, field)
 		if err != nil {
 			return by, err
@@ -52,10 +53,13 @@ func (c *computation) group(ctx context.Context) (grouping, error) {
 		if err := c.checkGroups(field, col); err != nil {
 			return by, err
 		}
-		if by, err = c.split(ctx, by, col, l, i == 0); err != nil {
+		if by, err = c.split(ctx, by, col, l); err != nil {
 			return by, err
 		}
 		c.cover(field, col, nil, "")
+	}
+	if by.null = len(c.GroupBy) == 1 && by.empty > 0 && by.counts[0] == by.empty; by.null { // the string "null" is a label too
+		by.nonNull--
 	}
 	return by, nil
 }
@@ -93,13 +97,30 @@ func (c *computation) checkGroups(field string, col *column) error {
 	return fmt.Errorf("group_by %q: its values are objects; group by one of %s", field, list(members))
 }
 
-// split divides the groups by the labels of a column.
-func (c *computation) split(ctx context.Context, by grouping, col *column, l labels, first bool) (grouping, error) {
+// groups returns the groups of a code.
+func (l labels) groups(code uint32) []uint32 {
+	if l.elements != nil && len(l.elements[code]) > 0 {
+		return l.elements[code]
+	}
+	return l.of[code : code+1]
+}
+
+// isEmpty reports whether a code stands for no value, or a list without elements.
+func (l labels) isEmpty(code uint32) bool {
+	elements, isList := l.elements[code]
+	return code < codeValues || isList && len(elements) == 0
+}
+
+// tupleSize is the size of a group by several fields, in bytes.
+const tupleSize = 120
+
+// split divides the groups by the labels of a column. The error is that of extend, ErrMemory or ctx.Err().
+func (c *computation) split(ctx context.Context, by grouping, col *column, l labels) (grouping, error) {
 	codes := col.dense(c.array.count)
 	entries := len(by.rows)
-	for _, row := range by.rows {
-		if l.elements != nil && codes[row] >= codeValues {
-			entries += max(0, len(l.elements[codes[row]])-1)
+	if l.elements != nil {
+		for _, row := range by.rows {
+			entries += len(l.groups(codes[row])) - 1
 		}
 	}
 	if entries > maxEntries {
@@ -113,92 +134,89 @@ func (c *computation) split(ctx context.Context, by grouping, col *column, l lab
 		return by, err
 	}
 	next := grouping{rows: by.rows, of: make([]uint32, 0, entries), keys: append(by.keys, l.keys)}
-	if first {
-		next.counts = make([]uint32, len(l.keys))
+	if by.of == nil && l.elements == nil {
+		next.assign(codes, l)
+		if int(next.empty) == len(next.rows) && !slices.ContainsFunc(next.rows, func(row uint32) bool { return codes[row] == codeNull }) {
+			c.absent = append(c.absent, col.path)
+		}
+		return next, ctx.Err()
 	}
 	if l.elements != nil {
 		next.rows = make([]uint32, 0, entries)
 	}
-	tuples := map[[2]uint32]uint32{}
-	add := func(entry int, label uint32) error {
-		g := label
-		if !first {
-			pair := [2]uint32{by.of[entry], label}
-			known, ok := tuples[pair]
-			if g = known; !ok {
-				if err := c.acquire(tupleSize); err != nil {
-					return err
-				}
-				g = uint32(len(next.tuples))
-				tuples[pair] = g
-				next.tuples = append(next.tuples, append(slices.Clone(by.tuple(pair[0])), label))
-				next.counts = append(next.counts, 0)
-			}
-		}
-		next.of = append(next.of, g)
-		next.counts[g]++
-		if l.elements != nil {
-			next.rows = append(next.rows, by.rows[entry])
-		}
-		return nil
-	}
-	empty, found := uint32(0), false
-	if first && l.elements == nil {
-		next.of = next.of[:len(by.rows)]
-		for i, row := range by.rows {
-			code := codes[row]
-			g := l.of[code]
-			next.of[i] = g
-			next.counts[g]++
-			if code < codeValues {
-				empty++
-				found = found || code == codeNull
-			}
-		}
-		found = found || int(empty) < len(by.rows)
-		by.rows = nil
-	}
+	found := false
+	combinations := map[[2]uint32]uint32{}
 	for i, row := range by.rows {
 		if i%checkRows == 0 && yield(ctx, i) != nil {
 			return by, ctx.Err()
 		}
-		code := codes[row]
-		found = found || code != codeMissing
-		var elements []uint32
-		if l.elements != nil {
-			elements = l.elements[code]
+		found = found || codes[row] != codeMissing
+		if l.of[codes[row]] == 0 && l.isEmpty(codes[row]) {
+			next.empty++
 		}
-		if len(elements) == 0 {
-			g := l.of[code]
-			if code < codeValues || l.elements != nil && l.elements[code] != nil {
-				empty++
+		for _, g := range l.groups(codes[row]) {
+			if by.of != nil {
+				pair := [2]uint32{by.of[i], g}
+				known, ok := combinations[pair]
+				if g = known; !ok {
+					if err := c.acquire(tupleSize); err != nil {
+						return by, err
+					}
+					g = uint32(len(next.tuples))
+					combinations[pair] = g
+					next.tuples = append(next.tuples, append(slices.Clone(by.tuple(pair[0])), pair[1]))
+				}
 			}
-			if err := add(i, g); err != nil {
-				return by, err
-			}
-		}
-		for _, g := range elements {
-			if err := add(i, g); err != nil {
-				return by, err
+			next.of = append(next.of, g)
+			if l.elements != nil {
+				next.rows = append(next.rows, row)
 			}
 		}
 	}
-	c.grouped = append(c.grouped, found)
-	for _, many := range next.counts {
-		if many > 0 {
-			next.nonEmpty++
-		}
+	if !found {
+		c.absent = append(c.absent, col.path)
 	}
-	next.nonNull = next.nonEmpty
-	if first && empty > 0 && next.counts[0] == empty { // the string "null" is a label too
-		next.null = true
-		next.nonNull--
-	}
+	next.count()
 	return next, nil
 }
 
-// tupleSize is the size of a group by several fields, in bytes.
-const tupleSize = 120
+// assign assigns each row the group of its code.
+func (by *grouping) assign(codes []uint32, l labels) {
+	by.of, by.counts = by.of[:len(by.rows)], make([]uint32, len(l.keys))
+	for i, row := range by.rows {
+		code := codes[row]
+		g := l.of[code]
+		by.of[i] = g
+		by.counts[g]++
+		if code < codeValues {
+			by.empty++
+		}
+	}
+	by.countGroups()
+}
+
+// count counts the entries of the groups.
+func (by *grouping) count() {
+	groups := len(by.tuples)
+	if by.tuples == nil {
+		groups = len(by.keys[0])
+	}
+	by.counts = make([]uint32, groups)
+	for _, g := range by.of {
+		by.counts[g]++
+	}
+	by.countGroups()
+}
+
+// countGroups counts the groups with entries.
+func (by *grouping) countGroups() {
+	for _, many := range by.counts {
+		if many > 0 {
+			by.nonEmpty++
+		}
+	}
+	by.nonNull = by.nonEmpty
+}
 
 // tuple returns the label of each field.
 func (by grouping) tuple(g uint32) []uint32 {
@@ -208,13 +226,11 @@ func (by grouping) tuple(g uint32) []uint32 {
 	return by.tuples[g]
 }
 
-// label returns the label of a field of a group.
-func (by grouping) label(g, field int) string { return by.keys[field][by.tuple(uint32(g))[field]] }
-
-func (by grouping) labels(g int) []string {
+// labels returns the label of each field of a group.
+func (by grouping) labels(g uint32) []string {
 	out := make([]string, len(by.keys))
-	for field := range out {
-		out[field] = by.label(g, field)
+	for field, label := range by.tuple(g) {
+		out[field] = by.keys[field][label]
 	}
 	return out
 }
@@ -230,29 +246,21 @@ func (by *grouping) drop(g int) {
 	}
 }
 
-// keep renumbers the ranked groups by their rank, and drops the entries of the others.
-func (by *grouping) keep(ranked []uint32) {
-	number := make([]uint32, len(by.counts)) // 1 + the rank; 0: dropped
-	tuples := make([][]uint32, len(ranked))
+// ranked returns the entries of the ranked groups: their rows, and their ranks as groups.
+func (by grouping) ranked(ranked []uint32) (rows, groups []uint32) {
+	number := make([]uint32, len(by.counts)) // 1 + the rank; 0: not ranked
 	entries := 0
 	for k, g := range ranked {
 		number[g] = uint32(k) + 1
-		tuples[k] = by.tuple(g)
 		entries += int(by.counts[g])
 	}
-	if by.tuples = tuples; entries < len(by.of) {
-		rows := make([]uint32, 0, entries) // the rows may be those of the selection
-		for i, g := range by.of {
-			if number[g] > 0 {
-				by.of[len(rows)] = g
-				rows = append(rows, by.rows[i])
-			}
-		}
-		by.rows, by.of = rows, by.of[:entries]
-	}
+	rows, groups = make([]uint32, 0, entries), make([]uint32, 0, entries)
 	for i, g := range by.of {
-		by.of[i] = number[g] - 1
+		if number[g] > 0 {
+			rows, groups = append(rows, by.rows[i]), append(groups, number[g]-1)
+		}
 	}
+	return rows, groups
 }
 
 // over returns figures over the groups' values, without the group of records without a value.
@@ -284,7 +292,7 @@ func (by grouping) rank(ctx context.Context, figures []float64, limit int) []uin
 			if by.tuples == nil {
 				return cmp.Compare(by.keys[0][g], by.keys[0][h])
 			}
-			return slices.Compare(by.labels(int(g)), by.labels(int(h)))
+			return slices.Compare(by.labels(g), by.labels(h))
 		}
 		if x > y || y != y {
 			return -1

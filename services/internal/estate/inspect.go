@@ -84,6 +84,8 @@ func (e *Estate) Contents() Contents {
 		c.Note = fmt.Sprintf("%d more arrays are not listed", more)
 	case len(all) == 0:
 		c.Note = e.whyEmpty()
+	case e.cut:
+		c.Note = "some arrays are too many or nested too deeply to be listed"
 	}
 	return c
 }
@@ -257,7 +259,8 @@ func (a *array) fields() []Field {
 	fields = slices.Clip(fields)
 	parents := 0
 	for _, f := range a.derived.parent.fields() {
-		if typeBits(f.Types)&(1<<kindArray|1<<kindObject) == 0 && parents < maxParentFields {
+		deep := strings.Count(f.Path, parentPrefix) >= ancestorLevels
+		if typeBits(f.Types)&(1<<kindArray|1<<kindObject) == 0 && parents < maxParentFields && !deep {
 			parents++
 			fields = append(fields, Field{Path: parentPrefix + f.Path, Types: f.Types, Count: min(f.Count, a.count)})
 		}

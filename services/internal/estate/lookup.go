@@ -48,6 +48,9 @@ func (l lookup) column(ctx context.Context, s *selection, field, path string) (*
 	if len(key.codes) == 0 {
 		return nil, fmt.Errorf("lookup %q: no record of %q has the field %q; the fields are %s", field, l.array.key, l.field, list(l.array.paths()))
 	}
+	if left.types&(1<<kindArray) != 0 {
+		return nil, fmt.Errorf("lookup %q: its values are lists; expected a field of scalars", field)
+	}
 	const rowSize = 64
 	if err := s.acquire(rowSize*len(key.values) + 4*(len(left.codes)+2*l.array.count) + entrySize*len(target.values)); err != nil {
 		return nil, err
@@ -94,5 +97,7 @@ func (c *column) pick(path string, left *column, codeOf []uint32) *column {
 			nulls++
 		}
 	}
-	return newColumn(path, c.types, nulls, values, codes, left.rows)
+	picked := newColumn(path, c.types, nulls, values, codes, left.rows)
+	picked.gaps = true
+	return picked
 }

@@ -95,9 +95,9 @@ func (c *computation) measure(ctx context.Context, m *metric) (measure, error) {
 	v.unit, v.numbers = r.unit, r.numbers
 	ordered := m.op == "min" || m.op == "max"
 	switch {
-	case r.as == asDate && r.text && !ordered:
+	case r.times != nil && !ordered:
 		v.numbers = nil // dates have no sum
-	case r.as == asDate && r.text:
+	case r.times != nil:
 		v.texts = textsOf(col, r.numbers)
 	case r.as == asText && ordered:
 		if v.numbers, err = c.textNumbers(col); err != nil {
@@ -144,9 +144,9 @@ func textsOf(col *column, numbers []float64) map[float64]string {
 // cell returns a figure of the measure.
 func (v measure) cell(figure float64) Cell {
 	if v.texts != nil && figure == figure {
-		return Cell{Text: v.texts[figure]}
+		return Cell{Text: v.texts[figure], IsText: true}
 	}
-	return Cell{Number: Number(figure)}
+	return Cell{Value: Number(figure)}
 }
 
 // tallySize is the size of a tally, in bytes.
@@ -155,8 +155,8 @@ const tallySize = 48
 // figures computes the measure over each of n groups; groups has the group of each of rows, nil if there is only one. The
 // result is incomplete if ctx is done.
 func (c *computation) figures(ctx context.Context, v measure, rows, groups []uint32, n int) ([]float64, error) {
-	if v.field == "" {
-		return count(len(rows), groups, n), nil
+	if v.field == "" && groups == nil {
+		return []float64{float64(len(rows))}, nil
 	}
 	size := 8*len(rows) + tallySize*n // the values
 	if v.op == "distinct" {
@@ -169,6 +169,13 @@ func (c *computation) figures(ctx context.Context, v measure, rows, groups []uin
 		return nil, err
 	}
 	defer c.release(size)
+	if v.field == "" {
+		counts := make([]float64, n)
+		for _, g := range groups {
+			counts[g]++
+		}
+		return counts, nil
+	}
 	if v.op == "distinct" {
 		chosen, groups := v.chooseClasses(rows, groups)
 		return distinct(chosen, groups, n, v.classes.bound), ctx.Err()
@@ -182,6 +189,21 @@ func (c *computation) figures(ctx context.Context, v measure, rows, groups []uin
 		return f, f == f
 	})
 	return v.reduce(ctx, numbers, groups, n), ctx.Err()
+}
+
+// groupFigures computes the measure over each group.
+func (c *computation) groupFigures(ctx context.Context, v measure, by *grouping) ([]float64, error) {
+	if err := c.acquire(8 * len(by.counts)); err != nil {
+		return nil, err
+	}
+	if v.field != "" {
+		return c.figures(ctx, v, by.rows, by.of, len(by.counts))
+	}
+	counts := make([]float64, len(by.counts))
+	for g, n := range by.counts {
+		counts[g] = float64(n)
+	}
+	return counts, nil
 }
 
 // chooseClasses returns the classes of the values of rows, and their groups.
@@ -249,17 +271,6 @@ func split[T any](values []T, groups []uint32, n int) [][]T {
 		parts[g] = append(parts[g], values[i])
 	}
 	return parts
-}
-
-func count(rows int, groups []uint32, n int) []float64 {
-	counts := make([]float64, n)
-	if groups == nil && n == 1 {
-		counts[0] = float64(rows)
-	}
-	for _, g := range groups {
-		counts[g]++
-	}
-	return counts
 }
 
 // distinct counts the different classes in each of n groups; classes are below many.

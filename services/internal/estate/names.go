@@ -52,6 +52,9 @@ func (c *computation) addTop(ctx context.Context, name func(row uint32) string) 
 	if err != nil {
 		return err
 	}
+	if !v.found && len(c.rows) > 0 {
+		c.absent = append(c.absent, v.field)
+	}
 	number := func(row uint32) (float64, bool) {
 		if v.codes[row] < codeValues {
 			return 0, false

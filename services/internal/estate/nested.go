@@ -30,8 +30,8 @@ func (d *deriver) derive(a *array, n *fieldNode, prefix string) {
 			continue
 		}
 		if e := child.elements; e != nil && e.total+e.scalars > 0 {
-			d.add(&array{count: e.total + e.scalars, objects: e.total, derived: &derivation{
-				parent: a, field: field, hidden: e.total == 0, ambiguous: a.profile.ambiguous[field]}}, e)
+			d.add(&array{count: e.total + e.scalars, objects: e.total, unlisted: e.total == 0, derived: &derivation{
+				parent: a, field: field, ambiguous: a.profile.ambiguous[field]}}, e)
 		}
 		if e := mapElements(child); e != nil {
 			d.add(&array{count: e.total, objects: e.total, isMap: true, derived: &derivation{

@@ -29,6 +29,8 @@ type profile struct {
 // omitted describes fields that are not listed besides more others; it is empty if there are none.
 func (p *profile) omitted(more int) string {
 	switch {
+	case p.more && more == 0:
+		return "… more fields"
 	case p.more:
 		return fmt.Sprintf("… more than %d more fields", more)
 	case more > 0:
@@ -162,6 +164,11 @@ func (e *Estate) countInexact(ctx context.Context) error {
 			delete(e.byKey, a.key)
 			e.cut = true
 			continue
+		}
+		if t := readFields(ctx, a, r, fieldBound(e)); t != nil {
+			l := newLister(len(r.starts))
+			l.list(&t.root, "")
+			a.profile = l.profile
 		}
 		a.count, a.objects = len(r.starts), 0
 		for _, start := range r.starts {

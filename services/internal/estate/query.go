@@ -126,6 +126,13 @@ func (p *parsedQuery) parseGroups() (err error) {
 	if (len(p.Having) > 0 || len(p.OverGroups) > 0) && len(p.GroupBy) == 0 {
 		return fmt.Errorf("having and over_groups need group_by")
 	}
+	for name, raw := range p.Having {
+		var number float64
+		var bounds map[string]float64
+		if json.Unmarshal(raw, &number) != nil && json.Unmarshal(raw, &bounds) != nil {
+			return fmt.Errorf("having %q: expected a number, or numbers by operator, as in {\"gt\": 5}", string(truncate([]byte(name), maxPathBytes)))
+		}
+	}
 	if p.having, err = parseFilter("having", p.Having, false); err != nil {
 		return err
 	}

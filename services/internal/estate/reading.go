@@ -3,6 +3,7 @@ package estate
 import (
 	"context"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,16 +22,16 @@ const (
 	asNull     = "null"
 )
 
-// A reading is the interpretation of a column: how its values compare and compute.
+// A reading is the interpretation of a column.
 type reading struct {
 	as      string
 	unit    string             // of quantities: the smallest one that occurs
 	factor  float64            // of the unit
 	units   map[string]float64 // of the same family
 	plain   bool               // some quantities have no unit
-	numbers []float64          // of values, microseconds of dates; NaN for others; nil if there are none
+	numbers []float64          // of values, NaN for those that have none; indexes in times of dates in text; nil: none
+	times   []time.Time        // of dates in text, in order
 	text    bool               // numbers come from text
-	skipped int                // values in records that are not null or empty and have no number
 }
 
 // interpret returns the reading of the column: all its values are numbers, quantities of one family, or
@@ -64,9 +65,6 @@ func (c *column) interpret(ctx context.Context) (reading, error) {
 			return r, ctx.Err()
 		}
 		r.numbers[i] = v.float()
-		if v.kind != kindNumber && !v.isBlank() {
-			r.skipped += int(v.count)
-		}
 	}
 	return r, nil
 }
@@ -98,9 +96,6 @@ func (c *column) whole(ctx context.Context, as string, read func(v operand) (flo
 			return r, false
 		default:
 			f = math.NaN()
-			if v.text != "" {
-				r.skipped += int(v.count)
-			}
 		}
 		r.numbers[i] = f
 	}
@@ -113,7 +108,7 @@ func (o operand) isBlank() bool {
 		return false
 	}
 	switch strings.ToLower(strings.TrimSpace(o.text)) {
-	case "", "-", "nan", "n/a", "na", "none", "null", "inf", "+inf", "-inf", "unknown":
+	case "", "-", "nan", "n/a", "na", "none", "never", "null", "inf", "+inf", "-inf", "unknown":
 		return true
 	}
 	return false
@@ -230,44 +225,73 @@ func (c *column) asQuantities(ctx context.Context) (reading, bool) {
 	return reading{}, false
 }
 
-// permits reports whether an operand has a unit, or needs none because values of the column have none.
-func (r reading) permits(o operand) bool {
-	_, unit, _ := o.quantity()
-	return unit != "" || r.unit == "%" || r.plain
-}
-
-// number returns a quantity in the unit of r, or a date in microseconds, as in r.numbers. A date may be a year or a month.
-func (r reading) number(v operand) (float64, bool) {
+// bound returns the number of an operand beside r.numbers: a quantity, which needs a unit if all values have one, or a
+// date, which may be a year or a month. Between two dates it is between their numbers.
+func (r reading) bound(v operand) (float64, bool) {
 	switch r.as {
-	case asDate:
-		t, ok := parseBound(v)
-		if v.kind == kindNumber {
-			t, ok = epoch(v)
-		}
-		return float64(t.UnixMicro()), ok
 	case asQuantity:
 		number, unit, ok := v.quantity()
-		if r.unit == "%" && unit == "" {
+		if unit == "" && r.unit == "%" {
 			unit = r.unit
 		}
 		size, known := r.units[unit]
-		return roundDigits(number * size / r.factor), ok && known
+		return roundDigits(number * size / r.factor), ok && known && (unit != "" || r.plain)
+	case asDate:
+		if r.times == nil {
+			return 0, false
+		}
+		t, ok := parseBound(v)
+		i, exact := slices.BinarySearchFunc(r.times, t, time.Time.Compare)
+		if exact {
+			return float64(i), ok
+		}
+		return float64(i) - 0.5, ok
 	}
 	return 0, false
 }
 
 func (c *column) asDates(ctx context.Context) (reading, bool) {
-	return c.whole(ctx, asDate, func(v operand) (float64, bool) {
-		t, ok := parseTime(v)
-		return float64(t.UnixMicro()), ok
+	times := make([]time.Time, len(c.values))
+	i := -1
+	r, ok := c.whole(ctx, asDate, func(v operand) (at float64, ok bool) {
+		i++
+		times[i], ok = parseTime(v)
+		return float64(i), ok
 	})
+	if !ok {
+		return r, false
+	}
+	order := all(len(times))
+	slices.SortFunc(order, func(i, k uint32) int { return times[i].Compare(times[k]) })
+	for _, i := range order {
+		if r.numbers[i] != r.numbers[i] {
+			continue // no date
+		}
+		if n := len(r.times); n == 0 || !r.times[n-1].Equal(times[i]) {
+			r.times = append(r.times, times[i])
+		}
+		r.numbers[i] = float64(len(r.times) - 1)
+	}
+	return r, true
+}
+
+// time returns the date of the i-th value of the column, which is v.
+func (r reading) time(v operand, i int) (at time.Time, ok bool) {
+	if r.times == nil {
+		return epoch(v)
+	}
+	f := r.numbers[i]
+	if f == f {
+		at = r.times[int(f)]
+	}
+	return at, f == f
 }
 
 // dateLayouts are the formats of dates besides RFC 3339. Without an offset they are UTC.
 var dateLayouts = [...]string{
 	"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04Z07:00",
 	"2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 -0700 MST",
-	"2006-01-02 15:04:05Z0700",
+	"2006-01-02 15:04:05Z0700", "2006-01-02 15:04:05 UTC",
 }
 
 // parseTime returns the time of a text in RFC 3339, as a date, or as in HTTP headers.
@@ -315,13 +339,14 @@ const minEpoch, maxEpoch = 1e9, 4e9
 
 // namesTime reports whether the last segment of a path names a time.
 func namesTime(path string) bool {
-	name := strings.ToLower(path[strings.LastIndexByte(path, '.')+1:])
-	for _, word := range [...]string{"time", "date", "epoch", "created", "updated", "modified", "expires", "expiry", "lastseen"} {
+	last := path[strings.LastIndexByte(path, '.')+1:]
+	name := foldSpelling(last)
+	for _, word := range [...]string{"time", "date", "epoch", "created", "updated", "modified", "expir", "lastseen"} {
 		if strings.Contains(name, word) {
 			return true
 		}
 	}
-	return strings.HasSuffix(name, "_at") || strings.HasSuffix(name, "_on") && len(name) > 6
+	return name == "ts" || strings.HasSuffix(last, "_at") || strings.HasSuffix(last, "At")
 }
 
 // epoch returns the time of a number of seconds, milliseconds, microseconds or nanoseconds since 1970.
@@ -335,19 +360,18 @@ func epoch(v operand) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// asEpochs reads numbers as times. They stay numbers in sums.
+// asEpochs reads numbers of one unit as times. They stay numbers in metrics.
 func (c *column) asEpochs() (reading, bool) {
-	r := reading{as: asDate, factor: 1}
-	for _, v := range c.values {
+	r := reading{as: asDate, numbers: make([]float64, len(c.values))}
+	least, most := math.Inf(1), math.Inf(-1)
+	for i, v := range c.values {
 		if _, ok := epoch(v.operand); !ok {
 			return r, false
 		}
-	}
-	r.numbers = make([]float64, len(c.values))
-	for i, v := range c.values {
 		r.numbers[i] = v.float()
+		least, most = min(least, r.numbers[i]), max(most, r.numbers[i])
 	}
-	return r, len(c.values) > 0
+	return r, most/least < 1e3/2
 }
 
 // Parts of a value that are read by a suffix of the path.

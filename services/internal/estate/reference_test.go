@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -149,7 +150,8 @@ func referenceGroups(records []any, path string) (groups map[string]float64, ok 
 		}
 		values := []any{v}
 		if list, ok := v.([]any); ok && isScalars(list) {
-			if values = list; len(list) == 0 {
+			values = slices.DeleteFunc(slices.Clone(list), func(v any) bool { return v == nil })
+			if len(values) == 0 {
 				values = []any{nil}
 			}
 		}

@@ -90,9 +90,8 @@ type Groups []Group
 
 // A Group is the value of a metric for the records with one label.
 type Group struct {
-	Key   string
-	Value Number
-	Text  string // in place of Value, if it is a date or a text
+	Key string
+	Cell
 }
 
 // MarshalJSON returns an object whose members are in the order of g.
@@ -103,25 +102,26 @@ func (g Groups) MarshalJSON() ([]byte, error) {
 			out = append(out, ',')
 		}
 		out = append(append(out, quote([]byte(group.Key))...), ':')
-		out = Cell{group.Value, group.Text}.append(out)
+		out = group.append(out)
 	}
 	return append(out, '}'), nil
 }
 
-// A Cell is a number, or a text if it is not empty.
+// A Cell is a number, or a text if IsText is set.
 type Cell struct {
-	Number Number
+	Value  Number
 	Text   string
+	IsText bool
 }
 
 // MarshalJSON returns a number, a string or null.
 func (c Cell) MarshalJSON() ([]byte, error) { return c.append(nil), nil }
 
 func (c Cell) append(out []byte) []byte {
-	if c.Text != "" {
+	if c.IsText {
 		return append(out, quote([]byte(c.Text))...)
 	}
-	return c.Number.append(out)
+	return c.Value.append(out)
 }
 
 // Number is the value of a metric. NaN, which is null in JSON, means that there is none,
@@ -147,7 +147,7 @@ type computation struct {
 	selection
 	parsedQuery
 	maxGroups int
-	grouped   []bool // by field of GroupBy: a record has it, possibly null
+	absent    []string // fields of groups and names that no selected record has
 	result    Stats
 }
 
@@ -237,9 +237,13 @@ func (c *computation) addFigures(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var rows, groups []uint32
+	if len(measures) > 1 {
+		rows, groups = by.ranked(ranked)
+	}
 	for i, v := range measures {
 		if i > 0 {
-			if figures, err = c.figures(ctx, v, by.rows, by.of, len(ranked)); err != nil {
+			if figures, err = c.figures(ctx, v, rows, groups, len(ranked)); err != nil {
 				return err
 			}
 		}
@@ -247,21 +251,21 @@ func (c *computation) addFigures(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c.add(i == 0, v, by, figures, total[0])
+		c.add(i == 0, v, by, ranked, figures, total[0])
 	}
 	return ctx.Err()
 }
 
-// add adds the figures of a metric to the result.
-func (c *computation) add(first bool, v measure, by grouping, figures []float64, total float64) {
+// add adds the figures of a metric to the result: those of the ranked groups, and over all records.
+func (c *computation) add(first bool, v measure, by grouping, ranked []uint32, figures []float64, total float64) {
 	f := Figures{Total: v.cell(total), Unit: v.unit, Groups: Groups{}}
 	for k, figure := range figures {
 		value := v.cell(figure)
 		switch {
 		case len(c.GroupBy) == 1:
-			f.Groups = append(f.Groups, Group{by.label(k, 0), value.Number, value.Text})
+			f.Groups = append(f.Groups, Group{by.keys[0][ranked[k]], value})
 		case first:
-			c.result.Rows = append(c.result.Rows, Row{By: by.labels(k), Value: value.Number})
+			c.result.Rows = append(c.result.Rows, Row{By: by.labels(ranked[k]), Value: value.Value})
 		case c.result.Rows[k].Metrics == nil:
 			c.result.Rows[k].Metrics = map[string]Cell{v.name: value}
 		default:
@@ -270,7 +274,7 @@ func (c *computation) add(first bool, v measure, by grouping, figures []float64,
 	}
 	switch {
 	case first:
-		c.result.Groups, c.result.Total, c.result.Unit = f.Groups, f.Total.Number, f.Unit
+		c.result.Groups, c.result.Total, c.result.Unit = f.Groups, f.Total.Value, f.Unit
 	case c.result.Metrics == nil:
 		c.result.Metrics = map[string]Figures{v.name: f}
 	default:
@@ -279,16 +283,12 @@ func (c *computation) add(first bool, v measure, by grouping, figures []float64,
 }
 
 // rankGroups returns the first groups by the first metric, among those that meet the conditions on groups, with their
-// figures, and keeps these groups only.
+// figures.
 func (c *computation) rankGroups(ctx context.Context, by *grouping, first measure) ([]uint32, []float64, error) {
 	if len(c.GroupBy) == 0 {
 		return nil, nil, nil
 	}
-	n := len(by.counts)
-	if err := c.acquire(8 * n); err != nil {
-		return nil, nil, err
-	}
-	figures, err := c.figures(ctx, first, by.rows, by.of, n)
+	figures, err := c.groupFigures(ctx, first, by)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -304,12 +304,12 @@ func (c *computation) rankGroups(ctx context.Context, by *grouping, first measur
 		if err != nil {
 			return nil, nil, fmt.Errorf("having %q: %w", m.name, err)
 		}
-		limits, err := c.figures(ctx, v, by.rows, by.of, n)
+		limits, err := c.groupFigures(ctx, v, by)
 		if err != nil {
 			return nil, nil, err
 		}
 		for g, figure := range limits {
-			if by.counts[g] > 0 && !matches(operand{kindNumber, Number(figure).String()}, figure == figure) {
+			if by.counts[g] > 0 && (figure != figure || !matches(operand{kindNumber, Number(figure).String()}, 0)) {
 				by.drop(g)
 			}
 		}
@@ -320,7 +320,6 @@ func (c *computation) rankGroups(ctx context.Context, by *grouping, first measur
 	}
 	ranked := by.rank(ctx, figures, c.maxGroups)
 	c.result.Truncated = by.nonEmpty > len(ranked)
-	by.keep(ranked)
 	kept := make([]float64, len(ranked))
 	for k, g := range ranked {
 		kept[k] = figures[g]
@@ -332,7 +331,7 @@ func (c *computation) rankGroups(ctx context.Context, by *grouping, first measur
 func (c *computation) cover(path string, col *column, numbers []float64, readAs string) {
 	use := Coverage{ReadAs: readAs}
 	codes := col.dense(c.array.count)
-	if col.nulls > 0 || len(col.codes) < len(codes) || numbers != nil {
+	if col.nulls > 0 || len(col.codes) < len(codes) || col.gaps || numbers != nil {
 		for _, row := range c.rows {
 			switch code := codes[row]; {
 			case code == codeMissing:
@@ -364,11 +363,7 @@ func (c *computation) unknownFields() []string {
 	if len(c.rows) == 0 {
 		return fields
 	}
-	for i, field := range c.GroupBy {
-		if !c.grouped[i] {
-			fields = append(fields, field)
-		}
-	}
+	fields = append(fields, c.absent...)
 	for _, m := range append(c.metrics, c.havingBy...) {
 		if m.field != "" && !m.found {
 			fields = append(fields, m.field)

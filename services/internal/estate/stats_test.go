@@ -111,16 +111,16 @@ func TestStatsMaxGroups(t *testing.T) {
 		t.Errorf("%d groups of %d, truncated %v, total %v; want 1000 of 1500, true, 1501",
 			len(s.Groups), s.GroupCount, s.Truncated, s.Total)
 	}
-	if got := fmt.Sprint(s.Groups[0], s.Groups[1], s.Groups[999]); got != "{g1400 2 } {g0000 1 } {g0998 1 }" {
+	if got := fmt.Sprint(s.Groups[0], s.Groups[1], s.Groups[999]); got != "{g1400 {2  false}} {g0000 {1  false}} {g0998 {1  false}}" {
 		t.Errorf("groups %s", got)
 	}
 	if s, err = e.Stats(t.Context(), query(t, `{"group_by":"a","metrics":["max:n","count"]}`)); err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(s.Groups[0], s.Metrics["count"].Groups[0]); got != "{g1499 1499 } {g1499 1 }" {
+	if got := fmt.Sprint(s.Groups[0], s.Metrics["count"].Groups[0]); got != "{g1499 {1499  false}} {g1499 {1  false}}" {
 		t.Errorf("by maximum: %s", got)
 	}
-	if !slices.Contains(s.Groups, estate.Group{Key: "g1498", Value: 1498}) {
+	if !slices.Contains(s.Groups, estate.Group{Key: "g1498", Cell: estate.Cell{Value: 1498}}) {
 		t.Error("the second group is not listed")
 	}
 	if slices.ContainsFunc(s.Groups, func(g estate.Group) bool { return g.Key == "g0000" }) {
