@@ -20,8 +20,8 @@ type array struct {
 	objects int  // number of elements that are objects
 	isMap   bool // the elements are the members of an object
 	inMap   bool // an array inside a member of a map, whose records the map has too
-	// unlisted is set for arrays of scalars inside records, and for arrays inside the members of a large map.
-	unlisted bool
+
+	unlisted bool // an array of scalars inside records
 
 	derived *derivation // nil outside of records
 	records *records    // nil for a derived array

@@ -22,7 +22,8 @@ type Column struct {
 	Values []Value
 	// Elements are the strings, numbers and booleans in array values, counted per
 	// element; the filter operator contains matches them.
-	Elements []Value
+	Elements         []Value
+	DistinctElements int
 }
 
 // A Value is a distinct value and its number of occurrences.
@@ -91,7 +92,7 @@ func (c *column) describe(ctx context.Context) (*Column, error) {
 			}
 		}
 	}
-	public.Elements = top(elements.list)
+	public.Elements, public.DistinctElements = top(elements.list), len(elements.list)
 	return public, nil
 }
 
@@ -193,6 +194,14 @@ func (c *column) label(ctx context.Context) (labels, error) {
 		l.elements[uint32(codeValues+i)] = elements
 	}
 	return l, nil
+}
+
+// longest returns the size of the largest value, in bytes.
+func (c *column) longest() (size int) {
+	for _, v := range c.values {
+		size = max(size, len(v.text))
+	}
+	return size
 }
 
 // isList reports whether the value is an array of scalars.

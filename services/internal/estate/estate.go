@@ -104,7 +104,7 @@ func (e *Estate) setSize() {
 
 // Keys returns the dotted paths of the data arrays: first the arrays with records, each followed by the arrays
 // inside its records, then empty arrays and arrays of other values, in document order. Arrays of scalars inside
-// records, and arrays inside the members of a large map, are not listed, but have keys too.
+// records are not listed, but have keys too.
 func (e *Estate) Keys() []string {
 	keys := make([]string, 0, len(e.arrays))
 	for _, a := range e.listed() {
@@ -131,9 +131,41 @@ func (e *Estate) Count(key string) int {
 // Size returns the approximate memory in bytes that the estate may take. It is constant.
 func (e *Estate) Size() int { return e.size }
 
-func (e *Estate) find(key string) (*array, error) {
+// findUnlisted returns the array of a field that the listed fields do not have because these are too many; nil if there is none.
+func (e *Estate) findUnlisted(ctx context.Context, key string) (*array, error) {
+	if len(key) > maxKeyBytes {
+		return nil, nil
+	}
+	for dot := strings.LastIndexByte(key, '.'); dot > 0; dot = strings.LastIndexByte(key[:dot], '.') {
+		parent := e.byKey[key[:dot]]
+		if parent == nil || !parent.profile.more {
+			continue
+		}
+		x := newReader(ctx, e)
+		defer x.close()
+		a := &array{key: key, level: parent.level + 1, count: parent.count, derived: &derivation{parent: parent, field: key[dot+1:]}}
+		r, err := x.build(ctx, a)
+		if err != nil || len(r.starts) == 0 {
+			return nil, err
+		}
+		t := readFields(ctx, a, r, maxFields)
+		if t == nil {
+			return nil, ctx.Err()
+		}
+		l := newLister(len(r.starts))
+		l.list(&t.root, "")
+		a.profile, a.count, a.objects = l.profile, len(r.starts), len(r.starts)
+		return a, nil
+	}
+	return nil, nil
+}
+
+func (e *Estate) find(ctx context.Context, key string) (*array, error) {
 	if a := e.byKey[key]; a != nil {
 		return a, nil
+	}
+	if a, err := e.findUnlisted(ctx, key); a != nil || err != nil {
+		return a, err
 	}
 	keys := e.Keys()
 	return nil, &UnknownKeyError{Key: key, Available: keys, nearest: nearest(key, keys)}
@@ -143,7 +175,7 @@ func (e *Estate) find(key string) (*array, error) {
 // column without values. The error is an *UnknownKeyError, ErrMemory or ctx.Err(). The caller must
 // not modify the result.
 func (e *Estate) Column(ctx context.Context, key, path string) (Column, error) {
-	a, err := e.find(key)
+	a, err := e.find(ctx, key)
 	if err != nil {
 		return Column{}, err
 	}

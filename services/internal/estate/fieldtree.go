@@ -150,7 +150,7 @@ func (t *fieldTree) name(i int) (name []byte, end int) {
 func (t *fieldTree) value(n *fieldNode, i, depth int, nested bool) int {
 	k := t.count(n, i, nested)
 	switch {
-	case depth >= maxFieldDepth:
+	case depth >= maxFieldDepth, depth == 0 && t.array.isRecursion(n.name):
 	case k == kindObject:
 		return t.walk(n, i, depth+1, nested)
 	case k == kindArray:
@@ -227,6 +227,9 @@ func (t *fieldTree) pair(n *fieldNode, begin, end, depth int, nested bool) int {
 		return end // the element lacks one of them
 	}
 	name := t.text[e.key.last:skipString(t.text, int(e.key.last))].content()
+	if len(name) > 0 && isDigit(name[0]) {
+		return end // positions take precedence
+	}
 	child, _ := t.child(n, name, max(depth, 1))
 	switch {
 	case child == nil || child == n.rest:

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"sort"
 	"strings"
 )
@@ -15,8 +16,12 @@ import (
 const operatorHelp = "expected a value to equal, or an object with one or more of " +
 	"eq ne gt gte lt lte in contains starts_with matches exists not, as in {\"gte\": 5}"
 
-// maxPattern bounds a regular expression, in bytes.
-const maxPattern = 256
+// Bounds on regular expressions: their time grows with the product of instructions and text.
+const (
+	maxPattern = 256      // bytes
+	maxProgram = 100      // instructions
+	maxMatched = 64 << 10 // bytes of a value
+)
 
 // A condition is the part of a filter that applies to one field.
 type condition struct {
@@ -123,7 +128,6 @@ const maxNot = 4
 // parse parses an object of operators, which must all hold. Comparisons with fields are added to c, which is nil
 // inside not.
 func (p operatorParser) parse(v value, c *condition) (tests []test, err error) {
-	p.fold = false
 	for op, operand := range v.members() {
 		if string(op) == "ignore_case" {
 			if operand.kind() != kindBoolean {
@@ -181,6 +185,9 @@ func (p operatorParser) operator(op string, arg value) (test, error) {
 		if want.kind != kindNumber && want.kind != kindString {
 			return nil, fmt.Errorf("%s: expected a number or a string", op)
 		}
+		if p.fold {
+			return nil, fmt.Errorf("%s: ignore_case applies to eq, ne, in with values, contains, starts_with and matches", op)
+		}
 		return comparison{op, want, orders[op]}.bind, nil
 	case "in":
 		return p.in(arg)
@@ -217,7 +224,7 @@ func (p operatorParser) folded(want operand, holds func(want, v operand, i int) 
 // lower returns a text, or the texts of a list, in lower case.
 func (o operand) lower() operand {
 	if o.kind == kindString || o.kind == kindArray {
-		o.text = strings.ToLower(o.text)
+		o.text = strings.ToLower(o.label()) // the label of a list has no escapes of letters
 	}
 	return o
 }
@@ -230,11 +237,23 @@ func (p operatorParser) pattern(want operand) (test, error) {
 	if p.fold {
 		text = "(?i)" + text
 	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("matches: %w", err)
+	}
+	if program, err := syntax.Compile(parsed.Simplify()); err != nil || len(program.Inst) > maxProgram {
+		return nil, fmt.Errorf("matches: the expression has %d instructions, expected at most %d", len(program.Inst), maxProgram)
+	}
 	pattern, err := regexp.Compile(text)
 	if err != nil {
 		return nil, fmt.Errorf("matches: %w", err)
 	}
-	return matcher(func(v operand, _ int) bool { return v.some(kindString, pattern.MatchString) }).bind, nil
+	return func(_ context.Context, x *reader, col *column) (matcher, error) {
+		if col.longest() > maxMatched {
+			return nil, fmt.Errorf("matches: %q has a value of more than %d bytes", col.path, maxMatched)
+		}
+		return func(v operand, _ int) bool { return v.some(kindString, pattern.MatchString) }, nil
+	}, nil
 }
 
 // not returns a test that negates the conjunction of the operators.
@@ -275,7 +294,7 @@ func bindAll(ctx context.Context, x *reader, c *column, tests []test) (matcher, 
 // in returns the test for one of the values of a list, or of a field of another array.
 func (p operatorParser) in(arg value) (test, error) {
 	switch {
-	case arg.kind() == kindObject && p.joins:
+	case arg.kind() == kindObject && p.joins && !p.fold:
 		return parseJoin(arg)
 	case arg.kind() != kindArray:
 		return nil, fmt.Errorf("in: expected an array of values, or {\"data_key\", \"field\", \"filter\"} for the values of another array")
@@ -320,8 +339,8 @@ func parseJoin(arg value) (test, error) {
 }
 
 // bind reads the values of the other array. A list matches if one of its elements is among them.
-func (j join) bind(ctx context.Context, x *reader, _ *column) (matcher, error) {
-	a, err := x.estate.find(j.dataKey)
+func (j join) bind(ctx context.Context, x *reader, left *column) (matcher, error) {
+	a, err := x.estate.find(ctx, j.dataKey)
 	if err != nil {
 		return nil, err
 	}
@@ -335,6 +354,15 @@ func (j join) bind(ctx context.Context, x *reader, _ *column) (matcher, error) {
 	col, err := x.column(ctx, a, j.field)
 	if err != nil {
 		return nil, err
+	}
+	for _, c := range j.filter {
+		if c.tested && !c.found {
+			x.notes = append(x.notes, fmt.Sprintf("no record of %q has the field %q", a.key, c.field))
+		}
+	}
+	if left.types&col.types&^(1<<kindNull) == 0 && left.types&(1<<kindArray) == 0 && len(left.values) > 0 {
+		x.notes = append(x.notes, fmt.Sprintf("%q and %q of %q have values of different types: in is strict in type",
+			left.path, j.field, a.key))
 	}
 	if len(col.codes) == 0 {
 		return nil, fmt.Errorf("in: no record of %q has the field %q; the fields are %s", a.key, j.field, list(a.paths()))
@@ -402,7 +430,7 @@ type comparison struct {
 
 // bind compares numbers, quantities and dates as such if the column has only these, in text too. Otherwise numbers compare
 // numerically and texts bytewise. Operands that no value compares with are refused.
-func (c comparison) bind(ctx context.Context, _ *reader, col *column) (matcher, error) {
+func (c comparison) bind(ctx context.Context, x *reader, col *column) (matcher, error) {
 	r, err := col.reading.Get(ctx)
 	if err != nil {
 		return nil, err
@@ -432,15 +460,64 @@ func (c comparison) bind(ctx context.Context, _ *reader, col *column) (matcher, 
 		return nil, c.refuse(col, "numbers; expected a number")
 	case r.times != nil && c.want.kind == kindNumber:
 		return nil, c.refuse(col, "dates; expected a date, as in 2026-01-31")
-	case r.as == asText && c.want.kind == kindNumber:
+	}
+	if m := c.partial(x, col); m != nil {
+		return m, nil
+	}
+	if r.as == asText && c.want.kind == kindNumber {
 		return nil, c.refuse(col, "texts; expected a text")
+	}
+	return func(v operand, _ int) bool {
+		return v.kind == kindString && c.want.kind == kindString && c.good(strings.Compare(v.text, c.want.text))
+	}, nil
+}
+
+// partial compares a number, a date or a quantity with the values of the column that read as such, and notes how many do not. It
+// returns nil for other operands, and if no value does.
+func (c comparison) partial(x *reader, col *column) matcher {
+	var order func(v operand) (order int, ok bool)
+	want, units, isQuantity := c.want.size()
+	instant, isTime := parseTime(c.want)
+	switch {
 	case c.want.kind == kindNumber:
-		order := c.want.numberOrder()
-		return func(v operand, _ int) bool { return v.kind == kindNumber && c.good(order(v.text)) }, nil
+		compare := c.want.numberOrder()
+		order = func(v operand) (int, bool) {
+			text, ok := v.decimal()
+			if !ok || v.kind == kindString && col.types&(1<<kindNumber) != 0 {
+				return 0, false // numbers in text count if there are no others
+			}
+			return compare(text), true
+		}
+	case isTime:
+		order = func(v operand) (int, bool) {
+			at, ok := parseTime(v)
+			return at.Compare(instant), ok
+		}
+	case isQuantity:
+		order = func(v operand) (int, bool) {
+			size, other, ok := v.size()
+			return cmp.Compare(size, want), ok && other == units
+		}
 	default:
-		return func(v operand, i int) bool {
-			return i != indexMissing && v.kind == kindString && c.good(strings.Compare(v.text, c.want.text))
-		}, nil
+		return nil
+	}
+	read, others := 0, 0
+	for _, v := range col.values {
+		if _, ok := order(v.operand); ok {
+			read += int(v.count)
+		} else if !v.isBlank() {
+			others += int(v.count)
+		}
+	}
+	if read == 0 {
+		return nil
+	}
+	if others > 0 {
+		x.notes = append(x.notes, fmt.Sprintf("%d values of %q do not compare with %s and do not match", others, col.path, c.want.text))
+	}
+	return func(v operand, _ int) bool {
+		n, ok := order(v)
+		return ok && c.good(n)
 	}
 }
 
@@ -524,12 +601,16 @@ func (s *selection) all(ctx context.Context) error {
 
 // column returns the column of a field of the records, or of the records that a lookup finds.
 func (s *selection) column(ctx context.Context, path string) (*column, error) {
-	for field, l := range s.join {
-		if rest, ok := strings.CutPrefix(path, field+"."); ok {
-			return l.column(ctx, s, field, rest)
+	longest := ""
+	for field := range s.join {
+		if len(field) > len(longest) && strings.HasPrefix(path, field+".") {
+			longest = field
 		}
 	}
-	return s.reader.column(ctx, s.array, path)
+	if longest == "" {
+		return s.reader.column(ctx, s.array, path)
+	}
+	return s.join[longest].column(ctx, s, longest, path[len(longest)+1:])
 }
 
 // narrow keeps the rows whose records meet all conditions.
@@ -599,6 +680,9 @@ func (c *condition) narrow(ctx context.Context, s *selection, col *column) ([]ui
 	pass[codeNull] = matches(operand{kindNull, NullGroup}, indexNull)
 	for i, v := range col.values {
 		if i%checkValues == 0 && yield(ctx, i) != nil {
+			return nil, ctx.Err()
+		}
+		if len(v.text) > maxSampleBytes && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		pass[codeValues+i] = matches(v.operand, i)

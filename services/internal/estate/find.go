@@ -106,7 +106,7 @@ func (f *finder) findMembers(i, level int, outer *shape) int {
 	if len(f.key) > maxKeyBytes {
 		return f.object(i, level)
 	}
-	prefix, first := len(f.key), len(f.arrays)
+	prefix, first, cut := len(f.key), len(f.arrays), f.cut
 	seen := map[string][2]int{} // index range in arrays, by member name
 	members := candidate{begin: i, possible: level < maxFieldDepth}
 	end := f.members(i, level, func(name, at int) int {
@@ -134,22 +134,26 @@ func (f *finder) findMembers(i, level int, outer *shape) int {
 		return end
 	})
 	if end >= 0 && members.isMap() {
+		f.cut = cut
 		f.addMap(members, end, first, level)
 	}
 	return end
 }
 
-// addMap adds the members of the object at i as an array, before the arrays inside of it, which
-// are listed last: the map has the same values as one array.
+// addMap adds the members of an object as an array in place of the arrays inside its members, whose values the
+// records have. Those inside the members of a small map remain, and are listed last.
 func (f *finder) addMap(c candidate, end, first, level int) {
-	if f.kept == maxArrays {
-		f.cut = true
-		return
+	if len(c.values) > maxMapFields {
+		f.remove(first, len(f.arrays))
 	}
 	for _, inner := range f.arrays[first:] {
 		if inner != nil {
-			inner.inMap, inner.unlisted = true, len(c.values) > maxMapFields
+			inner.inMap = true
 		}
+	}
+	if f.kept == maxArrays {
+		f.cut = true
+		return
 	}
 	key := string(f.key)
 	if level == 0 {

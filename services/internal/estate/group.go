@@ -14,8 +14,8 @@ import (
 const maxLabelBytes = 4 << 10
 
 // maxEntries bounds the pairs of a record and a group: a record has a pair for each
-// element of a list.
-const maxEntries = 8 << 20
+// combination of the elements of its lists. All elements of one field are fewer.
+func (x *reader) maxEntries() int { return max(64<<10, len(x.estate.text)/2) }
 
 // A grouping assigns records to groups. Its zero value has no groups.
 type grouping struct {
@@ -44,6 +44,9 @@ func (c *computation) group(ctx context.Context) (grouping, error) {
 	for _, field := range c.GroupBy {
 		col, err := c.column(ctx, field)
 		if err != nil {
+			return by, err
+		}
+		if err := c.acquireLists(col); err != nil {
 			return by, err
 		}
 		l, err := col.groups.Get(ctx)
@@ -123,8 +126,8 @@ func (c *computation) split(ctx context.Context, by grouping, col *column, l lab
 			entries += len(l.groups(codes[row])) - 1
 		}
 	}
-	if entries > maxEntries {
-		return by, fmt.Errorf("group_by: the lists of the records have %d elements in all, expected at most %d", entries, maxEntries)
+	if most := c.maxEntries(); entries > most {
+		return by, fmt.Errorf("group_by: the lists of the records have %d combinations, expected at most %d", entries, most)
 	}
 	size := 4*entries + 8*len(l.keys) // the groups of entries; the count and the rank of groups
 	if l.elements != nil {

@@ -28,7 +28,7 @@ type Detail struct {
 	Type     string       `json:"type,omitempty"`     // number, text, date, boolean, list, quantity, object, mixed or null
 	Unit     string       `json:"unit,omitempty"`     // of quantities
 	Share    Number       `json:"share"`              // of the records that have the field, not null
-	Distinct int          `json:"distinct,omitzero"`  // different scalars, of lists elements; at most MaxValues are counted
+	Distinct int          `json:"distinct,omitzero"`  // different scalars, of lists elements
 	Values   []ValueCount `json:"values,omitempty"`   // all of them if they are few, most frequent first
 	Examples []string     `json:"examples,omitempty"` // some of them if they are many
 }
@@ -112,7 +112,7 @@ func (e *Estate) whyEmpty() string {
 
 // Inspect returns the schema of the array. The error is an *UnknownKeyError, ErrMemory or ctx.Err().
 func (e *Estate) Inspect(ctx context.Context, key string) (Schema, error) {
-	a, err := e.find(key)
+	a, err := e.find(ctx, key)
 	if err != nil {
 		return Schema{}, err
 	}
@@ -168,15 +168,18 @@ func (x *reader) detail(ctx context.Context, a *array, f Field) (Detail, error) 
 	if err != nil {
 		return d, err
 	}
+	if err := x.acquireLists(c); err != nil {
+		return d, err
+	}
 	public, err := c.public.Get(ctx)
 	if err != nil {
 		return d, err
 	}
-	values := public.Values
+	values, distinct := public.Values, public.Distinct
 	if r.as == asList {
-		values = public.Elements
+		values, distinct = public.Elements, public.DistinctElements
 	}
-	d.Type, d.Unit, d.Distinct = r.as, r.unit, len(values)
+	d.Type, d.Unit, d.Distinct = r.as, r.unit, distinct
 	if len(values) <= maxFew {
 		for _, v := range values {
 			d.Values = append(d.Values, ValueCount{v.Text, v.Count})

@@ -114,15 +114,15 @@ func TestFields(t *testing.T) {
 func TestFieldsLimit(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
-	for i := range 500 {
+	for i := range 1100 {
 		fmt.Fprintf(&text, `{"f%d":%d},`, i, i)
 	}
 	e := parse(t, `[`+text.String()+`{}]`)
-	if got := len(fieldsOf(t, e, estate.BareKey)); got != 400 {
-		t.Errorf("%d fields, want 400", got)
+	if got := len(fieldsOf(t, e, estate.BareKey)); got != 1000 {
+		t.Errorf("%d fields, want 1000", got)
 	}
-	column, err := e.Column(t.Context(), estate.BareKey, "f450")
-	if err != nil || column.Distinct != 1 || column.Missing != 500 {
+	column, err := e.Column(t.Context(), estate.BareKey, "f1050")
+	if err != nil || column.Distinct != 1 || column.Missing != 1100 {
 		t.Errorf("the column of an unlisted field: %+v, error %v", column, err)
 	}
 }
@@ -146,7 +146,7 @@ func TestColumn(t *testing.T) {
 		"elements of arrays are counted separately": {
 			`[{"a":["p","q"]},{"a":["q",null,{}]}]`, "a",
 			estate.Column{Records: 2, Elements: []estate.Value{
-				{Text: "q", Type: "string", Count: 2}, {Text: "p", Type: "string", Count: 1}}}},
+				{Text: "q", Type: "string", Count: 2}, {Text: "p", Type: "string", Count: 1}}, DistinctElements: 2}},
 		"a name with a dot takes precedence over a path": {
 			`[{"a":{"b":"path"},"a.b":"name"},{"a":{"b":"path"}}]`, "a.b",
 			estate.Column{Records: 2, Distinct: 2, Values: []estate.Value{

@@ -14,10 +14,10 @@ type lookup struct {
 	field string
 }
 
-func (c *computation) openLookups(given map[string]Lookup) (lookups, error) {
+func (c *computation) openLookups(ctx context.Context, given map[string]Lookup) (lookups, error) {
 	found := lookups{}
 	for field, l := range given {
-		a, err := c.estate.find(l.DataKey)
+		a, err := c.estate.find(ctx, l.DataKey)
 		if err != nil {
 			return nil, err
 		}
@@ -29,7 +29,7 @@ func (c *computation) openLookups(given map[string]Lookup) (lookups, error) {
 // column returns the column of a field of the records that the lookup finds: a hash join. Of several records with
 // the same key, the first counts.
 func (l lookup) column(ctx context.Context, s *selection, field, path string) (*column, error) {
-	id := columnID{s.array, field + "." + path}
+	id := columnID{s.array, "lookup " + field + "." + path}
 	if c := s.columns[id]; c != nil {
 		return c, nil
 	}
@@ -50,6 +50,10 @@ func (l lookup) column(ctx context.Context, s *selection, field, path string) (*
 	}
 	if left.types&(1<<kindArray) != 0 {
 		return nil, fmt.Errorf("lookup %q: its values are lists; expected a field of scalars", field)
+	}
+	if left.types&key.types&^(1<<kindNull) == 0 && len(left.values) > 0 {
+		s.notes = append(s.notes, fmt.Sprintf("%q and %q of %q have values of different types: lookup is strict in type",
+			field, l.field, l.array.key))
 	}
 	const rowSize = 64
 	if err := s.acquire(rowSize*len(key.values) + 4*(len(left.codes)+2*l.array.count) + entrySize*len(target.values)); err != nil {
@@ -75,7 +79,7 @@ func (l lookup) column(ctx context.Context, s *selection, field, path string) (*
 			codeOf[codeValues+i] = targets[row]
 		}
 	}
-	c := target.pick(id.path, left, codeOf)
+	c := target.pick(field+"."+path, left, codeOf)
 	s.columns[id] = c
 	return c, nil
 }

@@ -31,6 +31,7 @@ type reader struct {
 	held    int64
 	derived map[*array]*records
 	columns map[columnID]*column
+	notes   []string // about other arrays
 }
 
 type columnID struct {
@@ -88,7 +89,7 @@ func (x *reader) records(ctx context.Context, a *array) (*records, error) {
 		x.derived[a] = r
 		return r, nil
 	} else if !a.cached.CompareAndSwap(nil, r) {
-		x.estate.reserve(-size)
+		x.estate.columnBudget.Add(int64(size))
 	}
 	x.release(need)
 	return a.cached.Load(), nil
@@ -113,6 +114,20 @@ func (x *reader) locateFields(ctx context.Context, a *array) error {
 	l.list(&t.root, "")
 	x.estate.keepOffsets(r, l)
 	return nil
+}
+
+// acquireLists reserves the memory for the elements of the lists of a column, as groups and as values.
+func (x *reader) acquireLists(c *column) error {
+	if c.types&(1<<kindArray) == 0 {
+		return nil
+	}
+	elements := 0
+	for _, v := range c.values {
+		if v.kind == kindArray {
+			elements += len(v.text) / 2 // an element has at least a byte and a separator
+		}
+	}
+	return x.acquire((entrySize + groupSize + valueSize) * elements / 2)
 }
 
 // Sizes in bytes of a value while its column is read: the entry of its dictionary with room to grow, and its slots.

@@ -84,6 +84,9 @@ func (c *computation) measure(ctx context.Context, m *metric) (measure, error) {
 	v.codes = col.dense(c.array.count)
 	m.found = len(col.codes) > 0 && slices.ContainsFunc(c.rows, func(row uint32) bool { return v.codes[row] != codeMissing })
 	if m.op == "distinct" {
+		if err := c.acquireLists(col); err != nil {
+			return v, err
+		}
 		v.classes = col.classes(ctx)
 		c.cover(m.field, col, nil, "")
 		return v, ctx.Err()
@@ -177,6 +180,18 @@ func (c *computation) figures(ctx context.Context, v measure, rows, groups []uin
 		return counts, nil
 	}
 	if v.op == "distinct" {
+		pairs := len(rows)
+		if v.classes.elements != nil {
+			for _, row := range rows {
+				pairs += len(v.classes.elements[v.codes[row]])
+			}
+		}
+		if most := c.maxEntries(); pairs > most {
+			return nil, fmt.Errorf("%s: the lists have %d elements in the groups, expected at most %d", v.name, pairs, most)
+		}
+		if err := c.acquire(16 * (pairs - len(rows))); err != nil {
+			return nil, err
+		}
 		chosen, groups := v.chooseClasses(rows, groups)
 		return distinct(chosen, groups, n, v.classes.bound), ctx.Err()
 	}

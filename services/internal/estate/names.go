@@ -89,6 +89,13 @@ func (c *computation) addTop(ctx context.Context, name func(row uint32) string) 
 				break
 			}
 		}
+		if i == maxListedNames-1 { // the records with the same value that are not in the list
+			for _, other := range c.rows {
+				if g, ok := number(other); ok && g == f && best.compare(other, row) > 0 {
+					c.result.MoreNames++
+				}
+			}
+		}
 		cell := v.cell(f)
 		c.result.Names = append(c.result.Names, Name{Name: name(row), Value: &cell})
 	}

@@ -12,7 +12,7 @@ const allDepths = "**"
 
 // maxRecursion bounds the depth of a recursive array: each level reads the levels below it again.
 // Deeper recursive arrays are not offered.
-const maxRecursion = 100
+const maxRecursion = 32
 
 // deriver finds the arrays inside the records of an array.
 type deriver struct {
@@ -248,6 +248,11 @@ func (r *records) chain(row int) []uint32 {
 		chain[level] = starts[row]
 	}
 	return chain
+}
+
+// isRecursion reports whether the elements of a field are records of the array itself.
+func (a *array) isRecursion(field string) bool {
+	return a.derived != nil && a.derived.recursive && a.derived.field == field
 }
 
 // isInexact reports whether the numbers of records and values are known only when the records are built.

@@ -19,7 +19,7 @@ func (c *computation) note(ctx context.Context) (string, error) {
 	unknown := c.unknownFields()
 	for _, field := range unknown {
 		text := fmt.Sprintf("no selected record has the field %q", field)
-		if names := nearest(field, c.array.paths()); len(names) > 0 {
+		if names := nearest(field, c.array.paths()); len(names) > 0 && names[0] != field {
 			text += "; did you mean " + strings.Join(names, " or ") + "?"
 		}
 		notes = append(notes, text)
@@ -39,7 +39,7 @@ func (c *computation) note(ctx context.Context) (string, error) {
 			notes = append(notes, text)
 		}
 	}
-	return strings.Join(notes, "; "), nil
+	return strings.Join(append(notes, c.notes...), "; "), nil
 }
 
 // valueNote describes the values of the field of an equality that are other spellings of the operand, or all values if no

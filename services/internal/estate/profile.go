@@ -13,7 +13,7 @@ import (
 // Bounds on the fields of one array: some records use objects as maps, whose names are
 // data.
 const (
-	maxFields      = 400
+	maxFields      = 1000
 	minFields      = 10     // per array in an estate of many arrays
 	maxTotalFields = 50_000 // approximate total of all arrays
 	maxFieldDepth  = maxPathDepth
@@ -147,22 +147,31 @@ func (e *Estate) deriveArrays(ctx context.Context) error {
 	return nil
 }
 
+// maxInexact bounds the arrays that are read to count their records.
+const maxInexact = 50
+
 // countInexact reads the arrays whose number of records depends on the depth of the data or on ambiguous names, and drops
 // those that are too deep.
 func (e *Estate) countInexact(ctx context.Context) error {
 	x := newReader(ctx, e)
 	defer x.close()
+	counted := 0
 	for _, a := range e.arrays {
 		if !a.isInexact() {
 			continue
 		}
-		r, err := x.records(ctx, a)
+		var r *records
+		err := errTooDeep // or too many
+		if size := 4 * (1 + ancestorLevels) * a.count; counted < maxInexact && size < columnShare(len(e.text)) {
+			counted++
+			r, err = x.records(ctx, a)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil:
+		case err != nil || len(r.starts) == 0:
 			delete(e.byKey, a.key)
-			e.cut = true
+			e.cut = e.cut || err != nil
 			continue
 		}
 		if t := readFields(ctx, a, r, fieldBound(e)); t != nil {

@@ -198,6 +198,17 @@ func (o operand) quantity() (number float64, unit string, ok bool) {
 	return number, strings.TrimSpace(text[end:]), ok
 }
 
+// size returns a quantity with a unit in the unit of size 1, and the index of its family.
+func (o operand) size() (size float64, units int, ok bool) {
+	number, unit, ok := o.quantity()
+	for i, f := range families {
+		if factor, known := f[unit]; ok && known && unit != "" {
+			return number * factor, i, true
+		}
+	}
+	return 0, 0, false
+}
+
 func (c *column) asQuantities(ctx context.Context) (reading, bool) {
 	for _, units := range families {
 		unit, factor, other, plain := "", math.Inf(1), false, false
@@ -218,6 +229,9 @@ func (c *column) asQuantities(ctx context.Context) (reading, bool) {
 		}
 		for i := range r.numbers {
 			r.numbers[i] = roundDigits(r.numbers[i] / factor)
+		}
+		if unit == "" && units["B"] > 0 {
+			unit = "B"
 		}
 		r.unit, r.factor, r.units, r.plain = unit, factor, units, plain
 		return r, true
@@ -365,13 +379,16 @@ func (c *column) asEpochs() (reading, bool) {
 	r := reading{as: asDate, numbers: make([]float64, len(c.values))}
 	least, most := math.Inf(1), math.Inf(-1)
 	for i, v := range c.values {
+		r.numbers[i] = v.float()
+		if r.numbers[i] <= 0 {
+			continue // no time
+		}
 		if _, ok := epoch(v.operand); !ok {
 			return r, false
 		}
-		r.numbers[i] = v.float()
 		least, most = min(least, r.numbers[i]), max(most, r.numbers[i])
 	}
-	return r, most/least < 1e3/2
+	return r, most > 0 && most/least < 1e3/2
 }
 
 // Parts of a value that are read by a suffix of the path.

@@ -1,9 +1,11 @@
 package estate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -152,7 +154,7 @@ type computation struct {
 }
 
 func compute(ctx context.Context, e *Estate, q Query, maxGroups int) (Stats, error) {
-	a, err := e.find(q.DataKey)
+	a, err := e.find(ctx, q.DataKey)
 	if err != nil {
 		return Stats{}, err
 	}
@@ -164,7 +166,7 @@ func compute(ctx context.Context, e *Estate, q Query, maxGroups int) (Stats, err
 	defer x.close()
 	c := computation{selection: selection{reader: x, array: a}, parsedQuery: p, maxGroups: maxGroups}
 	c.result = Stats{Groups: Groups{}, Records: a.count}
-	if c.join, err = c.openLookups(p.Lookup); err != nil {
+	if c.join, err = c.openLookups(ctx, p.Lookup); err != nil {
 		return Stats{}, err
 	}
 	if err := c.selectRows(ctx); err != nil {
@@ -314,6 +316,9 @@ func (c *computation) rankGroups(ctx context.Context, by *grouping, first measur
 			}
 		}
 	}
+	if len(c.OverGroups) > 0 && c.metrics[0].name != first.name {
+		return nil, nil, fmt.Errorf("over_groups: %q is no number", c.metrics[0].name)
+	}
 	c.result.GroupCount = by.nonNull
 	if len(c.OverGroups) > 0 {
 		c.result.OverGroups = by.over(ctx, c.OverGroups, figures)
@@ -349,14 +354,17 @@ func (c *computation) cover(path string, col *column, numbers []float64, readAs 
 	if c.result.Coverage == nil {
 		c.result.Coverage = map[string]Coverage{}
 	}
+	if known, ok := c.result.Coverage[path]; ok { // of another metric of the field
+		use.ReadAs, use.Skipped = cmp.Or(use.ReadAs, known.ReadAs), max(use.Skipped, known.Skipped)
+	}
 	c.result.Coverage[path] = use
 }
 
 // unknownFields returns the fields of the query that no selected record has.
 func (c *computation) unknownFields() []string {
 	var fields []string
-	for _, condition := range c.filter {
-		if condition.tested && !condition.found {
+	for _, condition := range slices.Concat(append(c.alternatives, c.filter, c.of)...) {
+		if condition.tested && !condition.found && !slices.Contains(fields, condition.field) {
 			fields = append(fields, condition.field)
 		}
 	}
