@@ -467,6 +467,9 @@ func (c comparison) bind(ctx context.Context, x *reader, col *column) (matcher, 
 	if r.as == asText && c.want.kind == kindNumber {
 		return nil, c.refuse(col, "texts; expected a text")
 	}
+	if r.times != nil && len(c.want.text) > 1 { // shorter texts precede or follow all dates
+		x.notes = append(x.notes, fmt.Sprintf("%q is no date: it is compared with %q as a text", c.want.text, col.path))
+	}
 	return func(v operand, _ int) bool {
 		return v.kind == kindString && c.want.kind == kindString && c.good(strings.Compare(v.text, c.want.text))
 	}, nil
@@ -676,7 +679,7 @@ func (c *condition) narrow(ctx context.Context, s *selection, col *column) ([]ui
 	rows := s.rows
 	c.tested = c.tested || len(rows) > 0
 	pass := make([]bool, codeValues+len(col.values))
-	pass[codeMissing] = matches(operand{}, indexMissing)
+	pass[codeMissing] = matches(operand{kind: kindNone}, indexMissing)
 	pass[codeNull] = matches(operand{kindNull, NullGroup}, indexNull)
 	for i, v := range col.values {
 		if i%checkValues == 0 && yield(ctx, i) != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strings"
 )
 
 // maxLabelBytes is the length at which group labels are truncated.
@@ -91,13 +92,17 @@ func (c *computation) checkGroups(field string, col *column) error {
 		return fmt.Errorf("group_by %q: its values are objects; use data_key %q and group by one of %s", field, key,
 			list(c.estate.byKey[key].paths()))
 	}
+	hint := "filter its values, or group by a field inside of them"
 	var members []string
 	for _, path := range c.array.paths() {
-		if len(path) > len(field) && path[:len(field)+1] == field+"." {
+		if strings.HasPrefix(path, field+".") {
 			members = append(members, path)
 		}
 	}
-	return fmt.Errorf("group_by %q: its values are objects; group by one of %s", field, list(members))
+	if len(members) > 0 {
+		hint = "group by one of " + list(members)
+	}
+	return fmt.Errorf("group_by %q: its values are objects; %s", field, hint)
 }
 
 // groups returns the groups of a code.

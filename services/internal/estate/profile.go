@@ -148,7 +148,7 @@ func (e *Estate) deriveArrays(ctx context.Context) error {
 }
 
 // maxInexact bounds the arrays that are read to count their records.
-const maxInexact = 50
+const maxInexact = 20
 
 // countInexact reads the arrays whose number of records depends on the depth of the data or on ambiguous names, and drops
 // those that are too deep.

@@ -27,6 +27,9 @@ const (
 	kindObject
 )
 
+// kindNone is the kind of a missing value.
+const kindNone = kindObject + 1
+
 var kindNames = [...]string{"string", "number", "boolean", "null", "array", "object"}
 
 func (v value) kind() kind {
