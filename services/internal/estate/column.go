@@ -217,16 +217,10 @@ func (o operand) isList() bool {
 	return true
 }
 
-// classes are numbers of a column's values, equal for equal values. A list of scalars has those of its elements.
-type classes struct {
-	of       []uint32            // by code
-	elements map[uint32][]uint32 // by code of a list
-	bound    int                 // exceeds all numbers
-}
-
-// classes returns the classes of the values. The result is incomplete if ctx is done.
-func (c *column) classes(ctx context.Context) classes {
-	k := classes{of: all(codeValues + len(c.values)), bound: codeValues + len(c.values)}
+// classes returns labels without keys: the groups are different for different values, those of another type included. The
+// result is incomplete if ctx is done.
+func (c *column) classes(ctx context.Context) labels {
+	k := labels{of: all(codeValues + len(c.values)), bound: codeValues + len(c.values)}
 	if c.types&(1<<kindArray|1<<kindObject) == 0 {
 		return k
 	}
@@ -239,6 +233,7 @@ func (c *column) classes(ctx context.Context) classes {
 		k.bound = max(k.bound, int(number)+1)
 		return number
 	}
+	k.elements = map[uint32][]uint32{}
 	for i, v := range c.values {
 		if i%checkValues == 0 && yield(ctx, i) != nil {
 			break
@@ -253,9 +248,6 @@ func (c *column) classes(ctx context.Context) classes {
 			if element.kind() != kindNull {
 				elements = append(elements, class(operand{element.kind(), share(element.label())}, uint32(k.bound)))
 			}
-		}
-		if k.elements == nil {
-			k.elements = map[uint32][]uint32{}
 		}
 		k.elements[code] = elements
 	}

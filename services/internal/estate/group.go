@@ -37,6 +37,7 @@ type labels struct {
 	of       []uint32
 	elements map[uint32][]uint32
 	keys     []string
+	bound    int // exceeds all groups
 }
 
 // group groups the selected rows. The error may be ctx.Err().

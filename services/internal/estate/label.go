@@ -103,9 +103,9 @@ const maxCanonicalDepth = 32
 // compare as written.
 const maxCanonicalBytes = 64 << 10
 
-// canonical returns an array or object in canonical form, possibly v itself.
+// canonical returns an array or object in canonical form; a large one as written.
 func canonical(v value) []byte {
-	if len(v) > maxCanonicalBytes || v.isCanonical(0) {
+	if len(v) > maxCanonicalBytes {
 		return v
 	}
 	return appendCanonical(nil, v, 0)

@@ -68,7 +68,7 @@ type measure struct {
 	codes   []uint32           // of the records
 	numbers []float64          // of the values; NaN for those that have none
 	texts   map[float64]string // min and max of dates and texts, by number
-	classes classes            // of distinct
+	classes labels             // of distinct
 }
 
 // measure reads the field of a metric.
@@ -195,14 +195,7 @@ func (c *computation) figures(ctx context.Context, v measure, rows, groups []uin
 		chosen, groups := v.chooseClasses(rows, groups)
 		return distinct(chosen, groups, n, v.classes.bound), ctx.Err()
 	}
-	numbers, groups := choose(rows, groups, func(row uint32) (float64, bool) {
-		code := v.codes[row]
-		if code < codeValues {
-			return 0, false
-		}
-		f := v.numbers[code-codeValues]
-		return f, f == f
-	})
+	numbers, groups := v.chooseNumbers(rows, groups)
 	return v.reduce(ctx, numbers, groups, n), ctx.Err()
 }
 
@@ -221,25 +214,15 @@ func (c *computation) groupFigures(ctx context.Context, v measure, by *grouping)
 	return counts, nil
 }
 
-// chooseClasses returns the classes of the values of rows, and their groups.
+// chooseClasses returns the classes of the values of rows, and their groups if rows are grouped.
 func (v measure) chooseClasses(rows, groupOf []uint32) (chosen, groups []uint32) {
-	if v.classes.elements == nil {
-		return choose(rows, groupOf, func(row uint32) (uint32, bool) {
-			code := v.codes[row]
-			return v.classes.of[code], code >= codeValues
-		})
-	}
 	for i, row := range rows {
 		code := v.codes[row]
-		if code < codeValues {
+		if v.classes.isEmpty(code) {
 			continue
 		}
-		list, ok := v.classes.elements[code]
-		if !ok {
-			list = v.classes.of[code : code+1]
-		}
-		chosen = append(chosen, list...)
-		for range list {
+		for _, class := range v.classes.groups(code) {
+			chosen = append(chosen, class)
 			if groupOf != nil {
 				groups = append(groups, groupOf[i])
 			}
@@ -248,24 +231,23 @@ func (v measure) chooseClasses(rows, groupOf []uint32) (chosen, groups []uint32)
 	return chosen, groups
 }
 
-// choose returns the values of rows for which value is ok, and their groups if rows are
-// grouped.
-func choose[T any](rows, groupOf []uint32, value func(row uint32) (T, bool)) (values []T, groups []uint32) {
-	values = make([]T, 0, len(rows))
+// chooseNumbers returns the numbers of rows, and their groups if rows are grouped.
+func (v measure) chooseNumbers(rows, groupOf []uint32) (numbers []float64, groups []uint32) {
+	numbers = make([]float64, 0, len(rows))
 	if groupOf != nil {
 		groups = make([]uint32, 0, len(rows))
 	}
 	for i, row := range rows {
-		v, ok := value(row)
-		if !ok {
+		code := v.codes[row]
+		if code < codeValues || v.numbers[code-codeValues] != v.numbers[code-codeValues] {
 			continue
 		}
-		values = append(values, v)
+		numbers = append(numbers, v.numbers[code-codeValues])
 		if groupOf != nil {
 			groups = append(groups, groupOf[i])
 		}
 	}
-	return values, groups
+	return numbers, groups
 }
 
 // split partitions values by group; without groups all are in the first.

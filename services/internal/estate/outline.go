@@ -14,10 +14,8 @@ var outlineLevels = [...]struct {
 
 const (
 	// outlineRead is the size of a text up to which an outline describes fields by their values, in bytes.
-	outlineRead = 1 << 20
-	// outlineValues is the number of values that an outline lists.
-	outlineValues = 8
-	outlineValue  = 30 // bytes of a value
+	outlineRead  = 1 << 20
+	outlineValue = 30 // bytes of a value
 )
 
 // Outline describes the estate to a model: a line per array with its key, count and
@@ -115,35 +113,22 @@ func (o *outline) describe(a *array, f Field) string {
 	if bits := typeBits(f.Types) &^ (1 << kindNull); bits >= 1<<kindArray || len(o.estate.text) > outlineRead {
 		return ""
 	}
-	c, err := o.column(context.Background(), a, f.Path)
+	d, err := o.detail(context.Background(), a, f)
 	if err != nil {
 		return ""
 	}
-	r, err := c.reading.Get(context.Background())
-	if err != nil {
-		return ""
-	}
-	texts := make([]string, min(len(c.values), outlineValues))
-	for i := range texts {
-		texts[i] = string(truncate([]byte(c.values[i].text), outlineValue))
+	texts := append([]string(nil), d.Examples...)
+	for _, v := range d.Values {
+		texts = append(texts, string(truncate([]byte(v.Value), outlineValue)))
 	}
 	switch {
-	case len(c.values) <= outlineValues && c.repeats():
+	case len(d.Values) > 0 && (len(d.Values) <= 2 || f.Count >= 2*len(d.Values)):
 		return " (" + strings.Join(texts, "|") + ")"
-	case r.as == asText:
-		return " (text such as " + texts[0] + ")"
-	case r.as == asQuantity:
-		return " (quantity in " + r.unit + ")"
+	case d.Type == asText && len(texts) > 0:
+		return " (text such as " + string(truncate([]byte(texts[0]), outlineValue)) + ")"
+	case d.Type == asQuantity:
+		return " (quantity in " + d.Unit + ")"
 	default:
-		return " (" + r.as + ")"
+		return " (" + d.Type + ")"
 	}
-}
-
-// repeats reports whether most values occur more than once, or are few.
-func (c *column) repeats() bool {
-	n := 0
-	for _, v := range c.values {
-		n += int(v.count)
-	}
-	return len(c.values) > 0 && (len(c.values) <= 2 || n >= 2*len(c.values))
 }

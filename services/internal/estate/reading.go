@@ -1,8 +1,10 @@
 package estate
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,43 +130,25 @@ func (o operand) number() (float64, bool) {
 	return f, err == nil
 }
 
+// decimalText is a decimal number in text: with a sign, leading zeros, and commas between groups of three digits.
+var decimalText = regexp.MustCompile(`^\s*([+-]?)0*(\d{1,3}(?:,\d{3})+|\d*)(\.\d+)?([eE][+-]?\d+)?\s*$`)
+
 // decimal returns the JSON text of a number, or of a text that is a decimal number, as in
 // 1,024 and +5.
 func (o operand) decimal() (string, bool) {
 	if o.kind == kindNumber {
 		return o.text, true
 	}
-	if o.kind != kindString || len(o.text) == 0 || len(o.text) > 64 {
+	const longest = 64 // bytes
+	if o.kind != kindString || len(o.text) > longest || !strings.ContainsAny(o.text, "0123456789") {
 		return "", false
 	}
-	text := strings.TrimPrefix(strings.TrimSpace(o.text), "+")
-	if strings.Contains(text, ",") && isGrouped(text) {
-		text = strings.ReplaceAll(text, ",", "")
-	}
-	s := scanner{text: []byte(text)}
-	if len(text) > 0 && text[0] == '.' {
-		s.text = []byte("0" + text)
-	}
-	digits := strings.TrimLeft(strings.TrimPrefix(text, "-"), "0")
-	if digits != text && digits != "" && isDigit(digits[0]) { // leading zeros are no JSON
-		s.text = []byte(strings.Repeat("-", strings.Count(text[:1], "-")) + digits)
-	}
-	if s.document(func(i int) int { return s.number(i) }) != nil {
+	parts := decimalText.FindStringSubmatch(o.text)
+	if parts == nil {
 		return "", false
 	}
-	return string(s.text), true
-}
-
-// isGrouped reports whether the commas of a text separate groups of three digits.
-func isGrouped(text string) bool {
-	whole, _, _ := strings.Cut(strings.TrimPrefix(text, "-"), ".")
-	groups := strings.Split(whole, ",")
-	for i, group := range groups {
-		if strings.Trim(group, "0123456789") != "" || i > 0 && len(group) != 3 || i == 0 && (len(group) == 0 || len(group) > 3) {
-			return false
-		}
-	}
-	return true
+	whole := cmp.Or(strings.ReplaceAll(parts[2], ",", ""), "0")
+	return strings.TrimPrefix(parts[1], "+") + whole + parts[3] + parts[4], true
 }
 
 // families are the units of the quantities that tools print, with their sizes: bytes, CPUs and percents. Suffixes

@@ -363,7 +363,7 @@ func (c *computation) cover(path string, col *column, numbers []float64, readAs 
 // unknownFields returns the fields of the query that no selected record has.
 func (c *computation) unknownFields() []string {
 	var fields []string
-	for _, condition := range slices.Concat(append(c.alternatives, c.filter, c.of)...) {
+	for _, condition := range slices.Concat(slices.Concat(c.alternatives...), c.filter, c.of) {
 		if condition.tested && !condition.found && !slices.Contains(fields, condition.field) {
 			fields = append(fields, condition.field)
 		}

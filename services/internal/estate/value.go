@@ -329,37 +329,6 @@ func (v value) label() []byte {
 	}
 }
 
-// isCanonical reports whether v is canonical as written: without space and escapes, with
-// sorted names and integers only. It may report false for a canonical value.
-func (v value) isCanonical(depth int) bool {
-	size := 1 // the size in canonical form
-	switch v.kind() {
-	case kindString:
-		return plain(v, 1) == len(v)-1
-	case kindNumber:
-		return isPlainInteger(v)
-	case kindArray:
-		for element := range v.elements() {
-			if depth == maxCanonicalDepth || !element.isCanonical(depth+1) {
-				return false
-			}
-			size += len(element) + len(",")
-		}
-	case kindObject:
-		last := ""
-		for name, inner := range v.members() {
-			if depth == maxCanonicalDepth || size > 1 && string(name) <= last || plain(name, 0) < len(name) || !inner.isCanonical(depth+1) {
-				return false
-			}
-			last = share(name)
-			size += len(`"":`) + len(name) + len(inner) + len(",")
-		}
-	default:
-		return true
-	}
-	return len(v) == max(size, len("[]"))
-}
-
 // sorted returns the members of the object v by name, the last one of duplicates.
 func (v value) sorted() []member {
 	var list []member
