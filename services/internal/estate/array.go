@@ -135,7 +135,8 @@ func (r *records) find(ctx context.Context, path string) (*offsets, error) {
 	return r.scan(ctx, r.starts, path)
 }
 
-// locate is find; a field that the records do not have is one of the enclosing records if its path begins with parent.
+// locate is find; a field that the records do not have is one of the enclosing records if its path begins with
+// parent.
 func (r *records) locate(ctx context.Context, a *array, path string) (p *offsets, err error) {
 	rest, ok := strings.CutPrefix(path, parentPrefix)
 	if !ok || len(r.ancestors) == 0 || a.mayHave(path) {

@@ -146,7 +146,8 @@ func (c *column) size() int {
 // label assigns groups to each code and a label to each group. Null and missing values, and
 // empty lists, have the first group. A list of scalars has the groups of its elements.
 func (c *column) label(ctx context.Context) (labels, error) {
-	l := labels{of: make([]uint32, codeValues+len(c.values)), keys: append(make([]string, 0, 1+len(c.values)), NullGroup)}
+	l := labels{of: make([]uint32, codeValues+len(c.values)), keys: make([]string, 1, 1+len(c.values))}
+	l.keys[0] = NullGroup
 	known := map[string]uint32{}
 	single := c.single() // the labels are distinct
 	if !single {
@@ -217,8 +218,8 @@ func (o operand) isList() bool {
 	return true
 }
 
-// classes returns labels without keys: the groups are different for different values, those of another type included. The
-// result is incomplete if ctx is done.
+// classes returns labels without keys: the groups are different for different values, those of another type
+// included. The result is incomplete if ctx is done.
 func (c *column) classes(ctx context.Context) labels {
 	k := labels{of: all(codeValues + len(c.values)), bound: codeValues + len(c.values)}
 	if c.types&(1<<kindArray|1<<kindObject) == 0 {

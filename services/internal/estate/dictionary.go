@@ -94,7 +94,8 @@ func (o operand) note(field string, c *Column) string {
 	}
 	for _, v := range c.Values {
 		if v.Text == o.text && v.Type != kindNames[o.kind] {
-			return fmt.Sprintf("%q has %s as a %s: equality is strict in type", field, truncate(v.JSON(), maxSampleString), v.Type)
+			return fmt.Sprintf("%q has %s as a %s: equality is strict in type",
+				field, truncate(v.JSON(), maxSampleString), v.Type)
 		}
 	}
 	known := c.Null > 0 && o.kind == kindNull ||

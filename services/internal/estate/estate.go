@@ -2,12 +2,14 @@
 // returns the schema of a data array, Stats aggregates its records. SplitBody splits the
 // request body that carries the estate.
 //
-// The package builds no tree. Parse validates the text and records the offsets of the
-// arrays and their records. The first access to fields reads all records for the offsets
-// of their values. The first access to a field reads it into a column: a dictionary of
-// the distinct values, with numbers as float64, and for each record the code of its
-// value, with codes for null and missing. Stats computes on codes; expensive steps, such
-// as a filter, run once per distinct value.
+// The text is not decoded. Read validates it and records the offsets of the arrays and their
+// records (find.go), reads the names in the records with the offsets of their values
+// (fieldtree.go), and derives from the names the arrays inside records (nested.go), whose
+// records are read on first use (memory.go). The first access to a field reads it into a column:
+// a dictionary of the distinct values, and for each record the code of its value, with codes for
+// null and missing. A column has a reading (reading.go): all values are numbers, quantities or
+// dates, in text too. Stats (query.go, stats.go) computes on codes; expensive steps, such as a
+// filter, run once per distinct value.
 package estate
 
 import (
@@ -131,7 +133,8 @@ func (e *Estate) Count(key string) int {
 // Size returns the approximate memory in bytes that the estate may take. It is constant.
 func (e *Estate) Size() int { return e.size }
 
-// findUnlisted returns the array of a field that the listed fields do not have because these are too many; nil if there is none.
+// findUnlisted returns the array of a field that the listed fields do not have because these are too many; nil if
+// there is none.
 func (e *Estate) findUnlisted(ctx context.Context, key string) (*array, error) {
 	if len(key) > maxKeyBytes {
 		return nil, nil
@@ -143,7 +146,8 @@ func (e *Estate) findUnlisted(ctx context.Context, key string) (*array, error) {
 		}
 		x := newReader(ctx, e)
 		defer x.close()
-		a := &array{key: key, level: parent.level + 1, count: parent.count, derived: &derivation{parent: parent, field: key[dot+1:]}}
+		a := &array{key: key, level: parent.level + 1, count: parent.count}
+		a.derived = &derivation{parent: parent, field: key[dot+1:]}
 		r, err := x.build(ctx, a)
 		if err != nil || len(r.starts) == 0 {
 			return nil, err

@@ -123,8 +123,8 @@ func (t *fieldTree) walk(n *fieldNode, i, depth int, nested bool) int {
 	return i + 1
 }
 
-// guess returns the child at an index if its name is at i, and the offset after the name; nil if another name is there. Records
-// mostly have the same names in the same order.
+// guess returns the child at an index if its name is at i, and the offset after the name; nil if another name is
+// there. Records mostly have the same names in the same order.
 func (t *fieldTree) guess(n *fieldNode, i, index int) (child *fieldNode, end int) {
 	if index >= len(n.children) || n.children[index].escaped {
 		return nil, 0

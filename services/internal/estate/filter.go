@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -78,7 +79,8 @@ func parseAny(filters []Filter) (alternatives [][]*condition, err error) {
 	return alternatives, nil
 }
 
-// parseFilter parses the conditions of the argument called name. The values of other arrays may be operands if joins is set.
+// parseFilter parses the conditions of the argument called name. The values of other arrays may be operands if
+// joins is set.
 func parseFilter(name string, filter Filter, joins bool) ([]*condition, error) {
 	if len(filter) > maxConditions {
 		return nil, fmt.Errorf("%s: expected at most %d fields", name, maxConditions)
@@ -242,7 +244,8 @@ func (p operatorParser) pattern(want operand) (test, error) {
 		return nil, fmt.Errorf("matches: %w", err)
 	}
 	if program, err := syntax.Compile(parsed.Simplify()); err != nil || len(program.Inst) > maxProgram {
-		return nil, fmt.Errorf("matches: the expression has %d instructions, expected at most %d", len(program.Inst), maxProgram)
+		return nil, fmt.Errorf("matches: the expression has %d instructions, expected at most %d",
+			len(program.Inst), maxProgram)
 	}
 	pattern, err := regexp.Compile(text)
 	if err != nil {
@@ -297,7 +300,7 @@ func (p operatorParser) in(arg value) (test, error) {
 	case arg.kind() == kindObject && p.joins && !p.fold:
 		return parseJoin(arg)
 	case arg.kind() != kindArray:
-		return nil, fmt.Errorf("in: expected an array of values, or {\"data_key\", \"field\", \"filter\"} for the values of another array")
+		return nil, errors.New(`in: expected an array of values, or {"data_key", "field", "filter"} of another array`)
 	}
 	wanted := map[operand]bool{}
 	for v := range arg.elements() {
@@ -329,7 +332,7 @@ func parseJoin(arg value) (test, error) {
 		Filter  Filter `json:"filter"`
 	}
 	if err := unmarshalStrict(arg, &given); err != nil || given.Field == "" || len(given.Field) > maxPathBytes {
-		return nil, fmt.Errorf("in: expected {\"data_key\": array, \"field\": name, \"filter\": object}, the filter optional")
+		return nil, errors.New(`in: expected {"data_key": array, "field": name, "filter": object}, the filter optional`)
 	}
 	conditions, err := parseFilter("in filter", given.Filter, false)
 	if err != nil {
@@ -428,8 +431,8 @@ type comparison struct {
 	good func(order int) bool
 }
 
-// bind compares numbers, quantities and dates as such if the column has only these, in text too. Otherwise numbers compare
-// numerically and texts bytewise. Operands that no value compares with are refused.
+// bind compares numbers, quantities and dates as such if the column has only these, in text too. Otherwise numbers
+// compare numerically and texts bytewise. Operands that no value compares with are refused.
 func (c comparison) bind(ctx context.Context, x *reader, col *column) (matcher, error) {
 	r, err := col.reading.Get(ctx)
 	if err != nil {
@@ -475,8 +478,8 @@ func (c comparison) bind(ctx context.Context, x *reader, col *column) (matcher, 
 	}, nil
 }
 
-// partial compares a number, a date or a quantity with the values of the column that read as such, and notes how many do not. It
-// returns nil for other operands, and if no value does.
+// partial compares a number, a date or a quantity with the values of the column that read as such, and notes how
+// many do not. It returns nil for other operands, and if no value does.
 func (c comparison) partial(x *reader, col *column) matcher {
 	var order func(v operand) (order int, ok bool)
 	want, units, isQuantity := c.want.size()
@@ -516,7 +519,8 @@ func (c comparison) partial(x *reader, col *column) matcher {
 		return nil
 	}
 	if others > 0 {
-		x.notes = append(x.notes, fmt.Sprintf("%d values of %q do not compare with %s and do not match", others, col.path, c.want.text))
+		x.notes = append(x.notes, fmt.Sprintf("%d values of %q do not compare with %s and do not match",
+			others, col.path, c.want.text))
 	}
 	return func(v operand, _ int) bool {
 		n, ok := order(v)

@@ -108,7 +108,8 @@ func checkFilter(t *testing.T, e *estate.Estate, key, path string, v estate.Valu
 
 func checkStats(t *testing.T, e *estate.Estate, key, path string, records []any) {
 	t.Helper()
-	s, err := e.Stats(t.Context(), estate.Query{DataKey: key, GroupBy: estate.GroupBy{path}, Metrics: []string{"count", "distinct:no", "avg:" + "n" + path}})
+	s, err := e.Stats(t.Context(), estate.Query{
+		DataKey: key, GroupBy: estate.GroupBy{path}, Metrics: []string{"count", "distinct:no", "avg:n" + path}})
 	if err != nil {
 		if len(path) < 500 && !strings.Contains(err.Error(), "its values are objects") {
 			t.Fatal(err)

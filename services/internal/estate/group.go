@@ -58,12 +58,13 @@ func (c *computation) group(ctx context.Context) (grouping, error) {
 		if err := c.checkGroups(field, col); err != nil {
 			return by, err
 		}
-		if by, err = c.split(ctx, by, col, l); err != nil {
+		if by, err = c.split(ctx, by, col, &l); err != nil {
 			return by, err
 		}
 		c.cover(field, col, nil, "")
 	}
-	if by.null = len(c.GroupBy) == 1 && by.empty > 0 && by.counts[0] == by.empty; by.null { // the string "null" is a label too
+	if len(c.GroupBy) == 1 && by.empty > 0 && by.counts[0] == by.empty { // the string "null" is a label too
+		by.null = true
 		by.nonNull--
 	}
 	return by, nil
@@ -107,7 +108,7 @@ func (c *computation) checkGroups(field string, col *column) error {
 }
 
 // groups returns the groups of a code.
-func (l labels) groups(code uint32) []uint32 {
+func (l *labels) groups(code uint32) []uint32 {
 	if l.elements != nil && len(l.elements[code]) > 0 {
 		return l.elements[code]
 	}
@@ -115,27 +116,40 @@ func (l labels) groups(code uint32) []uint32 {
 }
 
 // isEmpty reports whether a code stands for no value, or a list without elements.
-func (l labels) isEmpty(code uint32) bool {
+func (l *labels) isEmpty(code uint32) bool {
+	if code < codeValues || l.elements == nil {
+		return code < codeValues
+	}
 	elements, isList := l.elements[code]
-	return code < codeValues || isList && len(elements) == 0
+	return isList && len(elements) == 0
+}
+
+// count returns the number of groups of all rows.
+func (l *labels) count(codes, rows []uint32) int {
+	n := len(rows)
+	if l.elements == nil {
+		return n
+	}
+	for _, row := range rows {
+		n += len(l.groups(codes[row])) - 1
+	}
+	return n
 }
 
 // tupleSize is the size of a group by several fields, in bytes.
 const tupleSize = 120
 
-// split divides the groups by the labels of a column. The error is that of extend, ErrMemory or ctx.Err().
-func (c *computation) split(ctx context.Context, by grouping, col *column, l labels) (grouping, error) {
+// split divides the groups by the labels of a column. The error may be ErrMemory or ctx.Err().
+func (c *computation) split(ctx context.Context, by grouping, col *column, l *labels) (grouping, error) {
 	codes := col.dense(c.array.count)
-	entries := len(by.rows)
-	if l.elements != nil {
-		for _, row := range by.rows {
-			entries += len(l.groups(codes[row])) - 1
-		}
-	}
+	entries := l.count(codes, by.rows)
 	if most := c.maxEntries(); entries > most {
 		return by, fmt.Errorf("group_by: the lists of the records have %d combinations, expected at most %d", entries, most)
 	}
 	size := 4*entries + 8*len(l.keys) // the groups of entries; the count and the rank of groups
+	if by.of != nil {
+		size += tupleSize * min(entries, len(by.counts)*len(l.keys)) // until the combinations are known
+	}
 	if l.elements != nil {
 		size += 4 * entries // the rows of entries
 	}
@@ -145,36 +159,24 @@ func (c *computation) split(ctx context.Context, by grouping, col *column, l lab
 	next := grouping{rows: by.rows, of: make([]uint32, 0, entries), keys: append(by.keys, l.keys)}
 	if by.of == nil && l.elements == nil {
 		next.assign(codes, l)
-		if int(next.empty) == len(next.rows) && !slices.ContainsFunc(next.rows, func(row uint32) bool { return codes[row] == codeNull }) {
-			c.absent = append(c.absent, col.path)
-		}
+		c.noteAbsent(col, codes, next.empty)
 		return next, ctx.Err()
 	}
 	if l.elements != nil {
 		next.rows = make([]uint32, 0, entries)
 	}
-	found := false
 	combinations := map[[2]uint32]uint32{}
 	for i, row := range by.rows {
 		if i%checkRows == 0 && yield(ctx, i) != nil {
 			return by, ctx.Err()
 		}
-		found = found || codes[row] != codeMissing
 		if l.of[codes[row]] == 0 && l.isEmpty(codes[row]) {
 			next.empty++
 		}
-		for _, g := range l.groups(codes[row]) {
+		for _, label := range l.groups(codes[row]) {
+			g := label
 			if by.of != nil {
-				pair := [2]uint32{by.of[i], g}
-				known, ok := combinations[pair]
-				if g = known; !ok {
-					if err := c.acquire(tupleSize); err != nil {
-						return by, err
-					}
-					g = uint32(len(next.tuples))
-					combinations[pair] = g
-					next.tuples = append(next.tuples, append(slices.Clone(by.tuple(pair[0])), pair[1]))
-				}
+				g = next.combine(combinations, by, by.of[i], label)
 			}
 			next.of = append(next.of, g)
 			if l.elements != nil {
@@ -182,15 +184,33 @@ func (c *computation) split(ctx context.Context, by grouping, col *column, l lab
 			}
 		}
 	}
-	if !found {
-		c.absent = append(c.absent, col.path)
-	}
+	c.noteAbsent(col, codes, next.empty)
 	next.count()
 	return next, nil
 }
 
+// noteAbsent records a field that no selected record has, not even null; empty is the number of those without a value.
+func (c *computation) noteAbsent(col *column, codes []uint32, empty uint32) {
+	has := func(row uint32) bool { return codes[row] != codeMissing }
+	if int(empty) >= len(c.rows) && !slices.ContainsFunc(c.rows, has) {
+		c.absent = append(c.absent, col.path)
+	}
+}
+
+// combine returns the group of a label among the records of a group of outer.
+func (by *grouping) combine(known map[[2]uint32]uint32, outer grouping, group, label uint32) uint32 {
+	pair := [2]uint32{group, label}
+	g, ok := known[pair]
+	if !ok {
+		g = uint32(len(by.tuples))
+		known[pair] = g
+		by.tuples = append(by.tuples, append(slices.Clone(outer.tuple(group)), label))
+	}
+	return g
+}
+
 // assign assigns each row the group of its code.
-func (by *grouping) assign(codes []uint32, l labels) {
+func (by *grouping) assign(codes []uint32, l *labels) {
 	by.of, by.counts = by.of[:len(by.rows)], make([]uint32, len(l.keys))
 	for i, row := range by.rows {
 		code := codes[row]

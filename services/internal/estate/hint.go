@@ -24,7 +24,7 @@ func formatOf(text []byte) string {
 	first := strings.TrimRight(lines[0], "\r")
 	commas := strings.Count(first, ",")
 	switch {
-	case bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) || bytes.IndexByte(text, 0) >= 0:
+	case strings.HasPrefix(first, "\xff\xfe"), strings.HasPrefix(first, "\xfe\xff"), bytes.IndexByte(text, 0) >= 0:
 		return "the text may be UTF-16; expected UTF-8"
 	case first == "" || strings.IndexByte(`{["`, first[0]) >= 0:
 		return ""
@@ -60,7 +60,8 @@ func nearest(text string, names []string) []string {
 		switch {
 		case lowName == low || last == low || strings.HasSuffix(lowName, "."+low):
 			found = append(found, name)
-		case last == low[strings.LastIndexByte(low, '.')+1:], len(low) > 2 && (strings.Contains(last, low) || schemas.EditDistance(low, last, limit) <= limit):
+		case last == low[strings.LastIndexByte(low, '.')+1:], len(low) > 2 && strings.Contains(last, low),
+			len(low) > 2 && schemas.EditDistance(low, last, limit) <= limit:
 			alike = append(alike, name)
 		}
 	}

@@ -25,7 +25,7 @@ type Schema struct {
 // A Detail describes the values of a field.
 type Detail struct {
 	Name     string       `json:"name"`
-	Type     string       `json:"type,omitempty"`     // number, text, date, boolean, list, quantity, object, mixed or null
+	Type     string       `json:"type,omitempty"`     // number, text, date, boolean, list, quantity, …
 	Unit     string       `json:"unit,omitempty"`     // of quantities
 	Share    Number       `json:"share"`              // of the records that have the field, not null
 	Distinct int          `json:"distinct,omitzero"`  // different scalars, of lists elements
@@ -104,7 +104,8 @@ func (e *Estate) whyEmpty() string {
 		if len(names) == 0 {
 			return "the JSON is an empty object"
 		}
-		return "the JSON is one object without an array and without a map of like objects; its members are " + strings.Join(names, ", ")
+		return "the JSON is one object without an array and without a map of like objects; its members are " +
+			strings.Join(names, ", ")
 	default:
 		return "the JSON is a " + kindNames[v.kind()] + ", not an array or an object with arrays"
 	}

@@ -46,7 +46,8 @@ func (l lookup) column(ctx context.Context, s *selection, field, path string) (*
 		return nil, err
 	}
 	if len(key.codes) == 0 {
-		return nil, fmt.Errorf("lookup %q: no record of %q has the field %q; the fields are %s", field, l.array.key, l.field, list(l.array.paths()))
+		return nil, fmt.Errorf("lookup %q: no record of %q has the field %q; the fields are %s",
+			field, l.array.key, l.field, list(l.array.paths()))
 	}
 	if left.types&(1<<kindArray) != 0 {
 		return nil, fmt.Errorf("lookup %q: its values are lists; expected a field of scalars", field)
@@ -56,7 +57,8 @@ func (l lookup) column(ctx context.Context, s *selection, field, path string) (*
 			field, l.field, l.array.key))
 	}
 	const rowSize = 64
-	if err := s.acquire(rowSize*len(key.values) + 4*(len(left.codes)+2*l.array.count) + entrySize*len(target.values)); err != nil {
+	size := rowSize*len(key.values) + 4*(len(left.codes)+2*l.array.count) + entrySize*len(target.values)
+	if err := s.acquire(size); err != nil {
 		return nil, err
 	}
 	rows := make(map[operand]int, len(key.values))

@@ -95,8 +95,8 @@ func (x *reader) records(ctx context.Context, a *array) (*records, error) {
 	return a.cached.Load(), nil
 }
 
-// locateFields reads the offsets of all fields of a derived array in one pass, and keeps those for which the budget of the
-// estate suffices. The error is ErrMemory or ctx.Err().
+// locateFields reads the offsets of all fields of a derived array in one pass, and keeps those for which the
+// budget of the estate suffices. The error is ErrMemory or ctx.Err().
 func (x *reader) locateFields(ctx context.Context, a *array) error {
 	r, err := x.records(ctx, a)
 	if err != nil || a.derived == nil || r.located() {

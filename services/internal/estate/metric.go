@@ -82,7 +82,8 @@ func (c *computation) measure(ctx context.Context, m *metric) (measure, error) {
 		return v, err
 	}
 	v.codes = col.dense(c.array.count)
-	m.found = len(col.codes) > 0 && slices.ContainsFunc(c.rows, func(row uint32) bool { return v.codes[row] != codeMissing })
+	has := func(row uint32) bool { return v.codes[row] != codeMissing }
+	m.found = len(col.codes) > 0 && slices.ContainsFunc(c.rows, has)
 	if m.op == "distinct" {
 		if err := c.acquireLists(col); err != nil {
 			return v, err
@@ -155,8 +156,8 @@ func (v measure) cell(figure float64) Cell {
 // tallySize is the size of a tally, in bytes.
 const tallySize = 48
 
-// figures computes the measure over each of n groups; groups has the group of each of rows, nil if there is only one. The
-// result is incomplete if ctx is done.
+// figures computes the measure over each of n groups; groups has the group of each of rows, nil if there is only
+// one. The result is incomplete if ctx is done.
 func (c *computation) figures(ctx context.Context, v measure, rows, groups []uint32, n int) ([]float64, error) {
 	if v.field == "" && groups == nil {
 		return []float64{float64(len(rows))}, nil
@@ -215,24 +216,38 @@ func (c *computation) groupFigures(ctx context.Context, v measure, by *grouping)
 }
 
 // chooseClasses returns the classes of the values of rows, and their groups if rows are grouped.
-func (v measure) chooseClasses(rows, groupOf []uint32) (chosen, groups []uint32) {
+func (v *measure) chooseClasses(rows, groupOf []uint32) (chosen, groups []uint32) {
+	chosen = make([]uint32, 0, len(rows))
+	if groupOf != nil {
+		groups = make([]uint32, 0, len(rows))
+	}
 	for i, row := range rows {
 		code := v.codes[row]
-		if v.classes.isEmpty(code) {
-			continue
-		}
-		for _, class := range v.classes.groups(code) {
-			chosen = append(chosen, class)
-			if groupOf != nil {
-				groups = append(groups, groupOf[i])
+		if v.classes.elements != nil {
+			for _, class := range v.classes.groups(code) {
+				if !v.classes.isEmpty(code) {
+					chosen = append(chosen, class)
+					groups = appendGroup(groups, groupOf, i)
+				}
 			}
+		} else if code >= codeValues {
+			chosen = append(chosen, v.classes.of[code])
+			groups = appendGroup(groups, groupOf, i)
 		}
 	}
 	return chosen, groups
 }
 
+// appendGroup appends the i-th group, if there are groups.
+func appendGroup(groups, groupOf []uint32, i int) []uint32 {
+	if groupOf == nil {
+		return nil
+	}
+	return append(groups, groupOf[i])
+}
+
 // chooseNumbers returns the numbers of rows, and their groups if rows are grouped.
-func (v measure) chooseNumbers(rows, groupOf []uint32) (numbers []float64, groups []uint32) {
+func (v *measure) chooseNumbers(rows, groupOf []uint32) (numbers []float64, groups []uint32) {
 	numbers = make([]float64, 0, len(rows))
 	if groupOf != nil {
 		groups = make([]uint32, 0, len(rows))
@@ -243,9 +258,7 @@ func (v measure) chooseNumbers(rows, groupOf []uint32) (numbers []float64, group
 			continue
 		}
 		numbers = append(numbers, v.numbers[code-codeValues])
-		if groupOf != nil {
-			groups = append(groups, groupOf[i])
-		}
+		groups = appendGroup(groups, groupOf, i)
 	}
 	return numbers, groups
 }

@@ -81,33 +81,36 @@ func (c *computation) addTop(ctx context.Context, name func(row uint32) string) 
 	}
 	slices.SortFunc(best.list, best.compare)
 	c.result.NamesUnit = v.unit
-	limit := cmp.Or(c.Top.Limit, 1)
 	for i, row := range best.list {
 		f, _ := number(row)
-		if i >= limit {
+		if i >= cmp.Or(c.Top.Limit, 1) {
 			if last, _ := number(best.list[i-1]); f != last {
-				break
-			}
-		}
-		if i == maxListedNames-1 { // the records with the same value that are not in the list
-			for _, other := range c.rows {
-				if g, ok := number(other); ok && g == f && best.compare(other, row) > 0 {
-					c.result.MoreNames++
-				}
+				return nil
 			}
 		}
 		cell := v.cell(f)
 		c.result.Names = append(c.result.Names, Name{Name: name(row), Value: &cell})
 	}
+	if len(best.list) == maxListedNames { // there may be more records with the last value
+		last := best.list[maxListedNames-1]
+		f, _ := number(last)
+		for _, row := range c.rows {
+			if g, ok := number(row); ok && g == f && best.compare(row, last) > 0 {
+				c.result.MoreNames++
+			}
+		}
+	}
 	return nil
 }
 
 // nameWords are the last segments of fields that name records, in order of preference.
-var nameWords = []string{"name", "hostname", "fqdn", "title", "displayname", "label", "login", "id", "arn", "address", "path", "key", "value"}
+var nameWords = []string{
+	"name", "hostname", "fqdn", "title", "displayname", "label", "login", "id", "arn", "address", "path", "key", "value",
+}
 
-// nameField returns the field that names the records of an array: the name of a map's members; a field of at least half of the
-// records that is called name or another of nameWords, also in metadata or tags; one whose name ends in name or id; the
-// first text; the first field.
+// nameField returns the field that names the records of an array: the name of a map's members; a field of at least
+// half of the records that is called name or another of nameWords, also in metadata or tags; one whose name ends
+// in name or id; the first text; the first field.
 func nameField(a *array) string {
 	if a.isMap {
 		return keyAlways

@@ -113,8 +113,10 @@ func (d *deriver) addUnions() {
 		if deep := d.e.byKey[joinPath(joinPath(c.key, allDepths), name)]; deep != nil {
 			b = deep
 		}
-		d.add(&array{key: joinPath(joinPath(outer, allDepths), name), count: a.count + b.count, objects: a.objects + b.objects,
-			derived: &derivation{parent: b.derived.parent, field: name, others: a}}, merge(&fieldNode{}, d.nodes[a], d.nodes[b]))
+		union := &array{key: joinPath(joinPath(outer, allDepths), name), count: a.count + b.count}
+		union.objects = a.objects + b.objects
+		union.derived = &derivation{parent: b.derived.parent, field: name, others: a}
+		d.add(union, merge(&fieldNode{}, d.nodes[a], d.nodes[b]))
 	}
 }
 

@@ -42,8 +42,8 @@ func (c *computation) note(ctx context.Context) (string, error) {
 	return strings.Join(append(notes, c.notes...), "; "), nil
 }
 
-// valueNote describes the values of the field of an equality that are other spellings of the operand, or all values if no
-// record matches.
+// valueNote describes the values of the field of an equality that are other spellings of the operand, or all
+// values if no record matches.
 func (c *computation) valueNote(ctx context.Context, condition *condition) (string, error) {
 	col, err := c.column(ctx, condition.field)
 	if err != nil {
@@ -80,7 +80,8 @@ func (c *column) spellings(o operand) (texts []string) {
 	return texts
 }
 
-// foldSpelling returns the letters, digits and other marks of a text in lower case, without spaces, hyphens and underscores.
+// foldSpelling returns the letters, digits and other marks of a text in lower case, without spaces, hyphens and
+// underscores.
 func foldSpelling(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == ' ' || r == '-' || r == '_' {

@@ -10,7 +10,10 @@ import (
 var outlineLevels = [...]struct {
 	fields int
 	values bool
-}{{maxFields, true}, {60, true}, {maxFields, false}, {60, false}, {30, false}, {15, false}, {8, false}, {4, false}, {0, false}}
+}{
+	{maxFields, true}, {60, true},
+	{maxFields, false}, {60, false}, {30, false}, {15, false}, {8, false}, {4, false}, {0, false},
+}
 
 const (
 	// outlineRead is the size of a text up to which an outline describes fields by their values, in bytes.

@@ -91,7 +91,9 @@ func parseConcurrently(ctx context.Context, text []byte) (*Estate, error) {
 
 // readFields builds the profiles of the arrays outside of records.
 func (e *Estate) readFields(ctx context.Context) error {
-	bySize := slices.SortedStableFunc(slices.Values(e.arrays), func(a, b *array) int { return cmp.Compare(b.bytes, a.bytes) })
+	bySize := slices.SortedStableFunc(slices.Values(e.arrays), func(a, b *array) int {
+		return cmp.Compare(b.bytes, a.bytes)
+	})
 	workers := 1
 	if len(e.text) >= parallelBytes {
 		workers = min(runtime.GOMAXPROCS(0), len(bySize))
@@ -150,8 +152,8 @@ func (e *Estate) deriveArrays(ctx context.Context) error {
 // maxInexact bounds the arrays that are read to count their records.
 const maxInexact = 20
 
-// countInexact reads the arrays whose number of records depends on the depth of the data or on ambiguous names, and drops
-// those that are too deep.
+// countInexact reads the arrays whose number of records depends on the depth of the data or on ambiguous names,
+// and drops those that are too deep.
 func (e *Estate) countInexact(ctx context.Context) error {
 	x := newReader(ctx, e)
 	defer x.close()

@@ -98,7 +98,8 @@ type parsedQuery struct {
 func (q Query) parse() (p parsedQuery, err error) {
 	q.GroupBy = slices.Clone(q.GroupBy).Named()
 	p.Query = q
-	if len(q.GroupBy) > maxGroupBy || slices.ContainsFunc(q.GroupBy, func(field string) bool { return len(field) > maxPathBytes }) {
+	tooLong := func(field string) bool { return len(field) > maxPathBytes }
+	if len(q.GroupBy) > maxGroupBy || slices.ContainsFunc(q.GroupBy, tooLong) {
 		return p, fmt.Errorf("group_by: expected up to %d fields of at most %d bytes", maxGroupBy, maxPathBytes)
 	}
 	if p.metrics, err = parseMetrics(q.Metrics); err != nil {
@@ -130,7 +131,8 @@ func (p *parsedQuery) parseGroups() (err error) {
 		var number float64
 		var bounds map[string]float64
 		if json.Unmarshal(raw, &number) != nil && json.Unmarshal(raw, &bounds) != nil {
-			return fmt.Errorf("having %q: expected a number, or numbers by operator, as in {\"gt\": 5}", string(truncate([]byte(name), maxPathBytes)))
+			return fmt.Errorf("having %q: expected a number, or numbers by operator, as in {\"gt\": 5}",
+				string(truncate([]byte(name), maxPathBytes)))
 		}
 	}
 	if p.having, err = parseFilter("having", p.Having, false); err != nil {
@@ -145,7 +147,8 @@ func (p *parsedQuery) parseGroups() (err error) {
 	}
 	for _, op := range p.OverGroups {
 		if !slices.Contains([]string{"avg", "min", "max", "sum", "p50", "p95", "count"}, op) {
-			return fmt.Errorf("over_groups: expected avg, min, max, sum, p50, p95 or count, got %q", string(truncate([]byte(op), 64)))
+			return fmt.Errorf("over_groups: expected avg, min, max, sum, p50, p95 or count, got %q",
+				string(truncate([]byte(op), 64)))
 		}
 	}
 	return nil
@@ -159,8 +162,9 @@ func (p *parsedQuery) parseNames() error {
 		}
 	}
 	if t := p.Top; t != nil {
-		if t.Limit < 0 || t.Limit > maxListedNames || t.By == "" || len(t.By) > maxPathBytes || !slices.Contains([]string{"", "asc", "desc"}, t.Order) {
-			return fmt.Errorf("top: expected {\"by\": field, \"order\": \"desc\" or \"asc\", \"limit\": 1 to %d}", maxListedNames)
+		isOrder := t.Order == "" || t.Order == "asc" || t.Order == "desc"
+		if t.Limit < 0 || t.Limit > maxListedNames || t.By == "" || len(t.By) > maxPathBytes || !isOrder {
+			return fmt.Errorf(`top: expected {"by": field, "order": "desc" or "asc", "limit": 1 to %d}`, maxListedNames)
 		}
 	}
 	if len(p.Lookup) > maxLookups {

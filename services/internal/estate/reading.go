@@ -223,8 +223,8 @@ func (c *column) asQuantities(ctx context.Context) (reading, bool) {
 	return reading{}, false
 }
 
-// bound returns the number of an operand beside r.numbers: a quantity, which needs a unit if all values have one, or a
-// date, which may be a year or a month. Between two dates it is between their numbers.
+// bound returns the number of an operand beside r.numbers: a quantity, which needs a unit if all values have one,
+// or a date, which may be a year or a month. Between two dates it is between their numbers.
 func (r reading) bound(v operand) (float64, bool) {
 	switch r.as {
 	case asQuantity:

@@ -26,6 +26,10 @@ func (e *SyntaxError) Error() string {
 
 // scanner validates text against RFC 8259. Its methods take the offset of a token and
 // return the offset after it, or -1 after setting err.
+//
+// It is hand-written for its offsets, from which arrays inside records are read, and for its speed: on
+// 9 MB, jsontext.Decoder takes 35 ms to read the tokens, without offsets of values, and json.Valid
+// 43 ms; reading the estate with all fields takes 15 ms on two cores.
 type scanner struct {
 	text []byte
 	err  *SyntaxError
