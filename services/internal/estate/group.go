@@ -247,6 +247,15 @@ func (by *grouping) countGroups() {
 	by.nonNull = by.nonEmpty
 }
 
+// countFigures returns the numbers of entries of the groups as figures.
+func (by *grouping) countFigures() []float64 {
+	figures := make([]float64, len(by.counts))
+	for g, entries := range by.counts {
+		figures[g] = float64(entries)
+	}
+	return figures
+}
+
 // tuple returns the label of each field.
 func (by grouping) tuple(g uint32) []uint32 {
 	if by.tuples == nil {

@@ -156,63 +156,42 @@ func (v measure) cell(figure float64) Cell {
 // tallySize is the size of a tally, in bytes.
 const tallySize = 48
 
-// figures computes the measure over each of n groups; groups has the group of each of rows, nil if there is only
-// one. The result is incomplete if ctx is done.
-func (c *computation) figures(ctx context.Context, v measure, rows, groups []uint32, n int) ([]float64, error) {
-	if v.field == "" && groups == nil {
-		return []float64{float64(len(rows))}, nil
+// figures computes the measure over rows, and over each of n groups; groups has the group of each of rows, nil if
+// there are none. The error may be ErrMemory or ctx.Err().
+func (c *computation) figures(ctx context.Context, v measure, rows, groups []uint32, n int) (
+	byGroup []float64, total float64, err error,
+) {
+	if v.field == "" {
+		byGroup = make([]float64, n)
+		for _, g := range groups {
+			byGroup[g]++
+		}
+		return byGroup, float64(len(rows)), nil
 	}
 	size := 8*len(rows) + tallySize*n // the values
 	if v.op == "distinct" {
 		size = 4*len(rows) + 4*v.classes.bound
+		if pairs := v.classes.count(v.codes, rows); pairs > c.maxEntries() {
+			return nil, 0, fmt.Errorf("%s: the lists have %d elements in the groups, expected at most %d",
+				v.name, pairs, c.maxEntries())
+		} else if v.classes.elements != nil {
+			size += 16 * pairs
+		}
 	}
 	if groups != nil {
 		size += 12 * len(rows) // their groups, and the values in parts
 	}
 	if err := c.acquire(size); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer c.release(size)
-	if v.field == "" {
-		counts := make([]float64, n)
-		for _, g := range groups {
-			counts[g]++
-		}
-		return counts, nil
-	}
 	if v.op == "distinct" {
-		pairs := len(rows)
-		if v.classes.elements != nil {
-			for _, row := range rows {
-				pairs += len(v.classes.elements[v.codes[row]])
-			}
-		}
-		if most := c.maxEntries(); pairs > most {
-			return nil, fmt.Errorf("%s: the lists have %d elements in the groups, expected at most %d", v.name, pairs, most)
-		}
-		if err := c.acquire(16 * (pairs - len(rows))); err != nil {
-			return nil, err
-		}
 		chosen, groups := v.chooseClasses(rows, groups)
-		return distinct(chosen, groups, n, v.classes.bound), ctx.Err()
+		return distinct(chosen, groups, n, v.classes.bound), distinct(chosen, nil, 1, v.classes.bound)[0], ctx.Err()
 	}
 	numbers, groups := v.chooseNumbers(rows, groups)
-	return v.reduce(ctx, numbers, groups, n), ctx.Err()
-}
-
-// groupFigures computes the measure over each group.
-func (c *computation) groupFigures(ctx context.Context, v measure, by *grouping) ([]float64, error) {
-	if err := c.acquire(8 * len(by.counts)); err != nil {
-		return nil, err
-	}
-	if v.field != "" {
-		return c.figures(ctx, v, by.rows, by.of, len(by.counts))
-	}
-	counts := make([]float64, len(by.counts))
-	for g, n := range by.counts {
-		counts[g] = float64(n)
-	}
-	return counts, nil
+	byGroup = v.reduce(ctx, numbers, groups, n) // before the total, which reorders numbers
+	return byGroup, v.reduce(ctx, numbers, nil, 1)[0], ctx.Err()
 }
 
 // chooseClasses returns the classes of the values of rows, and their groups if rows are grouped.

@@ -235,7 +235,7 @@ func (c *computation) addFigures(ctx context.Context) error {
 			measures = append(measures, v)
 		}
 	}
-	ranked, figures, err := c.rankGroups(ctx, &by, measures[0])
+	ranked, figures, total, err := c.rankGroups(ctx, &by, measures[0])
 	if err != nil {
 		return err
 	}
@@ -245,15 +245,17 @@ func (c *computation) addFigures(ctx context.Context) error {
 	}
 	for i, v := range measures {
 		if i > 0 {
-			if figures, err = c.figures(ctx, v, rows, groups, len(ranked)); err != nil {
+			if figures, total, err = c.figures(ctx, v, rows, groups, len(ranked)); err != nil {
 				return err
 			}
 		}
-		total, err := c.figures(ctx, v, c.rows, nil, 1)
-		if err != nil {
-			return err
+		isPart := i > 0 && len(rows) != len(c.rows) // some groups are left out
+		if isPart || len(by.rows) != len(c.rows) {  // or lists are divided
+			if _, total, err = c.figures(ctx, v, c.rows, nil, 0); err != nil {
+				return err
+			}
 		}
-		c.add(i == 0, v, by, ranked, figures, total[0])
+		c.add(i == 0, v, by, ranked, figures, total)
 	}
 	return ctx.Err()
 }
@@ -285,30 +287,36 @@ func (c *computation) add(first bool, v measure, by grouping, ranked []uint32, f
 }
 
 // rankGroups returns the first groups by the first metric, among those that meet the conditions on groups, with their
-// figures.
-func (c *computation) rankGroups(ctx context.Context, by *grouping, first measure) ([]uint32, []float64, error) {
-	if len(c.GroupBy) == 0 {
-		return nil, nil, nil
+// figures, and the figure over all of their records.
+func (c *computation) rankGroups(ctx context.Context, by *grouping, first measure) (
+	ranked []uint32, kept []float64, total float64, err error,
+) {
+	n := len(by.counts)
+	if err := c.acquire(8 * n); err != nil {
+		return nil, nil, 0, err
 	}
-	figures, err := c.groupFigures(ctx, first, by)
-	if err != nil {
-		return nil, nil, err
+	figures, total := by.countFigures(), float64(len(c.rows))
+	if first.field != "" {
+		figures, total, err = c.figures(ctx, first, by.rows, by.of, n)
+	}
+	if err != nil || len(c.GroupBy) == 0 {
+		return nil, nil, total, err
 	}
 	for i, m := range c.havingBy {
 		v, err := c.measure(ctx, m)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, 0, err
 		}
 		if v.texts != nil {
-			return nil, nil, fmt.Errorf("having %q: expected a metric that is a number", m.name)
+			return nil, nil, 0, fmt.Errorf("having %q: expected a metric that is a number", m.name)
 		}
 		matches, err := bindAll(ctx, c.reader, newColumn(m.name, 1<<kindNumber, 0, nil, nil, nil), c.having[i].tests)
 		if err != nil {
-			return nil, nil, fmt.Errorf("having %q: %w", m.name, err)
+			return nil, nil, 0, fmt.Errorf("having %q: %w", m.name, err)
 		}
-		limits, err := c.groupFigures(ctx, v, by)
+		limits, _, err := c.figures(ctx, v, by.rows, by.of, n)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, 0, err
 		}
 		for g, figure := range limits {
 			if by.counts[g] > 0 && (figure != figure || !matches(operand{kindNumber, Number(figure).String()}, 0)) {
@@ -317,19 +325,19 @@ func (c *computation) rankGroups(ctx context.Context, by *grouping, first measur
 		}
 	}
 	if len(c.OverGroups) > 0 && c.metrics[0].name != first.name {
-		return nil, nil, fmt.Errorf("over_groups: %q is no number", c.metrics[0].name)
+		return nil, nil, 0, fmt.Errorf("over_groups: %q is no number", c.metrics[0].name)
 	}
 	c.result.GroupCount = by.nonNull
 	if len(c.OverGroups) > 0 {
 		c.result.OverGroups = by.over(ctx, c.OverGroups, figures)
 	}
-	ranked := by.rank(ctx, figures, c.maxGroups)
+	ranked = by.rank(ctx, figures, c.maxGroups)
 	c.result.Truncated = by.nonEmpty > len(ranked)
-	kept := make([]float64, len(ranked))
+	kept = make([]float64, len(ranked))
 	for k, g := range ranked {
 		kept[k] = figures[g]
 	}
-	return ranked, kept, ctx.Err()
+	return ranked, kept, total, ctx.Err()
 }
 
 // cover counts the selected records whose field has no value to compute with.
