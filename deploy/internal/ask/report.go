@@ -83,7 +83,7 @@ func reportArrays(result jsontext.Value) (report, error) {
 	for _, array := range list.Arrays {
 		t.rows = append(t.rows, []string{array.DataKey, plain(array.Count)})
 	}
-	r := report{tables: []table{t}}
+	r := report{tables: []table{t}, notes: output.NonEmpty(list.Note)}
 	if len(t.rows) == 0 {
 		r.notes = []string{strings.TrimSuffix("the estate has no array of records: "+list.Note, ": ")}
 	}
@@ -95,14 +95,13 @@ func reportFields(result jsontext.Value) (report, error) {
 		arrays
 		Count   jsontext.Value `json:"count"`
 		Details []struct {
-			Name         string              `json:"name"`
-			Type         string              `json:"type"`
-			Unit         string              `json:"unit"`
-			Share        jsontext.Value      `json:"share"`
-			Distinct     jsontext.Value      `json:"distinct"`
-			DistinctOver jsontext.Value      `json:"distinct_over"`
-			Values       [][2]jsontext.Value `json:"values"` // with their counts
-			Examples     []jsontext.Value    `json:"examples"`
+			Name     string              `json:"name"`
+			Type     string              `json:"type"`
+			Unit     string              `json:"unit"`
+			Share    jsontext.Value      `json:"share"`
+			Distinct jsontext.Value      `json:"distinct"`
+			Values   [][2]jsontext.Value `json:"values"` // with their counts
+			Examples []jsontext.Value    `json:"examples"`
 		} `json:"details"`
 		References []struct {
 			Field   string `json:"field"`
@@ -118,12 +117,8 @@ func reportFields(result jsontext.Value) (report, error) {
 		for _, value := range field.Values {
 			values = append(values, fmt.Sprintf("%s (%s)", plain(value[0]), plain(value[1])))
 		}
-		distinct := plain(field.Distinct)
-		if field.DistinctOver != nil {
-			distinct = ">" + plain(field.DistinctOver)
-		}
 		kind := strings.TrimSpace(field.Type + " " + field.Unit)
-		t.rows = append(t.rows, []string{field.Name, kind, plain(field.Share), distinct, strings.Join(values, ", ")})
+		t.rows = append(t.rows, []string{field.Name, kind, plain(field.Share), plain(field.Distinct), strings.Join(values, ", ")})
 	}
 	notes := []string{plain(schema.Count) + " records"}
 	if schema.NameField != "" {

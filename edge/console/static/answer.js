@@ -163,9 +163,9 @@ function Rows({ prefix, fields, metrics, rows }) {
 }
 
 // Names shows records, with the value that orders them if there is one.
-function Names({ prefix, input, result: { names, more_names: more } }) {
+function Names({ prefix, input, result: { names, names_unit: unit, more_names: more } }) {
   const valued = names.some((n) => n.value !== undefined);
-  const rows = names.map(({ name, value }, i) => ({ labels: [name], cells: valued ? [{ id: `${prefix}/names/${i}/value`, text: written(value) }] : [] }));
+  const rows = names.map(({ name, value }, i) => ({ labels: [name], cells: valued ? [{ id: `${prefix}/names/${i}/value`, text: written(value, unit) }] : [] }));
   return html`<${Table} label="Names of records" heads=${[input.names?.field || 'name']} figures=${valued ? [input.top?.by || 'value'] : []} rows=${rows} />
     ${more > 0 && html`<p class="small muted">… ${format(more)} more.</p>`}`;
 }

@@ -199,7 +199,7 @@ func (e *Estate) Column(ctx context.Context, key, path string) (Column, error) {
 }
 
 // Fields returns the fields of the records of the array in order of appearance, an object
-// before its members. It returns up to 400, fewer in an estate of more than 125 arrays, and none for
+// before its members. It returns up to 1,000, fewer in an estate of more than 50 arrays, and none for
 // an unknown key. The caller must not modify the result.
 func (e *Estate) Fields(key string) []Field {
 	a := e.byKey[key]

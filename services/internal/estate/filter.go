@@ -143,7 +143,7 @@ func (p operatorParser) parse(v value, c *condition) (tests []test, err error) {
 		good := orders[string(op)]
 		switch {
 		case string(op) == "ignore_case":
-		case good != nil && operand.kind() == kindObject && c != nil:
+		case good != nil && operand.kind() == kindObject && c != nil && !p.fold:
 			field, err := parsePeer(string(op), operand)
 			if err != nil {
 				return nil, err
@@ -470,7 +470,7 @@ func (c comparison) bind(ctx context.Context, x *reader, col *column) (matcher, 
 	if r.as == asText && c.want.kind == kindNumber {
 		return nil, c.refuse(col, "texts; expected a text")
 	}
-	if r.times != nil && len(c.want.text) > 1 { // shorter texts precede or follow all dates
+	if r.as == asDate && len(c.want.text) > 1 { // shorter texts precede or follow all dates
 		x.notes = append(x.notes, fmt.Sprintf("%q is no date: it is compared with %q as a text", c.want.text, col.path))
 	}
 	return func(v operand, _ int) bool {
@@ -483,7 +483,7 @@ func (c comparison) bind(ctx context.Context, x *reader, col *column) (matcher, 
 func (c comparison) partial(x *reader, col *column) matcher {
 	var order func(v operand) (order int, ok bool)
 	want, units, isQuantity := c.want.size()
-	instant, isTime := parseTime(c.want)
+	instant, isTime := parseBound(c.want)
 	switch {
 	case c.want.kind == kindNumber:
 		compare := c.want.numberOrder()
@@ -519,8 +519,8 @@ func (c comparison) partial(x *reader, col *column) matcher {
 		return nil
 	}
 	if others > 0 {
-		x.notes = append(x.notes, fmt.Sprintf("%d values of %q do not compare with %s and do not match",
-			others, col.path, c.want.text))
+		x.notes = append(x.notes, fmt.Sprintf("values of %q that do not compare with %s and do not match: %d",
+			col.path, c.want.text, others))
 	}
 	return func(v operand, _ int) bool {
 		n, ok := order(v)
@@ -634,6 +634,9 @@ func (s *selection) narrow(ctx context.Context, conditions []*condition) error {
 			other, err := s.column(ctx, p.field)
 			if err != nil {
 				return err
+			}
+			if len(other.codes) == 0 {
+				s.notes = append(s.notes, fmt.Sprintf("no record has the field %q", p.field))
 			}
 			if s.rows, err = p.compare(ctx, s.rows, col, other, s.array.count); err != nil {
 				return err

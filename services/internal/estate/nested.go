@@ -33,11 +33,14 @@ func (d *deriver) derive(a *array, n *fieldNode, prefix string) {
 			d.add(&array{count: e.total + e.scalars, objects: e.total, unlisted: e.total == 0, derived: &derivation{
 				parent: a, field: field, ambiguous: a.profile.ambiguous[field]}}, e)
 		}
-		if e := mapElements(child); e != nil {
+		e := mapElements(child)
+		if e != nil {
 			d.add(&array{count: e.total, objects: e.total, isMap: true, derived: &derivation{
 				parent: a, field: field, ambiguous: a.profile.ambiguous[field]}}, e)
 		}
-		d.derive(a, child, field+".")
+		if e == nil || len(child.children) <= maxMapFields { // the records of a large map have its arrays
+			d.derive(a, child, field+".")
+		}
 	}
 }
 

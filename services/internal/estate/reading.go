@@ -365,7 +365,8 @@ func (c *column) asEpochs() (reading, bool) {
 	for i, v := range c.values {
 		r.numbers[i] = v.float()
 		if r.numbers[i] <= 0 {
-			continue // no time
+			r.numbers[i] = math.NaN() // no time
+			continue
 		}
 		if _, ok := epoch(v.operand); !ok {
 			return r, false
