@@ -37,7 +37,7 @@ const (
 		`"metrics":{"max:at":{"groups":{"Go":"2026-05-01"},"total":"2026-05-01"}},"group_count":1}`
 	list  = `{"available":["a.b","c"],"arrays":[{"data_key":"a.b","count":31},{"data_key":"c","count":2}]}`
 	shape = `{"fields":["id","mem"],"count":58,"sample":{},"details":[` +
-		`{"name":"id","type":"text","share":1,"distinct_over":50,"examples":["i-1","i-2"]},` +
+		`{"name":"id","type":"text","share":1,"distinct":51,"examples":["i-1","i-2"]},` +
 		`{"name":"mem","type":"quantity","share":0.97,"distinct":2,"values":[["1Gi",26],[null,17]],"unit":"Mi"}],` +
 		`"arrays":[{"data_key":"hosts.tags","count":120}],` +
 		`"references":[{"field":"site","data_key":"sites","to":"code"}],"name_field":"id"}`
@@ -104,7 +104,7 @@ func TestCompute(t *testing.T) {
 		{"no arrays", 200, computed(`{"available":[],"arrays":[],"note":"it is a text"}`), nil,
 			result{"", "the estate has no array of records: it is a text\n", 0}},
 		{"the fields", 200, computed(shape), []string{hosts, "--inspect"},
-			result{"FIELD  TYPE         SHARE  DISTINCT  VALUES\nid     text         1      >50       i-1, i-2\n" +
+			result{"FIELD  TYPE         SHARE  DISTINCT  VALUES\nid     text         1      51        i-1, i-2\n" +
 				"mem    quantity Mi  0.97   2         1Gi (26), null (17)\n",
 				"58 records, named by id\narray hosts.tags: 120 records\nsite refers to code of sites\n", 0}},
 		{"an unknown array", 200, computed(`{"error":"no array \"host\"; did you mean hosts?","available":["hosts"]}`),

@@ -18,7 +18,7 @@ import (
 
 // Each worker runs its share of the cases.
 const (
-	sqliteCases   = 10_000
+	sqliteCases   = 40_000 // of which a third have values that SQL compares in the same way
 	sqliteWorkers = 4
 	callsOfEstate = 10
 )
@@ -184,8 +184,41 @@ func (o oracle) checkFields(t *testing.T, e *estate.Estate, key string) {
 	}
 }
 
+// isUniform reports whether the values of the call's fields are as the call expects: scalars for
+// groups, numbers for sums, and values of the operand's type for comparisons. SQL has no rules for others.
+func isUniform(t *testing.T, e *estate.Estate, c call) bool {
+	t.Helper()
+	types := map[string][]string{}
+	for _, f := range e.Fields(c.key) {
+		types[f.Path] = f.Types
+	}
+	only := func(field string, permitted ...string) bool {
+		return !slices.ContainsFunc(types[field], func(name string) bool {
+			return name != "null" && !slices.Contains(permitted, name)
+		})
+	}
+	for _, m := range c.metrics {
+		switch op, field, _ := strings.Cut(m, ":"); {
+		case op == "distinct" && !only(field, "string", "number", "boolean"), op != "distinct" && !only(field, "number"):
+			return false
+		}
+	}
+	for _, condition := range c.filter {
+		isNumber := json.Valid([]byte(condition.value)) && strings.ContainsAny(condition.value[:1], "-0123456789")
+		switch op := condition.op; {
+		case op != "gt" && op != "gte" && op != "lt" && op != "lte":
+		case !isNumber || !only(condition.field, "number"):
+			return false
+		}
+	}
+	return only(c.groupBy, "string", "number", "boolean")
+}
+
 func (o oracle) checkCall(t *testing.T, e *estate.Estate, c call) {
 	t.Helper()
+	if !isUniform(t, e, c) {
+		return
+	}
 	s, err := e.Stats(t.Context(), c.query())
 	if err != nil {
 		t.Fatalf("%+v: %v", c, err)
@@ -208,7 +241,7 @@ func (o oracle) checkCall(t *testing.T, e *estate.Estate, c call) {
 
 // statsLines formats a result like rows of SQLite.
 func statsLines(s estate.Stats, metrics []string) []string {
-	figures := []estate.Figures{{Groups: s.Groups, Total: s.Total}}
+	figures := []estate.Figures{{Groups: s.Groups, Total: estate.Cell{Value: s.Total}}}
 	for _, name := range metrics[1:] {
 		figures = append(figures, s.Metrics[name])
 	}
@@ -221,7 +254,7 @@ func statsLines(s estate.Stats, metrics []string) []string {
 		}
 	}
 	for _, f := range figures {
-		total += " " + spellFloat(float64(f.Total))
+		total += " " + spellFloat(float64(f.Total.Value))
 	}
 	return append(lines, total, fmt.Sprintf("group_count %d truncated %v", s.GroupCount, s.Truncated))
 }
