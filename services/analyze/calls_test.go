@@ -1,11 +1,15 @@
 package analyze_test
 
 import (
+	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"cairn/bus/bustest"
 	"cairn/schemas"
+	"cairn/services/analyze"
 	"cairn/services/internal/model/ollama"
 	"cairn/services/internal/model/ollamatest"
 )
@@ -49,5 +53,35 @@ func TestCallsOfTheClient(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestStatsMemory checks that a call whose groups need more memory than the budget has is refused, that a smaller call is
+// not, and that the memory is released.
+func TestStatsMemory(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	m, _ := scripted(t)
+	err := analyze.Serve(bustest.Service(t, conn, "analyze"), analyze.Deps{
+		Conn: conn, Model: m, Memory: 2 << 20, EstateMemory: 1 << 20, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []string
+	for i := range 16_000 {
+		records = append(records, fmt.Sprintf(`{"a":%d}`, i))
+	}
+	estate := `{"items":[` + strings.Join(records, ",") + `]}`
+	for range 3 {
+		_, err := stream(t.Context(), conn, schemas.Analysis{Context: estate, Target: "H", Calls: []schemas.ToolCall{
+			{Name: "compute_stats", Input: []byte(`{"data_key":"items","group_by":"a","metrics":["count","p50:a"]}`)}}})
+		if !errors.Is(err, schemas.ErrAnalysisUnavailable) {
+			t.Errorf("error %v, want unavailable", err)
+		}
+		got, err := stream(t.Context(), conn, schemas.Analysis{Context: estate, Target: "H", Calls: []schemas.ToolCall{
+			{Name: "compute_stats", Input: []byte(`{"data_key":"items"}`)}}})
+		if err != nil || !strings.Contains(got, `"total":16000`) {
+			t.Errorf("a smaller call: %s, error %v", got, err)
+		}
 	}
 }
