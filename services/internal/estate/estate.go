@@ -176,7 +176,7 @@ func (e *Estate) find(ctx context.Context, key string) (*array, error) {
 }
 
 // Column returns the values of the field at path. A field that no record has yields a
-// column without values. The error is an *UnknownKeyError, ErrMemory or ctx.Err(). The caller must
+// column without values. It takes no Memory. The error is an *UnknownKeyError or ctx.Err(). The caller must
 // not modify the result.
 func (e *Estate) Column(ctx context.Context, key, path string) (Column, error) {
 	a, err := e.find(ctx, key)
@@ -184,7 +184,7 @@ func (e *Estate) Column(ctx context.Context, key, path string) (Column, error) {
 		return Column{}, err
 	}
 	x := newReader(ctx, e)
-	defer x.close()
+	x.memory = nil
 	col, err := x.column(ctx, a, path)
 	if err != nil {
 		return Column{}, err
