@@ -153,7 +153,7 @@ func TestModelContext(t *testing.T) {
 			{"ask_estate", `{"query":"how many hosts per site?","estate":{"hosts":[{"site":"x"},{"site":"y"},{"site":"y"}]}}`, false, "3 hosts"},
 			{"ask_estate", `{"query":"","estate":[]}`, true, "query: "},
 			{"ask_estate", `{"query":"q","estate":"{"}`, true, "AN-500"},
-			{"inspect_schema", `{"estate":{"hosts":[{"site":"x"}]}}`, false, `{"available":["hosts"]}`},
+			{"inspect_schema", `{"estate":{"hosts":[{"site":"x"}]}}`, false, `{"available":["hosts"],"arrays":[{"data_key":"hosts","count":1}]}`},
 			{"inspect_schema", `{"estate":{"hosts":[{"site":"x"}]},"data_key":"hosts"}`, false, `"fields":["site"]`},
 			{"compute_stats", `{"estate":{"hosts":[{"site":"x"}]},"data_key":"hosts","group_by":"site"}`, false, `{"groups":{"x":1},"total":1`},
 			{"compute_stats", `{"estate":{"hosts":[]},"data_key":"host"}`, true, "available: hosts"},

@@ -2,6 +2,7 @@ package estate
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"math"
 	"slices"
@@ -199,4 +200,113 @@ func (r *records) read(ctx context.Context, path string, p *offsets) (*column, e
 		}
 	}
 	return newColumn(path, p.types, p.nulls, clip(values.list), codes, p.rows), nil
+}
+
+// isInside reports whether the records of a are inside those of b, or are also those of a.
+func (a *array) isInside(b *array) bool {
+	return a.derived != nil && (a.derived.parent == b || a.derived.others == b || a.derived.parent.isInside(b))
+}
+
+// ownFields returns the fields of the records, and the name of a map's members.
+func (a *array) ownFields() []Field {
+	if !a.isMap {
+		return a.profile.fields
+	}
+	key := Field{Path: keyField, Types: typeNames(1 << kindString), Count: a.count}
+	if slices.ContainsFunc(a.profile.fields, func(f Field) bool { return f.Path == keyField }) {
+		key.Path = keyAlways
+	}
+	return append([]Field{key}, a.profile.fields...)
+}
+
+// fields returns the fields of the records and the scalar fields of the enclosing records.
+func (a *array) fields() []Field {
+	fields := a.ownFields()
+	if a.derived == nil {
+		return fields
+	}
+	fields = slices.Clip(fields)
+	parents := 0
+	for _, f := range a.derived.parent.fields() {
+		deep := strings.Count(f.Path, parentPrefix) >= ancestorLevels
+		if typeBits(f.Types)&(1<<kindArray|1<<kindObject) == 0 && parents < maxParentFields && !deep {
+			parents++
+			fields = append(fields, Field{Path: parentPrefix + f.Path, Types: f.Types, Count: min(f.Count, a.count)})
+		}
+	}
+	return fields
+}
+
+// paths returns the paths of the fields.
+func (a *array) paths() []string {
+	fields := a.fields()
+	paths := make([]string, len(fields))
+	for i, f := range fields {
+		paths[i] = f.Path
+	}
+	return paths
+}
+
+// bounded returns the paths of the fields within the bounds of a Schema.
+func (a *array) bounded() []string {
+	paths := a.paths()
+	n, size := 0, 0
+	for n < len(paths) && n < maxSchemaFields && size+len(paths[n]) <= maxSchemaBytes {
+		size += len(paths[n])
+		n++
+	}
+	if omitted := a.profile.omitted(len(paths) - n); omitted != "" {
+		return append(paths[:n:n], omitted)
+	}
+	return paths
+}
+
+// sample returns the first record, abbreviated, or the first one that is an object.
+func (a *array) sample(ctx context.Context, r *records) json.RawMessage {
+	for element := range r.all() {
+		s := sampler{ctx: ctx, left: maxSampleBytes}
+		switch {
+		case element.kind() == kindObject:
+			s.add(element, 0)
+		case a.objects > 0: // prefer the first object
+			continue
+		default:
+			s.out = append(s.out, `{"`+ElementField+`":`...)
+			s.add(element[:skip(element, 0)], 1)
+			s.out = append(s.out, '}')
+		}
+		return s.out
+	}
+	return json.RawMessage("{}")
+}
+
+// chain returns the ancestors of a record, the nearest first.
+func (r *records) chain(row int) []uint32 {
+	chain := make([]uint32, len(r.ancestors))
+	for level, starts := range r.ancestors {
+		chain[level] = starts[row]
+	}
+	return chain
+}
+
+// isRecursion reports whether the elements of a field are records of the array itself.
+func (a *array) isRecursion(field string) bool {
+	return a.derived != nil && a.derived.recursive && a.derived.field == field
+}
+
+// isInexact reports whether the numbers of records and values are known only when the records are built.
+func (a *array) isInexact() bool {
+	return a.derived != nil && (a.derived.recursive || a.derived.ambiguous || a.derived.parent.isInexact())
+}
+
+// rank orders arrays in listings: those with records, then the others, then those whose records a map has.
+func (a *array) rank() int {
+	switch {
+	case a.inMap:
+		return 2
+	case a.objects == 0 && a.derived == nil:
+		return 1
+	default:
+		return 0
+	}
 }

@@ -3,6 +3,10 @@ package estate
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
 
 	"cairn/services/internal/lazy"
 )
@@ -205,19 +209,6 @@ func (c *column) longest() (size int) {
 	return size
 }
 
-// isList reports whether the value is an array of scalars.
-func (o operand) isList() bool {
-	if o.kind != kindArray {
-		return false
-	}
-	for element := range value(o.text).elements() {
-		if element.kind() >= kindArray {
-			return false
-		}
-	}
-	return true
-}
-
 // classes returns labels without keys: the groups are different for different values, those of another type
 // included. The result is incomplete if ctx is done.
 func (c *column) classes(ctx context.Context) labels {
@@ -279,4 +270,189 @@ func (c *column) transform(ctx context.Context, path string, part func(v operand
 	t := newColumn(path, types, c.nulls, values.list, codes, c.rows)
 	t.gaps = true
 	return t, nil
+}
+
+// pick returns a column of the values of c: codeOf has its code for each code of left.
+func (c *column) pick(path string, left *column, codeOf []uint32) *column {
+	values := make([]entry, len(c.values))
+	for i, v := range c.values {
+		values[i].operand = v.operand
+	}
+	codes := make([]uint32, len(left.codes))
+	nulls := 0
+	for i, code := range left.codes {
+		codes[i] = codeOf[code]
+		switch {
+		case codes[i] >= codeValues:
+			values[codes[i]-codeValues].count++
+		case codes[i] == codeNull:
+			nulls++
+		}
+	}
+	picked := newColumn(path, c.types, nulls, values, codes, left.rows)
+	picked.gaps = true
+	return picked
+}
+
+// interpret returns the reading of the column: all its values are numbers, quantities of one family, or
+// dates, in text too; otherwise only numbers have a number. Empty texts, and texts such as NaN or n/a that
+// stand for no number, are no values here.
+func (c *column) interpret(ctx context.Context) (reading, error) {
+	const scalars = 1<<kindString | 1<<kindNumber | 1<<kindBoolean
+	r := reading{as: c.kindOf()}
+	if c.types&(1<<kindNumber|1<<kindString) == 0 {
+		return r, nil
+	}
+	uniform := c.types&scalars&(1<<kindBoolean) == 0 && c.types&(1<<kindArray|1<<kindObject) == 0
+	if uniform && c.types&(1<<kindString) != 0 {
+		for _, read := range []func(context.Context) (reading, bool){c.asNumbers, c.asQuantities, c.asDates} {
+			if whole, ok := read(ctx); ok || ctx.Err() != nil {
+				return whole, ctx.Err()
+			}
+		}
+	}
+	if uniform && c.types&(1<<kindString) == 0 && namesTime(c.path) {
+		if whole, ok := c.asEpochs(); ok {
+			return whole, nil
+		}
+	}
+	if c.types&(1<<kindNumber) == 0 {
+		return r, nil
+	}
+	r.numbers = make([]float64, len(c.values))
+	for i, v := range c.values {
+		if i%checkRows == 0 && yield(ctx, i) != nil {
+			return r, ctx.Err()
+		}
+		r.numbers[i] = v.float()
+	}
+	return r, nil
+}
+
+// kindOf returns the interpretation by the kinds of the values alone.
+func (c *column) kindOf() string {
+	names := map[uint8]string{0: asNull, 1 << kindString: asText, 1 << kindNumber: asNumber, 1 << kindBoolean: asBoolean,
+		1 << kindArray: asList, 1 << kindObject: asObject}
+	if name, ok := names[c.types&^(1<<kindNull)]; ok {
+		return name
+	}
+	return asMixed
+}
+
+// whole returns the reading in which every value that is not blank has the number that read returns.
+func (c *column) whole(ctx context.Context, as string, read func(v operand) (float64, bool)) (reading, bool) {
+	r := reading{as: as, factor: 1, numbers: make([]float64, len(c.values))}
+	some := false
+	for i, v := range c.values {
+		if i%checkValues == 0 && yield(ctx, i) != nil {
+			return r, false
+		}
+		f, ok := read(v.operand)
+		switch {
+		case ok:
+			some = true
+			r.text = r.text || v.kind == kindString
+		case !v.isBlank():
+			return r, false
+		default:
+			f = math.NaN()
+		}
+		r.numbers[i] = f
+	}
+	return r, some
+}
+
+func (c *column) asNumbers(ctx context.Context) (reading, bool) {
+	return c.whole(ctx, asNumber, operand.number)
+}
+
+func (c *column) asQuantities(ctx context.Context) (reading, bool) {
+	for _, units := range families {
+		unit, factor, other, plain := "", math.Inf(1), false, false
+		r, ok := c.whole(ctx, asQuantity, func(v operand) (float64, bool) {
+			number, name, ok := v.quantity()
+			size, known := units[name]
+			if !ok || !known {
+				return 0, false
+			}
+			plain = plain || name == ""
+			if other = other || name != ""; size < factor {
+				unit, factor = name, size
+			}
+			return number * size, true
+		})
+		if !ok || !other {
+			continue
+		}
+		for i := range r.numbers {
+			r.numbers[i] = roundDigits(r.numbers[i] / factor)
+		}
+		if unit == "" && units["B"] > 0 {
+			unit = "B"
+		}
+		r.unit, r.factor, r.units, r.plain = unit, factor, units, plain
+		return r, true
+	}
+	return reading{}, false
+}
+
+func (c *column) asDates(ctx context.Context) (reading, bool) {
+	times := make([]time.Time, len(c.values))
+	i := -1
+	r, ok := c.whole(ctx, asDate, func(v operand) (at float64, ok bool) {
+		i++
+		times[i], ok = parseTime(v)
+		return float64(i), ok
+	})
+	if !ok {
+		return r, false
+	}
+	order := all(len(times))
+	slices.SortFunc(order, func(i, k uint32) int { return times[i].Compare(times[k]) })
+	for _, i := range order {
+		if r.numbers[i] != r.numbers[i] {
+			continue // no date
+		}
+		if n := len(r.times); n == 0 || !r.times[n-1].Equal(times[i]) {
+			r.times = append(r.times, times[i])
+		}
+		r.numbers[i] = float64(len(r.times) - 1)
+	}
+	return r, true
+}
+
+// asEpochs reads numbers of one unit as times. They stay numbers in metrics.
+func (c *column) asEpochs() (reading, bool) {
+	r := reading{as: asDate, numbers: make([]float64, len(c.values))}
+	least, most := math.Inf(1), math.Inf(-1)
+	for i, v := range c.values {
+		r.numbers[i] = v.float()
+		if r.numbers[i] <= 0 {
+			r.numbers[i] = math.NaN() // no time
+			continue
+		}
+		if _, ok := epoch(v.operand); !ok {
+			return r, false
+		}
+		least, most = min(least, r.numbers[i]), max(most, r.numbers[i])
+	}
+	return r, most > 0 && most/least < 1e3/2
+}
+
+// spellings returns the texts of the column that differ from a text in case, spaces and punctuation only, with
+// their numbers of records.
+func (c *column) spellings(o operand) (texts []string) {
+	if o.kind != kindString || o.text == "" || len(o.text) > maxSampleString {
+		return nil
+	}
+	folded := foldSpelling(o.text)
+	for _, v := range c.values {
+		if v.kind != kindString || v.text == o.text || len(v.text) > 2*len(o.text)+2 || 2*len(v.text)+2 < len(o.text) {
+			continue
+		}
+		if len(texts) < maxNoteValues && foldSpelling(v.text) == folded {
+			texts = append(texts, fmt.Sprintf("%s (%d)", quote([]byte(v.text)), v.count))
+		}
+	}
+	return texts
 }

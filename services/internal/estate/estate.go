@@ -5,19 +5,23 @@
 // The text is not decoded. Read validates it and records the offsets of the arrays and their
 // records (find.go), reads the names in the records with the offsets of their values
 // (fieldtree.go), and derives from the names the arrays inside records (nested.go), whose
-// records are read on first use (memory.go). The first access to a field reads it into a column:
+// records are read on first use (reader.go). The first access to a field reads it into a column:
 // a dictionary of the distinct values, and for each record the code of its value, with codes for
 // null and missing. A column has a reading (reading.go): all values are numbers, quantities or
-// dates, in text too. Stats (query.go, stats.go) computes on codes; expensive steps, such as a
+// dates, in text too. Stats (query.go, computation.go) computes on codes; expensive steps, such as a
 // filter, run once per distinct value.
 package estate
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 )
@@ -77,18 +81,6 @@ func (e *Estate) setArrays(arrays []*array) {
 		}
 	}
 	e.arrays = slices.DeleteFunc(arrays, func(a *array) bool { return e.byKey[a.key] != a })
-}
-
-// rank orders arrays in listings: those with records, then the others, then those whose records a map has.
-func (a *array) rank() int {
-	switch {
-	case a.inMap:
-		return 2
-	case a.objects == 0 && a.derived == nil:
-		return 1
-	default:
-		return 0
-	}
 }
 
 // arraySize is the approximate size of an array besides its key, in bytes.
@@ -269,4 +261,241 @@ func list(names []string) string {
 		return fmt.Sprintf("%s, … %d more", strings.Join(names[:maxListed], ", "), more)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Contents returns the data arrays, at most 1,000.
+func (e *Estate) Contents() Contents {
+	c := Contents{Available: []string{}, Arrays: []Listing{}}
+	all := e.listed()
+	for _, a := range all[:min(MaxGroups, len(all))] {
+		c.Available = append(c.Available, a.key)
+		c.Arrays = append(c.Arrays, Listing{a.key, a.count})
+	}
+	switch more := len(all) - len(c.Arrays); {
+	case more > 0:
+		c.Note = fmt.Sprintf("%d more arrays are not listed", more)
+	case len(all) == 0:
+		c.Note = e.whyEmpty()
+	case e.cut:
+		c.Note = "some arrays are too many or nested too deeply to be listed"
+	}
+	return c
+}
+
+// whyEmpty explains why the estate has no data array.
+func (e *Estate) whyEmpty() string {
+	v := value(bytes.TrimSpace(bytes.TrimPrefix(e.text, []byte(byteOrderMark))))
+	switch v.kind() {
+	case kindObject:
+		var names []string
+		for name := range v.members() {
+			if names = append(names, string(truncate(name, maxExample))); len(names) > maxNoteValues {
+				break
+			}
+		}
+		if len(names) == 0 {
+			return "the JSON is an empty object"
+		}
+		return "the JSON is one object without an array and without a map of like objects; its members are " +
+			strings.Join(names, ", ")
+	default:
+		return "the JSON is a " + kindNames[v.kind()] + ", not an array or an object with arrays"
+	}
+}
+
+// Inspect returns the schema of the array. The error is an *UnknownKeyError, ErrMemory or ctx.Err().
+func (e *Estate) Inspect(ctx context.Context, key string) (Schema, error) {
+	a, err := e.find(ctx, key)
+	if err != nil {
+		return Schema{}, err
+	}
+	x := newReader(ctx, e)
+	defer x.close()
+	r, err := x.records(ctx, a)
+	if err != nil {
+		return Schema{}, err
+	}
+	if err := x.locateFields(ctx, a); err != nil {
+		return Schema{}, err
+	}
+	s := Schema{Fields: a.bounded(), Count: a.count, Sample: a.sample(ctx, r)}
+	own := a.ownFields()
+	for size := 0; len(s.Details) < min(len(own), maxSchemaFields) && size < maxDetailBytes; {
+		d, err := x.detail(ctx, a, own[len(s.Details)])
+		if err != nil {
+			return Schema{}, err
+		}
+		s.Details = append(s.Details, d)
+		size += d.size()
+	}
+	if omitted := a.profile.omitted(len(own) - len(s.Details)); omitted != "" {
+		s.Details = append(s.Details, Detail{Name: omitted})
+	}
+	for _, inner := range e.listed() {
+		if inner.derived != nil && inner.derived.parent == a {
+			s.Arrays = append(s.Arrays, Listing{inner.key, inner.count})
+		}
+	}
+	s.NameField = nameField(a)
+	s.References, err = x.references(ctx, a, s.Details)
+	return s, err
+}
+
+// Outline describes the estate to a model: a line per array with its key, count and
+// fields, with their types and values if these fit. It has at most maxBytes bytes, and states how much it omits.
+func (e *Estate) Outline(maxBytes int) string {
+	o := outline{reader: newReader(context.Background(), e), arrays: e.listed(), maxBytes: maxBytes}
+	defer o.close()
+	if len(o.arrays) == 0 {
+		return fit("The context has no data arrays: "+e.whyEmpty()+".", maxBytes)
+	}
+	for _, level := range outlineLevels {
+		if text := o.write(len(o.arrays), level.fields, level.values); len(text) <= maxBytes {
+			return text
+		}
+	}
+	low, high := 0, len(o.arrays)-1 // binary search for the most lines that fit
+	for low < high {
+		mid := (low + high + 1) / 2
+		if len(o.write(mid, 0, false)) <= maxBytes {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	return fit(o.write(low, 0, false), maxBytes)
+}
+
+// readFields builds the profiles of the arrays outside of records.
+func (e *Estate) readFields(ctx context.Context) error {
+	bySize := slices.SortedStableFunc(slices.Values(e.arrays), func(a, b *array) int {
+		return cmp.Compare(b.bytes, a.bytes)
+	})
+	workers := 1
+	if len(e.text) >= parallelBytes {
+		workers = min(runtime.GOMAXPROCS(0), len(bySize))
+	}
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range workers {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(bySize) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				e.readFieldsOf(ctx, bySize[i])
+			}
+		})
+	}
+	wait.Wait()
+	return ctx.Err()
+}
+
+func (e *Estate) readFieldsOf(ctx context.Context, a *array) {
+	if bound := fieldBound(e); a.tree == nil || a.tree.bound != bound {
+		a.tree = readFields(ctx, a, a.records, bound)
+	}
+	if a.tree != nil {
+		a.records.unique = !a.tree.careful && !a.tree.more
+		a.profile = e.listFields(ctx, a.tree)
+	}
+}
+
+// deriveArrays finds the arrays inside the records and adds them behind the array that has them.
+func (e *Estate) deriveArrays(ctx context.Context) error {
+	d := deriver{e: e, nodes: map[*array]*fieldNode{}, bound: maxArrays - len(e.arrays)}
+	inside := map[*array][]*array{}
+	for _, a := range e.arrays {
+		d.nodes[a] = &a.tree.root
+		first := len(d.found)
+		d.derive(a, &a.tree.root, "")
+		d.addRecursive(a, &a.tree.root, "")
+		inside[a] = d.found[first:]
+	}
+	first := len(d.found)
+	d.addUnions()
+	tops := e.arrays
+	e.arrays = make([]*array, 0, len(tops)+len(d.found))
+	for _, a := range tops {
+		e.arrays = append(append(e.arrays, a), inside[a]...)
+		a.tree = nil
+	}
+	e.arrays = append(e.arrays, d.found[first:]...)
+	if err := e.countInexact(ctx); err != nil {
+		return err
+	}
+	slices.SortStableFunc(e.arrays, func(a, b *array) int { return cmp.Compare(a.rank(), b.rank()) })
+	e.setSize()
+	return nil
+}
+
+// countInexact reads the arrays whose number of records depends on the depth of the data or on ambiguous names,
+// and drops those that are too deep.
+func (e *Estate) countInexact(ctx context.Context) error {
+	x := newReader(ctx, e)
+	defer x.close()
+	counted := 0
+	for _, a := range e.arrays {
+		if !a.isInexact() {
+			continue
+		}
+		var r *records
+		err := errTooDeep // or too many
+		if size := 4 * (1 + ancestorLevels) * a.count; counted < maxInexact && size < columnShare(len(e.text)) {
+			counted++
+			r, err = x.records(ctx, a)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil || len(r.starts) == 0:
+			delete(e.byKey, a.key)
+			e.cut = e.cut || err != nil
+			continue
+		}
+		if t := readFields(ctx, a, r, fieldBound(e)); t != nil {
+			l := newLister(len(r.starts))
+			l.list(&t.root, "")
+			a.profile = l.profile
+		}
+		a.count, a.objects = len(r.starts), 0
+		for _, start := range r.starts {
+			if r.text[start] == '{' {
+				a.objects++
+			}
+		}
+	}
+	e.arrays = slices.DeleteFunc(e.arrays, func(a *array) bool { return e.byKey[a.key] != a })
+	return nil
+}
+
+// listFields builds the profile of the tree's array and keeps the offsets of unambiguous paths.
+// It returns nil if ctx is done.
+func (e *Estate) listFields(ctx context.Context, t *fieldTree) *profile {
+	l := newLister(len(t.records.starts))
+	l.more = t.more
+	l.list(&t.root, "")
+	for _, path := range l.duplicate[:min(len(l.duplicate), maxAmbiguous)] {
+		p, err := t.records.scan(ctx, t.records.starts, path)
+		if err != nil {
+			return nil
+		}
+		l.fields[l.at[path]] = Field{Path: path, Types: typeNames(p.types), Count: p.count()}
+		l.offsets[path] = p
+	}
+	e.keepOffsets(t.records, l)
+	return l.profile
+}
+
+// keepOffsets keeps the offsets of the listed fields within the budget of the estate.
+func (e *Estate) keepOffsets(r *records, l *lister) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range l.fields {
+		p := l.offsets[f.Path]
+		if p == nil || len(p.at) == 0 || r.columns[f.Path] != nil {
+			continue
+		}
+		p.at, p.rows = clip(p.at), clip(p.rows)
+		if e.reserve(p.size()) {
+			r.offsets[f.Path] = p
+		}
+	}
 }

@@ -219,11 +219,12 @@ func TestConcurrentUse(t *testing.T) {
 func TestOutline(t *testing.T) {
 	t.Parallel()
 	e := parse(t, `{"hosts":[{"name":"a","os":{"family":"linux"}},{"arch":"x64"}],"empty":[],"tags":["x"]}`)
-	want := "hosts (2 records): name (a), os, os.family (linux), arch (x64)\nempty (0 records)\ntags (1 records): value (x)\n"
+	want := "hosts (2 records): name (text such as a), os, os.family (text such as linux), arch (text such as x64)\n" +
+		"empty (0 records)\ntags (1 records): value (text such as x)\n"
 	if got := e.Outline(1000); got != want {
 		t.Errorf("outline\n%swant\n%s", got, want)
 	}
-	for size := range 120 {
+	for size := range 180 {
 		got := e.Outline(size)
 		if len(got) > size {
 			t.Errorf("outline of %d bytes, want at most %d", len(got), size)

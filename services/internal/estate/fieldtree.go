@@ -279,3 +279,11 @@ func (t *fieldTree) child(n *fieldNode, name []byte, depth int) (*fieldNode, int
 	n.children = append(n.children, &fieldNode{name: string(name), escaped: bytes.ContainsAny(name, `"\\`)})
 	return n.children[len(n.children)-1], len(n.children) - 1
 }
+
+// values returns the number of values of the fields, without those of nested records.
+func (n *fieldNode) values() (count int) {
+	for _, child := range n.children {
+		count += child.total + child.nulls + child.values()
+	}
+	return count
+}

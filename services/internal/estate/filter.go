@@ -223,14 +223,6 @@ func (p operatorParser) folded(want operand, holds func(want, v operand, i int) 
 	return matcher(func(v operand, i int) bool { return holds(want, v.lower(), i) }).bind
 }
 
-// lower returns a text, or the texts of a list, in lower case.
-func (o operand) lower() operand {
-	if o.kind == kindString || o.kind == kindArray {
-		o.text = strings.ToLower(o.label()) // the label of a list has no escapes of letters
-	}
-	return o
-}
-
 func (p operatorParser) pattern(want operand) (test, error) {
 	if want.kind != kindString || len(want.text) > maxPattern {
 		return nil, fmt.Errorf("matches: expected a regular expression of at most %d bytes", maxPattern)
@@ -393,37 +385,6 @@ func (j join) bind(ctx context.Context, x *reader, left *column) (matcher, error
 	}, nil
 }
 
-// each calls use with the label of the value, or of each element of a list of scalars.
-func (o operand) each(use func(operand)) {
-	if !o.isList() {
-		use(operand{o.kind, o.label()})
-		return
-	}
-	for element := range value(o.text).elements() {
-		use(newOperand(element))
-	}
-}
-
-// some reports whether the text, or an element of the list, of a kind is good.
-func (o operand) some(k kind, good func(text string) bool) bool {
-	if o.kind == k {
-		return good(o.text)
-	}
-	if o.kind == kindArray {
-		for element := range value(o.text).elements() {
-			if element.kind() == k && good(string(element.label())) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// begins reports whether a text, or an element of a list, begins with the text.
-func (o operand) begins(v operand, _ int) bool {
-	return v.some(kindString, func(text string) bool { return strings.HasPrefix(text, o.text) })
-}
-
 // A comparison is gt, gte, lt or lte with a number or a text.
 type comparison struct {
 	op   string
@@ -583,97 +544,6 @@ func compareValues(v operand, r reading, k int, w operand, s reading, l int) (or
 	default:
 		return strings.Compare(v.text, w.text), v.kind == kindString && w.kind == kindString
 	}
-}
-
-// A selection has the rows of the records that match a filter.
-type selection struct {
-	*reader
-	array *array
-	join  lookups
-	rows  []uint32
-}
-
-// all selects all records.
-func (s *selection) all(ctx context.Context) error {
-	r, err := s.records(ctx, s.array)
-	if err != nil {
-		return err
-	}
-	if err := s.acquire(4 * len(r.starts)); err != nil {
-		return err
-	}
-	s.rows = all(len(r.starts))
-	return nil
-}
-
-// column returns the column of a field of the records, or of the records that a lookup finds.
-func (s *selection) column(ctx context.Context, path string) (*column, error) {
-	longest := ""
-	for field := range s.join {
-		if len(field) > len(longest) && strings.HasPrefix(path, field+".") {
-			longest = field
-		}
-	}
-	if longest == "" {
-		return s.reader.column(ctx, s.array, path)
-	}
-	return s.join[longest].column(ctx, s, longest, path[len(longest)+1:])
-}
-
-// narrow keeps the rows whose records meet all conditions.
-func (s *selection) narrow(ctx context.Context, conditions []*condition) error {
-	for _, c := range conditions {
-		col, err := s.column(ctx, c.field)
-		if err != nil {
-			return err
-		}
-		if s.rows, err = c.narrow(ctx, s, col); err != nil {
-			return err
-		}
-		for _, p := range c.peers {
-			other, err := s.column(ctx, p.field)
-			if err != nil {
-				return err
-			}
-			if len(other.codes) == 0 {
-				s.notes = append(s.notes, fmt.Sprintf("no record has the field %q", p.field))
-			}
-			if s.rows, err = p.compare(ctx, s.rows, col, other, s.array.count); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// narrowAny keeps the rows whose records meet one of the alternatives, or all rows if
-// there are none.
-func (s *selection) narrowAny(ctx context.Context, alternatives [][]*condition) error {
-	if len(alternatives) == 0 {
-		return nil
-	}
-	if err := s.acquire(4*len(s.rows) + s.array.count); err != nil {
-		return err
-	}
-	meets := make([]bool, s.array.count)
-	for _, conditions := range alternatives {
-		some := *s
-		some.rows = append([]uint32(nil), s.rows...)
-		if err := some.narrow(ctx, conditions); err != nil {
-			return err
-		}
-		for _, row := range some.rows {
-			meets[row] = true
-		}
-	}
-	kept := s.rows[:0]
-	for _, row := range s.rows {
-		if meets[row] {
-			kept = append(kept, row)
-		}
-	}
-	s.rows = kept
-	return nil
 }
 
 // narrow returns the selected rows whose records meet the condition, reusing their memory.

@@ -8,15 +8,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"strings"
 )
 
 // maxLabelBytes is the length at which group labels are truncated.
 const maxLabelBytes = 4 << 10
-
-// maxEntries bounds the pairs of a record and a group: a record has a pair for each
-// combination of the elements of its lists. All elements of one field are fewer.
-func (x *reader) maxEntries() int { return max(64<<10, len(x.estate.text)/2) }
 
 // A grouping assigns records to groups. Its zero value has no groups.
 type grouping struct {
@@ -38,73 +33,6 @@ type labels struct {
 	elements map[uint32][]uint32
 	keys     []string
 	bound    int // exceeds all groups
-}
-
-// group groups the selected rows. The error may be ctx.Err().
-func (c *computation) group(ctx context.Context) (grouping, error) {
-	by := grouping{rows: c.rows}
-	for _, field := range c.GroupBy {
-		col, err := c.column(ctx, field)
-		if err != nil {
-			return by, err
-		}
-		if err := c.acquireLists(col); err != nil {
-			return by, err
-		}
-		l, err := col.groups.Get(ctx)
-		if err != nil {
-			return by, err
-		}
-		if err := c.checkGroups(field, col); err != nil {
-			return by, err
-		}
-		if by, err = c.split(ctx, by, col, &l); err != nil {
-			return by, err
-		}
-		c.cover(field, col, nil, "")
-	}
-	if len(c.GroupBy) == 1 && by.empty > 0 && by.counts[0] == by.empty { // the string "null" is a label too
-		by.null = true
-		by.nonNull--
-	}
-	return by, nil
-}
-
-// checkGroups refuses a field whose selected values are all objects or lists of objects.
-func (c *computation) checkGroups(field string, col *column) error {
-	if col.types&(1<<kindObject|1<<kindArray) == 0 {
-		return nil
-	}
-	codes := col.dense(c.array.count)
-	var object *entry
-	for _, row := range c.rows {
-		if codes[row] < codeValues {
-			continue
-		}
-		v := &col.values[codes[row]-codeValues]
-		if v.kind < kindArray || v.isList() {
-			return nil
-		}
-		object = v
-	}
-	if object == nil {
-		return nil
-	}
-	if key := joinPath(c.array.key, field); c.estate.byKey[key] != nil {
-		return fmt.Errorf("group_by %q: its values are objects; use data_key %q and group by one of %s", field, key,
-			list(c.estate.byKey[key].paths()))
-	}
-	hint := "filter its values, or group by a field inside of them"
-	var members []string
-	for _, path := range c.array.paths() {
-		if strings.HasPrefix(path, field+".") {
-			members = append(members, path)
-		}
-	}
-	if len(members) > 0 {
-		hint = "group by one of " + list(members)
-	}
-	return fmt.Errorf("group_by %q: its values are objects; %s", field, hint)
 }
 
 // groups returns the groups of a code.
@@ -138,64 +66,6 @@ func (l *labels) count(codes, rows []uint32) int {
 
 // tupleSize is the size of a group by several fields, in bytes.
 const tupleSize = 120
-
-// split divides the groups by the labels of a column. The error may be ErrMemory or ctx.Err().
-func (c *computation) split(ctx context.Context, by grouping, col *column, l *labels) (grouping, error) {
-	codes := col.dense(c.array.count)
-	entries := l.count(codes, by.rows)
-	if most := c.maxEntries(); entries > most {
-		return by, fmt.Errorf("group_by: the lists of the records have %d combinations, expected at most %d", entries, most)
-	}
-	size := 4*entries + 8*len(l.keys) // the groups of entries; the count and the rank of groups
-	if by.of != nil {
-		size += tupleSize * min(entries, len(by.counts)*len(l.keys)) // until the combinations are known
-	}
-	if l.elements != nil {
-		size += 4 * entries // the rows of entries
-	}
-	if err := c.acquire(size); err != nil {
-		return by, err
-	}
-	next := grouping{rows: by.rows, of: make([]uint32, 0, entries), keys: append(by.keys, l.keys)}
-	if by.of == nil && l.elements == nil {
-		next.assign(codes, l)
-		c.noteAbsent(col, codes, next.empty)
-		return next, ctx.Err()
-	}
-	if l.elements != nil {
-		next.rows = make([]uint32, 0, entries)
-	}
-	combinations := map[[2]uint32]uint32{}
-	for i, row := range by.rows {
-		if i%checkRows == 0 && yield(ctx, i) != nil {
-			return by, ctx.Err()
-		}
-		if l.of[codes[row]] == 0 && l.isEmpty(codes[row]) {
-			next.empty++
-		}
-		for _, label := range l.groups(codes[row]) {
-			g := label
-			if by.of != nil {
-				g = next.combine(combinations, by, by.of[i], label)
-			}
-			next.of = append(next.of, g)
-			if l.elements != nil {
-				next.rows = append(next.rows, row)
-			}
-		}
-	}
-	c.noteAbsent(col, codes, next.empty)
-	next.count()
-	return next, nil
-}
-
-// noteAbsent records a field that no selected record has, not even null; empty is the number of those without a value.
-func (c *computation) noteAbsent(col *column, codes []uint32, empty uint32) {
-	has := func(row uint32) bool { return codes[row] != codeMissing }
-	if int(empty) >= len(c.rows) && !slices.ContainsFunc(c.rows, has) {
-		c.absent = append(c.absent, col.path)
-	}
-}
 
 // combine returns the group of a label among the records of a group of outer.
 func (by *grouping) combine(known map[[2]uint32]uint32, outer grouping, group, label uint32) uint32 {

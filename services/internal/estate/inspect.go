@@ -5,9 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
-	"slices"
-	"strings"
 )
 
 // Schema describes a data array to the model by metadata and one sample record.
@@ -71,84 +68,6 @@ const (
 	examples   = 3
 )
 
-// Contents returns the data arrays, at most 1,000.
-func (e *Estate) Contents() Contents {
-	c := Contents{Available: []string{}, Arrays: []Listing{}}
-	all := e.listed()
-	for _, a := range all[:min(MaxGroups, len(all))] {
-		c.Available = append(c.Available, a.key)
-		c.Arrays = append(c.Arrays, Listing{a.key, a.count})
-	}
-	switch more := len(all) - len(c.Arrays); {
-	case more > 0:
-		c.Note = fmt.Sprintf("%d more arrays are not listed", more)
-	case len(all) == 0:
-		c.Note = e.whyEmpty()
-	case e.cut:
-		c.Note = "some arrays are too many or nested too deeply to be listed"
-	}
-	return c
-}
-
-// whyEmpty explains why the estate has no data array.
-func (e *Estate) whyEmpty() string {
-	v := value(bytes.TrimSpace(bytes.TrimPrefix(e.text, []byte(byteOrderMark))))
-	switch v.kind() {
-	case kindObject:
-		var names []string
-		for name := range v.members() {
-			if names = append(names, string(truncate(name, maxExample))); len(names) > maxNoteValues {
-				break
-			}
-		}
-		if len(names) == 0 {
-			return "the JSON is an empty object"
-		}
-		return "the JSON is one object without an array and without a map of like objects; its members are " +
-			strings.Join(names, ", ")
-	default:
-		return "the JSON is a " + kindNames[v.kind()] + ", not an array or an object with arrays"
-	}
-}
-
-// Inspect returns the schema of the array. The error is an *UnknownKeyError, ErrMemory or ctx.Err().
-func (e *Estate) Inspect(ctx context.Context, key string) (Schema, error) {
-	a, err := e.find(ctx, key)
-	if err != nil {
-		return Schema{}, err
-	}
-	x := newReader(ctx, e)
-	defer x.close()
-	r, err := x.records(ctx, a)
-	if err != nil {
-		return Schema{}, err
-	}
-	if err := x.locateFields(ctx, a); err != nil {
-		return Schema{}, err
-	}
-	s := Schema{Fields: a.bounded(), Count: a.count, Sample: a.sample(ctx, r)}
-	own := a.ownFields()
-	for size := 0; len(s.Details) < min(len(own), maxSchemaFields) && size < maxDetailBytes; {
-		d, err := x.detail(ctx, a, own[len(s.Details)])
-		if err != nil {
-			return Schema{}, err
-		}
-		s.Details = append(s.Details, d)
-		size += d.size()
-	}
-	if omitted := a.profile.omitted(len(own) - len(s.Details)); omitted != "" {
-		s.Details = append(s.Details, Detail{Name: omitted})
-	}
-	for _, inner := range e.listed() {
-		if inner.derived != nil && inner.derived.parent == a {
-			s.Arrays = append(s.Arrays, Listing{inner.key, inner.count})
-		}
-	}
-	s.NameField = nameField(a)
-	s.References, err = x.references(ctx, a, s.Details)
-	return s, err
-}
-
 // size returns the approximate size of the detail in JSON, in bytes.
 func (d Detail) size() int {
 	size := 80 + len(d.Name)
@@ -158,162 +77,14 @@ func (d Detail) size() int {
 	return size + len(d.Examples)*maxExample
 }
 
-// detail describes a field.
-func (x *reader) detail(ctx context.Context, a *array, f Field) (Detail, error) {
-	d := Detail{Name: f.Path, Share: Number(math.Round(float64(f.Count)/float64(max(1, a.count))*1e4) / 1e4)}
-	c, err := x.column(ctx, a, f.Path)
-	if err != nil {
-		return d, err
-	}
-	r, err := c.reading.Get(ctx)
-	if err != nil {
-		return d, err
-	}
-	if err := x.acquireLists(c); err != nil {
-		return d, err
-	}
-	public, err := c.public.Get(ctx)
-	if err != nil {
-		return d, err
-	}
-	values, distinct := public.Values, public.Distinct
-	if r.as == asList {
-		values, distinct = public.Elements, public.DistinctElements
-	}
-	d.Type, d.Unit, d.Distinct = r.as, r.unit, distinct
-	if len(values) <= maxFew {
-		for _, v := range values {
-			d.Values = append(d.Values, ValueCount{v.Text, v.Count})
-		}
-		return d, nil
-	}
-	for _, v := range values[:examples] {
-		d.Examples = append(d.Examples, string(truncate([]byte(v.Text), maxExample)))
-	}
-	return d, nil
-}
-
 // Bounds on the search for references.
 const (
 	maxReferenceArrays = 30
 	maxReferences      = 10
 )
 
-// references returns the text fields of an array all of whose values are names of the records of another array.
-func (x *reader) references(ctx context.Context, a *array, details []Detail) (found []Reference, err error) {
-	all := x.estate.listed()
-	for _, other := range all[:min(len(all), maxReferenceArrays)] {
-		if other == a || other.isInside(a) || a.isInside(other) {
-			continue
-		}
-		names := nameField(other)
-		c, err := x.column(ctx, other, names)
-		if err != nil {
-			return nil, err
-		}
-		if c.types&(1<<kindString) == 0 || len(c.values) < 2 || 10*len(c.values) < 9*other.count {
-			continue // it does not identify the records
-		}
-		known := make(map[operand]bool, len(c.values))
-		for _, v := range c.values {
-			known[v.operand] = true
-		}
-		for _, d := range details {
-			if d.Type != asText || d.Distinct < 2 || len(found) == maxReferences {
-				continue
-			}
-			own, err := x.column(ctx, a, d.Name)
-			if err != nil {
-				return nil, err
-			}
-			if !slices.ContainsFunc(own.values, func(v entry) bool { return !known[v.operand] }) {
-				found = append(found, Reference{d.Name, other.key, names})
-			}
-		}
-	}
-	return found, nil
-}
-
-// isInside reports whether the records of a are inside those of b, or are also those of a.
-func (a *array) isInside(b *array) bool {
-	return a.derived != nil && (a.derived.parent == b || a.derived.others == b || a.derived.parent.isInside(b))
-}
-
-// ownFields returns the fields of the records, and the name of a map's members.
-func (a *array) ownFields() []Field {
-	if !a.isMap {
-		return a.profile.fields
-	}
-	key := Field{Path: keyField, Types: typeNames(1 << kindString), Count: a.count}
-	if slices.ContainsFunc(a.profile.fields, func(f Field) bool { return f.Path == keyField }) {
-		key.Path = keyAlways
-	}
-	return append([]Field{key}, a.profile.fields...)
-}
-
 // maxParentFields bounds the listed fields of enclosing records.
 const maxParentFields = 40
-
-// fields returns the fields of the records and the scalar fields of the enclosing records.
-func (a *array) fields() []Field {
-	fields := a.ownFields()
-	if a.derived == nil {
-		return fields
-	}
-	fields = slices.Clip(fields)
-	parents := 0
-	for _, f := range a.derived.parent.fields() {
-		deep := strings.Count(f.Path, parentPrefix) >= ancestorLevels
-		if typeBits(f.Types)&(1<<kindArray|1<<kindObject) == 0 && parents < maxParentFields && !deep {
-			parents++
-			fields = append(fields, Field{Path: parentPrefix + f.Path, Types: f.Types, Count: min(f.Count, a.count)})
-		}
-	}
-	return fields
-}
-
-// paths returns the paths of the fields.
-func (a *array) paths() []string {
-	fields := a.fields()
-	paths := make([]string, len(fields))
-	for i, f := range fields {
-		paths[i] = f.Path
-	}
-	return paths
-}
-
-// bounded returns the paths of the fields within the bounds of a Schema.
-func (a *array) bounded() []string {
-	paths := a.paths()
-	n, size := 0, 0
-	for n < len(paths) && n < maxSchemaFields && size+len(paths[n]) <= maxSchemaBytes {
-		size += len(paths[n])
-		n++
-	}
-	if omitted := a.profile.omitted(len(paths) - n); omitted != "" {
-		return append(paths[:n:n], omitted)
-	}
-	return paths
-}
-
-// sample returns the first record, abbreviated, or the first one that is an object.
-func (a *array) sample(ctx context.Context, r *records) json.RawMessage {
-	for element := range r.all() {
-		s := sampler{ctx: ctx, left: maxSampleBytes}
-		switch {
-		case element.kind() == kindObject:
-			s.add(element, 0)
-		case a.objects > 0: // prefer the first object
-			continue
-		default:
-			s.out = append(s.out, `{"`+ElementField+`":`...)
-			s.add(element[:skip(element, 0)], 1)
-			s.out = append(s.out, '}')
-		}
-		return s.out
-	}
-	return json.RawMessage("{}")
-}
 
 // Bounds on a Schema, to fit the context of a small model.
 const (

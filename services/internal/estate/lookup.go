@@ -14,18 +14,6 @@ type lookup struct {
 	field string
 }
 
-func (c *computation) openLookups(ctx context.Context, given map[string]Lookup) (lookups, error) {
-	found := lookups{}
-	for field, l := range given {
-		a, err := c.estate.find(ctx, l.DataKey)
-		if err != nil {
-			return nil, err
-		}
-		found[field] = lookup{a, l.Field}
-	}
-	return found, nil
-}
-
 // column returns the column of a field of the records that the lookup finds: a hash join. Of several records with
 // the same key, the first counts.
 func (l lookup) column(ctx context.Context, s *selection, field, path string) (*column, error) {
@@ -84,26 +72,4 @@ func (l lookup) column(ctx context.Context, s *selection, field, path string) (*
 	c := target.pick(field+"."+path, left, codeOf)
 	s.columns[id] = c
 	return c, nil
-}
-
-// pick returns a column of the values of c: codeOf has its code for each code of left.
-func (c *column) pick(path string, left *column, codeOf []uint32) *column {
-	values := make([]entry, len(c.values))
-	for i, v := range c.values {
-		values[i].operand = v.operand
-	}
-	codes := make([]uint32, len(left.codes))
-	nulls := 0
-	for i, code := range left.codes {
-		codes[i] = codeOf[code]
-		switch {
-		case codes[i] >= codeValues:
-			values[codes[i]-codeValues].count++
-		case codes[i] == codeNull:
-			nulls++
-		}
-	}
-	picked := newColumn(path, c.types, nulls, values, codes, left.rows)
-	picked.gaps = true
-	return picked
 }

@@ -71,69 +71,6 @@ type measure struct {
 	classes labels             // of distinct
 }
 
-// measure reads the field of a metric.
-func (c *computation) measure(ctx context.Context, m *metric) (measure, error) {
-	v := measure{metric: m}
-	if m.field == "" {
-		return v, nil
-	}
-	col, err := c.column(ctx, m.field)
-	if err != nil {
-		return v, err
-	}
-	v.codes = col.dense(c.array.count)
-	has := func(row uint32) bool { return v.codes[row] != codeMissing }
-	m.found = len(col.codes) > 0 && slices.ContainsFunc(c.rows, has)
-	if m.op == "distinct" {
-		if err := c.acquireLists(col); err != nil {
-			return v, err
-		}
-		v.classes = col.classes(ctx)
-		c.cover(m.field, col, nil, "")
-		return v, ctx.Err()
-	}
-	r, err := col.reading.Get(ctx)
-	if err != nil {
-		return v, err
-	}
-	v.unit, v.numbers = r.unit, r.numbers
-	ordered := m.op == "min" || m.op == "max"
-	switch {
-	case r.times != nil && !ordered:
-		v.numbers = nil // dates have no sum
-	case r.times != nil:
-		v.texts = textsOf(col, r.numbers)
-	case r.as == asText && ordered:
-		if v.numbers, err = c.textNumbers(col); err != nil {
-			return v, err
-		}
-		v.texts = textsOf(col, v.numbers)
-	}
-	if v.numbers == nil {
-		v.numbers = slices.Repeat([]float64{math.NaN()}, len(col.values))
-	}
-	readAs := ""
-	if r.text && v.texts == nil || r.as == asDate && ordered {
-		readAs = r.as
-	}
-	c.cover(m.field, col, v.numbers, readAs)
-	return v, nil
-}
-
-// textNumbers numbers the texts of a column in their order.
-func (c *computation) textNumbers(col *column) ([]float64, error) {
-	if err := c.acquire(16 * len(col.values)); err != nil {
-		return nil, err
-	}
-	order := all(len(col.values))
-	slices.SortFunc(order, func(i, k uint32) int { return strings.Compare(col.values[i].text, col.values[k].text) })
-	numbers := make([]float64, len(order))
-	for k, i := range order {
-		numbers[i] = float64(k)
-	}
-	return numbers, nil
-}
-
 // textsOf returns the text of each number.
 func textsOf(col *column, numbers []float64) map[float64]string {
 	texts := make(map[float64]string, len(numbers))
@@ -155,44 +92,6 @@ func (v measure) cell(figure float64) Cell {
 
 // tallySize is the size of a tally, in bytes.
 const tallySize = 48
-
-// figures computes the measure over rows, and over each of n groups; groups has the group of each of rows, nil if
-// there are none. The error may be ErrMemory or ctx.Err().
-func (c *computation) figures(ctx context.Context, v measure, rows, groups []uint32, n int) (
-	byGroup []float64, total float64, err error,
-) {
-	if v.field == "" {
-		byGroup = make([]float64, n)
-		for _, g := range groups {
-			byGroup[g]++
-		}
-		return byGroup, float64(len(rows)), nil
-	}
-	size := 8*len(rows) + tallySize*n // the values
-	if v.op == "distinct" {
-		size = 4*len(rows) + 4*v.classes.bound
-		if pairs := v.classes.count(v.codes, rows); pairs > c.maxEntries() {
-			return nil, 0, fmt.Errorf("%s: the lists have %d elements in the groups, expected at most %d",
-				v.name, pairs, c.maxEntries())
-		} else if v.classes.elements != nil {
-			size += 16 * pairs
-		}
-	}
-	if groups != nil {
-		size += 12 * len(rows) // their groups, and the values in parts
-	}
-	if err := c.acquire(size); err != nil {
-		return nil, 0, err
-	}
-	defer c.release(size)
-	if v.op == "distinct" {
-		chosen, groups := v.chooseClasses(rows, groups)
-		return distinct(chosen, groups, n, v.classes.bound), distinct(chosen, nil, 1, v.classes.bound)[0], ctx.Err()
-	}
-	numbers, groups := v.chooseNumbers(rows, groups)
-	byGroup = v.reduce(ctx, numbers, groups, n) // before the total, which reorders numbers
-	return byGroup, v.reduce(ctx, numbers, nil, 1)[0], ctx.Err()
-}
 
 // chooseClasses returns the classes of the values of rows, and their groups if rows are grouped.
 func (v *measure) chooseClasses(rows, groupOf []uint32) (chosen, groups []uint32) {

@@ -1,107 +1,10 @@
 package estate
 
 import (
-	"cmp"
-	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 )
-
-// addNames adds the names of the records that match, or of those with the extreme values of a field.
-func (c *computation) addNames(ctx context.Context) error {
-	if c.Names == nil && c.Top == nil {
-		return nil
-	}
-	field := ""
-	if c.Names != nil {
-		field = c.Names.Field
-	}
-	if field == "" {
-		field = nameField(c.array)
-	}
-	col, err := c.column(ctx, field)
-	if err != nil {
-		return err
-	}
-	if len(col.codes) == 0 && len(c.rows) > 0 {
-		return fmt.Errorf("names: no record has the field %q; the fields are %s", field, list(c.array.paths()))
-	}
-	codes := col.dense(c.array.count)
-	name := func(row uint32) string {
-		if codes[row] < codeValues {
-			return NullGroup
-		}
-		return groupKey(col.values[codes[row]-codeValues].label())
-	}
-	if c.Top != nil {
-		return c.addTop(ctx, name)
-	}
-	limit := cmp.Or(c.Names.Limit, defaultNames)
-	for _, row := range c.rows[:min(limit, len(c.rows))] {
-		c.result.Names = append(c.result.Names, Name{Name: name(row)})
-	}
-	c.result.MoreNames = max(0, len(c.rows)-limit)
-	return nil
-}
-
-// addTop adds the records with the extreme values of a field, and those with the same value as the last.
-func (c *computation) addTop(ctx context.Context, name func(row uint32) string) error {
-	v, err := c.measure(ctx, &metric{name: c.Top.By, op: "max", field: c.Top.By})
-	if err != nil {
-		return err
-	}
-	if !v.found && len(c.rows) > 0 {
-		c.absent = append(c.absent, v.field)
-	}
-	number := func(row uint32) (float64, bool) {
-		if v.codes[row] < codeValues {
-			return 0, false
-		}
-		f := v.numbers[v.codes[row]-codeValues]
-		return f, f == f
-	}
-	sign := -1
-	if c.Top.Order == "asc" {
-		sign = 1
-	}
-	best := worstFirst{compare: func(a, b uint32) int {
-		x, _ := number(a)
-		y, _ := number(b)
-		return cmp.Or(sign*cmp.Compare(x, y), cmp.Compare(a, b))
-	}}
-	for i, row := range c.rows {
-		if i%checkRows == 0 && yield(ctx, i) != nil {
-			return ctx.Err()
-		}
-		if _, ok := number(row); ok {
-			best.offer(row, maxListedNames)
-		}
-	}
-	slices.SortFunc(best.list, best.compare)
-	c.result.NamesUnit = v.unit
-	for i, row := range best.list {
-		f, _ := number(row)
-		if i >= cmp.Or(c.Top.Limit, 1) {
-			if last, _ := number(best.list[i-1]); f != last {
-				return nil
-			}
-		}
-		cell := v.cell(f)
-		c.result.Names = append(c.result.Names, Name{Name: name(row), Value: &cell})
-	}
-	if len(best.list) == maxListedNames { // there may be more records with the last value
-		last := best.list[maxListedNames-1]
-		f, _ := number(last)
-		for _, row := range c.rows {
-			if g, ok := number(row); ok && g == f && best.compare(row, last) > 0 {
-				c.result.MoreNames++
-			}
-		}
-	}
-	return nil
-}
 
 // nameWords are the last segments of fields that name records, in order of preference.
 var nameWords = []string{

@@ -76,14 +76,6 @@ func (d *deriver) add(a *array, n *fieldNode) {
 	d.addRecursive(a, n, "")
 }
 
-// values returns the number of values of the fields, without those of nested records.
-func (n *fieldNode) values() (count int) {
-	for _, child := range n.children {
-		count += child.total + child.nulls + child.values()
-	}
-	return count
-}
-
 // addRecursive adds the records of a together with the elements of a field of like shape, at all depths.
 func (d *deriver) addRecursive(a *array, n *fieldNode, prefix string) {
 	if a.isInexact() {
@@ -198,72 +190,6 @@ func merge(n *fieldNode, nodes ...*fieldNode) *fieldNode {
 }
 
 var errTooDeep = errors.New("the records are nested too deeply")
-
-// build returns the records of a derived array.
-func (x *reader) build(ctx context.Context, a *array) (*records, error) {
-	d := a.derived
-	parent, err := x.records(ctx, d.parent)
-	if err != nil {
-		return nil, err
-	}
-	b := builder{ctx: ctx, array: a, records: newRecords(parent.text)}
-	b.unique = parent.unique
-	levels := min(len(parent.ancestors)+1, ancestorLevels)
-	if d.recursive {
-		levels = ancestorLevels
-	}
-	b.ancestors = make([][]uint32, levels)
-	if d.others != nil {
-		others, err := x.records(ctx, d.others)
-		if err != nil {
-			return nil, err
-		}
-		for row, start := range others.starts {
-			b.add(start, others.chain(row))
-		}
-	}
-	if d.recursive {
-		for row, start := range parent.starts {
-			if err := b.descend(start, parent.chain(row), 0); err != nil {
-				return nil, err
-			}
-		}
-		return b.records, nil
-	}
-	p, err := parent.find(ctx, d.field)
-	if err != nil {
-		return nil, err
-	}
-	for i, at := range p.at {
-		row := i
-		if p.rows != nil {
-			row = int(p.rows[i])
-		}
-		if err := b.elements(at, append([]uint32{parent.starts[row]}, parent.chain(row)...)); err != nil {
-			return nil, err
-		}
-	}
-	return b.records, nil
-}
-
-// chain returns the ancestors of a record, the nearest first.
-func (r *records) chain(row int) []uint32 {
-	chain := make([]uint32, len(r.ancestors))
-	for level, starts := range r.ancestors {
-		chain[level] = starts[row]
-	}
-	return chain
-}
-
-// isRecursion reports whether the elements of a field are records of the array itself.
-func (a *array) isRecursion(field string) bool {
-	return a.derived != nil && a.derived.recursive && a.derived.field == field
-}
-
-// isInexact reports whether the numbers of records and values are known only when the records are built.
-func (a *array) isInexact() bool {
-	return a.derived != nil && (a.derived.recursive || a.derived.ambiguous || a.derived.parent.isInexact())
-}
 
 // builder collects the records of a derived array.
 type builder struct {

@@ -21,31 +21,6 @@ const (
 	outlineValue = 30 // bytes of a value
 )
 
-// Outline describes the estate to a model: a line per array with its key, count and
-// fields, with their types and values if these fit. It has at most maxBytes bytes, and states how much it omits.
-func (e *Estate) Outline(maxBytes int) string {
-	o := outline{reader: newReader(context.Background(), e), arrays: e.listed(), maxBytes: maxBytes}
-	defer o.close()
-	if len(o.arrays) == 0 {
-		return fit("The context has no data arrays: "+e.whyEmpty()+".", maxBytes)
-	}
-	for _, level := range outlineLevels {
-		if text := o.write(len(o.arrays), level.fields, level.values); len(text) <= maxBytes {
-			return text
-		}
-	}
-	low, high := 0, len(o.arrays)-1 // binary search for the most lines that fit
-	for low < high {
-		mid := (low + high + 1) / 2
-		if len(o.write(mid, 0, false)) <= maxBytes {
-			low = mid
-		} else {
-			high = mid - 1
-		}
-	}
-	return fit(o.write(low, 0, false), maxBytes)
-}
-
 func fit(text string, maxBytes int) string {
 	if len(text) <= maxBytes {
 		return text
@@ -125,7 +100,7 @@ func (o *outline) describe(a *array, f Field) string {
 		texts = append(texts, string(truncate([]byte(v.Value), outlineValue)))
 	}
 	switch {
-	case len(d.Values) > 0 && (len(d.Values) <= 2 || f.Count >= 2*len(d.Values)):
+	case len(d.Values) > 0 && (d.Type == asBoolean || f.Count >= 2*len(d.Values)): // no names of records
 		return " (" + strings.Join(texts, "|") + ")"
 	case d.Type == asText && len(texts) > 0:
 		return " (text such as " + string(truncate([]byte(texts[0]), outlineValue)) + ")"

@@ -1,13 +1,10 @@
 package estate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
-	"sync/atomic"
 )
 
 // Bounds on the fields of one array: some records use objects as maps, whose names are
@@ -89,108 +86,8 @@ func parseConcurrently(ctx context.Context, text []byte) (*Estate, error) {
 	return e, err
 }
 
-// readFields builds the profiles of the arrays outside of records.
-func (e *Estate) readFields(ctx context.Context) error {
-	bySize := slices.SortedStableFunc(slices.Values(e.arrays), func(a, b *array) int {
-		return cmp.Compare(b.bytes, a.bytes)
-	})
-	workers := 1
-	if len(e.text) >= parallelBytes {
-		workers = min(runtime.GOMAXPROCS(0), len(bySize))
-	}
-	var next atomic.Int64
-	var wait sync.WaitGroup
-	for range workers {
-		wait.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(bySize) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				e.readFieldsOf(ctx, bySize[i])
-			}
-		})
-	}
-	wait.Wait()
-	return ctx.Err()
-}
-
-func (e *Estate) readFieldsOf(ctx context.Context, a *array) {
-	if bound := fieldBound(e); a.tree == nil || a.tree.bound != bound {
-		a.tree = readFields(ctx, a, a.records, bound)
-	}
-	if a.tree != nil {
-		a.records.unique = !a.tree.careful && !a.tree.more
-		a.profile = e.listFields(ctx, a.tree)
-	}
-}
-
-// deriveArrays finds the arrays inside the records and adds them behind the array that has them.
-func (e *Estate) deriveArrays(ctx context.Context) error {
-	d := deriver{e: e, nodes: map[*array]*fieldNode{}, bound: maxArrays - len(e.arrays)}
-	inside := map[*array][]*array{}
-	for _, a := range e.arrays {
-		d.nodes[a] = &a.tree.root
-		first := len(d.found)
-		d.derive(a, &a.tree.root, "")
-		d.addRecursive(a, &a.tree.root, "")
-		inside[a] = d.found[first:]
-	}
-	first := len(d.found)
-	d.addUnions()
-	tops := e.arrays
-	e.arrays = make([]*array, 0, len(tops)+len(d.found))
-	for _, a := range tops {
-		e.arrays = append(append(e.arrays, a), inside[a]...)
-		a.tree = nil
-	}
-	e.arrays = append(e.arrays, d.found[first:]...)
-	if err := e.countInexact(ctx); err != nil {
-		return err
-	}
-	slices.SortStableFunc(e.arrays, func(a, b *array) int { return cmp.Compare(a.rank(), b.rank()) })
-	e.setSize()
-	return nil
-}
-
 // maxInexact bounds the arrays that are read to count their records.
 const maxInexact = 20
-
-// countInexact reads the arrays whose number of records depends on the depth of the data or on ambiguous names,
-// and drops those that are too deep.
-func (e *Estate) countInexact(ctx context.Context) error {
-	x := newReader(ctx, e)
-	defer x.close()
-	counted := 0
-	for _, a := range e.arrays {
-		if !a.isInexact() {
-			continue
-		}
-		var r *records
-		err := errTooDeep // or too many
-		if size := 4 * (1 + ancestorLevels) * a.count; counted < maxInexact && size < columnShare(len(e.text)) {
-			counted++
-			r, err = x.records(ctx, a)
-		}
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil || len(r.starts) == 0:
-			delete(e.byKey, a.key)
-			e.cut = e.cut || err != nil
-			continue
-		}
-		if t := readFields(ctx, a, r, fieldBound(e)); t != nil {
-			l := newLister(len(r.starts))
-			l.list(&t.root, "")
-			a.profile = l.profile
-		}
-		a.count, a.objects = len(r.starts), 0
-		for _, start := range r.starts {
-			if r.text[start] == '{' {
-				a.objects++
-			}
-		}
-	}
-	e.arrays = slices.DeleteFunc(e.arrays, func(a *array) bool { return e.byKey[a.key] != a })
-	return nil
-}
 
 // readFields reads the fields of a. Duplicate names are rare: only if an object has some,
 // it reads the fields again and resolves the duplicates. It returns nil if ctx is done.
@@ -225,40 +122,6 @@ func fieldsSize(e *Estate, a *array) int {
 // columnShare returns the memory budget for columns of an estate of n bytes. Only
 // adversarial estates exceed it.
 func columnShare(n int) int { return n + n/2 + 64<<10 }
-
-// listFields builds the profile of the tree's array and keeps the offsets of unambiguous paths.
-// It returns nil if ctx is done.
-func (e *Estate) listFields(ctx context.Context, t *fieldTree) *profile {
-	l := newLister(len(t.records.starts))
-	l.more = t.more
-	l.list(&t.root, "")
-	for _, path := range l.duplicate[:min(len(l.duplicate), maxAmbiguous)] {
-		p, err := t.records.scan(ctx, t.records.starts, path)
-		if err != nil {
-			return nil
-		}
-		l.fields[l.at[path]] = Field{Path: path, Types: typeNames(p.types), Count: p.count()}
-		l.offsets[path] = p
-	}
-	e.keepOffsets(t.records, l)
-	return l.profile
-}
-
-// keepOffsets keeps the offsets of the listed fields within the budget of the estate.
-func (e *Estate) keepOffsets(r *records, l *lister) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, f := range l.fields {
-		p := l.offsets[f.Path]
-		if p == nil || len(p.at) == 0 || r.columns[f.Path] != nil {
-			continue
-		}
-		p.at, p.rows = clip(p.at), clip(p.rows)
-		if e.reserve(p.size()) {
-			r.offsets[f.Path] = p
-		}
-	}
-}
 
 // maxAmbiguous bounds the ambiguous paths, where a name contains a dot, that are resolved
 // per record. For other paths the fields of all interpretations are merged.

@@ -1,9 +1,6 @@
 package estate
 
 import (
-	"cmp"
-	"context"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -36,120 +33,8 @@ type reading struct {
 	text    bool               // numbers come from text
 }
 
-// interpret returns the reading of the column: all its values are numbers, quantities of one family, or
-// dates, in text too; otherwise only numbers have a number. Empty texts, and texts such as NaN or n/a that
-// stand for no number, are no values here.
-func (c *column) interpret(ctx context.Context) (reading, error) {
-	const scalars = 1<<kindString | 1<<kindNumber | 1<<kindBoolean
-	r := reading{as: c.kindOf()}
-	if c.types&(1<<kindNumber|1<<kindString) == 0 {
-		return r, nil
-	}
-	uniform := c.types&scalars&(1<<kindBoolean) == 0 && c.types&(1<<kindArray|1<<kindObject) == 0
-	if uniform && c.types&(1<<kindString) != 0 {
-		for _, read := range []func(context.Context) (reading, bool){c.asNumbers, c.asQuantities, c.asDates} {
-			if whole, ok := read(ctx); ok || ctx.Err() != nil {
-				return whole, ctx.Err()
-			}
-		}
-	}
-	if uniform && c.types&(1<<kindString) == 0 && namesTime(c.path) {
-		if whole, ok := c.asEpochs(); ok {
-			return whole, nil
-		}
-	}
-	if c.types&(1<<kindNumber) == 0 {
-		return r, nil
-	}
-	r.numbers = make([]float64, len(c.values))
-	for i, v := range c.values {
-		if i%checkRows == 0 && yield(ctx, i) != nil {
-			return r, ctx.Err()
-		}
-		r.numbers[i] = v.float()
-	}
-	return r, nil
-}
-
-// kindOf returns the interpretation by the kinds of the values alone.
-func (c *column) kindOf() string {
-	names := map[uint8]string{0: asNull, 1 << kindString: asText, 1 << kindNumber: asNumber, 1 << kindBoolean: asBoolean,
-		1 << kindArray: asList, 1 << kindObject: asObject}
-	if name, ok := names[c.types&^(1<<kindNull)]; ok {
-		return name
-	}
-	return asMixed
-}
-
-// whole returns the reading in which every value that is not blank has the number that read returns.
-func (c *column) whole(ctx context.Context, as string, read func(v operand) (float64, bool)) (reading, bool) {
-	r := reading{as: as, factor: 1, numbers: make([]float64, len(c.values))}
-	some := false
-	for i, v := range c.values {
-		if i%checkValues == 0 && yield(ctx, i) != nil {
-			return r, false
-		}
-		f, ok := read(v.operand)
-		switch {
-		case ok:
-			some = true
-			r.text = r.text || v.kind == kindString
-		case !v.isBlank():
-			return r, false
-		default:
-			f = math.NaN()
-		}
-		r.numbers[i] = f
-	}
-	return r, some
-}
-
-// isBlank reports whether the value is a text that stands for no value.
-func (o operand) isBlank() bool {
-	if o.kind != kindString || len(o.text) > 8 {
-		return false
-	}
-	switch strings.ToLower(strings.TrimSpace(o.text)) {
-	case "", "-", "nan", "n/a", "na", "none", "never", "null", "inf", "+inf", "-inf", "unknown":
-		return true
-	}
-	return false
-}
-
-func (c *column) asNumbers(ctx context.Context) (reading, bool) {
-	return c.whole(ctx, asNumber, operand.number)
-}
-
-// number returns a number, or a text that is a decimal number.
-func (o operand) number() (float64, bool) {
-	text, ok := o.decimal()
-	if !ok {
-		return 0, false
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	return f, err == nil
-}
-
 // decimalText is a decimal number in text: with a sign, leading zeros, and commas between groups of three digits.
 var decimalText = regexp.MustCompile(`^\s*([+-]?)0*(\d{1,3}(?:,\d{3})+|\d*)(\.\d+)?([eE][+-]?\d+)?\s*$`)
-
-// decimal returns the JSON text of a number, or of a text that is a decimal number, as in
-// 1,024 and +5.
-func (o operand) decimal() (string, bool) {
-	if o.kind == kindNumber {
-		return o.text, true
-	}
-	const longest = 64 // bytes
-	if o.kind != kindString || len(o.text) > longest || !strings.ContainsAny(o.text, "0123456789") {
-		return "", false
-	}
-	parts := decimalText.FindStringSubmatch(o.text)
-	if parts == nil {
-		return "", false
-	}
-	whole := cmp.Or(strings.ReplaceAll(parts[2], ",", ""), "0")
-	return strings.TrimPrefix(parts[1], "+") + whole + parts[3] + parts[4], true
-}
 
 // families are the units of the quantities that tools print, with their sizes: bytes, CPUs and percents. Suffixes
 // without i are decimal, as in Kubernetes. A number without a unit is of the unit with size 1.
@@ -162,65 +47,6 @@ var families = [...]map[string]float64{
 	},
 	{"": 1, "m": 1e-3, "u": 1e-6, "n": 1e-9},
 	{"%": 1},
-}
-
-// quantity splits a number with a unit, as in 128Mi and 1.5 GB.
-func (o operand) quantity() (number float64, unit string, ok bool) {
-	if o.kind == kindNumber {
-		number, ok = o.number()
-		return number, "", ok
-	}
-	if o.kind != kindString || len(o.text) > 64 {
-		return 0, "", false
-	}
-	text := strings.TrimSpace(o.text)
-	end := len(text)
-	for end > 0 && !isDigit(text[end-1]) {
-		end--
-	}
-	number, ok = operand{kindString, text[:end]}.number()
-	return number, strings.TrimSpace(text[end:]), ok
-}
-
-// size returns a quantity with a unit in the unit of size 1, and the index of its family.
-func (o operand) size() (size float64, units int, ok bool) {
-	number, unit, ok := o.quantity()
-	for i, f := range families {
-		if factor, known := f[unit]; ok && known && unit != "" {
-			return number * factor, i, true
-		}
-	}
-	return 0, 0, false
-}
-
-func (c *column) asQuantities(ctx context.Context) (reading, bool) {
-	for _, units := range families {
-		unit, factor, other, plain := "", math.Inf(1), false, false
-		r, ok := c.whole(ctx, asQuantity, func(v operand) (float64, bool) {
-			number, name, ok := v.quantity()
-			size, known := units[name]
-			if !ok || !known {
-				return 0, false
-			}
-			plain = plain || name == ""
-			if other = other || name != ""; size < factor {
-				unit, factor = name, size
-			}
-			return number * size, true
-		})
-		if !ok || !other {
-			continue
-		}
-		for i := range r.numbers {
-			r.numbers[i] = roundDigits(r.numbers[i] / factor)
-		}
-		if unit == "" && units["B"] > 0 {
-			unit = "B"
-		}
-		r.unit, r.factor, r.units, r.plain = unit, factor, units, plain
-		return r, true
-	}
-	return reading{}, false
 }
 
 // bound returns the number of an operand beside r.numbers: a quantity, which needs a unit if all values have one,
@@ -246,31 +72,6 @@ func (r reading) bound(v operand) (float64, bool) {
 		return float64(i) - 0.5, ok
 	}
 	return 0, false
-}
-
-func (c *column) asDates(ctx context.Context) (reading, bool) {
-	times := make([]time.Time, len(c.values))
-	i := -1
-	r, ok := c.whole(ctx, asDate, func(v operand) (at float64, ok bool) {
-		i++
-		times[i], ok = parseTime(v)
-		return float64(i), ok
-	})
-	if !ok {
-		return r, false
-	}
-	order := all(len(times))
-	slices.SortFunc(order, func(i, k uint32) int { return times[i].Compare(times[k]) })
-	for _, i := range order {
-		if r.numbers[i] != r.numbers[i] {
-			continue // no date
-		}
-		if n := len(r.times); n == 0 || !r.times[n-1].Equal(times[i]) {
-			r.times = append(r.times, times[i])
-		}
-		r.numbers[i] = float64(len(r.times) - 1)
-	}
-	return r, true
 }
 
 // time returns the date of the i-th value of the column, which is v.
@@ -356,24 +157,6 @@ func epoch(v operand) (time.Time, bool) {
 		}
 	}
 	return time.Time{}, false
-}
-
-// asEpochs reads numbers of one unit as times. They stay numbers in metrics.
-func (c *column) asEpochs() (reading, bool) {
-	r := reading{as: asDate, numbers: make([]float64, len(c.values))}
-	least, most := math.Inf(1), math.Inf(-1)
-	for i, v := range c.values {
-		r.numbers[i] = v.float()
-		if r.numbers[i] <= 0 {
-			r.numbers[i] = math.NaN() // no time
-			continue
-		}
-		if _, ok := epoch(v.operand); !ok {
-			return r, false
-		}
-		least, most = min(least, r.numbers[i]), max(most, r.numbers[i])
-	}
-	return r, most > 0 && most/least < 1e3/2
 }
 
 // Parts of a value that are read by a suffix of the path.

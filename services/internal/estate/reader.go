@@ -3,6 +3,8 @@ package estate
 import (
 	"context"
 	"errors"
+	"math"
+	"slices"
 )
 
 // Memory grants the memory of computations. It need not be safe for concurrent use.
@@ -211,4 +213,125 @@ func (x *reader) cache(r *records, path string, c *column) bool {
 	r.columns[path] = c
 	delete(r.offsets, path)
 	return true
+}
+
+// maxEntries bounds the pairs of a record and a group: a record has a pair for each
+// combination of the elements of its lists. All elements of one field are fewer.
+func (x *reader) maxEntries() int { return max(64<<10, len(x.estate.text)/2) }
+
+// detail describes a field.
+func (x *reader) detail(ctx context.Context, a *array, f Field) (Detail, error) {
+	d := Detail{Name: f.Path, Share: Number(math.Round(float64(f.Count)/float64(max(1, a.count))*1e4) / 1e4)}
+	c, err := x.column(ctx, a, f.Path)
+	if err != nil {
+		return d, err
+	}
+	r, err := c.reading.Get(ctx)
+	if err != nil {
+		return d, err
+	}
+	if err := x.acquireLists(c); err != nil {
+		return d, err
+	}
+	public, err := c.public.Get(ctx)
+	if err != nil {
+		return d, err
+	}
+	values, distinct := public.Values, public.Distinct
+	if r.as == asList {
+		values, distinct = public.Elements, public.DistinctElements
+	}
+	d.Type, d.Unit, d.Distinct = r.as, r.unit, distinct
+	if len(values) <= maxFew {
+		for _, v := range values {
+			d.Values = append(d.Values, ValueCount{v.Text, v.Count})
+		}
+		return d, nil
+	}
+	for _, v := range values[:examples] {
+		d.Examples = append(d.Examples, string(truncate([]byte(v.Text), maxExample)))
+	}
+	return d, nil
+}
+
+// references returns the text fields of an array all of whose values are names of the records of another array.
+func (x *reader) references(ctx context.Context, a *array, details []Detail) (found []Reference, err error) {
+	all := x.estate.listed()
+	for _, other := range all[:min(len(all), maxReferenceArrays)] {
+		if other == a || other.isInside(a) || a.isInside(other) {
+			continue
+		}
+		names := nameField(other)
+		c, err := x.column(ctx, other, names)
+		if err != nil {
+			return nil, err
+		}
+		if c.types&(1<<kindString) == 0 || len(c.values) < 2 || 10*len(c.values) < 9*other.count {
+			continue // it does not identify the records
+		}
+		known := make(map[operand]bool, len(c.values))
+		for _, v := range c.values {
+			known[v.operand] = true
+		}
+		for _, d := range details {
+			if d.Type != asText || d.Distinct < 2 || len(found) == maxReferences {
+				continue
+			}
+			own, err := x.column(ctx, a, d.Name)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.ContainsFunc(own.values, func(v entry) bool { return !known[v.operand] }) {
+				found = append(found, Reference{d.Name, other.key, names})
+			}
+		}
+	}
+	return found, nil
+}
+
+// build returns the records of a derived array.
+func (x *reader) build(ctx context.Context, a *array) (*records, error) {
+	d := a.derived
+	parent, err := x.records(ctx, d.parent)
+	if err != nil {
+		return nil, err
+	}
+	b := builder{ctx: ctx, array: a, records: newRecords(parent.text)}
+	b.unique = parent.unique
+	levels := min(len(parent.ancestors)+1, ancestorLevels)
+	if d.recursive {
+		levels = ancestorLevels
+	}
+	b.ancestors = make([][]uint32, levels)
+	if d.others != nil {
+		others, err := x.records(ctx, d.others)
+		if err != nil {
+			return nil, err
+		}
+		for row, start := range others.starts {
+			b.add(start, others.chain(row))
+		}
+	}
+	if d.recursive {
+		for row, start := range parent.starts {
+			if err := b.descend(start, parent.chain(row), 0); err != nil {
+				return nil, err
+			}
+		}
+		return b.records, nil
+	}
+	p, err := parent.find(ctx, d.field)
+	if err != nil {
+		return nil, err
+	}
+	for i, at := range p.at {
+		row := i
+		if p.rows != nil {
+			row = int(p.rows[i])
+		}
+		if err := b.elements(at, append([]uint32{parent.starts[row]}, parent.chain(row)...)); err != nil {
+			return nil, err
+		}
+	}
+	return b.records, nil
 }
