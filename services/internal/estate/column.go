@@ -201,6 +201,33 @@ func (c *column) label(ctx context.Context) (labels, error) {
 	return l, nil
 }
 
+// positions returns the paths of the elements if all values are lists of equal length, up to maxPositions, with elements of
+// different types, such as the samples of Prometheus.
+func (c *column) positions() (paths []string) {
+	const maxPositions = 4
+	length, kinds := -1, uint8(0)
+	for _, v := range c.values {
+		n := 0
+		if v.kind == kindArray {
+			for element := range value(v.text).elements() {
+				kinds |= 1 << element.kind()
+				n++
+			}
+		}
+		if n == 0 || n > maxPositions || length >= 0 && n != length {
+			return nil
+		}
+		length = n
+	}
+	if kinds >= 1<<kindNull || kinds&(kinds-1) == 0 {
+		return nil
+	}
+	for i := range length {
+		paths = append(paths, fmt.Sprintf("%s.%d", c.path, i))
+	}
+	return paths
+}
+
 // longest returns the size of the largest value, in bytes.
 func (c *column) longest() (size int) {
 	for _, v := range c.values {

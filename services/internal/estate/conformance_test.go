@@ -355,6 +355,22 @@ func TestDetails(t *testing.T) {
 	}
 }
 
+// TestPositions checks that the elements of lists of different types are described.
+func TestPositions(t *testing.T) {
+	t.Parallel()
+	e := parse(t, `{"result":[{"value":[1700000000.5,"1"],"tags":["a","b"]},{"value":[1700000060,"0"],"tags":["c","d"]}]}`)
+	schema, err := e.Inspect(t.Context(), "result")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(schema.Details[0].Positions, schema.Details[1].Positions); got != "[value.0 value.1] []" {
+		t.Errorf("positions %s", got)
+	}
+	if got := e.Outline(1000); got != "result (2 records): value (value.0, value.1), tags\n" {
+		t.Errorf("outline %q", got)
+	}
+}
+
 // budget is a memory of a number of bytes.
 type budget struct{ free, held int64 }
 

@@ -28,6 +28,8 @@ type Detail struct {
 	Distinct int          `json:"distinct,omitzero"`  // different scalars, of lists elements
 	Values   []ValueCount `json:"values,omitempty"`   // all of them if they are few, most frequent first
 	Examples []string     `json:"examples,omitempty"` // some of them if they are many
+	// Positions are the paths of the elements, if all values are lists of equal length with elements of different types.
+	Positions []string `json:"positions,omitempty"`
 }
 
 // ValueCount is a value and its number of records, or of elements of lists.

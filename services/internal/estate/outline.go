@@ -88,11 +88,11 @@ func (o *outline) line(a *array, fields int, values bool) string {
 
 // describe returns the type of a field in parentheses, or its values if they are few.
 func (o *outline) describe(a *array, f Field) string {
-	if bits := typeBits(f.Types) &^ (1 << kindNull); bits >= 1<<kindArray || len(o.estate.text) > outlineRead {
+	if bits := typeBits(f.Types) &^ (1 << kindNull); bits >= 1<<kindObject || len(o.estate.text) > outlineRead {
 		return ""
 	}
 	d, err := o.detail(context.Background(), a, f)
-	if err != nil {
+	if err != nil || d.Type == asList && d.Positions == nil {
 		return ""
 	}
 	texts := append([]string(nil), d.Examples...)
@@ -100,6 +100,8 @@ func (o *outline) describe(a *array, f Field) string {
 		texts = append(texts, string(truncate([]byte(v.Value), outlineValue)))
 	}
 	switch {
+	case d.Positions != nil:
+		return " (" + strings.Join(d.Positions, ", ") + ")"
 	case len(d.Values) > 0 && (d.Type == asBoolean || f.Count >= 2*len(d.Values)): // no names of records
 		return " (" + strings.Join(texts, "|") + ")"
 	case d.Type == asText && len(texts) > 0:

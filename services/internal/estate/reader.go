@@ -241,7 +241,7 @@ func (x *reader) detail(ctx context.Context, a *array, f Field) (Detail, error) 
 	if r.as == asList {
 		values, distinct = public.Elements, public.DistinctElements
 	}
-	d.Type, d.Unit, d.Distinct = r.as, r.unit, distinct
+	d.Type, d.Unit, d.Distinct, d.Positions = r.as, r.unit, distinct, c.positions()
 	if len(values) <= maxFew {
 		for _, v := range values {
 			d.Values = append(d.Values, ValueCount{v.Text, v.Count})
