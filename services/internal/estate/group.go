@@ -154,15 +154,26 @@ func (by *grouping) drop(g int) {
 	}
 }
 
-// ranked returns the entries of the ranked groups: their rows, and their ranks as groups.
+// ranked returns the entries of the ranked groups: their rows, and their ranks as groups. Without groups, it returns all
+// rows.
 func (by grouping) ranked(ranked []uint32) (rows, groups []uint32) {
+	if by.of == nil {
+		return by.rows, nil
+	}
 	number := make([]uint32, len(by.counts)) // 1 + the rank; 0: not ranked
 	entries := 0
 	for k, g := range ranked {
 		number[g] = uint32(k) + 1
 		entries += int(by.counts[g])
 	}
-	rows, groups = make([]uint32, 0, entries), make([]uint32, 0, entries)
+	groups = make([]uint32, 0, entries)
+	if entries == len(by.of) { // all groups are ranked
+		for _, g := range by.of {
+			groups = append(groups, number[g]-1)
+		}
+		return by.rows, groups
+	}
+	rows = make([]uint32, 0, entries)
 	for i, g := range by.of {
 		if number[g] > 0 {
 			rows, groups = append(rows, by.rows[i]), append(groups, number[g]-1)
