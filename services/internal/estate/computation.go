@@ -219,8 +219,8 @@ func (c *computation) cover(path string, col *column, numbers []float64, readAs 
 	if c.result.Coverage == nil {
 		c.result.Coverage = map[string]Coverage{}
 	}
-	if known, ok := c.result.Coverage[path]; ok { // of another metric of the field
-		use.ReadAs, use.Skipped = cmp.Or(use.ReadAs, known.ReadAs), max(use.Skipped, known.Skipped)
+	if earlier, ok := c.result.Coverage[path]; ok { // of another metric of the field
+		use.ReadAs, use.Skipped = cmp.Or(use.ReadAs, earlier.ReadAs), max(use.Skipped, earlier.Skipped)
 	}
 	c.result.Coverage[path] = use
 }

@@ -411,8 +411,8 @@ func (c comparison) bind(ctx context.Context, x *reader, col *column) (matcher, 
 		}, nil
 	case r.as == asDate && r.times == nil && isTime:
 		return func(v operand, _ int) bool {
-			at, ok := epoch(v)
-			return ok && c.good(at.Compare(instant))
+			date, ok := epoch(v)
+			return ok && c.good(date.Compare(instant))
 		}, nil
 	case isBound:
 		return func(_ operand, i int) bool {
@@ -457,8 +457,8 @@ func (c comparison) partial(x *reader, col *column) matcher {
 		}
 	case isTime:
 		order = func(v operand) (int, bool) {
-			at, ok := parseTime(v)
-			return at.Compare(instant), ok
+			date, ok := parseTime(v)
+			return date.Compare(instant), ok
 		}
 	case isQuantity:
 		order = func(v operand) (int, bool) {

@@ -168,16 +168,16 @@ func merge(n *fieldNode, nodes ...*fieldNode) *fieldNode {
 		n.nulls += m.nulls
 		n.scalars += m.scalars
 		for _, child := range m.children {
-			at, ok := n.byName[child.name]
+			index, ok := n.byName[child.name]
 			if !ok {
 				if n.byName == nil {
 					n.byName = map[string]int{}
 				}
-				at = len(n.children)
-				n.byName[child.name] = at
+				index = len(n.children)
+				n.byName[child.name] = index
 				n.children = append(n.children, &fieldNode{name: child.name})
 			}
-			merge(n.children[at], child)
+			merge(n.children[index], child)
 		}
 		if m.elements != nil {
 			if n.elements == nil {

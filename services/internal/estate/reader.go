@@ -269,9 +269,9 @@ func (x *reader) references(ctx context.Context, a *array, details []Detail) (fo
 		if c.types&(1<<kindString) == 0 || len(c.values) < 2 || 10*len(c.values) < 9*other.count {
 			continue // it does not identify the records
 		}
-		known := make(map[operand]bool, len(c.values))
+		identities := make(map[operand]bool, len(c.values))
 		for _, v := range c.values {
-			known[v.operand] = true
+			identities[v.operand] = true
 		}
 		for _, d := range details {
 			if d.Type != asText || d.Distinct < 2 || len(found) == maxReferences {
@@ -281,7 +281,7 @@ func (x *reader) references(ctx context.Context, a *array, details []Detail) (fo
 			if err != nil {
 				return nil, err
 			}
-			if !slices.ContainsFunc(own.values, func(v entry) bool { return !known[v.operand] }) {
+			if !slices.ContainsFunc(own.values, func(v entry) bool { return !identities[v.operand] }) {
 				found = append(found, Reference{d.Name, other.key, names})
 			}
 		}
