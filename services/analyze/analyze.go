@@ -89,15 +89,15 @@ func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte,
 	if len(req.Calls) > 0 {
 		return compute(ctx, req.Calls, &loop{tools: tools{e}, to: to})
 	}
-	var window int
+	var profile model.Profile
 	err = overload.Idle(ctx, func() (err error) {
-		window, err = a.Model.Window(ctx)
+		profile, err = a.Model.Profile(ctx)
 		return err
 	})
 	if err != nil {
-		return callerError(ctx, fmt.Errorf("read the model window: %w", err))
+		return callerError(ctx, fmt.Errorf("read the model profile: %w", err))
 	}
-	budget := newBudget(window)
+	budget := newBudget(profile.Window)
 	l := &loop{model: a.Model, tools: tools{e}, to: to, buffered: a.Render != "", budget: budget, conversation: conversation(req, e, budget)}
 	if err := l.run(ctx); err != nil {
 		return callerError(ctx, err)

@@ -19,20 +19,54 @@ type Model interface {
 	// calls is the answer. The sequence ends at the first error. Breaking out of the
 	// loop, or canceling ctx, stops the model.
 	Next(ctx context.Context, c Conversation) iter.Seq2[Part, error]
-	// Window returns the size of the context window, shared by conversation and
-	// answer, in tokens; 0 if unknown. Its errors are those of Next.
-	Window(ctx context.Context) (int, error)
+	// Profile returns what a caller must know about the model. Its errors are those of Next.
+	Profile(ctx context.Context) (Profile, error)
 	// Check returns nil if the model can serve requests.
 	Check(ctx context.Context) error
 	// Name returns the model's URL as opened.
 	Name() string
 }
 
+// Profile describes how a model is used.
+type Profile struct {
+	// Window is the size of the context window, shared by conversation and answer, in
+	// tokens; 0: unknown.
+	Window  int
+	Plan    Planning
+	Answers Answers
+}
+
+// Planning is how a model requests computations.
+type Planning string
+
+// The ways of planning.
+const (
+	PlanSchema Planning = "schema" // a message that a JSON Schema constrains
+	PlanTools  Planning = "tools"  // free tool calls
+)
+
+// Answers is where the text of an answer comes from.
+type Answers string
+
+// The sources of answers.
+const (
+	AnswersStated    Answers = "stated"    // statements about the results, without the model
+	AnswersWritten   Answers = "written"   // sentences of the model whose figures the results support
+	AnswersForwarded Answers = "forwarded" // the text of the model, as it comes
+)
+
 // Conversation is the input of a model.
 type Conversation struct {
 	Rules    string // the system prompt, without the outline of the estate
 	Messages []Message
 	Tools    []Tool
+	// Schema is the JSON Schema of the next message, whose root is an object; nil: the
+	// message is free. The message is then text that is one JSON value, unless the
+	// server ignores the schema. Tools are not offered with a schema.
+	Schema json.RawMessage
+	// MaxTokens bounds the next message, in tokens; 0: the server's limit. A message that
+	// reaches it is an IncompleteError.
+	MaxTokens int
 	// Estate is the input of the tools. Only the offline planner reads it, for names
 	// of fields and values; a language model receives its outline.
 	Estate *estate.Estate

@@ -35,8 +35,10 @@ type planner struct{ similar Similar }
 // Name is "offline:".
 func (planner) Name() string { return "offline:" }
 
-// Window returns a size that no conversation exceeds: the planner has no limit.
-func (planner) Window(context.Context) (int, error) { return 1 << 30, nil }
+// Profile has a window that no conversation exceeds: the planner has no limit.
+func (planner) Profile(context.Context) (model.Profile, error) {
+	return model.Profile{Window: 1 << 30, Plan: model.PlanTools, Answers: model.AnswersForwarded}, nil
+}
 
 // Check always returns nil: the planner has no dependencies.
 func (planner) Check(context.Context) error { return nil }

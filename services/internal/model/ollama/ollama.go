@@ -115,13 +115,13 @@ func (m *Model) answer(ctx context.Context, t *turn) error {
 	}
 }
 
-// Window returns num_ctx, or the model's context if that is smaller.
-func (m *Model) Window(ctx context.Context) (int, error) {
+// Profile has as window num_ctx, or the model's context if that is smaller.
+func (m *Model) Profile(ctx context.Context) (model.Profile, error) {
 	can, err := m.capabilities(ctx)
 	if err != nil {
-		return 0, err
+		return model.Profile{}, err
 	}
-	return can.limit(m.numCtx), nil
+	return model.Profile{Window: can.limit(m.numCtx), Plan: model.PlanTools, Answers: model.AnswersForwarded}, nil
 }
 
 // Check returns nil if the server responds and has the model, and the model can call

@@ -87,11 +87,11 @@ func (m *Model) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.
 
 // turn prepares the request for the next message.
 func (m *Model) turn(ctx context.Context, c model.Conversation, w *served.Writer) (*turn, error) {
-	window, err := m.Window(ctx)
+	profile, err := m.Profile(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &turn{model: m, request: newRequest(m.settings.model, c), window: window, writer: w}, nil
+	return &turn{model: m, request: newRequest(m.settings.model, c), window: profile.Window, writer: w}, nil
 }
 
 // Check returns nil if the server responds and has the model. Other errors wrap
@@ -103,20 +103,22 @@ func (m *Model) Check(ctx context.Context) error {
 	return nil
 }
 
-// Window returns the context window in tokens; 0 if unknown. It caches the server's
+// Profile has as window the setting, or what the server reports. It caches the server's
 // response.
-func (m *Model) Window(ctx context.Context) (int, error) {
-	if m.settings.window > 0 {
-		return m.settings.window, nil
+func (m *Model) Profile(ctx context.Context) (model.Profile, error) {
+	p := model.Profile{Window: m.settings.window, Plan: model.PlanTools, Answers: model.AnswersForwarded}
+	if p.Window > 0 {
+		return p, nil
 	}
-	if known := m.known.Load(); known != nil {
-		return known.window, nil
+	known := m.known.Load()
+	if known == nil {
+		var err error
+		if known, err = m.list(ctx); err != nil {
+			return p, err
+		}
 	}
-	found, err := m.list(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return found.window, nil
+	p.Window = known.window
+	return p, nil
 }
 
 // list requests the list of models and caches the entry of this one.

@@ -127,11 +127,11 @@ func TestWindow(t *testing.T) {
 	} {
 		srv := openaitest.New(t)
 		srv.SetModels(`{"id":"` + openaitest.Model + `",` + row + `}`)
-		if got, err := open(t, srv.URL()).Window(t.Context()); err != nil || got != want {
-			t.Errorf("%s: window %d, %v, want %d", row, got, err, want)
+		if got, err := open(t, srv.URL()).Profile(t.Context()); err != nil || got.Window != want {
+			t.Errorf("%s: profile %+v, %v, want %d", row, got, err, want)
 		}
-		if got, err := open(t, srv.URL()+"?num_ctx=77").Window(t.Context()); err != nil || got != 77 {
-			t.Errorf("%s: window %d, %v, want the setting", row, got, err)
+		if got, err := open(t, srv.URL()+"?num_ctx=77").Profile(t.Context()); err != nil || got.Window != 77 {
+			t.Errorf("%s: profile %+v, %v, want the setting", row, got, err)
 		}
 	}
 }
