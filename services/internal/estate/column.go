@@ -17,10 +17,12 @@ const MaxValues = 10_000
 // A Column describes the values of one field in the records of an array.
 type Column struct {
 	Path     string
-	Records  int // records of the array
-	Missing  int // records without the field
-	Null     int // records with null
-	Distinct int // distinct strings, numbers and booleans
+	Type     string // as in Detail
+	Unit     string // of quantities
+	Records  int    // records of the array
+	Missing  int    // records without the field
+	Null     int    // records with null
+	Distinct int    // distinct strings, numbers and booleans
 	// Values are the strings, numbers and booleans, most frequent first, then in
 	// order of appearance.
 	Values []Value

@@ -185,8 +185,12 @@ func (e *Estate) Column(ctx context.Context, key, path string) (Column, error) {
 	if err != nil {
 		return Column{}, err
 	}
+	r, err := col.reading.Get(ctx)
+	if err != nil {
+		return Column{}, err
+	}
 	c := *public
-	c.Path, c.Records, c.Missing = path, a.count, a.count-c.Missing
+	c.Path, c.Records, c.Missing, c.Type, c.Unit = path, a.count, a.count-c.Missing, r.as, r.unit
 	return c, nil
 }
 

@@ -205,3 +205,23 @@ func datePart(layout string) func(v operand) (value, bool) {
 		return value(quote([]byte(t.Format(layout)))), ok
 	}
 }
+
+// Convert returns a quantity in another unit of the same family, such as GiB for 1073741824 B; false if there is none. The
+// other unit may be in any case.
+func Convert(number float64, from, to string) (float64, bool) {
+	for _, family := range families {
+		source, ok := family[from]
+		if !ok {
+			continue
+		}
+		if target, ok := family[to]; ok {
+			return number * source / target, true
+		}
+		for unit, target := range family {
+			if strings.EqualFold(unit, to) {
+				return number * source / target, true
+			}
+		}
+	}
+	return 0, false
+}
