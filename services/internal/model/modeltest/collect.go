@@ -24,13 +24,20 @@ func Question() model.Conversation {
 	}
 }
 
+// Constrained returns the conversation of Question with a schema of the next message and a
+// limit on its tokens.
+func Constrained() model.Conversation {
+	c := Question()
+	c.Schema = json.RawMessage(`{"type":"object","required":["calls"],"properties":{"calls":{"type":"array"}}}`)
+	c.MaxTokens = 400
+	return c
+}
+
 // Answer is a complete message.
 type Answer struct {
 	Text  string
 	Calls []model.Call
 	Usage *model.Usage
-
-	Suggestions []string
 }
 
 // Collect returns the model's next message.
@@ -43,8 +50,6 @@ func Collect(ctx context.Context, m model.Model, c model.Conversation) (a Answer
 			a.Calls = append(a.Calls, *p.Call)
 		case p.Usage != nil:
 			a.Usage = p.Usage
-		case p.Suggestions != nil:
-			a.Suggestions = p.Suggestions
 		default:
 			a.Text += p.Text
 		}

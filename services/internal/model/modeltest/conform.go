@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,9 @@ type Open func(t *testing.T, settings string, script ...Turn) Scripted
 func Conform(t *testing.T, open Open) {
 	t.Run("answers", func(t *testing.T) { t.Parallel(); answers(t, open) })
 	t.Run("failures", func(t *testing.T) { t.Parallel(); failures(t, open) })
+	t.Run("profile", func(t *testing.T) { t.Parallel(); profile(t, open) })
+	t.Run("schema", func(t *testing.T) { t.Parallel(); schema(t, open) })
+	t.Run("a server that reads a long prompt is not stalled", func(t *testing.T) { t.Parallel(); reading(t, open) })
 	t.Run("cancellation", func(t *testing.T) { t.Parallel(); cancellation(t, open) })
 	t.Run("breaking the loop stops the model", func(t *testing.T) {
 		t.Parallel()
@@ -74,6 +78,81 @@ func idle(t *testing.T, m Scripted) {
 	}
 	if gate.Running() != 1 {
 		t.Error("the request does not count as running after the answer")
+	}
+}
+
+func profile(t *testing.T, open Open) {
+	for _, row := range []struct {
+		settings string
+		want     model.Profile
+	}{
+		{"?num_ctx=512", model.Profile{Window: 512, Plan: model.PlanSchema, Answers: model.AnswersWritten}},
+		{"?num_ctx=512&plan=schema&answers=forwarded",
+			model.Profile{Window: 512, Plan: model.PlanSchema, Answers: model.AnswersForwarded}},
+		{"?num_ctx=512&plan=tools", model.Profile{Window: 512, Plan: model.PlanTools, Answers: model.AnswersWritten}},
+		{"?num_ctx=512&plan=tools&answers=stated",
+			model.Profile{Window: 512, Plan: model.PlanTools, Answers: model.AnswersStated}},
+	} {
+		t.Run(row.settings, func(t *testing.T) {
+			t.Parallel()
+			if got, err := open(t, row.settings).Profile(t.Context()); err != nil || got != row.want {
+				t.Errorf("profile %+v, %v, want %+v", got, err, row.want)
+			}
+		})
+	}
+}
+
+func reading(t *testing.T, open Open) {
+	gate := make(chan struct{}, 1)
+	m := open(t, "?first_chunk=10ms", Turn{Text: []string{"Four."}, Gate: gate})
+	c := Question()
+	c.Messages[0].Text = strings.Repeat("How many servers are there? ", 200) // is read in 47 s or less
+	time.AfterFunc(250*time.Millisecond, func() { gate <- struct{}{} })
+	if got, err := Collect(t.Context(), m, c); err != nil || got.Text != "Four." {
+		t.Errorf("message %q, %v", got.Text, err)
+	}
+}
+
+// schema checks messages that are JSON.
+func schema(t *testing.T, open Open) {
+	t.Run("a message is text", func(t *testing.T) {
+		t.Parallel()
+		m := open(t, "", Turn{Thinking: "Hm.", Text: []string{`{"calls":`, `[]}`}}, TextTurn(`{}`))
+		for n, want := range []string{`{"calls":[]}`, `{}`} {
+			got, err := Collect(t.Context(), m, Constrained())
+			if err != nil || got.Text != want || len(got.Calls) > 0 || got.Usage == nil {
+				t.Errorf("message %+v, %v, want %s", got, err, want)
+			}
+			if got := m.Requests(); got != n+1 {
+				t.Errorf("%d requests, want %d", got, n+1)
+			}
+		}
+	})
+	for _, row := range []struct {
+		name   string
+		script []Turn
+		text   string // of the error
+	}{
+		{"a message at its token limit", []Turn{{Text: []string{`{"calls":`}, Reason: "length"}},
+			"the model's answer was cut off at its token limit of 2"},
+		{"a message of endless white space",
+			[]Turn{{Text: append([]string{"{"}, slices.Repeat([]string{" "}, 900)...), End: Hang}},
+			"the model repeats itself"},
+		{"an endless number", []Turn{{Text: append([]string{`{"value":`}, slices.Repeat([]string{"1"}, 900)...), End: Hang}},
+			"the model repeats itself"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			m := open(t, "", row.script...)
+			_, err := Collect(t.Context(), m, Constrained())
+			CheckError(t, err, nil, row.text)
+			if !errors.As(err, new(model.IncompleteError)) {
+				t.Errorf("error %v, want an IncompleteError", err)
+			}
+			if got := m.Requests(); got != len(row.script) {
+				t.Errorf("%d requests, want %d", got, len(row.script))
+			}
+		})
 	}
 }
 
@@ -161,6 +240,8 @@ func failures(t *testing.T, open Open) {
 		{"a connection lost during the stream", []Turn{{Text: piece, End: Cut}}, nil, "the model's stream ended before its last part"},
 		{"a stream without its end", []Turn{{Text: piece, End: Stop}}, nil, "the model's stream ended before its last part"},
 		{"an error during the stream", []Turn{{Text: piece, Error: "unexpected EOF"}}, nil, "unexpected EOF"},
+		{"an answer that repeats itself", []Turn{{Text: slices.Repeat([]string{"ha "}, 300), End: Hang}}, nil,
+			"the model repeats itself"},
 		{"two empty answers", []Turn{TextTurn(), TextTurn()}, nil, "the model returned an empty answer"},
 		{"two responses interrupted before their first part", []Turn{{Thinking: "Hm.", End: Cut}, {End: Stop}}, nil,
 			"the model's stream ended before its last part"},

@@ -24,7 +24,6 @@ func Converse(t *testing.T, m model.Model) {
 		t.Fatal(err)
 	}
 	c := Question()
-	c.Estate = e
 	c.Tools = append(c.Tools, model.Tool{Name: "compute_stats", Description: "Computes.", Parameters: json.RawMessage(`{"type":"object"}`)})
 	if err := m.Check(t.Context()); err != nil {
 		t.Errorf("check: %v", err)
@@ -54,16 +53,16 @@ func Converse(t *testing.T, m model.Model) {
 				t.Errorf("the id %q is empty or not unique", call.ID)
 			}
 			ids[call.ID] = true
-			c.Messages = append(c.Messages, model.Message{Role: model.ToolRole, CallID: call.ID, Tool: call.Name, Result: run(t, c, call)})
+			c.Messages = append(c.Messages, model.Message{Role: model.ToolRole, CallID: call.ID, Tool: call.Name, Result: run(t, e, c.Tools, call)})
 		}
 	}
 	t.Errorf("no answer after %d turns", turns)
 }
 
 // run returns the result of a call of an offered tool.
-func run(t *testing.T, c model.Conversation, call model.Call) json.RawMessage {
+func run(t *testing.T, e *estate.Estate, tools []model.Tool, call model.Call) json.RawMessage {
 	t.Helper()
-	if !slices.ContainsFunc(c.Tools, func(tool model.Tool) bool { return tool.Name == call.Name }) {
+	if !slices.ContainsFunc(tools, func(tool model.Tool) bool { return tool.Name == call.Name }) {
 		t.Fatalf("a call of %q, which is not an offered tool", call.Name)
 	}
 	var query estate.Query
@@ -73,9 +72,9 @@ func run(t *testing.T, c model.Conversation, call model.Call) json.RawMessage {
 	var result any
 	var err error
 	if call.Name == "inspect_schema" {
-		result, err = c.Estate.Inspect(t.Context(), query.DataKey)
+		result, err = e.Inspect(t.Context(), query.DataKey)
 	} else {
-		result, err = c.Estate.Stats(t.Context(), query)
+		result, err = e.Stats(t.Context(), query)
 	}
 	if err != nil {
 		t.Fatalf("%s %s: %v", call.Name, call.Input, err)

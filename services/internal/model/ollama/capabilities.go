@@ -3,6 +3,8 @@ package ollama
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ollama/ollama/api"
@@ -20,6 +22,8 @@ type capabilities struct {
 	think  bool
 	length int    // the longest context, in tokens; 0: not reported
 	remote string // the host to which the server forwards requests; empty: none
+
+	parameters float64 // 0: not reported
 }
 
 // limit returns the effective context for a request of n tokens. The server reduces n
@@ -45,5 +49,21 @@ func capabilitiesOf(ctx context.Context, client *api.Client, name string) (*capa
 		think:  can(ollama.CapabilityThinking),
 		length: int(length),
 		remote: shown.RemoteHost,
+
+		parameters: parametersOf(shown),
 	}, nil
+}
+
+// parametersOf returns the number of parameters; 0: not reported.
+func parametersOf(shown *api.ShowResponse) float64 {
+	if n, ok := shown.ModelInfo["general.parameter_count"].(float64); ok && n > 0 {
+		return n
+	}
+	size := strings.ToUpper(shown.Details.ParameterSize) // such as 1.5B
+	digits := strings.TrimRight(size, "KMBT")
+	n, err := strconv.ParseFloat(digits, 64)
+	if err != nil {
+		return 0
+	}
+	return n * map[string]float64{"": 1, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}[size[len(digits):]]
 }

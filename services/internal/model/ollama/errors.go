@@ -48,8 +48,14 @@ func explain(err error) error {
 	}
 }
 
+// schemaErrors are phrases by which the server reports that it cannot apply a schema.
+var schemaErrors = []string{"invalid format", "schema in format", "required for format", "grammar"}
+
 // explainStatus classifies errors by their text where the status is ambiguous.
 func explainStatus(err api.StatusError) error {
+	if slices.ContainsFunc(schemaErrors, func(s string) bool { return strings.Contains(err.ErrorMessage, s) }) {
+		return fmt.Errorf("the server cannot apply the schema of the message: %w", err)
+	}
 	switch err.StatusCode {
 	case http.StatusBadRequest:
 		if strings.Contains(err.ErrorMessage, "context length") {

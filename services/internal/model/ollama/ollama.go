@@ -45,8 +45,12 @@ var _ model.Model = (*Model)(nil)
 // ollama+https the server speaks TLS, on port 443 by default. The settings are
 //
 //	num_ctx=16384     the model's context in tokens; more takes more memory
-//	first_chunk=60s   time to the first data after which the server counts as stalled
+//	first_chunk=60s   time to the first data after which the server counts as stalled,
+//	                  besides the time for reading the prompt
 //	keep_alive=30m    how long the model stays loaded (default: the server's own)
+//	plan=schema       how the model plans: schema or tools
+//	answers=written   stated, written or forwarded, see [model.Answers] (default: stated
+//	                  below 7 billion parameters, else written)
 //
 // Open does not contact the server; Check and Next report errors. Canceling ctx closes
 // idle connections.
@@ -60,7 +64,7 @@ func Open(ctx context.Context, rawURL string) (*Model, error) {
 	return &Model{
 		settings: s,
 		client:   api.NewClient(s.base, &http.Client{Transport: transport}),
-		watchdog: newWatchdog(s.firstChunk),
+		watchdog: newWatchdog(s.common.FirstChunk),
 		reloads:  newReloads(),
 	}, nil
 }
@@ -92,7 +96,7 @@ func (m *Model) turn(ctx context.Context, c model.Conversation, w *served.Writer
 	if err != nil {
 		return nil, err
 	}
-	return &turn{client: m.client, watchdog: m.watchdog, req: req, limit: can.limit(m.numCtx), writer: w}, nil
+	return &turn{client: m.client, watchdog: m.watchdog, req: req, limit: can.limit(m.common.NumCtx), writer: w}, nil
 }
 
 // answer receives the turn, and retries it once after a retryable error.
@@ -121,17 +125,19 @@ func (m *Model) Profile(ctx context.Context) (model.Profile, error) {
 	if err != nil {
 		return model.Profile{}, err
 	}
-	return model.Profile{Window: can.limit(m.numCtx), Plan: model.PlanTools, Answers: model.AnswersForwarded}, nil
+	return m.common.Profile(can.limit(m.common.NumCtx), can.parameters), nil
 }
 
-// Check returns nil if the server responds and has the model, and the model can call
-// tools. Other errors wrap [model.ErrUnavailable] or ctx.Err().
+// Check returns nil if the server responds and has the model, and the model can chat,
+// and with plan=tools call tools. Other errors wrap [model.ErrUnavailable] or ctx.Err().
 func (m *Model) Check(ctx context.Context) error {
 	can, err := m.show(ctx)
 	switch {
 	case err != nil:
-	case !can.chat || !can.tools:
-		err = fmt.Errorf("%w: the model cannot chat with tools", model.ErrUnavailable)
+	case !can.chat:
+		err = fmt.Errorf("%w: the model cannot chat", model.ErrUnavailable)
+	case !can.tools && m.common.Plan == model.PlanTools:
+		err = fmt.Errorf("%w: the model cannot call tools, which plan=tools requires", model.ErrUnavailable)
 	}
 	if err != nil {
 		return fmt.Errorf("check %s: %w", m.url, err)
@@ -220,28 +226,37 @@ func (m *Model) loaded(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// request converts c for Ollama. The options never change: another num_ctx makes the
+// request converts c for Ollama. The option num_ctx never changes: another value makes the
 // server reload the model.
 func (m *Model) request(c model.Conversation, can *capabilities) (*api.ChatRequest, error) {
 	messages, err := messagesOf(c)
 	if err != nil {
 		return nil, err
 	}
-	tools, err := toolsOf(c.Tools)
-	if err != nil {
-		return nil, err
-	}
 	req := &api.ChatRequest{
 		Model:     m.settings.model,
 		Messages:  messages,
-		Tools:     tools,
 		KeepAlive: m.keepAlive,
-		Options:   map[string]any{"num_ctx": m.numCtx},
+		Options:   map[string]any{"num_ctx": m.common.NumCtx},
 		Truncate:  new(false), // true drops the oldest messages, or the tools, silently
 		Shift:     new(false), // true drops the beginning of the conversation during a long answer
 	}
-	if can.think { // other models reject the option
-		req.Think = &api.ThinkValue{Value: false}
+	if c.Schema == nil {
+		req.Tools, err = toolsOf(c.Tools)
+	} else {
+		req.Format, req.Options["temperature"] = c.Schema, 0
 	}
-	return req, nil
+	limit := c.MaxTokens
+	if can.think { // other models reject the option
+		// For models with a built-in parser the server ignores a schema until the reasoning
+		// has ended (ChatHandler in its server/routes.go), so they must reason.
+		req.Think = &api.ThinkValue{Value: c.Schema != nil}
+		if c.Schema != nil {
+			limit += served.ReasoningTokens
+		}
+	}
+	if c.MaxTokens > 0 {
+		req.Options["num_predict"] = limit
+	}
+	return req, err
 }

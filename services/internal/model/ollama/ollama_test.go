@@ -114,21 +114,25 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	chat, tools := types.CapabilityCompletion, types.CapabilityTools
 	for _, row := range []struct {
-		name    string
-		info    ollamatest.Info
-		message string // empty: no error
+		name     string
+		settings string
+		info     ollamatest.Info
+		message  string // empty: no error
 	}{
-		{"a model that chats with tools", ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{chat, tools}}, ""},
-		{"a model without tools", ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{chat}}, "cannot chat with tools"},
-		{"a model for embeddings", ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{types.CapabilityEmbedding}},
-			"cannot chat with tools"},
-		{"no such model", ollamatest.Info{Name: "other:latest"}, "not found"},
+		{"a model that chats with tools", "?plan=tools",
+			ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{chat, tools}}, ""},
+		{"a model without tools", "", ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{chat}}, ""},
+		{"a model without tools that plans by tools", "?plan=tools",
+			ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{chat}}, "cannot call tools"},
+		{"a model for embeddings", "",
+			ollamatest.Info{Name: ollamatest.Model, Capabilities: []types.Capability{types.CapabilityEmbedding}}, "cannot chat"},
+		{"no such model", "", ollamatest.Info{Name: "other:latest"}, "not found"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			srv := ollamatest.New(t)
 			srv.SetModels(row.info)
-			err := open(t, srv.URL()).Check(t.Context())
+			err := open(t, srv.URL()+row.settings).Check(t.Context())
 			if row.message != "" {
 				modeltest.CheckError(t, err, model.ErrUnavailable, row.message)
 			} else if err != nil {

@@ -149,7 +149,7 @@ func TestRealCheck(t *testing.T) {
 		t.Error(err)
 	}
 	modeltest.CheckError(t, real(t, "absent").Check(t.Context()), model.ErrUnavailable, "not found")
-	modeltest.CheckError(t, real(t, "scripted-embed").Check(t.Context()), model.ErrUnavailable, "cannot chat with tools")
+	modeltest.CheckError(t, real(t, "scripted-embed").Check(t.Context()), model.ErrUnavailable, "cannot chat")
 }
 
 func TestRealFind(t *testing.T) {

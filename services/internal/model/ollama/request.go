@@ -13,7 +13,7 @@ import (
 
 func messagesOf(c model.Conversation) ([]api.Message, error) {
 	messages := make([]api.Message, 0, len(c.Messages)+1)
-	if system := c.System(); system != "" {
+	if system := c.Rules; system != "" {
 		messages = append(messages, api.Message{Role: "system", Content: system})
 	}
 	for _, m := range c.Messages {

@@ -97,6 +97,77 @@ func TestThinkOption(t *testing.T) {
 	}
 }
 
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name    string
+		can     []types.Capability
+		think   any
+		predict float64
+	}{
+		{"a model that can reason has to", []types.Capability{types.CapabilityCompletion, types.CapabilityThinking},
+			true, 400 + 2048},
+		{"a model that cannot reason", []types.Capability{types.CapabilityCompletion, types.CapabilityTools},
+			nil, 400},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			srv := ollamatest.New(t, modeltest.TextTurn("{}"))
+			srv.SetModels(ollamatest.Info{Name: ollamatest.Model, Capabilities: row.can})
+			c := modeltest.Constrained()
+			got := sent(t, srv, "", c)
+			var want any
+			if err := json.Unmarshal(c.Schema, &want); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got["format"]); diff != "" {
+				t.Errorf("format (-want +got):\n%s", diff)
+			}
+			options := map[string]any{"num_ctx": 16384.0, "temperature": 0.0, "num_predict": row.predict}
+			if diff := cmp.Diff(options, got["options"]); diff != "" {
+				t.Errorf("options (-want +got):\n%s", diff)
+			}
+			if got["tools"] != nil || got["think"] != row.think {
+				t.Errorf("tools %v and think %v, want no tools and %v", got["tools"], got["think"], row.think)
+			}
+		})
+	}
+}
+
+func TestSchemaErrors(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"failed to load model vocabulary required for format", "invalid JSON schema in format"} {
+		srv := ollamatest.New(t, modeltest.Turn{Status: 500, Error: text})
+		_, err := modeltest.Collect(t.Context(), open(t, srv.URL()), modeltest.Constrained())
+		modeltest.CheckError(t, err, nil, "cannot apply the schema of the message")
+		modeltest.CheckError(t, err, nil, text)
+	}
+}
+
+func TestAnswersOfSmallModels(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		count int
+		size  string
+		want  model.Answers
+	}{
+		{0, "", model.AnswersWritten},
+		{1777088000, "", model.AnswersStated},
+		{7248023552, "", model.AnswersWritten},
+		{8030261248, "1.5B", model.AnswersWritten},
+		{0, "1.5B", model.AnswersStated},
+		{0, "630.17M", model.AnswersStated},
+		{0, "70B", model.AnswersWritten},
+		{0, "8x7B", model.AnswersWritten},
+	} {
+		srv := ollamatest.New(t)
+		srv.SetModels(ollamatest.Info{Name: ollamatest.Model, ParameterCount: row.count, ParameterSize: row.size})
+		if got, err := open(t, srv.URL()).Profile(t.Context()); err != nil || got.Answers != row.want {
+			t.Errorf("%d parameters, size %q: profile %+v, %v, want %s", row.count, row.size, got, err, row.want)
+		}
+	}
+}
+
 // TestModelContextLimit: the server reduces num_ctx to the model's context.
 func TestModelContextLimit(t *testing.T) {
 	t.Parallel()
@@ -132,6 +203,8 @@ func TestOpen(t *testing.T) {
 		{"ollama://localhost/qwen3?num_ctx=0", "num_ctx=0"},
 		{"ollama://localhost/qwen3?first_chunk=60", "first_chunk=60"},
 		{"ollama://localhost/qwen3?keep_alive=long", "keep_alive=long"},
+		{"ollama://localhost/qwen3?plan=free", "plan=free: expected schema or tools"},
+		{"ollama://localhost/qwen3?answers=", "answers=: expected stated, written or forwarded"},
 		{"ollama://localhost/qwen3?temperature=1", `setting "temperature"`},
 	} {
 		t.Run(row.url, func(t *testing.T) {

@@ -29,7 +29,7 @@ func (t *turn) receive(ctx context.Context) error {
 	t.writer.Reset()
 	bounded, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := t.watchdog.start(cancel)
+	w := t.watchdog.start(cancel, served.ReadingTime(t.req.Messages, t.req.Tools))
 	defer t.watchdog.end(w)
 	err := t.client.Chat(bounded, t.req, func(r api.ChatResponse) error {
 		t.watchdog.data(w)
@@ -39,7 +39,7 @@ func (t *turn) receive(ctx context.Context) error {
 		return t.handle(r)
 	})
 	switch {
-	case errors.Is(err, served.ErrStopped):
+	case errors.Is(err, served.ErrStopped), errors.Is(err, served.ErrRepetition):
 		return err
 	case t.last != nil && err == nil:
 		return t.validate()

@@ -14,27 +14,34 @@ type watchdog struct {
 
 	mu       sync.Mutex
 	waiting  map[*wait]struct{} // requests without data
+	reading  time.Duration      // for reading the prompts of all waiting requests, one by one
 	received int                // number of pieces received by all requests
 }
 
 // wait is a request that has received no data.
 type wait struct {
-	cancel   context.CancelCauseFunc
-	timer    *time.Timer
-	received int // watchdog.received when the timer was set
+	cancel    context.CancelCauseFunc
+	timer     *time.Timer
+	reading   time.Duration // for reading the prompt
+	allowance time.Duration // watchdog.allowance when the timer was set
+	received  int           // watchdog.received when the timer was set
 }
 
 func newWatchdog(timeout time.Duration) *watchdog {
 	return &watchdog{timeout: timeout, waiting: map[*wait]struct{}{}}
 }
 
-// start watches a request, and cancels it with errStalled when the server stalls. The
-// caller reports data and the end of the request.
-func (w *watchdog) start(cancel context.CancelCauseFunc) *wait {
+// allowance is the time in which a server that is alive sends data to a waiting request.
+func (w *watchdog) allowance() time.Duration { return w.timeout + w.reading }
+
+// start watches a request whose prompt takes up to reading, and cancels it with errStalled
+// when the server stalls. The caller reports data and the end of the request.
+func (w *watchdog) start(cancel context.CancelCauseFunc, reading time.Duration) *wait {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := &wait{cancel: cancel, received: w.received}
-	r.timer = time.AfterFunc(w.timeout, func() { w.expire(r) })
+	w.reading += reading
+	r := &wait{cancel: cancel, reading: reading, allowance: w.allowance(), received: w.received}
+	r.timer = time.AfterFunc(r.allowance, func() { w.expire(r) })
 	w.waiting[r] = struct{}{}
 	return r
 }
@@ -56,20 +63,27 @@ func (w *watchdog) end(r *wait) {
 
 func (w *watchdog) remove(r *wait) {
 	r.timer.Stop()
-	delete(w.waiting, r)
+	if _, ok := w.waiting[r]; ok {
+		w.reading -= r.reading
+		delete(w.waiting, r)
+	}
 }
 
-// expire resets the timer of r if any request has received data since, and otherwise
-// cancels all waiting requests: each of them keeps the model from being unloaded.
+// expire resets the timer of r if any request has received data or begun to wait since, and
+// otherwise cancels all waiting requests: each of them keeps the model from being unloaded.
 func (w *watchdog) expire(r *wait) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, ok := w.waiting[r]; !ok {
 		return
 	}
+	elapsed := r.allowance
 	if w.received != r.received {
-		r.received = w.received
-		r.timer.Reset(w.timeout)
+		elapsed = 0
+	}
+	if extension := w.allowance() - elapsed; extension > 0 {
+		r.received, r.allowance = w.received, w.allowance()
+		r.timer.Reset(extension)
 		return
 	}
 	for o := range w.waiting {

@@ -13,10 +13,13 @@ import (
 
 var hang = modeltest.Turn{End: modeltest.Hang}
 
+// greeting is short, as first_chunk is extended by the time for reading a prompt.
+var greeting = model.Conversation{Messages: []model.Message{{Role: model.User, Text: "Hi"}}}
+
 func TestStalledModelIsReloaded(t *testing.T) {
 	t.Parallel()
 	srv := ollamatest.New(t, hang, modeltest.TextTurn("Four."))
-	got, err := modeltest.Collect(t.Context(), open(t, srv.URL()+"?first_chunk=500ms"), modeltest.Question())
+	got, err := modeltest.Collect(t.Context(), open(t, srv.URL()+"?first_chunk=500ms"), greeting)
 	if err != nil || got.Text != "Four." {
 		t.Fatalf("%q, %v; want the answer of the second attempt", got.Text, err)
 	}
@@ -28,7 +31,7 @@ func TestStalledModelIsReloaded(t *testing.T) {
 func TestStallAfterReload(t *testing.T) {
 	t.Parallel()
 	srv := ollamatest.New(t, hang, hang)
-	_, err := modeltest.Collect(t.Context(), open(t, srv.URL()+"?first_chunk=50ms"), modeltest.Question())
+	_, err := modeltest.Collect(t.Context(), open(t, srv.URL()+"?first_chunk=50ms"), greeting)
 	modeltest.CheckError(t, err, model.ErrUnavailable, "no data")
 }
 
@@ -42,7 +45,7 @@ func TestConcurrentStalledRequests(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			if got, err := modeltest.Collect(t.Context(), m, modeltest.Question()); err != nil || got.Text != "Four." {
+			if got, err := modeltest.Collect(t.Context(), m, greeting); err != nil || got.Text != "Four." {
 				t.Errorf("%q, %v; want the answer of the second attempt", got.Text, err)
 			}
 		})
@@ -68,13 +71,13 @@ func TestBusyServerIsNotStalled(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() {
-		if _, err := modeltest.Collect(t.Context(), m, modeltest.Question()); err != nil {
+		if _, err := modeltest.Collect(t.Context(), m, greeting); err != nil {
 			t.Errorf("the streaming request: %v", err)
 		}
 	})
 	stream <- struct{}{}
 	wg.Go(func() {
-		if got, err := modeltest.Collect(t.Context(), m, modeltest.Question()); err != nil || got.Text != "Four." {
+		if got, err := modeltest.Collect(t.Context(), m, greeting); err != nil || got.Text != "Four." {
 			t.Errorf("the waiting request: %q, %v", got.Text, err)
 		}
 	})

@@ -30,6 +30,9 @@ type Info struct {
 	Tokenizer    string // "bert" is a word-piece tokenizer; empty: not reported
 	Parameters   string // lines of a name and a value
 	Dimensions   int    // of vectors; 0: 64
+
+	ParameterCount int    // 0: not reported
+	ParameterSize  string // such as 1.5B; empty: not reported
 }
 
 // tooLong counts words as tokens. Truncate does not prevent the error: the server itself
@@ -198,11 +201,15 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 		if m.Context > 0 {
 			info["llama.context_length"] = m.Context
 		}
+		if m.ParameterCount > 0 {
+			info["general.parameter_count"] = m.ParameterCount
+		}
 		if m.Tokenizer != "" {
 			info["tokenizer.ggml.model"] = m.Tokenizer
 		}
 		send(w, api.ShowResponse{
 			ModelInfo: info, Capabilities: m.Capabilities, RemoteHost: m.RemoteHost, Parameters: m.Parameters,
+			Details: api.ModelDetails{ParameterSize: m.ParameterSize},
 		})
 		return
 	}

@@ -13,6 +13,9 @@ import (
 	"cairn/services/internal/model/served"
 )
 
+// errIgnored reports a complete message that does not have the form that the request demands.
+var errIgnored = errors.New("the server ignored the schema of the message")
+
 var errStalled = fmt.Errorf("%w: the server has sent no data within first_chunk", model.ErrUnavailable)
 
 // retryable reports whether a second attempt may succeed.
@@ -57,6 +60,19 @@ func explainStatus(err *statusError) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", model.ErrUnavailable, err)
+}
+
+// rejectsForm reports whether a server may have rejected the form of a request, not the
+// request for other reasons.
+func rejectsForm(err *statusError) bool {
+	switch err.status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout,
+		http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
+		return false
+	case http.StatusNotFound, http.StatusInternalServerError, http.StatusNotImplemented:
+		return mentions(err.message, "tool", "function", "schema", "response_format", "strict", "grammar")
+	}
+	return err.status/100 == 4 && !mentions(err.code+" "+err.message, tooLong...)
 }
 
 func mentions(text string, words ...string) bool {

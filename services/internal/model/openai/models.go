@@ -1,15 +1,43 @@
 package openai
 
 import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
 	"time"
+
+	"cairn/services/internal/model"
 )
 
 // listTimeout bounds a request for the list of models.
 const listTimeout = 5 * time.Second
 
-// listed is the model's entry in the list of models.
+// listed is the model's entry in the list of models. Gateways serve models that they do
+// not list, and some have no list.
 type listed struct {
-	window int // tokens; 0: not reported
+	window  int   // tokens; 0: not reported
+	absence error // nil: the model is listed, or the server has no list
+}
+
+func newListed(name string, all []modelInfo) *listed {
+	names := make([]string, len(all))
+	for i, each := range all {
+		if each.ID == name {
+			return &listed{window: each.window()}
+		}
+		names[i] = each.ID
+	}
+	err := fmt.Errorf("%w: model not found; available: %.300s", model.ErrUnavailable, strings.Join(names, ", "))
+	return &listed{absence: err}
+}
+
+// noList reports whether err means that the server has no list of models.
+func noList(err error) bool {
+	var status *statusError
+	return errors.As(err, &status) &&
+		slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}, status.status)
 }
 
 // modelInfo is one entry of the list of models. Servers report the window

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +28,11 @@ type Model struct {
 	settings
 	client client
 	known  atomic.Pointer[listed] // nil until the server has reported it
+
+	// What the server has shown in responses to chat requests.
+	form       atomic.Int32 // of the first message under a schema; formUnknown: none yet
+	reasoning  atomic.Bool  // counts towards max_tokens
+	completion atomic.Bool  // the server requires max_completion_tokens in place of max_tokens
 }
 
 var _ model.Model = (*Model)(nil)
@@ -42,7 +46,10 @@ var _ model.Model = (*Model)(nil)
 //
 //	path=/v1          base path of the API
 //	num_ctx=32768     the model's window in tokens, if the server does not report it
-//	first_chunk=60s   time to the first data after which the server counts as stalled
+//	first_chunk=60s   time to the first data after which the server counts as stalled,
+//	                  besides the time for reading the prompt
+//	plan=schema       how the model plans: schema or tools
+//	answers=written   stated, written or forwarded, see [model.Answers]
 //
 // Open does not contact the server; Check and Next report errors. Canceling ctx closes
 // idle connections.
@@ -91,13 +98,21 @@ func (m *Model) turn(ctx context.Context, c model.Conversation, w *served.Writer
 	if err != nil {
 		return nil, err
 	}
-	return &turn{model: m, request: newRequest(m.settings.model, c), window: profile.Window, writer: w}, nil
+	t := &turn{model: m, conversation: c, request: newRequest(m.settings.model, c), window: profile.Window, writer: w}
+	if c.Schema != nil {
+		t.form = max(form(m.form.Load()), formTool)
+	}
+	return t, nil
 }
 
-// Check returns nil if the server responds and has the model. Other errors wrap
-// [model.ErrUnavailable] or ctx.Err().
+// Check returns nil if the server responds, and lists the model or has no list of models.
+// Other errors wrap [model.ErrUnavailable] or ctx.Err().
 func (m *Model) Check(ctx context.Context) error {
-	if _, err := m.list(ctx); err != nil {
+	known, err := m.list(ctx)
+	if err == nil {
+		err = known.absence
+	}
+	if err != nil {
 		return fmt.Errorf("check %s: %w", m.url, err)
 	}
 	return nil
@@ -106,7 +121,7 @@ func (m *Model) Check(ctx context.Context) error {
 // Profile has as window the setting, or what the server reports. It caches the server's
 // response.
 func (m *Model) Profile(ctx context.Context) (model.Profile, error) {
-	p := model.Profile{Window: m.settings.window, Plan: model.PlanTools, Answers: model.AnswersForwarded}
+	p := m.common.Profile(m.common.NumCtx, 0)
 	if p.Window > 0 {
 		return p, nil
 	}
@@ -128,6 +143,12 @@ func (m *Model) list(ctx context.Context) (*listed, error) {
 	all, err := m.client.models(bounded)
 	switch {
 	case err == nil:
+		known := newListed(m.settings.model, all)
+		m.known.Store(known)
+		return known, nil
+	case noList(err):
+		m.known.Store(&listed{})
+		return &listed{}, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case bounded.Err() != nil:
@@ -135,14 +156,4 @@ func (m *Model) list(ctx context.Context) (*listed, error) {
 	default:
 		return nil, explain(err)
 	}
-	var others []string
-	for _, each := range all {
-		if each.ID == m.settings.model {
-			found := &listed{each.window()}
-			m.known.Store(found)
-			return found, nil
-		}
-		others = append(others, each.ID)
-	}
-	return nil, fmt.Errorf("%w: model not found; available: %.300s", model.ErrUnavailable, strings.Join(others, ", "))
 }

@@ -86,6 +86,7 @@ func TestURLs(t *testing.T) {
 	for _, url := range []string{
 		"openai://", "openai://host", "openai:///model", "https://host/model", "openai://key@host/model",
 		"openai://host/model?num_ctx=many", "openai://host/model?first_chunk=0s", "openai://host/model?temperature=1", "openai://host:x/model",
+		"openai://host/model?plan=free", "openai://host/model?answers=short",
 	} {
 		if _, err := openai.Open(t.Context(), url); err == nil {
 			t.Errorf("%s: want an error", url)
@@ -104,7 +105,8 @@ func TestServerUnavailable(t *testing.T) {
 func TestStalledServer(t *testing.T) {
 	t.Parallel()
 	srv := openaitest.New(t, modeltest.Turn{End: modeltest.Hang})
-	_, err := modeltest.Collect(t.Context(), open(t, srv.URL()+"?num_ctx=512&first_chunk=50ms"), modeltest.Question())
+	_, err := modeltest.Collect(t.Context(), open(t, srv.URL()+"?num_ctx=512&first_chunk=50ms"),
+		model.Conversation{Messages: []model.Message{{Role: model.User, Text: "Hi"}}})
 	modeltest.CheckError(t, err, model.ErrUnavailable, "no data")
 }
 
@@ -116,6 +118,36 @@ func TestCheckListsModels(t *testing.T) {
 	}
 	srv.SetModels(`{"id":"other"}`, `{"id":"another"}`)
 	modeltest.CheckError(t, open(t, srv.URL()).Check(t.Context()), model.ErrUnavailable, "available: other, another")
+	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented} {
+		srv.RemoveList(status)
+		if err := open(t, srv.URL()).Check(t.Context()); err != nil {
+			t.Errorf("without a list of models, status %d: %v", status, err)
+		}
+	}
+	srv.RemoveList(http.StatusUnauthorized)
+	modeltest.CheckError(t, open(t, srv.URL()).Check(t.Context()), model.ErrUnavailable, "401")
+}
+
+// TestUnlistedModel: gateways serve models that they do not list.
+func TestUnlistedModel(t *testing.T) {
+	t.Parallel()
+	for name, remove := range map[string]func(*openaitest.Server){
+		"a list of other models": func(s *openaitest.Server) { s.SetModels(`{"id":"other"}`) },
+		"no list of models":      func(s *openaitest.Server) { s.RemoveList(http.StatusNotFound) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := openaitest.New(t, modeltest.TextTurn("Four."))
+			remove(srv)
+			m := open(t, srv.URL())
+			if got, err := m.Profile(t.Context()); err != nil || got.Window != 0 {
+				t.Errorf("profile %+v, %v, want an unknown window", got, err)
+			}
+			if got, err := modeltest.Collect(t.Context(), m, modeltest.Question()); err != nil || got.Text != "Four." {
+				t.Errorf("message %q, %v", got.Text, err)
+			}
+		})
+	}
 }
 
 func TestWindow(t *testing.T) {

@@ -4,26 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
-	"time"
-)
 
-// defaultFirstChunk is long enough to process a full prompt on a slow machine, and short
-// enough to leave time for a retry.
-const defaultFirstChunk = 60 * time.Second
+	"cairn/services/internal/model/served"
+)
 
 // settings are the parts of a model's URL.
 type settings struct {
-	url        string // as opened
-	base       *url.URL
-	model      string
-	window     int // tokens; 0: as the server reports
-	firstChunk time.Duration
+	url    string // as opened
+	base   *url.URL
+	model  string
+	common served.Settings
 }
 
 func parse(rawURL string) (settings, error) {
-	s := settings{url: rawURL, firstChunk: defaultFirstChunk}
+	s := settings{url: rawURL, common: served.Defaults()}
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return s, err
@@ -57,20 +52,13 @@ func parse(rawURL string) (settings, error) {
 	return s, nil
 }
 
-func (s *settings) set(name, value string) (err error) {
-	switch name {
-	case "path":
+func (s *settings) set(name, value string) error {
+	if name == "path" {
 		s.base.Path = "/" + strings.Trim(value, "/") + "/"
-	case "num_ctx":
-		if s.window, err = strconv.Atoi(value); err != nil || s.window < 1 {
-			return fmt.Errorf("num_ctx=%s: expected a positive number of tokens", value)
-		}
-	case "first_chunk":
-		if s.firstChunk, err = time.ParseDuration(value); err != nil || s.firstChunk <= 0 {
-			return fmt.Errorf("first_chunk=%s: expected a positive duration such as 60s", value)
-		}
-	default:
-		return fmt.Errorf("setting %q: expected path, num_ctx or first_chunk", name)
+		return nil
 	}
-	return nil
+	if ok, err := s.common.Set(name, value); ok {
+		return err
+	}
+	return fmt.Errorf("setting %q: expected %s or path", name, served.SettingNames)
 }

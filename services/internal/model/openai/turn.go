@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"cairn/services/internal/model"
@@ -15,36 +16,91 @@ import (
 
 // turn is the state of receiving one message.
 type turn struct {
-	model   *Model
-	request request
-	window  int // tokens; 0: unknown
-	writer  *served.Writer
-	usage   model.Usage // of all attempts
+	model        *Model
+	conversation model.Conversation
+	request      request
+	form         form
+	window       int // tokens; 0: unknown
+	writer       *served.Writer
+	usage        model.Usage // of all attempts
 
-	calls  []model.Call
-	prompt int    // tokens, of this attempt
-	answer int    // tokens, of this attempt
-	reason string // finish reason; empty: none received
+	// of this attempt
+	text      strings.Builder // of a message under a schema, which is yielded at its end
+	calls     []model.Call
+	prompt    int    // tokens
+	answer    int    // tokens
+	reasoning bool   // the message has some
+	reason    string // finish reason; empty: none received
 }
 
-// message is receive with retries.
+// message is receive with retries. Requests that t.adapt changes do not count as attempts.
 func (t *turn) message(ctx context.Context) error {
-	for n := 1; ; n++ {
+	for n := 1; ; {
 		err := t.receive(ctx)
-		if n == attempts || t.writer.Started() || !retryable(err) {
+		switch {
+		case err == nil || t.writer.Started():
 			return err
+		case t.adapt(err):
+		case n == attempts || !retryable(err):
+			return err
+		default:
+			n++
 		}
+	}
+}
+
+// adapt reports whether the next request differs from the last one, as its error requires.
+func (t *turn) adapt(err error) bool {
+	var rejected *statusError
+	rejection := errors.As(err, &rejected)
+	switch {
+	case rejection && t.request.MaxTokens > 0 && mentions(rejected.message, "max_completion_tokens"):
+		t.model.completion.Store(true)
+	case t.exhausted(err):
+		t.model.reasoning.Store(true)
+	case t.form == formUnknown || t.form == formFree:
+		return false
+	case errors.Is(err, errIgnored) || rejection && rejectsForm(rejected):
+		t.form++
+	default:
+		return false
+	}
+	return true
+}
+
+// exhausted reports whether reasoning has used up a limit that is meant for the message.
+func (t *turn) exhausted(err error) bool {
+	limit := t.request.MaxTokens
+	return limit > 0 && limit == t.conversation.MaxTokens && t.reasoning && t.reason == "length" &&
+		errors.As(err, new(model.IncompleteError))
+}
+
+// prepare sets the parts of the request that adapt changes.
+func (t *turn) prepare() {
+	if t.form != formUnknown {
+		t.request.constrain(t.form, t.conversation.Schema)
+	}
+	limit, completion := t.conversation.MaxTokens, t.model.completion.Load()
+	if limit > 0 && (completion || t.model.reasoning.Load()) { // max_completion_tokens is for models that reason
+		limit += served.ReasoningTokens
+	}
+	t.request.MaxTokens, t.request.MaxCompletionTokens = limit, 0
+	if completion {
+		t.request.MaxTokens, t.request.MaxCompletionTokens = 0, limit
 	}
 }
 
 // receive requests the message and yields its parts. It returns nil only for a complete,
 // non-empty message.
 func (t *turn) receive(ctx context.Context) error {
-	t.calls, t.prompt, t.answer, t.reason = nil, 0, 0, ""
+	t.calls, t.prompt, t.answer, t.reasoning, t.reason = nil, 0, 0, false, ""
+	t.text.Reset()
 	t.writer.Reset()
+	t.prepare()
 	bounded, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := time.AfterFunc(t.model.firstChunk, func() { cancel(errStalled) })
+	allowance := t.model.common.FirstChunk + served.ReadingTime(t.request.Messages, t.request.Tools)
+	silence := time.AfterFunc(allowance, func() { cancel(errStalled) })
 	defer silence.Stop()
 	for next, err := range t.model.client.stream(bounded, t.request) {
 		silence.Stop()
@@ -74,16 +130,26 @@ func (t *turn) handle(next chunk) error {
 	t.usage.AnswerTokens += longer
 	for _, choice := range next.Choices {
 		t.reason = cmp.Or(choice.FinishReason, t.reason)
+		t.reasoning = t.reasoning || choice.Delta.Reasoning+choice.Delta.ReasoningContent != ""
 		for _, piece := range choice.Delta.ToolCalls {
 			if err := t.addCall(piece); err != nil {
 				return err
 			}
 		}
-		if err := t.writer.Text(choice.Delta.Content); err != nil {
+		if err := t.addText(choice.Delta.Content); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// addText yields text, but collects that of a message under a schema.
+func (t *turn) addText(text string) error {
+	if t.form == formUnknown {
+		return t.writer.Text(text)
+	}
+	t.text.WriteString(text)
+	return t.writer.Inspect(text)
 }
 
 // addCall appends a piece of a call.
@@ -99,7 +165,7 @@ func (t *turn) addCall(piece call) error {
 	c.ID = cmp.Or(c.ID, piece.ID)
 	c.Name += piece.Function.Name
 	c.Input = append(c.Input, piece.Function.Arguments...)
-	return nil
+	return t.writer.Inspect(piece.Function.Arguments)
 }
 
 // end validates a complete message and yields its calls.
@@ -113,6 +179,8 @@ func (t *turn) end() error {
 		return served.TokenLimit(t.prompt, t.answer, t.window)
 	case t.reason == "content_filter":
 		return errors.New("the server's content filter blocked the answer")
+	case t.form != formUnknown:
+		return t.endConstrained()
 	case !t.writer.Started() && len(t.calls) == 0:
 		return model.ErrEmpty
 	}
@@ -122,6 +190,27 @@ func (t *turn) end() error {
 		}
 	}
 	return nil
+}
+
+// endConstrained yields a complete message under a schema, unless the server has ignored
+// the form of the request.
+func (t *turn) endConstrained() error {
+	text := t.text.String()
+	if len(t.calls) > 0 {
+		text = string(t.calls[0].Input)
+	}
+	switch {
+	case t.form < formFree && !isObject(text):
+		return errIgnored
+	case strings.TrimSpace(text) == "":
+		return model.ErrEmpty
+	}
+	t.model.form.CompareAndSwap(int32(formUnknown), int32(t.form))
+	return t.writer.Send(model.Part{Text: text})
+}
+
+func isObject(text string) bool {
+	return strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text))
 }
 
 // call yields a call. The caller of Next rejects malformed input.

@@ -28,6 +28,7 @@ type Server struct {
 	mu       sync.Mutex
 	script   []modeltest.Turn
 	models   []json.RawMessage
+	noList   int // status of the response to a request for the list of models; 0: the list
 	requests []Request
 }
 
@@ -69,6 +70,13 @@ func (s *Server) SetModels(models ...string) {
 	}
 }
 
+// RemoveList replaces the list of models by an error with this status.
+func (s *Server) RemoveList(status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noList = status
+}
+
 // Requests returns the chat requests so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
@@ -83,6 +91,10 @@ func (s *Server) Disconnects() <-chan struct{} { return s.disconnects }
 func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.noList != 0 {
+		fail(w, s.noList, "no such path")
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": s.models}) // fails only if the client has disconnected
 }

@@ -55,6 +55,8 @@ type Writer struct {
 	yield   func(model.Part, error) bool
 	started bool
 	space   string // leading white space, held back until other text follows
+
+	repetition repetition
 }
 
 // Started reports whether a part was yielded. A message that has started cannot be
@@ -62,11 +64,18 @@ type Writer struct {
 func (s *Writer) Started() bool { return s.started }
 
 // Reset prepares for another attempt after one that yielded nothing.
-func (s *Writer) Reset() { s.space = "" }
+func (s *Writer) Reset() { s.space, s.repetition = "", repetition{} }
 
-// Text yields text, but leading white space only together with other text: a message
+// Inspect checks text of the message that Text does not yield, such as the input of a
+// call. It returns [ErrRepetition] if the message repeats itself.
+func (s *Writer) Inspect(text string) error { return s.repetition.add(text) }
+
+// Text inspects and yields text, but leading white space only together with other text: a message
 // of white space is empty. It returns [ErrStopped] if the consumer broke out of the loop.
 func (s *Writer) Text(text string) error {
+	if err := s.Inspect(text); err != nil {
+		return err
+	}
 	if !s.started {
 		text = s.space + text
 		s.space = ""
