@@ -21,7 +21,7 @@ const (
 	cpuWindow = 50 * time.Millisecond
 )
 
-// BenchmarkCancel cancels an analysis during planning and measures the CPU use of the server
+// BenchmarkCancel cancels an analysis during its computation and measures the CPU use of the server
 // after the response to the cancellation: the CPU time, and the time until it is idle. The
 // analysis would use seconds of CPU time (TestEndedAnalysesStop).
 func BenchmarkCancel(b *testing.B) {
@@ -36,13 +36,13 @@ func BenchmarkCancel(b *testing.B) {
 		var running sync.WaitGroup
 		begun := at.cpuTime(b)
 		running.Go(func() {
-			for _, err := range bus.Analyze.Run(ctx, conn, run, []byte(cairntest.HeavyAnalysis(run, 8))) {
+			for _, err := range bus.Analyze.Run(ctx, conn, run, []byte(cairntest.HeavyAnalysis(run, 16))) {
 				if err != nil { // the run is canceled
 					return
 				}
 			}
 		})
-		for at.cpuTime(b) < begun+1e6 { // parsing takes about half of it
+		for at.cpuTime(b) < begun+1e6 { // parsing takes a part of it
 			time.Sleep(10 * time.Millisecond)
 		}
 		req, err := http.NewRequestWithContext(b.Context(), http.MethodDelete, "http://"+at.at+"/api/v1/analyze/"+run, nil)

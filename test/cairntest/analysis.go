@@ -6,34 +6,29 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 )
 
-// HeavyAnalysis returns the body of an analysis whose planning by offline: takes seconds of
-// CPU time for each of its questions, with the race detector. Each question is a follow-up of
-// the one before, and repeats names of the estate's 4,000 fields.
-// Bodies with different names share no work.
-func HeavyAnalysis(name string, questions int) string {
+// HeavyAnalysis returns the body of an analysis whose calls take seconds of CPU time, with the race detector. Bodies with different
+// names share no work.
+func HeavyAnalysis(name string, calls int) string {
+	const records = 150_000
 	var estate strings.Builder
-	for a := range 10 {
-		fmt.Fprintf(&estate, `,"hosts%d":[{"name":%q`, a, name)
-		for f := range 399 {
-			fmt.Fprintf(&estate, `,"site_%d_site_%d_cluster_rack_zone":"Oslo"`, a, f)
-		}
-		estate.WriteString(`}]`)
+	fmt.Fprintf(&estate, `{"hosts":[{"name":%q}`, name)
+	for i := range records {
+		fmt.Fprintf(&estate, `,{"id":%d,"site":"s%d","rack":"r%d","load":%d}`, i, i%977, i%1009, i*7919%records)
 	}
-	question := "and in " + strings.Repeat("site Oslo cluster rack zone ", 48)
-	history := map[string]any{}
-	for i := range questions - 1 {
-		history[strconv.Itoa(2*i)] = map[string]any{"r": 0, "c": question}
-		history[strconv.Itoa(2*i+1)] = map[string]any{"r": 1, "c": "It is unclear."}
+	estate.WriteString("]}")
+	requested := make([]map[string]any, calls)
+	for i := range requested {
+		requested[i] = map[string]any{"name": "compute_stats", "input": map[string]any{
+			"data_key": "hosts", "group_by": []string{"site", "rack"}, "filter": map[string]any{"id": map[string]any{"gte": i}},
+			"metrics": []string{"p95:load", "p50:load", "distinct:id"},
+		}}
 	}
-	body, err := json.Marshal(map[string]any{
-		"query": question, "target": "H", "context": "{" + estate.String()[1:] + "}", "prompt": map[string]any{"m": history},
-	})
+	body, err := json.Marshal(map[string]any{"target": "H", "context": estate.String(), "calls": requested})
 	if err != nil {
 		panic(err) // strings and integers always encode
 	}

@@ -39,32 +39,32 @@ func cpuTime(t *testing.T, url string) float64 {
 	return seconds
 }
 
-const questions = 4 // of a heavy analysis
+const calls = 16 // of a heavy analysis
 
-// planningCost returns the CPU time in seconds of one heavy analysis that is not ended.
-func planningCost(t *testing.T) float64 {
+// computingCost returns the CPU time in seconds of one heavy analysis that is not ended.
+func computingCost(t *testing.T) float64 {
 	t.Helper()
 	p := cairntest.Up(t)
 	before := cpuTime(t, p.URL())
-	res := analyzeOverHTTP(t.Context(), t, p, "", cairntest.HeavyAnalysis("cost", questions))
+	res := analyzeOverHTTP(t.Context(), t, p, "", cairntest.HeavyAnalysis("cost", calls))
 	if !strings.Contains(res, "event: done") || strings.Contains(res, "event: error") {
 		t.Fatalf("the analysis fails: %.500s", res)
 	}
 	return cpuTime(t, p.URL()) - before
 }
 
-// TestEndedAnalysesStop ends analyses during planning: they stop using CPU time and
+// TestEndedAnalysesStop ends analyses during computation: they stop using CPU time and
 // release their slots.
 func TestEndedAnalysesStop(t *testing.T) {
 	t.Parallel()
-	cost := planningCost(t)
+	cost := computingCost(t)
 	t.Logf("an analysis that is not ended uses %.1f s of CPU time", cost)
 	const analyses = 2
 	for _, row := range []struct {
 		name  string
 		flags []string
 		send  func(ctx context.Context, t *testing.T, p *cairntest.Process, run, body string) (response string)
-		end   func(t *testing.T, p *cairntest.Process, runs []string, disconnect func()) // after planning has begun
+		end   func(t *testing.T, p *cairntest.Process, runs []string, disconnect func()) // after computation has begun
 		want  string                                                                     // in each response
 	}{
 		{"the client disconnects", []string{"--analyze-grace", "0s"}, analyzeOverHTTP,
@@ -86,10 +86,10 @@ func TestEndedAnalysesStop(t *testing.T) {
 			for i := range analyses {
 				run := bus.NewRun()
 				runs = append(runs, run)
-				running.Go(func() { responses[i] = row.send(ctx, t, p, run, cairntest.HeavyAnalysis(run, questions)) })
+				running.Go(func() { responses[i] = row.send(ctx, t, p, run, cairntest.HeavyAnalysis(run, calls)) })
 			}
 			if row.end != nil {
-				wait.Until(t, "the estates are parsed, and planning has begun", func() bool { return cpuTime(t, p.URL()) > before+analyses*cost*0.2 })
+				wait.Until(t, "the estates are parsed, and computation has begun", func() bool { return cpuTime(t, p.URL()) > before+analyses*cost*0.2 })
 				row.end(t, p, runs, disconnect)
 			}
 			running.Wait()

@@ -45,8 +45,8 @@ func TestDrainDeadline(t *testing.T) {
 		name string
 		body string
 	}{
-		{"an analysis with a client", `{"query":"q","target":"H","context":"{}"}`},
-		{"an analysis without a client", `{"query":"q","target":"H","context":"{}","on_disconnect":"continue"}`},
+		{"an analysis with a client", `{"query":"q","target":"H","context":"{\"hosts\":[{\"name\":\"a\"}]}"}`},
+		{"an analysis without a client", `{"query":"q","target":"H","context":"{\"hosts\":[{\"name\":\"a\"}]}","on_disconnect":"continue"}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -39,7 +39,7 @@ func holdingModel(t *testing.T) (flag string, release func()) {
 	server := httptest.NewServer(mux)
 	release = sync.OnceFunc(func() { close(released) })
 	t.Cleanup(func() { release(); server.Close() })
-	return "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/holding", release
+	return "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/holding?plan=tools&answers=forwarded", release
 }
 
 var createdKey = regexp.MustCompile(`"key": *"([^"]+)"`)
