@@ -1,4 +1,4 @@
-// Package eval implements the command that measures search quality.
+// Package eval implements the commands that measure the quality of search and of answers.
 package eval
 
 import (
@@ -94,6 +94,7 @@ at a time.`,
 		"lowest accepted `METRIC=VALUE` of hybrid search, comma-separated list for several; the exit code is 1 below it")
 	f.StringVar(&e.compare, "compare", "", "`FILE` with the result of an earlier run in JSON")
 	flags.Text(cmd, &e.output)
+	cmd.AddCommand(answersCommand())
 	return cmd
 }
 

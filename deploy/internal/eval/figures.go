@@ -111,9 +111,13 @@ func ndcg(gold map[string]bool, ids []string, k int) float64 {
 
 // percentile returns a percentile in milliseconds.
 func percentile(sorted []time.Duration, share float64) float64 {
+	return float64(quantile(sorted, share)) / float64(time.Millisecond)
+}
+
+// quantile returns the value at the nearest rank of a share, or 0 without values.
+func quantile[N ~int | ~int64 | ~float64](sorted []N, share float64) N {
 	if len(sorted) == 0 {
 		return 0
 	}
-	at := int(math.Ceil(share*float64(len(sorted)))) - 1
-	return float64(sorted[max(0, at)]) / float64(time.Millisecond)
+	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))))-1)]
 }
