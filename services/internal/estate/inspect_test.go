@@ -136,25 +136,25 @@ func TestColumn(t *testing.T) {
 	}{
 		"values are counted, the most frequent first": {
 			`[{"a":"x"},{"a":"y"},{"a":1},{"a":1.0},{"a":"1"},{"a":true},{"a":1e0},{"a":"y"}]`, "a",
-			estate.Column{Records: 8, Distinct: 5, Values: []estate.Value{
+			estate.Column{Type: "mixed", Records: 8, Distinct: 5, Values: []estate.Value{
 				{Text: "1", Type: "number", Count: 3}, {Text: "y", Type: "string", Count: 2}, {Text: "x", Type: "string", Count: 1},
 				{Text: "1", Type: "string", Count: 1}, {Text: "true", Type: "boolean", Count: 1}}}},
 		"null and missing values are counted separately": {
 			`[{"a":{"b":null}},{"a":{"b":"x"}},{"a":{}},{"a":null},{}]`, "a.b",
-			estate.Column{Records: 5, Missing: 3, Null: 1, Distinct: 1,
+			estate.Column{Type: "text", Records: 5, Missing: 3, Null: 1, Distinct: 1,
 				Values: []estate.Value{{Text: "x", Type: "string", Count: 1}}}},
 		"elements of arrays are counted separately": {
 			`[{"a":["p","q"]},{"a":["q",null,{}]}]`, "a",
-			estate.Column{Records: 2, Elements: []estate.Value{
+			estate.Column{Type: "list", Records: 2, Elements: []estate.Value{
 				{Text: "q", Type: "string", Count: 2}, {Text: "p", Type: "string", Count: 1}}, DistinctElements: 2}},
 		"a name with a dot takes precedence over a path": {
 			`[{"a":{"b":"path"},"a.b":"name"},{"a":{"b":"path"}}]`, "a.b",
-			estate.Column{Records: 2, Distinct: 2, Values: []estate.Value{
+			estate.Column{Type: "text", Records: 2, Distinct: 2, Values: []estate.Value{
 				{Text: "name", Type: "string", Count: 1}, {Text: "path", Type: "string", Count: 1}}}},
 		"the last of duplicate names": {
 			`[{"a":"x","a":"y"}]`, "a",
-			estate.Column{Records: 1, Distinct: 1, Values: []estate.Value{{Text: "y", Type: "string", Count: 1}}}},
-		"no record has the field": {`[{"a":1}]`, "b", estate.Column{Records: 1, Missing: 1}},
+			estate.Column{Type: "text", Records: 1, Distinct: 1, Values: []estate.Value{{Text: "y", Type: "string", Count: 1}}}},
+		"no record has the field": {`[{"a":1}]`, "b", estate.Column{Type: "null", Records: 1, Missing: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
