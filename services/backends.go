@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"cairn/services/internal/embed"
-	"cairn/services/internal/embed/static"
 	"cairn/services/internal/index"
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/offline"
@@ -20,11 +19,7 @@ import (
 func openModel(ctx context.Context, url string) (model.Model, error) {
 	switch {
 	case url == "offline:":
-		table, err := static.BuiltIn()
-		if err != nil {
-			return nil, err
-		}
-		return offline.New(table.EmbedAll), nil
+		return offline.New(), nil
 	case strings.HasPrefix(url, "ollama"):
 		return ollama.Open(ctx, url)
 	case strings.HasPrefix(url, "openai"):

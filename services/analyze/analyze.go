@@ -19,6 +19,7 @@ import (
 	"cairn/schemas"
 	"cairn/services/internal/estate"
 	"cairn/services/internal/model"
+	"cairn/services/internal/model/plan"
 )
 
 // Deps holds the dependencies of the service.
@@ -97,9 +98,19 @@ func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte,
 	if err != nil {
 		return callerError(ctx, fmt.Errorf("read the model profile: %w", err))
 	}
-	budget := newBudget(profile.Window)
-	l := &loop{model: a.Model, tools: tools{e}, to: to, buffered: a.Render != "", budget: budget, conversation: conversation(req, e, budget)}
-	if err := l.run(ctx); err != nil {
+	question, budget := plan.Ask(plan.New(ctx, e), req.Query), newBudget(profile.Window)
+	l := &loop{
+		model: a.Model, tools: tools{e}, to: to, buffered: a.Render != "", budget: budget, answers: profile.Answers,
+		question: req.Query, intent: question.Intent(), noun: question.Noun, notes: map[string][]string{},
+	}
+	if profile.Plan == model.PlanSchema {
+		p := planned{loop: l, linked: question, history: newest(req.History(), budget.prompt)}
+		err = p.answer(ctx, req.Mode)
+	} else {
+		l.conversation = conversation(req, e, budget)
+		err = l.run(ctx)
+	}
+	if err != nil {
 		return callerError(ctx, err)
 	}
 	if a.Render != "" {

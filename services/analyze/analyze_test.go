@@ -54,7 +54,7 @@ func scripted(t *testing.T, turns ...modeltest.Turn) (model.Model, *ollamatest.S
 func narrow(t *testing.T, window int, turns ...modeltest.Turn) (model.Model, *ollamatest.Server) {
 	t.Helper()
 	server := ollamatest.New(t, turns...)
-	m, err := ollama.Open(t.Context(), fmt.Sprintf("%s?num_ctx=%d", server.URL(), window))
+	m, err := ollama.Open(t.Context(), fmt.Sprintf("%s?num_ctx=%d&plan=tools&answers=forwarded", server.URL(), window))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestLogOfAnAnalysis(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	log := make(lines, 1)
-	serveLogged(t, conn, offline.New(nil), "", slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	serveLogged(t, conn, offline.New(), "", slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	for _, row := range []struct{ id, want string }{{"ui-1", "ui-1"}, {strings.Repeat("é", 256), strings.Repeat("é", 64)}} {
 		a := analysisOf("how many?")
 		a.ID, a.RequestID = row.id, row.id
@@ -318,7 +318,7 @@ func gate(n int) <-chan struct{} {
 func TestOfflineUsage(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	serve(t, conn, offline.New(nil), "")
+	serve(t, conn, offline.New(), "")
 	a := analysisOf("How many pumps are there?")
 	a.Include = []string{"usage"}
 	got, err := stream(t.Context(), conn, a)

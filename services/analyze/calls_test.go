@@ -18,7 +18,7 @@ import (
 func TestCallsOfTheClient(t *testing.T) {
 	t.Parallel()
 	server := ollamatest.New(t)
-	m, err := ollama.Open(t.Context(), server.URL())
+	m, err := ollama.Open(t.Context(), server.URL()+"?plan=tools&answers=forwarded")
 	if err != nil {
 		t.Fatal(err)
 	}

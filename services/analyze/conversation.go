@@ -50,8 +50,8 @@ func conversation(req schemas.Analysis, e *estate.Estate, b budget) model.Conver
 	if err != nil {
 		panic(err) // embedded for every valid mode
 	}
-	c := model.Conversation{Rules: string(rules), Tools: offered, Estate: e, OutlineBytes: b.outline, State: new(any)}
-	fixed := len(rules) + b.outline + toolBytes + len(req.Query)
+	c := model.Conversation{Rules: string(rules) + "\nThe data arrays:\n" + e.Outline(b.outline), Tools: offered}
+	fixed := len(c.Rules) + toolBytes + len(req.Query)
 	c.Messages = append(newest(req.History(), b.prompt-fixed), model.Message{Role: model.User, Text: req.Query})
 	return c
 }

@@ -210,7 +210,7 @@ func TestIncompleteAnswers(t *testing.T) {
 func TestOfflineResultsAreNotTruncated(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	serve(t, conn, offline.New(nil), "")
+	serve(t, conn, offline.New(), "")
 	a := analysisOf("how many pumps per site?")
 	var records []string
 	for i := range 900 {

@@ -46,6 +46,8 @@ var (
 	// grouped matches a number whose thousands are separated by a non-breaking or thin
 	// space, or by an apostrophe, as in French and in Switzerland.
 	grouped = regexp.MustCompile(`\d{1,3}(?:[\x{a0}\x{202f}\x{2009}'’]\d{3})+`)
+	// byteUnit matches a unit of bytes after a number and a space: 4.5 GiB.
+	byteUnit = regexp.MustCompile(`^[kKMGTP](?:i?B|i)\b`)
 	// numbering matches the numbers of list items.
 	numbering = regexp.MustCompile(`(?m)^\s*\d+[.)]\s`)
 )
@@ -67,6 +69,9 @@ func figuresOf(text string) []figure {
 		found := figuresIn(number)
 		if len(found) > 0 {
 			rest := strings.TrimLeft(text[at[1]:], " \u00a0\u202f")
+			if unit := byteUnit.FindString(rest); unit != "" {
+				found[len(found)-1].multiply(unit)
+			}
 			found[len(found)-1].percent = attached || strings.HasPrefix(rest, "%") || strings.HasPrefix(rest, "percent")
 		}
 		all = append(all, found...)

@@ -51,9 +51,9 @@ func FuzzModel(f *testing.F) {
 	at := httptest.NewServer(server)
 	f.Cleanup(at.Close)
 	host := strings.TrimPrefix(at.URL, "http://")
-	a, err := openai.Open(f.Context(), "openai://"+host+"/m")
+	a, err := openai.Open(f.Context(), "openai://"+host+"/m?plan=tools&answers=forwarded")
 	must(f, err)
-	b, err := ollama.Open(f.Context(), "ollama://"+host+"/m")
+	b, err := ollama.Open(f.Context(), "ollama://"+host+"/m?plan=tools&answers=forwarded")
 	must(f, err)
 	agent := &atomic.Pointer[nats.Msg]{}
 	conns := []*bus.Conn{serveFuzzed(f, a, "", agent), serveFuzzed(f, b, agentSubject, agent)}

@@ -47,7 +47,7 @@ func TestMalformedArguments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer := string(got[0])
+			answer := string(got[0].answer)
 			if !strings.Contains(answer, row.result) || strings.Contains(answer, "Go ") || strings.Contains(answer, "json:") {
 				t.Errorf("the model receives %s, want %q", answer, row.result)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,7 +14,9 @@ import (
 	"cairn/bus"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
+	"cairn/services/internal/estate"
 	"cairn/services/internal/model"
+	"cairn/services/internal/model/plan"
 )
 
 const (
@@ -32,6 +35,11 @@ type loop struct {
 	to       bus.Sender
 	buffered bool // text is not sent: the rendering agent gets it
 	budget   budget
+	answers  model.Answers
+	question string
+	intent   plan.Intent
+	noun     func(dataKey string) string // plural noun of the records
+	notes    map[string][]string         // on how values were linked, by call
 
 	conversation model.Conversation
 	answer       strings.Builder
@@ -44,7 +52,8 @@ type loop struct {
 // result is a tool call and its result.
 type result struct {
 	call   model.Call
-	answer jsontext.Value
+	value  any            // estate.Stats, or another value
+	answer jsontext.Value // the value in JSON
 }
 
 func (r result) toolUse() schemas.ToolUse {
@@ -57,6 +66,8 @@ func (r result) failed() bool {
 	return json.Unmarshal(r.answer, &e) == nil && e.Error != ""
 }
 
+// run calls the model until it answers. The text of its last message is the answer, by the model's setting as it comes, checked, or
+// replaced by statements of the results.
 func (l *loop) run(ctx context.Context) error {
 	for round := range maxRounds + 1 {
 		if round == maxRounds {
@@ -64,11 +75,14 @@ func (l *loop) run(ctx context.Context) error {
 			l.conversation.Messages = append(l.conversation.Messages, model.Message{Role: model.User, Text: finalPrompt})
 		}
 		msg, err := l.turn(ctx)
+		if err != nil && len(l.results) > 0 && l.answers != model.AnswersForwarded && ctx.Err() == nil {
+			return l.sendText(l.statements()) // the results are the answer
+		}
 		if err != nil {
 			return fmt.Errorf("call model: %w", err)
 		}
 		if len(msg.Calls) == 0 {
-			return nil
+			return l.conclude(ctx, msg)
 		}
 		l.conversation.Messages = append(l.conversation.Messages, msg)
 		if err := l.runCalls(ctx, msg.Calls, l.resultLimit()/min(maxCalls, len(msg.Calls))); err != nil {
@@ -78,45 +92,96 @@ func (l *loop) run(ctx context.Context) error {
 	return schemas.ErrInternal.Because(fmt.Sprintf("the model called tools in %d messages and gave no answer", maxRounds+1))
 }
 
+// conclude sends the answer after the last message, unless turn has sent it.
+func (l *loop) conclude(ctx context.Context, msg model.Message) error {
+	switch {
+	case l.answers == model.AnswersForwarded:
+		return nil
+	case len(l.results) == 0:
+		return l.sendText(cannotAnswer + "the model computed nothing. " + l.offer())
+	case l.answers == model.AnswersStated:
+		return l.sendText(l.statements())
+	}
+	if newTracer(l.question, l.results).unsupported(ctx, msg.Text) != "" {
+		return l.sendText(l.statements())
+	}
+	return l.sendText(msg.Text)
+}
+
 // turn receives the model's next message and streams its text. That includes text
 // before a tool call: holding it back until the message ends would prevent streaming.
 func (l *loop) turn(ctx context.Context) (msg model.Message, err error) {
+	l.answer.Reset() // text before a tool call is not the answer
+	l.sent.WriteByte('\n')
+	var text strings.Builder
+	calls := textCalls{offered: names(l.conversation.Tools)}
+	send := func(piece string) error {
+		text.WriteString(piece)
+		if l.answers != model.AnswersForwarded || piece == "" {
+			return nil
+		}
+		return l.sendText(piece)
+	}
+	if len(l.results) > 0 && l.answers != model.AnswersForwarded {
+		var cancel context.CancelFunc
+		ctx, cancel = beforeDeadline(ctx)
+		defer cancel()
+	}
+	msg, err = l.receive(ctx, func(piece string) error { return send(calls.add(piece)) })
+	if err == nil {
+		err = send(calls.rest())
+	}
+	for _, c := range calls.found {
+		l.addCall(&msg, c)
+	}
+	msg.Text = text.String()
+	if err == nil && len(msg.Calls) == 0 && strings.TrimSpace(msg.Text) == "" {
+		return msg, model.ErrEmpty
+	}
+	return msg, err
+}
+
+// statementReserve is the time before the deadline at which the results are stated instead of the model's text.
+const statementReserve = 10 * time.Second
+
+// beforeDeadline returns a context that ends statementReserve before the deadline of ctx.
+func beforeDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(ctx, deadline.Add(-statementReserve))
+	}
+	return context.WithCancel(ctx)
+}
+
+func (l *loop) addCall(msg *model.Message, call model.Call) {
+	l.usage.ToolCalls++
+	call.ID = cmp.Or(call.ID, fmt.Sprintf("call_%d", l.usage.ToolCalls))
+	call.Input = normalizeInput(call.Input)
+	msg.Calls = append(msg.Calls, call)
+}
+
+// receive receives the model's next message and passes its text on, without reasoning.
+func (l *loop) receive(ctx context.Context, text func(string) error) (msg model.Message, err error) {
 	ctx, span := telemetry.Chat(ctx, telemetry.ModelOf(l.model.Name()))
 	defer func() { span.End(err) }()
 	msg.Role = model.Assistant
-	l.answer.Reset() // text before a tool call is not the answer
-	l.sent.WriteByte('\n')
 	var thinking thoughts
 	for part, err := range l.model.Next(ctx, l.conversation) {
 		switch {
 		case err != nil:
 			return msg, err
 		case part.Call != nil:
-			l.usage.ToolCalls++
-			call := *part.Call
-			call.ID = cmp.Or(call.ID, fmt.Sprintf("call_%d", l.usage.ToolCalls))
-			call.Input = normalizeInput(call.Input)
-			msg.Calls = append(msg.Calls, call)
-		case part.Suggestions != nil:
-			l.suggestions = part.Suggestions
+			l.addCall(&msg, *part.Call)
 		case part.Usage != nil:
 			l.usage.PromptTokens += part.Usage.PromptTokens
 			l.usage.AnswerTokens += part.Usage.AnswerTokens
 			span.Tokens(part.Usage.PromptTokens, part.Usage.AnswerTokens)
 		default:
-			if err := l.sendText(thinking.add(part.Text)); err != nil {
+			if err := text(thinking.add(part.Text)); err != nil {
 				return msg, err
 			}
 		}
 	}
-	if err := l.sendText(thinking.rest()); err != nil {
-		return msg, err
-	}
-	msg.Text = l.answer.String()
-	if len(msg.Calls) == 0 && strings.TrimSpace(msg.Text) == "" {
-		return msg, model.ErrEmpty
-	}
-	return msg, nil
+	return msg, text(thinking.rest())
 }
 
 // maxMalformedInput bounds the text of malformed arguments in the events and the
@@ -151,12 +216,12 @@ func (l *loop) sendText(text string) error {
 // runCalls runs calls concurrently and reports each in order to the caller and the model. Each
 // result has about limit bytes at most.
 func (l *loop) runCalls(ctx context.Context, calls []model.Call, limit int) error {
-	answers, err := l.tools.all(ctx, calls, limit)
+	results, err := l.tools.all(ctx, calls, limit)
 	if err != nil {
 		return err
 	}
-	for i, call := range calls {
-		if err := l.report(result{call, answers[i]}); err != nil {
+	for _, r := range results {
+		if err := l.report(r); err != nil {
 			return err
 		}
 	}
@@ -166,8 +231,45 @@ func (l *loop) runCalls(ctx context.Context, calls []model.Call, limit int) erro
 // resultLimit returns the bytes available to the next results: half of the remaining
 // budget, so that later results fit too.
 func (l *loop) resultLimit() int {
-	used := len(l.conversation.Rules) + l.budget.outline + toolBytes + size(l.conversation.Messages)
+	used := len(l.conversation.Rules) + toolBytes + size(l.conversation.Messages)
 	return min(max(l.budget.all-used, minResultBytes)/2, maxResult)
+}
+
+// statements states the results, each once.
+func (l *loop) statements() string {
+	var list []string
+	for _, r := range l.results {
+		stats, ok := r.value.(estate.Stats)
+		var q estate.Query
+		if !ok || arguments(r.call.Input, &q) != nil {
+			continue
+		}
+		s := statement{query: q, stats: stats, noun: name(l.noun(q.DataKey)), intent: l.intent, notes: l.notes[r.call.ID]}
+		if text := s.String(); !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	if len(list) == 0 {
+		return cannotAnswer + "no computation succeeded. " + l.offer()
+	}
+	return strings.Join(list, "\n\n")
+}
+
+// offer says what the data holds.
+func (l *loop) offer() string {
+	const most = 20
+	var keys []string
+	for _, key := range l.tools.estate.Keys() {
+		keys = append(keys, name(key))
+	}
+	if len(keys) == 0 {
+		return "The data has no arrays of records."
+	}
+	text := "The data holds " + strings.Join(keys[:min(len(keys), most)], ", ")
+	if more := len(keys) - most; more > 0 {
+		text += " and more arrays"
+	}
+	return text + "."
 }
 
 func (l *loop) report(r result) error {
@@ -187,7 +289,8 @@ func (l *loop) add(ctx context.Context, req schemas.Analysis) error {
 		if l.buffered {
 			text = &l.answer
 		}
-		if err := l.to.Send(schemas.EventProvenance, provenance(ctx, text.String(), req.Query, l.results)); err != nil {
+		if err := l.to.Send(schemas.EventProvenance,
+			schemas.Provenance{Figures: newTracer(req.Query, l.results).figures(ctx, text.String())}); err != nil {
 			return err
 		}
 	}

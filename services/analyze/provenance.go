@@ -32,7 +32,10 @@ type occurrence struct {
 func newOccurrence(call, pointer string) occurrence {
 	p := occurrence{call: call, pointer: pointer}
 	metric, _, ofGroup := strings.Cut(pointer, "/groups/")
-	if !ofGroup {
+	switch {
+	case pointer == "/matched" || pointer == "/records": // a share of the records
+		metric, p.total = "/records", true
+	case !ofGroup:
 		metric, p.total = strings.CutSuffix(pointer, "/total")
 	}
 	p.metric = metric
@@ -105,39 +108,58 @@ func (p occurrence) areSums(o occurrence) bool {
 	return p.metric != o.metric && strings.HasPrefix(p.metric, sum) && strings.HasPrefix(o.metric, sum)
 }
 
-// provenance returns the source of each figure in the answer: a value of a result,
-// exact or rounded; the question or the calls; or two values of one result. Failed calls
-// support nothing: the model may have invented their arguments.
-func provenance(ctx context.Context, answer, question string, results []result) schemas.Provenance {
+// A tracer finds the sources of figures: a value of a result, exact or rounded; the question or the calls; or two values of one
+// result. Failed calls support nothing: the model may have invented their arguments. It is not safe for concurrent use.
+type tracer struct {
+	occurrences occurrenceIndex
+	inputs      []figure
+	traced      map[string]schemas.Figure
+}
+
+func newTracer(question string, results []result) *tracer {
 	var occurrences, samples []occurrence
-	inputs := figuresOf(question)
+	t := &tracer{inputs: figuresOf(question), traced: map[string]schemas.Figure{}}
 	for _, r := range results {
 		if r.failed() {
 			continue
 		}
-		inputs = append(inputs, figuresOf(string(r.call.Input))...)
+		t.inputs = append(t.inputs, figuresOf(string(r.call.Input))...)
 		if r.call.Name == inspectSchema {
 			samples = append(samples, occurrencesOf(r)...)
 		} else {
 			occurrences = append(occurrences, occurrencesOf(r)...)
 		}
 	}
-	occurrences = append(occurrences, samples...) // computed values take precedence over samples
-	found := schemas.Provenance{Figures: []schemas.Figure{}}
-	all, traced := index(occurrences), map[string]schemas.Figure{}
-	for _, f := range figuresOf(markdown.Plain(answer)) {
+	t.occurrences = index(append(occurrences, samples...)) // computed values take precedence over samples
+	return t
+}
+
+// figures returns the figures of a text with their sources.
+func (t *tracer) figures(ctx context.Context, text string) []schemas.Figure {
+	found := []schemas.Figure{}
+	for _, f := range figuresOf(markdown.Plain(text)) {
 		if ctx.Err() != nil {
 			break
 		}
-		of, again := traced[f.String()]
+		of, again := t.traced[f.String()]
 		if !again {
 			runtime.Gosched() // an answer may have many figures
-			of = trace(f, all, inputs)
-			traced[f.String()] = of
+			of = trace(f, t.occurrences, t.inputs)
+			t.traced[f.String()] = of
 		}
-		found.Figures = append(found.Figures, of)
+		found = append(found, of)
 	}
 	return found
+}
+
+// unsupported returns the first figure of a text that has no source; empty if all have one.
+func (t *tracer) unsupported(ctx context.Context, text string) string {
+	for _, f := range t.figures(ctx, text) {
+		if f.Flagged {
+			return f.Text
+		}
+	}
+	return ""
 }
 
 // trace returns the source of one figure.

@@ -59,8 +59,8 @@ type toolError struct {
 
 // all runs the calls of one message in order, and identical ones once. Each result has about limit bytes
 // at most. The error is ctx.Err().
-func (t tools) all(ctx context.Context, calls []model.Call, limit int) ([]jsontext.Value, error) {
-	answers := make([]jsontext.Value, len(calls))
+func (t tools) all(ctx context.Context, calls []model.Call, limit int) ([]result, error) {
+	results := make([]result, len(calls))
 	first := map[string]int{} // index of the first of identical calls
 	same := func(c model.Call) string { return c.Name + " " + string(c.Input) }
 	for i, call := range calls[:min(maxCalls, len(calls))] {
@@ -69,7 +69,7 @@ func (t tools) all(ctx context.Context, calls []model.Call, limit int) ([]jsonte
 		}
 		first[same(call)] = i
 		var err error
-		if answers[i], err = t.run(ctx, call, limit); err != nil {
+		if results[i], err = t.run(ctx, call, limit); err != nil {
 			return nil, err
 		}
 		if err = yield(ctx); err != nil {
@@ -80,12 +80,13 @@ func (t tools) all(ctx context.Context, calls []model.Call, limit int) ([]jsonte
 		"not run: a message may have at most %d calls, got %d; call again if needed", maxCalls, len(calls))})
 	for i, call := range calls {
 		if i < maxCalls {
-			answers[i] = answers[first[same(call)]]
+			results[i] = results[first[same(call)]]
 		} else {
-			answers[i] = tooMany
+			results[i].answer = tooMany
 		}
+		results[i].call = call
 	}
-	return answers, err
+	return results, err
 }
 
 // yield lets requests run that wait for the CPU time of this one. The error is ctx.Err().
@@ -94,7 +95,18 @@ func yield(ctx context.Context) error { return overload.Idle(ctx, func() error {
 // run returns the result of a call in about limit bytes at most. For an invalid
 // call the result describes the error to the model. A result with too many groups has the largest
 // ones and is marked as truncated.
-func (t tools) run(ctx context.Context, call model.Call, limit int) (jsontext.Value, error) {
+func (t tools) run(ctx context.Context, call model.Call, limit int) (r result, err error) {
+	r.call = call
+	r.value, err = t.compute(ctx, call)
+	if err != nil {
+		return r, err
+	}
+	r.answer, err = bounded(r.value, limit)
+	return r, err
+}
+
+// compute returns the value of a call.
+func (t tools) compute(ctx context.Context, call model.Call) (any, error) {
 	var result any
 	var err error
 	if slices.Contains(names(offered), call.Name) { // unknown names are not metric labels
@@ -116,8 +128,13 @@ func (t tools) run(ctx context.Context, call model.Call, limit int) (jsontext.Va
 	case errors.Is(err, estate.ErrMemory):
 		return nil, errMemory
 	case err != nil:
-		result = invalidCall(err)
+		return invalidCall(err), nil
 	}
+	return result, nil
+}
+
+// bounded returns a value as JSON in about limit bytes at most.
+func bounded(result any, limit int) (jsontext.Value, error) {
 	stats, ok := result.(estate.Stats)
 	for n := stats.Listed(); ok && keyBytes(stats) > limit && n > 1; {
 		n /= 2

@@ -32,11 +32,11 @@ func TestIdenticalCallsRunOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if &got[0][0] != &got[2][0] {
+	if &got[0].answer[0] != &got[2].answer[0] {
 		t.Error("an identical call ran twice")
 	}
-	if string(got[0]) != `{"groups":{},"total":2,"matched":2,"records":2}` || !strings.Contains(string(got[1]), `"a":1`) {
-		t.Errorf("got %s", got)
+	if string(got[0].answer) != `{"groups":{},"total":2,"matched":2,"records":2}` || !strings.Contains(string(got[1].answer), `"a":1`) {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -51,10 +51,10 @@ func TestMaxCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, answer := range got {
-		if notRun := strings.Contains(string(answer),
+	for i, r := range got {
+		if notRun := strings.Contains(string(r.answer),
 			`"error":"not run: a message may have at most 16 calls, got 18`); notRun != (i >= maxCalls) {
-			t.Errorf("call %d of %d: %s", i+1, len(calls), answer)
+			t.Errorf("call %d of %d: %s", i+1, len(calls), r.answer)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestCallsEndWithContext(t *testing.T) {
 	for _, name := range []string{inspectSchema, computeStats} {
 		got, err := pumps(t).all(ctx, []model.Call{{Name: name, Input: []byte(`{"data_key":"pumps"}`)}}, maxResult)
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: got %s, %v, want %v", name, got, err, context.Canceled)
+			t.Errorf("%s: got %+v, %v, want %v", name, got, err, context.Canceled)
 		}
 	}
 }

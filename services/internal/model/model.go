@@ -4,12 +4,11 @@
 package model
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
 
-	"cairn/services/internal/estate"
+	"cairn/services/internal/model/plan"
 )
 
 // Model generates the next message of a conversation. It is safe for concurrent use.
@@ -57,7 +56,7 @@ const (
 
 // Conversation is the input of a model.
 type Conversation struct {
-	Rules    string // the system prompt, without the outline of the estate
+	Rules    string // the system prompt
 	Messages []Message
 	Tools    []Tool
 	// Schema is the JSON Schema of the next message, whose root is an object; nil: the
@@ -67,26 +66,8 @@ type Conversation struct {
 	// MaxTokens bounds the next message, in tokens; 0: the server's limit. A message that
 	// reaches it is an IncompleteError.
 	MaxTokens int
-	// Estate is the input of the tools. Only the offline planner reads it, for names
-	// of fields and values; a language model receives its outline.
-	Estate *estate.Estate
-	// OutlineBytes bounds the outline of the estate; 0 means 8 KiB.
-	OutlineBytes int
-	// State is the state of a model between the messages of the conversation; nil:
-	// nothing. Only the offline planner uses it, for its plan.
-	State *any
-}
-
-// outlineBytes is about 2,000 tokens.
-const outlineBytes = 8 << 10
-
-// System returns the system prompt: the rules and the outline of the estate. Building
-// the outline reads the whole estate.
-func (c Conversation) System() string {
-	if c.Estate == nil {
-		return c.Rules
-	}
-	return c.Rules + "\nThe data arrays:\n" + c.Estate.Outline(cmp.Or(c.OutlineBytes, outlineBytes))
+	// Question is the question of a plan, linked to the estate. Only the offline planner uses it.
+	Question *plan.Question
 }
 
 // Role is the author of a message.
@@ -129,8 +110,6 @@ type Part struct {
 	Text  string
 	Call  *Call
 	Usage *Usage
-	// Suggestions are questions that the model can answer, after text that declines one.
-	Suggestions []string
 }
 
 // Usage is the number of tokens of a message.

@@ -1,0 +1,67 @@
+package plan
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+)
+
+//go:embed prompt.md
+var rules string
+
+// Bounds on a prompt, in bytes.
+const (
+	maxOutline = 3600 // of the estate
+	maxHints   = 600
+	maxListed  = 30 // of a value
+)
+
+// Prompt is the input of a model that plans.
+type Prompt struct {
+	System string   // the same for all questions about an estate whose outline fits
+	User   string   // what depends on the question
+	Arrays []*Array // that the outline describes
+}
+
+// NewPrompt returns the prompt for the question. An outline that does not fit has the two arrays that the question
+// names most, and of their fields those that it names first.
+func NewPrompt(q *Question) Prompt {
+	if outline := q.v.outline(); len(outline) <= maxOutline {
+		return Prompt{System: rules + outline, User: userMessage(q, ""), Arrays: q.ranked()}
+	}
+	best := q.ranked()
+	best = best[:min(2, len(best))]
+	var b strings.Builder
+	fmt.Fprintf(&b, "Arrays (%d of %d):\n", len(best), len(q.v.Arrays))
+	for _, a := range best {
+		b.WriteString(a.outline(q.relevant(a), maxOutline/len(best)))
+	}
+	return Prompt{System: rules, User: userMessage(q, b.String()), Arrays: best}
+}
+
+// userMessage returns the message with the question, last what it names in the data.
+func userMessage(q *Question, outline string) string {
+	return outline + "Question: " + q.Text + hints(q)
+}
+
+// hints returns the values that the question names, as the data spells them.
+func hints(q *Question) string {
+	var b strings.Builder
+	seen := map[string]bool{}
+	for _, a := range q.ranked()[:min(2, len(q.v.Arrays))] {
+		for _, m := range q.mentions(a) {
+			if m.value == nil || m.field.Level > 0 && seen[m.value.Text] || b.Len() > maxHints {
+				continue
+			}
+			line := fmt.Sprintf("\n%s: %s = %s", a.Key, m.field.Path, m.value.Text)
+			if !seen[line] {
+				b.WriteString(line)
+			}
+			seen[line], seen[m.value.Text] = true, true
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\nIn the data:" + b.String()
+}

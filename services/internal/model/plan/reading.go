@@ -1,0 +1,508 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A claim is a condition that the question states.
+type claim struct {
+	mention
+	Condition
+	among     []*Field // other fields that have the value as well
+	ambiguous bool     // one of them fits as well
+}
+
+// A reading is what the words of a question say about the records of one array.
+type reading struct {
+	array   *Array
+	claims  []claim
+	unclear string    // why the conditions cannot be read
+	fields  []mention // that the question names, without those of claims
+	noun    int       // the word that names the records; -1: none
+	covered []bool    // words that a claim, a field or the noun explains
+}
+
+// readFor reads the question for an array.
+func readFor(q *Question, a *Array) *reading {
+	if r := q.readings[a]; r != nil {
+		return r
+	}
+	r := &reading{array: a, noun: -1, covered: make([]bool, len(q.words))}
+	q.readings[a] = r
+	r.noun = nounOf(q, a)
+	mentions := q.mentions(a)
+	claimValues(q, r, mentions)
+	r.coverNoun(q)
+	for _, m := range mentions {
+		if m.value == nil && !r.covers(m) && preferred(mentions, m) {
+			r.fields = append(r.fields, m)
+		}
+	}
+	for _, m := range r.fields {
+		r.coverName(q, m)
+	}
+	claimNumbers(q, r, mentions)
+	claimFields(q, r)
+	return r
+}
+
+// covers reports whether all words of a mention are explained already.
+func (r *reading) covers(m mention) bool { return !slices.Contains(r.covered[m.from:m.to], false) }
+
+// coverNoun covers the noun of the records, wherever it occurs, and the other words of the data key.
+func (r *reading) coverNoun(q *Question) {
+	key := slices.Concat(r.array.words, r.array.outer)
+	for i, w := range q.words {
+		named := slices.ContainsFunc(key, func(name string) bool {
+			return !lexicon.stops[w.low] && (singular(w.low) == singular(name) || singular(w.low) != w.low && alike(w, name))
+		})
+		if r.noun >= 0 && w.stem == q.words[r.noun].stem || named {
+			r.covered[i] = true
+		}
+	}
+}
+
+// coverName covers the words that a field's path has.
+func (r *reading) coverName(q *Question, m mention) {
+	for i := m.from; i < m.to; i++ {
+		if m.whole || slices.ContainsFunc(m.field.words, func(name string) bool { return alike(q.words[i], name) }) {
+			r.covered[i] = true
+		}
+	}
+}
+
+// nounOf returns the word that names the records: as the data key does, or what is counted if the key names nothing or
+// its records are those of a type that the question names.
+func nounOf(q *Question, a *Array) int {
+	if at, ok := q.names(a); ok {
+		return at
+	}
+	at := subject(q)
+	switch {
+	case at < 0 || isPart(q, a, at):
+		return -1
+	case a.Noun() != "records" && len(a.words) == 0: // by the kind of the records
+		if singular(q.low(at)) == singular(a.Noun()) {
+			return at
+		}
+	case len(a.words) == 0 && a.Parent == nil && !a.mixed():
+		return at
+	case strings.HasSuffix(a.Key, recursive): // "lvm volumes"
+		if slices.ContainsFunc(q.mentions(a), func(m mention) bool { return m.value != nil && m.to == at }) {
+			return at
+		}
+	}
+	return -1
+}
+
+// isPart reports whether the word names a field of the records, or a part of them: an object, a list or a number.
+func isPart(q *Question, a *Array, at int) bool {
+	return slices.ContainsFunc(a.Fields, func(f *Field) bool {
+		if f.Level > 0 || f.leaf == 0 {
+			return false
+		}
+		itself := len(f.words) == 1 && singular(q.low(at)) == singular(f.words[0])
+		denotes := func(name string) bool { return !lexicon.vague[name] && alike(q.words[at], name) }
+		counted := f.has("number") && slices.ContainsFunc(f.name(), denotes)
+		return itself || counted || (f.has("object") || f.has("array")) && alike(q.words[at], f.words[f.leaf-1])
+	})
+}
+
+// subject returns the head of the noun phrase that names the records: after how many, which, most, number of and list; before per
+// and by; -1 if there is none.
+func subject(q *Question) int {
+	if at := topBy(q); at > 0 {
+		return at // top 3 sites by hosts
+	}
+	ranked := q.has("most", "fewest") // which site has the most hosts
+	for i, w := range q.words {
+		next := q.low(i + 1)
+		switch {
+		case next == "":
+		case w.low == "many" && q.low(i-1) == "how", w.low == "of" && q.low(i-1) == "number", w.low == "most", w.low == "fewest":
+			if at := pluralAfter(q, i); at > 0 {
+				return at
+			}
+		case !ranked && !lexicon.stops[next] && (w.low == "which" || w.low == "list" || w.low == "what"):
+			return i + 1
+		case (next == "per" || next == "by") && !lexicon.stops[w.low]:
+			return i
+		}
+	}
+	at := slices.IndexFunc(q.words, func(w word) bool { return w.low == "which" || w.low == "what" })
+	if at >= 0 && q.low(at+1) != "" && !lexicon.stops[q.low(at+1)] {
+		return at + 1
+	}
+	return -1
+}
+
+// topBy returns the word after by of "top 3 sites by hosts" if it names an array; -1 otherwise.
+func topBy(q *Question) int {
+	at := 1 + slices.IndexFunc(q.words, func(w word) bool { return w.low == "by" })
+	if q.low(0) != "top" || at < 2 || at == len(q.words) {
+		return -1
+	}
+	if !slices.ContainsFunc(q.v.Arrays, func(a *Array) bool { named, ok := q.names(a); return ok && named == at }) {
+		return -1
+	}
+	return at
+}
+
+// pluralAfter returns the first plural noun within four words; -1 if there is none.
+func pluralAfter(q *Question, at int) int {
+	for i := at + 1; i < min(len(q.words), at+5) && !(i > at+1 && q.words[i].brk) && !lexicon.stops[q.low(i)]; i++ {
+		if singular(q.low(i)) != q.low(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// namesDate reports whether a field of dates is named at the word.
+func (r *reading) namesDate(at int) bool {
+	return slices.ContainsFunc(r.fields, func(m mention) bool { return m.from == at && m.field.date() })
+}
+
+// besideValue reports whether the word stands next to a value.
+func (r *reading) besideValue(at int) bool {
+	return slices.ContainsFunc(r.claims, func(c claim) bool { return c.value != nil && (c.to == at || c.from == at+1) })
+}
+
+func (r *reading) cover(m mention) {
+	for i := m.from; i < m.to; i++ {
+		r.covered[i] = true
+	}
+}
+
+// preferred reports whether no other field is named by the same words more exactly.
+func preferred(mentions []mention, m mention) bool {
+	return !slices.ContainsFunc(mentions, func(o mention) bool {
+		return o.value == nil && o.field != m.field && o.from <= m.from && m.to <= o.to &&
+			(o.words > m.words || o.words == m.words && (o.exact && !m.exact || o.exact == m.exact && o.field.Level < m.field.Level))
+	})
+}
+
+// claimValues claims the values that the question names, the longest phrases first.
+func claimValues(q *Question, r *reading, mentions []mention) {
+	spans, names := map[[2]int][]mention{}, map[*Field]mention{}
+	for _, m := range mentions {
+		if m.value == nil {
+			names[m.field] = m
+		} else {
+			spans[[2]int{m.from, m.to}] = append(spans[[2]int{m.from, m.to}], m)
+		}
+	}
+	for _, m := range mentions {
+		if m.value == nil || slices.Contains(r.covered[m.from:m.to], true) || isName(q, r, mentions, m) {
+			continue
+		}
+		best, among, ambiguous := bestValue(spans[[2]int{m.from, m.to}], names)
+		constant := best.field.distinct() < 2 && !best.field.optional()
+		if constant && best.field.Level > 0 && subject(q) == best.from { // the question counts the enclosing records
+			continue
+		}
+		r.cover(best)
+		if constant { // all records have the value
+			continue
+		}
+		if best.field.list() && slices.ContainsFunc(r.claims, func(c claim) bool { return c.mention.field == best.field }) {
+			r.unclear = "it has several elements of " + best.field.Path
+		}
+		c := Condition{Field: best.field.Path, Op: opEq, Value: best.value.JSON()}
+		if denied(q, best) {
+			c.Op = opNe
+		}
+		r.claims = append(r.claims, claim{best, c, among, ambiguous})
+	}
+}
+
+// isName reports whether the words of a value name the records, or a field if the value is in another inflection.
+func isName(q *Question, r *reading, mentions []mention, m mention) bool {
+	if _, named := q.names(r.array); named && m.length() == 1 && m.from == r.noun && !m.exact {
+		return true
+	}
+	if r.noun >= 0 && m.to <= r.noun+1 && r.noun-m.from < len(r.array.words) && !slices.ContainsFunc(q.words[m.from:m.to], func(w word) bool {
+		return !slices.ContainsFunc(r.array.words, func(name string) bool { return alike(w, name) })
+	}) {
+		return true // aws of "aws endpoints"
+	}
+	return !m.exact && slices.ContainsFunc(mentions, func(o mention) bool {
+		return o.value == nil && o.exact && o.from <= m.from && m.to <= o.to && o.field.Level == 0
+	})
+}
+
+func (r *reading) claim(m mention, c Condition) {
+	r.claims = append(r.claims, claim{mention: m, Condition: c})
+}
+
+// bestValue returns the mention that fits best of those by the same words: its field is named next to it, it is exact, or of the
+// records themselves; the other fields that have the value; and whether one of them fits as well.
+func bestValue(same []mention, names map[*Field]mention) (best mention, among []*Field, ambiguous bool) {
+	fit := func(m mention) int { return 10*distance(m, names) + 4*map[bool]int{false: 1}[m.exact] + m.field.Level }
+	best = same[0]
+	for _, m := range same[1:] {
+		if fit(m) < fit(best) {
+			best = m
+		}
+	}
+	for _, m := range same {
+		if m.field == best.field || m.field.distinct() < 2 || slices.Contains(among, m.field) {
+			continue
+		}
+		among = append(among, m.field)
+		ambiguous = ambiguous || fit(m) == fit(best)
+	}
+	return best, among, ambiguous
+}
+
+// distance returns how far the field of a value is named from it: 1 for the next word; 10 if it is not.
+func distance(m mention, names map[*Field]mention) int {
+	name, ok := names[m.field]
+	if !ok || name.to > m.from && m.to > name.from {
+		return 10
+	}
+	return min(10, max(m.from-name.to, name.from-m.to)+1)
+}
+
+// denied reports whether a negation refers to the mention: "not running", "no owner tag", "backup is not set".
+func denied(q *Question, m mention) bool {
+	for i := m.from + 1; i < m.to; i++ {
+		if lexicon.negations[q.low(i)] { // a disk that is not encrypted
+			return true
+		}
+	}
+	for i := m.from - 1; i >= max(0, m.from-4); i-- {
+		switch low := q.low(i); {
+		case lexicon.negations[low] || low == "than" && q.low(i-1) == "other":
+			return low != "not" || q.low(i+1) != "only"
+		case q.words[i+1].brk, slices.Contains([]string{"and", "with", "is", "are", "was", "were", "that", "which"}, low):
+			return deniedAfter(q, m)
+		}
+	}
+	return deniedAfter(q, m)
+}
+
+// deniedAfter reports whether a negation follows the name of a field.
+func deniedAfter(q *Question, m mention) bool {
+	if m.value != nil {
+		return false
+	}
+	off := func(i int) bool {
+		return q.low(i) == "disabled" || q.low(i) == "off" || q.low(i) == "not" && q.low(i+1) == "enabled"
+	}
+	return unset(q, m) || off(m.to) || off(m.to+1) || off(m.to+2)
+}
+
+// unset reports whether the question asks for records without the field: "backup is not set".
+func unset(q *Question, m mention) bool {
+	for i := m.to; i < min(len(q.words), m.to+4) && !q.words[i].brk; i++ {
+		switch low := q.low(i); {
+		case slices.Contains([]string{"unset", "missing", "absent", "empty"}, low),
+			low == "not" && slices.Contains([]string{"set", "configured", "assigned", "given", "defined", "specified", "there"}, q.low(i+1)):
+			return true
+		}
+	}
+	return false
+}
+
+// claimFields claims booleans, and fields that records lack.
+func claimFields(q *Question, r *reading) {
+	for _, m := range r.fields {
+		inner := func(o mention) bool { return strings.HasPrefix(o.field.Path, m.field.Path+".") }
+		if slices.ContainsFunc(r.claims, func(c claim) bool { return c.mention.field == m.field }) || slices.ContainsFunc(r.fields, inner) {
+			continue
+		}
+		switch {
+		case grouped(q, m):
+		case m.field.has("array") && denied(q, m):
+			r.unclear = fmt.Sprintf("%s may be missing or empty", m.field.Path)
+		case m.field.optional() && unset(q, m):
+			r.claim(m, Condition{m.field.Path, opMissing, null})
+		case m.field.object() && m.field.optional() && m.words > 1: // attached to the network front
+			r.claim(m, Condition{m.field.Path, map[bool]string{true: opMissing, false: opPresent}[denied(q, m)], null})
+		case m.field.optional() && !m.field.boolean() && possessed(q, m):
+			r.claim(m, Condition{m.field.Path, opPresent, null})
+		case m.field.boolean() && m.field.distinct() > 0:
+			r.claim(m, Condition{m.field.Path, opEq, marshal(!denied(q, m))})
+		case m.field.optional() && denied(q, m) && q.low(m.from-1) != "not": // "not ok" denies a value
+			r.claim(m, Condition{m.field.Path, opMissing, null})
+		}
+	}
+}
+
+// possessed reports whether the question asks for records with the field: "with a retention policy", "have an owner".
+func possessed(q *Question, m mention) bool {
+	for i := m.from - 1; i > max(0, m.from-4) && !q.words[i].brk; i-- {
+		if low := q.low(i); low == "a" || low == "an" || low == "any" {
+			return slices.Contains([]string{"with", "have", "has", "having", "carry", "carries", "carrying"}, q.low(i-1))
+		}
+	}
+	return false
+}
+
+// grouped reports whether the question asks for figures per value of the field.
+func grouped(q *Question, m mention) bool {
+	for i := m.to - 2; i >= max(0, m.from-3) && !q.words[i+1].brk; i-- {
+		switch q.low(i) {
+		case "per", "by", "each", "every":
+			return q.low(0) != "top"
+		case "top":
+			return i == 0 && m.from <= 2 && topBy(q) > 0
+		case "which", "what":
+			return i == m.from-1 || i == m.from-2 && singular(q.low(i+1)) == q.low(i+1) && i+1 != subject(q)
+		}
+	}
+	return false
+}
+
+// isoDate matches a year, a month or a day.
+var isoDate = regexp.MustCompile(`^(19|20)\d\d(-[01]\d(-[0-3]\d)?)?$`)
+
+// claimNumbers claims comparisons with numbers and dates.
+func claimNumbers(q *Question, r *reading, mentions []mention) {
+	for i, w := range q.words {
+		if r.covered[i] {
+			continue
+		}
+		if date := dateAt(q, i); date != "" {
+			if f := nearestField(q, r, mentions, i, (*Field).date); f != nil {
+				r.claimDate(q, i, f, date)
+				continue
+			}
+		}
+		number, ok := parseNumber(w.low)
+		if w.low == "one" && slices.Contains([]string{"least", "most", "than", "exactly"}, q.low(i-1)) {
+			number, ok = json.RawMessage("1"), true
+		}
+		if !ok || i <= 2 && q.Intent().Limit > 0 { // top 3
+			continue
+		}
+		if f := nearestField(q, r, mentions, i, func(f *Field) bool { return f.has("number") || f.numeric() }); f != nil {
+			op := comparison(q, i)
+			m := mention{field: f, from: i, to: i + 1}
+			if slices.ContainsFunc(r.claims, func(c claim) bool { return c.mention.field == f }) {
+				r.unclear = "it has several numbers for " + f.Path
+			}
+			r.cover(m)
+			r.claim(m, Condition{f.Path, op, number})
+		}
+	}
+}
+
+func parseNumber(low string) (json.RawMessage, bool) {
+	digits := strings.ReplaceAll(low, ",", "")
+	if n := lexicon.numerals[low]; n != "" {
+		digits = n
+	}
+	n, err := strconv.ParseFloat(digits, 64)
+	if err != nil {
+		return nil, false
+	}
+	return marshal(n), true
+}
+
+// dateAt returns the date at a word, as in ISO 8601; empty if there is none.
+func dateAt(q *Question, i int) string {
+	low := q.low(i)
+	switch {
+	case lexicon.months[q.low(i-1)] != "" && isoDate.MatchString(low) && len(low) == 4:
+		return low + "-" + lexicon.months[q.low(i-1)]
+	case isoDate.MatchString(low):
+		return low
+	}
+	return ""
+}
+
+// claimDate claims a comparison with a date: before, since and after it, or in its year or month.
+func (r *reading) claimDate(q *Question, at int, f *Field, date string) {
+	m := mention{field: f, from: at, to: at + 1}
+	if slices.ContainsFunc(r.claims, func(c claim) bool { return c.mention.field == f }) {
+		r.unclear = "it has several dates"
+	}
+	if lexicon.months[q.low(at-1)] != "" {
+		m.from--
+	}
+	r.cover(m)
+	in, _ := period(f.Path, date)
+	before := q.low(m.from - 1)
+	if q.low(m.from-2) == "or" {
+		r.unclear = "in or before a date"
+	}
+	var conditions []Condition
+	switch {
+	case before == "before" || before == "until":
+		conditions = []Condition{{f.Path, opLt, marshal(date)}}
+	case before == "since" || before == "from":
+		conditions = []Condition{{f.Path, opGte, marshal(date)}}
+	case before == "after" && len(in) == 2:
+		conditions = []Condition{{f.Path, opGte, in[1].Value}}
+	case before == "after":
+		conditions = []Condition{{f.Path, opGt, marshal(date)}}
+	case len(in) == 2:
+		conditions = in
+	default:
+		conditions = []Condition{{f.Path, opEq, marshal(date)}}
+	}
+	for _, c := range conditions {
+		r.claim(m, c)
+	}
+}
+
+// nearestField returns the field that the question names nearest to a word and that fits, or the only one of the records
+// if it names none; nil if there is none.
+func nearestField(q *Question, r *reading, mentions []mention, at int, fits func(*Field) bool) *Field {
+	var best *Field
+	distance := 5
+	for _, m := range mentions {
+		if d := max(at-m.to+1, m.from-at); m.value == nil && fits(m.field) && d < distance && (at < m.from || m.to <= at) {
+			best, distance = m.field, d
+			r.coverName(q, m)
+		}
+	}
+	if best != nil || !isoDate.MatchString(q.low(at)) {
+		return best
+	}
+	for _, f := range r.array.Fields {
+		if f.Level == 0 && f.date() && fits(f) {
+			if best != nil {
+				return nil
+			}
+			best = f
+		}
+	}
+	return best
+}
+
+// comparison returns the operator of the number at a word.
+func comparison(q *Question, at int) string {
+	op := opEq
+	for i := at - 1; i >= max(0, at-3) && !q.words[i+1].brk; i-- {
+		switch q.low(i) {
+		case "than":
+			less := slices.Contains([]string{"less", "fewer", "smaller", "lower", "younger", "earlier"}, q.low(i-1))
+			return map[bool]string{true: opLt, false: opGt}[less]
+		case "over", "above", ">", "exceeding", "exceeds", "exceed":
+			return opGt
+		case "under", "below", "<":
+			return opLt
+		case ">=", "≥", "least":
+			return opGte
+		case "<=", "≤", "most":
+			return opLte
+		}
+	}
+	if q.low(at+1) == "or" {
+		switch q.low(at + 2) {
+		case "more", "higher", "above":
+			return opGte
+		case "less", "fewer", "below":
+			return opLte
+		}
+	}
+	return op
+}
