@@ -37,6 +37,9 @@ type scriptedModel struct {
 var theModel scriptedModel
 
 // modelURL returns the model URL of a setup.
+// forwarded are the settings of a scripted model: it calls tools, and its text is forwarded as it comes.
+const forwarded = "plan=tools&answers=forwarded"
+
 func modelURL(c setup) string {
 	switch c.model {
 	case "":
@@ -50,7 +53,7 @@ func modelURL(c setup) string {
 			mux.HandleFunc("POST /api/chat", theModel.chat)
 			theModel.http = httptest.NewServer(mux)
 		})
-		return "ollama://" + strings.TrimPrefix(theModel.http.URL, "http://") + "/scripted"
+		return "ollama://" + strings.TrimPrefix(theModel.http.URL, "http://") + "/scripted?" + forwarded
 	default:
 		return c.model
 	}

@@ -28,7 +28,8 @@ func TestRealModelStops(t *testing.T) {
 		"by DELETE": func(t *testing.T, c *client, s *stream) { c.do(t, "DELETE "+s.run(), "") },
 		"after the disconnect and the grace period": func(_ *testing.T, _ *client, s *stream) { s.stop() },
 	} {
-		c := newClient(t, start(t, topologies[0], setup{model: ollamaURL(server, endlessModel) + "?num_ctx=2048", grace: time.Millisecond}))
+		endless := ollamaURL(server, endlessModel+"?num_ctx=2048&"+forwarded)
+		c := newClient(t, start(t, topologies[0], setup{model: endless, grace: time.Millisecond}))
 		s := c.follow(t, question("/loop", "{}"))
 		for e, ok := s.next(); e.kind != "text_delta"; e, ok = s.next() {
 			if !ok {

@@ -92,7 +92,7 @@ func TestRendering(t *testing.T) {
 		if !ok {
 			t.Fatalf("the answer is not the agent's: %v", events)
 		}
-		if diff := contains(value(t, received), value(t, c.named(`{"query":"How many hosts per site?","mode":"broad","tool_results":[{"count":3},{"groups":{"Oslo":2,"Bergen":1}}],
+		if diff := contains(value(t, received), value(t, c.named(`{"query":"How many hosts per site?","mode":"broad","tool_results":[{"groups":{"Oslo":2,"Bergen":1}}],
 			"prompt":{"m":{"0":{"r":0,"c":"earlier"}},"t":"then"},"profile":{"do":"speak","who":"$"}}`))); diff != "" {
 			t.Errorf("%s: the agent received %s", diff, received)
 		}

@@ -151,7 +151,7 @@ func slowModel(t *testing.T) (url string, received chan struct{}) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(server.Close)
-	return "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/slow?num_ctx=8192", received
+	return "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/slow?num_ctx=8192&plan=tools&answers=forwarded", received
 }
 
 func TestSecondSignalKills(t *testing.T) {

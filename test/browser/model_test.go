@@ -37,7 +37,7 @@ func newModel(t *testing.T) *scriptedModel {
 }
 
 func (m *scriptedModel) url() string {
-	return "ollama://" + strings.TrimPrefix(m.http.URL, "http://") + "/scripted"
+	return "ollama://" + strings.TrimPrefix(m.http.URL, "http://") + "/scripted?plan=tools&answers=forwarded"
 }
 
 // Release ends all waits.

@@ -89,7 +89,9 @@ func TestEndedAnalysesStop(t *testing.T) {
 				running.Go(func() { responses[i] = row.send(ctx, t, p, run, cairntest.HeavyAnalysis(run, calls)) })
 			}
 			if row.end != nil {
-				wait.Until(t, "the estates are parsed, and computation has begun", func() bool { return cpuTime(t, p.URL()) > before+analyses*cost*0.2 })
+				wait.Until(t, "the estates are parsed, and computation has begun", func() bool {
+					return cpuTime(t, p.URL()) > before+analyses*cost*0.2
+				})
 				row.end(t, p, runs, disconnect)
 			}
 			running.Wait()
