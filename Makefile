@@ -30,7 +30,7 @@ TOOL := go tool -modfile="$(CURDIR)/test/tools/go.mod"
 MODULES := services/internal/estate/peers test/bench test/browser test/clients test/grafana test/kubernetes test/kubescore test/robustness
 
 .DEFAULT_GOAL := help
-.PHONY: help build run version test test-modules test-real cover bench fuzz lint gosec check
+.PHONY: help build run version test test-modules test-real test-model cover bench fuzz lint gosec check
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -75,10 +75,14 @@ test-modules: ## run the tests of the nested modules: browser, manifests, dashbo
 
 # The faults of test/robustness take 8 minutes on 2 CPUs.
 test-real: TIMEOUT = 20m
-test-real: ## run the tests that need servers, data or packages: CAIRN_TEST_OLLAMA=URL CAIRN_TEST_ELASTICSEARCH=URL CAIRN_EVAL=FOLDER CAIRN_TEST_NPM=1 CAIRN_TEST_ARD=FOLDER CAIRN_A2A_TCK=FOLDER
+test-real: ## run the tests that need servers, data or packages: CAIRN_TEST_OLLAMA=URL CAIRN_TEST_ELASTICSEARCH=URL CAIRN_TEST_MODEL=URL/MODEL CAIRN_EVAL=FOLDER CAIRN_TEST_NPM=1 CAIRN_TEST_ARD=FOLDER CAIRN_A2A_TCK=FOLDER
 	@for module in . $(MODULES); do \
 		echo "go -C $$module test -run 'Real|PlantedBugs' ./..."; CAIRN_TEST_FAULTS=1 CAIRN_TEST_CLIENTS=1 go -C $$module test -count=1 -timeout $(TIMEOUT) -run 'Real|PlantedBugs' ./... || exit 1; \
 	done
+	@[ -z "$$CAIRN_TEST_MODEL" ] || go test -count=1 -timeout $(TIMEOUT) -run TestModelAnswers -v ./test/model
+
+test-model: ## ask a language model all evaluation questions: CAIRN_TEST_MODEL=http://HOST:PORT/MODEL CAIRN_EVAL=FOLDER
+	CAIRN_TEST_MODEL_ALL=1 go test -count=1 -timeout 120m -run TestModelAnswers -v ./test/model
 
 cover: ## print the test coverage
 	go test -timeout $(TIMEOUT) -coverpkg=./... -coverprofile=cover.out ./...
