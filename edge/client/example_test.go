@@ -101,6 +101,5 @@ func ExampleClient_Analyze() {
 		}
 	}
 	// Output:
-	// inspect_schema
 	// compute_stats
 }
