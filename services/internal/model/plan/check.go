@@ -20,14 +20,17 @@ func Check(q *Question, c *Call) []Problem {
 	}
 	a = hoist(q, a, c)
 	problems := linkValues(a, c)
-	if q.compound() || !q.english() { // the calls are parts of it; its words say nothing
+	if !q.english() { // its words are only names and values
+		return problems
+	}
+	problems = append(problems, checkGroup(q, a, c)...)
+	if q.compound() { // the call is a part of it
 		return problems
 	}
 	dropUnsaid(q, a, c)
 	complete(q, a, c)
 	descend(q, a, c)
 	problems = append(problems, checkMetric(q, a, c)...)
-	problems = append(problems, checkGroup(q, a, c)...)
 	if r := readFor(q, a); r.unclear != "" {
 		problems = append(problems, Problem{Note: r.unclear})
 	}

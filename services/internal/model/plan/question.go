@@ -191,13 +191,14 @@ func (q *Question) english() bool {
 
 // compound reports whether the question has several parts, each of which asks something.
 func (q *Question) compound() bool {
-	many := 0
+	many, asked := 0, false
 	for i, w := range q.words {
 		asks := slices.Contains([]string{"how", "what", "which", "who", "where", "when"}, w.low)
 		if w.low == "many" && q.low(i-1) == "how" {
 			many++
 		}
-		joined := asks && i > 0 && (q.low(i-1) == "and" || w.brk)
+		joined := asks && asked && (q.low(i-1) == "and" || w.brk)
+		asked = asked || asks
 		if joined && slices.ContainsFunc(q.words[min(i+2, len(q.words)):], func(w word) bool {
 			return !lexicon.stops[w.low] && !lexicon.fillers[w.low]
 		}) {

@@ -325,7 +325,7 @@ func claimFields(q *Question, r *reading) {
 			r.claim(m, Condition{m.field.Path, opMissing, null})
 		case m.field.object() && m.field.optional() && m.words > 1: // attached to the network front
 			r.claim(m, Condition{m.field.Path, map[bool]string{true: opMissing, false: opPresent}[denied(q, m)], null})
-		case m.field.optional() && !m.field.boolean() && possessed(q, m):
+		case m.field.optional() && !m.field.boolean() && possessed(q, m) && !denied(q, m):
 			r.claim(m, Condition{m.field.Path, opPresent, null})
 		case m.field.boolean() && m.field.distinct() > 0:
 			r.claim(m, Condition{m.field.Path, opEq, marshal(!denied(q, m))})
