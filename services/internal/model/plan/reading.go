@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"cairn/services/internal/estate"
 )
 
 // A claim is a condition that the question states.
@@ -47,6 +49,7 @@ func readFor(q *Question, a *Array) *reading {
 		r.coverName(q, m)
 	}
 	claimNumbers(q, r, mentions)
+	claimParts(q, r)
 	claimFields(q, r)
 	return r
 }
@@ -166,6 +169,59 @@ func pluralAfter(q *Question, at int) int {
 // namesDate reports whether a field of dates is named at the word.
 func (r *reading) namesDate(at int) bool {
 	return slices.ContainsFunc(r.fields, func(m mention) bool { return m.from == at && m.field.date() })
+}
+
+// claimParts claims the values that have a proper noun of the question that nothing else explains: Frankfurt of "Frankfurt FRA1".
+// Several fields must have it in the same number of records.
+func claimParts(q *Question, r *reading) {
+	for i, w := range q.words {
+		if i == 0 || r.covered[i] || !properNoun.MatchString(w.text) {
+			continue
+		}
+		var first []claim
+		records := map[int]bool{}
+		for _, f := range r.array.Fields {
+			parts, count := partsOf(r.array, f, w.low)
+			if len(parts) == 0 {
+				continue
+			}
+			if records[count] = true; first != nil {
+				continue
+			}
+			for _, v := range parts {
+				c := claim{mention: mention{field: f, value: &v, from: i, to: i + 1, words: 1}, Condition: Condition{f.Path, opEq, v.JSON()}}
+				if denied(q, c.mention) {
+					c.Op = opNe
+				}
+				first = append(first, c)
+			}
+		}
+		if len(records) == 1 {
+			r.claims = append(r.claims, first...)
+			r.covered[i] = true
+		}
+	}
+}
+
+// properNoun matches a capitalized word.
+var properNoun = regexp.MustCompile(`^\p{Lu}\p{Ll}{3,}$`)
+
+// partsOf returns the short values of a field of the records themselves that have a word, and the number of their records; none if
+// they are many, or name single records.
+func partsOf(a *Array, f *Field, low string) (parts []estate.Value, count int) {
+	const maxValues, maxWords = 5, 4
+	if f.Level > 0 || !f.has("string") || f.distinct() > maxMentions || f.distinct() == a.Count {
+		return nil, 0
+	}
+	for _, v := range f.values() {
+		if words := nameWords(v.Text); len(words) <= maxWords && slices.Contains(words, low) {
+			parts, count = append(parts, v), count+v.Count
+		}
+	}
+	if len(parts) > maxValues {
+		return nil, 0
+	}
+	return parts, count
 }
 
 // besideValue reports whether the word stands next to a value.
