@@ -39,7 +39,7 @@ func TestModelAnswers(t *testing.T) {
 	if url == "" || data == "" {
 		t.Skipf("needs %s and %s", modelVariable, dataVariable)
 	}
-	p := cairntest.Up(t, "--model", "ollama://"+strings.TrimPrefix(url, "http://")+"?num_ctx=8192")
+	p := cairntest.Up(t, "--model", "ollama://"+strings.TrimPrefix(url, "http://")+"?num_ctx=8192&first_chunk=115s")
 	estates := filepath.Join(data, "estates")
 	if os.Getenv(allVariable) != "" {
 		ask(t, p, estates, questionsOf(t, estates, "questions-exports.jsonl", 1000), 0.85, 0.03)
@@ -57,8 +57,10 @@ func TestModelAnswers(t *testing.T) {
 	if err := os.WriteFile(warm, []byte(first+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := evaluate(t, p, estates, warm); err != nil {
-		t.Logf("the first question: %v\n%s", err, out)
+	for range 3 { // reading the prompt takes longer than the deadline on a busy machine
+		if evaluate(t, p, estates, warm).Errors == 0 {
+			break
+		}
 	}
 	ask(t, p, estates, questions, 0.75, 0.09)
 }
@@ -92,25 +94,26 @@ func questionsOf(t *testing.T, folder, file string, n int, estates ...string) st
 	return path
 }
 
-func evaluate(t *testing.T, p *cairntest.Process, estates, questions string) (string, error) {
+// evaluate asks the questions and returns the report.
+func evaluate(t *testing.T, p *cairntest.Process, estates, questions string) (r report) {
 	t.Helper()
-	return cairntest.Run(t, []string{"CAIRN_URL=" + p.URL()}, "eval", "answers", "--questions", questions, "--estate", estates, "-o", "json")
+	out, err := cairntest.Run(t, []string{"CAIRN_URL=" + p.URL()}, "eval", "answers", "--questions", questions, "--estate", estates, "-o", "json")
+	start := strings.IndexByte(out, '{') // after the progress on stderr
+	if err != nil || start < 0 {
+		t.Fatalf("cairn eval answers: %v\n%s", err, out)
+	}
+	t.Log(out[start:])
+	if err := json.Unmarshal([]byte(out[start:]), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // ask checks the shares of right and wrong answers, that figures have a source, and the tokens of a question.
 func ask(t *testing.T, p *cairntest.Process, estates, questions string, right, wrong float64) {
 	t.Helper()
 	const maxPrompt, maxAnswer = 1800, 150 // tokens, at the median
-	out, err := evaluate(t, p, estates, questions)
-	start := strings.IndexByte(out, '{') // after the progress on stderr
-	if err != nil || start < 0 {
-		t.Fatalf("cairn eval answers: %v\n%s", err, out)
-	}
-	t.Log(out[start:])
-	var r report
-	if err := json.Unmarshal([]byte(out[start:]), &r); err != nil {
-		t.Fatal(err)
-	}
+	r := evaluate(t, p, estates, questions)
 	asked := float64(r.Asked)
 	if float64(r.Right) < right*asked || float64(r.Wrong) > wrong*asked || r.Errors > 0 {
 		t.Errorf("%d of %d answers are right, %d wrong, %d errors; want at least %.0f %% and at most %.0f %%, and no error",
