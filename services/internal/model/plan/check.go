@@ -31,6 +31,9 @@ func Check(q *Question, c *Call) []Problem {
 	complete(q, a, c)
 	descend(q, a, c)
 	problems = append(problems, checkMetric(q, a, c)...)
+	if q.has("when", "where", "why") && c.GroupBy == "" && c.Metric == metricCount {
+		problems = append(problems, Problem{Note: "it asks for more than a count, a name or a figure"})
+	}
 	if r := readFor(q, a); r.unclear != "" {
 		problems = append(problems, Problem{Note: r.unclear})
 	}

@@ -109,7 +109,8 @@ func isPart(q *Question, a *Array, at int) bool {
 		if f.Level > 0 || f.leaf == 0 {
 			return false
 		}
-		itself := len(f.words) == 1 && singular(q.low(at)) == singular(f.words[0])
+		entity := f.leaf == 2 && (f.words[1] == "id" || f.words[1] == "uuid") && alike(q.words[at], f.words[0]) && f.distinct() < a.Count
+		itself := entity || len(f.words) == 1 && singular(q.low(at)) == singular(f.words[0])
 		denotes := func(name string) bool { return !lexicon.vague[name] && alike(q.words[at], name) }
 		counted := f.has("number") && slices.ContainsFunc(f.name(), denotes)
 		return itself || counted || (f.has("object") || f.has("array")) && alike(q.words[at], f.words[f.leaf-1])
@@ -377,7 +378,7 @@ func claimFields(q *Question, r *reading) {
 		case grouped(q, m):
 		case m.field.has("array") && denied(q, m):
 			r.unclear = fmt.Sprintf("%s may be missing or empty", m.field.Path)
-		case m.field.optional() && unset(q, m):
+		case m.field.lacking() && unset(q, m):
 			r.claim(m, Condition{m.field.Path, opMissing, null})
 		case m.field.object() && m.field.optional() && m.words > 1: // attached to the network front
 			r.claim(m, Condition{m.field.Path, map[bool]string{true: opMissing, false: opPresent}[denied(q, m)], null})
@@ -385,7 +386,7 @@ func claimFields(q *Question, r *reading) {
 			r.claim(m, Condition{m.field.Path, opPresent, null})
 		case m.field.boolean() && m.field.distinct() > 0:
 			r.claim(m, Condition{m.field.Path, opEq, marshal(!denied(q, m))})
-		case m.field.optional() && denied(q, m) && q.low(m.from-1) != "not": // "not ok" denies a value
+		case m.field.lacking() && denied(q, m) && q.low(m.from-1) != "not": // "not ok" denies a value
 			r.claim(m, Condition{m.field.Path, opMissing, null})
 		}
 	}
@@ -425,11 +426,14 @@ func claimNumbers(q *Question, r *reading, mentions []mention) {
 		if r.covered[i] {
 			continue
 		}
-		if date := dateAt(q, i); date != "" {
+		if date, from := dateAt(q, i); date != "" {
 			if f := nearestField(q, r, mentions, i, (*Field).date); f != nil {
-				r.claimDate(q, i, f, date)
+				r.claimDate(q, mention{field: f, from: from, to: i + 1}, date)
 				continue
 			}
+		}
+		if lexicon.months[q.low(i+1)] != "" { // a day
+			continue
 		}
 		number, ok := parseNumber(w.low)
 		if w.low == "one" && slices.Contains([]string{"least", "most", "than", "exactly"}, q.low(i-1)) {
@@ -462,26 +466,27 @@ func parseNumber(low string) (json.RawMessage, bool) {
 	return marshal(n), true
 }
 
-// dateAt returns the date at a word, as in ISO 8601; empty if there is none.
-func dateAt(q *Question, i int) string {
-	low := q.low(i)
+// dateAt returns the date that ends at a word, as in ISO 8601, and its first word: 2024-05, March 2024 or 20 March 2024; empty if there
+// is none.
+func dateAt(q *Question, i int) (date string, from int) {
+	year, month := q.low(i), lexicon.months[q.low(i-1)]
 	switch {
-	case lexicon.months[q.low(i-1)] != "" && isoDate.MatchString(low) && len(low) == 4:
-		return low + "-" + lexicon.months[q.low(i-1)]
-	case isoDate.MatchString(low):
-		return low
+	case !isoDate.MatchString(year):
+		return "", i
+	case month == "" || len(year) != 4:
+		return year, i
 	}
-	return ""
+	if day := number(strings.TrimRight(q.low(i-2), "stndrh")); day > 0 && day < 32 {
+		return fmt.Sprintf("%s-%s-%02d", year, month, day), i - 2
+	}
+	return year + "-" + month, i - 1
 }
 
 // claimDate claims a comparison with a date: before, since and after it, or in its year or month.
-func (r *reading) claimDate(q *Question, at int, f *Field, date string) {
-	m := mention{field: f, from: at, to: at + 1}
+func (r *reading) claimDate(q *Question, m mention, date string) {
+	f := m.field
 	if slices.ContainsFunc(r.claims, func(c claim) bool { return c.mention.field == f }) {
 		r.unclear = "it has several dates"
-	}
-	if lexicon.months[q.low(at-1)] != "" {
-		m.from--
 	}
 	r.cover(m)
 	in, _ := period(f.Path, date)

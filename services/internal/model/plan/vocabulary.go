@@ -222,6 +222,9 @@ func (f *Field) optional() bool {
 	return f.count < f.Array.Count
 }
 
+// lacking reports whether some records have no value, or an empty text.
+func (f *Field) lacking() bool { return f.optional() || f.has("string") && f.hasText("") }
+
 // values returns the distinct values, those of lists included.
 func (f *Field) values() []estate.Value {
 	c := f.read()
