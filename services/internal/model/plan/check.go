@@ -31,8 +31,12 @@ func Check(q *Question, c *Call) []Problem {
 	complete(q, a, c)
 	descend(q, a, c)
 	problems = append(problems, checkMetric(q, a, c)...)
-	if q.has("when", "where", "why") && c.GroupBy == "" && c.Metric == metricCount {
+	if asksValue(q) && c.GroupBy == "" && c.Metric == metricCount {
 		problems = append(problems, Problem{Note: "it asks for more than a count, a name or a figure"})
+	}
+	const few = 2 // a small model may know one word that the rules do not
+	if words := unexplained(q, a, c); len(words) >= few {
+		problems = append(problems, Problem{Note: fmt.Sprintf("nothing in the data explains %q", strings.Join(words, ", "))})
 	}
 	if r := readFor(q, a); r.unclear != "" {
 		problems = append(problems, Problem{Note: r.unclear})
@@ -52,6 +56,30 @@ func Check(q *Question, c *Call) []Problem {
 		})
 	}
 	return problems
+}
+
+// asksValue reports whether the question asks for a value of a field, a place, a time or a reason.
+func asksValue(q *Question) bool {
+	i := q.Intent()
+	figure := i.Count || i.Share || i.Total || i.Mean || i.Top
+	return q.has("when", "where", "why") || q.low(0) == "what" && !figure
+}
+
+// unexplained returns the words of the question that neither its reading nor the fields and values of the call explain.
+func unexplained(q *Question, a *Array, c *Call) []string {
+	var names []string
+	for _, path := range append(fieldsOf(c.Filter), c.GroupBy, c.Metric) {
+		words, _ := pathWords(path)
+		names = append(names, words...)
+	}
+	for _, o := range c.Filter {
+		names = append(names, nameWords(fmt.Sprint(decodeValue(o.Value)))...)
+	}
+	return slices.DeleteFunc(unknown(q, readFor(q, a)), func(text string) bool {
+		return slices.ContainsFunc(split(text), func(w word) bool {
+			return slices.ContainsFunc(names, func(name string) bool { return alike(w, name) || strings.Contains(name, w.low) })
+		})
+	})
 }
 
 // hoist moves a call over nested records to the enclosing ones if it uses only fields of these and the question names them.

@@ -57,11 +57,11 @@ func linkCondition(f *Field, c Condition) (linked []Condition, note string, prob
 	value := decodeValue(c.Value)
 	denies := c.Op == opNe
 	switch {
-	case c.Op == opMissing && !f.optional() && f.hasText(""):
+	case c.Op == opMissing && !f.optional() && f.hasEmpty():
 		return []Condition{{f.Path, opEq, marshal("")}}, "", nil
-	case c.Op == opMissing || c.Op == opEq && (value == nil || value == "" && !f.hasText("")):
+	case c.Op == opMissing || c.Op == opEq && (value == nil || value == "" && !f.hasEmpty()):
 		return []Condition{{f.Path, opMissing, null}}, "", nil
-	case c.Op == opPresent || denies && (value == nil || value == "" && !f.hasText("")):
+	case c.Op == opPresent || denies && (value == nil || value == "" && !f.hasEmpty()):
 		return []Condition{{f.Path, opPresent, null}}, "", nil
 	case f.object():
 		op := opPresent

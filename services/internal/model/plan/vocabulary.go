@@ -223,7 +223,7 @@ func (f *Field) optional() bool {
 }
 
 // lacking reports whether some records have no value, or an empty text.
-func (f *Field) lacking() bool { return f.optional() || f.has("string") && f.hasText("") }
+func (f *Field) lacking() bool { return f.optional() || f.has("string") && f.hasEmpty() }
 
 // values returns the distinct values, those of lists included.
 func (f *Field) values() []estate.Value {
@@ -345,9 +345,9 @@ func (f *Field) spellings(text string) (equal []estate.Value) {
 	return equal
 }
 
-// hasText reports whether the field has the text as a value.
-func (f *Field) hasText(text string) bool {
-	return slices.ContainsFunc(f.values(), func(v estate.Value) bool { return v.Type == "string" && v.Text == text })
+// hasEmpty reports whether the field has an empty text as a value.
+func (f *Field) hasEmpty() bool {
+	return slices.ContainsFunc(f.values(), func(v estate.Value) bool { return v.Type == "string" && v.Text == "" })
 }
 
 // metrics returns the metrics of a field.
