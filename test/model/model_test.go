@@ -97,7 +97,8 @@ func questionsOf(t *testing.T, folder, file string, n int, estates ...string) st
 // evaluate asks the questions and returns the report.
 func evaluate(t *testing.T, p *cairntest.Process, estates, questions string) (r report) {
 	t.Helper()
-	out, err := cairntest.Run(t, []string{"CAIRN_URL=" + p.URL()}, "eval", "answers", "--questions", questions, "--estate", estates, "-o", "json")
+	out, err := cairntest.Run(t, []string{"CAIRN_URL=" + p.URL()},
+		"eval", "answers", "--questions", questions, "--estate", estates, "-o", "json")
 	start := strings.IndexByte(out, '{') // after the progress on stderr
 	if err != nil || start < 0 {
 		t.Fatalf("cairn eval answers: %v\n%s", err, out)
