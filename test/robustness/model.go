@@ -46,7 +46,7 @@ func newLanguageModel() (*languageModel, error) {
 
 // url returns the URL of the model for "cairn up".
 func (m *languageModel) url() string {
-	return "openai://" + m.listener.Addr().String() + "/" + modelName
+	return "openai://" + m.listener.Addr().String() + "/" + modelName + "?plan=tools&answers=forwarded"
 }
 
 func (m *languageModel) close() error {
