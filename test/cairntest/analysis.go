@@ -69,7 +69,7 @@ func NewSlowModel(t testing.TB) *SlowModel {
 	})
 	server := httptest.NewServer(mux)
 	m := &SlowModel{
-		URL:     "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/slow",
+		URL:     "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/slow?plan=tools&answers=forwarded",
 		Waiting: func() int { mu.Lock(); defer mu.Unlock(); return waiting },
 		Release: sync.OnceFunc(func() { close(gate) }),
 	}
