@@ -97,7 +97,7 @@ func (p *planned) newCall(tool string, input any) model.Call {
 }
 
 // makePlan returns the checked plan of the question. A call with problems is planned once more under a schema that leaves
-// no way around them; what is then still wrong stays in Open.
+// no way around them. Remaining problems are in Open.
 func (p *planned) makePlan(ctx context.Context) (plan.Plan, error) {
 	prompt := plan.NewPrompt(p.linked)
 	c := model.Conversation{

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Check links the values of a call and completes it by what the question names. It returns what is still wrong.
+// Check links the values of a call and adds the conditions of the question. It returns the remaining problems.
 func Check(q *Question, c *Call) []Problem {
 	a := q.v.Array(c.DataKey)
 	if a == nil {
@@ -131,7 +131,7 @@ func dropUnsaid(q *Question, a *Array, c *Call) {
 			return true
 		}
 		if slices.ContainsFunc(all, func(o Condition) bool { return o.Op == opMissing && strings.HasPrefix(condition.Field, o.Field+".") }) {
-			return true // a part of what is missing
+			return true // a member of a missing object
 		}
 		stated := slices.ContainsFunc(readFor(q, a).claims, func(k claim) bool { return k.Field == condition.Field && k.Op == opMissing })
 		if stated && condition.Op != opMissing && !says(q, condition) {

@@ -31,7 +31,8 @@ type Call struct {
 	Metric     string      `json:"metric"`
 	// Notes say how values of the plan were linked to those of the estate.
 	Notes []string `json:"-"`
-	Open  []string `json:"-"` // what the question asks for and the call omits
+	// Open says what the question asks for and the call omits.
+	Open []string `json:"-"`
 }
 
 // Condition selects records.
@@ -158,25 +159,6 @@ func (c *Call) Revise(q *Question, second Plan, problems []Problem) {
 func (c Call) same(other Call) bool {
 	return c.DataKey == other.DataKey && c.GroupBy == other.GroupBy && c.Metric == other.Metric && slices.EqualFunc(c.Filter, other.Filter,
 		func(a, b Condition) bool { return a.Field == b.Field && a.Op == b.Op && bytes.Equal(a.Value, b.Value) })
-}
-
-// String returns the condition as the end of "hosts have …".
-func (c Condition) String() string {
-	value := string(c.Value)
-	if text, ok := decodeValue(c.Value).(string); ok {
-		value = text
-	}
-	switch c.Op {
-	case opMissing:
-		return "no " + c.Field
-	case opPresent:
-		return "a " + c.Field
-	case opEq, opContains:
-		return c.Field + " " + value
-	case opNe, opLacks:
-		return c.Field + " other than " + value
-	}
-	return c.Field + " " + map[string]string{opGt: "above", opGte: "at least", opLt: "below", opLte: "at most"}[c.Op] + " " + value
 }
 
 // Query returns the arguments of compute_stats. Equalities of one field are alternatives.

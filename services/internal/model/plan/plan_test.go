@@ -233,21 +233,6 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-func TestConditionString(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct{ op, value, want string }{
-		{"eq", `"Oslo"`, "site Oslo"}, {"contains", `"x"`, "site x"}, {"ne", `"Oslo"`, "site other than Oslo"},
-		{"lacks", `"x"`, "site other than x"},
-		{"gt", "5", "site above 5"}, {"gte", "5", "site at least 5"}, {"lt", "5", "site below 5"}, {"lte", `"2024"`, "site at most 2024"},
-		{"missing", "null", "no site"}, {"present", "null", "a site"},
-	} {
-		c := plan.Condition{Field: "site", Op: row.op, Value: json.RawMessage(row.value)}
-		if got := c.String(); got != row.want {
-			t.Errorf("%s %s is %q, want %q", row.op, row.value, got, row.want)
-		}
-	}
-}
-
 // TestQueryIsValid checks that compute_stats takes the queries of a plan.
 func TestQueryIsValid(t *testing.T) {
 	t.Parallel()

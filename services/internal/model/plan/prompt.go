@@ -47,17 +47,17 @@ func userMessage(q *Question, outline string) string {
 // hints returns the values that the question names, as the data spells them.
 func hints(q *Question) string {
 	var b strings.Builder
-	seen := map[string]bool{}
+	listed := map[string]bool{}
 	for _, a := range q.ranked()[:min(2, len(q.v.Arrays))] {
 		for _, m := range q.mentions(a) {
-			if m.value == nil || m.field.Level > 0 && seen[m.value.Text] || b.Len() > maxHints {
+			if m.value == nil || m.field.Level > 0 && listed[m.value.Text] || b.Len() > maxHints {
 				continue
 			}
 			line := fmt.Sprintf("\n%s: %s = %s", a.Key, m.field.Path, m.value.Text)
-			if !seen[line] {
+			if !listed[line] {
 				b.WriteString(line)
 			}
-			seen[line], seen[m.value.Text] = true, true
+			listed[line], listed[m.value.Text] = true, true
 		}
 	}
 	if b.Len() == 0 {
