@@ -74,7 +74,10 @@ const (
 	maxWatches = 256
 )
 
-// catalogCheckInterval is the interval at which the catalog is checked for replacement and rollback.
+// ErrCatalogReplaced is the error of Run when the catalog was deleted or replaced, also by an older copy of itself.
+var ErrCatalogReplaced = catalog.ErrReplaced
+
+// catalogCheckInterval is the interval at which the catalog is checked for replacement.
 const catalogCheckInterval = 5 * time.Second
 
 // wiring holds the shared dependencies of the services of a process, and closes them.
@@ -88,7 +91,6 @@ type wiring struct {
 	mu       sync.Mutex
 	services map[string]*bus.Service // by role
 	closers  []func()
-	rebuilds []func(context.Context, error) // called after a rollback of the catalog
 
 	failed chan error // a fatal error
 }
@@ -158,11 +160,6 @@ func (w *wiring) register(ctx context.Context) error {
 		return err
 	}
 	w.onStop(usage.Close)
-	w.onRollback(func(ctx context.Context, _ error) {
-		if err := usage.Rebuild(ctx); err != nil {
-			w.Log.Error("the records of each tenant are not counted: restart this worker", "err", err)
-		}
-	})
 	deps := register.Deps{Catalog: log, Usage: usage, WaitVisible: register.ConfirmVisible(w.conn, log)}
 	deps.StorageWarnings = func(ctx context.Context) ([]string, error) { return w.storageWarnings(ctx, log.Replication()) }
 	if shared(w.Index) {
@@ -170,11 +167,6 @@ func (w *wiring) register(ctx context.Context) error {
 			return err
 		}
 		deps.WaitVisible = deps.Projector.WaitVisible
-		w.onRollback(func(ctx context.Context, _ error) { // the index keeps the highest revision of each record
-			if _, err := deps.Projector.Reindex(ctx); err != nil {
-				w.Log.Error("the index is not rebuilt: run cairn reindex", "err", err)
-			}
-		})
 	}
 	if err := w.expand(ctx, log); err != nil {
 		return err
@@ -239,28 +231,24 @@ func (w *wiring) resolve(ctx context.Context) error {
 	}
 	uses := usage.Start(w.conn.JetStream())
 	w.onStop(uses.Close)
-	worker, err := resolve.Start(ctx, w.Log, func(ctx context.Context) (*resolve.Resolver, error) {
-		ix := search.index
-		if ix == nil { // an embedded index begins empty and needs no closing
-			var err error
-			if ix, err = index.Open(w.Index, search.embedder, log.ID()); err != nil {
-				return nil, err
-			}
+	ix := search.index
+	if ix == nil { // an embedded index begins empty and needs no closing
+		if ix, err = index.Open(w.Index, search.embedder, log.ID()); err != nil {
+			return err
 		}
-		return resolve.Open(ctx, resolve.Deps{
-			Usage: uses, Catalog: log, Index: ix, Embedder: search.embedder, Feed: !shared(w.Index), Log: w.Log,
-			Backends: map[string]string{"index": schemas.RedactURLs(w.Index), "embed": schemas.RedactURLs(w.Embed)},
-		})
+	}
+	resolver, err := resolve.Open(ctx, resolve.Deps{
+		Usage: uses, Catalog: log, Index: ix, Embedder: search.embedder, Feed: !shared(w.Index), Log: w.Log,
+		Backends: map[string]string{"index": schemas.RedactURLs(w.Index), "embed": schemas.RedactURLs(w.Embed)},
 	})
 	if err != nil {
 		return err
 	}
-	w.onStop(worker.Close)
-	w.onRollback(worker.Rebuild)
-	if err := w.run("resolve", w.Slots, worker.Serve); err != nil {
+	w.onStop(resolver.Close)
+	if err := w.run("resolve", w.Slots, func(s *bus.Service) error { return resolve.Serve(s, resolver) }); err != nil {
 		return err
 	}
-	return w.run(watchService, maxWatches, worker.ServeWatch)
+	return w.run(watchService, maxWatches, func(s *bus.Service) error { return resolve.ServeWatch(s, resolver) })
 }
 
 func (w *wiring) analyze(ctx context.Context) error {
@@ -290,34 +278,17 @@ func (w *wiring) openCatalog(ctx context.Context) (*catalog.Catalog, error) {
 	return log, err
 }
 
-// monitorCatalog ends the process when the catalog is replaced: otherwise it would continue to serve
-// records of the old one. After a restart it reads the new catalog. After a rollback it
-// rebuilds the views instead.
+// monitorCatalog ends Run with ErrCatalogReplaced when the catalog is replaced: its views have records that the
+// catalog lacks. A new process reads the new catalog.
 func (w *wiring) monitorCatalog(ctx context.Context, log *catalog.Catalog) {
 	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var monitoring sync.WaitGroup
 	monitoring.Go(func() {
-		if err := log.Monitor(lifetime, catalogCheckInterval, func(err error) { w.rebuild(lifetime, err) }); err != nil {
+		if err := log.Monitor(lifetime, catalogCheckInterval); err != nil {
 			w.failed <- err
 		}
 	})
 	w.onStop(func() { cancel(); monitoring.Wait() })
-}
-
-// onRollback registers f, which is called after a rollback of the catalog.
-func (w *wiring) onRollback(f func(context.Context, error)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.rebuilds = append(w.rebuilds, f)
-}
-
-func (w *wiring) rebuild(ctx context.Context, reason error) {
-	w.mu.Lock()
-	list := slices.Clone(w.rebuilds)
-	w.mu.Unlock()
-	for _, f := range list {
-		f(ctx, reason)
-	}
 }
 
 // run starts a service that handles at most slots requests concurrently.

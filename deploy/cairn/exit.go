@@ -23,6 +23,7 @@ import (
 	"cairn/deploy/internal/server"
 	"cairn/edge/client"
 	"cairn/schemas"
+	"cairn/services"
 )
 
 // Exit codes.
@@ -45,6 +46,8 @@ func exitCode(err error) int {
 	switch {
 	case errors.Is(err, bus.ErrDrainTimeout):
 		return server.ExitDrainTimeout
+	case errors.Is(err, services.ErrCatalogReplaced):
+		return server.ExitCatalogReplaced
 	case errors.Is(err, flags.ErrUsage), isFileError(err), errors.Is(err, exec.ErrNotFound), isEstateError(err):
 		return exitUsage
 	case errors.Is(err, keys.ErrNotFound):

@@ -72,9 +72,7 @@ func serveResolve(t testing.TB, server *natsserver.Server) {
 	log := slog.New(slog.DiscardHandler)
 	uses := usage.Start(conn.JetStream())
 	t.Cleanup(uses.Close)
-	r, err := resolve.Start(t.Context(), log, func(ctx context.Context) (*resolve.Resolver, error) {
-		return resolve.Open(ctx, resolve.Deps{Catalog: c, Index: ix, Usage: uses, Feed: true, Log: log})
-	})
+	r, err := resolve.Open(t.Context(), resolve.Deps{Catalog: c, Index: ix, Usage: uses, Feed: true, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +82,7 @@ func serveResolve(t testing.TB, server *natsserver.Server) {
 			t.Errorf("close the index: %v", err)
 		}
 	})
-	if err := r.Serve(bustest.Service(t, conn, "resolve")); err != nil {
+	if err := resolve.Serve(bustest.Service(t, conn, "resolve"), r); err != nil {
 		t.Fatal(err)
 	}
 }

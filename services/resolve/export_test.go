@@ -7,8 +7,7 @@ import (
 )
 
 // RankedAgents returns the ids of the agents for a query, best first.
-func (w *Worker) RankedAgents(ctx context.Context, query string) (ids []string, err error) {
-	r, _ := w.resolver()
+func (r *Resolver) RankedAgents(ctx context.Context, query string) (ids []string, err error) {
 	hits, _, err := searchAgents(ctx, r, index.Query{Text: query, TopK: agentDepth})
 	for _, h := range hits {
 		ids = append(ids, h.node.ID)

@@ -389,7 +389,7 @@ func (r *Resolver) applied() uint64 {
 	return min(r.view.Applied.Revision(), r.feed.applied.Revision())
 }
 
-func (r *Resolver) health(ctx context.Context) schemas.Health {
+func (r *Resolver) health(ctx context.Context) (schemas.Health, error) {
 	h := schemas.Health{
 		Service:  "resolve",
 		Status:   schemas.StatusOK,
@@ -402,7 +402,7 @@ func (r *Resolver) health(ctx context.Context) schemas.Health {
 	if len(h.Degraded) > 0 {
 		h.Status = schemas.StatusDegraded
 	}
-	return h
+	return h, nil
 }
 
 // backends returns the problems of the backends and sets the state of the shared

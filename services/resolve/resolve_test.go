@@ -25,7 +25,7 @@ type world struct {
 	server  *natsserver.Server
 	conn    *bus.Conn
 	catalog *catalog.Catalog
-	worker  *resolve.Worker
+	worker  *resolve.Resolver
 
 	mu       sync.Mutex
 	revision uint64 // of the last put or delete
@@ -73,15 +73,13 @@ func (w *world) start(ix index.Index, feed bool) {
 	log := slog.New(slog.DiscardHandler)
 	uses := usage.Start(conn.JetStream())
 	w.t.Cleanup(uses.Close)
-	r, err := resolve.Start(w.testContext(), log, func(ctx context.Context) (*resolve.Resolver, error) {
-		return resolve.Open(ctx, resolve.Deps{
-			Catalog:  openCatalog(w.t, conn),
-			Index:    ix,
-			Usage:    uses,
-			Feed:     feed,
-			Backends: map[string]string{"index": "embedded:", "embed": "lexical:"},
-			Log:      log,
-		})
+	r, err := resolve.Open(w.testContext(), resolve.Deps{
+		Catalog:  openCatalog(w.t, conn),
+		Index:    ix,
+		Usage:    uses,
+		Feed:     feed,
+		Backends: map[string]string{"index": "embedded:", "embed": "lexical:"},
+		Log:      log,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -93,7 +91,7 @@ func (w *world) start(ix index.Index, feed bool) {
 			w.t.Errorf("close the index: %v", err)
 		}
 	})
-	if err := r.Serve(bustest.Service(w.t, conn, "resolve")); err != nil {
+	if err := resolve.Serve(bustest.Service(w.t, conn, "resolve"), r); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -83,22 +83,20 @@ func newMemoryTest(t testing.TB, model string) memoryTest {
 	uses := usage.Start(conn.JetStream())
 	t.Cleanup(uses.Close)
 	log := slog.New(slog.DiscardHandler)
-	worker, err := resolve.Start(t.Context(), log, func(ctx context.Context) (*resolve.Resolver, error) {
-		e, err := embed.Open(ctx, model)
-		if err != nil {
-			return nil, err
-		}
-		ix, err := index.Open("embedded:", e, "")
-		if err != nil {
-			return nil, err
-		}
-		return resolve.Open(ctx, resolve.Deps{Catalog: c, Index: ix, Usage: uses, Feed: true, Log: log})
-	})
+	e, err := embed.Open(t.Context(), model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ix, err := index.Open("embedded:", e, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, err := resolve.Open(t.Context(), resolve.Deps{Catalog: c, Index: ix, Usage: uses, Feed: true, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(worker.Close)
-	if err := worker.Serve(bustest.Service(t, conn, "resolve")); err != nil {
+	if err := resolve.Serve(bustest.Service(t, conn, "resolve"), worker); err != nil {
 		t.Fatal(err)
 	}
 	return memoryTest{t, conn, c}

@@ -28,6 +28,10 @@ func Commands() []*cobra.Command {
 // the drain, as with timeout(1).
 const ExitDrainTimeout = 124
 
+// ExitCatalogReplaced is the exit code when the catalog was deleted or replaced, also by an older copy of itself: the
+// supervisor starts the process again, as after EX_TEMPFAIL of sysexits(3).
+const ExitCatalogReplaced = 75
+
 // process holds the flags that all server commands share.
 type process struct {
 	level  slog.Level

@@ -96,6 +96,7 @@ func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
 	// A watch that sends changes also uses a consumer of the NATS server and a relay of the edge, which no
 	// concurrency limit covers.
 	c.batches = overload.NewLongPool()
+	c.applied.resumed = make(chan struct{}, 1)
 	c.commits.js = js
 	c.commits.batches = stream.CachedInfo().Config.AllowAtomicPublish
 	return c
@@ -365,7 +366,6 @@ func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (newest uint64, s
 func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready func()) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	epoch := c.applied.start()
 	target, consumer, err := c.startConsumer(ctx, "follow the catalog", jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		return err
@@ -376,7 +376,7 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 	if err != nil {
 		return fmt.Errorf("follow the catalog: %w", err)
 	}
-	f := follower{changes: changes, closed: consuming.Closed(), apply: apply, log: c, epoch: epoch}
+	f := follower{changes: changes, closed: consuming.Closed(), apply: apply, log: c}
 	err = f.run(ctx, target, ready)
 	stop() // unblocks a handler that waits to send on changes
 	consuming.Stop()
@@ -595,16 +595,17 @@ func (c *Catalog) earlier(ctx context.Context, key Key, subject string, size int
 	return list, complete, ctx.Err() // Collect returns no error then
 }
 
-// Monitor checks at the given interval whether the log is the one that was opened, and
-// contains the applied revisions. It returns [ErrReplaced] when it is another one, or nil
-// when ctx ends. After a rollback it calls onRollback with an error that wraps
-// [ErrRolledBack]. It ignores checks that fail because the server is unavailable.
-func (c *Catalog) Monitor(ctx context.Context, interval time.Duration, onRollback func(error)) error {
+// Monitor checks, at the given interval and after a follower has lost its consumer, whether the log is the one
+// that was opened, and contains the applied revisions. It returns an error that wraps [ErrReplaced] when it does
+// not, or nil when ctx ends. It ignores checks that fail because the server is unavailable. At most one call
+// runs at a time.
+func (c *Catalog) Monitor(ctx context.Context, interval time.Duration) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for missing, checked := 0, time.Now(); ; {
 		select {
 		case <-tick.C:
+		case <-c.applied.resumed:
 		case <-ctx.Done():
 			return nil
 		}
@@ -612,7 +613,7 @@ func (c *Catalog) Monitor(ctx context.Context, interval time.Duration, onRollbac
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound):
 			if missing++; missing == missingChecks {
-				return ErrReplaced
+				return fmt.Errorf("%w: its stream does not exist", ErrReplaced)
 			}
 			continue
 		case err != nil:
@@ -621,51 +622,44 @@ func (c *Catalog) Monitor(ctx context.Context, interval time.Duration, onRollbac
 			return fmt.Errorf("%w: got ID %s, expected %s", ErrReplaced, bucket.ID(now.CachedInfo()), c.ID())
 		}
 		missing = 0
-		err = c.compare(ctx, now)
 		if since := time.Since(checked); since > markerTTL {
-			err = fmt.Errorf("%w: it was unavailable for %v, and delete markers expire after %v", ErrRolledBack, since, markerTTL)
+			return fmt.Errorf("%w: it was unavailable for %v, and delete markers expire after %v", ErrReplaced, since, markerTTL)
 		}
-		if checked = time.Now(); errors.Is(err, ErrRolledBack) {
-			c.applied.reset()
-			onRollback(err)
-		}
-	}
-}
-
-// compare returns ErrRolledBack if the log lacks a change at one of the applied positions, and
-// another error if it cannot be read.
-func (c *Catalog) compare(ctx context.Context, now jetstream.Stream) error {
-	positions, epoch, err := c.applied.unchecked()
-	if err != nil {
-		return err
-	}
-	for _, p := range positions {
-		if err := c.compareAt(ctx, now, p); err != nil {
-			if errors.Is(err, ErrRolledBack) {
-				c.applied.foundRollback(err, epoch)
-			}
+		checked = time.Now()
+		if err := c.compare(ctx, now); errors.Is(err, ErrReplaced) {
 			return err
 		}
 	}
-	c.applied.checked(positions)
+}
+
+// compare returns ErrReplaced if the log lacks a change at one of the applied positions, and
+// another error if it cannot be read.
+func (c *Catalog) compare(ctx context.Context, now jetstream.Stream) error {
+	for _, p := range c.applied.unchecked() {
+		if err := c.compareAt(ctx, now, p); err != nil {
+			return err
+		}
+		c.applied.checked(p)
+	}
 	return nil
 }
 
-// compareAt returns ErrRolledBack if the log ends before the position, or has another change there.
+// compareAt returns ErrReplaced if the log ends before the position, or has another change there.
 func (c *Catalog) compareAt(ctx context.Context, now jetstream.Stream, p position) error {
 	if now.CachedInfo().State.LastSeq < p.revision {
 		last, err := c.Fence(ctx) // the leader that replied may have been deposed
 		if err == nil && last < p.revision {
-			err = fmt.Errorf("%w: it ends at revision %d, and revision %d was applied", ErrRolledBack, last, p.revision)
+			err = fmt.Errorf("%w by an older copy: it ends at revision %d, and revision %d was applied", ErrReplaced, last, p.revision)
 		}
 		return err
 	}
 	msg, err := now.GetMsg(ctx, p.revision)
 	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound): // it was replaced
+	case errors.Is(err, jetstream.ErrMsgNotFound): // a later revision has replaced it
 		return nil
 	case err == nil && !msg.Time.Equal(p.stored):
-		return fmt.Errorf("%w: revision %d was stored at %v, but the applied one at %v", ErrRolledBack, p.revision, msg.Time, p.stored)
+		return fmt.Errorf("%w by an older copy: revision %d was stored at %v, but the applied one at %v",
+			ErrReplaced, p.revision, msg.Time, p.stored)
 	}
 	return err
 }

@@ -216,7 +216,7 @@ func TestReplacedLog(t *testing.T) {
 		t.Errorf("ID = %s, and %s after reopening", c.ID(), again.ID())
 	}
 	watched := make(chan error)
-	go func() { watched <- c.Monitor(testContext(t), time.Millisecond, func(err error) { t.Error(err) }) }()
+	go func() { watched <- c.Monitor(testContext(t), time.Millisecond) }()
 	if err := js.DeleteStream(testContext(t), catalog.Stream); err != nil {
 		t.Fatal(err)
 	}
@@ -230,12 +230,12 @@ func TestReplacedLog(t *testing.T) {
 	if replaced.ID() == c.ID() {
 		t.Errorf("ID = %s for a new log, want another", c.ID())
 	}
-	if err := c.Monitor(testContext(t), time.Millisecond, func(err error) { t.Error(err) }); !errors.Is(err, catalog.ErrReplaced) {
+	if err := c.Monitor(testContext(t), time.Millisecond); !errors.Is(err, catalog.ErrReplaced) {
 		t.Errorf("Monitor = %v, want %v", err, catalog.ErrReplaced)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := replaced.Monitor(ended, time.Hour, func(err error) { t.Error(err) }); err != nil {
+	if err := replaced.Monitor(ended, time.Hour); err != nil {
 		t.Errorf("Monitor = %v after its context has ended", err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"golang.org/x/sync/errgroup"
 
 	"cairn/bus/bucket"
 	"cairn/schemas"
@@ -32,8 +31,6 @@ const (
 	// library that take up to 10 s each.
 	idleTimeout   = 500 * time.Millisecond
 	stallInterval = 100 * time.Millisecond
-	// checkTimeout bounds the comparison of the log with the applied positions.
-	checkTimeout = 2 * time.Second
 	// readBytes bounds one read from a replica, in bytes.
 	readBytes = 8 << 20
 )
@@ -86,20 +83,12 @@ type follower struct {
 	closed   <-chan struct{}
 	apply    func([]Change) error
 	log      *Catalog
-	checks   errgroup.Group // at most one, see checkResumed
-	epoch    int            // epoch of log.applied
 	received received
 }
 
 func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 	idle := time.NewTimer(idleTimeout)
 	defer idle.Stop()
-	ctx, stop := context.WithCancel(ctx)
-	f.checks.SetLimit(1)
-	defer func() {
-		stop()
-		_ = f.checks.Wait() // see checkResumed
-	}()
 	for {
 		interval := idleTimeout
 		if ready != nil && f.received.complete >= target {
@@ -114,7 +103,7 @@ func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 		case change := <-f.changes:
 			batch := f.collect([]Change{change})
 			if f.received.newest > 0 && slices.ContainsFunc(batch, func(c Change) bool { return c.First }) {
-				f.checkResumed(ctx)
+				f.log.applied.endSession()
 			}
 			if err := f.deliver(batch, f.received.fromConsumer); err != nil {
 				return err
@@ -135,22 +124,6 @@ func (f *follower) run(ctx context.Context, target uint64, ready func()) error {
 	}
 }
 
-// checkResumed ends the session, because f continues with another consumer or replica, and compares
-// the log with the applied positions before later writes replace the revisions that show a rollback.
-// Monitor reports a rollback.
-func (f *follower) checkResumed(ctx context.Context) {
-	f.log.applied.endSession()
-	f.checks.TryGo(func() error {
-		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-		defer cancel()
-		now, err := f.log.js.Stream(ctx, Stream)
-		if err != nil {
-			return err
-		}
-		return f.log.compare(ctx, now)
-	})
-}
-
 // readFromReplicas reads the changes that the consumer has not delivered, and reports whether the
 // consumer has stalled: there are such changes, or some may be missing.
 func (f *follower) readFromReplicas(ctx context.Context) (stalled bool, err error) {
@@ -158,7 +131,7 @@ func (f *follower) readFromReplicas(ctx context.Context) (stalled bool, err erro
 	r.loseConsumer()
 	batch, _ := f.log.readAfter(ctx, r.newest)
 	if stalled = len(batch) > 0 || r.unfenced; r.newest > 0 && len(batch) > 0 {
-		f.checkResumed(ctx)
+		f.log.applied.endSession()
 	}
 	if err := f.deliver(batch, r.fromReplica); err != nil || !r.unfenced {
 		return stalled, err
@@ -203,7 +176,7 @@ func (f *follower) deliver(batch []Change, observe func(Change)) error {
 	if err := f.apply(changes); err != nil {
 		return fmt.Errorf("apply revisions %d to %d: %w", changes[0].Revision, f.received.newest, err)
 	}
-	f.log.applied.recordApplied(changes[len(changes)-1], f.epoch)
+	f.log.applied.record(changes[len(changes)-1])
 	return nil
 }
 
