@@ -29,8 +29,8 @@ const (
 	Stream = bucket.StreamPrefix + Bucket
 
 	subjects = bucket.SubjectPrefix + Bucket + "."
-	// retryInterval is the interval of the attempts of a conditional write: an expired marker
-	// is hidden from reads for a moment before the server removes it.
+	// retryInterval is the interval of the attempts of a conditional write, because an expired marker
+	// is hidden from reads for a moment before the server removes it, and of a read of the history.
 	retryInterval = 5 * time.Millisecond
 )
 
@@ -48,10 +48,10 @@ const maxConsumers = 100_000
 const (
 	maxRecord = 1 << 20
 	maxReads  = 32 << 20
-	// smallHistory is the part of maxReads that a read of a history takes, and largeHistory that of one with
-	// more than half of smallHistory: so much that one of these is read at a time.
-	smallHistory = 2 * maxRecord
-	largeHistory = 2 * MaxHistory * maxRecord
+	// historyBytes is the part of maxReads that a read of a history takes.
+	historyBytes = (MaxHistory + 1) * maxRecord
+	// mirrorTimeout bounds the wait of a read for the history, which is written asynchronously.
+	mirrorTimeout = 500 * time.Millisecond
 )
 
 // Catalog reads and writes the log. It is safe for concurrent use and needs no
@@ -492,107 +492,73 @@ func (c *Catalog) mirrors(s jetstream.Stream) bool {
 
 // History returns the revisions of the key that are retained, newest first. The newest one
 // includes every write acknowledged before the call, unless that is a deletion whose marker
-// has expired. Revisions in close succession may be missing. Without a history the newest
-// revision is the only one.
+// has expired. Without a history the newest revision is the only one. Revisions are missing that
+// were replaced before NATS could copy them to the history, or that it copies later than mirrorTimeout.
 func (c *Catalog) History(ctx context.Context, key Key) ([]Revision, error) {
 	encoded, err := key.encode()
 	if err != nil {
 		return nil, err
 	}
-	list, complete, err := c.readHistory(ctx, key, subjects+encoded, smallHistory)
-	if err == nil && !complete {
-		list, _, err = c.readHistory(ctx, key, subjects+encoded, largeHistory)
-	}
-	return list, wrap(err, "read the history of", encoded)
-}
-
-// readHistory is History for a part of maxReads, in bytes. It reports whether the earlier revisions fit into
-// half of it.
-func (c *Catalog) readHistory(ctx context.Context, key Key, subject string, size int64) (list []Revision, complete bool, err error) {
-	release, err := overload.Acquire(ctx, c.reads, size)
+	release, err := overload.Acquire(ctx, c.reads, historyBytes)
 	defer release()
 	if err != nil {
-		return nil, false, err
+		return nil, wrap(err, "read the history of", encoded)
 	}
-	if list, complete, err = c.earlier(ctx, key, subject, int(size/2)); err != nil || !complete {
-		return nil, false, err
+	newest, _, err := c.newest(ctx, encoded)
+	if err != nil {
+		return nil, err
 	}
-	switch msg, err := c.reader.Last(ctx, subject); {
-	case errors.Is(err, jetstream.ErrMsgNotFound):
-	case err != nil:
-		return nil, false, err
-	default:
-		list = slices.DeleteFunc(list, func(r Revision) bool { return r.Revision >= msg.Sequence })
+	batch, err := c.readMirror(ctx, subjects+encoded, newest.Sequence)
+	if err != nil {
+		return nil, wrap(err, "read the history of", encoded)
+	}
+	if newest.Sequence > 0 {
+		batch = slices.DeleteFunc(batch, func(msg *jetstream.RawStreamMsg) bool { return msg.Sequence >= newest.Sequence })
+		batch = append(batch, newest)
+	}
+	var list []Revision
+	for _, msg := range slices.Backward(batch) {
 		list = append(list, revisionOf(key, msg))
 	}
-	slices.Reverse(list)
-	return list[:min(len(list), MaxHistory)], true, nil
+	return list[:min(len(list), MaxHistory)], nil
 }
 
 // At returns a revision of the key, or ErrNotFound if it is not retained.
 func (c *Catalog) At(ctx context.Context, key Key, revision uint64) (Revision, error) {
-	encoded, err := key.encode()
+	list, err := c.History(ctx, key)
 	if err != nil {
 		return Revision{}, err
 	}
-	if revision == 0 { // no message has the sequence 0
-		return Revision{}, wrap(ErrNotFound, "read", encoded)
+	i := slices.IndexFunc(list, func(r Revision) bool { return r.Revision == revision })
+	if i < 0 {
+		return Revision{}, wrap(ErrNotFound, "read", key.String())
 	}
-	release, err := overload.Acquire(ctx, c.reads, maxRecord)
-	defer release()
-	if err != nil {
-		return Revision{}, wrap(err, "read", encoded)
-	}
-	last, err := c.reader.Last(ctx, subjects+encoded)
-	if err == nil && last.Sequence == revision {
-		return revisionOf(key, last), nil
-	}
-	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-		return Revision{}, wrap(err, "read", encoded)
-	}
-	s, err := c.history(ctx)
-	if s == nil && err == nil {
-		return Revision{}, wrap(ErrNotFound, "read", encoded)
-	}
-	var msg *jetstream.RawStreamMsg
-	if err == nil {
-		msg, err = s.GetMsg(ctx, revision)
-	}
-	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && msg.Subject != subjects+encoded:
-		return Revision{}, wrap(ErrNotFound, "read", encoded)
-	case err != nil:
-		return Revision{}, wrap(err, "read the history of", encoded)
-	}
-	return revisionOf(key, msg), nil
+	return list[i], nil
 }
 
-// history returns the stream of the history, or nil if this log has none.
-func (c *Catalog) history(ctx context.Context) (jetstream.Stream, error) {
-	s, err := c.js.Stream(ctx, HistoryStream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) || err == nil && !c.mirrors(s) {
-		return nil, nil
+// readMirror returns the messages of the subject in the history, in order; none if this log has no history. It
+// waits, for mirrorTimeout at most, until the replica that responds has the newest message of the subject.
+func (c *Catalog) readMirror(ctx context.Context, subject string, newest uint64) (batch []*jetstream.RawStreamMsg, err error) {
+	waiting, cancel := context.WithTimeout(ctx, mirrorTimeout)
+	defer cancel()
+	for {
+		s, err := c.js.Stream(ctx, HistoryStream)
+		if errors.Is(err, jetstream.ErrStreamNotFound) || err == nil && !c.mirrors(s) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		batch, err = bucket.Collect(jetstreamext.GetBatch(ctx, c.js, HistoryStream, MaxHistory, jetstreamext.GetBatchSubject(subject)))
+		if err := errors.Join(err, ctx.Err()); err != nil { // Collect returns no error when ctx ends
+			return nil, err
+		}
+		copied := len(batch) > 0 && batch[len(batch)-1].Sequence >= newest
+		evicted := newest < s.CachedInfo().State.FirstSeq
+		if copied || evicted || newest == 0 || retry.Sleep(waiting, retryInterval) != nil {
+			return batch, nil
+		}
 	}
-	return s, err
-}
-
-// earlier returns the messages of the key and its subject in the history, in order, and whether these are
-// all. It reads about size bytes at most, and at least one message.
-func (c *Catalog) earlier(ctx context.Context, key Key, subject string, size int) (list []Revision, complete bool, err error) {
-	if s, err := c.history(ctx); s == nil || err != nil {
-		return nil, true, err
-	}
-	batch, err := bucket.Collect(jetstreamext.GetBatch(ctx, c.js, HistoryStream, MaxHistory,
-		jetstreamext.GetBatchSubject(subject), jetstreamext.GetBatchMaxBytes(size)))
-	if err != nil {
-		return nil, false, err
-	}
-	complete = true
-	for _, msg := range batch {
-		list = append(list, revisionOf(key, msg))
-		complete = msg.Header.Get("Nats-Num-Pending") == "0"
-	}
-	return list, complete, ctx.Err() // Collect returns no error then
 }
 
 // Monitor checks, at the given interval and after a follower has lost its consumer, whether the log is the one

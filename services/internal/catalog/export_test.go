@@ -27,14 +27,5 @@ func (c *Catalog) HoldReads(t *testing.T) (release func()) {
 	return func() { c.reads.Release("another tenant", maxReads) }
 }
 
-// HoldHistory holds the bytes of a large history that the tenant reads until release.
-func (c *Catalog) HoldHistory(t *testing.T, tenant string) (release func()) {
-	t.Helper()
-	if !c.reads.Acquire(tenant, largeHistory) {
-		t.Fatal("reads are in progress")
-	}
-	return func() { c.reads.Release(tenant, largeHistory) }
-}
-
 // Reads returns how many bytes are held by reads.
 func (c *Catalog) Reads() int64 { return c.reads.Used() }

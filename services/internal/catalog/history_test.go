@@ -1,12 +1,10 @@
 package catalog_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
@@ -39,45 +37,27 @@ func revisions(t *testing.T, c *catalog.Catalog, key catalog.Key) (list []string
 	return list
 }
 
-// TestLargeHistory reads revisions that do not fit into the bytes of a small history.
+// TestLargeHistory reads the largest history: each read waits until the mirror has the newest revision.
 func TestLargeHistory(t *testing.T) {
 	t.Parallel()
-	c, js := open(t)
-	ctx := testContext(t)
-	if err := c.SetupHistory(ctx, bucket.Replication{}); err != nil {
+	c, _ := open(t)
+	if err := c.SetupHistory(testContext(t), bucket.Replication{}); err != nil {
 		t.Fatal(err)
 	}
-	const number = 6
-	text := strings.Repeat("x", 500_000)
-	for range number {
-		last, err := c.Put(ctx, skill(1), []byte(text))
-		if err != nil {
+	text := strings.Repeat("x", 1_000_000)
+	for n := range catalog.MaxHistory {
+		if _, err := c.Put(testContext(t), skill(1), []byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		wait.Until(t, "the history has the revision", func() bool {
-			s, err := js.Stream(ctx, catalog.HistoryStream)
-			return err == nil && s.CachedInfo().State.LastSeq >= last
-		})
-	}
-	if got := revisions(t, c, skill(1)); len(got) != number || got[number-1] != "1 "+text {
-		t.Errorf("got %d revisions, want %d", len(got), number)
-	}
-	release := c.HoldHistory(t, "another tenant")
-	defer release()
-	canceled, cancel := context.WithCancel(ctx)
-	timer := time.AfterFunc(100*time.Millisecond, cancel)
-	defer timer.Stop()
-	if _, err := c.History(canceled, skill(1)); !errors.Is(err, context.Canceled) {
-		t.Errorf("beside another large history: got %v, want canceled", err)
-	}
-	if got := revisions(t, c, skill(2)); len(got) != 0 {
-		t.Errorf("a small history beside a large one: got %d revisions", len(got))
+		if got := revisions(t, c, skill(1)); len(got) != n+1 || got[n] != "1 "+text {
+			t.Fatalf("got %d revisions, want %d", len(got), n+1)
+		}
 	}
 }
 
 func TestHistory(t *testing.T) {
 	t.Parallel()
-	c, js := open(t)
+	c, _ := open(t)
 	ctx := testContext(t)
 	if got := revisions(t, c, skill(1)); len(got) != 0 {
 		t.Errorf("without a write: got %q", got)
@@ -97,21 +77,13 @@ func TestHistory(t *testing.T) {
 	if err := c.SetupHistory(ctx, bucket.Replication{}); err != nil {
 		t.Fatal(err)
 	}
-	written := func(revision uint64) { // the mirror is asynchronous
-		t.Helper()
-		wait.Until(t, "the history has the revision", func() bool {
-			s, err := js.Stream(ctx, catalog.HistoryStream)
-			return err == nil && s.CachedInfo().State.LastSeq >= revision
-		})
-	}
-	written(1)
+	revisions(t, c, skill(1)) // waits for the mirror
 	put(skill(2), "other")
-	written(put(skill(1), "b"))
-	removed, err := c.Delete(ctx, skill(1), always)
-	if err != nil {
+	put(skill(1), "b")
+	revisions(t, c, skill(1))
+	if _, err := c.Delete(ctx, skill(1), always); err != nil {
 		t.Fatal(err)
 	}
-	written(removed)
 	if got, want := revisions(t, c, skill(1)), []string{"4 removed", "3 b", "1 a"}; !cmp.Equal(got, want) {
 		t.Errorf("after a deletion: got %q, want %q", got, want)
 	}
@@ -127,7 +99,8 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	for i := range catalog.MaxHistory + 3 {
-		written(put(skill(1), fmt.Sprint(i)))
+		put(skill(1), fmt.Sprint(i))
+		revisions(t, c, skill(1))
 	}
 	if got := revisions(t, c, skill(1)); len(got) != catalog.MaxHistory || got[0] != "17 12" || got[9] != "8 3" {
 		t.Errorf("got %d revisions, %q", len(got), got)
