@@ -68,8 +68,6 @@ type RecordRevision struct {
 	Removed  bool   `json:"removed,omitzero" doc:"the record was deleted; otherwise absent"`
 	Version  string `json:"version,omitzero" doc:"version of the record"`
 	Status   string `json:"status,omitzero" doc:"status of the record"`
-	// Generated are example queries that a language model wrote for this revision.
-	Generated []string `json:"generated_queries,omitzero" doc:"example queries that a language model wrote for the record, which searches also match"`
 }
 
 // RecordUsage is how often a tenant has used a record, or requests without a tenant. The

@@ -2,12 +2,15 @@ package services
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 
+	"cairn/schemas"
 	"cairn/services/internal/embed"
+	"cairn/services/internal/expand"
 	"cairn/services/internal/index"
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/offline"
@@ -27,6 +30,23 @@ func openModel(ctx context.Context, url string) (model.Model, error) {
 	default:
 		return nil, fmt.Errorf("model %q: expected offline:, ollama://host:11434/model or openai://host:8000/model", url)
 	}
+}
+
+// Expander writes example queries for skills with a language model.
+type Expander struct{ model model.Model }
+
+// OpenExpander opens the model at url, which is not offline:. Canceling ctx closes its idle connections.
+func OpenExpander(ctx context.Context, url string) (Expander, error) {
+	if url == "" || url == "offline:" {
+		return Expander{}, errors.New("--model: expected the URL of a language model, ollama://… or openai://…")
+	}
+	m, err := openModel(ctx, url)
+	return Expander{m}, err
+}
+
+// Queries returns example queries for a skill in addition to its own, up to five in all.
+func (e Expander) Queries(ctx context.Context, skill schemas.Skill) ([]string, error) {
+	return expand.Queries(ctx, e.model, skill)
 }
 
 // shared reports whether all workers share the index, which outlives them. Otherwise

@@ -18,7 +18,6 @@ type Config struct {
 	Index  string        // embedded: (in memory, from the log) | http://host:9200
 	Embed  string        // static: | static:DIRECTORY | lexical: | ollama://host:11434/nomic-embed-text
 	Model  string        // offline: | ollama://host:11434/qwen3:8b | openai://host:8000/Qwen/Qwen3-8B
-	Expand bool          // generate example queries for skills with Model
 	Render string        // subject of the rendering agent, cairn.render for the built-in one; empty: none
 	TagTTL time.Duration // default and maximum TTL of a tag
 

@@ -18,7 +18,6 @@ import (
 	"cairn/services/analyze"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
-	"cairn/services/internal/expand"
 	"cairn/services/internal/index"
 	"cairn/services/internal/lazy"
 	"cairn/services/internal/projection"
@@ -168,32 +167,7 @@ func (w *wiring) register(ctx context.Context) error {
 		}
 		deps.WaitVisible = deps.Projector.WaitVisible
 	}
-	if err := w.expand(ctx, log); err != nil {
-		return err
-	}
 	return w.run("register", w.Slots, func(s *bus.Service) error { return register.Serve(s, deps) })
-}
-
-// expand starts to generate example queries for skills, if configured.
-func (w *wiring) expand(ctx context.Context, log *catalog.Catalog) error {
-	switch {
-	case !w.Expand:
-		return nil
-	case w.Model == Defaults().Model:
-		return errors.New("--expand requires a language model: set --model to an ollama:// or openai:// URL")
-	}
-	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w.onStop(cancel)
-	m, err := openModel(lifetime, w.Model)
-	if err != nil {
-		return err
-	}
-	e, err := expand.Start(ctx, expand.Deps{JetStream: w.conn.JetStream(), Catalog: log, Model: m, Log: w.Log})
-	if err != nil {
-		return err
-	}
-	w.onStop(e.Close)
-	return nil
 }
 
 // storageWarnings describes the buckets written by a registration, and the storage as a whole, if

@@ -73,7 +73,7 @@ var packageRules = []binding{
 		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output", "bus"}},
 	{"a command imports no other command", "deploy/internal/catalog",
 		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output",
-			"deploy/internal/records", "deploy/internal/importer"}},
+			"deploy/internal/records", "deploy/internal/importer", "services"}},
 	{"a command imports no other command", "deploy/internal/resolve",
 		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output",
 			"deploy/internal/records"}},

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"cairn/test/wait"
 )
 
 // queryWriter is an Ollama server whose model answers every message with the queries.
@@ -29,49 +27,35 @@ func queryWriter(t *testing.T, queries string) (url string) {
 	return "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/writer"
 }
 
-// TestExpand finds a skill by a query that the model wrote, and compares with the result
-// before.
 func TestExpand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, "corpus.jsonl", `{"skill_id": "garden.roses", "purpose": "prune roses"}`)
-	write(t, dir, "queries.jsonl", `{"query": "zyzzogeton quagga", "skill_ids": ["garden.roses"]}`)
-	corpus, queries := filepath.Join(dir, "corpus.jsonl"), filepath.Join(dir, "queries.jsonl")
-
-	plain := startIsolated(t)
-	without := do(t, "", "eval", corpus, queries, "--url", plain.http, "--register", "-ojson")
-	if without.code != 0 {
-		t.Fatalf("%+v", without)
-	}
-	write(t, dir, "before.json", without.out)
-
-	s := startIsolated(t, "--model", queryWriter(t, `["zyzzogeton quagga"]`), "--expand")
-	if got := do(t, "", "apply", corpus, "--url", s.http); got.code != 0 {
+	file := filepath.Join(dir, "skills.yaml")
+	write(t, dir, "skills.yaml", "# roses\nskill_id: garden.roses\npurpose: prune roses\n---\ntool_id: garden.tools.scissors\n")
+	got := do(t, "", "expand", file, "--model", queryWriter(t, `["zyzzogeton quagga"]`))
+	if got.code != 0 || got.out != "skill/garden.roses: 1 queries\n" {
 		t.Fatalf("%+v", got)
 	}
-	wait.Success(t, func() error {
-		if got := do(t, "", "search", "zyzzogeton quagga", "--url", s.http); !strings.Contains(got.out, "garden.roses") {
-			return fmt.Errorf("%+v", got)
-		}
-		return nil
-	})
-	got := do(t, "", "eval", corpus, queries, "--url", s.http, "--compare", filepath.Join(dir, "before.json"))
-	if got.code != 0 || !strings.Contains(got.out, "difference\ntext    +1.0000") {
-		t.Errorf("%+v; want a difference of 1", got)
-	}
-	_, history := request(t, "GET", s.http+"/records/skill/garden.roses/history", "")
-	if !strings.Contains(history, `"generated_queries":["zyzzogeton quagga"]`) {
-		t.Errorf("history %s, want the generated queries", history)
-	}
-	if _, record := request(t, "GET", s.http+"/records/skill/garden.roses", ""); strings.Contains(record, "zyzzogeton") {
-		t.Errorf("the record is %s, want it as registered", record)
+	want := "# roses\nskill_id: garden.roses\nexample_queries:\n  - \"zyzzogeton quagga\"\npurpose: prune roses\n" +
+		"---\ntool_id: garden.tools.scissors\n"
+	if text := readFile(t, file); text != want {
+		t.Errorf("got %q, want %q", text, want)
 	}
 }
 
-func TestExpandNeedsAModel(t *testing.T) {
+func TestExpandRejects(t *testing.T) {
 	t.Parallel()
-	got := do(t, "", "up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", "", "--model", "offline:", "--expand")
-	if got.code == 0 || !strings.Contains(got.err, "--expand requires a language model: set --model") {
-		t.Errorf("%+v", got)
+	dir := t.TempDir()
+	write(t, dir, "skill.json", `{"skill_id": "garden.roses"}`)
+	file := filepath.Join(dir, "skill.json")
+	for _, row := range []struct{ name, model, want string }{
+		{"no model", "", "--model"},
+		{"the offline planner", "offline:", "--model: expected the URL"},
+		{"an answer without queries", queryWriter(t, "no"), "skill.json:1: no JSON array of strings"},
+	} {
+		got := do(t, "", "expand", file, "--model", row.model)
+		if got.code == 0 || !strings.Contains(got.err, row.want) {
+			t.Errorf("%s: %+v, want %q", row.name, got, row.want)
+		}
 	}
 }

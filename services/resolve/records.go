@@ -74,7 +74,6 @@ func recordHistory(ctx context.Context, r *Resolver, k schemas.RecordKey) (histo
 	for _, one := range list {
 		of := schemas.RecordRevision{
 			Revision: r.token(one.Revision).String(), StoredAt: one.Stored.UTC().Format(time.RFC3339Nano), Removed: one.Removed,
-			Generated: one.Generated,
 		}
 		if fields, err := schemas.DecodeStored[schemas.Metadata](k.Kind, one.Record); err == nil {
 			of.Version, of.Status = fields.Version, fields.Status

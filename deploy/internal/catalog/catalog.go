@@ -21,7 +21,7 @@ import (
 // Commands returns the commands in the order of the help.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{getCommand(), describeCommand(), applyCommand(), diffCommand(), editCommand(), deleteCommand(), importCommand(),
-		exportCommand(), watchCommand()}
+		expandCommand(), exportCommand(), watchCommand()}
 }
 
 // connection holds the flags that all commands about records share.

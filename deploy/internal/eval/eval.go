@@ -67,7 +67,7 @@ the fraction of queries with all relevant skills among the first 5, and nDCG@10 
 normalized discounted cumulative gain of the first 10. Each is printed with its 95 %
 confidence interval. With --min the exit code is 1 if hybrid search is worse.
 --compare prints the differences from an earlier result of the same queries, for
-example without --expand or with another embedding model.
+example without the queries of cairn expand or with another embedding model.
 
 Each query runs four times: a first hybrid search, which includes its embedding and is
 reported separately, and then one search by each method, with comparable latencies.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"go.yaml.in/yaml/v3"
 )
 
 // ParsedRecord is a record of a file, or the error of reading it.
@@ -21,6 +22,9 @@ type ParsedRecord struct {
 	Source string // file:line
 	Text   jsontext.Value
 	Err    error
+
+	offset int        // of Text in a JSON file
+	node   *yaml.Node // of a YAML file; nil: JSON
 }
 
 // Record parses the record or the body of a registration. A record without a tenant gets
@@ -48,35 +52,47 @@ func ReadAll(paths []string, stdin io.Reader) ([]ParsedRecord, error) {
 			if err != nil {
 				return nil, fmt.Errorf("read stdin: %w", err)
 			}
-			all = append(all, detectFormat(data)("stdin", data)...)
+			all = append(all, Parse("stdin", data)...)
 			continue
 		}
-		files, err := filesOf(path)
+		files, err := Files(path)
 		if err != nil {
 			return nil, err
 		}
 		for _, file := range files {
-			data, err := os.ReadFile(file)
+			_, parsed, err := ReadFile(file)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, formats[filepath.Ext(file)](file, data)...)
+			all = append(all, parsed...)
 		}
 	}
 	return all, nil
 }
 
-// detectFormat returns the parser for data without a file name.
-func detectFormat(data []byte) func(string, []byte) []ParsedRecord {
-	if text := bytes.TrimSpace(data); len(text) > 0 && (text[0] == '{' || text[0] == '[') {
-		return readJSON
+// ReadFile returns the content of a file and its records.
+func ReadFile(file string) ([]byte, []ParsedRecord, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, err
 	}
-	return readYAML
+	return data, Parse(file, data), nil
 }
 
-// filesOf returns path itself or the record files below it. It skips hidden files and
+// Parse returns the records of data. The extension of the file determines the format, or else the first character.
+func Parse(file string, data []byte) []ParsedRecord {
+	if parse := formats[filepath.Ext(file)]; parse != nil {
+		return parse(file, data)
+	}
+	if text := bytes.TrimSpace(data); len(text) > 0 && (text[0] == '{' || text[0] == '[') {
+		return readJSON(file, data)
+	}
+	return readYAML(file, data)
+}
+
+// Files returns path itself or the record files below it. It skips hidden files and
 // directories.
-func filesOf(path string) ([]string, error) {
+func Files(path string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
 		hidden := at != path && strings.HasPrefix(entry.Name(), ".")
@@ -100,16 +116,15 @@ func filesOf(path string) ([]string, error) {
 // ReadLines reads one record per line. A malformed line does not affect the others.
 func ReadLines(name string, data []byte) []ParsedRecord {
 	var all []ParsedRecord
-	n := 0
+	n, offset := 0, 0
 	for line := range bytes.Lines(data) {
 		n++
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
 		one := readJSON(name, line)
 		for i := range one {
 			one[i].Source = fmt.Sprintf("%s:%d", name, n)
+			one[i].offset += offset
 		}
+		offset += len(line)
 		all = append(all, one...)
 	}
 	return all
@@ -128,14 +143,15 @@ func readJSON(name string, data []byte) []ParsedRecord {
 		default:
 			value, err = d.ReadValue()
 		}
-		source := fmt.Sprintf("%s:%d", name, lines.at(int(d.InputOffset())-len(value)))
+		offset := int(d.InputOffset()) - len(value)
+		source := fmt.Sprintf("%s:%d", name, lines.at(offset))
 		switch {
 		case errors.Is(err, io.EOF) && d.StackDepth() == 0:
 			return all
 		case err != nil:
 			return append(all, ParsedRecord{Source: source, Err: fmt.Errorf("invalid JSON; the rest was skipped: %w", err)})
 		case value != nil:
-			all = append(all, ParsedRecord{Source: source, Text: value.Clone()})
+			all = append(all, ParsedRecord{Source: source, Text: value.Clone(), offset: offset})
 		}
 	}
 }

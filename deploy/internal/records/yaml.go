@@ -41,7 +41,7 @@ func listed(name string, n *yaml.Node) []ParsedRecord {
 	case n.ShortTag() == "!!null":
 		return nil
 	}
-	one := ParsedRecord{Source: fmt.Sprintf("%s:%d", name, n.Line)}
+	one := ParsedRecord{Source: fmt.Sprintf("%s:%d", name, n.Line), node: n}
 	var value any
 	plain(n)
 	if one.Err = n.Decode(&value); one.Err == nil {

@@ -32,8 +32,6 @@ func (b *backends) flags(f *pflag.FlagSet) {
 		"`URL` of the embedding model: static:, a built-in table of token vectors, static:DIRECTORY, lexical:, which hashes words, or ollama://host:11434/name")
 	f.StringVar(&c.Model, "model", c.Model,
 		"`URL` of the language model: ollama://host:11434/name, openai://host:8000/name, or offline:, a rule-based planner that needs no model")
-	f.BoolVar(&c.Expand, "expand", c.Expand,
-		"generate up to 5 example queries for each registered skill with --model, in the background, so that searches match more words; requires a language model")
 	f.StringVar(&c.Render, "render", c.Render,
 		"NATS `SUBJECT` of the rendering agent that rewrites answers; empty: answers of the model are returned unchanged")
 	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "default and maximum time to live of tags")

@@ -3,7 +3,6 @@ package catalog
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -418,30 +417,6 @@ func (c *Catalog) readAfter(ctx context.Context, revision uint64) (list []Change
 		complete = msg.Header.Get("Nats-Num-Pending") == "0"
 	}
 	return list, complete && ctx.Err() == nil
-}
-
-// AddGenerated stores the example queries next to the record of the change, as a revision
-// with the same record. It reports whether the revision of the change was the newest one;
-// otherwise it writes nothing. The next registration of the record removes the queries.
-func (c *Catalog) AddGenerated(ctx context.Context, of Change, queries []string) (bool, error) {
-	encoded, err := of.Key.encode()
-	if err != nil {
-		return false, err
-	}
-	list, err := json.Marshal(queries)
-	if err != nil {
-		return false, wrap(err, "encode the generated queries of", encoded)
-	}
-	msg := nats.NewMsg(subjects + encoded)
-	msg.Data = of.Record
-	msg.Header.Set(headerReplaces, "1")
-	msg.Header.Set(headerGenerated, string(list))
-	msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(of.Revision, 10))
-	_, err = bucket.Publish(ctx, c.js, msg)
-	if bucket.Outdated(err) {
-		return false, nil
-	}
-	return err == nil, wrap(err, "store the generated queries of", encoded)
 }
 
 // SetupHistory creates or upgrades the stream of the history. A history of another log is

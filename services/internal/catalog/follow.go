@@ -44,10 +44,7 @@ type Change struct {
 	Stored   time.Time
 	Removed  bool
 	Replaces bool // its writer replaced an existing record
-	// Generated are example queries that a language model wrote for the record, see
-	// [Catalog.AddGenerated].
-	Generated []string
-	First     bool // first message of a consumer
+	First    bool // first message of a consumer
 
 	pending uint64 // NumPending of the consumer at delivery
 	behind  uint64 // number of revisions by which the watermark is lower than Revision
@@ -227,7 +224,7 @@ func changeOf(subject string, header nats.Header, data []byte, revision uint64, 
 	}
 	change := Change{Key: key, Revision: revision, Stored: stored, Removed: bucket.Removes(header), Replaces: header.Get(headerReplaces) != ""}
 	if !change.Removed {
-		change.Record, change.Generated = schemas.NormalizeRecord(key.Kind, data), generated(header)
+		change.Record = schemas.NormalizeRecord(key.Kind, data)
 	}
 	return change, nil
 }

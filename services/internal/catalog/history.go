@@ -27,17 +27,16 @@ const (
 
 // Revision is a revision of a record.
 type Revision struct {
-	Record    []byte // nil if Removed
-	Revision  uint64
-	Stored    time.Time
-	Removed   bool
-	Generated []string // see Change
+	Record   []byte // nil if Removed
+	Revision uint64
+	Stored   time.Time
+	Removed  bool
 }
 
 func revisionOf(key Key, msg *jetstream.RawStreamMsg) Revision {
 	r := Revision{Revision: msg.Sequence, Stored: msg.Time, Removed: bucket.Removes(msg.Header)}
 	if !r.Removed {
-		r.Record, r.Generated = schemas.NormalizeRecord(key.Kind, msg.Data), generated(msg.Header)
+		r.Record = schemas.NormalizeRecord(key.Kind, msg.Data)
 	}
 	return r
 }

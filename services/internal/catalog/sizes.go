@@ -54,8 +54,7 @@ func sizeOf(msg jetstream.Msg) (Size, error) {
 	if key, err := ParseKey(encoded); err == nil {
 		size.Key = key
 	}
-	generated := msg.Headers().Get(headerGenerated)
-	size.Bytes = SizeOf(size.Key, msg.Data()) + int64(len(generated)) + entryBytes*entriesOf([]byte(generated))
+	size.Bytes = SizeOf(size.Key, msg.Data())
 	if bucket.Removes(msg.Headers()) {
 		size.Expires = meta.Timestamp.Add(markerTTL)
 	}

@@ -26,7 +26,6 @@ func document(c catalog.Change) (index.Document, error) {
 		d, err = toolDocument(c.Record)
 	}
 	d.Kind, d.Tenant, d.ID = c.Key.Kind, c.Key.Tenant, c.Key.ID
-	d.Examples = append(d.Examples, c.Generated...)
 	d.Title = cmp.Or(d.Title, strings.Join(strings.FieldsFunc(d.ID, isSeparator), " "))
 	return d, err
 }
