@@ -226,7 +226,7 @@ func TestAskChecksFigures(t *testing.T) {
 	llm := httptest.NewServer(mux)
 	t.Cleanup(llm.Close)
 	s := startIsolated(t, "--model", "openai://"+strings.TrimPrefix(llm.URL, "http://")+"/m?plan=tools&answers=forwarded")
-	const marked = "There are 4711 [unsupported] hosts.\nUnsupported by any tool result: 4711\n"
+	const marked = "There are 4711 hosts.\nUnsupported by any tool result: 4711\n"
 	for _, row := range []struct {
 		name string
 		args []string

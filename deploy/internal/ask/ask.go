@@ -39,9 +39,9 @@ func Command() *cobra.Command {
 		Use:   "ask --estate FILE|URL [QUESTION]",
 		Short: "Ask questions about an estate",
 		Long: `Ask sends an estate (JSON with arrays of hosts, volumes, networks, …) and a question,
-and streams the answer to stdout; on a terminal, its Markdown is rendered. Tool calls,
-which compute its figures, are printed to stderr. Ctrl-C cancels the analysis on the
-server too; --detach prints the id of the run instead of the answer, for "cairn runs".
+and streams the answer to stdout. Tool calls, which compute its figures, are printed to
+stderr. Ctrl-C cancels the analysis on the server too; --detach prints the id of the run
+instead of the answer, for "cairn runs".
 
 An estate is JSON or JSON Lines: a file, stdin (-), or an http or https URL, which is read
 without the API key. Of several estates, the arrays with the same name are joined.
@@ -51,10 +51,7 @@ with the questions and answers before it. Ctrl-C cancels an answer, Ctrl-D ends 
 conversation.
 
 The figures of the answer are checked when it is complete: those that no tool result
-supports are marked in it and listed after it. On a terminal the answer is streamed, and
-printed again if a figure is marked and it fits on the screen; elsewhere it is written
-from its first figure on when it is checked, or streamed with --provenance=false. With
---strict, the exit code is 1 if a figure is marked.`,
+supports are listed after it. With --strict, the exit code is 1 if there are any.`,
 		Example: `  cairn ask --estate deploy/examples/estate.json "how many hosts are there per site?"
   cairn ask --estate deploy/examples/estate.json                 # a conversation
   cairn ask --estate oslo.json --estate https://cmdb.example.com/bergen.json --mode broad "what is in these estates?"
@@ -135,9 +132,6 @@ func (a *askOptions) print(run *client.Run, out, errOut io.Writer) (answer, erro
 	v := &verdict{strict: a.strict, reported: a.json}
 	r := newReader(out, errOut, v)
 	defer func() { r.waiting.Close() }() // a tool call replaces it
-	if a.provenance {
-		r.answer.Hold()
-	}
 	for e, err := range run.Events() {
 		r.waiting.Close()
 		if err == nil {
@@ -151,7 +145,7 @@ func (a *askOptions) print(run *client.Run, out, errOut io.Writer) (answer, erro
 			err = r.handle(e)
 		}
 		if err != nil {
-			return answer{}, errors.Join(err, r.answer.Close())
+			return answer{}, errors.Join(err, r.endLine())
 		}
 	}
 	return answer{r.text.String(), r.suggestions}, v.err()

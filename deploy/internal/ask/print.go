@@ -14,8 +14,8 @@ import (
 // reader prints an answer as text.
 type reader struct {
 	out, errOut io.Writer
-	answer      *output.Markdown
 	text        strings.Builder // of the answer
+	open        bool            // the last line of the answer is not ended
 	suggestions []string        // questions to ask in place of a declined one
 	waiting     *output.Progress
 	verdict     *verdict
@@ -23,7 +23,7 @@ type reader struct {
 
 func newReader(out, errOut io.Writer, v *verdict) *reader {
 	return &reader{
-		out: out, errOut: errOut, verdict: v, answer: output.NewMarkdown(out), waiting: output.NewProgress(errOut, "waiting for the answer", -1),
+		out: out, errOut: errOut, verdict: v, waiting: output.NewProgress(errOut, "waiting for the answer", -1),
 	}
 }
 
@@ -38,14 +38,14 @@ func (p *reader) handle(e client.Event) error {
 	case schemas.EventDirectResponse:
 		return decoded(e, p.direct)
 	case schemas.EventProvenance:
-		return decoded(e, p.warn)
+		return p.warn()
 	case schemas.EventSuggestions:
 		return decoded(e, func(s schemas.Suggestions) error {
 			p.suggestions = s.Questions
 			return nil
 		})
 	case schemas.EventDone:
-		return p.answer.Close()
+		return p.endLine()
 	default:
 		return nil
 	}
@@ -61,7 +61,21 @@ func decoded[T any](e client.Event, handle func(T) error) error {
 
 func (p *reader) writeText(d schemas.TextDelta) error {
 	p.text.WriteString(d.Text)
-	return p.answer.Write(d.Text)
+	if d.Text != "" {
+		p.open = !strings.HasSuffix(d.Text, "\n")
+	}
+	_, err := io.WriteString(p.out, d.Text)
+	return err
+}
+
+// endLine ends the last line of the answer, before other output on the same terminal.
+func (p *reader) endLine() error {
+	if !p.open {
+		return nil
+	}
+	p.open = false
+	_, err := io.WriteString(p.out, "\n")
+	return err
 }
 
 func (p *reader) direct(d schemas.DirectResponse) error {
@@ -83,18 +97,12 @@ func (p *reader) result(r schemas.ToolResult) error {
 	return err
 }
 
-// warn marks the unsupported figures in the answer, and lists them on out, so that they
-// accompany an answer that is redirected to a file.
-func (p *reader) warn(found schemas.Provenance) error {
-	figures := make([]output.Figure, len(found.Figures))
-	for i, f := range found.Figures {
-		figures[i] = output.Figure{Text: f.Text, Unsupported: f.Flagged}
+// warn lists the unsupported figures on out, so that they accompany an answer that is redirected to a file.
+func (p *reader) warn() error {
+	if len(p.verdict.unsupported) == 0 {
+		return nil
 	}
-	err := p.answer.MarkFigures(figures)
-	if err != nil || len(p.verdict.unsupported) == 0 {
-		return err
-	}
-	if err := p.answer.Close(); err != nil {
+	if err := p.endLine(); err != nil {
 		return err
 	}
 	return output.Warning(p.out, "Unsupported by any tool result: "+strings.Join(p.verdict.unsupported, ", "))
@@ -102,7 +110,7 @@ func (p *reader) warn(found schemas.Provenance) error {
 
 // printNote prints a line on errOut.
 func (p *reader) printNote(text string) error {
-	if err := p.answer.Break(); err != nil {
+	if err := p.endLine(); err != nil {
 		return err
 	}
 	return output.Dimmed(p.errOut, text)

@@ -1,19 +1,16 @@
 package catalog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"cairn/deploy/internal/flags"
@@ -38,9 +35,8 @@ func editCommand() *cobra.Command {
 rejected, the editor opens again with the reason. Nothing is written if the text is
 unchanged or empty.
 
-The record is only replaced if no one else has replaced it in the meantime. Otherwise
-changes to different fields are merged; for changes to the same fields the editor opens
-again, with the other values in comments.`,
+The record is only replaced if no one else has changed it in the meantime. Otherwise the
+edited text is saved to a file, whose name is printed.`,
 		Example:           "  cairn edit skill storage.volume_capacity\n  EDITOR='code --wait' cairn edit tool/netbox.vlans.list --tenant acme",
 		Args:              flags.Args("KIND ID or KIND/ID", 1, 2),
 		ValidArgsFunction: e.complete,
@@ -57,7 +53,7 @@ again, with the other values in comments.`,
 				return err
 			}
 			key := records.ExactKey(keys[0].Kind, keys[0].ID, e.tenant)
-			return e.run(cmd.Context(), c, key, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return e.run(cmd.Context(), c, key, cmd.OutOrStdout())
 		},
 	}
 	e.flags(cmd, "`TENANT` of the record; empty: global scope")
@@ -70,12 +66,9 @@ type session struct {
 	base   client.Record // the record that the text was derived from
 	text   []byte        // content of the file without the comment
 	reason string        // why the editor opens again
-	// conflict means that saving any change of the file, such as the removal of the
-	// reason, replaces the values of the other writer.
-	conflict bool
 }
 
-func (e *editOptions) run(ctx context.Context, c *client.Client, key schemas.RecordKey, out, errOut io.Writer) error {
+func (e *editOptions) run(ctx context.Context, c *client.Client, key schemas.RecordKey, out io.Writer) error {
 	base, err := c.Get(ctx, key)
 	if err != nil {
 		return err
@@ -95,11 +88,13 @@ func (e *editOptions) run(ctx context.Context, c *client.Client, key schemas.Rec
 		case !changed:
 			return s.canceled(out)
 		}
-		stored, err := s.submit(ctx, c, errOut)
+		stored, err := s.submit(ctx, c)
 		switch {
 		case err == nil:
 			return output.Line(out, fmt.Sprintf("edited %s, revision %d", name(key.Kind, key.ID), stored.Token.Revision))
-		case !errors.Is(err, schemas.ErrInvalidRegistration) && !errors.Is(err, errConflict):
+		case errors.Is(err, schemas.ErrPreconditionFailed):
+			return s.save(fmt.Errorf("someone else has changed the record in the meantime; it was not replaced: %w", err))
+		case !errors.Is(err, schemas.ErrInvalidRegistration):
 			return s.save(err)
 		}
 		s.reason = output.OneLine(err)
@@ -148,8 +143,7 @@ func (e *editOptions) open(s *session) (changed bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, os.Remove(file.Name())) }()
-	before := output.Escaped(s.comment()) + string(s.text)
-	_, err = io.WriteString(file, before)
+	_, err = io.WriteString(file, output.Escaped(s.comment())+string(s.text))
 	if err = errors.Join(err, file.Close()); err != nil {
 		return false, err
 	}
@@ -175,11 +169,10 @@ func (e *editOptions) open(s *session) (changed bool, err error) {
 		return false, err
 	}
 	edited := uncommented(text)
-	same := string(edited) == string(s.text) && !(s.conflict && string(text) != before)
-	if len(strings.TrimSpace(string(edited))) == 0 || same {
+	if len(bytes.TrimSpace(edited)) == 0 || bytes.Equal(edited, s.text) {
 		return false, nil
 	}
-	s.text, s.conflict = edited, false
+	s.text = edited
 	return true, nil
 }
 
@@ -192,12 +185,9 @@ func uncommented(text []byte) []byte {
 	return []byte(rest)
 }
 
-// errConflict is the error for a conflicting edit: another writer has changed the same fields.
-var errConflict = errors.New("the record was changed in the meantime")
-
-// submit registers the text if the record is still the base of the edit. Otherwise it merges both
-// changes and retries. Interrupts cancel it, except for those during the edit.
-func (s *session) submit(ctx context.Context, c *client.Client, errOut io.Writer) (client.Stored, error) {
+// submit registers the text if the record is still the base of the edit. Interrupts cancel it, except for those
+// during the edit.
+func (s *session) submit(ctx context.Context, c *client.Client) (client.Stored, error) {
 	if ctx.Err() != nil {
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt)
@@ -210,73 +200,6 @@ func (s *session) submit(ctx context.Context, c *client.Client, errOut io.Writer
 	if parsed[0].Err != nil {
 		return client.Stored{}, schemas.ErrInvalidRegistration.Because(output.OneLine(parsed[0].Err))
 	}
-	mine := parsed[0].Text
-	for {
-		put := schemas.PutRecord{Kind: s.base.Kind, ID: s.base.ID, TenantID: schemas.Optional(s.base.Tenant), Record: mine}
-		stored, err := c.Put(ctx, put, schemas.Precondition{IfMatch: s.base.ETag})
-		if !errors.Is(err, schemas.ErrPreconditionFailed) {
-			return stored, err
-		}
-		if mine, err = s.merge(ctx, c, mine, errOut); err != nil {
-			return client.Stored{}, err
-		}
-	}
-}
-
-// merge makes the current record the base, and returns it with the changes in mine.
-func (s *session) merge(ctx context.Context, c *client.Client, mine jsontext.Value, errOut io.Writer) (jsontext.Value, error) {
-	current, err := c.Get(ctx, records.ExactKey(s.base.Kind, s.base.ID, s.base.Tenant))
-	if errors.Is(err, schemas.ErrRecordNotFound) {
-		return nil, fmt.Errorf("the record was deleted in the meantime; to register it again: cairn apply FILE: %w", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	merged, conflicts, err := mergeFields(s.base.JSON, mine, current.JSON)
-	if err != nil {
-		return nil, err
-	}
-	s.base = current
-	if len(conflicts) > 0 {
-		if s.text, err = output.YAML(merged); err != nil {
-			return nil, err
-		}
-		s.conflict = true
-		return nil, fmt.Errorf("%w: revision %d has %s; to replace these with your values, delete this line and save",
-			errConflict, current.Token.Revision, strings.Join(conflicts, ", "))
-	}
-	return merged, output.Line(errOut, fmt.Sprintf("merged with revision %d, which someone else has registered", current.Token.Revision))
-}
-
-// mergeFields returns theirs with the changes from base to mine, and the fields that both
-// have changed, with the values of theirs.
-func mergeFields(base, mine, theirs jsontext.Value) (merged jsontext.Value, conflicts []string, err error) {
-	var b, m, t map[string]jsontext.Value
-	if err := errors.Join(json.Unmarshal(base, &b), json.Unmarshal(mine, &m), json.Unmarshal(theirs, &t)); err != nil {
-		return nil, nil, schemas.ErrInvalidRegistration.Because(output.OneLine(err))
-	}
-	same := func(x, y jsontext.Value) bool {
-		return x == nil && y == nil || x != nil && y != nil && equal(x, y)
-	}
-	all := maps.Clone(b)
-	if all == nil {
-		all = map[string]jsontext.Value{}
-	}
-	maps.Copy(all, m)
-	for _, field := range slices.Sorted(maps.Keys(all)) {
-		switch {
-		case same(b[field], m[field]) || same(m[field], t[field]):
-			continue
-		case !same(b[field], t[field]):
-			conflicts = append(conflicts, fmt.Sprintf("%s %.200s", field, t[field]))
-		}
-		switch {
-		case m[field] == nil:
-			delete(t, field)
-		default:
-			t[field] = m[field]
-		}
-	}
-	merged, err = json.Marshal(t, json.Deterministic(true))
-	return merged, conflicts, err
+	put := schemas.PutRecord{Kind: s.base.Kind, ID: s.base.ID, TenantID: schemas.Optional(s.base.Tenant), Record: parsed[0].Text}
+	return c.Put(ctx, put, schemas.Precondition{IfMatch: s.base.ETag})
 }

@@ -107,13 +107,9 @@ func (k *backupCommands) restore(ctx context.Context, name string, out, errOut i
 		return err
 	}
 	defer func() { _ = f.Close() }() // opened for reading only
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	bar := output.NewByteProgress(errOut, "checking and restoring", info.Size())
+	bar := output.NewProgress(errOut, "checking and restoring", -1)
 	defer bar.Close()
-	checked, err := backup.Check(bar.Read(f))
+	checked, err := backup.Check(f)
 	if err != nil {
 		return flags.Usage(fmt.Errorf("%s: %w", name, err)) // before connecting to a server
 	}

@@ -1,4 +1,4 @@
-// Package output prints the results of commands as text, tables, JSON and progress bars,
+// Package output prints the results of commands as text, tables, JSON and progress,
 // safe for terminals.
 package output
 

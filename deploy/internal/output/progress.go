@@ -1,132 +1,77 @@
 package output
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/schollz/progressbar/v3"
 )
 
-// progressDelay is the time after which work in progress is shown.
-const progressDelay = time.Second
+// progressInterval is the interval of the lines about work in progress.
+const progressInterval = 5 * time.Second
 
-// Progress shows the progress of work that takes longer than a second, with its rate and
-// the remaining time, if the output is a terminal. It may be used concurrently.
+// Progress prints a line about work in progress every 5 s, if the output is a terminal. It may be
+// used concurrently.
 type Progress struct {
-	timer *time.Timer
-	bytes bool
-
-	mu     sync.Mutex
-	bar    *progressbar.ProgressBar // nil: not shown
-	done   int64
-	total  int64
-	closed bool
+	done, total atomic.Int64
+	stop        context.CancelFunc
+	printing    sync.WaitGroup
 }
 
 // NewProgress returns the progress of n steps; a negative n is unknown. The caller closes it.
 func NewProgress(errOut io.Writer, what string, n int) *Progress {
-	return (&Progress{total: int64(n)}).start(errOut, what)
-}
-
-// NewByteProgress returns the progress of n bytes. The caller closes it.
-func NewByteProgress(errOut io.Writer, what string, n int64) *Progress {
-	return (&Progress{total: n, bytes: true}).start(errOut, what)
-}
-
-func (p *Progress) start(errOut io.Writer, what string) *Progress {
+	p := &Progress{stop: func() {}}
+	p.total.Store(int64(n))
 	if IsTerminal(errOut) {
-		p.timer = time.AfterFunc(progressDelay, func() { p.show(unescaped(errOut), what) })
+		p.start(errOut, what)
 	}
 	return p
 }
 
-func (p *Progress) show(out io.Writer, what string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return
-	}
-	options := []progressbar.Option{
-		progressbar.OptionSetWriter(out),
-		progressbar.OptionSetDescription(what),
-		progressbar.OptionSetElapsedTime(true),
-		progressbar.OptionThrottle(100 * time.Millisecond),
-		progressbar.OptionClearOnFinish(),
-	}
-	if p.total >= 0 || p.done > 0 {
-		options = append(options, progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true))
-		if p.bytes {
-			options = append(options, progressbar.OptionShowBytes(true))
-		} else {
-			options = append(options, progressbar.OptionShowIts())
+func (p *Progress) start(out io.Writer, what string) {
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	p.printing.Go(func() { p.print(ctx, out, what) })
+}
+
+func (p *Progress) print(ctx context.Context, out io.Writer, what string) {
+	began, tick := time.Now(), time.NewTicker(progressInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_ = Dimmed(out, p.line(what, time.Since(began))) // a failed write to stderr cannot be reported
 		}
 	}
-	p.bar = progressbar.NewOptions64(p.total, options...)
-	_ = p.bar.Set64(p.done) // a failed write to stderr cannot be reported
+}
+
+// line describes the progress after a time.
+func (p *Progress) line(what string, elapsed time.Duration) string {
+	line := fmt.Sprintf("%s: %.0f s", what, elapsed.Seconds())
+	switch done, total := p.done.Load(), p.total.Load(); {
+	case total >= 0:
+		line += fmt.Sprintf(", %d of %d", done, total)
+	case done > 0:
+		line += fmt.Sprintf(", %d", done)
+	}
+	return line
 }
 
 // Add adds n steps.
-func (p *Progress) Add(n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.done += int64(n)
-	p.draw()
-}
+func (p *Progress) Add(n int) { p.done.Add(int64(n)) }
 
-// Reach sets the number of steps that are done, and of all. A negative one is unknown.
+// Reach sets the number of steps that are done, and of all. A negative total is unknown.
 func (p *Progress) Reach(done, total int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.done = int64(done)
-	if p.bar != nil && int64(total) != p.total {
-		p.bar.ChangeMax(total)
-	}
-	p.total = int64(total)
-	p.draw()
+	p.done.Store(int64(done))
+	p.total.Store(int64(total))
 }
 
-func (p *Progress) draw() {
-	if p.bar != nil {
-		_ = p.bar.Set64(p.done) // a failed write to stderr cannot be reported
-	}
-}
-
-// Read wraps a file whose bytes are the steps. Reading after Seek begins again.
-func (p *Progress) Read(file io.ReadSeeker) io.ReadSeeker { return &progressReader{file, p} }
-
-type progressReader struct {
-	io.ReadSeeker
-	progress *Progress
-}
-
-// Read implements io.Reader.
-func (r *progressReader) Read(b []byte) (int, error) {
-	n, err := r.ReadSeeker.Read(b)
-	r.progress.Add(n)
-	return n, err
-}
-
-// Seek implements io.Seeker.
-func (r *progressReader) Seek(offset int64, whence int) (int64, error) {
-	at, err := r.ReadSeeker.Seek(offset, whence)
-	r.progress.mu.Lock()
-	defer r.progress.mu.Unlock()
-	r.progress.done = at
-	r.progress.draw()
-	return at, err
-}
-
-// Close removes the progress from the terminal. It may be called more than once.
+// Close ends the lines. It may be called more than once.
 func (p *Progress) Close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	if p.timer != nil {
-		p.timer.Stop()
-	}
-	if p.bar != nil {
-		_ = p.bar.Finish() // a failed write to stderr cannot be reported
-		p.bar = nil
-	}
+	p.stop()
+	p.printing.Wait()
 }
