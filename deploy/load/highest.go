@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"time"
 )
@@ -13,8 +12,6 @@ type Bounds struct {
 	Errors float64       // highest share of failed requests
 	Step   time.Duration // duration of each rate
 }
-
-func (b Bounds) String() string { return fmt.Sprintf("p99 %v and %.2g%% errors", b.P99, 100*b.Errors) }
 
 // Step is the result of one rate.
 type Step struct {

@@ -11,14 +11,14 @@ import (
 const (
 	// longest is the upper end of the histogram.
 	longest = 10 * time.Minute
-	// fine and coarse are the significant digits of the whole run and of a slot.
-	fine, coarse = 3, 2
+	// digits is the number of significant digits.
+	digits = 3
 )
 
 // Latency is a distribution of latencies. It is not safe for concurrent use.
 type Latency struct{ histogram *hdrhistogram.Histogram }
 
-func newLatency(digits int) *Latency {
+func newLatency() *Latency {
 	return &Latency{hdrhistogram.New(1, longest.Microseconds(), digits)}
 }
 

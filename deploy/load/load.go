@@ -57,7 +57,7 @@ func (p Plan) Run(ctx context.Context) *Result {
 		pick: newPicker(p.Operations),
 	}
 	for _, o := range p.Operations {
-		r.to = append(r.to, newRecorder(o, p.For))
+		r.to = append(r.to, newRecorder(o))
 	}
 	bounded, cancel := context.WithDeadline(ctx, r.end.Add(p.Grace))
 	defer cancel()
@@ -94,7 +94,7 @@ func (p Plan) Highest(ctx context.Context, b Bounds, each func(Step)) *Result {
 	for {
 		r, held := try(rate, p)
 		if held || ctx.Err() != nil || rate <= minRate {
-			r.Steps, r.Bounds = steps, b.String()
+			r.Steps = steps
 			return r
 		}
 		rate = max(rate/precision/precision, minRate)
@@ -131,7 +131,6 @@ func (r *run) work(whole, bounded context.Context) {
 			return
 		}
 		measured := !due.Before(r.from)
-		offset := due.Sub(r.from)
 		to := r.to[r.pick.at(n)]
 		sent := time.Now()
 		late := sent.Sub(due)
@@ -159,7 +158,7 @@ func (r *run) work(whole, bounded context.Context) {
 		case late > lateAfter:
 			r.slipped.Add(1)
 		}
-		to.add(offset, due, time.Now(), a)
+		to.add(due, time.Now(), a)
 	}
 }
 

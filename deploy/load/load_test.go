@@ -3,7 +3,6 @@ package load_test
 import (
 	"bytes"
 	"context"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -161,9 +160,6 @@ func TestSharesAndSum(t *testing.T) {
 		}
 		near(t, "p90 of all", all.Latency.At(90), 1)
 		near(t, "p99 of all", all.Latency.At(99), 5)
-		if n := all.Slots[3].Count; n != r.Operations[0].Slots[3].Count+rare.Slots[3].Count {
-			t.Errorf("a slot of all has %d", n)
-		}
 	})
 }
 
@@ -270,109 +266,5 @@ func TestJSONRoundTrip(t *testing.T) {
 	var broken load.Latency
 	if err := json.Unmarshal([]byte(`{"hdr_histogram_us": "HISTFAAAAA"}`), &broken); err == nil {
 		t.Error("an invalid histogram was accepted")
-	}
-}
-
-func TestCompare(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		of := func(took time.Duration) *load.Result { return plan(at("op", always(took))).Run(t.Context()) }
-		before, same, slow, slight := of(4*time.Millisecond), of(4*time.Millisecond), of(6*time.Millisecond), of(4100*time.Microsecond)
-		brief := plan(at("op", always(6*time.Millisecond)))
-		brief.For = 300 * time.Millisecond
-		for _, row := range []struct {
-			name          string
-			before, after *load.Result
-			want          string
-		}{
-			{"the same", before, same, load.Same},
-			{"slower", before, slow, load.Worse},
-			{"faster", slow, before, load.Better},
-			{"hardly slower", before, slight, load.Same},
-			{"too few samples", before, brief.Run(t.Context()), load.Unclear},
-		} {
-			verdicts := map[string]string{}
-			list, err := load.Compare(row.before, row.after)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, d := range list {
-				verdicts[d.Figure] = d.Verdict
-			}
-			if verdicts["p50 ms"] != row.want || len(verdicts) != 6 {
-				t.Errorf("%s: %v; want %s", row.name, verdicts, row.want)
-			}
-		}
-	})
-}
-
-// Configured rates must be equal. For two searches for the highest rate, only the rates are
-// compared.
-func TestCompareDifferentLoads(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		of := func(change func(*load.Plan)) *load.Result {
-			p := plan(at("op", always(4*time.Millisecond)))
-			change(&p)
-			return p.Run(t.Context())
-		}
-		same := of(func(*load.Plan) {})
-		for want, other := range map[string]*load.Result{
-			"rate: 100 a second and 50 a second":          of(func(p *load.Plan) { p.Rate = 50 }),
-			"connections: 1 and 2":                        of(func(p *load.Plan) { p.Connections = 2 }),
-			"operations: 100% op and 100% more":           of(func(p *load.Plan) { p.Operations[0].Name = "more" }),
-			"operations: 100% op and 50% op, 50% op, all": of(func(p *load.Plan) { p.Operations = append(p.Operations, p.Operations[0]) }),
-		} {
-			if list, err := load.Compare(same, other); err == nil || !strings.Contains(err.Error(), want) || list != nil {
-				t.Errorf("%v; want %s", err, want)
-			}
-		}
-		highest := func(took, p99 time.Duration) *load.Result {
-			return plan(at("op", always(took))).Highest(t.Context(), load.Bounds{P99: p99, Step: time.Second}, func(load.Step) {})
-		}
-		slow, fast := highest(4*time.Millisecond, 300*time.Millisecond), highest(time.Millisecond, 300*time.Millisecond)
-		list, err := load.Compare(slow, fast)
-		if err != nil || list[0].Verdict != load.Better || list[2].Verdict != load.NoVerdict {
-			t.Errorf("%v %+v", err, list)
-		}
-		if _, err := load.Compare(slow, highest(time.Millisecond, 50*time.Millisecond)); err == nil ||
-			!strings.Contains(err.Error(), "p99 300ms and 0% errors and the highest within p99 50ms") {
-			t.Errorf("other bounds: %v", err)
-		}
-	})
-}
-
-func TestReport(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := at("<op>", stalling)
-		o.Do = refusing(&atomic.Int64{}, o.Do)
-		r := plan(o, at("other", always(time.Millisecond))).Run(t.Context())
-		r.Steps = []load.Step{{Rate: 100, P99: 3, Held: true}}
-		var page strings.Builder
-		if err := r.WriteHTML(&page); err != nil {
-			t.Fatal(err)
-		}
-		for _, want := range []string{"&lt;op&gt;", "Latency by percentile", "Latency over time", "Errors over time", "503 CE-011",
-			"Rates that were tried", "prefers-color-scheme: dark"} {
-			if !strings.Contains(page.String(), want) {
-				t.Errorf("the page lacks %q", want)
-			}
-		}
-		for _, no := range []string{"NaN", "Inf", "http://", "https://", "<script", "ZgotmplZ"} {
-			if strings.Contains(page.String(), no) {
-				t.Errorf("the page contains %q", no)
-			}
-		}
-	})
-}
-
-func TestEmptyReport(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	var page strings.Builder
-	if err := plan(at("none", always(0))).Run(ctx).WriteHTML(&page); err != nil || strings.Contains(page.String(), "NaN") {
-		t.Errorf("%v\n%s", err, page.String())
 	}
 }

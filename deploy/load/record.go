@@ -6,45 +6,34 @@ import (
 	"time"
 )
 
-const (
-	// slots is the number of parts of a measurement.
-	slots = 30
-	// shortestSlot is the minimum length of a slot.
-	shortestSlot = 100 * time.Millisecond
-)
-
 // recorder collects the answers to the requests of one operation.
 type recorder struct {
-	do   func(context.Context, int) Answer
-	slot time.Duration
+	do func(context.Context, int) Answer
 
 	mu    sync.Mutex
 	whole *Measured
 	first *Measured // until the first event of a stream; nil for others
 }
 
-func newRecorder(o Operation, length time.Duration) *recorder {
-	slot := max(length/slots, shortestSlot)
-	n := int((length + slot - 1) / slot)
-	r := &recorder{do: o.Do, slot: slot, whole: newMeasured(o.Name, n, slot)}
+func newRecorder(o Operation) *recorder {
+	r := &recorder{do: o.Do, whole: newMeasured(o.Name)}
 	if o.Stream {
-		r.first = newMeasured(o.Name+" first event", n, slot)
+		r.first = newMeasured(o.Name + " first event")
 	}
 	return r
 }
 
-// add records the answer to a request that was scheduled at an offset.
-func (r *recorder) add(offset time.Duration, due, done time.Time, a Answer) {
+// add records the answer to a request that was due.
+func (r *recorder) add(due, done time.Time, a Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := int(offset / r.slot)
-	r.whole.add(at, done.Sub(due), a.Err)
+	r.whole.add(done.Sub(due), a.Err)
 	switch {
 	case r.first == nil:
 	case a.First.IsZero():
-		r.first.add(at, done.Sub(due), a.Err)
+		r.first.add(done.Sub(due), a.Err)
 	default:
-		r.first.add(at, a.First.Sub(due), "")
+		r.first.add(a.First.Sub(due), "")
 	}
 }
 
@@ -56,7 +45,6 @@ func (r *recorder) measured(took time.Duration) []*Measured {
 	}
 	for _, m := range list {
 		m.Seconds = took.Seconds()
-		m.Slots = m.Slots[:min(len(m.Slots), int((took+r.slot-1)/r.slot))]
 	}
 	return list
 }

@@ -35,10 +35,8 @@ type bench struct {
 	bounds      load.Bounds
 	tenant      string
 	skills      int
-	compare     bool
 	jsonFile    string
-	htmlFile    string
-	files       [2]*os.File // open jsonFile and htmlFile; nil: not requested
+	file        *os.File // open jsonFile; nil: not requested
 	operation   string
 	out, errOut io.Writer
 }
@@ -77,13 +75,7 @@ rate for --step, and measures the highest one for the duration of --for.
 
 The exit code is 1 if the error rate of an operation exceeds --max-errors. Every
 unsuccessful response is an error, including rejections by load shedding.
---max-errors 1 disables the check.
-
---compare prints the differences between two --json files of the same operations,
-connections, records and rate. A figure is better or worse if it differs by more than
-5% and by more than its variation within each run; variation between runs is not
-measured. If the rates found by --rate max differ, only the rates are compared. The
-exit code is 1 if a figure is worse or the files cannot be compared.`
+--max-errors 1 disables the check.`
 
 // Command returns the command cairn bench.
 func Command() *cobra.Command {
@@ -93,15 +85,11 @@ func Command() *cobra.Command {
 		Short: "Measure throughput and latency under load",
 		Long:  longHelp,
 		Example: `  cairn bench --rate 200 --for 60s
-  cairn bench search --rate max --html search.html
-  cairn bench --rate 200 --json before.json    # and later after.json
-  cairn bench --compare before.json after.json`,
-		Args: flags.Args("an OPERATION, or with --compare two files", 0, 2),
+  cairn bench search --rate max
+  cairn bench --rate 200 --json result.json`,
+		Args: flags.Args("one OPERATION", 0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b.out, b.errOut = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			if b.compare {
-				return b.printComparison(cmd, args)
-			}
 			if err := b.validate(args); err != nil {
 				return flags.UsageError(cmd, err)
 			}
@@ -119,18 +107,13 @@ func Command() *cobra.Command {
 	f.Float64Var(&b.bounds.Errors, "max-errors", 0.001, "maximum error rate of an operation, from 0 to 1; the exit code is 1 above it")
 	f.DurationVar(&b.bounds.Step, "step", 5*time.Second, "duration of each trial, for --rate max")
 	f.IntVar(&b.skills, "skills", 200, "number of skills to register")
-	f.BoolVar(&b.compare, "compare", false, "compare two --json files")
 	f.StringVar(&b.jsonFile, "json", "", "output `FILE` for all figures and histograms")
-	f.StringVar(&b.htmlFile, "html", "", "output `FILE` for a report with plots")
 	return cmd
 }
 
 // validate validates the settings.
 func (b *bench) validate(args []string) error {
 	b.operation = "mix"
-	if len(args) > 1 {
-		return errors.New("expected one OPERATION")
-	}
 	if len(args) == 1 {
 		b.operation = args[0]
 	}
@@ -172,7 +155,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := b.openFiles(); err != nil {
+	if err := b.openFile(); err != nil {
 		return err
 	}
 	list, err := newRecords(b.tenant, b.skills)
@@ -191,7 +174,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	}
 	r.Name, r.Environment, r.Records = b.operation, env, len(list)
 	r.Notes = b.notes(r, len(list))
-	if err := b.report(r); err != nil {
+	if err := errors.Join(printLoad(b.out, r), b.writeFile(r)); err != nil {
 		return err
 	}
 	return cmp.Or(ctx.Err(), b.checkErrors(r))
@@ -226,13 +209,6 @@ func (b *bench) measure(ctx context.Context) (*load.Result, error) {
 	}), nil
 }
 
-// report prints r and writes the files of --json and --html.
-func (b *bench) report(r *load.Result) error {
-	return errors.Join(printLoad(b.out, r),
-		writeFile(b.files[0], func(w io.Writer) error { return output.JSON(w, r) }),
-		writeFile(b.files[1], r.WriteHTML))
-}
-
 // lateShareNoted is the share of late requests above which the notes mention them.
 const lateShareNoted = 0.01
 
@@ -260,60 +236,28 @@ func (b *bench) notes(r *load.Result, records int) []string {
 	return notes
 }
 
-// openFiles opens the output files without truncating them, so that a file that cannot
-// be written is reported before the load starts.
-func (b *bench) openFiles() error {
-	for i, name := range []string{b.jsonFile, b.htmlFile} {
-		if name == "" {
-			continue
-		}
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
-		if err != nil {
-			return err
-		}
-		b.files[i] = f
+// openFile opens the file of --json without truncating it, so that a file that cannot be written is reported
+// before the load starts.
+func (b *bench) openFile() (err error) {
+	if b.jsonFile != "" {
+		b.file, err = os.OpenFile(b.jsonFile, os.O_WRONLY|os.O_CREATE, 0o666)
 	}
-	return nil
+	return err
 }
 
-// writeFile replaces the content of f with the output of write and closes f. A nil f is
-// ignored.
-func writeFile(f *os.File, write func(io.Writer) error) error {
-	if f == nil {
+// writeFile replaces the content of the file of --json with r.
+func (b *bench) writeFile(r *load.Result) error {
+	if b.file == nil {
 		return nil
 	}
-	info, err := f.Stat()
+	info, err := b.file.Stat()
 	if err == nil && info.Mode().IsRegular() { // a pipe cannot be truncated
-		err = f.Truncate(0)
+		err = b.file.Truncate(0)
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(f), f.Close())
-}
-
-// printComparison prints the comparison of two results.
-func (b *bench) printComparison(cmd *cobra.Command, files []string) error {
-	if len(files) != 2 {
-		return flags.UsageError(cmd, fmt.Errorf("--compare: expected two files, got %d", len(files)))
-	}
-	var results [2]*load.Result
-	for i, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		var r load.Result
-		if err := json.Unmarshal(text, &r); err != nil || r.Format != load.Format {
-			return flags.Usage(fmt.Errorf("%s: not a cairn bench --json file of format %d", file, load.Format))
-		}
-		results[i] = &r
-	}
-	worse, err := writeComparison(b.out, files, results[0], results[1])
-	if err == nil && worse > 0 {
-		err = fmt.Errorf("%d metrics regressed", worse)
-	}
-	return err
+	return errors.Join(output.JSON(b.file, r), b.file.Close())
 }
 
 // newLoadClient returns a client without retries, which would hide failures.

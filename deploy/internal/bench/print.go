@@ -67,36 +67,3 @@ func short3(v float64) string {
 	}
 	return fmt.Sprintf("%.3g", v)
 }
-
-// writeComparison writes two results side by side and returns the number of metrics that
-// are worse.
-func writeComparison(out io.Writer, files []string, before, after *load.Result) (worse int, err error) {
-	list, err := load.Compare(before, after)
-	if err != nil {
-		return 0, err
-	}
-	t := output.NewTable(out)
-	for i, r := range []*load.Result{before, after} {
-		t.Row(files[i] + ": " + summaryOf(r))
-		t.Row("  " + environmentOf(r.Environment))
-	}
-	if before.Seconds != after.Seconds || before.Warm != after.Warm {
-		t.Row(fmt.Sprintf("Different durations: %.4g s (warm-up %.4g s) and %.4g s (warm-up %.4g s); high percentiles are not comparable.",
-			before.Seconds, before.Warm, after.Seconds, after.Warm))
-	}
-	t.Row("")
-	t.Row("operation", "figure", "before", "after", "difference", "")
-	for _, d := range list {
-		difference := "-"
-		if d.Before != 0 {
-			difference = fmt.Sprintf("%+.1f%%", 100*(d.After-d.Before)/d.Before)
-		}
-		if d.Verdict == load.Worse {
-			worse++
-		}
-		t.Row(d.Operation, d.Figure, short3(d.Before), short3(d.After), difference, d.Verdict)
-	}
-	t.Row("")
-	t.Row(`better, worse: significant; ~: not significant; ?: too few samples; blank: different rates`)
-	return worse, t.Write()
-}
