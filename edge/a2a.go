@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,8 +21,6 @@ const (
 	// a2aCopies is the memory of a message besides its body, in multiples of the body: its parts, and the
 	// request to a worker.
 	a2aCopies = 4
-	// mediaUpdates is the media type of streams of task updates.
-	mediaUpdates = "text/event-stream; charset=utf-8"
 )
 
 // publicAgentCard returns an action that responds with the agent card of the analysis agent.
@@ -49,74 +46,27 @@ func publicAgentCard() action {
 	})
 }
 
-// agentRPC returns an action that answers a request of the JSON-RPC binding of A2A.
+// agentRPC returns an action that answers a request of A2A.
 func agentRPC(analysis bus.Stream[schemas.Analysis]) action {
 	return action{
 		needs: analysis.Permission, summary: "Agent2Agent protocol (JSON-RPC): messages to the analysis agent, and its tasks",
 		request: reflect.TypeFor[schemas.RPCRequest](), reply: reflect.TypeFor[schemas.RPCResponse](),
 		invalid: analysis.Invalid, translate: analysis.Errors,
-		answer: func(x *exchange) error {
-			return serveAgent(x, analysis, func(w http.ResponseWriter, r *http.Request, body []byte, c a2a.Caller) error {
-				x.edge.agent.ServeRPC(w, r, body, c)
-				return nil
-			})
-		},
-	}
-}
-
-// agentREST returns an action that answers a request of the HTTP+JSON binding of A2A.
-func agentREST(analysis bus.Stream[schemas.Analysis], summary, media string, request reflect.Type) action {
-	return action{
-		needs: analysis.Permission, summary: summary, request: request, media: media,
-		invalid: analysis.Invalid, translate: analysis.Errors, failure: a2a.Status,
-		answer: func(x *exchange) error {
-			return serveAgent(x, analysis, x.edge.agent.ServeREST)
-		},
-	}
-}
-
-// agentRoutes returns the routes of the Agent2Agent protocol.
-func agentRoutes(analysis bus.Stream[schemas.Analysis]) []route {
-	const json, tasks = "application/json", a2a.PathREST + "/tasks"
-	message, task := reflect.TypeFor[schemas.AgentMessage](), reflect.TypeFor[schemas.AgentTask]()
-	rest := func(summary, media string, request reflect.Type) action {
-		return agentREST(analysis, summary, media, request)
-	}
-	noPush := func(request reflect.Type) action {
-		return rest("Not supported: there are no push notifications", json, request)
-	}
-	return []route{
-		get(agentCardPath, publicAgentCard(), schemas.ErrMalformed),
-		post(a2a.PathRPC, agentRPC(analysis), 200),
-		post(a2a.PathREST+"/message:send", rest("Send a message to the analysis agent, and wait for its task to end", json, message), 200),
-		post(a2a.PathREST+"/message:stream", rest("Send a message to the analysis agent; responds with a stream of events", mediaUpdates, message), 200),
-		get(tasks, rest("Tasks of the last two minutes, the latest first, in pages", json, nil)),
-		get(tasks+"/{id}", rest("A task", json, nil), schemas.ErrRunNotFound),
-		post(tasks+"/{id}:cancel", rest("Cancel a task", json, task), 200, schemas.ErrRunNotFound),
-		post(tasks+"/{id}:subscribe", rest("The task, and then its events", mediaUpdates, task), 200, schemas.ErrRunNotFound),
-		post(tasks+"/{id}/pushNotificationConfigs", noPush(task), 200),
-		get(tasks+"/{id}/pushNotificationConfigs", noPush(nil)),
-		get(tasks+"/{id}/pushNotificationConfigs/{config}", noPush(nil)),
-		remove(tasks+"/{id}/pushNotificationConfigs/{config}", noPush(nil)),
-		get(a2a.PathREST+"/extendedAgentCard", rest("Not supported: the public agent card is complete", json, nil)),
+		answer: func(x *exchange) error { return serveAgent(x, analysis) },
 	}
 }
 
 // serveAgent answers a request of the Agent2Agent protocol. It counts as a stream of the caller.
-func serveAgent(x *exchange, analysis bus.Stream[schemas.Analysis],
-	serve func(http.ResponseWriter, *http.Request, []byte, a2a.Caller) error,
-) error {
+func serveAgent(x *exchange, analysis bus.Stream[schemas.Analysis]) error {
 	slot, release, err := enterStream(x)
 	if err != nil {
 		return err
 	}
 	defer release()
 	defer telemetry.StreamOpened()()
-	var body []byte
-	if x.route.takesBody() { // others are discarded
-		if body, err = readStreamBody(x, slot, analysis.MaxBody); err != nil {
-			return err
-		}
+	body, err := readStreamBody(x, slot, analysis.MaxBody)
+	if err != nil {
+		return err
 	}
 	if !x.body.acquire(a2aCopies * int64(len(body))) {
 		return errBodyMemory
@@ -125,7 +75,10 @@ func serveAgent(x *exchange, analysis bus.Stream[schemas.Analysis],
 	defer cancel()
 	w := &messageWriter{x: x, began: func() {}}
 	yield()
-	err = runStream(x, slot, func() error { return serve(w, x.r.WithContext(ctx), body, agentCaller{x, analysis}) })
+	err = runStream(x, slot, func() error {
+		x.edge.agent.Serve(w, x.r.WithContext(ctx), body, agentCaller{x, analysis})
+		return nil
+	})
 	return streamError(ctx, cmp.Or(err, x.r.Context().Err(), ctx.Err(), w.finish(nil))) // an interrupted stream is not complete
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -19,19 +18,26 @@ import (
 
 var a2aHeaders = []string{"Content-Type: application/json", "A2A-Version: 1.0"}
 
-// agentMessage returns a message to the analysis agent with an estate.
-func agentMessage(estate string) *strings.Reader {
-	return strings.NewReader(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"q"},{"data":` + estate + `}]}}`)
+// agentCall returns a request of A2A.
+func agentCall(method, params string) *strings.Reader {
+	return strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`)
 }
 
-// TestAgentMemory refuses a message whose copies do not fit into the memory for bodies, in the
-// form of the protocol.
+// agentMessage returns a message to the analysis agent with an estate.
+func agentMessage(estate string) *strings.Reader {
+	return agentCall("SendMessage", messageParams(estate))
+}
+
+func messageParams(estate string) string {
+	return `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"q"},{"data":` + estate + `}]}}`
+}
+
+// TestAgentMemory refuses a message whose copies do not fit into the memory for bodies.
 func TestAgentMemory(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.BodyMemory = 1 << 20 })
-	got := f.request(t, http.MethodPost, "/a2a/v1/message:send", agentMessage(`"`+strings.Repeat("x", 300<<10)+`"`), a2aHeaders...)
-	if got.status != 503 || !strings.Contains(got.body, "--body-memory") || !strings.Contains(got.body, `"status":"UNAVAILABLE"`) ||
-		got.header.Get("Retry-After") == "" {
+	got := f.request(t, http.MethodPost, "/a2a", agentMessage(`"`+strings.Repeat("x", 300<<10)+`"`), a2aHeaders...)
+	if got.status != 503 || !strings.Contains(got.body, "--body-memory") || got.header.Get("Retry-After") == "" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }
@@ -47,16 +53,16 @@ func TestAgentFailures(t *testing.T) {
 		}
 		panic("defect")
 	}))
-	for _, path := range []string{"/a2a/v1/message:send", "/a2a/v1/message:stream"} {
-		got := f.request(t, http.MethodPost, path, agentMessage(`{}`), append(a2aHeaders, "X-Request-Id: mine")...)
-		if got.status != 500 || !strings.Contains(got.body, `"requestId":"mine"`) || strings.Contains(got.body, "defect") {
-			t.Errorf("%s: %d %s", path, got.status, got.body)
-		}
-	}
-	for _, estate := range []string{`"\"full\""`} {
-		got := f.request(t, http.MethodPost, "/a2a/v1/message:send", agentMessage(estate), a2aHeaders...)
-		if got.status != 429 || got.header.Get("Retry-After") == "" {
-			t.Errorf("%d %s", got.status, got.body)
+	for _, row := range []struct{ method, estate, has string }{
+		{"SendMessage", `{}`, `"requestId":"mine"`},
+		{"SendStreamingMessage", `{}`, `"requestId":"mine"`},
+		{"SendMessage", `"\"full\""`, `"code":"AN-429"`},
+	} {
+		call := agentCall(row.method, messageParams(row.estate))
+		got := f.request(t, http.MethodPost, "/a2a", call, append(a2aHeaders, "X-Request-Id: mine")...)
+		if got.status != 200 || !strings.Contains(got.body, `"error":{"code":-32603`) || !strings.Contains(got.body, row.has) ||
+			strings.Contains(got.body, "defect") {
+			t.Errorf("%+v: %d %s", row, got.status, got.body)
 		}
 	}
 }
@@ -76,13 +82,10 @@ func TestDisconnectedAgentClientsAreNotFailures(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}))
-	const rpc = `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":`
-	for _, row := range []struct{ path, prefix, suffix string }{
-		{"/a2a/v1/message:send", "", ""}, {"/a2a/v1/message:stream", "", ""}, {"/a2a", rpc, "}"},
-	} {
+	logged := 0
+	for _, method := range []string{"SendMessage", "SendStreamingMessage"} {
 		ctx, disconnect := context.WithCancel(t.Context())
-		body := io.MultiReader(strings.NewReader(row.prefix), agentMessage(`{}`), strings.NewReader(row.suffix))
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+row.path, body)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/a2a", agentCall(method, messageParams(`{}`)))
 		must(t, err)
 		req.Header = http.Header{"Content-Type": {"application/json"}, "A2a-Version": {"1.0"}}
 		ended := make(chan error)
@@ -96,9 +99,10 @@ func TestDisconnectedAgentClientsAreNotFailures(t *testing.T) {
 		<-entered
 		disconnect()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", row.path, err)
+			t.Errorf("%s: %v", method, err)
 		}
-		wait.Until(t, "the request is logged", func() bool { return strings.Contains(log.String(), "route="+row.path+" ") })
+		logged++
+		wait.Until(t, "the request is logged", func() bool { return strings.Count(log.String(), "route=/a2a ") == logged })
 	}
 	for line := range strings.Lines(log.String()) {
 		if strings.Contains(line, "level=ERROR") || strings.Contains(line, "level=WARN") || strings.Contains(line, "status=500") {
@@ -107,36 +111,17 @@ func TestDisconnectedAgentClientsAreNotFailures(t *testing.T) {
 	}
 }
 
-// TestAgentPaths requests tasks whose ids contain dot segments, which are not redirected.
-func TestAgentPaths(t *testing.T) {
-	t.Parallel()
-	f := open(t)
-	for _, request := range []string{
-		"GET /tasks/..%2Fx", "GET /tasks/%2E%2E", "GET /tasks/..", "GET /tasks/a%2F%2Fb", "POST /tasks/..%2Fx:cancel",
-	} {
-		method, path, _ := strings.Cut(request, " ")
-		if got := f.request(t, method, "/a2a/v1"+path, nil, a2aHeaders...); got.status != 404 || !strings.Contains(got.body, "TASK_NOT_FOUND") {
-			t.Errorf("%s: %d %s, want 404 with TASK_NOT_FOUND", request, got.status, got.body)
-		}
-	}
-}
-
-// TestAgentWithoutNATS answers 503 to every request while NATS is unavailable.
+// TestAgentWithoutNATS answers every request with AN-503 while NATS is unavailable.
 func TestAgentWithoutNATS(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	f.conn.Close()
-	const id = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
-	for _, request := range []string{"POST /message:send", "POST /message:stream", "GET /tasks", "GET /tasks/" + id,
-		"POST /tasks/" + id + ":cancel", "POST /tasks/" + id + ":subscribe"} {
-		method, path, _ := strings.Cut(request, " ")
-		body := strings.NewReader("{}")
-		if strings.HasPrefix(path, "/message") {
-			body = agentMessage("{}")
-		}
-		got := f.request(t, method, "/a2a/v1"+path, body, a2aHeaders...)
-		if got.status != 503 || !strings.Contains(got.body, `"status":"UNAVAILABLE"`) || got.header.Get("Retry-After") == "" {
-			t.Errorf("%s: %d %s", request, got.status, got.body)
+	const id = `{"id":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}`
+	for method, params := range map[string]string{"SendMessage": messageParams("{}"), "SendStreamingMessage": messageParams("{}"),
+		"ListTasks": "{}", "GetTask": id, "CancelTask": id, "SubscribeToTask": id} {
+		got := f.request(t, http.MethodPost, "/a2a", agentCall(method, params), a2aHeaders...)
+		if got.status != 200 || !strings.Contains(got.body, `"code":"AN-503"`) {
+			t.Errorf("%s: %d %s", method, got.status, got.body)
 		}
 	}
 	if got := f.request(t, http.MethodGet, "/.well-known/agent-card.json", nil); got.status != 200 {

@@ -3,9 +3,8 @@
 package edge
 
 import (
-	"slices"
-
 	"cairn/bus"
+	"cairn/edge/a2a"
 	"cairn/edge/registry"
 	"cairn/schemas"
 )
@@ -13,7 +12,7 @@ import (
 // routes returns the route table, in the order of the contracts. The status is the
 // success status; the errors are the ones that the contract lists for this route only.
 func routes(analysis bus.Stream[schemas.Analysis]) []route {
-	return slices.Concat([]route{
+	return []route{
 		get(consolePath, consolePage(), schemas.ErrUnknownPath),
 		get(consoleFiles+"{build}/{file}", consoleFile(), schemas.ErrUnknownPath),
 		get("/identity", identity().summarized("The caller of the request, with its tenants and permissions")),
@@ -107,5 +106,8 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		get("/docs/search", searchManual().summarized("Sections of the manual that contain all words of a query, as HTML")),
 		get("/docs/images/{image}", manualImage().summarized("An image of the manual"), schemas.ErrUnknownPath),
 		get("/docs/{page}", readManual().summarized("A page of the manual as HTML"), schemas.ErrUnknownPath),
-	}, agentRoutes(analysis))
+
+		get(agentCardPath, publicAgentCard(), schemas.ErrMalformed),
+		post(a2a.Path, agentRPC(analysis), 200),
+	}
 }

@@ -32,11 +32,6 @@ var requestExamples = map[string]string{
 
 	"/a2a": `{"jsonrpc": "2.0", "id": 1, "method": "SendMessage",
   "params": ` + agentMessageExample + `}`,
-	"/a2a/v1/message:send":                       agentMessageExample,
-	"/a2a/v1/message:stream":                     agentMessageExample,
-	"/a2a/v1/tasks/{id}:cancel":                  `{}`,
-	"/a2a/v1/tasks/{id}:subscribe":               `{}`,
-	"/a2a/v1/tasks/{id}/pushNotificationConfigs": `{}`,
 
 	"/api/v1/analyze": `{"query": "How many devices are in each site?", "context": "{\"devices\": [{\"name\": \"sw1\", \"site\": \"Oslo\"}]}", "target": "H"}`,
 }

@@ -165,9 +165,6 @@ func (o operation) responses() (object, error) {
 	case err != nil:
 	case o.discovery:
 		failure, err = o.types.Of(reflect.TypeFor[schemas.ARDError]())
-	case o.failure != nil:
-		failure = &jsonschema.Schema{Type: "object", Required: []string{"error"}, Description: "google.rpc.Status, as A2A has it",
-			Properties: map[string]*jsonschema.Schema{"error": {Type: "object"}}}
 	}
 	if err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func TestOverloadRefusals(t *testing.T) {
 		headers    []string
 	}{
 		{"an analysis", "/api/v1/analyze", strings.NewReader(question), nil},
-		{"an A2A message", "/a2a/v1/message:send", agentMessage(`"{}"`), a2aHeaders},
+		{"an A2A message", "/a2a", agentMessage(`"{}"`), a2aHeaders},
 		{"an MCP tool", "/mcp", tool("ask_estate", `{"query":"q","estate":{}}`), mcpHeaders},
 	} {
 		if a := f.request(t, http.MethodPost, row.path, row.body, row.headers...); !strings.Contains(a.body, "the edge is overloaded") {
@@ -141,7 +141,7 @@ func TestStreamsWaitToRun(t *testing.T) {
 		headers []string
 	}{
 		{"/api/v1/analyze", strings.NewReader(question), nil},
-		{"/a2a/v1/message:send", agentMessage(`"{}"`), a2aHeaders},
+		{"/a2a", agentMessage(`"{}"`), a2aHeaders},
 		{"/mcp", tool("ask_estate", `{"query":"q","estate":{}}`), mcpHeaders},
 	} {
 		t.Run(row.path, func(t *testing.T) { t.Parallel(); streamsWait(t, row.path, row.body, row.headers) })
@@ -277,7 +277,6 @@ func TestAnswersWithoutWorkerYield(t *testing.T) {
 		headers    []string
 	}{
 		{"/a2a", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{}}`, a2aHeaders},
-		{"/a2a/v1/message:send", `{}`, a2aHeaders},
 		{"/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, mcpHeaders},
 	} {
 		yielded := 0

@@ -159,32 +159,6 @@ var probes = map[string][]probe{
 	},
 	// TestRunsOfAnotherTenant compares the lists.
 	"GET /runs": {{request: "GET /runs", onNATS: `{}`, status: 200}},
-	"GET /a2a/v1/tasks": {
-		{request: "GET /a2a/v1/tasks?includeArtifacts=true", status: 200, shown: true},
-		{request: "GET /a2a/v1/tasks?includeArtifacts=true&tenant=$", status: 403, shown: true},
-	},
-	"GET /a2a/v1/tasks/{id}": {
-		{request: "GET /a2a/v1/tasks/¤", status: 404, shown: true},
-		{request: "GET /a2a/v1/tasks/¤?tenant=$", status: 403, shown: true},
-	},
-	"POST /a2a/v1/tasks/{id}:cancel": {
-		{request: "POST /a2a/v1/tasks/¤:cancel", body: "{}", status: 404},
-		{request: "POST /a2a/v1/tasks/¤:cancel", body: `{"tenant":"$"}`, status: 403},
-		{request: "GET /a2a/v1/tasks/¤", status: 404, shown: true},
-	},
-	"POST /a2a/v1/tasks/{id}:subscribe": {{request: "POST /a2a/v1/tasks/¤:subscribe", body: "{}", status: 404}},
-	"POST /a2a/v1/message:send": {
-		{request: "POST /a2a/v1/message:send", body: agentMessage(`{"text":"#"},{"data":[]}`, `,"taskId":"¤"`), status: 404},
-	},
-	"POST /a2a/v1/message:stream": {
-		{request: "POST /a2a/v1/message:stream", body: agentMessage(`{"text":"#"},{"data":[]}`, `,"taskId":"¤"`), status: 404},
-	},
-	"POST /a2a/v1/tasks/{id}/pushNotificationConfigs": {{request: "POST /a2a/v1/tasks/¤/pushNotificationConfigs", body: "{}",
-		status: 400}},
-	"GET /a2a/v1/tasks/{id}/pushNotificationConfigs":             {{request: "GET /a2a/v1/tasks/¤/pushNotificationConfigs", status: 400}},
-	"GET /a2a/v1/tasks/{id}/pushNotificationConfigs/{config}":    {{request: "GET /a2a/v1/tasks/¤/pushNotificationConfigs/x", status: 400}},
-	"DELETE /a2a/v1/tasks/{id}/pushNotificationConfigs/{config}": {{request: "DELETE /a2a/v1/tasks/¤/pushNotificationConfigs/x", status: 400}},
-	"GET /a2a/v1/extendedAgentCard":                              {{request: "GET /a2a/v1/extendedAgentCard", status: 400}},
 	"GET /records/{kind}/{id}/referrers": {
 		{request: "GET /records/tool/$.s.r/referrers", onNATS: `{"kind":"tool","id":"$.s.r"}`, status: 200, shown: true},
 		{request: "GET /records/tool/$.s.r/referrers?tenant_id=$", onNATS: `{"kind":"tool","id":"$.s.r","tenant_id":"$"}`,

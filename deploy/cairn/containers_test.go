@@ -153,9 +153,12 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 	tagged(t, url)
 	large(t, url)
 	resumed(t, url)
-	for path, want := range map[string]string{"/runs": `"state":"done"`, "/a2a/v1/tasks?A2A-Version=1.0": `"tasks":[]`} {
-		if status, answer := request(t, "GET", url+path, ""); status != 200 || !strings.Contains(answer, want) {
-			t.Errorf("GET %s: got %d %s, want %s", path, status, answer, want)
+	for _, row := range []struct{ method, path, body, want string }{
+		{"GET", "/runs", "", `"state":"done"`},
+		{"POST", "/a2a?A2A-Version=1.0", `{"jsonrpc":"2.0","id":1,"method":"ListTasks"}`, `"tasks":[]`},
+	} {
+		if status, answer := request(t, row.method, url+row.path, row.body); status != 200 || !strings.Contains(answer, row.want) {
+			t.Errorf("%s: got %d %s, want %s", row.path, status, answer, row.want)
 		}
 	}
 	further(url)

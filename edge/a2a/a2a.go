@@ -1,5 +1,4 @@
-// Package a2a serves the Agent2Agent protocol (A2A), version 1.0, over JSON-RPC and
-// HTTP+JSON: it translates tasks to runs of an analysis and does nothing else. The edge
+// Package a2a serves the Agent2Agent protocol (A2A), version 1.0, over JSON-RPC: it translates tasks to runs of an analysis and does nothing else. The edge
 // authenticates the client, admits the request and limits its body.
 //
 // A task is a run, and its id the name of the run. Its state is stored only in the replay stream,
@@ -21,7 +20,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -63,19 +61,16 @@ type Caller interface {
 
 // Handler answers requests of the protocol. It may be used concurrently.
 type Handler struct {
-	guard     *guard
-	rpc, rest http.Handler
+	guard *guard
+	rpc   http.Handler
 }
 
 // New returns a handler for the tasks of an agent. Streams have a comment line after each
 // keepAlive without an event.
 func New(agent a2asrv.RequestHandler, keepAlive time.Duration) *Handler {
 	g := &guard{agent}
-	options := []a2asrv.TransportOption{
-		a2asrv.WithTransportKeepAlive(keepAlive),
-		a2asrv.WithTransportPanicHandler(func(value any) error { return bus.Recovered(value) }),
-	}
-	return &Handler{g, a2asrv.NewJSONRPCHandler(g, options...), a2asrv.NewRESTHandler(g, options...)}
+	return &Handler{g, a2asrv.NewJSONRPCHandler(g, a2asrv.WithTransportKeepAlive(keepAlive),
+		a2asrv.WithTransportPanicHandler(func(value any) error { return bus.Recovered(value) }))}
 }
 
 // call is the state of one request.
@@ -83,17 +78,16 @@ type call struct {
 	caller    Caller
 	rejection error       // validation error; nil: valid
 	message   *message    // set by SendMessage and SendStreamingMessage until the run starts
-	query     *parameters // of the URL, or of a method without a message; nil: none
+	query     *parameters // of a method without a message; nil: none
 	stream    *stream     // set by streaming methods once the first event has arrived
-	failure   error       // the last error that is not one of the protocol; nil: none
 }
 
 type callKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// ServeRPC answers a request of the JSON-RPC binding.
-func (h *Handler) ServeRPC(w http.ResponseWriter, r *http.Request, body []byte, c Caller) {
+// Serve answers a request.
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, body []byte, c Caller) {
 	state := &call{caller: c}
 	ctx := context.WithValue(r.Context(), callKey{}, state)
 	request := readRPC(body, state)
@@ -123,74 +117,6 @@ func (h *Handler) sendStreaming(message []byte) func(context.Context) iter.Seq2[
 			return func(yield func(a2a.Event, error) bool) { yield(nil, callOf(ctx).protocolError(err)) }
 		}
 		return h.guard.SendStreamingMessage(ctx, r)
-	}
-}
-
-// ServeREST answers a request of the HTTP+JSON binding, whose path is below PathREST. If it
-// returns an error, it has not written a response.
-func (h *Handler) ServeREST(w http.ResponseWriter, r *http.Request, body []byte, c Caller) error {
-	if err := checkMedia(r); err != nil {
-		return rejectMedia(w, err)
-	}
-	state := &call{caller: c}
-	ctx := context.WithValue(r.Context(), callKey{}, state)
-	r = r.Clone(ctx)
-	path := strings.TrimPrefix(r.URL.Path, PathREST)
-	// The http.ServeMux of the SDK redirects paths with dot segments. Escaped, they are an unknown task id.
-	escaped := strings.ReplaceAll(strings.TrimPrefix(r.URL.EscapedPath(), PathREST), ".", "%2E")
-	r.URL.Path, r.URL.RawPath = path, escaped
-	body = readREST(r, body, state)
-	if err := checkVersion(r); err != nil {
-		state.rejection = err
-	}
-	id, subscribes := strings.CutSuffix(strings.TrimPrefix(path, "/tasks/"), ":subscribe")
-	switch {
-	case path == "/message:stream":
-		state.stream = state.open(ctx, h.sendStreaming(body))
-	case subscribes:
-		state.stream = state.open(ctx, func(ctx context.Context) iter.Seq2[a2a.Event, error] {
-			return h.guard.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: a2a.TaskID(id), Tenant: state.query.Tenant})
-		})
-	}
-	if state.rejection != nil { // a unary method returns it as a plain response; see rpcRequest.reject
-		r.Method, r.URL.Path, r.URL.RawPath, body = http.MethodPost, "/message:send", "", []byte("{}")
-	}
-	defer state.stream.close()
-	out := &response{ResponseWriter: w, call: state}
-	h.rest.ServeHTTP(out, withBody(r, body))
-	if out.dropped {
-		return state.failure
-	}
-	return nil
-}
-
-// response discards the SDK's response to a failure whose HTTP status the SDK does not support,
-// such as 503.
-type response struct {
-	http.ResponseWriter
-	call    *call
-	dropped bool
-}
-
-func (r *response) WriteHeader(status int) {
-	if status == http.StatusInternalServerError && r.call.failure != nil {
-		r.dropped = true
-		return
-	}
-	r.ResponseWriter.WriteHeader(status)
-}
-
-func (r *response) Write(part []byte) (int, error) {
-	if r.dropped {
-		return len(part), nil
-	}
-	return r.ResponseWriter.Write(part)
-}
-
-// Flush implements http.Flusher.
-func (r *response) Flush() {
-	if !r.dropped {
-		r.ResponseWriter.(http.Flusher).Flush()
 	}
 }
 
@@ -236,9 +162,6 @@ func (c *call) protocolError(err error) error {
 	out := a2a.NewError(kindOf(e), e.Error())
 	if len(e.Fields) > 0 {
 		out = out.WithTypedDetails(errordetails.NewTyped(badRequest, map[string]any{"fieldViolations": violations(e)}))
-	}
-	if out.Err == a2a.ErrInternalError { //nolint:errorlint // kindOf returns it
-		c.failure = err // with its cause, and whether a worker has logged it
 	}
 	return out.WithErrorInfoMeta(metadata(e))
 }

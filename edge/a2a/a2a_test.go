@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -47,10 +48,10 @@ func open(t *testing.T, r *runs) *client {
 	return &client{c, serve(t, a2a.Tasks(), c)}
 }
 
-// send sends a request and returns the status and the body.
-func (c *client) send(t *testing.T, method, path, body string, header ...string) (int, string) {
+// send sends the body and returns the response.
+func (c *client) send(t *testing.T, body string, header ...string) string {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, c.url+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url+a2a.Path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,20 +65,32 @@ func (c *client) send(t *testing.T, method, path, body string, header ...string)
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%d %v", res.StatusCode, err)
 	}
-	return res.StatusCode, string(text)
+	return string(text)
 }
 
-// task sends a message over the HTTP+JSON binding and returns the task of the response.
+// rpc returns a request of the method.
+func rpc(method, params string) string {
+	return `{"jsonrpc":"2.0","id":"1","method":"` + method + `","params":` + params + `}`
+}
+
+// call calls a method and decodes its result.
+func (c *client) call(t *testing.T, method, params string, result any) {
+	t.Helper()
+	body := c.send(t, rpc(method, params))
+	res := struct{ Result any }{result}
+	if err := json.Unmarshal([]byte(body), &res); err != nil || strings.Contains(body, `"error"`) {
+		t.Fatalf("%s: %s: %v", method, body, err)
+	}
+}
+
+// task sends a message and returns the task of the response.
 func (c *client) task(t *testing.T, message string) *sdk.Task {
 	t.Helper()
-	status, body := c.send(t, http.MethodPost, "/a2a/v1/message:send", message)
 	var result sdk.StreamResponse
-	if err := json.Unmarshal([]byte(body), &result); err != nil || status != 200 {
-		t.Fatalf("%d %s: %v", status, body, err)
-	}
+	c.call(t, "SendMessage", message, &result)
 	return result.Event.(*sdk.Task)
 }
 
@@ -137,15 +150,15 @@ func TestTask(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, path := range []string{"/a2a/v1/tasks/" + string(sent.ID), "/a2a/v1/tasks?includeArtifacts=true"} {
-		if _, body := c.send(t, http.MethodGet, path, ""); !strings.Contains(body, "There are 2.") {
-			t.Errorf("%s: %s", path, body)
+	for _, request := range []string{rpc("GetTask", `{"id":"`+string(sent.ID)+`"}`), rpc("ListTasks", `{"includeArtifacts":true}`)} {
+		if body := c.send(t, request); !strings.Contains(body, "There are 2.") {
+			t.Errorf("%s: %s", request, body)
 		}
 	}
-	_, stream := c.send(t, http.MethodPost, "/a2a/v1/message:stream", message(question))
+	stream := c.send(t, rpc("SendStreamingMessage", message(question)))
 	last := -1
 	for _, part := range []string{
-		`{"task":{"id":`, `"state":"TASK_STATE_WORKING"`, `"metadata":{"tool_use":{"tool_call_id":"c1",`,
+		`"result":{"task":{"id":`, `"state":"TASK_STATE_WORKING"`, `"metadata":{"tool_use":{"tool_call_id":"c1",`,
 		`{"artifactUpdate":{"artifact":{"artifactId":"tool_calls"`, `"text":"There are "`, `{"artifactUpdate":{"append":true`, `"text":"2."`,
 		`"artifactId":"provenance"`, `"metadata":{"usage":{"tool_calls":1}}`, `"state":"TASK_STATE_COMPLETED"`,
 	} {
@@ -184,81 +197,75 @@ func TestRejections(t *testing.T) {
 	c := open(t, &runs{script: answer})
 	ended := string(c.task(t, message(question)).ID)
 	big := `{"id":"` + strings.Repeat("x", 17<<10) + `"}`
-	const ok, send, stream = 200, "POST /message:send", "POST /message:stream"
+	const send, stream = "SendMessage", "SendStreamingMessage"
 	for _, row := range []struct {
-		name, request, body string
-		status              int
-		has                 string
+		name, method, params string
+		code                 int
+		has                  string
 	}{
-		{"no JSON", send, `{`, 400, "not valid JSON at byte"},
-		{"no message", send, `{}`, 400, `"field":"message"`},
-		{"another type", send, `{"message":{"messageId":7}}`, 400,
+		{"no message", send, `{}`, -32602, `"field":"message"`},
+		{"no message to stream", stream, `{}`, -32602, `"field":"message"`},
+		{"another type", send, `{"message":{"messageId":7}}`, -32602,
 			`{"description":"expected a string, got a number","field":"message.messageId"}`},
-		{"a member twice", send, `{"message":{},"message":{}}`, 400, "appears twice"},
-		{"no parts", send, message(""), 400, `"field":"message.parts"`},
-		{"too many parts", stream, message(strings.Repeat(`{"text":"a"},`, 32) + `{"text":"a"}`), 400, "expected 1 to 32 items, got 33"},
-		{"a part with two values", send, message(`{"text":"a","data":1}`), 400, `"field":"message.parts[0]"`},
-		{"another role", stream, strings.Replace(message(question), "USER", "AGENT", 1), 400, `"field":"message.role"`},
-		{"a file without base64", send, message(`{"raw":"?"}`), 400, "expected base64"},
-		{"two estates", send, message(`{"data":1},{"data":2}`), 400, "expected one part with data or a file"},
-		{"a contextId of another form", send, message(question, `,"contextId":"mine"`), 400, `"field":"message.contextId"`},
-		{"metadata that are no object", send, message(question, `,"metadata":7`), 400, "message.metadata: expected an object"},
-		{"options that are no object", send, message(question, `,"metadata":{"cairn":7}`), 400, "message.metadata.cairn: expected an object"},
-		{"a URL", send, message(`{"url":"https://a"}`), 400, "CONTENT_TYPE_NOT_SUPPORTED"},
-		{"an unknown media type", stream, message(`{"text":"a","mediaType":"image/png"}`), 400, "CONTENT_TYPE_NOT_SUPPORTED"},
-		{"an unknown task", send, message(question, `,"taskId":"x"`), 404, "TASK_NOT_FOUND"},
-		{"a task that has ended", stream, message(question, `,"taskId":"`+ended+`"`), 400, "UNSUPPORTED_OPERATION"},
-		{"another context of the task", send, message(question, `,"taskId":"`+ended+`","contextId":"x"`), 400, `"field":"message.contextId"`},
+		{"no parts", send, message(""), -32602, `"field":"message.parts"`},
+		{"too many parts", stream, message(strings.Repeat(`{"text":"a"},`, 32) + `{"text":"a"}`), -32602, "expected 1 to 32 items, got 33"},
+		{"a part with two values", send, message(`{"text":"a","data":1}`), -32602, `"field":"message.parts[0]"`},
+		{"another role", stream, strings.Replace(message(question), "USER", "AGENT", 1), -32602, `"field":"message.role"`},
+		{"a file without base64", send, message(`{"raw":"?"}`), -32602, "expected base64"},
+		{"two estates", send, message(`{"data":1},{"data":2}`), -32602, "expected one part with data or a file"},
+		{"a contextId of another form", send, message(question, `,"contextId":"mine"`), -32602, `"field":"message.contextId"`},
+		{"metadata that are no object", send, message(question, `,"metadata":7`), -32602, "message.metadata: expected an object"},
+		{"options that are no object", send, message(question, `,"metadata":{"cairn":7}`), -32602, "message.metadata.cairn: expected an object"},
+		{"a URL", send, message(`{"url":"https://a"}`), -32005, "CONTENT_TYPE_NOT_SUPPORTED"},
+		{"an unknown media type", stream, message(`{"text":"a","mediaType":"image/png"}`), -32005, "CONTENT_TYPE_NOT_SUPPORTED"},
+		{"an unknown task", send, message(question, `,"taskId":"x"`), -32001, "TASK_NOT_FOUND"},
+		{"a task that has ended", stream, message(question, `,"taskId":"`+ended+`"`), -32004, "UNSUPPORTED_OPERATION"},
+		{"another context of the task", send, message(question, `,"taskId":"`+ended+`","contextId":"x"`), -32602, `"field":"message.contextId"`},
 		{"push notifications", send,
-			`{"configuration":{"taskPushNotificationConfig":{"url":"https://a"}},"message":` + message(question)[11:], 400,
+			`{"configuration":{"taskPushNotificationConfig":{"url":"https://a"}},"message":` + message(question)[11:], -32003,
 			"PUSH_NOTIFICATION_NOT_SUPPORTED"},
-		{"a negative historyLength", send, `{"configuration":{"historyLength":-1},"message":` + message(question)[11:], 400,
+		{"a negative historyLength", send, `{"configuration":{"historyLength":-1},"message":` + message(question)[11:], -32602,
 			`"field":"configuration.historyLength"`},
-		{"another tenant", send, `{"tenant":"globex","message":` + message(question)[11:], 403, `"field":"tenant"`},
-		{"another tenant of a stream", stream, `{"tenant":"globex","message":` + message(question)[11:], 403, `"field":"tenant"`},
-		{"a task of another client", "GET /tasks/" + strings.TrimSuffix(ended, "-suffix"), "", 404, "TASK_NOT_FOUND"},
-		{"a task whose id is a relative path", "GET /tasks/..%2Fx", "", 404, "TASK_NOT_FOUND"},
-		{"a task whose id is a dot segment", "GET /tasks/%2E%2E", "", 404, "TASK_NOT_FOUND"},
-		{"canceling a task whose id is a relative path", "POST /tasks/..%2Fx:cancel", "", 404, "TASK_NOT_FOUND"},
-		{"a subscription to a task whose id is a relative path", "POST /tasks/..%2Fx:subscribe", "", 404, "TASK_NOT_FOUND"},
-		{"a subscription to a task that has ended", "POST /tasks/" + ended + ":subscribe", "", 400, "UNSUPPORTED_OPERATION"},
-		{"canceling a task that has ended", "POST /tasks/" + ended + ":cancel", "{}", 400, "TASK_NOT_CANCELABLE"},
-		{"parameters that are too large", "POST /tasks/" + ended + ":cancel", big, 400, "expected at most 16384 bytes"},
-		{"a historyLength that is no number", "GET /tasks/" + ended + "?historyLength=x", "", 400, `"field":"historyLength"`},
-		{"a page that is too large", "GET /tasks?pageSize=101", "", 400, "expected 1 to 100, got 101"},
-		{"an unknown state", "GET /tasks?status=DONE", "", 400, `"field":"status"`},
-		{"a time of another form", "GET /tasks?statusTimestampAfter=now", "", 400, `"field":"statusTimestampAfter"`},
-		{"an unknown page", "GET /tasks?pageToken=x", "", 400, `"field":"pageToken"`},
-		{"a push configuration", "POST /tasks/" + ended + "/pushNotificationConfigs", `{"url":"https://a"}`, 400,
+		{"another tenant", send, `{"tenant":"globex","message":` + message(question)[11:], -31403, `"field":"tenant"`},
+		{"another tenant of a stream", stream, `{"tenant":"globex","message":` + message(question)[11:], -31403, `"field":"tenant"`},
+		{"another tenant of a list", "ListTasks", `{"tenant":"globex"}`, -31403, `"field":"tenant"`},
+		{"another tenant of a subscription", "SubscribeToTask", `{"id":"x","tenant":"globex"}`, -31403, `"field":"tenant"`},
+		{"no task", "GetTask", `{}`, -32602, `"field":"id"`},
+		{"an id that is no text", "GetTask", `{"id":7}`, -32602, `"field":"id"`},
+		{"a task of another client", "GetTask", `{"id":"` + strings.TrimSuffix(ended, "-suffix") + `"}`, -32001, "TASK_NOT_FOUND"},
+		{"a subscription to an unknown task", "SubscribeToTask", `{"id":"x"}`, -32001, "TASK_NOT_FOUND"},
+		{"a subscription to a task that has ended", "SubscribeToTask", `{"id":"` + ended + `"}`, -32004, "UNSUPPORTED_OPERATION"},
+		{"canceling a task that has ended", "CancelTask", `{"id":"` + ended + `"}`, -32002, "TASK_NOT_CANCELABLE"},
+		{"parameters that are too large", "CancelTask", big, -32602, "expected at most 16384 bytes"},
+		{"a historyLength that is no number", "GetTask", `{"id":"` + ended + `","historyLength":"x"}`, -32602, `"field":"historyLength"`},
+		{"a page that is too large", "ListTasks", `{"pageSize":101}`, -32602, "expected 1 to 100, got 101"},
+		{"names of Protocol Buffers", "ListTasks", `{"page_size":101}`, -32602, "expected 1 to 100, got 101"},
+		{"an unknown state", "ListTasks", `{"status":"DONE"}`, -32602, `"field":"status"`},
+		{"a time of another form", "ListTasks", `{"statusTimestampAfter":"now"}`, -32602, `"field":"statusTimestampAfter"`},
+		{"an unknown page", "ListTasks", `{"pageToken":"x"}`, -32602, `"field":"pageToken"`},
+		{"a push configuration", "CreateTaskPushNotificationConfig", `{"taskId":"` + ended + `","url":"https://a"}`, -32003,
 			"PUSH_NOTIFICATION_NOT_SUPPORTED"},
-		{"the extended card", "GET /extendedAgentCard", "", 400, "UNSUPPORTED_OPERATION"},
+		{"the extended card", "GetExtendedAgentCard", `{}`, -32004, "UNSUPPORTED_OPERATION"},
+		{"an unknown method", "message/send", `{}`, -32601, `"id":"1"`},
 	} {
-		method, path, _ := strings.Cut(row.request, " ")
-		if status, body := c.send(t, method, "/a2a/v1"+path, row.body); status != row.status || !strings.Contains(body, row.has) {
-			t.Errorf("%s: %d %s, want %d with %s", row.name, status, body, row.status, row.has)
+		body := c.send(t, rpc(row.method, row.params))
+		if !strings.Contains(body, fmt.Sprintf(`"error":{"code":%d`, row.code)) || !strings.Contains(body, row.has) {
+			t.Errorf("%s: %s, want %d with %s", row.name, body, row.code, row.has)
 		}
 	}
-	rpc := func(method, params string) string {
-		return `{"jsonrpc":"2.0","id":"1","method":"` + method + `","params":` + params + `}`
-	}
-	for _, row := range []struct{ name, body, has string }{
-		{"no JSON", `{`, `"code":-32700`},
-		{"no object", `[]`, `"code":-32600`},
-		{"another version", `{"jsonrpc":"1.0","id":1,"method":"SendStreamingMessage"}`, `"code":-32600`},
-		{"an id of another type", `{"jsonrpc":"2.0","id":{},"method":"GetTask"}`, `"code":-32600`},
-		{"an unknown method", rpc("message/send", `{}`), `"code":-32601`},
-		{"no message", rpc("SendMessage", `{}`), `"field":"message"`},
-		{"no message to stream", rpc("SendStreamingMessage", `{}`), `{"jsonrpc":"2.0","id":"1","error":{"code":-32602`},
-		{"no task", rpc("GetTask", `{}`), `"field":"id"`},
-		{"an id that is no text", rpc("GetTask", `{"id":7}`), `"field":"id"`},
-		{"an unknown task", rpc("SubscribeToTask", `{"id":"x"}`), `"code":-32001`},
-		{"a task that has ended", rpc("CancelTask", `{"id":"`+ended+`"}`), `"code":-32002`},
-		{"push notifications", rpc("CreateTaskPushNotificationConfig", `{"taskId":"x","url":"https://a"}`), `"code":-32003`},
-		{"names of Protocol Buffers", rpc("ListTasks", `{"page_size":101}`), `expected 1 to 100, got 101`},
-		{"the extended card", rpc("GetExtendedAgentCard", `{}`), `"code":-32004`},
+	for _, row := range []struct {
+		name, body string
+		code       int
+		has        string
+	}{
+		{"no JSON", `{`, -32700, "not valid JSON at byte"},
+		{"no object", `[]`, -32600, ""},
+		{"a member twice", rpc(send, `{"message":{},"message":{}}`), -32700, "appears twice"},
+		{"another version", `{"jsonrpc":"1.0","id":1,"method":"SendStreamingMessage"}`, -32600, ""},
+		{"an id of another type", `{"jsonrpc":"2.0","id":{},"method":"GetTask"}`, -32600, ""},
 	} {
-		if status, body := c.send(t, http.MethodPost, "/a2a", row.body); status != ok || !strings.Contains(body, row.has) {
-			t.Errorf("%s: %d %s, want %s", row.name, status, body, row.has)
+		if body := c.send(t, row.body); !strings.Contains(body, fmt.Sprintf(`"error":{"code":%d`, row.code)) || !strings.Contains(body, row.has) {
+			t.Errorf("%s: %s, want %d with %s", row.name, body, row.code, row.has)
 		}
 	}
 	if n := len(c.bodies); n != 1 {
@@ -272,19 +279,16 @@ func TestHeaders(t *testing.T) {
 	c := open(t, &runs{script: answer})
 	for version, accepted := range map[string]bool{"1.0": true, "1.0.1": true, "": false, "0.3": false, "1.1": false, "1": false,
 		"x.y": false} {
-		_, body := c.send(t, http.MethodPost, "/a2a", `{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}`, "A2A-Version", version)
+		body := c.send(t, rpc("ListTasks", "{}"), "A2A-Version", version)
 		if accepted == strings.Contains(body, "-32009") {
 			t.Errorf("version %q: %s", version, body)
 		}
-		if status, body := c.send(t, http.MethodGet, "/a2a/v1/tasks?A2A-Version="+version, "", "A2A-Version", ""); accepted != (status == 200) {
-			t.Errorf("version %q in the URL: %d %s", version, status, body)
-		}
 	}
-	for media, accepted := range map[string]bool{"application/json": true, "application/a2a+json; charset=utf-8": true,
+	for media, accepted := range map[string]bool{"application/json": true, "application/json; charset=utf-8": true,
 		"text/plain": false, "x": false} {
-		status, body := c.send(t, http.MethodPost, "/a2a/v1/message:send", message(question), "Content-Type", media)
-		if accepted != (status == 200) || !accepted && (status != 415 || !strings.Contains(body, "CONTENT_TYPE_NOT_SUPPORTED")) {
-			t.Errorf("%q: %d %s", media, status, body)
+		body := c.send(t, rpc("SendMessage", message(question)), "Content-Type", media)
+		if accepted == strings.Contains(body, "CONTENT_TYPE_NOT_SUPPORTED") {
+			t.Errorf("%q: %s", media, body)
 		}
 	}
 }
@@ -293,24 +297,24 @@ func TestHeaders(t *testing.T) {
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		err    error
-		status int
-		has    string
+		err  error
+		code int
+		has  string
 	}{
-		{schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: "context", Message: "not valid JSON"}), 400,
+		{schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: "context", Message: "not valid JSON"}), -32602,
 			`{"description":"data or file: not valid JSON","field":"message.parts"}`},
-		{schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: "mode", Message: "expected broad"}), 400,
+		{schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: "mode", Message: "expected broad"}), -32602,
 			`"message":"AN-400 malformed analysis request: message.metadata.cairn.mode: expected broad"`},
-		{schemas.ErrAnalysisUnavailable.Because("NATS is unavailable"), 503, `"status":"UNAVAILABLE"`},
-		{schemas.ErrAnalysisTooManyRequests, 429, `"status":"RESOURCE_EXHAUSTED"`},
-		{schemas.ErrAnalysisTimeout, 504, `"status":"DEADLINE_EXCEEDED"`},
-		{errors.New("defect"), 500, `"status":"INTERNAL"`},
+		{schemas.ErrAnalysisUnavailable.Because("NATS is unavailable"), -32603, `"code":"AN-503"`},
+		{schemas.ErrAnalysisTooManyRequests, -32603, `"code":"AN-429"`},
+		{schemas.ErrAnalysisTimeout, -32603, `"code":"AN-504"`},
+		{errors.New("defect"), -32603, `"code":"AN-500"`},
 	} {
-		for _, path := range []string{"/message:send", "/message:stream"} {
+		for _, method := range []string{"SendMessage", "SendStreamingMessage"} {
 			c := open(t, &runs{fail: row.err})
-			if status, body := c.send(t, http.MethodPost, "/a2a/v1"+path, message(question)); status != row.status || !strings.Contains(body,
-				row.has) {
-				t.Errorf("%v of %s: %d %s", row.err, path, status, body)
+			body := c.send(t, rpc(method, message(question)))
+			if !strings.HasPrefix(body, fmt.Sprintf(`{"jsonrpc":"2.0","id":"1","error":{"code":%d`, row.code)) || !strings.Contains(body, row.has) {
+				t.Errorf("%v of %s: %s", row.err, method, body)
 			}
 			if len(c.bodies) != 1 {
 				t.Errorf("%v: %d runs were started, want one", row.err, len(c.bodies))
@@ -323,9 +327,8 @@ func TestFailures(t *testing.T) {
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	c := open(t, &runs{script: script(`text_delta {"text":"` + strings.Repeat("x", 300<<10) + `"}`), block: true})
-	if status, body := c.send(t, http.MethodPost, "/a2a/v1/message:send", message(question)); status != 503 || !strings.Contains(body,
-		"--body-memory") {
-		t.Errorf("%d %s", status, body)
+	if body := c.send(t, rpc("SendMessage", message(question))); !strings.Contains(body, "--body-memory") {
+		t.Error(body)
 	}
 	for name, canceled := range c.started {
 		select {
@@ -344,9 +347,9 @@ func TestCancel(t *testing.T) {
 	if task.Status.State != sdk.TaskStateWorking {
 		t.Errorf("state %s", task.Status.State)
 	}
-	status, body := c.send(t, http.MethodPost, "/a2a/v1/tasks/"+string(task.ID)+":cancel", "{}")
-	if status != 200 || !strings.Contains(body, "TASK_STATE_CANCELED") || !strings.Contains(body, "some ") {
-		t.Errorf("%d %s", status, body)
+	body := c.send(t, rpc("CancelTask", `{"id":"`+string(task.ID)+`"}`))
+	if !strings.Contains(body, "TASK_STATE_CANCELED") || !strings.Contains(body, "some ") {
+		t.Error(body)
 	}
 }
 
@@ -360,21 +363,20 @@ func TestConversation(t *testing.T) {
 		t.Errorf("%s %s after %s %s", second.ID, second.ContextID, first.ID, first.ContextID)
 	}
 	c.task(t, message(question))
-	for query, want := range map[string]int{"?contextId=" + first.ContextID: 2, "": 3, "?status=TASK_STATE_COMPLETED": 3,
-		"?status=TASK_STATE_WORKING": 0, "?status=TASK_STATE_FAILED": 0} {
+	for params, want := range map[string]int{`{"contextId":"` + first.ContextID + `"}`: 2, "{}": 3, `{"status":"TASK_STATE_COMPLETED"}`: 3,
+		`{"status":"TASK_STATE_WORKING"}`: 0, `{"status":"TASK_STATE_FAILED"}`: 0} {
 		var list sdk.ListTasksResponse
-		_, body := c.send(t, http.MethodGet, "/a2a/v1/tasks"+query, "")
-		if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Tasks) != want || list.TotalSize != want ||
-			!strings.Contains(body, `"nextPageToken":""`) {
-			t.Errorf("%q: %v %s, want %d tasks", query, err, body, want)
+		c.call(t, "ListTasks", params, &list)
+		if list.Tasks == nil || len(list.Tasks) != want || list.TotalSize != want || list.NextPageToken != "" {
+			t.Errorf("%q: %+v, want %d tasks", params, list, want)
 		}
 	}
 	seen := map[sdk.TaskID]bool{}
 	for token, pages := "", 0; pages < 3; pages++ {
 		var list sdk.ListTasksResponse
-		_, body := c.send(t, http.MethodGet, "/a2a/v1/tasks?pageSize=1&pageToken="+token, "")
-		if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Tasks) != 1 || list.Tasks[0].Artifacts != nil {
-			t.Fatalf("%v %s", err, body)
+		c.call(t, "ListTasks", `{"pageSize":1,"pageToken":"`+token+`"}`, &list)
+		if len(list.Tasks) != 1 || list.Tasks[0].Artifacts != nil {
+			t.Fatalf("%+v", list)
 		}
 		seen[list.Tasks[0].ID], token = true, list.NextPageToken
 		if last := pages == 2; last != (token == "") {
@@ -400,9 +402,9 @@ func TestLargeTasksEndPage(t *testing.T) {
 	seen := map[sdk.TaskID]bool{}
 	for token, page := "", 1; page <= pages; page++ {
 		var list sdk.ListTasksResponse
-		_, body := c.send(t, http.MethodGet, "/a2a/v1/tasks?pageToken="+token, "")
-		if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Tasks) != perPage || list.TotalSize != perPage*pages {
-			t.Fatalf("%d tasks of %d, %v, want %d of %d", len(list.Tasks), list.TotalSize, err, perPage, perPage*pages)
+		c.call(t, "ListTasks", `{"pageToken":"`+token+`"}`, &list)
+		if len(list.Tasks) != perPage || list.TotalSize != perPage*pages {
+			t.Fatalf("%d tasks of %d, want %d of %d", len(list.Tasks), list.TotalSize, perPage, perPage*pages)
 		}
 		for _, task := range list.Tasks {
 			seen[task.ID] = true
@@ -423,7 +425,8 @@ func TestDisconnect(t *testing.T) {
 	t.Parallel()
 	c := open(t, &runs{script: script(`text_delta {"text":"some "}`), block: true})
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/a2a/v1/message:stream", strings.NewReader(message(question)))
+	body := strings.NewReader(rpc("SendStreamingMessage", message(question)))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+a2a.Path, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -458,7 +461,7 @@ func TestCard(t *testing.T) {
 	if err := json.Unmarshal(text, &card); err != nil || len(card.Check()) > 0 {
 		t.Errorf("%v %v", err, card.Check())
 	}
-	for _, has := range []string{`"https://cairn.example.com/a2a"`, `"https://cairn.example.com/a2a/v1"`, `"scheme":"Bearer"`,
+	for _, has := range []string{`"https://cairn.example.com/a2a"`, `"scheme":"Bearer"`,
 		`"https://issuer.example.com/.well-known/openid-configuration"`, `{"schemes":{"bearer":[]}}`} {
 		if !strings.Contains(string(text), has) {
 			t.Errorf("no %s in %s", has, text)

@@ -9,11 +9,8 @@ import (
 	"cairn/bus"
 )
 
-// Paths of the interfaces, below the URL of the edge.
-const (
-	PathRPC  = "/a2a"
-	PathREST = "/a2a/v1"
-)
+// Path is the path of the interface, below the URL of the edge.
+const Path = "/a2a"
 
 // Card returns the agent card (8.5) of the analysis agent at the URL. A secured edge accepts
 // API keys, and the tokens of the issuers.
@@ -25,8 +22,7 @@ func Card(base string, secured bool, issuers []string) ([]byte, error) {
 			"answer is computed from the document, and the tool results that it comes from are named.",
 		Version: bus.Version,
 		SupportedInterfaces: []*a2a.AgentInterface{
-			a2a.NewAgentInterface(base+PathRPC, a2a.TransportProtocolJSONRPC),
-			a2a.NewAgentInterface(base+PathREST, a2a.TransportProtocolHTTPJSON),
+			a2a.NewAgentInterface(base+Path, a2a.TransportProtocolJSONRPC),
 		},
 		DocumentationURL:   base + "/docs/a2a",
 		Capabilities:       a2a.AgentCapabilities{Streaming: true},

@@ -23,9 +23,6 @@ func check(ctx context.Context, tenant string) error {
 	if c.rejection != nil {
 		return c.protocolError(c.rejection)
 	}
-	if tenant == "" && c.query != nil { // the SDK ignores the tenant in a URL
-		tenant = c.query.Tenant
-	}
 	if err := c.caller.AuthorizeTenant(tenant); err != nil {
 		return c.protocolError(err)
 	}
@@ -54,9 +51,6 @@ func (g *guard) GetTask(ctx context.Context, r *a2a.GetTaskRequest) (*a2a.Task, 
 func (g *guard) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
 	if err := check(ctx, r.Tenant); err != nil {
 		return nil, err
-	}
-	if q := callOf(ctx).query; q != nil { // the SDK ignores some parameters of a URL
-		r.HistoryLength, r.StatusTimestampAfter = q.HistoryLength, q.after
 	}
 	list, err := g.agent.ListTasks(ctx, r)
 	if list != nil && list.Tasks == nil {
@@ -170,14 +164,11 @@ func withHistory(task *a2a.Task, n *int) *a2a.Task {
 // checkMedia returns an error unless the body is JSON, or of unknown type.
 func checkMedia(r *http.Request) error {
 	media := r.Header.Get("Content-Type")
-	if kind, _, err := mime.ParseMediaType(media); media != "" && (err != nil || kind != mediaJSON && kind != mediaA2A) {
-		return a2a.NewError(a2a.ErrUnsupportedContentType, fmt.Sprintf("Content-Type: expected %s or %s, got %.100q", mediaJSON, mediaA2A, media))
+	if kind, _, err := mime.ParseMediaType(media); media != "" && (err != nil || kind != mediaJSON) {
+		return a2a.NewError(a2a.ErrUnsupportedContentType, fmt.Sprintf("Content-Type: expected %s, got %.100q", mediaJSON, media))
 	}
 	return nil
 }
-
-// mediaA2A is the media type of bodies of the HTTP+JSON binding (11.1).
-const mediaA2A = "application/a2a+json"
 
 // checkVersion returns an error unless the client requests version 1.0 of the protocol.
 // A request without a version has version 0.3 (3.6.2).

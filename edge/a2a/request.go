@@ -1,14 +1,10 @@
 package a2a
 
 import (
-	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +17,7 @@ import (
 	"cairn/schemas/member"
 )
 
-// Methods of the JSON-RPC binding that the handler itself interprets (5.3).
+// Methods that the handler itself interprets (5.3).
 const (
 	methodSend      = "SendMessage"
 	methodStream    = "SendStreamingMessage"
@@ -35,7 +31,7 @@ const (
 	maxPageSize   = 100
 )
 
-// rpcRequest is a request of the JSON-RPC binding.
+// rpcRequest is a JSON-RPC request.
 type rpcRequest struct {
 	JSONRPC string         `json:"jsonrpc"`
 	ID      jsontext.Value `json:"id,omitzero"`
@@ -85,31 +81,6 @@ func (r rpcRequest) encode() []byte {
 	return body
 }
 
-// readREST reads a request of the HTTP+JSON binding, and returns its body without
-// the members that the SDK ignores.
-func readREST(r *http.Request, body []byte, c *call) []byte {
-	c.query, c.rejection = readQuery(r.URL.RawQuery)
-	if c.rejection != nil || r.Method != http.MethodPost {
-		return nil
-	}
-	if r.URL.Path != "/message:send" && r.URL.Path != "/message:stream" {
-		if len(bytes.TrimSpace(body)) == 0 {
-			return []byte("{}")
-		}
-		given, params, err := readParameters(body, r.URL.Path)
-		if err == nil && given.Tenant != "" {
-			c.query.Tenant = given.Tenant
-		}
-		c.rejection = err
-		return params
-	}
-	if c.message, c.rejection = readMessage(body); c.rejection != nil {
-		return nil
-	}
-	body, c.rejection = c.message.withoutData()
-	return body
-}
-
 // parameters are the parameters of all methods without a message.
 type parameters struct {
 	Tenant               string `json:"tenant"`
@@ -122,11 +93,9 @@ type parameters struct {
 	HistoryLength        *int   `json:"historyLength"`
 	StatusTimestampAfter string `json:"statusTimestampAfter"`
 	IncludeArtifacts     bool   `json:"includeArtifacts"`
-
-	after *time.Time
 }
 
-// readParameters reads the parameters of a method or path, and returns them also as JSON with
+// readParameters reads the parameters of a method, and returns them also as JSON with
 // camelCase names. As ProtoJSON requires, it accepts the names of the Protocol Buffers
 // definition, such as history_length.
 func readParameters(text []byte, method string) (*parameters, []byte, error) {
@@ -169,34 +138,8 @@ func camelCase(name string) string {
 	return strings.Join(words, "")
 }
 
-// readQuery reads the parameters in a URL (11.5).
-func readQuery(query string) (*parameters, error) {
-	values, err := url.ParseQuery(query)
-	if err != nil || len(query) > maxParameters {
-		return nil, invalid("query", fmt.Sprintf("expected parameters of at most %d bytes", maxParameters))
-	}
-	p := parameters{
-		Tenant: values.Get("tenant"), ContextID: values.Get("contextId"), Status: values.Get("status"), PageToken: values.Get("pageToken"),
-		StatusTimestampAfter: values.Get("statusTimestampAfter"),
-	}
-	for name, target := range map[string]**int{"pageSize": &p.PageSize, "historyLength": &p.HistoryLength} {
-		if text := values.Get(name); text != "" {
-			n, err := strconv.Atoi(text)
-			if err != nil {
-				return nil, invalid(name, fmt.Sprintf("expected an integer, got %.100q", text))
-			}
-			*target = &n
-		}
-	}
-	if text := values.Get("includeArtifacts"); text != "" && text != "true" && text != "false" {
-		return nil, invalid("includeArtifacts", fmt.Sprintf("expected true or false, got %.100q", text))
-	}
-	return &p, p.validate()
-}
-
 // states are the states of a task by which tasks can be listed.
 var states = []a2a.TaskState{a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateCompleted, a2a.TaskStateFailed,
-
 	a2a.TaskStateCanceled, a2a.TaskStateRejected, a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired}
 
 func (p *parameters) validate() error {
@@ -212,11 +155,9 @@ func (p *parameters) validate() error {
 	case p.StatusTimestampAfter == "":
 		return nil
 	}
-	after, err := time.Parse(time.RFC3339, p.StatusTimestampAfter)
-	if err != nil {
+	if _, err := time.Parse(time.RFC3339, p.StatusTimestampAfter); err != nil {
 		return invalid("statusTimestampAfter", fmt.Sprintf("expected a time such as 2026-01-31T12:00:00Z, got %.100q", p.StatusTimestampAfter))
 	}
-	p.after = &after
 	return nil
 }
 

@@ -35,7 +35,6 @@ func TestRealCompatibility(t *testing.T) {
 		"-p", "no:cacheprovider",
 		// The kit counts the error that it requires here as a failure.
 		"--deselect", "tests/compatibility/core_operations/test_requirements.py::test_must_requirement[CORE-SEND-003-jsonrpc]",
-		"--deselect", "tests/compatibility/core_operations/test_requirements.py::test_must_requirement[CORE-SEND-003-http_json]",
 		"--junitxml", filepath.Join(reports, "junit.xml"), "--compatibility-report", filepath.Join(reports, "report"))
 	cmd.Dir = directory
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
@@ -66,18 +65,9 @@ func serve(t *testing.T, agent a2asrv.RequestHandler, c a2a.Caller) string {
 		w.Header().Set("ETag", `"1"`)
 		_, _ = w.Write(card)
 	})
-	rpc := func(w http.ResponseWriter, r *http.Request) { h.ServeRPC(w, r, read(t, r), c) }
-	mux.HandleFunc("POST "+a2a.PathRPC, rpc)
-	mux.HandleFunc("POST "+a2a.PathRPC+"/{$}", rpc) // the HTTP client of the kit adds the slash
-	mux.HandleFunc(a2a.PathREST+"/", func(w http.ResponseWriter, r *http.Request) {
-		if err := h.ServeREST(w, r, read(t, r), c); err != nil {
-			e := c.PublicError(err)
-			body, _ := a2a.Status(e)
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(e.Status)
-			_, _ = w.Write(body)
-		}
-	})
+	rpc := func(w http.ResponseWriter, r *http.Request) { h.Serve(w, r, read(t, r), c) }
+	mux.HandleFunc("POST "+a2a.Path, rpc)
+	mux.HandleFunc("POST "+a2a.Path+"/{$}", rpc) // the HTTP client of the kit adds the slash
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	return s.URL
