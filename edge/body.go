@@ -25,15 +25,10 @@ const (
 	growthFactor = 4
 
 	// maxDiscarded is the number of bytes of an unused body that are read to reuse the
-	// connection, and discardTimeout the timeout of that read.
+	// connection, and discardTimeout the timeout of that read. With more unread bytes the
+	// connection is closed after the response.
 	maxDiscarded   = 64 << 10
 	discardTimeout = time.Second
-	// A connection with more than maxDiscarded unread bytes is closed after the response. For
-	// lingerTimeout the edge still discards at most lingerBytes (maxDiscarded if the caller is
-	// not authenticated), so that a client that writes its whole request before it reads
-	// receives the response instead of a connection reset.
-	lingerTimeout = 2 * time.Second
-	lingerBytes   = 32 << 20
 	// defaultBodyMemory is Config.BodyMemory when it is 0.
 	defaultBodyMemory = 512 << 20
 )
@@ -50,7 +45,6 @@ type requestBody struct {
 	acquired int64
 	data     []byte // of a stream, until its first event
 	consumed bool   // the body was received or discarded
-	lingers  bool   // the connection is closed after the response, with the body unread
 }
 
 // read receives the whole body, at most limit bytes. The bytes count against the tenant of
@@ -147,44 +141,26 @@ func (b *requestBody) release() {
 
 // discard handles a body that was not received, before the response. A short
 // one is read so that the connection can serve another request. Otherwise the
-// response closes the connection, and linger discards some of the rest.
+// response closes the connection.
 func (b *requestBody) discard() {
 	if b.consumed || b.r.ContentLength == 0 {
 		return
 	}
 	b.consumed = true
 	control := http.NewResponseController(b.w)
+	_ = control.SetReadDeadline(time.Now().Add(discardTimeout)) // for net/http too, when it closes the body
 	if b.r.Header["Expect"] != nil {
-		_ = control.SetReadDeadline(time.Now().Add(lingerTimeout)) // for net/http, when it closes the body
 		return
 	}
 	if b.r.ContentLength <= maxDiscarded {
-		_ = control.SetReadDeadline(time.Now().Add(discardTimeout)) // fails where deadlines are not supported
 		if _, err := io.CopyN(io.Discard, b.r.Body, maxDiscarded+1); errors.Is(err, io.EOF) {
 			_ = control.SetReadDeadline(time.Time{})
 			return
 		}
 	}
-	if b.r.ProtoMajor > 1 {
-		return // the server resets only the stream of the request
+	if b.r.ProtoMajor == 1 { // the server resets the stream of an HTTP/2 request
+		b.w.Header()["Connection"] = closing
 	}
-	b.lingers = true
-	b.w.Header()["Connection"] = closing
-	_ = control.SetReadDeadline(time.Now().Add(lingerTimeout)) // for net/http too, when it closes the body
-}
-
-// linger discards the rest of the body after the response (lingering close), within the
-// deadline that discard has set: at most lingerBytes, or maxDiscarded of a caller that is
-// not authenticated.
-func (b *requestBody) linger(authenticated bool) {
-	if !b.lingers || http.NewResponseController(b.w).Flush() != nil { // or the client has disconnected
-		return
-	}
-	limit := int64(lingerBytes)
-	if !authenticated {
-		limit = maxDiscarded
-	}
-	_, _ = io.CopyN(io.Discard, yieldingReader{b.r.Body}, limit) // the connection is closed either way
 }
 
 // yieldingReader yields before each read, for a reader of many bytes that may not block: otherwise each

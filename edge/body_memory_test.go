@@ -201,26 +201,6 @@ func TestRejectedBodiesAreNotAwaited(t *testing.T) {
 	}
 }
 
-// TestRejectedBodiesAreRead covers clients that write the whole body before they read the
-// response.
-func TestRejectedBodiesAreRead(t *testing.T) {
-	t.Parallel()
-	f := open(t)
-	const size = 20 << 20
-	conn := f.unfinished(t, "POST /api/v1/analyze HTTP/1.1", size, "")
-	if _, err := io.Copy(conn, io.LimitReader(filler{}, size)); err != nil {
-		t.Fatalf("the body was cut off: %v", err)
-	}
-	if res := response(t, conn); res.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Errorf("got %d, want 413", res.StatusCode)
-	}
-}
-
-type filler struct{}
-
-// Read implements io.Reader.
-func (filler) Read(p []byte) (int, error) { return len(p), nil }
-
 // TestShortRejectedBodiesKeepTheConnection sends two requests on one connection,
 // the first of which is refused before its body is read.
 func TestShortRejectedBodiesKeepTheConnection(t *testing.T) {

@@ -150,7 +150,7 @@ func (b *bulkRequest) read(lines *lineQueue) error {
 		}
 		text, err := readLine(body)
 		if errors.Is(err, bufio.ErrTooLong) {
-			_ = b.control.SetReadDeadline(time.Now().Add(lingerTimeout)) // for net/http, when it closes the body
+			_ = b.control.SetReadDeadline(time.Now().Add(discardTimeout)) // for net/http, when it closes the body
 			return errLongLine
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -161,7 +161,7 @@ func (b *bulkRequest) read(lines *lineQueue) error {
 			blank = 0
 		}
 		if blank > maxBlank {
-			_ = b.control.SetReadDeadline(time.Now().Add(lingerTimeout)) // for net/http, when it closes the body
+			_ = b.control.SetReadDeadline(time.Now().Add(discardTimeout)) // for net/http, when it closes the body
 			return schemas.ErrTooLarge.Because(fmt.Sprintf("expected at most %d consecutive bytes of blank lines", maxBlank))
 		}
 		if len(text) > 0 && !lines.add(text) {

@@ -376,9 +376,6 @@ func (x *exchange) close(began time.Time) {
 	x.span.Responded(x.status)
 	x.span.End()
 	x.body.release()
-	if x.status != statusDisconnected {
-		x.body.linger(x.edge.authenticator == nil || x.by != nil)
-	}
 }
 
 // boundedPath returns the escaped path of the request, or false if it exceeds maxPath.
