@@ -45,8 +45,8 @@ var (
 	// Projected announces catalog changes that were applied to a shared index.
 	Projected = declare(Topic[schemas.Projected]{"cairn.projected", "Catalog changes that were applied to a shared index"})
 
-	// TagUsage announces changes of the tag usage of tenants to the tag workers.
-	TagUsage = declare(Topic[schemas.TagUsage]{"cairn.usage.tags", "Changes of the tag usage of tenants, for the tag workers"})
+	// TagChanges announces to the tag workers which tags another one has written and deleted.
+	TagChanges = declare(Topic[schemas.TagChanges]{"cairn.usage.tags", "Changes of the number and size of the tags of tenants, for the tag workers"})
 
 	ResolveSkill   = read[schemas.SkillQuery, schemas.SkillAnswer]("cairn.resolve.skill", "The package of a skill, or a search for skills")
 	ResolvePackage = read[schemas.SkillRef, schemas.EncodedPackage]("cairn.resolve.package", "The package of a skill")

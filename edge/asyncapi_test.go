@@ -76,7 +76,7 @@ func TestAsyncMessagesMatchTypes(t *testing.T) {
 		bus.ResolveSkill.Subject + ".reply":   {"Error", "SkillAnswer"},
 		bus.DeleteTag.Subject + ".reply":      {"Empty", "Error"},
 		bus.Projected.Subject:                 {"Projected"},
-		bus.TagUsage.Subject:                  {"TagUsage"},
+		bus.TagChanges.Subject:                {"TagChanges"},
 		bus.Render.Subject:                    {"Rendering"},
 		bus.Render.Subject + ".reply":         {"Error", "event_done", "event_error", "event_text_delta"},
 		bus.Analyze.Subject:                   {"Analysis"},

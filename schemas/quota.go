@@ -1,6 +1,6 @@
 package schemas
 
-// QuotaQuery requests the usage and limits of a tenant.
+// QuotaQuery requests what a tenant stores, and its limits.
 type QuotaQuery struct {
 	TenantID *string `json:"tenant_id,omitzero" doc:"absent: global scope"`
 }
@@ -14,7 +14,7 @@ func (q *QuotaQuery) Validate() error {
 
 func (q *QuotaQuery) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
 
-// Quota is the usage and the limits of a tenant.
+// Quota is what a tenant stores, and its limits.
 type Quota struct {
 	Count    int64 `json:"count" doc:"number of records or tags"`
 	Bytes    int64 `json:"bytes" doc:"size of their stored messages, for records with delete markers and 256 bytes for each list entry"`

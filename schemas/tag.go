@@ -61,22 +61,22 @@ type TagFound struct {
 	Tags Tag `json:"tags"`
 }
 
-// TagUsage reports changes of the tag usage of tenants that a worker has made.
-type TagUsage struct {
-	Worker  string           `json:"worker"`
-	Changes []TagUsageChange `json:"changes"`
+// TagChanges reports the tags that a worker has written and deleted.
+type TagChanges struct {
+	Worker  string      `json:"worker"`
+	Changes []TagChange `json:"changes"`
 }
 
-// TagUsageChange is the difference of a tenant's usage by a write or delete of a tag.
-type TagUsageChange struct {
-	Tenant   string `json:"tenant" doc:"empty: global scope"`
-	Ends     int64  `json:"ends" doc:"Unix second after which the tag has expired"`
-	Revision uint64 `json:"revision" doc:"of the write or delete; 0: unknown"`
-	Use      TagUse `json:"use"`
+// TagChange is the difference of what a tenant stores by a write or delete of a tag.
+type TagChange struct {
+	Tenant   string    `json:"tenant" doc:"empty: global scope"`
+	Ends     int64     `json:"ends" doc:"Unix second in which the tag expires"`
+	Revision uint64    `json:"revision" doc:"of the tag; 0: unknown"`
+	Use      TagAmount `json:"use"`
 }
 
-// TagUse is the number and size of tags; negative if tags were deleted.
-type TagUse struct {
+// TagAmount is the number and size of tags; negative if tags were deleted.
+type TagAmount struct {
 	Count int64 `json:"Count"`
 	Bytes int64 `json:"Bytes"`
 }

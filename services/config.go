@@ -27,8 +27,8 @@ type Config struct {
 	TagSync bool
 	// TenantTags and TenantRecords are the quotas of each tenant, and of the global scope;
 	// 0: unlimited.
-	TenantTags    quota.Use
-	TenantRecords quota.Use
+	TenantTags    quota.Amount
+	TenantRecords quota.Amount
 	Replication   bucket.Replication // replication and placement of records and tags; without Storage, the limit of the NATS account applies
 	Slots         int                // concurrency limit of each service
 	Grace         time.Duration      // how long an analysis continues after its client has disconnected
@@ -51,8 +51,8 @@ func Defaults() Config {
 		Index:          "embedded:",
 		Embed:          "static:",
 		Model:          "offline:",
-		TenantTags:     quota.Use{Count: 5_000_000, Bytes: 2 << 30},
-		TenantRecords:  quota.Use{Count: 1_000_000},
+		TenantTags:     quota.Amount{Bytes: 2 << 30},
+		TenantRecords:  quota.Amount{Count: 1_000_000},
 		TagTTL:         tags.DefaultTTL,
 		Slots:          1024,
 		AnalysisMemory: 1 << 30,

@@ -138,7 +138,7 @@ func (w *wiring) serve(ctx context.Context, role string) error {
 
 func (w *wiring) tags(ctx context.Context) error {
 	store, err := tags.Open(ctx, w.conn, tags.Settings{
-		Limit: quota.Limit{Use: w.TenantTags, Things: "tags", CountFlag: "--tenant-tags", BytesFlag: "--tenant-tags-size"},
+		Limit: quota.Limit{Amount: w.TenantTags, Things: "tags", CountFlag: "--tenant-tags", BytesFlag: "--tenant-tags-size"},
 	})
 	if err != nil {
 		return err
@@ -152,14 +152,14 @@ func (w *wiring) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	usage, err := register.OpenUsage(ctx, log, quota.Limit{
-		Use: w.TenantRecords, Things: "records", CountFlag: "--tenant-records", BytesFlag: "--tenant-records-size",
+	counter, err := register.OpenCounter(ctx, log, quota.Limit{
+		Amount: w.TenantRecords, Things: "records", CountFlag: "--tenant-records", BytesFlag: "--tenant-records-size",
 	})
 	if err != nil {
 		return err
 	}
-	w.onStop(usage.Close)
-	deps := register.Deps{Catalog: log, Usage: usage, WaitVisible: register.ConfirmVisible(w.conn, log)}
+	w.onStop(counter.Close)
+	deps := register.Deps{Catalog: log, Counter: counter, WaitVisible: register.ConfirmVisible(w.conn, log)}
 	deps.StorageWarnings = func(ctx context.Context) ([]string, error) { return w.storageWarnings(ctx, log.Replication()) }
 	if shared(w.Index) {
 		if deps.Projector, err = w.projector(ctx, log); err != nil {

@@ -16,7 +16,7 @@ func TestQuotas(t *testing.T) {
 		}
 		c.rows(t, []row{
 			{"no records", "GET /quota/records?tenant_id=$", "", 200, `{"count":0,"bytes":0,"max_count":1000000,"max_bytes":1717986880}`, ""},
-			{"no tags", "GET /quota/tags?tenant_id=$", "", 200, `{"count":0,"bytes":0,"max_count":5000000,"max_bytes":858993440}`, ""},
+			{"no tags", "GET /quota/tags?tenant_id=$", "", 200, `{"count":0,"bytes":0,"max_bytes":858993440}`, ""},
 			{"an invalid tenant", "GET /quota/tags?tenant_id=a%20b", "", 400, "CE-001 tenant_id", ""},
 			{"an unknown parameter", "GET /quota/records?kind=tool", "", 400, "CE-001 kind", ""},
 		})

@@ -166,7 +166,7 @@ func TestPutRecordsAuthorizesEach(t *testing.T) {
 func TestPutRecordsLimits(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	serveLimited(t, conn, quota.Use{Count: 2})
+	serveLimited(t, conn, quota.Amount{Count: 2})
 	tool := func(id string) string { return `{"kind":"tool","record":{"tool_id":"a.b.` + id + `"}}` }
 	got, err := bus.PutRecords.Call(t.Context(), conn, records(tool("1"), tool("2"), tool("3"), tool("4")))
 	if err != nil {

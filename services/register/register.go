@@ -46,8 +46,8 @@ func ConfirmVisible(conn *bus.Conn, c *catalog.Catalog) WaitVisible {
 type Deps struct {
 	Catalog     *catalog.Catalog
 	WaitVisible WaitVisible
-	// Usage enforces the limits of each tenant. The caller closes it after the service.
-	Usage *Usage
+	// Counter enforces the quota of each tenant. The caller closes it after the service.
+	Counter *Counter
 	// StorageWarnings describes the buckets that are nearly full, for the health.
 	StorageWarnings func(context.Context) ([]string, error)
 	// Projector writes to the shared index; nil if resolve workers have embedded
@@ -86,9 +86,9 @@ func Serve(s *bus.Service, d Deps) error {
 //	putIfPermitted  writes to the catalog, if the precondition of the request holds
 type handlers struct{ Deps }
 
-// quota returns the usage and limits of a tenant. It may lag behind registrations by other workers.
+// quota returns the quota of a tenant and what it stores. It may lag behind registrations by other workers.
 func (r handlers) quota(_ context.Context, q schemas.QuotaQuery) (schemas.Quota, error) {
-	return r.Usage.quota(schemas.TenantOf(&q)), nil
+	return r.Counter.Quota(schemas.TenantOf(&q)), nil
 }
 
 // putAndConfirm stores the record and waits until it is searchable.
@@ -118,7 +118,7 @@ func (r handlers) putWithinQuota(ctx context.Context, e entry) (revision uint64,
 	if err != nil || revision > 0 {
 		return revision, err
 	}
-	done, err := r.Usage.reserve(ctx, e.key, e.record)
+	done, err := r.Counter.reserve(ctx, e.key, e.record)
 	if err != nil {
 		return 0, err
 	}
@@ -132,7 +132,7 @@ func (r handlers) putWithinQuota(ctx context.Context, e entry) (revision uint64,
 func (r handlers) putIfPermitted(ctx context.Context, key catalog.Key, record []byte) (uint64, error) {
 	p := bus.Precondition(ctx)
 	if p == (schemas.Precondition{}) {
-		if r.Usage.has(key) {
+		if r.Counter.has(key) {
 			return r.Catalog.Replace(ctx, key, record)
 		}
 		return r.Catalog.Put(ctx, key, record)
@@ -399,7 +399,7 @@ func (r handlers) suggestions(ctx context.Context, absent map[catalog.Key]bool, 
 					similar = append(similar, e.key.ID)
 				}
 			}
-			total := r.Usage.keys(tenant)
+			total := r.Counter.keys(tenant)
 			if total > budget {
 				continue
 			}

@@ -33,20 +33,20 @@ func serve(t testing.TB) (*natsserver.Server, *bus.Conn, *catalog.Catalog) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: register.ConfirmVisible(conn, c)}, quota.Use{})
+	serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: register.ConfirmVisible(conn, c)}, quota.Amount{})
 	return server, conn, c
 }
 
 // serveCatalog answers the registration endpoints with a quota for each tenant.
-func serveCatalog(t testing.TB, conn *bus.Conn, deps register.Deps, most quota.Use) {
+func serveCatalog(t testing.TB, conn *bus.Conn, deps register.Deps, most quota.Amount) {
 	t.Helper()
-	usage, err := register.OpenUsage(t.Context(), deps.Catalog, quota.Limit{Use: most, Things: "records",
+	counter, err := register.OpenCounter(t.Context(), deps.Catalog, quota.Limit{Amount: most, Things: "records",
 		CountFlag: "--tenant-records", BytesFlag: "--tenant-records-size"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(usage.Close)
-	deps.Usage = usage
+	t.Cleanup(counter.Close)
+	deps.Counter = counter
 	deps.StorageWarnings = func(context.Context) ([]string, error) { return nil, nil }
 	if err := register.Serve(bustest.Service(t, conn, "register"), deps); err != nil {
 		t.Fatal(err)

@@ -111,7 +111,7 @@ func TestRefusedRetry(t *testing.T) {
 				t.Fatal(err)
 			}
 			visible := func(context.Context, uint64) error { return nil }
-			serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: visible}, quota.Use{Count: row.limit})
+			serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: visible}, quota.Amount{Count: row.limit})
 			if err := tool(t, conn, "", "first", ""); err != nil {
 				t.Fatal(err)
 			}

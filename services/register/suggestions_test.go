@@ -17,7 +17,7 @@ import (
 // TestSuggestionsEndWithTheRequest checks that ids are not compared for a request that has ended.
 func TestSuggestionsEndWithTheRequest(t *testing.T) {
 	t.Parallel()
-	h := handlers{Deps{Usage: newUsage(quota.Limit{})}}
+	h := handlers{Deps{Counter: newCounter(quota.Limit{})}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	absent := map[catalog.Key]bool{{Kind: schemas.KindTool, ID: "a.b.list"}: true}
@@ -61,7 +61,7 @@ func TestSuggestionsAreBounded(t *testing.T) {
 			for i := range row.markers {
 				f.remove(key(fmt.Sprint(i)), 1)
 			}
-			got := handlers{Deps{Catalog: c, Usage: f.Usage}}.suggestions(t.Context(), map[catalog.Key]bool{first: true, second: true}, nil)
+			got := handlers{Deps{Catalog: c, Counter: f.Counter}}.suggestions(t.Context(), map[catalog.Key]bool{first: true, second: true}, nil)
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Error(diff)
 			}

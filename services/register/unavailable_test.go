@@ -52,7 +52,7 @@ func serveUnavailable(t testing.TB) *bus.Conn {
 			t.Errorf("close the index: %v", err)
 		}
 	})
-	serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: p.WaitVisible, Projector: p}, quota.Use{})
+	serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: p.WaitVisible, Projector: p}, quota.Amount{})
 	return conn
 }
 

@@ -1,16 +1,22 @@
 package tags_test
 
 import (
+	"encoding/base64"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
+	"cairn/services/tags"
 )
 
 // BenchmarkTagWrite writes tags from 32 concurrent callers, each with its own
@@ -19,12 +25,12 @@ func BenchmarkTagWrite(b *testing.B) {
 	server, conn := bustest.Start(b)
 	serve(b, conn)
 	caller := bustest.Dial(b, server)
-	tags := map[string]jsontext.Value{"phase": jsontext.Value(`"intake"`), "domain": jsontext.Value(`"network"`)}
+	members := map[string]jsontext.Value{"phase": jsontext.Value(`"intake"`), "domain": jsontext.Value(`"network"`)}
 	b.ReportAllocs()
 	b.ResetTimer()
 	inParallel(b, 32, func(n int) error {
 		_, err := bus.WriteTag.Call(b.Context(), caller, schemas.TagWrite{
-			Tag: schemas.Tag{RequestID: fmt.Sprintf("bench-%d", n), Flow: "default", Tags: tags},
+			Tag: schemas.Tag{RequestID: fmt.Sprintf("bench-%d", n), Flow: "default", Tags: members},
 		})
 		return err
 	})
@@ -64,4 +70,75 @@ func inParallel(b *testing.B, workers int, do func(n int) error) {
 		})
 	}
 	wg.Wait()
+}
+
+// fill stores n tags of 100 tenants in the bucket, without a worker.
+func fill(tb testing.TB, js jetstream.JetStream, n int) {
+	tb.Helper()
+	for i := range n {
+		id, tenant := fmt.Sprintf("request-%d", i), fmt.Sprintf("tenant-%d", i%100)
+		encode := base64.RawURLEncoding.EncodeToString
+		msg := nats.NewMsg("$KV.cairn_tags." + encode([]byte(tenant)) + "." + encode([]byte(id)))
+		msg.Header.Set(jetstream.MsgTTLHeader, "1800s")
+		msg.Data = fmt.Appendf(nil, `{"request_id":%q,"flow":"default","tags":{"phase":"intake"}}`, id)
+		if _, err := js.PublishMsgAsync(msg); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	select {
+	case <-js.PublishAsyncComplete():
+	case <-time.After(5 * time.Minute):
+		tb.Fatal("the tags were not stored")
+	}
+}
+
+// heap returns the bytes of the heap that are in use.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // frees what finalizers have released
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// openWith opens a bucket of n tags, and returns the memory that the store takes for each.
+func openWith(tb testing.TB, n int) (bytes float64) {
+	tb.Helper()
+	conn := bustest.Open(tb)
+	if err := tags.Setup(tb.Context(), conn.JetStream(), tags.Settings{}); err != nil {
+		tb.Fatal(err)
+	}
+	publisher, err := jetstream.New(conn.JetStream().Conn(), jetstream.WithPublishAsyncMaxPending(2000))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	fill(tb, publisher, n)
+	before := heap()
+	began := time.Now()
+	store, err := tags.Open(tb.Context(), conn, limited(0, 0))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Logf("counted %d tags in %v", n, time.Since(began).Round(time.Millisecond))
+	bytes = float64(heap()-before) / float64(n)
+	if q := store.Quota("tenant-1"); q.Count != int64(n/100) {
+		tb.Errorf("got %d tags of a tenant, want %d", q.Count, n/100)
+	}
+	store.Close()
+	return bytes
+}
+
+// TestMemoryOfTags is not parallel, since it measures the heap.
+func TestMemoryOfTags(t *testing.T) {
+	const limit = 20
+	if bytes := openWith(t, 100_000); bytes > limit {
+		t.Errorf("a worker takes %.0f bytes for each tag, want at most %d", bytes, limit)
+	}
+}
+
+// BenchmarkMemoryOfTags measures the memory that a worker takes for each tag.
+func BenchmarkMemoryOfTags(b *testing.B) {
+	for b.Loop() {
+		b.ReportMetric(openWith(b, 1_000_000), "B/tag")
+	}
 }

@@ -44,9 +44,9 @@ func Open(ctx context.Context, conn *bus.Conn, settings Settings) (*Store, error
 	if err != nil {
 		return nil, err
 	}
-	var count *usage
+	var count *counter
 	err = bucket.WaitReady(ctx, js, "count the tags", func() error {
-		count, err = openUsage(ctx, conn, s, settings.Limit)
+		count, err = openCounter(ctx, conn, s, settings.Limit)
 		return err
 	})
 	if err != nil {

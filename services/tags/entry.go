@@ -15,7 +15,7 @@ type entry struct {
 	record   []byte
 	sequence uint64
 	removed  bool
-	deadline time.Time // by the clock of the server, for the usage of the tenant
+	deadline time.Time // by the clock of the server
 }
 
 // alive reports whether e is a tag. Only the server decides when a tag has expired, and removes it up

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"cairn/bus"
+	"cairn/schemas"
 )
 
 // Create sets up the bucket and opens it.
@@ -13,3 +14,6 @@ func Create(ctx context.Context, conn *bus.Conn, settings Settings) (*Store, err
 	}
 	return Open(ctx, conn, settings)
 }
+
+// Quota returns the quota of a tenant and what it stores.
+func (s *Store) Quota(tenant string) schemas.Quota { return s.counter.Quota(tenant) }

@@ -32,15 +32,15 @@ const (
 // Store stores tags in a KV bucket with a time to live for each key. It is safe for
 // concurrent use.
 type Store struct {
-	js     jetstream.JetStream
-	stream jetstream.Stream
-	reader *bucket.Reader
-	flush  *bucket.Flusher // nil: acknowledged messages are already flushed
-	usage  *usage
+	js      jetstream.JetStream
+	stream  jetstream.Stream
+	reader  *bucket.Reader
+	flush   *bucket.Flusher // nil: acknowledged messages are already flushed
+	counter *counter
 }
 
 // Close stops counting tags.
-func (s *Store) Close() { s.usage.close() }
+func (s *Store) Close() { s.counter.close() }
 
 // key identifies a tag within the scope of a tenant.
 type key struct{ tenant, id string }
@@ -97,7 +97,7 @@ func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Dur
 	msg.Data = encode(tag)
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(ttl))
 	until, size := time.Now().Add(ttl), bucket.MessageSize(msg.Subject, int64(len(msg.Data)))
-	if exceeded := s.usage.reserve(k.tenant, size, until); exceeded != nil {
+	if exceeded := s.counter.reserve(k.tenant, size, until); exceeded != nil {
 		switch found, err := s.last(ctx, k); {
 		case err != nil || !found.alive():
 			_, _ = s.stream.Info(ctx) // a limit of the bucket that was raised applies to the next write
@@ -112,12 +112,12 @@ func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Dur
 	var rejected *jetstream.APIError
 	switch {
 	case err == nil:
-		s.usage.commit(k.tenant, size, until, revision)
+		s.counter.commit(k.tenant, size, until, revision)
 		err = wrap(s.flush.Flush(ctx), "store", k)
 	case errors.Is(err, schemas.ErrTagExists) || errors.As(err, &rejected):
-		s.usage.cancel(k.tenant, size, until)
+		s.counter.cancel(k.tenant, size, until)
 	default: // the tag may be stored
-		s.usage.commit(k.tenant, size, until, 0)
+		s.counter.commit(k.tenant, size, until, 0)
 	}
 	return err
 }
@@ -188,7 +188,7 @@ func (s *Store) delete(ctx context.Context, k key) error {
 		if err != nil || !found.alive() {
 			return err
 		}
-		revision, err := s.publish(ctx, msg, found.sequence)
+		_, err = s.publish(ctx, msg, found.sequence)
 		if bucket.Full(err) { // a purge needs no space for a marker
 			err = s.stream.Purge(ctx, jetstream.WithPurgeSubject(k.subject()), jetstream.WithPurgeSequence(found.sequence+1))
 		}
@@ -196,7 +196,7 @@ func (s *Store) delete(ctx context.Context, k key) error {
 			continue
 		}
 		if err == nil {
-			s.usage.release(k.tenant, bucket.MessageSize(k.subject(), int64(len(found.record))), found.deadline, revision)
+			s.counter.release(k.tenant, bucket.MessageSize(k.subject(), int64(len(found.record))), found.deadline, found.sequence)
 			err = s.flush.Flush(ctx)
 		}
 		return wrap(err, "delete", k)

@@ -83,7 +83,7 @@ func (t tags) delete(ctx context.Context, key schemas.TagKey) (schemas.Nothing, 
 }
 
 func (t tags) quota(_ context.Context, q schemas.QuotaQuery) (schemas.Quota, error) {
-	return t.store.usage.quota(schemas.TenantOf(&q)), nil
+	return t.store.counter.Quota(schemas.TenantOf(&q)), nil
 }
 
 func (t tags) health(ctx context.Context) (schemas.Health, error) {

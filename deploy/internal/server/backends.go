@@ -36,7 +36,7 @@ func (b *backends) flags(f *pflag.FlagSet) {
 		"NATS `SUBJECT` of the rendering agent that rewrites answers; empty: answers of the model are returned unchanged")
 	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "default and maximum time to live of tags")
 	f.Int64Var(&c.TenantTags.Count, "tenant-tags", c.TenantTags.Count,
-		"maximum number of `TAGS` per tenant, the global scope counting as one; further writes are answered with 429; 0: unlimited")
+		"maximum number of `TAGS` per tenant, the global scope counting as one; further writes are answered with 429; 0: only their size is limited")
 	f.Var(mebibytes{&c.TenantTags.Bytes}, "tenant-tags-size", "maximum `MIB` of tags per tenant, and at most 80 % of the storage for tags; 0: only the latter")
 	f.Int64Var(&c.TenantRecords.Count, "tenant-records", c.TenantRecords.Count,
 		"maximum number of `RECORDS` per tenant, the global scope counting as one; further registrations are answered with 429; 0: unlimited")

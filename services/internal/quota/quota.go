@@ -1,4 +1,4 @@
-// Package quota enforces the storage quotas of tenants.
+// Package quota counts what tenants store, and enforces their quotas.
 package quota
 
 import (
@@ -7,14 +7,14 @@ import (
 	"cairn/schemas"
 )
 
-// Use is the storage usage of a tenant.
-type Use struct{ Count, Bytes int64 }
+// Amount is a number of stored tags or records and their size.
+type Amount struct{ Count, Bytes int64 }
 
-// Plus returns the sum of u and other.
-func (u Use) Plus(other Use) Use { return Use{u.Count + other.Count, u.Bytes + other.Bytes} }
+// Plus returns the sum of a and b.
+func (a Amount) Plus(b Amount) Amount { return Amount{a.Count + b.Count, a.Bytes + b.Bytes} }
 
-// Minus returns the difference of u and other.
-func (u Use) Minus(other Use) Use { return Use{u.Count - other.Count, u.Bytes - other.Bytes} }
+// Minus returns the difference of a and b.
+func (a Amount) Minus(b Amount) Amount { return Amount{a.Count - b.Count, a.Bytes - b.Bytes} }
 
 // maxShare is the percentage of the storage of a bucket that one tenant may use, so that it cannot
 // cause the writes of the others to fail.
@@ -23,7 +23,7 @@ const maxShare = 80
 // Limit is the storage quota of each tenant for records or tags. The global
 // scope counts as one tenant. A limit of 0 means unlimited.
 type Limit struct {
-	Use
+	Amount
 	Things    string // "records"
 	CountFlag string // "--tenant-records"
 	BytesFlag string
@@ -42,36 +42,36 @@ func (l Limit) maxBytes() (limit int64, shared bool) {
 	return l.Bytes, false
 }
 
-// Check returns an error that names the exceeded limit if used plus more exceeds a limit of the
+// check returns an error that names the exceeded limit if stored plus more exceeds a limit of the
 // tenant. An empty tenant is the global scope.
-func (l Limit) Check(tenant string, used, more Use) error {
+func (l Limit) check(tenant string, stored, more Amount) error {
 	scope := "the global scope"
 	if tenant != "" {
 		scope = "tenant " + tenant
 	}
-	if l.Count > 0 && more.Count > 0 && used.Count+more.Count > l.Count {
+	if l.Count > 0 && more.Count > 0 && stored.Count+more.Count > l.Count {
 		return schemas.ErrTooManyRequests.Because(fmt.Sprintf("%s uses %d of %d %s; delete %s or raise %s",
-			scope, used.Count, l.Count, l.Things, l.Things, l.CountFlag))
+			scope, stored.Count, l.Count, l.Things, l.Things, l.CountFlag))
 	}
-	if limit, shared := l.maxBytes(); limit > 0 && more.Bytes > 0 && used.Bytes+more.Bytes > limit {
+	if limit, shared := l.maxBytes(); limit > 0 && more.Bytes > 0 && stored.Bytes+more.Bytes > limit {
 		of, flag := "", l.BytesFlag
 		if shared {
 			of, flag = fmt.Sprintf(", %d %% of the storage of the bucket", maxShare), "--storage-limit"
 		}
 		return schemas.ErrTooManyRequests.Because(fmt.Sprintf("%s uses %d of %d bytes of %s%s; this write needs %d: delete %s or raise %s",
-			scope, used.Bytes, limit, l.Things, of, more.Bytes, l.Things, flag))
+			scope, stored.Bytes, limit, l.Things, of, more.Bytes, l.Things, flag))
 	}
 	return nil
 }
 
-// Of returns the quota of a tenant with the usage.
-func (l Limit) Of(used Use) schemas.Quota {
+// of returns the quota of a tenant that stores the amount.
+func (l Limit) of(stored Amount) schemas.Quota {
 	limit, _ := l.maxBytes()
-	return schemas.Quota{Count: used.Count, Bytes: used.Bytes, MaxCount: l.Count, MaxBytes: limit}
+	return schemas.Quota{Count: max(0, stored.Count), Bytes: max(0, stored.Bytes), MaxCount: l.Count, MaxBytes: limit}
 }
 
-// Near reports whether a tenant uses more than half of its limit.
-func (l Limit) Near(used Use) bool {
+// near reports whether the amount is more than half of the limit.
+func (l Limit) near(stored Amount) bool {
 	limit, _ := l.maxBytes()
-	return l.Count > 0 && used.Count > l.Count/2 || limit > 0 && used.Bytes > limit/2
+	return l.Count > 0 && stored.Count > l.Count/2 || limit > 0 && stored.Bytes > limit/2
 }

@@ -19,7 +19,7 @@ import (
 
 func limited(count, bytes int64) tags.Settings {
 	return tags.Settings{Limit: quota.Limit{
-		Use: quota.Use{Count: count, Bytes: bytes}, Things: "tags", CountFlag: "--tenant-tags", BytesFlag: "--tenant-tags-size",
+		Amount: quota.Amount{Count: count, Bytes: bytes}, Things: "tags", CountFlag: "--tenant-tags", BytesFlag: "--tenant-tags-size",
 	}}
 }
 
@@ -160,8 +160,8 @@ func TestLimitHoldsForSeveralWorkers(t *testing.T) {
 	}
 }
 
-// TestTagUsageCoversTheStorage compares the usage with the bytes that the server counts.
-func TestTagUsageCoversTheStorage(t *testing.T) {
+// TestTagCountCoversTheStorage compares the count with the bytes that the server counts.
+func TestTagCountCoversTheStorage(t *testing.T) {
 	t.Parallel()
 	const written = 50
 	server, conn := bustest.Start(t)
@@ -178,22 +178,22 @@ func TestTagUsageCoversTheStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 	stored, acme := int64(s.CachedInfo().State.Bytes), "acme"
-	var usage int64
+	var counted int64
 	for range 20 { // either worker
 		q, err := bus.TagQuota.Call(t.Context(), conn, schemas.QuotaQuery{TenantID: &acme})
 		switch {
 		case err != nil || q.Bytes < stored || q.Bytes > stored+160*written:
 			t.Errorf("got %+v and %v, the stream has %d bytes", q, err, stored)
-		case usage != 0 && q.Bytes != usage:
-			t.Errorf("one worker counts %d bytes, and another one %d", usage, q.Bytes)
+		case counted != 0 && q.Bytes != counted:
+			t.Errorf("one worker counts %d bytes, and another one %d", counted, q.Bytes)
 		}
-		usage = q.Bytes
+		counted = q.Bytes
 	}
 }
 
-// TestUsageOfWorkerStartedDuringWrites counts each tag once, whether a worker finds it in the bucket at
+// TestCountOfWorkerStartedDuringWrites counts each tag once, whether a worker finds it in the bucket at
 // its start, in an announcement, or in both, and no deleted one.
-func TestUsageOfWorkerStartedDuringWrites(t *testing.T) {
+func TestCountOfWorkerStartedDuringWrites(t *testing.T) {
 	t.Parallel()
 	const written, deleted = 200, 100
 	server, conn := bustest.Start(t)

@@ -18,7 +18,7 @@ import (
 )
 
 // serveLimited starts a registration worker with the quota most for each tenant.
-func serveLimited(t *testing.T, conn *bus.Conn, most quota.Use) {
+func serveLimited(t *testing.T, conn *bus.Conn, most quota.Amount) {
 	t.Helper()
 	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1})
 	if err != nil {
@@ -49,7 +49,7 @@ func wantExceeded(t *testing.T, err error, want string) {
 func TestTenantRecordLimit(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	serveLimited(t, conn, quota.Use{Count: 2})
+	serveLimited(t, conn, quota.Amount{Count: 2})
 	for _, tenant := range []string{"", "acme"} {
 		for n := range 2 {
 			if err := tool(t, conn, tenant, fmt.Sprint(n), ""); err != nil {
@@ -66,8 +66,8 @@ func TestTenantRecordLimit(t *testing.T) {
 		t.Errorf("replace a record at the limit: %v", err)
 	}
 
-	serveLimited(t, bustest.Dial(t, server), quota.Use{Count: 2}) // a worker that starts later
-	for n := range 10 {                                           // either worker
+	serveLimited(t, bustest.Dial(t, server), quota.Amount{Count: 2}) // a worker that starts later
+	for n := range 10 {                                              // either worker
 		wantExceeded(t, tool(t, conn, "acme", fmt.Sprint("more", n), ""), "uses 2 of 2")
 	}
 	for n := range 10 { // a delete by one worker counts immediately for the other
@@ -86,7 +86,7 @@ func TestTenantRecordLimit(t *testing.T) {
 func TestTenantRecordByteLimit(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	serveLimited(t, conn, quota.Use{Bytes: 1300})
+	serveLimited(t, conn, quota.Amount{Bytes: 1300})
 	if err := tool(t, conn, "acme", "one", strings.Repeat("x", 700)); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func unregister(t *testing.T, conn *bus.Conn, id string) {
 func TestMarkersCountAgainstTheQuota(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	serveLimited(t, conn, quota.Use{Bytes: 2000})
+	serveLimited(t, conn, quota.Amount{Bytes: 2000})
 	var err error
 	n := 0
 	for ; err == nil && n < 100; n++ {
@@ -126,8 +126,8 @@ func TestMarkersCountAgainstTheQuota(t *testing.T) {
 	if err := tool(t, conn, "other", "one", ""); err != nil {
 		t.Errorf("another tenant: %v", err)
 	}
-	serveLimited(t, bustest.Dial(t, server), quota.Use{Bytes: 2000}) // a worker that starts later
-	for range 10 {                                                   // either worker
+	serveLimited(t, bustest.Dial(t, server), quota.Amount{Bytes: 2000}) // a worker that starts later
+	for range 10 {                                                      // either worker
 		wantExceeded(t, tool(t, conn, "acme", "more", ""), "of 2000 bytes of records")
 	}
 	unregister(t, conn, "0") // the marker is smaller than the record
@@ -136,11 +136,11 @@ func TestMarkersCountAgainstTheQuota(t *testing.T) {
 	}
 }
 
-// TestRecordUsageCoversTheStorage compares the usage with the bytes that the server counts.
-func TestRecordUsageCoversTheStorage(t *testing.T) {
+// TestRecordCountCoversTheStorage compares the count with the bytes that the server counts.
+func TestRecordCountCoversTheStorage(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	serveLimited(t, conn, quota.Use{})
+	serveLimited(t, conn, quota.Amount{})
 	const records = 200
 	var writing sync.WaitGroup
 	for n := range records { // some are committed in batches
@@ -157,21 +157,21 @@ func TestRecordUsageCoversTheStorage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	serveLimited(t, bustest.Dial(t, server), quota.Use{}) // a worker that starts later
+	serveLimited(t, bustest.Dial(t, server), quota.Amount{}) // a worker that starts later
 	s, err := conn.JetStream().Stream(t.Context(), catalog.Stream)
 	if err != nil {
 		t.Fatal(err)
 	}
 	state := s.CachedInfo().State
 	acme := "acme"
-	wait.Until(t, "the usage covers the storage", func() bool {
+	wait.Until(t, "the count covers the storage", func() bool {
 		for range 20 { // either worker
 			q, err := bus.RecordQuota.Call(t.Context(), conn, schemas.QuotaQuery{TenantID: &acme})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if excess := q.Bytes - int64(state.Bytes); q.Count != records-20 || excess < 0 || excess > 160*int64(state.Msgs) {
-				t.Logf("the usage is %+v, the stream has %d messages and %d bytes", q, state.Msgs, state.Bytes)
+				t.Logf("the count is %+v, the stream has %d messages and %d bytes", q, state.Msgs, state.Bytes)
 				return false
 			}
 		}
@@ -190,7 +190,7 @@ func TestTenantRecordsLeaveRoomInTheBucket(t *testing.T) {
 		return c
 	}
 	c := setup(20_000) // 10,000 for records
-	serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: register.ConfirmVisible(conn, c)}, quota.Use{Bytes: 1 << 30})
+	serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: register.ConfirmVisible(conn, c)}, quota.Amount{Bytes: 1 << 30})
 	write := func(tenant, id string) error { return tool(t, conn, tenant, id, strings.Repeat("x", 1000)) }
 	var err error
 	for n := 0; err == nil && n < 100; n++ {

@@ -13,13 +13,13 @@ import (
 	"cairn/services/internal/quota"
 )
 
-// follower applies messages of a log to a Usage.
+// follower applies messages of a log to a Counter.
 type follower struct {
-	*Usage
+	*Counter
 	revision uint64
 }
 
-func newFollower() *follower { return &follower{Usage: newUsage(quota.Limit{})} }
+func newFollower() *follower { return &follower{Counter: newCounter(quota.Limit{})} }
 
 const ttl = 7 * 24 * time.Hour // of a marker
 
@@ -33,9 +33,9 @@ func (f *follower) remove(key catalog.Key, bytes int64) {
 	f.apply(catalog.Size{Key: key, Bytes: bytes, Revision: f.revision, Expires: time.Now().Add(ttl)})
 }
 
-func (f *follower) want(t *testing.T, when string, want quota.Use) {
+func (f *follower) want(t *testing.T, when string, want quota.Amount) {
 	t.Helper()
-	if q := f.quota("acme"); q.Count != want.Count || q.Bytes != want.Bytes {
+	if q := f.Quota("acme"); q.Count != want.Count || q.Bytes != want.Bytes {
 		t.Errorf("%s: got %d records and %d bytes, want %+v", when, q.Count, q.Bytes, want)
 	}
 }
@@ -48,49 +48,28 @@ func TestMarkersCountUntilTheyExpire(t *testing.T) {
 		f.put(first, 1000)
 		f.put(second, 2000)
 		f.remove(first, 300)
-		f.want(t, "after a deletion", quota.Use{Count: 1, Bytes: 2300})
+		f.want(t, "after a deletion", quota.Amount{Count: 1, Bytes: 2300})
 		if f.has(first) {
 			t.Error("a deleted record exists")
 		}
 		time.Sleep(time.Hour)
 		f.put(first, 1500)
-		f.want(t, "after the marker was replaced", quota.Use{Count: 2, Bytes: 3500})
+		f.want(t, "after the marker was replaced", quota.Amount{Count: 2, Bytes: 3500})
 		f.remove(first, 300)
 		f.remove(second, 400)
-		f.want(t, "after further deletions", quota.Use{Bytes: 700})
+		f.want(t, "after further deletions", quota.Amount{Bytes: 700})
 		time.Sleep(ttl - time.Minute)
-		f.want(t, "after the first marker would have expired", quota.Use{Bytes: 700})
-		time.Sleep(time.Minute + 2*time.Second)
-		f.want(t, "after the expiry", quota.Use{})
-		if len(f.tenants) != 0 || len(f.markers) != 0 {
-			t.Errorf("after the expiry: %d tenants and %d markers remain", len(f.tenants), len(f.markers))
+		f.want(t, "after the first marker would have expired", quota.Amount{Bytes: 700})
+		time.Sleep(2 * time.Minute)
+		f.want(t, "after the expiry", quota.Amount{})
+		f.remove(catalog.Key{Tenant: "other", ID: "third"}, 300)
+		if n := len(f.messages); n != 1 || f.keys("acme") != 0 {
+			t.Errorf("after a later deletion: %d tenants are in memory, want 1", n)
 		}
 	})
 }
 
-// TestReplacedMarkersUseNoMemory deletes and registers the same records again and again.
-func TestReplacedMarkersUseNoMemory(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFollower()
-		for range 1000 {
-			for n := range 100 {
-				key := catalog.Key{Tenant: "acme", ID: fmt.Sprint(n)}
-				f.put(key, 1000)
-				f.remove(key, 300)
-			}
-			time.Sleep(time.Second)
-		}
-		f.want(t, "after 1,000 deletions of each record", quota.Use{Bytes: 100 * 300})
-		if len(f.markers) > minCompact {
-			t.Errorf("%d markers are held, want at most %d", len(f.markers), minCompact)
-		}
-		time.Sleep(ttl + time.Second)
-		f.want(t, "after the expiry", quota.Use{})
-	})
-}
-
-// TestRebuildCountsMarkersOnce compares the usage by the log as it grows with that of a rebuild and of a
+// TestRebuildCountsMarkersOnce compares the count by the log as it grows with that of a rebuild and of a
 // restart.
 func TestRebuildCountsMarkersOnce(t *testing.T) {
 	t.Parallel()
@@ -98,15 +77,15 @@ func TestRebuildCountsMarkersOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := func() *Usage {
-		u, err := OpenUsage(t.Context(), c, quota.Limit{})
+	open := func() *Counter {
+		counter, err := OpenCounter(t.Context(), c, quota.Limit{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(u.Close)
-		return u
+		t.Cleanup(counter.Close)
+		return counter
 	}
-	u := open()
+	counter := open()
 	for n := range 3 {
 		key := catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: fmt.Sprint(n)}
 		if _, err := c.Put(t.Context(), key, []byte(`{}`)); err != nil {
@@ -123,23 +102,23 @@ func TestRebuildCountsMarkersOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	applied := func(u *Usage) schemas.Quota {
+	applied := func(counter *Counter) schemas.Quota {
 		t.Helper()
-		if err := u.applied.Wait(t.Context(), newest); err != nil {
+		if err := counter.applied.Wait(t.Context(), newest); err != nil {
 			t.Fatal(err)
 		}
-		return u.quota("acme")
+		return counter.Quota("acme")
 	}
 	one := catalog.SizeOf(catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: "0"}, nil)
 	want := schemas.Quota{Count: 1, Bytes: 3*one + 2}
-	if got := applied(u); got != want {
+	if got := applied(counter); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if err := u.Rebuild(t.Context()); err != nil {
+	if err := counter.Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := applied(u); got != want || len(u.markers) != 2 {
-		t.Errorf("after a rebuild: got %+v and %d markers, want %+v and 2", got, len(u.markers), want)
+	if got := applied(counter); got != want {
+		t.Errorf("after a rebuild: got %+v, want %+v", got, want)
 	}
 	if got := applied(open()); got != want {
 		t.Errorf("after a restart: got %+v, want %+v", got, want)
