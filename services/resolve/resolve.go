@@ -197,7 +197,7 @@ func (r *Resolver) applyDecoded(changes []catalog.Change, read []decoded, stored
 			continue
 		}
 		at := nodeOf(c.Key)
-		r.graph.Apply(at, read[n].edges, schemas.Linkable(read[n].facts.status))
+		r.graph.Apply(at, read[n].edges)
 		delete(r.quarantined, at)
 		if read[n].unreadable {
 			r.quarantined[at] = c.Revision

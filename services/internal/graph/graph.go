@@ -10,11 +10,11 @@ package graph
 
 import (
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/cayleygraph/cayley/graph/memstore"
 	"github.com/cayleygraph/quad"
@@ -52,13 +52,10 @@ type Graph struct {
 	mu sync.RWMutex
 	// edges are the links of each record, in its order.
 	edges map[Node][]Edge
-	// unlinkable are the records with edges that links do not reach. They have no quads.
-	unlinkable map[Node]bool
-	// referrers has an entry for each target of active quads.
-	referrers map[target]*referrers
-	store     store
-	quads     int      // number of active quads
-	rebuild   *rebuild // nil: none is in progress
+	store store
+	quads int // number of active quads
+	// rebuild is nil if none is in progress.
+	rebuild *rebuild
 }
 
 // store has the links that are traversed backward. Each node of a quad, subject or
@@ -98,20 +95,6 @@ type rebuild struct {
 	remaining []Node // records whose quads are not copied yet
 }
 
-// target identifies the referrers of one kind that link to a record by one predicate.
-type target struct {
-	kind   string // of the referrers
-	tenant string
-	Edge
-}
-
-// referrers are the linkable referrers of a target.
-type referrers struct {
-	count int
-	// sorted are their ids; nil until they are requested.
-	sorted atomic.Pointer[[]string]
-}
-
 // New returns an empty graph.
 func New() *Graph {
 	g := &Graph{}
@@ -121,8 +104,7 @@ func New() *Graph {
 
 // clear replaces the maps and stores of a graph without edges: a map does not shrink.
 func (g *Graph) clear() {
-	g.edges, g.unlinkable, g.referrers = map[Node][]Edge{}, map[Node]bool{}, map[target]*referrers{}
-	g.store, g.rebuild = newStore(), nil
+	g.edges, g.store, g.rebuild = map[Node][]Edge{}, newStore(), nil
 }
 
 // Links returns the ids that the record links to by the predicate, in the order of
@@ -131,18 +113,6 @@ func (g *Graph) Links(from Node, predicate string) []string {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return linksOf(g.edges[from], predicate)
-}
-
-// Field returns the field of the record with a link to the id of the kind; false: there is none.
-func (g *Graph) Field(from Node, kind, id string) (field string, ok bool) {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	for _, e := range g.edges[from] {
-		if e.To == id && kindOf(e.Predicate) == kind {
-			return e.Predicate, true
-		}
-	}
-	return "", false
 }
 
 // linksOf returns the targets of the edges with the predicate, in order.
@@ -155,59 +125,47 @@ func linksOf(edges []Edge, predicate string) (ids []string) {
 	return ids
 }
 
-// Referrers returns the ids of the linkable records of the kind that link to the node by the
-// predicate, which must have a reverse index, sorted. They belong to the node's tenant. The
-// caller does not modify them. If ctx ends, some may be missing.
-func (g *Graph) Referrers(ctx context.Context, kind, predicate string, to Node) []string {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	known := g.referrers[target{kind, to.Tenant, Edge{predicate, to.ID}}]
-	if known == nil {
-		return nil
+// Referrers returns the ids of the records of the kind that link to the node by the predicate, in any order. They
+// belong to the node's tenant. If ctx ends, some may be missing. The loop body does not change the graph.
+func (g *Graph) Referrers(ctx context.Context, kind, predicate string, to Node) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		g.mu.RLock()
+		defer g.mu.RUnlock()
+		object, by := g.store.ValueOf(to.name()), g.store.ValueOf(name(predicate))
+		if object == nil || by == nil {
+			return
+		}
+		prefix := kind + separator + to.Tenant + separator
+		quads := g.store.QuadIterator(quad.Object, object)
+		defer func() { _ = quads.Close() }() // in memory
+		for ctx.Err() == nil && quads.Next(ctx) {
+			q := quads.Result()
+			if g.store.QuadDirection(q, quad.Predicate) != by || g.store.isRetired(q.Key()) {
+				continue
+			}
+			from, _ := g.store.NameOf(g.store.QuadDirection(q, quad.Subject)).(name)
+			if id, ok := strings.CutPrefix(string(from), prefix); ok && !yield(id) {
+				return
+			}
+		}
 	}
-	if sorted := known.sorted.Load(); sorted != nil {
-		return *sorted
-	}
-	ids := g.referrersOf(ctx, to, predicate, kind)
-	if ctx.Err() == nil {
-		known.sorted.Store(&ids)
-	}
-	return ids
 }
 
-// countReferrers returns in constant time how many ids Referrers returns.
-func (g *Graph) countReferrers(kind, predicate string, to Node) int {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	if known := g.referrers[target{kind, to.Tenant, Edge{predicate, to.ID}}]; known != nil {
-		return known.count
-	}
-	return 0
-}
-
-// Apply replaces the links of the record with edges, which are distinct. A record that is not
-// linkable is no referrer. Readers see the old or the new links, never a mixture.
-func (g *Graph) Apply(from Node, edges []Edge, linkable bool) {
+// Apply replaces the links of the record with edges, which are distinct. Readers see the old or the new links, never
+// a mixture.
+func (g *Graph) Apply(from Node, edges []Edge) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	unlinkable := !linkable && len(edges) > 0
-	if slices.Equal(g.edges[from], edges) && g.unlinkable[from] == unlinkable {
+	before := g.edges[from]
+	if slices.Equal(before, edges) {
 		return
 	}
-	before, after := g.traversable(from), edges
-	if unlinkable {
-		after = nil
-	}
-	retired := without(before, after)
+	retired := without(before, edges)
 	for _, e := range retired {
 		g.retire(from, e)
 	}
-	for _, e := range without(after, before) {
+	for _, e := range without(edges, before) {
 		g.add(from, e)
-	}
-	delete(g.unlinkable, from)
-	if unlinkable {
-		g.unlinkable[from] = true
 	}
 	if len(edges) > 0 {
 		g.edges[from] = slices.Clone(edges)
@@ -217,21 +175,12 @@ func (g *Graph) Apply(from Node, edges []Edge, linkable bool) {
 	g.continueRebuild(max(rebuildStep, 2*len(retired)))
 }
 
-// traversable returns the edges of the record, or none if it is not linkable.
-func (g *Graph) traversable(from Node) []Edge {
-	if g.unlinkable[from] {
-		return nil
-	}
-	return g.edges[from]
-}
-
 func (g *Graph) add(from Node, e Edge) {
 	g.store.add(from, e)
 	if g.rebuild != nil {
 		g.rebuild.add(from, e)
 	}
 	g.quads++
-	g.count(from, e, 1)
 }
 
 func (g *Graph) retire(from Node, e Edge) {
@@ -240,21 +189,6 @@ func (g *Graph) retire(from Node, e Edge) {
 		g.rebuild.retire(from, e)
 	}
 	g.quads--
-	g.count(from, e, -1)
-}
-
-// count changes the number of referrers of the edge's target by n.
-func (g *Graph) count(from Node, e Edge, n int) {
-	to := target{from.Kind, from.Tenant, e}
-	known := g.referrers[to]
-	if known == nil {
-		known = &referrers{}
-		g.referrers[to] = known
-	}
-	known.sorted.Store(nil)
-	if known.count += n; known.count == 0 {
-		delete(g.referrers, to)
-	}
 }
 
 // continueRebuild copies at least n quads, starts a rebuild if it is due, and ends one when all quads are
@@ -272,7 +206,7 @@ func (g *Graph) continueRebuild(n int) {
 		last := len(r.remaining) - 1
 		from := r.remaining[last]
 		r.remaining = r.remaining[:last]
-		for _, e := range without(g.traversable(from), nil) {
+		for _, e := range g.edges[from] {
 			r.add(from, e)
 			n--
 		}
@@ -283,37 +217,14 @@ func (g *Graph) continueRebuild(n int) {
 	}
 }
 
-// referrersOf reads the referrers from the store until ctx ends. The caller holds mu.
-func (g *Graph) referrersOf(ctx context.Context, n Node, predicate, kind string) (ids []string) {
-	start, by := g.store.ValueOf(n.name()), g.store.ValueOf(name(predicate))
-	if start == nil || by == nil {
-		return nil
-	}
-	prefix := kind + separator + n.Tenant + separator
-	quads := g.store.QuadIterator(quad.Object, start)
-	defer func() { _ = quads.Close() }() // in memory
-	for ctx.Err() == nil && quads.Next(ctx) {
-		q := quads.Result()
-		if g.store.QuadDirection(q, quad.Predicate) != by || g.store.isRetired(q.Key()) {
-			continue
-		}
-		from, _ := g.store.NameOf(g.store.QuadDirection(q, quad.Subject)).(name)
-		if id, ok := strings.CutPrefix(string(from), prefix); ok {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-// without returns the edges of list whose predicate has a reverse index and that are absent from other.
+// without returns the edges of list that are absent from other.
 func without(list, other []Edge) (rest []Edge) {
 	has := make(map[Edge]bool, len(other))
 	for _, e := range other {
 		has[e] = true
 	}
 	for _, e := range list {
-		if followedBack(e.Predicate) && !has[e] {
+		if !has[e] {
 			rest = append(rest, e)
 		}
 	}

@@ -30,6 +30,12 @@ func names(builders ...string) []graph.Edge {
 	return edges
 }
 
+// referrersOf returns the ids of the records of the kind that link to the context builder, sorted.
+func referrersOf(t testing.TB, g *graph.Graph, kind string, to graph.Node) []string {
+	t.Helper()
+	return slices.Sorted(g.Referrers(t.Context(), kind, graph.ContextBuilders, to))
+}
+
 func TestLinksKeepRecordOrder(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -49,9 +55,9 @@ func TestLinksKeepRecordOrder(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			g, from := graph.New(), skill("acme", "net.diagnose")
-			g.Apply(from, names(row.before2...), true)
-			g.Apply(from, names(row.before...), true)
-			g.Apply(from, names(row.after...), true)
+			g.Apply(from, names(row.before2...))
+			g.Apply(from, names(row.before...))
+			g.Apply(from, names(row.after...))
 			if diff := cmp.Diff(row.after, g.Links(from, graph.ContextBuilders)); diff != "" {
 				t.Errorf("links (-want +got):\n%s", diff)
 			}
@@ -62,18 +68,18 @@ func TestLinksKeepRecordOrder(t *testing.T) {
 func TestScopesKindsAndPredicatesAreSeparate(t *testing.T) {
 	t.Parallel()
 	g := graph.New()
-	g.Apply(skill("acme", "a.b"), names("b.1"), true)
-	g.Apply(skill("", "a.b"), names("b.2"), true)
-	g.Apply(graph.Node{Kind: schemas.KindContextBuilder, Tenant: "acme", ID: "a.b"}, names("b.1", "b.3"), true)
+	g.Apply(skill("acme", "a.b"), names("b.1"))
+	g.Apply(skill("", "a.b"), names("b.2"))
+	g.Apply(graph.Node{Kind: schemas.KindContextBuilder, Tenant: "acme", ID: "a.b"}, names("b.1", "b.3"))
 	got := map[string][]string{
 		"tenant":               g.Links(skill("acme", "a.b"), graph.ContextBuilders),
 		"global":               g.Links(skill("", "a.b"), graph.ContextBuilders),
 		"unknown":              g.Links(skill("other", "a.b"), graph.ContextBuilders),
 		"predicate":            g.Links(skill("acme", "a.b"), graph.Skills),
-		"referrers":            g.Referrers(t.Context(), schemas.KindSkill, graph.ContextBuilders, builder("acme", "b.1")),
-		"other kind":           g.Referrers(t.Context(), schemas.KindContextBuilder, graph.ContextBuilders, builder("acme", "b.1")),
-		"of nothing":           g.Referrers(t.Context(), schemas.KindSkill, graph.ContextBuilders, builder("acme", "b.2")),
-		"the node of a tenant": g.Referrers(t.Context(), schemas.KindSkill, graph.ContextBuilders, builder("", "b.2")),
+		"referrers":            referrersOf(t, g, schemas.KindSkill, builder("acme", "b.1")),
+		"other kind":           referrersOf(t, g, schemas.KindContextBuilder, builder("acme", "b.1")),
+		"of nothing":           referrersOf(t, g, schemas.KindSkill, builder("acme", "b.2")),
+		"the node of a tenant": referrersOf(t, g, schemas.KindSkill, builder("", "b.2")),
 	}
 	want := map[string][]string{
 		"tenant": {"b.1"}, "global": {"b.2"}, "unknown": nil, "predicate": nil,
@@ -85,21 +91,19 @@ func TestScopesKindsAndPredicatesAreSeparate(t *testing.T) {
 }
 
 // TestManyChanges compares the graph with plain lists over enough changes for
-// several rebuilds of the store. A quarter of the records is not linkable.
+// several rebuilds of the store.
 func TestManyChanges(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	g, model, linkable := graph.New(), map[graph.Node][]string{}, map[graph.Node]bool{}
+	g, model := graph.New(), map[graph.Node][]string{}
 	for range 5000 {
 		from := skill([]string{"", "acme"}[random.IntN(2)], fmt.Sprintf("s.%d", random.IntN(20)))
 		var ids []string
 		for _, i := range random.Perm(8)[:random.IntN(9)] {
 			ids = append(ids, fmt.Sprintf("b.%d", i))
 		}
-		linkable[from] = random.IntN(4) > 0
-		g.Apply(from, names(ids...), linkable[from])
+		g.Apply(from, names(ids...))
 		model[from] = ids
-		g.Referrers(t.Context(), schemas.KindSkill, graph.ContextBuilders, builder(from.Tenant, "b.1")) // caches them
 	}
 	referrers := map[graph.Node][]string{}
 	for from, want := range model {
@@ -108,38 +112,21 @@ func TestManyChanges(t *testing.T) {
 		}
 		for _, id := range want {
 			to := builder(from.Tenant, id)
-			if linkable[from] {
-				referrers[to] = append(referrers[to], from.ID)
-			}
+			referrers[to] = append(referrers[to], from.ID)
 		}
 	}
 	for to, want := range referrers {
 		slices.Sort(want)
-		if diff := cmp.Diff(want, g.Referrers(t.Context(), schemas.KindSkill, graph.ContextBuilders, to)); diff != "" {
+		if diff := cmp.Diff(want, referrersOf(t, g, schemas.KindSkill, to)); diff != "" {
 			t.Errorf("referrers of %v (-want +got):\n%s", to, diff)
 		}
 	}
 	for from := range model {
-		g.Apply(from, nil, true)
+		g.Apply(from, nil)
 	}
 	for to := range referrers {
-		if got := g.Referrers(t.Context(), schemas.KindSkill, graph.ContextBuilders, to); got != nil {
+		if got := referrersOf(t, g, schemas.KindSkill, to); got != nil {
 			t.Errorf("%v still has the referrers %v", to, got)
-		}
-	}
-}
-
-// TestUnlinkableRecords changes a skill between active and draft without changing its links.
-func TestUnlinkableRecords(t *testing.T) {
-	t.Parallel()
-	g, from, to := graph.New(), skill("acme", "net.x"), builder("acme", "b")
-	for _, linkable := range []bool{false, true, false, false, true, true} {
-		g.Apply(from, names("b"), linkable)
-		if got := g.Links(from, graph.ContextBuilders); !slices.Equal(got, []string{"b"}) {
-			t.Errorf("linkable %v: got the links %v", linkable, got)
-		}
-		if got := g.Referrers(t.Context(), schemas.KindSkill, graph.ContextBuilders, to); slices.Contains(got, "net.x") != linkable {
-			t.Errorf("linkable %v: got the referrers %v", linkable, got)
 		}
 	}
 }
@@ -157,11 +144,11 @@ func TestConcurrentReadersAndWriters(t *testing.T) {
 					t.Errorf("a partial change was visible: %v", got)
 					return
 				}
-				g.Referrers(t.Context(), schemas.KindSkill, graph.ContextBuilders, builder("", "b.1"))
+				referrersOf(t, g, schemas.KindSkill, builder("", "b.1"))
 			}
 		})
 	}
 	for i := range 4000 {
-		g.Apply(skill("", fmt.Sprintf("s.%d", i%10)), names("b.1", fmt.Sprintf("b.%d", i+2)), true)
+		g.Apply(skill("", fmt.Sprintf("s.%d", i%10)), names("b.1", fmt.Sprintf("b.%d", i+2)))
 	}
 }

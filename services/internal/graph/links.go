@@ -30,16 +30,6 @@ const (
 	Everywhere = ""
 )
 
-// followedBack reports whether traversals need the referrers by the predicate. Other
-// predicates are followed forward only.
-func followedBack(predicate string) bool {
-	switch predicate {
-	case Tools, Template, Guardrails:
-		return false
-	}
-	return true
-}
-
 // kindOf returns the kind of a predicate's targets.
 func kindOf(predicate string) string {
 	switch predicate {
@@ -58,17 +48,21 @@ func kindOf(predicate string) string {
 	}
 }
 
-// Linking returns the kinds whose records have fields with links to the kind.
-func Linking(kind string) []string {
+// Linking returns the field that holds links to records of the kind, and the kinds of records that have it.
+func Linking(kind string) (field string, kinds []string) {
 	switch kind {
 	case schemas.KindSkill:
-		return []string{schemas.KindAgent, schemas.KindContextBuilder, schemas.KindGuardrail, schemas.KindTemplate}
+		return Skills, []string{schemas.KindAgent, schemas.KindContextBuilder, schemas.KindGuardrail, schemas.KindTemplate}
 	case schemas.KindTool:
-		return []string{schemas.KindSkill, schemas.KindContextBuilder}
-	case schemas.KindContextBuilder, schemas.KindGuardrail, schemas.KindTemplate:
-		return []string{schemas.KindSkill}
+		return Tools, []string{schemas.KindSkill, schemas.KindContextBuilder}
+	case schemas.KindContextBuilder:
+		return ContextBuilders, []string{schemas.KindSkill}
+	case schemas.KindGuardrail:
+		return Guardrails, []string{schemas.KindSkill}
+	case schemas.KindTemplate:
+		return Template, []string{schemas.KindSkill}
 	default:
-		return nil
+		return "", nil
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"cairn/schemas"
 	"cairn/services/internal/scope"
@@ -155,17 +156,18 @@ func (r *Reader) referrersInScope(ctx context.Context, s scope.Scope, kind, pred
 	return linked
 }
 
-// referrers returns the tenant's referrers of the node's id.
-func (r *Reader) referrers(ctx context.Context, tenant, kind, predicate string, to Node) []LinkedRecord {
+// referrers returns the tenant's linkable referrers of the node's id, sorted.
+func (r *Reader) referrers(ctx context.Context, tenant, kind, predicate string, to Node) (linked []LinkedRecord) {
 	to.Tenant = tenant
-	if !r.follow(r.Graph.countReferrers(kind, predicate, to)) {
-		return nil
+	for id := range r.Graph.Referrers(ctx, kind, predicate, to) {
+		if !r.follow(1) {
+			return nil
+		}
+		if n := (Node{kind, tenant, id}); r.Has(n) {
+			linked = append(linked, LinkedRecord{n, predicate})
+		}
 	}
-	ids := r.Graph.Referrers(ctx, kind, predicate, to)
-	linked := make([]LinkedRecord, 0, len(ids))
-	for _, id := range ids {
-		linked = append(linked, LinkedRecord{Node{kind, tenant, id}, predicate})
-	}
+	slices.SortFunc(linked, func(a, b LinkedRecord) int { return strings.Compare(a.ID, b.ID) })
 	return linked
 }
 
@@ -173,13 +175,15 @@ func (r *Reader) referrers(ctx context.Context, tenant, kind, predicate string, 
 func (r *Reader) linkedBySkill(ctx context.Context, s scope.Scope, id string) bool {
 	const kind = schemas.KindSkill
 	_, found := s.First(func(tenant string) bool {
-		to := Node{schemas.KindContextBuilder, tenant, id}
-		if tenant == string(s) { // no record shadows its skills
-			return r.Graph.countReferrers(kind, ContextBuilders, to) > 0
+		for skill := range r.Graph.Referrers(ctx, kind, ContextBuilders, Node{schemas.KindContextBuilder, tenant, id}) {
+			if !r.follow(1) {
+				return false
+			}
+			if n, ok := r.Find(kind, s, skill); ok && n.Tenant == tenant {
+				return true
+			}
 		}
-		return slices.ContainsFunc(r.referrers(ctx, tenant, kind, ContextBuilders, to), func(skill LinkedRecord) bool {
-			return !r.Has(Node{kind, string(s), skill.ID})
-		})
+		return false
 	})
 	return found
 }
