@@ -19,8 +19,8 @@ const agentDepth = 50
 // resolveAgent returns the best agent by its own text and by the best of its skills.
 func resolveAgent(ctx context.Context, r *Resolver, q schemas.AgentQuery) (schemas.AgentAnswer, error) {
 	s := scope.Scope(q.Tenant())
-	hits, degraded, err := searchAgents(ctx, r, index.Query{
-		Scope: s, Text: q.Query, TopK: agentDepth, By: index.Method(q.Search), Filter: filterOf(q.Filter),
+	hits, degraded, err := searchAgents(ctx, r, s, index.Query{
+		Text: q.Query, TopK: agentDepth, By: index.Method(q.Search), Filter: filterOf(q.Filter),
 	})
 	if err != nil {
 		return schemas.AgentAnswer{}, err
@@ -47,26 +47,26 @@ func resolveAgent(ctx context.Context, r *Resolver, q schemas.AgentQuery) (schem
 
 // searchAgents returns the agents of the first tenant in scope that has relevant
 // ones, best first.
-func searchAgents(ctx context.Context, r *Resolver, q index.Query) (hits []found, degraded string, err error) {
+func searchAgents(ctx context.Context, r *Resolver, s scope.Scope, q index.Query) (hits []found, degraded string, err error) {
 	q.Kind = schemas.KindAgent
-	own, degraded, err := searchKind(ctx, r, q)
+	own, degraded, err := searchKind(ctx, r, s, q)
 	if err != nil {
 		return nil, "", err
 	}
 	q.Kind = schemas.KindSkill
 	wanted := q.Filter
 	q.Filter = index.Filter{} // it selects agents, not their skills
-	skills, _, err := searchKind(ctx, r, q)
+	skills, _, err := searchKind(ctx, r, s, q)
 	if err != nil {
 		return nil, "", err
 	}
-	owners, err := ownersOf(ctx, r, q.Scope, skills)
+	owners, err := ownersOf(ctx, r, s, skills)
 	if err != nil {
 		return nil, "", err
 	}
 	owners = slices.DeleteFunc(owners, func(h found) bool { return !h.matches(wanted) })
 	hits = rankAgents(append(own, owners...))
-	tenant, _ := q.Scope.First(func(tenant string) bool {
+	tenant, _ := s.First(func(tenant string) bool {
 		return slices.ContainsFunc(hits, func(h found) bool { return h.node.Tenant == tenant })
 	})
 	return slices.DeleteFunc(hits, func(h found) bool { return h.node.Tenant != tenant }), degraded, nil

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"cairn/services/internal/index"
+	"cairn/services/internal/scope"
 )
 
 // RankedAgents returns the ids of the agents for a query, best first.
 func (r *Resolver) RankedAgents(ctx context.Context, query string) (ids []string, err error) {
-	hits, _, err := searchAgents(ctx, r, index.Query{Text: query, TopK: agentDepth})
+	hits, _, err := searchAgents(ctx, r, scope.Global, index.Query{Text: query, TopK: agentDepth})
 	for _, h := range hits {
 		ids = append(ids, h.node.ID)
 	}

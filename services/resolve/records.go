@@ -24,7 +24,7 @@ func listRecords(ctx context.Context, r *Resolver, q schemas.RecordQuery) (schem
 	before := r.token(r.view.Applied.Revision())
 	s := scope.Scope(schemas.ValueOr(q.TenantID, ""))
 	page, next, err := listPage(ctx, r, listing{
-		kind: q.Kind, scope: s, tenants: tenantsFor(s, q.Scope), limit: q.Limit, cursor: q.Cursor,
+		kind: q.Kind, scope: s, tenants: s.Named(q.Scope), limit: q.Limit, cursor: q.Cursor,
 		want: filter{any: true, domain: q.Domain, status: q.Status, labels: schemas.LabelTerms(labels), prefix: q.Prefix, public: q.Public},
 	})
 	return schemas.RecordList{Records: page, NextCursor: next, Revision: before}, err
@@ -105,7 +105,7 @@ func inScope[T any](ctx context.Context, r *Resolver, k schemas.RecordKey,
 		}
 	}
 	s := scope.Scope(schemas.ValueOr(k.TenantID, ""))
-	for _, tenant := range tenantsFor(s, k.Scope) {
+	for _, tenant := range s.Named(k.Scope) {
 		err = bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) (err error) {
 			found, err = read(ctx, catalog.Key{Kind: k.Kind, Tenant: tenant, ID: k.ID})
 			return err
@@ -119,17 +119,4 @@ func inScope[T any](ctx context.Context, r *Resolver, k schemas.RecordKey,
 		return found, nil
 	}
 	return found, schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q in %s", k.Kind, k.ID, s))
-}
-
-// tenantsFor returns the tenants of the scope that the request restricts to name; all of them
-// if it is empty. In a request without a tenant, the tenant's scope is the global one.
-func tenantsFor(s scope.Scope, name string) []string {
-	switch name {
-	case schemas.ScopeGlobal:
-		return []string{scope.Global}
-	case schemas.ScopeTenant:
-		return []string{string(s)}
-	default:
-		return s.Tenants()
-	}
 }

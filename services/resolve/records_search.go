@@ -22,7 +22,7 @@ func searchRecords(ctx context.Context, r *Resolver, q schemas.RecordSearch) (an
 		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) {
 			continue
 		}
-		some, degraded, err := searchScopes(ctx, r, tenantsFor(scope.Scope(tenant), q.Scope), index.Query{
+		some, degraded, err := searchScopes(ctx, r, scope.Scope(tenant).Named(q.Scope), index.Query{
 			Kind: kind, Text: q.Query, TopK: searchDepth, By: index.Method(q.Search), Filter: withAny(filterOf(q.Filter), q.Any),
 		})
 		if err != nil {
@@ -49,34 +49,17 @@ func withAny(f index.Filter, a schemas.AnyOf) index.Filter {
 	return f
 }
 
-// searchScopes returns the hits in the scope of each of the tenants. Records of the first tenant
-// shadow global ones with the same id.
+// searchScopes returns the hits of each of the tenants. Records of the first tenant shadow global ones with the same id.
 func searchScopes(ctx context.Context, r *Resolver, tenants []string, q index.Query) (hits []found, degraded string, err error) {
-	for _, tenant := range tenants {
-		q.Scope = scope.Scope(tenant)
-		some, reason, err := searchKind(ctx, r, q)
+	for _, q.Tenant = range tenants {
+		some, reason, err := searchTenant(ctx, r, scope.Scope(tenants[0]), q)
 		if err != nil {
 			return nil, "", err
 		}
-		degraded = cmp.Or(degraded, reason)
-		fallback := len(some) > 0 && some[0].node.Tenant != tenant // to the global scope
-		if fallback && !slices.Contains(tenants, scope.Global) {
-			continue
-		}
-		hits = append(hits, some...)
-		if fallback {
-			break
-		}
+		hits, degraded = append(hits, some...), cmp.Or(degraded, reason)
 	}
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return slices.DeleteFunc(hits, func(h found) bool {
-		if q.Public && !h.facts.Value().public { // the index may have an outdated record that was published
-			return true
-		}
-		meant, _ := r.reader.Find(q.Kind, scope.Scope(tenants[0]), h.node.ID)
-		return meant != h.node
-	}), degraded, nil
+	// The index may have an outdated record that was published.
+	return slices.DeleteFunc(hits, func(h found) bool { return q.Public && !h.facts.Value().public }), degraded, nil
 }
 
 // recordHits returns the hits as in the response, fewer if they exceed pageBytes.

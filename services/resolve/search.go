@@ -46,15 +46,15 @@ func (h found) matches(f index.Filter) bool {
 }
 
 func searchSkills(ctx context.Context, r *Resolver, q schemas.SkillQuery) (*schemas.SkillHits, error) {
-	hits, degraded, err := searchKind(ctx, r, index.Query{
-		Kind: schemas.KindSkill, Scope: scope.Scope(q.Tenant()), Text: q.Query, TopK: q.Limit(), By: index.Method(q.Search),
-		Filter: filterOf(q.Filter),
+	s := scope.Scope(q.Tenant())
+	hits, degraded, err := searchKind(ctx, r, s, index.Query{
+		Kind: schemas.KindSkill, Text: q.Query, TopK: q.Limit(), By: index.Method(q.Search), Filter: filterOf(q.Filter),
 	})
 	if err != nil {
 		return nil, err
 	}
 	if len(hits) == 0 {
-		return nil, notFound(schemas.ErrSkillNotFound, schemas.KindSkill, scope.Scope(q.Tenant()), q.Filter, degraded)
+		return nil, notFound(schemas.ErrSkillNotFound, schemas.KindSkill, s, q.Filter, degraded)
 	}
 	answer := &schemas.SkillHits{Degraded: degraded, Explained: explanations(q.QueryOptions, hits)}
 	size := 0
@@ -89,23 +89,27 @@ func filterOf(f schemas.Filter) index.Filter {
 	}
 }
 
-// searchKind returns the hits with their records. It falls back to the global scope if
-// none of the tenant's hits is active. A tenant's records shadow global ones with the same id.
-func searchKind(ctx context.Context, r *Resolver, q index.Query) (hits []found, degraded string, err error) {
+// searchKind returns the hits of the first tenant in the scope that has active ones, and how the search was degraded.
+func searchKind(ctx context.Context, r *Resolver, s scope.Scope, q index.Query) (hits []found, degraded string, err error) {
+	for _, tenant := range s.Tenants() {
+		q.Tenant = tenant
+		if hits, degraded, err = searchTenant(ctx, r, s, q); len(hits) > 0 || err != nil {
+			break
+		}
+	}
+	return hits, degraded, err
+}
+
+// searchTenant returns the active hits of the query's tenant, with their records. A record of the first tenant in the
+// scope shadows global ones with the same id.
+func searchTenant(ctx context.Context, r *Resolver, s scope.Scope, q index.Query) (hits []found, degraded string, err error) {
 	blocked, err := r.waitSearchable(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	topK := q.TopK
 	q.TopK += extraHits
-	s := q.Scope
 	result, err := r.query(ctx, q)
-	hits = activeHits(r, q.Kind, s, result)
-	if len(hits) == 0 && len(result.Hits) > 0 && result.Tenant != scope.Global {
-		q.Scope = scope.Global
-		result, err = r.query(ctx, q)
-		hits = activeHits(r, q.Kind, s, result)
-	}
 	if errors.Is(err, index.ErrUnavailable) || errors.Is(err, index.ErrNoVectors) {
 		return nil, "", schemas.ErrUnavailable.Because(err.Error())
 	}
@@ -115,24 +119,18 @@ func searchKind(ctx context.Context, r *Resolver, q index.Query) (hits []found, 
 	if blocked && result.Degraded == "" {
 		result.Degraded = schemas.IndexBehind
 	}
-	return hits[:min(topK, len(hits))], result.Degraded, nil
-}
-
-// activeHits returns the hits whose records are active and are not shadowed by a record of the tenant
-// with the same id.
-func activeHits(r *Resolver, kind string, s scope.Scope, result index.Result) (hits []found) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, h := range result.Hits {
-		n := graph.Node{Kind: kind, Tenant: result.Tenant, ID: h.ID}
-		if visible, ok := r.reader.Find(kind, s, h.ID); !ok || visible != n {
+		n := graph.Node{Kind: q.Kind, Tenant: q.Tenant, ID: h.ID}
+		if visible, ok := r.reader.Find(q.Kind, s, h.ID); !ok || visible != n {
 			continue
 		}
 		if k, _ := r.view.Get(keyOf(n)); schemas.Searchable(k.facts.Value().status) {
 			hits = append(hits, found{n, h, k, bySearch})
 		}
 	}
-	return hits
+	return hits[:min(topK, len(hits))], result.Degraded, nil
 }
 
 // notFound returns err for a search without hits. Its detail names a degradation,

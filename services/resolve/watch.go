@@ -48,7 +48,7 @@ func watch(ctx context.Context, r *Resolver, req schemas.Watch, to bus.Sender) e
 	}
 	s := scope.Scope(schemas.ValueOr(req.TenantID, ""))
 	want := filter{any: true, labels: schemas.LabelTerms(labels)}
-	err = r.deps.Catalog.Changes(ctx, req.Kind, tenantsFor(s, req.Scope), after, func(c catalog.Change) error {
+	err = r.deps.Catalog.Changes(ctx, req.Kind, s.Named(req.Scope), after, func(c catalog.Change) error {
 		if !strings.HasPrefix(c.Key.ID, req.Prefix) {
 			return nil
 		}

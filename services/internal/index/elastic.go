@@ -395,8 +395,7 @@ func (e *elastic) deleteOld(ctx context.Context, before indices, live string) er
 	return nil
 }
 
-// Search runs all lookups (words and vectors of each part, in tenant and global
-// scope) in one request. A second request is needed only while a generation of
+// Search runs all lookups (words and vectors of each part) in one request. A second request is needed only while a generation of
 // another model is being filled.
 func (e *elastic) Search(ctx context.Context, q Query) (Result, error) {
 	result, err := e.find(ctx, q)
@@ -430,7 +429,7 @@ func (e *elastic) find(ctx context.Context, q Query) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return m.result(), nil
+	return Result{Hits: relevant(m.found, m.space, q.TopK), Degraded: m.degraded}, nil
 }
 
 // sendLookups sends the lookups of a multiSearch and stores the results. Searches are

@@ -16,7 +16,7 @@ type multiSearch struct {
 	question
 	family string // index prefix of the query's model; empty: no vectors
 
-	found map[string][]part // by tenant
+	found []part // by text
 }
 
 // criterion is what a lookup compares.
@@ -31,34 +31,31 @@ const (
 
 // lookup is one search in a multiSearch.
 type lookup struct {
-	tenant string
-	part   int
-	by     criterion
-	words  int // distinct words in the query, for coverage
-	body   object
+	part  int
+	by    criterion
+	words int // distinct words in the query, for coverage
+	body  object
 }
 
 func (m *multiSearch) lookups() (all []lookup) {
-	m.found = map[string][]part{}
-	for _, tenant := range m.query.Scope.Tenants() {
-		m.found[tenant] = make([]part, len(m.texts))
-		if m.family != "" && len(m.texts) > 0 {
-			all = append(all, lookup{tenant: tenant, by: byTenant, body: tenantQuery(tenant)})
+	tenant, filter := m.query.Tenant, m.query.Filter
+	m.found = make([]part, len(m.texts))
+	if m.family != "" && len(m.texts) > 0 {
+		all = append(all, lookup{by: byTenant, body: tenantQuery(tenant)})
+	}
+	for i, text := range m.texts {
+		m.found[i].plain = m.space.Lexical // Elasticsearch does not weight dimensions
+		m.found[i].static = m.space.Static
+		words := newTerms(text)
+		if len(words.all) > 0 {
+			all = append(all, lookup{i, byWords, 0, textQuery(tenant, filter, strings.Join(words.all, " "))})
 		}
-		for i, text := range m.texts {
-			m.found[tenant][i].plain = m.space.Lexical // Elasticsearch does not weight dimensions
-			m.found[tenant][i].static = m.space.Static
-			words := newTerms(text)
-			if len(words.all) > 0 {
-				all = append(all, lookup{tenant, i, byWords, 0, textQuery(tenant, m.query.Filter, strings.Join(words.all, " "))})
-			}
-			if len(words.all) > 0 && (m.space.Lexical || m.space.Name == "") {
-				n := len(words.distinct)
-				all = append(all, lookup{tenant, i, byCoverage, n, coverageQuery(tenant, m.query.Filter, words.distinct)})
-			}
-			if dot(m.vectors[i], m.vectors[i]) > 0 {
-				all = append(all, lookup{tenant, i, byVector, 0, vectorQuery(tenant, m.query.Filter, m.family, m.vectors[i])})
-			}
+		if len(words.all) > 0 && (m.space.Lexical || m.space.Name == "") {
+			n := len(words.distinct)
+			all = append(all, lookup{i, byCoverage, n, coverageQuery(tenant, filter, words.distinct)})
+		}
+		if dot(m.vectors[i], m.vectors[i]) > 0 {
+			all = append(all, lookup{i, byVector, 0, vectorQuery(tenant, filter, m.family, m.vectors[i])})
 		}
 	}
 	return all
@@ -87,7 +84,7 @@ func (m *multiSearch) add(l lookup, a response) error {
 	if hits := a.Hits.Hits; m.family != "" && len(hits) > 0 && !strings.HasPrefix(hits[0].Index, m.family) {
 		return errIncomparable
 	}
-	p := &m.found[l.tenant][l.part]
+	p := &m.found[l.part]
 	switch l.by {
 	case byWords:
 		p.text = a.matches(func(score float64) float64 { return score })
@@ -100,13 +97,4 @@ func (m *multiSearch) add(l lookup, a response) error {
 		}
 	}
 	return nil
-}
-
-func (m *multiSearch) result() Result {
-	for _, tenant := range m.query.Scope.Tenants() {
-		if hits := relevant(m.found[tenant], m.space, m.query.TopK); len(hits) > 0 {
-			return Result{Hits: hits, Tenant: tenant, Degraded: m.degraded}
-		}
-	}
-	return Result{Degraded: m.degraded}
 }

@@ -107,7 +107,7 @@ func TestRealFilters(t *testing.T) {
 	if err := ix.Apply(t.Context(), changes); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ix.Search(t.Context(), index.Query{Kind: "skill", Scope: "acme", Text: "beverage", TopK: 5})
+	got, err := ix.Search(t.Context(), index.Query{Kind: "skill", Tenant: "acme", Text: "beverage", TopK: 5})
 	if err != nil || len(got.Hits) != 1 || got.Hits[0].ID != "doc.0" || got.Hits[0].VectorRank != 1 {
 		t.Errorf("got %+v, %v, want the one document of the tenant", got, err)
 	}

@@ -240,7 +240,7 @@ func TestElasticPartialResults(t *testing.T) {
 	}
 }
 
-var vlans = index.Query{Kind: "skill", Scope: "acme", Text: "List all VLANs. Restart the old hosts.", TopK: 5}
+var vlans = index.Query{Kind: "skill", Tenant: "acme", Text: "List all VLANs. Restart the old hosts.", TopK: 5}
 
 // some returns n distinct documents.
 func some(n int) []index.Change {

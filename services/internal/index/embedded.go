@@ -187,7 +187,8 @@ func (e *embedded) Search(ctx context.Context, q Query) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("search %s documents: %w", q.Kind, err)
 	}
-	if e.isLarge(q) {
+	key := poolKey{q.Kind, q.Tenant}
+	if e.isLarge(key) {
 		release, err := overload.Acquire(ctx, e.searches, 1)
 		defer release()
 		if err != nil {
@@ -196,27 +197,20 @@ func (e *embedded) Search(ctx context.Context, q Query) (Result, error) {
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	for _, tenant := range q.Scope.Tenants() {
-		found, err := e.pools[poolKey{q.Kind, tenant}].search(ctx, prepared, q.Filter)
-		if err != nil {
-			return Result{}, fmt.Errorf("search %s documents: %w", q.Kind, err)
-		}
-		if hits := relevant(found, prepared.space, q.TopK); len(hits) > 0 {
-			return Result{Hits: hits, Tenant: tenant, Degraded: prepared.degraded}, nil
-		}
+	parts, err := e.pools[key].search(ctx, prepared, q.Filter)
+	if err != nil {
+		return Result{}, fmt.Errorf("search %s documents: %w", q.Kind, err)
 	}
-	return Result{Degraded: prepared.degraded}, nil
+	return Result{Hits: relevant(parts, prepared.space, q.TopK), Degraded: prepared.degraded}, nil
 }
 
 // largePool is the number of documents above which a search takes a CPU for milliseconds.
 const largePool = 20_000
 
-// isLarge reports whether the query searches a large pool.
-func (e *embedded) isLarge(q Query) bool {
+// isLarge reports whether the pool is large.
+func (e *embedded) isLarge(key poolKey) bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return slices.ContainsFunc(q.Scope.Tenants(), func(tenant string) bool {
-		p := e.pools[poolKey{q.Kind, tenant}]
-		return p != nil && len(p.ids) > largePool
-	})
+	p := e.pools[key]
+	return p != nil && len(p.ids) > largePool
 }

@@ -10,7 +10,6 @@ import (
 
 	"cairn/schemas"
 	"cairn/services/internal/embed"
-	"cairn/services/internal/scope"
 )
 
 // Open returns the index at url, with vectors from e, of the catalog with the ID
@@ -37,9 +36,8 @@ type Index interface {
 	// Apply applies changes in any order, and repeatedly: the highest revision of
 	// a document wins. When it returns nil, Search sees the changes.
 	Apply(ctx context.Context, changes []Change) error
-	// Search returns the best documents for q, of the first tenant of the scope that
-	// has relevant ones. A search without hits is not an error. A search by Vector
-	// without vectors returns [ErrNoVectors].
+	// Search returns the relevant documents for q, best first. A search without hits is not an error.
+	// A search by Vector without vectors returns [ErrNoVectors].
 	Search(ctx context.Context, q Query) (Result, error)
 	// Close releases the index's resources.
 	Close() error
@@ -99,20 +97,19 @@ func (c Change) found() bool {
 	return !c.Removed && schemas.Searchable(c.Status)
 }
 
-// Query selects the TopK best documents of one kind; TopK below 1 selects none.
+// Query selects the TopK best documents of one kind and tenant; TopK below 1 selects none.
 type Query struct {
-	Kind  string
-	Scope scope.Scope
-	Text  string
-	TopK  int
-	By    Method // empty: Hybrid
+	Kind   string
+	Tenant string // empty: global
+	Text   string
+	TopK   int
+	By     Method // empty: Hybrid
 	Filter
 }
 
 // Result is the outcome of a search, best hit first.
 type Result struct {
 	Hits     []Hit
-	Tenant   string // of the hits; empty: global
 	Degraded string // TextOnly, or empty
 }
 

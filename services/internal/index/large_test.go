@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
-
-	"cairn/services/internal/scope"
 )
 
 // TestSearchesOfLargePools searches while the CPUs for long searches are in use: a search of a large tenant
@@ -24,8 +22,8 @@ func TestSearchesOfLargePools(t *testing.T) {
 	if err := e.Apply(t.Context(), changes); err != nil {
 		t.Fatal(err)
 	}
-	search := func(ctx context.Context, tenant scope.Scope) error {
-		found, err := e.Search(ctx, Query{Kind: "skill", Scope: tenant, Text: "vlan", By: Text, TopK: 1})
+	search := func(ctx context.Context, tenant string) error {
+		found, err := e.Search(ctx, Query{Kind: "skill", Tenant: tenant, Text: "vlan", By: Text, TopK: 1})
 		if err == nil && len(found.Hits) != 1 {
 			t.Errorf("tenant %q: got %d hits", tenant, len(found.Hits))
 		}

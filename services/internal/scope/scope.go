@@ -1,7 +1,11 @@
 // Package scope determines the records that are visible to a request.
 package scope
 
-import "fmt"
+import (
+	"fmt"
+
+	"cairn/schemas"
+)
 
 // Global is the tenant of global records, and the scope of a request without
 // a tenant.
@@ -18,6 +22,19 @@ func (s Scope) Tenants() []string {
 		return []string{Global}
 	}
 	return []string{string(s), Global}
+}
+
+// Named returns the tenants of the scope that a request restricts to name; all of them if it is empty. In a request
+// without a tenant, the tenant's scope is the global one.
+func (s Scope) Named(name string) []string {
+	switch name {
+	case schemas.ScopeGlobal:
+		return []string{Global}
+	case schemas.ScopeTenant:
+		return []string{string(s)}
+	default:
+		return s.Tenants()
+	}
 }
 
 // String describes the scope for error messages.

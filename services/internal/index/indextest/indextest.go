@@ -39,7 +39,6 @@ func Run(t *testing.T, open func(testing.TB) index.Index) {
 		{"reordered and repeated changes converge", shuffled},
 		{"kinds are searched separately", kinds},
 		{"a tenant's scope has its documents and global ones", tenants},
-		{"global documents are the fallback of a tenant", fallback},
 		{"a canceled context is an error", canceled},
 		{"concurrent changes and searches", concurrent},
 	} {

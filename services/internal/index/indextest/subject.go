@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"cairn/services/internal/index"
-	"cairn/services/internal/scope"
 )
 
 // subject is an index under test; its errors end the test.
@@ -31,7 +30,7 @@ func (s subject) search(q index.Query) index.Result {
 
 func (s subject) searchSkills(query, tenant string) index.Result {
 	s.t.Helper()
-	return s.search(index.Query{Kind: "skill", Scope: scope.Scope(tenant), Text: query, TopK: 5})
+	return s.search(index.Query{Kind: "skill", Tenant: tenant, Text: query, TopK: 5})
 }
 
 // wantBest checks the best global skill; an empty one expects no hits.
