@@ -7,10 +7,12 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"cairn/bus"
 	"cairn/bus/telemetry"
 	"cairn/edge/a2a"
+	"cairn/edge/describe"
 	"cairn/schemas"
 )
 
@@ -26,8 +28,10 @@ const (
 // publicAgentCard returns an action that responds with the agent card of the analysis agent.
 func publicAgentCard() action {
 	return withETag(action{
-		open: true, reply: reflect.TypeFor[schemas.AgentCard](), invalid: schemas.ErrMalformed,
-		summary: "The agent card of the analysis agent (A2A)",
+		Spec: describe.Spec{
+			Open: true, Reply: reflect.TypeFor[schemas.AgentCard](), Invalid: schemas.ErrMalformed,
+			Summary: "The agent card of the analysis agent (A2A)", Group: "a2a",
+		},
 		answer: func(x *exchange) error {
 			base := baseURL(x.r)
 			if base == "" {
@@ -47,17 +51,20 @@ func publicAgentCard() action {
 }
 
 // agentRPC returns an action that answers a request of A2A.
-func agentRPC(analysis bus.Stream[schemas.Analysis]) action {
+func agentRPC(keepAlive time.Duration, analysis bus.Stream[schemas.Analysis]) action {
+	agent := a2a.New(a2a.Tasks(), keepAlive)
 	return action{
-		needs: analysis.Permission, summary: "Agent2Agent protocol (JSON-RPC): messages to the analysis agent, and its tasks",
-		request: reflect.TypeFor[schemas.RPCRequest](), reply: reflect.TypeFor[schemas.RPCResponse](),
-		invalid: analysis.Invalid, translate: analysis.Errors,
-		answer: func(x *exchange) error { return serveAgent(x, analysis) },
+		Spec: describe.Spec{
+			Permission: analysis.Permission, Summary: "Agent2Agent protocol (JSON-RPC): messages to the analysis agent, and its tasks", Group: "a2a",
+			Request: reflect.TypeFor[schemas.RPCRequest](), Reply: reflect.TypeFor[schemas.RPCResponse](),
+			Invalid: analysis.Invalid, Translate: analysis.Errors,
+		},
+		answer: func(x *exchange) error { return serveAgent(x, agent, analysis) },
 	}
 }
 
 // serveAgent answers a request of the Agent2Agent protocol. It counts as a stream of the caller.
-func serveAgent(x *exchange, analysis bus.Stream[schemas.Analysis]) error {
+func serveAgent(x *exchange, agent *a2a.Handler, analysis bus.Stream[schemas.Analysis]) error {
 	slot, release, err := enterStream(x)
 	if err != nil {
 		return err
@@ -76,7 +83,7 @@ func serveAgent(x *exchange, analysis bus.Stream[schemas.Analysis]) error {
 	w := &messageWriter{x: x, began: func() {}}
 	yield()
 	err = runStream(x, slot, func() error {
-		x.edge.agent.Serve(w, x.r.WithContext(ctx), body, agentCaller{x, analysis})
+		agent.Serve(w, x.r.WithContext(ctx), body, agentCaller{x, analysis})
 		return nil
 	})
 	return streamError(ctx, cmp.Or(err, x.r.Context().Err(), ctx.Err(), w.finish(nil))) // an interrupted stream is not complete

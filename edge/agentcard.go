@@ -30,6 +30,6 @@ func agentCard() action {
 		x.reply(reply)
 		return nil
 	}, reflect.TypeFor[schemas.AgentCard]())
-	a.needs, a.summary, a.invalid = bus.GetRecord.Permission, "The agent card (A2A) of a registered agent", bus.GetRecord.Invalid
+	a.Permission, a.Summary, a.Invalid = bus.GetRecord.Permission, "The agent card (A2A) of a registered agent", bus.GetRecord.Invalid
 	return a
 }

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"golang.org/x/time/rate"
 
 	"cairn/bus"
 	"cairn/edge/ard"
+	"cairn/edge/describe"
 	"cairn/schemas"
 )
 
@@ -50,8 +52,8 @@ var (
 // without a publisher.
 func discovery(summary string, a action) action {
 	answer := a.answer
-	a.summary, a.discovery, a.invalid = summary, true, schemas.ErrMalformed
-	a.failure = func(e *schemas.Error) ([]byte, error) { return json.Marshal(e.ARD()) }
+	a.Summary, a.Group, a.Invalid = summary, "discovery", schemas.ErrMalformed
+	a.Failure = func(e *schemas.Error) any { return e.ARD() }
 	a.answer = func(x *exchange) error {
 		if !x.edge.publisher.Enabled() {
 			return schemas.ErrUnknownPath.Because("the catalog is not published; --ard-publisher (CAIRN_ARD_PUBLISHER) names its publisher")
@@ -69,13 +71,16 @@ type manifest struct {
 }
 
 // catalog returns an action that responds with the catalog of published global records.
-func catalog() action {
-	return action{open: true, reply: reflect.TypeFor[schemas.ARDManifest](), withETag: true, answer: func(x *exchange) error {
+func catalog(e *edge) action {
+	check := bus.NewCheckFor(manifestTTL, manifestTimeout, func(ctx context.Context) manifest {
+		return renderManifest(ctx, e.conn, e.publisher)
+	})
+	return action{Spec: describe.Spec{Open: true, Reply: reflect.TypeFor[schemas.ARDManifest](), ETag: true}, answer: func(x *exchange) error {
 		none, err := entityTags(x, bus.HeaderIfNoneMatch)
 		if err != nil {
 			return err
 		}
-		m := x.edge.manifest.Result(x.r.Context())
+		m := check.Result(x.r.Context())
 		if m.err != nil {
 			return m.err
 		}
@@ -126,7 +131,9 @@ func ardTenant(x *exchange, given string) string {
 // searchEntries returns an action that answers a search for entries.
 func searchEntries() action {
 	return action{
-		needs: schemas.PermissionRead, request: reflect.TypeFor[schemas.ARDSearch](), reply: reflect.TypeFor[schemas.ARDResults](),
+		Spec: describe.Spec{
+			Permission: schemas.PermissionRead, Request: reflect.TypeFor[schemas.ARDSearch](), Reply: reflect.TypeFor[schemas.ARDResults](),
+		},
 		answer: func(x *exchange) error {
 			tenant, err := tenantParameter(x)
 			if err != nil {
@@ -136,7 +143,7 @@ func searchEntries() action {
 			if err != nil {
 				return err
 			}
-			req, err := schemas.Decode[schemas.ARDSearch](body, x.route.invalid)
+			req, err := schemas.Decode[schemas.ARDSearch](body, x.spec.Invalid)
 			if err != nil {
 				return err
 			}
@@ -180,13 +187,14 @@ func listEntries() action {
 
 // skillFile returns an action that responds with the SKILL.md of a published global skill.
 func skillFile() action {
+	reads := rate.NewLimiter(skillReads, skillBurst)
 	a := queryAction(func(x *exchange, req schemas.ARDSkill) error {
-		if !x.edge.skillReads.Allow() {
+		if !reads.Allow() {
 			return schemas.ErrTooManyRequests.Because("rate limit for unauthenticated skill reads exceeded")
 		}
 		return writeSkillFile(x, schemas.RecordKey{ID: req.SkillID, Scope: schemas.ScopeGlobal}, cachePublic)
 	}, nil)
-	a.open, a.needs, a.withETag, a.media = true, "", true, mediaMarkdown[0]
+	a.Open, a.Permission, a.ETag, a.Media = true, "", true, mediaMarkdown[0]
 	return a
 }
 
@@ -196,7 +204,7 @@ func tenantSkillFile() action {
 	a := queryAction(func(x *exchange, req schemas.ARDTenantSkill) error {
 		return writeSkillFile(x, schemas.RecordKey{ID: req.SkillID, TenantID: req.TenantID, Scope: schemas.ScopeTenant}, cachePrivate)
 	}, nil)
-	a.withETag, a.media = true, mediaMarkdown[0]
+	a.ETag, a.Media = true, mediaMarkdown[0]
 	return a
 }
 
@@ -224,7 +232,7 @@ func writeSkillFile(x *exchange, key schemas.RecordKey, cache []string) error {
 		return err
 	}
 	x.w.Header()["Cache-Control"] = cache
-	if setETag(x, reply) {
+	if x.setETag(reply) {
 		x.write(http.StatusNotModified, nil, nil)
 		return nil
 	}
@@ -234,7 +242,7 @@ func writeSkillFile(x *exchange, key schemas.RecordKey, cache []string) error {
 
 // explore returns an action for the optional aggregation of the specification.
 func explore() action {
-	return action{needs: schemas.PermissionRead, answer: func(*exchange) error {
+	return action{Spec: describe.Spec{Permission: schemas.PermissionRead}, answer: func(*exchange) error {
 		return schemas.ErrNotImplemented.Because("aggregations are optional in the specification and not implemented")
 	}}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"time"
 
 	"cairn/bus/admission"
@@ -32,6 +33,8 @@ const (
 	// defaultBodyMemory is Config.BodyMemory when it is 0.
 	defaultBodyMemory = 512 << 20
 )
+
+var closing = []string{"close"}
 
 var errBodyMemory = schemas.ErrUnavailable.Because("the memory budget for request and response bodies is exhausted (--body-memory)")
 
@@ -169,6 +172,6 @@ type yieldingReader struct{ io.Reader }
 
 // Read implements io.Reader.
 func (r yieldingReader) Read(p []byte) (int, error) {
-	yield()
+	runtime.Gosched()
 	return r.Reader.Read(p)
 }

@@ -19,15 +19,11 @@ import (
 	"cairn/bus/overload"
 	"cairn/bus/retry"
 	"cairn/bus/telemetry"
+	"cairn/edge/describe"
 	"cairn/schemas"
 )
 
 const (
-	// mediaLines is the media type of newline-delimited JSON.
-	mediaLines = "application/x-ndjson"
-	// maxLine is the largest line of a bulk request in bytes, and the largest total of the lines in
-	// one request to a worker.
-	maxLine = maxBody - 4<<10
 	// maxBlank is the largest number of consecutive bytes of blank lines in a bulk request. Nothing is written
 	// for a blank line, so without the limit an abandoned body of blank lines is read to its end.
 	maxBlank = 64 << 10
@@ -50,7 +46,7 @@ const (
 func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 	known := slices.DeleteFunc(parametersOf(reflect.TypeFor[schemas.PutRecords]()), func(p parameter) bool { return p.name == "records" })
 	a := endpointAction(e)
-	a.media, a.inURL, a.inBody = mediaLines, true, "records"
+	a.Media, a.InURL, a.BodyMember = describe.MediaLines, true, "records"
 	a.answer = func(x *exchange) error {
 		head, wrong := known.read(x.vars, x.r.URL.RawQuery)
 		if len(wrong) > 0 {
@@ -319,7 +315,7 @@ func (b *bulkRequest) end(err error) error {
 func (b *bulkRequest) write(results []jsontext.Value) error {
 	b.x.limitWrite()
 	if b.x.status == 0 {
-		b.x.w.Header().Set("Content-Type", mediaLines)
+		b.x.w.Header().Set("Content-Type", describe.MediaLines)
 		b.x.w.Header().Set("X-Accel-Buffering", "no")
 		b.x.status = http.StatusOK
 		b.x.w.WriteHeader(http.StatusOK)

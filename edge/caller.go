@@ -6,17 +6,41 @@ import (
 	"reflect"
 	"time"
 
+	"cairn/bus"
+	"cairn/edge/describe"
 	"cairn/schemas"
 )
 
 // identity responds with the caller of the request.
 func identity() action {
 	return action{
-		needs: schemas.PermissionRead, reply: reflect.TypeFor[schemas.Caller](), invalid: schemas.ErrMalformed,
-		answer: func(x *exchange) error {
-			return respond(x, x.by.Caller())
+		Spec: describe.Spec{
+			Permission: schemas.PermissionRead, Reply: reflect.TypeFor[schemas.Caller](), Invalid: schemas.ErrMalformed,
+			Summary: "The caller of the request, with its tenants and permissions",
 		},
+		answer: func(x *exchange) error { return respond(x, x.by.Caller()) },
 	}
+}
+
+// authenticate identifies the caller and checks its rate limit and permission.
+func authenticate(x *exchange) error {
+	authenticator := x.edge.authenticator
+	if authenticator == nil || x.spec.Open {
+		return nil
+	}
+	by, err := authenticator.Identify(x.ctx, x.r.Header["Authorization"])
+	if errors.Is(err, schemas.ErrUnauthenticated) {
+		x.w.Header()["Www-Authenticate"] = []string{challenge(x)}
+	}
+	if err != nil {
+		return err
+	}
+	x.by, x.ctx, x.body.tenant = by, bus.WithIdentity(x.ctx, by), bus.AdmissionKey(by, nil)
+	if wait, err := authenticator.Allow(by); err != nil {
+		setRetryAfter(x.w, wait)
+		return err
+	}
+	return by.Authorize(x.spec.Permission)
 }
 
 // hasAllTenants reports whether the caller may read data of all tenants.

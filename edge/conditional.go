@@ -1,9 +1,6 @@
 package edge
 
 import (
-	"crypto/sha256"
-	"fmt"
-	"net/http"
 	"strings"
 
 	"cairn/bus"
@@ -13,7 +10,7 @@ import (
 // withETag returns the GET action with an ETag, derived from the revision or else from the
 // content. A request whose If-None-Match has the current ETag is answered with 304.
 func withETag(a action) action {
-	a.withETag = true
+	a.ETag = true
 	answer := a.answer
 	a.answer = func(x *exchange) error {
 		if _, err := entityTags(x, bus.HeaderIfNoneMatch); err != nil {
@@ -27,7 +24,7 @@ func withETag(a action) action {
 // conditional returns the registration or deletion with the preconditions If-Match and
 // If-None-Match. The reply to a registration has the ETag of the record.
 func conditional(a action) action {
-	a.conditional = true
+	a.Conditional = true
 	answer := a.answer
 	a.answer = func(x *exchange) error {
 		match, err := entityTags(x, bus.HeaderIfMatch)
@@ -54,27 +51,7 @@ func entityTags(x *exchange, name string) (string, error) {
 	}
 	tags := strings.Join(given, ",")
 	if err := schemas.CheckTags(tags); err != nil {
-		return "", x.route.invalid.With(schemas.FieldError{Field: name, Message: err.Error()})
+		return "", x.spec.Invalid.With(schemas.FieldError{Field: name, Message: err.Error()})
 	}
 	return tags, nil
 }
-
-// setETag sets the ETag of the reply and reports whether the client has it.
-func setETag(x *exchange, r bus.Reply) (current bool) {
-	stored := x.route.conditional && x.route.status != http.StatusNoContent
-	if !x.route.withETag && !stored {
-		return false
-	}
-	var tag string
-	if r.Token.Revision > 0 {
-		tag = schemas.ETag(r.Token)
-	} else {
-		tag = contentTag(r.Body)
-	}
-	x.w.Header()["Etag"] = []string{tag}
-	given := x.r.Header[bus.HeaderIfNoneMatch]
-	return x.route.withETag && len(given) > 0 && schemas.TagsMatch(strings.Join(given, ","), tag, true)
-}
-
-// contentTag returns the entity tag of a content.
-func contentTag(content []byte) string { return fmt.Sprintf(`"%.16x"`, sha256.Sum256(content)) }

@@ -3,45 +3,15 @@ package edge
 import (
 	"errors"
 	"slices"
-	"sync/atomic"
 
 	"cairn/bus"
-	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
-
-// watermark is the highest revision in the replies that this edge has received, as a
-// consistency token. Later reads through the edge include it (read-your-writes).
-type watermark struct {
-	token atomic.Pointer[schemas.ConsistencyToken] // nil: none
-}
-
-// advance sets the watermark to t, unless t is zero or lower. A token of another catalog always
-// replaces it.
-func (w *watermark) advance(t schemas.ConsistencyToken) {
-	for t.Revision > 0 {
-		last := w.token.Load()
-		if last != nil && last.Catalog == t.Catalog && t.Revision <= last.Revision {
-			return
-		}
-		if w.token.CompareAndSwap(last, &t) {
-			telemetry.CatalogRevision.WithLabelValues("edge").Set(float64(t.Revision))
-			return
-		}
-	}
-}
-
-// reset removes the token of another catalog that a worker has ignored, if it is among them.
-func (w *watermark) reset(ignored []schemas.ConsistencyToken) {
-	if last := w.token.Load(); last != nil && slices.Contains(ignored, *last) {
-		w.token.CompareAndSwap(last, nil)
-	}
-}
 
 // consistent returns the action with read-your-writes: replies include every write that was
 // acknowledged through this edge, and the minimum revision of the request.
 func consistent(a action) action {
-	a.consistent = true
+	a.Consistent = true
 	answer := a.answer
 	a.answer = func(x *exchange) error {
 		if err := readMinRevision(x); err != nil {
@@ -63,7 +33,7 @@ func readMinRevision(x *exchange) error {
 		err = errors.New("expected one consistency token, got several")
 	}
 	if err != nil {
-		return x.route.invalid.With(schemas.FieldError{Field: bus.HeaderMinRevision, Message: err.Error()})
+		return x.spec.Invalid.With(schemas.FieldError{Field: bus.HeaderMinRevision, Message: err.Error()})
 	}
 	x.minRevision = &t
 	return nil

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"cairn/edge/console"
+	"cairn/edge/describe"
 	"cairn/schemas"
 )
 
@@ -25,8 +26,10 @@ var webConsole = sync.OnceValues(console.Load)
 // other clients the path is unknown, as it is without the console.
 func consolePage() action {
 	return action{
-		open: true, media: "text/html", invalid: schemas.ErrMalformed,
-		summary: "The web console as HTML, for requests that accept text/html; 404 for others",
+		Spec: describe.Spec{
+			Open: true, Media: "text/html", Invalid: schemas.ErrMalformed,
+			Summary: "The web console as HTML, for requests that accept text/html; 404 for others",
+		},
 		answer: func(x *exchange) error {
 			x.w.Header().Add("Vary", "Accept, Accept-Encoding")
 			if !strings.Contains(strings.Join(x.r.Header["Accept"], ","), "text/html") {
@@ -40,9 +43,10 @@ func consolePage() action {
 // consoleFile returns an action that serves a file of the web console.
 func consoleFile() action {
 	return action{
-		open: true, media: "application/octet-stream", invalid: schemas.ErrMalformed,
-		inURL: true, request: reflect.TypeFor[schemas.ConsoleFile](),
-		summary: "A file of the web console",
+		Spec: describe.Spec{
+			Open: true, Media: "application/octet-stream", Invalid: schemas.ErrMalformed,
+			InURL: true, Request: reflect.TypeFor[schemas.ConsoleFile](), Summary: "A file of the web console",
+		},
 		answer: func(x *exchange) error {
 			x.w.Header().Add("Vary", "Accept-Encoding")
 			c, err := webConsole()

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"reflect"
@@ -14,23 +15,31 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"cairn/bus"
+	"cairn/edge/describe"
 	"cairn/schemas"
 )
 
-var describeAll = sync.OnceValues(func() (description, error) { return describe(routes(bus.Analyze), true) })
+var (
+	allRoutes   = sync.OnceValue(func() []route { return routes(&edge{analysis: bus.Analyze}) })
+	describeAll = sync.OnceValues(func() (describe.Description, error) { return describe.New(specs(allRoutes()), true) })
+)
 
 // described returns the description of the edge, and the decoded OpenAPI document.
-func described(t *testing.T) (description, map[string]any) {
+func described(t *testing.T) (describe.Description, map[string]any) {
 	t.Helper()
 	d, err := describeAll()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var doc map[string]any
-	if err := json.Unmarshal(d.openAPI, &doc); err != nil {
+	return d, decoded(t, d.OpenAPI)
+}
+
+func decoded(t *testing.T, text []byte) (doc map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
 	}
-	return d, doc
+	return doc
 }
 
 func TestDocumentIsOpenAPI(t *testing.T) {
@@ -62,7 +71,7 @@ func TestComponentsAreReferenced(t *testing.T) {
 	d, doc := described(t)
 	for _, kind := range []string{"headers", "parameters", "responses"} {
 		for name := range doc["components"].(map[string]any)[kind].(map[string]any) {
-			if reference := "#/components/" + kind + "/" + name; !strings.Contains(string(d.openAPI), `"`+reference+`"`) {
+			if reference := "#/components/" + kind + "/" + name; !strings.Contains(string(d.OpenAPI), `"`+reference+`"`) {
 				t.Errorf("no operation references %s", reference)
 			}
 		}
@@ -73,8 +82,8 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 	t.Parallel()
 	_, doc := described(t)
 	var want, got []string
-	for _, r := range routes(bus.Analyze) {
-		want = append(want, r.method+" "+r.path)
+	for _, r := range allRoutes() {
+		want = append(want, r.Method+" "+r.Path)
 	}
 	names := map[string]bool{}
 	for path, item := range doc["paths"].(map[string]any) {
@@ -95,24 +104,32 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 
 func TestReferencesResolve(t *testing.T) {
 	t.Parallel()
-	_, doc := described(t)
-	var follow func(v any)
-	follow = func(v any) {
-		switch v := v.(type) {
-		case []any:
-			for _, e := range v {
-				follow(e)
-			}
-		case map[string]any:
-			if ref, ok := v["$ref"].(string); ok && at(doc, ref) == nil {
-				t.Errorf("%s does not resolve", ref)
-			}
-			for _, e := range v {
-				follow(e)
+	d, openAPI := described(t)
+	for _, doc := range []map[string]any{openAPI, decoded(t, d.AsyncAPI)} {
+		references := 0
+		var follow func(v any)
+		follow = func(v any) {
+			switch v := v.(type) {
+			case []any:
+				for _, e := range v {
+					follow(e)
+				}
+			case map[string]any:
+				if ref, ok := v["$ref"].(string); ok {
+					references++
+					if at(doc, ref) == nil {
+						t.Errorf("%s does not resolve", ref)
+					}
+				}
+				for _, e := range v {
+					follow(e)
+				}
 			}
 		}
+		if follow(doc); references == 0 {
+			t.Error("the document has no references")
+		}
 	}
-	follow(doc)
 }
 
 // at returns the value that the reference points to.
@@ -127,21 +144,25 @@ func at(doc map[string]any, ref string) any {
 
 func TestExamplesAreValid(t *testing.T) {
 	t.Parallel()
-	used := 0
-	for _, r := range routes(bus.Analyze) {
-		if !r.takesBody() {
+	_, doc := described(t)
+	for _, r := range allRoutes() {
+		if !r.TakesBody() {
 			continue
 		}
-		used++
-		body := []byte(requestExamples[r.path])
-		if r.media == mediaLines {
+		op := at(doc, "#/paths").(map[string]any)[r.Path].(map[string]any)[strings.ToLower(r.Method)].(map[string]any)
+		content := op["requestBody"].(map[string]any)["content"].(map[string]any)[cmp.Or(r.Media, "application/json")]
+		body, err := json.Marshal(content.(map[string]any)["example"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Media == describe.MediaLines {
 			body = []byte("[" + string(body) + "]")
 		}
-		if r.inBody != "" {
-			body = []byte(`{"kind":"skill","id":"network.find_vlans","` + r.inBody + `":` + string(body) + `}`)
+		if r.BodyMember != "" {
+			body = []byte(`{"kind":"skill","id":"network.find_vlans","` + r.BodyMember + `":` + string(body) + `}`)
 		}
 		types := schemas.NewDefinitions("#/$defs/")
-		root, err := types.Of(r.request)
+		root, err := types.Of(r.Request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,22 +173,19 @@ func TestExamplesAreValid(t *testing.T) {
 		}
 		var v any
 		if err := json.Unmarshal(body, &v); err != nil {
-			t.Errorf("%s: %v", r.path, err)
+			t.Errorf("%s: %v", r.Path, err)
 			continue
 		}
 		if err := resolved.Validate(v); err != nil {
-			t.Errorf("%s: the schema refuses the example: %v", r.path, err)
+			t.Errorf("%s: the schema refuses the example: %v", r.Path, err)
 		}
-		req := reflect.New(r.request).Interface()
+		req := reflect.New(r.Request).Interface()
 		if err := json.Unmarshal(body, req); err != nil {
-			t.Errorf("%s: %v", r.path, err)
+			t.Errorf("%s: %v", r.Path, err)
 		}
 		if err := req.(interface{ Validate() error }).Validate(); err != nil {
-			t.Errorf("%s: %v", r.path, err)
+			t.Errorf("%s: %v", r.Path, err)
 		}
-	}
-	if used != len(requestExamples) {
-		t.Errorf("%d examples for %d routes", len(requestExamples), used)
 	}
 }
 
@@ -176,34 +194,30 @@ func TestExamplesAreValid(t *testing.T) {
 func TestReplyExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	_, doc := described(t)
-	used, properties := map[string]bool{}, map[string]any{} // one schema for all examples, resolved once
+	properties := map[string]any{} // one schema for all examples, resolved once
 	type example struct {
 		where string
 		value any
 	}
 	var examples []example
-	for _, r := range routes(bus.Analyze) {
-		if r.reply == nil || r.status >= 300 || r.status == 204 {
+	for _, r := range allRoutes() {
+		if r.Reply == nil || r.Status >= 300 || r.Status == 204 {
 			continue
 		}
-		op := at(doc, "#/paths").(map[string]any)[r.path].(map[string]any)[strings.ToLower(r.method)].(map[string]any)
-		for media, content := range op["responses"].(map[string]any)[strconv.Itoa(r.status)].(map[string]any)["content"].(map[string]any) {
+		op := at(doc, "#/paths").(map[string]any)[r.Path].(map[string]any)[strings.ToLower(r.Method)].(map[string]any)
+		for media, content := range op["responses"].(map[string]any)[strconv.Itoa(r.Status)].(map[string]any)["content"].(map[string]any) {
 			content := content.(map[string]any)
-			if media == mediaEvents {
+			if media == describe.MediaEvents {
 				continue
 			}
 			if content["example"] == nil {
-				t.Errorf("%s %s: %s has no example", r.method, r.path, media)
+				t.Errorf("%s %s: %s has no example", r.Method, r.Path, media)
 				continue
 			}
-			used[r.reply.Name()] = true
-			where := r.method + " " + r.path + " " + media
+			where := r.Method + " " + r.Path + " " + media
 			properties[where] = content["schema"]
 			examples = append(examples, example{where, content["example"]})
 		}
-	}
-	if len(used) != len(replyExamples) {
-		t.Errorf("%d of %d examples are used", len(used), len(replyExamples))
 	}
 	properties["Error"] = map[string]any{"$ref": "#/components/schemas/Error"}
 	for _, value := range at(doc, "#/components/schemas/Error").(map[string]any)["examples"].([]any) {
@@ -231,18 +245,18 @@ func TestReplyExamplesAreValid(t *testing.T) {
 func TestReferenceHasEveryRoute(t *testing.T) {
 	t.Parallel()
 	d, _ := described(t)
-	page := string(d.reference)
-	for _, r := range routes(bus.Analyze) {
-		if !strings.Contains(page, `<b>`+r.method+`</b> <code>`+r.path+`</code>`) {
-			t.Errorf("%s %s is not in the reference", r.method, r.path)
+	page := string(d.Reference)
+	for _, r := range allRoutes() {
+		if !strings.Contains(page, `<b>`+r.Method+`</b> <code>`+r.Path+`</code>`) {
+			t.Errorf("%s %s is not in the reference", r.Method, r.Path)
 		}
 	}
 	for _, e := range schemas.Table() {
-		if _, anchor, _ := strings.Cut(e.Type, "#"); !strings.Contains(string(d.index), `<tr id="`+anchor+`">`) {
+		if _, anchor, _ := strings.Cut(e.Type, "#"); !strings.Contains(string(d.Index), `<tr id="`+anchor+`">`) {
 			t.Errorf("%s does not resolve", e.Type)
 		}
 	}
-	for name, page := range map[string]string{"reference": page, "index": string(d.index)} {
+	for name, page := range map[string]string{"reference": page, "index": string(d.Index)} {
 		for _, link := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page, -1) {
 			anchor, local := strings.CutPrefix(link[1], "#")
 			if local && !strings.Contains(page, `id="`+anchor+`"`) {
@@ -263,14 +277,14 @@ func TestReferenceHasEveryRoute(t *testing.T) {
 func TestEveryRouteDocumentsItsResponses(t *testing.T) {
 	t.Parallel()
 	_, doc := described(t)
-	for _, r := range routes(bus.Analyze) {
-		responses := at(doc, "#/paths").(map[string]any)[r.path].(map[string]any)[strings.ToLower(r.method)].(map[string]any)["responses"].(map[string]any)
-		if responses[strconv.Itoa(r.status)] == nil {
-			t.Errorf("%s %s: %d is not documented", r.method, r.path, r.status)
+	for _, r := range allRoutes() {
+		responses := at(doc, "#/paths").(map[string]any)[r.Path].(map[string]any)[strings.ToLower(r.Method)].(map[string]any)["responses"].(map[string]any)
+		if responses[strconv.Itoa(r.Status)] == nil {
+			t.Errorf("%s %s: %d is not documented", r.Method, r.Path, r.Status)
 		}
-		for _, e := range r.errors {
+		for _, e := range r.Errors {
 			if responses[strconv.Itoa(e.Status)] == nil {
-				t.Errorf("%s %s: %s is not documented", r.method, r.path, e.Code)
+				t.Errorf("%s %s: %s is not documented", r.Method, r.Path, e.Code)
 			}
 		}
 	}
@@ -280,8 +294,8 @@ func TestEveryRouteDocumentsItsResponses(t *testing.T) {
 // and false nor the empty schema, at which generators of clients stop.
 func TestDocumentsHaveNoBooleanSchemas(t *testing.T) {
 	t.Parallel()
-	_, doc := described(t)
-	for name, doc := range map[string]any{"OpenAPI": doc, "AsyncAPI": asyncDescribed(t)} {
+	d, doc := described(t)
+	for name, doc := range map[string]any{"OpenAPI": doc, "AsyncAPI": decoded(t, d.AsyncAPI)} {
 		schemas := 0
 		var visit func(path string, v any)
 		visitSchema := func(path string, v any) {

@@ -5,23 +5,25 @@ package edge
 import (
 	"cairn/bus"
 	"cairn/edge/a2a"
+	"cairn/edge/describe"
+	"cairn/edge/mcp"
 	"cairn/edge/registry"
 	"cairn/schemas"
 )
 
 // routes returns the route table, in the order of the contracts. The status is the
 // success status; the errors are the ones that the contract lists for this route only.
-func routes(analysis bus.Stream[schemas.Analysis]) []route {
+func routes(e *edge) []route {
+	analysis := e.analysis
 	return []route{
 		get(consolePath, consolePage(), schemas.ErrUnknownPath),
 		get(consoleFiles+"{build}/{file}", consoleFile(), schemas.ErrUnknownPath),
-		get("/identity", identity().summarized("The caller of the request, with its tenants and permissions")),
+		get("/identity", identity()),
 
-		get("/health", health().summarized("Health of Cairn and its services")),
-		get("/health/live", live().summarized("Liveness of this process")),
-		get("/health/ready", ready().summarized(
-			"Readiness: NATS is connected, at least one service has a worker, and the edge is not shutting down")),
-		get(metricsPath, metrics().summarized("Metrics of this process in the Prometheus text format")),
+		get("/health", health(e)),
+		get("/health/live", live()),
+		get("/health/ready", ready(e)),
+		get(metricsPath, metrics()),
 
 		post("/tags/write", forward(bus.WriteTag), 201, schemas.ErrTagExists),
 		get("/tags/{request_id}", fromURL(bus.ReadTag), schemas.ErrTagNotFound),
@@ -72,9 +74,9 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 
 		get("/quota/records", fromURL(bus.RecordQuota)),
 		get("/quota/tags", fromURL(bus.TagQuota)),
-		get(catalogPath, discovery("The catalog of published records (Agentic Resource Discovery); 404 without a publisher", catalog()),
+		get(catalogPath, discovery("The catalog of published records (Agentic Resource Discovery); 404 without a publisher", catalog(e)),
 			schemas.ErrUnknownPath),
-		get(ardPath, discovery("Alias of "+catalogPath, catalog()), schemas.ErrUnknownPath),
+		get(ardPath, discovery("Alias of "+catalogPath, catalog(e)), schemas.ErrUnknownPath),
 		get(skillPath, discovery("The SKILL.md of a published global skill", skillFile()), schemas.ErrUnknownPath, schemas.ErrRecordNotFound),
 		get(tenantSkillPath, discovery("The SKILL.md of a published skill of a tenant", tenantSkillFile()), schemas.ErrUnknownPath,
 			schemas.ErrRecordNotFound),
@@ -84,9 +86,9 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 
 		get("/watch", watch(bus.Watch)),
 
-		post("/search/playbooks", notImplemented().summarized("Not implemented"), 501),
-		post("/answer/knowledge", notImplemented().summarized("Not implemented"), 501),
-		post("/resolve/domain_knowledge", notImplemented().summarized("Not implemented"), 501),
+		post("/search/playbooks", notImplemented(), 501),
+		post("/answer/knowledge", notImplemented(), 501),
+		post("/resolve/domain_knowledge", notImplemented(), 501),
 
 		post("/api/v1/analyze", events(analysis), 200),
 		get("/api/v1/analyze/{run}", resume(analysis).summarized("Resume an analysis: its events after Last-Event-ID; 204 if that was the last"),
@@ -94,20 +96,23 @@ func routes(analysis bus.Stream[schemas.Analysis]) []route {
 		remove("/api/v1/analyze/{run}", cancelRun(analysis).summarized("Cancel an analysis; succeeds if it has ended")),
 		get("/runs", fromURL(bus.ListRuns)),
 
-		post(mcpPath, modelContext(analysis), 200),
+		post(mcp.Path, modelContext(analysis), 200),
 		get(resourceMetadata, protectedResource(""), schemas.ErrUnknownPath),
-		get(resourceMetadata+mcpPath, protectedResource(mcpPath), schemas.ErrUnknownPath),
+		get(resourceMetadata+mcp.Path, protectedResource(mcp.Path), schemas.ErrUnknownPath),
 
-		get("/asyncapi.json", asyncAPI().summarized("The AsyncAPI 3.0 description of the NATS subjects")),
-		get("/openapi.json", openAPI().summarized("The OpenAPI 3.1 description of this interface")),
-		get("/docs", manualPage(func(d description) []byte { return d.index }).summarized(
-			"Table of contents of the manual and error codes, as HTML")),
-		get("/docs/reference", manualPage(func(d description) []byte { return d.reference }).summarized("The HTTP reference as HTML")),
-		get("/docs/search", searchManual().summarized("Sections of the manual that contain all words of a query, as HTML")),
-		get("/docs/images/{image}", manualImage().summarized("An image of the manual"), schemas.ErrUnknownPath),
-		get("/docs/{page}", readManual().summarized("A page of the manual as HTML"), schemas.ErrUnknownPath),
+		get("/asyncapi.json", document("The AsyncAPI 3.0 description of the NATS subjects",
+			func(d describe.Description) []byte { return d.AsyncAPI })),
+		get("/openapi.json", document("The OpenAPI 3.1 description of this interface",
+			func(d describe.Description) []byte { return d.OpenAPI })),
+		get("/docs", manualPage("Table of contents of the manual and error codes, as HTML",
+			func(d describe.Description) []byte { return d.Index })),
+		get("/docs/reference", manualPage("The HTTP reference as HTML",
+			func(d describe.Description) []byte { return d.Reference })),
+		get("/docs/search", searchManual()),
+		get("/docs/images/{image}", manualImage(), schemas.ErrUnknownPath),
+		get("/docs/{page}", readManual(), schemas.ErrUnknownPath),
 
 		get(agentCardPath, publicAgentCard(), schemas.ErrMalformed),
-		post(a2a.Path, agentRPC(analysis), 200),
+		post(a2a.Path, agentRPC(e.keepAlive, analysis), 200),
 	}
 }

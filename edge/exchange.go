@@ -3,23 +3,24 @@ package edge
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/gorilla/mux"
 	"github.com/nats-io/nuid"
 
 	"cairn/bus"
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
+	"cairn/edge/describe"
 	"cairn/edge/mcp"
 	"cairn/schemas"
 )
@@ -29,6 +30,12 @@ const (
 	writeTimeout = 30 * time.Second
 	// statusDisconnected is the status in logs and metrics of a request whose client disconnected.
 	statusDisconnected = telemetry.StatusDisconnected
+	// largeReply is the size in bytes above which a reply counts against the memory for
+	// bodies. Replies of writes, which cannot be refused any more, are smaller.
+	largeReply = 64 << 10
+	// maxPath bounds the escaped path of a request, in bytes. The longest id has 256
+	// characters of 4 bytes, each of which takes 3 bytes when escaped.
+	maxPath = 4 << 10
 )
 
 // exchange is one request and its response.
@@ -36,8 +43,9 @@ type exchange struct {
 	edge   *edge
 	w      http.ResponseWriter
 	r      *http.Request
-	ctx    context.Context   // values for the bus; ends when the edge stops, not when the client disconnects (r.Context)
-	route  *route            // nil: no route matches
+	ctx    context.Context // values for the bus; ends when the edge stops, not when the client disconnects (r.Context)
+	spec   *describe.Spec  // nil: no route matches
+	route  *telemetry.Route
 	vars   map[string]string // path variables, still escaped
 	id     string
 	by     *schemas.Identity // nil: authentication is off, or the route is open
@@ -52,8 +60,15 @@ type exchange struct {
 var (
 	mediaJSON = []string{"application/json"}
 	noSniff   = []string{"nosniff"}
-	closing   = []string{"close"}
 )
+
+// newExchange returns the exchange of a request, with the headers of every response.
+func newExchange(e *edge, w http.ResponseWriter, r *http.Request) *exchange {
+	x := &exchange{edge: e, w: w, r: r, route: telemetry.UnknownRoute, body: requestBody{w: w, r: r, memory: e.bodies}}
+	x.setHeaders()
+	x.ctx = bus.WithCaller(bus.WithRequestID(e.requestCtx, x.id), r.Context())
+	return x
+}
 
 // setHeaders sets the headers of every response, including the request id: the client's if it is
 // valid, otherwise a new one. checkRequestID rejects an invalid one later.
@@ -72,127 +87,6 @@ func (x *exchange) setHeaders() {
 	}
 }
 
-// handle runs dispatch and turns its error or panic into the response.
-func (x *exchange) handle() {
-	defer func() {
-		switch p := recover(); {
-		case p == http.ErrAbortHandler: //nolint:errorlint // net/http compares the value
-			panic(p)
-		case p != nil && x.status != 0: // the response has begun
-			x.edge.log.ErrorContext(x.ctx, "panic", "err", bus.Recovered(p))
-			panic(http.ErrAbortHandler)
-		case p != nil:
-			x.fail(bus.Recovered(p))
-		}
-	}()
-	err := x.dispatch()
-	if x.status == 0 && isRefusal(err) {
-		x.body.release() // a delayed refusal holds no memory
-		err = refuse(x, err)
-	}
-	if err != nil {
-		x.fail(err)
-	}
-}
-
-// dispatch finds the route and runs its action. It uses the router only to match:
-// mux.Router.ServeHTTP would copy each request twice. It escapes the path once; the
-// router with UseEncodedPath would do so for each route.
-func (x *exchange) dispatch() error {
-	if err := x.edge.hosts.check(x.r); err != nil {
-		return err
-	}
-	path, ok := boundedPath(x.r)
-	if !ok {
-		return schemas.ErrUnknownPath.Because(fmt.Sprintf("expected a path of at most %d bytes; see GET /openapi.json", maxPath))
-	}
-	request := &http.Request{Method: x.r.Method, URL: &url.URL{Path: path}}
-	var match mux.RouteMatch
-	if x.edge.mux.Match(request, &match) {
-		x.route, x.vars = x.edge.table[match.Route], match.Vars
-		if !x.edge.origins.allow(x.r) && x.edge.crossOrigin.Check(x.r) != nil {
-			return schemas.ErrForbidden.Because(
-				"cross-origin requests of browsers are allowed only from origins given with --cors-origin (CAIRN_CORS_ORIGIN)")
-		}
-		x.startSpan()
-		return x.serve()
-	}
-	if match.MatchErr != mux.ErrMethodMismatch { //nolint:errorlint // the router compares the value
-		return unknownPath(path)
-	}
-	allowed, possible := x.edge.allowed(request)
-	x.w.Header()["Allow"] = []string{allowed}
-	if x.r.Method == http.MethodOptions {
-		x.edge.origins.preflight(x.w.Header(), x.r, possible)
-		x.write(http.StatusNoContent, nil, nil)
-		return nil
-	}
-	return schemas.ErrMethodNotAllowed.Because(fmt.Sprintf("%q is not a method of %q; expected %s", x.r.Method, path, allowed))
-}
-
-// startSpan starts the span of the exchange, as a child of the client's span if it sends
-// one. Routes without a subject have no span: probes would fill the trace store.
-func (x *exchange) startSpan() {
-	x.ctx = telemetry.Extract(x.ctx, x.r.Header.Get("Traceparent"), x.r.Header.Get("Tracestate"))
-	if x.route.subject != "" {
-		x.ctx, x.span = x.route.telemetry.Serve(x.ctx, x.r.TLS != nil)
-		x.span.RequestID(x.id)
-	}
-}
-
-// serve runs the action of the route after authentication, which comes before
-// the body is read.
-func (x *exchange) serve() error {
-	if x.route.limits != nil {
-		release, err := x.route.limits.enter(x.w, x.r)
-		if err != nil {
-			return err
-		}
-		defer release()
-	}
-	if err := x.authenticate(); err != nil {
-		return err
-	}
-	if err := x.checkRequestID(); err != nil {
-		return err
-	}
-	if !x.route.takesBody() {
-		x.body.discard()
-	}
-	return x.route.answer(x)
-}
-
-// authenticate identifies the caller and checks its rate limit and permission.
-func (x *exchange) authenticate() error {
-	authenticator := x.edge.authenticator
-	if authenticator == nil || x.route.open {
-		return nil
-	}
-	by, err := authenticator.Identify(x.ctx, x.r.Header["Authorization"])
-	if errors.Is(err, schemas.ErrUnauthenticated) {
-		x.w.Header()["Www-Authenticate"] = []string{challenge(x)}
-	}
-	if err != nil {
-		return err
-	}
-	x.by, x.ctx, x.body.tenant = by, bus.WithIdentity(x.ctx, by), bus.AdmissionKey(by, nil)
-	if wait, err := authenticator.Allow(by); err != nil {
-		setRetryAfter(x.w, wait)
-		return err
-	}
-	return by.Authorize(x.route.needs)
-}
-
-// checkRequestID returns the error for an invalid X-Request-Id.
-func (x *exchange) checkRequestID() error {
-	given := x.r.Header[bus.HeaderRequestID]
-	if len(given) == 0 || len(given) == 1 && given[0] == x.id {
-		return nil
-	}
-	return x.route.invalid.With(schemas.FieldError{
-		Field: bus.HeaderRequestID, Message: fmt.Sprintf("expected one value of 1 to %d visible ASCII characters", bus.MaxRequestID)})
-}
-
 // readBody receives the whole body of the request, at most limit bytes (see requestBody.read).
 func (x *exchange) readBody(limit int) ([]byte, error) {
 	body, err := x.body.read(limit)
@@ -205,7 +99,7 @@ func (x *exchange) readBody(limit int) ([]byte, error) {
 	case x.r.Context().Err() != nil:
 		return nil, context.Canceled
 	default:
-		return nil, x.route.invalid.Because("reading the request body failed: " + err.Error())
+		return nil, x.spec.Invalid.Because("reading the request body failed: " + err.Error())
 	}
 }
 
@@ -248,16 +142,36 @@ func (x *exchange) reply(r bus.Reply) {
 	if x.minRevision != nil && slices.Contains(r.Ignored, *x.minRevision) {
 		x.w.Header()[bus.HeaderIgnoredRevision] = []string{x.minRevision.String()}
 	}
-	if setETag(x, r) {
+	if x.setETag(r) {
 		x.write(http.StatusNotModified, nil, nil)
 		return
 	}
-	if x.route.status == http.StatusNoContent {
+	if x.spec.Status == http.StatusNoContent {
 		x.write(http.StatusNoContent, nil, nil)
 		return
 	}
-	x.write(x.route.status, mediaJSON, r.Body)
+	x.write(x.spec.Status, mediaJSON, r.Body)
 }
+
+// setETag sets the ETag of the reply and reports whether the client has it.
+func (x *exchange) setETag(r bus.Reply) (current bool) {
+	stored := x.spec.Conditional && x.spec.Status != http.StatusNoContent
+	if !x.spec.ETag && !stored {
+		return false
+	}
+	var tag string
+	if r.Token.Revision > 0 {
+		tag = schemas.ETag(r.Token)
+	} else {
+		tag = contentTag(r.Body)
+	}
+	x.w.Header()["Etag"] = []string{tag}
+	given := x.r.Header[bus.HeaderIfNoneMatch]
+	return x.spec.ETag && len(given) > 0 && schemas.TagsMatch(strings.Join(given, ","), tag, true)
+}
+
+// contentTag returns the entity tag of a content.
+func contentTag(content []byte) string { return fmt.Sprintf(`"%.16x"`, sha256.Sum256(content)) }
 
 // write sends a complete response.
 func (x *exchange) write(status int, media []string, body []byte) {
@@ -292,24 +206,21 @@ func (x *exchange) fail(err error) {
 			x.w.Header()["Retry-After"] = []string{"1"}
 		}
 	}
-	encode := func(e *schemas.Error) ([]byte, error) { return json.Marshal(e) }
-	if x.route != nil && x.route.failure != nil {
-		encode = x.route.failure
+	failure := func(e *schemas.Error) any { return e }
+	if x.spec != nil && x.spec.Failure != nil {
+		failure = x.spec.Failure
 	}
-	body, err := encode(e)
+	body, err := json.Marshal(failure(e))
 	if err != nil { // the detail is not valid UTF-8
 		withoutBody := *schemas.Declared(e.Code)
-		body, _ = encode(&withoutBody)
+		body, _ = json.Marshal(failure(&withoutBody))
 	}
 	x.write(e.Status, mediaJSON, body)
 }
 
-// maxRetryAfter bounds Retry-After, in seconds.
-const maxRetryAfter = 3600
-
 // setRetryAfter sets Retry-After, rounded up to seconds.
 func setRetryAfter(w http.ResponseWriter, wait time.Duration) {
-	w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(min(wait.Seconds(), maxRetryAfter))))}
+	w.Header()["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(min(wait.Seconds(), describe.MaxRetryAfter))))}
 }
 
 // clientDisconnected reports whether err is the cancellation of a request whose client disconnected.
@@ -329,8 +240,8 @@ func (x *exchange) publicError(err error) *schemas.Error {
 	default:
 		e = schemas.ErrInternal.Because("unexpected error; see the edge log for this request_id")
 	}
-	if x.route != nil && x.route.translate != nil {
-		e = x.route.translate(e)
+	if x.spec != nil && x.spec.Translate != nil {
+		e = x.spec.Translate(e)
 	}
 	c := *e
 	c.Instance, _ = boundedPath(x.r)
@@ -357,8 +268,8 @@ func (x *exchange) log(began time.Time) {
 		slog.String("method", x.r.Method), slog.String("path", x.r.URL.EscapedPath()),
 		slog.Int("status", x.status), slog.Duration("took", time.Since(began)),
 	}
-	if x.route != nil {
-		attrs = append(attrs, slog.String("route", x.route.path))
+	if x.spec != nil {
+		attrs = append(attrs, slog.String("route", x.spec.Path))
 	}
 	if x.err != nil {
 		attrs = append(attrs, slog.Any("err", x.err))
@@ -368,11 +279,7 @@ func (x *exchange) log(began time.Time) {
 
 // close ends the span, records the metrics of the exchange and releases its body.
 func (x *exchange) close(began time.Time) {
-	route := telemetry.UnknownRoute
-	if x.route != nil {
-		route = x.route.telemetry
-	}
-	route.Count(x.status, time.Since(began))
+	x.route.Count(x.status, time.Since(began))
 	x.span.Responded(x.status)
 	x.span.End()
 	x.body.release()

@@ -9,7 +9,7 @@ import (
 )
 
 // NewHandler returns the handler of an edge that Serve does not run.
-func NewHandler(t testing.TB, c Config) http.Handler { return newEdge(t.Context(), t.Context(), c) }
+func NewHandler(t testing.TB, c Config) http.Handler { return newHandler(t.Context(), t.Context(), c) }
 
 // SetOverload sets the gate of requests. Serve does not adjust it.
 func (c *Config) SetOverload(g *overload.Gate) { c.overload = g }

@@ -1,144 +1,137 @@
 package edge
 
 import (
-	"cmp"
 	"context"
-	"log/slog"
+	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/gorilla/mux"
-	"golang.org/x/time/rate"
 
 	"cairn/bus"
-	"cairn/bus/admission"
-	"cairn/bus/overload"
 	"cairn/bus/telemetry"
-	"cairn/edge/a2a"
-	"cairn/edge/access"
-	"cairn/edge/ard"
+	"cairn/edge/describe"
+	"cairn/schemas"
 )
 
-// maxPath bounds the escaped path of a request, in bytes. The longest id has 256
-// characters of 4 bytes, each of which takes 3 bytes when escaped.
-const maxPath = 4 << 10
+// handler is the http.Handler of all routes.
+type handler struct {
+	*edge
 
-// edge is the http.Handler of all routes.
-type edge struct {
-	conn          *bus.Conn
-	log           *slog.Logger
-	mux           *mux.Router
-	table         map[*mux.Route]*route
-	describe      func() (description, error)
-	crossOrigin   *http.CrossOriginProtection
-	origins       Origins               // exempt from crossOrigin
-	authenticator *access.Authenticator // nil: authentication is off
-	overload      *overload.Gate        // admits requests
-	streams       *overload.Gate        // admits event streams; see readStreamBody and runStream
-	longWork      *admission.Pool       // CPUs for long parts of requests
-	refusals      *rate.Limiter         // of refusals without a delay
-	hosts         hosts
-	bodies        *admission.Pool // bytes of request bodies
-	watermark     watermark
-	agent         *a2a.Handler
-	requestCtx    context.Context // parent of the contexts of requests; ends when the drain times out
-	acceptCtx     context.Context // ends when the drain begins and no new requests are accepted
-	keepAlive     time.Duration   // of streams
-	clusterHealth func() (problem string, quorum bool)
-
-	healthCheck *bus.Check[report]   // of /health
-	readiness   *bus.Check[[]string] // of /health/ready
-
-	publisher  ard.Publisher
-	manifest   *bus.Check[manifest]
-	skillReads *rate.Limiter
+	mux         *mux.Router
+	table       map[*mux.Route]*route
+	hosts       hosts
+	crossOrigin *http.CrossOriginProtection // exempts origins
 }
 
-func newEdge(acceptCtx, requestCtx context.Context, c Config) *edge {
-	bodyMemory := cmp.Or(c.BodyMemory, defaultBodyMemory)
-	e := &edge{
-		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), acceptCtx: acceptCtx, requestCtx: requestCtx,
-		overload:  cmp.Or(c.overload, overload.New(maxRequests)),
-		streams:   cmp.Or(c.streams, overload.New(maxStreams)),
-		longWork:  overload.NewLongPool(),
-		refusals:  rate.NewLimiter(promptRefusals, promptRefusals/10),
-		hosts:     newHosts(c.Hosts),
-		bodies:    admission.NewPool(bodyMemory),
-		keepAlive: cmp.Or(c.keepAlive, defaultKeepAlive),
-		mux:       mux.NewRouter(),
-		table:     map[*mux.Route]*route{},
-		origins:   c.Origins,
-
+func newHandler(acceptCtx, requestCtx context.Context, c Config) *handler {
+	h := &handler{
+		edge: newEdge(acceptCtx, requestCtx, c), mux: mux.NewRouter(), table: map[*mux.Route]*route{}, hosts: newHosts(c.Hosts),
 		crossOrigin: http.NewCrossOriginProtection(),
 	}
-	e.agent = a2a.New(a2a.Tasks(), e.keepAlive)
-	telemetry.MemoryBudget("body", bodyMemory, e.bodies.Used)
-	e.authenticator = access.Open(c.Access, c.Conn, e.log)
-	if e.clusterHealth = c.ClusterHealth; e.clusterHealth == nil {
-		e.clusterHealth = func() (string, bool) { return "", true }
-	}
-	e.healthCheck = bus.NewCheck(healthTimeout, func(ctx context.Context) report { return newReport(checkHealth(ctx, e)) })
-	e.readiness = bus.NewCheck(healthTimeout, func(ctx context.Context) []string { return Ready(ctx, e.conn) })
-	e.publisher, e.skillReads = c.Publisher, rate.NewLimiter(skillReads, skillBurst)
-	e.manifest = bus.NewCheckFor(manifestTTL, manifestTimeout, func(ctx context.Context) manifest {
-		return renderManifest(ctx, e.conn, e.publisher)
+	rows := slices.DeleteFunc(routes(h.edge), func(r route) bool {
+		return c.NoMetrics && r.Path == metricsPath || c.NoConsole && (r.Path == consolePath || strings.HasPrefix(r.Path, consoleFiles))
 	})
-	stream := bus.Analyze
-	if c.AnalyzeTimeout > 0 {
-		stream.Timeout = c.AnalyzeTimeout
-	}
-	rows := routes(stream)
-	rows = slices.DeleteFunc(rows, func(r route) bool {
-		return c.NoMetrics && r.path == metricsPath || c.NoConsole && (r.path == consolePath || strings.HasPrefix(r.path, consoleFiles))
-	})
-	e.describe = sync.OnceValues(func() (description, error) { return describe(rows, e.authenticator != nil) })
+	h.describe = sync.OnceValues(func() (describe.Description, error) { return describe.New(specs(rows), h.authenticator != nil) })
 	for _, r := range rows {
-		methods := []string{r.method}
-		if r.method == http.MethodGet && r.media != mediaEvents {
+		methods := []string{r.Method}
+		if r.Method == http.MethodGet && r.Stream == nil {
 			methods = append(methods, http.MethodHead)
 		}
-		if r.open {
+		if r.Open {
 			r.limits = newAnonymousLimiter()
 		}
-		e.table[e.mux.Path(r.path).Methods(methods...)] = &r
+		h.table[h.mux.Path(r.Path).Methods(methods...)] = &r
 	}
-	return e
+	return h
 }
 
-// draining reports whether the edge accepts no more requests.
-func (e *edge) draining() bool { return e.acceptCtx.Err() != nil }
-
-// stopped reports whether requests in flight are being canceled.
-func (e *edge) stopped() bool { return e.requestCtx.Err() != nil }
-
 // ServeHTTP implements http.Handler.
-func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	x := &exchange{edge: e, w: w, r: r, body: requestBody{w: w, r: r, memory: e.bodies}}
-	x.setHeaders()
-	x.ctx = bus.WithCaller(bus.WithRequestID(e.requestCtx, x.id), r.Context())
+	x := newExchange(h.edge, w, r)
 	defer x.close(began)
-	x.handle()
+	h.handle(x)
 	x.log(began)
 	if x.status == statusDisconnected {
 		panic(http.ErrAbortHandler) // close the connection: an empty response would look complete
 	}
 }
 
+// handle runs dispatch and turns its error or panic into the response.
+func (h *handler) handle(x *exchange) {
+	defer func() {
+		switch p := recover(); {
+		case p == http.ErrAbortHandler: //nolint:errorlint // net/http compares the value
+			panic(p)
+		case p != nil && x.status != 0: // the response has begun
+			x.edge.log.ErrorContext(x.ctx, "panic", "err", bus.Recovered(p))
+			panic(http.ErrAbortHandler)
+		case p != nil:
+			x.fail(bus.Recovered(p))
+		}
+	}()
+	err := h.dispatch(x)
+	if x.status == 0 && isRefusal(err) {
+		x.body.release() // a delayed refusal holds no memory
+		err = refuse(x, err)
+	}
+	if err != nil {
+		x.fail(err)
+	}
+}
+
+// dispatch finds the route and runs its action. It uses the router only to match:
+// mux.Router.ServeHTTP would copy each request twice. It escapes the path once; the
+// router with UseEncodedPath would do so for each route.
+func (h *handler) dispatch(x *exchange) error {
+	if err := h.hosts.check(x.r); err != nil {
+		return err
+	}
+	path, ok := boundedPath(x.r)
+	if !ok {
+		return schemas.ErrUnknownPath.Because(fmt.Sprintf("expected a path of at most %d bytes; see GET /openapi.json", maxPath))
+	}
+	request := &http.Request{Method: x.r.Method, URL: &url.URL{Path: path}}
+	var match mux.RouteMatch
+	if h.mux.Match(request, &match) {
+		row := h.table[match.Route]
+		x.spec, x.route, x.vars = &row.Spec, row.telemetry, match.Vars
+		if !x.edge.origins.allow(x.r) && h.crossOrigin.Check(x.r) != nil {
+			return schemas.ErrForbidden.Because(
+				"cross-origin requests of browsers are allowed only from origins given with --cors-origin (CAIRN_CORS_ORIGIN)")
+		}
+		startSpan(x)
+		return serve(x, row)
+	}
+	if match.MatchErr != mux.ErrMethodMismatch { //nolint:errorlint // the router compares the value
+		return unknownPath(path)
+	}
+	allowed, possible := h.allowed(request)
+	x.w.Header()["Allow"] = []string{allowed}
+	if x.r.Method == http.MethodOptions {
+		x.edge.origins.preflight(x.w.Header(), x.r, possible)
+		x.write(http.StatusNoContent, nil, nil)
+		return nil
+	}
+	return schemas.ErrMethodNotAllowed.Because(fmt.Sprintf("%q is not a method of %q; expected %s", x.r.Method, path, allowed))
+}
+
 // allowed returns the Allow header for a 405 response, and the methods of all patterns that
 // match the path, for preflights. They differ for /tags/write, which also matches GET
 // /tags/{request_id}.
-func (e *edge) allowed(r *http.Request) (methods, possible string) {
+func (h *handler) allowed(r *http.Request) (methods, possible string) {
 	var every, exact []string
-	for route, row := range e.table {
+	for route, row := range h.table {
 		var match mux.RouteMatch
 		if route.Match(r, &match); match.MatchErr == mux.ErrMethodMismatch { //nolint:errorlint // the router compares the value
 			of, _ := route.GetMethods() // fails for a route without methods
 			every = append(every, of...)
-			if row.path == r.URL.Path {
+			if row.Path == r.URL.Path {
 				exact = append(exact, of...)
 			}
 		}
@@ -151,4 +144,46 @@ func (e *edge) allowed(r *http.Request) (methods, possible string) {
 		return list(exact), possible
 	}
 	return possible, possible
+}
+
+// startSpan starts the span of the exchange, as a child of the client's span if it sends
+// one. Routes without a subject have no span: probes would fill the trace store.
+func startSpan(x *exchange) {
+	x.ctx = telemetry.Extract(x.ctx, x.r.Header.Get("Traceparent"), x.r.Header.Get("Tracestate"))
+	if x.spec.Subject != "" {
+		x.ctx, x.span = x.route.Serve(x.ctx, x.r.TLS != nil)
+		x.span.RequestID(x.id)
+	}
+}
+
+// serve runs the action of the route after authentication, which comes before
+// the body is read.
+func serve(x *exchange, r *route) error {
+	if r.limits != nil {
+		release, err := r.limits.enter(x.w, x.r)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	if err := authenticate(x); err != nil {
+		return err
+	}
+	if err := checkRequestID(x); err != nil {
+		return err
+	}
+	if !r.TakesBody() {
+		x.body.discard()
+	}
+	return r.answer(x)
+}
+
+// checkRequestID returns the error for an invalid X-Request-Id.
+func checkRequestID(x *exchange) error {
+	given := x.r.Header[bus.HeaderRequestID]
+	if len(given) == 0 || len(given) == 1 && given[0] == x.id {
+		return nil
+	}
+	return x.spec.Invalid.With(schemas.FieldError{
+		Field: bus.HeaderRequestID, Message: fmt.Sprintf("expected one value of 1 to %d visible ASCII characters", bus.MaxRequestID)})
 }

@@ -32,9 +32,9 @@ func TestPanics(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var lines bytes.Buffer
-			e := newEdge(t.Context(), t.Context(), Config{Log: slog.New(slog.NewTextHandler(&lines, nil))})
+			e := newHandler(t.Context(), t.Context(), Config{Log: slog.New(slog.NewTextHandler(&lines, nil))})
 			r := get("/panic", action{answer: c.answer})
-			e.table[e.mux.Path(r.path).Methods(r.method)] = &r
+			e.table[e.mux.Path(r.Path).Methods(r.Method)] = &r
 			server := httptest.NewServer(e)
 			status, body := getFrom(t, server, "/panic")
 			server.Close() // waits for the handler
@@ -66,10 +66,10 @@ func TestRefusalsHoldNoMemory(t *testing.T) {
 	t.Parallel()
 	gate := overload.New(1)
 	gate.Admit("")
-	e := newEdge(t.Context(), t.Context(), Config{Log: slog.New(slog.DiscardHandler), overload: gate})
-	for _, path := range []string{"/tags/write", "/resolve/skill", mcpPath} {
+	e := newHandler(t.Context(), t.Context(), Config{Log: slog.New(slog.DiscardHandler), overload: gate})
+	for _, path := range []string{"/tags/write", "/resolve/skill", "/mcp"} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path, strings.NewReader(`{"query":"q"}`))
-		w := &memoryRecorder{httptest.NewRecorder(), e, -1}
+		w := &memoryRecorder{httptest.NewRecorder(), e.edge, -1}
 		e.ServeHTTP(w, r)
 		if w.Code != http.StatusServiceUnavailable || w.held != 0 {
 			t.Errorf("%s: got %d with %d bytes of memory held, want 503 with none", path, w.Code, w.held)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"cairn/bus"
+	"cairn/edge/describe"
 	"cairn/schemas"
 )
 
@@ -31,11 +32,14 @@ type report struct {
 
 // health responds with the health of Cairn and its services. Requests within 250 ms
 // share one check (see bus.Check).
-func health() action {
+func health(e *edge) action {
+	check := bus.NewCheck(healthTimeout, func(ctx context.Context) report { return newReport(checkHealth(ctx, e)) })
 	return action{
-		open: true, reply: reflect.TypeFor[schemas.Health](), invalid: schemas.ErrMalformed,
+		Spec: describe.Spec{
+			Open: true, Reply: reflect.TypeFor[schemas.Health](), Invalid: schemas.ErrMalformed, Summary: "Health of Cairn and its services",
+		},
 		answer: func(x *exchange) error {
-			r := recentReport(x.r.Context(), x.edge)
+			r := recentReport(x.r.Context(), e.conn, check)
 			if r.err != nil {
 				return r.err
 			}
@@ -54,8 +58,8 @@ func health() action {
 
 // recentReport returns a recent report. A lost NATS connection is reported immediately,
 // without a check.
-func recentReport(ctx context.Context, e *edge) report {
-	if !e.conn.Connected() {
+func recentReport(ctx context.Context, conn *bus.Conn, check *bus.Check[report]) report {
+	if !conn.Connected() {
 		return newReport(schemas.Health{
 			Service:  "cairn",
 			Status:   schemas.StatusDown,
@@ -63,7 +67,7 @@ func recentReport(ctx context.Context, e *edge) report {
 			Degraded: []string{"not connected to NATS"},
 		})
 	}
-	return e.healthCheck.Result(ctx)
+	return check.Result(ctx)
 }
 
 func newReport(h schemas.Health) report {

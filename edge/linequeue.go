@@ -6,6 +6,10 @@ import (
 	"cairn/schemas"
 )
 
+// maxLine is the largest line of a bulk request in bytes, and the largest total of the lines in
+// one request to a worker.
+const maxLine = maxBody - 4<<10
+
 // lineQueue holds the lines of a bulk request between their arrival and the request to a worker: at
 // most maxLine bytes and schemas.MaxBulk lines, or one longer line.
 type lineQueue struct {

@@ -1,79 +1,81 @@
 package edge
 
 import (
-	"bytes"
-	"html/template"
 	"net/http"
 	"reflect"
 
+	"cairn/edge/describe"
 	"cairn/edge/docs"
 	"cairn/schemas"
 )
 
 var mediaHTML = []string{"text/html; charset=utf-8"}
 
-var indexTemplate = template.Must(template.New("index").Parse(`<h1>Cairn manual</h1>
-<p>Cairn stores the records that AI agents need at run time and answers questions about infrastructure estates.</p>
-<ul>{{range .Contents}}<li><a href="/docs/{{.Name}}">{{.Title}}</a></li>
-{{end}}</ul>
-<h2 id="errors">Error codes</h2>
-<table><tr><th>code</th><th>status</th><th>title</th></tr>
-{{range .Errors}}<tr id="{{.Code}}"><td><a href="/docs/errors#{{.Code}}">{{.Code}}</a></td><td>{{.Status}}</td><td>{{.Title}}</td></tr>
-{{end}}</table>
-`))
-
-// manualIndex returns the page that the type URL of every error refers to.
-func manualIndex(m *docs.Manual) ([]byte, error) {
-	var b bytes.Buffer
-	if err := indexTemplate.Execute(&b, object{"Contents": m.Contents(), "Errors": schemas.Table()}); err != nil {
-		return nil, err
+// describing returns an action that answers with the description of the routes.
+func describing(summary, media string, answer func(*exchange, describe.Description) error) action {
+	return action{
+		Spec: describe.Spec{Open: true, Summary: summary, Media: media, Invalid: schemas.ErrMalformed},
+		answer: func(x *exchange) error {
+			d, err := x.edge.describe()
+			if err != nil {
+				return err
+			}
+			return answer(x, d)
+		},
 	}
-	return m.Layout("", "Manual", template.HTML(b.String())) // escaped by the template
+}
+
+// document returns an action that serves a JSON document of the description.
+func document(summary string, content func(describe.Description) []byte) action {
+	return describing(summary, "application/json", func(x *exchange, d describe.Description) error {
+		x.write(http.StatusOK, mediaJSON, content(d))
+		return nil
+	})
 }
 
 // manualPage returns an action that serves a page of the description.
-func manualPage(page func(description) []byte) action {
-	return describing("text/html", func(x *exchange, d description) error { return writeHTML(x, page(d)) })
+func manualPage(summary string, page func(describe.Description) []byte) action {
+	return describing(summary, "text/html", func(x *exchange, d describe.Description) error { return writeHTML(x, page(d)) })
 }
 
 func readManual() action {
-	a := describing("text/html", func(x *exchange, d description) error {
-		page, ok := d.manual.Page(x.vars["page"])
+	a := describing("A page of the manual as HTML", "text/html", func(x *exchange, d describe.Description) error {
+		page, ok := d.Manual.Page(x.vars["page"])
 		if !ok {
 			return schemas.ErrUnknownPath.Because("unknown page; see GET /docs")
 		}
 		return writeHTML(x, page)
 	})
-	a.inURL, a.request = true, reflect.TypeFor[schemas.ManualPage]()
+	a.InURL, a.Request = true, reflect.TypeFor[schemas.ManualPage]()
 	return a
 }
 
 // manualImage returns an action that serves an image of the manual.
 func manualImage() action {
-	a := describing("image/png", func(x *exchange, d description) error {
-		image, ok := d.manual.Image(x.vars["image"])
+	a := describing("An image of the manual", "image/png", func(x *exchange, d describe.Description) error {
+		image, ok := d.Manual.Image(x.vars["image"])
 		if !ok {
 			return schemas.ErrUnknownPath.Because("image not found")
 		}
 		x.write(http.StatusOK, []string{"image/png"}, image)
 		return nil
 	})
-	a.inURL, a.request = true, reflect.TypeFor[schemas.ManualImage]()
+	a.InURL, a.Request = true, reflect.TypeFor[schemas.ManualImage]()
 	return a
 }
 
 func searchManual() action {
-	a := describing("text/html", func(x *exchange, d description) error {
+	a := describing("Sections of the manual that contain all words of a query, as HTML", "text/html", func(x *exchange, d describe.Description) error {
 		if wrong := checkQuery(x.r.URL.RawQuery); wrong != nil {
 			return schemas.ErrMalformed.With(wrong...)
 		}
-		page, err := d.manual.Search(x.r.URL.Query().Get("q"))
+		page, err := d.Manual.Search(x.r.URL.Query().Get("q"))
 		if err != nil {
 			return err
 		}
 		return writeHTML(x, page)
 	})
-	a.inURL, a.request = true, reflect.TypeFor[schemas.ManualSearch]()
+	a.InURL, a.Request = true, reflect.TypeFor[schemas.ManualSearch]()
 	return a
 }
 

@@ -48,7 +48,7 @@ func TestNATSManual(t *testing.T) {
 		}
 	}
 	_, headers, _ := strings.Cut(after, "\n## Headers\n")
-	for _, r := range routes(bus.Analyze) {
+	for _, r := range allRoutes() {
 		for name := range strings.FieldsSeq(subjectHeaders(r)) {
 			if !regexp.MustCompile(`(?m)^\| [^|]*` + name + `[^|]* \|`).MatchString(headers) {
 				t.Errorf("%s does not describe the header %s", path, name)
@@ -61,28 +61,28 @@ func TestNATSManual(t *testing.T) {
 func subjectTable() string {
 	table := "| subject | HTTP route | request | reply | headers | permission | errors |\n|---|---|---|---|---|---|---|\n"
 	var listed []string
-	for _, r := range routes(bus.Analyze) {
-		if r.subject == "" || strings.Contains(r.subject, "{") || slices.Contains(listed, r.subject) {
+	for _, r := range allRoutes() {
+		if r.Subject == "" || strings.Contains(r.Subject, "{") || slices.Contains(listed, r.Subject) {
 			continue
 		}
-		listed = append(listed, r.subject)
+		listed = append(listed, r.Subject)
 		request, reply := "empty", "empty"
-		if r.request != nil {
-			request = "`" + r.request.Name() + "`"
+		if r.Request != nil {
+			request = "`" + r.Request.Name() + "`"
 		}
-		if r.reply != nil && r.reply.Name() != "Nothing" {
-			reply = "`" + r.reply.Name() + "`"
+		if r.Reply != nil && r.Reply.Name() != "Nothing" {
+			reply = "`" + r.Reply.Name() + "`"
 		}
-		if r.media == mediaEvents {
+		if r.Stream != nil {
 			reply = "events"
 		}
 		var codes []string
-		for _, e := range (operation{route: r, secured: true}).failures() {
+		for _, e := range r.Failures(true) {
 			if e.Status != http.StatusUnauthorized && e.Status != http.StatusMisdirectedRequest { // sent by the edge itself
 				codes = append(codes, "["+e.Code+"](errors.md#"+e.Code+")")
 			}
 		}
-		table += "| `" + r.subject + "` | `" + r.method + " " + r.path + "` | " + request + " | " + reply + " | " + subjectHeaders(r) + " | " + string(r.needs) + " | " + strings.Join(codes, " ") + " |\n"
+		table += "| `" + r.Subject + "` | `" + r.Method + " " + r.Path + "` | " + request + " | " + reply + " | " + subjectHeaders(r) + " | " + string(r.Permission) + " | " + strings.Join(codes, " ") + " |\n"
 	}
 	return table
 }
@@ -90,21 +90,21 @@ func subjectTable() string {
 // subjectHeaders lists the headers of the subject of the route beyond those of all subjects.
 func subjectHeaders(r route) string {
 	var names []string
-	if r.consistent {
+	if r.Consistent {
 		names = append(names, bus.HeaderMinRevision, bus.HeaderIgnoredRevision)
 	}
-	if r.conditional {
+	if r.Conditional {
 		names = append(names, bus.HeaderIfMatch, bus.HeaderIfNoneMatch)
 	}
-	if r.needs == schemas.PermissionTag || r.needs == schemas.PermissionRegister {
+	if r.Permission == schemas.PermissionTag || r.Permission == schemas.PermissionRegister {
 		names = append(names, "Nats-Msg-Id")
 	}
-	if r.reply != nil && r.reply.Implements(reflect.TypeFor[interface {
+	if r.Reply != nil && r.Reply.Implements(reflect.TypeFor[interface {
 		CatalogRevision() schemas.ConsistencyToken
 	}]()) {
 		names = append(names, bus.HeaderRevision)
 	}
-	if r.media == mediaEvents {
+	if r.Stream != nil {
 		names = append(names, bus.HeaderEvent, bus.HeaderSequence, bus.HeaderWindow, bus.HeaderRead, bus.HeaderCancel,
 			bus.HeaderBodySize, bus.HeaderBodySubject)
 	}

@@ -16,12 +16,12 @@ import (
 	"cairn/bus"
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
+	"cairn/edge/describe"
 	"cairn/edge/mcp"
 	"cairn/schemas"
 )
 
 const (
-	mcpPath = "/mcp"
 	// mcpCopies is the memory of a message besides its body, in multiples of the body. Messages of 9 MB took 9.0
 	// to find duplicate names in an object of a million members, and estates of other forms 6.7.
 	mcpCopies = 9
@@ -37,8 +37,10 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 	handler := sync.OnceValues(func() (*mcp.Handler, error) { return mcp.New(int64(analysis.MaxBody)) })
 	request := reflect.TypeFor[schemas.RPCRequest]()
 	return action{
-		needs: schemas.PermissionRead, summary: "Model Context Protocol (streamable HTTP, without sessions)",
-		request: request, reply: reflect.TypeFor[schemas.RPCResponse](), invalid: schemas.ErrMalformed,
+		Spec: describe.Spec{
+			Permission: schemas.PermissionRead, Summary: "Model Context Protocol (streamable HTTP, without sessions)", Group: "mcp",
+			Request: request, Reply: reflect.TypeFor[schemas.RPCResponse](), Stream: describe.Messages, Invalid: schemas.ErrMalformed,
+		},
 		answer: func(x *exchange) error {
 			h, err := handler()
 			if err != nil {

@@ -1,17 +1,12 @@
 package edge
 
 import (
-	"context"
-	"errors"
-	"log/slog"
-	"net"
 	"net/http"
 
-	"github.com/go-json-experiment/json"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"cairn/bus"
 	"cairn/bus/telemetry"
+	"cairn/edge/describe"
 	"cairn/schemas"
 )
 
@@ -24,95 +19,16 @@ const metricsPath = "/metrics"
 // metrics responds with the metrics of this process. They include all tenants, so
 // the route needs the operate permission.
 func metrics() action {
-	return action{needs: schemas.PermissionOperate, media: "text/plain", invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
-		x.limitWrite()
-		x.status = http.StatusOK
-		metricsHandler.ServeHTTP(x.w, x.r)
-		return nil
-	}}
-}
-
-// Monitor configures the HTTP listener for probes, metrics and profiles.
-type Monitor struct {
-	Listener net.Listener // closed by Serve
-	// Ready returns a message for each missing dependency.
-	Ready func(context.Context) []string
-	Hosts []string // as in Config
-	Pprof bool     // serve /debug/pprof/
-	Log   *slog.Logger
-}
-
-// Serve answers /metrics, /health/live, /health/ready and, with Pprof,
-// /debug/pprof/ until ctx ends, closes the listener and returns nil.
-func (m Monitor) Serve(ctx context.Context) error {
-	listener := newLimitedListener(m.Listener, monitorConnections, slog.New(bus.LogHandler(m.Log.Handler())))
-	server := &http.Server{
-		Handler: m.handler(), ConnState: listener.track, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout,
-		WriteTimeout: maxProfile + writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, DisableGeneralOptionsHandler: true,
-		ErrorLog: slog.NewLogLogger(m.Log.Handler(), slog.LevelDebug),
+	return action{
+		Spec: describe.Spec{
+			Permission: schemas.PermissionOperate, Media: "text/plain", Invalid: schemas.ErrMalformed,
+			Summary: "Metrics of this process in the Prometheus text format",
+		},
+		answer: func(x *exchange) error {
+			x.limitWrite()
+			x.status = http.StatusOK
+			metricsHandler.ServeHTTP(x.w, x.r)
+			return nil
+		},
 	}
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // a scrape may be cut off
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
-}
-
-func (m Monitor) handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET "+metricsPath, limited(metricsHandler.ServeHTTP))
-	mux.Handle("GET /health/live", limited(func(w http.ResponseWriter, _ *http.Request) { respondProbe(w, nil) }))
-	ready := bus.NewCheck(healthTimeout, m.Ready)
-	mux.Handle("GET /health/ready", limited(func(w http.ResponseWriter, r *http.Request) { respondProbe(w, ready.Result(r.Context())) }))
-	if m.Pprof {
-		mux.Handle("GET /debug/pprof/", profiles())
-	}
-	known := newHosts(m.Hosts)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := known.check(r); err != nil {
-			writeError(w, r, err)
-			return
-		}
-		mux.ServeHTTP(w, r)
-	})
-}
-
-// limited limits the requests of each client address to the handler, like those to a
-// route that needs no credential.
-func limited(handle http.HandlerFunc) http.Handler {
-	p := newAnonymousLimiter()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		release, err := p.enter(w, r)
-		if err != nil {
-			writeError(w, r, err)
-			return
-		}
-		defer release()
-		handle(w, r)
-	})
-}
-
-// writeError responds with the error e.
-func writeError(w http.ResponseWriter, r *http.Request, e *schemas.Error) {
-	c := *e
-	c.Instance, _ = boundedPath(r)
-	body, err := json.Marshal(&c)
-	if err != nil { // the path is not valid UTF-8
-		c.Instance = ""
-		body, _ = json.Marshal(&c)
-	}
-	w.Header()["Content-Type"] = mediaJSON
-	w.WriteHeader(e.Status)
-	_, _ = w.Write(body) // fails when the client has disconnected
-}
-
-// respondProbe responds to a probe.
-func respondProbe(w http.ResponseWriter, missing []string) {
-	status, body, err := probeResponse(missing)
-	if err != nil {
-		status = http.StatusInternalServerError
-	}
-	w.Header()["Content-Type"] = mediaJSON
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // fails when the client has disconnected
 }

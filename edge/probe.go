@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"cairn/bus"
+	"cairn/edge/describe"
 	"cairn/schemas"
 )
 
@@ -39,31 +40,36 @@ func Ready(ctx context.Context, conn *bus.Conn) []string {
 
 // live responds while the process runs.
 func live() action {
-	return probe(func(*exchange) []string { return nil })
+	return probe("Liveness of this process", func(*exchange) []string { return nil })
 }
 
 // ready responds with 200 while requests can be served.
-func ready() action {
-	return probe(func(x *exchange) []string {
+func ready(e *edge) action {
+	check := bus.NewCheck(healthTimeout, func(ctx context.Context) []string { return Ready(ctx, e.conn) })
+	const summary = "Readiness: NATS is connected, at least one service has a worker, and the edge is not shutting down"
+	return probe(summary, func(x *exchange) []string {
 		if x.edge.draining() {
 			return []string{"the edge is shutting down"}
 		}
 		if !x.edge.conn.Connected() {
 			return []string{"not connected to NATS"}
 		}
-		return x.edge.readiness.Result(x.r.Context())
+		return check.Result(x.r.Context())
 	})
 }
 
 // probe responds with 200, or with 503 and the missing dependencies.
-func probe(missing func(*exchange) []string) action {
-	return action{open: true, reply: reflect.TypeFor[schemas.Health](), invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
-		status, body, err := probeResponse(missing(x))
-		if err == nil {
-			x.write(status, mediaJSON, body)
-		}
-		return err
-	}}
+func probe(summary string, missing func(*exchange) []string) action {
+	return action{
+		Spec: describe.Spec{Open: true, Reply: reflect.TypeFor[schemas.Health](), Invalid: schemas.ErrMalformed, Summary: summary},
+		answer: func(x *exchange) error {
+			status, body, err := probeResponse(missing(x))
+			if err == nil {
+				x.write(status, mediaJSON, body)
+			}
+			return err
+		},
+	}
 }
 
 // probeResponse returns the response to a probe.

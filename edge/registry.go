@@ -22,7 +22,7 @@ func registryAction[Req, Res any](summary string, answer func(registry.Source, R
 		}
 		return respond(x, res)
 	}, reflect.TypeFor[Res]())
-	a.summary, a.invalid = summary, schemas.ErrMalformed
+	a.Summary, a.Invalid = summary, schemas.ErrMalformed
 	return a
 }
 

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"reflect"
 
+	"cairn/edge/describe"
+	"cairn/edge/mcp"
 	"cairn/schemas"
 )
 
@@ -15,8 +17,10 @@ const resourceMetadata = "/.well-known/oauth-protected-resource"
 // accepted at path.
 func protectedResource(path string) action {
 	return action{
-		open: true, reply: reflect.TypeFor[schemas.ProtectedResource](), invalid: schemas.ErrMalformed,
-		summary: "OAuth metadata of this server (RFC 9728); 404 without an OpenID provider",
+		Spec: describe.Spec{
+			Open: true, Reply: reflect.TypeFor[schemas.ProtectedResource](), Invalid: schemas.ErrMalformed,
+			Summary: "OAuth metadata of this server (RFC 9728); 404 without an OpenID provider",
+		},
 		answer: func(x *exchange) error {
 			issuers, base := x.edge.authenticator.Issuers(), baseURL(x.r)
 			if len(issuers) == 0 || base == "" {
@@ -45,8 +49,8 @@ func baseURL(r *http.Request) string {
 func challenge(x *exchange) string {
 	const bearer = `Bearer realm="cairn"`
 	base := baseURL(x.r)
-	if x.route.path != mcpPath || base == "" || len(x.edge.authenticator.Issuers()) == 0 {
+	if x.spec.Path != mcp.Path || base == "" || len(x.edge.authenticator.Issuers()) == 0 {
 		return bearer
 	}
-	return bearer + `, resource_metadata="` + base + resourceMetadata + mcpPath + `"`
+	return bearer + `, resource_metadata="` + base + resourceMetadata + mcp.Path + `"`
 }

@@ -9,16 +9,13 @@ import (
 	"strconv"
 
 	"cairn/bus"
+	"cairn/edge/describe"
 	"cairn/schemas"
 )
 
-// headerLastEventID holds the id of the last event that a client received; a
-// browser's EventSource sends it when it reconnects (HTML, 9.2).
-const headerLastEventID = "Last-Event-Id" // canonical form of net/http
-
 // resume responds with the events of a run of s after the Last-Event-ID.
 func resume[Req any](s bus.Stream[Req]) action {
-	return runAction(s, mediaEvents, func(x *exchange, run string) error {
+	return runAction(s, describe.Analysis, func(x *exchange, run string) error {
 		last, err := lastEventID(x)
 		if err != nil {
 			return err
@@ -36,7 +33,7 @@ func resume[Req any](s bus.Stream[Req]) action {
 
 // cancelRun cancels a run of s.
 func cancelRun[Req any](s bus.Stream[Req]) action {
-	return runAction(s, "", func(x *exchange, run string) error {
+	return runAction(s, nil, func(x *exchange, run string) error {
 		if err := s.Cancel(x.ctx, x.edge.conn, run); err != nil {
 			return err
 		}
@@ -48,7 +45,7 @@ func cancelRun[Req any](s bus.Stream[Req]) action {
 // notOwned responds as for a run that does not exist, so that a caller cannot probe
 // for the runs of other tenants.
 func notOwned(x *exchange) error {
-	if x.route.status == http.StatusNoContent {
+	if x.spec.Status == http.StatusNoContent {
 		x.reply(bus.Reply{})
 		return nil
 	}
@@ -56,33 +53,29 @@ func notOwned(x *exchange) error {
 }
 
 // runAction returns an action on the run in the path.
-func runAction[Req any](s bus.Stream[Req], media string, do func(*exchange, string) error) action {
+func runAction[Req any](s bus.Stream[Req], stream *describe.Stream, do func(*exchange, string) error) action {
 	a := queryAction(func(x *exchange, key schemas.RunKey) error {
 		if !bus.OwnsRun(x.by, key.Run) {
 			return notOwned(x)
 		}
 		return do(x, key.Run)
 	}, nil)
-	a.needs, a.subject, a.media, a.invalid, a.translate = s.Permission, s.Subject+".{run}", media, s.Invalid, s.Errors
+	a.Permission, a.Subject, a.Stream, a.Invalid, a.Translate = s.Permission, s.Subject+".{run}", stream, s.Invalid, s.Errors
 	return a
 }
 
-// lastEventIDPattern matches the Last-Event-ID of an analysis. The highest ids, those of the
-// end of a lost run, have 16 digits.
-const lastEventIDPattern = `^[0-9]{0,16}$`
-
-var lastEventIDText = regexp.MustCompile(lastEventIDPattern)
+var lastEventIDText = regexp.MustCompile(describe.LastEventIDPattern)
 
 // lastEventID returns the id of the last event that the client received, 0 for none.
 func lastEventID(x *exchange) (uint64, error) {
-	given := x.r.Header[headerLastEventID]
+	given := x.r.Header[describe.HeaderLastEventID]
 	if len(given) == 0 || len(given) == 1 && given[0] == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseUint(given[0], 10, 64)
 	if err != nil || len(given) > 1 || !lastEventIDText.MatchString(given[0]) {
-		return 0, x.route.invalid.With(schemas.FieldError{
-			Field: headerLastEventID, Message: fmt.Sprintf("expected one event id, an unsigned integer, got %.140q", given)})
+		return 0, x.spec.Invalid.With(schemas.FieldError{
+			Field: describe.HeaderLastEventID, Message: fmt.Sprintf("expected one event id, an unsigned integer, got %.140q", given)})
 	}
 	return n, nil
 }

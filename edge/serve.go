@@ -16,8 +16,6 @@ import (
 	"cairn/bus/certificate"
 	"cairn/bus/overload"
 	"cairn/bus/telemetry"
-	"cairn/edge/access"
-	"cairn/edge/ard"
 )
 
 const (
@@ -31,54 +29,11 @@ const (
 	streamEndTimeout = time.Second
 )
 
-// Config configures an edge.
-type Config struct {
-	Listener net.Listener // closed by Serve
-	Conn     *bus.Conn
-	Log      *slog.Logger
-	// Drain is the drain deadline of requests in flight, counted from the end of ctx.
-	Drain time.Duration
-	// AnalyzeTimeout bounds an analysis; 0: the timeout of the contract.
-	AnalyzeTimeout time.Duration
-	// NoMetrics removes the route /metrics, for metrics on a separate listener (Monitor).
-	NoMetrics bool
-	// NoConsole removes the web console at / and its files.
-	NoConsole bool
-	// Cert and Key are the PEM files of the TLS certificate and its key; empty: plain
-	// HTTP. They are reloaded when they change.
-	Cert, Key string
-	// Access configures authentication; the zero value turns it off.
-	Access access.Config
-	// Hosts are the names under which clients reach the edge. A request whose Host
-	// is not one of them, localhost or an IP address is rejected with 421, as protection
-	// against DNS rebinding.
-	Hosts []string
-	// Origins are the origins whose pages may call the API from a browser. Other
-	// cross-origin requests that change state are rejected with 403.
-	Origins Origins
-	// Publisher publishes the catalog of Agentic Resource Discovery; the zero value: 404.
-	Publisher ard.Publisher
-	// BodyMemory bounds the bytes of the bodies of requests and responses in memory,
-	// divided among tenants. A request that exceeds it is refused with 503. 0: 512 MiB.
-	BodyMemory int64
-	// Connections bounds the open connections, divided among client addresses. Further
-	// connections are closed when they are accepted. 0: 16,384.
-	Connections int64
-	// ClusterHealth describes a problem of the NATS cluster, empty for none, and
-	// reports whether it has a quorum; nil: unknown, outside the process of the server.
-	ClusterHealth func() (problem string, quorum bool)
-
-	// Tests replace the gates of requests and of event streams with ones that Serve does not
-	// adjust, and shorten defaultKeepAlive.
-	overload, streams *overload.Gate
-	keepAlive         time.Duration
-}
-
 // Serve handles HTTP requests until ctx ends, drains those in flight and returns
 // nil, or bus.ErrDrainTimeout when they took longer than Drain.
 func Serve(ctx context.Context, c Config) error {
 	base, cancelRequests := context.WithCancel(context.Background())
-	handler := newEdge(ctx, base, c)
+	handler := newHandler(ctx, base, c)
 	var background sync.WaitGroup
 	background.Go(func() { handler.authenticator.Run(base) })
 	own := slices.DeleteFunc([]*overload.Gate{handler.overload, handler.streams}, func(g *overload.Gate) bool {

@@ -13,12 +13,11 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/telemetry"
+	"cairn/edge/describe"
 	"cairn/schemas"
 )
 
 const (
-	// mediaEvents is the media type of server-sent events.
-	mediaEvents = "text/event-stream"
 	// defaultKeepAlive is the time without an event after which a comment line keeps the
 	// connection alive. If it passes before the first event, the response begins with status
 	// 200. Each attempt to start a run has that time.
@@ -36,8 +35,10 @@ const (
 // events returns an action that responds with the events of s.
 func events[Req any](s bus.Stream[Req]) action {
 	return action{
-		needs: s.Permission, summary: s.Summary, subject: s.Subject, request: reflect.TypeFor[Req](),
-		media: mediaEvents, invalid: s.Invalid, translate: s.Errors,
+		Spec: describe.Spec{
+			Permission: s.Permission, Summary: s.Summary, Subject: s.Subject, Request: reflect.TypeFor[Req](),
+			Stream: describe.Analysis, Invalid: s.Invalid, Translate: s.Errors,
+		},
 		answer: func(x *exchange) error {
 			slot, release, err := enterStream(x)
 			if err != nil {
@@ -226,7 +227,7 @@ func (s *stream) flush(now time.Time) error {
 
 func (s *stream) writeHeader() {
 	h := s.x.w.Header()
-	h.Set("Content-Type", mediaEvents)
+	h.Set("Content-Type", describe.MediaEvents)
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
 	if s.run != "" {

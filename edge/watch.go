@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/bus"
+	"cairn/edge/describe"
 	"cairn/schemas"
 )
 
@@ -19,8 +20,9 @@ func watch(s bus.Stream[schemas.Watch]) action {
 	request := reflect.TypeFor[schemas.Watch]()
 	known := parametersOf(request)
 	return action{
-		needs: s.Permission, summary: s.Summary, subject: s.Subject, request: request, inURL: true, media: mediaEvents, changes: true,
-		invalid: s.Invalid,
+		Spec: describe.Spec{
+			Permission: s.Permission, Summary: s.Summary, Subject: s.Subject, Request: request, InURL: true, Stream: describe.Watch, Invalid: s.Invalid,
+		},
 		answer: func(x *exchange) error {
 			body, wrong := known.read(nil, x.r.URL.RawQuery)
 			if len(wrong) > 0 {
@@ -45,13 +47,13 @@ func watch(s bus.Stream[schemas.Watch]) action {
 // resumeAfter returns the request with the Last-Event-ID, if there is one, as the revision after
 // which the watch begins.
 func resumeAfter(x *exchange, request []byte) ([]byte, error) {
-	given := x.r.Header[headerLastEventID]
+	given := x.r.Header[describe.HeaderLastEventID]
 	if len(given) == 0 || given[0] == "" {
 		return request, nil
 	}
 	if _, err := schemas.ParseConsistencyToken(given[0]); err != nil || len(given) > 1 {
-		return nil, x.route.invalid.With(schemas.FieldError{
-			Field: headerLastEventID, Message: fmt.Sprintf("expected the id of one event, such as ID-7, got %.140q", given)})
+		return nil, x.spec.Invalid.With(schemas.FieldError{
+			Field: describe.HeaderLastEventID, Message: fmt.Sprintf("expected the id of one event, such as ID-7, got %.140q", given)})
 	}
 	var members map[string]jsontext.Value
 	if err := json.Unmarshal(request, &members); err != nil {

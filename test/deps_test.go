@@ -40,6 +40,7 @@ var packageRules = []binding{
 	{"the Agent2Agent protocol is translated to the bus and nothing more", "edge/a2a", []string{"schemas", "bus"}},
 	{"the API of MCP registries is translated to the bus and nothing more", "edge/registry", []string{"schemas"}},
 	{"Agentic Resource Discovery is translated to the bus and nothing more", "edge/ard", []string{"schemas"}},
+	{"the description of the interfaces imports schemas, bus and the manual only", "edge/describe", []string{"schemas", "bus", "edge/docs"}},
 	{"the web console is files and nothing more", "edge/console", nil},
 	{"the Go client imports schemas only", "edge/client", []string{"schemas"}},
 	{"the edge imports no backend and no service", "edge", []string{"schemas", "bus", "edge"}},

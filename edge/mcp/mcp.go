@@ -24,6 +24,9 @@ import (
 	"cairn/schemas"
 )
 
+// Path is the path of the endpoint.
+const Path = "/mcp"
+
 // Forward sends a body to an endpoint of the bus.
 type Forward = func(context.Context, *bus.Conn, []byte) (bus.Reply, error)
 

@@ -1,120 +1,34 @@
-package edge
+package describe
 
 import (
-	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 
 	"cairn/bus"
-	"cairn/edge/docs"
 	"cairn/schemas"
 )
-
-// description holds the OpenAPI document and the manual, generated once from the route table.
-type description struct {
-	openAPI   []byte
-	asyncAPI  []byte
-	manual    *docs.Manual
-	index     []byte // /docs
-	reference []byte // /docs/reference
-}
-
-// describe returns the description of the routes; secured: clients need a credential.
-func describe(rows []route, secured bool) (description, error) {
-	types := schemas.NewDefinitions("#/components/schemas/")
-	doc, err := document(rows, types, secured)
-	if err != nil {
-		return description{}, err
-	}
-	async, err := asyncDocument()
-	if err != nil {
-		return description{}, err
-	}
-	d := description{openAPI: doc, asyncAPI: async}
-	if d.manual, err = docs.New(bus.Version, docs.Entry{Name: "reference", Title: "HTTP reference"}); err != nil {
-		return d, err
-	}
-	body, err := reference(rows, types, secured)
-	if err != nil {
-		return d, err
-	}
-	if d.reference, err = d.manual.Layout("reference", "HTTP reference", body); err != nil {
-		return d, err
-	}
-	d.index, err = manualIndex(d.manual)
-	return d, err
-}
-
-// describing returns an action that answers with the description of the routes.
-func describing(media string, answer func(*exchange, description) error) action {
-	return action{open: true, media: media, invalid: schemas.ErrMalformed, answer: func(x *exchange) error {
-		d, err := x.edge.describe()
-		if err != nil {
-			return err
-		}
-		return answer(x, d)
-	}}
-}
-
-func openAPI() action {
-	return describing("application/json", func(x *exchange, d description) error {
-		x.write(http.StatusOK, mediaJSON, d.openAPI)
-		return nil
-	})
-}
 
 // object is a JSON object.
 type object = map[string]any
 
-// eventType is the data type of an event.
-type eventType struct {
-	Name string
-	Data reflect.Type
-}
-
-// watchTypes are the types of the events of a watch.
-var watchTypes = []eventType{
-	{schemas.EventWatching, reflect.TypeFor[schemas.Watching]()},
-	{schemas.EventRegistered, reflect.TypeFor[schemas.RecordChange]()},
-	{schemas.EventReplaced, reflect.TypeFor[schemas.RecordChange]()},
-	{schemas.EventUnmatched, reflect.TypeFor[schemas.RecordChange]()},
-	{schemas.EventDeleted, reflect.TypeFor[schemas.RecordChange]()},
-	{schemas.EventError, reflect.TypeFor[schemas.StreamError]()},
-	{schemas.EventDone, reflect.TypeFor[schemas.Nothing]()},
-}
-
-// eventTypes are the types of the events of an analysis.
-var eventTypes = []eventType{
-	{schemas.EventTextDelta, reflect.TypeFor[schemas.TextDelta]()},
-	{schemas.EventToolUse, reflect.TypeFor[schemas.ToolUse]()},
-	{schemas.EventToolResult, reflect.TypeFor[schemas.ToolResult]()},
-	{schemas.EventDirectResponse, reflect.TypeFor[schemas.DirectResponse]()},
-	{schemas.EventProvenance, reflect.TypeFor[schemas.Provenance]()},
-	{schemas.EventSuggestions, reflect.TypeFor[schemas.Suggestions]()},
-	{schemas.EventUsage, reflect.TypeFor[schemas.Usage]()},
-	{schemas.EventError, reflect.TypeFor[schemas.StreamError]()},
-	{schemas.EventDone, reflect.TypeFor[schemas.Nothing]()},
-}
-
-// document returns the OpenAPI document of the routes and adds their types to types.
-func document(rows []route, types *schemas.Definitions, secured bool) ([]byte, error) {
+// document returns the OpenAPI document of the specs and adds their types to types.
+func document(specs []Spec, types *schemas.Definitions, secured bool) ([]byte, error) {
 	paths := object{}
-	for _, r := range rows {
-		item, ok := paths[r.path].(object)
+	for _, r := range specs {
+		item, ok := paths[r.Path].(object)
 		if !ok {
 			item = object{}
-			paths[r.path] = item
+			paths[r.Path] = item
 		}
 		op, err := operation{r, types, secured}.object()
 		if err != nil {
 			return nil, err
 		}
-		item[strings.ToLower(r.method)] = op
+		item[strings.ToLower(r.Method)] = op
 	}
-	for _, extra := range slices.Concat(eventTypes, watchTypes) {
+	for _, extra := range slices.Concat(Analysis.Events, Watch.Events) {
 		if _, err := types.Of(extra.Data); err != nil {
 			return nil, err
 		}
@@ -135,7 +49,7 @@ func document(rows []route, types *schemas.Definitions, secured bool) ([]byte, e
 		"paths":      paths,
 		"components": components,
 		"security":   security,
-		"tags":       groups(rows),
+		"tags":       groups(specs),
 	}, json.Deterministic(true))
 }
 
@@ -151,9 +65,9 @@ var (
 		"IfNoneMatch": header(bus.HeaderIfNoneMatch,
 			"read: 304 if the reply has one of these entity tags; write: only if the record has none of them, or * for no record; else 412",
 			stringSchema(1, schemas.MaxTags, schemas.TagsPattern)),
-		"LastEventID": header(headerLastEventID, "the id of the last event received; absent or empty: all events",
-			stringSchema(0, 16, lastEventIDPattern)),
-		"LastRevision": header(headerLastEventID, "the id of the last event received, a revision; absent or empty: only changes from now on",
+		"LastEventID": header(HeaderLastEventID, "the id of the last event received; absent or empty: all events",
+			stringSchema(0, 16, LastEventIDPattern)),
+		"LastRevision": header(HeaderLastEventID, "the id of the last event received, a revision; absent or empty: only changes from now on",
 			stringSchema(0, schemas.MaxToken, "^$|"+schemas.TokenPattern)),
 	}
 	responseHeaders = object{
@@ -165,7 +79,7 @@ var (
 			"schema": stringSchema(2, schemas.MaxToken+2, schemas.TagPattern)},
 		"IgnoredRevision": object{"description": "the Cairn-Min-Revision of the request, which belongs to another catalog", "schema": tokenText},
 		"RetryAfter": object{"description": "seconds to wait before a retry",
-			"schema": object{"type": "integer", "minimum": 1, "maximum": maxRetryAfter}},
+			"schema": object{"type": "integer", "minimum": 1, "maximum": MaxRetryAfter}},
 		"Challenge": object{"description": "the authentication scheme, and with an OpenID provider the URL of the resource metadata",
 			"schema": stringSchema(1, 4096, "^Bearer ")},
 		"Allow": object{"description": "the methods of the path, separated by commas", "schema": stringSchema(1, 128, "^[A-Z]+(, [A-Z]+)*$")},
@@ -178,7 +92,7 @@ func stringSchema(minimum, maximum int, pattern string) object {
 	return object{"type": "string", "minLength": minimum, "maxLength": maximum, "pattern": pattern}
 }
 
-// bearer is the security scheme of all routes that are not open.
+// bearer is the security scheme of all operations that are not open.
 var bearer = object{
 	"type": "http", "scheme": "bearer",
 	"description": "An API key or a token of an OpenID provider, whose role has the permission in x-permission of the operation.",
@@ -188,10 +102,10 @@ func header(name, description string, schema object) object {
 	return object{"name": name, "in": "header", "description": description, "schema": schema}
 }
 
-// groups returns the OpenAPI tags of the routes.
-func groups(rows []route) []object {
+// groups returns the OpenAPI tags of the specs.
+func groups(specs []Spec) []object {
 	var names []string
-	for _, r := range rows {
+	for _, r := range specs {
 		names = append(names, r.group())
 	}
 	slices.Sort(names)

@@ -1,4 +1,4 @@
-package edge
+package describe
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ var referencePage = template.Must(template.New("reference").Funcs(template.FuncM
 	"example": func(path string) string { return requestExamples[path] },
 }).Parse(referenceHTML))
 
-// row is a route in the reference.
+// row is an operation in the reference.
 type row struct {
 	Method, Path, Summary, Subject, Example, Stream string
 	Status                                          int
@@ -40,9 +40,9 @@ type section struct {
 }
 
 // reference returns the body of the reference page.
-func reference(rows []route, types *schemas.Definitions, secured bool) (template.HTML, error) {
+func reference(specs []Spec, types *schemas.Definitions, secured bool) (template.HTML, error) {
 	var sections []section
-	for _, r := range rows {
+	for _, r := range specs {
 		shown, err := newRow(operation{r, types, secured})
 		if err != nil {
 			return "", err
@@ -56,31 +56,28 @@ func reference(rows []route, types *schemas.Definitions, secured bool) (template
 	}
 	var b bytes.Buffer
 	err := referencePage.Execute(&b, object{
-		"Sections": sections, "Events": eventTypes,
+		"Sections": sections, "Events": Analysis.Events,
 		"Types": types.Schemas, "TypeNames": slices.Sorted(maps.Keys(types.Schemas)),
 	})
 	return template.HTML(b.String()), err // escaped by the template
 }
 
 func newRow(r operation) (row, error) {
-	s := row{Method: r.method, Path: r.path, Summary: r.summary, Subject: r.subject, Status: r.status, Failures: r.failures()}
-	switch {
-	case r.changes:
-		s.Stream = watchExample
-	case r.media == mediaEvents:
-		s.Stream = streamExample
+	s := row{Method: r.Method, Path: r.Path, Summary: r.Summary, Subject: r.Subject, Status: r.Status, Failures: r.Failures(r.secured)}
+	if r.Stream != nil && r.Reply == nil {
+		s.Stream = r.Stream.Example
 	}
 	var err error
-	if r.takesBody() {
-		s.Example = requestExamples[r.path]
-		if r.inBody == "" {
-			s.Request, err = r.types.Of(r.request)
+	if r.TakesBody() {
+		s.Example = requestExamples[r.Path]
+		if r.BodyMember == "" {
+			s.Request, err = r.types.Of(r.Request)
 		}
 		if err != nil {
 			return s, err
 		}
 	}
-	if r.inURL {
+	if r.InURL {
 		all, err := r.parameters()
 		if err != nil {
 			return s, err
@@ -91,7 +88,7 @@ func newRow(r operation) (row, error) {
 			}
 		}
 	}
-	if r.reply != nil && r.status != http.StatusNoContent {
+	if r.Reply != nil && r.Status != http.StatusNoContent {
 		s.Reply, err = r.content()
 	}
 	return s, err

@@ -1,4 +1,4 @@
-package edge
+package describe
 
 // requestExamples are example bodies by path.
 var requestExamples = map[string]string{
@@ -39,8 +39,8 @@ var requestExamples = map[string]string{
 // agentMessageExample is a message to the analysis agent (A2A).
 const agentMessageExample = `{"message": {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "How many devices are in each site?"}, {"data": {"devices": [{"name": "sw1", "site": "Oslo"}]}}]}}`
 
-// streamExample is the event stream of an analysis.
-const streamExample = `id: 1
+// analysisExample is the event stream of an analysis.
+const analysisExample = `id: 1
 event: tool_use
 data: {"tool_call_id":"1","name":"compute_stats","input":{"data_key":"devices","group_by":"site","metrics":["count"]}}
 

@@ -1,7 +1,6 @@
-package edge
+package describe
 
 import (
-	"net/http"
 	"reflect"
 
 	"github.com/go-json-experiment/json"
@@ -10,25 +9,9 @@ import (
 	"cairn/schemas"
 )
 
-// asyncAPI returns an action that responds with the AsyncAPI 3.0 description of the NATS
-// subjects.
-func asyncAPI() action {
-	return describing("application/json", func(x *exchange, d description) error {
-		x.write(http.StatusOK, mediaJSON, d.asyncAPI)
-		return nil
-	})
-}
-
-// renderTypes are the types of the events of a rendering.
-var renderTypes = []eventType{
-	{schemas.EventTextDelta, reflect.TypeFor[schemas.TextDelta]()},
-	{schemas.EventError, reflect.TypeFor[schemas.StreamError]()},
-	{schemas.EventDone, reflect.TypeFor[schemas.Nothing]()},
-}
-
 // streamEvents are the types of the events of each stream, by its subject.
-var streamEvents = map[string][]eventType{
-	bus.Analyze.Subject: eventTypes, bus.Watch.Subject: watchTypes, bus.Render.Subject: renderTypes,
+var streamEvents = map[string][]Event{
+	bus.Analyze.Subject: Analysis.Events, bus.Watch.Subject: Watch.Events, bus.Render.Subject: renderEvents,
 }
 
 // natsServer is the server of all subjects, with the alternatives of authentication.

@@ -1,4 +1,4 @@
-package edge
+package describe
 
 import (
 	"maps"
@@ -18,9 +18,9 @@ import (
 
 var nonWord = regexp.MustCompile(`[^a-z0-9]+`)
 
-// operation generates the OpenAPI operation of a route. It adds the types of the route to types.
+// operation generates the OpenAPI operation of a spec. It adds the types of the spec to types.
 type operation struct {
-	route
+	Spec
 	types   *schemas.Definitions
 	secured bool // clients need a credential
 }
@@ -28,30 +28,30 @@ type operation struct {
 // object returns the OpenAPI operation.
 func (o operation) object() (object, error) {
 	op := object{
-		"operationId": strings.Trim(nonWord.ReplaceAllString(strings.ToLower(o.method+o.path), "_"), "_"),
-		"summary":     o.summary,
+		"operationId": strings.Trim(nonWord.ReplaceAllString(strings.ToLower(o.Method+o.Path), "_"), "_"),
+		"summary":     o.Summary,
 		"tags":        []string{o.group()},
 	}
-	if o.subject != "" {
-		op["x-nats-subject"] = o.subject
+	if o.Subject != "" {
+		op["x-nats-subject"] = o.Subject
 	}
 	switch {
-	case o.open:
+	case o.Open:
 		op["security"] = []object{}
 	case o.secured:
-		op["x-permission"] = o.needs
+		op["x-permission"] = o.Permission
 	}
 	parameters, err := o.parameters()
 	if err != nil {
 		return nil, err
 	}
 	op["parameters"] = parameters
-	if o.takesBody() {
+	if o.TakesBody() {
 		ref, err := o.body()
 		if err != nil {
 			return nil, err
 		}
-		op["requestBody"] = object{"required": true, "content": object{o.bodyMedia(): withExample(ref, requestExamples[o.path])}}
+		op["requestBody"] = object{"required": true, "content": object{o.bodyMedia(): withExample(ref, requestExamples[o.Path])}}
 	}
 	op["responses"], err = o.responses()
 	return op, err
@@ -59,12 +59,12 @@ func (o operation) object() (object, error) {
 
 // body returns the schema of the body.
 func (o operation) body() (*jsonschema.Schema, error) {
-	ref, err := o.types.Of(o.request)
-	if err != nil || o.inBody == "" {
+	ref, err := o.types.Of(o.Request)
+	if err != nil || o.BodyMember == "" {
 		return ref, err
 	}
-	body := o.types.Schemas[o.request.Name()].Properties[o.inBody]
-	if o.media == mediaLines {
+	body := o.types.Schemas[o.Request.Name()].Properties[o.BodyMember]
+	if o.Media == MediaLines {
 		body = body.Items // one on each line
 	}
 	return body, nil
@@ -72,16 +72,16 @@ func (o operation) body() (*jsonschema.Schema, error) {
 
 // content returns the schema of the response, or of one line of it.
 func (o operation) content() (*jsonschema.Schema, error) {
-	ref, err := o.types.Of(o.reply)
-	if err == nil && o.media == mediaLines {
-		ref = o.types.Schemas[o.reply.Name()].Properties["results"].Items
+	ref, err := o.types.Of(o.Reply)
+	if err == nil && o.Media == MediaLines {
+		ref = o.types.Schemas[o.Reply.Name()].Properties["results"].Items
 	}
 	return ref, err
 }
 
 func (o operation) bodyMedia() string {
-	if o.media == mediaLines {
-		return mediaLines
+	if o.Media == MediaLines {
+		return MediaLines
 	}
 	return "application/json"
 }
@@ -96,42 +96,43 @@ func withExample(schema any, example string) object {
 
 func (o operation) parameters() ([]object, error) {
 	list := []object{{"$ref": "#/components/parameters/RequestID"}}
-	if o.consistent {
+	if o.Consistent {
 		list = append(list, object{"$ref": "#/components/parameters/MinRevision"})
 	}
-	if o.conditional {
+	if o.Conditional {
 		list = append(list, object{"$ref": "#/components/parameters/IfMatch"})
 	}
-	if o.conditional || o.withETag {
+	if o.Conditional || o.ETag {
 		list = append(list, object{"$ref": "#/components/parameters/IfNoneMatch"})
 	}
 	switch {
-	case o.changes:
+	case o.Stream == Watch:
 		list = append(list, object{"$ref": "#/components/parameters/LastRevision"})
-	case o.media == mediaEvents && o.inURL:
+	case o.Stream == Analysis && o.InURL:
 		list = append(list, object{"$ref": "#/components/parameters/LastEventID"})
 	}
-	if !o.inURL && !o.strict {
+	if !o.InURL && !o.Strict {
 		return append(list, o.pathParameters()...), nil
 	}
-	if _, err := o.types.Of(o.request); err != nil {
+	if _, err := o.types.Of(o.Request); err != nil {
 		return nil, err
 	}
-	if o.strict {
-		schema := o.types.Schemas[o.request.Name()].Properties[strictName]
-		parameter := object{"name": strictName, "in": "query", "required": false, "description": schema.Description, "schema": schema}
+	if o.Strict {
+		schema := o.types.Schemas[o.Request.Name()].Properties[StrictName]
+		parameter := object{"name": StrictName, "in": "query", "required": false, "description": schema.Description, "schema": schema}
 		return append(list, parameter), nil
 	}
-	for _, p := range parametersOf(o.request) {
-		if p.name == o.inBody {
+	request := o.types.Schemas[o.Request.Name()]
+	for _, name := range request.PropertyOrder {
+		if name == o.BodyMember {
 			continue
 		}
-		schema := o.types.Schemas[o.request.Name()].Properties[p.name]
+		schema := request.Properties[name]
 		in := "query"
-		if strings.Contains(o.path, "{"+p.name+"}") {
+		if strings.Contains(o.Path, "{"+name+"}") {
 			in, schema = "path", withoutNull(schema)
 		}
-		list = append(list, object{"name": p.name, "in": in, "required": in == "path", "description": schema.Description, "schema": schema})
+		list = append(list, object{"name": name, "in": in, "required": in == "path", "description": schema.Description, "schema": schema})
 	}
 	return list, nil
 }
@@ -151,7 +152,7 @@ var pathVariable = regexp.MustCompile(`\{([a-zA-Z_]+)\}`)
 
 // pathParameters describes the variables in the path of a route whose request does not contain them.
 func (o operation) pathParameters() (list []object) {
-	for _, match := range pathVariable.FindAllStringSubmatch(o.path, -1) {
+	for _, match := range pathVariable.FindAllStringSubmatch(o.Path, -1) {
 		list = append(list, object{"name": match[1], "in": "path", "required": true,
 			"schema": object{"type": "string", "minLength": 1, "maxLength": 256}})
 	}
@@ -161,16 +162,14 @@ func (o operation) pathParameters() (list []object) {
 func (o operation) responses() (object, error) {
 	all := object{"405": object{"$ref": "#/components/responses/MethodNotAllowed"}}
 	failure, err := o.types.Of(reflect.TypeFor[schemas.Error]())
-	switch {
-	case err != nil:
-	case o.discovery:
-		failure, err = o.types.Of(reflect.TypeFor[schemas.ARDError]())
+	if err == nil && o.Failure != nil {
+		failure, err = o.types.Of(reflect.TypeOf(o.Failure(schemas.ErrInternal)))
 	}
 	if err != nil {
 		return nil, err
 	}
 	o.types.Schemas["Error"].Examples = []any{jsontext.Value(errorExample)}
-	for _, e := range o.failures() {
+	for _, e := range o.Failures(o.secured) {
 		status := strconv.Itoa(e.Status)
 		text := e.Code + " " + e.Title
 		if before, ok := all[status].(object); ok {
@@ -182,14 +181,14 @@ func (o operation) responses() (object, error) {
 	if err != nil || success == nil {
 		return all, err
 	}
-	all[strconv.Itoa(o.status)] = success
-	if o.reply == reflect.TypeFor[schemas.Health]() {
+	all[strconv.Itoa(o.Status)] = success
+	if o.Reply == reflect.TypeFor[schemas.Health]() {
 		all["503"] = success
 	}
-	if o.withETag {
+	if o.ETag {
 		all["304"] = object{"description": "The reply with an entity tag of If-None-Match is current", "headers": success["headers"]}
 	}
-	if o.media == mediaEvents && o.inURL && !o.changes {
+	if o.Stream == Analysis && o.InURL {
 		all["204"] = object{"description": "No event follows", "headers": success["headers"]}
 	}
 	return all, nil
@@ -215,40 +214,39 @@ func errorResponse(description string, status int, schema any) object {
 // success returns the OpenAPI response of success; nil for a route that is not implemented.
 func (o operation) success() (object, error) {
 	head := object{bus.HeaderRequestID: object{"$ref": "#/components/headers/RequestID"}}
-	answer := object{"description": o.summary, "headers": head}
-	if o.reply != nil && o.reply.Implements(reflect.TypeFor[interface {
+	answer := object{"description": o.Summary, "headers": head}
+	if o.Reply != nil && o.Reply.Implements(reflect.TypeFor[interface {
 		CatalogRevision() schemas.ConsistencyToken
 	}]()) {
 		head[bus.HeaderRevision] = object{"$ref": "#/components/headers/Revision"}
 	}
-	if o.consistent {
+	if o.Consistent {
 		head[bus.HeaderIgnoredRevision] = object{"$ref": "#/components/headers/IgnoredRevision"}
 	}
-	if o.withETag || o.conditional && o.status != http.StatusNoContent {
+	if o.ETag || o.Conditional && o.Status != http.StatusNoContent {
 		head["ETag"] = object{"$ref": "#/components/headers/ETag"}
 	}
 	switch {
-	case o.status == http.StatusNotImplemented:
+	case o.Status == http.StatusNotImplemented:
 		return nil, nil
-	case o.status == http.StatusNoContent:
-	case o.reply != nil:
+	case o.Status == http.StatusNoContent:
+	case o.Reply != nil:
 		ref, err := o.content()
 		if err != nil {
 			return nil, err
 		}
-		answer["content"] = object{o.bodyMedia(): withExample(ref, replyExamples[o.reply.Name()])}
-		if o.path == mcpPath {
-			answer["content"].(object)[mediaEvents] = object{"schema": object{"type": "string"}, "example": messageExample}
+		answer["content"] = object{o.bodyMedia(): withExample(ref, replyExamples[o.Reply.Name()])}
+		if o.Stream != nil {
+			answer["content"].(object)[MediaEvents] = o.Stream.content()
 		}
-	case o.changes:
-		answer["content"] = object{o.media: object{"schema": object{"type": "string"}, "example": watchExample}}
-		answer["x-events"] = references(watchTypes)
-	case o.media == mediaEvents:
-		head[bus.HeaderRun] = object{"$ref": "#/components/headers/Run"}
-		answer["content"] = object{o.media: object{"schema": object{"type": "string"}, "example": streamExample}}
-		answer["x-events"] = references(eventTypes)
+	case o.Stream != nil:
+		if o.Stream == Analysis {
+			head[bus.HeaderRun] = object{"$ref": "#/components/headers/Run"}
+		}
+		answer["content"] = object{MediaEvents: o.Stream.content()}
+		answer["x-events"] = references(o.Stream.Events)
 	default:
-		answer["content"] = object{o.media: object{"schema": textSchema(o.media)}}
+		answer["content"] = object{o.Media: object{"schema": textSchema(o.Media)}}
 	}
 	return answer, nil
 }
@@ -264,43 +262,10 @@ func textSchema(media string) object {
 	return object{"type": "string", "format": "binary"}
 }
 
-func references(types []eventType) object {
+func references(types []Event) object {
 	all := object{}
 	for _, e := range types {
 		all[e.Name] = object{"$ref": "#/components/schemas/" + e.Data.Name()}
 	}
 	return all
-}
-
-// failures returns the errors of the route and of its action, such as ErrTooLarge for
-// an action that takes a body. With secured they include the errors of authentication.
-func (o operation) failures() []*schemas.Error {
-	list := []*schemas.Error{schemas.ErrMisdirected, o.invalid}
-	if o.status == http.StatusNotImplemented {
-		list = append(list, schemas.ErrNotImplemented)
-	}
-	list = append(list, o.errors...)
-	if o.conditional {
-		list = append(list, schemas.ErrPreconditionFailed)
-	}
-	if o.takesBody() {
-		list = append(list, schemas.ErrTooLarge)
-	}
-	if o.consistent {
-		list = append(list, schemas.ErrResponseTooLarge)
-	}
-	list = append(list, schemas.ErrForbidden) // for pages of other origins
-	if o.secured && !o.open {
-		list = append(list, schemas.ErrUnauthenticated)
-	}
-	list = append(list, schemas.ErrTooManyRequests)
-	if o.subject != "" {
-		list = append(list, schemas.ErrInternal, schemas.ErrUnavailable, schemas.ErrTimeout)
-	}
-	if o.translate != nil {
-		for i := range list {
-			list[i] = o.translate(list[i])
-		}
-	}
-	return list
 }

@@ -1,0 +1,89 @@
+package edge
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"cairn/bus"
+	"cairn/bus/admission"
+	"cairn/bus/overload"
+	"cairn/bus/telemetry"
+	"cairn/edge/access"
+	"cairn/edge/ard"
+)
+
+// Config configures an edge.
+type Config struct {
+	Listener net.Listener // closed by Serve
+	Conn     *bus.Conn
+	Log      *slog.Logger
+	// Drain is the drain deadline of requests in flight, counted from the end of ctx.
+	Drain time.Duration
+	// AnalyzeTimeout bounds an analysis; 0: the timeout of the contract.
+	AnalyzeTimeout time.Duration
+	// NoMetrics removes the route /metrics, for metrics on a separate listener (Monitor).
+	NoMetrics bool
+	// NoConsole removes the web console at / and its files.
+	NoConsole bool
+	// Cert and Key are the PEM files of the TLS certificate and its key; empty: plain
+	// HTTP. They are reloaded when they change.
+	Cert, Key string
+	// Access configures authentication; the zero value turns it off.
+	Access access.Config
+	// Hosts are the names under which clients reach the edge. A request whose Host
+	// is not one of them, localhost or an IP address is rejected with 421, as protection
+	// against DNS rebinding.
+	Hosts []string
+	// Origins are the origins whose pages may call the API from a browser. Other
+	// cross-origin requests that change state are rejected with 403.
+	Origins Origins
+	// Publisher publishes the catalog of Agentic Resource Discovery; the zero value: 404.
+	Publisher ard.Publisher
+	// BodyMemory bounds the bytes of the bodies of requests and responses in memory,
+	// divided among tenants. A request that exceeds it is refused with 503. 0: 512 MiB.
+	BodyMemory int64
+	// Connections bounds the open connections, divided among client addresses. Further
+	// connections are closed when they are accepted. 0: 16,384.
+	Connections int64
+	// ClusterHealth describes a problem of the NATS cluster, empty for none, and
+	// reports whether it has a quorum; nil: unknown, outside the process of the server.
+	ClusterHealth func() (problem string, quorum bool)
+
+	// Tests replace the gates of requests and of event streams with ones that Serve does not
+	// adjust, and shorten defaultKeepAlive.
+	overload, streams *overload.Gate
+	keepAlive         time.Duration
+}
+
+// newEdge returns the edge of the configuration. It accepts requests until acceptCtx ends, and cancels them
+// when requestCtx ends.
+func newEdge(acceptCtx, requestCtx context.Context, c Config) *edge {
+	bodyMemory := cmp.Or(c.BodyMemory, defaultBodyMemory)
+	e := &edge{
+		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), acceptCtx: acceptCtx, requestCtx: requestCtx,
+		overload:      cmp.Or(c.overload, overload.New(maxRequests)),
+		streams:       cmp.Or(c.streams, overload.New(maxStreams)),
+		longWork:      overload.NewLongPool(),
+		refusals:      rate.NewLimiter(promptRefusals, promptRefusals/10),
+		bodies:        admission.NewPool(bodyMemory),
+		keepAlive:     cmp.Or(c.keepAlive, defaultKeepAlive),
+		origins:       c.Origins,
+		analysis:      bus.Analyze,
+		clusterHealth: c.ClusterHealth,
+		publisher:     c.Publisher,
+	}
+	if c.AnalyzeTimeout > 0 {
+		e.analysis.Timeout = c.AnalyzeTimeout
+	}
+	if e.clusterHealth == nil {
+		e.clusterHealth = func() (string, bool) { return "", true }
+	}
+	e.authenticator = access.Open(c.Access, c.Conn, e.log)
+	telemetry.MemoryBudget("body", bodyMemory, e.bodies.Used)
+	return e
+}
