@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -47,18 +48,22 @@ const (
 	tagTTL = time.Second
 	// readersPerNode is the number of clients of each node that only read records.
 	readersPerNode = 2
+	// auditedTags is the maximum number of tags that an audit reads.
+	auditedTags = 150
 	// lostReaders is the number of concurrent requests that look for lost registrations.
 	lostReaders = 16
 )
 
 // workload is a set of clients of all nodes, with the outcomes of their requests.
 type workload struct {
-	began   time.Time
-	prefix  string
-	cluster *cluster
-	http    *http.Client
-	tags    History
-	records History
+	began    time.Time
+	prefix   string
+	seed     uint64 // of the clients that write tags and records
+	cluster  *cluster
+	operator *operator // of a stand-alone node; nil: a cluster
+	http     *http.Client
+	tags     History
+	records  History
 
 	mu         sync.Mutex
 	registered map[string]bool // acknowledged registrations of records that are written once
@@ -66,6 +71,7 @@ type workload struct {
 	newest     schemas.ConsistencyToken // of all acknowledged writes
 	ofEdge     [nodes]edgeRevision
 	analyses   []Analysis
+	broken     []string // violations that an audit has found
 
 	analysts             int           // clients of each node that follow analyses
 	resume               time.Duration // time after its start within which a client resumes a run
@@ -117,6 +123,10 @@ func (w *workload) start(ctx context.Context, mixed int) (wait func()) {
 	add(nodes, w.resolve)
 	add(nodes*w.analysts, w.analyze)
 	add(nodes, w.readTags)
+	if w.operator != nil {
+		add(1, w.operator.useKeys)
+		add(1, w.operator.useHistory)
+	}
 	return running.Wait
 }
 
@@ -125,16 +135,27 @@ func (w *workload) since() time.Duration { return time.Since(w.began) }
 
 func base(c *cluster, client int) string { return "http://" + c.httpAddr[client%nodes] }
 
-// tagKey returns a key of the given age in lifetimes.
-func (w *workload) tagKey(age int) string {
-	return fmt.Sprint(w.prefix, "-", int(w.since()/keyLifetime)-age, "-", rand.IntN(keysAtOnce)) // #nosec G404 -- load, not a secret
+// random returns the random numbers of a client.
+func (w *workload) random(client int) *rand.Rand {
+	return rand.New(rand.NewPCG(w.seed, uint64(client))) // #nosec G115 G404 -- load, not a secret
+}
+
+// tagKey returns one of the keys of the given age in lifetimes.
+func (w *workload) tagKey(age, n int) string {
+	return fmt.Sprint(w.prefix, "-", int(w.since()/keyLifetime)-age, "-", n)
+}
+
+// recordKey returns the key of a record.
+func (w *workload) recordKey(name string, n int) string {
+	return fmt.Sprintf("faults%s.%s%d", w.prefix, name, n)
 }
 
 // useTags creates, reads and deletes tags until ctx ends.
 func (w *workload) useTags(ctx context.Context, client int) {
+	random := w.random(client)
 	for n := 0; ctx.Err() == nil; n++ {
-		o := Operation{Client: client, Key: w.tagKey(0), Call: w.since(), Action: Read}
-		switch kind := rand.IntN(10); kind { // #nosec G404 -- load, not a secret
+		o := Operation{Client: client, Key: w.tagKey(0, random.IntN(keysAtOnce)), Call: w.since(), Action: Read}
+		switch kind := random.IntN(10); kind {
 		case 0, 1, 2, 3:
 			o.Action, o.Value = Create, fmt.Sprint(client, "-", n)
 			if kind < 2 {
@@ -167,7 +188,7 @@ func (w *workload) readTags(ctx context.Context, client int) {
 	var running errgroup.Group
 	running.SetLimit(w.lanes)
 	for n := 0; ctx.Err() == nil; n++ {
-		o := Operation{Client: client + nodes*(n%w.lanes), Key: w.tagKey(n % 2), Action: Read}
+		o := Operation{Client: client + nodes*(n%w.lanes), Key: w.tagKey(n%2, rand.IntN(keysAtOnce)), Action: Read} // #nosec G404 -- load, not a secret
 		running.Go(func() error {
 			o.Call = w.since()
 			w.tag(ctx, &o, w.readTimeout)
@@ -218,9 +239,10 @@ func (w *workload) tag(ctx context.Context, o *Operation, timeout time.Duration)
 
 // useRecords registers records again, deletes and reads them until ctx ends.
 func (w *workload) useRecords(ctx context.Context, client int) {
+	random := w.random(client)
 	for n := 0; ctx.Err() == nil; n++ {
-		o := Operation{Client: client, Action: Read}
-		switch rand.IntN(10) { // #nosec G404 -- load, not a secret
+		o := Operation{Client: client, Key: w.recordKey("k", random.IntN(recordKeys)), Action: Read}
+		switch random.IntN(10) {
 		case 0, 1, 2, 3:
 			o.Action, o.Value = Put, fmt.Sprint(client, "-", n)
 		case 4, 5:
@@ -236,7 +258,8 @@ func (w *workload) useRecords(ctx context.Context, client int) {
 // readRecords reads records until ctx ends.
 func (w *workload) readRecords(ctx context.Context, client int) {
 	for ctx.Err() == nil {
-		w.record(ctx, &Operation{Client: client, Action: Read}, w.readTimeout)
+		key := w.recordKey("k", rand.IntN(recordKeys)) // #nosec G404 -- load, not a secret
+		w.record(ctx, &Operation{Client: client, Key: key, Action: Read}, w.readTimeout)
 		sleep(ctx, readInterval)
 	}
 }
@@ -246,8 +269,7 @@ func (w *workload) readRecords(ctx context.Context, client int) {
 // read-your-writes of the edge.
 func (w *workload) record(ctx context.Context, o *Operation, timeout time.Duration) {
 	node := o.Client % nodes
-	id := fmt.Sprintf("faults%s.k%d", w.prefix, rand.IntN(recordKeys)) // #nosec G404 -- load, not a secret
-	r := request{timeout: timeout}
+	id, r := o.Key, request{timeout: timeout}
 	switch at := base(w.cluster, o.Client); o.Action {
 	case Put:
 		r.method, r.url = http.MethodPost, at+"/register/skill"
@@ -257,7 +279,7 @@ func (w *workload) record(ctx context.Context, o *Operation, timeout time.Durati
 	default:
 		r.method, r.url, r.body = http.MethodPost, at+"/resolve/skill", []byte(`{"skill_id":"`+id+`"}`)
 	}
-	start := w.cluster.procs[node].starts.Load()
+	start := w.cluster.starts(node)
 	var own uint64
 	if o.Action == Read && rand.IntN(2) == 0 { // #nosec G404 -- load, not a secret
 		r.minRevision = w.newestToken()
@@ -265,10 +287,10 @@ func (w *workload) record(ctx context.Context, o *Operation, timeout time.Durati
 	} else if o.Action == Read {
 		own = w.edgeRevision(node, start)
 	}
-	o.Key, o.Call = id, w.since()
+	o.Call = w.since()
 	res := w.send(ctx, r)
 	o.Returned = w.since()
-	if own > 0 && w.cluster.procs[node].starts.Load() == start { // the same process of the edge
+	if own > 0 && w.cluster.starts(node) == start { // the same process of the edge
 		o.Revision = own
 	}
 	if res.status == unsent {
@@ -305,7 +327,7 @@ func (w *workload) acknowledged(node int, start int64, t schemas.ConsistencyToke
 	if t.Revision > w.newest.Revision {
 		w.newest = t
 	}
-	if start != w.cluster.procs[node].starts.Load() {
+	if start != w.cluster.starts(node) {
 		return // the process has ended
 	}
 	if w.ofEdge[node].start != start {
@@ -423,7 +445,7 @@ func (w *workload) register(ctx context.Context, client int) {
 
 // registerOne reports whether the registration of the record was acknowledged.
 func (w *workload) registerOne(ctx context.Context, client int, id string) bool {
-	at, start := w.since(), w.cluster.procs[client%nodes].starts.Load()
+	at, start := w.since(), w.cluster.starts(client%nodes)
 	res := w.send(ctx, request{
 		method: http.MethodPost, url: base(w.cluster, client) + "/register/skill",
 		body: []byte(`{"record":{"skill_id":"` + id + `"}}`), timeout: w.timeout,
@@ -489,6 +511,44 @@ func (w *workload) lost(ctx context.Context) (lost []string) {
 	_ = asking.Wait() // no function returns an error
 	slices.Sort(lost)
 	return lost
+}
+
+// audit reads tags of any age at each node, and creates some of those that are absent. At a stand-alone node it
+// also checks the API keys and the history of a record.
+func (w *workload) audit(ctx context.Context) {
+	used := map[string]bool{}
+	for _, o := range w.tags.Operations() {
+		used[o.Key] = true
+	}
+	list := slices.Collect(maps.Keys(used))
+	list = list[:min(len(list), auditedTags)]
+	var reading errgroup.Group
+	reading.SetLimit(lostReaders)
+	for n, key := range list {
+		reading.Go(func() error {
+			for node := range nodes {
+				o := Operation{Client: node, Key: key, Action: Read, Call: w.since()}
+				w.tag(ctx, &o, w.readTimeout)
+				if o.Value == "" && !o.Unknown && node == n%(2*nodes) { // half of the keys
+					o = Operation{Client: node, Key: key, Action: Create, Value: fmt.Sprint("audit-", n), Call: w.since()}
+					w.tag(ctx, &o, w.timeout)
+				}
+			}
+			return nil
+		})
+	}
+	_ = reading.Wait() // no function returns an error
+	if w.operator != nil {
+		w.report(w.operator.checkKeys(ctx)...)
+		w.report(w.operator.checkHistory(ctx)...)
+	}
+}
+
+// report adds violations.
+func (w *workload) report(violations ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken = append(w.broken, violations...)
 }
 
 // analyze starts runs until ctx ends, and follows each to its end.

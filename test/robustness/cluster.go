@@ -27,9 +27,13 @@ import (
 // nodes is the size of the cluster.
 const nodes = 3
 
+// crashKinds is the number of kinds of crashes.
+const crashKinds = 5
+
 // cluster is a set of "cairn up" processes whose routes go through links.
 type cluster struct {
 	program, dir string
+	alone        bool     // a stand-alone node, at the addresses of all nodes
 	flags        []string // further flags of "cairn up"
 	env          []string // further environment variables
 	names        [nodes]string
@@ -71,6 +75,22 @@ func newCluster(program, dir string, flags ...string) (*cluster, error) {
 	return c, nil
 }
 
+// standAlone makes the first node a stand-alone one, at the addresses of all nodes.
+func (c *cluster) standAlone() {
+	c.alone = true
+	for i := range nodes {
+		c.httpAddr[i], c.natsAddr[i] = c.httpAddr[0], c.natsAddr[0]
+	}
+}
+
+// starts returns the number of starts of the process of the node's edge.
+func (c *cluster) starts(i int) int64 {
+	if c.alone {
+		i = 0
+	}
+	return c.procs[i].starts.Load()
+}
+
 // run starts the node.
 func (c *cluster) run(i int) error {
 	c.procs[i].name, c.procs[i].log = c.names[i], filepath.Join(c.dir, c.names[i]+".log")
@@ -86,9 +106,12 @@ func (c *cluster) command(i int) *exec.Cmd {
 		}
 	}
 	// Gossiped routes are unreachable, so that all traffic goes through links.
-	args := append([]string{"up", "--http", c.httpAddr[i], "--nats-listen", c.natsAddr[i], "--data", c.data(i),
-		"--cluster", "faults", "--node", c.names[i], "--cluster-listen", c.routeAddr[i], "--cluster-advertise", "127.0.0.1:1",
-		"--routes", strings.Join(routes, ","), "--log-level", "warn"}, c.flags...)
+	args := append([]string{"up", "--http", c.httpAddr[i], "--nats-listen", c.natsAddr[i], "--data", c.data(i), "--log-level", "warn"},
+		c.flags...)
+	if !c.alone {
+		args = append(args, "--cluster", "faults", "--node", c.names[i], "--cluster-listen", c.routeAddr[i],
+			"--cluster-advertise", "127.0.0.1:1", "--routes", strings.Join(routes, ","))
+	}
 	cmd := exec.Command(c.program, args...) // #nosec G204 -- the program is an option
 	cmd.Env = append(os.Environ(), c.env...)
 	if len(c.clocks) > 0 {
@@ -159,6 +182,29 @@ func (c *cluster) remove(ctx context.Context, i int) error {
 	}
 }
 
+// crash kills the node, or stops it and then deletes or truncates the indexes of its message stores. A server
+// writes an index when it stops, and every two minutes. It returns a description.
+func (c *cluster) crash(i, kind int) (what string, err error) {
+	if kind >= 2 {
+		c.procs[i].kill()
+		return "SIGKILL", nil
+	}
+	c.procs[i].stop()
+	what = [...]string{"stopped, indexes deleted", "stopped, indexes truncated"}[kind]
+	files, err := filepath.Glob(filepath.Join(c.data(i), "jetstream", "*", "streams", "*", "msgs", "index.db"))
+	for _, file := range files {
+		switch info, failed := os.Stat(file); {
+		case failed != nil:
+			err = errors.Join(err, failed)
+		case kind == 0:
+			err = errors.Join(err, os.Remove(file))
+		default:
+			err = errors.Join(err, os.Truncate(file, info.Size()/2))
+		}
+	}
+	return what, err
+}
+
 func (c *cluster) heal() {
 	for _, row := range c.links {
 		for _, l := range row {
@@ -191,6 +237,9 @@ func (c *cluster) problem(ctx context.Context) string {
 		if status, problem := c.health(ctx, i); status == schemas.StatusDown {
 			return c.names[i] + " is down: " + problem
 		}
+	}
+	if c.alone {
+		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()

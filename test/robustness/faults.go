@@ -50,6 +50,7 @@ var kinds = []kind{
 	{what: "%[1]s is lost and replaced by a new node", nodes: 1, follower: true, inject: replaced},
 	{what: "the disk of %[1]s, the leader, is full for 10 s, followed by a restart", nodes: 1, disk: true, inject: diskFull},
 	{what: "network partition of %[1]s for 10 s", nodes: 1, follower: true, inject: partitioned},
+	{what: "%[1]s, the leader, is stopped, and restarted after 8 s without the indexes of its streams", nodes: 1, inject: withoutIndexes},
 	{what: "SIGKILL of %[2]s during a network partition of %[1]s, the leader", nodes: 2, inject: both(partitioned, killed)},
 	{what: "%[2]s is suspended during a one-way partition: %[1]s, the leader, receives nothing", nodes: 2, inject: both(partitionedInbound, suspended)},
 	{what: "the clock of %[1]s, the leader, is 11 s ahead for 10 s", nodes: 1, clock: true, skew: clockStep, inject: clockStepped},
@@ -87,6 +88,14 @@ func both(first, second func(context.Context, *cluster, []int) error) func(conte
 
 func killed(ctx context.Context, c *cluster, nodes []int) error {
 	c.procs[nodes[0]].kill()
+	sleep(ctx, 8*time.Second)
+	return c.run(nodes[0])
+}
+
+func withoutIndexes(ctx context.Context, c *cluster, nodes []int) error {
+	if _, err := c.crash(nodes[0], 0); err != nil {
+		return err
+	}
 	sleep(ctx, 8*time.Second)
 	return c.run(nodes[0])
 }

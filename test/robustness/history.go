@@ -67,6 +67,13 @@ func (o Operation) describe() string {
 	return text
 }
 
+// shares reports whether the write may have the revision of other: two deletions, or a deletion that found no
+// record, during the registration of one.
+func (o Operation) shares(other Operation) bool {
+	concurrent := o.Call <= other.Returned && other.Call <= o.Returned
+	return o.Action == Delete && other.Action == Delete || o.Action != other.Action && concurrent
+}
+
 // created returns the state after the creation of a tag.
 func (o Operation) created() tagState {
 	s := tagState{value: o.Value, expires: never, latest: never, skewed: o.Skew > 0}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -157,6 +158,9 @@ func TestCheckerFindsPlantedBugsInRecords(t *testing.T) {
 		{"a deletion after a registration is lost",
 			written(at(7, op(Put, "d", 7, 9)), at(8, op(Delete, "", 8, 10)), at(8, op(Read, "d", 11, 12))),
 			written(at(7, op(Put, "d", 7, 9)), at(8, op(Delete, "", 10, 11)), at(8, op(Read, "d", 12, 13)))},
+		{"a deletion has the revision of a registration before it",
+			written(at(7, op(Put, "d", 7, 9)), at(7, op(Delete, "", 8, 10)), at(7, op(Read, "d", 11, 12))),
+			written(at(7, op(Put, "d", 7, 9)), at(7, op(Delete, "", 10, 11)), at(7, op(Read, "d", 12, 13)))},
 		{"a deletion is lost",
 			written(at(5, op(Read, "", 7, 8))), written(at(5, op(Read, "b", 7, 8)))},
 		{"a registration after a deletion is lost",
@@ -184,6 +188,37 @@ func TestCheckerFindsPlantedBugsInRecords(t *testing.T) {
 				t.Error("the planted bug is not found")
 			}
 		})
+	}
+}
+
+// Like TestCheckerFindsPlantedBugsInTags, for the history of a record.
+func TestCheckHistory(t *testing.T) {
+	t.Parallel()
+	// A record with the revisions 1 to 12, of which 12 deletes it.
+	var writes []Operation
+	for n := range uint64(11) {
+		writes = append(writes, at(n+1, op(Put, "a", 1, 2)))
+	}
+	writes = append(writes, at(12, op(Delete, "", 1, 2)))
+	newestFirst := func(list []Operation) []Operation {
+		list = slices.Clone(list)
+		slices.Reverse(list)
+		return list
+	}
+	removed := func(n int) []Operation { return slices.Delete(slices.Clone(writes), n, n+1) }
+	for name, row := range map[string]struct {
+		history []Operation
+		want    int
+	}{
+		"the last 10 revisions":            {newestFirst(writes[2:]), 0},
+		"an unacknowledged revision":       {newestFirst(append(slices.Clone(writes[3:]), at(13, op(Put, "", 1, 2)))), 0},
+		"a revision is missing":            {newestFirst(removed(7)[2:]), 3}, // and revisions 1 and 2 of a short history
+		"the deletion is missing":          {newestFirst(writes[1:11]), 1},
+		"the revisions have another order": {writes[2:], 9},
+	} {
+		if got := CheckHistory(writes, row.history); len(got) != row.want {
+			t.Errorf("%s: got %q, want %d violations", name, got, row.want)
+		}
 	}
 }
 

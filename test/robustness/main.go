@@ -23,6 +23,9 @@
 // With --kills it instead starts a cluster with separate roles and kills each process in turn,
 // every 10 s. Then the exit code is also 1 if more than 0.05 % of the requests failed.
 // Connections that a killed edge refuses do not count: a load balancer uses another edge.
+//
+// With --crash it instead kills one stand-alone process at random times, and restarts it, also with the
+// indexes of its message stores deleted or truncated. Then it also checks API keys and the history of a record.
 package main
 
 import (
@@ -52,6 +55,8 @@ func main() {
 	flag.BoolVar(&o.Without, "without", false, "inject no faults, as a baseline")
 	flag.StringVar(&o.Faults, "faults", "", "inject only faults whose description matches the `regexp`; empty: all")
 	flag.BoolVar(&o.Kills, "kills", false, "instead, kill each process of a cluster with separate roles in turn, every 10 s")
+	flag.BoolVar(&o.Crash, "crash", false, "instead, kill a stand-alone node at random times, and restart it, also without the indexes of its streams")
+	flag.Uint64Var(&o.Seed, "seed", 0, "seed of the clients and the crashes; 0: random")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := inject(ctx, os.Stdout, o)

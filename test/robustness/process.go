@@ -36,12 +36,17 @@ func (p *process) start() error {
 }
 
 // kill sends SIGKILL to the process, if it is running, and waits for its end.
-func (p *process) kill() {
+func (p *process) kill() { p.end(syscall.SIGKILL) }
+
+// stop sends SIGTERM to the process, if it is running, and waits for its end.
+func (p *process) stop() { p.end(syscall.SIGTERM) }
+
+func (p *process) end(signal syscall.Signal) {
 	if p.running == nil {
 		return
 	}
-	_ = p.running.Process.Kill() // fails if it has already exited
-	_ = p.running.Wait()         // reports the signal
+	_ = p.running.Process.Signal(signal) // fails if it has already exited
+	_ = p.running.Wait()                 // reports the signal
 	_ = p.output.Close()
 	p.running = nil
 }

@@ -27,27 +27,38 @@ func TestMain(m *testing.M) {
 
 var plantedDirectory string // of the program that buildPlanted has built; empty before
 
+// TestCrash crashes a stand-alone node at random times, and TestRealCrash does so for longer.
+func TestCrash(t *testing.T) {
+	checkReal(t, Options{Program: cairntest.Program(t), Crash: true, For: 10 * time.Second})
+}
+
+func TestRealCrash(t *testing.T) {
+	checkReal(t, Options{Program: programFor(t), Crash: true, For: 45 * time.Second})
+}
+
 // TestRealClusterFaults checks that no invariant is violated under fault injection.
 func TestRealClusterFaults(t *testing.T) {
-	checkReal(t, Options{For: time.Minute})
+	checkReal(t, Options{Program: programFor(t), Clocks: true, For: time.Minute})
 }
 
 // TestRealClockSkew is TestRealClusterFaults with skewed clocks.
 func TestRealClockSkew(t *testing.T) {
-	checkReal(t, Options{For: 40 * time.Second, Faults: "clock"})
+	checkReal(t, Options{Program: programFor(t), Clocks: true, For: 40 * time.Second, Faults: "clock"})
 }
 
 // TestRealKills checks that kills of processes of separate roles violate no invariant. The
 // percentage of failed requests depends on the load of the machine: the command checks it.
 func TestRealKills(t *testing.T) {
-	checkReal(t, Options{Kills: true, For: 45 * time.Second})
+	checkReal(t, Options{Program: programFor(t), Kills: true, For: 45 * time.Second})
 }
 
 func checkReal(t *testing.T, o Options) {
 	t.Helper()
-	o.Program, o.Clocks, o.Clients = programFor(t), true, 9
+	t.Parallel()
+	o.Clients = 9
 	r := runReal(t, o)
-	if !r.OK() || len(r.Faults) < 2 || r.Tags.Writes == 0 || r.Records.Writes == 0 || r.Registered == 0 || r.Analyses[Complete] == 0 {
+	idle := r.Tags.Writes == 0 || r.Records.Writes == 0 || r.Registered == 0 || r.Analyses[Complete] == 0 && !o.Crash
+	if !r.OK() || len(r.Faults) < 2 || idle {
 		if r.Page != "" {
 			kept, _ := os.CreateTemp("", "cairn-history-*.html")
 			page, _ := os.ReadFile(r.Page)

@@ -57,7 +57,7 @@ func checkOrder(writes []Operation) (violations []string) {
 			violations = append(violations, fmt.Sprintf("%s %s has revision %d, after revision %d of a later %s",
 				o.Action, o.Key, o.Revision, before.Revision, before.Action))
 		}
-		if i > 0 && o.Revision == writes[i-1].Revision && (o.Action == Put || writes[i-1].Action == Put) {
+		if i > 0 && o.Revision == writes[i-1].Revision && !o.shares(writes[i-1]) {
 			violations = append(violations, fmt.Sprintf("two writes of %s have revision %d", o.Key, o.Revision))
 		}
 		if o.Call >= latest.Call {
@@ -107,7 +107,7 @@ func (r recordHistory) problem(read Operation) string {
 		return ""
 	}
 	if newest.Action == Delete && slices.ContainsFunc(r.acknowledged, func(o Operation) bool {
-		return o.Value == read.Value && o.Revision < newest.Revision && o.Returned >= newest.Call
+		return o.Value == read.Value && o.Revision <= newest.Revision && o.Returned >= newest.Call
 	}) {
 		return "" // the record was deleted when it was absent, before this write
 	}

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -25,8 +27,10 @@ type Options struct {
 	Without  bool          // without faults, as a baseline
 	Faults   string        // regular expression for the kinds of faults; empty: all
 	Clocks   bool          // Program reads clocks, see clock
-	Bug      string        // planted bug that Program has; empty: none
+	Bugs     []string      // planted bugs that Program has
 	Kills    bool          // kill the processes of a cluster with separate roles, instead of other faults
+	Crash    bool          // crash a stand-alone node, instead of other faults
+	Seed     uint64        // of the clients and the crashes; 0: random
 	Analysts int           // clients of each node that follow analyses; 0: 1
 	Resume   time.Duration // time after its start within which an analysis is resumed; 0: resumeTimeout
 	Log      func(string)  // receives progress messages; nil: none
@@ -71,6 +75,9 @@ const (
 	upTime = 2 * time.Minute
 	// checkTime is the timeout of the linearizability check.
 	checkTime = 2 * time.Minute
+	// minUptime and maxUptime are the shortest and the longest time between a start and the next crash of a
+	// stand-alone node. After longUptime, markers of deletions of tags would have expired.
+	minUptime, longUptime, maxUptime = 200 * time.Millisecond, 4 * time.Second, 7 * time.Second
 )
 
 // Run injects faults as configured by o and checks the history.
@@ -89,6 +96,9 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 			err = closed
 		}
 	}()
+	if o.Crash {
+		c.standAlone()
+	}
 	if err := o.start(c); err != nil {
 		return r, err
 	}
@@ -97,9 +107,19 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	}
 	w := newWorkload(c)
 	defer w.http.CloseIdleConnections()
+	w.seed = cmp.Or(o.Seed, rand.Uint64()) // #nosec G404 -- load, not a secret
+	o.log("seed %d", w.seed)
 	w.analysts, w.resume = max(1, o.Analysts), cmp.Or(o.Resume, resumeTimeout)
 	if o.Kills {
 		w.analysts, w.timeout, w.readTimeout, w.lanes = killAnalyses, killTimeout, killTimeout, killLanes
+	}
+	if o.Crash {
+		conn, err := c.connect("")
+		if err != nil {
+			return r, err
+		}
+		defer conn.Close()
+		w.analysts, w.operator = 0, &operator{workload: w, conn: conn}
 	}
 	working, end := context.WithCancel(ctx)
 	wait := w.start(working, o.Clients)
@@ -108,6 +128,8 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 		sleep(ctx, o.For)
 	case o.Kills:
 		r.Faults, err = o.kill(ctx, c, w)
+	case o.Crash:
+		r.Faults, err = o.crash(ctx, c, w)
 	default:
 		r.Faults, err = o.injectFaults(ctx, c, w)
 	}
@@ -125,11 +147,12 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 
 // start starts the processes of the cluster.
 func (o Options) start(c *cluster) error {
-	if o.Bug != "" {
-		c.env = append(c.env, bugVariable+"="+o.Bug)
-	}
+	c.env = append(c.env, bugsVariable+"="+strings.Join(o.Bugs, "; "))
 	if o.Kills {
 		return c.startRoles()
+	}
+	if o.Crash {
+		return c.run(0)
 	}
 	if o.Clocks {
 		if err := c.addClocks(); err != nil {
@@ -171,6 +194,7 @@ func (o Options) injectFaults(ctx context.Context, c *cluster, w *workload) (inj
 			return injected, fmt.Errorf("after the fault %q: %w", f.What, err)
 		}
 		f.Healthy = w.since()
+		w.audit(ctx)
 		o.log("%4.0f s  healthy; last problem: %s", f.Healthy.Seconds(), cmp.Or(reason, "none"))
 		injected = append(injected, f)
 		sleep(ctx, faultInterval)
@@ -215,8 +239,36 @@ func (o Options) kill(ctx context.Context, c *cluster, w *workload) (kills []Fau
 	return kills, ctx.Err()
 }
 
-// bugVariable is the environment variable with the name of a planted bug.
-const bugVariable = "ROBUSTNESS_BUG"
+// crash kills the stand-alone node at random times, and starts it again, until o.For has passed.
+func (o Options) crash(ctx context.Context, c *cluster, w *workload) (crashes []Fault, err error) {
+	random := w.random(-1)
+	for n := 0; (w.since() < o.For || n < 2) && ctx.Err() == nil; n++ {
+		shortest, longest := minUptime, maxUptime
+		if n%2 == 0 {
+			shortest = longUptime
+		}
+		sleep(ctx, shortest+time.Duration(random.Int64N(int64(longest-shortest))))
+		f := Fault{At: w.since(), Nodes: []int{0}}
+		if f.What, err = c.crash(0, random.IntN(crashKinds)); err == nil {
+			err = c.run(0)
+		}
+		if err != nil {
+			return crashes, err
+		}
+		f.Ended = w.since()
+		if _, err := ready(ctx, c); err != nil {
+			return crashes, fmt.Errorf("after %s: %w", f.What, err)
+		}
+		f.Healthy = w.since()
+		o.log("%5.1f s  %s, healthy after %.1f s", f.At.Seconds(), f.What, (f.Healthy - f.Ended).Seconds())
+		crashes = append(crashes, f)
+		w.audit(ctx)
+	}
+	return crashes, ctx.Err()
+}
+
+// bugsVariable is the environment variable with the names of planted bugs.
+const bugsVariable = "ROBUSTNESS_BUGS"
 
 // formed waits until the cluster has all services and streams, without load.
 func formed(ctx context.Context, c *cluster) error {
@@ -251,6 +303,7 @@ func (r *Result) check(ctx context.Context, w *workload, dir string) error {
 	r.Tags, r.Records, r.Registered = count(tags), count(records), len(w.registered)
 	r.Violations = CheckRecords(records)
 	r.BadRecords = len(r.Violations)
+	r.Violations = append(r.Violations, w.broken...)
 	lost := w.lost(ctx)
 	r.LostWrites = len(lost)
 	for _, id := range lost {
