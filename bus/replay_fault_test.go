@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -288,31 +289,37 @@ func heartbeatOf(run, reply, sequence string) *nats.Msg {
 	return msg
 }
 
-// TestRunOfAWorkerLostAtOnce: the worker loses its connection at the first event, before it has stored
-// the event.
-func TestRunOfAWorkerLostAtOnce(t *testing.T) {
+// TestRunOfAWorkerLostBeforeItsFirstEvent: the worker loses its connection when the start of the run is stored.
+func TestRunOfAWorkerLostBeforeItsFirstEvent(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	setupReplay(t, conn)
 	worker := bustest.Dial(t, server)
 	checked := make(chan struct{})
-	defer close(checked)
-	serve(t, worker, func(_ context.Context, _ schemas.Analysis, to bus.Sender) error {
-		err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
-		<-checked
-		return err
-	})
+	serve(t, worker, func(context.Context, schemas.Analysis, bus.Sender) error { <-checked; return nil })
 	run := bus.NewRun()
-	for _, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
-		if err != nil {
-			t.Fatal(err)
+	ctx, stop := context.WithCancel(t.Context())
+	var client sync.WaitGroup
+	client.Go(func() {
+		for range bus.Analyze.Run(ctx, conn, run, anything) { //nolint:revive // no event is sent
 		}
-		worker.JetStream().Conn().Close()
-		break
+	})
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		runs, err := bus.Analyze.Stored(t.Context(), conn, nil)
+		if err == nil && len(runs) == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("got the runs %v, %v, want one", runs, err)
+		}
 	}
-	if events, err := resumed(t.Context(), conn, run, 1); err != nil || !slices.Equal(events, lostEnd) {
+	worker.JetStream().Conn().Close()
+	if events, err := resumed(t.Context(), conn, run, 0); err != nil || !slices.Equal(events, lostEnd) {
 		t.Errorf("got %v, %v, want the loss of the worker", events, err)
 	}
+	close(checked)
+	stop()
+	client.Wait()
 }
 
 // TestReplayShareOfATenant: one tenant stores more than its share of the replay stream. The

@@ -118,9 +118,6 @@ func (w *session) work(ctx context.Context, handle func(context.Context, []byte,
 	if err := w.upload.wait(ctx); err != nil {
 		return err
 	}
-	if w.replay != nil {
-		w.replay.WaitStored() // the run is known before a client receives an event
-	}
 	if !w.request.slot.Start(ctx) {
 		return context.Cause(ctx)
 	}
@@ -158,8 +155,7 @@ func (w *session) end(err error) {
 	}
 }
 
-// open subscribes to the control subject, announces it in a heartbeat, and stores that a run
-// has started.
+// open subscribes to the control subject, and announces it in a heartbeat.
 func (w *session) open() (err error) {
 	if w.sub, err = w.conn.nc.Subscribe(w.control, w.receive); err != nil {
 		return err
@@ -239,7 +235,7 @@ func (w *session) receive(msg *nats.Msg) {
 	case err == nil:
 		w.connected()
 		w.flow.acknowledge(min(read, w.sent()))
-		if w.replay != nil {
+		if w.replay != nil && msg.Reply != "" {
 			w.replay.AfterStored(func() { w.sendPosition(msg.Reply) })
 			return
 		}

@@ -11,6 +11,7 @@ type Event struct {
 	Sequence uint64 // from 1
 	Data     []byte // JSON
 	ID       string // id of a server-sent event, used instead of Sequence; not sent over NATS
+	frame    []byte // the event as Append has encoded it; nil: it was not parsed
 }
 
 // Append appends the event to b as a server-sent event (HTML, 9.2.6), without an id if it has no
@@ -18,6 +19,8 @@ type Event struct {
 // message, and a message of the replay stream contains several events.
 func (e Event) Append(b []byte) []byte {
 	switch {
+	case e.frame != nil:
+		return append(b, e.frame...)
 	case e.ID != "":
 		b = append(appendLine(append(b, "id: "...), e.ID), '\n')
 	case e.Sequence > 0:
@@ -44,15 +47,16 @@ func appendLine[T string | []byte](b []byte, text T) []byte {
 }
 
 // Parse parses the first event of b, which Append has encoded, and returns the rest. It returns
-// false if b does not begin with an event.
+// false if b does not begin with an event. The event retains b.
 func Parse(b []byte) (e Event, rest []byte, ok bool) {
-	frame, rest, ok := bytes.Cut(b, []byte("\n\n"))
-	id, frame, ok1 := bytes.Cut(frame, []byte("\nevent: "))
-	kind, data, ok2 := bytes.Cut(frame, []byte("\ndata: "))
+	text, rest, ok := bytes.Cut(b, []byte("\n\n"))
+	id, fields, ok1 := bytes.Cut(text, []byte("\nevent: "))
+	kind, data, ok2 := bytes.Cut(fields, []byte("\ndata: "))
 	id, ok3 := bytes.CutPrefix(id, []byte("id: "))
 	n, err := strconv.ParseUint(string(id), 10, 64)
-	if !ok || !ok1 || !ok2 || !ok3 || err != nil {
+	valid := ok && ok1 && ok2 && ok3 && bytes.Count(text, []byte{'\n'}) == 2 && bytes.IndexByte(text, '\r') < 0
+	if !valid || err != nil {
 		return Event{}, nil, false
 	}
-	return Event{Type: string(kind), Sequence: n, Data: data}, rest, true
+	return Event{Type: string(kind), Sequence: n, Data: data, frame: b[:len(b)-len(rest)]}, rest, true
 }

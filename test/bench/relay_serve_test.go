@@ -12,7 +12,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"runtime"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -162,7 +162,7 @@ func passOn(w http.ResponseWriter, r *http.Request, conn *nats.Conn) error {
 // serveCairn is Cairn's edge and a worker that generates the model's tokens, on one
 // connection as in "cairn up".
 func serveCairn(ctx context.Context, _ string) error {
-	defer runtime.KeepAlive(make([]byte, 64<<20)) // like every cairn process
+	debug.SetGCPercent(200) // like every cairn process
 	server, err := natsserver.Start("", "")
 	if err != nil {
 		return err
