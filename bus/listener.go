@@ -150,6 +150,7 @@ func attach(ctx context.Context, c *Conn, s Stream[any], run string, after uint6
 	if err != nil {
 		return nil, err
 	}
+	l.armTimeouts()
 	l.setRun(s.control(run))
 	l.control, l.last, l.state = l.run, after, &replaying{}
 	if after == sequenceLost || after == sequenceLost+1 { // the client knows that the worker was lost
@@ -175,7 +176,6 @@ func newListener(ctx context.Context, c *Conn, s Stream[any], subject string) (*
 		return nil, transportError(s.Subject, err)
 	}
 	l.ctx, l.cancel = context.WithTimeout(ctx, s.Timeout+timeoutMargin)
-	l.armTimeouts()
 	return l, nil
 }
 
