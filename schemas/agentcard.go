@@ -64,61 +64,24 @@ const (
 
 // Check returns the invalid fields of the card.
 func (a *AgentCard) Check() []FieldError {
-	var c check
+	c := checked(a)
 	checkCard(&c, "", a)
 	return c
 }
 
-// checkCard validates an agent card whose fields have the prefix in errors; nil is valid.
+// checkCard validates the URLs of an agent card whose fields have the prefix in errors; nil is valid.
 func checkCard(c *check, prefix string, a *AgentCard) {
 	if a == nil {
 		return
 	}
-	c.length(prefix+"name", a.Name, 1, maxID)
-	c.length(prefix+"description", a.Description, 1, maxCardText)
-	c.length(prefix+"version", a.Version, 1, maxID)
-	switch {
-	case a.URL != "":
-		c.webURL(prefix+"url", a.URL)
-	case len(a.SupportedInterfaces) == 0:
+	if a.URL == "" && len(a.SupportedInterfaces) == 0 {
 		c.fail(prefix+"supportedInterfaces", "required, and must not be empty")
 	}
-	c.optionalURL(prefix+"documentationUrl", a.DocumentationURL)
-	c.optionalURL(prefix+"iconUrl", a.IconURL)
-	if a.Provider != nil {
-		c.length(prefix+"provider.organization", a.Provider.Organization, 1, maxID)
-		c.optionalURL(prefix+"provider.url", a.Provider.URL)
-	}
-	c.texts(prefix+"defaultInputModes", a.DefaultInputModes)
-	c.texts(prefix+"defaultOutputModes", a.DefaultOutputModes)
-	if c.atMost(prefix+"supportedInterfaces", len(a.SupportedInterfaces), maxCardItems) {
-		for i, at := range a.SupportedInterfaces {
-			checkCardInterface(c, fmt.Sprintf("%ssupportedInterfaces[%d]", prefix, i), at)
+	for i, at := range a.SupportedInterfaces[:min(len(a.SupportedInterfaces), maxCardItems)] {
+		if at.URL != "" && (at.ProtocolBinding == "JSONRPC" || at.ProtocolBinding == "HTTP+JSON") {
+			c.webURL(fmt.Sprintf("%ssupportedInterfaces[%d].url", prefix, i), at.URL)
 		}
 	}
-	if c.atMost(prefix+"skills", len(a.Skills), maxCardSkills) {
-		for i, s := range a.Skills {
-			checkCardSkill(c, fmt.Sprintf("%sskills[%d]", prefix, i), s)
-		}
-	}
-}
-
-func checkCardInterface(c *check, field string, i AgentInterface) {
-	c.length(field+".protocolBinding", i.ProtocolBinding, 1, maxID)
-	c.length(field+".protocolVersion", i.ProtocolVersion, 1, maxID)
-	if i.ProtocolBinding == "JSONRPC" || i.ProtocolBinding == "HTTP+JSON" {
-		c.webURL(field+".url", i.URL)
-		return
-	}
-	c.length(field+".url", i.URL, 1, maxCardURL)
-}
-
-func checkCardSkill(c *check, field string, s AgentSkill) {
-	c.length(field+".id", s.ID, 1, maxID)
-	c.length(field+".name", s.Name, 1, maxID)
-	c.length(field+".description", s.Description, 1, maxCardText)
-	c.texts(field+".tags", s.Tags)
-	c.texts(field+".examples", s.Examples)
 }
 
 // Texts returns the parts of the card that are searched: the name and descriptions, and the

@@ -25,31 +25,12 @@ type AgentMessage struct {
 
 // Validate returns ErrAnalysisMalformed with the invalid fields.
 func (m *AgentMessage) Validate() error {
-	var c check
-	c.length("tenant", m.Tenant, 0, maxID)
-	if m.Config != nil {
-		c.atMost("configuration.acceptedOutputModes", len(m.Config.AcceptedOutputModes), maxPartItems)
-		if n := m.Config.HistoryLength; n != nil && *n < 0 {
-			c.fail("configuration.historyLength", "expected 0 or more, got %d", *n)
-		}
-	}
+	c := checked(m)
 	if m.Message == nil {
 		c.fail("message", "required")
 		return c.as(ErrAnalysisMalformed)
 	}
-	c.length("message.messageId", m.Message.ID, 1, maxID)
-	c.length("message.contextId", m.Message.ContextID, 0, maxID)
-	c.length("message.taskId", m.Message.TaskID, 0, maxID)
-	if m.Message.Role != roleUser {
-		c.fail("message.role", "expected %s, got %q", roleUser, truncateValue(m.Message.Role))
-	}
-	c.atMost("message.extensions", len(m.Message.Extensions), maxPartItems)
-	c.atMost("message.referenceTaskIds", len(m.Message.ReferenceTasks), maxPartItems)
-	if n := len(m.Message.Parts); n < 1 || n > maxParts {
-		c.fail("message.parts", "expected 1 to %d items, got %d", maxParts, n)
-		return c.as(ErrAnalysisMalformed)
-	}
-	for i, p := range m.Message.Parts {
+	for i, p := range m.Message.Parts[:min(len(m.Message.Parts), maxParts)] {
 		field := fmt.Sprintf("message.parts[%d]", i)
 		if n := p.values(); n != 1 {
 			c.fail(field, "expected one of text, raw, data and url, got %d", n)
@@ -57,8 +38,6 @@ func (m *AgentMessage) Validate() error {
 		if len(p.Raw) > 0 && p.Raw.Kind() != jsontext.KindString {
 			c.fail(field+".raw", "expected a string in base64, got %s", kindName(p.Raw.Kind()))
 		}
-		c.length(field+".mediaType", p.MediaType, 0, maxID)
-		c.length(field+".filename", p.Filename, 0, maxID)
 	}
 	return c.as(ErrAnalysisMalformed)
 }
@@ -109,8 +88,4 @@ type AgentTask struct {
 }
 
 // Validate returns ErrAnalysisMalformed with the invalid fields.
-func (t *AgentTask) Validate() error {
-	var c check
-	c.length("tenant", t.Tenant, 0, maxID)
-	return c.as(ErrAnalysisMalformed)
-}
+func (t *AgentTask) Validate() error { return validate(t, ErrAnalysisMalformed) }

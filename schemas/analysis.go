@@ -64,20 +64,14 @@ const (
 // Validate returns ErrAnalysisMalformed with the invalid fields. It also fills in
 // the defaults: the mode, the disconnect policy, and the query from the history.
 func (a *Analysis) Validate() error {
-	var c check
-	switch {
-	case a.Target == TargetLegacy:
+	if a.Target == TargetLegacy {
 		a.Target, a.Mode = TargetH, ModeBroad
-	case a.Target != TargetH:
-		c.fail("target", "required: H, got %q", a.Target)
 	}
 	a.Mode = cmp.Or(a.Mode, ModeStandard)
-	if a.Mode != ModeStandard && a.Mode != ModeBroad {
-		c.fail("mode", "expected standard or broad, got %q", a.Mode)
-	}
 	a.OnDisconnect = cmp.Or(a.OnDisconnect, OnDisconnectCancel)
-	if a.OnDisconnect != OnDisconnectCancel && a.OnDisconnect != OnDisconnectContinue {
-		c.fail("on_disconnect", "expected cancel or continue, got %q", a.OnDisconnect)
+	c := checked(a)
+	if a.Target != TargetH {
+		c.fail("target", "required: H, got %q", a.Target)
 	}
 	history := a.Prompt.check(&c)
 	if a.Query == "" {
@@ -95,15 +89,6 @@ func (a *Analysis) Validate() error {
 	if n := len(a.Profile); n > maxProfileBytes {
 		c.fail("profile", "expected at most %d bytes of JSON, got %d", maxProfileBytes, n)
 	}
-	c.length("id", a.ID, 0, maxID)
-	c.length("request_id", a.RequestID, 0, maxID)
-	c.atMost("include", len(a.Include), maxIncludes)
-	for _, inc := range a.Include {
-		if inc != EventUsage && inc != EventProvenance && inc != EventSuggestions {
-			c.fail("include", "expected usage, provenance or suggestions, got %q", inc)
-		}
-	}
-	checkCalls(&c, a.Calls)
 	return c.as(ErrAnalysisMalformed)
 }
 
@@ -142,8 +127,7 @@ func (p *Prompt) check(c *check) []Utterance {
 	for _, u := range p.M {
 		bytes += len(u.C)
 	}
-	c.length("prompt.t", p.T, 0, maxID)
-	c.atMost("prompt.m", len(p.M), maxHistoryMessages)
+	c.items("prompt.m", len(p.M), 0, maxHistoryMessages)
 	if bytes > maxHistoryBytes {
 		c.fail("prompt.m", "expected at most %d bytes of text in all messages, got %d", maxHistoryBytes, bytes)
 	}

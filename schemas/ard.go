@@ -3,6 +3,7 @@ package schemas
 import (
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -107,22 +108,16 @@ func (s *ARDSearch) UnmarshalJSON(data []byte) error {
 
 // Validate returns ErrMalformed with the invalid fields.
 func (s *ARDSearch) Validate() error {
-	var c check
-	c.length("query.text", s.Query.Text, 1, maxQuery)
-	c.atMost("query.filter", len(s.Query.Filter), maxFilterPaths)
+	c := checked(s)
+	c.items("query.filter", len(s.Query.Filter), 0, maxFilterPaths)
 	for _, path := range slices.Sorted(maps.Keys(s.Query.Filter)) {
 		field := "query.filter." + truncate(path, 100)
 		c.length(field, path, 1, maxPath)
 		if len(s.Query.Filter[path]) == 0 {
 			c.fail(field, "expected at least one value")
 		}
-		c.values(field, s.Query.Filter[path])
+		values.check(&c, field, reflect.ValueOf(s.Query.Filter[path]))
 	}
-	if f := s.Federation; f != "" && f != FederationAuto && f != FederationReferrals && f != FederationNone {
-		c.fail("federation", "expected %s, %s or %s, got %.100q", FederationAuto, FederationReferrals, FederationNone, f)
-	}
-	c.between("pageSize", s.PageSize, 1, maxSearchLimit)
-	c.length("pageToken", s.PageToken, 0, maxCursor)
 	return c.as(ErrMalformed)
 }
 
@@ -151,15 +146,12 @@ type ARDListQuery struct {
 
 // Validate returns ErrMalformed with the invalid fields.
 func (q *ARDListQuery) Validate() error {
-	var c check
-	c.tenant("tenant_id", q.TenantID)
+	c := checked(q)
 	for _, p := range []struct{ name, value string }{{"filter", q.Filter}, {"orderBy", q.OrderBy}} {
 		if p.value != "" {
 			c.fail(p.name, "not supported; POST /search filters and ranks")
 		}
 	}
-	c.between("pageSize", q.PageSize, 1, maxSearchLimit)
-	c.length("pageToken", q.PageToken, 0, maxCursor)
 	return c.as(ErrMalformed)
 }
 
@@ -175,11 +167,7 @@ type ARDSkill struct {
 }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (s *ARDSkill) Validate() error {
-	var c check
-	c.id("skill_id", s.SkillID, segments(KindSkill))
-	return c.as(ErrMalformed)
-}
+func (s *ARDSkill) Validate() error { return validate(s, ErrMalformed) }
 
 // ARDTenantSkill names a published skill of a tenant.
 type ARDTenantSkill struct {
@@ -188,12 +176,7 @@ type ARDTenantSkill struct {
 }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (s *ARDTenantSkill) Validate() error {
-	var c check
-	c.tenant("tenant_id", s.TenantID)
-	c.id("skill_id", s.SkillID, segments(KindSkill))
-	return c.as(ErrMalformed)
-}
+func (s *ARDTenantSkill) Validate() error { return validate(s, ErrMalformed) }
 
 // ARDError is the body of an error response: an Error with the additional members of the
 // specification.

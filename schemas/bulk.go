@@ -21,12 +21,7 @@ type PutRecords struct {
 }
 
 // Validate returns ErrInvalidRegistration with the invalid fields. It does not validate the records.
-func (r *PutRecords) Validate() error {
-	var c check
-	c.tenant("tenant_id", r.TenantID)
-	c.atMost("records", len(r.Records), MaxBulk)
-	return c.as(ErrInvalidRegistration)
-}
+func (r *PutRecords) Validate() error { return validate(r, ErrInvalidRegistration) }
 
 // BulkRecord is a record of a PutRecords.
 type BulkRecord struct {

@@ -69,7 +69,7 @@ func TestDecodeErrors(t *testing.T) {
 			schemas.ErrMalformed), "filter.labels.a: expected a string, got a number"},
 		{"neither id nor query", decodeMessage[schemas.SkillQuery](t, `{}`, schemas.ErrMalformed), "query: required without skill_id"},
 		{"several invalid fields", decodeMessage[schemas.SkillQuery](t, `{"query":"x","top_k":101,"tenant_id":""}`, schemas.ErrMalformed),
-			"tenant_id: must not be empty; omit it for the global scope: top_k: expected an integer from 1 to 100, got 101"},
+			"top_k: expected an integer from 1 to 100, got 101: tenant_id: must not be empty; omit it for the global scope"},
 		{"a request_id of 256 characters", decodeMessage[schemas.TagKey](t, `{"request_id":"`+long[1:]+`"}`, schemas.ErrMalformed), ""},
 		{"a request_id of 257", decodeMessage[schemas.TagKey](t, `{"request_id":"`+long+`"}`, schemas.ErrMalformed),
 			"request_id: expected 1 to 256 characters, got 257"},
@@ -173,7 +173,7 @@ func TestAnalysis(t *testing.T) {
 		{"a key that is not an index", `{"query":"q","context":"{}","target":"H","prompt":{"m":{"x":{"r":0,"c":"a"}}}}`, "", "",
 			`prompt.m: keys are message indexes such as "0", got "x"`},
 		{"an unknown event to include", `{"query":"q","context":"{}","target":"H","include":["x"]}`, "", "",
-			`include: expected usage, provenance or suggestions, got "x"`},
+			`include[0]: expected usage, provenance or suggestions, got "x"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

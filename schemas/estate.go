@@ -1,10 +1,6 @@
 package schemas
 
-import (
-	"fmt"
-
-	"github.com/go-json-experiment/json/jsontext"
-)
+import "github.com/go-json-experiment/json/jsontext"
 
 // Names of the functions that compute on an estate.
 const (
@@ -55,17 +51,4 @@ func EstateTools() []EstateTool {
 type ToolCall struct {
 	Name  string         `json:"name" doc:"inspect_schema or compute_stats"`
 	Input jsontext.Value `json:"input" doc:"arguments of the function, an object"`
-}
-
-// checkCalls adds the invalid tool calls of an analysis to c.
-func checkCalls(c *check, calls []ToolCall) {
-	c.atMost("calls", len(calls), maxToolCalls)
-	for i, call := range calls {
-		if call.Name != ToolInspectSchema && call.Name != ToolComputeStats {
-			c.fail(fmt.Sprintf("calls[%d].name", i), "expected %s or %s, got %q", ToolInspectSchema, ToolComputeStats, call.Name)
-		}
-		if call.Input.Kind() != jsontext.KindBeginObject {
-			c.fail(fmt.Sprintf("calls[%d].input", i), "required: an object with the arguments of the function")
-		}
-	}
 }

@@ -2,7 +2,6 @@ package schemas
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -45,16 +44,4 @@ func decodeConditions(data []byte, v any, member, known string) error {
 	return ErrMalformed.explain(err).MapFields(func(f FieldError) FieldError {
 		return FieldError{strings.TrimSuffix(member+"."+f.Field, ".body"), f.Message}
 	})
-}
-
-func checkFilter(c *check, f Filter) {
-	c.length("filter.domain", f.Domain, 0, maxID)
-	if f.Status != "" && f.Status != StatusActive && f.Status != StatusDeprecated {
-		c.fail("filter.status", "expected %s or %s, got %.100q", StatusActive, StatusDeprecated, f.Status)
-	}
-	checkLabels(c, "filter.labels", f.Labels)
-	c.atMost("filter.capabilities", len(f.Capabilities), maxLabels)
-	for i, s := range f.Capabilities[:min(len(f.Capabilities), maxLabels)] {
-		c.length(fmt.Sprintf("filter.capabilities[%d]", i), s, 1, maxID)
-	}
 }

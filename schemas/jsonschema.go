@@ -122,8 +122,8 @@ func (d *Definitions) describe(t reflect.Type) (*jsonschema.Schema, error) {
 			return nil, err
 		}
 	}
-	if more := limits[t.Name()]; more != nil {
-		more(s)
+	if l, ok := limits[t.Name()]; ok {
+		l.describe(s)
 	}
 	return s, nil
 }
@@ -169,10 +169,8 @@ func (d *Definitions) annotate(s *jsonschema.Schema, t reflect.Type, f reflect.S
 	if doc := f.Tag.Get("doc"); doc != "" || f.Type != reflect.TypeFor[jsontext.Value]() {
 		p.Description = doc
 	}
-	for _, key := range keys {
-		if limit := limits[key]; limit != nil {
-			limit(p)
-		}
+	if l, ok := limitOf(t, f); ok {
+		l.describe(p)
 	}
 	if optional[keys[1]] {
 		s.Required = slices.DeleteFunc(s.Required, func(required string) bool { return required == name })

@@ -19,16 +19,7 @@ type ListQuery struct {
 }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (q *ListQuery) Validate() error {
-	var c check
-	c.tenant("tenant_id", q.TenantID)
-	c.length("domain", q.Domain, 0, maxID)
-	c.length("provider", q.Provider, 0, maxID)
-	c.length("tool_class", q.ToolClass, 0, maxID)
-	c.length("cursor", q.Cursor, 0, maxCursor)
-	c.between("limit", q.Limit, 1, 1000)
-	return c.as(ErrMalformed)
-}
+func (q *ListQuery) Validate() error { return validate(q, ErrMalformed) }
 
 func (q *ListQuery) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
 

@@ -110,29 +110,9 @@ var (
 // ValidVersion reports whether text is a semantic version, as Metadata.Version requires.
 func ValidVersion(text string) bool { return len(text) <= maxID && validVersion.MatchString(text) }
 
-// checkMetadata validates the shared fields of the record of the id.
-func checkMetadata(c *check, wrapper, kind, id string, m Metadata) {
-	if c.length(wrapper+".version", m.Version, 0, maxID); m.Version != "" && !validVersion.MatchString(m.Version) {
-		c.fail(wrapper+".version", "expected a semantic version such as 1.2.0, got %.100q", m.Version)
-	}
-	checkLabels(c, wrapper+".labels", m.Labels)
-	c.length(wrapper+".status", m.Status, 0, maxID)
-	c.length(wrapper+".source", m.Source, 0, maxSource)
-	if m.ReplacedBy == "" {
-		return
-	}
-	c.id(wrapper+".replaced_by", m.ReplacedBy, segments(kind))
-	switch {
-	case m.Status != StatusDeprecated && m.Status != StatusRetired:
-		c.fail(wrapper+".replaced_by", "expected a record with the status %s or %s, got %.100q", StatusDeprecated, StatusRetired, m.Status)
-	case m.ReplacedBy == id:
-		c.fail(wrapper+".replaced_by", "expected the id of another record, got the record itself, %q", id)
-	}
-}
-
 // checkLabels validates that a label selector can express the names and values.
 func checkLabels(c *check, field string, labels map[string]string) {
-	if !c.atMost(field, len(labels), maxLabels) {
+	if !c.items(field, len(labels), 0, maxLabels) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
@@ -148,17 +128,15 @@ func checkLabels(c *check, field string, labels map[string]string) {
 	}
 }
 
-// checkResources validates the files of a skill.
+// checkResources validates the files of a skill together.
 func checkResources(c *check, field string, list []Resource) {
-	if !c.atMost(field, len(list), MaxResources) {
+	if len(list) > MaxResources {
 		return
 	}
 	total, seen := 0, map[string]bool{}
 	for i, r := range list {
 		at := fmt.Sprintf("%s[%d]", field, i)
-		checkResourcePath(c, at+".path", r.Path)
 		addResourcePath(c, at+".path", seen, r.Path)
-		c.length(at+".media_type", r.MediaType, 0, maxID)
 		content, err := r.Content()
 		if err != nil {
 			c.fail(at, "%v", err)

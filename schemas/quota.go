@@ -6,11 +6,7 @@ type QuotaQuery struct {
 }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (q *QuotaQuery) Validate() error {
-	var c check
-	c.tenant("tenant_id", q.TenantID)
-	return c.as(ErrMalformed)
-}
+func (q *QuotaQuery) Validate() error { return validate(q, ErrMalformed) }
 
 func (q *QuotaQuery) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
 

@@ -26,11 +26,8 @@ type RecordKey struct {
 
 // Validate returns ErrMalformed with the invalid fields.
 func (k *RecordKey) Validate() error {
-	var c check
-	checkKind(&c, k.Kind)
-	c.id("id", k.ID, segments(k.Kind))
-	c.tenant("tenant_id", k.TenantID)
-	checkScope(&c, k.Scope)
+	c := checked(k)
+	c.kindID(k.Kind, k.ID)
 	return c.as(ErrMalformed)
 }
 
@@ -44,12 +41,9 @@ type RecordAt struct {
 
 // Validate returns ErrMalformed with the invalid fields.
 func (r *RecordAt) Validate() error {
-	if r.Revision != "" {
-		if _, err := ParseConsistencyToken(r.Revision); err != nil {
-			return ErrMalformed.With(FieldError{"revision", err.Error()})
-		}
-	}
-	return r.RecordKey.Validate()
+	c := checked(r)
+	c.kindID(r.Kind, r.ID)
+	return c.as(ErrMalformed)
 }
 
 // MaxHistory is the number of revisions of a record in its history, including the newest one
@@ -122,23 +116,7 @@ type RecordQuery struct {
 }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (q *RecordQuery) Validate() error {
-	var c check
-	checkKind(&c, q.Kind)
-	c.tenant("tenant_id", q.TenantID)
-	checkScope(&c, q.Scope)
-	c.length("domain", q.Domain, 0, maxID)
-	c.length("status", q.Status, 0, maxID)
-	c.length("prefix", q.Prefix, 0, maxID)
-	c.length("cursor", q.Cursor, 0, maxCursor)
-	c.between("limit", q.Limit, 1, 1000)
-	if labels, err := ParseLabels(q.Labels); err != nil {
-		c.fail("labels", "%v", err)
-	} else {
-		checkLabels(&c, "labels", labels)
-	}
-	return c.as(ErrMalformed)
-}
+func (q *RecordQuery) Validate() error { return validate(q, ErrMalformed) }
 
 func (q *RecordQuery) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
 
@@ -192,13 +170,8 @@ type RecordStored struct {
 // Validate completes the record with the id and the tenant. It returns
 // ErrInvalidRegistration with the invalid fields of the request and of the record.
 func (r *PutRecord) Validate() error {
-	var c check
-	checkKind(&c, r.Kind)
-	c.id("id", r.ID, segments(r.Kind))
-	c.tenant("tenant_id", r.TenantID)
-	if r.Record.Kind() != jsontext.KindBeginObject {
-		c.fail("record", "expected an object, got %s", kindName(r.Record.Kind()))
-	}
+	c := checked(r)
+	c.kindID(r.Kind, r.ID)
 	if len(c) > 0 {
 		return c.as(ErrInvalidRegistration)
 	}
@@ -309,18 +282,6 @@ func DecodeRegistration(kind string, body []byte) (any, error) {
 }
 
 func decodeAny[T any](body []byte) (any, error) { return Decode[T](body, ErrInvalidRegistration) }
-
-func checkKind(c *check, kind string) {
-	if !KnownKind(kind) {
-		c.fail("kind", "expected one of %s, got %.100q", strings.Join(Kinds(), ", "), kind)
-	}
-}
-
-func checkScope(c *check, s string) {
-	if s != "" && s != ScopeTenant && s != ScopeGlobal {
-		c.fail("scope", "expected %s or %s, got %.100q", ScopeTenant, ScopeGlobal, s)
-	}
-}
 
 // LabelTerms returns the labels as name=value, sorted. A name has no =.
 func LabelTerms(labels map[string]string) []string {

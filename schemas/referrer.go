@@ -11,12 +11,8 @@ type ReferrerQuery struct {
 
 // Validate returns ErrMalformed with the invalid fields.
 func (q *ReferrerQuery) Validate() error {
-	var c check
-	checkKind(&c, q.Kind)
-	c.id("id", q.ID, segments(q.Kind))
-	c.tenant("tenant_id", q.TenantID)
-	c.length("cursor", q.Cursor, 0, maxCursor)
-	c.between("limit", q.Limit, 1, 1000)
+	c := checked(q)
+	c.kindID(q.Kind, q.ID)
 	return c.as(ErrMalformed)
 }
 

@@ -1,9 +1,6 @@
 package schemas
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // Skill contains the interpreted fields of a skill record. Other fields are stored unchanged.
 type Skill struct {
@@ -198,21 +195,12 @@ type Unregistered struct {
 
 // Validate returns ErrInvalidRegistration with the invalid fields.
 func (r *RegisterSkill) Validate() error {
-	s := r.Record.Fields
-	c := record("record", KindSkill, s.SkillID, s.TenantID, s.Metadata)
-	if first, _, _ := strings.Cut(s.SkillID, "."); s.SkillID != "" && s.Domain != "" && s.Domain != first {
-		c.fail("record.domain", "must equal the first segment of skill_id, %q, got %q", first, s.Domain)
+	f := r.Record.Fields
+	c := recordCheck(r, KindSkill, f.SkillID, f.Metadata)
+	if first, _, _ := strings.Cut(f.SkillID, "."); f.SkillID != "" && f.Domain != "" && f.Domain != first {
+		c.fail("record.domain", "must equal the first segment of skill_id, %q, got %q", first, f.Domain)
 	}
-	c.ids("record.context_builder_ids", s.ContextBuilderIDs)
-	c.ids("record.tool_ids", s.ToolIDs)
-	c.ids("record.guardrail_ids", s.GuardrailIDs)
-	c.optionalID("record.template_id", s.TemplateID)
-	c.atMost("record.capabilities", len(s.Capabilities), maxItems)
-	c.atMost("record.context_descriptions", len(s.ContextDescriptions), maxItems)
-	c.atMost("record.example_queries", len(s.ExampleQueries), maxItems)
-	c.length("record.instructions", s.Instructions, 0, maxInstructions)
-	c.length("record.license", s.License, 0, maxID)
-	checkResources(&c, "record.resources", s.Resources)
+	checkResources(&c, "record.resources", f.Resources)
 	return c.as(ErrInvalidRegistration)
 }
 
@@ -222,13 +210,9 @@ func (r *RegisterSkill) tenantField() tenantField {
 
 // Validate returns ErrInvalidRegistration with the invalid fields.
 func (r *RegisterAgent) Validate() error {
-	a := r.AgentData.Fields
-	c := record("agent_data", KindAgent, a.AgentID, a.TenantID, a.Metadata)
-	c.ids("agent_data.skill_ids", a.SkillIDs)
-	c.ids("skill_ids", r.SkillIDs)
-	c.atMost("agent_data.capabilities", len(a.Capabilities), maxItems)
-	c.atMost("agent_data.example_queries", len(a.ExampleQueries), maxItems)
-	checkCard(&c, "agent_data.agent_card.", a.AgentCard)
+	f := r.AgentData.Fields
+	c := recordCheck(r, KindAgent, f.AgentID, f.Metadata)
+	checkCard(&c, "agent_data.agent_card.", f.AgentCard)
 	return c.as(ErrInvalidRegistration)
 }
 
@@ -238,11 +222,8 @@ func (r *RegisterAgent) tenantField() tenantField {
 
 // Validate returns ErrInvalidRegistration with the invalid fields.
 func (r *RegisterTool) Validate() error {
-	t := r.ToolData.Fields
-	c := record("tool_data", KindTool, t.ToolID, t.TenantID, t.Metadata)
-	c.atMost("tool_data.capabilities", len(t.Capabilities), maxItems)
-	c.atMost("tool_data.example_queries", len(t.ExampleQueries), maxItems)
-	return c.as(ErrInvalidRegistration)
+	f := r.ToolData.Fields
+	return recordCheck(r, KindTool, f.ToolID, f.Metadata).as(ErrInvalidRegistration)
 }
 
 func (r *RegisterTool) tenantField() tenantField {
@@ -251,11 +232,8 @@ func (r *RegisterTool) tenantField() tenantField {
 
 // Validate returns ErrInvalidRegistration with the invalid fields.
 func (r *RegisterContextBuilder) Validate() error {
-	b := r.CBData.Fields
-	c := record("cb_data", KindContextBuilder, b.ContextBuilderID, b.TenantID, b.Metadata)
-	c.ids("cb_data.tool_ids", b.ToolIDs)
-	c.ids("cb_data.skill_ids", b.SkillIDs)
-	return c.as(ErrInvalidRegistration)
+	f := r.CBData.Fields
+	return recordCheck(r, KindContextBuilder, f.ContextBuilderID, f.Metadata).as(ErrInvalidRegistration)
 }
 
 func (r *RegisterContextBuilder) tenantField() tenantField {
@@ -264,10 +242,8 @@ func (r *RegisterContextBuilder) tenantField() tenantField {
 
 // Validate returns ErrInvalidRegistration with the invalid fields.
 func (r *RegisterGuardrail) Validate() error {
-	g := r.GuardrailData.Fields
-	c := record("guardrail_data", KindGuardrail, g.GuardrailID, g.TenantID, g.Metadata)
-	c.ids("guardrail_data.skill_ids", g.SkillIDs)
-	return c.as(ErrInvalidRegistration)
+	f := r.GuardrailData.Fields
+	return recordCheck(r, KindGuardrail, f.GuardrailID, f.Metadata).as(ErrInvalidRegistration)
 }
 
 func (r *RegisterGuardrail) tenantField() tenantField {
@@ -276,10 +252,8 @@ func (r *RegisterGuardrail) tenantField() tenantField {
 
 // Validate returns ErrInvalidRegistration with the invalid fields.
 func (r *RegisterTemplate) Validate() error {
-	t := r.TemplateData.Fields
-	c := record("template_data", KindTemplate, t.TemplateID, t.TenantID, t.Metadata)
-	c.ids("template_data.skill_ids", t.SkillIDs)
-	return c.as(ErrInvalidRegistration)
+	f := r.TemplateData.Fields
+	return recordCheck(r, KindTemplate, f.TemplateID, f.Metadata).as(ErrInvalidRegistration)
 }
 
 func (r *RegisterTemplate) tenantField() tenantField {
@@ -288,23 +262,16 @@ func (r *RegisterTemplate) tenantField() tenantField {
 
 // Validate returns ErrInvalidRegistration with the invalid fields.
 func (u *Unregister) Validate() error {
-	var c check
-	if !KnownKind(u.Kind) {
-		c.fail("kind", "expected one of %s, got %q", strings.Join(Kinds(), ", "), u.Kind)
-	}
-	c.id("id", u.ID, segments(u.Kind))
-	c.tenant("tenant_id", u.TenantID)
+	c := checked(u)
+	c.kindID(u.Kind, u.ID)
 	return c.as(ErrInvalidRegistration)
 }
 
 func (u *Unregister) tenantField() tenantField { return tenantField{"tenant_id", &u.TenantID, nil} }
 
-// record validates the fields that records of all kinds share. wrapper is the member of the request
-// that contains the record.
-func record(wrapper, kind, id string, tenant *string, m Metadata) check {
-	var c check
-	c.id(fmt.Sprintf("%s.%s_id", wrapper, kind), id, segments(kind))
-	c.tenant(wrapper+".tenant_id", tenant)
-	checkMetadata(&c, wrapper, kind, id, m)
+// recordCheck returns the invalid fields of the registration r of a record.
+func recordCheck(r any, kind, id string, m Metadata) check {
+	c := checked(r)
+	c.replacement(Wrapper(kind)+".replaced_by", kind, id, m)
 	return c
 }

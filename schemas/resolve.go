@@ -1,9 +1,7 @@
 package schemas
 
 import (
-	"fmt"
 	"reflect"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -234,86 +232,26 @@ type GuardrailAnswer struct {
 
 // Validate returns ErrMalformed with the invalid fields.
 func (q *SkillQuery) Validate() error {
-	c := q.check()
-	switch {
-	case q.SkillID != "":
-		c.id("skill_id", q.SkillID, 2)
-		c.length("query", q.Query, 0, maxQuery)
-	case q.Query == "":
+	c := checked(q)
+	if q.SkillID == "" && q.Query == "" {
 		c.fail("query", "required without skill_id")
-	default:
-		checkQuery(&c, q.Query)
-	}
-	c.between("top_k", q.TopK, 1, 100)
-	checkMethod(&c, q.Search)
-	checkFilter(&c, q.Filter)
-	return c.as(ErrMalformed)
-}
-
-// Validate returns ErrMalformed with the invalid fields.
-func (q *AgentQuery) Validate() error {
-	c := q.check()
-	checkQuery(&c, q.Query)
-	checkMethod(&c, q.Search)
-	checkFilter(&c, q.Filter)
-	return c.as(ErrMalformed)
-}
-
-// Validate returns ErrMalformed with the invalid fields.
-func (q *ContextQuery) Validate() error {
-	c := q.check()
-	c.id("skill_id", q.SkillID, 2)
-	c.atMost("context_types", len(q.ContextTypes), maxItems)
-	for i, s := range q.ContextTypes {
-		c.length(fmt.Sprintf("context_types[%d]", i), s, 0, maxID)
 	}
 	return c.as(ErrMalformed)
 }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (q *ToolsQuery) Validate() error {
-	c := q.check()
-	if len(q.ToolIDs) == 0 {
-		c.fail("tool_ids", "required, and must not be empty")
-	}
-	c.ids("tool_ids", q.ToolIDs)
-	return c.as(ErrMalformed)
-}
+func (q *AgentQuery) Validate() error { return validate(q, ErrMalformed) }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (q *ToolClassQuery) Validate() error {
-	c := q.check()
-	c.length("tool_class", q.ToolClass, 1, maxID)
-	c.length("provider", q.Provider, 0, maxID)
-	return c.as(ErrMalformed)
-}
+func (q *ContextQuery) Validate() error { return validate(q, ErrMalformed) }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (q *SkillRef) Validate() error {
-	c := q.check()
-	c.id("skill_id", q.SkillID, 2)
-	return c.as(ErrMalformed)
-}
+func (q *ToolsQuery) Validate() error { return validate(q, ErrMalformed) }
 
-func (a QueryOptions) check() check {
-	var c check
-	c.tenant("tenant_id", a.TenantID)
-	return c
-}
+// Validate returns ErrMalformed with the invalid fields.
+func (q *ToolClassQuery) Validate() error { return validate(q, ErrMalformed) }
+
+// Validate returns ErrMalformed with the invalid fields.
+func (q *SkillRef) Validate() error { return validate(q, ErrMalformed) }
 
 func (a *QueryOptions) tenantField() tenantField { return tenantField{"tenant_id", &a.TenantID, nil} }
-
-func checkQuery(c *check, s string) {
-	switch n := utf8.RuneCountInString(s); {
-	case n == 0:
-		c.fail("query", "required, and must not be empty")
-	case n > maxQuery:
-		c.fail("query", "expected at most %d characters, got %d", maxQuery, n)
-	}
-}
-
-func checkMethod(c *check, s string) {
-	if s != "" && s != SearchHybrid && s != SearchText && s != SearchVector {
-		c.fail("search", "expected %s, %s or %s, got %q", SearchHybrid, SearchText, SearchVector, s)
-	}
-}

@@ -18,16 +18,9 @@ type RPCRequest struct {
 // Validate returns ErrMalformed with the invalid fields. The protocol's handler checks the
 // method and its parameters.
 func (r *RPCRequest) Validate() error {
-	var c check
-	if r.JSONRPC != "2.0" {
-		c.fail("jsonrpc", "expected \"2.0\", got %q", truncateValue(r.JSONRPC))
-	}
+	c := checked(r)
 	if r.ID != nil && r.ID.Kind() != '"' && !integerText.Match(r.ID) {
 		c.fail("id", "expected a string or an integer, or no id in a notification")
-	}
-	c.length("method", r.Method, 1, maxID)
-	if r.Params != nil && r.Params.Kind() != '{' {
-		c.fail("params", "expected an object, got %s", kindName(r.Params.Kind()))
 	}
 	return c.as(ErrMalformed)
 }

@@ -21,17 +21,7 @@ type RunQuery struct {
 }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (q *RunQuery) Validate() error {
-	var c check
-	switch q.State {
-	case "", RunRunning, RunDone, RunFailed, RunCanceled:
-	default:
-		c.fail("state", "expected %s, %s, %s or %s, got %.100q", RunRunning, RunDone, RunFailed, RunCanceled, q.State)
-	}
-	c.length("cursor", q.Cursor, 0, maxCursor)
-	c.between("limit", q.Limit, 1, 1000)
-	return c.as(ErrMalformed)
-}
+func (q *RunQuery) Validate() error { return validate(q, ErrMalformed) }
 
 // RunList is a page of runs.
 type RunList struct {

@@ -1,9 +1,6 @@
 package schemas
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -48,36 +45,7 @@ func (a *AnyOf) UnmarshalJSON(data []byte) error {
 }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (q *RecordSearch) Validate() error {
-	var c check
-	checkQuery(&c, q.Query)
-	c.atMost("kinds", len(q.Kinds), len(SearchableKinds()))
-	for i, kind := range q.Kinds {
-		if !slices.Contains(SearchableKinds(), kind) {
-			c.fail(fmt.Sprintf("kinds[%d]", i), "expected skill, agent or tool, got %.100q", kind)
-		}
-	}
-	c.tenant("tenant_id", q.TenantID)
-	checkScope(&c, q.Scope)
-	checkMethod(&c, q.Search)
-	checkFilter(&c, q.Filter)
-	c.between("limit", q.Limit, 1, maxSearchLimit)
-	c.between("offset", &q.Offset, 0, MaxSearchOffset)
-	for _, list := range []struct {
-		name   string
-		values []string
-	}{
-		{"ids", q.Any.IDs}, {"display_names", q.Any.DisplayNames}, {"versions", q.Any.Versions}, {"domains", q.Any.Domains},
-		{"statuses", q.Any.Statuses}, {"capabilities", q.Any.Capabilities},
-	} {
-		c.values("any."+list.name, list.values)
-	}
-	c.atMost("any.labels", len(q.Any.Labels), maxLabels)
-	for i, list := range q.Any.Labels[:min(len(q.Any.Labels), maxLabels)] {
-		c.values(fmt.Sprintf("any.labels[%d]", i), list)
-	}
-	return c.as(ErrMalformed)
-}
+func (q *RecordSearch) Validate() error { return validate(q, ErrMalformed) }
 
 func (q *RecordSearch) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
 

@@ -1,8 +1,6 @@
 package schemas
 
 import (
-	"time"
-
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -27,20 +25,7 @@ type ServerQuery struct {
 }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (q *ServerQuery) Validate() error {
-	var c check
-	if q.Version != "" && q.Version != "latest" {
-		c.fail("version", "expected latest, got %q", q.Version)
-	}
-	c.tenant("tenant_id", q.TenantID)
-	c.length("search", q.Search, 0, maxID)
-	c.length("cursor", q.Cursor, 0, maxCursor)
-	c.between("limit", q.Limit, 1, 100)
-	if _, err := time.Parse(time.RFC3339, q.UpdatedSince); q.UpdatedSince != "" && err != nil {
-		c.fail("updated_since", "expected a time such as 2026-11-24T12:00:00Z, got %.100q", q.UpdatedSince)
-	}
-	return c.as(ErrMalformed)
-}
+func (q *ServerQuery) Validate() error { return validate(q, ErrMalformed) }
 
 // ServerRef names an MCP server.
 type ServerRef struct {
@@ -49,11 +34,7 @@ type ServerRef struct {
 }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (r *ServerRef) Validate() error {
-	var c check
-	c.length("serverName", r.Server, 1, maxID)
-	return c.as(ErrMalformed)
-}
+func (r *ServerRef) Validate() error { return validate(r, ErrMalformed) }
 
 // ServerVersion names a version of an MCP server.
 type ServerVersion struct {
@@ -62,12 +43,7 @@ type ServerVersion struct {
 }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (v *ServerVersion) Validate() error {
-	var c check
-	c.length("serverName", v.Server, 1, maxID)
-	c.length("version", v.Version, 1, maxID)
-	return c.as(ErrMalformed)
-}
+func (v *ServerVersion) Validate() error { return validate(v, ErrMalformed) }
 
 // ServerList is a page of MCP servers, or the versions of one.
 type ServerList struct {

@@ -17,20 +17,7 @@ type TagWrite struct {
 }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (t *TagWrite) Validate() error {
-	var c check
-	c.length("request_id", t.RequestID, 1, maxID)
-	c.length("flow", t.Flow, 0, maxID)
-	c.atMost("tags", len(t.Tags), maxItems)
-	for name := range t.Tags {
-		c.length("tags."+truncateValue(name), name, 0, maxID)
-	}
-	c.tenant("tenant_id", t.TenantID)
-	if t.TTLSeconds != nil && *t.TTLSeconds < 1 {
-		c.fail("ttl_seconds", "expected an integer of at least 1, got %d", *t.TTLSeconds)
-	}
-	return c.as(ErrMalformed)
-}
+func (t *TagWrite) Validate() error { return validate(t, ErrMalformed) }
 
 func (t *TagWrite) tenantField() tenantField { return tenantField{"tenant_id", &t.TenantID, nil} }
 
@@ -47,12 +34,7 @@ type TagKey struct {
 }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (k *TagKey) Validate() error {
-	var c check
-	c.length("request_id", k.RequestID, 1, maxID)
-	c.tenant("tenant_id", k.TenantID)
-	return c.as(ErrMalformed)
-}
+func (k *TagKey) Validate() error { return validate(k, ErrMalformed) }
 
 func (k *TagKey) tenantField() tenantField { return tenantField{"tenant_id", &k.TenantID, nil} }
 

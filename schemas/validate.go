@@ -3,8 +3,10 @@ package schemas
 import (
 	"fmt"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -57,7 +59,75 @@ func (c check) as(invalid *Error) error {
 	return invalid.With(c...)
 }
 
-// length bounds the characters of a text, and reports whether the text is valid.
+// validate returns invalid with the fields of v, a pointer to a request, that violate their limits.
+func validate(v any, invalid *Error) error { return checked(v).as(invalid) }
+
+// checked returns the fields of v, a pointer to a request, that violate their limits.
+func checked(v any) (c check) {
+	c.fields("", reflect.ValueOf(v).Elem())
+	return c
+}
+
+// limited is a field that has a limit, or is a struct or a list of structs that may have fields with limits.
+type limited struct {
+	limit
+	name     string
+	index    []int
+	optional bool
+}
+
+var limitedFields sync.Map // []limited by reflect.Type
+
+// limitedFieldsOf returns the fields of the struct t that are to be checked.
+func limitedFieldsOf(t reflect.Type) (list []limited) {
+	if fields, ok := limitedFields.Load(t); ok {
+		return fields.([]limited)
+	}
+	for _, f := range fieldsOf(t) {
+		l, _ := limitOf(t, f)
+		field := limited{l, jsonName(f), f.Index, strings.Contains(f.Tag.Get("json"), ",omit")}
+		if _, ok := reflect.Zero(f.Type).Interface().(alternatives); ok && f.Type.Kind() == reflect.Struct {
+			field.index = append(slices.Clone(f.Index), 0) // Record.Fields
+		}
+		nested := f.Type.Kind()
+		if nested == reflect.Pointer || nested == reflect.Slice {
+			nested = f.Type.Elem().Kind()
+		}
+		if l.check != nil || nested == reflect.Struct {
+			list = append(list, field)
+		}
+	}
+	limitedFields.Store(t, list)
+	return list
+}
+
+// fields checks the fields of the struct v, whose paths begin with prefix.
+func (c *check) fields(prefix string, v reflect.Value) {
+	for _, f := range limitedFieldsOf(v.Type()) {
+		path, value := prefix+f.name, v.FieldByIndex(f.index)
+		if f.optional && value.IsZero() {
+			continue
+		}
+		if value.Kind() == reflect.Pointer && !value.IsNil() {
+			value = value.Elem()
+		}
+		valid := len(*c)
+		if f.check != nil && value.Kind() != reflect.Pointer {
+			f.check(c, path, value)
+		}
+		switch {
+		case len(*c) > valid:
+		case value.Kind() == reflect.Struct:
+			c.fields(path+".", value)
+		case value.Kind() == reflect.Slice && value.Type().Elem().Kind() == reflect.Struct:
+			for i := range value.Len() {
+				c.fields(fmt.Sprintf("%s[%d].", path, i), value.Index(i))
+			}
+		}
+	}
+}
+
+// length bounds the characters of a text; a maximum of 0 means no limit. It reports whether the text is valid.
 func (c *check) length(field, s string, minimum, maximum int) bool {
 	n := utf8.RuneCountInString(s)
 	switch {
@@ -65,6 +135,10 @@ func (c *check) length(field, s string, minimum, maximum int) bool {
 		c.fail(field, "must be valid UTF-8")
 	case n < minimum && n == 0:
 		c.fail(field, "required, and must not be empty")
+	case maximum == 0:
+		return true
+	case minimum == 0 && n > maximum:
+		c.fail(field, "expected at most %d characters, got %d", maximum, n)
 	case n < minimum || n > maximum:
 		c.fail(field, "expected %d to %d characters, got %d", minimum, maximum, n)
 	default:
@@ -89,22 +163,34 @@ func (c *check) id(field, s string, segments int) {
 	}
 }
 
-// atMost bounds the number of items of a list or members of an object, and reports whether it is valid.
-func (c *check) atMost(field string, n, maximum int) bool {
-	if n > maximum {
-		c.fail(field, "expected at most %d items, got %d", maximum, n)
-	}
-	return n <= maximum
-}
+// kindID validates the id of a request for a record of the kind.
+func (c *check) kindID(kind, id string) { c.id("id", id, segments(kind)) }
 
-// ids validates a list of dotted ids.
-func (c *check) ids(field string, list []string) {
-	if !c.atMost(field, len(list), maxItems) {
+// replacement validates the field replaced_by of the record of the id.
+func (c *check) replacement(field, kind, id string, m Metadata) {
+	if m.ReplacedBy == "" {
 		return
 	}
-	for i, s := range list {
-		c.id(fmt.Sprintf("%s[%d]", field, i), s, 1)
+	c.id(field, m.ReplacedBy, segments(kind))
+	switch {
+	case m.Status != StatusDeprecated && m.Status != StatusRetired:
+		c.fail(field, "expected a record with the status %s or %s, got %.100q", StatusDeprecated, StatusRetired, m.Status)
+	case m.ReplacedBy == id:
+		c.fail(field, "expected the id of another record, got the record itself, %q", id)
 	}
+}
+
+// items bounds the number of items of a list or members of an object, and reports whether it is valid.
+func (c *check) items(field string, n, minimum, maximum int) bool {
+	switch {
+	case n == 0 && minimum > 0:
+		c.fail(field, "required, and must not be empty")
+	case minimum > 0 && n > maximum:
+		c.fail(field, "expected %d to %d items, got %d", minimum, maximum, n)
+	case n > maximum:
+		c.fail(field, "expected at most %d items, got %d", maximum, n)
+	}
+	return n >= minimum && n <= maximum
 }
 
 // tenant validates an optional tenant id; nil is the global scope.
@@ -120,34 +206,6 @@ func (c *check) tenant(field string, t *string) {
 	}
 }
 
-func (c *check) between(field string, n *int, minimum, maximum int) {
-	if n != nil && (*n < minimum || *n > maximum) {
-		c.fail(field, "expected an integer from %d to %d, got %d", minimum, maximum, *n)
-	}
-}
-
-func (c *check) optionalID(field, s string) {
-	if s != "" {
-		c.id(field, s, 1)
-	}
-}
-
-// texts validates a list of short texts.
-func (c *check) texts(field string, list []string) {
-	if !c.atMost(field, len(list), maxCardItems) {
-		return
-	}
-	for i, s := range list {
-		c.length(fmt.Sprintf("%s[%d]", field, i), s, 0, maxCardURL)
-	}
-}
-
-func (c *check) optionalURL(field, s string) {
-	if s != "" {
-		c.webURL(field, s)
-	}
-}
-
 // webURL validates an absolute URL of HTTP.
 func (c *check) webURL(field, s string) {
 	if !c.length(field, s, 1, maxCardURL) {
@@ -156,13 +214,5 @@ func (c *check) webURL(field, s string) {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		c.fail(field, "expected an absolute URL with https or http, got %q", s)
-	}
-}
-
-// values validates a list of values to compare with.
-func (c *check) values(field string, list []string) {
-	c.atMost(field, len(list), maxLabels)
-	for i, s := range list[:min(len(list), maxLabels)] {
-		c.length(fmt.Sprintf("%s[%d]", field, i), s, 1, maxValue)
 	}
 }

@@ -21,26 +21,7 @@ type Watch struct {
 }
 
 // Validate returns ErrMalformed with the invalid fields.
-func (w *Watch) Validate() error {
-	var c check
-	c.tenant("tenant_id", w.TenantID)
-	checkScope(&c, w.Scope)
-	if w.Kind != "" {
-		checkKind(&c, w.Kind)
-	}
-	c.length("prefix", w.Prefix, 0, maxID)
-	if labels, err := ParseLabels(w.Labels); err != nil {
-		c.fail("labels", "%v", err)
-	} else {
-		checkLabels(&c, "labels", labels)
-	}
-	if w.After != "" {
-		if _, err := ParseConsistencyToken(w.After); err != nil {
-			c.fail("after", "%v", err)
-		}
-	}
-	return c.as(ErrMalformed)
-}
+func (w *Watch) Validate() error { return validate(w, ErrMalformed) }
 
 func (w *Watch) tenantField() tenantField { return tenantField{"tenant_id", &w.TenantID, nil} }
 

@@ -38,7 +38,7 @@ func TestCallsOfTheClient(t *testing.T) {
 		{"a wrong call is a result", []schemas.ToolCall{call("inspect_schema", `{"data_key":"x"}`)},
 			[]string{"tool_use", `tool_result {"tool_call_id":"call_1","result":{"error":"no data array \"x\" in the context","available":["site.pumps"]}}`, "done"}},
 		{"another name", []schemas.ToolCall{call("drop", `{}`)}, []string{`calls[0].name: expected inspect_schema or compute_stats, got "drop"`}},
-		{"no arguments", []schemas.ToolCall{{Name: "inspect_schema"}}, []string{`calls[0].input: required`}},
+		{"no arguments", []schemas.ToolCall{{Name: "inspect_schema"}}, []string{`calls[0].input: expected an object, got null`}},
 		{"too many", make([]schemas.ToolCall, 17), []string{`calls: expected at most 16`}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

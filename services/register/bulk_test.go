@@ -57,7 +57,7 @@ func TestPutRecords(t *testing.T) {
 		{"an id that is a number", `{"kind":"agent","record":{"agent_id":5}}`, "CE-061 id"},
 		{"an unknown kind", `{"kind":"playbook","record":{"skill_id":"net.a"}}`, "CE-061 kind"},
 		{"a kind that is a number", `{"kind":5,"record":{}}`, "CE-061 kind"},
-		{"no record", `{"kind":"skill"}`, "CE-061 id"},
+		{"no record", `{"kind":"skill"}`, "CE-061 record"},
 		{"a record that is a list", `{"kind":"skill","id":"net.a","record":[]}`, "CE-061 record"},
 		{"an invalid field", `{"kind":"skill","record":{"skill_id":"net.d","version":"1"}}`, "CE-061 record.version"},
 		{"a list", `[]`, "CE-061 body"},
