@@ -22,225 +22,140 @@ type limit struct {
 
 // limits are the constraints of fields, by Type.field or else by field, and of types. They are stated only here:
 // JSON Schemas describe them, and validate checks them.
-var limits = map[string]limit{
-	"tenant_id":          tenantID,
-	"skill_id":           dotted(2),
-	"tool_id":            dotted(3),
-	"agent_id":           dotted(1),
-	"context_builder_id": dotted(1),
-	"guardrail_id":       dotted(1),
-	"template_id":        dotted(1),
+var limits = func() map[string]limit {
+	byName := map[string]limit{}
+	for _, row := range limitRows {
+		for name := range strings.FieldsSeq(row.names) {
+			byName[name] = row.limit
+		}
+	}
+	return byName
+}()
 
-	"skill_ids":           list(0, maxItems, dotted(1)),
-	"tool_ids":            list(0, maxItems, dotted(1)),
-	"context_builder_ids": list(0, maxItems, dotted(1)),
-	"guardrail_ids":       list(0, maxItems, dotted(1)),
-
-	"Tag.request_id":       length(1, maxID),
-	"TagKey.request_id":    length(1, maxID),
-	"Tag.flow":             length(0, maxID),
-	"Tag.tags":             tagNames,
-	"TagWrite.ttl_seconds": between(1, 0),
-
-	"Unregister.kind": oneOfKinds,
-	"Unregister.id":   described(dotted(1)),
-
-	"ReferrerQuery.kind":   oneOfKinds,
-	"ReferrerQuery.id":     described(dotted(1)),
-	"ReferrerQuery.limit":  withDefault(DefaultLimit, between(1, 1000)),
-	"ReferrerQuery.cursor": length(0, maxCursor),
-
-	"RecordKey.kind":     oneOfKinds,
-	"RecordKey.id":       described(dotted(1)),
-	"RecordKey.scope":    anyScope,
-	"RecordAt.revision":  token,
-	"AgentKey.id":        dotted(1),
-	"AgentKey.scope":     anyScope,
-	"RecordQuery.kind":   oneOfKinds,
-	"RecordQuery.scope":  anyScope,
-	"RecordQuery.domain": length(0, maxID),
-	"RecordQuery.status": length(0, maxID),
-	"RecordQuery.prefix": length(0, maxID),
-	"RecordQuery.labels": labelSelector,
-	"Watch.labels":       labelSelector,
-	"RecordQuery.cursor": length(0, maxCursor),
-	"RecordQuery.limit":  withDefault(DefaultLimit, between(1, 1000)),
-	"ServerQuery.limit":  withDefault(DefaultLimit, between(1, 100)),
-	"ServerQuery.search": length(0, maxID),
-	"Watch.scope":        anyScope,
-	"Watch.kind":         anyKind,
-	"Watch.prefix":       length(0, maxID),
-	"Watch.after":        token,
-	"PutRecord.kind":     oneOfKinds,
-	"PutRecord.id":       described(dotted(1)),
-	"PutRecord.record":   isObject,
-	"PutRecords.records": items(0, MaxBulk),
-	"BulkRecord.kind":    oneOfKinds,
-	"BulkRecord.id":      orEmpty(dotted(1)),
-	"BulkRecord.record":  isObject,
-
-	"SkillQuery":                 {describe: orElse("skill_id", "query")},
-	"SkillQuery.skill_id":        orEmpty(dotted(2)),
-	"Skill.template_id":          orEmpty(dotted(1)),
-	"SkillQuery.top_k":           withDefault(DefaultTopK, between(1, 100)),
-	"SkillQuery.query":           length(0, maxQuery),
-	"SkillQuery.search":          method(),
-	"AgentQuery.query":           length(1, maxQuery),
-	"AgentQuery.search":          method(),
-	"ContextQuery.context_types": list(0, maxItems, length(0, maxID)),
-	"ToolsQuery.tool_ids":        list(1, maxItems, dotted(1)),
-	"ToolClassQuery.tool_class":  length(1, maxID),
-	"ToolClassQuery.provider":    length(0, maxID),
-	"ListQuery.domain":           length(0, maxID),
-	"ListQuery.provider":         length(0, maxID),
-	"ListQuery.tool_class":       length(0, maxID),
-	"ListQuery.cursor":           length(0, maxCursor),
-	"ListQuery.limit":            withDefault(DefaultLimit, between(1, 1000)),
-	"Explanation.scope":          enum(ScopeTenant, ScopeGlobal),
-
-	"Analysis.query":   described(length(0, maxQuery)),
-	"Analysis.context": described(length(1, 0)),
-	"RunQuery.state":   enum("", RunRunning, RunDone, RunFailed, RunCanceled),
-	"RunQuery.limit":   withDefault(DefaultLimit, between(1, 1000)),
-	"RunQuery.cursor":  length(0, maxCursor),
-	"RunSummary.state": enum(RunRunning, RunDone, RunFailed, RunCanceled),
-
-	"Analysis.target":        described(enum(TargetH, TargetLegacy)),
-	"Analysis.mode":          enum(ModeStandard, ModeBroad),
-	"Analysis.id":            length(0, maxID),
-	"Analysis.request_id":    length(0, maxID),
-	"Analysis.include":       list(0, maxIncludes, enum(EventUsage, EventProvenance, EventSuggestions)),
-	"Analysis.on_disconnect": enum("", OnDisconnectCancel, OnDisconnectContinue),
-	"Analysis.calls":         items(0, maxToolCalls),
-	"ToolCall.name":          enum(ToolInspectSchema, ToolComputeStats),
-	"ToolCall.input":         isObject,
-	"Prompt.m":               messages,
-	"Prompt.t":               length(0, maxID),
-	"Utterance.r":            {describe: func(s *jsonschema.Schema) { s.Enum = []any{0, 1} }},
-	"Utterance.c":            described(length(0, maxHistoryBytes)),
-
-	"Filter":              {describe: strict},
-	"Filter.domain":       length(0, maxID),
-	"Filter.status":       enum("", StatusActive, StatusDeprecated),
-	"Filter.labels":       labels,
-	"Filter.capabilities": list(0, maxLabels, length(1, maxID)),
-	"RecordSearch.query":  length(1, maxQuery),
-	"RecordSearch.kinds":  list(0, len(SearchableKinds()), enum(KindSkill, KindAgent, KindTool)),
-	"RecordSearch.scope":  anyScope,
-	"RecordSearch.search": method(),
-	"RecordSearch.limit":  withDefault(DefaultSearchLimit, between(1, maxSearchLimit)),
-	"RecordSearch.offset": between(0, MaxSearchOffset),
-	"AnyOf.ids":           values,
-	"AnyOf.display_names": values,
-	"AnyOf.versions":      values,
-	"AnyOf.domains":       values,
-	"AnyOf.statuses":      values,
-	"AnyOf.capabilities":  values,
-	"AnyOf.labels":        list(0, maxLabels, values),
-
-	"ARDSearch.federation":   enum("", FederationAuto, FederationReferrals, FederationNone),
-	"ARDSearch.pageSize":     withDefault(DefaultSearchLimit, between(1, maxSearchLimit)),
-	"ARDSearch.pageToken":    length(0, maxCursor),
-	"ARDQuery.text":          length(1, maxQuery),
-	"ARDListQuery.pageSize":  between(1, maxSearchLimit),
-	"ARDListQuery.pageToken": length(0, maxCursor),
-
-	"RecordHit.record":     isObject,
-	"Metadata.version":     version,
-	"Metadata.labels":      labels,
-	"Metadata.status":      length(0, maxID),
-	"Metadata.replaced_by": described(orEmpty(dotted(1))),
-	"Metadata.source":      length(0, maxSource),
-	"Skill.instructions":   length(0, maxInstructions),
-	"Skill.license":        length(0, maxID),
-	"Skill.resources":      items(0, MaxResources),
-	"Resource":             {describe: notBoth("text", "data")},
-	"Resource.path":        resourcePath,
-	"Resource.media_type":  length(0, maxID),
-	"Resource.sha256":      {describe: func(s *jsonschema.Schema) { s.Pattern = "^$|^[0-9a-f]{64}$" }},
-	"Resource.size":        described(between(0, MaxResourceBytes)),
-
-	"Skill.capabilities":   items(0, maxItems),
-	"Agent.capabilities":   items(0, maxItems),
-	"Tool.capabilities":    items(0, maxItems),
-	"context_descriptions": items(0, maxItems),
-	"example_queries":      items(0, maxItems),
-
-	"ServerEntry.server":        isObject,
-	"ServerQuery.version":       enum("", "latest"),
-	"ServerQuery.cursor":        length(0, maxCursor),
-	"ServerQuery.updated_since": timestamp,
-	"ServerRef.serverName":      length(1, maxID),
-	"ServerVersion.version":     length(1, maxID),
-	"RPCRequest.method":         length(1, maxID),
-	"RPCRequest.id": {describe: func(s *jsonschema.Schema) {
+var limitRows = []struct {
+	limit
+	names string
+}{
+	{tenantID, "tenant_id"},
+	{dotted(2), "skill_id"},
+	{dotted(3), "tool_id"},
+	{dotted(1), "agent_id context_builder_id guardrail_id template_id AgentKey.id"},
+	{list(0, maxItems, dotted(1)), "skill_ids tool_ids context_builder_ids guardrail_ids"},
+	{length(1, maxID), "" +
+		"Tag.request_id TagKey.request_id ToolClassQuery.tool_class ServerRef.serverName " +
+		"ServerVersion.version RPCRequest.method AgentCard.name AgentCard.version " +
+		"AgentInterface.protocolBinding AgentInterface.protocolVersion AgentProvider.organization " +
+		"AgentSkill.id AgentSkill.name AgentContent.messageId"},
+	{length(0, maxID), "" +
+		"Tag.flow RecordQuery.domain RecordQuery.status RecordQuery.prefix ServerQuery.search Watch.prefix " +
+		"ToolClassQuery.provider ListQuery.domain ListQuery.provider ListQuery.tool_class Analysis.id " +
+		"Analysis.request_id Prompt.t Filter.domain Metadata.status Skill.license Resource.media_type " +
+		"AgentMessage.tenant AgentTask.tenant AgentContent.contextId AgentContent.taskId AgentPart.filename " +
+		"AgentPart.mediaType"},
+	{tagNames, "Tag.tags"},
+	{between(1, 0), "TagWrite.ttl_seconds"},
+	{oneOfKinds, "Unregister.kind ReferrerQuery.kind RecordKey.kind RecordQuery.kind PutRecord.kind BulkRecord.kind"},
+	{described(dotted(1)), "Unregister.id ReferrerQuery.id RecordKey.id PutRecord.id"},
+	{withDefault(DefaultLimit, between(1, 1000)), "" +
+		"ReferrerQuery.limit RecordQuery.limit ListQuery.limit RunQuery.limit"},
+	{length(0, maxCursor), "" +
+		"ReferrerQuery.cursor RecordQuery.cursor ListQuery.cursor RunQuery.cursor ARDSearch.pageToken " +
+		"ARDListQuery.pageToken ServerQuery.cursor"},
+	{anyScope, "RecordKey.scope AgentKey.scope RecordQuery.scope Watch.scope RecordSearch.scope"},
+	{token, "RecordAt.revision Watch.after"},
+	{labelSelector, "RecordQuery.labels Watch.labels"},
+	{withDefault(DefaultLimit, between(1, 100)), "ServerQuery.limit"},
+	{anyKind, "Watch.kind"},
+	{isObject, "" +
+		"PutRecord.record BulkRecord.record ToolCall.input RecordHit.record ServerEntry.server " +
+		"RPCRequest.params RPCResponse.result RPCResponse.error SkillPackage.template ToolUse.input " +
+		"ToolResult.result"},
+	{items(0, MaxBulk), "PutRecords.records"},
+	{orEmpty(dotted(1)), "BulkRecord.id Skill.template_id"},
+	{limit{describe: orElse("skill_id", "query")}, "SkillQuery"},
+	{orEmpty(dotted(2)), "SkillQuery.skill_id"},
+	{withDefault(DefaultTopK, between(1, 100)), "SkillQuery.top_k"},
+	{length(0, maxQuery), "SkillQuery.query"},
+	{method(), "SkillQuery.search AgentQuery.search RecordSearch.search"},
+	{length(1, maxQuery), "AgentQuery.query RecordSearch.query ARDQuery.text"},
+	{list(0, maxItems, length(0, maxID)), "ContextQuery.context_types"},
+	{list(1, maxItems, dotted(1)), "ToolsQuery.tool_ids"},
+	{enum(ScopeTenant, ScopeGlobal), "Explanation.scope"},
+	{described(length(0, maxQuery)), "Analysis.query"},
+	{described(length(1, 0)), "Analysis.context"},
+	{enum("", RunRunning, RunDone, RunFailed, RunCanceled), "RunQuery.state"},
+	{enum(RunRunning, RunDone, RunFailed, RunCanceled), "RunSummary.state"},
+	{described(enum(TargetH, TargetLegacy)), "Analysis.target"},
+	{enum(ModeStandard, ModeBroad), "Analysis.mode"},
+	{list(0, maxIncludes, enum(EventUsage, EventProvenance, EventSuggestions)), "Analysis.include"},
+	{enum("", OnDisconnectCancel, OnDisconnectContinue), "Analysis.on_disconnect"},
+	{items(0, maxToolCalls), "Analysis.calls"},
+	{enum(ToolInspectSchema, ToolComputeStats), "ToolCall.name"},
+	{messages, "Prompt.m"},
+	{limit{describe: func(s *jsonschema.Schema) { s.Enum = []any{0, 1} }}, "Utterance.r"},
+	{described(length(0, maxHistoryBytes)), "Utterance.c"},
+	{limit{describe: strict}, "Filter"},
+	{enum("", StatusActive, StatusDeprecated), "Filter.status"},
+	{labels, "Filter.labels Metadata.labels"},
+	{list(0, maxLabels, length(1, maxID)), "Filter.capabilities"},
+	{list(0, len(SearchableKinds()), enum(KindSkill, KindAgent, KindTool)), "RecordSearch.kinds"},
+	{withDefault(DefaultSearchLimit, between(1, maxSearchLimit)), "RecordSearch.limit ARDSearch.pageSize"},
+	{between(0, MaxSearchOffset), "RecordSearch.offset"},
+	{values, "AnyOf.ids AnyOf.display_names AnyOf.versions AnyOf.domains AnyOf.statuses AnyOf.capabilities"},
+	{list(0, maxLabels, values), "AnyOf.labels"},
+	{enum("", FederationAuto, FederationReferrals, FederationNone), "ARDSearch.federation"},
+	{between(1, maxSearchLimit), "ARDListQuery.pageSize"},
+	{version, "Metadata.version"},
+	{described(orEmpty(dotted(1))), "Metadata.replaced_by"},
+	{length(0, maxSource), "Metadata.source"},
+	{length(0, maxInstructions), "Skill.instructions"},
+	{items(0, MaxResources), "Skill.resources"},
+	{limit{describe: notBoth("text", "data")}, "Resource"},
+	{resourcePath, "Resource.path"},
+	{limit{describe: func(s *jsonschema.Schema) { s.Pattern = "^$|^[0-9a-f]{64}$" }}, "Resource.sha256"},
+	{described(between(0, MaxResourceBytes)), "Resource.size"},
+	{items(0, maxItems), "" +
+		"Skill.capabilities Agent.capabilities Tool.capabilities context_descriptions example_queries"},
+	{enum("", "latest"), "ServerQuery.version"},
+	{timestamp, "ServerQuery.updated_since"},
+	{limit{describe: func(s *jsonschema.Schema) {
 		stringOrInteger(s)
 		between(-1e15+1, 1e15-1).describe(s.OneOf[1])
-	}},
-	"RPCRequest.params":  isObject,
-	"RPCRequest.jsonrpc": enum("2.0"),
-	"RPCResponse.id":     {describe: stringOrInteger},
-	"RPCResponse.result": isObject,
-	"RPCResponse.error":  isObject,
-	"AgentInterface": {describe: func(s *jsonschema.Schema) { // the URL of another binding may be any text
+	}}, "RPCRequest.id"},
+	{enum("2.0"), "RPCRequest.jsonrpc"},
+	{limit{describe: stringOrInteger}, "RPCResponse.id"},
+	{limit{describe: func(s *jsonschema.Schema) { // the URL of another binding may be any text
 		url := &jsonschema.Schema{}
 		webURL.describe(url)
 		bindings := &jsonschema.Schema{Enum: []any{"JSONRPC", "HTTP+JSON"}}
 		s.If = &jsonschema.Schema{Required: []string{"protocolBinding"}, Properties: map[string]*jsonschema.Schema{"protocolBinding": bindings}}
 		s.Then = &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"url": url}}
-	}},
-	"AgentCard": {describe: func(s *jsonschema.Schema) {
+	}}, "AgentInterface"},
+	{limit{describe: func(s *jsonschema.Schema) {
 		nonEmpty := &jsonschema.Schema{MinItems: new(1)}
 		s.AnyOf = []*jsonschema.Schema{
 			{Required: []string{"url"}, Properties: map[string]*jsonschema.Schema{"url": {MinLength: new(1)}}},
 			{Required: []string{"supportedInterfaces"}, Properties: map[string]*jsonschema.Schema{"supportedInterfaces": nonEmpty}},
 		}
-	}},
-	"AgentCard.name":                 length(1, maxID),
-	"AgentCard.description":          length(1, maxCardText),
-	"AgentCard.version":              length(1, maxID),
-	"AgentCard.url":                  orEmpty(webURL),
-	"AgentCard.documentationUrl":     orEmpty(webURL),
-	"AgentCard.iconUrl":              orEmpty(webURL),
-	"AgentCard.supportedInterfaces":  items(0, maxCardItems),
-	"AgentCard.defaultInputModes":    shortTexts,
-	"AgentCard.defaultOutputModes":   shortTexts,
-	"AgentCard.skills":               items(0, maxCardSkills),
-	"AgentInterface.url":             length(1, maxCardURL),
-	"AgentInterface.protocolBinding": length(1, maxID),
-	"AgentInterface.protocolVersion": length(1, maxID),
-	"AgentProvider.organization":     length(1, maxID),
-	"AgentProvider.url":              orEmpty(webURL),
-	"AgentSkill.id":                  length(1, maxID),
-	"AgentSkill.name":                length(1, maxID),
-	"AgentSkill.description":         length(1, maxCardText),
-	"AgentSkill.tags":                shortTexts,
-	"AgentSkill.examples":            shortTexts,
-
-	"AgentMessage.tenant":                    length(0, maxID),
-	"AgentTask.tenant":                       length(0, maxID),
-	"AgentConfiguration.acceptedOutputModes": items(0, maxPartItems),
-	"AgentConfiguration.historyLength":       between(0, 0),
-	"AgentContent.messageId":                 length(1, maxID),
-	"AgentContent.contextId":                 length(0, maxID),
-	"AgentContent.taskId":                    length(0, maxID),
-	"AgentContent.role":                      enum(roleUser),
-	"AgentContent.parts":                     items(1, maxParts),
-	"AgentContent.extensions":                items(0, maxPartItems),
-	"AgentContent.referenceTaskIds":          items(0, maxPartItems),
-	"AgentPart": {describe: func(s *jsonschema.Schema) {
+	}}, "AgentCard"},
+	{length(1, maxCardText), "AgentCard.description AgentSkill.description"},
+	{orEmpty(webURL), "AgentCard.url AgentCard.documentationUrl AgentCard.iconUrl AgentProvider.url"},
+	{items(0, maxCardItems), "AgentCard.supportedInterfaces"},
+	{shortTexts, "AgentCard.defaultInputModes AgentCard.defaultOutputModes AgentSkill.tags AgentSkill.examples"},
+	{items(0, maxCardSkills), "AgentCard.skills"},
+	{length(1, maxCardURL), "AgentInterface.url"},
+	{items(0, maxPartItems), "" +
+		"AgentConfiguration.acceptedOutputModes AgentContent.extensions AgentContent.referenceTaskIds"},
+	{between(0, 0), "AgentConfiguration.historyLength"},
+	{enum(roleUser), "AgentContent.role"},
+	{items(1, maxParts), "AgentContent.parts"},
+	{limit{describe: func(s *jsonschema.Schema) {
 		for _, name := range []string{"text", "raw", "data", "url"} {
 			s.OneOf = append(s.OneOf, &jsonschema.Schema{Required: []string{name}})
 		}
-	}},
-	"AgentPart.raw":       {describe: func(s *jsonschema.Schema) { s.Type = "string" }},
-	"AgentPart.filename":  length(0, maxID),
-	"AgentPart.mediaType": length(0, maxID),
-
-	"SkillPackage.template": isObject,
-	"ToolUse.input":         isObject,
-	"ToolResult.result":     isObject,
-	"Health.status":         enum(StatusOK, StatusDegraded, StatusDown),
+	}}, "AgentPart"},
+	{limit{describe: func(s *jsonschema.Schema) { s.Type = "string" }}, "AgentPart.raw"},
+	{enum(StatusOK, StatusDegraded, StatusDown), "Health.status"},
 }
 
 // optional lists the members that requests may omit although replies always
