@@ -142,6 +142,17 @@ func TestApplyStrict(t *testing.T) {
 	}
 }
 
+// TestApplySuggests checks that the warning about an absent record names a similar one.
+func TestApplySuggests(t *testing.T) {
+	t.Parallel()
+	at := []string{"apply", "-", "--url", shared(t), "--tenant", "suggests"}
+	do(t, `{"tool_id": "netbox.vlans.list"}`, at...)
+	got := do(t, `{"skill_id": "a.b", "tool_ids": ["netbox.vlan.list"]}`, at...)
+	if !strings.Contains(got.out, "did you mean") || strings.Count(got.out, "netbox.vlans.list") != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestApplyRetries checks that only retryable errors are retried.
 func TestApplyRetries(t *testing.T) {
 	t.Parallel()

@@ -102,6 +102,7 @@ func (a *applyOptions) run(ctx context.Context, list []records.Record, out, errO
 		for i, r := range list {
 			s.add(i, valid, records.Outcome{Err: r.Validate()})
 		}
+		s.finish(a.began)
 		return a.finish(ctx, s, out)
 	}
 	a.RetryTimeout = records.RetryTimeout
@@ -122,6 +123,8 @@ func (a *applyOptions) run(ctx context.Context, list []records.Record, out, errO
 	}
 	bar.Close()
 	s.Retries = c.Retries()
+	s.finish(a.began)
+	s.suggest(ctx, c)
 	return errors.Join(err, a.finish(ctx, s, out))
 }
 
@@ -207,7 +210,6 @@ func (a *applyOptions) outsideFiles(ctx context.Context, c *client.Client, s *su
 
 // finish prints the summary and returns the error that determines the exit code.
 func (a *applyOptions) finish(ctx context.Context, s *summary, out io.Writer) error {
-	s.finish(a.began)
 	var err error
 	switch {
 	case a.output != flags.TextFormat:

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
 	"cairn/edge/client"
@@ -34,6 +35,8 @@ type warning struct {
 	Kind   string `json:"kind"`
 	ID     string `json:"id"`
 	schemas.FieldError
+
+	absent schemas.RecordKey // the record that the field references; zero: none
 }
 
 // summary counts the results of an apply. add may be called concurrently.
@@ -141,10 +144,39 @@ func (s *summary) warn(r records.Record, list []schemas.FieldError) {
 		return
 	}
 	inFiles := s.references(r)
+	references, _ := schemas.References(r.Kind, r.JSON) // a valid record
 	for _, w := range list {
-		if len(inFiles[w.Field]) == 0 {
-			s.Warnings = append(s.Warnings, warning{r.Source, r.Kind, r.ID, w})
+		if len(inFiles[w.Field]) > 0 {
+			continue
 		}
+		var absent schemas.RecordKey
+		for _, to := range references {
+			if w.Field == "record."+to.Field && !strings.Contains(w.Message, "mean") {
+				absent = schemas.RecordKey{Kind: to.Kind, ID: to.ID, TenantID: schemas.Optional(r.Tenant)}
+			}
+		}
+		s.Warnings = append(s.Warnings, warning{r.Source, r.Kind, r.ID, w, absent})
+	}
+}
+
+// suggest adds the ids of the catalog that are similar to those of absent records, to the first warnings.
+func (s *summary) suggest(ctx context.Context, c *client.Client) {
+	const maxWarnings, maxIDs = 10, 500
+	for i := range s.Warnings[:min(maxWarnings, len(s.Warnings))] {
+		w := &s.Warnings[i]
+		if w.absent.ID == "" {
+			continue
+		}
+		prefix, _, _ := strings.Cut(w.absent.ID, ".")
+		q := schemas.RecordQuery{Kind: w.absent.Kind, TenantID: w.absent.TenantID, Prefix: prefix, Limit: new(maxIDs)}
+		var ids []string
+		for r, err := range c.List(ctx, q) {
+			if err != nil || len(ids) == maxIDs {
+				break
+			}
+			ids = append(ids, r.ID)
+		}
+		w.Message += flags.DidYouMean(w.absent.ID, ids)
 	}
 }
 
