@@ -15,17 +15,16 @@ import (
 
 	"cairn/deploy/internal/ask"
 	"cairn/deploy/internal/bench"
-	"cairn/deploy/internal/catalog"
 	"cairn/deploy/internal/contexts"
 	"cairn/deploy/internal/doctor"
 	"cairn/deploy/internal/eval"
 	"cairn/deploy/internal/flags"
-	"cairn/deploy/internal/mcp"
+	"cairn/deploy/internal/knowledge"
 	"cairn/deploy/internal/operations"
 	"cairn/deploy/internal/output"
-	"cairn/deploy/internal/resolve"
+	"cairn/deploy/internal/query"
 	"cairn/deploy/internal/server"
-	"cairn/deploy/internal/tags"
+	"cairn/deploy/internal/stdio"
 )
 
 func main() {
@@ -100,9 +99,10 @@ not found, 4 if a request is rejected, 5 if a server is unavailable, and otherwi
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.SetFlagErrorFunc(flags.FlagError)
 	root.AddCommand(server.Commands()...)
-	root.AddCommand(catalog.Commands()...)
-	root.AddCommand(resolve.SearchCommand(), resolve.Command(), ask.Command(), ask.ComputeCommand(), ask.RunsCommand(),
-		tags.Command(), mcp.Command(), contexts.Command(getenv), eval.Command(), bench.Command(), doctor.Command())
+	root.AddCommand(knowledge.Commands()...)
+	root.AddCommand(query.Commands()...)
+	root.AddCommand(ask.Command(), ask.ComputeCommand(), ask.RunsCommand(),
+		query.TagsCommand(), stdio.Command(), contexts.Command(getenv), eval.Command(), bench.Command(), doctor.Command())
 	root.AddCommand(operations.Commands()...)
 	values := completions(getenv)
 	for cmd := range below(root) {

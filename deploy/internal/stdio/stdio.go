@@ -1,5 +1,5 @@
-// Package mcp implements the command that serves the Model Context Protocol on stdin and stdout.
-package mcp
+// Package stdio implements the command that serves the Model Context Protocol on stdin and stdout.
+package stdio
 
 import (
 	"bufio"

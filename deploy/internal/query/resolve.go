@@ -1,5 +1,4 @@
-// Package resolve implements the commands that search for records and print packages of skills.
-package resolve
+package query
 
 import (
 	"context"
@@ -24,8 +23,7 @@ type resolveOptions struct {
 	output  string
 }
 
-// Command returns the command cairn resolve.
-func Command() *cobra.Command {
+func resolveCommand() *cobra.Command {
 	r := &resolveOptions{}
 	cmd := &cobra.Command{
 		Use:   "resolve SKILL_ID | --tool-class CLASS",

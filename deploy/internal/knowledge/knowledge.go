@@ -1,6 +1,6 @@
-// Package catalog implements the commands that show, compare and change the records of the
+// Package knowledge implements the commands that show, compare and change the records of the
 // catalog.
-package catalog
+package knowledge
 
 import (
 	"context"

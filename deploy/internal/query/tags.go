@@ -1,5 +1,4 @@
-// Package tags implements the commands about the tags of requests.
-package tags
+package query
 
 import (
 	"errors"
@@ -19,15 +18,15 @@ import (
 	"cairn/schemas"
 )
 
-// Command returns the command cairn tags.
-func Command() *cobra.Command {
+// TagsCommand returns the command cairn tags.
+func TagsCommand() *cobra.Command {
 	cmd := flags.Group(&cobra.Command{
 		Use:   "tags",
 		Short: "Read, write and delete the tag of a request",
 		Long: `Tags reads, writes and deletes the tag of a request: state that is written once, read by
 every service that processes the request, and expires.`,
 	})
-	cmd.AddCommand(getCommand(), writeCommand(), deleteCommand())
+	cmd.AddCommand(getTagCommand(), writeTagCommand(), deleteTagCommand())
 	return cmd
 }
 
@@ -45,7 +44,7 @@ func (t *tags) flags(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-func getCommand() *cobra.Command {
+func getTagCommand() *cobra.Command {
 	t := &tags{}
 	cmd := t.flags(&cobra.Command{
 		Use:     "get REQUEST_ID",
@@ -79,7 +78,7 @@ func getCommand() *cobra.Command {
 	return cmd
 }
 
-func writeCommand() *cobra.Command {
+func writeTagCommand() *cobra.Command {
 	t := &tags{}
 	var flow string
 	var ttl time.Duration
@@ -137,7 +136,7 @@ func pairs(args []string) (map[string]jsontext.Value, error) {
 	return all, nil
 }
 
-func deleteCommand() *cobra.Command {
+func deleteTagCommand() *cobra.Command {
 	t := &tags{}
 	return t.flags(&cobra.Command{
 		Use:     "delete REQUEST_ID…",

@@ -1,4 +1,4 @@
-package resolve
+package query
 
 import (
 	"context"
@@ -31,8 +31,7 @@ type search struct {
 	output  string
 }
 
-// SearchCommand returns the command cairn search.
-func SearchCommand() *cobra.Command {
+func searchCommand() *cobra.Command {
 	s := &search{}
 	cmd := &cobra.Command{
 		Use:   "search QUERY",
