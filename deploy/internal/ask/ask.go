@@ -29,7 +29,7 @@ type askOptions struct {
 	provenance bool
 	strict     bool
 	detach     bool
-	json       bool
+	output     string
 }
 
 // Command returns the command cairn ask.
@@ -93,7 +93,7 @@ supports are listed after it. With --strict, the exit code is 1 if there are any
 	f.BoolVar(&a.provenance, "provenance", true, "check the figures of the answer against the tool results")
 	f.BoolVar(&a.strict, "strict", false, "exit with code 1 if no tool result supports a figure of the answer")
 	f.BoolVar(&a.detach, "detach", false, "print the id of the run and let it continue")
-	flags.JSON(cmd, &a.json)
+	flags.Output(cmd, &a.output, flags.TextFormat, "json")
 	return cmd
 }
 
@@ -105,7 +105,7 @@ func (a *askOptions) validate(cmd *cobra.Command, args []string) error {
 		return flags.UsageError(cmd, errors.New("--strict requires --provenance"))
 	case len(args) == 0 && !isInteractive(cmd):
 		return flags.UsageError(cmd, errors.New("expected one QUESTION; without one, stdin and stdout must be a terminal"))
-	case len(args) == 0 && (a.json || a.detach):
+	case len(args) == 0 && (a.output == "json" || a.detach):
 		return flags.UsageError(cmd, errors.New("--output json and --detach require a QUESTION"))
 	}
 	return nil
@@ -129,7 +129,7 @@ type answer struct {
 // print prints the events of a run and returns the answer: as JSON lines, or as text on out
 // and tool calls on errOut. It returns an error for an answer that --strict does not accept.
 func (a *askOptions) print(run *client.Run, out, errOut io.Writer) (answer, error) {
-	v := &verdict{strict: a.strict, reported: a.json}
+	v := &verdict{strict: a.strict, reported: a.output == "json"}
 	r := newReader(out, errOut, v)
 	defer func() { r.waiting.Close() }() // a tool call replaces it
 	for e, err := range run.Events() {
@@ -139,7 +139,7 @@ func (a *askOptions) print(run *client.Run, out, errOut io.Writer) (answer, erro
 		}
 		switch {
 		case err != nil:
-		case a.json:
+		case a.output == "json":
 			err = printJSON(out, e)
 		default:
 			err = r.handle(e)

@@ -80,25 +80,19 @@ func (l *list) print(ctx context.Context, c *client.Client, out, errOut io.Write
 			return err
 		}
 	}
-	switch {
-	case l.output == "name":
-		for _, r := range runs {
-			if err := output.Line(out, r.Run); err != nil {
-				return err
-			}
-		}
-		return nil
-	case l.output != "table":
-		return output.Value(out, l.output, runs)
-	case len(runs) == 0:
+	if l.output == "table" && len(runs) == 0 {
 		return output.Line(errOut, "no runs found")
 	}
-	t := output.NewTable(out)
-	t.Row("RUN", "STATE", "STARTED", "UPDATED")
-	for _, r := range runs {
-		t.Row(r.Run, r.State, seconds(r.StartedAt), seconds(r.UpdatedAt))
+	names := make([]string, len(runs))
+	for i, r := range runs {
+		names[i] = r.Run
 	}
-	return t.Write()
+	return output.Result{Value: runs, Names: names, Table: func(t *output.Table) {
+		t.Row("RUN", "STATE", "STARTED", "UPDATED")
+		for _, r := range runs {
+			t.Row(r.Run, r.State, seconds(r.StartedAt), seconds(r.UpdatedAt))
+		}
+	}}.Print(out, l.output)
 }
 
 // seconds truncates an RFC 3339 time to seconds.
@@ -175,7 +169,7 @@ event to the last. Ctrl-C does not cancel the run. The exit code is 3 for an unk
 	}
 	a.Flags(cmd)
 	cmd.Flags().StringVar(&after, "after", "", "print only events after the one with this `ID`")
-	flags.JSON(cmd, &a.json)
+	flags.Output(cmd, &a.output, flags.TextFormat, "json")
 	return cmd
 }
 

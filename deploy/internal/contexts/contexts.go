@@ -207,25 +207,20 @@ func (m *manager) list() *cobra.Command {
 				c := all.Contexts[name]
 				list = append(list, shown{name, name == all.Selected, c.URL, c.Tenant, keySource(c)})
 			}
-			switch format {
-			case "json", "yaml":
-				return output.Value(cmd.OutOrStdout(), format, list)
-			case "name":
-				return output.Lines(cmd.OutOrStdout(), all.Names())
-			}
-			if len(list) == 0 {
-				return output.Line(cmd.OutOrStdout(), "no contexts; add one with: cairn context add NAME --url URL")
-			}
-			t := output.NewTable(cmd.OutOrStdout())
-			t.Row("", "NAME", "URL", "TENANT", "KEY")
-			for _, c := range list {
-				mark := ""
-				if c.Selected {
-					mark = "*"
+			return output.Result{Value: list, Names: all.Names(), Table: func(t *output.Table) {
+				if len(list) == 0 {
+					t.Row("no contexts; add one with: cairn context add NAME --url URL")
+					return
 				}
-				t.Row(mark, c.Name, c.URL, c.Tenant, c.Key)
-			}
-			return t.Write()
+				t.Row("", "NAME", "URL", "TENANT", "KEY")
+				for _, c := range list {
+					mark := ""
+					if c.Selected {
+						mark = "*"
+					}
+					t.Row(mark, c.Name, c.URL, c.Tenant, c.Key)
+				}
+			}}.Print(cmd.OutOrStdout(), format)
 		},
 	}
 	flags.Output(cmd, &format, "table", "json", "yaml", "name")

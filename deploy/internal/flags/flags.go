@@ -137,24 +137,3 @@ const TextFormat = "text"
 
 // Text defines --output of commands that print a response as text, JSON or YAML.
 func Text(cmd *cobra.Command, format *string) { Output(cmd, format, TextFormat, "json", "yaml") }
-
-// jsonFormat is the value of --output of commands with two formats.
-type jsonFormat struct {
-	choice
-	asJSON *bool
-}
-
-// Set implements pflag.Value.
-func (j jsonFormat) Set(text string) error {
-	err := j.choice.Set(text)
-	*j.asJSON = *j.value == "json"
-	return err
-}
-
-// JSON defines --output with the formats text and json.
-func JSON(cmd *cobra.Command, asJSON *bool) {
-	format := ""
-	Output(cmd, &format, "text", "json")
-	f := cmd.Flags().Lookup("output")
-	f.Value = jsonFormat{f.Value.(choice), asJSON}
-}

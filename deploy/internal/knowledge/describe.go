@@ -116,18 +116,15 @@ func referrersOf(ctx context.Context, c *client.Client, key schemas.RecordKey) (
 
 // print prints the descriptions: a single one as an object, others as a list.
 func (d *describeOptions) print(out io.Writer, found []description, single bool) error {
-	switch {
-	case d.output == "name":
-		for _, one := range found {
-			if err := output.Line(out, name(one.Kind, one.ID)); err != nil {
-				return err
-			}
+	if d.output != flags.TextFormat {
+		r := output.Result{Value: found}
+		if single {
+			r.Value = found[0]
 		}
-		return nil
-	case d.output != flags.TextFormat && single:
-		return output.Value(out, d.output, found[0])
-	case d.output != flags.TextFormat:
-		return output.Value(out, d.output, found)
+		for _, one := range found {
+			r.Names = append(r.Names, name(one.Kind, one.ID))
+		}
+		return r.Print(out, d.output)
 	}
 	for i, one := range found {
 		if i > 0 {

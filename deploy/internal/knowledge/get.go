@@ -98,27 +98,20 @@ func (g *getOptions) printHistory(ctx context.Context, c *client.Client, key sch
 	if err != nil {
 		return err
 	}
-	switch g.output {
-	case "json", "yaml":
-		return output.Value(out, g.output, schemas.RecordHistory{Revisions: list})
-	case "name":
+	names := make([]string, len(list))
+	for i, r := range list {
+		names[i] = r.Revision
+	}
+	return output.Result{Value: schemas.RecordHistory{Revisions: list}, Names: names, Table: func(t *output.Table) {
+		t.Row("REVISION", "STORED", "STATUS", "VERSION")
 		for _, r := range list {
-			if err := output.Line(out, r.Revision); err != nil {
-				return err
+			status := cmp.Or(r.Status, schemas.StatusActive)
+			if r.Removed {
+				status = "deleted"
 			}
+			t.Row(r.Revision, r.StoredAt, status, r.Version)
 		}
-		return nil
-	}
-	t := output.NewTable(out)
-	t.Row("REVISION", "STORED", "STATUS", "VERSION")
-	for _, r := range list {
-		status := cmp.Or(r.Status, schemas.StatusActive)
-		if r.Removed {
-			status = "deleted"
-		}
-		t.Row(r.Revision, r.StoredAt, status, r.Version)
-	}
-	return t.Write()
+	}}.Print(out, g.output)
 }
 
 // list prints the records of the kinds.

@@ -128,13 +128,10 @@ func (k *backupCommands) restore(ctx context.Context, name string, out, errOut i
 
 // print prints a summary.
 func (k *backupCommands) print(out io.Writer, verb string, s backup.Summary) error {
-	if k.output != flags.TextFormat {
-		return output.Value(out, k.output, s)
-	}
-	t := output.NewTable(out)
-	t.Row(fmt.Sprintf("%s, up to revision %d of %s", verb, s.Revision, s.Created.Format("2006-01-02 15:04:05 MST")))
-	for _, b := range s.Buckets {
-		t.Row("  "+b.Name, fmt.Sprint(s.Entries[b.Name]))
-	}
-	return t.Write()
+	return output.Result{Value: s, Table: func(t *output.Table) {
+		t.Row(fmt.Sprintf("%s, up to revision %d of %s", verb, s.Revision, s.Created.Format("2006-01-02 15:04:05 MST")))
+		for _, b := range s.Buckets {
+			t.Row("  "+b.Name, fmt.Sprint(s.Entries[b.Name]))
+		}
+	}}.Print(out, k.output)
 }

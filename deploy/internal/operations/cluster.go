@@ -116,10 +116,10 @@ func (c *cluster) status(ctx context.Context, conn *bus.Conn, out io.Writer) err
 	if err != nil {
 		return err
 	}
-	if c.output != flags.TextFormat {
-		return output.Value(out, c.output, s)
-	}
-	t := output.NewTable(out)
+	return output.Result{Value: s, Table: func(t *output.Table) { printStatus(t, s) }}.Print(out, c.output)
+}
+
+func printStatus(t *output.Table, s members.Status) {
 	t.Row("cluster " + s.Cluster)
 	for _, n := range s.Nodes {
 		state := "offline"
@@ -137,5 +137,4 @@ func (c *cluster) status(ctx context.Context, conn *bus.Conn, out io.Writer) err
 	for _, problem := range s.Degraded {
 		t.Row("degraded: " + problem)
 	}
-	return t.Write()
 }

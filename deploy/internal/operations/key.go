@@ -2,7 +2,7 @@ package operations
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"strings"
 	"time"
@@ -100,34 +100,25 @@ type keyInfo struct {
 
 func (k *key) list(list []keys.Key, out io.Writer) error {
 	now := time.Now()
-	infos := make([]keyInfo, len(list))
+	infos, ids := make([]keyInfo, len(list)), make([]string, len(list))
 	for i, k := range list {
 		infos[i] = keyInfo{k.ID, k.Role, k.Tenants, k.Note, k.State(now), k.Created, k.Expires}
+		ids[i] = k.ID
 	}
-	switch k.output {
-	case "json", "yaml":
-		return output.Value(out, k.output, infos)
-	case "name":
-		ids := make([]string, len(list))
-		for i, l := range list {
-			ids[i] = l.ID
+	return output.Result{Value: infos, Names: ids, Table: func(t *output.Table) {
+		if len(infos) == 0 {
+			t.Row("no keys; create one with: cairn key create")
+			return
 		}
-		return output.Lines(out, ids)
-	}
-	if len(infos) == 0 {
-		_, err := fmt.Fprintln(out, "no keys; create one with: cairn key create")
-		return err
-	}
-	t := output.NewTable(out)
-	t.Row("ID", "ROLE", "TENANTS", "STATE", "CREATED", "EXPIRES", "NOTE")
-	for i, l := range infos {
-		expires := "never"
-		if !l.Expires.IsZero() {
-			expires = l.Expires.Format(time.DateTime)
+		t.Row("ID", "ROLE", "TENANTS", "STATE", "CREATED", "EXPIRES", "NOTE")
+		for i, l := range infos {
+			expires := "never"
+			if !l.Expires.IsZero() {
+				expires = l.Expires.Format(time.DateTime)
+			}
+			t.Row(l.ID, string(l.Role), tenantList(list[i]), l.State, l.Created.Format(time.DateTime), expires, l.Note)
 		}
-		t.Row(l.ID, string(l.Role), tenantList(list[i]), l.State, l.Created.Format(time.DateTime), expires, l.Note)
-	}
-	return t.Write()
+	}}.Print(out, k.output)
 }
 
 func tenantList(k keys.Key) string {
@@ -181,19 +172,18 @@ func (k *key) completeIDs(cmd *cobra.Command) (ids []string) {
 }
 
 func (k *key) revoke(ctx context.Context, s *keys.Store, ids []string, out io.Writer) error {
-	for _, id := range ids {
+	for i, id := range ids {
 		if err := s.Revoke(ctx, id); err != nil {
-			return err
-		}
-		if k.output != flags.TextFormat {
-			continue
-		}
-		if _, err := fmt.Fprintf(out, "revoked %s\n", id); err != nil {
-			return err
+			return errors.Join(printRevoked(out, k.output, ids[:i]), err)
 		}
 	}
-	if k.output != flags.TextFormat {
-		return output.Value(out, k.output, map[string][]string{"revoked": ids})
-	}
-	return nil
+	return printRevoked(out, k.output, ids)
+}
+
+func printRevoked(out io.Writer, format string, ids []string) error {
+	return output.Result{Value: map[string][]string{"revoked": ids}, Table: func(t *output.Table) {
+		for _, id := range ids {
+			t.Row("revoked " + id)
+		}
+	}}.Print(out, format)
 }

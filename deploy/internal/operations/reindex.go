@@ -61,14 +61,10 @@ func (r *reindexOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		sentence = fmt.Sprintf("indexed %d records into %s", began.Records, began.Generation)
 		err = caughtUp(ctx, c, int(min(began.Records, math.MaxInt32)), errOut)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case r.output != flags.TextFormat:
-		return output.Value(out, r.output, began)
 	}
-	_, err = fmt.Fprintln(out, sentence)
-	return err
+	return output.Result{Value: began, Table: func(t *output.Table) { t.Row(sentence) }}.Print(out, r.output)
 }
 
 // caughtUpInterval is the interval at which caughtUp reads the health.

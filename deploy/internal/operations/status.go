@@ -49,20 +49,14 @@ func (s *status) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if s.output != flags.TextFormat {
-		err = output.Value(out, s.output, h)
-	} else {
-		err = printHealth(out, h)
-	}
+	err = output.Result{Value: h, Table: func(t *output.Table) { printHealth(t, h) }}.Print(out, s.output)
 	if err == nil && h.Status == schemas.StatusDown {
 		return output.Reported(schemas.ErrUnavailable)
 	}
 	return err
 }
 
-// printHealth writes h as a table.
-func printHealth(out io.Writer, h schemas.Health) error {
-	t := output.NewTable(out)
+func printHealth(t *output.Table, h schemas.Health) {
 	t.Row(h.Service, h.Status, h.Version)
 	for _, s := range h.Services {
 		t.Row("  "+s.Service, s.Status, details(s))
@@ -78,7 +72,6 @@ func printHealth(out io.Writer, h schemas.Health) error {
 			t.Row(fmt.Sprintf("quarantined: %s at revision %d: %s", r.Key, r.Revision, r.Reason))
 		}
 	}
-	return t.Write()
 }
 
 // details returns the backends, the revision and the index status of h on one line.

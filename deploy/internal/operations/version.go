@@ -1,7 +1,6 @@
 package operations
 
 import (
-	"fmt"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -30,11 +29,7 @@ func versionCommand() *cobra.Command {
 		Args:    flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
-			if format != flags.TextFormat {
-				return output.Value(cmd.OutOrStdout(), format, b)
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cairn %s\n", b)
-			return err
+			return output.Result{Value: b, Table: func(t *output.Table) { t.Row("cairn " + b.String()) }}.Print(cmd.OutOrStdout(), format)
 		},
 	}
 	flags.Text(cmd, &format)

@@ -29,6 +29,26 @@ func (t *Table) Row(cells ...string) {
 	_, _ = io.WriteString(t.tabs, strings.Join(cells, "\t")+"\n") // a buffer write cannot fail
 }
 
+// Result is what a command prints, by the format of --output.
+type Result struct {
+	Value any            // json, yaml
+	Names []string       // name
+	Table func(t *Table) // any other format
+}
+
+// Print prints the result.
+func (r Result) Print(out io.Writer, format string) error {
+	switch format {
+	case "json", "yaml":
+		return Value(out, format, r.Value)
+	case "name":
+		return Lines(out, r.Names)
+	}
+	t := NewTable(out)
+	r.Table(t)
+	return t.Write()
+}
+
 // Write writes the table without trailing spaces.
 func (t *Table) Write() error {
 	_ = t.tabs.Flush() // a buffer write cannot fail

@@ -77,15 +77,13 @@ func (r *resolveOptions) skill(ctx context.Context, id string, out io.Writer) er
 		return err
 	}
 	p, err := c.Package(ctx, id, r.options())
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case r.output == "name":
-		return records.PrintPackageNames(out, p)
-	case r.output != "table":
-		return output.Value(out, r.output, p)
 	}
-	return records.WritePackage(out, p)
+	if r.output == "table" {
+		return records.WritePackage(out, p)
+	}
+	return output.Result{Value: p, Names: records.PackageNames(p)}.Print(out, r.output)
 }
 
 func (r *resolveOptions) tools(ctx context.Context, out io.Writer) error {
@@ -94,15 +92,17 @@ func (r *resolveOptions) tools(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	a, err := c.ToolClass(ctx, schemas.ToolClassQuery{ToolClass: r.class, QueryOptions: r.options()})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case r.output == "name":
-		return records.PrintNames(out, schemas.KindTool, records.Summaries(a.Tools...))
-	case r.output != "table":
-		return output.Value(out, r.output, a)
 	}
-	return records.WriteTools(out, a)
+	list := records.Summaries(a.Tools...)
+	return output.Result{Value: a, Names: records.Names(schemas.KindTool, list), Table: func(t *output.Table) {
+		why := records.ReasonsOf(a.Explained)
+		t.Row("TOOL", "CLASS", "DESCRIPTION")
+		for _, p := range list {
+			t.Row(p.ToolID, p.ToolClass, output.Joined(p.About(), why.Explanation(schemas.KindTool, p.ToolID)))
+		}
+	}}.Print(out, r.output)
 }
 
 // degraded adds a line to t that says why a search is incomplete.

@@ -100,28 +100,22 @@ func (s *search) skills(ctx context.Context, c *client.Client, query string, out
 	}
 	why := records.ReasonsOf(hits.Explained)
 	list := records.Summaries(hits.Skills...)
-	switch s.output {
-	case "json", "yaml":
-		return output.Value(out, s.output, hits)
-	case "name":
-		return records.PrintNames(out, schemas.KindSkill, list)
-	}
 	wide := records.WideColumns()
 	if slices.ContainsFunc(list, func(r records.Summary) bool { return r.StatusOr() != schemas.StatusActive }) {
 		for i := range wide {
 			wide[i].Wide = wide[i].Wide && wide[i].Title != records.StatusTitle
 		}
 	}
-	t := output.NewTable(out)
-	records.WriteTable(t, list, s.output == "wide", slices.Concat([]records.Column{
-		{Title: "SCORE", Cell: func(r records.Summary) string { return fmt.Sprintf("%.3f", r.Score) }},
-		{Title: "SKILL", Cell: records.Summary.ID}}, wide, []records.Column{
-		{Title: "PURPOSE", Cell: func(r records.Summary) string {
-			return output.Joined(r.About(), why.Explanation(schemas.KindSkill, r.ID()))
-		}},
-	})...)
-	degraded(t, hits.Degraded)
-	return t.Write()
+	return output.Result{Value: hits, Names: records.Names(schemas.KindSkill, list), Table: func(t *output.Table) {
+		records.WriteTable(t, list, s.output == "wide", slices.Concat([]records.Column{
+			{Title: "SCORE", Cell: func(r records.Summary) string { return fmt.Sprintf("%.3f", r.Score) }},
+			{Title: "SKILL", Cell: records.Summary.ID}}, wide, []records.Column{
+			{Title: "PURPOSE", Cell: func(r records.Summary) string {
+				return output.Joined(r.About(), why.Explanation(schemas.KindSkill, r.ID()))
+			}},
+		})...)
+		degraded(t, hits.Degraded)
+	}}.Print(out, s.output)
 }
 
 func (s *search) agent(ctx context.Context, c *client.Client, query string, out io.Writer) error {
@@ -133,23 +127,18 @@ func (s *search) agent(ctx context.Context, c *client.Client, query string, out 
 	if err != nil {
 		return err
 	}
-	switch s.output {
-	case "json", "yaml":
-		return output.Value(out, s.output, a)
-	case "name":
-		return records.PrintNames(out, schemas.KindAgent, []records.Summary{{AgentID: a.AgentID}})
-	}
-	t := output.NewTable(out)
-	t.Row(output.Joined(a.AgentID, records.ReasonsOf(a.Explained).Explanation(schemas.KindAgent, a.AgentID)))
-	t.Row("  score", fmt.Sprintf("%.3f", a.Score))
-	for i, c := range a.Capabilities {
-		t.Row("  "+first(i, "capabilities"), c)
-	}
-	for i, id := range a.OwnedSkillIDs {
-		t.Row("  "+first(i, "owns"), id)
-	}
-	degraded(t, a.Degraded)
-	return t.Write()
+	names := records.Names(schemas.KindAgent, []records.Summary{{AgentID: a.AgentID}})
+	return output.Result{Value: a, Names: names, Table: func(t *output.Table) {
+		t.Row(output.Joined(a.AgentID, records.ReasonsOf(a.Explained).Explanation(schemas.KindAgent, a.AgentID)))
+		t.Row("  score", fmt.Sprintf("%.3f", a.Score))
+		for i, c := range a.Capabilities {
+			t.Row("  "+first(i, "capabilities"), c)
+		}
+		for i, id := range a.OwnedSkillIDs {
+			t.Row("  "+first(i, "owns"), id)
+		}
+		degraded(t, a.Degraded)
+	}}.Print(out, s.output)
 }
 
 // first returns text for index 0 and an empty string otherwise.

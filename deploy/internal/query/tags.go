@@ -57,21 +57,16 @@ func getTagCommand() *cobra.Command {
 				return err
 			}
 			tag, err := c.Tag(cmd.Context(), schemas.TagKey{RequestID: args[0], TenantID: schemas.Optional(t.tenant)})
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case t.output == "name":
-				return output.Line(cmd.OutOrStdout(), tag.RequestID)
-			case t.output != "table":
-				return output.Value(cmd.OutOrStdout(), t.output, tag)
 			}
-			table := output.NewTable(cmd.OutOrStdout())
-			table.Row("request_id", tag.RequestID)
-			table.Row("flow", tag.Flow)
-			for _, name := range slices.Sorted(maps.Keys(tag.Tags)) {
-				table.Row("  "+name, string(tag.Tags[name]))
-			}
-			return table.Write()
+			return output.Result{Value: tag, Names: []string{tag.RequestID}, Table: func(table *output.Table) {
+				table.Row("request_id", tag.RequestID)
+				table.Row("flow", tag.Flow)
+				for _, name := range slices.Sorted(maps.Keys(tag.Tags)) {
+					table.Row("  "+name, string(tag.Tags[name]))
+				}
+			}}.Print(cmd.OutOrStdout(), t.output)
 		},
 	})
 	flags.Output(cmd, &t.output, "table", "json", "yaml", "name")

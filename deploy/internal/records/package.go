@@ -58,18 +58,13 @@ func WriteParts(out io.Writer, p schemas.SkillPackage) error {
 	return t.Write()
 }
 
-// PrintPackageNames writes KIND/ID of a skill and of each record that is linked to it on
-// a line.
-func PrintPackageNames(out io.Writer, p schemas.SkillPackage) error {
-	if err := PrintNames(out, schemas.KindSkill, []Summary{{SkillID: p.SkillID}}); err != nil {
-		return err
-	}
+// PackageNames returns KIND/ID of a skill and of each record that is linked to it.
+func PackageNames(p schemas.SkillPackage) []string {
+	names := []string{schemas.KindSkill + "/" + p.SkillID}
 	for _, part := range partsOf(p) {
-		if err := PrintNames(out, part.kind, part.list); err != nil {
-			return err
-		}
+		names = append(names, Names(part.kind, part.list)...)
 	}
-	return nil
+	return names
 }
 
 // part has the records of one kind in a package.
@@ -89,17 +84,6 @@ func partsOf(p schemas.SkillPackage) []part {
 		{"guardrails", schemas.KindGuardrail, Summaries(p.Guardrails...)},
 		{"template", schemas.KindTemplate, template},
 	}
-}
-
-// WriteTools prints tools.
-func WriteTools(out io.Writer, a schemas.ToolClassAnswer) error {
-	why := ReasonsOf(a.Explained)
-	t := output.NewTable(out)
-	t.Row("TOOL", "CLASS", "DESCRIPTION")
-	for _, p := range Summaries(a.Tools...) {
-		t.Row(p.ToolID, p.ToolClass, output.Joined(p.About(), why.Explanation(schemas.KindTool, p.ToolID)))
-	}
-	return t.Write()
 }
 
 // tree prints a skill and its parts as an indented table.

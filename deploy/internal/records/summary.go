@@ -2,7 +2,6 @@ package records
 
 import (
 	"cmp"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -121,12 +120,11 @@ func WideColumns() []Column {
 	}
 }
 
-// PrintNames writes KIND/ID of each record on a line.
-func PrintNames(out io.Writer, kind string, list []Summary) error {
-	for _, s := range list {
-		if err := output.Line(out, kind+"/"+s.ID()); err != nil {
-			return err
-		}
+// Names returns KIND/ID of each record.
+func Names(kind string, list []Summary) []string {
+	names := make([]string, len(list))
+	for i, s := range list {
+		names[i] = kind + "/" + s.ID()
 	}
-	return nil
+	return names
 }
