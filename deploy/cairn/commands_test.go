@@ -125,7 +125,6 @@ func TestExitCodes(t *testing.T) {
 		{"an absent backup", []string{"restore", absent}, exitUsage},
 		{"an absent corpus", []string{"eval", absent, absent}, exitUsage},
 		{"an absent key file", []string{"status", "--key-file", absent}, exitUsage},
-		{"an absent result", []string{"bench", "--compare", absent, absent}, exitUsage},
 		{"an unknown role", []string{"worker", "resolv"}, exitUsage},
 		{"an unknown log level", []string{"up", "--log-level", "loud"}, exitUsage},
 		{"an unknown method", []string{"up", "--auth", "magic"}, exitUsage},
@@ -146,7 +145,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestSuggestions(t *testing.T) {
+// TestUsageErrors checks that errors suggest similar words, and name the expected value instead of functions and system calls.
+func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"gett": "did you mean get?", "serch": "did you mean search?", "register": "did you mean apply?", "rm": "did you mean delete?",
@@ -155,25 +155,12 @@ func TestSuggestions(t *testing.T) {
 		"context use": "did you mean select?", "lsit": "did you mean list?", "get skil": "did you mean skill?",
 		"get skil/a": "did you mean skill?", "get --ulr x": "unknown flag: --ulr; did you mean --url?",
 		"get --xyz": "unknown flag: --xyz; see: cairn get --help", "worker resolv": "did you mean resolve?",
-		"get --limit many": `--limit: expected an integer, got "many"`,
-		"up --drain x":     `--drain: expected a duration such as 10s or 5m, got "x"`,
-		"xyz":              `unknown command "xyz" for "cairn"; see: cairn --help`,
-	} {
-		if got := do(t, "", strings.Fields(args)...); got.code != exitUsage || !strings.Contains(got.err, want) {
-			t.Errorf("%s: %+v, want %q", args, got, want)
-		}
-	}
-}
-
-// TestInvalidValues: errors name the expected value instead of functions and system calls.
-func TestInvalidValues(t *testing.T) {
-	t.Parallel()
-	for args, want := range map[string]string{
 		"get skill --limit x":   `--limit: expected an integer, got "x"; see: cairn get --help`,
 		"get skill --limit=1.5": `--limit: expected an integer, got "1.5"`,
 		"up --drain x":          `--drain: expected a duration such as 10s or 5m, got "x"`,
 		"up --console=x":        `--console: expected true or false, got "x"`,
 		"apply nofile.yaml":     "cairn: nofile.yaml: no such file or directory",
+		"xyz":                   `unknown command "xyz" for "cairn"; see: cairn --help`,
 	} {
 		if got := do(t, "", strings.Fields(args)...); got.code != exitUsage || !strings.Contains(got.err, want) {
 			t.Errorf("%s: %+v, want %q", args, got, want)

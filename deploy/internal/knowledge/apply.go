@@ -194,8 +194,7 @@ func (a *applyOptions) outsideFiles(ctx context.Context, c *client.Client, s *su
 			continue
 		}
 		done[at] = true
-		of := connection{tenant: r.Tenant}
-		stored, err := of.scope(ctx, c, []string{r.Kind}, a.labels)
+		stored, err := records.Scope{Tenant: r.Tenant, Kinds: []string{r.Kind}, Labels: a.labels}.List(ctx, c)
 		if err != nil {
 			return nil, err
 		}

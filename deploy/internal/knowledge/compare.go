@@ -30,15 +30,11 @@ type difference struct {
 	wanted jsontext.Value // as the registration stores it
 }
 
-// maxReads is the maximum number of concurrent reads. More would overload a server and cause
-// retries.
-const maxReads = 32
-
 // compareAll compares the records at the indexes with the stored ones, and calls done with
 // each difference, concurrently.
 func compareAll(ctx context.Context, c *client.Client, list []records.Record, indexes []int, done func(i int, d difference, err error)) {
 	var comparing errgroup.Group
-	comparing.SetLimit(maxReads)
+	comparing.SetLimit(records.MaxReads)
 	for _, i := range indexes {
 		comparing.Go(func() error {
 			d, err := compare(ctx, c, list[i])

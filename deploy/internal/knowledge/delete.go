@@ -11,6 +11,7 @@ import (
 
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 	"cairn/edge/client"
 	"cairn/schemas"
 )
@@ -55,7 +56,7 @@ func (d *deleteOptions) run(ctx context.Context, c *client.Client, keys []schema
 	bar := output.NewProgress(errOut, "deleting", len(keys))
 	errs := make([]error, len(keys))
 	var deleting errgroup.Group
-	deleting.SetLimit(maxReads)
+	deleting.SetLimit(records.MaxReads)
 	for i, key := range keys {
 		deleting.Go(func() error {
 			errs[i] = deleteExisting(ctx, c, key)

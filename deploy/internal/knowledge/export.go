@@ -84,11 +84,11 @@ nothing. A backup of all tenants with tags and API keys is "cairn backup".`,
 func (e *exportOptions) run(ctx context.Context, c *client.Client, kinds []string, out, errOut io.Writer) error {
 	bar := output.NewProgress(errOut, "reading", -1)
 	defer bar.Close()
-	list, err := e.scope(ctx, c, kinds, e.labels)
+	list, err := records.Scope{Tenant: e.tenant, Kinds: kinds, Labels: e.labels}.List(ctx, c)
 	if err != nil {
 		return err
 	}
-	if err := readAll(ctx, c, list, bar); err != nil {
+	if err := records.ReadWhole(ctx, c, list, bar.Add); err != nil {
 		return err
 	}
 	if e.format == formatSkills {
@@ -123,7 +123,7 @@ func (e *exportOptions) skills(ctx context.Context, c *client.Client, list []cli
 	defer func() { _ = root.Close() }() // the files are closed
 	packages := make([]skillPackage, len(list))
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(maxReads)
+	group.SetLimit(records.MaxReads)
 	for i, r := range list {
 		group.Go(func() (err error) {
 			packages[i], err = readPackage(groupCtx, c, r)

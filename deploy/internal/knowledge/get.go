@@ -136,8 +136,10 @@ func (g *getOptions) list(ctx context.Context, c *client.Client, kinds []string,
 			}
 		}
 	}
-	if err := g.fetchFull(ctx, c, list, bar); err != nil {
-		return err
+	if g.output == "json" || g.output == "yaml" {
+		if err := records.ReadWhole(ctx, c, list, bar.Add); err != nil {
+			return err
+		}
 	}
 	bar.Close()
 	if len(list) == 0 && (g.output == "table" || g.output == "wide") {
@@ -164,39 +166,12 @@ func upTo(ctx context.Context, c *client.Client, q schemas.RecordQuery, limit in
 	return false, nil
 }
 
-// fetchFull reads the full records of a list for the formats that print them. A record
-// that was deleted meanwhile is omitted.
-func (g *getOptions) fetchFull(ctx context.Context, c *client.Client, list []client.Record, bar *output.Progress) error {
-	if g.output != "json" && g.output != "yaml" {
-		return nil
-	}
-	return readAll(ctx, c, list, bar)
-}
-
-func readAll(ctx context.Context, c *client.Client, list []client.Record, bar *output.Progress) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxReads)
-	for i, r := range list {
-		group.Go(func() error {
-			whole, err := c.Get(ctx, records.ExactKey(r.Kind, r.ID, r.Tenant))
-			if errors.Is(err, schemas.ErrRecordNotFound) {
-				list[i].JSON = nil
-				return nil
-			}
-			list[i] = whole
-			bar.Add(1)
-			return err
-		})
-	}
-	return group.Wait()
-}
-
 // byID prints the records with the keys that exist, and reports the others.
 func (g *getOptions) byID(ctx context.Context, c *client.Client, keys []schemas.RecordKey, out, errOut io.Writer) error {
 	found := make([]client.Record, len(keys))
 	errs := make([]error, len(keys))
 	var reading errgroup.Group
-	reading.SetLimit(maxReads)
+	reading.SetLimit(records.MaxReads)
 	for i, key := range keys {
 		key.Scope = g.filter.Scope
 		reading.Go(func() error {

@@ -17,6 +17,7 @@ import (
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/importer"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 	"cairn/edge/client"
 	"cairn/schemas"
 )
@@ -147,7 +148,7 @@ func sourceOf(record jsontext.Value) string {
 
 // ofSource returns the registered records of the source and tenant that the source no longer contains.
 func (m *importOptions) ofSource(ctx context.Context, c *client.Client, s *summary) (stale []client.Record, err error) {
-	stored, err := m.scope(ctx, c, schemas.Kinds(), "")
+	stored, err := records.Scope{Tenant: m.tenant, Kinds: schemas.Kinds()}.List(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@
 package knowledge
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/records"
-	"cairn/edge/client"
 	"cairn/schemas"
 )
 
@@ -122,23 +120,6 @@ func (c *connection) complete(cmd *cobra.Command, args []string, begin string) (
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return records.CompleteIDs(cmd, kind, begin)
-}
-
-// scope lists the records of the kinds in the scope of the tenant, or without a tenant in the
-// global scope.
-func (c *connection) scope(ctx context.Context, from *client.Client, kinds []string, labels string) ([]client.Record, error) {
-	q := schemas.RecordQuery{TenantID: schemas.Optional(c.tenant), Scope: schemas.ScopeOf(c.tenant), Labels: labels, Limit: new(1000)}
-	var list []client.Record
-	for _, kind := range kinds {
-		q.Kind = kind
-		for r, err := range from.List(ctx, q) {
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, r)
-		}
-	}
-	return list, nil
 }
 
 // name returns KIND/ID.

@@ -135,8 +135,6 @@ const (
 	deleteTimeout = 2 * time.Minute
 	// maxDeleteAttempts is the maximum number of attempts to delete a record.
 	maxDeleteAttempts = 3
-	// maxConcurrentDeletes is the maximum number of concurrent deletes.
-	maxConcurrentDeletes = 32
 )
 
 // Delete deletes records of a tenant, including those whose registration failed. It
@@ -157,7 +155,7 @@ func Delete(ctx context.Context, c *client.Client, list []Record, tenant string)
 func deleteOnce(ctx context.Context, c *client.Client, list []Record, tenant string) (left []Record, first error) {
 	errs := make([]error, len(list))
 	var deleting errgroup.Group
-	deleting.SetLimit(maxConcurrentDeletes)
+	deleting.SetLimit(MaxReads)
 	for i, r := range list {
 		deleting.Go(func() error {
 			errs[i] = c.Delete(ctx, schemas.RecordKey{Kind: r.Kind, ID: r.ID, TenantID: &tenant}, schemas.Precondition{})
