@@ -1,13 +1,16 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -74,6 +77,44 @@ func Publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg) (seq ui
 		return err
 	})
 	return seq, err
+}
+
+// Range are the messages of a subject up to the sequence Last.
+type Range struct {
+	Subject string
+	Last    uint64
+}
+
+// Purge removes messages of the named bucket, and returns how many there were: 0 if the reply to an earlier
+// attempt was lost. It retries until the server acknowledges it or ctx ends. Later messages of the subject
+// stay. The server stores a tombstone for each message that it removes, so a crash does not revive it.
+func Purge(ctx context.Context, js jetstream.JetStream, name string, messages Range) (purged int, err error) {
+	request, _ := json.Marshal(map[string]any{"filter": messages.Subject, "seq": messages.Last + 1}) // strings and integers can be encoded
+	prefix := strings.TrimSuffix(cmp.Or(js.Options().APIPrefix, jetstream.DefaultAPIPrefix), ".")
+	subject := prefix + ".STREAM.PURGE." + StreamPrefix + name
+	timeout := attemptTimeout
+	err = retryUnready(ctx, func() error {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		timeout *= 2
+		reply, err := js.Conn().RequestWithContext(ctx, subject, request)
+		if err != nil {
+			return err
+		}
+		var answer struct {
+			Error  *jetstream.APIError `json:"error"`
+			Purged int                 `json:"purged"`
+		}
+		if err := json.Unmarshal(reply.Data, &answer); err != nil {
+			return fmt.Errorf("read the reply to a purge: %w", err)
+		}
+		if answer.Error != nil {
+			return answer.Error
+		}
+		purged = answer.Purged
+		return nil
+	})
+	return purged, err
 }
 
 // retryUnready retries do while the cluster has no leader or a replica is behind, until ctx ends.

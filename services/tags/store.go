@@ -19,9 +19,6 @@ import (
 )
 
 const (
-	// markerTTL is the time to live of a delete marker: the minimum that the
-	// server accepts. No watcher has to receive markers.
-	markerTTL = time.Second
 	// expiryInterval is the interval at which a write waits for the removal of an expired
 	// tag.
 	expiryInterval = 50 * time.Millisecond
@@ -171,36 +168,22 @@ func (s *Store) read(ctx context.Context, k key) (tag schemas.Tag, err error) {
 	return tag, nil
 }
 
-// delete replaces the tag by a marker with a short time to live. It writes nothing
-// if there is no tag.
+// delete removes the tag. It writes nothing if there is no tag, and spares a tag that is written
+// meanwhile: the tag that it has read was then deleted or has expired during the call.
+//
+// It purges the subject, because the server stores a tombstone for a message that is purged. A message that
+// a delete marker replaces has none: when the marker has expired, a server that was killed reads it again
+// from its files (nats-server issue 8505).
 func (s *Store) delete(ctx context.Context, k key) error {
-	ctx, stored, err := s.reader.Supersede(ctx, k.subject())
-	switch {
-	case err != nil:
-		return wrap(err, "delete", k)
-	case stored > 0:
-		return wrap(s.flush.Flush(ctx), "delete", k)
+	tag, err := s.last(ctx, k)
+	if err != nil || !tag.alive() {
+		return err
 	}
-	msg := bucket.Marker(k.subject())
-	msg.Header.Set(jetstream.MsgTTLHeader, seconds(markerTTL))
-	for {
-		found, err := s.last(ctx, k)
-		if err != nil || !found.alive() {
-			return err
-		}
-		_, err = s.publish(ctx, msg, found.sequence)
-		if bucket.Full(err) { // a purge needs no space for a marker
-			err = s.stream.Purge(ctx, jetstream.WithPurgeSubject(k.subject()), jetstream.WithPurgeSequence(found.sequence+1))
-		}
-		if bucket.Outdated(err) {
-			continue
-		}
-		if err == nil {
-			s.counter.release(k.tenant, bucket.MessageSize(k.subject(), int64(len(found.record))), found.deadline, found.sequence)
-			err = s.flush.Flush(ctx)
-		}
-		return wrap(err, "delete", k)
+	purged, err := bucket.Purge(ctx, s.js, Bucket, bucket.Range{Subject: k.subject(), Last: tag.sequence})
+	if purged > 0 { // otherwise another delete or the server has removed it
+		s.counter.release(k.tenant, bucket.MessageSize(k.subject(), int64(len(tag.record))), tag.deadline, tag.sequence)
 	}
+	return wrap(err, "delete", k)
 }
 
 // storageWarnings describes the bucket if it is nearly full or lacks a replica.

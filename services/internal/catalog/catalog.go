@@ -33,10 +33,6 @@ const (
 	retryInterval = 5 * time.Millisecond
 )
 
-// markerTTL is the time to live of the marker of a deletion, which every start replays.
-// A projection that has not followed the log for longer has to be rebuilt.
-const markerTTL = 7 * 24 * time.Hour
-
 // maxConsumers is the limit of the consumers of the log: one for each watch, and those of the projections.
 // For a stream without a limit nats-server 2.15 permits 1,000.
 const maxConsumers = 100_000
@@ -72,7 +68,7 @@ func Setup(ctx context.Context, js jetstream.JetStream, replication bucket.Repli
 		c.Description = "records as registered: <kind>.<tenant>.<id>"
 		c.AllowDirect = true        // required by bucket.Reader
 		c.AllowAtomicPublish = true // concurrent writes are committed in batches
-		c.AllowMsgTTL = true        // delete markers expire
+		c.AllowMsgTTL = true        // of delete markers of earlier releases; cannot be disabled
 		c.MaxConsumers = maxConsumers
 	})
 	if err != nil {
@@ -269,9 +265,9 @@ func (c *Catalog) Delete(ctx context.Context, key Key, permits Condition) (uint6
 	if err != nil {
 		return 0, err
 	}
-	msg := bucket.Marker(subjects + encoded)
-	msg.Header.Set(jetstream.MsgTTLHeader, markerTTL.String())
-	revision, err := c.writeIf(ctx, encoded, msg, permits)
+	// The marker has no TTL: the server stores no tombstone for the record that it replaces, and would read it
+	// again from its files after a crash if the marker had expired (nats-server issue 8505).
+	revision, err := c.writeIf(ctx, encoded, bucket.Marker(subjects+encoded), permits)
 	return revision, wrap(err, "delete", encoded)
 }
 
@@ -543,7 +539,7 @@ func (c *Catalog) readMirror(ctx context.Context, subject string, newest uint64)
 func (c *Catalog) Monitor(ctx context.Context, interval time.Duration) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
-	for missing, checked := 0, time.Now(); ; {
+	for missing := 0; ; {
 		select {
 		case <-tick.C:
 		case <-c.applied.resumed:
@@ -563,10 +559,6 @@ func (c *Catalog) Monitor(ctx context.Context, interval time.Duration) error {
 			return fmt.Errorf("%w: got ID %s, expected %s", ErrReplaced, bucket.ID(now.CachedInfo()), c.ID())
 		}
 		missing = 0
-		if since := time.Since(checked); since > markerTTL {
-			return fmt.Errorf("%w: it was unavailable for %v, and delete markers expire after %v", ErrReplaced, since, markerTTL)
-		}
-		checked = time.Now()
 		if err := c.compare(ctx, now); errors.Is(err, ErrReplaced) {
 			return err
 		}

@@ -19,6 +19,9 @@ type Size struct {
 	Expires  time.Time // of the delete marker; zero: a record
 }
 
+// maxExpiry is the expiry of a delete marker without a TTL.
+var maxExpiry = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // entryBytes is the size of a list entry in addition to its text: it may be a link with a node of the
 // graph, or an example query with a vector. With it, the views of a worker take at most about 15 times
 // the size of the records in memory, and without it 180 times (edge/docs/benchmarks.md, Memory of records).
@@ -56,7 +59,10 @@ func sizeOf(msg jetstream.Msg) (Size, error) {
 	}
 	size.Bytes = SizeOf(size.Key, msg.Data())
 	if bucket.Removes(msg.Headers()) {
-		size.Expires = meta.Timestamp.Add(markerTTL)
+		size.Expires = maxExpiry
+		if ttl, err := time.ParseDuration(msg.Headers().Get(jetstream.MsgTTLHeader)); err == nil { // of an earlier release
+			size.Expires = meta.Timestamp.Add(ttl)
+		}
 	}
 	return size, nil
 }

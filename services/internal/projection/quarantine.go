@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
@@ -33,16 +32,12 @@ type quarantine struct {
 	known map[string]schemas.QuarantinedRecord
 }
 
-// markerTTL is the time to live of the marker of a deletion, for workers that are
-// disconnected meanwhile.
-const markerTTL = 24 * time.Hour
-
 // Setup creates the bucket of quarantined records, or upgrades one that exists.
 func Setup(ctx context.Context, js jetstream.JetStream, replication bucket.Replication) error {
 	_, err := bucket.Setup(ctx, js, Bucket, replication, func(c *jetstream.StreamConfig) {
 		c.Description = "records that the index rejects"
 		c.AllowDirect = true // workers watch it and write with compare-and-set
-		c.AllowMsgTTL = true // delete markers expire
+		c.AllowMsgTTL = true // of delete markers of earlier releases; cannot be disabled
 	})
 	return err
 }
@@ -177,7 +172,7 @@ func (q *quarantine) release(ctx context.Context, key string, revision uint64) e
 		if q.apply(entry); q.quarantinedRevision(key) > revision {
 			return nil
 		}
-		err = q.kv.Purge(ctx, key, jetstream.LastRevision(entry.Revision()), jetstream.PurgeTTL(markerTTL))
+		err = q.kv.Purge(ctx, key, jetstream.LastRevision(entry.Revision()))
 		if bucket.Outdated(err) {
 			continue // concurrent update by another worker
 		}
