@@ -15,7 +15,7 @@
 //	2 heartbeats were missed        as a hedged request   if it is stored once  4 times, a write of less than 32 KiB
 //	                                                                            twice; retry budget of the connection
 //	it reached no worker            yes                   yes                   deadline of 15 s
-//	the connection was lost later   yes                   if it is stored once  deadline of 15 s; a write 4 times
+//	the connection was lost later   yes                   if it is stored once  deadline of 15 s
 //	a run was not confirmed in 2 s  as a new run (Start)                         twice, retry budget of the connection
 //	a chunk reached no worker       yes                                         1 s
 //	JetStream did not acknowledge   by the worker, with the same Nats-Msg-Id    deadline of the request
@@ -23,9 +23,9 @@
 //
 // A write of tags or records without a precondition is stored once: the client gives the request a
 // Nats-Msg-Id, from which the worker derives the IDs of its messages, and the stream rejects duplicates
-// for 2 minutes. A retry supersedes the earlier copies, which may be delayed at other workers
-// (bucket.Reader.Supersede), and the client ignores the replies to them. A worker that is suspended for
-// longer than these 2 minutes may perform its copy afterwards.
+// for 2 minutes. Until its deadline, a copy that is delayed at another worker may still store a write that
+// was refused after a retry, or repeat a delete that was retried. A worker that is suspended for longer than
+// these 2 minutes may perform its copy afterwards.
 //
 // A request that reached no worker, because there are no responders or the connection is lost,
 // waits without a slot. At most 256 requests of a connection wait. Requests fail immediately in

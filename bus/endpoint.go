@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 
@@ -95,7 +94,7 @@ func (e Endpoint[Req, Res]) storesOnce() bool {
 }
 
 // retry reports whether a request that failed with err waits for the end of an outage: it was not
-// delivered, or the connection was lost and it is a read or a write that is stored once (supersede).
+// delivered, or the connection was lost and it is a read or a write that is stored once.
 // Health checks do not wait, so that they report the outage.
 func (e Endpoint[Req, Res]) retry(request *nats.Msg, err error) bool {
 	switch {
@@ -103,34 +102,14 @@ func (e Endpoint[Req, Res]) retry(request *nats.Msg, err error) bool {
 		return false
 	case undelivered(err):
 		return true
-	case !errors.Is(err, errConnectionLost):
-		return false
-	case supersedable(request):
-		supersede(request)
-		return true
+	case errors.Is(err, errConnectionLost):
+		return e.reads() || storedOnce(request)
 	}
-	return e.reads()
+	return false
 }
 
-// supersedable reports whether the request is a write that is stored once and may be sent again.
-func supersedable(request *nats.Msg) bool {
-	return request.Header.Get(jetstream.MsgIDHeader) != "" && earlierCopies(request) < maxRetries
-}
-
-// supersede makes the request the next copy of a write.
-func supersede(request *nats.Msg) {
-	request.Header.Set(HeaderRetry, strconv.Itoa(earlierCopies(request)+1))
-}
-
-// earlierCopies returns the number of copies that precede the request, at most maxRetries.
-func earlierCopies(request *nats.Msg) int {
-	text := request.Header.Get(HeaderRetry)
-	if text == "" {
-		return 0
-	}
-	n, _ := strconv.Atoi(text) // malformed: 1
-	return max(1, min(n, maxRetries))
-}
+// storedOnce reports whether the request is a write that workers store once, so that it may be sent again.
+func storedOnce(request *nats.Msg) bool { return request.Header.Get(jetstream.MsgIDHeader) != "" }
 
 func endSpan(span telemetry.Span, err error) {
 	if e, ok := errors.AsType[*schemas.Error](err); ok {

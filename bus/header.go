@@ -34,9 +34,6 @@ const (
 	HeaderIdentity = "Cairn-Identity"
 	// HeaderTimeout on a request: the caller's timeout as a Go duration.
 	HeaderTimeout = "Cairn-Timeout"
-	// HeaderRetry on a request with a Nats-Msg-Id: the number of earlier copies of it that may still be
-	// performed, 1 to 4. They are not performed after this one.
-	HeaderRetry = "Cairn-Retry"
 	// HeaderEvent on a message of a stream: the event's type. A message of a stream
 	// without it is a heartbeat.
 	HeaderEvent = "Cairn-Event"

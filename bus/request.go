@@ -22,7 +22,7 @@ const (
 	retryMissed     = 2
 	maxWriteRetries = 2
 	maxMissed       = 10
-	// maxRetries bounds the hedged requests of a read, and all retries of a write.
+	// maxRetries bounds the hedged requests of a read.
 	maxRetries = 4
 	// maxBusyRetries is the maximum number of retries of a request that a busy worker rejected.
 	// Of two workers, the free one then receives it in 31 of 32 cases.
@@ -115,8 +115,7 @@ func (q *requests) reserve(ctx context.Context, n int) (release func(), err erro
 }
 
 // roundTrip sends the request and returns the reply of a worker. When heartbeats are missed, it
-// hedges a read: it sends another copy and returns the first reply. It retries a write that is stored
-// once, and returns the reply to the last copy, because those to earlier ones are not valid after it.
+// hedges a read, or retries a write that is stored once: it sends another copy and returns the first reply.
 func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*nats.Msg, error) {
 	lost := q.connContext()
 	a := attempts{requests: q, request: request, read: read}
@@ -170,7 +169,7 @@ func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) 
 type attempts struct {
 	requests *requests
 	request  *nats.Msg
-	reply    string         // subject of the replies to all copies of a read, or to the last copy of a write
+	reply    string         // subject of the replies to all copies
 	msgs     chan *nats.Msg // messages on reply
 	read     bool           // may be hedged
 	pending  int            // copies without a reply
@@ -192,11 +191,7 @@ func (a *attempts) missHeartbeat(ctx context.Context) error {
 	if a.missed < retryMissed || !a.retryable() || !a.requests.conn.budget.Take() {
 		return nil
 	}
-	if !a.read {
-		supersede(a.request)
-		a.requests.forget(a.reply)
-		a.reply, a.msgs = a.requests.open()
-		a.request.Reply, a.pending = a.reply, 0
+	if !a.read { // an earlier copy may be delayed, but is not performed after the deadline
 		setTimeout(ctx, a.request)
 	}
 	a.retries++
@@ -209,7 +204,7 @@ func (a *attempts) retryable() bool {
 		return a.retries < maxRetries
 	}
 	small := len(a.request.Data) < largeMessage
-	return a.missed%retryMissed == 0 && a.retries < maxWriteRetries && small && supersedable(a.request)
+	return a.missed%retryMissed == 0 && a.retries < maxWriteRetries && small && storedOnce(a.request)
 }
 
 // setTimeout sets the timeout of the request to the rest of that of ctx.

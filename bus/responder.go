@@ -71,7 +71,7 @@ func (d *responder) admit(base context.Context, msg *nats.Msg) (ctx context.Cont
 	case r.denied == nil && wrong != nil:
 		r.denied = d.invalid.With(wrong...)
 	case id != "" && Precondition(ctx) == schemas.Precondition{}:
-		ctx = bucket.WithRequest(ctx, d.Subject+" "+id, earlierCopies(msg))
+		ctx = bucket.WithRequest(ctx, d.Subject+" "+id)
 	}
 	if r.slot = d.gate.Admit(AdmissionKey(r.by, nil)); r.slot == nil {
 		d.metrics.Refused(d.mapError(busy(d.Subject)).Code)

@@ -23,8 +23,6 @@ type Config struct {
 
 	// TagMemory stores tags in memory: they are lost when the NATS server stops.
 	TagMemory bool
-	// TagSync syncs each tag to disk before it is acknowledged.
-	TagSync bool
 	// TenantTags and TenantRecords are the quotas of each tenant, and of the global scope;
 	// 0: unlimited.
 	TenantTags    quota.Amount

@@ -48,7 +48,7 @@ func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 	}{
 		{bucket.Keys, func() error { return keys.Setup(ctx, keyConn, keyReplication) }},
 		{tags.Bucket, func() error {
-			return tags.Setup(ctx, js, tags.Settings{Replication: c.Replication, Memory: c.TagMemory, Sync: c.TagSync})
+			return tags.Setup(ctx, js, tags.Settings{Replication: c.Replication, Memory: c.TagMemory})
 		}},
 		{bus.Analyze.Subject, func() error { return bus.Analyze.Setup(ctx, conn, c.Replication) }},
 		{bucket.Quarantine, func() error { return projection.Setup(ctx, js, c.Replication) }},

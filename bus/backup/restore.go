@@ -130,10 +130,8 @@ func (r *restoring) create(ctx context.Context, b Bucket, replicas int, revision
 			return damaged("configuration of bucket %s: %v", b.Name, err)
 		}
 		c.Name, c.Subjects, c.Placement = stream(b.Name), []string{subject(b.Name, ">")}, nil
-		if r.js(b.Name).Conn().ConnectedClusterName() != "" {
-			c.PersistMode = jetstream.DefaultPersistMode // async persistence needs a single replica
-		}
-		bucket.Identify(&c) // a restored bucket is a new one
+		c.PersistMode = jetstream.DefaultPersistMode // earlier releases used "async"
+		bucket.Identify(&c)                          // a restored bucket is a new one
 		s, err = createStream(ctx, r.js(b.Name), c, replicas)
 	}
 	if err != nil {

@@ -226,7 +226,7 @@ func setup(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig
 	defer cancel()
 	s, err := js.Stream(brief, c.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		created := replication.configure(c, nil, js.Conn().ConnectedClusterName() != "")
+		created := replication.configure(c, nil)
 		if s, err = js.CreateStream(ctx, created); !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return s, tooSmall(err, created)
 		}
@@ -236,7 +236,13 @@ func setup(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig
 		return nil, err
 	}
 	before := s.CachedInfo().Config
-	return Update(ctx, js, s, replication.configure(c, &before, false))
+	return Update(ctx, js, s, replication.configure(c, &before))
+}
+
+// Async reports whether the stream is in persist mode "async", which earlier releases used, and which the
+// server does not change: it acknowledges a message before it writes it to the operating system.
+func Async(s jetstream.Stream) bool {
+	return s.CachedInfo().Config.PersistMode == jetstream.AsyncPersistMode
 }
 
 // Update updates the configuration of the stream s. A server whose disk has shrunk refuses any update,
@@ -253,7 +259,7 @@ func Update(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, c j
 
 // configure returns c with replicas, placement and size limit. before is the existing configuration,
 // or nil.
-func (r Replication) configure(c jetstream.StreamConfig, before *jetstream.StreamConfig, clustered bool) jetstream.StreamConfig {
+func (r Replication) configure(c jetstream.StreamConfig, before *jetstream.StreamConfig) jetstream.StreamConfig {
 	c.Replicas = max(1, r.Replicas)
 	if r.Cluster != "" || len(r.Tags) > 0 {
 		c.Placement = &jetstream.Placement{Cluster: r.Cluster, Tags: r.Tags}
@@ -261,11 +267,6 @@ func (r Replication) configure(c jetstream.StreamConfig, before *jetstream.Strea
 	if before == nil {
 		Identify(&c)
 		r.Storage.limit(&c, -1)
-		// A server does not change the persist mode of a stream, and accepts "async" only for one
-		// replica. So a bucket that may get replicas later must not use it.
-		if clustered {
-			c.PersistMode = jetstream.DefaultPersistMode
-		}
 		return c
 	}
 	if r.Replicas == 0 {

@@ -28,37 +28,24 @@ const (
 	// received it may have failed, or may no longer be the leader.
 	attemptTimeout = time.Second
 	// duplicateWindow is the time for which a stream rejects duplicates of a message. It is longer than
-	// the deadline of any request and most suspensions of a worker, after which the worker may perform
-	// a request that was superseded (Reader.Supersede). The server has 113 bytes in memory for each ID.
+	// the deadline of any request and most suspensions of a worker, after which the worker may perform an
+	// earlier copy of a request that was retried. The server has 113 bytes in memory for each ID.
 	duplicateWindow = 2 * time.Minute
 )
 
 type requestKey struct{}
 
-type request struct {
-	id      string
-	earlier int // number of earlier copies of it that may still be performed
-}
-
-// copyID returns the ID of copy n of the request, from 0.
-func (r request) copyID(n int) string {
-	if n == 0 {
-		return r.id
-	}
-	return r.id + " retry " + strconv.Itoa(n)
-}
-
 // WithRequest returns ctx for the writes of a request that may be retried with the same ID. If a
 // write of the request to a subject was stored within duplicateWindow, another one returns its
-// sequence. The writes of a retried request, which has earlier copies, begin with [Reader.Supersede].
-func WithRequest(ctx context.Context, id string, earlier int) context.Context {
-	return context.WithValue(ctx, requestKey{}, request{id, earlier})
+// sequence.
+func WithRequest(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestKey{}, id)
 }
 
 // WithPart returns ctx for part n of a request that may write to a subject more than once.
 func WithPart(ctx context.Context, n int) context.Context {
-	if r, ok := ctx.Value(requestKey{}).(request); ok {
-		return WithRequest(ctx, r.id+" "+strconv.Itoa(n), r.earlier)
+	if id, ok := ctx.Value(requestKey{}).(string); ok {
+		return WithRequest(ctx, id+" "+strconv.Itoa(n))
 	}
 	return ctx
 }
@@ -135,8 +122,8 @@ func MessageID(ctx context.Context, msg *nats.Msg) string {
 		return id
 	}
 	id := nuid.Next()
-	if r, ok := ctx.Value(requestKey{}).(request); ok {
-		sum := sha256.Sum256([]byte(msg.Subject + " " + r.id))
+	if request, ok := ctx.Value(requestKey{}).(string); ok {
+		sum := sha256.Sum256([]byte(msg.Subject + " " + request))
 		id = base64.RawURLEncoding.EncodeToString(sum[:16])
 	}
 	msg.Header.Set(jetstream.MsgIDHeader, id)

@@ -26,7 +26,6 @@ type Reader struct {
 	leaders    nats.JetStreamContext
 	name       string // name of the stream
 	fences     string // subject of the fence
-	markers    string // prefix of the subjects of markers, see Supersede
 	replicated bool   // more than one replica when the bucket was opened
 	fence      *coalescer
 }
@@ -36,14 +35,9 @@ func NewReader(js jetstream.JetStream, name string, s jetstream.Stream) *Reader 
 	leaders, _ := js.Conn().JetStream() // fails for invalid options
 	return &Reader{
 		js: js, stream: s, leaders: leaders, name: StreamPrefix + name, fences: SubjectPrefix + name + "." + fenceKey,
-		markers:    SubjectPrefix + name + ".=retry.",
 		replicated: s.CachedInfo().Config.Replicas > 1, fence: newCoalescer(),
 	}
 }
-
-// markerTTL is the TTL of the markers of Supersede: longer than duplicateWindow, since a server that
-// restarts recognizes the IDs of the messages that it has.
-const markerTTL = "150s"
 
 const fenceKey = "=fence" // keys of records are base64 or consist of several tokens
 
@@ -88,48 +82,6 @@ func (r *Reader) Fence(ctx context.Context) (seq uint64, err error) {
 		return 0, fmt.Errorf("write a fence: %w", err)
 	}
 	return seq, nil
-}
-
-// Supersede begins a write of a retried request (WithRequest) to the subject, and returns ctx for it.
-// Earlier copies of the request, which may be delayed at other workers, store nothing under the subject
-// afterwards: otherwise one of them could be performed after this copy was refused, and after other
-// writes. Supersede stores a marker with the Nats-Msg-Id of each, so that the stream rejects them as
-// duplicates, and this copy gets another ID. If an earlier copy has been stored before, Supersede returns
-// its sequence, and the caller must not write. Otherwise, and for another request, it returns 0.
-func (r *Reader) Supersede(ctx context.Context, subject string) (_ context.Context, stored uint64, err error) {
-	of, ok := ctx.Value(requestKey{}).(request)
-	if !ok || of.earlier == 0 {
-		return ctx, 0, nil
-	}
-	for n := range of.earlier {
-		id := MessageID(WithRequest(ctx, of.copyID(n), 0), nats.NewMsg(subject))
-		if stored, err = r.supersede(ctx, id); err != nil || stored > 0 {
-			return ctx, stored, err
-		}
-	}
-	return WithRequest(ctx, of.copyID(of.earlier), 0), 0, nil
-}
-
-// supersede stores the marker for a message ID, unless the stream has it or a message with the ID. It
-// returns the sequence of such a message, or 0.
-func (r *Reader) supersede(ctx context.Context, id string) (stored uint64, err error) {
-	marker := nats.NewMsg(r.markers + id)
-	marker.Header.Set(jetstream.MsgTTLHeader, markerTTL)
-	marker.Header.Set(jetstream.MsgIDHeader, id)
-	var ack *jetstream.PubAck
-	err = retryUnready(ctx, func() (err error) {
-		ack, err = publish(ctx, r.js, marker, attemptTimeout)
-		return err
-	})
-	if err == nil && ack.Duplicate {
-		if _, err = r.Last(ctx, marker.Subject); errors.Is(err, jetstream.ErrMsgNotFound) {
-			return ack.Sequence, nil
-		}
-	}
-	if err != nil {
-		return 0, fmt.Errorf("supersede earlier copies of the request: %w", err)
-	}
-	return 0, nil
 }
 
 // State returns the sequence of the last message of the stream, which may have expired, or 0 if

@@ -27,6 +27,14 @@ type Security struct {
 // Option configures an embedded server.
 type Option func(*server.Options) error
 
+// WithSyncAlways makes the server sync each message to disk before it acknowledges it.
+func WithSyncAlways() Option {
+	return func(o *server.Options) error {
+		o.SyncAlways = true
+		return nil
+	}
+}
+
 // SystemUser is the name of the user of an embedded server in its system account, whose
 // password is the secret, if any: nats://system:SECRET@host:4222 or nats://system@host:4222.
 const SystemUser = "system"

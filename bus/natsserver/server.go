@@ -23,6 +23,9 @@ const maxPayload = 8 << 20
 // replies of all workers, of up to maxPayload each; package bus bounds the bytes of requests.
 const maxPending = 256 << 20
 
+// SyncInterval is the interval at which the server syncs its streams to disk, without [WithSyncAlways].
+const SyncInterval = time.Second
+
 // Server is a NATS server with JetStream in this process.
 type Server struct {
 	ns      *server.Server
@@ -92,12 +95,14 @@ func (s *Server) start(listen string, list []Option) error {
 		ServerName: "cairn",
 		JetStream:  true,
 		StoreDir:   s.dir,
-		SyncAlways: true, // an acknowledged record is on disk; the tags opt out
-		MaxPayload: maxPayload,
-		NoSigs:     true,
-		NoLog:      true,
-		DontListen: listen == "",
-		MaxPending: maxPending,
+		// The server writes each message to the operating system before it acknowledges it, in the streams of a
+		// single replica and in the Raft logs of others, so that it survives a crash of the process.
+		SyncInterval: SyncInterval,
+		MaxPayload:   maxPayload,
+		NoSigs:       true,
+		NoLog:        true,
+		DontListen:   listen == "",
+		MaxPending:   maxPending,
 	}
 	var err error
 	if listen != "" {

@@ -29,7 +29,7 @@ func TestUsageErrorsAreOneLine(t *testing.T) {
 		{"an unknown flag", []string{"up", "--nope"}, "unknown flag: --nope; did you mean --node?; see: cairn up --help"},
 		{"an invalid duration", []string{"up", "--tag-ttl", "3"}, "expected a duration"},
 		{"a time to live of less than a second", append(quiet, "--tag-ttl", "1ms"), "--tag-ttl: expected at least 1s"},
-		{"tags both in memory and synced", append(quiet, "--tag-memory", "--tag-sync"), "--tag-memory and --tag-sync are mutually exclusive"},
+		{"an unknown sync policy", append(quiet, "--sync", "never"), "expected 1s or always"},
 		{"a negative drain timeout", []string{"edge", "--drain", "-1s"}, "--drain: expected at least 0s"},
 		{"no slots", append(quiet, "--slots", "0"), "--slots: expected at least 1"},
 		{"an unknown log level", []string{"up", "--log-level", "loud"}, "loud"},

@@ -155,7 +155,6 @@ var (
 		bus.HeaderIfMatch:     text("precondition of a registration or deletion"),
 		bus.HeaderIfNoneMatch: text("precondition of a registration or deletion"),
 		bus.HeaderHeartbeat:   text("1: the client expects heartbeats before the reply"),
-		bus.HeaderRetry:       text("number of earlier copies with the same Nats-Msg-Id that may still be performed, 1 to 4; they are not performed after this one"),
 		"Nats-Msg-Id":         text("ID of a write or deletion without precondition, which is performed once within 2 minutes"),
 	}
 	replyHeaders = object{

@@ -114,13 +114,12 @@ func (r handlers) putDurable(ctx context.Context, e entry) (revision uint64, err
 
 // putWithinQuota stores the record within the quota of its tenant.
 func (r handlers) putWithinQuota(ctx context.Context, e entry) (revision uint64, err error) {
-	ctx, revision, err = r.Catalog.Supersede(ctx, e.key) // the quota may refuse the record
-	if err != nil || revision > 0 {
+	done, exceeded := r.Counter.reserve(ctx, e.key, e.record)
+	if exceeded != nil {
+		if revision, err = r.Catalog.Stored(ctx, e.key); revision == 0 && err == nil {
+			err = exceeded
+		}
 		return revision, err
-	}
-	done, err := r.Counter.reserve(ctx, e.key, e.record)
-	if err != nil {
-		return 0, err
 	}
 	revision, err = r.putIfPermitted(ctx, e.key, e.record)
 	done(revision)
@@ -310,7 +309,7 @@ func (r handlers) checkAndPut(ctx context.Context, e entry) (schemas.Registered,
 	return registered, err
 }
 
-// permit returns the error of a strict entry with warnings, unless an earlier copy of the request has
+// permit returns the error of a strict entry with warnings, unless an earlier attempt of the request has
 // stored its record.
 func (r handlers) permit(ctx context.Context, e entry, warnings []schemas.FieldError) error {
 	refused := e.permits(warnings)
@@ -318,7 +317,7 @@ func (r handlers) permit(ctx context.Context, e entry, warnings []schemas.FieldE
 		return nil
 	}
 	return bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) error {
-		if _, stored, err := r.Catalog.Supersede(ctx, e.key); err != nil || stored > 0 {
+		if revision, err := r.Catalog.Stored(ctx, e.key); err != nil || revision > 0 {
 			return err
 		}
 		return refused

@@ -2,7 +2,6 @@ package register_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -84,24 +83,26 @@ func TestRepeatedRequests(t *testing.T) {
 	}
 }
 
-// TestRefusedRetry performs the first copy of requests after the retry was refused: it stores nothing.
-func TestRefusedRetry(t *testing.T) {
+// TestRetryOfStoredWrite retries a request that was stored, when another one of its kind is refused.
+func TestRetryOfStoredWrite(t *testing.T) {
 	t.Parallel()
 	skill := `"kind":"skill","id":"net.a","record":{"tool_ids":["x.y.z"]}`
+	remove := func(t *testing.T, conn *bus.Conn) {
+		_, err := bus.Unregister.Call(t.Context(), conn, schemas.Unregister{Kind: "tool", ID: "x.y.z"})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, row := range []struct {
 		name          string
 		limit         int64
 		subject, body string
 		refused       string
-		after         func(t *testing.T, conn *bus.Conn) // removes the reason for the refusal
+		after         func(t *testing.T, conn *bus.Conn) // gives the reason for a refusal
 	}{
-		{"by the quota", 1, bus.PutRecord.Subject, `{"kind":"skill","id":"net.a","record":{}}`, "CE-008", func(t *testing.T, conn *bus.Conn) {
-			if _, err := bus.Unregister.Call(t.Context(), conn, schemas.Unregister{Kind: "tool", ID: "p.s.first"}); err != nil {
-				t.Fatal(err)
-			}
-		}},
-		{"by a warning", 9, bus.PutRecord.Subject, `{"strict":true,` + skill + `}`, "CE-061", registerReference},
-		{"by a warning, in a list", 9, bus.PutRecords.Subject, `{"strict":true,"records":[{` + skill + `}]}`, "CE-061", registerReference},
+		{"the quota", 2, bus.PutRecord.Subject, `{"kind":"skill","id":"net.a","record":{}}`, "CE-008", nil},
+		{"a warning", 9, bus.PutRecord.Subject, `{"strict":true,` + skill + `}`, "CE-061", remove},
+		{"a warning, in a list", 9, bus.PutRecords.Subject, `{"strict":true,"records":[{` + skill + `}]}`, "CE-061", remove},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -112,27 +113,24 @@ func TestRefusedRetry(t *testing.T) {
 			}
 			visible := func(context.Context, uint64) error { return nil }
 			serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: visible}, quota.Amount{Count: row.limit})
-			if err := tool(t, conn, "", "first", ""); err != nil {
-				t.Fatal(err)
-			}
-			send := func(retry string) string {
-				msg := &nats.Msg{Subject: row.subject, Data: []byte(row.body), Header: nats.Header{jetstream.MsgIDHeader: {"1"}}}
-				msg.Header.Set(bus.HeaderRetry, retry)
+			registerReference(t, conn)
+			send := func(id, body string) string {
+				msg := &nats.Msg{Subject: row.subject, Data: []byte(body), Header: nats.Header{jetstream.MsgIDHeader: {id}}}
 				reply, err := conn.JetStream().Conn().RequestMsg(msg, 10*time.Second)
 				if err != nil {
 					t.Fatal(err)
 				}
 				return string(reply.Data)
 			}
-			if got := send("1"); !strings.Contains(got, row.refused) {
-				t.Errorf("the retry: got %s, want %s", got, row.refused)
+			stored := send("1", row.body)
+			if row.after != nil {
+				row.after(t, conn)
 			}
-			row.after(t, conn)
-			if got := send(""); strings.Contains(got, row.refused) {
-				t.Errorf("the first copy is refused too: %s", got)
+			if got := send("1", row.body); strings.Contains(got, row.refused) || strings.Contains(stored, row.refused) {
+				t.Errorf("got %s and %s for the retry, want success", stored, got)
 			}
-			if e, err := c.Get(t.Context(), catalog.Key{Kind: "skill", ID: "net.a"}); !errors.Is(err, catalog.ErrNotFound) {
-				t.Errorf("the first copy has stored %s, %v", e.Record, err)
+			if got := send("2", strings.ReplaceAll(row.body, "net.a", "net.b")); !strings.Contains(got, row.refused) {
+				t.Errorf("another request: got %s, want %s", got, row.refused)
 			}
 		})
 	}

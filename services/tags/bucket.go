@@ -2,7 +2,6 @@ package tags
 
 import (
 	"context"
-	"errors"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -23,11 +22,6 @@ type Settings struct {
 	// Memory selects memory storage: tags are lost when the server stops. The
 	// storage of an existing bucket cannot be changed.
 	Memory bool
-	// Sync makes the server call fsync before each acknowledgement, so that tags
-	// survive a power loss as well as a crash of the server. The mode is fixed when
-	// the bucket is created. A bucket created in a cluster follows the sync setting
-	// of its servers.
-	Sync bool
 	// Limit is the storage quota of each tenant; the zero value is unlimited.
 	Limit quota.Limit
 }
@@ -40,10 +34,6 @@ func Open(ctx context.Context, conn *bus.Conn, settings Settings) (*Store, error
 	if err != nil {
 		return nil, err
 	}
-	flush, err := bucket.NewFlusher(ctx, js, Bucket, s)
-	if err != nil {
-		return nil, err
-	}
 	var count *counter
 	err = bucket.WaitReady(ctx, js, "count the tags", func() error {
 		count, err = openCounter(ctx, conn, s, settings.Limit)
@@ -52,19 +42,19 @@ func Open(ctx context.Context, conn *bus.Conn, settings Settings) (*Store, error
 	if err != nil {
 		return nil, err
 	}
-	return &Store{js, s, bucket.NewReader(js, Bucket, s), flush, count}, nil
+	return &Store{js, s, bucket.NewReader(js, Bucket, s), count}, nil
 }
 
-// Setup creates the bucket or upgrades an existing one.
+// Setup creates the bucket or upgrades an existing one. It replaces a bucket of an earlier release in persist
+// mode "async"; a worker must not write tags meanwhile.
 func Setup(ctx context.Context, js jetstream.JetStream, settings Settings) error {
-	s, err := bucket.Setup(ctx, js, Bucket, settings.Replication, settings.configure)
-	if err != nil {
+	if err := bucket.WaitReady(ctx, js, "copy the tags", func() error { return saveAsync(ctx, js) }); err != nil {
 		return err
 	}
-	if settings.Sync && s.CachedInfo().Config.PersistMode == jetstream.AsyncPersistMode {
-		return errors.New("the persist mode of an existing bucket cannot be changed: delete the stream " + bucket.StreamPrefix + Bucket + " with all tags, or do not require synced tags")
+	if _, err := bucket.Setup(ctx, js, Bucket, settings.Replication, settings.configure); err != nil {
+		return err
 	}
-	return nil
+	return bucket.WaitReady(ctx, js, "restore the tags", func() error { return restoreCopy(ctx, js) })
 }
 
 // configure sets the stream options that are specific to tags.
@@ -75,13 +65,7 @@ func (s Settings) configure(c *jetstream.StreamConfig) {
 	// expiry is one removal.
 	c.AllowMsgTTL = true
 	c.AllowDirect = true // required by bucket.Reader
-	switch {
-	case s.Memory:
+	if s.Memory {
 		c.Storage = jetstream.MemoryStorage
-	case !s.Sync:
-		// A tag may be lost if the machine fails, but not if the server's process
-		// crashes: the store flushes its writes. The server then does not sync each
-		// tag although it syncs the catalog (nats-server, filestore.go, UpdateConfig).
-		c.PersistMode = jetstream.AsyncPersistMode
 	}
 }

@@ -32,7 +32,6 @@ type Store struct {
 	js      jetstream.JetStream
 	stream  jetstream.Stream
 	reader  *bucket.Reader
-	flush   *bucket.Flusher // nil: acknowledged messages are already flushed
 	counter *counter
 }
 
@@ -79,44 +78,38 @@ func parseKey(subject string) (k key, ok bool) {
 	return key{tenant: string(decodedTenant), id: string(decodedID)}, true
 }
 
-// create stores tag for ttl. It returns ErrTagExists if there is one, or
-// ErrTooManyRequests if the tenant has reached its limit. It takes one round trip
-// unless the key has an earlier message.
+// create stores tag for ttl. It returns ErrTagExists if there is one, or ErrTooManyRequests if the tenant has
+// reached its limit. It takes one round trip unless the key has an earlier message.
 func (s *Store) create(ctx context.Context, k key, tag schemas.Tag, ttl time.Duration) error {
-	ctx, stored, err := s.reader.Supersede(ctx, k.subject())
-	switch {
-	case err != nil:
-		return wrap(err, "store", k)
-	case stored > 0:
-		return wrap(s.flush.Flush(ctx), "store", k)
-	}
 	msg := nats.NewMsg(k.subject())
 	msg.Data = encode(tag)
 	msg.Header.Set(jetstream.MsgTTLHeader, seconds(ttl))
 	until, size := time.Now().Add(ttl), bucket.MessageSize(msg.Subject, int64(len(msg.Data)))
 	if exceeded := s.counter.reserve(k.tenant, size, until); exceeded != nil {
-		switch found, err := s.last(ctx, k); {
-		case err != nil || !found.alive():
-			_, _ = s.stream.Info(ctx) // a limit of the bucket that was raised applies to the next write
-			return exceeded
-		case found.id == bucket.MessageID(ctx, msg): // stored by an earlier attempt of this request
-			return wrap(s.flush.Flush(ctx), "store", k)
-		default:
-			return schemas.ErrTagExists
-		}
+		return s.explain(ctx, k, msg, exceeded)
 	}
 	revision, err := s.write(ctx, k, msg)
-	var rejected *jetstream.APIError
-	switch {
-	case err == nil:
-		s.counter.commit(k.tenant, size, until, revision)
-		err = wrap(s.flush.Flush(ctx), "store", k)
-	case errors.Is(err, schemas.ErrTagExists) || errors.As(err, &rejected):
+	if _, rejected := errors.AsType[*jetstream.APIError](err); rejected || errors.Is(err, schemas.ErrTagExists) {
 		s.counter.cancel(k.tenant, size, until)
-	default: // the tag may be stored
-		s.counter.commit(k.tenant, size, until, 0)
+		return err
 	}
+	s.counter.commit(k.tenant, size, until, revision) // also after another error: the tag may be stored
 	return err
+}
+
+// explain returns the error of a write that exceeds the limit: nil if an earlier attempt of this request
+// stored it, or ErrTagExists if there is another tag.
+func (s *Store) explain(ctx context.Context, k key, msg *nats.Msg, exceeded error) error {
+	existing, err := s.last(ctx, k)
+	switch {
+	case err != nil || !existing.alive():
+		_, _ = s.stream.Info(ctx) // a limit of the bucket that was raised applies to the next write
+		return exceeded
+	case existing.id == bucket.MessageID(ctx, msg):
+		return nil
+	default:
+		return schemas.ErrTagExists
+	}
 }
 
 // write stores msg and returns its revision.

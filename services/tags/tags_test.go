@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
 	"cairn/bus/bustest"
@@ -97,9 +96,9 @@ func TestTags(t *testing.T) {
 			{write, nil}, {remove, nil}, {again, nil}, {write, schemas.ErrTagExists}, {read, nil}}},
 		{"a delete of an absent record leaves the id free", []step{{remove, nil}, {write, nil}, {again, schemas.ErrTagExists}}},
 	}
-	for _, storage := range []tags.Settings{{}, {Memory: true}, {Sync: true}} {
+	for _, storage := range []tags.Settings{{}, {Memory: true}} {
 		for _, row := range rows {
-			t.Run(fmt.Sprintf("memory=%v,sync=%v/%s", storage.Memory, storage.Sync, row.name), func(t *testing.T) {
+			t.Run(fmt.Sprintf("memory=%v/%s", storage.Memory, row.name), func(t *testing.T) {
 				t.Parallel()
 				conn := bustest.Open(t)
 				serveWith(t, conn, storage, tags.DefaultTTL)
@@ -110,48 +109,6 @@ func TestTags(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// The persist mode is fixed when the bucket is created, and Setup rejects a bucket
-// without the required mode.
-func TestPersistMode(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		name            string
-		made, requested tags.Settings
-		mode            jetstream.PersistModeType
-		rejected        bool
-	}{
-		{"default", tags.Settings{}, tags.Settings{}, jetstream.AsyncPersistMode, false},
-		{"synced", tags.Settings{Sync: true}, tags.Settings{Sync: true}, jetstream.DefaultPersistMode, false},
-		{"synced bucket, not required", tags.Settings{Sync: true}, tags.Settings{}, jetstream.DefaultPersistMode, false},
-		{"async bucket, sync required", tags.Settings{}, tags.Settings{Sync: true}, 0, true},
-		{"memory bucket, sync required", tags.Settings{Memory: true}, tags.Settings{Sync: true}, 0, true},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			conn := bustest.Open(t)
-			made, err := tags.Create(t.Context(), conn, row.made)
-			if err != nil {
-				t.Fatal(err)
-			}
-			made.Close()
-			requested, err := tags.Create(t.Context(), conn, row.requested)
-			if err == nil {
-				requested.Close()
-			}
-			if row.rejected {
-				if err == nil {
-					t.Error("got no error, want a refusal")
-				}
-				return
-			}
-			s, looked := conn.JetStream().Stream(t.Context(), "KV_cairn_tags")
-			if err != nil || looked != nil || s.CachedInfo().Config.PersistMode != row.mode {
-				t.Errorf("%v, %v, %+v; want mode %v", err, looked, s.CachedInfo().Config, row.mode)
-			}
-		})
 	}
 }
 

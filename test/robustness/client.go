@@ -222,7 +222,7 @@ func (w *workload) tag(ctx context.Context, o *Operation, timeout time.Duration)
 		Tags struct{ Flow string }
 	}
 	switch {
-	case res.status == http.StatusConflict:
+	case res.status == http.StatusConflict && !o.retried():
 		o.Refused = true
 	case res.status == http.StatusNotFound && o.Action == Read, res.status == http.StatusCreated, res.status == http.StatusNoContent:
 	case res.status == http.StatusOK && json.Unmarshal(res.body, &found) == nil && found.Tags.Flow != "":
@@ -234,6 +234,9 @@ func (w *workload) tag(ctx context.Context, o *Operation, timeout time.Duration)
 		return false
 	}
 	w.tags.Add(*o)
+	if o.Action == Delete && !o.Unknown && o.retried() {
+		w.tags.Add(o.repeated())
+	}
 	return true
 }
 
@@ -301,6 +304,9 @@ func (w *workload) record(ctx context.Context, o *Operation, timeout time.Durati
 		w.acknowledged(node, start, res.token)
 	}
 	w.records.Add(*o)
+	if o.Action == Delete && !o.Unknown && o.retried() {
+		w.records.Add(o.repeated())
+	}
 }
 
 // newestToken returns the token of the newest acknowledged write.

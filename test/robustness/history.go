@@ -53,6 +53,19 @@ func (o *Operation) set(res response) {
 	}
 }
 
+// retryDelay is less than the time after which an edge retries a request. A copy of a retried request may be
+// performed after the answer: an earlier copy of a write that was refused, or a further one of a delete.
+const retryDelay = 200 * time.Millisecond
+
+// retried reports whether the edge may have retried the request.
+func (o Operation) retried() bool { return o.Returned-o.Call >= retryDelay }
+
+// repeated returns the operation of a further copy of the request, which may be performed later or never.
+func (o Operation) repeated() Operation {
+	o.Unknown = true
+	return o
+}
+
 func (o Operation) describe() string {
 	text := string(o.Action) + " " + o.Key + " " + o.Value
 	if o.TTL > 0 {

@@ -54,8 +54,8 @@ func (b *backends) flags(f *pflag.FlagSet) {
 // streamFlags defines the flags of the JetStream streams.
 func streamFlags(f *pflag.FlagSet, s *services.Config) {
 	f.BoolVar(&s.TagMemory, "tag-memory", s.TagMemory, "store tags in memory: faster, but lost when the NATS server stops")
-	f.BoolVar(&s.TagSync, "tag-sync", s.TagSync,
-		"sync each tag to disk before acknowledging it, so that it survives a power failure; like --tag-memory, fixed when the bucket is created")
+	f.Bool("tag-sync", false, "sync tags to disk")
+	_ = f.MarkDeprecated("tag-sync", "use --sync always of cairn up, or sync_interval: always of the NATS servers") // fails for an unknown flag
 	c := &s.Replication
 	f.IntVar(&c.Replicas, "replicas", 0, "number of JetStream replicas (NATS `SERVERS`) of each stream; 0: unchanged, initially 1, or 3 with --cluster")
 	f.StringSliceVar(&c.Tags, "placement-tags", nil, "place streams only on NATS servers with all of these `TAGS`")
@@ -109,9 +109,6 @@ func (m mebibytes) Type() string { return "int" }
 
 // checkStreams validates the values of streamFlags.
 func checkStreams(c services.Config) error {
-	if c.TagMemory && c.TagSync {
-		return flags.Usage(errors.New("--tag-memory and --tag-sync are mutually exclusive"))
-	}
 	return flags.AtLeast("replicas", c.Replication.Replicas, 0)
 }
 

@@ -44,11 +44,11 @@ func (c *cluster) check(insecure bool) error {
 }
 
 // start starts a stand-alone server or a cluster node.
-func (c *cluster) start(data, listen string, guarded natsserver.Option) (*natsserver.Server, error) {
+func (c *cluster) start(data, listen string, options []natsserver.Option) (*natsserver.Server, error) {
 	if c.Name == "" {
-		return natsserver.Start(data, listen, guarded)
+		return natsserver.Start(data, listen, options...)
 	}
-	return natsserver.StartNode(data, listen, c.Cluster, guarded)
+	return natsserver.StartNode(data, listen, c.Cluster, options...)
 }
 
 // announce prints that the node has started and waits for the others.

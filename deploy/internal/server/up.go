@@ -32,13 +32,14 @@ type upProcess struct {
 	nats     string
 	security natsserver.Security // of the NATS server
 	data     string
+	sync     syncPolicy
 	cluster  cluster
 	backends backends
 	chosen   string // reason for the detected model; empty with --model
 }
 
 func upCommand() *cobra.Command {
-	u := &upProcess{}
+	u := &upProcess{sync: syncSecond}
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run everything in this process",
@@ -63,6 +64,9 @@ the process immediately.`,
     --routes nats://10.0.0.2:6222,nats://10.0.0.3:6222     # one of three machines`,
 		Args: flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if always, _ := cmd.Flags().GetBool("tag-sync"); always {
+				u.sync = syncAlways
+			}
 			return u.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -70,6 +74,7 @@ the process immediately.`,
 	u.edgeFlags.flags(f)
 	f.StringVar(&u.nats, "nats-listen", "127.0.0.1:4222", "listen `ADDRESS` for NATS clients; empty: in-process connections only")
 	f.StringVar(&u.data, "data", "data", "data `DIRECTORY`; empty: in memory, lost when the process exits")
+	f.Var(&u.sync, "sync", "when messages are synced to disk: every second (`1s`), or always: each one before it is acknowledged")
 	flags.Secret(f, &u.security.Secret, "nats-secret", "", "`SECRET` that clients of the NATS server must present: nats://SECRET@host:4222")
 	f.StringVar(&u.security.Cert, "nats-tls-cert", "",
 		"`FILE` with the PEM certificate of the NATS server, reloaded when it changes; empty: no TLS")
@@ -140,7 +145,11 @@ func (u *upProcess) withModel(ctx context.Context, c services.Config) services.C
 
 // serve runs everything until ctx ends.
 func (u *upProcess) serve(ctx context.Context, e edge.Config, c services.Config, out io.Writer) error {
-	server, err := u.cluster.start(u.data, u.nats, natsserver.WithSecurity(u.security))
+	options := []natsserver.Option{natsserver.WithSecurity(u.security)}
+	if u.sync == syncAlways {
+		options = append(options, natsserver.WithSyncAlways())
+	}
+	server, err := u.cluster.start(u.data, u.nats, options)
 	if err != nil {
 		return err
 	}
@@ -186,6 +195,9 @@ func (u *upProcess) report(out io.Writer, http, nats, node string, c services.Co
 		line("cluster", u.cluster.Name, "node "+node)
 	}
 	line("data", cmp.Or(u.data, "in memory only: lost when this process exits"))
+	if u.data != "" {
+		line("sync", string(u.sync), u.sync.guarantee(u.cluster.Name != ""))
+	}
 	line("services", strings.Join(services.DefaultRoles(), " "))
 	line("index", schemas.RedactURLs(c.Index))
 	line("embed", schemas.RedactURLs(c.Embed))

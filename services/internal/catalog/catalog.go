@@ -97,17 +97,6 @@ func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
 	return c
 }
 
-// Supersede begins a write of a retried request to the key, as bucket.Reader.Supersede does. Call it
-// before a check that may refuse the write.
-func (c *Catalog) Supersede(ctx context.Context, key Key) (_ context.Context, stored uint64, err error) {
-	encoded, err := key.encode()
-	if err != nil {
-		return ctx, 0, err
-	}
-	ctx, stored, err = c.reader.Supersede(ctx, subjects+encoded)
-	return ctx, stored, wrap(err, "store", encoded)
-}
-
 // headerReplaces is the header of a write that replaces a record.
 const headerReplaces = "Cairn-Replaces"
 
@@ -132,12 +121,8 @@ func (c *Catalog) put(ctx context.Context, key Key, record []byte, replaces bool
 	if replaces {
 		msg.Header.Set(headerReplaces, "1")
 	}
-	ctx, revision, err := c.reader.Supersede(ctx, msg.Subject)
-	if err != nil || revision > 0 {
-		return revision, wrap(err, "store", encoded)
-	}
 	bucket.MessageID(ctx, msg)
-	revision, err = c.commits.put(ctx, msg, func() (uint64, error) { return bucket.Publish(ctx, c.js, msg) })
+	revision, err := c.commits.put(ctx, msg, func() (uint64, error) { return bucket.Publish(ctx, c.js, msg) })
 	return revision, wrap(err, "store", encoded)
 }
 
@@ -206,10 +191,6 @@ func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte, permits Con
 // writeIf stores a record or a deletion marker if the condition permits it. It does not store a marker
 // without a record.
 func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg, permits Condition) (uint64, error) {
-	ctx, stored, err := c.reader.Supersede(ctx, msg.Subject)
-	if err != nil || stored > 0 {
-		return stored, err
-	}
 	id := bucket.MessageID(ctx, msg)
 	for {
 		last, removed, err := c.newest(ctx, encoded)
@@ -255,6 +236,20 @@ func (c *Catalog) newest(ctx context.Context, encoded string) (msg *jetstream.Ra
 		return nil, false, wrap(err, "read", encoded)
 	}
 	return msg, bucket.Removes(msg.Header), nil
+}
+
+// Stored returns the revision of the key if the request of ctx (bucket.WithRequest) has written it, as an
+// earlier attempt whose reply was lost may have; else 0.
+func (c *Catalog) Stored(ctx context.Context, key Key) (uint64, error) {
+	encoded, err := key.encode()
+	if err != nil {
+		return 0, err
+	}
+	last, _, err := c.newest(ctx, encoded)
+	if err != nil || last.Header.Get(jetstream.MsgIDHeader) != bucket.MessageID(ctx, nats.NewMsg(subjects+encoded)) {
+		return 0, err
+	}
+	return last.Sequence, nil
 }
 
 // Delete removes the record if the condition permits it, and returns the revision of the deletion. Without a
@@ -435,16 +430,10 @@ func (c *Catalog) SetupHistory(ctx context.Context, replication bucket.Replicati
 	if replication.Storage.Bytes > 0 {
 		config.MaxBytes = replication.Storage.Bytes * historyShare / 100
 	}
-	// After a power failure the mirror resumes at its last revision on disk. Revisions that were
-	// replaced in the log since then are missing.
-	// A cluster does not accept this mode for more than one replica.
-	if of.Storage == jetstream.FileStorage && c.js.Conn().ConnectedClusterName() == "" {
-		config.PersistMode = jetstream.AsyncPersistMode
-	}
 	before, err := c.js.Stream(ctx, HistoryStream)
 	switch {
 	case err == nil && c.mirrors(before):
-		config.PersistMode = before.CachedInfo().Config.PersistMode // cannot be changed
+		config.PersistMode = before.CachedInfo().Config.PersistMode // "async" if an earlier release created it; cannot be changed
 		_, err = bucket.Update(ctx, c.js, before, config)
 		return err
 	case err == nil:

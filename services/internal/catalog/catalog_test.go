@@ -321,50 +321,12 @@ func TestFollowAfterExpiredMarker(t *testing.T) {
 	}
 }
 
-// TestSupersededCopies performs the first copy of requests after the retry: it changes nothing.
-func TestSupersededCopies(t *testing.T) {
-	t.Parallel()
-	c, _ := open(t)
-	ctx := testContext(t)
-	request := func(id string, earlier int) context.Context { return bucket.WithRequest(ctx, id, earlier) }
-	always := func(uint64) error { return nil }
-	if _, err := c.Delete(request("deletion", 1), skill(1), always); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Put(request("put", 1), skill(1), []byte(`{"v":1}`)); err != nil {
-		t.Fatal(err)
-	}
-	newest, err := c.Put(ctx, skill(1), []byte(`{"v":2}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Put(request("put", 0), skill(1), []byte(`{"v":1}`)); err != nil {
-		t.Error(err)
-	}
-	if _, err := c.Delete(request("deletion", 0), skill(1), always); err != nil {
-		t.Error(err)
-	}
-	if got, err := c.Get(ctx, skill(1)); err != nil || got.Revision != newest {
-		t.Errorf("got %+v, %v, want revision %d", got, err, newest)
-	}
-	if _, err := c.Put(request("once", 0), skill(2), []byte("{}")); err != nil {
-		t.Fatal(err)
-	}
-	first, err := c.Get(ctx, skill(2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := c.Put(request("once", 1), skill(2), []byte("{}")); err != nil || again != first.Revision {
-		t.Errorf("a retry after the first copy: got revision %d, %v, want %d", again, err, first.Revision)
-	}
-}
-
 // TestStoredByAnEarlierAttempt repeats writes whose acknowledgements were lost: the server checks
 // the expected sequence before it detects the duplicate.
 func TestStoredByAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
-	ctx := bucket.WithRequest(testContext(t), "one", 0)
+	ctx := bucket.WithRequest(testContext(t), "one")
 	errExists := errors.New("exists")
 	absent := func(revision uint64) error {
 		if revision != 0 {
@@ -379,7 +341,7 @@ func TestStoredByAnEarlierAttempt(t *testing.T) {
 	if again, err := c.PutIf(ctx, skill(1), []byte("{}"), absent); err != nil || again != first {
 		t.Errorf("got revision %d, %v, want %d", again, err, first)
 	}
-	if _, err := c.PutIf(bucket.WithRequest(ctx, "another", 0), skill(1), []byte("{}"), absent); !errors.Is(err, errExists) {
+	if _, err := c.PutIf(bucket.WithRequest(ctx, "another"), skill(1), []byte("{}"), absent); !errors.Is(err, errExists) {
 		t.Errorf("another write: got %v, want %v", err, errExists)
 	}
 	present := func(revision uint64) error {
@@ -388,7 +350,7 @@ func TestStoredByAnEarlierAttempt(t *testing.T) {
 		}
 		return nil
 	}
-	ctx = bucket.WithRequest(ctx, "deletion", 0)
+	ctx = bucket.WithRequest(ctx, "deletion")
 	removed, err := c.Delete(ctx, skill(1), present)
 	if err != nil {
 		t.Fatal(err)

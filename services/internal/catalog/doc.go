@@ -3,10 +3,8 @@
 // else that stores records is a projection, which follows the log (Catalog.Follow)
 // and can be rebuilt.
 //
-// Writes acknowledged by Put and Delete are on disk if the server runs with
-// sync_interval: always. JetStream has no such setting per stream: the server
-// applies it to all streams, and a stream that tolerates the loss of its last
-// writes opts out with the persist mode "async".
+// Writes acknowledged by Put and Delete survive a crash of the server's process, and a power failure as far as
+// its sync_interval says (edge/docs/configuration.md, Storage).
 //
 // # Watermark
 //

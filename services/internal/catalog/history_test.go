@@ -171,8 +171,7 @@ func TestHistoryOnShrunkDisk(t *testing.T) {
 	}
 }
 
-// TestHistoryPersistMode: a new history of a stand-alone server is flushed asynchronously, and
-// an existing one keeps its mode, which cannot be changed.
+// TestHistoryPersistMode: an existing history keeps its mode, which cannot be changed.
 func TestHistoryPersistMode(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -180,8 +179,8 @@ func TestHistoryPersistMode(t *testing.T) {
 		before []jetstream.PersistModeType // of an existing history
 		want   jetstream.PersistModeType
 	}{
-		{"a new history", nil, jetstream.AsyncPersistMode},
-		{"an existing one that is synced", []jetstream.PersistModeType{jetstream.DefaultPersistMode}, jetstream.DefaultPersistMode},
+		{"a new history", nil, jetstream.DefaultPersistMode},
+		{"one of an earlier release", []jetstream.PersistModeType{jetstream.AsyncPersistMode}, jetstream.AsyncPersistMode},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -379,8 +379,8 @@ func TestCacheOpensExistingBucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := stream.CachedInfo().Config
-	if c.PersistMode != jetstream.AsyncPersistMode || c.Discard != jetstream.DiscardOld || c.MaxBytes <= 0 {
-		t.Errorf("got %+v, want one that is bounded, forgets the oldest and does not sync", c)
+	if c.PersistMode != jetstream.DefaultPersistMode || c.Discard != jetstream.DiscardOld || c.MaxBytes <= 0 {
+		t.Errorf("got %+v, want one that is bounded, forgets the oldest and is in the default persist mode", c)
 	}
 	if _, err := embed.OpenCache(t.Context(), disconnected(t)); err == nil || !strings.Contains(err.Error(), embed.Bucket) {
 		t.Errorf("without a server: got %v, want an error that names the bucket", err)

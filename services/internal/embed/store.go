@@ -39,8 +39,14 @@ type Cache struct {
 	breaker    *breaker.Breaker
 }
 
-// Setup creates the bucket, or upgrades one that exists, with the replication.
+// Setup creates the bucket, or upgrades one that exists, with the replication. It deletes one of an earlier
+// release in persist mode "async".
 func Setup(ctx context.Context, js jetstream.JetStream, replication bucket.Replication) error {
+	if s, err := js.Stream(ctx, stream); err == nil && bucket.Async(s) {
+		if err := js.DeleteStream(ctx, stream); err != nil {
+			return fmt.Errorf("delete stream %s: %w", stream, err)
+		}
+	}
 	_, err := bucket.Setup(ctx, js, Bucket, replication, configure)
 	return err
 }
@@ -62,13 +68,12 @@ func OpenCache(ctx context.Context, js jetstream.JetStream) (*Cache, error) {
 }
 
 // configure configures the bucket as a cache: it discards the oldest vectors instead of
-// rejecting new ones, and may lose the last writes.
+// rejecting new ones.
 func configure(c *jetstream.StreamConfig) {
 	c.Description = "vectors by model, purpose and text; may be deleted"
 	c.Discard = jetstream.DiscardOld
 	c.AllowDirect = true // a lagging replica lacks vectors at most
 	c.AllowMsgTTL = true
-	c.PersistMode = jetstream.AsyncPersistMode
 }
 
 // put stores data asynchronously, without acknowledgement: it can be recomputed.
