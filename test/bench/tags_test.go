@@ -14,7 +14,7 @@ import (
 
 // BenchmarkTagWrite compares the tag store with one on Redis: with the same durability
 // (append-only file, fsync every second), and with each tag synced to disk before its
-// acknowledgement (--tag-sync, appendfsync always).
+// acknowledgement (--sync always, appendfsync always).
 func BenchmarkTagWrite(b *testing.B) {
 	body := func(n int) []byte {
 		return fmt.Appendf(nil, `{"request_id":"3f2b8c1e-9d47-4a5b-8e21-%012d","flow":"analysis","tags":{"phase":"routing","domain":"network","attempt":1}}`, n)
@@ -24,7 +24,7 @@ func BenchmarkTagWrite(b *testing.B) {
 		flags       []string
 		writes      int // of a round
 	}{
-		{"default", "everysec", nil, 16_000}, {"sync", "always", []string{"--tag-sync"}, 4_000},
+		{"default", "everysec", nil, 16_000}, {"sync", "always", []string{"--sync", "always"}, 4_000},
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			db := redisServer(b, row.fsync)

@@ -54,7 +54,7 @@ func (b *backends) flags(f *pflag.FlagSet) {
 // streamFlags defines the flags of the JetStream streams.
 func streamFlags(f *pflag.FlagSet, s *services.Config) {
 	f.BoolVar(&s.TagMemory, "tag-memory", s.TagMemory, "store tags in memory: faster, but lost when the NATS server stops")
-	f.Bool("tag-sync", false, "sync tags to disk")
+	f.Bool("tag-sync", false, "deprecated: --sync always")
 	_ = f.MarkDeprecated("tag-sync", "use --sync always of cairn up, or sync_interval: always of the NATS servers") // fails for an unknown flag
 	c := &s.Replication
 	f.IntVar(&c.Replicas, "replicas", 0, "number of JetStream replicas (NATS `SERVERS`) of each stream; 0: unchanged, initially 1, or 3 with --cluster")
