@@ -41,7 +41,10 @@ func TestCrash(t *testing.T) {
 	if err := c.write("expired", "old", 1); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, "a tag expires", func() bool { _, err := c.read("expired"); return errors.Is(err, schemas.ErrTagNotFound) })
+	wait.Until(t, "a tag expires", func() bool {
+		_, err := c.read("expired")
+		return errors.Is(err, schemas.ErrTagNotFound)
+	})
 	if err := c.write("last", "kept"); err != nil {
 		t.Fatal(err)
 	}
