@@ -40,8 +40,8 @@ func startNodeWith(t *testing.T, conf, name string, adapt func(*server.Options))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.ServerName != name || o.MaxPayload != 8<<20 || !o.SyncAlways || len(o.Routes) != 3 {
-		t.Errorf("nats.conf configures %q, %d bytes of payload, sync %v, %d routes", o.ServerName, o.MaxPayload, o.SyncAlways, len(o.Routes))
+	if o.ServerName != name || o.MaxPayload != 8<<20 || o.SyncInterval != time.Second || len(o.Routes) != 3 {
+		t.Errorf("nats.conf configures %q, %d bytes of payload, sync_interval %v, %d routes", o.ServerName, o.MaxPayload, o.SyncInterval, len(o.Routes))
 	}
 	if o.Cluster.PingInterval != time.Second || o.Cluster.MaxPingsOut != 2 {
 		t.Errorf("a route is pinged every %v, and closed after %d missed pings", o.Cluster.PingInterval, o.Cluster.MaxPingsOut)

@@ -48,11 +48,17 @@ func Open(ctx context.Context, conn *bus.Conn, settings Settings) (*Store, error
 // Setup creates the bucket or upgrades an existing one. It replaces a bucket of an earlier release in persist
 // mode "async"; a worker must not write tags meanwhile.
 func Setup(ctx context.Context, js jetstream.JetStream, settings Settings) error {
-	if err := bucket.WaitReady(ctx, js, "copy the tags", func() error { return saveAsync(ctx, js) }); err != nil {
-		return err
+	clustered := js.Conn().ConnectedClusterName() != "" // no release has used "async" there
+	if !clustered {
+		if err := bucket.WaitReady(ctx, js, "copy the tags", func() error { return saveAsync(ctx, js) }); err != nil {
+			return err
+		}
 	}
 	if _, err := bucket.Setup(ctx, js, Bucket, settings.Replication, settings.configure); err != nil {
 		return err
+	}
+	if clustered {
+		return nil
 	}
 	return bucket.WaitReady(ctx, js, "restore the tags", func() error { return restoreCopy(ctx, js) })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -21,7 +22,8 @@ const (
 )
 
 // saveAsync copies a bucket in persist mode "async", which earlier releases created, and deletes it. In this
-// mode the server acknowledges a tag before it writes it, and it does not change the mode of a stream.
+// mode the server acknowledges a tag before it writes it, and it does not change the mode of a stream. Without
+// storage for the copy, as on a disk that has shrunk, the bucket stays as it is.
 func saveAsync(ctx context.Context, js jetstream.JetStream) error {
 	s, err := js.Stream(ctx, bucket.StreamPrefix+Bucket)
 	if errors.Is(err, jetstream.ErrStreamNotFound) || err == nil && !bucket.Async(s) {
@@ -36,6 +38,10 @@ func saveAsync(ctx context.Context, js jetstream.JetStream) error {
 	_, err = js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: bucket.StreamPrefix + copyBucket, Subjects: []string{copySubjects + ">"}, MaxMsgsPerSubject: 1, AllowMsgTTL: true,
 	})
+	if bucket.Full(err) {
+		slog.Warn("a crash of the NATS server may lose tags: it has too little storage for a copy of their bucket", "err", err)
+		return nil
+	}
 	if err == nil {
 		err = copyTags(ctx, js, s, copySubjects)
 	}
