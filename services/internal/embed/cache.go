@@ -30,8 +30,6 @@ type cached struct {
 	flight singleflight.Group
 }
 
-var _ served = (*cached)(nil)
-
 // Cached returns e with its vectors cached in c by model, purpose and text, shared by
 // all processes. Concurrent equal queries share one call. A failure of the cache causes
 // more calls but no error; a nil cache caches queries in memory only. All vectors have
@@ -43,10 +41,6 @@ func Cached(e Embedder, c *Cache) Embedder {
 	}
 	return &cached{Embedder: e, cache: c, recent: recent}
 }
-
-func (c *cached) warm(ctx context.Context) error { return Warm(ctx, c.Embedder) }
-
-func (c *cached) monitor(ctx context.Context) { Monitor(ctx, c.Embedder) }
 
 func (c *cached) Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
 	if err := ctx.Err(); err != nil || len(texts) == 0 {
@@ -127,25 +121,23 @@ func (c *cached) embedMissing(ctx context.Context, purpose Purpose, w missingTex
 		return nil, nil
 	}
 	err = overload.Idle(ctx, func() (err error) {
-		vectors, err = c.embedShared(ctx, purpose, w)
+		if purpose == Query {
+			vectors, err = c.embedQuery(ctx, w)
+		} else {
+			vectors, err = c.embedInBatches(ctx, purpose, w)
+		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return vectors, nil
+	return vectors, err
 }
 
-func (c *cached) embedShared(ctx context.Context, purpose Purpose, w missingTexts) ([][]float32, error) {
-	if purpose != Query {
-		return c.embedInBatches(ctx, purpose, w)
-	}
+func (c *cached) embedQuery(ctx context.Context, w missingTexts) ([][]float32, error) {
 	for {
 		vectors, err, _ := c.flight.Do(strings.Join(w.keys, ""), func() (any, error) {
 			if vectors, ok := c.findInMemory(w.keys); ok { // a concurrent call has just finished
 				return vectors, nil
 			}
-			return c.embedInBatches(ctx, purpose, w)
+			return c.embedInBatches(ctx, Query, w)
 		})
 		if err == nil {
 			return vectors.([][]float32), nil

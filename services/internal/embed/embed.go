@@ -4,6 +4,7 @@ package embed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -72,46 +73,65 @@ type Space struct {
 // vectors. The server is not contacted: Check, Warm and Embed report one that is unavailable.
 // Idle connections are closed when ctx ends.
 func Open(ctx context.Context, url string) (Embedder, error) {
-	switch {
-	case url == "lexical:":
-		return lexical{}, nil
-	case strings.HasPrefix(url, "static:"):
-		t, err := openStatic(url)
-		if err != nil {
-			return nil, fmt.Errorf("embedder %q: %w", url, err)
-		}
-		return averagingEmbedder{t}, nil
-	case strings.HasPrefix(url, "ollama:"), strings.HasPrefix(url, "ollama+https:"):
-		m, err := openOllama(ctx, url)
-		if err != nil {
-			return nil, err
-		}
-		return averagingEmbedder{m}, nil
+	scheme, _, _ := strings.Cut(url, ":")
+	open, err := schemes[scheme], errScheme
+	var e Embedder
+	if open != nil {
+		e, err = open(ctx, url)
 	}
-	return nil, fmt.Errorf("embedder %q: expected static:, lexical: or ollama://host:11434/model", url)
+	if err != nil {
+		return nil, fmt.Errorf("embedder %q: %w", url, err)
+	}
+	return e, nil
 }
 
-// served is an embedder whose model runs on a server.
-type served interface {
-	warm(ctx context.Context) error
-	monitor(ctx context.Context)
+var schemes = map[string]func(ctx context.Context, url string) (Embedder, error){
+	"lexical": openLexical, "static": openStatic, "ollama": openOllama, "ollama+https": openOllama,
+}
+
+var errScheme = errors.New("expected static:, lexical: or ollama://host:11434/model")
+
+// modelOf returns the model of e that runs on a server, or nil.
+func modelOf(e Embedder) *model {
+	switch e := e.(type) {
+	case *model:
+		return e
+	case averagingEmbedder:
+		return modelOf(e.Embedder)
+	case *cached:
+		return modelOf(e.Embedder)
+	default:
+		return nil
+	}
+}
+
+// embedEach returns the vectors of embed for each text.
+func embedEach(ctx context.Context, texts []string, embed func(text string) []float32) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	for i, text := range texts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		vectors[i] = embed(text)
+	}
+	return vectors, nil
 }
 
 // Warm loads the model of e, so that the first texts do not wait for it. It returns
 // when the model has embedded a text, or an error that wraps [ErrUnavailable] or
 // ctx.Err(). Loading a large model may take minutes.
 func Warm(ctx context.Context, e Embedder) error {
-	if s, ok := e.(served); ok {
-		return s.warm(ctx)
+	if m := modelOf(e); m != nil {
+		return m.warm(ctx)
 	}
 	return nil
 }
 
 // Monitor probes the server of e until ctx ends. After failures the circuit breaker is
-// open: calls fail immediately until a probe succeeds. Without Monitor, calls are the probes.
+// open: calls fail immediately until a probe of Monitor succeeds.
 func Monitor(ctx context.Context, e Embedder) {
-	if s, ok := e.(served); ok {
-		s.monitor(ctx)
+	if m := modelOf(e); m != nil {
+		m.monitor(ctx)
 		return
 	}
 	<-ctx.Done()

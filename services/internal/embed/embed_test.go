@@ -1,8 +1,6 @@
 package embed_test
 
 import (
-	"context"
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -62,22 +60,6 @@ func TestLexical(t *testing.T) {
 	}
 	if length(got[3]) != 0 {
 		t.Error("a text without content: got a vector, want zeros")
-	}
-	if err := e.Check(t.Context()); err != nil {
-		t.Errorf("check: %v", err)
-	}
-}
-
-func TestLexicalCancellation(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	e, err := embed.Open(ctx, "lexical:")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	if _, err := e.Embed(ctx, embed.Document, []string{"a text"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("embed: got %v, want %v", err, context.Canceled)
 	}
 }
 

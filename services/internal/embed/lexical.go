@@ -23,6 +23,13 @@ const (
 // words or parts of words are similar. It needs no model.
 type lexical struct{}
 
+func openLexical(_ context.Context, url string) (Embedder, error) {
+	if url != "lexical:" {
+		return nil, errScheme
+	}
+	return lexical{}, nil
+}
+
 func (lexical) Space() Space {
 	return Space{Name: "lexical-1", Dimensions: dimensions, Lexical: true, Floor: floor}
 }
@@ -30,14 +37,7 @@ func (lexical) Space() Space {
 func (lexical) Check(context.Context) error { return nil }
 
 func (lexical) Embed(ctx context.Context, _ Purpose, texts []string) ([][]float32, error) {
-	vectors := make([][]float32, len(texts))
-	for i, text := range texts {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		vectors[i] = Hashed(text)
-	}
-	return vectors, nil
+	return embedEach(ctx, texts, Hashed)
 }
 
 // Hashed returns the lexical vector of text: the number of its words and of their n-grams,

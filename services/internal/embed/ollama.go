@@ -25,36 +25,46 @@ const (
 	loadTimeout = 5 * time.Minute
 	// monitorInterval is the interval at which Monitor checks whether a probe is due.
 	monitorInterval = 500 * time.Millisecond
+	// metadataTimeout bounds requests that the server answers from its files.
+	metadataTimeout = 5 * time.Second
+	// verifyInterval is the interval at which the model is verified. If the model of its name is replaced,
+	// vectors of both models may be mixed for that time.
+	verifyInterval = time.Minute
 )
 
 // model is a model of an Ollama server. Its description is stored when it is first
 // known, so that vectors of another model are never mixed in.
 type model struct {
 	settings
-	client    *api.Client
-	known     atomic.Pointer[modelInfo] // nil before the first vector
-	verified  atomic.Int64              // Unix nanoseconds; 0: verify before the next call
-	breakers  [2]*breaker.Breaker       // by purpose
-	monitored atomic.Bool
+	client   *api.Client
+	known    atomic.Pointer[modelInfo] // nil before the first vector
+	verified atomic.Int64              // Unix nanoseconds; 0: verify before the next call
+	breakers [2]*breaker.Breaker       // by purpose
+}
+
+// modelInfo is the server's description of the model.
+type modelInfo struct {
+	digest     string // of the model's manifest; empty: unknown
+	window     int    // in tokens, a lower bound; 0: unknown
+	wordPiece  bool   // whether the tokenizer is BERT's
+	dimensions int
 }
 
 // sample is a text that every model can embed.
 const sample = "a text"
 
-var _ served = (*model)(nil)
-
-func openOllama(ctx context.Context, rawURL string) (*model, error) {
+func openOllama(ctx context.Context, rawURL string) (Embedder, error) {
 	s, err := parse(rawURL)
 	if err != nil {
-		return nil, fmt.Errorf("embedder %q: %w", rawURL, err)
+		return nil, err
 	}
 	transport := ollamahost.NewTransport()
 	context.AfterFunc(ctx, transport.CloseIdleConnections)
-	return &model{
+	return averagingEmbedder{&model{
 		settings: s,
 		client:   api.NewClient(s.base, &http.Client{Transport: transport}),
 		breakers: [2]*breaker.Breaker{newBreaker(), newBreaker()},
-	}, nil
+	}}, nil
 }
 
 func (m *model) Space() Space {
@@ -69,10 +79,7 @@ func (m *model) Embed(ctx context.Context, purpose Purpose, texts []string) (vec
 		return nil, ctx.Err()
 	}
 	b := m.breakers[purpose]
-	if m.monitored.Load() { // Monitor probes the server
-		err = b.Err()
-	}
-	if err == nil {
+	if err = b.Err(); err == nil { // otherwise Monitor probes the server
 		err = b.Do(ctx, func() (err error) {
 			vectors, err = m.embed(ctx, purpose, texts)
 			return err
@@ -261,7 +268,7 @@ func (m *model) Check(ctx context.Context) error {
 
 func (m *model) check(ctx context.Context) error {
 	for _, b := range m.breakers {
-		if err := b.Err(); err != nil && (m.monitored.Load() || !b.HalfOpen()) {
+		if err := b.Err(); err != nil {
 			return err
 		}
 	}
@@ -295,8 +302,6 @@ func (m *model) load(ctx context.Context) error {
 }
 
 func (m *model) monitor(ctx context.Context) {
-	m.monitored.Store(true)
-	defer m.monitored.Store(false)
 	tick := time.NewTicker(monitorInterval)
 	defer tick.Stop()
 	for {

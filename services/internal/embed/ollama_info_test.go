@@ -151,7 +151,8 @@ func TestReplacedModel(t *testing.T) {
 	vectors(t, e, embed.Document, "red")
 }
 
-func TestCanceledCaller(t *testing.T) {
+// TestEndedContext: calls that their callers end do not open the circuit breaker.
+func TestEndedContext(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	e := open(t, s, "all-minilm")
@@ -162,26 +163,15 @@ func TestCanceledCaller(t *testing.T) {
 		return ollamatest.Embedding{End: modeltest.Hang}
 	})
 	for range 4 { // more than open the breaker
-		ctx, cancel := context.WithCancel(t.Context())
+		canceled, cancel := context.WithCancel(t.Context())
 		go func() { <-reached; cancel() }()
-		if _, err := e.Embed(ctx, embed.Query, []string{"red"}); !errors.Is(err, context.Canceled) || errors.Is(err, embed.ErrUnavailable) {
+		_, err := e.Embed(canceled, embed.Query, []string{"red"})
+		if !errors.Is(err, context.Canceled) || errors.Is(err, embed.ErrUnavailable) {
 			t.Errorf("got %v, want %v", err, context.Canceled)
 		}
-	}
-	s.SetEmbedding(nil)
-	vectors(t, e, embed.Query, "red")
-}
-
-func TestShortTimeouts(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	e := open(t, s, "all-minilm")
-	vectors(t, e, embed.Query, "red")
-	s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{End: modeltest.Hang} })
-	for range 4 { // more than open the breaker
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		if _, err := e.Embed(ctx, embed.Query, []string{"red"}); !errors.Is(err, context.DeadlineExceeded) ||
-			errors.Is(err, embed.ErrUnavailable) {
+		brief, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		_, err = e.Embed(brief, embed.Query, []string{"red"})
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, embed.ErrUnavailable) {
 			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 		}
 		cancel()
@@ -240,22 +230,4 @@ func TestConcurrentFirstCalls(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-// TestCallersCheckServer: without Monitor, calls probe the server.
-func TestCallersCheckServer(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	s.SetModels()
-	e := open(t, s, "all-minilm")
-	for range 4 {
-		if _, err := e.Embed(t.Context(), embed.Document, []string{"red"}); !errors.Is(err, embed.ErrUnavailable) {
-			t.Errorf("away: got %v", err)
-		}
-	}
-	s.SetModels(minilm)
-	wait.Success(t, func() error {
-		_, err := e.Embed(t.Context(), embed.Document, []string{"red"})
-		return err
-	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ollama/ollama/api"
@@ -135,4 +136,15 @@ func (s *settings) window(shown *api.ShowResponse) (tokens int) {
 		}
 	}
 	return tokens
+}
+
+// parameter returns a number from the model's parameter lines.
+func parameter(lines, name string) int {
+	for line := range strings.Lines(lines) {
+		if words := strings.Fields(line); len(words) == 2 && words[0] == name {
+			n, _ := strconv.Atoi(words[1]) // invalid: as if absent
+			return n
+		}
+	}
+	return 0
 }

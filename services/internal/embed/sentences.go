@@ -17,12 +17,6 @@ const averagingVersion = "sentences-1"
 // MiniLM, recall@5 among 199 skills rises from 0.79 to 0.82.
 type averagingEmbedder struct{ Embedder }
 
-var _ served = averagingEmbedder{}
-
-func (a averagingEmbedder) warm(ctx context.Context) error { return Warm(ctx, a.Embedder) }
-
-func (a averagingEmbedder) monitor(ctx context.Context) { Monitor(ctx, a.Embedder) }
-
 func (a averagingEmbedder) Space() Space {
 	space := a.Embedder.Space()
 	if space.Name != "" {

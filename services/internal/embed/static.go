@@ -20,8 +20,12 @@ type tableEmbedder struct {
 }
 
 // openStatic opens the table of the program, or the table in a directory.
-func openStatic(rawURL string) (*tableEmbedder, error) {
-	directory, settings, _ := strings.Cut(strings.TrimPrefix(rawURL, "static:"), "?")
+func openStatic(_ context.Context, rawURL string) (Embedder, error) {
+	path, ok := strings.CutPrefix(rawURL, "static:")
+	if !ok {
+		return nil, errScheme
+	}
+	directory, settings, _ := strings.Cut(path, "?")
 	t := &tableEmbedder{floor: cautiousFloor}
 	values, err := url.ParseQuery(settings)
 	if err != nil {
@@ -45,7 +49,7 @@ func openStatic(rawURL string) (*tableEmbedder, error) {
 		}
 	}
 	t.name = fmt.Sprintf("static@%.12s", t.Digest())
-	return t, nil
+	return averagingEmbedder{t}, nil
 }
 
 // parseFloor returns the lowest cosine of a relevant best match.
@@ -64,12 +68,5 @@ func (t *tableEmbedder) Space() Space {
 func (t *tableEmbedder) Check(context.Context) error { return nil }
 
 func (t *tableEmbedder) Embed(ctx context.Context, _ Purpose, texts []string) ([][]float32, error) {
-	vectors := make([][]float32, len(texts))
-	for i, text := range texts {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		vectors[i] = t.Table.Embed(text)
-	}
-	return vectors, nil
+	return embedEach(ctx, texts, t.Table.Embed)
 }

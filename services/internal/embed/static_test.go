@@ -73,22 +73,6 @@ func conforms(t *testing.T, e embed.Embedder, purpose embed.Purpose) {
 	}
 }
 
-func TestStaticMeaning(t *testing.T) {
-	t.Parallel()
-	e, err := embed.Open(t.Context(), "static:")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range [][3]string{
-		{"VMs that are oversized", "Find hosts that are larger than they need to be", "Find volumes without a recent snapshot"},
-	} {
-		got := vectors(t, e, embed.Query, row[:]...)
-		if near, far := cosine(got[0], got[1]), cosine(got[0], got[2]); near < far+0.1 {
-			t.Errorf("%q: got cosines of %.2f to %q and %.2f to %q", row[0], near, row[1], far, row[2])
-		}
-	}
-}
-
 func TestStaticSettings(t *testing.T) {
 	t.Parallel()
 	e, err := embed.Open(t.Context(), "static:static/minilm?floor=0.4")
