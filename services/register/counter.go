@@ -20,9 +20,7 @@ import (
 type Counter struct {
 	*quota.Counter
 	catalog *catalog.Catalog
-
-	following sync.Mutex // guards stop
-	stop      func()     // nil: closed
+	stop    func() // stops following the catalog
 
 	mu       sync.Mutex
 	seed     maphash.Seed
@@ -81,38 +79,7 @@ func newCounter(limit quota.Limit) *Counter {
 }
 
 // Close stops following the catalog.
-func (c *Counter) Close() {
-	c.following.Lock()
-	defer c.following.Unlock()
-	c.stop()
-	c.stop = nil
-}
-
-// Rebuild recounts the records, after a rollback of the catalog.
-func (c *Counter) Rebuild(ctx context.Context) error {
-	c.following.Lock()
-	defer c.following.Unlock()
-	if c.stop == nil {
-		return nil
-	}
-	c.stop()
-	c.mu.Lock()
-	for tenant, messages := range c.messages {
-		for hash := range messages {
-			c.replace(tenant, hash, message{})
-		}
-	}
-	clear(c.ahead)
-	c.applied.Advance(0)
-	c.mu.Unlock()
-	_, stop, err := c.catalog.Sizes(ctx, c.apply)
-	if err != nil {
-		c.stop = func() {}
-		return err
-	}
-	c.stop = stop
-	return nil
-}
+func (c *Counter) Close() { c.stop() }
 
 func (c *Counter) apply(s catalog.Size) {
 	c.mu.Lock()
