@@ -167,7 +167,7 @@ func TestEvalAnswersEstates(t *testing.T) {
 	for name, want := range map[string]string{
 		"../plain": `questions.jsonl:1: estate: expected the name of a file in ` + dir + `, got "../plain"`,
 		"":         "expected the name of a file",
-		"absent":   "questions.jsonl:1: estate: " + filepath.Join(dir, "absent.json.gz: no such file"),
+		"absent":   filepath.Join(dir, "absent.json.gz: no such file"),
 	} {
 		write(t, dir, "questions.jsonl", fmt.Sprintf(row, name))
 		if got := do(t, "", args...); got.code != exitUsage || !strings.Contains(got.err, want) {

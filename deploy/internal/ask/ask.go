@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/deploy/internal/connect"
+	"cairn/deploy/internal/estatefile"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/edge/client"
@@ -67,7 +68,7 @@ supports are listed after it. With --strict, the exit code is 1 if there are any
 			if err != nil {
 				return err
 			}
-			estate, err := readEstates(cmd.Context(), a.estates, cmd.InOrStdin())
+			estate, err := estatefile.ReadAll(cmd.Context(), a.estates, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
@@ -88,7 +89,7 @@ supports are listed after it. With --strict, the exit code is 1 if there are any
 	}
 	a.Flags(cmd)
 	f := cmd.Flags()
-	estateFlag(f, &a.estates)
+	estatefile.Flag(f, &a.estates)
 	flags.Choice(cmd, &a.mode, "mode", "", "analysis `MODE`: standard, or broad for facts only", schemas.ModeStandard, schemas.ModeBroad)
 	f.BoolVar(&a.provenance, "provenance", true, "check the figures of the answer against the tool results")
 	f.BoolVar(&a.strict, "strict", false, "exit with code 1 if no tool result supports a figure of the answer")
@@ -100,7 +101,7 @@ supports are listed after it. With --strict, the exit code is 1 if there are any
 func (a *askOptions) validate(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(a.estates) == 0:
-		return flags.UsageError(cmd, errNoEstate)
+		return flags.UsageError(cmd, estatefile.ErrMissing)
 	case a.strict && !a.provenance:
 		return flags.UsageError(cmd, errors.New("--strict requires --provenance"))
 	case len(args) == 0 && !isInteractive(cmd):

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/deploy/internal/connect"
+	"cairn/deploy/internal/estatefile"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/edge/client"
@@ -60,7 +61,7 @@ stderr. The exit code is 2 for an array, metric or filter that the server refuse
 			if err != nil {
 				return err
 			}
-			estate, err := readEstates(cmd.Context(), c.estates, cmd.InOrStdin())
+			estate, err := estatefile.ReadAll(cmd.Context(), c.estates, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
@@ -69,7 +70,7 @@ stderr. The exit code is 2 for an array, metric or filter that the server refuse
 	}
 	c.Flags(cmd)
 	f := cmd.Flags()
-	estateFlag(f, &c.estates)
+	estatefile.Flag(f, &c.estates)
 	f.BoolVar(&c.inspect, "inspect", false, "print the fields of the array")
 	for _, flag := range inputFlags {
 		f.Var(inputValue{flag, c.input}, flag.name, flag.usage)
@@ -172,7 +173,7 @@ func (c *computeOptions) validate() error {
 	top, _ := c.input["top"].(map[string]any)
 	switch {
 	case len(c.estates) == 0:
-		return errNoEstate
+		return estatefile.ErrMissing
 	case whole && (c.inspect || len(c.input) > 1):
 		return errors.New("--input is the whole input: expected no other flag for it")
 	case !whole && !keyed && (c.inspect || len(c.input) > 0):

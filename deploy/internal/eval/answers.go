@@ -82,7 +82,7 @@ func (a *answersOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if err := flags.Paired("questions", a.questions, "estate", a.estate); err != nil {
 		return err
 	}
-	questions, err := readQuestions(a.questions, a.estate)
+	questions, err := readQuestions(ctx, a.questions, a.estate)
 	if err != nil {
 		return err
 	}

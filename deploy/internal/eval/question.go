@@ -1,23 +1,21 @@
 package eval
 
 import (
-	"bytes"
-	"compress/gzip"
+	"context"
 	_ "embed" // the built-in questions
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cairn/deploy/internal/estatefile"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/records"
 )
@@ -28,11 +26,6 @@ var (
 	builtinQuestions []byte
 	//go:embed builtin/estate.json
 	builtinEstate string
-)
-
-const (
-	maxQuestions = 8 << 20  // bytes of a file
-	maxEstate    = 10 << 20 // bytes, also of a decompressed one: the largest body of an analysis
 )
 
 // form is the form of the expected answers of a kind.
@@ -146,10 +139,10 @@ func (q *question) addName(v jsontext.Value) bool {
 
 // readQuestions returns the questions of a file about the estate in another file or, by their member estate, in a
 // directory. Without files, it returns the built-in questions.
-func readQuestions(file, estate string) (questions []question, err error) {
+func readQuestions(ctx context.Context, file, estate string) (questions []question, err error) {
 	data := builtinQuestions
 	if file != "" {
-		if data, err = readBounded(file, maxQuestions); err != nil {
+		if data, err = os.ReadFile(file); err != nil {
 			return nil, err
 		}
 	}
@@ -171,11 +164,11 @@ func readQuestions(file, estate string) (questions []question, err error) {
 	if file == "" {
 		return questions, nil
 	}
-	return questions, readEstates(estate, questions)
+	return questions, readEstates(ctx, estate, questions)
 }
 
 // readEstates sets the texts of the estates of the questions.
-func readEstates(path string, questions []question) error {
+func readEstates(ctx context.Context, path string, questions []question) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -190,42 +183,16 @@ func readEstates(path string, questions []question) error {
 			file = filepath.Join(path, q.Estate+".json")
 		}
 		if _, ok := texts[file]; !ok {
-			text, err := readBounded(file, maxEstate)
+			text, err := estatefile.Read(ctx, file, nil)
 			if info.IsDir() && errors.Is(err, fs.ErrNotExist) {
-				text, err = readBounded(file+gzipSuffix, maxEstate)
-			}
-			text = bytes.TrimPrefix(text, []byte("\uFEFF"))
-			if err == nil && (len(text) == 0 || !utf8.Valid(text)) {
-				err = flags.Usage(fmt.Errorf("%s: expected JSON in UTF-8", file))
+				text, err = estatefile.Read(ctx, file+".gz", nil)
 			}
 			if err != nil {
-				return fmt.Errorf("%s: estate: %w", q.source, err)
+				return fmt.Errorf("%s: estate %s: %w", q.source, file, err)
 			}
 			texts[file] = string(text)
 		}
 		questions[i].text = texts[file]
 	}
 	return nil
-}
-
-const gzipSuffix = ".gz"
-
-// readBounded returns the content of a file of at most limit bytes, decompressed if its name ends with gzipSuffix.
-func readBounded(path string, limit int) ([]byte, error) {
-	file, err := os.Open(path) // #nosec G304 -- a path from the command line
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // opened for reading only
-	var content io.Reader = file
-	if strings.HasSuffix(path, gzipSuffix) {
-		if content, err = gzip.NewReader(file); err != nil {
-			return nil, flags.Usage(fmt.Errorf("%s: %w", path, err))
-		}
-	}
-	data, err := io.ReadAll(io.LimitReader(content, int64(limit)+1))
-	if err == nil && len(data) > limit {
-		err = flags.Usage(fmt.Errorf("%s: expected at most %d bytes", path, limit))
-	}
-	return data, err
 }

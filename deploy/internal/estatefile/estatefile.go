@@ -1,13 +1,16 @@
-package ask
+// Package estatefile reads estates from files, URLs and stdin.
+package estatefile
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -27,20 +30,20 @@ const (
 	estateTimeout = 30 * time.Second
 )
 
-// errNoEstate is the usage error of a command without an estate.
-var errNoEstate = errors.New("--estate is required: a JSON file, a URL, or - for stdin")
+// ErrMissing is the usage error of a command without an estate.
+var ErrMissing = errors.New("--estate is required: a JSON file, a URL, or - for stdin")
 
-// estateFlag defines --estate.
-func estateFlag(f *pflag.FlagSet, estates *[]string) {
+// Flag defines --estate.
+func Flag(f *pflag.FlagSet, estates *[]string) {
 	f.StringArrayVar(estates, "estate", nil, "JSON `FILE` or URL of the estate; - is stdin; may be repeated")
 }
 
-// readEstates returns the text of the estate, joined from several sources.
-func readEstates(ctx context.Context, sources []string, stdin io.Reader) (string, error) {
+// ReadAll returns the text of the estate, joined from several sources.
+func ReadAll(ctx context.Context, sources []string, stdin io.Reader) (string, error) {
 	texts := make([][]byte, len(sources))
 	for i, source := range sources {
 		var err error
-		if texts[i], err = readEstate(ctx, source, stdin); err != nil {
+		if texts[i], err = Read(ctx, source, stdin); err != nil {
 			return "", fmt.Errorf("--estate %s: %w", schemas.RedactURLs(source), err)
 		}
 	}
@@ -51,8 +54,8 @@ func readEstates(ctx context.Context, sources []string, stdin io.Reader) (string
 	return text, flags.Usage(err)
 }
 
-// readEstate returns the text of an estate without a leading byte order mark.
-func readEstate(ctx context.Context, source string, stdin io.Reader) ([]byte, error) {
+// Read returns the text of an estate without a leading byte order mark. A file whose name ends with .gz is decompressed.
+func Read(ctx context.Context, source string, stdin io.Reader) ([]byte, error) {
 	text, err := readSource(ctx, source, stdin)
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	switch {
@@ -91,7 +94,13 @@ func readSource(ctx context.Context, source string, stdin io.Reader) ([]byte, er
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // opened for reading only
-	return io.ReadAll(io.LimitReader(file, maxEstate+1))
+	var content io.Reader = file
+	if strings.HasSuffix(source, ".gz") {
+		if content, err = gzip.NewReader(file); err != nil {
+			return nil, flags.Usage(err)
+		}
+	}
+	return io.ReadAll(io.LimitReader(content, maxEstate+1))
 }
 
 // join returns an object with the members of all estates. Arrays with the same name are
