@@ -96,7 +96,7 @@ func TestMCPInvalidMessages(t *testing.T) {
 		{"a batch", `[{"jsonrpc":"2.0","id":3,"method":"ping"}]`, `"code":-32600`},
 		{"an empty batch", `[]`, `"code":-32600`},
 		{"null", `null`, `"code":-32600`},
-		{"no version", `{"id":3,"method":"ping"}`, `jsonrpc: expected \"2.0\"`},
+		{"no version", `{"id":3,"method":"ping"}`, "jsonrpc: expected 2.0"},
 		{"an id with a fraction", `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, "id: expected a string or an integer"},
 		{"an id that is an object", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, "id: expected a string or an integer"},
 		{"parameters that are a list", `{"jsonrpc":"2.0","id":3,"method":"ping","params":[]}`, "params: expected an object"},
