@@ -84,7 +84,7 @@ func routes(e *edge) []route {
 		get("/agents", consistent(discovery("Published records, in pages", listEntries())), schemas.ErrUnknownPath),
 		post("/explore", discovery("Not implemented", explore()), 501, schemas.ErrUnknownPath),
 
-		get("/watch", watch(bus.Watch)),
+		get("/watch", watchCatalog(bus.Watch)),
 
 		post("/search/playbooks", notImplemented(), 501),
 		post("/answer/knowledge", notImplemented(), 501),

@@ -38,6 +38,7 @@ var packageRules = []binding{
 		"bus/admission", "bus/replay", "bus/retry"}},
 	{"the Model Context Protocol is translated to the bus and nothing more", "edge/mcp", []string{"schemas", "bus"}},
 	{"the Agent2Agent protocol is translated to the bus and nothing more", "edge/a2a", []string{"schemas", "bus"}},
+	{"watches are translated to the bus and nothing more", "edge/watch", []string{"schemas", "bus"}},
 	{"the API of MCP registries is translated to the bus and nothing more", "edge/registry", []string{"schemas"}},
 	{"Agentic Resource Discovery is translated to the bus and nothing more", "edge/ard", []string{"schemas"}},
 	{"the description of the interfaces imports schemas, bus and the manual only", "edge/describe", []string{"schemas", "bus", "edge/docs"}},

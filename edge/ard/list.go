@@ -1,11 +1,72 @@
 package ard
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"cairn/schemas"
 )
+
+const (
+	// catalogEntries and catalogBytes bound the catalog.
+	catalogEntries = 1000
+	catalogBytes   = 2 << 20
+
+	defaultPageSize = 20
+	maxListCalls    = 8 // of a page
+)
+
+// Lister lists published records.
+type Lister func(schemas.RecordQuery) (schemas.RecordList, error)
+
+// Catalog returns the catalog of global entries as JSON: at most catalogEntries and catalogBytes. After an error
+// of list it has the entries before the error.
+func (p Publisher) Catalog(list Lister) ([]byte, error) {
+	var entries []schemas.ARDEntry
+	size := 0
+	l, err := NewListing("", "")
+	for err == nil && !l.Done() && len(entries) < catalogEntries && size < catalogBytes {
+		q := l.Query(min(schemas.DefaultLimit, catalogEntries-len(entries)))
+		var page schemas.RecordList
+		if page, err = list(q); err != nil {
+			break
+		}
+		for _, entry := range p.Entries(q.Kind, page.Records) {
+			text, err := json.Marshal(entry)
+			if size += len(text); err != nil || size > catalogBytes {
+				break
+			}
+			entries = append(entries, entry)
+		}
+		l = l.After(page)
+	}
+	body, encodeErr := json.Marshal(p.Manifest(entries), json.Deterministic(true))
+	return body, errors.Join(err, encodeErr)
+}
+
+// List returns a page of the entries of the tenant and of global ones.
+func (p Publisher) List(list Lister, tenant string, req schemas.ARDListQuery) (schemas.ARDList, error) {
+	size := schemas.ValueOr(req.PageSize, defaultPageSize)
+	page := schemas.ARDList{Items: []schemas.ARDEntry{}}
+	l, err := NewListing(tenant, req.PageToken)
+	if err != nil {
+		return page, err
+	}
+	for calls := 0; len(page.Items) < size && !l.Done() && calls < maxListCalls; calls++ {
+		q := l.Query(size - len(page.Items))
+		records, err := list(q)
+		if err != nil {
+			return page, err
+		}
+		page.Items = append(page.Items, p.Entries(q.Kind, records.Records)...)
+		l = l.After(records)
+	}
+	page.PageToken = l.Token()
+	return page, nil
+}
 
 // Listing is a position in the listing of all entries, which are ordered by kind, the tenant's
 // before global ones.

@@ -19,6 +19,23 @@ type Search struct {
 	impossible bool     // no entry satisfies the filter
 }
 
+// Search returns the entries of the tenant, and global ones, that match the request.
+func (p Publisher) Search(find func(schemas.RecordSearch) (schemas.RecordHits, error), tenant string, r schemas.ARDSearch) (
+	schemas.ARDResults, error,
+) {
+	search, err := p.NewSearch(r, tenant)
+	if err != nil {
+		return schemas.ARDResults{}, err
+	}
+	var hits schemas.RecordHits
+	if query, possible := search.Query(); possible {
+		if hits, err = find(query); err != nil {
+			return schemas.ARDResults{}, err
+		}
+	}
+	return search.Results(hits), nil
+}
+
 // metadata is the path of labels in a filter, before the name.
 const metadata = "metadata."
 

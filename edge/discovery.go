@@ -3,22 +3,27 @@ package edge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/time/rate"
 
 	"cairn/bus"
 	"cairn/edge/ard"
 	"cairn/edge/describe"
+	"cairn/edge/registry"
 	"cairn/schemas"
 )
 
-// Paths of Agentic Resource Discovery. The specification names ai-catalog.json; ard.json is
+// Paths of discovery. The specification of Agentic Resource Discovery names ai-catalog.json; ard.json is
 // the same document.
 const (
+	// registryPath is the path of the API of MCP registries; clients append the rest.
+	registryPath = "/v0.1/servers"
+
 	catalogPath     = "/.well-known/ai-catalog.json"
 	ardPath         = "/.well-known/ard.json"
 	skillPath       = "/ard/skills/{skill_id}/SKILL.md"
@@ -26,9 +31,6 @@ const (
 )
 
 const (
-	// manifestEntries and manifestBytes bound the catalog.
-	manifestEntries = 1000
-	manifestBytes   = 2 << 20
 	// manifestTTL is the lifetime of a rendered catalog, so that published records are listed at most
 	// once per second.
 	manifestTTL     = time.Second
@@ -37,9 +39,7 @@ const (
 	// credential, from all addresses together; one address has at most anonymousRate.
 	skillReads, skillBurst = 2 * anonymousRate, 2 * anonymousBurst
 
-	maxARDBody      = 256 << 10
-	defaultPageSize = 20
-	maxListCalls    = 8
+	maxARDBody = 256 << 10
 )
 
 var (
@@ -73,7 +73,10 @@ type manifest struct {
 // catalog returns an action that responds with the catalog of published global records.
 func catalog(e *edge) action {
 	check := bus.NewCheckFor(manifestTTL, manifestTimeout, func(ctx context.Context) manifest {
-		return renderManifest(ctx, e.conn, e.publisher)
+		body, err := e.publisher.Catalog(func(q schemas.RecordQuery) (schemas.RecordList, error) {
+			return bus.ListRecords.Call(ctx, e.conn, q)
+		})
+		return manifest{body, contentTag(body), err}
 	})
 	return action{Spec: describe.Spec{Open: true, Reply: reflect.TypeFor[schemas.ARDManifest](), ETag: true}, answer: func(x *exchange) error {
 		none, err := entityTags(x, bus.HeaderIfNoneMatch)
@@ -93,30 +96,6 @@ func catalog(e *edge) action {
 		x.write(http.StatusOK, mediaJSON, m.body)
 		return nil
 	}}
-}
-
-// renderManifest renders the catalog: at most manifestEntries records and manifestBytes.
-func renderManifest(ctx context.Context, conn *bus.Conn, publisher ard.Publisher) manifest {
-	var entries []schemas.ARDEntry
-	size := 0
-	l, err := ard.NewListing("", "")
-	for err == nil && !l.Done() && len(entries) < manifestEntries && size < manifestBytes {
-		q := l.Query(min(schemas.DefaultLimit, manifestEntries-len(entries)))
-		var page schemas.RecordList
-		if page, err = bus.ListRecords.Call(ctx, conn, q); err != nil {
-			break
-		}
-		for _, entry := range publisher.Entries(q.Kind, page.Records) {
-			text, err := json.Marshal(entry)
-			if size += len(text); err != nil || size > manifestBytes {
-				break
-			}
-			entries = append(entries, entry)
-		}
-		l = l.After(page)
-	}
-	body, encodeErr := json.Marshal(publisher.Manifest(entries), json.Deterministic(true))
-	return manifest{body, contentTag(body), errors.Join(err, encodeErr)}
 }
 
 // ardTenant returns the tenant of the URL, or else the only tenant of the caller. Workers
@@ -147,17 +126,11 @@ func searchEntries() action {
 			if err != nil {
 				return err
 			}
-			search, err := x.edge.publisher.NewSearch(req, ardTenant(x, tenant))
+			results, err := x.edge.publisher.Search(records{x}.search, ardTenant(x, tenant), req)
 			if err != nil {
 				return err
 			}
-			var found schemas.RecordHits
-			if q, possible := search.Query(); possible {
-				if _, err := request(x, bus.SearchRecords.Forward, q, &found); err != nil {
-					return err
-				}
-			}
-			return respond(x, search.Results(found))
+			return respond(x, results)
 		},
 	}
 }
@@ -165,22 +138,10 @@ func searchEntries() action {
 // listEntries returns an action that answers a listing of entries.
 func listEntries() action {
 	return queryAction(func(x *exchange, req schemas.ARDListQuery) error {
-		size := schemas.ValueOr(req.PageSize, defaultPageSize)
-		l, err := ard.NewListing(ardTenant(x, schemas.ValueOr(req.TenantID, "")), req.PageToken)
+		list, err := x.edge.publisher.List(records{x}.list, ardTenant(x, schemas.ValueOr(req.TenantID, "")), req)
 		if err != nil {
 			return err
 		}
-		list := schemas.ARDList{Items: []schemas.ARDEntry{}}
-		for calls := 0; len(list.Items) < size && !l.Done() && calls < maxListCalls; calls++ {
-			q := l.Query(size - len(list.Items))
-			var page schemas.RecordList
-			if _, err := request(x, bus.ListRecords.Forward, q, &page); err != nil {
-				return err
-			}
-			list.Items = append(list.Items, x.edge.publisher.Entries(q.Kind, page.Records)...)
-			l = l.After(page)
-		}
-		list.PageToken = l.Token()
 		return respond(x, list)
 	}, reflect.TypeFor[schemas.ARDList]())
 }
@@ -245,4 +206,70 @@ func explore() action {
 	return action{Spec: describe.Spec{Permission: schemas.PermissionRead}, answer: func(*exchange) error {
 		return schemas.ErrNotImplemented.Because("aggregations are optional in the specification and not implemented")
 	}}
+}
+
+// registryAction returns an action whose request is in the URL, and whose reply is computed from
+// listings of tools.
+func registryAction[Req, Res any](summary string, answer func(registry.Source, Req) (Res, error)) action {
+	a := queryAction(func(x *exchange, req Req) error {
+		res, err := answer(records{x}, req)
+		if err != nil {
+			return err
+		}
+		return respond(x, res)
+	}, reflect.TypeFor[Res]())
+	a.Summary, a.Invalid = summary, schemas.ErrMalformed
+	return a
+}
+
+// agentCard returns an action that responds with the agent card of a registered agent, as
+// it was registered.
+func agentCard() action {
+	a := queryAction(func(x *exchange, key schemas.AgentKey) error {
+		var agent struct {
+			ID   string         `json:"agent_id"`
+			Card jsontext.Value `json:"agent_card"`
+		}
+		record := schemas.RecordKey{Kind: schemas.KindAgent, ID: key.ID, TenantID: key.TenantID, Scope: key.Scope}
+		reply, err := request(x, bus.GetRecord.Forward, schemas.RecordAt{RecordKey: record}, &agent)
+		if err != nil {
+			return err
+		}
+		if agent.Card.Kind() != jsontext.KindBeginObject {
+			return schemas.ErrRecordNotFound.Because(fmt.Sprintf("the agent %q has no agent_card", agent.ID))
+		}
+		reply.Body = agent.Card
+		x.reply(reply)
+		return nil
+	}, reflect.TypeFor[schemas.AgentCard]())
+	a.Permission, a.Summary, a.Invalid = bus.GetRecord.Permission, "The agent card (A2A) of a registered agent", bus.GetRecord.Invalid
+	return a
+}
+
+// records reads records for the client of a request.
+type records struct{ *exchange }
+
+// Tools implements registry.Source.
+func (r records) Tools(q schemas.ListQuery) (page schemas.ToolList, err error) {
+	_, err = request(r.exchange, bus.ListTools.Forward, q, &page)
+	return page, err
+}
+
+// History implements registry.Source.
+func (r records) History(key schemas.RecordKey) (history schemas.RecordHistory, err error) {
+	_, err = request(r.exchange, bus.RecordHistory.Forward, key, &history)
+	if errors.Is(err, schemas.ErrRecordNotFound) { // deleted since
+		err = nil
+	}
+	return history, err
+}
+
+func (r records) list(q schemas.RecordQuery) (page schemas.RecordList, err error) {
+	_, err = request(r.exchange, bus.ListRecords.Forward, q, &page)
+	return page, err
+}
+
+func (r records) search(q schemas.RecordSearch) (hits schemas.RecordHits, err error) {
+	_, err = request(r.exchange, bus.SearchRecords.Forward, q, &hits)
+	return hits, err
 }
