@@ -29,8 +29,8 @@ var plantedBugs = []plantedBug{
 	},
 	{
 		name: "a write is acknowledged although no server has replied",
-		file: "bus/bucket/publish.go", before: "timeout *= 2\n",
-		after:  "timeout *= 2\n\t\tif BUG && NoReply(err) {\n\t\t\terr = nil\n\t\t}\n",
+		file: "bus/bucket/publish.go", before: "seq, err = attempt(ctx, js, msg, timeout)\n",
+		after:  "seq, err = attempt(ctx, js, msg, timeout)\n\t\tif BUG && NoReply(err) {\n\t\t\terr = nil\n\t\t}\n",
 		faults: "^SIGKILL of .*leader, restarted", finds: "operations on the tag .* are not linearizable",
 	},
 	{
@@ -38,6 +38,19 @@ var plantedBugs = []plantedBug{
 		file: "services/tags/entry.go", before: "return e.sequence > 0 && !e.removed }",
 		after:  "return e.sequence > 0 && !e.removed && !(BUG && time.Now().After(e.deadline)) }",
 		faults: "^a worker of tags", finds: "operations on the tag .* are not linearizable",
+	},
+	{
+		name: "a marker with a time to live deletes a tag",
+		file: "services/tags/store.go", before: "func (s *Store) delete(ctx context.Context, k key) error {\n",
+		after: `func (s *Store) delete(ctx context.Context, k key) error {
+	if tag, err := s.last(ctx, k); BUG && err == nil && tag.alive() {
+		msg := bucket.Marker(k.subject())
+		msg.Header.Set(jetstream.MsgTTLHeader, "1s")
+		_, err := s.publish(ctx, msg, tag.sequence)
+		return wrap(err, "delete", k)
+	}
+`,
+		faults: crashes, finds: "operations on the tag .* are not linearizable",
 	},
 	{
 		name: "a resumed run continues one event late",
