@@ -73,7 +73,7 @@ test-modules: ## run the tests of the nested modules: browser, manifests, dashbo
 		(cd $$module && echo "$$module" && $(TEST) $$flags ./...) || exit 1; \
 	done
 
-# The faults of test/robustness take 8 minutes on 2 CPUs.
+# The faults of test/robustness take 6 minutes on 2 CPUs.
 test-real: TIMEOUT = 20m
 test-real: ## run the tests that need servers, data or packages: CAIRN_TEST_OLLAMA=URL CAIRN_TEST_ELASTICSEARCH=URL CAIRN_TEST_MODEL=URL/MODEL CAIRN_EVAL=FOLDER CAIRN_TEST_NPM=1 CAIRN_TEST_ARD=FOLDER CAIRN_A2A_TCK=FOLDER
 	@for module in . $(MODULES); do \

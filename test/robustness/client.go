@@ -188,7 +188,8 @@ func (w *workload) readTags(ctx context.Context, client int) {
 	var running errgroup.Group
 	running.SetLimit(w.lanes)
 	for n := 0; ctx.Err() == nil; n++ {
-		o := Operation{Client: client + nodes*(n%w.lanes), Key: w.tagKey(n%2, rand.IntN(keysAtOnce)), Action: Read} // #nosec G404 -- load, not a secret
+		key := w.tagKey(n%2, rand.IntN(keysAtOnce)) // #nosec G404 -- load, not a secret
+		o := Operation{Client: client + nodes*(n%w.lanes), Key: key, Action: Read}
 		running.Go(func() error {
 			o.Call = w.since()
 			w.tag(ctx, &o, w.readTimeout)
