@@ -112,7 +112,7 @@ func TestRecordWarnings(t *testing.T) {
 			{"unless the request asks for them", "POST /register/skill",
 				`{"record":{"skill_id":"$.c","purpos":"p","tool_ids":["$.s.globl"]},"return_warnings":true}`, 200,
 				`{"skill_id":"$.c","warnings":[` + purpos + `,
-					{"field":"record.tool_ids[0]","message":"no tool \"$.s.globl\" is registered; did you mean \"$.s.global\"?"}]}`, ""},
+					{"field":"record.tool_ids[0]","message":"no tool \"$.s.globl\" is registered; register it, or correct the reference"}]}`, ""},
 			{"the skills of an agent are beside its record", "POST /register/agent",
 				`{"agent_data":{"agent_id":"$"},"skill_ids":["$.c","$.no"],"return_warnings":true}`, 200,
 				`{"agent_id":"$","warnings":[

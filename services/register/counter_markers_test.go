@@ -63,7 +63,7 @@ func TestMarkersCountUntilTheyExpire(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		f.want(t, "after the expiry", quota.Amount{})
 		f.remove(catalog.Key{Tenant: "other", ID: "third"}, 300)
-		if n := len(f.messages); n != 1 || f.keys("acme") != 0 {
+		if n := len(f.messages); n != 1 || len(f.messages["acme"]) != 0 {
 			t.Errorf("after a later deletion: %d tenants are in memory, want 1", n)
 		}
 	})

@@ -3,7 +3,6 @@
 package register
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -326,7 +325,7 @@ func (r handlers) permit(ctx context.Context, e entry, warnings []schemas.FieldE
 
 // warnings returns the probable mistakes of each record: those of schemas.Warnings, and dangling
 // references. A reference is not dangling if the tenant or the global scope has the record, or if the
-// list has it and does not reject it because of its own warnings.
+// list has it and does not reject it because of the warnings of schemas.Warnings.
 func (r handlers) warnings(ctx context.Context, list []entry) ([][]schemas.FieldError, error) {
 	warnings, references := make([][]schemas.FieldError, len(list)), make([][]schemas.Reference, len(list))
 	absent, listed := map[catalog.Key]bool{}, map[catalog.Key]bool{}
@@ -347,24 +346,13 @@ func (r handlers) warnings(ctx context.Context, list []entry) ([][]schemas.Field
 	if err := r.markExisting(ctx, absent, list); err != nil {
 		return nil, fmt.Errorf("look up references: %w", err)
 	}
-	dangling := func(e entry, to schemas.Reference) bool {
-		return absent[e.keyOf(to)] && !slices.ContainsFunc(scope.Scope(e.key.Tenant).Tenants(), func(tenant string) bool {
-			return listed[catalog.Key{Kind: to.Kind, Tenant: tenant, ID: to.ID}]
-		})
-	}
-	for rejected := true; rejected; {
-		rejected = false
-		for i, e := range list {
-			if e.strict && listed[e.key] && slices.ContainsFunc(references[i], func(to schemas.Reference) bool { return dangling(e, to) }) {
-				listed[e.key], rejected = false, true
-			}
-		}
-	}
-	suggested := r.suggestions(ctx, absent, list)
 	for i, e := range list {
 		for _, to := range references[i] {
-			if dangling(e, to) {
-				message := fmt.Sprintf("no %s %q is registered; %s", to.Kind, to.ID, advice(suggested[e.keyOf(to)]))
+			_, stored := scope.Scope(e.key.Tenant).First(func(tenant string) bool {
+				return listed[catalog.Key{Kind: to.Kind, Tenant: tenant, ID: to.ID}]
+			})
+			if absent[e.keyOf(to)] && !stored {
+				message := fmt.Sprintf("no %s %q is registered; register it, or correct the reference", to.Kind, to.ID)
 				warnings[i] = append(warnings[i], schemas.FieldError{Field: to.Field, Message: message})
 			}
 		}
@@ -374,44 +362,6 @@ func (r handlers) warnings(ctx context.Context, list []entry) ([][]schemas.Field
 		warnings[i] = schemas.ErrInvalidRegistration.With(warnings[i]...).Fields // limits their number and length
 	}
 	return warnings, nil
-}
-
-// suggestions returns, for absent keys, the most similar id in their scope or in the list. It
-// returns none while the catalog is unavailable, or after ctx has ended.
-func (r handlers) suggestions(ctx context.Context, absent map[catalog.Key]bool, list []entry) map[catalog.Key]string {
-	var keys []catalog.Key
-	for key := range absent {
-		if absent[key] && !slices.ContainsFunc(list, func(e entry) bool { return e.key == key }) {
-			keys = append(keys, key)
-		}
-	}
-	slices.SortFunc(keys, func(a, b catalog.Key) int { return cmp.Compare(a.String(), b.String()) })
-	suggested, budget := map[catalog.Key]string{}, maxSimilar
-	for _, key := range keys[:min(len(keys), maxSuggested)] {
-		if ctx.Err() != nil {
-			return suggested
-		}
-		var similar []string
-		for _, tenant := range scope.Scope(key.Tenant).Tenants() {
-			for _, e := range list {
-				if e.key.Kind == key.Kind && e.key.Tenant == tenant {
-					similar = append(similar, e.key.ID)
-				}
-			}
-			total := r.Counter.keys(tenant)
-			if total > budget {
-				continue
-			}
-			budget -= total
-			_ = bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) error { // a suggestion is optional
-				stored, err := r.Catalog.Similar(ctx, catalog.Key{Kind: key.Kind, Tenant: tenant, ID: key.ID})
-				similar = append(similar, stored...)
-				return err
-			})
-		}
-		suggested[key] = schemas.Nearest(key.ID, slices.Values(similar))
-	}
-	return suggested
 }
 
 // markExisting sets absent to false for each key whose record exists in the scope of its tenant or in

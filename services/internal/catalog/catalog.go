@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -146,33 +145,6 @@ func (c *Catalog) Get(ctx context.Context, key Key) (Entry, error) {
 		return Entry{}, wrap(err, "read", encoded)
 	}
 	return Entry{Key: key, Record: schemas.NormalizeRecord(key.Kind, msg.Data), Revision: msg.Sequence}, nil
-}
-
-// maxSimilar bounds the segments of an id that Similar varies.
-const maxSimilar = 4
-
-// Similar returns ids of the tenant's records of the kind of key that differ from its id in
-// one of the first segments.
-func (c *Catalog) Similar(ctx context.Context, key Key) (ids []string, err error) {
-	encoded, err := key.encode()
-	if err != nil {
-		return nil, err
-	}
-	tokens := strings.Split(encoded, ".")
-	for i := 2; i < min(len(tokens), 2+maxSimilar); i++ { // after the kind and the tenant
-		pattern := slices.Clone(tokens)
-		pattern[i] = "*"
-		info, err := c.stream.Info(ctx, jetstream.WithSubjectFilter(subjects+strings.Join(pattern, ".")))
-		if err != nil {
-			return nil, wrap(err, "list", encoded)
-		}
-		for subject := range info.State.Subjects {
-			if key, err := ParseKey(strings.TrimPrefix(subject, subjects)); err == nil {
-				ids = append(ids, key.ID)
-			}
-		}
-	}
-	return ids, nil
 }
 
 // PutIf is Put if the condition permits it. The check and the write are atomic with respect to other

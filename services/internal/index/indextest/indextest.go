@@ -38,7 +38,7 @@ func Run(t *testing.T, open func(testing.TB) index.Index) {
 		{"the higher revision wins in any order", ordered},
 		{"reordered and repeated changes converge", shuffled},
 		{"kinds are searched separately", kinds},
-		{"a tenant's scope has its documents and global ones", tenants},
+		{"a tenant's documents are separate", tenants},
 		{"a canceled context is an error", canceled},
 		{"concurrent changes and searches", concurrent},
 	} {
