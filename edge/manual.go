@@ -65,7 +65,8 @@ func manualImage() action {
 }
 
 func searchManual() action {
-	a := describing("Sections of the manual that contain all words of a query, as HTML", "text/html", func(x *exchange, d describe.Description) error {
+	const summary = "Sections of the manual that contain all words of a query, as HTML"
+	a := describing(summary, "text/html", func(x *exchange, d describe.Description) error {
 		if wrong := checkQuery(x.r.URL.RawQuery); wrong != nil {
 			return schemas.ErrMalformed.With(wrong...)
 		}

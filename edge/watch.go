@@ -18,7 +18,8 @@ func watchCatalog(s bus.Stream[schemas.Watch]) action {
 	known := parametersOf(request)
 	return action{
 		Spec: describe.Spec{
-			Permission: s.Permission, Summary: s.Summary, Subject: s.Subject, Request: request, InURL: true, Stream: describe.Watch, Invalid: s.Invalid,
+			Permission: s.Permission, Summary: s.Summary, Subject: s.Subject, Request: request, InURL: true,
+			Stream: describe.Watch, Invalid: s.Invalid,
 		},
 		answer: func(x *exchange) error {
 			body, wrong := known.read(nil, x.r.URL.RawQuery)

@@ -35,7 +35,8 @@ func (c *client) startTask(t testing.TB, question string) string {
 	var answer struct {
 		Result struct{ Task struct{ ID string } }
 	}
-	if err := json.Unmarshal([]byte(c.do(t, "POST /a2a", agentCall("SendMessage", body)).body), &answer); err != nil || answer.Result.Task.ID == "" {
+	response := c.do(t, "POST /a2a", agentCall("SendMessage", body))
+	if err := json.Unmarshal([]byte(response.body), &answer); err != nil || answer.Result.Task.ID == "" {
 		t.Fatalf("no task: %v", err)
 	}
 	return answer.Result.Task.ID

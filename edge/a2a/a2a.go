@@ -1,5 +1,6 @@
-// Package a2a serves the Agent2Agent protocol (A2A), version 1.0, over JSON-RPC: it translates tasks to runs of an analysis and does nothing else. The edge
-// authenticates the client, admits the request and limits its body.
+// Package a2a serves the Agent2Agent protocol (A2A), version 1.0, over JSON-RPC: it
+// translates tasks to runs of an analysis and does nothing else. The edge authenticates
+// the client, admits the request and limits its body.
 //
 // A task is a run, and its id the name of the run. Its state is stored only in the replay stream,
 // so that any edge can answer the next request:
