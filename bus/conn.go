@@ -146,9 +146,6 @@ func (c *Conn) WaitConnected(ctx context.Context) error {
 	return nil
 }
 
-// reconnected is a wait function of package retry: an attempt follows as soon as there is a connection.
-func (c *Conn) reconnected(ctx context.Context, _ time.Duration) error { return c.WaitConnected(ctx) }
-
 // JetStream returns the JetStream context of the connection.
 func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 

@@ -28,7 +28,7 @@
 // these 2 minutes may perform its copy afterwards.
 //
 // A request that reached no worker, because there are no responders or the connection is lost,
-// waits without a slot. At most 256 requests of a connection wait. Requests fail immediately in
+// waits. At most 256 requests of a connection wait, divided among tenants. Requests fail immediately in
 // an outage of more than 30 s, or 1 s if the worker or the server was never reachable; a stream
 // waits at most 2 s for a worker and 8 s for a connection. Health checks do not wait.
 //

@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"cairn/bus/overload"
+	"cairn/bus/admission"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
@@ -65,19 +65,22 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	var msg *nats.Msg
-	send := func() (err error) {
-		requests := c.requests
-		if len(body) > maxInline {
-			if requests, err = c.bulk(); err != nil {
-				return err
-			}
+	requests := c.requests
+	if len(body) > maxInline {
+		if requests, err = c.bulk(); err != nil {
+			return Reply{}, transportError(e.Subject, err)
+		}
+	}
+	delivery := c.outages.deliver(ctx, e.Subject)
+	defer delivery.end()
+	msg, err := requests.roundTrip(ctx, request, e.reads())
+	for err != nil && e.retry(request, err) {
+		if err = delivery.wait(ctx, err); err != nil {
+			break
 		}
 		msg, err = requests.roundTrip(ctx, request, e.reads())
-		return err
 	}
-	retry := func(err error) bool { return e.retry(request, err) }
-	if err = c.outages.deliver(ctx, e.Subject, retry, send); err != nil {
+	if err != nil {
 		return Reply{}, transportError(e.Subject, err)
 	}
 	return readReply(msg)
@@ -130,15 +133,15 @@ func readReply(msg *nats.Msg) (Reply, error) {
 
 // Serve answers the endpoint's requests with handle, concurrently, until s stops.
 func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) (Res, error)) error {
-	return e.serve(s, s.gate, handle)
+	return e.serve(s, s.admitted, handle)
 }
 
-func (e Endpoint[Req, Res]) serve(s *Service, gate *overload.Gate, handle func(context.Context, Req) (Res, error)) error {
+func (e Endpoint[Req, Res]) serve(s *Service, admitted *admission.Pool, handle func(context.Context, Req) (Res, error)) error {
 	d := &responder{
-		Operation: e.Operation(), timeout: callTimeout, invalid: e.Invalid, mapError: visible, gate: gate,
+		Operation: e.Operation(), timeout: callTimeout, invalid: e.Invalid, mapError: visible, admitted: admitted,
 		bulk: e.Permission == schemas.PermissionRegister,
 	}
-	return s.add(d, func(ctx context.Context, r request) {
+	return s.add(d, func(ctx context.Context, r *request) {
 		defer func() {
 			if p := recover(); p != nil {
 				d.fail(ctx, r.Msg, Recovered(p))
@@ -150,11 +153,12 @@ func (e Endpoint[Req, Res]) serve(s *Service, gate *overload.Gate, handle func(c
 			d.fail(ctx, r.Msg, err)
 			return
 		}
-		if !r.slot.Move(AdmissionKey(r.by, &req)) || !r.slot.Start(ctx) {
+		tenant := AdmissionKey(r.by, &req)
+		if admitted == s.admitted && !r.start(ctx, s.running, tenant) {
 			d.refuse(ctx, r.Msg, busy(e.Subject), nats.Header{HeaderBusy: {"1"}})
 			return
 		}
-		res, err := handle(ctx, req)
+		res, err := handle(admission.WithTenant(ctx, tenant), req)
 		if err != nil {
 			d.fail(ctx, r.Msg, err)
 			return
@@ -164,7 +168,7 @@ func (e Endpoint[Req, Res]) serve(s *Service, gate *overload.Gate, handle func(c
 }
 
 // decode returns the request if it is valid and its caller is authorized.
-func (e Endpoint[Req, Res]) decode(r request) (req Req, err error) {
+func (e Endpoint[Req, Res]) decode(r *request) (req Req, err error) {
 	switch {
 	case r.denied != nil:
 		return req, r.denied

@@ -9,7 +9,6 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bustest"
-	"cairn/bus/overload"
 	"cairn/schemas"
 	"cairn/test/wait"
 )
@@ -226,7 +225,6 @@ func TestReconnect(t *testing.T) {
 	if err := <-inFlight; !errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("in flight: got %v, want %v", err, schemas.ErrUnavailable)
 	}
-	gate := overload.New(10)
 	calls := make(chan error, 2)
 	for _, call := range []func(context.Context) error{
 		func(ctx context.Context) error {
@@ -238,11 +236,9 @@ func TestReconnect(t *testing.T) {
 			return err
 		},
 	} {
-		slot := gate.Admit("")
-		defer slot.Close()
-		go func() { calls <- call(overload.WithSlot(t.Context(), slot)) }()
+		go func() { calls <- call(t.Context()) }()
 	}
-	wait.Until(t, "both requests wait", func() bool { return gate.Used() == 0 })
+	wait.Until(t, "both requests wait", func() bool { return bus.Undelivered(conn) == 2 })
 	restart()
 	for range 2 {
 		if err := <-calls; err != nil {

@@ -10,10 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/nats-io/nats.go"
 
 	"cairn/bus"
 	"cairn/bus/bustest"
@@ -155,67 +151,5 @@ func TestStalledClientIsCanceled(t *testing.T) {
 	}
 	if !strings.Contains(last, "does not read") {
 		t.Errorf("the stream ends with %q, want the reason", last)
-	}
-}
-
-// TestBlockedStreamIsNotRunning has a client that reads no further event.
-func TestBlockedStreamIsNotRunning(t *testing.T) {
-	t.Parallel()
-	conn, nc := startServer(t)
-	service, err := bus.Start(conn, "narrow", 1, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = service.Stop(context.Background()) })
-	running := make(chan int64)
-	err = bus.Analyze.Serve(service, func(_ context.Context, _ schemas.Analysis, to bus.Sender) error {
-		for range 2 {
-			running <- bus.Running(service)
-			if err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}); err != nil {
-				return err
-			}
-		}
-		running <- bus.Running(service)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	events, err := nc.SubscribeSync(nc.NewInbox())
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := json.Marshal(question("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request := &nats.Msg{Subject: bus.Analyze.Subject, Reply: events.Subject, Data: body, Header: nats.Header{bus.HeaderWindow: {"1"}}}
-	if err := nc.PublishMsg(request); err != nil {
-		t.Fatal(err)
-	}
-	for event := range 2 {
-		if n := <-running; n != 1 {
-			t.Errorf("%d requests run while event %d is prepared, want 1", n, event+1)
-		}
-	}
-	bustest.Until(t, "wait for the client", func(context.Context) error {
-		if n := bus.Running(service); n > 0 {
-			return fmt.Errorf("%d requests run, want 0", n)
-		}
-		return nil
-	})
-	var control string
-	for control == "" {
-		msg, err := events.NextMsg(10 * time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		control = msg.Reply
-	}
-	if err := nc.PublishMsg(&nats.Msg{Subject: control, Header: nats.Header{bus.HeaderRead: {"1"}}}); err != nil {
-		t.Fatal(err)
-	}
-	if n := <-running; n != 1 {
-		t.Errorf("%d requests run after the client has read, want 1", n)
 	}
 }

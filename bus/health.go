@@ -70,7 +70,7 @@ func ServeHealth(
 		h, err := health(ctx)
 		return result{h, err}
 	})
-	return Health(name).serve(s, s.healthGate, func(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
+	return Health(name).serve(s, s.checks, func(ctx context.Context, _ schemas.Nothing) (schemas.Health, error) {
 		var applied uint64
 		if waitApplied != nil {
 			var err error

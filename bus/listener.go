@@ -275,27 +275,37 @@ func (w *waiting) stopConfirmTimer() {
 	}
 }
 
+// receive sends the request unless it was delivered, and returns the next message.
+func (w *waiting) receive(l *listener) (*nats.Msg, error) {
+	if !w.sent {
+		if err := w.send(l); err != nil {
+			return nil, err
+		}
+	}
+	msg, err := l.nextMessage()
+	w.sent = !undelivered(err)
+	return msg, err
+}
+
 func (w *waiting) next(l *listener) (Event, error) {
 	ctx, cancel := context.WithTimeout(l.ctx, deliveryTimeout)
 	defer cancel()
-	var msg *nats.Msg
 	var since time.Time // time of the first attempt without a responder
-	retryable := func(err error) bool {
+	delivery := l.conn.outages.deliver(ctx, l.stream.Subject)
+	defer delivery.end()
+	msg, err := w.receive(l)
+	for undelivered(err) {
 		if errors.Is(err, nats.ErrNoResponders) && since.IsZero() {
 			since = time.Now()
 		}
-		return undelivered(err) && (since.IsZero() || time.Since(since) < responderTimeout)
-	}
-	err := l.conn.outages.deliver(ctx, l.stream.Subject, retryable, func() (err error) {
-		if !w.sent {
-			if err := w.send(l); err != nil {
-				return err
-			}
+		if !since.IsZero() && time.Since(since) >= responderTimeout {
+			break
 		}
-		msg, err = l.nextMessage()
-		w.sent = !undelivered(err)
-		return err
-	})
+		if err = delivery.wait(ctx, err); err != nil {
+			break
+		}
+		msg, err = w.receive(l)
+	}
 	if err != nil {
 		return Event{}, transportError(l.stream.Subject, err)
 	}
@@ -631,13 +641,10 @@ func query(ctx context.Context, c *Conn, control, header, value string) (last ui
 	defer cancel()
 	msg := nats.NewMsg(control)
 	msg.Header.Set(header, value)
-	var reply *nats.Msg
-	err = retry.DoAfter(ctx, c.reconnected, unanswered, func() (err error) { // a query is idempotent
-		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-		defer cancel()
-		reply, err = c.nc.RequestMsgWithContext(ctx, msg)
-		return err
-	})
+	reply, err := ask(ctx, c, msg)
+	for unanswered(err) && c.WaitConnected(ctx) == nil && ctx.Err() == nil { // a query is idempotent
+		reply, err = ask(ctx, c, msg)
+	}
 	if errors.Is(err, nats.ErrNoResponders) {
 		return 0, false, nil
 	}
@@ -651,6 +658,13 @@ func query(ctx context.Context, c *Conn, control, header, value string) (last ui
 // queryTimeout bounds one attempt of a query. If the connection of the worker was lost before the
 // message arrived, the next attempt finds no responders.
 const queryTimeout = time.Second
+
+// ask is an attempt of a query.
+func ask(ctx context.Context, c *Conn, msg *nats.Msg) (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	return c.nc.RequestMsgWithContext(ctx, msg)
+}
 
 // unanswered reports whether err means that a retry of the request may be answered.
 func unanswered(err error) bool {

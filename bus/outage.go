@@ -1,15 +1,16 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus/admission"
-	"cairn/bus/overload"
 	"cairn/bus/retry"
 )
 
@@ -84,42 +85,47 @@ func undelivered(err error) bool {
 		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrHeadersNotSupported) // before the server has identified itself
 }
 
-// deliver calls send until it succeeds, fails with an error that is not retryable, ctx ends, or the
-// outage exceeds its timeout. It returns the error of the last call. Waiting requests release their
-// slots (overload.WithoutSlot), and their number is divided among tenants.
-func (o *outages) deliver(ctx context.Context, subject string, retryable func(error) bool, send func() error) error {
-	tenant, waiting := AdmissionKey(Identity(ctx), nil), false
-	defer func() {
-		if waiting {
-			o.waiting.Release(tenant, 1)
-		}
-	}()
-	wait := func(ctx context.Context, interval time.Duration) error {
-		return overload.WithoutSlot(ctx, func() error { return o.wait(ctx, subject, interval) })
-	}
-	return retry.DoAfter(ctx, wait, func(err error) bool {
-		if !retryable(err) {
-			return false
-		}
-		waiting = waiting || o.waiting.Acquire(tenant, 1)
-		return waiting
-	}, send)
+// delivery is a request on its way to a worker, which may be sent again.
+type delivery struct {
+	outages   *outages
+	subject   string
+	tenant    string
+	intervals backoff.BackOff // between the attempts; nil: there was one
 }
 
-// wait waits for the interval and then for a connection. It returns an error when ctx or the caller
-// ends, or the outage exceeds its timeout.
-func (o *outages) wait(ctx context.Context, subject string, interval time.Duration) error {
-	of := &o.connection
-	if o.conn.Connected() {
-		of = o.subject(subject)
+// deliver begins the delivery of a request. The caller ends it.
+func (o *outages) deliver(ctx context.Context, subject string) delivery {
+	return delivery{outages: o, subject: subject, tenant: AdmissionKey(Identity(ctx), nil)}
+}
+
+// wait waits until a request that reached no worker can be sent again, and returns nil. It returns err, the error of
+// the last attempt, when ctx or the outage exceeds its timeout, or too many requests of the tenant wait, and
+// context.Canceled when ctx or the caller is canceled.
+func (d *delivery) wait(ctx context.Context, err error) error {
+	if d.intervals == nil {
+		if !d.outages.waiting.Acquire(d.tenant, 1) {
+			return err
+		}
+		d.intervals = retry.Intervals()
 	}
-	ctx, cancel := context.WithDeadline(ctx, of.recordFailure())
+	current := &d.outages.connection
+	if d.outages.conn.Connected() {
+		current = d.outages.subject(d.subject)
+	}
+	limited, cancel := context.WithDeadline(ctx, current.recordFailure())
 	defer cancel()
 	if caller, ok := ctx.Value(callerKey{}).(context.Context); ok {
 		defer context.AfterFunc(caller, cancel)()
 	}
-	if err := retry.Sleep(ctx, interval); err != nil {
-		return err
+	stopped := cmp.Or(retry.Sleep(limited, d.intervals.NextBackOff()), d.outages.conn.WaitConnected(limited), ctx.Err())
+	if stopped == nil || errors.Is(stopped, context.Canceled) {
+		return stopped
 	}
-	return o.conn.WaitConnected(ctx)
+	return err
+}
+
+func (d *delivery) end() {
+	if d.intervals != nil {
+		d.outages.waiting.Release(d.tenant, 1)
+	}
 }

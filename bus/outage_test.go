@@ -16,7 +16,6 @@ import (
 	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
-	"cairn/bus/overload"
 	"cairn/schemas"
 	"cairn/test/wait"
 )
@@ -49,29 +48,22 @@ func outageOf(t *testing.T) (conn *bus.Conn, end func()) {
 	return conn, func() { worker() }
 }
 
-// TestRequestWaitsForAWorker: a write that reached no worker is delivered to the next one. It
-// holds no slot meanwhile.
+// TestRequestWaitsForAWorker: a write that reached no worker is delivered to the next one.
 func TestRequestWaitsForAWorker(t *testing.T) {
 	t.Parallel()
 	conn, end := outageOf(t)
-	gate := overload.New(1)
-	slot := gate.Admit("")
-	defer slot.Close()
-	if !slot.Start(t.Context()) {
-		t.Fatal("the slot has not started")
-	}
 	written := make(chan error, 1)
 	go func() {
-		_, err := bus.WriteTag.Call(overload.WithSlot(t.Context(), slot), conn, writeTag("r"))
+		_, err := bus.WriteTag.Call(t.Context(), conn, writeTag("r"))
 		written <- err
 	}()
-	wait.Until(t, "the request waits without a slot", func() bool { return gate.Used() == 0 && gate.Running() == 0 })
+	wait.Until(t, "the request waits", func() bool { return bus.Undelivered(conn) == 1 })
 	end()
 	if err := <-written; err != nil {
 		t.Errorf("the request in the outage: %v", err)
 	}
-	if gate.Used() != 1 || gate.Running() != 1 {
-		t.Errorf("%d slots are held and %d requests run after the reply, want 1", gate.Used(), gate.Running())
+	if n := bus.Undelivered(conn); n != 0 {
+		t.Errorf("%d requests wait after the reply, want none", n)
 	}
 }
 
@@ -105,16 +97,12 @@ func TestCanceledCallerInOutage(t *testing.T) {
 	t.Parallel()
 	conn, _ := outageOf(t)
 	caller, leave := context.WithCancel(t.Context())
-	gate := overload.New(1)
-	slot := gate.Admit("")
-	defer slot.Close()
 	written := make(chan error, 1)
 	go func() {
-		ctx := overload.WithSlot(bus.WithCaller(t.Context(), caller), slot)
-		_, err := bus.WriteTag.Call(ctx, conn, writeTag("r"))
+		_, err := bus.WriteTag.Call(bus.WithCaller(t.Context(), caller), conn, writeTag("r"))
 		written <- err
 	}()
-	wait.Until(t, "the request waits", func() bool { return gate.Used() == 0 })
+	wait.Until(t, "the request waits", func() bool { return bus.Undelivered(conn) == 1 })
 	leave()
 	if err := <-written; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
@@ -224,13 +212,10 @@ func TestStreamWaitsForAWorker(t *testing.T) {
 	if err := first.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	gate := overload.New(1)
-	slot := gate.Admit("")
-	defer slot.Close()
 	run, events := bus.NewRun(), make(chan int)
 	go func() {
 		n := 0
-		for _, err := range bus.Analyze.Run(overload.WithSlot(t.Context(), slot), conn, run, anything) {
+		for _, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -238,7 +223,7 @@ func TestStreamWaitsForAWorker(t *testing.T) {
 		}
 		events <- n
 	}()
-	wait.Until(t, "the request waits", func() bool { return gate.Used() == 0 })
+	wait.Until(t, "the request waits", func() bool { return bus.Undelivered(conn) == 1 })
 	worker()
 	if n := <-events; n != 701 {
 		t.Errorf("%d events of the run, want 701", n)

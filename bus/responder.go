@@ -14,9 +14,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 
+	"cairn/bus/admission"
 	"cairn/bus/bucket"
-	"cairn/bus/overload"
-	"cairn/bus/retry"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 )
@@ -28,7 +27,7 @@ type responder struct {
 	timeout  time.Duration
 	invalid  *schemas.Error             // the error of malformed headers
 	mapError func(error) *schemas.Error // maps an error to the one that callers receive
-	gate     *overload.Gate
+	admitted *admission.Pool
 	bulk     bool // requests are received over the connection for large bodies
 	metrics  *telemetry.Subject
 	events   func(reply string) bool // reports whether reply is the event subject of a run; nil: no runs
@@ -46,23 +45,44 @@ func (d *responder) answers(reply string) bool {
 // responderKey is the key of the responder in the context of its requests.
 type responderKey struct{}
 
-// request is an admitted request.
+// request is an admitted request. The caller of admit closes it.
 type request struct {
 	*nats.Msg
-	slot   *overload.Slot
-	by     *schemas.Identity
-	denied error // the error of authorization or of the headers; nil: none
+	admitted *admission.Pool
+	running  *admission.Pool // nil: it has not started
+	tenant   string          // in both pools
+	by       *schemas.Identity
+	denied   error // the error of authorization or of the headers; nil: none
 }
 
-// admit returns the request in msg with its context, which the caller cancels. The slot of the
-// request is nil if admit has refused or ignored it. admit never blocks, because a subscription
-// runs its callbacks one after the other.
-func (d *responder) admit(base context.Context, msg *nats.Msg) (ctx context.Context, r request, cancel context.CancelFunc) {
-	r.Msg = msg
+// start waits until the request of the tenant may run, and reports whether it may before ctx ends.
+func (r *request) start(ctx context.Context, running *admission.Pool, tenant string) bool {
+	if !r.admitted.Move(r.tenant, tenant, 1) {
+		return false
+	}
+	r.tenant = tenant
+	if running.Wait(ctx, tenant, 1) != nil {
+		return false
+	}
+	r.running = running
+	return true
+}
+
+func (r *request) close() {
+	if r.running != nil {
+		r.running.Release(r.tenant, 1)
+	}
+	r.admitted.Release(r.tenant, 1)
+}
+
+// admit returns the request in msg with its context, which the caller cancels. The request is nil if admit has
+// refused or ignored it. admit never blocks, because a subscription runs its callbacks one after the other.
+func (d *responder) admit(base context.Context, msg *nats.Msg) (ctx context.Context, r *request, cancel context.CancelFunc) {
 	if !d.answers(msg.Reply) {
 		d.service.log.Debug("request ignored: the reply subject is not an inbox", "subject", d.Subject, "reply", msg.Reply)
-		return base, r, func() {}
+		return base, nil, func() {}
 	}
+	r = &request{Msg: msg, admitted: d.admitted}
 	ctx, cancel = received(base, msg.Header.Get, d.timeout)
 	ctx, r.by, r.denied = authorize(ctx, msg.Header.Get, d.Permission)
 	id := msg.Header.Get(jetstream.MsgIDHeader)
@@ -73,12 +93,12 @@ func (d *responder) admit(base context.Context, msg *nats.Msg) (ctx context.Cont
 	case id != "" && Precondition(ctx) == schemas.Precondition{}:
 		ctx = bucket.WithRequest(ctx, d.Subject+" "+id)
 	}
-	if r.slot = d.gate.Admit(AdmissionKey(r.by, nil)); r.slot == nil {
+	if r.tenant = AdmissionKey(r.by, nil); !d.admitted.Acquire(r.tenant, 1) {
 		d.metrics.Refused(d.mapError(busy(d.Subject)).Code)
 		d.refuse(ctx, msg, busy(d.Subject), nats.Header{HeaderBusy: {"1"}})
-		return ctx, r, cancel
+		return ctx, nil, cancel
 	}
-	return overload.WithSlot(ctx, r.slot), r, cancel
+	return ctx, r, cancel
 }
 
 func busy(subject string) *schemas.Error {
@@ -156,7 +176,11 @@ func (d *responder) respond(ctx context.Context, r *nats.Msg, body []byte, heade
 		return
 	}
 	reply := &nats.Msg{Subject: r.Reply, Header: header, Data: body}
-	err := retry.DoAfter(ctx, d.service.conn.reconnected, undelivered, func() error { return d.service.conn.nc.PublishMsg(reply) })
+	conn := d.service.conn
+	err := conn.nc.PublishMsg(reply)
+	for undelivered(err) && conn.WaitConnected(ctx) == nil && ctx.Err() == nil {
+		err = conn.nc.PublishMsg(reply)
+	}
 	if err != nil {
 		d.service.log.WarnContext(ctx, "reply not sent", "subject", d.Subject, "err", err)
 	}

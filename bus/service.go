@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -12,9 +13,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"cairn/bus/admission"
-	"cairn/bus/overload"
 	"cairn/bus/telemetry"
-	"cairn/schemas"
 )
 
 // Version is the version of this build, set by the linker.
@@ -22,26 +21,31 @@ var Version = "0.0.0"
 
 // Service is a group of endpoints that are discovered, counted and stopped together.
 type Service struct {
-	conn       *Conn
-	discovery  *discovery
-	log        *slog.Logger
-	gate       *overload.Gate
-	healthGate *overload.Gate  // admits health checks, regardless of the load
-	waiting    *admission.Pool // requests that wait without a slot
-	uploads    *admission.Pool // bytes of granted chunks that have not arrived
-	handlers   sync.WaitGroup  // goroutines of handlers, and the one that adjusts the gate
-	ctx        context.Context // parent of the contexts of requests
-	cancel     context.CancelFunc
-	draining   chan struct{} // closed when Stop is called
-	stop       sync.Once
+	conn      *Conn
+	discovery *discovery
+	log       *slog.Logger
+	admitted  *admission.Pool // requests and streams in flight
+	running   *admission.Pool // admitted requests whose handlers run
+	checks    *admission.Pool // health checks in flight, which are admitted regardless of the load
+	uploads   *admission.Pool // bytes of granted chunks that have not arrived
+	handlers  sync.WaitGroup
+	ctx       context.Context // parent of the contexts of requests
+	cancel    context.CancelFunc
+	draining  chan struct{} // closed when Stop is called
+	stop      sync.Once
 
 	mu   sync.Mutex
 	subs []*nats.Subscription // subscriptions of the endpoints and of discovery
 }
 
-// Start registers the service on c under name. It admits at most slots requests at a time, divided
-// among tenants (AdmissionKey), and rejects further requests with schemas.ErrUnavailable. Under CPU load
-// fewer of them run, and the others wait in queues per tenant. The caller stops the service.
+// runningPerCPU is the concurrency limit of the handlers of a service, for each CPU. Handlers wait for backends
+// such as Elasticsearch most of their time, so the limit is high. A request of 1 ms of CPU time takes 128 ms
+// while a single tenant runs as many as it may.
+const runningPerCPU = 128
+
+// Start registers the service on c under name. It admits at most slots requests and streams at a time, divided
+// among tenants (AdmissionKey), and rejects further ones with schemas.ErrUnavailable. Of the admitted requests at most
+// runningPerCPU run for each CPU, and the others wait in queues per tenant. The caller stops the service.
 func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) {
 	s := &Service{
 		conn: c, discovery: newDiscovery(name), log: slog.New(LogHandler(log.Handler())).With("service", name), draining: make(chan struct{}),
@@ -51,21 +55,20 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 		return nil, fmt.Errorf("start service %s: %w", name, err)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.gate, s.healthGate = overload.New(slots), overload.New(healthSlots)
-	s.waiting, s.uploads = admission.NewPool(maxWaiting), admission.NewPool(uploadBytes)
-	telemetry.Slots(name, slots, s.gate.Used)
-	s.handlers.Go(func() { overload.Run(s.ctx, s.gate) })
+	s.admitted, s.checks = admission.NewPool(int64(slots)), admission.NewPool(maxChecks)
+	s.running = admission.NewPool(int64(runningPerCPU * runtime.GOMAXPROCS(0)))
+	s.uploads = admission.NewPool(uploadBytes)
+	telemetry.Slots(name, slots, s.admitted.Used)
 	return s, nil
 }
 
-// healthSlots is the number of slots for health checks. They are cheap, and some wait for a backend.
-const healthSlots = 1024
+// maxChecks is the maximum number of health checks in flight. They are cheap, and some wait for a backend.
+const maxChecks = 1024
 
-// add runs handle for each request of the responder in a separate goroutine while a slot is
-// free, until s stops.
-func (s *Service) add(d *responder, handle func(context.Context, request)) error {
+// add runs handle for each admitted request of the responder in a separate goroutine until s stops.
+func (s *Service) add(d *responder, handle func(context.Context, *request)) error {
 	d.service = s
-	d.metrics = telemetry.NewSubject(d.Subject, d.gate == s.gate) // health checks start no trace
+	d.metrics = telemetry.NewSubject(d.Subject, d.admitted == s.admitted) // health checks start no trace
 	base := context.WithValue(s.ctx, responderKey{}, d)
 	if err := s.discovery.add(d); err != nil {
 		return err
@@ -80,12 +83,12 @@ func (s *Service) add(d *responder, handle func(context.Context, request)) error
 	}
 	sub, err := nc.QueueSubscribe(d.Subject, micro.DefaultQueueGroup, func(msg *nats.Msg) {
 		ctx, r, cancel := d.admit(base, msg)
-		if r.slot == nil {
+		if r == nil {
 			cancel()
 			return
 		}
 		s.handlers.Go(func() {
-			defer r.slot.Close()
+			defer r.close()
 			defer cancel()
 			ctx, work := d.metrics.Begin(ctx, RequestID(ctx))
 			defer work.End()
@@ -139,8 +142,8 @@ func (s *Service) drain(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.gate.Close() // before Wait, so that no handler is added during it
-		s.healthGate.Close()
+		s.admitted.Drain() // before Wait, so that no handler is added during it
+		s.checks.Drain()
 		s.handlers.Wait()
 	}()
 	select {
@@ -182,41 +185,10 @@ func (s *Service) idle(ctx context.Context) int {
 			ended = true
 		case <-tick.C:
 		}
-		n := int(s.waiting.Used() + s.gate.Used())
+		n := int(s.admitted.Used())
 		if ended || n == 0 && idleBefore {
 			return n
 		}
 		idleBefore = n == 0
 	}
-}
-
-// maxWaiting is the maximum number of requests of a service that wait without a slot
-// (see WaitWithoutSlot). Each holds a goroutine and its body.
-const maxWaiting = 1024
-
-// ErrNoSlot is wrapped by the errors of WaitWithoutSlot, except for an error of the wait function.
-var ErrNoSlot = errors.New("no slot for a waiting request")
-
-// WaitWithoutSlot releases the slot of the request of ctx, calls wait, and then acquires a slot of
-// the service again. The waiting requests of a service are bounded and divided among tenants: the
-// error wraps ErrNoSlot and schemas.ErrTooManyRequests when the tenant has too many, or
-// schemas.ErrUnavailable when ctx ends before a slot is free. After an error of wait the slot is
-// acquired too, unless ctx has ended. Outside of a request it only calls wait.
-func WaitWithoutSlot(ctx context.Context, wait func(context.Context) error) error {
-	r, ok := ctx.Value(responderKey{}).(*responder)
-	slot := overload.SlotOf(ctx)
-	if !ok || slot == nil {
-		return wait(ctx)
-	}
-	s, key := r.service, slot.Owner()
-	if !s.waiting.Acquire(key, 1) {
-		return fmt.Errorf("%w: %w", ErrNoSlot, schemas.ErrTooManyRequests.Because("too many requests of the tenant are waiting"))
-	}
-	defer s.waiting.Release(key, 1)
-	var failed error
-	err := overload.WithoutSlot(ctx, func() error { failed = wait(ctx); return failed })
-	if err != nil && failed == nil {
-		return fmt.Errorf("%w: %w", ErrNoSlot, busy(r.Subject))
-	}
-	return err
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus/admission"
-	"cairn/bus/overload"
 	"cairn/bus/replay"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
@@ -33,7 +32,7 @@ type session struct {
 	responder  *responder
 	conn       *Conn
 	stream     Stream[any]
-	request    request        // its reply subject receives the events
+	request    *request       // its reply subject receives the events
 	control    string         // subject for acknowledgements and cancel
 	replay     *replay.Writer // nil: not a run
 	sub        *nats.Subscription
@@ -51,7 +50,7 @@ type session struct {
 }
 
 // newSession returns the session of a request. The session cancels its context when it ends.
-func newSession(ctx context.Context, d *responder, s Stream[any], r request, share *admission.Pool) *session {
+func newSession(ctx context.Context, d *responder, s Stream[any], r *request, share *admission.Pool) *session {
 	c := d.service.conn
 	w := &session{
 		responder: d, conn: c, stream: s, request: r, control: c.nc.NewInbox(),
@@ -60,7 +59,7 @@ func newSession(ctx context.Context, d *responder, s Stream[any], r request, sha
 		},
 		flow: newFlow(r.Header.Get(HeaderWindow)),
 	}
-	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	w.ctx, w.cancel = context.WithCancelCause(admission.WithTenant(ctx, r.tenant))
 	if run, ok := s.runOf(r.Reply); ok {
 		w.replay = replay.NewWriter(d.service.ctx, c.js, s.ReplayStream(), run+replayToken, AdmissionKey(r.by, nil), share, d.service.log)
 		w.control = run
@@ -107,7 +106,7 @@ func (w *session) admitted(runs *admission.Limit) (_ context.Context, release fu
 
 var errFull = errors.New("not admitted by this worker") // another worker may admit the request
 
-// work sends heartbeats, waits for the body and until the request may run, and calls handle.
+// work sends heartbeats, waits for the body, and calls handle.
 func (w *session) work(ctx context.Context, handle func(context.Context, []byte, Sender) error) (err error) {
 	w.heartbeats.start(streamHeartbeatInterval, w.onHeartbeat)
 	defer func() {
@@ -117,9 +116,6 @@ func (w *session) work(ctx context.Context, handle func(context.Context, []byte,
 	}()
 	if err := w.upload.wait(ctx); err != nil {
 		return err
-	}
-	if !w.request.slot.Start(ctx) {
-		return context.Cause(ctx)
 	}
 	body := w.upload.body
 	w.upload.body, w.request.Data = nil, nil // the body can be freed while the answer is streamed
@@ -267,12 +263,12 @@ func (w *session) onHeartbeat() {
 
 func (w *session) Send(event string, data any) error {
 	if sent := w.sent(); !w.flow.open(sent) {
-		if err := overload.Idle(w.ctx, func() error { return w.flow.wait(w.ctx, sent) }); err != nil {
+		if err := w.flow.wait(w.ctx, sent); err != nil {
 			return err
 		}
 	}
 	if w.replay != nil && w.replay.Full() {
-		if err := overload.Idle(w.ctx, func() error { return w.replay.Wait(w.ctx) }); err != nil {
+		if err := w.replay.Wait(w.ctx); err != nil {
 			return err
 		}
 	}
@@ -326,7 +322,7 @@ func (w *session) close() {
 	w.cancel(nil)
 	w.upload.close()
 	if w.replay != nil {
-		_ = overload.Idle(w.ctx, func() error { w.replay.Close(); return nil }) // the handler has returned
+		w.replay.Close() // the handler has returned
 	}
 	switch {
 	case w.sub == nil:

@@ -191,10 +191,10 @@ func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sende
 func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte, Sender) error) error {
 	runs, share := admission.NewLimit(s.Runs), admission.NewPool(replay.WorkerBytes)
 	d := &responder{
-		Operation: s.Operation(), timeout: s.Timeout, invalid: s.Invalid, mapError: s.mapError, gate: svc.gate,
+		Operation: s.Operation(), timeout: s.Timeout, invalid: s.Invalid, mapError: s.mapError, admitted: svc.admitted,
 		events: func(reply string) bool { _, ok := s.runOf(reply); return ok },
 	}
-	return svc.add(d, func(ctx context.Context, r request) {
+	return svc.add(d, func(ctx context.Context, r *request) {
 		newSession(ctx, d, Stream[any](s), r, share).serve(runs, handle)
 	})
 }

@@ -65,13 +65,13 @@ func agentRPC(keepAlive time.Duration, analysis bus.Stream[schemas.Analysis]) ac
 
 // serveAgent answers a request of the Agent2Agent protocol. It counts as a stream of the caller.
 func serveAgent(x *exchange, agent *a2a.Handler, analysis bus.Stream[schemas.Analysis]) error {
-	slot, release, err := enterStream(x)
+	release, err := enterStream(x)
 	if err != nil {
 		return err
 	}
 	defer release()
 	defer telemetry.StreamOpened()()
-	body, err := readStreamBody(x, slot, analysis.MaxBody)
+	body, err := x.readBody(analysis.MaxBody)
 	if err != nil {
 		return err
 	}
@@ -81,12 +81,8 @@ func serveAgent(x *exchange, agent *a2a.Handler, analysis bus.Stream[schemas.Ana
 	ctx, cancel := streamContext(x)
 	defer cancel()
 	w := &messageWriter{x: x, began: func() {}}
-	yield()
-	err = runStream(x, slot, func() error {
-		agent.Serve(w, x.r.WithContext(ctx), body, agentCaller{x, analysis})
-		return nil
-	})
-	return streamError(ctx, cmp.Or(err, x.r.Context().Err(), ctx.Err(), w.finish(nil))) // an interrupted stream is not complete
+	agent.Serve(w, x.r.WithContext(ctx), body, agentCaller{x, analysis})
+	return streamError(ctx, cmp.Or(x.r.Context().Err(), ctx.Err(), w.finish(nil))) // an interrupted stream is not complete
 }
 
 // agentCaller implements a2a.Caller.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"time"
 
 	"cairn/bus/admission"
@@ -164,14 +163,4 @@ func (b *requestBody) discard() {
 	if b.r.ProtoMajor == 1 { // the server resets the stream of an HTTP/2 request
 		b.w.Header()["Connection"] = closing
 	}
-}
-
-// yieldingReader yields before each read, for a reader of many bytes that may not block: otherwise each
-// connection would use a CPU for the 10 ms after which the scheduler interrupts a goroutine.
-type yieldingReader struct{ io.Reader }
-
-// Read implements io.Reader.
-func (r yieldingReader) Read(p []byte) (int, error) {
-	runtime.Gosched()
-	return r.Reader.Read(p)
 }

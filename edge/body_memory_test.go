@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"cairn/bus"
+	"cairn/bus/admission"
 	"cairn/bus/bucket"
 	"cairn/bus/keys"
-	"cairn/bus/overload"
 	"cairn/edge"
 	"cairn/edge/access"
 	"cairn/schemas"
@@ -225,8 +225,7 @@ func TestShortRejectedBodiesKeepTheConnection(t *testing.T) {
 // concurrency limit of one.
 func TestSlowBodiesAreNotInFlight(t *testing.T) {
 	t.Parallel()
-	door := overload.New(1)
-	f := open(t, func(c *edge.Config) { c.SetOverload(door) })
+	f := open(t, func(c *edge.Config) { c.SetRequests(admission.NewPool(1)) })
 	storeTags(t, f)
 	for range 100 {
 		f.unfinished(t, "POST /tags/write HTTP/1.1", 100, "{")

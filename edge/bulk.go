@@ -16,7 +16,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/bus"
-	"cairn/bus/overload"
 	"cairn/bus/retry"
 	"cairn/bus/telemetry"
 	"cairn/edge/describe"
@@ -60,7 +59,7 @@ func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 				return e.Invalid.With(schemas.FieldError{Field: name, Message: "not supported for several records; use PUT /records/{kind}/{id}"})
 			}
 		}
-		_, release, err := enterStream(x)
+		release, err := enterStream(x)
 		if err != nil {
 			return err
 		}
@@ -135,7 +134,7 @@ func (b *bulkRequest) run() error {
 // long, and adds blank ones too, which would have no backpressure otherwise. It returns io.EOF at the end of
 // the body.
 func (b *bulkRequest) read(lines *lineQueue) error {
-	body := bufio.NewReaderSize(yieldingReader{b.x.r.Body}, firstBuffer)
+	body := bufio.NewReaderSize(b.x.r.Body, firstBuffer)
 	blank := 0 // consecutive bytes
 	for {
 		if arrived, _ := body.Peek(body.Buffered()); bytes.IndexByte(arrived, '\n') < 0 {
@@ -199,24 +198,17 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	return nil, bufio.ErrTooLong
 }
 
-// results returns the results of the lines that are not blank. It waits for a slot, because the bulk
-// request was already admitted.
+// results returns the results of the lines that are not blank, which it decodes and sends. The lines that a worker
+// cannot decode have a result of this edge. It waits for its admission, because the bulk request was already admitted.
 func (b *bulkRequest) results(ctx context.Context, batch [][]byte) []jsontext.Value {
 	ctx, cancel := context.WithTimeoutCause(ctx, busyTimeout, errOverload)
 	defer cancel()
-	slot := b.x.edge.overload.Wait(ctx, bus.AdmissionKey(b.x.by, nil))
 	batch = slices.DeleteFunc(batch, isBlank)
-	if slot == nil {
-		b.x.err = context.Cause(ctx)
-		return slices.Repeat([]jsontext.Value{b.rejected(b.x.err)}, len(batch))
+	if err := b.admit(ctx); err != nil {
+		b.x.err = err
+		return slices.Repeat([]jsontext.Value{b.rejected(err)}, len(batch))
 	}
-	defer slot.Close()
-	return b.resultsIn(ctx, slot, batch)
-}
-
-// resultsIn returns the results of the lines, which it decodes and sends in the slot. The lines that a
-// worker cannot decode have a result of this edge.
-func (b *bulkRequest) resultsIn(ctx context.Context, slot *overload.Slot, batch [][]byte) []jsontext.Value {
+	defer b.x.leave()
 	results := make([]jsontext.Value, len(batch))
 	var sent []int
 	body := append(slices.Clone(b.head), `,"records":[`...)
@@ -237,7 +229,7 @@ func (b *bulkRequest) resultsIn(ctx context.Context, slot *overload.Slot, batch 
 	if len(sent) == 0 {
 		return results
 	}
-	replies, err := b.send(ctx, slot, append(body, "]}"...))
+	replies, err := b.send(ctx, append(body, "]}"...))
 	if err == nil && len(replies) != len(sent) {
 		err = fmt.Errorf("a worker replied with %d results to %d records", len(replies), len(sent))
 	}
@@ -254,15 +246,20 @@ func (b *bulkRequest) resultsIn(ctx context.Context, slot *overload.Slot, batch 
 	return results
 }
 
-// send sends one request to a worker in the slot, and retries it while all workers are busy. A request that
-// was sent is not canceled: its records may be stored.
-func (b *bulkRequest) send(ctx context.Context, slot *overload.Slot, body []byte) ([]jsontext.Value, error) {
+// admit is exchange.admit, but waits.
+func (b *bulkRequest) admit(ctx context.Context) error {
+	requests := b.x.edge.requests
+	if requests == nil || requests.Wait(ctx, bus.AdmissionKey(b.x.by, nil), 1) == nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// send sends one request to a worker, and retries it while all workers are busy. A request that was sent is not
+// canceled: its records may be stored.
+func (b *bulkRequest) send(ctx context.Context, body []byte) ([]jsontext.Value, error) {
 	for wait := firstBusyRetry; ; wait = min(2*wait, lastBusyRetry) {
-		var reply bus.Reply
-		err := slot.IdleAfter(b.x.ctx, func() (err error) {
-			reply, err = b.endpoint.Forward(overload.WithSlot(b.x.ctx, slot), b.x.edge.conn, body)
-			return err
-		})
+		reply, err := b.endpoint.Forward(b.x.ctx, b.x.edge.conn, body)
 		b.x.edge.watermark.advance(reply.Token)
 		if !bus.Busy(err) {
 			if err != nil {
@@ -273,8 +270,7 @@ func (b *bulkRequest) send(ctx context.Context, slot *overload.Slot, body []byte
 			}
 			return answer.Results, json.Unmarshal(reply.Body, &answer)
 		}
-		sleep := func() error { return retry.Sleep(ctx, wait) }
-		if overload.WithoutSlot(overload.WithSlot(ctx, slot), sleep) != nil {
+		if retry.Sleep(ctx, wait) != nil {
 			return nil, context.Cause(ctx)
 		}
 	}

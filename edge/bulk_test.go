@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,8 +19,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus"
+	"cairn/bus/admission"
 	"cairn/bus/bustest"
-	"cairn/bus/overload"
 	"cairn/edge"
 	"cairn/schemas"
 	"cairn/test/wait"
@@ -211,11 +210,10 @@ func TestBulkLinesWaitForSlots(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const sent, maxRead = 8 << 20, 512 << 10
-			gate, streams := overload.New(1), overload.New(1)
-			held := gate.Admit("")
+			requests, streams := full(), admission.NewPool(1)
 			var l *countingListener
 			f := serveBulk(t, stored, func(c *edge.Config) {
-				c.SetOverload(gate)
+				c.SetRequests(requests)
 				c.SetStreams(streams)
 				l = &countingListener{Listener: c.Listener}
 				c.Listener = l
@@ -237,7 +235,7 @@ func TestBulkLinesWaitForSlots(t *testing.T) {
 			}
 			_ = conn.Close()
 			client.Wait()
-			held.Close()
+			requests.Release("", 1)
 			wait.Until(t, "the bulk request ends", func() bool { return streams.Used() == 0 })
 			if n := l.read.Load(); n > maxRead {
 				t.Errorf("got %d bytes of a client that has disconnected, want at most %d", n, maxRead)
@@ -424,13 +422,12 @@ func TestBulkKeepsItsConnection(t *testing.T) {
 	}
 }
 
-// TestBulkLimitsLongLines sends a line of twice maxLongLine: the request ends after maxLongLine, and goroutines that
-// are ready run between its reads. It is not parallel, because it changes GOMAXPROCS.
+// TestBulkLimitsLongLines sends a line of twice maxLongLine: the request ends after maxLongLine.
 func TestBulkLimitsLongLines(t *testing.T) {
+	t.Parallel()
 	const limit = 8 << 20
 	handler := edge.NewHandler(t, edge.Config{Conn: bustest.Open(t), Log: slog.New(slog.DiscardHandler)})
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	body := &readyReader{Reader: io.LimitReader(repeated('x'), 2*limit)}
+	body := &countingReader{Reader: io.LimitReader(repeated('x'), 2*limit)}
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/records", body)
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, req)
@@ -439,9 +436,6 @@ func TestBulkLimitsLongLines(t *testing.T) {
 	}
 	if body.size > limit+1<<20 {
 		t.Errorf("%d bytes were read, want at most some more than %d", body.size, limit)
-	}
-	if body.yielded < body.reads/2 { // every 61st time the scheduler prefers goroutines that have yielded
-		t.Errorf("another goroutine ran before %d of %d reads", body.yielded, body.reads)
 	}
 }
 
@@ -455,18 +449,14 @@ func (r repeated) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// readyReader counts the reads before which a goroutine ran that was ready after the previous read.
-type readyReader struct {
+// countingReader counts the bytes that are read.
+type countingReader struct {
 	io.Reader
-	reads, yielded, size int
-	ran                  atomic.Bool
+
+	size int
 }
 
-func (r *readyReader) Read(p []byte) (int, error) {
-	if r.reads++; r.ran.Swap(false) {
-		r.yielded++
-	}
-	go r.ran.Store(true)
+func (r *countingReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	r.size += n
 	return n, err

@@ -11,7 +11,6 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/admission"
-	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/edge/access"
 	"cairn/edge/ard"
@@ -53,10 +52,11 @@ type Config struct {
 	// ClusterHealth describes a problem of the NATS cluster, empty for none, and
 	// reports whether it has a quorum; nil: unknown, outside the process of the server.
 	ClusterHealth func() (problem string, quorum bool)
+	// WithWorkers means that workers in this process admit the requests.
+	WithWorkers bool
 
-	// Tests replace the gates of requests and of event streams with ones that Serve does not
-	// adjust, and shorten defaultKeepAlive.
-	overload, streams *overload.Gate
+	// Tests replace the bounds of requests and of event streams, and shorten defaultKeepAlive.
+	requests, streams *admission.Pool
 	keepAlive         time.Duration
 }
 
@@ -66,9 +66,8 @@ func newEdge(acceptCtx, requestCtx context.Context, c Config) *edge {
 	bodyMemory := cmp.Or(c.BodyMemory, defaultBodyMemory)
 	e := &edge{
 		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), acceptCtx: acceptCtx, requestCtx: requestCtx,
-		overload:      cmp.Or(c.overload, overload.New(maxRequests)),
-		streams:       cmp.Or(c.streams, overload.New(maxStreams)),
-		longWork:      overload.NewLongPool(),
+		streams:       cmp.Or(c.streams, admission.NewPool(maxStreams)),
+		longWork:      admission.NewLongPool(),
 		refusals:      rate.NewLimiter(promptRefusals, promptRefusals/10),
 		bodies:        admission.NewPool(bodyMemory),
 		keepAlive:     cmp.Or(c.keepAlive, defaultKeepAlive),
@@ -76,6 +75,9 @@ func newEdge(acceptCtx, requestCtx context.Context, c Config) *edge {
 		analysis:      bus.Analyze,
 		clusterHealth: c.ClusterHealth,
 		publisher:     c.Publisher,
+	}
+	if !c.WithWorkers {
+		e.requests = cmp.Or(c.requests, admission.NewPool(maxRequests))
 	}
 	if c.AnalyzeTimeout > 0 {
 		e.analysis.Timeout = c.AnalyzeTimeout

@@ -18,7 +18,6 @@ import (
 	"github.com/nats-io/nuid"
 
 	"cairn/bus"
-	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/edge/describe"
 	"cairn/edge/mcp"
@@ -103,26 +102,38 @@ func (x *exchange) readBody(limit int) ([]byte, error) {
 	}
 }
 
-// send sends the request to an endpoint and returns the reply. It holds a slot from when
-// the body has arrived until the worker has replied, so that slow clients hold none, and
-// clients that disconnect hold theirs while the worker runs. A large reply counts against
-// the memory for bodies until the client has received it.
+// send sends the request to an endpoint and returns the reply. It is admitted from when the body has arrived until
+// the worker has replied, so that slow clients do not count, and clients that disconnect count while the worker runs.
 func (x *exchange) send(forward mcp.Forward, body []byte) (bus.Reply, error) {
-	slot, err := acquireSlot(x)
-	if err != nil {
+	if err := x.admit(); err != nil {
 		return bus.Reply{}, err
 	}
-	defer slot.Close()
-	return x.sendIn(slot, forward, body)
+	defer x.leave()
+	return x.sendAdmitted(forward, body)
 }
 
-// sendIn sends the request in the slot, which remains open.
-func (x *exchange) sendIn(slot *overload.Slot, forward mcp.Forward, body []byte) (bus.Reply, error) {
-	var reply bus.Reply
-	err := slot.IdleAfter(x.r.Context(), func() (err error) {
-		reply, err = forward(overload.WithSlot(x.ctx, slot), x.edge.conn, body)
-		return err
-	})
+// admit counts a request of the caller's tenant until leave, or returns errOverload. All callers that may access
+// every tenant, also those without authentication, share one tenant here, because the edge does not decode requests;
+// workers divide their slots by tenant_id. Next to the workers of the same process, which admit each request, the
+// edge admits all.
+func (x *exchange) admit() error {
+	if requests := x.edge.requests; requests != nil && !requests.Acquire(bus.AdmissionKey(x.by, nil), 1) {
+		return errOverload
+	}
+	return nil
+}
+
+// leave ends the admission of a request.
+func (x *exchange) leave() {
+	if x.edge.requests != nil {
+		x.edge.requests.Release(bus.AdmissionKey(x.by, nil), 1)
+	}
+}
+
+// sendAdmitted is send for a request that is already admitted. A large reply counts against the memory for bodies
+// until the client has received it.
+func (x *exchange) sendAdmitted(forward mcp.Forward, body []byte) (bus.Reply, error) {
+	reply, err := forward(x.ctx, x.edge.conn, body)
 	if err = cmp.Or(x.r.Context().Err(), err); err != nil {
 		return bus.Reply{}, err
 	}

@@ -5,17 +5,17 @@ import (
 	"testing"
 	"time"
 
-	"cairn/bus/overload"
+	"cairn/bus/admission"
 )
 
 // NewHandler returns the handler of an edge that Serve does not run.
 func NewHandler(t testing.TB, c Config) http.Handler { return newHandler(t.Context(), t.Context(), c) }
 
-// SetOverload sets the gate of requests. Serve does not adjust it.
-func (c *Config) SetOverload(g *overload.Gate) { c.overload = g }
+// SetRequests sets the bound of requests in flight.
+func (c *Config) SetRequests(p *admission.Pool) { c.requests = p }
 
-// SetStreams sets the gate of event streams. Serve does not adjust it.
-func (c *Config) SetStreams(g *overload.Gate) { c.streams = g }
+// SetStreams sets the bound of event streams.
+func (c *Config) SetStreams(p *admission.Pool) { c.streams = p }
 
 // SetKeepAlive replaces defaultKeepAlive.
 func (c *Config) SetKeepAlive(d time.Duration) { c.keepAlive = d }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"cairn/bus/overload"
+	"cairn/bus/admission"
 )
 
 // TestPanics adds a route that panics.
@@ -64,9 +64,9 @@ func (r *memoryRecorder) WriteHeader(status int) {
 // TestRefusalsHoldNoMemory refuses requests whose bodies have arrived.
 func TestRefusalsHoldNoMemory(t *testing.T) {
 	t.Parallel()
-	gate := overload.New(1)
-	gate.Admit("")
-	e := newHandler(t.Context(), t.Context(), Config{Log: slog.New(slog.DiscardHandler), overload: gate})
+	full := admission.NewPool(1)
+	full.Acquire("", 1)
+	e := newHandler(t.Context(), t.Context(), Config{Log: slog.New(slog.DiscardHandler), requests: full})
 	for _, path := range []string{"/tags/write", "/resolve/skill", "/mcp"} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path, strings.NewReader(`{"query":"q"}`))
 		w := &memoryRecorder{httptest.NewRecorder(), e.edge, -1}

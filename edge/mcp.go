@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 
 	"cairn/bus"
-	"cairn/bus/overload"
+	"cairn/bus/admission"
 	"cairn/bus/telemetry"
 	"cairn/edge/describe"
 	"cairn/edge/mcp"
@@ -54,19 +54,17 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 			if err != nil {
 				return err
 			}
-			slot, err := acquireSlot(x)
-			if err != nil {
+			if err := x.admit(); err != nil {
 				return err
 			}
 			c := &mcpCaller{x: x, analysis: analysis, tenant: tenant}
-			c.slot.Store(slot)
-			defer c.closeSlot()
-			yield()
+			c.admitted.Store(true)
+			defer c.leave()
 			message, err := mcp.Decode(body)
 			if err != nil {
 				return err
 			}
-			w := &messageWriter{x: x, began: c.closeSlot}
+			w := &messageWriter{x: x, began: c.leave}
 			if err := h.Serve(w, x.r, message, c); err != nil {
 				return err
 			}
@@ -113,18 +111,19 @@ func tenantParameter(x *exchange) (string, error) {
 	return query.Get("tenant_id"), nil
 }
 
-// mcpCaller sends requests to the bus for the client of one message. It holds a slot from
-// when the message has arrived until an analysis starts or the response begins.
+// mcpCaller sends requests to the bus for the client of one message. It is admitted from when the message has
+// arrived until an analysis starts or the response begins.
 type mcpCaller struct {
 	x        *exchange
 	analysis bus.Stream[schemas.Analysis]
 	tenant   string
-	slot     atomic.Pointer[overload.Slot] // nil: closed
+	admitted atomic.Bool
 }
 
-func (c *mcpCaller) closeSlot() {
-	if slot := c.slot.Swap(nil); slot != nil {
-		slot.Close()
+// leave ends the admission. Further calls have no effect.
+func (c *mcpCaller) leave() {
+	if c.admitted.CompareAndSwap(true, false) {
+		c.x.leave()
 	}
 }
 
@@ -136,8 +135,8 @@ func (c *mcpCaller) PublicError(err error) *schemas.Error { return c.x.publicErr
 func (c *mcpCaller) Send(f mcp.Forward, body []byte) ([]byte, error) {
 	var reply bus.Reply
 	err := readYourWrites(c.x, func() (err error) {
-		if slot := c.slot.Load(); slot != nil {
-			reply, err = c.x.sendIn(slot, f, body)
+		if c.admitted.Load() {
+			reply, err = c.x.sendAdmitted(f, body)
 		} else {
 			reply, err = c.x.send(f, body)
 		}
@@ -151,7 +150,7 @@ func (c *mcpCaller) Send(f mcp.Forward, body []byte) ([]byte, error) {
 
 // AcquireCPU implements mcp.Caller.
 func (c *mcpCaller) AcquireCPU() (release func(), err error) {
-	return overload.Acquire(overload.WithSlot(c.x.r.Context(), c.slot.Load()), c.x.edge.longWork, 1)
+	return admission.Acquire(admission.WithTenant(c.x.r.Context(), bus.AdmissionKey(c.x.by, nil)), c.x.edge.longWork, 1)
 }
 
 // countRefusal counts err if it is a refusal, which becomes the result of a tool. It is not delayed
@@ -166,23 +165,19 @@ func countRefusal(err error) error {
 // Analyze implements mcp.Caller.
 func (c *mcpCaller) Analyze(ctx context.Context, body []byte) iter.Seq2[bus.Event, error] {
 	return func(yield func(bus.Event, error) bool) {
-		c.closeSlot()
+		c.leave()
 		if err := c.x.by.Authorize(c.analysis.Permission); err != nil {
 			yield(bus.Event{}, err)
 			return
 		}
-		slot, release, err := enterStream(c.x)
+		release, err := enterStream(c.x)
 		if err != nil {
 			yield(bus.Event{}, countRefusal(err))
 			return
 		}
 		defer release()
-		if err := startSlot(c.x, slot, streamQueueTimeout); err != nil {
-			yield(bus.Event{}, countRefusal(err))
-			return
-		}
 		defer telemetry.StreamOpened()()
-		_ = runStream(c.x, slot, func() error { c.run(ctx, body, yield); return nil })
+		c.run(ctx, body, yield)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/bus"
-	"cairn/bus/overload"
+	"cairn/bus/admission"
 	"cairn/edge"
 	"cairn/schemas"
 )
@@ -28,8 +28,8 @@ var mcpHeaders = []string{"Content-Type: application/json", "Accept: application
 // TestModelContextSlots refuses messages without a free slot, and frees the slot of each message.
 func TestModelContextSlots(t *testing.T) {
 	t.Parallel()
-	gate := overload.New(4)
-	f := open(t, func(c *edge.Config) { c.SetOverload(gate) })
+	requests := admission.NewPool(4)
+	f := open(t, func(c *edge.Config) { c.SetRequests(requests) })
 	entered, leave := make(chan struct{}), make(chan struct{})
 	must(t, bus.ResolveTools.Serve(f.service, func(context.Context, schemas.ToolsQuery) (schemas.ToolsAnswer, error) {
 		entered <- struct{}{}
@@ -37,7 +37,7 @@ func TestModelContextSlots(t *testing.T) {
 		return schemas.ToolsAnswer{Tools: []jsontext.Value{}, Missing: []string{}}, nil
 	}))
 	var calls sync.WaitGroup
-	for gate.Used() < 3 { // a tenant has at most 80 % of the slots
+	for requests.Used() < 3 { // a tenant has at most 80 % of the slots
 		calls.Go(func() {
 			f.request(t, http.MethodPost, "/mcp", tool("resolve_tools", `{"tool_ids":["a.b.c"]}`), mcpHeaders...)
 		})
@@ -56,7 +56,7 @@ func TestModelContextSlots(t *testing.T) {
 			t.Fatalf("%d %s", got.status, got.body)
 		}
 	}
-	if used := gate.Used(); used != 0 {
+	if used := requests.Used(); used != 0 {
 		t.Errorf("%d slots are in use after all responses", used)
 	}
 }
@@ -64,7 +64,7 @@ func TestModelContextSlots(t *testing.T) {
 // TestDisconnectedModelContextClientsHoldTheirSlot disconnects while a worker runs a tool.
 func TestDisconnectedModelContextClientsHoldTheirSlot(t *testing.T) {
 	t.Parallel()
-	f := open(t, func(c *edge.Config) { c.SetOverload(overload.New(1)) })
+	f := open(t, func(c *edge.Config) { c.SetRequests(admission.NewPool(1)) })
 	large(t, f, 1)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	must(t, bus.ResolveTools.Serve(f.service, func(context.Context, schemas.ToolsQuery) (schemas.ToolsAnswer, error) {

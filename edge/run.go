@@ -20,7 +20,7 @@ func resume[Req any](s bus.Stream[Req]) action {
 		if err != nil {
 			return err
 		}
-		_, release, err := enterStream(x)
+		release, err := enterStream(x)
 		if err != nil {
 			return err
 		}

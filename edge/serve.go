@@ -8,13 +8,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
 	"cairn/bus"
 	"cairn/bus/certificate"
-	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 )
 
@@ -36,10 +34,6 @@ func Serve(ctx context.Context, c Config) error {
 	handler := newHandler(ctx, base, c)
 	var background sync.WaitGroup
 	background.Go(func() { handler.authenticator.Run(base) })
-	own := slices.DeleteFunc([]*overload.Gate{handler.overload, handler.streams}, func(g *overload.Gate) bool {
-		return g == c.overload || g == c.streams
-	})
-	background.Go(func() { overload.Run(base, own...) })
 	defer background.Wait()
 	defer cancelRequests()
 	listener := newLimitedListener(c.Listener, cmp.Or(c.Connections, defaultConnections), handler.log)

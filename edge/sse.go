@@ -40,19 +40,17 @@ func events[Req any](s bus.Stream[Req]) action {
 			Stream: describe.Analysis, Invalid: s.Invalid, Translate: s.Errors,
 		},
 		answer: func(x *exchange) error {
-			slot, release, err := enterStream(x)
+			release, err := enterStream(x)
 			if err != nil {
 				return err
 			}
 			defer release()
-			if x.body.data, err = readStreamBody(x, slot, s.MaxBody); err != nil {
+			if x.body.data, err = x.readBody(s.MaxBody); err != nil {
 				return err
 			}
 			out := newStream(x, "")
-			err = runStream(x, slot, func() error {
-				return out.relay(func(ctx context.Context) iter.Seq2[bus.Event, error] {
-					return s.Start(ctx, x.edge.conn, out.newRun, x.body.data)
-				})
+			err = out.relay(func(ctx context.Context) iter.Seq2[bus.Event, error] {
+				return s.Start(ctx, x.edge.conn, out.newRun, x.body.data)
 			})
 			if x.status == 0 && x.clientDisconnected(err) { // the client has not received the run's name and cannot resume it
 				return errors.Join(err, s.Cancel(x.ctx, x.edge.conn, out.run))

@@ -9,7 +9,6 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/admission"
-	"cairn/bus/overload"
 	"cairn/edge/access"
 	"cairn/edge/ard"
 	"cairn/edge/describe"
@@ -23,8 +22,8 @@ type edge struct {
 	describe      func() (describe.Description, error) // of the routes
 	authenticator *access.Authenticator                // nil: authentication is off
 	origins       Origins
-	overload      *overload.Gate  // admits requests
-	streams       *overload.Gate  // admits event streams; see readStreamBody and runStream
+	requests      *admission.Pool // in flight; nil: the workers of this process admit them
+	streams       *admission.Pool // open event streams
 	longWork      *admission.Pool // CPUs for long parts of requests
 	refusals      *rate.Limiter   // of refusals without a delay
 	bodies        *admission.Pool // bytes of request bodies

@@ -30,7 +30,7 @@ func watchCatalog(s bus.Stream[schemas.Watch]) action {
 			if message != "" {
 				return s.Invalid.With(schemas.FieldError{Field: describe.HeaderLastEventID, Message: message})
 			}
-			_, release, err := enterStream(x)
+			release, err := enterStream(x)
 			if err != nil {
 				return err
 			}

@@ -3,8 +3,8 @@
 //
 // A [Pool] counts units that its user chooses, such as requests or bytes. Acquire does not block,
 // and Wait blocks in a queue per tenant; the caller bounds the number of pending calls. Granted
-// units are returned with Release, even after the capacity was reduced. A [Limit] bounds the units
-// of each key separately. All methods may be called concurrently.
+// units are returned with Release. A [Limit] bounds the units of each key separately. All methods may be
+// called concurrently.
 package admission
 
 import (
@@ -156,16 +156,7 @@ func (p *Pool) Move(from, to string, n int64) bool {
 	return true
 }
 
-// Resize changes the capacity. If more units are held, no unit is granted until enough are released.
-func (p *Pool) Resize(capacity int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.capacity = capacity
-	p.grant()
-}
-
-// Drain sets the capacity to 0, so that no units are granted before a later Resize, and waits until
-// none are held.
+// Drain sets the capacity to 0, so that no more units are granted, and waits until none are held.
 func (p *Pool) Drain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

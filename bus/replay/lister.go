@@ -16,7 +16,6 @@ import (
 
 	"cairn/bus/admission"
 	"cairn/bus/bucket"
-	"cairn/bus/overload"
 	"cairn/schemas"
 )
 
@@ -55,18 +54,10 @@ func NewLister() *Lister { return &Lister{lists: admission.NewPool(maxLists), en
 func (l *Lister) List(
 	ctx context.Context, js jetstream.JetStream, stream, subject, tenant string, owned func(name string) bool,
 ) (runs []Run, err error) {
-	held := false
-	err = overload.Idle(ctx, func() error {
-		err := l.lists.Wait(ctx, tenant, 1)
-		held = err == nil
-		return err
-	})
-	if held {
-		defer l.lists.Release(tenant, 1)
-	}
-	if err != nil {
+	if err := l.lists.Wait(ctx, tenant, 1); err != nil {
 		return nil, err
 	}
+	defer l.lists.Release(tenant, 1)
 	stored, err := subjects(ctx, js, stream, subject)
 	if err != nil {
 		return nil, err

@@ -21,22 +21,13 @@ const (
 // Do calls attempt until it succeeds, fails with an error that is not retryable, or ctx ends. It
 // returns the error of the last attempt, or context.Canceled if ctx was canceled.
 func Do(ctx context.Context, retryable func(error) bool, attempt func() error) error {
-	return DoAfter(ctx, Sleep, retryable, attempt)
-}
-
-// DoAfter is Do with a wait function that is called before each retry. If it fails, there are no
-// further attempts.
-func DoAfter(ctx context.Context, wait func(context.Context, time.Duration) error, retryable func(error) bool, attempt func() error) error {
-	intervals := backoff.ExponentialBackOff{
-		InitialInterval: minInterval, MaxInterval: maxInterval, Multiplier: 2, RandomizationFactor: backoff.DefaultRandomizationFactor,
-	}
-	intervals.Reset()
+	intervals := Intervals()
 	for {
 		err := attempt()
 		if err == nil || !retryable(err) {
 			return err
 		}
-		stopped := cmp.Or(wait(ctx, intervals.NextBackOff()), ctx.Err())
+		stopped := cmp.Or(Sleep(ctx, intervals.NextBackOff()), ctx.Err())
 		switch {
 		case errors.Is(stopped, context.Canceled):
 			return stopped
@@ -44,6 +35,15 @@ func DoAfter(ctx context.Context, wait func(context.Context, time.Duration) erro
 			return err
 		}
 	}
+}
+
+// Intervals returns the intervals between the attempts of one operation.
+func Intervals() backoff.BackOff {
+	intervals := &backoff.ExponentialBackOff{
+		InitialInterval: minInterval, MaxInterval: maxInterval, Multiplier: 2, RandomizationFactor: backoff.DefaultRandomizationFactor,
+	}
+	intervals.Reset()
+	return intervals
 }
 
 // Sleep waits for d. If ctx ends before, it returns the error of ctx.

@@ -164,6 +164,6 @@ var (
 	errorHeaders = object{
 		"Nats-Service-Error-Code": text("HTTP status of the error"),
 		"Nats-Service-Error":      text("message of the error"),
-		bus.HeaderBusy:            text("this worker is overloaded; another may accept the request"),
+		bus.HeaderBusy:            text("this worker has no free slot; another may accept the request"),
 	}
 )

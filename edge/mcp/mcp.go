@@ -38,7 +38,7 @@ type Caller interface {
 	Tenant() string
 	// Send returns the JSON reply.
 	Send(f Forward, body []byte) ([]byte, error)
-	// AcquireCPU waits until the request may use a CPU for long (overload.NewLongPool). The caller calls
+	// AcquireCPU waits until the request may use a CPU for long (admission.NewLongPool). The caller calls
 	// release, also after an error.
 	AcquireCPU() (release func(), err error)
 	// Analyze yields the events of an analysis. It ends with ctx, and when the client

@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"cairn/bus"
-	"cairn/bus/overload"
+	"cairn/bus/admission"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 	"cairn/services/internal/estate"
@@ -40,7 +40,7 @@ type Deps struct {
 
 // Serve registers the handlers of the service on s.
 func Serve(s *bus.Service, d Deps) error {
-	a := analyzer{Deps: d, estates: newCache(d.Memory, d.EstateMemory)}
+	a := analyzer{Deps: d, estates: newCache(d.Memory, d.EstateMemory), cpus: admission.NewLongPool()}
 	telemetry.MemoryBudget("analysis", d.Memory, a.estates.pool.Used)
 	stream := bus.Analyze
 	stream.Grace, stream.Runs, stream.Admit = d.Grace, d.Runs, a.admit
@@ -54,6 +54,7 @@ func Serve(s *bus.Service, d Deps) error {
 type analyzer struct {
 	Deps
 	estates *cache
+	cpus    *admission.Pool // for reading estates and for computations
 }
 
 // analyze answers the question in body.
@@ -73,6 +74,11 @@ func (a analyzer) analyze(ctx context.Context, body []byte, to bus.Sender) error
 }
 
 func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte, to bus.Sender) error {
+	release, err := admission.Acquire(ctx, a.cpus, 1)
+	defer release()
+	if err != nil {
+		return err
+	}
 	e, done, err := a.estates.open(ctx, text, reserved(ctx))
 	var syntax *estate.SyntaxError
 	switch {
@@ -88,19 +94,18 @@ func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte,
 	defer done()
 	ctx = estate.WithMemory(ctx, reserved(ctx))
 	if len(req.Calls) > 0 {
-		return compute(ctx, req.Calls, &loop{tools: tools{e}, to: to})
+		release()
+		return compute(ctx, req.Calls, &loop{tools: tools{e, a.cpus}, to: to})
 	}
-	var profile model.Profile
-	err = overload.Idle(ctx, func() (err error) {
-		profile, err = a.Model.Profile(ctx)
-		return err
-	})
+	question := plan.Ask(plan.New(ctx, e), req.Query)
+	release() // the computations of a loop acquire a CPU each
+	profile, err := a.Model.Profile(ctx)
 	if err != nil {
 		return callerError(ctx, fmt.Errorf("read the model profile: %w", err))
 	}
-	question, budget := plan.Ask(plan.New(ctx, e), req.Query), newBudget(profile.Window)
+	budget := newBudget(profile.Window)
 	l := &loop{
-		model: a.Model, tools: tools{e}, to: to, buffered: a.Render != "", budget: budget, answers: profile.Answers,
+		model: a.Model, tools: tools{e, a.cpus}, to: to, buffered: a.Render != "", budget: budget, answers: profile.Answers,
 		question: req.Query, intent: question.Intent(), noun: question.Noun, notes: map[string][]string{},
 	}
 	if profile.Plan == model.PlanSchema {
@@ -114,7 +119,7 @@ func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte,
 		return callerError(ctx, err)
 	}
 	if a.Render != "" {
-		if err := overload.Idle(ctx, func() error { return a.render(ctx, req, l, to) }); err != nil {
+		if err := a.render(ctx, req, l, to); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -143,7 +142,6 @@ func (t *tracer) figures(ctx context.Context, text string) []schemas.Figure {
 		}
 		of, again := t.traced[f.String()]
 		if !again {
-			runtime.Gosched() // an answer may have many figures
 			of = trace(f, t.occurrences, t.inputs)
 			t.traced[f.String()] = of
 		}

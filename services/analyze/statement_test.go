@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cairn/bus/admission"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -274,5 +275,5 @@ func hostTools(t *testing.T) tools {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tools{e}
+	return tools{e, admission.NewLongPool()}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"cairn/bus/overload"
+	"cairn/bus/admission"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 	"cairn/services/internal/estate"
@@ -49,7 +49,10 @@ var toolBytes = func() (n int) {
 }()
 
 // tools computes on one estate.
-type tools struct{ estate *estate.Estate }
+type tools struct {
+	estate *estate.Estate
+	cpus   *admission.Pool // for computations
+}
 
 // toolError is a result from which the model can correct its call.
 type toolError struct {
@@ -72,9 +75,6 @@ func (t tools) all(ctx context.Context, calls []model.Call, limit int) ([]result
 		if results[i], err = t.run(ctx, call, limit); err != nil {
 			return nil, err
 		}
-		if err = yield(ctx); err != nil {
-			return nil, err
-		}
 	}
 	tooMany, err := json.Marshal(toolError{Error: fmt.Sprintf(
 		"not run: a message may have at most %d calls, got %d; call again if needed", maxCalls, len(calls))})
@@ -89,14 +89,16 @@ func (t tools) all(ctx context.Context, calls []model.Call, limit int) ([]result
 	return results, err
 }
 
-// yield lets requests run that wait for the CPU time of this one. The error is ctx.Err().
-func yield(ctx context.Context) error { return overload.Idle(ctx, func() error { return nil }) }
-
 // run returns the result of a call in about limit bytes at most. For an invalid
 // call the result describes the error to the model. A result with too many groups has the largest
 // ones and is marked as truncated.
 func (t tools) run(ctx context.Context, call model.Call, limit int) (r result, err error) {
 	r.call = call
+	release, err := admission.Acquire(ctx, t.cpus, 1)
+	defer release()
+	if err != nil {
+		return r, err
+	}
 	r.value, err = t.compute(ctx, call)
 	if err != nil {
 		return r, err

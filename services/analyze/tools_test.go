@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"cairn/bus/overload"
+	"cairn/bus/admission"
 	"cairn/services/internal/estate"
 	"cairn/services/internal/model"
 )
@@ -21,7 +18,7 @@ func pumps(t *testing.T) tools {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tools{e}
+	return tools{e, admission.NewLongPool()}
 }
 
 func TestIdenticalCallsRunOnce(t *testing.T) {
@@ -69,44 +66,4 @@ func TestCallsEndWithContext(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %v", name, got, err, context.Canceled)
 		}
 	}
-}
-
-// TestWaitingRequestsRunBetweenCalls: a request that waits for CPU time runs before the calls of another
-// one have ended.
-func TestWaitingRequestsRunBetweenCalls(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		running := 2 * runtime.GOMAXPROCS(0) // the lowest limit of a gate
-		gate := overload.New(2 * running)
-		start := func(tenant string) *overload.Slot {
-			slot := gate.Admit(tenant)
-			if !slot.Start(t.Context()) {
-				t.Fatal("a request within the limit does not run")
-			}
-			return slot
-		}
-		for i := range running - 1 {
-			defer start(fmt.Sprint(i)).Close()
-		}
-		computing := start("acme")
-		defer computing.Close()
-		gate.Adjust(time.Second)
-		ran := make(chan struct{})
-		go func() {
-			waiting := gate.Admit("globex")
-			waiting.Start(t.Context())
-			close(ran)
-			waiting.Close()
-		}()
-		synctest.Wait()
-		call := model.Call{Name: computeStats, Input: []byte(`{"data_key":"pumps"}`)}
-		if _, err := pumps(t).all(overload.WithSlot(t.Context(), computing), []model.Call{call}, maxResult); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-ran:
-		default:
-			t.Error("the waiting request did not run")
-		}
-	})
 }

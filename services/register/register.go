@@ -14,7 +14,6 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
-	"cairn/bus/overload"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/projection"
@@ -161,11 +160,9 @@ func (r handlers) delete(ctx context.Context, u schemas.Unregister) (schemas.Unr
 // confirm waits until a durable change is searchable and returns the response.
 func (r handlers) confirm(ctx context.Context, revision uint64) schemas.Registered {
 	registered := schemas.Registered{Catalog: r.Catalog.ID(), Revision: revision}
-	err := overload.SlotOf(ctx).IdleAfter(ctx, func() error {
-		ctx, cancel := context.WithTimeout(ctx, visibleTimeout)
-		defer cancel()
-		return bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) error { return r.WaitVisible(ctx, revision) })
-	})
+	ctx, cancel := context.WithTimeout(ctx, visibleTimeout)
+	defer cancel()
+	err := bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) error { return r.WaitVisible(ctx, revision) })
 	if err != nil {
 		registered.Indexed = new(bool)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"cairn/bus"
 	"cairn/schemas"
 	"cairn/services/internal/watermark"
 )
@@ -22,15 +21,14 @@ const indexTimeout = 2 * time.Second
 // longer, a request to NATS checks whether the revision exists.
 const usualLag = 20 * time.Millisecond
 
-// waitWithoutSlot waits for the revision up to the timeout. It releases the slot of
-// the request meanwhile, so that other requests can use it.
-func waitWithoutSlot(ctx context.Context, w *watermark.Watermark, revision uint64, timeout time.Duration) error {
+// waitRevision waits for the revision up to the timeout.
+func waitRevision(ctx context.Context, w *watermark.Watermark, revision uint64, timeout time.Duration) error {
 	if w.Revision() >= revision {
 		return nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return bus.WaitWithoutSlot(waiting, func(ctx context.Context) error { return w.Wait(ctx, revision) })
+	return w.Wait(waiting, revision)
 }
 
 func isTimeout(err error) bool {

@@ -2,11 +2,9 @@ package resolve
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
-	"cairn/bus"
 	"cairn/bus/retry"
 	"cairn/bus/telemetry"
 	"cairn/services/internal/catalog"
@@ -90,14 +88,10 @@ func (f *feed) recordFailure(err error) {
 }
 
 func (f *feed) waitRevision(ctx context.Context, revision uint64) (blocked bool, err error) {
-	err = waitWithoutSlot(ctx, &f.applied, revision, indexTimeout)
+	err = waitRevision(ctx, &f.applied, revision, indexTimeout)
 	applied, stall := f.applied.State()
-	switch {
-	case isTimeout(err):
+	if isTimeout(err) {
 		return false, errBehind("index", revision, applied)
-	case errors.Is(err, bus.ErrNoSlot):
-		return false, err
-	default:
-		return stall != nil || err != nil, nil
 	}
+	return stall != nil || err != nil, nil
 }

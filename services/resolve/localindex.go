@@ -2,14 +2,12 @@ package resolve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"sync"
 	"time"
 
-	"cairn/bus"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/index"
@@ -112,10 +110,7 @@ func (l *localIndex) search(ctx context.Context, q index.Query, cause error) (in
 	queued := l.queued
 	l.mu.Unlock()
 	signal(l.searched)
-	err := waitWithoutSlot(ctx, &l.feed.applied, queued, indexTimeout)
-	if errors.Is(err, bus.ErrNoSlot) {
-		return index.Result{}, err
-	}
+	err := waitRevision(ctx, &l.feed.applied, queued, indexTimeout)
 	if err != nil {
 		return index.Result{}, fmt.Errorf("%w: %w; the local index of the worker is not ready yet",
 			index.ErrUnavailable, cause)

@@ -22,7 +22,6 @@ import (
 	"cairn/bus"
 	"cairn/bus/admission"
 	"cairn/bus/bucket"
-	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
@@ -80,7 +79,7 @@ func newResolver(deps Deps) *Resolver {
 		view:        newView(),
 		graph:       graph.New(),
 		quarantined: map[graph.Node]uint64{},
-		longScans:   overload.NewLongPool(),
+		longScans:   admission.NewLongPool(),
 	}
 	r.reader = graph.Reader{Graph: r.graph, Has: r.linked}
 	return r
@@ -253,7 +252,7 @@ func (r *Resolver) waitMinRevision(ctx context.Context) error {
 	if r.view.Applied.Revision() >= revision {
 		return nil // the common case needs neither a request nor a timer
 	}
-	if err := waitWithoutSlot(ctx, &r.view.Applied, revision, usualLag); !isTimeout(err) {
+	if err := waitRevision(ctx, &r.view.Applied, revision, usualLag); !isTimeout(err) {
 		return err
 	}
 	if err := r.checkRevision(ctx, revision); err != nil {
@@ -299,7 +298,7 @@ func (r *Resolver) latestRevision(ctx context.Context) (uint64, error) {
 
 // waitApplied waits until the view has applied the revision.
 func (r *Resolver) waitApplied(ctx context.Context, revision uint64) error {
-	err := waitWithoutSlot(ctx, &r.view.Applied, revision, catchUpTimeout)
+	err := waitRevision(ctx, &r.view.Applied, revision, catchUpTimeout)
 	if isTimeout(err) {
 		return errBehind("records", revision, r.view.Applied.Revision())
 	}
@@ -488,7 +487,7 @@ func (r *Resolver) scan(ctx context.Context, kind, tenant, group, after string) 
 		end := false
 		for batch := 0; !end && ctx.Err() == nil; batch++ {
 			if batch == longScan {
-				release, err := overload.Acquire(ctx, r.longScans, 1)
+				release, err := admission.Acquire(ctx, r.longScans, 1)
 				defer release()
 				if err != nil {
 					return

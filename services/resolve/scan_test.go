@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"cairn/bus/overload"
+	"cairn/bus/admission"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 )
@@ -16,14 +16,14 @@ import (
 // batches and waits until its context ends.
 func TestLongScans(t *testing.T) {
 	t.Parallel()
-	r := &Resolver{view: catalog.NewView[storedRecord](), longScans: overload.NewLongPool()}
+	r := &Resolver{view: catalog.NewView[storedRecord](), longScans: admission.NewLongPool()}
 	const records = longScan*scanBatch + 1
 	changes := make([]catalog.Change, records)
 	for i := range changes {
 		changes[i] = catalog.Change{Key: catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: fmt.Sprint(i)}, Revision: uint64(i + 1)}
 	}
 	r.view.Apply(changes, make([]storedRecord, records))
-	units := int64(max(2, runtime.GOMAXPROCS(0)))
+	units := int64(2 * runtime.GOMAXPROCS(0))
 	if !r.longScans.Acquire("another tenant", units) {
 		t.Fatal("scans are in progress")
 	}

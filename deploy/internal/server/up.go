@@ -159,7 +159,7 @@ func (u *upProcess) serve(ctx context.Context, e edge.Config, c services.Config,
 		return err
 	}
 	defer conn.Close()
-	e.Conn, e.ClusterHealth = conn, server.Problem
+	e.Conn, e.ClusterHealth, e.WithWorkers = conn, server.Problem, true
 	end, err := u.observe(ctx, c.Log, u.drain, probes{"cairn", func(ctx context.Context) []string { return edge.Ready(ctx, conn) }})
 	if err != nil {
 		return err

@@ -34,9 +34,7 @@ type Settings struct {
 	Unavailable error
 }
 
-// Breaker is a circuit breaker. It is safe for concurrent use. The wait of a request
-// to be scheduled (overload.Idle) belongs outside of Do: it depends on the load of this
-// process and is not a failure of the backend.
+// Breaker is a circuit breaker. It is safe for concurrent use.
 type Breaker struct {
 	settings Settings
 	circuit  *gobreaker.CircuitBreaker[struct{}]

@@ -15,7 +15,6 @@ import (
 
 	"cairn/bus/admission"
 	"cairn/bus/bucket"
-	"cairn/bus/overload"
 	"cairn/bus/retry"
 	"cairn/schemas"
 )
@@ -89,7 +88,7 @@ func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
 	c := &Catalog{js: js, stream: stream, reader: bucket.NewReader(js, Bucket, stream), reads: admission.NewPool(maxReads)}
 	// A watch that sends changes also uses a consumer of the NATS server and a relay of the edge, which no
 	// concurrency limit covers.
-	c.batches = overload.NewLongPool()
+	c.batches = admission.NewLongPool()
 	c.applied.resumed = make(chan struct{}, 1)
 	c.commits.js = js
 	c.commits.batches = stream.CachedInfo().Config.AllowAtomicPublish
@@ -132,7 +131,7 @@ func (c *Catalog) Get(ctx context.Context, key Key) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	release, err := overload.Acquire(ctx, c.reads, maxRecord)
+	release, err := admission.Acquire(ctx, c.reads, maxRecord)
 	defer release()
 	if err != nil {
 		return Entry{}, wrap(err, "read", encoded)
@@ -259,9 +258,8 @@ func (c *Catalog) Fence(ctx context.Context) (uint64, error) { return c.reader.F
 // Changes calls apply with each change after the revision of the kind's records in the
 // collections of the tenants, in order; an empty kind is every kind. Of the changes before the call,
 // it passes only the newest one of each record. It receives at most maxWatchBatch messages before apply
-// returns. The changes that all calls receive per second are limited, and divided among tenants. The
-// request of ctx does not count as running while it waits (overload.Idle). Changes returns the error of apply,
-// or nil when ctx ends.
+// returns. The changes that all calls receive per second are limited, and divided among tenants. Changes
+// returns the error of apply, or nil when ctx ends.
 func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, after uint64, apply func(Change) error) error {
 	var filters []string
 	for _, tenant := range tenants { // the server compares each subject of the log with each filter
@@ -269,7 +267,7 @@ func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, af
 	}
 	w, err := openWatch(ctx, c, filters, after)
 	if err == nil {
-		defer w.close(ctx)
+		defer w.close()
 	}
 	for err == nil && ctx.Err() == nil {
 		var batch []jetstream.Msg
@@ -431,7 +429,7 @@ func (c *Catalog) History(ctx context.Context, key Key) ([]Revision, error) {
 	if err != nil {
 		return nil, err
 	}
-	release, err := overload.Acquire(ctx, c.reads, historyBytes)
+	release, err := admission.Acquire(ctx, c.reads, historyBytes)
 	defer release()
 	if err != nil {
 		return nil, wrap(err, "read the history of", encoded)

@@ -84,7 +84,7 @@ func TestBatchesAreLimited(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	ends := startBatches(t, c)
-	if len(ends) > max(1, runtime.GOMAXPROCS(0)-1) {
+	if len(ends) > 2*runtime.GOMAXPROCS(0)-1 {
 		t.Errorf("%d batches of a tenant at the same time", len(ends))
 	}
 	ends[0](1_000_000)

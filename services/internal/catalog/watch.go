@@ -10,7 +10,6 @@ import (
 
 	"cairn/bus/admission"
 	"cairn/bus/bucket"
-	"cairn/bus/overload"
 )
 
 const (
@@ -44,14 +43,12 @@ func openWatch(ctx context.Context, c *Catalog, filters []string, after uint64) 
 	if err != nil {
 		return nil, err
 	}
-	err = overload.Idle(ctx, func() error {
-		return bucket.WaitReady(ctx, c.js, "create a consumer", func() (err error) {
-			w.consumer, err = bucket.Ordered(ctx, c.stream, jetstream.OrderedConsumerConfig{
-				FilterSubjects: filters,
-				DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
-			})
-			return err
+	err = bucket.WaitReady(ctx, c.js, "create a consumer", func() (err error) {
+		w.consumer, err = bucket.Ordered(ctx, c.stream, jetstream.OrderedConsumerConfig{
+			FilterSubjects: filters,
+			DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
 		})
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -61,44 +58,30 @@ func openWatch(ctx context.Context, c *Catalog, filters []string, after uint64) 
 	w.messages, err = w.consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(maxWatchBatch, watchBytes),
 		jetstream.PullThresholdMessages(1), jetstream.PullHeartbeat(heartbeat))
 	if err != nil {
-		w.release(ctx)
+		bucket.Release(c.stream, w.consumer)
 		return nil, err
 	}
 	w.pending = w.consumer.CachedInfo().NumPending
 	return w, nil
 }
 
-func (w *watch) close(ctx context.Context) {
+// close also deletes the consumer: clients may start many watches in a minute.
+func (w *watch) close() {
 	w.messages.Stop()
-	w.release(ctx)
-}
-
-// release deletes the consumer: clients may start many watches in a minute.
-func (w *watch) release(ctx context.Context) {
-	_ = overload.Idle(ctx, func() error { bucket.Release(w.catalog.stream, w.consumer); return nil })
+	bucket.Release(w.catalog.stream, w.consumer)
 }
 
 // next returns the next messages: those that the server has, at most maxWatchBatch and watchBytes. It waits
 // for the first one.
 func (w *watch) next(ctx context.Context) (batch []jetstream.Msg, err error) {
 	size := 0
-	receive := func(option jetstream.NextOpt) error {
-		msg, err := w.messages.Next(option)
-		if err != nil {
-			return err
-		}
-		meta, err := msg.Metadata()
-		if err != nil {
-			return err
-		}
-		batch, size, w.pending = append(batch, msg), size+len(msg.Data()), meta.NumPending
-		w.uncounted++
-		return nil
-	}
 	if w.pending == 0 {
-		err := overload.Idle(ctx, func() error { return receive(jetstream.NextContext(ctx)) })
-		if err != nil || w.pending == 0 && w.uncounted < minCounted {
-			return batch, err
+		msg, err := w.receive(jetstream.NextContext(ctx))
+		if err != nil {
+			return nil, err
+		}
+		if batch, size = append(batch, msg), len(msg.Data()); w.pending == 0 && w.uncounted < minCounted {
+			return batch, nil
 		}
 	}
 	end, err := startBatch(ctx, w.catalog.batches)
@@ -106,26 +89,39 @@ func (w *watch) next(ctx context.Context) (batch []jetstream.Msg, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = overload.Idle(ctx, func() error {
-		for w.pending > 0 && len(batch) < maxWatchBatch && size < watchBytes-maxRecord {
-			if err := receive(jetstream.NextMaxWait(receiveTimeout)); err != nil {
-				return err
-			}
+	for w.pending > 0 && len(batch) < maxWatchBatch && size < watchBytes-maxRecord {
+		msg, err := w.receive(jetstream.NextMaxWait(receiveTimeout))
+		if errors.Is(err, nats.ErrTimeout) {
+			w.pending = 0
+			break
 		}
-		return nil
-	})
-	if errors.Is(err, nats.ErrTimeout) {
-		w.pending = 0
-		err = nil
+		if err != nil {
+			return batch, err
+		}
+		batch, size = append(batch, msg), size+len(msg.Data())
 	}
-	return batch, err
+	return batch, nil
+}
+
+func (w *watch) receive(option jetstream.NextOpt) (jetstream.Msg, error) {
+	msg, err := w.messages.Next(option)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := msg.Metadata()
+	if err != nil {
+		return nil, err
+	}
+	w.pending = meta.NumPending
+	w.uncounted++
+	return msg, nil
 }
 
 // startBatch waits until a watch of the tenant of ctx may receive a batch. The caller calls end, also after an
 // error, which is that of ctx, with the number of changes that count. The batch takes a unit until then, and at
 // least for changeTime for each change.
 func startBatch(ctx context.Context, batches *admission.Pool) (end func(changes int), err error) {
-	release, err := overload.Acquire(ctx, batches, 1)
+	release, err := admission.Acquire(ctx, batches, 1)
 	began := time.Now()
 	return func(changes int) {
 		if rest := time.Duration(changes)*changeTime - time.Since(began); rest > 0 {

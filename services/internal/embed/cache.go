@@ -10,8 +10,6 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
-
-	"cairn/bus/overload"
 )
 
 const (
@@ -114,24 +112,13 @@ func (c *cached) find(ctx context.Context, purpose Purpose, all []string, space 
 }
 
 // embedMissing embeds the texts in one call; identical concurrent queries share it.
-// Waiting requests do not count as running, and each is rescheduled separately, so that
-// none waits for the slot of another tenant.
 func (c *cached) embedMissing(ctx context.Context, purpose Purpose, w missingTexts) (vectors [][]float32, err error) {
 	if len(w.keys) == 0 {
 		return nil, nil
 	}
-	err = overload.Idle(ctx, func() (err error) {
-		if purpose == Query {
-			vectors, err = c.embedQuery(ctx, w)
-		} else {
-			vectors, err = c.embedInBatches(ctx, purpose, w)
-		}
-		return err
-	})
-	return vectors, err
-}
-
-func (c *cached) embedQuery(ctx context.Context, w missingTexts) ([][]float32, error) {
+	if purpose != Query {
+		return c.embedInBatches(ctx, purpose, w)
+	}
 	for {
 		vectors, err, _ := c.flight.Do(strings.Join(w.keys, ""), func() (any, error) {
 			if vectors, ok := c.findInMemory(w.keys); ok { // a concurrent call has just finished

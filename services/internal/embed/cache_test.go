@@ -16,7 +16,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
-	"cairn/bus/overload"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollamatest"
@@ -268,41 +267,6 @@ func TestEqualQueriesShareOneCall(t *testing.T) {
 		if got := received(s); len(slices.DeleteFunc(got, func(texts []string) bool { return texts[0] != name })) != 1 {
 			t.Errorf("requests %q, want %s once", received(s), name)
 		}
-	}
-}
-
-// TestSharedCallReleasesSlots: requests that wait for a shared call do not count as
-// running.
-func TestSharedCallReleasesSlots(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	e := warmed(t, s, nil)
-	reached, gate := make(chan struct{}, 2), make(chan struct{})
-	s.SetEmbedding(func([]string) ollamatest.Embedding {
-		reached <- struct{}{}
-		return ollamatest.Embedding{Gate: gate}
-	})
-	g := overload.New(64)
-	var all sync.WaitGroup
-	embedOnce := func(tenant string) {
-		slot := g.Admit(tenant)
-		if !slot.Start(t.Context()) {
-			t.Error("a request may not run in an idle process")
-		}
-		all.Go(func() {
-			if _, err := e.Embed(overload.WithSlot(t.Context(), slot), embed.Query, []string{"red"}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	embedOnce("a")
-	<-reached
-	embedOnce("b")
-	wait.Until(t, "no request runs while both wait for the server", func() bool { return g.Running() == 0 })
-	close(gate)
-	all.Wait()
-	if g.Running() != 2 {
-		t.Errorf("%d requests run afterwards, want 2", g.Running())
 	}
 }
 

@@ -109,7 +109,7 @@ func (r *records) scan(ctx context.Context, starts []uint32, path string) (*offs
 	var p offsets
 	last, v, ok := uint32(noRecord), value(nil), false
 	for row, start := range starts {
-		if row%checkValues == 0 && yield(ctx, row) != nil {
+		if row%checkValues == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if start != last {
@@ -190,7 +190,7 @@ func (r *records) read(ctx context.Context, path string, p *offsets) (*column, e
 	var values dictionary
 	codes := make([]uint32, len(p.at))
 	for i, at := range p.at {
-		if i%checkValues == 0 && yield(ctx, i) != nil {
+		if i%checkValues == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if v := r.at(at); v.kind() == kindNull {

@@ -89,7 +89,7 @@ func (c *column) describe(ctx context.Context) (*Column, error) {
 			public.Distinct++
 		case v.kind == kindArray:
 			for element := range value(v.text).elements() {
-				if read++; read%checkValues == 0 && yield(ctx, read) != nil {
+				if read++; read%checkValues == 0 && ctx.Err() != nil {
 					return nil, ctx.Err()
 				}
 				if element.kind() < kindNull {
@@ -176,7 +176,7 @@ func (c *column) label(ctx context.Context) (labels, error) {
 	}
 	var last []uint32 // by group, 1 + the index of the last list with it
 	for i, v := range c.values {
-		if i%checkValues == 0 && yield(ctx, i) != nil {
+		if i%checkValues == 0 && ctx.Err() != nil {
 			return labels{}, ctx.Err()
 		}
 		if !v.isList() {
@@ -256,7 +256,7 @@ func (c *column) classes(ctx context.Context) labels {
 	}
 	k.elements = map[uint32][]uint32{}
 	for i, v := range c.values {
-		if i%checkValues == 0 && yield(ctx, i) != nil {
+		if i%checkValues == 0 && ctx.Err() != nil {
 			break
 		}
 		code := uint32(codeValues + i)
@@ -281,7 +281,7 @@ func (c *column) transform(ctx context.Context, path string, part func(v operand
 	codeOf := make([]uint32, codeValues+len(c.values))
 	codeOf[codeNull] = codeNull
 	for i, v := range c.values {
-		if i%checkValues == 0 && yield(ctx, i) != nil {
+		if i%checkValues == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if text, ok := part(v.operand); ok {
@@ -350,7 +350,7 @@ func (c *column) interpret(ctx context.Context) (reading, error) {
 	}
 	r.numbers = make([]float64, len(c.values))
 	for i, v := range c.values {
-		if i%checkRows == 0 && yield(ctx, i) != nil {
+		if i%checkRows == 0 && ctx.Err() != nil {
 			return r, ctx.Err()
 		}
 		r.numbers[i] = v.float()
@@ -373,7 +373,7 @@ func (c *column) whole(ctx context.Context, as string, read func(v operand) (flo
 	r := reading{as: as, factor: 1, numbers: make([]float64, len(c.values))}
 	some := false
 	for i, v := range c.values {
-		if i%checkValues == 0 && yield(ctx, i) != nil {
+		if i%checkValues == 0 && ctx.Err() != nil {
 			return r, false
 		}
 		f, ok := read(v.operand)

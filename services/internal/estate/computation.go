@@ -340,7 +340,7 @@ func (c *computation) split(ctx context.Context, by grouping, col *column, l *la
 	}
 	combinations := map[[2]uint32]uint32{}
 	for i, row := range by.rows {
-		if i%checkRows == 0 && yield(ctx, i) != nil {
+		if i%checkRows == 0 && ctx.Err() != nil {
 			return by, ctx.Err()
 		}
 		if l.of[codes[row]] == 0 && l.isEmpty(codes[row]) {
@@ -546,7 +546,7 @@ func (c *computation) addTop(ctx context.Context, name func(row uint32) string) 
 		return cmp.Or(sign*cmp.Compare(x, y), cmp.Compare(a, b))
 	}}
 	for i, row := range c.rows {
-		if i%checkRows == 0 && yield(ctx, i) != nil {
+		if i%checkRows == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if _, ok := number(row); ok {

@@ -56,7 +56,7 @@ func newFieldTree(ctx context.Context, a *array, r *records, bound int, careful 
 // ended counts a member, and reports whether ctx is done.
 func (t *fieldTree) ended() bool {
 	if t.read++; t.read%checkValues == 0 {
-		t.err = yield(t.ctx, t.read)
+		t.err = t.ctx.Err()
 	}
 	return t.err != nil
 }

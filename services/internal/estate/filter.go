@@ -369,7 +369,7 @@ func (j join) bind(ctx context.Context, x *reader, left *column) (matcher, error
 	wanted := make(map[operand]bool, len(col.values))
 	codes := col.dense(a.count)
 	for i, row := range s.rows {
-		if i%checkRows == 0 && yield(ctx, i) != nil {
+		if i%checkRows == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if code := codes[row]; code >= codeValues {
@@ -508,7 +508,7 @@ func (p peer) compare(ctx context.Context, rows []uint32, col, other *column, n 
 	}
 	kept := rows[:0]
 	for i, row := range rows {
-		if i%checkValues == 0 && yield(ctx, i) != nil {
+		if i%checkValues == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if left[row] < codeValues || right[row] < codeValues {
@@ -559,7 +559,7 @@ func (c *condition) narrow(ctx context.Context, s *selection, col *column) ([]ui
 	pass[codeMissing] = matches(operand{kind: kindNone}, indexMissing)
 	pass[codeNull] = matches(operand{kindNull, NullGroup}, indexNull)
 	for i, v := range col.values {
-		if i%checkValues == 0 && yield(ctx, i) != nil {
+		if i%checkValues == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if len(v.text) > maxSampleBytes && ctx.Err() != nil {

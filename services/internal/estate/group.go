@@ -220,7 +220,7 @@ func (by grouping) rank(ctx context.Context, figures []float64, limit int) []uin
 	}
 	best := worstFirst{compare: compare}
 	for g, many := range by.counts {
-		if g%checkRows == 0 && yield(ctx, g) != nil {
+		if g%checkRows == 0 && ctx.Err() != nil {
 			break
 		}
 		if many > 0 {

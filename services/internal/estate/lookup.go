@@ -62,7 +62,7 @@ func (l lookup) column(ctx context.Context, s *selection, field, path string) (*
 	targets := target.dense(l.array.count)
 	codeOf := make([]uint32, codeValues+len(left.values))
 	for i, v := range left.values {
-		if i%checkValues == 0 && yield(ctx, i) != nil {
+		if i%checkValues == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if row, ok := rows[operand{v.kind, v.label()}]; ok {

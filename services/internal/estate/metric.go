@@ -188,7 +188,7 @@ func (m *metric) reduce(ctx context.Context, numbers []float64, groups []uint32,
 	if m.op == "p50" || m.op == "p95" {
 		p := map[string]float64{"p50": 0.5, "p95": 0.95}[m.op]
 		for g, part := range split(numbers, groups, n) {
-			if g%checkRows == 0 && yield(ctx, g) != nil {
+			if g%checkRows == 0 && ctx.Err() != nil {
 				break
 			}
 			out[g] = percentile(part, p)
@@ -204,7 +204,7 @@ func (m *metric) reduce(ctx context.Context, numbers []float64, groups []uint32,
 		tallies[g].add(f)
 	}
 	for g := range tallies {
-		if g%checkRows == 0 && yield(ctx, g) != nil {
+		if g%checkRows == 0 && ctx.Err() != nil {
 			break
 		}
 		out[g] = tallies[g].value(m.op)

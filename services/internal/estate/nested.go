@@ -223,7 +223,7 @@ func (b *builder) elements(at uint32, chain []uint32) error {
 	case !b.array.isMap && v.kind() == kindArray:
 		for element := range v.elements() {
 			b.add(offset(element), chain)
-			if len(b.starts)%checkValues == 0 && yield(b.ctx, len(b.starts)) != nil {
+			if len(b.starts)%checkValues == 0 && b.ctx.Err() != nil {
 				break
 			}
 		}
@@ -241,7 +241,7 @@ func (b *builder) descend(start uint32, chain []uint32, depth int) error {
 	}
 	v, ok := b.text[start:].field(b.array.derived.field, b.unique)
 	if !ok || v.kind() != kindArray {
-		return yield(b.ctx, len(b.starts))
+		return b.ctx.Err()
 	}
 	chain = append([]uint32{start}, chain[:min(len(chain), ancestorLevels-1)]...)
 	for element := range v.elements() {

@@ -1,8 +1,6 @@
 package estate
 
 import (
-	"context"
-	"runtime"
 	"slices"
 )
 
@@ -56,18 +54,6 @@ const (
 	checkRows   = 1 << 14
 	checkValues = 64
 )
-
-// yieldValues is the number of values, or rows, after which a loop yields the CPU.
-const yieldValues = 1 << 12
-
-// yield returns ctx.Err(). If n, the number of processed values, is a multiple of yieldValues, it lets other
-// goroutines run first: the scheduler lets a goroutine run for 10 ms, which delays each step of other requests.
-func yield(ctx context.Context, n int) error {
-	if n%yieldValues == 0 {
-		runtime.Gosched()
-	}
-	return ctx.Err()
-}
 
 // clip returns list without its spare capacity if that is more than an eighth.
 func clip[T any](list []T) []T {

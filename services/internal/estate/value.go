@@ -180,7 +180,7 @@ func (v value) last(ctx context.Context) map[string]value {
 	last := map[string]value{}
 	read := 0
 	for name, member := range v.members() {
-		if read++; read%checkValues == 0 && yield(ctx, read) != nil {
+		if read++; read%checkValues == 0 && ctx.Err() != nil {
 			break
 		}
 		last[string(name)] = member

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"cairn/bus/overload"
 	"cairn/services/internal/index"
 	"cairn/test/wait"
 )
@@ -61,49 +59,6 @@ func TestElasticIgnoresCanceledRequests(t *testing.T) {
 	}
 	if err := ix.Check(t.Context()); err != nil {
 		t.Errorf("check after callers canceled: %v", err)
-	}
-}
-
-// TestOverloadOpensNoCircuitBreaker searches while this process is overloaded: the
-// request is queued after the response, which is not a failure of the server.
-func TestOverloadOpensNoCircuitBreaker(t *testing.T) {
-	t.Parallel()
-	s := newStub(t)
-	ix := openAt(t, s.URL+"?timeout=1s", lexical(t))
-	if _, err := ix.Search(t.Context(), vlans); err != nil {
-		t.Fatal(err)
-	}
-	for range 6 { // more than failuresToOpen
-		gate := overload.New(1024)
-		search := gate.Admit("a")
-		if !search.Start(t.Context()) {
-			t.Fatal("a request may not run in an idle process")
-		}
-		s.onSearch(func(w http.ResponseWriter, r *http.Request) {
-			occupy(gate)
-			answerSearches(w, r)
-		})
-		ctx, cancel := context.WithTimeout(overload.WithSlot(t.Context(), search), 1300*time.Millisecond)
-		_, err := ix.Search(ctx, vlans)
-		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, index.ErrUnavailable) {
-			t.Fatalf("search: got %v, want %v alone", err, context.DeadlineExceeded)
-		}
-	}
-	if err := ix.Check(t.Context()); err != nil {
-		t.Errorf("check of a server that answers: %v", err)
-	}
-}
-
-// occupy starts requests of other tenants until no more may run.
-func occupy(g *overload.Gate) {
-	g.Adjust(time.Second) // high latency: the lowest limit
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	for i := range 1024 {
-		if s := g.Admit(strconv.Itoa(i)); s == nil || !s.Start(ended) {
-			return
-		}
 	}
 }
 

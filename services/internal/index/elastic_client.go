@@ -14,7 +14,6 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/go-json-experiment/json"
 
-	"cairn/bus/overload"
 	"cairn/bus/telemetry"
 	"cairn/services/internal/breaker"
 )
@@ -59,10 +58,6 @@ var errTimeout = errors.New("timeout")
 // call sends req and decodes the response into answer. ErrUnavailable is transient;
 // a *statusError means that the request is invalid.
 func (c *elasticClient) call(ctx context.Context, limit time.Duration, req esapi.Request, answer any) error {
-	return overload.Idle(ctx, func() error { return c.try(ctx, limit, req, answer) })
-}
-
-func (c *elasticClient) try(ctx context.Context, limit time.Duration, req esapi.Request, answer any) error {
 	within, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
 	return classify(c.breaker.Do(ctx, func() error {

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"cairn/bus/admission"
-	"cairn/bus/overload"
 	"cairn/services/internal/embed"
 )
 
@@ -42,7 +41,7 @@ type removedKey struct {
 type poolKey struct{ kind, tenant string }
 
 func newEmbedded(e embed.Embedder) *embedded {
-	return &embedded{embedder: e, searches: overload.NewLongPool(), pools: map[poolKey]*pool{}, removed: map[removedKey]uint64{}}
+	return &embedded{embedder: e, searches: admission.NewLongPool(), pools: map[poolKey]*pool{}, removed: map[removedKey]uint64{}}
 }
 
 // NewWords returns an empty index in memory without vectors; search it by Text.
@@ -189,7 +188,7 @@ func (e *embedded) Search(ctx context.Context, q Query) (Result, error) {
 	}
 	key := poolKey{q.Kind, q.Tenant}
 	if e.isLarge(key) {
-		release, err := overload.Acquire(ctx, e.searches, 1)
+		release, err := admission.Acquire(ctx, e.searches, 1)
 		defer release()
 		if err != nil {
 			return Result{}, fmt.Errorf("search %s documents: %w", q.Kind, err)

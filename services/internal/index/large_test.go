@@ -29,7 +29,7 @@ func TestSearchesOfLargePools(t *testing.T) {
 		}
 		return err
 	}
-	units := int64(max(2, runtime.GOMAXPROCS(0)))
+	units := int64(2 * runtime.GOMAXPROCS(0))
 	if !e.searches.Acquire("another tenant", units) {
 		t.Fatal("searches are in progress")
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cairn/bus/overload"
 	"cairn/services/internal/model"
 	"cairn/test/wait"
 )
@@ -50,35 +49,11 @@ func Conform(t *testing.T, open Open) {
 		t.Parallel()
 		noPartsAfterCancel(t, open(t, "", TextTurn(strings.Split(strings.Repeat("la ", 500), " ")...)))
 	})
-	t.Run("a request that waits for the model does not count as running", func(t *testing.T) {
-		t.Parallel()
-		idle(t, open(t, "", TextTurn("a")))
-	})
 	t.Run("a conversation", func(t *testing.T) {
 		t.Parallel()
 		Converse(t, open(t, "", ToolTurn("inspect_schema", `{"data_key":"servers"}`),
 			ToolTurn("compute_stats", `{"data_key":"servers","group_by":"","filter":{},"metrics":["count"]}`), TextTurn("There are ", "3.")))
 	})
-}
-
-func idle(t *testing.T, m Scripted) {
-	gate := overload.New(1)
-	slot := gate.Admit("")
-	defer slot.Close()
-	if !slot.Start(t.Context()) {
-		t.Fatal("the only request was not started")
-	}
-	for p, err := range m.Next(overload.WithSlot(t.Context(), slot), Question()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p.Text != "" && gate.Running() != 0 {
-			t.Error("the request counts as running while it receives the answer")
-		}
-	}
-	if gate.Running() != 1 {
-		t.Error("the request does not count as running after the answer")
-	}
 }
 
 func profile(t *testing.T, open Open) {

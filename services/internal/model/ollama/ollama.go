@@ -15,7 +15,6 @@ import (
 	"github.com/ollama/ollama/api"
 	ollama "github.com/ollama/ollama/types/model"
 
-	"cairn/bus/overload"
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/served"
 	"cairn/services/internal/ollamahost"
@@ -81,8 +80,7 @@ func (m *Model) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.
 		if err != nil {
 			return model.Usage{}, err
 		}
-		err = overload.Idle(ctx, func() error { return m.answer(ctx, t) })
-		return t.usage, err
+		return t.usage, m.answer(ctx, t)
 	})
 }
 

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cairn/bus/overload"
 	"cairn/services/internal/model"
 	"cairn/services/internal/model/served"
 )
@@ -87,8 +86,7 @@ func (m *Model) Next(ctx context.Context, c model.Conversation) iter.Seq2[model.
 		if err != nil {
 			return model.Usage{}, err
 		}
-		err = overload.Idle(ctx, func() error { return t.message(ctx) })
-		return t.usage, err
+		return t.usage, t.message(ctx)
 	})
 }
 

@@ -1,0 +1,61 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"sync"
+	"testing"
+
+	"cairn/bus"
+	"cairn/bus/bustest"
+	"cairn/schemas"
+	"cairn/test/wait"
+)
+
+// TestRunningRequestsAreDivided sends more requests of one tenant than a service runs at the same time: the others wait
+// in its queue, and a request of another tenant runs.
+func TestRunningRequestsAreDivided(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	s, err := bus.Start(conn, "resolve", 1024, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Stop(context.Background()) })
+	released, release := context.WithCancel(t.Context())
+	defer release()
+	err = bus.ResolveAgent.Serve(s, func(ctx context.Context, q schemas.AgentQuery) (a schemas.AgentAnswer, err error) {
+		if q.Query == "wait" {
+			<-released.Done()
+		}
+		return a, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(tenant, query string) error {
+		_, err := bus.ResolveAgent.Call(t.Context(), conn, schemas.AgentQuery{Query: query, QueryOptions: schemas.QueryOptions{TenantID: &tenant}})
+		return err
+	}
+	limit := 128 * runtime.GOMAXPROCS(0)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer release()
+	for range limit {
+		all.Go(func() {
+			if err := call("acme", "wait"); err != nil && !errors.Is(err, schemas.ErrUnavailable) {
+				t.Error(err)
+			}
+		})
+	}
+	share := int64(limit * 4 / 5)
+	wait.Until(t, "the requests run or wait", func() bool {
+		running, queued := bus.Running(s)
+		return running == share && queued > 0
+	})
+	if err := call("globex", "q"); err != nil {
+		t.Errorf("a request of another tenant: %v", err)
+	}
+}
