@@ -10,9 +10,10 @@ import (
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/graph"
 	"cairn/services/internal/scope"
+	"cairn/services/internal/usage"
 )
 
-// resolvedSkill is a revision of a skill in a scope. The caller holds mu while using it. If the
+// resolvedSkill is a revision of a skill in a scope, with mu held for reading until it is closed (openSkill). If the
 // reader has an error, results are incomplete, and records returns it.
 type resolvedSkill struct {
 	*Resolver
@@ -22,6 +23,17 @@ type resolvedSkill struct {
 	manifest []byte // the record, as in responses
 	domain   string
 	why      *reasons
+}
+
+func (s resolvedSkill) close() { s.mu.RUnlock() }
+
+// finish counts the uses of the records of an answer, or returns an error if the reply cannot contain them.
+func (s resolvedSkill) finish(ctx context.Context) error {
+	if err := bus.FitsReply(ctx, s.why.size); err != nil {
+		return err
+	}
+	s.deps.Usage.AddOnce(usage.NewSet(string(s.scope), usage.Resolved, s.why.records...))
+	return nil
 }
 
 func (s resolvedSkill) builders(ctx context.Context) []graph.LinkedRecord {

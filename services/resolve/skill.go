@@ -10,7 +10,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"cairn/bus"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/graph"
@@ -44,14 +43,7 @@ func encodePackage(ctx context.Context, r *Resolver, q schemas.SkillQuery) (body
 		return of.body, nil
 	}
 	resets := r.packages.resetCount() // before the records are read
-	var p *schemas.SkillPackage
-	var uses *usage.Set // nil for an earlier version, which is not cached
-	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) (err error) {
-		if p, err = s.enriched(ctx); s.reader.Earlier == nil {
-			uses = usage.NewSet(q.Tenant(), usage.Resolved, s.why.records...)
-		}
-		return err
-	})
+	p, uses, err := readPackage(ctx, r, q)
 	if err != nil {
 		return nil, err
 	}
@@ -61,19 +53,39 @@ func encodePackage(ctx context.Context, r *Resolver, q schemas.SkillQuery) (body
 	return body, err
 }
 
+// readPackage returns the skill package, and the uses of its records; nil for an earlier version, which is not cached.
+func readPackage(ctx context.Context, r *Resolver, q schemas.SkillQuery) (p *schemas.SkillPackage, uses *usage.Set, err error) {
+	s, err := openSkill(ctx, r, q.QueryOptions, q.SkillID)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.close()
+	if p, err = s.enriched(ctx); err != nil {
+		return nil, nil, err
+	}
+	if s.reader.Earlier == nil {
+		uses = usage.NewSet(q.Tenant(), usage.Resolved, s.why.records...)
+	}
+	return p, uses, s.finish(ctx)
+}
+
 func resolveContext(ctx context.Context, r *Resolver, q schemas.ContextQuery) (a schemas.ContextAnswer, err error) {
-	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) (err error) {
-		builders := slices.DeleteFunc(s.builders(ctx), func(b graph.LinkedRecord) bool {
-			return len(q.ContextTypes) > 0 && !slices.Contains(q.ContextTypes, r.factsOf(b.Node).contextType)
-		})
-		a.ContextBuilders, err = s.records(ctx, builders)
-		if err == nil && len(builders) == 0 {
-			return schemas.ErrContextBuilderNotFound.Because(missingBuilders(q))
-		}
-		a.Explain = s.why.list
-		return err
+	s, err := openSkill(ctx, r, q.QueryOptions, q.SkillID)
+	if err != nil {
+		return a, err
+	}
+	defer s.close()
+	builders := slices.DeleteFunc(s.builders(ctx), func(b graph.LinkedRecord) bool {
+		return len(q.ContextTypes) > 0 && !slices.Contains(q.ContextTypes, r.factsOf(b.Node).contextType)
 	})
-	return a, err
+	if a.ContextBuilders, err = s.records(ctx, builders); err != nil {
+		return a, err
+	}
+	if len(builders) == 0 {
+		return a, schemas.ErrContextBuilderNotFound.Because(missingBuilders(q))
+	}
+	a.Explain = s.why.list
+	return a, s.finish(ctx)
 }
 
 func missingBuilders(q schemas.ContextQuery) string {
@@ -84,79 +96,65 @@ func missingBuilders(q schemas.ContextQuery) string {
 }
 
 func resolveTemplate(ctx context.Context, r *Resolver, q schemas.SkillRef) (a schemas.TemplateAnswer, err error) {
-	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) error {
-		template, err := s.records(ctx, s.template(ctx))
-		if err != nil {
-			return err
-		}
-		if len(template) == 0 {
-			return schemas.ErrTemplateNotFound.Because(fmt.Sprintf("the skill %q has no template in %s", q.SkillID, scope.Scope(q.Tenant())))
-		}
-		a.Template = template[0]
-		a.Explain = s.why.list
-		return nil
-	})
-	return a, err
+	s, err := openSkill(ctx, r, q.QueryOptions, q.SkillID)
+	if err != nil {
+		return a, err
+	}
+	defer s.close()
+	template, err := s.records(ctx, s.template(ctx))
+	if err != nil {
+		return a, err
+	}
+	if len(template) == 0 {
+		return a, schemas.ErrTemplateNotFound.Because(fmt.Sprintf("the skill %q has no template in %s", q.SkillID, s.scope))
+	}
+	a.Template, a.Explain = template[0], s.why.list
+	return a, s.finish(ctx)
 }
 
 func resolveGuardrail(ctx context.Context, r *Resolver, q schemas.SkillRef) (a schemas.GuardrailAnswer, err error) {
-	err = withSkill(ctx, r, q.QueryOptions, q.SkillID, func(s resolvedSkill) (err error) {
-		a.Guardrails, err = s.records(ctx, s.guardrails(ctx))
-		a.Explain = s.why.list
-		return err
-	})
-	return a, err
+	s, err := openSkill(ctx, r, q.QueryOptions, q.SkillID)
+	if err != nil {
+		return a, err
+	}
+	defer s.close()
+	if a.Guardrails, err = s.records(ctx, s.guardrails(ctx)); err != nil {
+		return a, err
+	}
+	a.Explain = s.why.list
+	return a, s.finish(ctx)
 }
 
-// withSkill calls answer with the skill of the id in the request's scope, regardless
-// of its status, while holding mu for reading. If no skill has the id, and it has the form
-// id@version, answer gets that version of the skill.
-func withSkill(ctx context.Context, r *Resolver, options schemas.QueryOptions, id string, answer func(resolvedSkill) error) (err error) {
+// openSkill returns the skill of the id in the request's scope, regardless of its status, with mu held for reading
+// until the caller closes it. If no skill has the id, and it has the form id@version, openSkill returns that version of
+// the skill.
+func openSkill(ctx context.Context, r *Resolver, options schemas.QueryOptions, id string) (s resolvedSkill, err error) {
 	if err := r.waitMinRevision(ctx); err != nil {
-		return err
+		return s, err
 	}
-	s := scope.Scope(options.Tenant())
-	if err := r.waitAbsent(ctx, schemas.KindSkill, s, id); err != nil {
-		return err
+	requested := scope.Scope(options.Tenant())
+	if err := r.waitAbsent(ctx, schemas.KindSkill, requested, id); err != nil {
+		return s, err
 	}
 	why := &reasons{wanted: options.Explain}
-	defer func() {
-		if err == nil {
-			err = bus.FitsReply(ctx, why.size)
-		}
-		if err == nil {
-			r.deps.Usage.AddOnce(usage.NewSet(options.Tenant(), usage.Resolved, why.records...))
-		}
-	}()
-	if found, err := withNewest(r, s, id, why, answer); found || err != nil {
-		return err
+	r.mu.RLock()
+	reader := r.reader
+	if node, found := r.findByID(schemas.KindSkill, requested, id); found {
+		return resolvedSkill{r, &reader, requested, node, r.record(node), r.factsOf(node).domain, why}, nil
 	}
+	r.mu.RUnlock()
 	base, version, ok := cutVersion(id)
 	if !ok {
-		return schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q in %s", id, s))
+		return s, schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q in %s", id, requested))
 	}
-	key, of, err := readVersion(ctx, r, options, base, version)
+	key, earlier, err := readVersion(ctx, r, options, base, version)
 	if err != nil {
-		return err
+		return s, err
 	}
 	r.mu.RLock()
-	defer r.mu.RUnlock()
-	reader, node := r.reader, nodeOf(key)
-	reader.Earlier = &graph.Revision{Node: node, Edges: of.edges}
-	return answer(resolvedSkill{r, &reader, s, node, of.record, of.facts.domain, why})
-}
-
-// withNewest calls answer with the newest revision of the skill, and reports whether there
-// is one.
-func withNewest(r *Resolver, s scope.Scope, id string, why *reasons, answer func(resolvedSkill) error) (found bool, err error) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	node, found := r.findByID(schemas.KindSkill, s, id)
-	if !found {
-		return false, nil
-	}
-	reader := r.reader
-	return true, answer(resolvedSkill{r, &reader, s, node, r.record(node), r.factsOf(node).domain, why})
+	node := nodeOf(key)
+	reader.Earlier = &graph.Revision{Node: node, Edges: earlier.edges}
+	return resolvedSkill{r, &reader, requested, node, earlier.record, earlier.facts.domain, why}, nil
 }
 
 // cutVersion splits an id of the form id@version.
