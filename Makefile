@@ -27,7 +27,7 @@ export GOFLAGS := $(strip $(GOFLAGS) -gcflags=all=-dwarf=false)
 # The go command builds each once and keeps it in its build cache.
 TOOL := go tool -modfile="$(CURDIR)/test/tools/go.mod"
 # Nested modules are tests whose dependencies are not Cairn's.
-MODULES := services/internal/estate/peers test/bench test/browser test/clients test/grafana test/kubernetes test/kubescore test/robustness
+MODULES := test/bench test/browser test/clients test/grafana test/kubernetes test/kubescore test/robustness
 
 .DEFAULT_GOAL := help
 .PHONY: help build run version test test-modules test-real test-model cover bench fuzz lint gosec check

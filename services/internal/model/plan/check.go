@@ -18,7 +18,6 @@ func Check(q *Question, c *Call) []Problem {
 		*c = best.call // the rules explain every word
 		return linkValues(q.v.Array(c.DataKey), c)
 	}
-	a = hoist(q, a, c)
 	problems := linkValues(a, c)
 	if !q.english() { // its words are only names and values
 		return problems
@@ -82,24 +81,6 @@ func unexplained(q *Question, a *Array, c *Call) []string {
 	})
 }
 
-// hoist moves a call over nested records to the enclosing ones if it uses only fields of these and the question names them.
-func hoist(q *Question, a *Array, c *Call) *Array {
-	for a.Parent != nil && (len(c.Filter) > 0 || c.GroupBy != "") && (c.Metric == metricCount || c.Metric == "") {
-		_, inner := q.names(a)
-		_, outer := q.names(a.Parent)
-		own := func(path string) bool { return path != "" && !strings.HasPrefix(path, parentPrefix) }
-		if inner || !outer || own(c.GroupBy) || slices.ContainsFunc(c.Filter, func(o Condition) bool { return own(o.Field) }) {
-			break
-		}
-		for i := range c.Filter {
-			c.Filter[i].Field = strings.TrimPrefix(c.Filter[i].Field, parentPrefix)
-		}
-		a, c.GroupBy = a.Parent, strings.TrimPrefix(c.GroupBy, parentPrefix)
-		c.DataKey = a.Key
-	}
-	return a
-}
-
 // unusedFields returns the fields that the question names if the call only counts all records.
 func unusedFields(q *Question, a *Array, c *Call) (paths []string) {
 	if len(c.Filter) > 0 || c.GroupBy != "" || c.Metric != metricCount {
@@ -129,9 +110,6 @@ func dropUnsaid(q *Question, a *Array, c *Call) {
 		f := a.Field(condition.Field)
 		if f == nil {
 			return true
-		}
-		if slices.ContainsFunc(all, func(o Condition) bool { return o.Op == opMissing && strings.HasPrefix(condition.Field, o.Field+".") }) {
-			return true // a member of a missing object
 		}
 		stated := slices.ContainsFunc(readFor(q, a).claims, func(k claim) bool { return k.Field == condition.Field && k.Op == opMissing })
 		if stated && condition.Op != opMissing && !says(q, condition) {

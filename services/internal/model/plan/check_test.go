@@ -195,11 +195,6 @@ func TestCheck(t *testing.T) {
 			"", "tags", nil, "",
 		},
 		{
-			"a call over nested records that uses none of their fields counts the enclosing ones", greenhouses, "how many greenhouses are humid?",
-			`{"data_key":"greenhouses.beds","filter":[{"field":"parent.climate","op":"eq","value":"humid"}],"metric":"count"}`,
-			`{"data_key":"greenhouses","filter":[{"field":"climate","op":"eq","value":"humid"}]}`, "", nil, "",
-		},
-		{
 			"a date that the call has in part is completed", racks, "how many racks were audited in 2024?",
 			`{"data_key":"racks","filter":[{"field":"audited","op":"gte","value":"2024-01-01"}],"metric":"count"}`,
 			`{"data_key":"racks","filter":[{"field":"audited","op":"gte","value":"2024"},{"field":"audited","op":"lt","value":"2025"}]}`, "", nil, "",

@@ -320,7 +320,7 @@ func (q *Question) score(a *Array) (score float64) {
 	at, named := q.names(a)
 	if named {
 		score += 2
-		if q.counted() == at {
+		if subject(q) == at {
 			score += 2
 		}
 	}
@@ -349,31 +349,6 @@ func (q *Question) score(a *Array) (score float64) {
 		score += weight
 	}
 	return score
-}
-
-// counted returns the word that names what is counted: the buckets of "how many GCS buckets", "the most buckets" and
-// "buckets per project"; -1 if no word does.
-func (q *Question) counted() int {
-	for i, w := range q.words {
-		switch {
-		case w.low == "many" && q.low(i-1) == "how", w.low == "most", w.low == "fewest", w.low == "of" && q.low(i-1) == "number",
-			(w.low == "a" || w.low == "any") && (q.low(i-1) == "there" || i == 1):
-			for at := i + 1; at < len(q.words) && at < i+5 && !q.words[at].brk; at++ {
-				low := q.words[at].low
-				if lexicon.stops[low] && at > i+1 {
-					break
-				}
-				if slices.ContainsFunc(q.v.Arrays, func(a *Array) bool { n, ok := q.names(a); return ok && n == at }) {
-					return at
-				}
-			}
-		case w.low == "by" && q.low(0) == "top" && topBy(q) == i+1:
-			return i + 1
-		case (w.low == "per" || w.low == "by") && i > 0:
-			return i - 1
-		}
-	}
-	return -1
 }
 
 // relevant returns the fields that a plan may use, those that the question names first, then those of the records
