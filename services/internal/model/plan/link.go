@@ -58,7 +58,7 @@ func linkCondition(f *Field, c Condition) (linked []Condition, note string, prob
 	denies := c.Op == opNe
 	switch {
 	case c.Op == opMissing && !f.optional() && f.hasEmpty():
-		return []Condition{{f.Path, opEq, marshal("")}}, "", nil
+		return []Condition{{f.Path, opEq, JSON("")}}, "", nil
 	case c.Op == opMissing || c.Op == opEq && (value == nil || value == "" && !f.hasEmpty()):
 		return []Condition{{f.Path, opMissing, null}}, "", nil
 	case c.Op == opPresent || denies && (value == nil || value == "" && !f.hasEmpty()):
@@ -73,7 +73,7 @@ func linkCondition(f *Field, c Condition) (linked []Condition, note string, prob
 		return []Condition{{f.Path, c.Op, comparable(f, value)}}, "", nil
 	case f.boolean():
 		if b, ok := truth(value); ok {
-			return []Condition{{f.Path, c.Op, marshal(b)}}, "", nil
+			return []Condition{{f.Path, c.Op, JSON(b)}}, "", nil
 		}
 	case f.date():
 		if between, ok := period(f.Path, fmt.Sprint(value)); ok && c.Op == opEq {
@@ -112,7 +112,7 @@ func linkValue(f *Field, c Condition, value any) (linked []Condition, note strin
 			note = fmt.Sprintf("%s: %q is written %q", f.Path, text, equal[0].Text)
 		}
 	case c.Op == opContains && slices.ContainsFunc(f.values(), func(v estate.Value) bool { return strings.Contains(v.Text, text) }):
-		return []Condition{{f.Path, opContains, marshal(text)}}, "", nil
+		return []Condition{{f.Path, opContains, JSON(text)}}, "", nil
 	default:
 		return nil, "", unknownValue(f, text)
 	}
@@ -205,10 +205,10 @@ func truth(value any) (b, ok bool) {
 func comparable(f *Field, value any) json.RawMessage {
 	if text, ok := value.(string); ok && f.has("number") {
 		if n, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64); err == nil {
-			return marshal(n)
+			return JSON(n)
 		}
 	}
-	return marshal(value)
+	return JSON(value)
 }
 
 // period returns the conditions for the dates in a year or a month.
@@ -228,5 +228,5 @@ func period(path, text string) ([]Condition, bool) {
 			to = fmt.Sprintf("%d-01", y+1)
 		}
 	}
-	return []Condition{{path, opGte, marshal(from)}, {path, opLt, marshal(to)}}, true
+	return []Condition{{path, opGte, JSON(from)}, {path, opLt, JSON(to)}}, true
 }

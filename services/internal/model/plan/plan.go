@@ -120,7 +120,7 @@ func (p Plan) JSON() json.RawMessage {
 	case p.Conversation:
 		steps = append(steps, map[string]string{"conversation": ""})
 	}
-	return marshal(map[string]any{"calls": steps})
+	return JSON(map[string]any{"calls": steps})
 }
 
 // Compact removes calls that compute the same as an earlier one.
@@ -230,7 +230,7 @@ func operand(field string, filter []Condition) json.RawMessage {
 		case c.Op == opNe:
 			different = append(different, c.Value)
 		case c.Op == opLacks:
-			other["not"] = marshal(map[string]json.RawMessage{opContains: c.Value})
+			other["not"] = JSON(map[string]json.RawMessage{opContains: c.Value})
 		case c.Op == opMissing:
 			other["not"] = json.RawMessage(`{"ne":null}`)
 		case c.Op == opPresent:
@@ -243,7 +243,7 @@ func operand(field string, filter []Condition) json.RawMessage {
 	case len(different) == 1 && other[opNe] == nil:
 		other[opNe] = different[0]
 	case len(different) > 0:
-		other["not"] = marshal(map[string]any{"in": different})
+		other["not"] = JSON(map[string]any{"in": different})
 	}
 	switch {
 	case len(equal) == 1 && len(other) == 0:
@@ -251,15 +251,13 @@ func operand(field string, filter []Condition) json.RawMessage {
 	case len(equal) == 1:
 		other[opEq] = equal[0]
 	case len(equal) > 1:
-		other["in"] = marshal(equal)
+		other["in"] = JSON(equal)
 	}
-	return marshal(other)
+	return JSON(other)
 }
 
 // JSON returns the JSON of maps, strings and valid JSON, without escapes of HTML.
-func JSON(value any) json.RawMessage { return marshal(value) }
-
-func marshal(value any) json.RawMessage {
+func JSON(value any) json.RawMessage {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)

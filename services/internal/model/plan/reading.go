@@ -385,7 +385,7 @@ func claimFields(q *Question, r *reading) {
 		case m.field.optional() && !m.field.boolean() && possessed(q, m) && !denied(q, m):
 			r.claim(m, Condition{m.field.Path, opPresent, null})
 		case m.field.boolean() && m.field.distinct() > 0:
-			r.claim(m, Condition{m.field.Path, opEq, marshal(!denied(q, m))})
+			r.claim(m, Condition{m.field.Path, opEq, JSON(!denied(q, m))})
 		case m.field.lacking() && denied(q, m) && q.low(m.from-1) != "not": // "not ok" denies a value
 			r.claim(m, Condition{m.field.Path, opMissing, null})
 		}
@@ -463,7 +463,7 @@ func parseNumber(low string) (json.RawMessage, bool) {
 	if err != nil {
 		return nil, false
 	}
-	return marshal(n), true
+	return JSON(n), true
 }
 
 // dateAt returns the date that ends at a word, as in ISO 8601, and its first word: 2024-05, March 2024 or 20 March 2024; empty if there
@@ -497,17 +497,17 @@ func (r *reading) claimDate(q *Question, m mention, date string) {
 	var conditions []Condition
 	switch {
 	case before == "before" || before == "until":
-		conditions = []Condition{{f.Path, opLt, marshal(date)}}
+		conditions = []Condition{{f.Path, opLt, JSON(date)}}
 	case before == "since" || before == "from":
-		conditions = []Condition{{f.Path, opGte, marshal(date)}}
+		conditions = []Condition{{f.Path, opGte, JSON(date)}}
 	case before == "after" && len(in) == 2:
 		conditions = []Condition{{f.Path, opGte, in[1].Value}}
 	case before == "after":
-		conditions = []Condition{{f.Path, opGt, marshal(date)}}
+		conditions = []Condition{{f.Path, opGt, JSON(date)}}
 	case len(in) == 2:
 		conditions = in
 	default:
-		conditions = []Condition{{f.Path, opEq, marshal(date)}}
+		conditions = []Condition{{f.Path, opEq, JSON(date)}}
 	}
 	for _, c := range conditions {
 		r.claim(m, c)

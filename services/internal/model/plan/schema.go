@@ -33,9 +33,9 @@ func (o object) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	for i, m := range o {
 		b.WriteByte("{,"[min(i, 1)])
-		b.Write(marshal(m.name))
+		b.Write(JSON(m.name))
 		b.WriteByte(':')
-		b.Write(marshal(m.value))
+		b.Write(JSON(m.value))
 	}
 	if len(o) == 0 {
 		b.WriteByte('{')
@@ -62,7 +62,7 @@ func NewSchema(q *Question, arrays []*Array, r Restriction) json.RawMessage {
 			strict(object{{"overview", object{{"type", "boolean"}, {"const", true}}}}),
 			strict(object{{"conversation", text(maxConditionsText)}}))
 	}
-	return marshal(strict(object{{"calls", object{
+	return JSON(strict(object{{"calls", object{
 		{"type", "array"}, {"minItems", 1}, {"maxItems", maxCalls}, {"items", object{{"anyOf", steps}}},
 	}}}))
 }
