@@ -116,6 +116,10 @@ func (s statement) withNames(text string, list bool) string {
 	return text + ": " + strings.Join(names, ", ") + "."
 }
 
+// metricWords are the metrics of a field in words.
+var metricWords = map[string]string{"sum": "total", "avg": "average", "min": "smallest", "max": "largest", "p50": "median",
+	"p95": "95th percentile of", "distinct": "different values of"}
+
 // measure states a sum, an average, a median or an extreme, and the records with it.
 func (s statement) measure(metric, field string) string {
 	if s.query.Top != nil && len(s.stats.Names) > 0 {
@@ -125,12 +129,10 @@ func (s statement) measure(metric, field string) string {
 	if date, ok := s.stats.Metrics[metric+":"+field]; ok { // the total is a count then
 		total = date.Total
 	}
-	words := map[string]string{"sum": "total", "avg": "average", "min": "smallest", "max": "largest", "p50": "median",
-		"p95": "95th percentile of"}[metric]
 	if math.IsNaN(float64(total.Value)) {
 		return fmt.Sprintf("No value of %s among %s.", name(field), s.subject())
 	}
-	text := fmt.Sprintf("The %s %s of %s is %s", words, name(field), s.subject(), s.cell(total, s.stats.Unit))
+	text := fmt.Sprintf("The %s %s of %s is %s", metricWords[metric], name(field), s.subject(), s.cell(total, s.stats.Unit))
 	if c := s.stats.Coverage[field]; c.Null+c.Missing+c.Skipped > 0 {
 		text += fmt.Sprintf(" (%d without such a value)", c.Null+c.Missing+c.Skipped)
 	}
@@ -139,7 +141,6 @@ func (s statement) measure(metric, field string) string {
 
 // extremes states the records with the largest or smallest values.
 func (s statement) extremes(metric, field string) string {
-	words := map[string]string{"min": "smallest", "max": "largest"}[metric]
 	var list []string
 	for _, n := range s.stats.Names {
 		text := name(n.Name)
@@ -149,7 +150,7 @@ func (s statement) extremes(metric, field string) string {
 		list = append(list, text)
 	}
 	have := pluralize(estate.Number(len(list)), "has", "have")
-	return fmt.Sprintf("Of %s, %s %s the %s %s.", s.subject(), strings.Join(list, ", "), have, words, name(field))
+	return fmt.Sprintf("Of %s, %s %s the %s %s.", s.subject(), strings.Join(list, ", "), have, metricWords[metric], name(field))
 }
 
 // groups states the figures of the groups, largest first, or the extreme ones.
@@ -179,9 +180,7 @@ func (s statement) groups(metric, field string) string {
 	}
 	what := ""
 	if metric != "count" {
-		what = map[string]string{"sum": "total", "avg": "average", "min": "smallest", "max": "largest", "p50": "median",
-			"p95": "95th percentile of", "distinct": "different values of"}[metric] +
-			" " + name(field) + " of "
+		what = metricWords[metric] + " " + name(field) + " of "
 	}
 	if s.intent.Least && s.stats.GroupCount > estate.MaxGroups { // the smallest ones are not among the groups
 		return fmt.Sprintf("%s have %d values of %s, and only the %d with the largest figures are known.", s.subject(), s.stats.GroupCount, by, estate.MaxGroups)

@@ -107,18 +107,9 @@ func dropUnsaid(q *Question, a *Array, c *Call) {
 	denies := slices.ContainsFunc(q.words, func(w word) bool { return lexicon.negations[w.low] || w.low == "only" || w.low == "than" })
 	all := slices.Clone(c.Filter)
 	c.Filter = slices.DeleteFunc(c.Filter, func(condition Condition) bool {
-		f := a.Field(condition.Field)
-		if f == nil {
-			return true
-		}
-		stated := slices.ContainsFunc(readFor(q, a).claims, func(k claim) bool { return k.Field == condition.Field && k.Op == opMissing })
-		if stated && condition.Op != opMissing && !says(q, condition) {
-			return true
-		}
-		claimed := slices.ContainsFunc(readFor(q, a).claims, func(k claim) bool { return k.Field == condition.Field && k.Op == condition.Op })
 		switch condition.Op {
 		case opMissing, opNe, opLacks:
-			if !denies && !claimed {
+			if !denies {
 				return true
 			}
 		case opPresent:
@@ -126,8 +117,8 @@ func dropUnsaid(q *Question, a *Array, c *Call) {
 				return true
 			}
 		}
-		_, named := q.named(f)
-		return !named && !says(q, condition) && !claimed
+		_, named := q.named(a.Field(condition.Field))
+		return !named && !says(q, condition)
 	})
 }
 

@@ -28,7 +28,6 @@ type checked struct {
 	call, want             string // the call after Check
 	note                   string // in the first problem; empty: there is none
 	restriction            *plan.Restriction
-	repaired               string // a call without problems that is as good
 }
 
 func TestCheck(t *testing.T) {
@@ -37,246 +36,99 @@ func TestCheck(t *testing.T) {
 		{
 			"a correct call is kept", racks, "how many racks in row A are locked?",
 			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"},{"field":"locked","op":"eq","value":true}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"},{"field":"locked","op":"eq","value":true}]}`, "", nil, "",
-		},
-		{
-			"an omitted condition is added", racks, "how many water racks are locked?",
-			`{"data_key":"racks","filter":[{"field":"cooling","op":"eq","value":"water"}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"cooling","op":"eq","value":"water"},{"field":"locked","op":"eq","value":true}]}`, "", nil, "",
-		},
-		{
-			"all conditions are added to a call without one", racks, "how many racks without a keeper are air cooled?",
-			`{"data_key":"racks","conditions":"","metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"cooling","op":"eq","value":"air"},{"field":"keeper","op":"missing","value":null}]}`, "", nil, "",
-		},
-		{
-			"a comparison is added", racks, "how many racks have more than 30 units?",
-			`{"data_key":"racks","metric":"count"}`, `{"data_key":"racks","filter":[{"field":"units","op":"gt","value":30}]}`, "", nil, "",
-		},
-		{
-			"a year is added as its first and last day", racks, "how many racks were audited in 2024?",
-			`{"data_key":"racks","metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"audited","op":"gte","value":"2024"},{"field":"audited","op":"lt","value":"2025"}]}`, "", nil, "",
-		},
-		{
-			"a condition that the question does not state is dropped", racks, "how many racks are locked?",
-			`{"data_key":"racks","filter":[{"field":"locked","op":"eq","value":true},{"field":"row","op":"eq","value":"B"}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"locked","op":"eq","value":true}]}`, "", nil, "",
-		},
-		{
-			"a comparison that the question does not state is dropped", racks, "how many racks are in row A?",
-			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"},{"field":"units","op":"gt","value":0}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"}]}`, "", nil, "",
-		},
-		{
-			"a denial is dropped when the question denies nothing", racks, "how many racks does Mia keep?",
-			`{"data_key":"racks","filter":[{"field":"keeper","op":"eq","value":"Mia"},{"field":"cooling","op":"ne","value":"air"}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"keeper","op":"eq","value":"Mia"}]}`, "", nil, "",
-		},
-		{
-			"a condition on a field that is not there is dropped", racks, "how many racks are in row A?",
-			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"},{"field":"color","op":"eq","value":"A"}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"}]}`, "racks has no field color", nil,
-			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"}]}`,
-		},
-		{
-			"a denied boolean gets its value", racks, "how many racks are not locked?",
-			`{"data_key":"racks","filter":[{"field":"locked","op":"eq","value":true}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"locked","op":"eq","value":false}]}`, "", nil, "",
-		},
-		{
-			"a boolean that the question affirms gets its value", racks, "how many racks are locked?",
-			`{"data_key":"racks","filter":[{"field":"locked","op":"eq","value":false}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"locked","op":"eq","value":true}]}`, "", nil, "",
-		},
-		{
-			"of equal and missing on one field the one that the question states is kept", racks, "how many racks have no keeper?",
-			`{"data_key":"racks","filter":[{"field":"keeper","op":"eq","value":"Mia"},{"field":"keeper","op":"missing","value":null}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"keeper","op":"missing","value":null}]}`, "", nil, "",
-		},
-		{
-			"missing contradicts a value that the question has", racks, "how many racks does Mia keep?",
-			`{"data_key":"racks","filter":[{"field":"keeper","op":"eq","value":"Mia"},{"field":"keeper","op":"missing","value":null}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"keeper","op":"eq","value":"Mia"}]}`, "", nil, "",
-		},
-		{
-			"present beside a value is dropped", racks, "how many racks does Mia keep?",
-			`{"data_key":"racks","filter":[{"field":"keeper","op":"present","value":null},{"field":"keeper","op":"eq","value":"Mia"}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"keeper","op":"eq","value":"Mia"}]}`, "", nil, "",
-		},
-		{
-			"distinct values of a field that must be equal are a count", racks, "how many racks have water cooling?",
-			`{"data_key":"racks","filter":[{"field":"cooling","op":"eq","value":"water"}],"metric":"distinct:cooling"}`,
-			`{"data_key":"racks","filter":[{"field":"cooling","op":"eq","value":"water"}]}`, "", nil, "",
-		},
-		{
-			"distinct values per group are a count", racks, "how many racks per row?",
-			`{"data_key":"racks","group_by":"row","metric":"distinct:row"}`, `{"data_key":"racks","group_by":"row"}`, "", nil, "",
-		},
-		{
-			"a sum without a total is a count", racks, "how many racks have 42 units?",
-			`{"data_key":"racks","filter":[{"field":"units","op":"eq","value":42}],"metric":"sum:units"}`,
-			`{"data_key":"racks","filter":[{"field":"units","op":"eq","value":42}]}`, "", nil, "",
-		},
-		{
-			"a total keeps its sum", racks, "total units of the racks in row A",
-			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"}],"metric":"sum:units"}`,
-			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"}],"metric":"sum:units"}`, "", nil, "",
-		},
-		{
-			"an average that was counted must be computed", racks, "what is the average number of units per rack?",
-			`{"data_key":"racks","metric":"count"}`, `{"data_key":"racks"}`, "compute avg:units",
-			&plan.Restriction{DataKey: "racks", Metrics: []string{"avg:units"}},
-			`{"data_key":"racks","metric":"avg:units"}`,
+			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"},{"field":"locked","op":"eq","value":true}]}`, "", nil,
 		},
 		{
 			"an average without a numeric field is a problem that a second attempt does not solve", racks, "what is the average temperature of the racks?",
-			`{"data_key":"racks","metric":"avg:units"}`, `{"data_key":"racks","metric":"avg:units"}`, "the question does not name units", nil, "",
+			`{"data_key":"racks","metric":"avg:units"}`, `{"data_key":"racks","metric":"avg:units"}`, "the question does not name units", nil,
 		},
 		{
 			"a counted average without a numeric field is a problem that a second attempt does not solve", racks,
 			"what is the average temperature of the racks?",
-			`{"data_key":"racks","metric":"count"}`, `{"data_key":"racks"}`, "no field with numbers is named", nil, "",
+			`{"data_key":"racks","metric":"count"}`, `{"data_key":"racks"}`, "no field with numbers is named", nil,
 		},
 		{
-			"a group that the question does not name is a problem", racks, "how many racks per row?",
-			`{"data_key":"racks","group_by":"cooling","metric":"count"}`, `{"data_key":"racks","group_by":"cooling"}`,
-			"the question does not name cooling",
-			&plan.Restriction{DataKey: "racks", Groups: []string{"row"}},
-			`{"data_key":"racks","group_by":"row"}`,
+			"the conditions of the question replace others", racks, "how many shiny racks are not locked?",
+			`{"data_key":"racks","filter":[{"field":"locked","op":"eq","value":true},{"field":"units","op":"gt","value":0}],"metric":"count"}`,
+			`{"data_key":"racks","filter":[{"field":"locked","op":"eq","value":false}]}`, "", nil,
+		},
+		{
+			"a denial is dropped when the question denies nothing", racks, "how many shiny racks does Mia keep?",
+			`{"data_key":"racks","filter":[{"field":"keeper","op":"missing","value":null},{"field":"cooling","op":"ne","value":"air"}],"metric":"count"}`,
+			`{"data_key":"racks","filter":[{"field":"keeper","op":"eq","value":"Mia"}]}`, "", nil,
+		},
+		{
+			"a sum without a total is a count", racks, "how many shiny racks have 42 units?",
+			`{"data_key":"racks","metric":"sum:units"}`,
+			`{"data_key":"racks","filter":[{"field":"units","op":"eq","value":42}]}`, "", nil,
+		},
+		{
+			"a counted average of some records must be computed", racks, "what is the average units of shiny racks in row A?",
+			`{"data_key":"racks","metric":"count"}`, `{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"}]}`, "compute avg:units",
+			&plan.Restriction{DataKey: "racks", Metrics: []string{"avg:units"}},
 		},
 		{
 			"the wrong array is replaced", racks, "how many racks are locked?",
-			`{"data_key":"shelves","metric":"count"}`, `{"data_key":"racks","filter":[{"field":"locked","op":"eq","value":true}]}`, "", nil, "",
+			`{"data_key":"shelves","metric":"count"}`, `{"data_key":"racks","filter":[{"field":"locked","op":"eq","value":true}]}`, "", nil,
 		},
 		{
 			"an array that is not there is a problem", racks, "how many bins are locked?",
-			`{"data_key":"bins","metric":"count"}`, "", "no data array bins", nil, "",
+			`{"data_key":"bins","metric":"count"}`, "", "no data array bins", nil,
 		},
 		{
 			"an unknown value names the field that has it", racks, "how many racks have cooling Olaf?",
 			`{"data_key":"racks","filter":[{"field":"cooling","op":"eq","value":"Olaf"}],"metric":"count"}`, "",
-			`no record has cooling "Olaf"; keeper has that value`, &plan.Restriction{DataKey: "racks", Filter: []string{"keeper"}}, "",
+			`no record has cooling "Olaf"; keeper has that value`, &plan.Restriction{DataKey: "racks", Filter: []string{"keeper"}},
 		},
 		{
 			"an unknown value of few lists them", racks, "how many racks have oil cooling?",
 			`{"data_key":"racks","filter":[{"field":"cooling","op":"eq","value":"oil"}],"metric":"count"}`,
 			`{"data_key":"racks"}`,
-			`no record has cooling "oil"; its values are water, air`, &plan.Restriction{DataKey: "racks"}, "",
+			`no record has cooling "oil"; its values are water, air`, &plan.Restriction{DataKey: "racks"},
 		},
 		{
 			"an unknown value of many lists the nearest", colors, "how many lamps have the color bright red?",
 			`{"data_key":"lamps","filter":[{"field":"color","op":"eq","value":"bright red"}],"metric":"count"}`, "",
-			`no record has color "bright red", which has 11 other values, such as red`, &plan.Restriction{DataKey: "lamps"}, "",
+			`no record has color "bright red", which has 11 other values, such as red`, &plan.Restriction{DataKey: "lamps"},
 		},
 		{
 			"a field that the question names and the call omits is a problem", racks, "how many racks have a cooling?",
 			`{"data_key":"racks","metric":"count"}`, `{"data_key":"racks"}`, "the question names cooling",
-			&plan.Restriction{DataKey: "racks", Filter: []string{"cooling"}}, "",
+			&plan.Restriction{DataKey: "racks", Filter: []string{"cooling"}},
 		},
 		{
 			"conditions in words without a filter are a problem", racks, "how many racks are in the shade?",
 			`{"data_key":"racks","conditions":"in the shade","metric":"count"}`, `{"data_key":"racks"}`,
 			`the condition "in the shade" is not in the filter`,
-			&plan.Restriction{DataKey: "racks", Filter: []string{"label", "row", "cooling", "units", "locked", "audited", "keeper"}}, "",
+			&plan.Restriction{DataKey: "racks", Filter: []string{"label", "row", "cooling", "units", "locked", "audited", "keeper"}},
 		},
 		{
 			"alternatives of two fields are a problem", racks, "how many racks are in row A or water cooled?",
 			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"},{"field":"cooling","op":"eq","value":"water"}],"metric":"count"}`, "",
-			"one computation cannot have alternatives of different fields", nil, "",
+			"one computation cannot have alternatives of different fields", nil,
 		},
 		{
 			"two elements of one list are a problem", trams, "how many trams have wifi and a low floor?",
-			`{"data_key":"trams","filter":[{"field":"tags","op":"contains","value":"wifi"}],"metric":"count"}`, "", "tags", nil, "",
+			`{"data_key":"trams","filter":[{"field":"tags","op":"contains","value":"wifi"}],"metric":"count"}`, "", "tags", nil,
 		},
 		{
 			"two elements of one list in the call are a problem", trams, "how many trams have wifi and a low floor?",
 			`{"data_key":"trams","filter":[{"field":"tags","op":"contains","value":"wifi"},{"field":"tags","op":"eq","value":"low floor"}],"metric":"count"}`,
-			"", "tags", nil, "",
-		},
-		{
-			"a date that the call has in part is completed", racks, "how many racks were audited in 2024?",
-			`{"data_key":"racks","filter":[{"field":"audited","op":"gte","value":"2024-01-01"}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"audited","op":"gte","value":"2024"},{"field":"audited","op":"lt","value":"2025"}]}`, "", nil, "",
-		},
-		{
-			"two denied values are kept", racks, "how many racks are neither water nor air cooled?",
-			`{"data_key":"racks","filter":[{"field":"cooling","op":"ne","value":"water"},{"field":"cooling","op":"ne","value":"air"}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"cooling","op":"ne","value":"water"},{"field":"cooling","op":"ne","value":"air"}]}`, "", nil, "",
-		},
-		{
-			"the second of two alternatives is added", racks, "how many racks are water or air cooled?",
-			`{"data_key":"racks","filter":[{"field":"cooling","op":"eq","value":"water"}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"cooling","op":"eq","value":"water"},{"field":"cooling","op":"eq","value":"air"}]}`, "", nil, "",
-		},
-		{
-			"a value of another field of the question is replaced", racks, "how many water racks are there?",
-			`{"data_key":"racks","filter":[{"field":"cooling","op":"eq","value":"air"}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"cooling","op":"eq","value":"water"}]}`, "", nil, "",
-		},
-		{
-			"an operator that denies is replaced when the question affirms", racks, "how many racks are water cooled?",
-			`{"data_key":"racks","filter":[{"field":"cooling","op":"ne","value":"water"}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"cooling","op":"eq","value":"water"}]}`, "", nil, "",
-		},
-		{
-			"an operator that affirms is replaced when the question denies", racks, "how many racks are not water cooled?",
-			`{"data_key":"racks","filter":[{"field":"cooling","op":"eq","value":"water"}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"cooling","op":"ne","value":"water"}]}`, "", nil, "",
-		},
-		{
-			"a bound in the wrong direction is replaced", racks, "how many racks have more than 30 units?",
-			`{"data_key":"racks","filter":[{"field":"units","op":"lt","value":30}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"units","op":"gt","value":30}]}`, "", nil, "",
-		},
-		{
-			"a counted total must be computed", racks, "total units of the racks in row A",
-			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"}],"metric":"count"}`, "", "compute sum:units",
-			&plan.Restriction{DataKey: "racks", Metrics: []string{"sum:units"}},
-			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"}],"metric":"sum:units"}`,
-		},
-		{
-			"a total that was computed as a maximum must be computed again", racks, "total units of the racks",
-			`{"data_key":"racks","metric":"max:units"}`, "", "compute sum:units",
-			&plan.Restriction{DataKey: "racks", Metrics: []string{"sum:units"}},
-			`{"data_key":"racks","metric":"sum:units"}`,
-		},
-		{
-			"a counted superlative must be computed", racks, "which rack has the most units?",
-			`{"data_key":"racks","metric":"count"}`, "", "compute max:units",
-			&plan.Restriction{DataKey: "racks", Metrics: []string{"max:units"}},
-			`{"data_key":"racks","metric":"max:units"}`,
-		},
-		{
-			"the largest is no minimum", racks, "which rack has the most units?",
-			`{"data_key":"racks","metric":"min:units"}`, `{"data_key":"racks","metric":"max:units"}`, "", nil, "",
-		},
-		{
-			"the oldest is no maximum", racks, "which rack was audited the longest ago?",
-			`{"data_key":"racks","metric":"max:audited"}`, `{"data_key":"racks","metric":"min:audited"}`, "", nil, "",
+			"", "tags", nil,
 		},
 		{
 			"counted distinct values must be computed", racks, "how many different rows are there?",
 			`{"data_key":"racks","metric":"count"}`, "", "compute distinct:row",
 			&plan.Restriction{DataKey: "racks", Metrics: []string{"distinct:row"}},
-			`{"data_key":"racks","metric":"distinct:row"}`,
 		},
 		{
-			"an omitted group is a problem", racks, "how many racks per row?",
-			`{"data_key":"racks","metric":"count"}`, "", "the question names row",
-			&plan.Restriction{DataKey: "racks", Groups: []string{"row"}},
-			`{"data_key":"racks","group_by":"row"}`,
-		},
-		{
-			"an omitted group beside a condition is a problem", racks, "how many locked racks per row?",
-			`{"data_key":"racks","filter":[{"field":"locked","op":"eq","value":true}],"metric":"count"}`, "", "the question names row",
-			&plan.Restriction{DataKey: "racks", Groups: []string{"row"}},
-			`{"data_key":"racks","filter":[{"field":"locked","op":"eq","value":true}],"group_by":"row"}`,
+			"the rules replace a call of a question whose every word they explain", racks, "how many racks per row?",
+			`{"data_key":"racks","metric":"count"}`, `{"data_key":"racks","group_by":"row"}`, "", nil,
 		},
 		{
 			"the records around the nested ones are counted once", greenhouses, "how many greenhouses have tomato?",
 			`{"data_key":"greenhouses","metric":"count"}`,
-			`{"data_key":"greenhouses.beds","filter":[{"field":"crop","op":"eq","value":"tomato"}],"metric":"distinct:parent.name"}`, "", nil, "",
+			`{"data_key":"greenhouses.beds","filter":[{"field":"crop","op":"eq","value":"tomato"}],"metric":"distinct:parent.name"}`, "", nil,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -294,9 +146,6 @@ func checkRow(t *testing.T, row checked) {
 	q := ask(t, row.estate, row.question)
 	c := p.Calls[0]
 	problems := plan.Check(q, &c)
-	if row.repaired != "" && len(problems) == 0 && call(c) == normalized(t, row.repaired) {
-		return
-	}
 	if row.want != "" {
 		if got, want := call(c), normalized(t, row.want); got != want {
 			t.Errorf("%s\ncall %s\nwant %s", row.question, got, want)
