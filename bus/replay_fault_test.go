@@ -301,7 +301,10 @@ func TestRunOfAWorkerLostBeforeItsFirstEvent(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var client sync.WaitGroup
 	client.Go(func() {
-		for range bus.Analyze.Run(ctx, conn, run, anything) { //nolint:revive // no event is sent
+		for _, err := range bus.Analyze.Run(ctx, conn, run, anything) {
+			if err == nil {
+				t.Error("got an event, want none")
+			}
 		}
 	})
 	for deadline := time.Now().Add(20 * time.Second); ; {

@@ -36,7 +36,8 @@ func TestRunningRequestsAreDivided(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := func(tenant, query string) error {
-		_, err := bus.ResolveAgent.Call(t.Context(), conn, schemas.AgentQuery{Query: query, QueryOptions: schemas.QueryOptions{TenantID: &tenant}})
+		q := schemas.AgentQuery{Query: query, QueryOptions: schemas.QueryOptions{TenantID: &tenant}}
+		_, err := bus.ResolveAgent.Call(t.Context(), conn, q)
 		return err
 	}
 	limit := 128 * runtime.GOMAXPROCS(0)

@@ -45,7 +45,7 @@ var packageRules = []binding{
 	{"the Go client imports schemas only", "edge/client", []string{"schemas"}},
 	{"the edge imports no backend and no service", "edge", []string{"schemas", "bus", "edge"}},
 	{"services/internal/breaker imports bus/telemetry only", "services/internal/breaker", []string{"bus/telemetry"}},
-	{"services/internal/scope imports no package of this module", "services/internal/scope", nil},
+	{"services/internal/scope imports only schemas", "services/internal/scope", []string{"schemas"}},
 	{"services/internal/watermark imports no package of this module", "services/internal/watermark", nil},
 	{"services/internal imports no service", "services/internal", []string{"schemas", "bus", "services/internal", "test/wait"}},
 	{"a service imports no other service", "services/tags", []string{"schemas", "bus", "services/internal"}},

@@ -23,7 +23,6 @@ import (
 	"cairn/deploy/internal/server"
 	"cairn/edge/client"
 	"cairn/schemas"
-	"cairn/services"
 )
 
 // Exit codes.
@@ -46,7 +45,7 @@ func exitCode(err error) int {
 	switch {
 	case errors.Is(err, bus.ErrDrainTimeout):
 		return server.ExitDrainTimeout
-	case errors.Is(err, services.ErrCatalogReplaced):
+	case errors.Is(err, server.ErrCatalogReplaced):
 		return server.ExitCatalogReplaced
 	case errors.Is(err, flags.ErrUsage), isFileError(err), errors.Is(err, exec.ErrNotFound), isEstateError(err):
 		return exitUsage

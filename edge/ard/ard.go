@@ -11,10 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -231,4 +233,247 @@ func (p Publisher) parse(urn string) (s subject, ok bool) {
 	}
 	s.kind, s.id = resources[at].kind, unescape(parts[1])
 	return s, p.identifier(resources[at].name, s.tenant, s.id) == urn
+}
+
+const (
+	// catalogEntries and catalogBytes bound the catalog.
+	catalogEntries = 1000
+	catalogBytes   = 2 << 20
+
+	defaultPageSize = 20
+	maxListCalls    = 8 // of a page
+)
+
+// Lister lists published records.
+type Lister func(schemas.RecordQuery) (schemas.RecordList, error)
+
+// Catalog returns the catalog of global entries as JSON: at most catalogEntries and catalogBytes. After an error
+// of list it has the entries before the error.
+func (p Publisher) Catalog(list Lister) ([]byte, error) {
+	var entries []schemas.ARDEntry
+	size := 0
+	l, err := NewListing("", "")
+	for err == nil && !l.Done() && len(entries) < catalogEntries && size < catalogBytes {
+		q := l.Query(min(schemas.DefaultLimit, catalogEntries-len(entries)))
+		var page schemas.RecordList
+		if page, err = list(q); err != nil {
+			break
+		}
+		for _, entry := range p.Entries(q.Kind, page.Records) {
+			text, err := json.Marshal(entry)
+			if size += len(text); err != nil || size > catalogBytes {
+				break
+			}
+			entries = append(entries, entry)
+		}
+		l = l.After(page)
+	}
+	body, encodeErr := json.Marshal(p.Manifest(entries), json.Deterministic(true))
+	return body, errors.Join(err, encodeErr)
+}
+
+// List returns a page of the entries of the tenant and of global ones.
+func (p Publisher) List(list Lister, tenant string, req schemas.ARDListQuery) (schemas.ARDList, error) {
+	size := schemas.ValueOr(req.PageSize, defaultPageSize)
+	page := schemas.ARDList{Items: []schemas.ARDEntry{}}
+	l, err := NewListing(tenant, req.PageToken)
+	if err != nil {
+		return page, err
+	}
+	for calls := 0; len(page.Items) < size && !l.Done() && calls < maxListCalls; calls++ {
+		q := l.Query(size - len(page.Items))
+		records, err := list(q)
+		if err != nil {
+			return page, err
+		}
+		page.Items = append(page.Items, p.Entries(q.Kind, records.Records)...)
+		l = l.After(records)
+	}
+	page.PageToken = l.Token()
+	return page, nil
+}
+
+// Listing is a position in the listing of all entries, which are ordered by kind, the tenant's
+// before global ones.
+type Listing struct {
+	tenant string // empty: global entries alone
+	kind   int    // in resources; len(resources): after the last entry
+	scope  string
+	cursor string
+}
+
+// NewListing returns the position of a page token, or the first position if it is empty. It returns
+// schemas.ErrMalformed for an invalid token.
+func NewListing(tenant, token string) (Listing, error) {
+	l := Listing{tenant: tenant, scope: schemas.ScopeOf(tenant)}
+	if token == "" {
+		return l, nil
+	}
+	parts := strings.SplitN(token, ".", 3)
+	if len(parts) == 3 {
+		l.kind = slices.IndexFunc(resources, func(k resource) bool { return k.name == parts[0] })
+		l.scope, l.cursor = parts[1], parts[2]
+		if l.kind >= 0 && (l.scope == schemas.ScopeGlobal || l.scope == schemas.ScopeOf(tenant)) {
+			return l, nil
+		}
+	}
+	return l, schemas.ErrMalformed.With(schemas.FieldError{Field: "pageToken", Message: "expected the unmodified pageToken of a page"})
+}
+
+// Done reports whether the listing is complete.
+func (l Listing) Done() bool { return l.kind == len(resources) }
+
+// Token returns the page token of the position; empty when Done.
+func (l Listing) Token() string {
+	if l.Done() {
+		return ""
+	}
+	return resources[l.kind].name + "." + l.scope + "." + l.cursor
+}
+
+// Query returns the listing of at most limit records from the position on.
+func (l Listing) Query(limit int) schemas.RecordQuery {
+	return schemas.RecordQuery{
+		Kind: resources[l.kind].kind, TenantID: schemas.Optional(l.tenant), Scope: l.scope, Public: true, Limit: &limit, Cursor: l.cursor,
+	}
+}
+
+// After returns the position after the page of the listing.
+func (l Listing) After(page schemas.RecordList) Listing {
+	switch {
+	case page.NextCursor != nil:
+		l.cursor = *page.NextCursor
+		return l
+	case l.scope == schemas.ScopeTenant:
+		l.scope, l.cursor = schemas.ScopeGlobal, ""
+	default:
+		l.kind, l.scope, l.cursor = l.kind+1, schemas.ScopeOf(l.tenant), ""
+	}
+	return l
+}
+
+// Search is a search for entries.
+type Search struct {
+	publisher  Publisher
+	request    schemas.ARDSearch
+	query      schemas.RecordSearch
+	ids        []string // accepted identifiers; nil: all
+	digest     string   // of the query, in page tokens
+	impossible bool     // no entry satisfies the filter
+}
+
+// Search returns the entries of the tenant, and global ones, that match the request.
+func (p Publisher) Search(find func(schemas.RecordSearch) (schemas.RecordHits, error), tenant string, r schemas.ARDSearch) (
+	schemas.ARDResults, error,
+) {
+	search, err := p.NewSearch(r, tenant)
+	if err != nil {
+		return schemas.ARDResults{}, err
+	}
+	var hits schemas.RecordHits
+	if query, possible := search.Query(); possible {
+		if hits, err = find(query); err != nil {
+			return schemas.ARDResults{}, err
+		}
+	}
+	return search.Results(hits), nil
+}
+
+// metadata is the path of labels in a filter, before the name.
+const metadata = "metadata."
+
+// restrict adds the values of a path of the filter. It reports whether the path is supported.
+func (s *Search) restrict(path string, values []string) bool {
+	switch path {
+	case "type":
+		s.keepKinds(func(kind, media string) bool { return slices.Contains(values, media) })
+	case "publisher":
+		s.impossible = s.impossible || !slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, s.publisher.domain) })
+	case "identifier":
+		s.identified(values)
+	case "displayName":
+		s.query.Any.DisplayNames = values
+	case "version":
+		s.query.Any.Versions = values
+	case "status":
+		s.query.Any.Statuses = values
+	case "capabilities":
+		s.query.Any.Capabilities = values
+	case "tags":
+		s.query.Any.Domains = values
+	default:
+		name, ok := strings.CutPrefix(path, metadata)
+		if !ok || name == "" {
+			return false
+		}
+		terms := make([]string, len(values))
+		for i, value := range values {
+			terms[i] = name + "=" + value
+		}
+		s.query.Any.Labels = append(s.query.Any.Labels, terms)
+	}
+	return true
+}
+
+// keepKinds removes the kinds for which keep returns false.
+func (s *Search) keepKinds(keep func(kind, media string) bool) {
+	var left []string
+	for _, k := range resources {
+		if (s.query.Kinds == nil || slices.Contains(s.query.Kinds, k.kind)) && keep(k.kind, k.media) {
+			left = append(left, k.kind)
+		}
+	}
+	s.query.Kinds, s.impossible = left, s.impossible || len(left) == 0
+}
+
+// identified restricts the search to the records of the identifiers.
+func (s *Search) identified(urns []string) {
+	var named []string
+	for _, urn := range urns {
+		if of, ok := s.publisher.parse(urn); ok {
+			named = append(named, of.kind)
+			s.query.Any.IDs = append(s.query.Any.IDs, of.id)
+		}
+	}
+	s.ids = urns
+	s.keepKinds(func(kind, _ string) bool { return slices.Contains(named, kind) })
+}
+
+// Query returns the search of records, or false if it finds nothing.
+func (s Search) Query() (schemas.RecordSearch, bool) { return s.query, !s.impossible }
+
+// offset returns the offset of a page token.
+func (s Search) offset(token string) (int, error) {
+	if token == "" {
+		return 0, nil
+	}
+	digits, digest, _ := strings.Cut(token, ".")
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 0 || n > schemas.MaxSearchOffset || digest != s.digest || strconv.Itoa(n) != digits {
+		return 0, schemas.ErrMalformed.With(schemas.FieldError{
+			Field: "pageToken", Message: "expected the unmodified pageToken of a page of the same query",
+		})
+	}
+	return n, nil
+}
+
+// Results returns the page of entries for the records that were found.
+func (s Search) Results(found schemas.RecordHits) schemas.ARDResults {
+	page := schemas.ARDResults{Results: []schemas.ARDResult{}}
+	for _, h := range found.Hits {
+		e, ok := s.publisher.Entry(h.Kind, h.Record)
+		if !ok || s.ids != nil && !slices.Contains(s.ids, e.Identifier) {
+			continue
+		}
+		page.Results = append(page.Results, schemas.ARDResult{
+			ARDEntry: e, Score: int(math.Round(100 * min(1, max(0, h.Score)))), Source: s.publisher.source(),
+		})
+	}
+	if s.request.Federation == schemas.FederationReferrals {
+		page.Referrals = []schemas.ARDEntry{}
+	}
+	if found.NextOffset != nil {
+		page.PageToken = strconv.Itoa(*found.NextOffset) + "." + s.digest
+	}
+	return page
 }

@@ -104,13 +104,6 @@ func (c *Counter) has(key catalog.Key) bool {
 	return m.bytes > 0 && m.expires == 0
 }
 
-// keys returns the number of keys of a tenant that have a record or a delete marker.
-func (c *Counter) keys(tenant string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.messages[tenant])
-}
-
 func (c *Counter) hash(key catalog.Key) uint64 { return maphash.String(c.seed, key.String()) }
 
 // replace replaces the newest message of a key. The caller holds mc.

@@ -32,6 +32,9 @@ const ExitDrainTimeout = 124
 // supervisor starts the process again, as after EX_TEMPFAIL of sysexits(3).
 const ExitCatalogReplaced = 75
 
+// ErrCatalogReplaced is the error of a process with ExitCatalogReplaced.
+var ErrCatalogReplaced = services.ErrCatalogReplaced
+
 // process holds the flags that all server commands share.
 type process struct {
 	level  slog.Level
