@@ -95,7 +95,7 @@ func TestInvalidAnalyses(t *testing.T) {
 			{"no target", analyze, `{"query":"q","context":"{}"}`, 400, "AN-400 target", ""},
 			{"another agent's target", analyze, `{"query":"q","context":"{}","target":"K"}`, 400, "AN-400 target", ""},
 			{"an unknown mode", analyze, head + `,"mode":"wild"}`, 400, "AN-400 mode", ""},
-			{"an unknown extra", analyze, head + `,"include":["cost"]}`, 400, "AN-400 include", ""},
+			{"an unknown extra", analyze, head + `,"include":["cost"]}`, 400, "AN-400 include[0]", ""},
 			{"a history index that is not a number", analyze, head + `,"prompt":{"m":{"first":{"r":0,"c":"x"}}}}`, 400, "AN-400 prompt.m", ""},
 			{"a history with a third role", analyze, head + `,"prompt":{"m":{"0":{"r":2,"c":"x"}}}}`, 400, "AN-400 prompt.m.0.r", ""},
 			{"a context that is not JSON", analyze, `{"query":"q","context":"{","target":"H"}`, 500, "AN-500", ""},

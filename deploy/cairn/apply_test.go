@@ -120,8 +120,8 @@ func TestApplyPrunes(t *testing.T) {
 	}
 }
 
-// TestApplyStrict checks that records may reference records later in the files, and that any other
-// warning rejects a record and the records that reference it.
+// TestApplyStrict checks that records may reference records later in the files, that any other warning rejects a
+// record, and that a misspelt field also rejects the records that reference it.
 func TestApplyStrict(t *testing.T) {
 	t.Parallel()
 	at := []string{"--url", shared(t), "--tenant", "strict", "--strict"}
@@ -129,9 +129,10 @@ func TestApplyStrict(t *testing.T) {
 		{"a later record", `{"skill_id": "a.b", "tool_ids": ["p.s.o"]} {"tool_id": "p.s.o"}`, "skill/a.b tool/p.s.o", ""},
 		{"records that reference each other", `{"skill_id": "a.c", "context_builder_ids": ["c"]} {"context_builder_id": "c", "skill_ids": ["a.c"]}`,
 			"context_builder/c skill/a.b skill/a.c tool/p.s.o", ""},
-		{"a record that does not exist", `{"skill_id": "a.d", "tool_ids": ["p.s.ooo"]} {"agent_id": "x", "skill_ids": ["a.d"]}`,
+		{"a record that does not exist", `{"skill_id": "a.d", "tool_ids": ["p.s.ooo"]}`,
 			"context_builder/c skill/a.b skill/a.c tool/p.s.o", "ooo"},
-		{"a misspelt field", `{"skill_id": "a.d", "purpos": "p"}`, "context_builder/c skill/a.b skill/a.c tool/p.s.o", "did you mean purpose?"},
+		{"a misspelt field, and a reference to its record", `{"skill_id": "a.d", "purpos": "p"} {"agent_id": "x", "skill_ids": ["a.d"]}`,
+			"context_builder/c skill/a.b skill/a.c tool/p.s.o", "did you mean purpose?"},
 	} {
 		got := do(t, row.text, slices.Concat([]string{"apply", "-"}, at)...)
 		left := strings.Fields(do(t, "", slices.Concat([]string{"get", "all", "--scope", "tenant", "-o", "name"}, at[:4])...).out)
