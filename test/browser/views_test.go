@@ -296,7 +296,9 @@ func testRuns(t *testing.T, s *suite) {
 	p.open("#/ask")
 	p.ask("say: Still (forever) working.")
 	p.waitText(".answer", "Still")
-	p.open("#/runs")
+	p.open("#/runs") // lists a run within half a second
+	p.wait(`[...document.querySelectorAll(".stored")].some(e => e.innerText.includes("Running")) ||
+		void [...document.querySelectorAll("button")].find(b => b.innerText == "Refresh")?.click()`)
 	p.waitText(".stored", "Running", "say: Still (forever)")
 	p.click("Cancel")
 	p.wait("!document.querySelector('.stored').innerText.includes('Running')")
