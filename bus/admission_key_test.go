@@ -18,12 +18,15 @@ func TestAdmissionKey(t *testing.T) {
 		req  any
 		want string
 	}{
-		{"a caller without authentication counts against the tenant of its request", nil, &schemas.TagKey{TenantID: &acme}, "acme"},
-		{"an identity for all tenants counts against the tenant of its request", &schemas.Identity{Role: schemas.RoleAdmin}, &skill, "acme"},
+		{"a caller without authentication counts against the tenant of its request", nil, &schemas.TagKey{TenantID: &acme},
+			"acme"},
+		{"an identity for all tenants counts against the tenant of its request", &schemas.Identity{Role: schemas.RoleAdmin},
+			&skill, "acme"},
 		{"without a tenant_id it counts against the global collection", nil, &schemas.SkillQuery{}, ""},
 		{"a request that has no tenant_id counts against the global collection", nil, &schemas.Nothing{}, ""},
 		{"a bound identity counts against its tenant", &schemas.Identity{Tenants: []string{"globex"}}, nil, "globex"},
-		{"a bound identity counts against its tenant even if the request names another", &schemas.Identity{Tenants: []string{"globex"}}, &skill, "globex"},
+		{"a bound identity counts against its tenant even if the request names another",
+			&schemas.Identity{Tenants: []string{"globex"}}, &skill, "globex"},
 		{"several tenants are one key in any order", &schemas.Identity{Tenants: []string{"b", "a"}}, nil, "a\nb"},
 	} {
 		if got := bus.AdmissionKey(c.by, c.req); got != c.want {

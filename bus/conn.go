@@ -81,7 +81,8 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 		return q, err
 	}
 	var err error
-	if c.requests, err = c.dial(name, c.setConnected, nats.ClosedHandler(func(*nats.Conn) { close(c.closed) })); err != nil {
+	if c.requests, err = c.dial(name, c.setConnected,
+		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) })); err != nil {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
 	c.nc = c.requests.nc

@@ -26,7 +26,8 @@ import (
 // consumer reads it. An iteration is an event of every stream.
 func BenchmarkEventDelivery(b *testing.B) {
 	for _, streams := range []int{1, 100, 500} {
-		for name, deliver := range map[string]func(*deliveries, *testing.B){"core": (*deliveries).core, "jetstream": (*deliveries).jetStream} {
+		for name, deliver := range map[string]func(*deliveries, *testing.B){"core": (*deliveries).core,
+			"jetstream": (*deliveries).jetStream} {
 			b.Run(fmt.Sprintf("%s/streams=%d", name, streams), func(b *testing.B) {
 				d := &deliveries{streams: streams, start: make(chan struct{})}
 				deliver(d, b)
@@ -103,7 +104,8 @@ func (d *deliveries) core(b *testing.B) {
 		b.Fatal(err)
 	}
 	for i := range d.streams {
-		ctx := bus.WithIdentity(b.Context(), &schemas.Identity{ID: "a", Role: schemas.RoleAnalyst, Tenants: []string{fmt.Sprint(i % 50)}})
+		ctx := bus.WithIdentity(b.Context(),
+			&schemas.Identity{ID: "a", Role: schemas.RoleAnalyst, Tenants: []string{fmt.Sprint(i % 50)}})
 		clients.Go(func() {
 			for e, err := range bus.Analyze.Run(ctx, client, bus.NewRun(), anything) {
 				if err != nil {

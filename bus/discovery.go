@@ -30,15 +30,17 @@ type discovery struct {
 
 func newDiscovery(service string) *discovery {
 	return &discovery{started: time.Now().UTC(), info: micro.Info{
-		ServiceIdentity: micro.ServiceIdentity{Name: "cairn-" + service, ID: nuid.Next(), Version: Version, Metadata: map[string]string{}},
-		Type:            micro.InfoResponseType, Description: "Cairn: " + service, Endpoints: []micro.EndpointInfo{},
+		ServiceIdentity: micro.ServiceIdentity{Name: "cairn-" + service, ID: nuid.Next(), Version: Version,
+			Metadata: map[string]string{}},
+		Type: micro.InfoResponseType, Description: "Cairn: " + service, Endpoints: []micro.EndpointInfo{},
 	}}
 }
 
 // subscribe answers requests until the subscriptions end.
 func (d *discovery) subscribe(nc *nats.Conn) (subs []*nats.Subscription, err error) {
 	name, id := d.info.Name, d.info.ID
-	for verb, describe := range map[micro.Verb]func() any{micro.PingVerb: d.ping, micro.InfoVerb: d.describe, micro.StatsVerb: d.stats} {
+	for verb, describe := range map[micro.Verb]func() any{micro.PingVerb: d.ping, micro.InfoVerb: d.describe,
+		micro.StatsVerb: d.stats} {
 		for _, of := range [][2]string{{"", ""}, {name, ""}, {name, id}} {
 			subject, _ := micro.ControlSubject(verb, of[0], of[1]) // fails for an unknown verb
 			sub, err := nc.Subscribe(subject, func(msg *nats.Msg) {
@@ -90,12 +92,14 @@ func (d *discovery) stats() any {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	stats := micro.Stats{
-		ServiceIdentity: d.info.ServiceIdentity, Type: micro.StatsResponseType, Started: d.started, Endpoints: []*micro.EndpointStats{},
+		ServiceIdentity: d.info.ServiceIdentity, Type: micro.StatsResponseType, Started: d.started,
+		Endpoints: []*micro.EndpointStats{},
 	}
 	for i, e := range d.info.Endpoints {
 		t := d.metrics[i].Totals()
 		stats.Endpoints = append(stats.Endpoints, &micro.EndpointStats{
-			Name: e.Name, Subject: e.Subject, QueueGroup: e.QueueGroup, NumRequests: t.Requests, NumErrors: t.Errors, LastError: t.LastError,
+			Name: e.Name, Subject: e.Subject, QueueGroup: e.QueueGroup, NumRequests: t.Requests, NumErrors: t.Errors,
+			LastError:      t.LastError,
 			ProcessingTime: t.ProcessingTime, AverageProcessingTime: t.ProcessingTime / time.Duration(max(1, t.Requests)),
 		})
 	}

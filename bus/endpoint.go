@@ -136,7 +136,8 @@ func (e Endpoint[Req, Res]) Serve(s *Service, handle func(context.Context, Req) 
 	return e.serve(s, s.admitted, handle)
 }
 
-func (e Endpoint[Req, Res]) serve(s *Service, admitted *admission.Pool, handle func(context.Context, Req) (Res, error)) error {
+func (e Endpoint[Req, Res]) serve(s *Service, admitted *admission.Pool,
+	handle func(context.Context, Req) (Res, error)) error {
 	d := &responder{
 		Operation: e.Operation(), timeout: callTimeout, invalid: e.Invalid, mapError: visible, admitted: admitted,
 		bulk: e.Permission == schemas.PermissionRegister,

@@ -31,7 +31,8 @@ func TestFitsReply(t *testing.T) {
 	}
 	largest := int(nc.MaxPayload()) - 4<<10
 	for size, want := range map[int]error{largest: nil, largest + 1: schemas.ErrResponseTooLarge} {
-		if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: strconv.Itoa(size)}); !errors.Is(err, want) {
+		if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: strconv.Itoa(size)}); !errors.Is(err,
+			want) {
 			t.Errorf("%d bytes: got %v, want %v", size, err, want)
 		}
 	}
@@ -65,7 +66,8 @@ func TestCallReturnsDeclaredError(t *testing.T) {
 		message  string
 	}{
 		{"an answer", "r1", nil, ""},
-		{"a declared error with its detail", "taken", schemas.ErrTagExists, "a tag already exists for the request_id: since noon"},
+		{"a declared error with its detail", "taken", schemas.ErrTagExists,
+			"a tag already exists for the request_id: since noon"},
 		{"a panic is an internal error", "boom", schemas.ErrInternal,
 			"internal error: unexpected error; see the worker log for this request_id"},
 		{"an unknown error is internal, and its text is not returned", "odd", schemas.ErrInternal,

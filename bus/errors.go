@@ -35,7 +35,8 @@ func visible(err error) *schemas.Error {
 // unavailable reports whether err means that the server or its JetStream cannot be reached.
 func unavailable(err error) bool {
 	refused, ok := errors.AsType[*jetstream.APIError](err)
-	return bucket.NoReply(err) || errors.Is(err, nats.ErrConnectionClosed) || ok && refused.Code == schemas.ErrUnavailable.Status
+	return bucket.NoReply(err) || errors.Is(err, nats.ErrConnectionClosed) ||
+		ok && refused.Code == schemas.ErrUnavailable.Status
 }
 
 // isClientError reports whether an error of the status is the caller's fault.

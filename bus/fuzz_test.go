@@ -24,14 +24,19 @@ import (
 // identity of its header.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range [][4]string{
-		{`{"id":"k","role":"analyst","tenants":["acme"]}`, "r-1", "1m", `{"request_id":"r","query":"q","context":"{}","target":"H"}`},
-		{`{"id":"k","role":"admin"}`, "~ ~", "-1h", `{"request_id":"r","tenant_id":"globex","record":{"skill_id":"a.b","tenant_id":null}}`},
-		{`{"id":"k","role":"registrar","tenants":["acme","globex"]}`, "", "9223372036854775807ns", `{"record":{"skill_id":"a.b"}}`},
+		{`{"id":"k","role":"analyst","tenants":["acme"]}`, "r-1", "1m",
+			`{"request_id":"r","query":"q","context":"{}","target":"H"}`},
+		{`{"id":"k","role":"admin"}`, "~ ~", "-1h",
+			`{"request_id":"r","tenant_id":"globex","record":{"skill_id":"a.b","tenant_id":null}}`},
+		{`{"id":"k","role":"registrar","tenants":["acme","globex"]}`, "", "9223372036854775807ns",
+			`{"record":{"skill_id":"a.b"}}`},
 		{`{"id":"k","role":"registrar","tenants":["acme"]}`, "", "", `{"record": {"skill_id":"a.b", "tenant_\u0069d":null}}`},
-		{`{"role":"king","tenants":[null]}`, "", "1e9s", `{"request_id":"r","request_id":"s"}`}, {"", "", "", "\xff"}, {"null", "", "", `[`},
+		{`{"role":"king","tenants":[null]}`, "", "1e9s", `{"request_id":"r","request_id":"s"}`}, {"", "", "", "\xff"},
+		{"null", "", "", `[`},
 		{`{"id":"k","role":"admin","tenants":[]}`, "", "", `{}`},
 	} {
-		f.Add(seed[0], seed[1], seed[2], "18446744073709551616", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", []byte(seed[3]))
+		f.Add(seed[0], seed[1], seed[2], "18446744073709551616", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+			[]byte(seed[3]))
 	}
 	conn, nc := startServer(f)
 	svc := bustest.Fragile(f, conn, "tags")
@@ -44,10 +49,11 @@ func FuzzRequest(f *testing.F) {
 		return schemas.TagFound{}, nil
 	})
 	if err == nil {
-		err = bus.RegisterSkill.Serve(svc, func(ctx context.Context, r schemas.RegisterSkill) (schemas.SkillRegistered, error) {
-			hear(ctx, r.Record.Fields.TenantID, r.Record.Raw)
-			return schemas.SkillRegistered{}, nil
-		})
+		err = bus.RegisterSkill.Serve(svc,
+			func(ctx context.Context, r schemas.RegisterSkill) (schemas.SkillRegistered, error) {
+				hear(ctx, r.Record.Fields.TenantID, r.Record.Raw)
+				return schemas.SkillRegistered{}, nil
+			})
 	}
 	if err == nil {
 		err = bus.Analyze.Serve(svc, func(ctx context.Context, _ schemas.Analysis, _ bus.Sender) error {
@@ -142,7 +148,8 @@ func (s metadata) check(t *testing.T, by string) {
 			t.Errorf("%q admits %+v: %v", by, s.by, err)
 		}
 	}
-	if (want == nil) != (s.by == nil) || want != nil && (want.Role != s.by.Role || !slices.Equal(want.Tenants, s.by.Tenants)) {
+	if (want == nil) != (s.by == nil) ||
+		want != nil && (want.Role != s.by.Role || !slices.Equal(want.Tenants, s.by.Tenants)) {
 		t.Errorf("%q admits %+v", by, s.by)
 	}
 	if s.by.Bound() && s.tenant != nil && !slices.Contains(s.by.Tenants, *s.tenant) {

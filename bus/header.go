@@ -84,7 +84,9 @@ const MaxRequestID = 128
 // ValidRequestID reports whether id may be used in logs and headers: 1 to MaxRequestID
 // visible ASCII characters.
 func ValidRequestID(id string) bool {
-	return len(id) >= 1 && len(id) <= MaxRequestID && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' })
+	return len(id) >= 1 && len(id) <= MaxRequestID && !strings.ContainsFunc(id, func(r rune) bool {
+		return r <= ' ' || r > '~'
+	})
 }
 
 // minTokens holds the minimum consistency tokens of a request.
@@ -180,7 +182,8 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 
 // received returns parent with the metadata in the headers of a request. It generates a request ID
 // if there is no valid one. The timeout is the caller's, limited to maxTimeout.
-func received(parent context.Context, header func(string) string, maxTimeout time.Duration) (context.Context, context.CancelFunc) {
+func received(parent context.Context, header func(string) string,
+	maxTimeout time.Duration) (context.Context, context.CancelFunc) {
 	id := header(HeaderRequestID)
 	if !ValidRequestID(id) {
 		id = nuid.Next()
@@ -227,7 +230,8 @@ func withConditions(ctx context.Context, header nats.Header) (_ context.Context,
 		}
 		return text
 	}
-	if p := (schemas.Precondition{IfMatch: tags(HeaderIfMatch), IfNoneMatch: tags(HeaderIfNoneMatch)}); p != (schemas.Precondition{}) {
+	if p := (schemas.Precondition{IfMatch: tags(HeaderIfMatch),
+		IfNoneMatch: tags(HeaderIfNoneMatch)}); p != (schemas.Precondition{}) {
 		ctx = WithPrecondition(ctx, p)
 	}
 	return ctx, wrong

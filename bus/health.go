@@ -60,7 +60,8 @@ func (c *Check[T]) Result(ctx context.Context) T {
 // Requests share results (see Check). waitApplied waits for the minimum revision of a request, if it
 // has one, and returns the revision that the service has applied; nil for a service without revisions.
 func ServeHealth(
-	s *Service, name string, health func(context.Context) (schemas.Health, error), waitApplied func(context.Context) (uint64, error),
+	s *Service, name string, health func(context.Context) (schemas.Health, error),
+	waitApplied func(context.Context) (uint64, error),
 ) error {
 	type result struct {
 		schemas.Health

@@ -75,7 +75,8 @@ func TestServeHealthSharesResults(t *testing.T) {
 			if i < 50 {
 				ctx, want = bus.WithTokens(ctx, schemas.ConsistencyToken{Revision: 1}), 7
 			}
-			if h, err := bus.Health("tags").Call(ctx, conn, schemas.Nothing{}); err != nil || h.Service != "tags" || h.Revision != want {
+			if h, err := bus.Health("tags").Call(ctx, conn, schemas.Nothing{}); err != nil || h.Service != "tags" ||
+				h.Revision != want {
 				t.Errorf("got %+v, %v, want revision %d", h, err, want)
 			}
 		})

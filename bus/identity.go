@@ -30,7 +30,8 @@ const clientInfoHeader = "Nats-Request-Info"
 // authorize returns ctx with the caller's identity, and an error if it lacks the permission. The
 // server adds clientInfoHeader to requests from another NATS account (an import with "share"); such
 // a client is authenticated by NATS alone, and must not send an identity.
-func authorize(ctx context.Context, header func(string) string, permission schemas.Permission) (context.Context, *schemas.Identity, error) {
+func authorize(ctx context.Context, header func(string) string,
+	permission schemas.Permission) (context.Context, *schemas.Identity, error) {
 	text := header(HeaderIdentity)
 	if text == "" {
 		return ctx, nil, nil

@@ -115,7 +115,8 @@ const (
 
 // listen returns a listener that sends a request with the body, and receives events on the reply
 // subject. With mustConfirm it fails with errUnconfirmed if no worker sends a heartbeat within confirmTimeout.
-func listen(ctx context.Context, c *Conn, s Stream[any], body []byte, reply string, mustConfirm bool) (*listener, error) {
+func listen(ctx context.Context, c *Conn, s Stream[any], body []byte, reply string,
+	mustConfirm bool) (*listener, error) {
 	ctx, span := telemetry.StartRequest(ctx, s.Subject)
 	l, err := newListener(ctx, c, s, reply)
 	if err != nil {
@@ -194,7 +195,9 @@ func (l *listener) armTimeouts() {
 	l.disarm()
 	wait, end := context.WithCancelCause(l.ctx)
 	stop := context.AfterFunc(l.conn.requests.connContext(), func() { end(errConnectionLost) })
-	timeout := time.AfterFunc(streamHeartbeatTimeout, func() { end(schemas.ErrUnavailable.Because("no heartbeat from the worker")) })
+	timeout := time.AfterFunc(streamHeartbeatTimeout, func() {
+		end(schemas.ErrUnavailable.Because("no heartbeat from the worker"))
+	})
 	timeout.Stop() // runs only while waiting for a message
 	l.wait, l.end, l.timeout = wait, end, timeout
 	l.disarm = func() { stop(); timeout.Stop(); end(nil) }
@@ -626,7 +629,8 @@ func (l *listener) startReplay(ctx context.Context, beyond Event) error {
 // missed starts a replay for the gap before e, which may be empty except for its sequence.
 func (l *listener) missed(e Event) error {
 	if _, ok := l.state.(*replaying); ok {
-		return schemas.ErrRunNotFound.Because(fmt.Sprintf("events %d to %d are no longer retained for replay", l.last+1, e.Sequence-1))
+		return schemas.ErrRunNotFound.Because(fmt.Sprintf("events %d to %d are no longer retained for replay", l.last+1,
+			e.Sequence-1))
 	}
 	if l.replay == nil || l.recovery.replays >= maxReplays {
 		return schemas.ErrUnavailable.Because("events were lost")

@@ -172,7 +172,8 @@ func (r *repeats) admit(h logHandler, line slog.Record) (suppressed int, ok bool
 	defer r.mu.Unlock()
 	of, known := r.known.Get(key)
 	if !known {
-		of = &repeat{handler: h.Handler, level: line.Level, message: line.Message, limiter: rate.NewLimiter(repeatRate, repeatBurst)}
+		of = &repeat{handler: h.Handler, level: line.Level, message: line.Message,
+			limiter: rate.NewLimiter(repeatRate, repeatBurst)}
 		r.known.Add(key, of)
 	}
 	of.last = line.Time

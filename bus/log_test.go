@@ -56,7 +56,8 @@ func TestClientErrorsAreNotLogged(t *testing.T) {
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := logged.String(); strings.Contains(got, "none") || strings.Count(got, "level=ERROR") != 1 || !strings.Contains(got, "fault") {
+	if got := logged.String(); strings.Contains(got, "none") || strings.Count(got, "level=ERROR") != 1 ||
+		!strings.Contains(got, "fault") {
 		t.Errorf("the log has %s", got)
 	}
 }
@@ -89,7 +90,8 @@ func TestLogHandlerLogsTheStackOfAPanic(t *testing.T) {
 		}()
 		panic("boom")
 	}()
-	if line := out.String(); !strings.Contains(line, `err="panic: boom"`) || !strings.Contains(line, "TestLogHandlerLogsTheStackOfAPanic") {
+	if line := out.String(); !strings.Contains(line, `err="panic: boom"`) ||
+		!strings.Contains(line, "TestLogHandlerLogsTheStackOfAPanic") {
 		t.Errorf("got %s", line)
 	}
 }
@@ -125,7 +127,8 @@ func TestLogHandlerLimitsRepeatedWarnings(t *testing.T) {
 		t.Errorf("the next line is %q, want it to report 990 suppressed ones", got)
 	}
 	line(slog.LevelWarn, 1500*time.Millisecond, "cairn.a", "x")
-	if got := line(slog.LevelInfo, time.Minute, "cairn.c", "x"); !strings.Contains(got, `msg="repeated log lines suppressed"`) ||
+	if got := line(slog.LevelInfo, time.Minute, "cairn.c", "x"); !strings.Contains(got,
+		`msg="repeated log lines suppressed"`) ||
 		!strings.Contains(got, `line="request refused" suppressed=1`) {
 		// The second line at 1.5 s was suppressed.
 		t.Errorf("after the flood: %q, want its suppressed lines", got)
@@ -164,7 +167,8 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 			}
 			subject := bus.Reindex
 			subject.Subject = "cairn.test." + strings.ReplaceAll(row.name, " ", "_")
-			if err := subject.Serve(s, func(context.Context, schemas.Nothing) (r schemas.Reindexed, err error) { return r, row.err }); err != nil {
+			if err := subject.Serve(s,
+				func(context.Context, schemas.Nothing) (r schemas.Reindexed, err error) { return r, row.err }); err != nil {
 				t.Fatal(err)
 			}
 			ctx := bus.WithRequestID(t.Context(), "r-7")
@@ -196,7 +200,9 @@ func TestUndeliverableRepliesAreNotLogged(t *testing.T) {
 	}
 	handled := make(chan struct{}, 8)
 	err = errors.Join(
-		bus.Analyze.Serve(s, func(context.Context, schemas.Analysis, bus.Sender) error { return schemas.ErrInternal.Because("fault") }),
+		bus.Analyze.Serve(s, func(context.Context, schemas.Analysis, bus.Sender) error {
+			return schemas.ErrInternal.Because("fault")
+		}),
 		bus.DeleteTag.Serve(s, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
 			handled <- struct{}{}
 			return schemas.Nothing{}, nil

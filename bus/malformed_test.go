@@ -66,7 +66,8 @@ func TestHostileRequests(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			reply, err := nc.RequestMsg(&nats.Msg{Subject: bus.WriteTag.Subject, Data: []byte(row.body), Header: row.header}, 2*time.Second)
+			reply, err := nc.RequestMsg(&nats.Msg{Subject: bus.WriteTag.Subject, Data: []byte(row.body), Header: row.header},
+				2*time.Second)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +104,8 @@ func TestUploads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			request := &nats.Msg{Subject: bus.Analyze.Subject, Reply: sub.Subject, Header: nats.Header{bus.HeaderBodySize: {row.size}}}
+			request := &nats.Msg{Subject: bus.Analyze.Subject, Reply: sub.Subject,
+				Header: nats.Header{bus.HeaderBodySize: {row.size}}}
 			if err := nc.PublishMsg(request); err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +171,8 @@ func TestHealthUnderLoad(t *testing.T) {
 	if err := <-answers; !errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("got %v, want %v", err, schemas.ErrUnavailable)
 	}
-	if h, err := bus.Health("tags").Call(t.Context(), conn, schemas.Nothing{}); err != nil || h.Status != schemas.StatusOK {
+	if h, err := bus.Health("tags").Call(t.Context(), conn, schemas.Nothing{}); err != nil ||
+		h.Status != schemas.StatusOK {
 		t.Errorf("got %v, %v, want ok", h, err)
 	}
 	close(held)

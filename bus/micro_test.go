@@ -20,15 +20,16 @@ func TestMicroDescribesEndpoints(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
 	const processing = 10 * time.Millisecond
-	err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
-		ctx, cancel := context.WithTimeout(ctx, processing)
-		defer cancel()
-		<-ctx.Done()
-		if k.RequestID == "missing" {
-			return schemas.TagFound{}, schemas.ErrTagNotFound
-		}
-		return schemas.TagFound{}, nil
-	})
+	err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"),
+		func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
+			ctx, cancel := context.WithTimeout(ctx, processing)
+			defer cancel()
+			<-ctx.Done()
+			if k.RequestID == "missing" {
+				return schemas.TagFound{}, schemas.ErrTagNotFound
+			}
+			return schemas.TagFound{}, nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,12 +56,14 @@ func TestMicroDescribesEndpoints(t *testing.T) {
 		var stats micro.Stats
 		verb("STATS", &stats)
 		got := stats.Endpoints[0]
-		return got.NumRequests == 3 && got.NumErrors == 1 && got.LastError == "CE-022" && got.ProcessingTime >= 3*processing &&
+		return got.NumRequests == 3 && got.NumErrors == 1 && got.LastError == "CE-022" &&
+			got.ProcessingTime >= 3*processing &&
 			got.AverageProcessingTime == got.ProcessingTime/3
 	})
 	var ping micro.Ping
 	verb("PING", &ping)
-	if ping.Type != micro.PingResponseType || ping.Name != "cairn-tags" || ping.ID != info.ID || info.Version != bus.Version {
+	if ping.Type != micro.PingResponseType || ping.Name != "cairn-tags" || ping.ID != info.ID ||
+		info.Version != bus.Version {
 		t.Errorf("ping %v of the service %v", ping, info.ServiceIdentity)
 	}
 }

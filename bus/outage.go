@@ -82,7 +82,8 @@ func WithCaller(ctx, caller context.Context) context.Context {
 // be retried.
 func undelivered(err error) bool {
 	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrReconnectBufExceeded) ||
-		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrHeadersNotSupported) // before the server has identified itself
+		// before the server has identified itself
+		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrHeadersNotSupported)
 }
 
 // delivery is a request on its way to a worker, which may be sent again.

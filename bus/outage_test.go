@@ -115,9 +115,10 @@ func TestReplyAfterLostConnection(t *testing.T) {
 	t.Parallel()
 	server, client := bustest.Start(t)
 	worker := bustest.Dial(t, server)
-	err := bus.WriteTag.Serve(bustest.Service(t, worker, "tags"), func(_ context.Context, w schemas.TagWrite) (schemas.TagWritten, error) {
-		return schemas.TagWritten{RequestID: w.RequestID}, worker.JetStream().Conn().ForceReconnect()
-	})
+	err := bus.WriteTag.Serve(bustest.Service(t, worker, "tags"),
+		func(_ context.Context, w schemas.TagWrite) (schemas.TagWritten, error) {
+			return schemas.TagWritten{RequestID: w.RequestID}, worker.JetStream().Conn().ForceReconnect()
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,11 +22,15 @@ func TestOverloadIsRefused(t *testing.T) {
 	}
 	defer func() { _ = service.Stop(t.Context()) }()
 	release := bus.Occupy(service)
-	err = bus.DeleteTag.Serve(service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) { return schemas.Nothing{}, nil })
+	err = bus.DeleteTag.Serve(service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
+		return schemas.Nothing{}, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = bus.ServeHealth(service, "tags", func(context.Context) (schemas.Health, error) { return schemas.Health{}, nil }, nil)
+	err = bus.ServeHealth(service, "tags", func(context.Context) (schemas.Health, error) {
+		return schemas.Health{}, nil
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +39,8 @@ func TestOverloadIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, err := bus.DeleteTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "a"}); err == nil || !strings.Contains(err.Error(), "busy") {
+	if _, err := bus.DeleteTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "a"}); err == nil ||
+		!strings.Contains(err.Error(), "busy") {
 		t.Errorf("a request: got %v", err)
 	}
 	for _, err := range bus.Analyze.Call(t.Context(), conn, schemas.Analysis{}) {

@@ -263,7 +263,8 @@ func wantEvents(t *testing.T, answer func(nc *nats.Conn, run, reply string, delt
 	run := bus.NewRun()
 	delta := bus.Event{Type: schemas.EventTextDelta, Sequence: 1, Data: []byte("{}")}.Append(nil)
 	done := bus.Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")}.Append(nil)
-	if _, err := nc.Subscribe(bus.Analyze.Subject, func(msg *nats.Msg) { answer(nc, run, msg.Reply, delta, done) }); err != nil {
+	if _, err := nc.Subscribe(bus.Analyze.Subject,
+		func(msg *nats.Msg) { answer(nc, run, msg.Reply, delta, done) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := nc.Flush(); err != nil {
@@ -344,7 +345,8 @@ func TestReplayShareOfATenant(t *testing.T) {
 	})
 	run := func(tenant string) (name string) {
 		name = bus.NewRun()
-		ctx := bus.WithIdentity(t.Context(), &schemas.Identity{ID: tenant, Role: schemas.RoleAnalyst, Tenants: []string{tenant}})
+		ctx := bus.WithIdentity(t.Context(),
+			&schemas.Identity{ID: tenant, Role: schemas.RoleAnalyst, Tenants: []string{tenant}})
 		for _, err := range bus.Analyze.Run(ctx, conn, name, anything) {
 			if err != nil {
 				t.Fatal(err)

@@ -186,7 +186,8 @@ func (a *attempts) send() error {
 // missHeartbeat counts an interval without a heartbeat, and sends another copy if that is permitted.
 func (a *attempts) missHeartbeat(ctx context.Context) error {
 	if a.missed++; a.missed == maxMissed {
-		return schemas.ErrUnavailable.Because("no heartbeat from a worker of " + a.request.Subject + "; a write may have been applied")
+		return schemas.ErrUnavailable.Because("no heartbeat from a worker of " + a.request.Subject +
+			"; a write may have been applied")
 	}
 	if a.missed < retryMissed || !a.retryable() || !a.requests.conn.budget.Take() {
 		return nil

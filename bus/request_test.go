@@ -131,7 +131,8 @@ func TestRetriesOfWrite(t *testing.T) {
 		if got := msg.Header.Get(jetstream.MsgIDHeader); got == "" || got != id {
 			t.Errorf("copy %d has the ID %q, want %q", n, got, id)
 		}
-		if left, err := time.ParseDuration(msg.Header.Get(bus.HeaderTimeout)); n > 0 && (err != nil || left >= 15*time.Second) {
+		if left, err := time.ParseDuration(msg.Header.Get(bus.HeaderTimeout)); n > 0 &&
+			(err != nil || left >= 15*time.Second) {
 			t.Errorf("copy %d has the timeout %v, %v, want the rest of 15 s", n, left, err)
 		}
 	}
@@ -171,12 +172,13 @@ func TestReadWaitsForSuccessorOfLostWorker(t *testing.T) {
 func TestHeartbeatExtendsWait(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), func(ctx context.Context, _ schemas.TagKey) (schemas.TagFound, error) {
-		long, cancel := context.WithTimeout(ctx, 3*time.Second)
-		defer cancel()
-		<-long.Done()
-		return schemas.TagFound{Tags: schemas.Tag{Flow: "late"}}, nil
-	})
+	err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"),
+		func(ctx context.Context, _ schemas.TagKey) (schemas.TagFound, error) {
+			long, cancel := context.WithTimeout(ctx, 3*time.Second)
+			defer cancel()
+			<-long.Done()
+			return schemas.TagFound{Tags: schemas.Tag{Flow: "late"}}, nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +196,8 @@ func TestRetryBudget(t *testing.T) {
 	var all sync.WaitGroup
 	for range requests {
 		all.Go(func() {
-			if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"}); !errors.Is(err, schemas.ErrUnavailable) {
+			if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"}); !errors.Is(err,
+				schemas.ErrUnavailable) {
 				t.Error(err)
 			}
 		})

@@ -77,7 +77,8 @@ func (r *request) close() {
 
 // admit returns the request in msg with its context, which the caller cancels. The request is nil if admit has
 // refused or ignored it. admit never blocks, because a subscription runs its callbacks one after the other.
-func (d *responder) admit(base context.Context, msg *nats.Msg) (ctx context.Context, r *request, cancel context.CancelFunc) {
+func (d *responder) admit(base context.Context,
+	msg *nats.Msg) (ctx context.Context, r *request, cancel context.CancelFunc) {
 	if !d.answers(msg.Reply) {
 		d.service.log.Debug("request ignored: the reply subject is not an inbox", "subject", d.Subject, "reply", msg.Reply)
 		return base, nil, func() {}
@@ -212,7 +213,8 @@ func (d *responder) report(ctx context.Context, e *schemas.Error, err error, log
 // fits returns an error if a reply of size bytes exceeds max_payload.
 func (d *responder) fits(size int) error {
 	if limit := d.service.conn.nc.MaxPayload() - bucket.HeaderRoom; int64(size) > limit {
-		return schemas.ErrResponseTooLarge.Because(fmt.Sprintf("the response has %d bytes, at most %d are possible", size, limit))
+		return schemas.ErrResponseTooLarge.Because(fmt.Sprintf("the response has %d bytes, at most %d are possible", size,
+			limit))
 	}
 	return nil
 }

@@ -92,7 +92,9 @@ func TestResumeRefusedRun(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	setupReplay(t, conn)
-	serve(t, bustest.Dial(t, server), func(context.Context, schemas.Analysis, bus.Sender) error { return schemas.ErrTooManyRequests })
+	serve(t, bustest.Dial(t, server), func(context.Context, schemas.Analysis, bus.Sender) error {
+		return schemas.ErrTooManyRequests
+	})
 	run := bus.NewRun()
 	for _, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
 		if !errors.Is(err, schemas.ErrAnalysisTooManyRequests) {
@@ -147,16 +149,17 @@ func TestAbandonedRunIsCanceled(t *testing.T) {
 	stream := bus.Analyze
 	stream.Grace = 200 * time.Millisecond
 	ended, release := make(chan string, 2), make(chan struct{})
-	err := stream.Serve(bustest.Service(t, conn, "analyze"), func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
-		_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
-		select {
-		case <-release:
-			return nil
-		case <-ctx.Done():
-			ended <- context.Cause(ctx).Error()
-			return ctx.Err()
-		}
-	})
+	err := stream.Serve(bustest.Service(t, conn, "analyze"),
+		func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
+			_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+			select {
+			case <-release:
+				return nil
+			case <-ctx.Done():
+				ended <- context.Cause(ctx).Error()
+				return ctx.Err()
+			}
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +182,8 @@ func TestAbandonedRunIsCanceled(t *testing.T) {
 	if events, err := resumed(t.Context(), conn, listening, 0); err != nil || fmt.Sprint(events) != "[1text_delta 2done]" {
 		t.Errorf("the run with a subscriber: %v, %v", events, err)
 	}
-	if events, err := resumed(t.Context(), conn, deserted, 0); err != nil || fmt.Sprint(events) != "[1text_delta 2error 3done]" {
+	if events, err := resumed(t.Context(), conn, deserted, 0); err != nil ||
+		fmt.Sprint(events) != "[1text_delta 2error 3done]" {
 		t.Errorf("the run without one: %v, %v", events, err)
 	}
 }

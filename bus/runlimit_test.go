@@ -49,7 +49,8 @@ func TestRunLimitCountsRunsUntilTheyEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := run("ann", "short"); !errors.Is(err, schemas.ErrAnalysisTooManyRequests) {
-		t.Errorf("a second run while the abandoned one is in progress: got %v, want %v", err, schemas.ErrAnalysisTooManyRequests)
+		t.Errorf("a second run while the abandoned one is in progress: got %v, want %v", err,
+			schemas.ErrAnalysisTooManyRequests)
 	}
 	if _, err := resumed(t.Context(), conn, name, 0); !errors.Is(err, schemas.ErrRunNotFound) {
 		t.Errorf("resumed the refused run: %v, want that it is not stored", err)

@@ -47,9 +47,12 @@ var ErrCursor = errors.New("invalid cursor")
 // PageOfRuns sorts the runs, the latest first by the time that at returns, and returns at most
 // limit of them after the cursor (empty: from the first one), and the cursor of the next page
 // (empty: there is none).
-func PageOfRuns(runs []StoredRun, at func(StoredRun) time.Time, cursor string, limit int) (page []StoredRun, next string, err error) {
+func PageOfRuns(runs []StoredRun, at func(StoredRun) time.Time, cursor string,
+	limit int) (page []StoredRun, next string, err error) {
 	position := func(r StoredRun) string { return fmt.Sprintf("%019d %s", math.MaxInt64-at(r).UnixNano(), r.Name) }
-	slices.SortFunc(runs, func(a, b StoredRun) int { return cmp.Or(at(b).Compare(at(a)), strings.Compare(a.Name, b.Name)) })
+	slices.SortFunc(runs, func(a, b StoredRun) int {
+		return cmp.Or(at(b).Compare(at(a)), strings.Compare(a.Name, b.Name))
+	})
 	if cursor != "" {
 		last, err := base64.RawURLEncoding.DecodeString(cursor)
 		if err != nil || !positionPattern.Match(last) {

@@ -48,7 +48,8 @@ const runningPerCPU = 128
 // runningPerCPU run for each CPU, and the others wait in queues per tenant. The caller stops the service.
 func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) {
 	s := &Service{
-		conn: c, discovery: newDiscovery(name), log: slog.New(LogHandler(log.Handler())).With("service", name), draining: make(chan struct{}),
+		conn: c, discovery: newDiscovery(name), log: slog.New(LogHandler(log.Handler())).With("service", name),
+		draining: make(chan struct{}),
 	}
 	var err error
 	if s.subs, err = s.discovery.subscribe(c.nc); err != nil {
@@ -155,7 +156,8 @@ func (s *Service) drain(ctx context.Context) error {
 	case <-ended:
 		return err
 	case <-time.After(cancelTimeout):
-		return errors.Join(err, fmt.Errorf("%w: a handler did not return within %v of its cancellation", ErrDrainTimeout, cancelTimeout))
+		return errors.Join(err, fmt.Errorf("%w: a handler did not return within %v of its cancellation", ErrDrainTimeout,
+			cancelTimeout))
 	}
 }
 

@@ -61,7 +61,8 @@ func newSession(ctx context.Context, d *responder, s Stream[any], r *request, sh
 	}
 	w.ctx, w.cancel = context.WithCancelCause(admission.WithTenant(ctx, r.tenant))
 	if run, ok := s.runOf(r.Reply); ok {
-		w.replay = replay.NewWriter(d.service.ctx, c.js, s.ReplayStream(), run+replayToken, AdmissionKey(r.by, nil), share, d.service.log)
+		w.replay = replay.NewWriter(d.service.ctx, c.js, s.ReplayStream(), run+replayToken, AdmissionKey(r.by, nil), share,
+			d.service.log)
 		w.control = run
 	}
 	return w
@@ -135,7 +136,8 @@ func (w *session) end(err error) {
 		if errors.Is(err, errFull) {
 			header.Set(HeaderBusy, "1") // the client tries another worker
 		} else {
-			w.heartbeats.stop()                     // a heartbeat would announce the stored events, and the client would read them
+			// a heartbeat would announce the stored events, and the client would read them
+			w.heartbeats.stop()
 			w.storeError(w.responder.mapError(err)) // before the client receives the error and resumes
 		}
 		w.responder.refuse(w.ctx, w.request.Msg, err, header)
@@ -209,7 +211,8 @@ const importPrefix = "_R_."
 // subject has no subscriber, the server reports that on the control subject. The caller
 // holds w.mu once events may be sent.
 func (w *session) sendHeartbeat() error {
-	msg := &nats.Msg{Subject: w.request.Reply, Reply: w.control, Header: nats.Header{HeaderSequence: {strconv.FormatUint(w.sequence, 10)}}}
+	msg := &nats.Msg{Subject: w.request.Reply, Reply: w.control,
+		Header: nats.Header{HeaderSequence: {strconv.FormatUint(w.sequence, 10)}}}
 	if w.chunks != nil {
 		msg.Header.Set(HeaderBodySubject, w.chunks.Subject)
 	}

@@ -86,7 +86,8 @@ func TestStatesOfRuns(t *testing.T) {
 	before := time.Now().Add(-time.Second)
 	for _, state := range []string{schemas.RunDone, schemas.RunFailed, schemas.RunRunning, schemas.RunCanceled} {
 		read := 0
-		for _, err := range bus.Analyze.Run(t.Context(), conn, state, []byte(`{"query":"`+state+`","context":"{}","target":"H"}`)) {
+		for _, err := range bus.Analyze.Run(t.Context(), conn, state,
+			[]byte(`{"query":"`+state+`","context":"{}","target":"H"}`)) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,21 +161,24 @@ func TestStoredRuns(t *testing.T) {
 		t.Errorf("without a run: %+v, %v", list, err)
 	}
 	nc := bustest.Connect(t, server)
-	acme, globex := &schemas.Identity{ID: "a", Tenants: []string{"acme"}}, &schemas.Identity{ID: "g", Tenants: []string{"globex"}}
+	acme, globex := &schemas.Identity{ID: "a", Tenants: []string{"acme"}},
+		&schemas.Identity{ID: "g", Tenants: []string{"globex"}}
 	const runsOfAcme, runsOfGlobex = 3000, 10
 	for i := range runsOfAcme + runsOfGlobex {
 		by := acme
 		if i >= runsOfAcme {
 			by = globex
 		}
-		if err := nc.Publish("cairn.analyze."+bus.NameRun(by, fmt.Sprint("r", i))+".replay", []byte(": started\n\n")); err != nil {
+		if err := nc.Publish("cairn.analyze."+bus.NameRun(by, fmt.Sprint("r", i))+".replay",
+			[]byte(": started\n\n")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	for by, want := range map[*schemas.Identity]int{acme: runsOfAcme, globex: runsOfGlobex, nil: runsOfAcme + runsOfGlobex} {
+	for by, want := range map[*schemas.Identity]int{acme: runsOfAcme, globex: runsOfGlobex,
+		nil: runsOfAcme + runsOfGlobex} {
 		wait.Until(t, "all runs of the caller are listed", func() bool { // they are stored asynchronously
 			list, err := bus.Analyze.Stored(t.Context(), conn, by)
 			if err != nil {

@@ -122,7 +122,8 @@ func (s Stream[Req]) Start(ctx context.Context, c *Conn, newName func() string, 
 	}
 }
 
-func (s Stream[Req]) start(ctx context.Context, c *Conn, reply string, body []byte, mustConfirm bool) iter.Seq2[Event, error] {
+func (s Stream[Req]) start(ctx context.Context, c *Conn, reply string, body []byte,
+	mustConfirm bool) iter.Seq2[Event, error] {
 	return s.events(func() (*listener, error) { return listen(ctx, c, Stream[any](s), body, reply, mustConfirm) })
 }
 

@@ -130,11 +130,12 @@ func TestStreamTimeout(t *testing.T) {
 	conn := bustest.Open(t)
 	short := bus.Analyze
 	short.Timeout = 300 * time.Millisecond
-	err := short.Serve(bustest.Service(t, conn, "analyze"), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
-		_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
-		<-ctx.Done()
-		return ctx.Err()
-	})
+	err := short.Serve(bustest.Service(t, conn, "analyze"),
+		func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
+			_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+			<-ctx.Done()
+			return ctx.Err()
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

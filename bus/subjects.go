@@ -18,11 +18,15 @@ var (
 	ReadTag   = read[schemas.TagKey, schemas.TagFound]("cairn.tags.read", "The tag of a request")
 	DeleteTag = declare(Endpoint[schemas.TagKey, schemas.Nothing]{"cairn.tags.delete",
 		"Delete the tag of a request; succeeds if there is none", schemas.ErrMalformed, schemas.PermissionTag})
-	TagQuota = read[schemas.QuotaQuery, schemas.Quota]("cairn.tags.quota", "Number and size of the tags of a tenant, with their limits")
+	TagQuota = read[schemas.QuotaQuery, schemas.Quota]("cairn.tags.quota",
+		"Number and size of the tags of a tenant, with their limits")
 
-	RegisterSkill = register[schemas.RegisterSkill, schemas.SkillRegistered]("cairn.register.skill", "Register or replace a skill")
-	RegisterAgent = register[schemas.RegisterAgent, schemas.AgentRegistered]("cairn.register.agent", "Register or replace an agent")
-	RegisterTool  = register[schemas.RegisterTool, schemas.ToolRegistered]("cairn.register.tool", "Register or replace a tool")
+	RegisterSkill = register[schemas.RegisterSkill, schemas.SkillRegistered]("cairn.register.skill",
+		"Register or replace a skill")
+	RegisterAgent = register[schemas.RegisterAgent, schemas.AgentRegistered]("cairn.register.agent",
+		"Register or replace an agent")
+	RegisterTool = register[schemas.RegisterTool, schemas.ToolRegistered]("cairn.register.tool",
+		"Register or replace a tool")
 
 	RegisterContextBuilder = register[schemas.RegisterContextBuilder, schemas.ContextBuilderRegistered](
 		"cairn.register.context_builder", "Register or replace a context builder")
@@ -33,8 +37,10 @@ var (
 	Unregister = register[schemas.Unregister, schemas.Unregistered](
 		"cairn.register.delete", "Delete a record; succeeds if there is none")
 	Reindex = declare(Endpoint[schemas.Nothing, schemas.Reindexed]{"cairn.register.reindex",
-		"Build a new search index from the catalog; 501 with the embedded index", schemas.ErrMalformed, schemas.PermissionOperate})
-	PutRecord  = register[schemas.PutRecord, schemas.RecordStored]("cairn.records.put", "Register or replace a record of any kind")
+		"Build a new search index from the catalog; 501 with the embedded index", schemas.ErrMalformed,
+		schemas.PermissionOperate})
+	PutRecord = register[schemas.PutRecord, schemas.RecordStored]("cairn.records.put",
+		"Register or replace a record of any kind")
 	PutRecords = register[schemas.PutRecords, schemas.RecordResults](
 		"cairn.records.bulk", "Register or replace many records of any kind, each with a result of its own")
 	DeleteRecord = register[schemas.Unregister, schemas.Unregistered](
@@ -46,19 +52,25 @@ var (
 	Projected = declare(Topic[schemas.Projected]{"cairn.projected", "Catalog changes that were applied to a shared index"})
 
 	// TagChanges announces to the tag workers which tags another one has written and deleted.
-	TagChanges = declare(Topic[schemas.TagChanges]{"cairn.usage.tags", "Changes of the number and size of the tags of tenants, for the tag workers"})
+	TagChanges = declare(Topic[schemas.TagChanges]{"cairn.usage.tags",
+		"Changes of the number and size of the tags of tenants, for the tag workers"})
 
-	ResolveSkill   = read[schemas.SkillQuery, schemas.SkillAnswer]("cairn.resolve.skill", "The package of a skill, or a search for skills")
+	ResolveSkill = read[schemas.SkillQuery, schemas.SkillAnswer]("cairn.resolve.skill",
+		"The package of a skill, or a search for skills")
 	ResolvePackage = read[schemas.SkillRef, schemas.EncodedPackage]("cairn.resolve.package", "The package of a skill")
-	ResolveAgent   = read[schemas.AgentQuery, schemas.AgentAnswer]("cairn.resolve.agent", "The agent that best matches a query")
-	ResolveContext = read[schemas.ContextQuery, schemas.ContextAnswer]("cairn.resolve.context", "The context builders of a skill")
+	ResolveAgent   = read[schemas.AgentQuery, schemas.AgentAnswer]("cairn.resolve.agent",
+		"The agent that best matches a query")
+	ResolveContext = read[schemas.ContextQuery, schemas.ContextAnswer]("cairn.resolve.context",
+		"The context builders of a skill")
 
 	ResolveContextBuilders = read[schemas.ContextQuery, schemas.ContextAnswer](
 		"cairn.resolve.context_builders", "Alias of /resolve/context")
 	ResolveTools     = read[schemas.ToolsQuery, schemas.ToolsAnswer]("cairn.resolve.tools", "Tools by id")
-	ResolveToolClass = read[schemas.ToolClassQuery, schemas.ToolClassAnswer]("cairn.resolve.tool_class", "All tools of a class")
+	ResolveToolClass = read[schemas.ToolClassQuery, schemas.ToolClassAnswer]("cairn.resolve.tool_class",
+		"All tools of a class")
 	ResolveTemplate  = read[schemas.SkillRef, schemas.TemplateAnswer]("cairn.resolve.template", "The template of a skill")
-	ResolveGuardrail = read[schemas.SkillRef, schemas.GuardrailAnswer]("cairn.resolve.guardrail", "The guardrails of a skill")
+	ResolveGuardrail = read[schemas.SkillRef, schemas.GuardrailAnswer]("cairn.resolve.guardrail",
+		"The guardrails of a skill")
 
 	ListSkills  = read[schemas.ListQuery, schemas.SkillList]("cairn.skills", "Active skills, ordered by id, in pages")
 	ListTools   = read[schemas.ListQuery, schemas.ToolList]("cairn.tools", "Active tools, ordered by id, in pages")
@@ -71,7 +83,8 @@ var (
 		"cairn.records.history", "The retained revisions of a record, newest first")
 	Referrers = read[schemas.ReferrerQuery, schemas.ReferrerList](
 		"cairn.records.referrers", "Records of the tenant and global ones that link to a record, in pages")
-	RecordUsage = read[schemas.RecordKey, schemas.RecordUsage]("cairn.records.usage", "How often the tenant has used a record")
+	RecordUsage = read[schemas.RecordKey, schemas.RecordUsage]("cairn.records.usage",
+		"How often the tenant has used a record")
 
 	// Watch ends with done after 55 minutes at the worker; the client continues after the last
 	// revision. Timeout is the upper bound.
@@ -135,7 +148,8 @@ const healthSubjects = "cairn.health."
 
 // Health returns the health endpoint of the service of the name.
 func Health(service string) Endpoint[schemas.Nothing, schemas.Health] {
-	return Endpoint[schemas.Nothing, schemas.Health]{healthSubjects + service, "Health of the service", schemas.ErrMalformed, ""}
+	return Endpoint[schemas.Nothing, schemas.Health]{healthSubjects + service, "Health of the service",
+		schemas.ErrMalformed, ""}
 }
 
 // QueueGroup is the NATS queue group in which the workers of a service share requests.

@@ -80,18 +80,20 @@ func TestUploadsToASuspendedWorker(t *testing.T) {
 		return conn
 	}
 	worker := dial("nats://" + at)
-	err := bus.Analyze.ServeBody(bustest.Service(t, worker, "analyze"), func(_ context.Context, body []byte, _ bus.Sender) error {
-		if len(body) != size {
-			t.Errorf("a body of %d bytes arrived, want %d", len(body), size)
-		}
-		return nil
-	})
+	err := bus.Analyze.ServeBody(bustest.Service(t, worker, "analyze"),
+		func(_ context.Context, body []byte, _ bus.Sender) error {
+			if len(body) != size {
+				t.Errorf("a body of %d bytes arrived, want %d", len(body), size)
+			}
+			return nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := bus.WriteTag.Serve(bustest.Service(t, worker, "tags"), func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
-		return schemas.TagWritten{}, nil
-	}); err != nil {
+	if err := bus.WriteTag.Serve(bustest.Service(t, worker, "tags"),
+		func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
+			return schemas.TagWritten{}, nil
+		}); err != nil {
 		t.Fatal(err)
 	}
 	edges := []*bus.Conn{dial(node.ClientURL()), dial(node.ClientURL()), dial(node.ClientURL())}

@@ -55,7 +55,8 @@ func agentRPC(keepAlive time.Duration, analysis bus.Stream[schemas.Analysis]) ac
 	agent := a2a.New(a2a.Tasks(), keepAlive)
 	return action{
 		Spec: describe.Spec{
-			Permission: analysis.Permission, Summary: "Agent2Agent protocol (JSON-RPC): messages to the analysis agent, and its tasks", Group: "a2a",
+			Permission: analysis.Permission,
+			Summary:    "Agent2Agent protocol (JSON-RPC): messages to the analysis agent, and its tasks", Group: "a2a",
 			Request: reflect.TypeFor[schemas.RPCRequest](), Reply: reflect.TypeFor[schemas.RPCResponse](),
 			Invalid: analysis.Invalid, Translate: analysis.Errors,
 		},

@@ -60,7 +60,8 @@ func TestAgentFailures(t *testing.T) {
 	} {
 		call := agentCall(row.method, messageParams(row.estate))
 		got := f.request(t, http.MethodPost, "/a2a", call, append(a2aHeaders, "X-Request-Id: mine")...)
-		if got.status != 200 || !strings.Contains(got.body, `"error":{"code":-32603`) || !strings.Contains(got.body, row.has) ||
+		if got.status != 200 || !strings.Contains(got.body, `"error":{"code":-32603`) ||
+			!strings.Contains(got.body, row.has) ||
 			strings.Contains(got.body, "defect") {
 			t.Errorf("%+v: %d %s", row, got.status, got.body)
 		}
@@ -105,7 +106,8 @@ func TestDisconnectedAgentClientsAreNotFailures(t *testing.T) {
 		wait.Until(t, "the request is logged", func() bool { return strings.Count(log.String(), "route=/a2a ") == logged })
 	}
 	for line := range strings.Lines(log.String()) {
-		if strings.Contains(line, "level=ERROR") || strings.Contains(line, "level=WARN") || strings.Contains(line, "status=500") {
+		if strings.Contains(line, "level=ERROR") || strings.Contains(line, "level=WARN") ||
+			strings.Contains(line, "status=500") {
 			t.Errorf("logged: %s", line)
 		}
 	}
@@ -117,8 +119,9 @@ func TestAgentWithoutNATS(t *testing.T) {
 	f := open(t)
 	f.conn.Close()
 	const id = `{"id":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}`
-	for method, params := range map[string]string{"SendMessage": messageParams("{}"), "SendStreamingMessage": messageParams("{}"),
-		"ListTasks": "{}", "GetTask": id, "CancelTask": id, "SubscribeToTask": id} {
+	for method, params := range map[string]string{"SendMessage": messageParams("{}"),
+		"SendStreamingMessage": messageParams("{}"),
+		"ListTasks":            "{}", "GetTask": id, "CancelTask": id, "SubscribeToTask": id} {
 		got := f.request(t, http.MethodPost, "/a2a", agentCall(method, params), a2aHeaders...)
 		if got.status != 200 || !strings.Contains(got.body, `"code":"AN-503"`) {
 			t.Errorf("%s: %d %s", method, got.status, got.body)

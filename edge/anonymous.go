@@ -25,7 +25,8 @@ type anonymousLimiter struct {
 }
 
 func newAnonymousLimiter() *anonymousLimiter {
-	return &anonymousLimiter{access.NewRates(anonymousRate, anonymousBurst, maxAnonymousAddresses), admission.NewPool(maxAnonymousRequests)}
+	return &anonymousLimiter{access.NewRates(anonymousRate, anonymousBurst, maxAnonymousAddresses),
+		admission.NewPool(maxAnonymousRequests)}
 }
 
 // enter admits the request and counts it as in flight until release is called. It sets
@@ -34,7 +35,8 @@ func (l *anonymousLimiter) enter(w http.ResponseWriter, r *http.Request) (releas
 	address := clientAddress(r.RemoteAddr)
 	if wait := l.rates.Take(address); wait > 0 {
 		setRetryAfter(w, wait)
-		return nil, schemas.ErrTooManyRequests.Because("the client address exceeds the rate limit for requests without a credential")
+		return nil, schemas.ErrTooManyRequests.Because(
+			"the client address exceeds the rate limit for requests without a credential")
 	}
 	if !l.requests.Acquire(address, 1) {
 		return nil, schemas.ErrTooManyRequests.Because("the limit of concurrent requests without a credential is reached")

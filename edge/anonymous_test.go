@@ -21,9 +21,10 @@ import (
 func (f *testEdge) at(t *testing.T, address string) *testEdge {
 	t.Helper()
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
-	// A monitor closes connections of an address beyond its share. With the race detector, compression takes longer than the
-	// interval of the rate limit.
-	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 64, MaxConnsPerHost: 16, DisableCompression: true}
+	// A monitor closes connections of an address beyond its share. With the race detector, compression takes longer
+	// than the interval of the rate limit.
+	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 64, MaxConnsPerHost: 16,
+		DisableCompression: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	other := *f
 	other.client = &http.Client{Transport: transport}
@@ -65,8 +66,8 @@ func TestPublicRoutesAreRateLimited(t *testing.T) {
 	}
 }
 
-// TestMonitorIsRateLimited floods the listener for probes and metrics. Gathering metrics under the race detector takes too long to
-// exceed the limit.
+// TestMonitorIsRateLimited floods the listener for probes and metrics. Gathering metrics under the race detector
+// takes too long to exceed the limit.
 func TestMonitorIsRateLimited(t *testing.T) {
 	t.Parallel()
 	monitored(t, func(*edge.Monitor) {}).checkRateLimits(t, "/health/ready", "/health/live")
@@ -78,7 +79,8 @@ func (f *testEdge) checkRateLimits(t *testing.T, paths ...string) {
 	flooder, kubelet := f.at(t, "127.0.0.2"), f.at(t, "127.0.0.3")
 	for _, path := range paths {
 		refused := flooder.refusal(t, path)
-		if wait, err := strconv.Atoi(refused.header.Get("Retry-After")); err != nil || wait < 1 || refused.problem(t).Code != "CE-008" {
+		if wait, err := strconv.Atoi(refused.header.Get("Retry-After")); err != nil || wait < 1 ||
+			refused.problem(t).Code != "CE-008" {
 			t.Errorf("%s: %s, Retry-After %q", path, refused.body, refused.header.Get("Retry-After"))
 		}
 		if a := kubelet.request(t, "GET", path, nil); a.status == http.StatusTooManyRequests {

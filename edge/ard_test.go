@@ -41,7 +41,8 @@ func listing(t testing.TB, f *testEdge, list func(schemas.RecordQuery) (schemas.
 }
 
 func card(id string, size int) jsontext.Value {
-	return jsontext.Value(fmt.Sprintf(`{"agent_id":%q,"public":true,"agent_card":{"name":%q}}`, id, strings.Repeat("n", size)))
+	return jsontext.Value(fmt.Sprintf(`{"agent_id":%q,"public":true,"agent_card":{"name":%q}}`, id,
+		strings.Repeat("n", size)))
 }
 
 func TestDiscoveryNeedsAPublisher(t *testing.T) {
@@ -51,7 +52,8 @@ func TestDiscoveryNeedsAPublisher(t *testing.T) {
 		"GET /ard/tenants/t/skills/a.b/SKILL.md", "POST /search", "GET /agents", "POST /explore"} {
 		method, path, _ := strings.Cut(request, " ")
 		a := f.request(t, method, path, strings.NewReader(`{"query":{"text":"q"}}`))
-		if a.status != http.StatusNotFound || a.problem(t).Code != "CE-004" || !strings.Contains(a.body, `"errorCode":"NOT_FOUND"`) {
+		if a.status != http.StatusNotFound || a.problem(t).Code != "CE-004" ||
+			!strings.Contains(a.body, `"errorCode":"NOT_FOUND"`) {
 			t.Errorf("%s: %d %s", request, a.status, a.body)
 		}
 	}
@@ -88,7 +90,8 @@ func TestCatalogIsCached(t *testing.T) {
 	var readers sync.WaitGroup
 	for range 100 {
 		readers.Go(func() {
-			if a := f.request(t, "GET", catalogPath, nil, "If-None-Match: "+tag); a.status != http.StatusNotModified || a.body != "" {
+			if a := f.request(t, "GET", catalogPath, nil, "If-None-Match: "+tag); a.status != http.StatusNotModified ||
+				a.body != "" {
 				t.Errorf("If-None-Match: %d %s", a.status, a.body)
 			}
 		})
@@ -139,7 +142,8 @@ func TestCatalogWithoutWorkers(t *testing.T) {
 	t.Parallel()
 	f := open(t, publishing(t))
 	a := f.request(t, "GET", catalogPath, nil)
-	if a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, `"errorCode":"UNAVAILABLE"`) || a.header.Get("ETag") != "" {
+	if a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, `"errorCode":"UNAVAILABLE"`) ||
+		a.header.Get("ETag") != "" {
 		t.Errorf("%d %v %s", a.status, a.header, a.body)
 	}
 }
@@ -148,23 +152,25 @@ func TestCatalogWithoutWorkers(t *testing.T) {
 func TestSkillFiles(t *testing.T) {
 	t.Parallel()
 	f := open(t, publishing(t))
-	must(t, bus.GetRecord.Serve(f.service, func(_ context.Context, at schemas.RecordAt) (found schemas.RecordFound, err error) {
-		if at.Kind != schemas.KindSkill || at.Scope != schemas.ScopeGlobal || at.TenantID != nil {
-			t.Errorf("a skill file reads %+v", at)
-		}
-		if at.ID == "a.absent" {
-			return found, schemas.ErrRecordNotFound.Because("no skill")
-		}
-		found.Record = jsontext.Value(fmt.Sprintf(`{"skill_id":%q,"public":%t,"purpose":"Do it"}`, at.ID, at.ID == "a.yes"))
-		found.Token = schemas.ConsistencyToken{Catalog: "C", Revision: 7}
-		return found, nil
-	}))
+	must(t, bus.GetRecord.Serve(f.service,
+		func(_ context.Context, at schemas.RecordAt) (found schemas.RecordFound, err error) {
+			if at.Kind != schemas.KindSkill || at.Scope != schemas.ScopeGlobal || at.TenantID != nil {
+				t.Errorf("a skill file reads %+v", at)
+			}
+			if at.ID == "a.absent" {
+				return found, schemas.ErrRecordNotFound.Because("no skill")
+			}
+			found.Record = jsontext.Value(fmt.Sprintf(`{"skill_id":%q,"public":%t,"purpose":"Do it"}`, at.ID, at.ID == "a.yes"))
+			found.Token = schemas.ConsistencyToken{Catalog: "C", Revision: 7}
+			return found, nil
+		}))
 	a := f.request(t, "GET", "/ard/skills/a.yes/SKILL.md", nil)
 	if a.status != 200 || !strings.Contains(a.body, "Do it") || a.header.Get("ETag") != `"C-7"` ||
 		a.header.Get("Content-Type") != "text/markdown; charset=utf-8" {
 		t.Errorf("%d %v %s", a.status, a.header, a.body)
 	}
-	if a := f.request(t, "GET", "/ard/skills/a.yes/SKILL.md", nil, `If-None-Match: "C-7"`); a.status != http.StatusNotModified {
+	if a := f.request(t, "GET", "/ard/skills/a.yes/SKILL.md", nil,
+		`If-None-Match: "C-7"`); a.status != http.StatusNotModified {
 		t.Errorf("If-None-Match: %d", a.status)
 	}
 	var answers []string

@@ -35,7 +35,8 @@ const (
 
 var closing = []string{"close"}
 
-var errBodyMemory = schemas.ErrUnavailable.Because("the memory budget for request and response bodies is exhausted (--body-memory)")
+var errBodyMemory = schemas.ErrUnavailable.Because(
+	"the memory budget for request and response bodies is exhausted (--body-memory)")
 
 // requestBody is the body of one request, and the share of the memory for bodies that it
 // and the response hold.
@@ -83,7 +84,8 @@ func (b *requestBody) receive(size, limit int) ([]byte, error) {
 			return nil, errBodyMemory
 		}
 		body = append(make([]byte, 0, part), body...)
-		_ = control.SetReadDeadline(earlier(deadline, time.Now().Add(bodyGrace+time.Duration(part-len(body))*time.Second/bodyRate)))
+		_ = control.SetReadDeadline(earlier(deadline,
+			time.Now().Add(bodyGrace+time.Duration(part-len(body))*time.Second/bodyRate)))
 		var err error
 		switch body, err = readFull(b.r.Body, body); {
 		case errors.Is(err, io.EOF) && !declared:

@@ -68,7 +68,8 @@ func TestBodyMemoryIsBounded(t *testing.T) {
 			if a.status != http.StatusServiceUnavailable {
 				return false
 			}
-			if e := a.problem(t); e.Code != "CE-011" || !strings.Contains(e.Detail, "--body-memory") || a.header.Get("Retry-After") == "" {
+			if e := a.problem(t); e.Code != "CE-011" || !strings.Contains(e.Detail, "--body-memory") ||
+				a.header.Get("Retry-After") == "" {
 				t.Errorf("got %s with Retry-After %q, want CE-011 that names --body-memory", a.body, a.header.Get("Retry-After"))
 			}
 			return true
@@ -139,7 +140,8 @@ func TestSmallRepliesNeedNoBodyMemory(t *testing.T) {
 		f.unfinished(t, "POST /tags/write HTTP/1.1", size, "{")
 	}
 	wait.Until(t, "bodies are refused", func() bool {
-		return f.request(t, http.MethodPost, "/tags/write", strings.NewReader(tagBody)).status == http.StatusServiceUnavailable
+		return f.request(t, http.MethodPost, "/tags/write",
+			strings.NewReader(tagBody)).status == http.StatusServiceUnavailable
 	})
 	if a := f.request(t, http.MethodDelete, "/register/skill/a.b", nil); a.status != http.StatusNoContent {
 		t.Errorf("a deletion: got %d %s, want 204", a.status, a.body)
@@ -165,9 +167,11 @@ func TestBodyMemoryIsDividedAmongTenants(t *testing.T) {
 	large := strings.Replace(tagBody, "y", strings.Repeat("y", 500<<10), 1)
 	wait.Until(t, "the tenant that holds its share is refused", func() bool {
 		f.unfinished(t, "POST /tags/write HTTP/1.1\r\n"+acme, 512<<10, "{") // until the edge times it out
-		return f.request(t, http.MethodPost, "/tags/write", strings.NewReader(large), acme).status == http.StatusServiceUnavailable
+		return f.request(t, http.MethodPost, "/tags/write", strings.NewReader(large),
+			acme).status == http.StatusServiceUnavailable
 	})
-	if a := f.request(t, http.MethodPost, "/tags/write", strings.NewReader(large), globex); a.status != http.StatusCreated {
+	if a := f.request(t, http.MethodPost, "/tags/write", strings.NewReader(large),
+		globex); a.status != http.StatusCreated {
 		t.Errorf("another tenant: got %d %s, want 201", a.status, a.body)
 	}
 }
@@ -182,7 +186,8 @@ func TestRejectedBodiesAreNotAwaited(t *testing.T) {
 	}{
 		{"a large body without a credential", "POST /api/v1/analyze HTTP/1.1", 10 << 20, 401},
 		{"a short body without a credential", "POST /tags/write HTTP/1.1", 100, 401},
-		{"a body above the limit with a malformed credential", "POST /api/v1/analyze HTTP/1.1\r\nAuthorization: Bearer x", 20 << 20, 401},
+		{"a body above the limit with a malformed credential", "POST /api/v1/analyze HTTP/1.1\r\nAuthorization: Bearer x",
+			20 << 20, 401},
 		{"a path that does not exist", "POST /nowhere HTTP/1.1", 1 << 20, 404},
 		{"a method that is not allowed", "PUT /tags/write HTTP/1.1", 1 << 20, 405},
 		{"a body on a route that has none", "GET /health/live HTTP/1.1", 1 << 20, 200},
@@ -209,7 +214,8 @@ func TestShortRejectedBodiesKeepTheConnection(t *testing.T) {
 	conn := f.dial(t)
 	in := bufio.NewReader(conn)
 	for range 2 {
-		_, err := fmt.Fprintf(conn, "POST /tags/write HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(tagBody), tagBody)
+		_, err := fmt.Fprintf(conn, "POST /tags/write HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s",
+			len(tagBody), tagBody)
 		must(t, err)
 		res, err := http.ReadResponse(in, nil)
 		must(t, err)

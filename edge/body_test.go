@@ -73,7 +73,8 @@ func TestExpectContinueRejectsLargeBody(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	conn := f.dial(t)
-	_, err := io.WriteString(conn, "POST /tags/write HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\nExpect: 100-continue\r\n\r\n")
+	_, err := io.WriteString(conn,
+		"POST /tags/write HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\nExpect: 100-continue\r\n\r\n")
 	must(t, err)
 	answer, err := io.ReadAll(conn)
 	must(t, err)
@@ -86,7 +87,8 @@ func TestIncompleteBody(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	conn := f.dial(t)
-	_, err := io.WriteString(conn, "POST /tags/write HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n")
+	_, err := io.WriteString(conn,
+		"POST /tags/write HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n")
 	must(t, err)
 	answer, err := io.ReadAll(conn)
 	must(t, err)

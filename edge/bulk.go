@@ -43,7 +43,9 @@ const (
 // batches, and responds with one result per line, in the order of the records. It reads the next
 // batch while one is stored.
 func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
-	known := slices.DeleteFunc(parametersOf(reflect.TypeFor[schemas.PutRecords]()), func(p parameter) bool { return p.name == "records" })
+	known := slices.DeleteFunc(parametersOf(reflect.TypeFor[schemas.PutRecords]()), func(p parameter) bool {
+		return p.name == "records"
+	})
 	a := endpointAction(e)
 	a.Media, a.InURL, a.BodyMember = describe.MediaLines, true, "records"
 	a.answer = func(x *exchange) error {
@@ -56,7 +58,8 @@ func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 		}
 		for _, name := range []string{bus.HeaderIfMatch, bus.HeaderIfNoneMatch} {
 			if x.r.Header.Get(name) != "" {
-				return e.Invalid.With(schemas.FieldError{Field: name, Message: "not supported for several records; use PUT /records/{kind}/{id}"})
+				return e.Invalid.With(schemas.FieldError{Field: name,
+					Message: "not supported for several records; use PUT /records/{kind}/{id}"})
 			}
 		}
 		release, err := enterStream(x)
@@ -101,7 +104,9 @@ func (b *bulkRequest) run() error {
 	defer end()
 	ctx, cancel := context.WithCancelCause(stream)
 	defer cancel(nil)
-	defer context.AfterFunc(b.x.edge.acceptCtx, func() { cancel(schemas.ErrUnavailable.Because("the edge is shutting down")) })()
+	defer context.AfterFunc(b.x.edge.acceptCtx, func() {
+		cancel(schemas.ErrUnavailable.Because("the edge is shutting down"))
+	})()
 	lines := newLineQueue()
 	reading := make(chan struct{})
 	go func() {
@@ -184,8 +189,8 @@ func isBlank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
 
 var errLongLine = schemas.ErrTooLarge.Because(fmt.Sprintf("expected lines of at most %d bytes", maxLine))
 
-// readLine returns the next line, or the first maxLine+1 bytes of a line that is too long, or bufio.ErrTooLong once more
-// than maxLongLine bytes of it have arrived.
+// readLine returns the next line, or the first maxLine+1 bytes of a line that is too long, or bufio.ErrTooLong once
+// more than maxLongLine bytes of it have arrived.
 func readLine(r *bufio.Reader) (line []byte, err error) {
 	for size := 0; size <= maxLongLine; {
 		part, err := r.ReadSlice('\n')

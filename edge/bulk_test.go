@@ -89,7 +89,8 @@ func TestBulkKeepsTheOrderOfLines(t *testing.T) {
 		}
 	}
 	if requests.Load() == n || largest.Load() > schemas.MaxBulk {
-		t.Errorf("got %d requests with at most %d records, want batches of at most %d", requests.Load(), largest.Load(), schemas.MaxBulk)
+		t.Errorf("got %d requests with at most %d records, want batches of at most %d", requests.Load(), largest.Load(),
+			schemas.MaxBulk)
 	}
 }
 
@@ -104,20 +105,26 @@ func TestBulkLines(t *testing.T) {
 		{"no line", "", "", nil},
 		{"blank lines have no result", "", "\n \r\n\n", nil},
 		{"64 KiB of blank lines", "", strings.Repeat("\n", 64<<10) + line(1), []string{"a.b.c1"}},
-		{"64 KiB of blank lines between records", "", line(1) + strings.Repeat("\n", 64<<10) + line(2) + strings.Repeat("\n", 64<<10),
+		{"64 KiB of blank lines between records", "",
+			line(1) + strings.Repeat("\n", 64<<10) + line(2) + strings.Repeat("\n", 64<<10),
 			[]string{"a.b.c1", "a.b.c2"}},
 		{"more blank lines", "", line(1) + strings.Repeat("\n", 64<<10+1) + line(2), []string{"a.b.c1", "CE-002"}},
-		{"a blank line that is too long", "", line(1) + strings.Repeat(" ", tooLong) + "\n" + line(2), []string{"a.b.c1", "CE-002"}},
+		{"a blank line that is too long", "", line(1) + strings.Repeat(" ", tooLong) + "\n" + line(2),
+			[]string{"a.b.c1", "CE-002"}},
 		{"a last line without an end", "", strings.TrimSpace(line(1)), []string{"a.b.c1"}},
 		{"lines that end with CRLF", "", strings.TrimSpace(line(1)) + "\r\n" + line(2), []string{"a.b.c1", "a.b.c2"}},
 		{"a line that is not JSON", "", line(1) + "{\n" + line(2), []string{"a.b.c1", "CE-061", "a.b.c2"}},
 		{"a member that appears twice", "", line(1) + `{"kind":"tool","record":{"a":1,"a":2}}` + "\n" + line(2),
 			[]string{"a.b.c1", "CE-061", "a.b.c2"}},
-		{"a deeply nested line", "", strings.Repeat("[", 999) + strings.Repeat("]", 999) + "\n" + line(2), []string{"CE-061", "a.b.c2"}},
+		{"a deeply nested line", "", strings.Repeat("[", 999) + strings.Repeat("]", 999) + "\n" + line(2),
+			[]string{"CE-061", "a.b.c2"}},
 		{"invalid UTF-8", "", line(1) + "{\"kind\":\"\xff\"}\n" + line(2), []string{"a.b.c1", "CE-061", "a.b.c2"}},
-		{"a line with members of the request", "", `{}],"strict":true,"x":[{}` + "\n" + line(2), []string{"CE-061", "a.b.c2"}},
-		{"a line that is too long", "", line(1) + `"` + strings.Repeat("x", tooLong) + "\"\n" + line(2), []string{"a.b.c1", "CE-002", "a.b.c2"}},
-		{"large lines", "", strings.Repeat(`{"kind":"tool","id":"a.b.c","record":{"x":"`+strings.Repeat("x", tooLong/2)+`"}}`+"\n", 5),
+		{"a line with members of the request", "", `{}],"strict":true,"x":[{}` + "\n" + line(2),
+			[]string{"CE-061", "a.b.c2"}},
+		{"a line that is too long", "", line(1) + `"` + strings.Repeat("x", tooLong) + "\"\n" + line(2),
+			[]string{"a.b.c1", "CE-002", "a.b.c2"}},
+		{"large lines", "", strings.Repeat(`{"kind":"tool","id":"a.b.c","record":{"x":"`+strings.Repeat("x", tooLong/2)+`"}}`+
+			"\n", 5),
 			[]string{"a.b.c", "a.b.c", "a.b.c", "a.b.c", "a.b.c"}},
 		{"parameters", "?strict=true&tenant_id=acme", line(1), []string{"a.b.c1"}},
 	} {
@@ -153,7 +160,8 @@ func TestBulkLimitsBlankLines(t *testing.T) {
 	res := response(t, f.unfinished(t, "POST /records HTTP/1.1", 1<<30, strings.Repeat("\n", 64<<10+1)))
 	body, err := io.ReadAll(res.Body)
 	must(t, err)
-	if res.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(body), "65536 consecutive bytes of blank lines") {
+	if res.StatusCode != http.StatusRequestEntityTooLarge ||
+		!strings.Contains(string(body), "65536 consecutive bytes of blank lines") {
 		t.Errorf("got %d %s, want 413 that names the limit", res.StatusCode, body)
 	}
 }
@@ -298,10 +306,12 @@ func TestBulkReportsFailures(t *testing.T) {
 		return stored(ctx, req)
 	})
 	first := resultsOf(t, f.request(t, "POST", "/records", strings.NewReader(line(1))).body)
-	if len(first) != 1 || first[0].Error == nil || first[0].Error.Code != "CE-011" || !strings.Contains(first[0].Error.Detail, "disk") {
+	if len(first) != 1 || first[0].Error == nil || first[0].Error.Code != "CE-011" ||
+		!strings.Contains(first[0].Error.Detail, "disk") {
 		t.Errorf("got %+v, want the error of the worker", first)
 	}
-	if next := resultsOf(t, f.request(t, "POST", "/records", strings.NewReader(line(2))).body); len(next) != 1 || next[0].ID != "a.b.c2" {
+	if next := resultsOf(t, f.request(t, "POST", "/records", strings.NewReader(line(2))).body); len(next) != 1 ||
+		next[0].ID != "a.b.c2" {
 		t.Errorf("got %+v", next)
 	}
 }
@@ -348,7 +358,8 @@ func TestBulkStopsWithItsClient(t *testing.T) {
 		return stored(ctx, req)
 	})
 	conn := f.dial(t)
-	if _, err := io.WriteString(conn, "POST /records HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"+line(1)); err != nil {
+	if _, err := io.WriteString(conn,
+		"POST /records HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"+line(1)); err != nil {
 		t.Fatal(err)
 	}
 	wait.Until(t, "the first line is with the worker", func() bool { return requests.Load() == 1 })
@@ -396,7 +407,8 @@ func TestBulkEndsOnShutdown(t *testing.T) {
 func TestBulkMemory(t *testing.T) {
 	t.Parallel()
 	f := serveBulk(t, stored, func(c *edge.Config) { c.BodyMemory = 1 << 20 })
-	if got := f.request(t, "POST", "/records", strings.NewReader(line(1))); got.status != 503 || !strings.Contains(got.body, "--body-memory") {
+	if got := f.request(t, "POST", "/records", strings.NewReader(line(1))); got.status != 503 ||
+		!strings.Contains(got.body, "--body-memory") {
 		t.Errorf("got %d %s, want 503", got.status, got.body)
 	}
 }

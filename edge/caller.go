@@ -78,7 +78,8 @@ func recheckCredential(ctx context.Context, x *exchange, cancel context.CancelCa
 			return
 		case <-tick.C:
 		}
-		if _, err := x.edge.authenticator.Identify(ctx, x.r.Header["Authorization"]); errors.Is(err, schemas.ErrUnauthenticated) {
+		if _, err := x.edge.authenticator.Identify(ctx, x.r.Header["Authorization"]); errors.Is(err,
+			schemas.ErrUnauthenticated) {
 			cancel(err)
 			return
 		}

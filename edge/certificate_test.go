@@ -63,7 +63,8 @@ func TestInvalidCertificate(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	err = edge.Serve(t.Context(), edge.Config{
-		Listener: listener, Conn: bustest.Open(t), Log: slog.New(slog.DiscardHandler), Cert: "nowhere.pem", Key: "nowhere.pem",
+		Listener: listener, Conn: bustest.Open(t), Log: slog.New(slog.DiscardHandler), Cert: "nowhere.pem",
+		Key: "nowhere.pem",
 	})
 	if err == nil || !strings.Contains(err.Error(), "nowhere.pem") {
 		t.Errorf("got %v, want the file named", err)

@@ -53,7 +53,8 @@ func readYourWrites(x *exchange, read func() error) error {
 		x.ctx = bus.WithTokens(x.ctx, tokens...)
 	}
 	err := read()
-	if last != nil && (x.minRevision == nil || last.Revision > x.minRevision.Revision) && beyondLog(err) { // not a client error
+	// not a client error
+	if last != nil && (x.minRevision == nil || last.Revision > x.minRevision.Revision) && beyondLog(err) {
 		x.edge.watermark.token.CompareAndSwap(last, nil)
 		return schemas.ErrUnavailable.Because("the catalog is at an earlier revision than before")
 	}
@@ -63,5 +64,7 @@ func readYourWrites(x *exchange, read func() error) error {
 // beyondLog reports whether err rejects the Cairn-Min-Revision of a request.
 func beyondLog(err error) bool {
 	var e *schemas.Error
-	return errors.As(err, &e) && slices.ContainsFunc(e.Fields, func(f schemas.FieldError) bool { return f.Field == bus.HeaderMinRevision })
+	return errors.As(err, &e) && slices.ContainsFunc(e.Fields, func(f schemas.FieldError) bool {
+		return f.Field == bus.HeaderMinRevision
+	})
 }

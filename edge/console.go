@@ -77,7 +77,8 @@ func writeConsole(x *exchange, name, cache string) error {
 	h["Referrer-Policy"] = []string{"no-referrer"}
 	h["Cache-Control"] = []string{cache}
 	body := f.Content
-	if slices.ContainsFunc(x.r.Header["Accept-Encoding"], func(accepted string) bool { return strings.Contains(accepted, "gzip") }) {
+	if slices.ContainsFunc(x.r.Header["Accept-Encoding"],
+		func(accepted string) bool { return strings.Contains(accepted, "gzip") }) {
 		h["Content-Encoding"] = []string{"gzip"}
 		body = f.Gzip
 	}

@@ -28,18 +28,21 @@ func TestConsole(t *testing.T) {
 		{"0123/app.js", "text/javascript; charset=utf-8", "no-store"}, // of another version
 	} {
 		got := f.request(t, "GET", "/console/"+c.path, nil)
-		if got.status != 200 || got.header.Get("Content-Type") != c.media || !strings.Contains(got.header.Get("Cache-Control"), c.cache) {
+		if got.status != 200 || got.header.Get("Content-Type") != c.media ||
+			!strings.Contains(got.header.Get("Cache-Control"), c.cache) {
 			t.Errorf("%s: %d %v", c.path, got.status, got.header)
 		}
 	}
 	for path, status := range map[string]int{
-		"/console/" + match[1] + "/none.js": 404, "/console/" + match[1] + "/..%2Findex.html": 404, "/console/app.js": 404, "/console/": 404,
+		"/console/" + match[1] + "/none.js": 404, "/console/" + match[1] + "/..%2Findex.html": 404, "/console/app.js": 404,
+		"/console/": 404,
 	} {
 		if got := f.request(t, "GET", path, nil); got.status != status || got.problem(t).Code != "CE-004" {
 			t.Errorf("%s: %d %s", path, got.status, got.body)
 		}
 	}
-	if got := f.request(t, "GET", "/", nil, browserAccept, "Accept-Encoding: gzip"); got.header.Get("Content-Encoding") != "gzip" {
+	if got := f.request(t, "GET", "/", nil, browserAccept,
+		"Accept-Encoding: gzip"); got.header.Get("Content-Encoding") != "gzip" {
 		t.Errorf("with gzip: %v", got.header)
 	}
 }
@@ -49,7 +52,8 @@ func TestConsolePolicy(t *testing.T) {
 	f := open(t)
 	for _, path := range []string{"/", "/console/x/app.js"} {
 		got := f.request(t, "GET", path, nil, browserAccept)
-		if got.header.Get("Content-Security-Policy") != console.ContentSecurityPolicy || got.header.Get("X-Content-Type-Options") != "nosniff" {
+		if got.header.Get("Content-Security-Policy") != console.ContentSecurityPolicy ||
+			got.header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: %v", path, got.header)
 		}
 	}

@@ -33,10 +33,12 @@ func withKeys(c *edge.Config) { c.Access = access.Config{Keys: true} }
 func (a answer) shared(t testing.TB, status int, origin string) {
 	t.Helper()
 	exposed := a.header.Get("Access-Control-Expose-Headers")
-	if a.status != status || a.header.Get("Access-Control-Allow-Origin") != origin || a.header.Get("Access-Control-Allow-Credentials") != "" {
+	if a.status != status || a.header.Get("Access-Control-Allow-Origin") != origin ||
+		a.header.Get("Access-Control-Allow-Credentials") != "" {
 		t.Errorf("%d %v, want %d for %q", a.status, a.header, status, origin)
 	}
-	for _, name := range []string{"Cairn-Revision", "Cairn-Ignored-Revision", "Cairn-Run", "X-Request-Id", "ETag", "Retry-After"} {
+	for _, name := range []string{"Cairn-Revision", "Cairn-Ignored-Revision", "Cairn-Run", "X-Request-Id", "ETag",
+		"Retry-After"} {
 		if strings.Contains(exposed, name) != (origin != "") {
 			t.Errorf("exposed headers %q of origin %q: %s", exposed, origin, name)
 		}
@@ -133,7 +135,8 @@ func TestResponsesToAllowedOrigins(t *testing.T) {
 	withoutKey := open(t, withOrigins(t, allowedOrigin), withKeys)
 	withoutKey.request(t, "POST", "/resolve/skill", nil, fromAllowed).shared(t, 401, allowedOrigin)
 	f := open(t, withOrigins(t, allowedOrigin))
-	f.request(t, "POST", "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), fromAllowed, "Sec-Fetch-Site: cross-site",
+	f.request(t, "POST", "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), fromAllowed,
+		"Sec-Fetch-Site: cross-site",
 		"Content-Type: application/json", "Accept: application/json, text/event-stream").shared(t, 200, allowedOrigin)
 	console := f.request(t, "GET", "/", nil, fromAllowed, "Accept: text/html")
 	if vary := strings.Join(console.header.Values("Vary"), ", "); vary != "Origin, Accept, Accept-Encoding" {
@@ -145,7 +148,8 @@ func TestResponsesToAllowedOrigins(t *testing.T) {
 	must(t, bus.ResolveSkill.Serve(f.service, func(context.Context, schemas.SkillQuery) (schemas.SkillAnswer, error) {
 		return schemas.SkillAnswer{}, schemas.ErrTooManyRequests
 	}))
-	f.request(t, "POST", "/resolve/skill", strings.NewReader(`{"skill_id":"a.b"}`), fromAllowed).shared(t, 429, allowedOrigin)
+	f.request(t, "POST", "/resolve/skill", strings.NewReader(`{"skill_id":"a.b"}`), fromAllowed).shared(t, 429,
+		allowedOrigin)
 }
 
 func TestStreamsOfAllowedOrigins(t *testing.T) {
@@ -177,9 +181,12 @@ func TestStreamsOfAllowedOrigins(t *testing.T) {
 func TestMalformedOrigins(t *testing.T) {
 	t.Parallel()
 	for _, bad := range [][]string{
-		{""}, {"null"}, {"app.example.com"}, {"https://app.example.com/"}, {"https://app.example.com/a"}, {"https://App.example.com"},
-		{"https://app.example.com:443"}, {"http://app.example.com:80"}, {"https://app.example.com:"}, {"https://*.example.com"},
-		{"https://u@app.example.com"}, {"https://app.example.com?a"}, {"ftp://app.example.com"}, {"https://"}, {"HTTPS://app.example.com"},
+		{""}, {"null"}, {"app.example.com"}, {"https://app.example.com/"}, {"https://app.example.com/a"},
+		{"https://App.example.com"},
+		{"https://app.example.com:443"}, {"http://app.example.com:80"}, {"https://app.example.com:"},
+		{"https://*.example.com"},
+		{"https://u@app.example.com"}, {"https://app.example.com?a"}, {"ftp://app.example.com"}, {"https://"},
+		{"HTTPS://app.example.com"},
 		{"https://a,https://b"}, {"*", allowedOrigin},
 	} {
 		if _, err := edge.ParseOrigins(bad); err == nil || !strings.Contains(err.Error(), "expected") {

@@ -228,7 +228,8 @@ func TestReplyExamplesAreValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s jsonschema.Schema
-	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), "#/components/schemas/", "#/$defs/")), &s); err != nil {
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), "#/components/schemas/", "#/$defs/")),
+		&s); err != nil {
 		t.Fatal(err)
 	}
 	resolved, err := s.Resolve(nil)

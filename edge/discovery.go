@@ -56,7 +56,8 @@ func discovery(summary string, a action) action {
 	a.Failure = func(e *schemas.Error) any { return e.ARD() }
 	a.answer = func(x *exchange) error {
 		if !x.edge.publisher.Enabled() {
-			return schemas.ErrUnknownPath.Because("the catalog is not published; --ard-publisher (CAIRN_ARD_PUBLISHER) names its publisher")
+			return schemas.ErrUnknownPath.Because(
+				"the catalog is not published; --ard-publisher (CAIRN_ARD_PUBLISHER) names its publisher")
 		}
 		return answer(x)
 	}
@@ -78,24 +79,25 @@ func catalog(e *edge) action {
 		})
 		return manifest{body, contentTag(body), err}
 	})
-	return action{Spec: describe.Spec{Open: true, Reply: reflect.TypeFor[schemas.ARDManifest](), ETag: true}, answer: func(x *exchange) error {
-		none, err := entityTags(x, bus.HeaderIfNoneMatch)
-		if err != nil {
-			return err
-		}
-		m := check.Result(x.r.Context())
-		if m.err != nil {
-			return m.err
-		}
-		h := x.w.Header()
-		h["Etag"], h["Cache-Control"] = []string{m.tag}, cachePublic
-		if none != "" && schemas.TagsMatch(none, m.tag, true) {
-			x.write(http.StatusNotModified, nil, nil)
+	return action{Spec: describe.Spec{Open: true, Reply: reflect.TypeFor[schemas.ARDManifest](), ETag: true},
+		answer: func(x *exchange) error {
+			none, err := entityTags(x, bus.HeaderIfNoneMatch)
+			if err != nil {
+				return err
+			}
+			m := check.Result(x.r.Context())
+			if m.err != nil {
+				return m.err
+			}
+			h := x.w.Header()
+			h["Etag"], h["Cache-Control"] = []string{m.tag}, cachePublic
+			if none != "" && schemas.TagsMatch(none, m.tag, true) {
+				x.write(http.StatusNotModified, nil, nil)
+				return nil
+			}
+			x.write(http.StatusOK, mediaJSON, m.body)
 			return nil
-		}
-		x.write(http.StatusOK, mediaJSON, m.body)
-		return nil
-	}}
+		}}
 }
 
 // ardTenant returns the tenant of the URL, or else the only tenant of the caller. Workers
@@ -111,7 +113,8 @@ func ardTenant(x *exchange, given string) string {
 func searchEntries() action {
 	return action{
 		Spec: describe.Spec{
-			Permission: schemas.PermissionRead, Request: reflect.TypeFor[schemas.ARDSearch](), Reply: reflect.TypeFor[schemas.ARDResults](),
+			Permission: schemas.PermissionRead, Request: reflect.TypeFor[schemas.ARDSearch](),
+			Reply: reflect.TypeFor[schemas.ARDResults](),
 		},
 		answer: func(x *exchange) error {
 			tenant, err := tenantParameter(x)
@@ -163,7 +166,8 @@ func skillFile() action {
 // a tenant.
 func tenantSkillFile() action {
 	a := queryAction(func(x *exchange, req schemas.ARDTenantSkill) error {
-		return writeSkillFile(x, schemas.RecordKey{ID: req.SkillID, TenantID: req.TenantID, Scope: schemas.ScopeTenant}, cachePrivate)
+		return writeSkillFile(x, schemas.RecordKey{ID: req.SkillID, TenantID: req.TenantID, Scope: schemas.ScopeTenant},
+			cachePrivate)
 	}, nil)
 	a.ETag, a.Media = true, mediaMarkdown[0]
 	return a
@@ -242,7 +246,8 @@ func agentCard() action {
 		x.reply(reply)
 		return nil
 	}, reflect.TypeFor[schemas.AgentCard]())
-	a.Permission, a.Summary, a.Invalid = bus.GetRecord.Permission, "The agent card (A2A) of a registered agent", bus.GetRecord.Invalid
+	a.Permission, a.Summary, a.Invalid = bus.GetRecord.Permission, "The agent card (A2A) of a registered agent",
+		bus.GetRecord.Invalid
 	return a
 }
 

@@ -125,7 +125,8 @@ func TestRoutesReachTheirSubjects(t *testing.T) {
 			func(t testing.TB, f *testEdge, received func(string)) {
 				echo(t, f, bus.ListTools, received, schemas.ToolList{})
 			},
-			200, `{"tenant_id":"t","domain":"d e","provider":"p","tool_class":"c","limit":7,"cursor":"\"x\""}`, `{"tools":[],"next_cursor":null}`},
+			200, `{"tenant_id":"t","domain":"d e","provider":"p","tool_class":"c","limit":7,"cursor":"\"x\""}`,
+			`{"tools":[],"next_cursor":null}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -161,7 +162,8 @@ func TestRequestIDsInPaths(t *testing.T) {
 			t.Errorf("/tags/%s: %d, requested %q, want %q", escaped, got.status, found.Tags.RequestID, want)
 		}
 	}
-	for _, bad := range []string{strings.Repeat("%F0%9F%A6%8A", 257), strings.Repeat("x", 257), "%FF", "a%C3", "r?request_id=s"} {
+	for _, bad := range []string{strings.Repeat("%F0%9F%A6%8A", 257), strings.Repeat("x", 257), "%FF", "a%C3",
+		"r?request_id=s"} {
 		got := f.request(t, "GET", "/tags/"+bad, nil)
 		e := got.problem(t)
 		if got.status != 400 || e.Code != "CE-001" || len(e.Fields) != 1 || e.Fields[0].Field != "request_id" {
@@ -192,7 +194,8 @@ func TestHTTPErrors(t *testing.T) {
 		{"a query of 60 KB", "GET", "/tools?cursor=" + strings.Repeat("a", 60000), nil, 400, "CE-001", "query"},
 		{"a parameter that is not UTF-8", "GET", "/skills?domain=%ff", nil, 400, "CE-001", "domain"},
 		{"an unknown parameter of a removal", "DELETE", "/register/skill/a.b?tenant=t", nil, 400, "CE-061", "tenant"},
-		{"a revision that is not a number", "POST", "/resolve/skill", []string{"Cairn-Min-Revision: new"}, 400, "CE-001", "Cairn-Min-Revision"},
+		{"a revision that is not a number", "POST", "/resolve/skill", []string{"Cairn-Min-Revision: new"}, 400, "CE-001",
+			"Cairn-Min-Revision"},
 		{"a negative revision", "GET", "/tools", []string{"Cairn-Min-Revision: -1"}, 400, "CE-001", "Cairn-Min-Revision"},
 
 		{"a method that the path does not have", "PUT", "/tags/write", nil, 405, "CE-003", ""},
@@ -225,8 +228,9 @@ func TestHTTPErrors(t *testing.T) {
 			e := got.problem(t)
 			path, _, _ := strings.Cut(c.path, "?")
 			want := schemas.Error{
-				Type: "/docs#" + c.code, Title: schemas.Declared(c.code).Title, Status: c.status, Code: c.code, Instance: path, RequestID: "me",
-				Detail: e.Detail, Fields: e.Fields,
+				Type: "/docs#" + c.code, Title: schemas.Declared(c.code).Title, Status: c.status, Code: c.code, Instance: path,
+				RequestID: "me",
+				Detail:    e.Detail, Fields: e.Fields,
 			}
 			if diff := cmp.Diff(want, e); diff != "" || got.status != c.status {
 				t.Errorf("%d: -want +got\n%s", got.status, diff)
@@ -277,13 +281,16 @@ func TestLongPaths(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	for _, c := range []struct{ method, path string }{
-		{"GET", "/" + strings.Repeat("%41", 20000)}, {"GET", "/" + strings.Repeat("a/", 30000)}, {"PATCH", "/tags/" + strings.Repeat("a", 60000)},
+		{"GET", "/" + strings.Repeat("%41", 20000)}, {"GET", "/" + strings.Repeat("a/", 30000)},
+		{"PATCH", "/tags/" + strings.Repeat("a", 60000)},
 		{"GET", "/register/" + strings.Repeat("a", 60000) + "/b"}, {"OPTIONS", "/tags/" + strings.Repeat("%20", 1400)},
 	} {
 		got := f.request(t, c.method, c.path, nil)
 		e := got.problem(t)
-		if got.status != 404 || e.Code != "CE-004" || e.Instance != "" || !strings.Contains(e.Detail, "4096 bytes") || len(got.body) > 1<<10 {
-			t.Errorf("%s of a path of %d bytes: %d, %d bytes: %.200s", c.method, len(c.path), got.status, len(got.body), got.body)
+		if got.status != 404 || e.Code != "CE-004" || e.Instance != "" || !strings.Contains(e.Detail, "4096 bytes") ||
+			len(got.body) > 1<<10 {
+			t.Errorf("%s of a path of %d bytes: %d, %d bytes: %.200s", c.method, len(c.path), got.status, len(got.body),
+				got.body)
 		}
 	}
 	var received string
@@ -313,7 +320,8 @@ func TestMethods(t *testing.T) {
 			t.Errorf("PATCH %s: %d, Allow %q, want %q", path, got.status, got.header.Get("Allow"), want)
 		}
 	}
-	if got := f.request(t, "HEAD", "/health", nil); got.status != 200 || got.body != "" || got.header.Get("Content-Length") == "0" {
+	if got := f.request(t, "HEAD", "/health", nil); got.status != 200 || got.body != "" ||
+		got.header.Get("Content-Length") == "0" {
 		t.Errorf("HEAD /health: %+v", got)
 	}
 }
@@ -410,7 +418,8 @@ func TestRevisions(t *testing.T) {
 			return schemas.ToolList{}, nil
 		}))
 	register := func() string {
-		return f.request(t, "POST", "/register/tool", strings.NewReader(`{"tool_data":{"tool_id":"a.b.c"}}`)).header.Get("Cairn-Revision")
+		return f.request(t, "POST", "/register/tool",
+			strings.NewReader(`{"tool_data":{"tool_id":"a.b.c"}}`)).header.Get("Cairn-Revision")
 	}
 	resolve := func(headers ...string) {
 		f.request(t, "POST", "/resolve/tools", strings.NewReader(`{"tool_ids":["a.b.c"]}`), headers...)
@@ -464,7 +473,8 @@ func TestReplacedCatalog(t *testing.T) {
 		headers []string
 		status  int
 	}{{nil, 503}, {nil, 200}, {[]string{"Cairn-Min-Revision: 900"}, 400}, {[]string{"Cairn-Min-Revision: 3"}, 200}} {
-		if got := f.request(t, "POST", "/resolve/tools", strings.NewReader(`{"tool_ids":["a.b.c"]}`), c.headers...); got.status != c.status {
+		if got := f.request(t, "POST", "/resolve/tools", strings.NewReader(`{"tool_ids":["a.b.c"]}`),
+			c.headers...); got.status != c.status {
 			t.Errorf("request %d: %d %s, want %d", i, got.status, got.body, c.status)
 		}
 	}

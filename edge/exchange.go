@@ -201,7 +201,8 @@ func (x *exchange) write(status int, media []string, body []byte) {
 // limitWrite sets the write deadline of a response. The server has no write timeout, because
 // streams stay open longer.
 func (x *exchange) limitWrite() {
-	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(writeTimeout)) // fails where deadlines are not supported
+	// fails where deadlines are not supported
+	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(writeTimeout))
 }
 
 // fail responds with err unless the response has begun.

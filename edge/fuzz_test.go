@@ -20,7 +20,8 @@ import (
 func FuzzEvents(f *testing.F) {
 	for _, seed := range [][5]string{
 		{"text_delta", "1", `{"text":"a"}`, "id: 2\nevent: text_delta\ndata: {}\n\n", "0"},
-		{"text_delta\rdata: {}\r\revent: done", "1", "{\"text\":\n\"\r\n\"}", "id: 1\nevent: a\nid: 7\rdata: b\ndata: {\"a\":\n1}\n\n", "0"},
+		{"text_delta\rdata: {}\r\revent: done", "1", "{\"text\":\n\"\r\n\"}",
+			"id: 1\nevent: a\nid: 7\rdata: b\ndata: {\"a\":\n1}\n\n", "0"},
 		{"done", "1", "{}", "id: 1\nevent: done\ndata: {}\n\nid: 2\nevent: done\ndata: {}\n\n", "1"},
 		{"error\x00", "x", "\xff\xfe", "id: 18446744073709551615\nevent: \ndata: \n\n", "18446744073709551615"},
 		{"", "-1", `{"code":"CE-001","status":0}`, `id: `, "-1"}, {" ", "0", `{"code":"CE-010","status":99}`, "", "many"},
@@ -59,7 +60,8 @@ func FuzzEvents(f *testing.F) {
 			must(t, nc.Publish("cairn.analyze."+run+".replay", kept))
 		}
 		must(t, nc.Flush())
-		at.events(t, at.request(t, "GET", "/api/v1/analyze/"+run, nil, "Last-Event-ID: "+last), 1+strings.Count(string(frames), "\n\n"))
+		at.events(t, at.request(t, "GET", "/api/v1/analyze/"+run, nil, "Last-Event-ID: "+last),
+			1+strings.Count(string(frames), "\n\n"))
 	})
 }
 

@@ -30,13 +30,17 @@ type handler struct {
 
 func newHandler(acceptCtx, requestCtx context.Context, c Config) *handler {
 	h := &handler{
-		edge: newEdge(acceptCtx, requestCtx, c), mux: mux.NewRouter(), table: map[*mux.Route]*route{}, hosts: newHosts(c.Hosts),
+		edge: newEdge(acceptCtx, requestCtx, c), mux: mux.NewRouter(), table: map[*mux.Route]*route{},
+		hosts:       newHosts(c.Hosts),
 		crossOrigin: http.NewCrossOriginProtection(),
 	}
 	rows := slices.DeleteFunc(routes(h.edge), func(r route) bool {
-		return c.NoMetrics && r.Path == metricsPath || c.NoConsole && (r.Path == consolePath || strings.HasPrefix(r.Path, consoleFiles))
+		return c.NoMetrics && r.Path == metricsPath ||
+			c.NoConsole && (r.Path == consolePath || strings.HasPrefix(r.Path, consoleFiles))
 	})
-	h.describe = sync.OnceValues(func() (describe.Description, error) { return describe.New(specs(rows), h.authenticator != nil) })
+	h.describe = sync.OnceValues(func() (describe.Description, error) {
+		return describe.New(specs(rows), h.authenticator != nil)
+	})
 	for _, r := range rows {
 		methods := []string{r.Method}
 		if r.Method == http.MethodGet && r.Stream == nil {
@@ -94,7 +98,8 @@ func (h *handler) dispatch(x *exchange) error {
 	}
 	path, ok := boundedPath(x.r)
 	if !ok {
-		return schemas.ErrUnknownPath.Because(fmt.Sprintf("expected a path of at most %d bytes; see GET /openapi.json", maxPath))
+		return schemas.ErrUnknownPath.Because(fmt.Sprintf("expected a path of at most %d bytes; see GET /openapi.json",
+			maxPath))
 	}
 	request := &http.Request{Method: x.r.Method, URL: &url.URL{Path: path}}
 	var match mux.RouteMatch
@@ -118,7 +123,8 @@ func (h *handler) dispatch(x *exchange) error {
 		x.write(http.StatusNoContent, nil, nil)
 		return nil
 	}
-	return schemas.ErrMethodNotAllowed.Because(fmt.Sprintf("%q is not a method of %q; expected %s", x.r.Method, path, allowed))
+	return schemas.ErrMethodNotAllowed.Because(fmt.Sprintf("%q is not a method of %q; expected %s", x.r.Method, path,
+		allowed))
 }
 
 // allowed returns the Allow header for a 405 response, and the methods of all patterns that
@@ -185,5 +191,6 @@ func checkRequestID(x *exchange) error {
 		return nil
 	}
 	return x.spec.Invalid.With(schemas.FieldError{
-		Field: bus.HeaderRequestID, Message: fmt.Sprintf("expected one value of 1 to %d visible ASCII characters", bus.MaxRequestID)})
+		Field:   bus.HeaderRequestID,
+		Message: fmt.Sprintf("expected one value of 1 to %d visible ASCII characters", bus.MaxRequestID)})
 }

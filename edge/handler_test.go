@@ -41,7 +41,8 @@ func TestPanics(t *testing.T) {
 			if status != c.status || status == 500 && !strings.Contains(body, "CE-010") || strings.Contains(body, "oh no") {
 				t.Errorf("%d %q, want %d", status, body, c.status)
 			}
-			if got := lines.String(); strings.Contains(got, "request_id=") != (c.logged != "") || !strings.Contains(got, c.logged) {
+			if got := lines.String(); strings.Contains(got, "request_id=") != (c.logged != "") ||
+				!strings.Contains(got, c.logged) {
 				t.Errorf("logged %q", got)
 			}
 		})
@@ -68,7 +69,8 @@ func TestRefusalsHoldNoMemory(t *testing.T) {
 	full.Acquire("", 1)
 	e := newHandler(t.Context(), t.Context(), Config{Log: slog.New(slog.DiscardHandler), requests: full})
 	for _, path := range []string{"/tags/write", "/resolve/skill", "/mcp"} {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path, strings.NewReader(`{"query":"q"}`))
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path,
+			strings.NewReader(`{"query":"q"}`))
 		w := &memoryRecorder{httptest.NewRecorder(), e.edge, -1}
 		e.ServeHTTP(w, r)
 		if w.Code != http.StatusServiceUnavailable || w.held != 0 {

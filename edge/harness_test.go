@@ -62,7 +62,9 @@ func serve(t testing.TB, conn *bus.Conn, change ...func(*edge.Config)) *testEdge
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	f := &testEdge{
 		url: "http://" + listener.Addr().String(), conn: conn, stop: stop, stopped: make(chan struct{}),
-		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
 	}
 	go func() {
 		defer close(f.stopped)

@@ -40,10 +40,13 @@ func TestHeaderSchemasMatchTheServer(t *testing.T) {
 	)
 	parameters := f.openAPI(t)["components"].(map[string]any)["parameters"].(map[string]any)
 	const tag = `"ID-7"`
-	tags := []string{"*", tag, `W/"x"`, `""`, tag + ", " + tag, tag + "\t,W/" + tag, strings.Repeat("\"x\",", 1023) + `"x"`}
-	noTags := []string{"", "x", `"`, "**", "*," + tag, tag + ",", "'x'", `"a b"`, `"é"`, `w/"x"`, strings.Repeat("\"x\",", 1025) + `"x"`}
+	tags := []string{"*", tag, `W/"x"`, `""`, tag + ", " + tag, tag + "\t,W/" + tag,
+		strings.Repeat("\"x\",", 1023) + `"x"`}
+	noTags := []string{"", "x", `"`, "**", "*," + tag, tag + ",", "'x'", `"a b"`, `"é"`, `w/"x"`,
+		strings.Repeat("\"x\",", 1025) + `"x"`}
 	tokens := []string{"0", "7", "ID-7", "a-b-7", strings.Repeat("9", 19), "007", strings.Repeat("x", 126) + "-7"}
-	noTokens := []string{"x", "-7", "ID-", "7 8", "7,8", "1.5", "é-7", strings.Repeat("9", 20), strings.Repeat("x", 127) + "-7"}
+	noTokens := []string{"x", "-7", "ID-", "7 8", "7,8", "1.5", "é-7", strings.Repeat("9", 20),
+		strings.Repeat("x", 127) + "-7"}
 	for _, row := range []struct {
 		name, request string
 		good, bad     []string

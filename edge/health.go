@@ -38,7 +38,8 @@ func health(e *edge) action {
 	check := bus.NewCheck(healthTimeout, func(ctx context.Context) report { return newReport(checkHealth(ctx, e)) })
 	return action{
 		Spec: describe.Spec{
-			Open: true, Reply: reflect.TypeFor[schemas.Health](), Invalid: schemas.ErrMalformed, Summary: "Health of Cairn and its services",
+			Open: true, Reply: reflect.TypeFor[schemas.Health](), Invalid: schemas.ErrMalformed,
+			Summary: "Health of Cairn and its services",
 		},
 		answer: func(x *exchange) error {
 			r := recentReport(x.r.Context(), e.conn, check)
@@ -204,7 +205,8 @@ func ready(e *edge) action {
 // probe responds with 200, or with 503 and the missing dependencies.
 func probe(summary string, missing func(*exchange) []string) action {
 	return action{
-		Spec: describe.Spec{Open: true, Reply: reflect.TypeFor[schemas.Health](), Invalid: schemas.ErrMalformed, Summary: summary},
+		Spec: describe.Spec{Open: true, Reply: reflect.TypeFor[schemas.Health](), Invalid: schemas.ErrMalformed,
+			Summary: summary},
 		answer: func(x *exchange) error {
 			status, body, err := probeResponse(missing(x))
 			if err == nil {

@@ -42,7 +42,8 @@ func (h hosts) check(r *http.Request) *schemas.Error {
 		return nil
 	}
 	return schemas.ErrMisdirected.Because(fmt.Sprintf(
-		"the Host %q is not allowed: expected localhost, an IP address, or a name given with --http-host (CAIRN_HTTP_HOST)", r.Host))
+		"the Host %q is not allowed: expected localhost, an IP address, or a name given with --http-host (CAIRN_HTTP_HOST)",
+		r.Host))
 }
 
 // hostname returns a Host header without its port and brackets; empty for one that

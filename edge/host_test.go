@@ -16,14 +16,17 @@ func TestHost(t *testing.T) {
 	names := func(c *edge.Config) { c.Hosts = []string{"cairn.example", "Edge.Cairn.svc."} }
 	keys := func(c *edge.Config) { c.Access = access.Config{Keys: true} }
 	accepted := []string{
-		"localhost", "localhost:8080", "LOCALHOST", "localhost.", "127.0.0.1:8080", "10.1.2.3", "[::1]:8080", "[::1]", "[::ffff:127.0.0.1]:80",
+		"localhost", "localhost:8080", "LOCALHOST", "localhost.", "127.0.0.1:8080", "10.1.2.3", "[::1]:8080", "[::1]",
+		"[::ffff:127.0.0.1]:80",
 		"cairn.example", "CAIRN.example:443", "cairn.example.", "edge.cairn.svc:80",
 	}
 	refused := []string{
-		"evil.example", "evil.example:8080", "127.0.0.1.evil.example:8080", "localhost.evil.example", "cairn.example.evil.example",
+		"evil.example", "evil.example:8080", "127.0.0.1.evil.example:8080", "localhost.evil.example",
+		"cairn.example.evil.example",
 		"evil-cairn.example", "xlocalhost", "cairn", "[evil.example]", "127.0.0.1x",
 	}
-	for name, f := range map[string]*testEdge{"without authentication": open(t, names), "with authentication": open(t, names, keys)} {
+	for name, f := range map[string]*testEdge{"without authentication": open(t, names),
+		"with authentication": open(t, names, keys)} {
 		for _, host := range append(accepted, refused...) {
 			for _, path := range []string{"/health/live", "/skills", "/metrics", "/unknown"} {
 				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+path, nil)
@@ -51,13 +54,15 @@ func TestMalformedHost(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.Hosts = []string{"", "."} })
 	for header, want := range map[string]string{
-		"HTTP/1.0\r\n": "HTTP/1.0 200", "HTTP/1.0\r\nHost:\r\n": "HTTP/1.0 200", "HTTP/1.0\r\nHost: evil.example\r\n": "HTTP/1.0 421",
-		"HTTP/1.1\r\nHost:\r\n": "HTTP/1.1 421", "HTTP/1.1\r\nHost: [::1]:80\r\n": "HTTP/1.1 200",
+		"HTTP/1.0\r\n": "HTTP/1.0 200", "HTTP/1.0\r\nHost:\r\n": "HTTP/1.0 200",
+		"HTTP/1.0\r\nHost: evil.example\r\n": "HTTP/1.0 421",
+		"HTTP/1.1\r\nHost:\r\n":              "HTTP/1.1 421", "HTTP/1.1\r\nHost: [::1]:80\r\n": "HTTP/1.1 200",
 	} {
 		f.host(t, "GET /health/live", header, want)
 	}
 	for _, host := range []string{
-		"[::1].evil.example", "[::1]evil.example", "[127.0.0.1]evil.example:80", "[].evil.example", ":evil.example", "[", "]", "[]", ":80",
+		"[::1].evil.example", "[::1]evil.example", "[127.0.0.1]evil.example:80", "[].evil.example", ":evil.example", "[", "]",
+		"[]", ":80",
 		"::1", ":", "[::1", "[::1]:evil", "localhost:evil", "localhost:80:80",
 		"[fe80::1%evil.example]", "[fe80::1%25evil.example]", "fe80::1%evil.example", "[fe80::1%25eth0]:80", "%6cocalhost",
 	} {

@@ -35,7 +35,9 @@ func document(summary string, content func(describe.Description) []byte) action 
 
 // manualPage returns an action that serves a page of the description.
 func manualPage(summary string, page func(describe.Description) []byte) action {
-	return describing(summary, "text/html", func(x *exchange, d describe.Description) error { return writeHTML(x, page(d)) })
+	return describing(summary, "text/html", func(x *exchange, d describe.Description) error {
+		return writeHTML(x, page(d))
+	})
 }
 
 func readManual() action {

@@ -43,7 +43,8 @@ func TestNATSManual(t *testing.T) {
 		t.Errorf("the subjects in %s differ; run: go test ./edge -run NATSManual -update (-want +got)\n%s", path, diff)
 	}
 	for _, o := range bus.Operations() {
-		if subject := regexp.MustCompile(`^(cairn\.health\.).*`).ReplaceAllString(o.Subject, "${1}SERVICE"); !strings.Contains(string(file), "`"+subject+"`") {
+		if subject := regexp.MustCompile(`^(cairn\.health\.).*`).ReplaceAllString(o.Subject,
+			"${1}SERVICE"); !strings.Contains(string(file), "`"+subject+"`") {
 			t.Errorf("%s has no row for %s", path, subject)
 		}
 	}
@@ -82,7 +83,8 @@ func subjectTable() string {
 				codes = append(codes, "["+e.Code+"](errors.md#"+e.Code+")")
 			}
 		}
-		table += "| `" + r.Subject + "` | `" + r.Method + " " + r.Path + "` | " + request + " | " + reply + " | " + subjectHeaders(r) + " | " + string(r.Permission) + " | " + strings.Join(codes, " ") + " |\n"
+		table += "| `" + r.Subject + "` | `" + r.Method + " " + r.Path + "` | " + request + " | " + reply + " | " +
+			subjectHeaders(r) + " | " + string(r.Permission) + " | " + strings.Join(codes, " ") + " |\n"
 	}
 	return table
 }

@@ -38,8 +38,10 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 	request := reflect.TypeFor[schemas.RPCRequest]()
 	return action{
 		Spec: describe.Spec{
-			Permission: schemas.PermissionRead, Summary: "Model Context Protocol (streamable HTTP, without sessions)", Group: "mcp",
-			Request: request, Reply: reflect.TypeFor[schemas.RPCResponse](), Stream: describe.Messages, Invalid: schemas.ErrMalformed,
+			Permission: schemas.PermissionRead, Summary: "Model Context Protocol (streamable HTTP, without sessions)",
+			Group:   "mcp",
+			Request: request, Reply: reflect.TypeFor[schemas.RPCResponse](), Stream: describe.Messages,
+			Invalid: schemas.ErrMalformed,
 		},
 		answer: func(x *exchange) error {
 			h, err := handler()
@@ -84,7 +86,8 @@ func readMessage(x *exchange, limit int) ([]byte, error) {
 		return nil, errBodyMemory
 	}
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte{'['}) {
-		return nil, schemas.ErrMalformed.With(schemas.FieldError{Field: "body", Message: "expected one message; batches are not supported"})
+		return nil, schemas.ErrMalformed.With(schemas.FieldError{Field: "body",
+			Message: "expected one message; batches are not supported"})
 	}
 	return body, nil
 }
@@ -105,7 +108,8 @@ func tenantParameter(x *exchange) (string, error) {
 			})
 		}
 		if values[0] == "" {
-			return "", schemas.ErrMalformed.With(schemas.FieldError{Field: name, Message: "empty; expected a tenant, or no tenant_id"})
+			return "", schemas.ErrMalformed.With(schemas.FieldError{Field: name,
+				Message: "empty; expected a tenant, or no tenant_id"})
 		}
 	}
 	return query.Get("tenant_id"), nil
@@ -195,7 +199,8 @@ func (c *mcpCaller) run(caller context.Context, body []byte, yield func(bus.Even
 		if err != nil {
 			err = streamError(ctx, err)
 		}
-		if size += len(event.Data); err == nil && (size > mcpMaxAnswer || !c.x.body.acquire(mcpCopies*int64(len(event.Data)))) {
+		if size += len(event.Data); err == nil &&
+			(size > mcpMaxAnswer || !c.x.body.acquire(mcpCopies*int64(len(event.Data)))) {
 			err = schemas.ErrAnalysisUnavailable.Because("the answer is too large for the memory of the edge (--body-memory)")
 		}
 		if !yield(event, err) || err != nil {

@@ -20,7 +20,8 @@ import (
 
 // tool returns a call of a tool of the Model Context Protocol.
 func tool(name, args string) *strings.Reader {
-	return strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, name, args))
+	return strings.NewReader(
+		fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, name, args))
 }
 
 var mcpHeaders = []string{"Content-Type: application/json", "Accept: application/json, text/event-stream"}
@@ -43,8 +44,10 @@ func TestModelContextSlots(t *testing.T) {
 		})
 		<-entered
 	}
-	for _, body := range []string{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`} {
-		if got := f.request(t, http.MethodPost, "/mcp", strings.NewReader(body), mcpHeaders...); got.status != 503 || got.header.Get("Retry-After") == "" {
+	for _, body := range []string{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`} {
+		if got := f.request(t, http.MethodPost, "/mcp", strings.NewReader(body), mcpHeaders...); got.status != 503 ||
+			got.header.Get("Retry-After") == "" {
 			t.Errorf("%s: %d %s, want 503", body, got.status, got.body)
 		}
 	}
@@ -73,7 +76,8 @@ func TestDisconnectedModelContextClientsHoldTheirSlot(t *testing.T) {
 		return schemas.ToolsAnswer{Tools: []jsontext.Value{}, Missing: []string{}}, nil
 	}))
 	ctx, disconnect := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/mcp", tool("resolve_tools", `{"tool_ids":["a.b.c"]}`))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/mcp",
+		tool("resolve_tools", `{"tool_ids":["a.b.c"]}`))
 	must(t, err)
 	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 	ended := make(chan error)
@@ -97,7 +101,8 @@ func TestModelContextMemory(t *testing.T) {
 	t.Parallel()
 	f := open(t, func(c *edge.Config) { c.BodyMemory = 1 << 20 })
 	estate := strings.Repeat(" ", 300<<10)
-	got := f.request(t, http.MethodPost, "/mcp", tool("compute_stats", `{"data_key":"a","estate":[`+estate+`]}`), mcpHeaders...)
+	got := f.request(t, http.MethodPost, "/mcp", tool("compute_stats", `{"data_key":"a","estate":[`+estate+`]}`),
+		mcpHeaders...)
 	if got.status != 503 || !strings.Contains(got.body, "--body-memory") {
 		t.Errorf("%d %s", got.status, got.body)
 	}

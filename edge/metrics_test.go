@@ -33,7 +33,8 @@ func TestMetrics(t *testing.T) {
 	} {
 		wait.Until(t, want, func() bool { return strings.Contains(f.request(t, "GET", "/metrics", nil).body, "\n"+want) })
 	}
-	if a := f.request(t, "GET", "/metrics", nil); strings.Contains(a.body, "customer") || strings.Contains(a.body, "BREW") {
+	if a := f.request(t, "GET", "/metrics", nil); strings.Contains(a.body, "customer") ||
+		strings.Contains(a.body, "BREW") {
 		t.Error("a label has a value from the client")
 	}
 }
@@ -55,7 +56,8 @@ func TestProbes(t *testing.T) {
 	if a := f.request(t, "GET", "/health/live", nil); a.status != 200 || a.body != `{"service":"cairn","status":"ok"}` {
 		t.Errorf("live: %d %s", a.status, a.body)
 	}
-	if a := f.request(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "resolve: no worker answers") {
+	if a := f.request(t, "GET", "/health/ready", nil); a.status != 503 ||
+		!strings.Contains(a.body, "resolve: no worker answers") {
 		t.Errorf("ready without workers: %d %s, want 503", a.status, a.body)
 	}
 	for _, name := range []string{"tags", "register", "resolve"} {
@@ -68,7 +70,8 @@ func TestProbes(t *testing.T) {
 		return a.status == 200 && a.body == `{"service":"cairn","status":"ok"}`
 	})
 	f.conn.Close()
-	if a := f.request(t, "GET", "/health/ready", nil); a.status != 503 || !strings.Contains(a.body, "not connected to NATS") {
+	if a := f.request(t, "GET", "/health/ready", nil); a.status != 503 ||
+		!strings.Contains(a.body, "not connected to NATS") {
 		t.Errorf("ready without NATS: %d %s, want 503", a.status, a.body)
 	}
 	if a := f.request(t, "GET", "/health/live", nil); a.status != 200 {
@@ -87,7 +90,8 @@ func TestNotReadyWhileStopping(t *testing.T) {
 		return schemas.TagFound{}, nil
 	}))
 	conn := f.dial(t)
-	_, err := io.WriteString(conn, "GET /tags/r HTTP/1.1\r\nHost: localhost\r\n\r\nGET /health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	_, err := io.WriteString(conn,
+		"GET /tags/r HTTP/1.1\r\nHost: localhost\r\n\r\nGET /health/ready HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	must(t, err)
 	<-began
 	f.stop()
@@ -125,7 +129,8 @@ func TestMonitor(t *testing.T) {
 	}
 	req, err := http.NewRequestWithContext(t.Context(), "GET", f.url+"/metrics", nil)
 	must(t, err)
-	for host, want := range map[string]int{"metrics.example:9090": 200, "localhost": 200, "10.1.2.3:9090": 200, "evil.example:9090": 421} {
+	for host, want := range map[string]int{"metrics.example:9090": 200, "localhost": 200, "10.1.2.3:9090": 200,
+		"evil.example:9090": 421} {
 		req.Host = host
 		res, err := f.client.Do(req)
 		must(t, err)

@@ -34,8 +34,9 @@ func (m Monitor) Serve(ctx context.Context) error {
 	listener := newLimitedListener(m.Listener, monitorConnections, slog.New(bus.LogHandler(m.Log.Handler())))
 	server := &http.Server{
 		Handler: m.handler(), ConnState: listener.track, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readHeaderTimeout,
-		WriteTimeout: maxProfile + writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, DisableGeneralOptionsHandler: true,
-		ErrorLog: slog.NewLogLogger(m.Log.Handler(), slog.LevelDebug),
+		WriteTimeout: maxProfile + writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(m.Log.Handler(), slog.LevelDebug),
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // a scrape may be cut off
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -49,7 +50,9 @@ func (m Monitor) handler() http.Handler {
 	mux.Handle("GET "+metricsPath, limited(metricsHandler.ServeHTTP))
 	mux.Handle("GET /health/live", limited(func(w http.ResponseWriter, _ *http.Request) { respondProbe(w, nil) }))
 	ready := bus.NewCheck(healthTimeout, m.Ready)
-	mux.Handle("GET /health/ready", limited(func(w http.ResponseWriter, r *http.Request) { respondProbe(w, ready.Result(r.Context())) }))
+	mux.Handle("GET /health/ready", limited(func(w http.ResponseWriter, r *http.Request) {
+		respondProbe(w, ready.Result(r.Context()))
+	}))
 	if m.Pprof {
 		mux.Handle("GET /debug/pprof/", profiles())
 	}

@@ -26,7 +26,8 @@ func TestUnavailableProvider(t *testing.T) {
 	token := "e30." + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"iss":"http://%s"}`, away)) + "."
 	for range 9 {
 		got := f.request(t, http.MethodGet, "/skills", nil, "Authorization: Bearer "+token, "X-Request-Id: first")
-		if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "OpenID") || strings.Contains(got.body, away) ||
+		if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "OpenID") ||
+			strings.Contains(got.body, away) ||
 			strings.Contains(got.body, "dial") {
 			t.Errorf("got %d %s", got.status, got.body)
 		}
@@ -37,7 +38,8 @@ func TestUnavailableProvider(t *testing.T) {
 			lines = append(lines, line)
 		}
 	}
-	if len(lines) == 0 || len(lines) > 4 || !strings.Contains(lines[0], "request_id=first") || !strings.Contains(lines[0], away) {
+	if len(lines) == 0 || len(lines) > 4 || !strings.Contains(lines[0], "request_id=first") ||
+		!strings.Contains(lines[0], away) {
 		t.Errorf("logged: %q, want the cause at a limited rate", lines)
 	}
 }

@@ -66,7 +66,8 @@ func TestOverloadRefusals(t *testing.T) {
 		{"an A2A message", "/a2a", agentMessage(`"{}"`), a2aHeaders},
 		{"an MCP tool", "/mcp", tool("ask_estate", `{"query":"q","estate":{}}`), mcpHeaders},
 	} {
-		if a := f.request(t, http.MethodPost, row.path, row.body, row.headers...); !strings.Contains(a.body, "the edge is overloaded") {
+		if a := f.request(t, http.MethodPost, row.path, row.body, row.headers...); !strings.Contains(a.body,
+			"the edge is overloaded") {
 			t.Errorf("%s: got %d %s, want the refusal", row.name, a.status, a.body)
 		}
 		if got, want := f.refusals(t), before+i+1; got != want {

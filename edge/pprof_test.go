@@ -18,7 +18,9 @@ func monitored(t *testing.T, change func(*edge.Monitor)) *testEdge {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	m := edge.Monitor{Listener: listener, Ready: func(context.Context) []string { return nil }, Log: slog.New(slog.DiscardHandler)}
+	m := edge.Monitor{Listener: listener, Ready: func(context.Context) []string {
+		return nil
+	}, Log: slog.New(slog.DiscardHandler)}
 	change(&m)
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
@@ -37,7 +39,8 @@ func monitored(t *testing.T, change func(*edge.Monitor)) *testEdge {
 func TestPprofIsOff(t *testing.T) {
 	t.Parallel()
 	f := monitored(t, func(*edge.Monitor) {})
-	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile", "/debug/pprof/trace", "/debug/pprof/cmdline"} {
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile", "/debug/pprof/trace",
+		"/debug/pprof/cmdline"} {
 		if a := f.request(t, "GET", path, nil); a.status != http.StatusNotFound {
 			t.Errorf("%s without --pprof: %d, want 404", path, a.status)
 		}
@@ -64,7 +67,8 @@ func TestPprofIgnoresBodies(t *testing.T) {
 	t.Parallel()
 	f := monitored(t, func(m *edge.Monitor) { m.Pprof = true })
 	form := strings.NewReader("--b\r\nContent-Disposition: form-data; name=\"seconds\"\r\n\r\nx\r\n--b--\r\n")
-	if a := f.request(t, "GET", "/debug/pprof/heap", form, "Content-Type: multipart/form-data; boundary=b"); a.status != http.StatusOK {
+	if a := f.request(t, "GET", "/debug/pprof/heap", form,
+		"Content-Type: multipart/form-data; boundary=b"); a.status != http.StatusOK {
 		t.Errorf("%d %.200s", a.status, a.body)
 	}
 }
@@ -77,7 +81,8 @@ func TestPprofOneAtATime(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for ctx.Err() == nil { // retried when the request below was first
-			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, f.url+"/debug/pprof/trace?seconds=25", nil) // the URL is valid
+			// the URL is valid
+			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, f.url+"/debug/pprof/trace?seconds=25", nil)
 			if res, err := f.client.Do(req); err == nil {
 				_, _ = io.Copy(io.Discard, res.Body)
 				_ = res.Body.Close()

@@ -99,7 +99,8 @@ func register[Req, Res any](e bus.Endpoint[Req, Res]) action {
 		if err != nil {
 			return err
 		}
-		if strict && jsontext.Value(body).IsValid() && jsontext.Value(body).Kind() == jsontext.KindBeginObject { // else the worker rejects it
+		// else the worker rejects it
+		if strict && jsontext.Value(body).IsValid() && jsontext.Value(body).Kind() == jsontext.KindBeginObject {
 			if body, err = member.Append(body, member.Member{Name: describe.StrictName, Value: true}); err != nil {
 				return err
 			}
@@ -195,14 +196,16 @@ func notImplemented() action {
 	return action{
 		Spec: describe.Spec{Permission: schemas.PermissionRead, Invalid: schemas.ErrMalformed, Summary: "Not implemented"},
 		answer: func(x *exchange) error {
-			return schemas.ErrNotImplemented.Because(fmt.Sprintf("%s is reserved by the contract and not implemented in this version", x.spec.Path))
+			return schemas.ErrNotImplemented.Because(
+				fmt.Sprintf("%s is reserved by the contract and not implemented in this version", x.spec.Path))
 		},
 	}
 }
 
 func endpointAction[Req, Res any](e bus.Endpoint[Req, Res]) action {
 	return action{Spec: describe.Spec{
-		Permission: e.Permission, Summary: e.Summary, Subject: e.Subject, Request: reflect.TypeFor[Req](), Reply: reflect.TypeFor[Res](),
+		Permission: e.Permission, Summary: e.Summary, Subject: e.Subject, Request: reflect.TypeFor[Req](),
+		Reply:   reflect.TypeFor[Res](),
 		Invalid: e.Invalid,
 	}}
 }

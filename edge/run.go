@@ -60,7 +60,8 @@ func runAction[Req any](s bus.Stream[Req], stream *describe.Stream, do func(*exc
 		}
 		return do(x, key.Run)
 	}, nil)
-	a.Permission, a.Subject, a.Stream, a.Invalid, a.Translate = s.Permission, s.Subject+".{run}", stream, s.Invalid, s.Errors
+	a.Permission, a.Subject, a.Stream, a.Invalid, a.Translate = s.Permission, s.Subject+".{run}", stream, s.Invalid,
+		s.Errors
 	return a
 }
 
@@ -75,7 +76,8 @@ func lastEventID(x *exchange) (uint64, error) {
 	n, err := strconv.ParseUint(given[0], 10, 64)
 	if err != nil || len(given) > 1 || !lastEventIDText.MatchString(given[0]) {
 		return 0, x.spec.Invalid.With(schemas.FieldError{
-			Field: describe.HeaderLastEventID, Message: fmt.Sprintf("expected one event id, an unsigned integer, got %.140q", given)})
+			Field:   describe.HeaderLastEventID,
+			Message: fmt.Sprintf("expected one event id, an unsigned integer, got %.140q", given)})
 	}
 	return n, nil
 }

@@ -39,8 +39,11 @@ func Serve(ctx context.Context, c Config) error {
 	listener := newLimitedListener(c.Listener, cmp.Or(c.Connections, defaultConnections), handler.log)
 	var unused newConns
 	server := &http.Server{
-		Handler:                      handler,
-		ConnState:                    func(c net.Conn, state http.ConnState) { unused.track(c, state); listener.track(c, state) },
+		Handler: handler,
+		ConnState: func(c net.Conn, state http.ConnState) {
+			unused.track(c, state)
+			listener.track(c, state)
+		},
 		DisableGeneralOptionsHandler: true, // it would answer "OPTIONS *" for any host
 		ReadHeaderTimeout:            readHeaderTimeout,
 		IdleTimeout:                  idleTimeout,

@@ -116,7 +116,8 @@ func TestNATSReconnect(t *testing.T) {
 	worker, err := bus.Open(server.URL(), "worker")
 	must(t, err)
 	t.Cleanup(worker.Close)
-	must(t, conn.WaitConnected(t.Context()), worker.WaitConnected(t.Context()), bus.Analyze.Setup(t.Context(), conn, bucket.Replication{}))
+	must(t, conn.WaitConnected(t.Context()), worker.WaitConnected(t.Context()),
+		bus.Analyze.Setup(t.Context(), conn, bucket.Replication{}))
 	f := serve(t, conn)
 	f.service = bustest.Service(t, worker, "stub")
 	began, end := make(chan struct{}, 1), make(chan struct{})
@@ -161,7 +162,8 @@ func TestNATSReconnect(t *testing.T) {
 
 	again.Stop() // for longer than requests wait
 	var waiting sync.WaitGroup
-	for path, code := range map[string]string{"/tags/write": "CE-011", "/resolve/skill": "CE-011", "/api/v1/analyze": "AN-503"} {
+	for path, code := range map[string]string{"/tags/write": "CE-011", "/resolve/skill": "CE-011",
+		"/api/v1/analyze": "AN-503"} {
 		waiting.Go(func() {
 			if a := f.request(t, "POST", path, strings.NewReader(`{}`)); a.status != 503 || a.problem(t).Code != code {
 				t.Errorf("POST %s: %d %s, want 503 %s", path, a.status, a.body, code)
@@ -184,7 +186,9 @@ func TestHealth(t *testing.T) {
 	state := map[string]schemas.Health{}
 	for _, name := range []string{"tags", "register", "resolve"} {
 		state[name] = schemas.Health{Service: name, Status: schemas.StatusOK}
-		must(t, bus.Health(name).Serve(f.service, func(context.Context, schemas.Nothing) (schemas.Health, error) { return state[name], nil }))
+		must(t, bus.Health(name).Serve(f.service, func(context.Context, schemas.Nothing) (schemas.Health, error) {
+			return state[name], nil
+		}))
 	}
 	status, h := health()
 	want := schemas.Health{Service: "cairn", Status: "degraded", Version: bus.Version,
@@ -206,10 +210,12 @@ func TestHealth(t *testing.T) {
 		status, h = health()
 		return status == 200 && h.Status == "ok" && h.Degraded == nil && len(h.Services) == 4
 	})
-	state["resolve"] = schemas.Health{Service: "resolve", Status: schemas.StatusDegraded, Degraded: []string{"Elasticsearch is unavailable"}}
+	state["resolve"] = schemas.Health{Service: "resolve", Status: schemas.StatusDegraded,
+		Degraded: []string{"Elasticsearch is unavailable"}}
 	wait.Until(t, "a service is degraded", func() bool {
 		status, h = health()
-		return cmp.Equal([]string{"resolve: Elasticsearch is unavailable"}, h.Degraded) && status == 200 && h.Status == "degraded"
+		return cmp.Equal([]string{"resolve: Elasticsearch is unavailable"}, h.Degraded) && status == 200 &&
+			h.Status == "degraded"
 	})
 	state["analyze"] = schemas.Health{Status: "hangs"}
 	wait.Until(t, "a service hangs", func() bool {
@@ -244,7 +250,8 @@ func TestKeepAliveConnections(t *testing.T) {
 	}()
 	answers, err := io.ReadAll(conn)
 	must(t, err)
-	if got := strings.Count(string(answers), "HTTP/1.1 501 "); got != 3 || !strings.Contains(string(answers), "HTTP/1.1 200 ") {
+	if got := strings.Count(string(answers), "HTTP/1.1 501 "); got != 3 ||
+		!strings.Contains(string(answers), "HTTP/1.1 200 ") {
 		t.Errorf("got %d times 501:\n%s", got, answers)
 	}
 }

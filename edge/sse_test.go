@@ -29,7 +29,9 @@ func analyses(t testing.TB, f *testEdge, handle func(context.Context, bus.Sender
 	t.Helper()
 	stream := bus.Analyze
 	stream.Grace = 0
-	must(t, stream.Serve(f.service, func(ctx context.Context, _ schemas.Analysis, s bus.Sender) error { return handle(ctx, s) }))
+	must(t, stream.Serve(f.service, func(ctx context.Context, _ schemas.Analysis, s bus.Sender) error {
+		return handle(ctx, s)
+	}))
 }
 
 func TestStreamOnTheWire(t *testing.T) {
@@ -37,7 +39,8 @@ func TestStreamOnTheWire(t *testing.T) {
 	f := open(t)
 	analyses(t, f, func(_ context.Context, s bus.Sender) error {
 		return errors.Join(
-			s.Send(schemas.EventToolUse, schemas.ToolUse{ToolCallID: "1", Name: "inspect_schema", Input: []byte("{\n\"data_key\": \"x\"\r\n}")}),
+			s.Send(schemas.EventToolUse,
+				schemas.ToolUse{ToolCallID: "1", Name: "inspect_schema", Input: []byte("{\n\"data_key\": \"x\"\r\n}")}),
 			s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a < b > c & \"d\"\né"}))
 	})
 	got := f.request(t, "POST", "/api/v1/analyze", strings.NewReader(question))
@@ -57,7 +60,8 @@ data: {}
 	if diff := cmp.Diff(want, got.body); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform",
+	for name, want := range map[string]string{"Content-Type": "text/event-stream",
+		"Cache-Control":     "no-cache, no-transform",
 		"X-Accel-Buffering": "no"} {
 		if got.header.Get(name) != want {
 			t.Errorf("%s %q, want %q", name, got.header.Get(name), want)

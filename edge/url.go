@@ -84,7 +84,8 @@ func checkQuery(query string) []schemas.FieldError {
 	if len(query) <= maxQuery && strings.Count(query, "&") < maxParameters {
 		return nil
 	}
-	return []schemas.FieldError{{Field: "query", Message: fmt.Sprintf("expected at most %d bytes and %d parameters", maxQuery, maxParameters)}}
+	return []schemas.FieldError{{Field: "query",
+		Message: fmt.Sprintf("expected at most %d bytes and %d parameters", maxQuery, maxParameters)}}
 }
 
 // append appends value as JSON, or returns a message with the expected type.

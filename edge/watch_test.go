@@ -66,7 +66,8 @@ func TestStreamIsCutWithoutHeartbeats(t *testing.T) {
 	f := open(t)
 	nc := f.conn.JetStream().Conn()
 	_, err := nc.Subscribe(bus.Watch.Subject, func(msg *nats.Msg) {
-		event := &nats.Msg{Subject: msg.Reply, Reply: nc.NewInbox(), Data: []byte(`{"revision":"ID-7"}`), Header: nats.Header{}}
+		event := &nats.Msg{Subject: msg.Reply, Reply: nc.NewInbox(), Data: []byte(`{"revision":"ID-7"}`),
+			Header: nats.Header{}}
 		event.Header.Set(bus.HeaderEvent, schemas.EventWatching)
 		_ = nc.PublishMsg(event)
 	})

@@ -101,7 +101,8 @@ func (s *ARDSearch) UnmarshalJSON(data []byte) error {
 	case errors.Is(err, json.ErrUnknownName):
 		return ErrMalformed.With(FieldError{field, "unknown member"})
 	case strings.HasPrefix(field, "query.filter.") && !strings.HasSuffix(field, "]"):
-		return ErrMalformed.With(FieldError{field, "expected a string or an array of strings, got " + kindName(semantic.JSONKind)})
+		return ErrMalformed.With(FieldError{field,
+			"expected a string or an array of strings, got " + kindName(semantic.JSONKind)})
 	}
 	return err
 }

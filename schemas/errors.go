@@ -205,7 +205,8 @@ func (e *Error) explain(err error) *Error {
 	case errors.As(err, &syntactic) && errors.Is(err, jsontext.ErrDuplicateName):
 		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: "appears twice"})
 	case errors.As(err, &syntactic) && errors.Is(err, errNesting):
-		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: fmt.Sprintf("%v at byte %d", errNesting, syntactic.ByteOffset)})
+		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer),
+			Message: fmt.Sprintf("%v at byte %d", errNesting, syntactic.ByteOffset)})
 	case errors.As(err, &syntactic):
 		message := fmt.Sprintf("not valid JSON at byte %d: %s", syntactic.ByteOffset, unquoted(syntactic.Err))
 		if syntactic.JSONPointer == "" {

@@ -72,7 +72,8 @@ func (i *Identity) Authorize(permission Permission) error {
 			able = append(able, string(role))
 		}
 	}
-	return ErrForbidden.Because(fmt.Sprintf("the role %s lacks the permission %s; expected the role %s", i.Role, permission,
+	return ErrForbidden.Because(fmt.Sprintf("the role %s lacks the permission %s; expected the role %s", i.Role,
+		permission,
 		strings.Join(able, " or ")))
 }
 

@@ -128,14 +128,16 @@ var limitRows = []struct {
 		url := &jsonschema.Schema{}
 		webURL.describe(url)
 		bindings := &jsonschema.Schema{Enum: []any{"JSONRPC", "HTTP+JSON"}}
-		s.If = &jsonschema.Schema{Required: []string{"protocolBinding"}, Properties: map[string]*jsonschema.Schema{"protocolBinding": bindings}}
+		s.If = &jsonschema.Schema{Required: []string{"protocolBinding"},
+			Properties: map[string]*jsonschema.Schema{"protocolBinding": bindings}}
 		s.Then = &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{"url": url}}
 	}}, "AgentInterface"},
 	{limit{describe: func(s *jsonschema.Schema) {
 		nonEmpty := &jsonschema.Schema{MinItems: new(1)}
 		s.AnyOf = []*jsonschema.Schema{
 			{Required: []string{"url"}, Properties: map[string]*jsonschema.Schema{"url": {MinLength: new(1)}}},
-			{Required: []string{"supportedInterfaces"}, Properties: map[string]*jsonschema.Schema{"supportedInterfaces": nonEmpty}},
+			{Required: []string{"supportedInterfaces"},
+				Properties: map[string]*jsonschema.Schema{"supportedInterfaces": nonEmpty}},
 		}
 	}}, "AgentCard"},
 	{length(1, maxCardText), "AgentCard.description AgentSkill.description"},

@@ -20,9 +20,10 @@ const (
 
 // Values of Degraded in a search response.
 const (
-	TextOnly         = "text-only"         // no vectors: only words were compared
-	IndexBehind      = "index-behind"      // the worker's index lacks the newest registrations
-	IndexUnavailable = "index-unavailable" // the shared index is unavailable or incomplete: the worker searched its own records by words
+	TextOnly    = "text-only"    // no vectors: only words were compared
+	IndexBehind = "index-behind" // the worker's index lacks the newest registrations
+	// the shared index is unavailable or incomplete: the worker searched its own records by words
+	IndexUnavailable = "index-unavailable"
 )
 
 // maxQuery is the maximum length of a query in characters, more than embedding

@@ -41,7 +41,8 @@ type AnyOf struct {
 // UnmarshalJSON rejects unknown members.
 func (a *AnyOf) UnmarshalJSON(data []byte) error {
 	type plain AnyOf
-	return decodeConditions(data, (*plain)(a), "any", "ids, display_names, versions, domains, statuses, capabilities or labels")
+	return decodeConditions(data, (*plain)(a), "any",
+		"ids, display_names, versions, domains, statuses, capabilities or labels")
 }
 
 // Validate returns ErrMalformed with the invalid fields.

@@ -54,7 +54,8 @@ func Warnings(kind string, record []byte) ([]FieldError, error) {
 	}
 	warnings = append(warnings, unpublished(kind, has)...)
 	var status string
-	if has["status"].Kind() != jsontext.KindString || json.Unmarshal(has["status"], &status) != nil || KnownStatus(status) {
+	if has["status"].Kind() != jsontext.KindString || json.Unmarshal(has["status"], &status) != nil ||
+		KnownStatus(status) {
 		return warnings, nil
 	}
 	message := fmt.Sprintf("unknown status %.100q, with which records are neither found nor listed; expected one of %s",
@@ -79,12 +80,14 @@ func misspelt(t reflect.Type, object jsontext.Value, path string) (warnings []Fi
 			continue
 		}
 		if f := resembling(absent, name); f != "" {
-			warnings = append(warnings, FieldError{path + truncateValue(name), fmt.Sprintf("unknown field; did you mean %s?", f)})
+			warnings = append(warnings,
+				FieldError{path + truncateValue(name), fmt.Sprintf("unknown field; did you mean %s?", f)})
 		}
 	}
 	for _, f := range fieldsOf(t) {
 		list := has[jsonName(f)]
-		if f.Type.Kind() != reflect.Slice || f.Type.Elem().Kind() != reflect.Struct || list.Kind() != jsontext.KindBeginArray {
+		if f.Type.Kind() != reflect.Slice || f.Type.Elem().Kind() != reflect.Struct ||
+			list.Kind() != jsontext.KindBeginArray {
 			continue
 		}
 		var elements []jsontext.Value
@@ -232,7 +235,8 @@ func References(kind string, record []byte) (list []Reference, err error) {
 	}
 	known := fieldNames(kind)
 	for _, link := range []struct{ field, kind string }{
-		{"context_builder_ids", KindContextBuilder}, {"tool_ids", KindTool}, {"guardrail_ids", KindGuardrail}, {"skill_ids", KindSkill},
+		{"context_builder_ids", KindContextBuilder}, {"tool_ids", KindTool}, {"guardrail_ids", KindGuardrail},
+		{"skill_ids", KindSkill},
 		{"template_id", KindTemplate}, {"replaced_by", kind},
 	} {
 		value := fields[link.field]

@@ -21,7 +21,8 @@ func TestReferencesOfOtherKinds(t *testing.T) {
 			t.Errorf("%s: got %v, %v; want no references", record, got, err)
 		}
 	}
-	got, err := schemas.References(schemas.KindSkill, []byte(`{"skill_id":"a.b","tool_ids":["x.y.z"],"template_id":"t","replaced_by":"a.c"}`))
+	got, err := schemas.References(schemas.KindSkill,
+		[]byte(`{"skill_id":"a.b","tool_ids":["x.y.z"],"template_id":"t","replaced_by":"a.c"}`))
 	if want := "[{tool_ids[0] tool x.y.z} {template_id template t} {replaced_by skill a.c}]"; err != nil ||
 		fmt.Sprint(got) != want {
 		t.Errorf("got %v, %v, want %s", got, err, want)
@@ -135,7 +136,8 @@ func TestEditDistance(t *testing.T) {
 		limit, want int
 	}{
 		{"", "", 0, 0}, {"", "ab", 2, 2}, {"ab", "", 2, 2}, {"abc", "abc", 0, 0}, {"abc", "acb", 1, 1}, {"abc", "abd", 1, 1},
-		{"abc", "ab", 1, 1}, {"ca", "abc", 9, 3}, {"ca", "abc", 3, 3}, {"ca", "abc", 2, 3}, {"abc", "xyz", 1, 2}, {"", "abc", 1, 2},
+		{"abc", "ab", 1, 1}, {"ca", "abc", 9, 3}, {"ca", "abc", 3, 3}, {"ca", "abc", 2, 3}, {"abc", "xyz", 1, 2},
+		{"", "abc", 1, 2},
 		{"", "", -1, 0},
 	} {
 		if got := schemas.EditDistance(row.a, row.b, row.limit); got != row.want {

@@ -27,10 +27,11 @@ type Config struct {
 	// 0: unlimited.
 	TenantTags    quota.Amount
 	TenantRecords quota.Amount
-	Replication   bucket.Replication // replication and placement of records and tags; without Storage, the limit of the NATS account applies
-	Slots         int                // concurrency limit of each service
-	Grace         time.Duration      // how long an analysis continues after its client has disconnected
-	StreamLimit   int                // concurrent analyses of one credential at a worker; 0: unlimited
+	// replication and placement of records and tags; without Storage, the limit of the NATS account applies
+	Replication bucket.Replication
+	Slots       int           // concurrency limit of each service
+	Grace       time.Duration // how long an analysis continues after its client has disconnected
+	StreamLimit int           // concurrent analyses of one credential at a worker; 0: unlimited
 	// AnalysisMemory limits the bytes that all analyses of a worker hold. EstateMemory
 	// limits the estates that it caches for further questions, in memory that no
 	// analysis has reserved.

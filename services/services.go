@@ -105,7 +105,8 @@ func (w *wiring) start(ctx context.Context) error {
 		return err
 	}
 	if maxPayload := w.conn.MaxPayload(); maxPayload < 2*bus.MaxBody {
-		w.Log.Warn("max_payload of NATS is too small: large records and replies are rejected", "max_payload", maxPayload, "wanted", 2*bus.MaxBody)
+		w.Log.Warn("max_payload of NATS is too small: large records and replies are rejected", "max_payload", maxPayload,
+			"wanted", 2*bus.MaxBody)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, role := range w.Roles {

@@ -54,13 +54,15 @@ func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 		{bucket.Quarantine, func() error { return projection.Setup(ctx, js, c.Replication) }},
 		{usage.Stream, func() error {
 			if err := usage.Setup(ctx, js, c.Replication); err != nil && ctx.Err() == nil {
-				c.Log.Warn("usage counting is disabled: its stream was not created; see --storage-limit", "err", err) // the counts are optional
+				// the counts are optional
+				c.Log.Warn("usage counting is disabled: its stream was not created; see --storage-limit", "err", err)
 			}
 			return ctx.Err()
 		}},
 		{embed.Bucket, func() error {
 			if err := embed.Setup(ctx, js, c.Replication); err != nil && ctx.Err() == nil {
-				c.Log.Warn("vectors are computed at each start: the cache was not created; see --storage-limit", "err", err) // it reserves 1 GiB and is optional
+				// it reserves 1 GiB and is optional
+				c.Log.Warn("vectors are computed at each start: the cache was not created; see --storage-limit", "err", err)
 			}
 			return ctx.Err()
 		}},
@@ -70,7 +72,8 @@ func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 				return err
 			}
 			if err := log.SetupHistory(ctx, c.Replication); err != nil && ctx.Err() == nil {
-				c.Log.Warn("the history of records is disabled: its stream was not created; see --storage-limit", "err", err) // the history is optional
+				// the history is optional
+				c.Log.Warn("the history of records is disabled: its stream was not created; see --storage-limit", "err", err)
 			}
 			return ctx.Err()
 		}},

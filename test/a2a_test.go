@@ -78,7 +78,8 @@ func answerOf(task *a2a.Task) string {
 func TestAgent(t *testing.T) {
 	everywhere(t, resumable, func(t *testing.T, c *client) {
 		agent := c.agent(t)
-		count := script{Calls: []toolCall{{"compute_stats", map[string]any{"data_key": "items", "group_by": "site"}}}, Say: "Two sites. "}
+		count := script{Calls: []toolCall{{"compute_stats", map[string]any{"data_key": "items", "group_by": "site"}}},
+			Say: "Two sites. "}
 		result, err := agent.SendMessage(t.Context(), ask(text(count)))
 		if err != nil {
 			t.Fatalf("%v", err)
@@ -122,7 +123,8 @@ func TestAgentResubscribes(t *testing.T) {
 		}
 		disconnect()
 		got, last := "", a2a.TaskStateUnspecified
-		for event, err := range c.at(c.secondEdge).agent(t).SubscribeToTask(t.Context(), &a2a.SubscribeToTaskRequest{ID: id}) {
+		for event, err := range c.at(c.secondEdge).agent(t).SubscribeToTask(t.Context(),
+			&a2a.SubscribeToTaskRequest{ID: id}) {
 			switch e := event.(type) {
 			case *a2a.Task:
 				got = answerOf(e)
@@ -160,7 +162,8 @@ func TestAgentCancel(t *testing.T) {
 			t.Errorf("%v %+v", err, task)
 		}
 		theModel.canceled.await(t, 5*time.Second, word, "the model call is canceled")
-		if _, err := agent.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: id}); !errors.Is(err, a2a.ErrTaskNotCancelable) {
+		if _, err := agent.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: id}); !errors.Is(err,
+			a2a.ErrTaskNotCancelable) {
 			t.Errorf("canceled again: %v", err)
 		}
 	})
@@ -182,14 +185,16 @@ func TestAgentAccess(t *testing.T) {
 		if list, err := other.ListTasks(t.Context(), &a2a.ListTasksRequest{}); err != nil || len(list.Tasks) != 0 {
 			t.Errorf("another tenant lists %+v, %v", list, err)
 		}
-		for caller, want := range map[*client]int{c.with(""): 401, c.with("wrong"): 401, c.withRole(t, schemas.RoleReader, "$"): 403} {
+		for caller, want := range map[*client]int{c.with(""): 401, c.with("wrong"): 401,
+			c.withRole(t, schemas.RoleReader, "$"): 403} {
 			a := caller.call(t, "POST /a2a", agentCall("SendMessage", agentMessage(`{"text":"a"},{"data":[]}`)))
 			if a.status != want {
 				t.Errorf("%d %s, want %d", a.status, a.body, want)
 			}
 		}
 		if a := mine.call(t, "POST /a2a", agentCall("SendMessage",
-			`{"tenant":"$2","message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":[]}]}}`)); !strings.Contains(a.body, "-31403") {
+			`{"tenant":"$2","message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":[]}]}}`)); !strings.Contains(a.body,
+			"-31403") {
 			t.Errorf("a message for another tenant: %d %s", a.status, a.body)
 		}
 	})
@@ -206,7 +211,8 @@ func TestAgentRejections(t *testing.T) {
 		}{
 			{"no estate", agentMessage(`{"text":"a"}`), 200, `"field":"message.parts"`},
 			{"an estate that is not JSON", agentMessage(`{"text":"a"},{"raw":"e30x"}`), 200, `"field":"message.parts[1].raw"`},
-			{"an option of the analysis", agentMessage(`{"text":"a"},{"data":[]}`, `,"metadata":{"cairn":{"mode":"narrow"}}`), 200,
+			{"an option of the analysis", agentMessage(`{"text":"a"},{"data":[]}`, `,"metadata":{"cairn":{"mode":"narrow"}}`),
+				200,
 				`"field":"message.metadata.cairn.mode"`},
 			{"a body beyond the limit", agentMessage(large), 413, "expected at most"},
 		} {
@@ -237,11 +243,13 @@ func TestAgentCards(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		a := c.call(t, "GET /.well-known/agent-card.json", "")
 		tag := a.header.Get("ETag")
-		if a.status != 200 || tag == "" || !strings.Contains(a.header.Get("Cache-Control"), "max-age=") || !strings.Contains(a.body,
-			c.base+"/a2a") {
+		if a.status != 200 || tag == "" || !strings.Contains(a.header.Get("Cache-Control"), "max-age=") ||
+			!strings.Contains(a.body,
+				c.base+"/a2a") {
 			t.Errorf("%d %v %s", a.status, a.header, a.body)
 		}
-		if again := c.call(t, "GET /.well-known/agent-card.json", "", "If-None-Match: "+tag); again.status != 304 || again.body != "" {
+		if again := c.call(t, "GET /.well-known/agent-card.json", "", "If-None-Match: "+tag); again.status != 304 ||
+			again.body != "" {
 			t.Errorf("with its entity tag: %d %s", again.status, again.body)
 		}
 		const card = `{"name":"Zeppelin $","description":"d","version":"1","url":"https://a.example.com","skills":[` +
@@ -256,8 +264,9 @@ func TestAgentCards(t *testing.T) {
 			t.Errorf("with its entity tag: %d", again.status)
 		}
 		for _, query := range []string{"Zeppelin $", "airships at $mast", "which $hangar is free?"} {
-			if a := c.call(t, "POST /resolve/agent", `{"tenant_id":"$","query":"`+query+`"}`); a.status != 200 || !strings.Contains(a.body,
-				c.word+".a") {
+			if a := c.call(t, "POST /resolve/agent", `{"tenant_id":"$","query":"`+query+`"}`); a.status != 200 ||
+				!strings.Contains(a.body,
+					c.word+".a") {
 				t.Errorf("%s: %d %s", query, a.status, a.body)
 			}
 		}
@@ -270,9 +279,11 @@ func TestAgentCards(t *testing.T) {
 			{"an unknown parameter", "GET /agents/$.a/card?kind=skill", "", 400, "CE-001 kind", ""},
 			{"a card without a name", "POST /register/agent", register(strings.Replace(card, "Zeppelin $", "", 1)), 400,
 				"CE-061 agent_data.agent_card.name", ""},
-			{"a name that is no text", "POST /register/agent", register(`{"name":7}`), 400, "CE-061 agent_data.agent_card.name", ""},
+			{"a name that is no text", "POST /register/agent", register(`{"name":7}`), 400, "CE-061 agent_data.agent_card.name",
+				""},
 			{"a card that is no object", "POST /register/agent", register(`"x"`), 400, "CE-061 agent_data.agent_card", ""},
-			{"a card without an interface", "POST /register/agent", register(strings.Replace(card, `"url":"https://a.example.com",`, "", 1)), 400,
+			{"a card without an interface", "POST /register/agent",
+				register(strings.Replace(card, `"url":"https://a.example.com",`, "", 1)), 400,
 				"CE-061 agent_data.agent_card.supportedInterfaces", ""},
 			{"a URL of another scheme", "POST /register/agent", register(strings.Replace(card, "https:", "javascript:", 1)), 400,
 				"CE-061 agent_data.agent_card.url", ""},

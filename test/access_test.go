@@ -130,12 +130,14 @@ func TestCredentialTenants(t *testing.T) {
 			{"the global scope is refused", "POST /register/skill", `{"record":{"skill_id":"$.x","tenant_id":null}}`, 403,
 				"CE-007 record.tenant_id", ""},
 			{"a tenant deletes its record", "DELETE /register/skill/$.mine", "", 204, "", ""},
-			{"another tenant's record cannot be deleted", "DELETE /register/skill/$.mine?tenant_id=$2", "", 403, "CE-007 tenant_id", ""},
+			{"another tenant's record cannot be deleted", "DELETE /register/skill/$.mine?tenant_id=$2", "", 403,
+				"CE-007 tenant_id", ""},
 			{"the deleted record is not found", "POST /resolve/skill", own, 404, "CE-031", ""},
 		})
 		c.rows(t, []row{
 			{"an admin for all tenants registers global records", "POST /register/skill", skill, 200, "", own},
-			{"an admin for all tenants registers records of a tenant", "POST /register/skill", `{"record":{"skill_id":"$.one","tenant_id":"$"}}`,
+			{"an admin for all tenants registers records of a tenant", "POST /register/skill",
+				`{"record":{"skill_id":"$.one","tenant_id":"$"}}`,
 				200, "", `{"skill_id":"$.one"}`},
 		})
 		acme.rows(t, []row{
@@ -179,7 +181,8 @@ func TestStreamOfRevokedKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, brief, err := c.makeKey(keys.Key{Role: schemas.RoleAnalyst, Tenants: []string{c.word}, Expires: time.Now().Add(2 * time.Second)})
+		_, brief, err := c.makeKey(keys.Key{Role: schemas.RoleAnalyst, Tenants: []string{c.word},
+			Expires: time.Now().Add(2 * time.Second)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,30 +209,31 @@ func TestStreamOfRevokedKey(t *testing.T) {
 }
 
 func TestCredentialLimits(t *testing.T) {
-	isolated(t, setup{keys: true, model: "scripted", limits: access.Limits{Rate: 20, Streams: 1}}, func(t *testing.T, c *client) {
-		busy, other := c.withRole(t, schemas.RoleAnalyst, "$"), c.withRole(t, schemas.RoleAnalyst, "$")
-		wait.Until(t, "a client over its rate limit is refused", func() bool {
-			a := busy.call(t, "GET /skills", "")
-			if a.status == 429 {
-				a.expect(t, 429, "CE-008", "")
-				if a.header.Get("Retry-After") == "" {
-					t.Error("429 without Retry-After")
+	isolated(t, setup{keys: true, model: "scripted", limits: access.Limits{Rate: 20, Streams: 1}},
+		func(t *testing.T, c *client) {
+			busy, other := c.withRole(t, schemas.RoleAnalyst, "$"), c.withRole(t, schemas.RoleAnalyst, "$")
+			wait.Until(t, "a client over its rate limit is refused", func() bool {
+				a := busy.call(t, "GET /skills", "")
+				if a.status == 429 {
+					a.expect(t, 429, "CE-008", "")
+					if a.header.Get("Retry-After") == "" {
+						t.Error("429 without Retry-After")
+					}
 				}
-			}
-			return a.status == 429
+				return a.status == 429
+			})
+			other.call(t, "GET /skills", "").expect(t, 200, "", "") // limits apply per key
+			waits := question(text(script{Say: "some words ", Await: c.word}), estate)
+			first := other.follow(t, waits)
+			first.until(t, "some words ")
+			other.call(t, analyze, waits).expect(t, 429, "AN-429", "")
+			first.stop()
+			wait.Until(t, "the next stream is admitted", func() bool {
+				s := other.follow(t, question(text(script{Say: "x"}), estate))
+				defer func() { _ = s.res.Body.Close() }()
+				return s.res.StatusCode == 200
+			})
 		})
-		other.call(t, "GET /skills", "").expect(t, 200, "", "") // limits apply per key
-		waits := question(text(script{Say: "some words ", Await: c.word}), estate)
-		first := other.follow(t, waits)
-		first.until(t, "some words ")
-		other.call(t, analyze, waits).expect(t, 429, "AN-429", "")
-		first.stop()
-		wait.Until(t, "the next stream is admitted", func() bool {
-			s := other.follow(t, question(text(script{Say: "x"}), estate))
-			defer func() { _ = s.res.Body.Close() }()
-			return s.res.StatusCode == 200
-		})
-	})
 }
 
 // TestOperateNeedsAllTenants refuses operations on all tenants to an admin of one

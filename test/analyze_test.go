@@ -16,7 +16,8 @@ const estate = `{"hosts":[
 
 func TestAnalysis(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
-		events := c.analyze(t, question("How many hosts per site?", estate, `"id":"client","request_id":"r","profile":{"x":1}`))
+		events := c.analyze(t, question("How many hosts per site?", estate,
+			`"id":"client","request_id":"r","profile":{"x":1}`))
 		inOrder(t, kindsOf(events))
 		uses, results := all(events, "tool_use"), all(events, "tool_result")
 		if len(uses) == 0 {
@@ -32,7 +33,8 @@ func TestAnalysis(t *testing.T) {
 				ID     string `json:"tool_call_id"`
 				Result map[string]any
 			}
-			if err := json.Unmarshal([]byte(uses[i]), &use); err != nil || use.ID == "" || use.Name == "" || use.Input["data_key"] == nil {
+			if err := json.Unmarshal([]byte(uses[i]), &use); err != nil || use.ID == "" || use.Name == "" ||
+				use.Input["data_key"] == nil {
 				t.Errorf("tool_use %s: want tool_call_id, name and input: %v", uses[i], err)
 			}
 			if err := json.Unmarshal([]byte(results[i]), &result); err != nil || result.ID != use.ID || result.Result == nil {
@@ -80,7 +82,8 @@ func TestInvalidAnalyses(t *testing.T) {
 		c.rows(t, []row{
 			{"a query or a history is required", analyze, `{"query":"","context":"{}","target":"H"}`, 400, "AN-400 query", ""},
 			{"no query at all", analyze, `{"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
-			{"a history without a user", analyze, `{"query":"","prompt":{"m":{"0":{"r":1,"c":"hello"}}},"context":"{}","target":"H"}`, 400,
+			{"a history without a user", analyze,
+				`{"query":"","prompt":{"m":{"0":{"r":1,"c":"hello"}}},"context":"{}","target":"H"}`, 400,
 				"AN-400 query", ""},
 			{"an empty history", analyze, `{"query":"","prompt":{"m":{}},"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
 			{"no JSON", analyze, `{"query":`, 400, "AN-400", ""},
@@ -91,13 +94,16 @@ func TestInvalidAnalyses(t *testing.T) {
 			{"a query that is not a string", analyze, `{"query":1,"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
 			{"no context", analyze, `{"query":"q","target":"H"}`, 400, "AN-400 context", ""},
 			{"an empty context", analyze, `{"query":"q","context":"","target":"H"}`, 400, "AN-400 context", ""},
-			{"a context that is not a string", analyze, `{"query":"q","context":{"hosts":[]},"target":"H"}`, 400, "AN-400 context", ""},
+			{"a context that is not a string", analyze, `{"query":"q","context":{"hosts":[]},"target":"H"}`, 400,
+				"AN-400 context", ""},
 			{"no target", analyze, `{"query":"q","context":"{}"}`, 400, "AN-400 target", ""},
 			{"another agent's target", analyze, `{"query":"q","context":"{}","target":"K"}`, 400, "AN-400 target", ""},
 			{"an unknown mode", analyze, head + `,"mode":"wild"}`, 400, "AN-400 mode", ""},
 			{"an unknown extra", analyze, head + `,"include":["cost"]}`, 400, "AN-400 include[0]", ""},
-			{"a history index that is not a number", analyze, head + `,"prompt":{"m":{"first":{"r":0,"c":"x"}}}}`, 400, "AN-400 prompt.m", ""},
-			{"a history with a third role", analyze, head + `,"prompt":{"m":{"0":{"r":2,"c":"x"}}}}`, 400, "AN-400 prompt.m.0.r", ""},
+			{"a history index that is not a number", analyze, head + `,"prompt":{"m":{"first":{"r":0,"c":"x"}}}}`, 400,
+				"AN-400 prompt.m", ""},
+			{"a history with a third role", analyze, head + `,"prompt":{"m":{"0":{"r":2,"c":"x"}}}}`, 400, "AN-400 prompt.m.0.r",
+				""},
 			{"a context that is not JSON", analyze, `{"query":"q","context":"{","target":"H"}`, 500, "AN-500", ""},
 			{"a context that is plain text", analyze, `{"query":"q","context":"hosts","target":"H"}`, 500, "AN-500", ""},
 		})
@@ -107,7 +113,8 @@ func TestInvalidAnalyses(t *testing.T) {
 func TestAnalysisBodyLimit(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const most = 10 << 20
-		head, foot := `{"query":"How many hosts per site?","target":"H","context":"{\"pad\":\"`, `\",\"hosts\":[{\"site\":\"Oslo\"},{\"site\":\"Oslo\"}]}"}`
+		head, foot := `{"query":"How many hosts per site?","target":"H","context":"{\"pad\":\"`,
+			`\",\"hosts\":[{\"site\":\"Oslo\"},{\"site\":\"Oslo\"}]}"}`
 		body := head + strings.Repeat("x", most-len(head)-len(foot)) + foot
 		if got := textOf(t, c.analyze(t, body)); !strings.Contains(got, "Oslo") {
 			t.Errorf("10 MiB: %q", got)

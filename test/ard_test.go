@@ -96,12 +96,14 @@ func TestDiscoverySearch(t *testing.T) {
 		c.put(t, [][2]string{
 			{"skill", `{"skill_id":"$a.b_c",` + of + `,"display_name":"Glaze $","version":"1.2.0","capabilities":["glaze"],` +
 				`"labels":{"team":"$"},"example_queries":["glaze tiles","tile glazing","c","d","e","f"]}`},
-			{"agent", `{"agent_id":"$.agent",` + of + `,"agent_card":{"name":"x","description":"d","version":"1","url":"https://a","skills":[]},"domain":"$","example_queries":["only one"]}`},
+			{"agent", `{"agent_id":"$.agent",` + of +
+				`,"agent_card":{"name":"x","description":"d","version":"1","url":"https://a","skills":[]},"domain":"$","example_queries":["only one"]}`},
 			{"tool", `{"tool_id":"$.s.server",` + of + `,"server_json":{"name":"$/s"},"status":"deprecated"}`},
 			{"skill", `{"skill_id":"$g.one","public":true,"purpose":"Glaze the ceramic tiles","domain":"$g"}`},
 			{"skill", `{"skill_id":"$a.hidden","tenant_id":"$","purpose":"Glaze the ceramic tiles","labels":{"team":"$"}}`},
 		}...)
-		const search, source, begin = "POST /search?tenant_id=$", `"source":"https://cairn.example.com/"`, `"identifier":"urn:air:example.com:`
+		const search, source, begin = "POST /search?tenant_id=$", `"source":"https://cairn.example.com/"`,
+			`"identifier":"urn:air:example.com:`
 		find := func(filter, more string) string {
 			return `{"query":{"text":"glaze the ceramic tiles","filter":` + filter + `}` + more + `}`
 		}
@@ -109,10 +111,11 @@ func TestDiscoverySearch(t *testing.T) {
 			begin + `tenant:$:server:$.s.server"`, begin + `skill:$g.one"`
 		only := func(entry string) string { return `{"results":[{` + entry + `}]}` }
 		c.rows(t, []row{
-			{"a skill", search, find(`{"displayName":"glaze $"}`, ``), 200, "", only(skill + `,` + source + `,"displayName":"Glaze $",` +
-				`"type":"application/ai-skill+md","url":"https://cairn.example.com/ard/tenants/$/skills/$a.b_c/SKILL.md","version":"1.2.0",` +
-				`"capabilities":["glaze"],"tags":["$a"],"metadata":{"team":"$"},"description":"Glaze the ceramic tiles",` +
-				`"representativeQueries":["glaze tiles","tile glazing","c","d","e"]`)},
+			{"a skill", search, find(`{"displayName":"glaze $"}`, ``), 200, "",
+				only(skill + `,` + source + `,"displayName":"Glaze $",` +
+					`"type":"application/ai-skill+md","url":"https://cairn.example.com/ard/tenants/$/skills/$a.b_c/SKILL.md","version":"1.2.0",` +
+					`"capabilities":["glaze"],"tags":["$a"],"metadata":{"team":"$"},"description":"Glaze the ceramic tiles",` +
+					`"representativeQueries":["glaze tiles","tile glazing","c","d","e"]`)},
 			{"an agent", search, find(`{"tags":["x","$"]}`, ``), 200, "",
 				only(agent + `,"displayName":"$.agent","type":"application/a2a-agent-card+json","data":{"name":"x"}`)},
 			{"an MCP server", search, find(`{"identifier":["urn:air:example.com:tenant:$:server:$.s.server"]}`, ``), 200, "",
@@ -121,16 +124,20 @@ func TestDiscoverySearch(t *testing.T) {
 				only(global + `,"url":"https://cairn.example.com/ard/skills/$g.one/SKILL.md"`)},
 			{"without the tenant", "POST /search", find(`{"tags":["$g","$"]}`, ``), 200, "", only(global)},
 			{"records that are not public are not found", search, find(`{"metadata.team":["$"]}`, ``), 200, "", only(skill)},
-			{"by type", search, find(`{"type":["application/a2a-agent-card+json","text/plain"],"tags":"$"}`, ``), 200, "", only(agent)},
+			{"by type", search, find(`{"type":["application/a2a-agent-card+json","text/plain"],"tags":"$"}`, ``), 200, "",
+				only(agent)},
 			{"by version", search, find(`{"version":["1.2.0"],"metadata.team":"$"}`, ``), 200, "", only(skill)},
 			{"by capability", search, find(`{"capabilities":["glaze","x"],"metadata.team":"$"}`, ``), 200, "", only(skill)},
-			{"by status", search, find(`{"status":["deprecated"],"identifier":["urn:air:example.com:tenant:$:server:$.s.server"]}`, ``), 200, "", only(server)},
+			{"by status", search, find(
+				`{"status":["deprecated"],"identifier":["urn:air:example.com:tenant:$:server:$.s.server"]}`, ``), 200, "",
+				only(server)},
 			{"by publisher", search, find(`{"publisher":["Example.com"],"metadata.team":"$"}`, ``), 200, "", only(skill)},
 			{"another publisher", search, find(`{"publisher":["example.org"]}`, ``), 200, `{"results":[]}`, ""},
 			{"another type", search, find(`{"type":["text/plain"]}`, ``), 200, `{"results":[]}`, ""},
 			{"an identifier of another publisher", search, find(`{"identifier":["urn:air:example.org:skill:$g.one"]}`, ``), 200,
 				`{"results":[]}`, ""},
-			{"an identifier of another scope", search, find(`{"identifier":["urn:air:example.com:skill:$a.b_c"]}`, ``), 200, `{"results":[]}`, ""},
+			{"an identifier of another scope", search, find(`{"identifier":["urn:air:example.com:skill:$a.b_c"]}`, ``), 200,
+				`{"results":[]}`, ""},
 			{"two conditions", search, find(`{"version":["1.2.0"],"tags":["$"]}`, ``), 200, `{"results":[]}`, ""},
 			{"referrals", search, find(`{"type":"x"}`, `,"federation":"referrals"`), 200, `{"results":[],"referrals":[]}`, ""},
 			{"its own index", search, find(`{"type":"x"}`, `,"federation":"none"`), 200, `{"results":[]}`, ""},
@@ -158,7 +165,8 @@ func TestDiscoverySearch(t *testing.T) {
 			{"exploration is optional", "POST /explore", `{}`, 501, "CE-005", `{"errorCode":"UNIMPLEMENTED"}`},
 			{"the contract's route is another one", "POST /search/playbooks", `{}`, 501, "CE-005", ""},
 
-			{"the SKILL.md of another id", "GET /ard/skills/$/SKILL.md", "", 400, "CE-001 skill_id", `{"errorCode":"INVALID_ARGUMENT"}`},
+			{"the SKILL.md of another id", "GET /ard/skills/$/SKILL.md", "", 400, "CE-001 skill_id",
+				`{"errorCode":"INVALID_ARGUMENT"}`},
 			{"an invalid tenant", "GET /ard/tenants/_global/skills/$g.one/SKILL.md", "", 400, "CE-001 tenant_id", ""},
 			{"of a global skill in a tenant", "GET /ard/tenants/$/skills/$g.one/SKILL.md", "", 404, "CE-081", ""},
 			{"of a skill that is not public", "GET /ard/tenants/$/skills/$a.hidden/SKILL.md", "", 404, "CE-081", ""},
@@ -171,8 +179,10 @@ func TestDiscoveryPages(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const records = 12
 		for i := range records {
-			c.put(t, [2]string{"skill", fmt.Sprintf(`{"skill_id":"$.s%d","public":true,"tenant_id":"$","purpose":"Solder circuit number %d"}`, i, i)},
-				[2]string{"agent", fmt.Sprintf(`{"agent_id":"$.a%d","public":true,"tenant_id":"$","purpose":"Solder circuit","agent_card":{"name":"n","description":"d","version":"1","url":"https://a","skills":[]}}`, i)})
+			c.put(t, [2]string{"skill",
+				fmt.Sprintf(`{"skill_id":"$.s%d","public":true,"tenant_id":"$","purpose":"Solder circuit number %d"}`, i, i)},
+				[2]string{"agent", fmt.Sprintf(
+					`{"agent_id":"$.a%d","public":true,"tenant_id":"$","purpose":"Solder circuit","agent_card":{"name":"n","description":"d","version":"1","url":"https://a","skills":[]}}`, i)})
 		}
 		type page struct {
 			Results, Items entries
@@ -200,7 +210,8 @@ func TestDiscoveryPages(t *testing.T) {
 		}
 		for name, got := range map[string]map[string]int{
 			"search": seen(func(token string) page {
-				return read("POST /search?tenant_id=$", fmt.Sprintf(`{"query":{"text":"solder circuit"},"pageSize":5,"pageToken":%q}`, token))
+				return read("POST /search?tenant_id=$",
+					fmt.Sprintf(`{"query":{"text":"solder circuit"},"pageSize":5,"pageToken":%q}`, token))
 			}),
 			"listing": seen(func(token string) page {
 				return read("GET /agents?tenant_id=$&pageSize=7&pageToken="+url.QueryEscape(token), "")
@@ -217,10 +228,13 @@ func TestDiscoveryPages(t *testing.T) {
 		}
 		first := read("POST /search?tenant_id=$", `{"query":{"text":"solder circuit"},"pageSize":5}`)
 		c.rows(t, []row{
-			{"a page token belongs to its query", "POST /search?tenant_id=$", `{"query":{"text":"solder"},"pageToken":"` + first.Token + `"}`,
+			{"a page token belongs to its query", "POST /search?tenant_id=$",
+				`{"query":{"text":"solder"},"pageToken":"` + first.Token + `"}`,
 				400, "CE-001 pageToken", ""},
-			{"and tenant", "POST /search", `{"query":{"text":"solder circuit"},"pageToken":"` + first.Token + `"}`, 400, "CE-001 pageToken", ""},
-			{"an invalid page token of a listing", "GET /agents?pageToken=x", "", 400, "CE-001 pageToken", `{"errorCode":"INVALID_ARGUMENT"}`},
+			{"and tenant", "POST /search", `{"query":{"text":"solder circuit"},"pageToken":"` + first.Token + `"}`, 400,
+				"CE-001 pageToken", ""},
+			{"an invalid page token of a listing", "GET /agents?pageToken=x", "", 400, "CE-001 pageToken",
+				`{"errorCode":"INVALID_ARGUMENT"}`},
 			{"with another kind", "GET /agents?pageToken=template.global.", "", 400, "CE-001 pageToken", ""},
 			{"with another scope", "GET /agents?pageToken=skill.tenant.", "", 400, "CE-001 pageToken", ""},
 			{"with another cursor", "GET /agents?pageToken=skill.global.!", "", 400, "CE-001 cursor", ""},
@@ -249,8 +263,11 @@ func TestRealDiscoveryConformance(t *testing.T) {
 		{"agent", `{"agent_id":"$/_Ünï","public":true,"purpose":"Weather forecasts","agent_card":{"name":"x","description":"d","version":"1","url":"https://a","skills":[]}}`},
 		{"tool", `{"tool_id":"$.s.server","public":true,"purpose":"Weather forecast tools","server_json":{"name":"$/s"}}`},
 	}...)
-	c.awaitCatalog(t, "the record is in the catalog", func(e entries) bool { return e.has(c.named("urn:air:example.com:skill:$.forecast")) })
-	for _, args := range [][]string{{"manifest", c.base + "/.well-known/ai-catalog.json"}, {"manifest", c.base + "/.well-known/ard.json"},
+	c.awaitCatalog(t, "the record is in the catalog", func(e entries) bool {
+		return e.has(c.named("urn:air:example.com:skill:$.forecast"))
+	})
+	for _, args := range [][]string{{"manifest", c.base + "/.well-known/ai-catalog.json"},
+		{"manifest", c.base + "/.well-known/ard.json"},
 		{"registry", c.base}} {
 		out, err := exec.CommandContext(t.Context(), "python3",
 			append([]string{filepath.Join(checkout, "conformance/bin/conformance-test")}, args...)...).CombinedOutput()

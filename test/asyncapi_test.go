@@ -95,7 +95,8 @@ func (d asyncAPI) compare(t *testing.T, e micro.EndpointInfo) {
 		return
 	}
 	if schema := e.Metadata["response_schema"]; schema != "" {
-		d.compareMessage(t, e.Subject+" reply", d.payloads(strings.TrimPrefix(operation.Reply.Channel.Ref, "#/channels/")), schema)
+		d.compareMessage(t, e.Subject+" reply", d.payloads(strings.TrimPrefix(operation.Reply.Channel.Ref, "#/channels/")),
+			schema)
 	}
 }
 

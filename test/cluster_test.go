@@ -53,13 +53,15 @@ func newMachines(t testing.TB) *machines {
 // run starts the machines and returns immediately.
 func (m *machines) run(which ...int) {
 	for _, i := range which {
-		m.list[i] = m.up(i, append(slices.Clone(m.more), "--cluster", "test", "--cluster-listen", m.routes[i], "--cluster-secret", "s",
+		m.list[i] = m.up(i, append(slices.Clone(m.more), "--cluster", "test", "--cluster-listen", m.routes[i],
+			"--cluster-secret", "s",
 			"--routes", strings.Join(m.routes, ","))...)
 	}
 }
 
 func (m *machines) up(i int, more ...string) *cairntest.Process {
-	args := []string{"up", "--http", m.https[i], "--nats-listen", "127.0.0.1:0", "--data", m.data[i], "--model", "offline:"}
+	args := []string{"up", "--http", m.https[i], "--nats-listen", "127.0.0.1:0", "--data", m.data[i], "--model",
+		"offline:"}
 	return launch(m.program, append(args, more...)...)
 }
 
@@ -167,7 +169,8 @@ func TestCluster(t *testing.T) {
 			body = `{"record":{"skill_id":"$.c"}}`
 		}
 		received.Go(func() {
-			if a, err := c[2].try(t.Context(), request, body); err != nil || a.status != 503 || !strings.Contains(a.body, "CE-011") {
+			if a, err := c[2].try(t.Context(), request, body); err != nil || a.status != 503 ||
+				!strings.Contains(a.body, "CE-011") {
 				t.Errorf("%s without a quorum: %d %s, %v", request, a.status, a.body, err)
 			}
 		})
@@ -231,7 +234,9 @@ func TestGrowFromOneNodeToThree(t *testing.T) {
 	for i := range m.list { // each node in turn
 		m.kill(i)
 		other := c[(i+1)%3]
-		wait.Until(t, "the tag is found without a node", func() bool { return other.call(t, "GET /tags/$", "").status == 200 })
+		wait.Until(t, "the tag is found without a node", func() bool {
+			return other.call(t, "GET /tags/$", "").status == 200
+		})
 		wait.Until(t, "the skill is found without it", func() bool {
 			a := other.call(t, "POST /resolve/skill", `{"query":"$","top_k":1}`)
 			return a.status == 200 && strings.Contains(a.body, other.named("$.a"))

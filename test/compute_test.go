@@ -25,7 +25,8 @@ type computation struct {
 var computations = []computation{
 	{"inspect_schema gives fields, count and one sample", "inspect_schema", `{"data_key":"network.vlans"}`,
 		`{"fields":["id"],"count":2,"sample":{"id":10}}`},
-	{"an array whose name has a dot", "inspect_schema", `{"data_key":"a.b"}`, `{"fields":["x"],"count":1,"sample":{"x":1}}`},
+	{"an array whose name has a dot", "inspect_schema", `{"data_key":"a.b"}`,
+		`{"fields":["x"],"count":1,"sample":{"x":1}}`},
 	{"an unknown data_key lists the available ones", "inspect_schema", `{"data_key":"servers"}`,
 		`{"available":["hosts","network.vlans","a.b"]}`},
 	{"an unknown data_key of compute_stats lists the available ones", "compute_stats", `{"data_key":"vlan"}`,
@@ -35,7 +36,8 @@ var computations = []computation{
 		`{"groups":{"Oslo":2,"Bergen":1,"null":2},"total":5}`},
 	{"an empty group_by returns the total only", "compute_stats", `{"data_key":"hosts","group_by":"","metrics":["count"]}`,
 		`{"groups":{},"total":5}`},
-	{"fields may be dotted, missing and null values group under null", "compute_stats", `{"data_key":"hosts","group_by":"rack.row"}`,
+	{"fields may be dotted, missing and null values group under null", "compute_stats",
+		`{"data_key":"hosts","group_by":"rack.row"}`,
 		`{"groups":{"x":2,"y":1,"null":2},"total":5}`},
 	{"filters are equality", "compute_stats", `{"data_key":"hosts","filter":{"site":"Oslo","up":true}}`, `{"total":1}`},
 	{"filters are strict in type", "compute_stats", `{"data_key":"hosts","filter":{"cpus":"8"}}`, `{"total":1}`},
@@ -44,20 +46,23 @@ var computations = []computation{
 	{"dotted too", "compute_stats", `{"data_key":"hosts","filter":{"rack.row":"x"}}`, `{"total":2}`},
 	{"ne", "compute_stats", `{"data_key":"hosts","filter":{"rack.row":{"ne":"x"},"site":"Oslo"}}`, `{"total":1}`},
 	{"gt, numbers in text included", "compute_stats", `{"data_key":"hosts","filter":{"cpus":{"gt":4}}}`, `{"total":3}`},
-	{"gte and lte in one filter", "compute_stats", `{"data_key":"hosts","filter":{"cpus":{"gte":4,"lte":8}}}`, `{"total":3}`},
+	{"gte and lte in one filter", "compute_stats", `{"data_key":"hosts","filter":{"cpus":{"gte":4,"lte":8}}}`,
+		`{"total":3}`},
 	{"lt", "compute_stats", `{"data_key":"hosts","filter":{"cpus":{"lt":4}}}`, `{"total":1}`},
 	{"in", "compute_stats", `{"data_key":"hosts","filter":{"name":{"in":["a","e","z"]}}}`, `{"total":2}`},
 	{"contains", "compute_stats", `{"data_key":"hosts","filter":{"tags":{"contains":"db"}}}`, `{"total":1}`},
 	{"exists", "compute_stats", `{"data_key":"hosts","filter":{"rack":{"exists":true}}}`, `{"total":3}`},
 	{"exists not", "compute_stats", `{"data_key":"hosts","filter":{"rack":{"exists":false}}}`, `{"total":2}`},
-	{"nothing matches", "compute_stats", `{"data_key":"hosts","filter":{"site":"Rome"},"group_by":"site"}`, `{"groups":{},"total":0}`},
+	{"nothing matches", "compute_stats", `{"data_key":"hosts","filter":{"site":"Rome"},"group_by":"site"}`,
+		`{"groups":{},"total":0}`},
 	{"groups and total are of the first metric, further ones under metrics", "compute_stats",
 		`{"data_key":"hosts","group_by":"site","filter":{"site":{"in":["Oslo","Bergen"]}},"metrics":["sum:cpus","count","avg:cpus","min:cpus","max:cpus","distinct:rack.row","p50:cpus"]}`,
 		`{"groups":{"Oslo":24,"Bergen":4},"total":28,"metrics":{"count":{"groups":{"Oslo":2,"Bergen":1},"total":3},"avg:cpus":{"groups":{"Oslo":12,"Bergen":4}},
 		"min:cpus":{"groups":{"Oslo":8,"Bergen":4},"total":4},"max:cpus":{"groups":{"Oslo":16,"Bergen":4},"total":16},
 		"distinct:rack.row":{"groups":{"Oslo":2,"Bergen":1},"total":2},"p50:cpus":{"groups":{"Bergen":4},"total":8}}}`},
 	{"p95", "compute_stats", `{"data_key":"network.vlans","metrics":["p95:id"]}`, `{"groups":{}}`},
-	{"an average of no numbers is null", "compute_stats", `{"data_key":"hosts","filter":{"name":"z"},"metrics":["avg:cpus"]}`,
+	{"an average of no numbers is null", "compute_stats",
+		`{"data_key":"hosts","filter":{"name":"z"},"metrics":["avg:cpus"]}`,
 		`{"total":null}`},
 }
 
@@ -76,7 +81,8 @@ func TestComputations(t *testing.T) {
 			})
 		}
 		for _, input := range []string{
-			`{"data_key":"hosts","metrics":["median:cpus"]}`, `{"data_key":"hosts","filter":{"cpus":{"like":"8"}}}`, `{"data_key":7}`,
+			`{"data_key":"hosts","metrics":["median:cpus"]}`, `{"data_key":"hosts","filter":{"cpus":{"like":"8"}}}`,
+			`{"data_key":7}`,
 			`{"data_key":"hosts","metrics":["sum"]}`, `{"data_key":"hosts","filter":[]}`, `{}`,
 		} {
 			if result := c.compute(t, "compute_stats", input, fleet); result["error"] == nil {

@@ -40,14 +40,16 @@ var packageRules = []binding{
 	{"watches are translated to the bus and nothing more", "edge/watch", []string{"schemas", "bus"}},
 	{"the API of MCP registries is translated to the bus and nothing more", "edge/registry", []string{"schemas"}},
 	{"Agentic Resource Discovery is translated to the bus and nothing more", "edge/ard", []string{"schemas"}},
-	{"the description of the interfaces imports schemas, bus and the manual only", "edge/describe", []string{"schemas", "bus", "edge/docs"}},
+	{"the description of the interfaces imports schemas, bus and the manual only", "edge/describe",
+		[]string{"schemas", "bus", "edge/docs"}},
 	{"the web console is files and nothing more", "edge/console", nil},
 	{"the Go client imports schemas only", "edge/client", []string{"schemas"}},
 	{"the edge imports no backend and no service", "edge", []string{"schemas", "bus", "edge"}},
 	{"services/internal/breaker imports bus/telemetry only", "services/internal/breaker", []string{"bus/telemetry"}},
 	{"services/internal/scope imports only schemas", "services/internal/scope", []string{"schemas"}},
 	{"services/internal/watermark imports no package of this module", "services/internal/watermark", nil},
-	{"services/internal imports no service", "services/internal", []string{"schemas", "bus", "services/internal", "test/wait"}},
+	{"services/internal imports no service", "services/internal",
+		[]string{"schemas", "bus", "services/internal", "test/wait"}},
 	{"a service imports no other service", "services/tags", []string{"schemas", "bus", "services/internal"}},
 	{"a service imports no other service", "services/register", []string{"schemas", "bus", "services/internal"}},
 	{"a service imports no other service", "services/resolve", []string{"schemas", "bus", "services/internal"}},
@@ -63,7 +65,8 @@ var packageRules = []binding{
 		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output"}},
 	{"deploy/internal/estatefile imports schemas, connections and flags only", "deploy/internal/estatefile",
 		[]string{"schemas", "deploy/internal/connect", "deploy/internal/flags"}},
-	{"deploy/internal/importer imports schemas, the client, connections, flags and records only", "deploy/internal/importer",
+	{"deploy/internal/importer imports schemas, the client, connections, flags and records only",
+		"deploy/internal/importer",
 		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/records"}},
 	{"deploy/internal/server imports no command", "deploy/internal/server",
 		[]string{"schemas", "bus", "edge", "services", "deploy/internal/connect",
@@ -71,9 +74,11 @@ var packageRules = []binding{
 	{"a command imports no other command", "deploy/internal/contexts",
 		[]string{"edge/client", "deploy/internal/flags", "deploy/internal/output"}},
 	{"a command imports no other command", "deploy/internal/operations",
-		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output", "bus"}},
+		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output",
+			"bus"}},
 	{"a command imports no other command", "deploy/internal/doctor",
-		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output", "bus"}},
+		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output",
+			"bus"}},
 	{"a command imports no other command", "deploy/internal/knowledge",
 		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output",
 			"deploy/internal/records", "deploy/internal/importer", "services"}},
@@ -89,11 +94,13 @@ var packageRules = []binding{
 		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/estatefile", "deploy/internal/flags",
 			"deploy/internal/output", "deploy/internal/records"}},
 	{"a command imports no other command", "deploy/internal/bench",
-		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output", "bus",
+		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output",
+			"bus",
 			"deploy/load", "deploy/internal/records"}},
 	{"the program consists of its commands", "deploy/cairn", []string{"bus", "schemas", "edge/client", "deploy/internal"}},
 	{"test/wait imports no package of this module", "test/wait", nil},
-	{"system tests may import every public package, and cairntest", "test", []string{"schemas", "bus", "edge", "services", "test/cairntest"}},
+	{"system tests may import every public package, and cairntest", "test",
+		[]string{"schemas", "bus", "edge", "services", "test/cairntest"}},
 }
 
 // binding permits packages at or below the directory from to import packages at or below may.
@@ -123,9 +130,11 @@ var libraryRules = []struct {
 		[]string{"bus/natsserver", "bus/members", "bus/bustest"}},
 	{"only the breaker imports gobreaker", "github.com/sony/gobreaker", []string{"services/internal/breaker"}},
 	{"only the command line imports Cobra", "github.com/spf13/", []string{"deploy/cairn", "deploy/internal"}},
-	{"services use HTTP for backends only", "net/http", []string{"edge", "deploy/cairn", "deploy/internal/estatefile", "deploy/internal/bench",
-		"deploy/internal/connect", "deploy/internal/doctor", "deploy/internal/importer", "deploy/internal/stdio", "deploy/internal/operations",
-		"services/internal", "test"}},
+	{"services use HTTP for backends only", "net/http",
+		[]string{"edge", "deploy/cairn", "deploy/internal/estatefile", "deploy/internal/bench",
+			"deploy/internal/connect", "deploy/internal/doctor", "deploy/internal/importer", "deploy/internal/stdio",
+			"deploy/internal/operations",
+			"services/internal", "test"}},
 	{"only its adapter and the command line import the Model Context Protocol", "github.com/modelcontextprotocol/",
 		[]string{"edge/mcp", "deploy/internal/stdio", "deploy/internal/importer"}},
 	{"only its adapter imports the Agent2Agent protocol", "github.com/a2aproject/", []string{"edge/a2a"}},
@@ -139,7 +148,8 @@ var forbidden = []string{"github.com/stretchr/", "github.com/onsi/", "github.com
 
 // nestedLibraries are libraries of tests that only nested modules may require, so that
 // they do not reach the program.
-var nestedLibraries = []string{"github.com/anishathalye/porcupine", "github.com/chromedp/", "github.com/redis/", "k8s.io/",
+var nestedLibraries = []string{"github.com/anishathalye/porcupine", "github.com/chromedp/", "github.com/redis/",
+	"k8s.io/",
 	"modernc.org/", "sigs.k8s.io/"}
 
 // source is a package in the output of "go list".
@@ -267,7 +277,8 @@ func TestNestedModules(t *testing.T) {
 		if name != "go.mod" || slices.Contains(listed, filepath.Clean(directory)) {
 			continue
 		}
-		if text, err := os.ReadFile(filepath.Join(directory, name)); err != nil || strings.Contains(string(text), "replace cairn ") {
+		if text, err := os.ReadFile(filepath.Join(directory, name)); err != nil ||
+			strings.Contains(string(text), "replace cairn ") {
 			t.Errorf("MODULES in the Makefile does not list %s (%v)", directory, err)
 		}
 	}

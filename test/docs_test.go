@@ -45,7 +45,8 @@ func TestOpenAPIListsRoutes(t *testing.T) {
 			}
 		}
 		for path, text := range map[string]string{
-			"/docs": `id="CE-021"`, "/docs/reference": "/api/v1/analyze", "/docs/concepts": "watermark", "/docs/search?q=watermark": "/docs/concepts#",
+			"/docs": `id="CE-021"`, "/docs/reference": "/api/v1/analyze", "/docs/concepts": "watermark",
+			"/docs/search?q=watermark": "/docs/concepts#",
 		} {
 			page := c.do(t, "GET "+path, "")
 			if !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") || !strings.Contains(page.body, text) ||

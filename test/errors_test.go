@@ -73,7 +73,8 @@ func TestRequestIDs(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const header = bus.HeaderRequestID
 		given := c.named("client.$:1/2=")
-		for _, request := range []string{"GET /health", "GET /tags/$", "GET /unknown", "PUT /tags/$", "POST /search/playbooks",
+		for _, request := range []string{"GET /health", "GET /tags/$", "GET /unknown", "PUT /tags/$",
+			"POST /search/playbooks",
 			"GET /openapi.json"} {
 			if got := c.call(t, request, "", header+": "+given).header.Get(header); got != given {
 				t.Errorf("%s: request id %q, want the client's own %q", request, got, given)
@@ -111,7 +112,8 @@ func TestJSONBodies(t *testing.T) {
 			t.Errorf("no JSON: %s", a.body)
 		}
 		c.rows(t, []row{
-			{"a body that is not UTF-8", "POST /register/skill", "{\"record\":{\"skill_id\":\"$.\xff\"}}", 400, "CE-061 record.skill_id", ""},
+			{"a body that is not UTF-8", "POST /register/skill", "{\"record\":{\"skill_id\":\"$.\xff\"}}", 400,
+				"CE-061 record.skill_id", ""},
 			{"a query that is not UTF-8", "POST /resolve/skill", "{\"query\":\"\xff\"}", 400, "CE-001 query", ""},
 		})
 	})

@@ -45,13 +45,15 @@ func TestPreconditions(t *testing.T) {
 			{"also in a read", "GET /records/tool/$.s.a", "", "If-None-Match", "x", 400},
 			{"a deletion of the current record", remove, "", "If-Match", "NOW", 204},
 			{"happens once", remove, "", "If-Match", "NOW", 412},
-			{"several records have no precondition", "POST /records", `{"kind":"tool","record":{"tool_id":"$.s.a"}}`, "If-None-Match", "*", 400},
+			{"several records have no precondition", "POST /records", `{"kind":"tool","record":{"tool_id":"$.s.a"}}`,
+				"If-None-Match", "*", 400},
 			{"nor a tag", "POST /records", `{"kind":"tool","record":{"tool_id":"$.s.a"}}`, "If-Match", "NOW", 400},
 			{"a deleted record may be created", put, `{}`, "If-None-Match", "*", 200},
 		} {
 			value := strings.NewReplacer("OLD", tags["OLD"], "NOW", tags["NOW"]).Replace(r.value)
 			a := c.call(t, r.request, r.body, r.header+": "+value)
-			if a.status != r.status || r.status == 412 && !strings.Contains(a.body, "CE-013") || r.status == 304 && a.body != "" {
+			if a.status != r.status || r.status == 412 && !strings.Contains(a.body, "CE-013") ||
+				r.status == 304 && a.body != "" {
 				t.Errorf("%s: %d %s, want %d", r.name, a.status, truncated(a.body), r.status)
 			}
 			tag := a.header.Get("ETag")
@@ -156,7 +158,8 @@ func TestMalformedHeadersOverNATS(t *testing.T) {
 		for _, row := range []struct{ subject, body, header, value, want string }{
 			{"cairn.register.tool", `{"tool_data":{"tool_id":"$.s.a"}}`, "If-Match", "bogus", `"code":"CE-061"`},
 			{"cairn.records.list", `{"kind":"tool","tenant_id":"$"}`, "Cairn-Min-Revision", "x", `"field":"Cairn-Min-Revision"`},
-			{"cairn.records.list", `{"kind":"tool","tenant_id":"$"}`, "Cairn-Min-Revision", "1,,", `"field":"Cairn-Min-Revision"`},
+			{"cairn.records.list", `{"kind":"tool","tenant_id":"$"}`, "Cairn-Min-Revision", "1,,",
+				`"field":"Cairn-Min-Revision"`},
 			{"cairn.records.list", `{"kind":"tool","tenant_id":"$"}`, "Cairn-Min-Revision", "1, 1", `"records":[`},
 			{"cairn.analyze", `{}`, "Cairn-Min-Revision", "x", `"code":"AN-400"`},
 		} {

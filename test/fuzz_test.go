@@ -19,7 +19,8 @@ var fuzzed = &setup{name: "fuzzed", keys: true}
 // client errors, and no answer contains another tenant's data.
 func FuzzHTTP(f *testing.F) {
 	for _, seed := range [][3]string{
-		{"POST /tags/write", `{"request_id":"a/b %","flow":"f","tags":{"\u0000":1e400},"ttl_seconds":1}`, "X-Request-Id: \xff"},
+		{"POST /tags/write", `{"request_id":"a/b %","flow":"f","tags":{"\u0000":1e400},"ttl_seconds":1}`,
+			"X-Request-Id: \xff"},
 		{"GET /tags/a%2Fb%20%25?tenant_id=mine&tenant_id=other", "", "Cairn-Min-Revision: 1"},
 		{"DELETE /tags/%zz?%=;", "", "Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
 		{"POST /register/skill", `{"record":{"skill_id":"net.audit","tenant_id":"mine","tool_ids":["a.b.c","."],"context_builder_ids":null,"x":[[]]}}`, "Content-Type: text/plain"},
@@ -29,20 +30,25 @@ func FuzzHTTP(f *testing.F) {
 		{"POST /register/guardrail", `{"guardrail_data":{"guardrail_id":"g","domain":"net"}}`, ""},
 		{"POST /register/template", `{"template_data":{"template_id":"t"}}`, ""},
 		{"DELETE /register/skill/net.audit?tenant_id=_global", "", ""}, {"DELETE /register/a%00/%2e%2e", "", ""},
-		{"POST /resolve/skill", `{"query":"which is secret?","top_k":100,"explain":true,"search":"vector"}`, "Cairn-Min-Revision: -1"},
+		{"POST /resolve/skill", `{"query":"which is secret?","top_k":100,"explain":true,"search":"vector"}`,
+			"Cairn-Min-Revision: -1"},
 		{"POST /resolve/skill", `{"skill_id":"net.secret","tenant_id":"other"}`, "Host: a\x00"},
 		{"POST /resolve/agent", `{"query":"\ud83d\ude00 . ! ?"}`, ""},
 		{"POST /resolve/context", `{"skill_id":"net.secret","context_types":[""]}`, ""},
 		{"POST /resolve/tools", `{"tool_ids":["a.b.c","a.b.secret"]}`, ""},
-		{"POST /resolve/tool_class", `{"tool_class":"x","provider":""}`, ""}, {"POST /resolve/template", `{"skill_id":"net.audit"}`, ""},
+		{"POST /resolve/tool_class", `{"tool_class":"x","provider":""}`, ""},
+		{"POST /resolve/template", `{"skill_id":"net.audit"}`, ""},
 		{"POST /resolve/guardrail", `{"skill_id":"net.audit"}`, ""},
 		{"GET /skills?limit=1&cursor=dG5ldC5z", "", ""}, {"GET /tools?cursor=Z2EuYg&limit=1000&domain=%ff", "", ""},
-		{"GET /skills?limit=1e9", "", ""}, {"GET /skills?a=%22&a=%0d%0a", "", ""}, {"GET /skills?%ff" + strings.Repeat("&a", 9), "", ""},
+		{"GET /skills?limit=1e9", "", ""}, {"GET /skills?a=%22&a=%0d%0a", "", ""},
+		{"GET /skills?%ff" + strings.Repeat("&a", 9), "", ""},
 		{"POST /api/v1/analyze", `{"query":"how many hosts per site?","target":"H","context":"{\"hosts\":[{\"site\":\"a\"},{\"site\":null}]}","include":["usage","provenance"]}`, "Expect: 100-continue"},
 		{"POST /api/v1/analyze", `{"query":"","target":"br","context":"{","prompt":{"m":{"0":{"r":0,"c":"x"}}}}`, ""},
 		{"GET /api/v1/analyze/a-0000000000000000", "", "Last-Event-ID: 18446744073709551616"},
-		{"DELETE /api/v1/analyze/*", "", ""}, {"PATCH /skills", "", "Origin: null"}, {"OPTIONS //", "", "Sec-Fetch-Site: cross-site"},
-		{"GET /health", "", "Authorization: Bearer x"}, {"GET /openapi.json", "", ""}, {"GET /docs", "", ""}, {"GET /metrics", "", ""},
+		{"DELETE /api/v1/analyze/*", "", ""}, {"PATCH /skills", "", "Origin: null"},
+		{"OPTIONS //", "", "Sec-Fetch-Site: cross-site"},
+		{"GET /health", "", "Authorization: Bearer x"}, {"GET /openapi.json", "", ""}, {"GET /docs", "", ""},
+		{"GET /metrics", "", ""},
 		{"POST /search/playbooks", "[", ""},
 	} {
 		f.Add(seed[0], []byte(seed[1]), seed[2])
@@ -57,7 +63,8 @@ func FuzzHTTP(f *testing.F) {
 	c := admin.withRole(f, schemas.RoleAdmin, "mine")
 	f.Fuzz(func(t *testing.T, request string, body []byte, header string) {
 		method, path, _ := strings.Cut(request, " ")
-		if _, err := http.NewRequest(method, c.base+path, nil); err != nil || !strings.HasPrefix(path, "/") || strings.Contains(path, " ") ||
+		if _, err := http.NewRequest(method, c.base+path, nil); err != nil || !strings.HasPrefix(path, "/") ||
+			strings.Contains(path, " ") ||
 			!possible(header) || method == http.MethodConnect {
 			return // not a valid HTTP request
 		}

@@ -49,7 +49,8 @@ func TestModelUnavailable(t *testing.T) {
 	isolated(t, setup{model: "ollama://127.0.0.1:1/none"}, func(t *testing.T, c *client) {
 		c.awaitHealthText(t, `"service":"analyze","status":"degraded"`)
 		c.rows(t, []row{
-			{"an unavailable model is not replaced", "POST /api/v1/analyze", question("how many hosts?", estate), 500, "AN-500", ""},
+			{"an unavailable model is not replaced", "POST /api/v1/analyze", question("how many hosts?", estate), 500, "AN-500",
+				""},
 			{"health reports it", "GET /health", "", 200, "",
 				`{"status":"degraded","services":[{"status":"ok"},{"status":"ok"},{"status":"ok"},{"service":"analyze","status":"degraded"}]}`},
 			{"other services work", "POST /register/skill", `{"record":{"skill_id":"$.a"}}`, 200, `{"skill_id":"$.a"}`, ""},
@@ -112,7 +113,8 @@ func TestInvalidWorkerResponse(t *testing.T) {
 func TestEmbedderUnavailable(t *testing.T) {
 	isolated(t, setup{embed: "ollama://127.0.0.1:1/none"}, func(t *testing.T, c *client) {
 		c.rows(t, []row{
-			{"the record is stored, and indexed later", "POST /register/skill", `{"record":{"skill_id":"$.a","purpose":"count hosts"}}`, 200,
+			{"the record is stored, and indexed later", "POST /register/skill",
+				`{"record":{"skill_id":"$.a","purpose":"count hosts"}}`, 200,
 				`{"skill_id":"$.a","indexed":false}`, ""},
 			{"it is found by id at once", "POST /resolve/skill", `{"skill_id":"$.a"}`, 200, "", `{"skill_id":"$.a"}`},
 			{"it is listed at once", "GET /skills?domain=$", "", 200, "", `{"skills":[{"skill_id":"$.a"}]}`},

@@ -45,8 +45,9 @@ var probes = map[string][]probe{
 
 	"GET /console/{build}/{file}": {{request: "GET /console/$/app.js", status: 200}},
 
-	"GET /.well-known/oauth-protected-resource":     {{request: "GET /.well-known/oauth-protected-resource", status: 404}},
-	"GET /.well-known/oauth-protected-resource/mcp": {{request: "GET /.well-known/oauth-protected-resource/mcp", status: 404}},
+	"GET /.well-known/oauth-protected-resource": {{request: "GET /.well-known/oauth-protected-resource", status: 404}},
+	"GET /.well-known/oauth-protected-resource/mcp": {{request: "GET /.well-known/oauth-protected-resource/mcp",
+		status: 404}},
 
 	// The catalog has global records only.
 	"GET /.well-known/ai-catalog.json":    {{request: "GET /.well-known/ai-catalog.json", status: 200}},
@@ -56,7 +57,8 @@ var probes = map[string][]probe{
 		{request: "GET /ard/tenants/$/skills/$.s.r2/SKILL.md", status: 403, shown: true},
 		{request: "GET /ard/tenants/$2/skills/$.s.r2/SKILL.md", status: 404}},
 	"POST /search": {{request: "POST /search", body: `{"query":{"text":"#"}}`, status: 200, shown: true},
-		{request: "POST /search", body: `{"query":{"text":"#","filter":{"identifier":["urn:air:example.com:tenant:$:skill:$.s.r2"]}}}`,
+		{request: "POST /search",
+			body:   `{"query":{"text":"#","filter":{"identifier":["urn:air:example.com:tenant:$:skill:$.s.r2"]}}}`,
 			status: 200, shown: true},
 		{request: "POST /search?tenant_id=$", body: `{"query":{"text":"#"}}`, status: 403, shown: true}},
 	"GET /agents": {{request: "GET /agents", status: 200, shown: true},
@@ -77,27 +79,39 @@ var probes = map[string][]probe{
 	"POST /register/guardrail":       registers("guardrail_id", "guardrail_data"),
 	"POST /register/template":        registers("template_id", "template_data"),
 	"POST /register/reindex":         {{request: "POST /register/reindex", body: "{}", status: 403}},
-	"DELETE /register/{kind}/{id}": {{request: "DELETE /register/skill/$.s.r", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 204},
-		{request: "DELETE /register/skill/$.s.r?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`, status: 403}},
+	"DELETE /register/{kind}/{id}": {{request: "DELETE /register/skill/$.s.r", onNATS: `{"kind":"skill","id":"$.s.r"}`,
+		status: 204},
+		{request: "DELETE /register/skill/$.s.r?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`,
+			status: 403}},
 
-	"POST /resolve/skill": {{request: "POST /resolve/skill", body: `{"skill_id":"$.s.r","explain":true}`, status: 404, shown: true},
+	"POST /resolve/skill": {{request: "POST /resolve/skill", body: `{"skill_id":"$.s.r","explain":true}`, status: 404,
+		shown: true},
 		{request: "POST /resolve/skill", body: `{"skill_id":"$.s.r@1.0.0"}`, status: 404, shown: true},
 		{request: "POST /resolve/skill", body: `{"query":"#","explain":true}`, status: 404, shown: true},
 		{request: "POST /resolve/skill", body: `{"query":"#","filter":{"labels":{"of":"$"}}}`, status: 404, shown: true},
 		{request: "POST /resolve/skill", body: `{"query":"#","tenant_id":"$"}`, status: 403, shown: true}},
 	"GET /packages/{skill_id}": {
-		{request: "GET /packages/$.s.r?explain=true", onNATS: `{"skill_id":"$.s.r","explain":true}`, status: 404, shown: true},
-		{request: "GET /packages/$.s.r?tenant_id=$", onNATS: `{"skill_id":"$.s.r","tenant_id":"$"}`, status: 403, shown: true}},
-	"POST /resolve/agent":            {{request: "POST /resolve/agent", body: `{"query":"#","explain":true}`, status: 404, shown: true}},
-	"POST /resolve/context":          {{request: "POST /resolve/context", body: `{"skill_id":"$.s.r"}`, status: 404, shown: true}},
-	"POST /resolve/context_builders": {{request: "POST /resolve/context_builders", body: `{"skill_id":"$.s.r"}`, status: 404, shown: true}},
-	"POST /resolve/tools":            {{request: "POST /resolve/tools", body: `{"tool_ids":["$.s.r"]}`, status: 404, shown: true}},
-	"POST /resolve/tool_class":       {{request: "POST /resolve/tool_class", body: `{"tool_class":"$"}`, status: 404, shown: true}},
-	"POST /resolve/template":         {{request: "POST /resolve/template", body: `{"skill_id":"$.s.r"}`, status: 404, shown: true}},
-	"POST /resolve/guardrail":        {{request: "POST /resolve/guardrail", body: `{"skill_id":"$.s.r"}`, status: 404, shown: true}},
-	"POST /mcp":                      mcpProbes,
-	"GET /skills":                    lists("/skills"),
-	"GET /tools":                     lists("/tools"),
+		{request: "GET /packages/$.s.r?explain=true", onNATS: `{"skill_id":"$.s.r","explain":true}`, status: 404,
+			shown: true},
+		{request: "GET /packages/$.s.r?tenant_id=$", onNATS: `{"skill_id":"$.s.r","tenant_id":"$"}`, status: 403,
+			shown: true}},
+	"POST /resolve/agent": {{request: "POST /resolve/agent", body: `{"query":"#","explain":true}`, status: 404,
+		shown: true}},
+	"POST /resolve/context": {{request: "POST /resolve/context", body: `{"skill_id":"$.s.r"}`, status: 404,
+		shown: true}},
+	"POST /resolve/context_builders": {{request: "POST /resolve/context_builders", body: `{"skill_id":"$.s.r"}`,
+		status: 404, shown: true}},
+	"POST /resolve/tools": {{request: "POST /resolve/tools", body: `{"tool_ids":["$.s.r"]}`, status: 404,
+		shown: true}},
+	"POST /resolve/tool_class": {{request: "POST /resolve/tool_class", body: `{"tool_class":"$"}`, status: 404,
+		shown: true}},
+	"POST /resolve/template": {{request: "POST /resolve/template", body: `{"skill_id":"$.s.r"}`, status: 404,
+		shown: true}},
+	"POST /resolve/guardrail": {{request: "POST /resolve/guardrail", body: `{"skill_id":"$.s.r"}`, status: 404,
+		shown: true}},
+	"POST /mcp":   mcpProbes,
+	"GET /skills": lists("/skills"),
+	"GET /tools":  lists("/tools"),
 
 	"POST /records": {
 		{request: "POST /records", body: `{"kind":"skill","record":{"skill_id":"$.s.r","of":"2"}}`,
@@ -115,13 +129,16 @@ var probes = map[string][]probe{
 	},
 	"POST /records/search": {
 		{request: "POST /records/search", body: `{"query":"#","limit":100}`, status: 200, shown: true},
-		{request: "POST /records/search", body: `{"query":"#","kinds":["tool"],"any":{"ids":["$.s.r"]}}`, status: 200, shown: true},
-		{request: "POST /records/search", body: `{"query":"#","scope":"tenant","filter":{"public":true}}`, status: 200, shown: true},
+		{request: "POST /records/search", body: `{"query":"#","kinds":["tool"],"any":{"ids":["$.s.r"]}}`, status: 200,
+			shown: true},
+		{request: "POST /records/search", body: `{"query":"#","scope":"tenant","filter":{"public":true}}`, status: 200,
+			shown: true},
 		{request: "POST /records/search", body: `{"query":"#","tenant_id":"$"}`, status: 403, shown: true},
 	},
 	"GET /records/{kind}": {
 		{request: "GET /records/tool?domain=$", onNATS: `{"kind":"tool","domain":"$"}`, status: 200, shown: true},
-		{request: "GET /records/tool?domain=$&scope=tenant", onNATS: `{"kind":"tool","domain":"$","scope":"tenant"}`, status: 200, shown: true},
+		{request: "GET /records/tool?domain=$&scope=tenant", onNATS: `{"kind":"tool","domain":"$","scope":"tenant"}`,
+			status: 200, shown: true},
 		{request: "GET /records/skill?prefix=$&status=active", onNATS: `{"kind":"skill","prefix":"$","status":"active"}`,
 			status: 200, shown: true},
 		{request: "GET /records/skill?public=true", onNATS: `{"kind":"skill","public":true}`, status: 200, shown: true},
@@ -151,10 +168,12 @@ var probes = map[string][]probe{
 		{request: "POST /a2a", body: agentCall("GetTask", `{"id":"¤"}`), status: 200, shown: true},
 		{request: "POST /a2a", body: agentCall("GetTask", `{"id":"¤","tenant":"$"}`), status: 200, shown: true},
 		{request: "POST /a2a", body: agentCall("ListTasks", `{"includeArtifacts":true}`), status: 200, shown: true},
-		{request: "POST /a2a", body: agentCall("ListTasks", `{"includeArtifacts":true,"tenant":"$"}`), status: 200, shown: true},
+		{request: "POST /a2a", body: agentCall("ListTasks", `{"includeArtifacts":true,"tenant":"$"}`), status: 200,
+			shown: true},
 		{request: "POST /a2a", body: agentCall("SubscribeToTask", `{"id":"¤"}`), status: 200},
 		{request: "POST /a2a", body: agentCall("CancelTask", `{"id":"¤"}`), status: 200},
-		{request: "POST /a2a", body: agentCall("SendMessage", agentMessage(`{"text":"#"},{"data":[]}`, `,"taskId":"¤"`)), status: 200},
+		{request: "POST /a2a", body: agentCall("SendMessage", agentMessage(`{"text":"#"},{"data":[]}`, `,"taskId":"¤"`)),
+			status: 200},
 		{request: "POST /a2a", body: agentCall("GetTask", `{"id":"¤"}`), status: 200, shown: true}, // it was not canceled
 	},
 	// TestRunsOfAnotherTenant compares the lists.
@@ -166,7 +185,8 @@ var probes = map[string][]probe{
 	},
 	"GET /records/{kind}/{id}/usage": {
 		{request: "GET /records/skill/$.s.r/usage", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 404},
-		{request: "GET /records/skill/$.s.r/usage?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`, status: 403},
+		{request: "GET /records/skill/$.s.r/usage?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`,
+			status: 403},
 	},
 	// TestQuotaOfAnotherTenant compares the figures.
 	"GET /quota/records": {
@@ -179,12 +199,15 @@ var probes = map[string][]probe{
 	},
 	"GET /records/{kind}/{id}/history": {
 		{request: "GET /records/skill/$.s.r/history", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 404},
-		{request: "GET /records/skill/$.s.r/history?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`, status: 403},
+		{request: "GET /records/skill/$.s.r/history?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`,
+			status: 403},
 	},
 	// TestWatchOfAnotherTenant watches the changes of other tenants.
-	"GET /watch": {{request: "GET /watch?tenant_id=$", status: 403}, {request: "GET /watch?tenant_id=$&after=1&scope=tenant", status: 403}},
+	"GET /watch": {{request: "GET /watch?tenant_id=$", status: 403},
+		{request: "GET /watch?tenant_id=$&after=1&scope=tenant", status: 403}},
 	"PUT /records/{kind}/{id}": {
-		{request: "PUT /records/skill/$.s.r", body: `{"of":"2"}`, onNATS: `{"kind":"skill","id":"$.s.r","record":{"of":"2"}}`, status: 200},
+		{request: "PUT /records/skill/$.s.r", body: `{"of":"2"}`, onNATS: `{"kind":"skill","id":"$.s.r","record":{"of":"2"}}`,
+			status: 200},
 		{request: "PUT /records/skill/$.s.r", body: `{"tenant_id":"$"}`,
 			onNATS: `{"kind":"skill","id":"$.s.r","record":{"tenant_id":"$"}}`, status: 403},
 		{request: "PUT /records/skill/$.s.r", body: `{"tenant_id":null}`,
@@ -193,14 +216,17 @@ var probes = map[string][]probe{
 			onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$","record":{}}`, status: 403},
 		{request: "DELETE /records/skill/$.s.r", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 204},
 	},
-	"DELETE /records/{kind}/{id}": {{request: "DELETE /records/skill/$.s.r", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 204},
-		{request: "DELETE /records/skill/$.s.r?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`, status: 403}},
+	"DELETE /records/{kind}/{id}": {{request: "DELETE /records/skill/$.s.r", onNATS: `{"kind":"skill","id":"$.s.r"}`,
+		status: 204},
+		{request: "DELETE /records/skill/$.s.r?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`,
+			status: 403}},
 
 	"POST /search/playbooks":         {{request: "POST /search/playbooks", body: "{}", status: 501}},
 	"POST /answer/knowledge":         {{request: "POST /answer/knowledge", body: "{}", status: 501}},
 	"POST /resolve/domain_knowledge": {{request: "POST /resolve/domain_knowledge", body: "{}", status: 501}},
 
-	"POST /api/v1/analyze": {{request: "POST /api/v1/analyze", body: question(text(script{Say: "x", Tell: true}), `[{"a":1}]`),
+	"POST /api/v1/analyze": {{request: "POST /api/v1/analyze",
+		body:   question(text(script{Say: "x", Tell: true}), `[{"a":1}]`),
 		status: 200}},
 	"GET /api/v1/analyze/{run}":    {{request: "GET /api/v1/analyze/~", status: 404, shown: true}},
 	"DELETE /api/v1/analyze/{run}": {{request: "DELETE /api/v1/analyze/~", status: 204}},
@@ -223,11 +249,14 @@ func registers(id, wrapper string) []probe {
 func reads(kinds ...string) (list []probe) {
 	for _, kind := range kinds {
 		list = append(list,
-			probe{request: "GET /records/" + kind + "/$.s.r", onNATS: `{"kind":"` + kind + `","id":"$.s.r"}`, status: 404, shown: true},
-			probe{request: "GET /records/" + kind + "/$.s.r?tenant_id=$", onNATS: `{"kind":"` + kind + `","id":"$.s.r","tenant_id":"$"}`,
+			probe{request: "GET /records/" + kind + "/$.s.r", onNATS: `{"kind":"` + kind + `","id":"$.s.r"}`, status: 404,
+				shown: true},
+			probe{request: "GET /records/" + kind + "/$.s.r?tenant_id=$",
+				onNATS: `{"kind":"` + kind + `","id":"$.s.r","tenant_id":"$"}`,
 				status: 403, shown: true})
 	}
-	return append(list, probe{request: "GET /records/skill/$.s.r?revision=^", onNATS: `{"kind":"skill","id":"$.s.r","revision":"^"}`,
+	return append(list, probe{request: "GET /records/skill/$.s.r?revision=^",
+		onNATS: `{"kind":"skill","id":"$.s.r","revision":"^"}`,
 		status: 404, shown: true})
 }
 
@@ -291,7 +320,8 @@ func TestRunsOfAnotherTenant(t *testing.T) {
 		}
 		for i, caller := range tenants {
 			wait.Until(t, "the run has ended", func() bool { return len(list(caller, "?state=done").Runs) == 1 })
-			if got := list(caller, ""); len(got.Runs) != 1 || got.Runs[0].Run != runs[i] || got.Runs[0].State != schemas.RunDone || got.Next != "" {
+			if got := list(caller, ""); len(got.Runs) != 1 || got.Runs[0].Run != runs[i] ||
+				got.Runs[0].State != schemas.RunDone || got.Next != "" {
 				t.Errorf("tenant %d lists %+v, want %s", i, got, runs[i])
 			}
 			if got := list(caller, "?state=running"); len(got.Runs) != 0 {
@@ -334,7 +364,8 @@ func newOwner(t *testing.T, c *client) *owner {
 	secret := func(text string) string { return strings.ReplaceAll(text, "#", o.secret) }
 	for _, record := range [][2]string{
 		{"skill", `{"skill_id":"$.s.r","version":"1.0.0","purpose":"#","labels":{"of":"$"},"resources":[{"path":"a/b.txt","text":"#"},{"path":"#.txt","text":"x"}],"context_builder_ids":["$.s.r"],"tool_ids":["$.s.r"],"guardrail_ids":["$.s.r"],"template_id":"$.s.r"}`},
-		{"skill", `{"skill_id":"$.s.r2","name":"#","purpose":"# #","public":true}`}, {"skill", `{"skill_id":"$.s.#","tool_ids":["$.s.r"]}`},
+		{"skill", `{"skill_id":"$.s.r2","name":"#","purpose":"# #","public":true}`},
+		{"skill", `{"skill_id":"$.s.#","tool_ids":["$.s.r"]}`},
 		{"agent",
 			`{"agent_id":"$.s.r","capabilities":["#"],"agent_card":{"name":"#","description":"d","version":"1","url":"https://a","skills":[]}}`},
 		{"tool", `{"tool_id":"$.s.r","tool_class":"$","domain":"$","description":"#"}`},
@@ -471,7 +502,8 @@ func (o *owner) unchanged(t *testing.T, p probe) {
 // data that do not exist.
 func (o *owner) indistinguishable(t *testing.T, caller *client, p probe) {
 	t.Helper()
-	refusedInside := p.shown && (strings.HasPrefix(p.request, "POST /mcp") || p.request == "POST /a2a") // the status is 200
+	// the status is 200
+	refusedInside := p.shown && (strings.HasPrefix(p.request, "POST /mcp") || p.request == "POST /a2a")
 	if p.status != 404 && p.status != 403 && !refusedInside {
 		return
 	}
@@ -490,7 +522,8 @@ func (o *owner) indistinguishable(t *testing.T, caller *client, p probe) {
 func (o *owner) answers(t *testing.T, caller *client, p probe) (there, absent string) {
 	t.Helper()
 	id, secret := word(), word()
-	absentTenant := strings.NewReplacer("$2", o.word+"2", "tenant_id=$", "tenant_id="+id, `"tenant_id":"$`, `"tenant_id":"`+id, "$", id, "#",
+	absentTenant := strings.NewReplacer("$2", o.word+"2", "tenant_id=$", "tenant_id="+id, `"tenant_id":"$`,
+		`"tenant_id":"`+id, "$", id, "#",
 		secret, "^", o.written, "~", id+"-"+o.word, "¤", o.task[:22]+o.task[:22]+o.task[44:])
 	plain := func(a answer, words ...string) string {
 		for i := 0; i < len(words); i += 2 {

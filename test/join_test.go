@@ -68,7 +68,8 @@ func (c *client) publish(t testing.TB, nc *nats.Conn, n int) {
 			id, purpose = "$last.one", "$"
 		}
 		record := c.named(fmt.Sprintf(`{"skill_id":%q,"purpose":%q}`, id, purpose))
-		if _, err := js.PublishAsync("$KV.cairn_catalog.skill._global."+c.named(id), []byte(record)); err != nil {
+		subject := "$KV.cairn_catalog.skill._global." + c.named(id)
+		if _, err := js.PublishAsync(subject, []byte(record), jetstream.WithStallWait(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	}

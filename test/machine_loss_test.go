@@ -68,7 +68,8 @@ func (f *followed) follow(t *testing.T, edges ...*client) {
 			if err != nil {
 				continue // the machine is lost, or refuses connections
 			}
-			if res.StatusCode == http.StatusNoContent || res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusGone {
+			if res.StatusCode == http.StatusNoContent || res.StatusCode == http.StatusNotFound ||
+				res.StatusCode == http.StatusGone {
 				t.Errorf("status %d after event %d, which is not the last one", res.StatusCode, f.last)
 				f.done = true
 			}
@@ -109,7 +110,8 @@ func TestRealLossOfAMachine(t *testing.T) {
 	for i := range runs {
 		run, at, await := &runs[i], edges[i%len(edges)], fmt.Sprint(edges[0].word, i)
 		clients.Go(func() {
-			res, err := at.send(t.Context(), analyze, strings.NewReader(question(text(script{Say: say.String(), Await: await}), estate)))
+			res, err := at.send(t.Context(), analyze,
+				strings.NewReader(question(text(script{Say: say.String(), Await: await}), estate)))
 			if err != nil || res.StatusCode != 200 {
 				t.Errorf("run %d: %v, %v", i, res, err)
 				begun.Done()

@@ -84,8 +84,9 @@ type setup struct {
 var (
 	usual = &setup{name: "usual", workers: [][]string{{"tags", "register"}, {"resolve"}, {"resolve"}, {"analyze"}}}
 	// scripted has the scripted model of model_test.go.
-	scripted = &setup{name: "scripted", model: "scripted", tagTTL: 2 * time.Second, analyzeTimeout: 1500 * time.Millisecond,
-		grace: 300 * time.Millisecond}
+	scripted = &setup{name: "scripted", model: "scripted", tagTTL: 2 * time.Second,
+		analyzeTimeout: 1500 * time.Millisecond,
+		grace:          300 * time.Millisecond}
 	// resumable has a second edge with a long timeout, for resuming.
 	resumable = &setup{name: "resumable", model: "scripted", analyzeTimeout: 100 * time.Second}
 	// rendered uses the rendering agent of render_test.go.

@@ -12,7 +12,8 @@ import (
 
 // goName matches names of Go types, functions and system calls, as errors of Go's packages
 // contain them.
-var goName = regexp.MustCompile(`Go value|Go struct|into Go|json: |map\[string\]|interface ?\{|strconv\.|unmarshal|jsonrpc2|\*?(mcp|schemas|jsontext|reflect|time|url)\.[A-Z]|runtime error|lstat`)
+var goName = regexp.MustCompile(
+	`Go value|Go struct|into Go|json: |map\[string\]|interface ?\{|strconv\.|unmarshal|jsonrpc2|\*?(mcp|schemas|jsontext|reflect|time|url)\.[A-Z]|runtime error|lstat`)
 
 // variants returns JSON texts like v in which one value has another type.
 func variants(v any) []string {
@@ -98,7 +99,8 @@ func TestMalformedRequestsWithoutGoNames(t *testing.T) {
 				for _, value := range wrong {
 					switch p.In {
 					case "path":
-						request(method+" "+segments.ReplaceAllString(strings.Replace(path, "{"+p.Name+"}", cmp.Or(value, "x"), 1), "tool"), "")
+						request(method+" "+segments.ReplaceAllString(strings.Replace(path, "{"+p.Name+"}", cmp.Or(value, "x"), 1),
+							"tool"), "")
 					case "query":
 						request(method+" "+segments.ReplaceAllString(path, "tool")+"?"+p.Name+"=%zz", "")
 						request(method+" "+segments.ReplaceAllString(path, "tool")+"?"+p.Name+"="+value, "")

@@ -52,7 +52,8 @@ var mcpProbes = func() (list []probe) {
 		add(true, rpc("resources/read", `{"uri":"cairn://`+kind+`/$.s.r"}`))
 	}
 	list = append(list, probe{request: "POST /mcp?tenant_id=$", body: rpc("skills/list", `{}`), status: 200, shown: true},
-		probe{request: "POST /mcp?tenant_id=$", body: callTool("resolve_skill", `{"skill_id":"$.s.r"}`), status: 200, shown: true})
+		probe{request: "POST /mcp?tenant_id=$", body: callTool("resolve_skill", `{"skill_id":"$.s.r"}`), status: 200,
+			shown: true})
 	for kind, wrapper := range map[string]string{"skill": "record", "agent": "agent_data", "tool": "tool_data",
 		"context_builder": "cb_data", "guardrail": "guardrail_data", "template": "template_data"} {
 		for _, p := range registers(kind+"_id", wrapper) {
@@ -114,7 +115,8 @@ func (w withCredential) RoundTrip(r *http.Request) (*http.Response, error) {
 func (c *client) modelContext(t testing.TB) *mcp.ClientSession {
 	t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
-		&mcp.StreamableClientTransport{Endpoint: c.base + "/mcp", HTTPClient: &http.Client{Transport: withCredential{c}}, MaxRetries: -1}, nil)
+		&mcp.StreamableClientTransport{Endpoint: c.base + "/mcp", HTTPClient: &http.Client{Transport: withCredential{c}},
+			MaxRetries: -1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,19 +145,23 @@ func TestModelContext(t *testing.T) {
 			want       string // in the text
 		}{
 			{"register_tool", `{"tool_data":{"tool_id":"$.a.b","description":"Lists VLANs"}}`, false, `"tool_id":"$.a.b"`},
-			{"register_skill", `{"record":{"skill_id":"$.find_vlans","purpose":"Locate $ VLANs","tool_ids":["$.a.b"]}}`, false, `"skill_id":"$.find_vlans"`},
+			{"register_skill", `{"record":{"skill_id":"$.find_vlans","purpose":"Locate $ VLANs","tool_ids":["$.a.b"]}}`, false,
+				`"skill_id":"$.find_vlans"`},
 			{"search_skills", `{"query":"locate $ vlans"}`, false, "1. `$.find_vlans`"},
 			{"resolve_skill", `{"skill_id":"$.find_vlans"}`, false, "### $.a.b\n\nLists VLANs"},
 			{"resolve_tools", `{"tool_ids":["$.a.b","$.a.c"]}`, false, "## Missing\n\n- $.a.c"},
 			{"resolve_context", `{"skill_id":"$.find_vlans"}`, true, "CE-051"},
 			{"resolve_skill", `{"skill_id":"$"}`, true, "skill_id: "},
 			{"register_agent", `{"agent_data":{"agent_id":"$"},"skill_ids":[7]}`, true, "skill_ids[0]: expected a string"},
-			{"ask_estate", `{"query":"how many hosts per site?","estate":{"hosts":[{"site":"x"},{"site":"y"},{"site":"y"}]}}`, false, "3 hosts"},
+			{"ask_estate", `{"query":"how many hosts per site?","estate":{"hosts":[{"site":"x"},{"site":"y"},{"site":"y"}]}}`,
+				false, "3 hosts"},
 			{"ask_estate", `{"query":"","estate":[]}`, true, "query: "},
 			{"ask_estate", `{"query":"q","estate":"{"}`, true, "AN-500"},
-			{"inspect_schema", `{"estate":{"hosts":[{"site":"x"}]}}`, false, `{"available":["hosts"],"arrays":[{"data_key":"hosts","count":1}]}`},
+			{"inspect_schema", `{"estate":{"hosts":[{"site":"x"}]}}`, false,
+				`{"available":["hosts"],"arrays":[{"data_key":"hosts","count":1}]}`},
 			{"inspect_schema", `{"estate":{"hosts":[{"site":"x"}]},"data_key":"hosts"}`, false, `"fields":["site"]`},
-			{"compute_stats", `{"estate":{"hosts":[{"site":"x"}]},"data_key":"hosts","group_by":"site"}`, false, `{"groups":{"x":1},"total":1`},
+			{"compute_stats", `{"estate":{"hosts":[{"site":"x"}]},"data_key":"hosts","group_by":"site"}`, false,
+				`{"groups":{"x":1},"total":1`},
 			{"compute_stats", `{"estate":{"hosts":[]},"data_key":"host"}`, true, "available: hosts"},
 			{"compute_stats", `{"estate":{"hosts":[{"a":1}]},"data_key":"hosts","metrics":["mean:a"]}`, true, "mean:a"},
 		} {
@@ -182,7 +188,8 @@ func TestModelContextFiles(t *testing.T) {
 		owner := c.withRole(t, schemas.RoleRegistrar, "$")
 		owner.put(t, [2]string{"skill", `{"skill_id":"$.f.g","instructions":"Run scripts/a.py.","license":"MIT","version":"1.0.0","resources":[
 			{"path":"scripts/a.py","media_type":"text/x-python","text":"print(1)"},{"path":"x.bin","data":"AP8="}]}`},
-			[2]string{"skill", `{"skill_id":"$.f.draft","status":"draft"}`}, [2]string{"skill", `{"skill_id":"$.f.retired","status":"retired"}`})
+			[2]string{"skill", `{"skill_id":"$.f.draft","status":"draft"}`},
+			[2]string{"skill", `{"skill_id":"$.f.retired","status":"retired"}`})
 		var list struct {
 			Result struct {
 				Skills []struct {
@@ -209,7 +216,8 @@ func TestModelContextFiles(t *testing.T) {
 				t.Fatal(f.URI, err)
 			}
 			content := append([]byte(got.Contents[0].Text), got.Contents[0].Blob...)
-			if !strings.Contains(string(content), wants[i]) || len(content) != f.Size || f.Digest != "sha256:"+schemas.Digest(content) {
+			if !strings.Contains(string(content), wants[i]) || len(content) != f.Size ||
+				f.Digest != "sha256:"+schemas.Digest(content) {
 				t.Errorf("%+v: %q, want %q", f, content, wants[i])
 			}
 			_, err = other.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: f.URI})
@@ -264,31 +272,39 @@ func TestModelContextHTTP(t *testing.T) {
 		{"a batch", "POST /mcp", `[` + rpc("ping", `{}`) + `]`, nil, 400, "batches are not supported"},
 		{"another method", "GET /mcp", "", nil, 405, "CE-003"},
 		{"end of a session", "DELETE /mcp", "", nil, 405, "CE-003"},
-		{"another media type", "POST /mcp", rpc("ping", `{}`), []string{"Accept: text/html"}, 400, "Accept must contain both"},
-		{"another version", "POST /mcp", rpc("ping", `{}`), []string{"Mcp-Protocol-Version: 2020-01-01"}, 400, "Unsupported protocol version"},
+		{"another media type", "POST /mcp", rpc("ping", `{}`), []string{"Accept: text/html"}, 400,
+			"Accept must contain both"},
+		{"another version", "POST /mcp", rpc("ping", `{}`), []string{"Mcp-Protocol-Version: 2020-01-01"}, 400,
+			"Unsupported protocol version"},
 		{"a foreign origin", "POST /mcp", rpc("ping", `{}`), []string{"Origin: https://evil.example"}, 403, "CE-007"},
 		{"a malformed tenant", "POST /mcp?tenant_id=%zz", rpc("ping", `{}`), nil, 400, "invalid URL escape"},
 		{"an empty tenant", "POST /mcp?tenant_id=", rpc("ping", `{}`), nil, 400, "expected a tenant"},
 		{"another parameter", "POST /mcp?tenant=x", rpc("ping", `{}`), nil, 400, "expected one tenant_id or none"},
-		{"a deep message", "POST /mcp", rpc("tools/call", `{"name":"resolve_tools","arguments":{"tool_ids":`+deep+`}}`), nil, 400, "nested more"},
+		{"a deep message", "POST /mcp", rpc("tools/call", `{"name":"resolve_tools","arguments":{"tool_ids":`+deep+`}}`), nil,
+			400, "nested more"},
 		{"large parameters", "POST /mcp", rpc("ping", `{"_meta":{"a":[`+strings.Repeat(`{"":0},`, 10_000)+`0]}}`), nil, 400,
 			"params._meta: expected a message of at most 65536 bytes besides the arguments of a tool"},
 		{"large arguments", "POST /mcp", callTool("search_skills", `{"query":"`+strings.Repeat("x", 1<<20)+`"}`), nil, 200,
 			"query: expected at most 1048576 bytes of arguments besides estate"},
 		{"too large", "POST /mcp", `"` + strings.Repeat("x", 11<<20) + `"`, nil, 413, "CE-002"},
 		{"an unknown tool", "POST /mcp", callTool("drop", `{}`), nil, 200, `unknown tool`},
-		{"an unknown method", "POST /mcp", rpc("foo/bar", `{}`), nil, 200, `"error":{"code":-32601,"message":"JSON RPC not handled: \"foo/bar\" unsupported"}`},
+		{"an unknown method", "POST /mcp", rpc("foo/bar", `{}`), nil, 200,
+			`"error":{"code":-32601,"message":"JSON RPC not handled: \"foo/bar\" unsupported"}`},
 		{"an unknown notification", "POST /mcp", `{"jsonrpc":"2.0","method":"foo/bar"}`, nil, 400, "CE-001"},
-		{"a request without parameters", "POST /mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, nil, 200, `"code":-32600`},
-		{"an absent directory", "POST /mcp", rpc("resources/directory/read", `{"uri":"skill://cairn/no.such.skill"}`), nil, 200, "-32602"},
-		{"a directory of another scheme", "POST /mcp", rpc("resources/directory/read", `{"uri":"file:///etc"}`), nil, 200, "-32602"},
+		{"a request without parameters", "POST /mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, nil, 200,
+			`"code":-32600`},
+		{"an absent directory", "POST /mcp", rpc("resources/directory/read", `{"uri":"skill://cairn/no.such.skill"}`), nil,
+			200, "-32602"},
+		{"a directory of another scheme", "POST /mcp", rpc("resources/directory/read", `{"uri":"file:///etc"}`), nil, 200,
+			"-32602"},
 		{"no prompts", "POST /mcp", rpc("prompts/list", `{}`), nil, 200, `"prompts":[]`},
 		{"a subscription", "POST /mcp", rpc("subscriptions/listen", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",
 			"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},
 			"notifications":{"toolsListChanged":true}}`),
 			[]string{"Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: subscriptions/listen"}, 404, "-32601"},
 		{"a notification", "POST /mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil, 202, ""},
-		{"the current version", "POST /mcp", rpc("ping", `{}`), []string{"Mcp-Protocol-Version: 2025-11-25"}, 200, `"result":{}`},
+		{"the current version", "POST /mcp", rpc("ping", `{}`), []string{"Mcp-Protocol-Version: 2025-11-25"}, 200,
+			`"result":{}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -330,7 +346,8 @@ func TestModelContextTools(t *testing.T) {
 		"argument":{"name":"id","value":"$"},"context":{"arguments":{"kind":"skill"}}}`)
 	c.withRole(t, schemas.RoleRegistrar, "$").put(t, [2]string{"skill", `{"skill_id":"$.a"}`})
 	for caller, want := range map[*client]string{
-		c.withRole(t, schemas.RoleReader, "$"): `"values":["` + c.word + `.a"]`, c.withRole(t, schemas.RoleReader, "$3"): `"values":[]`,
+		c.withRole(t, schemas.RoleReader, "$"):  `"values":["` + c.word + `.a"]`,
+		c.withRole(t, schemas.RoleReader, "$3"): `"values":[]`,
 	} {
 		if a := caller.call(t, "POST /mcp", complete).body; !strings.Contains(a, want) {
 			t.Errorf("completion: %s, want %s", a, want)
@@ -361,7 +378,8 @@ func TestModelContextCancellation(t *testing.T) {
 				t.Fatal(err)
 			}
 			theModel.canceled.await(t, 5*time.Second, row.word, "the model call is canceled after the "+row.name)
-			if got := <-ended; !strings.Contains(got, map[string]string{"disconnect": "canceled", "revocation": "it is revoked"}[row.name]) {
+			if got := <-ended; !strings.Contains(got,
+				map[string]string{"disconnect": "canceled", "revocation": "it is revoked"}[row.name]) {
 				t.Errorf("%s: %s", row.name, got)
 			}
 			cancel()

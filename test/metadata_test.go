@@ -24,7 +24,8 @@ func TestLifecycle(t *testing.T) {
 			{"tool", `{"tool_id":"$.t.both","tenant_id":"$","of":"tenant","status":"draft"}`},
 		}...)
 		c.rows(t, []row{
-			{"a package has active and deprecated parts only, but parts of other statuses", "POST /resolve/skill", `{"skill_id":"$.now","tenant_id":"$"}`, 200, "",
+			{"a package has active and deprecated parts only, but parts of other statuses", "POST /resolve/skill",
+				`{"skill_id":"$.now","tenant_id":"$"}`, 200, "",
 				`{"manifest":{"version":"1.4.0-rc.1+b7","labels":{"team.io/tier":"gold","a":""}},"context_builders":[],"template":{},
 				"tools":[{"tool_id":"$.s.old","status":"deprecated","replaced_by":"$.s.new"},{"tool_id":"$.s.odd"}],
 				"guardrails":[{"guardrail_id":"$.old"}]}`},
@@ -34,9 +35,11 @@ func TestLifecycle(t *testing.T) {
 				`{"manifest":{"replaced_by":"$.now"}}`},
 			{"a draft tool by id", "POST /resolve/tools", `{"tool_ids":["$.s.draft"],"tenant_id":"$"}`, 200, "",
 				`{"tools":[{"tool_id":"$.s.draft"}],"missing":[]}`},
-			{"a draft of the tenant does not hide the global record", "POST /resolve/tools", `{"tool_ids":["$.t.both"],"tenant_id":"$"}`, 200, "",
+			{"a draft of the tenant does not hide the global record", "POST /resolve/tools",
+				`{"tool_ids":["$.t.both"],"tenant_id":"$"}`, 200, "",
 				`{"tools":[{"of":"global"}]}`},
-			{"a class", "POST /resolve/tool_class", `{"tool_class":"$","tenant_id":"$"}`, 200, "", `{"tools":[{"tool_id":"$.s.old"}]}`},
+			{"a class", "POST /resolve/tool_class", `{"tool_class":"$","tenant_id":"$"}`, 200, "",
+				`{"tools":[{"tool_id":"$.s.old"}]}`},
 			{"a listing", "GET /skills?domain=$&tenant_id=$", "", 200, "",
 				`{"skills":[{"skill_id":"$.now"},{"skill_id":"$.old","status":"deprecated","replaced_by":"$.now"}],"next_cursor":null}`},
 		})
@@ -59,15 +62,19 @@ func TestSkillFields(t *testing.T) {
 		const resources = `"resources":[{"path":"scripts/run.sh","mode":"0755","sha256":"98ea6e4f216f2fb4b69fff9b3a44842c38686ca685f3f55dc48c5d3fb1107be4","size":3},
 			{"path":"logo.png","media_type":"image/png","sha256":"b413f47d13ee2fe6c845b2ee141af81de858df4ec549a58b7970bb96645bc8d2","size":2}]`
 		c.rows(t, []row{
-			{"a package has the instructions, and the digests of the resources", "POST /resolve/skill", `{"skill_id":"$.a"}`, 200,
+			{"a package has the instructions, and the digests of the resources", "POST /resolve/skill", `{"skill_id":"$.a"}`,
+				200,
 				`{"skill_id":"$.a","manifest":{"skill_id":"$.a","purpose":"Serve $","domain":"$","instructions":"# How\n\nTurn the $knob clockwise.","license":"Apache-2.0",` +
 					resources + `},"context_builders":[],"guardrails":[],"template":{},"tools":[]}`, ""},
 			{"a listing has no instructions", "GET /skills?domain=$", "", 200,
-				`{"skills":[{"skill_id":"$.a","purpose":"Serve $","domain":"$","license":"Apache-2.0",` + resources + `}],"next_cursor":null}`, ""},
-			{"words of the instructions find the skill", "POST /resolve/skill", `{"query":"turn the $knob clockwise","top_k":1}`, 200, "",
+				`{"skills":[{"skill_id":"$.a","purpose":"Serve $","domain":"$","license":"Apache-2.0",` + resources +
+					`}],"next_cursor":null}`, ""},
+			{"words of the instructions find the skill", "POST /resolve/skill", `{"query":"turn the $knob clockwise","top_k":1}`,
+				200, "",
 				`{"skills":[{"skill_id":"$.a"}]}`},
 		})
-		if hit := c.do(t, "POST /resolve/skill", `{"query":"turn the $knob clockwise","top_k":1}`); strings.Contains(hit.body, "instructions") {
+		if hit := c.do(t, "POST /resolve/skill", `{"query":"turn the $knob clockwise","top_k":1}`); strings.Contains(hit.body,
+			"instructions") {
 			t.Errorf("a hit has instructions: %s", truncated(hit.body))
 		}
 	})
@@ -99,7 +106,8 @@ func TestInvalidMetadata(t *testing.T) {
 			{"clean", "resources[0].path", `"resources":[{"path":"a//b","text":""}]`},
 			{"with slashes", "resources[0].path", `"resources":[{"path":"a\\b","text":""}]`},
 			{"and unique", "resources[1].path", `"resources":[{"path":"a","text":""},{"path":"a","text":""}]`},
-			{"and no directory of another", "resources[1].path", `"resources":[{"path":"a/b","text":""},{"path":"a","text":""}]`},
+			{"and no directory of another", "resources[1].path",
+				`"resources":[{"path":"a/b","text":""},{"path":"a","text":""}]`},
 			{"a resource has content", "resources[0]", `"resources":[{"path":"a"}]`},
 			{"of one form", "resources[0]", `"resources":[{"path":"a","text":"","data":""}]`},
 			{"in base64", "resources[0]", `"resources":[{"path":"a","data":"!"}]`},
@@ -111,7 +119,8 @@ func TestInvalidMetadata(t *testing.T) {
 		}
 		for _, k := range kinds[1:] {
 			rows = append(rows, row{"a " + k.kind + " has a valid version", "POST /register/" + k.kind,
-				`{"` + k.wrapper + `":{"` + k.kind + `_id":` + idOf(k.record) + `,"version":"one"}}`, 400, "CE-061 " + k.wrapper + ".version", ""})
+				`{"` + k.wrapper + `":{"` + k.kind + `_id":` + idOf(k.record) + `,"version":"one"}}`, 400,
+				"CE-061 " + k.wrapper + ".version", ""})
 		}
 		c.rows(t, rows)
 	})

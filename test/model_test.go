@@ -143,8 +143,9 @@ func writeText(w http.ResponseWriter, text string) {
 }
 
 func done(w http.ResponseWriter) {
-	line(w, map[string]any{"message": chatMessage{"assistant", ""}, "done": true, "done_reason": "stop", "prompt_eval_count": 10,
-		"eval_count": 5})
+	line(w, map[string]any{"message": chatMessage{"assistant", ""}, "done": true, "done_reason": "stop",
+		"prompt_eval_count": 10,
+		"eval_count":        5})
 }
 
 // line writes v. Write errors are ignored: a disconnected client cancels the

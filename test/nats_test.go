@@ -76,12 +76,17 @@ func TestSubjects(t *testing.T) {
 			{"is read", "tags.read", `{"request_id":"$"}`, 200, "", `{"tags":{"request_id":"$","flow":"f","tags":{}}}`},
 			{"the tag is removed", "tags.delete", `{"request_id":"$"}`, 200, "", `{}`},
 			{"the removed tag is not found", "tags.read", `{"request_id":"$"}`, 404, "CE-022", ""},
-			{"a tool", "register.tool", `{"tool_data":{"tool_id":"$.s.t","tool_class":"$","domain":"$"}}`, 200, "", `{"tool_id":"$.s.t"}`},
-			{"a context builder", "register.context_builder", `{"cb_data":{"context_builder_id":"$b","domain":"$","tool_ids":["$.s.t"]}}`, 200, "",
+			{"a tool", "register.tool", `{"tool_data":{"tool_id":"$.s.t","tool_class":"$","domain":"$"}}`, 200, "",
+				`{"tool_id":"$.s.t"}`},
+			{"a context builder", "register.context_builder",
+				`{"cb_data":{"context_builder_id":"$b","domain":"$","tool_ids":["$.s.t"]}}`, 200, "",
 				`{"context_builder_id":"$b"}`},
-			{"a guardrail", "register.guardrail", `{"guardrail_data":{"guardrail_id":"$g","domain":"$"}}`, 200, "", `{"guardrail_id":"$g"}`},
-			{"a template", "register.template", `{"template_data":{"template_id":"$t","skill_ids":["$.a"]}}`, 200, "", `{"template_id":"$t"}`},
-			{"an agent", "register.agent", `{"agent_data":{"agent_id":"$.g","purpose":"$"},"skill_ids":["$.a"]}`, 200, "", `{"agent_id":"$.g"}`},
+			{"a guardrail", "register.guardrail", `{"guardrail_data":{"guardrail_id":"$g","domain":"$"}}`, 200, "",
+				`{"guardrail_id":"$g"}`},
+			{"a template", "register.template", `{"template_data":{"template_id":"$t","skill_ids":["$.a"]}}`, 200, "",
+				`{"template_id":"$t"}`},
+			{"an agent", "register.agent", `{"agent_data":{"agent_id":"$.g","purpose":"$"},"skill_ids":["$.a"]}`, 200, "",
+				`{"agent_id":"$.g"}`},
 			{"a skill", "register.skill", `{"record":{"skill_id":"$.a","purpose":"$"}}`, 200, "", `{"skill_id":"$.a"}`},
 			{"a skill without an id", "register.skill", `{"record":{}}`, 400, "CE-061", ""},
 			{"no JSON", "register.skill", `{`, 400, "CE-061", ""},
@@ -91,7 +96,8 @@ func TestSubjects(t *testing.T) {
 			{"no skill", "resolve.skill", `{"skill_id":"$.none"}`, 404, "CE-031", ""},
 			{"a malformed query", "resolve.skill", `{"query":"x","top_k":0}`, 400, "CE-001", ""},
 			{"its agent", "resolve.agent", `{"query":"$"}`, 200, "", `{"agent_id":"$.g"}`},
-			{"its context", "resolve.context", `{"skill_id":"$.a"}`, 200, "", `{"context_builders":[{"context_builder_id":"$b"}]}`},
+			{"its context", "resolve.context", `{"skill_id":"$.a"}`, 200, "",
+				`{"context_builders":[{"context_builder_id":"$b"}]}`},
 			{"by the alias of the subject", "resolve.context_builders", `{"skill_id":"$.a"}`, 200, "",
 				`{"context_builders":[{"context_builder_id":"$b"}]}`},
 			{"tools", "resolve.tools", `{"tool_ids":["$.s.t"]}`, 200, "", `{"tools":[{"tool_id":"$.s.t"}]}`},
@@ -130,7 +136,8 @@ func TestAnalysisOverNATS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := nc.PublishRequest("cairn.analyze", inbox, []byte(question("How many hosts per site?", estate))); err != nil {
+		if err := nc.PublishRequest("cairn.analyze", inbox,
+			[]byte(question("How many hosts per site?", estate))); err != nil {
 			t.Fatal(err)
 		}
 		var kinds []string

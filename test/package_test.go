@@ -24,13 +24,16 @@ func TestSkillPackage(t *testing.T) {
 			{"context_builder", `{"context_builder_id":"$names","skill_ids":["$.bare"]}`},
 			{"tool", `{"tool_id":"$.s.own","tool_class":"c"}`}, {"tool", `{"tool_id":"$.s.both","tool_class":"c"}`},
 			{"tool", `{"tool_id":"$.s.built","tool_class":"c"}`},
-			{"guardrail", `{"guardrail_id":"$g","skill_ids":["$.none"]}`}, {"guardrail", `{"guardrail_id":"$g-domain","domain":"$"}`},
-			{"guardrail", `{"guardrail_id":"$g-skill","skill_ids":["$.bare"]}`}, {"guardrail", `{"guardrail_id":"$g-other","domain":"$x"}`},
+			{"guardrail", `{"guardrail_id":"$g","skill_ids":["$.none"]}`},
+			{"guardrail", `{"guardrail_id":"$g-domain","domain":"$"}`},
+			{"guardrail", `{"guardrail_id":"$g-skill","skill_ids":["$.bare"]}`},
+			{"guardrail", `{"guardrail_id":"$g-other","domain":"$x"}`},
 			{"template", `{"template_id":"$t","blocks":[1]}`}, {"template", `{"template_id":"$t-names","skill_ids":["$.bare"]}`},
 		}...)
 		const resolve = "POST /resolve/skill"
 		c.rows(t, []row{
-			{"a package contains all linked records, without duplicate tools", resolve, `{"skill_id":"$.full","tenant_id":"$nobody"}`, 200, "",
+			{"a package contains all linked records, without duplicate tools", resolve,
+				`{"skill_id":"$.full","tenant_id":"$nobody"}`, 200, "",
 				`{"skill_id":"$.full","manifest":{"skill_id":"$.full","domain":"$"},
 				"context_builders":[{"context_builder_id":"$b2","context_type":"","tool_ids":["$.s.built"],"instructions":""},
 					{"context_builder_id":"$b1","context_type":"inventory","tool_ids":["$.s.both"],"instructions":"i"},
@@ -83,11 +86,13 @@ func TestSkillParts(t *testing.T) {
 				{"explained", path, `{"skill_id":"$.a","context_types":["inventory"],"explain":true}`, 200, "",
 					`{"explain":[{"kind":"context_builder","id":"$one","scope":"global","via":"context_builder_ids"}]}`},
 				{"no skill_id", path, `{"context_types":["inventory"]}`, 400, "CE-001 skill_id", ""},
-				{"context_types that is a string", path, `{"skill_id":"$.a","context_types":"inventory"}`, 400, "CE-001 context_types", ""},
+				{"context_types that is a string", path, `{"skill_id":"$.a","context_types":"inventory"}`, 400,
+					"CE-001 context_types", ""},
 			}...)
 		}
 		c.rows(t, append(rows, []row{
-			{"the template of a skill", "POST /resolve/template", `{"skill_id":"$.a"}`, 200, `{"template":{"template_id":"$t"}}`, ""},
+			{"the template of a skill", "POST /resolve/template", `{"skill_id":"$.a"}`, 200, `{"template":{"template_id":"$t"}}`,
+				""},
 			{"explained", "POST /resolve/template", `{"skill_id":"$.a","explain":true}`, 200, "",
 				`{"explain":[{"kind":"template","id":"$t","scope":"global","via":"template_id"}]}`},
 			{"the template of a skill without one", "POST /resolve/template", `{"skill_id":"$.bare"}`, 404, "CE-032", ""},
@@ -98,7 +103,8 @@ func TestSkillParts(t *testing.T) {
 			{"a skill without guardrails", "POST /resolve/guardrail", `{"skill_id":"$.bare"}`, 200, `{"guardrails":[]}`, ""},
 			{"an unknown skill", "POST /resolve/guardrail", `{"skill_id":"$.none"}`, 404, "CE-031", ""},
 			{"guardrails of an invalid skill_id", "POST /resolve/guardrail", `{"skill_id":"$"}`, 400, "CE-001 skill_id", ""},
-			{"guardrails of the tenant _global", "POST /resolve/guardrail", `{"skill_id":"$.a","tenant_id":"_global"}`, 400, "CE-001 tenant_id", ""},
+			{"guardrails of the tenant _global", "POST /resolve/guardrail", `{"skill_id":"$.a","tenant_id":"_global"}`, 400,
+				"CE-001 tenant_id", ""},
 		}...))
 	})
 }
@@ -115,19 +121,23 @@ func TestGlobalGuardrails(t *testing.T) {
 			{"guardrail", `{"guardrail_id":"$theirs","tenant_id":"$other"}`},
 		}...)
 		c.rows(t, []row{
-			{"one with neither domain nor skill_ids applies to every skill", "POST /resolve/guardrail", `{"skill_id":"$.a"}`, 200, "",
+			{"one with neither domain nor skill_ids applies to every skill", "POST /resolve/guardrail", `{"skill_id":"$.a"}`,
+				200, "",
 				`{"guardrails":[{"guardrail_id":"$same","of":"global"},{"guardrail_id":"$all"}]}`},
 			{"guardrails of a tenant are added to the global ones", "POST /resolve/guardrail",
 				`{"skill_id":"$.a","tenant_id":"$","explain":true}`, 200, "",
 				`{"guardrails":[{"guardrail_id":"$same","of":"global"},{"guardrail_id":"$same","of":"tenant"},{"guardrail_id":"$all"},{"guardrail_id":"$mine"}],
 				"explain":[{"id":"$same","scope":"global","via":"guards_domain"},{"id":"$same","scope":"tenant","via":"guards_domain"},
 				{"id":"$all","scope":"global","via":"guards_all"},{"id":"$mine","scope":"tenant","via":"guards_all"}]}`},
-			{"global guardrails apply to a tenant's skill", "POST /resolve/skill", `{"skill_id":"$x.b","tenant_id":"$"}`, 200, "",
+			{"global guardrails apply to a tenant's skill", "POST /resolve/skill", `{"skill_id":"$x.b","tenant_id":"$"}`, 200,
+				"",
 				`{"guardrails":[{"guardrail_id":"$all"},{"guardrail_id":"$mine"}]}`},
-			{"a removal without the tenant does not affect the tenant's guardrail", "DELETE /register/guardrail/$mine", "", 204, "", ""},
+			{"a removal without the tenant does not affect the tenant's guardrail", "DELETE /register/guardrail/$mine", "", 204,
+				"", ""},
 			{"the tenant's guardrail is removed", "DELETE /register/guardrail/$mine?tenant_id=$", "", 204, "", ""},
 			{"the global guardrail is removed", "DELETE /register/guardrail/$all", "", 204, "", ""},
-			{"no removed guardrail applies", "POST /resolve/guardrail", `{"skill_id":"$x.b","tenant_id":"$"}`, 200, `{"guardrails":[]}`, ""},
+			{"no removed guardrail applies", "POST /resolve/guardrail", `{"skill_id":"$x.b","tenant_id":"$"}`, 200,
+				`{"guardrails":[]}`, ""},
 		})
 	})
 }

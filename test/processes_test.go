@@ -51,7 +51,8 @@ func (s *system) launch(program string, c setup) error {
 		}
 		s.workers = append(s.workers, launch(program, args...))
 	}
-	args := []string{"edge", "--nats", s.nats, "--http", "127.0.0.1:0", "--ard-publisher", publisherDomain, "--ard-url", publisherURL}
+	args := []string{"edge", "--nats", s.nats, "--http", "127.0.0.1:0", "--ard-publisher", publisherDomain, "--ard-url",
+		publisherURL}
 	if c.keys {
 		args = append(args, "--auth", "keys")
 	}

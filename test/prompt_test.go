@@ -41,7 +41,8 @@ func TestModes(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		prompt := func(more ...string) string { return c.modelMessages(t, estate, more...)[0].Content }
 		standard, broad := prompt(`"mode":"standard"`), prompt(`"mode":"broad"`)
-		if !strings.Contains(broad, "no recommendations") || !strings.Contains(standard, "findings or recommendations") || standard == broad {
+		if !strings.Contains(broad, "no recommendations") || !strings.Contains(standard, "findings or recommendations") ||
+			standard == broad {
 			t.Errorf("standard:\n%s\nbroad:\n%s", standard, broad)
 		}
 		if prompt() != standard {
@@ -61,7 +62,8 @@ func TestModes(t *testing.T) {
 func TestModelSeesMetadataOnly(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		var prompt strings.Builder
-		estate := `{"hosts":[{"name":"sample","site":"Oslo"},{"name":"SECRET-` + c.word + `","site":"Oslo"}],"network":{"vlans":[{"id":1}]}}`
+		estate := `{"hosts":[{"name":"sample","site":"Oslo"},{"name":"SECRET-` + c.word +
+			`","site":"Oslo"}],"network":{"vlans":[{"id":1}]}}`
 		for _, m := range c.modelMessages(t, estate) {
 			prompt.WriteString(m.Content)
 		}
@@ -73,7 +75,8 @@ func TestModelSeesMetadataOnly(t *testing.T) {
 		if strings.Contains(prompt.String(), "SECRET") {
 			t.Errorf("the model receives a record:\n%s", prompt.String())
 		}
-		for _, m := range c.modelMessages(t, "["+strings.Repeat(`{"`+strings.Repeat("f", 100)+`":"v","x":[1,2,3]},`, 5000)+`{}]`) {
+		for _, m := range c.modelMessages(t,
+			"["+strings.Repeat(`{"`+strings.Repeat("f", 100)+`":"v","x":[1,2,3]},`, 5000)+`{}]`) {
 			if len(m.Content) > 32<<10 {
 				t.Errorf("the model receives %d bytes of a large estate", len(m.Content))
 			}
@@ -84,12 +87,14 @@ func TestModelSeesMetadataOnly(t *testing.T) {
 func TestHistory(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		tell := text(text(script{Tell: true}))
-		history := `{"m":{"10":{"r":0,"c":` + tell + `},"2":{"r":1,"c":"second"},"1":{"r":0,"c":"first"}},"t":"2026-01-01T00:00:00Z"}`
+		history := `{"m":{"10":{"r":0,"c":` + tell +
+			`},"2":{"r":1,"c":"second"},"1":{"r":0,"c":"first"}},"t":"2026-01-01T00:00:00Z"}`
 		events := c.analyze(t, `{"query":"","context":"{}","target":"H","prompt":`+history+`}`)
 		got := value(t, textOf(t, events))
 		want := `[{"role":"system"},{"role":"user","content":"first"},{"role":"assistant","content":"second"},{"role":"user"}]`
 		if diff := contains(got, value(t, want)); diff != "" {
-			t.Errorf("%s: the latest user message is the query, the others come before it in the order of their numbers: %v", diff, got)
+			t.Errorf("%s: the latest user message is the query, the others come before it in the order of their numbers: %v",
+				diff, got)
 		}
 		followed := c.modelMessages(t, estate, `"prompt":{"m":{"0":{"r":0,"c":"first"},"1":{"r":1,"c":"second"}}}`)
 		if len(followed) != 4 || followed[1].Content != "first" || followed[2].Content != "second" {
@@ -101,7 +106,8 @@ func TestHistory(t *testing.T) {
 func TestModelFails(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
 		c.plain().rows(t, []row{
-			{"an error before the first event is a status", analyze, question(text(script{Fail: "boom"}), estate), 500, "AN-500", ""},
+			{"an error before the first event is a status", analyze, question(text(script{Fail: "boom"}), estate), 500, "AN-500",
+				""},
 		})
 		events := c.analyze(t, question(text(script{Say: "some words ", Fail: "boom"}), estate))
 		if got := strings.Join(kindsOf(events), " "); !strings.HasSuffix(got, "text_delta error done") {

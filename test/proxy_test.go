@@ -53,7 +53,8 @@ func newProxy(t testing.TB, server string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{url: "http://127.0.0.1:0", target: target, transport: &http.Transport{MaxIdleConnsPerHost: 16}, mode: refused,
+	p := &proxy{url: "http://127.0.0.1:0", target: target, transport: &http.Transport{MaxIdleConnsPerHost: 16},
+		mode:    refused,
 		changed: make(chan struct{})}
 	p.through = httputil.NewSingleHostReverseProxy(target)
 	p.through.Transport, p.through.ErrorLog = p.transport, log.New(io.Discard, "", 0)
@@ -183,7 +184,8 @@ func (p *proxy) forward(r *http.Request, documents string) ([]item, error) {
 	if documents == "" {
 		return nil, nil
 	}
-	req, err := http.NewRequestWithContext(r.Context(), r.Method, p.target.String()+r.URL.RequestURI(), strings.NewReader(documents))
+	req, err := http.NewRequestWithContext(r.Context(), r.Method, p.target.String()+r.URL.RequestURI(),
+		strings.NewReader(documents))
 	if err != nil {
 		return nil, err
 	}

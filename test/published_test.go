@@ -29,20 +29,27 @@ func TestPublishedRecords(t *testing.T) {
 		c.rows(t, []row{
 			{"published skills are listed", "GET /records/skill?public=true&tenant_id=$", "", 200, "",
 				`{"records":[{"skill_id":"$.yes"},{"skill_id":"$.zold"}],"next_cursor":null}`},
-			{"agents", "GET /records/agent?public=true&tenant_id=$", "", 200, "", `{"records":[{"agent_id":"$.card"}],"next_cursor":null}`},
-			{"tools", "GET /records/tool?public=true&tenant_id=$", "", 200, "", `{"records":[{"tool_id":"$.s.server"}],"next_cursor":null}`},
-			{"skills are found", "POST /resolve/skill", query, 200, "", `{"skills":[{"skill_id":"$.yes"},{"skill_id":"$.zold"}]}`},
+			{"agents", "GET /records/agent?public=true&tenant_id=$", "", 200, "",
+				`{"records":[{"agent_id":"$.card"}],"next_cursor":null}`},
+			{"tools", "GET /records/tool?public=true&tenant_id=$", "", 200, "",
+				`{"records":[{"tool_id":"$.s.server"}],"next_cursor":null}`},
+			{"skills are found", "POST /resolve/skill", query, 200, "",
+				`{"skills":[{"skill_id":"$.yes"},{"skill_id":"$.zold"}]}`},
 			{"an agent is found", "POST /resolve/agent", query, 200, "", `{"agent_id":"$.card"}`},
 			{"public is a boolean of a skill", "PUT /records/skill/$.a", `{"public":"yes"}`, 400, "CE-061 record.public", ""},
 			{"of an agent", "PUT /records/agent/$", `{"public":1}`, 400, "CE-061 record.public", ""},
-			{"of a tool", "POST /register/tool", `{"tool_data":{"tool_id":"$.s.a","public":{}}}`, 400, "CE-061 tool_data.public", ""},
-			{"null is the default", "PUT /records/skill/$.n?tenant_id=$", `{"public":null}`, 200, `{"kind":"skill","id":"$.n"}`, ""},
-			{"a guardrail has no such field", "PUT /records/guardrail/$?tenant_id=$", `{"public":"yes"}`, 200, `{"kind":"guardrail","id":"$"}`, ""},
+			{"of a tool", "POST /register/tool", `{"tool_data":{"tool_id":"$.s.a","public":{}}}`, 400, "CE-061 tool_data.public",
+				""},
+			{"null is the default", "PUT /records/skill/$.n?tenant_id=$", `{"public":null}`, 200, `{"kind":"skill","id":"$.n"}`,
+				""},
+			{"a guardrail has no such field", "PUT /records/guardrail/$?tenant_id=$", `{"public":"yes"}`, 200,
+				`{"kind":"guardrail","id":"$"}`, ""},
 			{"an agent without a card gives a warning", "PUT /records/agent/$.none?tenant_id=$", `{"public":true}`, 200, "",
 				`{"warnings":[{"field":"record.public"}]}`},
 			{"a tool without a server too", "PUT /records/tool/$.s.tool?tenant_id=$&strict=true", `{"public":true}`, 400,
 				"CE-061 record.public", ""},
-			{"the filter is a boolean", "POST /resolve/skill", `{"query":"q","filter":{"public":"yes"}}`, 400, "CE-001 filter.public", ""},
+			{"the filter is a boolean", "POST /resolve/skill", `{"query":"q","filter":{"public":"yes"}}`, 400,
+				"CE-001 filter.public", ""},
 			{"of a listing", "GET /records/skill?public=1", "", 400, "CE-001 public", ""},
 		})
 	})
@@ -59,25 +66,30 @@ func TestRecordSearch(t *testing.T) {
 		}...)
 		const search = "POST /records/search"
 		with := func(more string) string { return `{"query":"emboss the vellum sheets","tenant_id":"$"` + more + `}` }
-		const skill, agent, tool = `{"kind":"skill","record":{"skill_id":"$a.press"}}`, `{"kind":"agent","record":{"agent_id":"$.agent"}}`,
+		const skill, agent, tool = `{"kind":"skill","record":{"skill_id":"$a.press"}}`,
+			`{"kind":"agent","record":{"agent_id":"$.agent"}}`,
 			`{"kind":"tool","record":{"tool_id":"$.s.tool"}}`
 		only := func(hit string) string { return `{"hits":[` + hit + `],"next_offset":null}` }
 		c.rows(t, []row{
 			{"by kind", search, with(`,"kinds":["skill"],"scope":"tenant"`), 200, "", only(skill)},
 			{"by scope", search, with(`,"scope":"global","any":{"domains":["$g","x"]}`), 200, "", only(tool)},
-			{"a scope does not fall back", search, with(`,"scope":"tenant","any":{"domains":["$g"]}`), 200, `{"hits":[],"next_offset":null}`, ""},
+			{"a scope does not fall back", search, with(`,"scope":"tenant","any":{"domains":["$g"]}`), 200,
+				`{"hits":[],"next_offset":null}`, ""},
 			{"both scopes", search, with(`,"any":{"domains":["$","$g"]}`), 200, "", only(agent + `,` + tool)},
 			{"by id", search, with(`,"any":{"ids":["$.agent","$a.press"]}`), 200, "", only(agent + `,` + skill)},
 			{"by display name, without case", search, with(`,"any":{"display_names":["pRESS $"]}`), 200, "", only(skill)},
 			{"by version", search, with(`,"any":{"versions":["1.2.0"],"ids":["$a.press"]}`), 200, "", only(skill)},
 			{"by status", search, with(`,"any":{"statuses":["deprecated"],"domains":["$g"]}`), 200, "", only(tool)},
 			{"by capability", search, with(`,"scope":"tenant","any":{"capabilities":["fold","emboss"]}`), 200, "", only(skill)},
-			{"by labels", search, with(`,"scope":"tenant","any":{"labels":[["team=north","team=west"],["tier=gold"]]}`), 200, "", only(skill)},
+			{"by labels", search, with(`,"scope":"tenant","any":{"labels":[["team=north","team=west"],["tier=gold"]]}`), 200, "",
+				only(skill)},
 			{"by a filter", search, with(`,"filter":{"labels":{"team":"south"}},"scope":"tenant"`), 200, "", only(agent)},
 			{"nothing", search, with(`,"any":{"ids":["$.none"]}`), 200, `{"hits":[],"next_offset":null}`, ""},
-			{"a page", search, with(`,"limit":1,"any":{"domains":["$","$g"]}`), 200, "", `{"hits":[` + agent + `],"next_offset":1}`},
+			{"a page", search, with(`,"limit":1,"any":{"domains":["$","$g"]}`), 200, "",
+				`{"hits":[` + agent + `],"next_offset":1}`},
 			{"the last page", search, with(`,"limit":1,"offset":1,"any":{"domains":["$","$g"]}`), 200, "", only(tool)},
-			{"beyond the last", search, with(`,"offset":2,"any":{"domains":["$","$g"]}`), 200, `{"hits":[],"next_offset":null}`, ""},
+			{"beyond the last", search, with(`,"offset":2,"any":{"domains":["$","$g"]}`), 200, `{"hits":[],"next_offset":null}`,
+				""},
 			{"no query", search, `{}`, 400, "CE-001 query", ""},
 			{"another kind", search, with(`,"kinds":["skill","template"]`), 400, "CE-001 kinds[1]", ""},
 			{"another scope", search, with(`,"scope":"all"`), 400, "CE-001 scope", ""},
@@ -98,7 +110,8 @@ func TestRecordSearchPages(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const records = 25
 		for i := range records {
-			c.put(t, [2]string{"skill", fmt.Sprintf(`{"skill_id":"$.s%d","tenant_id":"$","purpose":"Etch the pewter plate number %d"}`, i, i)})
+			c.put(t, [2]string{"skill",
+				fmt.Sprintf(`{"skill_id":"$.s%d","tenant_id":"$","purpose":"Etch the pewter plate number %d"}`, i, i)})
 		}
 		page := func(limit, offset int) (ids []string, next *int) {
 			var got struct {
@@ -109,7 +122,8 @@ func TestRecordSearchPages(t *testing.T) {
 				}
 				Next *int `json:"next_offset"`
 			}
-			body := fmt.Sprintf(`{"query":"etch the pewter plate","tenant_id":"$","scope":"tenant","limit":%d,"offset":%d}`, limit, offset)
+			body := fmt.Sprintf(`{"query":"etch the pewter plate","tenant_id":"$","scope":"tenant","limit":%d,"offset":%d}`,
+				limit, offset)
 			if err := json.Unmarshal([]byte(c.do(t, "POST /records/search", body).body), &got); err != nil {
 				t.Fatal(err)
 			}

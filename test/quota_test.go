@@ -15,7 +15,8 @@ func TestQuotas(t *testing.T) {
 			wait.Until(t, request+" returns "+want, func() bool { return strings.Contains(c.do(t, request, "").body, want) })
 		}
 		c.rows(t, []row{
-			{"no records", "GET /quota/records?tenant_id=$", "", 200, `{"count":0,"bytes":0,"max_count":1000000,"max_bytes":1717986880}`, ""},
+			{"no records", "GET /quota/records?tenant_id=$", "", 200,
+				`{"count":0,"bytes":0,"max_count":1000000,"max_bytes":1717986880}`, ""},
 			{"no tags", "GET /quota/tags?tenant_id=$", "", 200, `{"count":0,"bytes":0,"max_bytes":858993440}`, ""},
 			{"an invalid tenant", "GET /quota/tags?tenant_id=a%20b", "", 400, "CE-001 tenant_id", ""},
 			{"an unknown parameter", "GET /quota/records?kind=tool", "", 400, "CE-001 kind", ""},

@@ -37,7 +37,8 @@ func TestRealModelStops(t *testing.T) {
 			}
 		}
 		runner := c.runner(t, server)
-		wait.Until(t, "the model uses the CPU during the answer", func() bool { return works(t, runner) }) // other processes may use the CPUs
+		// other processes may use the CPUs
+		wait.Until(t, "the model uses the CPU during the answer", func() bool { return works(t, runner) })
 		stop(t, c, s)
 		wait.Until(t, "the model stops: "+name, func() bool { return !works(t, runner) })
 	}

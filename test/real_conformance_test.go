@@ -25,11 +25,15 @@ const (
 // conformance are the scenarios of the conformance suite that apply to a server of records,
 // with the checks that must pass. Others of the scenario need the tools of a test server.
 var conformance = map[string]string{
-	"server-initialize": "2/2", "logging-set-level": "2/2", "ping": "2/2", "completion-complete": "2/2", "tools-list": "3/3",
-	"resources-list": "2/2", "sep-2164-resource-not-found": "4/4", "prompts-list": "2/2", "dns-rebinding-protection": "2/2",
-	"caching": "8/8", "http-header-validation": "14/14", "input-required-result-unsupported-methods": "2/2",
-	"sep-2640-skills-directory": "7/7", "sep-2640-skills-enumeration": "32/32", "sep-2640-skills-manifest": "6/6",
-	"server-stateless": "21/25", // the others call tools of a test server that log, sample or elicit
+	"server-initialize": "2/2", "logging-set-level": "2/2", "ping": "2/2", "completion-complete": "2/2",
+	"tools-list":     "3/3",
+	"resources-list": "2/2", "sep-2164-resource-not-found": "4/4", "prompts-list": "2/2",
+	"dns-rebinding-protection": "2/2",
+	"caching":                  "8/8", "http-header-validation": "14/14",
+	"input-required-result-unsupported-methods": "2/2",
+	"sep-2640-skills-directory":                 "7/7", "sep-2640-skills-enumeration": "32/32",
+	"sep-2640-skills-manifest": "6/6",
+	"server-stateless":         "21/25", // the others call tools of a test server that log, sample or elicit
 }
 
 // Reasons why scenarios of the suite do not apply.
@@ -44,8 +48,9 @@ const (
 var inapplicable = map[string]string{
 	"server-session-lifecycle": noSessions, "server-sse-polling": noSessions, "server-sse-multiple-streams": noSessions,
 	"tools-call-simple-text": testServer, "tools-call-image": testServer, "tools-call-audio": testServer,
-	"tools-call-embedded-resource": testServer, "tools-call-mixed-content": testServer, "tools-call-with-logging": testServer,
-	"tools-call-error": testServer, "tools-call-with-progress": testServer, "tools-call-sampling": testServer,
+	"tools-call-embedded-resource": testServer, "tools-call-mixed-content": testServer,
+	"tools-call-with-logging": testServer,
+	"tools-call-error":        testServer, "tools-call-with-progress": testServer, "tools-call-sampling": testServer,
 	"tools-call-elicitation": testServer, "json-schema-2020-12": testServer, "elicitation-sep1034-defaults": testServer,
 	"elicitation-sep1330-enums": testServer, "resources-read-text": testServer, "resources-read-binary": testServer,
 	"resources-templates-read": testServer, "resources-subscribe": "needs subscriptions, which Cairn does not have",
@@ -66,7 +71,8 @@ var inapplicable = map[string]string{
 
 // inspected are the calls of each tool by the MCP Inspector: an argument a line.
 var inspected = map[string][]string{
-	"search_skills": {"query=describe hosts"}, "resolve_skill": {"skill_id=a.hosts"}, "resolve_agent": {"query=describe hosts"},
+	"search_skills": {"query=describe hosts"}, "resolve_skill": {"skill_id=a.hosts"},
+	"resolve_agent":   {"query=describe hosts"},
 	"resolve_context": {"skill_id=a.hosts"}, "resolve_tools": {`tool_ids=["a.b.c"]`},
 	"ask_estate":               {"query=how many hosts?", `estate={"hosts":[{"site":"x"}]}`},
 	"inspect_schema":           {`estate={"hosts":[{"site":"x"}]}`},
@@ -88,7 +94,8 @@ func TestRealModelContextClients(t *testing.T) {
 	n := installNode(t)
 	c := newClient(t, open(t, topologies[0], &setup{name: "conformance"}))
 	c.put(t, [2]string{"tool", `{"tool_id":"a.b.c","description":"Lists hosts"}`},
-		[2]string{"context_builder", `{"context_builder_id":"hosts","instructions":"List hosts first.","tool_ids":["a.b.c"]}`},
+		[2]string{"context_builder",
+			`{"context_builder_id":"hosts","instructions":"List hosts first.","tool_ids":["a.b.c"]}`},
 		[2]string{"agent", `{"agent_id":"hosts","capabilities":["describe hosts"]}`},
 		[2]string{"skill", `{"skill_id":"a.hosts","purpose":"Describe hosts","instructions":"List them.","context_builder_ids":["hosts"],
 			"resources":[{"path":"scripts/list.py","text":"print(1)"}]}`},
@@ -166,7 +173,8 @@ func installNode(t *testing.T) node {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	// The package node installs its program in a script.
-	install := exec.CommandContext(ctx, npm, "install", "--prefix", dir, "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error",
+	install := exec.CommandContext(ctx, npm, "install", "--prefix", dir, "--prefer-offline", "--no-audit", "--no-fund",
+		"--loglevel=error",
 		nodePackage, conformancePackage, inspectorPackage)
 	if out, err := install.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v: %s", install.Args, err, out)

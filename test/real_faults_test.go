@@ -204,7 +204,8 @@ func (r record) query() string {
 func (f *faulty) resolved(t testing.TB, list []record) {
 	t.Helper()
 	for _, r := range list {
-		f.call(t, "POST /resolve/skill", `{"skill_id":"`+r.id+`","tenant_id":"$"}`).expect(t, 200, "", `{"skill_id":"`+r.id+`"}`)
+		f.call(t, "POST /resolve/skill", `{"skill_id":"`+r.id+`","tenant_id":"$"}`).expect(t, 200, "",
+			`{"skill_id":"`+r.id+`"}`)
 	}
 }
 

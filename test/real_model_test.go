@@ -106,7 +106,8 @@ func (m *modelChange) searchUntil(ctx context.Context, t *testing.T) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil || a.status != 200 || contains(value(t, a.body), value(t, m.named(`{"skills":[{"skill_id":"`+want+`"}]}`))) != "" {
+		if err != nil || a.status != 200 ||
+			contains(value(t, a.body), value(t, m.named(`{"skills":[{"skill_id":"`+want+`"}]}`))) != "" {
 			t.Errorf("%s: %v %d %s, want %s", query, err, a.status, truncated(a.body), want)
 			return
 		}

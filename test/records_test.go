@@ -22,7 +22,8 @@ func TestRecords(t *testing.T) {
 				row{"a " + k.kind + " is stored", "PUT /records/" + k.kind + "/" + id, k.record, 200,
 					`{"kind":"` + k.kind + `","id":"` + id + `"}`, ""},
 				row{"and read as it was stored", "GET /records/" + k.kind + "/" + id, "", 200, "", k.record},
-				row{"listed", "GET /records/" + k.kind + "?prefix=" + id, "", 200, "", `{"records":[` + k.record + `],"next_cursor":null}`},
+				row{"listed", "GET /records/" + k.kind + "?prefix=" + id, "", 200, "",
+					`{"records":[` + k.record + `],"next_cursor":null}`},
 				row{"and resolved", k.read, k.question, 200, "", strings.ReplaceAll(k.has, "RECORD", k.record)})
 		}
 		for _, k := range kinds {
@@ -55,17 +56,21 @@ func TestRecordsOfTenants(t *testing.T) {
 			{"a tenant's records are listed", list + "&tenant_id=$", "", 200, "",
 				`{"records":[{"tool_id":"$.s.a","of":"tenant"}],"next_cursor":null}`},
 			{"global ones where it has none", list + "s.b&tenant_id=$", "", 200, "", `{"records":[{"tool_id":"$.s.b"}]}`},
-			{"unless the scope excludes them", list + "s.b&tenant_id=$&scope=tenant", "", 200, `{"records":[],"next_cursor":null}`, ""},
+			{"unless the scope excludes them", list + "s.b&tenant_id=$&scope=tenant", "", 200,
+				`{"records":[],"next_cursor":null}`, ""},
 			{"the global scope", list + "&tenant_id=$&scope=global", "", 200, "",
 				`{"records":[{"tool_id":"$.s.a","of":"global"},{"tool_id":"$.s.b"}]}`},
-			{"by label", "GET /records/tool?labels=team%3D$,tier%3Dgold", "", 200, "", `{"records":[{"tool_id":"$.s.a"}],"next_cursor":null}`},
-			{"by another value of the label", "GET /records/tool?labels=team%3D$,tier%3Dgol", "", 200, `{"records":[],"next_cursor":null}`, ""},
+			{"by label", "GET /records/tool?labels=team%3D$,tier%3Dgold", "", 200, "",
+				`{"records":[{"tool_id":"$.s.a"}],"next_cursor":null}`},
+			{"by another value of the label", "GET /records/tool?labels=team%3D$,tier%3Dgol", "", 200,
+				`{"records":[],"next_cursor":null}`, ""},
 			{"by domain", "GET /records/tool?domain=$x", "", 200, "", `{"records":[{"tool_id":"$.s.a"}],"next_cursor":null}`},
 			{"drafts", "GET /records/skill?domain=$&status=draft", "", 200, "",
 				`{"records":[{"skill_id":"$.s","resources":[{"path":"a.txt","size":1}]}],"next_cursor":null}`},
 			{"active records include those without a status", "GET /records/skill?domain=$&status=active", "", 200, "",
 				`{"records":[{"skill_id":"$.u"}],"next_cursor":null}`},
-			{"any status", "GET /records/skill?domain=$", "", 200, "", `{"records":[{"skill_id":"$.s"},{"skill_id":"$.t"},{"skill_id":"$.u"}]}`},
+			{"any status", "GET /records/skill?domain=$", "", 200, "",
+				`{"records":[{"skill_id":"$.s"},{"skill_id":"$.t"},{"skill_id":"$.u"}]}`},
 			{"a record has the content of its resources", "GET /records/skill/$.s", "", 200, "",
 				`{"instructions":"Do it.","resources":[{"path":"a.txt","text":"x"}]}`},
 			{"an unknown kind", "GET /records/playbook", "", 400, "CE-001 kind", ""},
@@ -78,7 +83,8 @@ func TestRecordsOfTenants(t *testing.T) {
 			{"an unknown cursor", "GET /records/skill?cursor=!", "", 400, "CE-001 cursor", ""},
 			{"a limit of 0", "GET /records/skill?limit=0", "", 400, "CE-001 limit", ""},
 		})
-		if got := c.do(t, "GET /records/skill?domain=$", ""); strings.Contains(got.body, "Do it") || strings.Contains(got.body, `"text"`) {
+		if got := c.do(t, "GET /records/skill?domain=$", ""); strings.Contains(got.body, "Do it") ||
+			strings.Contains(got.body, `"text"`) {
 			t.Errorf("a listing has instructions or content: %s", truncated(got.body))
 		}
 	})
@@ -92,21 +98,28 @@ func TestRecordWarnings(t *testing.T) {
 		const purpos = `{"field":"record.purpos","message":"unknown field; did you mean purpose?"}`
 		c.rows(t, []row{
 			{"a misspelt field gives a warning", a, `{"purpos":"p","owner":"x","purposee":"p"}`, 200,
-				`{"kind":"skill","id":"$.a","warnings":[` + purpos + `,{"field":"record.purposee","message":"unknown field; did you mean purpose?"}]}`, ""},
+				`{"kind":"skill","id":"$.a","warnings":[` + purpos +
+					`,{"field":"record.purposee","message":"unknown field; did you mean purpose?"}]}`, ""},
 			{"and is stored", "GET /records/skill/$.a?tenant_id=$", "", 200, "", `{"purpos":"p"}`},
-			{"not if the record has the field as well", a, `{"purpos":"p","purpose":"p"}`, 200, `{"kind":"skill","id":"$.a"}`, ""},
-			{"a reference to an absent record gives a warning", a, `{"tool_ids":["$.s.own","$.s.no","$.s.global"],"template_id":"$t"}`, 200, "",
+			{"not if the record has the field as well", a, `{"purpos":"p","purpose":"p"}`, 200, `{"kind":"skill","id":"$.a"}`,
+				""},
+			{"a reference to an absent record gives a warning", a,
+				`{"tool_ids":["$.s.own","$.s.no","$.s.global"],"template_id":"$t"}`, 200, "",
 				`{"warnings":[{"field":"record.tool_ids[1]"},{"field":"record.template_id"}]}`},
-			{"also to one of another tenant", a, `{"tool_ids":["$.s.foreign"]}`, 200, "", `{"warnings":[{"field":"record.tool_ids[0]"}]}`},
-			{"and a replacement", a, `{"status":"retired","replaced_by":"$.b"}`, 200, "", `{"warnings":[{"field":"record.replaced_by"}]}`},
+			{"also to one of another tenant", a, `{"tool_ids":["$.s.foreign"]}`, 200, "",
+				`{"warnings":[{"field":"record.tool_ids[0]"}]}`},
+			{"and a replacement", a, `{"status":"retired","replaced_by":"$.b"}`, 200, "",
+				`{"warnings":[{"field":"record.replaced_by"}]}`},
 			{"an id of another kind is not a link", "PUT /records/tool/$.s.own?tenant_id=$", `{"skill_ids":["$.no"]}`, 200,
 				`{"kind":"tool","id":"$.s.own"}`, ""},
 			{"strict rejects a misspelt field", a + "&strict=true", `{"purpos":"p"}`, 400, "CE-061 record.purpos", ""},
 			{"and an absent record", a + "&strict=true", `{"tool_ids":["$.s.no"]}`, 400, "CE-061 record.tool_ids[0]", ""},
 			{"strict is a boolean", a + "&strict=1", `{}`, 400, "CE-061 strict", ""},
-			{"null is no value", a + "&strict=true", `{"purpose":null,"tool_ids":null,"labels":null,"version":null,"extra":null}`, 200,
+			{"null is no value", a + "&strict=true",
+				`{"purpose":null,"tool_ids":null,"labels":null,"version":null,"extra":null}`, 200,
 				`{"kind":"skill","id":"$.a"}`, ""},
-			{"and not stored", "GET /records/skill/$.a?tenant_id=$", "", 200, `{"tenant_id":"$","skill_id":"$.a","extra":null,"domain":"$"}`, ""},
+			{"and not stored", "GET /records/skill/$.a?tenant_id=$", "", 200,
+				`{"tenant_id":"$","skill_id":"$.a","extra":null,"domain":"$"}`, ""},
 			{"registrations of the contract give no warnings", "POST /register/skill",
 				`{"record":{"skill_id":"$.c","purpos":"p","tool_ids":["$.s.no"]}}`, 200, `{"skill_id":"$.c"}`, ""},
 			{"unless the request asks for them", "POST /register/skill",
@@ -117,14 +130,19 @@ func TestRecordWarnings(t *testing.T) {
 				`{"agent_data":{"agent_id":"$"},"skill_ids":["$.c","$.no"],"return_warnings":true}`, 200,
 				`{"agent_id":"$","warnings":[
 					{"field":"skill_ids[1]","message":"no skill \"$.no\" is registered; register it, or correct the reference"}]}`, ""},
-			{"or in it", "POST /register/agent", `{"agent_data":{"agent_id":"$","skill_ids":["$.no"],"vesrion":"1.0.0"},"return_warnings":true}`, 200, "",
+			{"or in it", "POST /register/agent",
+				`{"agent_data":{"agent_id":"$","skill_ids":["$.no"],"vesrion":"1.0.0"},"return_warnings":true}`, 200, "",
 				`{"warnings":[{"field":"agent_data.vesrion"},{"field":"agent_data.skill_ids[0]"}]}`},
-			{"strict rejects them", "POST /register/skill?strict=true", `{"record":{"skill_id":"$.d","tools":[]}}`, 400, "CE-061 record.tools", ""},
-			{"in the body too", "POST /register/skill", `{"record":{"skill_id":"$.d","tools":[]},"strict":true}`, 400, "CE-061 record.tools", ""},
+			{"strict rejects them", "POST /register/skill?strict=true", `{"record":{"skill_id":"$.d","tools":[]}}`, 400,
+				"CE-061 record.tools", ""},
+			{"in the body too", "POST /register/skill", `{"record":{"skill_id":"$.d","tools":[]},"strict":true}`, 400,
+				"CE-061 record.tools", ""},
 			{"and stores nothing", "GET /records/skill/$.d", "", 404, "CE-081", ""},
-			{"strict has two values", "POST /register/skill?strict=1", `{"record":{"skill_id":"$.d"}}`, 400, "CE-061 strict", ""},
+			{"strict has two values", "POST /register/skill?strict=1", `{"record":{"skill_id":"$.d"}}`, 400, "CE-061 strict",
+				""},
 			{"and is no excuse for other errors", "POST /register/skill?strict=true", `{"record":`, 400, "CE-061 record", ""},
-			{"a misspelt status hides a record", "POST /register/tool?strict=true", `{"tool_data":{"tool_id":"$.s.t","status":"actve"}}`, 400,
+			{"a misspelt status hides a record", "POST /register/tool?strict=true",
+				`{"tool_data":{"tool_id":"$.s.t","status":"actve"}}`, 400,
 				"CE-061 tool_data.status", ""},
 			{"fields of resources are known", "POST /register/skill?strict=true",
 				`{"record":{"skill_id":"$.d","resources":[{"path":"a","text":"b","mediatype":"text/plain"}]}}`, 400,
@@ -149,16 +167,19 @@ func TestNulls(t *testing.T) {
 				row{route.name + " removes nulls", route.request, fmt.Sprintf(route.record, known), 200, "", ""},
 				row{"and they are not stored", "GET /records/skill/$.a", "", 200, "", stored})
 			for field, where := range map[string]string{
-				`"capabilities":["a",null]`: "capabilities[1]", `"labels":{"a":null}`: "labels.a", `"resources":[null]`: "resources[0]",
+				`"capabilities":["a",null]`: "capabilities[1]", `"labels":{"a":null}`: "labels.a",
+				`"resources":[null]`: "resources[0]",
 			} {
-				rows = append(rows, row{"null in " + where, route.request, fmt.Sprintf(route.record, field), 400, "CE-061 record." + where, ""})
+				rows = append(rows, row{"null in " + where, route.request, fmt.Sprintf(route.record, field), 400,
+					"CE-061 record." + where, ""})
 			}
 		}
 		c.rows(t, rows)
 		s := c.modelContext(t)
 		c.tool(t, s, "register_skill", `{"record":{"skill_id":"$.a",`+known+`}}`)
 		c.rows(t, []row{{"a tool of the Model Context Protocol too", "GET /records/skill/$.a", "", 200, "", stored}})
-		if text, result := c.tool(t, s, "register_skill", `{"record":{"skill_id":"$.a","tools":[]},"strict":true}`); !result.IsError ||
+		if text, result := c.tool(t, s, "register_skill",
+			`{"record":{"skill_id":"$.a","tools":[]},"strict":true}`); !result.IsError ||
 			!strings.Contains(text, "did you mean tool_ids?") {
 			t.Errorf("a strict tool: %s", text)
 		}
@@ -173,7 +194,8 @@ func TestPutRecord(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const a = "PUT /records/skill/$.a"
 		c.rows(t, []row{
-			{"the id and the tenant may be in the URL alone", a + "?tenant_id=$", `{"purpose":"p"}`, 200, `{"kind":"skill","id":"$.a"}`, ""},
+			{"the id and the tenant may be in the URL alone", a + "?tenant_id=$", `{"purpose":"p"}`, 200,
+				`{"kind":"skill","id":"$.a"}`, ""},
 			{"and are added to the record", "GET /records/skill/$.a?tenant_id=$", "", 200,
 				`{"skill_id":"$.a","tenant_id":"$","purpose":"p","domain":"$"}`, ""},
 			{"the tenant may be in the record", "PUT /records/skill/$.b", `{"tenant_id":"$","skill_id":"$.b"}`, 200,
@@ -186,7 +208,8 @@ func TestPutRecord(t *testing.T) {
 			{"a reserved tenant", a, `{"tenant_id":"_global"}`, 400, "CE-061 record.tenant_id", ""},
 			{"a tenant that is no text", a, `{"tenant_id":7}`, 400, "CE-061 record.tenant_id", ""},
 			{"an invalid field", a, `{"version":"1"}`, 400, "CE-061 record.version", ""},
-			{"an invalid field of another kind", "PUT /records/agent/$", `{"labels":{"a":1}}`, 400, "CE-061 record.labels.a", ""},
+			{"an invalid field of another kind", "PUT /records/agent/$", `{"labels":{"a":1}}`, 400, "CE-061 record.labels.a",
+				""},
 			{"an unknown kind", "PUT /records/playbook/$.a", `{}`, 400, "CE-061 kind", ""},
 			{"an id of another shape", "PUT /records/tool/$.a", `{}`, 400, "CE-061 id", ""},
 			{"a record is an object", a, `[]`, 400, "CE-061 record", ""},
@@ -219,7 +242,8 @@ func TestBulk(t *testing.T) {
 				t.Fatalf("result %d: got %s, want %s…", i, r, want)
 			}
 		}
-		c.rows(t, []row{{"every record of the bulk request is found", "POST /resolve/tools", `{"tool_ids":["$.s.t0","$.s.t1999"]}`, 200, "",
+		c.rows(t, []row{{"every record of the bulk request is found", "POST /resolve/tools",
+			`{"tool_ids":["$.s.t0","$.s.t1999"]}`, 200, "",
 			`{"tools":[{"tool_id":"$.s.t0"},{"tool_id":"$.s.t1999"}],"missing":[]}`}})
 	})
 }
@@ -250,7 +274,8 @@ func TestRecordHistory(t *testing.T) {
 		c.rows(t, []row{
 			{"the history has version and status", "GET /records/tool/$.s.a/history", "", 200, "",
 				`{"revisions":[{"version":"1.1.0","status":"draft"},{"version":"1.0.0"}]}`},
-			{"an earlier revision", "GET /records/tool/$.s.a?revision=" + first, "", 200, `{"tool_id":"$.s.a","version":"1.0.0"}`, ""},
+			{"an earlier revision", "GET /records/tool/$.s.a?revision=" + first, "", 200,
+				`{"tool_id":"$.s.a","version":"1.0.0"}`, ""},
 			{"the newest one", "GET /records/tool/$.s.a?revision=" + second, "", 200, "", `{"version":"1.1.0"}`},
 			{"of another record", "GET /records/tool/$.s.b?revision=" + first, "", 404, "CE-081", ""},
 			{"of another catalog", "GET /records/tool/$.s.a?revision=other-1", "", 404, "CE-081", ""},
@@ -258,7 +283,8 @@ func TestRecordHistory(t *testing.T) {
 			{"before the first one", "GET /records/tool/$.s.a?revision=0", "", 404, "CE-081", ""},
 			{"the history of no record", "GET /records/tool/$.s.b/history", "", 404, "CE-081", ""},
 			{"of an unknown kind", "GET /records/playbook/$.s.b/history", "", 400, "CE-001 kind", ""},
-			{"of a tenant without the record", "GET /records/tool/$.s.a/history?tenant_id=$&scope=tenant", "", 404, "CE-081", ""},
+			{"of a tenant without the record", "GET /records/tool/$.s.a/history?tenant_id=$&scope=tenant", "", 404, "CE-081",
+				""},
 			{"of the global record", "GET /records/tool/$.s.a/history?tenant_id=$", "", 200, "",
 				`{"revisions":[{"version":"1.1.0"},{"version":"1.0.0"}]}`},
 			{"an unknown parameter", "GET /records/tool/$.s.a/history?revision=1", "", 400, "CE-001 revision", ""},
@@ -304,22 +330,26 @@ func TestSkillVersions(t *testing.T) {
 		})
 		put("?tenant_id=$", `{"name":"V","purpose":"planned","version":"4.0.0","status":"draft"}`)
 		c.rows(t, []row{
-			{"a draft of the tenant hides no version", "POST /resolve/skill", `{"skill_id":"$.s.v@1.0.0","tenant_id":"$"}`, 200, "",
+			{"a draft of the tenant hides no version", "POST /resolve/skill", `{"skill_id":"$.s.v@1.0.0","tenant_id":"$"}`, 200,
+				"",
 				`{"manifest":{"purpose":"corrected"}}`},
-			{"and is not reached by its version", "POST /resolve/skill", `{"skill_id":"$.s.v@4.0.0","tenant_id":"$"}`, 404, "CE-031", ""},
+			{"and is not reached by its version", "POST /resolve/skill", `{"skill_id":"$.s.v@4.0.0","tenant_id":"$"}`, 404,
+				"CE-031", ""},
 		})
 		put("?tenant_id=$", `{"name":"V","purpose":"own","version":"3.0.0"}`)
 		c.rows(t, []row{
 			{"the version of the tenant", "POST /resolve/skill", `{"skill_id":"$.s.v@3.0.0","tenant_id":"$"}`, 200, "",
 				`{"manifest":{"purpose":"own"}}`},
-			{"which shadows the global versions", "POST /resolve/skill", `{"skill_id":"$.s.v@1.0.0","tenant_id":"$"}`, 404, "CE-031", ""},
+			{"which shadows the global versions", "POST /resolve/skill", `{"skill_id":"$.s.v@1.0.0","tenant_id":"$"}`, 404,
+				"CE-031", ""},
 			{"and is not global", "POST /resolve/skill", `{"skill_id":"$.s.v@3.0.0"}`, 404, "CE-031", ""},
 		})
 		c.retained(t, c.do(t, "DELETE /records/skill/$.s.v?tenant_id=$", "").header.Get("Cairn-Revision"))
 		put("", `{"name":"V","purpose":"named","version":"1.0.0"}`)
 		c.do(t, "PUT /records/skill/$.s.v@1.0.0", `{"name":"V","purpose":"exact"}`)
 		c.rows(t, []row{
-			{"a deleted skill of the tenant hides nothing", "POST /resolve/skill", `{"skill_id":"$.s.v@2.0.0-rc.1+5","tenant_id":"$"}`, 200, "",
+			{"a deleted skill of the tenant hides nothing", "POST /resolve/skill",
+				`{"skill_id":"$.s.v@2.0.0-rc.1+5","tenant_id":"$"}`, 200, "",
 				`{"manifest":{"purpose":"second"}}`},
 			{"a skill with that id comes first", "POST /resolve/skill", `{"skill_id":"$.s.v@1.0.0"}`, 200, "",
 				`{"skill_id":"$.s.v@1.0.0","manifest":{"purpose":"exact"}}`},
@@ -330,9 +360,12 @@ func TestSkillVersions(t *testing.T) {
 func TestServers(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const server = `{"name":"$/weather","description":"d","version":"1.0.2"}`
-		c.do(t, "PUT /records/tool/$.weather.@server?tenant_id=$", `{"tool_class":"mcp_server","provider":"$/weather","server_json":`+server+`}`)
-		const entry = `{"server":` + server + `,"_meta":{"io.modelcontextprotocol.registry/official":{"status":"active","isLatest":true}}}`
-		c.do(t, "PUT /records/tool/$.tickets.open?tenant_id=$", `{"tool_class":"mcp","provider":"$/tickets","version":"1.0.0"}`)
+		c.do(t, "PUT /records/tool/$.weather.@server?tenant_id=$",
+			`{"tool_class":"mcp_server","provider":"$/weather","server_json":`+server+`}`)
+		const entry = `{"server":` + server +
+			`,"_meta":{"io.modelcontextprotocol.registry/official":{"status":"active","isLatest":true}}}`
+		c.do(t, "PUT /records/tool/$.tickets.open?tenant_id=$",
+			`{"tool_class":"mcp","provider":"$/tickets","version":"1.0.0"}`)
 		const tickets = `{"server":{"name":"$/tickets","version":"1.0.0"}}`
 		c.rows(t, []row{
 			{"a page of servers", "GET /v0.1/servers?tenant_id=$&version=latest&limit=10&include_deleted=true", "", 200,

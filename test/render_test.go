@@ -71,7 +71,8 @@ func (c *client) render(t testing.TB) {
 			t.Errorf("stop the agent: %v", err)
 		}
 	})
-	if err := (bus.Stream[schemas.Rendering]{Subject: rendered.render, Timeout: time.Minute, MaxBody: 8 << 20}).Serve(s, agent); err != nil {
+	if err := (bus.Stream[schemas.Rendering]{Subject: rendered.render, Timeout: time.Minute, MaxBody: 8 << 20}).Serve(s,
+		agent); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -79,14 +80,16 @@ func (c *client) render(t testing.TB) {
 // as sends an analysis with a profile for the agent.
 func (c *client) as(t testing.TB, do string, more ...string) []event {
 	t.Helper()
-	return c.analyze(t, question("How many hosts per site?", estate, append(more, `"profile":`+text(profile{do, c.word}))...))
+	return c.analyze(t, question("How many hosts per site?", estate,
+		append(more, `"profile":`+text(profile{do, c.word}))...))
 }
 
 func TestRendering(t *testing.T) {
 	everywhere(t, rendered, func(t *testing.T, c *client) {
 		direct(t, c.as(t, "speak")) // no agent yet
 		c.render(t)
-		events := c.as(t, "speak", `"mode":"broad"`, `"prompt":{"m":{"0":{"r":0,"c":"earlier"}},"t":"then"}`, `"include":["usage"]`)
+		events := c.as(t, "speak", `"mode":"broad"`, `"prompt":{"m":{"0":{"r":0,"c":"earlier"}},"t":"then"}`,
+			`"include":["usage"]`)
 		inOrder(t, kindsOf(events))
 		received, ok := strings.CutPrefix(textOf(t, events), "rendered ")
 		if !ok {
@@ -99,7 +102,8 @@ func TestRendering(t *testing.T) {
 		direct(t, c.as(t, "refuse"))
 		direct(t, c.as(t, "hush"))
 		broken := c.as(t, "break")
-		if got := textOf(t, broken); got != "half a " || len(all(broken, "error")) != 1 || len(all(broken, "direct_response")) != 0 {
+		if got := textOf(t, broken); got != "half a " || len(all(broken, "error")) != 1 ||
+			len(all(broken, "direct_response")) != 0 {
 			t.Errorf("an agent that fails after its first text: %v, want its words, error, done", broken)
 		}
 		s := c.follow(t, question("How many hosts per site?", estate, `"profile":`+text(profile{"hang", c.word})))
@@ -121,7 +125,8 @@ func direct(t testing.TB, events []event) {
 		t.Fatalf("%s: want direct_response and done after the tools", got)
 	}
 	d := value(t, all(events, "direct_response")[0]).(map[string]any)
-	if answer, _ := d["text"].(string); !strings.Contains(answer, "Oslo") || d["code"] != "AN-503" || d["reason"] == "" || len(d) != 3 {
+	if answer, _ := d["text"].(string); !strings.Contains(answer, "Oslo") || d["code"] != "AN-503" || d["reason"] == "" ||
+		len(d) != 3 {
 		t.Errorf("direct_response %v, want text, code and reason", d)
 	}
 }
@@ -130,7 +135,8 @@ func direct(t testing.TB, events []event) {
 // reader's language.
 func TestIncludedRenderingAgent(t *testing.T) {
 	isolated(t, setup{render: bus.Render.Subject}, func(t *testing.T, c *client) {
-		events := c.analyze(t, question("How many hosts per site?", estate, `"profile":{"language":"de"}`, `"include":["provenance"]`))
+		events := c.analyze(t, question("How many hosts per site?", estate, `"profile":{"language":"de"}`,
+			`"include":["provenance"]`))
 		inOrder(t, kindsOf(events))
 		got := textOf(t, events)
 		if !strings.Contains(got, " nach site**\n\n| site | count |") || !strings.Contains(got, "| gesamt |") {
@@ -138,7 +144,8 @@ func TestIncludedRenderingAgent(t *testing.T) {
 		}
 		again := c.analyze(t, question("How many hosts per site?", estate, `"profile":{"language":"de"}`,
 			`"prompt":{"m":{"0":{"r":0,"c":"How many hosts per site?"},"1":{"r":1,"c":`+text(got)+`}}}`))
-		if got := textOf(t, again); strings.Contains(got, "|") || !strings.Contains(got, "Oslo: 2") || !strings.Contains(got, "Bergen: 1") {
+		if got := textOf(t, again); strings.Contains(got, "|") || !strings.Contains(got, "Oslo: 2") ||
+			!strings.Contains(got, "Bergen: 1") {
 			t.Errorf("the second answer is\n%s\nwant the figures without the table", got)
 		}
 		if p := all(events, "provenance"); len(p) != 1 || strings.Contains(p[0], "flagged") {

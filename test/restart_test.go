@@ -33,16 +33,20 @@ func TestRestart(t *testing.T) {
 			c.word = before.word
 			var rows []row
 			for _, k := range kinds {
-				rows = append(rows, row{"the " + k.kind, k.read, k.question, 200, "", strings.ReplaceAll(k.has, "RECORD", k.record)})
+				rows = append(rows, row{"the " + k.kind, k.read, k.question, 200, "",
+					strings.ReplaceAll(k.has, "RECORD", k.record)})
 			}
 			c.rows(t, append(rows, []row{
-				{"search", "POST /resolve/skill", `{"query":"audit p d a b","top_k":1}`, 200, "", `{"skills":[{"skill_id":"$.audit"}]}`},
-				{"a tenant's record", "POST /resolve/skill", `{"skill_id":"$.mine","tenant_id":"$"}`, 200, "", `{"manifest":{"purpose":"mine"}}`},
+				{"search", "POST /resolve/skill", `{"query":"audit p d a b","top_k":1}`, 200, "",
+					`{"skills":[{"skill_id":"$.audit"}]}`},
+				{"a tenant's record", "POST /resolve/skill", `{"skill_id":"$.mine","tenant_id":"$"}`, 200, "",
+					`{"manifest":{"purpose":"mine"}}`},
 				{"a deleted record stays deleted", "POST /resolve/skill", `{"skill_id":"$.removed"}`, 404, "CE-031", ""},
 				{"a deleted record is not found", "POST /resolve/skill", `{"query":"$removed"}`, 404, "CE-031", ""},
 				{"a tag", "GET /tags/$", "", 200, `{"tags":{"request_id":"$","flow":"f","tags":{"x":1}}}`, ""},
 				{"a tag is still immutable", "POST /tags/write", `{"request_id":"$"}`, 409, "CE-021", ""},
-				{"new records are accepted", "POST /register/skill", `{"record":{"skill_id":"$.new"}}`, 200, "", `{"skill_id":"$.new"}`},
+				{"new records are accepted", "POST /register/skill", `{"record":{"skill_id":"$.new"}}`, 200, "",
+					`{"skill_id":"$.new"}`},
 			}...))
 			wait.Until(t, "an older tag expires", func() bool { return c.call(t, "GET /tags/$short", "").status == 404 })
 		})
@@ -92,8 +96,10 @@ func TestNATSRestart(t *testing.T) {
 				return a.status == 200 && strings.Contains(a.body, `"service":"cairn","status":"ok"`)
 			})
 			c.rows(t, []row{
-				{"earlier records are found", "POST /resolve/skill", `{"query":"$","top_k":1}`, 200, "", `{"skills":[{"skill_id":"$.a"}]}`},
-				{"new records are accepted", "POST /register/skill", `{"record":{"skill_id":"$.b"}}`, 200, "", `{"skill_id":"$.b"}`},
+				{"earlier records are found", "POST /resolve/skill", `{"query":"$","top_k":1}`, 200, "",
+					`{"skills":[{"skill_id":"$.a"}]}`},
+				{"new records are accepted", "POST /register/skill", `{"record":{"skill_id":"$.b"}}`, 200, "",
+					`{"skill_id":"$.b"}`},
 				{"the new record is found", "POST /resolve/skill", `{"skill_id":"$.b"}`, 200, "", `{"skill_id":"$.b"}`},
 				{"tags are accepted", "POST /tags/write", `{"request_id":"$new"}`, 201, `{"request_id":"$new","flow":""}`, ""},
 			})

@@ -71,6 +71,7 @@ func TestRestoreUnderARunningEdge(t *testing.T) {
 	if err != nil || err2 != nil || is.Catalog == was.Catalog {
 		t.Errorf("token %q after the restore, %q before it, want those of two catalogs", again, later)
 	}
-	c.call(t, "POST /resolve/skill", `{"skill_id":"$.again"}`, bus.HeaderMinRevision+": "+again).expect(t, 200, "", `{"skill_id":"$.again"}`)
+	c.call(t, "POST /resolve/skill", `{"skill_id":"$.again"}`, bus.HeaderMinRevision+": "+again).expect(t, 200, "",
+		`{"skill_id":"$.again"}`)
 	c.awaitHealthText(t, `"service":"cairn","status":"ok"`)
 }

@@ -30,7 +30,8 @@ func (c *client) searchWritten(t *testing.T, written answer, query, id string, h
 	var a answer
 	wait.Until(t, "a search includes "+c.named(id), func() bool {
 		a = c.call(t, "POST /resolve/skill", query, headers...)
-		return !onReal(t) || indexed && a.status != http.StatusServiceUnavailable || strings.Contains(a.body, `"`+c.named(id)+`"`)
+		return !onReal(t) || indexed && a.status != http.StatusServiceUnavailable ||
+			strings.Contains(a.body, `"`+c.named(id)+`"`)
 	})
 	a.expect(t, 200, "", `{"skills":[{"skill_id":"`+id+`"}]}`)
 }
@@ -61,7 +62,8 @@ func TestRevisions(t *testing.T) {
 			if err != nil || token.Catalog == "" || token.Revision == 0 {
 				t.Fatalf("token %q, %v, want the ID of a catalog and a number above 0", revision, err)
 			}
-			other.searchWritten(t, a, `{"query":"`+w+`","top_k":1}`, fmt.Sprintf("$.n%d", i), bus.HeaderMinRevision+": "+revision)
+			other.searchWritten(t, a, `{"query":"`+w+`","top_k":1}`, fmt.Sprintf("$.n%d", i),
+				bus.HeaderMinRevision+": "+revision)
 		}
 		if c.do(t, "DELETE /register/skill/$.n0", "").header.Get(bus.HeaderRevision) == "" {
 			t.Error("a deletion returns no revision")
@@ -70,7 +72,8 @@ func TestRevisions(t *testing.T) {
 		for _, request := range []string{"GET /skills", "GET /records/skill/$.n1"} {
 			a := c.call(t, request, "", bus.HeaderMinRevision+": "+foreign)
 			if got := a.header.Get(bus.HeaderIgnoredRevision); a.status != 200 || got != foreign {
-				t.Errorf("%s with the token of another catalog: %d, %s %q; want 200 and the token", request, a.status, bus.HeaderIgnoredRevision, got)
+				t.Errorf("%s with the token of another catalog: %d, %s %q; want 200 and the token", request, a.status,
+					bus.HeaderIgnoredRevision, got)
 			}
 		}
 		c.call(t, "GET /skills", "", bus.HeaderMinRevision+": soon").expect(t, 400, "CE-001 "+bus.HeaderMinRevision, "")

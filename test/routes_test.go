@@ -20,7 +20,8 @@ type route struct {
 
 func (r route) String() string { return r.method + " " + r.path }
 
-var pathParameters = strings.NewReplacer("{request_id}", "$", "{skill_id}", "$.x", "{kind}", "skill", "{id}", "$.x", "{run}", "$",
+var pathParameters = strings.NewReplacer("{request_id}", "$", "{skill_id}", "$.x", "{kind}", "skill", "{id}", "$.x",
+	"{run}", "$",
 	"{tenant_id}", "$", "{build}", "$", "{file}", "app.js", "{image}", "console-search.png")
 
 // request returns a request to the route for data that do not exist.

@@ -35,7 +35,8 @@ func testToolsDoNotAffectSkillSearch(t *testing.T) {
 	without := c.searchAll(t, queries)
 	c.registerAll(t, "tool", 10_000, func(i int) string {
 		words := strings.Fields(queries[i%len(queries)])
-		return fmt.Sprintf(`{"tool_data":{"tool_id":"a.b.c%d","purpose":%q}}`, i, strings.Join(words[:min(len(words), 8)], " "))
+		return fmt.Sprintf(`{"tool_data":{"tool_id":"a.b.c%d","purpose":%q}}`, i,
+			strings.Join(words[:min(len(words), 8)], " "))
 	})
 	if diff := cmp.Diff(without, c.searchAll(t, queries)); diff != "" {
 		t.Errorf("-without +with tools\n%s", diff)

@@ -28,11 +28,13 @@ func TestSearch(t *testing.T) {
 			{"the matching skill is first, with all its fields", skill,
 				`{"query":"locate a VLAN by its number","tenant_id":"$","top_k":1}`, 200, "",
 				`{"skills":[{"skill_id":"$n.vlans","domain":"$n","tenant_id":"$","display_name":"Find VLANs","purpose":"Locate VLANs by site or number","status":"active"}]}`},
-			{"a paraphrase finds the skill", skill, `{"query":"volumes running out of space","tenant_id":"$","top_k":1}`, 200, "",
+			{"a paraphrase finds the skill", skill, `{"query":"volumes running out of space","tenant_id":"$","top_k":1}`, 200,
+				"",
 				`{"skills":[{"skill_id":"$s.capacity"}]}`},
 			{"explain contains the ranks", skill, `{"query":"firewall rules","tenant_id":"$","top_k":1,"explain":true}`, 200, "",
 				`{"explain":[{"kind":"skill","id":"$n.firewall","scope":"tenant","via":"search","text_rank":1,"vector_rank":1}]}`},
-			{"an off-topic query finds nothing", skill, `{"query":"sourdough bread recipe","tenant_id":"$","filter":{"domain":"$s"}}`, 404, "CE-031", ""},
+			{"an off-topic query finds nothing", skill,
+				`{"query":"sourdough bread recipe","tenant_id":"$","filter":{"domain":"$s"}}`, 404, "CE-031", ""},
 			{"a query is required without a skill_id", skill, `{"tenant_id":"$"}`, 400, "CE-001 query", ""},
 			{"a query must not be empty", skill, `{"query":"","tenant_id":"$"}`, 400, "CE-001 query", ""},
 			{"a query must be a string", skill, `{"query":["x"],"tenant_id":"$"}`, 400, "CE-001 query", ""},
@@ -45,13 +47,16 @@ func TestSearch(t *testing.T) {
 			{"an invalid skill_id is malformed", skill, `{"skill_id":"$"}`, 400, "CE-001 skill_id", ""},
 			{"the matching agent", agent, `{"query":"who knows about snapshots of volumes?","tenant_id":"$"}`, 200, "",
 				`{"agent_id":"$.storage","capabilities":["answer questions about storage volumes and snapshots"],"owned_skill_ids":["$s.capacity"]}`},
-			{"inactive agents are not found", agent, `{"query":"overdue payments of invoices","tenant_id":"$","explain":true}`, 200, "",
+			{"inactive agents are not found", agent, `{"query":"overdue payments of invoices","tenant_id":"$","explain":true}`,
+				200, "",
 				`{"agent_id":"$.billing","owned_skill_ids":[],"explain":[{"kind":"agent","id":"$.billing","scope":"tenant","via":"search"}]}`},
-			{"no agent matches", agent, `{"query":"sourdough bread recipe","tenant_id":"$","filter":{"domain":"$"}}`, 404, "CE-041", ""},
+			{"no agent matches", agent, `{"query":"sourdough bread recipe","tenant_id":"$","filter":{"domain":"$"}}`, 404,
+				"CE-041", ""},
 			{"a query for an agent is required", agent, `{"tenant_id":"$"}`, 400, "CE-001 query", ""},
 			{"an inactive skill is found by id", skill, `{"skill_id":"$n.retired","tenant_id":"$"}`, 200, "",
 				`{"manifest":{"status":"retired"}}`},
-			{"records of a tenant are not found by another", skill, `{"query":"invoices of customers that are overdue","tenant_id":"$other"}`, 404,
+			{"records of a tenant are not found by another", skill,
+				`{"query":"invoices of customers that are overdue","tenant_id":"$other"}`, 404,
 				"CE-031", ""},
 		})
 		hits := c.search(t, `{"query":"locate VLANs by site","tenant_id":"$","top_k":100}`)
@@ -80,7 +85,8 @@ func (c *client) search(t testing.TB, body string) []hit {
 func TestSearchScores(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		for _, i := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-			c.put(t, [2]string{"skill", `{"skill_id":"$.` + i + `","tenant_id":"$","purpose":"patch servers in rack ` + i + `"}`})
+			c.put(t, [2]string{"skill",
+				`{"skill_id":"$.` + i + `","tenant_id":"$","purpose":"patch servers in rack ` + i + `"}`})
 		}
 		for body, want := range map[string]int{
 			`{"query":"patch servers in rack c","tenant_id":"$"}`:             5,
@@ -115,14 +121,18 @@ func TestSearchTenants(t *testing.T) {
 			{"the global collection is the fallback of the tenant's", skill,
 				`{"query":"$","top_k":1,"tenant_id":"$","explain":true}`, 200, "",
 				`{"skills":[{"skill_id":"$.global"}],"explain":[{"id":"$.global","scope":"global"}]}`},
-			{"a skill of the tenant is registered", "POST /register/skill", `{"record":{"skill_id":"$.mine","tenant_id":"$","purpose":"$ as well"}}`, 200,
+			{"a skill of the tenant is registered", "POST /register/skill",
+				`{"record":{"skill_id":"$.mine","tenant_id":"$","purpose":"$ as well"}}`, 200,
 				`{"skill_id":"$.mine"}`, ""},
-			{"a record of the tenant shadows the global collection", skill, `{"query":"$","top_k":1,"tenant_id":"$","explain":true}`, 200, "",
+			{"a record of the tenant shadows the global collection", skill,
+				`{"query":"$","top_k":1,"tenant_id":"$","explain":true}`, 200, "",
 				`{"skills":[{"skill_id":"$.mine"}],"explain":[{"id":"$.mine","scope":"tenant"}]}`},
 			{"other tenants find the global collection", skill, `{"query":"$","top_k":1,"tenant_id":"$2"}`, 200, "",
 				`{"skills":[{"skill_id":"$.global"}]}`},
-			{"a tenant's record is not found without the tenant", skill, `{"query":"$","top_k":1}`, 200, "", `{"skills":[{"skill_id":"$.global"}]}`},
-			{"agents have the same fallback", "POST /resolve/agent", `{"query":"$","tenant_id":"$"}`, 200, "", `{"agent_id":"$.global"}`},
+			{"a tenant's record is not found without the tenant", skill, `{"query":"$","top_k":1}`, 200, "",
+				`{"skills":[{"skill_id":"$.global"}]}`},
+			{"agents have the same fallback", "POST /resolve/agent", `{"query":"$","tenant_id":"$"}`, 200, "",
+				`{"agent_id":"$.global"}`},
 		})
 	})
 }

@@ -41,7 +41,8 @@ func TestGracefulShutdown(t *testing.T) {
 // other workers serve on.
 func TestWorkerDrains(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, start(t, topologies[1], setup{model: "scripted", workers: [][]string{{"analyze"}, {"tags", "register", "resolve"}}}))
+	c := newClient(t, start(t, topologies[1],
+		setup{model: "scripted", workers: [][]string{{"analyze"}, {"tags", "register", "resolve"}}}))
 	s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
 	theModel.received.await(t, 10*time.Second, c.word, "the model receives the request")
 	c.workers[0].Terminate()
@@ -63,7 +64,8 @@ func TestWorkerDrains(t *testing.T) {
 // error, and a new worker takes over.
 func TestWorkerKilled(t *testing.T) {
 	t.Parallel()
-	c := newClient(t, start(t, topologies[1], setup{model: "scripted", workers: [][]string{{"analyze"}, {"tags", "register", "resolve"}}}))
+	c := newClient(t, start(t, topologies[1],
+		setup{model: "scripted", workers: [][]string{{"analyze"}, {"tags", "register", "resolve"}}}))
 	s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
 	s.until(t, "some words ")
 	dead := c.workers[0]
@@ -86,7 +88,8 @@ func TestNonLoopbackNeedsInsecure(t *testing.T) {
 	t.Parallel()
 	program := cairntest.Program(t)
 	for _, args := range [][]string{
-		{"edge", "--http", "0.0.0.0:0"}, {"edge", "--http", ":0"}, {"up", "--http", "[::]:0", "--data", "", "--nats-listen", ""},
+		{"edge", "--http", "0.0.0.0:0"}, {"edge", "--http", ":0"},
+		{"up", "--http", "[::]:0", "--data", "", "--nats-listen", ""},
 		{"up", "--http", "127.0.0.1:0", "--data", "", "--nats-listen", "0.0.0.0:0"},
 	} {
 		p := launch(program, args...)

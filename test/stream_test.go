@@ -135,7 +135,8 @@ func (c *client) analyze(t testing.TB, body string) []event {
 	if s.res.StatusCode != 200 {
 		t.Fatalf("status %d", s.res.StatusCode)
 	}
-	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform",
+	for name, want := range map[string]string{"Content-Type": "text/event-stream",
+		"Cache-Control":     "no-cache, no-transform",
 		"X-Accel-Buffering": "no"} {
 		if got := s.res.Header.Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

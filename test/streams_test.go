@@ -64,7 +64,8 @@ func (c *client) readStream(ctx context.Context, query string, words int) error 
 	}
 	blocks := strings.Split(strings.ReplaceAll(strings.TrimSuffix(a.body, "\n\n"), ": alive\n\n", ""), "\n\n")
 	if len(blocks) != words+1 {
-		return fmt.Errorf("status %d and %d events, want %d: …%s", a.status, len(blocks), words+1, a.body[max(0, len(a.body)-300):])
+		return fmt.Errorf("status %d and %d events, want %d: …%s", a.status, len(blocks), words+1,
+			a.body[max(0, len(a.body)-300):])
 	}
 	for i, got := range blocks {
 		want := fmt.Sprintf("id: %d\nevent: text_delta\ndata: {\"text\":\"%s-%d \"}", i+1, query, i)

@@ -175,7 +175,8 @@ func awaitServices(ctx context.Context, conn *bus.Conn, c setup, g *errgroup.Gro
 }
 
 // serve runs an edge in g and returns its URL.
-func serve(ctx context.Context, g *errgroup.Group, conn *bus.Conn, c setup, analyzeTimeout time.Duration) (string, error) {
+func serve(ctx context.Context, g *errgroup.Group, conn *bus.Conn, c setup,
+	analyzeTimeout time.Duration) (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err

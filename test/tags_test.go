@@ -18,7 +18,8 @@ func TestTagLifecycle(t *testing.T) {
 			{"an absent tag is not found", "GET /tags/$", "", 404, "CE-022", ""},
 			{"a tag is stored", "POST /tags/write", tag, 201, `{"request_id":"$","flow":"analysis"}`, ""},
 			{"the read tag equals the written one", "GET /tags/$", "", 200, `{"tags":` + tag + `}`, ""},
-			{"a second write of the same request_id is refused", "POST /tags/write", `{"request_id":"$","flow":"other","tags":{}}`, 409,
+			{"a second write of the same request_id is refused", "POST /tags/write",
+				`{"request_id":"$","flow":"other","tags":{}}`, 409,
 				"CE-021", ""},
 			{"the same write again is refused too", "POST /tags/write", tag, 409, "CE-021", ""},
 			{"a refused write does not change the tag", "GET /tags/$", "", 200, `{"tags":` + tag + `}`, ""},
@@ -28,7 +29,8 @@ func TestTagLifecycle(t *testing.T) {
 			{"removing a tag that was never written succeeds", "DELETE /tags/$never", "", 204, "", ""},
 			{"a removed request_id can be written again", "POST /tags/write", `{"request_id":"$","flow":"again","tags":{}}`, 201,
 				`{"request_id":"$","flow":"again"}`, ""},
-			{"a tag written again has the last value", "GET /tags/$", "", 200, `{"tags":{"request_id":"$","flow":"again","tags":{}}}`, ""},
+			{"a tag written again has the last value", "GET /tags/$", "", 200,
+				`{"tags":{"request_id":"$","flow":"again","tags":{}}}`, ""},
 		})
 	})
 }
@@ -51,9 +53,12 @@ func TestTagRequests(t *testing.T) {
 			{"ttl_seconds is not negative", write, `{"request_id":"$a","ttl_seconds":-1}`, 400, "CE-001 ttl_seconds", ""},
 			{"whole seconds", write, `{"request_id":"$a","ttl_seconds":1.5}`, 400, "CE-001 ttl_seconds", ""},
 			{"ttl_seconds is a number", write, `{"request_id":"$a","ttl_seconds":"5"}`, 400, "CE-001 ttl_seconds", ""},
-			{"ttl_seconds may equal the maximum", write, `{"request_id":"$a","ttl_seconds":1800}`, 201, `{"request_id":"$a","flow":""}`, ""},
-			{"ttl_seconds must not exceed the maximum", write, `{"request_id":"$b","ttl_seconds":1801}`, 400, "CE-001 ttl_seconds", ""},
-			{"a tag without flow and tags has empty ones", "GET /tags/$a", "", 200, `{"tags":{"request_id":"$a","flow":"","tags":{}}}`, ""},
+			{"ttl_seconds may equal the maximum", write, `{"request_id":"$a","ttl_seconds":1800}`, 201,
+				`{"request_id":"$a","flow":""}`, ""},
+			{"ttl_seconds must not exceed the maximum", write, `{"request_id":"$b","ttl_seconds":1801}`, 400,
+				"CE-001 ttl_seconds", ""},
+			{"a tag without flow and tags has empty ones", "GET /tags/$a", "", 200,
+				`{"tags":{"request_id":"$a","flow":"","tags":{}}}`, ""},
 		})
 	})
 }
@@ -77,7 +82,8 @@ func TestTagRequestIDs(t *testing.T) {
 		}
 		long := strings.Repeat("é", 257)
 		c.rows(t, []row{
-			{"257 characters are too many to write", "POST /tags/write", `{"request_id":"` + long + `"}`, 400, "CE-001 request_id", ""},
+			{"257 characters are too many to write", "POST /tags/write", `{"request_id":"` + long + `"}`, 400,
+				"CE-001 request_id", ""},
 			{"257 characters are too many to read", "GET /tags/" + escaped(long), "", 400, "CE-001 request_id", ""},
 			{"257 characters are too many to remove", "DELETE /tags/" + escaped(long), "", 400, "CE-001 request_id", ""},
 			{"a path that is not UTF-8 is refused", "GET /tags/%FF", "", 400, "CE-001 request_id", ""},
@@ -104,7 +110,8 @@ func TestTagIsWrittenOnce(t *testing.T) {
 		answers := make(chan answer, writers)
 		for i := range writers {
 			go func() {
-				a, err := c.try(context.Background(), "POST /tags/write", fmt.Sprintf(`{"request_id":"$","flow":"f%d","tags":{"n":%d}}`, i, i))
+				a, err := c.try(context.Background(), "POST /tags/write",
+					fmt.Sprintf(`{"request_id":"$","flow":"f%d","tags":{"n":%d}}`, i, i))
 				if err != nil {
 					t.Errorf("write %d: %v", i, err)
 				}
@@ -132,7 +139,8 @@ func TestTagExpires(t *testing.T) {
 		body  string
 		ttl   time.Duration
 	}{
-		"ttl_seconds shortens the time to live":                {usual, `{"request_id":"$","flow":"f","ttl_seconds":1}`, time.Second},
+		"ttl_seconds shortens the time to live": {usual, `{"request_id":"$","flow":"f","ttl_seconds":1}`,
+			time.Second},
 		"without ttl_seconds the default time to live applies": {scripted, `{"request_id":"$","flow":"f"}`, 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +154,8 @@ func TestTagExpires(t *testing.T) {
 				}
 				c.rows(t, []row{
 					{"an expired tag is not found", "GET /tags/$", "", 404, "CE-022", ""},
-					{"an expired request_id can be written again", "POST /tags/write", r.body, 201, `{"request_id":"$","flow":"f"}`, ""},
+					{"an expired request_id can be written again", "POST /tags/write", r.body, 201, `{"request_id":"$","flow":"f"}`,
+						""},
 				})
 			})
 		})

@@ -94,7 +94,8 @@ func (c *collected) follow(t *testing.T, trace, name, parent, service string) sp
 		t.Fatalf("%d spans %q in trace %s; all are %v", len(list), name, trace, c.all())
 	}
 	if list[0].parent() != parent || list[0].service != service {
-		t.Errorf("the span %s of %s has the parent %s; want service %s, parent %s", name, list[0].service, list[0].parent(), service, parent)
+		t.Errorf("the span %s of %s has the parent %s; want service %s, parent %s", name, list[0].service, list[0].parent(),
+			service, parent)
 	}
 	return list[0]
 }
@@ -145,7 +146,8 @@ func TestTraces(t *testing.T) {
 	if _, err := nc.RequestMsgWithContext(t.Context(), msg); err != nil {
 		t.Fatal(err)
 	}
-	ask := script{Calls: []toolCall{{"compute_stats", map[string]any{"data_key": "hosts"}}, {"$secret", nil}}, Say: "$ it is"}
+	ask := script{Calls: []toolCall{{"compute_stats", map[string]any{"data_key": "hosts"}}, {"$secret", nil}},
+		Say: "$ it is"}
 	user.call(t, "POST /api/v1/analyze", question(text(ask), `{"hosts":[{"name":"$"}]}`), parent(traceThree))
 	for _, p := range []*cairntest.Process{edge, worker} {
 		p.Terminate()
@@ -203,7 +205,8 @@ func (c *collected) oneAnalysis(t *testing.T) {
 		t.Fatalf("%d messages of the model, want 2: %v", len(chats), c.all())
 	}
 	for _, chat := range chats {
-		if chat.parent() != work.id() || chat.has("gen_ai.operation.name") != "chat" || chat.has("gen_ai.provider.name") != "ollama" ||
+		if chat.parent() != work.id() || chat.has("gen_ai.operation.name") != "chat" ||
+			chat.has("gen_ai.provider.name") != "ollama" ||
 			chat.has("gen_ai.request.model") != "scripted" || chat.has("gen_ai.usage.input_tokens") == "" {
 			t.Errorf("the model's span: %v", chat)
 		}

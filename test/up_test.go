@@ -35,7 +35,8 @@ func TestUp(t *testing.T) {
 		}
 		c.rows(t, []row{
 			{"health is ok", "GET /health", "", 200, "", `{"service":"cairn","status":"ok"}`},
-			{"a skill is found", "POST /resolve/skill", `{"query":"count the hosts"}`, 200, "", `{"skills":[{"skill_id":"$.a"}]}`},
+			{"a skill is found", "POST /resolve/skill", `{"query":"count the hosts"}`, 200, "",
+				`{"skills":[{"skill_id":"$.a"}]}`},
 		})
 		if got := textOf(t, c.analyze(t, question("How many hosts are there?", estate))); !strings.Contains(got, "3") {
 			t.Errorf("the answer is %q", got)
@@ -53,9 +54,12 @@ func TestUp(t *testing.T) {
 func TestLogNamesTheRequest(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, open(t, topologies[1], scripted))
-	c.call(t, analyze, question(text(script{Fail: "boom"}), estate), "X-Request-Id: log-"+c.word).expect(t, 500, "AN-500", "")
+	c.call(t, analyze, question(text(script{Fail: "boom"}), estate), "X-Request-Id: log-"+c.word).expect(t, 500, "AN-500",
+		"")
 	id := "request_id=log-" + c.word
-	wait.Until(t, "the worker logs the request id", func() bool { return strings.Contains(c.workers[0].Stderr.String(), id) })
+	wait.Until(t, "the worker logs the request id", func() bool {
+		return strings.Contains(c.workers[0].Stderr.String(), id)
+	})
 	if strings.Contains(c.edges[0].Stderr.String(), id) {
 		t.Error("the edge logs the failure again")
 	}

@@ -136,7 +136,8 @@ func (u *upgrade) load() load.Plan {
 	}
 	return load.Plan{
 		Rate: 20, For: time.Hour, Connections: 32,
-		Operations: []load.Operation{send("tags", u.service.tag), send("records", u.service.record), send("search", u.service.search),
+		Operations: []load.Operation{send("tags", u.service.tag), send("records", u.service.record),
+			send("search", u.service.search),
 			send("analyze", u.service.analyze)},
 	}
 }
@@ -216,7 +217,8 @@ func (s *service) try(ctx context.Context, method, path, revision, body string) 
 
 // tag writes, reads and deletes a tag.
 func (s *service) tag(ctx context.Context, id string) string {
-	_, _, wrong := s.call(ctx, "POST", "/tags/write", "", `{"request_id":"`+id+`","flow":"f","tags":{"x":1},"unheard_of":{}}`)
+	_, _, wrong := s.call(ctx, "POST", "/tags/write", "",
+		`{"request_id":"`+id+`","flow":"f","tags":{"x":1},"unheard_of":{}}`)
 	if wrong != "" {
 		return wrong
 	}
@@ -245,7 +247,8 @@ func (s *service) record(ctx context.Context, id string) string {
 
 // search registers a skill and searches for it.
 func (s *service) search(ctx context.Context, id string) string {
-	revision, _, wrong := s.call(ctx, "POST", "/register/skill", "", `{"record":{"skill_id":"upgrade.`+id+`","purpose":"find `+id+`"}}`)
+	revision, _, wrong := s.call(ctx, "POST", "/register/skill", "",
+		`{"record":{"skill_id":"upgrade.`+id+`","purpose":"find `+id+`"}}`)
 	if wrong != "" {
 		return wrong
 	}
@@ -263,7 +266,9 @@ func (s *service) analyze(ctx context.Context, _ string) string {
 	if wrong != "" {
 		return wrong
 	}
-	kinds := slices.DeleteFunc(strings.Split(answer, "\n"), func(line string) bool { return !strings.HasPrefix(line, "event: ") })
+	kinds := slices.DeleteFunc(strings.Split(answer, "\n"), func(line string) bool {
+		return !strings.HasPrefix(line, "event: ")
+	})
 	if len(kinds) < 3 || kinds[len(kinds)-1] != "event: done" || slices.Contains(kinds, "event: error") ||
 		!strings.Contains(answer, `"total":2`) {
 		return answer

@@ -61,7 +61,8 @@ func TestWatch(t *testing.T) {
 		c.do(t, "PUT /records/tool/$.s.a?tenant_id=$", `{"labels":{"tier":"gold"}}`)
 		c.do(t, "DELETE /records/tool/$.s.a", "")
 
-		if first := want(all, "registered", "$.s.a"); first.Version != "1.0.0" || first.Kind != "tool" || first.TenantID != "" {
+		if first := want(all, "registered", "$.s.a"); first.Version != "1.0.0" || first.Kind != "tool" ||
+			first.TenantID != "" {
 			t.Errorf("got %+v", first)
 		}
 		second := want(all, "registered", "$.b")

@@ -31,7 +31,8 @@ func TestWorkersKilledUnderLoad(t *testing.T) {
 	for range 4 {
 		readers.Go(func() { c.read(reading, t, &known) })
 	}
-	kill := map[int]*cairntest.Process{len(list) / 8: c.workers[3], len(list) / 4: c.workers[0], len(list) / 2: c.workers[4],
+	kill := map[int]*cairntest.Process{len(list) / 8: c.workers[3], len(list) / 4: c.workers[0],
+		len(list) / 2:     c.workers[4],
 		3 * len(list) / 4: c.workers[1]}
 	c.load(t, list, &known, func(done int) {
 		if dead := kill[done]; dead != nil {
@@ -117,7 +118,8 @@ func (c *client) read(ctx context.Context, t *testing.T, known *acknowledged) {
 				return
 			}
 			known.reads.Add(1)
-			right := err == nil && (a.status == 200 && strings.Contains(a.body, c.named(`"`+r.id+`"`)) || a.status == 503 || a.status == 504)
+			right := err == nil && (a.status == 200 && strings.Contains(a.body, c.named(`"`+r.id+`"`)) || a.status == 503 ||
+				a.status == 504)
 			if !right {
 				t.Errorf("%s: %v %d %s; want the record, 503, or 504", c.named(body), err, a.status, truncated(a.body))
 				return
@@ -136,7 +138,8 @@ func (c *client) verifyAll(t *testing.T, list []record) {
 		return h.Status == "ok" && (!onReal(t) || h.caughtUp() && i.Documents["skill"] == len(list))
 	})
 	for _, r := range list {
-		c.call(t, "POST /resolve/skill", `{"skill_id":"`+r.id+`","tenant_id":"$"}`).expect(t, 200, "", `{"skill_id":"`+r.id+`"}`)
+		c.call(t, "POST /resolve/skill", `{"skill_id":"`+r.id+`","tenant_id":"$"}`).expect(t, 200, "",
+			`{"skill_id":"`+r.id+`"}`)
 		c.call(t, "POST /resolve/skill", r.query()).expect(t, 200, "", `{"skills":[{"skill_id":"`+r.id+`"}]}`)
 	}
 }

@@ -102,7 +102,8 @@ func filled(t *testing.T) *bus.Conn {
 	put(t, conn, "cairn_catalog.skill.acme.gone", `{}`)
 	remove(t, conn, "cairn_catalog.skill.acme.gone")
 	refused := put(t, conn, "cairn_catalog.tool._global.x", "no JSON \xff")
-	put(t, conn, "cairn_quarantine.x", fmt.Sprintf(`{"key":"tool._global.x","reason":"bad","revision":%d,"at":""}`, refused))
+	put(t, conn, "cairn_quarantine.x",
+		fmt.Sprintf(`{"key":"tool._global.x","reason":"bad","revision":%d,"at":""}`, refused))
 	put(t, conn, "cairn_quarantine.b", `{"key":"skill._global.b","reason":"was bad","revision":1,"at":""}`)
 	put(t, conn, "cairn_keys.k", `{"id":"k","hash":"h"}`)
 	putTag(t, conn, "t", "1h")
@@ -115,7 +116,9 @@ func saved(t *testing.T, conn *bus.Conn) []byte {
 	t.Helper()
 	var file bytes.Buffer
 	var steps [][2]int
-	s, err := backup.Save(t.Context(), conn, conn, &file, func(read, total int) { steps = append(steps, [2]int{read, total}) })
+	s, err := backup.Save(t.Context(), conn, conn, &file, func(read, total int) {
+		steps = append(steps, [2]int{read, total})
+	})
 	for i, step := range steps {
 		if step[0] != i+1 || step[1] < step[0] || i == len(steps)-1 && step[0] != step[1] {
 			t.Errorf("step %d of %d: progress %v", i, len(steps), step)
@@ -163,7 +166,8 @@ func TestRestore(t *testing.T) {
 		}
 		for _, name := range []string{"cairn_catalog", "cairn_keys"} {
 			want, _, _ := held(t, from, name)
-			want = slices.DeleteFunc(want, func(line string) bool { return strings.HasSuffix(line, " DEL") }) // no marker is restored
+			// no marker is restored
+			want = slices.DeleteFunc(want, func(line string) bool { return strings.HasSuffix(line, " DEL") })
 			if got, _, _ := held(t, to, name); !cmp.Equal(want, got) {
 				t.Errorf("%s is %q; want %q", name, got, want)
 			}
@@ -332,7 +336,8 @@ func TestDamageIsRefused(t *testing.T) {
 	}
 	refused("one byte appended", append(bytes.Clone(file), 0))
 	refused("twice", append(bytes.Clone(file), file...))
-	if _, err := restored(t, to, file[:len(file)-9]); !errors.Is(err, backup.ErrDamaged) || !strings.Contains(err.Error(), "truncated") {
+	if _, err := restored(t, to, file[:len(file)-9]); !errors.Is(err, backup.ErrDamaged) ||
+		!strings.Contains(err.Error(), "truncated") {
 		t.Errorf("%v", err)
 	}
 	if _, err := to.JetStream().Stream(t.Context(), "KV_cairn_catalog"); !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -393,13 +398,16 @@ func TestForeignAndLaterFilesAreRefused(t *testing.T) {
 		{"a text", []byte("hello\n"), backup.ErrForeign, "not a backup of Cairn"},
 		{"another gzip", zipped(t, "hello\n"), backup.ErrForeign, "not a backup of Cairn"},
 		{"another JSON", zipped(t, `{"version":1}`+"\n"), backup.ErrForeign, "not a backup of Cairn"},
-		{"a backup of a later format", zipped(t, `{"cairn_backup":2,"cairn":"9.1.0","secrets":[]}`+"\nand more"), backup.ErrLater,
+		{"a backup of a later format", zipped(t, `{"cairn_backup":2,"cairn":"9.1.0","secrets":[]}`+"\nand more"),
+			backup.ErrLater,
 			"written by a newer version, 9.1.0, in format 2; this version reads formats up to 1"},
-		{"a backup of an unknown bucket", zipped(t, `{"cairn_backup":1,"buckets":[{"name":"other"}]}`+"\n"), backup.ErrDamaged,
+		{"a backup of an unknown bucket", zipped(t, `{"cairn_backup":1,"buckets":[{"name":"other"}]}`+"\n"),
+			backup.ErrDamaged,
 			`unknown bucket "other"`},
 		{"without an end", zipped(t, `{"cairn_backup":1}`+"\n"), backup.ErrDamaged, "truncated"},
 	} {
-		if _, err := backup.Check(bytes.NewReader(row.file)); !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.message) {
+		if _, err := backup.Check(bytes.NewReader(row.file)); !errors.Is(err, row.want) ||
+			!strings.Contains(err.Error(), row.message) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}
@@ -434,10 +442,12 @@ func TestFormat(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	want := []string{
 		`{"bucket":"cairn_catalog","key":"skill._global.b","revision":2,"value":{"n": 1.50, "text":"\u00e4<>", "n":1}}`,
-		`{"bucket":"cairn_catalog","key":"skill._global.a","revision":3,"base64":"` + `ewoic2tpbGxfaWQiOiAiYSIsICJhZ2FpbiI6IHRydWUKfQ=="}`,
+		`{"bucket":"cairn_catalog","key":"skill._global.a","revision":3,"base64":"` +
+			`ewoic2tpbGxfaWQiOiAiYSIsICJhZ2FpbiI6IHRydWUKfQ=="}`,
 		`{"bucket":"cairn_catalog","key":"skill.acme.gone","revision":5,"removed":true}`,
 	}
-	if diff := cmp.Diff(want, lines[1:4]); diff != "" || !strings.HasPrefix(lines[0], `{"cairn_backup":`+strconv.Itoa(backup.Version)+`,`) {
+	if diff := cmp.Diff(want, lines[1:4]); diff != "" ||
+		!strings.HasPrefix(lines[0], `{"cairn_backup":`+strconv.Itoa(backup.Version)+`,`) {
 		t.Errorf("%s (-want +got):\n%s", lines[0], diff)
 	}
 }

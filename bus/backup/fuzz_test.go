@@ -37,7 +37,8 @@ func FuzzBackup(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, entries []byte) {
 		for _, file := range [][]byte{text, backup.Sealed(text), backup.Sealed(append(text, entries...))} {
 			_, err := backup.Check(bytes.NewReader(file))
-			if err != nil && !errors.Is(err, backup.ErrForeign) && !errors.Is(err, backup.ErrLater) && !errors.Is(err, backup.ErrDamaged) &&
+			if err != nil && !errors.Is(err, backup.ErrForeign) && !errors.Is(err, backup.ErrLater) &&
+				!errors.Is(err, backup.ErrDamaged) &&
 				!errors.Is(err, backup.ErrNothing) {
 				t.Errorf("a file is rejected with an unexpected error: %v", err)
 			}
@@ -67,7 +68,8 @@ func restore(t *testing.T, conn *bus.Conn, file []byte) {
 	}
 	var again bytes.Buffer
 	now, err := backup.Save(t.Context(), conn, conn, &again, nil)
-	if err != nil || now.Entries["cairn_catalog"] > s.Entries["cairn_catalog"] || now.Entries["cairn_keys"] > s.Entries["cairn_keys"] ||
+	if err != nil || now.Entries["cairn_catalog"] > s.Entries["cairn_catalog"] ||
+		now.Entries["cairn_keys"] > s.Entries["cairn_keys"] ||
 		now.Revision < s.Revision && now.Entries["cairn_catalog"] > 0 {
 		t.Errorf("restored %+v, and then saved %+v, %v", s.End, now.End, err)
 	}

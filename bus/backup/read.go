@@ -81,7 +81,8 @@ func readEntry(line []byte, h Header) (e entry, err error) {
 	if err := decode(line, &e); err != nil {
 		return e, damaged("%v", err)
 	}
-	if !slices.ContainsFunc(h.Buckets, func(b Bucket) bool { return b.Name == e.Bucket }) || e.Revision < 1 || e.Revision > maxRevision ||
+	if !slices.ContainsFunc(h.Buckets, func(b Bucket) bool { return b.Name == e.Bucket }) || e.Revision < 1 ||
+		e.Revision > maxRevision ||
 		len(e.Key) > maxKey || !keys.MatchString(e.Key) {
 		return e, damaged("invalid entry: bucket %.100q, key %.100q, revision %d", e.Bucket, e.Key, e.Revision)
 	}

@@ -24,7 +24,8 @@ func startCluster(t *testing.T) *bus.Conn {
 	}
 	var server *natsserver.Server
 	for _, listen := range routes {
-		s, err := natsserver.StartNode(t.TempDir(), "127.0.0.1:0", natsserver.Cluster{Name: "c", Listen: listen, Routes: routes, Secret: "s"})
+		s, err := natsserver.StartNode(t.TempDir(), "127.0.0.1:0",
+			natsserver.Cluster{Name: "c", Listen: listen, Routes: routes, Secret: "s"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,8 @@ func TestRestoreKeepsReplicas(t *testing.T) {
 	conn := startCluster(t)
 	for attempt := context.Canceled; attempt != nil; {
 		brief, done := context.WithTimeout(ctx, 2*time.Second) // the cluster does not respond before it has a leader
-		_, attempt = bucket.Setup(brief, conn.JetStream(), bucket.Keys, bucket.Replication{Replicas: 3}, func(*jetstream.StreamConfig) {})
+		_, attempt = bucket.Setup(brief, conn.JetStream(), bucket.Keys, bucket.Replication{Replicas: 3},
+			func(*jetstream.StreamConfig) {})
 		done()
 		if ctx.Err() != nil {
 			t.Fatal(attempt)

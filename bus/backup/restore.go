@@ -145,7 +145,8 @@ func (r *restoring) create(ctx context.Context, b Bucket, replicas int, revision
 
 // createStream creates the stream with the given number of replicas; 0 means the number of c, or a
 // lower one if the cluster has fewer servers.
-func createStream(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig, replicas int) (jetstream.Stream, error) {
+func createStream(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig,
+	replicas int) (jetstream.Stream, error) {
 	was := max(1, c.Replicas)
 	if c.Replicas = was; replicas > 0 {
 		c.Replicas = replicas
@@ -154,7 +155,8 @@ func createStream(ctx context.Context, js jetstream.JetStream, c jetstream.Strea
 		s, err := js.CreateStream(ctx, c)
 		if replicas > 0 || c.Replicas == 1 || !bucket.TooFewServers(err) {
 			if err == nil && replicas == 0 && c.Replicas < was {
-				slog.Warn("fewer NATS servers than replicas in the backup", "stream", c.Name, "replicas", c.Replicas, "replicas_in_backup", was)
+				slog.Warn("fewer NATS servers than replicas in the backup", "stream", c.Name, "replicas", c.Replicas,
+					"replicas_in_backup", was)
 			}
 			return s, err
 		}
@@ -219,7 +221,8 @@ func (r *restoring) waitAcks(ctx context.Context, limit int) error {
 				r.moved[oldest.entry.Key] = revisions{oldest.entry.Revision, ack.Sequence}
 			}
 		case err := <-oldest.Err():
-			if oldest.entry.Bucket != bucket.Tags || !bucket.Outdated(err) { // a tag that was written after the restore began stays
+			// a tag that was written after the restore began stays
+			if oldest.entry.Bucket != bucket.Tags || !bucket.Outdated(err) {
 				return err
 			}
 		case <-ctx.Done():

@@ -124,7 +124,8 @@ func take(msg jetstream.Msg, name string, out *writer) (at uint64, last bool, er
 		return 0, false, err
 	}
 	at = meta.Sequence.Stream
-	e := entry{Bucket: name, Key: strings.TrimPrefix(msg.Subject(), subject(name, "")), Revision: at, Removed: bucket.Removes(msg.Headers())}
+	e := entry{Bucket: name, Key: strings.TrimPrefix(msg.Subject(), subject(name, "")), Revision: at,
+		Removed: bucket.Removes(msg.Headers())}
 	last = meta.NumPending == 0
 	if name == bucket.Tags {
 		ttl, err := time.ParseDuration(msg.Headers().Get(jetstream.MsgTTLHeader))

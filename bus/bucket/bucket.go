@@ -61,11 +61,14 @@ func Removes(h nats.Header) bool {
 // Ordered returns an ordered consumer of the stream. The prefix of its name lets Cairn share a NATS
 // account. The server deletes it a minute after it was last read, or Release deletes it. The end of ctx
 // does not interrupt the creation: the consumer would exist, but could not be released.
-func Ordered(ctx context.Context, s jetstream.Stream, config jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
+func Ordered(ctx context.Context, s jetstream.Stream,
+	config jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
 	config.NamePrefix, config.InactiveThreshold = "cairn_"+nuid.Next(), time.Minute
-	c, err := s.OrderedConsumer(context.WithoutCancel(ctx), config) // for at most the default timeout of the client library
+	// for at most the default timeout of the client library
+	c, err := s.OrderedConsumer(context.WithoutCancel(ctx), config)
 	if rejected(err, consumersExceeded) {
-		err = fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because("too many consumers of stream "+s.CachedInfo().Config.Name), err)
+		err = fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because("too many consumers of stream "+s.CachedInfo().Config.Name),
+			err)
 	}
 	return c, err
 }
@@ -220,7 +223,8 @@ func rejected(err error, codes ...jetstream.ErrorCode) bool {
 	return ok && slices.Contains(codes, e.ErrorCode)
 }
 
-func setup(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig, replication Replication) (jetstream.Stream, error) {
+func setup(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig,
+	replication Replication) (jetstream.Stream, error) {
 	// A stream that another process is creating has no leader yet and does not respond.
 	brief, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -247,7 +251,8 @@ func Async(s jetstream.Stream) bool {
 
 // Update updates the configuration of the stream s. A server whose disk has shrunk refuses any update,
 // even to a lower limit: then Update logs a warning, and returns s.
-func Update(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, c jetstream.StreamConfig) (jetstream.Stream, error) {
+func Update(ctx context.Context, js jetstream.JetStream, s jetstream.Stream,
+	c jetstream.StreamConfig) (jetstream.Stream, error) {
 	updated, err := js.UpdateStream(ctx, c)
 	if Full(err) {
 		slog.Warn("stream configuration not updated: insufficient storage on the NATS server", "stream", c.Name, "max_bytes",

@@ -76,7 +76,8 @@ type Range struct {
 // attempt was lost. It retries until the server acknowledges it or ctx ends. Later messages of the subject
 // stay. The server stores a tombstone for each message that it removes, so a crash does not revive it.
 func Purge(ctx context.Context, js jetstream.JetStream, name string, messages Range) (purged int, err error) {
-	request, _ := json.Marshal(map[string]any{"filter": messages.Subject, "seq": messages.Last + 1}) // strings and integers can be encoded
+	// strings and integers can be encoded
+	request, _ := json.Marshal(map[string]any{"filter": messages.Subject, "seq": messages.Last + 1})
 	prefix := strings.TrimSuffix(cmp.Or(js.Options().APIPrefix, jetstream.DefaultAPIPrefix), ".")
 	subject := prefix + ".STREAM.PURGE." + StreamPrefix + name
 	timeout := attemptTimeout
@@ -138,7 +139,8 @@ func attempt(ctx context.Context, js jetstream.JetStream, msg *nats.Msg, timeout
 	return ack.Sequence, nil
 }
 
-func publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg, timeout time.Duration) (*jetstream.PubAck, error) {
+func publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg,
+	timeout time.Duration) (*jetstream.PubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
@@ -177,7 +179,9 @@ func WithReplyMargin(ctx context.Context, store string, do func(context.Context)
 	// The timeouts of a shared fence and of a publish attempt may expire before the deadline.
 	late := limited.Err() != nil || timedOut(err)
 	if err != nil && late && ctx.Err() == nil {
-		return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because("NATS did not acknowledge the operation in time: its cluster may have no quorum or be electing a leader"), err)
+		return fmt.Errorf("%w: %w",
+			schemas.ErrUnavailable.Because(
+				"NATS did not acknowledge the operation in time: its cluster may have no quorum or be electing a leader"), err)
 	}
 	return refused(err, store)
 }

@@ -21,7 +21,8 @@ func TestWithReplyMarginErrors(t *testing.T) {
 		{fmt.Errorf("write a fence: %w", context.DeadlineExceeded), schemas.ErrUnavailable},
 		{nats.ErrTimeout, schemas.ErrUnavailable},
 	} {
-		if err := bucket.WithReplyMargin(t.Context(), "tag store", func(context.Context) error { return c.err }); !errors.Is(err, c.want) {
+		if err := bucket.WithReplyMargin(t.Context(), "tag store",
+			func(context.Context) error { return c.err }); !errors.Is(err, c.want) {
 			t.Errorf("%v: got %v, want %v", c.err, err, c.want)
 		}
 	}

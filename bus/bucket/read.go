@@ -176,7 +176,8 @@ func (r *Reader) leader(ctx context.Context, subject string) (*jetstream.RawStre
 		return nil, jetstream.ErrMsgNotFound
 	}
 	if refused, ok := errors.AsType[*nats.APIError](err); ok {
-		return nil, &jetstream.APIError{Code: refused.Code, ErrorCode: jetstream.ErrorCode(refused.ErrorCode), Description: refused.Description}
+		return nil, &jetstream.APIError{Code: refused.Code, ErrorCode: jetstream.ErrorCode(refused.ErrorCode),
+			Description: refused.Description}
 	}
 	return (*jetstream.RawStreamMsg)(msg), err
 }

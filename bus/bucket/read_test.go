@@ -53,8 +53,9 @@ func TestLastIgnoresExpired(t *testing.T) {
 
 func message(subject, sequence string, stored time.Time, ttl string) *nats.Msg {
 	m := &nats.Msg{Header: nats.Header{
-		jetstream.SubjectHeader: {subject}, jetstream.SequenceHeader: {sequence}, jetstream.TimeStampHeaer: {stored.Format(time.RFC3339Nano)},
-		jetstream.StreamHeader: {"KV_b"}, "Nats-Num-Pending": {"0"},
+		jetstream.SubjectHeader: {subject}, jetstream.SequenceHeader: {sequence},
+		jetstream.TimeStampHeaer: {stored.Format(time.RFC3339Nano)},
+		jetstream.StreamHeader:   {"KV_b"}, "Nats-Num-Pending": {"0"},
 	}}
 	if ttl != "" {
 		m.Header.Set(jetstream.MsgTTLHeader, ttl)

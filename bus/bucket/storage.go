@@ -117,21 +117,24 @@ func refused(err error, store string) error {
 	if api.ErrorCode == storeFailed && !strings.HasPrefix(api.Description, "maximum ") {
 		problem = "cannot be written" // a disk error
 	}
-	return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because(fmt.Sprintf("the %s %s (%s)", store, problem, api.Description)), err)
+	return fmt.Errorf("%w: %w",
+		schemas.ErrUnavailable.Because(fmt.Sprintf("the %s %s (%s)", store, problem, api.Description)), err)
 }
 
 // Problems describes the problems of a stream: missing replicas, and the use of at least 80 % of its
 // limit, unless it discards old messages and so is usually full.
 func Problems(info *jetstream.StreamInfo) (list []string) {
 	if info.Config.Discard == jetstream.DiscardNew {
-		list = storageWarning("bucket "+strings.TrimPrefix(info.Config.Name, StreamPrefix), info.State.Bytes, info.Config.MaxBytes)
+		list = storageWarning("bucket "+strings.TrimPrefix(info.Config.Name, StreamPrefix), info.State.Bytes,
+			info.Config.MaxBytes)
 	}
 	return append(list, ReplicaProblems(info)...)
 }
 
 // ProblemsOf returns the Problems of the streams that exist, and describes the NATS storage if the
 // account uses at least 80 % of it.
-func ProblemsOf(ctx context.Context, js jetstream.JetStream, r Replication, streams ...string) (list []string, err error) {
+func ProblemsOf(ctx context.Context, js jetstream.JetStream, r Replication,
+	streams ...string) (list []string, err error) {
 	for _, name := range streams {
 		s, err := js.Stream(ctx, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -146,7 +149,8 @@ func ProblemsOf(ctx context.Context, js jetstream.JetStream, r Replication, stre
 	if err != nil {
 		return nil, fmt.Errorf("read the usage of the NATS account: %w", err)
 	}
-	return append(list, storageWarning("the NATS storage", account.Store/uint64(max(1, r.Replicas)), r.Storage.Bytes)...), nil
+	return append(list, storageWarning("the NATS storage", account.Store/uint64(max(1, r.Replicas)), r.Storage.Bytes)...),
+		nil
 }
 
 func storageWarning(what string, used uint64, limit int64) []string {
@@ -179,9 +183,11 @@ func ReplicaProblems(info *jetstream.StreamInfo) (list []string) {
 		case p.Offline:
 			list = append(list, fmt.Sprintf("%s: the replica on node %s is offline", name, p.Name))
 		case !p.Current && p.Active == 0:
-			list = append(list, fmt.Sprintf("%s: the replica on node %s has not been seen since the election of the leader", name, p.Name))
+			list = append(list, fmt.Sprintf("%s: the replica on node %s has not been seen since the election of the leader",
+				name, p.Name))
 		case p.Lag > maxLag, !p.Current && p.Active > LostAfter:
-			list = append(list, fmt.Sprintf("%s: the replica on node %s is behind: last seen %v ago, %d operations are missing", name, p.Name,
+			list = append(list, fmt.Sprintf("%s: the replica on node %s is behind: last seen %v ago, %d operations are missing",
+				name, p.Name,
 				p.Active.Round(time.Second), p.Lag))
 		}
 	}

@@ -34,13 +34,15 @@ func TestBucketsShareTheStorage(t *testing.T) {
 		{"a larger setting raises the limit", bucket.Storage{Bytes: 800 << 20}, 200 << 20},
 		{"a smaller setting lowers the limit", bucket.Storage{Bytes: 40 << 20}, 10 << 20},
 	} {
-		s, err := bucket.Setup(t.Context(), js, bucket.Tags, bucket.Replication{Storage: row.storage}, func(*jetstream.StreamConfig) {})
+		s, err := bucket.Setup(t.Context(), js, bucket.Tags, bucket.Replication{Storage: row.storage},
+			func(*jetstream.StreamConfig) {})
 		if err != nil {
 			t.Fatalf("%s: %v", row.name, err)
 		}
 		c := s.CachedInfo().Config
 		if c.MaxBytes != row.want || c.Discard != jetstream.DiscardNew {
-			t.Errorf("%s: got %d bytes, discard %v; want %d, %v", row.name, c.MaxBytes, c.Discard, row.want, jetstream.DiscardNew)
+			t.Errorf("%s: got %d bytes, discard %v; want %d, %v", row.name, c.MaxBytes, c.Discard, row.want,
+				jetstream.DiscardNew)
 		}
 	}
 }
@@ -94,7 +96,8 @@ func TestBucketFull(t *testing.T) {
 			}
 			t.Cleanup(ns.Stop)
 			js := bustest.Dial(t, ns).JetStream()
-			if _, err := bucket.Setup(t.Context(), js, bucket.Tags, bucket.Replication{Storage: row.storage}, row.shape); err != nil {
+			if _, err := bucket.Setup(t.Context(), js, bucket.Tags, bucket.Replication{Storage: row.storage},
+				row.shape); err != nil {
 				t.Fatal(err)
 			}
 			for n := range 100 {
@@ -118,7 +121,10 @@ func TestBucketFull(t *testing.T) {
 // remedy.
 func TestStorageBeyondTheServer(t *testing.T) {
 	t.Parallel()
-	ns, err := natsserver.Start(t.TempDir(), "", func(o *server.Options) error { o.JetStreamMaxStore = 1 << 20; return nil })
+	ns, err := natsserver.Start(t.TempDir(), "", func(o *server.Options) error {
+		o.JetStreamMaxStore = 1 << 20
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +144,8 @@ func TestStorageWarnings(t *testing.T) {
 	if _, err := bucket.Setup(t.Context(), js, bucket.Tags, replication, func(*jetstream.StreamConfig) {}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := bucket.ProblemsOf(t.Context(), js, replication, "KV_cairn_tags", "KV_cairn_keys"); err != nil || len(got) > 0 {
+	if got, err := bucket.ProblemsOf(t.Context(), js, replication, "KV_cairn_tags", "KV_cairn_keys"); err != nil ||
+		len(got) > 0 {
 		t.Errorf("an empty bucket: got %q, %v", got, err)
 	}
 	if _, err := js.Publish(t.Context(), "$KV.cairn_tags.x", make([]byte, 900<<10)); err != nil {

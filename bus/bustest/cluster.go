@@ -36,7 +36,8 @@ func (c *Cluster) start(t testing.TB) {
 	t.Helper()
 	i := len(c.Nodes)
 	// Advertised is an address without a listener, so that all routes are links.
-	node := natsserver.Cluster{Name: "c", Node: string(rune('a' + i)), Listen: c.listen[i], Advertise: "127.0.0.1:1", Secret: "s"}
+	node := natsserver.Cluster{Name: "c", Node: string(rune('a' + i)), Listen: c.listen[i], Advertise: "127.0.0.1:1",
+		Secret: "s"}
 	for j := range c.listen {
 		if j == i {
 			continue

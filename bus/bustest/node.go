@@ -39,5 +39,7 @@ func StartNode(t testing.TB, o *server.Options) *Node {
 // Violations returns the permission violations that the server has logged.
 func (n *Node) Violations() []string {
 	text, _ := os.ReadFile(n.log) // absent: none
-	return slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool { return !strings.Contains(line, "iolation") })
+	return slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool {
+		return !strings.Contains(line, "iolation")
+	})
 }

@@ -62,7 +62,8 @@ func TestKeys(t *testing.T) {
 		t.Fatalf("got %+v, %v", by, err)
 	}
 	_, mine, _ := strings.Cut(secret, made.ID)
-	for _, wrong := range []string{secret + "x", secret[:len(secret)-1], "cairn_" + made.ID + "_", "cairn_" + other.ID + mine, made.Hash,
+	for _, wrong := range []string{secret + "x", secret[:len(secret)-1], "cairn_" + made.ID + "_",
+		"cairn_" + other.ID + mine, made.Hash,
 		strings.TrimPrefix(secret, "cairn_")} {
 		if _, err := ring.Identify(t.Context(), wrong); !errors.Is(err, keys.ErrUnknown) {
 			t.Errorf("%s: %v, want %v", wrong, err, keys.ErrUnknown)
@@ -78,10 +79,12 @@ func TestKeys(t *testing.T) {
 			t.Errorf("a key is %+v", k)
 		}
 	}
-	if err := errors.Join(s.Revoke(t.Context(), made.ID), s.Revoke(t.Context(), made.ID), ring.Refresh(t.Context())); err != nil {
+	if err := errors.Join(s.Revoke(t.Context(), made.ID), s.Revoke(t.Context(), made.ID),
+		ring.Refresh(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ring.Identify(t.Context(), secret); !errors.Is(err, keys.ErrUnknown) || !strings.Contains(err.Error(), "revoked") {
+	if _, err := ring.Identify(t.Context(), secret); !errors.Is(err, keys.ErrUnknown) ||
+		!strings.Contains(err.Error(), "revoked") {
 		t.Errorf("a revoked key: %v", err)
 	}
 	for _, id := range []string{"nobody", "a b", "", ">"} {
@@ -132,7 +135,8 @@ func TestInvalidKeyRecordsAreIgnored(t *testing.T) {
 		if valid := err == nil; valid != c.valid || err != nil && !errors.Is(err, keys.ErrUnknown) {
 			t.Errorf("%s: got %v, want valid %v", c.name, err, c.valid)
 		}
-		if lines := strings.Count(log.String(), "invalid key record ignored"); c.valid && lines != 0 || !c.valid && lines != 1 {
+		if lines := strings.Count(log.String(), "invalid key record ignored"); c.valid && lines != 0 ||
+			!c.valid && lines != 1 {
 			t.Errorf("%s: got %d lines in the log, want one for an invalid record:\n%s", c.name, lines, log.String())
 		}
 	}

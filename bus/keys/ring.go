@@ -110,7 +110,8 @@ func (r *Ring) refresh(ctx context.Context) error {
 	if id := bucket.ID(info); id != r.bucket {
 		r.reset(id)
 	} else if r.rolledBack(ctx, s) {
-		r.log.Error("the bucket of API keys was rolled back: reading all keys", "last_read", r.next-1, "last", info.State.LastSeq)
+		r.log.Error("the bucket of API keys was rolled back: reading all keys", "last_read", r.next-1, "last",
+			info.State.LastSeq)
 		r.reset(id)
 	}
 	changed := map[string]*Key{}

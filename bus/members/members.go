@@ -36,8 +36,9 @@ const (
 var (
 	ErrUnknown  = errors.New("is not a member of the cluster")
 	ErrOnline   = errors.New("is online: stop it first")
-	ErrNoLeader = errors.New("no reply: there is no cluster, it has no quorum, or the NATS user is not in the system account")
-	ErrRefused  = errors.New("the NATS user is not in the system account")
+	ErrNoLeader = errors.New(
+		"no reply: there is no cluster, it has no quorum, or the NATS user is not in the system account")
+	ErrRefused = errors.New("the NATS user is not in the system account")
 )
 
 // Status is the state of a cluster.
@@ -117,7 +118,9 @@ func (s *Status) addStreams(replies []reply) {
 }
 
 func (s *Status) addStream(account, from string, info jetstream.StreamInfo) {
-	i := slices.IndexFunc(s.Streams, func(row Stream) bool { return row.Account == account && row.Name == info.Config.Name })
+	i := slices.IndexFunc(s.Streams, func(row Stream) bool {
+		return row.Account == account && row.Name == info.Config.Name
+	})
 	if i < 0 {
 		i = len(s.Streams)
 		s.Streams = append(s.Streams, Stream{Account: account, Name: info.Config.Name, Replicas: info.Config.Replicas})
@@ -152,7 +155,8 @@ func request(ctx context.Context, conn *bus.Conn, about server.JSzOptions, enoug
 	body, _ := json.Marshal(about) // strings, numbers and booleans can be encoded
 	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
 	defer cancel()
-	replies, err := natsext.RequestMany(ctx, conn.JetStream().Conn(), "$SYS.REQ.SERVER.PING.JSZ", body, natsext.RequestManyMaxMessages(enough))
+	replies, err := natsext.RequestMany(ctx, conn.JetStream().Conn(), "$SYS.REQ.SERVER.PING.JSZ", body,
+		natsext.RequestManyMaxMessages(enough))
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +216,8 @@ func Remove(ctx context.Context, conn *bus.Conn, node string, progress func(done
 // name of a node, it reports a sentence that contains the ID (nats-server, clusterInfo).
 func (s Status) on(node Node) (n int) {
 	for _, stream := range s.Streams {
-		if slices.ContainsFunc(stream.Peers, func(peer string) bool { return peer == node.Name || strings.Contains(peer, node.Peer) }) {
+		if slices.ContainsFunc(stream.Peers,
+			func(peer string) bool { return peer == node.Name || strings.Contains(peer, node.Peer) }) {
 			n++
 		}
 	}

@@ -36,7 +36,8 @@ func TestReplaceNode(t *testing.T) {
 	t.Parallel()
 	c := bustest.StartCluster(t)
 	bustest.Until(t, "set up a bucket", func(ctx context.Context) error {
-		_, err := bucket.Setup(ctx, c.Conns[0].JetStream(), "b", bucket.Replication{Replicas: 3}, func(*jetstream.StreamConfig) {})
+		_, err := bucket.Setup(ctx, c.Conns[0].JetStream(), "b", bucket.Replication{Replicas: 3},
+			func(*jetstream.StreamConfig) {})
 		return err
 	})
 	admin := system(t, c.Nodes[0])
@@ -65,7 +66,8 @@ func TestReplaceNode(t *testing.T) {
 
 	var moved [2]int
 	c.Nodes[2].Stop()
-	bustest.Until(t, "node is reported offline", degraded("node c is offline", "stream KV_b: the replica on node c is offline"))
+	bustest.Until(t, "node is reported offline",
+		degraded("node c is offline", "stream KV_b: the replica on node c is offline"))
 	bustest.Until(t, "remove the node by its peer ID", func(ctx context.Context) error {
 		s, err := members.Read(ctx, admin)
 		if err != nil {
@@ -91,7 +93,8 @@ func TestReplaceNode(t *testing.T) {
 	joined := c.Join(t)
 	bustest.Until(t, "new node receives the replica", func(ctx context.Context) error {
 		s, err := members.Read(ctx, admin)
-		whole := len(s.Nodes) == 3 && len(s.Streams) == 1 && slices.Contains(append(s.Streams[0].Peers, s.Streams[0].Leader), "d")
+		whole := len(s.Nodes) == 3 && len(s.Streams) == 1 &&
+			slices.Contains(append(s.Streams[0].Peers, s.Streams[0].Leader), "d")
 		if err == nil && (!whole || len(s.Degraded) > 0) {
 			err = fmt.Errorf("%+v", s)
 		}

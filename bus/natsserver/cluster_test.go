@@ -92,7 +92,10 @@ func TestClusterToleratesOneLostNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.stop(2)
-	bustest.Until(t, "write with two nodes", func(ctx context.Context) error { _, err := kv.PutString(ctx, "b", "after"); return err })
+	bustest.Until(t, "write with two nodes", func(ctx context.Context) error {
+		_, err := kv.PutString(ctx, "b", "after")
+		return err
+	})
 	bustest.Until(t, "the missing node is reported", func(context.Context) error {
 		if problem, quorum := n.servers[0].Problem(); !quorum || problem != "2 of 3 nodes of the cluster are connected" {
 			return errors.New(problem)
@@ -108,7 +111,10 @@ func TestClusterToleratesOneLostNode(t *testing.T) {
 	})
 	n.start(1)
 	back := bucketOf(t, n.start(2), 3)
-	bustest.Until(t, "read the written value", func(ctx context.Context) error { _, err := back.Get(ctx, "b"); return err })
+	bustest.Until(t, "read the written value", func(ctx context.Context) error {
+		_, err := back.Get(ctx, "b")
+		return err
+	})
 }
 
 // A suspended node closes no connection.
@@ -162,7 +168,8 @@ func TestDirectoryOfAnotherKind(t *testing.T) {
 	}
 	bucketOf(t, bustest.Dial(t, server), 1)
 	server.Stop()
-	_, err = natsserver.StartNode(n.dirs[0], "127.0.0.1:0", natsserver.Cluster{Name: "c", Listen: n.routes[0], Routes: n.routes})
+	_, err = natsserver.StartNode(n.dirs[0], "127.0.0.1:0",
+		natsserver.Cluster{Name: "c", Listen: n.routes[0], Routes: n.routes})
 	if err == nil || !strings.Contains(err.Error(), "restore a backup") {
 		t.Errorf("a node in the directory of a stand-alone server: %v", err)
 	}

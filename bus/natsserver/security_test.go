@@ -19,7 +19,8 @@ func TestServerWithSecurity(t *testing.T) {
 	t.Parallel()
 	cert, key := bustest.Certificate(t, t.TempDir(), 1)
 	server, err := natsserver.Start(t.TempDir(), "127.0.0.1:0",
-		natsserver.WithSecurity(natsserver.Security{Secret: "s3cret", Cert: cert, Key: key, Log: slog.New(slog.DiscardHandler)}))
+		natsserver.WithSecurity(natsserver.Security{Secret: "s3cret", Cert: cert, Key: key,
+			Log: slog.New(slog.DiscardHandler)}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +60,10 @@ func TestEncryptedRoutes(t *testing.T) {
 	routes := []string{"nats://" + ports[0], "nats://" + ports[1], "nats://" + ports[2]}
 	var nodes []*natsserver.Server
 	for i, files := range [][2]string{{cert, key}, {cert, key}, {other, otherKey}} {
-		s, err := natsserver.StartNode(t.TempDir(), "127.0.0.1:0", natsserver.Cluster{Name: "c", Listen: ports[i], Routes: routes},
-			natsserver.WithSecurity(natsserver.Security{Cert: files[0], Key: files[1], CA: files[0], Log: slog.New(slog.DiscardHandler)}))
+		s, err := natsserver.StartNode(t.TempDir(), "127.0.0.1:0",
+			natsserver.Cluster{Name: "c", Listen: ports[i], Routes: routes},
+			natsserver.WithSecurity(natsserver.Security{Cert: files[0], Key: files[1], CA: files[0],
+				Log: slog.New(slog.DiscardHandler)}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -124,7 +124,8 @@ func (l *Lister) cache(subject string, run Run) {
 }
 
 // lastMessages returns the last message of each of the subjects that has one.
-func lastMessages(ctx context.Context, js jetstream.JetStream, stream string, subjects []string) ([]*jetstream.RawStreamMsg, error) {
+func lastMessages(ctx context.Context, js jetstream.JetStream, stream string,
+	subjects []string) ([]*jetstream.RawStreamMsg, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	last, err := bucket.Collect(jetstreamext.GetLastMsgsFor(ctx, js, stream, subjects))

@@ -235,7 +235,8 @@ func (w *Writer) storeAll() {
 			err = w.publish(b, data)
 		}
 		if err != nil {
-			w.log.Warn("the replay stream does not store the events of a run: it cannot be resumed", "run", w.subject, "err", err)
+			w.log.Warn("the replay stream does not store the events of a run: it cannot be resumed", "run", w.subject, "err",
+				err)
 		}
 		if !w.next(b, err) {
 			return
@@ -332,6 +333,7 @@ func (w *Writer) next(b *events, err error) bool {
 	}
 	close(w.stored)
 	w.stored = make(chan struct{})
-	w.storing = len(w.batches) > 1 || len(w.batches) == 1 && (w.batches[0].first <= w.due || len(w.batches[0].data) >= batchBytes)
+	w.storing = len(w.batches) > 1 ||
+		len(w.batches) == 1 && (w.batches[0].first <= w.due || len(w.batches[0].data) >= batchBytes)
 	return w.storing
 }

@@ -40,7 +40,8 @@ func Do(ctx context.Context, retryable func(error) bool, attempt func() error) e
 // Intervals returns the intervals between the attempts of one operation.
 func Intervals() backoff.BackOff {
 	intervals := &backoff.ExponentialBackOff{
-		InitialInterval: minInterval, MaxInterval: maxInterval, Multiplier: 2, RandomizationFactor: backoff.DefaultRandomizationFactor,
+		InitialInterval: minInterval, MaxInterval: maxInterval, Multiplier: 2,
+		RandomizationFactor: backoff.DefaultRandomizationFactor,
 	}
 	intervals.Reset()
 	return intervals

@@ -11,26 +11,32 @@ import (
 var (
 	buildInfo = gauge("build_info", "Always 1; labels identify the build.", "version", "goversion")
 
-	httpDuration = durations("http_request_duration_seconds", "Duration of HTTP requests; that of a stream lasts until its end.", "method",
+	httpDuration = durations("http_request_duration_seconds",
+		"Duration of HTTP requests; that of a stream lasts until its end.", "method",
 		"route", "status")
 	HTTPRefused = counter("http_refused_total", "Requests refused by an edge under overload.").WithLabelValues()
 	httpStreams = gauge("http_streams_open", "Open event streams.").WithLabelValues()
 
-	natsDuration = durations("nats_request_duration_seconds", "Duration of the requests of a worker; status is the HTTP status, or 400 for any fault of the caller.",
+	natsDuration = durations("nats_request_duration_seconds",
+		"Duration of the requests of a worker; status is the HTTP status, or 400 for any fault of the caller.",
 		"subject", "status")
 	NoResponders = counter("nats_no_responders_total", "Requests without responders.", "subject")
-	natsRefused  = counter("nats_refused_total", "Requests refused by a worker at its limit or under overload; callers retry on others.",
+	natsRefused  = counter("nats_refused_total",
+		"Requests refused by a worker at its limit or under overload; callers retry on others.",
 		"subject")
 	Connections       = gauge("nats_connections", "Established NATS connections.").WithLabelValues()
 	ConnectionsWanted = gauge("nats_connections_wanted", "Configured NATS connections.").WithLabelValues()
-	firstEvent        = durations("stream_first_event_seconds", "Time from a stream's request to its first event.", "subject")
+	firstEvent        = durations("stream_first_event_seconds", "Time from a stream's request to its first event.",
+		"subject")
 
 	CatalogRevision    = gauge("catalog_revision", "Watermark: the highest catalog revision applied or seen.", "of")
 	IndexLag           = gauge("index_lag_changes", "Catalog changes not yet searchable.", "index")
 	RecordsQuarantined = gauge("records_quarantined", "Quarantined records: unreadable, or rejected by the index.", "by")
-	CircuitState       = gauge("circuit_state", "The circuit breaker of a backend: 0 closed, 1 half open, 2 open.", "backend")
+	CircuitState       = gauge("circuit_state", "The circuit breaker of a backend: 0 closed, 1 half open, 2 open.",
+		"backend")
 
-	modelDuration = durations("model_request_duration_seconds", "Requests to language models, until the end of their message.",
+	modelDuration = durations("model_request_duration_seconds",
+		"Requests to language models, until the end of their message.",
 		"model", "outcome")
 	modelTokens  = counter("model_tokens_total", "Tokens processed by language models.", "model", "type")
 	toolDuration = durations("tool_duration_seconds", "Calls of tools by a model.", "tool")
@@ -79,7 +85,8 @@ func Slots(service string, limit int, used func() int64) {
 // Certificate exports the expiry of the certificate of the process's http or nats
 // server. A later call for the same server replaces the earlier one.
 func Certificate(of string, ends func() time.Time) {
-	scraped("certificate_not_after_timestamp_seconds", "Expiry of the TLS certificate in use, in seconds since the Unix epoch.",
+	scraped("certificate_not_after_timestamp_seconds",
+		"Expiry of the TLS certificate in use, in seconds since the Unix epoch.",
 		prometheus.Labels{"of": of}, func() float64 { return float64(ends().Unix()) })
 }
 
@@ -87,7 +94,8 @@ func Certificate(of string, ends func() time.Time) {
 // call for the same budget replaces the earlier one.
 func MemoryBudget(name string, limit int64, used func() int64) {
 	budget := prometheus.Labels{"budget": name}
-	scraped("memory_budget_used_bytes", "Bytes reserved of a memory budget: analysis is --analysis-memory, body is --body-memory.",
+	scraped("memory_budget_used_bytes",
+		"Bytes reserved of a memory budget: analysis is --analysis-memory, body is --body-memory.",
 		budget, func() float64 { return float64(used()) })
 	scraped("memory_budget_bytes", "Size of a memory budget in bytes.", budget, func() float64 { return float64(limit) })
 }
@@ -104,7 +112,9 @@ func Cluster(state func() ClusterState) {
 	export := func(name, help string, of func(ClusterState) int) {
 		scraped(name, help, nil, func() float64 { return float64(of(state())) })
 	}
-	export("cluster_nodes", "Connected nodes of the cluster, including this one.", func(c ClusterState) int { return c.Nodes })
+	export("cluster_nodes", "Connected nodes of the cluster, including this one.", func(c ClusterState) int {
+		return c.Nodes
+	})
 	export("cluster_nodes_wanted", "Configured nodes of the cluster.", func(c ClusterState) int { return c.Wanted })
 	export("cluster_quorum", "1 if the cluster has a quorum, else 0.", func(c ClusterState) int { return c.Quorum })
 	export("cluster_replicas_behind", "Replicas of streams and consumers on this node that are not current.",

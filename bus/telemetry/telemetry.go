@@ -57,7 +57,8 @@ var scrapedMu sync.Mutex
 // scraped registers a gauge whose value is read at each scrape. It replaces one with the same name
 // and labels.
 func scraped(name, help string, labels prometheus.Labels, value func() float64) {
-	g := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "cairn", Name: name, Help: help, ConstLabels: labels}, value)
+	g := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "cairn", Name: name, Help: help, ConstLabels: labels},
+		value)
 	scrapedMu.Lock()
 	defer scrapedMu.Unlock()
 	Registry.Unregister(g) // the one with the same description

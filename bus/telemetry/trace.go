@@ -34,7 +34,8 @@ func Extract(ctx context.Context, traceparent, tracestate string) context.Contex
 	if traceparent == "" {
 		return ctx
 	}
-	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{HeaderTraceParent: traceparent, HeaderTraceState: tracestate})
+	return propagation.TraceContext{}.Extract(ctx,
+		propagation.MapCarrier{HeaderTraceParent: traceparent, HeaderTraceState: tracestate})
 }
 
 // Inject sets the headers of ctx's trace, if any.
@@ -71,7 +72,8 @@ var (
 
 // start starts a span named "operation target" and returns ctx within it. There is no span when
 // tracing is off or the trace is not sampled. With root, work outside a trace starts one.
-func start(ctx context.Context, kind trace.SpanStartOption, operation, target string, root bool) (context.Context, Span) {
+func start(ctx context.Context, kind trace.SpanStartOption, operation, target string,
+	root bool) (context.Context, Span) {
 	t := tracing.Load()
 	if t == nil {
 		return ctx, Span{}

@@ -34,16 +34,19 @@ func TestApply(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != exitUsage || got.err != "" {
 		t.Fatalf("%v, %+v", err, got)
 	}
-	want := summary{Accepted: map[string]int{"skill": 2, "tool": 1}, Actions: map[string]int{"created": 2, "configured": 1},
+	want := summary{Accepted: map[string]int{"skill": 2, "tool": 1},
+		Actions: map[string]int{"created": 2, "configured": 1},
 		Refused: []records.Rejection{
-			{Source: filepath.Join(dir, "b.jsonl:3"), Kind: "skill", ID: "flat", Code: "CE-061", Message: "invalid registration request",
-				Fields: result.Refused[0].Fields},
+			{Source: filepath.Join(dir, "b.jsonl:3"), Kind: "skill", ID: "flat", Code: "CE-061",
+				Message: "invalid registration request",
+				Fields:  result.Refused[0].Fields},
 			{Source: filepath.Join(dir, "sub/c.yaml:3"), Message: result.Refused[1].Message},
 		}}
 	if diff := cmp.Diff(want, result); diff != "" || len(result.Refused[0].Fields) != 1 {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if found := do(t, "", "resolve", "--url", url, "--tenant", "apply", "net.trace"); !strings.Contains(found.out, "trace routes") {
+	if found := do(t, "", "resolve", "--url", url, "--tenant", "apply", "net.trace"); !strings.Contains(found.out,
+		"trace routes") {
 		t.Errorf("the last duplicate did not take precedence: %+v", found)
 	}
 	people := do(t, `{"skill_id": "flat"}`, "apply", "--url", url, "-")
@@ -51,7 +54,8 @@ func TestApply(t *testing.T) {
 		"rejected 1:\n  stdin:1  skill  flat  CE-061  id: expected at least 2 dot-separated segments") {
 		t.Errorf("for people: %+v", people)
 	}
-	dry := do(t, `[{"skill_id": "flat"}, {"skill_id": "a.b"}]`, "apply", "--url", "http://127.0.0.1:1", "--dry-run=client", "-")
+	dry := do(t, `[{"skill_id": "flat"}, {"skill_id": "a.b"}]`, "apply", "--url", "http://127.0.0.1:1", "--dry-run=client",
+		"-")
 	if dry.code != exitUsage || !strings.HasPrefix(dry.out, "validated 1 of 2 records") {
 		t.Errorf("dry run: %+v", dry)
 	}
@@ -88,7 +92,8 @@ func TestApplyIsIdempotent(t *testing.T) {
 			continue
 		}
 		// YAML has no integers beyond 64 bits: they become floats.
-		apply(strings.ReplaceAll(strings.ReplaceAll(out.out, "12345678901234567890123", "1"), "1e400", "1"), "1 configured, 2 unchanged")
+		apply(strings.ReplaceAll(strings.ReplaceAll(out.out, "12345678901234567890123", "1"), "1e400", "1"),
+			"1 configured, 2 unchanged")
 	}
 }
 
@@ -97,7 +102,8 @@ func TestApplyPrunes(t *testing.T) {
 	at := []string{"--url", shared(t), "--tenant", "prune"}
 	run := func(stdin string, args ...string) result { return do(t, stdin, append(args, at...)...) }
 	const keep = `{"tool_id": "a.b.keep", "labels": {"owner": "ci"}}`
-	if got := run(keep+`{"tool_id": "a.b.mine"} {"tool_id": "a.b.old", "labels": {"owner": "ci"}} {"agent_id": "other"}`, "apply", "-"); got.code != 0 {
+	if got := run(keep+`{"tool_id": "a.b.mine"} {"tool_id": "a.b.old", "labels": {"owner": "ci"}} {"agent_id": "other"}`,
+		"apply", "-"); got.code != 0 {
 		t.Fatal(got)
 	}
 	for _, row := range []struct {
@@ -106,9 +112,11 @@ func TestApplyPrunes(t *testing.T) {
 		args  []string
 		left  string
 	}{
-		{"a rejected record", keep + `{"tool_id": "flat"}`, []string{"--prune"}, "agent/other tool/a.b.keep tool/a.b.mine tool/a.b.old"},
+		{"a rejected record", keep + `{"tool_id": "flat"}`, []string{"--prune"},
+			"agent/other tool/a.b.keep tool/a.b.mine tool/a.b.old"},
 		{"a dry run", keep, []string{"--prune", "--dry-run"}, "agent/other tool/a.b.keep tool/a.b.mine tool/a.b.old"},
-		{"only records with the labels", keep, []string{"--prune", "--labels", "owner=ci"}, "agent/other tool/a.b.keep tool/a.b.mine"},
+		{"only records with the labels", keep, []string{"--prune", "--labels", "owner=ci"},
+			"agent/other tool/a.b.keep tool/a.b.mine"},
 		{"all records of the kinds in the files", keep, []string{"--prune"}, "agent/other tool/a.b.keep"},
 	} {
 		got := run(row.stdin, append([]string{"apply", "-"}, row.args...)...)
@@ -127,17 +135,21 @@ func TestApplyStrict(t *testing.T) {
 	at := []string{"--url", shared(t), "--tenant", "strict", "--strict"}
 	for _, row := range []struct{ name, text, left, rejected string }{
 		{"a later record", `{"skill_id": "a.b", "tool_ids": ["p.s.o"]} {"tool_id": "p.s.o"}`, "skill/a.b tool/p.s.o", ""},
-		{"records that reference each other", `{"skill_id": "a.c", "context_builder_ids": ["c"]} {"context_builder_id": "c", "skill_ids": ["a.c"]}`,
+		{"records that reference each other",
+			`{"skill_id": "a.c", "context_builder_ids": ["c"]} {"context_builder_id": "c", "skill_ids": ["a.c"]}`,
 			"context_builder/c skill/a.b skill/a.c tool/p.s.o", ""},
 		{"a record that does not exist", `{"skill_id": "a.d", "tool_ids": ["p.s.ooo"]}`,
 			"context_builder/c skill/a.b skill/a.c tool/p.s.o", "ooo"},
-		{"a misspelt field, and a reference to its record", `{"skill_id": "a.d", "purpos": "p"} {"agent_id": "x", "skill_ids": ["a.d"]}`,
+		{"a misspelt field, and a reference to its record",
+			`{"skill_id": "a.d", "purpos": "p"} {"agent_id": "x", "skill_ids": ["a.d"]}`,
 			"context_builder/c skill/a.b skill/a.c tool/p.s.o", "did you mean purpose?"},
 	} {
 		got := do(t, row.text, slices.Concat([]string{"apply", "-"}, at)...)
-		left := strings.Fields(do(t, "", slices.Concat([]string{"get", "all", "--scope", "tenant", "-o", "name"}, at[:4])...).out)
+		left := strings.Fields(do(t, "",
+			slices.Concat([]string{"get", "all", "--scope", "tenant", "-o", "name"}, at[:4])...).out)
 		slices.Sort(left)
-		if (got.code != 0) != (row.rejected != "") || !strings.Contains(got.out, row.rejected) || strings.Join(left, " ") != row.left {
+		if (got.code != 0) != (row.rejected != "") || !strings.Contains(got.out, row.rejected) ||
+			strings.Join(left, " ") != row.left {
 			t.Errorf("%s: %+v, left %v, want %s", row.name, got, left, row.left)
 		}
 	}

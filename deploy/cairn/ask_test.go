@@ -73,27 +73,32 @@ func TestAsk(t *testing.T) {
 			"event: error\ndata: {\"code\":\"AN-500\",\"message\":\"the model is gone\"}\n\n" + done, nil,
 			result{"There are 3 hosts.\n", called + "cairn: AN-500 the model is gone\n", 1}},
 		{"a direct_response", 200,
-			"event: direct_response\ndata: {\"text\":\"3\",\"code\":\"AN-503\",\"reason\":\"it is unavailable\"}\n\n" + done, nil,
+			"event: direct_response\ndata: {\"text\":\"3\",\"code\":\"AN-503\",\"reason\":\"it is unavailable\"}\n\n" + done,
+			nil,
 			result{"3\n", "rendering agent unavailable: it is unavailable\n", 0}},
 		{"events as JSON", 200, "event: text_delta\ndata: {\"text\":\"3\"}\n\n" + done, []string{"-ojson"},
 			result{"{\"event\":\"text_delta\",\"data\":{\"text\":\"3\"}}\n{\"event\":\"done\",\"data\":{}}\n", "", 0}},
 		{"an error as JSON", 200, "event: error\ndata: {\"code\":\"AN-500\",\"message\":\"\"}\n\n" + done, []string{"-ojson"},
-			result{"{\"event\":\"error\",\"data\":{\"code\":\"AN-500\",\"message\":\"\"}}\n{\"event\":\"done\",\"data\":{}}\n", "", 1}},
+			result{"{\"event\":\"error\",\"data\":{\"code\":\"AN-500\",\"message\":\"\"}}\n{\"event\":\"done\",\"data\":{}}\n",
+				"", 1}},
 		{"unsupported figures", 200, answered + checked + done, nil,
 			result{"There are 3 hosts.\nUnsupported by any tool result: 4711, 7%\n", called, 0}},
 		{"unsupported figures with --strict", 200, answered + checked + done, []string{"--strict"},
 			result{"There are 3 hosts.\nUnsupported by any tool result: 4711, 7%\n",
 				called + "cairn: --strict: no tool result supports 4711, 7%\n", 1}},
-		{"supported figures with --strict", 200, answered + "event: provenance\ndata: {\"figures\":[]}\n\n" + done, []string{"--strict"},
+		{"supported figures with --strict", 200, answered + "event: provenance\ndata: {\"figures\":[]}\n\n" + done,
+			[]string{"--strict"},
 			result{"There are 3 hosts.\n", called, 0}},
 		{"a server that checks no figures with --strict", 200, answered + done, []string{"--strict"},
 			result{"There are 3 hosts.\n", called + "cairn: --strict: the server did not check the figures of the answer\n", 1}},
 		{"unsupported figures with --strict as JSON", 200,
-			"event: provenance\ndata: {\"figures\":[{\"text\":\"7\",\"flagged\":true}]}\n\n" + done, []string{"--strict", "-ojson"},
+			"event: provenance\ndata: {\"figures\":[{\"text\":\"7\",\"flagged\":true}]}\n\n" + done,
+			[]string{"--strict", "-ojson"},
 			result{"{\"event\":\"provenance\",\"data\":{\"figures\":[{\"text\":\"7\",\"flagged\":true}]}}\n{\"event\":\"done\",\"data\":{}}\n",
 				"cairn: --strict: no tool result supports 7\n", 1}},
 		{"an error of an answer with unsupported figures and --strict", 200,
-			checked + "event: error\ndata: {\"code\":\"AN-500\",\"message\":\"the model is gone\"}\n\n" + done, []string{"--strict"},
+			checked + "event: error\ndata: {\"code\":\"AN-500\",\"message\":\"the model is gone\"}\n\n" + done,
+			[]string{"--strict"},
 			result{"Unsupported by any tool result: 4711, 7%\n", "cairn: AN-500 the model is gone\n", 1}},
 		{"a refusal", 413, `{"code": "AN-413", "status": 413, "title": "body too large", "detail": "expected at most 10 bytes"}`, nil,
 			result{"", "cairn: AN-413 body too large: expected at most 10 bytes\n", exitUsage}},
@@ -108,7 +113,8 @@ func TestAsk(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			url := answering(t, row.status, row.text)
-			got := do(t, `{"hosts": []}`, append([]string{"ask", "--url", url, "--estate", "-", "how many hosts?"}, row.args...)...)
+			got := do(t, `{"hosts": []}`,
+				append([]string{"ask", "--url", url, "--estate", "-", "how many hosts?"}, row.args...)...)
 			if diff := cmp.Diff(row.want, got, cmp.AllowUnexported(result{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -178,7 +184,9 @@ func TestAskIsCanceled(t *testing.T) {
 	t.Parallel()
 	stopped := make(chan string, 1)
 	mux := http.NewServeMux()
-	mux.HandleFunc("DELETE /api/v1/analyze/{run}", func(_ http.ResponseWriter, r *http.Request) { stopped <- r.PathValue("run") })
+	mux.HandleFunc("DELETE /api/v1/analyze/{run}", func(_ http.ResponseWriter, r *http.Request) {
+		stopped <- r.PathValue("run")
+	})
 	mux.HandleFunc("POST /api/v1/analyze", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(bus.HeaderRun, "r1")
 		_, _ = io.Copy(io.Discard, r.Body) // the server detects a disconnect only after it has read the body
@@ -191,7 +199,8 @@ func TestAskIsCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := newBuffer()
 	root := newRoot(func(string) string { return "" })
-	root.SetArgs([]string{"ask", "--url", server.URL, "--estate", "-", "how many?"}) // the text has no figures, which are kept back
+	// the text has no figures, which are kept back
+	root.SetArgs([]string{"ask", "--url", server.URL, "--estate", "-", "how many?"})
 	root.SetIn(strings.NewReader("{}"))
 	root.SetOut(out)
 	root.SetErr(io.Discard)
@@ -216,7 +225,9 @@ func TestAskIsCanceled(t *testing.T) {
 func TestAskChecksFigures(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"data":[{"id":"m"}]}`) })
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"data":[{"id":"m"}]}`)
+	})
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, _ *http.Request) {
 		for _, text := range []string{"There are 47", "11 ho", "sts."} {
 			_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{\"content\":%q}}]}\n\n", text)
@@ -238,13 +249,15 @@ func TestAskChecksFigures(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			got := do(t, `{"hosts": []}`, append([]string{"ask", "--url", s.http, "--estate", "-", "how many hosts?"}, row.args...)...)
+			got := do(t, `{"hosts": []}`,
+				append([]string{"ask", "--url", s.http, "--estate", "-", "how many hosts?"}, row.args...)...)
 			if diff := cmp.Diff(row.want, got, cmp.AllowUnexported(result{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
-	if got := do(t, `{}`, "ask", "--url", s.http, "--estate", "-", "q", "--strict", "--provenance=false"); got.code != exitUsage ||
+	if got := do(t, `{}`, "ask", "--url", s.http, "--estate", "-", "q", "--strict",
+		"--provenance=false"); got.code != exitUsage ||
 		!strings.Contains(got.err, "--strict requires --provenance") {
 		t.Errorf("%+v; want --strict refused without --provenance", got)
 	}

@@ -27,7 +27,8 @@ func reached(t *testing.T) (s *running, nats string) {
 func responses(t *testing.T, url string) (answers []string) {
 	t.Helper()
 	for _, q := range [][3]string{
-		{"GET", "/skills?limit=1000", ""}, {"GET", "/skills?limit=1000&tenant_id=acme", ""}, {"GET", "/tools?limit=1000&tenant_id=globex", ""},
+		{"GET", "/skills?limit=1000", ""}, {"GET", "/skills?limit=1000&tenant_id=acme", ""},
+		{"GET", "/tools?limit=1000&tenant_id=globex", ""},
 		{"POST", "/resolve/skill", `{"query":"which machines still need security updates?"}`},
 		{"POST", "/resolve/skill", `{"query":"which volumes are nearly full?","tenant_id":"acme","explain":true}`},
 		{"POST", "/resolve/skill", `{"skill_id":"storage.volume_capacity","tenant_id":"acme"}`},
@@ -64,12 +65,14 @@ func TestBackupAndRestore(t *testing.T) {
 		!regexp.MustCompile(`(?m)^  cairn_keys +1$`).MatchString(saved.out) {
 		t.Fatalf("%+v", saved)
 	}
-	if again := do(t, "", "backup", file, "--nats", fromNATS); again.code != exitUsage || !strings.Contains(again.err, "exists") {
+	if again := do(t, "", "backup", file, "--nats", fromNATS); again.code != exitUsage ||
+		!strings.Contains(again.err, "exists") {
 		t.Errorf("an existing file was overwritten: %+v", again)
 	}
 
 	to, toNATS := reached(t)
-	if got := do(t, "", "restore", file, "--nats", toNATS); got.code != 0 || !strings.HasPrefix(got.out, "restored, up to revision ") {
+	if got := do(t, "", "restore", file, "--nats", toNATS); got.code != 0 ||
+		!strings.HasPrefix(got.out, "restored, up to revision ") {
 		t.Fatalf("%+v", got)
 	}
 	seen, rest, _ := strings.Cut(strings.TrimPrefix(saved.out, "saved, up to revision "), " ")
@@ -78,7 +81,8 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	// Restored records have new revisions, also where a registration changes nothing.
 	got := do(t, "", "apply", "--url", to.http, "../examples/knowledge/global/shared.json", "-ojson")
-	if got.code != 0 || !regexp.MustCompile(`"revision": \d+`).MatchString(got.out) || strings.Contains(got.out, `"revision": `+seen+`,`) {
+	if got.code != 0 || !regexp.MustCompile(`"revision": \d+`).MatchString(got.out) ||
+		strings.Contains(got.out, `"revision": `+seen+`,`) {
 		t.Errorf("after revision %s: %+v", seen, got)
 	}
 	// Workers index restored records like registrations, which nothing has waited for.
@@ -93,7 +97,8 @@ func TestBackupAndRestore(t *testing.T) {
 	if diff := cmp.Diff(list(fromNATS), list(toNATS)); diff != "" {
 		t.Errorf("keys (-before +restored):\n%s", diff)
 	}
-	if got := do(t, "", "restore", file, "--nats", toNATS); got.code != 1 || !strings.Contains(got.err, "bucket cairn_catalog is not empty") {
+	if got := do(t, "", "restore", file, "--nats", toNATS); got.code != 1 ||
+		!strings.Contains(got.err, "bucket cairn_catalog is not empty") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -104,7 +109,8 @@ func TestBackupWithoutStreams(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	file := filepath.Join(t.TempDir(), "cairn.backup")
 	got := do(t, "", "backup", file, "--nats", "nats://operator:"+password+"@"+n.Addr().String())
-	if _, err := os.Stat(file); got.code != 1 || got.out != "" || !strings.Contains(got.err, "KV_cairn_catalog") || err == nil {
+	if _, err := os.Stat(file); got.code != 1 || got.out != "" || !strings.Contains(got.err, "KV_cairn_catalog") ||
+		err == nil {
 		t.Errorf("%+v, and the file: %v", got, err)
 	}
 }

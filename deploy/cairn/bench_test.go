@@ -58,7 +58,8 @@ func TestBench(t *testing.T) {
 		t.Run(operation, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "a.json")
-			got := do(t, "", "bench", operation, "--url", s.http, "--rate", "20", "--for", "1s", "--warm", "100ms", "--skills", "40",
+			got := do(t, "", "bench", operation, "--url", s.http, "--rate", "20", "--for", "1s", "--warm", "100ms", "--skills",
+				"40",
 				"--max-errors", "1", "--json", file) // a busy machine sheds load
 			if got.code != 0 || strings.Contains(got.err, "cairn:") { // it may report retries
 				t.Fatalf("%+v", got)
@@ -88,9 +89,11 @@ func TestBenchFindsTheHighestRate(t *testing.T) {
 	t.Parallel()
 	s := startIsolated(t, "--model", "offline:")
 	file := filepath.Join(t.TempDir(), "a.json")
-	got := do(t, "", "bench", "by-id", "--url", s.http, "--rate", "max", "--max-p99", "1ns", "--step", "10ms", "--for", "100ms", "--warm",
+	got := do(t, "", "bench", "by-id", "--url", s.http, "--rate", "max", "--max-p99", "1ns", "--step", "10ms", "--for",
+		"100ms", "--warm",
 		"0s", "--skills", "1", "--json", file)
-	if got.code != 0 || !strings.Contains(got.out, "is not sustained within p99 1ns") || !strings.Contains(got.err, "50/s: p99 ") {
+	if got.code != 0 || !strings.Contains(got.out, "is not sustained within p99 1ns") ||
+		!strings.Contains(got.err, "50/s: p99 ") {
 		t.Errorf("%+v", got)
 	}
 	if r := benched(t, file); r.Rate != 1 || len(r.Steps) < 6 || r.Steps[0].Held {
@@ -115,7 +118,8 @@ func TestBenchIsInterrupted(t *testing.T) {
 	}))
 	t.Cleanup(proxy.Close)
 	file := filepath.Join(t.TempDir(), "a.json")
-	p := begin(t, program(context.Background(), "bench", "tags", "--url", proxy.URL, "--rate", "50", "--for", "1h", "--warm", "0s",
+	p := begin(t, program(context.Background(), "bench", "tags", "--url", proxy.URL, "--rate", "50", "--for", "1h",
+		"--warm", "0s",
 		"--skills", "3", "--json", file))
 	select {
 	case <-began:
@@ -149,12 +153,14 @@ func TestBenchCountsErrors(t *testing.T) {
 			}}
 			c.registered.Store(5)
 			file := filepath.Join(t.TempDir(), "a.json")
-			got := do(t, "", "bench", "search", "--url", c.start(t), "--rate", "200", "--for", "500ms", "--warm", "0s", "--skills", "3", "--json",
+			got := do(t, "", "bench", "search", "--url", c.start(t), "--rate", "200", "--for", "500ms", "--warm", "0s",
+				"--skills", "3", "--json",
 				file, "--max-errors", may)
 			if got.code != code || !regexp.MustCompile(`(?m)^search .* 50 +503 CE-011: 50$`).MatchString(got.out) {
 				t.Errorf("%+v", got)
 			}
-			if reported := strings.Contains(got.err, "50 of 100 search requests failed; --max-errors "+may); reported != (code == 1) {
+			if reported := strings.Contains(got.err,
+				"50 of 100 search requests failed; --max-errors "+may); reported != (code == 1) {
 				t.Errorf("%+v", got)
 			}
 			if m := benched(t, file).Operations[0]; m.Refused() != 50 || m.Latency.Count() != 50 {
@@ -179,7 +185,8 @@ func TestBenchUnwritableOutput(t *testing.T) {
 	}
 	c.registered.Store(5)
 	write(t, dir, "a.json", strings.Repeat("long ", 100_000))
-	got = do(t, "", "bench", "search", "--url", url, "--rate", "100", "--for", "100ms", "--warm", "0s", "--skills", "3", "--json",
+	got = do(t, "", "bench", "search", "--url", url, "--rate", "100", "--for", "100ms", "--warm", "0s", "--skills", "3",
+		"--json",
 		filepath.Join(dir, "a.json"))
 	if r := benched(t, filepath.Join(dir, "a.json")); got.code != 0 || r.Operations[0].Count != 10 {
 		t.Errorf("%+v", got)

@@ -17,8 +17,9 @@ func TestRecordCommands(t *testing.T) {
 	t.Parallel()
 	url := shared(t)
 	dir := t.TempDir()
-	write(t, dir, "records.yaml", "skill_id: net.trace\npurpose: trace routes\ntool_ids: [a.b.c]\nstatus: draft\nlabels: {team: net}\n---\n"+
-		"tool_id: a.b.c\ndescription: a tool\n")
+	write(t, dir, "records.yaml",
+		"skill_id: net.trace\npurpose: trace routes\ntool_ids: [a.b.c]\nstatus: draft\nlabels: {team: net}\n---\n"+
+			"tool_id: a.b.c\ndescription: a tool\n")
 	file := filepath.Join(dir, "records.yaml")
 	for _, row := range []struct {
 		name    string
@@ -32,15 +33,18 @@ func TestRecordCommands(t *testing.T) {
 		{"a dry run", []string{"apply", file, "--dry-run"}, 0, "  created  skill/net.trace  commands\n"},
 		{"register", []string{"apply", file}, 0, "applied 2 of 2 records"},
 		{"no difference", []string{"diff", file}, 0, ""},
-		{"a list", []string{"get", "skills"}, 0, "NAME       SCOPE     STATUS  DESCRIPTION\nnet.trace  commands  draft   trace routes\n"},
-		{"a list of all kinds", []string{"list", "all", "-o", "name", "--scope", "tenant"}, 0, "skill/net.trace\ntool/a.b.c\n"},
+		{"a list", []string{"get", "skills"}, 0,
+			"NAME       SCOPE     STATUS  DESCRIPTION\nnet.trace  commands  draft   trace routes\n"},
+		{"a list of all kinds", []string{"list", "all", "-o", "name", "--scope", "tenant"}, 0,
+			"skill/net.trace\ntool/a.b.c\n"},
 		{"wide", []string{"get", "skill,tool", "-o", "wide"}, 0, "team=net"},
 		{"only some labels", []string{"get", "skill", "--labels", "team=other"}, 0, "no records found"},
 		{"an unknown status", []string{"get", "skill", "--status", "retired"}, 0, "no records found"},
 		{"by id", []string{"get", "skill", "net.trace", "-o", "yaml"}, 0, "purpose: trace routes\nskill_id: net.trace\n"},
 		{"by name", []string{"get", "tools/a.b.c", "-o", "json"}, 0, "{\n  \"description\": \"a tool\",\n"},
 		{"several", []string{"get", "skill/net.trace", "tool/a.b.c", "-o", "name"}, 0, "skill/net.trace\ntool/a.b.c\n"},
-		{"several of which one is absent", []string{"get", "skill", "net.trace", "net.none", "-o", "name"}, exitNotFound, "skill/net.trace\n"},
+		{"several of which one is absent", []string{"get", "skill", "net.trace", "net.none", "-o", "name"}, exitNotFound,
+			"skill/net.trace\n"},
 		{"an absent record", []string{"get", "skill", "net.none"}, exitNotFound, "CE-081"},
 		{"an unknown kind", []string{"get", "playbook"}, exitUsage, `unknown kind "playbook": expected skill, agent`},
 		{"several kinds with an id", []string{"get", "skill,tool", "a.b.c"}, exitUsage, "expected one kind before the ids"},
@@ -51,7 +55,8 @@ func TestRecordCommands(t *testing.T) {
 		{"describe", []string{"describe", "skill", "net.trace"}, 0, "Scope:     commands\nStatus:    draft\n"},
 		{"describe has the usage", []string{"describe", "skill", "net.trace"}, 0, "Found:     never\n"},
 		{"describe has the package", []string{"describe", "skill/net.trace"}, 0, "  └─ a.b.c"},
-		{"describe has the referrers", []string{"describe", "tool", "a.b.c"}, 0, "Referrers:\n  skill/net.trace  commands  tool_ids  draft\n"},
+		{"describe has the referrers", []string{"describe", "tool", "a.b.c"}, 0,
+			"Referrers:\n  skill/net.trace  commands  tool_ids  draft\n"},
 		{"describe as JSON", []string{"describe", "skill", "net.trace", "-o", "json"}, 0, "\"usage\": {\n"},
 		{"describe as YAML", []string{"describe", "skill/net.trace", "tool/a.b.c", "-o", "yaml"}, 0, "- kind: tool\n"},
 		{"describe by name", []string{"describe", "tool", "a.b.c", "-o", "name"}, 0, "tool/a.b.c\n"},
@@ -61,8 +66,10 @@ func TestRecordCommands(t *testing.T) {
 		{"an export", []string{"export"}, 0, "---\nlabels:\n  team: net\n"},
 		{"an export of a kind", []string{"export", "tools", "-o", "json"}, 0, "[\n  {\n    \"description\": \"a tool\""},
 		{"an edit that changes nothing", []string{"edit", "tool/a.b.c", "--editor", "true"}, 0, "nothing changed\n"},
-		{"an editor that fails", []string{"edit", "tool/a.b.c", "--editor", "false"}, exitFailed, "editor false: exit status 1"},
-		{"an edit", []string{"edit", "tool", "a.b.c", "--editor", "sed -i s/a.tool/edited/"}, 0, "edited tool/a.b.c, revision "},
+		{"an editor that fails", []string{"edit", "tool/a.b.c", "--editor", "false"}, exitFailed,
+			"editor false: exit status 1"},
+		{"an edit", []string{"edit", "tool", "a.b.c", "--editor", "sed -i s/a.tool/edited/"}, 0,
+			"edited tool/a.b.c, revision "},
 		{"is registered", []string{"get", "tool", "a.b.c"}, 0, "edited\n"},
 		{"its history", []string{"get", "tool", "a.b.c", "--history"}, 0, "STATUS  VERSION\n"},
 		{"its history has the newest revision", []string{"get", "tool", "a.b.c", "--history"}, 0, "  active\n"},
@@ -71,7 +78,8 @@ func TestRecordCommands(t *testing.T) {
 		{"the history of a kind", []string{"get", "tool", "--history"}, exitUsage, "expect one KIND ID"},
 		{"a malformed revision", []string{"get", "tool", "a.b.c", "--revision", "x"}, exitUsage, "revision"},
 		{"an unknown revision", []string{"get", "tool", "a.b.c", "--revision", "x-1"}, exitNotFound, "CE-081"},
-		{"history and revision", []string{"get", "tool", "a.b.c", "--history", "--revision", "x-1"}, exitUsage, "history revision"},
+		{"history and revision", []string{"get", "tool", "a.b.c", "--history", "--revision", "x-1"}, exitUsage,
+			"history revision"},
 		{"an edit of an absent record", []string{"edit", "tool", "a.b.x"}, exitNotFound, "CE-081"},
 		{"delete", []string{"delete", "tool/a.b.c", "skill/net.none"}, exitNotFound, "deleted tool/a.b.c\n"},
 		{"delete an absent record", []string{"delete", "tool", "a.b.c"}, exitNotFound, `no tool "a.b.c" of tenant commands`},
@@ -81,7 +89,8 @@ func TestRecordCommands(t *testing.T) {
 		{"labels without prune", []string{"apply", file, "--labels", "a=b"}, exitUsage, "--labels requires --prune"},
 	} {
 		got := do(t, "", append(row.args, "--url", url, "--tenant", "commands")...)
-		if got.code != row.code || !strings.Contains(got.out+got.err, row.message) || row.message == "" && got.out+got.err != "" {
+		if got.code != row.code || !strings.Contains(got.out+got.err, row.message) ||
+			row.message == "" && got.out+got.err != "" {
 			t.Errorf("%s: %+v; want exit %d and %q", row.name, got, row.code, row.message)
 		}
 	}
@@ -152,7 +161,8 @@ func TestEditInterrupted(t *testing.T) {
 	url, dir := shared(t), t.TempDir()
 	request(t, "PUT", url+"/records/agent/interrupted", `{"purpose":"first"}`)
 	write(t, dir, "editor", strings.Join([]string{
-		"#!/bin/sh", `sed -i "s/purpose: first/purpose: second/" "$1"`, "cd " + dir, "touch ready; while [ ! -e go ]; do sleep 0.01; done",
+		"#!/bin/sh", `sed -i "s/purpose: first/purpose: second/" "$1"`, "cd " + dir,
+		"touch ready; while [ ! -e go ]; do sleep 0.01; done",
 	}, "\n"))
 	if err := os.Chmod(filepath.Join(dir, "editor"), 0o700); err != nil {
 		t.Fatal(err)
@@ -170,7 +180,8 @@ func TestEditInterrupted(t *testing.T) {
 	interrupt()
 	write(t, dir, "go", "")
 	got := <-edited
-	if _, text := request(t, "GET", url+"/records/agent/interrupted", ""); got.code != 0 || !strings.Contains(text, `"purpose":"second"`) {
+	if _, text := request(t, "GET", url+"/records/agent/interrupted", ""); got.code != 0 ||
+		!strings.Contains(text, `"purpose":"second"`) {
 		t.Errorf("%+v, record %s", got, text)
 	}
 }
@@ -181,13 +192,15 @@ func TestEditRejected(t *testing.T) {
 	url := shared(t)
 	request(t, "PUT", url+"/records/agent/rejected", `{"purpose":"first"}`)
 	dir := t.TempDir()
-	write(t, dir, "editor", "#!/bin/sh\n"+`if grep -q "Not registered: .*version" "$1"; then sed -i "s/version: x/version: 1.0.0/" "$1"`+"\n"+
+	write(t, dir, "editor", "#!/bin/sh\n"+
+		`if grep -q "Not registered: .*version" "$1"; then sed -i "s/version: x/version: 1.0.0/" "$1"`+"\n"+
 		`else echo "version: x" >> "$1"; fi`)
 	if err := os.Chmod(filepath.Join(dir, "editor"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	got := do(t, "", "edit", "agent/rejected", "--url", url, "--editor", filepath.Join(dir, "editor"))
-	if _, text := request(t, "GET", url+"/records/agent/rejected", ""); got.code != 0 || !strings.Contains(text, `"version":"1.0.0"`) {
+	if _, text := request(t, "GET", url+"/records/agent/rejected", ""); got.code != 0 ||
+		!strings.Contains(text, `"version":"1.0.0"`) {
 		t.Errorf("%+v, record %s", got, text)
 	}
 }

@@ -21,7 +21,8 @@ func TestTagCommands(t *testing.T) {
 		code    int
 		message string
 	}{
-		{"write", []string{"write", "r/1", "--flow", "triage", "phase=start", "attempts=3", "--ttl", "10m"}, 0, "wrote r/1\n"},
+		{"write", []string{"write", "r/1", "--flow", "triage", "phase=start", "attempts=3", "--ttl", "10m"}, 0,
+			"wrote r/1\n"},
 		{"twice", []string{"write", "r/1"}, exitRejected, "CE-021"},
 		{"get", []string{"get", "r/1"}, 0, "flow        triage\n  attempts  3\n  phase     \"start\"\n"},
 		{"as JSON", []string{"get", "r/1", "-o", "json"}, 0, `"phase": "start"`},
@@ -52,7 +53,8 @@ func TestRunCommands(t *testing.T) {
 	if got := do(t, "", "runs", "follow", run, "--url", url); got.code != 0 || !strings.Contains(got.out, "1 host") {
 		t.Errorf("%+v", got)
 	}
-	if got := do(t, "", "runs", "follow", run, "--url", url, "-ojson"); !strings.HasSuffix(got.out, "{\"event\":\"done\",\"data\":{}}\n") {
+	if got := do(t, "", "runs", "follow", run, "--url", url, "-ojson"); !strings.HasSuffix(got.out,
+		"{\"event\":\"done\",\"data\":{}}\n") {
 		t.Errorf("%+v", got)
 	}
 	for output, want := range map[string]string{"table": run, "json": `"run": "` + run + `"`, "name": run + "\n"} {
@@ -61,19 +63,22 @@ func TestRunCommands(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", output, got, want)
 		}
 	}
-	if got := do(t, "", "__complete", "runs", "follow", "--url", url, run[:4]); !strings.Contains(got.out, run+"\tdone, started ") {
+	if got := do(t, "", "__complete", "runs", "follow", "--url", url, run[:4]); !strings.Contains(got.out,
+		run+"\tdone, started ") {
 		t.Errorf("completion: %+v", got)
 	}
 	if got := do(t, "", "__complete", "runs", "cancel", "--url", url, run[:4]); strings.Contains(got.out, run) {
 		t.Errorf("completion of a run that has ended: %+v", got)
 	}
-	if got := do(t, "", "runs", "list", "--url", url, "--state", "gone"); got.code != exitUsage || !strings.Contains(got.err, "canceled") {
+	if got := do(t, "", "runs", "list", "--url", url, "--state", "gone"); got.code != exitUsage ||
+		!strings.Contains(got.err, "canceled") {
 		t.Errorf("%+v", got)
 	}
 	if got := do(t, "", "runs", "cancel", run, "--url", url); got.code != 0 || got.out != "canceled "+run+"\n" {
 		t.Errorf("%+v", got)
 	}
-	if got := do(t, "", "runs", "follow", "none", "--url", url); got.code != exitNotFound || !strings.Contains(got.err, "AN-404") {
+	if got := do(t, "", "runs", "follow", "none", "--url", url); got.code != exitNotFound ||
+		!strings.Contains(got.err, "AN-404") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -114,7 +119,8 @@ func TestExitCodes(t *testing.T) {
 		{"an absent estate", []string{"ask", "--estate", absent, "q"}, exitUsage},
 		{"an empty estate", []string{"ask", "--estate", "-", "q"}, exitUsage},
 		{"an estate that is a directory", []string{"ask", "--estate", t.TempDir(), "q"}, exitUsage},
-		{"an estate of an unreachable server", []string{"ask", "--estate", "http://127.0.0.1:1/estate.json", "q"}, exitUnavailable},
+		{"an estate of an unreachable server", []string{"ask", "--estate", "http://127.0.0.1:1/estate.json", "q"},
+			exitUnavailable},
 		{"an absent estate of a server", []string{"ask", "--estate", code(404, "no"), "q"}, exitNotFound},
 		{"an absent file", []string{"apply", absent}, exitUsage},
 		{"an absent file to compare", []string{"diff", absent}, exitUsage},
@@ -145,11 +151,13 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestUsageErrors checks that errors suggest similar words, and name the expected value instead of functions and system calls.
+// TestUsageErrors checks that errors suggest similar words, and name the expected value instead of functions and
+// system calls.
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		"gett": "did you mean get?", "serch": "did you mean search?", "register": "did you mean apply?", "rm": "did you mean delete?",
+		"gett": "did you mean get?", "serch": "did you mean search?", "register": "did you mean apply?",
+		"rm":      "did you mean delete?",
 		"stats":   "did you mean compute?",
 		"descibe": "did you mean describe?", "key lst": "did you mean list?", "runs logs": "did you mean follow?",
 		"context use": "did you mean select?", "lsit": "did you mean list?", "get skil": "did you mean skill?",
@@ -167,7 +175,8 @@ func TestUsageErrors(t *testing.T) {
 		}
 	}
 	got := doWith(t, map[string]string{"CAIRN_LIMIT": "x"}, "", "get", "skill")
-	if want := `environment CAIRN_LIMIT: --limit: expected an integer, got "x"`; got.code != exitUsage || !strings.Contains(got.err, want) {
+	if want := `environment CAIRN_LIMIT: --limit: expected an integer, got "x"`; got.code != exitUsage ||
+		!strings.Contains(got.err, want) {
 		t.Errorf("%+v, want %q", got, want)
 	}
 }
@@ -221,7 +230,8 @@ func TestContexts(t *testing.T) {
 	t.Parallel()
 	var received []string
 	h := func(w http.ResponseWriter, r *http.Request) {
-		received = append(received, r.Header.Get("Authorization")+" "+r.URL.Query().Get("tenant_id")) // requests are sequential
+		// requests are sequential
+		received = append(received, r.Header.Get("Authorization")+" "+r.URL.Query().Get("tenant_id"))
 		_, _ = w.Write([]byte(`{"records":[],"next_cursor":null}`))
 	}
 	first, second := serving(t, h), serving(t, h)
@@ -239,26 +249,33 @@ func TestContexts(t *testing.T) {
 		want    string // key and tenant of the request
 	}{
 		{"no contexts", plain, []string{"context", "ls"}, 0, "no contexts; add one", ""},
-		{"add", env, []string{"context", "add", "one", "--url", first, "--tenant", "acme", "--key", "stored"}, 0, "added and selected one", ""},
+		{"add", env, []string{"context", "add", "one", "--url", first, "--tenant", "acme", "--key", "stored"}, 0,
+			"added and selected one", ""},
 		{"the selected context", plain, []string{"get", "skill"}, 0, "", "Bearer stored acme"},
-		{"a flag takes precedence", plain, []string{"get", "skill", "--tenant", "other", "--key", "mine"}, 0, "", "Bearer mine other"},
+		{"a flag takes precedence", plain, []string{"get", "skill", "--tenant", "other", "--key", "mine"}, 0, "",
+			"Bearer mine other"},
 		{"another server does not receive the key", plain, []string{"get", "skill", "--url", second}, 0, "", " "},
-		{"a key file", plain, []string{"context", "add", "two", "--url", second, "--key-file", filepath.Join(dir, "key"), "--no-select"}, 0,
+		{"a key file", plain, []string{"context", "add", "two", "--url", second, "--key-file", filepath.Join(dir, "key"),
+			"--no-select"}, 0,
 			"added two", ""},
 		{"a named context", plain, []string{"get", "skill", "--context", "two"}, 0, "", "Bearer from-file "},
-		{"by a variable", map[string]string{flags.ContextsVariable: file, "CAIRN_CONTEXT": "two"}, []string{"get", "skill"}, 0, "",
+		{"by a variable", map[string]string{flags.ContextsVariable: file, "CAIRN_CONTEXT": "two"}, []string{"get", "skill"},
+			0, "",
 			"Bearer from-file "},
 		{"a key variable", plain, []string{"context", "add", "three", "--url", first, "--key-env", "SECRET"}, 0, "added", ""},
 		{"is read", plain, []string{"get", "skill"}, 0, "", "Bearer from-variable "},
-		{"a key variable that is not set", map[string]string{flags.ContextsVariable: file}, []string{"get", "skill"}, exitUsage,
+		{"a key variable that is not set", map[string]string{flags.ContextsVariable: file}, []string{"get", "skill"},
+			exitUsage,
 			"SECRET with the key is not set", ""},
-		{"a context and another URL", plain, []string{"get", "skill", "--context", "two", "--url", first}, exitUsage, "mutually exclusive", ""},
+		{"a context and another URL", plain, []string{"get", "skill", "--context", "two", "--url", first}, exitUsage,
+			"mutually exclusive", ""},
 		{"an unknown context", plain, []string{"get", "skill", "--context", "none"}, exitUsage,
 			`no context "none"; expected one of: one, three, two`, ""},
 		{"select", plain, []string{"context", "select", "one"}, 0, "selected one", ""},
 		{"a list", plain, []string{"context", "ls"}, 0, "*  one", ""},
 		{"without keys", plain, []string{"context", "ls", "-o", "json"}, 0, `"key": "stored"`, ""},
-		{"two sources of the key", plain, []string{"context", "add", "x", "--key", "a", "--key-env", "b"}, exitUsage, "mutually exclusive", ""},
+		{"two sources of the key", plain, []string{"context", "add", "x", "--key", "a", "--key-env", "b"}, exitUsage,
+			"mutually exclusive", ""},
 		{"an invalid name", plain, []string{"context", "add", "a b"}, exitUsage, "NAME: expected", ""},
 		{"an invalid URL", plain, []string{"context", "add", "x", "--url", "ftp://a"}, exitUsage, "--url", ""},
 		{"remove", plain, []string{"context", "rm", "one"}, 0, "removed one", ""},
@@ -266,7 +283,8 @@ func TestContexts(t *testing.T) {
 	} {
 		received = nil
 		got := doWith(t, row.env, "", row.args...)
-		if got.code != row.code || !strings.Contains(got.out+got.err, row.message) || strings.Join(received, "|") != row.want {
+		if got.code != row.code || !strings.Contains(got.out+got.err, row.message) ||
+			strings.Join(received, "|") != row.want {
 			t.Errorf("%s: %+v, requests %q; want exit %d, %q and %q", row.name, got, received, row.code, row.message, row.want)
 		}
 	}
@@ -282,7 +300,8 @@ func TestContexts(t *testing.T) {
 
 func TestDoctor(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "", "--model", "offline:", "--auth", "keys")
+	p := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "", "--model", "offline:",
+		"--auth", "keys")
 	nats := natsAddress.FindString(p.out.String())
 	made := do(t, "", "key", "create", "--tenant", "acme", "--role", "registrar", "--nats", nats)
 	key, _, _ := strings.Cut(made.out, "\n")
@@ -293,16 +312,21 @@ func TestDoctor(t *testing.T) {
 		code int
 		want []string
 	}{
-		{"warnings, strictly", []string{"--url", p.http, "--key", admin, "--strict"}, exitFailed, []string{"fix model: set --model"}},
+		{"warnings, strictly", []string{"--url", p.http, "--key", admin, "--strict"}, exitFailed,
+			[]string{"fix model: set --model"}},
 		{"warnings of an admin", []string{"--url", p.http, "--key", admin, "--nats", nats}, 0,
-			[]string{"role register", "(role admin, or no authentication)", "fix model: set --model", "stream cairn_catalog", "clock"}},
+			[]string{"role register", "(role admin, or no authentication)", "fix model: set --model", "stream cairn_catalog",
+				"clock"}},
 		{"a registrar", []string{"--url", p.http, "--key", key}, 0,
 			[]string{"permits read, tag, register (role registrar)", "roles       skipped", "nats        skipped"}},
-		{"an invalid key", []string{"--url", p.http, "--key", "cairn_a_b"}, exitRejected, []string{"fix credential: set --key"}},
+		{"an invalid key", []string{"--url", p.http, "--key", "cairn_a_b"}, exitRejected,
+			[]string{"fix credential: set --key"}},
 		{"no server", []string{"--url", "127.0.0.1:1"}, exitUnavailable, []string{"fix url: start Cairn"}},
-		{"no NATS", []string{"--url", p.http, "--key", key, "--nats", "nats://127.0.0.1:1"}, exitUnavailable, []string{"fix nats: start NATS"}},
+		{"no NATS", []string{"--url", p.http, "--key", key, "--nats", "nats://127.0.0.1:1"}, exitUnavailable,
+			[]string{"fix nats: start NATS"}},
 		{"as JSON", []string{"--url", "127.0.0.1:1", "-o", "json"}, exitUnavailable, []string{`"result": "failed"`}},
-		{"a degraded server", []string{"--url", answering(t, 503, `{"status":"down","version":"9","degraded":["not connected to NATS"]}`)},
+		{"a degraded server", []string{"--url",
+			answering(t, 503, `{"status":"down","version":"9","degraded":["not connected to NATS"]}`)},
 			exitUnavailable, []string{"fix version", "fix cairn: check the NATS servers"}},
 	} {
 		got := do(t, "", append([]string{"doctor"}, row.args...)...)
@@ -321,7 +345,8 @@ func TestDoctor(t *testing.T) {
 func TestRetriesAreReported(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"get", "skill"}, {"get", "skill", "a.b"}, {"delete", "skill", "a.b"}, {"export", "skill"}, {"search", "x"}, {"resolve", "a"},
+		{"get", "skill"}, {"get", "skill", "a.b"}, {"delete", "skill", "a.b"}, {"export", "skill"}, {"search", "x"},
+		{"resolve", "a"},
 		{"tags", "get", "a"}, {"ask", "--estate", "-", "how many?"}, {"describe", "skill", "a.b"},
 		{"compute", "--estate", "-"},
 	} {

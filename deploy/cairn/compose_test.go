@@ -177,8 +177,10 @@ func TestComposeNATSVariables(t *testing.T) {
 				t.Errorf("the nats.conf of %s uses the variable %s, which is not set", name, v[1])
 			}
 		}
-		if !strings.Contains(s.Environment["CAIRN_NATS_NAME"], name) || !strings.Contains(s.Environment["CAIRN_NATS_ROUTES"], "@"+name+":6222") {
-			t.Errorf("%s has the server name %s and the routes %s", name, s.Environment["CAIRN_NATS_NAME"], s.Environment["CAIRN_NATS_ROUTES"])
+		if !strings.Contains(s.Environment["CAIRN_NATS_NAME"], name) ||
+			!strings.Contains(s.Environment["CAIRN_NATS_ROUTES"], "@"+name+":6222") {
+			t.Errorf("%s has the server name %s and the routes %s", name, s.Environment["CAIRN_NATS_NAME"],
+				s.Environment["CAIRN_NATS_ROUTES"])
 		}
 	}
 	if nodes != 3 {

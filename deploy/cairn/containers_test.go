@@ -72,20 +72,21 @@ func TestRealContainersOnTheirNode(t *testing.T) {
 	}
 	prefix := "test-" + strings.ToLower(rand.Text()[:10])
 	t.Cleanup(func() { removeIndices(t, server, prefix) })
-	containers(t, map[string]string{"CAIRN_INDEX": server + "?prefix=" + prefix, "CAIRN_EMBED": vectors(t)}, func(url string) {
-		if got := do(t, "", "reindex", "--url", url); got.code != 0 || !strings.Contains(got.out, "indexing ") {
-			t.Errorf("%+v", got)
-		}
-		body := `{"record":{"skill_id":"a.b","purpose":"` + rejectedText + `"}}`
-		if status, answer := request(t, "POST", url+"/register/skill", body); status != 200 {
-			t.Errorf("%d %s", status, answer)
-		}
-		awaitQuarantine(t, url, true)
-		if status, answer := request(t, "DELETE", url+"/register/skill/a.b", ""); status != 204 {
-			t.Errorf("%d %s", status, answer)
-		}
-		awaitQuarantine(t, url, false)
-	})
+	containers(t, map[string]string{"CAIRN_INDEX": server + "?prefix=" + prefix, "CAIRN_EMBED": vectors(t)},
+		func(url string) {
+			if got := do(t, "", "reindex", "--url", url); got.code != 0 || !strings.Contains(got.out, "indexing ") {
+				t.Errorf("%+v", got)
+			}
+			body := `{"record":{"skill_id":"a.b","purpose":"` + rejectedText + `"}}`
+			if status, answer := request(t, "POST", url+"/register/skill", body); status != 200 {
+				t.Errorf("%d %s", status, answer)
+			}
+			awaitQuarantine(t, url, true)
+			if status, answer := request(t, "DELETE", url+"/register/skill/a.b", ""); status != 204 {
+				t.Errorf("%d %s", status, answer)
+			}
+			awaitQuarantine(t, url, false)
+		})
 }
 
 // healthy returns when no service is degraded. A service caches its health check for
@@ -137,7 +138,8 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 		n.container(t, "edge", "edge on", backends),
 	}
 	url := addressed.FindString(all[4].out.String())
-	if got := do(t, "", "apply", "--url", url, "../examples/knowledge"); got.code != 0 || strings.Contains(got.out, "not searchable yet") {
+	if got := do(t, "", "apply", "--url", url, "../examples/knowledge"); got.code != 0 ||
+		strings.Contains(got.out, "not searchable yet") {
 		t.Fatal(got)
 	}
 	for _, args := range [][]string{
@@ -157,7 +159,8 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 		{"GET", "/runs", "", `"state":"done"`},
 		{"POST", "/a2a?A2A-Version=1.0", `{"jsonrpc":"2.0","id":1,"method":"ListTasks"}`, `"tasks":[]`},
 	} {
-		if status, answer := request(t, row.method, url+row.path, row.body); status != 200 || !strings.Contains(answer, row.want) {
+		if status, answer := request(t, row.method, url+row.path, row.body); status != 200 ||
+			!strings.Contains(answer, row.want) {
 			t.Errorf("%s: got %d %s, want %s", row.path, status, answer, row.want)
 		}
 	}

@@ -39,7 +39,8 @@ func TestCommandsEscapeTexts(t *testing.T) {
 		"/records/skill/a.b":  `{"skill_id":"a.b","tenant_id":"$","purpose":"$","$":["$"]}`,
 		"/tags/r":             `{"tags":{"request_id":"$","flow":"$","tags":{"$":"$"}}}`,
 		"/register/skill":     `{"type":"$","title":"$","status":400,"detail":"$","code":"CE-061","errors":[{"field":"$","message":"$"}]}`,
-		"/api/v1/analyze": `event: tool_use` + "\n" + `data: {"tool_call_id":"1","name":"$","input":{"data_key":"$"}}` + "\n\n" +
+		"/api/v1/analyze": `event: tool_use` + "\n" + `data: {"tool_call_id":"1","name":"$","input":{"data_key":"$"}}` +
+			"\n\n" +
 			`event: tool_result` + "\n" + `data: {"tool_call_id":"1","result":{"$":"$"}}` + "\n\n" +
 			`event: text_delta` + "\n" + `data: {"text":"$"}` + "\n\n" +
 			`event: direct_response` + "\n" + `data: {"text":"$","reason":"$"}` + "\n\n" +
@@ -79,11 +80,15 @@ func TestCommandsEscapeTexts(t *testing.T) {
 	broken := file("broken.json", "{\""+evil)
 	estate := file("estate.json", `{"hosts":[{"name":"`+evilJSON+`"}]}`)
 	commands := [][]string{
-		{"status"}, {"search", "a query"}, {"resolve", "a.b"}, {"search", "--kind", "agent", "q"}, {"resolve", "--tool-class", "c"},
-		{"get", "skills"}, {"get", "skill", "a.b"}, {"describe", "skill", "a.b"}, {"delete", "skill", "a.b"}, {"diff", records, unknown},
-		{"export", "skill"}, {"edit", "skill/a.b", "--editor", "true"}, {"tags", "get", "r"}, {"runs", "follow", "run"}, {"doctor"},
+		{"status"}, {"search", "a query"}, {"resolve", "a.b"}, {"search", "--kind", "agent", "q"},
+		{"resolve", "--tool-class", "c"},
+		{"get", "skills"}, {"get", "skill", "a.b"}, {"describe", "skill", "a.b"}, {"delete", "skill", "a.b"},
+		{"diff", records, unknown},
+		{"export", "skill"}, {"edit", "skill/a.b", "--editor", "true"}, {"tags", "get", "r"}, {"runs", "follow", "run"},
+		{"doctor"},
 		{"reindex"}, {"apply", records}, {"apply", unknown}, {"apply", broken}, {"apply", "--dry-run", records, unknown},
-		{"ask", "--estate", estate, "how many hosts?"}, {"ask", "--estate", broken, "how many hosts?"}, {"search", "--explain", "q"},
+		{"ask", "--estate", estate, "how many hosts?"}, {"ask", "--estate", broken, "how many hosts?"},
+		{"search", "--explain", "q"},
 		{"eval", records, judged, "--retry-timeout", "0s"}, {"eval", records, broken},
 	}
 	answering, rejecting := serve(http.StatusOK), serve(http.StatusBadRequest)
@@ -115,10 +120,12 @@ func TestCommandsEscapeTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := store.Create(t.Context(), keys.Key{Role: schemas.RoleReader, Tenants: []string{evil}, Note: evil}); err != nil {
+	if _, _, err := store.Create(t.Context(),
+		keys.Key{Role: schemas.RoleReader, Tenants: []string{evil}, Note: evil}); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"key", "list"}, {"key", "list", "-ojson"}, {"backup", filepath.Join(dir, evil, "file")},
+	for _, args := range [][]string{{"key", "list"}, {"key", "list", "-ojson"},
+		{"backup", filepath.Join(dir, evil, "file")},
 		{"restore", broken}} {
 		check(append(args, "--nats", nats)...)
 	}

@@ -89,15 +89,17 @@ func TestEval(t *testing.T) {
 		Several: evalFigures{1, 0.5, 1, 1, 1},
 	}
 	want := evalOutput{
-		Corpus: 3, Queries: 3, Tenant: "eval-a", AtOnce: 4, Backends: map[string]string{"index": "embedded:", "embed": "static:"},
-		Text: found, Vector: found, Hybrid: found,
+		Corpus: 3, Queries: 3, Tenant: "eval-a", AtOnce: 4,
+		Backends: map[string]string{"index": "embedded:", "embed": "static:"},
+		Text:     found, Vector: found, Hybrid: found,
 	}
 	timed := cmp.Options{cmpopts.IgnoreFields(evalLatencies{}, "P50", "P95"), cmp.AllowUnexported(evalMethod{}),
 		cmpopts.EquateApprox(0, 1e-12)}
 	if diff := cmp.Diff(want, result, timed); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, l := range []evalLatencies{result.First, result.Text.evalLatencies, result.Vector.evalLatencies, result.Hybrid.evalLatencies} {
+	for _, l := range []evalLatencies{result.First, result.Text.evalLatencies, result.Vector.evalLatencies,
+		result.Hybrid.evalLatencies} {
 		if l.P50 <= 0 || l.P95 < l.P50 {
 			t.Errorf("p50 %g ms, p95 %g ms", l.P50, l.P95)
 		}
@@ -106,7 +108,8 @@ func TestEval(t *testing.T) {
 		t.Error("the corpus was removed despite --keep")
 	}
 	again := do(t, "", "eval", corpus, queries, "--url", s.http, "--tenant", "eval-a")
-	for _, row := range []string{`text +0\.5000 +0\.6667`, `vector +0\.5000`, `hybrid +0\.5000 .* 0 +0 +0`, `  2 with one skill +0\.5000`,
+	for _, row := range []string{`text +0\.5000 +0\.6667`, `vector +0\.5000`, `hybrid +0\.5000 .* 0 +0 +0`,
+		`  2 with one skill +0\.5000`,
 		`  1 with several +0\.5000 +1\.0000`} {
 		if again.code != 0 || !regexp.MustCompile(`(?m)^`+row).MatchString(again.out) {
 			t.Errorf("no row %s: %+v", row, again)
@@ -141,7 +144,8 @@ func TestEvalInvalidFlags(t *testing.T) {
 		{"nothing to keep", []string{corpus, queries, "--keep"}, "--keep requires --register"},
 		{"no concurrency", []string{corpus, queries, "--at-once", "0"}, "--at-once: expected at least 1, got 0"},
 		{"too much concurrency", []string{corpus, queries, "--at-once", "99"}, "--at-once: expected at most 32, got 99"},
-		{"an unknown metric", []string{corpus, queries, "--min", "recall@3=0.5"}, "--min recall@3=0.5: expected one of recall@1, recall@5"},
+		{"an unknown metric", []string{corpus, queries, "--min", "recall@3=0.5"},
+			"--min recall@3=0.5: expected one of recall@1, recall@5"},
 		{"a minimum in percent", []string{corpus, queries, "--min", "recall@1=50"}, "and a value from 0 to 1"},
 		{"a minimum that is not a number", []string{corpus, queries, "--min", "recall@1=NaN"}, "and a value from 0 to 1"},
 		{"a skill that is not in the corpus", []string{corpus, filepath.Join(dir, "other.jsonl")},
@@ -155,7 +159,8 @@ func TestEvalInvalidFlags(t *testing.T) {
 			"expected the JSON of an earlier cairn eval -o json"},
 		{"an earlier result of other queries", []string{corpus, queries, "--compare", filepath.Join(dir, "before.json")},
 			"expected a result of the same 3 queries, got one of 7"},
-		{"a corpus without files of records", []string{t.TempDir(), queries}, "no .json, .jsonl, .ndjson, .yaml or .yml file"},
+		{"a corpus without files of records", []string{t.TempDir(), queries},
+			"no .json, .jsonl, .ndjson, .yaml or .yml file"},
 		{"one file", []string{corpus}, "expected CORPUS and QUERIES"},
 		{"no Cairn", []string{corpus, queries, "--url", "http://127.0.0.1:1"}, "cannot connect to Cairn"},
 	} {
@@ -178,14 +183,18 @@ func TestEvalInvalidFlags(t *testing.T) {
 func TestEvalMinimum(t *testing.T) {
 	t.Parallel()
 	s := startIsolated(t)
-	examples := []string{"eval", "../examples/knowledge/global", "../examples/queries.jsonl", "--url", s.http, "--register"}
-	if got := do(t, "", append(examples, "--min", "recall@1=0.75,recall@5=0.8", "--min", "ndcg@10=0.8")...); got.code != 0 ||
+	examples := []string{"eval", "../examples/knowledge/global", "../examples/queries.jsonl", "--url", s.http,
+		"--register"}
+	if got := do(t, "", append(examples, "--min", "recall@1=0.75,recall@5=0.8", "--min",
+		"ndcg@10=0.8")...); got.code != 0 ||
 		!regexp.MustCompile(`(?m)^  ± +0\.\d{4} .*$`).MatchString(got.out) {
 		t.Errorf("the examples: %+v", got)
 	}
 	corpus, queries := judgements(t)
-	got := do(t, "", "eval", corpus, queries, "--url", s.http, "--register", "--min", "recall@1=0.5,recall@5=0.7", "-ojson")
-	if got.code != 1 || got.err != "cairn: hybrid: recall@5 is 0.6667, below the minimum of 0.7\n" || !strings.HasPrefix(got.out, "{") {
+	got := do(t, "", "eval", corpus, queries, "--url", s.http, "--register", "--min", "recall@1=0.5,recall@5=0.7",
+		"-ojson")
+	if got.code != 1 || got.err != "cairn: hybrid: recall@5 is 0.6667, below the minimum of 0.7\n" ||
+		!strings.HasPrefix(got.out, "{") {
 		t.Errorf("below a minimum: %+v", got)
 	}
 }
@@ -296,7 +305,8 @@ func TestEvalRetriesDegraded(t *testing.T) {
 		t.Fatalf("%v, %+v", err, got)
 	}
 	if result.First.Short != 3 || result.Vector.Short != 1 || result.Hybrid.Short != 0 {
-		t.Errorf("%d, %d and %d answers were short at first; want 3, 1 and 0", result.First.Short, result.Vector.Short, result.Hybrid.Short)
+		t.Errorf("%d, %d and %d answers were short at first; want 3, 1 and 0", result.First.Short, result.Vector.Short,
+			result.Hybrid.Short)
 	}
 	for method, m := range map[string]evalMethod{"text": result.Text, "vector": result.Vector, "hybrid": result.Hybrid} {
 		if m.Degraded+m.Failed > 0 || m.All.Recall1 != 2./3 {

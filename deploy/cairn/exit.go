@@ -57,7 +57,8 @@ func exitCode(err error) int {
 		return exitCodeOf(status.StatusCode)
 	case errors.As(err, &other):
 		return exitCodeOf(other.StatusCode)
-	case errors.As(err, &lost), errors.As(err, &network), errors.Is(err, connect.ErrNoNATS), errors.Is(err, bucket.ErrNoStream),
+	case errors.As(err, &lost), errors.As(err, &network), errors.Is(err, connect.ErrNoNATS),
+		errors.Is(err, bucket.ErrNoStream),
 		errors.Is(err, context.DeadlineExceeded):
 		return exitUnavailable
 	}
@@ -77,7 +78,9 @@ func isEstateError(err error) bool {
 func isFileError(err error) bool {
 	var file *fs.PathError
 	reasons := []error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.EISDIR, syscall.ENOTDIR}
-	return errors.As(err, &file) && slices.ContainsFunc(reasons, func(reason error) bool { return errors.Is(file, reason) })
+	return errors.As(err, &file) && slices.ContainsFunc(reasons, func(reason error) bool {
+		return errors.Is(file, reason)
+	})
 }
 
 // message returns the text of an error on one line. Errors of files start with the path instead of
@@ -150,7 +153,8 @@ var synonyms = map[string][]string{
 	"cairn diff": {"compare"}, "cairn search": {"find", "query"},
 	"cairn ask": {"chat", "analyze", "question"}, "cairn compute": {"stats", "count", "aggregate"},
 	"cairn runs": {"run", "ps", "jobs"}, "cairn context": {"config", "login", "ctx"},
-	"cairn doctor": {"check", "diagnose"}, "cairn status": {"health"}, "cairn up": {"start", "serve", "server"}, "cairn export": {"dump"},
+	"cairn doctor": {"check", "diagnose"}, "cairn status": {"health"}, "cairn up": {"start", "serve", "server"},
+	"cairn export":      {"dump"},
 	"cairn runs follow": {"get", "logs", "attach", "inspect"}, "cairn runs cancel": {"stop", "kill", "delete"},
 	"cairn tags write": {"put", "set", "create"}, "cairn tags get": {"read", "show"}, "cairn tags delete": {"rm"},
 	"cairn context select": {"use", "switch"}, "cairn key list": {"ls", "get"}, "cairn key revoke": {"delete", "rm"},

@@ -31,7 +31,8 @@ func TestExpand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "skills.yaml")
-	write(t, dir, "skills.yaml", "# roses\nskill_id: garden.roses\npurpose: prune roses\n---\ntool_id: garden.tools.scissors\n")
+	write(t, dir, "skills.yaml",
+		"# roses\nskill_id: garden.roses\npurpose: prune roses\n---\ntool_id: garden.tools.scissors\n")
 	got := do(t, "", "expand", file, "--model", queryWriter(t, `["zyzzogeton quagga"]`))
 	if got.code != 0 || got.out != "skill/garden.roses: 1 queries\n" {
 		t.Fatalf("%+v", got)

@@ -28,7 +28,8 @@ func TestExportSkills(t *testing.T) {
 	}
 	export := func() {
 		t.Helper()
-		if got := run("", "export", "--format", "skills", "--dir", dir); got.code != 0 || got.out != "exported 3 skills to "+dir+"\n" {
+		if got := run("", "export", "--format", "skills", "--dir", dir); got.code != 0 ||
+			got.out != "exported 3 skills to "+dir+"\n" {
 			t.Fatalf("%+v", got)
 		}
 	}
@@ -65,14 +66,16 @@ func TestExportSkills(t *testing.T) {
 	edit("pdf-fill-forms/SKILL.md", "1. Open.", "1. Close.")
 	edit("pdf-fill-forms/scripts/run.py", "print()", "exit()")
 	write(t, dir, "pdf-plain/added.md", "more")
-	if got := run("", "import", dir); got.code != exitRejected || !strings.Contains(got.out, `registered with the source "elsewhere"`) {
+	if got := run("", "import", dir); got.code != exitRejected ||
+		!strings.Contains(got.out, `registered with the source "elsewhere"`) {
 		t.Errorf("edited skills replaced records without --overwrite: %+v", got)
 	}
 	imported("+  1. Close.\n", "--dry-run", "--overwrite")
 	imported(": 2 configured, 1 unchanged\n", "--overwrite")
 	got := run("", "get", "skill", "Pdf.fill_forms", "-o", "json").out
 	for _, want := range []string{
-		`1. Close.`, `"text": "exit()\r\n"`, `"media_type": "text/x-python"`, `"big": 12345678901234567890123`, `"source": "elsewhere"`,
+		`1. Close.`, `"text": "exit()\r\n"`, `"media_type": "text/x-python"`, `"big": 12345678901234567890123`,
+		`"source": "elsewhere"`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %s, want %s", got, want)
@@ -92,7 +95,8 @@ func TestExportSkills(t *testing.T) {
 	if foreign.code != exitFailed || !strings.Contains(foreign.err, "was not written by an export") {
 		t.Errorf("%+v", foreign)
 	}
-	for _, args := range [][]string{{"--format", "skills"}, {"--dir", dir}, {"skill", "--format", "skills", "--dir", dir}} {
+	for _, args := range [][]string{{"--format", "skills"}, {"--dir", dir},
+		{"skill", "--format", "skills", "--dir", dir}} {
 		if got := run("", append([]string{"export"}, args...)...); got.code != exitUsage {
 			t.Errorf("%v: %+v", args, got)
 		}
@@ -108,7 +112,8 @@ func TestExportSameNames(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	got := do(t, "", append([]string{"export", "--format", "skills", "--dir", t.TempDir()}, at...)...)
-	if got.code != exitFailed || !strings.Contains(got.out, "exported 2 of 3") || !strings.Contains(got.err, "have the same name, a-b-c") {
+	if got.code != exitFailed || !strings.Contains(got.out, "exported 2 of 3") ||
+		!strings.Contains(got.err, "have the same name, a-b-c") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -39,10 +39,12 @@ func FuzzAnswer(f *testing.F) {
 		}
 		body.Store(&text)
 		status.Store(int64(code))
-		for _, command := range []string{"resolve x --query", "resolve x.y --skill", "resolve x --agent", "resolve x.y.z --tool",
+		for _, command := range []string{"resolve x --query", "resolve x.y --skill", "resolve x --agent",
+			"resolve x.y.z --tool",
 			"resolve x --tool-class", "ask x --estate -", "ask x --estate - --json", "status", "status --json"} {
 			got := do(t, "{}", append(strings.Fields(command), "--url", server.URL)...)
-			if got.code == 0 && code >= 300 && !strings.HasPrefix(command, "status") || got.code != 0 && got.err == "" && got.out == "" {
+			if got.code == 0 && code >= 300 && !strings.HasPrefix(command, "status") ||
+				got.code != 0 && got.err == "" && got.out == "" {
 				t.Errorf("%s of %d %q: %+v", command, code, text, got)
 			}
 			for line := range strings.Lines(got.out) {

@@ -166,7 +166,8 @@ func TestRunbook(t *testing.T) {
 func TestDashboardAndAlerts(t *testing.T) {
 	t.Parallel()
 	cert, secret := bustest.Certificate(t, t.TempDir(), 1)
-	up := startIsolated(t, "--model", "offline:", "--metrics", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--nats-tls-cert", cert,
+	up := startIsolated(t, "--model", "offline:", "--metrics", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
+		"--nats-tls-cert", cert,
 		"--nats-tls-key", secret, "--render", "cairn.nobody")
 	url := up.found(t, ` http +(http://\S+)`)
 	for _, args := range [][]string{
@@ -177,12 +178,14 @@ func TestDashboardAndAlerts(t *testing.T) {
 			t.Fatalf("%v: %+v", args, got)
 		}
 	}
-	w := begin(t, program(context.Background(), "worker", "resolve", "--nats", up.found(t, `nats +(tls://\S+)`), "--nats-ca", cert,
+	w := begin(t, program(context.Background(), "worker", "resolve", "--nats", up.found(t, `nats +(tls://\S+)`),
+		"--nats-ca", cert,
 		"--index", "http://127.0.0.1:1", "--metrics", "127.0.0.1:0"))
 	w.waitForOutput(t, ": resolve on ")
 
 	const at = `url=(http://\S+/metrics)`
-	node := begin(t, program(context.Background(), "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", t.TempDir(),
+	node := begin(t, program(context.Background(), "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data",
+		t.TempDir(),
 		"--metrics", "127.0.0.1:0",
 		"--cluster", "c", "--cluster-listen", "127.0.0.1:0", "--routes", "127.0.0.1:1,127.0.0.1:2"))
 	node.waitForOutput(t, "is waiting for a quorum")

@@ -19,7 +19,8 @@ func TestCommandsTrustSSLCertFile(t *testing.T) {
 	cert, secret := bustest.Certificate(t, t.TempDir(), 1)
 	up := startIsolated(t, "--model", "offline:", "--tls-cert", cert, "--tls-key", secret)
 	url := regexp.MustCompile(`https://127[0-9.:]+`).FindString(up.out.String())
-	for _, row := range []struct{ variable, want string }{{"SSL_CERT_FILE=", "fails"}, {"SSL_CERT_FILE=" + cert, "succeeds"}} {
+	for _, row := range []struct{ variable, want string }{{"SSL_CERT_FILE=", "fails"},
+		{"SSL_CERT_FILE=" + cert, "succeeds"}} {
 		cmd := program(context.Background(), "status", "--url", url)
 		cmd.Env = append(cmd.Env, row.variable)
 		p := begin(t, cmd)

@@ -44,7 +44,8 @@ func TestImport(t *testing.T) {
 	}
 	skill("c", "third")
 	skill("d", "fourth")
-	step("records of another source", exitRejected, `registered with the source "other"|registered with the source "none"|--overwrite`)
+	step("records of another source", exitRejected,
+		`registered with the source "other"|registered with the source "none"|--overwrite`)
 	step("are replaced if asked", 0, ": 2 configured, 2 unchanged", "--overwrite")
 
 	for _, name := range []string{"b", "c"} {
@@ -72,7 +73,8 @@ func TestImport(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &result); err != nil || result.Actions["unchanged"] != 2 {
 		t.Errorf("%v, %+v", err, got)
 	}
-	for _, args := range [][]string{{"import"}, {"import", "a", "b"}, {"import", dir, "--format", "x"}, {"import", dir, "--timeout", "0s"},
+	for _, args := range [][]string{{"import"}, {"import", "a", "b"}, {"import", dir, "--format", "x"},
+		{"import", dir, "--timeout", "0s"},
 		{"import", dir, "--prune"}} {
 		if got := run("", args...); got.code != exitUsage {
 			t.Errorf("%v: %+v", args, got)
@@ -95,16 +97,19 @@ func TestImportFromCairn(t *testing.T) {
 		want string
 	}{
 		{"MCP over HTTP", []string{from.http + "/mcp", "--agents", "--tenant", "http"}, "agent  1"},
-		{"MCP over stdio", []string{"--source", "cairn", "--tenant", "stdio", "--", bin, "mcp", "--url", from.http}, "created"},
+		{"MCP over stdio", []string{"--source", "cairn", "--tenant", "stdio", "--", bin, "mcp", "--url", from.http},
+			"created"},
 		{"the global records", []string{from.http, "--tenant", "copy"}, ": 2 created"},
 		{"again", []string{from.http, "--tenant", "copy", "--prune"}, ": 2 unchanged"},
 		{"the records of a tenant", []string{from.http, "--tenant", "copy2", "--source-tenant", "acme"}, "agent  1"},
 	} {
-		if got := do(t, "", append([]string{"import", "--url", to}, row.args...)...); got.code != 0 || !strings.Contains(got.out, row.want) {
+		if got := do(t, "", append([]string{"import", "--url", to}, row.args...)...); got.code != 0 ||
+			!strings.Contains(got.out, row.want) {
 			t.Errorf("%s: %+v, want %s", row.name, got, row.want)
 		}
 	}
-	if got := do(t, "", "get", "skill", "x.y", "--url", to, "--tenant", "copy", "-o", "json"); !strings.Contains(got.out, `"text": "t"`) ||
+	if got := do(t, "", "get", "skill", "x.y", "--url", to, "--tenant", "copy", "-o", "json"); !strings.Contains(got.out,
+		`"text": "t"`) ||
 		!strings.Contains(got.out, `"source": "`+from.http+`"`) || !strings.Contains(got.out, `"tenant_id": "copy"`) {
 		t.Errorf("%+v", got)
 	}

@@ -134,7 +134,8 @@ func TestInterruptedKeyIsRevoked(t *testing.T) {
 	if code := create.waitExit(t); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d:\n%s", code, exitInterrupted, create.out)
 	}
-	if got := do(t, "", "key", "list", "--nats", at); strings.Count(got.out, "revoked") != 1 || strings.Contains(got.out, "active") {
+	if got := do(t, "", "key", "list", "--nats", at); strings.Count(got.out, "revoked") != 1 ||
+		strings.Contains(got.out, "active") {
 		t.Errorf("list: %+v, want one revoked key", got)
 	}
 }
@@ -144,7 +145,8 @@ func TestInterruptedKeyIsRevoked(t *testing.T) {
 func TestKeyListWithoutBuckets(t *testing.T) {
 	t.Parallel()
 	server := bustest.Listen(t)
-	for _, args := range [][]string{{"key", "list"}, {"key", "revoke", "a"}, {"key", "create", "--all-tenants", "--role", "reader"}} {
+	for _, args := range [][]string{{"key", "list"}, {"key", "revoke", "a"},
+		{"key", "create", "--all-tenants", "--role", "reader"}} {
 		got := do(t, "", append(args, "--nats", server.URL())...)
 		if got.code != exitUnavailable || !strings.Contains(got.err, "cairn setup") {
 			t.Errorf("%q: %+v; want exit %d and the remedy", args, got, exitUnavailable)

@@ -190,8 +190,10 @@ func TestInterruptReportsOtherErrors(t *testing.T) {
 		{"a request that the interrupt ends", fmt.Errorf("get: %w", context.Canceled), ""},
 		{"a class of errors that is the interrupt", fmt.Errorf("%w: %w", errors.New("lost stream"), context.Canceled), ""},
 		{"a printed error", errors.Join(output.Reported(context.Canceled)), ""},
-		{"a failed removal after it", errors.Join(errors.Join(fmt.Errorf("get: %w", context.Canceled), left)), "cairn: " + left.Error() + "\n"},
-		{"two other errors", errors.Join(context.Canceled, context.Canceled, left, left), strings.Repeat("cairn: "+left.Error()+"\n", 2)},
+		{"a failed removal after it", errors.Join(errors.Join(fmt.Errorf("get: %w", context.Canceled), left)),
+			"cairn: " + left.Error() + "\n"},
+		{"two other errors", errors.Join(context.Canceled, context.Canceled, left, left),
+			strings.Repeat("cairn: "+left.Error()+"\n", 2)},
 		{"where the text is", fmt.Errorf("%w; %w", context.Canceled, left), "cairn: " + left.Error() + "\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -36,7 +36,8 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// compare compares a page with its generated form, or writes it with -update if they differ in more than the varying parts.
+// compare compares a page with its generated form, or writes it with -update if they differ in more than the
+// varying parts.
 func compare(t *testing.T, path, got, want string) {
 	t.Helper()
 	diff := cmp.Diff(loose(want), loose(got))
@@ -47,7 +48,8 @@ func compare(t *testing.T, path, got, want string) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("%s is out of date; check, then run: go test ./deploy/cairn -run Manual -update (-want +got)\n%s", path, diff)
+		t.Errorf("%s is out of date; check, then run: go test ./deploy/cairn -run Manual -update (-want +got)\n%s", path,
+			diff)
 	}
 }
 
@@ -143,7 +145,8 @@ func (r *flagRow) String() string {
 			initial += r.commands[i] + ": " + code(d) + " "
 		}
 	}
-	cells := []string{code(strings.TrimSpace("--" + r.Name + " " + value)), code(flags.Variable(r.Name)), strings.Join(r.commands, " "),
+	cells := []string{code(strings.TrimSpace("--" + r.Name + " " + value)), code(flags.Variable(r.Name)),
+		strings.Join(r.commands, " "),
 		strings.TrimSpace(initial), usage}
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
@@ -162,7 +165,8 @@ func checkOutputs(t *testing.T) {
 	dir := clone(t)
 	for range 2 {
 		ran := 0
-		for _, path := range []string{root + "README.md", manual + "cli.md", manual + "retrieval.md", manual + "import.md", manual + "a2a.md",
+		for _, path := range []string{root + "README.md", manual + "cli.md", manual + "retrieval.md", manual + "import.md",
+			manual + "a2a.md",
 			manual + "estates.md", manual + "exports.md"} {
 			got := readFile(t, path)
 			want := regexp.MustCompile("(?s)```console\n(.*?)```").ReplaceAllStringFunc(got, func(block string) string {
@@ -224,7 +228,8 @@ func shell(t *testing.T, dir string, s *running, command string) string {
 			t.Skipf("the commands of the manual need %s", name)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(command, "127.0.0.1:8080", strings.TrimPrefix(s.http, "http://")))
+	cmd := exec.CommandContext(t.Context(), "sh", "-c",
+		strings.ReplaceAll(command, "127.0.0.1:8080", strings.TrimPrefix(s.http, "http://")))
 	cmd.Dir = dir
 	cmd.Env = append(program(context.Background()).Env, "CAIRN_URL="+s.http)
 	out, err := cmd.CombinedOutput()

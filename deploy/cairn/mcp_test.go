@@ -60,16 +60,19 @@ func TestMCPMessages(t *testing.T) {
 		return server.URL
 	}
 	for _, row := range []struct{ name, url, in, want string }{
-		{"a response", answer(200, "application/json", `{"jsonrpc":"2.0","id":7,"result":{}}`), ping, `{"jsonrpc":"2.0","id":7,"result":{}}`},
+		{"a response", answer(200, "application/json", `{"jsonrpc":"2.0","id":7,"result":{}}`), ping,
+			`{"jsonrpc":"2.0","id":7,"result":{}}`},
 		{"notifications before the response", answer(200, "text/event-stream",
 			"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{}}\n\n"+
 				"data: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n\n"), ping,
 			"notifications/progress"},
-		{"a refusal of Cairn", answer(401, "application/json", `{"code":"CE-006","title":"not authenticated","status":401}`), ping,
+		{"a refusal of Cairn", answer(401, "application/json", `{"code":"CE-006","title":"not authenticated","status":401}`),
+			ping,
 			`{"code":-32603,"message":"CE-006 not authenticated"}`},
 		{"an error of the protocol", answer(400, "application/json",
 			`{"jsonrpc":"2.0","id":7,"error":{"code":-32022,"message":"unsupported"}}`), ping, "unsupported"},
-		{"a stream that ends early", answer(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n"), ping,
+		{"a stream that ends early", answer(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n"),
+			ping,
 			"request terminated without response"},
 		{"another server", answer(404, "text/html", "<html>"), ping, "Not Found"},
 		{"no server", "http://127.0.0.1:1", ping, "cannot connect to Cairn at http://127.0.0.1:1"},

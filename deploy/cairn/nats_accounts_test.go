@@ -51,7 +51,8 @@ func TestAccounts(t *testing.T) {
 		if got := send(subject, received[0]); !strings.Contains(got, received[1]) {
 			t.Errorf("%s: %s", subject, got)
 		}
-		if got := send(subject, received[0], "Cairn-Identity", `{"id":"x","role":"admin"}`); !strings.Contains(got, "CE-007") {
+		if got := send(subject, received[0], "Cairn-Identity", `{"id":"x","role":"admin"}`); !strings.Contains(got,
+			"CE-007") {
 			t.Errorf("%s with the identity of another caller: %s", subject, got)
 		}
 	}

@@ -67,37 +67,47 @@ func TestAttacksOnStreams(t *testing.T) {
 	n.container(t, "register", "tags, register on", backends)
 	n.container(t, "resolve", "resolve on", backends)
 	n.container(t, "analyze", "analyze on", backends)
-	if got := do(t, "", "key", "create", "--all-tenants", "--role", "admin", "--nats", n.secret("keys-url")); got.code != 0 {
+	if got := do(t, "", "key", "create", "--all-tenants", "--role", "admin", "--nats",
+		n.secret("keys-url")); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
 	worker := n.dial(t, "worker")
 	for _, subject := range []string{"$KV.cairn_catalog.skill._global.YS5i", "$KV.cairn_tags.cg"} {
-		if _, err := worker.Request(subject, []byte(`{"name":"KV_cairn_catalog","subjects":["$KV.cairn_catalog.>"],"max_msgs":1}`),
+		if _, err := worker.Request(subject,
+			[]byte(`{"name":"KV_cairn_catalog","subjects":["$KV.cairn_catalog.>"],"max_msgs":1}`),
 			10*time.Second); err != nil {
 			t.Fatal(err)
 		}
 	}
 	const emptied = `{"name":"KV_cairn_catalog","subjects":["$KV.cairn_catalog.>"],"max_msgs":1,"discard":"old"}`
 	attacks := []attack{
-		{"a worker has values of a bucket republished as keys", "worker", "$JS.API.STREAM.UPDATE.KV_cairn_tags", "_INBOX_worker.a",
+		{"a worker has values of a bucket republished as keys", "worker", "$JS.API.STREAM.UPDATE.KV_cairn_tags",
+			"_INBOX_worker.a",
 			`{"name":"KV_cairn_tags","subjects":["$KV.cairn_tags.>"],"republish":{"src":"$KV.cairn_tags.>","dest":"$KV.cairn_keys.>"}}`},
 		{"a worker empties the catalog", "worker", "$JS.API.STREAM.UPDATE.KV_cairn_catalog", "_INBOX_worker.a", emptied},
 		{"a worker purges the catalog", "worker", "$JS.API.STREAM.PURGE.KV_cairn_catalog", "_INBOX_worker.a", ""},
 		{"a worker deletes the catalog", "worker", "$JS.API.STREAM.DELETE.KV_cairn_catalog", "_INBOX_worker.a", ""},
-		{"a worker deletes a record from the log", "worker", "$JS.API.STREAM.MSG.DELETE.KV_cairn_catalog", "_INBOX_worker.a", `{"seq":1}`},
+		{"a worker deletes a record from the log", "worker", "$JS.API.STREAM.MSG.DELETE.KV_cairn_catalog", "_INBOX_worker.a",
+			`{"seq":1}`},
 		{"a worker copies the keys", "worker", "$JS.API.STREAM.CREATE.cairn_analyze", "_INBOX_worker.a",
 			`{"name":"cairn_analyze","sources":[{"name":"KV_cairn_keys"}]}`},
-		{"a worker creates a consumer that delivers to the keys", "worker", "$JS.API.CONSUMER.CREATE.KV_cairn_catalog", "_INBOX_worker.a",
+		{"a worker creates a consumer that delivers to the keys", "worker", "$JS.API.CONSUMER.CREATE.KV_cairn_catalog",
+			"_INBOX_worker.a",
 			`{"stream_name":"KV_cairn_catalog","config":{"deliver_subject":"$KV.cairn_keys.attacker",` +
 				`"deliver_policy":"all","ack_policy":"none","replay_policy":"instant"}}`},
 		{"a worker publishes a key", "worker", "$KV.cairn_keys.attacker", "", "{}"},
 		{"an edge publishes a key", "edge", "$KV.cairn_keys.attacker", "", "{}"},
-		{"an edge makes a worker reply to a catalog subject", "edge", "cairn.skills", "$KV.cairn_catalog.skill._global.a.b", `{}`},
-		{"an edge makes a worker send an error to a catalog subject", "edge", "cairn.skills", "$KV.cairn_catalog.skill._global.a.b", `not JSON`},
-		{"an edge makes a worker publish events to a catalog subject", "edge", "cairn.analyze", "$KV.cairn_catalog.skill._global.a.b",
+		{"an edge makes a worker reply to a catalog subject", "edge", "cairn.skills", "$KV.cairn_catalog.skill._global.a.b",
+			`{}`},
+		{"an edge makes a worker send an error to a catalog subject", "edge", "cairn.skills",
+			"$KV.cairn_catalog.skill._global.a.b", `not JSON`},
+		{"an edge makes a worker publish events to a catalog subject", "edge", "cairn.analyze",
+			"$KV.cairn_catalog.skill._global.a.b",
 			`{"query":"how many hosts?","context":"{}","target":"H"}`},
-		{"an edge makes a worker reply to the JetStream API", "edge", "cairn.skills", "$JS.API.STREAM.PURGE.KV_cairn_catalog", `{}`},
-		{"a platform service makes a worker reply to a catalog subject", "platform", "cairn.skills", "$KV.cairn_catalog.skill._global.a.b", `{}`},
+		{"an edge makes a worker reply to the JetStream API", "edge", "cairn.skills", "$JS.API.STREAM.PURGE.KV_cairn_catalog",
+			`{}`},
+		{"a platform service makes a worker reply to a catalog subject", "platform", "cairn.skills",
+			"$KV.cairn_catalog.skill._global.a.b", `{}`},
 		{"the platform publishes a record", "platform", "$KV.cairn_catalog.skill._global.a.b", "", `{}`},
 		{"the platform publishes a key", "platform", "$KV.cairn_keys.attacker", "", `{}`},
 		{"the platform deletes the keys", "platform", "$JS.API.STREAM.DELETE.KV_cairn_keys", "_INBOX.a", ""},
@@ -110,8 +120,10 @@ func TestAttacksOnStreams(t *testing.T) {
 	attacks = append(attacks, injected("reader", reads...)...)
 	attacks = append(attacks, injected("edge", reads...)...)
 	attacks = append(attacks, injected("platform", reads...)...)
-	for _, reply := range []string{"$KV.cairn_keys.attacker", "$JS.API.STREAM.DELETE.KV_cairn_keys", "$JS.API.STREAM.PURGE.KV_cairn_keys"} {
-		for _, r := range [][2]string{{"$JS.API.STREAM.INFO.KV_cairn_catalog", ""}, {"$JS.API.DIRECT.GET.KV_cairn_tags", `{"seq":1}`},
+	for _, reply := range []string{"$KV.cairn_keys.attacker", "$JS.API.STREAM.DELETE.KV_cairn_keys",
+		"$JS.API.STREAM.PURGE.KV_cairn_keys"} {
+		for _, r := range [][2]string{{"$JS.API.STREAM.INFO.KV_cairn_catalog", ""},
+			{"$JS.API.DIRECT.GET.KV_cairn_tags", `{"seq":1}`},
 			{"$JS.API.DIRECT.GET.KV_cairn_tags", `{"seq":9}`}, {"$JS.API.STREAM.MSG.GET.KV_cairn_catalog", `{"seq":1}`}} {
 			attacks = append(attacks, attack{"the reply to " + r[0] + " goes to " + reply, "worker", r[0], reply, r[1]})
 		}
@@ -136,11 +148,13 @@ func TestAttacksOnStreams(t *testing.T) {
 		if diff := cmp.Diff(keys, n.stored(t, "KEYS")); diff != "" {
 			t.Errorf("%s: %s: keys (-before +after):\n%s", a.user, a.name, diff)
 		}
-		if diff := cmp.Diff(cairn, n.stored(t, "CAIRN")); diff != "" && !(a.user == "worker" && strings.Contains(a.name, "goes to")) {
+		if diff := cmp.Diff(cairn, n.stored(t, "CAIRN")); diff != "" &&
+			!(a.user == "worker" && strings.Contains(a.name, "goes to")) {
 			t.Errorf("%s: %s: streams (-before +after):\n%s", a.user, a.name, diff)
 		}
 	}
-	if got := do(t, "", "key", "list", "--nats", n.secret("keys-url")); got.code != 0 || strings.Count(got.out, "admin") != 1 ||
+	if got := do(t, "", "key", "list", "--nats", n.secret("keys-url")); got.code != 0 ||
+		strings.Count(got.out, "admin") != 1 ||
 		strings.Contains(got.out, "attacker") {
 		t.Errorf("the keys are %+v", got)
 	}
@@ -159,7 +173,8 @@ func TestWorkerRepliesInItsAccount(t *testing.T) {
 	}{
 		{"purges the catalog", "$JS.API.STREAM.PURGE.KV_cairn_catalog", "", true},
 		{"deletes the catalog", "$JS.API.STREAM.DELETE.KV_cairn_catalog", "", true},
-		{"deletes a record from the log", "$JS.API.STREAM.MSG.DELETE.KV_cairn_catalog", `{"seq":1}`, false}, // the stream denies it
+		// the stream denies it
+		{"deletes a record from the log", "$JS.API.STREAM.MSG.DELETE.KV_cairn_catalog", `{"seq":1}`, false},
 		{"deletes the history", "$JS.API.STREAM.DELETE.cairn_history", "", true},
 		{"creates a stream", "$JS.API.STREAM.CREATE.other", `{"name":"other","subjects":["other"],"storage":"memory"}`, true},
 		{"changes the configuration of the catalog", "$JS.API.STREAM.UPDATE.KV_cairn_catalog", itsConfig, true},
@@ -168,19 +183,22 @@ func TestWorkerRepliesInItsAccount(t *testing.T) {
 		{"deletes the keys", "$JS.API.STREAM.DELETE.KV_cairn_keys", "", false},
 		{"purges the keys", "$JS.API.STREAM.PURGE.KV_cairn_keys", "", false},
 		{"copies the keys", "$JS.API.STREAM.CREATE.other",
-			`{"name":"other","storage":"memory","sources":[{"name":"KV_cairn_keys","external":{"api":"$JS.KEYS.API"}}]}`, true}, // empty: nothing answers
+			// empty: nothing answers
+			`{"name":"other","storage":"memory","sources":[{"name":"KV_cairn_keys","external":{"api":"$JS.KEYS.API"}}]}`, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			n := startNode(t, "nats-1", single)
 			n.setup(t, "1")
-			if got := do(t, "", "key", "create", "--all-tenants", "--role", "admin", "--nats", n.secret("keys-url")); got.code != 0 {
+			if got := do(t, "", "key", "create", "--all-tenants", "--role", "admin", "--nats",
+				n.secret("keys-url")); got.code != 0 {
 				t.Fatalf("%+v", got)
 			}
 			worker := n.dial(t, "worker")
 			if row.value == itsConfig {
 				row.value = n.catalogConfig(t, worker)
 			}
-			for subject, value := range map[string]string{"$KV.cairn_catalog.skill._global.YS5i": "{}", "$KV.cairn_tags.cg": row.value} {
+			for subject, value := range map[string]string{"$KV.cairn_catalog.skill._global.YS5i": "{}",
+				"$KV.cairn_tags.cg": row.value} {
 				if _, err := worker.Request(subject, []byte(value), 10*time.Second); err != nil {
 					t.Fatal(err)
 				}
@@ -190,7 +208,8 @@ func TestWorkerRepliesInItsAccount(t *testing.T) {
 			})
 			keys, cairn := n.stored(t, "KEYS"), n.stored(t, "CAIRN")
 			last := []byte(`{"last_by_subj":"$KV.cairn_tags.cg"}`)
-			if err := worker.PublishMsg(&nats.Msg{Subject: "$JS.API.DIRECT.GET.KV_cairn_tags", Reply: row.reply, Data: last}); err != nil {
+			if err := worker.PublishMsg(&nats.Msg{Subject: "$JS.API.DIRECT.GET.KV_cairn_tags", Reply: row.reply,
+				Data: last}); err != nil {
 				t.Fatal(err)
 			}
 			changed := func() bool { return !cmp.Equal(cairn, n.stored(t, "CAIRN")) }
@@ -324,7 +343,8 @@ func TestPlatformLimits(t *testing.T) {
 	for range maxConnections - 1 {
 		n.dial(t, "platform")
 	}
-	if _, err := nats.Connect(n.ClientURL(), nats.UserInfo("platform", password)); !errors.Is(err, nats.ErrMaxAccountConnectionsExceeded) {
+	if _, err := nats.Connect(n.ClientURL(), nats.UserInfo("platform", password)); !errors.Is(err,
+		nats.ErrMaxAccountConnectionsExceeded) {
 		t.Errorf("connection %d: got %v, want %v", maxConnections+1, err, nats.ErrMaxAccountConnectionsExceeded)
 	}
 	n.dial(t, "edge")

@@ -41,10 +41,12 @@ func startNodeWith(t *testing.T, conf, name string, adapt func(*server.Options))
 		t.Fatal(err)
 	}
 	if o.ServerName != name || o.MaxPayload != 8<<20 || o.SyncInterval != time.Second || len(o.Routes) != 3 {
-		t.Errorf("nats.conf configures %q, %d bytes of payload, sync_interval %v, %d routes", o.ServerName, o.MaxPayload, o.SyncInterval, len(o.Routes))
+		t.Errorf("nats.conf configures %q, %d bytes of payload, sync_interval %v, %d routes", o.ServerName, o.MaxPayload,
+			o.SyncInterval, len(o.Routes))
 	}
 	if o.Cluster.PingInterval != time.Second || o.Cluster.MaxPingsOut != 2 {
-		t.Errorf("a route is pinged every %v, and closed after %d missed pings", o.Cluster.PingInterval, o.Cluster.MaxPingsOut)
+		t.Errorf("a route is pinged every %v, and closed after %d missed pings", o.Cluster.PingInterval,
+			o.Cluster.MaxPingsOut)
 	}
 	adapt(o)
 	return node{bustest.StartNode(t, o)}
@@ -60,7 +62,8 @@ func (n node) secret(key string) string {
 
 func (n node) dial(t *testing.T, user string, more ...nats.Option) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect(n.ClientURL(), append(more, nats.UserInfo(user, password), nats.CustomInboxPrefix("_INBOX_"+user))...)
+	nc, err := nats.Connect(n.ClientURL(),
+		append(more, nats.UserInfo(user, password), nats.CustomInboxPrefix("_INBOX_"+user))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +101,8 @@ func TestNodesAreACluster(t *testing.T) {
 		n.healthy(t)
 	}
 	nodes[0].setup(t, "3")
-	nodes[0].container(t, "register", "tags, register on", map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:"})
+	nodes[0].container(t, "register", "tags, register on",
+		map[string]string{"CAIRN_INDEX": "embedded:", "CAIRN_EMBED": "lexical:"})
 	z, err := nodes[0].Jsz(&server.JSzOptions{Streams: true, Config: true})
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +113,8 @@ func TestNodesAreACluster(t *testing.T) {
 			kept[stream.Name] = stream.Config.Replicas
 		}
 	}
-	if kept["KV_cairn_catalog"] != 3 || kept["KV_cairn_tags"] != 3 || kept["KV_cairn_keys"] != 3 || kept["cairn_analyze"] != 3 {
+	if kept["KV_cairn_catalog"] != 3 || kept["KV_cairn_tags"] != 3 || kept["KV_cairn_keys"] != 3 ||
+		kept["cairn_analyze"] != 3 {
 		t.Errorf("replicas: %v", kept)
 	}
 	got := do(t, "", "cluster", "status", "--nats", nodes[0].secret("system-url"))

@@ -103,17 +103,22 @@ var maySubscribe = []permission{
 // All other requests are denied to every user.
 var streamAPI = map[string]map[string]string{
 	"KV_cairn_catalog": {
-		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "STREAM.PURGE.S": "operator",
-		"STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker", "CONSUMER.CREATE.S": "worker", "CONSUMER.CREATE.S.C": "operator worker",
-		"CONSUMER.DURABLE.CREATE.S.C": "worker", "CONSUMER.INFO.S.C": "operator worker", "CONSUMER.DELETE.S.C": "operator worker",
+		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
+		"STREAM.PURGE.S":   "operator",
+		"STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker", "CONSUMER.CREATE.S": "worker",
+		"CONSUMER.CREATE.S.C":         "operator worker",
+		"CONSUMER.DURABLE.CREATE.S.C": "worker", "CONSUMER.INFO.S.C": "operator worker",
+		"CONSUMER.DELETE.S.C":   "operator worker",
 		"CONSUMER.MSG.NEXT.S.C": "operator worker",
 	},
 	"cairn_history": {
-		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "STREAM.DELETE.S": "operator",
-		"DIRECT.GET.S": "worker",
+		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
+		"STREAM.DELETE.S": "operator",
+		"DIRECT.GET.S":    "worker",
 	},
 	"cairn_usage": {
-		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "DIRECT.GET.S": "worker",
+		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
+		"DIRECT.GET.S": "worker",
 	},
 	"KV_cairn_tags": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
@@ -122,26 +127,32 @@ var streamAPI = map[string]map[string]string{
 		"CONSUMER.DELETE.S.C": "operator worker", "CONSUMER.MSG.NEXT.S.C": "operator worker",
 	},
 	"KV_cairn_embeddings": {
-		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker", "DIRECT.GET.S": "worker",
+		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
+		"DIRECT.GET.S": "worker",
 	},
 	"KV_cairn_quarantine": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
-		"STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker", "CONSUMER.CREATE.S": "worker", "CONSUMER.CREATE.S.C": "operator worker",
-		"CONSUMER.INFO.S.C": "operator worker", "CONSUMER.DELETE.S.C": "operator worker", "CONSUMER.MSG.NEXT.S.C": "operator worker",
+		"STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker", "CONSUMER.CREATE.S": "worker",
+		"CONSUMER.CREATE.S.C": "operator worker",
+		"CONSUMER.INFO.S.C":   "operator worker", "CONSUMER.DELETE.S.C": "operator worker",
+		"CONSUMER.MSG.NEXT.S.C": "operator worker",
 	},
 	"cairn_analyze": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator reader worker",
 		"DIRECT.GET.S": "reader worker",
 	},
 	"KV_cairn_keys": {
-		"STREAM.CREATE.S": "keys", "STREAM.UPDATE.S": "keys", "STREAM.INFO.S": "keys reader worker", "STREAM.MSG.GET.S": "keys reader",
-		"CONSUMER.CREATE.S": "keys", "CONSUMER.CREATE.S.C": "keys", "CONSUMER.INFO.S.C": "keys", "CONSUMER.DELETE.S.C": "keys",
+		"STREAM.CREATE.S": "keys", "STREAM.UPDATE.S": "keys", "STREAM.INFO.S": "keys reader worker",
+		"STREAM.MSG.GET.S":  "keys reader",
+		"CONSUMER.CREATE.S": "keys", "CONSUMER.CREATE.S.C": "keys", "CONSUMER.INFO.S.C": "keys",
+		"CONSUMER.DELETE.S.C":   "keys",
 		"CONSUMER.MSG.NEXT.S.C": "keys",
 	},
 }
 
 var streamRequests = []string{
-	"STREAM.CREATE.S", "STREAM.UPDATE.S", "STREAM.INFO.S", "STREAM.PURGE.S", "STREAM.DELETE.S", "STREAM.SNAPSHOT.S", "STREAM.RESTORE.S",
+	"STREAM.CREATE.S", "STREAM.UPDATE.S", "STREAM.INFO.S", "STREAM.PURGE.S", "STREAM.DELETE.S", "STREAM.SNAPSHOT.S",
+	"STREAM.RESTORE.S",
 	"STREAM.MSG.GET.S", "STREAM.MSG.DELETE.S", "STREAM.LEADER.STEPDOWN.S", "STREAM.PEER.REMOVE.S", "DIRECT.GET.S",
 	"CONSUMER.CREATE.S", "CONSUMER.CREATE.S.C", "CONSUMER.DURABLE.CREATE.S.C", "CONSUMER.INFO.S.C", "CONSUMER.DELETE.S.C",
 	"CONSUMER.MSG.NEXT.S.C",
@@ -149,7 +160,8 @@ var streamRequests = []string{
 
 // streams lists the streams in the order of the table.
 var streams = []string{
-	"KV_cairn_catalog", "cairn_history", "cairn_usage", "KV_cairn_tags", "KV_cairn_embeddings", "KV_cairn_quarantine", "cairn_analyze",
+	"KV_cairn_catalog", "cairn_history", "cairn_usage", "KV_cairn_tags", "KV_cairn_embeddings", "KV_cairn_quarantine",
+	"cairn_analyze",
 	"KV_cairn_keys",
 }
 
@@ -273,7 +285,8 @@ func TestNATSPermissions(t *testing.T) {
 // TestPermissionsAreDocumented checks the tables of the manual, or writes them.
 func TestPermissionsAreDocumented(t *testing.T) {
 	t.Parallel()
-	const file, begin, end = "../../edge/docs/nats-permissions.md", "<!-- permissions -->\n", "<!-- end of permissions -->\n"
+	const file, begin, end = "../../edge/docs/nats-permissions.md", "<!-- permissions -->\n",
+		"<!-- end of permissions -->\n"
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -298,7 +311,8 @@ func TestPermissionsAreDocumented(t *testing.T) {
 func permissionTables() string {
 	var b strings.Builder
 	table := func(title string, rows []permission) {
-		fmt.Fprintf(&b, "%s\n\n| subject | %s | |\n|---|%s---|\n", title, strings.Join(natsUsers, " | "), strings.Repeat(":-:|", len(natsUsers)))
+		fmt.Fprintf(&b, "%s\n\n| subject | %s | |\n|---|%s---|\n", title, strings.Join(natsUsers, " | "),
+			strings.Repeat(":-:|", len(natsUsers)))
 		for _, row := range rows {
 			fmt.Fprintf(&b, "| `%s` |", row.subject)
 			for _, user := range natsUsers {

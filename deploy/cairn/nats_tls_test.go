@@ -57,7 +57,8 @@ func TestClientsEncrypt(t *testing.T) {
 	if got := do(t, "", "setup", "--nats", at("operator"), "--keys-nats", at("keys"), "--nats-ca", cert); got.code != 0 {
 		t.Errorf("%+v", got)
 	}
-	if got := do(t, "", "key", "create", "--all-tenants", "--role", "reader", "--nats", at("keys"), "--nats-ca", cert); got.code != 0 {
+	if got := do(t, "", "key", "create", "--all-tenants", "--role", "reader", "--nats", at("keys"), "--nats-ca",
+		cert); got.code != 0 {
 		t.Errorf("%+v", got)
 	}
 }

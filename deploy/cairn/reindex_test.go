@@ -19,13 +19,15 @@ func TestReindex(t *testing.T) {
 		message string
 	}{
 		{"an index on a server", 200, `{"generation":"cairn-1","records":7}`, nil, 0, "indexing 7 records into cairn-1;"},
-		{"that has caught up", 200, `{"generation":"cairn-1","records":7}`, []string{"--wait"}, 0, "indexed 7 records into cairn-1\n"},
+		{"that has caught up", 200, `{"generation":"cairn-1","records":7}`, []string{"--wait"}, 0,
+			"indexed 7 records into cairn-1\n"},
 		{"in memory, without a wait", 501, `{"code":"CE-005","status":501,"title":"not implemented"}`, []string{"--wait"}, 0,
 			"nothing to reindex"},
 		{"for programs", 200, `{"generation":"cairn-1","records":7}`, []string{"-ojson"}, 0, `"generation": "cairn-1"`},
 		{"an index in memory", 501, `{"code":"CE-005","status":501,"title":"not implemented"}`, nil, 0,
 			"nothing to reindex: the in-memory index"},
-		{"in memory, for programs", 501, `{"code":"CE-005","status":501,"title":"not implemented"}`, []string{"-ojson"}, 0, `"records": 0`},
+		{"in memory, for programs", 501, `{"code":"CE-005","status":501,"title":"not implemented"}`, []string{"-ojson"}, 0,
+			`"records": 0`},
 		{"an unavailable index", 503, `{"code":"CE-011","status":503,"title":"dependency unavailable"}`, nil, 5, "CE-011"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -22,7 +22,8 @@ func TestResolve(t *testing.T) {
 	}{
 		{"a query", []string{"search", "machines without security patches"}, 0, "Find hosts that miss security patches"},
 		{"an id", []string{"resolve", "network.path_trace"}, 0, "└─ guard.no_secrets"},
-		{"explain prints the source of each part", []string{"resolve", "storage.volume_capacity", "--tenant", "acme", "--explain"}, 0,
+		{"explain prints the source of each part",
+			[]string{"resolve", "storage.volume_capacity", "--tenant", "acme", "--explain"}, 0,
 			"[global, via builds_domain]"},
 		{"an unknown id", []string{"resolve", "cook.bread"}, exitNotFound,
 			"cairn: CE-031 skill not found: no skill \"cook.bread\" in the global collection"},
@@ -30,19 +31,26 @@ func TestResolve(t *testing.T) {
 		{"an agent", []string{"search", "--kind", "agent", "why is a connection blocked"}, 0, "ops.network_agent"},
 		{"a class of tools", []string{"resolve", "--tool-class", "inventory.read"}, 0, "netmap.vlans.list"},
 		{"an unknown class of tools", []string{"resolve", "--tool-class", "none"}, exitNotFound, "CE-071"},
-		{"a top_k above the maximum", []string{"search", "--top-k", "500", "hosts"}, exitUsage, "top_k: expected an integer from 1 to 100"},
-		{"by words alone", []string{"search", "--search", "text", "--explain", "full volumes"}, 0, "[global, via search, text rank 1]\n"},
-		{"by vectors alone", []string{"search", "--search", "vector", "--explain", "full volumes"}, 0, "[global, via search, vector rank 1]\n"},
-		{"an agent by vectors alone", []string{"search", "--kind", "agent", "--search", "vector", "--explain", "why is a connection blocked"}, 0,
+		{"a top_k above the maximum", []string{"search", "--top-k", "500", "hosts"}, exitUsage,
+			"top_k: expected an integer from 1 to 100"},
+		{"by words alone", []string{"search", "--search", "text", "--explain", "full volumes"}, 0,
+			"[global, via search, text rank 1]\n"},
+		{"by vectors alone", []string{"search", "--search", "vector", "--explain", "full volumes"}, 0,
 			"[global, via search, vector rank 1]\n"},
-		{"an unknown search method", []string{"search", "--search", "luck", "full volumes"}, exitUsage, "expected hybrid, text, vector"},
+		{"an agent by vectors alone",
+			[]string{"search", "--kind", "agent", "--search", "vector", "--explain", "why is a connection blocked"}, 0,
+			"[global, via search, vector rank 1]\n"},
+		{"an unknown search method", []string{"search", "--search", "luck", "full volumes"}, exitUsage,
+			"expected hybrid, text, vector"},
 		{"only a domain", []string{"search", "--domain", "network", "blocked hosts", "-o", "name"}, 0, "skill/network."},
 		{"a domain without skills", []string{"search", "--domain", "none", "full volumes"}, exitNotFound, "CE-031"},
-		{"a malformed label", []string{"search", "--labels", "a", "full volumes"}, exitUsage, "--labels: expected name=value"},
+		{"a malformed label", []string{"search", "--labels", "a", "full volumes"}, exitUsage,
+			"--labels: expected name=value"},
 		{"names", []string{"search", "full volumes", "--top-k", "1", "-o", "name"}, 0, "skill/storage.volume_capacity\n"},
 		{"the wide format", []string{"search", "full volumes", "-o", "wide"}, 0, "VERSION"},
 		{"YAML", []string{"search", "full volumes", "-o", "yaml"}, 0, "skills:\n  - score: "},
-		{"for programs", []string{"search", "-o", "json", "--top-k", "1", "full volumes"}, 0, `"skill_id": "storage.volume_capacity"`},
+		{"for programs", []string{"search", "-o", "json", "--top-k", "1", "full volumes"}, 0,
+			`"skill_id": "storage.volume_capacity"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -60,7 +68,8 @@ func TestStatus(t *testing.T) {
 	if got := do(t, "", "status", "--url", s.http); got.code != 0 || !strings.Contains(got.out, "model offline:") {
 		t.Errorf("%+v", got)
 	}
-	if got := do(t, "", "status", "--url", s.http, "-ojson"); got.code != 0 || !strings.Contains(got.out, `"status": "ok"`) {
+	if got := do(t, "", "status", "--url", s.http, "-ojson"); got.code != 0 ||
+		!strings.Contains(got.out, `"status": "ok"`) {
 		t.Errorf("%+v", got)
 	}
 	down := answering(t, 503, `{"service": "cairn", "status": "down", "degraded": ["NATS is unavailable"]}`)

@@ -20,7 +20,8 @@ var system struct {
 func shared(t *testing.T) string {
 	t.Helper()
 	system.once.Do(func() {
-		p := launch(program(context.Background(), "up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", "", "--model", "offline:"))
+		p := launch(program(context.Background(), "up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", "", "--model",
+			"offline:"))
 		p.waitForOutput(t, "Press Ctrl-C to shut down.")
 		p.http = addressed.FindString(p.out.String())
 		system.p = p

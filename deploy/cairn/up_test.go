@@ -37,27 +37,35 @@ func TestUsageErrorsAreOneLine(t *testing.T) {
 		{"an invalid address", []string{"up", "--http", "here"}, "expected host:port"},
 		{"a non-loopback address", []string{"up", "--http", "0.0.0.0:0"}, "--insecure"},
 		{"every address", []string{"up", "--http", ":0"}, "--insecure"},
-		{"a non-loopback address for NATS", []string{"up", "--http", "127.0.0.1:0", "--nats-listen", "0.0.0.0:0"}, "--insecure"},
-		{"an unknown authentication method", append(quiet, "--auth", "stars"), "--auth: expected off, keys or oidc=ISSUER,AUDIENCE"},
-		{"an allowed origin with a path", append(quiet, "--cors-origin", "https://app.example.com/"), "--cors-origin: expected *, or an origin"},
+		{"a non-loopback address for NATS", []string{"up", "--http", "127.0.0.1:0", "--nats-listen", "0.0.0.0:0"},
+			"--insecure"},
+		{"an unknown authentication method", append(quiet, "--auth", "stars"),
+			"--auth: expected off, keys or oidc=ISSUER,AUDIENCE"},
+		{"an allowed origin with a path", append(quiet, "--cors-origin", "https://app.example.com/"),
+			"--cors-origin: expected *, or an origin"},
 		{"a publisher without a domain", append(quiet, "--ard-publisher", "localhost"),
 			"--ard-publisher, --ard-url: \"localhost\": expected a fully qualified domain name"},
 		{"another URL of the catalog", append(quiet, "--ard-publisher", "example.com", "--ard-url", "x"),
 			"expected a URL such as https://cairn.example.com"},
-		{"a URL without a publisher", append(quiet, "--ard-url", "https://cairn.example.com"), "--ard-url requires --ard-publisher"},
+		{"a URL without a publisher", append(quiet, "--ard-url", "https://cairn.example.com"),
+			"--ard-url requires --ard-publisher"},
 		{"every origin without authentication", append(quiet, "--cors-origin", "*"), "--cors-origin: * requires --auth"},
-		{"every origin and another", append(quiet, "--cors-origin", "* https://app.example.com"), "--cors-origin: expected \"*\" alone"},
+		{"every origin and another", append(quiet, "--cors-origin", "* https://app.example.com"),
+			"--cors-origin: expected \"*\" alone"},
 		{"limits without authentication", append(quiet, "--rate-limit", "3"), "require --auth"},
-		{"a limit that is not a number", append(quiet, "--auth", "keys", "--rate-limit", "NaN"), "expected a number of at least 0"},
+		{"a limit that is not a number", append(quiet, "--auth", "keys", "--rate-limit", "NaN"),
+			"expected a number of at least 0"},
 		{"an infinite limit", append(quiet, "--auth", "keys", "--rate-limit", "+Inf"), "expected a number of at least 0"},
 		{"a negative limit", append(quiet, "--auth", "keys", "--rate-limit", "-1"), "expected a number of at least 0"},
 		{"a certificate without its key", append(quiet, "--tls-cert", file), "--tls-cert and --tls-key"},
-		{"an invalid certificate", append(quiet, "--tls-cert", file, "--tls-key", file), "failed to find any PEM data in certificate"},
+		{"an invalid certificate", append(quiet, "--tls-cert", file, "--tls-key", file),
+			"failed to find any PEM data in certificate"},
 		{"a key for NATS without its certificate", append(quiet, "--nats-tls-key", file),
 			"--nats-tls-cert and --nats-tls-key: expected both or none"},
 		{"a certificate for NATS without its key", append(quiet, "--nats-tls-cert", file),
 			"--nats-tls-cert and --nats-tls-key: expected both or none"},
-		{"a non-loopback address for metrics", append(quiet, "--metrics", "0.0.0.0:0"), "--metrics 0.0.0.0:0 is not a loopback address"},
+		{"a non-loopback address for metrics", append(quiet, "--metrics", "0.0.0.0:0"),
+			"--metrics 0.0.0.0:0 is not a loopback address"},
 		{"a worker's too", []string{"worker", "--metrics", ":0"}, "--metrics-insecure"},
 		{"profiles without a listener", append(quiet, "--pprof"), "--metrics"},
 		{"a port in use", []string{"up", "--http", address}, "address already in use"},
@@ -70,17 +78,20 @@ func TestUsageErrorsAreOneLine(t *testing.T) {
 		{"nothing to apply", []string{"apply"}, "expected files or directories"},
 		{"a missing file", []string{"apply", filepath.Join(file, "x.json")}, "not a directory"},
 		{"a directory without records", []string{"apply", t.TempDir()}, "no .json"},
-		{"an unreachable server", []string{"status", "--url", "http://127.0.0.1:1"}, "cannot connect to Cairn at http://127.0.0.1:1"},
+		{"an unreachable server", []string{"status", "--url", "http://127.0.0.1:1"},
+			"cannot connect to Cairn at http://127.0.0.1:1"},
 		{"a server that is not Cairn", []string{"status", "--url", taken.URL}, "not a Cairn error"},
 		{"an invalid URL", []string{"status", "--url", "ftp://here"}, "expected http://HOST:PORT"},
 		{"a question without an estate", []string{"ask", "how many?"}, "--estate is required"},
-		{"two types of argument", []string{"resolve", "--tool-class", "a", "a.b"}, "expected either a SKILL_ID or --tool-class"},
+		{"two types of argument", []string{"resolve", "--tool-class", "a", "a.b"},
+			"expected either a SKILL_ID or --tool-class"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			got := do(t, "", row.args...)
 			if got.code == 0 || got.out != "" || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, row.message) {
-				t.Errorf("%v: exit %d, stdout %q, stderr %q; want one line that contains %q", row.args, got.code, got.out, got.err, row.message)
+				t.Errorf("%v: exit %d, stdout %q, stderr %q; want one line that contains %q", row.args, got.code, got.out, got.err,
+					row.message)
 			}
 		})
 	}
@@ -151,7 +162,8 @@ func slowModel(t *testing.T) (url string, received chan struct{}) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(server.Close)
-	return "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/slow?num_ctx=8192&plan=tools&answers=forwarded", received
+	return "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/slow?num_ctx=8192&plan=tools&answers=forwarded",
+		received
 }
 
 func TestSecondSignalKills(t *testing.T) {

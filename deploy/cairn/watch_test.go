@@ -15,7 +15,8 @@ import (
 func TestWatchCommand(t *testing.T) {
 	t.Parallel()
 	url := shared(t)
-	watching := begin(t, program(context.Background(), "watch", "tool", "--prefix", "watched.", "--url", url, "-o", "json"))
+	watching := begin(t, program(context.Background(), "watch", "tool", "--prefix", "watched.", "--url", url, "-o",
+		"json"))
 	n := 0
 	wait.Until(t, "the registration is printed", func() bool {
 		n++
@@ -24,7 +25,9 @@ func TestWatchCommand(t *testing.T) {
 		return strings.Contains(watching.out.String(), `"id":"watched.tools.list"`)
 	})
 	request(t, "DELETE", url+"/records/tool/watched.tools.list", "")
-	wait.Until(t, "the deletion is printed", func() bool { return strings.Contains(watching.out.String(), `"event":"deleted"`) })
+	wait.Until(t, "the deletion is printed", func() bool {
+		return strings.Contains(watching.out.String(), `"event":"deleted"`)
+	})
 	if err := watching.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +54,8 @@ func TestWatchInvalidRequests(t *testing.T) {
 		{"two kinds", []string{"skill,tool"}, "expected at most one KIND"},
 		{"a malformed revision", []string{"--since", "yesterday"}, "after"},
 	} {
-		if got := do(t, "", append([]string{"watch", "--url", url}, row.args...)...); got.code == 0 || !strings.Contains(got.err, row.message) {
+		if got := do(t, "", append([]string{"watch", "--url", url}, row.args...)...); got.code == 0 ||
+			!strings.Contains(got.err, row.message) {
 			t.Errorf("%s: %+v; want %q", row.name, got, row.message)
 		}
 	}

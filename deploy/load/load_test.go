@@ -152,7 +152,8 @@ func TestSharesAndSum(t *testing.T) {
 		if all.Operation != "all" || all.Count != 1000 || rare.Count < 98 || rare.Count > 102 {
 			t.Errorf("%s has %d, %s has %d", all.Operation, all.Count, rare.Operation, rare.Count)
 		}
-		if rare.Refused() != rare.Count/2 || all.Refused() != rare.Count/2 || rare.Latency.Count() != rare.Count-rare.Count/2 {
+		if rare.Refused() != rare.Count/2 || all.Refused() != rare.Count/2 ||
+			rare.Latency.Count() != rare.Count-rare.Count/2 {
 			t.Errorf("refused %d of %d, %d of them have a latency", rare.Refused(), rare.Count, rare.Latency.Count())
 		}
 		if all.Refusals.Count() != rare.Refused() {

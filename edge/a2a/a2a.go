@@ -100,7 +100,8 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, body []byte, c C
 		state.stream = state.open(ctx, h.sendStreaming(request.Params))
 	case request.Method == methodSubscribe:
 		state.stream = state.open(ctx, func(ctx context.Context) iter.Seq2[a2a.Event, error] {
-			return h.guard.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: a2a.TaskID(state.query.ID), Tenant: state.query.Tenant})
+			return h.guard.SubscribeToTask(ctx,
+				&a2a.SubscribeToTaskRequest{ID: a2a.TaskID(state.query.ID), Tenant: state.query.Tenant})
 		})
 	}
 	if state.rejection != nil {

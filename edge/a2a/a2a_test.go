@@ -108,12 +108,15 @@ func TestAnalysisOfMessage(t *testing.T) {
 	file := base64.StdEncoding.EncodeToString([]byte(`[{"a":"é"}]`))
 	for _, row := range []struct{ name, body, want string }{
 		{"text and data", message(question), `{"target":"H",` + base + `,"query":"how many?","context":"[{\"a\":1}]"}`},
-		{"texts", message(`{"text":"a"},{"text":"b"},{"data":{}}`), `{"target":"H",` + base + `,"query":"a\nb","context":"{}"}`},
-		{"data that are a text", message(`{"text":"a"},{"data":"[1]"}`), `{"target":"H",` + base + `,"query":"a","context":"[1]"}`},
+		{"texts", message(`{"text":"a"},{"text":"b"},{"data":{}}`),
+			`{"target":"H",` + base + `,"query":"a\nb","context":"{}"}`},
+		{"data that are a text", message(`{"text":"a"},{"data":"[1]"}`),
+			`{"target":"H",` + base + `,"query":"a","context":"[1]"}`},
 		{"a file", message(`{"raw":"` + file + `","mediaType":"application/json","filename":"x.json"},{"text":"a"}`),
 			`{"target":"H",` + base + `,"query":"a","context":"[{\"a\":\"é\"}]"}`},
 		{"no estate", message(`{"text":"a"}`), `{"target":"H",` + base + `,"query":"a"}`},
-		{"options", message(question, `,"metadata":{"other":1,"cairn":{"mode":"broad","include":[],"context":"x","on_disconnect":"cancel"}}`),
+		{"options", message(question,
+			`,"metadata":{"other":1,"cairn":{"mode":"broad","include":[],"context":"x","on_disconnect":"cancel"}}`),
 			`{"target":"H","mode":"broad","include":[],"on_disconnect":"cancel","query":"how many?","context":"[{\"a\":1}]"}`},
 		{"options of the request", strings.TrimSuffix(message(question), "}") + `,"metadata":{"cairn":{"id":"x"}}}`,
 			`{"target":"H",` + base + `,"id":"x","query":"how many?","context":"[{\"a\":1}]"}`},
@@ -150,7 +153,8 @@ func TestTask(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, request := range []string{rpc("GetTask", `{"id":"`+string(sent.ID)+`"}`), rpc("ListTasks", `{"includeArtifacts":true}`)} {
+	for _, request := range []string{rpc("GetTask", `{"id":"`+string(sent.ID)+`"}`),
+		rpc("ListTasks", `{"includeArtifacts":true}`)} {
 		if body := c.send(t, request); !strings.Contains(body, "There are 2.") {
 			t.Errorf("%s: %s", request, body)
 		}
@@ -159,7 +163,8 @@ func TestTask(t *testing.T) {
 	last := -1
 	for _, part := range []string{
 		`"result":{"task":{"id":`, `"state":"TASK_STATE_WORKING"`, `"metadata":{"tool_use":{"tool_call_id":"c1",`,
-		`{"artifactUpdate":{"artifact":{"artifactId":"tool_calls"`, `"text":"There are "`, `{"artifactUpdate":{"append":true`, `"text":"2."`,
+		`{"artifactUpdate":{"artifact":{"artifactId":"tool_calls"`, `"text":"There are "`, `{"artifactUpdate":{"append":true`,
+		`"text":"2."`,
 		`"artifactId":"provenance"`, `"metadata":{"usage":{"tool_calls":1}}`, `"state":"TASK_STATE_COMPLETED"`,
 	} {
 		at := strings.Index(stream, part)
@@ -208,36 +213,47 @@ func TestRejections(t *testing.T) {
 		{"another type", send, `{"message":{"messageId":7}}`, -32602,
 			`{"description":"expected a string, got a number","field":"message.messageId"}`},
 		{"no parts", send, message(""), -32602, `"field":"message.parts"`},
-		{"too many parts", stream, message(strings.Repeat(`{"text":"a"},`, 32) + `{"text":"a"}`), -32602, "expected 1 to 32 items, got 33"},
+		{"too many parts", stream, message(strings.Repeat(`{"text":"a"},`, 32) + `{"text":"a"}`), -32602,
+			"expected 1 to 32 items, got 33"},
 		{"a part with two values", send, message(`{"text":"a","data":1}`), -32602, `"field":"message.parts[0]"`},
 		{"another role", stream, strings.Replace(message(question), "USER", "AGENT", 1), -32602, `"field":"message.role"`},
 		{"a file without base64", send, message(`{"raw":"?"}`), -32602, "expected base64"},
 		{"two estates", send, message(`{"data":1},{"data":2}`), -32602, "expected one part with data or a file"},
-		{"a contextId of another form", send, message(question, `,"contextId":"mine"`), -32602, `"field":"message.contextId"`},
-		{"metadata that are no object", send, message(question, `,"metadata":7`), -32602, "message.metadata: expected an object"},
-		{"options that are no object", send, message(question, `,"metadata":{"cairn":7}`), -32602, "message.metadata.cairn: expected an object"},
+		{"a contextId of another form", send, message(question, `,"contextId":"mine"`), -32602,
+			`"field":"message.contextId"`},
+		{"metadata that are no object", send, message(question, `,"metadata":7`), -32602,
+			"message.metadata: expected an object"},
+		{"options that are no object", send, message(question, `,"metadata":{"cairn":7}`), -32602,
+			"message.metadata.cairn: expected an object"},
 		{"a URL", send, message(`{"url":"https://a"}`), -32005, "CONTENT_TYPE_NOT_SUPPORTED"},
-		{"an unknown media type", stream, message(`{"text":"a","mediaType":"image/png"}`), -32005, "CONTENT_TYPE_NOT_SUPPORTED"},
+		{"an unknown media type", stream, message(`{"text":"a","mediaType":"image/png"}`), -32005,
+			"CONTENT_TYPE_NOT_SUPPORTED"},
 		{"an unknown task", send, message(question, `,"taskId":"x"`), -32001, "TASK_NOT_FOUND"},
 		{"a task that has ended", stream, message(question, `,"taskId":"`+ended+`"`), -32004, "UNSUPPORTED_OPERATION"},
-		{"another context of the task", send, message(question, `,"taskId":"`+ended+`","contextId":"x"`), -32602, `"field":"message.contextId"`},
+		{"another context of the task", send, message(question, `,"taskId":"`+ended+`","contextId":"x"`), -32602,
+			`"field":"message.contextId"`},
 		{"push notifications", send,
 			`{"configuration":{"taskPushNotificationConfig":{"url":"https://a"}},"message":` + message(question)[11:], -32003,
 			"PUSH_NOTIFICATION_NOT_SUPPORTED"},
-		{"a negative historyLength", send, `{"configuration":{"historyLength":-1},"message":` + message(question)[11:], -32602,
+		{"a negative historyLength", send, `{"configuration":{"historyLength":-1},"message":` + message(question)[11:],
+			-32602,
 			`"field":"configuration.historyLength"`},
 		{"another tenant", send, `{"tenant":"globex","message":` + message(question)[11:], -31403, `"field":"tenant"`},
-		{"another tenant of a stream", stream, `{"tenant":"globex","message":` + message(question)[11:], -31403, `"field":"tenant"`},
+		{"another tenant of a stream", stream, `{"tenant":"globex","message":` + message(question)[11:], -31403,
+			`"field":"tenant"`},
 		{"another tenant of a list", "ListTasks", `{"tenant":"globex"}`, -31403, `"field":"tenant"`},
 		{"another tenant of a subscription", "SubscribeToTask", `{"id":"x","tenant":"globex"}`, -31403, `"field":"tenant"`},
 		{"no task", "GetTask", `{}`, -32602, `"field":"id"`},
 		{"an id that is no text", "GetTask", `{"id":7}`, -32602, `"field":"id"`},
-		{"a task of another client", "GetTask", `{"id":"` + strings.TrimSuffix(ended, "-suffix") + `"}`, -32001, "TASK_NOT_FOUND"},
+		{"a task of another client", "GetTask", `{"id":"` + strings.TrimSuffix(ended, "-suffix") + `"}`, -32001,
+			"TASK_NOT_FOUND"},
 		{"a subscription to an unknown task", "SubscribeToTask", `{"id":"x"}`, -32001, "TASK_NOT_FOUND"},
-		{"a subscription to a task that has ended", "SubscribeToTask", `{"id":"` + ended + `"}`, -32004, "UNSUPPORTED_OPERATION"},
+		{"a subscription to a task that has ended", "SubscribeToTask", `{"id":"` + ended + `"}`, -32004,
+			"UNSUPPORTED_OPERATION"},
 		{"canceling a task that has ended", "CancelTask", `{"id":"` + ended + `"}`, -32002, "TASK_NOT_CANCELABLE"},
 		{"parameters that are too large", "CancelTask", big, -32602, "expected at most 16384 bytes"},
-		{"a historyLength that is no number", "GetTask", `{"id":"` + ended + `","historyLength":"x"}`, -32602, `"field":"historyLength"`},
+		{"a historyLength that is no number", "GetTask", `{"id":"` + ended + `","historyLength":"x"}`, -32602,
+			`"field":"historyLength"`},
 		{"a page that is too large", "ListTasks", `{"pageSize":101}`, -32602, "expected 1 to 100, got 101"},
 		{"names of Protocol Buffers", "ListTasks", `{"page_size":101}`, -32602, "expected 1 to 100, got 101"},
 		{"an unknown state", "ListTasks", `{"status":"DONE"}`, -32602, `"field":"status"`},
@@ -264,7 +280,8 @@ func TestRejections(t *testing.T) {
 		{"another version", `{"jsonrpc":"1.0","id":1,"method":"SendStreamingMessage"}`, -32600, ""},
 		{"an id of another type", `{"jsonrpc":"2.0","id":{},"method":"GetTask"}`, -32600, ""},
 	} {
-		if body := c.send(t, row.body); !strings.Contains(body, fmt.Sprintf(`"error":{"code":%d`, row.code)) || !strings.Contains(body, row.has) {
+		if body := c.send(t, row.body); !strings.Contains(body, fmt.Sprintf(`"error":{"code":%d`, row.code)) ||
+			!strings.Contains(body, row.has) {
 			t.Errorf("%s: %s, want %d with %s", row.name, body, row.code, row.has)
 		}
 	}
@@ -277,7 +294,8 @@ func TestRejections(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	c := open(t, &runs{script: answer})
-	for version, accepted := range map[string]bool{"1.0": true, "1.0.1": true, "": false, "0.3": false, "1.1": false, "1": false,
+	for version, accepted := range map[string]bool{"1.0": true, "1.0.1": true, "": false, "0.3": false, "1.1": false,
+		"1":   false,
 		"x.y": false} {
 		body := c.send(t, rpc("ListTasks", "{}"), "A2A-Version", version)
 		if accepted == strings.Contains(body, "-32009") {
@@ -313,7 +331,8 @@ func TestFailures(t *testing.T) {
 		for _, method := range []string{"SendMessage", "SendStreamingMessage"} {
 			c := open(t, &runs{fail: row.err})
 			body := c.send(t, rpc(method, message(question)))
-			if !strings.HasPrefix(body, fmt.Sprintf(`{"jsonrpc":"2.0","id":"1","error":{"code":%d`, row.code)) || !strings.Contains(body, row.has) {
+			if !strings.HasPrefix(body, fmt.Sprintf(`{"jsonrpc":"2.0","id":"1","error":{"code":%d`, row.code)) ||
+				!strings.Contains(body, row.has) {
 				t.Errorf("%v of %s: %s", row.err, method, body)
 			}
 			if len(c.bodies) != 1 {
@@ -363,8 +382,9 @@ func TestConversation(t *testing.T) {
 		t.Errorf("%s %s after %s %s", second.ID, second.ContextID, first.ID, first.ContextID)
 	}
 	c.task(t, message(question))
-	for params, want := range map[string]int{`{"contextId":"` + first.ContextID + `"}`: 2, "{}": 3, `{"status":"TASK_STATE_COMPLETED"}`: 3,
-		`{"status":"TASK_STATE_WORKING"}`: 0, `{"status":"TASK_STATE_FAILED"}`: 0} {
+	for params, want := range map[string]int{`{"contextId":"` + first.ContextID + `"}`: 2, "{}": 3,
+		`{"status":"TASK_STATE_COMPLETED"}`: 3,
+		`{"status":"TASK_STATE_WORKING"}`:   0, `{"status":"TASK_STATE_FAILED"}`: 0} {
 		var list sdk.ListTasksResponse
 		c.call(t, "ListTasks", params, &list)
 		if list.Tasks == nil || len(list.Tasks) != want || list.TotalSize != want || list.NextPageToken != "" {

@@ -86,7 +86,8 @@ func (c caller) after(ctx context.Context, run string, sequence uint64, yield fu
 		yield(bus.Event{}, ctx.Err())
 	case <-canceled:
 		n := uint64(len(c.script))
-		_ = yield(bus.Event{Type: schemas.EventError, Sequence: n + 1, Data: []byte(`{"code":"AN-410","message":"run stopped: on request"}`)},
+		_ = yield(bus.Event{Type: schemas.EventError, Sequence: n + 1,
+			Data: []byte(`{"code":"AN-410","message":"run stopped: on request"}`)},
 			nil) &&
 			yield(bus.Event{Type: schemas.EventDone, Sequence: n + 2, Data: []byte("{}")}, nil)
 	}

@@ -33,8 +33,9 @@ func Card(base string, secured bool, issuers []string) ([]byte, error) {
 			Name: "Answer a question about a document",
 			Description: "Send the question as text, and the document, an object or array with arrays of records, as data or as a " +
 				"file of JSON. The answer is Markdown, streamed while it is written.",
-			Tags:     []string{"analysis", "json", "statistics", "question answering", "provenance"},
-			Examples: []string{"How many servers run an operating system without support, by site?", "Which team has the most open tickets?"},
+			Tags: []string{"analysis", "json", "statistics", "question answering", "provenance"},
+			Examples: []string{"How many servers run an operating system without support, by site?",
+				"Which team has the most open tickets?"},
 		}, {
 			ID:   "compute",
 			Name: "Compute figures of a document without a language model",
@@ -46,7 +47,8 @@ func Card(base string, secured bool, issuers []string) ([]byte, error) {
 	}
 	if secured {
 		card.SecuritySchemes = a2a.NamedSecuritySchemes{
-			"bearer": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer", Description: "an API key of Cairn, or a token of an OpenID provider"},
+			"bearer": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer",
+				Description: "an API key of Cairn, or a token of an OpenID provider"},
 		}
 		card.SecurityRequirements = a2a.SecurityRequirementsOptions{{"bearer": {}}}
 		for _, issuer := range issuers {

@@ -91,7 +91,8 @@ func (g *guard) SubscribeToTask(ctx context.Context, r *a2a.SubscribeToTaskReque
 }
 
 // stream yields the events of the stream that the handler has opened, or opens one.
-func (g *guard) stream(ctx context.Context, tenant string, open func() iter.Seq2[a2a.Event, error]) iter.Seq2[a2a.Event, error] {
+func (g *guard) stream(ctx context.Context, tenant string,
+	open func() iter.Seq2[a2a.Event, error]) iter.Seq2[a2a.Event, error] {
 	if s := callOf(ctx).stream; s != nil {
 		return s.events
 	}
@@ -118,7 +119,8 @@ func (g *guard) GetTaskPushConfig(ctx context.Context, r *a2a.GetTaskPushConfigR
 }
 
 // ListTaskPushConfigs implements a2asrv.RequestHandler.
-func (g *guard) ListTaskPushConfigs(ctx context.Context, r *a2a.ListTaskPushConfigRequest) (*a2a.ListTaskPushConfigResponse, error) {
+func (g *guard) ListTaskPushConfigs(ctx context.Context,
+	r *a2a.ListTaskPushConfigRequest) (*a2a.ListTaskPushConfigResponse, error) {
 	return nil, noPushNotifications(ctx, r.Tenant)
 }
 
@@ -165,7 +167,8 @@ func withHistory(task *a2a.Task, n *int) *a2a.Task {
 func checkMedia(r *http.Request) error {
 	media := r.Header.Get("Content-Type")
 	if kind, _, err := mime.ParseMediaType(media); media != "" && (err != nil || kind != mediaJSON) {
-		return a2a.NewError(a2a.ErrUnsupportedContentType, fmt.Sprintf("Content-Type: expected %s, got %.100q", mediaJSON, media))
+		return a2a.NewError(a2a.ErrUnsupportedContentType,
+			fmt.Sprintf("Content-Type: expected %s, got %.100q", mediaJSON, media))
 	}
 	return nil
 }
@@ -183,7 +186,9 @@ func checkVersion(r *http.Request) error {
 		return nil
 	}
 	if given == "" {
-		return a2a.NewError(a2a.ErrVersionNotSupported, "expected the "+a2a.SvcParamVersion+" 1.0 in the header; without one it is 0.3")
+		return a2a.NewError(a2a.ErrVersionNotSupported,
+			"expected the "+a2a.SvcParamVersion+" 1.0 in the header; without one it is 0.3")
 	}
-	return a2a.NewError(a2a.ErrVersionNotSupported, fmt.Sprintf("expected the %s 1.0, got %.100q", a2a.SvcParamVersion, given))
+	return a2a.NewError(a2a.ErrVersionNotSupported,
+		fmt.Sprintf("expected the %s 1.0, got %.100q", a2a.SvcParamVersion, given))
 }

@@ -156,7 +156,8 @@ func (p *parameters) validate() error {
 		return nil
 	}
 	if _, err := time.Parse(time.RFC3339, p.StatusTimestampAfter); err != nil {
-		return invalid("statusTimestampAfter", fmt.Sprintf("expected a time such as 2026-01-31T12:00:00Z, got %.100q", p.StatusTimestampAfter))
+		return invalid("statusTimestampAfter",
+			fmt.Sprintf("expected a time such as 2026-01-31T12:00:00Z, got %.100q", p.StatusTimestampAfter))
 	}
 	return nil
 }
@@ -184,7 +185,8 @@ func (m *message) negotiate() error {
 		}
 		if !isReadable(p.MediaType) {
 			return a2a.NewError(a2a.ErrUnsupportedContentType,
-				fmt.Sprintf("message.parts[%d].mediaType: expected text/plain, text/markdown or application/json, got %.100q", i, p.MediaType))
+				fmt.Sprintf("message.parts[%d].mediaType: expected text/plain, text/markdown or application/json, got %.100q", i,
+					p.MediaType))
 		}
 	}
 	if m.Config == nil {
@@ -237,7 +239,8 @@ func (m *message) conversation() (uuid.UUID, error) {
 	}
 	id, err := uuid.Parse(given)
 	if err != nil || id.String() != given {
-		return id, invalid("message.contextId", fmt.Sprintf("expected a contextId of this agent, or a UUID in lower case, got %.100q", given))
+		return id, invalid("message.contextId",
+			fmt.Sprintf("expected a contextId of this agent, or a UUID in lower case, got %.100q", given))
 	}
 	return id, nil
 }
@@ -270,7 +273,8 @@ func (m *message) analysis(persist bool) ([]byte, error) {
 	if body, err = member.Default(body, defaults...); err != nil {
 		return nil, err
 	}
-	if body, err = member.Append(body, member.Member{Name: "query", Value: strings.Join(query, "\n")}); err != nil || estate == nil {
+	if body, err = member.Append(body, member.Member{Name: "query", Value: strings.Join(query, "\n")}); err != nil ||
+		estate == nil {
 		return body, err
 	}
 	return member.Append(body, member.Member{Name: "context", Value: estate})
@@ -278,7 +282,8 @@ func (m *message) analysis(persist bool) ([]byte, error) {
 
 // options returns the options of the analysis from the metadata of the message, or else of the request.
 func (m *message) options() ([]byte, error) {
-	for field, metadata := range map[string]jsontext.Value{"message.metadata": m.Message.Metadata, "metadata": m.Metadata} {
+	for field, metadata := range map[string]jsontext.Value{"message.metadata": m.Message.Metadata,
+		"metadata": m.Metadata} {
 		if kind := metadata.Kind(); len(metadata) > 0 && kind != jsontext.KindBeginObject && kind != jsontext.KindNull {
 			return nil, invalid(field, "expected an object")
 		}
@@ -299,7 +304,8 @@ func (m *message) options() ([]byte, error) {
 // include returns the events to send: the provenance, unless the client accepts no JSON.
 func (m *message) include() []string {
 	accepted := func(mode string) bool { return strings.Contains(mode, "json") || strings.HasSuffix(mode, "/*") }
-	if m.Config != nil && len(m.Config.AcceptedOutputModes) > 0 && !slices.ContainsFunc(m.Config.AcceptedOutputModes, accepted) {
+	if m.Config != nil && len(m.Config.AcceptedOutputModes) > 0 &&
+		!slices.ContainsFunc(m.Config.AcceptedOutputModes, accepted) {
 		return []string{schemas.EventUsage}
 	}
 	return []string{schemas.EventProvenance, schemas.EventUsage}

@@ -196,7 +196,8 @@ func (t *task) status() a2a.TaskStatus {
 
 // update returns the status as an event.
 func (t *task) update(metadata map[string]any) a2a.Event {
-	return &a2a.TaskStatusUpdateEvent{TaskID: a2a.TaskID(t.id), ContextID: t.contextID, Status: t.status(), Metadata: metadata}
+	return &a2a.TaskStatusUpdateEvent{TaskID: a2a.TaskID(t.id), ContextID: t.contextID, Status: t.status(),
+		Metadata: metadata}
 }
 
 // artifact returns the artifact, or its next part, as an event.
@@ -205,7 +206,8 @@ func (t *task) artifact(a *a2a.Artifact, appended bool) a2a.Event {
 }
 
 func (t *task) answerArtifact(text string) *a2a.Artifact {
-	a := &a2a.Artifact{ID: artifactAnswer, Name: artifactAnswer, Parts: a2a.ContentParts{{Content: a2a.Text(text), MediaType: mediaMarkdown}}}
+	a := &a2a.Artifact{ID: artifactAnswer, Name: artifactAnswer,
+		Parts: a2a.ContentParts{{Content: a2a.Text(text), MediaType: mediaMarkdown}}}
 	if t.degraded != "" {
 		a.Metadata = map[string]any{"degraded": t.degraded}
 	}
@@ -214,14 +216,16 @@ func (t *task) answerArtifact(text string) *a2a.Artifact {
 
 func (t *task) provenanceArtifact() *a2a.Artifact {
 	return &a2a.Artifact{
-		ID: artifactProvenance, Name: artifactProvenance, Description: "the tool result that each figure of the answer comes from",
-		Parts: a2a.ContentParts{{Content: a2a.Data{Value: t.provenance}, MediaType: mediaJSON}},
+		ID: artifactProvenance, Name: artifactProvenance,
+		Description: "the tool result that each figure of the answer comes from",
+		Parts:       a2a.ContentParts{{Content: a2a.Data{Value: t.provenance}, MediaType: mediaJSON}},
 	}
 }
 
 // toolCallsArtifact returns the calls, each as a part with data.
 func toolCallsArtifact(calls ...toolCall) *a2a.Artifact {
-	a := &a2a.Artifact{ID: artifactToolCalls, Name: artifactToolCalls, Description: "the calls that computed the figures, with their results"}
+	a := &a2a.Artifact{ID: artifactToolCalls, Name: artifactToolCalls,
+		Description: "the calls that computed the figures, with their results"}
 	for _, c := range calls {
 		a.Parts = append(a.Parts, &a2a.Part{Content: a2a.Data{Value: c}, MediaType: mediaJSON})
 	}

@@ -131,7 +131,8 @@ func (tasks) SubscribeToTask(ctx context.Context, r *a2a.SubscribeToTaskRequest)
 	return func(yield func(a2a.Event, error) bool) {
 		t, err := load(ctx, r.ID)
 		if err == nil && t.ended() {
-			err = a2a.NewError(a2a.ErrUnsupportedOperation, fmt.Sprintf("the task has ended: %s; get it with GetTask", t.state()))
+			err = a2a.NewError(a2a.ErrUnsupportedOperation,
+				fmt.Sprintf("the task has ended: %s; get it with GetTask", t.state()))
 		}
 		if err != nil {
 			yield(nil, err)
@@ -248,7 +249,8 @@ type item struct {
 
 func newFeed(ctx context.Context, open func(context.Context, *feed) iter.Seq2[bus.Event, error]) *feed {
 	ctx, cancel := context.WithCancel(ctx)
-	f := &feed{names: make(chan string), named: make(chan struct{}), items: make(chan item), cancel: cancel, ended: make(chan struct{})}
+	f := &feed{names: make(chan string), named: make(chan struct{}), items: make(chan item), cancel: cancel,
+		ended: make(chan struct{})}
 	go func() {
 		defer close(f.ended)
 		defer close(f.items)
@@ -322,7 +324,8 @@ func (tasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListT
 		return nil, err
 	}
 	runs = slices.DeleteFunc(runs, func(s bus.StoredRun) bool { return !matchesList(r, s) })
-	page := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(runs), PageSize: cmp.Or(r.PageSize, defaultPageSize)}
+	page := &a2a.ListTasksResponse{Tasks: []*a2a.Task{}, TotalSize: len(runs),
+		PageSize: cmp.Or(r.PageSize, defaultPageSize)}
 	updated := func(s bus.StoredRun) time.Time { return s.Updated }
 	runs, page.NextPageToken, err = bus.PageOfRuns(runs, updated, r.PageToken, page.PageSize)
 	if err != nil {

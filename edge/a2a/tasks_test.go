@@ -33,7 +33,8 @@ func TestStartReleasesMessage(t *testing.T) {
 	released := false
 	c.caller = startingCaller{started: func() { released = c.message == nil }}
 	var err error
-	if c.message, err = readMessage([]byte(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"q"},{"data":{}}]}}`)); err != nil {
+	if c.message, err = readMessage(
+		[]byte(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"q"},{"data":{}}]}}`)); err != nil {
 		t.Fatal(err)
 	}
 	run, err := start(context.WithValue(t.Context(), callKey{}, c), true)

@@ -31,7 +31,8 @@ func TestRealCompatibility(t *testing.T) {
 	store := taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{Authenticator: everyone})
 	url := serve(t, kit{a2asrv.NewHandler(kitAgent{}, a2asrv.WithTaskStore(store))}, caller{})
 	reports := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "python3", "-m", "pytest", "tests/compatibility", "--sut-host", url, "-m", "must", "-rs", "-q",
+	cmd := exec.CommandContext(t.Context(), "python3", "-m", "pytest", "tests/compatibility", "--sut-host", url, "-m",
+		"must", "-rs", "-q",
 		"-p", "no:cacheprovider",
 		// The kit counts the error that it requires here as a failure.
 		"--deselect", "tests/compatibility/core_operations/test_requirements.py::test_must_requirement[CORE-SEND-003-jsonrpc]",
@@ -133,7 +134,8 @@ func (kitAgent) Execute(ctx context.Context, e *a2asrv.ExecutorContext) iter.Seq
 		case is("tck-artifact-text"):
 			artifact(sdk.NewTextPart("Generated text content"))
 		case is("tck-artifact-file-url"):
-			artifact(&sdk.Part{Content: sdk.URL("https://example.com/output.txt"), Filename: "output.txt", MediaType: "text/plain"})
+			artifact(&sdk.Part{Content: sdk.URL("https://example.com/output.txt"), Filename: "output.txt",
+				MediaType: "text/plain"})
 		case is("tck-artifact-file"), is("tck-stream-artifact-file"):
 			artifact(&sdk.Part{Content: sdk.Raw("output"), Filename: "output.txt", MediaType: "text/plain"})
 		case is("tck-artifact-data"):

@@ -150,7 +150,8 @@ func (a *Authenticator) Issuers() (list []string) {
 // bearer returns the token of the header (RFC 6750, 2.1).
 func bearer(authorization []string) (string, error) {
 	if len(authorization) == 0 {
-		return "", schemas.ErrUnauthenticated.Because("expected the header Authorization: Bearer TOKEN, with an API key or an OpenID token")
+		return "", schemas.ErrUnauthenticated.Because(
+			"expected the header Authorization: Bearer TOKEN, with an API key or an OpenID token")
 	}
 	scheme, token, ok := strings.Cut(authorization[0], " ")
 	token = strings.TrimSpace(token)

@@ -49,7 +49,8 @@ func TestParse(t *testing.T) {
 func TestAuthorizationHeader(t *testing.T) {
 	t.Parallel()
 	authenticator := access.Open(access.Config{Keys: true}, bustest.Open(t), slog.New(slog.DiscardHandler))
-	for _, header := range [][]string{nil, {""}, {"Bearer"}, {"Bearer "}, {"Basic YTpi"}, {"Bearer a", "Bearer b"}, {"Bearer cairn_"},
+	for _, header := range [][]string{nil, {""}, {"Bearer"}, {"Bearer "}, {"Basic YTpi"}, {"Bearer a", "Bearer b"},
+		{"Bearer cairn_"},
 		{"Bearer cairn_a_b"}, {"Bearer x.y.z"}} {
 		if _, err := authenticator.Identify(t.Context(), header); !errors.Is(err, schemas.ErrUnauthenticated) {
 			t.Errorf("%q: got %v, want %v", header, err, schemas.ErrUnauthenticated)
@@ -63,7 +64,8 @@ func TestAuthorizationHeader(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	authenticator := access.Open(access.Config{Keys: true, Limits: access.Limits{Rate: 0.001, Streams: 2}}, bustest.Open(t),
+	authenticator := access.Open(access.Config{Keys: true, Limits: access.Limits{Rate: 0.001, Streams: 2}},
+		bustest.Open(t),
 		slog.New(slog.DiscardHandler))
 	ann, bob := &schemas.Identity{ID: "ann"}, &schemas.Identity{ID: "bob"}
 	if _, err := authenticator.Allow(ann); err != nil {

@@ -43,8 +43,10 @@ func FuzzIdentify(f *testing.F) {
 		Claims: access.Claims{Tenant: "tenant", Role: "role"}}
 	authenticator := access.Open(c, conn, slog.New(slog.DiscardHandler))
 	f.Fuzz(func(t *testing.T, header string, claims, stored []byte) {
-		payload := fmt.Appendf(nil, `{"iss":%q,"aud":"cairn","sub":"ann","exp":%d,%s}`, i.URL, time.Now().Add(time.Hour).Unix(), claims)
-		unsigned := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString(payload) + "."
+		payload := fmt.Appendf(nil, `{"iss":%q,"aud":"cairn","sub":"ann","exp":%d,%s}`, i.URL,
+			time.Now().Add(time.Hour).Unix(), claims)
+		unsigned := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." +
+			base64.RawURLEncoding.EncodeToString(payload) + "."
 		for _, text := range []string{header, "Bearer " + header, "Bearer " + unsigned, "Bearer " + unsigned + "AAAA"} {
 			if by, err := authenticator.Identify(t.Context(), []string{text}); !errors.Is(err, schemas.ErrUnauthenticated) {
 				t.Errorf("%q authenticates as %+v, %v", text, by, err)
@@ -69,7 +71,8 @@ func FuzzIdentify(f *testing.F) {
 // sign returns a token of the issuer with the payload.
 func (i *issuer) sign(t *testing.T, payload []byte) string {
 	t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: i.id}}, nil)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: i.id}},
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +104,8 @@ func check(t *testing.T, by *schemas.Identity, err error, text []byte, role, ten
 	if all = all || slices.Contains(of, "*") && tenants == "tenant" || len(of) == 0 && tenants == "tenants"; all {
 		of = nil
 	}
-	if by.Validate() != nil || !slices.Contains(listed(claims[role]), string(by.Role)) || by.Bound() == all || !slices.Equal(by.Tenants, of) {
+	if by.Validate() != nil || !slices.Contains(listed(claims[role]), string(by.Role)) || by.Bound() == all ||
+		!slices.Equal(by.Tenants, of) {
 		t.Errorf("%s authenticates as %+v", text, by)
 	}
 }

@@ -83,7 +83,8 @@ func newVerifier(p Provider, c Claims, refreshInterval time.Duration, log *slog.
 	known, _ := lru.New[[sha256.Size]byte, verified](maxTokens) // fails for a size below 1
 	client := &http.Client{Timeout: providerTimeout}
 	keys := &http.Client{Transport: &cachingTransport{client: client, interval: min(retryInterval, refreshInterval)}}
-	return &verifier{Provider: p, claims: c, client: client, keys: keys, refreshInterval: refreshInterval, log: log, known: known}
+	return &verifier{Provider: p, claims: c, client: client, keys: keys, refreshInterval: refreshInterval, log: log,
+		known: known}
 }
 
 // hasIssuer reports whether the unverified token names the provider as its issuer.
@@ -215,7 +216,8 @@ func (c Claims) identity(id string, claims map[string]jsontext.Value) (*schemas.
 		}
 	}
 	if err != nil || by.Role == "" {
-		return nil, schemas.ErrForbidden.Because(fmt.Sprintf("the token's claim %q has none of the roles %v", c.Role, schemas.Roles()))
+		return nil, schemas.ErrForbidden.Because(fmt.Sprintf("the token's claim %q has none of the roles %v", c.Role,
+			schemas.Roles()))
 	}
 	by.Tenants, err = texts(claims[c.Tenant])
 	if err != nil || len(by.Tenants) == 0 || slices.Contains(by.Tenants, "") {

@@ -106,12 +106,14 @@ func (i *issuer) token(t *testing.T, claims map[string]any) string {
 	t.Helper()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	all := map[string]any{"iss": i.URL, "aud": "cairn", "sub": "ann", "exp": time.Now().Add(time.Hour).Unix(), "role": "reader",
+	all := map[string]any{"iss": i.URL, "aud": "cairn", "sub": "ann", "exp": time.Now().Add(time.Hour).Unix(),
+		"role":   "reader",
 		"tenant": "acme"}
 	for name, value := range claims {
 		all[name] = value
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: i.id}}, nil)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: i.id}},
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,13 +152,17 @@ func TestTokens(t *testing.T) {
 	}{
 		{"valid token", i.token(t, nil), schemas.RoleReader, []string{"acme"}, nil},
 		{"several tenants and roles, some unknown", i.token(t,
-			map[string]any{"tenant": []string{"acme", "globex"}, "role": []string{"analyst", "reader", "barista"}}), schemas.RoleAnalyst,
+			map[string]any{"tenant": []string{"acme", "globex"}, "role": []string{"analyst", "reader", "barista"}}),
+			schemas.RoleAnalyst,
 			[]string{"acme", "globex"}, nil},
 		{"all tenants", i.token(t, map[string]any{"tenant": "*", "role": "admin"}), schemas.RoleAdmin, nil, nil},
-		{"several audiences", i.token(t, map[string]any{"aud": []string{"other", "cairn"}}), schemas.RoleReader, []string{"acme"}, nil},
+		{"several audiences", i.token(t, map[string]any{"aud": []string{"other", "cairn"}}), schemas.RoleReader,
+			[]string{"acme"}, nil},
 		{"other audience", i.token(t, map[string]any{"aud": "other"}), "", nil, schemas.ErrUnauthenticated},
-		{"expired", i.token(t, map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}), "", nil, schemas.ErrUnauthenticated},
-		{"not valid yet", i.token(t, map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}), "", nil, schemas.ErrUnauthenticated},
+		{"expired", i.token(t, map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}), "", nil,
+			schemas.ErrUnauthenticated},
+		{"not valid yet", i.token(t, map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}), "", nil,
+			schemas.ErrUnauthenticated},
 		{"other issuer", stranger.token(t, nil), "", nil, schemas.ErrUnauthenticated},
 		{"signed by another issuer", forged, "", nil, schemas.ErrUnauthenticated},
 		{"modified", i.token(t, nil) + "x", "", nil, schemas.ErrUnauthenticated},
@@ -164,8 +170,10 @@ func TestTokens(t *testing.T) {
 		{"without a tenant", i.token(t, map[string]any{"tenant": nil}), "", nil, schemas.ErrForbidden},
 		{"with an empty tenant", i.token(t, map[string]any{"tenant": ""}), "", nil, schemas.ErrForbidden},
 		{"tenant claim is a number", i.token(t, map[string]any{"tenant": 7}), "", nil, schemas.ErrForbidden},
-		{"reserved id of the global scope", i.token(t, map[string]any{"tenant": schemas.GlobalTenant}), "", nil, schemas.ErrForbidden},
-		{"tenant id too long", i.token(t, map[string]any{"tenant": strings.Repeat("t", 6000)}), "", nil, schemas.ErrForbidden},
+		{"reserved id of the global scope", i.token(t, map[string]any{"tenant": schemas.GlobalTenant}), "", nil,
+			schemas.ErrForbidden},
+		{"tenant id too long", i.token(t, map[string]any{"tenant": strings.Repeat("t", 6000)}), "", nil,
+			schemas.ErrForbidden},
 		{"without a subject", i.token(t, map[string]any{"sub": nil}), "", nil, schemas.ErrUnauthenticated},
 		{"with an empty subject", i.token(t, map[string]any{"sub": ""}), "", nil, schemas.ErrUnauthenticated},
 		{"without a role", i.token(t, map[string]any{"role": []string{"barista"}}), "", nil, schemas.ErrForbidden},
@@ -220,10 +228,12 @@ func TestForgedTokens(t *testing.T) {
 			forger.rotate(t, "first") // the key id of the issuer
 		}
 		forged := forger.token(t, map[string]any{"iss": i.URL})
-		if by, err := authenticator.Identify(t.Context(), []string{"Bearer " + forged}); !errors.Is(err, schemas.ErrUnauthenticated) {
+		if by, err := authenticator.Identify(t.Context(), []string{"Bearer " + forged}); !errors.Is(err,
+			schemas.ErrUnauthenticated) {
 			t.Fatalf("forged: %v, %v, want %v", by, err, schemas.ErrUnauthenticated)
 		}
-		if _, err := authenticator.Identify(t.Context(), []string{"Bearer " + i.token(t, map[string]any{"sub": fmt.Sprint(n)})}); err != nil {
+		if _, err := authenticator.Identify(t.Context(),
+			[]string{"Bearer " + i.token(t, map[string]any{"sub": fmt.Sprint(n)})}); err != nil {
 			t.Fatalf("valid token in between: %v", err)
 		}
 	}
@@ -245,7 +255,8 @@ func TestRevokedSigningKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	i.rotate(t, "second")
-	if _, err := authenticator.Identify(t.Context(), []string{"Bearer " + second}); !errors.Is(err, schemas.ErrUnauthenticated) {
+	if _, err := authenticator.Identify(t.Context(), []string{"Bearer " + second}); !errors.Is(err,
+		schemas.ErrUnauthenticated) {
 		t.Errorf("signed with the revoked key: %v, want %v", err, schemas.ErrUnauthenticated)
 	}
 }
@@ -329,7 +340,8 @@ func TestKeysOverPlainHTTP(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	i.jwks = "http://keys.example/keys"
-	if _, err := authenticatorFor(t, i).Identify(t.Context(), []string{"Bearer " + i.token(t, nil)}); !errors.Is(err, schemas.ErrUnavailable) {
+	if _, err := authenticatorFor(t, i).Identify(t.Context(), []string{"Bearer " + i.token(t, nil)}); !errors.Is(err,
+		schemas.ErrUnavailable) {
 		t.Errorf("got %v, want %v", err, schemas.ErrUnavailable)
 	}
 }

@@ -62,7 +62,8 @@ func NewPublisher(domain, base string) (Publisher, error) {
 	}
 	base = cmp.Or(base, "https://"+domain)
 	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" ||
+		u.Fragment != "" {
 		return Publisher{}, errors.New("expected a URL such as https://cairn.example.com, without user, query and fragment")
 	}
 	return Publisher{domain, strings.TrimRight(base, "/")}, nil
@@ -147,7 +148,8 @@ func (p Publisher) Entry(kind string, record jsontext.Value) (schemas.ARDEntry, 
 	tenant := schemas.ValueOr(f.tenant, "")
 	at := slices.IndexFunc(resources, func(k resource) bool { return k.kind == kind })
 	e := schemas.ARDEntry{
-		Identifier: p.identifier(resources[at].name, tenant, f.id), DisplayName: cmp.Or(f.name, f.id), Type: resources[at].media,
+		Identifier: p.identifier(resources[at].name, tenant, f.id), DisplayName: cmp.Or(f.name, f.id),
+		Type: resources[at].media,
 		Data: artifact, Description: f.description, Capabilities: f.capabilities, Version: f.Version, Metadata: f.Labels,
 	}
 	if artifact == nil {
@@ -185,8 +187,9 @@ func (p Publisher) NewSearch(r schemas.ARDSearch, tenant string) (Search, error)
 	var wrong []schemas.FieldError
 	for _, path := range slices.Sorted(maps.Keys(r.Query.Filter)) {
 		if !s.restrict(path, r.Query.Filter[path]) {
-			wrong = append(wrong, schemas.FieldError{Field: "query.filter." + path, Message: "not supported; expected identifier, displayName, " +
-				"type, publisher, tags, capabilities, version, status or metadata. with the name of a label"})
+			wrong = append(wrong, schemas.FieldError{Field: "query.filter." + path,
+				Message: "not supported; expected identifier, displayName, " +
+					"type, publisher, tags, capabilities, version, status or metadata. with the name of a label"})
 		}
 	}
 	if len(wrong) > 0 {
@@ -317,7 +320,8 @@ func NewListing(tenant, token string) (Listing, error) {
 			return l, nil
 		}
 	}
-	return l, schemas.ErrMalformed.With(schemas.FieldError{Field: "pageToken", Message: "expected the unmodified pageToken of a page"})
+	return l, schemas.ErrMalformed.With(schemas.FieldError{Field: "pageToken",
+		Message: "expected the unmodified pageToken of a page"})
 }
 
 // Done reports whether the listing is complete.
@@ -334,7 +338,8 @@ func (l Listing) Token() string {
 // Query returns the listing of at most limit records from the position on.
 func (l Listing) Query(limit int) schemas.RecordQuery {
 	return schemas.RecordQuery{
-		Kind: resources[l.kind].kind, TenantID: schemas.Optional(l.tenant), Scope: l.scope, Public: true, Limit: &limit, Cursor: l.cursor,
+		Kind: resources[l.kind].kind, TenantID: schemas.Optional(l.tenant), Scope: l.scope, Public: true, Limit: &limit,
+		Cursor: l.cursor,
 	}
 }
 
@@ -363,7 +368,8 @@ type Search struct {
 }
 
 // Search returns the entries of the tenant, and global ones, that match the request.
-func (p Publisher) Search(find func(schemas.RecordSearch) (schemas.RecordHits, error), tenant string, r schemas.ARDSearch) (
+func (p Publisher) Search(find func(schemas.RecordSearch) (schemas.RecordHits, error), tenant string,
+	r schemas.ARDSearch) (
 	schemas.ARDResults, error,
 ) {
 	search, err := p.NewSearch(r, tenant)
@@ -388,7 +394,9 @@ func (s *Search) restrict(path string, values []string) bool {
 	case "type":
 		s.keepKinds(func(kind, media string) bool { return slices.Contains(values, media) })
 	case "publisher":
-		s.impossible = s.impossible || !slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, s.publisher.domain) })
+		s.impossible = s.impossible || !slices.ContainsFunc(values, func(v string) bool {
+			return strings.EqualFold(v, s.publisher.domain)
+		})
 	case "identifier":
 		s.identified(values)
 	case "displayName":

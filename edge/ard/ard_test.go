@@ -73,14 +73,16 @@ func TestEntry(t *testing.T) {
 		{"a skill", "skill", `{"skill_id":"a.b","public":true,"purpose":"p","domain":"a"}`,
 			`{"identifier":"urn:air:example.com:skill:a.b","displayName":"a.b","type":"application/ai-skill+md",` +
 				`"url":"https://example.com/ard/skills/a.b/SKILL.md","description":"p","tags":["a"]}`},
-		{"of a tenant, with an id of other characters", "skill", `{"skill_id":"a.b/ü","tenant_id":"t/1","public":true,"description":"d","purpose":"p"}`,
+		{"of a tenant, with an id of other characters", "skill",
+			`{"skill_id":"a.b/ü","tenant_id":"t/1","public":true,"description":"d","purpose":"p"}`,
 			`{"identifier":"urn:air:example.com:tenant:t_2F1:skill:a.b_2F_C3_BC","displayName":"a.b/ü","type":"application/ai-skill+md",` +
 				`"url":"https://example.com/ard/tenants/t%2F1/skills/a.b%2F%C3%BC/SKILL.md","description":"d"}`},
 		{"an agent", "agent", `{"agent_id":"x","public":true,"agent_card":{"a":[1]},"display_name":"X","capabilities":["c"],"version":"1.0.0",` +
 			`"labels":{"l":"v"},"example_queries":["1","2","3","4","5","6"]}`,
 			`{"identifier":"urn:air:example.com:agent:x","displayName":"X","type":"application/a2a-agent-card+json","data":{"a":[1]},` +
 				`"capabilities":["c"],"representativeQueries":["1","2","3","4","5"],"version":"1.0.0","metadata":{"l":"v"}}`},
-		{"a deprecated server with one query", "tool", `{"tool_id":"x.y.z","public":true,"server_json":{},"status":"deprecated","example_queries":["1"]}`,
+		{"a deprecated server with one query", "tool",
+			`{"tool_id":"x.y.z","public":true,"server_json":{},"status":"deprecated","example_queries":["1"]}`,
 			`{"identifier":"urn:air:example.com:server:x.y.z","displayName":"x.y.z","type":"application/mcp-server-card+json","data":{},` +
 				`"status":"deprecated"}`},
 		{"by default", "skill", `{"skill_id":"a.b"}`, ``},
@@ -134,7 +136,8 @@ func TestIdentifiersAreReversible(t *testing.T) {
 			t.Errorf("%s: got %v of %v, %v; want %q", e.Identifier, q.Any.IDs, q.Kinds, err, id)
 		}
 	}
-	for _, urn := range []string{"urn:air:example.com:skill:a_2f", "urn:air:example.com:skill:a_61", "urn:air:example.com:skill", "a.b",
+	for _, urn := range []string{"urn:air:example.com:skill:a_2f", "urn:air:example.com:skill:a_61",
+		"urn:air:example.com:skill", "a.b",
 		"urn:air:example.com:skill:a:b", "urn:air:example.com:tenant::skill:a", "urn:air:example.com:template:a",
 		"urn:air:example.org:skill:a.b"} {
 		search, err := p.NewSearch(identified(urn), "")
@@ -147,7 +150,8 @@ func TestIdentifiersAreReversible(t *testing.T) {
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	filter := func(text string) schemas.ARDSearch {
-		r, err := schemas.Decode[schemas.ARDSearch]([]byte(`{"query":{"text":"q","filter":`+text+`},"pageSize":3}`), schemas.ErrMalformed)
+		r, err := schemas.Decode[schemas.ARDSearch]([]byte(`{"query":{"text":"q","filter":`+text+`},"pageSize":3}`),
+			schemas.ErrMalformed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +213,8 @@ func TestResults(t *testing.T) {
 		t.Errorf("the page token %s: offset %d, %v", r.PageToken, q.Offset, err)
 	}
 	_, digest, _ := strings.Cut(page.PageToken, ".")
-	for _, token := range []string{"-1." + digest, "+1." + digest, "01." + digest, "601." + digest, "1", "." + digest, "10.0"} {
+	for _, token := range []string{"-1." + digest, "+1." + digest, "01." + digest, "601." + digest, "1", "." + digest,
+		"10.0"} {
 		r.PageToken = token
 		if _, err := p.NewSearch(r, ""); err == nil {
 			t.Errorf("the page token %s is accepted", token)
@@ -246,7 +251,8 @@ func TestManifestSchema(t *testing.T) {
 	p := publisher(t)
 	var entries []schemas.ARDEntry
 	for kind, records := range map[string][]string{
-		"skill": {`{"skill_id":"a.b","public":true}`, `{"skill_id":"a.b_2F:ü","tenant_id":"t","public":true,"labels":{"a":"b"},"example_queries":["1"]}`,
+		"skill": {`{"skill_id":"a.b","public":true}`,
+			`{"skill_id":"a.b_2F:ü","tenant_id":"t","public":true,"labels":{"a":"b"},"example_queries":["1"]}`,
 			`{"skill_id":"a.c","public":true,"status":"deprecated","domain":"a","version":"1.0.0","example_queries":["1","2","3","4","5","6"]}`},
 		"agent": {`{"agent_id":"x","public":true,"agent_card":{"name":"x"},"capabilities":["c"]}`},
 		"tool":  {`{"tool_id":"x.y.z","public":true,"server_json":{"name":"x"},"description":"d"}`},

@@ -24,7 +24,8 @@ func escape(id string) string {
 	var b strings.Builder
 	for i := range len(id) {
 		switch c := id[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '-', c == '_' && !escaped(id[i:]):
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '-', c == '_' &&
+			!escaped(id[i:]):
 			b.WriteByte(c)
 		default:
 			fmt.Fprintf(&b, "_%02X", c)
@@ -35,7 +36,8 @@ func escape(id string) string {
 
 // escaped reports whether text begins with an underscore and two upper-case hexadecimal digits.
 func escaped(text string) bool {
-	return len(text) > 2 && text[0] == '_' && strings.IndexByte(upperHex, text[1]) >= 0 && strings.IndexByte(upperHex, text[2]) >= 0
+	return len(text) > 2 && text[0] == '_' && strings.IndexByte(upperHex, text[1]) >= 0 &&
+		strings.IndexByte(upperHex, text[2]) >= 0
 }
 
 func unescape(text string) string {

@@ -20,13 +20,15 @@ import (
 func agents(prefix string, n int) []schemas.BulkRecord {
 	list := make([]schemas.BulkRecord, n)
 	for i := range list {
-		list[i] = schemas.BulkRecord{Kind: schemas.KindAgent, ID: fmt.Sprintf("%s%d", prefix, i), Record: jsontext.Value(`{"purpose":"p"}`)}
+		list[i] = schemas.BulkRecord{Kind: schemas.KindAgent, ID: fmt.Sprintf("%s%d", prefix, i),
+			Record: jsontext.Value(`{"purpose":"p"}`)}
 	}
 	return list
 }
 
 // putAll returns the result of each record, and how often done was called.
-func putAll(t *testing.T, c *client.Client, list []schemas.BulkRecord) (results []schemas.RecordResult, calls int, err error) {
+func putAll(t *testing.T, c *client.Client,
+	list []schemas.BulkRecord) (results []schemas.RecordResult, calls int, err error) {
 	results = make([]schemas.RecordResult, len(list))
 	err = c.PutAll(t.Context(), list, false, func(i int, r schemas.RecordResult) {
 		results[i] = r

@@ -67,7 +67,8 @@ type Client struct{ connection }
 // are retried until Config.RetryTimeout has passed without a result. Their results have
 // the error if it is Cairn's; otherwise PutAll returns it, and it is unknown whether the
 // records without a result are registered.
-func (c *Client) PutAll(ctx context.Context, records []schemas.BulkRecord, strict bool, done func(i int, r schemas.RecordResult)) error {
+func (c *Client) PutAll(ctx context.Context, records []schemas.BulkRecord, strict bool,
+	done func(i int, r schemas.RecordResult)) error {
 	lines := make([][]byte, len(records))
 	var pending []int
 	for i, r := range records {
@@ -218,7 +219,8 @@ func (c *Client) Referrers(ctx context.Context, q schemas.ReferrerQuery) iter.Se
 
 // read validates a request and reads its response at the path, with the members of the request
 // that the path does not have as parameters.
-func (c *Client) read(ctx context.Context, path string, q interface{ Validate() error }, into any, inPath ...string) error {
+func (c *Client) read(ctx context.Context, path string, q interface{ Validate() error }, into any,
+	inPath ...string) error {
 	if err := q.Validate(); err != nil {
 		return err
 	}
@@ -268,7 +270,8 @@ func (c *Client) Delete(ctx context.Context, key schemas.RecordKey, p schemas.Pr
 	if key.TenantID != nil {
 		values.Set("tenant_id", *key.TenantID)
 	}
-	_, err := c.call(ctx, conditional(request{method: http.MethodDelete, path: recordPath(key.Kind, key.ID, values)}, p), nil, nil)
+	_, err := c.call(ctx, conditional(request{method: http.MethodDelete, path: recordPath(key.Kind, key.ID, values)}, p),
+		nil, nil)
 	return err
 }
 
@@ -350,7 +353,8 @@ func (c *Client) Analyze(ctx context.Context, q schemas.Analysis) (*Run, error) 
 		return nil, err
 	}
 	return &Run{
-		ID: res.Header.Get(headerRun), c: c, ctx: ctx, body: res.Body, persist: q.OnDisconnect == schemas.OnDisconnectContinue,
+		ID: res.Header.Get(headerRun), c: c, ctx: ctx, body: res.Body,
+		persist: q.OnDisconnect == schemas.OnDisconnectContinue,
 	}, nil
 }
 
@@ -414,7 +418,8 @@ func (c *Client) watch(ctx context.Context, w *schemas.Watch, yield func(Change,
 	if err != nil {
 		return false, err
 	}
-	res, err := c.do(ctx, request{method: http.MethodGet, path: "/watch?" + values.Encode(), idempotent: true, stream: true})
+	res, err := c.do(ctx, request{method: http.MethodGet, path: "/watch?" + values.Encode(), idempotent: true,
+		stream: true})
 	if err != nil {
 		return false, err
 	}
@@ -442,7 +447,8 @@ func (c *Client) watch(ctx context.Context, w *schemas.Watch, yield func(Change,
 	return true, nil
 }
 
-var transport = &http.Transport{MaxIdleConnsPerHost: MaxConnections, IdleConnTimeout: time.Minute, Proxy: http.ProxyFromEnvironment}
+var transport = &http.Transport{MaxIdleConnsPerHost: MaxConnections, IdleConnTimeout: time.Minute,
+	Proxy: http.ProxyFromEnvironment}
 
 // retryRate is the maximum number of retries per second of all requests of a Client.
 const retryRate = 100

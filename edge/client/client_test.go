@@ -51,7 +51,8 @@ func TestParseURL(t *testing.T) {
 		switch {
 		case row.fault == "" && (err != nil || u.String() != row.want):
 			t.Errorf("%q: got %v, %v, want %s", row.text, u, err, row.want)
-		case row.fault != "" && (err == nil || !strings.Contains(err.Error(), row.fault) || strings.Contains(err.Error(), "secret")):
+		case row.fault != "" && (err == nil || !strings.Contains(err.Error(), row.fault) ||
+			strings.Contains(err.Error(), "secret")):
 			t.Errorf("%q: got %v, %v, want an error with %q", row.text, u, err, row.fault)
 		}
 	}
@@ -92,9 +93,12 @@ func TestRetries(t *testing.T) {
 		{"also for a write", status(503, overloaded), put(schemas.Precondition{}), 0, 3},
 		{"a rate limit", status(429, `{"code": "CE-008", "status": 429}`), put(schemas.Precondition{IfMatch: "*"}), 0, 3},
 		{"a proxy without a server", status(502, "bad gateway"), get, 0, 3},
-		{"not for a conditional write, which may have happened", status(502, ""), put(schemas.Precondition{IfMatch: "*"}), 0, 1},
+		{"not for a conditional write, which may have happened", status(502, ""), put(schemas.Precondition{IfMatch: "*"}), 0,
+			1},
 		{"a lost connection", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, put(schemas.Precondition{}), 0, 3},
-		{"not for a conditional write", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, put(schemas.Precondition{IfMatch: "*"}), 0, 1},
+		{"not for a conditional write", func(http.ResponseWriter) {
+			panic(http.ErrAbortHandler)
+		}, put(schemas.Precondition{IfMatch: "*"}), 0, 1},
 		{"an error of the request", status(404, `{"code": "CE-081", "status": 404}`), get, 0, 1},
 		{"no retries", status(503, overloaded), get, -1, 1},
 	} {
@@ -301,7 +305,8 @@ func TestRequests(t *testing.T) {
 		t.Errorf("a malformed id: %v", err)
 	}
 	key.ID, key.TenantID = "a.b/c?%", &tenant
-	put := schemas.PutRecord{Kind: key.Kind, ID: key.ID, TenantID: &tenant, Record: jsontext.Value(`{"purpose":"p","tool_ids":["x.y.z"]}`)}
+	put := schemas.PutRecord{Kind: key.Kind, ID: key.ID, TenantID: &tenant,
+		Record: jsontext.Value(`{"purpose":"p","tool_ids":["x.y.z"]}`)}
 	stored, err := c.Put(ctx, put, schemas.Precondition{IfNoneMatch: "*"})
 	if err != nil || stored.ETag == "" || stored.Token.Revision == 0 || len(stored.Warnings) != 1 {
 		t.Fatalf("%+v, %v", stored, err)
@@ -318,13 +323,16 @@ func TestRequests(t *testing.T) {
 	if err != nil || len(list) == 0 || list[0].Revision != stored.Token.String() {
 		t.Fatalf("%+v, %v; want revision %s", list, err, stored.Token)
 	}
-	if at, err := c.GetRevision(ctx, schemas.RecordAt{RecordKey: key, Revision: list[0].Revision}); err != nil || at.Token != stored.Token {
+	if at, err := c.GetRevision(ctx, schemas.RecordAt{RecordKey: key, Revision: list[0].Revision}); err != nil ||
+		at.Token != stored.Token {
 		t.Errorf("%+v, %v; want %+v", at, err, stored)
 	}
-	if _, err := c.GetRevision(ctx, schemas.RecordAt{RecordKey: key, Revision: "x"}); !errors.Is(err, schemas.ErrMalformed) {
+	if _, err := c.GetRevision(ctx, schemas.RecordAt{RecordKey: key, Revision: "x"}); !errors.Is(err,
+		schemas.ErrMalformed) {
 		t.Errorf("a malformed revision: %v", err)
 	}
-	if _, err := c.History(ctx, schemas.RecordKey{Kind: key.Kind, ID: "a.none"}); !errors.Is(err, schemas.ErrRecordNotFound) {
+	if _, err := c.History(ctx, schemas.RecordKey{Kind: key.Kind, ID: "a.none"}); !errors.Is(err,
+		schemas.ErrRecordNotFound) {
 		t.Errorf("the history of no record: %v", err)
 	}
 	if u, err := c.Usage(ctx, key); err != nil || u.Resolved.Count != 0 {
@@ -334,13 +342,16 @@ func TestRequests(t *testing.T) {
 	if p, err := c.Package(ctx, key.ID, o); err != nil || p.SkillID != key.ID {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, err := c.SearchAgent(ctx, schemas.AgentQuery{Query: "q", QueryOptions: o}); !errors.Is(err, schemas.ErrAgentNotFound) {
+	if _, err := c.SearchAgent(ctx, schemas.AgentQuery{Query: "q", QueryOptions: o}); !errors.Is(err,
+		schemas.ErrAgentNotFound) {
 		t.Error(err)
 	}
-	if a, err := c.Tools(ctx, schemas.ToolsQuery{ToolIDs: []string{"x.y.z"}, QueryOptions: o}); !errors.Is(err, schemas.ErrToolNotFound) {
+	if a, err := c.Tools(ctx, schemas.ToolsQuery{ToolIDs: []string{"x.y.z"}, QueryOptions: o}); !errors.Is(err,
+		schemas.ErrToolNotFound) {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if _, err := c.ToolClass(ctx, schemas.ToolClassQuery{ToolClass: "c", QueryOptions: o}); !errors.Is(err, schemas.ErrToolNotFound) {
+	if _, err := c.ToolClass(ctx, schemas.ToolClassQuery{ToolClass: "c", QueryOptions: o}); !errors.Is(err,
+		schemas.ErrToolNotFound) {
 		t.Error(err)
 	}
 	if err := c.Delete(ctx, key, schemas.Precondition{IfMatch: stored.ETag}); err != nil {
@@ -350,7 +361,8 @@ func TestRequests(t *testing.T) {
 		t.Error(err)
 	}
 	tag := schemas.TagKey{RequestID: "r/1", TenantID: &tenant}
-	if _, err := c.WriteTag(ctx, schemas.TagWrite{Tag: schemas.Tag{RequestID: "r/1", Flow: "f"}, TenantID: &tenant}); err != nil {
+	if _, err := c.WriteTag(ctx,
+		schemas.TagWrite{Tag: schemas.Tag{RequestID: "r/1", Flow: "f"}, TenantID: &tenant}); err != nil {
 		t.Error(err)
 	}
 	if found, err := c.Tag(ctx, tag); err != nil || found.Flow != "f" {
@@ -381,7 +393,8 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	run, err := c.Analyze(t.Context(), schemas.Analysis{
-		Query: "how many hosts?", Context: `{"hosts":[{"name":"a"}]}`, Target: schemas.TargetH, OnDisconnect: schemas.OnDisconnectContinue,
+		Query: "how many hosts?", Context: `{"hosts":[{"name":"a"}]}`, Target: schemas.TargetH,
+		OnDisconnect: schemas.OnDisconnectContinue,
 	})
 	if err != nil {
 		t.Fatal(err)

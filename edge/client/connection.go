@@ -159,7 +159,8 @@ func (c *connection) headers(r request) http.Header {
 
 // Open sends one request with the key, without retries, and returns the response regardless of its
 // status. The caller closes its body.
-func (c *connection) Open(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
+func (c *connection) Open(ctx context.Context, method, path string, body []byte,
+	header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.URL()+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err

@@ -25,7 +25,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	hits, err := c.SearchSkills(ctx, schemas.SkillQuery{Query: "full volumes", QueryOptions: schemas.QueryOptions{TenantID: &tenant}})
+	hits, err := c.SearchSkills(ctx,
+		schemas.SkillQuery{Query: "full volumes", QueryOptions: schemas.QueryOptions{TenantID: &tenant}})
 	if err != nil {
 		log.Fatal(err)
 	}

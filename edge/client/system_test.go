@@ -77,7 +77,8 @@ func withCairn(do func() int) (code int, err error) {
 		return 0, fmt.Errorf("services ended before they served: %w", err)
 	}
 	edges.Go(func() error {
-		return edge.Serve(serving, edge.Config{Listener: listener, Conn: conn, Log: slog.New(slog.DiscardHandler), Drain: 10 * time.Second})
+		return edge.Serve(serving,
+			edge.Config{Listener: listener, Conn: conn, Log: slog.New(slog.DiscardHandler), Drain: 10 * time.Second})
 	})
 	return do(), nil
 }

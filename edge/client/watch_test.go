@@ -52,7 +52,8 @@ func TestWatchError(t *testing.T) {
 	t.Parallel()
 	c := open(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = fmt.Fprintf(w, "event: error\ndata: {\"code\":%q,\"message\":\"the worker has stopped\"}\n\n", schemas.ErrUnavailable.Code)
+		_, _ = fmt.Fprintf(w, "event: error\ndata: {\"code\":%q,\"message\":\"the worker has stopped\"}\n\n",
+			schemas.ErrUnavailable.Code)
 	}, client.Config{})
 	var got []error
 	for _, err := range c.Watch(t.Context(), schemas.Watch{}) {

@@ -47,7 +47,8 @@ func TestVendored(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := load(t)
-	rows := regexp.MustCompile("(?m)^\\| `static/(\\S+)` .*\\(static/(\\S+)\\).* `([0-9a-f]{64})` \\|$").FindAllSubmatch(table, -1)
+	rows := regexp.MustCompile("(?m)^\\| `static/(\\S+)` .*\\(static/(\\S+)\\).* `([0-9a-f]{64})` \\|$").FindAllSubmatch(
+		table, -1)
 	if len(rows) != 3 {
 		t.Fatalf("README.md lists %d vendored files, want 3", len(rows))
 	}

@@ -17,8 +17,9 @@ var streamEvents = map[string][]Event{
 // natsServer is the server of all subjects, with the alternatives of authentication.
 var natsServer = object{
 	"host": "{host}", "protocol": "nats", "description": "The NATS server of Cairn, or the one of --nats",
-	"variables": object{"host": object{"default": "127.0.0.1:4222", "description": "host and port, as cairn up prints it"}},
-	"security":  referenceList("#/components/securitySchemes/", []string{"secret", "user", "nkey", "certificate"}),
+	"variables": object{"host": object{"default": "127.0.0.1:4222",
+		"description": "host and port, as cairn up prints it"}},
+	"security": referenceList("#/components/securitySchemes/", []string{"secret", "user", "nkey", "certificate"}),
 }
 
 var natsSecurity = object{
@@ -65,7 +66,8 @@ func (d asyncBuilder) add(o bus.Operation) error {
 		return err
 	}
 	channel := "#/channels/" + o.Subject
-	d.channels[o.Subject] = object{"address": o.Subject, "messages": referencesTo("#/components/messages/", []string{request})}
+	d.channels[o.Subject] = object{"address": o.Subject,
+		"messages": referencesTo("#/components/messages/", []string{request})}
 	operation := object{
 		"action":   "receive",
 		"summary":  o.Summary,
@@ -86,7 +88,8 @@ func (d asyncBuilder) add(o bus.Operation) error {
 	}
 	d.channels[o.Subject+".reply"] = object{"address": nil, "messages": referencesTo("#/components/messages/", replies)}
 	operation["bindings"] = object{"nats": object{"queue": bus.QueueGroup}}
-	operation["reply"] = object{"channel": object{"$ref": channel + ".reply"}, "messages": referenceList(channel+".reply/messages/", replies)}
+	operation["reply"] = object{"channel": object{"$ref": channel + ".reply"},
+		"messages": referenceList(channel+".reply/messages/", replies)}
 	return nil
 }
 
@@ -107,8 +110,9 @@ func (d asyncBuilder) replies(o bus.Operation) ([]string, error) {
 			return nil, err
 		}
 		name := "event_" + e.Name
-		d.messages[name] = object{"name": e.Name, "payload": payload, "headers": object{"type": "object", "required": []string{bus.HeaderEvent},
-			"properties": object{bus.HeaderEvent: object{"const": e.Name}, bus.HeaderSequence: object{"type": "string"}}}}
+		d.messages[name] = object{"name": e.Name, "payload": payload,
+			"headers": object{"type": "object", "required": []string{bus.HeaderEvent},
+				"properties": object{bus.HeaderEvent: object{"const": e.Name}, bus.HeaderSequence: object{"type": "string"}}}}
 		names = append(names, name)
 	}
 	return names, nil
@@ -122,7 +126,8 @@ func (d asyncBuilder) message(t reflect.Type, headers object) (string, error) {
 		return "Empty", nil
 	}
 	payload, err := d.types.Of(t)
-	d.messages[t.Name()] = object{"name": t.Name(), "payload": payload, "headers": object{"type": "object", "properties": headers}}
+	d.messages[t.Name()] = object{"name": t.Name(), "payload": payload,
+		"headers": object{"type": "object", "properties": headers}}
 	return t.Name(), err
 }
 
@@ -155,7 +160,8 @@ var (
 		bus.HeaderIfMatch:     text("precondition of a registration or deletion"),
 		bus.HeaderIfNoneMatch: text("precondition of a registration or deletion"),
 		bus.HeaderHeartbeat:   text("1: the client expects heartbeats before the reply"),
-		"Nats-Msg-Id":         text("ID of a write or deletion without precondition, which is performed once within 2 minutes"),
+		"Nats-Msg-Id": text(
+			"ID of a write or deletion without precondition, which is performed once within 2 minutes"),
 	}
 	replyHeaders = object{
 		bus.HeaderRevision:        text("consistency token of a registration, a deletion, a record or a listing"),

@@ -34,7 +34,8 @@ func document(specs []Spec, types *schemas.Definitions, secured bool) ([]byte, e
 		}
 	}
 	components := object{"schemas": types.Schemas, "parameters": headers, "headers": responseHeaders,
-		"responses": object{"MethodNotAllowed": errorResponse(schemas.ErrMethodNotAllowed.Code+" "+schemas.ErrMethodNotAllowed.Title,
+		"responses": object{"MethodNotAllowed": errorResponse(schemas.ErrMethodNotAllowed.Code+" "+
+			schemas.ErrMethodNotAllowed.Title,
 			schemas.ErrMethodNotAllowed.Status,
 			object{"$ref": "#/components/schemas/Error"})}}
 	security := []object{}
@@ -43,8 +44,9 @@ func document(specs []Spec, types *schemas.Definitions, secured bool) ([]byte, e
 		security = append(security, object{"bearer": []string{}})
 	}
 	return json.Marshal(object{
-		"openapi":    "3.1.0",
-		"info":       object{"title": "Cairn", "version": bus.Version, "description": "Knowledge and question answering for agents."},
+		"openapi": "3.1.0",
+		"info": object{"title": "Cairn", "version": bus.Version,
+			"description": "Knowledge and question answering for agents."},
 		"servers":    []object{{"url": "/"}},
 		"paths":      paths,
 		"components": components,
@@ -60,29 +62,35 @@ var (
 		"MinRevision": header(bus.HeaderMinRevision,
 			"a Cairn-Revision whose write the response must include, or a revision of the current catalog; a revision beyond the last one is rejected with 400, and a token of another catalog is ignored",
 			tokenText),
-		"IfMatch": header(bus.HeaderIfMatch, "write only if the record has one of these entity tags, or * for any record; else 412",
+		"IfMatch": header(bus.HeaderIfMatch,
+			"write only if the record has one of these entity tags, or * for any record; else 412",
 			stringSchema(1, schemas.MaxTags, schemas.TagsPattern)),
 		"IfNoneMatch": header(bus.HeaderIfNoneMatch,
 			"read: 304 if the reply has one of these entity tags; write: only if the record has none of them, or * for no record; else 412",
 			stringSchema(1, schemas.MaxTags, schemas.TagsPattern)),
 		"LastEventID": header(HeaderLastEventID, "the id of the last event received; absent or empty: all events",
 			stringSchema(0, 16, LastEventIDPattern)),
-		"LastRevision": header(HeaderLastEventID, "the id of the last event received, a revision; absent or empty: only changes from now on",
+		"LastRevision": header(HeaderLastEventID,
+			"the id of the last event received, a revision; absent or empty: only changes from now on",
 			stringSchema(0, schemas.MaxToken, "^$|"+schemas.TokenPattern)),
 	}
 	responseHeaders = object{
-		"RequestID": object{"description": "the id of the request in logs", "schema": stringSchema(1, bus.MaxRequestID, "^[!-~]+$")},
+		"RequestID": object{"description": "the id of the request in logs",
+			"schema": stringSchema(1, bus.MaxRequestID, "^[!-~]+$")},
 		"Run": object{"description": "the name of the analysis, used to resume or cancel it",
 			"schema": stringSchema(1, 64, "^[0-9A-Za-z-]+$")},
-		"Revision": object{"description": "the consistency token of the write, ID-REVISION with the ID of the catalog", "schema": tokenText},
+		"Revision": object{"description": "the consistency token of the write, ID-REVISION with the ID of the catalog",
+			"schema": tokenText},
 		"ETag": object{"description": "the entity tag of the record or of the reply",
 			"schema": stringSchema(2, schemas.MaxToken+2, schemas.TagPattern)},
-		"IgnoredRevision": object{"description": "the Cairn-Min-Revision of the request, which belongs to another catalog", "schema": tokenText},
+		"IgnoredRevision": object{"description": "the Cairn-Min-Revision of the request, which belongs to another catalog",
+			"schema": tokenText},
 		"RetryAfter": object{"description": "seconds to wait before a retry",
 			"schema": object{"type": "integer", "minimum": 1, "maximum": MaxRetryAfter}},
 		"Challenge": object{"description": "the authentication scheme, and with an OpenID provider the URL of the resource metadata",
 			"schema": stringSchema(1, 4096, "^Bearer ")},
-		"Allow": object{"description": "the methods of the path, separated by commas", "schema": stringSchema(1, 128, "^[A-Z]+(, [A-Z]+)*$")},
+		"Allow": object{"description": "the methods of the path, separated by commas",
+			"schema": stringSchema(1, 128, "^[A-Z]+(, [A-Z]+)*$")},
 	}
 	tokenText = stringSchema(1, schemas.MaxToken, schemas.TokenPattern)
 )

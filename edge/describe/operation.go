@@ -51,7 +51,8 @@ func (o operation) object() (object, error) {
 		if err != nil {
 			return nil, err
 		}
-		op["requestBody"] = object{"required": true, "content": object{o.bodyMedia(): withExample(ref, requestExamples[o.Path])}}
+		op["requestBody"] = object{"required": true,
+			"content": object{o.bodyMedia(): withExample(ref, requestExamples[o.Path])}}
 	}
 	op["responses"], err = o.responses()
 	return op, err
@@ -119,7 +120,8 @@ func (o operation) parameters() ([]object, error) {
 	}
 	if o.Strict {
 		schema := o.types.Schemas[o.Request.Name()].Properties[StrictName]
-		parameter := object{"name": StrictName, "in": "query", "required": false, "description": schema.Description, "schema": schema}
+		parameter := object{"name": StrictName, "in": "query", "required": false, "description": schema.Description,
+			"schema": schema}
 		return append(list, parameter), nil
 	}
 	request := o.types.Schemas[o.Request.Name()]
@@ -132,7 +134,8 @@ func (o operation) parameters() ([]object, error) {
 		if strings.Contains(o.Path, "{"+name+"}") {
 			in, schema = "path", withoutNull(schema)
 		}
-		list = append(list, object{"name": name, "in": in, "required": in == "path", "description": schema.Description, "schema": schema})
+		list = append(list, object{"name": name, "in": in, "required": in == "path", "description": schema.Description,
+			"schema": schema})
 	}
 	return list, nil
 }
@@ -186,7 +189,8 @@ func (o operation) responses() (object, error) {
 		all["503"] = success
 	}
 	if o.ETag {
-		all["304"] = object{"description": "The reply with an entity tag of If-None-Match is current", "headers": success["headers"]}
+		all["304"] = object{"description": "The reply with an entity tag of If-None-Match is current",
+			"headers": success["headers"]}
 	}
 	if o.Stream == Analysis && o.InURL {
 		all["204"] = object{"description": "No event follows", "headers": success["headers"]}

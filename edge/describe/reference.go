@@ -63,7 +63,8 @@ func reference(specs []Spec, types *schemas.Definitions, secured bool) (template
 }
 
 func newRow(r operation) (row, error) {
-	s := row{Method: r.Method, Path: r.Path, Summary: r.Summary, Subject: r.Subject, Status: r.Status, Failures: r.Failures(r.secured)}
+	s := row{Method: r.Method, Path: r.Path, Summary: r.Summary, Subject: r.Subject, Status: r.Status,
+		Failures: r.Failures(r.secured)}
 	if r.Stream != nil && r.Reply == nil {
 		s.Stream = r.Stream.Example
 	}

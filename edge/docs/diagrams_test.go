@@ -74,7 +74,8 @@ func draw(t *testing.T, name string, diagram []byte) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "npx", "-y", "-p", mermaidCLI, "mmdc", "-p", filepath.Join(dir, "puppeteer.json"),
+	cmd := exec.CommandContext(t.Context(), "npx", "-y", "-p", mermaidCLI, "mmdc", "-p",
+		filepath.Join(dir, "puppeteer.json"),
 		"-c", filepath.Join(dir, "mermaid.json"), "-i", filepath.Join(dir, "in.mmd"), "-o", filepath.Join("images", name),
 		"-b", "white", "-s", "2")
 	cmd.Env = append(os.Environ(), "PUPPETEER_SKIP_DOWNLOAD=1")

@@ -40,7 +40,8 @@ var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 
 // order lists pages in the order of the table of contents; pages not listed follow.
 var order = []string{
-	"concepts", "console", "http-api", "clients", "nats-api", "cli", "import", "configuration", "retrieval", "analysis", "estates",
+	"concepts", "console", "http-api", "clients", "nats-api", "cli", "import", "configuration", "retrieval", "analysis",
+	"estates",
 	"exports", "mcp", "a2a", "ard", "errors",
 	"security", "nats-permissions", "operations", "clustering", "benchmarks", "architecture",
 }
@@ -191,7 +192,8 @@ func (m *Manual) Contents() []Entry { return slices.Clone(m.contents) }
 func (m *Manual) Layout(name, title string, body template.HTML) ([]byte, error) {
 	var b bytes.Buffer
 	err := pageTemplate.Execute(&b, map[string]any{
-		"Version": m.version, "Name": name, "Title": title, "Body": body, "Contents": m.contents, "Style": template.CSS(style),
+		"Version": m.version, "Name": name, "Title": title, "Body": body, "Contents": m.contents,
+		"Style": template.CSS(style),
 	})
 	return b.Bytes(), err
 }
@@ -205,7 +207,8 @@ var markdown = goldmark.New(goldmark.WithExtensions(
 
 // render returns the title of the page, which is its first heading, and its body.
 func (m *Manual) render(page string, source []byte) (string, template.HTML, error) {
-	doc := markdown.Parser().Parse(text.NewReader(source), parser.WithContext(parser.NewContext(parser.WithIDs(&headingIDs{}))))
+	doc := markdown.Parser().Parse(text.NewReader(source),
+		parser.WithContext(parser.NewContext(parser.WithIDs(&headingIDs{}))))
 	title := page
 	var current *section
 	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -227,7 +230,8 @@ func (m *Manual) render(page string, source []byte) (string, template.HTML, erro
 			current = &m.sections[len(m.sections)-1]
 			return ast.WalkContinue, nil
 		}
-		if current != nil && n.Type() == ast.TypeBlock && n.Kind() != ast.KindList && n.Kind() != ast.KindListItem && !n.IsRaw() {
+		if current != nil && n.Type() == ast.TypeBlock && n.Kind() != ast.KindList && n.Kind() != ast.KindListItem &&
+			!n.IsRaw() {
 			if n.FirstChild() != nil && n.FirstChild().Type() == ast.TypeInline {
 				current.Text += plainText(n, source) + " "
 			}

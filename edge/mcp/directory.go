@@ -66,7 +66,8 @@ func (d *readDirectoryResult) listIDs(c Caller, cursor string) error {
 func (d *readDirectoryResult) listFiles(c Caller, p *readDirectoryParams) error {
 	below, ok := strings.CutPrefix(p.URI, skillRoot)
 	if p.Cursor != "" {
-		return schemas.ErrMalformed.With(schemas.FieldError{Field: "cursor", Message: "expected none: the directory has one page"})
+		return schemas.ErrMalformed.With(schemas.FieldError{Field: "cursor",
+			Message: "expected none: the directory has one page"})
 	}
 	escaped, _, _ := strings.Cut(below, "/")
 	id, err := url.PathUnescape(escaped)

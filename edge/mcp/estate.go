@@ -166,7 +166,8 @@ func runEstateTool(ctx context.Context, c call, name string) ([]byte, string, er
 	if name == schemas.ToolInspectSchema && c.given[dataKey] == nil {
 		input = []byte(`{"data_key":""}`)
 	}
-	answer, err := analyze(ctx, c, c.given[estateName], schemas.Analysis{Calls: []schemas.ToolCall{{Name: name, Input: input}}})
+	answer, err := analyze(ctx, c, c.given[estateName],
+		schemas.Analysis{Calls: []schemas.ToolCall{{Name: name, Input: input}}})
 	if err != nil {
 		return nil, "", err
 	}
@@ -184,7 +185,8 @@ func runEstateTool(ctx context.Context, c call, name string) ([]byte, string, er
 	switch {
 	case failed.Error == "":
 	case len(failed.Available) > 0:
-		return nil, "", schemas.ErrAnalysisMalformed.Because(failed.Error + "; available: " + strings.Join(failed.Available, ", "))
+		return nil, "", schemas.ErrAnalysisMalformed.Because(failed.Error + "; available: " +
+			strings.Join(failed.Available, ", "))
 	default:
 		return nil, "", schemas.ErrAnalysisMalformed.Because(failed.Error)
 	}

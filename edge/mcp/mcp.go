@@ -93,7 +93,8 @@ func newServer(list []tool, role schemas.Role) (*sdk.Server, error) {
 	}
 	capabilities.AddExtension(skillsExtension, map[string]any{"directoryRead": true})
 	s := sdk.NewServer(&sdk.Implementation{Name: "cairn", Title: "Cairn", Version: bus.Version}, &sdk.ServerOptions{
-		Instructions: instructions, Capabilities: capabilities, CompletionHandler: complete, SetCacheable: setCacheable, Logger: discardLogger,
+		Instructions: instructions, Capabilities: capabilities, CompletionHandler: complete, SetCacheable: setCacheable,
+		Logger: discardLogger,
 	})
 	s.AddReceivingMiddleware(recoverPanics, rejectSubscriptions, listResources, canonicalResources)
 	by := &schemas.Identity{Role: role}
@@ -123,7 +124,9 @@ var customMethods = []struct {
 }{
 	{"skills/list", func(s *sdk.Server, name string) error { return sdk.AddReceivingCustomMethod(s, name, listSkills) }},
 	{"skills/get", func(s *sdk.Server, name string) error { return sdk.AddReceivingCustomMethod(s, name, getSkill) }},
-	{"resources/directory/read", func(s *sdk.Server, name string) error { return sdk.AddReceivingCustomMethod(s, name, readDirectory) }},
+	{"resources/directory/read", func(s *sdk.Server, name string) error {
+		return sdk.AddReceivingCustomMethod(s, name, readDirectory)
+	}},
 }
 
 // Methods returns the methods that read records, except for tools: those of the protocol and of
@@ -200,7 +203,8 @@ func recoverPanics(next sdk.MethodHandler) sdk.MethodHandler {
 func rejectSubscriptions(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		if method == "subscriptions/listen" {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " is not supported: no notifications are sent"}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+				Message: method + " is not supported: no notifications are sent"}
 		}
 		return next(ctx, method, r)
 	}

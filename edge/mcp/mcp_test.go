@@ -105,10 +105,12 @@ func summary(contents ...string) jsontext.Value {
 		return ""
 	}
 	file := func(i int, path, rest, content string) string {
-		return fmt.Sprintf(`{"path":%q,%s%s"sha256":%q,"size":%d}`, path, part(i), rest, schemas.Digest([]byte(content)), len(content))
+		return fmt.Sprintf(`{"path":%q,%s%s"sha256":%q,"size":%d}`, path, part(i), rest, schemas.Digest([]byte(content)),
+			len(content))
 	}
 	return jsontext.Value(`{"skill_id":"net.other","instructions":"# Steps\n\n1. Look.\n","license":"MIT","version":"1.2.0",` +
-		`"labels":{"team":"net","tier":"gold"},"resources":[` + file(0, "scripts/a b.py", `"media_type":"text/x-python",`, "print(1)\n") + `,` +
+		`"labels":{"team":"net","tier":"gold"},"resources":[` +
+		file(0, "scripts/a b.py", `"media_type":"text/x-python",`, "print(1)\n") + `,` +
 		file(1, "x.bin", "", "\x00\xff") + `,` + file(2, "empty", "", "") + `]}`)
 }
 
@@ -186,11 +188,13 @@ func TestToolsOfEachRole(t *testing.T) {
 	t.Parallel()
 	read := []string{"resolve_agent", "resolve_context", "resolve_skill", "resolve_tools", "search_skills"}
 	analyze := []string{"ask_estate", "compute_stats", "inspect_schema"}
-	register := []string{"register_agent", "register_context_builder", "register_guardrail", "register_skill", "register_template",
+	register := []string{"register_agent", "register_context_builder", "register_guardrail", "register_skill",
+		"register_template",
 		"register_tool"}
 	for role, want := range map[schemas.Role][]string{
-		schemas.RoleReader: read, schemas.RoleRegistrar: slices.Concat(read, register), schemas.RoleAnalyst: slices.Concat(read, analyze),
-		schemas.RoleAdmin: slices.Concat(read, analyze, register), "": slices.Concat(read, analyze, register),
+		schemas.RoleReader: read, schemas.RoleRegistrar: slices.Concat(read, register),
+		schemas.RoleAnalyst: slices.Concat(read, analyze),
+		schemas.RoleAdmin:   slices.Concat(read, analyze, register), "": slices.Concat(read, analyze, register),
 	} {
 		s := &stub{}
 		if role != "" {
@@ -204,10 +208,12 @@ func TestToolsOfEachRole(t *testing.T) {
 		var got []string
 		for _, tool := range list.Tools {
 			got = append(got, tool.Name)
-			if tool.Description == "" || tool.OutputSchema == nil || tool.Annotations.ReadOnlyHint == strings.HasPrefix(tool.Name, "register_") {
+			if tool.Description == "" || tool.OutputSchema == nil ||
+				tool.Annotations.ReadOnlyHint == strings.HasPrefix(tool.Name, "register_") {
 				t.Errorf("%s: incomplete declaration %+v", tool.Name, tool)
 			}
-			if schema := string(mustJSON(t, tool.InputSchema)); strings.Contains(schema, "$ref") || strings.Contains(schema, "$defs") {
+			if schema := string(mustJSON(t, tool.InputSchema)); strings.Contains(schema, "$ref") ||
+				strings.Contains(schema, "$defs") {
 				t.Errorf("%s: the input schema has references: %s", tool.Name, schema)
 			}
 		}
@@ -232,13 +238,15 @@ func TestTools(t *testing.T) {
 		{"the tenant of the connection", "search_skills", `{"query":"vlans"}`, "acme", false, []string{"Find VLANs in acme"}},
 		{"the tenant of the call comes first", "search_skills", `{"query":"vlans","tenant_id":"own"}`, "acme", false,
 			[]string{"Find VLANs in own"}},
-		{"a package as Markdown", "resolve_skill", `{"skill_id":"net.find_vlans"}`, "", false, []string{"# net.find_vlans\n\nFind VLANs\n",
-			"## Context builders\n\n### c\n\nAsk first.\n", "### a.b.c\n\n```json\n{\n  \"provider\": \"netbox\"\n}\n```",
-			"### g\n\nNever write\n", "````json"}},
+		{"a package as Markdown", "resolve_skill", `{"skill_id":"net.find_vlans"}`, "", false,
+			[]string{"# net.find_vlans\n\nFind VLANs\n",
+				"## Context builders\n\n### c\n\nAsk first.\n", "### a.b.c\n\n```json\n{\n  \"provider\": \"netbox\"\n}\n```",
+				"### g\n\nNever write\n", "````json"}},
 		{"an unknown skill", "resolve_skill", `{"skill_id":"net.none"}`, "", true, []string{"CE-031", "request_id r1"}},
 		{"a misspelled argument", "search_skills", `{"querry":"x"}`, "", true,
 			[]string{"querry: unknown argument; expected one of: explain, filter, query", "query: required"}},
-		{"the direct form is another tool", "search_skills", `{"query":"x","skill_id":"a.b"}`, "", true, []string{"skill_id: unknown argument"}},
+		{"the direct form is another tool", "search_skills", `{"query":"x","skill_id":"a.b"}`, "", true,
+			[]string{"skill_id: unknown argument"}},
 		{"a wrong type", "search_skills", `{"query":7}`, "", true, []string{"query: expected a string, got a number"}},
 		{"a value out of range", "search_skills", `{"query":"x","top_k":1000}`, "", true, []string{"top_k: "}},
 		{"no arguments", "resolve_skill", ``, "", true, []string{"skill_id: required"}},
@@ -246,7 +254,8 @@ func TestTools(t *testing.T) {
 		{"a registration", "register_skill", `{"record":{"skill_id":"a.b"}}`, "", false, []string{`{"skill_id":"a.b@"}`}},
 		{"a registration in the tenant of the connection", "register_skill", `{"record":{"skill_id":"a.b"}}`, "acme", false,
 			[]string{`{"skill_id":"a.b@acme"}`}},
-		{"a registration of a global record", "register_skill", `{"record":{"skill_id":"a.b","tenant_id":null}}`, "acme", false,
+		{"a registration of a global record", "register_skill", `{"record":{"skill_id":"a.b","tenant_id":null}}`, "acme",
+			false,
 			[]string{`{"skill_id":"a.b@"}`}},
 		{"a registration without an id", "register_skill", `{"record":{}}`, "", true, []string{"record.skill_id: "}},
 	} {
@@ -323,24 +332,30 @@ func TestAskEstate(t *testing.T) {
 		progress         string
 	}{
 		{"text before a tool call is not the answer", "ask_estate", `{"query":"how many?","estate":{"a":[1]}}`,
-			[]bus.Event{event("text_delta", `{"text":"I look."}`), use, result, event("text_delta", `{"text":"3 "}`), event("text_delta",
-				`{"text":"things"}`),
-				event("provenance", `{"figures":[{"text":"3","from":"value"},{"text":"9","from":"nowhere","flagged":true}]}`), done},
+			[]bus.Event{event("text_delta", `{"text":"I look."}`), use, result, event("text_delta", `{"text":"3 "}`),
+				event("text_delta",
+					`{"text":"things"}`),
+				event("provenance", `{"figures":[{"text":"3","from":"value"},{"text":"9","from":"nowhere","flagged":true}]}`),
+				done},
 			false, []string{"3 things\n\nNo source was found in the document for: 9"}, `"context":"{\"a\":[1]}"`,
 			`1 compute_stats {"data_key":"a"}`},
-		{"the estate as text", "ask_estate", `{"query":"q","estate":"{\"a\":[]}"}`, []bus.Event{done}, false, nil, `"context":"{\"a\":[]}"`, ""},
+		{"the estate as text", "ask_estate", `{"query":"q","estate":"{\"a\":[]}"}`, []bus.Event{done}, false, nil,
+			`"context":"{\"a\":[]}"`, ""},
 		{"a failure after the first event", "ask_estate", `{"query":"q","estate":[]}`,
 			[]bus.Event{event("error", `{"code":"AN-504","message":"analysis timed out: too slow"}`), done}, true,
 			[]string{"AN-504 analysis timed out: too slow"}, "", ""},
 		{"an answer that was not rendered", "ask_estate", `{"query":"q","estate":[]}`,
-			[]bus.Event{event("direct_response", `{"text":"plain","code":"x","reason":"late"}`), done}, false, []string{"plain"}, "", ""},
+			[]bus.Event{event("direct_response", `{"text":"plain","code":"x","reason":"late"}`), done}, false, []string{"plain"},
+			"", ""},
 		{"a figure", "compute_stats", `{"data_key":"a","estate":{"a":[1]}}`, []bus.Event{use, result, done}, false,
 			[]string{`{"groups":{},"total":3}`}, `"calls":[{"name":"compute_stats","input":{"data_key":"a"}}]`, ""},
 		{"a wrong call", "compute_stats", `{"data_key":"b","estate":{}}`,
-			[]bus.Event{use, event("tool_result", `{"tool_call_id":"1","result":{"error":"no data array \"b\"","available":["a","c"]}}`), done}, true,
+			[]bus.Event{use, event("tool_result",
+				`{"tool_call_id":"1","result":{"error":"no data array \"b\"","available":["a","c"]}}`), done}, true,
 			[]string{`AN-400`, `no data array "b"; available: a, c`}, "", ""},
 		{"the arrays of an estate", "inspect_schema", `{"estate":{}}`,
-			[]bus.Event{use, event("tool_result", `{"tool_call_id":"1","result":{"available":["a"],"arrays":[{"data_key":"a","count":1}]}}`), done}, false,
+			[]bus.Event{use, event("tool_result",
+				`{"tool_call_id":"1","result":{"available":["a"],"arrays":[{"data_key":"a","count":1}]}}`), done}, false,
 			[]string{`{"available":["a"],"arrays":[{"data_key":"a","count":1}]}`}, "", ""},
 		{"a result without a call", "compute_stats", `{"data_key":"b","estate":{}}`, []bus.Event{result, done}, true,
 			[]string{`unknown tool call "1"`}, "", ""},
@@ -432,7 +447,8 @@ func TestResources(t *testing.T) {
 	} {
 		got, err := session.Complete(t.Context(), &sdk.CompleteParams{
 			Ref:      &sdk.CompleteReference{Type: "ref/resource", URI: row.uri},
-			Argument: sdk.CompleteParamsArgument{Name: row.argument, Value: row.value}, Context: &sdk.CompleteContext{Arguments: row.given},
+			Argument: sdk.CompleteParamsArgument{Name: row.argument, Value: row.value},
+			Context:  &sdk.CompleteContext{Arguments: row.given},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -584,7 +600,8 @@ func TestReservedCharacters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "skill://cairn/a.%24%26%2B%3D%3A%40%2Fb/" + entry.Frontmatter.Name + "/c%2B/d%40"; entry.Resources[1].URI != want {
+	if want := "skill://cairn/a.%24%26%2B%3D%3A%40%2Fb/" + entry.Frontmatter.Name +
+		"/c%2B/d%40"; entry.Resources[1].URI != want {
 		t.Errorf("got %s, want %s", entry.Resources[1].URI, want)
 	}
 	unescaped := strings.NewReplacer("%24", "$", "%26", "&", "%2B", "+", "%3D", "=", "%3A", ":", "%40", "@")
@@ -672,7 +689,8 @@ metadata:
 		t.Errorf("%s, %v", text, err)
 	}
 	// Earlier versions stored these fields without interpretation.
-	_, text, err = describeSkill(jsontext.Value(`{"skill_id":"a.b","purpose":"Old","instructions":7,"license":[],"resources":{}}`))
+	_, text, err = describeSkill(
+		jsontext.Value(`{"skill_id":"a.b","purpose":"Old","instructions":7,"license":[],"resources":{}}`))
 	if err != nil || !strings.Contains(string(text), "\n# a.b\n\nOld\n") {
 		t.Errorf("%s, %v", text, err)
 	}
@@ -706,12 +724,14 @@ metadata:
 		t.Errorf("got %+v", f)
 	}
 	for _, other := range []string{`"Not A Name"`, `7`, `"-a"`} {
-		entry, _, err := describeSkill(jsontext.Value(`{"skill_id":"d.pdf-tool","compatibility":[],"metadata":7,"name":` + other + `}`))
+		entry, _, err := describeSkill(jsontext.Value(`{"skill_id":"d.pdf-tool","compatibility":[],"metadata":7,"name":` +
+			other + `}`))
 		if err != nil || entry.Frontmatter.Name != "d-pdf-tool" {
 			t.Errorf("the name %s: %+v, %v", other, entry, err)
 		}
 	}
-	if got := hits(schemas.SkillHits{Skills: []jsontext.Value{[]byte(`{"skill_id":"a.b","score":1,"status":"deprecated","replaced_by":"a.c"}`)}}); got !=
+	if got := hits(schemas.SkillHits{Skills: []jsontext.Value{[]byte(
+		`{"skill_id":"a.b","score":1,"status":"deprecated","replaced_by":"a.c"}`)}}); got !=
 		"1. `a.b` (score 1.00; deprecated, replaced by `a.c`)\n" {
 		t.Errorf("a hit that is deprecated: %q", got)
 	}

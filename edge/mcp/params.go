@@ -84,7 +84,8 @@ func split(body []byte) (map[string]jsontext.Value, error) {
 			return nil
 		}
 		return schemas.ErrMalformed.With(schemas.FieldError{
-			Field: field, Message: fmt.Sprintf("expected a message of at most %d bytes besides the arguments of a tool", MaxParams),
+			Field: field, Message: fmt.Sprintf("expected a message of at most %d bytes besides the arguments of a tool",
+				MaxParams),
 		})
 	}
 	var method, params jsontext.Value

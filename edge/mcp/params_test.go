@@ -14,7 +14,8 @@ import (
 )
 
 // goName matches what errors of Go's packages contain.
-var goName = regexp.MustCompile(`Go value|Go struct|json: |map\[|\]interface|strconv\.|mcp\.[A-Za-z]|jsonrpc2|unmarshal`)
+var goName = regexp.MustCompile(
+	`Go value|Go struct|json: |map\[|\]interface|strconv\.|mcp\.[A-Za-z]|jsonrpc2|unmarshal`)
 
 // unavailable is a caller without workers.
 type unavailable struct{ *stub }

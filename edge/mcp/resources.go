@@ -80,7 +80,8 @@ func readRecord(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResou
 	if err != nil || !schemas.KnownKind(kind) {
 		return nil, protocolError(c, errNoResource)
 	}
-	found, err := send(c, bus.GetRecord, schemas.RecordAt{RecordKey: schemas.RecordKey{Kind: kind, ID: id, TenantID: tenant(c)}})
+	found, err := send(c, bus.GetRecord,
+		schemas.RecordAt{RecordKey: schemas.RecordKey{Kind: kind, ID: id, TenantID: tenant(c)}})
 	if err != nil {
 		return nil, protocolError(c, err)
 	}
@@ -190,7 +191,8 @@ func matching(values []string, prefix string) []string {
 // idsWith returns the ids of the kind with the prefix, in order, and whether there may be
 // more. With active, it omits drafts and retired records.
 func idsWith(c Caller, kind, prefix string, active bool) (ids []string, more bool, err error) {
-	page, err := send(c, bus.ListRecords, schemas.RecordQuery{Kind: kind, TenantID: tenant(c), Prefix: prefix, Limit: new(maxCompletions)})
+	page, err := send(c, bus.ListRecords,
+		schemas.RecordQuery{Kind: kind, TenantID: tenant(c), Prefix: prefix, Limit: new(maxCompletions)})
 	if err != nil {
 		return nil, false, err
 	}

@@ -203,7 +203,8 @@ func readSkillFile(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadRe
 // scope of the skill: the tenant may have a draft with the same id.
 func readFile(c Caller, record jsontext.Value, uri, file string) (content *sdk.ResourceContents, err error) {
 	key := schemas.RecordKey{
-		Kind: schemas.KindSkill, ID: textOf(record, "skill_id"), TenantID: tenant(c), Scope: schemas.ScopeOf(textOf(record, "tenant_id")),
+		Kind: schemas.KindSkill, ID: textOf(record, "skill_id"), TenantID: tenant(c),
+		Scope: schemas.ScopeOf(textOf(record, "tenant_id")),
 	}
 	found, err := send(c, bus.GetRecord, schemas.RecordAt{RecordKey: key})
 	if err != nil {

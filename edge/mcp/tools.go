@@ -65,7 +65,8 @@ func tools() ([]tool, error) {
 		must(translate[schemas.ContextQuery]("resolve_context", "Resolve context",
 			"The context builders of a skill: the instructions that a model needs for it.",
 			read, bus.ResolveContext.Forward, contextBuilders)),
-		must(translate[schemas.ToolsQuery]("resolve_tools", "Resolve tools", "Tool records by id, and the ids that do not exist.",
+		must(translate[schemas.ToolsQuery]("resolve_tools", "Resolve tools",
+			"Tool records by id, and the ids that do not exist.",
 			read, bus.ResolveTools.Forward, toolRecords)),
 		must(askEstate(analyze)), must(inspectSchema(analyze)), must(computeStats(analyze)),
 		must(registration(schemas.KindSkill, bus.RegisterSkill)),
@@ -87,7 +88,8 @@ func registration[Req, Res any](kind string, e bus.Endpoint[Req, Res]) (tool, er
 		}
 		return e.Forward(ctx, c, with)
 	}
-	t, err := translate[Req, Res]("register_"+kind, e.Summary, e.Summary+": one record, in place of the one with its id and tenant.",
+	t, err := translate[Req, Res]("register_"+kind, e.Summary,
+		e.Summary+": one record, in place of the one with its id and tenant.",
 		e.Permission, forward, nil)
 	if t.input != nil {
 		delete(t.input.Properties, "return_warnings")
@@ -97,7 +99,8 @@ func registration[Req, Res any](kind string, e bus.Endpoint[Req, Res]) (tool, er
 
 // translate returns a tool that sends its arguments, an In, to an endpoint. text renders
 // the reply; nil: as JSON.
-func translate[In, Out any](name, title, description string, needs schemas.Permission, f Forward, text func(Out) string) (tool, error) {
+func translate[In, Out any](name, title, description string, needs schemas.Permission, f Forward,
+	text func(Out) string) (tool, error) {
 	input, err := schemaOf(reflect.TypeFor[In]())
 	if err != nil {
 		return tool{}, err
@@ -215,8 +218,10 @@ func (t tool) declaration() (*sdk.Tool, error) {
 	output, err := json.Marshal(t.output)
 	writes := t.needs == schemas.PermissionRegister
 	return &sdk.Tool{
-		Name: t.name, Title: t.title, Description: t.description, InputSchema: jsontext.Value(input), OutputSchema: jsontext.Value(output),
-		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !writes, IdempotentHint: true, DestructiveHint: &writes, OpenWorldHint: new(false)},
+		Name: t.name, Title: t.title, Description: t.description, InputSchema: jsontext.Value(input),
+		OutputSchema: jsontext.Value(output),
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !writes, IdempotentHint: true, DestructiveHint: &writes,
+			OpenWorldHint: new(false)},
 	}, err
 }
 
@@ -300,6 +305,7 @@ func progressOf(ctx context.Context, r *sdk.CallToolRequest) func(int, string) {
 			what = strings.ToValidUTF8(what[:maxProgress], "") + "…"
 		}
 		// The result carries an error of the connection too.
-		_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(n), Message: what})
+		_ = r.Session.NotifyProgress(ctx,
+			&sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(n), Message: what})
 	}
 }

@@ -65,14 +65,16 @@ func Versions(s Source, r schemas.ServerRef) (schemas.ServerList, error) {
 	if err != nil {
 		return schemas.ServerList{}, err
 	}
-	return schemas.ServerList{Servers: []schemas.ServerEntry{found.ServerEntry}, Metadata: schemas.ServerPage{Count: 1}}, nil
+	return schemas.ServerList{Servers: []schemas.ServerEntry{found.ServerEntry}, Metadata: schemas.ServerPage{Count: 1}},
+		nil
 }
 
 // Version returns a version of a server, or schemas.ErrToolNotFound.
 func Version(s Source, v schemas.ServerVersion) (schemas.ServerEntry, error) {
 	found, err := find(s, v.ServerRef)
 	if err == nil && v.Version != latest && v.Version != found.version {
-		err = schemas.ErrToolNotFound.Because(fmt.Sprintf("no version %q of an MCP server %q is registered", v.Version, v.Server))
+		err = schemas.ErrToolNotFound.Because(fmt.Sprintf("no version %q of an MCP server %q is registered", v.Version,
+			v.Server))
 	}
 	return found.ServerEntry, err
 }
@@ -128,7 +130,8 @@ func (c cursor) text() *string {
 	if c.tools {
 		phase = "t"
 	}
-	page, provider := base64.RawURLEncoding.EncodeToString([]byte(c.page)), base64.RawURLEncoding.EncodeToString([]byte(c.provider))
+	page, provider := base64.RawURLEncoding.EncodeToString([]byte(c.page)),
+		base64.RawURLEncoding.EncodeToString([]byte(c.provider))
 	return new(phase + "." + page + "." + provider)
 }
 

@@ -52,7 +52,8 @@ func (s tools) Tools(q schemas.ListQuery) (list schemas.ToolList, err error) {
 
 func (s tools) History(k schemas.RecordKey) (h schemas.RecordHistory, err error) {
 	for i, status := range []string{"deprecated", "deprecated", "", "active"} {
-		h.Revisions = append(h.Revisions, schemas.RecordRevision{StoredAt: fmt.Sprintf("2026-11-2%dT00:00:00Z", 9-i), Status: status})
+		h.Revisions = append(h.Revisions,
+			schemas.RecordRevision{StoredAt: fmt.Sprintf("2026-11-2%dT00:00:00Z", 9-i), Status: status})
 	}
 	if strings.HasSuffix(k.ID, "new") {
 		h.Revisions = append(h.Revisions, schemas.RecordRevision{Removed: true})
@@ -99,7 +100,8 @@ func TestServers(t *testing.T) {
 	)
 	for limit := 1; limit <= 4; limit++ {
 		for _, row := range []struct{ search, since, want string }{
-			{"", "", "a/w b c"}, {"A/", "", "a/w"}, {"z", "", ""}, {"", "2026-11-29T00:00:00Z", "a/w b c"}, {"", "2026-11-29T00:00:01Z", ""},
+			{"", "", "a/w b c"}, {"A/", "", "a/w"}, {"z", "", ""}, {"", "2026-11-29T00:00:00Z", "a/w b c"},
+			{"", "2026-11-29T00:00:01Z", ""},
 		} {
 			got := namesOf(t, s, schemas.ServerQuery{Limit: &limit, Search: row.search, UpdatedSince: row.since})
 			if got != row.want {
@@ -179,8 +181,9 @@ func TestVersions(t *testing.T) {
 		if found != (err == nil) || !found && !errors.Is(err, schemas.ErrToolNotFound) {
 			t.Errorf("version %q: %+v, %v", version, got, err)
 		}
-		want := schemas.ServerStatus{Status: "deprecated", StatusChangedAt: "2026-11-28T00:00:00Z", PublishedAt: "2026-11-26T00:00:00Z",
-			UpdatedAt: "2026-11-29T00:00:00Z", IsLatest: true}
+		want := schemas.ServerStatus{Status: "deprecated", StatusChangedAt: "2026-11-28T00:00:00Z",
+			PublishedAt: "2026-11-26T00:00:00Z",
+			UpdatedAt:   "2026-11-29T00:00:00Z", IsLatest: true}
 		if found && got.Meta.Official != want {
 			t.Errorf("got %+v, want %+v", got.Meta.Official, want)
 		}

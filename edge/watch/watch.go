@@ -31,7 +31,8 @@ func Resume(request []byte, lastEventID []string) (resumed []byte, message strin
 }
 
 // Events yields the events of a watch with their revisions as ids, and the event done when draining ends.
-func Events(ctx, draining context.Context, events func(context.Context) iter.Seq2[bus.Event, error]) iter.Seq2[bus.Event, error] {
+func Events(ctx, draining context.Context,
+	events func(context.Context) iter.Seq2[bus.Event, error]) iter.Seq2[bus.Event, error] {
 	return func(yield func(bus.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()

@@ -24,17 +24,20 @@ func TestMembers(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, object, appended, prepended, defaulted string }{
 		{"no members", ` { } `, `{"a":7}`, `{"a":7}`, `{"a":7}`},
-		{"other members", `{"x":1,"y":{"z":[]}}`, `{"x":1,"y":{"z":[]},"a":7}`, `{"a":7,"x":1,"y":{"z":[]}}`, `{"a":7,"x":1,"y":{"z":[]}}`},
+		{"other members", `{"x":1,"y":{"z":[]}}`, `{"x":1,"y":{"z":[]},"a":7}`, `{"a":7,"x":1,"y":{"z":[]}}`,
+			`{"a":7,"x":1,"y":{"z":[]}}`},
 		{"one of the name", `{"x":1,"a":2,"y":3}`, `{"x":1,"y":3,"a":7}`, `{"a":7,"x":1,"y":3}`, `{"x":1,"a":2,"y":3}`},
 		{"one of the name that is null", `{"x":1,"a":null}`, `{"x":1,"a":7}`, `{"a":7,"x":1}`, `{"a":7,"x":1}`},
 		{"one of the name, escaped", `{"\u0061":2,"x":1}`, `{"x":1,"a":7}`, `{"a":7,"x":1}`, `{"\u0061":2,"x":1}`},
-		{"the name elsewhere", `{"x":{"a":null}}`, `{"x":{"a":null},"a":7}`, `{"a":7,"x":{"a":null}}`, `{"a":7,"x":{"a":null}}`},
+		{"the name elsewhere", `{"x":{"a":null}}`, `{"x":{"a":null},"a":7}`, `{"a":7,"x":{"a":null}}`,
+			`{"a":7,"x":{"a":null}}`},
 		{"text is unchanged", `{"\u00e9":"\u0041\/","n":[1e400,-0,1.50]}`, `{"\u00e9":"\u0041\/","n":[1e400,-0,1.50],"a":7}`,
 			`{"a":7,"\u00e9":"\u0041\/","n":[1e400,-0,1.50]}`, `{"a":7,"\u00e9":"\u0041\/","n":[1e400,-0,1.50]}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			for name, want := range map[string]string{"append": row.appended, "prepend": row.prepended, "default": row.defaulted} {
+			for name, want := range map[string]string{"append": row.appended, "prepend": row.prepended,
+				"default": row.defaulted} {
 				got, err := functions[name]([]byte(row.object))
 				if err != nil || string(got) != want {
 					t.Errorf("%s: got %s, %v, want %s", name, got, err, want)
@@ -167,7 +170,8 @@ func without(all *[]member.Member) (value string, at int) {
 func BenchmarkPrepend(b *testing.B) {
 	for name, text := range map[string]string{"copied": "Audits a network.", "decoded": `Audits \"a\" network.`} {
 		b.Run(name, func(b *testing.B) {
-			object := []byte(`{"skill_id":"net.audit","description":"` + strings.Repeat(text, 60) + `","capabilities":["x","y"]}`)
+			object := []byte(`{"skill_id":"net.audit","description":"` + strings.Repeat(text, 60) +
+				`","capabilities":["x","y"]}`)
 			score := member.Member{Name: "score", Value: jsontext.Value("0.875")}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -112,7 +112,8 @@ var plainKeys = []string{MetadataID, MetadataVersion, MetadataLabels, MetadataSt
 // YAML parsers read alike.
 func (f Frontmatter) YAML() ([]byte, error) {
 	lines := [][2]string{{"name", f.Name}, {"description", f.Description}}
-	for _, line := range [][2]string{{"license", f.License}, {"compatibility", f.Compatibility}, {"allowed-tools", f.AllowedTools}} {
+	for _, line := range [][2]string{{"license", f.License}, {"compatibility", f.Compatibility},
+		{"allowed-tools", f.AllowedTools}} {
 		if line[1] != "" {
 			lines = append(lines, line)
 		}
@@ -215,5 +216,7 @@ func truncate(text string, maximum int) string {
 
 // OneLine replaces white space and characters that YAML forbids by single spaces.
 func OneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }), " ")
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsGraphic(r)
+	}), " ")
 }

@@ -15,7 +15,8 @@ func TestSkillDescription(t *testing.T) {
 		{"", " \n", "VLANs", "VLANs"},
 		{"", "", "", "a.b"},
 	} {
-		got := Description(schemas.Skill{SkillID: "a.b", Purpose: row.purpose, Description: row.description, DisplayName: row.display})
+		got := Description(schemas.Skill{SkillID: "a.b", Purpose: row.purpose, Description: row.description,
+			DisplayName: row.display})
 		if got != row.want {
 			t.Errorf("got %q, want %q", got, row.want)
 		}

@@ -68,7 +68,8 @@ func (a analyzer) analyze(ctx context.Context, body []byte, to bus.Sender) error
 		to.Persist()
 	}
 	err = a.answer(ctx, req, text, to)
-	a.Log.DebugContext(ctx, "analysis", "client_id", fmt.Sprintf("%.64s", req.ID), "client_request_id", fmt.Sprintf("%.64s", req.RequestID),
+	a.Log.DebugContext(ctx, "analysis", "client_id", fmt.Sprintf("%.64s", req.ID), "client_request_id",
+		fmt.Sprintf("%.64s", req.RequestID),
 		"mode", req.Mode, "context_bytes", len(text), "took", time.Since(began), "ok", err == nil)
 	return err
 }
@@ -181,8 +182,9 @@ func (a analyzer) admit(ctx context.Context, size int) (admitted context.Context
 func (a analyzer) render(ctx context.Context, req schemas.Analysis, l *loop, to bus.Sender) error {
 	agent := bus.Stream[schemas.Rendering]{Subject: a.Render, Timeout: renderTimeout}
 	finished := schemas.Rendering{
-		Query: req.Query, Mode: req.Mode, Answer: l.answer.String(), ToolUses: uses(l.results), ToolResults: answers(l.results),
-		Prompt: req.Prompt, Profile: req.Profile,
+		Query: req.Query, Mode: req.Mode, Answer: l.answer.String(), ToolUses: uses(l.results),
+		ToolResults: answers(l.results),
+		Prompt:      req.Prompt, Profile: req.Profile,
 	}
 	var rendered strings.Builder
 	timeout := renderTimeout
@@ -239,7 +241,8 @@ func (a analyzer) listRuns(ctx context.Context, q schemas.RunQuery) (schemas.Run
 	list := schemas.RunList{Runs: make([]schemas.RunSummary, len(page)), NextCursor: schemas.Optional(next)}
 	for i, r := range page {
 		list.Runs[i] = schemas.RunSummary{
-			Run: r.Name, State: r.State, StartedAt: r.Started.UTC().Format(time.RFC3339Nano), UpdatedAt: r.Updated.UTC().Format(time.RFC3339Nano),
+			Run: r.Name, State: r.State, StartedAt: r.Started.UTC().Format(time.RFC3339Nano),
+			UpdatedAt: r.Updated.UTC().Format(time.RFC3339Nano),
 		}
 	}
 	return list, nil

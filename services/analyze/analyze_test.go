@@ -99,16 +99,19 @@ func TestAnalysisEvents(t *testing.T) {
 			[]modeltest.Turn{modeltest.ToolTurn("inspect_schema", `{"data_key":"pumps"}`), modeltest.TextTurn("ok")},
 			[]string{`"available":["site.pumps"]`}},
 		{"an unknown metric lists the known ones",
-			[]modeltest.Turn{modeltest.ToolTurn("compute_stats", `{"data_key":"site.pumps","metrics":["median"]}`), modeltest.TextTurn("ok")},
+			[]modeltest.Turn{modeltest.ToolTurn("compute_stats", `{"data_key":"site.pumps","metrics":["median"]}`),
+				modeltest.TextTurn("ok")},
 			[]string{`"result":{"error":"`, `p50`}},
 		{"an input of the wrong type is an error result",
 			[]modeltest.Turn{modeltest.ToolTurn("compute_stats", `{"data_key":7}`), modeltest.TextTurn("ok")},
 			[]string{`"result":{"error":"compute_stats takes {data_key, group_by, filter, any_of, metrics, having, over_groups, names, top, share, lookup}: data_key: expected`, `text_delta {"text":"ok"}`}},
 		{"an unknown argument is an error result",
-			[]modeltest.Turn{modeltest.ToolTurn("compute_stats", `{"data_key":"site.pumps","where":{"state":"on"}}`), modeltest.TextTurn("ok")},
+			[]modeltest.Turn{modeltest.ToolTurn("compute_stats", `{"data_key":"site.pumps","where":{"state":"on"}}`),
+				modeltest.TextTurn("ok")},
 			[]string{`"result":{"error":"compute_stats takes {data_key, group_by, filter, any_of, metrics, having, over_groups, names, top, share, lookup}: unknown argument \"where\""}`}},
 		{"an argument of the other tool is an error result",
-			[]modeltest.Turn{modeltest.ToolTurn("inspect_schema", `{"data_key":"site.pumps","group_by":"state"}`), modeltest.TextTurn("ok")},
+			[]modeltest.Turn{modeltest.ToolTurn("inspect_schema", `{"data_key":"site.pumps","group_by":"state"}`),
+				modeltest.TextTurn("ok")},
 			[]string{`"result":{"error":"inspect_schema takes {data_key: string}: unknown argument \"group_by\""}`}},
 		{"a failure after the first event is an event",
 			[]modeltest.Turn{count, {Status: 500, Error: "boom"}},
@@ -209,14 +212,16 @@ func TestLogOfAnAnalysis(t *testing.T) {
 	conn := bustest.Open(t)
 	log := make(lines, 1)
 	serveLogged(t, conn, offline.New(), "", slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	for _, row := range []struct{ id, want string }{{"ui-1", "ui-1"}, {strings.Repeat("é", 256), strings.Repeat("é", 64)}} {
+	for _, row := range []struct{ id, want string }{{"ui-1", "ui-1"},
+		{strings.Repeat("é", 256), strings.Repeat("é", 64)}} {
 		a := analysisOf("how many?")
 		a.ID, a.RequestID = row.id, row.id
 		if _, err := stream(t.Context(), conn, a); err != nil {
 			t.Fatal(err)
 		}
 		got := <-log
-		if !strings.Contains(got, "level=DEBUG") || !strings.Contains(got, "client_id="+row.want+" client_request_id="+row.want+" ") {
+		if !strings.Contains(got, "level=DEBUG") ||
+			!strings.Contains(got, "client_id="+row.want+" client_request_id="+row.want+" ") {
 			t.Errorf("got %s, want client_id and client_request_id %s at debug level", got, row.want)
 		}
 	}
@@ -228,7 +233,8 @@ func TestAnalysisMemory(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	held := make(chan struct{})
-	m, server := scripted(t, modeltest.Turn{Text: []string{"a"}, Gate: held}, modeltest.TextTurn("ok"), modeltest.TextTurn("ok"))
+	m, server := scripted(t, modeltest.Turn{Text: []string{"a"}, Gate: held}, modeltest.TextTurn("ok"),
+		modeltest.TextTurn("ok"))
 	s := bustest.Service(t, conn, "analyze")
 	if err := analyze.Serve(s, analyze.Deps{Conn: conn, Model: m, Memory: 8 << 20, EstateMemory: 1 << 20,
 		Log: slog.New(slog.DiscardHandler)}); err != nil {

@@ -44,7 +44,8 @@ type entry struct {
 // newCache returns a cache whose estates in use share budget bytes with runs. It limits
 // idle estates to maxIdle bytes.
 func newCache(budget, maxIdle int64) *cache {
-	return &cache{seed: maphash.MakeSeed(), maxIdle: maxIdle, budget: budget, pool: admission.NewPool(budget), byHash: map[uint64]*entry{}}
+	return &cache{seed: maphash.MakeSeed(), maxIdle: maxIdle, budget: budget, pool: admission.NewPool(budget),
+		byHash: map[uint64]*entry{}}
 }
 
 // open returns the estate of text, a validated JSON string that must not change. The
@@ -92,7 +93,9 @@ func (c *cache) acquire(hash uint64, text []byte, run *reservation) *entry {
 	if !hit {
 		c.remove(k)
 		k = &entry{hash: hash, text: text}
-		k.parse = lazy.New(func(ctx context.Context) (*estate.Estate, error) { return estate.Read(ctx, estate.Unquote(text)) })
+		k.parse = lazy.New(func(ctx context.Context) (*estate.Estate, error) {
+			return estate.Read(ctx, estate.Unquote(text))
+		})
 		c.byHash[hash] = k
 	}
 	part := run.split(bodyFactor * int64(len(text)))

@@ -64,7 +64,8 @@ func TestCache(t *testing.T) {
 		opened(t, c, numbered(10+n))
 	}
 	if c.idle > c.maxIdle || c.unused.Len() != len(c.byHash) {
-		t.Errorf("the cache has %d of %d bytes, %d list entries and %d map entries", c.idle, c.maxIdle, c.unused.Len(), len(c.byHash))
+		t.Errorf("the cache has %d of %d bytes, %d list entries and %d map entries", c.idle, c.maxIdle, c.unused.Len(),
+			len(c.byHash))
 	}
 	if opened(t, c, numbered(1)) == first {
 		t.Error("the least recently used estate was not evicted")

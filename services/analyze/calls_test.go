@@ -31,14 +31,18 @@ func TestCallsOfTheClient(t *testing.T) {
 		want  []string
 	}{
 		{"results in the order of the calls", []schemas.ToolCall{
-			call("compute_stats", `{"data_key":"site.pumps","group_by":"state"}`), call("inspect_schema", `{"data_key":"site.pumps"}`)},
+			call("compute_stats", `{"data_key":"site.pumps","group_by":"state"}`),
+			call("inspect_schema", `{"data_key":"site.pumps"}`)},
 			[]string{`tool_use {"tool_call_id":"call_1","name":"compute_stats","input":{"data_key":"site.pumps","group_by":"state"}}`,
 				`tool_result {"tool_call_id":"call_1","result":{"groups":{"on":2,"off":1},"total":3,"group_count":2,"matched":3,"records":3}}`,
-				`tool_use {"tool_call_id":"call_2"`, `tool_result {"tool_call_id":"call_2","result":{"fields":["id","state"],"count":3`, `done {}`}},
+				`tool_use {"tool_call_id":"call_2"`,
+				`tool_result {"tool_call_id":"call_2","result":{"fields":["id","state"],"count":3`, `done {}`}},
 		{"a wrong call is a result", []schemas.ToolCall{call("inspect_schema", `{"data_key":"x"}`)},
 			[]string{"tool_use", `tool_result {"tool_call_id":"call_1","result":{"error":"no data array \"x\" in the context","available":["site.pumps"]}}`, "done"}},
-		{"another name", []schemas.ToolCall{call("drop", `{}`)}, []string{`calls[0].name: expected inspect_schema or compute_stats, got "drop"`}},
-		{"no arguments", []schemas.ToolCall{{Name: "inspect_schema"}}, []string{`calls[0].input: expected an object, got null`}},
+		{"another name", []schemas.ToolCall{call("drop", `{}`)},
+			[]string{`calls[0].name: expected inspect_schema or compute_stats, got "drop"`}},
+		{"no arguments", []schemas.ToolCall{{Name: "inspect_schema"}},
+			[]string{`calls[0].input: expected an object, got null`}},
 		{"too many", make([]schemas.ToolCall, 17), []string{`calls: expected at most 16`}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -56,8 +60,8 @@ func TestCallsOfTheClient(t *testing.T) {
 	}
 }
 
-// TestStatsMemory checks that a call whose groups need more memory than the budget has is refused, that a smaller call is
-// not, and that the memory is released.
+// TestStatsMemory checks that a call whose groups need more memory than the budget has is refused, that a smaller
+// call is not, and that the memory is released.
 func TestStatsMemory(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)

@@ -14,7 +14,8 @@ var sentenceEnd = regexp.MustCompile(`[.!?]["')*_]*\s+|\n`)
 type unsupportedError string
 
 func (e unsupportedError) Error() string {
-	return fmt.Sprintf("The figure %s is not in the results. Continue without it; use only figures of the results.", string(e))
+	return fmt.Sprintf("The figure %s is not in the results. Continue without it; use only figures of the results.",
+		string(e))
 }
 
 // checkedText releases the text of a model sentence by sentence, once the results support every figure in it.

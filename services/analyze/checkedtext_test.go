@@ -24,7 +24,8 @@ func resultsOf(t *testing.T, inputs ...string) []result {
 	return results
 }
 
-// TestCheckedText feeds each text in one piece and byte by byte. The results are 3 of 5 hosts with linux, and the average of 9.3333 cpus.
+// TestCheckedText feeds each text in one piece and byte by byte. The results are 3 of 5 hosts with linux, and the
+// average of 9.3333 cpus.
 func TestCheckedText(t *testing.T) {
 	t.Parallel()
 	results := resultsOf(t, `{"data_key":"hosts","filter":{"os":"linux"}}`,
@@ -41,11 +42,14 @@ func TestCheckedText(t *testing.T) {
 		{"nothing", "", nil, ""},
 		{"white space at the beginning", " \n\n3 hosts.", []string{"3 hosts."}, ""},
 		{"a figure of the question", "Of 77 racks none is asked about.", []string{"Of 77 racks none is asked about."}, ""},
-		{"a percentage of two results", "60% run linux, that is 60 percent.", []string{"60% run linux, that is 60 percent."}, ""},
+		{"a percentage of two results", "60% run linux, that is 60 percent.", []string{"60% run linux, that is 60 percent."},
+			""},
 		{"a rounded decimal", "They have 9.3 cpus. That is 9.33.", []string{"They have 9.3 cpus. ", "That is 9.33."}, ""},
 		{"a decimal comma", "Es sind 9,33 Kerne.", []string{"Es sind 9,33 Kerne."}, ""},
-		{"a figure before the end of a sentence", "The average is 9.3333. It is high.", []string{"The average is 9.3333. ", "It is high."}, ""},
-		{"an abbreviation within a sentence", "Some, e.g. 3 of 5, run linux.", []string{"Some, e.g. ", "3 of 5, run linux."}, ""},
+		{"a figure before the end of a sentence", "The average is 9.3333. It is high.",
+			[]string{"The average is 9.3333. ", "It is high."}, ""},
+		{"an abbreviation within a sentence", "Some, e.g. 3 of 5, run linux.", []string{"Some, e.g. ", "3 of 5, run linux."},
+			""},
 		{"names with numbers", "The host web-1 at 10.0.0.1 runs v1.2 since 2024-05-01.",
 			[]string{"The host web-1 at 10.0.0.1 runs v1.2 since 2024-05-01."}, ""},
 		{"a sentence in quotes", `He said "3 hosts." Then 5.`, []string{`He said "3 hosts." `, "Then 5."}, ""},
@@ -55,7 +59,8 @@ func TestCheckedText(t *testing.T) {
 		{"a numbered list", "Hosts:\n1. linux\n2. others", []string{"Hosts:\n", "1. ", "linux\n", "2. ", "others"}, ""},
 
 		{"an unsupported figure", "There are 17 hosts.", nil, "17"},
-		{"an unsupported figure in a later sentence", "There are 5 hosts. 17 run linux. 3 do not.", []string{"There are 5 hosts. "}, "17"},
+		{"an unsupported figure in a later sentence", "There are 5 hosts. 17 run linux. 3 do not.",
+			[]string{"There are 5 hosts. "}, "17"},
 		{"an unsupported percentage", "That is 61%.", nil, "61%"},
 		{"a wrong decimal", "They have 9.4 cpus.", nil, "9.4"},
 		{"an unsupported figure in the last sentence, without an end", "5 hosts.\n12 racks", []string{"5 hosts.\n"}, "12"},
@@ -64,7 +69,8 @@ func TestCheckedText(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			for feed, pieces := range map[string][]string{"in one piece": {row.text}, "byte by byte": strings.Split(row.text, "")} {
+			for feed, pieces := range map[string][]string{"in one piece": {row.text},
+				"byte by byte": strings.Split(row.text, "")} {
 				var sent []string
 				c := checkedText{ctx: t.Context(), tracer: newTracer("which of 77 racks?", results),
 					send: func(text string) error { sent = append(sent, text); return nil }}
@@ -99,7 +105,8 @@ func TestCheckedTextIsStreamed(t *testing.T) {
 	c := checkedText{ctx: t.Context(), tracer: newTracer("", resultsOf(t, `{"data_key":"hosts"}`)),
 		send: func(text string) error { sent += text; return nil }}
 	for _, row := range []struct{ piece, want string }{
-		{"There are 5", ""}, {" hosts.", ""}, {" ", "There are 5 hosts. "}, {"All", "There are 5 hosts. "}, {"\n", "There are 5 hosts. All\n"},
+		{"There are 5", ""}, {" hosts.", ""}, {" ", "There are 5 hosts. "}, {"All", "There are 5 hosts. "},
+		{"\n", "There are 5 hosts. All\n"},
 	} {
 		if err := c.add(row.piece); err != nil || sent != row.want {
 			t.Errorf("after %q: sent %q, %v, want %q", row.piece, sent, err, row.want)

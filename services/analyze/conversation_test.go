@@ -61,7 +61,8 @@ func TestHistoryFitsWindow(t *testing.T) {
 	a := analysisOf("how many pumps?")
 	a.Prompt = &schemas.Prompt{M: map[string]schemas.Utterance{}}
 	for i := range 200 {
-		a.Prompt.M[strconv.Itoa(i)] = schemas.Utterance{R: i % 2, C: fmt.Sprintf("message %d %s", i, strings.Repeat("x", 100))}
+		a.Prompt.M[strconv.Itoa(i)] = schemas.Utterance{R: i % 2,
+			C: fmt.Sprintf("message %d %s", i, strings.Repeat("x", 100))}
 	}
 	if _, err := stream(t.Context(), conn, a); err != nil {
 		t.Fatal(err)
@@ -184,7 +185,8 @@ func TestIncompleteAnswers(t *testing.T) {
 	}{
 		{"an answer of reasoning alone is empty", []modeltest.Turn{modeltest.TextTurn("<think>", "Hm.", "</think>\n")},
 			"the model returned an empty answer"},
-		{"an answer without text is empty", []modeltest.Turn{modeltest.TextTurn(), modeltest.TextTurn()}, "the model returned an empty answer"},
+		{"an answer without text is empty", []modeltest.Turn{modeltest.TextTurn(), modeltest.TextTurn()},
+			"the model returned an empty answer"},
 		{"an answer truncated at the token limit", []modeltest.Turn{{Text: []string{"Two"}, Reason: "length"}},
 			"the model's answer was cut off at its token limit of 2"},
 		{"an answer that fills the window", []modeltest.Turn{{Text: []string{"Two"}, PromptTokens: 16383, Reason: "length"}},

@@ -61,7 +61,8 @@ func figuresOf(text string) []figure {
 		return nil
 	}
 	text = numbering.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat(" ", len(s)) })
-	text = grouped.ReplaceAllStringFunc(text, strings.NewReplacer("\u00a0", "", "\u202f", "", "\u2009", "", "'", "", "’", "").Replace)
+	text = grouped.ReplaceAllStringFunc(text,
+		strings.NewReplacer("\u00a0", "", "\u202f", "", "\u2009", "", "'", "", "’", "").Replace)
 	var all []figure
 	for _, at := range word.FindAllStringIndex(text, -1) {
 		w := strings.TrimRight(text[at[0]:at[1]], ".,:/@-_")
@@ -135,7 +136,8 @@ func (f *figure) multiply(unit string) {
 		for power := minPower; power <= maxPower; power++ {
 			for _, thousand := range []float64{1000, 1024} {
 				times := math.Pow(thousand, float64(power))
-				f.readings = append(f.readings, reading{value: r.value * times, about: min(r.slack, math.Abs(r.value)*maxRoundingError) * times})
+				f.readings = append(f.readings,
+					reading{value: r.value * times, about: min(r.slack, math.Abs(r.value)*maxRoundingError) * times})
 			}
 		}
 	}

@@ -37,7 +37,8 @@ func FuzzModel(f *testing.F) {
 		{call + chunk(`{"tool_calls":[{"index":0,"function":{"arguments":":\"state\"}"}}]}`) + end,
 			chunk(`{"content":"Two <think>hm</think> are on, 66.7 %."}`) + end, "", "text_delta", `{"text":"<b>"}`},
 		{call + end, chunk(`{"content":"\ud800"}`) + end, "{}", "text_delta", `{"text":7}`},
-		{chunk(`{"tool_calls":[{"index":5}]}`), chunk(`{"tool_calls":[{"index":0,"function":{"name":"\u0000","arguments":"\ud83d"}}]}`) + end,
+		{chunk(`{"tool_calls":[{"index":5}]}`),
+			chunk(`{"tool_calls":[{"index":0,"function":{"name":"\u0000","arguments":"\ud83d"}}]}`) + end,
 			"", "error", "\xff"},
 		{"data: x\n\n", `data: {"error":{"message":"boom"}}` + "\n\n", "", "done", ""}, {"\xff", "", "", "a b", `[]`},
 		{"", end, "", "text_delta\r", `null`},
@@ -78,14 +79,16 @@ func FuzzModel(f *testing.F) {
 func serveFuzzed(f *testing.F, m model.Model, render string, agent *atomic.Pointer[nats.Msg]) *bus.Conn {
 	f.Helper()
 	conn := bustest.Open(f)
-	must(f, analyze.Serve(bustest.Fragile(f, conn, "analyze"), analyze.Deps{Conn: conn, Model: m, Render: render, Memory: 256 << 20,
-		EstateMemory: 1 << 20, Log: slog.New(slog.DiscardHandler)}))
+	must(f, analyze.Serve(bustest.Fragile(f, conn, "analyze"),
+		analyze.Deps{Conn: conn, Model: m, Render: render, Memory: 256 << 20,
+			EstateMemory: 1 << 20, Log: slog.New(slog.DiscardHandler)}))
 	nc := conn.JetStream().Conn()
 	sub, err := nc.Subscribe(agentSubject, func(request *nats.Msg) {
 		event := *agent.Load()
 		event.Subject = request.Reply
 		_ = nc.PublishMsg(&event)
-		_ = nc.PublishMsg(&nats.Msg{Subject: request.Reply, Header: nats.Header{bus.HeaderEvent: {schemas.EventDone}}, Data: []byte("{}")})
+		_ = nc.PublishMsg(&nats.Msg{Subject: request.Reply, Header: nats.Header{bus.HeaderEvent: {schemas.EventDone}},
+			Data: []byte("{}")})
 	})
 	must(f, err)
 	f.Cleanup(func() { _ = sub.Unsubscribe() })
@@ -125,8 +128,10 @@ func (b *fuzzServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 var types = map[string]bool{
-	schemas.EventTextDelta: true, schemas.EventToolUse: true, schemas.EventToolResult: true, schemas.EventDirectResponse: true,
-	schemas.EventUsage: true, schemas.EventSuggestions: true, schemas.EventProvenance: true, schemas.EventError: true, schemas.EventDone: true,
+	schemas.EventTextDelta: true, schemas.EventToolUse: true, schemas.EventToolResult: true,
+	schemas.EventDirectResponse: true,
+	schemas.EventUsage:          true, schemas.EventSuggestions: true, schemas.EventProvenance: true,
+	schemas.EventError: true, schemas.EventDone: true,
 }
 
 // events sends body and checks the events of the answer.

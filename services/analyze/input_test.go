@@ -16,7 +16,8 @@ func TestMalformedArguments(t *testing.T) {
 	for _, row := range []struct{ name, input, use, result string }{
 		{"an object", `{"data_key": "pumps"}`, `{"data_key": "pumps"}`, `"count":2`},
 		{"an unfinished object", `{"data_key":`, `{"arguments":"{\"data_key\":"}`, "expected them as one JSON object"},
-		{"an object with a member twice", `{"data_key":"a","data_key":"b"}`, `{"arguments":"{\"data_key\":\"a\",\"data_key\":\"b\"}"}`,
+		{"an object with a member twice", `{"data_key":"a","data_key":"b"}`,
+			`{"arguments":"{\"data_key\":\"a\",\"data_key\":\"b\"}"}`,
 			"expected them as one JSON object"},
 		{"an array", `[1]`, `{"arguments":"[1]"}`, "expected them as one JSON object"},
 		{"a number", `5`, `{"arguments":"5"}`, "expected them as one JSON object"},
@@ -51,7 +52,8 @@ func TestMalformedArguments(t *testing.T) {
 			if !strings.Contains(answer, row.result) || strings.Contains(answer, "Go ") || strings.Contains(answer, "json:") {
 				t.Errorf("the model receives %s, want %q", answer, row.result)
 			}
-			if failed := strings.Contains(answer, `"error"`); failed && !strings.Contains(answer, "inspect_schema takes {data_key: string}") {
+			if failed := strings.Contains(answer, `"error"`); failed &&
+				!strings.Contains(answer, "inspect_schema takes {data_key: string}") {
 				t.Errorf("the error %s does not tell the arguments", answer)
 			}
 		})

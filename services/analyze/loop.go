@@ -66,8 +66,8 @@ func (r result) failed() bool {
 	return json.Unmarshal(r.answer, &e) == nil && e.Error != ""
 }
 
-// run calls the model until it answers. The text of its last message is the answer, by the model's setting as it comes, checked, or
-// replaced by statements of the results.
+// run calls the model until it answers. The text of its last message is the answer, by the model's setting as it
+// comes, checked, or replaced by statements of the results.
 func (l *loop) run(ctx context.Context) error {
 	for round := range maxRounds + 1 {
 		if round == maxRounds {
@@ -89,7 +89,8 @@ func (l *loop) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return schemas.ErrInternal.Because(fmt.Sprintf("the model called tools in %d messages and gave no answer", maxRounds+1))
+	return schemas.ErrInternal.Because(fmt.Sprintf("the model called tools in %d messages and gave no answer",
+		maxRounds+1))
 }
 
 // conclude sends the answer after the last message, unless turn has sent it.

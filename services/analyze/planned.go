@@ -30,8 +30,8 @@ const (
 	maxBreakdowns = 3
 )
 
-// planned answers a question by a plan: the model plans, the tools compute, and the results are stated, or written by the model and
-// checked.
+// planned answers a question by a plan: the model plans, the tools compute, and the results are stated, or written
+// by the model and checked.
 type planned struct {
 	*loop
 	linked  *plan.Question
@@ -96,8 +96,8 @@ func (p *planned) newCall(tool string, input any) model.Call {
 	return model.Call{ID: fmt.Sprintf("call_%d", p.usage.ToolCalls), Name: tool, Input: plan.JSON(input)}
 }
 
-// makePlan returns the checked plan of the question. A call with problems is planned once more under a schema that leaves
-// no way around them. Remaining problems are in Open.
+// makePlan returns the checked plan of the question. A call with problems is planned once more under a schema that
+// leaves no way around them. Remaining problems are in Open.
 func (p *planned) makePlan(ctx context.Context) (plan.Plan, error) {
 	prompt := plan.NewPrompt(p.linked)
 	c := model.Conversation{
@@ -171,7 +171,8 @@ func (p *planned) write(ctx context.Context) error {
 	bounded, cancel := beforeDeadline(ctx)
 	defer cancel()
 	// The conversation continues, so that the server reads only the results.
-	c := model.Conversation{Rules: p.conversation.Rules, Messages: p.conversation.Messages[:p.asked:p.asked], MaxTokens: maxTextTokens}
+	c := model.Conversation{Rules: p.conversation.Rules, Messages: p.conversation.Messages[:p.asked:p.asked],
+		MaxTokens: maxTextTokens}
 	c.Messages = append(c.Messages, exchange(p.text, writePrompt+p.statements())...)
 	out := &checkedText{ctx: ctx, tracer: newTracer(p.question, p.results), send: p.sendText}
 	var err error

@@ -53,8 +53,9 @@ type occurrenceIndex struct {
 }
 
 func index(occurrences []occurrence) occurrenceIndex {
-	x := occurrenceIndex{all: occurrences, calls: map[string]int{}, metrics: map[string][]occurrence{}, totals: map[string][]occurrence{},
-		peers: map[string][]occurrence{}}
+	x := occurrenceIndex{all: occurrences, calls: map[string]int{}, metrics: map[string][]occurrence{},
+		totals: map[string][]occurrence{},
+		peers:  map[string][]occurrence{}}
 	for i := range occurrences {
 		x.byValue = append(x.byValue, i)
 	}
@@ -79,7 +80,9 @@ func (x occurrenceIndex) first(f figure) (p occurrence, ok bool) {
 	first := len(x.all)
 	for _, r := range f.readings {
 		radius := max(r.slack, r.about) + 1e-9*math.Abs(r.value) // with the error of the subtraction
-		from, _ := slices.BinarySearchFunc(x.byValue, r.value-radius, func(i int, v float64) int { return cmp.Compare(x.all[i].value, v) })
+		from, _ := slices.BinarySearchFunc(x.byValue, r.value-radius, func(i int, v float64) int {
+			return cmp.Compare(x.all[i].value, v)
+		})
 		for _, i := range x.byValue[from:] {
 			if x.all[i].value > r.value+radius {
 				break
@@ -107,8 +110,9 @@ func (p occurrence) areSums(o occurrence) bool {
 	return p.metric != o.metric && strings.HasPrefix(p.metric, sum) && strings.HasPrefix(o.metric, sum)
 }
 
-// A tracer finds the sources of figures: a value of a result, exact or rounded; the question or the calls; or two values of one
-// result. Failed calls support nothing: the model may have invented their arguments. It is not safe for concurrent use.
+// A tracer finds the sources of figures: a value of a result, exact or rounded; the question or the calls; or two
+// values of one result. Failed calls support nothing: the model may have invented their arguments. It is not safe
+// for concurrent use.
 type tracer struct {
 	occurrences occurrenceIndex
 	inputs      []figure

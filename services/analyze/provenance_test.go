@@ -54,7 +54,8 @@ func TestProvenance(t *testing.T) {
 	t.Parallel()
 	const estate = `{"pumps":[{"site":"a","kw":1200.5},{"site":"a","kw":0.25},{"site":"b7","kw":3},{"site":"8080","kw":3}]}`
 	for _, row := range []struct{ name, answer, want string }{
-		{"a group", "There are 2 in a.", `{"text":"2","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/a"}]}`},
+		{"a group", "There are 2 in a.",
+			`{"text":"2","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/a"}]}`},
 		{"the total", "4 pumps.", `{"text":"4","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]}`},
 		{"a further metric, rounded and grouped", "Up to 1,200.5 kW, about 1,201.",
 			`{"text":"1,200.5","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]},{"text":"1,201","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]}`},
@@ -65,8 +66,10 @@ func TestProvenance(t *testing.T) {
 		{"a share", "50 % are in a, 25% in b7.",
 			`{"text":"50%","from":"share","sources":[{"tool_call_id":"c","pointer":"/groups/a"},{"tool_call_id":"c","pointer":"/total"}]},{"text":"25%","from":"share","sources":[{"tool_call_id":"c","pointer":"/groups/8080"},{"tool_call_id":"c","pointer":"/total"}]}`},
 		{"arithmetic of names of groups", "About 0.05%, and 8,076 others.", nowhere("0.05%", "8,076")},
-		{"a difference", "1,197.5 kW more.", `{"text":"1,197.5","from":"difference","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"},{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/8080"}]}`},
-		{"the name of a group", "Port 8080.", `{"text":"8080","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/8080"}]}`},
+		{"a difference", "1,197.5 kW more.",
+			`{"text":"1,197.5","from":"difference","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"},{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/8080"}]}`},
+		{"the name of a group", "Port 8080.",
+			`{"text":"8080","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/8080"}]}`},
 		{"a number of the question", "Above 77 there is none.", `{"text":"77","from":"question"}`},
 		{"invented figures", "There are 17, or 33%.",
 			`{"text":"17","from":"nowhere","flagged":true},{"text":"33%","from":"nowhere","flagged":true}`},
@@ -79,7 +82,8 @@ func TestProvenance(t *testing.T) {
 			`{"text":"10","from":"nowhere","flagged":true},{"text":"4","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]}`},
 		{"a unit without a space", "4pumps, up to 3kW, 17GB, 17x and 40Gbit/s.",
 			`{"text":"4pumps","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]},{"text":"3kW","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/8080"}]},` + nowhere("17GB", "17x", "40Gbit/s")},
-		{"a fraction", "2/4, 16/30.", `{"text":"2","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/a"}]},{"text":"4","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]},` + nowhere("16", "30")},
+		{"a fraction", "2/4, 16/30.",
+			`{"text":"2","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/a"}]},{"text":"4","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]},` + nowhere("16", "30")},
 		{"thousands", "Port 8.08k, about 8.1k and 1.2k; not 4k, 8.2k, 4M or 4G.",
 			`{"text":"8.08k","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/8080"}]},{"text":"8.1k","from":"value","sources":[{"tool_call_id":"c","pointer":"/groups/8080"}]},{"text":"1.2k","from":"value","sources":[{"tool_call_id":"c","pointer":"/metrics/max:kw/groups/a"}]},` + nowhere("4k", "8.2k", "4M", "4G")},
 		{"an exponent", "8.08e3, 4e0, 1e6, 1e+6.",
@@ -122,7 +126,8 @@ func TestProvenanceBeforeCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"figures":[` + nowhere("1") + `,{"text":"3","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]}]}`
+	want := `{"figures":[` + nowhere("1") +
+		`,{"text":"3","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]}]}`
 	if provenanceOf(got) != want {
 		t.Errorf("got  %s\nwant %s", provenanceOf(got), want)
 	}
@@ -133,7 +138,8 @@ func TestProvenanceBeforeCall(t *testing.T) {
 func TestProvenanceOfFailedCall(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	m, _ := scripted(t, modeltest.ToolTurn("compute_stats", `{"data_key":"4711"}`), modeltest.TextTurn("There are 4711 pumps."))
+	m, _ := scripted(t, modeltest.ToolTurn("compute_stats", `{"data_key":"4711"}`),
+		modeltest.TextTurn("There are 4711 pumps."))
 	serve(t, conn, m, "")
 	a := analysisOf("how many pumps?")
 	a.Include = []string{"provenance"}

@@ -29,7 +29,8 @@ func TestRenderingAgent(t *testing.T) {
 			return say(to, "<"+r.Answer+"/"+r.Mode+"/"+string(r.Profile)+">")
 		}, []string{`text_delta {"text":"<Two are on./standard/{\"theme\":\"dark\"}>"}`, `done {}`}},
 		{"no agent: the plain answer", nil,
-			[]string{`direct_response {"text":"Two are on.","code":"AN-503","reason":"rendering agent unavailable: `, `done {}`}},
+			[]string{`direct_response {"text":"Two are on.","code":"AN-503","reason":"rendering agent unavailable: `,
+				`done {}`}},
 		{"an agent that fails before its first text: the plain answer", func(schemas.Rendering, bus.Sender) error {
 			return errors.New("out of memory")
 		}, []string{`direct_response {"text":"Two are on."`, `done {}`}},
@@ -45,10 +46,12 @@ func TestRenderingAgent(t *testing.T) {
 			m, _ := scripted(t, modeltest.TextTurn("Two ", "are on."))
 			serve(t, conn, m, agentSubject)
 			if row.agent != nil {
-				agent := bus.Stream[schemas.Rendering]{Subject: agentSubject, Invalid: schemas.ErrMalformed, Timeout: time.Minute, MaxBody: 1 << 20}
-				err := agent.Serve(bustest.Service(t, conn, "ui"), func(_ context.Context, r schemas.Rendering, to bus.Sender) error {
-					return row.agent(r, to)
-				})
+				agent := bus.Stream[schemas.Rendering]{Subject: agentSubject, Invalid: schemas.ErrMalformed, Timeout: time.Minute,
+					MaxBody: 1 << 20}
+				err := agent.Serve(bustest.Service(t, conn, "ui"),
+					func(_ context.Context, r schemas.Rendering, to bus.Sender) error {
+						return row.agent(r, to)
+					})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -73,7 +76,8 @@ func TestRenderingAgentTimeout(t *testing.T) {
 	conn := bustest.Open(t)
 	m, _ := scripted(t, modeltest.TextTurn("Two."))
 	serve(t, conn, m, agentSubject)
-	agent := bus.Stream[schemas.Rendering]{Subject: agentSubject, Invalid: schemas.ErrMalformed, Timeout: time.Minute, MaxBody: 1 << 20}
+	agent := bus.Stream[schemas.Rendering]{Subject: agentSubject, Invalid: schemas.ErrMalformed, Timeout: time.Minute,
+		MaxBody: 1 << 20}
 	err := agent.Serve(bustest.Service(t, conn, "ui"), func(ctx context.Context, _ schemas.Rendering, _ bus.Sender) error {
 		<-ctx.Done()
 		return ctx.Err()

@@ -20,7 +20,8 @@ func read(body []byte) (schemas.Analysis, []byte, error) {
 		return none, nil, malformed(err)
 	}
 	if len(split.Duplicates) > 0 {
-		return none, nil, schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: split.Duplicates[0], Message: "appears twice"})
+		return none, nil, schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: split.Duplicates[0],
+			Message: "appears twice"})
 	}
 	twice := jsontext.AllowDuplicateNames(true) // nested duplicates are reported when the member is decoded
 	for name, member := range split.Members {

@@ -12,12 +12,15 @@ import (
 func TestMalformedBodies(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, body, want string }{
-		{"a question that is not UTF-8", "{\"query\":\"how\xff\",\"target\":\"H\",\"context\":\"{}\"}", "query: must be valid UTF-8"},
-		{"a history that is not UTF-8", "{\"prompt\":{\"m\":{\"0\":{\"r\":0,\"c\":\"\xff\"}}},\"target\":\"H\",\"context\":\"{}\"}",
+		{"a question that is not UTF-8", "{\"query\":\"how\xff\",\"target\":\"H\",\"context\":\"{}\"}",
+			"query: must be valid UTF-8"},
+		{"a history that is not UTF-8",
+			"{\"prompt\":{\"m\":{\"0\":{\"r\":0,\"c\":\"\xff\"}}},\"target\":\"H\",\"context\":\"{}\"}",
 			"prompt: must be valid UTF-8"},
 		{"an unpaired surrogate", `{"query":"\ud800","target":"H","context":"{}"}`, "query: must be valid UTF-8"},
 		{"a duplicate field", `{"query":"a","query":"b","target":"H","context":"{}"}`, "query: appears twice"},
-		{"a duplicate nested field", `{"prompt":{"m":{"0":{"r":0,"r":1}}},"target":"H","context":"{}"}`, "prompt.m[0].r: appears twice"},
+		{"a duplicate nested field", `{"prompt":{"m":{"0":{"r":0,"r":1}}},"target":"H","context":"{}"}`,
+			"prompt.m[0].r: appears twice"},
 		{"a number for the question", `{"query":1,"target":"H","context":"{}"}`, "query: expected a string"},
 		{"not JSON", `{"query":`, "not valid JSON"},
 		{"not an object", `[]`, "expected a JSON object"},
@@ -25,7 +28,8 @@ func TestMalformedBodies(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			_, _, err := read([]byte(row.body))
-			if !errors.Is(err, schemas.ErrAnalysisMalformed) || !strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), "Go ") {
+			if !errors.Is(err, schemas.ErrAnalysisMalformed) || !strings.Contains(err.Error(), row.want) ||
+				strings.Contains(err.Error(), "Go ") {
 				t.Errorf("got %v, want %q", err, row.want)
 			}
 		})
@@ -38,9 +42,11 @@ func TestRequestLimits(t *testing.T) {
 	for _, row := range []struct{ name, body, want string }{
 		{"a query of 10,001 characters", `{"query":"` + strings.Repeat("é", 10_001) + `","target":"H","context":"{}"}`,
 			"query: expected at most 10000 characters, got 10001"},
-		{"a query from the history", `{"target":"H","context":"{}","prompt":{"m":{"0":{"r":0,"c":"` + strings.Repeat("x", 10_001) + `"}}}}`,
+		{"a query from the history",
+			`{"target":"H","context":"{}","prompt":{"m":{"0":{"r":0,"c":"` + strings.Repeat("x", 10_001) + `"}}}}`,
 			"query: expected at most 10000 characters, got 10001"},
-		{"an id of 257 characters", head + `"id":"` + strings.Repeat("é", 257) + `"}`, "id: expected at most 256 characters, got 257"},
+		{"an id of 257 characters", head + `"id":"` + strings.Repeat("é", 257) + `"}`,
+			"id: expected at most 256 characters, got 257"},
 		{"a request_id of 257 characters", head + `"request_id":"` + strings.Repeat("é", 257) + `"}`,
 			"request_id: expected at most 256 characters, got 257"},
 		{"a history of more than 256 KiB", head + `"prompt":{"m":{"0":{"r":0,"c":"` + strings.Repeat("x",

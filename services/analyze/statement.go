@@ -24,8 +24,8 @@ const (
 	maxInline       = 4 // groups in a sentence; more are a list
 )
 
-// A statement puts the result of a call of compute_stats into sentences, as Markdown with escaped values. Every figure is one of the
-// result, or a percentage of two of them.
+// A statement puts the result of a call of compute_stats into sentences, as Markdown with escaped values. Every
+// figure is one of the result, or a percentage of two of them.
 type statement struct {
 	query  estate.Query
 	stats  estate.Stats
@@ -42,7 +42,8 @@ func (s statement) String() string {
 	case len(s.query.GroupBy.Named()) > 0:
 		text = s.groups(metric, field)
 	case metric == "distinct":
-		text = fmt.Sprintf("%s %s of %s among %s.", s.number(s.stats.Total, ""), pluralize(s.stats.Total, "different value", "different values"),
+		text = fmt.Sprintf("%s %s of %s among %s.", s.number(s.stats.Total, ""),
+			pluralize(s.stats.Total, "different value", "different values"),
 			name(field), s.subject())
 	case metric != "count":
 		text = s.measure(metric, field)
@@ -68,7 +69,8 @@ func (s statement) count() string {
 	if s.intent.All && s.stats.Share != nil && s.query.Share != nil {
 		return s.all(s.query.Share.Of, *s.stats.Share)
 	}
-	text := fmt.Sprintf("%d of %d %s %s %s", matched, records, s.noun, pluralize(estate.Number(matched), "has", "have"), s.conditions())
+	text := fmt.Sprintf("%d of %d %s %s %s", matched, records, s.noun, pluralize(estate.Number(matched), "has", "have"),
+		s.conditions())
 	if records > 0 && matched > 0 && matched < records {
 		text += " (" + percent(matched, records) + ")"
 	}
@@ -117,7 +119,8 @@ func (s statement) withNames(text string, list bool) string {
 }
 
 // metricWords are the metrics of a field in words.
-var metricWords = map[string]string{"sum": "total", "avg": "average", "min": "smallest", "max": "largest", "p50": "median",
+var metricWords = map[string]string{"sum": "total", "avg": "average", "min": "smallest", "max": "largest",
+	"p50": "median",
 	"p95": "95th percentile of", "distinct": "different values of"}
 
 // measure states a sum, an average, a median or an extreme, and the records with it.
@@ -132,7 +135,8 @@ func (s statement) measure(metric, field string) string {
 	if math.IsNaN(float64(total.Value)) {
 		return fmt.Sprintf("No value of %s among %s.", name(field), s.subject())
 	}
-	text := fmt.Sprintf("The %s %s of %s is %s", metricWords[metric], name(field), s.subject(), s.cell(total, s.stats.Unit))
+	text := fmt.Sprintf("The %s %s of %s is %s", metricWords[metric], name(field), s.subject(),
+		s.cell(total, s.stats.Unit))
 	if c := s.stats.Coverage[field]; c.Null+c.Missing+c.Skipped > 0 {
 		text += fmt.Sprintf(" (%d without such a value)", c.Null+c.Missing+c.Skipped)
 	}
@@ -150,7 +154,8 @@ func (s statement) extremes(metric, field string) string {
 		list = append(list, text)
 	}
 	have := pluralize(estate.Number(len(list)), "has", "have")
-	return fmt.Sprintf("Of %s, %s %s the %s %s.", s.subject(), strings.Join(list, ", "), have, metricWords[metric], name(field))
+	return fmt.Sprintf("Of %s, %s %s the %s %s.", s.subject(), strings.Join(list, ", "), have, metricWords[metric],
+		name(field))
 }
 
 // groups states the figures of the groups, largest first, or the extreme ones.
@@ -183,7 +188,8 @@ func (s statement) groups(metric, field string) string {
 		what = metricWords[metric] + " " + name(field) + " of "
 	}
 	if s.intent.Least && s.stats.GroupCount > estate.MaxGroups { // the smallest ones are not among the groups
-		return fmt.Sprintf("%s have %d values of %s, and only the %d with the largest figures are known.", s.subject(), s.stats.GroupCount, by, estate.MaxGroups)
+		return fmt.Sprintf("%s have %d values of %s, and only the %d with the largest figures are known.", s.subject(),
+			s.stats.GroupCount, by, estate.MaxGroups)
 	}
 	text := fmt.Sprintf("%s%s by %s: ", what, s.subject(), by)
 	if s.intent.Top && s.intent.Limit < 2 {
@@ -243,7 +249,8 @@ func (s statement) leader(groups []estate.Group, by, what string) string {
 	if tied > 1 {
 		each = " each"
 	}
-	text := fmt.Sprintf("%s %s the %s %s: %s%s", strings.Join(leaders, ", "), pluralize(estate.Number(tied), "has", "have"), order,
+	text := fmt.Sprintf("%s %s the %s %s: %s%s", strings.Join(leaders, ", "),
+		pluralize(estate.Number(tied), "has", "have"), order,
 		what+subject, s.cell(groups[0].Cell, s.stats.Unit), each)
 	if what == "" && s.stats.Matched > 0 {
 		text += fmt.Sprintf(" of %d (%s)", s.stats.Matched, percent(int(groups[0].Value), s.stats.Matched))
@@ -291,7 +298,8 @@ func conditionsOf(filter estate.Filter) string {
 }
 
 // comparisons are the operators of compute_stats in words.
-var comparisons = map[string]string{"eq": "", "ne": "other than ", "gt": "above ", "gte": "at least ", "lt": "below ", "lte": "at most ",
+var comparisons = map[string]string{"eq": "", "ne": "other than ", "gt": "above ", "gte": "at least ", "lt": "below ",
+	"lte":      "at most ",
 	"contains": "", "in": "", "starts_with": "beginning with ", "matches": "matching ", "ignore_case": ""}
 
 // condition returns the condition on a field in words.

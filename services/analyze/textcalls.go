@@ -16,8 +16,8 @@ import (
 // maxTextCall bounds the text that is held back because it may be a call, in bytes.
 const maxTextCall = 16 << 10
 
-// callMarks begin a call that a model writes as text: the tags of Qwen and Hermes, of Mistral and of Llama, a fenced block, and
-// an object. Servers turn them into calls only if they know the model's format.
+// callMarks begin a call that a model writes as text: the tags of Qwen and Hermes, of Mistral and of Llama, a
+// fenced block, and an object. Servers turn them into calls only if they know the model's format.
 var callMarks = []string{"<tool_call>", "<tools>", "[TOOL_CALLS]", "<|python_tag|>", "```", "{", "[{"}
 
 // callTails may follow a call: a closing tag or fence.
@@ -78,7 +78,8 @@ func (t *textCalls) release(end bool) string {
 	}
 }
 
-// trimTail removes the tail of a call, and white space before it. It returns false if the held text may be the beginning of one.
+// trimTail removes the tail of a call, and white space before it. It returns false if the held text may be the
+// beginning of one.
 func (t *textCalls) trimTail(end bool) bool {
 	t.held = strings.TrimLeft(t.held, " \n\t")
 	for _, tail := range callTails {
@@ -147,7 +148,8 @@ func (t *textCalls) parse(text, mark string) (calls []model.Call, size int, err 
 	return calls, len(text) - len(trimmed) + int(decoder.InputOffset()), nil
 }
 
-// callsIn returns the calls of offered tools in a JSON value: an object {"name", "arguments" or "parameters"}, or an array of them.
+// callsIn returns the calls of offered tools in a JSON value: an object {"name", "arguments" or "parameters"}, or
+// an array of them.
 func (t *textCalls) callsIn(value jsontext.Value) (calls []model.Call) {
 	values := []jsontext.Value{bytes.Clone(value)}
 	if value.Kind() == '[' && json.Unmarshal(value, &values) != nil {

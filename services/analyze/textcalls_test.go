@@ -27,7 +27,8 @@ func TestTextCalls(t *testing.T) {
 		name, text, want string
 		calls            []string
 	}{
-		{"Qwen and Hermes", "<tool_call>\n{\"name\": \"compute_stats\", \"arguments\": " + groups + "}\n</tool_call>", "", []string{grouped}},
+		{"Qwen and Hermes", "<tool_call>\n{\"name\": \"compute_stats\", \"arguments\": " + groups + "}\n</tool_call>", "",
+			[]string{grouped}},
 		{"two calls of Qwen", "<tool_call>\n" + call + "\n</tool_call>\n<tool_call>\n" + inspect + "\n</tool_call>",
 			"\n", []string{counted, "inspect_schema " + count}},
 		{"Qwen with a prose introduction and end", "I count.\n<tool_call>\n" + call + "\n</tool_call>\nDone.",
@@ -36,11 +37,14 @@ func TestTextCalls(t *testing.T) {
 		{"tools tags on lines", "<tools>\n" + call + "\n</tools>", "", []string{counted}},
 		{"a fenced block of JSON", "```json\n" + call + "\n```", "", []string{counted}},
 		{"a fenced block", "```\n" + call + "\n```", "", []string{counted}},
-		{"a fenced block within text", "First:\n```json\n" + call + "\n```\nThen more.", "First:\n\nThen more.", []string{counted}},
+		{"a fenced block within text", "First:\n```json\n" + call + "\n```\nThen more.", "First:\n\nThen more.",
+			[]string{counted}},
 		{"Llama's object", `{"name": "compute_stats", "parameters": ` + groups + `}`, "", []string{grouped}},
 		{"Llama's object after text", "Let me see: " + call, "Let me see: ", []string{counted}},
-		{"Llama's type of call", `{"type": "function", "name": "compute_stats", "parameters": ` + count + `}`, "", []string{counted}},
-		{"Llama's python tag", `<|python_tag|>{"name": "compute_stats", "parameters": ` + groups + `}`, "", []string{grouped}},
+		{"Llama's type of call", `{"type": "function", "name": "compute_stats", "parameters": ` + count + `}`, "",
+			[]string{counted}},
+		{"Llama's python tag", `<|python_tag|>{"name": "compute_stats", "parameters": ` + groups + `}`, "",
+			[]string{grouped}},
 		{"two calls of Llama", `<|python_tag|>` + call + `; {"name": "inspect_schema", "parameters": ` + count + `}`, " ",
 			[]string{counted, "inspect_schema " + count}},
 		{"Mistral", `[TOOL_CALLS] [{"name": "compute_stats", "arguments": ` + groups + `}]`, "", []string{grouped}},
@@ -115,7 +119,8 @@ func TestTextCallsAreStreamed(t *testing.T) {
 	c := textCalls{offered: []string{computeStats}}
 	for _, row := range []struct{ piece, want string }{
 		{"Three ", "Three "}, {"<", ""}, {"b>", "<b>"}, {" `", " "}, {"``", ""}, {"go\n", "```go\n"}, {"{", ""}, {"x", "{x"},
-		{"<tool_call>", ""}, {`{"name":"compute_stats"`, ""}, {`,"arguments":{}}`, ""}, {"</tool_call>", ""}, {" end", " end"},
+		{"<tool_call>", ""}, {`{"name":"compute_stats"`, ""}, {`,"arguments":{}}`, ""}, {"</tool_call>", ""},
+		{" end", " end"},
 	} {
 		if got := c.add(row.piece); got != row.want {
 			t.Errorf("%q: got %q, want %q", row.piece, got, row.want)

@@ -149,7 +149,8 @@ func bounded(result any, limit int) (jsontext.Value, error) {
 	}
 	if err == nil && len(data) > limit {
 		return json.Marshal(toolError{Error: fmt.Sprintf(
-			"the result has %d bytes, expected at most %d; filter, or group by a field with fewer or shorter values", len(data), limit)})
+			"the result has %d bytes, expected at most %d; filter, or group by a field with fewer or shorter values", len(data),
+			limit)})
 	}
 	return data, err
 }

@@ -32,7 +32,8 @@ func TestIdenticalCallsRunOnce(t *testing.T) {
 	if &got[0].answer[0] != &got[2].answer[0] {
 		t.Error("an identical call ran twice")
 	}
-	if string(got[0].answer) != `{"groups":{},"total":2,"matched":2,"records":2}` || !strings.Contains(string(got[1].answer), `"a":1`) {
+	if string(got[0].answer) != `{"groups":{},"total":2,"matched":2,"records":2}` ||
+		!strings.Contains(string(got[1].answer), `"a":1`) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -42,7 +43,8 @@ func TestMaxCalls(t *testing.T) {
 	t.Parallel()
 	var calls []model.Call
 	for i := range maxCalls + 2 {
-		calls = append(calls, model.Call{Name: inspectSchema, Input: fmt.Appendf(nil, `{"data_key":"pumps"%s}`, strings.Repeat(" ", i))})
+		calls = append(calls, model.Call{Name: inspectSchema,
+			Input: fmt.Appendf(nil, `{"data_key":"pumps"%s}`, strings.Repeat(" ", i))})
 	}
 	got, err := pumps(t).all(t.Context(), calls, maxResult)
 	if err != nil {

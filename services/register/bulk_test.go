@@ -48,7 +48,8 @@ func TestPutRecords(t *testing.T) {
 	rows := []struct{ name, record, want string }{
 		{"a skill", `{"kind":"skill","record":{"skill_id":"net.a"}}`, "skill net.a "},
 		{"an id in the request", `{"kind":"tool","id":"a.b.c","record":{}}`, "tool a.b.c "},
-		{"references to other lines, and to an absent record", `{"kind":"skill","record":{"skill_id":"net.b","tool_ids":["a.b.c","no.such.tool"]}}`,
+		{"references to other lines, and to an absent record",
+			`{"kind":"skill","record":{"skill_id":"net.b","tool_ids":["a.b.c","no.such.tool"]}}`,
 			"skill net.b record.tool_ids[1]"},
 		{"a misspelt field", `{"kind":"skill","record":{"skill_id":"net.c","purpos":"p"}}`, "skill net.c record.purpos"},
 		{"a tenant", `{"kind":"agent","tenant_id":"acme","record":{"agent_id":"x"}}`, "agent x "},
@@ -78,7 +79,8 @@ func TestPutRecords(t *testing.T) {
 			t.Errorf("%s: the error has no request id", row.name)
 		}
 	}
-	if e, err := c.Get(t.Context(), catalog.Key{Kind: "agent", Tenant: "acme", ID: "x"}); err != nil || string(e.Record) == "" {
+	if e, err := c.Get(t.Context(), catalog.Key{Kind: "agent", Tenant: "acme", ID: "x"}); err != nil ||
+		string(e.Record) == "" {
 		t.Errorf("the agent of the tenant: %+v, %v", e, err)
 	}
 	if _, err := bus.ResolvePackage.Call(t.Context(), conn, schemas.SkillRef{SkillID: "net.b"}); err != nil {
@@ -116,13 +118,15 @@ func TestPutRecordsStrict(t *testing.T) {
 	server, conn, c := serve(t)
 	serveResolve(t, server)
 	acme := "acme"
-	req := records(`{"kind":"tool","record":{"tool_id":"a.b.c","purpos":"p"}}`, `{"kind":"tool","record":{"tool_id":"a.b.d"}}`)
+	req := records(`{"kind":"tool","record":{"tool_id":"a.b.c","purpos":"p"}}`,
+		`{"kind":"tool","record":{"tool_id":"a.b.d"}}`)
 	req.Strict, req.TenantID = true, &acme
 	got, err := bus.PutRecords.Call(t.Context(), conn, req)
 	if err != nil || outcome(got.Results[0]) != "CE-061 record.purpos" || outcome(got.Results[1]) != "tool a.b.d " {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := c.Get(t.Context(), catalog.Key{Kind: "tool", Tenant: acme, ID: "a.b.c"}); !errors.Is(err, catalog.ErrNotFound) {
+	if _, err := c.Get(t.Context(), catalog.Key{Kind: "tool", Tenant: acme, ID: "a.b.c"}); !errors.Is(err,
+		catalog.ErrNotFound) {
 		t.Errorf("the rejected record: got %v, want %v", err, catalog.ErrNotFound)
 	}
 	if _, err := c.Get(t.Context(), catalog.Key{Kind: "tool", Tenant: acme, ID: "a.b.d"}); err != nil {
@@ -135,8 +139,10 @@ func TestPutRecordsAuthorizesEach(t *testing.T) {
 	t.Parallel()
 	server, conn, _ := serve(t)
 	serveResolve(t, server)
-	req := records(`{"kind":"tool","record":{"tool_id":"a.b.own"}}`, `{"kind":"tool","record":{"tool_id":"a.b.c","tenant_id":"other"}}`,
-		`{"kind":"tool","tenant_id":"other","record":{"tool_id":"a.b.c"}}`, `{"kind":"tool","record":{"tool_id":"a.b.c","tenant_id":null}}`,
+	req := records(`{"kind":"tool","record":{"tool_id":"a.b.own"}}`,
+		`{"kind":"tool","record":{"tool_id":"a.b.c","tenant_id":"other"}}`,
+		`{"kind":"tool","tenant_id":"other","record":{"tool_id":"a.b.c"}}`,
+		`{"kind":"tool","record":{"tool_id":"a.b.c","tenant_id":null}}`,
 		`{"kind":"tool","record":{"tool_id":"a.b.d","tenant_id":"acme"}}`)
 	for _, row := range []struct {
 		by   schemas.Identity
@@ -158,7 +164,8 @@ func TestPutRecordsAuthorizesEach(t *testing.T) {
 		}
 	}
 	reader := schemas.Identity{ID: "c", Role: schemas.RoleReader, Tenants: []string{"acme"}}
-	if _, err := bus.PutRecords.Call(bus.WithIdentity(t.Context(), &reader), conn, req); !errors.Is(err, schemas.ErrForbidden) {
+	if _, err := bus.PutRecords.Call(bus.WithIdentity(t.Context(), &reader), conn, req); !errors.Is(err,
+		schemas.ErrForbidden) {
 		t.Errorf("a reader: got %v, want %v", err, schemas.ErrForbidden)
 	}
 }

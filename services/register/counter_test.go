@@ -34,8 +34,9 @@ func tool(t *testing.T, conn *bus.Conn, tenant, id, description string) error {
 	if tenant != "" {
 		owner = fmt.Sprintf(`,"tenant_id":%q`, tenant)
 	}
-	_, err := bus.RegisterTool.Forward(t.Context(), conn, fmt.Appendf(nil, `{"tool_data":{"tool_id":"p.s.%s","description":%q%s}}`, id,
-		description, owner))
+	_, err := bus.RegisterTool.Forward(t.Context(), conn,
+		fmt.Appendf(nil, `{"tool_data":{"tool_id":"p.s.%s","description":%q%s}}`, id,
+			description, owner))
 	return err
 }
 
@@ -57,7 +58,8 @@ func TestTenantRecordLimit(t *testing.T) {
 			}
 		}
 	}
-	wantExceeded(t, tool(t, conn, "acme", "more", ""), "tenant acme uses 2 of 2 records; delete records or raise --tenant-records")
+	wantExceeded(t, tool(t, conn, "acme", "more", ""),
+		"tenant acme uses 2 of 2 records; delete records or raise --tenant-records")
 	wantExceeded(t, tool(t, conn, "", "more", ""), "the global scope uses 2 of 2 records")
 	if err := tool(t, conn, "other", "more", ""); err != nil {
 		t.Errorf("another tenant: %v", err)
@@ -183,14 +185,16 @@ func TestTenantRecordsLeaveRoomInTheBucket(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	setup := func(bytes int64) *catalog.Catalog {
-		c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1, Storage: bucket.Storage{Bytes: bytes}})
+		c, err := catalog.Setup(t.Context(), conn.JetStream(),
+			bucket.Replication{Replicas: 1, Storage: bucket.Storage{Bytes: bytes}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
 	c := setup(20_000) // 10,000 for records
-	serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: register.ConfirmVisible(conn, c)}, quota.Amount{Bytes: 1 << 30})
+	serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: register.ConfirmVisible(conn, c)},
+		quota.Amount{Bytes: 1 << 30})
 	write := func(tenant, id string) error { return tool(t, conn, tenant, id, strings.Repeat("x", 1000)) }
 	var err error
 	for n := 0; err == nil && n < 100; n++ {

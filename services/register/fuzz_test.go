@@ -19,7 +19,8 @@ func FuzzRegister(f *testing.F) {
 	for _, seed := range []string{
 		`{"skill_id":"net.audit","domain":"net","capabilities":["a"],"more":{"x":[1e400,"\u0000"]}}`,
 		`{"skill_id":"net.a","agent_id":"a","tool_id":"a.b.c","context_builder_id":"c","guardrail_id":"g","template_id":"t"}`,
-		`{"skill_id":"net.\u00e9 x"}`, `{"tool_id":"a..c"}`, `{"agent_id":"a","agent_id":"b"}`, `{"tenant_id":"_global"}`, `null`, `[]`,
+		`{"skill_id":"net.\u00e9 x"}`, `{"tool_id":"a..c"}`, `{"agent_id":"a","agent_id":"b"}`, `{"tenant_id":"_global"}`,
+		`null`, `[]`,
 		`{`, "\xff", ``,
 	} {
 		f.Add([]byte(seed))

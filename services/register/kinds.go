@@ -56,7 +56,8 @@ func entryOf(registration any) (e entry, err error) {
 }
 
 func newEntry(key catalog.Key, raw []byte, c schemas.Checks) entry {
-	return entry{key: key, record: raw, received: raw, wrapper: schemas.Wrapper(key.Kind), strict: c.Strict, warns: c.ReturnWarnings}
+	return entry{key: key, record: raw, received: raw, wrapper: schemas.Wrapper(key.Kind), strict: c.Strict,
+		warns: c.ReturnWarnings}
 }
 
 // path returns the path in the request of a path in the record.

@@ -249,7 +249,8 @@ func (r handlers) tool(ctx context.Context, req schemas.RegisterTool) (schemas.T
 	return schemas.ToolRegistered{ToolID: id, Registered: at}, err
 }
 
-func (r handlers) contextBuilder(ctx context.Context, req schemas.RegisterContextBuilder) (schemas.ContextBuilderRegistered, error) {
+func (r handlers) contextBuilder(ctx context.Context,
+	req schemas.RegisterContextBuilder) (schemas.ContextBuilderRegistered, error) {
 	id, at, err := r.register(ctx, req)
 	return schemas.ContextBuilderRegistered{ContextBuilderID: id, Registered: at}, err
 }

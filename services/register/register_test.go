@@ -172,13 +172,17 @@ func TestInvalidRegistration(t *testing.T) {
 		{"no record", bus.RegisterSkill.Forward, `{}`, "record.skill_id"},
 		{"a record of null", bus.RegisterSkill.Forward, `{"record":null}`, "record.skill_id"},
 		{"a skill id of one segment", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net"}}`, "record.skill_id"},
-		{"a domain that differs from the id's first segment", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","domain":"x"}}`,
+		{"a domain that differs from the id's first segment", bus.RegisterSkill.Forward,
+			`{"record":{"skill_id":"net.a","domain":"x"}}`,
 			"record.domain"},
-		{"capabilities that are not an array", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","capabilities":"x"}}`,
+		{"capabilities that are not an array", bus.RegisterSkill.Forward,
+			`{"record":{"skill_id":"net.a","capabilities":"x"}}`,
 			"record.capabilities"},
-		{"the reserved tenant", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","tenant_id":"_global"}}`, "record.tenant_id"},
+		{"the reserved tenant", bus.RegisterSkill.Forward, `{"record":{"skill_id":"net.a","tenant_id":"_global"}}`,
+			"record.tenant_id"},
 		{"a tool id of two segments", bus.RegisterTool.Forward, `{"tool_data":{"tool_id":"a.b"}}`, "tool_data.tool_id"},
-		{"an empty id among an agent's skills", bus.RegisterAgent.Forward, `{"agent_data":{"agent_id":"a"},"skill_ids":[""]}`, "skill_ids[0]"},
+		{"an empty id among an agent's skills", bus.RegisterAgent.Forward, `{"agent_data":{"agent_id":"a"},"skill_ids":[""]}`,
+			"skill_ids[0]"},
 		{"an unknown kind", bus.Unregister.Forward, `{"kind":"playbook","id":"a"}`, "kind"},
 		{"a deletion of an id with an empty segment", bus.Unregister.Forward, `{"kind":"skill","id":"a..b"}`, "id"},
 		{"an array", bus.RegisterTemplate.Forward, `[]`, "body"},
@@ -188,7 +192,8 @@ func TestInvalidRegistration(t *testing.T) {
 			t.Parallel()
 			_, err := row.post(t.Context(), conn, []byte(row.body))
 			var e *schemas.Error
-			if !errors.Is(err, schemas.ErrInvalidRegistration) || !errors.As(err, &e) || len(e.Fields) == 0 || e.Fields[0].Field != row.field {
+			if !errors.Is(err, schemas.ErrInvalidRegistration) || !errors.As(err, &e) || len(e.Fields) == 0 ||
+				e.Fields[0].Field != row.field {
 				t.Errorf("got %v, want %v naming %s", err, schemas.ErrInvalidRegistration, row.field)
 			}
 		})

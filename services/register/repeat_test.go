@@ -69,7 +69,8 @@ func TestRepeatedRequests(t *testing.T) {
 		revision, _ := send(step.subject, step.id, step.body)
 		last, err := c.Revision(t.Context())
 		if err != nil || revision != step.revision || last != step.last {
-			t.Errorf("step %d: got revision %d, and %d, %v as the last one, want %d and %d", i+1, revision, last, err, step.revision, step.last)
+			t.Errorf("step %d: got revision %d, and %d, %v as the last one, want %d and %d", i+1, revision, last, err,
+				step.revision, step.last)
 		}
 	}
 	e, err := c.Get(t.Context(), catalog.Key{Kind: "tool", ID: "a.b.c"})
@@ -78,7 +79,8 @@ func TestRepeatedRequests(t *testing.T) {
 	}
 	first := schemas.RecordResults{}
 	_, data := send(bulk, "5", lines)
-	if err := json.Unmarshal(data, &first); err != nil || len(first.Results) != 3 || first.Results[0].Revision == first.Results[2].Revision {
+	if err := json.Unmarshal(data, &first); err != nil || len(first.Results) != 3 ||
+		first.Results[0].Revision == first.Results[2].Revision {
 		t.Errorf("got %s, %v, want a revision of each line", data, err)
 	}
 }

@@ -63,10 +63,12 @@ func TestRegisterIndexUnavailable(t *testing.T) {
 	defer cancel()
 	reply, err := bus.RegisterSkill.Forward(ctx, conn, skill(1))
 	if err != nil || string(reply.Body) != `{"skill_id":"net.audit1","indexed":false}` || reply.Token.Revision != 1 {
-		t.Errorf("got %s at revision %d, %v, want an accepted registration that is not indexed", reply.Body, reply.Token.Revision, err)
+		t.Errorf("got %s at revision %d, %v, want an accepted registration that is not indexed", reply.Body,
+			reply.Token.Revision, err)
 	}
 	h, err := bus.Health("register").Call(t.Context(), conn, schemas.Nothing{})
-	if err != nil || h.Status != schemas.StatusDegraded || len(h.Degraded) != 1 || !strings.Contains(h.Degraded[0], "index unavailable") {
+	if err != nil || h.Status != schemas.StatusDegraded || len(h.Degraded) != 1 ||
+		!strings.Contains(h.Degraded[0], "index unavailable") {
 		t.Errorf("got %+v, %v, want degraded by the index", h, err)
 	}
 	if _, err := bus.Reindex.Call(t.Context(), conn, schemas.Nothing{}); !errors.Is(err, schemas.ErrUnavailable) {

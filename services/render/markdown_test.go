@@ -44,7 +44,8 @@ func TestTextsEscapeValues(t *testing.T) {
 
 	got = rendered(t, conn, forReader(of, `{"format":"plain"}`))
 	lines := strings.Split(got, "\n")
-	if want := "hosts <b> by site # *x* (![x](http://evil/) = <img src=x> - a)"; lines[0] != "Hosts by site:" || lines[2] != want {
+	if want := "hosts <b> by site # *x* (![x](http://evil/) = <img src=x> - a)"; lines[0] != "Hosts by site:" ||
+		lines[2] != want {
 		t.Errorf("plain text is\n%s\nwant the title %q", got, want)
 	}
 	if want := len(groups) + 5; len(lines) != want { // the answer, an empty line, the title, the header, the totals
@@ -57,7 +58,8 @@ func TestTextsEscapeValues(t *testing.T) {
 	}
 
 	of = analysis(`1 host with vm\|name \*b\* in C:\x.`, bySite, `{"error":"none"}`)
-	if got, want := rendered(t, conn, forReader(of, `{"format":"plain"}`)), `1 host with vm|name *b* in C:\x.`; got != want {
+	if got, want := rendered(t, conn, forReader(of, `{"format":"plain"}`)),
+		`1 host with vm|name *b* in C:\x.`; got != want {
 		t.Errorf("plain text %q, want %q", got, want)
 	}
 }

@@ -74,17 +74,22 @@ func TestRender(t *testing.T) {
 		want string
 	}{
 		{"the answer and a table for a breakdown", usual, "Most are in fra1.\n\n" + table},
-		{"a list that a table repeats is removed", analysis("1,609 hosts by site:\n- fra1: 1,600\n- lon1: 9\n- of them new: 3\n", bySite, sites),
+		{"a list that a table repeats is removed",
+			analysis("1,609 hosts by site:\n- fra1: 1,600\n- lon1: 9\n- of them new: 3\n", bySite, sites),
 			"1,609 hosts by site:\n- of them new: 3\n\n" + table},
 		{"a list that differs from the table is kept", analysis("New:\n- fra1: 100\n- lon1: 9", bySite, sites),
 			"New:\n- fra1: 100\n- lon1: 9\n\n" + table},
 		{"no table for one figure", analysis("9.", `{"data_key":"hosts"}`, `{"groups":{},"total":9}`), "9."},
 		{"no table for a failed call", analysis("None.", bySite, `{"error":"no array is called hosts"}`), "None."},
-		{"no table in broad mode", with(usual, func(r *schemas.Rendering) { r.Mode = schemas.ModeBroad }), "Most are in fra1."},
+		{"no table in broad mode", with(usual, func(r *schemas.Rendering) {
+			r.Mode = schemas.ModeBroad
+		}), "Most are in fra1."},
 		{"plain columns in the format of the locale", with(usual, func(r *schemas.Rendering) {
 			r.Profile = jsontext.Value(`{"language":"de-CH","format":"plain","name":"Reto"}`)
 		}), "Most are in fra1.\n\nhosts nach site\nsite    count\nfra1    1’600\nlon1    9\ngesamt  1’609"},
-		{"a language without translation", with(usual, func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"language":"pl"}`) }),
+		{"a language without translation", with(usual, func(r *schemas.Rendering) {
+			r.Profile = jsontext.Value(`{"language":"pl"}`)
+		}),
 			"Most are in fra1.\n\n" + strings.NewReplacer("1,6", "1\u00a06").Replace(table)},
 		{"an invalid profile", with(usual, func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"language":7}`) }),
 			"Most are in fra1.\n\n" + table},
@@ -95,7 +100,8 @@ func TestRender(t *testing.T) {
 			analysis("", `{"data_key":"a_b","group_by":"c|d","metrics":["count","avg:x"]}`,
 				`{"groups":{"null":3,"<b>":2},"total":5,"metrics":{"avg:x":{"groups":{"null":null,"<b>":1.23456},"total":1.5}}}`),
 			"\n\n**a_b by c\\|d**\n\n| c\\|d | count | avg:x |\n|---|--:|--:|\n| (none) | 3 | – |\n| &lt;b> | 2 | 1.235 |\n| total | 5 | 1.5 |"},
-		{"a duplicate metric", analysis("a", `{"data_key":"hosts","group_by":"site","metrics":["count","count"]}`, sites), "a\n\n" + table},
+		{"a duplicate metric", analysis("a", `{"data_key":"hosts","group_by":"site","metrics":["count","count"]}`, sites),
+			"a\n\n" + table},
 		{"a row for the groups of several fields",
 			analysis("a", `{"data_key":"h","group_by":["site","a|b"],"metrics":["count","avg:ram"],"having":{"count":{"gt":1}}}`,
 				`{"groups":{},"total":14,"rows":[{"by":["fra1","x|y"],"value":12,"metrics":{"avg:ram":3.5}},`+

@@ -47,7 +47,8 @@ func resolveAgent(ctx context.Context, r *Resolver, q schemas.AgentQuery) (schem
 
 // searchAgents returns the agents of the first tenant in scope that has relevant
 // ones, best first.
-func searchAgents(ctx context.Context, r *Resolver, s scope.Scope, q index.Query) (hits []found, degraded string, err error) {
+func searchAgents(ctx context.Context, r *Resolver, s scope.Scope,
+	q index.Query) (hits []found, degraded string, err error) {
 	q.Kind = schemas.KindAgent
 	own, degraded, err := searchKind(ctx, r, s, q)
 	if err != nil {

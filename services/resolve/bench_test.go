@@ -33,10 +33,12 @@ func (w *world) fill(skills int) {
 	w.t.Helper()
 	for i := range skills {
 		id := fmt.Sprintf("bench.skill%d", i)
-		w.put(schemas.KindSkill, "", id, `{"skill_id":"`+id+`","display_name":"A skill","tool_ids":["a.b.c"],"context_builder_ids":["cb"]}`)
+		w.put(schemas.KindSkill, "", id,
+			`{"skill_id":"`+id+`","display_name":"A skill","tool_ids":["a.b.c"],"context_builder_ids":["cb"]}`)
 	}
 	w.put(schemas.KindTool, "", "a.b.c", `{"tool_id":"a.b.c","tool_class":"net"}`)
-	w.put(schemas.KindContextBuilder, "", "cb", `{"context_builder_id":"cb","context_type":"doc","tool_ids":["a.b.c"],"instructions":"Read."}`)
+	w.put(schemas.KindContextBuilder, "", "cb",
+		`{"context_builder_id":"cb","context_type":"doc","tool_ids":["a.b.c"],"instructions":"Read."}`)
 }
 
 func askSkills(b *testing.B, caller *bus.Conn) {

@@ -30,7 +30,8 @@ func TestHealth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.Service != "resolve" || h.Status != schemas.StatusOK || len(h.Degraded) > 0 || h.Backends["index"] != "embedded:" {
+	if h.Service != "resolve" || h.Status != schemas.StatusOK || len(h.Degraded) > 0 ||
+		h.Backends["index"] != "embedded:" {
 		t.Errorf("got %+v, want resolve to be ok with its backends", h)
 	}
 	if h.Revision != bus.MinRevisionOf(w.ctx(), "") {
@@ -97,7 +98,8 @@ func TestQuarantine(t *testing.T) {
 			if when == "while it runs" {
 				w.serve()
 			}
-			w.records(record{skill, "", `{"skill_id":"net.good","tool_ids":["p.s.one"]}`}, record{tool, "", `{"tool_id":"p.s.one"}`})
+			w.records(record{skill, "", `{"skill_id":"net.good","tool_ids":["p.s.one"]}`},
+				record{tool, "", `{"tool_id":"p.s.one"}`})
 			w.put(skill, "", "net.bad", `{"skill_id":`)
 			w.put(skill, "", "net.worse", `{"skill_id":7}`)
 			w.put(skill, "", "net.null", `null`)
@@ -117,7 +119,8 @@ func TestQuarantine(t *testing.T) {
 			}
 			h, err := w.health(w.ctx())
 			reasons := strings.Join(h.Degraded, "\n")
-			if err != nil || h.Status != schemas.StatusDegraded || !strings.Contains(reasons, "4 records") || !strings.Contains(reasons, "net.bad") {
+			if err != nil || h.Status != schemas.StatusDegraded || !strings.Contains(reasons, "4 records") ||
+				!strings.Contains(reasons, "net.bad") {
 				t.Errorf("health: got %+v, %v, want 4 record names", h, err)
 			}
 			w.records(record{skill, "", `{"skill_id":"net.bad"}`}, record{tool, "", `{"tool_id":"p.s.one"}`})

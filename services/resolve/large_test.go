@@ -21,7 +21,8 @@ func TestLargeResponsesAreRejected(t *testing.T) {
 		id := fmt.Sprintf("net.server.t%d", i)
 		ids = append(ids, id)
 		w.put("tool", "", id, fmt.Sprintf(`{"tool_id":%q,"tool_class":"large","notes":%q}`, id, text))
-		w.put(skill, "", fmt.Sprintf("net.s%d", i), fmt.Sprintf(`{"skill_id":"net.s%d","purpose":"large","notes":%q}`, i, text))
+		w.put(skill, "", fmt.Sprintf("net.s%d", i),
+			fmt.Sprintf(`{"skill_id":"net.s%d","purpose":"large","notes":%q}`, i, text))
 	}
 	list := `["` + strings.Join(ids, `","`) + `"]`
 	w.put(skill, "", "net.all", `{"skill_id":"net.all","tool_ids":`+list+`}`)

@@ -105,7 +105,8 @@ func TestReferrers(t *testing.T) {
 				"context_builder  cb.1 tool_ids active"}},
 			{schemas.KindTool, "x.y.z", "acme", []string{"skill acme b.1 tool_ids active", "skill  a.2 tool_ids draft",
 				"context_builder  cb.1 tool_ids active"}},
-			{schemas.KindSkill, "a.1", "acme", []string{"context_builder  cb.1 skill_ids active", "guardrail  g skill_ids active"}},
+			{schemas.KindSkill, "a.1", "acme",
+				[]string{"context_builder  cb.1 skill_ids active", "guardrail  g skill_ids active"}},
 			{schemas.KindContextBuilder, "x.y.z", "", []string{"skill  a.3 context_builder_ids active"}},
 			{schemas.KindContextBuilder, "x.y.z", "acme", []string{"skill  a.3 context_builder_ids active"}},
 			{schemas.KindAgent, "x.y.z", "", nil},
@@ -118,7 +119,8 @@ func TestReferrers(t *testing.T) {
 	}
 	encode := base64.RawURLEncoding.EncodeToString
 	for _, cursor := range []string{"x", encode([]byte("gtool/a")), encode([]byte("ga"))} {
-		_, err := bus.Referrers.Call(w.ctx(), w.conn, schemas.ReferrerQuery{Kind: schemas.KindTool, ID: "x.y.z", Cursor: cursor})
+		_, err := bus.Referrers.Call(w.ctx(), w.conn,
+			schemas.ReferrerQuery{Kind: schemas.KindTool, ID: "x.y.z", Cursor: cursor})
 		if !errors.Is(err, schemas.ErrMalformed) {
 			t.Errorf("cursor %q: %v", cursor, err)
 		}
@@ -218,7 +220,8 @@ func TestBadCursor(t *testing.T) {
 			t.Parallel()
 			_, err := bus.ListSkills.Call(t.Context(), w.conn, schemas.ListQuery{Cursor: cursor})
 			var e *schemas.Error
-			if !errors.Is(err, schemas.ErrMalformed) || !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Field != "cursor" {
+			if !errors.Is(err, schemas.ErrMalformed) || !errors.As(err, &e) || len(e.Fields) != 1 ||
+				e.Fields[0].Field != "cursor" {
 				t.Errorf("got %v, want %v naming cursor", err, schemas.ErrMalformed)
 			}
 		})

@@ -31,12 +31,15 @@ func TestMemoryAfterDeletion(t *testing.T) { // not parallel: it measures the he
 		t.Helper()
 		for tenant := range 1000 {
 			var changes []catalog.Change
-			for n, kind := range []string{schemas.KindSkill, schemas.KindTool, schemas.KindContextBuilder, schemas.KindAgent, schemas.KindTemplate} {
+			for n, kind := range []string{schemas.KindSkill, schemas.KindTool, schemas.KindContextBuilder, schemas.KindAgent,
+				schemas.KindTemplate} {
 				revision++
-				c := catalog.Change{Key: catalog.Key{Kind: kind, Tenant: fmt.Sprint("tenant", tenant), ID: fmt.Sprintf("a.r%d", n)}, Revision: revision,
-					Removed: removed}
+				c := catalog.Change{Key: catalog.Key{Kind: kind, Tenant: fmt.Sprint("tenant", tenant), ID: fmt.Sprintf("a.r%d", n)},
+					Revision: revision,
+					Removed:  removed}
 				if !removed {
-					c.Record = fmt.Appendf(nil, `{"purpose":"finds %d of %d","tool_ids":["a.r1"],"skill_ids":["a.r0"],"context_builder_ids":["a.r2"]}`, n, tenant)
+					c.Record = fmt.Appendf(nil,
+						`{"purpose":"finds %d of %d","tool_ids":["a.r1"],"skill_ids":["a.r0"],"context_builder_ids":["a.r2"]}`, n, tenant)
 				}
 				changes = append(changes, c)
 			}

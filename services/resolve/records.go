@@ -25,7 +25,8 @@ func listRecords(ctx context.Context, r *Resolver, q schemas.RecordQuery) (schem
 	s := scope.Scope(schemas.ValueOr(q.TenantID, ""))
 	page, next, err := listPage(ctx, r, listing{
 		kind: q.Kind, scope: s, tenants: s.Named(q.Scope), limit: q.Limit, cursor: q.Cursor,
-		want: filter{any: true, domain: q.Domain, status: q.Status, labels: schemas.LabelTerms(labels), prefix: q.Prefix, public: q.Public},
+		want: filter{any: true, domain: q.Domain, status: q.Status, labels: schemas.LabelTerms(labels), prefix: q.Prefix,
+			public: q.Public},
 	})
 	return schemas.RecordList{Records: page, NextCursor: next, Revision: before}, err
 }
@@ -43,7 +44,8 @@ func getRecord(ctx context.Context, r *Resolver, at schemas.RecordAt) (found sch
 			return found, err // excluded by Validate
 		}
 		if token.Catalog != "" && token.Catalog != r.deps.Catalog.ID() {
-			return found, schemas.ErrRecordNotFound.Because("catalog mismatch: the revision does not belong to catalog " + r.deps.Catalog.ID())
+			return found, schemas.ErrRecordNotFound.Because("catalog mismatch: the revision does not belong to catalog " +
+				r.deps.Catalog.ID())
 		}
 		read = func(ctx context.Context, key catalog.Key) (catalog.Revision, error) {
 			return r.deps.Catalog.At(ctx, key, token.Revision)
@@ -57,7 +59,8 @@ func getRecord(ctx context.Context, r *Resolver, at schemas.RecordAt) (found sch
 	case err != nil:
 		return found, err
 	case revision.Removed:
-		return found, schemas.ErrRecordNotFound.Because(fmt.Sprintf("%s %q was deleted at revision %s", at.Kind, at.ID, at.Revision))
+		return found, schemas.ErrRecordNotFound.Because(fmt.Sprintf("%s %q was deleted at revision %s", at.Kind, at.ID,
+			at.Revision))
 	}
 	return schemas.RecordFound{Record: revision.Record, Token: r.token(revision.Revision)}, nil
 }

@@ -49,8 +49,10 @@ func withAny(f index.Filter, a schemas.AnyOf) index.Filter {
 	return f
 }
 
-// searchScopes returns the hits of each of the tenants. Records of the first tenant shadow global ones with the same id.
-func searchScopes(ctx context.Context, r *Resolver, tenants []string, q index.Query) (hits []found, degraded string, err error) {
+// searchScopes returns the hits of each of the tenants. Records of the first tenant shadow global ones with the
+// same id.
+func searchScopes(ctx context.Context, r *Resolver, tenants []string,
+	q index.Query) (hits []found, degraded string, err error) {
 	for _, q.Tenant = range tenants {
 		some, reason, err := searchTenant(ctx, r, scope.Scope(tenants[0]), q)
 		if err != nil {

@@ -431,7 +431,8 @@ func (r *Resolver) degraded() []string {
 	var reasons []string
 	if r.feed != nil {
 		if applied, blocked := r.feed.applied.State(); blocked != nil {
-			reasons = append(reasons, fmt.Sprintf("the index has applied the catalog up to revision %d only: %v", applied, blocked))
+			reasons = append(reasons,
+				fmt.Sprintf("the index has applied the catalog up to revision %d only: %v", applied, blocked))
 		}
 	}
 	r.mu.RLock()
@@ -499,7 +500,8 @@ func (r *Resolver) scan(ctx context.Context, kind, tenant, group, after string) 
 }
 
 // scanNext scans a batch, and returns the id of its last record, and whether the scan ends.
-func (r *Resolver) scanNext(kind, tenant, group, after string, yield func(string, storedRecord) bool) (last string, end bool) {
+func (r *Resolver) scanNext(kind, tenant, group, after string,
+	yield func(string, storedRecord) bool) (last string, end bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	visited := 0

@@ -20,7 +20,8 @@ func TestLongScans(t *testing.T) {
 	const records = longScan*scanBatch + 1
 	changes := make([]catalog.Change, records)
 	for i := range changes {
-		changes[i] = catalog.Change{Key: catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: fmt.Sprint(i)}, Revision: uint64(i + 1)}
+		changes[i] = catalog.Change{Key: catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: fmt.Sprint(i)},
+			Revision: uint64(i + 1)}
 	}
 	r.view.Apply(changes, make([]storedRecord, records))
 	units := int64(2 * runtime.GOMAXPROCS(0))
@@ -66,7 +67,8 @@ func TestListingOfClassVisitsItsTools(t *testing.T) {
 	var changes []catalog.Change
 	put := func(id, record string) {
 		changes = append(changes, catalog.Change{
-			Key: catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: id}, Record: []byte(record), Revision: uint64(len(changes) + 1),
+			Key: catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: id}, Record: []byte(record),
+			Revision: uint64(len(changes) + 1),
 		})
 	}
 	for i := range others {
@@ -91,7 +93,8 @@ func TestListingOfClassVisitsItsTools(t *testing.T) {
 		ctx := &batchCounter{Context: t.Context()}
 		list, _, err := fillPage(ctx, r, listing{kind: schemas.KindTool, want: row.want}, "acme", "", 10)
 		if err != nil || len(list) != row.tools || ctx.batches > 2 { // the scan and the page check the context
-			t.Errorf("%+v: %d tools with %d checks, %v, want %d with at most 2", row.want, len(list), ctx.batches, err, row.tools)
+			t.Errorf("%+v: %d tools with %d checks, %v, want %d with at most 2", row.want, len(list), ctx.batches, err,
+				row.tools)
 		}
 	}
 }

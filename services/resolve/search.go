@@ -42,7 +42,9 @@ func (h found) matches(f index.Filter) bool {
 		return want.matches(of)
 	}
 	a, err := schemas.DecodeStored[schemas.Agent](schemas.KindAgent, h.record)
-	return err == nil && !slices.ContainsFunc(f.Capabilities, func(c string) bool { return !slices.Contains(a.Capabilities, c) })
+	return err == nil && !slices.ContainsFunc(f.Capabilities, func(c string) bool {
+		return !slices.Contains(a.Capabilities, c)
+	})
 }
 
 func searchSkills(ctx context.Context, r *Resolver, q schemas.SkillQuery) (*schemas.SkillHits, error) {
@@ -85,12 +87,14 @@ func countFound(r *Resolver, tenant string, hits []found) {
 
 func filterOf(f schemas.Filter) index.Filter {
 	return index.Filter{
-		Domain: f.Domain, Status: f.Status, Labels: schemas.LabelTerms(f.Labels), Capabilities: f.Capabilities, Public: f.Public,
+		Domain: f.Domain, Status: f.Status, Labels: schemas.LabelTerms(f.Labels), Capabilities: f.Capabilities,
+		Public: f.Public,
 	}
 }
 
 // searchKind returns the hits of the first tenant in the scope that has active ones, and how the search was degraded.
-func searchKind(ctx context.Context, r *Resolver, s scope.Scope, q index.Query) (hits []found, degraded string, err error) {
+func searchKind(ctx context.Context, r *Resolver, s scope.Scope,
+	q index.Query) (hits []found, degraded string, err error) {
 	for _, tenant := range s.Tenants() {
 		q.Tenant = tenant
 		if hits, degraded, err = searchTenant(ctx, r, s, q); len(hits) > 0 || err != nil {
@@ -102,7 +106,8 @@ func searchKind(ctx context.Context, r *Resolver, s scope.Scope, q index.Query) 
 
 // searchTenant returns the active hits of the query's tenant, with their records. A record of the first tenant in the
 // scope shadows global ones with the same id.
-func searchTenant(ctx context.Context, r *Resolver, s scope.Scope, q index.Query) (hits []found, degraded string, err error) {
+func searchTenant(ctx context.Context, r *Resolver, s scope.Scope,
+	q index.Query) (hits []found, degraded string, err error) {
 	blocked, err := r.waitSearchable(ctx)
 	if err != nil {
 		return nil, "", err

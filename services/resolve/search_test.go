@@ -67,7 +67,8 @@ func TestTenantShadowsGlobalHits(t *testing.T) {
 	w.put(skill, "acme", "net.draft", `{"skill_id":"net.draft","purpose":"Check invoices","status":"draft"}`)
 	w.serve()
 	everything := []string{"net.draft", "net.inactive", "net.other", "net.replaced"}
-	for tenant, want := range map[string][]string{"": everything, "other": everything, "acme": {"net.draft", "net.other"}} {
+	for tenant, want := range map[string][]string{"": everything, "other": everything,
+		"acme": {"net.draft", "net.other"}} {
 		q := schemas.SkillQuery{Query: "audit virtual networks", QueryOptions: asTenant(tenant)}
 		a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, q)
 		if err != nil {
@@ -76,7 +77,8 @@ func TestTenantShadowsGlobalHits(t *testing.T) {
 		if got := idsOf(t, a.Hits.Skills...); !cmp.Equal(got, want) {
 			t.Errorf("tenant %q: a search returns %v, want %v", tenant, got, want)
 		}
-		both, err := bus.SearchRecords.Call(w.ctx(), w.conn, schemas.RecordSearch{Query: q.Query, TenantID: q.TenantID, Kinds: []string{skill}})
+		both, err := bus.SearchRecords.Call(w.ctx(), w.conn,
+			schemas.RecordSearch{Query: q.Query, TenantID: q.TenantID, Kinds: []string{skill}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +180,8 @@ func TestExplainSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []schemas.Explanation{{Kind: skill, ID: "acme.invoice", Scope: schemas.ScopeTenant, Via: "search", TextRank: 1, VectorRank: 1}}
+	want := []schemas.Explanation{{Kind: skill, ID: "acme.invoice", Scope: schemas.ScopeTenant, Via: "search", TextRank: 1,
+		VectorRank: 1}}
 	if diff := cmp.Diff(want, a.Hits.Explain); diff != "" {
 		t.Errorf("explanations differ (-want +got):\n%s", diff)
 	}
@@ -216,8 +219,10 @@ func TestSearchMethods(t *testing.T) {
 			if !errors.Is(err, row.err) || degraded != row.degraded {
 				t.Errorf("%q, away %t: degraded %q, %v, want %q, %v", row.search, row.away, degraded, err, row.degraded, row.err)
 			}
-			if row.err == nil && (len(got.Explain) == 0 || got.Explain[0].TextRank != row.text || got.Explain[0].VectorRank != row.vector) {
-				t.Errorf("%q, away %t: explained by %+v, want ranks %d and %d", row.search, row.away, got.Explain, row.text, row.vector)
+			if row.err == nil && (len(got.Explain) == 0 || got.Explain[0].TextRank != row.text ||
+				got.Explain[0].VectorRank != row.vector) {
+				t.Errorf("%q, away %t: explained by %+v, want ranks %d and %d", row.search, row.away, got.Explain, row.text,
+					row.vector)
 			}
 		}
 	}
@@ -229,7 +234,8 @@ func TestSearchMethods(t *testing.T) {
 }
 
 func (w *world) explainedSkill(search string) (schemas.Explained, string, error) {
-	q := schemas.SkillQuery{Query: "audit virtual networks", Search: search, QueryOptions: schemas.QueryOptions{Explain: true}}
+	q := schemas.SkillQuery{Query: "audit virtual networks", Search: search,
+		QueryOptions: schemas.QueryOptions{Explain: true}}
 	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, q)
 	if err != nil {
 		return schemas.Explained{}, "", err
@@ -238,7 +244,8 @@ func (w *world) explainedSkill(search string) (schemas.Explained, string, error)
 }
 
 func (w *world) explainedAgent(search string) (schemas.Explained, string, error) {
-	q := schemas.AgentQuery{Query: "who can audit switches", Search: search, QueryOptions: schemas.QueryOptions{Explain: true}}
+	q := schemas.AgentQuery{Query: "who can audit switches", Search: search,
+		QueryOptions: schemas.QueryOptions{Explain: true}}
 	a, err := bus.ResolveAgent.Call(w.ctx(), w.conn, q)
 	return a.Explained, a.Degraded, err
 }
@@ -347,9 +354,11 @@ func TestSharedIndex(t *testing.T) {
 	if _, err := w.health(w.ctx()); err != nil {
 		t.Errorf("health: %v", err)
 	}
-	document := index.Document{Kind: skill, ID: "net.vlan", Title: "VLAN audit", Body: "Audit virtual networks of switches"}
+	document := index.Document{Kind: skill, ID: "net.vlan", Title: "VLAN audit",
+		Body: "Audit virtual networks of switches"}
 	gone := index.Document{Kind: skill, ID: "net.gone", Title: "VLAN audit", Body: "Audit virtual networks of switches"}
-	if err := ix.Apply(t.Context(), []index.Change{{Document: document, Revision: 1}, {Document: gone, Revision: 2}}); err != nil {
+	if err := ix.Apply(t.Context(),
+		[]index.Change{{Document: document, Revision: 1}, {Document: gone, Revision: 2}}); err != nil {
 		t.Fatal(err)
 	}
 	hits, err := w.search("", "audit virtual networks")

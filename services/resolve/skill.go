@@ -54,7 +54,8 @@ func encodePackage(ctx context.Context, r *Resolver, q schemas.SkillQuery) (body
 }
 
 // readPackage returns the skill package, and the uses of its records; nil for an earlier version, which is not cached.
-func readPackage(ctx context.Context, r *Resolver, q schemas.SkillQuery) (p *schemas.SkillPackage, uses *usage.Set, err error) {
+func readPackage(ctx context.Context, r *Resolver,
+	q schemas.SkillQuery) (p *schemas.SkillPackage, uses *usage.Set, err error) {
 	s, err := openSkill(ctx, r, q.QueryOptions, q.SkillID)
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +93,8 @@ func missingBuilders(q schemas.ContextQuery) string {
 	if len(q.ContextTypes) == 0 {
 		return fmt.Sprintf("the skill %q has no context builder in %s", q.SkillID, scope.Scope(q.Tenant()))
 	}
-	return fmt.Sprintf("the skill %q has no context builder of the context_types %q in %s", q.SkillID, q.ContextTypes, scope.Scope(q.Tenant()))
+	return fmt.Sprintf("the skill %q has no context builder of the context_types %q in %s", q.SkillID, q.ContextTypes,
+		scope.Scope(q.Tenant()))
 }
 
 func resolveTemplate(ctx context.Context, r *Resolver, q schemas.SkillRef) (a schemas.TemplateAnswer, err error) {
@@ -168,7 +170,8 @@ func cutVersion(id string) (base, version string, ok bool) {
 
 // readVersion returns the newest revision with the version that the history of the skill
 // retains. A skill of the tenant shadows all versions of a global one with its id.
-func readVersion(ctx context.Context, r *Resolver, options schemas.QueryOptions, id, version string) (catalog.Key, decoded, error) {
+func readVersion(ctx context.Context, r *Resolver, options schemas.QueryOptions, id,
+	version string) (catalog.Key, decoded, error) {
 	var of decoded
 	var at catalog.Key
 	skill := schemas.RecordKey{Kind: schemas.KindSkill, ID: id, TenantID: options.TenantID}
@@ -211,5 +214,6 @@ func newestWith(version string, key catalog.Key, list []catalog.Revision) (decod
 			return of, nil
 		}
 	}
-	return decoded{}, schemas.ErrSkillNotFound.Because(fmt.Sprintf("the history of the skill %q has no version %q", key.ID, version))
+	return decoded{}, schemas.ErrSkillNotFound.Because(fmt.Sprintf("the history of the skill %q has no version %q", key.ID,
+		version))
 }

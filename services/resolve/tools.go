@@ -53,7 +53,8 @@ func resolveTools(ctx context.Context, r *Resolver, q schemas.ToolsQuery) (a sch
 // resolveToolClass returns the active tools of the class: the tenant's, or the global ones if the tenant
 // has none. The contract does not specify inactive tools; a class is a
 // listing, and listings contain active records only.
-func resolveToolClass(ctx context.Context, r *Resolver, q schemas.ToolClassQuery) (a schemas.ToolClassAnswer, err error) {
+func resolveToolClass(ctx context.Context, r *Resolver,
+	q schemas.ToolClassQuery) (a schemas.ToolClassAnswer, err error) {
 	if err := r.waitMinRevision(ctx); err != nil {
 		return a, err
 	}
@@ -86,5 +87,6 @@ func missingClass(q schemas.ToolClassQuery) string {
 	if q.Provider == "" {
 		return fmt.Sprintf("no active tool has the tool_class %q in %s", q.ToolClass, scope.Scope(q.Tenant()))
 	}
-	return fmt.Sprintf("no active tool of the provider %q has the tool_class %q in %s", q.Provider, q.ToolClass, scope.Scope(q.Tenant()))
+	return fmt.Sprintf("no active tool of the provider %q has the tool_class %q in %s", q.Provider, q.ToolClass,
+		scope.Scope(q.Tenant()))
 }

@@ -36,10 +36,12 @@ func TestTools(t *testing.T) {
 		found, missing []string
 		err            error
 	}{
-		{"in the order of the request", "", []string{"q.s.two", "p.s.one"}, []string{"q.s.two of global", "p.s.one of global"}, nil, nil},
+		{"in the order of the request", "", []string{"q.s.two", "p.s.one"},
+			[]string{"q.s.two of global", "p.s.one of global"}, nil, nil},
 		{"missing ids are listed", "", []string{"x.y.z", "p.s.one", "a.b.c"}, []string{"p.s.one of global"},
 			[]string{"x.y.z", "a.b.c"}, nil},
-		{"a duplicate id is answered once", "", []string{"p.s.one", "x.y.z", "p.s.one", "x.y.z"}, []string{"p.s.one of global"},
+		{"a duplicate id is answered once", "", []string{"p.s.one", "x.y.z", "p.s.one", "x.y.z"},
+			[]string{"p.s.one of global"},
 			[]string{"x.y.z"}, nil},
 		{"each id resolves to the tenant's tool, or else the global one", "acme", []string{"q.s.two", "p.s.one"},
 			[]string{"q.s.two of acme", "p.s.one of global"}, nil, nil},
@@ -49,7 +51,8 @@ func TestTools(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			a, err := bus.ResolveTools.Call(w.ctx(), w.conn, schemas.ToolsQuery{ToolIDs: row.ids, QueryOptions: asTenant(row.tenant)})
+			a, err := bus.ResolveTools.Call(w.ctx(), w.conn,
+				schemas.ToolsQuery{ToolIDs: row.ids, QueryOptions: asTenant(row.tenant)})
 			if !errors.Is(err, row.err) {
 				t.Fatalf("got %v, want %v", err, row.err)
 			}
@@ -107,7 +110,8 @@ func TestUnknownToolsReadOnce(t *testing.T) {
 	observer := bustest.Dial(t, w.server).JetStream().Conn()
 	var requests atomic.Int32
 	for _, request := range []string{"STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET"} {
-		if _, err := observer.Subscribe("$JS.API."+request+".KV_cairn_catalog", func(*nats.Msg) { requests.Add(1) }); err != nil {
+		if _, err := observer.Subscribe("$JS.API."+request+".KV_cairn_catalog",
+			func(*nats.Msg) { requests.Add(1) }); err != nil {
 			t.Fatal(err)
 		}
 	}

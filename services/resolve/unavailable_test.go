@@ -46,7 +46,8 @@ func TestIndexUnavailable(t *testing.T) {
 		t.Errorf("by id: %v", err)
 	}
 	h, err := w.health(w.ctx())
-	if err != nil || h.Status != schemas.StatusDegraded || h.Index == nil || !strings.Contains(h.Degraded[0], "index unavailable") {
+	if err != nil || h.Status != schemas.StatusDegraded || h.Index == nil ||
+		!strings.Contains(h.Degraded[0], "index unavailable") {
 		t.Errorf("got %+v, %v, want degraded by the index", h, err)
 	}
 	q := schemas.SkillQuery{Query: "audit", Search: schemas.SearchVector}
@@ -67,7 +68,8 @@ func TestLocalIndexSkills(t *testing.T) {
 		{"a global record", "", "audit the virtual networks", schemas.ScopeGlobal, "net.vlan"},
 		{"by an example query", "", "I was charged twice, why", schemas.ScopeGlobal, "billing.invoice"},
 		{"the tenant's records take precedence", "acme", "check an invoice", schemas.ScopeTenant, "acme.invoice"},
-		{"a global record when the tenant has none", "acme", "trace routes between routers", schemas.ScopeGlobal, "net.route"},
+		{"a global record when the tenant has none", "acme", "trace routes between routers", schemas.ScopeGlobal,
+			"net.route"},
 		{"a record registered meanwhile", "", "come meanwhile", schemas.ScopeGlobal, "net.new"},
 		{"a record that is no longer active", "acme", "unloved", "", ""},
 		{"a record that does not exist", "", "xylophone zebra quasar", "", ""},
@@ -167,7 +169,8 @@ func TestInactiveHits(t *testing.T) {
 	var keys []string
 	for i := range 5 {
 		id := fmt.Sprintf("net.a%d", i) // hits with equal scores are ordered by id
-		keys = append(keys, "skill//"+id, "skill//net.b"+fmt.Sprint(i), "skill//net.c"+fmt.Sprint(i), "skill/acme/net.a"+fmt.Sprint(i))
+		keys = append(keys, "skill//"+id, "skill//net.b"+fmt.Sprint(i), "skill//net.c"+fmt.Sprint(i),
+			"skill/acme/net.a"+fmt.Sprint(i))
 		w.put(skill, "", id, fmt.Sprintf(`{"skill_id":%q,"status":"retired"}`, id))
 		w.put(skill, "", "net.c"+fmt.Sprint(i), fmt.Sprintf(`{"skill_id":"net.c%d"}`, i))
 	}

@@ -23,7 +23,8 @@ func TestSummariesDoNotReadInstructions(t *testing.T) {
 		"d": `{"purpose":"p","instructions":""}`,
 	} {
 		changes = append(changes, catalog.Change{
-			Key: catalog.Key{Kind: schemas.KindSkill, Tenant: "acme", ID: id}, Record: []byte(record), Revision: uint64(len(changes) + 1),
+			Key: catalog.Key{Kind: schemas.KindSkill, Tenant: "acme", ID: id}, Record: []byte(record),
+			Revision: uint64(len(changes) + 1),
 		})
 	}
 	if err := r.apply(changes); err != nil {

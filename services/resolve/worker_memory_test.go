@@ -164,7 +164,9 @@ var recordClasses = []struct {
 	record  func(id string) string
 }{
 	{"short records", schemas.KindSkill, 200, func(string) string { return `{"purpose":"a"}` }},
-	{"tools with a provider each", schemas.KindTool, 200, func(id string) string { return `{"tool_class":"a","provider":"` + id + `"}` }},
+	{"tools with a provider each", schemas.KindTool, 200, func(id string) string {
+		return `{"tool_class":"a","provider":"` + id + `"}`
+	}},
 	{"links to records that do not exist", schemas.KindSkill, 20, func(id string) string {
 		return `{"purpose":"a","context_builder_ids":` + distinct(1000, id) + `}`
 	}},
@@ -211,7 +213,8 @@ func (m memoryTest) memoryRatio(kind string, n int, record func(id string) strin
 
 // TestMemoryOfRecords bounds the memory that the records of a tenant take within its quota.
 func TestMemoryOfRecords(t *testing.T) {
-	const maxRatio = 30 // at most 15 for large tenants; with few records, up to half of the memory is unused capacity of lists
+	// at most 15 for large tenants; with few records, up to half of the memory is unused capacity of lists
+	const maxRatio = 30
 	for _, row := range recordClasses {
 		t.Run(row.name, func(t *testing.T) {
 			ratio := newMemoryTest(t, "static:").memoryRatio(row.kind, row.records, row.record)

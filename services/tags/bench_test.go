@@ -81,7 +81,7 @@ func fill(tb testing.TB, js jetstream.JetStream, n int) {
 		msg := nats.NewMsg("$KV.cairn_tags." + encode([]byte(tenant)) + "." + encode([]byte(id)))
 		msg.Header.Set(jetstream.MsgTTLHeader, "1800s")
 		msg.Data = fmt.Appendf(nil, `{"request_id":%q,"flow":"default","tags":{"phase":"intake"}}`, id)
-		if _, err := js.PublishMsgAsync(msg); err != nil {
+		if _, err := js.PublishMsgAsync(msg, jetstream.WithStallWait(time.Minute)); err != nil {
 			tb.Fatal(err)
 		}
 	}

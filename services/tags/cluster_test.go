@@ -141,7 +141,10 @@ func TestReadersFollowReplicaChange(t *testing.T) {
 	serveWith(t, conns[0], tags.Settings{}, tags.DefaultTTL)
 	setUp(t, conns[1], 3)
 	c := client{t, conns[0]}
-	wait.Until(t, "a tag is written", func() bool { err := c.write("r", "v"); return err == nil || errors.Is(err, schemas.ErrTagExists) })
+	wait.Until(t, "a tag is written", func() bool {
+		err := c.write("r", "v")
+		return err == nil || errors.Is(err, schemas.ErrTagExists)
+	})
 	if _, err := c.read("r"); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,8 @@ import (
 
 func limited(count, bytes int64) tags.Settings {
 	return tags.Settings{Limit: quota.Limit{
-		Amount: quota.Amount{Count: count, Bytes: bytes}, Things: "tags", CountFlag: "--tenant-tags", BytesFlag: "--tenant-tags-size",
+		Amount: quota.Amount{Count: count, Bytes: bytes}, Things: "tags", CountFlag: "--tenant-tags",
+		BytesFlag: "--tenant-tags-size",
 	}}
 }
 
@@ -97,7 +98,8 @@ func TestTenantByteLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := c.writeFor("acme", "three", 600)
-	if !errors.Is(err, schemas.ErrTooManyRequests) || !strings.Contains(err.Error(), "of 700 bytes of tags; this write needs ") {
+	if !errors.Is(err, schemas.ErrTooManyRequests) ||
+		!strings.Contains(err.Error(), "of 700 bytes of tags; this write needs ") {
 		t.Errorf("got %v, want %v and the bytes", err, schemas.ErrTooManyRequests)
 	}
 }
@@ -223,7 +225,8 @@ func TestCountOfWorkerStartedDuringWrites(t *testing.T) {
 	writing.Wait()
 	wait.Until(t, "both workers count each tag once", func() bool {
 		for range 20 { // either worker
-			if q, err := bus.TagQuota.Call(t.Context(), conn, schemas.QuotaQuery{TenantID: &acme}); err != nil || q.Count != written-deleted {
+			if q, err := bus.TagQuota.Call(t.Context(), conn, schemas.QuotaQuery{TenantID: &acme}); err != nil ||
+				q.Count != written-deleted {
 				return false
 			}
 		}

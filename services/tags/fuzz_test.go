@@ -20,11 +20,13 @@ import (
 // is returned unchanged, to its tenant only.
 func FuzzTag(f *testing.F) {
 	for _, seed := range [][2]string{
-		{`{"request_id":"r","flow":"f","tags":{"a":1e400,"\u0000":[null, {}],"":"\ud83d\ude00"}}`, `{"request_id":"r","flow":"f","tags":{}}`},
+		{`{"request_id":"r","flow":"f","tags":{"a":1e400,"\u0000":[null, {}],"":"\ud83d\ude00"}}`,
+			`{"request_id":"r","flow":"f","tags":{}}`},
 		{`{"request_id":"a.b *>","tenant_id":"acme","tags":null,"ttl_seconds":1}`, `{"tags":{"a":1,"a":2}}`},
 		{`{"request_id":"r","ttl_seconds":9223372036854775807}`, `null`}, {`{"request_id":"","flow":7}`, `[]`},
 		{`{"request_id":"r","tags":{"a":1,"a":1}}`, "\xff"},
-		{`{"request_id":"r","tenant_id":"_global"}`, ``}, {`{"request_id":"\ud800"}`, `{`}, {"{\"request_id\":\"\xff\"}", `{"request_id":1}`},
+		{`{"request_id":"r","tenant_id":"_global"}`, ``}, {`{"request_id":"\ud800"}`, `{`},
+		{"{\"request_id\":\"\xff\"}", `{"request_id":1}`},
 		{`[]`, `"`}, {``, `{"flow":"` + "\xff" + `"}`},
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
@@ -47,7 +49,8 @@ func FuzzTag(f *testing.F) {
 			t.Fatal(err)
 		}
 		found, err := bus.ReadTag.Forward(t.Context(), conn, []byte(`{"request_id":"stored"}`))
-		if (err == nil) != (json.Unmarshal(stored, &schemas.Tag{}) == nil) || err != nil && !errors.Is(err, schemas.ErrInternal) {
+		if (err == nil) != (json.Unmarshal(stored, &schemas.Tag{}) == nil) ||
+			err != nil && !errors.Is(err, schemas.ErrInternal) {
 			t.Errorf("%q is read as %s, %v", stored, found.Body, err)
 		}
 	})
@@ -75,7 +78,8 @@ func written(t *testing.T, conn *bus.Conn, body []byte) {
 	if key.TenantID != nil && *key.TenantID == other {
 		other += "s"
 	}
-	if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: sent.RequestID, TenantID: &other}); !errors.Is(err,
+	if _, err := bus.ReadTag.Call(t.Context(), conn,
+		schemas.TagKey{RequestID: sent.RequestID, TenantID: &other}); !errors.Is(err,
 		schemas.ErrTagNotFound) {
 		t.Errorf("%q is read by another tenant: %v", body, err)
 	}

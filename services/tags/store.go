@@ -127,8 +127,9 @@ func (s *Store) write(ctx context.Context, k key, msg *nats.Msg) (revision uint6
 			return found.sequence, nil
 		}
 		if found.alive() {
-			return 0, schemas.ErrTagExists.Because(fmt.Sprintf("the tag of request_id %q%s cannot change; delete it first, or let it expire",
-				k.id, k.tenantClause()))
+			return 0, schemas.ErrTagExists.Because(
+				fmt.Sprintf("the tag of request_id %q%s cannot change; delete it first, or let it expire",
+					k.id, k.tenantClause()))
 		}
 		if last == found.sequence { // this replica has removed an expired tag, the leader has not
 			if err := retry.Sleep(ctx, expiryInterval); err != nil {
@@ -152,8 +153,9 @@ func (s *Store) read(ctx context.Context, k key) (tag schemas.Tag, err error) {
 		return tag, err
 	}
 	if !found.alive() {
-		return tag, schemas.ErrTagNotFound.Because(fmt.Sprintf("no tag of request_id %q%s: none was written, or it was deleted or has expired",
-			k.id, k.tenantClause()))
+		return tag, schemas.ErrTagNotFound.Because(
+			fmt.Sprintf("no tag of request_id %q%s: none was written, or it was deleted or has expired",
+				k.id, k.tenantClause()))
 	}
 	if err := json.Unmarshal(found.record, &tag); err != nil {
 		return tag, fmt.Errorf("decode tag %q: %w", k.id, err)

@@ -94,7 +94,8 @@ func TestTags(t *testing.T) {
 		{"deleting an absent record succeeds", []step{{remove, nil}, {remove, nil}}},
 		{"after a delete one new write succeeds", []step{
 			{write, nil}, {remove, nil}, {again, nil}, {write, schemas.ErrTagExists}, {read, nil}}},
-		{"a delete of an absent record leaves the id free", []step{{remove, nil}, {write, nil}, {again, schemas.ErrTagExists}}},
+		{"a delete of an absent record leaves the id free",
+			[]step{{remove, nil}, {write, nil}, {again, schemas.ErrTagExists}}},
 	}
 	for _, storage := range []tags.Settings{{}, {Memory: true}} {
 		for _, row := range rows {
@@ -133,7 +134,8 @@ func TestRequestIDsAreDistinct(t *testing.T) {
 	conn := bustest.Open(t)
 	serve(t, conn)
 	c := client{t, conn}
-	ids := []string{" ", ".", "..", "a.b", "a b", "a/b", "*", ">", "$KV", "a\nb", "\x00", "é", "e\u0301", "A", "a", "a=", "a==",
+	ids := []string{" ", ".", "..", "a.b", "a b", "a/b", "*", ">", "$KV", "a\nb", "\x00", "é", "e\u0301", "A", "a", "a=",
+		"a==",
 		"日本", "🙂", "%2F", "+", "-", "_", "YQ", `"`, `\`, strings.Repeat("🙂", 256), strings.Repeat("x", 256)}
 	for i, id := range ids {
 		if err := c.write(id, fmt.Sprint(i)); err != nil {

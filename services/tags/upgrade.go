@@ -36,10 +36,12 @@ func saveAsync(ctx context.Context, js jetstream.JetStream) error {
 		return err
 	}
 	_, err = js.CreateStream(ctx, jetstream.StreamConfig{
-		Name: bucket.StreamPrefix + copyBucket, Subjects: []string{copySubjects + ">"}, MaxMsgsPerSubject: 1, AllowMsgTTL: true,
+		Name: bucket.StreamPrefix + copyBucket, Subjects: []string{copySubjects + ">"}, MaxMsgsPerSubject: 1,
+		AllowMsgTTL: true,
 	})
 	if bucket.Full(err) {
-		slog.Warn("a crash of the NATS server may lose tags: it has too little storage for a copy of their bucket", "err", err)
+		slog.Warn("a crash of the NATS server may lose tags: it has too little storage for a copy of their bucket", "err",
+			err)
 		return nil
 	}
 	if err == nil {

@@ -20,7 +20,8 @@ func TestUpgradeOfAsyncBucket(t *testing.T) {
 	const name, copied = "KV_cairn_tags", "KV_cairn_tags_copy"
 	config := func(name, subjects string) jetstream.StreamConfig {
 		return jetstream.StreamConfig{
-			Name: name, Subjects: []string{subjects}, MaxMsgsPerSubject: 1, AllowMsgTTL: true, AllowDirect: true, AllowRollup: true,
+			Name: name, Subjects: []string{subjects}, MaxMsgsPerSubject: 1, AllowMsgTTL: true, AllowDirect: true,
+			AllowRollup: true,
 		}
 	}
 	for _, row := range []struct {

@@ -23,13 +23,15 @@ const pairs = 5
 // In the case "off" neither side authenticates, which measures the noise.
 func BenchmarkAuthentication(b *testing.B) {
 	nats := bustest.FreeAddress(b)
-	behind := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data", b.TempDir(),
+	behind := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data",
+		b.TempDir(),
 		"--model", "offline:"))
 	teacher := dial(b, behind.at)
 	for _, k := range knowledge {
 		must(b, teacher.post(k[0], []byte(k[1]), http.StatusOK))
 	}
-	out, err := exec.Command(cairntest.Program(b), "key", "create", "--tenant", "acme", "--role", "reader", "-o", "json", "--nats",
+	out, err := exec.Command(cairntest.Program(b), "key", "create", "--tenant", "acme", "--role", "reader", "-o", "json",
+		"--nats",
 		"nats://"+nats).Output()
 	must(b, err)
 	key := madeKey.FindSubmatch(out)

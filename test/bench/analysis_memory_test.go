@@ -81,7 +81,8 @@ func analysisOf(b *testing.B, n, size int) []byte {
 		fmt.Fprintf(&estate, `,{"id":"host-%d","site":"site-%d","state":"on","cpu":%d}`, i, i%20, i%64)
 	}
 	estate.WriteString("]}")
-	body, err := json.Marshal(map[string]string{"query": "How many hosts are there?", "target": "H", "context": estate.String()})
+	body, err := json.Marshal(map[string]string{"query": "How many hosts are there?", "target": "H",
+		"context": estate.String()})
 	must(b, err)
 	return body
 }

@@ -44,7 +44,8 @@ func BenchmarkResolveByIDWithoutElasticsearch(b *testing.B) {
 func waitSearch(b *testing.B, at server, degraded string) {
 	b.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		res, err := http.Post("http://"+at.at+"/resolve/skill", "application/json", bytes.NewReader([]byte(`{"query":"locate VLANs"}`)))
+		res, err := http.Post("http://"+at.at+"/resolve/skill", "application/json",
+			bytes.NewReader([]byte(`{"query":"locate VLANs"}`)))
 		must(b, err)
 		var answer struct{ Degraded string }
 		err = json.NewDecoder(res.Body).Decode(&answer)

@@ -31,7 +31,8 @@ func BenchmarkRegisterCorpus(b *testing.B) {
 func registerAll(b *testing.B, at, corpus string) float64 {
 	b.Helper()
 	began := time.Now()
-	if out, err := exec.Command(cairntest.Program(b), "apply", "--url", "http://"+at, corpus).CombinedOutput(); err != nil {
+	if out, err := exec.Command(cairntest.Program(b), "apply", "--url", "http://"+at,
+		corpus).CombinedOutput(); err != nil {
 		b.Fatalf("cairn apply: %v\n%s", err, out)
 	}
 	return time.Since(began).Seconds()

@@ -51,8 +51,9 @@ func searchElasticsearch(b *testing.B, embed, corpus string) {
 		b.Run(fmt.Sprintf("connections=%d", connections), func(b *testing.B) {
 			cairn := newSide(b, at, connections, side{path: "/resolve/skill", status: http.StatusOK,
 				body: func(n int) []byte { return pairs[n%len(pairs)].query }})
-			direct := newSide(b, server{at: strings.TrimPrefix(elastic, "http://")}, connections, side{path: pairs[0].path, status: http.StatusOK,
-				body: func(n int) []byte { return pairs[n%len(pairs)].body }})
+			direct := newSide(b, server{at: strings.TrimPrefix(elastic, "http://")}, connections,
+				side{path: pairs[0].path, status: http.StatusOK,
+					body: func(n int) []byte { return pairs[n%len(pairs)].body }})
 			c, r := compare(b, searched, cairn, direct)
 			report(b, "p50-µs", each(c, p50), each(r, p50))
 			beyond := make([]float64, len(c))

@@ -75,7 +75,9 @@ func fixed(name string, r call) class {
 
 // numbered returns a class whose requests differ by a number below records in the body.
 func numbered(name, path, format string) class {
-	return class{name: name, connections: attackConnections, of: func(_ string, n int64) call { return post(path, format, n%records) }}
+	return class{name: name, connections: attackConnections, of: func(_ string, n int64) call {
+		return post(path, format, n%records)
+	}}
 }
 
 // alternating returns a class that creates a thing and deletes it alternately. A deletion may
@@ -97,7 +99,8 @@ func writeTag(id string) call {
 // analysis returns the nth analysis of the sender, about an estate.
 func analysis(sender string, n int64, estate string) call {
 	context, _ := json.Marshal(estate) // a string always encodes
-	return post("/api/v1/analyze", `{"query":"how many hosts are in Oslo?","target":"H","context":%s,"id":"%s-%d"}`, context, sender, n)
+	return post("/api/v1/analyze", `{"query":"how many hosts are in Oslo?","target":"H","context":%s,"id":"%s-%d"}`,
+		context, sender, n)
 }
 
 // largeEstate has about 1 MB.
@@ -107,7 +110,9 @@ var largeEstate = sync.OnceValue(func() string {
 })
 
 var classes = []class{
-	{name: "write-tag", connections: attackConnections, of: func(s string, n int64) call { return writeTag(fmt.Sprintf("%s-%d", s, n)) }},
+	{name: "write-tag", connections: attackConnections, of: func(s string, n int64) call {
+		return writeTag(fmt.Sprintf("%s-%d", s, n))
+	}},
 	fixed("read-tag", retrieve("/tags/known")),
 	alternating("delete-tag", writeTag, "/tags/"),
 	numbered("resolve", "/resolve/skill", `{"skill_id":"network.s%d"}`),
@@ -119,7 +124,9 @@ var classes = []class{
 	numbered("template", "/resolve/template", `{"skill_id":"network.s%d"}`),
 	numbered("guardrail", "/resolve/guardrail", `{"skill_id":"network.s%d"}`),
 	{name: "register", connections: attackConnections, of: skill},
-	alternating("unregister", func(id string) call { return post("/register/tool", `{"tool_data":{"tool_id":"netbox.t.%s"}}`, id) },
+	alternating("unregister", func(id string) call {
+		return post("/register/tool", `{"tool_data":{"tool_id":"netbox.t.%s"}}`, id)
+	},
 		"/register/tool/netbox.t."),
 	fixed("list", retrieve("/skills?limit=100")),
 	numbered("record", "/records", `{"kind":"tool","record":{"tool_id":"netbox.one.t%d"}}`),
@@ -134,8 +141,12 @@ var classes = []class{
 		}
 		return post("/records", "%s", lines.String())
 	}},
-	{name: "watch", connections: attackRuns, of: func(string, int64) call { return retrieve("/watch?kind=skill") }, endless: true},
-	{name: "replay", connections: attackRuns, of: func(string, int64) call { return retrieve("/watch?after=0") }, endless: true, read: 64 << 10},
+	{name: "watch", connections: attackRuns, of: func(string, int64) call {
+		return retrieve("/watch?kind=skill")
+	}, endless: true},
+	{name: "replay", connections: attackRuns, of: func(string, int64) call {
+		return retrieve("/watch?after=0")
+	}, endless: true, read: 64 << 10},
 	numbered("mcp", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"resolve_skill","arguments":{"skill_id":"network.s%d"}}}`),
 	fixed("registry", retrieve("/v0.1/servers?limit=10")),
 	{name: "analyze", connections: attackRuns, of: func(s string, n int64) call { return analysis(s, n, estate) }},
@@ -147,18 +158,21 @@ var classes = []class{
 const records = 500
 
 func skill(_ string, n int64) call {
-	return post("/register/skill", `{"record":{"skill_id":"network.s%d","domain":"network","display_name":"Find VLANs %d",`+
-		`"purpose":"Find the VLANs of site %d","description":"Lists VLANs with their ids and the switches that carry them in site %d.",`+
-		`"capabilities":["list vlans","filter by site %d"],"template_id":"network.report","status":"active"}}`, n%records, n, n%records, n%records, n%records)
+	return post("/register/skill",
+		`{"record":{"skill_id":"network.s%d","domain":"network","display_name":"Find VLANs %d",`+
+			`"purpose":"Find the VLANs of site %d","description":"Lists VLANs with their ids and the switches that carry them in site %d.",`+
+			`"capabilities":["list vlans","filter by site %d"],"template_id":"network.report","status":"active"}}`, n%records, n,
+		n%records, n%records, n%records)
 }
 
 // BenchmarkFairness sends ten times one tenant's share of requests to one endpoint class,
 // ignoring Retry-After, and measures another tenant's requests to the same class. It fails
-// when one of these is refused, or when their 99th percentile exceeds maxP99. The attacker runs in a process of the lowest priority,
-// because a real attacker does not use the CPUs of the server.
+// when one of these is refused, or when their 99th percentile exceeds maxP99. The attacker runs in a process of the
+// lowest priority, because a real attacker does not use the CPUs of the server.
 func BenchmarkFairness(b *testing.B) {
 	nats := bustest.FreeAddress(b)
-	at := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data", b.TempDir(), "--model",
+	at := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data",
+		b.TempDir(), "--model",
 		"offline:", "--auth", "keys"))
 	quiet, noisy := apiKey(b, nats, "globex"), apiKey(b, nats, "acme")
 	for _, key := range []string{quiet, noisy} {
@@ -174,7 +188,8 @@ func BenchmarkFairness(b *testing.B) {
 			post("/register/agent", `{"agent_data":{"agent_id":"network.agent","capabilities":["vlans"],"description":"Agent for VLANs of a site"}}`),
 			post("/register/tool", `{"tool_data":{"tool_id":"netbox.vlans.list","tool_class":"inventory","description":"Lists VLANs"}}`),
 			post("/register/tool", `{"tool_data":{"tool_id":"netbox.mcp.server","tool_class":"mcp_server","description":"NetBox"}}`),
-			post("/register/context_builder", `{"cb_data":{"context_builder_id":"network.sites","domain":"network","context_type":"inventory"}}`),
+			post("/register/context_builder",
+				`{"cb_data":{"context_builder_id":"network.sites","domain":"network","context_type":"inventory"}}`),
 			post("/register/template", `{"template_data":{"template_id":"network.report","blocks":[1]}}`),
 			post("/register/guardrail", `{"guardrail_data":{"guardrail_id":"network.read","domain":"network"}}`),
 		} {
@@ -191,7 +206,8 @@ func BenchmarkFairness(b *testing.B) {
 			loaded := measure(b, at.at, quiet, class)
 			attacked := stop()
 			b.Logf("idle p50 %v p99 %v, under attack p50 %v p99 %v max %v, %d answered, %d refused, %d failed; attacker %.0f/s answered, %.0f/s refused, %d failed",
-				idle.at(0.5), idle.p99(), loaded.at(0.5), loaded.p99(), loaded.at(1), loaded.Answered, loaded.Refused, loaded.Failed,
+				idle.at(0.5), idle.p99(), loaded.at(0.5), loaded.p99(), loaded.at(1), loaded.Answered, loaded.Refused,
+				loaded.Failed,
 				float64(attacked.Answered)/attacked.Seconds, float64(attacked.Refused)/attacked.Seconds, attacked.Failed)
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(milliseconds(idle.p99()), "idle-p99-ms")
@@ -211,7 +227,8 @@ func BenchmarkFairness(b *testing.B) {
 // apiKey creates a key for an admin of the tenant.
 func apiKey(b *testing.B, nats, tenant string) string {
 	b.Helper()
-	out, err := exec.Command(cairntest.Program(b), "key", "create", "--tenant", tenant, "--role", "admin", "-o", "json", "--nats",
+	out, err := exec.Command(cairntest.Program(b), "key", "create", "--tenant", tenant, "--role", "admin", "-o", "json",
+		"--nats",
 		"nats://"+nats).Output()
 	must(b, err)
 	key := madeKey.FindSubmatch(out)
@@ -249,7 +266,8 @@ func (c *client) first(r call, n int64) (int, error) {
 func (c *client) head(r call) (*http.Response, error) {
 	c.out.Reset()
 	c.out.WriteString(r.method + " " + r.path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + c.key +
-		"\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: " + strconv.Itoa(len(r.body)) + "\r\n\r\n" + r.body)
+		"\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: " +
+		strconv.Itoa(len(r.body)) + "\r\n\r\n" + r.body)
 	if _, err := c.conn.Write(c.out.Bytes()); err != nil {
 		return nil, err
 	}

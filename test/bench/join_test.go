@@ -31,7 +31,8 @@ func BenchmarkJoin(b *testing.B) {
 	nc := natsServer(b)
 	records := library(b, joinRecords)
 	fillCatalog(b, nc, records)
-	last := records[len(records)-2].id                                            // a skill: it is requested until it is found
+	// a skill: it is requested until it is found
+	last := records[len(records)-2].id
 	shared := cmp.Or(os.Getenv("CAIRN_TEST_ELASTICSEARCH"), "http://127.0.0.1:1") // not used to resolve by id
 	for _, c := range []struct{ name, index string }{{"index=shared", shared}, {"index=embedded", "embedded:"}} {
 		b.Run(c.name, func(b *testing.B) {
@@ -64,7 +65,8 @@ func join(b *testing.B, nc *nats.Conn, index, skill string) (took, worked float6
 }
 
 // served starts a worker, retries the request until it succeeds, and returns the response.
-func served(b *testing.B, nc *nats.Conn, cmd *exec.Cmd, subject, body string, timeout time.Duration) (*cairntest.Process, *nats.Msg) {
+func served(b *testing.B, nc *nats.Conn, cmd *exec.Cmd, subject, body string,
+	timeout time.Duration) (*cairntest.Process, *nats.Msg) {
 	b.Helper()
 	p := launch(b, cmd)
 	for end := time.Now().Add(timeout); ; time.Sleep(2 * time.Millisecond) {

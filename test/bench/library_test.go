@@ -34,8 +34,9 @@ func library(b *testing.B, n int) (records []record) {
 			add("tool", toolID(3*i+k), map[string]any{"tool_class": fmt.Sprint("class", i%50), "provider": "a",
 				"description": "Lists what there is of it"})
 		}
-		add("context_builder", builderID(i), map[string]any{"context_type": "inventory", "tool_ids": []string{toolID(i), toolID(i + 1)},
-			"instructions": "List all of it first."})
+		add("context_builder", builderID(i),
+			map[string]any{"context_type": "inventory", "tool_ids": []string{toolID(i), toolID(i + 1)},
+				"instructions": "List all of it first."})
 		var skills []string
 		for k := range 5 {
 			skill := maps.Clone(corpus[(5*i+k)%len(corpus)])
@@ -48,7 +49,8 @@ func library(b *testing.B, n int) (records []record) {
 		if i%2 == 0 {
 			add("template", fmt.Sprint("template", i/2), map[string]any{"layout": "table"})
 		} else {
-			add("agent", fmt.Sprint("agent", i), map[string]any{"skill_ids": skills, "capabilities": []string{"answers questions about it"}})
+			add("agent", fmt.Sprint("agent", i),
+				map[string]any{"skill_ids": skills, "capabilities": []string{"answers questions about it"}})
 		}
 	}
 	return records

@@ -34,7 +34,8 @@ func dial(b *testing.B, at string) *client {
 // send writes a request.
 func (c *client) send(path string, body []byte) error {
 	c.out.Reset()
-	c.out.WriteString("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ")
+	c.out.WriteString("POST " + path +
+		" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ")
 	c.out.WriteString(strconv.Itoa(len(body)) + "\r\n")
 	if c.key != "" {
 		c.out.WriteString("Authorization: Bearer " + c.key + "\r\n")

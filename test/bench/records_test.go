@@ -82,7 +82,8 @@ type member struct {
 func joined(b *testing.B, nc *nats.Conn, index, skill string) member {
 	b.Helper()
 	m := member{at: "http://" + bustest.FreeAddress(b)}
-	cmd := exec.Command(cairntest.Program(b), "worker", "resolve", "--nats", nc.ConnectedUrl(), "--index", index, "--pprof", "--metrics",
+	cmd := exec.Command(cairntest.Program(b), "worker", "resolve", "--nats", nc.ConnectedUrl(), "--index", index,
+		"--pprof", "--metrics",
 		strings.TrimPrefix(m.at, "http://"))
 	began := time.Now()
 	m.process, _ = served(b, nc, cmd, "cairn.resolve.skill", fmt.Sprintf(`{"skill_id":%q}`, skill), recordsTime)

@@ -152,7 +152,8 @@ func faults(all []received, tokens int) string {
 	if lost+doubled+unordered+cut == 0 && err == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d tokens lost, %d doubled, %d out of order, %d streams cut: %v", lost, doubled, unordered, cut, err)
+	return fmt.Sprintf("%d tokens lost, %d doubled, %d out of order, %d streams cut: %v", lost, doubled, unordered, cut,
+		err)
 }
 
 // steady returns the sorted delays of the tokens that were due while all streams ran.

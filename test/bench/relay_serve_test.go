@@ -192,5 +192,6 @@ func serveCairn(ctx context.Context, _ string) error {
 		return err
 	}
 	fmt.Fprintf(os.Stdout, "http://%s\n", l.Addr())
-	return errors.Join(edge.Serve(ctx, edge.Config{Listener: l, Conn: conn, Log: silent, Drain: time.Second}), s.Stop(context.Background()))
+	return errors.Join(edge.Serve(ctx, edge.Config{Listener: l, Conn: conn, Log: silent, Drain: time.Second}),
+		s.Stop(context.Background()))
 }

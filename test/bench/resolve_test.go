@@ -10,7 +10,8 @@ import (
 var knowledge = [][2]string{
 	{"/register/tool", `{"tool_data":{"tool_id":"netbox.vlans.list","tool_class":"inventory","provider":"netbox","description":"Lists the VLANs of a site"}}`},
 	{"/register/tool", `{"tool_data":{"tool_id":"netbox.vlans.get","tool_class":"inventory","provider":"netbox","description":"One VLAN by number"}}`},
-	{"/register/context_builder", `{"cb_data":{"context_builder_id":"network.inventory","domain":"network","description":"Sites and VLANs","context_type":"inventory","tool_ids":["netbox.vlans.list","netbox.vlans.get"],"instructions":"List the site's VLANs first."}}`},
+	{"/register/context_builder",
+		`{"cb_data":{"context_builder_id":"network.inventory","domain":"network","description":"Sites and VLANs","context_type":"inventory","tool_ids":["netbox.vlans.list","netbox.vlans.get"],"instructions":"List the site's VLANs first."}}`},
 	{"/register/guardrail", `{"guardrail_data":{"guardrail_id":"read_only","rule":"Never change a device."}}`},
 	{"/register/template", `{"template_data":{"template_id":"network.table","layout":"table"}}`},
 	{"/register/skill", `{"record":{"skill_id":"network.find_vlans","domain":"network","display_name":"Find VLANs","purpose":"Locate VLANs by site or number","description":"Answers where a VLAN is and what it is for","capabilities":["list VLANs","locate a VLAN"],"context_descriptions":["site: where to look"],"output_type":"table","status":"active","template_id":"network.table"}}`},

@@ -46,7 +46,9 @@ func BenchmarkSoak(b *testing.B) {
 	b.ReportMetric(highest.Rate, "highest/s")
 
 	var w watched
-	r := benchedWhile(b, func() { w.look(b, at) }, append(on, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String(),
+	r := benchedWhile(b, func() {
+		w.look(b, at)
+	}, append(on, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String(),
 		"--max-errors", "1")...)
 	w.report(b)
 	all := r.Operations[len(r.Operations)-1]
@@ -56,7 +58,8 @@ func BenchmarkSoak(b *testing.B) {
 	}
 
 	calm := p50Of(b, url)
-	over := benched(b, append(on, "--rate", fmt.Sprint(1.5*highest.Rate), "--for", overFor.String(), "--max-errors", "1")...)
+	over := benched(b, append(on, "--rate", fmt.Sprint(1.5*highest.Rate), "--for", overFor.String(), "--max-errors",
+		"1")...)
 	ended := time.Now()
 	for p50Of(b, url) > 2*calm && time.Since(ended) < overFor {
 	}
@@ -64,7 +67,8 @@ func BenchmarkSoak(b *testing.B) {
 	all = over.Operations[len(over.Operations)-1]
 	b.ReportMetric(all.Rate(), "over-answered/s")
 	b.ReportMetric(100*float64(all.Refused())/float64(all.Count), "over-refused-%")
-	b.ReportMetric(all.Refusals.At(99), "over-refusal-p99-ms") // the edge delays refusals of clients that ignore Retry-After
+	// the edge delays refusals of clients that ignore Retry-After
+	b.ReportMetric(all.Refusals.At(99), "over-refusal-p99-ms")
 	b.ReportMetric(float64(all.Failed()-all.Refused()), "over-failed")
 	b.ReportMetric(all.Latency.At(99), "over-p99-ms")
 }

@@ -25,9 +25,12 @@ var hostile = []any{
 	markup, []any{markup}, `<img src=x onerror=window.injected=1>`, []any{`<img src=x onerror=window.injected=1>`},
 	hostileID + ".next", []any{hostileID}, `"><b>`, map[string]any{`"><b>`: `<img src=x onerror="window.injected=1">`},
 	[]any{map[string]any{"path": `a/<img src=x>.html`, "media_type": "text/html", "text": markup}},
-	map[string]any{"name": hostileText, "description": hostileText, "version": "<b>", "url": "https://example.com/", "skills": []any{
-		map[string]any{"id": "<b>", "name": hostileText, "description": hostileText, "tags": []any{hostileText}}}}, // an agent card
-	`javascript:window.injected=1`, hostileID[:strings.Index(hostileID, ".")], map[string]any{"<b>a</b>": "<b>b</b>"}, map[string]any{"a": "<b>b</b>"},
+	map[string]any{"name": hostileText, "description": hostileText, "version": "<b>", "url": "https://example.com/",
+		"skills": []any{
+			// an agent card
+			map[string]any{"id": "<b>", "name": hostileText, "description": hostileText, "tags": []any{hostileText}}}},
+	`javascript:window.injected=1`, hostileID[:strings.Index(hostileID, ".")], map[string]any{"<b>a</b>": "<b>b</b>"},
+	map[string]any{"a": "<b>b</b>"},
 }
 
 // unhostile are the fields whose rules permit no markup.
@@ -67,7 +70,8 @@ func testInjectionOfFields(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), "")
 	p.wait("document.querySelector('form.search')")
 	for kind, schema := range map[string]string{
-		"skill": "Skill", "agent": "Agent", "tool": "Tool", "context_builder": "ContextBuilder", "guardrail": "Guardrail", "template": "Template",
+		"skill": "Skill", "agent": "Agent", "tool": "Tool", "context_builder": "ContextBuilder", "guardrail": "Guardrail",
+		"template": "Template",
 	} {
 		record := map[string]any{}
 		for _, name := range fieldsOf(t, s.open.URL(), schema) {
@@ -87,7 +91,8 @@ func testInjectionOfFields(t *testing.T, s *suite) {
 		}
 		next := record["replaced_by"]
 		delete(record, "replaced_by")
-		if refused := p.tryPut(kind, hostileID+".status", record); refused != "" { // with a status that hides it from searches
+		// with a status that hides it from searches
+		if refused := p.tryPut(kind, hostileID+".status", record); refused != "" {
 			t.Fatalf("store the %s: %s", kind, refused)
 		}
 		record["status"], record["replaced_by"] = "deprecated", next
@@ -99,7 +104,8 @@ func testInjectionOfFields(t *testing.T, s *suite) {
 		for _, view := range []string{
 			"#/catalog/" + kind, "#/catalog/" + kind + "/" + id + ".status", "#/catalog/" + kind + "/" + id,
 			"#/catalog/" + kind + "/" + id + "?tab=json",
-			"#/catalog/" + kind + "/" + id + "?tab=history", "#/catalog/" + kind + "/" + id + "/edit", "#/register/" + kind + "?copy=" + id,
+			"#/catalog/" + kind + "/" + id + "?tab=history", "#/catalog/" + kind + "/" + id + "/edit",
+			"#/register/" + kind + "?copy=" + id,
 		} {
 			separator := "?"
 			if strings.Contains(view, "?") {

@@ -24,7 +24,8 @@ func TestMain(m *testing.M) { os.Exit(cairntest.Main(m)) }
 
 // executable returns the path of Chromium, or an empty string.
 func executable() string {
-	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome",
+		"google-chrome-stable"} {
 		if path, err := exec.LookPath(name); name != "" && err == nil {
 			return path
 		}
@@ -39,8 +40,10 @@ func startBrowser(t testing.TB) context.Context {
 	if path == "" {
 		t.Skip("no browser is installed: want chromium or google-chrome in PATH, or its path in CHROMIUM")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WSURLReadTimeout(time.Minute))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
+		chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.WSURLReadTimeout(time.Minute))
 	if os.Geteuid() == 0 { // the sandbox needs another user
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -85,7 +88,8 @@ func newSuite(t *testing.T) *suite {
 // key creates an API key.
 func (s *suite) key(t *testing.T, role string, flags ...string) string {
 	t.Helper()
-	out, err := cairntest.Run(t, nil, append([]string{"key", "create", "-o", "json", "--nats", s.keyed.NATS(), "--role", role}, flags...)...)
+	out, err := cairntest.Run(t, nil,
+		append([]string{"key", "create", "-o", "json", "--nats", s.keyed.NATS(), "--role", role}, flags...)...)
 	var created struct{ Key string }
 	if err = cmp.Or(err, json.Unmarshal([]byte(out), &created)); err != nil || created.Key == "" {
 		t.Fatalf("create a key: %v\n%s", err, out)

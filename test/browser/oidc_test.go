@@ -38,7 +38,8 @@ func newIssuer(t *testing.T) *issuer {
 		respond(w, map[string]string{"issuer": i.URL, "jwks_uri": i.URL + "/keys"})
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
-		respond(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "1", Algorithm: "ES256", Use: "sig"}}})
+		respond(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "1", Algorithm: "ES256",
+			Use: "sig"}}})
 	})
 	i.Server = httptest.NewServer(mux)
 	t.Cleanup(i.Close)
@@ -48,7 +49,8 @@ func newIssuer(t *testing.T) *issuer {
 // token returns a token of a registrar of the tenant acme, which expires at the time.
 func (i *issuer) token(t *testing.T, expires time.Time) string {
 	t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: "1"}}, nil)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: "1"}},
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}

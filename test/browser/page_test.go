@@ -141,8 +141,10 @@ func (p *page) wait(expression string) {
 	}()
 	wait.Until(p.t, expression, func() bool {
 		var is bool
-		err := p.evaluate("(() => { try { return Boolean("+expression+"); } catch { return false; } })()", &is) // elements may be absent yet
-		if err != nil && !strings.Contains(err.Error(), "Inspected target navigated") {                         // another page is loading
+		// elements may be absent yet
+		err := p.evaluate("(() => { try { return Boolean("+expression+"); } catch { return false; } })()", &is)
+		// another page is loading
+		if err != nil && !strings.Contains(err.Error(), "Inspected target navigated") {
 			p.t.Fatalf("%s: %v", expression, err)
 		}
 		return is
@@ -154,7 +156,8 @@ func (p *page) wait(expression string) {
 func (p *page) waitText(selector string, texts ...string) {
 	p.t.Helper()
 	for _, text := range texts {
-		p.wait(fmt.Sprintf("[...document.querySelectorAll(%s)].some(e => e.innerText.includes(%s))", quoted(selector), quoted(text)))
+		p.wait(fmt.Sprintf("[...document.querySelectorAll(%s)].some(e => e.innerText.includes(%s))", quoted(selector),
+			quoted(text)))
 	}
 }
 

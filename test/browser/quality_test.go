@@ -153,7 +153,8 @@ func testInjection(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), "#/search?tenant=xss")
 	p.wait("document.querySelector('form.search')")
 	fields := map[string]any{}
-	for _, name := range []string{"display_name", "purpose", "description", "output_type", "instructions", "unknown", "<img src=x>"} {
+	for _, name := range []string{"display_name", "purpose", "description", "output_type", "instructions", "unknown",
+		"<img src=x>"} {
 		fields[name] = markup
 	}
 	for _, name := range []string{"status", "license"} {
@@ -171,17 +172,22 @@ func testInjection(t *testing.T, s *suite) {
 	fields["nested"] = map[string]any{markup: []any{markup, map[string]any{"x": markup}}}
 	p.put("skill", "xss.skill", fields)
 	for kind, id := range map[string]string{
-		"agent": "xss.agent", "tool": "xss.x.tool", "context_builder": "xss.cb", "guardrail": "xss.guard", "template": "xss.template",
+		"agent": "xss.agent", "tool": "xss.x.tool", "context_builder": "xss.cb", "guardrail": "xss.guard",
+		"template": "xss.template",
 	} {
-		p.put(kind, id, map[string]any{"description": markup, "purpose": markup, "domain": "<b>domain</b>", "instructions": markup,
-			"skill_ids": []string{"xss.skill"}})
+		p.put(kind, id, map[string]any{"description": markup, "purpose": markup, "domain": "<b>domain</b>",
+			"instructions": markup,
+			"skill_ids":    []string{"xss.skill"}})
 	}
 	for _, fragment := range []string{
 		"#/search?tenant=xss&q=img+onerror+window+injected", "#/catalog/skill/xss.skill?tenant=xss",
-		"#/catalog/skill/xss.skill?tenant=xss&tab=json", "#/catalog/skill/xss.skill/edit?tenant=xss", "#/catalog/agent/xss.agent?tenant=xss",
+		"#/catalog/skill/xss.skill?tenant=xss&tab=json", "#/catalog/skill/xss.skill/edit?tenant=xss",
+		"#/catalog/agent/xss.agent?tenant=xss",
 		"#/catalog/tool?tenant=xss", "#/catalog/tool/xss.x.tool?tenant=xss",
-		"#/catalog/context_builder/xss.cb?tenant=xss", "#/catalog/guardrail?tenant=xss", "#/catalog/template/xss.template?tenant=xss",
-		"#/catalog/skill?tenant=" + "%3Cimg%20src%3Dx%20onerror%3Dwindow.injected%3D1%3E", "#/search?q=%3Cimg%20src%3Dx%3E&tenant=xss",
+		"#/catalog/context_builder/xss.cb?tenant=xss", "#/catalog/guardrail?tenant=xss",
+		"#/catalog/template/xss.template?tenant=xss",
+		"#/catalog/skill?tenant=" + "%3Cimg%20src%3Dx%20onerror%3Dwindow.injected%3D1%3E",
+		"#/search?q=%3Cimg%20src%3Dx%3E&tenant=xss",
 		"#/package/xss.skill?tenant=xss", "#/package?tenant=xss", "#/tags/%3Cimg%20src%3Dx%3E", "#/runs/%3Cimg%20src%3Dx%3E",
 		"#/%3Cimg%20src%3Dx%3E",
 	} {
@@ -263,7 +269,8 @@ func testFirstView(t *testing.T, s *suite) {
 		}
 	}
 	if len(loaded) > maxRequests || total > maxTransfer || total == 0 {
-		t.Errorf("the first view makes %d requests with %d bytes, want at most %d with %d", len(loaded), total, maxRequests, maxTransfer)
+		t.Errorf("the first view makes %d requests with %d bytes, want at most %d with %d", len(loaded), total, maxRequests,
+			maxTransfer)
 	}
 	t.Logf("%d requests, %d bytes", len(loaded), total)
 }

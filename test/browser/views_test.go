@@ -224,7 +224,8 @@ func testPackage(t *testing.T, s *suite) {
 	p.wait("document.querySelectorAll('.graph .node').length === 12 && document.querySelectorAll('.graph .node.tenant').length === 5")
 	p.wait("document.querySelectorAll('.graph .edge').length === 11 && document.querySelectorAll('.graph .edge.rule').length === 4")
 	p.waitText(".parts", "wiki.pages.search", "builds_domain", "guards_all")
-	p.eval("[...document.querySelectorAll('.graph .node')].find(n => n.textContent.includes('guard.no_secrets')).focus()", nil)
+	p.eval("[...document.querySelectorAll('.graph .node')].find(n => n.textContent.includes('guard.no_secrets')).focus()",
+		nil)
 	p.press("\r")
 	p.waitText("h1", "guard.no_secrets")
 	p.open("#/package/no.such?tenant=acme")
@@ -403,7 +404,8 @@ func testTenants(t *testing.T, s *suite) {
 	p.waitText(".session", "globex")
 	p.waitText(".badge", "global")
 	for _, fragment := range []string{
-		"#/catalog/skill/billing.cost_allocation", "#/catalog/skill/billing.cost_allocation?tenant=acme", "#/catalog/skill?tenant=acme",
+		"#/catalog/skill/billing.cost_allocation", "#/catalog/skill/billing.cost_allocation?tenant=acme",
+		"#/catalog/skill?tenant=acme",
 		"#/catalog/skill/billing.cost_allocation/edit?tenant=acme", volumes, "#/catalog/skill?prefix=billing.cost",
 		"#/search?q=what+does+the+web+shop+cost+us+per+month%3F",
 	} {

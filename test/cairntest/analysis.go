@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// HeavyAnalysis returns the body of an analysis whose calls take seconds of CPU time, with the race detector. Bodies with different
-// names share no work.
+// HeavyAnalysis returns the body of an analysis whose calls take seconds of CPU time, with the race detector.
+// Bodies with different names share no work.
 func HeavyAnalysis(name string, calls int) string {
 	const records = 150_000
 	var estate strings.Builder
@@ -50,7 +50,8 @@ func NewSlowModel(t testing.TB) *SlowModel {
 	var waiting int
 	gate := make(chan struct{})
 	mux := http.NewServeMux()
-	reply := func(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) } // fails when the client has disconnected
+	// fails when the client has disconnected
+	reply := func(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 	mux.HandleFunc("POST /api/show", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, map[string]any{"model_info": map[string]any{}, "capabilities": []string{"completion", "tools"}})
 	})

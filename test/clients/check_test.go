@@ -141,7 +141,8 @@ func TestRealSchemathesis(t *testing.T) {
 	out, _ := run(t, directory, env, filepath.Join(programs, "schemathesis"), "--config-file", "../schemathesis.toml",
 		"run", document(t, s.url, directory), "--url", s.url, "--header", "Authorization: Bearer "+s.key,
 		"--checks", "all", "--seed", "1", "--max-time", "180", "--request-timeout", "30", "--continue-on-failure",
-		"--exclude-path", "/watch", "--exclude-path-regex", "^/a2a", "--report", "ndjson", "--report-ndjson-path", "report.ndjson", "--no-color")
+		"--exclude-path", "/watch", "--exclude-path-regex", "^/a2a", "--report", "ndjson", "--report-ndjson-path",
+		"report.ndjson", "--no-color")
 	found, checks := findings(t, filepath.Join(directory, "report.ndjson"))
 	if checks < 5000 {
 		t.Errorf("%d checks were made:\n%s", checks, out)

@@ -51,7 +51,8 @@ func newServer(t *testing.T) server {
 		t.Skip("set " + clientsVariable + "=1 to generate and run clients")
 	}
 	p := cairntest.Up(t, "--data", "", "--auth", "keys")
-	out, err := cairntest.Run(t, nil, "key", "create", "-o", "json", "--nats", p.NATS(), "--role", "admin", "--all-tenants")
+	out, err := cairntest.Run(t, nil, "key", "create", "-o", "json", "--nats", p.NATS(), "--role", "admin",
+		"--all-tenants")
 	var created struct{ Key string }
 	if err = cmp.Or(err, json.Unmarshal([]byte(out), &created)); err != nil || created.Key == "" {
 		t.Fatalf("create a key: %v\n%s", err, out)
@@ -119,7 +120,8 @@ func must(t *testing.T, directory string, env []string, name string, args ...str
 func (s server) env() []string { return []string{"CAIRN_URL=" + s.url, "CAIRN_KEY=" + s.key} }
 
 // offline matches the output of npm and pip without a connection to the registry.
-var offline = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|NewConnectionError|Name or service not known|name resolution`)
+var offline = regexp.MustCompile(
+	`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|NewConnectionError|Name or service not known|name resolution`)
 
 // errUnavailable means that the tools cannot be installed here.
 var errUnavailable = errors.New("the tools cannot be installed")
@@ -157,7 +159,8 @@ var (
 		}
 		err := install(directory, "python3", "-m", "venv", "venv")
 		if err == nil {
-			err = install(directory, filepath.Join(directory, "venv", "bin", "pip"), "install", "--quiet", "--disable-pip-version-check",
+			err = install(directory, filepath.Join(directory, "venv", "bin", "pip"), "install", "--quiet",
+				"--disable-pip-version-check",
 				"-r", "requirements.txt")
 		}
 		return directory, err

@@ -100,7 +100,8 @@ func start(t *testing.T) (node string, metrics []string) {
 	routes := []string{bustest.FreeAddress(t), bustest.FreeAddress(t), bustest.FreeAddress(t)}
 	var all []*cairntest.Process
 	for _, route := range routes {
-		all = append(all, cairntest.Launch(cairntest.Command(cairntest.Program(t), nil, "up", "--http", "127.0.0.1:0", "--nats-listen",
+		all = append(all, cairntest.Launch(cairntest.Command(cairntest.Program(t), nil, "up", "--http", "127.0.0.1:0",
+			"--nats-listen",
 			"127.0.0.1:0", "--data", t.TempDir(), "--model", "offline:", "--metrics", "127.0.0.1:0", "--render", "cairn.nobody",
 			"--nats-tls-cert", cert, "--nats-tls-key", key, "--cluster", "c", "--cluster-secret", "s", "--cluster-listen", route,
 			"--routes", strings.Join(routes, ","))))
@@ -144,14 +145,17 @@ func find(t *testing.T, p *cairntest.Process, pattern string) (found string) {
 func traffic(t *testing.T, node string) {
 	t.Helper()
 	for path, body := range map[string]string{
-		"/register/tool": `{"tool_data":{"tool_id":"a.b.c","description":"a tool"}}`, "/resolve/tools": `{"tool_ids":["a.b.c"]}`,
+		"/register/tool":    `{"tool_data":{"tool_id":"a.b.c","description":"a tool"}}`,
+		"/resolve/tools":    `{"tool_ids":["a.b.c"]}`,
 		"/register/reindex": `{}`, "/resolve/skill": `{"query":"anything"}`,
 	} {
 		send(t, node+path, body)
 	}
 	const estate = `{"hosts":[{"site":"a"},{"site":"b"}]}`
-	for _, estate := range []string{estate, estate, estate, estate, estate, "no JSON"} { // every worker receives the estate again
-		q, err := json.Marshal(map[string]string{"query": "how many hosts per site?", "context": estate, "target": "H", "mode": "standard"})
+	// every worker receives the estate again
+	for _, estate := range []string{estate, estate, estate, estate, estate, "no JSON"} {
+		q, err := json.Marshal(map[string]string{"query": "how many hosts per site?", "context": estate, "target": "H",
+			"mode": "standard"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +226,8 @@ func (m memory) add(s *model.Sample) {
 
 // Querier implements storage.Queryable. The engine selects the samples of the time range.
 func (m memory) Querier(int64, int64) (storage.Querier, error) {
-	return &storage.MockQuerier{SelectMockFunction: func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+	return &storage.MockQuerier{SelectMockFunction: func(_ bool, _ *storage.SelectHints,
+		matchers ...*labels.Matcher) storage.SeriesSet {
 		found := &seriesSet{SeriesSet: storage.EmptySeriesSet()}
 		for _, s := range m {
 			if !slices.ContainsFunc(matchers, func(w *labels.Matcher) bool { return !w.Matches(s.labels.Get(w.Name)) }) {

@@ -31,7 +31,8 @@ func kustomizeCompleted() ([]runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(file, []byte(strings.Replace(string(text), "# components:", "components:", 1)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), "# components:", "components:", 1)),
+		0o600); err != nil {
 		return nil, err
 	}
 	return kustomizeAt(filepath.Join(dir, "production"))
@@ -54,7 +55,8 @@ func TestKubernetesComponents(t *testing.T) {
 			if !slices.Contains(files, "/etc/nats/tls/tls.key") {
 				t.Errorf("the nats container mounts %v", files)
 			}
-		case !slices.Contains(files, want[0]), name == "edge" && (!slices.Contains(files, want[1]) || !slices.Contains(files, want[2])):
+		case !slices.Contains(files, want[0]), name == "edge" &&
+			(!slices.Contains(files, want[1]) || !slices.Contains(files, want[2])):
 			t.Errorf("%s refers to %q, which is not mounted; mounts: %q", name, want, files)
 		case values["OTEL_EXPORTER_OTLP_ENDPOINT"] == "":
 			t.Errorf("%s exports no traces", name)

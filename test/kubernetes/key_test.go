@@ -88,7 +88,8 @@ func (n node) job(t *testing.T, directory string) (args, env []string) {
 			}
 		}
 	}
-	if got := strings.Join(way, " "); !strings.Contains(got, "names") || !strings.Contains(got, "bus") || !strings.Contains(got, "to nats") {
+	if got := strings.Join(way, " "); !strings.Contains(got, "names") || !strings.Contains(got, "bus") ||
+		!strings.Contains(got, "to nats") {
 		t.Errorf("its NATS URL is %q", got)
 	}
 	values := map[string]string{}
@@ -212,7 +213,8 @@ func restricted(t *testing.T, name string, p core.PodTemplateSpec) {
 		t.Errorf("%s has no security context", name)
 		return
 	}
-	if !*s.RunAsNonRoot || s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault || *own.AllowPrivilegeEscalation ||
+	if !*s.RunAsNonRoot || s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault ||
+		*own.AllowPrivilegeEscalation ||
 		!*own.ReadOnlyRootFilesystem ||
 		len(own.Capabilities.Drop) != 1 || own.Capabilities.Drop[0] != "ALL" || *p.Spec.AutomountServiceAccountToken {
 		t.Errorf("%s has more privileges than the standard permits", name)

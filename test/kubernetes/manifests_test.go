@@ -40,13 +40,15 @@ func TestMain(m *testing.M) { os.Exit(cairntest.Main(m)) }
 // decode parses an object and rejects unknown fields.
 func decode(text []byte) (runtime.Object, error) {
 	known := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{apps.AddToScheme, autoscaling.AddToScheme, batch.AddToScheme, core.AddToScheme,
+	for _, add := range []func(*runtime.Scheme) error{apps.AddToScheme, autoscaling.AddToScheme, batch.AddToScheme,
+		core.AddToScheme,
 		networking.AddToScheme, policy.AddToScheme, rbac.AddToScheme} {
 		if err := add(known); err != nil {
 			return nil, err
 		}
 	}
-	reader := strict.NewSerializerWithOptions(strict.DefaultMetaFactory, known, known, strict.SerializerOptions{Yaml: true, Strict: true})
+	reader := strict.NewSerializerWithOptions(strict.DefaultMetaFactory, known, known,
+		strict.SerializerOptions{Yaml: true, Strict: true})
 	o, _, err := reader.Decode(text, nil, nil)
 	return o, err
 }
@@ -54,7 +56,9 @@ func decode(text []byte) (runtime.Object, error) {
 // kustomized returns the objects of a kustomization. Callers share them.
 func kustomized(t *testing.T, directory string) []runtime.Object {
 	t.Helper()
-	loaded, _ := kustomizations.LoadOrStore(directory, sync.OnceValues(func() ([]runtime.Object, error) { return kustomize(directory) }))
+	loaded, _ := kustomizations.LoadOrStore(directory, sync.OnceValues(func() ([]runtime.Object, error) {
+		return kustomize(directory)
+	}))
 	list, err := loaded.(func() ([]runtime.Object, error))()
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +106,8 @@ func of[T any](list []runtime.Object) (some []*T) {
 
 func TestKubernetesIsValid(t *testing.T) {
 	t.Parallel()
-	for directory, want := range map[string]int{"base": 5, "nats": 0, "render": 1, "small": 5, "production": 6, completed: 6} {
+	for directory, want := range map[string]int{"base": 5, "nats": 0, "render": 1, "small": 5, "production": 6,
+		completed: 6} {
 		list := kustomized(t, directory)
 		if got := len(of[apps.Deployment](list)); got != want {
 			t.Errorf("%s has %d Deployments; want %d", directory, got, want)
@@ -126,7 +131,8 @@ func TestKubernetesRejectsInvalidObjects(t *testing.T) {
 		{"an unknown kind", "PodDisruptionBudget", "PodDisruptionBudge", "no kind"},
 		{"an unknown version", "policy/v1", "policy/v7", "no kind"},
 	} {
-		if _, err := decode([]byte(strings.Replace(sound, row.is, row.instead, 1))); err == nil || !strings.Contains(err.Error(), row.message) {
+		if _, err := decode([]byte(strings.Replace(sound, row.is, row.instead, 1))); err == nil ||
+			!strings.Contains(err.Error(), row.message) {
 			t.Errorf("%s: %v; want %q", row.name, err, row.message)
 		}
 	}
@@ -193,7 +199,8 @@ func TestKubernetesNATSVariables(t *testing.T) {
 	for _, p := range nats.Spec.Template.Spec.Containers[0].Ports {
 		ports[p.Name] = int(p.ContainerPort)
 	}
-	if ports["client"] != o.Port || ports["cluster"] != o.Cluster.Port || ports["monitor"] != o.HTTPPort || o.StoreDir != "/data" {
+	if ports["client"] != o.Port || ports["cluster"] != o.Cluster.Port || ports["monitor"] != o.HTTPPort ||
+		o.StoreDir != "/data" {
 		t.Errorf("the ports are %v, the settings %d, %d and %d", ports, o.Port, o.Cluster.Port, o.HTTPPort)
 	}
 }

@@ -57,7 +57,8 @@ func TestKubernetesPodsRun(t *testing.T) {
 	}
 	values := map[string]string{}
 	deployments := slices.SortedFunc(slices.Values(of[apps.Deployment](list)), func(a, b *apps.Deployment) int {
-		return strings.Compare(b.Labels["cairn"], a.Labels["cairn"]) // workers first: an edge is ready only when all services reply
+		// workers first: an edge is ready only when all services reply
+		return strings.Compare(b.Labels["cairn"], a.Labels["cairn"])
 	})
 	for _, d := range deployments {
 		p, metrics := n.pod(t, d, config)
@@ -138,7 +139,8 @@ func TestKubernetesEdgeFailsClosed(t *testing.T) {
 			}
 			var env []string
 			for name, value := range settings(t, c, map[string]string{
-				"CAIRN_NATS": "nats://127.0.0.1:1", "CAIRN_AUTH": "", "CAIRN_METRICS": "127.0.0.1:0", "CAIRN_TLS_CERT": "", "CAIRN_TLS_KEY": "",
+				"CAIRN_NATS": "nats://127.0.0.1:1", "CAIRN_AUTH": "", "CAIRN_METRICS": "127.0.0.1:0", "CAIRN_TLS_CERT": "",
+				"CAIRN_TLS_KEY": "",
 				"CAIRN_NATS_CA": "",
 			}) {
 				env = append(env, name+"="+value)

@@ -62,7 +62,8 @@ func selected(t *testing.T, all map[string]core.PodTemplateSpec, s *meta.LabelSe
 
 func hasPort(p core.PodTemplateSpec, port intstr.IntOrString) bool {
 	return slices.ContainsFunc(p.Spec.Containers[0].Ports, func(has core.ContainerPort) bool {
-		return port.Type == intstr.String && has.Name == port.StrVal || port.Type == intstr.Int && has.ContainerPort == port.IntVal
+		return port.Type == intstr.String && has.Name == port.StrVal ||
+			port.Type == intstr.Int && has.ContainerPort == port.IntVal
 	})
 }
 
@@ -106,7 +107,8 @@ func TestKubernetesIsWired(t *testing.T) {
 			}
 		}
 		for _, h := range of[autoscaling.HorizontalPodAutoscaler](list) {
-			if _, is := all[h.Spec.ScaleTargetRef.Name]; !is || h.Spec.ScaleTargetRef.Name != h.Name || len(h.Spec.Metrics) != 1 ||
+			if _, is := all[h.Spec.ScaleTargetRef.Name]; !is || h.Spec.ScaleTargetRef.Name != h.Name ||
+				len(h.Spec.Metrics) != 1 ||
 				h.Spec.Metrics[0].Pods == nil {
 				t.Errorf("%s: %s scales %v by %v", directory, h.Name, h.Spec.ScaleTargetRef, h.Spec.Metrics)
 			}

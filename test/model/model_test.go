@@ -116,14 +116,17 @@ func ask(t *testing.T, p *cairntest.Process, estates, questions string, right, w
 	const maxPrompt, maxAnswer = 1800, 150 // tokens, at the median
 	r := evaluate(t, p, estates, questions)
 	asked := float64(r.Asked)
-	if float64(r.Right) < right*asked || float64(r.Wrong) > wrong*asked { // a busy machine may exceed the deadline of a question
+	// a busy machine may exceed the deadline of a question
+	if float64(r.Right) < right*asked || float64(r.Wrong) > wrong*asked {
 		t.Errorf("%d of %d answers are right, %d wrong, %d errors; want at least %.0f %% and at most %.0f %%",
 			r.Right, r.Asked, r.Wrong, r.Errors, 100*right, 100*wrong)
 	}
 	if r.Unsupported > 0 || r.Called < r.Right {
-		t.Errorf("%d answers with unsupported figures, %d with a call; want 0, and a call for each right answer", r.Unsupported, r.Called)
+		t.Errorf("%d answers with unsupported figures, %d with a call; want 0, and a call for each right answer",
+			r.Unsupported, r.Called)
 	}
 	if r.Prompt > maxPrompt || r.Answer > maxAnswer {
-		t.Errorf("%d tokens of the prompt and %d of the answer at the median; want at most %d and %d", r.Prompt, r.Answer, maxPrompt, maxAnswer)
+		t.Errorf("%d tokens of the prompt and %d of the answer at the median; want at most %d and %d", r.Prompt, r.Answer,
+			maxPrompt, maxAnswer)
 	}
 }

@@ -41,7 +41,8 @@ func TestOverlay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{files[file]: "1 two two 3", files[file+"new"]: "new", file: "one two two three"} {
+	for path, want := range map[string]string{files[file]: "1 two two 3", files[file+"new"]: "new",
+		file: "one two two three"} {
 		if got, err := os.ReadFile(path); string(got) != want {
 			t.Errorf("%s: got %q, %v, want %q", path, got, err, want)
 		}

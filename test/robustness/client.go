@@ -225,7 +225,8 @@ func (w *workload) tag(ctx context.Context, o *Operation, timeout time.Duration)
 	switch {
 	case res.status == http.StatusConflict && !o.retried():
 		o.Refused = true
-	case res.status == http.StatusNotFound && o.Action == Read, res.status == http.StatusCreated, res.status == http.StatusNoContent:
+	case res.status == http.StatusNotFound && o.Action == Read, res.status == http.StatusCreated,
+		res.status == http.StatusNoContent:
 	case res.status == http.StatusOK && json.Unmarshal(res.body, &found) == nil && found.Tags.Flow != "":
 		o.Value = found.Tags.Flow
 	default:
@@ -489,7 +490,8 @@ func (w *workload) resolve(ctx context.Context, client int) {
 	}
 }
 
-func (w *workload) resolveOne(ctx context.Context, client int, id string, minRevision schemas.ConsistencyToken) response {
+func (w *workload) resolveOne(ctx context.Context, client int, id string,
+	minRevision schemas.ConsistencyToken) response {
 	return w.send(ctx, request{
 		method: http.MethodPost, url: base(w.cluster, client) + "/resolve/skill",
 		body: []byte(`{"skill_id":"` + id + `"}`), minRevision: minRevision, timeout: w.timeout,
@@ -625,7 +627,8 @@ func (w *workload) follow(ctx context.Context, res *http.Response, r Analysis) A
 }
 
 // openStream sends the request for a run, or to resume one after the event.
-func (w *workload) openStream(ctx context.Context, client int, method, run string, after uint64) (*http.Response, error) {
+func (w *workload) openStream(ctx context.Context, client int, method, run string,
+	after uint64) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resumeTimeout)
 	var body io.Reader
 	if method == http.MethodPost {

@@ -129,7 +129,8 @@ func workerWithWrongClock(ctx context.Context, c *cluster, nodes []int) error {
 		return err
 	}
 	worker := process{name: "worker", log: filepath.Join(c.dir, "worker.log"), command: func() *exec.Cmd {
-		cmd := exec.Command(c.program, "worker", "tags", "--nats", "nats://"+c.natsAddr[nodes[0]], // #nosec G204 -- the program is an option
+		// #nosec G204 -- the program is an option
+		cmd := exec.Command(c.program, "worker", "tags", "--nats", "nats://"+c.natsAddr[nodes[0]],
 			"--log-level", "warn")
 		cmd.Env = append(append(os.Environ(), c.env...), clock.variable())
 		return cmd

@@ -106,7 +106,8 @@ func (c *cluster) command(i int) *exec.Cmd {
 		}
 	}
 	// Gossiped routes are unreachable, so that all traffic goes through links.
-	args := append([]string{"up", "--http", c.httpAddr[i], "--nats-listen", c.natsAddr[i], "--data", c.data(i), "--log-level", "warn"},
+	args := append([]string{"up", "--http", c.httpAddr[i], "--nats-listen", c.natsAddr[i], "--data", c.data(i),
+		"--log-level", "warn"},
 		c.flags...)
 	if !c.alone {
 		args = append(args, "--cluster", "faults", "--node", c.names[i], "--cluster-listen", c.routeAddr[i],
@@ -318,7 +319,8 @@ func (c *cluster) lead(ctx context.Context) int {
 }
 
 // streams are the streams of the workload.
-var streams = []string{bucket.StreamPrefix + bucket.Tags, bucket.StreamPrefix + bucket.Catalog, bus.Analyze.ReplayStream()}
+var streams = []string{bucket.StreamPrefix + bucket.Tags, bucket.StreamPrefix + bucket.Catalog,
+	bus.Analyze.ReplayStream()}
 
 // elect asks the leader of the stream to step down in favour of the node.
 func (c *cluster) elect(ctx context.Context, stream string, node int) {
@@ -419,7 +421,8 @@ func (c *cluster) startRoles() error {
 	}
 	urls := "nats://" + strings.Join(c.natsAddr[:], ",nats://")
 	for i := range nodes {
-		at := strings.Join([]string{c.names[i], c.natsAddr[i], c.routeAddr[i], strings.Join(c.routeAddr[:], ","), c.data(i)}, " ")
+		at := strings.Join([]string{c.names[i], c.natsAddr[i], c.routeAddr[i], strings.Join(c.routeAddr[:], ","), c.data(i)},
+			" ")
 		c.addPart("nats"+strconv.Itoa(i), func() *exec.Cmd {
 			cmd := exec.Command(self)
 			cmd.Env = append(os.Environ(), natsVariable+"="+at)
@@ -431,7 +434,8 @@ func (c *cluster) startRoles() error {
 			return err
 		}
 	}
-	if out, err := exec.Command(c.program, "setup", "--replicas", strconv.Itoa(nodes), "--nats", urls).CombinedOutput(); err != nil {
+	if out, err := exec.Command(c.program, "setup", "--replicas", strconv.Itoa(nodes), "--nats",
+		urls).CombinedOutput(); err != nil {
 		return fmt.Errorf("cairn setup: %w: %s", err, out)
 	}
 	for _, role := range workerRoles {

@@ -46,7 +46,8 @@ func (o *Operation) set(res response) {
 	case o.Action == Read && res.status == http.StatusNotFound:
 	case o.Action == Read && res.status == http.StatusBadRequest:
 		o.Refused = true
-	case o.Action == Read && res.status == http.StatusOK && json.Unmarshal(res.body, &found) == nil && found.Manifest.Value != "":
+	case o.Action == Read && res.status == http.StatusOK && json.Unmarshal(res.body, &found) == nil &&
+		found.Manifest.Value != "":
 		o.Value = found.Manifest.Value
 	default:
 		o.Unknown = true

@@ -51,7 +51,8 @@ func TestTagHistories(t *testing.T) {
 			expiring(op(Create, "a", 1, 2)), op(Read, "a", 10, 11), op(Read, "", 11, 12), op(Create, "b", 12, 13),
 		},
 		"a replica whose clock is ahead removes a tag early, another one has it": {
-			skewed(expiring(op(Create, "a", 1, 2))), op(Read, "", 7, 8), op(Read, "a", 9, 10), op(Read, "", 10, 11), op(Create, "b", 12, 13),
+			skewed(expiring(op(Create, "a", 1, 2))), op(Read, "", 7, 8), op(Read, "a", 9, 10), op(Read, "", 10, 11),
+			op(Create, "b", 12, 13),
 			op(Read, "b", 14, 15),
 		},
 		"a replica whose clock is behind removes a tag late": {
@@ -164,7 +165,8 @@ func TestCheckerFindsPlantedBugsInRecords(t *testing.T) {
 		{"a deletion is lost",
 			written(at(5, op(Read, "", 7, 8))), written(at(5, op(Read, "b", 7, 8)))},
 		{"a registration after a deletion is lost",
-			written(at(7, op(Put, "d", 7, 8)), at(7, op(Read, "d", 9, 10))), written(at(7, op(Put, "d", 7, 8)), at(7, op(Read, "", 9, 10)))},
+			written(at(7, op(Put, "d", 7, 8)), at(7, op(Read, "d", 9, 10))),
+			written(at(7, op(Put, "d", 7, 8)), at(7, op(Read, "", 9, 10)))},
 		{"a registration gets a revision before earlier ones",
 			written(at(7, op(Put, "d", 7, 8))), written(at(2, op(Put, "d", 7, 8)))},
 		{"the registrations of two records get the same revision",
@@ -172,7 +174,8 @@ func TestCheckerFindsPlantedBugsInRecords(t *testing.T) {
 		{"a deletion gets a revision before the registration that it deletes",
 			written(at(5, op(Delete, "", 7, 8))), written(at(7, op(Put, "d", 7, 8)), at(5, op(Delete, "", 9, 10)))},
 		{"a read returns a registration that is not yet sent",
-			written(at(7, op(Put, "d", 9, 10)), at(5, op(Read, "", 7, 8))), written(at(7, op(Put, "d", 9, 10)), at(5, op(Read, "d", 7, 8)))},
+			written(at(7, op(Put, "d", 9, 10)), at(5, op(Read, "", 7, 8))),
+			written(at(7, op(Put, "d", 9, 10)), at(5, op(Read, "d", 7, 8)))},
 		{"an acknowledged revision does not exist",
 			written(at(5, op(Read, "", 7, 8))), written(refused(at(5, op(Read, "", 7, 8))))},
 		{"a registration of unknown outcome takes effect after a minute",
@@ -239,10 +242,13 @@ func TestCheckerFindsPlantedBugsInAnalyses(t *testing.T) {
 		want    string
 	}{
 		{"an event is missing", []Received{text(1, "a"), text(3, "c"), done(4)}, complete, Complete},
-		{"an event is sent twice", []Received{text(1, "a"), text(2, "b"), text(2, "b"), text(3, "c"), done(4)}, complete, Complete},
-		{"a run has other events after a resumption", []Received{text(1, "a"), text(2, "c"), text(3, "c"), done(4)}, complete, Complete},
+		{"an event is sent twice", []Received{text(1, "a"), text(2, "b"), text(2, "b"), text(3, "c"), done(4)}, complete,
+			Complete},
+		{"a run has other events after a resumption", []Received{text(1, "a"), text(2, "c"), text(3, "c"), done(4)}, complete,
+			Complete},
 		{"a run ends early", []Received{text(1, "a"), done(2)}, complete, Complete},
-		{"a stopped run has no done", []Received{text(1, "a"), failed(2)}, []Received{text(1, "a"), failed(2), done(3)}, Stopped},
+		{"a stopped run has no done", []Received{text(1, "a"), failed(2)}, []Received{text(1, "a"), failed(2), done(3)},
+			Stopped},
 		{"an edge sends events after the end", []Received{text(1, "a"), failed(0), done(0), text(2, "b")},
 			[]Received{text(1, "a"), failed(0), done(0)}, Stopped},
 	} {

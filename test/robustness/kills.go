@@ -48,7 +48,8 @@ func serveNATS(at string) error {
 	if len(f) != 5 {
 		return fmt.Errorf("%s: expected a name, 3 addresses and a directory, got %q", natsVariable, at)
 	}
-	s, err := natsserver.StartNode(f[4], f[1], natsserver.Cluster{Name: "kills", Node: f[0], Listen: f[2], Routes: strings.Split(f[3], ",")})
+	s, err := natsserver.StartNode(f[4], f[1],
+		natsserver.Cluster{Name: "kills", Node: f[0], Listen: f[2], Routes: strings.Split(f[3], ",")})
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,8 @@ func printKills(out io.Writer, r Result) error {
 	row("kills", strconv.Itoa(len(r.Faults)))
 	row("acknowledged registrations lost", strconv.Itoa(r.Registered), strconv.Itoa(r.LostWrites), "0")
 	row("tags not linearizable (operations)", strconv.Itoa(r.Tags.Writes+r.Tags.Reads), strconv.Itoa(r.BadTags), "0")
-	row("records that contradict acknowledged writes (operations)", strconv.Itoa(r.Records.Writes+r.Records.Reads), strconv.Itoa(r.BadRecords), "0")
+	row("records that contradict acknowledged writes (operations)", strconv.Itoa(r.Records.Writes+r.Records.Reads),
+		strconv.Itoa(r.BadRecords), "0")
 	row("runs with lost events", strconv.Itoa(runs), strconv.Itoa(r.Analyses[EventsLost]), "0")
 	row("streams without done", strconv.Itoa(runs), strconv.Itoa(r.Analyses[WithoutDone]), "0")
 	row("runs that ended with an error, their worker killed", strconv.Itoa(runs), strconv.Itoa(r.Analyses[Stopped]))

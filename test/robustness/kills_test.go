@@ -17,10 +17,12 @@ func TestPrintKills(t *testing.T) {
 	r := Result{
 		Sent: 6000, Verdict: porcupine.Ok, Analyses: map[string]int{Complete: 4, Stopped: 1},
 		Faults: []Fault{
-			{What: "SIGKILL of tags0", At: second(10)}, {What: "SIGKILL of nats1", At: second(20)}, {What: "SIGKILL of tags1", At: second(30)},
+			{What: "SIGKILL of tags0", At: second(10)}, {What: "SIGKILL of nats1", At: second(20)},
+			{What: "SIGKILL of tags1", At: second(30)},
 		},
 		Failures: []failure{
-			{second(9), "GET /tags: 503 CE-003", ""}, {second(12), "POST /tags: no response", ""}, {second(31), "POST /tags: no response", ""},
+			{second(9), "GET /tags: 503 CE-003", ""}, {second(12), "POST /tags: no response", ""},
+			{second(31), "POST /tags: no response", ""},
 		},
 	}
 	var out bytes.Buffer
@@ -28,7 +30,8 @@ func TestPrintKills(t *testing.T) {
 		t.Errorf("0.05 %% failed: %v", err)
 	}
 	for _, want := range []string{
-		"3 (0.0500 %)", "before the first kill: GET /tags: 503 CE-003: 1", "after SIGKILL of tags: POST /tags: no response: 2",
+		"3 (0.0500 %)", "before the first kill: GET /tags: 503 CE-003: 1",
+		"after SIGKILL of tags: POST /tags: no response: 2",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())

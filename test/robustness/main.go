@@ -48,14 +48,19 @@ func main() {
 		exit(serveNATS(at))
 	}
 	var o Options
-	flag.StringVar(&o.Program, "program", "", "`path` of the cairn executable; empty: build it, with clocks that can be skewed")
+	flag.StringVar(&o.Program, "program", "",
+		"`path` of the cairn executable; empty: build it, with clocks that can be skewed")
 	flag.DurationVar(&o.For, "for", time.Minute, "duration of the fault injection")
-	flag.IntVar(&o.Clients, "clients", 9, "number of clients that write and read tags; the numbers of the others are fixed")
-	flag.StringVar(&o.Dir, "dir", "", "`directory` for data, logs and the page of a violation; empty: a temporary one, removed on success")
+	flag.IntVar(&o.Clients, "clients", 9,
+		"number of clients that write and read tags; the numbers of the others are fixed")
+	flag.StringVar(&o.Dir, "dir", "",
+		"`directory` for data, logs and the page of a violation; empty: a temporary one, removed on success")
 	flag.BoolVar(&o.Without, "without", false, "inject no faults, as a baseline")
 	flag.StringVar(&o.Faults, "faults", "", "inject only faults whose description matches the `regexp`; empty: all")
-	flag.BoolVar(&o.Kills, "kills", false, "instead, kill each process of a cluster with separate roles in turn, every 10 s")
-	flag.BoolVar(&o.Crash, "crash", false, "instead, kill a stand-alone node at random times, and restart it, also without the indexes of its streams")
+	flag.BoolVar(&o.Kills, "kills", false,
+		"instead, kill each process of a cluster with separate roles in turn, every 10 s")
+	flag.BoolVar(&o.Crash, "crash", false,
+		"instead, kill a stand-alone node at random times, and restart it, also without the indexes of its streams")
 	flag.Uint64Var(&o.Seed, "seed", 0, "seed of the clients and the crashes; 0: random")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -132,7 +137,8 @@ func printFaults(out io.Writer, r Result) error {
 		what string
 		Count
 	}{{"tags", r.Tags}, {"records", r.Records}} {
-		row(line.what, strconv.Itoa(line.Writes), strconv.Itoa(line.Reads), strconv.Itoa(line.Refused), strconv.Itoa(line.Unknown))
+		row(line.what, strconv.Itoa(line.Writes), strconv.Itoa(line.Reads), strconv.Itoa(line.Refused),
+			strconv.Itoa(line.Unknown))
 	}
 	row()
 	for _, line := range []struct {
@@ -140,7 +146,8 @@ func printFaults(out io.Writer, r Result) error {
 		count int
 	}{
 		{"further registrations", r.Registered}, {"analyses complete", r.Analyses[Complete]},
-		{"analyses stopped with an error", r.Analyses[Stopped]}, {"analyses lost with a majority of the nodes", r.Analyses[Lost]},
+		{"analyses stopped with an error", r.Analyses[Stopped]},
+		{"analyses lost with a majority of the nodes", r.Analyses[Lost]},
 		{"resumptions", r.Resumed}, {"violations", len(r.Violations)},
 	} {
 		row(line.what, strconv.Itoa(line.count))

@@ -72,7 +72,8 @@ func word(n int) string { return fmt.Sprintf("word%d ", n) }
 func complete(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	chunk := func(delta any, reason string) {
-		data, _ := json.Marshal(map[string]any{"choices": []any{map[string]any{"delta": delta, "finish_reason": reason}}}) // strings
+		// strings
+		data, _ := json.Marshal(map[string]any{"choices": []any{map[string]any{"delta": delta, "finish_reason": reason}}})
 		fmt.Fprintf(w, "data: %s\n\n", data)
 		_ = http.NewResponseController(w).Flush() // fails when the client has disconnected
 	}

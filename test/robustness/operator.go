@@ -77,7 +77,8 @@ func (o *operator) checkKeys(ctx context.Context) (violations []string) {
 	for _, key := range list {
 		_, err := ring.Identify(ctx, key.text)
 		if refused := errors.Is(err, keys.ErrUnknown); !key.unknown && (refused || err == nil) && refused != key.revoked {
-			violations = append(violations, fmt.Sprintf("the API key %s, revoked: %t, is refused: %t", key.id, key.revoked, refused))
+			violations = append(violations,
+				fmt.Sprintf("the API key %s, revoked: %t, is refused: %t", key.id, key.revoked, refused))
 		}
 	}
 	return violations
@@ -122,7 +123,8 @@ func (o *operator) checkHistory(ctx context.Context) (violations []string) {
 			Removed  bool
 		}
 	}
-	res := o.send(ctx, request{method: http.MethodGet, url: base(o.cluster, 0) + "/records/skill/" + o.recordKey("h", 0) + "/history",
+	res := o.send(ctx, request{method: http.MethodGet,
+		url:     base(o.cluster, 0) + "/records/skill/" + o.recordKey("h", 0) + "/history",
 		timeout: o.timeout})
 	if res.status != http.StatusOK || json.Unmarshal(res.body, &history) != nil {
 		if len(writes) > 0 {
@@ -157,7 +159,8 @@ func CheckHistory(writes, history []Operation) (violations []string) {
 	}
 	for _, o := range writes {
 		if o.Revision >= oldest && got[o.Revision] != o.Action {
-			violations = append(violations, fmt.Sprintf("the history has %q for revision %d, want %q", got[o.Revision], o.Revision, o.Action))
+			violations = append(violations,
+				fmt.Sprintf("the history has %q for revision %d, want %q", got[o.Revision], o.Revision, o.Action))
 		}
 	}
 	return violations

@@ -124,5 +124,6 @@ func (r recordHistory) problem(read Operation) string {
 			got = o.Revision
 		}
 	}
-	return fmt.Sprintf("got %q of revision %d, want %q of revision %d or a later value", read.Value, got, newest.Value, newest.Revision)
+	return fmt.Sprintf("got %q of revision %d, want %q of revision %d or a later value", read.Value, got, newest.Value,
+		newest.Revision)
 }

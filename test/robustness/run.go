@@ -312,7 +312,8 @@ func (r *Result) check(ctx context.Context, w *workload, dir string) error {
 	var broken []string
 	r.Analyses, r.Resumed, broken = checkAnalyses(w.analyses, r.Faults)
 	r.Violations = append(r.Violations, broken...)
-	history, err := json.Marshal(map[string]any{"tags": tags, "records": records, "analyses": w.analyses, "failures": r.Failures})
+	history, err := json.Marshal(map[string]any{"tags": tags, "records": records, "analyses": w.analyses,
+		"failures": r.Failures})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "history.json"), history, 0o600)
 	}

@@ -52,7 +52,8 @@ func TestManySmallAnalyses(t *testing.T) {
 		})
 	}
 	wait.Until(t, "500 analyses in progress", func() bool { return model.Waiting() >= callers })
-	t.Logf("%.0f KiB of heap in use for each analysis", (gauge(t, p, "", "go_memstats_heap_inuse_bytes")-idle)/callers/1024)
+	t.Logf("%.0f KiB of heap in use for each analysis",
+		(gauge(t, p, "", "go_memstats_heap_inuse_bytes")-idle)/callers/1024)
 	model.Release()
 	calls.Wait()
 	for i, o := range outcomes {
@@ -70,7 +71,8 @@ func largeAnalysis(n int) []byte {
 		fmt.Fprintf(&estate, `,{"id":"host-%d","site":"site-%d","state":"on","cpu":%d}`, i, i%20, i%64)
 	}
 	estate.WriteString("]}")
-	body, _ := json.Marshal(map[string]string{"query": "How many hosts are there?", "target": "H", "context": estate.String()})
+	body, _ := json.Marshal(map[string]string{"query": "How many hosts are there?", "target": "H",
+		"context": estate.String()})
 	return body
 }
 

@@ -105,7 +105,8 @@ func TestIncompleteBodies(t *testing.T) {
 			answers[fmt.Sprint(name, " ", res.StatusCode)]++
 			mu.Unlock()
 		})
-		_, _ = fmt.Fprintf(conn, "POST /api/v1/analyze HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n", header, announced)
+		_, _ = fmt.Fprintf(conn, "POST /api/v1/analyze HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n", header,
+			announced)
 		_, _ = conn.Write(part) // fails on a connection that was refused and closed
 	}
 	for range clients {
@@ -122,7 +123,8 @@ func TestIncompleteBodies(t *testing.T) {
 		}
 		return nil
 	})
-	if res, text := do(t, http.MethodPost, p.URL()+"/api/v1/analyze", globex, smallAnalysis); res.StatusCode != http.StatusOK ||
+	if res, text := do(t, http.MethodPost, p.URL()+"/api/v1/analyze", globex,
+		smallAnalysis); res.StatusCode != http.StatusOK ||
 		!strings.Contains(text, "event: done") {
 		t.Errorf("another tenant: got %d %s, want an analysis", res.StatusCode, text)
 	}

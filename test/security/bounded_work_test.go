@@ -70,7 +70,10 @@ func TestEndedAnalysesStop(t *testing.T) {
 		{"the client disconnects", []string{"--analyze-grace", "0s"}, analyzeOverHTTP,
 			func(_ *testing.T, _ *cairntest.Process, _ []string, disconnect func()) { disconnect() }, context.Canceled.Error()},
 		{"canceled", nil, analyzeOverNATS,
-			func(t *testing.T, p *cairntest.Process, runs []string, _ func()) { cancelRuns(t, p, runs) }, schemas.ErrRunStopped.Code},
+			func(t *testing.T, p *cairntest.Process, runs []string,
+				_ func()) {
+				cancelRuns(t, p, runs)
+			}, schemas.ErrRunStopped.Code},
 		{"the deadline expires", []string{"--analyze-timeout", "1s"}, analyzeOverHTTP, nil, schemas.ErrAnalysisTimeout.Code},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -107,7 +110,8 @@ func TestEndedAnalysesStop(t *testing.T) {
 				return cpuTime(t, p.URL())-since < 0.2
 			})
 			if used := cpuTime(t, p.URL()) - before; used > analyses*cost*0.65 {
-				t.Errorf("%d analyses used %.1f s of CPU time, although they were ended; one that is not ended uses %.1f s", analyses, used, cost)
+				t.Errorf("%d analyses used %.1f s of CPU time, although they were ended; one that is not ended uses %.1f s",
+					analyses, used, cost)
 			}
 		})
 	}

@@ -16,7 +16,8 @@ import (
 // descriptors. Each sends a request without a credential and then stays idle.
 func TestConnectionsLeaveFileDescriptors(t *testing.T) {
 	t.Parallel()
-	cmd := cairntest.Command("/bin/sh", nil, "-c", `ulimit -n 500 && exec "$0" "$@"`, cairntest.Program(t), "up", "--http", "127.0.0.1:0",
+	cmd := cairntest.Command("/bin/sh", nil, "-c", `ulimit -n 500 && exec "$0" "$@"`, cairntest.Program(t), "up", "--http",
+		"127.0.0.1:0",
 		"--nats-listen", "127.0.0.1:0", "--data", t.TempDir(), "--model", "offline:")
 	p := cairntest.Launch(cmd)
 	t.Cleanup(func() {

@@ -46,7 +46,8 @@ func TestDrainDeadline(t *testing.T) {
 		body string
 	}{
 		{"an analysis with a client", `{"query":"q","target":"H","context":"{\"hosts\":[{\"name\":\"a\"}]}"}`},
-		{"an analysis without a client", `{"query":"q","target":"H","context":"{\"hosts\":[{\"name\":\"a\"}]}","on_disconnect":"continue"}`},
+		{"an analysis without a client",
+			`{"query":"q","target":"H","context":"{\"hosts\":[{\"name\":\"a\"}]}","on_disconnect":"continue"}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

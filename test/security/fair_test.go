@@ -51,7 +51,8 @@ type caller struct {
 
 func newCaller(t *testing.T, p *cairntest.Process, tenant, role string) caller {
 	t.Helper()
-	out, err := cairntest.Run(t, nil, "key", "create", "--tenant", tenant, "--role", role, "-o", "json", "--nats", p.NATS())
+	out, err := cairntest.Run(t, nil, "key", "create", "--tenant", tenant, "--role", role, "-o", "json", "--nats",
+		p.NATS())
 	key := createdKey.FindStringSubmatch(out)
 	if err != nil || key == nil {
 		t.Fatalf("create a key: %v\n%s", err, out)
@@ -114,7 +115,8 @@ func TestDisconnectDoesNotBypassStreamLimit(t *testing.T) {
 	for end := time.Now().Add(deadline); ; {
 		res := c.do(t, "POST", "/api/v1/analyze", heldQuestion)
 		if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" {
-			t.Fatalf("a third analysis while two abandoned ones are in progress: got %d, want 429 with Retry-After", res.StatusCode)
+			t.Fatalf("a third analysis while two abandoned ones are in progress: got %d, want 429 with Retry-After",
+				res.StatusCode)
 		}
 		text, _ := io.ReadAll(res.Body)
 		_ = res.Body.Close()
@@ -148,7 +150,8 @@ func TestRunFairness(t *testing.T) {
 		status, header, hangUp := noisy.hold(t)
 		t.Cleanup(hangUp)
 		if refused = status != http.StatusOK; refused {
-			if status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests || header.Get("Retry-After") == "" {
+			if status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests ||
+				header.Get("Retry-After") == "" {
 				t.Errorf("a tenant that exceeds its share: got %d, want 503 or 429 with Retry-After", status)
 			}
 			break

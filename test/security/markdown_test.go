@@ -39,7 +39,8 @@ func TestAnswersAreInertMarkdown(t *testing.T) {
 		want     string
 	}{
 		"the planner": {nil, []string{"li", "p", "ul"}, "<li>&lt;img src=x onerror=alert(1)&gt;: 1</li>"},
-		"the rendering agent": {[]string{"--render", "cairn.render"}, []string{"p", "strong", "table", "tbody", "td", "th", "thead", "tr"},
+		"the rendering agent": {[]string{"--render", "cairn.render"},
+			[]string{"p", "strong", "table", "tbody", "td", "th", "thead", "tr"},
 			"<td>vm_name</td>"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,16 +30,19 @@ func TestDeepRequests(t *testing.T) {
 			status, answer, err := send(c, "POST", up.URL()+row.path, fmt.Sprintf(row.body, arrays(n)))
 			located := strings.Contains(answer, row.field+"[0]") || strings.Contains(answer, "nested too deep")
 			if err != nil || status != 400 || !located {
-				t.Errorf("%s with %d levels: %d %.300s %v, want 400 that names %s or the position", row.path, n, status, answer, err, row.field)
+				t.Errorf("%s with %d levels: %d %.300s %v, want 400 that names %s or the position", row.path, n, status, answer,
+					err, row.field)
 			}
 		}
-		if status, answer, err := send(c, "POST", up.URL()+row.path, fmt.Sprintf(row.body, arrays(998))); err != nil || status >= 300 {
+		if status, answer, err := send(c, "POST", up.URL()+row.path, fmt.Sprintf(row.body, arrays(998))); err != nil ||
+			status >= 300 {
 			t.Errorf("%s with 1000 levels: %d %.300s %v", row.path, status, answer, err)
 		}
 	}
 	for _, row := range [][3]string{
 		{"GET", "/tools", ""}, {"GET", "/skills", ""}, {"GET", "/tags/a", ""},
-		{"POST", "/resolve/tools", `{"tool_ids":["a.b.c"],"explain":true}`}, {"POST", "/resolve/tool_class", `{"tool_class":"c"}`},
+		{"POST", "/resolve/tools", `{"tool_ids":["a.b.c"],"explain":true}`},
+		{"POST", "/resolve/tool_class", `{"tool_class":"c"}`},
 		{"POST", "/resolve/skill", `{"skill_id":"a.b"}`}, {"POST", "/resolve/skill", `{"query":"audit"}`},
 		{"POST", "/resolve/agent", `{"query":"audit"}`}, {"POST", "/resolve/context", `{"skill_id":"a.b"}`},
 		{"POST", "/resolve/guardrail", `{"skill_id":"a.b"}`}, {"POST", "/resolve/template", `{"skill_id":"a.b"}`},

@@ -92,7 +92,8 @@ func TestHealthFlood(t *testing.T) {
 	var flooding, others sync.WaitGroup
 	var done atomic.Bool
 	for i := range 100 {
-		path := []string{"/health", "/health/ready", "/docs", "/openapi.json", "/.well-known/ai-catalog.json", "/ard/skills/a.b/SKILL.md"}[i%6]
+		path := []string{"/health", "/health/ready", "/docs", "/openapi.json", "/.well-known/ai-catalog.json",
+			"/ard/skills/a.b/SKILL.md"}[i%6]
 		flooding.Go(func() {
 			for !done.Load() {
 				status, body, err := send(flooder, "GET", up.URL()+path, "")
@@ -132,7 +133,8 @@ func TestMinRevisionFlood(t *testing.T) {
 	c := client(t, "127.0.0.1")
 	flooder := "Bearer " + makeKey(t, up, "--role", "reader", "--tenant", "acme")
 	tenant := "Bearer " + makeKey(t, up, "--role", "registrar", "--tenant", "globex")
-	if status, body, err := send(c, "POST", up.URL()+"/register/tool", `{"tool_data":{"tool_id":"a.b.c"}}`, "Authorization",
+	if status, body, err := send(c, "POST", up.URL()+"/register/tool", `{"tool_data":{"tool_id":"a.b.c"}}`,
+		"Authorization",
 		tenant); err != nil || status != 200 {
 		t.Fatalf("register: %d %s %v", status, body, err)
 	}
@@ -206,7 +208,8 @@ func TestLogOfLargeFields(t *testing.T) {
 	c := client(t, "127.0.0.1")
 	before := len(up.Stderr.String())
 	large := strings.Repeat("A", 9<<20)
-	body := fmt.Sprintf(`{"id":%q,"target":"H","query":"how many hosts?","context":"{\"hosts\":[{\"name\":\"a\"}]}"}`, large)
+	body := fmt.Sprintf(`{"id":%q,"target":"H","query":"how many hosts?","context":"{\"hosts\":[{\"name\":\"a\"}]}"}`,
+		large)
 	if status, answer, err := send(c, "POST", up.URL()+"/api/v1/analyze", body); err != nil || status != 400 {
 		t.Errorf("a large id: %d %.200s %v, want 400", status, answer, err)
 	}
@@ -274,10 +277,12 @@ func TestClientErrorsAreNotWarnings(t *testing.T) {
 			t.Errorf("%s %s: %d %s %v, want %d", row.method, row.path, status, body, err, row.status)
 		}
 	}
-	if grown := up.Stderr.String()[before:]; strings.Contains(grown, "level=WARN") || strings.Contains(grown, "level=ERROR") {
+	if grown := up.Stderr.String()[before:]; strings.Contains(grown, "level=WARN") ||
+		strings.Contains(grown, "level=ERROR") {
 		t.Errorf("logged: %.2000s", grown)
 	}
-	if got := gauge(t, up, "", `cairn_nats_request_duration_seconds_count\{status="400",subject="cairn.analyze"\}`); got != 2 {
+	if got := gauge(t, up, "",
+		`cairn_nats_request_duration_seconds_count\{status="400",subject="cairn.analyze"\}`); got != 2 {
 		t.Errorf("%v analyses are counted as malformed, want 2", got)
 	}
 }

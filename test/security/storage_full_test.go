@@ -47,7 +47,8 @@ func TestFullTagStore(t *testing.T) {
 	wantHealth(t, url, func(body string) bool {
 		return strings.Contains(body, `"degraded"`) && strings.Contains(body, "bucket cairn_tags is 9")
 	})
-	if status, body := sendJSON(t, http.MethodPost, url+"/register/tool", `{"tool_data":{"tool_id":"p.s.one"}}`); status != http.StatusOK {
+	if status, body := sendJSON(t, http.MethodPost, url+"/register/tool",
+		`{"tool_data":{"tool_id":"p.s.one"}}`); status != http.StatusOK {
 		t.Errorf("register a tool while the tag store is full: got %d %s", status, body)
 	}
 	for i := range written {

@@ -56,7 +56,8 @@ func TestTenantLimits(t *testing.T) {
 	if status, body := tool("other", 3); status != http.StatusOK {
 		t.Errorf("a record of another tenant: got %d %s", status, body)
 	}
-	if status, body := sendJSON(t, http.MethodDelete, process.URL()+"/tags/limit-0?tenant_id=acme", ""); status != http.StatusNoContent {
+	if status, body := sendJSON(t, http.MethodDelete, process.URL()+"/tags/limit-0?tenant_id=acme",
+		""); status != http.StatusNoContent {
 		t.Errorf("delete a tag: got %d %s", status, body)
 	}
 	if status, body := sendJSON(t, http.MethodDelete, process.URL()+"/register/tool/p.s.t0?tenant_id=acme",

@@ -90,7 +90,8 @@ supports are listed after it. With --strict, the exit code is 1 if there are any
 	a.Flags(cmd)
 	f := cmd.Flags()
 	estatefile.Flag(f, &a.estates)
-	flags.Choice(cmd, &a.mode, "mode", "", "analysis `MODE`: standard, or broad for facts only", schemas.ModeStandard, schemas.ModeBroad)
+	flags.Choice(cmd, &a.mode, "mode", "", "analysis `MODE`: standard, or broad for facts only", schemas.ModeStandard,
+		schemas.ModeBroad)
 	f.BoolVar(&a.provenance, "provenance", true, "check the figures of the answer against the tool results")
 	f.BoolVar(&a.strict, "strict", false, "exit with code 1 if no tool result supports a figure of the answer")
 	f.BoolVar(&a.detach, "detach", false, "print the id of the run and let it continue")
@@ -154,10 +155,12 @@ func (a *askOptions) print(run *client.Run, out, errOut io.Writer) (answer, erro
 
 // converse lists the arrays of the estate and asks the questions that the user types, until the end of the input. An
 // interrupt cancels the current answer only.
-func (a *askOptions) converse(ctx context.Context, c *client.Client, estate string, in lines, out, errOut io.Writer) error {
+func (a *askOptions) converse(ctx context.Context, c *client.Client, estate string, in lines, out,
+	errOut io.Writer) error {
 	var history conversation
 	var suggestions []string // of the previous answer
-	if err := output.Dimmed(errOut, "Ask about the estate. Ctrl-C cancels an answer, Ctrl-D ends the conversation."); err != nil {
+	if err := output.Dimmed(errOut,
+		"Ask about the estate. Ctrl-C cancels an answer, Ctrl-D ends the conversation."); err != nil {
 		return err
 	}
 	if err := printArrays(ctx, c, estate, errOut); err != nil {
@@ -206,7 +209,8 @@ func (a *askOptions) converse(ctx context.Context, c *client.Client, estate stri
 
 // answer runs one question. Its context is detached from that of the command, so that Ctrl-C
 // cancels this answer only.
-func (a *askOptions) answer(ctx context.Context, c *client.Client, q schemas.Analysis, out, errOut io.Writer) (answer, error) {
+func (a *askOptions) answer(ctx context.Context, c *client.Client, q schemas.Analysis, out,
+	errOut io.Writer) (answer, error) {
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt)
 	defer stop()
 	run, err := c.Analyze(ctx, q)

@@ -66,7 +66,8 @@ func TestConversation(t *testing.T) {
 	}
 	var out, errOut strings.Builder
 	a := &askOptions{mode: schemas.ModeStandard}
-	if err := a.converse(t.Context(), c, "{}", &typed{"one", "  ", "bad", "two", "exit", "three"}, &out, &errOut); err != nil {
+	if err := a.converse(t.Context(), c, "{}", &typed{"one", "  ", "bad", "two", "exit", "three"}, &out,
+		&errOut); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != "answer to one\nanswer to two\n" ||
@@ -107,7 +108,8 @@ func TestConversationSuggestions(t *testing.T) {
 	}
 	var out, errOut strings.Builder
 	a := &askOptions{mode: schemas.ModeStandard}
-	if err := a.converse(t.Context(), c, "{}", &typed{"1", "why?", "2", "2", "why?", "3", "0"}, &out, &errOut); err != nil {
+	if err := a.converse(t.Context(), c, "{}", &typed{"1", "why?", "2", "2", "why?", "3", "0"}, &out,
+		&errOut); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"1", "why?", "Which?", "2", "why?", "3", "0"}
@@ -164,7 +166,8 @@ func TestConversationLimits(t *testing.T) {
 	for _, m := range c.messages {
 		size += len(m.C)
 	}
-	if size > maxHistoryBytes || len(c.messages) > maxMessages || c.messages[len(c.messages)-2].C != "q199" || c.messages[0].R != 0 {
+	if size > maxHistoryBytes || len(c.messages) > maxMessages || c.messages[len(c.messages)-2].C != "q199" ||
+		c.messages[0].R != 0 {
 		t.Errorf("%d messages with %d bytes", len(c.messages), size)
 	}
 }

@@ -118,7 +118,8 @@ func reportFields(result jsontext.Value) (report, error) {
 			values = append(values, fmt.Sprintf("%s (%s)", plain(value[0]), plain(value[1])))
 		}
 		kind := strings.TrimSpace(field.Type + " " + field.Unit)
-		t.rows = append(t.rows, []string{field.Name, kind, plain(field.Share), plain(field.Distinct), strings.Join(values, ", ")})
+		t.rows = append(t.rows, []string{field.Name, kind, plain(field.Share), plain(field.Distinct),
+			strings.Join(values, ", ")})
 	}
 	notes := []string{plain(schema.Count) + " records"}
 	if schema.NameField != "" {

@@ -105,7 +105,8 @@ func seconds(text string) string {
 }
 
 // readRuns returns at most limit runs in the state, the latest first, and whether there are more.
-func readRuns(ctx context.Context, c *client.Client, state string, limit int) (runs []schemas.RunSummary, more bool, err error) {
+func readRuns(ctx context.Context, c *client.Client, state string,
+	limit int) (runs []schemas.RunSummary, more bool, err error) {
 	runs = []schemas.RunSummary{}
 	for r, err := range c.Runs(ctx, schemas.RunQuery{State: state, Limit: new(min(limit+1, 1000))}) {
 		if err != nil || len(runs) == limit {

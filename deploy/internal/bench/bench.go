@@ -104,7 +104,8 @@ func Command() *cobra.Command {
 	f.IntVar(&b.plan.Connections, "connections", 64,
 		"maximum number of requests in flight; further ones are delayed, and the delay counts as latency")
 	f.DurationVar(&b.bounds.P99, "max-p99", 100*time.Millisecond, "maximum 99th percentile latency, for --rate max")
-	f.Float64Var(&b.bounds.Errors, "max-errors", 0.001, "maximum error rate of an operation, from 0 to 1; the exit code is 1 above it")
+	f.Float64Var(&b.bounds.Errors, "max-errors", 0.001,
+		"maximum error rate of an operation, from 0 to 1; the exit code is 1 above it")
 	f.DurationVar(&b.bounds.Step, "step", 5*time.Second, "duration of each trial, for --rate max")
 	f.IntVar(&b.skills, "skills", 200, "number of skills to register")
 	f.StringVar(&b.jsonFile, "json", "", "output `FILE` for all figures and histograms")
@@ -123,7 +124,8 @@ func (b *bench) validate(args []string) error {
 	if b.rate != searchRate {
 		rate, err := strconv.ParseFloat(b.rate, 64)
 		if err != nil || !(rate >= minRate && rate <= maxRate) { // also rejects NaN
-			return flags.Usage(fmt.Errorf("--rate must be %g to %.0f requests per second, or %s, got %q", minRate, maxRate, searchRate, b.rate))
+			return flags.Usage(fmt.Errorf("--rate must be %g to %.0f requests per second, or %s, got %q", minRate, maxRate,
+				searchRate, b.rate))
 		}
 		b.plan.Rate = rate
 	}
@@ -163,7 +165,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return err
 	}
 	env := load.Here()
-	env.URL, env.Version, env.Client, env.Backends = b.URL, h.Version, bus.Version, connect.Backends(h, "resolve", "analyze")
+	env.URL, env.Version, env.Client, env.Backends = b.URL, h.Version, bus.Version,
+		connect.Backends(h, "resolve", "analyze")
 	defer func() { err = errors.Join(err, records.Delete(context.WithoutCancel(ctx), c, list, b.tenant)) }()
 	if err := records.RegisterSearchable(ctx, c, list, client.DefaultTimeout, b.errOut); err != nil {
 		return err
@@ -182,11 +185,14 @@ func (b *bench) run(ctx context.Context) (err error) {
 
 // checkErrors returns an error when the highest error rate of an operation exceeds --max-errors.
 func (b *bench) checkErrors(r *load.Result) error {
-	worst := slices.MaxFunc(r.Operations, func(a, b *load.Measured) int { return cmp.Compare(a.FailedShare(), b.FailedShare()) })
+	worst := slices.MaxFunc(r.Operations, func(a, b *load.Measured) int {
+		return cmp.Compare(a.FailedShare(), b.FailedShare())
+	})
 	if worst.FailedShare() <= b.bounds.Errors {
 		return nil
 	}
-	return fmt.Errorf("%d of %d %s requests failed; --max-errors %g allows %.3g", worst.Failed(), worst.Count, worst.Operation,
+	return fmt.Errorf("%d of %d %s requests failed; --max-errors %g allows %.3g", worst.Failed(), worst.Count,
+		worst.Operation,
 		b.bounds.Errors, b.bounds.Errors*float64(worst.Count))
 }
 
@@ -205,7 +211,8 @@ func (b *bench) measure(ctx context.Context) (*load.Result, error) {
 		if !s.Held {
 			verdict = "not sustained"
 		}
-		_, _ = fmt.Fprintf(b.errOut, "%.0f/s: p99 %s ms, errors %.2g%%: %s\n", s.Rate, short3(s.P99), 100*s.Errors, verdict) // progress only
+		// progress only
+		_, _ = fmt.Fprintf(b.errOut, "%.0f/s: p99 %s ms, errors %.2g%%: %s\n", s.Rate, short3(s.P99), 100*s.Errors, verdict)
 	}), nil
 }
 
@@ -214,15 +221,21 @@ const lateShareNoted = 0.01
 
 // notes returns remarks on side effects of the measurement and on the limits of the load.
 func (b *bench) notes(r *load.Result, records int) []string {
-	notes := []string{fmt.Sprintf("%d records of tenant %s were registered for the measurement and are removed afterwards; tags expire within %v.", records, b.tenant, tagTime)}
+	notes := []string{fmt.Sprintf(
+		"%d records of tenant %s were registered for the measurement and are removed afterwards; tags expire within %v.",
+		records, b.tenant, tagTime)}
 	if r.Late > lateShareNoted {
-		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were delayed because all %d connections were busy; the delay counts as latency.", 100*r.Late, r.Connections))
+		notes = append(notes, fmt.Sprintf(
+			"%.0f%% of the requests were delayed because all %d connections were busy; the delay counts as latency.", 100*r.Late,
+			r.Connections))
 	}
 	if r.Slipped > lateShareNoted {
-		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were delayed by this client; the delay counts as latency.", 100*r.Slipped))
+		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were delayed by this client; the delay counts as latency.",
+			100*r.Slipped))
 	}
 	if all := r.Operations[len(r.Operations)-1]; all.Refused() > 0 {
-		notes = append(notes, fmt.Sprintf("Latency of the %d rejections: p50 %s ms, p99 %s ms.", all.Refused(), short3(all.Refusals.At(50)),
+		notes = append(notes, fmt.Sprintf("Latency of the %d rejections: p50 %s ms, p99 %s ms.", all.Refused(),
+			short3(all.Refusals.At(50)),
 			short3(all.Refusals.At(99))))
 	}
 	if b.rate == searchRate && len(r.Steps) > 0 {
@@ -230,7 +243,8 @@ func (b *bench) notes(r *load.Result, records int) []string {
 		if !r.Steps[len(r.Steps)-1].Held {
 			verdict = "is not sustained"
 		}
-		notes = append(notes, fmt.Sprintf("%.4g requests per second %s within p99 %v and %.2g%% errors, after %d trials.", r.Rate, verdict,
+		notes = append(notes, fmt.Sprintf("%.4g requests per second %s within p99 %v and %.2g%% errors, after %d trials.",
+			r.Rate, verdict,
 			b.bounds.P99, 100*b.bounds.Errors, len(r.Steps)))
 	}
 	return notes

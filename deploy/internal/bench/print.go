@@ -31,7 +31,8 @@ func printLoad(out io.Writer, r *load.Result) error {
 
 // summaryOf returns the load of r on one line.
 func summaryOf(r *load.Result) string {
-	text := fmt.Sprintf("%s: %.4g requests per second for %.1f s, at most %d connections", r.Name, r.Rate, r.Seconds, r.Connections)
+	text := fmt.Sprintf("%s: %.4g requests per second for %.1f s, at most %d connections", r.Name, r.Rate, r.Seconds,
+		r.Connections)
 	if r.Interrupted {
 		text += "; interrupted"
 	}

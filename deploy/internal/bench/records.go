@@ -11,18 +11,23 @@ import (
 
 // The purpose of a benchmark skill combines a task, an object and a location.
 var (
-	purposeTasks = []string{"find unused", "list overloaded", "count unpatched", "audit the cost of", "forecast the growth of",
+	purposeTasks = []string{"find unused", "list overloaded", "count unpatched", "audit the cost of",
+		"forecast the growth of",
 		"explain alerts about", "compare the latency of", "plan the migration of", "check the backups of", "rank the risk of"}
-	purposeThings = []string{"volumes", "hosts", "virtual machines", "switches", "load balancers", "databases", "certificates",
-		"clusters", "queues", "storage pools", "firewall rules", "licences", "containers", "subnets", "tape libraries", "snapshots"}
-	purposePlaces = []string{"in the data center", "at the edge sites", "of a business unit", "in the cloud region", "during the night",
+	purposeThings = []string{"volumes", "hosts", "virtual machines", "switches", "load balancers", "databases",
+		"certificates",
+		"clusters", "queues", "storage pools", "firewall rules", "licences", "containers", "subnets", "tape libraries",
+		"snapshots"}
+	purposePlaces = []string{"in the data center", "at the edge sites", "of a business unit", "in the cloud region",
+		"during the night",
 		"over a quarter"}
 )
 
 // purpose returns the purpose of skill n.
 func purpose(n int) string {
 	tasks, things := len(purposeTasks), len(purposeThings)
-	text := purposeTasks[n%tasks] + " " + purposeThings[n/tasks%things] + " " + purposePlaces[n/tasks/things%len(purposePlaces)]
+	text := purposeTasks[n%tasks] + " " + purposeThings[n/tasks%things] + " " +
+		purposePlaces[n/tasks/things%len(purposePlaces)]
 	if round := n / tasks / things / len(purposePlaces); round > 0 {
 		text += fmt.Sprintf(", variant %d", round)
 	}

@@ -139,7 +139,8 @@ func (a *loadClient) readTag(ctx context.Context, n int) load.Answer {
 }
 
 func (a *loadClient) byID(ctx context.Context, n int) load.Answer {
-	return a.exchange(ctx, http.MethodPost, "/resolve/skill", schemas.SkillQuery{SkillID: skillID(n % a.skills), QueryOptions: a.options()})
+	return a.exchange(ctx, http.MethodPost, "/resolve/skill",
+		schemas.SkillQuery{SkillID: skillID(n % a.skills), QueryOptions: a.options()})
 }
 
 func (a *loadClient) search(ctx context.Context, n int) load.Answer {

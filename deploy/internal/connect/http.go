@@ -38,7 +38,8 @@ func (c *HTTP) Flags(cmd *cobra.Command) {
 	}
 	cmd.Flags().StringVar(&c.URL, "url", client.DefaultURL, "`URL` of Cairn, or HOST:PORT")
 	flags.Secret(cmd.Flags(), &c.key, "key", "", "API `KEY` or OIDC token")
-	cmd.Flags().String(flags.Context, "", "`NAME` of the context with the values of --url, --key and --tenant; empty: the selected one, unless --url is set")
+	cmd.Flags().String(flags.Context, "",
+		"`NAME` of the context with the values of --url, --key and --tenant; empty: the selected one, unless --url is set")
 }
 
 // Client returns a client with the values of the flags.

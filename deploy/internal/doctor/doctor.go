@@ -92,7 +92,8 @@ unavailable server.`,
 		},
 	}
 	d.Flags(cmd)
-	cmd.Flags().StringVar(&d.tenant, "tenant", "", "`TENANT` to check the permissions for; needed for a key of several tenants")
+	cmd.Flags().StringVar(&d.tenant, "tenant", "",
+		"`TENANT` to check the permissions for; needed for a key of several tenants")
 	cmd.Flags().BoolVar(&d.strict, "strict", false, "exit with code 1 if there are warnings")
 	d.nats.Flags(cmd.Flags())
 	flags.Text(cmd, &d.output)

@@ -38,7 +38,8 @@ func streams(ctx context.Context, conn *bus.Conn) (list []finding) {
 		}
 	}
 	if err := lister.Err(); err != nil {
-		return append(list, fail("streams", err, "use a NATS user that may list streams, and check that JetStream is enabled"))
+		return append(list, fail("streams", err,
+			"use a NATS user that may list streams, and check that JetStream is enabled"))
 	}
 	slices.SortFunc(list, func(a, b finding) int { return strings.Compare(a.Check, b.Check) })
 	for _, name := range required {

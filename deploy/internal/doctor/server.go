@@ -25,7 +25,8 @@ const maxSkew = 5 * time.Second
 // version compares the versions of the server and of this program.
 func version(h schemas.Health) finding {
 	if h.Version != bus.Version {
-		return warn("version", fmt.Sprintf("server %s, this program %s", h.Version, bus.Version), "install the version of the server")
+		return warn("version", fmt.Sprintf("server %s, this program %s", h.Version, bus.Version),
+			"install the version of the server")
 	}
 	return ok("version", h.Version)
 }
@@ -107,9 +108,11 @@ func backends(s schemas.Health) (list []finding) {
 		case i.Quarantined > 0:
 			list = append(list, warn("index", fmt.Sprintf("%d records are quarantined", i.Quarantined), fixFor("quarantine")))
 		case i.Live != i.Fingerprint:
-			list = append(list, warn("index", "a new generation is being filled", "wait until it has caught up; see cairn status"))
+			list = append(list, warn("index", "a new generation is being filled",
+				"wait until it has caught up; see cairn status"))
 		case i.Lag != nil && *i.Lag > 0:
-			list = append(list, warn("index", fmt.Sprintf("%d changes behind the catalog", *i.Lag), "wait, or start further register workers"))
+			list = append(list, warn("index", fmt.Sprintf("%d changes behind the catalog", *i.Lag),
+				"wait, or start further register workers"))
 		default:
 			list = append(list, ok("index", "up to date"))
 		}
@@ -203,7 +206,8 @@ func anonymous(ctx context.Context, c *client.Client) []finding {
 func authentication(err error) finding {
 	switch {
 	case err == nil:
-		return warn("authentication", "requests without a credential are accepted", "start the edges with --auth keys or --auth oidc")
+		return warn("authentication", "requests without a credential are accepted",
+			"start the edges with --auth keys or --auth oidc")
 	case errors.Is(err, schemas.ErrUnauthenticated), errors.Is(err, schemas.ErrForbidden):
 		return ok("authentication", "required")
 	default:

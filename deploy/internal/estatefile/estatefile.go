@@ -54,7 +54,8 @@ func ReadAll(ctx context.Context, sources []string, stdin io.Reader) (string, er
 	return text, flags.Usage(err)
 }
 
-// Read returns the text of an estate without a leading byte order mark. A file whose name ends with .gz is decompressed.
+// Read returns the text of an estate without a leading byte order mark. A file whose name ends with .gz is
+// decompressed.
 func Read(ctx context.Context, source string, stdin io.Reader) ([]byte, error) {
 	text, err := readSource(ctx, source, stdin)
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))

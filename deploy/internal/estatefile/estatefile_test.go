@@ -88,7 +88,8 @@ func TestReadAll(t *testing.T) {
 				sources = append(sources, s)
 			}
 			got, err := ReadAll(t.Context(), sources, strings.NewReader(`{"hosts":[{"name":"c"}]}`))
-			if got != row.want || row.fault == "" && err != nil || row.fault != "" && (err == nil || !strings.Contains(err.Error(), row.fault)) {
+			if got != row.want || row.fault == "" && err != nil ||
+				row.fault != "" && (err == nil || !strings.Contains(err.Error(), row.fault)) {
 				t.Errorf("got %.200q, %v; want %q, %q", got, err, row.want, row.fault)
 			}
 		})

@@ -84,11 +84,13 @@ at a time.`,
 	}
 	e.Flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&e.tenant, "tenant", "", "`TENANT` of the searches; empty: global scope, or with --register a generated tenant")
+	f.StringVar(&e.tenant, "tenant", "",
+		"`TENANT` of the searches; empty: global scope, or with --register a generated tenant")
 	f.BoolVar(&e.register, "register", false, "register the corpus before the evaluation and delete it afterwards")
 	f.BoolVar(&e.keep, "keep", false, "keep the corpus registered by --register")
 	f.IntVar(&e.concurrency, "at-once", 4, "maximum number of `QUERIES` in flight")
-	f.DurationVar(&e.retryTimeout, "retry-timeout", 15*time.Second, "timeout of retries of degraded answers, restarted by each success")
+	f.DurationVar(&e.retryTimeout, "retry-timeout", 15*time.Second,
+		"timeout of retries of degraded answers, restarted by each success")
 	f.DurationVar(&e.searchable, "wait", 30*time.Minute, "timeout until the registered corpus is searchable")
 	f.StringToStringVar(&e.minFlags, "min", nil,
 		"lowest accepted `METRIC=VALUE` of hybrid search, comma-separated list for several; the exit code is 1 below it")
@@ -167,7 +169,8 @@ func (e *evalOptions) earlier(queries int) (*evaluation, error) {
 		return nil, flags.Usage(fmt.Errorf("--compare %s: expected the JSON of an earlier cairn eval -o json", e.compare))
 	}
 	if before.Queries != queries {
-		return nil, flags.Usage(fmt.Errorf("--compare %s: expected a result of the same %d queries, got one of %d", e.compare, queries,
+		return nil, flags.Usage(fmt.Errorf("--compare %s: expected a result of the same %d queries, got one of %d", e.compare,
+			queries,
 			before.Queries))
 	}
 	return &before, nil
@@ -179,7 +182,8 @@ func (e *evalOptions) prepare() error {
 	case e.register && e.tenant == "":
 		e.tenant = tenantPrefix + strings.ToLower(rand.Text()[:8])
 	case e.register && !strings.HasPrefix(e.tenant, tenantPrefix):
-		return flags.Usage(fmt.Errorf("--tenant %s: with --register the tenant must begin with %s, so that existing records are not replaced or removed",
+		return flags.Usage(fmt.Errorf(
+			"--tenant %s: with --register the tenant must begin with %s, so that existing records are not replaced or removed",
 			e.tenant, tenantPrefix))
 	case e.keep && !e.register:
 		return flags.Usage(errors.New("--keep requires --register"))

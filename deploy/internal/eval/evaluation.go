@@ -114,7 +114,8 @@ func (r evaluation) differences(now evaluation) map[string]figures {
 // print writes r as text.
 func (r evaluation) print(out io.Writer) error {
 	t := output.NewTable(out)
-	t.Row(fmt.Sprintf("%d queries for %d skills%s in %.1f s", r.Queries, r.Corpus, suffixed(" of tenant ", r.Tenant), r.Seconds))
+	t.Row(fmt.Sprintf("%d queries for %d skills%s in %.1f s", r.Queries, r.Corpus, suffixed(" of tenant ", r.Tenant),
+		r.Seconds))
 	if with := output.Pairs(r.Backends); len(with) > 0 {
 		t.Row(strings.Join(with, ", "))
 	}
@@ -145,7 +146,8 @@ func (r evaluation) print(out io.Writer) error {
 		t.Row(fmt.Sprintf("First hybrid search, including embedding: p50 %.1f ms, p95 %.1f ms.", r.First.P50, r.First.P95))
 	}
 	if r.First.Short > 0 {
-		t.Row(fmt.Sprintf("First hybrid search: %d answers were degraded or unavailable and are excluded from the latencies.", r.First.Short))
+		t.Row(fmt.Sprintf("First hybrid search: %d answers were degraded or unavailable and are excluded from the latencies.",
+			r.First.Short))
 	}
 	r.explain(t)
 	return t.Write()
@@ -171,7 +173,8 @@ func (r evaluation) explain(t *output.Table) {
 			t.Row(`"cairn status" shows whether the model is available.`)
 		default:
 			t.Row()
-			t.Row(fmt.Sprintf(`%d of %d answers of %s search are degraded (%s): see "cairn status".`, row.Degraded, r.Queries, row.name,
+			t.Row(fmt.Sprintf(`%d of %d answers of %s search are degraded (%s): see "cairn status".`, row.Degraded, r.Queries,
+				row.name,
 				row.Lacking))
 		}
 	}

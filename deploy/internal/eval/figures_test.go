@@ -82,7 +82,8 @@ func TestDifference(t *testing.T) {
 	before := figures{Queries: 100, metrics: metrics{0.5, 0.6, 0.7, 0.8}, Margin: metrics{0.03, 0, 0, 0.1}}
 	now := figures{Queries: 100, metrics: metrics{0.75, 0.6, 0.6, 0.8}, Margin: metrics{0.04, 0, 0.02, 0}}
 	want := figures{Queries: 100, metrics: metrics{0.25, 0, -0.1, 0}, Margin: metrics{0.05, 0, 0.02, 0.1}}
-	if diff := cmp.Diff(want, before.difference(now), cmp.AllowUnexported(figures{}), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+	if diff := cmp.Diff(want, before.difference(now), cmp.AllowUnexported(figures{}),
+		cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := now.signedCells("hybrid")[1]; got != "+0.7500" {

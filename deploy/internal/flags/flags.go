@@ -86,7 +86,8 @@ type choice struct {
 // Set implements pflag.Value.
 func (c choice) Set(text string) error {
 	if !slices.Contains(c.choices, text) {
-		return fmt.Errorf("expected %s", strings.TrimPrefix(strings.Join(c.choices, ", "), ", ")) // the first one may be empty
+		// the first one may be empty
+		return fmt.Errorf("expected %s", strings.TrimPrefix(strings.Join(c.choices, ", "), ", "))
 	}
 	*c.value = text
 	return nil
@@ -108,7 +109,8 @@ func Choice(cmd *cobra.Command, p *string, name, short, usage string, values ...
 	*p = values[0]
 	cmd.Flags().VarP(choice{p, values}, name, short, usage)
 	named := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
-	if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(named, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc(name,
+		cobra.FixedCompletions(named, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag is defined above
 	}
 }

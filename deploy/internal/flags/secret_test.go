@@ -25,10 +25,13 @@ func TestSecretPrecedence(t *testing.T) {
 	}{
 		{"a variable", map[string]string{"CAIRN_KEY": "v"}, nil, "v", ""},
 		{"a variable of a file", map[string]string{"CAIRN_KEY_FILE": file}, nil, "from-file", ""},
-		{"a file takes precedence over a variable", map[string]string{"CAIRN_KEY": "v"}, []string{"--key-file", file}, "from-file", ""},
-		{"a value takes precedence over a variable of a file", map[string]string{"CAIRN_KEY_FILE": file}, []string{"--key", "k"}, "k", ""},
+		{"a file takes precedence over a variable", map[string]string{"CAIRN_KEY": "v"}, []string{"--key-file", file},
+			"from-file", ""},
+		{"a value takes precedence over a variable of a file", map[string]string{"CAIRN_KEY_FILE": file},
+			[]string{"--key", "k"}, "k", ""},
 		{"an empty value takes precedence, too", map[string]string{"CAIRN_KEY_FILE": file}, []string{"--key", ""}, "", ""},
-		{"two variables", map[string]string{"CAIRN_KEY": "v", "CAIRN_KEY_FILE": file}, nil, "", "--key and --key-file are mutually exclusive"},
+		{"two variables", map[string]string{"CAIRN_KEY": "v", "CAIRN_KEY_FILE": file}, nil, "",
+			"--key and --key-file are mutually exclusive"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

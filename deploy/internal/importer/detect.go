@@ -8,9 +8,10 @@ import (
 )
 
 // errUnknown is the error of a source without a known format.
-var errUnknown = flags.Usage(errors.New("unknown format: expected skills, an MCP server, server.json, an MCP registry, an OpenAPI document, an A2A agent card " +
+var errUnknown = flags.Usage(
+	errors.New("unknown format: expected skills, an MCP server, server.json, an MCP registry, an OpenAPI document, an A2A agent card " +
 
-	"or a Cairn; --format selects one. Records are registered by cairn apply"))
+		"or a Cairn; --format selects one. Records are registered by cairn apply"))
 
 // formatOf returns the format of a document; empty: unknown.
 func formatOf(doc object) string {
@@ -27,7 +28,8 @@ func formatOf(doc object) string {
 		return formatOpenAPI
 	case has("servers") && doc["servers"].Kind() == '[':
 		return formatRegistry
-	case has("name", "skills", "url"), has("name", "skills", "supportedInterfaces"), has("name", "skills", "protocolVersion"):
+	case has("name", "skills", "url"), has("name", "skills", "supportedInterfaces"),
+		has("name", "skills", "protocolVersion"):
 		return formatCard
 	case has("name") && (has("packages") || has("remotes") || strings.Contains(doc.text("$schema"), "server.schema.json")):
 		return formatServer

@@ -76,7 +76,8 @@ func (f *frontmatter) decode(n *yaml.Node) error {
 		case name == "allowed-tools":
 			f.AllowedTools = strings.Join(items(value), " ")
 		case field == nil:
-			f.problems = append(f.problems, name+": unexpected field; expected name, description, license, compatibility, metadata or allowed-tools")
+			f.problems = append(f.problems,
+				name+": unexpected field; expected name, description, license, compatibility, metadata or allowed-tools")
 		case value.Kind != yaml.ScalarNode:
 			return fmt.Errorf("%s: expected a string", name)
 		default:
@@ -84,7 +85,8 @@ func (f *frontmatter) decode(n *yaml.Node) error {
 		}
 	}
 	if utf8.RuneCountInString(f.Compatibility) > skillfile.MaxCompatibility {
-		f.problems = append(f.problems, fmt.Sprintf("compatibility: expected at most %d characters", skillfile.MaxCompatibility))
+		f.problems = append(f.problems,
+			fmt.Sprintf("compatibility: expected at most %d characters", skillfile.MaxCompatibility))
 	}
 	return nil
 }
@@ -93,7 +95,8 @@ func (f *frontmatter) decode(n *yaml.Node) error {
 func (f *frontmatter) checkYAML(n *yaml.Node) {
 	flow := n.Style&yaml.FlowStyle != 0 && n.Kind != yaml.ScalarNode
 	if flow || n.Anchor != "" || n.Kind == yaml.AliasNode || n.Style&yaml.TaggedStyle != 0 {
-		f.problems = append(f.problems, fmt.Sprintf("line %d: flow style, anchors and tags are not part of the format", n.Line))
+		f.problems = append(f.problems,
+			fmt.Sprintf("line %d: flow style, anchors and tags are not part of the format", n.Line))
 		return
 	}
 	for _, item := range n.Content {
@@ -135,7 +138,8 @@ func (f frontmatter) validate(dir string, lenient bool) error {
 	case lenient:
 		return nil
 	case utf8.RuneCountInString(f.Description) > skillfile.MaxDescription:
-		return fmt.Errorf("description: expected at most %d characters, got %d", skillfile.MaxDescription, utf8.RuneCountInString(f.Description))
+		return fmt.Errorf("description: expected at most %d characters, got %d", skillfile.MaxDescription,
+			utf8.RuneCountInString(f.Description))
 	case len(f.problems) > 0:
 		return errors.New(f.problems[0])
 	}
@@ -180,12 +184,15 @@ type skill struct {
 // rendered the file, whose metadata have the id then.
 func (f frontmatter) record(domain, body string, files []schemas.Resource) (jsontext.Value, error) {
 	s := skill{
-		SkillID: domain + "." + segment(norm.NFKC.String(f.Name)), Description: f.Description, Instructions: body, License: f.License,
-		versioned: versionOf(f.Metadata[skillfile.MetadataVersion]), Compatibility: f.Compatibility, AllowedTools: f.AllowedTools,
-		Metadata: maps.Clone(f.Metadata), Resources: files,
+		SkillID: domain + "." + segment(norm.NFKC.String(f.Name)), Description: f.Description, Instructions: body,
+		License:   f.License,
+		versioned: versionOf(f.Metadata[skillfile.MetadataVersion]), Compatibility: f.Compatibility,
+		AllowedTools: f.AllowedTools,
+		Metadata:     maps.Clone(f.Metadata), Resources: files,
 	}
 	delete(s.Metadata, skillfile.MetadataVersion)
-	if id := f.Metadata[skillfile.MetadataID]; id != "" && (skillfile.Name(id) == f.Name || strings.HasSuffix(id, "."+segment(f.Name))) {
+	if id := f.Metadata[skillfile.MetadataID]; id != "" &&
+		(skillfile.Name(id) == f.Name || strings.HasSuffix(id, "."+segment(f.Name))) {
 		s.SkillID = id
 		s.Status, s.ReplacedBy = f.Metadata[skillfile.MetadataStatus], f.Metadata[skillfile.MetadataReplacedBy]
 		for _, name := range []string{skillfile.MetadataID, skillfile.MetadataStatus, skillfile.MetadataReplacedBy} {
@@ -199,7 +206,8 @@ func (f frontmatter) record(domain, body string, files []schemas.Resource) (json
 	if skillfile.Name(s.SkillID) != f.Name {
 		s.Name = f.Name
 	}
-	if clash := slices.IndexFunc(files, func(r schemas.Resource) bool { return strings.EqualFold(r.Path, skillfile.FileName) }); clash >= 0 {
+	if clash := slices.IndexFunc(files,
+		func(r schemas.Resource) bool { return strings.EqualFold(r.Path, skillfile.FileName) }); clash >= 0 {
 		return nil, fmt.Errorf("%s: expected no other file of the name %s", files[clash].Path, skillfile.FileName)
 	}
 	return json.Marshal(s, json.Deterministic(true))

@@ -142,7 +142,8 @@ var ErrUnauthenticated = errors.New("authentication failed")
 // sourceError adds the name of the source to an error.
 func sourceError(name string, err error) error {
 	var status *connect.DownloadError
-	if errors.Is(err, schemas.ErrUnauthenticated) || errors.As(err, &status) && status.StatusCode == http.StatusUnauthorized {
+	if errors.Is(err, schemas.ErrUnauthenticated) ||
+		errors.As(err, &status) && status.StatusCode == http.StatusUnauthorized {
 		err = fmt.Errorf("%w: %w", ErrUnauthenticated, err)
 	}
 	return fmt.Errorf("%s: %w", name, err)

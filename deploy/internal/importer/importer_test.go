@@ -62,15 +62,17 @@ func check(t *testing.T, got, want string) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"io.github.user/weather": "io.github.user.weather", "com.x/a.b": "com.x.a%2Eb", "Weather Server": "mcp.Weather%20Server",
-		"a..b/c": "a..b.c", "x/@server%": "x.%40server%25", "wetter_ä-1": "mcp.wetter_ä-1",
+		"io.github.user/weather": "io.github.user.weather", "com.x/a.b": "com.x.a%2Eb",
+		"Weather Server": "mcp.Weather%20Server",
+		"a..b/c":         "a..b.c", "x/@server%": "x.%40server%25", "wetter_ä-1": "mcp.wetter_ä-1",
 	} {
 		if got := serverID(name); got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 	}
 	for _, name := range []string{"get.forecast", "a/b c", "100%", "網", "%2E", ".", "\x00\n"} {
-		if back, err := url.PathUnescape(segment(name)); err != nil || back != name || strings.ContainsAny(segment(name), ". \n") {
+		if back, err := url.PathUnescape(segment(name)); err != nil || back != name ||
+			strings.ContainsAny(segment(name), ". \n") {
 			t.Errorf("%q: %q, back %q, %v", name, segment(name), back, err)
 		}
 	}
@@ -90,28 +92,35 @@ func TestDocuments(t *testing.T) {
 			`invalid: version: expected a version and no range, got "^1.0.0"`},
 		{"a server without a description", strings.Replace(server, "Forecasts", "", 1), "invalid: description: required"},
 		{"a remote without a URL", strings.Replace(server, `"url"`, `"uri"`, 1), "invalid: remotes[0].url: required"},
-		{"a package without an identifier", strings.Replace(server, "{", `{"packages":[{}],`, 1), "invalid: packages[0].identifier: required"},
+		{"a package without an identifier", strings.Replace(server, "{", `{"packages":[{}],`, 1),
+			"invalid: packages[0].identifier: required"},
 		{"members of other types", strings.Replace(server, `"Forecasts"`, `["x"]`, 1), "invalid: expected a server.json"},
-		{"a list of servers", `{"servers":[{"server":` + server + `},{"server":{"name":"x"}},{"server":` + strings.Replace(server, "1.0.0",
-			"0.9.0", 1) +
-			`,"_meta":{"io.modelcontextprotocol.registry/official":{"isLatest":false}}},7]}`, "error: |expected a list of servers"},
+		{"a list of servers", `{"servers":[{"server":` + server + `},{"server":{"name":"x"}},{"server":` +
+			strings.Replace(server, "1.0.0",
+				"0.9.0", 1) +
+			`,"_meta":{"io.modelcontextprotocol.registry/official":{"isLatest":false}}},7]}`,
+			"error: |expected a list of servers"},
 		{"a list with an invalid server", `{"servers":[{"server":` + server + `},{"server":{"name":"x"}}]}`,
 			`mcp-registry|tool/io.example.weather.@server|invalid: name`},
-		{"older versions are skipped", `{"servers":[{"server":` + server + `},{"server":` + strings.Replace(server, "1.0.0", "0.9.0", 1) +
-			`,"_meta":{"io.modelcontextprotocol.registry/official":{"isLatest":false}}}]}`, `"version":"1.0.0"`},
+		{"older versions are skipped",
+			`{"servers":[{"server":` + server + `},{"server":` + strings.Replace(server, "1.0.0", "0.9.0", 1) +
+				`,"_meta":{"io.modelcontextprotocol.registry/official":{"isLatest":false}}}]}`, `"version":"1.0.0"`},
 		{"a deprecated server",
-			`{"servers":[{"server":` + server + `,"_meta":{"io.modelcontextprotocol.registry/official":{"status":"deprecated"}}}]}`,
+			`{"servers":[{"server":` + server +
+				`,"_meta":{"io.modelcontextprotocol.registry/official":{"status":"deprecated"}}}]}`,
 			`"status":"deprecated"`},
 		{"an empty registry", `{"servers":[]}`, "error: |no records in the format mcp-registry"},
 		{"an agent card", card + `"supportedInterfaces":[{"url":"https://a","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`,
 			`agent-card|agent/a2a.Weather%20Agent |"capabilities":["Forecast"]|"example_queries":["rain?"]|"version":"1.2.0"|"agent_card":{`},
 		{"a card of version 0.3", card + `"url":"https://a"}`, "agent/a2a.Weather%20Agent"},
 		{"a card without an interface", card + `"supportedInterfaces":[]}`, "invalid: supportedInterfaces: required"},
-		{"a card whose interface has no URL", card + `"supportedInterfaces":[{"protocolBinding":"GRPC","protocolVersion":"1.0"}]}`,
+		{"a card whose interface has no URL",
+			card + `"supportedInterfaces":[{"protocolBinding":"GRPC","protocolVersion":"1.0"}]}`,
 			"invalid: supportedInterfaces[0].url: required"},
 		{"a card whose skill has no id", strings.Replace(card, `"id":"f",`, "", 1) + `"url":"https://a"}`,
 			"invalid: skills[0].id: required"},
-		{"a card without a version", strings.Replace(card, "1.2.0", "", 1) + `"url":"https://a"}`, "invalid: version: required"},
+		{"a card without a version", strings.Replace(card, "1.2.0", "", 1) + `"url":"https://a"}`,
+			"invalid: version: required"},
 		{"an OpenAPI document", pets + `  /pets/{id}:
     parameters: [{$ref: '#/components/parameters/id'}]
     get:
@@ -128,21 +137,28 @@ components:
 			`|"parameters":[{"in":"path","name":"id","schema":{"type":"string"}}]|"server":"https://pets.example.com"|"source_version":"1"` +
 			`|{"schema":{"properties":{"other":{"$ref":"x.json"},"parent":{"$ref":"#/$defs/Pet"}}}}` +
 			`|"$defs":{"Pet":{"properties":{"other":{"$ref":"x.json"},"parent":{"$ref":"#/$defs/Pet"}}}}`},
-		{"a reference to nothing", pets + "  /a: {post: {requestBody: {content: {application/json: {schema: {$ref: '#/components/none'}}}}}}\n",
+		{"a reference to nothing",
+			pets + "  /a: {post: {requestBody: {content: {application/json: {schema: {$ref: '#/components/none'}}}}}}\n",
 			"invalid: #/components/none: expected a reference to a part of the document"},
-		{"a path item elsewhere", pets + "  /a: {$ref: '#/components/pathItems/a', summary: s}\n  /b: {$ref: '#/paths/~1a'}\n" +
-			"components: {pathItems: {a: {get: {$ref: '#/components/x'}}}, x: {operationId: o, summary: Gets it}}\n",
+		{"a path item elsewhere",
+			pets + "  /a: {$ref: '#/components/pathItems/a', summary: s}\n  /b: {$ref: '#/paths/~1a'}\n" +
+				"components: {pathItems: {a: {get: {$ref: '#/components/x'}}}, x: {operationId: o, summary: Gets it}}\n",
 			"invalid: |have the same id, openapi.Pet%20Store.o"},
-		{"an operation elsewhere", pets + "  /a: {get: {$ref: '#/components/x'}}\ncomponents: {x: {operationId: o, summary: Gets it}}\n",
+		{"an operation elsewhere",
+			pets + "  /a: {get: {$ref: '#/components/x'}}\ncomponents: {x: {operationId: o, summary: Gets it}}\n",
 			`tool/openapi.Pet%20Store.o |"description":"Gets it"`},
-		{"a path item that is nowhere", pets + "  /a: {$ref: 'other.yaml#/a'}\n", "invalid: $ref: expected a reference to a part"},
-		{"an operation that is nowhere", pets + "  /a: {get: {$ref: '#/no'}}\n", "invalid: expected an operation: $ref: expected a reference"},
-		{"a path item that refers to itself", pets + "  /a: {$ref: '#/paths/~1a'}\n", "invalid: $ref: expected at most 12 references"},
+		{"a path item that is nowhere", pets + "  /a: {$ref: 'other.yaml#/a'}\n",
+			"invalid: $ref: expected a reference to a part"},
+		{"an operation that is nowhere", pets + "  /a: {get: {$ref: '#/no'}}\n",
+			"invalid: expected an operation: $ref: expected a reference"},
+		{"a path item that refers to itself", pets + "  /a: {$ref: '#/paths/~1a'}\n",
+			"invalid: $ref: expected at most 12 references"},
 		{"Swagger 2", `{"swagger":"2.0","info":{"title":"P","version":"1.0.0"},"host":"h","basePath":"/v","paths":{"/a":{"get":{}}}}`,
 			`tool/openapi.P.GET%20%2Fa |"server":"https://h/v"`},
 		{"two operations with one id", pets + "  /a: {get: {operationId: x}, put: {operationId: x}}\n",
 			"invalid: |have the same id, openapi.Pet%20Store.x"},
-		{"an unknown version", strings.Replace(pets, "3.1.0", "4.0.0", 1), "error: |openapi: expected version 3 or 2, got \"4.0.0\""},
+		{"an unknown version", strings.Replace(pets, "3.1.0", "4.0.0", 1),
+			"error: |openapi: expected version 3 or 2, got \"4.0.0\""},
 		{"no title", `{"openapi":"3.1.0","paths":{}}`, "error: |info.title: required"},
 		{"no operations", `{"openapi":"3.1.0","info":{"title":"x"},"paths":{}}`, "error: |no records in the format openapi"},
 		{"an invalid operation", pets + "  /a: {get: 7}\n", "invalid: expected an operation"},
@@ -151,7 +167,8 @@ components:
 		{"an unknown document", `{"a":1}`, "error: |unknown format"},
 		{"an empty file", "", "error: |got an empty text"},
 		{"a list of other things", `[1]`, "error: |expected a list of servers"},
-		{"a server.json of an early registry", strings.Replace(server, `"version":"1.0.0"`, `"version_detail":{"version":"1.0.0"}`, 1),
+		{"a server.json of an early registry",
+			strings.Replace(server, `"version":"1.0.0"`, `"version_detail":{"version":"1.0.0"}`, 1),
 			`"version":"1.0.0"`},
 		{"a list of server.json documents", "[" + server + "]", "mcp-registry|tool/io.example.weather.@server"},
 		{"malformed JSON", `{"a"`, "error: |expected one JSON or YAML object"},
@@ -205,12 +222,17 @@ func TestSkills(t *testing.T) {
 		{"another name than the directory", strings.Replace(head, "pdf-forms", "pdf", 1) + "---\n", false,
 			`invalid: name: expected the name of the directory, "pdf-forms"`},
 		{"lenient, another name", strings.Replace(head, "pdf-forms", "pdf", 1) + "---\n", true, "skill/docs.pdf "},
-		{"upper case", strings.Replace(head, "pdf-forms", "PDF-Forms", 1) + "---\n", false, "invalid: name: expected lower case"},
-		{"two hyphens", strings.Replace(head, "pdf-forms", "pdf--forms", 1) + "---\n", false, "invalid: name: expected single hyphens"},
-		{"other characters", strings.Replace(head, "pdf-forms", "pdf.forms", 1) + "---\n", false, "invalid: name: expected letters"},
-		{"a long name", strings.Replace(head, "pdf-forms", strings.Repeat("a", 65), 1) + "---\n", false, "invalid: name: expected at most 64"},
+		{"upper case", strings.Replace(head, "pdf-forms", "PDF-Forms", 1) + "---\n", false,
+			"invalid: name: expected lower case"},
+		{"two hyphens", strings.Replace(head, "pdf-forms", "pdf--forms", 1) + "---\n", false,
+			"invalid: name: expected single hyphens"},
+		{"other characters", strings.Replace(head, "pdf-forms", "pdf.forms", 1) + "---\n", false,
+			"invalid: name: expected letters"},
+		{"a long name", strings.Replace(head, "pdf-forms", strings.Repeat("a", 65), 1) + "---\n", false,
+			"invalid: name: expected at most 64"},
 		{"a long description", head + "# " + "\n---\n", false, "skill/docs.pdf-forms"},
-		{"a description of 1025 characters", "---\nname: pdf-forms\ndescription: " + strings.Repeat("ä", 1025) + "\n---\n", false,
+		{"a description of 1025 characters", "---\nname: pdf-forms\ndescription: " + strings.Repeat("ä", 1025) + "\n---\n",
+			false,
 			"invalid: description: expected at most 1024"},
 		{"an unknown field", head + "model: x\n---\n", false, "invalid: model: unexpected field"},
 		{"lenient, an unknown field", head + "model: x\n---\n", true, "skill/docs.pdf-forms"},
@@ -248,24 +270,38 @@ func TestSkillFolders(t *testing.T) {
 		make func(t *testing.T, dir string)
 		want string
 	}{
-		{"a symbolic link inside", func(t *testing.T, dir string) { link(t, "SKILL.md", dir+"/a/copy.md") }, `skill/skills.a |"path":"copy.md"`},
-		{"a symbolic link outside", func(t *testing.T, dir string) { link(t, "../../secret", dir+"/a/x") }, "invalid: |escapes"},
-		{"an absolute symbolic link", func(t *testing.T, dir string) { link(t, "/etc/hostname", dir+"/a/x") }, "invalid: |escapes"},
-		{"a symbolic link to a directory outside", func(t *testing.T, dir string) { link(t, "/etc", dir+"/a/x") }, "invalid: |escapes"},
-		{"a symbolic link to a directory", func(t *testing.T, dir string) { link(t, ".", dir+"/a/x") }, "invalid: |expected a regular file"},
+		{"a symbolic link inside", func(t *testing.T, dir string) {
+			link(t, "SKILL.md", dir+"/a/copy.md")
+		}, `skill/skills.a |"path":"copy.md"`},
+		{"a symbolic link outside", func(t *testing.T, dir string) {
+			link(t, "../../secret", dir+"/a/x")
+		}, "invalid: |escapes"},
+		{"an absolute symbolic link", func(t *testing.T, dir string) {
+			link(t, "/etc/hostname", dir+"/a/x")
+		}, "invalid: |escapes"},
+		{"a symbolic link to a directory outside", func(t *testing.T, dir string) {
+			link(t, "/etc", dir+"/a/x")
+		}, "invalid: |escapes"},
+		{"a symbolic link to a directory", func(t *testing.T, dir string) {
+			link(t, ".", dir+"/a/x")
+		}, "invalid: |expected a regular file"},
 		{"a SKILL.md outside", func(t *testing.T, dir string) {
 			write(t, dir, "b/x", "")
 			link(t, "../../secret", dir+"/b/SKILL.md")
 		}, "error: |escapes"},
 		{"a broken symbolic link", func(t *testing.T, dir string) { link(t, "none", dir+"/a/x") }, "invalid: |no such file"},
-		{"files that are too large", func(t *testing.T, dir string) { write(t, dir, "a/x", strings.Repeat("x", schemas.MaxResourceBytes+1)) },
+		{"files that are too large", func(t *testing.T, dir string) {
+			write(t, dir, "a/x", strings.Repeat("x", schemas.MaxResourceBytes+1))
+		},
 			"invalid: expected at most 100 files"},
 		{"too many files", func(t *testing.T, dir string) {
 			for i := range schemas.MaxResources + 1 {
 				write(t, dir, fmt.Sprint("a/", i), "x")
 			}
 		}, "invalid: expected at most 100 files"},
-		{"an invalid package", func(t *testing.T, dir string) { write(t, dir, "a/references/cairn-package.json", `{"skill":7}`) },
+		{"an invalid package", func(t *testing.T, dir string) {
+			write(t, dir, "a/references/cairn-package.json", `{"skill":7}`)
+		},
 			"invalid: references/cairn-package.json: skill: expected a skill"},
 		{"two skills with one id", func(t *testing.T, dir string) { write(t, dir, "b/a/SKILL.md", text) },
 			"skill/skills.a|invalid: |have the same id"},
@@ -357,8 +393,10 @@ func TestURLs(t *testing.T) {
 		{"an MCP server", "/mcp", Options{Agents: true, Name: "weather"}, tools.ServeHTTP,
 			`mcp|tool/io.example.weather.get%2Eforecast |"input_schema":{|"output_schema":{|"mcp":{"server":"io.example/weather","tool":"get.forecast","url":"http://|"source":"weather"` +
 				`|agent/io.example.weather |"description":"Ask for rain."|"capabilities":["get.forecast"]`},
-		{"an MCP server whose session does not end", "/mcp", Options{Timeout: 3 * time.Second}, withoutDelete(tools), "mcp|io.example.weather."},
-		{"an MCP registry with two pages", "", Options{Key: "k"}, registry, "mcp-registry|io.example.a.@server|io.example.b.@server"},
+		{"an MCP server whose session does not end", "/mcp", Options{Timeout: 3 * time.Second}, withoutDelete(tools),
+			"mcp|io.example.weather."},
+		{"an MCP registry with two pages", "", Options{Key: "k"}, registry,
+			"mcp-registry|io.example.a.@server|io.example.b.@server"},
 		{"no credential", "", Options{}, registry, "error: |authentication failed: |401 Unauthorized"},
 		{"a registry without an end", "/v0/servers", Options{}, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, page("x"+r.URL.Query().Get("cursor"), r.URL.Query().Get("cursor")+"x"))
@@ -379,21 +417,26 @@ func TestURLs(t *testing.T) {
 		{"a document", "/openapi.json?x=1", Options{}, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"openapi":"3.0.0","info":{"title":"P"},"paths":{"/a":{"get":{}}}}`)
 		}, "openapi|tool/openapi.P."},
-		{"a page", "", Options{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, "error: |unknown format"},
+		{"a page", "", Options{}, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "<html>")
+		}, "error: |unknown format"},
 		{"nothing", "", Options{}, http.NotFound, "error: |unknown format"},
 		{"a large response", "", Options{}, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, strings.Repeat(" ", maxDocument+1))
 		}, "error: |expected a document of at most"},
-		{"a server that does not answer", "", Options{Timeout: 100 * time.Millisecond}, func(_ http.ResponseWriter, r *http.Request) {
-			<-r.Context().Done()
-		}, "error: |deadline exceeded"},
-		{"a redirect to another host does not get the key", "", Options{Key: "k"}, func(w http.ResponseWriter, r *http.Request) {
-			other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.WriteString(w, `{"openapi":"3.0.0","info":{"title":"`+r.Header.Get("Authorization")+`P"},"paths":{"/a":{"get":{}}}}`)
-			}))
-			t.Cleanup(other.Close)
-			http.Redirect(w, r, other.URL, http.StatusFound)
-		}, "tool/openapi.P."},
+		{"a server that does not answer", "", Options{Timeout: 100 * time.Millisecond},
+			func(_ http.ResponseWriter, r *http.Request) {
+				<-r.Context().Done()
+			}, "error: |deadline exceeded"},
+		{"a redirect to another host does not get the key", "", Options{Key: "k"},
+			func(w http.ResponseWriter, r *http.Request) {
+				other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.WriteString(w, `{"openapi":"3.0.0","info":{"title":"`+r.Header.Get("Authorization")+
+						`P"},"paths":{"/a":{"get":{}}}}`)
+				}))
+				t.Cleanup(other.Close)
+				http.Redirect(w, r, other.URL, http.StatusFound)
+			}, "tool/openapi.P."},
 		{"an MCP server that does not answer", "/mcp", Options{Format: formatMCP, Timeout: 100 * time.Millisecond},
 			func(_ http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
@@ -472,5 +515,6 @@ func TestCommands(t *testing.T) {
 		})
 	}
 	check(t, read(t, Options{Command: []string{"/none"}}), "error: /none: |no such file")
-	check(t, read(t, Options{Command: []string{"x"}, Format: formatOpenAPI}), "error: |a command is a source of the format mcp")
+	check(t, read(t, Options{Command: []string{"x"}, Format: formatOpenAPI}),
+		"error: |a command is a source of the format mcp")
 }

@@ -18,7 +18,8 @@ const killDelay = time.Second
 
 // readMCP returns the tools of an MCP server as tools, and with Agents the server as an agent.
 func readMCP(ctx context.Context, s *source) ([]entry, error) {
-	client := sdk.NewClient(&sdk.Implementation{Name: "cairn", Version: "1.0.0"}, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})
+	client := sdk.NewClient(&sdk.Implementation{Name: "cairn", Version: "1.0.0"},
+		&sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})
 	session, err := client.Connect(ctx, s.mcpTransport(ctx), nil)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the MCP server: %w", withoutURL(err))
@@ -85,9 +86,11 @@ func (m *mcpServer) add(t *sdk.Tool) {
 	}
 	m.names = append(m.names, cmp.Or(title, t.Name))
 	m.tools = append(m.tools, entryOf(place, tool{
-		ToolID: serverID(m.name()) + "." + segment(t.Name), ToolClass: schemas.ClassMCPTool, Provider: m.name(), DisplayName: title,
-		Description: t.Description, versioned: versionOf(m.about.ServerInfo.Version), InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
-		Annotations: notes, MCP: where,
+		ToolID: serverID(m.name()) + "." + segment(t.Name), ToolClass: schemas.ClassMCPTool, Provider: m.name(),
+		DisplayName: title,
+		Description: t.Description, versioned: versionOf(m.about.ServerInfo.Version), InputSchema: t.InputSchema,
+		OutputSchema: t.OutputSchema,
+		Annotations:  notes, MCP: where,
 	}))
 }
 
@@ -98,7 +101,8 @@ func (m *mcpServer) entries(agents bool) []entry {
 	}
 	i := m.about.ServerInfo
 	return append(m.tools, entryOf(m.name(), agent{
-		AgentID: serverID(i.Name), DisplayName: cmp.Or(i.Title, i.Name), Description: cmp.Or(i.Description, m.about.Instructions),
-		versioned: versionOf(i.Version), Capabilities: bounded(m.names), MCP: m.where,
+		AgentID: serverID(i.Name), DisplayName: cmp.Or(i.Title, i.Name),
+		Description: cmp.Or(i.Description, m.about.Instructions),
+		versioned:   versionOf(i.Version), Capabilities: bounded(m.names), MCP: m.where,
 	}))
 }

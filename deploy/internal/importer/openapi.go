@@ -135,9 +135,11 @@ func (d openAPI) tool(root any, path, method string, item object) entry {
 		status = schemas.StatusDeprecated
 	}
 	return entryOf(location, tool{
-		ToolID:    classOperation + "." + segment(d.Info.Title) + "." + segment(cmp.Or(o.ID, strings.ToUpper(method)+" "+path)),
-		ToolClass: classOperation, Provider: d.Info.Title, DisplayName: o.Summary, Description: cmp.Or(o.Description, o.Summary),
-		Status: status, versioned: versionOf(d.Info.Version), Capabilities: bounded(o.Tags), OpenAPI: call,
+		ToolID: classOperation + "." + segment(d.Info.Title) + "." +
+			segment(cmp.Or(o.ID, strings.ToUpper(method)+" "+path)),
+		ToolClass: classOperation, Provider: d.Info.Title, DisplayName: o.Summary,
+		Description: cmp.Or(o.Description, o.Summary),
+		Status:      status, versioned: versionOf(d.Info.Version), Capabilities: bounded(o.Tags), OpenAPI: call,
 	})
 }
 

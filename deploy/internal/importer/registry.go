@@ -94,7 +94,8 @@ func serverEntries(location string, text jsontext.Value, status string, agents b
 		status = ""
 	}
 	list = []entry{entryOf(location, tool{
-		ToolID: serverID(f.Name) + "." + operationServer, ToolClass: schemas.ClassMCPServer, Provider: f.Name, DisplayName: f.Title,
+		ToolID: serverID(f.Name) + "." + operationServer, ToolClass: schemas.ClassMCPServer, Provider: f.Name,
+		DisplayName: f.Title,
 		Description: f.Description, Status: status, versioned: versionOf(f.Version), Server: text,
 	})}
 	if agents {

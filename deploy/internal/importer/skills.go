@@ -203,7 +203,8 @@ func (f *folder) resources(d skillDir) (list []schemas.Resource, omitted []strin
 		}
 		count, total, encoded = count+1, total+len(content), encoded+size
 		if count > schemas.MaxResources || total > schemas.MaxResourceBytes {
-			return fmt.Errorf("expected at most %d files of %d bytes together beside %s", schemas.MaxResources, schemas.MaxResourceBytes, d.file)
+			return fmt.Errorf("expected at most %d files of %d bytes together beside %s", schemas.MaxResources,
+				schemas.MaxResourceBytes, d.file)
 		}
 		list = append(list, r)
 		return nil
@@ -264,7 +265,8 @@ func packagedSkill(content []byte) (jsontext.Value, error) {
 }
 
 // unchangedSkill returns the exported record with its files, or nil if its SKILL.md was edited.
-func unchangedSkill(original jsontext.Value, name string, file []byte, files []schemas.Resource) (jsontext.Value, error) {
+func unchangedSkill(original jsontext.Value, name string, file []byte,
+	files []schemas.Resource) (jsontext.Value, error) {
 	skill, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, original)
 	if err != nil {
 		return nil, err
@@ -277,7 +279,8 @@ func unchangedSkill(original jsontext.Value, name string, file []byte, files []s
 }
 
 // editedSkill returns the exported record with the changes to its SKILL.md and files.
-func editedSkill(original jsontext.Value, head frontmatter, body string, files []schemas.Resource) (jsontext.Value, error) {
+func editedSkill(original jsontext.Value, head frontmatter, body string,
+	files []schemas.Resource) (jsontext.Value, error) {
 	skill, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, original)
 	if err != nil {
 		return nil, err
@@ -300,7 +303,8 @@ func editedSkill(original jsontext.Value, head frontmatter, body string, files [
 		changes["allowed_tools"] = head.AllowedTools
 	}
 	if !maps.Equal(head.Metadata, before.Metadata) {
-		if original, err = member.Append(original, member.Member{Name: "metadata", Value: ownMetadata(head.Metadata)}); err != nil {
+		if original, err = member.Append(original,
+			member.Member{Name: "metadata", Value: ownMetadata(head.Metadata)}); err != nil {
 			return nil, err
 		}
 	}
@@ -318,7 +322,8 @@ func editedSkill(original jsontext.Value, head frontmatter, body string, files [
 // record.
 func ownMetadata(m map[string]string) map[string]string {
 	own := maps.Clone(m)
-	for _, name := range []string{skillfile.MetadataID, skillfile.MetadataVersion, skillfile.MetadataLabels, skillfile.MetadataStatus,
+	for _, name := range []string{skillfile.MetadataID, skillfile.MetadataVersion, skillfile.MetadataLabels,
+		skillfile.MetadataStatus,
 		skillfile.MetadataReplacedBy} {
 		delete(own, name)
 	}

@@ -185,7 +185,8 @@ func (s *source) detectURL(ctx context.Context) (string, error) {
 	s.document = nil
 	var status *connect.DownloadError
 	switch {
-	case errors.As(err, &status) && (status.StatusCode == http.StatusMethodNotAllowed || status.StatusCode == http.StatusNotAcceptable):
+	case errors.As(err, &status) &&
+		(status.StatusCode == http.StatusMethodNotAllowed || status.StatusCode == http.StatusNotAcceptable):
 		return formatMCP, nil
 	case strings.HasSuffix(strings.TrimRight(s.url.Path, "/"), "/mcp"):
 		return formatMCP, nil
@@ -199,7 +200,8 @@ func (s *source) detectURL(ctx context.Context) (string, error) {
 		if refused(err) || err != nil && !errors.As(err, &status) && !errors.Is(err, errNoDocument) {
 			return "", err // without trying the formats that have fewer records of the same server
 		}
-		if isCairn := w.format == formatCairn && found["records"].Kind() == '['; isCairn || found != nil && formatOf(found) == w.format {
+		if isCairn := w.format == formatCairn && found["records"].Kind() == '['; isCairn ||
+			found != nil && formatOf(found) == w.format {
 			return w.format, nil
 		}
 	}
@@ -209,7 +211,8 @@ func (s *source) detectURL(ctx context.Context) (string, error) {
 // refused reports whether the server requires another credential.
 func refused(err error) bool {
 	var status *connect.DownloadError
-	return errors.As(err, &status) && (status.StatusCode == http.StatusUnauthorized || status.StatusCode == http.StatusForbidden)
+	return errors.As(err, &status) &&
+		(status.StatusCode == http.StatusUnauthorized || status.StatusCode == http.StatusForbidden)
 }
 
 // getBelow reads the document at a path below the URL. If its format is known, the source continues
@@ -235,7 +238,8 @@ func (s *source) getBelow(ctx context.Context, path string) (object, error) {
 
 func (s *source) mcpTransport(ctx context.Context) sdk.Transport {
 	if s.url != nil {
-		return &sdk.StreamableClientTransport{Endpoint: s.url.String(), HTTPClient: s.http, MaxEventSize: maxDocument, MaxRetries: -1,
+		return &sdk.StreamableClientTransport{Endpoint: s.url.String(), HTTPClient: s.http, MaxEventSize: maxDocument,
+			MaxRetries:           -1,
 			DisableStandaloneSSE: true}
 	}
 	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...) // #nosec G204 -- the user's own command

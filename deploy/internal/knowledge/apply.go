@@ -85,7 +85,8 @@ the exit code is that of the first one, such as 2 for an invalid record.`,
 	f.BoolVar(&a.prune, "prune", false, "delete records that are not in the files")
 	f.StringVar(&a.labels, "labels", "", "with --prune: delete only records with all of these `LABELS`, such as owner=ci")
 	a.strictly(cmd)
-	flags.Choice(cmd, &a.dry, "dry-run", "", "print what would change: `WHERE` is server, the default, or client to validate the files only",
+	flags.Choice(cmd, &a.dry, "dry-run", "",
+		"print what would change: `WHERE` is server, the default, or client to validate the files only",
 		dryNone, dryServer, dryClient)
 	f.Lookup("dry-run").NoOptDefVal = dryServer
 	flags.Text(cmd, &a.output)
@@ -93,7 +94,8 @@ the exit code is that of the first one, such as 2 for an invalid record.`,
 }
 
 func (a *applyOptions) strictly(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.strict, "strict", false, "reject records that give warnings, such as references to absent records")
+	cmd.Flags().BoolVar(&a.strict, "strict", false,
+		"reject records that give warnings, such as references to absent records")
 }
 
 func (a *applyOptions) run(ctx context.Context, list []records.Record, out, errOut io.Writer) error {
@@ -185,7 +187,8 @@ func (a *applyOptions) pruneStale(ctx context.Context, c *client.Client, s *summ
 
 // outsideFiles returns the records of the kinds and tenants in the files that are not in the
 // files.
-func (a *applyOptions) outsideFiles(ctx context.Context, c *client.Client, s *summary) (stale []client.Record, err error) {
+func (a *applyOptions) outsideFiles(ctx context.Context, c *client.Client,
+	s *summary) (stale []client.Record, err error) {
 	type scope struct{ tenant, kind string }
 	done := map[scope]bool{}
 	for _, r := range s.list {

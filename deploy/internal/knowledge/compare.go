@@ -32,7 +32,8 @@ type difference struct {
 
 // compareAll compares the records at the indexes with the stored ones, and calls done with
 // each difference, concurrently.
-func compareAll(ctx context.Context, c *client.Client, list []records.Record, indexes []int, done func(i int, d difference, err error)) {
+func compareAll(ctx context.Context, c *client.Client, list []records.Record, indexes []int,
+	done func(i int, d difference, err error)) {
 	var comparing errgroup.Group
 	comparing.SetLimit(records.MaxReads)
 	for _, i := range indexes {

@@ -52,7 +52,8 @@ code is 3 if a record does not exist.`,
 }
 
 // run deletes the records concurrently and prints the results in order.
-func (d *deleteOptions) run(ctx context.Context, c *client.Client, keys []schemas.RecordKey, out, errOut io.Writer) error {
+func (d *deleteOptions) run(ctx context.Context, c *client.Client, keys []schemas.RecordKey, out,
+	errOut io.Writer) error {
 	bar := output.NewProgress(errOut, "deleting", len(keys))
 	errs := make([]error, len(keys))
 	var deleting errgroup.Group
@@ -83,7 +84,8 @@ func (d *deleteOptions) run(ctx context.Context, c *client.Client, keys []schema
 func deleteExisting(ctx context.Context, c *client.Client, key schemas.RecordKey) error {
 	err := c.Delete(ctx, key, schemas.Precondition{IfMatch: "*"})
 	if errors.Is(err, schemas.ErrPreconditionFailed) {
-		return schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q %s", key.Kind, key.ID, scopeOf(schemas.ValueOr(key.TenantID, ""))))
+		return schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q %s", key.Kind, key.ID,
+			scopeOf(schemas.ValueOr(key.TenantID, ""))))
 	}
 	return err
 }

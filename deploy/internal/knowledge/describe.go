@@ -86,7 +86,8 @@ func describeRecord(ctx context.Context, c *client.Client, key schemas.RecordKey
 		return description{}, err
 	}
 	s := records.Summaries(r.JSON)[0]
-	d := description{Kind: r.Kind, ID: r.ID, Scope: s.Scope(), Status: s.StatusOr(), Revision: r.Token.Revision, ETag: r.ETag, Record: r.JSON}
+	d := description{Kind: r.Kind, ID: r.ID, Scope: s.Scope(), Status: s.StatusOr(), Revision: r.Token.Revision,
+		ETag: r.ETag, Record: r.JSON}
 	if d.Usage, err = c.Usage(ctx, key); err != nil {
 		return d, err
 	}
@@ -103,7 +104,8 @@ const maxReferrers = 100
 
 func referrersOf(ctx context.Context, c *client.Client, key schemas.RecordKey) ([]schemas.Referrer, error) {
 	found := []schemas.Referrer{}
-	for r, err := range c.Referrers(ctx, schemas.ReferrerQuery{Kind: key.Kind, ID: key.ID, TenantID: key.TenantID, Limit: new(maxReferrers)}) {
+	for r, err := range c.Referrers(ctx,
+		schemas.ReferrerQuery{Kind: key.Kind, ID: key.ID, TenantID: key.TenantID, Limit: new(maxReferrers)}) {
 		if err != nil {
 			return nil, err
 		}

@@ -84,7 +84,8 @@ func (d *diffOptions) run(ctx context.Context, c *client.Client, list []records.
 			errs[i] = fmt.Errorf("%s: %w", r.Source, errs[i])
 			continue
 		}
-		text, err := unified("registered "+name(r.Kind, r.ID), r.Source+" "+name(r.Kind, r.ID), differences[i].stored, differences[i].wanted)
+		text, err := unified("registered "+name(r.Kind, r.ID), r.Source+" "+name(r.Kind, r.ID), differences[i].stored,
+			differences[i].wanted)
 		if err != nil {
 			return err
 		}

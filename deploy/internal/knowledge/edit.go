@@ -195,11 +195,13 @@ func (s *session) submit(ctx context.Context, c *client.Client) (client.Stored, 
 	}
 	parsed := records.ReadYAML(s.text)
 	if len(parsed) != 1 {
-		return client.Stored{}, schemas.ErrInvalidRegistration.Because(fmt.Sprintf("expected one record, got %d", len(parsed)))
+		return client.Stored{}, schemas.ErrInvalidRegistration.Because(fmt.Sprintf("expected one record, got %d",
+			len(parsed)))
 	}
 	if parsed[0].Err != nil {
 		return client.Stored{}, schemas.ErrInvalidRegistration.Because(output.OneLine(parsed[0].Err))
 	}
-	put := schemas.PutRecord{Kind: s.base.Kind, ID: s.base.ID, TenantID: schemas.Optional(s.base.Tenant), Record: parsed[0].Text}
+	put := schemas.PutRecord{Kind: s.base.Kind, ID: s.base.ID, TenantID: schemas.Optional(s.base.Tenant),
+		Record: parsed[0].Text}
 	return c.Put(ctx, put, schemas.Precondition{IfMatch: s.base.ETag})
 }

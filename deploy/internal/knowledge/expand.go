@@ -50,7 +50,8 @@ you apply them, and remove those that do not fit.`,
 			return report(cmd.ErrOrStderr(), errs)
 		},
 	}
-	cmd.Flags().StringVar(&model, "model", "", "`URL` of the language model: ollama://host:11434/qwen3:8b or openai://host:8000/Qwen/Qwen3-8B")
+	cmd.Flags().StringVar(&model, "model", "",
+		"`URL` of the language model: ollama://host:11434/qwen3:8b or openai://host:8000/Qwen/Qwen3-8B")
 	return cmd
 }
 

@@ -74,7 +74,8 @@ nothing. A backup of all tenants with tags and API keys is "cairn backup".`,
 		},
 	}
 	e.flags(cmd, "`TENANT` whose records are printed; empty: global scope")
-	cmd.Flags().StringVar(&e.labels, "labels", "", "only records with all of these `LABELS`, such as team=network,tier=gold")
+	cmd.Flags().StringVar(&e.labels, "labels", "",
+		"only records with all of these `LABELS`, such as team=network,tier=gold")
 	flags.Choice(cmd, &e.format, "format", "", "`FORMAT` of the export: records or skills", formatRecords, formatSkills)
 	cmd.Flags().StringVar(&e.dir, "dir", "", "with --format skills: `DIRECTORY` to which the skills are written")
 	flags.Output(cmd, &e.output, "yaml", "json")

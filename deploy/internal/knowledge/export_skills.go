@@ -107,7 +107,8 @@ func writeSkill(root *os.Root, dir string, r client.Record, p skillPackage) erro
 		return err
 	}
 	names := slices.Sorted(maps.Keys(files))
-	for _, name := range slices.Concat([]string{skillfile.PackageFile}, names) { // first: it marks an incomplete directory as exported
+	// first: it marks an incomplete directory as exported
+	for _, name := range slices.Concat([]string{skillfile.PackageFile}, names) {
 		at := path.Join(dir, name)
 		if err := root.MkdirAll(path.Dir(at), 0o755); err != nil {
 			return err

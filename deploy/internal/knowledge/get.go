@@ -131,7 +131,8 @@ func (g *getOptions) list(ctx context.Context, c *client.Client, kinds []string,
 			return err
 		}
 		if more {
-			if err := output.Line(errOut, fmt.Sprintf("the first %d records of the kind %s; raise --limit for more", g.limit, kind)); err != nil {
+			if err := output.Line(errOut,
+				fmt.Sprintf("the first %d records of the kind %s; raise --limit for more", g.limit, kind)); err != nil {
 				return err
 			}
 		}
@@ -167,7 +168,8 @@ func upTo(ctx context.Context, c *client.Client, q schemas.RecordQuery, limit in
 }
 
 // byID prints the records with the keys that exist, and reports the others.
-func (g *getOptions) byID(ctx context.Context, c *client.Client, keys []schemas.RecordKey, out, errOut io.Writer) error {
+func (g *getOptions) byID(ctx context.Context, c *client.Client, keys []schemas.RecordKey, out,
+	errOut io.Writer) error {
 	found := make([]client.Record, len(keys))
 	errs := make([]error, len(keys))
 	var reading errgroup.Group

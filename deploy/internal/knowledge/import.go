@@ -69,14 +69,17 @@ For files and commands it requires --source.
 	}
 	m.flags(cmd, "`TENANT` of the records; empty: global scope")
 	f := cmd.Flags()
-	flags.Choice(cmd, &m.options.Format, "format", "", "`FORMAT` of the source: "+strings.Join(importer.Formats(), ", ")+"; empty: detected",
+	flags.Choice(cmd, &m.options.Format, "format", "",
+		"`FORMAT` of the source: "+strings.Join(importer.Formats(), ", ")+"; empty: detected",
 		append([]string{""}, importer.Formats()...)...)
 	f.StringVar(&m.options.Name, "source", "", "`NAME` of the source in its records; empty: the argument")
 	flags.Secret(f, &m.options.Key, "source-key", "", "bearer `TOKEN` for the source, sent to the host of its URL only")
-	f.StringVar(&m.options.SourceTenant, "source-tenant", "", "`TENANT` whose records are read from another Cairn; empty: global scope")
+	f.StringVar(&m.options.SourceTenant, "source-tenant", "",
+		"`TENANT` whose records are read from another Cairn; empty: global scope")
 	f.StringVar(&m.options.Domain, "domain", "skills", "`DOMAIN` of imported skills, the first segment of their ids")
 	f.BoolVar(&m.options.Agents, "agents", false, "register each MCP server as an agent too")
-	f.BoolVar(&m.options.Lenient, "lenient", false, "accept skills that break rules of the format but have a name and a description; omit files beyond the limits")
+	f.BoolVar(&m.options.Lenient, "lenient", false,
+		"accept skills that break rules of the format but have a name and a description; omit files beyond the limits")
 	f.DurationVar(&m.options.Timeout, "timeout", importer.DefaultTimeout, "maximum `DURATION` of reading the source")
 	f.BoolVar(&m.prune, "prune", false, "delete records of this source that are no longer in it")
 	f.BoolVar(&m.overwrite, "overwrite", false, "replace records of other sources, and records without a source")
@@ -104,7 +107,8 @@ func (m *importOptions) read(ctx context.Context, out, errOut io.Writer) error {
 	switch {
 	case m.options.Timeout <= 0:
 		return flags.Usage(errors.New("--timeout must be positive"))
-	case m.prune && m.options.Name == "" && !connect.IsURL(m.options.Source): // another directory may have the same path on another machine
+	// another directory may have the same path on another machine
+	case m.prune && m.options.Name == "" && !connect.IsURL(m.options.Source):
 		return flags.Usage(errors.New("--prune: expected --source with a unique name of the source"))
 	}
 	bar := output.NewProgress(errOut, "reading "+schemas.RedactURLs(cmp.Or(m.options.Source, "the MCP server")), -1)

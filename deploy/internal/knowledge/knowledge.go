@@ -18,7 +18,8 @@ import (
 
 // Commands returns the commands in the order of the help.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{getCommand(), describeCommand(), applyCommand(), diffCommand(), editCommand(), deleteCommand(), importCommand(),
+	return []*cobra.Command{getCommand(), describeCommand(), applyCommand(), diffCommand(), editCommand(), deleteCommand(),
+		importCommand(),
 		expandCommand(), exportCommand(), watchCommand()}
 }
 
@@ -84,7 +85,8 @@ func parseKinds(arg string) (kinds []string, err error) {
 	for name := range strings.SplitSeq(arg, ",") {
 		kind, ok := records.ParseKind(name)
 		if !ok {
-			return nil, flags.Usage(fmt.Errorf("unknown kind %q: expected %s%s", name, kindList(), flags.DidYouMean(name, schemas.Kinds())))
+			return nil, flags.Usage(fmt.Errorf("unknown kind %q: expected %s%s", name, kindList(),
+				flags.DidYouMean(name, schemas.Kinds())))
 		}
 		if !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)

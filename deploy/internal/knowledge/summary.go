@@ -65,7 +65,8 @@ type summary struct {
 
 func newSummary(list []records.Record, dry string) *summary {
 	s := &summary{
-		Accepted: map[string]int{}, Actions: map[string]int{}, Rejected: []records.Rejection{}, list: list, known: map[change]bool{},
+		Accepted: map[string]int{}, Actions: map[string]int{}, Rejected: []records.Rejection{}, list: list,
+		known:   map[change]bool{},
 		actions: make([]string, len(list)), outcomes: make([]records.Outcome, len(list)),
 		differences: make([]difference, len(list)),
 	}

@@ -67,7 +67,8 @@ The format json prints an object per line. Its field revision is a value of --si
 	f := cmd.Flags()
 	flags.Choice(cmd, &w.filter.Scope, "scope", "", "only records of this `SCOPE`: tenant or global", "",
 		schemas.ScopeTenant, schemas.ScopeGlobal)
-	f.StringVar(&w.filter.Labels, "labels", "", "only records with all of these `LABELS`, such as team=network,tier=gold; deletions of any record")
+	f.StringVar(&w.filter.Labels, "labels", "",
+		"only records with all of these `LABELS`, such as team=network,tier=gold; deletions of any record")
 	f.StringVar(&w.filter.Prefix, "prefix", "", "only records whose id begins with this `TEXT`")
 	f.StringVar(&w.filter.After, "since", "", "print the changes after this `REVISION`")
 	flags.Output(cmd, &w.output, "table", "json", "name")

@@ -107,7 +107,8 @@ func (k *keyCreate) run(ctx context.Context, out, errOut io.Writer) error {
 			if err := target.set(ctx, map[string]string{"id": made.ID, "key": secret}); err != nil {
 				return errors.Join(err, revokeLost(ctx, s, made.ID))
 			}
-			_, err = fmt.Fprintf(out, "Wrote key %s (role %s, tenants %s, %s) to Secret %s.\n", made.ID, made.Role, tenantList(made),
+			_, err = fmt.Fprintf(out, "Wrote key %s (role %s, tenants %s, %s) to Secret %s.\n", made.ID, made.Role,
+				tenantList(made),
 				expiry(made), k.secret)
 			return err
 		}

@@ -29,7 +29,9 @@ func versionCommand() *cobra.Command {
 		Args:    flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
-			return output.Result{Value: b, Table: func(t *output.Table) { t.Row("cairn " + b.String()) }}.Print(cmd.OutOrStdout(), format)
+			return output.Result{Value: b, Table: func(t *output.Table) {
+				t.Row("cairn " + b.String())
+			}}.Print(cmd.OutOrStdout(), format)
 		},
 	}
 	flags.Text(cmd, &format)

@@ -123,7 +123,8 @@ func (s *search) agent(ctx context.Context, c *client.Client, query string, out 
 	if err != nil {
 		return err
 	}
-	a, err := c.SearchAgent(ctx, schemas.AgentQuery{Query: query, Search: s.method, Filter: filter, QueryOptions: s.options()})
+	a, err := c.SearchAgent(ctx,
+		schemas.AgentQuery{Query: query, Search: s.method, Filter: filter, QueryOptions: s.options()})
 	if err != nil {
 		return err
 	}

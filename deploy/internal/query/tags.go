@@ -144,7 +144,8 @@ func deleteTagCommand() *cobra.Command {
 				return err
 			}
 			for _, id := range args {
-				if err := c.DeleteTag(cmd.Context(), schemas.TagKey{RequestID: id, TenantID: schemas.Optional(t.tenant)}); err != nil {
+				if err := c.DeleteTag(cmd.Context(),
+					schemas.TagKey{RequestID: id, TenantID: schemas.Optional(t.tenant)}); err != nil {
 					return err
 				}
 				if err := output.Line(cmd.OutOrStdout(), "deleted "+id); err != nil {

@@ -31,9 +31,11 @@ func CompleteIDs(cmd *cobra.Command, kind, begin string) (list []string, _ cobra
 }
 
 // firstRecords yields the first records of a kind whose id begins with a text, until an error.
-func firstRecords(ctx context.Context, c *client.Client, cmd *cobra.Command, kind, begin string) iter.Seq[client.Record] {
+func firstRecords(ctx context.Context, c *client.Client, cmd *cobra.Command, kind,
+	begin string) iter.Seq[client.Record] {
 	tenant, _ := cmd.Flags().GetString("tenant") // empty if cmd does not have the flag
-	q := schemas.RecordQuery{Kind: kind, TenantID: schemas.Optional(tenant), Prefix: begin, Limit: new(flags.MaxCompletions)}
+	q := schemas.RecordQuery{Kind: kind, TenantID: schemas.Optional(tenant), Prefix: begin,
+		Limit: new(flags.MaxCompletions)}
 	return func(yield func(client.Record) bool) {
 		n := 0
 		for r, err := range c.List(ctx, q) {

@@ -50,7 +50,8 @@ func InsertExamples(file string, data []byte, i int, queries []string) ([]byte, 
 	var skill schemas.Skill
 	r := after[i].Record("")
 	err := json.Unmarshal(r.JSON, &skill)
-	if read := skill.ExampleQueries; err != nil || len(read) < len(queries) || !slices.Equal(read[:len(queries)], queries) {
+	if read := skill.ExampleQueries; err != nil || len(read) < len(queries) ||
+		!slices.Equal(read[:len(queries)], queries) {
 		return nil, errLayout
 	}
 	return edited, nil
@@ -105,7 +106,8 @@ func insertYAML(data []byte, mapping *yaml.Node, quoted []string) (offset int, t
 	list := strings.Join(quoted, ", ")
 	examples := valueOf(mapping, examplesField)
 	switch {
-	case examples != nil && examples.Kind == yaml.SequenceNode && len(examples.Content) > 0 && examples.Style&yaml.FlowStyle == 0:
+	case examples != nil && examples.Kind == yaml.SequenceNode && len(examples.Content) > 0 &&
+		examples.Style&yaml.FlowStyle == 0:
 		start, item := lineOf(data, examples), offsetOf(data, examples.Content[0])
 		if dash := string(data[start:item]); strings.TrimSpace(dash) == "-" {
 			return start, dash + strings.Join(quoted, "\n"+dash) + "\n"

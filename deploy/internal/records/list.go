@@ -25,7 +25,8 @@ type Scope struct {
 
 // List returns summaries of the records, or an error if there are more than the limit.
 func (s Scope) List(ctx context.Context, c *client.Client) (list []client.Record, err error) {
-	q := schemas.RecordQuery{TenantID: schemas.Optional(s.Tenant), Scope: schemas.ScopeOf(s.Tenant), Labels: s.Labels, Limit: new(1000)}
+	q := schemas.RecordQuery{TenantID: schemas.Optional(s.Tenant), Scope: schemas.ScopeOf(s.Tenant), Labels: s.Labels,
+		Limit: new(1000)}
 	for _, q.Kind = range s.Kinds {
 		for r, err := range c.List(ctx, q) {
 			if err != nil {

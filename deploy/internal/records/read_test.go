@@ -17,17 +17,20 @@ func TestReadRecords(t *testing.T) {
 		name, file, text, tenant string
 		want                     []record
 	}{
-		{"a record", "a.json", `{"tool_id": "a.b.c"}`, "", []record{{"a.json:1", "tool", "a.b.c", "", `{"tool_id":"a.b.c"}`}}},
-		{"a list, over lines", "a.json", "[\n{\"agent_id\": \"a\"},\n\n{\"guardrail_id\": \"g\",\n\"skill_ids\": []}]", "", []record{
-			{"a.json:2", "agent", "a", "", `{"agent_id":"a"}`},
-			{"a.json:4", "guardrail", "g", "", `{"guardrail_id":"g","skill_ids":[]}`}}},
+		{"a record", "a.json", `{"tool_id": "a.b.c"}`, "",
+			[]record{{"a.json:1", "tool", "a.b.c", "", `{"tool_id":"a.b.c"}`}}},
+		{"a list, over lines", "a.json", "[\n{\"agent_id\": \"a\"},\n\n{\"guardrail_id\": \"g\",\n\"skill_ids\": []}]", "",
+			[]record{
+				{"a.json:2", "agent", "a", "", `{"agent_id":"a"}`},
+				{"a.json:4", "guardrail", "g", "", `{"guardrail_id":"g","skill_ids":[]}`}}},
 		{"a skill that names its template", "a.json", `{"skill_id": "a.b", "template_id": "t"}`, "",
 			[]record{{"a.json:1", "skill", "a.b", "", `{"skill_id":"a.b","template_id":"t"}`}}},
 		{"a template", "a.json", `{"template_id": "t"}`, "",
 			[]record{{"a.json:1", "template", "t", "", `{"template_id":"t"}`}}},
 		{"the body of a registration", "a.json", `{"agent_data": {"agent_id": "a"}, "skill_ids": ["x.y"]}`, "",
 			[]record{{"a.json:1", "agent", "a", "", `{"agent_id":"a","skill_ids":["x.y"]}`}}},
-		{"two ids", "a.json", `{"agent_id": "a", "tool_id": "a.b.c"}`, "", []record{{"a.json:1", "", "", "ambiguous kind", ""}}},
+		{"two ids", "a.json", `{"agent_id": "a", "tool_id": "a.b.c"}`, "",
+			[]record{{"a.json:1", "", "", "ambiguous kind", ""}}},
 		{"no id", "a.json", `{"name": "a"}`, "", []record{{"a.json:1", "", "", "unknown kind", ""}}},
 		{"no object", "a.json", `[7]`, "", []record{{"a.json:1", "", "", "expected a record", ""}}},
 		{"a malformed file", "a.json", "[{\"agent_id\": \"a\"},\n{]", "", []record{
@@ -46,9 +49,10 @@ func TestReadRecords(t *testing.T) {
 			[]record{{"a.json:1", "agent", "a", "", `{"agent_id":"a","tenant_id":"t"}`}}},
 		{"the tenant of a body", "a.json", `{"agent_data": {"agent_id": "a"}}`, "t",
 			[]record{{"a.json:1", "agent", "a", "", `{"agent_id":"a","tenant_id":"t"}`}}},
-		{"a record that names its tenant", "a.json", `[{"agent_id":"a","tenant_id":"own"},{"agent_id":"b","tenant_id":null}]`, "t", []record{
-			{"a.json:1", "agent", "a", "", `{"agent_id":"a","tenant_id":"own"}`},
-			{"a.json:1", "agent", "b", "", `{"agent_id":"b","tenant_id":null}`}}},
+		{"a record that names its tenant", "a.json", `[{"agent_id":"a","tenant_id":"own"},{"agent_id":"b","tenant_id":null}]`,
+			"t", []record{
+				{"a.json:1", "agent", "a", "", `{"agent_id":"a","tenant_id":"own"}`},
+				{"a.json:1", "agent", "b", "", `{"agent_id":"b","tenant_id":null}`}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

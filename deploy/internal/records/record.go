@@ -107,10 +107,12 @@ func kindOf(whole object) (kind string, wrapped bool, err error) {
 	case len(bare) == 0 && len(bodies) == 1:
 		return bodies[0], true, nil
 	case len(bare)+len(bodies) == 0:
-		return "", false, errors.New("unknown kind: expected an id such as skill_id or tool_id, or a body such as {\"agent_data\": {…}}; got the members " +
-			strings.Join(slices.Sorted(maps.Keys(whole)), ", "))
+		return "", false, errors.New(
+			"unknown kind: expected an id such as skill_id or tool_id, or a body such as {\"agent_data\": {…}}; got the members " +
+				strings.Join(slices.Sorted(maps.Keys(whole)), ", "))
 	default:
-		return "", false, errors.New("ambiguous kind: the record has ids or bodies of several kinds; expected one body, such as {\"agent_data\": {…}}")
+		return "", false, errors.New(
+			"ambiguous kind: the record has ids or bodies of several kinds; expected one body, such as {\"agent_data\": {…}}")
 	}
 }
 

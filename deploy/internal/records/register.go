@@ -28,7 +28,8 @@ type Outcome struct {
 // RegisterSearchable registers records and returns when all of them are searchable, or an
 // error after the timeout or if one is rejected. It retries the registration of
 // records that were not indexed immediately.
-func RegisterSearchable(ctx context.Context, c *client.Client, list []Record, timeout time.Duration, errOut io.Writer) error {
+func RegisterSearchable(ctx context.Context, c *client.Client, list []Record, timeout time.Duration,
+	errOut io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
@@ -107,7 +108,8 @@ func DistinctBatches(list []Record) (batches [][]int) {
 
 // SendAll registers the records with the indexes, which must have distinct IDs, and calls done
 // with the outcome of each. With strict, a record with warnings is rejected.
-func SendAll(ctx context.Context, c *client.Client, list []Record, indexes []int, strict bool, done func(i int, o Outcome)) {
+func SendAll(ctx context.Context, c *client.Client, list []Record, indexes []int, strict bool,
+	done func(i int, o Outcome)) {
 	bulk := make([]schemas.BulkRecord, len(indexes))
 	left := map[int]bool{}
 	for n, i := range indexes {

@@ -114,7 +114,9 @@ const StatusTitle = "STATUS"
 // WideColumns returns the columns of the wide format.
 func WideColumns() []Column {
 	return []Column{
-		{Title: "SCOPE", Cell: Summary.Scope, Wide: true}, {Title: "VERSION", Cell: func(s Summary) string { return s.Version }, Wide: true},
+		{Title: "SCOPE", Cell: Summary.Scope, Wide: true}, {Title: "VERSION", Cell: func(s Summary) string {
+			return s.Version
+		}, Wide: true},
 		{Title: StatusTitle, Cell: Summary.StatusOr, Wide: true},
 		{Title: "LABELS", Cell: func(s Summary) string { return s.Labels.String() }, Wide: true},
 	}

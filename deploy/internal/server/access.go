@@ -35,7 +35,8 @@ func (a *accessFlags) flags(f *pflag.FlagSet) {
 
 // streamLimitFlag defines --stream-limit, which workers and edges share.
 func streamLimitFlag(f *pflag.FlagSet, limit *int) {
-	f.IntVar(limit, "stream-limit", 0, "maximum `NUMBER` of concurrent analyses of one credential at a worker, and of its open event streams at an edge; further ones are answered with 429; 0: unlimited")
+	f.IntVar(limit, "stream-limit", 0,
+		"maximum `NUMBER` of concurrent analyses of one credential at a worker, and of its open event streams at an edge; further ones are answered with 429; 0: unlimited")
 }
 
 // config returns the configuration of the flags. A non-loopback address requires

@@ -37,12 +37,14 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "default and maximum time to live of tags")
 	f.Int64Var(&c.TenantTags.Count, "tenant-tags", c.TenantTags.Count,
 		"maximum number of `TAGS` per tenant, the global scope counting as one; further writes are answered with 429; 0: only their size is limited")
-	f.Var(mebibytes{&c.TenantTags.Bytes}, "tenant-tags-size", "maximum `MIB` of tags per tenant, and at most 80 % of the storage for tags; 0: only the latter")
+	f.Var(mebibytes{&c.TenantTags.Bytes}, "tenant-tags-size",
+		"maximum `MIB` of tags per tenant, and at most 80 % of the storage for tags; 0: only the latter")
 	f.Int64Var(&c.TenantRecords.Count, "tenant-records", c.TenantRecords.Count,
 		"maximum number of `RECORDS` per tenant, the global scope counting as one; further registrations are answered with 429; 0: unlimited")
 	f.IntVar(&b.records, "tenant-records-size", 0,
 		"maximum `MIB` of records per tenant, including 256 bytes for each list entry, and at most 80 % of the storage for records; 0: a 32nd of the memory limit (cgroup or GOMEMLIMIT; the memory of the machine if unset)")
-	f.IntVar(&c.Slots, "slots", c.Slots, "maximum concurrent requests per service; further ones are retried at other workers, then answered with 503")
+	f.IntVar(&c.Slots, "slots", c.Slots,
+		"maximum concurrent requests per service; further ones are retried at other workers, then answered with 503")
 	f.IntVar(&b.analyses, "analysis-memory", 0,
 		"memory budget of all analyses in `MIB`, shared fairly among tenants; analyses beyond it are answered with 503; 0: a quarter of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
 	f.DurationVar(&c.Grace, "analyze-grace", c.Grace,
@@ -55,9 +57,11 @@ func (b *backends) flags(f *pflag.FlagSet) {
 func streamFlags(f *pflag.FlagSet, s *services.Config) {
 	f.BoolVar(&s.TagMemory, "tag-memory", s.TagMemory, "store tags in memory: faster, but lost when the NATS server stops")
 	f.Bool("tag-sync", false, "deprecated: --sync always")
-	_ = f.MarkDeprecated("tag-sync", "use --sync always of cairn up, or sync_interval: always of the NATS servers") // fails for an unknown flag
+	// fails for an unknown flag
+	_ = f.MarkDeprecated("tag-sync", "use --sync always of cairn up, or sync_interval: always of the NATS servers")
 	c := &s.Replication
-	f.IntVar(&c.Replicas, "replicas", 0, "number of JetStream replicas (NATS `SERVERS`) of each stream; 0: unchanged, initially 1, or 3 with --cluster")
+	f.IntVar(&c.Replicas, "replicas", 0,
+		"number of JetStream replicas (NATS `SERVERS`) of each stream; 0: unchanged, initially 1, or 3 with --cluster")
 	f.StringSliceVar(&c.Tags, "placement-tags", nil, "place streams only on NATS servers with all of these `TAGS`")
 	f.Var(mebibytes{&c.Storage.Bytes}, "storage-limit",
 		"maximum storage in `MIB` on each NATS server: 50 % records, 25 % tags, 10 % cached vectors, 4 % quarantined records, 1 % keys, 8 % earlier revisions of records, 1 % counts of their uses; 0: the limit of the NATS account, 75 % of the free disk of the embedded server, or 4096")

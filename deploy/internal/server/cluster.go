@@ -20,11 +20,14 @@ type cluster struct{ natsserver.Cluster }
 
 func (c *cluster) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.Name, "cluster", "", "`NAME` of the NATS cluster to join; empty: stand-alone server")
-	f.StringSliceVar(&c.Routes, "routes", nil, "route `URLS` of the other nodes, such as nats://b:6222,nats://c:6222; may include this node")
+	f.StringSliceVar(&c.Routes, "routes", nil,
+		"route `URLS` of the other nodes, such as nats://b:6222,nats://c:6222; may include this node")
 	f.StringVar(&c.Listen, "cluster-listen", "127.0.0.1:6222", "listen `ADDRESS` for routes from the other nodes")
-	f.StringVar(&c.Advertise, "cluster-advertise", "", "`ADDRESS` of this node that is advertised to the cluster; empty: --cluster-listen")
+	f.StringVar(&c.Advertise, "cluster-advertise", "",
+		"`ADDRESS` of this node that is advertised to the cluster; empty: --cluster-listen")
 	flags.Secret(f, &c.Secret, "cluster-secret", "", "shared `SECRET` that authenticates the nodes to each other")
-	f.StringVar(&c.Node, "node", "", "unique and permanent `NAME` of this node; empty: generated and stored in the data directory")
+	f.StringVar(&c.Node, "node", "",
+		"unique and permanent `NAME` of this node; empty: generated and stored in the data directory")
 	f.StringSliceVar(&c.Tags, "node-tags", nil, "server `TAGS` of this node, for --placement-tags")
 }
 
@@ -54,7 +57,8 @@ func (c *cluster) start(data, listen string, options []natsserver.Option) (*nats
 // announce prints that the node has started and waits for the others.
 func (c *cluster) announce(out io.Writer, server *natsserver.Server, http string) {
 	if c.Name != "" {
-		_, _ = fmt.Fprintf(out, "Cairn %s: node %s of cluster %s is waiting for a quorum; status: %s/health\n", bus.Version, server.Node(),
+		_, _ = fmt.Fprintf(out, "Cairn %s: node %s of cluster %s is waiting for a quorum; status: %s/health\n", bus.Version,
+			server.Node(),
 			c.Name, http)
 	}
 }

@@ -76,12 +76,15 @@ func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	c.Conn = conn
-	end, err := e.observe(ctx, log, e.drain, probes{"cairn-edge", func(ctx context.Context) []string { return edge.Ready(ctx, conn) }})
+	end, err := e.observe(ctx, log, e.drain, probes{"cairn-edge", func(ctx context.Context) []string {
+		return edge.Ready(ctx, conn)
+	}})
 	if err != nil {
 		return err
 	}
 	defer end()
-	_, err = fmt.Fprintf(out, "Cairn %s: edge on %s, connected to %s\n", bus.Version, addressOf(c), schemas.RedactURLs(e.URL))
+	_, err = fmt.Fprintf(out, "Cairn %s: edge on %s, connected to %s\n", bus.Version, addressOf(c),
+		schemas.RedactURLs(e.URL))
 	if err != nil {
 		return err
 	}
@@ -103,15 +106,20 @@ type edgeFlags struct {
 
 func (e *edgeFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&e.http, "http", "127.0.0.1:8080", "listen `ADDRESS` for HTTP; port 0 chooses a free port")
-	f.StringVar(&e.cert, "tls-cert", "", "`FILE` with the PEM certificate for HTTPS, reloaded when it changes; empty: plain HTTP")
+	f.StringVar(&e.cert, "tls-cert", "",
+		"`FILE` with the PEM certificate for HTTPS, reloaded when it changes; empty: plain HTTP")
 	f.StringVar(&e.key, "tls-key", "", "`FILE` with the private key of --tls-cert")
 	e.accessFlags.flags(f)
 	f.BoolVar(&e.console, "console", true, "serve the web console at /")
-	f.Var(&e.origins, "cors-origin", "`ORIGIN` whose pages may call the API from a browser (CORS), such as https://app.example.com; * alone: every origin; repeatable, space-separated in the environment")
-	f.StringVar(&e.publisher, "ard-publisher", "", "`DOMAIN` that publishes public records in the catalog of Agentic Resource Discovery; empty: no catalog")
-	f.StringVar(&e.publisherURL, "ard-url", "", "`URL` of this server in the catalog; empty: https:// and the domain of --ard-publisher")
+	f.Var(&e.origins, "cors-origin",
+		"`ORIGIN` whose pages may call the API from a browser (CORS), such as https://app.example.com; * alone: every origin; repeatable, space-separated in the environment")
+	f.StringVar(&e.publisher, "ard-publisher", "",
+		"`DOMAIN` that publishes public records in the catalog of Agentic Resource Discovery; empty: no catalog")
+	f.StringVar(&e.publisherURL, "ard-url", "",
+		"`URL` of this server in the catalog; empty: https:// and the domain of --ard-publisher")
 	f.DurationVar(&e.analyzeTimeout, "analyze-timeout", bus.Analyze.Timeout, "timeout of an analysis; at most 2m0s")
-	f.IntVar(&e.bodies, "body-memory", 0, "memory budget of the bodies of requests and responses in `MIB`, shared fairly among tenants; requests beyond it are answered with 503; 0: an eighth of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
+	f.IntVar(&e.bodies, "body-memory", 0,
+		"memory budget of the bodies of requests and responses in `MIB`, shared fairly among tenants; requests beyond it are answered with 503; 0: an eighth of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
 }
 
 // catalogPublisher returns the publisher of the catalog.
@@ -152,7 +160,8 @@ func (e *edgeFlags) config(p process, log *slog.Logger) (edge.Config, error) {
 		return c, flags.Usage(fmt.Errorf("--cors-origin: %w", err))
 	}
 	if slices.Contains(e.origins, "*") && !c.Access.Enabled() { // any page that a user opens could write
-		return c, flags.Usage(errors.New("--cors-origin: * requires --auth keys or oidc; expected exact origins without authentication"))
+		return c, flags.Usage(errors.New(
+			"--cors-origin: * requires --auth keys or oidc; expected exact origins without authentication"))
 	}
 	err = cmp.Or(flags.AtLeast("analyze-timeout", e.analyzeTimeout, time.Millisecond),
 		flags.AtMost("analyze-timeout", e.analyzeTimeout, bus.Analyze.Timeout))

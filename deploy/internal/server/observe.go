@@ -36,15 +36,19 @@ type probes struct {
 }
 
 func (o *observed) flags(f *pflag.FlagSet) {
-	f.Var(&o.hosts, "http-host", "host `NAME` of this process, space-separated list for several; requests with a Host header other than these, localhost or an IP address are answered with 421")
-	f.StringVar(&o.metrics, "metrics", "", "separate listen `ADDRESS` for /metrics, /health/live and /health/ready; empty: an edge serves them on --http")
-	f.BoolVar(&o.metricsInsecure, "metrics-insecure", false, "allow a non-loopback --metrics address, which has no authentication")
+	f.Var(&o.hosts, "http-host",
+		"host `NAME` of this process, space-separated list for several; requests with a Host header other than these, localhost or an IP address are answered with 421")
+	f.StringVar(&o.metrics, "metrics", "",
+		"separate listen `ADDRESS` for /metrics, /health/live and /health/ready; empty: an edge serves them on --http")
+	f.BoolVar(&o.metricsInsecure, "metrics-insecure", false,
+		"allow a non-loopback --metrics address, which has no authentication")
 	f.BoolVar(&o.pprof, "pprof", false, "serve /debug/pprof/ on --metrics: one profile of at most 30 s at a time")
 }
 
 // observe starts tracing and, with --metrics, the metrics listener. The caller calls end
 // last, which flushes the spans within the drain timeout and closes the listener.
-func (o *observed) observe(ctx context.Context, log *slog.Logger, drain time.Duration, of probes) (end func(), err error) {
+func (o *observed) observe(ctx context.Context, log *slog.Logger, drain time.Duration,
+	of probes) (end func(), err error) {
 	telemetry.Build(bus.Version)
 	flush, err := telemetry.Trace(ctx, of.name, bus.Version, log)
 	if err != nil {

@@ -72,10 +72,12 @@ the process immediately.`,
 	}
 	f := cmd.Flags()
 	u.edgeFlags.flags(f)
-	f.StringVar(&u.nats, "nats-listen", "127.0.0.1:4222", "listen `ADDRESS` for NATS clients; empty: in-process connections only")
+	f.StringVar(&u.nats, "nats-listen", "127.0.0.1:4222",
+		"listen `ADDRESS` for NATS clients; empty: in-process connections only")
 	f.StringVar(&u.data, "data", "data", "data `DIRECTORY`; empty: in memory, lost when the process exits")
 	f.Var(&u.sync, "sync", "when messages are synced to disk: every second (`1s`), or always: each one before it is acknowledged")
-	flags.Secret(f, &u.security.Secret, "nats-secret", "", "`SECRET` that clients of the NATS server must present: nats://SECRET@host:4222")
+	flags.Secret(f, &u.security.Secret, "nats-secret", "",
+		"`SECRET` that clients of the NATS server must present: nats://SECRET@host:4222")
 	f.StringVar(&u.security.Cert, "nats-tls-cert", "",
 		"`FILE` with the PEM certificate of the NATS server, reloaded when it changes; empty: no TLS")
 	f.StringVar(&u.security.Key, "nats-tls-key", "", "`FILE` with the private key of --nats-tls-cert")
@@ -118,7 +120,8 @@ func (u *upProcess) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	defer func() { _ = e.Listener.Close() }() // already closed if the edge has run
 	if e.Access.Enabled() && u.nats != "" && u.security.Secret == "" {
-		log.Warn("NATS has no authentication: its clients have all permissions, including creating keys; set --nats-secret", "nats", u.nats)
+		log.Warn("NATS has no authentication: its clients have all permissions, including creating keys; set --nats-secret",
+			"nats", u.nats)
 	}
 	free, err := lockData(u.data)
 	if err != nil {
@@ -160,7 +163,9 @@ func (u *upProcess) serve(ctx context.Context, e edge.Config, c services.Config,
 	}
 	defer conn.Close()
 	e.Conn, e.ClusterHealth, e.WithWorkers = conn, server.Problem, true
-	end, err := u.observe(ctx, c.Log, u.drain, probes{"cairn", func(ctx context.Context) []string { return edge.Ready(ctx, conn) }})
+	end, err := u.observe(ctx, c.Log, u.drain, probes{"cairn", func(ctx context.Context) []string {
+		return edge.Ready(ctx, conn)
+	}})
 	if err != nil {
 		return err
 	}
@@ -218,7 +223,8 @@ func (u *upProcess) report(out io.Writer, http, nats, node string, c services.Co
 // it starts when all services are ready.
 // The edge stops first, so that its requests in flight complete. One drain deadline,
 // which starts when either of them stops, applies to both.
-func supervise(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Config, clustered bool, ready func()) error {
+func supervise(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Config, clustered bool,
+	ready func()) error {
 	serving, stopServing := context.WithCancel(ctx)
 	defer stopServing()
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))

@@ -79,7 +79,9 @@ func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer conn.Close()
-	end, err := w.observe(ctx, log, w.drain, probes{"cairn-worker", func(context.Context) []string { return w.missing(conn) }})
+	end, err := w.observe(ctx, log, w.drain, probes{"cairn-worker", func(context.Context) []string {
+		return w.missing(conn)
+	}})
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,8 @@ all requests have been answered.`,
 		},
 	}
 	p.Flags(cmd)
-	cmd.Flags().StringVar(&tenant, "tenant", "", "`TENANT` of requests that name none; needed for a key of several tenants")
+	cmd.Flags().StringVar(&tenant, "tenant", "",
+		"`TENANT` of requests that name none; needed for a key of several tenants")
 	return cmd
 }
 
@@ -219,7 +220,8 @@ func (p *proxy) forward(ctx context.Context, r *jsonrpc.Request) error {
 	case errors.As(err, &write):
 		return write.error
 	}
-	return p.write(&jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: output.OneLine(err)}})
+	return p.write(&jsonrpc.Response{ID: r.ID,
+		Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: output.OneLine(err)}})
 }
 
 // writeError is a failed write to the client.

@@ -105,7 +105,8 @@ func (b *Breaker) Err() error {
 // open returns the error of an open breaker. The last failure is context, not the
 // cause, so it is not wrapped.
 func (b *Breaker) open() error {
-	return fmt.Errorf("%w: %w, the last failure was: %s", b.settings.Unavailable, gobreaker.ErrOpenState, (*b.failure.Load()).Error())
+	return fmt.Errorf("%w: %w, the last failure was: %s", b.settings.Unavailable, gobreaker.ErrOpenState,
+		(*b.failure.Load()).Error())
 }
 
 // HalfOpen reports whether the next call is a probe.

@@ -83,10 +83,12 @@ func TestFailures(t *testing.T) {
 		{"a canceled call does not count", 0, nil, 0, context.Canceled, false},
 		{"a canceled slow call does not count", time.Nanosecond, nil, 0, context.Canceled, false},
 		{"an exceeded deadline of the caller does not count", 0, nil, time.Minute, context.DeadlineExceeded, false},
-		{"an exceeded short deadline does not count", 250 * time.Millisecond, nil, 200 * time.Millisecond, context.DeadlineExceeded, false},
+		{"an exceeded short deadline does not count", 250 * time.Millisecond, nil, 200 * time.Millisecond,
+			context.DeadlineExceeded, false},
 		{"an exceeded deadline after SlowAfter opens the breaker", 250 * time.Millisecond, nil, 300 * time.Millisecond,
 			context.DeadlineExceeded, true},
-		{"a timeout of the backend opens the breaker", 0, context.DeadlineExceeded, time.Hour, context.DeadlineExceeded, true},
+		{"a timeout of the backend opens the breaker", 0, context.DeadlineExceeded, time.Hour, context.DeadlineExceeded,
+			true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -260,7 +260,8 @@ func (c *Catalog) Fence(ctx context.Context) (uint64, error) { return c.reader.F
 // it passes only the newest one of each record. It receives at most maxWatchBatch messages before apply
 // returns. The changes that all calls receive per second are limited, and divided among tenants. Changes
 // returns the error of apply, or nil when ctx ends.
-func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, after uint64, apply func(Change) error) error {
+func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, after uint64,
+	apply func(Change) error) error {
 	var filters []string
 	for _, tenant := range tenants { // the server compares each subject of the log with each filter
 		filters = append(filters, subjects+Key{Kind: cmp.Or(kind, "*"), Tenant: tenant}.String()+">")
@@ -373,7 +374,8 @@ func (c *Catalog) readAfter(ctx context.Context, revision uint64) (list []Change
 		if err != nil {
 			return list, errors.Is(err, jetstreamext.ErrNoMessages)
 		}
-		change, _ := changeOf(msg.Subject, msg.Header, msg.Data, msg.Sequence, msg.Time) // a message that is not a record has a zero key
+		// a message that is not a record has a zero key
+		change, _ := changeOf(msg.Subject, msg.Header, msg.Data, msg.Sequence, msg.Time)
 		list = append(list, change)
 		complete = msg.Header.Get("Nats-Num-Pending") == "0"
 	}
@@ -403,7 +405,8 @@ func (c *Catalog) SetupHistory(ctx context.Context, replication bucket.Replicati
 	before, err := c.js.Stream(ctx, HistoryStream)
 	switch {
 	case err == nil && c.mirrors(before):
-		config.PersistMode = before.CachedInfo().Config.PersistMode // "async" if an earlier release created it; cannot be changed
+		// "async" if an earlier release created it; cannot be changed
+		config.PersistMode = before.CachedInfo().Config.PersistMode
 		_, err = bucket.Update(ctx, c.js, before, config)
 		return err
 	case err == nil:
@@ -468,7 +471,8 @@ func (c *Catalog) At(ctx context.Context, key Key, revision uint64) (Revision, e
 
 // readMirror returns the messages of the subject in the history, in order; none if this log has no history. It
 // waits, for mirrorTimeout at most, until the replica that responds has the newest message of the subject.
-func (c *Catalog) readMirror(ctx context.Context, subject string, newest uint64) (batch []*jetstream.RawStreamMsg, err error) {
+func (c *Catalog) readMirror(ctx context.Context, subject string,
+	newest uint64) (batch []*jetstream.RawStreamMsg, err error) {
 	waiting, cancel := context.WithTimeout(ctx, mirrorTimeout)
 	defer cancel()
 	for {
@@ -479,7 +483,8 @@ func (c *Catalog) readMirror(ctx context.Context, subject string, newest uint64)
 		if err != nil {
 			return nil, err
 		}
-		batch, err = bucket.Collect(jetstreamext.GetBatch(ctx, c.js, HistoryStream, MaxHistory, jetstreamext.GetBatchSubject(subject)))
+		batch, err = bucket.Collect(jetstreamext.GetBatch(ctx, c.js, HistoryStream, MaxHistory,
+			jetstreamext.GetBatchSubject(subject)))
 		if err := errors.Join(err, ctx.Err()); err != nil { // Collect returns no error when ctx ends
 			return nil, err
 		}
@@ -541,7 +546,8 @@ func (c *Catalog) compareAt(ctx context.Context, now jetstream.Stream, p positio
 	if now.CachedInfo().State.LastSeq < p.revision {
 		last, err := c.Fence(ctx) // the leader that replied may have been deposed
 		if err == nil && last < p.revision {
-			err = fmt.Errorf("%w by an older copy: it ends at revision %d, and revision %d was applied", ErrReplaced, last, p.revision)
+			err = fmt.Errorf("%w by an older copy: it ends at revision %d, and revision %d was applied", ErrReplaced, last,
+				p.revision)
 		}
 		return err
 	}

@@ -72,7 +72,8 @@ func TestMoreWatchesThanDefaultLimit(t *testing.T) {
 	t.Parallel()
 	_, js := open(t)
 	for n := range server.JSDefaultMaxConsumersPerStream + 1 {
-		if _, err := js.CreateConsumer(t.Context(), catalog.Stream, jetstream.ConsumerConfig{MemoryStorage: true}); err != nil {
+		if _, err := js.CreateConsumer(t.Context(), catalog.Stream,
+			jetstream.ConsumerConfig{MemoryStorage: true}); err != nil {
 			t.Fatalf("consumer %d: %v", n+1, err)
 		}
 	}
@@ -147,7 +148,8 @@ func TestChangesTakeBatches(t *testing.T) {
 	c, js := open(t)
 	nextPull := subscribePulls(t, js)
 	put := func() {
-		if _, err := c.Put(t.Context(), catalog.Key{Kind: schemas.KindTool, ID: "a.b." + rand.Text()}, []byte(`{}`)); err != nil {
+		if _, err := c.Put(t.Context(), catalog.Key{Kind: schemas.KindTool, ID: "a.b." + rand.Text()},
+			[]byte(`{}`)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -222,7 +222,8 @@ func changeOf(subject string, header nats.Header, data []byte, revision uint64, 
 	if err != nil {
 		return Change{Revision: revision, Stored: stored}, fmt.Errorf("read revision %d: %w", revision, err)
 	}
-	change := Change{Key: key, Revision: revision, Stored: stored, Removed: bucket.Removes(header), Replaces: header.Get(headerReplaces) != ""}
+	change := Change{Key: key, Revision: revision, Stored: stored, Removed: bucket.Removes(header),
+		Replaces: header.Get(headerReplaces) != ""}
 	if !change.Removed {
 		change.Record = schemas.NormalizeRecord(key.Kind, data)
 	}

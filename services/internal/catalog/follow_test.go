@@ -125,7 +125,8 @@ func TestFollowReplaysDeletion(t *testing.T) {
 	var got []catalog.Change
 	err = c.Follow(ctx, func(changes []catalog.Change) error { got = append(got, changes...); return nil }, stop)
 	want := []catalog.Change{{Key: skill(1), Revision: deleted, Removed: true}}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(catalog.Change{}, "Stored", "First"), cmpopts.IgnoreUnexported(catalog.Change{})); err != nil || diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(catalog.Change{}, "Stored", "First"),
+		cmpopts.IgnoreUnexported(catalog.Change{})); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }

@@ -19,7 +19,8 @@ func TestKeyString(t *testing.T) {
 		want string
 	}{
 		{"global", catalog.Key{Kind: "skill", ID: "net.diagnose"}, "skill._global.net.diagnose"},
-		{"a tenant", catalog.Key{Kind: "tool", Tenant: "acme", ID: "aws.ec2.describe-instances"}, "tool.acme.aws.ec2.describe-instances"},
+		{"a tenant", catalog.Key{Kind: "tool", Tenant: "acme", ID: "aws.ec2.describe-instances"},
+			"tool.acme.aws.ec2.describe-instances"},
 		{"a tenant with a dot stays one token", catalog.Key{Kind: "tool", Tenant: "acme.eu", ID: "a"}, "tool.=YWNtZS5ldQ.a"},
 		{"other characters by segment", catalog.Key{Kind: "agent", ID: "net.prüfer*.x"}, "agent._global.net.=cHLDvGZlcio.x"},
 		{"an id that looks encoded", catalog.Key{Kind: "agent", ID: "=YWNtZS5ldQ"}, "agent._global.=PVlXTnRaUzVsZFE"},

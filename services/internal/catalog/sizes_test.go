@@ -20,7 +20,8 @@ func TestSizes(t *testing.T) {
 		t.Fatal(err)
 	}
 	record := []byte(`{"skill_id":"a"}`)
-	key, deleted := catalog.Key{Kind: schemas.KindSkill, ID: "a"}, catalog.Key{Kind: schemas.KindSkill, Tenant: "acme", ID: "b"}
+	key, deleted := catalog.Key{Kind: schemas.KindSkill, ID: "a"},
+		catalog.Key{Kind: schemas.KindSkill, Tenant: "acme", ID: "b"}
 	if _, err := c.Put(t.Context(), key, record); err != nil {
 		t.Fatal(err)
 	}

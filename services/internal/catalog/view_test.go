@@ -26,7 +26,8 @@ func TestViewApply(t *testing.T) {
 	tenants := change(3, 1)
 	tenants.Key.Tenant = "acme"
 	apply(view, change(1, 1), change(2, 2), tenants, change(4, 1))
-	apply(view, catalog.Change{Key: skill(2), Revision: 5, Removed: true}, catalog.Change{Key: skill(9), Revision: 6, Removed: true})
+	apply(view, catalog.Change{Key: skill(2), Revision: 5, Removed: true},
+		catalog.Change{Key: skill(9), Revision: 6, Removed: true})
 	apply(view)
 	for _, row := range []struct {
 		name string

@@ -24,7 +24,8 @@ func BenchmarkCached(b *testing.B) {
 		name    string
 		purpose embed.Purpose
 		texts   []string
-	}{{"query", embed.Query, texts[:1]}, {"document", embed.Document, texts[:1]}, {"64 documents", embed.Document, texts}} {
+	}{{"query", embed.Query, texts[:1]}, {"document", embed.Document, texts[:1]},
+		{"64 documents", embed.Document, texts}} {
 		b.Run(row.name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := e.Embed(b.Context(), row.purpose, row.texts); err != nil {

@@ -58,7 +58,8 @@ func connect(t testing.TB, s *server.Server) jetstream.JetStream {
 
 func openCache(t testing.TB, js jetstream.JetStream) *embed.Cache {
 	t.Helper()
-	if err := embed.Setup(t.Context(), js, bucket.Replication{Replicas: 1, Storage: bucket.Storage{Bytes: 1 << 30}}); err != nil {
+	if err := embed.Setup(t.Context(), js,
+		bucket.Replication{Replicas: 1, Storage: bucket.Storage{Bytes: 1 << 30}}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := embed.OpenCache(t.Context(), js)
@@ -346,7 +347,8 @@ func TestCacheOpensExistingBucket(t *testing.T) {
 	if c.PersistMode != jetstream.DefaultPersistMode || c.Discard != jetstream.DiscardOld || c.MaxBytes <= 0 {
 		t.Errorf("got %+v, want one that is bounded, forgets the oldest and is in the default persist mode", c)
 	}
-	if _, err := embed.OpenCache(t.Context(), disconnected(t)); err == nil || !strings.Contains(err.Error(), embed.Bucket) {
+	if _, err := embed.OpenCache(t.Context(), disconnected(t)); err == nil ||
+		!strings.Contains(err.Error(), embed.Bucket) {
 		t.Errorf("without a server: got %v, want an error that names the bucket", err)
 	}
 }

@@ -50,7 +50,8 @@ func explain(err error) error {
 	}
 	message := rejected.ErrorMessage
 	switch code := rejected.StatusCode; {
-	case code == http.StatusBadRequest && (strings.Contains(message, "context length") || strings.Contains(message, "context size")):
+	case code == http.StatusBadRequest &&
+		(strings.Contains(message, "context length") || strings.Contains(message, "context size")):
 		return fmt.Errorf("%w: %w", errTooLong, err)
 	case code == http.StatusNotFound:
 		return fmt.Errorf("%w: model not found on the server; run ollama pull (%w)", ErrUnavailable, err)

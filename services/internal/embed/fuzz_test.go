@@ -18,17 +18,21 @@ import (
 func FuzzVectors(f *testing.F) {
 	for _, seed := range [][4]string{
 		{`{"model_info":{"general.architecture":"bert","bert.context_length":512,"tokenizer.ggml.model":"bert"},"parameters":"num_ctx 12\n"}`,
-			`{"models":[{"name":"m:latest","digest":"sha256:0123"}]}`, `{"embeddings":[[1,0.5],[0,-1]],"prompt_eval_count":-3}`, "\x00\x3c\x00\x38"},
-		{`{"model_info":{"general.architecture":7,"bert.context_length":1e300},"parameters":"num_ctx -5"}`, `{"models":[{"name":"m:latest"}]}`,
+			`{"models":[{"name":"m:latest","digest":"sha256:0123"}]}`, `{"embeddings":[[1,0.5],[0,-1]],"prompt_eval_count":-3}`,
+			"\x00\x3c\x00\x38"},
+		{`{"model_info":{"general.architecture":7,"bert.context_length":1e300},"parameters":"num_ctx -5"}`,
+			`{"models":[{"name":"m:latest"}]}`,
 			`{"embeddings":[[1],[1,2]]}`, "\xff\xff\xff\xff"},
 		{`{"capabilities":["completion"]}`, `{"models":null}`, `{"embeddings":[[]]}`, ""},
 		{`{}`, `{"models":[{"name":"m"}]}`, `{"embeddings":[[1e39],[null]]}`, "\x00"},
-		{`null`, `{"models":[{"name":"m"}]}`, `{"embeddings":[null,null]}`, ""}, {`[`, `x`, `{"error":"unsupported value: NaN"}`, ""},
+		{`null`, `{"models":[{"name":"m"}]}`, `{"embeddings":[null,null]}`, ""},
+		{`[`, `x`, `{"error":"unsupported value: NaN"}`, ""},
 		{"\xff", ``, ``, ``},
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]), []byte(seed[2]), []byte(seed[3]), 200)
 	}
-	f.Add([]byte(`{}`), []byte(`{"models":[{"name":"m"}]}`), []byte(`{"error":"input exceeds the context length"}`), []byte(``), 400)
+	f.Add([]byte(`{}`), []byte(`{"models":[{"name":"m"}]}`), []byte(`{"error":"input exceeds the context length"}`),
+		[]byte(``), 400)
 	anything := &randomServer{}
 	server := httptest.NewServer(anything)
 	f.Cleanup(server.Close)

@@ -27,19 +27,31 @@ const (
 // families lists the known families; the first match applies. Each row is from the
 // model card of that name on huggingface.co; * stands for all sizes.
 var families = []family{
-	{"nomic-embed-text", "search_query: ", "search_document: ", cautiousFloor},                    // nomic-ai/nomic-embed-text-v1.5, -v2-moe
-	{"nomic-embed-code", "Represent this query for searching relevant code: ", "", cautiousFloor}, // nomic-ai/nomic-embed-code
-	{"mxbai-embed", passages, "", cautiousFloor},                                                  // mixedbread-ai/mxbai-embed-large-v1
-	{"snowflake-arctic-embed2", "query: ", "", cautiousFloor},                                     // arctic-embed-l-v2 in Ollama
-	{"arctic-embed-l-v2", "query: ", "", cautiousFloor},                                           // Snowflake/snowflake-arctic-embed-l-v2.0
-	{"arctic-embed-m-v2", "query: ", "", cautiousFloor},                                           // Snowflake/snowflake-arctic-embed-m-v2.0
-	{"arctic-embed", passages, "", cautiousFloor},                                                 // Snowflake/snowflake-arctic-embed-*
-	{"bge-m3", "", "", cautiousFloor},                                                             // BAAI/bge-m3: no instruction
-	{"bge-", passages, "", cautiousFloor},                                                         // BAAI/bge-*-en-v1.5
-	{"e5-mistral", instruct + " ", "", cautiousFloor},                                             // intfloat/e5-mistral-7b-instruct
-	{"e5-large-instruct", instruct + " ", "", cautiousFloor},                                      // intfloat/multilingual-e5-large-instruct
-	{"e5-", "query: ", "passage: ", cautiousFloor},                                                // intfloat/e5-*-v2, multilingual-e5-*
-	{"qwen3-embedding", instruct, "", cautiousFloor},                                              // Qwen/Qwen3-Embedding-*
+	// nomic-ai/nomic-embed-text-v1.5, -v2-moe
+	{"nomic-embed-text", "search_query: ", "search_document: ", cautiousFloor},
+	// nomic-ai/nomic-embed-code
+	{"nomic-embed-code", "Represent this query for searching relevant code: ", "", cautiousFloor},
+	// mixedbread-ai/mxbai-embed-large-v1
+	{"mxbai-embed", passages, "", cautiousFloor},
+	// arctic-embed-l-v2 in Ollama
+	{"snowflake-arctic-embed2", "query: ", "", cautiousFloor},
+	// Snowflake/snowflake-arctic-embed-l-v2.0
+	{"arctic-embed-l-v2", "query: ", "", cautiousFloor},
+	// Snowflake/snowflake-arctic-embed-m-v2.0
+	{"arctic-embed-m-v2", "query: ", "", cautiousFloor},
+	// Snowflake/snowflake-arctic-embed-*
+	{"arctic-embed", passages, "", cautiousFloor},
+	// BAAI/bge-m3: no instruction
+	{"bge-m3", "", "", cautiousFloor},
+	{"bge-", passages, "", cautiousFloor}, // BAAI/bge-*-en-v1.5
+	// intfloat/e5-mistral-7b-instruct
+	{"e5-mistral", instruct + " ", "", cautiousFloor},
+	// intfloat/multilingual-e5-large-instruct
+	{"e5-large-instruct", instruct + " ", "", cautiousFloor},
+	// intfloat/e5-*-v2, multilingual-e5-*
+	{"e5-", "query: ", "passage: ", cautiousFloor},
+	// Qwen/Qwen3-Embedding-*
+	{"qwen3-embedding", instruct, "", cautiousFloor},
 	// google/embeddinggemma-300m
 	{"embeddinggemma", "task: search result | query: ", "title: none | text: ", cautiousFloor},
 	{"minilm", "", "", miniLMFloor}, // sentence-transformers/all-MiniLM-L6-v2: none

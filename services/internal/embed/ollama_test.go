@@ -64,8 +64,10 @@ func inputs(s *ollamatest.Server) (all [][]string) {
 func TestOllamaEmbedsInBatches(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	got := vectors(t, open(t, s, "all-minilm?batch=2&keep_alive=-1s&num_ctx=12"), embed.Document, "one", " \n", "two", "three")
-	want := [][]float32{ollamatest.Vector("one", 64), make([]float32, 64), ollamatest.Vector("two", 64), ollamatest.Vector("three", 64)}
+	got := vectors(t, open(t, s, "all-minilm?batch=2&keep_alive=-1s&num_ctx=12"), embed.Document, "one", " \n", "two",
+		"three")
+	want := [][]float32{ollamatest.Vector("one", 64), make([]float32, 64), ollamatest.Vector("two", 64),
+		ollamatest.Vector("three", 64)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("vectors (-want +got):\n%s", diff)
 	}
@@ -198,8 +200,10 @@ func TestFailures(t *testing.T) {
 		{"silence", ollamatest.Embedding{End: modeltest.Hang}, embed.ErrUnavailable, "timeout after 400ms"},
 		{"an interrupted response", ollamatest.Embedding{End: modeltest.Cut}, embed.ErrUnavailable, ""},
 		{"no vectors", ollamatest.Embedding{Vectors: [][]float32{}}, embed.ErrUnavailable, "0 vectors for 1 texts"},
-		{"other dimensions", ollamatest.Embedding{Vectors: [][]float32{{1, 0}}}, embed.ErrUnavailable, "2 dimensions, expected 64"},
-		{"a text that has no vector", status(500, "failed to encode response: json: unsupported value: NaN"), embed.ErrRejected,
+		{"other dimensions", ollamatest.Embedding{Vectors: [][]float32{{1, 0}}}, embed.ErrUnavailable,
+			"2 dimensions, expected 64"},
+		{"a text that has no vector", status(500, "failed to encode response: json: unsupported value: NaN"),
+			embed.ErrRejected,
 			`"a poisoned text"`},
 		{"a setting it does not know", status(400, "invalid option"), embed.ErrRejected, "invalid option"},
 	} {
@@ -230,7 +234,8 @@ func TestRejectedTextIsNamed(t *testing.T) {
 	})
 	e := open(t, s, "all-minilm")
 	_, err := e.Embed(t.Context(), embed.Document, []string{"good", "bad"})
-	if !errors.Is(err, embed.ErrRejected) || errors.Is(err, embed.ErrUnavailable) || !strings.Contains(err.Error(), `"bad"`) {
+	if !errors.Is(err, embed.ErrRejected) || errors.Is(err, embed.ErrUnavailable) ||
+		!strings.Contains(err.Error(), `"bad"`) {
 		t.Errorf("documents: got %v, want a refusal of the bad one", err)
 	}
 	_, err = e.Embed(t.Context(), embed.Query, []string{"bad"})

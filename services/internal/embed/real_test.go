@@ -18,7 +18,8 @@ func real(t *testing.T, name, settings string) embed.Embedder {
 	if url == "" {
 		t.Skip("needs CAIRN_TEST_OLLAMA, the URL of an Ollama server with the models scripted-embed and minilm")
 	}
-	e, err := embed.Open(t.Context(), "ollama://"+strings.TrimPrefix(url, "http://")+"/"+name+"?query_timeout=60s&"+settings)
+	e, err := embed.Open(t.Context(),
+		"ollama://"+strings.TrimPrefix(url, "http://")+"/"+name+"?query_timeout=60s&"+settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,8 @@ func eachReal(t *testing.T, test func(*testing.T, embed.Embedder)) {
 
 func TestRealVectors(t *testing.T) {
 	eachReal(t, func(t *testing.T, e embed.Embedder) {
-		texts := []string{"list the virtual networks", "show all virtual networks", " ", "brew a cup of coffee", "one", "two", "three"}
+		texts := []string{"list the virtual networks", "show all virtual networks", " ", "brew a cup of coffee", "one", "two",
+			"three"}
 		got := vectors(t, e, embed.Document, texts...)
 		space := e.Space()
 		name, digest, _ := strings.Cut(space.Name, ":latest@")
@@ -113,7 +115,8 @@ func TestRealLongTexts(t *testing.T) {
 		}
 		got := vectors(t, e, embed.Document, texts...)
 		for i, v := range got {
-			if whole := i != 1; length(v) == 0 || whole && math.Abs(length(v)-1) > 1e-3 { // that of several sentences is their sum
+			// that of several sentences is their sum
+			if whole := i != 1; length(v) == 0 || whole && math.Abs(length(v)-1) > 1e-3 {
 				t.Errorf("text %d: length %.4f", i, length(v))
 			}
 		}
@@ -125,7 +128,8 @@ func TestRealLongTexts(t *testing.T) {
 		if cos := cosine(got[1], vectors(t, e, embed.Document, prose[:700])[0]); cos < 0.9 {
 			t.Errorf("a truncated long text: cosine %.2f to its beginning", cos)
 		}
-		if len(logged.with(strings.TrimSuffix(t.Name(), "/")[len("TestRealLongTexts/"):]+":latest")) < 3 { // the sentences of prose are short
+		// the sentences of prose are short
+		if len(logged.with(strings.TrimSuffix(t.Name(), "/")[len("TestRealLongTexts/"):]+":latest")) < 3 {
 			t.Error("truncated texts are not logged")
 		}
 	})
@@ -143,7 +147,8 @@ func TestRealUnsuitableModels(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, made := e.Embed(t.Context(), embed.Query, []string{"red"})
-		for what, err := range map[string]error{"embed": made, "check": e.Check(t.Context()), "warm": embed.Warm(t.Context(), e)} {
+		for what, err := range map[string]error{"embed": made, "check": e.Check(t.Context()),
+			"warm": embed.Warm(t.Context(), e)} {
 			if !errors.Is(err, embed.ErrUnavailable) || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s with %s: got %v, want %q", what, model, err, says)
 			}

@@ -73,7 +73,8 @@ func (r *run) fit(ctx context.Context, j job) error {
 // embeds a sample. Queries skip the check.
 func (r *run) textFailed(ctx context.Context, err error) bool {
 	var status api.StatusError
-	failed := errors.As(err, &status) && status.StatusCode == http.StatusInternalServerError && !errors.Is(err, ErrRejected)
+	failed := errors.As(err, &status) && status.StatusCode == http.StatusInternalServerError &&
+		!errors.Is(err, ErrRejected)
 	if r.purpose == Query || !failed && !errors.Is(err, errTimeout) {
 		return false
 	}

@@ -13,9 +13,11 @@ func TestSentences(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"marks before white space", "One. Two? Three! Four; five: six", []string{"One.", "Two?", "Three!", "Four;", "five:", "six"}},
+		{"marks before white space", "One. Two? Three! Four; five: six",
+			[]string{"One.", "Two?", "Three!", "Four;", "five:", "six"}},
 		{"line ends", "one\ntwo\r\n\n three ", []string{"one", "two", "three"}},
-		{"no split within names and numbers", "v1.2 at 10:30, see net.vlan_lookup", []string{"v1.2 at 10:30, see net.vlan_lookup"}},
+		{"no split within names and numbers", "v1.2 at 10:30, see net.vlan_lookup",
+			[]string{"v1.2 at 10:30, see net.vlan_lookup"}},
 		{"marks of other scripts", "一。二！三", []string{"一。", "二！", "三"}},
 		{"a mark at the end", "One.", []string{"One."}},
 		{"invalid encoding", "a\xff. b", []string{"a\xff.", "b"}},

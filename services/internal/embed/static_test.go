@@ -46,7 +46,8 @@ func TestConformance(t *testing.T) {
 func conforms(t *testing.T, e embed.Embedder, purpose embed.Purpose) {
 	t.Helper()
 	const networks = "list the virtual networks"
-	texts := []string{networks, "brew coffee. Then drink it.", "", " \n", "a\xffb", strings.Repeat("long ", 5000), networks}
+	texts := []string{networks, "brew coffee. Then drink it.", "", " \n", "a\xffb", strings.Repeat("long ", 5000),
+		networks}
 	got, err := e.Embed(t.Context(), purpose, texts)
 	if err != nil {
 		t.Fatal(err)

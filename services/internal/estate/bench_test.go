@@ -95,7 +95,8 @@ func BenchmarkFirstAnswer(b *testing.B) {
 			b.Fatal(err)
 		}
 		e.Outline(8 << 10)
-		if _, err := e.Stats(b.Context(), estate.Query{DataKey: "gcp_machine_types", GroupBy: estate.GroupBy{"series"}}); err != nil {
+		if _, err := e.Stats(b.Context(),
+			estate.Query{DataKey: "gcp_machine_types", GroupBy: estate.GroupBy{"series"}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -167,7 +168,8 @@ func exportOf(size int) (nested, flat []byte) {
 			`"SecurityGroups":[{"GroupName":"web","GroupId":"sg-%d"}],`+
 			`"BlockDeviceMappings":[{"DeviceName":"/dev/xvda","Ebs":{"VolumeId":"vol-%08x","DeleteOnTermination":true}}],`+
 			`"Tags":[{"Key":"Name","Value":"app-%d"},{"Key":"env","Value":"%s"}]}`,
-			i, []string{"t3.micro", "m5.large", "c6g.xlarge"}[i%3], []string{"running", "stopped"}[i%7/6], 'a'+i%3, 1+i%12, i%5, i, i,
+			i, []string{"t3.micro", "m5.large", "c6g.xlarge"}[i%3], []string{"running", "stopped"}[i%7/6], 'a'+i%3, 1+i%12, i%5,
+			i, i,
 			[]string{"prod", "dev", "test"}[i%11%3])
 	}
 	var a, b bytes.Buffer
@@ -178,7 +180,8 @@ func exportOf(size int) (nested, flat []byte) {
 			a.WriteByte(',')
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&a, `{"ReservationId":"r-%08x","OwnerId":"111122223333","Groups":[],"Instances":[%s,%s]}`, i, instance(i), instance(i+1))
+		fmt.Fprintf(&a, `{"ReservationId":"r-%08x","OwnerId":"111122223333","Groups":[],"Instances":[%s,%s]}`, i, instance(i),
+			instance(i+1))
 		fmt.Fprintf(&b, `%s,%s`, instance(i), instance(i+1))
 	}
 	a.WriteString(`]}`)
@@ -186,7 +189,8 @@ func exportOf(size int) (nested, flat []byte) {
 	return a.Bytes(), b.Bytes()
 }
 
-// BenchmarkNested measures reading an export and counting its nested records by a field, beside the same records in one array.
+// BenchmarkNested measures reading an export and counting its nested records by a field, beside the same records in
+// one array.
 func BenchmarkNested(b *testing.B) {
 	for _, size := range []int{1 << 20, 10 << 20} {
 		nested, flat := exportOf(size)
@@ -203,7 +207,8 @@ func BenchmarkNested(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					if _, err := e.Stats(b.Context(), estate.Query{DataKey: row.key, GroupBy: estate.GroupBy{"InstanceType"}}); err != nil {
+					if _, err := e.Stats(b.Context(),
+						estate.Query{DataKey: row.key, GroupBy: estate.GroupBy{"InstanceType"}}); err != nil {
 						b.Fatal(err)
 					}
 				}

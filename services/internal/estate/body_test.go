@@ -76,7 +76,8 @@ func TestSplitBody(t *testing.T) {
 func TestSplitBodyErrors(t *testing.T) {
 	t.Parallel()
 	for body, offset := range map[string]int{
-		``: 0, `{"context":"a`: 13, `{"context":"a\"}`: 16, `{"context":"a\q"}`: 14, `{"context":"a",}`: 15, "{\"context\":\"a\tb\"}": 13,
+		``: 0, `{"context":"a`: 13, `{"context":"a\"}`: 16, `{"context":"a\q"}`: 14, `{"context":"a",}`: 15,
+		"{\"context\":\"a\tb\"}":          13,
 		`{"context":"aaaaaaaaaaaaaaa\u12`: 31, `{"context":"a"} {`: 16, `{"context":"` + strings.Repeat(`\n`, 50): 112,
 	} {
 		_, err := estate.SplitBody([]byte(body))

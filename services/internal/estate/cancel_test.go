@@ -49,7 +49,8 @@ func TestStatsCancellation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := e.Stats(t.Context(), q); err != nil || got.Total != want.Total || fmt.Sprint(got.Groups) != fmt.Sprint(want.Groups) {
+	if got, err := e.Stats(t.Context(), q); err != nil || got.Total != want.Total ||
+		fmt.Sprint(got.Groups) != fmt.Sprint(want.Groups) {
 		t.Errorf("got %v, %v after canceled computations, want %v", got.Groups, err, want.Groups)
 	}
 	var unknown *estate.UnknownKeyError

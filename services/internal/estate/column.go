@@ -203,8 +203,8 @@ func (c *column) label(ctx context.Context) (labels, error) {
 	return l, nil
 }
 
-// positions returns the paths of the elements if all values are lists of equal length, up to maxPositions, with elements of
-// different types, such as the samples of Prometheus.
+// positions returns the paths of the elements if all values are lists of equal length, up to maxPositions, with
+// elements of different types, such as the samples of Prometheus.
 func (c *column) positions() (paths []string) {
 	const maxPositions = 4
 	length, kinds := -1, uint8(0)

@@ -143,7 +143,8 @@ var conformance = []struct{ name, text, query, want, before string }{
 		`{"metrics":{"min:t":{"groups":{},"total":""}}}`, ``},
 	{"dates differ by nanoseconds",
 		`[{"name":"a","t":"2026-01-01T00:00:00.1234567Z"},{"name":"b","t":"2026-01-01T00:00:00.1234569Z"}]`,
-		`{"top":{"by":"t"},"filter":{"t":{"gt":"2026-01-01T00:00:00.1234568Z"}}}`, `{"names":[{"name":"b","value":"2026-01-01T00:00:00.1234569Z"}]}`, ``},
+		`{"top":{"by":"t"},"filter":{"t":{"gt":"2026-01-01T00:00:00.1234568Z"}}}`,
+		`{"names":[{"name":"b","value":"2026-01-01T00:00:00.1234569Z"}]}`, ``},
 	{"numbers in text compare with numbers of another field", `[{"used":"5","size":10},{"used":"50","size":10}]`,
 		`{"filter":{"used":{"gt":{"field":"size"}}}}`, `{"total":1}`, `{"total":0}`},
 	{"dates compare with seconds since 1970",
@@ -278,7 +279,8 @@ func TestConformance(t *testing.T) {
 				t.Fatal(err)
 			}
 			var want, got map[string]any
-			if err := errors.Join(json.Unmarshal([]byte(row.want), &want), json.Unmarshal([]byte(encode(t, s)), &got)); err != nil {
+			if err := errors.Join(json.Unmarshal([]byte(row.want), &want),
+				json.Unmarshal([]byte(encode(t, s)), &got)); err != nil {
 				t.Fatal(err)
 			}
 			for name := range got {
@@ -297,7 +299,8 @@ func TestConformance(t *testing.T) {
 func TestInputFormats(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ text, want string }{
-		"truncated":                {`{"a":[{"b":1},`, "line 1, column 15): unexpected end of text: expected a value; the JSON may be truncated"},
+		"truncated": {`{"a":[{"b":1},`,
+			"line 1, column 15): unexpected end of text: expected a value; the JSON may be truncated"},
 		"CSV":                      {"name,os\na,linux\nb,aix\n", "the text may be CSV"},
 		"YAML":                     {"hosts:\n- name: a\n", "the text may be YAML"},
 		"a YAML document":          {"---\na: 1\n", "the text may be YAML"},

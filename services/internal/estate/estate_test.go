@@ -30,8 +30,9 @@ func TestKeys(t *testing.T) {
 	}{
 		"arrays at any depth are named by dotted path": {
 			`{"b":{"c":[{}],"d":{"e":[{}]}},"a":[{}]}`, []string{"b.c", "b.d.e", "a"}},
-		"a bare array is items":                               {` [{"a":1}] `, []string{"items"}},
-		"arrays inside records follow the array":              {`{"a":[{"b":[{}]},[{"c":[]}]]}`, []string{"a", "a.b", "a.value"}},
+		"a bare array is items": {` [{"a":1}] `, []string{"items"}},
+		"arrays inside records follow the array": {`{"a":[{"b":[{}]},[{"c":[]}]]}`,
+			[]string{"a", "a.b", "a.value"}},
 		"empty arrays and plain values come last":             {`{"e":[],"s":["x"],"a":[{}]}`, []string{"a", "e", "s"}},
 		"an array with an object precedes arrays without one": {`{"s":["x"],"a":[1,{}]}`, []string{"a", "s"}},
 		"the last of duplicate names":                         {`{"a":{"x":[{}]},"a":{"y":[{}]}}`, []string{"a.y"}},
@@ -205,7 +206,8 @@ func TestConcurrentUse(t *testing.T) {
 			if _, err := e.Column(t.Context(), "a", "y.z"); err != nil {
 				t.Error(err)
 			}
-			if s, err := e.Stats(t.Context(), estate.Query{DataKey: "b", GroupBy: estate.GroupBy{"nope"}}); err != nil || s.Note == "" {
+			if s, err := e.Stats(t.Context(), estate.Query{DataKey: "b", GroupBy: estate.GroupBy{"nope"}}); err != nil ||
+				s.Note == "" {
 				t.Errorf("stats %v, error %v", s, err)
 			}
 			if got := len(fieldsOf(t, e, "a")); got != 3 {

@@ -89,7 +89,8 @@ func TestExportQuestions(t *testing.T) {
 		}
 		s, err := estates[q.Estate].Stats(t.Context(), query(t, exportCalls[q.ID]))
 		if err != nil || !answers(s, q.Answer, q.Value) {
-			t.Errorf("%s %s\n%s\nwant %v %v, got %s, error %v", q.ID, q.Question, exportCalls[q.ID], q.Answer, q.Value, encode(t, s), err)
+			t.Errorf("%s %s\n%s\nwant %v %v, got %s, error %v", q.ID, q.Question, exportCalls[q.ID], q.Answer, q.Value,
+				encode(t, s), err)
 		}
 	}
 	if count != len(exportCalls) {

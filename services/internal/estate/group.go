@@ -154,8 +154,8 @@ func (by *grouping) drop(g int) {
 	}
 }
 
-// ranked returns the entries of the ranked groups: their rows, and their ranks as groups. Without groups, it returns all
-// rows.
+// ranked returns the entries of the ranked groups: their rows, and their ranks as groups. Without groups, it
+// returns all rows.
 func (by grouping) ranked(ranked []uint32) (rows, groups []uint32) {
 	if by.of == nil {
 		return by.rows, nil

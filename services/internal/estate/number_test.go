@@ -13,7 +13,8 @@ import (
 // label returns the group label of a number.
 func label(t *testing.T, number string) string {
 	t.Helper()
-	s, err := parse(t, `[`+number+`]`).Stats(t.Context(), estate.Query{DataKey: estate.BareKey, GroupBy: estate.GroupBy{estate.ElementField}})
+	s, err := parse(t, `[`+number+`]`).Stats(t.Context(),
+		estate.Query{DataKey: estate.BareKey, GroupBy: estate.GroupBy{estate.ElementField}})
 	if err != nil || len(s.Groups) != 1 {
 		t.Fatalf("%s: groups %v, error %v", number, s.Groups, err)
 	}
@@ -25,7 +26,8 @@ func TestNumberLabels(t *testing.T) {
 	for number, want := range map[string]string{
 		"0": "0", "-0": "0", "0.0": "0", "-0e5": "0",
 		"85": "85", "-85.0": "-85", "85.50": "85.5", "0.6": "0.6", "0.06e1": "0.6", "1E2": "100", "1e+2": "100",
-		"1e20": "100000000000000000000", "1e21": "1e21", "10e20": "1e21", "123e-8": "0.00000123", "1e-7": "1e-7", "-2.50e-9": "-2.5e-9",
+		"1e20": "100000000000000000000", "1e21": "1e21", "10e20": "1e21", "123e-8": "0.00000123", "1e-7": "1e-7",
+		"-2.50e-9":                          "-2.5e-9",
 		"9007199254740993":                  "9007199254740993",
 		"9007199254740993.0":                "9007199254740993",
 		"123456789012345678901":             "123456789012345678901",

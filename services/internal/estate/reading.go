@@ -206,8 +206,8 @@ func datePart(layout string) func(v operand) (value, bool) {
 	}
 }
 
-// Convert returns a quantity in another unit of the same family, such as GiB for 1073741824 B; false if there is none. The
-// other unit may be in any case.
+// Convert returns a quantity in another unit of the same family, such as GiB for 1073741824 B; false if there is
+// none. The other unit may be in any case.
 func Convert(number float64, from, to string) (float64, bool) {
 	for _, family := range families {
 		source, ok := family[from]

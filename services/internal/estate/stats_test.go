@@ -111,7 +111,8 @@ func TestStatsMaxGroups(t *testing.T) {
 		t.Errorf("%d groups of %d, truncated %v, total %v; want 1000 of 1500, true, 1501",
 			len(s.Groups), s.GroupCount, s.Truncated, s.Total)
 	}
-	if got := fmt.Sprint(s.Groups[0], s.Groups[1], s.Groups[999]); got != "{g1400 {2  false}} {g0000 {1  false}} {g0998 {1  false}}" {
+	if got := fmt.Sprint(s.Groups[0], s.Groups[1],
+		s.Groups[999]); got != "{g1400 {2  false}} {g0000 {1  false}} {g0998 {1  false}}" {
 		t.Errorf("groups %s", got)
 	}
 	if s, err = e.Stats(t.Context(), query(t, `{"group_by":"a","metrics":["max:n","count"]}`)); err != nil {
@@ -179,7 +180,8 @@ func TestStatsNullLabel(t *testing.T) {
 		`[{"g":null,"n":3},{"g":"null"}]`:                                           "3 3 3 3 1",
 		`[{"g":"null","n":1e16},{"g":"null","n":1},{"g":"null","n":1},{"n":-1e16}]`: "2 -10000000000000000 10000000000000000 1 3",
 	} {
-		s, err := parse(t, text).Stats(t.Context(), query(t, `{"group_by":"g","metrics":["sum:n","min:n","max:n","p50:n","distinct:n"]}`))
+		s, err := parse(t, text).Stats(t.Context(),
+			query(t, `{"group_by":"g","metrics":["sum:n","min:n","max:n","p50:n","distinct:n"]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,16 +204,18 @@ func TestStatsNumbersBeyondFloat(t *testing.T) {
 func TestStatsErrors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ query, want string }{
-		"an unknown metric":                            {`{"metrics":["median:n"]}`, "expected count, or one of sum avg"},
-		"a metric without a field":                     {`{"metrics":["sum"]}`, "as in avg:price"},
-		"a count of a field":                           {`{"metrics":["count:n"]}`, "expected count"},
-		"an unknown operator":                          {`{"filter":{"n":{"between":[1,2]}}}`, "eq ne gt gte lt lte in contains"},
+		"an unknown metric":        {`{"metrics":["median:n"]}`, "expected count, or one of sum avg"},
+		"a metric without a field": {`{"metrics":["sum"]}`, "as in avg:price"},
+		"a count of a field":       {`{"metrics":["count:n"]}`, "expected count"},
+		"an unknown operator": {`{"filter":{"n":{"between":[1,2]}}}`,
+			"eq ne gt gte lt lte in contains"},
 		"no operator":                                  {`{"filter":{"n":{}}}`, "eq ne gt gte lt lte in contains"},
 		"in without an array":                          {`{"filter":{"n":{"in":1}}}`, "expected an array"},
 		"an order comparison of booleans":              {`{"filter":{"n":{"gt":true}}}`, "expected a number or a string"},
 		"exists with an operand that is not a boolean": {`{"filter":{"n":{"exists":1}}}`, "expected true or false"},
 		"a filter without a field":                     {`{"filter":{"":1}}`, "expected the name of a field"},
-		"a field longer than the limit":                {`{"group_by":"` + strings.Repeat("a.", 400) + `"}`, "at most 512 bytes"},
+		"a field longer than the limit": {`{"group_by":"` + strings.Repeat("a.", 400) + `"}`,
+			"at most 512 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -251,7 +255,8 @@ func TestStatsNotes(t *testing.T) {
 			`{"filter":{"n":"1"}}`, `"n" has 1 as a number: equality is strict in type`},
 		"an absent null": {
 			`{"filter":{"os":null}}`, `no record has that value of "os"; its values are "linux", "aix"`},
-		"a value in arrays":                        {`{"filter":{"tags":"a"}}`, `"tags" has arrays: use {"contains": value} to match elements`},
+		"a value in arrays": {`{"filter":{"tags":"a"}}`,
+			`"tags" has arrays: use {"contains": value} to match elements`},
 		"conditions that no record meets together": {`{"filter":{"n":1,"os":"aix"}}`, ""},
 		"a null in a record that does not match":   {`{"filter":{"n":null,"os":"linux"}}`, ""},
 		"a result without a note":                  {`{"group_by":"os","filter":{"n":{"gt":0}},"metrics":["avg:n"]}`, ""},
@@ -297,7 +302,8 @@ func TestStatsTruncated(t *testing.T) {
 				t.Errorf("seed %d, %d groups (-whole +limited):\n%s", seed, n, diff)
 			}
 			if want := n < len(whole.Groups); got.Truncated != want || got.GroupCount != whole.GroupCount {
-				t.Errorf("seed %d, %d groups: truncated %v of %d, want %v of %d", seed, n, got.Truncated, got.GroupCount, want, whole.GroupCount)
+				t.Errorf("seed %d, %d groups: truncated %v of %d, want %v of %d", seed, n, got.Truncated, got.GroupCount, want,
+					whole.GroupCount)
 			}
 		}
 	}

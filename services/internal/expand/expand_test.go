@@ -51,7 +51,8 @@ func TestQueries(t *testing.T) {
 	} {
 		skill := schemas.Skill{SkillID: "disk.space", ExampleQueries: strings.Fields(row.examples)}
 		got, err := expand.Queries(t.Context(), writer{answer: row.answer}, skill)
-		if diff := cmp.Diff(row.want, got); diff != "" || (err != nil) != (row.want == nil && len(skill.ExampleQueries) == 0) {
+		if diff := cmp.Diff(row.want, got); diff != "" ||
+			(err != nil) != (row.want == nil && len(skill.ExampleQueries) == 0) {
 			t.Errorf("%s: %v, queries (-want +got):\n%s", row.name, err, diff)
 		}
 	}

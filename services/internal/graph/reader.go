@@ -14,7 +14,8 @@ import (
 // wait for each other while one follows links.
 const maxLinks = 20_000
 
-var errTooManyLinks = schemas.ErrResponseTooLarge.Because(fmt.Sprintf("more than %d links have to be followed", maxLinks))
+var errTooManyLinks = schemas.ErrResponseTooLarge.Because(fmt.Sprintf("more than %d links have to be followed",
+	maxLinks))
 
 // Reader resolves the links of one request in a scope; links to missing records are skipped. If the context
 // of a method ends, or there are too many links, results are incomplete, and Err returns the reason.
@@ -145,7 +146,8 @@ func (r *Reader) Agents(ctx context.Context, s scope.Scope, skill Node) []Linked
 // referrersInScope returns the tenant's referrers of the node, or else the global ones. A tenant's
 // record shadows the global one with the same id. Context builders that a skill
 // links to do not serve a domain.
-func (r *Reader) referrersInScope(ctx context.Context, s scope.Scope, kind, predicate string, to Node) (linked []LinkedRecord) {
+func (r *Reader) referrersInScope(ctx context.Context, s scope.Scope, kind, predicate string,
+	to Node) (linked []LinkedRecord) {
 	s.First(func(tenant string) bool {
 		linked = slices.DeleteFunc(r.referrers(ctx, tenant, kind, predicate, to), func(c LinkedRecord) bool {
 			n, ok := r.Find(kind, s, c.ID)

@@ -78,22 +78,27 @@ func TestContextBuilders(t *testing.T) {
 			[][4]string{{sk, "", "net.x", `{"context_builder_ids":["gone","a"]}`}, {cb, "", "a", `{}`}},
 			"", skill("", "net.x"), []string{"/a@context_builder_ids"}},
 		{"the tenant's record before the global one",
-			[][4]string{{sk, "", "net.x", `{"context_builder_ids":["a","b"]}`}, {cb, "", "a", `{}`}, {cb, "acme", "a", `{}`}, {cb, "", "b", `{}`}},
+			[][4]string{{sk, "", "net.x", `{"context_builder_ids":["a","b"]}`}, {cb, "", "a", `{}`}, {cb, "acme", "a", `{}`},
+				{cb, "", "b", `{}`}},
 			"acme", skill("", "net.x"), []string{"acme/a@context_builder_ids", "/b@context_builder_ids"}},
 		{"another tenant's record is not visible",
 			[][4]string{{sk, "", "net.x", `{"context_builder_ids":["a"]}`}, {cb, "other", "a", `{}`}},
 			"acme", skill("", "net.x"), nil},
 		{"those that link to the skill",
-			[][4]string{{sk, "", "net.x", `{}`}, {cb, "", "a", `{"skill_ids":["net.x"]}`}, {cb, "", "b", `{"domain":"net","skill_ids":["net.y"]}`}},
+			[][4]string{{sk, "", "net.x", `{}`}, {cb, "", "a", `{"skill_ids":["net.x"]}`},
+				{cb, "", "b", `{"domain":"net","skill_ids":["net.y"]}`}},
 			"", skill("", "net.x"), []string{"/a@skill_ids"}},
 		{"one without links serves its domain, even if it has tools",
-			[][4]string{{sk, "", "net.x", `{}`}, {cb, "", "a", `{"domain":"net","tool_ids":["a.b.c"]}`}, {cb, "", "b", `{"domain":"db"}`}},
+			[][4]string{{sk, "", "net.x", `{}`}, {cb, "", "a", `{"domain":"net","tool_ids":["a.b.c"]}`},
+				{cb, "", "b", `{"domain":"db"}`}},
 			"", skill("", "net.x"), []string{"/a@builds_domain"}},
 		{"one that a skill links to does not serve the rest of its domain",
-			[][4]string{{sk, "", "net.x", `{}`}, {sk, "", "net.y", `{"context_builder_ids":["a"]}`}, {cb, "", "a", `{"domain":"net"}`}},
+			[][4]string{{sk, "", "net.x", `{}`}, {sk, "", "net.y", `{"context_builder_ids":["a"]}`},
+				{cb, "", "a", `{"domain":"net"}`}},
 			"", skill("", "net.x"), nil},
 		{"one that only another tenant's skill links to still serves its domain",
-			[][4]string{{sk, "", "net.x", `{}`}, {sk, "other", "net.y", `{"context_builder_ids":["a"]}`}, {cb, "", "a", `{"domain":"net"}`}},
+			[][4]string{{sk, "", "net.x", `{}`}, {sk, "other", "net.y", `{"context_builder_ids":["a"]}`},
+				{cb, "", "a", `{"domain":"net"}`}},
 			"acme", skill("", "net.x"), []string{"/a@builds_domain"}},
 		{"one that only a shadowed skill links to still serves its domain",
 			[][4]string{{sk, "", "net.x", `{}`}, {sk, "", "net.y", `{"context_builder_ids":["a"]}`}, {sk, "acme", "net.y", `{}`},
@@ -167,9 +172,11 @@ func TestTemplate(t *testing.T) {
 		want    string
 	}{
 		{"the one that the skill links to",
-			[][4]string{{sk, "", "net.x", `{"template_id":"b"}`}, {te, "", "b", `{}`}, {te, "", "a", `{"skill_ids":["net.x"]}`}}, "/b@template_id"},
+			[][4]string{{sk, "", "net.x", `{"template_id":"b"}`}, {te, "", "b", `{}`}, {te, "", "a", `{"skill_ids":["net.x"]}`}},
+			"/b@template_id"},
 		{"the tenant's template with the linked id",
-			[][4]string{{sk, "", "net.x", `{"template_id":"b"}`}, {te, "", "b", `{}`}, {te, "acme", "b", `{}`}}, "acme/b@template_id"},
+			[][4]string{{sk, "", "net.x", `{"template_id":"b"}`}, {te, "", "b", `{}`}, {te, "acme", "b", `{}`}},
+			"acme/b@template_id"},
 		{"a referrer, if the linked template does not exist",
 			[][4]string{{sk, "", "net.x", `{"template_id":"gone"}`}, {te, "", "b", `{"skill_ids":["net.x"]}`},
 				{te, "", "a", `{"skill_ids":["net.x"]}`}}, "/a@skill_ids"},
@@ -199,7 +206,8 @@ func TestLinksMayDangle(t *testing.T) {
 		t.Errorf("reached %v before it was registered", got)
 	}
 	known[builder("", "b")] = true
-	if diff := cmp.Diff([]string{"/b@context_builder_ids"}, short(r.Linked("acme", from, graph.ContextBuilders))); diff != "" {
+	if diff := cmp.Diff([]string{"/b@context_builder_ids"},
+		short(r.Linked("acme", from, graph.ContextBuilders))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -207,14 +215,16 @@ func TestLinksMayDangle(t *testing.T) {
 // TestEndedContext resolves guardrails and context builders after the context has ended.
 func TestEndedContext(t *testing.T) {
 	t.Parallel()
-	r := registered(t, [4]string{schemas.KindGuardrail, "", "g", `{}`}, [4]string{schemas.KindContextBuilder, "", "b", `{"domain":"d"}`})
+	r := registered(t, [4]string{schemas.KindGuardrail, "", "g", `{}`},
+		[4]string{schemas.KindContextBuilder, "", "b", `{"domain":"d"}`})
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, row := range []struct {
 		ctx  context.Context
 		want int
 	}{{ended, 0}, {t.Context(), 2}} { // the incomplete result is not cached
-		got := append(r.Guardrails(row.ctx, "", skill("", "d.x"), "d"), r.ContextBuilders(row.ctx, "", skill("", "d.x"), "d")...)
+		got := append(r.Guardrails(row.ctx, "", skill("", "d.x"), "d"),
+			r.ContextBuilders(row.ctx, "", skill("", "d.x"), "d")...)
 		if len(got) != row.want {
 			t.Errorf("got %v, want %d records", got, row.want)
 		}
@@ -230,7 +240,8 @@ func TestTooManyLinks(t *testing.T) {
 		records = append(records, [4]string{schemas.KindGuardrail, "acme", fmt.Sprintf("g%d", i), `{}`})
 	}
 	r := registered(t, records...)
-	if got := r.Guardrails(t.Context(), "acme", skill("acme", "d.x"), "d"); len(got) != allowed || r.Err(t.Context()) != nil {
+	if got := r.Guardrails(t.Context(), "acme", skill("acme", "d.x"), "d"); len(got) != allowed ||
+		r.Err(t.Context()) != nil {
 		t.Errorf("got %d guardrails and %v, want all of %d", len(got), r.Err(t.Context()), allowed)
 	}
 	r.Graph.Apply(skill("acme", "d.x"), names("b1"))

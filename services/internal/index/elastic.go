@@ -395,8 +395,8 @@ func (e *elastic) deleteOld(ctx context.Context, before indices, live string) er
 	return nil
 }
 
-// Search runs all lookups (words and vectors of each part) in one request. A second request is needed only while a generation of
-// another model is being filled.
+// Search runs all lookups (words and vectors of each part) in one request. A second request is needed only while a
+// generation of another model is being filled.
 func (e *elastic) Search(ctx context.Context, q Query) (Result, error) {
 	result, err := e.find(ctx, q)
 	if err != nil {
@@ -518,7 +518,8 @@ func (e *elastic) count(ctx context.Context, kind string) (int, error) {
 	}
 	req := esapi.CountRequest{
 		Index: []string{e.alias(kind)}, IgnoreUnavailable: new(true),
-		Body: strings.NewReader(`{"query":{"terms":{"status":["` + schemas.StatusActive + `","` + schemas.StatusDeprecated + `"]}}}`),
+		Body: strings.NewReader(`{"query":{"terms":{"status":["` + schemas.StatusActive + `","` + schemas.StatusDeprecated +
+			`"]}}}`),
 	}
 	err := e.client.call(ctx, e.search, req, &answer)
 	return answer.Count, err

@@ -69,7 +69,8 @@ func measure(t *testing.T, ix index.Index, queries []judged) (both quality) {
 			both.add(q, ids(got.Hits), len(queries))
 		}
 		slices.Sort(took)
-		t.Logf("%-6s %9.4f %9.4f %9.4f %12s %12s", method, both.first, both.recall, both.ndcg, took[len(took)/2], took[len(took)*99/100])
+		t.Logf("%-6s %9.4f %9.4f %9.4f %12s %12s", method, both.first, both.recall, both.ndcg, took[len(took)/2],
+			took[len(took)*99/100])
 	}
 	return both
 }

@@ -41,7 +41,8 @@ type removedKey struct {
 type poolKey struct{ kind, tenant string }
 
 func newEmbedded(e embed.Embedder) *embedded {
-	return &embedded{embedder: e, searches: admission.NewLongPool(), pools: map[poolKey]*pool{}, removed: map[removedKey]uint64{}}
+	return &embedded{embedder: e, searches: admission.NewLongPool(), pools: map[poolKey]*pool{},
+		removed: map[removedKey]uint64{}}
 }
 
 // NewWords returns an empty index in memory without vectors; search it by Text.
@@ -83,7 +84,8 @@ func (e *embedded) apply(ctx context.Context, changes []Change) error {
 		return bisect(changes, func(some []Change) error { return e.apply(ctx, some) })
 	default:
 		c := changes[0]
-		slog.Warn("a record is found by its words only: the embedder rejected it", "kind", c.Kind, "tenant", c.Tenant, "id", c.ID, "err", err)
+		slog.Warn("a record is found by its words only: the embedder rejected it", "kind", c.Kind, "tenant", c.Tenant, "id",
+			c.ID, "err", err)
 		vectors = [][][]float32{nil}
 	}
 	e.commit(changes, e.contents(changes, vectors))

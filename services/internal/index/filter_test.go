@@ -44,7 +44,8 @@ func TestFilterCost(t *testing.T) {
 				selected++
 			}
 		}
-		if steps := int(ctx.checks.Load()) * checkInterval; selected != row.selected || steps < manyRows || steps > row.most*manyRows {
+		if steps := int(ctx.checks.Load()) * checkInterval; selected != row.selected || steps < manyRows ||
+			steps > row.most*manyRows {
 			t.Errorf("%s: got %d rows in %d steps, want %d rows in %d to %d steps",
 				row.name, selected, steps, row.selected, manyRows, row.most*manyRows)
 		}
@@ -55,7 +56,8 @@ func TestFilterCost(t *testing.T) {
 func TestCanceledSearches(t *testing.T) {
 	t.Parallel()
 	ix := manyAttributes(t)
-	query := Query{Kind: "skill", Text: "alpha", TopK: 5, By: Text, Filter: Filter{Domain: "d", Capabilities: numbered("a")}}
+	query := Query{Kind: "skill", Text: "alpha", TopK: 5, By: Text,
+		Filter: Filter{Domain: "d", Capabilities: numbered("a")}}
 	complete := &canceledAfter{Context: t.Context(), limit: -1}
 	if got, err := ix.Search(complete, query); err != nil || len(got.Hits) != query.TopK {
 		t.Fatalf("got %+v, %v, want %d hits", got, err, query.TopK)

@@ -51,7 +51,8 @@ func TestRealFloor(t *testing.T) {
 					t.Logf("floor %.2f: %5.1f %% of queries lost, recall@5 %.3f, %3.0f %% of off-topic texts rejected",
 						floor, 100*lost, recall, 100*rejected)
 					if i == 0 && set.name == "ToolE" && (lost > of.lost || rejected < of.rejected) {
-						t.Errorf("at the default floor, want at most %.2f of the queries lost, and %.2f of the off-topic texts rejected", of.lost, of.rejected)
+						t.Errorf("at the default floor, want at most %.2f of the queries lost, and %.2f of the off-topic texts rejected",
+							of.lost, of.rejected)
 					}
 				}
 			})

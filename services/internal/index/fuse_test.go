@@ -40,7 +40,8 @@ func TestFuse(t *testing.T) {
 				text: list("a", 10.0, "b", 5.0), vector: list("a", 0.8, "c", 0.2), grams: list("a", 0.4, "d", 0.1), static: true,
 			}},
 			[]Hit{
-				{"a", 1, 1, 1}, {"c", (1 - staticTextShare) / 4, 0, 2}, {"b", staticTextShare / 4, 2, 0}, {"d", staticTextShare / 8, 0, 0},
+				{"a", 1, 1, 1}, {"c", (1 - staticTextShare) / 4, 0, 2}, {"b", staticTextShare / 4, 2, 0},
+				{"d", staticTextShare / 8, 0, 0},
 			},
 		},
 		{

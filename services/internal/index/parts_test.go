@@ -25,7 +25,8 @@ func TestQueryParts(t *testing.T) {
 			"lines", "list all the vlans\n\n- restart the old hosts\n",
 			[]string{"list all the vlans", "- restart the old hosts"},
 		},
-		{"consecutive marks", "List all the VLANs?! Restart the old hosts...", []string{"List all the VLANs?!", "Restart the old hosts..."}},
+		{"consecutive marks", "List all the VLANs?! Restart the old hosts...",
+			[]string{"List all the VLANs?!", "Restart the old hosts..."}},
 	} {
 		want := append([]string{row.query}, row.want...)
 		if diff := cmp.Diff(want, parts(row.query)); diff != "" {

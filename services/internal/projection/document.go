@@ -33,8 +33,9 @@ func document(c catalog.Change) (index.Document, error) {
 func skillDocument(record []byte) (index.Document, error) {
 	s, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, record)
 	return index.Document{
-		Title:        joinSentences(s.DisplayName, s.Purpose),
-		Body:         joinSentences(slices.Concat([]string{s.Description}, s.Capabilities, s.ContextDescriptions, []string{s.OutputType})...),
+		Title: joinSentences(s.DisplayName, s.Purpose),
+		Body: joinSentences(slices.Concat([]string{s.Description}, s.Capabilities, s.ContextDescriptions,
+			[]string{s.OutputType})...),
 		Instructions: s.Instructions,
 		Examples:     s.ExampleQueries,
 		Domain:       s.Domain,

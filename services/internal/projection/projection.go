@@ -224,11 +224,12 @@ func retry[T any](ctx context.Context, p *Projector, what string, try func() (T,
 			err = backoff.Permanent(err)
 		}
 		return done, err
-	}, backoff.WithBackOff(newBackoff()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
-		if ctx.Err() == nil && p.progress.setBlocked(err) {
-			p.deps.Log.Warn("the index lags behind", "operation", what, "err", err)
-		}
-	}))
+	}, backoff.WithBackOff(newBackoff()), backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(err error, _ time.Duration) {
+			if ctx.Err() == nil && p.progress.setBlocked(err) {
+				p.deps.Log.Warn("the index lags behind", "operation", what, "err", err)
+			}
+		}))
 	if err == nil {
 		p.unblock()
 	}
@@ -313,7 +314,8 @@ func (p *Projector) updateQuarantine(ctx context.Context, c catalog.Change, reas
 	if !bad {
 		return p.quarantine.release(ctx, c.Key.String(), c.Revision)
 	}
-	p.deps.Log.Warn("record quarantined: the index rejected it; correct it and register it again", "key", c.Key, "revision", c.Revision, "reason", reason)
+	p.deps.Log.Warn("record quarantined: the index rejected it; correct it and register it again", "key", c.Key,
+		"revision", c.Revision, "reason", reason)
 	err := p.quarantine.put(ctx, schemas.QuarantinedRecord{
 		Key: c.Key.String(), Reason: reason, Revision: c.Revision, At: time.Now().UTC().Format(time.RFC3339),
 	})
@@ -502,7 +504,8 @@ func (p *Projector) Status(ctx context.Context) (*schemas.IndexStatus, []string)
 		for _, r := range s.QuarantinedRecords {
 			keys = append(keys, r.Key)
 		}
-		problems = append(problems, fmt.Sprintf("the index rejected %d records, such as %s", s.Quarantined, strings.Join(keys, ", ")))
+		problems = append(problems,
+			fmt.Sprintf("the index rejected %d records, such as %s", s.Quarantined, strings.Join(keys, ", ")))
 	}
 	return s, problems
 }

@@ -197,6 +197,8 @@ func (q *quarantine) remove(key string, revision uint64) {
 func (q *quarantine) list(limit int) (int, []schemas.QuarantinedRecord) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	all := slices.SortedFunc(maps.Values(q.known), func(a, b schemas.QuarantinedRecord) int { return cmp.Compare(a.Revision, b.Revision) })
+	all := slices.SortedFunc(maps.Values(q.known), func(a, b schemas.QuarantinedRecord) int {
+		return cmp.Compare(a.Revision, b.Revision)
+	})
 	return len(all), all[:min(limit, len(all))]
 }

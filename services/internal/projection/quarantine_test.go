@@ -39,7 +39,8 @@ func TestRejectedRecordsAreQuarantined(t *testing.T) {
 	})
 	s, wrong := second.Status(t.Context())
 	first := s.QuarantinedRecords[0]
-	if first.Key != key("net.bad").String() || !strings.Contains(first.Reason, "too strange") || first.Revision != bad || first.At == "" {
+	if first.Key != key("net.bad").String() || !strings.Contains(first.Reason, "too strange") || first.Revision != bad ||
+		first.At == "" {
 		t.Errorf("got %+v, want net.bad at revision %d with its reason", first, bad)
 	}
 	if len(wrong) != 1 || !strings.Contains(wrong[0], first.Key) {

@@ -58,8 +58,9 @@ func (l Limit) check(tenant string, stored, more Amount) error {
 		if shared {
 			of, flag = fmt.Sprintf(", %d %% of the storage of the bucket", maxShare), "--storage-limit"
 		}
-		return schemas.ErrTooManyRequests.Because(fmt.Sprintf("%s uses %d of %d bytes of %s%s; this write needs %d: delete %s or raise %s",
-			scope, stored.Bytes, limit, l.Things, of, more.Bytes, l.Things, flag))
+		return schemas.ErrTooManyRequests.Because(
+			fmt.Sprintf("%s uses %d of %d bytes of %s%s; this write needs %d: delete %s or raise %s",
+				scope, stored.Bytes, limit, l.Things, of, more.Bytes, l.Things, flag))
 	}
 	return nil
 }

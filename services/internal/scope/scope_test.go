@@ -43,7 +43,8 @@ func TestScopeFirst(t *testing.T) {
 
 func TestScopeString(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[scope.Scope]string{scope.Global: "the global collection", "acme": `tenant "acme" or the global collection`} {
+	for s, want := range map[scope.Scope]string{scope.Global: "the global collection",
+		"acme": `tenant "acme" or the global collection`} {
 		if got := s.String(); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}

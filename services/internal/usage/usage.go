@@ -201,11 +201,13 @@ func (r *Recorder) publish() {
 
 // Read returns how often the tenant has used the record.
 func (r *Recorder) Read(ctx context.Context, tenant string, record catalog.Key) (u schemas.RecordUsage, err error) {
-	resolved, found := NewSet(tenant, Resolved, record).counters[0].subject(), NewSet(tenant, Found, record).counters[0].subject()
+	resolved, found := NewSet(tenant, Resolved, record).counters[0].subject(),
+		NewSet(tenant, Found, record).counters[0].subject()
 	uses := map[string]*schemas.Uses{resolved: &u.Resolved, found: &u.Found}
 	list, err := bucket.Collect(jetstreamext.GetLastMsgsFor(ctx, r.js, Stream, []string{resolved, found}))
 	if errors.Is(err, nats.ErrNoResponders) {
-		return u, schemas.ErrUnavailable.Because("the uses of records are not counted: no stream " + Stream + "; cairn setup creates it")
+		return u, schemas.ErrUnavailable.Because("the uses of records are not counted: no stream " + Stream +
+			"; cairn setup creates it")
 	}
 	if err != nil {
 		return u, fmt.Errorf("read stream %s: %w", Stream, err)

@@ -56,13 +56,14 @@ func TestUsageCounts(t *testing.T) {
 		{"acme", catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: "a.b c"}, 0, 0},
 	} {
 		var got schemas.RecordUsage
-		wait.Until(t, fmt.Sprintf("%q has used %v %d and %d times", row.tenant, row.key, row.resolved, row.found), func() bool {
-			var err error
-			if got, err = r.Read(t.Context(), row.tenant, row.key); err != nil {
-				t.Fatal(err)
-			}
-			return got.Resolved.Count == row.resolved && got.Found.Count == row.found
-		})
+		wait.Until(t, fmt.Sprintf("%q has used %v %d and %d times", row.tenant, row.key, row.resolved, row.found),
+			func() bool {
+				var err error
+				if got, err = r.Read(t.Context(), row.tenant, row.key); err != nil {
+					t.Fatal(err)
+				}
+				return got.Resolved.Count == row.resolved && got.Found.Count == row.found
+			})
 		for _, u := range []schemas.Uses{got.Resolved, got.Found} {
 			if (u.LastAt == "") != (u.Count == 0) {
 				t.Errorf("%q, %v: %+v", row.tenant, row.key, u)
@@ -93,7 +94,8 @@ func TestManyRecords(t *testing.T) {
 	r.Add(other)
 	r.AddOnce(other)
 	if c, s := r.Pending(); c != counters+1 || s != sets+1 {
-		t.Errorf("%d counters and %d sets are pending after a use by another tenant, want %d and %d", c, s, counters+1, sets+1)
+		t.Errorf("%d counters and %d sets are pending after a use by another tenant, want %d and %d", c, s, counters+1,
+			sets+1)
 	}
 	r.Close()
 }

@@ -79,7 +79,8 @@ func newTensor(entry jsontext.Value, data []byte) (tensor, error) {
 		count *= n
 	}
 	if width, ok := widths[e.Kind]; ok && (end-begin)/width != count || ok && (end-begin)%width != 0 {
-		return tensor{}, fmt.Errorf("tensor data is %d bytes, which does not match shape %d of %s", end-begin, e.Shape, e.Kind)
+		return tensor{}, fmt.Errorf("tensor data is %d bytes, which does not match shape %d of %s", end-begin, e.Shape,
+			e.Kind)
 	}
 	return tensor{e.Kind, e.Shape, data[begin:end]}, nil
 }

@@ -147,7 +147,8 @@ func TestSumOfTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]float32{2. / 3, 1. / 3, 2. / 3}, table.Embed("b, ac"), cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+	if diff := cmp.Diff([]float32{2. / 3, 1. / 3, 2. / 3}, table.Embed("b, ac"),
+		cmpopts.EquateApprox(0, 1e-6)); diff != "" {
 		t.Errorf("vector (-want +got):\n%s", diff)
 	}
 }
@@ -183,9 +184,12 @@ func TestInvalidModel(t *testing.T) {
 		{"dimensions whose product overflows", with(embeddings("[4294967296,4294967296,4]", 0, 32), 32), "shape"},
 		{"one dimension", with(embeddings("[8]", 0, 32), 32), "1 dimensions, expected 2"},
 		{"text instead of numbers", with(strings.Replace(embeddings("[4,2]", 0, 32), "F32", "STR", 1), 32), "STR"},
-		{"too few rows", model(t, map[string]tensor{"embeddings": rows("I8", []int{3, 2}, make([]int8, 6))}), "3 rows for 4 tokens"},
-		{"not a number", model(t, map[string]tensor{"embeddings": rows("F32", []int{4, 1}, []float32{0, 1, nan, 0})}), "NaN in row 2"},
-		{"an infinite number", model(t, map[string]tensor{"embeddings": rows("F16", []int{4, 1}, []uint16{0, 0, 0, 0x7c00})}), "+Inf in row 3"},
+		{"too few rows", model(t, map[string]tensor{"embeddings": rows("I8", []int{3, 2}, make([]int8, 6))}),
+			"3 rows for 4 tokens"},
+		{"not a number", model(t, map[string]tensor{"embeddings": rows("F32", []int{4, 1}, []float32{0, 1, nan, 0})}),
+			"NaN in row 2"},
+		{"an infinite number", model(t, map[string]tensor{"embeddings": rows("F16", []int{4, 1}, []uint16{0, 0, 0, 0x7c00})}),
+			"+Inf in row 3"},
 		{"a weight that is not a number", model(t, map[string]tensor{
 			"embeddings": rows("I8", []int{4, 1}, make([]int8, 4)), "weights": rows("F32", []int{4}, []float32{0, nan, 0, 0})}),
 			"weights: NaN at 1"},
@@ -193,7 +197,8 @@ func TestInvalidModel(t *testing.T) {
 			"embeddings": rows("I8", []int{4, 1}, make([]int8, 4)), "weights": rows("F32", []int{3}, make([]float32, 3))}),
 			"3 weights for 4 tokens"},
 		{"weights of integers", model(t, map[string]tensor{
-			"embeddings": rows("I8", []int{4, 1}, make([]int8, 4)), "weights": rows("I8", []int{4}, make([]int8, 4))}), "expected F16, F32 or F64"},
+			"embeddings": rows("I8", []int{4, 1}, make([]int8, 4)), "weights": rows("I8", []int{4}, make([]int8, 4))}),
+			"expected F16, F32 or F64"},
 		{"a mapping to a missing row", model(t, map[string]tensor{
 			"embeddings": rows("I8", []int{4, 1}, make([]int8, 4)), "mapping": rows("I64", []int{4}, []int64{0, 1, 2, 4})}),
 			"token 3: row 4 out of range, 4 rows"},
@@ -237,7 +242,8 @@ func TestInvalidTokenizer(t *testing.T) {
 
 // FuzzOpen opens arbitrary models: the result is an error or finite vectors.
 func FuzzOpen(f *testing.F) {
-	f.Add([]byte("\x40\x00\x00\x00\x00\x00\x00\x00" + `{"embeddings":{"dtype":"I8","shape":[4,1],"data_offsets":[0,4]}}` + "abcd"))
+	f.Add([]byte("\x40\x00\x00\x00\x00\x00\x00\x00" + `{"embeddings":{"dtype":"I8","shape":[4,1],"data_offsets":[0,4]}}` +
+		"abcd"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		table, err := static.Open(directory(t, tokenizer, data))
 		if err != nil {

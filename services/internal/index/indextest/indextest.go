@@ -225,7 +225,8 @@ func filtered(t testing.TB, s subject) {
 	bar.Domain, bar.Public, bar.Revision = "cafe", false, 201
 	s.apply(bar)
 	for _, former := range []index.Filter{{Domain: "bar"}, {Public: true}} {
-		if left := s.search(index.Query{Kind: "skill", Text: "brew strong coffee", TopK: 5, Filter: former}); len(left.Hits) > 0 {
+		if left := s.search(index.Query{Kind: "skill", Text: "brew strong coffee", TopK: 5,
+			Filter: former}); len(left.Hits) > 0 {
 			t.Errorf("an update left %v among those of %+v", ids(left), former)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 
 // Hostile are values with Markdown or HTML markup.
 var Hostile = []string{
-	"<img src=x onerror=alert(1)>", "[x](javascript:alert(1))", "![x](http://evil/)", "| a |", "*b*", "`c`", "x\n# heading",
+	"<img src=x onerror=alert(1)>", "[x](javascript:alert(1))", "![x](http://evil/)", "| a |", "*b*", "`c`",
+	"x\n# heading",
 	"- item", "# heading",
 	"> quote", "1. item", "~~~", "---", "a\n\n<script>alert(1)</script>", "https://evil.example/", "&lt;b>", `\`, "_em_",
 	"[r]: http://evil/", "\x1b[31mred",

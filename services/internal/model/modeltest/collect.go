@@ -19,7 +19,8 @@ func Question() model.Conversation {
 		Tools: []model.Tool{{
 			Name:        "inspect_schema",
 			Description: "Describes an array.",
-			Parameters:  json.RawMessage(`{"type":"object","required":["data_key"],"properties":{"data_key":{"type":"string"}}}`),
+			Parameters: json.RawMessage(
+				`{"type":"object","required":["data_key"],"properties":{"data_key":{"type":"string"}}}`),
 		}},
 	}
 }

@@ -52,7 +52,8 @@ func Conform(t *testing.T, open Open) {
 	t.Run("a conversation", func(t *testing.T) {
 		t.Parallel()
 		Converse(t, open(t, "", ToolTurn("inspect_schema", `{"data_key":"servers"}`),
-			ToolTurn("compute_stats", `{"data_key":"servers","group_by":"","filter":{},"metrics":["count"]}`), TextTurn("There are ", "3.")))
+			ToolTurn("compute_stats", `{"data_key":"servers","group_by":"","filter":{},"metrics":["count"]}`),
+			TextTurn("There are ", "3.")))
 	})
 }
 
@@ -151,7 +152,8 @@ func answers(t *testing.T, open Open) {
 				Usage: &model.Usage{PromptTokens: 10, AnswerTokens: 2},
 			}},
 		{"several calls after the text",
-			[]Turn{{Text: []string{"Both."}, Calls: []Call{{ID: "1", Name: "a", Input: `{}`}, {ID: "2", Name: "b", Input: `{"x":1}`}}}},
+			[]Turn{{Text: []string{"Both."},
+				Calls: []Call{{ID: "1", Name: "a", Input: `{}`}, {ID: "2", Name: "b", Input: `{"x":1}`}}}},
 			Answer{
 				Text: "Both.",
 				Calls: []model.Call{{ID: "1", Name: "a", Input: json.RawMessage(`{}`)},
@@ -199,7 +201,8 @@ func failures(t *testing.T, open Open) {
 		is     error // nil: no error of package model
 		text   string
 	}{
-		{"a model that the server does not have", []Turn{{Status: 404, Error: "model 'x' not found"}}, model.ErrUnavailable, "not found"},
+		{"a model that the server does not have", []Turn{{Status: 404, Error: "model 'x' not found"}}, model.ErrUnavailable,
+			"not found"},
 		{"a model that cannot call tools", []Turn{{Status: 400, Error: "x does not support tools"}}, model.ErrUnavailable,
 			"does not support tools"},
 		{"a full queue", []Turn{{Status: 503, Error: "server busy"}}, model.ErrUnavailable, "server busy"},
@@ -208,11 +211,14 @@ func failures(t *testing.T, open Open) {
 		{"a failing server", []Turn{{Status: 500, Error: "oops"}}, nil, "oops"},
 		{"a conversation that is too long", []Turn{{Status: 400, Error: "the input length exceeds the context length"}},
 			model.ErrTooLong, "exceeds"},
-		{"a silently truncated conversation", []Turn{{Text: piece, PromptTokens: 512}}, model.ErrTooLong, "fills all 512 tokens"},
-		{"an answer at its token limit", []Turn{{Text: piece, Reason: "length"}}, nil, "the model's answer was cut off at its token limit of 2"},
+		{"a silently truncated conversation", []Turn{{Text: piece, PromptTokens: 512}}, model.ErrTooLong,
+			"fills all 512 tokens"},
+		{"an answer at its token limit", []Turn{{Text: piece, Reason: "length"}}, nil,
+			"the model's answer was cut off at its token limit of 2"},
 		{"an answer that fills the window", []Turn{{Text: piece, PromptTokens: 510, Reason: "length"}}, nil,
 			"the model's answer was cut off at its token limit of 512"},
-		{"a connection lost during the stream", []Turn{{Text: piece, End: Cut}}, nil, "the model's stream ended before its last part"},
+		{"a connection lost during the stream", []Turn{{Text: piece, End: Cut}}, nil,
+			"the model's stream ended before its last part"},
 		{"a stream without its end", []Turn{{Text: piece, End: Stop}}, nil, "the model's stream ended before its last part"},
 		{"an error during the stream", []Turn{{Text: piece, Error: "unexpected EOF"}}, nil, "unexpected EOF"},
 		{"an answer that repeats itself", []Turn{{Text: slices.Repeat([]string{"ha "}, 300), End: Hang}}, nil,

@@ -24,7 +24,8 @@ func Converse(t *testing.T, m model.Model) {
 		t.Fatal(err)
 	}
 	c := Question()
-	c.Tools = append(c.Tools, model.Tool{Name: "compute_stats", Description: "Computes.", Parameters: json.RawMessage(`{"type":"object"}`)})
+	c.Tools = append(c.Tools,
+		model.Tool{Name: "compute_stats", Description: "Computes.", Parameters: json.RawMessage(`{"type":"object"}`)})
 	if err := m.Check(t.Context()); err != nil {
 		t.Errorf("check: %v", err)
 	}
@@ -53,7 +54,8 @@ func Converse(t *testing.T, m model.Model) {
 				t.Errorf("the id %q is empty or not unique", call.ID)
 			}
 			ids[call.ID] = true
-			c.Messages = append(c.Messages, model.Message{Role: model.ToolRole, CallID: call.ID, Tool: call.Name, Result: run(t, e, c.Tools, call)})
+			c.Messages = append(c.Messages,
+				model.Message{Role: model.ToolRole, CallID: call.ID, Tool: call.Name, Result: run(t, e, c.Tools, call)})
 		}
 	}
 	t.Errorf("no answer after %d turns", turns)

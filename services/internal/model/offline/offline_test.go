@@ -41,7 +41,8 @@ func TestModel(t *testing.T) {
 		t.Errorf("check: %v", err)
 	}
 	got, err := m.Profile(t.Context())
-	if want := (model.Profile{Window: 1 << 30, Plan: model.PlanSchema, Answers: model.AnswersStated}); err != nil || got != want {
+	if want := (model.Profile{Window: 1 << 30, Plan: model.PlanSchema, Answers: model.AnswersStated}); err != nil ||
+		got != want {
 		t.Errorf("profile %+v, %v, want %+v", got, err, want)
 	}
 }
@@ -53,7 +54,8 @@ func TestNext(t *testing.T) {
 		want     plan.Plan
 	}{
 		{"how many mills are there?", plan.Plan{Calls: []plan.Call{{DataKey: "mills", Metric: "count"}}}},
-		{"which river has the most mills?", plan.Plan{Calls: []plan.Call{{DataKey: "mills", GroupBy: "river", Metric: "count"}}}},
+		{"which river has the most mills?",
+			plan.Plan{Calls: []plan.Call{{DataKey: "mills", GroupBy: "river", Metric: "count"}}}},
 		{"give me an overview", plan.Plan{Overview: true}},
 		{"how many mills are haunted?", plan.Plan{NotInData: `no array and field explains "haunted"`}},
 		{"", plan.Plan{NotInData: "there is no question, or the data has no arrays of records"}},

@@ -21,7 +21,8 @@ var errStalled = fmt.Errorf("%w: the server has sent no data within first_chunk"
 
 // retryableErrors may not recur in a second attempt. The last two come from an idle
 // connection to a server that has restarted.
-var retryableErrors = []error{served.ErrTruncated, model.ErrEmpty, served.ErrServer, errStalled, io.EOF, syscall.ECONNRESET}
+var retryableErrors = []error{served.ErrTruncated, model.ErrEmpty, served.ErrServer, errStalled, io.EOF,
+	syscall.ECONNRESET}
 
 func retryable(err error) bool {
 	return slices.ContainsFunc(retryableErrors, func(e error) bool { return errors.Is(err, e) })

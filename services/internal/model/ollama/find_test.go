@@ -18,8 +18,10 @@ func TestFind(t *testing.T) {
 	info := func(name string, size int64) ollamatest.Info {
 		return ollamatest.Info{Name: name, Size: size, Capabilities: able}
 	}
-	embedder := ollamatest.Info{Name: "embed:latest", Size: 9 * gib, Capabilities: []types.Capability{types.CapabilityEmbedding}}
-	noTools := ollamatest.Info{Name: "talk:latest", Size: 8 * gib, Capabilities: []types.Capability{types.CapabilityCompletion}}
+	embedder := ollamatest.Info{Name: "embed:latest", Size: 9 * gib,
+		Capabilities: []types.Capability{types.CapabilityEmbedding}}
+	noTools := ollamatest.Info{Name: "talk:latest", Size: 8 * gib,
+		Capabilities: []types.Capability{types.CapabilityCompletion}}
 	cloud := ollamatest.Info{Name: "huge:cloud", Size: 400, Capabilities: able, RemoteHost: "https://ollama.com:443"}
 	for _, row := range []struct {
 		name   string
@@ -28,8 +30,9 @@ func TestFind(t *testing.T) {
 	}{
 		{"no models", nil, ""},
 		{"no suitable model", []ollamatest.Info{embedder, noTools, cloud}, ""},
-		{"the largest of up to 10 GiB", []ollamatest.Info{info("a:1b", gib), embedder, info("b:8b", 5*gib), info("c:70b", 40*gib), noTools,
-			cloud}, "b:8b"},
+		{"the largest of up to 10 GiB",
+			[]ollamatest.Info{info("a:1b", gib), embedder, info("b:8b", 5*gib), info("c:70b", 40*gib), noTools,
+				cloud}, "b:8b"},
 		{"the smallest of larger ones", []ollamatest.Info{info("c:70b", 40*gib), info("d:32b", 20*gib)}, "d:32b"},
 		{"the first by name of equal sizes", []ollamatest.Info{info("b:1b", gib), info("a:1b", gib)}, "a:1b"},
 	} {

@@ -117,7 +117,8 @@ func TestRealFailures(t *testing.T) {
 		{"a call of an unknown tool, twice", "scripted", "/unknown_tool", nil, "an empty answer"},
 		{"a call with malformed JSON, twice", "scripted", "/bad_json", nil, "an empty answer"},
 		{"a stream without done", "scripted", "/stuck", nil, "before its last part"},
-		{"a prompt that is too long", "scripted", strings.Repeat("forty words about nothing in particular ", 2000), model.ErrTooLong,
+		{"a prompt that is too long", "scripted", strings.Repeat("forty words about nothing in particular ", 2000),
+			model.ErrTooLong,
 			"context length"},
 		{"an answer that is too long", "scripted", "/loop", nil, "cut off at its token limit"},
 	} {

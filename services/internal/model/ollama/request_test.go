@@ -182,7 +182,8 @@ func TestMalformedConversations(t *testing.T) {
 	tools := modeltest.Question()
 	tools.Tools = []model.Tool{{Name: "a", Parameters: json.RawMessage(`[`)}}
 	calls := modeltest.Question()
-	calls.Messages = []model.Message{{Role: model.Assistant, Calls: []model.Call{{Name: "a", Input: json.RawMessage(`"x"`)}}}}
+	calls.Messages = []model.Message{{Role: model.Assistant,
+		Calls: []model.Call{{Name: "a", Input: json.RawMessage(`"x"`)}}}}
 	m := open(t, ollamatest.New(t).URL())
 	_, err := modeltest.Collect(t.Context(), m, tools)
 	modeltest.CheckError(t, err, nil, "parameters of the tool a")

@@ -268,7 +268,8 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) {
 	}
 	p := player{w: w, model: req.Model, client: r.Context().Done(), close: s.close}
 	switch e := does(texts); {
-	case e.Gate != nil && !modeltest.Wait(e.Gate, p.client, p.close), e.End == modeltest.Hang && !modeltest.Wait(nil, p.client, p.close):
+	case e.Gate != nil && !modeltest.Wait(e.Gate, p.client, p.close), e.End == modeltest.Hang &&
+		!modeltest.Wait(nil, p.client, p.close):
 	case e.Status != 0:
 		fail(w, e.Status, e.Error)
 	case e.End == modeltest.Cut:

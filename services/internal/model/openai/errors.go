@@ -20,7 +20,9 @@ var errStalled = fmt.Errorf("%w: the server has sent no data within first_chunk"
 
 // retryable reports whether a second attempt may succeed.
 func retryable(err error) bool {
-	return slices.ContainsFunc([]error{served.ErrTruncated, model.ErrEmpty, served.ErrServer}, func(e error) bool { return errors.Is(err, e) })
+	return slices.ContainsFunc([]error{served.ErrTruncated, model.ErrEmpty, served.ErrServer}, func(e error) bool {
+		return errors.Is(err, e)
+	})
 }
 
 // explain wraps an error of [client] in the error that callers handle.

@@ -56,7 +56,8 @@ type modelInfo struct {
 
 // window is the size of the model's window in tokens; 0: not reported.
 func (i modelInfo) window() int {
-	for _, n := range []int{i.MaxModelLen, i.MaxContextLength, i.ContextWindow, i.ContextLength, i.Meta.NCtx, i.Meta.NCtxTrain} {
+	for _, n := range []int{i.MaxModelLen, i.MaxContextLength, i.ContextWindow, i.ContextLength, i.Meta.NCtx,
+		i.Meta.NCtxTrain} {
 		if n > 0 {
 			return n
 		}

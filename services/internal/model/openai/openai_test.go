@@ -85,7 +85,8 @@ func TestURLs(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
 		"openai://", "openai://host", "openai:///model", "https://host/model", "openai://key@host/model",
-		"openai://host/model?num_ctx=many", "openai://host/model?first_chunk=0s", "openai://host/model?temperature=1", "openai://host:x/model",
+		"openai://host/model?num_ctx=many", "openai://host/model?first_chunk=0s", "openai://host/model?temperature=1",
+		"openai://host:x/model",
 		"openai://host/model?plan=free", "openai://host/model?answers=short",
 	} {
 		if _, err := openai.Open(t.Context(), url); err == nil {
@@ -153,7 +154,8 @@ func TestUnlistedModel(t *testing.T) {
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	for row, want := range map[string]int{
-		`"max_model_len":4096`: 4096, `"max_context_length":4097`: 4097, `"context_window":4098`: 4098, `"context_length":4099`: 4099,
+		`"max_model_len":4096`: 4096, `"max_context_length":4097`: 4097, `"context_window":4098`: 4098,
+		`"context_length":4099`:        4099,
 		`"meta":{"n_ctx_train":40960}`: 40960, `"meta":{"n_ctx":8192,"n_ctx_train":40960}`: 8192, `"owned_by":"me"`: 0,
 		`"context_length":"many"`: 0,
 	} {
@@ -172,7 +174,8 @@ func TestCallsWithoutIDAndInput(t *testing.T) {
 	t.Parallel()
 	srv := openaitest.New(t, modeltest.Turn{Calls: []modeltest.Call{{Name: "a", Input: `{}`}, {Name: "a", Input: ""}}})
 	got, err := modeltest.Collect(t.Context(), open(t, srv.URL()), modeltest.Question())
-	if err != nil || len(got.Calls) != 2 || got.Calls[0].ID == "" || got.Calls[0].ID == got.Calls[1].ID || string(got.Calls[1].Input) != "{}" {
+	if err != nil || len(got.Calls) != 2 || got.Calls[0].ID == "" || got.Calls[0].ID == got.Calls[1].ID ||
+		string(got.Calls[1].Input) != "{}" {
 		t.Errorf("calls %+v, %v, want two with distinct ids and objects as input", got.Calls, err)
 	}
 }
@@ -206,13 +209,17 @@ func TestStreamDialects(t *testing.T) {
 	t.Parallel()
 	const finish = `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n"
 	for name, row := range map[string]struct{ stream, want string }{
-		"content of an unexpected type is skipped": {`data: {"choices":[{"delta":{"content":[{"type":"thinking"}]}}]}` + "\n\n" +
+		"content of an unexpected type is skipped": {`data: {"choices":[{"delta":{"content":[{"type":"thinking"}]}}]}` +
+			"\n\n" +
 			`data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
-		"a null error is not an error": {`data: {"error":null,"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
+		"a null error is not an error": {`data: {"error":null,"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish,
+			"Four."},
 		"lines end with CRLF": {strings.ReplaceAll(`data: {"choices":[{"delta":{"content":"Four."}}]}`+"\n\n"+finish, "\n",
 			"\r\n"), "Four."},
-		"comments are skipped": {": keep-alive\n\n" + `data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish, "Four."},
-		"chunks after DONE are ignored": {`data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish + "data: [DONE]\n\ndata: {\n\n",
+		"comments are skipped": {": keep-alive\n\n" + `data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish,
+			"Four."},
+		"chunks after DONE are ignored": {`data: {"choices":[{"delta":{"content":"Four."}}]}` + "\n\n" + finish +
+			"data: [DONE]\n\ndata: {\n\n",
 			"Four."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +240,8 @@ func TestStatusErrors(t *testing.T) {
 		is         error
 	}{
 		"a JSON error": {400, `{"error":{"message":"bad tool","code":400}}`, "status 400: bad tool", nil},
-		"a code names the reason": {400, `{"error":{"message":"too many tokens","code":"context_length_exceeded"}}`, "too many tokens",
+		"a code names the reason": {400, `{"error":{"message":"too many tokens","code":"context_length_exceeded"}}`,
+			"too many tokens",
 			model.ErrTooLong},
 		"an error that is a string": {503, `{"error":"loading"}`, `status 503: {"error":"loading"}`, model.ErrUnavailable},
 		"a body that is not JSON":   {502, "<h1>Bad Gateway</h1>", "status 502: <h1>Bad Gateway</h1>", model.ErrUnavailable},

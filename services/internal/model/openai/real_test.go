@@ -23,7 +23,8 @@ func TestRealEndpoint(t *testing.T) {
 	}
 	c := modeltest.Question()
 	c.Messages[0].Text = "what is the cpu usage?"
-	c.Tools = append(c.Tools, model.Tool{Name: "compute_stats", Description: "Computes.", Parameters: c.Tools[0].Parameters})
+	c.Tools = append(c.Tools,
+		model.Tool{Name: "compute_stats", Description: "Computes.", Parameters: c.Tools[0].Parameters})
 	for range 5 {
 		got, err := modeltest.Collect(t.Context(), m, c)
 		if err != nil {

@@ -96,7 +96,8 @@ func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": s.models}) // fails only if the client has disconnected
+	// fails only if the client has disconnected
+	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": s.models})
 }
 
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {

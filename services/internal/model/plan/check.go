@@ -101,10 +101,12 @@ func pathsOf(fields []*Field) (paths []string) {
 	return paths
 }
 
-// dropUnsaid removes conditions that the question does not state: none of their words is in it; or that deny something although it
-// denies nothing.
+// dropUnsaid removes conditions that the question does not state: none of their words is in it; or that deny
+// something although it denies nothing.
 func dropUnsaid(q *Question, a *Array, c *Call) {
-	denies := slices.ContainsFunc(q.words, func(w word) bool { return lexicon.negations[w.low] || w.low == "only" || w.low == "than" })
+	denies := slices.ContainsFunc(q.words, func(w word) bool {
+		return lexicon.negations[w.low] || w.low == "only" || w.low == "than"
+	})
 	all := slices.Clone(c.Filter)
 	c.Filter = slices.DeleteFunc(c.Filter, func(condition Condition) bool {
 		switch condition.Op {
@@ -162,14 +164,16 @@ func complete(q *Question, a *Array, c *Call) {
 	}
 }
 
-// checkMetric checks that the metric is what the question asks for: an average or a total of a field that it names. A metric that it
-// does not ask for becomes a count.
+// checkMetric checks that the metric is what the question asks for: an average or a total of a field that it names.
+// A metric that it does not ask for becomes a count.
 func checkMetric(q *Question, a *Array, c *Call) []Problem {
 	i := q.Intent()
 	metric, path, _ := strings.Cut(c.Metric, ":")
 	asked := map[string]bool{
 		"avg": i.Mean, "p50": i.Mean, "sum": i.Total || i.Much, "min": i.Top, "max": i.Top,
-		"distinct": c.GroupBy == "" && !slices.ContainsFunc(c.Filter, func(o Condition) bool { return o.Field == path && o.Op == opEq }),
+		"distinct": c.GroupBy == "" && !slices.ContainsFunc(c.Filter, func(o Condition) bool {
+			return o.Field == path && o.Op == opEq
+		}),
 	}
 	if metric != metricCount && !asked[metric] {
 		c.Metric, metric = metricCount, metricCount
@@ -191,7 +195,8 @@ func checkMetric(q *Question, a *Array, c *Call) []Problem {
 	}
 	switch {
 	case len(metrics) > 0:
-		return []Problem{{Note: "compute " + strings.Join(metrics, " or "), Restriction: &Restriction{DataKey: a.Key, Metrics: metrics}}}
+		return []Problem{{Note: "compute " + strings.Join(metrics, " or "),
+			Restriction: &Restriction{DataKey: a.Key, Metrics: metrics}}}
 	case i.Mean || i.Much:
 		return []Problem{{Note: "no field with numbers is named"}}
 	}
@@ -241,8 +246,8 @@ func checkGroup(q *Question, a *Array, c *Call) []Problem {
 	return []Problem{p}
 }
 
-// descend counts the enclosing records of a nested array if the question states conditions of the nested records: the instances
-// in the security group db.
+// descend counts the enclosing records of a nested array if the question states conditions of the nested records:
+// the instances in the security group db.
 func descend(q *Question, a *Array, c *Call) {
 	if c.GroupBy != "" || c.Metric != metricCount || len(c.Filter) > 0 {
 		return

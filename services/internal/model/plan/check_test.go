@@ -36,11 +36,14 @@ func TestCheck(t *testing.T) {
 		{
 			"a correct call is kept", racks, "how many racks in row A are locked?",
 			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"},{"field":"locked","op":"eq","value":true}],"metric":"count"}`,
-			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"},{"field":"locked","op":"eq","value":true}]}`, "", nil,
+			`{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"},{"field":"locked","op":"eq","value":true}]}`,
+			"", nil,
 		},
 		{
-			"an average without a numeric field is a problem that a second attempt does not solve", racks, "what is the average temperature of the racks?",
-			`{"data_key":"racks","metric":"avg:units"}`, `{"data_key":"racks","metric":"avg:units"}`, "the question does not name units", nil,
+			"an average without a numeric field is a problem that a second attempt does not solve", racks,
+			"what is the average temperature of the racks?",
+			`{"data_key":"racks","metric":"avg:units"}`, `{"data_key":"racks","metric":"avg:units"}`,
+			"the question does not name units", nil,
 		},
 		{
 			"a counted average without a numeric field is a problem that a second attempt does not solve", racks,
@@ -64,12 +67,14 @@ func TestCheck(t *testing.T) {
 		},
 		{
 			"a counted average of some records must be computed", racks, "what is the average units of shiny racks in row A?",
-			`{"data_key":"racks","metric":"count"}`, `{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"}]}`, "compute avg:units",
+			`{"data_key":"racks","metric":"count"}`, `{"data_key":"racks","filter":[{"field":"row","op":"eq","value":"A"}]}`,
+			"compute avg:units",
 			&plan.Restriction{DataKey: "racks", Metrics: []string{"avg:units"}},
 		},
 		{
 			"the wrong array is replaced", racks, "how many racks are locked?",
-			`{"data_key":"shelves","metric":"count"}`, `{"data_key":"racks","filter":[{"field":"locked","op":"eq","value":true}]}`, "", nil,
+			`{"data_key":"shelves","metric":"count"}`,
+			`{"data_key":"racks","filter":[{"field":"locked","op":"eq","value":true}]}`, "", nil,
 		},
 		{
 			"an array that is not there is a problem", racks, "how many bins are locked?",
@@ -78,7 +83,8 @@ func TestCheck(t *testing.T) {
 		{
 			"an unknown value names the field that has it", racks, "how many racks have cooling Olaf?",
 			`{"data_key":"racks","filter":[{"field":"cooling","op":"eq","value":"Olaf"}],"metric":"count"}`, "",
-			`no record has cooling "Olaf"; keeper has that value`, &plan.Restriction{DataKey: "racks", Filter: []string{"keeper"}},
+			`no record has cooling "Olaf"; keeper has that value`,
+			&plan.Restriction{DataKey: "racks", Filter: []string{"keeper"}},
 		},
 		{
 			"an unknown value of few lists them", racks, "how many racks have oil cooling?",
@@ -100,7 +106,8 @@ func TestCheck(t *testing.T) {
 			"conditions in words without a filter are a problem", racks, "how many racks are in the shade?",
 			`{"data_key":"racks","conditions":"in the shade","metric":"count"}`, `{"data_key":"racks"}`,
 			`the condition "in the shade" is not in the filter`,
-			&plan.Restriction{DataKey: "racks", Filter: []string{"label", "row", "cooling", "units", "locked", "audited", "keeper"}},
+			&plan.Restriction{DataKey: "racks",
+				Filter: []string{"label", "row", "cooling", "units", "locked", "audited", "keeper"}},
 		},
 		{
 			"alternatives of two fields are a problem", racks, "how many racks are in row A or water cooled?",
@@ -173,9 +180,11 @@ func TestRevise(t *testing.T) {
 	for _, row := range []struct{ name, second, want, open string }{
 		{"a second call without problems replaces the first", `{"data_key":"racks","metric":"avg:units"}`,
 			`{"data_key":"racks","metric":"avg:units"}`, ""},
-		{"a second call with as many problems is ignored", `{"data_key":"racks","metric":"min:units"}`, `{"data_key":"racks"}`,
+		{"a second call with as many problems is ignored", `{"data_key":"racks","metric":"min:units"}`,
+			`{"data_key":"racks"}`,
 			"compute avg:units; the question names units"},
-		{"a second plan without a call is ignored", "", `{"data_key":"racks"}`, "compute avg:units; the question names units"},
+		{"a second plan without a call is ignored", "", `{"data_key":"racks"}`,
+			"compute avg:units; the question names units"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -13,8 +13,9 @@ var lexicon = readLexicon(lexiconText)
 
 type lexicons struct {
 	stops, fillers, verbs, suffixes, general, negations, comparatives, superlatives, vague map[string]bool
-	synonyms                                                                               map[string]map[string]bool // by stem
-	numerals, months                                                                       map[string]string
+	// by stem
+	synonyms         map[string]map[string]bool
+	numerals, months map[string]string
 }
 
 func readLexicon(text string) lexicons {

@@ -46,7 +46,8 @@ func TestPlanningLimits(t *testing.T) {
 		{"10,000 spellings of one value", `{"things":[` + strings.Join(same, ",") + `]}`, "how many things are bigredvalue?"},
 		{"deep and long names", `{"` + strings.Repeat("long", 300) + `":[{` + strings.Join(names, ",") + `},{}]}`,
 			"how many deep things per deep5 and " + repeated[:500]},
-		{"deep arrays", `{"a":` + strings.Repeat(`[{"b":`, 40) + `1` + strings.Repeat(`}]`, 40) + `}`, "how many b are in b of b per b?"},
+		{"deep arrays", `{"a":` + strings.Repeat(`[{"b":`, 40) + `1` + strings.Repeat(`}]`, 40) + `}`,
+			"how many b are in b of b per b?"},
 		{"300 arrays", manyArrays(300), "how many " + noun(299) + "s are on and off in " + repeated[:500]},
 		{"invalid UTF-8", "{\"th\xffings\":[{\"na\xfeme\":\"v\xfdalue\"},{\"na\xfeme\":\"w\xfd\"}]}",
 			"how many th\xffings are v\xfdalue \xf0\x28?"},
@@ -89,7 +90,8 @@ func TestPlanningLimits(t *testing.T) {
 			if n := len(prompt.System) + len(prompt.User); n > maxPromptBytes {
 				t.Errorf("a prompt of %d bytes, want at most %d", n, maxPromptBytes)
 			}
-			if schema := plan.NewSchema(q, prompt.Arrays, plan.Restriction{}); len(schema) > maxSchemaBytes || !json.Valid(schema) {
+			if schema := plan.NewSchema(q, prompt.Arrays, plan.Restriction{}); len(schema) > maxSchemaBytes ||
+				!json.Valid(schema) {
 				t.Errorf("a schema of %d bytes, want JSON of at most %d", len(schema), maxSchemaBytes)
 			}
 			if n := len(plan.Suggestions(q)); n > 3 {
@@ -110,7 +112,8 @@ func spelling(word string, n int) string {
 	return string(letters)
 }
 
-// TestPlanningCancellation checks that a canceled context ends planning with its error, not with a plan of an incomplete vocabulary.
+// TestPlanningCancellation checks that a canceled context ends planning with its error, not with a plan of an
+// incomplete vocabulary.
 func TestPlanningCancellation(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, estate string }{
@@ -132,14 +135,21 @@ func TestPlanningCancellation(t *testing.T) {
 // FuzzPlan checks that no estate, question and plan make planning panic, and that the schema is JSON.
 func FuzzPlan(f *testing.F) {
 	for _, seed := range [][3]string{
-		{boats, "which 2 boats in Tromso have the largest crew?", `{"calls":[{"data_key":"boats","filter":[{"field":"crew","op":"gt","value":"5"}],"metric":"max:crew"}]}`},
-		{greenhouses, "how many tomato beds on the coast have no open valve since 2024?", `{"data_key":"greenhouses.beds","group_by":"parent.name","metric":"distinct:crop"}`},
-		{printers, "total memory in GB", `{"calls":[{"data_key":"printers","metric":"sum:memory"},{"data_key":"scanners"},{"not_in_data":"x"}]}`},
-		{paint, "which tin is red or not in Rome?", `{"data_key":"tins","filter":[{"field":"lid_color","op":"eq","value":null},{"field":"lid_color","op":"ne"}]}`},
-		{hostileNames(), "how many quo\"te back\\slash?", `{"data_key":"things","filter":[{"field":"","op":"eq","value":""}],"group_by":"parent.x"}`},
-		{`[{"a":[1,"1",true,null]},{"a":{"b":[[{}]]}}]`, "is a 1 of 1?", `{"data_key":"items","filter":[{"field":"a","op":"lacks","value":[1]}]}`},
+		{boats, "which 2 boats in Tromso have the largest crew?",
+			`{"calls":[{"data_key":"boats","filter":[{"field":"crew","op":"gt","value":"5"}],"metric":"max:crew"}]}`},
+		{greenhouses, "how many tomato beds on the coast have no open valve since 2024?",
+			`{"data_key":"greenhouses.beds","group_by":"parent.name","metric":"distinct:crop"}`},
+		{printers, "total memory in GB",
+			`{"calls":[{"data_key":"printers","metric":"sum:memory"},{"data_key":"scanners"},{"not_in_data":"x"}]}`},
+		{paint, "which tin is red or not in Rome?",
+			`{"data_key":"tins","filter":[{"field":"lid_color","op":"eq","value":null},{"field":"lid_color","op":"ne"}]}`},
+		{hostileNames(), "how many quo\"te back\\slash?",
+			`{"data_key":"things","filter":[{"field":"","op":"eq","value":""}],"group_by":"parent.x"}`},
+		{`[{"a":[1,"1",true,null]},{"a":{"b":[[{}]]}}]`, "is a 1 of 1?",
+			`{"data_key":"items","filter":[{"field":"a","op":"lacks","value":[1]}]}`},
 		{`{"a":[{"b":"x","c":[{"d":1}]}],"e":{"f":[{"b":"X "}]}}`, "top 3 b by c", `{"overview":true}`},
-		{kinds, "how many pumps?", `{"calls":[{"data_key":"items","filter":[{"field":"kind","op":"contains","value":"pum"}],"metric":"p50:kind"}]}`},
+		{kinds, "how many pumps?",
+			`{"calls":[{"data_key":"items","filter":[{"field":"kind","op":"contains","value":"pum"}],"metric":"p50:kind"}]}`},
 	} {
 		f.Add([]byte(seed[0]), seed[1], seed[2])
 	}
@@ -167,7 +177,8 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// fuzzPlan checks and computes the calls of a plan. It returns the errors of computations, which a plan of a model may have.
+// fuzzPlan checks and computes the calls of a plan. It returns the errors of computations, which a plan of a model
+// may have.
 func fuzzPlan(t *testing.T, e *estate.Estate, q *plan.Question, prompt plan.Prompt, p plan.Plan) (errs []error) {
 	for i := range p.Calls {
 		c := &p.Calls[i]

@@ -18,9 +18,9 @@ type Problem struct {
 
 const maxNearest = 5 // values that a note lists
 
-// linkValues links the values of the conditions to those of the estate: case, spaces and punctuation, a number or boolean
-// written as text, null for a missing value, a year or month for the dates in it. Notes say what was changed. It returns
-// a problem for each value that does not occur in its field.
+// linkValues links the values of the conditions to those of the estate: case, spaces and punctuation, a number or
+// boolean written as text, null for a missing value, a year or month for the dates in it. Notes say what was
+// changed. It returns a problem for each value that does not occur in its field.
 func linkValues(a *Array, c *Call) (problems []Problem) {
 	var linked []Condition
 	for _, condition := range c.Filter {
@@ -111,7 +111,9 @@ func linkValue(f *Field, c Condition, value any) (linked []Condition, note strin
 		if equal[0].Text != text {
 			note = fmt.Sprintf("%s: %q is written %q", f.Path, text, equal[0].Text)
 		}
-	case c.Op == opContains && slices.ContainsFunc(f.values(), func(v estate.Value) bool { return strings.Contains(v.Text, text) }):
+	case c.Op == opContains && slices.ContainsFunc(f.values(), func(v estate.Value) bool {
+		return strings.Contains(v.Text, text)
+	}):
 		return []Condition{{f.Path, opContains, JSON(text)}}, "", nil
 	default:
 		return nil, "", unknownValue(f, text)
@@ -136,7 +138,8 @@ func conditionsOf(f *Field, c Condition, values []estate.Value) (linked []Condit
 	return linked
 }
 
-// unknownValue describes a value that does not occur in the field: the field of the array that has it, or the nearest values.
+// unknownValue describes a value that does not occur in the field: the field of the array that has it, or the
+// nearest values.
 func unknownValue(f *Field, text string) *Problem {
 	p := &Problem{Restriction: &Restriction{DataKey: f.Array.Key}}
 	for _, other := range f.Array.Fields {
@@ -149,9 +152,11 @@ func unknownValue(f *Field, text string) *Problem {
 	case len(p.Restriction.Filter) > 0:
 		p.Note = fmt.Sprintf("no record has %s %q; %s has that value", f.Path, text, strings.Join(p.Restriction.Filter, ", "))
 	case len(values) <= fewValues:
-		p.Note = fmt.Sprintf("no record has %s %q; its values are %s", f.Path, text, strings.Join(textsOf(values, fewValues), ", "))
+		p.Note = fmt.Sprintf("no record has %s %q; its values are %s", f.Path, text,
+			strings.Join(textsOf(values, fewValues), ", "))
 	default:
-		p.Note = fmt.Sprintf("no record has %s %q, which has %d other values%s", f.Path, text, f.distinct(), nearest(text, values))
+		p.Note = fmt.Sprintf("no record has %s %q, which has %d other values%s", f.Path, text, f.distinct(),
+			nearest(text, values))
 	}
 	return p
 }
@@ -161,7 +166,8 @@ func nearest(text string, values []estate.Value) string {
 	folded := fold(text)
 	var near []estate.Value
 	for _, v := range values {
-		if other := fold(v.Text); folded != "" && other != "" && (strings.Contains(other, folded) || strings.Contains(folded, other)) {
+		if other := fold(v.Text); folded != "" && other != "" &&
+			(strings.Contains(other, folded) || strings.Contains(folded, other)) {
 			near = append(near, v)
 		}
 	}

@@ -157,8 +157,9 @@ func (c *Call) Revise(q *Question, second Plan, problems []Problem) {
 
 // same reports whether two calls compute the same.
 func (c Call) same(other Call) bool {
-	return c.DataKey == other.DataKey && c.GroupBy == other.GroupBy && c.Metric == other.Metric && slices.EqualFunc(c.Filter, other.Filter,
-		func(a, b Condition) bool { return a.Field == b.Field && a.Op == b.Op && bytes.Equal(a.Value, b.Value) })
+	return c.DataKey == other.DataKey && c.GroupBy == other.GroupBy && c.Metric == other.Metric &&
+		slices.EqualFunc(c.Filter, other.Filter,
+			func(a, b Condition) bool { return a.Field == b.Field && a.Op == b.Op && bytes.Equal(a.Value, b.Value) })
 }
 
 // Query returns the arguments of compute_stats. Equalities of one field are alternatives.

@@ -16,23 +16,29 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	one := plan.Call{DataKey: "boats", Metric: "count"}
 	grouped := plan.Call{DataKey: "boats", GroupBy: "type", Metric: "count"}
-	filtered := plan.Call{DataKey: "boats", Metric: "count", Filter: []plan.Condition{{Field: "crew", Op: "gt", Value: json.RawMessage("5")}}}
+	filtered := plan.Call{DataKey: "boats", Metric: "count",
+		Filter: []plan.Condition{{Field: "crew", Op: "gt", Value: json.RawMessage("5")}}}
 	for _, row := range []struct {
 		name, text string
 		want       plan.Plan
 	}{
-		{"a call in the wrapper", `{"calls":[{"data_key":"boats","conditions":"","filter":[],"group_by":"type","metric":"count"}]}`,
+		{"a call in the wrapper",
+			`{"calls":[{"data_key":"boats","conditions":"","filter":[],"group_by":"type","metric":"count"}]}`,
 			plan.Plan{Calls: []plan.Call{{DataKey: "boats", Filter: []plan.Condition{}, GroupBy: "type", Metric: "count"}}}},
 		{"a condition", `{"calls":[{"data_key":"boats","filter":[{"field":"crew","op":"gt","value":5}],"metric":"count"}]}`,
 			plan.Plan{Calls: []plan.Call{filtered}}},
 		{"a bare call", `{"data_key":"boats","metric":"count"}`, plan.Plan{Calls: []plan.Call{one}}},
-		{"a fence", "```json\n{\"calls\":[{\"data_key\":\"boats\",\"metric\":\"count\"}]}\n```", plan.Plan{Calls: []plan.Call{one}}},
-		{"text around", `Here is the plan: {"calls":[{"data_key":"boats","metric":"count"}]} Done.`, plan.Plan{Calls: []plan.Call{one}}},
-		{"unknown members", `{"calls":[{"data_key":"boats","metric":"count","why":{"a":[1]}}],"done":true}`, plan.Plan{Calls: []plan.Call{one}}},
+		{"a fence", "```json\n{\"calls\":[{\"data_key\":\"boats\",\"metric\":\"count\"}]}\n```",
+			plan.Plan{Calls: []plan.Call{one}}},
+		{"text around", `Here is the plan: {"calls":[{"data_key":"boats","metric":"count"}]} Done.`,
+			plan.Plan{Calls: []plan.Call{one}}},
+		{"unknown members", `{"calls":[{"data_key":"boats","metric":"count","why":{"a":[1]}}],"done":true}`,
+			plan.Plan{Calls: []plan.Call{one}}},
 		{"what is not in the data", `{"calls":[{"not_in_data":"no costs"}]}`, plan.Plan{NotInData: "no costs"}},
 		{"an overview", `{"calls":[{"overview":true}]}`, plan.Plan{Overview: true}},
 		{"a bare overview", `{"overview":true}`, plan.Plan{Overview: true}},
-		{"a question about the conversation", `{"calls":[{"conversation":"what did I ask?"}]}`, plan.Plan{Conversation: true}},
+		{"a question about the conversation", `{"calls":[{"conversation":"what did I ask?"}]}`,
+			plan.Plan{Conversation: true}},
 		{"duplicates", `{"calls":[{"data_key":"boats","metric":"count"},{"data_key":"boats","metric":"count","conditions":"x"},
 			{"data_key":"boats","group_by":"type","metric":"count"}]}`, plan.Plan{Calls: []plan.Call{one, grouped}}},
 		{"more than three calls", `{"calls":[{"data_key":"a"},{"data_key":"b"},{"data_key":"c"},{"data_key":"d"}]}`,
@@ -89,8 +95,10 @@ func TestParseErrors(t *testing.T) {
 func TestPlanJSON(t *testing.T) {
 	t.Parallel()
 	for _, p := range []plan.Plan{
-		{Calls: []plan.Call{{DataKey: "a.b", Conditions: "x < y & z", GroupBy: `quo"te`, Metric: "sum:x", Filter: []plan.Condition{
-			{Field: "f", Op: "eq", Value: json.RawMessage(`"<é>"`)}, {Field: "g", Op: "missing", Value: json.RawMessage("null")}}}}},
+		{Calls: []plan.Call{{DataKey: "a.b", Conditions: "x < y & z", GroupBy: `quo"te`, Metric: "sum:x",
+			Filter: []plan.Condition{
+				{Field: "f", Op: "eq", Value: json.RawMessage(`"<é>"`)},
+				{Field: "g", Op: "missing", Value: json.RawMessage("null")}}}}},
 		{Calls: []plan.Call{{DataKey: "a", Metric: "count"}, {DataKey: "b", Metric: "count"}}},
 		{NotInData: "no costs"}, {Overview: true}, {Conversation: true},
 	} {
@@ -114,7 +122,8 @@ func TestQuery(t *testing.T) {
 			`{"data_key":"boats","group_by":"","filter":{},"metrics":["count"]}`},
 		{"a call without a metric is a count", `{"data_key":"boats"}`, "how many boats are there?",
 			`{"data_key":"boats","group_by":"","filter":{},"metrics":["count"]}`},
-		{"one equality", `{"data_key":"boats","filter":[{"field":"crew","op":"eq","value":3}]}`, "how many boats have 3 crew?",
+		{"one equality", `{"data_key":"boats","filter":[{"field":"crew","op":"eq","value":3}]}`,
+			"how many boats have 3 crew?",
 			`{"data_key":"boats","group_by":"","filter":{"crew":3},"metrics":["count"],"names":{"limit":10}}`},
 		{"equalities of one field are alternatives",
 			`{"data_key":"boats","filter":[{"field":"type","op":"eq","value":"tug"},{"field":"crew","op":"eq","value":3},{"field":"type","op":"eq","value":"ferry"}]}`,
@@ -126,9 +135,11 @@ func TestQuery(t *testing.T) {
 			`{"data_key":"boats","group_by":"","filter":{"owner":{"not":{"ne":null}}},"metrics":["count"],"names":{"limit":10}}`},
 		{"present", `{"data_key":"boats","filter":[{"field":"owner","op":"present","value":null}]}`, "how many boats?",
 			`{"data_key":"boats","group_by":"","filter":{"owner":{"ne":null}},"metrics":["count"],"names":{"limit":10}}`},
-		{"a list without an element", `{"data_key":"boats","filter":[{"field":"tags","op":"lacks","value":"x"}]}`, "how many boats?",
+		{"a list without an element", `{"data_key":"boats","filter":[{"field":"tags","op":"lacks","value":"x"}]}`,
+			"how many boats?",
 			`{"data_key":"boats","group_by":"","filter":{"tags":{"not":{"contains":"x"}}},"metrics":["count"],"names":{"limit":10}}`},
-		{"groups have no names", `{"data_key":"boats","filter":[{"field":"crew","op":"eq","value":3}],"group_by":"type"}`, "which types?",
+		{"groups have no names", `{"data_key":"boats","filter":[{"field":"crew","op":"eq","value":3}],"group_by":"type"}`,
+			"which types?",
 			`{"data_key":"boats","group_by":"type","filter":{"crew":3},"metrics":["count"]}`},
 		{"names of a list", `{"data_key":"boats"}`, "which boats are there?",
 			`{"data_key":"boats","group_by":"","filter":{},"metrics":["count"],"names":{"limit":10}}`},
@@ -138,7 +149,8 @@ func TestQuery(t *testing.T) {
 			`{"data_key":"boats","group_by":"","filter":{},"metrics":["count"],"names":{"limit":100}}`},
 		{"the record with the largest value", `{"data_key":"boats","metric":"max:crew"}`, "which boat has the largest crew?",
 			`{"data_key":"boats","group_by":"","filter":{},"metrics":["max:crew"],"top":{"by":"crew","order":"desc","limit":1}}`},
-		{"the records with the smallest values", `{"data_key":"boats","metric":"min:crew"}`, "which 3 boats have the smallest crew?",
+		{"the records with the smallest values", `{"data_key":"boats","metric":"min:crew"}`,
+			"which 3 boats have the smallest crew?",
 			`{"data_key":"boats","group_by":"","filter":{},"metrics":["min:crew"],"top":{"by":"crew","order":"asc","limit":3}}`},
 		{"the largest value itself", `{"data_key":"boats","metric":"max:crew"}`, "what is the maximum crew?",
 			`{"data_key":"boats","group_by":"","filter":{},"metrics":["max:crew"],"top":{"by":"crew","order":"desc","limit":1}}`},
@@ -151,7 +163,8 @@ func TestQuery(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(row.want, string(plan.JSON(p.Calls[0].Query(ask(t, boats, row.question).Intent())))); diff != "" {
+			if diff := cmp.Diff(row.want,
+				string(plan.JSON(p.Calls[0].Query(ask(t, boats, row.question).Intent())))); diff != "" {
 				t.Errorf("query (-want +got):\n%s", diff)
 			}
 		})
@@ -167,15 +180,19 @@ func TestConditions(t *testing.T) {
 		{"one of two", `[{"field":"n","op":"eq","value":1},{"field":"n","op":"eq","value":3}]`, "a, c"},
 		{"other than one", `[{"field":"s","op":"ne","value":"p"}]`, "b, c, d"},
 		{"other than two", `[{"field":"s","op":"ne","value":"p"},{"field":"s","op":"ne","value":"q"}]`, "c, d"},
-		{"other than one, and present", `[{"field":"s","op":"ne","value":"p"},{"field":"s","op":"present","value":null}]`, "b, c"},
+		{"other than one, and present", `[{"field":"s","op":"ne","value":"p"},{"field":"s","op":"present","value":null}]`,
+			"b, c"},
 		{"between", `[{"field":"n","op":"gt","value":1},{"field":"n","op":"lte","value":3}]`, "b, c"},
 		{"above the larger of two bounds", `[{"field":"n","op":"gt","value":2},{"field":"n","op":"gt","value":1}]`, "c"},
-		{"one of two, in a range", `[{"field":"n","op":"eq","value":1},{"field":"n","op":"eq","value":3},{"field":"n","op":"gt","value":2}]`, "c"},
+		{"one of two, in a range",
+			`[{"field":"n","op":"eq","value":1},{"field":"n","op":"eq","value":3},{"field":"n","op":"gt","value":2}]`, "c"},
 		{"missing or null", `[{"field":"n","op":"missing","value":null}]`, "d"},
 		{"present", `[{"field":"n","op":"present","value":null}]`, "a, b, c"},
 		{"a list with an element", `[{"field":"tags","op":"contains","value":"x"}]`, "a, b"},
-		{"a list without an element", `[{"field":"tags","op":"lacks","value":"y"},{"field":"tags","op":"present","value":null}]`, "b, c"},
-		{"other than two, and above a bound", `[{"field":"s","op":"ne","value":"p"},{"field":"s","op":"ne","value":"q"},{"field":"n","op":"gt","value":0}]`, "c"},
+		{"a list without an element",
+			`[{"field":"tags","op":"lacks","value":"y"},{"field":"tags","op":"present","value":null}]`, "b, c"},
+		{"other than two, and above a bound",
+			`[{"field":"s","op":"ne","value":"p"},{"field":"s","op":"ne","value":"q"},{"field":"n","op":"gt","value":0}]`, "c"},
 		{"below the smaller of two dates", `[{"field":"s","op":"lt","value":"r"},{"field":"s","op":"lt","value":"q"}]`, "a"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -192,17 +209,21 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestAll checks the records of which a question says that all are so, in whichever order a model writes the conditions.
+// TestAll checks the records of which a question says that all are so, in whichever order a model writes the
+// conditions.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, filter, question, want string }{
-		{"in the order of the question", `[{"field":"type","op":"eq","value":"trawler"},{"field":"insured","op":"eq","value":true}]`,
+		{"in the order of the question",
+			`[{"field":"type","op":"eq","value":"trawler"},{"field":"insured","op":"eq","value":true}]`,
 			"are all trawlers insured?", `{"of":{"type":"trawler"}}`},
 		{"in another order", `[{"field":"insured","op":"eq","value":true},{"field":"type","op":"eq","value":"trawler"}]`,
 			"are all trawlers insured?", `{"of":{"type":"trawler"}}`},
-		{"texts in another order", `[{"field":"harbor","op":"eq","value":"Tromso"},{"field":"type","op":"eq","value":"trawler"}]`,
+		{"texts in another order",
+			`[{"field":"harbor","op":"eq","value":"Tromso"},{"field":"type","op":"eq","value":"trawler"}]`,
 			"are all trawlers in Tromso?", `{"of":{"type":"trawler"}}`},
-		{"with an omitted condition", `[{"field":"insured","op":"eq","value":true}]`, "are all trawlers insured?", `{"of":{"type":"trawler"}}`},
+		{"with an omitted condition", `[{"field":"insured","op":"eq","value":true}]`, "are all trawlers insured?",
+			`{"of":{"type":"trawler"}}`},
 		{"of all records", `[{"field":"insured","op":"eq","value":true}]`, "are all boats insured?", "null"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -76,7 +76,9 @@ func figure(s estate.Stats) string {
 func call(c plan.Call) string {
 	short := map[string]any{"data_key": c.DataKey}
 	if len(c.Filter) > 0 {
-		short["filter"] = slices.SortedStableFunc(slices.Values(c.Filter), func(a, b plan.Condition) int { return cmp.Compare(a.Field, b.Field) })
+		short["filter"] = slices.SortedStableFunc(slices.Values(c.Filter), func(a, b plan.Condition) int {
+			return cmp.Compare(a.Field, b.Field)
+		})
 	}
 	if c.GroupBy != "" {
 		short["group_by"] = c.GroupBy

@@ -19,7 +19,8 @@ func TestPrompt(t *testing.T) {
 			t.Errorf("system parts differ:\n%s\n%s", first.System, second.System)
 		}
 		for _, want := range []string{
-			"greenhouses (3 records)", "greenhouses.beds (4 records)", "parent.X is X of greenhouses", "climate: text, 2 values such as humid",
+			"greenhouses (3 records)", "greenhouses.beds (4 records)", "parent.X is X of greenhouses",
+			"climate: text, 2 values such as humid",
 		} {
 			if !strings.Contains(first.System, want) {
 				t.Errorf("%q is missing in\n%s", want, first.System)
@@ -32,7 +33,8 @@ func TestPrompt(t *testing.T) {
 	t.Run("the question is in the user part only", func(t *testing.T) {
 		t.Parallel()
 		p := plan.NewPrompt(ask(t, greenhouses, "how many beds are there?"))
-		if strings.Contains(p.System, "how many beds are there?") || !strings.Contains(p.User, "Question: how many beds are there?") {
+		if strings.Contains(p.System, "how many beds are there?") ||
+			!strings.Contains(p.User, "Question: how many beds are there?") {
 			t.Errorf("user part %q", p.User)
 		}
 	})
@@ -107,8 +109,9 @@ func TestPromptWithoutNames(t *testing.T) {
 	t.Parallel()
 	var records []string
 	for i := range 30 {
-		records = append(records, fmt.Sprintf(`{"name":"secret-%02d","serial":"SN%04d","email":"user%d@example.test","state":"%s","twin":"pair%d"}`,
-			i, i, i, []string{"on", "off"}[i%2], i/2))
+		records = append(records,
+			fmt.Sprintf(`{"name":"secret-%02d","serial":"SN%04d","email":"user%d@example.test","state":"%s","twin":"pair%d"}`,
+				i, i, i, []string{"on", "off"}[i%2], i/2))
 	}
 	text := `{"vaults":[` + strings.Join(records, ",") + `]}`
 	for _, row := range []struct {
@@ -124,7 +127,8 @@ func TestPromptWithoutNames(t *testing.T) {
 			p := plan.NewPrompt(ask(t, text, row.question))
 			all := p.System + strings.Replace(p.User, row.question, "", 1)
 			for i := range 30 {
-				for _, name := range []string{fmt.Sprintf("secret-%02d", i), fmt.Sprintf("SN%04d", i), fmt.Sprintf("user%d@example.test", i)} {
+				for _, name := range []string{fmt.Sprintf("secret-%02d", i), fmt.Sprintf("SN%04d", i),
+					fmt.Sprintf("user%d@example.test", i)} {
 					if strings.Contains(all, name) != (name == row.want) {
 						t.Errorf("%s in the prompt is %v, want %v", name, strings.Contains(all, name), name == row.want)
 					}

@@ -44,7 +44,8 @@ const (
 // Ask links a question to the vocabulary.
 func Ask(v *Vocabulary, question string) *Question {
 	q := &Question{
-		Text: question, words: split(question), phrases: map[string][][2]int{}, v: v, at: map[string][]int{}, found: map[*Array][]mention{},
+		Text: question, words: split(question), phrases: map[string][][2]int{}, v: v, at: map[string][]int{},
+		found:    map[*Array][]mention{},
 		readings: map[*Array]*reading{}, scores: map[*Array]float64{},
 	}
 	q.intent = readIntent(q)
@@ -127,11 +128,13 @@ func (q *Question) valuesOf(f *Field) (list []mention) {
 	return list
 }
 
-// named returns the mention of a field that the question names by all words of its last segment but vague ones, or by the segment before
-// if the last one is vague. Further words of the path that stand near extend it: the memory limit is limits.memory.
+// named returns the mention of a field that the question names by all words of its last segment but vague ones, or
+// by the segment before if the last one is vague. Further words of the path that stand near extend it: the memory
+// limit is limits.memory.
 func (q *Question) named(f *Field) (mention, bool) {
 	if at := q.phrases[strings.Join(f.name(), "")]; len(at) > 0 && (f.leaf > 1 || !lexicon.stops[q.low(at[0][0])]) {
-		m := mention{field: f, from: at[0][0], to: at[0][1], words: f.leaf, exact: true, whole: true} // as in the data, or as one word
+		// as in the data, or as one word
+		m := mention{field: f, from: at[0][0], to: at[0][1], words: f.leaf, exact: true, whole: true}
 		if f.leaf > 1 || len(f.words) == 1 {
 			return m, true
 		}
@@ -182,7 +185,8 @@ func (q *Question) extended(m mention, required [][]int, outer []string) mention
 }
 
 // english are function words of English questions that other languages do not have.
-var english = set(strings.Fields("how which what who list show give is are do does the of per by count top any all number total average"))
+var english = set(strings.Fields(
+	"how which what who list show give is are do does the of per by count top any all number total average"))
 
 // english reports whether the question has English function words, without which its words are only names and values.
 func (q *Question) english() bool {

@@ -109,7 +109,8 @@ func isPart(q *Question, a *Array, at int) bool {
 		if f.Level > 0 || f.leaf == 0 {
 			return false
 		}
-		entity := f.leaf == 2 && (f.words[1] == "id" || f.words[1] == "uuid") && alike(q.words[at], f.words[0]) && f.distinct() < a.Count
+		entity := f.leaf == 2 && (f.words[1] == "id" || f.words[1] == "uuid") && alike(q.words[at], f.words[0]) &&
+			f.distinct() < a.Count
 		itself := entity || len(f.words) == 1 && singular(q.low(at)) == singular(f.words[0])
 		denotes := func(name string) bool { return !lexicon.vague[name] && alike(q.words[at], name) }
 		counted := f.has("number") && slices.ContainsFunc(f.name(), denotes)
@@ -117,8 +118,8 @@ func isPart(q *Question, a *Array, at int) bool {
 	})
 }
 
-// subject returns the head of the noun phrase that names the records: after how many, which, most, number of and list; before per
-// and by; -1 if there is none.
+// subject returns the head of the noun phrase that names the records: after how many, which, most, number of and
+// list; before per and by; -1 if there is none.
 func subject(q *Question) int {
 	if at := topBy(q); at > 0 {
 		return at // top 3 sites by hosts
@@ -128,7 +129,8 @@ func subject(q *Question) int {
 		next := q.low(i + 1)
 		switch {
 		case next == "":
-		case w.low == "many" && q.low(i-1) == "how", w.low == "of" && q.low(i-1) == "number", w.low == "most", w.low == "fewest":
+		case w.low == "many" && q.low(i-1) == "how", w.low == "of" && q.low(i-1) == "number", w.low == "most",
+			w.low == "fewest":
 			if at := pluralAfter(q, i); at > 0 {
 				return at
 			}
@@ -172,8 +174,8 @@ func (r *reading) namesDate(at int) bool {
 	return slices.ContainsFunc(r.fields, func(m mention) bool { return m.from == at && m.field.date() })
 }
 
-// claimParts claims the values that have a proper noun of the question that nothing else explains: Frankfurt of "Frankfurt FRA1".
-// Several fields must have it in the same number of records.
+// claimParts claims the values that have a proper noun of the question that nothing else explains: Frankfurt of
+// "Frankfurt FRA1". Several fields must have it in the same number of records.
 func claimParts(q *Question, r *reading) {
 	for i, w := range q.words {
 		if i == 0 || r.covered[i] || !properNoun.MatchString(w.text) {
@@ -190,7 +192,8 @@ func claimParts(q *Question, r *reading) {
 				continue
 			}
 			for _, v := range parts {
-				c := claim{mention: mention{field: f, value: &v, from: i, to: i + 1, words: 1}, Condition: Condition{f.Path, opEq, v.JSON()}}
+				c := claim{mention: mention{field: f, value: &v, from: i, to: i + 1, words: 1},
+					Condition: Condition{f.Path, opEq, v.JSON()}}
 				if denied(q, c.mention) {
 					c.Op = opNe
 				}
@@ -207,8 +210,8 @@ func claimParts(q *Question, r *reading) {
 // properNoun matches a capitalized word.
 var properNoun = regexp.MustCompile(`^\p{Lu}\p{Ll}{3,}$`)
 
-// partsOf returns the short values of a field of the records themselves that have a word, and the number of their records; none if
-// they are many, or name single records.
+// partsOf returns the short values of a field of the records themselves that have a word, and the number of their
+// records; none if they are many, or name single records.
 func partsOf(a *Array, f *Field, low string) (parts []estate.Value, count int) {
 	const maxValues, maxWords = 5, 4
 	if f.Level > 0 || !f.has("string") || f.distinct() > maxMentions || f.distinct() == a.Count {
@@ -240,7 +243,8 @@ func (r *reading) cover(m mention) {
 func preferred(mentions []mention, m mention) bool {
 	return !slices.ContainsFunc(mentions, func(o mention) bool {
 		return o.value == nil && o.field != m.field && o.from <= m.from && m.to <= o.to &&
-			(o.words > m.words || o.words == m.words && (o.exact && !m.exact || o.exact == m.exact && o.field.Level < m.field.Level))
+			(o.words > m.words || o.words == m.words &&
+				(o.exact && !m.exact || o.exact == m.exact && o.field.Level < m.field.Level))
 	})
 }
 
@@ -283,9 +287,10 @@ func isName(q *Question, r *reading, mentions []mention, m mention) bool {
 	if _, named := q.names(r.array); named && m.length() == 1 && m.from == r.noun && !m.exact {
 		return true
 	}
-	if r.noun >= 0 && m.to <= r.noun+1 && r.noun-m.from < len(r.array.words) && !slices.ContainsFunc(q.words[m.from:m.to], func(w word) bool {
-		return !slices.ContainsFunc(r.array.words, func(name string) bool { return alike(w, name) })
-	}) {
+	if r.noun >= 0 && m.to <= r.noun+1 && r.noun-m.from < len(r.array.words) &&
+		!slices.ContainsFunc(q.words[m.from:m.to], func(w word) bool {
+			return !slices.ContainsFunc(r.array.words, func(name string) bool { return alike(w, name) })
+		}) {
 		return true // aws of "aws endpoints"
 	}
 	return !m.exact && slices.ContainsFunc(mentions, func(o mention) bool {
@@ -297,8 +302,8 @@ func (r *reading) claim(m mention, c Condition) {
 	r.claims = append(r.claims, claim{mention: m, Condition: c})
 }
 
-// bestValue returns the mention that fits best of those by the same words: its field is named next to it, it is exact, or of the
-// records themselves; the other fields that have the value; and whether one of them fits as well.
+// bestValue returns the mention that fits best of those by the same words: its field is named next to it, it is
+// exact, or of the records themselves; the other fields that have the value; and whether one of them fits as well.
 func bestValue(same []mention, names map[*Field]mention) (best mention, among []*Field, ambiguous bool) {
 	fit := func(m mention) int { return 10*distance(m, names) + 4*map[bool]int{false: 1}[m.exact] + m.field.Level }
 	best = same[0]
@@ -360,7 +365,8 @@ func unset(q *Question, m mention) bool {
 	for i := m.to; i < min(len(q.words), m.to+4) && !q.words[i].brk; i++ {
 		switch low := q.low(i); {
 		case slices.Contains([]string{"unset", "missing", "absent", "empty"}, low),
-			low == "not" && slices.Contains([]string{"set", "configured", "assigned", "given", "defined", "specified", "there"}, q.low(i+1)):
+			low == "not" && slices.Contains([]string{"set", "configured", "assigned", "given", "defined", "specified", "there"},
+				q.low(i+1)):
 			return true
 		}
 	}
@@ -371,7 +377,8 @@ func unset(q *Question, m mention) bool {
 func claimFields(q *Question, r *reading) {
 	for _, m := range r.fields {
 		inner := func(o mention) bool { return strings.HasPrefix(o.field.Path, m.field.Path+".") }
-		if slices.ContainsFunc(r.claims, func(c claim) bool { return c.mention.field == m.field }) || slices.ContainsFunc(r.fields, inner) {
+		if slices.ContainsFunc(r.claims, func(c claim) bool { return c.mention.field == m.field }) ||
+			slices.ContainsFunc(r.fields, inner) {
 			continue
 		}
 		switch {
@@ -466,8 +473,8 @@ func parseNumber(low string) (json.RawMessage, bool) {
 	return JSON(n), true
 }
 
-// dateAt returns the date that ends at a word, as in ISO 8601, and its first word: 2024-05, March 2024 or 20 March 2024; empty if there
-// is none.
+// dateAt returns the date that ends at a word, as in ISO 8601, and its first word: 2024-05, March 2024 or 20 March
+// 2024; empty if there is none.
 func dateAt(q *Question, i int) (date string, from int) {
 	year, month := q.low(i), lexicon.months[q.low(i-1)]
 	switch {
@@ -514,8 +521,8 @@ func (r *reading) claimDate(q *Question, m mention, date string) {
 	}
 }
 
-// nearestField returns the field that the question names nearest to a word and that fits, or the only one of the records
-// if it names none; nil if there is none.
+// nearestField returns the field that the question names nearest to a word and that fits, or the only one of the
+// records if it names none; nil if there is none.
 func nearestField(q *Question, r *reading, mentions []mention, at int, fits func(*Field) bool) *Field {
 	var best *Field
 	distance := 5

@@ -54,7 +54,8 @@ func bestProposal(q *Question) *proposal {
 
 func declined(reason string) Plan { return Plan{NotInData: reason} }
 
-// General reports whether the question asks for no particular figure: it has only function words and words such as overview.
+// General reports whether the question asks for no particular figure: it has only function words and words such as
+// overview.
 func General(q *Question) bool {
 	return !q.Intent().Count && !slices.ContainsFunc(q.words, func(w word) bool {
 		return !lexicon.stops[w.low] && !lexicon.fillers[w.low] && !lexicon.general[w.low] || lexicon.negations[w.low]
@@ -66,7 +67,9 @@ func Breakdowns(q *Question, n int) (calls []Call) {
 	arrays := slices.Clone(q.v.Arrays)
 	slices.SortStableFunc(arrays, func(a, b *Array) int { return cmp.Compare(b.Count, a.Count) })
 	for _, a := range arrays {
-		at := slices.IndexFunc(a.Fields, func(f *Field) bool { return f.Level == 0 && f.has("string") && f.enumerated() && f.distinct() > 1 })
+		at := slices.IndexFunc(a.Fields, func(f *Field) bool {
+			return f.Level == 0 && f.has("string") && f.enumerated() && f.distinct() > 1
+		})
 		if at >= 0 && len(calls) < n {
 			calls = append(calls, Call{DataKey: a.Key, GroupBy: a.Fields[at].Path, Metric: metricCount})
 		}
@@ -199,7 +202,9 @@ func unclear(q *Question, p *proposal, r *reading, i Intent) string {
 // perOther reports whether the question asks for figures per something else than a record.
 func perOther(q *Question, r *reading) bool {
 	at := 1 + slices.IndexFunc(q.words, func(w word) bool { return w.low == "per" })
-	return at > 0 && !slices.ContainsFunc(r.array.words, func(name string) bool { return at < len(q.words) && alike(q.words[at], name) })
+	return at > 0 && !slices.ContainsFunc(r.array.words, func(name string) bool {
+		return at < len(q.words) && alike(q.words[at], name)
+	})
 }
 
 // divide returns the fields that a metric may be of, and those to group by.
@@ -217,7 +222,9 @@ func divide(q *Question, fields []mention) (numbers, groups []mention) {
 
 // overlap reports whether the first field and another one are named by the same words.
 func overlap(list []mention) bool {
-	return len(list) > 1 && slices.ContainsFunc(list[1:], func(m mention) bool { return m.from < list[0].to && list[0].from < m.to })
+	return len(list) > 1 && slices.ContainsFunc(list[1:], func(m mention) bool {
+		return m.from < list[0].to && list[0].from < m.to
+	})
 }
 
 // disjoint reports whether "or" joins conditions of different fields, which a call cannot have.
@@ -256,7 +263,8 @@ func (p *proposal) fail(reason string) {
 	}
 }
 
-// implied returns the only field that a superlative may rank by: a date for oldest and newest, a size for largest and smallest.
+// implied returns the only field that a superlative may rank by: a date for oldest and newest, a size for largest
+// and smallest.
 func implied(q *Question, r *reading) (fields []mention) {
 	dates, sizes := false, false
 	for _, w := range q.words {
@@ -281,7 +289,8 @@ func vaguely(q *Question, m mention) bool {
 		shared := func(name string) bool {
 			return !lexicon.vague[name] && slices.ContainsFunc(q.words[m.from:m.to], func(w word) bool { return alike(w, name) })
 		}
-		return f != m.field && f.Level == m.field.Level && f.scalar() && f.distinct() > 1 && slices.ContainsFunc(f.name(), shared)
+		return f != m.field && f.Level == m.field.Level && f.scalar() && f.distinct() > 1 &&
+			slices.ContainsFunc(f.name(), shared)
 	})
 }
 
@@ -289,7 +298,8 @@ func vaguely(q *Question, m mention) bool {
 func distinctOf(q *Question, m mention, r *reading) bool {
 	before := q.low(m.from - 1)
 	different := slices.Contains([]string{"different", "distinct", "unique", "separate"}, before)
-	return !grouped(q, m) && (different || before == "many" && r.noun < 0 && (len(r.claims) == 0 || m.field.distinct() == r.array.Count))
+	return !grouped(q, m) && (different ||
+		before == "many" && r.noun < 0 && (len(r.claims) == 0 || m.field.distinct() == r.array.Count))
 }
 
 // unknown returns the words of the question that may carry meaning and that the reading does not explain.
@@ -304,9 +314,11 @@ func unknown(q *Question, r *reading) (words []string) {
 		switch {
 		case q.low(i-1) == "at" && (w.low == "least" || w.low == "most") && !compared:
 			words = append(words, w.text)
-		case r.covered[i], lexicon.superlatives[w.low], lexicon.negations[w.low] && denied, lexicon.comparatives[w.low] && compared:
+		case r.covered[i], lexicon.superlatives[w.low], lexicon.negations[w.low] && denied, lexicon.comparatives[w.low] &&
+			compared:
 		case q.intent.Unit != "" && w.text == q.intent.Unit, q.intent.Limit > 0 && number(w.low) == q.intent.Limit:
-		case slices.Contains([]string{"on", "off", "up", "down", "out"}, w.low) && (i+1 == len(q.words) || q.words[i+1].brk): // a state
+		// a state
+		case slices.Contains([]string{"on", "off", "up", "down", "out"}, w.low) && (i+1 == len(q.words) || q.words[i+1].brk):
 			words = append(words, w.text)
 		case (w.low == "last" || w.low == "first") && r.namesDate(i+1):
 		case w.low == "over" && (q.low(i+1) == "all" || q.low(i+1) == "the"):

@@ -44,8 +44,8 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// NewSchema returns the JSON Schema of a plan over the arrays. It satisfies OpenAI's strict mode: the root is an object, every
-// property is required, and the alternatives of an anyOf begin with different members or constants.
+// NewSchema returns the JSON Schema of a plan over the arrays. It satisfies OpenAI's strict mode: the root is an
+// object, every property is required, and the alternatives of an anyOf begin with different members or constants.
 func NewSchema(q *Question, arrays []*Array, r Restriction) json.RawMessage {
 	var steps []any
 	left := maxEnum

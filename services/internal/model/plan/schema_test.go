@@ -48,7 +48,8 @@ func manyArrays(n int) string {
 func hostileNames() string {
 	record := map[string]any{}
 	for _, name := range []string{
-		`quo"te`, `back\slash`, "new\nline", "tab\there", "null\x00byte", "{brace}", "$dollar", "a.b.c", "...", "", " ", "über", "日本語", "<tag>&amp;",
+		`quo"te`, `back\slash`, "new\nline", "tab\there", "null\x00byte", "{brace}", "$dollar", "a.b.c", "...", "", " ",
+		"über", "日本語", "<tag>&amp;",
 		strings.Repeat("long", 75), strings.Repeat("d.", 60) + "e", `","enum":["x`, "\u2028", "parent.name", "**",
 	} {
 		record[name] = name
@@ -64,7 +65,8 @@ func TestSchema(t *testing.T) {
 		{"a small estate", boats, "how many boats are insured?"},
 		{"nested arrays", greenhouses, "how many open valves are in Ara?"},
 		{"several arrays", printers, "how many printers are in Pisa?"},
-		{"an array without usable fields", `{"things":[{},{}],"voids":[{"a":null},{"a":{}}],"lists":[{"a":[]},{"a":[]}]}`, "how many things are there?"},
+		{"an array without usable fields", `{"things":[{},{}],"voids":[{"a":null},{"a":{}}],"lists":[{"a":[]},{"a":[]}]}`,
+			"how many things are there?"},
 		{"elements that are not objects", `{"ports":[80,443,8080],"tags":["a","b","a"]}`, "how many ports are there?"},
 		{"10,000 fields in one array", wideEstate(10_000), "total field_09999 of the things"},
 		{"300 arrays", manyArrays(300), "how many " + noun(299) + "s are on?"},
@@ -82,8 +84,8 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// checkSchema checks that a schema satisfies OpenAI's strict mode, and what llama.cpp needs: short repetitions, and members in the
-// order in which a model decides.
+// checkSchema checks that a schema satisfies OpenAI's strict mode, and what llama.cpp needs: short repetitions, and
+// members in the order in which a model decides.
 func checkSchema(t *testing.T, raw json.RawMessage) {
 	t.Helper()
 	if !json.Valid(raw) {
@@ -139,7 +141,8 @@ func orderOf(t *testing.T, raw json.RawMessage) {
 
 // keywords are those of JSON Schema that every server supports.
 var keywords = []string{
-	"type", "properties", "required", "additionalProperties", "anyOf", "enum", "const", "items", "minItems", "maxItems", "maxLength",
+	"type", "properties", "required", "additionalProperties", "anyOf", "enum", "const", "items", "minItems", "maxItems",
+	"maxLength",
 }
 
 type validator struct {
@@ -258,7 +261,8 @@ func TestRestriction(t *testing.T) {
 		restriction plan.Restriction
 		want        narrowed
 	}{
-		{"the array", plan.Restriction{DataKey: "racks"}, narrowed{Keys: []string{"racks"}, Filter: filter, Groups: groups, Metrics: metrics}},
+		{"the array", plan.Restriction{DataKey: "racks"},
+			narrowed{Keys: []string{"racks"}, Filter: filter, Groups: groups, Metrics: metrics}},
 		{"the array and fields of a condition", plan.Restriction{DataKey: "racks", Filter: []string{"row"}},
 			narrowed{Keys: []string{"racks"}, Filter: []string{"row"}, Groups: groups, Metrics: metrics, MinFilter: 1}},
 		{"the array and groups", plan.Restriction{DataKey: "racks", Groups: []string{"row"}},

@@ -36,7 +36,8 @@ const (
 	recursive    = ".**"     // ends the key of an array of all levels
 )
 
-// Vocabulary is the arrays, fields and values of an estate. Columns are read when they are needed. It is not safe for concurrent use.
+// Vocabulary is the arrays, fields and values of an estate. Columns are read when they are needed. It is not safe
+// for concurrent use.
 type Vocabulary struct {
 	ctx    context.Context // bounds the reading of columns
 	estate *estate.Estate
@@ -169,7 +170,8 @@ func (a *Array) Field(path string) *Field {
 }
 
 // generic are keys that do not name the records.
-var generic = map[string]bool{"items": true, "results": true, "result": true, "data": true, "value": true, "values": true, "**": true,
+var generic = map[string]bool{"items": true, "results": true, "result": true, "data": true, "value": true,
+	"values": true, "**": true,
 	"hostvars": true, "records": true, "list": true, "entries": true}
 
 // keyWords returns the words of the last segment of a key that names the records; none if no segment does.
@@ -287,8 +289,8 @@ func (a *Array) outline(fields []*Field, limit int) string {
 	return b.String()
 }
 
-// describe returns the line of a field: its values if they are few and repeat, so that they do not name records, else its
-// type and number of values; empty if it has none.
+// describe returns the line of a field: its values if they are few and repeat, so that they do not name records,
+// else its type and number of values; empty if it has none.
 func (f *Field) describe() string {
 	var values []string
 	switch {

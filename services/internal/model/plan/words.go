@@ -31,7 +31,8 @@ var (
 )
 
 // abbreviations replaces contractions, and terms of two words that data abbreviates.
-var abbreviations = strings.NewReplacer("’", "'", "n't", " not", "N'T", " NOT", "operating systems", "os", "operating system", "os",
+var abbreviations = strings.NewReplacer("’", "'", "n't", " not", "N'T", " NOT", "operating systems", "os",
+	"operating system", "os",
 	"Operating systems", "os", "virtual machines", "vms", "virtual machine", "vm")
 
 // split returns the first maxWords words of a question.
@@ -45,7 +46,8 @@ func split(question string) (words []word) {
 			end = at[1]
 			continue
 		}
-		brk := end == 0 || strings.ContainsAny(question[end:at[0]], ",;:.?!()") || strings.Contains(question[end:at[0]], " - ")
+		brk := end == 0 || strings.ContainsAny(question[end:at[0]], ",;:.?!()") ||
+			strings.Contains(question[end:at[0]], " - ")
 		words = append(words, word{text, low, stem(low), brk})
 		end = at[1]
 	}
@@ -85,7 +87,8 @@ func stem(low string) string {
 
 // plurals are endings of nouns, each with that of the singular. None is the end of another.
 var plurals = [...][2]string{
-	{"ies", "y"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"}, {"sses", "ss"}, {"ss", "ss"}, {"us", "us"}, {"is", "is"}, {"s", ""},
+	{"ies", "y"}, {"ches", "ch"}, {"shes", "sh"}, {"xes", "x"}, {"sses", "ss"}, {"ss", "ss"}, {"us", "us"}, {"is", "is"},
+	{"s", ""},
 }
 
 // singular returns the singular of a plural noun.
@@ -108,21 +111,24 @@ func plural(name string) string {
 		return name
 	case strings.HasSuffix(name, "y") && len(name) > 2 && !strings.ContainsRune("aeiou", rune(name[len(name)-2])):
 		return name[:len(name)-1] + "ies"
-	case slices.ContainsFunc([]string{"s", "x", "ch", "sh"}, func(end string) bool { return strings.HasSuffix(name, end) }):
+	case slices.ContainsFunc([]string{"s", "x", "ch", "sh"}, func(end string) bool {
+		return strings.HasSuffix(name, end)
+	}):
 		return name + "es"
 	}
 	return name + "s"
 }
 
-// abbreviates reports whether a name's word shortens a word of a question: part of partitions, rota of rotational, env of environment.
-// The rest of the word must not be a word by itself, as in namespace.
+// abbreviates reports whether a name's word shortens a word of a question: part of partitions, rota of rotational,
+// env of environment. The rest of the word must not be a word by itself, as in namespace.
 func abbreviates(name, low string) bool {
 	rest, ok := strings.CutPrefix(singular(low), name)
 	return ok && len(name) > 2 && len(rest) > 2 && endings.MatchString(rest)
 }
 
 // endings matches what abbreviations leave out.
-var endings = regexp.MustCompile(`(tion|ional|ment|tory|ature|ory|cation|ability|ency|ance|ies|ase|ure|ber|imum|aph|ribution|essor)$`)
+var endings = regexp.MustCompile(
+	`(tion|ional|ment|tory|ature|ory|cation|ability|ency|ance|ies|ase|ure|ber|imum|aph|ribution|essor)$`)
 
 // alike reports whether a word of a question and a word of a name denote the same.
 func alike(w word, name string) bool {

@@ -22,12 +22,14 @@ func main() {
 		log.Fatal(err)
 	}
 	purpose := "Registered by a client of oapi-codegen"
-	registered, err := c.PostRegisterSkillWithResponse(ctx, nil, RegisterSkill{Record: Skill{SkillId: "clients.oapi", Purpose: &purpose}})
+	registered, err := c.PostRegisterSkillWithResponse(ctx, nil,
+		RegisterSkill{Record: Skill{SkillId: "clients.oapi", Purpose: &purpose}})
 	if err != nil || registered.JSON200 == nil {
 		log.Fatal(err, string(registered.Body))
 	}
 	revision, id := registered.HTTPResponse.Header.Get("Cairn-Revision"), "clients.oapi"
-	found, err := c.PostResolveSkillWithResponse(ctx, &PostResolveSkillParams{CairnMinRevision: &revision}, SkillQuery{SkillId: &id})
+	found, err := c.PostResolveSkillWithResponse(ctx, &PostResolveSkillParams{CairnMinRevision: &revision},
+		SkillQuery{SkillId: &id})
 	if err != nil || found.JSON200 == nil {
 		log.Fatal(err, string(found.Body))
 	}
