@@ -153,7 +153,7 @@ func (w *session) end(err error) {
 	}
 }
 
-// open subscribes to the control subject, and announces it in a heartbeat.
+// open subscribes to the control subject, announces it in a heartbeat, and starts to store the start of the run.
 func (w *session) open() (err error) {
 	if w.sub, err = w.conn.nc.Subscribe(w.control, w.receive); err != nil {
 		return err

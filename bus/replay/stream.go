@@ -4,8 +4,8 @@
 // server-sent events that is published until JetStream acknowledges it. A [Reader] reads them
 // from any replica. The stream is in memory and retains messages for two minutes, in at most
 // 128 MiB, which are divided among the workers and at each worker among tenants. The first
-// message of a run records that the run has started, with the events until then. Headers contain the
-// start time and the outcome of a run, so that a [Lister] reads only one message of each.
+// message of a run has no event: it records that the run has started. Headers contain the start time
+// and the outcome of a run, so that a [Lister] reads only one message of each.
 package replay
 
 import (

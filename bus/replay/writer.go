@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -38,7 +37,7 @@ const (
 	headerState   = "Cairn-Run-State"   // outcome of the run, in the message with the last event
 )
 
-// runStarted begins the first message of a run, so that a run whose worker is lost before it has
+// runStarted is stored when a run starts, so that a run whose worker is lost before it has
 // stored an event is known. It is a comment line of server-sent events instead of an empty message,
 // which would end a stream of responses between NATS accounts.
 const runStarted = ": started\n\n"
@@ -72,7 +71,7 @@ type Writer struct {
 
 // events is a batch of events, the payload of one message.
 type events struct {
-	first uint64 // sequence of the first event; 0: begins with runStarted
+	first uint64 // sequence of the first event; 0: the start of the run
 	state string // outcome of the run; empty: the batch does not contain the last event
 	data  []byte
 }
@@ -89,11 +88,12 @@ func NewWriter(
 	}
 }
 
-// Begin adds that the run has started, before the first event. It is stored with the first events.
+// Begin starts to store that the run has started, without waiting. It precedes the first event.
 func (w *Writer) Begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.batches, w.size = []*events{{data: []byte(runStarted)}}, len(runStarted)
+	w.start()
 }
 
 // Add adds the next event and returns its encoded form, which is valid until the next call.
@@ -248,33 +248,33 @@ const (
 	// messageBytes is the part of the share that a message takes besides its data, in bytes: its subject
 	// and headers.
 	messageBytes = 384
-	// minRunBytes is the part of the share that each run takes, in bytes: a message that it has started,
-	// and one with the done event.
+	// minRunBytes is the part of the share that each run takes, in bytes: its first message, and one with
+	// the done event.
 	minRunBytes = 1 << 10
 )
 
 var errShare = errors.New("the tenant has exceeded its share of the replay stream")
 
 // admit returns the data of the batch to store, within the tenant's share of the replay stream. Beyond the
-// share a run is not stored, or only its start and its done event, so that a client detects the missing events.
+// share a run is not stored, or only its done event, so that a client detects the missing events.
 func (w *Writer) admit(b *events) ([]byte, error) {
-	if b.first == 0 && !w.acquire(minRunBytes) {
-		return nil, errShare
+	if b.first == 0 {
+		if !w.acquire(minRunBytes) {
+			return nil, errShare
+		}
+		return b.data, nil
 	}
-	if len(b.data) == len(runStarted) || w.acquire(messageBytes+int64(len(b.data))) {
+	if w.acquire(messageBytes + int64(len(b.data))) {
 		return b.data, nil
 	}
 	if !w.over {
 		w.over = true
 		w.log.Warn("the replay stream does not store all events of a run", "run", w.subject, "err", errShare)
 	}
-	switch {
-	case b.state != "":
-		return lastEvent(bytes.TrimPrefix(b.data, []byte(runStarted))), nil
-	case b.first == 0:
-		return []byte(runStarted), nil
+	if b.state == "" {
+		return nil, nil
 	}
-	return nil, nil
+	return lastEvent(b.data), nil
 }
 
 // acquire takes n bytes of the share.

@@ -100,7 +100,8 @@ func BenchmarkFollow(b *testing.B) {
 func fill(b *testing.B, js jetstream.JetStream, n int) {
 	b.Helper()
 	for i := range n {
-		if _, err := js.PublishAsync("$KV.cairn_catalog."+skill(i).String(), record, jetstream.WithStallWait(time.Minute)); err != nil {
+		if _, err := js.PublishAsync("$KV.cairn_catalog."+skill(i).String(), record,
+			jetstream.WithStallWait(time.Minute)); err != nil {
 			b.Fatal(err)
 		}
 	}
