@@ -126,8 +126,10 @@ func readReply(msg *nats.Msg) (Reply, error) {
 		return Reply{}, err
 	}
 	reply := Reply{Body: msg.Data}
-	reply.Ignored, _ = parseTokens(msg.Header.Get(HeaderIgnoredRevision))          // malformed: none
-	reply.Token, _ = schemas.ParseConsistencyToken(msg.Header.Get(HeaderRevision)) // absent or malformed: the zero token
+	reply.Ignored, _ = parseTokens(msg.Header.Get(HeaderIgnoredRevision)) // malformed: none
+	if token := msg.Header.Get(HeaderRevision); token != "" {
+		reply.Token, _ = schemas.ParseConsistencyToken(token) // malformed: the zero token
+	}
 	return reply, nil
 }
 

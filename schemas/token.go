@@ -2,7 +2,6 @@ package schemas
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -31,17 +30,19 @@ const (
 	TokenPattern = `^([!-+\--~]+-)?[0-9]{1,19}$`
 )
 
-var tokenText = regexp.MustCompile(TokenPattern)
+// maxRevisionDigits is the number of digits of the highest revision that TokenPattern matches.
+const maxRevisionDigits = 19
 
-// ParseConsistencyToken returns the token of the text.
+// ParseConsistencyToken returns the token of the text, which TokenPattern matches.
 func ParseConsistencyToken(text string) (t ConsistencyToken, err error) {
-	if len(text) > MaxToken || !tokenText.MatchString(text) {
+	catalog, number := "", text
+	if i := strings.LastIndexByte(text, '-'); i > 0 {
+		catalog, number = text[:i], text[i+1:]
+	}
+	invalid := strings.ContainsFunc(catalog, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' })
+	revision, err := strconv.ParseUint(number, 10, 64)
+	if invalid || err != nil || len(number) > maxRevisionDigits || len(text) > MaxToken {
 		return t, fmt.Errorf("expected a consistency token or a revision, an unsigned integer, got %.140q", text)
 	}
-	number := text
-	if i := strings.LastIndexByte(text, '-'); i > 0 {
-		t.Catalog, number = text[:i], text[i+1:]
-	}
-	t.Revision, err = strconv.ParseUint(number, 10, 64)
-	return t, err
+	return ConsistencyToken{catalog, revision}, nil
 }

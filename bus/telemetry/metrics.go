@@ -46,17 +46,24 @@ var (
 )
 
 // outcomes is a histogram of durations by status, for fixed values of the other labels.
-type outcomes struct{ durations prometheus.ObserverVec }
+type outcomes struct {
+	durations prometheus.ObserverVec
+	status    int                 // expected
+	expected  prometheus.Observer // of the expected status
+}
 
 func outcomesOf(h *prometheus.HistogramVec, status int, labels prometheus.Labels) outcomes {
-	o := outcomes{h.MustCurryWith(labels)}
-	o.durations.WithLabelValues(strconv.Itoa(status)) // initialize the histogram of the expected status
-	return o
+	durations := h.MustCurryWith(labels)
+	return outcomes{durations, status, durations.WithLabelValues(strconv.Itoa(status))}
 }
 
 // Count counts a request with its status and duration.
 func (o *outcomes) Count(status int, took time.Duration) {
-	o.durations.WithLabelValues(strconv.Itoa(status)).Observe(took.Seconds())
+	observer := o.expected
+	if status != o.status {
+		observer = o.durations.WithLabelValues(strconv.Itoa(status))
+	}
+	observer.Observe(took.Seconds())
 }
 
 // StreamOpened counts a stream that an edge sends, until end is called.
