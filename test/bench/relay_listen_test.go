@@ -37,9 +37,10 @@ type listeners struct {
 
 // received is the received part of one stream.
 type received struct {
-	tokens []token // in the order of arrival
-	ended  bool    // with the final event
-	err    error
+	requested time.Duration
+	tokens    []token // in the order of arrival
+	ended     bool    // with the final event
+	err       error
 }
 
 // token is a received token with the times at which it was due and received.
@@ -48,8 +49,8 @@ type token struct {
 	due, came time.Duration
 }
 
-// listen receives the given number of streams until all have ended.
-func (l *listeners) listen(b *testing.B, streams, tokens int) []received {
+// listen receives the given number of streams, whose starts are spread over the ramp, until all have ended.
+func (l *listeners) listen(b *testing.B, streams, tokens int, ramp time.Duration) []received {
 	b.Helper()
 	all := make([]received, streams)
 	ended := make(chan struct{})
@@ -79,6 +80,7 @@ func (l *listeners) listen(b *testing.B, streams, tokens int) []received {
 
 // receive requests a stream and reads it to its end.
 func (h *received) receive(at, path string, tokens int) error {
+	h.requested = monotonic()
 	conn, err := net.Dial("tcp", at)
 	if err != nil {
 		return err

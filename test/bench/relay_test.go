@@ -66,16 +66,52 @@ func BenchmarkRelay(b *testing.B) {
 	}
 }
 
+// BenchmarkFirstToken opens 500 streams at the same time, and measures the time from the request of a
+// stream to its first token.
+func BenchmarkFirstToken(b *testing.B) {
+	const streams, tokens = 500, 80
+	all := make([][]float64, len(relays))
+	for round := range max(minRelayRounds, b.N) {
+		for i := range relays {
+			i = (i + round) % len(relays)
+			all[i] = append(all[i], relays[i].firstToken(b, streams, tokens))
+		}
+	}
+	b.ReportMetric(0, "ns/op") // meaningless here
+	for i, r := range relays {
+		b.ReportMetric(median(all[i]), r.name+"-ms")
+	}
+	b.ReportMetric(median(ratios(all[2], all[1])), "ratio")
+}
+
+// firstToken returns the median time to the first token of streams that are opened at the same time, in milliseconds.
+func (r relay) firstToken(b *testing.B, streams, tokens int) float64 {
+	b.Helper()
+	at := baseline(b, r.name)
+	defer func() { _ = at.process.Stop() }()
+	l := listeners{server: at, path: r.path}
+	l.listen(b, 20, 20, ramp) // warm-up
+	list := l.listen(b, streams, tokens, 0)
+	if fault := faults(list, tokens); fault != "" {
+		b.Fatalf("%s: %s", r.name, fault)
+	}
+	var delays []float64
+	for _, h := range list {
+		delays = append(delays, (h.tokens[0].came-h.requested).Seconds()*1000)
+	}
+	return median(delays)
+}
+
 // round measures the relay in a new process.
 func (r relay) round(b *testing.B, streams int) figures {
 	b.Helper()
 	at := baseline(b, r.name)
 	defer func() { _ = at.process.Stop() }()
 	l := listeners{server: at, path: r.path}
-	l.listen(b, 20, 20) // warm-up
+	l.listen(b, 20, 20, ramp) // warm-up
 	self := server{pids: []int{os.Getpid()}}
 	idle, worked, listened, before := at.resident(b), at.cpuTime(b), self.cpuTime(b), machine(b)
-	received := l.listen(b, streams, tokensPerStream)
+	received := l.listen(b, streams, tokensPerStream, ramp)
 	worked, listened = at.cpuTime(b)-worked, self.cpuTime(b)-listened
 	after := machine(b)
 	if fault := faults(received, tokensPerStream); fault != "" {
