@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"cairn/bus"
 	"cairn/bus/certificate"
 	"cairn/bus/telemetry"
 )
@@ -25,12 +26,29 @@ type Security struct {
 }
 
 // Option configures an embedded server.
-type Option func(*server.Options) error
+type Option func(*Server, *server.Options) error
 
 // WithSyncAlways makes the server sync each message to disk before it acknowledges it.
 func WithSyncAlways() Option {
-	return func(o *server.Options) error {
+	return func(_ *Server, o *server.Options) error {
 		o.SyncAlways = true
+		return nil
+	}
+}
+
+// WithLog makes the server log its warnings and errors to log.
+func WithLog(log *slog.Logger) Option {
+	return func(s *Server, _ *server.Options) error {
+		s.log = slog.New(bus.LogHandler(log.Handler()))
+		return nil
+	}
+}
+
+// WithRecovery makes the server call recovered once when a stream refuses writes, although its directory stores files
+// again. The stream stores messages after a restart of the server.
+func WithRecovery(recovered func()) Option {
+	return func(s *Server, _ *server.Options) error {
+		s.recovered = recovered
 		return nil
 	}
 }
@@ -64,7 +82,7 @@ func (a authentication) Check(c server.ClientAuthentication) bool {
 
 // WithSecurity applies s to the server.
 func WithSecurity(s Security) Option {
-	return func(o *server.Options) error {
+	return func(_ *Server, o *server.Options) error {
 		o.Authorization = s.Secret
 		if s.Cert == "" && s.CA != "" {
 			return errors.New("mutual TLS between nodes requires a certificate")

@@ -3,6 +3,7 @@ package natsserver
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strconv"
@@ -28,19 +29,22 @@ const SyncInterval = time.Second
 
 // Server is a NATS server with JetStream in this process.
 type Server struct {
-	ns      *server.Server
-	scratch string // temporary directory, removed by Stop; empty: none
-	dir     string // StoreDir
-	node    string // name in the cluster; empty: stand-alone
-	nodes   int    // configured size of the cluster
-	secret  string // token of clients
+	ns        *server.Server
+	scratch   string // temporary directory, removed by Stop; empty: none
+	dir       string // StoreDir
+	node      string // name in the cluster; empty: stand-alone
+	nodes     int    // configured size of the cluster
+	secret    string // token of clients
+	log       *slog.Logger
+	monitor   *monitor // nil: not started
+	recovered func()
 }
 
 // Start starts a stand-alone server that stores its streams in dir, or in a
 // temporary directory if dir is empty. It listens on listen (host:port), or serves
 // in-process connections only if listen is empty. The caller stops it.
 func Start(dir, listen string, more ...Option) (*Server, error) {
-	s := &Server{dir: dir}
+	s := &Server{dir: dir, log: slog.New(slog.DiscardHandler), recovered: func() {}}
 	if dir == "" {
 		scratch, err := os.MkdirTemp("", "cairn-nats-")
 		if err != nil {
@@ -70,8 +74,8 @@ func StartNode(dir, listen string, c Cluster, more ...Option) (*Server, error) {
 	if standalone(dir) { // a node deletes streams that its cluster does not know (nats-server, checkForOrphans)
 		return nil, fmt.Errorf("%s has data of a stand-alone server: start the node with an empty directory, and restore a backup of the data to the cluster", dir)
 	}
-	s := &Server{dir: dir}
-	node := func(o *server.Options) (err error) {
+	s := &Server{dir: dir, log: slog.New(slog.DiscardHandler), recovered: func() {}}
+	node := func(_ *Server, o *server.Options) (err error) {
 		if err := c.options(o); err != nil {
 			return err
 		}
@@ -111,7 +115,7 @@ func (s *Server) start(listen string, list []Option) error {
 		}
 	}
 	for _, option := range list {
-		if err := option(o); err != nil {
+		if err := option(s, o); err != nil {
 			return fmt.Errorf("embedded NATS: %w", err)
 		}
 	}
@@ -120,11 +124,13 @@ func (s *Server) start(listen string, list []Option) error {
 	if s.ns, err = server.NewServer(o); err != nil {
 		return fmt.Errorf("embedded NATS: %w", err)
 	}
+	s.ns.SetLoggerV2(serverLog{s.log}, false, false, false)
 	s.ns.Start()
 	if !s.ns.ReadyForConnections(10*time.Second) || !s.ns.JetStreamEnabled() {
 		s.Stop()
 		return fmt.Errorf("embedded NATS did not start in %s", s.dir)
 	}
+	s.startMonitor()
 	return nil
 }
 
@@ -179,6 +185,9 @@ func (s *Server) Open(name string) (*bus.Conn, error) {
 
 // Stop shuts the server down; its streams are on disk when Stop returns.
 func (s *Server) Stop() {
+	if s.monitor != nil {
+		s.monitor.stop()
+	}
 	s.ns.Shutdown()
 	s.ns.WaitForShutdown()
 	_ = os.RemoveAll(s.scratch) // the system clears temporary directories too
@@ -187,9 +196,12 @@ func (s *Server) Stop() {
 // Node returns the server's name in its cluster, or "" if it is stand-alone.
 func (s *Server) Node() string { return s.node }
 
-// Problem describes the missing parts of the cluster. It returns "" if the cluster is complete or the
-// server is stand-alone. Without a quorum JetStream answers no requests.
+// Problem describes the streams that refuse writes, or the missing parts of the cluster. It returns "" if there
+// are none. Without a quorum JetStream answers no requests.
 func (s *Server) Problem() (problem string, quorum bool) {
+	if problem := s.monitor.problem.Load(); problem != nil {
+		return *problem, true
+	}
 	if s.node == "" {
 		return "", true
 	}

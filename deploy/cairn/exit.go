@@ -45,7 +45,7 @@ func exitCode(err error) int {
 	switch {
 	case errors.Is(err, bus.ErrDrainTimeout):
 		return server.ExitDrainTimeout
-	case errors.Is(err, server.ErrCatalogReplaced):
+	case errors.Is(err, server.ErrCatalogReplaced), errors.Is(err, server.ErrStorageRecovered):
 		return server.ExitCatalogReplaced
 	case errors.Is(err, flags.ErrUsage), isFileError(err), errors.Is(err, exec.ErrNotFound), isEstateError(err):
 		return exitUsage

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -36,6 +37,7 @@ type upProcess struct {
 	cluster  cluster
 	backends backends
 	chosen   string // reason for the detected model; empty with --model
+	options  []natsserver.Option
 }
 
 func upCommand() *cobra.Command {
@@ -67,7 +69,11 @@ the process immediately.`,
 			if always, _ := cmd.Flags().GetBool("tag-sync"); always {
 				u.sync = syncAlways
 			}
-			return u.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			err := u.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			if errors.Is(err, ErrStorageRecovered) {
+				err = errors.Join(err, executeAgain())
+			}
+			return err
 		},
 	}
 	f := cmd.Flags()
@@ -95,6 +101,11 @@ func (u *upProcess) run(ctx context.Context, out, errOut io.Writer) error {
 	log, err := u.logger(errOut)
 	if err != nil {
 		return err
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	u.options = []natsserver.Option{
+		natsserver.WithLog(log), natsserver.WithRecovery(func() { end(ErrStorageRecovered) }),
 	}
 	defer u.limitDrain(ctx, log)()
 	settings, err := u.backends.settings(u.process, log)
@@ -129,7 +140,22 @@ func (u *upProcess) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	defer free()
 	settings.StreamLimit = e.Access.Limits.Streams
-	return u.serve(ctx, e, u.withModel(ctx, settings), out)
+	if err = u.serve(ctx, e, u.withModel(ctx, settings), out); err == nil && errors.Is(context.Cause(ctx), ErrStorageRecovered) {
+		err = ErrStorageRecovered
+	}
+	return err
+}
+
+// ErrStorageRecovered is the error of a process whose NATS server stores messages again after a restart.
+var ErrStorageRecovered = errors.New("the streams of the NATS server must be opened again after a failed write")
+
+// executeAgain replaces this process with a new one. It returns only an error.
+func executeAgain() error {
+	path, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(path, os.Args, os.Environ())
 }
 
 // withModel returns c with a detected model, unless --model is set.
@@ -148,11 +174,11 @@ func (u *upProcess) withModel(ctx context.Context, c services.Config) services.C
 
 // serve runs everything until ctx ends.
 func (u *upProcess) serve(ctx context.Context, e edge.Config, c services.Config, out io.Writer) error {
-	options := []natsserver.Option{natsserver.WithSecurity(u.security)}
+	u.options = append(u.options, natsserver.WithSecurity(u.security))
 	if u.sync == syncAlways {
-		options = append(options, natsserver.WithSyncAlways())
+		u.options = append(u.options, natsserver.WithSyncAlways())
 	}
-	server, err := u.cluster.start(u.data, u.nats, options)
+	server, err := u.cluster.start(u.data, u.nats, u.options)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,141 @@
+package natsserver
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"cairn/bus/bucket"
+)
+
+const (
+	// monitorInterval is the interval at which the server checks its streams.
+	monitorInterval = time.Second
+	// minUptime is the minimum time from the start to a restart, which bounds the rate of restarts.
+	minUptime = 15 * time.Second
+	// probeBytes is the size of the file that must be stored before a restart, in bytes. A start writes less.
+	probeBytes = 4 << 20
+)
+
+// monitor detects streams that refuse writes. After a failed write, such as on a full disk, the server stores no
+// messages of the stream until it is restarted, and does not reply to publishers (nats-server, stream.go,
+// setWriteErr). The monitor replies for a stand-alone server; in a cluster another node becomes the leader of
+// the stream.
+type monitor struct {
+	server  *Server
+	problem atomic.Pointer[string]        // nil: all streams store messages
+	refused map[string]*nats.Subscription // by subject
+	conn    *nats.Conn                    // of refused; nil: none
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+}
+
+// startMonitor runs the monitor of the server until Stop.
+func (s *Server) startMonitor() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.monitor = &monitor{
+		server: s, refused: map[string]*nats.Subscription{}, cancel: cancel,
+	}
+	s.monitor.done.Go(func() { s.monitor.run(ctx) })
+}
+
+func (m *monitor) stop() {
+	m.cancel()
+	m.done.Wait()
+	if m.conn != nil {
+		m.conn.Close()
+	}
+}
+
+// run checks the streams until ctx ends or the server must be restarted.
+func (m *monitor) run(ctx context.Context) {
+	began := time.Now()
+	tick := time.NewTicker(monitorInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if !m.check() || time.Since(began) < minUptime {
+			continue
+		}
+		if err := probe(m.server.dir); err != nil {
+			m.server.log.Warn("the data directory stores no files: free disk space", "err", err)
+			continue
+		}
+		m.server.log.Warn("the data directory stores files again: the server must be restarted")
+		m.server.recovered()
+		return
+	}
+}
+
+// check reports whether a stream refuses writes.
+func (m *monitor) check() (failed bool) {
+	problem := ""
+	if m.server.ns.JetStreamEnabled() {
+		for _, e := range m.server.ns.Healthz(&server.HealthzOptions{Details: true}).Errors {
+			_, cause, ok := strings.Cut(e.Error, "write error: ")
+			if !ok {
+				continue
+			}
+			cause = strings.TrimSpace(cause[strings.LastIndexByte(cause, ':')+1:]) // without the path of a file
+			problem = "the NATS server stores no messages of stream " + e.Stream + ": " + cause
+			if name, ok := strings.CutPrefix(e.Stream, bucket.StreamPrefix); ok {
+				m.refuse(cause, bucket.SubjectPrefix+name+".>")
+			}
+		}
+	} else {
+		const cause = "its disk is full or not writable"
+		problem = "the NATS server has disabled JetStream: " + cause
+		m.refuse(cause, bucket.SubjectPrefix+">", "$JS.API.STREAM.>", "$JS.API.CONSUMER.>")
+	}
+	if problem == "" {
+		return false
+	}
+	if m.problem.Swap(&problem) == nil {
+		m.server.log.Error("writes are refused", "err", problem, "data", m.server.dir)
+	}
+	return true
+}
+
+// refuse replies to the requests of the subjects for a stand-alone server.
+func (m *monitor) refuse(cause string, subjects ...string) {
+	if m.server.node != "" {
+		return
+	}
+	refusal, err := json.Marshal(map[string]any{
+		"error": server.ApiError{Code: 503, ErrCode: uint16(server.JSStreamStoreFailedF), Description: cause},
+	})
+	if m.conn == nil && err == nil {
+		m.conn, err = nats.Connect("", nats.InProcessServer(m.server.ns), nats.Token(m.server.secret))
+	}
+	for _, subject := range subjects {
+		if err == nil && m.refused[subject] == nil {
+			m.refused[subject], err = m.conn.Subscribe(subject, func(msg *nats.Msg) { _ = msg.Respond(refusal) })
+		}
+	}
+	if err != nil {
+		m.server.log.Warn("writes are refused without a reply", "err", err)
+	}
+}
+
+// probe stores a file of probeBytes in dir, and removes it.
+func probe(dir string) error {
+	file, err := os.Create(filepath.Join(dir, ".probe"))
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(make([]byte, probeBytes))
+	return errors.Join(err, file.Sync(), file.Close(), os.Remove(file.Name()))
+}
