@@ -13,10 +13,10 @@ func TestAdmissionKey(t *testing.T) {
 	var skill schemas.RegisterSkill
 	skill.Record.Fields.TenantID = &acme
 	for _, c := range []struct {
-		name string
-		by   *schemas.Identity
-		req  any
-		want string
+		name   string
+		caller *schemas.Identity
+		req    any
+		want   string
 	}{
 		{"a caller without authentication counts against the tenant of its request", nil, &schemas.TagKey{TenantID: &acme},
 			"acme"},
@@ -29,7 +29,7 @@ func TestAdmissionKey(t *testing.T) {
 			&schemas.Identity{Tenants: []string{"globex"}}, &skill, "globex"},
 		{"several tenants are one key in any order", &schemas.Identity{Tenants: []string{"b", "a"}}, nil, "a\nb"},
 	} {
-		if got := bus.AdmissionKey(c.by, c.req); got != c.want {
+		if got := bus.AdmissionKey(c.caller, c.req); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -37,11 +37,11 @@ func TestAdmissionKey(t *testing.T) {
 
 func BenchmarkAdmissionKey(b *testing.B) {
 	acme := "acme"
-	by, req := &schemas.Identity{Tenants: []string{acme}}, &schemas.SkillQuery{}
+	caller, req := &schemas.Identity{Tenants: []string{acme}}, &schemas.SkillQuery{}
 	req.TenantID = &acme
 	b.ReportAllocs()
 	for b.Loop() {
-		if bus.AdmissionKey(by, nil) != bus.AdmissionKey(nil, req) {
+		if bus.AdmissionKey(caller, nil) != bus.AdmissionKey(nil, req) {
 			b.Fatal("different keys")
 		}
 	}

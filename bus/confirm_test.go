@@ -43,11 +43,11 @@ func TestUnconfirmedRun(t *testing.T) {
 func TestSlowRunIsConfirmed(t *testing.T) {
 	t.Parallel()
 	conn, _ := startServer(t)
-	serve(t, conn, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
+	serve(t, conn, func(ctx context.Context, _ schemas.Analysis, sender bus.Sender) error {
 		long, cancel := context.WithTimeout(ctx, 2500*time.Millisecond)
 		defer cancel()
 		<-long.Done()
-		return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "late"})
+		return sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "late"})
 	})
 	events := 0
 	for _, err := range bus.Analyze.Start(t.Context(), conn, bus.NewRun, anything) {

@@ -59,7 +59,7 @@ func OpenInProcess(server nats.InProcessConnProvider, name string, options ...na
 	return connect("", name, append(options, nats.InProcessServer(server))...)
 }
 
-func connect(url, name string, more ...nats.Option) (*Conn, error) {
+func connect(url, name string, extra ...nats.Option) (*Conn, error) {
 	c := &Conn{closed: make(chan struct{}), budget: retry.NewBudget(), lister: replay.NewLister()}
 	c.outages = outages{conn: c, waiting: admission.NewPool(maxUndelivered)}
 	outbound := admission.NewPool(outboundBytes)
@@ -68,7 +68,7 @@ func connect(url, name string, more ...nats.Option) (*Conn, error) {
 		q.setConnected(true)
 		established := func(*nats.Conn) { q.setConnected(true); changed(true) }
 		lost := func(*nats.Conn, error) { q.setConnected(false); changed(false) }
-		q.nc, err = nats.Connect(url, slices.Concat(options(name, more), also, []nats.Option{
+		q.nc, err = nats.Connect(url, slices.Concat(options(name, extra), also, []nats.Option{
 			nats.ConnectHandler(established), nats.ReconnectHandler(established), nats.DisconnectErrHandler(lost),
 		})...)
 		if err != nil {
@@ -208,9 +208,9 @@ func (c *Conn) Close() {
 
 // transportError returns the schemas error for a failed exchange with the server.
 func transportError(subject string, err error) error {
-	var known *schemas.Error
+	var declared *schemas.Error
 	switch {
-	case errors.As(err, &known):
+	case errors.As(err, &declared):
 		return err
 	case errors.Is(err, nats.ErrNoResponders):
 		telemetry.NoResponders.WithLabelValues(subject).Inc()

@@ -96,10 +96,10 @@ func (d *deliveries) core(b *testing.B) {
 	}
 	var connected, clients sync.WaitGroup
 	connected.Add(d.streams)
-	if err := bus.Analyze.Serve(service, func(_ context.Context, _ schemas.Analysis, to bus.Sender) error {
+	if err := bus.Analyze.Serve(service, func(_ context.Context, _ schemas.Analysis, sender bus.Sender) error {
 		stream := <-started
 		connected.Done()
-		return d.send(b.N, stream, func(data schemas.TextDelta) error { return to.Send(schemas.EventTextDelta, data) })
+		return d.send(b.N, stream, func(data schemas.TextDelta) error { return sender.Send(schemas.EventTextDelta, data) })
 	}); err != nil {
 		b.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func (d *deliveries) jetStream(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var all sync.WaitGroup
+	var clients sync.WaitGroup
 	for i := range d.streams {
 		subject := bus.Analyze.Subject + "." + bus.NewRun() + ".replay"
 		consumer, err := client.JetStream().OrderedConsumer(b.Context(), bus.Analyze.ReplayStream(),
@@ -144,7 +144,7 @@ func (d *deliveries) jetStream(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		all.Go(func() {
+		clients.Go(func() {
 			defer messages.Stop()
 			for range b.N {
 				msg, err := messages.Next()
@@ -155,7 +155,7 @@ func (d *deliveries) jetStream(b *testing.B) {
 				d.received(b, msg.Data())
 			}
 		})
-		all.Go(func() {
+		clients.Go(func() {
 			n := 0
 			err := d.send(b.N, i, func(data schemas.TextDelta) error {
 				body, err := json.Marshal(data)
@@ -173,7 +173,7 @@ func (d *deliveries) jetStream(b *testing.B) {
 	}
 	d.began = time.Now()
 	close(d.start)
-	all.Wait()
+	clients.Wait()
 }
 
 // remote returns a connection over TCP.

@@ -41,8 +41,8 @@ func (d *discovery) subscribe(nc *nats.Conn) (subs []*nats.Subscription, err err
 	name, id := d.info.Name, d.info.ID
 	for verb, describe := range map[micro.Verb]func() any{micro.PingVerb: d.ping, micro.InfoVerb: d.describe,
 		micro.StatsVerb: d.stats} {
-		for _, of := range [][2]string{{"", ""}, {name, ""}, {name, id}} {
-			subject, _ := micro.ControlSubject(verb, of[0], of[1]) // fails for an unknown verb
+		for _, selector := range [][2]string{{"", ""}, {name, ""}, {name, id}} {
+			subject, _ := micro.ControlSubject(verb, selector[0], selector[1]) // fails for an unknown verb
 			sub, err := nc.Subscribe(subject, func(msg *nats.Msg) {
 				if body, err := json.Marshal(describe()); err == nil && isInbox(msg.Reply) {
 					_ = msg.Respond(body) // the client retries

@@ -156,7 +156,7 @@ func (e Endpoint[Req, Res]) serve(s *Service, admitted *admission.Pool,
 			d.fail(ctx, r.Msg, err)
 			return
 		}
-		tenant := AdmissionKey(r.by, &req)
+		tenant := AdmissionKey(r.caller, &req)
 		if admitted == s.admitted && !r.start(ctx, s.running, tenant) {
 			d.refuse(ctx, r.Msg, busy(e.Subject), nats.Header{HeaderBusy: {"1"}})
 			return
@@ -179,7 +179,7 @@ func (e Endpoint[Req, Res]) decode(r *request) (req Req, err error) {
 		return req, tooLarge(len(r.Data), MaxBody)
 	}
 	if req, err = schemas.Decode[Req](r.Data, e.Invalid); err == nil {
-		err = r.by.AuthorizeTenant(e.Permission, &req)
+		err = r.caller.AuthorizeTenant(e.Permission, &req)
 	}
 	return req, err
 }

@@ -177,8 +177,8 @@ func TestStopDrainsRequests(t *testing.T) {
 	}
 	answer := make(chan schemas.TagFound, 1)
 	go func() {
-		found, _ := bus.ReadTag.Call(t.Context(), caller, schemas.TagKey{RequestID: "r"})
-		answer <- found
+		tag, _ := bus.ReadTag.Call(t.Context(), caller, schemas.TagKey{RequestID: "r"})
+		answer <- tag
 	}()
 	<-started
 	stopped := make(chan error, 1)

@@ -17,10 +17,10 @@ import (
 // visible returns the error that a caller receives for err: the declared one that err
 // wraps, or else one that hides internals.
 func visible(err error) *schemas.Error {
-	var known *schemas.Error
+	var declared *schemas.Error
 	switch {
-	case errors.As(err, &known):
-		return known
+	case errors.As(err, &declared):
+		return declared
 	case errors.Is(err, context.DeadlineExceeded):
 		return schemas.ErrTimeout.Because("the worker did not finish within the deadline of the request")
 	case errors.Is(err, context.Canceled):

@@ -57,28 +57,28 @@ func TestBusyWorkerIsRetriedElsewhere(t *testing.T) {
 			},
 		},
 	}
-	for name, of := range ask {
+	for name, query := range ask {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, conn := bustest.Start(t)
 			held, release := make(chan struct{}), make(chan struct{})
-			if err := of.serve(narrow(t, server), func() { held <- struct{}{}; <-release }); err != nil {
+			if err := query.serve(narrow(t, server), func() { held <- struct{}{}; <-release }); err != nil {
 				t.Fatal(err)
 			}
 			var first sync.WaitGroup
-			first.Go(func() { _ = of.call(t.Context(), conn) })
+			first.Go(func() { _ = query.call(t.Context(), conn) })
 			<-held
-			if err := of.call(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "busy") {
+			if err := query.call(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "busy") {
 				t.Errorf("the only worker is busy: got %v", err)
 			}
 			// The other service has many slots, because each is released a moment after its
 			// reply.
-			if err := of.serve(bustest.Service(t, bustest.Dial(t, server), "wide"), func() {}); err != nil {
+			if err := query.serve(bustest.Service(t, bustest.Dial(t, server), "wide"), func() {}); err != nil {
 				t.Fatal(err)
 			}
 			refused := 0
 			for range requests {
-				if err := of.call(t.Context(), conn); err != nil {
+				if err := query.call(t.Context(), conn); err != nil {
 					refused++
 				}
 			}
@@ -96,9 +96,9 @@ func TestFlowControl(t *testing.T) {
 	const events = 5000
 	server, conn := bustest.Start(t)
 	var sent atomic.Int64
-	serve(t, bustest.Dial(t, server), func(_ context.Context, _ schemas.Analysis, to bus.Sender) error {
+	serve(t, bustest.Dial(t, server), func(_ context.Context, _ schemas.Analysis, sender bus.Sender) error {
 		for i := range events {
-			if err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: strconv.Itoa(i)}); err != nil {
+			if err := sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: strconv.Itoa(i)}); err != nil {
 				return err
 			}
 			sent.Add(1)
@@ -127,9 +127,9 @@ func TestStalledClientIsCanceled(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	ended := make(chan error, 1)
-	serve(t, bustest.Dial(t, server), func(_ context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
+	serve(t, bustest.Dial(t, server), func(_ context.Context, _ schemas.Analysis, sender bus.Sender) (err error) {
 		for err == nil {
-			err = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+			err = sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 		}
 		ended <- err
 		return err

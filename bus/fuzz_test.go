@@ -64,8 +64,8 @@ func FuzzRequest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Fuzz(func(t *testing.T, by, id, timeout, number, trace string, body []byte) {
-		header := nats.Header{bus.HeaderIdentity: {by}, bus.HeaderRequestID: {id}, bus.HeaderTimeout: {timeout},
+	f.Fuzz(func(t *testing.T, identity, id, timeout, number, trace string, body []byte) {
+		header := nats.Header{bus.HeaderIdentity: {identity}, bus.HeaderRequestID: {id}, bus.HeaderTimeout: {timeout},
 			bus.HeaderMinRevision: {number}, bus.HeaderWindow: {number}, "traceparent": {trace}, "tracestate": {trace}}
 		if d, err := time.ParseDuration(timeout); err == nil && 0 < d && d < 10*time.Second {
 			return // the timeout expires before the reply
@@ -77,7 +77,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		for _, subject := range []string{bus.ReadTag.Subject, bus.RegisterSkill.Subject, bus.Analyze.Subject} {
 			header.Del(bus.HeaderBodySize)
-			answered(t, nc, &nats.Msg{Subject: subject, Header: header, Data: body}, nil, by, seen)
+			answered(t, nc, &nats.Msg{Subject: subject, Header: header, Data: body}, nil, identity, seen)
 		}
 		if n, err := strconv.Atoi(number); err == nil && n != len(body) && n > 0 {
 			return // the worker would wait for the rest of the body
@@ -85,13 +85,13 @@ func FuzzRequest(f *testing.F) {
 		if header.Set(bus.HeaderBodySize, number); len(body) > 0 && number == "" {
 			header.Set(bus.HeaderBodySize, fmt.Sprint(len(body)))
 		}
-		answered(t, nc, &nats.Msg{Subject: bus.Analyze.Subject, Header: header}, body, by, seen)
+		answered(t, nc, &nats.Msg{Subject: bus.Analyze.Subject, Header: header}, body, identity, seen)
 	})
 }
 
 // metadata is the caller's metadata that a handler sees.
 type metadata struct {
-	by     *schemas.Identity
+	caller *schemas.Identity
 	id     string
 	tenant *string
 	record []byte
@@ -100,7 +100,7 @@ type metadata struct {
 var text = regexp.MustCompile(`^([!-~]([ -~]*[!-~])?)?$`) // header values that NATS does not change
 
 // answered sends the request and its body, and checks the final reply.
-func answered(t *testing.T, nc *nats.Conn, request *nats.Msg, body []byte, by string, seen <-chan metadata) {
+func answered(t *testing.T, nc *nats.Conn, request *nats.Msg, body []byte, identity string, seen <-chan metadata) {
 	t.Helper()
 	sub, err := nc.SubscribeSync(nc.NewInbox())
 	if err != nil {
@@ -116,44 +116,44 @@ func answered(t *testing.T, nc *nats.Conn, request *nats.Msg, body []byte, by st
 		if err != nil {
 			t.Fatalf("%s %q: %v", request.Subject, request.Data, err)
 		}
-		if to := msg.Header.Get(bus.HeaderBodySubject); to != "" && !sent {
+		if subject := msg.Header.Get(bus.HeaderBodySubject); subject != "" && !sent {
 			sent = true
 			for _, chunk := range [][]byte{body[:len(body)/2], body[len(body)/2:]} {
-				_ = nc.Publish(to, chunk)
+				_ = nc.Publish(subject, chunk)
 			}
 		}
 		if code := msg.Header.Get(micro.ErrorCodeHeader); code != "" {
 			if !slices.Contains([]string{"400", "403"}, code) || !jsontext.Value(msg.Data).IsValid() || len(msg.Data) > 16<<10 {
-				t.Errorf("%s %q by %q: %s %.1000s", request.Subject, request.Data, by, code, msg.Data)
+				t.Errorf("%s %q by %q: %s %.1000s", request.Subject, request.Data, identity, code, msg.Data)
 			}
 			return
 		}
 		if len(msg.Data) > 0 {
-			(<-seen).check(t, by)
+			(<-seen).check(t, identity)
 			return
 		}
 	}
 }
 
 // check compares the metadata that a handler saw with the headers sent.
-func (s metadata) check(t *testing.T, by string) {
+func (s metadata) check(t *testing.T, identity string) {
 	t.Helper()
 	if !bus.ValidRequestID(s.id) {
 		t.Errorf("the request id is %q", s.id)
 	}
 	var want *schemas.Identity
-	if by != "" {
+	if identity != "" {
 		want = &schemas.Identity{}
-		if err := json.Unmarshal([]byte(by), want); err != nil {
-			t.Errorf("%q admits %+v: %v", by, s.by, err)
+		if err := json.Unmarshal([]byte(identity), want); err != nil {
+			t.Errorf("%q admits %+v: %v", identity, s.caller, err)
 		}
 	}
-	if (want == nil) != (s.by == nil) ||
-		want != nil && (want.Role != s.by.Role || !slices.Equal(want.Tenants, s.by.Tenants)) {
-		t.Errorf("%q admits %+v", by, s.by)
+	if (want == nil) != (s.caller == nil) ||
+		want != nil && (want.Role != s.caller.Role || !slices.Equal(want.Tenants, s.caller.Tenants)) {
+		t.Errorf("%q admits %+v", identity, s.caller)
 	}
-	if s.by.Bound() && s.tenant != nil && !slices.Contains(s.by.Tenants, *s.tenant) {
-		t.Errorf("the identity %q was accepted for tenant %q", by, *s.tenant)
+	if s.caller.Bound() && s.tenant != nil && !slices.Contains(s.caller.Tenants, *s.tenant) {
+		t.Errorf("the identity %q was accepted for tenant %q", identity, *s.tenant)
 	}
 	var record struct {
 		Tenant *string `json:"tenant_id"`
@@ -163,9 +163,9 @@ func (s metadata) check(t *testing.T, by string) {
 	}
 	if err := json.Unmarshal(s.record, &record); err != nil || (record.Tenant == nil) != (s.tenant == nil) ||
 		s.tenant != nil && *record.Tenant != *s.tenant {
-		t.Errorf("%q registers %s, of tenant %v: %v", by, s.record, s.tenant, err)
+		t.Errorf("%q registers %s, of tenant %v: %v", identity, s.record, s.tenant, err)
 	}
-	if s.by.Bound() && s.tenant == nil {
-		t.Errorf("%q registers in the global collection: %s", by, s.record)
+	if s.caller.Bound() && s.tenant == nil {
+		t.Errorf("%q registers in the global collection: %s", identity, s.record)
 	}
 }

@@ -138,8 +138,8 @@ func parseTokens(text string) (list []schemas.ConsistencyToken, err error) {
 	if text == "" {
 		return nil, nil
 	}
-	for one := range strings.SplitSeq(text, ",") {
-		t, err := schemas.ParseConsistencyToken(strings.TrimSpace(one))
+	for token := range strings.SplitSeq(text, ",") {
+		t, err := schemas.ParseConsistencyToken(strings.TrimSpace(token))
 		if err != nil {
 			return nil, err
 		}
@@ -155,8 +155,8 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 	if id := RequestID(ctx); id != "" {
 		msg.Header.Set(HeaderRequestID, id)
 	}
-	if by := Identity(ctx); by != nil {
-		text, _ := json.Marshal(by) // fails for invalid UTF-8, which no credential contains
+	if caller := Identity(ctx); caller != nil {
+		text, _ := json.Marshal(caller) // fails for invalid UTF-8, which no credential contains
 		msg.Header.Set(HeaderIdentity, string(text))
 	}
 	if m, _ := ctx.Value(minRevisionKey{}).(*minTokens); m != nil && len(m.tokens) > 0 {

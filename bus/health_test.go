@@ -19,11 +19,11 @@ func TestCheckSharesResults(t *testing.T) {
 	var evaluations atomic.Int32
 	check := bus.NewCheck(time.Minute, func(context.Context) int32 { return evaluations.Add(1) })
 	began := time.Now()
-	var all sync.WaitGroup
+	var callers sync.WaitGroup
 	for range 1000 {
-		all.Go(func() { check.Result(t.Context()) })
+		callers.Go(func() { check.Result(t.Context()) })
 	}
-	all.Wait()
+	callers.Wait()
 	if most := 1 + int32(time.Since(began)/(250*time.Millisecond)); evaluations.Load() > most {
 		t.Errorf("%d evaluations for 1,000 callers, want at most %d", evaluations.Load(), most)
 	}
@@ -68,9 +68,9 @@ func TestServeHealthSharesResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	var all sync.WaitGroup
+	var callers sync.WaitGroup
 	for i := range 100 {
-		all.Go(func() {
+		callers.Go(func() {
 			ctx, want := t.Context(), uint64(3)
 			if i < 50 {
 				ctx, want = bus.WithTokens(ctx, schemas.ConsistencyToken{Revision: 1}), 7
@@ -81,7 +81,7 @@ func TestServeHealthSharesResults(t *testing.T) {
 			}
 		})
 	}
-	all.Wait()
+	callers.Wait()
 	if most := 1 + int32(time.Since(began)/(250*time.Millisecond)); evaluations.Load() > most {
 		t.Errorf("%d evaluations for 100 requests, want at most %d", evaluations.Load(), most)
 	}

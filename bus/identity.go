@@ -13,14 +13,14 @@ import (
 type identityKey struct{}
 
 // WithIdentity returns ctx for a request of the identity.
-func WithIdentity(ctx context.Context, by *schemas.Identity) context.Context {
-	return context.WithValue(ctx, identityKey{}, by)
+func WithIdentity(ctx context.Context, caller *schemas.Identity) context.Context {
+	return context.WithValue(ctx, identityKey{}, caller)
 }
 
 // Identity returns the identity of ctx's caller; nil: no authentication.
 func Identity(ctx context.Context) *schemas.Identity {
-	by, _ := ctx.Value(identityKey{}).(*schemas.Identity)
-	return by
+	caller, _ := ctx.Value(identityKey{}).(*schemas.Identity)
+	return caller
 }
 
 // clientInfoHeader is the header with the client of a request from another account
@@ -39,11 +39,11 @@ func authorize(ctx context.Context, header func(string) string,
 	if header(clientInfoHeader) != "" {
 		return ctx, nil, schemas.ErrForbidden.Because("a client of another NATS account must not send " + HeaderIdentity)
 	}
-	by := &schemas.Identity{}
-	if err := json.Unmarshal([]byte(text), by); err != nil || by.Validate() != nil {
+	caller := &schemas.Identity{}
+	if err := json.Unmarshal([]byte(text), caller); err != nil || caller.Validate() != nil {
 		return ctx, nil, schemas.ErrForbidden.Because("invalid " + HeaderIdentity + " header")
 	}
-	return WithIdentity(ctx, by), by, by.Authorize(permission)
+	return WithIdentity(ctx, caller), caller, caller.Authorize(permission)
 }
 
 // AdmissionKey returns the tenant that a request counts against wherever capacity is divided among
@@ -56,13 +56,13 @@ func authorize(ctx context.Context, header func(string) string,
 // any other caller needs the decoded request (at most MaxBody bytes): the caller may act for any
 // tenant, and its request names the tenant. No header carries the key: the edge would have to decode
 // the body too, and the worker to verify the header against it.
-func AdmissionKey(by *schemas.Identity, req any) string {
+func AdmissionKey(caller *schemas.Identity, req any) string {
 	switch {
-	case !by.Bound():
+	case !caller.Bound():
 		return schemas.TenantOf(req)
-	case len(by.Tenants) == 1:
-		return by.Tenants[0]
+	case len(caller.Tenants) == 1:
+		return caller.Tenants[0]
 	default:
-		return strings.Join(slices.Sorted(slices.Values(by.Tenants)), "\n")
+		return strings.Join(slices.Sorted(slices.Values(caller.Tenants)), "\n")
 	}
 }

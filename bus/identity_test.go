@@ -21,8 +21,8 @@ func TestIdentity(t *testing.T) {
 	svc := bustest.Service(t, conn, "tags")
 	if err := bus.ReadTag.Serve(svc, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
 		who := "nobody"
-		if by := bus.Identity(ctx); by != nil {
-			who = by.ID + " of " + *k.TenantID
+		if caller := bus.Identity(ctx); caller != nil {
+			who = caller.ID + " of " + *k.TenantID
 		}
 		return schemas.TagFound{Tags: schemas.Tag{Flow: who}}, nil
 	}); err != nil {

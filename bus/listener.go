@@ -63,7 +63,7 @@ type waiting struct {
 
 // replaying is the state in which stored events are read, before further live ones.
 type replaying struct {
-	known  bool   // the run exists: a worker had it, or an event was delivered
+	exists bool   // the run exists: a worker had it, or an event was delivered
 	worker bool   // a worker has the run
 	target uint64 // sequence of the worker's last event when the replay started
 	beyond Event  // live event after the gap, delivered after the replay; empty: none
@@ -359,11 +359,11 @@ func (ended) next(*listener) (Event, error) { return Event{}, errComplete }
 // published before it ended, ends the run if it is done or its worker is lost, and otherwise repeats the
 // replay: the last events may not be stored yet, and the worker may have lost its connection and reconnect.
 func (r *replaying) complete(l *listener) (Event, error) {
-	known := r.known || l.replay.Found()
+	exists := r.exists || l.replay.Found()
 	switch {
-	case l.replay.Done() || known && l.last > sequenceLost:
+	case l.replay.Done() || exists && l.last > sequenceLost:
 		return Event{}, errComplete
-	case !known && (l.recovery.replays >= maxReplays || l.last >= sequenceLost):
+	case !exists && (l.recovery.replays >= maxReplays || l.last >= sequenceLost):
 		return Event{}, ErrNoRun
 	case l.last == sequenceLost:
 		l.enter(lost{})
@@ -372,7 +372,7 @@ func (r *replaying) complete(l *listener) (Event, error) {
 	if msg, err := l.sub.NextMsg(0); err == nil { // received, but not stored if the replay stream was lost
 		return l.receive(msg)
 	}
-	if known && time.Since(l.confirmed) >= streamHeartbeatTimeout {
+	if exists && time.Since(l.confirmed) >= streamHeartbeatTimeout {
 		l.enter(lost{})
 		return Event{}, nil
 	}
@@ -395,7 +395,7 @@ func (lost) next(l *listener) (Event, error) {
 func (l *listener) known() bool {
 	switch s := l.state.(type) {
 	case *replaying:
-		return s.known
+		return s.exists
 	case live:
 		return l.replay != nil
 	default: // waiting: the caller may retry with a new run ID
@@ -571,7 +571,7 @@ func (l *listener) deliver(e Event) (Event, error) {
 		return Event{}, l.missed(e)
 	}
 	if r, ok := l.state.(*replaying); ok {
-		r.known = true
+		r.exists = true
 	}
 	if e.Type == schemas.EventDone {
 		l.enter(ended{})
@@ -608,20 +608,20 @@ func (l *listener) startReplay(ctx context.Context, beyond Event) error {
 	if l.recovery.replays > 1 {
 		_ = retry.Sleep(ctx, interval) // query returns the error of ctx
 	}
-	last, found, err := query(ctx, l.conn, l.run, HeaderRead, strconv.FormatUint(l.last, 10))
+	last, running, err := query(ctx, l.conn, l.run, HeaderRead, strconv.FormatUint(l.last, 10))
 	switch {
 	case err != nil:
 		return err
-	case found && l.last > last:
+	case running && l.last > last:
 		return schemas.ErrMalformed.Because(fmt.Sprintf("event %d does not exist yet; the last one is %d", l.last, last))
-	case found && l.last == last:
+	case running && l.last == last:
 		l.enter(live{})
 		return nil
 	}
-	if r, ok := l.state.(*replaying); found && ok && !r.worker { // the worker has reconnected
+	if r, ok := l.state.(*replaying); running && ok && !r.worker { // the worker has reconnected
 		l.recovery.replays = 1
 	}
-	l.enter(&replaying{known: found || l.known(), worker: found, target: last, beyond: beyond})
+	l.enter(&replaying{exists: running || l.known(), worker: running, target: last, beyond: beyond})
 	l.replay.Restart()
 	return nil
 }
@@ -639,8 +639,8 @@ func (l *listener) missed(e Event) error {
 }
 
 // query sends a header to the worker of a run and returns the sequence of its last
-// event; found reports whether a worker has the run.
-func query(ctx context.Context, c *Conn, control, header, value string) (last uint64, found bool, err error) {
+// event; running reports whether a worker has the run.
+func query(ctx context.Context, c *Conn, control, header, value string) (last uint64, running bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	msg := nats.NewMsg(control)

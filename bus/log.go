@@ -30,14 +30,14 @@ func LogHandler(h slog.Handler) slog.Handler {
 	if h, ok := h.(logHandler); ok {
 		return h
 	}
-	known, _ := lru.New[string, *repeat](repeatKeys) // fails for a size below 1
-	return logHandler{Handler: h, repeats: &repeats{known: known}}
+	states, _ := lru.New[string, *repeat](repeatKeys) // fails for a size below 1
+	return logHandler{Handler: h, repeats: &repeats{states: states}}
 }
 
 type logHandler struct {
 	slog.Handler
-	repeats *repeats
-	with    string // attributes of the logger, part of the key of its lines
+	repeats    *repeats
+	attributes string // attributes of the logger, part of the key of its lines
 }
 
 func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
@@ -68,8 +68,8 @@ func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 	if id := RequestID(ctx); id != "" {
 		line.AddAttrs(slog.String("request_id", id))
 	}
-	if by := Identity(ctx); by != nil {
-		line.AddAttrs(slog.String("by", by.ID))
+	if caller := Identity(ctx); caller != nil {
+		line.AddAttrs(slog.String("by", caller.ID))
 	}
 	if trace, span := telemetry.IDs(ctx); trace != "" {
 		line.AddAttrs(slog.String("trace_id", trace), slog.String("span_id", span))
@@ -78,12 +78,12 @@ func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	all := make([]slog.Attr, len(attrs))
+	limited := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
-		all[i] = bounded(a)
-		h.with += "\x00" + all[i].String()
+		limited[i] = bounded(a)
+		h.attributes += "\x00" + limited[i].String()
 	}
-	h.Handler = h.Handler.WithAttrs(all)
+	h.Handler = h.Handler.WithAttrs(limited)
 	return h
 }
 
@@ -100,11 +100,11 @@ func bounded(a slog.Attr) slog.Attr {
 		a.Value = slog.StringValue(truncate(a.Value.String(), maxLogValue))
 	case slog.KindGroup:
 		group := a.Value.Group()
-		all := make([]slog.Attr, len(group))
+		members := make([]slog.Attr, len(group))
 		for i, member := range group {
-			all[i] = bounded(member)
+			members[i] = bounded(member)
 		}
-		a.Value = slog.GroupValue(all...)
+		a.Value = slog.GroupValue(members...)
 	case slog.KindAny:
 		if text := fmt.Sprintf("%+v", a.Value.Any()); len(text) > maxLogValue {
 			a.Value = slog.StringValue(truncate(text, maxLogValue))
@@ -149,9 +149,9 @@ const (
 // line of a key reports how many were suppressed; after the flood, the next line of any
 // key reports it. It may be used concurrently.
 type repeats struct {
-	mu    sync.Mutex
-	known *lru.Cache[string, *repeat]
-	swept time.Time // time of the last search for floods that have ended
+	mu     sync.Mutex
+	states *lru.Cache[string, *repeat]
+	swept  time.Time // time of the last search for floods that have ended
 }
 
 // repeat is the rate-limiter state of one key.
@@ -167,21 +167,21 @@ type repeat struct {
 // admit reports whether to log the line, and how many of its key were suppressed
 // since the one before.
 func (r *repeats) admit(h logHandler, line slog.Record) (suppressed int, ok bool) {
-	key := repeatKey(line, h.with)
+	key := repeatKey(line, h.attributes)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	of, known := r.known.Get(key)
-	if !known {
-		of = &repeat{handler: h.Handler, level: line.Level, message: line.Message,
+	repetition, tracked := r.states.Get(key)
+	if !tracked {
+		repetition = &repeat{handler: h.Handler, level: line.Level, message: line.Message,
 			limiter: rate.NewLimiter(repeatRate, repeatBurst)}
-		r.known.Add(key, of)
+		r.states.Add(key, repetition)
 	}
-	of.last = line.Time
-	if !of.limiter.AllowN(line.Time, 1) {
-		of.suppressed++
+	repetition.last = line.Time
+	if !repetition.limiter.AllowN(line.Time, 1) {
+		repetition.suppressed++
 		return 0, false
 	}
-	suppressed, of.suppressed = of.suppressed, 0
+	suppressed, repetition.suppressed = repetition.suppressed, 0
 	return suppressed, true
 }
 
@@ -193,17 +193,17 @@ func (r *repeats) takeEnded(now time.Time) (floods []repeat) {
 		return nil
 	}
 	r.swept = now
-	for _, of := range r.known.Values() {
-		if of.suppressed > 0 && now.Sub(of.last) >= floodEnd {
-			floods = append(floods, *of)
-			of.suppressed = 0
+	for _, repetition := range r.states.Values() {
+		if repetition.suppressed > 0 && now.Sub(repetition.last) >= floodEnd {
+			floods = append(floods, *repetition)
+			repetition.suppressed = 0
 		}
 	}
 	return floods
 }
 
-func repeatKey(line slog.Record, with string) string {
-	key := line.Level.String() + "\x00" + line.Message + with
+func repeatKey(line slog.Record, attributes string) string {
+	key := line.Level.String() + "\x00" + line.Message + attributes
 	line.Attrs(func(a slog.Attr) bool {
 		if a.Key == "subject" || a.Key == "route" {
 			key += "\x00" + a.Value.String()

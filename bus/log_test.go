@@ -23,12 +23,12 @@ func TestLogHandler(t *testing.T) {
 	log.InfoContext(t.Context(), "plain")
 	ctx := bus.WithIdentity(bus.WithRequestID(t.Context(), "r-1"), &schemas.Identity{ID: "k-1"})
 	log.With("service", "tags").InfoContext(ctx, "known")
-	plain, known, _ := strings.Cut(logged.String(), "\n")
+	plain, declared, _ := strings.Cut(logged.String(), "\n")
 	if strings.Contains(plain, "request_id") || strings.Contains(plain, "by=") {
 		t.Errorf("without a request: %s", plain)
 	}
-	if !strings.Contains(known, "service=tags request_id=r-1 by=k-1\n") {
-		t.Errorf("with one: %s", known)
+	if !strings.Contains(declared, "service=tags request_id=r-1 by=k-1\n") {
+		t.Errorf("with one: %s", declared)
 	}
 }
 

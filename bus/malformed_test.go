@@ -81,8 +81,8 @@ func TestHostileRequests(t *testing.T) {
 func TestUploads(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
-	serve(t, conn, func(_ context.Context, a schemas.Analysis, to bus.Sender) error {
-		return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: a.Query})
+	serve(t, conn, func(_ context.Context, a schemas.Analysis, sender bus.Sender) error {
+		return sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: a.Query})
 	})
 	body := `{"query":"q","context":"{}","target":"H"}`
 	for _, row := range []struct {
@@ -133,10 +133,10 @@ func TestUploads(t *testing.T) {
 func TestOversizedEventLeavesNoGap(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	serve(t, conn, func(_ context.Context, _ schemas.Analysis, to bus.Sender) error {
+	serve(t, conn, func(_ context.Context, _ schemas.Analysis, sender bus.Sender) error {
 		return errors.Join(
-			to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}),
-			to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: strings.Repeat("x", 9<<20)}))
+			sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}),
+			sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: strings.Repeat("x", 9<<20)}))
 	})
 	events, err := collect(t.Context(), conn, question("{}"))
 	want := `text_delta{"text":"a"} error{"code":"AN-500","message":"analysis failed: unexpected error; see the worker log for this request_id"} done{}`

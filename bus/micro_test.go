@@ -73,7 +73,7 @@ func TestDiscoveryRepliesToInboxesOnly(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
 	bustest.Service(t, conn, "tags")
-	other, err := nc.SubscribeSync("$KV.>")
+	bystander, err := nc.SubscribeSync("$KV.>")
 	if err != nil || conn.JetStream().Conn().Flush() != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestDiscoveryRepliesToInboxesOnly(t *testing.T) {
 	if _, err := nc.Request("$SRV.PING", nil, 10*time.Second); err != nil { // handled after the first
 		t.Fatal(err)
 	}
-	if n, _, err := other.Pending(); err != nil || n > 0 {
+	if n, _, err := bystander.Pending(); err != nil || n > 0 {
 		t.Errorf("%d replies to a subject that is not an inbox, %v", n, err)
 	}
 }

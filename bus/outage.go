@@ -28,17 +28,17 @@ const (
 // outage is the state of a subject that may have no worker, or of a connection. It may be used
 // concurrently.
 type outage struct {
-	mu    sync.Mutex
-	known bool      // it was available before
-	since time.Time // of the current outage; zero: none
-	last  time.Time // last failure
+	mu      sync.Mutex
+	reached bool      // it was available before
+	since   time.Time // of the current outage; zero: none
+	last    time.Time // last failure
 }
 
 // end records that a worker has replied, or that the connection is established.
 func (o *outage) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.known, o.since = true, time.Time{}
+	o.reached, o.since = true, time.Time{}
 }
 
 // recordFailure starts or continues the outage, and returns when requests stop waiting for its end.
@@ -50,7 +50,7 @@ func (o *outage) recordFailure() (deadline time.Time) {
 		o.since = now
 	}
 	o.last = now
-	if !o.known {
+	if !o.reached {
 		return o.since.Add(startTimeout)
 	}
 	return o.since.Add(outageTimeout)
@@ -66,8 +66,8 @@ type outages struct {
 }
 
 func (o *outages) subject(subject string) *outage {
-	of, _ := o.subjects.LoadOrStore(subject, &outage{})
-	return of.(*outage)
+	value, _ := o.subjects.LoadOrStore(subject, &outage{})
+	return value.(*outage)
 }
 
 type callerKey struct{}

@@ -71,10 +71,10 @@ func TestRequestsInAnOutageAreBounded(t *testing.T) {
 	t.Parallel()
 	const requests, most = 300, 256
 	conn, end := outageOf(t)
-	var all sync.WaitGroup
+	var callers sync.WaitGroup
 	refused := make(chan error, requests)
 	for range requests {
-		all.Go(func() {
+		callers.Go(func() {
 			if _, err := bus.WriteTag.Call(t.Context(), conn, writeTag("r")); err != nil {
 				refused <- err
 			}
@@ -86,7 +86,7 @@ func TestRequestsInAnOutageAreBounded(t *testing.T) {
 		}
 	}
 	end()
-	all.Wait()
+	callers.Wait()
 	if n := len(refused); n > most/3 {
 		t.Errorf("%d of %d requests that may wait were refused", n, most)
 	}

@@ -40,14 +40,14 @@ func TestUnconfirmedMessagesAreBounded(t *testing.T) {
 		var unconfirmed []*nats.Msg
 		bytes := 0
 		missed := time.After(time.Second) // calls fail 2.5 s after they were sent, for lack of a heartbeat
-		for more := true; more; {
+		for next := true; next; {
 			select {
 			case msg := <-received:
 				unconfirmed, bytes = append(unconfirmed, msg), bytes+len(msg.Data)
 			case <-time.After(300 * time.Millisecond):
-				more = len(unconfirmed) == 0
+				next = len(unconfirmed) == 0
 			case <-missed:
-				more = false
+				next = false
 			case <-ended:
 				return
 			}

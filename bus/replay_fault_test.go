@@ -34,8 +34,8 @@ func serversOf(t *testing.T) []*bustest.Node {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, to := range listen {
-			o.Routes = append(o.Routes, server.RoutesFromStr("nats://"+to)...)
+		for _, address := range listen {
+			o.Routes = append(o.Routes, server.RoutesFromStr("nats://"+address)...)
 		}
 		options[i] = o
 	}
@@ -78,14 +78,14 @@ func TestRunSurvivesServerFailure(t *testing.T) {
 	})
 	const events = 60
 	next := make(chan struct{})
-	serve(t, dial((leader+1)%3), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
+	serve(t, dial((leader+1)%3), func(ctx context.Context, _ schemas.Analysis, sender bus.Sender) (err error) {
 		for i := range events {
 			select {
 			case <-next:
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-			err = errors.Join(err, to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprint(i)}))
+			err = errors.Join(err, sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprint(i)}))
 		}
 		return err
 	})
@@ -202,13 +202,13 @@ func TestResumeWaitsForTheWorker(t *testing.T) {
 	}
 	t.Cleanup(worker.Close)
 	finish := make(chan struct{})
-	serve(t, worker, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
-		err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+	serve(t, worker, func(ctx context.Context, _ schemas.Analysis, sender bus.Sender) error {
+		err := sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 		select {
 		case <-finish:
 		case <-ctx.Done():
 		}
-		return errors.Join(err, to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "b"}))
+		return errors.Join(err, sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "b"}))
 	})
 	run := bus.NewRun()
 	listen(t, client, run, 1)
@@ -333,13 +333,13 @@ func TestReplayShareOfATenant(t *testing.T) {
 	server, conn := bustest.Start(t)
 	setupReplay(t, conn)
 	large := strings.Repeat("x", 512<<10)
-	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
+	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, sender bus.Sender) (err error) {
 		events := 2
 		if bus.Identity(ctx).ID == "acme" {
 			events = 64
 		}
 		for range events {
-			err = errors.Join(err, to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: large}))
+			err = errors.Join(err, sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: large}))
 		}
 		return err
 	})

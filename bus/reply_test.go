@@ -24,8 +24,8 @@ func TestRepliesGoToInboxes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serve(t, conn, func(_ context.Context, a schemas.Analysis, to bus.Sender) error {
-		return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: a.Query})
+	serve(t, conn, func(_ context.Context, a schemas.Analysis, sender bus.Sender) error {
+		return sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: a.Query})
 	})
 	analysis := `{"query":"q","context":"{}","target":"H"}`
 	for _, row := range []struct {

@@ -143,13 +143,13 @@ func TestRetriesOfWrite(t *testing.T) {
 func TestReadWaitsForSuccessorOfLostWorker(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
-	found := func(context.Context, schemas.TagKey) (res schemas.TagFound, err error) { return res, nil }
+	handle := func(context.Context, schemas.TagKey) (res schemas.TagFound, err error) { return res, nil }
 	read := func() error {
 		_, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"})
 		return err
 	}
 	former := bustest.Service(t, conn, "tags")
-	if err := errors.Join(bus.ReadTag.Serve(former, found), read(), former.Stop(t.Context())); err != nil {
+	if err := errors.Join(bus.ReadTag.Serve(former, handle), read(), former.Stop(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	unresponsive(t, nc, bus.ReadTag.Subject, 1)
@@ -160,7 +160,7 @@ func TestReadWaitsForSuccessorOfLostWorker(t *testing.T) {
 		t.Fatal(err)
 	case <-time.After(3 * time.Second): // longer than a request waits without a heartbeat
 	}
-	if err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), found); err != nil {
+	if err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), handle); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-result; err != nil {
@@ -182,9 +182,9 @@ func TestHeartbeatExtendsWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"})
-	if err != nil || found.Tags.Flow != "late" {
-		t.Errorf("got %v, %v, want the late reply", found, err)
+	tag, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"})
+	if err != nil || tag.Tags.Flow != "late" {
+		t.Errorf("got %v, %v, want the late reply", tag, err)
 	}
 }
 
@@ -193,16 +193,16 @@ func TestRetryBudget(t *testing.T) {
 	const requests, again = 300, 100
 	conn, nc := startServer(t)
 	taken := unresponsive(t, nc, bus.ReadTag.Subject, 0)
-	var all sync.WaitGroup
+	var callers sync.WaitGroup
 	for range requests {
-		all.Go(func() {
+		callers.Go(func() {
 			if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"}); !errors.Is(err,
 				schemas.ErrUnavailable) {
 				t.Error(err)
 			}
 		})
 	}
-	all.Wait()
+	callers.Wait()
 	if n := taken.Load(); n != requests+again {
 		t.Errorf("%d requests were sent, want %d and %d retries", n, requests, again)
 	}

@@ -51,7 +51,7 @@ type request struct {
 	admitted *admission.Pool
 	running  *admission.Pool // nil: it has not started
 	tenant   string          // in both pools
-	by       *schemas.Identity
+	caller   *schemas.Identity
 	denied   error // the error of authorization or of the headers; nil: none
 }
 
@@ -85,7 +85,7 @@ func (d *responder) admit(base context.Context,
 	}
 	r = &request{Msg: msg, admitted: d.admitted}
 	ctx, cancel = received(base, msg.Header.Get, d.timeout)
-	ctx, r.by, r.denied = authorize(ctx, msg.Header.Get, d.Permission)
+	ctx, r.caller, r.denied = authorize(ctx, msg.Header.Get, d.Permission)
 	id := msg.Header.Get(jetstream.MsgIDHeader)
 	ctx, wrong := withConditions(ctx, msg.Header)
 	switch {
@@ -94,7 +94,7 @@ func (d *responder) admit(base context.Context,
 	case id != "" && Precondition(ctx) == schemas.Precondition{}:
 		ctx = bucket.WithRequest(ctx, d.Subject+" "+id)
 	}
-	if r.tenant = AdmissionKey(r.by, nil); !d.admitted.Acquire(r.tenant, 1) {
+	if r.tenant = AdmissionKey(r.caller, nil); !d.admitted.Acquire(r.tenant, 1) {
 		d.metrics.Refused(d.mapError(busy(d.Subject)).Code)
 		d.refuse(ctx, msg, busy(d.Subject), nats.Header{HeaderBusy: {"1"}})
 		return ctx, nil, cancel

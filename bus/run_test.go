@@ -55,9 +55,9 @@ func listen(t *testing.T, conn *bus.Conn, run string, events int) {
 }
 
 // many is the number of events of an answer that needs several replay batches.
-func many(_ context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
+func many(_ context.Context, _ schemas.Analysis, sender bus.Sender) (err error) {
 	for i := range 700 {
-		err = errors.Join(err, to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprint(i)}))
+		err = errors.Join(err, sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprint(i)}))
 	}
 	return err
 }
@@ -111,9 +111,9 @@ func TestLostEventsAreReplayed(t *testing.T) {
 	conn, worker := startServer(t)
 	setupReplay(t, conn)
 	run := bus.NewRun()
-	say := func(to string, sequence int, kind string) {
+	say := func(subject string, sequence int, kind string) {
 		frame := fmt.Sprintf("id: %d\nevent: %s\ndata: {}\n\n", sequence, kind)
-		if err := worker.Publish("cairn.analyze."+run+to, []byte(frame)); err != nil {
+		if err := worker.Publish("cairn.analyze."+run+subject, []byte(frame)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -150,8 +150,8 @@ func TestAbandonedRunIsCanceled(t *testing.T) {
 	stream.Grace = 200 * time.Millisecond
 	ended, release := make(chan string, 2), make(chan struct{})
 	err := stream.Serve(bustest.Service(t, conn, "analyze"),
-		func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
-			_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+		func(ctx context.Context, ask schemas.Analysis, sender bus.Sender) error {
+			_ = sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 			select {
 			case <-release:
 				return nil
@@ -194,12 +194,12 @@ func TestResumeAfterFutureEvent(t *testing.T) {
 	server, conn := bustest.Start(t)
 	setupReplay(t, conn)
 	release := make(chan struct{})
-	serve(t, bustest.Dial(t, server), func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
-		if err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}); err != nil {
+	serve(t, bustest.Dial(t, server), func(ctx context.Context, ask schemas.Analysis, sender bus.Sender) error {
+		if err := sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}); err != nil {
 			return err
 		}
 		<-release
-		return many(ctx, ask, to)
+		return many(ctx, ask, sender)
 	})
 	run, read := bus.NewRun(), 0
 	for event, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
@@ -226,9 +226,9 @@ func TestRunContinuesWithoutClient(t *testing.T) {
 	server, conn := bustest.Start(t)
 	setupReplay(t, conn)
 	finished := make(chan error, 1)
-	serve(t, bustest.Dial(t, server), func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
-		to.Persist()
-		finished <- many(ctx, ask, to)
+	serve(t, bustest.Dial(t, server), func(ctx context.Context, ask schemas.Analysis, sender bus.Sender) error {
+		sender.Persist()
+		finished <- many(ctx, ask, sender)
 		return nil
 	})
 	run := bus.NewRun()
@@ -245,8 +245,8 @@ func TestCancelReachesAllClients(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	setupReplay(t, conn)
-	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
-		_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, sender bus.Sender) error {
+		_ = sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 		<-ctx.Done()
 		return ctx.Err()
 	})
@@ -280,15 +280,15 @@ func TestRunsAreResumedAfterTheNextSetup(t *testing.T) {
 	server, conn, restart := restartable(t)
 	setupReplay(t, conn)
 	inProgress, serverStopped, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	serve(t, conn, func(ctx context.Context, ask schemas.Analysis, to bus.Sender) error {
-		if err := many(ctx, ask, to); err != nil {
+	serve(t, conn, func(ctx context.Context, ask schemas.Analysis, sender bus.Sender) error {
+		if err := many(ctx, ask, sender); err != nil {
 			return err
 		}
 		select {
 		case inProgress <- struct{}{}: // this run is in progress when the server stops
 			defer close(ended)
 			<-serverStopped
-			return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+			return sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 		default:
 			return nil
 		}
@@ -352,10 +352,10 @@ func TestStalledClientCatchesUp(t *testing.T) {
 	server, conn := bustest.Start(t)
 	setupReplay(t, conn)
 	finished := make(chan error, 1)
-	serve(t, bustest.Dial(t, server), func(_ context.Context, _ schemas.Analysis, to bus.Sender) (err error) {
-		to.Persist()
+	serve(t, bustest.Dial(t, server), func(_ context.Context, _ schemas.Analysis, sender bus.Sender) (err error) {
+		sender.Persist()
 		for range events {
-			err = errors.Join(err, to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}))
+			err = errors.Join(err, sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}))
 		}
 		finished <- err
 		return err
@@ -387,11 +387,11 @@ func TestResumedRunSurvivesReconnect(t *testing.T) {
 	conn, client := bustest.Dial(t, server), bustest.Dial(t, server)
 	setupReplay(t, conn)
 	reconnected := make(chan struct{})
-	serve(t, conn, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
-		err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+	serve(t, conn, func(ctx context.Context, _ schemas.Analysis, sender bus.Sender) error {
+		err := sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 		select {
 		case <-reconnected:
-			return errors.Join(err, to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "b"}))
+			return errors.Join(err, sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "b"}))
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -19,12 +19,12 @@ func TestRunLimitCountsRunsUntilTheyEnd(t *testing.T) {
 	release := make(chan struct{})
 	setupReplay(t, conn)
 	err := stream.Serve(bustest.Service(t, bustest.Dial(t, server), "analyze"),
-		func(ctx context.Context, req schemas.Analysis, to bus.Sender) error {
+		func(ctx context.Context, req schemas.Analysis, sender bus.Sender) error {
 			if req.ID == "short" {
 				return nil
 			}
-			to.Persist()
-			if err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "started"}); err != nil {
+			sender.Persist()
+			if err := sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "started"}); err != nil {
 				return err
 			}
 			<-release

@@ -41,11 +41,11 @@ func TestRunningRequestsAreDivided(t *testing.T) {
 		return err
 	}
 	limit := 128 * runtime.GOMAXPROCS(0)
-	var all sync.WaitGroup
-	defer all.Wait()
+	var callers sync.WaitGroup
+	defer callers.Wait()
 	defer release()
 	for range limit {
-		all.Go(func() {
+		callers.Go(func() {
 			if err := call("acme", "wait"); err != nil && !errors.Is(err, schemas.ErrUnavailable) {
 				t.Error(err)
 			}

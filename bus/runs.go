@@ -22,19 +22,21 @@ import (
 func NewRun() string { return rand.Text() }
 
 // NameRun returns name with a suffix that identifies the tenants of the caller, for OwnsRun.
-func NameRun(by *schemas.Identity, name string) string { return name + tenantSuffix(by) }
+func NameRun(caller *schemas.Identity, name string) string { return name + tenantSuffix(caller) }
 
 // OwnsRun reports whether the run belongs to the tenants of the caller. A caller that is not
 // bound to tenants owns all runs.
-func OwnsRun(by *schemas.Identity, run string) bool { return strings.HasSuffix(run, tenantSuffix(by)) }
+func OwnsRun(caller *schemas.Identity, run string) bool {
+	return strings.HasSuffix(run, tenantSuffix(caller))
+}
 
 // tenantSuffix returns a hash of the caller's tenants, so that a run name does not reveal them. It is
 // empty if the caller is not bound to tenants.
-func tenantSuffix(by *schemas.Identity) string {
-	if !by.Bound() {
+func tenantSuffix(caller *schemas.Identity) string {
+	if !caller.Bound() {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(AdmissionKey(by, nil)))
+	sum := sha256.Sum256([]byte(AdmissionKey(caller, nil)))
 	return "-" + hex.EncodeToString(sum[:8])
 }
 
@@ -44,14 +46,14 @@ type StoredRun = replay.Run
 // ErrCursor is returned by PageOfRuns for a cursor that it did not return.
 var ErrCursor = errors.New("invalid cursor")
 
-// PageOfRuns sorts the runs, the latest first by the time that at returns, and returns at most
+// PageOfRuns sorts the runs, the latest first by the time that timeOf returns, and returns at most
 // limit of them after the cursor (empty: from the first one), and the cursor of the next page
 // (empty: there is none).
-func PageOfRuns(runs []StoredRun, at func(StoredRun) time.Time, cursor string,
+func PageOfRuns(runs []StoredRun, timeOf func(StoredRun) time.Time, cursor string,
 	limit int) (page []StoredRun, next string, err error) {
-	position := func(r StoredRun) string { return fmt.Sprintf("%019d %s", math.MaxInt64-at(r).UnixNano(), r.Name) }
+	position := func(r StoredRun) string { return fmt.Sprintf("%019d %s", math.MaxInt64-timeOf(r).UnixNano(), r.Name) }
 	slices.SortFunc(runs, func(a, b StoredRun) int {
-		return cmp.Or(at(b).Compare(at(a)), strings.Compare(a.Name, b.Name))
+		return cmp.Or(timeOf(b).Compare(timeOf(a)), strings.Compare(a.Name, b.Name))
 	})
 	if cursor != "" {
 		last, err := base64.RawURLEncoding.DecodeString(cursor)

@@ -55,13 +55,14 @@ func newSession(ctx context.Context, d *responder, s Stream[any], r *request, sh
 	w := &session{
 		responder: d, conn: c, stream: s, request: r, control: c.nc.NewInbox(),
 		upload: upload{
-			budget: d.service.uploads, tenant: AdmissionKey(r.by, nil), body: r.Data, whole: make(chan struct{}),
+			budget: d.service.uploads, tenant: AdmissionKey(r.caller, nil), body: r.Data, whole: make(chan struct{}),
 		},
 		flow: newFlow(r.Header.Get(HeaderWindow)),
 	}
 	w.ctx, w.cancel = context.WithCancelCause(admission.WithTenant(ctx, r.tenant))
 	if run, ok := s.runOf(r.Reply); ok {
-		w.replay = replay.NewWriter(d.service.ctx, c.js, s.ReplayStream(), run+replayToken, AdmissionKey(r.by, nil), share,
+		w.replay = replay.NewWriter(d.service.ctx, c.js, s.ReplayStream(), run+replayToken, AdmissionKey(r.caller, nil),
+			share,
 			d.service.log)
 		w.control = run
 	}
@@ -468,10 +469,10 @@ func (f *flow) open(sent uint64) bool {
 // called: when the handler has returned, with or without a connected client. The error is
 // schemas.ErrTooManyRequests. Callers without authentication are not limited.
 func (w *session) countRun(runs *admission.Limit) (release func(), err error) {
-	if w.request.by == nil {
+	if w.request.caller == nil {
 		return func() {}, nil
 	}
-	release, ok := runs.Acquire(w.request.by.ID)
+	release, ok := runs.Acquire(w.request.caller.ID)
 	if !ok {
 		reason := fmt.Sprintf("the credential has %d streams in progress, its limit at a worker", w.stream.Runs)
 		return func() {}, schemas.ErrTooManyRequests.Because(reason)

@@ -19,10 +19,10 @@ func TestSnapshot(t *testing.T) {
 	server, conn := bustest.Start(t)
 	setupReplay(t, conn)
 	leave := make(chan struct{})
-	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
-		to.Persist()
-		err := errors.Join(to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}), to.Send(schemas.EventTextDelta,
-			schemas.TextDelta{Text: "b"}))
+	serve(t, bustest.Dial(t, server), func(ctx context.Context, _ schemas.Analysis, sender bus.Sender) error {
+		sender.Persist()
+		err := errors.Join(sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"}),
+			sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "b"}))
 		select {
 		case <-leave:
 		case <-ctx.Done():
@@ -69,8 +69,8 @@ func TestStatesOfRuns(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
 	setupReplay(t, conn)
-	serve(t, bustest.Dial(t, server), func(ctx context.Context, a schemas.Analysis, to bus.Sender) error {
-		if err := many(ctx, a, to); err != nil {
+	serve(t, bustest.Dial(t, server), func(ctx context.Context, a schemas.Analysis, sender bus.Sender) error {
+		if err := many(ctx, a, sender); err != nil {
 			return err
 		}
 		switch a.Query {
@@ -79,7 +79,7 @@ func TestStatesOfRuns(t *testing.T) {
 		case schemas.RunDone:
 			return nil
 		}
-		to.Persist()
+		sender.Persist()
 		<-ctx.Done()
 		return context.Cause(ctx)
 	})
@@ -122,26 +122,27 @@ func TestStatesOfRuns(t *testing.T) {
 // TestPageOfRuns reads a list in pages, between which runs are added and removed.
 func TestPageOfRuns(t *testing.T) {
 	t.Parallel()
-	at := func(r bus.StoredRun) time.Time { return r.Started }
+	started := func(r bus.StoredRun) time.Time { return r.Started }
 	run := func(name string, second int64) bus.StoredRun {
 		return bus.StoredRun{Name: name, Started: time.Unix(second, 0)}
 	}
-	names := func(list []bus.StoredRun) (all string) {
+	names := func(list []bus.StoredRun) (joined string) {
 		for _, r := range list {
-			all += r.Name
+			joined += r.Name
 		}
-		return all
+		return joined
 	}
-	page, next, err := bus.PageOfRuns([]bus.StoredRun{run("d", 1), run("b", 2), run("a", 3), run("c", 2)}, at, "", 2)
+	page, next, err := bus.PageOfRuns([]bus.StoredRun{run("d", 1), run("b", 2), run("a", 3), run("c", 2)}, started, "", 2)
 	if err != nil || names(page) != "ab" || next == "" {
 		t.Errorf("first page: %s, %q, %v", names(page), next, err)
 	}
-	page, next, err = bus.PageOfRuns([]bus.StoredRun{run("d", 1), run("a", 3), run("c", 2), run("new", 4)}, at, next, 2)
+	page, next, err = bus.PageOfRuns([]bus.StoredRun{run("d", 1), run("a", 3), run("c", 2), run("new", 4)}, started, next,
+		2)
 	if err != nil || names(page) != "cd" || next != "" {
 		t.Errorf("last page: %s, %q, %v", names(page), next, err)
 	}
 	for _, cursor := range []string{"!", "YQ", "-"} {
-		if _, _, err := bus.PageOfRuns(nil, at, cursor, 2); !errors.Is(err, bus.ErrCursor) {
+		if _, _, err := bus.PageOfRuns(nil, started, cursor, 2); !errors.Is(err, bus.ErrCursor) {
 			t.Errorf("cursor %q: %v", cursor, err)
 		}
 	}
@@ -165,11 +166,11 @@ func TestStoredRuns(t *testing.T) {
 		&schemas.Identity{ID: "g", Tenants: []string{"globex"}}
 	const runsOfAcme, runsOfGlobex = 3000, 10
 	for i := range runsOfAcme + runsOfGlobex {
-		by := acme
+		caller := acme
 		if i >= runsOfAcme {
-			by = globex
+			caller = globex
 		}
-		if err := nc.Publish("cairn.analyze."+bus.NameRun(by, fmt.Sprint("r", i))+".replay",
+		if err := nc.Publish("cairn.analyze."+bus.NameRun(caller, fmt.Sprint("r", i))+".replay",
 			[]byte(": started\n\n")); err != nil {
 			t.Fatal(err)
 		}
@@ -177,10 +178,10 @@ func TestStoredRuns(t *testing.T) {
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	for by, want := range map[*schemas.Identity]int{acme: runsOfAcme, globex: runsOfGlobex,
+	for caller, want := range map[*schemas.Identity]int{acme: runsOfAcme, globex: runsOfGlobex,
 		nil: runsOfAcme + runsOfGlobex} {
 		wait.Until(t, "all runs of the caller are listed", func() bool { // they are stored asynchronously
-			list, err := bus.Analyze.Stored(t.Context(), conn, by)
+			list, err := bus.Analyze.Stored(t.Context(), conn, caller)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -149,12 +149,13 @@ func (s Stream[Req]) Snapshot(ctx context.Context, c *Conn, run string) iter.Seq
 
 // Stored returns the runs of the caller (OwnsRun) whose events are stored, in no order. It waits while the
 // tenant reads another list.
-func (s Stream[Req]) Stored(ctx context.Context, c *Conn, by *schemas.Identity) ([]StoredRun, error) {
+func (s Stream[Req]) Stored(ctx context.Context, c *Conn, caller *schemas.Identity) ([]StoredRun, error) {
 	if !c.Connected() {
 		return nil, schemas.ErrUnavailable.Because("NATS is unavailable")
 	}
-	list, err := c.lister.List(ctx, c.ReadConn().js, s.ReplayStream(), s.control("*")+replayToken, AdmissionKey(by, nil),
-		func(run string) bool { return OwnsRun(by, run) })
+	list, err := c.lister.List(ctx, c.ReadConn().js, s.ReplayStream(), s.control("*")+replayToken,
+		AdmissionKey(caller, nil),
+		func(run string) bool { return OwnsRun(caller, run) })
 	if err != nil {
 		return nil, transportError(s.Subject, err)
 	}
@@ -176,7 +177,7 @@ func (s Stream[Req]) Cancel(ctx context.Context, c *Conn, run string) error {
 // handle returns nil, the stream ends with done; if it fails before the first event,
 // the error is the whole reply; later, the stream ends with an error event and done.
 func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sender) error) error {
-	return s.ServeBody(svc, func(ctx context.Context, body []byte, to Sender) error {
+	return s.ServeBody(svc, func(ctx context.Context, body []byte, sender Sender) error {
 		req, err := schemas.Decode[Req](body, s.Invalid)
 		if err == nil {
 			err = Identity(ctx).AuthorizeTenant(s.Permission, &req)
@@ -184,7 +185,7 @@ func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sende
 		if err != nil {
 			return err
 		}
-		return handle(ctx, req, to)
+		return handle(ctx, req, sender)
 	})
 }
 

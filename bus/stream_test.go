@@ -40,17 +40,17 @@ func collect(ctx context.Context, conn *bus.Conn, a schemas.Analysis) (events []
 func TestStream(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	serve(t, conn, func(_ context.Context, a schemas.Analysis, to bus.Sender) error {
+	serve(t, conn, func(_ context.Context, a schemas.Analysis, sender bus.Sender) error {
 		switch a.Context {
 		case "refuse":
 			return schemas.ErrMalformed.Because("no")
 		case "break":
-			_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+			_ = sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 			return errors.New("pipe burst")
 		case "panic":
 			panic("boom")
 		}
-		return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprint("<", len(a.Context), ">")})
+		return sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprint("<", len(a.Context), ">")})
 	})
 	for _, row := range []struct {
 		name, context, events string
@@ -82,8 +82,8 @@ func TestStreamIsCanceledOnDisconnect(t *testing.T) {
 	server, conn := bustest.Start(t)
 	worker := bustest.Dial(t, server)
 	ended := make(chan error, 1)
-	serve(t, worker, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
-		_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+	serve(t, worker, func(ctx context.Context, _ schemas.Analysis, sender bus.Sender) error {
+		_ = sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 		<-ctx.Done()
 		ended <- ctx.Err()
 		return ctx.Err()
@@ -108,10 +108,10 @@ func TestStreamWithoutSubscriberIsCanceled(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
 	ended := make(chan struct{})
-	serve(t, conn, func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
+	serve(t, conn, func(ctx context.Context, _ schemas.Analysis, sender bus.Sender) error {
 		defer close(ended)
 		for ctx.Err() == nil {
-			_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+			_ = sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 		}
 		return ctx.Err()
 	})
@@ -131,8 +131,8 @@ func TestStreamTimeout(t *testing.T) {
 	short := bus.Analyze
 	short.Timeout = 300 * time.Millisecond
 	err := short.Serve(bustest.Service(t, conn, "analyze"),
-		func(ctx context.Context, _ schemas.Analysis, to bus.Sender) error {
-			_ = to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
+		func(ctx context.Context, _ schemas.Analysis, sender bus.Sender) error {
+			_ = sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 			<-ctx.Done()
 			return ctx.Err()
 		})

@@ -39,13 +39,13 @@ func TestUploadBudget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		to := first.Header.Get(bus.HeaderBodySubject)
+		subject := first.Header.Get(bus.HeaderBodySubject)
 		if _, err := nc.Subscribe(grants, func(*nats.Msg) {
-			granted <- func() { _ = nc.Publish(to, make([]byte, 1_000_000)) } // the rest of the body
+			granted <- func() { _ = nc.Publish(subject, make([]byte, 1_000_000)) } // the rest of the body
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if err := nc.PublishRequest(to, grants, nil); err != nil {
+		if err := nc.PublishRequest(subject, grants, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,7 +70,7 @@ func TestUploadBudget(t *testing.T) {
 func TestUploadsToASuspendedWorker(t *testing.T) {
 	const bodies, size = 24, 6 << 20
 	node := bustest.StartNode(t, &server.Options{})
-	at, cut, heal := bustest.Link(t, strings.TrimPrefix(node.ClientURL(), "nats://"))
+	address, cut, heal := bustest.Link(t, strings.TrimPrefix(node.ClientURL(), "nats://"))
 	dial := func(url string) *bus.Conn {
 		conn, err := bus.Open(url, t.Name())
 		if err != nil {
@@ -79,7 +79,7 @@ func TestUploadsToASuspendedWorker(t *testing.T) {
 		t.Cleanup(conn.Close)
 		return conn
 	}
-	worker := dial("nats://" + at)
+	worker := dial("nats://" + address)
 	err := bus.Analyze.ServeBody(bustest.Service(t, worker, "analyze"),
 		func(_ context.Context, body []byte, _ bus.Sender) error {
 			if len(body) != size {

@@ -12,9 +12,9 @@ func TestLimit(t *testing.T) {
 	release, first := l.Acquire("k-1")
 	_, second := l.Acquire("k-1")
 	_, third := l.Acquire("k-1")
-	_, other := l.Acquire("k-2")
-	if !first || !second || third || !other {
-		t.Errorf("acquired %t, %t, %t and %t of another key, want two units of each key", first, second, third, other)
+	_, granted := l.Acquire("k-2")
+	if !first || !second || third || !granted {
+		t.Errorf("acquired %t, %t, %t and %t of another key, want two units of each key", first, second, third, granted)
 	}
 	release()
 	if _, ok := l.Acquire("k-1"); !ok {

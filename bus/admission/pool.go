@@ -106,10 +106,10 @@ func (p *Pool) dequeue(tenant string, i int) {
 
 func (p *Pool) grant() {
 	for len(p.queues) > 0 {
-		least, found := "", false
+		least, chosen := "", false
 		for tenant := range p.queues {
-			if !found || p.tenants[tenant] < p.tenants[least] {
-				least, found = tenant, true
+			if !chosen || p.tenants[tenant] < p.tenants[least] {
+				least, chosen = tenant, true
 			}
 		}
 		first := p.queues[least][0]
@@ -142,17 +142,17 @@ func (p *Pool) adjust(tenant string, n int64) {
 
 // Move transfers n units from one tenant to another, and reports whether the limit of the
 // other tenant permits it (see Acquire).
-func (p *Pool) Move(from, to string, n int64) bool {
-	if from == to {
+func (p *Pool) Move(source, target string, n int64) bool {
+	if source == target {
 		return true
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.fits(to, n, p.capacity-p.held) {
+	if !p.fits(target, n, p.capacity-p.held) {
 		return false
 	}
-	p.adjust(from, -n)
-	p.adjust(to, n)
+	p.adjust(source, -n)
+	p.adjust(target, n)
 	return true
 }
 

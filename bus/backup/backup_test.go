@@ -146,16 +146,16 @@ func restored(t *testing.T, conn *bus.Conn, file []byte) (backup.Summary, error)
 
 func TestRestore(t *testing.T) {
 	t.Parallel()
-	from := filled(t)
-	file := saved(t, from)
+	source := filled(t)
+	file := saved(t, source)
 	for _, made := range []bool{false, true} { // whether a worker has already created the buckets
-		to := bustest.Open(t)
+		target := bustest.Open(t)
 		if made {
 			for _, name := range []string{"cairn_catalog", "cairn_quarantine", "cairn_keys"} {
-				open(t, to, name)
+				open(t, target, name)
 			}
 		}
-		s, err := restored(t, to, file)
+		s, err := restored(t, target, file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,22 +165,22 @@ func TestRestore(t *testing.T) {
 			t.Errorf("up to %d (-want +got):\n%s", s.Revision, diff)
 		}
 		for _, name := range []string{"cairn_catalog", "cairn_keys"} {
-			want, _, _ := held(t, from, name)
+			want, _, _ := held(t, source, name)
 			// no marker is restored
 			want = slices.DeleteFunc(want, func(line string) bool { return strings.HasSuffix(line, " DEL") })
-			if got, _, _ := held(t, to, name); !cmp.Equal(want, got) {
+			if got, _, _ := held(t, target, name); !cmp.Equal(want, got) {
 				t.Errorf("%s is %q; want %q", name, got, want)
 			}
 		}
-		_, first, last := held(t, to, "cairn_catalog")
+		_, first, last := held(t, target, "cairn_catalog")
 		if first != 7 || last != 9 {
 			t.Errorf("the revisions are %d to %d; want 7 to 9, after those of the backup", first, last)
 		}
 		// A replaced record is no longer in quarantine; the other one has its new revision.
-		if got, _, _ := held(t, to, "cairn_quarantine"); len(got) != 1 || !strings.Contains(got[0], `"revision":9`) {
+		if got, _, _ := held(t, target, "cairn_quarantine"); len(got) != 1 || !strings.Contains(got[0], `"revision":9`) {
 			t.Errorf("quarantine is %q", got)
 		}
-		if got := lifetimes(t, to); len(got) != 1 || got["t"] < 50*time.Minute || got["t"] >= time.Hour {
+		if got := lifetimes(t, target); len(got) != 1 || got["t"] < 50*time.Minute || got["t"] >= time.Hour {
 			t.Errorf("tags live for %v, want one of less than an hour", got)
 		}
 	}
@@ -205,20 +205,20 @@ func lifetimes(t *testing.T, conn *bus.Conn) map[string]time.Duration {
 // Fences neither prevent a restore nor interfere with it.
 func TestRestoreAmongFences(t *testing.T) {
 	t.Parallel()
-	from := filled(t)
-	put(t, from, "cairn_catalog.=fence", "")
-	file := saved(t, from)
-	to := bustest.Open(t)
-	open(t, to, "cairn_catalog")
+	source := filled(t)
+	put(t, source, "cairn_catalog.=fence", "")
+	file := saved(t, source)
+	target := bustest.Open(t)
+	open(t, target, "cairn_catalog")
 	ctx, stop := context.WithCancel(t.Context())
 	var fencing sync.WaitGroup
-	put(t, to, "cairn_catalog.=fence", "")
+	put(t, target, "cairn_catalog.=fence", "")
 	fencing.Go(func() {
 		for ctx.Err() == nil {
-			_, _ = to.JetStream().Publish(ctx, "$KV.cairn_catalog.=fence", nil) // fails at the end of ctx
+			_, _ = target.JetStream().Publish(ctx, "$KV.cairn_catalog.=fence", nil) // fails at the end of ctx
 		}
 	})
-	if _, err := restored(t, to, file); err != nil {
+	if _, err := restored(t, target, file); err != nil {
 		t.Error(err)
 	}
 	stop()
@@ -230,14 +230,14 @@ func TestRestoreRejectsNonEmptyBucket(t *testing.T) {
 	t.Parallel()
 	file := saved(t, filled(t))
 	for _, key := range []string{"cairn_catalog.skill._global.mine", "cairn_keys.mine", "cairn_quarantine.mine"} {
-		to := bustest.Open(t)
+		target := bustest.Open(t)
 		name, _, _ := strings.Cut(key, ".")
-		open(t, to, name)
-		put(t, to, key, "{}")
-		if _, err := restored(t, to, file); !errors.Is(err, backup.ErrNotEmpty) {
+		open(t, target, name)
+		put(t, target, key, "{}")
+		if _, err := restored(t, target, file); !errors.Is(err, backup.ErrNotEmpty) {
 			t.Errorf("%s: %v", key, err)
 		}
-		if got, _, last := held(t, to, name); len(got) != 1 || last != 1 {
+		if got, _, last := held(t, target, name); len(got) != 1 || last != 1 {
 			t.Errorf("%s: now it is %q", key, got)
 		}
 	}
@@ -288,18 +288,18 @@ func TestSaveIsAPrefix(t *testing.T) {
 	stop()
 	writing.Wait()
 	for _, file := range files {
-		to := bustest.Open(t)
-		s, err := restored(t, to, file)
+		target := bustest.Open(t)
+		s, err := restored(t, target, file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := map[string]string{}
 		for n := uint64(1); n <= s.Revision; n++ {
-			if w, known := written[n]; known { // the result of an interrupted write is unknown
+			if w, ok := written[n]; ok { // the result of an interrupted write is unknown
 				want["$KV.cairn_catalog."+w[0]] = w[1]
 			}
 		}
-		lines, _, _ := held(t, to, "cairn_catalog")
+		lines, _, _ := held(t, target, "cairn_catalog")
 		got := map[string]string{}
 		for _, line := range lines {
 			key, value, _ := strings.Cut(line, "  ")
@@ -315,32 +315,32 @@ func TestSaveIsAPrefix(t *testing.T) {
 func TestDamageIsRefused(t *testing.T) {
 	t.Parallel()
 	file := saved(t, filled(t))
-	to := bustest.Open(t)
-	refused := func(what string, text []byte) {
+	target := bustest.Open(t)
+	refused := func(reason string, text []byte) {
 		t.Helper()
 		_, err := backup.Check(bytes.NewReader(text))
 		if !errors.Is(err, backup.ErrDamaged) && !errors.Is(err, backup.ErrForeign) && !errors.Is(err, backup.ErrLater) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", reason, err)
 		}
 	}
-	for at := range file {
-		refused(fmt.Sprint("cut after ", at), file[:at])
+	for position := range file {
+		refused(fmt.Sprint("cut after ", position), file[:position])
 		for bit := range 8 {
-			if at > 32 && at < len(file)-32 && bit != at%8 {
+			if position > 32 && position < len(file)-32 && bit != position%8 {
 				continue // one bit of each byte, all bits at both ends
 			}
 			flipped := bytes.Clone(file)
-			flipped[at] ^= 1 << bit
-			refused(fmt.Sprintf("bit %d of byte %d", bit, at), flipped)
+			flipped[position] ^= 1 << bit
+			refused(fmt.Sprintf("bit %d of byte %d", bit, position), flipped)
 		}
 	}
 	refused("one byte appended", append(bytes.Clone(file), 0))
 	refused("twice", append(bytes.Clone(file), file...))
-	if _, err := restored(t, to, file[:len(file)-9]); !errors.Is(err, backup.ErrDamaged) ||
+	if _, err := restored(t, target, file[:len(file)-9]); !errors.Is(err, backup.ErrDamaged) ||
 		!strings.Contains(err.Error(), "truncated") {
 		t.Errorf("%v", err)
 	}
-	if _, err := to.JetStream().Stream(t.Context(), "KV_cairn_catalog"); !errors.Is(err, jetstream.ErrStreamNotFound) {
+	if _, err := target.JetStream().Stream(t.Context(), "KV_cairn_catalog"); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		t.Errorf("a damaged backup changed the cluster: %v", err)
 	}
 }
@@ -348,7 +348,7 @@ func TestDamageIsRefused(t *testing.T) {
 // A file that changes between Check and Restore is rejected.
 func TestChangeAfterTheCheckIsRefused(t *testing.T) {
 	t.Parallel()
-	from := filled(t)
+	source := filled(t)
 	name := filepath.Join(t.TempDir(), "backup")
 	write := func(text []byte) {
 		t.Helper()
@@ -356,7 +356,7 @@ func TestChangeAfterTheCheckIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(saved(t, from))
+	write(saved(t, source))
 	f, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
@@ -366,8 +366,8 @@ func TestChangeAfterTheCheckIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, from, "cairn_keys.another", `{"id":"another"}`)
-	write(saved(t, from))
+	put(t, source, "cairn_keys.another", `{"id":"another"}`)
+	write(saved(t, source))
 	if err := checked.Restore(t.Context(), bustest.Open(t), bustest.Open(t), 0); !errors.Is(err, backup.ErrDamaged) {
 		t.Errorf("got %v", err)
 	}

@@ -28,8 +28,8 @@ var keys = regexp.MustCompile(`^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$`)
 // read verifies a whole backup and calls each for every entry while it reads. The entries
 // are verified only when it returns without an error.
 func read(r io.Reader, each func(entry) error) (s Summary, err error) {
-	in := &hashed{from: bufio.NewReaderSize(r, 64<<10), sum: sha256.New()}
-	zip, err := gzip.NewReader(in)
+	input := &hashed{source: bufio.NewReaderSize(r, 64<<10), sum: sha256.New()}
+	zip, err := gzip.NewReader(input)
 	if err != nil {
 		return s, fmt.Errorf("the file is %w", ErrForeign)
 	}
@@ -56,9 +56,9 @@ func read(r io.Reader, each func(entry) error) (s Summary, err error) {
 	if err := lines.Err(); err != nil {
 		return s, damaged("%v", err)
 	}
-	counted.SHA256 = hex.EncodeToString(in.sum.Sum(nil))
+	counted.SHA256 = hex.EncodeToString(input.sum.Sum(nil))
 	s.End = counted
-	return s, counted.check(in.from)
+	return s, counted.check(input.source)
 }
 
 func readHeader(lines *bufio.Scanner) (h Header, err error) {
@@ -92,20 +92,20 @@ func readEntry(line []byte, h Header) (e entry, err error) {
 
 // hashed is a reader that hashes exactly the bytes that were read from it.
 type hashed struct {
-	from *bufio.Reader
-	sum  hash.Hash
-	byte [1]byte // of ReadByte
+	source *bufio.Reader
+	sum    hash.Hash
+	byte   [1]byte // of ReadByte
 }
 
 func (h *hashed) Read(p []byte) (int, error) {
-	n, err := h.from.Read(p)
+	n, err := h.source.Read(p)
 	_, _ = h.sum.Write(p[:n]) // a hash returns no errors
 	return n, err
 }
 
 // ReadByte implements io.ByteReader, so that gzip does not read past the end of a member.
 func (h *hashed) ReadByte() (byte, error) {
-	b, err := h.from.ReadByte()
+	b, err := h.source.ReadByte()
 	if err == nil {
 		h.byte[0] = b
 		_, _ = h.sum.Write(h.byte[:])

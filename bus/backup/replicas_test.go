@@ -62,7 +62,7 @@ func TestRestoreKeepsReplicas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, to := range []struct {
+	for _, target := range []struct {
 		conn     *bus.Conn
 		replicas int
 	}{{conn, 3}, {bustest.Open(t), 1}} {
@@ -70,15 +70,15 @@ func TestRestoreKeepsReplicas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := checked.Restore(ctx, to.conn, to.conn, 0); err != nil {
+		if err := checked.Restore(ctx, target.conn, target.conn, 0); err != nil {
 			t.Fatal(err)
 		}
-		s, err := to.conn.JetStream().Stream(ctx, bucket.StreamPrefix+bucket.Keys)
+		s, err := target.conn.JetStream().Stream(ctx, bucket.StreamPrefix+bucket.Keys)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.CachedInfo().Config.Replicas; got != to.replicas {
-			t.Errorf("got %d replicas, want %d", got, to.replicas)
+		if got := s.CachedInfo().Config.Replicas; got != target.replicas {
+			t.Errorf("got %d replicas, want %d", got, target.replicas)
 		}
 	}
 }

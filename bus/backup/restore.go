@@ -25,15 +25,15 @@ const maxUnacknowledged = 512 // pending publish acknowledgements
 // Checked is a backup that has passed Check.
 type Checked struct {
 	Summary
-	from io.ReadSeeker
+	source io.ReadSeeker
 }
 
-// Check verifies a whole backup, which starts at the current position of from. It returns
+// Check verifies a whole backup, which starts at the current position of source. It returns
 // an error that wraps ErrForeign, ErrLater, ErrDamaged or ErrNothing for an invalid one.
-// The caller closes from after Restore.
-func Check(from io.ReadSeeker) (c Checked, err error) {
-	c.from = from
-	c.Summary, err = read(from, func(entry) error { return nil })
+// The caller closes source after Restore.
+func Check(source io.ReadSeeker) (c Checked, err error) {
+	c.source = source
+	c.Summary, err = read(source, func(entry) error { return nil })
 	if err == nil && !slices.ContainsFunc(c.Buckets, func(b Bucket) bool { return b.Name == bucket.Catalog }) {
 		err = fmt.Errorf("%w in the backup: the NATS server had none", ErrNothing)
 	}
@@ -49,7 +49,7 @@ func Check(from io.ReadSeeker) (c Checked, err error) {
 // Records keep their order and get new revisions, all higher than those of the backup.
 // Workers process them like registrations.
 func (c Checked) Restore(ctx context.Context, conn, keys *bus.Conn, replicas int) error {
-	if _, err := c.from.Seek(0, io.SeekStart); err != nil {
+	if _, err := c.source.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	r := &restoring{conn: conn, keys: keys, seen: map[string]bool{}, moved: map[string]revisions{}}
@@ -66,7 +66,7 @@ func (c Checked) Restore(ctx context.Context, conn, keys *bus.Conn, replicas int
 			return fmt.Errorf("create bucket %s: %w", b.Name, err)
 		}
 	}
-	second, err := read(c.from, func(e entry) error { return r.put(ctx, e) })
+	second, err := read(c.source, func(e entry) error { return r.put(ctx, e) })
 	if err == nil && second.SHA256 != c.SHA256 {
 		err = damaged("the file has changed since it was checked")
 	}
@@ -94,7 +94,7 @@ type sent struct {
 }
 
 // revisions are the revision of a record in the backup and the restored one.
-type revisions struct{ was, is uint64 }
+type revisions struct{ saved, restored uint64 }
 
 func (r *restoring) js(name string) jetstream.JetStream { return jetStream(name, r.conn, r.keys) }
 
@@ -111,8 +111,8 @@ func (r *restoring) empty(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("open bucket %s: %w", name, err)
 	}
-	for of := range info.State.Subjects {
-		if !internal(strings.TrimPrefix(of, subject(name, ""))) {
+	for key := range info.State.Subjects {
+		if !internal(strings.TrimPrefix(key, subject(name, ""))) {
 			return fmt.Errorf("bucket %s %w: a backup can be restored only to an empty cluster, before records or keys are created", name, ErrNotEmpty)
 		}
 	}
@@ -147,16 +147,16 @@ func (r *restoring) create(ctx context.Context, b Bucket, replicas int, revision
 // lower one if the cluster has fewer servers.
 func createStream(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig,
 	replicas int) (jetstream.Stream, error) {
-	was := max(1, c.Replicas)
-	if c.Replicas = was; replicas > 0 {
+	saved := max(1, c.Replicas)
+	if c.Replicas = saved; replicas > 0 {
 		c.Replicas = replicas
 	}
 	for {
 		s, err := js.CreateStream(ctx, c)
 		if replicas > 0 || c.Replicas == 1 || !bucket.TooFewServers(err) {
-			if err == nil && replicas == 0 && c.Replicas < was {
+			if err == nil && replicas == 0 && c.Replicas < saved {
 				slog.Warn("fewer NATS servers than replicas in the backup", "stream", c.Name, "replicas", c.Replicas,
-					"replicas_in_backup", was)
+					"replicas_in_backup", saved)
 			}
 			return s, err
 		}
@@ -203,10 +203,10 @@ func (r *restoring) put(ctx context.Context, e entry) error {
 // registration replaced it.
 func (r *restoring) updateQuarantined(data []byte) []byte {
 	var record schemas.QuarantinedRecord
-	if json.Unmarshal(data, &record) != nil || r.moved[record.Key].was != record.Revision {
+	if json.Unmarshal(data, &record) != nil || r.moved[record.Key].saved != record.Revision {
 		return nil
 	}
-	record.Revision = r.moved[record.Key].is
+	record.Revision = r.moved[record.Key].restored
 	moved, _ := json.Marshal(record) // a decoded record can be encoded
 	return moved
 }

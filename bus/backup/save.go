@@ -118,20 +118,20 @@ func save(ctx context.Context, s jetstream.Stream, name string, out *writer, eac
 }
 
 // take writes a message and returns its sequence, and whether no further message is pending.
-func take(msg jetstream.Msg, name string, out *writer) (at uint64, last bool, err error) {
+func take(msg jetstream.Msg, name string, out *writer) (sequence uint64, last bool, err error) {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return 0, false, err
 	}
-	at = meta.Sequence.Stream
-	e := entry{Bucket: name, Key: strings.TrimPrefix(msg.Subject(), subject(name, "")), Revision: at,
+	sequence = meta.Sequence.Stream
+	e := entry{Bucket: name, Key: strings.TrimPrefix(msg.Subject(), subject(name, "")), Revision: sequence,
 		Removed: bucket.Removes(msg.Headers())}
 	last = meta.NumPending == 0
 	if name == bucket.Tags {
 		ttl, err := time.ParseDuration(msg.Headers().Get(jetstream.MsgTTLHeader))
 		if e.Expires = meta.Timestamp.Add(ttl).UTC(); err != nil || e.Removed || internal(e.Key) {
-			return at, last, nil
+			return sequence, last, nil
 		}
 	}
-	return at, last, out.add(e, msg.Data())
+	return sequence, last, out.add(e, msg.Data())
 }

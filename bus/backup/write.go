@@ -15,15 +15,15 @@ import (
 )
 
 type writer struct {
-	to  io.Writer
-	sum hash.Hash
-	zip *gzip.Writer
-	end End
+	target io.Writer
+	sum    hash.Hash
+	zip    *gzip.Writer
+	end    End
 }
 
-func newWriter(to io.Writer, h Header) (*writer, error) {
-	w := &writer{to: to, sum: sha256.New(), end: End{Entries: map[string]int{}}}
-	w.zip = gzip.NewWriter(io.MultiWriter(to, w.sum))
+func newWriter(target io.Writer, h Header) (*writer, error) {
+	w := &writer{target: target, sum: sha256.New(), end: End{Entries: map[string]int{}}}
+	w.zip = gzip.NewWriter(io.MultiWriter(target, w.sum))
 	return w, w.line(h)
 }
 
@@ -65,7 +65,7 @@ func (w *writer) close() error {
 		return err
 	}
 	w.end.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
-	_, err := w.to.Write(w.end.member())
+	_, err := w.target.Write(w.end.member())
 	return err
 }
 

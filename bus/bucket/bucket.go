@@ -167,7 +167,7 @@ const recoveryTimeout = 10 * time.Second
 
 // WaitReady retries do while the cluster is not ready or a stream is missing, until ctx ends. While a
 // stand-alone server does not respond, it retries for recoveryTimeout. It logs the reason.
-func WaitReady(ctx context.Context, js jetstream.JetStream, what string, do func() error) error {
+func WaitReady(ctx context.Context, js jetstream.JetStream, task string, do func() error) error {
 	var logged time.Time
 	started := time.Now()
 	retryable := func(err error) bool {
@@ -177,12 +177,12 @@ func WaitReady(ctx context.Context, js jetstream.JetStream, what string, do func
 		}
 		if time.Since(logged) > logInterval {
 			logged = time.Now()
-			slog.Warn("waiting for NATS", "err", fmt.Errorf("%s: %w", what, err))
+			slog.Warn("waiting for NATS", "err", fmt.Errorf("%s: %w", task, err))
 		}
 		return true
 	}
 	if err := retry.Do(ctx, retryable, do); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("%s: %w", task, err)
 	}
 	return nil
 }

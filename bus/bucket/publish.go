@@ -152,9 +152,9 @@ const duplicateInProcess = 10158
 
 // NoReply reports whether err means that no server has replied.
 func NoReply(err error) bool {
-	is := func(known error) bool { return errors.Is(err, known) }
 	return timedOut(err) || slices.ContainsFunc([]error{nats.ErrNoResponders, jetstream.ErrNoStreamResponse,
-		nats.ErrDisconnected, nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting}, is)
+		nats.ErrDisconnected, nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting},
+		func(cause error) bool { return errors.Is(err, cause) })
 }
 
 // timedOut reports whether err means that there was no reply in time.

@@ -14,10 +14,10 @@ import (
 
 func TestWithReplyMarginErrors(t *testing.T) {
 	t.Parallel()
-	other := errors.New("other")
+	unrelated := errors.New("other")
 	for _, c := range []struct{ err, want error }{
 		{nil, nil},
-		{other, other},
+		{unrelated, unrelated},
 		{fmt.Errorf("write a fence: %w", context.DeadlineExceeded), schemas.ErrUnavailable},
 		{nats.ErrTimeout, schemas.ErrUnavailable},
 	} {

@@ -153,11 +153,12 @@ func ProblemsOf(ctx context.Context, js jetstream.JetStream, r Replication,
 		nil
 }
 
-func storageWarning(what string, used uint64, limit int64) []string {
+func storageWarning(store string, used uint64, limit int64) []string {
 	if limit <= 0 || float64(used) < warnAt*float64(limit)/100 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s is %.0f %% full: %d of %d bytes", what, float64(used)/float64(limit)*100, used, limit)}
+	return []string{fmt.Sprintf("%s is %.0f %% full: %d of %d bytes", store, float64(used)/float64(limit)*100, used,
+		limit)}
 }
 
 const (

@@ -42,8 +42,8 @@ func (c *Cluster) start(t testing.TB) {
 		if j == i {
 			continue
 		}
-		at, cut, _ := Link(t, c.listen[j])
-		node.Routes = append(node.Routes, at)
+		address, cut, _ := Link(t, c.listen[j])
+		node.Routes = append(node.Routes, address)
 		c.cuts[i], c.cuts[j] = append(c.cuts[i], cut), append(c.cuts[j], cut)
 	}
 	s, err := natsserver.StartNode(t.TempDir(), "127.0.0.1:0", node)
@@ -79,13 +79,13 @@ func (c *Cluster) Isolate(node int) {
 }
 
 // Until retries do, which a cluster may refuse temporarily, for at most wait.Timeout.
-func Until(t testing.TB, what string, do func(context.Context) error) {
+func Until(t testing.TB, condition string, do func(context.Context) error) {
 	t.Helper()
 	wait.Success(t, func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		if err := do(ctx); err != nil {
-			return fmt.Errorf("%s: %w", what, err)
+			return fmt.Errorf("%s: %w", condition, err)
 		}
 		return nil
 	})

@@ -8,18 +8,18 @@ import (
 
 // Link starts a proxy to the address and returns the address of the proxy. From cut until
 // heal it forwards nothing and closes no connection, like a suspended host.
-func Link(t testing.TB, to string) (at string, cut, heal func()) {
+func Link(t testing.TB, target string) (address string, cut, heal func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	l := &link{ended: make(chan struct{})}
 	l.running.Go(func() {
 		for {
-			from, err := listener.Accept()
+			client, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			l.running.Go(func() { l.join(from, to) })
+			l.running.Go(func() { l.join(client, target) })
 		}
 	})
 	isCut := false
@@ -43,29 +43,29 @@ type link struct {
 }
 
 // join forwards in both directions between from and a new connection to address.
-func (l *link) join(from net.Conn, address string) {
-	defer func() { _ = from.Close() }() // may already be closed
-	to, err := net.Dial("tcp", address)
+func (l *link) join(client net.Conn, address string) {
+	defer func() { _ = client.Close() }() // may already be closed
+	server, err := net.Dial("tcp", address)
 	if err != nil {
 		return
 	}
 	var both sync.WaitGroup
-	both.Go(func() { l.copy(to, from) })
-	both.Go(func() { l.copy(from, to) })
-	l.running.Go(func() { <-l.ended; _, _ = from.Close(), to.Close() })
+	both.Go(func() { l.copy(server, client) })
+	both.Go(func() { l.copy(client, server) })
+	l.running.Go(func() { <-l.ended; _, _ = client.Close(), server.Close() })
 	both.Wait()
 }
 
-func (l *link) copy(to, from net.Conn) {
-	defer func() { _, _ = to.Close(), from.Close() }() // the end of either connection ends both
+func (l *link) copy(target, source net.Conn) {
+	defer func() { _, _ = target.Close(), source.Close() }() // the end of either connection ends both
 	buffer := make([]byte, 32<<10)
 	for {
-		n, err := from.Read(buffer)
+		n, err := source.Read(buffer)
 		if err != nil {
 			return
 		}
 		l.whole.RLock()
-		_, err = to.Write(buffer[:n])
+		_, err = target.Write(buffer[:n])
 		l.whole.RUnlock()
 		if err != nil {
 			return

@@ -39,13 +39,13 @@ func Load(cert, key string, log *slog.Logger) (*Certificate, error) {
 }
 
 // changed returns the modification times of the files; zero for an absent one.
-func (c *Certificate) changed() (at [2]time.Time) {
+func (c *Certificate) changed() (times [2]time.Time) {
 	for i, name := range []string{c.cert, c.key} {
 		if info, err := os.Stat(name); err == nil {
-			at[i] = info.ModTime()
+			times[i] = info.ModTime()
 		}
 	}
-	return at
+	return times
 }
 
 // current returns the certificate, reloaded if its files have changed. If they are

@@ -64,11 +64,11 @@ const (
 )
 
 // State returns the state of the key at the time.
-func (k *Key) State(at time.Time) string {
+func (k *Key) State(now time.Time) string {
 	switch {
 	case !k.Revoked.IsZero():
 		return StateRevoked
-	case !k.Expires.IsZero() && !at.Before(k.Expires):
+	case !k.Expires.IsZero() && !now.Before(k.Expires):
 		return StateExpired
 	default:
 		return StateActive

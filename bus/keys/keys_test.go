@@ -56,14 +56,14 @@ func TestKeys(t *testing.T) {
 	}
 	s := open(t, conn)
 	made, secret := create(t, s, keys.Key{Role: schemas.RoleReader, Tenants: []string{"acme"}})
-	other, _ := create(t, s, keys.Key{Role: schemas.RoleAdmin, Expires: time.Now().Add(time.Hour)})
-	by, err := ring.Identify(t.Context(), secret)
-	if err != nil || by.ID != made.ID || by.Role != schemas.RoleReader || len(by.Tenants) != 1 {
-		t.Fatalf("got %+v, %v", by, err)
+	otherKey, _ := create(t, s, keys.Key{Role: schemas.RoleAdmin, Expires: time.Now().Add(time.Hour)})
+	caller, err := ring.Identify(t.Context(), secret)
+	if err != nil || caller.ID != made.ID || caller.Role != schemas.RoleReader || len(caller.Tenants) != 1 {
+		t.Fatalf("got %+v, %v", caller, err)
 	}
 	_, mine, _ := strings.Cut(secret, made.ID)
 	for _, wrong := range []string{secret + "x", secret[:len(secret)-1], "cairn_" + made.ID + "_",
-		"cairn_" + other.ID + mine, made.Hash,
+		"cairn_" + otherKey.ID + mine, made.Hash,
 		strings.TrimPrefix(secret, "cairn_")} {
 		if _, err := ring.Identify(t.Context(), wrong); !errors.Is(err, keys.ErrUnknown) {
 			t.Errorf("%s: %v, want %v", wrong, err, keys.ErrUnknown)
@@ -157,8 +157,8 @@ func TestKeyRecordOfAnotherSubject(t *testing.T) {
 			t.Fatal(err)
 		}
 		ring := keys.NewRing(conn, slog.New(slog.DiscardHandler))
-		if by, err := ring.Identify(t.Context(), "cairn_"+id+"_"+hidden); !errors.Is(err, keys.ErrUnknown) {
-			t.Errorf("%s: got %+v, %v, want %v", id, by, err, keys.ErrUnknown)
+		if caller, err := ring.Identify(t.Context(), "cairn_"+id+"_"+hidden); !errors.Is(err, keys.ErrUnknown) {
+			t.Errorf("%s: got %+v, %v, want %v", id, caller, err, keys.ErrUnknown)
 		}
 	}
 }
@@ -247,8 +247,8 @@ func TestBucketRollback(t *testing.T) {
 			}
 			wait.Success(t, func() error {
 				err := ring.Refresh(t.Context())
-				if _, found := ring.Identify(t.Context(), lost); !errors.Is(found, keys.ErrUnknown) {
-					return errors.Join(errors.New("a key that the bucket lacks is accepted"), found, err)
+				if _, failure := ring.Identify(t.Context(), lost); !errors.Is(failure, keys.ErrUnknown) {
+					return errors.Join(errors.New("a key that the bucket lacks is accepted"), failure, err)
 				}
 				return err
 			})

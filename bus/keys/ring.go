@@ -202,17 +202,17 @@ func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, er
 	if !ok {
 		return nil, fmt.Errorf("%w: expected cairn_ID_SECRET", ErrUnknown)
 	}
-	k, found, _ := r.find(id)
+	k, exists, _ := r.find(id)
 	// A missing key may be new. The second read is needed if the first one was shared and started
 	// before the key was created.
-	for reads := 0; reads < 2 && !found; reads++ {
+	for reads := 0; reads < 2 && !exists; reads++ {
 		var read bool
 		err := r.Refresh(ctx)
-		if k, found, read = r.find(id); err != nil && !found && !read {
+		if k, exists, read = r.find(id); err != nil && !exists && !read {
 			return nil, schemas.ErrUnavailable.Because("the API keys cannot be read")
 		}
 	}
-	if !found || !k.matches(secret) {
+	if !exists || !k.matches(secret) {
 		return nil, fmt.Errorf("%w: unknown id or secret", ErrUnknown)
 	}
 	if state := k.State(time.Now()); state != StateActive {
@@ -221,9 +221,9 @@ func (r *Ring) Identify(ctx context.Context, text string) (*schemas.Identity, er
 	return k.Identity(), nil
 }
 
-func (r *Ring) find(id string) (k *Key, found, read bool) {
+func (r *Ring) find(id string) (k *Key, exists, read bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	k, found = r.keys[id]
-	return k, found, r.read
+	k, exists = r.keys[id]
+	return k, exists, r.read
 }

@@ -117,7 +117,7 @@ func (s *Status) addStreams(replies []reply) {
 	}
 }
 
-func (s *Status) addStream(account, from string, info jetstream.StreamInfo) {
+func (s *Status) addStream(account, node string, info jetstream.StreamInfo) {
 	i := slices.IndexFunc(s.Streams, func(row Stream) bool {
 		return row.Account == account && row.Name == info.Config.Name
 	})
@@ -125,10 +125,10 @@ func (s *Status) addStream(account, from string, info jetstream.StreamInfo) {
 		i = len(s.Streams)
 		s.Streams = append(s.Streams, Stream{Account: account, Name: info.Config.Name, Replicas: info.Config.Replicas})
 	}
-	if info.Cluster == nil || info.Cluster.Leader != from {
+	if info.Cluster == nil || info.Cluster.Leader != node {
 		return
 	}
-	s.Streams[i].Leader = from
+	s.Streams[i].Leader = node
 	for _, p := range info.Cluster.Replicas {
 		s.Streams[i].Peers = append(s.Streams[i].Peers, p.Name)
 	}

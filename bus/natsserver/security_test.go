@@ -30,19 +30,19 @@ func TestServerWithSecurity(t *testing.T) {
 		t.Fatalf("from inside the process: %v", err)
 	}
 	t.Cleanup(inside.Close)
-	at := strings.TrimPrefix(server.URL(), "tls://")
-	if at == server.URL() {
-		t.Errorf("the URL is %s, want tls://", at)
+	address := strings.TrimPrefix(server.URL(), "tls://")
+	if address == server.URL() {
+		t.Errorf("the URL is %s, want tls://", address)
 	}
-	known, err := bus.Open("tls://s3cret@"+at, "known", bus.Credentials{CA: cert}.Options()...)
-	if err != nil || !known.Connected() {
+	client, err := bus.Open("tls://s3cret@"+address, "known", bus.Credentials{CA: cert}.Options()...)
+	if err != nil || !client.Connected() {
 		t.Fatalf("with the secret: %v", err)
 	}
-	t.Cleanup(known.Close)
+	t.Cleanup(client.Close)
 	for url, options := range map[string][]nats.Option{
-		"tls://" + at:        {nats.RootCAs(cert)},
-		"tls://wrong@" + at:  {nats.RootCAs(cert)},
-		"tls://s3cret@" + at: nil,
+		"tls://" + address:        {nats.RootCAs(cert)},
+		"tls://wrong@" + address:  {nats.RootCAs(cert)},
+		"tls://s3cret@" + address: nil,
 	} {
 		if nc, err := nats.Connect(url, options...); err == nil {
 			nc.Close()
@@ -55,11 +55,11 @@ func TestServerWithSecurity(t *testing.T) {
 func TestEncryptedRoutes(t *testing.T) {
 	t.Parallel()
 	cert, key := bustest.Certificate(t, t.TempDir(), 1)
-	other, otherKey := bustest.Certificate(t, t.TempDir(), 1)
+	otherCert, otherKey := bustest.Certificate(t, t.TempDir(), 1)
 	ports := []string{bustest.FreeAddress(t), bustest.FreeAddress(t), bustest.FreeAddress(t)}
 	routes := []string{"nats://" + ports[0], "nats://" + ports[1], "nats://" + ports[2]}
 	var nodes []*natsserver.Server
-	for i, files := range [][2]string{{cert, key}, {cert, key}, {other, otherKey}} {
+	for i, files := range [][2]string{{cert, key}, {cert, key}, {otherCert, otherKey}} {
 		s, err := natsserver.StartNode(t.TempDir(), "127.0.0.1:0",
 			natsserver.Cluster{Name: "c", Listen: ports[i], Routes: routes},
 			natsserver.WithSecurity(natsserver.Security{Cert: files[0], Key: files[1], CA: files[0],

@@ -43,7 +43,7 @@ type Server struct {
 // Start starts a stand-alone server that stores its streams in dir, or in a
 // temporary directory if dir is empty. It listens on listen (host:port), or serves
 // in-process connections only if listen is empty. The caller stops it.
-func Start(dir, listen string, more ...Option) (*Server, error) {
+func Start(dir, listen string, options ...Option) (*Server, error) {
 	s := &Server{dir: dir, log: slog.New(slog.DiscardHandler), recovered: func() {}}
 	if dir == "" {
 		scratch, err := os.MkdirTemp("", "cairn-nats-")
@@ -55,7 +55,7 @@ func Start(dir, listen string, more ...Option) (*Server, error) {
 	if clustered(s.dir) {
 		return nil, fmt.Errorf("%s belongs to a cluster node: start it as a cluster node", s.dir)
 	}
-	if err := s.start(listen, more); err != nil {
+	if err := s.start(listen, options); err != nil {
 		_ = os.RemoveAll(s.scratch) // the system clears temporary directories too
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func Start(dir, listen string, more ...Option) (*Server, error) {
 
 // StartNode is Start for a node of a cluster. It returns when the server runs,
 // whether or not other nodes are connected: Problem reports the state of the cluster.
-func StartNode(dir, listen string, c Cluster, more ...Option) (*Server, error) {
+func StartNode(dir, listen string, c Cluster, options ...Option) (*Server, error) {
 	if dir == "" {
 		return nil, errors.New("a cluster node needs a data directory: without it, each start creates another node")
 	}
@@ -83,7 +83,7 @@ func StartNode(dir, listen string, c Cluster, more ...Option) (*Server, error) {
 		s.node, s.nodes = o.ServerName, 1+len(o.Routes)
 		return err
 	}
-	if err := s.start(listen, append([]Option{node}, more...)); err != nil {
+	if err := s.start(listen, append([]Option{node}, options...)); err != nil {
 		return nil, err
 	}
 	telemetry.Cluster(s.clusterState)

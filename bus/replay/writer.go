@@ -155,9 +155,9 @@ func (w *Writer) flush() (stored func() bool) {
 func (w *Writer) waitFor(ctx context.Context, condition func() bool) error {
 	for {
 		w.mu.Lock()
-		is, stored := condition(), w.stored
+		fulfilled, stored := condition(), w.stored
 		w.mu.Unlock()
-		if is {
+		if fulfilled {
 			return nil
 		}
 		select {

@@ -57,7 +57,7 @@ func TestBudget(t *testing.T) {
 	for range 5 {
 		b.Refill()
 	}
-	if more := b.Take(); took != 100 || !more || b.Take() {
-		t.Errorf("%d retries, then %v after five requests, want 100 and one more", took, more)
+	if refilled := b.Take(); took != 100 || !refilled || b.Take() {
+		t.Errorf("%d retries, then %v after five requests, want 100 and one more", took, refilled)
 	}
 }

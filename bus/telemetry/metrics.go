@@ -84,17 +84,17 @@ func EstateLookup(hit bool) {
 // Slots exports the concurrency limit of a service and how many slots its requests hold. A later
 // call for the same service replaces the earlier one.
 func Slots(service string, limit int, used func() int64) {
-	of := prometheus.Labels{"service": service}
-	scraped("service_slots", "Concurrency limit of the service.", of, func() float64 { return float64(limit) })
-	scraped("service_requests_in_flight", "Requests in flight.", of, func() float64 { return float64(used()) })
+	labels := prometheus.Labels{"service": service}
+	scraped("service_slots", "Concurrency limit of the service.", labels, func() float64 { return float64(limit) })
+	scraped("service_requests_in_flight", "Requests in flight.", labels, func() float64 { return float64(used()) })
 }
 
 // Certificate exports the expiry of the certificate of the process's http or nats
 // server. A later call for the same server replaces the earlier one.
-func Certificate(of string, ends func() time.Time) {
+func Certificate(owner string, ends func() time.Time) {
 	scraped("certificate_not_after_timestamp_seconds",
 		"Expiry of the TLS certificate in use, in seconds since the Unix epoch.",
-		prometheus.Labels{"of": of}, func() float64 { return float64(ends().Unix()) })
+		prometheus.Labels{"of": owner}, func() float64 { return float64(ends().Unix()) })
 }
 
 // MemoryBudget exports the limit and the use of a memory budget, in bytes. A later
@@ -116,8 +116,8 @@ type ClusterState struct {
 
 // Cluster exports the state of the cluster. A later call replaces an earlier one.
 func Cluster(state func() ClusterState) {
-	export := func(name, help string, of func(ClusterState) int) {
-		scraped(name, help, nil, func() float64 { return float64(of(state())) })
+	export := func(name, help string, count func(ClusterState) int) {
+		scraped(name, help, nil, func() float64 { return float64(count(state())) })
 	}
 	export("cluster_nodes", "Connected nodes of the cluster, including this one.", func(c ClusterState) int {
 		return c.Nodes

@@ -74,9 +74,9 @@ func (s *Subject) Refused(code string) {
 
 // Work is the span and the metrics of a request on its worker.
 type Work struct {
-	of    *Subject
-	began time.Time
-	span  Span
+	subject *Subject
+	began   time.Time
+	span    Span
 
 	mu     sync.Mutex
 	status int
@@ -87,7 +87,7 @@ type workKey struct{}
 
 // Begin starts the work for a request; the caller ends it.
 func (s *Subject) Begin(ctx context.Context, requestID string) (context.Context, *Work) {
-	w := &Work{of: s, began: time.Now(), status: 200}
+	w := &Work{subject: s, began: time.Now(), status: 200}
 	ctx, w.span = start(ctx, asServer, "process", s.name, s.root)
 	if w.span.span != nil {
 		w.span.set(messagingNATS, semconv.MessagingDestinationName(s.name),
@@ -102,8 +102,8 @@ func (w *Work) End() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	took := time.Since(w.began)
-	w.of.Count(w.status, took)
-	w.of.add(w.code, took)
+	w.subject.Count(w.status, took)
+	w.subject.add(w.code, took)
 	if w.status >= serverError {
 		w.span.fail(w.code)
 	}
@@ -125,6 +125,6 @@ const StatusDisconnected = 499
 // FirstEvent records that the stream in ctx has sent its first event.
 func FirstEvent(ctx context.Context) {
 	if w, ok := ctx.Value(workKey{}).(*Work); ok {
-		firstEvent.WithLabelValues(w.of.name).Observe(time.Since(w.began).Seconds())
+		firstEvent.WithLabelValues(w.subject.name).Observe(time.Since(w.began).Seconds())
 	}
 }

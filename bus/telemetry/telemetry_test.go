@@ -56,8 +56,8 @@ func (c *collectorStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	c.requests++
 	if c.status.Load() == 200 {
-		for _, of := range request.ResourceSpans {
-			for _, scope := range of.ScopeSpans {
+		for _, resource := range request.ResourceSpans {
+			for _, scope := range resource.ScopeSpans {
 				for _, span := range scope.Spans {
 					c.names = append(c.names, span.Name)
 				}

@@ -51,11 +51,11 @@ func Inject(ctx context.Context, set func(key, value string)) {
 
 // IDs returns the trace and span IDs of ctx; empty when there are none.
 func IDs(ctx context.Context) (traceID, spanID string) {
-	at := trace.SpanContextFromContext(ctx)
-	if !at.IsValid() {
+	span := trace.SpanContextFromContext(ctx)
+	if !span.IsValid() {
 		return "", ""
 	}
-	return at.TraceID().String(), at.SpanID().String()
+	return span.TraceID().String(), span.SpanID().String()
 }
 
 // Span is an operation within a trace. The methods of the zero Span do nothing.
@@ -78,8 +78,9 @@ func start(ctx context.Context, kind trace.SpanStartOption, operation, target st
 	if t == nil {
 		return ctx, Span{}
 	}
-	in := trace.SpanContextFromContext(ctx)
-	if !in.IsValid() && !root || in.IsValid() && !in.IsSampled() && (t.parentBased || !in.IsRemote()) {
+	incoming := trace.SpanContextFromContext(ctx)
+	if !incoming.IsValid() && !root ||
+		incoming.IsValid() && !incoming.IsSampled() && (t.parentBased || !incoming.IsRemote()) {
 		return ctx, Span{}
 	}
 	ctx, span := t.Start(ctx, operation+" "+target, kind)
