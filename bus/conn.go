@@ -34,7 +34,9 @@ type Conn struct {
 	mu sync.Mutex
 	up bool // as exported by the metrics
 
-	dial         func(name string, changed func(up bool), also ...nats.Option) (*requests, error)
+	url          string
+	options      []nats.Option   // of both connections
+	outbound     *admission.Pool // bytes of unconfirmed large messages
 	bulkMu       sync.Mutex
 	bulkRequests *requests // over a separate connection; nil: not opened
 
@@ -59,37 +61,46 @@ func OpenInProcess(server nats.InProcessConnProvider, name string, options ...na
 	return connect("", name, append(options, nats.InProcessServer(server))...)
 }
 
-func connect(url, name string, extra ...nats.Option) (*Conn, error) {
-	c := &Conn{closed: make(chan struct{}), budget: retry.NewBudget(), lister: replay.NewLister()}
-	c.outages = outages{conn: c, waiting: admission.NewPool(maxUndelivered)}
-	outbound := admission.NewPool(outboundBytes)
-	c.dial = func(name string, changed func(up bool), also ...nats.Option) (q *requests, err error) {
-		q = &requests{conn: c, outbound: outbound, waiting: map[string]chan *nats.Msg{}}
-		q.setConnected(true)
-		established := func(*nats.Conn) { q.setConnected(true); changed(true) }
-		lost := func(*nats.Conn, error) { q.setConnected(false); changed(false) }
-		q.nc, err = nats.Connect(url, slices.Concat(options(name, extra), also, []nats.Option{
-			nats.ConnectHandler(established), nats.ReconnectHandler(established), nats.DisconnectErrHandler(lost),
-		})...)
-		if err != nil {
-			return nil, err
-		}
-		q.prefix = q.nc.NewInbox() + "."
-		if _, err = q.nc.Subscribe(q.prefix+"*", q.dispatch); err != nil {
-			q.nc.Close()
-		}
-		return q, err
+func connect(url, name string, extra ...nats.Option) (c *Conn, err error) {
+	c = &Conn{
+		url: url, options: extra, closed: make(chan struct{}), budget: retry.NewBudget(), lister: replay.NewLister(),
+		outages:  outages{waiting: admission.NewPool(maxUndelivered)},
+		outbound: admission.NewPool(outboundBytes),
 	}
-	var err error
-	if c.requests, err = c.dial(name, c.setConnected,
-		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) })); err != nil {
+	closed := nats.ClosedHandler(func(*nats.Conn) { close(c.closed) })
+	if c.requests, err = c.dial(name, c.setConnected, closed); err != nil {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
 	c.nc = c.requests.nc
+	c.outages.nc = c.nc
 	c.js, _ = jetstream.New(c.nc, jetstream.WithDefaultTimeout(3*time.Second)) // fails for invalid options
 	telemetry.ConnectionsWanted.Inc()
 	return c, nil
 }
+
+// dial opens a connection for requests. It calls changed when the connection is established or lost.
+func (c *Conn) dial(name string, changed func(up bool), extra ...nats.Option) (q *requests, err error) {
+	q = &requests{budget: c.budget, outages: &c.outages, outbound: c.outbound, waiting: map[string]chan *nats.Msg{}}
+	q.setConnected(true)
+	established := func(*nats.Conn) { q.setConnected(true); changed(true) }
+	lost := func(*nats.Conn, error) { q.setConnected(false); changed(false) }
+	q.nc, err = nats.Connect(c.url, slices.Concat(options(name), c.options, extra, []nats.Option{
+		nats.ConnectHandler(established), nats.ReconnectHandler(established), nats.DisconnectErrHandler(lost),
+	})...)
+	if err != nil {
+		return nil, err
+	}
+	q.prefix = q.nc.NewInbox() + "."
+	if _, err = q.nc.Subscribe(q.prefix+"*", q.dispatch); err != nil {
+		q.nc.Close()
+	}
+	return q, err
+}
+
+// maxInline is the largest body that is sent over the connection for control traffic, in bytes.
+// Larger bodies use the bulk connection: in the request of an Endpoint, and in chunks after the
+// request of a run, once a worker has admitted it.
+const maxInline = 256 << 10
 
 // bulk returns the connection for large requests and for chunks of bodies, which would delay
 // heartbeats, acknowledgements and other requests. A worker receives all registrations over it.
@@ -127,25 +138,11 @@ func (c *Conn) setConnected(up bool) {
 	}
 }
 
-// errConnectionLost is the error of requests and streams whose connection was lost.
-var errConnectionLost = fmt.Errorf("%w", schemas.ErrUnavailable.Because("the connection to NATS was lost"))
-
 // Connected reports whether the connection is established.
 func (c *Conn) Connected() bool { return c.nc.IsConnected() }
 
 // WaitConnected waits until the connection is established or ctx ends, and then returns its error.
-func (c *Conn) WaitConnected(ctx context.Context) error {
-	changes := c.nc.StatusChanged(nats.CONNECTED)
-	defer c.nc.RemoveStatusListener(changes)
-	for !c.nc.IsConnected() {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-changes:
-		}
-	}
-	return nil
-}
+func (c *Conn) WaitConnected(ctx context.Context) error { return waitConnected(ctx, c.nc) }
 
 // JetStream returns the JetStream context of the connection.
 func (c *Conn) JetStream() jetstream.JetStream { return c.js }

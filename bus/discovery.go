@@ -16,6 +16,9 @@ import (
 	"cairn/schemas"
 )
 
+// Version is the version of this build, set by the linker.
+var Version = "0.0.0"
+
 // discovery answers the requests of NATS service discovery, $SRV.PING, $SRV.INFO and
 // $SRV.STATS, for a service (NATS ADR-32). A service of package micro runs the requests of
 // an endpoint one after the other, and counts a request as done when its callback returns;

@@ -96,6 +96,9 @@ func (e Endpoint[Req, Res]) storesOnce() bool {
 	return e.Permission == schemas.PermissionTag || e.Permission == schemas.PermissionRegister
 }
 
+// healthSubjects is the prefix of the subjects of Health.
+const healthSubjects = "cairn.health."
+
 // retry reports whether a request that failed with err waits for the end of an outage: it was not
 // delivered, or the connection was lost and it is a read or a write that is stored once.
 // Health checks do not wait, so that they report the outage.
@@ -110,9 +113,6 @@ func (e Endpoint[Req, Res]) retry(request *nats.Msg, err error) bool {
 	}
 	return false
 }
-
-// storedOnce reports whether the request is a write that workers store once, so that it may be sent again.
-func storedOnce(request *nats.Msg) bool { return request.Header.Get(jetstream.MsgIDHeader) != "" }
 
 func endSpan(span telemetry.Span, err error) {
 	if e, ok := errors.AsType[*schemas.Error](err); ok {

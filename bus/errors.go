@@ -77,6 +77,11 @@ func tooLarge(size, limit int) error {
 // isBusy reports whether msg is the refusal of a busy worker.
 func isBusy(msg *nats.Msg) bool { return msg.Header.Get(HeaderBusy) != "" }
 
+// noResponders reports whether msg is the server's status for a message without a subscriber.
+func noResponders(msg *nats.Msg) bool {
+	return len(msg.Data) == 0 && msg.Header.Get("Status") == "503"
+}
+
 // readError returns the error that a reply carries in micro's headers, nil if it
 // carries none. It unwraps to the declared error that the worker returned.
 func readError(msg *nats.Msg) error {

@@ -10,7 +10,8 @@ import (
 // TestPersistEndsTheGracePeriod: the client has disconnected before the handler calls Persist.
 func TestPersistEndsTheGracePeriod(t *testing.T) {
 	t.Parallel()
-	w := &session{replay: &replay.Writer{}, stream: Stream[any]{Grace: time.Hour}, flow: newFlow("")}
+	s := &streamServer{stream: Stream[any]{Grace: time.Hour}}
+	w := &session{streamServer: s, replay: &replay.Writer{}, flow: newFlow("")}
 	w.cancel = func(err error) { t.Errorf("the run is canceled: %v", err) }
 	w.disconnected()
 	if w.graceTimer == nil {

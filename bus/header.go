@@ -236,3 +236,26 @@ func withConditions(ctx context.Context, header nats.Header) (_ context.Context,
 	}
 	return ctx, wrong
 }
+
+// clientInfoHeader is the header with the client of a request from another account
+// (nats-server, ClientInfoHdr).
+const clientInfoHeader = "Nats-Request-Info"
+
+// authorize returns ctx with the caller's identity, and an error if it lacks the permission. The
+// server adds clientInfoHeader to requests from another NATS account (an import with "share"); such
+// a client is authenticated by NATS alone, and must not send an identity.
+func authorize(ctx context.Context, header func(string) string,
+	permission schemas.Permission) (context.Context, *schemas.Identity, error) {
+	text := header(HeaderIdentity)
+	if text == "" {
+		return ctx, nil, nil
+	}
+	if header(clientInfoHeader) != "" {
+		return ctx, nil, schemas.ErrForbidden.Because("a client of another NATS account must not send " + HeaderIdentity)
+	}
+	caller := &schemas.Identity{}
+	if err := json.Unmarshal([]byte(text), caller); err != nil || caller.Validate() != nil {
+		return ctx, nil, schemas.ErrForbidden.Because("invalid " + HeaderIdentity + " header")
+	}
+	return WithIdentity(ctx, caller), caller, caller.Authorize(permission)
+}

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"cairn/schemas"
 )
 
@@ -21,29 +19,6 @@ func WithIdentity(ctx context.Context, caller *schemas.Identity) context.Context
 func Identity(ctx context.Context) *schemas.Identity {
 	caller, _ := ctx.Value(identityKey{}).(*schemas.Identity)
 	return caller
-}
-
-// clientInfoHeader is the header with the client of a request from another account
-// (nats-server, ClientInfoHdr).
-const clientInfoHeader = "Nats-Request-Info"
-
-// authorize returns ctx with the caller's identity, and an error if it lacks the permission. The
-// server adds clientInfoHeader to requests from another NATS account (an import with "share"); such
-// a client is authenticated by NATS alone, and must not send an identity.
-func authorize(ctx context.Context, header func(string) string,
-	permission schemas.Permission) (context.Context, *schemas.Identity, error) {
-	text := header(HeaderIdentity)
-	if text == "" {
-		return ctx, nil, nil
-	}
-	if header(clientInfoHeader) != "" {
-		return ctx, nil, schemas.ErrForbidden.Because("a client of another NATS account must not send " + HeaderIdentity)
-	}
-	caller := &schemas.Identity{}
-	if err := json.Unmarshal([]byte(text), caller); err != nil || caller.Validate() != nil {
-		return ctx, nil, schemas.ErrForbidden.Because("invalid " + HeaderIdentity + " header")
-	}
-	return WithIdentity(ctx, caller), caller, caller.Authorize(permission)
 }
 
 // AdmissionKey returns the tenant that a request counts against wherever capacity is divided among

@@ -18,8 +18,8 @@ import (
 // request to JetStream, and its end. The default takes half a megabyte of each.
 const syncQueue = 1024 + 1
 
-func options(name string, extra []nats.Option) []nats.Option {
-	return append([]nats.Option{
+func options(name string) []nats.Option {
+	return []nats.Option{
 		nats.Name(name),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(250 * time.Millisecond),
@@ -36,7 +36,7 @@ func options(name string, extra []nats.Option) []nats.Option {
 			}
 			slog.Warn("nats", "connection", name, "subject", subject, "err", err)
 		}),
-	}, extra...)
+	}
 }
 
 // Credentials are the files that authenticate a client to a NATS server and the server to the

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"cairn/bus/admission"
 	"cairn/bus/retry"
+	"cairn/schemas"
 )
 
 const (
@@ -59,7 +61,7 @@ func (o *outage) recordFailure() (deadline time.Time) {
 // outages holds the outages of a connection and of its subjects, and bounds the number of requests
 // that wait for their end.
 type outages struct {
-	conn       *Conn
+	nc         *nats.Conn // set after the first connect
 	connection outage
 	subjects   sync.Map // *outage by subject
 	waiting    *admission.Pool
@@ -77,6 +79,9 @@ type callerKey struct{}
 func WithCaller(ctx, caller context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
+
+// errConnectionLost is the error of requests and streams whose connection was lost.
+var errConnectionLost = fmt.Errorf("%w", schemas.ErrUnavailable.Because("the connection to NATS was lost"))
 
 // undelivered reports whether err means that a message reached no subscriber, so that it may
 // be retried.
@@ -110,7 +115,7 @@ func (d *delivery) wait(ctx context.Context, err error) error {
 		d.intervals = retry.Intervals()
 	}
 	current := &d.outages.connection
-	if d.outages.conn.Connected() {
+	if d.outages.nc.IsConnected() {
 		current = d.outages.subject(d.subject)
 	}
 	limited, cancel := context.WithDeadline(ctx, current.recordFailure())
@@ -118,11 +123,25 @@ func (d *delivery) wait(ctx context.Context, err error) error {
 	if caller, ok := ctx.Value(callerKey{}).(context.Context); ok {
 		defer context.AfterFunc(caller, cancel)()
 	}
-	stopped := cmp.Or(retry.Sleep(limited, d.intervals.NextBackOff()), d.outages.conn.WaitConnected(limited), ctx.Err())
+	stopped := cmp.Or(retry.Sleep(limited, d.intervals.NextBackOff()), waitConnected(limited, d.outages.nc), ctx.Err())
 	if stopped == nil || errors.Is(stopped, context.Canceled) {
 		return stopped
 	}
 	return err
+}
+
+// waitConnected waits until the connection is established or ctx ends, and then returns its error.
+func waitConnected(ctx context.Context, nc *nats.Conn) error {
+	changes := nc.StatusChanged(nats.CONNECTED)
+	defer nc.RemoveStatusListener(changes)
+	for !nc.IsConnected() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changes:
+		}
+	}
+	return nil
 }
 
 func (d *delivery) end() {

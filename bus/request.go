@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/admission"
+	"cairn/bus/retry"
 	"cairn/schemas"
 )
 
@@ -40,8 +42,9 @@ const (
 // requests sends the requests of a connection and receives their replies. The request API of
 // nats.go treats the first message as the reply; here it may be a heartbeat.
 type requests struct {
-	conn     *Conn
-	nc       *nats.Conn      // connection of conn for control traffic, or for large bodies
+	nc       *nats.Conn // for control traffic, or for large bodies
+	budget   *retry.Budget
+	outages  *outages
 	outbound *admission.Pool // bytes of unconfirmed large messages
 	prefix   string          // prefix of the reply subjects
 
@@ -189,7 +192,7 @@ func (a *attempts) missHeartbeat(ctx context.Context) error {
 		return schemas.ErrUnavailable.Because("no heartbeat from a worker of " + a.request.Subject +
 			"; a write may have been applied")
 	}
-	if a.missed < retryMissed || !a.retryable() || !a.requests.conn.budget.Take() {
+	if a.missed < retryMissed || !a.retryable() || !a.requests.budget.Take() {
 		return nil
 	}
 	if !a.read { // an earlier copy may be delayed, but is not performed after the deadline
@@ -207,6 +210,9 @@ func (a *attempts) retryable() bool {
 	small := len(a.request.Data) < largeMessage
 	return a.missed%retryMissed == 0 && a.retries < maxWriteRetries && small && storedOnce(a.request)
 }
+
+// storedOnce reports whether the request is a write that workers store once, so that it may be sent again.
+func storedOnce(request *nats.Msg) bool { return request.Header.Get(jetstream.MsgIDHeader) != "" }
 
 // setTimeout sets the timeout of the request to the rest of that of ctx.
 func setTimeout(ctx context.Context, request *nats.Msg) {
@@ -228,9 +234,9 @@ func (a *attempts) receive(msg *nats.Msg) (final *nats.Msg, err error) {
 	case noResponders(msg): // also while copies are pending: their workers are lost
 		return nil, nats.ErrNoResponders
 	}
-	a.requests.conn.outages.subject(a.request.Subject).end()
+	a.requests.outages.subject(a.request.Subject).end()
 	if a.retries+a.busy == 0 {
-		a.requests.conn.budget.Refill()
+		a.requests.budget.Refill()
 	}
 	return msg, nil
 }

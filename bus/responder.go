@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,9 @@ import (
 // responder answers the requests of a subject at a worker.
 type responder struct {
 	Operation
-	service  *Service
+	conn     *Conn
+	log      *slog.Logger
+	draining <-chan struct{} // of the service
 	timeout  time.Duration
 	invalid  *schemas.Error             // the error of malformed headers
 	mapError func(error) *schemas.Error // maps an error to the one that callers receive
@@ -80,7 +83,7 @@ func (r *request) close() {
 func (d *responder) admit(base context.Context,
 	msg *nats.Msg) (ctx context.Context, r *request, cancel context.CancelFunc) {
 	if !d.answers(msg.Reply) {
-		d.service.log.Debug("request ignored: the reply subject is not an inbox", "subject", d.Subject, "reply", msg.Reply)
+		d.log.Debug("request ignored: the reply subject is not an inbox", "subject", d.Subject, "reply", msg.Reply)
 		return base, nil, func() {}
 	}
 	r = &request{Msg: msg, admitted: d.admitted}
@@ -113,7 +116,7 @@ func (d *responder) heartbeats(request *nats.Msg) *heartbeat {
 	if request.Header.Get(HeaderHeartbeat) != "" && !strings.HasPrefix(request.Reply, importPrefix) {
 		h.start(heartbeatInterval, func() {
 			beat := &nats.Msg{Subject: request.Reply, Header: nats.Header{HeaderHeartbeat: {"1"}}}
-			_ = d.service.conn.nc.PublishMsg(beat) // the client detects missing heartbeats
+			_ = d.conn.nc.PublishMsg(beat) // the client detects missing heartbeats
 		})
 	}
 	return h
@@ -177,13 +180,13 @@ func (d *responder) respond(ctx context.Context, r *nats.Msg, body []byte, heade
 		return
 	}
 	reply := &nats.Msg{Subject: r.Reply, Header: header, Data: body}
-	conn := d.service.conn
+	conn := d.conn
 	err := conn.nc.PublishMsg(reply)
 	for undelivered(err) && conn.WaitConnected(ctx) == nil && ctx.Err() == nil {
 		err = conn.nc.PublishMsg(reply)
 	}
 	if err != nil {
-		d.service.log.WarnContext(ctx, "reply not sent", "subject", d.Subject, "err", err)
+		d.log.WarnContext(ctx, "reply not sent", "subject", d.Subject, "err", err)
 	}
 }
 
@@ -201,18 +204,18 @@ func (d *responder) report(ctx context.Context, e *schemas.Error, err error, log
 	switch {
 	case loggedByClient:
 	case isClientError(counted) || Logged(err):
-		d.service.log.DebugContext(ctx, "request refused", "subject", d.Subject, "err", err)
+		d.log.DebugContext(ctx, "request refused", "subject", d.Subject, "err", err)
 	case c.Status == schemas.ErrUnavailable.Status:
-		d.service.log.WarnContext(ctx, "request refused", "subject", d.Subject, "err", err)
+		d.log.WarnContext(ctx, "request refused", "subject", d.Subject, "err", err)
 	default:
-		d.service.log.ErrorContext(ctx, "request failed", "subject", d.Subject, "err", err)
+		d.log.ErrorContext(ctx, "request failed", "subject", d.Subject, "err", err)
 	}
 	return &c
 }
 
 // fits returns an error if a reply of size bytes exceeds max_payload.
 func (d *responder) fits(size int) error {
-	if limit := d.service.conn.nc.MaxPayload() - bucket.HeaderRoom; int64(size) > limit {
+	if limit := d.conn.nc.MaxPayload() - bucket.HeaderRoom; int64(size) > limit {
 		return schemas.ErrResponseTooLarge.Because(fmt.Sprintf("the response has %d bytes, at most %d are possible", size,
 			limit))
 	}
@@ -224,6 +227,15 @@ func (d *responder) fits(size int) error {
 func FitsReply(ctx context.Context, size int) error {
 	if r, ok := ctx.Value(responderKey{}).(*responder); ok {
 		return r.fits(size)
+	}
+	return nil
+}
+
+// Draining returns a channel that is closed when the service of the request of ctx accepts no
+// more requests, so that long-running handlers can return.
+func Draining(ctx context.Context) <-chan struct{} {
+	if r, ok := ctx.Value(responderKey{}).(*responder); ok {
+		return r.draining
 	}
 	return nil
 }
@@ -246,6 +258,10 @@ func PartError(ctx context.Context, err error) *schemas.Error {
 	}
 	return r.report(ctx, &e, err, false)
 }
+
+// importPrefix is the prefix of the reply subjects of clients in other NATS accounts. An empty
+// message to such a subject ends the stream of responses (nats-server, client.go).
+const importPrefix = "_R_."
 
 // inboxPrefixes are the prefixes of the subjects on which clients receive replies: inboxes,
 // with the prefix of a user or without (--nats-inbox), and the reply subjects of

@@ -16,9 +16,6 @@ import (
 	"cairn/bus/telemetry"
 )
 
-// Version is the version of this build, set by the linker.
-var Version = "0.0.0"
-
 // Service is a group of endpoints that are discovered, counted and stopped together.
 type Service struct {
 	conn      *Conn
@@ -68,7 +65,7 @@ const maxChecks = 1024
 
 // add runs handle for each admitted request of the responder in a separate goroutine until s stops.
 func (s *Service) add(d *responder, handle func(context.Context, *request)) error {
-	d.service = s
+	d.conn, d.log, d.draining = s.conn, s.log, s.draining
 	d.metrics = telemetry.NewSubject(d.Subject, d.admitted == s.admitted) // health checks start no trace
 	base := context.WithValue(s.ctx, responderKey{}, d)
 	if err := s.discovery.add(d); err != nil {
@@ -122,15 +119,6 @@ const cancelTimeout = 500 * time.Millisecond // bounds the wait for handlers aft
 func (s *Service) Stop(ctx context.Context) (err error) {
 	s.stop.Do(func() { err = s.drain(ctx) })
 	return err
-}
-
-// Draining returns a channel that is closed when the service of the request of ctx accepts no
-// more requests, so that long-running handlers can return.
-func Draining(ctx context.Context) <-chan struct{} {
-	if r, ok := ctx.Value(responderKey{}).(*responder); ok {
-		return r.service.draining
-	}
-	return nil
 }
 
 func (s *Service) drain(ctx context.Context) error {

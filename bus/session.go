@@ -27,11 +27,20 @@ type Sender interface {
 	Persist()
 }
 
+// streamServer answers the requests of a stream at a worker.
+type streamServer struct {
+	service   *Service
+	responder *responder
+	stream    Stream[any]
+	runs      *admission.Limit // streams in progress of a credential
+	share     *admission.Pool  // bytes of events in the replay stream
+	handle    func(context.Context, []byte, Sender) error
+}
+
 // session is the worker's side of one stream.
 type session struct {
-	responder  *responder
+	*streamServer
 	conn       *Conn
-	stream     Stream[any]
 	request    *request       // its reply subject receives the events
 	control    string         // subject for acknowledgements and cancel
 	replay     *replay.Writer // nil: not a run
@@ -49,35 +58,32 @@ type session struct {
 	missedAt   time.Time   // time of the last heartbeat without a subscriber
 }
 
-// newSession returns the session of a request. The session cancels its context when it ends.
-func newSession(ctx context.Context, d *responder, s Stream[any], r *request, share *admission.Pool) *session {
-	c := d.service.conn
+// serveSession answers a request. The session cancels its context when it ends.
+func (s *streamServer) serveSession(ctx context.Context, r *request) {
+	c, tenant := s.service.conn, AdmissionKey(r.caller, nil)
 	w := &session{
-		responder: d, conn: c, stream: s, request: r, control: c.nc.NewInbox(),
-		upload: upload{
-			budget: d.service.uploads, tenant: AdmissionKey(r.caller, nil), body: r.Data, whole: make(chan struct{}),
-		},
-		flow: newFlow(r.Header.Get(HeaderWindow)),
+		streamServer: s, conn: c, request: r, control: c.nc.NewInbox(),
+		upload: upload{budget: s.service.uploads, tenant: tenant, body: r.Data, whole: make(chan struct{})},
+		flow:   newFlow(r.Header.Get(HeaderWindow)),
 	}
 	w.ctx, w.cancel = context.WithCancelCause(admission.WithTenant(ctx, r.tenant))
-	if run, ok := s.runOf(r.Reply); ok {
-		w.replay = replay.NewWriter(d.service.ctx, c.js, s.ReplayStream(), run+replayToken, AdmissionKey(r.caller, nil),
-			share,
-			d.service.log)
+	if run, ok := s.stream.runOf(r.Reply); ok {
 		w.control = run
+		w.replay = replay.NewWriter(s.service.ctx, c.js, s.stream.ReplayStream(), run+replayToken, tenant,
+			s.share, s.service.log)
 	}
-	return w
+	w.serve()
 }
 
-func (w *session) serve(runs *admission.Limit, handle func(context.Context, []byte, Sender) error) {
+func (w *session) serve() {
 	defer w.close()
-	ctx, release, err := w.admitted(runs)
+	ctx, release, err := w.admitted()
 	defer release()
 	if err == nil {
 		err = w.open()
 	}
 	if err == nil {
-		err = w.work(ctx, handle)
+		err = w.work(ctx)
 	}
 	if errors.Is(context.Cause(w.ctx), errDisconnected) {
 		telemetry.Failed(w.ctx, telemetry.StatusDisconnected, "")
@@ -88,10 +94,10 @@ func (w *session) serve(runs *admission.Limit, handle func(context.Context, []by
 
 // admitted returns the context for the handler, or an error if the request is not admitted. The
 // caller calls release in both cases.
-func (w *session) admitted(runs *admission.Limit) (_ context.Context, release func(), err error) {
+func (w *session) admitted() (_ context.Context, release func(), err error) {
 	uncount := func() {}
 	if err = w.request.denied; err == nil {
-		uncount, err = w.countRun(runs)
+		uncount, err = w.countRun()
 	}
 	if err == nil {
 		err = w.upload.setSize(w.request.Header.Get(HeaderBodySize), w.stream.MaxBody)
@@ -108,8 +114,8 @@ func (w *session) admitted(runs *admission.Limit) (_ context.Context, release fu
 
 var errFull = errors.New("not admitted by this worker") // another worker may admit the request
 
-// work sends heartbeats, waits for the body, and calls handle.
-func (w *session) work(ctx context.Context, handle func(context.Context, []byte, Sender) error) (err error) {
+// work sends heartbeats, waits for the body, and calls the handler.
+func (w *session) work(ctx context.Context) (err error) {
 	w.heartbeats.start(streamHeartbeatInterval, w.onHeartbeat)
 	defer func() {
 		if p := recover(); p != nil {
@@ -121,7 +127,7 @@ func (w *session) work(ctx context.Context, handle func(context.Context, []byte,
 	}
 	body := w.upload.body
 	w.upload.body, w.request.Data = nil, nil // the body can be freed while the answer is streamed
-	return handle(ctx, body, w)
+	return w.handle(ctx, body, w)
 }
 
 // end ends the stream with done, or with err.
@@ -150,7 +156,7 @@ func (w *session) end(err error) {
 			w.send(schemas.EventDone, schemas.Nothing{}))
 	}
 	if err != nil {
-		w.responder.service.log.WarnContext(w.ctx, "stream not ended", "subject", w.responder.Subject, "err", err)
+		w.responder.log.WarnContext(w.ctx, "stream not ended", "subject", w.responder.Subject, "err", err)
 	}
 }
 
@@ -204,10 +210,6 @@ func (w *session) receiveChunk(msg *nats.Msg) {
 	}
 }
 
-// importPrefix is the prefix of the reply subjects of clients in other NATS accounts. An empty
-// message to such a subject ends the stream of responses (nats-server, client.go).
-const importPrefix = "_R_."
-
 // sendHeartbeat publishes a heartbeat with the sequence of the last event. If the reply
 // subject has no subscriber, the server reports that on the control subject. The caller
 // holds w.mu once events may be sent.
@@ -249,10 +251,6 @@ func (w *session) sendPosition(reply string) {
 		last := strconv.FormatUint(w.sent(), 10)
 		_ = w.conn.nc.Publish(reply, []byte(last)) // the client retries
 	}
-}
-
-func noResponders(msg *nats.Msg) bool {
-	return len(msg.Data) == 0 && msg.Header.Get("Status") == "503"
 }
 
 // onHeartbeat sends a heartbeat, and starts to store the events.
@@ -468,11 +466,11 @@ func (f *flow) open(sent uint64) bool {
 // countRun counts the stream against the limit of the credential at this worker, until release is
 // called: when the handler has returned, with or without a connected client. The error is
 // schemas.ErrTooManyRequests. Callers without authentication are not limited.
-func (w *session) countRun(runs *admission.Limit) (release func(), err error) {
+func (w *session) countRun() (release func(), err error) {
 	if w.request.caller == nil {
 		return func() {}, nil
 	}
-	release, ok := runs.Acquire(w.request.caller.ID)
+	release, ok := w.runs.Acquire(w.request.caller.ID)
 	if !ok {
 		reason := fmt.Sprintf("the credential has %d streams in progress, its limit at a worker", w.stream.Runs)
 		return func() {}, schemas.ErrTooManyRequests.Because(reason)

@@ -17,16 +17,9 @@ import (
 	"cairn/schemas"
 )
 
-const (
-	// window is the flow-control window in events. A client acknowledges each half of the window,
-	// and sooner if ackInterval has passed since its last acknowledgement.
-	window    = 128
-	chunkSize = 512 << 10 // of an upload's messages, in bytes
-	// maxInline is the largest body that is sent over the connection for control traffic, in bytes.
-	// Larger bodies use the bulk connection: in the request of an Endpoint, and in chunks after the
-	// request of a run, once a worker has admitted it.
-	maxInline = 256 << 10
-)
+// window is the flow-control window in events. A client acknowledges each half of the window,
+// and sooner if ackInterval has passed since its last acknowledgement.
+const window = 128
 
 // A run is a stream that outlives the client's connection. It has subjects of its own:
 //
@@ -191,14 +184,15 @@ func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sende
 
 // ServeBody is like Serve, but for a handle that decodes the request itself.
 func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte, Sender) error) error {
-	runs, share := admission.NewLimit(s.Runs), admission.NewPool(replay.WorkerBytes)
 	d := &responder{
 		Operation: s.Operation(), timeout: s.Timeout, invalid: s.Invalid, mapError: s.mapError, admitted: svc.admitted,
 		events: func(reply string) bool { _, ok := s.runOf(reply); return ok },
 	}
-	return svc.add(d, func(ctx context.Context, r *request) {
-		newSession(ctx, d, Stream[any](s), r, share).serve(runs, handle)
-	})
+	server := &streamServer{
+		service: svc, responder: d, stream: Stream[any](s), handle: handle,
+		runs: admission.NewLimit(s.Runs), share: admission.NewPool(replay.WorkerBytes),
+	}
+	return svc.add(d, server.serveSession)
 }
 
 func (s Stream[Req]) events(open func() (*listener, error)) iter.Seq2[Event, error] {

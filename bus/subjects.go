@@ -1,7 +1,6 @@
 package bus
 
 import (
-	"reflect"
 	"slices"
 	"time"
 
@@ -144,8 +143,6 @@ func register[Req, Res any](subject, summary string) Endpoint[Req, Res] {
 // in which they are stopped.
 func Services() []string { return []string{"tags", "register", "resolve", "analyze"} }
 
-const healthSubjects = "cairn.health."
-
 // Health returns the health endpoint of the service of the name.
 func Health(service string) Endpoint[schemas.Nothing, schemas.Health] {
 	return Endpoint[schemas.Nothing, schemas.Health]{healthSubjects + service, "Health of the service",
@@ -154,26 +151,6 @@ func Health(service string) Endpoint[schemas.Nothing, schemas.Health] {
 
 // QueueGroup is the NATS queue group in which the workers of a service share requests.
 const QueueGroup = micro.DefaultQueueGroup
-
-// Pattern is how messages on a subject are answered.
-type Pattern int
-
-// The patterns of the subjects.
-const (
-	RequestReply  Pattern = iota // Endpoint: one reply
-	RequestEvents                // Stream: events
-	Announcement                 // Topic: no reply; every subscriber receives each message
-)
-
-// Operation describes a subject.
-type Operation struct {
-	Pattern    Pattern
-	Subject    string
-	Summary    string
-	Permission schemas.Permission // empty: no permission is required
-	Request    reflect.Type       // type of the messages on the subject
-	Reply      reflect.Type       // type of the reply; nil unless RequestReply
-}
 
 // Operations returns the operations of all subjects, in the order of the services.
 func Operations() []Operation {

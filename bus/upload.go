@@ -12,6 +12,7 @@ import (
 )
 
 const (
+	chunkSize    = 512 << 10       // of an upload's messages, in bytes
 	chunkTimeout = 5 * time.Second // for the next chunk of a body
 	grantTimeout = 5 * time.Second // for the grant of a chunk
 	// uploadBytes bounds the chunks that clients may send to a worker before it has received
