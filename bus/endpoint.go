@@ -59,7 +59,7 @@ func (e Endpoint[Req, Res]) Call(ctx context.Context, c *Conn, req Req) (res Res
 func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (_ Reply, err error) {
 	ctx, span := telemetry.StartRequest(ctx, e.Subject)
 	defer func() { endSpan(span, err) }()
-	request := newMessage(ctx, e.Subject, body) // before WithTimeout: the worker applies callTimeout itself
+	request := newMessage(ctx, e.Subject, body)
 	if e.storesOnce() && Precondition(ctx) == (schemas.Precondition{}) {
 		request.Header.Set(jetstream.MsgIDHeader, rand.Text())
 	}
@@ -73,17 +73,18 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 	}
 	delivery := c.outages.deliver(ctx, e.Subject)
 	defer delivery.end()
-	msg, err := requests.roundTrip(ctx, request, e.reads())
-	for err != nil && e.retry(request, err) {
-		if err = delivery.wait(ctx, err); err != nil {
-			break
+	for {
+		msg, err := requests.roundTrip(ctx, request, e.reads())
+		if err == nil {
+			return readReply(msg)
 		}
-		msg, err = requests.roundTrip(ctx, request, e.reads())
+		if e.retry(request, err) {
+			err = delivery.wait(ctx, err)
+		}
+		if err != nil {
+			return Reply{}, transportError(e.Subject, err)
+		}
 	}
-	if err != nil {
-		return Reply{}, transportError(e.Subject, err)
-	}
-	return readReply(msg)
 }
 
 // reads reports whether requests are reads, which may be performed twice.
@@ -158,7 +159,7 @@ func (e Endpoint[Req, Res]) serve(s *Service, admitted *admission.Pool,
 		}
 		tenant := AdmissionKey(r.caller, &req)
 		if admitted == s.admitted && !r.start(ctx, s.running, tenant) {
-			d.refuse(ctx, r.Msg, busy(e.Subject), nats.Header{HeaderBusy: {"1"}})
+			d.fail(ctx, r.Msg, busy(e.Subject))
 			return
 		}
 		res, err := handle(admission.WithTenant(ctx, tenant), req)

@@ -148,7 +148,7 @@ func parseTokens(text string) (list []schemas.ConsistencyToken, err error) {
 	return list, nil
 }
 
-// newMessage returns a request on subject with the metadata of ctx as headers.
+// newMessage returns a request on subject with the metadata of ctx as headers, without its timeout.
 func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 	msg := nats.NewMsg(subject)
 	msg.Data = body
@@ -173,11 +173,15 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 	if p.IfNoneMatch != "" {
 		msg.Header.Set(HeaderIfNoneMatch, p.IfNoneMatch)
 	}
-	if deadline, ok := ctx.Deadline(); ok {
-		msg.Header.Set(HeaderTimeout, time.Until(deadline).String())
-	}
 	telemetry.Inject(ctx, msg.Header.Set)
 	return msg
+}
+
+// setTimeout sets the timeout of the request to the rest of that of ctx.
+func setTimeout(ctx context.Context, request *nats.Msg) {
+	if deadline, ok := ctx.Deadline(); ok {
+		request.Header.Set(HeaderTimeout, time.Until(deadline).String())
+	}
 }
 
 // received returns parent with the metadata in the headers of a request. It generates a request ID

@@ -113,32 +113,38 @@ const (
 	interestTimeout = time.Second
 )
 
-// listen returns a listener that sends a request with the body, and receives events on the reply
-// subject. With mustConfirm it fails with errUnconfirmed if no worker sends a heartbeat within confirmTimeout.
-func listen(ctx context.Context, c *Conn, s Stream[any], body []byte, reply string,
-	mustConfirm bool) (*listener, error) {
+// opening is the request of a stream.
+type opening struct {
+	body        []byte
+	reply       string // subject of the events
+	mustConfirm bool   // fail with errUnconfirmed if no worker sends a heartbeat within confirmTimeout
+}
+
+// listen returns a listener that sends the request and receives the events.
+func listen(ctx context.Context, c *Conn, s Stream[any], o opening) (*listener, error) {
 	ctx, span := telemetry.StartRequest(ctx, s.Subject)
-	l, err := newListener(ctx, c, s, reply)
+	l, err := newListener(ctx, c, s, o.reply)
 	if err != nil {
 		endSpan(span, err)
 		return nil, err
 	}
 	l.span = span
 	inlineLimit := int(c.nc.MaxPayload() - bucket.HeaderRoom)
-	if run, ok := s.runOf(reply); ok {
+	if run, ok := s.runOf(o.reply); ok {
 		l.setRun(run)
 		inlineLimit = min(inlineLimit, maxInline)
 	}
 	limited, stop := context.WithTimeout(ctx, s.Timeout)
 	defer stop()
-	request := newMessage(limited, s.Subject, body)
-	request.Reply = reply
+	request := newMessage(ctx, s.Subject, o.body)
+	setTimeout(limited, request)
+	request.Reply = o.reply
 	request.Header.Set(HeaderWindow, strconv.Itoa(window))
-	if len(body) > inlineLimit { // sent in chunks after the request
-		l.body, request.Data = body, nil
-		request.Header.Set(HeaderBodySize, strconv.Itoa(len(body)))
+	if len(o.body) > inlineLimit { // sent in chunks after the request
+		l.body, request.Data = o.body, nil
+		request.Header.Set(HeaderBodySize, strconv.Itoa(len(o.body)))
 	}
-	l.state = &waiting{request: request, mustConfirm: mustConfirm}
+	l.state = &waiting{request: request, mustConfirm: o.mustConfirm}
 	return l, nil
 }
 
@@ -608,7 +614,7 @@ func (l *listener) startReplay(ctx context.Context, beyond Event) error {
 	if l.recovery.replays > 1 {
 		_ = retry.Sleep(ctx, interval) // query returns the error of ctx
 	}
-	last, running, err := query(ctx, l.conn, l.run, HeaderRead, strconv.FormatUint(l.last, 10))
+	last, running, err := query(ctx, l.conn, l.run, nats.Header{HeaderRead: {strconv.FormatUint(l.last, 10)}})
 	switch {
 	case err != nil:
 		return err
@@ -638,13 +644,12 @@ func (l *listener) missed(e Event) error {
 	return l.startReplay(l.ctx, e)
 }
 
-// query sends a header to the worker of a run and returns the sequence of its last
+// query sends the header to the worker of a run and returns the sequence of its last
 // event; running reports whether a worker has the run.
-func query(ctx context.Context, c *Conn, control, header, value string) (last uint64, running bool, err error) {
+func query(ctx context.Context, c *Conn, control string, header nats.Header) (last uint64, running bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	msg := nats.NewMsg(control)
-	msg.Header.Set(header, value)
+	msg := &nats.Msg{Subject: control, Header: header}
 	reply, err := ask(ctx, c, msg)
 	for unanswered(err) && c.WaitConnected(ctx) == nil && ctx.Err() == nil { // a query is idempotent
 		reply, err = ask(ctx, c, msg)

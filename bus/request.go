@@ -104,41 +104,23 @@ func (q *requests) dispatch(msg *nats.Msg) {
 	}
 }
 
-// reserve waits until outboundBytes permit a message of n bytes, of which each tenant gets a
-// share. release returns the bytes; further calls of it have no effect.
-func (q *requests) reserve(ctx context.Context, n int) (release func(), err error) {
-	if n < largeMessage {
-		return func() {}, nil
-	}
-	size, tenant := min(int64(n), outboundBytes), AdmissionKey(Identity(ctx), nil)
-	if err := q.outbound.Wait(ctx, tenant, size); err != nil {
-		return nil, err
-	}
-	return sync.OnceFunc(func() { q.outbound.Release(tenant, size) }), nil
-}
-
 // roundTrip sends the request and returns the reply of a worker. When heartbeats are missed, it
 // hedges a read, or retries a write that is stored once: it sends another copy and returns the first reply.
 func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) (*nats.Msg, error) {
 	lost := q.connContext()
 	a := attempts{requests: q, request: request, read: read}
 	a.reply, a.msgs = q.open()
-	defer func() { q.forget(a.reply) }()
+	defer q.forget(a.reply)
 	if lost.Err() != nil { // the client has not recorded the reconnect yet
 		return nil, nats.ErrDisconnected
 	}
-	resent := request.Reply != "" // an earlier attempt has set it
 	request.Reply = a.reply
 	request.Header.Set(HeaderHeartbeat, "1")
-	received, err := q.reserve(ctx, len(request.Data))
-	if err != nil {
+	if err := a.reserve(ctx); err != nil {
 		return nil, err
 	}
-	defer received()
-	if resent || request.Header.Get(HeaderTimeout) != "" {
-		setTimeout(ctx, request)
-	}
-	if err := a.send(); err != nil {
+	defer a.release()
+	if err := a.send(ctx); err != nil {
 		return nil, err
 	}
 	timeout := time.NewTimer(heartbeatInterval)
@@ -156,12 +138,12 @@ func (q *requests) roundTrip(ctx context.Context, request *nats.Msg, read bool) 
 			}
 		case msg := <-a.msgs:
 			if isHeartbeat(msg) {
-				received()
+				a.release()
 				a.missed = 0
 				timeout.Reset(heartbeatInterval)
 				continue
 			}
-			if final, err := a.receive(msg); final != nil || err != nil {
+			if final, err := a.receive(ctx, msg); final != nil || err != nil {
 				return final, err
 			}
 		}
@@ -179,10 +161,36 @@ type attempts struct {
 	retries  int            // copies sent because heartbeats were missed
 	busy     int            // copies sent because a worker was busy
 	missed   int            // consecutive heartbeat intervals without a heartbeat
+	tenant   string         // of reserved
+	reserved int64          // bytes of the outbound limit; 0: none
 }
 
-func (a *attempts) send() error {
+// reserve waits until outboundBytes permit the request, of which each tenant gets a share.
+func (a *attempts) reserve(ctx context.Context) error {
+	if len(a.request.Data) < largeMessage {
+		return nil
+	}
+	size := min(int64(len(a.request.Data)), outboundBytes)
+	a.tenant = AdmissionKey(Identity(ctx), nil)
+	if err := a.requests.outbound.Wait(ctx, a.tenant, size); err != nil {
+		return err
+	}
+	a.reserved = size
+	return nil
+}
+
+// release returns the reserved bytes, when a worker has received the request or the client gives up.
+func (a *attempts) release() {
+	if a.reserved > 0 {
+		a.requests.outbound.Release(a.tenant, a.reserved)
+		a.reserved = 0
+	}
+}
+
+// send sends a copy, which no worker performs after the deadline.
+func (a *attempts) send(ctx context.Context) error {
 	a.pending++
+	setTimeout(ctx, a.request)
 	return a.requests.nc.PublishMsg(a.request)
 }
 
@@ -195,11 +203,8 @@ func (a *attempts) missHeartbeat(ctx context.Context) error {
 	if a.missed < retryMissed || !a.retryable() || !a.requests.budget.Take() {
 		return nil
 	}
-	if !a.read { // an earlier copy may be delayed, but is not performed after the deadline
-		setTimeout(ctx, a.request)
-	}
 	a.retries++
-	return a.send()
+	return a.send(ctx)
 }
 
 // retryable reports whether a copy may be sent because heartbeats were missed.
@@ -214,21 +219,14 @@ func (a *attempts) retryable() bool {
 // storedOnce reports whether the request is a write that workers store once, so that it may be sent again.
 func storedOnce(request *nats.Msg) bool { return request.Header.Get(jetstream.MsgIDHeader) != "" }
 
-// setTimeout sets the timeout of the request to the rest of that of ctx.
-func setTimeout(ctx context.Context, request *nats.Msg) {
-	if deadline, ok := ctx.Deadline(); ok {
-		request.Header.Set(HeaderTimeout, time.Until(deadline).String())
-	}
-}
-
 // receive handles the reply to a copy. It returns nil while the reply to another copy is
 // expected. It retries a copy that a busy worker refused, at most maxBusyRetries times.
-func (a *attempts) receive(msg *nats.Msg) (final *nats.Msg, err error) {
+func (a *attempts) receive(ctx context.Context, msg *nats.Msg) (final *nats.Msg, err error) {
 	a.pending--
 	switch {
 	case isBusy(msg) && a.busy < maxBusyRetries:
 		a.busy++
-		return nil, a.send()
+		return nil, a.send(ctx)
 	case isBusy(msg) && a.pending > 0:
 		return nil, nil
 	case noResponders(msg): // also while copies are pending: their workers are lost

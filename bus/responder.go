@@ -99,14 +99,17 @@ func (d *responder) admit(base context.Context,
 	}
 	if r.tenant = AdmissionKey(r.caller, nil); !d.admitted.Acquire(r.tenant, 1) {
 		d.metrics.Refused(d.mapError(busy(d.Subject)).Code)
-		d.refuse(ctx, msg, busy(d.Subject), nats.Header{HeaderBusy: {"1"}})
+		d.fail(ctx, msg, busy(d.Subject))
 		return ctx, nil, cancel
 	}
 	return ctx, r, cancel
 }
 
-func busy(subject string) *schemas.Error {
-	return schemas.ErrUnavailable.Because("every worker of " + subject + " is busy")
+// errFull is wrapped by the error of a request that this worker does not admit; another one may.
+var errFull = errors.New("not admitted by this worker")
+
+func busy(subject string) error {
+	return fmt.Errorf("%w: %w", errFull, schemas.ErrUnavailable.Because("every worker of "+subject+" is busy"))
 }
 
 // heartbeats starts to send heartbeats to a client that requested them. A client
@@ -154,22 +157,20 @@ func (d *responder) answer(ctx context.Context, r *nats.Msg, res any) {
 	d.respond(ctx, r, body, header)
 }
 
-// fail replies with err.
+// fail replies with the error that callers receive for err.
 func (d *responder) fail(ctx context.Context, r *nats.Msg, err error) {
-	d.refuse(ctx, r, err, nats.Header{})
-}
-
-// refuse replies with the error that callers receive for err, and the headers.
-func (d *responder) refuse(ctx context.Context, r *nats.Msg, err error, header nats.Header) {
+	full := errors.Is(err, errFull)
 	e := d.mapError(err)
-	e = d.report(ctx, e, err, loggedByClient(r, e, header))
+	e = d.report(ctx, e, err, loggedByClient(r, e, full))
 	body, err := json.Marshal(e)
 	if err != nil || d.fits(len(body)) != nil {
 		bare := schemas.Error{Type: e.Type, Title: e.Title, Status: e.Status, Code: e.Code, RequestID: e.RequestID}
 		body, _ = json.Marshal(bare) // fixed strings: cannot fail
 	}
-	header.Set(micro.ErrorHeader, e.Title)
-	header.Set(micro.ErrorCodeHeader, strconv.Itoa(e.Status))
+	header := nats.Header{micro.ErrorHeader: {e.Title}, micro.ErrorCodeHeader: {strconv.Itoa(e.Status)}}
+	if full {
+		header.Set(HeaderBusy, "1")
+	}
 	d.respond(ctx, r, body, header)
 }
 
@@ -242,9 +243,9 @@ func Draining(ctx context.Context) <-chan struct{} {
 
 // loggedByClient reports whether the caller logs the error. A client of this package logs errors of
 // the caller, timeouts, and replies of busy workers, after which it retries the request.
-func loggedByClient(r *nats.Msg, e *schemas.Error, reply nats.Header) bool {
+func loggedByClient(r *nats.Msg, e *schemas.Error, full bool) bool {
 	client := r.Header.Get(HeaderHeartbeat) != "" || r.Header.Get(HeaderWindow) != ""
-	return client && (isClientError(e.Status) || e.Status == schemas.ErrTimeout.Status || reply.Get(HeaderBusy) != "")
+	return client && (isClientError(e.Status) || e.Status == schemas.ErrTimeout.Status || full)
 }
 
 // PartError returns the error that the caller receives for err, the failure of a part of the request

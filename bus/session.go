@@ -112,8 +112,6 @@ func (w *session) admitted() (_ context.Context, release func(), err error) {
 	return ctx, func() { free(); uncount() }, nil
 }
 
-var errFull = errors.New("not admitted by this worker") // another worker may admit the request
-
 // work sends heartbeats, waits for the body, and calls the handler.
 func (w *session) work(ctx context.Context) (err error) {
 	w.heartbeats.start(streamHeartbeatInterval, w.onHeartbeat)
@@ -139,15 +137,12 @@ func (w *session) end(err error) {
 	case err == nil:
 		err = w.send(schemas.EventDone, schemas.Nothing{})
 	case w.sent() == 0:
-		header := nats.Header{}
-		if errors.Is(err, errFull) {
-			header.Set(HeaderBusy, "1") // the client tries another worker
-		} else {
+		if !errors.Is(err, errFull) { // else the client tries another worker
 			// a heartbeat would announce the stored events, and the client would read them
 			w.heartbeats.stop()
 			w.storeError(w.responder.mapError(err)) // before the client receives the error and resumes
 		}
-		w.responder.refuse(w.ctx, w.request.Msg, err, header)
+		w.responder.fail(w.ctx, w.request.Msg, err)
 		return
 	default:
 		e := w.responder.report(w.ctx, w.responder.mapError(err), err, false)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
 
 	"cairn/bus/admission"
 	"cairn/bus/bucket"
@@ -85,13 +86,13 @@ func (s Stream[Req]) Call(ctx context.Context, c *Conn, req Req) iter.Seq2[Event
 // Forward is Call with a body that is already JSON. A body beyond the server's
 // max_payload, or beyond 256 KiB in a run, is sent in chunks to the worker that accepted the request.
 func (s Stream[Req]) Forward(ctx context.Context, c *Conn, body []byte) iter.Seq2[Event, error] {
-	return s.start(ctx, c, c.nc.NewInbox(), body, false)
+	return s.start(ctx, c, opening{reply: c.nc.NewInbox(), body: body})
 }
 
 // Run is like Forward, but starts a run with the given name. Leaving the loop does not cancel the
 // worker: it continues for the stream's Grace, within which a client may Resume.
 func (s Stream[Req]) Run(ctx context.Context, c *Conn, run string, body []byte) iter.Seq2[Event, error] {
-	return s.start(ctx, c, s.control(run)+eventToken, body, false)
+	return s.start(ctx, c, opening{reply: s.control(run) + eventToken, body: body})
 }
 
 // Start is like Run, but retries a run for which no worker sends a heartbeat within 2 s as a new
@@ -102,7 +103,8 @@ func (s Stream[Req]) Start(ctx context.Context, c *Conn, newName func() string, 
 		run := newName()
 		for restarts := 0; run != ""; restarts++ {
 			next := ""
-			for event, err := range s.start(ctx, c, s.control(run)+eventToken, body, restarts < maxRestarts) {
+			o := opening{reply: s.control(run) + eventToken, body: body, mustConfirm: restarts < maxRestarts}
+			for event, err := range s.start(ctx, c, o) {
 				if errors.Is(err, errUnconfirmed) {
 					next = newName()
 				}
@@ -115,9 +117,8 @@ func (s Stream[Req]) Start(ctx context.Context, c *Conn, newName func() string, 
 	}
 }
 
-func (s Stream[Req]) start(ctx context.Context, c *Conn, reply string, body []byte,
-	mustConfirm bool) iter.Seq2[Event, error] {
-	return s.events(func() (*listener, error) { return listen(ctx, c, Stream[any](s), body, reply, mustConfirm) })
+func (s Stream[Req]) start(ctx context.Context, c *Conn, o opening) iter.Seq2[Event, error] {
+	return s.events(func() (*listener, error) { return listen(ctx, c, Stream[any](s), o) })
 }
 
 // Resume yields the events of the run after the given sequence, as Forward does:
@@ -161,7 +162,7 @@ func (s Stream[Req]) Cancel(ctx context.Context, c *Conn, run string) error {
 	if !runName.MatchString(run) {
 		return nil
 	}
-	_, _, err := query(ctx, c, s.control(run), HeaderCancel, "1")
+	_, _, err := query(ctx, c, s.control(run), nats.Header{HeaderCancel: {"1"}})
 	return s.translate(err)
 }
 
