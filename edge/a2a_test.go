@@ -53,7 +53,7 @@ func TestAgentFailures(t *testing.T) {
 		}
 		panic("defect")
 	}))
-	for _, row := range []struct{ method, estate, has string }{
+	for _, row := range []struct{ method, estate, part string }{
 		{"SendMessage", `{}`, `"requestId":"mine"`},
 		{"SendStreamingMessage", `{}`, `"requestId":"mine"`},
 		{"SendMessage", `"\"full\""`, `"code":"AN-429"`},
@@ -61,7 +61,7 @@ func TestAgentFailures(t *testing.T) {
 		call := agentCall(row.method, messageParams(row.estate))
 		got := f.request(t, http.MethodPost, "/a2a", call, append(a2aHeaders, "X-Request-Id: mine")...)
 		if got.status != 200 || !strings.Contains(got.body, `"error":{"code":-32603`) ||
-			!strings.Contains(got.body, row.has) ||
+			!strings.Contains(got.body, row.part) ||
 			strings.Contains(got.body, "defect") {
 			t.Errorf("%+v: %d %s", row, got.status, got.body)
 		}

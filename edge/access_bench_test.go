@@ -33,23 +33,23 @@ func BenchmarkAuthentication(b *testing.B) {
 	_, key, err := store.Create(b.Context(), keys.Key{Role: schemas.RoleReader, Tenants: []string{"acme"}})
 	must(b, err)
 	asks := func(c *edge.Config) { c.Access = access.Config{Keys: true, Limits: access.Limits{Rate: 1e6}} }
-	known := newCaller(b, serve(b, conn, asks), "Authorization: Bearer "+key+"\r\n")
+	caller := newCaller(b, serve(b, conn, asks), "Authorization: Bearer "+key+"\r\n")
 	anyone := newCaller(b, serve(b, conn), "")
 	for range 1000 { // warm-up
-		known.send(b)
+		caller.send(b)
 		anyone.send(b)
 	}
-	known.took, anyone.took = nil, nil
+	caller.took, anyone.took = nil, nil
 	for n := range b.N {
 		if n%2 == 0 {
-			known.send(b)
+			caller.send(b)
 			anyone.send(b)
 		} else {
 			anyone.send(b)
-			known.send(b)
+			caller.send(b)
 		}
 	}
-	k, a := known.p50(), anyone.p50()
+	k, a := caller.p50(), anyone.p50()
 	b.ReportMetric(0, "ns/op") // meaningless here
 	b.ReportMetric(k, "keys-p50-µs")
 	b.ReportMetric(a, "off-p50-µs")

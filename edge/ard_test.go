@@ -153,16 +153,17 @@ func TestSkillFiles(t *testing.T) {
 	t.Parallel()
 	f := open(t, publishing(t))
 	must(t, bus.GetRecord.Serve(f.service,
-		func(_ context.Context, at schemas.RecordAt) (found schemas.RecordFound, err error) {
-			if at.Kind != schemas.KindSkill || at.Scope != schemas.ScopeGlobal || at.TenantID != nil {
-				t.Errorf("a skill file reads %+v", at)
+		func(_ context.Context, key schemas.RecordAt) (record schemas.RecordFound, err error) {
+			if key.Kind != schemas.KindSkill || key.Scope != schemas.ScopeGlobal || key.TenantID != nil {
+				t.Errorf("a skill file reads %+v", key)
 			}
-			if at.ID == "a.absent" {
-				return found, schemas.ErrRecordNotFound.Because("no skill")
+			if key.ID == "a.absent" {
+				return record, schemas.ErrRecordNotFound.Because("no skill")
 			}
-			found.Record = jsontext.Value(fmt.Sprintf(`{"skill_id":%q,"public":%t,"purpose":"Do it"}`, at.ID, at.ID == "a.yes"))
-			found.Token = schemas.ConsistencyToken{Catalog: "C", Revision: 7}
-			return found, nil
+			record.Record = jsontext.Value(fmt.Sprintf(`{"skill_id":%q,"public":%t,"purpose":"Do it"}`, key.ID,
+				key.ID == "a.yes"))
+			record.Token = schemas.ConsistencyToken{Catalog: "C", Revision: 7}
+			return record, nil
 		}))
 	a := f.request(t, "GET", "/ard/skills/a.yes/SKILL.md", nil)
 	if a.status != 200 || !strings.Contains(a.body, "Do it") || a.header.Get("ETag") != `"C-7"` ||

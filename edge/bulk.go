@@ -43,13 +43,13 @@ const (
 // batches, and responds with one result per line, in the order of the records. It reads the next
 // batch while one is stored.
 func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
-	known := slices.DeleteFunc(parametersOf(reflect.TypeFor[schemas.PutRecords]()), func(p parameter) bool {
+	params := slices.DeleteFunc(parametersOf(reflect.TypeFor[schemas.PutRecords]()), func(p parameter) bool {
 		return p.name == "records"
 	})
 	a := endpointAction(e)
 	a.Media, a.InURL, a.BodyMember = describe.MediaLines, true, "records"
 	a.answer = func(x *exchange) error {
-		head, wrong := known.read(x.vars, x.r.URL.RawQuery)
+		head, wrong := params.read(x.vars, x.r.URL.RawQuery)
 		if len(wrong) > 0 {
 			return e.Invalid.With(wrong...)
 		}
@@ -302,7 +302,7 @@ func (b *bulkRequest) end(err error) error {
 	if b.x.r.Context().Err() != nil && !b.x.edge.stopped() {
 		return context.Canceled
 	}
-	if _, known := errors.AsType[*schemas.Error](err); !known && !b.x.edge.stopped() { // of reading the body
+	if _, ok := errors.AsType[*schemas.Error](err); !ok && !b.x.edge.stopped() { // of reading the body
 		err = b.endpoint.Invalid.Because("reading the request body failed: " + err.Error())
 	}
 	if b.x.status == 0 {

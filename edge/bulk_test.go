@@ -188,9 +188,9 @@ func (c countingConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (c countingConn) SetReadDeadline(at time.Time) error {
+func (c countingConn) SetReadDeadline(deadline time.Time) error {
 	c.l.deadlines.Add(1)
-	return c.Conn.SetReadDeadline(at)
+	return c.Conn.SetReadDeadline(deadline)
 }
 
 // TestBulkReadDeadlines checks that lines that have arrived set no read deadline.

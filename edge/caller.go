@@ -28,19 +28,19 @@ func authenticate(x *exchange) error {
 	if authenticator == nil || x.spec.Open {
 		return nil
 	}
-	by, err := authenticator.Identify(x.ctx, x.r.Header["Authorization"])
+	caller, err := authenticator.Identify(x.ctx, x.r.Header["Authorization"])
 	if errors.Is(err, schemas.ErrUnauthenticated) {
 		x.w.Header()["Www-Authenticate"] = []string{challenge(x)}
 	}
 	if err != nil {
 		return err
 	}
-	x.by, x.ctx, x.body.tenant = by, bus.WithIdentity(x.ctx, by), bus.AdmissionKey(by, nil)
-	if wait, err := authenticator.Allow(by); err != nil {
+	x.by, x.ctx, x.body.tenant = caller, bus.WithIdentity(x.ctx, caller), bus.AdmissionKey(caller, nil)
+	if wait, err := authenticator.Allow(caller); err != nil {
 		setRetryAfter(x.w, wait)
 		return err
 	}
-	return by.Authorize(x.spec.Permission)
+	return caller.Authorize(x.spec.Permission)
 }
 
 // hasAllTenants reports whether the caller may read data of all tenants.
@@ -48,8 +48,8 @@ func hasAllTenants(x *exchange) bool {
 	if x.edge.authenticator == nil {
 		return true
 	}
-	by, err := x.edge.authenticator.Identify(x.ctx, x.r.Header["Authorization"])
-	return err == nil && !by.Bound()
+	caller, err := x.edge.authenticator.Identify(x.ctx, x.r.Header["Authorization"])
+	return err == nil && !caller.Bound()
 }
 
 // recheckInterval is the interval at which the credential of an open stream is verified again.

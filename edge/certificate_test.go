@@ -38,12 +38,12 @@ func TestCertificateReload(t *testing.T) {
 		defer func() { _ = res.Body.Close() }()
 		text, err := io.ReadAll(res.Body)
 		must(t, err)
-		is := res.TLS.PeerCertificates[0]
-		end := fmt.Sprintf("cairn_certificate_not_after_timestamp_seconds{of=\"http\"} %v\n", float64(is.NotAfter.Unix()))
+		served := res.TLS.PeerCertificates[0]
+		end := fmt.Sprintf("cairn_certificate_not_after_timestamp_seconds{of=\"http\"} %v\n", float64(served.NotAfter.Unix()))
 		if !strings.Contains(string(text), end) {
 			return 0 // just reloaded, or not in the metrics
 		}
-		return is.SerialNumber.Int64()
+		return served.SerialNumber.Int64()
 	}
 	if got := shown(); got != 1 {
 		t.Fatalf("certificate %d", got)

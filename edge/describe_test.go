@@ -314,21 +314,21 @@ func TestDocumentsHaveNoBooleanSchemas(t *testing.T) {
 				}
 			case map[string]any:
 				for key, e := range v {
-					at := path + "." + key
+					location := path + "." + key
 					switch key {
 					case "example", "examples", "default", "const", "enum":
 					case "schema", "payload", "items", "additionalProperties", "propertyNames", "not":
-						visitSchema(at, e)
+						visitSchema(location, e)
 					case "properties", "schemas", "$defs", "patternProperties":
 						for property, s := range e.(map[string]any) {
-							visitSchema(at+"."+property, s)
+							visitSchema(location+"."+property, s)
 						}
 					case "anyOf", "oneOf", "allOf":
 						for _, s := range e.([]any) {
-							visitSchema(at+"[]", s)
+							visitSchema(location+"[]", s)
 						}
 					default:
-						visit(at, e)
+						visit(location, e)
 					}
 				}
 			}

@@ -157,9 +157,9 @@ func TestRequestIDsInPaths(t *testing.T) {
 		strings.Repeat("%F0%9F%A6%8A", 256): strings.Repeat("🦊", 256),
 	} {
 		got := f.request(t, "GET", "/tags/"+escaped, nil)
-		var found schemas.TagFound
-		if err := json.Unmarshal([]byte(got.body), &found); err != nil || found.Tags.RequestID != want {
-			t.Errorf("/tags/%s: %d, requested %q, want %q", escaped, got.status, found.Tags.RequestID, want)
+		var reply schemas.TagFound
+		if err := json.Unmarshal([]byte(got.body), &reply); err != nil || reply.Tags.RequestID != want {
+			t.Errorf("/tags/%s: %d, requested %q, want %q", escaped, got.status, reply.Tags.RequestID, want)
 		}
 	}
 	for _, bad := range []string{strings.Repeat("%F0%9F%A6%8A", 257), strings.Repeat("x", 257), "%FF", "a%C3",
@@ -380,13 +380,13 @@ func TestRequestIDs(t *testing.T) {
 			t.Errorf("returned and on the bus: -want +got\n%s", diff)
 		}
 	}
-	known := map[string]bool{}
+	earlier := map[string]bool{}
 	for range 3 {
 		got := f.request(t, "GET", "/tags/r", nil).header.Get("X-Request-Id")
-		if got != seen || len(got) < 16 || known[got] {
+		if got != seen || len(got) < 16 || earlier[got] {
 			t.Errorf("generated %q, on the bus %q", got, seen)
 		}
-		known[got] = true
+		earlier[got] = true
 	}
 	for _, headers := range [][]string{{"X-Request-Id: "}, {"X-Request-Id: a b"}, {"X-Request-Id: é"},
 		{"X-Request-Id: " + strings.Repeat("x", 129)}, {"X-Request-Id: a", "X-Request-Id: b"}} {
@@ -394,7 +394,7 @@ func TestRequestIDs(t *testing.T) {
 		if got.status != http.StatusBadRequest || !strings.Contains(got.body, "X-Request-Id") {
 			t.Errorf("%v: %d %s", headers, got.status, got.body)
 		}
-		if id := got.header.Get("X-Request-Id"); len(id) < 16 || known[id] {
+		if id := got.header.Get("X-Request-Id"); len(id) < 16 || earlier[id] {
 			t.Errorf("%v: generated %q", headers, id)
 		}
 	}

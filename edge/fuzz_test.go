@@ -29,11 +29,11 @@ func FuzzEvents(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1], []byte(seed[2]), []byte(seed[3]), seed[4])
 	}
-	at := open(f)
-	if err := bus.Analyze.Setup(f.Context(), at.conn, bucket.Replication{}); err != nil {
+	server := open(f)
+	if err := bus.Analyze.Setup(f.Context(), server.conn, bucket.Replication{}); err != nil {
 		f.Fatal(err)
 	}
-	nc := at.conn.JetStream().Conn()
+	nc := server.conn.JetStream().Conn()
 	var replies sync.Map // lists of messages by request ID
 	sub, err := nc.Subscribe(bus.Analyze.Subject, func(received *nats.Msg) {
 		list, _ := replies.LoadAndDelete(received.Header.Get(bus.HeaderRequestID))
@@ -55,12 +55,13 @@ func FuzzEvents(f *testing.F) {
 		event := &nats.Msg{Header: nats.Header{bus.HeaderEvent: {kind}, bus.HeaderSequence: {sequence}}, Data: data}
 		run := fmt.Sprintf("run-%d", runs.Add(1))
 		replies.Store(run, []*nats.Msg{{Data: frames}, event, {Data: frames}, {Header: refused, Data: data}})
-		at.events(t, at.request(t, "POST", "/api/v1/analyze", strings.NewReader(question), bus.HeaderRequestID+": "+run), 3)
+		server.events(t, server.request(t, "POST", "/api/v1/analyze", strings.NewReader(question),
+			bus.HeaderRequestID+": "+run), 3)
 		for _, kept := range [][]byte{frames, []byte("id: 1000\nevent: done\ndata: {}\n\n")} {
 			must(t, nc.Publish("cairn.analyze."+run+".replay", kept))
 		}
 		must(t, nc.Flush())
-		at.events(t, at.request(t, "GET", "/api/v1/analyze/"+run, nil, "Last-Event-ID: "+last),
+		server.events(t, server.request(t, "GET", "/api/v1/analyze/"+run, nil, "Last-Event-ID: "+last),
 			1+strings.Count(string(frames), "\n\n"))
 	})
 }

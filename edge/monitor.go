@@ -56,9 +56,9 @@ func (m Monitor) handler() http.Handler {
 	if m.Pprof {
 		mux.Handle("GET /debug/pprof/", profiles())
 	}
-	known := newHosts(m.Hosts)
+	allowed := newHosts(m.Hosts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := known.check(r); err != nil {
+		if err := allowed.check(r); err != nil {
 			writeError(w, r, err)
 			return
 		}

@@ -309,9 +309,9 @@ type deadlineConn struct {
 	deadlines *atomic.Int64
 }
 
-func (c deadlineConn) SetWriteDeadline(at time.Time) error {
-	if !at.IsZero() { // net/http removes it after a response
+func (c deadlineConn) SetWriteDeadline(deadline time.Time) error {
+	if !deadline.IsZero() { // net/http removes it after a response
 		c.deadlines.Add(1)
 	}
-	return c.Conn.SetWriteDeadline(at)
+	return c.Conn.SetWriteDeadline(deadline)
 }

@@ -15,14 +15,14 @@ import (
 // catalog. The stream ends when the edge begins to drain; the client resumes it at another edge.
 func watchCatalog(s bus.Stream[schemas.Watch]) action {
 	request := reflect.TypeFor[schemas.Watch]()
-	known := parametersOf(request)
+	params := parametersOf(request)
 	return action{
 		Spec: describe.Spec{
 			Permission: s.Permission, Summary: s.Summary, Subject: s.Subject, Request: request, InURL: true,
 			Stream: describe.Watch, Invalid: s.Invalid,
 		},
 		answer: func(x *exchange) error {
-			body, wrong := known.read(nil, x.r.URL.RawQuery)
+			body, wrong := params.read(nil, x.r.URL.RawQuery)
 			if len(wrong) > 0 {
 				return s.Invalid.With(wrong...)
 			}

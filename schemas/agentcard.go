@@ -77,9 +77,9 @@ func checkCard(c *check, prefix string, a *AgentCard) {
 	if a.URL == "" && len(a.SupportedInterfaces) == 0 {
 		c.fail(prefix+"supportedInterfaces", "required, and must not be empty")
 	}
-	for i, at := range a.SupportedInterfaces[:min(len(a.SupportedInterfaces), maxCardItems)] {
-		if at.URL != "" && (at.ProtocolBinding == "JSONRPC" || at.ProtocolBinding == "HTTP+JSON") {
-			c.webURL(fmt.Sprintf("%ssupportedInterfaces[%d].url", prefix, i), at.URL)
+	for i, entry := range a.SupportedInterfaces[:min(len(a.SupportedInterfaces), maxCardItems)] {
+		if entry.URL != "" && (entry.ProtocolBinding == "JSONRPC" || entry.ProtocolBinding == "HTTP+JSON") {
+			c.webURL(fmt.Sprintf("%ssupportedInterfaces[%d].url", prefix, i), entry.URL)
 		}
 	}
 }

@@ -74,8 +74,8 @@ type AgentPart struct {
 
 // values returns how many of text, raw, data and url the part has.
 func (p AgentPart) values() (n int) {
-	for _, has := range []bool{p.Text != nil, len(p.Raw) > 0, len(p.Data) > 0, p.URL != nil} {
-		if has {
+	for _, present := range []bool{p.Text != nil, len(p.Raw) > 0, len(p.Data) > 0, p.URL != nil} {
+		if present {
 			n++
 		}
 	}

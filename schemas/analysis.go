@@ -132,21 +132,21 @@ func (p *Prompt) check(c *check) []Utterance {
 		c.fail("prompt.m", "expected at most %d bytes of text in all messages, got %d", maxHistoryBytes, bytes)
 	}
 	type indexed struct {
-		at int
+		index int
 		Utterance
 	}
 	var list []indexed
 	for key, u := range p.M {
-		at, err := strconv.Atoi(key)
-		if err != nil || at < 0 || strconv.Itoa(at) != key {
+		index, err := strconv.Atoi(key)
+		if err != nil || index < 0 || strconv.Itoa(index) != key {
 			c.fail("prompt.m", "keys are message indexes such as \"0\", got %q", key)
 		}
 		if u.R != 0 && u.R != 1 {
 			c.fail("prompt.m."+key+".r", "expected 0 (user) or 1 (assistant), got %d", u.R)
 		}
-		list = append(list, indexed{at, u})
+		list = append(list, indexed{index, u})
 	}
-	slices.SortFunc(list, func(a, b indexed) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(list, func(a, b indexed) int { return cmp.Compare(a.index, b.index) })
 	history := make([]Utterance, len(list))
 	for i, u := range list {
 		history[i] = u.Utterance

@@ -93,8 +93,8 @@ func (r RecordResult) Rejected(e *Error) RecordResult {
 }
 
 // Stored returns the result of a record that was registered.
-func (r RecordResult) Stored(at Registered, warnings []FieldError) RecordResult {
-	r.Revision, r.Indexed = at.CatalogRevision().String(), at.Indexed
+func (r RecordResult) Stored(registered Registered, warnings []FieldError) RecordResult {
+	r.Revision, r.Indexed = registered.CatalogRevision().String(), registered.Indexed
 	r.Warnings = warnings[:min(len(warnings), maxBulkErrors)]
 	return r
 }

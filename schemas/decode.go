@@ -61,15 +61,15 @@ func DecodingMessage(err error) string {
 // the input that it quotes first.
 func unquoted(err error) string {
 	text := err.Error()
-	at := strings.IndexAny(text, "'\"`")
-	if at < 0 {
+	start := strings.IndexAny(text, "'\"`")
+	if start < 0 {
 		return text
 	}
-	quoted, err := strconv.QuotedPrefix(text[at:])
+	quoted, err := strconv.QuotedPrefix(text[start:])
 	if err != nil {
-		return strings.TrimSpace(text[:at])
+		return strings.TrimSpace(text[:start])
 	}
-	return text[:at] + strings.TrimPrefix(text[at+len(quoted):], " ")
+	return text[:start] + strings.TrimPrefix(text[start+len(quoted):], " ")
 }
 
 // fieldOf converts a JSON pointer to a dotted path such as record.capabilities[2].

@@ -155,7 +155,7 @@ func (e *Error) MapFields(rename func(FieldError) FieldError) *Error {
 
 // summary returns the detail of an error with invalid fields; "" without fields.
 func summary(fields []FieldError) string {
-	switch more := len(fields) - 1; more {
+	switch rest := len(fields) - 1; rest {
 	case -1:
 		return ""
 	case 0:
@@ -163,7 +163,7 @@ func summary(fields []FieldError) string {
 	case 1:
 		return fields[0].String() + " (and 1 more field)"
 	default:
-		return fields[0].String() + " (and " + strconv.Itoa(more) + " more fields)"
+		return fields[0].String() + " (and " + strconv.Itoa(rest) + " more fields)"
 	}
 }
 
@@ -192,12 +192,12 @@ func (e *Error) ARD() ARDError {
 
 // explain returns e with the field and the expected value of the decoding error.
 func (e *Error) explain(err error) *Error {
-	var known *Error
+	var cause *Error
 	var semantic *json.SemanticError
 	var syntactic *jsontext.SyntacticError
 	switch {
-	case errors.As(err, &known):
-		return known
+	case errors.As(err, &cause):
+		return cause
 	case errors.As(err, &semantic):
 		field := fieldOf(semantic.JSONPointer)
 		message := fmt.Sprintf("expected %s, got %s", expectedType(semantic.GoType), kindName(semantic.JSONKind))

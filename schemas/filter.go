@@ -30,7 +30,7 @@ func (f *Filter) UnmarshalJSON(data []byte) error {
 
 // decodeConditions decodes the member of a request into v, a pointer to a struct. It rejects members
 // other than the known ones: a misspelt one would not filter.
-func decodeConditions(data []byte, v any, member, known string) error {
+func decodeConditions(data []byte, v any, member, expected string) error {
 	if jsontext.Value(data).Kind() == jsontext.KindNull {
 		return nil
 	}
@@ -39,7 +39,7 @@ func decodeConditions(data []byte, v any, member, known string) error {
 		return nil
 	}
 	if semantic, ok := errors.AsType[*json.SemanticError](err); ok && errors.Is(err, json.ErrUnknownName) {
-		return ErrMalformed.With(FieldError{member + "." + semantic.JSONPointer.LastToken(), "unknown; expected " + known})
+		return ErrMalformed.With(FieldError{member + "." + semantic.JSONPointer.LastToken(), "unknown; expected " + expected})
 	}
 	return ErrMalformed.explain(err).MapFields(func(f FieldError) FieldError {
 		return FieldError{strings.TrimSuffix(member+"."+f.Field, ".body"), f.Message}

@@ -26,14 +26,14 @@ func TestRoles(t *testing.T) {
 			schemas.PermissionAnalyze, schemas.PermissionOperate}, nil},
 		{"king", []schemas.Permission{""}, []schemas.Permission{schemas.PermissionRead}},
 	} {
-		by := &schemas.Identity{ID: "k", Role: c.role}
+		identity := &schemas.Identity{ID: "k", Role: c.role}
 		for _, permission := range c.granted {
-			if err := by.Authorize(permission); err != nil {
+			if err := identity.Authorize(permission); err != nil {
 				t.Errorf("role %s, permission %s: %v", c.role, permission, err)
 			}
 		}
 		for _, permission := range c.denied {
-			if err := by.Authorize(permission); !errors.Is(err, schemas.ErrForbidden) {
+			if err := identity.Authorize(permission); !errors.Is(err, schemas.ErrForbidden) {
 				t.Errorf("role %s, permission %s: got %v, want ErrForbidden", c.role, permission, err)
 			}
 		}
@@ -84,8 +84,8 @@ func TestAuthorizeRegistration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		by := &schemas.Identity{ID: "k", Role: c.role, Tenants: c.tenants}
-		if err := by.AuthorizeTenant(schemas.PermissionRegister, &req); !errors.Is(err, c.err) {
+		identity := &schemas.Identity{ID: "k", Role: c.role, Tenants: c.tenants}
+		if err := identity.AuthorizeTenant(schemas.PermissionRegister, &req); !errors.Is(err, c.err) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.err)
 		} else if got := string(req.Record.Raw); err == nil && got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)

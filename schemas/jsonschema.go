@@ -72,7 +72,7 @@ func (d *Definitions) Of(t reflect.Type) (*jsonschema.Schema, error) {
 		return d.oneOf(other.encodedTypes())
 	}
 	ref := &jsonschema.Schema{Ref: d.Prefix + t.Name()}
-	if _, known := d.Schemas[t.Name()]; known {
+	if _, ok := d.Schemas[t.Name()]; ok {
 		return ref, nil
 	}
 	d.Schemas[t.Name()] = nil // ends the recursion of recursive types
@@ -105,14 +105,14 @@ func (d *Definitions) oneOf(types []reflect.Type) (*jsonschema.Schema, error) {
 
 // describe returns the schema of the struct t.
 func (d *Definitions) describe(t reflect.Type) (*jsonschema.Schema, error) {
-	known := map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[jsontext.Value](): {Description: anyValue}}
+	references := map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[jsontext.Value](): {Description: anyValue}}
 	for _, f := range fieldsOf(t) {
-		if err := d.addReferences(known, f.Type); err != nil {
+		if err := d.addReferences(references, f.Type); err != nil {
 			return nil, err
 		}
 	}
-	delete(known, t) // ForType must describe t itself
-	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: known})
+	delete(references, t) // ForType must describe t itself
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: references})
 	if err != nil {
 		return nil, err
 	}
@@ -129,23 +129,23 @@ func (d *Definitions) describe(t reflect.Type) (*jsonschema.Schema, error) {
 }
 
 // addReferences adds references to the structs contained in t to known.
-func (d *Definitions) addReferences(known map[reflect.Type]*jsonschema.Schema, t reflect.Type) error {
+func (d *Definitions) addReferences(references map[reflect.Type]*jsonschema.Schema, t reflect.Type) error {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Map:
-		return d.addReferences(known, t.Elem())
+		return d.addReferences(references, t.Elem())
 	case reflect.Slice:
-		if err := d.addReferences(known, t.Elem()); err != nil {
+		if err := d.addReferences(references, t.Elem()); err != nil {
 			return err
 		}
-		if items := known[t.Elem()]; items != nil { // required for recursive types
-			known[t] = &jsonschema.Schema{Type: "array", Items: items.CloneSchemas()}
+		if items := references[t.Elem()]; items != nil { // required for recursive types
+			references[t] = &jsonschema.Schema{Type: "array", Items: items.CloneSchemas()}
 		}
 	case reflect.Struct:
 		s, err := d.Of(t)
 		if err != nil {
 			return err
 		}
-		known[t] = s
+		references[t] = s
 	}
 	return nil
 }

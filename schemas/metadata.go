@@ -116,14 +116,14 @@ func checkLabels(c *check, field string, labels map[string]string) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		at, value := field+"."+truncate(name, 100), labels[name]
-		c.length(at, name, 1, maxID)
+		item, value := field+"."+truncate(name, 100), labels[name]
+		c.length(item, name, 1, maxID)
 		if name != "" && !validLabel.MatchString(name) {
-			c.fail(at, "expected a name of letters, digits, dots, slashes, - and _, that begins and ends with a letter or digit")
+			c.fail(item, "expected a name of letters, digits, dots, slashes, - and _, that begins and ends with a letter or digit")
 		}
-		c.length(at, value, 0, maxID)
+		c.length(item, value, 0, maxID)
 		if strings.ContainsFunc(value, func(r rune) bool { return r == ',' || unicode.IsControl(r) }) {
-			c.fail(at, "expected a value without commas and control characters, got %q", value)
+			c.fail(item, "expected a value without commas and control characters, got %q", value)
 		}
 	}
 }
@@ -135,19 +135,19 @@ func checkResources(c *check, field string, list []Resource) {
 	}
 	total, seen := 0, map[string]bool{}
 	for i, r := range list {
-		at := fmt.Sprintf("%s[%d]", field, i)
-		addResourcePath(c, at+".path", seen, r.Path)
+		item := fmt.Sprintf("%s[%d]", field, i)
+		addResourcePath(c, item+".path", seen, r.Path)
 		content, err := r.Content()
 		if err != nil {
-			c.fail(at, "%v", err)
+			c.fail(item, "%v", err)
 			continue
 		}
 		total += len(content)
 		if sum := Digest(content); r.SHA256 != "" && r.SHA256 != sum {
-			c.fail(at+".sha256", "expected the digest of the content, %s, got %.80q", sum, r.SHA256)
+			c.fail(item+".sha256", "expected the digest of the content, %s, got %.80q", sum, r.SHA256)
 		}
 		if r.Size != nil && *r.Size != len(content) {
-			c.fail(at+".size", "expected the length of the content, %d, got %d", len(content), *r.Size)
+			c.fail(item+".size", "expected the length of the content, %d, got %d", len(content), *r.Size)
 		}
 	}
 	if total > MaxResourceBytes {
@@ -157,10 +157,10 @@ func checkResources(c *check, field string, list []Resource) {
 
 // addResourcePath adds a path and its directories to those of a skill. Directories have the value false.
 func addResourcePath(c *check, field string, seen map[string]bool, p string) {
-	switch isFile, found := seen[p]; {
+	switch isFile, exists := seen[p]; {
 	case isFile:
 		c.fail(field, "appears twice: %q", p)
-	case found:
+	case exists:
 		c.fail(field, "is the directory of another resource: %q", p)
 	}
 	seen[p] = true

@@ -37,31 +37,31 @@ type nulls struct {
 }
 
 // value returns the value of type t without nulls. Its error is a [json.SemanticError] with
-// the path of a null element below at.
-func (n nulls) value(t reflect.Type, v jsontext.Value, at jsontext.Pointer) (jsontext.Value, error) {
+// the path of a null element below pointer.
+func (n nulls) value(t reflect.Type, v jsontext.Value, pointer jsontext.Pointer) (jsontext.Value, error) {
 	switch {
 	case !hasNull(v):
 		return v, nil
 	case t.Kind() == reflect.Struct && v.Kind() == jsontext.KindBeginObject:
-		return n.object(t, v, at)
+		return n.object(t, v, pointer)
 	case t.Kind() == reflect.Slice && v.Kind() == jsontext.KindBeginArray:
-		return n.array(t.Elem(), v, at)
+		return n.array(t.Elem(), v, pointer)
 	case t.Kind() == reflect.Map && v.Kind() == jsontext.KindBeginObject:
-		return n.mapping(t.Elem(), v, at)
+		return n.mapping(t.Elem(), v, pointer)
 	default:
 		return v, nil
 	}
 }
 
-func (n nulls) object(t reflect.Type, v jsontext.Value, at jsontext.Pointer) (jsontext.Value, error) {
-	var has map[string]jsontext.Value
-	if err := json.Unmarshal(v, &has, decodeOptions); err != nil {
+func (n nulls) object(t reflect.Type, v jsontext.Value, pointer jsontext.Pointer) (jsontext.Value, error) {
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(v, &members, decodeOptions); err != nil {
 		return nil, err
 	}
 	var null []string
 	for _, f := range fieldsOf(t) {
 		name := jsonName(f)
-		given := has[name]
+		given := members[name]
 		switch {
 		case given == nil, name == "tenant_id":
 			continue
@@ -69,7 +69,7 @@ func (n nulls) object(t reflect.Type, v jsontext.Value, at jsontext.Pointer) (js
 			null = append(null, name)
 			continue
 		}
-		value, err := n.value(f.Type, given, at.AppendToken(name))
+		value, err := n.value(f.Type, given, pointer.AppendToken(name))
 		if err != nil {
 			return nil, err
 		}
@@ -85,14 +85,14 @@ func (n nulls) object(t reflect.Type, v jsontext.Value, at jsontext.Pointer) (js
 	return member.Without(v, null...)
 }
 
-func (n nulls) array(t reflect.Type, v jsontext.Value, at jsontext.Pointer) (jsontext.Value, error) {
+func (n nulls) array(t reflect.Type, v jsontext.Value, pointer jsontext.Pointer) (jsontext.Value, error) {
 	var list []jsontext.Value
 	if err := json.Unmarshal(v, &list, decodeOptions); err != nil {
 		return nil, err
 	}
 	kept := make([]jsontext.Value, 0, len(list))
 	for i, element := range list {
-		here := at.AppendToken(strconv.Itoa(i))
+		here := pointer.AppendToken(strconv.Itoa(i))
 		if element.Kind() == jsontext.KindNull {
 			if !n.drop {
 				return nil, nullAt(t, here)
@@ -108,23 +108,23 @@ func (n nulls) array(t reflect.Type, v jsontext.Value, at jsontext.Pointer) (jso
 	return json.Marshal(kept)
 }
 
-func (n nulls) mapping(t reflect.Type, v jsontext.Value, at jsontext.Pointer) (jsontext.Value, error) {
-	var has map[string]jsontext.Value
-	if err := json.Unmarshal(v, &has, decodeOptions); err != nil {
+func (n nulls) mapping(t reflect.Type, v jsontext.Value, pointer jsontext.Pointer) (jsontext.Value, error) {
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(v, &members, decodeOptions); err != nil {
 		return nil, err
 	}
 	var null []string
-	for _, name := range slices.Sorted(maps.Keys(has)) {
-		if has[name].Kind() == jsontext.KindNull {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if members[name].Kind() == jsontext.KindNull {
 			null = append(null, name)
 		}
 	}
 	if len(null) > 0 && !n.drop {
-		return nil, nullAt(t, at.AppendToken(null[0]))
+		return nil, nullAt(t, pointer.AppendToken(null[0]))
 	}
 	return member.Without(v, null...)
 }
 
-func nullAt(t reflect.Type, at jsontext.Pointer) error {
-	return &json.SemanticError{JSONPointer: at, JSONKind: jsontext.KindNull, GoType: t}
+func nullAt(t reflect.Type, pointer jsontext.Pointer) error {
+	return &json.SemanticError{JSONPointer: pointer, JSONKind: jsontext.KindNull, GoType: t}
 }

@@ -38,12 +38,12 @@ func TagsMatch(tags, tag string, weak bool) bool {
 	if strings.TrimSpace(tags) == "*" {
 		return true
 	}
-	return slices.ContainsFunc(strings.Split(tags, ","), func(one string) bool {
-		one = strings.TrimSpace(one)
+	return slices.ContainsFunc(strings.Split(tags, ","), func(candidate string) bool {
+		candidate = strings.TrimSpace(candidate)
 		if weak {
-			one = strings.TrimPrefix(one, "W/")
+			candidate = strings.TrimPrefix(candidate, "W/")
 		}
-		return one == tag
+		return candidate == tag
 	})
 }
 

@@ -19,13 +19,13 @@ var artifacts = map[string]string{KindAgent: "agent_card", KindTool: "server_jso
 // deprecated, and is a skill, an agent with a card or a tool with the server_json of an
 // MCP server. The artifact is the card or the server_json; nil for a skill.
 func Published(kind string, record []byte) (artifact jsontext.Value, ok bool) {
-	var has map[string]jsontext.Value
-	if json.Unmarshal(record, &has) != nil || string(has["public"]) != "true" {
+	var members map[string]jsontext.Value
+	if json.Unmarshal(record, &members) != nil || string(members["public"]) != "true" {
 		return nil, false
 	}
-	status, _ := jsontext.AppendUnquote(nil, has["status"]) // absent: active
+	status, _ := jsontext.AppendUnquote(nil, members["status"]) // absent: active
 	member, described := artifacts[kind]
-	artifact = has[member]
+	artifact = members[member]
 	if described && artifact.Kind() != jsontext.KindBeginObject || !described && kind != KindSkill {
 		return nil, false
 	}
@@ -33,9 +33,9 @@ func Published(kind string, record []byte) (artifact jsontext.Value, ok bool) {
 }
 
 // unpublished returns a warning for a public record without the artifact that publishes it.
-func unpublished(kind string, has map[string]jsontext.Value) []FieldError {
+func unpublished(kind string, members map[string]jsontext.Value) []FieldError {
 	member := artifacts[kind]
-	if member == "" || string(has["public"]) != "true" || has[member].Kind() == jsontext.KindBeginObject {
+	if member == "" || string(members["public"]) != "true" || members[member].Kind() == jsontext.KindBeginObject {
 		return nil
 	}
 	return []FieldError{{"public", "without " + member + ", an object, the record is not published"}}

@@ -186,18 +186,18 @@ func (r *PutRecord) Validate() error {
 
 // complete adds the id and the tenant to the record, or the tenant of the record to r.
 func (r *PutRecord) complete(c *check) error {
-	var has map[string]jsontext.Value
-	if err := json.Unmarshal(r.Record, &has, decodeOptions); err != nil {
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(r.Record, &members, decodeOptions); err != nil {
 		return err
 	}
 	id := r.Kind + "_id"
 	missing := []member.Member{}
-	if given := has[id]; given == nil || given.Kind() == jsontext.KindNull {
+	if given := members[id]; given == nil || given.Kind() == jsontext.KindNull {
 		missing = append(missing, member.Member{Name: id, Value: r.ID})
 	} else if text, err := jsontext.AppendUnquote(nil, given); err != nil || string(text) != r.ID {
 		c.fail("record."+id, "expected %q, the id of the request, got %.100s", r.ID, given)
 	}
-	given := has["tenant_id"]
+	given := members["tenant_id"]
 	text, err := jsontext.AppendUnquote(nil, given)
 	switch {
 	case given == nil && r.TenantID != nil:

@@ -34,14 +34,14 @@ func redactURL(text string) string {
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority = rest[:i]
 	}
-	at := strings.LastIndex(authority, "@")
-	if at < 0 { // an unescaped / ? or # in the password, or an @ in the path
+	index := strings.LastIndex(authority, "@")
+	if index < 0 { // an unescaped / ? or # in the password, or an @ in the path
 		u, err := url.Parse(text)
-		if at = strings.LastIndex(rest, "@"); at < 0 || err == nil && (u.Scheme == "http" || u.Scheme == "https") {
+		if index = strings.LastIndex(rest, "@"); index < 0 || err == nil && (u.Scheme == "http" || u.Scheme == "https") {
 			return text
 		}
 	}
-	user, _, password := strings.Cut(rest[:at], ":")
+	user, _, password := strings.Cut(rest[:index], ":")
 	switch {
 	case !ok && !password:
 		return text // a file name
@@ -53,5 +53,5 @@ func redactURL(text string) string {
 	} else {
 		user = ""
 	}
-	return scheme + user + "xxxxx" + rest[at:]
+	return scheme + user + "xxxxx" + rest[index:]
 }

@@ -48,13 +48,13 @@ func Warnings(kind string, record []byte) ([]FieldError, error) {
 	if err != nil {
 		return nil, err
 	}
-	var has map[string]jsontext.Value
-	if err := json.Unmarshal(record, &has); err != nil {
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(record, &members); err != nil {
 		return nil, err
 	}
-	warnings = append(warnings, unpublished(kind, has)...)
+	warnings = append(warnings, unpublished(kind, members)...)
 	var status string
-	if has["status"].Kind() != jsontext.KindString || json.Unmarshal(has["status"], &status) != nil ||
+	if members["status"].Kind() != jsontext.KindString || json.Unmarshal(members["status"], &status) != nil ||
 		KnownStatus(status) {
 		return warnings, nil
 	}
@@ -66,17 +66,17 @@ func Warnings(kind string, record []byte) ([]FieldError, error) {
 // misspelt returns a warning for each member of the object at the path that resembles a
 // field of the struct t, or of the structs in its arrays; at most maxFieldErrors.
 func misspelt(t reflect.Type, object jsontext.Value, path string) (warnings []FieldError, err error) {
-	var has map[string]jsontext.Value
-	if err := json.Unmarshal(object, &has); err != nil {
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(object, &members); err != nil {
 		return nil, err
 	}
-	known := namesOf(t)
-	absent := absentFields(known, has)
-	for _, name := range slices.Sorted(maps.Keys(has)) {
+	names := namesOf(t)
+	absent := absentFields(names, members)
+	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if len(warnings) == maxFieldErrors {
 			return warnings, nil
 		}
-		if slices.Contains(known, name) {
+		if slices.Contains(names, name) {
 			continue
 		}
 		if f := resembling(absent, name); f != "" {
@@ -85,7 +85,7 @@ func misspelt(t reflect.Type, object jsontext.Value, path string) (warnings []Fi
 		}
 	}
 	for _, f := range fieldsOf(t) {
-		list := has[jsonName(f)]
+		list := members[jsonName(f)]
 		if f.Type.Kind() != reflect.Slice || f.Type.Elem().Kind() != reflect.Struct ||
 			list.Kind() != jsontext.KindBeginArray {
 			continue
@@ -111,9 +111,9 @@ func misspelt(t reflect.Type, object jsontext.Value, path string) (warnings []Fi
 type absentField struct{ name, stem string }
 
 // absentFields returns the known fields that the object lacks.
-func absentFields(known []string, has map[string]jsontext.Value) (absent []absentField) {
-	for _, name := range known {
-		if has[name] == nil {
+func absentFields(names []string, members map[string]jsontext.Value) (absent []absentField) {
+	for _, name := range names {
+		if members[name] == nil {
 			absent = append(absent, absentField{name, stem(name)})
 		}
 	}
@@ -233,14 +233,14 @@ func References(kind string, record []byte) (list []Reference, err error) {
 	if err := json.Unmarshal(record, &fields); err != nil {
 		return nil, err
 	}
-	known := fieldNames(kind)
+	names := fieldNames(kind)
 	for _, link := range []struct{ field, kind string }{
 		{"context_builder_ids", KindContextBuilder}, {"tool_ids", KindTool}, {"guardrail_ids", KindGuardrail},
 		{"skill_ids", KindSkill},
 		{"template_id", KindTemplate}, {"replaced_by", kind},
 	} {
 		value := fields[link.field]
-		if !slices.Contains(known, link.field) || value == nil || link.field == kind+"_id" { // its own id
+		if !slices.Contains(names, link.field) || value == nil || link.field == kind+"_id" { // its own id
 			continue
 		}
 		if value.Kind() == jsontext.KindString {

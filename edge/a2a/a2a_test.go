@@ -95,8 +95,8 @@ func (c *client) task(t *testing.T, message string) *sdk.Task {
 }
 
 // message returns a request to send the parts.
-func message(parts string, more ...string) string {
-	return `{"message":{"messageId":"m","role":"ROLE_USER","parts":[` + parts + `]` + strings.Join(more, "") + `}}`
+func message(parts string, members ...string) string {
+	return `{"message":{"messageId":"m","role":"ROLE_USER","parts":[` + parts + `]` + strings.Join(members, "") + `}}`
 }
 
 const question = `{"text":"how many?"},{"data":[{"a":1}]}`
@@ -167,11 +167,11 @@ func TestTask(t *testing.T) {
 		`"text":"2."`,
 		`"artifactId":"provenance"`, `"metadata":{"usage":{"tool_calls":1}}`, `"state":"TASK_STATE_COMPLETED"`,
 	} {
-		at := strings.Index(stream, part)
-		if at <= last {
-			t.Errorf("%s at %d, expected it after %d in:\n%s", part, at, last, stream)
+		index := strings.Index(stream, part)
+		if index <= last {
+			t.Errorf("%s at %d, expected it after %d in:\n%s", part, index, last, stream)
 		}
-		last = at
+		last = index
 	}
 }
 
@@ -181,7 +181,7 @@ func TestFailedTasks(t *testing.T) {
 	for _, row := range []struct {
 		event string
 		state sdk.TaskState
-		has   string
+		part  string
 	}{
 		{`error {"code":"AN-500","message":"analysis failed"}`, sdk.TaskStateFailed, "AN-500 analysis failed"},
 		{`error {"code":"AN-410","message":"run stopped: on request"}`, sdk.TaskStateCanceled, "AN-410 run stopped"},
@@ -190,7 +190,7 @@ func TestFailedTasks(t *testing.T) {
 		c := open(t, &runs{script: script(`text_delta {"text":"a"}`, row.event, `done {}`)})
 		task := c.task(t, message(question))
 		body, _ := json.Marshal(task)
-		if task.Status.State != row.state || !strings.Contains(string(body), row.has) {
+		if task.Status.State != row.state || !strings.Contains(string(body), row.part) {
 			t.Errorf("%s: %s", row.event, body)
 		}
 	}
@@ -206,7 +206,7 @@ func TestRejections(t *testing.T) {
 	for _, row := range []struct {
 		name, method, params string
 		code                 int
-		has                  string
+		part                 string
 	}{
 		{"no message", send, `{}`, -32602, `"field":"message"`},
 		{"no message to stream", stream, `{}`, -32602, `"field":"message"`},
@@ -265,14 +265,14 @@ func TestRejections(t *testing.T) {
 		{"an unknown method", "message/send", `{}`, -32601, `"id":"1"`},
 	} {
 		body := c.send(t, rpc(row.method, row.params))
-		if !strings.Contains(body, fmt.Sprintf(`"error":{"code":%d`, row.code)) || !strings.Contains(body, row.has) {
-			t.Errorf("%s: %s, want %d with %s", row.name, body, row.code, row.has)
+		if !strings.Contains(body, fmt.Sprintf(`"error":{"code":%d`, row.code)) || !strings.Contains(body, row.part) {
+			t.Errorf("%s: %s, want %d with %s", row.name, body, row.code, row.part)
 		}
 	}
 	for _, row := range []struct {
 		name, body string
 		code       int
-		has        string
+		part       string
 	}{
 		{"no JSON", `{`, -32700, "not valid JSON at byte"},
 		{"no object", `[]`, -32600, ""},
@@ -281,8 +281,8 @@ func TestRejections(t *testing.T) {
 		{"an id of another type", `{"jsonrpc":"2.0","id":{},"method":"GetTask"}`, -32600, ""},
 	} {
 		if body := c.send(t, row.body); !strings.Contains(body, fmt.Sprintf(`"error":{"code":%d`, row.code)) ||
-			!strings.Contains(body, row.has) {
-			t.Errorf("%s: %s, want %d with %s", row.name, body, row.code, row.has)
+			!strings.Contains(body, row.part) {
+			t.Errorf("%s: %s, want %d with %s", row.name, body, row.code, row.part)
 		}
 	}
 	if n := len(c.bodies); n != 1 {
@@ -317,7 +317,7 @@ func TestFailures(t *testing.T) {
 	for _, row := range []struct {
 		err  error
 		code int
-		has  string
+		part string
 	}{
 		{schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: "context", Message: "not valid JSON"}), -32602,
 			`{"description":"data or file: not valid JSON","field":"message.parts"}`},
@@ -332,7 +332,7 @@ func TestFailures(t *testing.T) {
 			c := open(t, &runs{fail: row.err})
 			body := c.send(t, rpc(method, message(question)))
 			if !strings.HasPrefix(body, fmt.Sprintf(`{"jsonrpc":"2.0","id":"1","error":{"code":%d`, row.code)) ||
-				!strings.Contains(body, row.has) {
+				!strings.Contains(body, row.part) {
 				t.Errorf("%v of %s: %s", row.err, method, body)
 			}
 			if len(c.bodies) != 1 {
@@ -481,10 +481,10 @@ func TestCard(t *testing.T) {
 	if err := json.Unmarshal(text, &card); err != nil || len(card.Check()) > 0 {
 		t.Errorf("%v %v", err, card.Check())
 	}
-	for _, has := range []string{`"https://cairn.example.com/a2a"`, `"scheme":"Bearer"`,
+	for _, part := range []string{`"https://cairn.example.com/a2a"`, `"scheme":"Bearer"`,
 		`"https://issuer.example.com/.well-known/openid-configuration"`, `{"schemes":{"bearer":[]}}`} {
-		if !strings.Contains(string(text), has) {
-			t.Errorf("no %s in %s", has, text)
+		if !strings.Contains(string(text), part) {
+			t.Errorf("no %s in %s", part, text)
 		}
 	}
 	if open, err := a2a.Card("http://a", false, nil); err != nil || strings.Contains(string(open), "security") {

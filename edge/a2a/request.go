@@ -289,14 +289,14 @@ func (m *message) options() ([]byte, error) {
 		}
 	}
 	for _, metadata := range []jsontext.Value{m.Message.Metadata, m.Metadata} {
-		var has map[string]jsontext.Value
-		if len(metadata) == 0 || json.Unmarshal(metadata, &has) != nil || has[optionsName] == nil {
+		var members map[string]jsontext.Value
+		if len(metadata) == 0 || json.Unmarshal(metadata, &members) != nil || members[optionsName] == nil {
 			continue
 		}
-		if has[optionsName].Kind() != jsontext.KindBeginObject {
+		if members[optionsName].Kind() != jsontext.KindBeginObject {
 			return nil, invalid("message.metadata."+optionsName, "expected an object")
 		}
-		return member.Without(has[optionsName], "context")
+		return member.Without(members[optionsName], "context")
 	}
 	return []byte("{}"), nil
 }

@@ -146,13 +146,13 @@ func (t *task) apply(e bus.Event) (a2a.Event, error) {
 		if err := stdjson.Unmarshal(e.Data, &result); err != nil {
 			return nil, err
 		}
-		at := slices.IndexFunc(t.calls, func(c toolCall) bool { return c.ID == result.ID })
-		if at < 0 {
+		index := slices.IndexFunc(t.calls, func(c toolCall) bool { return c.ID == result.ID })
+		if index < 0 {
 			return nil, nil
 		}
-		t.calls[at].Result = result.Result
-		t.results = append(t.results, t.calls[at])
-		return t.artifact(toolCallsArtifact(t.calls[at]), len(t.results) > 1), nil
+		t.calls[index].Result = result.Result
+		t.results = append(t.results, t.calls[index])
+		return t.artifact(toolCallsArtifact(t.calls[index]), len(t.results) > 1), nil
 	case schemas.EventProvenance:
 		t.provenance = e.Data
 		return t.artifact(t.provenanceArtifact(), false), nil

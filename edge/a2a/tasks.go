@@ -345,14 +345,14 @@ func (tasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListT
 			return nil, err
 		}
 		size += t.size
-		one := t.snapshot()
-		if r.Status != "" && one.Status.State != r.Status { // it has ended since
+		snapshot := t.snapshot()
+		if r.Status != "" && snapshot.Status.State != r.Status { // it has ended since
 			continue
 		}
-		if one.Status.Timestamp = new(s.Updated.UTC()); !r.IncludeArtifacts {
-			one.Artifacts = nil
+		if snapshot.Status.Timestamp = new(s.Updated.UTC()); !r.IncludeArtifacts {
+			snapshot.Artifacts = nil
 		}
-		page.Tasks = append(page.Tasks, one)
+		page.Tasks = append(page.Tasks, snapshot)
 	}
 	return page, nil
 }

@@ -113,8 +113,8 @@ type kitAgent struct{}
 
 func (kitAgent) Execute(ctx context.Context, e *a2asrv.ExecutorContext) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) {
-		is := func(prefix string) bool { return strings.HasPrefix(e.Message.ID, prefix) }
-		if is("tck-message-response") {
+		begins := func(prefix string) bool { return strings.HasPrefix(e.Message.ID, prefix) }
+		if begins("tck-message-response") {
 			yield(sdk.NewMessage(sdk.MessageRoleAgent, sdk.NewTextPart("Direct message response")), nil)
 			return
 		}
@@ -131,26 +131,26 @@ func (kitAgent) Execute(ctx context.Context, e *a2asrv.ExecutorContext) iter.Seq
 		artifact := func(p *sdk.Part) { events = append(events, sdk.NewArtifactEvent(e, p)) }
 		end := status(sdk.TaskStateCompleted, "Hello from TCK")
 		switch {
-		case is("tck-artifact-text"):
+		case begins("tck-artifact-text"):
 			artifact(sdk.NewTextPart("Generated text content"))
-		case is("tck-artifact-file-url"):
+		case begins("tck-artifact-file-url"):
 			artifact(&sdk.Part{Content: sdk.URL("https://example.com/output.txt"), Filename: "output.txt",
 				MediaType: "text/plain"})
-		case is("tck-artifact-file"), is("tck-stream-artifact-file"):
+		case begins("tck-artifact-file"), begins("tck-stream-artifact-file"):
 			artifact(&sdk.Part{Content: sdk.Raw("output"), Filename: "output.txt", MediaType: "text/plain"})
-		case is("tck-artifact-data"):
+		case begins("tck-artifact-data"):
 			artifact(sdk.NewDataPart(map[string]any{"key": "value", "count": 42}))
-		case is("tck-input-required"):
+		case begins("tck-input-required"):
 			end = status(sdk.TaskStateInputRequired, "")
-		case is("tck-reject-task"):
+		case begins("tck-reject-task"):
 			end = status(sdk.TaskStateRejected, "rejected")
-		case is("tck-stream-artifact-chunked"):
+		case begins("tck-stream-artifact-chunked"):
 			events = append(events, status(sdk.TaskStateWorking, ""))
 			first := sdk.NewArtifactEvent(e, sdk.NewTextPart("chunk-1 "))
 			last := sdk.NewArtifactUpdateEvent(e, first.Artifact.ID, sdk.NewTextPart("chunk-2"))
 			last.LastChunk = true
 			events = append(events, first, last)
-		case is("tck-stream"):
+		case begins("tck-stream"):
 			events = append(events, status(sdk.TaskStateWorking, ""))
 			artifact(sdk.NewTextPart("Stream hello from TCK"))
 		}

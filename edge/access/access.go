@@ -117,20 +117,20 @@ func (a *Authenticator) Identify(ctx context.Context, authorization []string) (*
 		return nil, err
 	}
 	if keys.IsKey(token) && a.ring != nil {
-		by, err := a.ring.Identify(ctx, token)
+		identity, err := a.ring.Identify(ctx, token)
 		if errors.Is(err, keys.ErrUnknown) {
 			return nil, schemas.ErrUnauthenticated.Because(err.Error())
 		}
-		return by, err
+		return identity, err
 	}
 	err = schemas.ErrUnauthenticated.Because("the token matches no configured authentication method")
 	for _, v := range a.verifiers {
 		if !v.hasIssuer(token) {
 			continue
 		}
-		var by *schemas.Identity
-		if by, err = v.identify(ctx, token); err == nil {
-			return by, nil
+		var identity *schemas.Identity
+		if identity, err = v.identify(ctx, token); err == nil {
+			return identity, nil
 		}
 	}
 	return nil, err

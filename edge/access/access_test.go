@@ -57,8 +57,8 @@ func TestAuthorizationHeader(t *testing.T) {
 		}
 	}
 	var none *access.Authenticator
-	if by, err := none.Identify(t.Context(), nil); by != nil || err != nil {
-		t.Errorf("without an Authenticator: %v, %v", by, err)
+	if identity, err := none.Identify(t.Context(), nil); identity != nil || err != nil {
+		t.Errorf("without an Authenticator: %v, %v", identity, err)
 	}
 }
 

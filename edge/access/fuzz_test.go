@@ -48,22 +48,23 @@ func FuzzIdentify(f *testing.F) {
 		unsigned := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." +
 			base64.RawURLEncoding.EncodeToString(payload) + "."
 		for _, text := range []string{header, "Bearer " + header, "Bearer " + unsigned, "Bearer " + unsigned + "AAAA"} {
-			if by, err := authenticator.Identify(t.Context(), []string{text}); !errors.Is(err, schemas.ErrUnauthenticated) {
-				t.Errorf("%q authenticates as %+v, %v", text, by, err)
+			if identity, err := authenticator.Identify(t.Context(), []string{text}); !errors.Is(err,
+				schemas.ErrUnauthenticated) {
+				t.Errorf("%q authenticates as %+v, %v", text, identity, err)
 			}
 		}
-		by, err := authenticator.Identify(t.Context(), []string{"Bearer " + i.sign(t, payload)})
-		check(t, by, err, payload, "role", "tenant")
+		identity, err := authenticator.Identify(t.Context(), []string{"Bearer " + i.sign(t, payload)})
+		check(t, identity, err, payload, "role", "tenant")
 		sum := sha256.Sum256([]byte("secret"))
 		id := hex.EncodeToString(sum[:4]) + fmt.Sprint(time.Now().UnixNano())
 		record := fmt.Appendf(nil, `{"id":%q,"hash":%q,%s}`, id, hex.EncodeToString(sum[:]), stored)
 		if _, err := conn.JetStream().Publish(t.Context(), "$KV.cairn_keys."+id, record); err != nil {
 			t.Fatal(err)
 		}
-		by, err = authenticator.Identify(t.Context(), []string{"Bearer cairn_" + id + "_secret"})
-		check(t, by, err, record, "role", "tenants")
-		if err == nil && by.ID != id {
-			t.Errorf("%s is %q", record, by.ID)
+		identity, err = authenticator.Identify(t.Context(), []string{"Bearer cairn_" + id + "_secret"})
+		check(t, identity, err, record, "role", "tenants")
+		if err == nil && identity.ID != id {
+			t.Errorf("%s is %q", record, identity.ID)
 		}
 	})
 }
@@ -88,7 +89,7 @@ func (i *issuer) sign(t *testing.T, payload []byte) string {
 }
 
 // check compares the identity with the role and tenants members of text.
-func check(t *testing.T, by *schemas.Identity, err error, text []byte, role, tenants string) {
+func check(t *testing.T, identity *schemas.Identity, err error, text []byte, role, tenants string) {
 	t.Helper()
 	if err != nil {
 		if !errors.Is(err, schemas.ErrUnauthenticated) && !errors.Is(err, schemas.ErrForbidden) {
@@ -98,27 +99,28 @@ func check(t *testing.T, by *schemas.Identity, err error, text []byte, role, ten
 	}
 	var claims map[string]any
 	if err := json.Unmarshal(text, &claims); err != nil {
-		t.Fatalf("%s authenticates as %+v", text, by)
+		t.Fatalf("%s authenticates as %+v", text, identity)
 	}
-	of, all := listed(claims[tenants]), tenants == "tenants" && claims[tenants] == nil
-	if all = all || slices.Contains(of, "*") && tenants == "tenant" || len(of) == 0 && tenants == "tenants"; all {
-		of = nil
+	list, all := listed(claims[tenants]), tenants == "tenants" && claims[tenants] == nil
+	if all = all || slices.Contains(list, "*") && tenants == "tenant" || len(list) == 0 && tenants == "tenants"; all {
+		list = nil
 	}
-	if by.Validate() != nil || !slices.Contains(listed(claims[role]), string(by.Role)) || by.Bound() == all ||
-		!slices.Equal(by.Tenants, of) {
-		t.Errorf("%s authenticates as %+v", text, by)
+	if identity.Validate() != nil || !slices.Contains(listed(claims[role]), string(identity.Role)) ||
+		identity.Bound() == all ||
+		!slices.Equal(identity.Tenants, list) {
+		t.Errorf("%s authenticates as %+v", text, identity)
 	}
 }
 
 // listed returns the strings of a string or of an array.
 func listed(claims any) (all []string) {
-	if one, ok := claims.(string); ok {
-		return []string{one}
+	if text, ok := claims.(string); ok {
+		return []string{text}
 	}
 	list, _ := claims.([]any) // nil for other types
 	for _, each := range list {
-		one, _ := each.(string) // "" for null
-		all = append(all, one)
+		text, _ := each.(string) // "" for null
+		all = append(all, text)
 	}
 	return all
 }

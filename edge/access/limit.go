@@ -67,11 +67,11 @@ func newLimiter(l Limits) *limiter {
 
 // Allow counts a request of the credential. When the credential exceeds its rate, Allow
 // returns schemas.ErrTooManyRequests and the time until the next request is accepted.
-func (l *limiter) Allow(by *schemas.Identity) (time.Duration, error) {
-	if by == nil || l.limits.Rate <= 0 {
+func (l *limiter) Allow(identity *schemas.Identity) (time.Duration, error) {
+	if identity == nil || l.limits.Rate <= 0 {
 		return 0, nil
 	}
-	wait := l.rates.Take(by.ID)
+	wait := l.rates.Take(identity.ID)
 	if wait == 0 {
 		return 0, nil
 	}
@@ -80,11 +80,11 @@ func (l *limiter) Allow(by *schemas.Identity) (time.Duration, error) {
 
 // Enter counts an open stream of the credential; leave must be called when the stream
 // ends. It returns schemas.ErrTooManyRequests when the credential has too many open streams.
-func (l *limiter) Enter(by *schemas.Identity) (leave func(), err error) {
-	if by == nil {
+func (l *limiter) Enter(identity *schemas.Identity) (leave func(), err error) {
+	if identity == nil {
 		return func() {}, nil
 	}
-	leave, ok := l.open.Acquire(by.ID)
+	leave, ok := l.open.Acquire(identity.ID)
 	if !ok {
 		return nil, schemas.ErrTooManyRequests.Because("the credential has reached its limit of open streams")
 	}

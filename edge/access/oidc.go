@@ -62,7 +62,7 @@ type verifier struct {
 	keys            *http.Client // fetches the keys, at a limited rate
 	refreshInterval time.Duration
 	log             *slog.Logger
-	known           *lru.Cache[[sha256.Size]byte, verified]
+	tokens          *lru.Cache[[sha256.Size]byte, verified]
 
 	discovery sync.Mutex // held during discovery, before mu
 
@@ -75,16 +75,16 @@ type verifier struct {
 }
 
 type verified struct {
-	by    *schemas.Identity
-	until time.Time
+	identity *schemas.Identity
+	until    time.Time
 }
 
 func newVerifier(p Provider, c Claims, refreshInterval time.Duration, log *slog.Logger) *verifier {
-	known, _ := lru.New[[sha256.Size]byte, verified](maxTokens) // fails for a size below 1
+	tokens, _ := lru.New[[sha256.Size]byte, verified](maxTokens) // fails for a size below 1
 	client := &http.Client{Timeout: providerTimeout}
 	keys := &http.Client{Transport: &cachingTransport{client: client, interval: min(retryInterval, refreshInterval)}}
 	return &verifier{Provider: p, claims: c, client: client, keys: keys, refreshInterval: refreshInterval, log: log,
-		known: known}
+		tokens: tokens}
 }
 
 // hasIssuer reports whether the unverified token names the provider as its issuer.
@@ -100,8 +100,8 @@ func (v *verifier) hasIssuer(token string) bool {
 
 func (v *verifier) identify(ctx context.Context, token string) (*schemas.Identity, error) {
 	sum := sha256.Sum256([]byte(token))
-	if known, ok := v.known.Get(sum); ok && time.Now().Before(known.until) {
-		return known.by, nil
+	if cached, ok := v.tokens.Get(sum); ok && time.Now().Before(cached.until) {
+		return cached.identity, nil
 	}
 	provider, err := v.provider(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func (v *verifier) identify(ctx context.Context, token string) (*schemas.Identit
 	if checked.Subject == "" { // go-oidc does not require it
 		return nil, schemas.ErrUnauthenticated.Because("the token is not valid: expected the claim sub")
 	}
-	by, err := v.claims.identity(checked.Issuer+"#"+checked.Subject, claims)
+	identity, err := v.claims.identity(checked.Issuer+"#"+checked.Subject, claims)
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +129,8 @@ func (v *verifier) identify(ctx context.Context, token string) (*schemas.Identit
 	if checked.Expiry.Before(until) {
 		until = checked.Expiry
 	}
-	v.known.Add(sum, verified{by, until})
-	return by, nil
+	v.tokens.Add(sum, verified{identity, until})
+	return identity, nil
 }
 
 // unavailable returns the caller's error for a provider that cannot be reached. The
@@ -148,20 +148,20 @@ func (v *verifier) unavailable(ctx context.Context, err error) error {
 // provider returns the provider's verifier. It performs discovery when that is older than
 // refreshInterval. Meanwhile other callers use the previous verifier; without one, they wait.
 func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) {
-	known, due, err := v.discovered()
+	previous, due, err := v.discovered()
 	if !due {
-		return known, err
+		return previous, err
 	}
-	if known == nil {
+	if previous == nil {
 		v.discovery.Lock()
 	} else if !v.discovery.TryLock() {
-		return known, nil
+		return previous, nil
 	}
 	defer v.discovery.Unlock()
-	if known, due, err = v.discovered(); !due { // another caller performed it meanwhile
-		return known, err
+	if previous, due, err = v.discovered(); !due { // another caller performed it meanwhile
+		return previous, err
 	}
-	found, err := v.discover(ctx)
+	next, err := v.discover(ctx)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err != nil {
@@ -170,13 +170,13 @@ func (v *verifier) provider(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 		}
 		return nil, err
 	}
-	v.oidc, v.discoveredAt = found, time.Now()
+	v.oidc, v.discoveredAt = next, time.Now()
 	return v.oidc, nil
 }
 
 // discovered returns the verifier of the last successful discovery, or else the error of the last
 // one if that is recent, and whether discovery is due.
-func (v *verifier) discovered() (known *oidc.IDTokenVerifier, due bool, err error) {
+func (v *verifier) discovered() (current *oidc.IDTokenVerifier, due bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	failed := time.Since(v.failed) < retryInterval
@@ -189,59 +189,59 @@ func (v *verifier) discovered() (known *oidc.IDTokenVerifier, due bool, err erro
 // discover performs discovery and returns the provider's verifier, which outlives the request. The
 // verifier keeps the client, but not ctx.
 func (v *verifier) discover(ctx context.Context) (*oidc.IDTokenVerifier, error) {
-	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), v.client), v.Issuer)
+	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), v.client), v.Issuer)
 	if err != nil {
 		return nil, err
 	}
 	var document struct {
 		Keys string `json:"jwks_uri"`
 	}
-	if err := found.Claims(&document); err != nil {
+	if err := provider.Claims(&document); err != nil {
 		return nil, err
 	}
 	if err := requireTLS(document.Keys); err != nil {
 		return nil, err
 	}
-	return found.VerifierContext(oidc.ClientContext(context.WithoutCancel(ctx), v.keys),
+	return provider.VerifierContext(oidc.ClientContext(context.WithoutCancel(ctx), v.keys),
 		&oidc.Config{ClientID: v.Audience, SupportedSigningAlgs: signingAlgorithms}), nil
 }
 
 // identity returns the identity in the claims.
 func (c Claims) identity(id string, claims map[string]jsontext.Value) (*schemas.Identity, error) {
-	by := &schemas.Identity{ID: id}
+	identity := &schemas.Identity{ID: id}
 	roles, err := texts(claims[c.Role])
 	for _, role := range schemas.Roles() { // roles are in ascending order of permissions
 		if slices.Contains(roles, string(role)) {
-			by.Role = role
+			identity.Role = role
 		}
 	}
-	if err != nil || by.Role == "" {
+	if err != nil || identity.Role == "" {
 		return nil, schemas.ErrForbidden.Because(fmt.Sprintf("the token's claim %q has none of the roles %v", c.Role,
 			schemas.Roles()))
 	}
-	by.Tenants, err = texts(claims[c.Tenant])
-	if err != nil || len(by.Tenants) == 0 || slices.Contains(by.Tenants, "") {
+	identity.Tenants, err = texts(claims[c.Tenant])
+	if err != nil || len(identity.Tenants) == 0 || slices.Contains(identity.Tenants, "") {
 		return nil, schemas.ErrForbidden.Because(fmt.Sprintf("the token's claim %q has no tenant id", c.Tenant))
 	}
-	if slices.Contains(by.Tenants, allTenants) {
-		by.Tenants = nil
+	if slices.Contains(identity.Tenants, allTenants) {
+		identity.Tenants = nil
 	}
-	if err := by.Validate(); err != nil { // for example the reserved id of the global scope
+	if err := identity.Validate(); err != nil { // for example the reserved id of the global scope
 		return nil, schemas.ErrForbidden.Because(fmt.Sprintf("the token's claim %q has an invalid tenant id", c.Tenant))
 	}
-	return by, nil
+	return identity, nil
 }
 
 // texts returns the strings of a claim that is a string or an array of strings; none when absent.
 func texts(claim jsontext.Value) ([]string, error) {
-	var one string
+	var text string
 	var list []string
 	switch claim.Kind() {
 	case jsontext.KindInvalid:
 		return nil, nil
 	case jsontext.KindString:
-		err := json.Unmarshal(claim, &one)
-		return []string{one}, err
+		err := json.Unmarshal(claim, &text)
+		return []string{text}, err
 	case jsontext.KindBeginArray:
 		err := json.Unmarshal(claim, &list)
 		return list, err

@@ -178,11 +178,12 @@ func TestTokens(t *testing.T) {
 		{"with an empty subject", i.token(t, map[string]any{"sub": ""}), "", nil, schemas.ErrUnauthenticated},
 		{"without a role", i.token(t, map[string]any{"role": []string{"barista"}}), "", nil, schemas.ErrForbidden},
 	} {
-		by, err := authenticator.Identify(t.Context(), []string{"Bearer " + c.token})
+		identity, err := authenticator.Identify(t.Context(), []string{"Bearer " + c.token})
 		if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
 			t.Errorf("%s: got %v, want %v", c.name, err, c.err)
-		} else if err == nil && (by.Role != c.role || !slices.Equal(by.Tenants, c.tenants) || by.ID != i.URL+"#ann") {
-			t.Errorf("%s: got %+v, want %s of %v", c.name, by, c.role, c.tenants)
+		} else if err == nil && (identity.Role != c.role || !slices.Equal(identity.Tenants, c.tenants) ||
+			identity.ID != i.URL+"#ann") {
+			t.Errorf("%s: got %+v, want %s of %v", c.name, identity, c.role, c.tenants)
 		}
 	}
 }
@@ -191,18 +192,18 @@ func TestKeyRotation(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	authenticator := authenticatorFor(t, i, func(c *access.Config) { c.SetRefreshInterval(100 * time.Millisecond) })
-	known := func(token string) error {
+	accepted := func(token string) error {
 		_, err := authenticator.Identify(t.Context(), []string{"bearer " + token})
 		return err
 	}
-	if err := known(i.token(t, nil)); err != nil {
+	if err := accepted(i.token(t, nil)); err != nil {
 		t.Fatal(err)
 	}
 	old := i.token(t, map[string]any{"sub": "bob"})
 	i.rotate(t, "second")
 	token := i.token(t, nil)
 	for deadline := time.Now().Add(20 * time.Second); ; {
-		err := known(token)
+		err := accepted(token)
 		if err == nil {
 			break
 		}
@@ -210,7 +211,7 @@ func TestKeyRotation(t *testing.T) {
 			t.Fatalf("signed with the new key: %v", err)
 		}
 	}
-	if err := known(old); !errors.Is(err, schemas.ErrUnauthenticated) {
+	if err := accepted(old); !errors.Is(err, schemas.ErrUnauthenticated) {
 		t.Errorf("signed with the old key: %v, want %v", err, schemas.ErrUnauthenticated)
 	}
 }
@@ -228,9 +229,9 @@ func TestForgedTokens(t *testing.T) {
 			forger.rotate(t, "first") // the key id of the issuer
 		}
 		forged := forger.token(t, map[string]any{"iss": i.URL})
-		if by, err := authenticator.Identify(t.Context(), []string{"Bearer " + forged}); !errors.Is(err,
+		if identity, err := authenticator.Identify(t.Context(), []string{"Bearer " + forged}); !errors.Is(err,
 			schemas.ErrUnauthenticated) {
-			t.Fatalf("forged: %v, %v, want %v", by, err, schemas.ErrUnauthenticated)
+			t.Fatalf("forged: %v, %v, want %v", identity, err, schemas.ErrUnauthenticated)
 		}
 		if _, err := authenticator.Identify(t.Context(),
 			[]string{"Bearer " + i.token(t, map[string]any{"sub": fmt.Sprint(n)})}); err != nil {

@@ -93,11 +93,11 @@ func (p Publisher) Manifest(entries []schemas.ARDEntry) schemas.ARDManifest {
 
 // SkillURL returns the URL of the SKILL.md of a skill; an empty tenant is the global scope.
 func (p Publisher) SkillURL(tenant, id string) string {
-	at := p.base + "/ard"
+	location := p.base + "/ard"
 	if tenant != "" {
-		at += "/tenants/" + url.PathEscape(tenant)
+		location += "/tenants/" + url.PathEscape(tenant)
 	}
-	return at + "/skills/" + url.PathEscape(id) + "/" + skillfile.FileName
+	return location + "/skills/" + url.PathEscape(id) + "/" + skillfile.FileName
 }
 
 // SkillFile returns the SKILL.md of a skill record, or false if it is not published.
@@ -146,10 +146,10 @@ func (p Publisher) Entry(kind string, record jsontext.Value) (schemas.ARDEntry, 
 		return schemas.ARDEntry{}, false
 	}
 	tenant := schemas.ValueOr(f.tenant, "")
-	at := slices.IndexFunc(resources, func(k resource) bool { return k.kind == kind })
+	index := slices.IndexFunc(resources, func(k resource) bool { return k.kind == kind })
 	e := schemas.ARDEntry{
-		Identifier: p.identifier(resources[at].name, tenant, f.id), DisplayName: cmp.Or(f.name, f.id),
-		Type: resources[at].media,
+		Identifier: p.identifier(resources[index].name, tenant, f.id), DisplayName: cmp.Or(f.name, f.id),
+		Type: resources[index].media,
 		Data: artifact, Description: f.description, Capabilities: f.capabilities, Version: f.Version, Metadata: f.Labels,
 	}
 	if artifact == nil {
@@ -230,12 +230,12 @@ func (p Publisher) parse(urn string) (s subject, ok bool) {
 	if !ok || len(parts) != 2 {
 		return s, false
 	}
-	at := slices.IndexFunc(resources, func(k resource) bool { return k.name == parts[0] })
-	if at < 0 {
+	index := slices.IndexFunc(resources, func(k resource) bool { return k.name == parts[0] })
+	if index < 0 {
 		return s, false
 	}
-	s.kind, s.id = resources[at].kind, unescape(parts[1])
-	return s, p.identifier(resources[at].name, s.tenant, s.id) == urn
+	s.kind, s.id = resources[index].kind, unescape(parts[1])
+	return s, p.identifier(resources[index].name, s.tenant, s.id) == urn
 }
 
 const (
@@ -438,9 +438,9 @@ func (s *Search) keepKinds(keep func(kind, media string) bool) {
 func (s *Search) identified(urns []string) {
 	var named []string
 	for _, urn := range urns {
-		if of, ok := s.publisher.parse(urn); ok {
-			named = append(named, of.kind)
-			s.query.Any.IDs = append(s.query.Any.IDs, of.id)
+		if record, ok := s.publisher.parse(urn); ok {
+			named = append(named, record.kind)
+			s.query.Any.IDs = append(s.query.Any.IDs, record.id)
 		}
 	}
 	s.ids = urns
@@ -466,9 +466,9 @@ func (s Search) offset(token string) (int, error) {
 }
 
 // Results returns the page of entries for the records that were found.
-func (s Search) Results(found schemas.RecordHits) schemas.ARDResults {
+func (s Search) Results(hits schemas.RecordHits) schemas.ARDResults {
 	page := schemas.ARDResults{Results: []schemas.ARDResult{}}
-	for _, h := range found.Hits {
+	for _, h := range hits.Hits {
 		e, ok := s.publisher.Entry(h.Kind, h.Record)
 		if !ok || s.ids != nil && !slices.Contains(s.ids, e.Identifier) {
 			continue
@@ -480,8 +480,8 @@ func (s Search) Results(found schemas.RecordHits) schemas.ARDResults {
 	if s.request.Federation == schemas.FederationReferrals {
 		page.Referrals = []schemas.ARDEntry{}
 	}
-	if found.NextOffset != nil {
-		page.PageToken = strconv.Itoa(*found.NextOffset) + "." + s.digest
+	if hits.NextOffset != nil {
+		page.PageToken = strconv.Itoa(*hits.NextOffset) + "." + s.digest
 	}
 	return page
 }

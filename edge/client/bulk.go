@@ -109,12 +109,12 @@ func (b *bulk) result(i int, r schemas.RecordResult) {
 
 // fail reports an error of Cairn as the result of each record. It returns any other error.
 func (b *bulk) fail(ctx context.Context, pending []int, err error) error {
-	var known *schemas.Error
-	if ctx.Err() != nil || !errors.As(err, &known) {
+	var failure *schemas.Error
+	if ctx.Err() != nil || !errors.As(err, &failure) {
 		return errors.Join(ctx.Err(), err)
 	}
 	for _, i := range pending {
-		b.done(i, schemas.RecordResult{Error: known})
+		b.done(i, schemas.RecordResult{Error: failure})
 	}
 	return nil
 }

@@ -143,15 +143,15 @@ func (c *Client) Get(ctx context.Context, key schemas.RecordKey) (Record, error)
 
 // GetRevision returns the revision of a record, the newest one if at.Revision is empty, or
 // schemas.ErrRecordNotFound if it is not retained or is a deletion.
-func (c *Client) GetRevision(ctx context.Context, at schemas.RecordAt) (Record, error) {
-	if err := at.Validate(); err != nil {
+func (c *Client) GetRevision(ctx context.Context, revision schemas.RecordAt) (Record, error) {
+	if err := revision.Validate(); err != nil {
 		return Record{}, err
 	}
-	values, err := query(at, "kind", "id")
+	values, err := query(revision, "kind", "id")
 	if err != nil {
 		return Record{}, err
 	}
-	key := at.RecordKey
+	key := revision.RecordKey
 	var text jsontext.Value
 	read := request{method: http.MethodGet, path: recordPath(key.Kind, key.ID, values), read: true, idempotent: true}
 	header, err := c.call(ctx, read, nil, &text)
@@ -310,9 +310,9 @@ func (c *Client) WriteTag(ctx context.Context, t schemas.TagWrite) (w schemas.Ta
 
 // Tag returns the tag of a request, or schemas.ErrTagNotFound.
 func (c *Client) Tag(ctx context.Context, key schemas.TagKey) (schemas.Tag, error) {
-	var found schemas.TagFound
-	err := c.tag(ctx, http.MethodGet, key, &found)
-	return found.Tags, err
+	var reply schemas.TagFound
+	err := c.tag(ctx, http.MethodGet, key, &reply)
+	return reply.Tags, err
 }
 
 // DeleteTag deletes the tag of a request; it succeeds if there is none.
@@ -395,8 +395,8 @@ func (c *Client) Watch(ctx context.Context, w schemas.Watch) iter.Seq2[Change, e
 			return
 		}
 		for {
-			more, err := c.watch(ctx, &w, yield)
-			if ctx.Err() != nil || err == nil && !more {
+			resume, err := c.watch(ctx, &w, yield)
+			if ctx.Err() != nil || err == nil && !resume {
 				return
 			}
 			if err != nil {
@@ -413,7 +413,7 @@ func (c *Client) Watch(ctx context.Context, w schemas.Watch) iter.Seq2[Change, e
 
 // watch yields the changes of one connection and advances w.After. It reports whether the
 // watch continues on another connection.
-func (c *Client) watch(ctx context.Context, w *schemas.Watch, yield func(Change, error) bool) (more bool, err error) {
+func (c *Client) watch(ctx context.Context, w *schemas.Watch, yield func(Change, error) bool) (resume bool, err error) {
 	values, err := query(*w)
 	if err != nil {
 		return false, err

@@ -323,9 +323,9 @@ func TestRequests(t *testing.T) {
 	if err != nil || len(list) == 0 || list[0].Revision != stored.Token.String() {
 		t.Fatalf("%+v, %v; want revision %s", list, err, stored.Token)
 	}
-	if at, err := c.GetRevision(ctx, schemas.RecordAt{RecordKey: key, Revision: list[0].Revision}); err != nil ||
-		at.Token != stored.Token {
-		t.Errorf("%+v, %v; want %+v", at, err, stored)
+	if record, err := c.GetRevision(ctx, schemas.RecordAt{RecordKey: key, Revision: list[0].Revision}); err != nil ||
+		record.Token != stored.Token {
+		t.Errorf("%+v, %v; want %+v", record, err, stored)
 	}
 	if _, err := c.GetRevision(ctx, schemas.RecordAt{RecordKey: key, Revision: "x"}); !errors.Is(err,
 		schemas.ErrMalformed) {
@@ -365,8 +365,8 @@ func TestRequests(t *testing.T) {
 		schemas.TagWrite{Tag: schemas.Tag{RequestID: "r/1", Flow: "f"}, TenantID: &tenant}); err != nil {
 		t.Error(err)
 	}
-	if found, err := c.Tag(ctx, tag); err != nil || found.Flow != "f" {
-		t.Errorf("%+v, %v", found, err)
+	if stored, err := c.Tag(ctx, tag); err != nil || stored.Flow != "f" {
+		t.Errorf("%+v, %v", stored, err)
 	}
 	if err := c.DeleteTag(ctx, tag); err != nil {
 		t.Error(err)

@@ -32,11 +32,11 @@ func TestMain(m *testing.M) {
 
 // withCairn calls do while a Cairn serves in this process.
 func withCairn(do func() int) (code int, err error) {
-	at, err := bustest.UnusedAddress()
+	address, err := bustest.UnusedAddress()
 	if err != nil {
 		return 0, err
 	}
-	server, err := natsserver.Start("", at)
+	server, err := natsserver.Start("", address)
 	if err != nil {
 		return 0, err
 	}

@@ -74,13 +74,13 @@ func TestContentSecurityPolicy(t *testing.T) {
 	t.Parallel()
 	c := load(t)
 	page, _ := c.File(Index)
-	if found := inline.Find(page.Content); found != nil {
-		t.Errorf("the page has inline code: %s", found)
+	if match := inline.Find(page.Content); match != nil {
+		t.Errorf("the page has inline code: %s", match)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.files)) {
 		f, _ := c.File(name)
-		if found := elsewhere.Find(f.Content); found != nil && !strings.HasSuffix(name, ".txt") {
-			t.Errorf("%s refers to another server: %s", name, found)
+		if match := elsewhere.Find(f.Content); match != nil && !strings.HasSuffix(name, ".txt") {
+			t.Errorf("%s refers to another server: %s", name, match)
 		}
 	}
 	for _, directive := range strings.Split(ContentSecurityPolicy, "; ") {

@@ -24,8 +24,8 @@ func TestAsyncMessagesMatchTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	messages := func(channel string) (names []string) {
-		of := doc["channels"].(map[string]any)[channel].(map[string]any)["messages"].(map[string]any)
-		for name := range of {
+		list := doc["channels"].(map[string]any)[channel].(map[string]any)["messages"].(map[string]any)
+		for name := range list {
 			names = append(names, name)
 		}
 		slices.Sort(names)

@@ -47,12 +47,12 @@ func reference(specs []Spec, types *schemas.Definitions, secured bool) (template
 		if err != nil {
 			return "", err
 		}
-		at := slices.IndexFunc(sections, func(s section) bool { return s.Name == r.group() })
-		if at < 0 {
-			at = len(sections)
+		index := slices.IndexFunc(sections, func(s section) bool { return s.Name == r.group() })
+		if index < 0 {
+			index = len(sections)
 			sections = append(sections, section{Name: r.group()})
 		}
-		sections[at].Rows = append(sections[at].Rows, shown)
+		sections[index].Rows = append(sections[index].Rows, shown)
 	}
 	var b bytes.Buffer
 	err := referencePage.Execute(&b, object{

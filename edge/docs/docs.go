@@ -134,8 +134,8 @@ func New(version string, extra ...Entry) (*Manual, error) {
 }
 
 func rank(file string) int {
-	if at := slices.Index(order, strings.TrimSuffix(file, ".md")); at >= 0 {
-		return at
+	if index := slices.Index(order, strings.TrimSuffix(file, ".md")); index >= 0 {
+		return index
 	}
 	return len(order)
 }

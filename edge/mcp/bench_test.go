@@ -14,7 +14,7 @@ func BenchmarkListTools(b *testing.B) {
 	}
 	for _, role := range schemas.Roles() {
 		b.Run(string(role), func(b *testing.B) {
-			c := &stub{by: &schemas.Identity{Role: role}}
+			c := &stub{identity: &schemas.Identity{Role: role}}
 			size := 0
 			for b.Loop() {
 				size = len(post(b, h, c, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))

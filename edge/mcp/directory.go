@@ -102,11 +102,11 @@ func (d *readDirectoryResult) listFiles(c Caller, p *readDirectoryParams) error 
 		if err != nil {
 			return err // cannot happen: describeSkill escaped it
 		}
-		switch at := p.URI + "/" + name; {
+		switch uri := p.URI + "/" + name; {
 		case !deeper:
-			d.Resources = append(d.Resources, &sdk.Resource{URI: at, Name: title, MIMEType: media[f.URI], Size: int64(f.Size)})
-		case !slices.ContainsFunc(d.Resources, func(r *sdk.Resource) bool { return r.URI == at }):
-			d.Resources = append(d.Resources, directory(at, title))
+			d.Resources = append(d.Resources, &sdk.Resource{URI: uri, Name: title, MIMEType: media[f.URI], Size: int64(f.Size)})
+		case !slices.ContainsFunc(d.Resources, func(r *sdk.Resource) bool { return r.URI == uri }):
+			d.Resources = append(d.Resources, directory(uri, title))
 		}
 	}
 	if len(d.Resources) == 0 { // a directory of a skill has a file

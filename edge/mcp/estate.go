@@ -253,11 +253,11 @@ func (a *EstateAnswer) add(kind string, data []byte, text *strings.Builder) erro
 		if err := json.Unmarshal(data, &result); err != nil {
 			return err
 		}
-		at := slices.IndexFunc(a.ToolCalls, func(c EstateCall) bool { return c.ToolCallID == result.ToolCallID })
-		if at < 0 {
+		index := slices.IndexFunc(a.ToolCalls, func(c EstateCall) bool { return c.ToolCallID == result.ToolCallID })
+		if index < 0 {
 			return fmt.Errorf("a worker sent the result of the unknown tool call %.100q", result.ToolCallID)
 		}
-		a.ToolCalls[at].Result = result.Result
+		a.ToolCalls[index].Result = result.Result
 	case schemas.EventDirectResponse:
 		var direct schemas.DirectResponse
 		if err := json.Unmarshal(data, &direct); err != nil {

@@ -13,9 +13,9 @@ import (
 )
 
 // hits renders the skills of a search as Markdown.
-func hits(found schemas.SkillHits) string {
+func hits(list schemas.SkillHits) string {
 	var b strings.Builder
-	for i, record := range found.Skills {
+	for i, record := range list.Skills {
 		var hit schemas.SkillHit
 		if json.Unmarshal(record, &hit) != nil {
 			continue // Cairn registers no such record
@@ -30,8 +30,8 @@ func hits(found schemas.SkillHits) string {
 		}
 		b.WriteByte('\n')
 	}
-	if found.Degraded != "" {
-		b.WriteString("\nDegraded: " + found.Degraded + "\n")
+	if list.Degraded != "" {
+		b.WriteString("\nDegraded: " + list.Degraded + "\n")
 	}
 	return b.String()
 }

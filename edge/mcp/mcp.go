@@ -97,9 +97,9 @@ func newServer(list []tool, role schemas.Role) (*sdk.Server, error) {
 		Logger: discardLogger,
 	})
 	s.AddReceivingMiddleware(recoverPanics, rejectSubscriptions, listResources, canonicalResources)
-	by := &schemas.Identity{Role: role}
+	identity := &schemas.Identity{Role: role}
 	for _, t := range list {
-		if by.Authorize(t.needs) != nil {
+		if identity.Authorize(t.needs) != nil {
 			continue
 		}
 		declared, err := t.declaration()
@@ -140,11 +140,11 @@ func Methods() []string {
 }
 
 // Server returns the server for a client with the identity.
-func (h *Handler) Server(by *schemas.Identity) *sdk.Server {
-	if by == nil {
+func (h *Handler) Server(identity *schemas.Identity) *sdk.Server {
+	if identity == nil {
 		return h.servers[schemas.RoleAdmin]
 	}
-	return h.servers[by.Role]
+	return h.servers[identity.Role]
 }
 
 // Serve answers one HTTP request with the message m, which is read instead of its body. An error means that there is

@@ -29,7 +29,7 @@ import (
 type stub struct {
 	ctx      context.Context
 	conn     *bus.Conn
-	by       *schemas.Identity
+	identity *schemas.Identity
 	tenant   string
 	events   []bus.Event
 	received []byte // body of the last analysis
@@ -37,7 +37,7 @@ type stub struct {
 	acquired, released atomic.Int64 // CPUs
 }
 
-func (s *stub) Identity() *schemas.Identity { return s.by }
+func (s *stub) Identity() *schemas.Identity { return s.identity }
 func (s *stub) Tenant() string              { return s.tenant }
 
 func (s *stub) Send(f Forward, body []byte) ([]byte, error) {
@@ -80,7 +80,7 @@ func open(t *testing.T, s *stub, options ...func(*sdk.ClientOptions)) *sdk.Clien
 	}
 	s.ctx = t.Context()
 	near, far := sdk.NewInMemoryTransports()
-	server, err := h.Server(s.by).Connect(WithCaller(t.Context(), s), near, nil)
+	server, err := h.Server(s.identity).Connect(WithCaller(t.Context(), s), near, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestToolsOfEachRole(t *testing.T) {
 	} {
 		s := &stub{}
 		if role != "" {
-			s.by = &schemas.Identity{Role: role}
+			s.identity = &schemas.Identity{Role: role}
 		}
 		session := open(t, s)
 		list, err := session.ListTools(t.Context(), nil)
@@ -539,14 +539,14 @@ func TestLargeSkillsEndPage(t *testing.T) {
 	var reads atomic.Int64
 	err := errors.Join(
 		bus.ListSkills.Serve(svc, func(_ context.Context, q schemas.ListQuery) (list schemas.SkillList, err error) {
-			var at schemas.Cursor
+			var cursor schemas.Cursor
 			if q.Cursor != "" {
-				if at, err = schemas.ParseCursor(q.Cursor); err != nil || !at.Global {
+				if cursor, err = schemas.ParseCursor(q.Cursor); err != nil || !cursor.Global {
 					return list, schemas.ErrCursor
 				}
 			}
 			for _, id := range ids {
-				if id > at.After {
+				if id > cursor.After {
 					list.Skills = append(list.Skills, jsontext.Value(`{"skill_id":"`+id+`"}`))
 				}
 			}

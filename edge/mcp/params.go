@@ -116,11 +116,11 @@ func split(body []byte) (map[string]jsontext.Value, error) {
 
 // checkParams returns ErrMalformed for parameters that do not match the method.
 func checkParams(m schemas.RPCRequest) error {
-	of := paramsOf[m.Method]
-	if of == nil || m.Params == nil {
+	expected := paramsOf[m.Method]
+	if expected == nil || m.Params == nil {
 		return nil
 	}
-	if err := json.Unmarshal(m.Params, reflect.New(of).Interface()); err != nil {
+	if err := json.Unmarshal(m.Params, reflect.New(expected).Interface()); err != nil {
 		return schemas.ErrMalformed.Because("params: " + schemas.DecodingMessage(err))
 	}
 	return nil

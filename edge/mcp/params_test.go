@@ -52,8 +52,8 @@ func TestParamsWithoutGoNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	rejected := 0
-	for method, of := range paramsOf {
-		for _, params := range members(of, 3) {
+	for method, expected := range paramsOf {
+		for _, params := range members(expected, 3) {
 			m := schemas.RPCRequest{JSONRPC: "2.0", ID: jsontext.Value("1"), Method: method, Params: jsontext.Value(params)}
 			if strings.HasPrefix(method, "notifications/") {
 				m.ID = nil
@@ -70,8 +70,8 @@ func TestParamsWithoutGoNames(t *testing.T) {
 			if strings.Contains(text, "expected ") {
 				rejected++
 			}
-			if found := goName.FindString(text); found != "" {
-				t.Errorf("%s %s: %q in %s", method, params, found, text)
+			if name := goName.FindString(text); name != "" {
+				t.Errorf("%s %s: %q in %s", method, params, name, text)
 			}
 		}
 	}

@@ -44,8 +44,8 @@ func escape(segment string) string { return strings.ReplaceAll(url.QueryEscape(s
 // canonicalURI returns the URI with each segment in the spelling of escape. It does not change a
 // malformed URI.
 func canonicalURI(uri string) string {
-	scheme, path, found := strings.Cut(uri, "://")
-	if !found {
+	scheme, path, ok := strings.Cut(uri, "://")
+	if !ok {
 		return uri
 	}
 	segments := strings.Split(path, "/")
@@ -80,12 +80,12 @@ func readRecord(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResou
 	if err != nil || !schemas.KnownKind(kind) {
 		return nil, protocolError(c, errNoResource)
 	}
-	found, err := send(c, bus.GetRecord,
+	record, err := send(c, bus.GetRecord,
 		schemas.RecordAt{RecordKey: schemas.RecordKey{Kind: kind, ID: id, TenantID: tenant(c)}})
 	if err != nil {
 		return nil, protocolError(c, err)
 	}
-	return contents(r, mediaJSON, string(found.Record)), nil
+	return contents(r, mediaJSON, string(record.Record)), nil
 }
 
 func contents(r *sdk.ReadResourceRequest, media, text string) *sdk.ReadResourceResult {
@@ -159,11 +159,11 @@ func complete(ctx context.Context, r *sdk.CompleteRequest) (*sdk.CompleteResult,
 	if !schemas.KnownKind(kind) {
 		return completed(nil, false), nil
 	}
-	ids, more, err := idsWith(c, kind, p.Argument.Value, ofSkill(p.Ref.URI))
+	ids, incomplete, err := idsWith(c, kind, p.Argument.Value, ofSkill(p.Ref.URI))
 	if err != nil {
 		return nil, protocolError(c, err)
 	}
-	return completed(ids, more), nil
+	return completed(ids, incomplete), nil
 }
 
 // nameOf returns the name of the skill, if there is one.
@@ -177,11 +177,11 @@ func nameOf(c Caller, id string) []string {
 
 func ofSkill(template string) bool { return template == skillTemplate || template == fileTemplate }
 
-func completed(values []string, more bool) *sdk.CompleteResult {
+func completed(values []string, incomplete bool) *sdk.CompleteResult {
 	if values == nil {
 		values = []string{}
 	}
-	return &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: values, HasMore: more}}
+	return &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: values, HasMore: incomplete}}
 }
 
 func matching(values []string, prefix string) []string {
@@ -190,7 +190,7 @@ func matching(values []string, prefix string) []string {
 
 // idsWith returns the ids of the kind with the prefix, in order, and whether there may be
 // more. With active, it omits drafts and retired records.
-func idsWith(c Caller, kind, prefix string, active bool) (ids []string, more bool, err error) {
+func idsWith(c Caller, kind, prefix string, active bool) (ids []string, incomplete bool, err error) {
 	page, err := send(c, bus.ListRecords,
 		schemas.RecordQuery{Kind: kind, TenantID: tenant(c), Prefix: prefix, Limit: new(maxCompletions)})
 	if err != nil {

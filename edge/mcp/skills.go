@@ -206,12 +206,12 @@ func readFile(c Caller, record jsontext.Value, uri, file string) (content *sdk.R
 		Kind: schemas.KindSkill, ID: textOf(record, "skill_id"), TenantID: tenant(c),
 		Scope: schemas.ScopeOf(textOf(record, "tenant_id")),
 	}
-	found, err := send(c, bus.GetRecord, schemas.RecordAt{RecordKey: key})
+	stored, err := send(c, bus.GetRecord, schemas.RecordAt{RecordKey: key})
 	if err != nil {
 		return nil, err
 	}
 	err = useCPU(c, func() error {
-		content, err = contentOf(found.Record, uri, file)
+		content, err = contentOf(stored.Record, uri, file)
 		return err
 	})
 	return content, err
@@ -223,11 +223,11 @@ func contentOf(record jsontext.Value, uri, file string) (*sdk.ResourceContents, 
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(skill.Resources, func(r schemas.Resource) bool { return r.Path == file })
-	if at < 0 {
+	index := slices.IndexFunc(skill.Resources, func(r schemas.Resource) bool { return r.Path == file })
+	if index < 0 {
 		return nil, unknownFile(uri)
 	}
-	resource := skill.Resources[at]
+	resource := skill.Resources[index]
 	content, err := resource.Content()
 	if err != nil {
 		return nil, err

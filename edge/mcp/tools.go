@@ -34,7 +34,7 @@ type call struct {
 	caller   Caller
 	args     []byte                    // a JSON object with known members
 	given    map[string]jsontext.Value // the members, parts of args
-	progress func(n int, what string)  // reports the n-th step
+	progress func(n int, step string)  // reports the n-th step
 }
 
 // withoutEstate returns the arguments besides the estate, which is not copied.
@@ -300,12 +300,12 @@ func progressOf(ctx context.Context, r *sdk.CallToolRequest) func(int, string) {
 	if token == nil {
 		return func(int, string) {}
 	}
-	return func(n int, what string) {
-		if len(what) > maxProgress {
-			what = strings.ToValidUTF8(what[:maxProgress], "") + "…"
+	return func(n int, step string) {
+		if len(step) > maxProgress {
+			step = strings.ToValidUTF8(step[:maxProgress], "") + "…"
 		}
 		// The result carries an error of the connection too.
 		_ = r.Session.NotifyProgress(ctx,
-			&sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(n), Message: what})
+			&sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(n), Message: step})
 	}
 }

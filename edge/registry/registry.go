@@ -39,20 +39,21 @@ type Source interface {
 // may have fewer than the limit, also none, with a cursor.
 func Servers(s Source, q schemas.ServerQuery) (schemas.ServerList, error) {
 	r := reader{source: s, query: q, limit: schemas.ValueOr(q.Limit, schemas.DefaultLimit)}
-	at, err := parseCursor(q.Cursor)
+	position, err := parseCursor(q.Cursor)
 	if err != nil {
 		return schemas.ServerList{}, err
 	}
-	if !at.tools {
-		at, err = r.files(at)
+	if !position.tools {
+		position, err = r.files(position)
 	}
 	for range toolsPages {
-		if err != nil || !at.tools || r.full() {
+		if err != nil || !position.tools || r.full() {
 			break
 		}
-		at, err = r.providers(at)
+		position, err = r.providers(position)
 	}
-	page := schemas.ServerList{Servers: r.list, Metadata: schemas.ServerPage{Count: len(r.list), NextCursor: at.text()}}
+	page := schemas.ServerList{Servers: r.list,
+		Metadata: schemas.ServerPage{Count: len(r.list), NextCursor: position.text()}}
 	if page.Servers == nil {
 		page.Servers = []schemas.ServerEntry{}
 	}
@@ -61,22 +62,22 @@ func Servers(s Source, q schemas.ServerQuery) (schemas.ServerList, error) {
 
 // Versions returns the versions of a server, or schemas.ErrToolNotFound.
 func Versions(s Source, r schemas.ServerRef) (schemas.ServerList, error) {
-	found, err := find(s, r)
+	entry, err := find(s, r)
 	if err != nil {
 		return schemas.ServerList{}, err
 	}
-	return schemas.ServerList{Servers: []schemas.ServerEntry{found.ServerEntry}, Metadata: schemas.ServerPage{Count: 1}},
+	return schemas.ServerList{Servers: []schemas.ServerEntry{entry.ServerEntry}, Metadata: schemas.ServerPage{Count: 1}},
 		nil
 }
 
 // Version returns a version of a server, or schemas.ErrToolNotFound.
 func Version(s Source, v schemas.ServerVersion) (schemas.ServerEntry, error) {
-	found, err := find(s, v.ServerRef)
-	if err == nil && v.Version != latest && v.Version != found.version {
+	entry, err := find(s, v.ServerRef)
+	if err == nil && v.Version != latest && v.Version != entry.version {
 		err = schemas.ErrToolNotFound.Because(fmt.Sprintf("no version %q of an MCP server %q is registered", v.Version,
 			v.Server))
 	}
-	return found.ServerEntry, err
+	return entry.ServerEntry, err
 }
 
 func find(s Source, r schemas.ServerRef) (server, error) {
@@ -86,8 +87,8 @@ func find(s Source, r schemas.ServerRef) (server, error) {
 			return server{}, err
 		}
 		for _, t := range tools.Tools {
-			if found, ok := read(t); ok {
-				return found, found.setTimes(s, r.TenantID)
+			if entry, ok := read(t); ok {
+				return entry, entry.setTimes(s, r.TenantID)
 			}
 		}
 	}
@@ -148,22 +149,22 @@ type reader struct {
 func (r *reader) full() bool { return len(r.list) == r.limit || r.lookups >= maxLookups }
 
 // matches reports whether the name of the server contains the search.
-func (r *reader) matches(found server) bool {
-	return strings.Contains(strings.ToLower(found.name), strings.ToLower(r.query.Search))
+func (r *reader) matches(entry server) bool {
+	return strings.Contains(strings.ToLower(entry.name), strings.ToLower(r.query.Search))
 }
 
 // files adds a page of the servers that have a server.json.
-func (r *reader) files(at cursor) (next cursor, err error) {
+func (r *reader) files(position cursor) (next cursor, err error) {
 	tools, err := r.source.Tools(schemas.ListQuery{
-		TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPServer, Limit: &r.limit, Cursor: at.page,
+		TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPServer, Limit: &r.limit, Cursor: position.page,
 	})
 	if err != nil {
-		return at, err
+		return position, err
 	}
 	for _, t := range tools.Tools {
-		if found, ok := read(t); ok && r.matches(found) {
-			if err := r.add(found); err != nil {
-				return at, err
+		if entry, ok := read(t); ok && r.matches(entry) {
+			if err := r.add(entry); err != nil {
+				return position, err
 			}
 		}
 	}
@@ -174,65 +175,65 @@ func (r *reader) files(at cursor) (next cursor, err error) {
 }
 
 // providers adds the servers of a page of tools. The tools of a server follow one another.
-func (r *reader) providers(at cursor) (next cursor, err error) {
+func (r *reader) providers(position cursor) (next cursor, err error) {
 	tools, err := r.source.Tools(schemas.ListQuery{
-		TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPTool, Limit: new(toolsPage), Cursor: at.page,
+		TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPTool, Limit: new(toolsPage), Cursor: position.page,
 	})
 	if err != nil {
-		return at, err
+		return position, err
 	}
 	list := make([]server, 0, len(tools.Tools))
-	from := 0
+	first := 0
 	for _, t := range tools.Tools {
-		if found, ok := read(t); ok {
-			if list = append(list, found); found.name == at.provider {
-				from = len(list)
+		if entry, ok := read(t); ok {
+			if list = append(list, entry); entry.name == position.provider {
+				first = len(list)
 			}
 		}
 	}
-	for _, found := range list[from:] {
-		if found.name == at.provider {
+	for _, entry := range list[first:] {
+		if entry.name == position.provider {
 			continue
 		}
 		if r.full() {
-			return at, nil
+			return position, nil
 		}
-		at.provider = found.name
-		if !r.matches(found) {
+		position.provider = entry.name
+		if !r.matches(entry) {
 			continue
 		}
-		if err := r.addProvider(found); err != nil {
-			return at, err
+		if err := r.addProvider(entry); err != nil {
+			return position, err
 		}
 	}
 	if tools.NextCursor == nil {
 		return cursor{end: true}, nil
 	}
-	return cursor{tools: true, page: *tools.NextCursor, provider: at.provider}, nil
+	return cursor{tools: true, page: *tools.NextCursor, provider: position.provider}, nil
 }
 
 // addProvider adds the server unless it has a server.json.
-func (r *reader) addProvider(found server) error {
+func (r *reader) addProvider(entry server) error {
 	r.lookups++
 	files, err := r.source.Tools(schemas.ListQuery{
-		TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPServer, Provider: found.name, Limit: new(1),
+		TenantID: r.query.TenantID, ToolClass: schemas.ClassMCPServer, Provider: entry.name, Limit: new(1),
 	})
 	if err != nil || len(files.Tools) > 0 {
 		return err
 	}
-	return r.add(found)
+	return r.add(entry)
 }
 
 // add adds the server unless it was updated before the time of the query.
-func (r *reader) add(found server) error {
+func (r *reader) add(entry server) error {
 	r.lookups++
-	if err := found.setTimes(r.source, r.query.TenantID); err != nil {
+	if err := entry.setTimes(r.source, r.query.TenantID); err != nil {
 		return err
 	}
-	if r.query.UpdatedSince != "" && !found.updatedSince(r.query.UpdatedSince) {
+	if r.query.UpdatedSince != "" && !entry.updatedSince(r.query.UpdatedSince) {
 		return nil
 	}
-	r.list = append(r.list, found.ServerEntry)
+	r.list = append(r.list, entry.ServerEntry)
 	return nil
 }
 
@@ -247,8 +248,8 @@ type server struct {
 // is not known.
 func (s *server) updatedSince(text string) bool {
 	since, err := time.Parse(time.RFC3339, text)
-	at, unknown := time.Parse(time.RFC3339, s.Meta.Official.UpdatedAt)
-	return err == nil && unknown == nil && !at.Before(since)
+	updated, unknown := time.Parse(time.RFC3339, s.Meta.Official.UpdatedAt)
+	return err == nil && unknown == nil && !updated.Before(since)
 }
 
 // setTimes sets the times that the history of the tool has.

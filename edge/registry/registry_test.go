@@ -176,15 +176,15 @@ func TestVersions(t *testing.T) {
 		`{"tool_id":"b.1","tool_class":"mcp","provider":"b","version":"2.0.0","mcp":{"url":"https://b"}}`,
 	)
 	ref := schemas.ServerRef{Server: "a/w"}
-	for version, found := range map[string]bool{"latest": true, "1.0.2": true, "1.0.1": false, "": false} {
+	for version, exists := range map[string]bool{"latest": true, "1.0.2": true, "1.0.1": false, "": false} {
 		got, err := registry.Version(s, schemas.ServerVersion{ServerRef: ref, Version: version})
-		if found != (err == nil) || !found && !errors.Is(err, schemas.ErrToolNotFound) {
+		if exists != (err == nil) || !exists && !errors.Is(err, schemas.ErrToolNotFound) {
 			t.Errorf("version %q: %+v, %v", version, got, err)
 		}
 		want := schemas.ServerStatus{Status: "deprecated", StatusChangedAt: "2026-11-28T00:00:00Z",
 			PublishedAt: "2026-11-26T00:00:00Z",
 			UpdatedAt:   "2026-11-29T00:00:00Z", IsLatest: true}
-		if found && got.Meta.Official != want {
+		if exists && got.Meta.Official != want {
 			t.Errorf("got %+v, want %+v", got.Meta.Official, want)
 		}
 	}

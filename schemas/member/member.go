@@ -46,13 +46,13 @@ func Prepend(object []byte, m Member) ([]byte, error) {
 // Default returns the object with the given members prepended, except those that it has with a value
 // other than null.
 func Default(object []byte, members ...Member) ([]byte, error) {
-	var has map[string]jsontext.Value
-	if err := json.Unmarshal(object, &has); err != nil {
+	var existing map[string]jsontext.Value
+	if err := json.Unmarshal(object, &existing); err != nil {
 		return nil, err
 	}
 	var missing []Member
 	for _, m := range members {
-		if value, ok := has[m.Name]; !ok || value.Kind() == jsontext.KindNull {
+		if value, ok := existing[m.Name]; !ok || value.Kind() == jsontext.KindNull {
 			missing = append(missing, m)
 		}
 	}
@@ -80,11 +80,11 @@ func Span(object []byte, name string) (start, end int, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		found := key.String() == name
+		matches := key.String() == name
 		if err := decoder.SkipValue(); err != nil {
 			return 0, 0, err
 		}
-		if found {
+		if matches {
 			end := decoder.InputOffset()
 			if first && decoder.PeekKind() != jsontext.KindEndObject {
 				end += int64(bytes.IndexByte(object[end:], ',')) + 1

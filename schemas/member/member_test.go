@@ -107,14 +107,14 @@ func FuzzMembers(f *testing.F) {
 				t.Fatalf("%s: %s was modified to %s", name, text, object)
 			}
 			edited, before := members(t, got), members(t, object)
-			value, at := without(&edited)
+			value, index := without(&edited)
 			old, _ := without(&before)
 			if diff := cmp.Diff(before, edited); diff != "" {
 				t.Errorf("%s to %s: got %s (-want +got):\n%s", name, object, got, diff)
 			}
 			defaulted := name == "default" && old != "" && old != "null"
 			want := map[string]int{"append": len(edited), "prepend": 0, "default": 0}[name]
-			if defaulted && value != old || !defaulted && (value != "7" || at != want) {
+			if defaulted && value != old || !defaulted && (value != "7" || index != want) {
 				t.Errorf("%s to %s: got %s", name, object, got)
 			}
 		}
@@ -157,7 +157,7 @@ func members(t *testing.T, object []byte) []member.Member {
 }
 
 // without removes the member "a" and returns its value and position.
-func without(all *[]member.Member) (value string, at int) {
+func without(all *[]member.Member) (value string, index int) {
 	for i, m := range *all {
 		if m.Name == "a" {
 			*all = append((*all)[:i:i], (*all)[i+1:]...)

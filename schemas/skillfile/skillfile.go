@@ -62,21 +62,21 @@ type Imported struct {
 
 // ImportedOf returns the fields of the record.
 func ImportedOf(record []byte) (f Imported) {
-	var has struct { // a map would copy the instructions
+	var fields struct { // a map would copy the instructions
 		Name          jsontext.Value `json:"name"`
 		Compatibility jsontext.Value `json:"compatibility"`
 		AllowedTools  jsontext.Value `json:"allowed_tools"`
 		SourceVersion jsontext.Value `json:"source_version"`
 		Metadata      jsontext.Value `json:"metadata"`
 	}
-	if json.Unmarshal(record, &has) != nil {
+	if json.Unmarshal(record, &fields) != nil {
 		return f
 	}
-	_ = json.Unmarshal(has.Name, &f.Name)
-	_ = json.Unmarshal(has.Compatibility, &f.Compatibility)
-	_ = json.Unmarshal(has.AllowedTools, &f.AllowedTools)
-	_ = json.Unmarshal(has.SourceVersion, &f.SourceVersion)
-	if json.Unmarshal(has.Metadata, &f.Metadata) != nil {
+	_ = json.Unmarshal(fields.Name, &f.Name)
+	_ = json.Unmarshal(fields.Compatibility, &f.Compatibility)
+	_ = json.Unmarshal(fields.AllowedTools, &f.AllowedTools)
+	_ = json.Unmarshal(fields.SourceVersion, &f.SourceVersion)
+	if json.Unmarshal(fields.Metadata, &f.Metadata) != nil {
 		f.Metadata = nil
 	}
 	return f
