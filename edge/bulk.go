@@ -53,7 +53,7 @@ func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 		if len(wrong) > 0 {
 			return e.Invalid.With(wrong...)
 		}
-		if err := checkHead(head); err != nil {
+		if _, err := schemas.Decode[schemas.PutRecords](head, e.Invalid); err != nil { // without lines, no worker does
 			return err
 		}
 		for _, name := range []string{bus.HeaderIfMatch, bus.HeaderIfNoneMatch} {
@@ -75,16 +75,6 @@ func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 		return b.run()
 	}
 	return a
-}
-
-// checkHead validates head, a JSON object with the members of a bulk request other than its
-// records. The edge validates them because a request without lines does not reach a worker.
-func checkHead(head []byte) error {
-	var request schemas.PutRecords
-	if err := json.Unmarshal(head, &request); err != nil {
-		return err
-	}
-	return request.Validate()
 }
 
 // bulkRequest is a bulk request in progress.

@@ -183,7 +183,7 @@ func TestExamplesAreValid(t *testing.T) {
 		if err := json.Unmarshal(body, req); err != nil {
 			t.Errorf("%s: %v", r.Path, err)
 		}
-		if err := req.(interface{ Validate() error }).Validate(); err != nil {
+		if err := schemas.Validate(req, schemas.ErrMalformed); err != nil {
 			t.Errorf("%s: %v", r.Path, err)
 		}
 	}

@@ -81,11 +81,3 @@ func (p AgentPart) values() (n int) {
 	}
 	return n
 }
-
-// AgentTask is a request of the Agent2Agent protocol for a task that is named in the path.
-type AgentTask struct {
-	Tenant string `json:"tenant,omitzero" doc:"a tenant of the credential, or absent"`
-}
-
-// Validate returns ErrAnalysisMalformed with the invalid fields.
-func (t *AgentTask) Validate() error { return validate(t, ErrAnalysisMalformed) }

@@ -167,17 +167,11 @@ type ARDSkill struct {
 	SkillID string `json:"skill_id"`
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (s *ARDSkill) Validate() error { return validate(s, ErrMalformed) }
-
 // ARDTenantSkill names a published skill of a tenant.
 type ARDTenantSkill struct {
 	TenantID *string `json:"tenant_id"`
 	ARDSkill
 }
-
-// Validate returns ErrMalformed with the invalid fields.
-func (s *ARDTenantSkill) Validate() error { return validate(s, ErrMalformed) }
 
 // ARDError is the body of an error response: an Error with the additional members of the
 // specification.

@@ -20,9 +20,6 @@ type PutRecords struct {
 	Records []jsontext.Value `json:"records" doc:"at most 256; of records with the same id and tenant the last one wins"`
 }
 
-// Validate returns ErrInvalidRegistration with the invalid fields. It does not validate the records.
-func (r *PutRecords) Validate() error { return validate(r, ErrInvalidRegistration) }
-
 // BulkRecord is a record of a PutRecords.
 type BulkRecord struct {
 	Kind     string         `json:"kind" doc:"skill, agent, tool, context_builder, guardrail or template"`

@@ -5,6 +5,3 @@ type ConsoleFile struct {
 	Build string `json:"build" doc:"identifies the version of the console"`
 	File  string `json:"file" doc:"name of the file, such as app.js"`
 }
-
-// Validate accepts any name; an unknown one is not found.
-func (ConsoleFile) Validate() error { return nil }

@@ -20,12 +20,7 @@ func Decode[T any](body []byte, invalid *Error) (T, error) {
 	if err != nil {
 		return v, err
 	}
-	if c, ok := any(&v).(interface{ Validate() error }); ok {
-		if err := c.Validate(); err != nil {
-			return v, err
-		}
-	}
-	return v, nil
+	return v, Validate(&v, invalid)
 }
 
 // Read is Decode without validation.

@@ -21,7 +21,7 @@ type limit struct {
 }
 
 // limits are the constraints of fields, by Type.field or else by field, and of types. They are stated only here:
-// JSON Schemas describe them, and validate checks them.
+// JSON Schemas describe them, and Validate checks them.
 var limits = func() map[string]limit {
 	byName := map[string]limit{}
 	for _, row := range limitRows {
@@ -50,7 +50,7 @@ var limitRows = []struct {
 		"Tag.flow RecordQuery.domain RecordQuery.status RecordQuery.prefix ServerQuery.search Watch.prefix " +
 		"ToolClassQuery.provider ListQuery.domain ListQuery.provider ListQuery.tool_class Analysis.id " +
 		"Analysis.request_id Prompt.t Filter.domain Metadata.status Skill.license Resource.media_type " +
-		"AgentMessage.tenant AgentTask.tenant AgentContent.contextId AgentContent.taskId AgentPart.filename " +
+		"AgentMessage.tenant AgentContent.contextId AgentContent.taskId AgentPart.filename " +
 		"AgentPart.mediaType"},
 	{tagNames, "Tag.tags"},
 	{between(1, 0), "TagWrite.ttl_seconds"},

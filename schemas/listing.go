@@ -18,9 +18,6 @@ type ListQuery struct {
 	Cursor    string  `json:"cursor,omitzero" doc:"next_cursor of the previous page"`
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (q *ListQuery) Validate() error { return validate(q, ErrMalformed) }
-
 func (q *ListQuery) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
 
 // SkillList is a page of skills. A page may contain fewer records than the limit;

@@ -5,9 +5,6 @@ type QuotaQuery struct {
 	TenantID *string `json:"tenant_id,omitzero" doc:"absent: global scope"`
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (q *QuotaQuery) Validate() error { return validate(q, ErrMalformed) }
-
 func (q *QuotaQuery) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
 
 // Quota is what a tenant stores, and its limits.

@@ -115,9 +115,6 @@ type RecordQuery struct {
 	Cursor   string  `json:"cursor,omitzero" doc:"next_cursor of the previous page"`
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (q *RecordQuery) Validate() error { return validate(q, ErrMalformed) }
-
 func (q *RecordQuery) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
 
 // ParseLabels returns the labels of a selector such as team=network,tier=gold.

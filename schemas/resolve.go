@@ -240,19 +240,4 @@ func (q *SkillQuery) Validate() error {
 	return c.as(ErrMalformed)
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (q *AgentQuery) Validate() error { return validate(q, ErrMalformed) }
-
-// Validate returns ErrMalformed with the invalid fields.
-func (q *ContextQuery) Validate() error { return validate(q, ErrMalformed) }
-
-// Validate returns ErrMalformed with the invalid fields.
-func (q *ToolsQuery) Validate() error { return validate(q, ErrMalformed) }
-
-// Validate returns ErrMalformed with the invalid fields.
-func (q *ToolClassQuery) Validate() error { return validate(q, ErrMalformed) }
-
-// Validate returns ErrMalformed with the invalid fields.
-func (q *SkillRef) Validate() error { return validate(q, ErrMalformed) }
-
 func (a *QueryOptions) tenantField() tenantField { return tenantField{"tenant_id", &a.TenantID, nil} }

@@ -20,9 +20,6 @@ type RunQuery struct {
 	Cursor string `json:"cursor,omitzero" doc:"next_cursor of the previous page"`
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (q *RunQuery) Validate() error { return validate(q, ErrMalformed) }
-
 // RunList is a page of runs.
 type RunList struct {
 	Runs       []RunSummary `json:"runs" doc:"the latest first"`

@@ -45,9 +45,6 @@ func (a *AnyOf) UnmarshalJSON(data []byte) error {
 		"ids, display_names, versions, domains, statuses, capabilities or labels")
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (q *RecordSearch) Validate() error { return validate(q, ErrMalformed) }
-
 func (q *RecordSearch) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
 
 // maxValue is the maximum length in characters of a value to compare with: a label.

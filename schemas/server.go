@@ -24,26 +24,17 @@ type ServerQuery struct {
 	Cursor         string `json:"cursor,omitzero" doc:"nextCursor of the previous page"`
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (q *ServerQuery) Validate() error { return validate(q, ErrMalformed) }
-
 // ServerRef names an MCP server.
 type ServerRef struct {
 	TenantID *string `json:"tenant_id,omitzero" doc:"absent: global scope only"`
 	Server   string  `json:"serverName" doc:"name of the server, such as io.github.user/weather, escaped in the path"`
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (r *ServerRef) Validate() error { return validate(r, ErrMalformed) }
-
 // ServerVersion names a version of an MCP server.
 type ServerVersion struct {
 	ServerRef
 	Version string `json:"version" doc:"version of the server, or latest"`
 }
-
-// Validate returns ErrMalformed with the invalid fields.
-func (v *ServerVersion) Validate() error { return validate(v, ErrMalformed) }
 
 // ServerList is a page of MCP servers, or the versions of one.
 type ServerList struct {

@@ -16,9 +16,6 @@ type TagWrite struct {
 	TTLSeconds *int    `json:"ttl_seconds,omitzero" doc:"shorter time to live than the default, in seconds; at least 1"`
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (t *TagWrite) Validate() error { return validate(t, ErrMalformed) }
-
 func (t *TagWrite) tenantField() tenantField { return tenantField{"tenant_id", &t.TenantID, nil} }
 
 // TagWritten is the response to a TagWrite.
@@ -32,9 +29,6 @@ type TagKey struct {
 	RequestID string  `json:"request_id"`
 	TenantID  *string `json:"tenant_id,omitzero" doc:"tenant of the tag; absent: global scope"`
 }
-
-// Validate returns ErrMalformed with the invalid fields.
-func (k *TagKey) Validate() error { return validate(k, ErrMalformed) }
 
 func (k *TagKey) tenantField() tenantField { return tenantField{"tenant_id", &k.TenantID, nil} }
 

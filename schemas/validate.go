@@ -59,8 +59,17 @@ func (c check) as(invalid *Error) error {
 	return invalid.With(c...)
 }
 
-// validate returns invalid with the fields of v, a pointer to a request, that violate their limits.
-func validate(v any, invalid *Error) error { return checked(v).as(invalid) }
+// Validate returns the error of the Validate method of v, a pointer to a request, or else invalid with the
+// fields that violate their limits.
+func Validate(v any, invalid *Error) error {
+	if request, ok := v.(interface{ Validate() error }); ok {
+		return request.Validate()
+	}
+	if reflect.TypeOf(v).Elem().Kind() != reflect.Struct {
+		return nil
+	}
+	return checked(v).as(invalid)
+}
 
 // checked returns the fields of v, a pointer to a request, that violate their limits.
 func checked(v any) (c check) {

@@ -2,7 +2,6 @@ package schemas
 
 import (
 	"fmt"
-	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -34,10 +33,6 @@ func namesOf(t reflect.Type) (names []string) {
 	}
 	return names
 }
-
-// fieldNames returns the names of the interpreted fields of records of the kind, which must
-// not be modified.
-func fieldNames(kind string) []string { return interpreted[kind] }
 
 // Warnings returns a warning for each field of the record, and of the objects in its arrays, that is
 // probably misspelt: it is unknown and resembles an interpreted field that is absent. It also
@@ -124,46 +119,20 @@ func absentFields(names []string, members map[string]jsontext.Value) (absent []a
 func resembling(absent []absentField, name string) string {
 	own := stem(name)
 	for _, f := range absent {
-		if _, ok := resembles(name, f.name); ok || own == f.stem {
+		if own == f.stem || resembles(name, f.name) {
 			return f.name
 		}
 	}
 	return ""
 }
 
-// Nearest returns the candidate that most resembles the id in the segments that differ; empty:
-// none does.
-func Nearest(id string, candidates iter.Seq[string]) string {
-	nearest, least := "", len(id)
-	for candidate := range candidates {
-		edits, ok := resembles(withoutCommonAffixes(id, candidate))
-		if ok && (edits < least || edits == least && candidate < nearest) {
-			nearest, least = candidate, edits
-		}
-	}
-	return nearest
-}
-
-// withoutCommonAffixes returns the ids without the segments that are equal at their beginnings and ends.
-func withoutCommonAffixes(id, other string) (string, string) {
-	a, b := strings.Split(id, "."), strings.Split(other, ".")
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	return strings.Join(a, "."), strings.Join(b, ".")
-}
-
-// resembles reports whether the names differ by one edit, or by two if they are long, and by how many.
-func resembles(name, other string) (edits int, ok bool) {
+// resembles reports whether the names differ by one edit, or by two if they are long.
+func resembles(name, other string) bool {
 	limit := 1
 	if len(other) >= 8 {
 		limit = 2
 	}
-	edits = EditDistance(name, other, limit)
-	return edits, edits <= limit && len(other) > 3
+	return len(other) > 3 && EditDistance(name, other, limit) <= limit
 }
 
 var withoutSeparators = strings.NewReplacer("_", "", "-", "")
@@ -233,7 +202,7 @@ func References(kind string, record []byte) (list []Reference, err error) {
 	if err := json.Unmarshal(record, &fields); err != nil {
 		return nil, err
 	}
-	names := fieldNames(kind)
+	names := interpreted[kind]
 	for _, link := range []struct{ field, kind string }{
 		{"context_builder_ids", KindContextBuilder}, {"tool_ids", KindTool}, {"guardrail_ids", KindGuardrail},
 		{"skill_ids", KindSkill},

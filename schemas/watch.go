@@ -20,9 +20,6 @@ type Watch struct {
 	After    string  `json:"after,omitzero" doc:"revision of the last event received; by default the newest one. Over HTTP Last-Event-ID has precedence"`
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (w *Watch) Validate() error { return validate(w, ErrMalformed) }
-
 func (w *Watch) tenantField() tenantField { return tenantField{"tenant_id", &w.TenantID, nil} }
 
 // Watching is the first event of a watch.

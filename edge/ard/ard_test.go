@@ -176,7 +176,7 @@ func TestSearch(t *testing.T) {
 		}
 		got := ""
 		if q, possible := search.Query(); possible {
-			if err := q.Validate(); err != nil {
+			if err := schemas.Validate(&q, schemas.ErrMalformed); err != nil {
 				t.Errorf("%s: %v", row.name, err)
 			}
 			text, err := json.Marshal(q)

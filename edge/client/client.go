@@ -219,9 +219,8 @@ func (c *Client) Referrers(ctx context.Context, q schemas.ReferrerQuery) iter.Se
 
 // read validates a request and reads its response at the path, with the members of the request
 // that the path does not have as parameters.
-func (c *Client) read(ctx context.Context, path string, q interface{ Validate() error }, into any,
-	inPath ...string) error {
-	if err := q.Validate(); err != nil {
+func (c *Client) read(ctx context.Context, path string, q, into any, inPath ...string) error {
+	if err := schemas.Validate(q, schemas.ErrMalformed); err != nil {
 		return err
 	}
 	values, err := query(q, inPath...)
@@ -321,7 +320,7 @@ func (c *Client) DeleteTag(ctx context.Context, key schemas.TagKey) error {
 }
 
 func (c *Client) tag(ctx context.Context, method string, key schemas.TagKey, out any) error {
-	if err := key.Validate(); err != nil {
+	if err := schemas.Validate(&key, schemas.ErrMalformed); err != nil {
 		return err
 	}
 	path := "/tags/" + url.PathEscape(key.RequestID)
@@ -390,7 +389,7 @@ func (c *Client) Runs(ctx context.Context, q schemas.RunQuery) iter.Seq2[schemas
 // ctx ends, and with one when the server refuses the watch or remains unreachable.
 func (c *Client) Watch(ctx context.Context, w schemas.Watch) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		if err := w.Validate(); err != nil {
+		if err := schemas.Validate(&w, schemas.ErrMalformed); err != nil {
 			yield(Change{}, err)
 			return
 		}

@@ -32,11 +32,11 @@ func TestMain(m *testing.M) {
 
 // withCairn calls do while a Cairn serves in this process.
 func withCairn(do func() int) (code int, err error) {
-	address, err := bustest.UnusedAddress()
+	nats, err := bustest.UnusedAddress()
 	if err != nil {
 		return 0, err
 	}
-	server, err := natsserver.Start("", address)
+	server, err := natsserver.Start("", nats)
 	if err != nil {
 		return 0, err
 	}
