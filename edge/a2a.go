@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"cairn/bus"
 	"cairn/bus/telemetry"
@@ -51,8 +51,8 @@ func publicAgentCard() action {
 }
 
 // agentRPC returns an action that answers a request of A2A.
-func agentRPC(keepAlive time.Duration, analysis bus.Stream[schemas.Analysis]) action {
-	agent := a2a.New(a2a.Tasks(), keepAlive)
+func agentRPC(analysis bus.Stream[schemas.Analysis]) action {
+	agent := a2a.New(a2a.Tasks())
 	return action{
 		Spec: describe.Spec{
 			Permission: analysis.Permission,
@@ -81,9 +81,25 @@ func serveAgent(x *exchange, agent *a2a.Handler, analysis bus.Stream[schemas.Ana
 	}
 	ctx, cancel := streamContext(x)
 	defer cancel()
-	w := &messageWriter{x: x, began: func() {}}
-	agent.Serve(w, x.r.WithContext(ctx), body, agentCaller{x, analysis})
-	return streamError(ctx, cmp.Or(x.r.Context().Err(), ctx.Err(), w.finish(nil))) // an interrupted stream is not complete
+	reply, events := agent.Serve(x.r.WithContext(ctx), body, agentCaller{x, analysis})
+	if events == nil {
+		if err := cmp.Or(x.r.Context().Err(), ctx.Err()); err != nil {
+			return streamError(ctx, err)
+		}
+		x.write(http.StatusOK, mediaJSON, reply)
+		return nil
+	}
+	out := newStream(x, "")
+	defer out.begin(cancel)()
+	for event := range events {
+		if err := out.send(event); err != nil {
+			return err
+		}
+	}
+	if err := cmp.Or(x.r.Context().Err(), ctx.Err()); err != nil { // an interrupted stream is not complete
+		return streamError(ctx, err)
+	}
+	return out.finish()
 }
 
 // agentCaller implements a2a.Caller.

@@ -120,6 +120,6 @@ func routes(e *edge) []route {
 		get("/docs/{page}", readManual(), schemas.ErrUnknownPath),
 
 		get(agentCardPath, publicAgentCard(), schemas.ErrMalformed),
-		post(a2a.Path, agentRPC(e.keepAlive, analysis), 200),
+		post(a2a.Path, agentRPC(analysis), 200),
 	}
 }

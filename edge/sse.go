@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -86,11 +87,7 @@ func newStream(x *exchange, run string) *stream {
 func (s *stream) relay(subscribe func(context.Context) iter.Seq2[bus.Event, error]) error {
 	ctx, cancel := streamContext(s.x)
 	defer cancel()
-	s.mu.Lock()
-	s.cancel, s.sent = cancel, time.Now()
-	s.timer = time.AfterFunc(s.x.edge.keepAlive, s.onTimer)
-	s.mu.Unlock()
-	defer s.end()
+	defer s.begin(cancel)()
 	defer telemetry.StreamOpened()()
 	for event, err := range subscribe(ctx) {
 		if err != nil {
@@ -101,6 +98,15 @@ func (s *stream) relay(subscribe func(context.Context) iter.Seq2[bus.Event, erro
 		}
 	}
 	return s.noEvents()
+}
+
+// begin starts the timer, which calls cancel when a write fails. end stops it.
+func (s *stream) begin(cancel context.CancelFunc) (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancel, s.sent = cancel, time.Now()
+	s.timer = time.AfterFunc(s.x.edge.keepAlive, s.onTimer)
+	return s.end
 }
 
 // newRun names a new run, unless the client has received the name of another one.
@@ -179,6 +185,14 @@ func (s *stream) noEvents() error {
 	s.x.w.Header().Set(bus.HeaderRun, s.run)
 	s.x.write(http.StatusNoContent, nil, nil)
 	return nil
+}
+
+// finish writes the buffered events of a stream that has no event done.
+func (s *stream) finish() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	return cmp.Or(s.err, s.flush(time.Now()))
 }
 
 // fail ends the stream with err. Before the response has begun, it returns err for

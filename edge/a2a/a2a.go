@@ -1,32 +1,26 @@
 // Package a2a serves the Agent2Agent protocol (A2A), version 1.0, over JSON-RPC: it
 // translates tasks to runs of an analysis and does nothing else. The edge authenticates
-// the client, admits the request and limits its body.
+// the client, admits the request, limits its body and writes the response.
 //
 // A task is a run, and its id the name of the run. Its state is stored only in the replay stream,
 // so that any edge can answer the next request:
 //
-//	request body ─ read ─▶ guard ─▶ tasks ─▶ run
-//	                        ▲ SDK: decodes the rest of the request, encodes the response
-//
-// The parts and metadata of a message bypass the SDK, which would decode them to Go values of many
-// times their size.
+//	request body ─ read ─▶ Handler ─▶ Agent (tasks) ─▶ run
 package a2a
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"iter"
+	"mime"
 	"net/http"
-	"sync"
-	"time"
+	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/a2aproject/a2a-go/v2/a2asrv"
-	"github.com/a2aproject/a2a-go/v2/errordetails"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/bus"
 	"cairn/schemas"
@@ -60,141 +54,183 @@ type Caller interface {
 	PublicError(err error) *schemas.Error
 }
 
+// Agent has the tasks of a Handler.
+type Agent interface {
+	GetTask(ctx context.Context, r *a2a.GetTaskRequest) (*a2a.Task, error)
+	ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error)
+	CancelTask(ctx context.Context, r *a2a.CancelTaskRequest) (*a2a.Task, error)
+	SendMessage(ctx context.Context, m *schemas.AgentMessage) (a2a.SendMessageResult, error)
+	SendStreamingMessage(ctx context.Context, m *schemas.AgentMessage) iter.Seq2[a2a.Event, error]
+	SubscribeToTask(ctx context.Context, r *a2a.SubscribeToTaskRequest) iter.Seq2[a2a.Event, error]
+}
+
 // Handler answers requests of the protocol. It may be used concurrently.
-type Handler struct {
-	guard *guard
-	rpc   http.Handler
-}
+type Handler struct{ agent Agent }
 
-// New returns a handler for the tasks of an agent. Streams have a comment line after each
-// keepAlive without an event.
-func New(agent a2asrv.RequestHandler, keepAlive time.Duration) *Handler {
-	g := &guard{agent}
-	return &Handler{g, a2asrv.NewJSONRPCHandler(g, a2asrv.WithTransportKeepAlive(keepAlive),
-		a2asrv.WithTransportPanicHandler(func(value any) error { return bus.Recovered(value) }))}
-}
+// New returns a handler for the tasks of an agent.
+func New(agent Agent) *Handler { return &Handler{agent} }
 
-// call is the state of one request.
-type call struct {
-	caller    Caller
-	rejection error       // validation error; nil: valid
-	message   *message    // set by SendMessage and SendStreamingMessage until the run starts
-	query     *parameters // of a method without a message; nil: none
-	stream    *stream     // set by streaming methods once the first event has arrived
-}
+type callerKey struct{}
 
-type callKey struct{}
+func callerOf(ctx context.Context) Caller { return ctx.Value(callerKey{}).(Caller) }
 
-func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
-
-// Serve answers a request.
-func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, body []byte, c Caller) {
-	state := &call{caller: c}
-	ctx := context.WithValue(r.Context(), callKey{}, state)
-	request := readRPC(body, state)
-	if err := cmp.Or(checkMedia(r), checkVersion(r)); err != nil {
-		state.rejection = err
+// Serve answers a request with a reply or, if that is nil, with the events of a stream. They end when the context of
+// the request does. An error before the first event is a reply.
+func (h *Handler) Serve(r *http.Request, body []byte, c Caller) (reply []byte, events iter.Seq[bus.Event]) {
+	ctx := context.WithValue(r.Context(), callerKey{}, c)
+	request, err := readRPC(body)
+	if err = cmp.Or(checkMedia(r), checkVersion(r), err); err != nil {
+		return encode(c, request.ID, nil, err), nil
 	}
-	switch {
-	case request.Method == methodStream:
-		state.stream = state.open(ctx, h.sendStreaming(request.Params))
-	case request.Method == methodSubscribe:
-		state.stream = state.open(ctx, func(ctx context.Context) iter.Seq2[a2a.Event, error] {
-			return h.guard.SubscribeToTask(ctx,
-				&a2a.SubscribeToTaskRequest{ID: a2a.TaskID(state.query.ID), Tenant: state.query.Tenant})
-		})
-	}
-	if state.rejection != nil {
-		request.reject()
-	}
-	defer state.stream.close()
-	h.rpc.ServeHTTP(w, withBody(r.WithContext(ctx), request.encode()))
-}
-
-// sendStreaming returns a function that sends a message, which withoutData has encoded.
-func (h *Handler) sendStreaming(message []byte) func(context.Context) iter.Seq2[a2a.Event, error] {
-	return func(ctx context.Context) iter.Seq2[a2a.Event, error] {
-		r := &a2a.SendMessageRequest{}
-		if err := stdjson.Unmarshal(message, r); err != nil {
-			return func(yield func(a2a.Event, error) bool) { yield(nil, callOf(ctx).protocolError(err)) }
+	var result any
+	switch request.Method {
+	case methodStream, methodSubscribe:
+		var updates iter.Seq2[a2a.Event, error]
+		if updates, err = h.stream(ctx, request); err == nil {
+			return follow(ctx, request.ID, updates)
 		}
-		return h.guard.SendStreamingMessage(ctx, r)
+	default:
+		result, err = h.result(ctx, request)
+	}
+	return encode(c, request.ID, result, err), nil
+}
+
+// Methods of the protocol (5.3).
+const (
+	methodSend      = "SendMessage"
+	methodStream    = "SendStreamingMessage"
+	methodSubscribe = "SubscribeToTask"
+	methodGet       = "GetTask"
+	methodList      = "ListTasks"
+	methodCancel    = "CancelTask"
+)
+
+// result calls a method whose result is one value. It returns an error for features that the agent card does not
+// declare.
+func (h *Handler) result(ctx context.Context, r *rpcRequest) (any, error) {
+	switch r.Method {
+	case methodSend:
+		m, err := readMessage(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		result, err := h.agent.SendMessage(ctx, m)
+		return a2a.StreamResponse{Event: result}, err
+	case methodGet:
+		return call(ctx, r, h.agent.GetTask)
+	case methodList:
+		return call(ctx, r, h.agent.ListTasks)
+	case methodCancel:
+		return call(ctx, r, h.agent.CancelTask)
+	case "GetTaskPushNotificationConfig", "ListTaskPushNotificationConfigs", "CreateTaskPushNotificationConfig",
+		"DeleteTaskPushNotificationConfig":
+		return call(ctx, r, func(context.Context, *struct{}) (any, error) { return nil, errPush })
+	case "GetExtendedAgentCard":
+		return call(ctx, r, func(context.Context, *struct{}) (any, error) { return nil, errCard })
+	case "":
+		return nil, a2a.ErrInvalidRequest
+	default:
+		return nil, a2a.ErrMethodNotFound
 	}
 }
 
-// stream contains the events of a streaming method once the first one has arrived. The SDK reads
-// it in a separate goroutine, which may outlive the response.
-type stream struct {
-	first  a2a.Event
-	next   func() (a2a.Event, error, bool)
-	stop   func()
-	cancel context.CancelFunc
-
-	reading sync.Mutex // held while the SDK reads
-	closed  bool
+// call calls a method without a message.
+func call[Req, Res any](ctx context.Context, r *rpcRequest,
+	method func(context.Context, *Req) (Res, error)) (any, error) {
+	var req Req
+	if err := readParameters(ctx, r, &req); err != nil {
+		return nil, err
+	}
+	return method(ctx, &req)
 }
 
-// open waits for the first event of a stream. An error before it becomes the rejection of the
-// request, so that the response is not a stream.
-func (c *call) open(ctx context.Context, events func(context.Context) iter.Seq2[a2a.Event, error]) *stream {
-	if c.rejection != nil {
-		return nil
+// stream calls a method whose result is a stream.
+func (h *Handler) stream(ctx context.Context, r *rpcRequest) (iter.Seq2[a2a.Event, error], error) {
+	if r.Method == methodSubscribe {
+		var req a2a.SubscribeToTaskRequest
+		err := readParameters(ctx, r, &req)
+		return h.agent.SubscribeToTask(ctx, &req), err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	next, stop := iter.Pull2(events(ctx))
-	first, err, ok := next()
-	if err == nil && !ok {
-		err = errors.New("the stream has no event")
-	}
+	m, err := readMessage(ctx, r)
 	if err != nil {
+		return nil, err
+	}
+	return h.agent.SendStreamingMessage(ctx, m), nil
+}
+
+// follow waits for the first event of a stream, and returns the stream, or a reply if the first event is an error.
+func follow(ctx context.Context, id jsontext.Value, updates iter.Seq2[a2a.Event, error]) ([]byte, iter.Seq[bus.Event]) {
+	c := callerOf(ctx)
+	next, stop := iter.Pull2(updates)
+	first, err, ok := next()
+	if err != nil || !ok {
 		stop()
-		cancel()
-		c.rejection = err
-		return nil
+		return encode(c, id, nil, cmp.Or(err, errors.New("the stream has no event"))), nil
 	}
-	return &stream{first: first, next: next, stop: stop, cancel: cancel}
-}
-
-// protocolError returns the error of the protocol for err.
-func (c *call) protocolError(err error) error {
-	if _, ok := errors.AsType[*a2a.Error](err); ok || a2a.ErrorReason(err) != a2a.ErrorReason(a2a.ErrInternalError) {
-		return err
-	}
-	e := c.caller.PublicError(err)
-	out := a2a.NewError(kindOf(e), e.Error())
-	if len(e.Fields) > 0 {
-		out = out.WithTypedDetails(errordetails.NewTyped(badRequest, map[string]any{"fieldViolations": violations(e)}))
-	}
-	return out.WithErrorInfoMeta(metadata(e))
-}
-
-// events yields the events.
-func (s *stream) events(yield func(a2a.Event, error) bool) {
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	if s.closed {
-		return
-	}
-	for e, err, ok := s.first, error(nil), true; ok; e, err, ok = s.next() {
-		if !yield(e, err) {
-			return
+	return nil, func(yield func(bus.Event) bool) {
+		defer stop()
+		for update, err := first, error(nil); ok && ctx.Err() == nil; update, err, ok = next() {
+			data := encode(c, id, a2a.StreamResponse{Event: update}, err)
+			if !yield(bus.Event{Type: "message", Data: data}) || err != nil {
+				return
+			}
 		}
 	}
 }
 
-// close ends the stream, and waits until the SDK has stopped reading. It is a no-op on nil.
-func (s *stream) close() {
-	if s == nil {
-		return
-	}
-	s.cancel()
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	s.closed = true
-	s.stop()
+// response is a JSON-RPC response.
+type response struct {
+	JSONRPC string         `json:"jsonrpc"`
+	ID      jsontext.Value `json:"id"`
+	Result  any            `json:"result,omitempty"`
+	Error   *rpcError      `json:"error,omitempty"`
 }
 
-func withBody(r *http.Request, body []byte) *http.Request {
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return r
+// encode returns a response with the result, or with the error if there is one.
+func encode(c Caller, id jsontext.Value, result any, err error) []byte {
+	out := response{JSONRPC: "2.0", ID: id, Result: result}
+	if err != nil {
+		out.Result, out.Error = nil, newError(c, err)
+	}
+	text, err := stdjson.Marshal(out)
+	if err != nil {
+		text, _ = stdjson.Marshal(response{JSONRPC: "2.0", ID: id, Error: newError(c, err)}) // it has texts alone
+	}
+	return text
+}
+
+var (
+	errPush = a2a.NewError(a2a.ErrPushNotificationNotSupported,
+		"push notifications are not supported; subscribe to the task, or poll it")
+	errCard = a2a.NewError(a2a.ErrUnsupportedOperation, "there is no extended agent card: the public one is complete")
+)
+
+// checkMedia returns an error unless the body is JSON, or of unknown type.
+func checkMedia(r *http.Request) error {
+	media := r.Header.Get("Content-Type")
+	if kind, _, err := mime.ParseMediaType(media); media != "" && (err != nil || kind != mediaJSON) {
+		return a2a.NewError(a2a.ErrUnsupportedContentType,
+			fmt.Sprintf("Content-Type: expected %s, got %.100q", mediaJSON, media))
+	}
+	return nil
+}
+
+// checkVersion returns an error unless the client requests version 1.0 of the protocol.
+// A request without a version has version 0.3 (3.6.2).
+func checkVersion(r *http.Request) error {
+	given := r.Header.Get(a2a.SvcParamVersion)
+	if given == "" {
+		given = r.URL.Query().Get(a2a.SvcParamVersion)
+	}
+	major, rest, _ := strings.Cut(given, ".")
+	minor, _, _ := strings.Cut(rest, ".") // patch versions do not count
+	if major+"."+minor == string(a2a.Version) {
+		return nil
+	}
+	if given == "" {
+		return a2a.NewError(a2a.ErrVersionNotSupported,
+			"expected the "+a2a.SvcParamVersion+" 1.0 in the header; without one it is 0.3")
+	}
+	return a2a.NewError(a2a.ErrVersionNotSupported,
+		fmt.Sprintf("expected the %s 1.0, got %.100q", a2a.SvcParamVersion, given))
 }

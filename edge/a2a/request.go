@@ -1,7 +1,10 @@
 package a2a
 
 import (
+	"cmp"
+	"context"
 	"encoding/base64"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,13 +18,6 @@ import (
 
 	"cairn/schemas"
 	"cairn/schemas/member"
-)
-
-// Methods that the handler itself interprets (5.3).
-const (
-	methodSend      = "SendMessage"
-	methodStream    = "SendStreamingMessage"
-	methodSubscribe = "SubscribeToTask"
 )
 
 const (
@@ -39,46 +35,23 @@ type rpcRequest struct {
 	Params  jsontext.Value `json:"params,omitzero"`
 }
 
-// readRPC reads the request, without the members that the SDK ignores.
-func readRPC(body []byte, c *call) rpcRequest {
-	request, err := schemas.Read[rpcRequest](body, schemas.ErrAnalysisMalformed)
-	if err != nil {
-		c.rejection = fmt.Errorf("%w: %w", a2a.ErrInvalidRequest, err)
-		if !jsontext.Value(body).IsValid() {
-			c.rejection = fmt.Errorf("%w: %w", a2a.ErrParseError, err)
-		}
-		return rpcRequest{JSONRPC: "2.0"}
-	}
-	switch kind := request.ID.Kind(); {
-	case kind == jsontext.KindString && len(request.ID) <= maxID, kind == jsontext.KindNumber && len(request.ID) <= maxID,
-		kind == jsontext.KindNull, len(request.ID) == 0:
+// readRPC reads a request.
+func readRPC(body []byte) (*rpcRequest, error) {
+	r, err := schemas.Read[rpcRequest](body, schemas.ErrAnalysisMalformed)
+	switch kind := r.ID.Kind(); {
+	case err != nil && !jsontext.Value(body).IsValid():
+		return &rpcRequest{}, fmt.Errorf("%w: %w", a2a.ErrParseError, err)
+	case err != nil:
+		return &rpcRequest{}, fmt.Errorf("%w: %w", a2a.ErrInvalidRequest, err)
+	case len(r.ID) > maxID, len(r.ID) > 0 && kind != jsontext.KindString && kind != jsontext.KindNumber &&
+		kind != jsontext.KindNull:
+		return &rpcRequest{}, fmt.Errorf("%w: id: expected a string or a number of at most %d bytes", a2a.ErrInvalidRequest,
+			maxID)
+	case r.JSONRPC != "2.0":
+		return &r, fmt.Errorf("%w: jsonrpc: expected 2.0, got %.100q", a2a.ErrInvalidRequest, r.JSONRPC)
 	default:
-		request.ID = nil
-		c.rejection = fmt.Errorf("%w: id: expected a string or a number of at most %d bytes", a2a.ErrInvalidRequest, maxID)
-		return request
+		return &r, nil
 	}
-	switch {
-	case request.JSONRPC != "2.0":
-		c.rejection = fmt.Errorf("%w: jsonrpc: expected 2.0, got %.100q", a2a.ErrInvalidRequest, request.JSONRPC)
-	case request.Method == methodSend, request.Method == methodStream:
-		if c.message, c.rejection = readMessage(request.Params); c.rejection == nil {
-			request.Params, c.rejection = c.message.withoutData()
-		}
-	default:
-		c.query, request.Params, c.rejection = readParameters(request.Params, request.Method)
-	}
-	return request
-}
-
-// reject replaces the method with a unary one, so that the SDK returns c.rejection as a plain
-// response instead of an event of a stream.
-func (r *rpcRequest) reject() {
-	r.JSONRPC, r.Method, r.Params = "2.0", methodSend, jsontext.Value("{}")
-}
-
-func (r rpcRequest) encode() []byte {
-	body, _ := json.Marshal(r) // its values are valid JSON
-	return body
 }
 
 // parameters are the parameters of all methods without a message.
@@ -95,18 +68,17 @@ type parameters struct {
 	IncludeArtifacts     bool   `json:"includeArtifacts"`
 }
 
-// readParameters reads the parameters of a method, and returns them also as JSON with
-// camelCase names. As ProtoJSON requires, it accepts the names of the Protocol Buffers
-// definition, such as history_length.
-func readParameters(text []byte, method string) (*parameters, []byte, error) {
-	if len(text) > maxParameters {
-		return nil, nil, invalid("params", fmt.Sprintf("expected at most %d bytes", maxParameters))
+// readParameters reads the parameters of a method into req, a request of the SDK, and authorizes the tenant. As
+// ProtoJSON requires, it accepts the names of the Protocol Buffers definition, such as history_length.
+func readParameters(ctx context.Context, r *rpcRequest, req any) error {
+	if len(r.Params) > maxParameters {
+		return invalid("params", fmt.Sprintf("expected at most %d bytes", maxParameters))
 	}
 	given := map[string]jsontext.Value{}
-	if len(text) > 0 {
+	if len(r.Params) > 0 {
 		var err error
-		if given, err = schemas.Read[map[string]jsontext.Value](text, schemas.ErrAnalysisMalformed); err != nil {
-			return nil, nil, err
+		if given, err = schemas.Read[map[string]jsontext.Value](r.Params, schemas.ErrAnalysisMalformed); err != nil {
+			return err
 		}
 	}
 	named := make(map[string]jsontext.Value, len(given))
@@ -115,16 +87,19 @@ func readParameters(text []byte, method string) (*parameters, []byte, error) {
 	}
 	text, err := json.Marshal(named)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	p, err := schemas.Read[parameters](text, schemas.ErrAnalysisMalformed)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	if needsTask := slices.Contains([]string{"GetTask", "CancelTask", methodSubscribe}, method); needsTask && p.ID == "" {
-		return nil, nil, invalid("id", "required, and must not be empty")
+	if p.ID == "" && slices.Contains([]string{methodGet, methodCancel, methodSubscribe}, r.Method) {
+		return invalid("id", "required, and must not be empty")
 	}
-	return &p, text, p.validate()
+	if err := cmp.Or(p.validate(), callerOf(ctx).AuthorizeTenant(p.Tenant)); err != nil {
+		return err
+	}
+	return stdjson.Unmarshal(text, req)
 }
 
 // camelCase returns the JSON name of a field of Protocol Buffers.
@@ -165,14 +140,14 @@ func (p *parameters) validate() error {
 // message is a request to send a message. Unknown members are ignored.
 type message schemas.AgentMessage
 
-// readMessage reads and validates a request to send a message.
-func readMessage(text []byte) (*message, error) {
-	decoded, err := schemas.Decode[schemas.AgentMessage](text, schemas.ErrAnalysisMalformed)
+// readMessage reads and validates a request to send a message, and authorizes its tenant. It releases the parameters.
+func readMessage(ctx context.Context, r *rpcRequest) (*schemas.AgentMessage, error) {
+	m, err := schemas.Decode[schemas.AgentMessage](r.Params, schemas.ErrAnalysisMalformed)
+	r.Params = nil
 	if err != nil {
 		return nil, err
 	}
-	m := message(decoded)
-	return &m, m.negotiate()
+	return &m, cmp.Or((*message)(&m).negotiate(), callerOf(ctx).AuthorizeTenant(m.Tenant))
 }
 
 // negotiate returns an error of the protocol for media types and options that no agent of
@@ -210,24 +185,6 @@ func isReadable(media string) bool {
 		return true
 	}
 	return strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
-}
-
-// withoutData returns the request for the SDK: with the texts of the parts, and placeholders for
-// their data.
-func (m *message) withoutData() ([]byte, error) {
-	small := *m
-	c := *m.Message
-	c.Parts = slices.Clone(c.Parts)
-	for i, p := range c.Parts {
-		switch {
-		case len(p.Raw) > 0:
-			c.Parts[i].Raw = jsontext.Value(`""`)
-		case len(p.Data) > 0:
-			c.Parts[i].Data = jsontext.Value("{}")
-		}
-	}
-	small.Message, small.Metadata, c.Metadata = &c, nil, nil
-	return json.Marshal(small)
 }
 
 // conversation returns the contextId of the message, or a new one. The id of a task contains

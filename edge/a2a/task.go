@@ -65,7 +65,7 @@ func (t *task) state() a2a.TaskState {
 
 // collect applies all events. A task fails if its worker is lost.
 func (t *task) collect(ctx context.Context, events iter.Seq2[bus.Event, error]) error {
-	caller := callOf(ctx).caller
+	caller := callerOf(ctx)
 	for event, err := range events {
 		if err != nil {
 			return t.lost(err)

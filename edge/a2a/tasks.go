@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/google/uuid"
 
 	"cairn/bus"
@@ -36,12 +35,10 @@ const (
 )
 
 // tasks is the agent whose tasks are runs of an analysis. It has no state.
-type tasks struct {
-	a2asrv.RequestHandler // nil: guard answers the other methods
-}
+type tasks struct{}
 
 // Tasks returns the agent whose tasks are runs of an analysis.
-func Tasks() a2asrv.RequestHandler { return tasks{} }
+func Tasks() Agent { return tasks{} }
 
 // encodedUUID is the length of an encoded UUID in a task id.
 var encodedUUID = base64.RawURLEncoding.EncodedLen(len(uuid.UUID{}))
@@ -68,7 +65,7 @@ func conversationOf(id string) (contextID string, ok bool) {
 // newTask returns a task without state, or an error unless the client may access it.
 func newTask(ctx context.Context, id a2a.TaskID) (*task, error) {
 	contextID, ok := conversationOf(string(id))
-	if !ok || !callOf(ctx).caller.Owns(string(id)) {
+	if !ok || !callerOf(ctx).Owns(string(id)) {
 		return nil, notFound(string(id))
 	}
 	return &task{id: string(id), contextID: contextID}, nil
@@ -80,10 +77,10 @@ func load(ctx context.Context, id a2a.TaskID) (*task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t, t.collect(ctx, callOf(ctx).caller.Snapshot(ctx, t.id))
+	return t, t.collect(ctx, callerOf(ctx).Snapshot(ctx, t.id))
 }
 
-// GetTask implements a2asrv.RequestHandler.
+// GetTask implements Agent.
 func (tasks) GetTask(ctx context.Context, r *a2a.GetTaskRequest) (*a2a.Task, error) {
 	t, err := load(ctx, r.ID)
 	if err != nil {
@@ -92,11 +89,11 @@ func (tasks) GetTask(ctx context.Context, r *a2a.GetTaskRequest) (*a2a.Task, err
 	return t.snapshot(), nil
 }
 
-// SendMessage implements a2asrv.RequestHandler. A client that disconnects while it waits
+// SendMessage implements Agent. A client that disconnects while it waits
 // cancels the task, whose id it does not know.
-func (tasks) SendMessage(ctx context.Context, r *a2a.SendMessageRequest) (a2a.SendMessageResult, error) {
-	later := r.Config != nil && r.Config.ReturnImmediately
-	run, err := start(ctx, later)
+func (tasks) SendMessage(ctx context.Context, m *schemas.AgentMessage) (a2a.SendMessageResult, error) {
+	later := m.Config != nil && m.Config.ReturnImmediately
+	run, err := start(ctx, (*message)(m), later)
 	if err != nil {
 		return nil, err
 	}
@@ -110,11 +107,12 @@ func (tasks) SendMessage(ctx context.Context, r *a2a.SendMessageRequest) (a2a.Se
 	return run.task.snapshot(), nil
 }
 
-// SendStreamingMessage implements a2asrv.RequestHandler. The task continues after the client
+// SendStreamingMessage implements Agent. The task continues after the client
 // has disconnected (3.5.2).
-func (tasks) SendStreamingMessage(ctx context.Context, _ *a2a.SendMessageRequest) iter.Seq2[a2a.Event, error] {
+func (tasks) SendStreamingMessage(ctx context.Context, m *schemas.AgentMessage) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
-		run, err := start(ctx, true)
+		run, err := start(ctx, (*message)(m), true)
+		m = nil // its memory is released
 		if err != nil {
 			yield(nil, err)
 			return
@@ -126,7 +124,7 @@ func (tasks) SendStreamingMessage(ctx context.Context, _ *a2a.SendMessageRequest
 	}
 }
 
-// SubscribeToTask implements a2asrv.RequestHandler.
+// SubscribeToTask implements Agent.
 func (tasks) SubscribeToTask(ctx context.Context, r *a2a.SubscribeToTaskRequest) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
 		t, err := load(ctx, r.ID)
@@ -139,12 +137,12 @@ func (tasks) SubscribeToTask(ctx context.Context, r *a2a.SubscribeToTaskRequest)
 			return
 		}
 		if yield(t.snapshot(), nil) {
-			t.follow(callOf(ctx).caller.Resume(ctx, t.id, t.last), yield)
+			t.follow(callerOf(ctx).Resume(ctx, t.id, t.last), yield)
 		}
 	}
 }
 
-// CancelTask implements a2asrv.RequestHandler.
+// CancelTask implements Agent.
 func (tasks) CancelTask(ctx context.Context, r *a2a.CancelTaskRequest) (*a2a.Task, error) {
 	t, err := load(ctx, r.ID)
 	if err != nil {
@@ -153,7 +151,7 @@ func (tasks) CancelTask(ctx context.Context, r *a2a.CancelTaskRequest) (*a2a.Tas
 	if t.ended() {
 		return nil, a2a.NewError(a2a.ErrTaskNotCancelable, fmt.Sprintf("the task has ended: %s", t.state()))
 	}
-	caller := callOf(ctx).caller
+	caller := callerOf(ctx)
 	if err := caller.Cancel(ctx, t.id); err != nil {
 		return nil, err
 	}
@@ -179,37 +177,36 @@ func (r *run) abandon(ctx context.Context) error {
 	if r.task.ended() {
 		return nil
 	}
-	return callOf(ctx).caller.Cancel(context.WithoutCancel(ctx), r.task.id)
+	return callerOf(ctx).Cancel(context.WithoutCancel(ctx), r.task.id)
 }
 
 // start starts the run for the message of the request and waits up to announceDelay for its
 // first event.
-func start(ctx context.Context, persist bool) (*run, error) {
-	c := callOf(ctx)
-	if err := rejectTask(ctx, c.message.Message); err != nil {
+func start(ctx context.Context, m *message, persist bool) (*run, error) {
+	caller := callerOf(ctx)
+	if err := rejectTask(ctx, m.Message); err != nil {
 		return nil, err
 	}
-	conversation, err := c.message.conversation()
+	conversation, err := m.conversation()
 	if err != nil {
 		return nil, err
 	}
-	body, err := c.message.analysis(persist)
+	body, err := m.analysis(persist)
 	if err != nil {
 		return nil, err
 	}
 	f := newFeed(ctx, func(ctx context.Context, f *feed) iter.Seq2[bus.Event, error] {
-		newName := func() string { return f.rename(c.caller.NewRun(newTaskID(conversation))) }
-		return c.caller.Start(ctx, newName, body)
+		newName := func() string { return f.rename(caller.NewRun(newTaskID(conversation))) }
+		return caller.Start(ctx, newName, body)
 	})
 	if err := f.waitFirst(announceDelay); err != nil {
 		f.close()
 		if canceled(ctx, err) {
-			err = errors.Join(err, c.caller.Cancel(context.WithoutCancel(ctx), f.name))
+			err = errors.Join(err, caller.Cancel(context.WithoutCancel(ctx), f.name))
 		}
-		return nil, c.message.renameFields(err)
+		return nil, m.renameFields(err)
 	}
-	c.message = nil // its memory is released
-	c.caller.ReleaseBody()
+	caller.ReleaseBody()
 	return &run{&task{id: f.name, contextID: conversation.String()}, f, f.events}, nil
 }
 
@@ -315,10 +312,10 @@ func (f *feed) close() {
 	<-f.ended
 }
 
-// ListTasks implements a2asrv.RequestHandler. A page has the tasks among the next pageSize
+// ListTasks implements Agent. A page has the tasks among the next pageSize
 // ones that match, so it may have fewer; listBytes may end it before.
 func (tasks) ListTasks(ctx context.Context, r *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
-	caller := callOf(ctx).caller
+	caller := callerOf(ctx)
 	runs, err := caller.Stored(ctx)
 	if err != nil {
 		return nil, err

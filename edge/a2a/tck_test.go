@@ -2,6 +2,7 @@ package a2a_test
 
 import (
 	"context"
+	stdjson "encoding/json"
 	"iter"
 	"net/http"
 	"net/http/httptest"
@@ -15,8 +16,10 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/a2aproject/a2a-go/v2/a2asrv/taskstore"
+	"github.com/go-json-experiment/json"
 
 	"cairn/edge/a2a"
+	"cairn/schemas"
 )
 
 // TestRealCompatibility runs the tests of level MUST of the Technology Compatibility Kit of
@@ -52,9 +55,9 @@ func TestRealCompatibility(t *testing.T) {
 }
 
 // serve serves the handlers of the agent as an edge does, and returns the URL.
-func serve(t *testing.T, agent a2asrv.RequestHandler, c a2a.Caller) string {
+func serve(t *testing.T, agent a2a.Agent, c a2a.Caller) string {
 	t.Helper()
-	h := a2a.New(agent, time.Second)
+	h := a2a.New(agent)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/agent-card.json", func(w http.ResponseWriter, r *http.Request) {
 		card, err := a2a.Card("http://"+r.Host, false, nil)
@@ -66,7 +69,19 @@ func serve(t *testing.T, agent a2asrv.RequestHandler, c a2a.Caller) string {
 		w.Header().Set("ETag", `"1"`)
 		_, _ = w.Write(card)
 	})
-	rpc := func(w http.ResponseWriter, r *http.Request) { h.Serve(w, r, read(t, r), c) }
+	rpc := func(w http.ResponseWriter, r *http.Request) {
+		reply, events := h.Serve(r, read(t, r), c)
+		if events == nil {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(reply)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for e := range events {
+			_, _ = w.Write(e.Append(nil))
+			_ = http.NewResponseController(w).Flush()
+		}
+	}
 	mux.HandleFunc("POST "+a2a.Path, rpc)
 	mux.HandleFunc("POST "+a2a.Path+"/{$}", rpc) // the HTTP client of the kit adds the slash
 	s := httptest.NewServer(mux)
@@ -76,6 +91,59 @@ func serve(t *testing.T, agent a2asrv.RequestHandler, c a2a.Caller) string {
 
 // kit is a handler of the SDK whose tasks can also be subscribed to while they wait for input.
 type kit struct{ a2asrv.RequestHandler }
+
+// request returns a message as the SDK decodes it.
+func request(m *schemas.AgentMessage) (*sdk.SendMessageRequest, error) {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	r := &sdk.SendMessageRequest{}
+	return r, stdjson.Unmarshal(text, r)
+}
+
+func (k kit) GetTask(ctx context.Context, r *sdk.GetTaskRequest) (*sdk.Task, error) {
+	task, err := k.RequestHandler.GetTask(ctx, r)
+	return withHistory(task, r.HistoryLength), err
+}
+
+// withHistory returns the task with the latest n messages of its history (3.2.4); nil: all.
+func withHistory(task *sdk.Task, n *int) *sdk.Task {
+	if task == nil || n == nil || len(task.History) <= *n {
+		return task
+	}
+	short := *task
+	short.History = task.History[len(task.History)-*n:]
+	return &short
+}
+
+func (k kit) ListTasks(ctx context.Context, r *sdk.ListTasksRequest) (*sdk.ListTasksResponse, error) {
+	list, err := k.RequestHandler.ListTasks(ctx, r)
+	if list != nil && list.Tasks == nil {
+		list.Tasks = []*sdk.Task{} // not null
+	}
+	return list, err
+}
+
+func (k kit) SendMessage(ctx context.Context, m *schemas.AgentMessage) (sdk.SendMessageResult, error) {
+	r, err := request(m)
+	if err != nil {
+		return nil, err
+	}
+	result, err := k.RequestHandler.SendMessage(ctx, r)
+	if task, ok := result.(*sdk.Task); ok && r.Config != nil {
+		result = withHistory(task, r.Config.HistoryLength)
+	}
+	return result, err
+}
+
+func (k kit) SendStreamingMessage(ctx context.Context, m *schemas.AgentMessage) iter.Seq2[sdk.Event, error] {
+	r, err := request(m)
+	if err != nil {
+		return func(yield func(sdk.Event, error) bool) { yield(nil, err) }
+	}
+	return k.RequestHandler.SendStreamingMessage(ctx, r)
+}
 
 func (k kit) SubscribeToTask(ctx context.Context, r *sdk.SubscribeToTaskRequest) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) {
