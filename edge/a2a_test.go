@@ -2,8 +2,6 @@ package edge_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -30,16 +28,6 @@ func agentMessage(estate string) *strings.Reader {
 
 func messageParams(estate string) string {
 	return `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"q"},{"data":` + estate + `}]}}`
-}
-
-// TestAgentMemory refuses a message whose copies do not fit into the memory for bodies.
-func TestAgentMemory(t *testing.T) {
-	t.Parallel()
-	f := open(t, func(c *edge.Config) { c.BodyMemory = 1 << 20 })
-	got := f.request(t, http.MethodPost, "/a2a", agentMessage(`"`+strings.Repeat("x", 300<<10)+`"`), a2aHeaders...)
-	if got.status != 503 || !strings.Contains(got.body, "--body-memory") || got.header.Get("Retry-After") == "" {
-		t.Errorf("%d %s", got.status, got.body)
-	}
 }
 
 // TestAgentFailures answers with the errors of workers, and for a defect with the request id.
@@ -85,23 +73,7 @@ func TestDisconnectedAgentClientsAreNotFailures(t *testing.T) {
 	}))
 	logged := 0
 	for _, method := range []string{"SendMessage", "SendStreamingMessage"} {
-		ctx, disconnect := context.WithCancel(t.Context())
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/a2a", agentCall(method, messageParams(`{}`)))
-		must(t, err)
-		req.Header = http.Header{"Content-Type": {"application/json"}, "A2a-Version": {"1.0"}}
-		ended := make(chan error)
-		go func() {
-			res, err := f.client.Do(req)
-			if err == nil {
-				err = errors.Join(fmt.Errorf("status %d before the first event", res.StatusCode), res.Body.Close())
-			}
-			ended <- err
-		}()
-		<-entered
-		disconnect()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", method, err)
-		}
+		f.disconnect(t, "/a2a", agentCall(method, messageParams(`{}`)), entered, a2aHeaders...)
 		logged++
 		wait.Until(t, "the request is logged", func() bool { return strings.Count(log.String(), "route=/a2a ") == logged })
 	}

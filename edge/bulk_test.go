@@ -41,9 +41,7 @@ func serveBulk(t *testing.T, handle func(context.Context, schemas.PutRecords) (s
 	change ...func(*edge.Config)) *testEdge {
 	t.Helper()
 	f := open(t, change...)
-	if err := bus.PutRecords.Serve(f.service, handle); err != nil {
-		t.Fatal(err)
-	}
+	must(t, bus.PutRecords.Serve(f.service, handle))
 	return f
 }
 
@@ -166,11 +164,14 @@ func TestBulkLimitsBlankLines(t *testing.T) {
 	}
 }
 
-// countingListener counts the bytes that its connections read, and their read deadlines.
+// countingListener counts the bytes that its connections read, and their deadlines.
 type countingListener struct {
 	net.Listener
-	read, deadlines atomic.Int64
+	read, readDeadlines, writeDeadlines atomic.Int64
 }
+
+// count makes l the listener of the edge.
+func (l *countingListener) count(c *edge.Config) { l.Listener, c.Listener = c.Listener, l }
 
 func (l *countingListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
@@ -189,21 +190,25 @@ func (c countingConn) Read(p []byte) (int, error) {
 }
 
 func (c countingConn) SetReadDeadline(deadline time.Time) error {
-	c.l.deadlines.Add(1)
+	c.l.readDeadlines.Add(1)
 	return c.Conn.SetReadDeadline(deadline)
+}
+
+func (c countingConn) SetWriteDeadline(deadline time.Time) error {
+	if !deadline.IsZero() { // net/http removes it after a response
+		c.l.writeDeadlines.Add(1)
+	}
+	return c.Conn.SetWriteDeadline(deadline)
 }
 
 // TestBulkReadDeadlines checks that lines that have arrived set no read deadline.
 func TestBulkReadDeadlines(t *testing.T) {
 	t.Parallel()
 	const lines, maxDeadlines = 60_000, 1000
-	var l *countingListener
-	f := serveBulk(t, stored, func(c *edge.Config) {
-		l = &countingListener{Listener: c.Listener}
-		c.Listener = l
-	})
+	var l countingListener
+	f := serveBulk(t, stored, l.count)
 	f.request(t, "POST", "/records", strings.NewReader(strings.Repeat("\n", lines)))
-	if n := l.deadlines.Load(); n > maxDeadlines {
+	if n := l.readDeadlines.Load(); n > maxDeadlines {
 		t.Errorf("got %d read deadlines for %d lines, want at most %d", n, lines, maxDeadlines)
 	}
 }
@@ -219,12 +224,10 @@ func TestBulkLinesWaitForSlots(t *testing.T) {
 			t.Parallel()
 			const sent, maxRead = 8 << 20, 512 << 10
 			requests, streams := full(), admission.NewPool(1)
-			var l *countingListener
-			f := serveBulk(t, stored, func(c *edge.Config) {
+			var l countingListener
+			f := serveBulk(t, stored, l.count, func(c *edge.Config) {
 				c.SetRequests(requests)
 				c.SetStreams(streams)
-				l = &countingListener{Listener: c.Listener}
-				c.Listener = l
 			})
 			conn := f.unfinished(t, "POST /records HTTP/1.1", sent, "")
 			var responded atomic.Bool
@@ -258,9 +261,7 @@ func TestBulkStreams(t *testing.T) {
 	f := serveBulk(t, stored)
 	in, out := io.Pipe()
 	req, err := http.NewRequestWithContext(t.Context(), "POST", f.url+"/records", in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answers := make(chan *http.Response, 1)
 	go func() {
 		res, err := f.client.Do(req)
@@ -337,9 +338,7 @@ func TestBulkWaitsForBusyWorkers(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nc.Flush())
 	got := f.request(t, "POST", "/records", strings.NewReader(line(1)))
 	if results := resultsOf(t, got.body); len(results) != 1 || results[0].ID != "a.b.c1" || refused.Load() <= refusals {
 		t.Errorf("got %s after %d requests", got.body, refused.Load())
@@ -385,15 +384,7 @@ func TestBulkEndsOnShutdown(t *testing.T) {
 	in, out := io.Pipe()
 	defer func() { _ = out.Close() }()
 	go func() { _, _ = io.WriteString(out, line(1)) }()
-	req, err := http.NewRequestWithContext(t.Context(), "POST", f.url+"/records", in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := f.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
+	res := f.open(t, "POST /records", in)
 	lines := bufio.NewScanner(res.Body)
 	if !lines.Scan() {
 		t.Fatalf("no result: %v", lines.Err())
@@ -401,15 +392,6 @@ func TestBulkEndsOnShutdown(t *testing.T) {
 	f.stop()
 	if !lines.Scan() || !strings.Contains(lines.Text(), "CE-011") || !strings.Contains(lines.Text(), "shutting down") {
 		t.Errorf("got %q, %v, want the error of the shutdown", lines.Text(), lines.Err())
-	}
-}
-
-func TestBulkMemory(t *testing.T) {
-	t.Parallel()
-	f := serveBulk(t, stored, func(c *edge.Config) { c.BodyMemory = 1 << 20 })
-	if got := f.request(t, "POST", "/records", strings.NewReader(line(1))); got.status != 503 ||
-		!strings.Contains(got.body, "--body-memory") {
-		t.Errorf("got %d %s, want 503", got.status, got.body)
 	}
 }
 

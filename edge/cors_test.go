@@ -3,7 +3,6 @@ package edge_test
 import (
 	"context"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -167,15 +166,10 @@ func TestStreamsOfAllowedOrigins(t *testing.T) {
 		<-ctx.Done()
 		return nil
 	}))
-	req, err := http.NewRequestWithContext(t.Context(), "GET", f.url+"/watch", nil)
-	must(t, err)
-	req.Header.Set("Origin", allowedOrigin)
-	res, err := f.client.Do(req)
-	must(t, err)
+	res := f.open(t, "GET /watch", nil, fromAllowed)
 	answer{res.StatusCode, res.Header, ""}.shared(t, 200, allowedOrigin)
 	f.stop()
 	_, _ = io.Copy(io.Discard, res.Body) // until the drain ends the watch
-	must(t, res.Body.Close())
 }
 
 func TestMalformedOrigins(t *testing.T) {

@@ -3,6 +3,7 @@ package edge
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"os"
 	"reflect"
 	"regexp"
@@ -28,17 +29,13 @@ var (
 func described(t *testing.T) (describe.Description, map[string]any) {
 	t.Helper()
 	d, err := describeAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d, decoded(t, d.OpenAPI)
 }
 
 func decoded(t *testing.T, text []byte) (doc map[string]any) {
 	t.Helper()
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &doc))
 	return doc
 }
 
@@ -46,17 +43,11 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 	t.Parallel()
 	_, doc := described(t)
 	file, err := os.ReadFile("testdata/openapi-3.1.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var meta jsonschema.Schema
-	if err := json.Unmarshal(file, &meta); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(file, &meta))
 	resolved, err := meta.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := resolved.Validate(doc); err != nil {
 		t.Error(err)
 	}
@@ -152,9 +143,7 @@ func TestExamplesAreValid(t *testing.T) {
 		op := at(doc, "#/paths").(map[string]any)[r.Path].(map[string]any)[strings.ToLower(r.Method)].(map[string]any)
 		content := op["requestBody"].(map[string]any)["content"].(map[string]any)[cmp.Or(r.Media, "application/json")]
 		body, err := json.Marshal(content.(map[string]any)["example"])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if r.Media == describe.MediaLines {
 			body = []byte("[" + string(body) + "]")
 		}
@@ -163,14 +152,10 @@ func TestExamplesAreValid(t *testing.T) {
 		}
 		types := schemas.NewDefinitions("#/$defs/")
 		root, err := types.Of(r.Request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		root.Defs = types.Schemas
 		resolved, err := root.Resolve(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var v any
 		if err := json.Unmarshal(body, &v); err != nil {
 			t.Errorf("%s: %v", r.Path, err)
@@ -224,18 +209,14 @@ func TestReplyExamplesAreValid(t *testing.T) {
 		examples = append(examples, example{"Error", value})
 	}
 	text, err := json.Marshal(map[string]any{"$defs": at(doc, "#/components/schemas"), "properties": properties})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var s jsonschema.Schema
 	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), "#/components/schemas/", "#/$defs/")),
 		&s); err != nil {
 		t.Fatal(err)
 	}
 	resolved, err := s.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range examples {
 		if err := resolved.Validate(map[string]any{e.where: e.value}); err != nil {
 			t.Errorf("%s: the schema refuses the example: %v", e.where, err)
@@ -337,5 +318,13 @@ func TestDocumentsHaveNoBooleanSchemas(t *testing.T) {
 		if schemas < 100 {
 			t.Errorf("%s: %d schemas were visited", name, schemas)
 		}
+	}
+}
+
+// must fails the test on an error of its setup.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -24,107 +24,84 @@ func echo[Req, Res any](t testing.TB, f *testEdge, e bus.Endpoint[Req, Res], rec
 	}))
 }
 
+// serving returns a function that serves e with answer, as echo does.
+func serving[Req, Res any](e bus.Endpoint[Req, Res], answer Res) func(testing.TB, *testEdge, func(string)) {
+	return func(t testing.TB, f *testEdge, received func(string)) { echo(t, f, e, received, answer) }
+}
+
 func TestRoutesReachTheirSubjects(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, method, path, body string
-		stub                     func(t testing.TB, f *testEdge, received func(string))
+		serve                    func(t testing.TB, f *testEdge, received func(string))
 		status                   int
 		received, answer         string
 	}{
 		{"a tag is written", "POST", "/tags/write", `{"request_id":"r","flow":"f","tags":{"a":1}}`,
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.WriteTag, received, schemas.TagWritten{RequestID: "r", Flow: "f"})
-			}, 201, `{"request_id":"r","flow":"f","tags":{"a":1}}`, `{"request_id":"r","flow":"f"}`},
+			serving(bus.WriteTag, schemas.TagWritten{RequestID: "r", Flow: "f"}),
+			201, `{"request_id":"r","flow":"f","tags":{"a":1}}`, `{"request_id":"r","flow":"f"}`},
 		{"a tag is read", "GET", "/tags/r", "",
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.ReadTag, received, schemas.TagFound{Tags: schemas.Tag{RequestID: "r", Flow: "f"}})
-			}, 200, `{"request_id":"r"}`, `{"tags":{"request_id":"r","flow":"f","tags":{}}}`},
+			serving(bus.ReadTag, schemas.TagFound{Tags: schemas.Tag{RequestID: "r", Flow: "f"}}),
+			200, `{"request_id":"r"}`, `{"tags":{"request_id":"r","flow":"f","tags":{}}}`},
 		{"a tag with the id write is read", "GET", "/tags/write", "",
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.ReadTag, received, schemas.TagFound{})
-			},
+			serving(bus.ReadTag, schemas.TagFound{}),
 			200, `{"request_id":"write"}`, `{"tags":{"request_id":"","flow":"","tags":{}}}`},
 		{"a tag is removed", "DELETE", "/tags/r", "",
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.DeleteTag, received, schemas.Nothing{})
-			},
+			serving(bus.DeleteTag, schemas.Nothing{}),
 			204, `{"request_id":"r"}`, ``},
 
 		{"a skill is registered, unknown fields kept", "POST", "/register/skill", `{"record":{"skill_id":"a.b","x":[1]}}`,
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.RegisterSkill, received, schemas.SkillRegistered{SkillID: "a.b"})
-			}, 200, `{"record":{"skill_id":"a.b","x":[1]}}`, `{"skill_id":"a.b"}`},
+			serving(bus.RegisterSkill, schemas.SkillRegistered{SkillID: "a.b"}),
+			200, `{"record":{"skill_id":"a.b","x":[1]}}`, `{"skill_id":"a.b"}`},
 		{"an agent is registered", "POST", "/register/agent", `{"agent_data":{"agent_id":"a"},"skill_ids":["a.b"]}`,
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.RegisterAgent, received, schemas.AgentRegistered{AgentID: "a"})
-			}, 200, `{"agent_data":{"agent_id":"a"},"skill_ids":["a.b"]}`, `{"agent_id":"a"}`},
+			serving(bus.RegisterAgent, schemas.AgentRegistered{AgentID: "a"}),
+			200, `{"agent_data":{"agent_id":"a"},"skill_ids":["a.b"]}`, `{"agent_id":"a"}`},
 		{"a tool is registered", "POST", "/register/tool", `{"tool_data":{"tool_id":"a.b.c"}}`,
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.RegisterTool, received, schemas.ToolRegistered{ToolID: "a.b.c"})
-			}, 200, `{"tool_data":{"tool_id":"a.b.c"}}`, `{"tool_id":"a.b.c"}`},
+			serving(bus.RegisterTool, schemas.ToolRegistered{ToolID: "a.b.c"}),
+			200, `{"tool_data":{"tool_id":"a.b.c"}}`, `{"tool_id":"a.b.c"}`},
 		{"a context builder is registered", "POST", "/register/context_builder", `{"cb_data":{"context_builder_id":"c"}}`,
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.RegisterContextBuilder, received, schemas.ContextBuilderRegistered{ContextBuilderID: "c"})
-			}, 200, `{"cb_data":{"context_builder_id":"c"}}`, `{"context_builder_id":"c"}`},
+			serving(bus.RegisterContextBuilder, schemas.ContextBuilderRegistered{ContextBuilderID: "c"}),
+			200, `{"cb_data":{"context_builder_id":"c"}}`, `{"context_builder_id":"c"}`},
 		{"a guardrail is registered", "POST", "/register/guardrail", `{"guardrail_data":{"guardrail_id":"g"}}`,
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.RegisterGuardrail, received, schemas.GuardrailRegistered{GuardrailID: "g"})
-			}, 200, `{"guardrail_data":{"guardrail_id":"g"}}`, `{"guardrail_id":"g"}`},
+			serving(bus.RegisterGuardrail, schemas.GuardrailRegistered{GuardrailID: "g"}),
+			200, `{"guardrail_data":{"guardrail_id":"g"}}`, `{"guardrail_id":"g"}`},
 		{"a template is registered", "POST", "/register/template", `{"template_data":{"template_id":"t"}}`,
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.RegisterTemplate, received, schemas.TemplateRegistered{TemplateID: "t"})
-			}, 200, `{"template_data":{"template_id":"t"}}`, `{"template_id":"t"}`},
+			serving(bus.RegisterTemplate, schemas.TemplateRegistered{TemplateID: "t"}),
+			200, `{"template_data":{"template_id":"t"}}`, `{"template_id":"t"}`},
 		{"a record is removed", "DELETE", "/register/skill/a.b%2Fc?tenant_id=t", "",
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.Unregister, received, schemas.Unregistered{})
-			},
+			serving(bus.Unregister, schemas.Unregistered{}),
 			204, `{"kind":"skill","id":"a.b/c","tenant_id":"t"}`, ``},
 
 		{"a skill is resolved", "POST", "/resolve/skill", `{"skill_id":"a.b"}`,
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.ResolveSkill, received, schemas.SkillAnswer{Hits: &schemas.SkillHits{Degraded: "<&>"}})
-			}, 200, `{"skill_id":"a.b"}`, `{"skills":[],"degraded":"<&>"}`},
+			serving(bus.ResolveSkill, schemas.SkillAnswer{Hits: &schemas.SkillHits{Degraded: "<&>"}}),
+			200, `{"skill_id":"a.b"}`, `{"skills":[],"degraded":"<&>"}`},
 		{"an agent is resolved", "POST", "/resolve/agent", `{"query":"q"}`,
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.ResolveAgent, received, schemas.AgentAnswer{AgentID: "a", Score: 0.5})
-			}, 200, `{"query":"q"}`, `{"agent_id":"a","capabilities":[],"owned_skill_ids":[],"score":0.5}`},
+			serving(bus.ResolveAgent, schemas.AgentAnswer{AgentID: "a", Score: 0.5}),
+			200, `{"query":"q"}`, `{"agent_id":"a","capabilities":[],"owned_skill_ids":[],"score":0.5}`},
 		{"a context is resolved", "POST", "/resolve/context", `{"skill_id":"a.b"}`,
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.ResolveContext, received, schemas.ContextAnswer{})
-			},
+			serving(bus.ResolveContext, schemas.ContextAnswer{}),
 			200, `{"skill_id":"a.b"}`, `{"context_builders":[]}`},
 		{"context builders are resolved", "POST", "/resolve/context_builders", `{"skill_id":"a.b"}`,
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.ResolveContextBuilders, received, schemas.ContextAnswer{})
-			}, 200, `{"skill_id":"a.b"}`, `{"context_builders":[]}`},
+			serving(bus.ResolveContextBuilders, schemas.ContextAnswer{}),
+			200, `{"skill_id":"a.b"}`, `{"context_builders":[]}`},
 		{"tools are resolved", "POST", "/resolve/tools", `{"tool_ids":["a.b.c"]}`,
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.ResolveTools, received, schemas.ToolsAnswer{})
-			},
+			serving(bus.ResolveTools, schemas.ToolsAnswer{}),
 			200, `{"tool_ids":["a.b.c"]}`, `{"tools":[],"missing":[]}`},
 		{"a tool class is resolved", "POST", "/resolve/tool_class", `{"tool_class":"c"}`,
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.ResolveToolClass, received, schemas.ToolClassAnswer{})
-			}, 200, `{"tool_class":"c"}`, `{"tools":[]}`},
+			serving(bus.ResolveToolClass, schemas.ToolClassAnswer{}),
+			200, `{"tool_class":"c"}`, `{"tools":[]}`},
 		{"a template is resolved", "POST", "/resolve/template", `{"skill_id":"a.b"}`,
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.ResolveTemplate, received, schemas.TemplateAnswer{Template: []byte(`{}`)})
-			}, 200, `{"skill_id":"a.b"}`, `{"template":{}}`},
+			serving(bus.ResolveTemplate, schemas.TemplateAnswer{Template: []byte(`{}`)}),
+			200, `{"skill_id":"a.b"}`, `{"template":{}}`},
 		{"guardrails are resolved", "POST", "/resolve/guardrail", `{"skill_id":"a.b"}`,
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.ResolveGuardrail, received, schemas.GuardrailAnswer{})
-			}, 200, `{"skill_id":"a.b"}`, `{"guardrails":[]}`},
+			serving(bus.ResolveGuardrail, schemas.GuardrailAnswer{}),
+			200, `{"skill_id":"a.b"}`, `{"guardrails":[]}`},
 
 		{"skills are listed", "GET", "/skills", "",
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.ListSkills, received, schemas.SkillList{})
-			},
+			serving(bus.ListSkills, schemas.SkillList{}),
 			200, `{}`, `{"skills":[],"next_cursor":null}`},
 		{"tools are listed", "GET", "/tools?tenant_id=t&domain=d%20e&provider=p&tool_class=c&limit=7&cursor=%22x%22", "",
-			func(t testing.TB, f *testEdge, received func(string)) {
-				echo(t, f, bus.ListTools, received, schemas.ToolList{})
-			},
+			serving(bus.ListTools, schemas.ToolList{}),
 			200, `{"tenant_id":"t","domain":"d e","provider":"p","tool_class":"c","limit":7,"cursor":"\"x\""}`,
 			`{"tools":[],"next_cursor":null}`},
 	} {
@@ -132,7 +109,7 @@ func TestRoutesReachTheirSubjects(t *testing.T) {
 			t.Parallel()
 			f := open(t)
 			var received string
-			c.stub(t, f, func(body string) { received = body })
+			c.serve(t, f, func(body string) { received = body })
 			got := f.request(t, c.method, c.path, strings.NewReader(c.body))
 			if diff := cmp.Diff([]any{c.status, c.received, c.answer}, []any{got.status, received, got.body}); diff != "" {
 				t.Errorf("status, what the worker was asked, answer: -want +got\n%s", diff)

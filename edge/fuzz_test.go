@@ -30,9 +30,7 @@ func FuzzEvents(f *testing.F) {
 		f.Add(seed[0], seed[1], []byte(seed[2]), []byte(seed[3]), seed[4])
 	}
 	server := open(f)
-	if err := bus.Analyze.Setup(f.Context(), server.conn, bucket.Replication{}); err != nil {
-		f.Fatal(err)
-	}
+	must(f, bus.Analyze.Setup(f.Context(), server.conn, bucket.Replication{}))
 	nc := server.conn.JetStream().Conn()
 	var replies sync.Map // lists of messages by request ID
 	sub, err := nc.Subscribe(bus.Analyze.Subject, func(received *nats.Msg) {

@@ -51,9 +51,7 @@ func open(t testing.TB, change ...func(*edge.Config)) *testEdge {
 func serve(t testing.TB, conn *bus.Conn, change ...func(*edge.Config)) *testEdge {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config := edge.Config{Listener: listener, Conn: conn, Log: slog.New(slog.DiscardHandler), Drain: 5 * time.Second}
 	for _, c := range change {
 		c(&config)
@@ -84,9 +82,7 @@ func serve(t testing.TB, conn *bus.Conn, change ...func(*edge.Config)) *testEdge
 func (f *testEdge) dial(t testing.TB) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 	must(t, conn.(*net.TCPConn).SetReadBuffer(64<<10)) // otherwise the kernel may buffer 7 MB that the test does not read
@@ -118,27 +114,61 @@ type answer struct {
 	body   string
 }
 
-// request sends a request; headers are given as "Name: value".
-func (f *testEdge) request(t testing.TB, method, path string, body io.Reader, headers ...string) answer {
+// newRequest returns a request of the target, such as "GET /health"; headers are given as "Name: value".
+func (f *testEdge) newRequest(ctx context.Context, t testing.TB, target string, body io.Reader,
+	headers []string) *http.Request {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, f.url+path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	method, path, _ := strings.Cut(target, " ")
+	req, err := http.NewRequestWithContext(ctx, method, f.url+path, body)
+	must(t, err)
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Add(name, value)
 	}
-	res, err := f.client.Do(req)
+	return req
+}
+
+// open sends a request, and returns the response when its header has arrived.
+func (f *testEdge) open(t testing.TB, target string, body io.Reader, headers ...string) *http.Response {
+	t.Helper()
+	res, err := f.client.Do(f.newRequest(t.Context(), t, target, body, headers))
 	if err != nil {
-		t.Fatalf("%s %s: %v", method, path, err)
+		t.Fatalf("%s: %v", target, err)
 	}
-	defer func() { _ = res.Body.Close() }()
+	t.Cleanup(func() { _ = res.Body.Close() })
+	return res
+}
+
+// request sends a request; headers are given as "Name: value".
+func (f *testEdge) request(t testing.TB, method, path string, body io.Reader, headers ...string) answer {
+	t.Helper()
+	res := f.open(t, method+" "+path, body, headers...)
 	content, err := io.ReadAll(res.Body)
-	if err != nil {
+	if err = errors.Join(err, res.Body.Close()); err != nil {
 		t.Fatalf("%s %s: read the answer: %v", method, path, err)
 	}
 	return answer{res.StatusCode, res.Header, string(content)}
+}
+
+// disconnect sends a POST request, and disconnects when entered has a value or is closed.
+func (f *testEdge) disconnect(t testing.TB, path string, body io.Reader, entered <-chan struct{}, headers ...string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	req := f.newRequest(ctx, t, "POST "+path, body, headers)
+	ended := make(chan error)
+	go func() {
+		res, err := f.client.Do(req)
+		if err == nil {
+			_, err = io.Copy(io.Discard, res.Body)
+			_ = res.Body.Close()
+		}
+		ended <- err
+	}()
+	<-entered
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("%s of a client that disconnects: %v", path, err)
+	}
 }
 
 // problem returns the error body of the response.
@@ -154,9 +184,7 @@ func (a answer) problem(t testing.TB) schemas.Error {
 // must fails the test on an error of its setup.
 func must(t testing.TB, errs ...error) {
 	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -19,9 +19,7 @@ import (
 func (f *testEdge) openAPI(t *testing.T) map[string]any {
 	t.Helper()
 	var doc map[string]any
-	if err := json.Unmarshal([]byte(f.request(t, "GET", "/openapi.json", nil).body), &doc); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(f.request(t, "GET", "/openapi.json", nil).body), &doc))
 	return doc
 }
 
@@ -63,20 +61,14 @@ func TestHeaderSchemasMatchTheServer(t *testing.T) {
 	} {
 		parameter := parameters[row.name].(map[string]any)
 		text, err := json.Marshal(parameter["schema"])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var schema jsonschema.Schema
-		if err := json.Unmarshal(text, &schema); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(text, &schema))
 		if schema.MinLength == nil || schema.MaxLength == nil || schema.Pattern == "" {
 			t.Errorf("%s has no bounds: %s", row.name, text)
 		}
 		resolved, err := schema.Resolve(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		method, path, _ := strings.Cut(row.request, " ")
 		name := parameter["name"].(string)
 		check := func(value string, valid bool) {

@@ -24,9 +24,7 @@ func TestNATSManual(t *testing.T) {
 	t.Parallel()
 	const path, begin, end = "docs/nats-api.md", "-update -->\n", "<!-- end of subjects -->"
 	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before, rest, ok := strings.Cut(string(file), begin)
 	got, after, ended := strings.Cut(rest, end)
 	if !ok || !ended {
@@ -34,9 +32,7 @@ func TestNATSManual(t *testing.T) {
 	}
 	want := subjectTable()
 	if *update {
-		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(before+begin+want+end+after), 0o644))
 		return
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -3,7 +3,6 @@ package edge_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -75,37 +74,8 @@ func TestDisconnectedModelContextClientsHoldTheirSlot(t *testing.T) {
 		<-leave
 		return schemas.ToolsAnswer{Tools: []jsontext.Value{}, Missing: []string{}}, nil
 	}))
-	ctx, disconnect := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/mcp",
-		tool("resolve_tools", `{"tool_ids":["a.b.c"]}`))
-	must(t, err)
-	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
-	ended := make(chan error)
-	go func() {
-		res, err := f.client.Do(req)
-		if err == nil {
-			err = errors.Join(fmt.Errorf("status %d before the worker replied", res.StatusCode), res.Body.Close())
-		}
-		ended <- err
-	}()
-	<-entered
-	disconnect()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
+	f.disconnect(t, "/mcp", tool("resolve_tools", `{"tool_ids":["a.b.c"]}`), entered, mcpHeaders...)
 	holdsSlotUntil(t, f, leave)
-}
-
-// TestModelContextMemory refuses a message whose copies do not fit into the memory for bodies.
-func TestModelContextMemory(t *testing.T) {
-	t.Parallel()
-	f := open(t, func(c *edge.Config) { c.BodyMemory = 1 << 20 })
-	estate := strings.Repeat(" ", 300<<10)
-	got := f.request(t, http.MethodPost, "/mcp", tool("compute_stats", `{"data_key":"a","estate":[`+estate+`]}`),
-		mcpHeaders...)
-	if got.status != 503 || !strings.Contains(got.body, "--body-memory") {
-		t.Errorf("%d %s", got.status, got.body)
-	}
 }
 
 // TestModelContextErrors returns the errors of workers as results with the request id.

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,7 +79,7 @@ func TestDrainTimeout(t *testing.T) {
 		<-ended
 		return schemas.TagFound{}, nil
 	}))
-	r := f.stream(t.Context(), t)
+	r := f.stream(t)
 	r.until(t, "event: text_delta")
 	waiting := make(chan answer)
 	go func() { waiting <- f.request(t, "GET", "/tags/r", nil) }()
@@ -140,7 +139,7 @@ func TestNATSReconnect(t *testing.T) {
 	inFlight := make(chan answer)
 	go func() { inFlight <- f.request(t, "GET", "/tags/slow", nil) }()
 	<-began
-	r := f.stream(t.Context(), t)
+	r := f.stream(t)
 	r.until(t, "event: text_delta")
 
 	server.Stop()
@@ -279,39 +278,13 @@ func TestRequestsAreLogged(t *testing.T) {
 // read cannot hold a request indefinitely.
 func TestWriteDeadline(t *testing.T) {
 	t.Parallel()
-	var l *deadlineListener
-	f := open(t, func(c *edge.Config) {
-		l = &deadlineListener{Listener: c.Listener}
-		c.Listener = l
-	})
+	var l countingListener
+	f := open(t, l.count)
 	for _, path := range []string{"/health/live", "/health", "/metrics", "/docs", "/openapi.json", "/tags/r", "/none"} {
-		before := l.deadlines.Load()
+		before := l.writeDeadlines.Load()
 		f.request(t, "GET", path, nil)
-		if l.deadlines.Load() == before {
+		if l.writeDeadlines.Load() == before {
 			t.Errorf("GET %s sets no write deadline", path)
 		}
 	}
-}
-
-// deadlineListener counts the write deadlines of its connections.
-type deadlineListener struct {
-	net.Listener
-	deadlines atomic.Int64
-}
-
-func (l *deadlineListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	return deadlineConn{conn, &l.deadlines}, err
-}
-
-type deadlineConn struct {
-	net.Conn
-	deadlines *atomic.Int64
-}
-
-func (c deadlineConn) SetWriteDeadline(deadline time.Time) error {
-	if !deadline.IsZero() { // net/http removes it after a response
-		c.deadlines.Add(1)
-	}
-	return c.Conn.SetWriteDeadline(deadline)
 }

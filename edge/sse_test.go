@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -133,13 +132,9 @@ type reading struct {
 }
 
 // stream requests an analysis and reads the header of the response.
-func (f *testEdge) stream(ctx context.Context, t testing.TB) reading {
+func (f *testEdge) stream(t testing.TB) reading {
 	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/v1/analyze", strings.NewReader(question))
-	must(t, err)
-	res, err := f.client.Do(req)
-	must(t, err)
-	t.Cleanup(func() { _ = res.Body.Close() })
+	res := f.open(t, "POST /api/v1/analyze", strings.NewReader(question))
 	return reading{res, bufio.NewScanner(res.Body)}
 }
 
@@ -213,7 +208,7 @@ func TestEventsAreNotBuffered(t *testing.T) {
 		}
 		return nil
 	})
-	r := f.stream(t.Context(), t)
+	r := f.stream(t)
 	for i := range 3 {
 		r.until(t, fmt.Sprintf(`data: {"text":"%d"}`, i))
 		next <- struct{}{}
@@ -251,7 +246,7 @@ func TestKeepAliveComments(t *testing.T) {
 		<-next
 		return schemas.ErrUnavailable
 	})
-	r := f.stream(t.Context(), t) // the header is sent before the first event
+	r := f.stream(t) // the header is sent before the first event
 	r.until(t, ": alive")
 	r.until(t, ": alive")
 	next <- struct{}{}
@@ -270,7 +265,7 @@ func TestAnErrorAfterACommentIsAnEvent(t *testing.T) {
 		<-next
 		return schemas.ErrUnavailable.Because("the model is unavailable")
 	})
-	r := f.stream(t.Context(), t)
+	r := f.stream(t)
 	r.until(t, ": alive")
 	close(next)
 	r.until(t, "event: error")
@@ -295,28 +290,11 @@ func TestDisconnectCancelsAnalysis(t *testing.T) {
 				close(ended)
 				return ctx.Err()
 			})
-			ctx, leave := context.WithCancel(t.Context())
-			left := make(chan error, 1)
-			go func() {
-				req, err := http.NewRequestWithContext(ctx, "POST", f.url+"/api/v1/analyze", strings.NewReader(question))
-				if err == nil {
-					var res *http.Response
-					if res, err = f.client.Do(req); err == nil {
-						_, err = io.Copy(io.Discard, res.Body)
-						_ = res.Body.Close()
-					}
-				}
-				left <- err
-			}()
-			<-began
-			leave()
+			f.disconnect(t, "/api/v1/analyze", strings.NewReader(question), began)
 			select {
 			case <-ended:
 			case <-time.After(wait.Timeout):
 				t.Error("the worker still runs")
-			}
-			if err := <-left; !errors.Is(err, context.Canceled) {
-				t.Errorf("the client received %v", err)
 			}
 		})
 	}

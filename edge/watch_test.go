@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -31,16 +30,7 @@ func TestWatchEndsOnShutdown(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), "GET", f.url+"/watch?tenant_id=acme&after=ID-3", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Last-Event-ID", "ID-7")
-	res, err := f.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
+	res := f.open(t, "GET /watch?tenant_id=acme&after=ID-3", nil, "Last-Event-ID: ID-7")
 	if got := <-requests; got.After != "ID-7" || *got.TenantID != "acme" {
 		t.Errorf("got %+v, want a watch after the Last-Event-ID", got)
 	}
@@ -74,15 +64,7 @@ func TestStreamIsCutWithoutHeartbeats(t *testing.T) {
 	if err != nil || nc.Flush() != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), "GET", f.url+"/watch", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := f.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
+	res := f.open(t, "GET /watch", nil)
 	body, err := io.ReadAll(res.Body)
 	whole := strings.Contains(string(body), "event: watching") && !strings.Contains(string(body), "event: error")
 	if !errors.Is(err, io.ErrUnexpectedEOF) || !whole {

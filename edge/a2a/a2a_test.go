@@ -52,17 +52,13 @@ func open(t *testing.T, r *runs) *client {
 func (c *client) send(t *testing.T, body string, header ...string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url+a2a.Path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Header.Set("A2A-Version", "1.0")
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
 	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != http.StatusOK {
@@ -139,9 +135,7 @@ func TestTask(t *testing.T) {
 	c := open(t, &runs{script: answer})
 	sent := c.task(t, message(question))
 	body, err := json.Marshal(sent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := strings.NewReplacer(string(sent.ID), "TASK", sent.ContextID, "CONTEXT").Replace(string(body))
 	const want = `{"id":"TASK","artifacts":[` +
 		`{"artifactId":"answer","name":"answer","parts":[{"text":"There are 2.","mediaType":"text/markdown"}]},` +
@@ -447,14 +441,10 @@ func TestDisconnect(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	body := strings.NewReader(rpc("SendStreamingMessage", message(question)))
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+a2a.Path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Header.Set("A2A-Version", "1.0")
 	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	part := make([]byte, 1024)
 	if _, err := res.Body.Read(part); err != nil {
 		t.Fatal(err)
@@ -474,9 +464,7 @@ func TestDisconnect(t *testing.T) {
 func TestCard(t *testing.T) {
 	t.Parallel()
 	text, err := a2a.Card("https://cairn.example.com", true, []string{"https://issuer.example.com/"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var card schemas.AgentCard
 	if err := json.Unmarshal(text, &card); err != nil || len(card.Check()) > 0 {
 		t.Errorf("%v %v", err, card.Check())

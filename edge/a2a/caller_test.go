@@ -154,3 +154,11 @@ func read(t *testing.T, r *http.Request) []byte {
 	}
 	return body
 }
+
+// must fails the test on an error of its setup.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -44,9 +44,7 @@ func TestRealCompatibility(t *testing.T) {
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(out)) {
 		if strings.HasPrefix(line, "SKIPPED") && !strings.Contains(strings.ToLower(line), "grpc") {
 			t.Log(line)

@@ -89,3 +89,11 @@ func TestLimits(t *testing.T) {
 		t.Errorf("after one has ended: %v", err)
 	}
 }
+
+// must fails the test on an error of its setup.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}

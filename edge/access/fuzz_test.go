@@ -36,9 +36,7 @@ func FuzzIdentify(f *testing.F) {
 		f.Add(seed[0], []byte(seed[1]), []byte(seed[2]))
 	}
 	i, conn := newIssuer(f), bustest.Open(f)
-	if err := keys.Setup(f.Context(), conn, bucket.Replication{}); err != nil {
-		f.Fatal(err)
-	}
+	must(f, keys.Setup(f.Context(), conn, bucket.Replication{}))
 	c := access.Config{Keys: true, OIDC: []access.Provider{{Issuer: i.URL, Audience: "cairn"}},
 		Claims: access.Claims{Tenant: "tenant", Role: "role"}}
 	authenticator := access.Open(c, conn, slog.New(slog.DiscardHandler))
@@ -74,17 +72,11 @@ func (i *issuer) sign(t *testing.T, payload []byte) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: i.id}},
 		nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	signed, err := signer.Sign(payload)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	token, err := signed.CompactSerialize()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token
 }
 

@@ -17,11 +17,11 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
-	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/go-json-experiment/json"
 
 	"cairn/edge/access"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 // issuer is an OpenID provider.
@@ -81,9 +81,7 @@ func (i *issuer) respond(w http.ResponseWriter, v any) {
 func (i *issuer) rotate(t testing.TB, id string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.key, i.id = key, id
@@ -112,25 +110,16 @@ func (i *issuer) token(t *testing.T, claims map[string]any) string {
 	for name, value := range claims {
 		all[name] = value
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: i.id}},
-		nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := jwt.Signed(signer).Claims(all).Serialize()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token
+	payload, err := json.Marshal(all)
+	must(t, err)
+	return i.sign(t, payload)
 }
 
 // authenticatorFor returns an Authenticator that accepts tokens of the issuer.
 func authenticatorFor(t *testing.T, i *issuer, change ...func(*access.Config)) *access.Authenticator {
 	t.Helper()
 	c, err := access.Parse([]string{"oidc=" + i.URL + ",cairn"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.Claims = access.Claims{Tenant: "tenant", Role: "role"}
 	for _, change := range change {
 		change(&c)
@@ -196,21 +185,11 @@ func TestKeyRotation(t *testing.T) {
 		_, err := authenticator.Identify(t.Context(), []string{"bearer " + token})
 		return err
 	}
-	if err := accepted(i.token(t, nil)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, accepted(i.token(t, nil)))
 	old := i.token(t, map[string]any{"sub": "bob"})
 	i.rotate(t, "second")
 	token := i.token(t, nil)
-	for deadline := time.Now().Add(20 * time.Second); ; {
-		err := accepted(token)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, schemas.ErrUnauthenticated) || time.Now().After(deadline) {
-			t.Fatalf("signed with the new key: %v", err)
-		}
-	}
+	wait.Until(t, "the new key is accepted", func() bool { return accepted(token) == nil })
 	if err := accepted(old); !errors.Is(err, schemas.ErrUnauthenticated) {
 		t.Errorf("signed with the old key: %v, want %v", err, schemas.ErrUnauthenticated)
 	}
@@ -272,30 +251,20 @@ func TestUnavailableIssuer(t *testing.T) {
 		t.Fatalf("got %v, want %v", err, schemas.ErrUnavailable)
 	}
 	i.setDown(false)
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	wait.Until(t, "the provider has recovered", func() bool {
 		_, err := authenticator.Identify(t.Context(), token)
-		if err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("after recovery: %v", err)
-		}
-	}
+		return err == nil
+	})
 	i.setDown(true)
 	if _, err := authenticator.Identify(t.Context(), token); err != nil {
 		t.Errorf("cached token: %v", err)
 	}
 	i.rotate(t, "second")
 	token = []string{"Bearer " + i.token(t, nil)}
-	for deadline := time.Now().Add(20 * time.Second); ; { // go-oidc may still be at the end of the previous fetch
+	wait.Until(t, "a key cannot be fetched", func() bool { // go-oidc may still be at the end of the previous fetch
 		_, err := authenticator.Identify(t.Context(), token)
-		if errors.Is(err, schemas.ErrUnavailable) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("a key that cannot be fetched: %v, want %v", err, schemas.ErrUnavailable)
-		}
-	}
+		return errors.Is(err, schemas.ErrUnavailable)
+	})
 }
 
 // TestHangingIssuer checks that a provider that does not answer delays only the caller that

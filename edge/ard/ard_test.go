@@ -1,6 +1,7 @@
 package ard_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -19,9 +20,7 @@ import (
 func publisher(t testing.TB) ard.Publisher {
 	t.Helper()
 	p, err := ard.NewPublisher("Example.com", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -99,9 +98,7 @@ func TestEntry(t *testing.T) {
 		got := ""
 		if ok {
 			text, err := json.Marshal(e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got = string(text)
 		}
 		if diff := cmp.Diff(row.want, got); diff != "" {
@@ -152,9 +149,7 @@ func TestSearch(t *testing.T) {
 	filter := func(text string) schemas.ARDSearch {
 		r, err := schemas.Decode[schemas.ARDSearch]([]byte(`{"query":{"text":"q","filter":`+text+`},"pageSize":3}`),
 			schemas.ErrMalformed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return r
 	}
 	for _, row := range []struct{ name, filter, want string }{
@@ -180,9 +175,7 @@ func TestSearch(t *testing.T) {
 				t.Errorf("%s: %v", row.name, err)
 			}
 			text, err := json.Marshal(q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got = string(text)
 		}
 		if diff := cmp.Diff(row.want, got); diff != "" {
@@ -196,9 +189,7 @@ func TestResults(t *testing.T) {
 	p, next := publisher(t), 10
 	r := schemas.ARDSearch{Query: schemas.ARDQuery{Text: "q"}, Federation: schemas.FederationReferrals}
 	search, err := p.NewSearch(r, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	page := search.Results(schemas.RecordHits{NextOffset: &next, Hits: []schemas.RecordHit{
 		{Kind: "skill", Score: 0.996, Record: skill("a.b")},
 		{Kind: "skill", Score: 0.5, Record: jsontext.Value(`{"skill_id":"a.private"}`)},
@@ -226,26 +217,16 @@ func TestResults(t *testing.T) {
 func TestManifestSchema(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/ai-catalog.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var schema jsonschema.Schema
-	if err := schema.UnmarshalJSON(text); err != nil {
-		t.Fatal(err)
-	}
+	must(t, schema.UnmarshalJSON(text))
 	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	valid := func(m schemas.ARDManifest) error {
 		text, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var instance map[string]any
-		if err := json.Unmarshal(text, &instance); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(text, &instance))
 		return resolved.Validate(instance)
 	}
 	p := publisher(t)
@@ -293,9 +274,7 @@ func TestListing(t *testing.T) {
 		"t": "agent/tenant agent/tenant:c agent/global agent/global:c tool/tenant tool/tenant:c tool/global tool/global:c skill/tenant skill/tenant:c skill/global skill/global:c ",
 	} {
 		l, err := ard.NewListing(tenant, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got strings.Builder
 		for !l.Done() {
 			q := l.Query(5)
@@ -321,5 +300,13 @@ func TestListing(t *testing.T) {
 		if diff := cmp.Diff(want, got.String()); diff != "" {
 			t.Errorf("tenant %q (-want +got):\n%s", tenant, diff)
 		}
+	}
+}
+
+// must fails the test on an error of its setup.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }

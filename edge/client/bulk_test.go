@@ -40,9 +40,7 @@ func putAll(t *testing.T, c *client.Client,
 func TestPutAll(t *testing.T) {
 	t.Parallel()
 	c, err := client.New(client.Config{URL: address})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list := agents("bulk-", 2500)
 	list[7].ID = "a b"
 	results, calls, err := putAll(t, c, list)

@@ -26,9 +26,7 @@ func open(t *testing.T, h http.HandlerFunc, c client.Config) *client.Client {
 	t.Cleanup(server.Close)
 	c.URL = server.URL
 	made, err := client.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return made
 }
 
@@ -128,9 +126,7 @@ func TestRetries(t *testing.T) {
 func TestUnreachableServerIsReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	c, err := client.New(client.Config{URL: "127.0.0.1:1", RetryTimeout: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = c.Get(t.Context(), schemas.RecordKey{Kind: schemas.KindAgent, ID: "a"})
 	var lost *client.TransportError
 	if !errors.As(err, &lost) || !lost.Dial || c.Retries() != 0 {
@@ -207,13 +203,9 @@ func TestKeyStaysWithItsServer(t *testing.T) {
 	t.Cleanup(other.Close)
 	for _, url := range []string{c.URL(), other.URL} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		res, err := c.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = res.Body.Close()
 	}
 	if diff := cmp.Diff([]string{"Bearer secret", ""}, keys); diff != "" {
@@ -268,9 +260,7 @@ func TestRun(t *testing.T) {
 				q.OnDisconnect = schemas.OnDisconnectContinue
 			}
 			run, err := c.Analyze(t.Context(), q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got []string
 			for e, err := range run.Events() {
 				if err != nil {
@@ -296,9 +286,7 @@ func TestRun(t *testing.T) {
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	c, err := client.New(client.Config{URL: address})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, tenant := t.Context(), "requests"
 	key := schemas.RecordKey{Kind: schemas.KindSkill, ID: "a.b c"}
 	if _, err := c.Get(ctx, key); !errors.Is(err, schemas.ErrMalformed) {
@@ -389,31 +377,29 @@ func TestRequests(t *testing.T) {
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	c, err := client.New(client.Config{URL: address})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	run, err := c.Analyze(t.Context(), schemas.Analysis{
 		Query: "how many hosts?", Context: `{"hosts":[{"name":"a"}]}`, Target: schemas.TargetH,
 		OnDisconnect: schemas.OnDisconnectContinue,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, run.Close())
 	again, err := c.Follow(t.Context(), run.ID, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	last := ""
 	for e, err := range again.Events() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		last = e.Type
 	}
 	if last != schemas.EventDone {
 		t.Errorf("the last event is %q", last)
+	}
+}
+
+// must fails the test on an error of its setup.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -31,9 +31,7 @@ func TestWatchResumes(t *testing.T) {
 	}, client.Config{})
 	var got []string
 	for change, err := range c.Watch(ctx, schemas.Watch{Kind: "tool"}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got = append(got, change.Type+" "+change.ID)
 		if change.Type == schemas.EventDeleted {
 			cancel()

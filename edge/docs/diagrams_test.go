@@ -21,15 +21,11 @@ const mermaidCLI = "@mermaid-js/mermaid-cli@11.12.0"
 func TestDiagrams(t *testing.T) {
 	t.Parallel()
 	names, err := fs.Glob(files, "*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wanted := map[string][]byte{}
 	for _, name := range names {
 		source, err := files.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		doc := markdown.Parser().Parse(text.NewReader(source))
 		for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
 			if isDiagram(n, source) {
@@ -39,9 +35,7 @@ func TestDiagrams(t *testing.T) {
 		}
 	}
 	present, err := filepath.Glob("images/diagram-*.png")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, path := range present {
 		name := filepath.Base(path)
 		if _, ok := wanted[name]; !ok && *update {
@@ -70,9 +64,7 @@ func draw(t *testing.T, name string, diagram []byte) {
 		"mermaid.json":   `{"theme": "neutral", "htmlLabels": false, "flowchart": {"htmlLabels": false}, "deterministicIds": true}`,
 		"puppeteer.json": `{"executablePath": "` + chromium + `", "args": ["--no-sandbox"]}`,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600))
 	}
 	cmd := exec.CommandContext(t.Context(), "npx", "-y", "-p", mermaidCLI, "mmdc", "-p",
 		filepath.Join(dir, "puppeteer.json"),

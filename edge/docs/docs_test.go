@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,9 +12,7 @@ import (
 func TestLinksResolve(t *testing.T) {
 	t.Parallel()
 	m, err := New("test", Entry{"reference", "HTTP reference"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ids := map[string]bool{"reference": true}
 	for name, page := range m.pages {
 		ids[name] = true
@@ -41,9 +40,7 @@ func TestLinksResolve(t *testing.T) {
 func TestImages(t *testing.T) {
 	t.Parallel()
 	m, err := New("test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	page, _ := m.Page("console")
 	list := regexp.MustCompile(`<img src="/docs/images/([^"]+)" alt="[^"]`).FindAllStringSubmatch(string(page), -1)
 	if len(list) == 0 {
@@ -63,9 +60,7 @@ func TestImages(t *testing.T) {
 func TestPagesHaveNoInlineStyles(t *testing.T) {
 	t.Parallel()
 	m, err := New("test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, page := range m.pages {
 		if strings.Contains(string(page), " style=") {
 			t.Errorf("%s.md has inline styles", name)
@@ -76,9 +71,7 @@ func TestPagesHaveNoInlineStyles(t *testing.T) {
 func TestSearchFindsSections(t *testing.T) {
 	t.Parallel()
 	m, err := New("test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rows := []struct{ name, query, want string }{
 		{"a term of a table", "relevance floor", `href="/docs/concepts#`},
 		{"words that occur in no section", "zzzz qqqq", "No section contains"},
@@ -90,9 +83,7 @@ func TestSearchFindsSections(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			page, err := m.Search(row.query)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !strings.Contains(string(page), row.want) {
 				t.Errorf("want %q in %s", row.want, page)
 			}
@@ -106,9 +97,7 @@ func TestSearchFindsSections(t *testing.T) {
 func TestEveryErrorIsExplained(t *testing.T) {
 	t.Parallel()
 	m, err := New("test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	page, ok := m.Page("errors")
 	if !ok {
 		t.Fatal("the errors page does not exist")
@@ -122,5 +111,13 @@ func TestEveryErrorIsExplained(t *testing.T) {
 		case !strings.Contains(section, "<em>Remedy:</em>") && !strings.Contains(section, "As <a"):
 			t.Errorf("errors.md has no remedy for %s", e.Code)
 		}
+	}
+}
+
+// must fails the test on an error of its setup.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }

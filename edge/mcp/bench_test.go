@@ -9,9 +9,7 @@ import (
 // BenchmarkListTools lists the tools of each role.
 func BenchmarkListTools(b *testing.B) {
 	h, err := New(1 << 20)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for _, role := range schemas.Roles() {
 		b.Run(string(role), func(b *testing.B) {
 			c := &stub{identity: &schemas.Identity{Role: role}}

@@ -18,9 +18,7 @@ func post(t testing.TB, h *Handler, c Caller, body string) string {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	w := httptest.NewRecorder()
-	if err := h.Serve(w, r, m, c); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Serve(w, r, m, c))
 	return w.Body.String()
 }
 
@@ -28,9 +26,7 @@ func post(t testing.TB, h *Handler, c Caller, body string) string {
 // two allocations each, for the name. It is not parallel, because it counts the allocations of the process.
 func TestLargeMessages(t *testing.T) {
 	h, err := New(11 << 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	objects := "[" + strings.Repeat(`{"":0},`, 200_000) + "0]"
 	var flat strings.Builder
 	for i := range 100_000 {

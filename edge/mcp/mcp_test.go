@@ -75,23 +75,17 @@ func (s *stub) PublicError(err error) *schemas.Error {
 func open(t *testing.T, s *stub, options ...func(*sdk.ClientOptions)) *sdk.ClientSession {
 	t.Helper()
 	h, err := New(1 << 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.ctx = t.Context()
 	near, far := sdk.NewInMemoryTransports()
 	server, err := h.Server(s.identity).Connect(WithCaller(t.Context(), s), near, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o := &sdk.ClientOptions{}
 	for _, change := range options {
 		change(o)
 	}
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(t.Context(), far, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = client.Close(); _ = server.Close() })
 	return client
 }
@@ -170,9 +164,7 @@ func serve(t *testing.T) *bus.Conn {
 			return schemas.SkillRegistered{SkillID: r.Record.Fields.SkillID + "@" + schemas.TenantOf(&r)}, nil
 		}),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return conn
 }
 
@@ -202,9 +194,7 @@ func TestToolsOfEachRole(t *testing.T) {
 		}
 		session := open(t, s)
 		list, err := session.ListTools(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got []string
 		for _, tool := range list.Tools {
 			got = append(got, tool.Name)
@@ -267,9 +257,7 @@ func TestTools(t *testing.T) {
 				p.Arguments = jsontext.Value(row.args)
 			}
 			got, err := session.CallTool(t.Context(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			checkResult(t, got, row.fails, row.want)
 			if !row.fails {
 				conforms(t, session, row.tool, got.StructuredContent)
@@ -282,9 +270,7 @@ func TestTools(t *testing.T) {
 func conforms(t *testing.T, session *sdk.ClientSession, name string, content any) {
 	t.Helper()
 	list, err := session.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, tool := range list.Tools {
 		if tool.Name != name {
 			continue
@@ -295,9 +281,7 @@ func conforms(t *testing.T, session *sdk.ClientSession, name string, content any
 			t.Fatal(err)
 		}
 		resolved, err := schema.Resolve(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := resolved.Validate(content); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -375,9 +359,7 @@ func TestAskEstate(t *testing.T) {
 			p := &sdk.CallToolParams{Name: row.tool, Arguments: jsontext.Value(row.args)}
 			p.SetProgressToken("p")
 			got, err := session.CallTool(t.Context(), p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			checkResult(t, got, row.fails, row.want)
 			if !strings.Contains(string(s.received), row.body) {
 				t.Errorf("sent %s, want %s", s.received, row.body)
@@ -450,9 +432,7 @@ func TestResources(t *testing.T) {
 			Argument: sdk.CompleteParamsArgument{Name: row.argument, Value: row.value},
 			Context:  &sdk.CompleteContext{Arguments: row.given},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := cmp.Diff(row.want, got.Completion.Values); diff != "" {
 			t.Errorf("%s %s=%s: %s", row.uri, row.argument, row.value, diff)
 		}
@@ -476,9 +456,7 @@ func TestSkillsExtension(t *testing.T) {
 	}
 	want := first.Skills[0]
 	got, err := getSkill(ctx, nil, &getSkillParams{URI: want.URI})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(want, got.Skill); diff != "" {
 		t.Error(diff)
 	}
@@ -487,9 +465,7 @@ func TestSkillsExtension(t *testing.T) {
 		t.Errorf("an unknown URI: %v", err)
 	}
 	file, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: want.URI})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if n := len(file.Contents[0].Text); n != want.Resources[0].Size || file.Contents[0].MIMEType != "text/markdown" {
 		t.Errorf("%d bytes of %s, want %d", n, file.Contents[0].MIMEType, want.Resources[0].Size)
 	}
@@ -558,9 +534,7 @@ func TestLargeSkillsEndPage(t *testing.T) {
 			return schemas.SkillAnswer{Package: &schemas.SkillPackage{SkillID: q.SkillID, Manifest: skill}}, nil
 		}),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &stub{conn: conn, ctx: t.Context()}
 	ctx := WithCaller(t.Context(), s)
 	var got []string
@@ -568,9 +542,7 @@ func TestLargeSkillsEndPage(t *testing.T) {
 	for range pages {
 		before := reads.Load()
 		page, err := listSkills(ctx, nil, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n := reads.Load() - before; n > perPage {
 			t.Errorf("a page read %d skills, want at most %d", n, perPage)
 		}
@@ -597,9 +569,7 @@ func TestReservedCharacters(t *testing.T) {
 	session := open(t, s)
 	ctx := WithCaller(t.Context(), s)
 	entry, _, err := listedSkill(s, "a.$&+=:@/b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := "skill://cairn/a.%24%26%2B%3D%3A%40%2Fb/" + entry.Frontmatter.Name +
 		"/c%2B/d%40"; entry.Resources[1].URI != want {
 		t.Errorf("got %s, want %s", entry.Resources[1].URI, want)
@@ -634,9 +604,7 @@ func TestSkillFrontmatter(t *testing.T) {
 		{"-._", "", "", "-._"},
 	} {
 		entry, text, err := describeSkill(jsontext.Value(mustJSON(t, schemas.Skill{SkillID: row.id, Purpose: row.purpose})))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, rest, _ := strings.Cut(string(text), "---\n")
 		head, _, _ := strings.Cut(rest, "\n---\n")
 		var parsed struct {
@@ -740,9 +708,7 @@ metadata:
 func mustJSON(t *testing.T, v any) []byte {
 	t.Helper()
 	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
@@ -756,5 +722,13 @@ func TestPanic(t *testing.T) {
 	}
 	if err := session.Ping(t.Context(), nil); err != nil {
 		t.Errorf("after the panic: %v", err)
+	}
+}
+
+// must fails the test on an error of its setup.
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -48,9 +48,7 @@ func members(t reflect.Type, depth int) []string {
 func TestParamsWithoutGoNames(t *testing.T) {
 	t.Parallel()
 	h, err := New(1 << 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rejected := 0
 	for method, expected := range paramsOf {
 		for _, params := range members(expected, 3) {
