@@ -94,23 +94,19 @@ func cancelRun[Req any](s bus.Stream[Req]) action {
 	})
 }
 
-// notOwned responds as for a run that does not exist, so that a caller cannot probe
-// for the runs of other tenants.
-func notOwned(x *exchange) error {
-	if x.spec.Status == http.StatusNoContent {
-		x.reply(bus.Reply{})
-		return nil
-	}
-	return bus.ErrNoRun
-}
-
-// runAction returns an action on the run in the path.
+// runAction returns an action on the run in the path. A run of another tenant has the response of one that does not
+// exist, so that a caller cannot probe for it.
 func runAction[Req any](s bus.Stream[Req], stream *describe.Stream, do func(*exchange, string) error) action {
 	a := queryAction(func(x *exchange, key schemas.RunKey) error {
-		if !bus.OwnsRun(x.by, key.Run) {
-			return notOwned(x)
+		switch {
+		case bus.OwnsRun(x.by, key.Run):
+			return do(x, key.Run)
+		case x.spec.Status == http.StatusNoContent:
+			x.reply(bus.Reply{})
+			return nil
+		default:
+			return bus.ErrNoRun
 		}
-		return do(x, key.Run)
 	}, nil)
 	a.Permission, a.Subject, a.Stream, a.Invalid, a.Translate = s.Permission, s.Subject+".{run}", stream, s.Invalid,
 		s.Errors

@@ -1,7 +1,6 @@
 package a2a
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -100,9 +99,4 @@ func notFound(id string) error {
 // invalid returns the error for an invalid field of a request.
 func invalid(field, message string) error {
 	return schemas.ErrAnalysisMalformed.With(schemas.FieldError{Field: field, Message: message})
-}
-
-// canceled reports whether the request was canceled.
-func canceled(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && errors.Is(err, context.Canceled)
 }

@@ -62,21 +62,13 @@ func conversationOf(id string) (contextID string, ok bool) {
 	return uuid.UUID(raw).String(), true
 }
 
-// newTask returns a task without state, or an error unless the client may access it.
-func newTask(ctx context.Context, id a2a.TaskID) (*task, error) {
+// load returns a task of the client in its current state, or an error unless the client may access it.
+func load(ctx context.Context, id a2a.TaskID) (*task, error) {
 	contextID, ok := conversationOf(string(id))
 	if !ok || !callerOf(ctx).Owns(string(id)) {
 		return nil, notFound(string(id))
 	}
-	return &task{id: string(id), contextID: contextID}, nil
-}
-
-// load returns a task of the client in its current state.
-func load(ctx context.Context, id a2a.TaskID) (*task, error) {
-	t, err := newTask(ctx, id)
-	if err != nil {
-		return nil, err
-	}
+	t := &task{id: string(id), contextID: contextID}
 	return t, t.collect(ctx, callerOf(ctx).Snapshot(ctx, t.id))
 }
 
@@ -201,7 +193,7 @@ func start(ctx context.Context, m *message, persist bool) (*run, error) {
 	})
 	if err := f.waitFirst(announceDelay); err != nil {
 		f.close()
-		if canceled(ctx, err) {
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			err = errors.Join(err, caller.Cancel(context.WithoutCancel(ctx), f.name))
 		}
 		return nil, m.renameFields(err)

@@ -53,21 +53,28 @@ func tools() ([]tool, error) {
 	}
 	const read, analyze = schemas.PermissionRead, schemas.PermissionAnalyze
 	list := []tool{
-		searchOnly(must(translate[schemas.SkillQuery]("search_skills", "Search skills",
-			"Find the skills that match the description of a task, best first, each with a score from 0 to 1. "+
-				"Then call resolve_skill with the id of a hit.", read, bus.ResolveSkill.Forward, hits))),
-		must(translate[schemas.SkillRef]("resolve_skill", "Resolve a skill",
-			"The package of a skill: its record with the context builders, tools, guardrails and template that serve it.",
-			read, bus.ResolveSkill.Forward, skillPackage)),
-		must(translate[schemas.AgentQuery]("resolve_agent", "Resolve an agent",
-			"The agent whose capabilities match the description of a task best, and the skills it owns.",
-			read, bus.ResolveAgent.Forward, agent)),
-		must(translate[schemas.ContextQuery]("resolve_context", "Resolve context",
-			"The context builders of a skill: the instructions that a model needs for it.",
-			read, bus.ResolveContext.Forward, contextBuilders)),
-		must(translate[schemas.ToolsQuery]("resolve_tools", "Resolve tools",
-			"Tool records by id, and the ids that do not exist.",
-			read, bus.ResolveTools.Forward, toolRecords)),
+		searchOnly(must(translate[schemas.SkillQuery](tool{
+			name: "search_skills", title: "Search skills", needs: read,
+			description: "Find the skills that match the description of a task, best first, each with a score from 0 to 1. " +
+				"Then call resolve_skill with the id of a hit.",
+		}, bus.ResolveSkill.Forward, hits))),
+		must(translate[schemas.SkillRef](tool{
+			name: "resolve_skill", title: "Resolve a skill", needs: read,
+			description: "The package of a skill: its record with the context builders, tools, guardrails and template that " +
+				"serve it.",
+		}, bus.ResolveSkill.Forward, skillPackage)),
+		must(translate[schemas.AgentQuery](tool{
+			name: "resolve_agent", title: "Resolve an agent", needs: read,
+			description: "The agent whose capabilities match the description of a task best, and the skills it owns.",
+		}, bus.ResolveAgent.Forward, agent)),
+		must(translate[schemas.ContextQuery](tool{
+			name: "resolve_context", title: "Resolve context", needs: read,
+			description: "The context builders of a skill: the instructions that a model needs for it.",
+		}, bus.ResolveContext.Forward, contextBuilders)),
+		must(translate[schemas.ToolsQuery](tool{
+			name: "resolve_tools", title: "Resolve tools", needs: read,
+			description: "Tool records by id, and the ids that do not exist.",
+		}, bus.ResolveTools.Forward, toolRecords)),
 		must(askEstate(analyze)), must(inspectSchema(analyze)), must(computeStats(analyze)),
 		must(registration(schemas.KindSkill, bus.RegisterSkill)),
 		must(registration(schemas.KindAgent, bus.RegisterAgent)),
@@ -88,27 +95,25 @@ func registration[Req, Res any](kind string, e bus.Endpoint[Req, Res]) (tool, er
 		}
 		return e.Forward(ctx, c, with)
 	}
-	t, err := translate[Req, Res]("register_"+kind, e.Summary,
-		e.Summary+": one record, in place of the one with its id and tenant.",
-		e.Permission, forward, nil)
+	t, err := translate[Req, Res](tool{
+		name: "register_" + kind, title: e.Summary, needs: e.Permission,
+		description: e.Summary + ": one record, in place of the one with its id and tenant.",
+	}, forward, nil)
 	if t.input != nil {
 		delete(t.input.Properties, "return_warnings")
 	}
 	return t, err
 }
 
-// translate returns a tool that sends its arguments, an In, to an endpoint. text renders
-// the reply; nil: as JSON.
-func translate[In, Out any](name, title, description string, needs schemas.Permission, f Forward,
-	text func(Out) string) (tool, error) {
-	input, err := schemaOf(reflect.TypeFor[In]())
-	if err != nil {
-		return tool{}, err
+// translate completes a tool that sends its arguments, an In, to an endpoint. text renders the reply; nil: as JSON.
+func translate[In, Out any](t tool, f Forward, text func(Out) string) (tool, error) {
+	var err error
+	if t.input, err = schemaOf(reflect.TypeFor[In]()); err != nil {
+		return t, err
 	}
-	inline(input)
-	output, err := schemaOf(reflect.TypeFor[Out]())
-	run := func(_ context.Context, c call) ([]byte, string, error) {
-		body, err := withTenant(c, input)
+	inline(t.input)
+	t.run = func(_ context.Context, c call) ([]byte, string, error) {
+		body, err := withTenant(c, t.input)
 		if err != nil {
 			return nil, "", err
 		}
@@ -122,7 +127,8 @@ func translate[In, Out any](name, title, description string, needs schemas.Permi
 		}
 		return reply, text(out), nil
 	}
-	return tool{name, title, description, needs, input, output, run}, err
+	t.output, err = schemaOf(reflect.TypeFor[Out]())
+	return t, err
 }
 
 // searchOnly removes the direct form from the arguments of a search.
