@@ -133,6 +133,12 @@ func at(doc map[string]any, ref string) any {
 	return v
 }
 
+// operationOf returns the operation of the route.
+func operationOf(doc map[string]any, r route) map[string]any {
+	path := doc["paths"].(map[string]any)[r.Path].(map[string]any)
+	return path[strings.ToLower(r.Method)].(map[string]any)
+}
+
 func TestExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	_, doc := described(t)
@@ -140,7 +146,7 @@ func TestExamplesAreValid(t *testing.T) {
 		if !r.TakesBody() {
 			continue
 		}
-		op := at(doc, "#/paths").(map[string]any)[r.Path].(map[string]any)[strings.ToLower(r.Method)].(map[string]any)
+		op := operationOf(doc, r)
 		content := op["requestBody"].(map[string]any)["content"].(map[string]any)[cmp.Or(r.Media, "application/json")]
 		body, err := json.Marshal(content.(map[string]any)["example"])
 		must(t, err)
@@ -189,7 +195,7 @@ func TestReplyExamplesAreValid(t *testing.T) {
 		if r.Reply == nil || r.Status >= 300 || r.Status == 204 {
 			continue
 		}
-		op := at(doc, "#/paths").(map[string]any)[r.Path].(map[string]any)[strings.ToLower(r.Method)].(map[string]any)
+		op := operationOf(doc, r)
 		for media, content := range op["responses"].(map[string]any)[strconv.Itoa(r.Status)].(map[string]any)["content"].(map[string]any) {
 			content := content.(map[string]any)
 			if media == describe.MediaEvents {
@@ -260,7 +266,7 @@ func TestEveryRouteDocumentsItsResponses(t *testing.T) {
 	t.Parallel()
 	_, doc := described(t)
 	for _, r := range allRoutes() {
-		responses := at(doc, "#/paths").(map[string]any)[r.Path].(map[string]any)[strings.ToLower(r.Method)].(map[string]any)["responses"].(map[string]any)
+		responses := operationOf(doc, r)["responses"].(map[string]any)
 		if responses[strconv.Itoa(r.Status)] == nil {
 			t.Errorf("%s %s: %d is not documented", r.Method, r.Path, r.Status)
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/url"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/admission"
 	"cairn/bus/keys"
 	"cairn/schemas"
 )
@@ -80,7 +82,9 @@ func (c Config) Enabled() bool { return c.Keys || len(c.OIDC) > 0 }
 type Authenticator struct {
 	ring      *keys.Ring
 	verifiers []*verifier
-	*limiter
+	limits    Limits
+	rates     *Rates
+	streams   *admission.Limit
 }
 
 // Open returns an Authenticator for c, nil when authentication is off. Run keeps its keys current.
@@ -88,7 +92,11 @@ func Open(c Config, conn *bus.Conn, log *slog.Logger) *Authenticator {
 	if !c.Enabled() {
 		return nil
 	}
-	a := &Authenticator{limiter: newLimiter(c.Limits)}
+	a := &Authenticator{
+		limits:  c.Limits,
+		rates:   NewRates(c.Limits.Rate, max(1, int(math.Ceil(c.Limits.Rate))), credentials),
+		streams: admission.NewLimit(c.Limits.Streams),
+	}
 	if c.Keys {
 		a.ring = keys.NewRing(conn, log)
 	}
@@ -145,6 +153,32 @@ func (a *Authenticator) Issuers() (list []string) {
 		list = append(list, v.Issuer)
 	}
 	return list
+}
+
+// Allow counts a request of the credential. When the credential exceeds its rate, Allow
+// returns schemas.ErrTooManyRequests and the time until the next request is accepted.
+func (a *Authenticator) Allow(identity *schemas.Identity) (time.Duration, error) {
+	if identity == nil || a.limits.Rate <= 0 {
+		return 0, nil
+	}
+	wait := a.rates.Take(identity.ID)
+	if wait == 0 {
+		return 0, nil
+	}
+	return wait, schemas.ErrTooManyRequests.Because("the credential exceeds its request rate limit")
+}
+
+// Enter counts an open stream of the credential; leave must be called when the stream
+// ends. It returns schemas.ErrTooManyRequests when the credential has too many open streams.
+func (a *Authenticator) Enter(identity *schemas.Identity) (leave func(), err error) {
+	if identity == nil {
+		return func() {}, nil
+	}
+	leave, ok := a.streams.Acquire(identity.ID)
+	if !ok {
+		return nil, schemas.ErrTooManyRequests.Because("the credential has reached its limit of open streams")
+	}
+	return leave, nil
 }
 
 // bearer returns the token of the header (RFC 6750, 2.1).

@@ -1,14 +1,10 @@
 package access
 
 import (
-	"math"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
-
-	"cairn/bus/admission"
-	"cairn/schemas"
 )
 
 // Limits bound the use of one edge by one credential.
@@ -52,41 +48,4 @@ func (r *Rates) Take(key string) time.Duration {
 		event.CancelAt(now) // a refused event does not count
 	}
 	return wait
-}
-
-type limiter struct {
-	limits Limits
-	rates  *Rates
-	open   *admission.Limit // streams
-}
-
-func newLimiter(l Limits) *limiter {
-	rates := NewRates(l.Rate, max(1, int(math.Ceil(l.Rate))), credentials)
-	return &limiter{limits: l, rates: rates, open: admission.NewLimit(l.Streams)}
-}
-
-// Allow counts a request of the credential. When the credential exceeds its rate, Allow
-// returns schemas.ErrTooManyRequests and the time until the next request is accepted.
-func (l *limiter) Allow(identity *schemas.Identity) (time.Duration, error) {
-	if identity == nil || l.limits.Rate <= 0 {
-		return 0, nil
-	}
-	wait := l.rates.Take(identity.ID)
-	if wait == 0 {
-		return 0, nil
-	}
-	return wait, schemas.ErrTooManyRequests.Because("the credential exceeds its request rate limit")
-}
-
-// Enter counts an open stream of the credential; leave must be called when the stream
-// ends. It returns schemas.ErrTooManyRequests when the credential has too many open streams.
-func (l *limiter) Enter(identity *schemas.Identity) (leave func(), err error) {
-	if identity == nil {
-		return func() {}, nil
-	}
-	leave, ok := l.open.Acquire(identity.ID)
-	if !ok {
-		return nil, schemas.ErrTooManyRequests.Because("the credential has reached its limit of open streams")
-	}
-	return leave, nil
 }

@@ -8,10 +8,10 @@ import (
 	"iter"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/bus"
 	"cairn/schemas"
+	"cairn/schemas/member"
 )
 
 // Resume returns the request with the revision of the Last-Event-ID header, if there is one, as the revision after
@@ -23,10 +23,7 @@ func Resume(request []byte, lastEventID []string) (resumed []byte, message strin
 	if _, err := schemas.ParseConsistencyToken(lastEventID[0]); err != nil || len(lastEventID) > 1 {
 		return nil, fmt.Sprintf("expected the id of one event, such as ID-7, got %.140q", lastEventID)
 	}
-	var members map[string]jsontext.Value
-	_ = json.Unmarshal(request, &members)                           // cannot fail: the caller has encoded it
-	members["after"], _ = jsontext.AppendQuote(nil, lastEventID[0]) // a token is printable
-	resumed, _ = json.Marshal(members)
+	resumed, _ = member.Append(request, member.Member{Name: "after", Value: lastEventID[0]}) // cannot fail: JSON and text
 	return resumed, ""
 }
 

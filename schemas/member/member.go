@@ -19,14 +19,14 @@ type Member struct {
 
 // Append returns the object with m as its last member, in place of any of that name.
 func Append(object []byte, m Member) ([]byte, error) {
-	return edit(object, nil, []Member{m})
+	return rewrite(object, nil, []Member{m}, nil)
 }
 
 // Prepend returns the object with m as its first member, in place of any of that
 // name.
 func Prepend(object []byte, m Member) ([]byte, error) {
 	if bytes.Contains(object, []byte(m.Name)) || bytes.IndexByte(object, '\\') >= 0 {
-		return edit(object, []Member{m}, nil)
+		return rewrite(object, []Member{m}, nil, nil)
 	}
 	// No member has that name, so the members can be copied.
 	value, err := json.Marshal(m.Value)
@@ -59,7 +59,7 @@ func Default(object []byte, members ...Member) ([]byte, error) {
 	if len(missing) == 0 {
 		return object, nil
 	}
-	return edit(object, missing, nil)
+	return rewrite(object, missing, nil, nil)
 }
 
 // Without returns the object without the members of the names.
@@ -95,13 +95,8 @@ func Span(object []byte, name string) (start, end int, err error) {
 	return 0, 0, nil
 }
 
-// edit returns the object with the members first and last, in place of any of their
-// names.
-func edit(object []byte, first, last []Member) ([]byte, error) {
-	return rewrite(object, first, last, nil)
-}
-
-// rewrite is edit that also removes the members of the names.
+// rewrite returns the object with the members first and last, in place of any of their names, and without the
+// members of the names to remove.
 func rewrite(object []byte, first, last []Member, remove []string) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := jsontext.NewEncoder(&b, jsontext.PreserveRawStrings(true))
