@@ -60,32 +60,7 @@ supports are listed after it. With --strict, the exit code is 1 if there are any
   cairn ask --estate estate.json --strict "how many volumes?"    # exit code 1 for unsupported figures
   cairn ask --estate estate.json -o json "how many volumes?"     # one event per line`,
 		Args: flags.Args("one QUESTION (quote several words)", 0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.validate(cmd, args); err != nil {
-				return err
-			}
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			estate, err := estatefile.ReadAll(cmd.Context(), a.estates, cmd.InOrStdin())
-			if err != nil {
-				return err
-			}
-			if len(args) == 0 {
-				return a.converse(cmd.Context(), c, estate, newTerminal(cmd.OutOrStdout()), cmd.OutOrStdout(), cmd.ErrOrStderr())
-			}
-			question := a.question(args[0], estate)
-			if a.detach {
-				return start(cmd.Context(), c, question, cmd.OutOrStdout())
-			}
-			run, err := c.Analyze(cmd.Context(), question)
-			if err != nil {
-				return err
-			}
-			_, err = a.print(run, cmd.OutOrStdout(), cmd.ErrOrStderr())
-			return err
-		},
+		RunE: a.run,
 	}
 	a.Flags(cmd)
 	f := cmd.Flags()
@@ -97,6 +72,29 @@ supports are listed after it. With --strict, the exit code is 1 if there are any
 	f.BoolVar(&a.detach, "detach", false, "print the id of the run and let it continue")
 	flags.Output(cmd, &a.output, flags.TextFormat, "json")
 	return cmd
+}
+
+func (a *askOptions) run(cmd *cobra.Command, args []string) error {
+	if err := a.validate(cmd, args); err != nil {
+		return err
+	}
+	estate, err := estatefile.ReadAll(cmd.Context(), a.estates, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return a.converse(cmd, estate, newTerminal())
+	}
+	question := a.question(args[0], estate)
+	if a.detach {
+		return start(cmd.Context(), a.Client, question, cmd.OutOrStdout())
+	}
+	run, err := a.Client.Analyze(cmd.Context(), question)
+	if err != nil {
+		return err
+	}
+	_, err = a.print(run, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	return err
 }
 
 func (a *askOptions) validate(cmd *cobra.Command, args []string) error {
@@ -155,19 +153,19 @@ func (a *askOptions) print(run *client.Run, out, errOut io.Writer) (answer, erro
 
 // converse lists the arrays of the estate and asks the questions that the user types, until the end of the input. An
 // interrupt cancels the current answer only.
-func (a *askOptions) converse(ctx context.Context, c *client.Client, estate string, in lines, out,
-	errOut io.Writer) error {
+func (a *askOptions) converse(cmd *cobra.Command, estate string, input lines) error {
+	errOut := cmd.ErrOrStderr()
 	var history conversation
 	var suggestions []string // of the previous answer
 	if err := output.Dimmed(errOut,
 		"Ask about the estate. Ctrl-C cancels an answer, Ctrl-D ends the conversation."); err != nil {
 		return err
 	}
-	if err := printArrays(ctx, c, estate, errOut); err != nil {
+	if err := printArrays(cmd.Context(), a.Client, estate, errOut); err != nil {
 		return err
 	}
 	for {
-		text, err := in.ReadLine()
+		text, err := input.ReadLine()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -190,7 +188,7 @@ func (a *askOptions) converse(ctx context.Context, c *client.Client, estate stri
 		question := a.question(text, estate)
 		question.Include = append(question.Include, schemas.EventSuggestions)
 		question.Prompt = history.prompt()
-		answer, err := a.answer(ctx, c, question, out, errOut)
+		answer, err := a.answer(cmd, question)
 		suggestions = answer.suggestions
 		switch {
 		case errors.Is(err, context.Canceled):
@@ -209,15 +207,14 @@ func (a *askOptions) converse(ctx context.Context, c *client.Client, estate stri
 
 // answer runs one question. Its context is detached from that of the command, so that Ctrl-C
 // cancels this answer only.
-func (a *askOptions) answer(ctx context.Context, c *client.Client, q schemas.Analysis, out,
-	errOut io.Writer) (answer, error) {
-	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt)
+func (a *askOptions) answer(cmd *cobra.Command, q schemas.Analysis) (answer, error) {
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), os.Interrupt)
 	defer stop()
-	run, err := c.Analyze(ctx, q)
+	run, err := a.Client.Analyze(ctx, q)
 	if err != nil {
 		return answer{}, err
 	}
-	return a.print(run, out, errOut)
+	return a.print(run, cmd.OutOrStdout(), cmd.ErrOrStderr())
 }
 
 // start starts an analysis that continues without this client, and prints its run.

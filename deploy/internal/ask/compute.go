@@ -53,20 +53,7 @@ stderr. The exit code is 2 for an array, metric or filter that the server refuse
   inventory | cairn compute --estate - --data-key hosts --filter '{"patched":false}' --share '{}'`,
 		Args:              flags.Args("no arguments", 0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.validate(); err != nil {
-				return flags.UsageError(cmd, err)
-			}
-			server, err := c.Client()
-			if err != nil {
-				return err
-			}
-			estate, err := estatefile.ReadAll(cmd.Context(), c.estates, cmd.InOrStdin())
-			if err != nil {
-				return err
-			}
-			return c.compute(cmd.Context(), server, estate, cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE:              c.run,
 	}
 	c.Flags(cmd)
 	f := cmd.Flags()
@@ -186,8 +173,15 @@ func (c *computeOptions) validate() error {
 	return nil
 }
 
-// compute runs one tool call and prints its result.
-func (c *computeOptions) compute(ctx context.Context, s *client.Client, estate string, out, errOut io.Writer) error {
+// run runs one tool call and prints its result.
+func (c *computeOptions) run(cmd *cobra.Command, _ []string) error {
+	if err := c.validate(); err != nil {
+		return flags.UsageError(cmd, err)
+	}
+	estate, err := estatefile.ReadAll(cmd.Context(), c.estates, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
 	tool, input := schemas.ToolComputeStats, any(c.input)
 	switch whole := c.input[inputMember]; {
 	case whole != nil:
@@ -201,8 +195,8 @@ func (c *computeOptions) compute(ctx context.Context, s *client.Client, estate s
 	if err != nil {
 		return flags.Usage(err)
 	}
-	progress := output.NewProgress(errOut, "computing", -1)
-	result, err := call(ctx, s, estate, schemas.ToolCall{Name: tool, Input: query})
+	progress := output.NewProgress(cmd.ErrOrStderr(), "computing", -1)
+	result, err := call(cmd.Context(), c.Client, estate, schemas.ToolCall{Name: tool, Input: query})
 	progress.Close()
 	if err != nil {
 		return err
@@ -210,7 +204,7 @@ func (c *computeOptions) compute(ctx context.Context, s *client.Client, estate s
 	var r report
 	switch {
 	case c.output == "json":
-		return output.JSON(out, result)
+		return output.JSON(cmd.OutOrStdout(), result)
 	case tool == schemas.ToolComputeStats:
 		r, err = reportStats(query, result)
 	case c.inspect:
@@ -221,7 +215,7 @@ func (c *computeOptions) compute(ctx context.Context, s *client.Client, estate s
 	if err != nil {
 		return fmt.Errorf("decode the result of %s: %w", tool, err)
 	}
-	return r.print(out, errOut, c.output)
+	return r.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), c.output)
 }
 
 // listArrays is the input of inspect_schema for the list of all arrays.

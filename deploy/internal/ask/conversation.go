@@ -66,8 +66,8 @@ func printSuggestions(errOut io.Writer, suggestions []string) error {
 
 // isInteractive reports whether the user of cmd can have a conversation.
 func isInteractive(cmd *cobra.Command) bool {
-	in, ok := cmd.InOrStdin().(*os.File)
-	return ok && term.IsTerminal(int(in.Fd())) && output.IsTerminal(cmd.OutOrStdout())
+	input, ok := cmd.InOrStdin().(*os.File)
+	return ok && term.IsTerminal(int(input.Fd())) && output.IsTerminal(cmd.OutOrStdout())
 }
 
 // terminal reads lines with editing and history.
@@ -76,7 +76,7 @@ type terminal struct {
 	fd int
 }
 
-func newTerminal(_ io.Writer) lines {
+func newTerminal() lines {
 	device := struct {
 		io.Reader
 		io.Writer

@@ -10,7 +10,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/connect"
 	"cairn/edge/client"
 	"cairn/schemas"
 )
@@ -38,6 +40,25 @@ func listed(w io.Writer, q schemas.Analysis, result string) bool {
 	return true
 }
 
+// converse types the input in a conversation about the estate {}.
+func converse(t *testing.T, url string, input ...string) (out, errOut string) {
+	t.Helper()
+	c, err := client.New(client.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &askOptions{HTTP: connect.HTTP{Client: c}, mode: schemas.ModeStandard}
+	var stdout, stderr strings.Builder
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	cmd.SetOut(&stdout)
+	cmd.SetErr(&stderr)
+	if err := a.converse(cmd, "{}", new(typed(input))); err != nil {
+		t.Fatal(err)
+	}
+	return stdout.String(), stderr.String()
+}
+
 // TestConversation checks that each question is sent with the history, and that an error
 // does not end the conversation.
 func TestConversation(t *testing.T) {
@@ -60,19 +81,10 @@ func TestConversation(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "event: text_delta\ndata: {\"text\":\"answer to %s\"}\n\nevent: done\ndata: {}\n\n", q.Query)
 	}))
 	t.Cleanup(server.Close)
-	c, err := client.New(client.Config{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out, errOut strings.Builder
-	a := &askOptions{mode: schemas.ModeStandard}
-	if err := a.converse(t.Context(), c, "{}", &typed{"one", "  ", "bad", "two", "exit", "three"}, &out,
-		&errOut); err != nil {
-		t.Fatal(err)
-	}
-	if out.String() != "answer to one\nanswer to two\n" ||
-		!strings.Contains(errOut.String(), "  hosts  31\n") || !strings.Contains(errOut.String(), "AN-400") {
-		t.Errorf("out %q, err %q", out.String(), errOut.String())
+	out, errOut := converse(t, server.URL, "one", "  ", "bad", "two", "exit", "three")
+	if out != "answer to one\nanswer to two\n" || !strings.Contains(errOut, "  hosts  31\n") ||
+		!strings.Contains(errOut, "AN-400") {
+		t.Errorf("out %q, err %q", out, errOut)
 	}
 	want := &schemas.Prompt{M: map[string]schemas.Utterance{"0": {R: 0, C: "one"}, "1": {R: 1, C: "answer to one"}}}
 	if len(asked) != 3 || asked[0].Prompt != nil || asked[2].Context != "{}" || !cmp.Equal(asked[2].Prompt, want) {
@@ -102,19 +114,10 @@ func TestConversationSuggestions(t *testing.T) {
 		_, _ = io.WriteString(w, "event: done\ndata: {}\n\n")
 	}))
 	t.Cleanup(server.Close)
-	c, err := client.New(client.Config{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out, errOut strings.Builder
-	a := &askOptions{mode: schemas.ModeStandard}
-	if err := a.converse(t.Context(), c, "{}", &typed{"1", "why?", "2", "2", "why?", "3", "0"}, &out,
-		&errOut); err != nil {
-		t.Fatal(err)
-	}
+	_, errOut := converse(t, server.URL, "1", "why?", "2", "2", "why?", "3", "0")
 	want := []string{"1", "why?", "Which?", "2", "why?", "3", "0"}
-	if !cmp.Equal(asked, want) || !strings.Contains(errOut.String(), "  2  Which?\n") {
-		t.Errorf("asked %q, err %q", asked, errOut.String())
+	if !cmp.Equal(asked, want) || !strings.Contains(errOut, "  2  Which?\n") {
+		t.Errorf("asked %q, err %q", asked, errOut)
 	}
 }
 

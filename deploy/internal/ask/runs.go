@@ -55,11 +55,7 @@ followed, the latest first. Without authentication, or with a key for all tenant
 			if err := flags.AtLeast("limit", l.limit, 1); err != nil {
 				return err
 			}
-			c, err := l.Client()
-			if err != nil {
-				return err
-			}
-			return l.print(cmd.Context(), c, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return l.print(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	l.HTTP.Flags(cmd)
@@ -70,12 +66,12 @@ followed, the latest first. Without authentication, or with a key for all tenant
 	return cmd
 }
 
-func (l *list) print(ctx context.Context, c *client.Client, out, errOut io.Writer) error {
-	runs, more, err := readRuns(ctx, c, l.state, l.limit)
+func (l *list) print(ctx context.Context, out, errOut io.Writer) error {
+	runs, truncated, err := readRuns(ctx, l.Client, l.state, l.limit)
 	if err != nil {
 		return err
 	}
-	if more {
+	if truncated {
 		if err := output.Line(errOut, fmt.Sprintf("the latest %d runs; raise --limit for more", l.limit)); err != nil {
 			return err
 		}
@@ -106,7 +102,7 @@ func seconds(text string) string {
 
 // readRuns returns at most limit runs in the state, the latest first, and whether there are more.
 func readRuns(ctx context.Context, c *client.Client, state string,
-	limit int) (runs []schemas.RunSummary, more bool, err error) {
+	limit int) (runs []schemas.RunSummary, truncated bool, err error) {
 	runs = []schemas.RunSummary{}
 	for r, err := range c.Runs(ctx, schemas.RunQuery{State: state, Limit: new(min(limit+1, 1000))}) {
 		if err != nil || len(runs) == limit {
@@ -153,11 +149,7 @@ event to the last. Ctrl-C does not cancel the run. The exit code is 3 for an unk
 		Args:              flags.Args("one RUN", 1, 1),
 		ValidArgsFunction: completeRuns("", 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.Client()
-			if err != nil {
-				return err
-			}
-			run, err := c.Follow(cmd.Context(), args[0], after)
+			run, err := a.Client.Follow(cmd.Context(), args[0], after)
 			if errors.Is(err, client.ErrIncomplete) {
 				return output.Line(cmd.ErrOrStderr(), "no further events")
 			}
@@ -183,12 +175,8 @@ func cancelCommand() *cobra.Command {
 		Args:              flags.Args("ids of runs", 1, -1),
 		ValidArgsFunction: completeRuns(schemas.RunRunning, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := h.Client()
-			if err != nil {
-				return err
-			}
 			for _, run := range args {
-				if err := c.CancelRun(cmd.Context(), run); err != nil {
+				if err := h.Client.CancelRun(cmd.Context(), run); err != nil {
 					return err
 				}
 				if err := output.Line(cmd.OutOrStdout(), "canceled "+run); err != nil {

@@ -146,11 +146,7 @@ func (b *bench) validate(args []string) error {
 // run registers the records, measures, prints the result and removes the records. An
 // interrupt ends the measurement; the result is still printed and the records removed.
 func (b *bench) run(ctx context.Context) (err error) {
-	c, err := b.Client()
-	if err != nil {
-		return err
-	}
-	h, err := c.Health(ctx)
+	h, err := b.Client.Health(ctx)
 	if err == nil && h.Status == schemas.StatusDown {
 		err = schemas.ErrUnavailable.Because(strings.Join(h.Degraded, "; "))
 	}
@@ -167,8 +163,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 	env := load.Here()
 	env.URL, env.Version, env.Client, env.Backends = b.URL, h.Version, bus.Version,
 		connect.Backends(h, "resolve", "analyze")
-	defer func() { err = errors.Join(err, records.Delete(context.WithoutCancel(ctx), c, list, b.tenant)) }()
-	if err := records.RegisterSearchable(ctx, c, list, client.DefaultTimeout, b.errOut); err != nil {
+	defer func() { err = errors.Join(err, records.Delete(context.WithoutCancel(ctx), b.Client, list, b.tenant)) }()
+	if err := records.RegisterSearchable(ctx, b.Client, list, client.DefaultTimeout, b.errOut); err != nil {
 		return err
 	}
 	r, err := b.measure(ctx)
@@ -276,8 +272,7 @@ func (b *bench) writeFile(r *load.Result) error {
 
 // newLoadClient returns a client without retries, which would hide failures.
 func (b *bench) newLoadClient() (*loadClient, error) {
-	b.RetryTimeout = -1
-	c, err := b.Client()
+	c, err := b.NewClient(-1)
 	if err != nil {
 		return nil, err
 	}

@@ -24,16 +24,20 @@ type HTTP struct {
 	URL string
 	// RetryTimeout bounds a request with its retries; 0: client.DefaultRetryTimeout.
 	RetryTimeout time.Duration
-	key          string
-	clients      []*client.Client
+	// Client is a client with these flags, set before the command runs.
+	Client *client.Client
+	key    string
 }
 
-// Flags defines --url, --key, --key-file and --context. The command, whose RunE is set, prints
-// the number of retries at its end.
+// Flags defines --url, --key, --key-file and --context. The command, whose RunE is set, runs with a client, and prints
+// the number of its retries at the end.
 func (c *HTTP) Flags(cmd *cobra.Command) {
 	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := run(cmd, args)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if c.Client, err = c.NewClient(c.RetryTimeout); err != nil {
+			return err
+		}
+		err = run(cmd, args)
 		return errors.Join(err, c.printRetries(cmd.ErrOrStderr()))
 	}
 	cmd.Flags().StringVar(&c.URL, "url", client.DefaultURL, "`URL` of Cairn, or HOST:PORT")
@@ -42,10 +46,9 @@ func (c *HTTP) Flags(cmd *cobra.Command) {
 		"`NAME` of the context with the values of --url, --key and --tenant; empty: the selected one, unless --url is set")
 }
 
-// Client returns a client with the values of the flags.
-func (c *HTTP) Client() (*client.Client, error) {
-	made, err := client.New(client.Config{URL: c.URL, Key: c.key, RetryTimeout: c.RetryTimeout})
-	c.clients = append(c.clients, made)
+// NewClient returns a client with the values of the flags and the timeout of a request with its retries.
+func (c *HTTP) NewClient(retryTimeout time.Duration) (*client.Client, error) {
+	made, err := client.New(client.Config{URL: c.URL, Key: c.key, RetryTimeout: retryTimeout})
 	return made, flags.Usage(err)
 }
 
@@ -69,12 +72,7 @@ func Complete(cmd *cobra.Command, list func(context.Context, *client.Client)) {
 
 // printRetries prints the number of retries, if any.
 func (c *HTTP) printRetries(errOut io.Writer) error {
-	n := int64(0)
-	for _, made := range c.clients {
-		if made != nil {
-			n += made.Retries()
-		}
-	}
+	n := c.Client.Retries()
 	if n == 0 {
 		return nil
 	}

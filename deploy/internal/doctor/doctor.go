@@ -60,7 +60,7 @@ type doctor struct {
 
 // Command returns the command cairn doctor.
 func Command() *cobra.Command {
-	d := &doctor{}
+	d := &doctor{HTTP: connect.HTTP{RetryTimeout: -1}} // a retry would hide the failure
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check a deployment and print what to fix",
@@ -77,12 +77,7 @@ unavailable server.`,
 		Args:              flags.Args("no arguments", 0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d.RetryTimeout = -1 // a retry would hide the failure
-			c, err := d.Client()
-			if err != nil {
-				return err
-			}
-			list := checkHTTP(cmd.Context(), c, d.tenant)
+			list := checkHTTP(cmd.Context(), d.Client, d.tenant)
 			if cmd.Flags().Changed("nats") {
 				list = append(list, d.checkNATS(cmd.Context())...)
 			} else {

@@ -86,18 +86,14 @@ func (a *answersOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return err
 	}
-	c, err := a.Client()
-	if err != nil {
-		return err
-	}
-	if err := c.Ping(ctx); err != nil {
+	if err := a.Client.Ping(ctx); err != nil {
 		return err
 	}
 	shown := output.NewProgress(errOut, "asking", len(questions))
-	answers, err := askAll(ctx, c, questions, func() { shown.Add(1) })
+	answers, err := askAll(ctx, a.Client, questions, func() { shown.Add(1) })
 	shown.Close()
 	r := newAnswerReport(questions, answers)
-	if h, err := c.Health(context.WithoutCancel(ctx)); err == nil {
+	if h, err := a.Client.Health(context.WithoutCancel(ctx)); err == nil {
 		r.Backends = connect.Backends(h, "analyze")
 	}
 	if a.output != flags.TextFormat {

@@ -116,23 +116,18 @@ func (e *evalOptions) run(ctx context.Context, files []string, out, errOut io.Wr
 	if err != nil {
 		return err
 	}
-	c, err := e.Client()
-	if err != nil {
-		return err
-	}
-	if err := c.Ping(ctx); err != nil {
+	if err := e.Client.Ping(ctx); err != nil {
 		return err
 	}
 	if e.register {
 		if !e.keep {
-			defer func() { err = errors.Join(err, records.Delete(context.WithoutCancel(ctx), c, corpus, e.tenant)) }()
+			defer func() { err = errors.Join(err, records.Delete(context.WithoutCancel(ctx), e.Client, corpus, e.tenant)) }()
 		}
-		if err := records.RegisterSearchable(ctx, c, corpus, e.searchable, errOut); err != nil {
+		if err := records.RegisterSearchable(ctx, e.Client, corpus, e.searchable, errOut); err != nil {
 			return err
 		}
 	}
-	e.RetryTimeout = -1 // a retry would count as latency
-	unretried, err := e.Client()
+	unretried, err := e.NewClient(-1) // a retry would count as latency
 	if err != nil {
 		return err
 	}
@@ -145,7 +140,7 @@ func (e *evalOptions) run(ctx context.Context, files []string, out, errOut io.Wr
 		return err
 	}
 	r.Corpus, r.Tenant, r.AtOnce = len(corpus), e.tenant, e.concurrency
-	if h, err := c.Health(ctx); err == nil {
+	if h, err := e.Client.Health(ctx); err == nil {
 		r.Backends = connect.Backends(h, "resolve")
 	}
 	r.Seconds = time.Since(began).Seconds()

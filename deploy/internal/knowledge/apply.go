@@ -37,7 +37,7 @@ type applyOptions struct {
 	// check returns an error for a difference that must not be applied; nil: none.
 	check func(difference) error
 	// stale returns the registered records that --prune deletes.
-	stale func(context.Context, *client.Client, *summary) ([]client.Record, error)
+	stale func(context.Context, *summary) ([]client.Record, error)
 }
 
 func applyCommand() *cobra.Command {
@@ -77,9 +77,10 @@ the exit code is that of the first one, such as 2 for an invalid record.`,
 			if err != nil {
 				return err
 			}
-			return a.run(cmd.Context(), list, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return a.run(cmd, list)
 		},
 	}
+	a.RetryTimeout = records.RetryTimeout
 	a.flags(cmd, "default `TENANT` of records without tenant_id; empty: global scope")
 	f := cmd.Flags()
 	f.BoolVar(&a.prune, "prune", false, "delete records that are not in the files")
@@ -98,7 +99,8 @@ func (a *applyOptions) strictly(cmd *cobra.Command) {
 		"reject records that give warnings, such as references to absent records")
 }
 
-func (a *applyOptions) run(ctx context.Context, list []records.Record, out, errOut io.Writer) error {
+func (a *applyOptions) run(cmd *cobra.Command, list []records.Record) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	s := newSummary(list, a.dry)
 	if a.dry == dryClient {
 		for i, r := range list {
@@ -107,34 +109,32 @@ func (a *applyOptions) run(ctx context.Context, list []records.Record, out, errO
 		s.finish(a.began)
 		return a.finish(ctx, s, out)
 	}
-	a.RetryTimeout = records.RetryTimeout
-	c, err := a.Client()
-	if err != nil {
+	if err := a.Client.Ping(ctx); err != nil {
 		return err
 	}
-	if err := c.Ping(ctx); err != nil {
-		return err
-	}
-	bar := output.NewProgress(errOut, "applying", len(list))
+	bar := output.NewProgress(cmd.ErrOrStderr(), "applying", len(list))
 	defer bar.Close()
 	for _, batch := range records.DistinctBatches(list) {
-		a.batch(ctx, c, s, batch, bar)
+		a.batch(ctx, s, batch, bar)
 	}
+	var err error
 	if a.prune && !s.failed() {
-		err = a.pruneStale(ctx, c, s)
+		err = a.pruneStale(ctx, s)
 	}
 	bar.Close()
-	s.Retries = c.Retries()
+	s.Retries = a.Client.Retries()
 	s.finish(a.began)
-	s.suggest(ctx, c)
+	s.suggest(ctx, a.Client)
 	return errors.Join(err, a.finish(ctx, s, out))
 }
 
 // batch applies the records at the indexes, unless they are registered already. No two of them
 // have the same ID.
-func (a *applyOptions) batch(ctx context.Context, c *client.Client, s *summary, batch []int, bar *output.Progress) {
+func (a *applyOptions) batch(ctx context.Context, s *summary, batch []int, bar *output.Progress) {
 	actions := make([]string, len(s.list))
-	compareAll(ctx, c, s.list, batch, func(i int, d difference, err error) {
+	records.Concurrently(len(batch), func(n int) {
+		i := batch[n]
+		d, err := compare(ctx, a.Client, s.list[i])
 		if err == nil && a.check != nil {
 			err = a.check(d)
 		}
@@ -149,33 +149,28 @@ func (a *applyOptions) batch(ctx context.Context, c *client.Client, s *summary, 
 	})
 	bar.Add(len(batch) - len(changed))
 	send := func(indexes []int, strict bool) {
-		records.SendAll(ctx, c, s.list, indexes, strict, func(i int, o records.Outcome) { s.add(i, actions[i], o) })
+		records.SendAll(ctx, a.Client, s.list, indexes, strict, func(i int, o records.Outcome) { s.add(i, actions[i], o) })
 	}
-	// A strict registration of a record that references a later one of the files is rejected,
-	// and is repeated. Those that remain reference each other.
-	left := changed
-	for a.strict && len(left) > 0 {
-		send(left, true)
-		early := s.retryable(left)
-		bar.Add(len(left) - len(early))
-		if len(early) == len(left) {
-			break
-		}
-		left = early
+	if a.strict {
+		// Those that reference later ones of the files are rejected, although they are registered then.
+		send(changed, true)
+		early := s.retryable(changed)
+		bar.Add(len(changed) - len(early))
+		changed = early
 	}
-	send(left, false)
-	bar.Add(len(left))
+	send(changed, false)
+	bar.Add(len(changed))
 }
 
 // pruneStale deletes the records that are not in the source.
-func (a *applyOptions) pruneStale(ctx context.Context, c *client.Client, s *summary) error {
-	stale, err := a.stale(ctx, c, s)
+func (a *applyOptions) pruneStale(ctx context.Context, s *summary) error {
+	stale, err := a.stale(ctx, s)
 	if err != nil {
 		return err
 	}
 	for _, r := range stale {
 		if a.dry == dryNone {
-			err := deleteExisting(ctx, c, records.ExactKey(r.Kind, r.ID, r.Tenant))
+			err := deleteExisting(ctx, a.Client, records.ExactKey(r.Kind, r.ID, r.Tenant))
 			if err != nil && !errors.Is(err, schemas.ErrRecordNotFound) {
 				return err
 			}
@@ -187,23 +182,21 @@ func (a *applyOptions) pruneStale(ctx context.Context, c *client.Client, s *summ
 
 // outsideFiles returns the records of the kinds and tenants in the files that are not in the
 // files.
-func (a *applyOptions) outsideFiles(ctx context.Context, c *client.Client,
-	s *summary) (stale []client.Record, err error) {
+func (a *applyOptions) outsideFiles(ctx context.Context, s *summary) (stale []client.Record, err error) {
 	type scope struct{ tenant, kind string }
 	done := map[scope]bool{}
 	for _, r := range s.list {
-		at := scope{r.Tenant, r.Kind}
-		if done[at] {
+		if done[scope{r.Tenant, r.Kind}] {
 			continue
 		}
-		done[at] = true
-		stored, err := records.Scope{Tenant: r.Tenant, Kinds: []string{r.Kind}, Labels: a.labels}.List(ctx, c)
+		done[scope{r.Tenant, r.Kind}] = true
+		list, err := records.Scope{Tenant: r.Tenant, Kinds: []string{r.Kind}, Labels: a.labels}.List(ctx, a.Client)
 		if err != nil {
 			return nil, err
 		}
-		for _, found := range stored {
-			if !s.has(found.Kind, found.ID, found.Tenant) {
-				stale = append(stale, found)
+		for _, stored := range list {
+			if !s.has(stored.Kind, stored.ID, stored.Tenant) {
+				stale = append(stale, stored)
 			}
 		}
 	}

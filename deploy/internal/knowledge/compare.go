@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/sync/errgroup"
 
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
@@ -30,22 +30,6 @@ type difference struct {
 	wanted jsontext.Value // as the registration stores it
 }
 
-// compareAll compares the records at the indexes with the stored ones, and calls done with
-// each difference, concurrently.
-func compareAll(ctx context.Context, c *client.Client, list []records.Record, indexes []int,
-	done func(i int, d difference, err error)) {
-	var comparing errgroup.Group
-	comparing.SetLimit(records.MaxReads)
-	for _, i := range indexes {
-		comparing.Go(func() error {
-			d, err := compare(ctx, c, list[i])
-			done(i, d, err)
-			return nil
-		})
-	}
-	_ = comparing.Wait() // the errors were passed to done
-}
-
 // compare compares a record with the stored one in the scope of its tenant.
 func compare(ctx context.Context, c *client.Client, r records.Record) (difference, error) {
 	if err := r.Validate(); err != nil {
@@ -60,14 +44,14 @@ func compare(ctx context.Context, c *client.Client, r records.Record) (differenc
 		return difference{}, err
 	}
 	d := difference{action: created, wanted: wanted}
-	found, err := c.Get(ctx, r.Key())
+	stored, err := c.Get(ctx, r.Key())
 	switch {
 	case errors.Is(err, schemas.ErrRecordNotFound):
 		return d, nil
 	case err != nil:
 		return d, err
 	}
-	d.action, d.stored = configured, found.JSON
+	d.action, d.stored = configured, stored.JSON
 	if equal(d.stored, d.wanted) {
 		d.action = unchanged
 	}
@@ -87,19 +71,20 @@ func canonical(v jsontext.Value) jsontext.Value {
 	return v
 }
 
-// unified returns the unified diff of the YAML of two records; empty if they are equal. A
-// nil record is empty.
-func unified(from, to string, a, b jsontext.Value) (string, error) {
+// print writes the unified diff of the stored YAML of r and that of its file, and reports whether they differ.
+func (d difference) print(out io.Writer, r records.Record) (different bool, err error) {
 	texts := [2]string{}
-	for i, v := range []jsontext.Value{a, b} {
+	for i, v := range []jsontext.Value{d.stored, d.wanted} {
 		if v == nil {
 			continue
 		}
 		text, err := output.YAML(canonical(v))
 		if err != nil {
-			return "", err
+			return false, err
 		}
 		texts[i] = string(text)
 	}
-	return udiff.Unified(from, to, texts[0], texts[1]), nil
+	text := udiff.Unified("registered "+name(r.Kind, r.ID), r.Source+" "+name(r.Kind, r.ID), texts[0], texts[1])
+	_, err = io.WriteString(out, text)
+	return text != "", err
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
@@ -34,17 +32,7 @@ code is 3 if a record does not exist.`,
   cairn get skill --tenant acme --scope tenant --status retired -o name | xargs cairn delete --tenant acme`,
 		Args:              flags.Args(targetsUse, 1, -1),
 		ValidArgsFunction: d.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			keys, err := d.keys(cmd, args)
-			if err != nil {
-				return err
-			}
-			c, err := d.Client()
-			if err != nil {
-				return err
-			}
-			return d.run(cmd.Context(), c, keys, cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE:              d.run,
 	}
 	d.flags(cmd, "`TENANT` of the records; empty: global scope")
 	cmd.Flags().BoolVar(&d.ignore, "ignore-not-found", false, "succeed for records that do not exist")
@@ -52,32 +40,29 @@ code is 3 if a record does not exist.`,
 }
 
 // run deletes the records concurrently and prints the results in order.
-func (d *deleteOptions) run(ctx context.Context, c *client.Client, keys []schemas.RecordKey, out,
-	errOut io.Writer) error {
-	bar := output.NewProgress(errOut, "deleting", len(keys))
-	errs := make([]error, len(keys))
-	var deleting errgroup.Group
-	deleting.SetLimit(records.MaxReads)
-	for i, key := range keys {
-		deleting.Go(func() error {
-			errs[i] = deleteExisting(ctx, c, key)
-			bar.Add(1)
-			return nil
-		})
+func (d *deleteOptions) run(cmd *cobra.Command, args []string) error {
+	keys, err := d.keys(cmd, args)
+	if err != nil {
+		return err
 	}
-	_ = deleting.Wait() // errs has the errors
+	bar := output.NewProgress(cmd.ErrOrStderr(), "deleting", len(keys))
+	errs := make([]error, len(keys))
+	records.Concurrently(len(keys), func(i int) {
+		errs[i] = deleteExisting(cmd.Context(), d.Client, keys[i])
+		bar.Add(1)
+	})
 	bar.Close()
 	for i, key := range keys {
 		switch {
 		case d.ignore && errors.Is(errs[i], schemas.ErrRecordNotFound):
 			errs[i] = nil
 		case errs[i] == nil:
-			if err := output.Line(out, "deleted "+name(key.Kind, key.ID)); err != nil {
+			if err := output.Line(cmd.OutOrStdout(), "deleted "+name(key.Kind, key.ID)); err != nil {
 				return err
 			}
 		}
 	}
-	return report(errOut, errs)
+	return report(cmd.ErrOrStderr(), errs)
 }
 
 // deleteExisting deletes a record, or returns schemas.ErrRecordNotFound.

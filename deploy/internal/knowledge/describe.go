@@ -34,35 +34,33 @@ linked to it, and why.`,
   cairn describe tool/netbox.vlans.list -o json | jq .usage`,
 		Args:              flags.Args(targetsUse, 1, -1),
 		ValidArgsFunction: d.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			keys, err := d.keys(cmd, args)
-			if err != nil {
-				return err
-			}
-			c, err := d.Client()
-			if err != nil {
-				return err
-			}
-			var found []description
-			errs := make([]error, len(keys))
-			for i, key := range keys {
-				var one description
-				if one, errs[i] = describeRecord(cmd.Context(), c, key); errs[i] == nil {
-					found = append(found, one)
-				}
-			}
-			if len(errs) == 1 && errs[0] != nil {
-				return errs[0]
-			}
-			if err := d.print(cmd.OutOrStdout(), found, len(keys) == 1); err != nil {
-				return err
-			}
-			return report(cmd.ErrOrStderr(), errs)
-		},
+		RunE:              d.run,
 	}
 	d.flags(cmd, "`TENANT` whose records take precedence; empty: global scope")
 	flags.Output(cmd, &d.output, flags.TextFormat, "json", "yaml", "name")
 	return cmd
+}
+
+func (d *describeOptions) run(cmd *cobra.Command, args []string) error {
+	keys, err := d.keys(cmd, args)
+	if err != nil {
+		return err
+	}
+	var list []description
+	errs := make([]error, len(keys))
+	for i, key := range keys {
+		var record description
+		if record, errs[i] = describeRecord(cmd.Context(), d.Client, key); errs[i] == nil {
+			list = append(list, record)
+		}
+	}
+	if len(errs) == 1 && errs[0] != nil {
+		return errs[0]
+	}
+	if err := d.print(cmd.OutOrStdout(), list, len(keys) == 1); err != nil {
+		return err
+	}
+	return report(cmd.ErrOrStderr(), errs)
 }
 
 // description is the output of describe for one record.
@@ -103,38 +101,38 @@ func describeRecord(ctx context.Context, c *client.Client, key schemas.RecordKey
 const maxReferrers = 100
 
 func referrersOf(ctx context.Context, c *client.Client, key schemas.RecordKey) ([]schemas.Referrer, error) {
-	found := []schemas.Referrer{}
+	list := []schemas.Referrer{}
 	for r, err := range c.Referrers(ctx,
 		schemas.ReferrerQuery{Kind: key.Kind, ID: key.ID, TenantID: key.TenantID, Limit: new(maxReferrers)}) {
 		if err != nil {
 			return nil, err
 		}
-		if found = append(found, r); len(found) == maxReferrers {
+		if list = append(list, r); len(list) == maxReferrers {
 			break
 		}
 	}
-	return found, nil
+	return list, nil
 }
 
 // print prints the descriptions: a single one as an object, others as a list.
-func (d *describeOptions) print(out io.Writer, found []description, single bool) error {
+func (d *describeOptions) print(out io.Writer, list []description, single bool) error {
 	if d.output != flags.TextFormat {
-		r := output.Result{Value: found}
+		r := output.Result{Value: list}
 		if single {
-			r.Value = found[0]
+			r.Value = list[0]
 		}
-		for _, one := range found {
-			r.Names = append(r.Names, name(one.Kind, one.ID))
+		for _, record := range list {
+			r.Names = append(r.Names, name(record.Kind, record.ID))
 		}
 		return r.Print(out, d.output)
 	}
-	for i, one := range found {
+	for i, record := range list {
 		if i > 0 {
 			if err := output.Line(out, ""); err != nil {
 				return err
 			}
 		}
-		if err := one.print(out); err != nil {
+		if err := record.print(out); err != nil {
 			return err
 		}
 	}

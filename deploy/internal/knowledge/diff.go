@@ -1,7 +1,6 @@
 package knowledge
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
-	"cairn/edge/client"
 )
 
 // errDifferent is the error of a diff that has found differences.
@@ -32,17 +30,7 @@ error, such as 1 for an internal error of the server.`,
   cairn diff skills.yaml --tenant acme
   cairn get skill storage.volume_capacity --revision $REVISION -o yaml | cairn diff -    # with an earlier revision`,
 		Args: flags.Args("files or directories", 1, -1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			list, err := readRecords(args, cmd.InOrStdin(), d.tenant)
-			if err != nil {
-				return err
-			}
-			c, err := d.Client()
-			if err != nil {
-				return err
-			}
-			return d.run(cmd.Context(), c, list, cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE: d.run,
 	}
 	d.flags(cmd, "default `TENANT` of records without tenant_id; empty: global scope")
 	return cmd
@@ -61,20 +49,16 @@ func readRecords(paths []string, stdin io.Reader, tenant string) ([]records.Reco
 	return list, nil
 }
 
-func indexes(list []records.Record) []int {
-	all := make([]int, len(list))
-	for i := range list {
-		all[i] = i
+func (d *diffOptions) run(cmd *cobra.Command, args []string) error {
+	list, err := readRecords(args, cmd.InOrStdin(), d.tenant)
+	if err != nil {
+		return err
 	}
-	return all
-}
-
-func (d *diffOptions) run(ctx context.Context, c *client.Client, list []records.Record, out, errOut io.Writer) error {
-	bar := output.NewProgress(errOut, "comparing", len(list))
+	bar := output.NewProgress(cmd.ErrOrStderr(), "comparing", len(list))
 	differences := make([]difference, len(list))
 	errs := make([]error, len(list))
-	compareAll(ctx, c, list, indexes(list), func(i int, d difference, err error) {
-		differences[i], errs[i] = d, err
+	records.Concurrently(len(list), func(i int) {
+		differences[i], errs[i] = compare(cmd.Context(), d.Client, list[i])
 		bar.Add(1)
 	})
 	bar.Close()
@@ -84,17 +68,13 @@ func (d *diffOptions) run(ctx context.Context, c *client.Client, list []records.
 			errs[i] = fmt.Errorf("%s: %w", r.Source, errs[i])
 			continue
 		}
-		text, err := unified("registered "+name(r.Kind, r.ID), r.Source+" "+name(r.Kind, r.ID), differences[i].stored,
-			differences[i].wanted)
+		changed, err := differences[i].print(cmd.OutOrStdout(), r)
 		if err != nil {
 			return err
 		}
-		different = different || text != ""
-		if _, err := io.WriteString(out, text); err != nil {
-			return err
-		}
+		different = different || changed
 	}
-	if err := report(errOut, errs); err != nil || !different {
+	if err := report(cmd.ErrOrStderr(), errs); err != nil || !different {
 		return err
 	}
 	return output.Reported(errDifferent)

@@ -40,21 +40,7 @@ edited text is saved to a file, whose name is printed.`,
 		Example:           "  cairn edit skill storage.volume_capacity\n  EDITOR='code --wait' cairn edit tool/netbox.vlans.list --tenant acme",
 		Args:              flags.Args("KIND ID or KIND/ID", 1, 2),
 		ValidArgsFunction: e.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			_, keys, err := e.targets(args)
-			if err == nil && len(keys) != 1 {
-				err = flags.UsageError(cmd, errors.New("expected KIND ID or KIND/ID"))
-			}
-			if err != nil {
-				return err
-			}
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
-			key := records.ExactKey(keys[0].Kind, keys[0].ID, e.tenant)
-			return e.run(cmd.Context(), c, key, cmd.OutOrStdout())
-		},
+		RunE:              e.run,
 	}
 	e.flags(cmd, "`TENANT` of the record; empty: global scope")
 	cmd.Flags().StringVar(&e.editor, "editor", "", "editor `COMMAND`; empty: VISUAL or EDITOR, or vi")
@@ -68,8 +54,16 @@ type session struct {
 	reason string        // why the editor opens again
 }
 
-func (e *editOptions) run(ctx context.Context, c *client.Client, key schemas.RecordKey, out io.Writer) error {
-	base, err := c.Get(ctx, key)
+func (e *editOptions) run(cmd *cobra.Command, args []string) error {
+	_, keys, err := e.targets(args)
+	if err == nil && len(keys) != 1 {
+		err = flags.UsageError(cmd, errors.New("expected KIND ID or KIND/ID"))
+	}
+	if err != nil {
+		return err
+	}
+	key := records.ExactKey(keys[0].Kind, keys[0].ID, e.tenant)
+	base, err := e.Client.Get(cmd.Context(), key)
 	if err != nil {
 		return err
 	}
@@ -86,12 +80,13 @@ func (e *editOptions) run(ctx context.Context, c *client.Client, key schemas.Rec
 		case err != nil:
 			return err
 		case !changed:
-			return s.canceled(out)
+			return s.canceled(cmd.OutOrStdout())
 		}
-		stored, err := s.submit(ctx, c)
+		stored, err := s.submit(cmd.Context(), e.Client)
 		switch {
 		case err == nil:
-			return output.Line(out, fmt.Sprintf("edited %s, revision %d", name(key.Kind, key.ID), stored.Token.Revision))
+			return output.Line(cmd.OutOrStdout(),
+				fmt.Sprintf("edited %s, revision %d", name(key.Kind, key.ID), stored.Token.Revision))
 		case errors.Is(err, schemas.ErrPreconditionFailed):
 			return s.save(fmt.Errorf("someone else has changed the record in the meantime; it was not replaced: %w", err))
 		case !errors.Is(err, schemas.ErrInvalidRegistration):

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -66,11 +65,7 @@ nothing. A backup of all tenants with tags and API keys is "cairn backup".`,
 					return err
 				}
 			}
-			c, err := e.Client()
-			if err != nil {
-				return err
-			}
-			return e.run(cmd.Context(), c, kinds, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return e.run(cmd, kinds)
 		},
 	}
 	e.flags(cmd, "`TENANT` whose records are printed; empty: global scope")
@@ -82,24 +77,25 @@ nothing. A backup of all tenants with tags and API keys is "cairn backup".`,
 	return cmd
 }
 
-func (e *exportOptions) run(ctx context.Context, c *client.Client, kinds []string, out, errOut io.Writer) error {
-	bar := output.NewProgress(errOut, "reading", -1)
+func (e *exportOptions) run(cmd *cobra.Command, kinds []string) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	bar := output.NewProgress(cmd.ErrOrStderr(), "reading", -1)
 	defer bar.Close()
-	list, err := records.Scope{Tenant: e.tenant, Kinds: kinds, Labels: e.labels}.List(ctx, c)
+	list, err := records.Scope{Tenant: e.tenant, Kinds: kinds, Labels: e.labels}.List(ctx, e.Client)
 	if err != nil {
 		return err
 	}
-	if err := records.ReadWhole(ctx, c, list, bar.Add); err != nil {
+	if err := records.ReadWhole(ctx, e.Client, list, bar.Add); err != nil {
 		return err
 	}
 	if e.format == formatSkills {
-		written, err := e.skills(ctx, c, list)
+		written, err := e.skills(ctx, list)
 		bar.Close()
-		of := ""
+		total := ""
 		if written < len(list) {
-			of = fmt.Sprintf(" of %d", len(list))
+			total = fmt.Sprintf(" of %d", len(list))
 		}
-		return errors.Join(err, output.Line(out, fmt.Sprintf("exported %d%s skills to %s", written, of, e.dir)))
+		return errors.Join(err, output.Line(out, fmt.Sprintf("exported %d%s skills to %s", written, total, e.dir)))
 	}
 	bar.Close()
 	var texts []jsontext.Value
@@ -113,7 +109,7 @@ func (e *exportOptions) run(ctx context.Context, c *client.Client, kinds []strin
 
 // skills writes the skills to their directories, and returns how many it has written. A skill
 // that cannot be written does not affect the others.
-func (e *exportOptions) skills(ctx context.Context, c *client.Client, list []client.Record) (written int, err error) {
+func (e *exportOptions) skills(ctx context.Context, list []client.Record) (written int, err error) {
 	if err := os.MkdirAll(e.dir, 0o755); err != nil { // #nosec G301 -- files for everyone, as those of a repository
 		return 0, err
 	}
@@ -127,7 +123,7 @@ func (e *exportOptions) skills(ctx context.Context, c *client.Client, list []cli
 	group.SetLimit(records.MaxReads)
 	for i, r := range list {
 		group.Go(func() (err error) {
-			packages[i], err = readPackage(groupCtx, c, r)
+			packages[i], err = readPackage(groupCtx, e.Client, r)
 			return err
 		})
 	}
@@ -148,8 +144,8 @@ func (e *exportOptions) skills(ctx context.Context, c *client.Client, list []cli
 		if named[dir] > 1 { // skills of several domains
 			dir = skillfile.Name(r.ID)
 		}
-		if other := seen[dir]; other != "" {
-			errs = append(errs, fmt.Errorf("skills %s and %s have the same name, %s", other, r.ID, dir))
+		if first := seen[dir]; first != "" {
+			errs = append(errs, fmt.Errorf("skills %s and %s have the same name, %s", first, r.ID, dir))
 			continue
 		}
 		seen[dir] = r.ID

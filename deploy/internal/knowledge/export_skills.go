@@ -36,15 +36,15 @@ func readPackage(ctx context.Context, c *client.Client, r client.Record) (p skil
 	if r.JSON == nil {
 		return p, nil
 	}
-	found, err := c.Package(ctx, r.ID, schemas.QueryOptions{TenantID: schemas.Optional(r.Tenant)})
+	linked, err := c.Package(ctx, r.ID, schemas.QueryOptions{TenantID: schemas.Optional(r.Tenant)})
 	if err != nil && !errors.Is(err, schemas.ErrSkillNotFound) {
 		return p, err
 	}
 	// A draft of a tenant may have the id of a global skill.
-	if err == nil && records.Summaries(found.Manifest)[0].TenantID == r.Tenant {
-		p = skillPackage{ContextBuilders: found.ContextBuilders, Tools: found.Tools, Guardrails: found.Guardrails}
-		if len(found.Template) > len("{}") {
-			p.Template = found.Template
+	if err == nil && records.Summaries(linked.Manifest)[0].TenantID == r.Tenant {
+		p = skillPackage{ContextBuilders: linked.ContextBuilders, Tools: linked.Tools, Guardrails: linked.Guardrails}
+		if len(linked.Template) > len("{}") {
+			p.Template = linked.Template
 		}
 	}
 	p.Skill, err = withoutContent(r.JSON)
@@ -109,11 +109,11 @@ func writeSkill(root *os.Root, dir string, r client.Record, p skillPackage) erro
 	names := slices.Sorted(maps.Keys(files))
 	// first: it marks an incomplete directory as exported
 	for _, name := range slices.Concat([]string{skillfile.PackageFile}, names) {
-		at := path.Join(dir, name)
-		if err := root.MkdirAll(path.Dir(at), 0o755); err != nil {
+		file := path.Join(dir, name)
+		if err := root.MkdirAll(path.Dir(file), 0o755); err != nil {
 			return err
 		}
-		if err := root.WriteFile(at, files[name], 0o644); err != nil {
+		if err := root.WriteFile(file, files[name], 0o644); err != nil {
 			return err
 		}
 	}

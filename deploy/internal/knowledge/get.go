@@ -2,14 +2,12 @@ package knowledge
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
@@ -50,29 +48,7 @@ registered, which "cairn apply" accepts. The exit code is 3 if a record does not
   cairn get tool --status deprecated -o name | xargs cairn delete
   cairn get skill netbox.list_vlans --history`,
 		ValidArgsFunction: g.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				args = []string{"all"}
-			}
-			kinds, keys, err := g.targets(args)
-			if err != nil {
-				return err
-			}
-			c, err := g.Client()
-			if err != nil {
-				return err
-			}
-			if (g.history || g.revision != "") && len(keys) != 1 {
-				return flags.UsageError(cmd, errors.New("--history and --revision expect one KIND ID"))
-			}
-			if g.history {
-				return g.printHistory(cmd.Context(), c, keys[0], cmd.OutOrStdout())
-			}
-			if len(keys) > 0 {
-				return g.byID(cmd.Context(), c, keys, cmd.OutOrStdout(), cmd.ErrOrStderr())
-			}
-			return g.list(cmd.Context(), c, kinds, cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE:              g.run,
 	}
 	g.flags(cmd, "`TENANT` whose records take precedence; empty: global scope")
 	f := cmd.Flags()
@@ -91,10 +67,28 @@ registered, which "cairn apply" accepts. The exit code is 3 if a record does not
 	return cmd
 }
 
+func (g *getOptions) run(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		args = []string{"all"}
+	}
+	kinds, keys, err := g.targets(args)
+	switch {
+	case err != nil:
+		return err
+	case (g.history || g.revision != "") && len(keys) != 1:
+		return flags.UsageError(cmd, errors.New("--history and --revision expect one KIND ID"))
+	case g.history:
+		return g.printHistory(cmd, keys[0])
+	case len(keys) > 0:
+		return g.byID(cmd, keys)
+	}
+	return g.list(cmd, kinds)
+}
+
 // printHistory prints the revisions of a record.
-func (g *getOptions) printHistory(ctx context.Context, c *client.Client, key schemas.RecordKey, out io.Writer) error {
+func (g *getOptions) printHistory(cmd *cobra.Command, key schemas.RecordKey) error {
 	key.Scope = g.filter.Scope
-	list, err := c.History(ctx, key)
+	list, err := g.Client.History(cmd.Context(), key)
 	if err != nil {
 		return err
 	}
@@ -111,34 +105,39 @@ func (g *getOptions) printHistory(ctx context.Context, c *client.Client, key sch
 			}
 			t.Row(r.Revision, r.StoredAt, status, r.Version)
 		}
-	}}.Print(out, g.output)
+	}}.Print(cmd.OutOrStdout(), g.output)
 }
 
 // list prints the records of the kinds.
-func (g *getOptions) list(ctx context.Context, c *client.Client, kinds []string, out, errOut io.Writer) error {
+func (g *getOptions) list(cmd *cobra.Command, kinds []string) error {
 	if err := flags.AtLeast("limit", g.limit, 1); err != nil {
 		return err
 	}
+	ctx, errOut := cmd.Context(), cmd.ErrOrStderr()
 	bar := output.NewProgress(errOut, "reading", -1)
 	defer bar.Close()
 	q := g.filter
-	q.TenantID = schemas.Optional(g.tenant)
+	q.TenantID, q.Limit = schemas.Optional(g.tenant), new(min(g.limit+1, 1000))
 	var list []client.Record
-	for _, kind := range kinds {
-		q.Kind = kind
-		more, err := upTo(ctx, c, q, g.limit, &list, bar)
-		if err != nil {
-			return err
-		}
-		if more {
-			if err := output.Line(errOut,
-				fmt.Sprintf("the first %d records of the kind %s; raise --limit for more", g.limit, kind)); err != nil {
+	for _, q.Kind = range kinds {
+		n := 0
+		for r, err := range g.Client.List(ctx, q) {
+			if err != nil {
 				return err
 			}
+			if n++; n > g.limit {
+				if err := output.Line(errOut,
+					fmt.Sprintf("the first %d records of the kind %s; raise --limit for more", g.limit, q.Kind)); err != nil {
+					return err
+				}
+				break
+			}
+			list = append(list, r)
+			bar.Add(1)
 		}
 	}
 	if g.output == "json" || g.output == "yaml" {
-		if err := records.ReadWhole(ctx, c, list, bar.Add); err != nil {
+		if err := records.ReadWhole(ctx, g.Client, list, bar.Add); err != nil {
 			return err
 		}
 	}
@@ -146,49 +145,25 @@ func (g *getOptions) list(ctx context.Context, c *client.Client, kinds []string,
 	if len(list) == 0 && (g.output == "table" || g.output == "wide") {
 		return output.Line(errOut, "no records found")
 	}
-	return g.print(out, list, len(kinds) > 1, false)
-}
-
-// upTo appends at most limit records to list, and reports whether there are more.
-func upTo(ctx context.Context, c *client.Client, q schemas.RecordQuery, limit int, list *[]client.Record,
-	bar *output.Progress) (more bool, err error) {
-	q.Limit = new(min(limit+1, 1000))
-	n := 0
-	for r, err := range c.List(ctx, q) {
-		if err != nil {
-			return false, err
-		}
-		if n++; n > limit {
-			return true, nil
-		}
-		*list = append(*list, r)
-		bar.Add(1)
-	}
-	return false, nil
+	return g.print(cmd.OutOrStdout(), list, len(kinds) > 1, false)
 }
 
 // byID prints the records with the keys that exist, and reports the others.
-func (g *getOptions) byID(ctx context.Context, c *client.Client, keys []schemas.RecordKey, out,
-	errOut io.Writer) error {
-	found := make([]client.Record, len(keys))
+func (g *getOptions) byID(cmd *cobra.Command, keys []schemas.RecordKey) error {
+	list := make([]client.Record, len(keys))
 	errs := make([]error, len(keys))
-	var reading errgroup.Group
-	reading.SetLimit(records.MaxReads)
-	for i, key := range keys {
+	records.Concurrently(len(keys), func(i int) {
+		key := schemas.RecordAt{RecordKey: keys[i], Revision: g.revision}
 		key.Scope = g.filter.Scope
-		reading.Go(func() error {
-			found[i], errs[i] = c.GetRevision(ctx, schemas.RecordAt{RecordKey: key, Revision: g.revision})
-			return nil
-		})
-	}
-	_ = reading.Wait() // errs collects the errors by index
+		list[i], errs[i] = g.Client.GetRevision(cmd.Context(), key)
+	})
 	if len(keys) == 1 && errs[0] != nil {
 		return errs[0]
 	}
-	if err := g.print(out, found, true, len(keys) == 1); err != nil {
+	if err := g.print(cmd.OutOrStdout(), list, true, len(keys) == 1); err != nil {
 		return err
 	}
-	return report(errOut, errs)
+	return report(cmd.ErrOrStderr(), errs)
 }
 
 // report prints the errors and returns the first as reported.

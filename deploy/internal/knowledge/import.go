@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -64,9 +63,10 @@ For files and commands it requires --source.
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m.began = time.Now()
 			m.options.Stderr = cmd.ErrOrStderr()
-			return m.read(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return m.read(cmd)
 		},
 	}
+	m.RetryTimeout = records.RetryTimeout
 	m.flags(cmd, "`TENANT` of the records; empty: global scope")
 	f := cmd.Flags()
 	flags.Choice(cmd, &m.options.Format, "format", "",
@@ -91,7 +91,7 @@ For files and commands it requires --source.
 
 // args accepts a source, or a command after --.
 func (m *importOptions) args(cmd *cobra.Command, args []string) error {
-	if at := cmd.ArgsLenAtDash(); at == 0 && len(args) > 0 {
+	if cmd.ArgsLenAtDash() == 0 && len(args) > 0 {
 		m.options.Command = args
 		return nil
 	}
@@ -103,7 +103,7 @@ func (m *importOptions) args(cmd *cobra.Command, args []string) error {
 }
 
 // read reads the source and applies its records.
-func (m *importOptions) read(ctx context.Context, out, errOut io.Writer) error {
+func (m *importOptions) read(cmd *cobra.Command) error {
 	switch {
 	case m.options.Timeout <= 0:
 		return flags.Usage(errors.New("--timeout must be positive"))
@@ -111,21 +111,22 @@ func (m *importOptions) read(ctx context.Context, out, errOut io.Writer) error {
 	case m.prune && m.options.Name == "" && !connect.IsURL(m.options.Source):
 		return flags.Usage(errors.New("--prune: expected --source with a unique name of the source"))
 	}
-	bar := output.NewProgress(errOut, "reading "+schemas.RedactURLs(cmp.Or(m.options.Source, "the MCP server")), -1)
+	bar := output.NewProgress(cmd.ErrOrStderr(),
+		"reading "+schemas.RedactURLs(cmp.Or(m.options.Source, "the MCP server")), -1)
 	defer bar.Close()
 	m.options.Read = bar.Add
-	found, err := importer.Read(ctx, m.options, m.tenant)
+	result, err := importer.Read(cmd.Context(), m.options, m.tenant)
 	bar.Close()
 	if err != nil {
 		return err
 	}
-	m.options.Name = found.Name
+	m.options.Name = result.Name
 	m.dry = dryNone
 	if m.preview {
 		m.dry = dryServer
 		m.unified = m.output == flags.TextFormat
 	}
-	return m.run(ctx, found.Records, out, errOut)
+	return m.run(cmd, result.Records)
 }
 
 // checkSource returns an error for a record that would replace one of another source. It compares
@@ -151,8 +152,8 @@ func sourceOf(record jsontext.Value) string {
 }
 
 // ofSource returns the registered records of the source and tenant that the source no longer contains.
-func (m *importOptions) ofSource(ctx context.Context, c *client.Client, s *summary) (stale []client.Record, err error) {
-	stored, err := records.Scope{Tenant: m.tenant, Kinds: schemas.Kinds()}.List(ctx, c)
+func (m *importOptions) ofSource(ctx context.Context, s *summary) (stale []client.Record, err error) {
+	stored, err := records.Scope{Tenant: m.tenant, Kinds: schemas.Kinds()}.List(ctx, m.Client)
 	if err != nil {
 		return nil, err
 	}

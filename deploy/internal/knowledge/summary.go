@@ -259,12 +259,7 @@ func (s *summary) printDifferences(out io.Writer) error {
 		if d.wanted == nil || s.outcomes[i].Err != nil {
 			continue
 		}
-		at := name(s.list[i].Kind, s.list[i].ID)
-		text, err := unified("registered "+at, s.list[i].Source+" "+at, d.stored, d.wanted)
-		if err == nil {
-			_, err = io.WriteString(out, text)
-		}
-		if err != nil {
+		if _, err := d.print(out, s.list[i]); err != nil {
 			return err
 		}
 	}

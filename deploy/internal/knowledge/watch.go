@@ -48,11 +48,7 @@ The format json prints an object per line. Its field revision is a value of --si
 				w.filter.Kind = kinds[0]
 			}
 			w.filter.TenantID = schemas.Optional(w.tenant)
-			c, err := w.Client()
-			if err != nil {
-				return err
-			}
-			for change, err := range c.Watch(cmd.Context(), w.filter) {
+			for change, err := range w.Client.Watch(cmd.Context(), w.filter) {
 				if err != nil {
 					return err
 				}

@@ -48,18 +48,14 @@ does the in-memory index, which is rebuilt at startup.`,
 }
 
 func (r *reindexOptions) run(ctx context.Context, out, errOut io.Writer) error {
-	c, err := r.Client()
-	if err != nil {
-		return err
-	}
-	began, err := c.Reindex(ctx)
+	began, err := r.Client.Reindex(ctx)
 	sentence := fmt.Sprintf("indexing %d records into %s; see cairn status", began.Records, began.Generation)
 	if errors.Is(err, schemas.ErrNotImplemented) {
 		sentence, err = "nothing to reindex: the in-memory index is rebuilt from the catalog at startup", nil
 	}
 	if err == nil && r.wait && began.Records > 0 {
 		sentence = fmt.Sprintf("indexed %d records into %s", began.Records, began.Generation)
-		err = caughtUp(ctx, c, int(min(began.Records, math.MaxInt32)), errOut)
+		err = caughtUp(ctx, r.Client, int(min(began.Records, math.MaxInt32)), errOut)
 	}
 	if err != nil {
 		return err

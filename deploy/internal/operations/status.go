@@ -41,11 +41,7 @@ status is down, and 0 when it is ok or degraded.`,
 }
 
 func (s *status) run(ctx context.Context, out io.Writer) error {
-	c, err := s.Client()
-	if err != nil {
-		return err
-	}
-	h, err := c.Health(ctx)
+	h, err := s.Client.Health(ctx)
 	if err != nil {
 		return err
 	}

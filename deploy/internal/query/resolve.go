@@ -72,11 +72,7 @@ func (r *resolveOptions) options() schemas.QueryOptions {
 }
 
 func (r *resolveOptions) skill(ctx context.Context, id string, out io.Writer) error {
-	c, err := r.Client()
-	if err != nil {
-		return err
-	}
-	p, err := c.Package(ctx, id, r.options())
+	p, err := r.Client.Package(ctx, id, r.options())
 	if err != nil {
 		return err
 	}
@@ -87,11 +83,7 @@ func (r *resolveOptions) skill(ctx context.Context, id string, out io.Writer) er
 }
 
 func (r *resolveOptions) tools(ctx context.Context, out io.Writer) error {
-	c, err := r.Client()
-	if err != nil {
-		return err
-	}
-	a, err := c.ToolClass(ctx, schemas.ToolClassQuery{ToolClass: r.class, QueryOptions: r.options()})
+	a, err := r.Client.ToolClass(ctx, schemas.ToolClassQuery{ToolClass: r.class, QueryOptions: r.options()})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
-	"cairn/edge/client"
 	"cairn/schemas"
 )
 
@@ -49,14 +48,10 @@ without it, only global records are visible.`,
 		Args:              flags.Args("one QUERY (quote several words)", 1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := s.Client()
-			if err != nil {
-				return err
-			}
 			if s.kind == schemas.KindAgent {
-				return s.agent(cmd.Context(), c, args[0], cmd.OutOrStdout())
+				return s.agent(cmd.Context(), args[0], cmd.OutOrStdout())
 			}
-			return s.skills(cmd.Context(), c, args[0], cmd.OutOrStdout())
+			return s.skills(cmd.Context(), args[0], cmd.OutOrStdout())
 		},
 	}
 	s.Flags(cmd)
@@ -88,13 +83,13 @@ func (s *search) filter() (schemas.Filter, error) {
 	return schemas.Filter{Domain: s.domain, Status: s.status, Labels: labels, Capabilities: s.able}, nil
 }
 
-func (s *search) skills(ctx context.Context, c *client.Client, query string, out io.Writer) error {
+func (s *search) skills(ctx context.Context, query string, out io.Writer) error {
 	filter, err := s.filter()
 	if err != nil {
 		return err
 	}
 	q := schemas.SkillQuery{Query: query, TopK: &s.topK, Search: s.method, Filter: filter, QueryOptions: s.options()}
-	hits, err := c.SearchSkills(ctx, q)
+	hits, err := s.Client.SearchSkills(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -118,12 +113,12 @@ func (s *search) skills(ctx context.Context, c *client.Client, query string, out
 	}}.Print(out, s.output)
 }
 
-func (s *search) agent(ctx context.Context, c *client.Client, query string, out io.Writer) error {
+func (s *search) agent(ctx context.Context, query string, out io.Writer) error {
 	filter, err := s.filter()
 	if err != nil {
 		return err
 	}
-	a, err := c.SearchAgent(ctx,
+	a, err := s.Client.SearchAgent(ctx,
 		schemas.AgentQuery{Query: query, Search: s.method, Filter: filter, QueryOptions: s.options()})
 	if err != nil {
 		return err

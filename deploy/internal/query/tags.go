@@ -52,11 +52,7 @@ func getTagCommand() *cobra.Command {
 		Example: "  cairn tags get r-1 --tenant acme",
 		Args:    flags.Args("one REQUEST_ID", 1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := t.Client()
-			if err != nil {
-				return err
-			}
-			tag, err := c.Tag(cmd.Context(), schemas.TagKey{RequestID: args[0], TenantID: schemas.Optional(t.tenant)})
+			tag, err := t.Client.Tag(cmd.Context(), schemas.TagKey{RequestID: args[0], TenantID: schemas.Optional(t.tenant)})
 			if err != nil {
 				return err
 			}
@@ -93,11 +89,7 @@ as a string. The exit code is 4 if the request has a tag already.`,
 			if seconds := int(ttl.Seconds()); ttl != 0 {
 				w.TTLSeconds = &seconds
 			}
-			c, err := t.Client()
-			if err != nil {
-				return err
-			}
-			if _, err := c.WriteTag(cmd.Context(), w); err != nil {
+			if _, err := t.Client.WriteTag(cmd.Context(), w); err != nil {
 				return err
 			}
 			return output.Line(cmd.OutOrStdout(), "wrote "+args[0])
@@ -110,13 +102,13 @@ as a string. The exit code is 4 if the request has a tag already.`,
 
 // pairs returns the values of NAME=VALUE arguments.
 func pairs(args []string) (map[string]jsontext.Value, error) {
-	all := map[string]jsontext.Value{}
+	values := map[string]jsontext.Value{}
 	for _, arg := range args {
 		name, text, ok := strings.Cut(arg, "=")
 		if !ok || name == "" {
 			return nil, fmt.Errorf("expected NAME=VALUE, got %q", arg)
 		}
-		if all[name] != nil {
+		if values[name] != nil {
 			return nil, fmt.Errorf("%s is given more than once", name)
 		}
 		value := jsontext.Value(text)
@@ -126,9 +118,9 @@ func pairs(args []string) (map[string]jsontext.Value, error) {
 				return nil, errors.New("expected valid UTF-8")
 			}
 		}
-		all[name] = value
+		values[name] = value
 	}
-	return all, nil
+	return values, nil
 }
 
 func deleteTagCommand() *cobra.Command {
@@ -139,12 +131,8 @@ func deleteTagCommand() *cobra.Command {
 		Example: "  cairn tags delete r-1",
 		Args:    flags.Args("request ids", 1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := t.Client()
-			if err != nil {
-				return err
-			}
 			for _, id := range args {
-				if err := c.DeleteTag(cmd.Context(),
+				if err := t.Client.DeleteTag(cmd.Context(),
 					schemas.TagKey{RequestID: id, TenantID: schemas.Optional(t.tenant)}); err != nil {
 					return err
 				}

@@ -15,6 +15,19 @@ import (
 // retries.
 const MaxReads = 32
 
+// Concurrently calls do with 0 to n-1, at most MaxReads calls at a time, and returns after all of them.
+func Concurrently(n int, do func(i int)) {
+	var group errgroup.Group
+	group.SetLimit(MaxReads)
+	for i := range n {
+		group.Go(func() error {
+			do(i)
+			return nil
+		})
+	}
+	_ = group.Wait() // no call returns an error
+}
+
 // Scope selects the records of a tenant, or without a tenant the global ones.
 type Scope struct {
 	Tenant string

@@ -7,8 +7,6 @@ import (
 	"io"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"cairn/deploy/internal/output"
 	"cairn/edge/client"
 	"cairn/schemas"
@@ -156,15 +154,10 @@ func Delete(ctx context.Context, c *client.Client, list []Record, tenant string)
 // deleteOnce returns the records that it could not delete, and the error of the first.
 func deleteOnce(ctx context.Context, c *client.Client, list []Record, tenant string) (left []Record, first error) {
 	errs := make([]error, len(list))
-	var deleting errgroup.Group
-	deleting.SetLimit(MaxReads)
-	for i, r := range list {
-		deleting.Go(func() error {
-			errs[i] = c.Delete(ctx, schemas.RecordKey{Kind: r.Kind, ID: r.ID, TenantID: &tenant}, schemas.Precondition{})
-			return nil
-		})
-	}
-	_ = deleting.Wait() // errs collects the errors by index
+	Concurrently(len(list), func(i int) {
+		key := schemas.RecordKey{Kind: list[i].Kind, ID: list[i].ID, TenantID: &tenant}
+		errs[i] = c.Delete(ctx, key, schemas.Precondition{})
+	})
 	for i, err := range errs {
 		if err != nil {
 			left, first = append(left, list[i]), cmp.Or(first, err)

@@ -24,7 +24,6 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
-	"cairn/edge/client"
 	"cairn/schemas"
 )
 
@@ -54,11 +53,7 @@ all requests have been answered.`,
   claude mcp add cairn -- cairn mcp --url http://127.0.0.1:8080`,
 		Args: flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if p.client, err = p.Client(); err != nil {
-				return err
-			}
-			p.endpoint = p.client.URL() + "/mcp"
+			p.endpoint = p.Client.URL() + "/mcp"
 			if tenant != "" {
 				p.endpoint += "?" + url.Values{"tenant_id": {tenant}}.Encode()
 			}
@@ -74,7 +69,6 @@ all requests have been answered.`,
 // proxy forwards messages between a client on stdio and an edge.
 type proxy struct {
 	connect.HTTP
-	client   *client.Client
 	endpoint string
 	version  atomic.Value // string: the negotiated version of the protocol
 	out      sdk.Connection
@@ -279,7 +273,7 @@ func (v versioned) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		r.Header.Set(headerVersion, version)
 	}
-	res, err := v.p.client.RoundTrip(r)
+	res, err := v.p.Client.RoundTrip(r)
 	if err != nil || res.StatusCode < http.StatusBadRequest {
 		return res, err
 	}
