@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func init() { cobra.EnableCommandSorting = false }
 func run(ctx context.Context, root *cobra.Command) int {
 	root.SetOut(output.Screen(root.OutOrStdout()))
 	root.SetErr(output.Screen(root.ErrOrStderr()))
-	err := root.ExecuteContext(ctx)
+	err := cmp.Or(root.ExecuteContext(ctx), output.Err(root.OutOrStdout()))
 	switch {
 	case err == nil:
 		return 0

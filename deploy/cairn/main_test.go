@@ -213,6 +213,26 @@ func TestInterruptReportsOtherErrors(t *testing.T) {
 	}
 }
 
+// brokenWriter fails.
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// TestOutputErrors checks that a command reports that its output was not written.
+func TestOutputErrors(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"text", "json", "yaml"} {
+		var errOut bytes.Buffer
+		cmd := newRoot(func(string) string { return "" })
+		cmd.SetArgs([]string{"version", "-o", format})
+		cmd.SetOut(brokenWriter{})
+		cmd.SetErr(&errOut)
+		if code := run(t.Context(), cmd); code != exitFailed || errOut.String() != "cairn: no space left on device\n" {
+			t.Errorf("%s: exit code %d, %q", format, code, errOut.String())
+		}
+	}
+}
+
 // TestSecretsHaveFiles checks that every flag with a name that denotes a secret
 // can be given as a file.
 func TestSecretsHaveFiles(t *testing.T) {

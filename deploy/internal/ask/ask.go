@@ -145,7 +145,8 @@ func (a *askOptions) print(run *client.Run, out, errOut io.Writer) (answer, erro
 			err = r.handle(e)
 		}
 		if err != nil {
-			return answer{}, errors.Join(err, r.endLine())
+			r.endLine()
+			return answer{}, err
 		}
 	}
 	return answer{r.text.String(), r.suggestions}, v.err()
@@ -157,10 +158,7 @@ func (a *askOptions) converse(cmd *cobra.Command, estate string, input lines) er
 	errOut := cmd.ErrOrStderr()
 	var history conversation
 	var suggestions []string // of the previous answer
-	if err := output.Dimmed(errOut,
-		"Ask about the estate. Ctrl-C cancels an answer, Ctrl-D ends the conversation."); err != nil {
-		return err
-	}
+	output.Dimmed(errOut, "Ask about the estate. Ctrl-C cancels an answer, Ctrl-D ends the conversation.")
 	if err := printArrays(cmd.Context(), a.Client, estate, errOut); err != nil {
 		return err
 	}
@@ -181,9 +179,7 @@ func (a *askOptions) converse(cmd *cobra.Command, estate string, input lines) er
 		}
 		if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(suggestions) {
 			text = suggestions[n-1]
-			if err := output.Dimmed(errOut, text); err != nil {
-				return err
-			}
+			output.Dimmed(errOut, text)
 		}
 		question := a.question(text, estate)
 		question.Include = append(question.Include, schemas.EventSuggestions)
@@ -192,15 +188,14 @@ func (a *askOptions) converse(cmd *cobra.Command, estate string, input lines) er
 		suggestions = answer.suggestions
 		switch {
 		case errors.Is(err, context.Canceled):
-			err = output.Dimmed(errOut, "canceled")
+			output.Dimmed(errOut, "canceled")
 		case err != nil:
-			err = output.Warning(errOut, output.OneLine(err))
+			output.Warning(errOut, output.OneLine(err))
 		default:
 			history.add(text, answer.text)
-			err = printSuggestions(errOut, suggestions)
-		}
-		if err != nil {
-			return err
+			for i, text := range suggestions {
+				output.Dimmed(errOut, fmt.Sprintf("  %d  %s", i+1, text)) // the number selects it
+			}
 		}
 	}
 }

@@ -274,16 +274,15 @@ func printArrays(ctx context.Context, c *client.Client, estate string, errOut io
 	if err != nil {
 		return err
 	}
-	lines := r.notes
-	for i, row := range r.tables[0].rows {
-		if i == maxListed {
-			lines = append(lines, fmt.Sprintf("  … and %d more", len(r.tables[0].rows)-maxListed))
-			break
-		}
-		lines = append(lines, "  "+strings.Join(row, "  "))
+	for _, note := range r.notes {
+		output.Dimmed(errOut, note)
 	}
-	for _, line := range lines {
-		err = errors.Join(err, output.Dimmed(errOut, line))
+	rows := r.tables[0].rows
+	for _, row := range rows[:min(maxListed, len(rows))] {
+		output.Dimmed(errOut, "  "+strings.Join(row, "  "))
 	}
-	return err
+	if len(rows) > maxListed {
+		output.Dimmed(errOut, fmt.Sprintf("  … and %d more", len(rows)-maxListed))
+	}
+	return nil
 }

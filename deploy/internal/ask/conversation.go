@@ -2,7 +2,6 @@ package ask
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -52,16 +51,6 @@ func (c *conversation) prompt() *schemas.Prompt {
 type lines interface {
 	// ReadLine returns the next line, or io.EOF.
 	ReadLine() (string, error)
-}
-
-// printSuggestions prints the suggested questions with the numbers that select them.
-func printSuggestions(errOut io.Writer, suggestions []string) error {
-	for i, text := range suggestions {
-		if err := output.Dimmed(errOut, fmt.Sprintf("  %d  %s", i+1, text)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // isInteractive reports whether the user of cmd can have a conversation.

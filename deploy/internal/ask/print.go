@@ -38,17 +38,17 @@ func (p *reader) handle(e client.Event) error {
 	case schemas.EventDirectResponse:
 		return decoded(e, p.direct)
 	case schemas.EventProvenance:
-		return p.warn()
+		p.warn()
+		return nil
 	case schemas.EventSuggestions:
 		return decoded(e, func(s schemas.Suggestions) error {
 			p.suggestions = s.Questions
 			return nil
 		})
 	case schemas.EventDone:
-		return p.endLine()
-	default:
-		return nil
+		p.endLine()
 	}
+	return nil
 }
 
 func decoded[T any](e client.Event, handle func(T) error) error {
@@ -69,51 +69,42 @@ func (p *reader) writeText(d schemas.TextDelta) error {
 }
 
 // endLine ends the last line of the answer, before other output on the same terminal.
-func (p *reader) endLine() error {
-	if !p.open {
-		return nil
+func (p *reader) endLine() {
+	if p.open {
+		p.open = false
+		output.Line(p.out, "")
 	}
-	p.open = false
-	_, err := io.WriteString(p.out, "\n")
-	return err
 }
 
 func (p *reader) direct(d schemas.DirectResponse) error {
-	if err := p.printNote("rendering agent unavailable: " + d.Reason); err != nil {
-		return err
-	}
+	p.printNote("rendering agent unavailable: " + d.Reason)
 	return p.writeText(schemas.TextDelta{Text: d.Text})
 }
 
 func (p *reader) printCall(u schemas.ToolUse) error {
-	err := p.printNote(u.Name + " " + string(u.Input))
+	p.printNote(u.Name + " " + string(u.Input))
 	p.waiting = output.NewProgress(p.errOut, "waiting for "+u.Name, -1)
-	return err
+	return nil
 }
 
 func (p *reader) result(r schemas.ToolResult) error {
-	err := p.printNote("  → " + truncate(r.Result))
+	p.printNote("  → " + truncate(r.Result))
 	p.waiting = output.NewProgress(p.errOut, "waiting for the answer", -1)
-	return err
+	return nil
 }
 
 // warn lists the unsupported figures on out, so that they accompany an answer that is redirected to a file.
-func (p *reader) warn() error {
-	if len(p.verdict.unsupported) == 0 {
-		return nil
+func (p *reader) warn() {
+	if len(p.verdict.unsupported) > 0 {
+		p.endLine()
+		output.Warning(p.out, "Unsupported by any tool result: "+strings.Join(p.verdict.unsupported, ", "))
 	}
-	if err := p.endLine(); err != nil {
-		return err
-	}
-	return output.Warning(p.out, "Unsupported by any tool result: "+strings.Join(p.verdict.unsupported, ", "))
 }
 
 // printNote prints a line on errOut.
-func (p *reader) printNote(text string) error {
-	if err := p.endLine(); err != nil {
-		return err
-	}
-	return output.Dimmed(p.errOut, text)
+func (p *reader) printNote(text string) {
+	p.endLine()
+	output.Dimmed(p.errOut, text)
 }
 
 // briefLength is the maximum number of bytes shown of a tool result.

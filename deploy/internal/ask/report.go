@@ -40,20 +40,20 @@ func (r report) print(out, errOut io.Writer, format string) error {
 	default:
 		for i, t := range r.tables {
 			if i > 0 {
-				err = errors.Join(err, output.Line(out, ""))
+				output.Line(out, "")
 			}
-			err = errors.Join(err, t.print(out))
+			t.print(out)
 		}
-		err = errors.Join(err, output.Lines(out, r.lines))
+		output.Lines(out, r.lines)
 	}
 	for _, note := range notes {
-		err = errors.Join(err, output.Dimmed(errOut, note))
+		output.Dimmed(errOut, note)
 	}
 	return err
 }
 
 // print prints the table, or nothing if it has no rows.
-func (t table) print(out io.Writer) error {
+func (t table) print(out io.Writer) {
 	lines := output.NewTable(out)
 	rows := slices.Concat([][]string{t.columns}, t.rows)
 	if t.total != nil {
@@ -64,7 +64,7 @@ func (t table) print(out io.Writer) error {
 			lines.Row(row...)
 		}
 	}
-	return lines.Write()
+	lines.Write()
 }
 
 // arrays are the arrays of an estate, or those in the records of one.

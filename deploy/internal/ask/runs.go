@@ -72,12 +72,11 @@ func (l *list) print(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	if truncated {
-		if err := output.Line(errOut, fmt.Sprintf("the latest %d runs; raise --limit for more", l.limit)); err != nil {
-			return err
-		}
+		output.Line(errOut, fmt.Sprintf("the latest %d runs; raise --limit for more", l.limit))
 	}
 	if l.output == "table" && len(runs) == 0 {
-		return output.Line(errOut, "no runs found")
+		output.Line(errOut, "no runs found")
+		return nil
 	}
 	names := make([]string, len(runs))
 	for i, r := range runs {
@@ -151,7 +150,8 @@ event to the last. Ctrl-C does not cancel the run. The exit code is 3 for an unk
 		RunE: func(cmd *cobra.Command, args []string) error {
 			run, err := a.Client.Follow(cmd.Context(), args[0], after)
 			if errors.Is(err, client.ErrIncomplete) {
-				return output.Line(cmd.ErrOrStderr(), "no further events")
+				output.Line(cmd.ErrOrStderr(), "no further events")
+				return nil
 			}
 			if err != nil {
 				return err
@@ -179,9 +179,7 @@ func cancelCommand() *cobra.Command {
 				if err := h.Client.CancelRun(cmd.Context(), run); err != nil {
 					return err
 				}
-				if err := output.Line(cmd.OutOrStdout(), "canceled "+run); err != nil {
-					return err
-				}
+				output.Line(cmd.OutOrStdout(), "canceled "+run)
 			}
 			return nil
 		},

@@ -173,7 +173,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 	}
 	r.Name, r.Environment, r.Records = b.operation, env, len(list)
 	r.Notes = b.notes(r, len(list))
-	if err := errors.Join(printLoad(b.out, r), b.writeFile(r)); err != nil {
+	printLoad(b.out, r)
+	if err := b.writeFile(r); err != nil {
 		return err
 	}
 	return cmp.Or(ctx.Err(), b.checkErrors(r))

@@ -10,7 +10,7 @@ import (
 )
 
 // printLoad writes r as text.
-func printLoad(out io.Writer, r *load.Result) error {
+func printLoad(out io.Writer, r *load.Result) {
 	t := output.NewTable(out)
 	t.Row(summaryOf(r))
 	t.Row(environmentOf(r.Environment))
@@ -26,7 +26,7 @@ func printLoad(out io.Writer, r *load.Result) error {
 	for _, note := range r.Notes {
 		t.Row(note)
 	}
-	return t.Write()
+	t.Write()
 }
 
 // summaryOf returns the load of r on one line.

@@ -4,9 +4,7 @@ package connect
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -38,7 +36,11 @@ func (c *HTTP) Flags(cmd *cobra.Command) {
 			return err
 		}
 		err = run(cmd, args)
-		return errors.Join(err, c.printRetries(cmd.ErrOrStderr()))
+		if n := c.Client.Retries(); n > 0 {
+			output.Line(cmd.ErrOrStderr(),
+				fmt.Sprintf("retries: %d, because the server was overloaded or a connection was lost", n))
+		}
+		return err
 	}
 	cmd.Flags().StringVar(&c.URL, "url", client.DefaultURL, "`URL` of Cairn, or HOST:PORT")
 	flags.Secret(cmd.Flags(), &c.key, "key", "", "API `KEY` or OIDC token")
@@ -68,15 +70,6 @@ func Complete(cmd *cobra.Command, list func(context.Context, *client.Client)) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), flags.CompleteTimeout)
 	defer cancel()
 	list(ctx, made)
-}
-
-// printRetries prints the number of retries, if any.
-func (c *HTTP) printRetries(errOut io.Writer) error {
-	n := c.Client.Retries()
-	if n == 0 {
-		return nil
-	}
-	return output.Line(errOut, fmt.Sprintf("retries: %d, because the server was overloaded or a connection was lost", n))
 }
 
 // Backends returns the backends of the services by name.

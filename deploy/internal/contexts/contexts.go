@@ -80,7 +80,8 @@ func (m *manager) change(cmd *cobra.Command, do func(*flags.Contexts) (string, e
 	if err := all.Write(); err != nil {
 		return err
 	}
-	return output.Line(cmd.OutOrStdout(), text)
+	output.Line(cmd.OutOrStdout(), text)
+	return nil
 }
 
 func (m *manager) add() *cobra.Command {

@@ -101,13 +101,16 @@ var errWarnings = errors.New("there are warnings")
 // report prints the findings and returns the error of the first failure, or with strict of the
 // first warning.
 func (d *doctor) report(list []finding, out io.Writer) error {
-	var err error
-	if d.output != flags.TextFormat {
-		err = output.Value(out, d.output, list)
-	} else {
-		err = printFindings(out, list)
-	}
-	if err != nil {
+	if err := (output.Result{Value: list, Table: func(t *output.Table) {
+		for _, f := range list {
+			t.Row(f.Check, f.Result, f.Detail)
+		}
+		for _, f := range list {
+			if f.Fix != "" {
+				t.Row("fix " + f.Check + ": " + f.Fix)
+			}
+		}
+	}}).Print(out, d.output); err != nil {
 		return err
 	}
 	worst := slices.MaxFunc(list, func(a, b finding) int {
@@ -134,25 +137,6 @@ func (d *doctor) checkNATS(ctx context.Context) []finding {
 	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
 	return append([]finding{ok("nats", schemas.RedactURLs(conn.URL()))}, streams(ctx, conn)...)
-}
-
-func printFindings(out io.Writer, list []finding) error {
-	t := output.NewTable(out)
-	for _, f := range list {
-		t.Row(f.Check, f.Result, f.Detail)
-	}
-	if err := t.Write(); err != nil {
-		return err
-	}
-	for _, f := range list {
-		if f.Fix == "" {
-			continue
-		}
-		if err := output.Line(out, "fix "+f.Check+": "+f.Fix); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // checkHTTP checks the HTTP API. Without a reachable server it stops.

@@ -96,10 +96,7 @@ func (a *answersOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if h, err := a.Client.Health(context.WithoutCancel(ctx)); err == nil {
 		r.Backends = connect.Backends(h, "analyze")
 	}
-	if a.output != flags.TextFormat {
-		return errors.Join(output.Value(out, a.output, r), err)
-	}
-	return errors.Join(r.print(out), err)
+	return errors.Join(output.Result{Value: r, Table: r.rows}.Print(out, a.output), err)
 }
 
 // answer is the answer to a question with what its events report.
@@ -210,14 +207,18 @@ type wrongAnswer struct {
 	Answer   string         `json:"answer"`
 }
 
-func (w wrongAnswer) print(out io.Writer) error {
+func (w wrongAnswer) rows(t *output.Table) {
 	expected := string(w.Expected)
 	if w.Value != nil {
 		expected += ", " + string(w.Value)
 	}
-	return errors.Join(output.Line(out, ""), output.Line(out, cmp.Or(w.ID, "-")+": wrong answer, kind "+w.Kind),
-		output.Line(out, "  question  "+w.Question), output.Line(out, "  expected  "+expected),
-		output.Indented(out, "  answer    ", cmp.Or(w.Answer, "(none)")))
+	t.Row()
+	t.Row(cmp.Or(w.ID, "-") + ": wrong answer, kind " + w.Kind)
+	t.Row("  question  " + w.Question)
+	t.Row("  expected  " + expected)
+	for line := range strings.SplitSeq(strings.TrimSuffix(cmp.Or(w.Answer, "(none)"), "\n"), "\n") {
+		t.Row("  answer    " + line)
+	}
 }
 
 // newAnswerReport judges the answers to the first questions.
@@ -259,12 +260,11 @@ func (r *answerReport) add(q question, text string) {
 	}
 }
 
-// print writes r as text.
-func (r *answerReport) print(out io.Writer) error {
-	t := output.NewTable(out)
+// rows adds r as text.
+func (r *answerReport) rows(t *output.Table) {
 	t.Row(fmt.Sprintf("asked %d of %d questions", r.Asked, r.Questions))
-	if with := output.Pairs(r.Backends); len(with) > 0 {
-		t.Row(strings.Join(with, ", "))
+	if backends := output.Pairs(r.Backends); len(backends) > 0 {
+		t.Row(strings.Join(backends, ", "))
 	}
 	t.Row()
 	for _, row := range []struct {
@@ -285,11 +285,9 @@ func (r *answerReport) print(out io.Writer) error {
 		t.Row()
 		t.Row("first error: " + r.Error)
 	}
-	err := t.Write()
 	for _, w := range r.WrongAnswers {
-		err = errors.Join(err, w.print(out))
+		w.rows(t)
 	}
-	return err
 }
 
 func count(b bool) int {

@@ -243,12 +243,7 @@ func withoutTenant(text jsontext.Value) jsontext.Value {
 
 // report prints r. It returns an error if queries failed or a metric is below its minimum.
 func (e *evalOptions) report(r evaluation, out io.Writer) error {
-	var err error
-	if e.output != flags.TextFormat {
-		err = output.Value(out, e.output, r)
-	} else {
-		err = r.print(out)
-	}
+	err := output.Result{Value: r, Table: r.write}.Print(out, e.output)
 	for _, row := range r.rows() {
 		if err == nil && row.Failed > 0 {
 			err = fmt.Errorf("%s: %d of %d queries failed, for example: %s", row.name, row.Failed, r.Queries, row.Failure)

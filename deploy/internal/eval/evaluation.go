@@ -3,7 +3,6 @@ package eval
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -55,15 +54,15 @@ type measured struct {
 func newMeasured(queries []judged, verdicts []verdict) measured {
 	var m measured
 	var latency []time.Duration
-	var all, one, several []metrics
+	var all, single, several []metrics
 	for i, q := range queries {
 		v := verdicts[i]
-		found := newMetrics(q.gold, v.ids)
-		all = append(all, found)
+		result := newMetrics(q.gold, v.ids)
+		all = append(all, result)
 		if len(q.gold) > 1 {
-			several = append(several, found)
+			several = append(several, result)
 		} else {
-			one = append(one, found)
+			single = append(single, result)
 		}
 		if v.retried || v.short() {
 			m.Short++
@@ -72,7 +71,7 @@ func newMeasured(queries []judged, verdicts []verdict) measured {
 		}
 		m.count(v)
 	}
-	m.All, m.One, m.Several = newFigures(all), newFigures(one), newFigures(several)
+	m.All, m.One, m.Several = newFigures(all), newFigures(single), newFigures(several)
 	slices.Sort(latency)
 	m.P50, m.P95 = percentile(latency, 0.50), percentile(latency, 0.95)
 	return m
@@ -103,21 +102,20 @@ func (r evaluation) rows() []row {
 
 // differences returns the changes of the metrics from r to now, by method.
 func (r evaluation) differences(now evaluation) map[string]figures {
-	all := map[string]figures{}
+	changes := map[string]figures{}
 	later := now.rows()
 	for i, row := range r.rows() {
-		all[row.name] = row.All.difference(later[i].All)
+		changes[row.name] = row.All.difference(later[i].All)
 	}
-	return all
+	return changes
 }
 
-// print writes r as text.
-func (r evaluation) print(out io.Writer) error {
-	t := output.NewTable(out)
+// write adds r as text.
+func (r evaluation) write(t *output.Table) {
 	t.Row(fmt.Sprintf("%d queries for %d skills%s in %.1f s", r.Queries, r.Corpus, suffixed(" of tenant ", r.Tenant),
 		r.Seconds))
-	if with := output.Pairs(r.Backends); len(with) > 0 {
-		t.Row(strings.Join(with, ", "))
+	if backends := output.Pairs(r.Backends); len(backends) > 0 {
+		t.Row(strings.Join(backends, ", "))
 	}
 	t.Row()
 	t.Row("", "recall@1", "recall@5", "nDCG@10", "all@5", "p50 ms", "p95 ms", "not found", "degraded", "failed")
@@ -150,7 +148,6 @@ func (r evaluation) print(out io.Writer) error {
 			r.First.Short))
 	}
 	r.explain(t)
-	return t.Write()
 }
 
 func milliseconds(n float64) string {

@@ -205,15 +205,12 @@ func (a *applyOptions) outsideFiles(ctx context.Context, s *summary) (stale []cl
 
 // finish prints the summary and returns the error that determines the exit code.
 func (a *applyOptions) finish(ctx context.Context, s *summary, out io.Writer) error {
-	var err error
-	switch {
-	case a.output != flags.TextFormat:
-		err = output.Value(out, a.output, s)
-	case a.unified:
-		err = errors.Join(s.printDifferences(out), s.print(out))
-	default:
-		err = s.print(out)
+	if a.unified {
+		if err := s.printDifferences(out); err != nil {
+			return err
+		}
 	}
+	err := output.Result{Value: s, Table: s.write}.Print(out, a.output)
 	switch {
 	case err != nil:
 		return err

@@ -57,9 +57,7 @@ func (d *deleteOptions) run(cmd *cobra.Command, args []string) error {
 		case d.ignore && errors.Is(errs[i], schemas.ErrRecordNotFound):
 			errs[i] = nil
 		case errs[i] == nil:
-			if err := output.Line(cmd.OutOrStdout(), "deleted "+name(key.Kind, key.ID)); err != nil {
-				return err
-			}
+			output.Line(cmd.OutOrStdout(), "deleted "+name(key.Kind, key.ID))
 		}
 	}
 	return report(cmd.ErrOrStderr(), errs)

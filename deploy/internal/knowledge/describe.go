@@ -128,9 +128,7 @@ func (d *describeOptions) print(out io.Writer, list []description, single bool) 
 	}
 	for i, record := range list {
 		if i > 0 {
-			if err := output.Line(out, ""); err != nil {
-				return err
-			}
+			output.Line(out, "")
 		}
 		if err := record.print(out); err != nil {
 			return err
@@ -149,37 +147,25 @@ func (d description) print(out io.Writer) error {
 	t.Row("Resolved:", times(d.Usage.Resolved))
 	t.Row("Found:", times(d.Usage.Found))
 	t.Row("Record:")
-	if err := t.Write(); err != nil {
-		return err
-	}
+	t.Write()
 	text, err := output.YAML(d.Record)
 	if err != nil {
 		return err
 	}
-	if err := output.Indented(out, "  ", string(text)); err != nil {
-		return err
+	output.Indented(out, "  ", string(text))
+	if len(d.Referrers) > 0 {
+		output.Line(out, "Referrers:")
 	}
-	if err := d.printReferrers(out); err != nil || d.Package == nil {
-		return err
-	}
-	if err := output.Line(out, "Package:"); err != nil {
-		return err
-	}
-	return records.WriteParts(out, *d.Package)
-}
-
-func (d description) printReferrers(out io.Writer) error {
-	if len(d.Referrers) == 0 {
-		return nil
-	}
-	if err := output.Line(out, "Referrers:"); err != nil {
-		return err
-	}
-	t := output.NewTable(out)
+	t = output.NewTable(out)
 	for _, r := range d.Referrers {
 		t.Row("  "+name(r.Kind, r.ID), cmp.Or(r.TenantID, schemas.ScopeGlobal), r.Field, r.Status)
 	}
-	return t.Write()
+	t.Write()
+	if d.Package != nil {
+		output.Line(out, "Package:")
+		records.WriteParts(out, *d.Package)
+	}
+	return nil
 }
 
 // times returns the number of uses as text.

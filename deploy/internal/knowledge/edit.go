@@ -85,8 +85,8 @@ func (e *editOptions) run(cmd *cobra.Command, args []string) error {
 		stored, err := s.submit(cmd.Context(), e.Client)
 		switch {
 		case err == nil:
-			return output.Line(cmd.OutOrStdout(),
-				fmt.Sprintf("edited %s, revision %d", name(key.Kind, key.ID), stored.Token.Revision))
+			output.Line(cmd.OutOrStdout(), fmt.Sprintf("edited %s, revision %d", name(key.Kind, key.ID), stored.Token.Revision))
+			return nil
 		case errors.Is(err, schemas.ErrPreconditionFailed):
 			return s.save(fmt.Errorf("someone else has changed the record in the meantime; it was not replaced: %w", err))
 		case !errors.Is(err, schemas.ErrInvalidRegistration):
@@ -99,7 +99,8 @@ func (e *editOptions) run(cmd *cobra.Command, args []string) error {
 // canceled ends an edit that changes nothing.
 func (s *session) canceled(out io.Writer) error {
 	if s.reason == "" {
-		return output.Line(out, "nothing changed")
+		output.Line(out, "nothing changed")
+		return nil
 	}
 	return s.save(errors.New(s.reason))
 }

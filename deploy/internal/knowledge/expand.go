@@ -84,9 +84,7 @@ func expandFile(ctx context.Context, e services.Expander, file string, out io.Wr
 			failed = append(failed, fmt.Errorf("%s: %w", parsed.Source, err))
 			continue
 		}
-		if err := output.Line(out, fmt.Sprintf("%s: %d queries", name(r.Kind, r.ID), len(queries))); err != nil {
-			return failed, err
-		}
+		output.Line(out, fmt.Sprintf("%s: %d queries", name(r.Kind, r.ID), len(queries)))
 	}
 	return failed, nil
 }

@@ -95,7 +95,8 @@ func (e *exportOptions) run(cmd *cobra.Command, kinds []string) error {
 		if written < len(list) {
 			total = fmt.Sprintf(" of %d", len(list))
 		}
-		return errors.Join(err, output.Line(out, fmt.Sprintf("exported %d%s skills to %s", written, total, e.dir)))
+		output.Line(out, fmt.Sprintf("exported %d%s skills to %s", written, total, e.dir))
+		return err
 	}
 	bar.Close()
 	var texts []jsontext.Value

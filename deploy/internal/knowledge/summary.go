@@ -266,9 +266,8 @@ func (s *summary) printDifferences(out io.Writer) error {
 	return nil
 }
 
-// print writes the summary as text.
-func (s *summary) print(out io.Writer) error {
-	t := output.NewTable(out)
+// write adds the summary as text.
+func (s *summary) write(t *output.Table) {
 	accepted := 0
 	for _, n := range s.Accepted {
 		accepted += n
@@ -290,7 +289,6 @@ func (s *summary) print(out io.Writer) error {
 		}
 	}
 	s.rows(t)
-	return t.Write()
 }
 
 // counts returns the number of records by action.

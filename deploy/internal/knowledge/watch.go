@@ -79,8 +79,10 @@ func (w *watchOptions) print(out io.Writer, c client.Change) error {
 			schemas.RecordChange
 		}{c.Type, c.RecordChange})
 	case "name":
-		return output.Line(out, name(c.Kind, c.ID))
+		output.Line(out, name(c.Kind, c.ID))
+	default:
+		output.Line(out, output.Joined(c.StoredAt, fmt.Sprintf("%-10s", c.Type), name(c.Kind, c.ID),
+			cmp.Or(c.TenantID, schemas.ScopeGlobal), c.Version, c.Status))
 	}
-	return output.Line(out, output.Joined(c.StoredAt, fmt.Sprintf("%-10s", c.Type), name(c.Kind, c.ID),
-		cmp.Or(c.TenantID, schemas.ScopeGlobal), c.Version, c.Status))
+	return output.Err(out)
 }

@@ -115,9 +115,7 @@ func (k *keyCreate) run(ctx context.Context, out, errOut io.Writer) error {
 		if k.output != flags.TextFormat {
 			return output.Value(out, k.output, map[string]string{"id": made.ID, "key": secret})
 		}
-		if err := output.Line(out, secret); err != nil { // alone, so that it can be redirected to a file
-			return err
-		}
+		output.Line(out, secret) // alone, so that it can be redirected to a file
 		_, err = fmt.Fprintf(errOut, "Key %s: role %s, tenants %s, %s. It is not shown again.\n", made.ID, made.Role,
 			tenantList(made), expiry(made))
 		return err

@@ -40,7 +40,10 @@ func writeJSON(w io.Writer, v any, options ...json.Options) error {
 
 // IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
-	f, ok := unescaped(w).(*os.File)
+	if s, ok := w.(*screen); ok {
+		w = s.Writer
+	}
+	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
@@ -51,54 +54,46 @@ const (
 )
 
 // Dimmed writes text as one line, in faint characters if w is a terminal.
-func Dimmed(w io.Writer, text string) error { return styledLine(w, faint, text) }
+func Dimmed(w io.Writer, text string) { styledLine(w, faint, text) }
 
 // Warning writes text as one line, in bold yellow characters if w is a terminal.
-func Warning(w io.Writer, text string) error { return styledLine(w, boldYellow, text) }
+func Warning(w io.Writer, text string) { styledLine(w, boldYellow, text) }
 
-func styledLine(w io.Writer, style, text string) error {
+func styledLine(w io.Writer, style, text string) {
 	text = escapedLine(text)
 	if IsTerminal(w) && os.Getenv("NO_COLOR") == "" {
 		text = "\x1b[" + style + "m" + text + "\x1b[0m"
 	}
-	_, err := fmt.Fprintln(unescaped(w), text)
-	return err
+	writeUnescaped(w, text+"\n")
 }
 
 // Line writes text as one line.
-func Line(w io.Writer, text string) error {
-	_, err := io.WriteString(w, escapedLine(text)+"\n")
-	return err
+func Line(w io.Writer, text string) {
+	_, _ = io.WriteString(w, escapedLine(text)+"\n") // Err returns the error
 }
 
 // Name writes the name of a record as one line. If w is not a terminal, bidi characters of the
 // name are unchanged, so that other commands accept it.
-func Name(w io.Writer, name string) error {
+func Name(w io.Writer, name string) {
 	if IsTerminal(w) {
-		return Line(w, name)
+		Line(w, name)
+		return
 	}
-	_, err := io.WriteString(unescaped(w), escapeIf(name, unicode.IsControl)+"\n")
-	return err
+	writeUnescaped(w, escapeIf(name, unicode.IsControl)+"\n")
 }
 
 // Lines writes each text as one line.
-func Lines(w io.Writer, texts []string) error {
+func Lines(w io.Writer, texts []string) {
 	for _, text := range texts {
-		if err := Line(w, text); err != nil {
-			return err
-		}
+		Line(w, text)
 	}
-	return nil
 }
 
 // Indented writes the lines of text with a prefix.
-func Indented(w io.Writer, prefix, text string) error {
+func Indented(w io.Writer, prefix, text string) {
 	for line := range strings.Lines(text) {
-		if _, err := io.WriteString(w, prefix+strings.TrimRight(line, "\n")+"\n"); err != nil {
-			return err
-		}
+		_, _ = io.WriteString(w, prefix+strings.TrimRight(line, "\n")+"\n") // Err returns the error
 	}
-	return nil
 }
 
 // OneLine returns the text of err without line breaks.

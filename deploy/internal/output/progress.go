@@ -21,22 +21,22 @@ type Progress struct {
 }
 
 // NewProgress returns the progress of n steps; a negative n is unknown. The caller closes it.
-func NewProgress(errOut io.Writer, what string, n int) *Progress {
+func NewProgress(errOut io.Writer, label string, n int) *Progress {
 	p := &Progress{stop: func() {}}
 	p.total.Store(int64(n))
 	if IsTerminal(errOut) {
-		p.start(errOut, what)
+		p.start(errOut, label)
 	}
 	return p
 }
 
-func (p *Progress) start(out io.Writer, what string) {
+func (p *Progress) start(out io.Writer, label string) {
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
-	p.printing.Go(func() { p.print(ctx, out, what) })
+	p.printing.Go(func() { p.print(ctx, out, label) })
 }
 
-func (p *Progress) print(ctx context.Context, out io.Writer, what string) {
+func (p *Progress) print(ctx context.Context, out io.Writer, label string) {
 	began, tick := time.Now(), time.NewTicker(progressInterval)
 	defer tick.Stop()
 	for {
@@ -44,14 +44,14 @@ func (p *Progress) print(ctx context.Context, out io.Writer, what string) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_ = Dimmed(out, p.line(what, time.Since(began))) // a failed write to stderr cannot be reported
+			Dimmed(out, p.line(label, time.Since(began)))
 		}
 	}
 }
 
 // line describes the progress after a time.
-func (p *Progress) line(what string, elapsed time.Duration) string {
-	line := fmt.Sprintf("%s: %.0f s", what, elapsed.Seconds())
+func (p *Progress) line(label string, elapsed time.Duration) string {
+	line := fmt.Sprintf("%s: %.0f s", label, elapsed.Seconds())
 	switch done, total := p.done.Load(), p.total.Load(); {
 	case total >= 0:
 		line += fmt.Sprintf(", %d of %d", done, total)

@@ -18,6 +18,7 @@ type screen struct {
 	io.Writer
 	mu   sync.Mutex
 	rest []byte // incomplete UTF-8 sequence at the end of the last Write
+	err  error  // of the first failed write
 }
 
 // Screen returns a writer that writes to w and escapes control and bidi characters, which
@@ -42,10 +43,39 @@ func (s *screen) Write(p []byte) (int, error) {
 		}
 	}
 	s.rest = append([]byte(nil), text[whole:]...)
-	if _, err := io.WriteString(s.Writer, Escaped(string(text[:whole]))); err != nil {
-		return 0, err
+	s.write(Escaped(string(text[:whole])))
+	return len(p), s.err
+}
+
+// write writes text unless an earlier write has failed.
+func (s *screen) write(text string) {
+	if s.err == nil {
+		_, s.err = io.WriteString(s.Writer, text)
 	}
-	return len(p), nil
+}
+
+// Err returns the error of the first failed write to a writer of Screen. The functions of this package
+// without an error leave it to the end of the command.
+func Err(w io.Writer) error {
+	s, ok := w.(*screen)
+	if !ok {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// writeUnescaped writes text that may have escape sequences of the program itself.
+func writeUnescaped(w io.Writer, text string) {
+	s, ok := w.(*screen)
+	if !ok {
+		_, _ = io.WriteString(w, text) // only tests have other writers
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.write(text)
 }
 
 // Escaped returns text with control characters other than line breaks and tabs, and with
@@ -79,12 +109,4 @@ func escapeIf(text string, unsafe func(rune) bool) string {
 		}
 	}
 	return b.String()
-}
-
-// unescaped returns the underlying writer, for escape sequences of the program itself.
-func unescaped(w io.Writer) io.Writer {
-	if s, ok := w.(*screen); ok {
-		return s.Writer
-	}
-	return w
 }

@@ -42,20 +42,19 @@ func (r Result) Print(out io.Writer, format string) error {
 	case "json", "yaml":
 		return Value(out, format, r.Value)
 	case "name":
-		return Lines(out, r.Names)
+		Lines(out, r.Names)
+		return nil
 	}
 	t := NewTable(out)
 	r.Table(t)
-	return t.Write()
+	t.Write()
+	return nil
 }
 
 // Write writes the table without trailing spaces.
-func (t *Table) Write() error {
+func (t *Table) Write() {
 	_ = t.tabs.Flush() // a buffer write cannot fail
 	for line := range strings.Lines(t.text.String()) {
-		if _, err := io.WriteString(t.out, strings.TrimRight(line, " \n")+"\n"); err != nil {
-			return err
-		}
+		Line(t.out, strings.TrimRight(line, " \n"))
 	}
-	return nil
 }

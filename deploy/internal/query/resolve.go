@@ -77,7 +77,8 @@ func (r *resolveOptions) skill(ctx context.Context, id string, out io.Writer) er
 		return err
 	}
 	if r.output == "table" {
-		return records.WritePackage(out, p)
+		records.WritePackage(out, p)
+		return nil
 	}
 	return output.Result{Value: p, Names: records.PackageNames(p)}.Print(out, r.output)
 }

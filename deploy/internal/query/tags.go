@@ -92,7 +92,8 @@ as a string. The exit code is 4 if the request has a tag already.`,
 			if _, err := t.Client.WriteTag(cmd.Context(), w); err != nil {
 				return err
 			}
-			return output.Line(cmd.OutOrStdout(), "wrote "+args[0])
+			output.Line(cmd.OutOrStdout(), "wrote "+args[0])
+			return nil
 		},
 	})
 	cmd.Flags().StringVar(&flow, "flow", "", "`LABEL` of the flow")
@@ -136,9 +137,7 @@ func deleteTagCommand() *cobra.Command {
 					schemas.TagKey{RequestID: id, TenantID: schemas.Optional(t.tenant)}); err != nil {
 					return err
 				}
-				if err := output.Line(cmd.OutOrStdout(), "deleted "+id); err != nil {
-					return err
-				}
+				output.Line(cmd.OutOrStdout(), "deleted "+id)
 			}
 			return nil
 		},

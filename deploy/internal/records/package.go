@@ -39,23 +39,21 @@ func (r Reasons) Explanation(kind, id string) string {
 }
 
 // WritePackage prints the package of a skill as a tree.
-func WritePackage(out io.Writer, p schemas.SkillPackage) error {
+func WritePackage(out io.Writer, p schemas.SkillPackage) {
 	t := output.NewTable(out)
 	t.Row(output.Joined(p.SkillID, ReasonsOf(p.Explained).Explanation(schemas.KindSkill, p.SkillID)))
 	t.Row("  " + Summaries(p.Manifest)[0].About())
-	if err := t.Write(); err != nil {
-		return err
-	}
-	return WriteParts(out, p)
+	t.Write()
+	WriteParts(out, p)
 }
 
 // WriteParts prints the records that are linked to a skill.
-func WriteParts(out io.Writer, p schemas.SkillPackage) error {
+func WriteParts(out io.Writer, p schemas.SkillPackage) {
 	t := &tree{output.NewTable(out), ReasonsOf(p.Explained)}
 	for _, part := range partsOf(p) {
 		t.branch(part.title, part.kind, part.list)
 	}
-	return t.Write()
+	t.Write()
 }
 
 // PackageNames returns KIND/ID of a skill and of each record that is linked to it.

@@ -241,7 +241,7 @@ func (u *upProcess) report(out io.Writer, http, nats, node string, c services.Co
 	}
 	t.Row()
 	t.Row("Press Ctrl-C to shut down.")
-	_ = t.Write() // a failed write does not stop the server
+	t.Write()
 }
 
 // supervise sets up the streams and runs the services and the edge until ctx ends. The
