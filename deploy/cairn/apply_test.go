@@ -45,9 +45,9 @@ func TestApply(t *testing.T) {
 	if diff := cmp.Diff(want, result); diff != "" || len(result.Refused[0].Fields) != 1 {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if found := do(t, "", "resolve", "--url", url, "--tenant", "apply", "net.trace"); !strings.Contains(found.out,
+	if resolved := do(t, "", "resolve", "--url", url, "--tenant", "apply", "net.trace"); !strings.Contains(resolved.out,
 		"trace routes") {
-		t.Errorf("the last duplicate did not take precedence: %+v", found)
+		t.Errorf("the last duplicate did not take precedence: %+v", resolved)
 	}
 	people := do(t, `{"skill_id": "flat"}`, "apply", "--url", url, "-")
 	if people.code != exitUsage || !strings.Contains(people.out,
@@ -69,14 +69,14 @@ func TestApply(t *testing.T) {
 // TestApplyIsIdempotent checks that records that are registered already are not written.
 func TestApplyIsIdempotent(t *testing.T) {
 	t.Parallel()
-	at := []string{"--url", shared(t), "--tenant", "again"}
+	target := []string{"--url", shared(t), "--tenant", "again"}
 	const text = `{"agent_data": {"agent_id": "a"}, "skill_ids": ["x.y"]}
 {"skill_id": "x.y", "purpose": "p", "labels": null, "resources": [{"path": "a", "text": "\u0001é\n"}],
  "big": 12345678901234567890123, "f": 1e400}
 {"template_id": "t", "text": "a: b # c\n  d", "on": "yes", "empty": [], "none": {}}`
 	apply := func(text, want string, args ...string) {
 		t.Helper()
-		got := do(t, text, slices.Concat([]string{"apply", "-"}, at, args)...)
+		got := do(t, text, slices.Concat([]string{"apply", "-"}, target, args)...)
 		if got.code != 0 || !strings.Contains(got.out, ": "+want+"\n") {
 			t.Errorf("%+v, want %s", got, want)
 		}
@@ -86,7 +86,7 @@ func TestApplyIsIdempotent(t *testing.T) {
 	apply(text, "3 unchanged")
 	apply(strings.Replace(text, `"p"`, `"q"`, 1), "1 configured, 2 unchanged")
 	for _, format := range []string{"yaml", "json"} {
-		out := do(t, "", slices.Concat([]string{"export", "-o", format}, at)...)
+		out := do(t, "", slices.Concat([]string{"export", "-o", format}, target)...)
 		if format == "json" {
 			apply(out.out, "3 unchanged")
 			continue
@@ -99,8 +99,8 @@ func TestApplyIsIdempotent(t *testing.T) {
 
 func TestApplyPrunes(t *testing.T) {
 	t.Parallel()
-	at := []string{"--url", shared(t), "--tenant", "prune"}
-	run := func(stdin string, args ...string) result { return do(t, stdin, append(args, at...)...) }
+	target := []string{"--url", shared(t), "--tenant", "prune"}
+	run := func(stdin string, args ...string) result { return do(t, stdin, append(args, target...)...) }
 	const keep = `{"tool_id": "a.b.keep", "labels": {"owner": "ci"}}`
 	if got := run(keep+`{"tool_id": "a.b.mine"} {"tool_id": "a.b.old", "labels": {"owner": "ci"}} {"agent_id": "other"}`,
 		"apply", "-"); got.code != 0 {
@@ -132,7 +132,7 @@ func TestApplyPrunes(t *testing.T) {
 // record, and that a misspelt field also rejects the records that reference it.
 func TestApplyStrict(t *testing.T) {
 	t.Parallel()
-	at := []string{"--url", shared(t), "--tenant", "strict", "--strict"}
+	target := []string{"--url", shared(t), "--tenant", "strict", "--strict"}
 	for _, row := range []struct{ name, text, left, rejected string }{
 		{"a later record", `{"skill_id": "a.b", "tool_ids": ["p.s.o"]} {"tool_id": "p.s.o"}`, "skill/a.b tool/p.s.o", ""},
 		{"records that reference each other",
@@ -144,9 +144,9 @@ func TestApplyStrict(t *testing.T) {
 			`{"skill_id": "a.d", "purpos": "p"} {"agent_id": "x", "skill_ids": ["a.d"]}`,
 			"context_builder/c skill/a.b skill/a.c tool/p.s.o", "did you mean purpose?"},
 	} {
-		got := do(t, row.text, slices.Concat([]string{"apply", "-"}, at)...)
+		got := do(t, row.text, slices.Concat([]string{"apply", "-"}, target)...)
 		left := strings.Fields(do(t, "",
-			slices.Concat([]string{"get", "all", "--scope", "tenant", "-o", "name"}, at[:4])...).out)
+			slices.Concat([]string{"get", "all", "--scope", "tenant", "-o", "name"}, target[:4])...).out)
 		slices.Sort(left)
 		if (got.code != 0) != (row.rejected != "") || !strings.Contains(got.out, row.rejected) ||
 			strings.Join(left, " ") != row.left {
@@ -158,9 +158,9 @@ func TestApplyStrict(t *testing.T) {
 // TestApplySuggests checks that the warning about an absent record names a similar one.
 func TestApplySuggests(t *testing.T) {
 	t.Parallel()
-	at := []string{"apply", "-", "--url", shared(t), "--tenant", "suggests"}
-	do(t, `{"tool_id": "netbox.vlans.list"}`, at...)
-	got := do(t, `{"skill_id": "a.b", "tool_ids": ["netbox.vlan.list"]}`, at...)
+	apply := []string{"apply", "-", "--url", shared(t), "--tenant", "suggests"}
+	do(t, `{"tool_id": "netbox.vlans.list"}`, apply...)
+	got := do(t, `{"skill_id": "a.b", "tool_ids": ["netbox.vlan.list"]}`, apply...)
 	if !strings.Contains(got.out, "did you mean") || strings.Count(got.out, "netbox.vlans.list") != 1 {
 		t.Errorf("%+v", got)
 	}

@@ -206,7 +206,7 @@ func TestAskIsCanceled(t *testing.T) {
 	root.SetErr(io.Discard)
 	code := make(chan int, 1)
 	go func() { code <- run(ctx, root) }()
-	<-out.more
+	<-out.writes
 	cancel()
 	if got := <-code; got != exitInterrupted {
 		t.Errorf("exit %d; want %d", got, exitInterrupted)

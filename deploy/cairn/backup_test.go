@@ -46,14 +46,14 @@ func responses(t *testing.T, url string) (answers []string) {
 
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
-	from, fromNATS := reached(t)
-	if got := do(t, "", "apply", "--url", from.http, "../examples/knowledge"); got.code != 0 {
+	source, fromNATS := reached(t)
+	if got := do(t, "", "apply", "--url", source.http, "../examples/knowledge"); got.code != 0 {
 		t.Fatal(got)
 	}
-	if status, _ := request(t, "DELETE", from.http+"/register/skill/compute.patch_status", ""); status != 204 {
+	if status, _ := request(t, "DELETE", source.http+"/register/skill/compute.patch_status", ""); status != 204 {
 		t.Fatal(status)
 	}
-	if got := do(t, "", "apply", "--url", from.http, "../examples/knowledge/global/compute.yaml"); got.code != 0 {
+	if got := do(t, "", "apply", "--url", source.http, "../examples/knowledge/global/compute.yaml"); got.code != 0 {
 		t.Fatal(got)
 	}
 	if got := do(t, "", "key", "create", "--nats", fromNATS, "--tenant", "acme", "--role", "reader"); got.code != 0 {
@@ -70,7 +70,7 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Errorf("an existing file was overwritten: %+v", again)
 	}
 
-	to, toNATS := reached(t)
+	target, toNATS := reached(t)
 	if got := do(t, "", "restore", file, "--nats", toNATS); got.code != 0 ||
 		!strings.HasPrefix(got.out, "restored, up to revision ") {
 		t.Fatalf("%+v", got)
@@ -80,15 +80,15 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Fatal(saved.out)
 	}
 	// Restored records have new revisions, also where a registration changes nothing.
-	got := do(t, "", "apply", "--url", to.http, "../examples/knowledge/global/shared.json", "-ojson")
+	got := do(t, "", "apply", "--url", target.http, "../examples/knowledge/global/shared.json", "-ojson")
 	if got.code != 0 || !regexp.MustCompile(`"revision": \d+`).MatchString(got.out) ||
 		strings.Contains(got.out, `"revision": `+seen+`,`) {
 		t.Errorf("after revision %s: %+v", seen, got)
 	}
 	// Workers index restored records like registrations, which nothing has waited for.
-	before := responses(t, from.http)
+	before := responses(t, source.http)
 	wait.Success(t, func() error {
-		if diff := cmp.Diff(before, responses(t, to.http)); diff != "" {
+		if diff := cmp.Diff(before, responses(t, target.http)); diff != "" {
 			return fmt.Errorf("(-before +restored):\n%s", diff)
 		}
 		return nil
@@ -146,34 +146,34 @@ func TestBackupAsOperator(t *testing.T) {
 		n.container(t, "resolve", "resolve on", backends)
 		return addressed.FindString(n.container(t, "edge", "edge on", backends).out.String())
 	}
-	from, to := startNode(t, "nats-1", single), startNode(t, "nats-1", single)
-	from.setup(t, "1")
-	before := start(from)
+	source, target := startNode(t, "nats-1", single), startNode(t, "nats-1", single)
+	source.setup(t, "1")
+	before := start(source)
 	if got := do(t, "", "apply", "--url", before, "../examples/knowledge"); got.code != 0 {
 		t.Fatal(got)
 	}
 	file := filepath.Join(t.TempDir(), "cairn.backup")
 	for _, args := range [][]string{
-		{"key", "create", "--all-tenants", "--role", "admin", "--nats", from.secret("keys-url")},
-		{"backup", file, "--nats", from.secret("operator-url"), "--keys-nats", from.secret("keys-url")},
-		{"restore", file, "--nats", to.secret("operator-url"), "--keys-nats", to.secret("keys-url")},
+		{"key", "create", "--all-tenants", "--role", "admin", "--nats", source.secret("keys-url")},
+		{"backup", file, "--nats", source.secret("operator-url"), "--keys-nats", source.secret("keys-url")},
+		{"restore", file, "--nats", target.secret("operator-url"), "--keys-nats", target.secret("keys-url")},
 	} {
 		if got := do(t, "", args...); got.code != 0 {
 			t.Fatalf("%v: %+v", args, got)
 		}
 	}
-	to.setup(t, "1")
+	target.setup(t, "1")
 	list := func(n node) string { return do(t, "", "key", "list", "-ojson", "--nats", n.secret("keys-url")).out }
-	if got, want := list(to), list(from); got != want || !strings.Contains(got, `"admin"`) {
+	if got, want := list(target), list(source); got != want || !strings.Contains(got, `"admin"`) {
 		t.Errorf("the restored keys are %s, want %s", got, want)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if diff := cmp.Diff(responses(t, before), responses(t, start(to))); diff != "" {
+	if diff := cmp.Diff(responses(t, before), responses(t, start(target))); diff != "" {
 		t.Errorf("(-before +restored):\n%s", diff)
 	}
-	for _, n := range []node{from, to} {
+	for _, n := range []node{source, target} {
 		for _, v := range n.Violations() {
 			t.Errorf("the server refuses: %s", v)
 		}

@@ -104,7 +104,7 @@ func TestBenchFindsTheHighestRate(t *testing.T) {
 func TestBenchIsInterrupted(t *testing.T) {
 	t.Parallel()
 	s := startIsolated(t, "--model", "offline:")
-	at, err := url.Parse(s.http)
+	address, err := url.Parse(s.http)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestBenchIsInterrupted(t *testing.T) {
 		if r.URL.Path == "/tags/write" {
 			once.Do(func() { close(began) })
 		}
-		httputil.NewSingleHostReverseProxy(at).ServeHTTP(w, r)
+		httputil.NewSingleHostReverseProxy(address).ServeHTTP(w, r)
 	}))
 	t.Cleanup(proxy.Close)
 	file := filepath.Join(t.TempDir(), "a.json")

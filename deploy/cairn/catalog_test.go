@@ -49,7 +49,7 @@ func TestRecordCommands(t *testing.T) {
 		{"an unknown kind", []string{"get", "playbook"}, exitUsage, `unknown kind "playbook": expected skill, agent`},
 		{"several kinds with an id", []string{"get", "skill,tool", "a.b.c"}, exitUsage, "expected one kind before the ids"},
 		{"a kind without an id", []string{"get", "skill/"}, exitUsage, "expected KIND/ID"},
-		{"an unknown scope", []string{"get", "skill", "--scope", "all"}, exitUsage, "expected tenant, global"},
+		{"an unknown scope", []string{"get", "skill", "--scope", "all"}, exitUsage, "expected tenant or global"},
 		{"a limit of 0", []string{"get", "skill", "--limit", "0"}, exitUsage, "--limit: expected at least 1"},
 		{"a limit", []string{"get", "all", "--scope", "tenant", "--limit", "1"}, 0, "net.trace"},
 		{"describe", []string{"describe", "skill", "net.trace"}, 0, "Scope:     commands\nStatus:    draft\n"},

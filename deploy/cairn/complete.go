@@ -26,7 +26,6 @@ func completions(getenv func(string) string) map[string]cobra.CompletionFunc {
 		"top-order":   oneOf("desc", "asc"),
 		"over-groups": oneOf("avg", "min", "max", "sum", "p50", "p95", "count"),
 		"log-level":   oneOf("debug", "info", "warn", "error"),
-		"log-format":  oneOf("text", "json"),
 	}
 }
 
@@ -35,9 +34,9 @@ func oneOf(values ...string) cobra.CompletionFunc {
 }
 
 // complete registers the completions of the flags of cmd.
-func complete(cmd *cobra.Command, all map[string]cobra.CompletionFunc) {
-	for name, values := range all {
-		if _, has := cmd.GetFlagCompletionFunc(name); has || cmd.Flags().Lookup(name) == nil {
+func complete(cmd *cobra.Command, values map[string]cobra.CompletionFunc) {
+	for name, values := range values {
+		if _, defined := cmd.GetFlagCompletionFunc(name); defined || cmd.Flags().Lookup(name) == nil {
 			continue
 		}
 		if err := cmd.RegisterFlagCompletionFunc(name, values); err != nil {

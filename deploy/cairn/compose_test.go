@@ -48,8 +48,8 @@ func compose(t *testing.T) composed {
 		t.Fatal(err)
 	}
 	received := map[string]bool{}
-	expanded := variable.ReplaceAllStringFunc(string(text), func(found string) string {
-		parts := variable.FindStringSubmatch(found)
+	expanded := variable.ReplaceAllStringFunc(string(text), func(match string) string {
+		parts := variable.FindStringSubmatch(match)
 		received[parts[1]] = received[parts[1]] || parts[2] != ""
 		if parts[2] == "-" {
 			return parts[3]
@@ -73,13 +73,13 @@ func TestComposeReferences(t *testing.T) {
 	c := compose(t)
 	for name, s := range c.Services {
 		for needed, how := range s.DependsOn {
-			other, ok := c.Services[needed]
+			dependency, ok := c.Services[needed]
 			switch {
 			case !ok:
 				t.Errorf("%s depends on %s, which does not exist", name, needed)
-			case how.Condition == "service_healthy" && len(other.Healthcheck.Test) == 0:
+			case how.Condition == "service_healthy" && len(dependency.Healthcheck.Test) == 0:
 				t.Errorf("%s depends on the health of %s, which has no health check", name, needed)
-			case how.Condition == "service_completed_successfully" && other.Restart == "unless-stopped":
+			case how.Condition == "service_completed_successfully" && dependency.Restart == "unless-stopped":
 				t.Errorf("%s waits for the completion of %s, which is restarted", name, needed)
 			}
 		}

@@ -31,7 +31,7 @@ func (n node) container(t *testing.T, name, line string, backends map[string]str
 	}
 	maps.Copy(environment, backends)
 	for _, variable := range []string{"CAIRN_NATS", "CAIRN_READER_NATS", "CAIRN_KEYS_NATS"} {
-		if url, is := environment[variable]; is {
+		if url, ok := environment[variable]; ok {
 			environment[variable] = regexp.MustCompile(`nats-\d:4222`).ReplaceAllString(url, n.Addr().String())
 		}
 	}
@@ -130,14 +130,14 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 	n := startNode(t, "nats-1", single)
 	n.setup(t, "1")
 	backends["CAIRN_MODEL"], backends["CAIRN_HTTP"], backends["CAIRN_AUTH"] = "offline:", "127.0.0.1:0", "off"
-	all := []*running{
+	processes := []*running{
 		n.container(t, "register", "tags, register on", backends),
 		n.container(t, "resolve", "resolve on", backends),
 		n.container(t, "resolve", "resolve on", backends),
 		n.container(t, "analyze", "analyze on", backends),
 		n.container(t, "edge", "edge on", backends),
 	}
-	url := addressed.FindString(all[4].out.String())
+	url := addressed.FindString(processes[4].out.String())
 	if got := do(t, "", "apply", "--url", url, "../examples/knowledge"); got.code != 0 ||
 		strings.Contains(got.out, "not searchable yet") {
 		t.Fatal(got)
@@ -168,7 +168,7 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 	for _, v := range n.Violations() {
 		t.Errorf("the server refuses: %s", v)
 	}
-	for _, p := range all {
+	for _, p := range processes {
 		if strings.Contains(p.out.String(), password) {
 			t.Errorf("a process prints its password:\n%s", p.out)
 		}
@@ -188,11 +188,11 @@ func TestContainersRequireAuthentication(t *testing.T) {
 	}
 	create := regexp.MustCompile(`run --rm --no-deps setup \\\n#\s+(key create [^\n]*)\n`)
 	text, err := os.ReadFile("../compose.yaml")
-	found := create.FindStringSubmatch(string(text))
-	if err != nil || found == nil {
+	match := create.FindStringSubmatch(string(text))
+	if err != nil || match == nil {
 		t.Fatalf("no first key in the compose file: %v", err)
 	}
-	cmd := program(t.Context(), append(strings.Fields(found[1]), "-ojson")...)
+	cmd := program(t.Context(), append(strings.Fields(match[1]), "-ojson")...)
 	cmd.Env = append(cmd.Env, "CAIRN_KEYS_NATS=nats://keys:"+password+"@"+n.Addr().String())
 	out, err := cmd.Output()
 	var made struct{ Key string }

@@ -103,8 +103,8 @@ func TestCommandsEscapeTexts(t *testing.T) {
 		}
 	}
 	for _, args := range commands {
-		for _, more := range [][]string{nil, {"-ojson"}, {"-oyaml"}, {"-owide"}, {"-oname"}} {
-			check(append(append(args[:len(args):len(args)], more...), "--url", answering)...)
+		for _, format := range [][]string{nil, {"-ojson"}, {"-oyaml"}, {"-owide"}, {"-oname"}} {
+			check(append(append(args[:len(args):len(args)], format...), "--url", answering)...)
 		}
 		for _, url := range []string{rejecting, stranger.URL} { // errors do not depend on the output format
 			check(append(args[:len(args):len(args)], "--url", url)...)

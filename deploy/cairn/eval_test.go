@@ -83,7 +83,7 @@ func TestEval(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != 0 || got.err != "" {
 		t.Fatalf("%v, %+v", err, got)
 	}
-	found := evalMethod{
+	method := evalMethod{
 		All:     evalFigures{3, 0.5, 2. / 3, 2. / 3, 2. / 3},
 		One:     evalFigures{2, 0.5, 0.5, 0.5, 0.5},
 		Several: evalFigures{1, 0.5, 1, 1, 1},
@@ -91,7 +91,7 @@ func TestEval(t *testing.T) {
 	want := evalOutput{
 		Corpus: 3, Queries: 3, Tenant: "eval-a", AtOnce: 4,
 		Backends: map[string]string{"index": "embedded:", "embed": "static:"},
-		Text:     found, Vector: found, Hybrid: found,
+		Text:     method, Vector: method, Hybrid: method,
 	}
 	timed := cmp.Options{cmpopts.IgnoreFields(evalLatencies{}, "P50", "P95"), cmp.AllowUnexported(evalMethod{}),
 		cmpopts.EquateApprox(0, 1e-12)}

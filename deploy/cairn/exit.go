@@ -38,7 +38,7 @@ const (
 // exitCode returns the exit code of an error.
 func exitCode(err error) int {
 	var status *client.StatusError
-	var other *connect.DownloadError
+	var download *connect.DownloadError
 	var refused *schemas.Error
 	var lost *client.TransportError
 	var network net.Error
@@ -55,8 +55,8 @@ func exitCode(err error) int {
 		return exitCodeOf(refused.Status)
 	case errors.As(err, &status):
 		return exitCodeOf(status.StatusCode)
-	case errors.As(err, &other):
-		return exitCodeOf(other.StatusCode)
+	case errors.As(err, &download):
+		return exitCodeOf(download.StatusCode)
 	case errors.As(err, &lost), errors.As(err, &network), errors.Is(err, connect.ErrNoNATS),
 		errors.Is(err, bucket.ErrNoStream),
 		errors.Is(err, context.DeadlineExceeded):

@@ -11,8 +11,8 @@ import (
 // change the skills.
 func TestExportSkills(t *testing.T) {
 	t.Parallel()
-	at := []string{"--url", shared(t), "--tenant", "export"}
-	run := func(stdin string, args ...string) result { return do(t, stdin, append(args, at...)...) }
+	target := []string{"--url", shared(t), "--tenant", "export"}
+	run := func(stdin string, args ...string) result { return do(t, stdin, append(args, target...)...) }
 	dir := filepath.Join(t.TempDir(), "skills")
 	const text = `{"skill_id":"Pdf.fill_forms","purpose":"Fill \"forms\"","description":"With\nlines","instructions":"\n# Steps\n\n---\n1. Open. \n\n",
  "version":"1.2.0","license":"MIT","labels":{"team":"docs"},"source":"elsewhere","tool_ids":["a.b.c"],"status":"deprecated",
@@ -55,13 +55,13 @@ func TestExportSkills(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", file, got, err, want)
 		}
 	}
-	edit := func(file, old, with string) {
+	edit := func(file, old, text string) {
 		t.Helper()
 		content, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, dir, file, strings.Replace(string(content), old, with, 1))
+		write(t, dir, file, strings.Replace(string(content), old, text, 1))
 	}
 	edit("pdf-fill-forms/SKILL.md", "1. Open.", "1. Close.")
 	edit("pdf-fill-forms/scripts/run.py", "print()", "exit()")
@@ -106,12 +106,12 @@ func TestExportSkills(t *testing.T) {
 // TestExportSameNames checks that skills with one name do not overwrite each other.
 func TestExportSameNames(t *testing.T) {
 	t.Parallel()
-	at := []string{"--url", shared(t), "--tenant", "samenames"}
+	target := []string{"--url", shared(t), "--tenant", "samenames"}
 	skills := `{"skill_id":"a.b_c"} {"skill_id":"a.b-c"} {"skill_id":"a.d"}`
-	if got := do(t, skills, append([]string{"apply", "-"}, at...)...); got.code != 0 {
+	if got := do(t, skills, append([]string{"apply", "-"}, target...)...); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
-	got := do(t, "", append([]string{"export", "--format", "skills", "--dir", t.TempDir()}, at...)...)
+	got := do(t, "", append([]string{"export", "--format", "skills", "--dir", t.TempDir()}, target...)...)
 	if got.code != exitFailed || !strings.Contains(got.out, "exported 2 of 3") ||
 		!strings.Contains(got.err, "have the same name, a-b-c") {
 		t.Errorf("%+v", got)

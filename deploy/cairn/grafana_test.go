@@ -55,12 +55,12 @@ func read(t *testing.T, name string, decode func([]byte, any) error, into any) {
 // expressions returns all PromQL expressions of deploy/grafana by panel or alert.
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
-	all := map[string]string{}
+	metrics := map[string]string{}
 	var a alerts
 	read(t, "alerts.yaml", yaml.Unmarshal, &a)
 	for _, g := range a.Groups {
 		for _, r := range g.Rules {
-			all["alert "+r.Alert] = r.Expr
+			metrics["alert "+r.Alert] = r.Expr
 			if r.Annotations.Summary == "" || r.Annotations.Runbook == "" || r.Labels.Severity == "" || r.For == "" {
 				t.Errorf("alert %s: want for, severity, summary and runbook", r.Alert)
 			}
@@ -70,13 +70,13 @@ func expressions(t *testing.T) map[string]string {
 	read(t, "dashboard.json", json.Unmarshal, &d)
 	for _, p := range d.Panels {
 		for _, target := range p.Targets {
-			all["panel "+p.Title+": "+target.Expr] = target.Expr
+			metrics["panel "+p.Title+": "+target.Expr] = target.Expr
 		}
 	}
-	if len(all) < 30 {
-		t.Fatalf("found %d expressions", len(all))
+	if len(metrics) < 30 {
+		t.Fatalf("found %d expressions", len(metrics))
 	}
-	return all
+	return metrics
 }
 
 var (
@@ -88,14 +88,14 @@ var (
 
 // exposed returns the labels of each metric in the scrapes.
 func exposed(scrapes ...string) map[string][]string {
-	all := map[string][]string{}
+	queries := map[string][]string{}
 	for _, m := range sample.FindAllStringSubmatch(strings.Join(scrapes, ""), -1) {
 		for _, l := range label.FindAllStringSubmatch(m[2], -1) {
-			all[m[1]] = append(all[m[1]], l[1])
+			queries[m[1]] = append(queries[m[1]], l[1])
 		}
-		all[m[1]] = append(all[m[1]], "instance") // added by Prometheus
+		queries[m[1]] = append(queries[m[1]], "instance") // added by Prometheus
 	}
-	return all
+	return queries
 }
 
 func scrape(t *testing.T, url string) string {
@@ -130,8 +130,8 @@ func TestRunbook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, runbook, found := strings.Cut(string(manual), "\n## Runbook\n")
-	if !found {
+	_, runbook, ok := strings.Cut(string(manual), "\n## Runbook\n")
+	if !ok {
 		t.Fatal("the manual has no runbook")
 	}
 	runbook, _, _ = strings.Cut(runbook, "\n## ")
@@ -183,16 +183,16 @@ func TestDashboardAndAlerts(t *testing.T) {
 		"--index", "http://127.0.0.1:1", "--metrics", "127.0.0.1:0"))
 	w.waitForOutput(t, ": resolve on ")
 
-	const at = `url=(http://\S+/metrics)`
+	const address = `url=(http://\S+/metrics)`
 	node := begin(t, program(context.Background(), "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data",
 		t.TempDir(),
 		"--metrics", "127.0.0.1:0",
 		"--cluster", "c", "--cluster-listen", "127.0.0.1:0", "--routes", "127.0.0.1:1,127.0.0.1:2"))
 	node.waitForOutput(t, "is waiting for a quorum")
-	all := exposed(scrape(t, up.found(t, at)), scrape(t, w.found(t, at)), scrape(t, node.found(t, at)))
+	metrics := exposed(scrape(t, up.found(t, address)), scrape(t, w.found(t, address)), scrape(t, node.found(t, address)))
 	for who, expr := range expressions(t) {
 		for _, m := range metric.FindAllStringSubmatch(expr, -1) {
-			labels, ok := all[m[1]]
+			labels, ok := metrics[m[1]]
 			if !ok {
 				t.Errorf("%s: no metric %s", who, m[1])
 			}
@@ -210,7 +210,8 @@ func TestDashboardAndAlerts(t *testing.T) {
 			}
 		}
 	}
-	if res := scrape(t, strings.TrimSuffix(w.found(t, at), "metrics")+"health/ready"); !strings.Contains(res, `"ok"`) {
+	if res := scrape(t, strings.TrimSuffix(w.found(t, address), "metrics")+"health/ready"); !strings.Contains(res,
+		`"ok"`) {
 		t.Errorf("the worker is not ready: %s", res)
 	}
 	if res, err := http.Get(url + "/metrics"); err != nil || res.StatusCode != http.StatusNotFound {

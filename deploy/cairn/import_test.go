@@ -14,14 +14,14 @@ import (
 // TestImport runs imports of one source in order against one tenant.
 func TestImport(t *testing.T) {
 	t.Parallel()
-	at := []string{"--url", shared(t), "--tenant", "import"}
+	target := []string{"--url", shared(t), "--tenant", "import"}
 	dir := t.TempDir()
 	skill := func(name, text string) {
 		write(t, dir, name+"/SKILL.md", "---\nname: "+name+"\ndescription: "+text+"\n---\n\n# Steps\n")
 	}
 	skill("a", "first")
 	skill("b", "second")
-	run := func(stdin string, args ...string) result { return do(t, stdin, append(args, at...)...) }
+	run := func(stdin string, args ...string) result { return do(t, stdin, append(args, target...)...) }
 	step := func(name string, code int, want string, args ...string) {
 		t.Helper()
 		got := run("", append([]string{"import", dir, "--source", "folder"}, args...)...)
@@ -85,9 +85,9 @@ func TestImport(t *testing.T) {
 // TestImportFromCairn imports the tools of a Cairn, as an MCP server, and its records.
 func TestImportFromCairn(t *testing.T) {
 	t.Parallel()
-	from, to := startIsolated(t), shared(t)
+	source, target := startIsolated(t), shared(t)
 	if got := do(t, `{"tool_id":"a.b.c","x":[1,null]} {"skill_id":"x.y","resources":[{"path":"a","text":"t"}],"instructions":"# Steps"}
-{"agent_id":"other","tenant_id":"acme"}`, "apply", "-", "--url", from.http); got.code != 0 {
+{"agent_id":"other","tenant_id":"acme"}`, "apply", "-", "--url", source.http); got.code != 0 {
 		t.Fatal(got)
 	}
 	bin := filepath.Join(clone(t), "bin", "cairn")
@@ -96,21 +96,22 @@ func TestImportFromCairn(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"MCP over HTTP", []string{from.http + "/mcp", "--agents", "--tenant", "http"}, "agent  1"},
-		{"MCP over stdio", []string{"--source", "cairn", "--tenant", "stdio", "--", bin, "mcp", "--url", from.http},
+		{"MCP over HTTP", []string{source.http + "/mcp", "--agents", "--tenant", "http"}, "agent  1"},
+		{"MCP over stdio", []string{"--source", "cairn", "--tenant", "stdio", "--", bin, "mcp", "--url", source.http},
 			"created"},
-		{"the global records", []string{from.http, "--tenant", "copy"}, ": 2 created"},
-		{"again", []string{from.http, "--tenant", "copy", "--prune"}, ": 2 unchanged"},
-		{"the records of a tenant", []string{from.http, "--tenant", "copy2", "--source-tenant", "acme"}, "agent  1"},
+		{"the global records", []string{source.http, "--tenant", "copy"}, ": 2 created"},
+		{"again", []string{source.http, "--tenant", "copy", "--prune"}, ": 2 unchanged"},
+		{"the records of a tenant", []string{source.http, "--tenant", "copy2", "--source-tenant", "acme"}, "agent  1"},
 	} {
-		if got := do(t, "", append([]string{"import", "--url", to}, row.args...)...); got.code != 0 ||
+		if got := do(t, "", append([]string{"import", "--url", target}, row.args...)...); got.code != 0 ||
 			!strings.Contains(got.out, row.want) {
 			t.Errorf("%s: %+v, want %s", row.name, got, row.want)
 		}
 	}
-	if got := do(t, "", "get", "skill", "x.y", "--url", to, "--tenant", "copy", "-o", "json"); !strings.Contains(got.out,
+	if got := do(t, "", "get", "skill", "x.y", "--url", target, "--tenant", "copy", "-o",
+		"json"); !strings.Contains(got.out,
 		`"text": "t"`) ||
-		!strings.Contains(got.out, `"source": "`+from.http+`"`) || !strings.Contains(got.out, `"tenant_id": "copy"`) {
+		!strings.Contains(got.out, `"source": "`+source.http+`"`) || !strings.Contains(got.out, `"tenant_id": "copy"`) {
 		t.Errorf("%+v", got)
 	}
 	closed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -119,12 +120,12 @@ func TestImportFromCairn(t *testing.T) {
 	}))
 	t.Cleanup(closed.Close)
 	for _, format := range []string{"", "cairn"} {
-		got := do(t, "", "import", closed.URL, "--format", format, "--url", to)
+		got := do(t, "", "import", closed.URL, "--format", format, "--url", target)
 		if got.code != exitRejected || !strings.Contains(got.err, "; set --source-key or --source-key-file\n") {
 			t.Errorf("a source that requires a key: %+v", got)
 		}
 	}
-	got := do(t, "", "get", "tools", "--url", to, "--tenant", "stdio", "-o", "name")
+	got := do(t, "", "get", "tools", "--url", target, "--tenant", "stdio", "-o", "name")
 	if !strings.Contains(got.out, "tool/mcp.cairn.search_skills\n") {
 		t.Errorf("%+v", got)
 	}

@@ -22,12 +22,12 @@ var natsAddress = regexp.MustCompile(`nats://[0-9.:]+`)
 func TestKeyCommands(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "", "--auth", "keys")
-	at := natsAddress.FindString(p.out.String())
+	address := natsAddress.FindString(p.out.String())
 	if !strings.Contains(p.out.String(), "--nats-secret") {
 		t.Error("no warning about NATS without authentication")
 	}
 	key := func(args ...string) result {
-		return do(t, "", append([]string{"key"}, append(args, "--nats", at)...)...)
+		return do(t, "", append([]string{"key"}, append(args, "--nats", address)...)...)
 	}
 	if got := key("list"); got.code != 0 || !strings.Contains(got.out, "no keys") {
 		t.Errorf("no keys: %+v", got)
@@ -63,7 +63,7 @@ func TestKeyCommands(t *testing.T) {
 	if got := key("list", "-oyaml"); !strings.Contains(got.out, "state: revoked\n") {
 		t.Errorf("YAML: %+v", got)
 	}
-	if got := do(t, "", "__complete", "key", "revoke", "--nats", at, ""); strings.Contains(got.out, made.ID) ||
+	if got := do(t, "", "__complete", "key", "revoke", "--nats", address, ""); strings.Contains(got.out, made.ID) ||
 		!strings.Contains(got.out, "\tadmin  all\n") {
 		t.Errorf("completions: %+v; want the active key only", got)
 	}
@@ -124,9 +124,9 @@ func TestInterruptedKeyIsRevoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	up := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "")
-	at := natsAddress.FindString(up.out.String())
+	address := natsAddress.FindString(up.out.String())
 	cmd := program(t.Context(), "key", "create", "--tenant", "acme", "--role", "reader", "--kubernetes-secret", "admin",
-		"--kubernetes-account", account, "--nats", at)
+		"--kubernetes-account", account, "--nats", address)
 	cmd.Env = append(cmd.Env, "KUBERNETES_SERVICE_HOST="+host, "KUBERNETES_SERVICE_PORT="+port)
 	create := begin(t, cmd)
 	<-patched
@@ -134,7 +134,7 @@ func TestInterruptedKeyIsRevoked(t *testing.T) {
 	if code := create.waitExit(t); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d:\n%s", code, exitInterrupted, create.out)
 	}
-	if got := do(t, "", "key", "list", "--nats", at); strings.Count(got.out, "revoked") != 1 ||
+	if got := do(t, "", "key", "list", "--nats", address); strings.Count(got.out, "revoked") != 1 ||
 		strings.Contains(got.out, "active") {
 		t.Errorf("list: %+v, want one revoked key", got)
 	}

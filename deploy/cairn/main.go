@@ -51,8 +51,8 @@ func run(ctx context.Context, root *cobra.Command) int {
 	case err == nil:
 		return 0
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		for _, other := range afterCancellation(err) {
-			printError(root, other)
+		for _, failure := range afterCancellation(err) {
+			printError(root, failure)
 		}
 		return exitInterrupted
 	case !errors.Is(err, output.ErrReported):

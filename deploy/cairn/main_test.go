@@ -119,7 +119,7 @@ func (p *running) waitForOutput(t *testing.T, text string) {
 	deadline := time.After(wait.Timeout)
 	for !strings.Contains(p.out.String(), text) {
 		select {
-		case <-p.out.more:
+		case <-p.out.writes:
 		case err := <-p.done:
 			p.done <- err
 			t.Fatalf("exited (%v) before it printed %q:\n%s", err, text, p.out)
@@ -151,12 +151,12 @@ func (p *running) signal(t *testing.T) {
 
 // buffer collects the output of a process and signals each write.
 type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	more chan struct{}
+	mu     sync.Mutex
+	text   bytes.Buffer
+	writes chan struct{}
 }
 
-func newBuffer() *buffer { return &buffer{more: make(chan struct{}, 1)} }
+func newBuffer() *buffer { return &buffer{writes: make(chan struct{}, 1)} }
 
 var _ io.Writer = (*buffer)(nil)
 var _ fmt.Stringer = (*buffer)(nil)
@@ -165,7 +165,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
-	case b.more <- struct{}{}:
+	case b.writes <- struct{}{}:
 	default:
 	}
 	return b.text.Write(p)

@@ -32,7 +32,7 @@ func natsCommands(t *testing.T, page string) {
 		t.Errorf("the page has %d requests to NATS", len(requests))
 	}
 	for _, r := range requests {
-		last := sendNATS(t, nc, r[2], r[3], r[1] != "")
+		last := sendNATS(t, nc, &nats.Msg{Subject: r[2], Data: []byte(r[3])}, r[1] != "")
 		if code := last.Header.Get(micro.ErrorCodeHeader); code != "" {
 			t.Errorf("%s: %s %s", r[0], code, last.Data)
 		}
@@ -41,7 +41,7 @@ func natsCommands(t *testing.T, page string) {
 
 // sendNATS sends a request like the nats command and returns the reply, for a stream the
 // last message.
-func sendNATS(t *testing.T, nc *nats.Conn, subject, body string, stream bool) *nats.Msg {
+func sendNATS(t *testing.T, nc *nats.Conn, request *nats.Msg, stream bool) *nats.Msg {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 	defer cancel()
@@ -49,19 +49,20 @@ func sendNATS(t *testing.T, nc *nats.Conn, subject, body string, stream bool) *n
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := nc.PublishRequest(subject, inbox.Subject, []byte(body)); err != nil {
+	request.Reply = inbox.Subject
+	if err := nc.PublishMsg(request); err != nil {
 		t.Fatal(err)
 	}
 	for received := ""; ; {
 		msg, err := inbox.NextMsgWithContext(ctx)
 		if err != nil {
-			t.Fatalf("%s, after %q: %v", subject, received, err)
+			t.Fatalf("%s, after %q: %v", request.Subject, received, err)
 		}
 		event := msg.Header.Get(bus.HeaderEvent)
 		received += event + " "
 		if !stream || event == schemas.EventDone || msg.Header.Get(micro.ErrorCodeHeader) != "" {
 			if stream && !strings.Contains(received, schemas.EventTextDelta) {
-				t.Errorf("%s: %s; want text", subject, received)
+				t.Errorf("%s: %s; want text", request.Subject, received)
 			}
 			return msg
 		}

@@ -111,15 +111,15 @@ func flagTable() string {
 			continue // without variables
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			at := slices.IndexFunc(rows, func(r *flagRow) bool {
+			index := slices.IndexFunc(rows, func(r *flagRow) bool {
 				return r.Name == f.Name && r.Value.Type() == f.Value.Type() && r.Usage == f.Usage
 			})
-			if at < 0 {
-				at = len(rows)
+			if index < 0 {
+				index = len(rows)
 				rows = append(rows, &flagRow{Flag: f})
 			}
-			rows[at].commands = append(rows[at].commands, strings.TrimPrefix(cmd.CommandPath(), "cairn "))
-			rows[at].defaults = append(rows[at].defaults, f.DefValue)
+			rows[index].commands = append(rows[index].commands, strings.TrimPrefix(cmd.CommandPath(), "cairn "))
+			rows[index].defaults = append(rows[index].defaults, f.DefValue)
 		})
 	}
 	text := "| flag | variable | commands | default | meaning |\n|---|---|---|---|---|\n"

@@ -59,7 +59,7 @@ func TestMCPMessages(t *testing.T) {
 		t.Cleanup(server.Close)
 		return server.URL
 	}
-	for _, row := range []struct{ name, url, in, want string }{
+	for _, row := range []struct{ name, url, message, want string }{
 		{"a response", answer(200, "application/json", `{"jsonrpc":"2.0","id":7,"result":{}}`), ping,
 			`{"jsonrpc":"2.0","id":7,"result":{}}`},
 		{"notifications before the response", answer(200, "text/event-stream",
@@ -81,7 +81,7 @@ func TestMCPMessages(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			got := do(t, row.in+"\n", "mcp", "--url", row.url, "--key", "k")
+			got := do(t, row.message+"\n", "mcp", "--url", row.url, "--key", "k")
 			if got.code != 0 || !strings.Contains(got.out, row.want) || row.want == "" && got.out != "" {
 				t.Errorf("%+v, want %s", got, row.want)
 			}
@@ -93,7 +93,7 @@ func TestMCPMessages(t *testing.T) {
 func TestMCPInvalidMessages(t *testing.T) {
 	t.Parallel()
 	url := shared(t)
-	for _, row := range []struct{ name, in, want string }{
+	for _, row := range []struct{ name, message, want string }{
 		{"malformed JSON", `{bad`, `"code":-32700`},
 		{"two messages on a line", `{"jsonrpc":"2.0","id":3,"method":"ping"} {}`, `"code":-32700`},
 		{"a batch", `[{"jsonrpc":"2.0","id":3,"method":"ping"}]`, `"code":-32600`},
@@ -108,7 +108,7 @@ func TestMCPInvalidMessages(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			got := do(t, row.in+"\n"+`{"jsonrpc":"2.0","id":2,"method":"ping"}`+"\n", "mcp", "--url", url)
+			got := do(t, row.message+"\n"+`{"jsonrpc":"2.0","id":2,"method":"ping"}`+"\n", "mcp", "--url", url)
 			rejected, answered := 0, 0
 			for line := range strings.Lines(got.out) {
 				switch {
@@ -138,12 +138,12 @@ func TestMCPCancellation(t *testing.T) {
 		close(ended)
 	}))
 	t.Cleanup(server.Close)
-	in, client := io.Pipe()
+	input, client := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	root := newRoot(func(string) string { return "" })
 	root.SetArgs([]string{"mcp", "--url", server.URL})
-	root.SetIn(in)
+	root.SetIn(input)
 	root.SetOut(io.Discard)
 	exited := make(chan int, 1)
 	go func() { exited <- run(ctx, root) }()

@@ -25,15 +25,16 @@ func (n node) stored(t *testing.T, account string) stored {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := stored{}
+	buckets := stored{}
 	for _, s := range z.Streams {
 		config, err := json.Marshal(s.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found[s.Name] = fmt.Sprintf("%d messages from %d to %d, %s", s.State.Msgs, s.State.FirstSeq, s.State.LastSeq, config)
+		buckets[s.Name] = fmt.Sprintf("%d messages from %d to %d, %s", s.State.Msgs, s.State.FirstSeq, s.State.LastSeq,
+			config)
 	}
-	return found
+	return buckets
 }
 
 // attack is a message from a compromised process.
@@ -231,8 +232,8 @@ func TestWorkerRepliesInItsAccount(t *testing.T) {
 			if diff := cmp.Diff(keys, n.stored(t, "KEYS")); diff != "" {
 				t.Errorf("a worker %s: keys (-before +after):\n%s", row.name, diff)
 			}
-			if other := n.stored(t, "CAIRN")["other"]; other != "" && !strings.HasPrefix(other, "0 messages") {
-				t.Errorf("a worker %s: the new stream has %s", row.name, other)
+			if messages := n.stored(t, "CAIRN")["other"]; messages != "" && !strings.HasPrefix(messages, "0 messages") {
+				t.Errorf("a worker %s: the new stream has %s", row.name, messages)
 			}
 		})
 	}
@@ -290,11 +291,11 @@ func TestInboxesArePrivate(t *testing.T) {
 		"keys": "$JS.API.STREAM.INFO.KV_cairn_keys", "reader": "$JS.API.STREAM.INFO.KV_cairn_keys",
 	}
 	for user, subject := range requests {
-		for _, other := range natsUsers {
-			if other == user {
+		for _, intruder := range natsUsers {
+			if intruder == user {
 				continue
 			}
-			spy := n.dial(t, other, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+			spy := n.dial(t, intruder, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 			sub, err := spy.SubscribeSync("_INBOX_" + user + ".>")
 			if err != nil {
 				t.Fatal(err)
@@ -309,7 +310,7 @@ func TestInboxesArePrivate(t *testing.T) {
 				t.Fatal(err)
 			}
 			if count, _, err := sub.Pending(); err == nil && count > 0 {
-				t.Errorf("%s reads a reply to %s", other, user)
+				t.Errorf("%s reads a reply to %s", intruder, user)
 			}
 			spy.Close()
 		}

@@ -60,10 +60,10 @@ func (n node) secret(key string) string {
 	return (&url.URL{Scheme: "nats", User: url.UserPassword(user, password), Host: n.Addr().String()}).String()
 }
 
-func (n node) dial(t *testing.T, user string, more ...nats.Option) *nats.Conn {
+func (n node) dial(t *testing.T, user string, options ...nats.Option) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(n.ClientURL(),
-		append(more, nats.UserInfo(user, password), nats.CustomInboxPrefix("_INBOX_"+user))...)
+		append(options, nats.UserInfo(user, password), nats.CustomInboxPrefix("_INBOX_"+user))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,15 +74,15 @@ func (n node) dial(t *testing.T, user string, more ...nats.Option) *nats.Conn {
 // TestNodesAreACluster checks that the nodes form a cluster with the routes of the
 // compose file, store three replicas, and reject a node with a wrong password.
 func TestNodesAreACluster(t *testing.T) {
-	at := map[string]netip.AddrPort{}
+	addresses := map[string]netip.AddrPort{}
 	for _, name := range []string{"nats-1", "nats-2", "nats-3", "stranger"} {
-		at[name] = netip.MustParseAddrPort(bustest.FreeAddress(t))
+		addresses[name] = netip.MustParseAddrPort(bustest.FreeAddress(t))
 	}
 	join := func(name string) func(*server.Options) {
 		return func(o *server.Options) {
-			o.Cluster.Host, o.Cluster.Port = at[name].Addr().String(), int(at[name].Port())
+			o.Cluster.Host, o.Cluster.Port = addresses[name].Addr().String(), int(addresses[name].Port())
 			for _, route := range o.Routes {
-				route.Host = at[route.Hostname()].String()
+				route.Host = addresses[route.Hostname()].String()
 			}
 		}
 	}

@@ -23,13 +23,14 @@ func confWithTLS(t *testing.T) (conf, cert string) {
 	t.Helper()
 	dir := t.TempDir()
 	cert, key := bustest.Certificate(t, dir, 1)
-	in := strings.NewReplacer("/etc/nats/tls/tls.crt", cert, "/etc/nats/tls/ca.crt", cert, "/etc/nats/tls/tls.key", key)
+	paths := strings.NewReplacer("/etc/nats/tls/tls.crt", cert, "/etc/nats/tls/ca.crt", cert, "/etc/nats/tls/tls.key", key)
 	for _, file := range []string{natsConf, manifests + "tls/tls.conf", manifests + "tls/tls-routes.conf"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(in.Replace(string(text))), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(paths.Replace(string(text))),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,11 +54,12 @@ func TestClientsEncrypt(t *testing.T) {
 		nc.Close()
 		t.Error("a client without the CA accepts the certificate")
 	}
-	at := func(user string) string { return "tls://" + user + ":" + password + "@" + n.Addr().String() }
-	if got := do(t, "", "setup", "--nats", at("operator"), "--keys-nats", at("keys"), "--nats-ca", cert); got.code != 0 {
+	urlOf := func(user string) string { return "tls://" + user + ":" + password + "@" + n.Addr().String() }
+	if got := do(t, "", "setup", "--nats", urlOf("operator"), "--keys-nats", urlOf("keys"), "--nats-ca",
+		cert); got.code != 0 {
 		t.Errorf("%+v", got)
 	}
-	if got := do(t, "", "key", "create", "--all-tenants", "--role", "reader", "--nats", at("keys"), "--nats-ca",
+	if got := do(t, "", "key", "create", "--all-tenants", "--role", "reader", "--nats", urlOf("keys"), "--nats-ca",
 		cert); got.code != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -66,16 +68,16 @@ func TestClientsEncrypt(t *testing.T) {
 // TestRoutesEncrypt checks that routes require a client certificate besides the password.
 func TestRoutesEncrypt(t *testing.T) {
 	conf, _ := confWithTLS(t)
-	at := map[string]netip.AddrPort{}
+	addresses := map[string]netip.AddrPort{}
 	for _, name := range []string{"nats-1", "nats-2", "nats-3"} {
-		at[name] = netip.MustParseAddrPort(bustest.FreeAddress(t))
+		addresses[name] = netip.MustParseAddrPort(bustest.FreeAddress(t))
 	}
 	join := func(name string, change func(*server.Options)) node {
 		return startNodeWith(t, conf, name, func(o *server.Options) {
 			o.JetStream = false
-			o.Cluster.Host, o.Cluster.Port = at[name].Addr().String(), int(at[name].Port())
+			o.Cluster.Host, o.Cluster.Port = addresses[name].Addr().String(), int(addresses[name].Port())
 			for _, route := range o.Routes {
-				route.Host = at[route.Hostname()].String()
+				route.Host = addresses[route.Hostname()].String()
 			}
 			change(o)
 		})

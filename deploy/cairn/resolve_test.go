@@ -41,7 +41,7 @@ func TestResolve(t *testing.T) {
 			[]string{"search", "--kind", "agent", "--search", "vector", "--explain", "why is a connection blocked"}, 0,
 			"[global, via search, vector rank 1]\n"},
 		{"an unknown search method", []string{"search", "--search", "luck", "full volumes"}, exitUsage,
-			"expected hybrid, text, vector"},
+			"expected hybrid, text or vector"},
 		{"only a domain", []string{"search", "--domain", "network", "blocked hosts", "-o", "name"}, 0, "skill/network."},
 		{"a domain without skills", []string{"search", "--domain", "none", "full volumes"}, exitNotFound, "CE-031"},
 		{"a malformed label", []string{"search", "--labels", "a", "full volumes"}, exitUsage,

@@ -60,11 +60,11 @@ func (l *Latency) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads the histogram and ignores the percentiles.
 func (l *Latency) UnmarshalJSON(text []byte) error {
-	var is latencyJSON
-	if err := json.Unmarshal(text, &is); err != nil {
+	var encoded latencyJSON
+	if err := json.Unmarshal(text, &encoded); err != nil {
 		return err
 	}
-	h, err := hdrhistogram.Decode([]byte(is.Histogram))
+	h, err := hdrhistogram.Decode([]byte(encoded.Histogram))
 	if err != nil {
 		return fmt.Errorf("hdr_histogram_us: %w", err)
 	}

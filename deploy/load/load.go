@@ -53,11 +53,11 @@ type Plan struct {
 func (p Plan) Run(ctx context.Context) *Result {
 	began := time.Now()
 	r := &run{
-		Plan: p, begin: began, from: began.Add(p.Warm), end: began.Add(p.Warm + p.For),
+		Plan: p, begin: began, measured: began.Add(p.Warm), end: began.Add(p.Warm + p.For),
 		pick: newPicker(p.Operations),
 	}
 	for _, o := range p.Operations {
-		r.to = append(r.to, newRecorder(o))
+		r.recorders = append(r.recorders, newRecorder(o))
 	}
 	bounded, cancel := context.WithDeadline(ctx, r.end.Add(p.Grace))
 	defer cancel()
@@ -111,12 +111,12 @@ const lateAfter = 10 * time.Millisecond
 // run is a plan in progress.
 type run struct {
 	Plan
-	begin, from, end time.Time
-	pick             picker
-	to               []*recorder
-	next             atomic.Int64 // next request of the schedule
-	sent             atomic.Int64
-	behind, slipped  atomic.Int64 // sent late, because all connections were busy or by a slow client
+	begin, measured, end time.Time
+	pick                 picker
+	recorders            []*recorder
+	next                 atomic.Int64 // next request of the schedule
+	sent                 atomic.Int64
+	behind, slipped      atomic.Int64 // sent late, because all connections were busy or by a slow client
 }
 
 // work runs one connection: it takes the next request and sends it when it is due, or
@@ -130,8 +130,8 @@ func (r *run) work(whole, bounded context.Context) {
 		if !due.Before(r.end) || !sleepUntil(whole, due) {
 			return
 		}
-		measured := !due.Before(r.from)
-		to := r.to[r.pick.at(n)]
+		counted := !due.Before(r.measured)
+		recorder := r.recorders[r.pick.at(n)]
 		sent := time.Now()
 		late := sent.Sub(due)
 		if waited {
@@ -143,12 +143,12 @@ func (r *run) work(whole, bounded context.Context) {
 		}
 		a := Answer{Err: NotSent}
 		if bounded.Err() == nil {
-			a = to.do(bounded, n)
+			a = recorder.do(bounded, n)
 		}
 		if whole.Err() != nil && a.Err != "" {
 			return // it failed because of the interruption
 		}
-		if !measured {
+		if !counted {
 			continue
 		}
 		r.sent.Add(1)
@@ -158,30 +158,30 @@ func (r *run) work(whole, bounded context.Context) {
 		case late > lateAfter:
 			r.slipped.Add(1)
 		}
-		to.add(due, time.Now(), a)
+		recorder.add(due, time.Now(), a)
 	}
 }
 
 // result returns the measurement of the run.
 func (r *run) result(ctx context.Context) *Result {
-	took := min(time.Since(r.from), r.For)
+	took := min(time.Since(r.measured), r.For)
 	if ctx.Err() == nil {
 		took = r.For
 	}
 	res := &Result{
-		Format: Format, Began: r.from, Rate: r.Rate, Seconds: max(took, 0).Seconds(), Warm: r.Warm.Seconds(),
+		Format: Format, Began: r.measured, Rate: r.Rate, Seconds: max(took, 0).Seconds(), Warm: r.Warm.Seconds(),
 		Connections: r.Connections, Interrupted: ctx.Err() != nil,
 		Late:    float64(r.behind.Load()) / float64(max(r.sent.Load(), 1)),
 		Slipped: float64(r.slipped.Load()) / float64(max(r.sent.Load(), 1)),
 	}
 	var whole []*Measured
-	for i, to := range r.to {
-		list := to.measured(max(took, 0))
+	for i, recorder := range r.recorders {
+		list := recorder.measured(max(took, 0))
 		for _, m := range list {
 			m.Share = r.Operations[i].Share / r.pick.sum()
 		}
 		res.Operations = append(res.Operations, list...)
-		whole = append(whole, to.whole)
+		whole = append(whole, recorder.whole)
 	}
 	if len(whole) > 1 {
 		res.Operations = append(res.Operations, Merge("all", whole...))
@@ -190,8 +190,8 @@ func (r *run) result(ctx context.Context) *Result {
 }
 
 // sleepUntil waits for the time and reports whether it came before ctx ended.
-func sleepUntil(ctx context.Context, at time.Time) bool {
-	wait := time.Until(at)
+func sleepUntil(ctx context.Context, deadline time.Time) bool {
+	wait := time.Until(deadline)
 	if wait <= 0 {
 		return ctx.Err() == nil
 	}

@@ -45,10 +45,10 @@ func plan(o ...load.Operation) load.Plan {
 	return load.Plan{Operations: o, Rate: 100, For: 10 * time.Second, Grace: 5 * time.Second, Connections: 1}
 }
 
-func near(t *testing.T, what string, got, want float64) {
+func near(t *testing.T, label string, got, want float64) {
 	t.Helper()
 	if got < 0.99*want || got > 1.01*want {
-		t.Errorf("%s is %g; want about %g", what, got, want)
+		t.Errorf("%s is %g; want about %g", label, got, want)
 	}
 }
 
@@ -79,11 +79,11 @@ func TestNoCoordinatedOmission(t *testing.T) {
 // lateTimers is a context with which timers fire late, as on a busy machine.
 type lateTimers struct {
 	context.Context
-	by time.Duration
+	delay time.Duration
 }
 
 func (l lateTimers) Done() <-chan struct{} {
-	time.Sleep(l.by)
+	time.Sleep(l.delay)
 	return l.Context.Done()
 }
 
@@ -148,19 +148,19 @@ func TestSharesAndSum(t *testing.T) {
 		if len(r.Operations) != 3 {
 			t.Fatalf("%d operations", len(r.Operations))
 		}
-		all, rare := r.Operations[2], r.Operations[1]
-		if all.Operation != "all" || all.Count != 1000 || rare.Count < 98 || rare.Count > 102 {
-			t.Errorf("%s has %d, %s has %d", all.Operation, all.Count, rare.Operation, rare.Count)
+		total, rare := r.Operations[2], r.Operations[1]
+		if total.Operation != "all" || total.Count != 1000 || rare.Count < 98 || rare.Count > 102 {
+			t.Errorf("%s has %d, %s has %d", total.Operation, total.Count, rare.Operation, rare.Count)
 		}
-		if rare.Refused() != rare.Count/2 || all.Refused() != rare.Count/2 ||
+		if rare.Refused() != rare.Count/2 || total.Refused() != rare.Count/2 ||
 			rare.Latency.Count() != rare.Count-rare.Count/2 {
 			t.Errorf("refused %d of %d, %d of them have a latency", rare.Refused(), rare.Count, rare.Latency.Count())
 		}
-		if all.Refusals.Count() != rare.Refused() {
-			t.Errorf("%d refused, %d latencies of refused requests", rare.Refused(), all.Refusals.Count())
+		if total.Refusals.Count() != rare.Refused() {
+			t.Errorf("%d refused, %d latencies of refused requests", rare.Refused(), total.Refusals.Count())
 		}
-		near(t, "p90 of all", all.Latency.At(90), 1)
-		near(t, "p99 of all", all.Latency.At(99), 5)
+		near(t, "p90 of all", total.Latency.At(90), 1)
+		near(t, "p99 of all", total.Latency.At(99), 5)
 	})
 }
 

@@ -64,8 +64,8 @@ func refusal(failure string) bool { return strings.HasPrefix(failure, "503") }
 
 // Failed returns the number of failed requests.
 func (m *Measured) Failed() (n int) {
-	for _, of := range m.Errors {
-		n += of
+	for _, count := range m.Errors {
+		n += count
 	}
 	return n
 }
@@ -75,9 +75,9 @@ func (m *Measured) FailedShare() float64 { return float64(m.Failed()) / float64(
 
 // Refused returns the number of refused requests.
 func (m *Measured) Refused() (n int) {
-	for code, of := range m.Errors {
+	for code, count := range m.Errors {
 		if refusal(code) {
-			n += of
+			n += count
 		}
 	}
 	return n

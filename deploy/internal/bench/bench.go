@@ -164,7 +164,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 	env.URL, env.Version, env.Client, env.Backends = b.URL, h.Version, bus.Version,
 		connect.Backends(h, "resolve", "analyze")
 	defer func() { err = errors.Join(err, records.Delete(context.WithoutCancel(ctx), b.Client, list, b.tenant)) }()
-	if err := records.RegisterSearchable(ctx, b.Client, list, client.DefaultTimeout, b.errOut); err != nil {
+	registrar := records.Registrar{Client: b.Client, ErrOut: b.errOut}
+	if err := registrar.RegisterSearchable(ctx, list, client.DefaultTimeout); err != nil {
 		return err
 	}
 	r, err := b.measure(ctx)
@@ -230,10 +231,10 @@ func (b *bench) notes(r *load.Result, records int) []string {
 		notes = append(notes, fmt.Sprintf("%.0f%% of the requests were delayed by this client; the delay counts as latency.",
 			100*r.Slipped))
 	}
-	if all := r.Operations[len(r.Operations)-1]; all.Refused() > 0 {
-		notes = append(notes, fmt.Sprintf("Latency of the %d rejections: p50 %s ms, p99 %s ms.", all.Refused(),
-			short3(all.Refusals.At(50)),
-			short3(all.Refusals.At(99))))
+	if total := r.Operations[len(r.Operations)-1]; total.Refused() > 0 {
+		notes = append(notes, fmt.Sprintf("Latency of the %d rejections: p50 %s ms, p99 %s ms.", total.Refused(),
+			short3(total.Refusals.At(50)),
+			short3(total.Refusals.At(99))))
 	}
 	if b.rate == searchRate && len(r.Steps) > 0 {
 		verdict := "is the highest sustained rate"

@@ -51,9 +51,9 @@ func skillID(n int) string { return fmt.Sprintf("bench%d.s%d", n%8, n) }
 // newRecords returns the tools, context builders and the guardrail of the benchmark,
 // followed by the given number of skills of the tenant.
 func newRecords(tenant string, skills int) ([]records.Record, error) {
-	var all []any
+	var values []any
 	for n := range 24 {
-		all = append(all, schemas.Tool{
+		values = append(values, schemas.Tool{
 			ToolID:      fmt.Sprintf("bench.tools.t%d", n),
 			ToolClass:   "inventory.read",
 			Provider:    "bench",
@@ -61,19 +61,19 @@ func newRecords(tenant string, skills int) ([]records.Record, error) {
 		})
 	}
 	for n := range 16 {
-		all = append(all, schemas.ContextBuilder{
+		values = append(values, schemas.ContextBuilder{
 			ContextBuilderID: fmt.Sprintf("ctx.bench%d", n),
 			ContextType:      "inventory",
 			Description:      "Facts about " + purposeThings[n] + ".",
 			ToolIDs:          []string{fmt.Sprintf("bench.tools.t%d", n)},
 		})
 	}
-	all = append(all, schemas.Guardrail{GuardrailID: "guard.bench", Description: "Change nothing."})
+	values = append(values, schemas.Guardrail{GuardrailID: "guard.bench", Description: "Change nothing."})
 	for n := range skills {
-		all = append(all, newSkill(n))
+		values = append(values, newSkill(n))
 	}
-	list := make([]records.Record, len(all))
-	for i, r := range all {
+	list := make([]records.Record, len(values))
+	for i, r := range values {
 		text, err := json.Marshal(r)
 		if err != nil {
 			return nil, err

@@ -14,14 +14,21 @@ func IsURL(source string) bool {
 	return strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://")
 }
 
-// Download returns at most limit bytes of the document at a URL, or a DownloadError. Errors do not
-// contain the URL, which may have a password.
-func Download(ctx context.Context, c *http.Client, from, accept string, limit int64) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+// Document is a document of a server other than Cairn.
+type Document struct {
+	URL    string
+	Accept string // media types
+	Limit  int64  // maximum number of bytes to read
+}
+
+// Download returns the beginning of the document, or a DownloadError. Errors do not contain the URL, which
+// may have a password.
+func (d Document) Download(ctx context.Context, c *http.Client) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.URL, nil)
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Accept", accept)
+	req.Header.Set("Accept", d.Accept)
 	res, err := c.Do(req)
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return nil, failed.Err
@@ -33,7 +40,7 @@ func Download(ctx context.Context, c *http.Client, from, accept string, limit in
 	if res.StatusCode != http.StatusOK {
 		return nil, &DownloadError{StatusCode: res.StatusCode, Status: res.Status}
 	}
-	return io.ReadAll(io.LimitReader(res.Body, limit))
+	return io.ReadAll(io.LimitReader(res.Body, d.Limit))
 }
 
 // DownloadError is an unsuccessful response of a server other than Cairn.

@@ -40,24 +40,24 @@ configuration directory of the user, or the file that ` + flags.ContextsVariable
 // Complete completes the name of a context.
 func Complete(getenv func(string) string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		all, err := flags.ReadContexts(getenv)
+		stored, err := flags.ReadContexts(getenv)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		return all.Names(), cobra.ShellCompDirectiveNoFileComp
+		return stored.Names(), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // CompleteTenants completes the tenants of all contexts.
 func CompleteTenants(getenv func(string) string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		all, err := flags.ReadContexts(getenv)
+		stored, err := flags.ReadContexts(getenv)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		var tenants []string
-		for _, name := range all.Names() {
-			if tenant := all.Contexts[name].Tenant; tenant != "" && !slices.Contains(tenants, tenant) {
+		for _, name := range stored.Names() {
+			if tenant := stored.Contexts[name].Tenant; tenant != "" && !slices.Contains(tenants, tenant) {
 				tenants = append(tenants, tenant)
 			}
 		}
@@ -69,15 +69,15 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // change reads the contexts, changes and writes them, and prints a line.
 func (m *manager) change(cmd *cobra.Command, do func(*flags.Contexts) (string, error)) error {
-	all, err := flags.ReadContexts(m.getenv)
+	stored, err := flags.ReadContexts(m.getenv)
 	if err != nil {
 		return err
 	}
-	text, err := do(all)
+	text, err := do(stored)
 	if err != nil {
 		return flags.Usage(err)
 	}
-	if err := all.Write(); err != nil {
+	if err := stored.Write(); err != nil {
 		return err
 	}
 	output.Line(cmd.OutOrStdout(), text)
@@ -101,10 +101,10 @@ uses the context.`,
 			if err := check(args[0], &c); err != nil {
 				return flags.UsageError(cmd, err)
 			}
-			return m.change(cmd, func(all *flags.Contexts) (string, error) {
-				all.Contexts[args[0]] = c
+			return m.change(cmd, func(stored *flags.Contexts) (string, error) {
+				stored.Contexts[args[0]] = c
 				if !keep {
-					all.Selected = args[0]
+					stored.Selected = args[0]
 					return "added and selected " + args[0], nil
 				}
 				return "added " + args[0], nil
@@ -147,9 +147,9 @@ func (m *manager) choose() *cobra.Command {
 		Args:              flags.Args("one NAME", 1, 1),
 		ValidArgsFunction: Complete(m.getenv),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return m.change(cmd, func(all *flags.Contexts) (string, error) {
-				c, err := all.Find(args[0])
-				all.Selected = args[0]
+			return m.change(cmd, func(stored *flags.Contexts) (string, error) {
+				c, err := stored.Find(args[0])
+				stored.Selected = args[0]
 				return output.Joined("selected "+args[0], c.URL, c.Tenant), err
 			})
 		},
@@ -165,14 +165,14 @@ func (m *manager) remove() *cobra.Command {
 		Args:              flags.Args("NAMEs", 1, -1),
 		ValidArgsFunction: Complete(m.getenv),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return m.change(cmd, func(all *flags.Contexts) (string, error) {
+			return m.change(cmd, func(stored *flags.Contexts) (string, error) {
 				for _, name := range args {
-					if _, err := all.Find(name); err != nil {
+					if _, err := stored.Find(name); err != nil {
 						return "", err
 					}
-					delete(all.Contexts, name)
-					if all.Selected == name {
-						all.Selected = ""
+					delete(stored.Contexts, name)
+					if stored.Selected == name {
+						stored.Selected = ""
 					}
 				}
 				return "removed " + strings.Join(args, ", "), nil
@@ -199,16 +199,16 @@ func (m *manager) list() *cobra.Command {
 		Example: "  cairn context ls",
 		Args:    flags.Args("no arguments", 0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := flags.ReadContexts(m.getenv)
+			stored, err := flags.ReadContexts(m.getenv)
 			if err != nil {
 				return err
 			}
-			list := make([]shown, 0, len(all.Contexts))
-			for _, name := range all.Names() {
-				c := all.Contexts[name]
-				list = append(list, shown{name, name == all.Selected, c.URL, c.Tenant, keySource(c)})
+			list := make([]shown, 0, len(stored.Contexts))
+			for _, name := range stored.Names() {
+				c := stored.Contexts[name]
+				list = append(list, shown{name, name == stored.Selected, c.URL, c.Tenant, keySource(c)})
 			}
-			return output.Result{Value: list, Names: all.Names(), Table: func(t *output.Table) {
+			return output.Result{Value: list, Names: stored.Names(), Table: func(t *output.Table) {
 				if len(list) == 0 {
 					t.Row("no contexts; add one with: cairn context add NAME --url URL")
 					return

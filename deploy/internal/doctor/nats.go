@@ -21,13 +21,13 @@ var required = []string{bucket.Catalog, bucket.Tags, bucket.Quarantine, bucket.K
 // full.
 func streams(ctx context.Context, conn *bus.Conn) (list []finding) {
 	lister := conn.JetStream().ListStreams(ctx)
-	found := map[string]bool{}
+	names := map[string]bool{}
 	for info := range lister.Info() {
 		name := strings.TrimPrefix(info.Config.Name, bucket.StreamPrefix)
 		if !strings.HasPrefix(name, "cairn_") {
 			continue
 		}
-		found[name] = true
+		names[name] = true
 		problems := bucket.Problems(info)
 		detail := fmt.Sprintf("%d messages, %d bytes, %d replicas", info.State.Msgs, info.State.Bytes, info.Config.Replicas)
 		if len(problems) == 0 {
@@ -43,7 +43,7 @@ func streams(ctx context.Context, conn *bus.Conn) (list []finding) {
 	}
 	slices.SortFunc(list, func(a, b finding) int { return strings.Compare(a.Check, b.Check) })
 	for _, name := range required {
-		if !found[name] {
+		if !names[name] {
 			list = append(list, warn("stream "+name, "does not exist", "run cairn setup with the user of this account"))
 		}
 	}

@@ -33,11 +33,11 @@ func version(h schemas.Health) finding {
 
 // clock compares the clock of the server with the local clock.
 func clock(h http.Header) finding {
-	at, err := http.ParseTime(h.Get("Date"))
+	date, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
 		return skip("clock", "the server sends no date")
 	}
-	skew := time.Since(at).Round(time.Second)
+	skew := time.Since(date).Round(time.Second)
 	if skew.Abs() > maxSkew {
 		return warn("clock", fmt.Sprintf("the clocks differ by %v", skew),
 			"synchronize the clocks with NTP: keys and tokens expire by the clock of the edge")

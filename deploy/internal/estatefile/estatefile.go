@@ -88,7 +88,8 @@ func readSource(ctx context.Context, source string, stdin io.Reader) ([]byte, er
 	case connect.IsURL(source): // read without credentials other than those in the URL
 		ctx, cancel := context.WithTimeout(ctx, estateTimeout)
 		defer cancel()
-		return connect.Download(ctx, http.DefaultClient, source, "application/json", maxEstate+1)
+		document := connect.Document{URL: source, Accept: "application/json", Limit: maxEstate + 1}
+		return document.Download(ctx, http.DefaultClient)
 	}
 	file, err := os.Open(source)
 	if err != nil {
@@ -107,21 +108,21 @@ func readSource(ctx context.Context, source string, stdin io.Reader) ([]byte, er
 // join returns an object with the members of all estates. Arrays with the same name are
 // concatenated.
 func join(sources []string, texts [][]byte) (string, error) {
-	all := map[string]jsontext.Value{}
+	members := map[string]jsontext.Value{}
 	for i, text := range texts {
 		estate, err := topLevel(text)
 		if err != nil {
 			return "", fmt.Errorf("--estate %s: %w", schemas.RedactURLs(sources[i]), err)
 		}
 		for name, value := range estate {
-			joined, err := concatenated(all[name], value)
+			joined, err := concatenated(members[name], value)
 			if err != nil {
 				return "", fmt.Errorf("--estate %s: %q: %w", schemas.RedactURLs(sources[i]), name, err)
 			}
-			all[name] = joined
+			members[name] = joined
 		}
 	}
-	text, err := json.Marshal(all, json.Deterministic(true))
+	text, err := json.Marshal(members, json.Deterministic(true))
 	if err == nil && len(text) > maxEstate {
 		err = fmt.Errorf("--estate: expected at most %d bytes in all", maxEstate)
 	}

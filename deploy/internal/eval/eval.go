@@ -123,7 +123,8 @@ func (e *evalOptions) run(ctx context.Context, files []string, out, errOut io.Wr
 		if !e.keep {
 			defer func() { err = errors.Join(err, records.Delete(context.WithoutCancel(ctx), e.Client, corpus, e.tenant)) }()
 		}
-		if err := records.RegisterSearchable(ctx, e.Client, corpus, e.searchable, errOut); err != nil {
+		r := records.Registrar{Client: e.Client, ErrOut: errOut}
+		if err := r.RegisterSearchable(ctx, corpus, e.searchable); err != nil {
 			return err
 		}
 	}
@@ -195,26 +196,26 @@ func (e *evalOptions) prepare() error {
 
 // minimums parses the values of --min.
 func minimums(given map[string]string) (map[string]float64, error) {
-	all := map[string]float64{}
+	limits := map[string]float64{}
 	for name, value := range given {
 		minimum, err := strconv.ParseFloat(value, 64)
 		if !slices.Contains(metricNames, name) || err != nil || !(minimum >= 0 && minimum <= 1) {
 			return nil, flags.Usage(fmt.Errorf("--min %s=%s: expected one of %s, and a value from 0 to 1", name, value,
 				strings.Join(metricNames, ", ")))
 		}
-		all[name] = minimum
+		limits[name] = minimum
 	}
-	return all, nil
+	return limits, nil
 }
 
 // corpus reads the skills of a file or directory and assigns them to the tenant.
 func (e *evalOptions) corpus(file string) ([]records.Record, error) {
-	all, err := records.ReadAll([]string{file}, nil)
+	parsed, err := records.ReadAll([]string{file}, nil)
 	if err != nil {
 		return nil, flags.Usage(err)
 	}
 	var list []records.Record
-	for _, f := range all {
+	for _, f := range parsed {
 		f.Text = withoutTenant(f.Text)
 		r := f.Record(e.tenant)
 		if err := r.Validate(); err != nil {
@@ -252,9 +253,9 @@ func (e *evalOptions) report(r evaluation, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for at, got := range r.Hybrid.All.each() {
-		if minimum, ok := e.minimum[metricNames[at]]; ok && *got < minimum {
-			return fmt.Errorf("hybrid: %s is %.4f, below the minimum of %v", metricNames[at], *got, minimum)
+	for i, got := range r.Hybrid.All.each() {
+		if minimum, ok := e.minimum[metricNames[i]]; ok && *got < minimum {
+			return fmt.Errorf("hybrid: %s is %.4f, below the minimum of %v", metricNames[i], *got, minimum)
 		}
 	}
 	return nil

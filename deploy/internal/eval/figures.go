@@ -42,15 +42,15 @@ const deviations = 1.96
 func newFigures(queries []metrics) figures {
 	f := figures{Queries: len(queries)}
 	n := float64(max(1, len(queries)))
-	for at, mean := range f.each() {
+	for i, mean := range f.each() {
 		for _, q := range queries {
-			*mean += *q.each()[at] / n
+			*mean += *q.each()[i] / n
 		}
 		var squares float64
 		for _, q := range queries {
-			squares += math.Pow(*q.each()[at]-*mean, 2)
+			squares += math.Pow(*q.each()[i]-*mean, 2)
 		}
-		*f.Margin.each()[at] = deviations * math.Sqrt(squares/max(1, n-1)/n)
+		*f.Margin.each()[i] = deviations * math.Sqrt(squares/max(1, n-1)/n)
 	}
 	return f
 }
@@ -85,13 +85,13 @@ func (m metrics) formatted(name, format string) []string {
 
 // recall returns the share of the relevant skills in the top k.
 func recall(gold map[string]bool, ids []string, k int) float64 {
-	found := 0
+	hits := 0
 	for _, id := range ids[:min(k, len(ids))] {
 		if gold[id] {
-			found++
+			hits++
 		}
 	}
-	return float64(found) / float64(len(gold))
+	return float64(hits) / float64(len(gold))
 }
 
 // ndcg returns the normalized discounted cumulative gain of the top k.

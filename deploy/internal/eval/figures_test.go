@@ -14,8 +14,8 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	second := 1 / math.Log2(3)
 	for _, row := range []struct {
-		name, gold, found string
-		want              metrics
+		name, gold, results string
+		want                metrics
 	}{
 		{"the skill at rank 1", "a", "a b c", metrics{1, 1, 1, 1}},
 		{"the skill at rank 2", "a", "b a", metrics{0, 1, second, 1}},
@@ -31,7 +31,7 @@ func TestMetrics(t *testing.T) {
 			for _, id := range strings.Fields(row.gold) {
 				gold[id] = true
 			}
-			got := newMetrics(gold, strings.Fields(row.found))
+			got := newMetrics(gold, strings.Fields(row.results))
 			if diff := cmp.Diff(row.want, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -104,8 +104,8 @@ func mentions(name, text string) bool {
 
 // near reports whether a number is within reach of the name, on the same line and in the same part between semicolons.
 func near(name string, number float64, text string) bool {
-	for _, at := range regexp.MustCompile(`(?i)`+regexp.QuoteMeta(name)).FindAllStringIndex(text, -1) {
-		before, after := text[:at[0]], text[at[1]:]
+	for _, match := range regexp.MustCompile(`(?i)`+regexp.QuoteMeta(name)).FindAllStringIndex(text, -1) {
+		before, after := text[:match[0]], text[match[1]:]
 		if partBefore.MatchString(before) || partAfter.MatchString(after) {
 			continue
 		}

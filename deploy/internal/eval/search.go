@@ -29,13 +29,13 @@ func readJudged(file string, corpus []records.Record) ([]judged, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]bool{}
+	ids := map[string]bool{}
 	for _, r := range corpus {
-		known[r.ID] = true
+		ids[r.ID] = true
 	}
 	var queries []judged
 	for _, f := range records.ReadLines(file, data) {
-		q, err := newJudged(f, known)
+		q, err := newJudged(f, ids)
 		if err != nil {
 			return nil, flags.Usage(fmt.Errorf("%s: %w", f.Source, err))
 		}
@@ -47,7 +47,7 @@ func readJudged(file string, corpus []records.Record) ([]judged, error) {
 	return queries, nil
 }
 
-func newJudged(f records.ParsedRecord, known map[string]bool) (judged, error) {
+func newJudged(f records.ParsedRecord, ids map[string]bool) (judged, error) {
 	q := judged{gold: map[string]bool{}}
 	if f.Err != nil {
 		return q, f.Err
@@ -59,7 +59,7 @@ func newJudged(f records.ParsedRecord, known map[string]bool) (judged, error) {
 		return q, errors.New("expected query and at least one id in skill_ids")
 	}
 	for _, id := range q.SkillIDs {
-		if !known[id] {
+		if !ids[id] {
 			return q, fmt.Errorf("skill %s is not in the corpus", id)
 		}
 		q.gold[id] = true
@@ -102,16 +102,16 @@ type searcher struct {
 // measure runs all queries with each search method. A first pass fills the embedding
 // cache, so that the latencies of the methods are comparable.
 func (s *searcher) measure(ctx context.Context, queries []judged, each func()) evaluation {
-	by := func(search string) measured {
+	measureBy := func(search string) measured {
 		return newMeasured(queries, s.searchAll(ctx, queries, search, each))
 	}
-	first := by(schemas.SearchHybrid)
+	first := measureBy(schemas.SearchHybrid)
 	return evaluation{
 		Queries: len(queries),
 		First:   coldLatencies{first.P50, first.P95, first.Short},
-		Text:    by(schemas.SearchText),
-		Vector:  by(schemas.SearchVector),
-		Hybrid:  by(schemas.SearchHybrid),
+		Text:    measureBy(schemas.SearchText),
+		Vector:  measureBy(schemas.SearchVector),
+		Hybrid:  measureBy(schemas.SearchHybrid),
 	}
 }
 

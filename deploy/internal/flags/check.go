@@ -57,19 +57,19 @@ func invalidValue(err error) error {
 		return err
 	}
 	flag := "--" + invalid.GetFlag().Name
-	if what, ok := expected[invalid.GetFlag().Value.Type()]; ok {
-		return fmt.Errorf("%s: expected %s, got %q", flag, what, invalid.GetValue())
+	if form, ok := expected[invalid.GetFlag().Value.Type()]; ok {
+		return fmt.Errorf("%s: expected %s, got %q", flag, form, invalid.GetValue())
 	}
 	return fmt.Errorf("%s: %w", flag, invalid.Unwrap())
 }
 
 // Args returns a check of the number of arguments. A negative maximum means unlimited.
-func Args(what string, minimum, maximum int) cobra.PositionalArgs {
+func Args(form string, minimum, maximum int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= minimum && (maximum < 0 || len(args) <= maximum) {
 			return nil
 		}
-		return UsageError(cmd, fmt.Errorf("expected %s, got %d arguments %q", what, len(args), args))
+		return UsageError(cmd, fmt.Errorf("expected %s, got %d arguments %q", form, len(args), args))
 	}
 }
 
@@ -108,9 +108,9 @@ func AtMost[T cmp.Ordered](flag string, value, maximum T) error {
 }
 
 // Paired returns an error if only one of two flags is set.
-func Paired(flag, value, other, its string) error {
-	if (value == "") == (its == "") {
+func Paired(flag, value, second, secondValue string) error {
+	if (value == "") == (secondValue == "") {
 		return nil
 	}
-	return Usage(fmt.Errorf("--%s and --%s: expected both or none", flag, other))
+	return Usage(fmt.Errorf("--%s and --%s: expected both or none", flag, second))
 }

@@ -95,11 +95,11 @@ func (c *Contexts) Names() []string { return slices.Sorted(maps.Keys(c.Contexts)
 
 // Find returns the context with the name.
 func (c *Contexts) Find(name string) (Connection, error) {
-	found, ok := c.Contexts[name]
+	connection, ok := c.Contexts[name]
 	if !ok {
-		return found, fmt.Errorf("no context %q; expected one of: %s", name, strings.Join(c.Names(), ", "))
+		return connection, fmt.Errorf("no context %q; expected one of: %s", name, strings.Join(c.Names(), ", "))
 	}
-	return found, nil
+	return connection, nil
 }
 
 // fromContext sets flags that are set neither on the command line nor by the environment
@@ -114,17 +114,17 @@ func fromContext(flags *pflag.FlagSet, getenv func(string) string) error {
 	if name == "" && flags.Changed("url") {
 		return nil
 	}
-	all, err := ReadContexts(getenv)
+	stored, err := ReadContexts(getenv)
 	if err != nil {
 		return err
 	}
 	if name == "" {
-		name = all.Selected
+		name = stored.Selected
 	}
 	if name == "" {
 		return nil
 	}
-	c, err := all.Find(name)
+	c, err := stored.Find(name)
 	if err != nil {
 		return err
 	}

@@ -86,11 +86,15 @@ type choice struct {
 // Set implements pflag.Value.
 func (c choice) Set(text string) error {
 	if !slices.Contains(c.choices, text) {
-		// the first one may be empty
-		return fmt.Errorf("expected %s", strings.TrimPrefix(strings.Join(c.choices, ", "), ", "))
+		return fmt.Errorf("expected %s, got %q", Alternatives(c.named()), text)
 	}
 	*c.value = text
 	return nil
+}
+
+// named returns the values other than an empty one.
+func (c choice) named() []string {
+	return slices.DeleteFunc(slices.Clone(c.choices), func(v string) bool { return v == "" })
 }
 
 // String implements pflag.Value.
@@ -104,13 +108,19 @@ func (c choice) String() string {
 // Type implements pflag.Value.
 func (c choice) Type() string { return "string" }
 
+// Alternatives returns the words as in: a, b or c.
+func Alternatives(words []string) string {
+	last := len(words) - 1
+	return strings.TrimPrefix(strings.Join(words[:last], ", ")+" or "+words[last], " or ")
+}
+
 // Choice defines an enumerated flag with completion. The first value is the default.
 func Choice(cmd *cobra.Command, p *string, name, short, usage string, values ...string) {
 	*p = values[0]
-	cmd.Flags().VarP(choice{p, values}, name, short, usage)
-	named := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
+	c := choice{p, values}
+	cmd.Flags().VarP(c, name, short, usage)
 	if err := cmd.RegisterFlagCompletionFunc(name,
-		cobra.FixedCompletions(named, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		cobra.FixedCompletions(c.named(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag is defined above
 	}
 }

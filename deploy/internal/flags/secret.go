@@ -25,7 +25,7 @@ func Secret(f *pflag.FlagSet, p *string, name, value, usage string) {
 
 // fromFiles sets the flags whose values are in files.
 func fromFiles(flags *pflag.FlagSet) error {
-	var all []error
+	var errs []error
 	flags.VisitAll(func(f *pflag.Flag) {
 		name, isFile := strings.CutSuffix(f.Name, fileSuffix)
 		secret := flags.Lookup(name)
@@ -33,7 +33,7 @@ func fromFiles(flags *pflag.FlagSet) error {
 			return
 		}
 		if secret.Changed {
-			all = append(all, fmt.Errorf("--%s and --%s are mutually exclusive", name, f.Name))
+			errs = append(errs, fmt.Errorf("--%s and --%s are mutually exclusive", name, f.Name))
 			return
 		}
 		value, err := readSecret(f.Value.String())
@@ -41,10 +41,10 @@ func fromFiles(flags *pflag.FlagSet) error {
 			err = flags.Set(name, value)
 		}
 		if err != nil {
-			all = append(all, fmt.Errorf("--%s: %w", f.Name, err))
+			errs = append(errs, fmt.Errorf("--%s: %w", f.Name, err))
 		}
 	})
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
 // readSecret returns the content of a file without leading and trailing white space.

@@ -15,14 +15,14 @@ import (
 func Similar(text string, words []string) []string {
 	text = strings.ToLower(text)
 	limit := max(1, len(text)/3) // a distance of 2 fits any word of 3 letters
-	var found []string
+	var list []string
 	for _, word := range words {
 		begins := len(text) > 1 && strings.HasPrefix(word, text)
-		if (begins || schemas.EditDistance(text, word, limit) <= limit) && !slices.Contains(found, word) {
-			found = append(found, word)
+		if (begins || schemas.EditDistance(text, word, limit) <= limit) && !slices.Contains(list, word) {
+			list = append(list, word)
 		}
 	}
-	return found
+	return list
 }
 
 // DidYouMean returns a question with the words that are similar to text, or an empty text.

@@ -20,15 +20,15 @@ func readCairn(ctx context.Context, s *source) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := records.Scope{Tenant: s.SourceTenant, Kinds: schemas.Kinds(), Limit: maxRecords}.List(ctx, c)
+	stored, err := records.Scope{Tenant: s.SourceTenant, Kinds: schemas.Kinds(), Limit: maxRecords}.List(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if err := records.ReadWhole(ctx, c, found, s.count); err != nil {
+	if err := records.ReadWhole(ctx, c, stored, s.count); err != nil {
 		return nil, err
 	}
 	var list []entry
-	for _, r := range found {
+	for _, r := range stored {
 		if r.JSON != nil { // not deleted since
 			text, err := member.Without(r.JSON, "tenant_id")
 			list = append(list, entry{location: r.Kind + "/" + r.ID, text: text, err: err})

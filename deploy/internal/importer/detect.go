@@ -15,7 +15,7 @@ var errUnknown = flags.Usage(
 
 // formatOf returns the format of a document; empty: unknown.
 func formatOf(doc object) string {
-	has := func(names ...string) bool {
+	contains := func(names ...string) bool {
 		for _, name := range names {
 			if doc[name] == nil {
 				return false
@@ -24,14 +24,15 @@ func formatOf(doc object) string {
 		return true
 	}
 	switch {
-	case has("openapi"), has("swagger"):
+	case contains("openapi"), contains("swagger"):
 		return formatOpenAPI
-	case has("servers") && doc["servers"].Kind() == '[':
+	case contains("servers") && doc["servers"].Kind() == '[':
 		return formatRegistry
-	case has("name", "skills", "url"), has("name", "skills", "supportedInterfaces"),
-		has("name", "skills", "protocolVersion"):
+	case contains("name", "skills", "url"), contains("name", "skills", "supportedInterfaces"),
+		contains("name", "skills", "protocolVersion"):
 		return formatCard
-	case has("name") && (has("packages") || has("remotes") || strings.Contains(doc.text("$schema"), "server.schema.json")):
+	case contains("name") && (contains("packages") || contains("remotes") ||
+		strings.Contains(doc.text("$schema"), "server.schema.json")):
 		return formatServer
 	}
 	return ""

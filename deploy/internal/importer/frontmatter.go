@@ -33,8 +33,8 @@ func parseSkillFile(text []byte) (head frontmatter, body string, err error) {
 	if !utf8.Valid(text) {
 		return head, "", errors.New("expected UTF-8")
 	}
-	all := strings.ReplaceAll(string(text), "\r\n", "\n")
-	rest, begins := strings.CutPrefix(all, "---\n")
+	content := strings.ReplaceAll(string(text), "\r\n", "\n")
+	rest, begins := strings.CutPrefix(content, "---\n")
 	top, body, ends := strings.Cut("\n"+rest, "\n---\n")
 	if !ends {
 		top, ends = strings.CutSuffix("\n"+rest, "\n---")

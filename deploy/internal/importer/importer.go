@@ -180,19 +180,19 @@ func Read(ctx context.Context, o Options, tenant string) (Result, error) {
 // records returns the records of the entries with their provenance. A record whose id already
 // occurred is invalid.
 func (r Result) records(list []entry, tenant string) []records.Record {
-	all := make([]records.Record, len(list))
+	parsed := make([]records.Record, len(list))
 	seen := map[[2]string]string{}
 	for i, e := range list {
 		if e.err == nil && !e.exported {
 			e.text, e.err = member.Append(e.text, member.Member{Name: "source", Value: r.Name})
 		}
-		all[i] = records.ParsedRecord{Source: e.location, Text: e.text, Err: e.err}.Record(tenant)
-		key := [2]string{all[i].Kind, all[i].ID}
+		parsed[i] = records.ParsedRecord{Source: e.location, Text: e.text, Err: e.err}.Record(tenant)
+		key := [2]string{parsed[i].Kind, parsed[i].ID}
 		if first := seen[key]; first != "" && e.err == nil {
-			err := fmt.Errorf("%s and %s have the same id, %s", first, e.location, all[i].ID)
-			all[i] = records.ParsedRecord{Source: e.location, Err: err}.Record(tenant)
+			err := fmt.Errorf("%s and %s have the same id, %s", first, e.location, parsed[i].ID)
+			parsed[i] = records.ParsedRecord{Source: e.location, Err: err}.Record(tenant)
 		}
 		seen[key] = e.location
 	}
-	return all
+	return parsed
 }

@@ -430,12 +430,12 @@ func TestURLs(t *testing.T) {
 			}, "error: |deadline exceeded"},
 		{"a redirect to another host does not get the key", "", Options{Key: "k"},
 			func(w http.ResponseWriter, r *http.Request) {
-				other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					_, _ = io.WriteString(w, `{"openapi":"3.0.0","info":{"title":"`+r.Header.Get("Authorization")+
 						`P"},"paths":{"/a":{"get":{}}}}`)
 				}))
-				t.Cleanup(other.Close)
-				http.Redirect(w, r, other.URL, http.StatusFound)
+				t.Cleanup(target.Close)
+				http.Redirect(w, r, target.URL, http.StatusFound)
 			}, "tool/openapi.P."},
 		{"an MCP server that does not answer", "/mcp", Options{Format: formatMCP, Timeout: 100 * time.Millisecond},
 			func(_ http.ResponseWriter, r *http.Request) {
@@ -480,7 +480,7 @@ func TestKeyOfRedirects(t *testing.T) {
 		received <- r.Header.Get("Authorization")
 	}))
 	t.Cleanup(server.Close)
-	to, err := url.Parse(server.URL)
+	target, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -488,9 +488,9 @@ func TestKeyOfRedirects(t *testing.T) {
 		{"a redirect from https to http does not get the key", "https", ""},
 		{"a redirect from http to http gets the key", "http", "Bearer k"},
 	} {
-		s, err := newSource(Options{Source: row.scheme + "://" + to.Host, Key: "k"})
+		s, err := newSource(Options{Source: row.scheme + "://" + target.Host, Key: "k"})
 		if err == nil {
-			_, err = s.get(t.Context(), to) // as after a redirect
+			_, err = s.get(t.Context(), target) // as after a redirect
 		}
 		if err != nil {
 			t.Fatal(err)

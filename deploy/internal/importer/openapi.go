@@ -305,16 +305,16 @@ func (r *resolver) definition(ref string) string {
 // definitions returns the definitions of all references to them. Definitions beyond the limits
 // accept any value.
 func (r *resolver) definitions() map[string]any {
-	all := map[string]any{}
+	values := map[string]any{}
 	for len(r.queue) > 0 {
 		ref := r.queue[0]
 		r.queue = r.queue[1:]
 		if r.nodes > 2*maxSchemaNodes {
-			all[r.names[ref]] = map[string]any{"$comment": ref + " is omitted: the schemas of the operation are too large"}
+			values[r.names[ref]] = map[string]any{"$comment": ref + " is omitted: the schemas of the operation are too large"}
 			continue
 		}
 		r.open = []string{ref}
-		all[r.names[ref]] = r.value(find(r.root, ref), 0)
+		values[r.names[ref]] = r.value(find(r.root, ref), 0)
 	}
-	return all
+	return values
 }

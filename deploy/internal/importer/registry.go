@@ -130,7 +130,7 @@ func readRegistry(ctx context.Context, s *source) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	servers := registryServers{agents: s.Agents, at: map[string]int{}}
+	servers := registryServers{agents: s.Agents, index: map[string]int{}}
 	for pages := 1; ; pages++ {
 		var page registryPage
 		if err := decode(doc, &page); err != nil {
@@ -155,7 +155,7 @@ func readRegistry(ctx context.Context, s *source) ([]entry, error) {
 type registryServers struct {
 	agents bool
 	list   [][]entry
-	at     map[string]int // index in list by name
+	index  map[string]int // in list, by name
 }
 
 func (r *registryServers) add(page registryPage) {
@@ -171,11 +171,11 @@ func (r *registryServers) add(page registryPage) {
 			continue
 		}
 		name, list := serverEntries(fmt.Sprintf("server %d", len(r.list)+1), text, official.Status, r.agents)
-		if i, ok := r.at[name]; ok && name != "" {
+		if i, ok := r.index[name]; ok && name != "" {
 			r.list[i] = list // a newer version
 			continue
 		}
-		r.at[name] = len(r.list)
+		r.index[name] = len(r.list)
 		r.list = append(r.list, list)
 	}
 }

@@ -61,9 +61,9 @@ func readSkills(ctx context.Context, s *source) ([]entry, error) {
 		return nil, err
 	}
 	list := make([]entry, 0, len(skills))
-	for _, at := range skills {
-		text, exported, err := f.skill(at)
-		list = append(list, entry{location: f.location(at), text: text, err: err, exported: exported})
+	for _, dir := range skills {
+		text, exported, err := f.skill(dir)
+		list = append(list, entry{location: f.location(dir), text: text, err: err, exported: exported})
 		s.count(1)
 		if err := cmp.Or(ctx.Err(), tooMany(list)); err != nil {
 			return nil, err
@@ -98,16 +98,16 @@ func (f *folder) name(d skillDir) string {
 
 // find returns the directories of skills, in lexical order.
 func (f *folder) find(ctx context.Context) (list []skillDir, err error) {
-	err = fs.WalkDir(f.root.FS(), ".", func(at string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(f.root.FS(), ".", func(dir string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return cmp.Or(err, f.count(ctx))
 		}
-		if hidden(at) {
+		if hidden(dir) {
 			return fs.SkipDir
 		}
 		for _, name := range []string{skillfile.FileName, "skill.md"} {
-			if info, err := f.root.Stat(path.Join(at, name)); err == nil && info.Mode().IsRegular() {
-				list = append(list, skillDir{at, name})
+			if info, err := f.root.Stat(path.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+				list = append(list, skillDir{dir, name})
 				return fs.SkipDir
 			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
@@ -126,7 +126,7 @@ func (f *folder) count(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func hidden(at string) bool { return at != "." && strings.HasPrefix(path.Base(at), ".") }
+func hidden(file string) bool { return file != "." && strings.HasPrefix(path.Base(file), ".") }
 
 // skill returns the record of a skill.
 func (f *folder) skill(d skillDir) (text jsontext.Value, exported bool, err error) {
@@ -174,20 +174,20 @@ func (f *folder) skill(d skillDir) (text jsontext.Value, exported bool, err erro
 // Lenient, it omits files beyond the limits of a record and returns their paths.
 func (f *folder) resources(d skillDir) (list []schemas.Resource, omitted []string, err error) {
 	count, total, encoded := 0, 0, 0
-	err = fs.WalkDir(f.root.FS(), d.path, func(at string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(f.root.FS(), d.path, func(file string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = f.count(context.Background())
 		}
-		name := strings.TrimPrefix(at, d.path+"/")
+		name := strings.TrimPrefix(file, d.path+"/")
 		switch {
 		case err != nil:
 			return err
-		case at != d.path && hidden(at) && entry.IsDir():
+		case file != d.path && hidden(file) && entry.IsDir():
 			return fs.SkipDir
-		case hidden(at) || entry.IsDir() || name == d.file:
+		case hidden(file) || entry.IsDir() || name == d.file:
 			return nil
 		}
-		content, err := f.read(at, maxDocument)
+		content, err := f.read(file, maxDocument)
 		if err != nil {
 			return err
 		}
@@ -229,22 +229,22 @@ func resource(name string, content []byte) schemas.Resource {
 }
 
 // read returns the content of a regular file.
-func (f *folder) read(at string, maximum int) ([]byte, error) {
-	info, err := f.root.Stat(at)
+func (f *folder) read(name string, maximum int) ([]byte, error) {
+	info, err := f.root.Stat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: expected a regular file, or a symbolic link to one", at)
+		return nil, fmt.Errorf("%s: expected a regular file, or a symbolic link to one", name)
 	}
-	file, err := f.root.Open(at)
+	file, err := f.root.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // opened for reading only
 	content, err := io.ReadAll(io.LimitReader(file, int64(maximum)+1))
 	if err == nil && len(content) > maximum {
-		err = fmt.Errorf("%s: expected at most %d bytes", at, maximum)
+		err = fmt.Errorf("%s: expected at most %d bytes", name, maximum)
 	}
 	return content, err
 }
@@ -346,16 +346,16 @@ func withFiles(record jsontext.Value, files []schemas.Resource) (jsontext.Value,
 		if err := json.Unmarshal(text, &r); err != nil {
 			return nil, err
 		}
-		at := slices.IndexFunc(files, func(f schemas.Resource) bool { return f.Path == r.Path })
-		if at < 0 {
+		i := slices.IndexFunc(files, func(f schemas.Resource) bool { return f.Path == r.Path })
+		if i < 0 {
 			continue // deleted
 		}
-		same, err := withContent(text, r, files[at])
+		same, err := withContent(text, r, files[i])
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, same)
-		files = slices.Delete(files, at, at+1)
+		files = slices.Delete(files, i, i+1)
 	}
 	for _, added := range files {
 		list = append(list, added)

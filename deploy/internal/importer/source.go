@@ -112,7 +112,9 @@ var errTooLarge = flags.Usage(fmt.Errorf("expected a document of at most %d byte
 func (s *source) get(ctx context.Context, u *url.URL) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return connect.Download(ctx, s.http, u.String(), "application/json, application/yaml;q=0.9, */*;q=0.5", maxDocument+1)
+	document := connect.Document{URL: u.String(), Limit: maxDocument + 1,
+		Accept: "application/json, application/yaml;q=0.9, */*;q=0.5"}
+	return document.Download(ctx, s.http)
 }
 
 // read returns the document of the source, an object.
@@ -196,12 +198,12 @@ func (s *source) detectURL(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, w := range wellKnown {
-		found, err := s.getBelow(ctx, w.path)
+		doc, err := s.getBelow(ctx, w.path)
 		if refused(err) || err != nil && !errors.As(err, &status) && !errors.Is(err, errNoDocument) {
 			return "", err // without trying the formats that have fewer records of the same server
 		}
-		if isCairn := w.format == formatCairn && found["records"].Kind() == '['; isCairn ||
-			found != nil && formatOf(found) == w.format {
+		if isCairn := w.format == formatCairn && doc["records"].Kind() == '['; isCairn ||
+			doc != nil && formatOf(doc) == w.format {
 			return w.format, nil
 		}
 	}
@@ -218,11 +220,11 @@ func refused(err error) bool {
 // getBelow reads the document at a path below the URL. If its format is known, the source continues
 // with that document and URL.
 func (s *source) getBelow(ctx context.Context, path string) (object, error) {
-	at, err := s.url.Parse(strings.TrimRight(s.url.Path, "/") + "/" + path)
+	below, err := s.url.Parse(strings.TrimRight(s.url.Path, "/") + "/" + path)
 	if err != nil {
 		return nil, err
 	}
-	text, err := s.get(ctx, at)
+	text, err := s.get(ctx, below)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +233,7 @@ func (s *source) getBelow(ctx context.Context, path string) (object, error) {
 		return nil, err
 	}
 	if formatOf(doc) != "" {
-		s.url, s.document = at, doc
+		s.url, s.document = below, doc
 	}
 	return doc, nil
 }
@@ -251,11 +253,11 @@ func (s *source) mcpTransport(ctx context.Context) sdk.Transport {
 
 // page reads the page of a registry after a cursor.
 func (s *source) page(ctx context.Context, cursor string) (object, error) {
-	at := *s.url
-	query := at.Query()
+	page := *s.url
+	query := page.Query()
 	query.Set("cursor", cursor)
-	at.RawQuery = query.Encode()
-	text, err := s.get(ctx, &at)
+	page.RawQuery = query.Encode()
+	text, err := s.get(ctx, &page)
 	if err != nil {
 		return nil, err
 	}

@@ -149,7 +149,8 @@ func (a *applyOptions) batch(ctx context.Context, s *summary, batch []int, bar *
 	})
 	bar.Add(len(batch) - len(changed))
 	send := func(indexes []int, strict bool) {
-		records.SendAll(ctx, a.Client, s.list, indexes, strict, func(i int, o records.Outcome) { s.add(i, actions[i], o) })
+		r := records.Registrar{Client: a.Client, Strict: strict}
+		r.Send(ctx, s.list, indexes, func(i int, o records.Outcome) { s.add(i, actions[i], o) })
 	}
 	if a.strict {
 		// Those that reference later ones of the files are rejected, although they are registered then.

@@ -61,7 +61,8 @@ func (c *connection) targets(args []string) (kinds []string, keys []schemas.Reco
 		kind, ok := records.ParseKind(name)
 		if !ok || id == "" {
 			similar := flags.DidYouMean(name, schemas.Kinds())
-			return nil, nil, flags.Usage(fmt.Errorf("%q: expected KIND/ID with the kind %s%s", arg, kindList(), similar))
+			return nil, nil, flags.Usage(fmt.Errorf("%q: expected KIND/ID with the kind %s%s", arg,
+				flags.Alternatives(schemas.Kinds()), similar))
 		}
 		keys = append(keys, c.key(kind, id))
 	}
@@ -85,7 +86,7 @@ func parseKinds(arg string) (kinds []string, err error) {
 	for name := range strings.SplitSeq(arg, ",") {
 		kind, ok := records.ParseKind(name)
 		if !ok {
-			return nil, flags.Usage(fmt.Errorf("unknown kind %q: expected %s%s", name, kindList(),
+			return nil, flags.Usage(fmt.Errorf("unknown kind %q: expected %s%s", name, flags.Alternatives(schemas.Kinds()),
 				flags.DidYouMean(name, schemas.Kinds())))
 		}
 		if !slices.Contains(kinds, kind) {
@@ -93,11 +94,6 @@ func parseKinds(arg string) (kinds []string, err error) {
 		}
 	}
 	return kinds, nil
-}
-
-func kindList() string {
-	kinds := schemas.Kinds()
-	return strings.Join(kinds[:len(kinds)-1], ", ") + " or " + kinds[len(kinds)-1]
 }
 
 // complete completes a kind and ids.

@@ -53,9 +53,9 @@ type summary struct {
 	Seconds  float64             `json:"seconds"`
 	DryRun   string              `json:"dry_run,omitempty"`
 
-	list  []records.Record
-	known map[change]bool // the records of the files, without actions
-	first error           // of the first rejected record
+	list    []records.Record
+	records map[change]bool // the records of the files, without actions
+	first   error           // of the first rejected record
 
 	mu          sync.Mutex
 	actions     []string
@@ -66,7 +66,7 @@ type summary struct {
 func newSummary(list []records.Record, dry string) *summary {
 	s := &summary{
 		Accepted: map[string]int{}, Actions: map[string]int{}, Rejected: []records.Rejection{}, list: list,
-		known:   map[change]bool{},
+		records: map[change]bool{},
 		actions: make([]string, len(list)), outcomes: make([]records.Outcome, len(list)),
 		differences: make([]difference, len(list)),
 	}
@@ -74,7 +74,7 @@ func newSummary(list []records.Record, dry string) *summary {
 		s.DryRun = dry
 	}
 	for _, r := range list {
-		s.known[change{Kind: r.Kind, ID: r.ID, Tenant: r.Tenant}] = true
+		s.records[change{Kind: r.Kind, ID: r.ID, Tenant: r.Tenant}] = true
 	}
 	return s
 }
@@ -98,7 +98,7 @@ func (s *summary) failed() bool {
 }
 
 func (s *summary) has(kind, id, tenant string) bool {
-	return s.known[change{Kind: kind, ID: id, Tenant: tenant}]
+	return s.records[change{Kind: kind, ID: id, Tenant: tenant}]
 }
 
 func (s *summary) prune(r client.Record) {
@@ -151,9 +151,9 @@ func (s *summary) warn(r records.Record, list []schemas.FieldError) {
 			continue
 		}
 		var absent schemas.RecordKey
-		for _, to := range references {
-			if w.Field == "record."+to.Field && !strings.Contains(w.Message, "mean") {
-				absent = schemas.RecordKey{Kind: to.Kind, ID: to.ID, TenantID: schemas.Optional(r.Tenant)}
+		for _, reference := range references {
+			if w.Field == "record."+reference.Field && !strings.Contains(w.Message, "mean") {
+				absent = schemas.RecordKey{Kind: reference.Kind, ID: reference.ID, TenantID: schemas.Optional(r.Tenant)}
 			}
 		}
 		s.Warnings = append(s.Warnings, warning{r.Source, r.Kind, r.ID, w, absent})
@@ -186,11 +186,11 @@ func (s *summary) suggest(ctx context.Context, c *client.Client) {
 func (s *summary) references(r records.Record) map[string][]change {
 	inFiles := map[string][]change{}
 	references, _ := schemas.References(r.Kind, r.JSON) // a valid record
-	for _, to := range references {
+	for _, reference := range references {
 		for _, tenant := range []string{r.Tenant, ""} {
-			if s.has(to.Kind, to.ID, tenant) {
-				field := "record." + to.Field
-				inFiles[field] = append(inFiles[field], change{Kind: to.Kind, ID: to.ID, Tenant: tenant})
+			if s.has(reference.Kind, reference.ID, tenant) {
+				field := "record." + reference.Field
+				inFiles[field] = append(inFiles[field], change{Kind: reference.Kind, ID: reference.ID, Tenant: tenant})
 			}
 		}
 	}

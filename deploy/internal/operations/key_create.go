@@ -27,7 +27,7 @@ const maxNote = 256
 type keyCreate struct {
 	key
 	tenants []string
-	all     bool
+	global  bool
 	role    string
 	note    string
 	secret  string // name of the Kubernetes Secret
@@ -57,7 +57,7 @@ its tenants only; requests without tenant_id use its single tenant.`,
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&k.tenants, "tenant", nil, "`TENANT` of the key; comma-separated list for several")
-	f.BoolVar(&k.all, "all-tenants", false, "make the key valid for every tenant")
+	f.BoolVar(&k.global, "all-tenants", false, "make the key valid for every tenant")
 	f.StringVar(&k.role, "role", "", "`ROLE` of the key: reader, registrar, analyst or admin")
 	f.StringVar(&k.note, "note", "", "description `TEXT` of the key, shown by key list")
 	f.StringVar(&k.secret, "kubernetes-secret", "",
@@ -74,7 +74,7 @@ func (k *keyCreate) run(ctx context.Context, out, errOut io.Writer) error {
 	switch {
 	case k.role == "":
 		return flags.Usage(fmt.Errorf("--role: expected one of %v", schemas.Roles()))
-	case k.all == (len(k.tenants) > 0):
+	case k.global == (len(k.tenants) > 0):
 		return flags.Usage(errors.New("expected exactly one of --tenant and --all-tenants, which is for operators"))
 	case len(k.note) > maxNote || strings.ContainsFunc(k.note, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return flags.Usage(fmt.Errorf("--note: expected one line of at most %d bytes", maxNote))
@@ -90,10 +90,10 @@ func (k *keyCreate) run(ctx context.Context, out, errOut io.Writer) error {
 		if target, err = openClusterSecret(k.account, k.secret, os.Getenv); err != nil {
 			return err
 		}
-		switch has, err := target.has(ctx, "key"); {
+		switch exists, err := target.has(ctx, "key"); {
 		case err != nil:
 			return err
-		case has:
+		case exists:
 			_, err := fmt.Fprintf(out, "Secret %s already contains a key; no key was created\n", k.secret)
 			return err
 		}

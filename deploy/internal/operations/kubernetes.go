@@ -55,10 +55,10 @@ func openClusterSecret(directory, name string, getenv func(string) string) (*clu
 	if !authorities.AppendCertsFromPEM([]byte(files["ca.crt"])) {
 		return nil, errors.New("--kubernetes-account: ca.crt contains no certificate")
 	}
-	at := url.URL{Scheme: "https", Host: net.JoinHostPort(host, port)}
+	server := url.URL{Scheme: "https", Host: net.JoinHostPort(host, port)}
 	return &clusterSecret{
 		name:  name,
-		url:   at.JoinPath("api/v1/namespaces", files["namespace"], "secrets", name).String(),
+		url:   server.JoinPath("api/v1/namespaces", files["namespace"], "secrets", name).String(),
 		token: files["token"],
 		client: &http.Client{Timeout: clusterTimeout, Transport: &http.Transport{
 			DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12},

@@ -23,19 +23,23 @@ func TenantFlag(cmd *cobra.Command, tenant *string, usage string) {
 // does not respond within a second.
 func CompleteIDs(cmd *cobra.Command, kind, begin string) (list []string, _ cobra.ShellCompDirective) {
 	connect.Complete(cmd, func(ctx context.Context, c *client.Client) {
-		for r := range firstRecords(ctx, c, cmd, kind, begin) {
+		q := schemas.RecordQuery{Kind: kind, Prefix: begin, TenantID: tenantOf(cmd)}
+		for r := range firstRecords(ctx, c, q) {
 			list = append(list, cobra.CompletionWithDesc(r.ID, Summaries(r.JSON)[0].About()))
 		}
 	})
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// firstRecords yields the first records of a kind whose id begins with a text, until an error.
-func firstRecords(ctx context.Context, c *client.Client, cmd *cobra.Command, kind,
-	begin string) iter.Seq[client.Record] {
-	tenant, _ := cmd.Flags().GetString("tenant") // empty if cmd does not have the flag
-	q := schemas.RecordQuery{Kind: kind, TenantID: schemas.Optional(tenant), Prefix: begin,
-		Limit: new(flags.MaxCompletions)}
+// tenantOf returns the tenant of the flag of cmd; nil: cmd does not have the flag.
+func tenantOf(cmd *cobra.Command) *string {
+	tenant, _ := cmd.Flags().GetString("tenant")
+	return schemas.Optional(tenant)
+}
+
+// firstRecords yields the first records of a query, until an error.
+func firstRecords(ctx context.Context, c *client.Client, q schemas.RecordQuery) iter.Seq[client.Record] {
+	q.Limit = new(flags.MaxCompletions)
 	return func(yield func(client.Record) bool) {
 		n := 0
 		for r, err := range c.List(ctx, q) {
@@ -58,7 +62,8 @@ func CompleteField(field func(Summary) []string) cobra.CompletionFunc {
 		}
 		connect.Complete(cmd, func(ctx context.Context, c *client.Client) {
 			for _, kind := range kinds {
-				for r := range firstRecords(ctx, c, cmd, kind, "") {
+				q := schemas.RecordQuery{Kind: kind, TenantID: tenantOf(cmd)}
+				for r := range firstRecords(ctx, c, q) {
 					values = append(values, field(Summaries(r.JSON)[0])...)
 				}
 			}

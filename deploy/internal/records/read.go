@@ -45,14 +45,14 @@ var formats = map[string]func(name string, data []byte) []ParsedRecord{
 // ReadAll reads the records of files and directories in order; files of a directory are
 // read in lexical order. "-" means stdin.
 func ReadAll(paths []string, stdin io.Reader) ([]ParsedRecord, error) {
-	var all []ParsedRecord
+	var list []ParsedRecord
 	for _, path := range paths {
 		if path == "-" {
 			data, err := io.ReadAll(stdin)
 			if err != nil {
 				return nil, fmt.Errorf("read stdin: %w", err)
 			}
-			all = append(all, Parse("stdin", data)...)
+			list = append(list, Parse("stdin", data)...)
 			continue
 		}
 		files, err := Files(path)
@@ -64,10 +64,10 @@ func ReadAll(paths []string, stdin io.Reader) ([]ParsedRecord, error) {
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, parsed...)
+			list = append(list, parsed...)
 		}
 	}
-	return all, nil
+	return list, nil
 }
 
 // ReadFile returns the content of a file and its records.
@@ -94,15 +94,15 @@ func Parse(file string, data []byte) []ParsedRecord {
 // directories.
 func Files(path string) ([]string, error) {
 	var files []string
-	err := filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
-		hidden := at != path && strings.HasPrefix(entry.Name(), ".")
+	err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		hidden := file != path && strings.HasPrefix(entry.Name(), ".")
 		switch {
 		case err != nil:
 			return err
 		case hidden && entry.IsDir():
 			return fs.SkipDir
-		case !hidden && !entry.IsDir() && formats[filepath.Ext(at)] != nil:
-			files = append(files, at)
+		case !hidden && !entry.IsDir() && formats[filepath.Ext(file)] != nil:
+			files = append(files, file)
 		}
 		return nil
 	})
@@ -115,25 +115,25 @@ func Files(path string) ([]string, error) {
 
 // ReadLines reads one record per line. A malformed line does not affect the others.
 func ReadLines(name string, data []byte) []ParsedRecord {
-	var all []ParsedRecord
+	var list []ParsedRecord
 	n, offset := 0, 0
 	for line := range bytes.Lines(data) {
 		n++
-		one := readJSON(name, line)
-		for i := range one {
-			one[i].Source = fmt.Sprintf("%s:%d", name, n)
-			one[i].offset += offset
+		parsed := readJSON(name, line)
+		for i := range parsed {
+			parsed[i].Source = fmt.Sprintf("%s:%d", name, n)
+			parsed[i].offset += offset
 		}
 		offset += len(line)
-		all = append(all, one...)
+		list = append(list, parsed...)
 	}
-	return all
+	return list
 }
 
 // readJSON reads a sequence of records or arrays of records.
 func readJSON(name string, data []byte) []ParsedRecord {
 	d := jsontext.NewDecoder(bytes.NewReader(data), lenient)
-	var all []ParsedRecord
+	var list []ParsedRecord
 	for lines := (counter{data: data}); ; {
 		var value jsontext.Value
 		var err error
@@ -147,11 +147,11 @@ func readJSON(name string, data []byte) []ParsedRecord {
 		source := fmt.Sprintf("%s:%d", name, lines.at(offset))
 		switch {
 		case errors.Is(err, io.EOF) && d.StackDepth() == 0:
-			return all
+			return list
 		case err != nil:
-			return append(all, ParsedRecord{Source: source, Err: fmt.Errorf("invalid JSON; the rest was skipped: %w", err)})
+			return append(list, ParsedRecord{Source: source, Err: fmt.Errorf("invalid JSON; the rest was skipped: %w", err)})
 		case value != nil:
-			all = append(all, ParsedRecord{Source: source, Text: value.Clone(), offset: offset})
+			list = append(list, ParsedRecord{Source: source, Text: value.Clone(), offset: offset})
 		}
 	}
 }

@@ -81,10 +81,10 @@ func compact(v jsontext.Value) string {
 }
 
 func wrongs[T any](list []T) []bool {
-	var is []bool
+	var matches []bool
 	for _, r := range list {
 		text := fmt.Sprintf("%+v", r)
-		is = append(is, strings.Contains(text, "Wrong: "))
+		matches = append(matches, strings.Contains(text, "Wrong: "))
 	}
-	return is
+	return matches
 }

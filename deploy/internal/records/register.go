@@ -23,15 +23,21 @@ type Outcome struct {
 	Revision uint64
 }
 
+// Registrar registers records.
+type Registrar struct {
+	Client *client.Client
+	Strict bool      // reject records with warnings
+	ErrOut io.Writer // for the progress of RegisterSearchable
+}
+
 // RegisterSearchable registers records and returns when all of them are searchable, or an
 // error after the timeout or if one is rejected. It retries the registration of
 // records that were not indexed immediately.
-func RegisterSearchable(ctx context.Context, c *client.Client, list []Record, timeout time.Duration,
-	errOut io.Writer) error {
+func (r Registrar) RegisterSearchable(ctx context.Context, list []Record, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
-		outcomes := register(ctx, c, list, errOut)
+		outcomes := r.register(ctx, list)
 		var later []Record
 		var rejected []Rejection
 		for i, o := range outcomes {
@@ -50,21 +56,20 @@ func RegisterSearchable(ctx context.Context, c *client.Client, list []Record, ti
 		case len(later) == 0:
 			return nil
 		}
-		if err := waitIndexed(ctx, c, later[0], errOut); err != nil {
+		if err := r.waitIndexed(ctx, later[0]); err != nil {
 			return err
 		}
 		list = later
 	}
 }
 
-// register registers the records and returns an outcome for each. It shows its progress on
-// errOut.
-func register(ctx context.Context, c *client.Client, list []Record, errOut io.Writer) []Outcome {
-	bar := output.NewProgress(errOut, "registering", len(list))
+// register registers the records and returns an outcome for each. It shows its progress.
+func (r Registrar) register(ctx context.Context, list []Record) []Outcome {
+	bar := output.NewProgress(r.ErrOut, "registering", len(list))
 	defer bar.Close()
 	outcomes := make([]Outcome, len(list))
 	for _, batch := range DistinctBatches(list) {
-		SendAll(ctx, c, list, batch, false, func(i int, o Outcome) {
+		r.Send(ctx, list, batch, func(i int, o Outcome) {
 			outcomes[i] = o
 			bar.Add(1)
 		})
@@ -72,12 +77,12 @@ func register(ctx context.Context, c *client.Client, list []Record, errOut io.Wr
 	return outcomes
 }
 
-// waitIndexed registers r repeatedly until the response reports that it is indexed.
-func waitIndexed(ctx context.Context, c *client.Client, r Record, errOut io.Writer) error {
+// waitIndexed registers a record repeatedly until the response reports that it is indexed.
+func (r Registrar) waitIndexed(ctx context.Context, record Record) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		if o := register(ctx, c, []Record{r}, errOut)[0]; ctx.Err() == nil && (o.Err != nil || !o.Later) {
+		if o := r.register(ctx, []Record{record})[0]; ctx.Err() == nil && (o.Err != nil || !o.Later) {
 			return o.Err
 		}
 		select {
@@ -104,23 +109,22 @@ func DistinctBatches(list []Record) (batches [][]int) {
 	return batches
 }
 
-// SendAll registers the records with the indexes, which must have distinct IDs, and calls done
-// with the outcome of each. With strict, a record with warnings is rejected.
-func SendAll(ctx context.Context, c *client.Client, list []Record, indexes []int, strict bool,
-	done func(i int, o Outcome)) {
+// Send registers the records with the indexes, which must have distinct IDs, and calls done with the
+// outcome of each.
+func (r Registrar) Send(ctx context.Context, list []Record, indexes []int, done func(i int, o Outcome)) {
 	bulk := make([]schemas.BulkRecord, len(indexes))
 	left := map[int]bool{}
 	for n, i := range indexes {
 		bulk[n] = schemas.BulkRecord{Kind: list[i].Kind, ID: list[i].ID, Record: list[i].JSON}
 		left[i] = true
 	}
-	err := c.PutAll(ctx, bulk, strict, func(n int, r schemas.RecordResult) {
+	err := r.Client.PutAll(ctx, bulk, r.Strict, func(n int, result schemas.RecordResult) {
 		delete(left, indexes[n])
-		o := Outcome{Warnings: r.Warnings, Later: r.Indexed != nil && !*r.Indexed}
-		if r.Error != nil {
-			o.Err = r.Error
+		o := Outcome{Warnings: result.Warnings, Later: result.Indexed != nil && !*result.Indexed}
+		if result.Error != nil {
+			o.Err = result.Error
 		}
-		if token, err := schemas.ParseConsistencyToken(r.Revision); err == nil {
+		if token, err := schemas.ParseConsistencyToken(result.Revision); err == nil {
 			o.Revision = token.Revision
 		}
 		done(indexes[n], o)

@@ -15,17 +15,17 @@ func ReadYAML(data []byte) []ParsedRecord { return readYAML("text", data) }
 
 // readYAML reads the documents of a file; each is a record or a list of records.
 func readYAML(name string, data []byte) []ParsedRecord {
-	var all []ParsedRecord
+	var list []ParsedRecord
 	for d := yaml.NewDecoder(bytes.NewReader(data)); ; {
 		var document yaml.Node
 		err := d.Decode(&document)
 		switch {
 		case errors.Is(err, io.EOF):
-			return all
+			return list
 		case err != nil:
-			return append(all, ParsedRecord{Source: name, Err: fmt.Errorf("invalid YAML; the rest was skipped: %w", err)})
+			return append(list, ParsedRecord{Source: name, Err: fmt.Errorf("invalid YAML; the rest was skipped: %w", err)})
 		}
-		all = append(all, listed(name, &document)...)
+		list = append(list, listed(name, &document)...)
 	}
 }
 
@@ -33,21 +33,21 @@ func readYAML(name string, data []byte) []ParsedRecord {
 func listed(name string, n *yaml.Node) []ParsedRecord {
 	switch {
 	case n.Kind == yaml.DocumentNode || n.Kind == yaml.SequenceNode:
-		var all []ParsedRecord
+		var list []ParsedRecord
 		for _, item := range n.Content {
-			all = append(all, listed(name, item)...)
+			list = append(list, listed(name, item)...)
 		}
-		return all
+		return list
 	case n.ShortTag() == "!!null":
 		return nil
 	}
-	one := ParsedRecord{Source: fmt.Sprintf("%s:%d", name, n.Line), node: n}
+	parsed := ParsedRecord{Source: fmt.Sprintf("%s:%d", name, n.Line), node: n}
 	var value any
 	plain(n)
-	if one.Err = n.Decode(&value); one.Err == nil {
-		one.Text, one.Err = json.Marshal(value, json.Deterministic(true))
+	if parsed.Err = n.Decode(&value); parsed.Err == nil {
+		parsed.Text, parsed.Err = json.Marshal(value, json.Deterministic(true))
 	}
-	return []ParsedRecord{one}
+	return []ParsedRecord{parsed}
 }
 
 // plain converts dates to strings: JSON has no dates.

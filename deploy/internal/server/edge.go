@@ -49,7 +49,7 @@ it answers with 503, and /health names the missing services.`,
 	e.edgeFlags.flags(cmd.Flags())
 	e.NATS.Flags(cmd.Flags())
 	e.reader.Flags(cmd.Flags(), "reader-nats", "reads API keys and events of analyses")
-	e.process.flags(cmd.Flags())
+	e.process.flags(cmd)
 	return cmd
 }
 

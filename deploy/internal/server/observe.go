@@ -48,13 +48,13 @@ func (o *observed) flags(f *pflag.FlagSet) {
 // observe starts tracing and, with --metrics, the metrics listener. The caller calls end
 // last, which flushes the spans within the drain timeout and closes the listener.
 func (o *observed) observe(ctx context.Context, log *slog.Logger, drain time.Duration,
-	of probes) (end func(), err error) {
+	process probes) (end func(), err error) {
 	telemetry.Build(bus.Version)
-	flush, err := telemetry.Trace(ctx, of.name, bus.Version, log)
+	flush, err := telemetry.Trace(ctx, process.name, bus.Version, log)
 	if err != nil {
 		return nil, err
 	}
-	hide, err := o.listenMetrics(ctx, log, of)
+	hide, err := o.listenMetrics(ctx, log, process)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (o *observed) observe(ctx context.Context, log *slog.Logger, drain time.Dur
 
 // listenMetrics serves metrics on --metrics until hide is called. A process that drains
 // is not ready.
-func (o *observed) listenMetrics(ctx context.Context, log *slog.Logger, of probes) (hide func(), err error) {
+func (o *observed) listenMetrics(ctx context.Context, log *slog.Logger, process probes) (hide func(), err error) {
 	if o.metrics == "" && o.pprof {
 		return nil, flags.Usage(errors.New("--pprof requires a --metrics address"))
 	}
@@ -90,7 +90,7 @@ func (o *observed) listenMetrics(ctx context.Context, log *slog.Logger, of probe
 			if ctx.Err() != nil {
 				return []string{"the process is shutting down"}
 			}
-			return of.ready(requestCtx)
+			return process.ready(requestCtx)
 		}
 		err := edge.Monitor{Listener: listener, Ready: ready, Hosts: o.hosts, Pprof: o.pprof, Log: log}.Serve(serving)
 		if err != nil {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"cairn/bus"
 	"cairn/deploy/internal/flags"
@@ -43,9 +42,10 @@ type process struct {
 	observed
 }
 
-func (p *process) flags(f *pflag.FlagSet) {
+func (p *process) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.Var(logLevel{&p.level}, "log-level", "minimum log `LEVEL`: debug, info, warn or error; logs go to stderr")
-	f.StringVar(&p.format, "log-format", "text", "log `FORMAT`: text or json")
+	flags.Choice(cmd, &p.format, "log-format", "", "log `FORMAT`: text or json", "text", "json")
 	f.DurationVar(&p.drain, "drain", services.Defaults().Drain,
 		"graceful shutdown timeout for requests in flight; after it they are canceled and the exit code is 124")
 	p.observed.flags(f)
@@ -108,14 +108,9 @@ func (p *process) limitDrain(ctx context.Context, log *slog.Logger) (stop func()
 // logger returns a logger to w and makes it the default.
 func (p *process) logger(w io.Writer) (*slog.Logger, error) {
 	options := &slog.HandlerOptions{Level: p.level}
-	var form slog.Handler
-	switch p.format {
-	case "text":
-		form = slog.NewTextHandler(w, options)
-	case "json":
+	var form slog.Handler = slog.NewTextHandler(w, options)
+	if p.format == "json" {
 		form = slog.NewJSONHandler(w, options)
-	default:
-		return nil, flags.Usage(fmt.Errorf("--log-format: expected text or json, got %q", p.format))
 	}
 	if err := cmp.Or(p.checkHosts(), flags.AtLeast("drain", p.drain, 0)); err != nil {
 		return nil, err

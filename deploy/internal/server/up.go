@@ -26,6 +26,9 @@ import (
 	"cairn/services"
 )
 
+// syncAlways is a value of --sync.
+const syncAlways = "always"
+
 // upProcess runs all components in one process.
 type upProcess struct {
 	process
@@ -33,7 +36,7 @@ type upProcess struct {
 	nats     string
 	security natsserver.Security // of the NATS server
 	data     string
-	sync     syncPolicy
+	sync     string // when messages are synced to disk
 	cluster  cluster
 	backends backends
 	chosen   string // reason for the detected model; empty with --model
@@ -41,7 +44,7 @@ type upProcess struct {
 }
 
 func upCommand() *cobra.Command {
-	u := &upProcess{sync: syncSecond}
+	u := &upProcess{}
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run everything in this process",
@@ -81,7 +84,9 @@ the process immediately.`,
 	f.StringVar(&u.nats, "nats-listen", "127.0.0.1:4222",
 		"listen `ADDRESS` for NATS clients; empty: in-process connections only")
 	f.StringVar(&u.data, "data", "data", "data `DIRECTORY`; empty: in memory, lost when the process exits")
-	f.Var(&u.sync, "sync", "when messages are synced to disk: every second (`1s`), or always: each one before it is acknowledged")
+	flags.Choice(cmd, &u.sync, "sync", "",
+		"when messages are synced to disk: every second (`1s`), or always: each one before it is acknowledged", "1s",
+		syncAlways)
 	flags.Secret(f, &u.security.Secret, "nats-secret", "",
 		"`SECRET` that clients of the NATS server must present: nats://SECRET@host:4222")
 	f.StringVar(&u.security.Cert, "nats-tls-cert", "",
@@ -93,7 +98,7 @@ the process immediately.`,
 	u.backends.flags(f)
 	streamFlags(f, &u.backends.Config)
 	u.backends.Model, f.Lookup("model").DefValue = "", "detected, or offline:"
-	u.process.flags(f)
+	u.process.flags(cmd)
 	return cmd
 }
 
@@ -202,8 +207,22 @@ func (u *upProcess) serve(ctx context.Context, e edge.Config, c services.Config,
 		// Nodes of a cluster have disks of different sizes: the first one determines the limit.
 		c.Replication.Storage = bucket.Storage{Bytes: server.StorageLimit(), Initial: u.cluster.Name != ""}
 	}
-	err = supervise(ctx, conn, c, e, u.cluster.Name != "", func() {
-		u.report(out, addressOf(e), server.URL(), server.Node(), c, degraded(ctx, conn, services.DefaultRoles()))
+	err = u.supervise(ctx, c, e, func() {
+		t := output.NewTable(out)
+		t.Row("Cairn " + bus.Version + " is running.")
+		t.Row()
+		t.Row("  http", addressOf(e), "documentation: "+addressOf(e)+"/docs")
+		t.Row("  nats", cmp.Or(server.URL(), "in-process only"))
+		if u.cluster.Name != "" {
+			t.Row("  cluster", u.cluster.Name, "node "+server.Node())
+		}
+		u.addSettings(t, c)
+		for _, sentence := range degraded(ctx, conn, services.DefaultRoles()) {
+			t.Row("  degraded", sentence)
+		}
+		t.Row()
+		t.Row("Press Ctrl-C to shut down.")
+		t.Write()
 		context.AfterFunc(ctx, func() {
 			_, _ = fmt.Fprintln(out, "Shutting down: draining requests in flight. Press Ctrl-C again to terminate immediately.")
 		})
@@ -214,34 +233,32 @@ func (u *upProcess) serve(ctx context.Context, e edge.Config, c services.Config,
 	return err
 }
 
-// report prints addresses, backends and degraded services.
-func (u *upProcess) report(out io.Writer, http, nats, node string, c services.Config, missing []string) {
-	t := output.NewTable(out)
-	line := func(what string, cells ...string) { t.Row(append([]string{"  " + what}, cells...)...) }
-	t.Row("Cairn " + bus.Version + " is running.")
-	t.Row()
-	line("http", http, "documentation: "+http+"/docs")
-	line("nats", cmp.Or(nats, "in-process only"))
-	if u.cluster.Name != "" {
-		line("cluster", u.cluster.Name, "node "+node)
-	}
-	line("data", cmp.Or(u.data, "in memory only: lost when this process exits"))
+// addSettings adds the storage and the backends.
+func (u *upProcess) addSettings(t *output.Table, c services.Config) {
+	t.Row("  data", cmp.Or(u.data, "in memory only: lost when this process exits"))
 	if u.data != "" {
-		line("sync", string(u.sync), u.sync.guarantee(u.cluster.Name != ""))
+		t.Row("  sync", u.sync, u.guarantee())
 	}
-	line("services", strings.Join(services.DefaultRoles(), " "))
-	line("index", schemas.RedactURLs(c.Index))
-	line("embed", schemas.RedactURLs(c.Embed))
-	line("model", schemas.RedactURLs(c.Model), u.chosen)
+	t.Row("  services", strings.Join(services.DefaultRoles(), " "))
+	t.Row("  index", schemas.RedactURLs(c.Index))
+	t.Row("  embed", schemas.RedactURLs(c.Embed))
+	t.Row("  model", schemas.RedactURLs(c.Model), u.chosen)
 	if c.Render != "" {
-		line("render", c.Render)
+		t.Row("  render", c.Render)
 	}
-	for _, sentence := range missing {
-		line("degraded", sentence)
+}
+
+// guarantee describes the acknowledged writes that survive a failure. Each value of --sync keeps them when the
+// process crashes.
+func (u *upProcess) guarantee() string {
+	switch {
+	case u.sync == syncAlways:
+		return "acknowledged writes survive a power failure"
+	case u.cluster.Name != "":
+		return "acknowledged writes survive a crash; a power failure of a majority of the nodes may lose the last second"
+	default:
+		return "acknowledged writes survive a crash; a power failure may lose the last second"
 	}
-	t.Row()
-	t.Row("Press Ctrl-C to shut down.")
-	t.Write()
 }
 
 // supervise sets up the streams and runs the services and the edge until ctx ends. The
@@ -249,8 +266,7 @@ func (u *upProcess) report(out io.Writer, http, nats, node string, c services.Co
 // it starts when all services are ready.
 // The edge stops first, so that its requests in flight complete. One drain deadline,
 // which starts when either of them stops, applies to both.
-func supervise(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Config, clustered bool,
-	ready func()) error {
+func (u *upProcess) supervise(ctx context.Context, c services.Config, e edge.Config, ready func()) error {
 	serving, stopServing := context.WithCancel(ctx)
 	defer stopServing()
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
@@ -263,14 +279,14 @@ func supervise(ctx context.Context, conn *bus.Conn, c services.Config, e edge.Co
 	up := make(chan struct{})
 	g.Go(func() error {
 		defer stopServing()
-		if err := services.Setup(working, conn, conn, c); err != nil {
+		if err := services.Setup(working, e.Conn, e.Conn, c); err != nil {
 			return ignoreCanceled(working, err)
 		}
-		return services.Run(working, conn, c, func() { close(up) })
+		return services.Run(working, e.Conn, c, func() { close(up) })
 	})
 	g.Go(func() error {
 		defer stopWork()
-		if clustered {
+		if u.cluster.Name != "" {
 			return edge.Serve(serving, e)
 		}
 		select {

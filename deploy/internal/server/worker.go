@@ -53,7 +53,7 @@ the missing one.`,
 	}
 	w.NATS.Flags(cmd.Flags())
 	w.backends.flags(cmd.Flags())
-	w.process.flags(cmd.Flags())
+	w.process.flags(cmd)
 	streamLimitFlag(cmd.Flags(), &w.backends.StreamLimit)
 	return cmd
 }

@@ -78,8 +78,8 @@ type proxy struct {
 }
 
 // run forwards messages until in ends.
-func (p *proxy) run(ctx context.Context, in io.Reader, out io.Writer) error {
-	stdio := &sdk.IOTransport{Reader: rejectInvalid(in, out), Writer: nopCloser{out}, MaxLineLength: maxMessage}
+func (p *proxy) run(ctx context.Context, input io.Reader, out io.Writer) error {
+	stdio := &sdk.IOTransport{Reader: rejectInvalid(input, out), Writer: nopCloser{out}, MaxLineLength: maxMessage}
 	var err error
 	if p.out, err = stdio.Connect(ctx); err != nil {
 		return err
@@ -116,10 +116,10 @@ func (p *proxy) run(ctx context.Context, in io.Reader, out io.Writer) error {
 // rejectInvalid returns a reader of the lines of in that are messages of the protocol. It answers
 // the others on out, which must be safe for concurrent use, since the SDK ends the connection at
 // the first one.
-func rejectInvalid(in io.Reader, out io.Writer) io.ReadCloser {
+func rejectInvalid(input io.Reader, out io.Writer) io.ReadCloser {
 	messages, valid := io.Pipe()
 	go func() {
-		lines := bufio.NewScanner(in)
+		lines := bufio.NewScanner(input)
 		lines.Buffer(nil, maxMessage)
 		var err error
 		for err == nil && lines.Scan() {
