@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -57,7 +56,8 @@ all requests have been answered.`,
 			if tenant != "" {
 				p.endpoint += "?" + url.Values{"tenant_id": {tenant}}.Encode()
 			}
-			return p.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+			p.out = cmd.OutOrStdout()
+			return p.run(cmd.Context(), cmd.InOrStdin())
 		},
 	}
 	p.Flags(cmd)
@@ -71,102 +71,84 @@ type proxy struct {
 	connect.HTTP
 	endpoint string
 	version  atomic.Value // string: the negotiated version of the protocol
-	out      sdk.Connection
+	out      io.Writer    // safe for concurrent use
 
 	mu      sync.Mutex
 	running map[jsonrpc.ID]context.CancelFunc
 }
 
 // run forwards messages until in ends.
-func (p *proxy) run(ctx context.Context, input io.Reader, out io.Writer) error {
-	stdio := &sdk.IOTransport{Reader: rejectInvalid(input, out), Writer: nopCloser{out}, MaxLineLength: maxMessage}
-	var err error
-	if p.out, err = stdio.Connect(ctx); err != nil {
-		return err
-	}
-	defer func() { _ = p.out.Close() }() // of the pipe only
-	var requests errgroup.Group
+func (p *proxy) run(ctx context.Context, input io.Reader) error {
+	requests, ctx := errgroup.WithContext(ctx)
 	requests.SetLimit(maxRequests)
-	for {
-		message, err := p.out.Read(ctx)
-		if errors.Is(err, io.EOF) {
-			return requests.Wait()
-		}
-		if err != nil {
-			return errors.Join(err, requests.Wait())
-		}
-		request, ok := message.(*jsonrpc.Request)
-		if !ok {
-			continue // Cairn sends no requests to clients
-		}
-		if request.Method == "notifications/cancelled" {
-			p.cancel(request)
-			continue
-		}
-		mine, cancel := context.WithCancel(ctx)
-		p.started(request, cancel)
-		requests.Go(func() error {
-			defer cancel()
-			defer p.ended(request)
-			return p.forward(mine, request)
-		})
-	}
-}
-
-// rejectInvalid returns a reader of the lines of in that are messages of the protocol. It answers
-// the others on out, which must be safe for concurrent use, since the SDK ends the connection at
-// the first one.
-func rejectInvalid(input io.Reader, out io.Writer) io.ReadCloser {
-	messages, valid := io.Pipe()
-	go func() {
-		lines := bufio.NewScanner(input)
-		lines.Buffer(nil, maxMessage)
-		var err error
-		for err == nil && lines.Scan() {
-			line := lines.Bytes()
-			if invalid := check(line); invalid != nil {
-				err = reject(out, invalid)
-			} else {
-				_, err = fmt.Fprintf(valid, "%s\n", line)
+	scanner := bufio.NewScanner(input)
+	scanner.Buffer(nil, maxMessage)
+	lines := make(chan []byte)
+	go func() { // until input ends: a read of stdin cannot be canceled
+		defer close(lines)
+		for scanner.Scan() {
+			select {
+			case lines <- bytes.Clone(scanner.Bytes()):
+			case <-ctx.Done():
+				return
 			}
 		}
-		_ = valid.CloseWithError(cmp.Or(err, lines.Err())) // always nil
 	}()
-	return messages
+	for {
+		select {
+		case <-ctx.Done():
+			return cmp.Or(requests.Wait(), ctx.Err())
+		case line, ok := <-lines:
+			if !ok {
+				return errors.Join(scanner.Err(), requests.Wait())
+			}
+			if err := p.handle(ctx, line, requests); err != nil {
+				return errors.Join(err, requests.Wait())
+			}
+		}
+	}
 }
 
-// check returns the error for text that is not a message of the protocol. Requests have the
-// syntax that the edge accepts.
-func check(text []byte) *jsonrpc.Error {
-	if len(bytes.TrimSpace(text)) == 0 {
+// handle starts the request on a line, in the group.
+func (p *proxy) handle(ctx context.Context, line []byte, requests *errgroup.Group) error {
+	if len(bytes.TrimSpace(line)) == 0 {
 		return nil
 	}
-	message, err := jsonrpc.DecodeMessage(text)
-	if _, ok := message.(*jsonrpc.Response); !ok {
-		_, invalid := schemas.Decode[schemas.RPCRequest](text, schemas.ErrMalformed)
-		err = cmp.Or(invalid, err)
+	message, err := jsonrpc.DecodeMessage(line)
+	if _, ok := message.(*jsonrpc.Response); ok {
+		return nil // Cairn sends no requests to clients
 	}
-	switch {
-	case err == nil:
+	_, invalid := schemas.Decode[schemas.RPCRequest](line, schemas.ErrMalformed) // as strict as the edge
+	if err = cmp.Or(invalid, err); err != nil {
+		return p.reject(line, err)
+	}
+	request := message.(*jsonrpc.Request)
+	if request.Method == "notifications/cancelled" {
+		p.cancel(request)
 		return nil
-	case !jsontext.Value(text).IsValid(jsontext.AllowDuplicateNames(true)):
-		return &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: output.OneLine(err)}
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: output.OneLine(err)}
+	ctx, cancel := context.WithCancel(ctx)
+	p.started(request, cancel)
+	requests.Go(func() error {
+		defer cancel()
+		defer p.ended(request)
+		return p.forward(ctx, request)
+	})
+	return nil
 }
 
-// reject writes an error without the id of a request, which jsonrpc.EncodeMessage omits.
-func reject(out io.Writer, invalid *jsonrpc.Error) error {
-	text, err := json.Marshal(invalid)
+// reject answers a line that is not a request without the id of a request, which jsonrpc.EncodeMessage omits.
+func (p *proxy) reject(line jsontext.Value, reason error) error {
+	e := jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: output.OneLine(reason)}
+	if !line.IsValid(jsontext.AllowDuplicateNames(true)) {
+		e.Code = jsonrpc.CodeParseError
+	}
+	text, err := json.Marshal(&e)
 	if err != nil {
 		return err
 	}
-	return output.JSONLine(out, schemas.RPCResponse{JSONRPC: "2.0", Error: text})
+	return output.JSONLine(p.out, schemas.RPCResponse{JSONRPC: "2.0", Error: text})
 }
-
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }
 
 func (p *proxy) started(r *jsonrpc.Request, cancel context.CancelFunc) {
 	p.mu.Lock()
@@ -255,7 +237,14 @@ func (p *proxy) exchange(ctx context.Context, r *jsonrpc.Request) error {
 }
 
 // write writes a message to the client.
-func (p *proxy) write(m jsonrpc.Message) error { return p.out.Write(context.Background(), m) }
+func (p *proxy) write(m jsonrpc.Message) error {
+	text, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	_, err = p.out.Write(append(text, '\n'))
+	return err
+}
 
 // negotiated stores the version in the response to initialize.
 func (p *proxy) negotiated(r *jsonrpc.Response) {
