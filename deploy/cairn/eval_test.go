@@ -213,7 +213,7 @@ func (c *flakyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"status":"ok","services":[{"service":"resolve","backends":{"embed":"e"}}]}`)
 	case r.Method == http.MethodDelete:
 		if c.removed.Add(1) == 1 || r.URL.Query().Get("tenant_id") == "" {
-			w.WriteHeader(http.StatusInternalServerError)
+			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		w.WriteHeader(http.StatusNoContent)

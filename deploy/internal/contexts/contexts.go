@@ -39,30 +39,29 @@ configuration directory of the user, or the file that ` + flags.ContextsVariable
 
 // Complete completes the name of a context.
 func Complete(getenv func(string) string) cobra.CompletionFunc {
+	return complete(getenv, (*flags.Contexts).Names)
+}
+
+func complete(getenv func(string) string, values func(*flags.Contexts) []string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		stored, err := flags.ReadContexts(getenv)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		return stored.Names(), cobra.ShellCompDirectiveNoFileComp
+		return values(stored), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // CompleteTenants completes the tenants of all contexts.
 func CompleteTenants(getenv func(string) string) cobra.CompletionFunc {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		stored, err := flags.ReadContexts(getenv)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var tenants []string
+	return complete(getenv, func(stored *flags.Contexts) (tenants []string) {
 		for _, name := range stored.Names() {
 			if tenant := stored.Contexts[name].Tenant; tenant != "" && !slices.Contains(tenants, tenant) {
 				tenants = append(tenants, tenant)
 			}
 		}
-		return tenants, cobra.ShellCompDirectiveNoFileComp
-	}
+		return tenants
+	})
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)

@@ -112,29 +112,32 @@ func (r evaluation) differences(now evaluation) map[string]figures {
 
 // write adds r as text.
 func (r evaluation) write(t *output.Table) {
-	t.Row(fmt.Sprintf("%d queries for %d skills%s in %.1f s", r.Queries, r.Corpus, suffixed(" of tenant ", r.Tenant),
-		r.Seconds))
+	scope := ""
+	if r.Tenant != "" {
+		scope = " of tenant " + r.Tenant
+	}
+	t.Row(fmt.Sprintf("%d queries for %d skills%s in %.1f s", r.Queries, r.Corpus, scope, r.Seconds))
 	if backends := output.Pairs(r.Backends); len(backends) > 0 {
 		t.Row(strings.Join(backends, ", "))
 	}
 	t.Row()
 	t.Row("", "recall@1", "recall@5", "nDCG@10", "all@5", "p50 ms", "p95 ms", "not found", "degraded", "failed")
 	for _, row := range r.rows() {
-		t.Row(append(row.All.cells(row.name), milliseconds(row.P50), milliseconds(row.P95),
+		t.Row(append(row.All.cells(row.name, "%.4f"), milliseconds(row.P50), milliseconds(row.P95),
 			fmt.Sprint(row.Missing), fmt.Sprint(row.Degraded), fmt.Sprint(row.Failed))...)
-		t.Row(append(row.All.Margin.cells("  ±"), "", "", "", "", "")...) // all columns, so that they stay aligned
+		t.Row(append(row.All.Margin.cells("  ±", "%.4f"), "", "", "", "", "")...) // all columns, so that they stay aligned
 	}
 	if h := r.Hybrid; h.One.Queries > 0 && h.Several.Queries > 0 {
-		t.Row(h.One.cells(fmt.Sprintf("  %d with one skill", h.One.Queries))...)
-		t.Row(h.Several.cells(fmt.Sprintf("  %d with several", h.Several.Queries))...)
+		t.Row(h.One.cells(fmt.Sprintf("  %d with one skill", h.One.Queries), "%.4f")...)
+		t.Row(h.Several.cells(fmt.Sprintf("  %d with several", h.Several.Queries), "%.4f")...)
 	}
 	if r.Difference != nil {
 		t.Row()
 		t.Row("difference")
 		for _, row := range r.rows() {
 			d := r.Difference[row.name]
-			t.Row(d.signedCells(row.name)...)
-			t.Row(d.Margin.cells("  ±")...)
+			t.Row(d.cells(row.name, "%+.4f")...)
+			t.Row(d.Margin.cells("  ±", "%.4f")...)
 		}
 	}
 	t.Row()
@@ -175,12 +178,4 @@ func (r evaluation) explain(t *output.Table) {
 				row.Lacking))
 		}
 	}
-}
-
-// suffixed returns prefix and text, or an empty string if text is empty.
-func suffixed(prefix, text string) string {
-	if text == "" {
-		return ""
-	}
-	return prefix + text
 }

@@ -70,12 +70,7 @@ func (f figures) difference(now figures) figures {
 }
 
 // cells returns a row of a table: the name and the metrics.
-func (m metrics) cells(name string) []string { return m.formatted(name, "%.4f") }
-
-// signedCells is cells for differences.
-func (m metrics) signedCells(name string) []string { return m.formatted(name, "%+.4f") }
-
-func (m metrics) formatted(name, format string) []string {
+func (m metrics) cells(name, format string) []string {
 	cells := []string{name}
 	for _, metric := range m.each() {
 		cells = append(cells, fmt.Sprintf(format, *metric))

@@ -86,7 +86,7 @@ func TestDifference(t *testing.T) {
 		cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := now.signedCells("hybrid")[1]; got != "+0.7500" {
+	if got := now.cells("hybrid", "%+.4f")[1]; got != "+0.7500" {
 		t.Errorf("got %q, want a sign", got)
 	}
 }

@@ -286,33 +286,23 @@ func editedSkill(original jsontext.Value, head frontmatter, body string,
 		return nil, err
 	}
 	before := skillfile.FrontmatterOf(skill, original)
-	changes := map[string]string{}
-	if head.Description != before.Description {
-		changes["description"] = head.Description
-	}
-	if head.License != before.License {
-		changes["license"] = head.License
-	}
-	if body != strings.TrimSpace(skillfile.Body(skill)) {
-		changes["instructions"] = body
-	}
-	if head.Compatibility != before.Compatibility {
-		changes["compatibility"] = head.Compatibility
-	}
-	if head.AllowedTools != before.AllowedTools {
-		changes["allowed_tools"] = head.AllowedTools
-	}
 	if !maps.Equal(head.Metadata, before.Metadata) {
 		if original, err = member.Append(original,
 			member.Member{Name: "metadata", Value: ownMetadata(head.Metadata)}); err != nil {
 			return nil, err
 		}
 	}
-	for _, name := range []string{"description", "license", "instructions", "compatibility", "allowed_tools"} {
-		if value, ok := changes[name]; ok {
-			if original, err = member.Append(original, member.Member{Name: name, Value: value}); err != nil {
-				return nil, err
-			}
+	for _, field := range []struct{ name, before, after string }{
+		{"description", before.Description, head.Description}, {"license", before.License, head.License},
+		{"instructions", strings.TrimSpace(skillfile.Body(skill)), body},
+		{"compatibility", before.Compatibility, head.Compatibility},
+		{"allowed_tools", before.AllowedTools, head.AllowedTools},
+	} {
+		if field.after == field.before {
+			continue
+		}
+		if original, err = member.Append(original, member.Member{Name: field.name, Value: field.after}); err != nil {
+			return nil, err
 		}
 	}
 	return withFiles(original, files)

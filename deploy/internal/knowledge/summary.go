@@ -202,30 +202,24 @@ func (s *summary) references(r records.Record) map[string][]change {
 func (s *summary) retryable(indexes []int) []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	waiting, rejected := map[int][]change{}, map[change]bool{}
-	candidates := map[int]bool{}
-	for _, i := range indexes {
-		candidates[i] = true
-	}
+	rejected := map[change]bool{}
+	waiting := map[int][]change{}
 	for i, o := range s.outcomes {
-		if o.Err == nil {
-			continue
-		}
-		absent, ok := s.absentReferences(i)
-		if ok && candidates[i] {
-			waiting[i] = absent
-		} else {
+		if o.Err != nil {
 			rejected[s.record(i)] = true
+		}
+	}
+	for _, i := range indexes {
+		if absent, ok := s.absentReferences(i); ok {
+			waiting[i], rejected[s.record(i)] = absent, false
 		}
 	}
 	for before := -1; before != len(waiting); {
 		before = len(waiting)
-		for i, absent := range waiting {
-			if slices.ContainsFunc(absent, func(c change) bool { return rejected[c] }) {
-				delete(waiting, i)
-				rejected[s.record(i)] = true
-			}
-		}
+		maps.DeleteFunc(waiting, func(i int, absent []change) bool {
+			rejected[s.record(i)] = slices.ContainsFunc(absent, func(c change) bool { return rejected[c] })
+			return rejected[s.record(i)]
+		})
 	}
 	return slices.Sorted(maps.Keys(waiting))
 }

@@ -95,20 +95,19 @@ func (s *search) skills(ctx context.Context, query string, out io.Writer) error 
 	}
 	why := records.ReasonsOf(hits.Explained)
 	list := records.Summaries(hits.Skills...)
-	wide := records.WideColumns()
-	if slices.ContainsFunc(list, func(r records.Summary) bool { return r.StatusOr() != schemas.StatusActive }) {
-		for i := range wide {
-			wide[i].Wide = wide[i].Wide && wide[i].Title != records.StatusTitle
-		}
-	}
+	inactive := slices.ContainsFunc(list, func(r records.Summary) bool { return r.StatusOr() != schemas.StatusActive })
 	return output.Result{Value: hits, Names: records.Names(schemas.KindSkill, list), Table: func(t *output.Table) {
-		records.WriteTable(t, list, s.output == "wide", slices.Concat([]records.Column{
-			{Title: "SCORE", Cell: func(r records.Summary) string { return fmt.Sprintf("%.3f", r.Score) }},
-			{Title: "SKILL", Cell: records.Summary.ID}}, wide, []records.Column{
-			{Title: "PURPOSE", Cell: func(r records.Summary) string {
+		records.WriteTable(t, list, s.output == "wide",
+			records.Column{Title: "SCORE", Cell: func(r records.Summary) string { return fmt.Sprintf("%.3f", r.Score) }},
+			records.Column{Title: "SKILL", Cell: records.Summary.ID},
+			records.Column{Title: "SCOPE", Cell: records.Summary.Scope, Wide: true},
+			records.Column{Title: "VERSION", Cell: func(r records.Summary) string { return r.Version }, Wide: true},
+			records.Column{Title: "STATUS", Cell: records.Summary.StatusOr, Wide: !inactive},
+			records.Column{Title: "LABELS", Cell: func(r records.Summary) string { return r.Labels.String() }, Wide: true},
+			records.Column{Title: "PURPOSE", Cell: func(r records.Summary) string {
 				return output.Joined(r.About(), why.Explanation(schemas.KindSkill, r.ID()))
 			}},
-		})...)
+		)
 		degraded(t, hits.Degraded)
 	}}.Print(out, s.output)
 }

@@ -49,9 +49,25 @@ func WritePackage(out io.Writer, p schemas.SkillPackage) {
 
 // WriteParts prints the records that are linked to a skill.
 func WriteParts(out io.Writer, p schemas.SkillPackage) {
-	t := &tree{output.NewTable(out), ReasonsOf(p.Explained)}
+	t := output.NewTable(out)
+	why := ReasonsOf(p.Explained)
 	for _, part := range partsOf(p) {
-		t.branch(part.title, part.kind, part.list)
+		none := ""
+		if len(part.list) == 0 {
+			none = "none"
+		}
+		t.Row("  "+part.title, none)
+		for i, s := range part.list {
+			stem := "  ├─ "
+			if i == len(part.list)-1 {
+				stem = "  └─ "
+			}
+			remark := s.About()
+			if part.kind == schemas.KindContextBuilder && len(s.ToolIDs) > 0 {
+				remark = output.Joined(remark, "→ "+strings.Join(s.ToolIDs, ", "))
+			}
+			t.Row(stem+s.ID(), output.Joined(cmp.Or(s.ContextType, s.ToolClass), remark, why.Explanation(part.kind, s.ID())))
+		}
 	}
 	t.Write()
 }
@@ -81,31 +97,5 @@ func partsOf(p schemas.SkillPackage) []part {
 		{"tools", schemas.KindTool, Summaries(p.Tools...)},
 		{"guardrails", schemas.KindGuardrail, Summaries(p.Guardrails...)},
 		{"template", schemas.KindTemplate, template},
-	}
-}
-
-// tree prints a skill and its parts as an indented table.
-type tree struct {
-	*output.Table
-	why Reasons
-}
-
-// branch writes the records of a kind.
-func (t *tree) branch(title, kind string, list []Summary) {
-	none := ""
-	if len(list) == 0 {
-		none = "none"
-	}
-	t.Row("  "+title, none)
-	for i, p := range list {
-		stem := "  ├─ "
-		if i == len(list)-1 {
-			stem = "  └─ "
-		}
-		remark := p.About()
-		if kind == schemas.KindContextBuilder && len(p.ToolIDs) > 0 {
-			remark = output.Joined(remark, "→ "+strings.Join(p.ToolIDs, ", "))
-		}
-		t.Row(stem+p.ID(), output.Joined(cmp.Or(p.ContextType, p.ToolClass), remark, t.why.Explanation(kind, p.ID())))
 	}
 }

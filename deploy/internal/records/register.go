@@ -1,10 +1,10 @@
 package records
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"cairn/deploy/internal/output"
@@ -134,38 +134,22 @@ func (r Registrar) Send(ctx context.Context, list []Record, indexes []int, done 
 	}
 }
 
-const (
-	// deleteTimeout bounds the removal of records, including after an interrupt.
-	deleteTimeout = 2 * time.Minute
-	// maxDeleteAttempts is the maximum number of attempts to delete a record.
-	maxDeleteAttempts = 3
-)
+// deleteTimeout bounds the removal of records, including after an interrupt.
+const deleteTimeout = 2 * time.Minute
 
-// Delete deletes records of a tenant, including those whose registration failed. It
-// retries failed deletes, and returns an error with the number of records that are left.
-func Delete(ctx context.Context, c *client.Client, list []Record, tenant string) (err error) {
+// Delete deletes records of a tenant, including those whose registration failed. It returns an error with
+// the number of records that are left.
+func Delete(ctx context.Context, c *client.Client, list []Record, tenant string) error {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
-	for try := 0; try < maxDeleteAttempts && len(list) > 0; try++ {
-		list, err = deleteOnce(ctx, c, list, tenant)
-	}
-	if err != nil {
-		return fmt.Errorf("%d records of tenant %s could not be removed: %w", len(list), tenant, err)
-	}
-	return nil
-}
-
-// deleteOnce returns the records that it could not delete, and the error of the first.
-func deleteOnce(ctx context.Context, c *client.Client, list []Record, tenant string) (left []Record, first error) {
 	errs := make([]error, len(list))
 	Concurrently(len(list), func(i int) {
 		key := schemas.RecordKey{Kind: list[i].Kind, ID: list[i].ID, TenantID: &tenant}
 		errs[i] = c.Delete(ctx, key, schemas.Precondition{})
 	})
-	for i, err := range errs {
-		if err != nil {
-			left, first = append(left, list[i]), cmp.Or(first, err)
-		}
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) > 0 {
+		return fmt.Errorf("%d records of tenant %s could not be removed: %w", len(errs), tenant, errs[0])
 	}
-	return left, first
+	return nil
 }

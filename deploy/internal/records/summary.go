@@ -108,20 +108,6 @@ func WriteTable(t *output.Table, list []Summary, wide bool, columns ...Column) {
 	}
 }
 
-// StatusTitle is the title of the column of the status.
-const StatusTitle = "STATUS"
-
-// WideColumns returns the columns of the wide format.
-func WideColumns() []Column {
-	return []Column{
-		{Title: "SCOPE", Cell: Summary.Scope, Wide: true}, {Title: "VERSION", Cell: func(s Summary) string {
-			return s.Version
-		}, Wide: true},
-		{Title: StatusTitle, Cell: Summary.StatusOr, Wide: true},
-		{Title: "LABELS", Cell: func(s Summary) string { return s.Labels.String() }, Wide: true},
-	}
-}
-
 // Names returns KIND/ID of each record.
 func Names(kind string, list []Summary) []string {
 	names := make([]string, len(list))

@@ -79,7 +79,7 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 		flags.AtLeast("analysis-memory", c.AnalysisMemory>>20, minBudget>>20),
 		flags.AtLeast("stream-limit", c.StreamLimit, 0),
 		flags.AtLeast("analyze-grace", c.Grace, 0),
-		checkStreams(c),
+		flags.AtLeast("replicas", c.Replication.Replicas, 0),
 		flags.AtLeast("tenant-tags", c.TenantTags.Count, 0),
 		flags.AtLeast("tenant-records", c.TenantRecords.Count, 0),
 		flags.AtLeast("tenant-records-size", b.records, 0),
@@ -110,11 +110,6 @@ func (m mebibytes) String() string {
 
 // Type implements pflag.Value.
 func (m mebibytes) Type() string { return "int" }
-
-// checkStreams validates the values of streamFlags.
-func checkStreams(c services.Config) error {
-	return flags.AtLeast("replicas", c.Replication.Replicas, 0)
-}
 
 // healthTimeout bounds the health check at startup.
 const healthTimeout = 2 * time.Second

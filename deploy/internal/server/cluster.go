@@ -2,12 +2,9 @@ package server
 
 import (
 	"errors"
-	"fmt"
-	"io"
 
 	"github.com/spf13/pflag"
 
-	"cairn/bus"
 	"cairn/bus/natsserver"
 	"cairn/deploy/internal/flags"
 )
@@ -52,21 +49,4 @@ func (c *cluster) start(data, listen string, options []natsserver.Option) (*nats
 		return natsserver.Start(data, listen, options...)
 	}
 	return natsserver.StartNode(data, listen, c.Cluster, options...)
-}
-
-// announce prints that the node has started and waits for the others.
-func (c *cluster) announce(out io.Writer, server *natsserver.Server, http string) {
-	if c.Name != "" {
-		_, _ = fmt.Fprintf(out, "Cairn %s: node %s of cluster %s is waiting for a quorum; status: %s/health\n", bus.Version,
-			server.Node(),
-			c.Name, http)
-	}
-}
-
-// replicas returns the number of replicas of streams.
-func (c *cluster) replicas(given int) int {
-	if c.Name == "" || given > 0 {
-		return given
-	}
-	return clusterReplicas
 }

@@ -85,20 +85,11 @@ const logTimeout = 100 * time.Millisecond
 func (p *process) limitDrain(ctx context.Context, log *slog.Logger) (stop func()) {
 	returned, stop := context.WithCancel(context.Background())
 	context.AfterFunc(ctx, func() {
-		limit := time.NewTimer(p.drain + exitTimeout)
-		defer limit.Stop()
 		select {
 		case <-returned.Done():
-		case <-limit.C:
-			logged := make(chan struct{})
-			go func() {
-				defer close(logged)
-				log.Error("drain deadline exceeded: requests in flight were canceled", "drain", p.drain)
-			}()
-			select {
-			case <-logged:
-			case <-time.After(logTimeout):
-			}
+		case <-time.After(p.drain + exitTimeout):
+			time.AfterFunc(logTimeout, func() { os.Exit(ExitDrainTimeout) })
+			log.Error("drain deadline exceeded: requests in flight were canceled", "drain", p.drain)
 			os.Exit(ExitDrainTimeout)
 		}
 	})

@@ -53,7 +53,7 @@ after a restart of a NATS server that is not part of a cluster.`,
 }
 
 func (s *setup) run(ctx context.Context, out io.Writer) error {
-	if err := checkStreams(s.config); err != nil {
+	if err := flags.AtLeast("replicas", s.config.Replication.Replicas, 0); err != nil {
 		return err
 	}
 	s.Timeout = connect.ServerTimeout

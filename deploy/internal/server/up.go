@@ -201,11 +201,17 @@ func (u *upProcess) serve(ctx context.Context, e edge.Config, c services.Config,
 		return err
 	}
 	defer end()
-	u.cluster.announce(out, server, addressOf(e))
-	c.Replication.Replicas = u.cluster.replicas(c.Replication.Replicas)
+	clustered := u.cluster.Name != ""
+	if clustered {
+		_, _ = fmt.Fprintf(out, "Cairn %s: node %s of cluster %s is waiting for a quorum; status: %s/health\n", bus.Version,
+			server.Node(), u.cluster.Name, addressOf(e))
+	}
+	if clustered && c.Replication.Replicas == 0 {
+		c.Replication.Replicas = clusterReplicas
+	}
 	if c.Replication.Storage.Bytes == 0 {
 		// Nodes of a cluster have disks of different sizes: the first one determines the limit.
-		c.Replication.Storage = bucket.Storage{Bytes: server.StorageLimit(), Initial: u.cluster.Name != ""}
+		c.Replication.Storage = bucket.Storage{Bytes: server.StorageLimit(), Initial: clustered}
 	}
 	err = u.supervise(ctx, c, e, func() {
 		t := output.NewTable(out)
@@ -213,7 +219,7 @@ func (u *upProcess) serve(ctx context.Context, e edge.Config, c services.Config,
 		t.Row()
 		t.Row("  http", addressOf(e), "documentation: "+addressOf(e)+"/docs")
 		t.Row("  nats", cmp.Or(server.URL(), "in-process only"))
-		if u.cluster.Name != "" {
+		if clustered {
 			t.Row("  cluster", u.cluster.Name, "node "+server.Node())
 		}
 		u.addSettings(t, c)
@@ -279,8 +285,12 @@ func (u *upProcess) supervise(ctx context.Context, c services.Config, e edge.Con
 	up := make(chan struct{})
 	g.Go(func() error {
 		defer stopServing()
-		if err := services.Setup(working, e.Conn, e.Conn, c); err != nil {
-			return ignoreCanceled(working, err)
+		err := services.Setup(working, e.Conn, e.Conn, c)
+		switch {
+		case working.Err() != nil:
+			return nil
+		case err != nil:
+			return err
 		}
 		return services.Run(working, e.Conn, c, func() { close(up) })
 	})
@@ -305,14 +315,6 @@ func (u *upProcess) supervise(ctx context.Context, c services.Config, e edge.Con
 		return nil
 	})
 	return g.Wait()
-}
-
-// ignoreCanceled returns err, or nil if ctx has ended.
-func ignoreCanceled(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // lockData locks the data directory and returns a function that unlocks it.
