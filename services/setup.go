@@ -27,15 +27,15 @@ import (
 func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 	js := conn.JetStream()
 	keyReplication := c.Replication
-	for _, of := range []struct {
+	for _, row := range []struct {
 		js          jetstream.JetStream
 		replication *bucket.Replication
 	}{{js, &c.Replication}, {keyConn.JetStream(), &keyReplication}} {
-		if of.replication.Storage.Bytes > 0 {
+		if row.replication.Storage.Bytes > 0 {
 			continue
 		}
-		err := bucket.WaitReady(ctx, of.js, "find the storage limit", func() (err error) {
-			of.replication.Storage, err = bucket.FindStorage(ctx, of.js, of.replication.Replicas)
+		err := bucket.WaitReady(ctx, row.js, "find the storage limit", func() (err error) {
+			row.replication.Storage, err = bucket.FindStorage(ctx, row.js, row.replication.Replicas)
 			return err
 		})
 		if err != nil {

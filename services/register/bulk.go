@@ -20,15 +20,15 @@ type bulk struct {
 // candidate is a valid record that the caller may register.
 type candidate struct {
 	entry
-	line     int // in the request
-	result   *schemas.RecordResult
-	warnings []schemas.FieldError
-	at       schemas.Registered
+	line       int // in the request
+	result     *schemas.RecordResult
+	warnings   []schemas.FieldError
+	registered schemas.Registered
 }
 
 // read decodes and authorizes the records.
 func (b *bulk) read(ctx context.Context, req schemas.PutRecords) {
-	by := bus.Identity(ctx)
+	identity := bus.Identity(ctx)
 	for i := range req.Records {
 		put, err := req.Put(i)
 		b.results[i] = schemas.RecordResult{Kind: put.Kind, ID: put.ID}
@@ -36,7 +36,7 @@ func (b *bulk) read(ctx context.Context, req schemas.PutRecords) {
 			err = put.Validate()
 		}
 		if err == nil {
-			err = by.AuthorizeTenant(schemas.PermissionRegister, &put)
+			err = identity.AuthorizeTenant(schemas.PermissionRegister, &put)
 		}
 		c := candidate{line: i, result: &b.results[i]}
 		if err == nil {
@@ -88,7 +88,7 @@ func (b *bulk) store(ctx context.Context) {
 				if err != nil {
 					*c.result = c.result.Rejected(bus.PartError(ctx, err))
 				}
-				c.at = schemas.Registered{Catalog: b.Catalog.ID(), Revision: revision}
+				c.registered = schemas.Registered{Catalog: b.Catalog.ID(), Revision: revision}
 			}
 		})
 	}
@@ -99,15 +99,15 @@ func (b *bulk) store(ctx context.Context) {
 func (b *bulk) confirm(ctx context.Context) schemas.ConsistencyToken {
 	var newest schemas.Registered
 	for _, c := range b.accepted {
-		newest.Catalog, newest.Revision = b.Catalog.ID(), max(newest.Revision, c.at.Revision)
+		newest.Catalog, newest.Revision = b.Catalog.ID(), max(newest.Revision, c.registered.Revision)
 	}
 	if newest.Revision > 0 {
 		newest = b.handlers.confirm(ctx, newest.Revision)
 	}
 	for _, c := range b.accepted {
-		if c.at.Revision > 0 {
-			c.at.Indexed = newest.Indexed
-			*c.result = c.result.Stored(c.at, c.warnings)
+		if c.registered.Revision > 0 {
+			c.registered.Indexed = newest.Indexed
+			*c.result = c.result.Stored(c.registered, c.warnings)
 		}
 	}
 	return newest.CatalogRevision()

@@ -145,21 +145,21 @@ func TestPutRecordsAuthorizesEach(t *testing.T) {
 		`{"kind":"tool","record":{"tool_id":"a.b.c","tenant_id":null}}`,
 		`{"kind":"tool","record":{"tool_id":"a.b.d","tenant_id":"acme"}}`)
 	for _, row := range []struct {
-		by   schemas.Identity
-		want []string
+		identity schemas.Identity
+		want     []string
 	}{
 		{schemas.Identity{ID: "a", Role: schemas.RoleRegistrar, Tenants: []string{"acme"}},
 			[]string{"tool a.b.own ", "CE-007 tenant_id", "CE-007 tenant_id", "CE-007 tenant_id", "tool a.b.d "}},
 		{schemas.Identity{ID: "b", Role: schemas.RoleRegistrar, Tenants: []string{"acme", "third"}},
 			[]string{"CE-001 tenant_id", "CE-007 tenant_id", "CE-007 tenant_id", "CE-007 tenant_id", "tool a.b.d "}},
 	} {
-		got, err := bus.PutRecords.Call(bus.WithIdentity(t.Context(), &row.by), conn, req)
+		got, err := bus.PutRecords.Call(bus.WithIdentity(t.Context(), &row.identity), conn, req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range row.want {
 			if got := outcome(got.Results[i]); got != want {
-				t.Errorf("%s: record %d: got %q, want %q", row.by.ID, i, got, want)
+				t.Errorf("%s: record %d: got %q, want %q", row.identity.ID, i, got, want)
 			}
 		}
 	}

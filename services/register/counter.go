@@ -161,18 +161,18 @@ func (c *Counter) tryReserve(key catalog.Key, bytes int64) (done func(revision u
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	record := message{bytes: uint32(bytes)}
-	more, _ := record.amount()
+	amount, _ := record.amount()
 	if replaced := c.messages[key.Tenant][c.hash(key)]; !replaced.expired() {
 		old, _ := replaced.amount()
-		more = more.Minus(old)
+		amount = amount.Minus(old)
 	}
-	if err := c.Reserve(key.Tenant, more, time.Time{}); err != nil {
+	if err := c.Reserve(key.Tenant, amount, time.Time{}); err != nil {
 		return nil, err
 	}
 	return func(revision uint64) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.Add(key.Tenant, quota.Amount{}.Minus(more), time.Time{})
+		c.Add(key.Tenant, quota.Amount{}.Minus(amount), time.Time{})
 		if revision > max(c.applied.Revision(), c.ahead[key]) {
 			c.ahead[key] = revision
 			c.replace(key.Tenant, c.hash(key), record)

@@ -108,8 +108,8 @@ func TestRestartCountsMarkersOnce(t *testing.T) {
 		}
 		return counter.Quota("acme")
 	}
-	one := catalog.SizeOf(catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: "0"}, nil)
-	want := schemas.Quota{Count: 1, Bytes: 3*one + 2}
+	size := catalog.SizeOf(catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: "0"}, nil)
+	want := schemas.Quota{Count: 1, Bytes: 3*size + 2}
 	if got := applied(counter); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -60,14 +60,14 @@ func get(t *testing.T, c *catalog.Catalog, kind string, body []byte, reply bus.R
 	if err := json.Unmarshal(member(t, reply.Body, kind+"_id"), &id); err != nil {
 		t.Fatal(err)
 	}
-	var of map[string]struct {
+	var registration map[string]struct {
 		Tenant string `json:"tenant_id"`
 	}
-	if err := json.Unmarshal(body, &of); err != nil {
+	if err := json.Unmarshal(body, &registration); err != nil {
 		t.Fatal(err)
 	}
 	key := catalog.Key{Kind: kind, ID: id}
-	for _, record := range of {
+	for _, record := range registration {
 		key.Tenant = record.Tenant
 	}
 	e, err := c.Get(context.Background(), key)

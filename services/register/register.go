@@ -235,51 +235,52 @@ func (r handlers) reindex(ctx context.Context, _ schemas.Nothing) (schemas.Reind
 }
 
 func (r handlers) skill(ctx context.Context, req schemas.RegisterSkill) (schemas.SkillRegistered, error) {
-	id, at, err := r.register(ctx, req)
-	return schemas.SkillRegistered{SkillID: id, Registered: at}, err
+	id, registered, err := r.register(ctx, req)
+	return schemas.SkillRegistered{SkillID: id, Registered: registered}, err
 }
 
 func (r handlers) agent(ctx context.Context, req schemas.RegisterAgent) (schemas.AgentRegistered, error) {
-	id, at, err := r.register(ctx, req)
-	return schemas.AgentRegistered{AgentID: id, Registered: at}, err
+	id, registered, err := r.register(ctx, req)
+	return schemas.AgentRegistered{AgentID: id, Registered: registered}, err
 }
 
 func (r handlers) tool(ctx context.Context, req schemas.RegisterTool) (schemas.ToolRegistered, error) {
-	id, at, err := r.register(ctx, req)
-	return schemas.ToolRegistered{ToolID: id, Registered: at}, err
+	id, registered, err := r.register(ctx, req)
+	return schemas.ToolRegistered{ToolID: id, Registered: registered}, err
 }
 
 func (r handlers) contextBuilder(ctx context.Context,
 	req schemas.RegisterContextBuilder) (schemas.ContextBuilderRegistered, error) {
-	id, at, err := r.register(ctx, req)
-	return schemas.ContextBuilderRegistered{ContextBuilderID: id, Registered: at}, err
+	id, registered, err := r.register(ctx, req)
+	return schemas.ContextBuilderRegistered{ContextBuilderID: id, Registered: registered}, err
 }
 
 func (r handlers) guardrail(ctx context.Context, req schemas.RegisterGuardrail) (schemas.GuardrailRegistered, error) {
-	id, at, err := r.register(ctx, req)
-	return schemas.GuardrailRegistered{GuardrailID: id, Registered: at}, err
+	id, registered, err := r.register(ctx, req)
+	return schemas.GuardrailRegistered{GuardrailID: id, Registered: registered}, err
 }
 
 func (r handlers) template(ctx context.Context, req schemas.RegisterTemplate) (schemas.TemplateRegistered, error) {
-	id, at, err := r.register(ctx, req)
-	return schemas.TemplateRegistered{TemplateID: id, Registered: at}, err
+	id, registered, err := r.register(ctx, req)
+	return schemas.TemplateRegistered{TemplateID: id, Registered: registered}, err
 }
 
 // register stores the record of a registration, such as a schemas.RegisterSkill.
-func (r handlers) register(ctx context.Context, registration any) (id string, at schemas.Registered, err error) {
+func (r handlers) register(ctx context.Context,
+	registration any) (id string, registered schemas.Registered, err error) {
 	e, err := entryOf(registration)
 	if err != nil {
-		return "", at, err
+		return "", registered, err
 	}
 	if e.strict || e.warns {
-		at, err = r.checkAndPut(ctx, e)
+		registered, err = r.checkAndPut(ctx, e)
 	} else { // the reply of the contract has no warnings
-		at, err = r.putAndConfirm(ctx, e)
+		registered, err = r.putAndConfirm(ctx, e)
 	}
 	if !e.warns {
-		at.Warnings = nil
+		registered.Warnings = nil
 	}
-	return e.key.ID, at, err
+	return e.key.ID, registered, err
 }
 
 // putRecord registers the record as the endpoint of its kind does.

@@ -252,9 +252,9 @@ func TestRegisterIsSearchable(t *testing.T) {
 		if err != nil || string(reply.Body) != `{"skill_id":"home.chore"}` {
 			t.Fatalf("register: got %s, %v, want an indexed record", reply.Body, err)
 		}
-		found, err := bus.ResolveSkill.Call(t.Context(), conn, schemas.SkillQuery{Query: purpose})
-		if err != nil || !strings.Contains(string(found.Hits.Skills[0]), purpose) {
-			t.Errorf("search %q: got %v, %v", purpose, found.Hits, err)
+		answer, err := bus.ResolveSkill.Call(t.Context(), conn, schemas.SkillQuery{Query: purpose})
+		if err != nil || !strings.Contains(string(answer.Hits.Skills[0]), purpose) {
+			t.Errorf("search %q: got %v, %v", purpose, answer.Hits, err)
 		}
 	}
 }

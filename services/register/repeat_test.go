@@ -40,7 +40,7 @@ func TestRepeatedRequests(t *testing.T) {
 		return token.Revision, reply.Data
 	}
 	put, remove, bulk := bus.RegisterTool.Subject, bus.Unregister.Subject, bus.PutRecords.Subject
-	one, two := `{"tool_data":{"tool_id":"a.b.c","of":1}}`, `{"tool_data":{"tool_id":"a.b.c","of":2}}`
+	toolA, toolB := `{"tool_data":{"tool_id":"a.b.c","of":1}}`, `{"tool_data":{"tool_id":"a.b.c","of":2}}`
 	key := `{"kind":"tool","id":"a.b.c"}`
 	lines := `{"records":[{"kind":"tool","record":{"tool_id":"a.b.c","of":3}},` +
 		`{"kind":"tool","record":{"tool_id":"a.b.d"}},{"kind":"tool","record":{"tool_id":"a.b.c","of":4}}]}`
@@ -53,13 +53,13 @@ func TestRepeatedRequests(t *testing.T) {
 		subject, id, body string
 		revision, last    uint64
 	}{
-		{put, "1", one, 1, 1},
-		{put, "1", one, 1, 1},
-		{put, "2", two, 2, 2},
-		{put, "1", one, 1, 2},
+		{put, "1", toolA, 1, 1},
+		{put, "1", toolA, 1, 1},
+		{put, "2", toolB, 2, 2},
+		{put, "1", toolA, 1, 2},
 		{remove, "3", key, 3, 3},
 		{remove, "3", key, 3, 3},
-		{put, "4", one, 4, 4},
+		{put, "4", toolA, 4, 4},
 		{remove, "3", key, 3, 4},
 		{bulk, "5", lines, 7, 7},
 		{bulk, "5", lines, 7, 7},

@@ -48,7 +48,7 @@ func resolveAgent(ctx context.Context, r *Resolver, q schemas.AgentQuery) (schem
 // searchAgents returns the agents of the first tenant in scope that has relevant
 // ones, best first.
 func searchAgents(ctx context.Context, r *Resolver, s scope.Scope,
-	q index.Query) (hits []found, degraded string, err error) {
+	q index.Query) (hits []match, degraded string, err error) {
 	q.Kind = schemas.KindAgent
 	own, degraded, err := searchKind(ctx, r, s, q)
 	if err != nil {
@@ -65,23 +65,23 @@ func searchAgents(ctx context.Context, r *Resolver, s scope.Scope,
 	if err != nil {
 		return nil, "", err
 	}
-	owners = slices.DeleteFunc(owners, func(h found) bool { return !h.matches(wanted) })
+	owners = slices.DeleteFunc(owners, func(h match) bool { return !h.matches(wanted) })
 	hits = rankAgents(append(own, owners...))
 	tenant, _ := s.First(func(tenant string) bool {
-		return slices.ContainsFunc(hits, func(h found) bool { return h.node.Tenant == tenant })
+		return slices.ContainsFunc(hits, func(h match) bool { return h.node.Tenant == tenant })
 	})
-	return slices.DeleteFunc(hits, func(h found) bool { return h.node.Tenant != tenant }), degraded, nil
+	return slices.DeleteFunc(hits, func(h match) bool { return h.node.Tenant != tenant }), degraded, nil
 }
 
 // ownersOf returns the found agents that own the skills, each with the hit of a skill.
-func ownersOf(ctx context.Context, r *Resolver, s scope.Scope, skills []found) (hits []found, err error) {
+func ownersOf(ctx context.Context, r *Resolver, s scope.Scope, skills []match) (hits []match, err error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	reader := r.reader
 	for _, skill := range skills {
 		for _, agent := range reader.Agents(ctx, s, skill.node) {
 			if k, ok := r.view.Get(keyOf(agent.Node)); ok && schemas.Searchable(k.facts.Value().status) {
-				hits = append(hits, found{agent.Node, skill.hit, k, graph.Skills})
+				hits = append(hits, match{agent.Node, skill.hit, k, graph.Skills})
 			}
 		}
 	}
@@ -89,8 +89,8 @@ func ownersOf(ctx context.Context, r *Resolver, s scope.Scope, skills []found) (
 }
 
 // rankAgents returns the distinct agents by their highest score.
-func rankAgents(hits []found) (distinct []found) {
-	slices.SortStableFunc(hits, func(a, b found) int { return cmp.Compare(b.hit.Score, a.hit.Score) })
+func rankAgents(hits []match) (distinct []match) {
+	slices.SortStableFunc(hits, func(a, b match) int { return cmp.Compare(b.hit.Score, a.hit.Score) })
 	seen := map[graph.Node]bool{}
 	for _, h := range hits {
 		if !seen[h.node] {

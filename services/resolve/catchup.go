@@ -35,7 +35,8 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-func errBehind(what string, required, applied uint64) error {
+func errBehind(component string, required, applied uint64) error {
 	return schemas.ErrUnavailable.Because(fmt.Sprintf(
-		"the %s of the worker have applied revision %d of the catalog; the request requires %d", what, applied, required))
+		"the %s of the worker have applied revision %d of the catalog; the request requires %d", component, applied,
+		required))
 }

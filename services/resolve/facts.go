@@ -70,9 +70,9 @@ func read(c catalog.Change) (decoded, error) {
 		return skill(c)
 	case schemas.KindTool:
 		f, err := fields[schemas.Tool](c)
-		of := metadata(f.Domain, f.Metadata).published(c, f.Publication)
-		of.class, of.provider = f.ToolClass, f.Provider
-		return decoded{facts: of, record: c.Record}, err
+		properties := metadata(f.Domain, f.Metadata).published(c, f.Publication)
+		properties.class, properties.provider = f.ToolClass, f.Provider
+		return decoded{facts: properties, record: c.Record}, err
 	case schemas.KindContextBuilder:
 		return contextBuilder(c)
 	case schemas.KindTemplate:
@@ -115,8 +115,8 @@ func skill(c catalog.Change) (decoded, error) {
 	if err != nil {
 		return decoded{}, err
 	}
-	of := metadata(s.Domain, s.Metadata).published(c, s.Publication)
-	d := linked(c, of, graph.Fields{
+	properties := metadata(s.Domain, s.Metadata).published(c, s.Publication)
+	d := linked(c, properties, graph.Fields{
 		ContextBuilders: s.ContextBuilderIDs, Guardrails: s.GuardrailIDs, Template: s.TemplateID, Tools: s.ToolIDs,
 	})
 	if d.record, err = withoutContent(c.Record, s.Resources); err != nil || s.Instructions == "" {
@@ -156,9 +156,9 @@ func contextBuilder(c catalog.Change) (decoded, error) {
 	if err != nil {
 		return decoded{}, err
 	}
-	of := metadata(b.Domain, b.Metadata)
-	of.contextType = b.ContextType
-	t := linked(c, of, graph.Fields{Domain: b.Domain, Tools: b.ToolIDs, Skills: b.SkillIDs})
+	properties := metadata(b.Domain, b.Metadata)
+	properties.contextType = b.ContextType
+	t := linked(c, properties, graph.Fields{Domain: b.Domain, Tools: b.ToolIDs, Skills: b.SkillIDs})
 	t.record, err = member.Default(c.Record, member.Member{Name: "context_type", Value: ""},
 		member.Member{Name: "tool_ids", Value: []string{}}, member.Member{Name: "instructions", Value: ""})
 	return t, err

@@ -37,13 +37,13 @@ type filter struct {
 	public                  bool     // published
 }
 
-func (f filter) matches(of facts) bool {
-	return (of.public || !f.public) && (f.any || schemas.Searchable(of.status)) &&
-		(f.status == "" || f.status == cmp.Or(of.status, schemas.StatusActive)) &&
-		(f.domain == "" || f.domain == of.domain) &&
-		(f.class == "" || f.class == of.class) &&
-		(f.provider == "" || f.provider == of.provider) &&
-		!slices.ContainsFunc(f.labels, func(term string) bool { return !of.labeled(term) })
+func (f filter) matches(properties facts) bool {
+	return (properties.public || !f.public) && (f.any || schemas.Searchable(properties.status)) &&
+		(f.status == "" || f.status == cmp.Or(properties.status, schemas.StatusActive)) &&
+		(f.domain == "" || f.domain == properties.domain) &&
+		(f.class == "" || f.class == properties.class) &&
+		(f.provider == "" || f.provider == properties.provider) &&
+		!slices.ContainsFunc(f.labels, func(term string) bool { return !properties.labeled(term) })
 }
 
 // group returns a group of the view that has all records that match; "" if there is none.
@@ -79,12 +79,12 @@ func listPage(ctx context.Context, r *Resolver, l listing) ([]jsontext.Value, *s
 	}
 	limit := schemas.ValueOr(l.limit, schemas.DefaultLimit)
 	if l.cursor != "" {
-		at, err := schemas.ParseCursor(l.cursor)
+		position, err := schemas.ParseCursor(l.cursor)
 		if err != nil {
 			return nil, nil, err
 		}
-		page, next, err := fillPage(ctx, r, l, tenantAt(at, l.scope), at.After, limit)
-		return page, at.Next(next), err
+		page, next, err := fillPage(ctx, r, l, tenantAt(position, l.scope), position.After, limit)
+		return page, position.Next(next), err
 	}
 	for _, tenant := range l.tenants {
 		if page, next, err := fillPage(ctx, r, l, tenant, "", limit); len(page) > 0 || err != nil {

@@ -51,15 +51,15 @@ func ids(t testing.TB, kind string, records []jsontext.Value) []string {
 		if err := json.Unmarshal(r, &fields); err != nil {
 			t.Fatal(err)
 		}
-		var id, of string
+		var id, field string
 		if err := json.Unmarshal(fields[kind+"_id"], &id); err != nil {
 			t.Fatal(err)
 		}
 		if fields["of"] != nil {
-			if err := json.Unmarshal(fields["of"], &of); err != nil {
+			if err := json.Unmarshal(fields["of"], &field); err != nil {
 				t.Fatal(err)
 			}
-			id += " of " + of
+			id += " of " + field
 		}
 		list = append(list, id)
 	}

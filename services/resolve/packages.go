@@ -36,8 +36,8 @@ type packages struct {
 func (p *packages) get(key packageKey) (encodedPackage, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	of, ok := p.entries[key]
-	return of, ok
+	entry, ok := p.entries[key]
+	return entry, ok
 }
 
 // resetCount returns the number of resets.
@@ -49,16 +49,16 @@ func (p *packages) resetCount() uint64 {
 
 // put caches a package whose records were read after the number of resets, unless there was another one. When
 // the cache is full, it removes all others.
-func (p *packages) put(key packageKey, of encodedPackage, resets uint64) {
+func (p *packages) put(key packageKey, entry encodedPackage, resets uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.resets != resets {
 		return
 	}
-	if p.size += len(of.body); p.entries == nil || p.size > maxPackageBytes {
-		p.entries, p.size = map[packageKey]encodedPackage{}, len(of.body)
+	if p.size += len(entry.body); p.entries == nil || p.size > maxPackageBytes {
+		p.entries, p.size = map[packageKey]encodedPackage{}, len(entry.body)
 	}
-	p.entries[key] = of
+	p.entries[key] = entry
 }
 
 // reset empties the cache. The caller holds the resolver's mu for writing.

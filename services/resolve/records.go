@@ -33,34 +33,35 @@ func listRecords(ctx context.Context, r *Resolver, q schemas.RecordQuery) (schem
 
 // getRecord returns a record as it was registered. It reads the catalog, because the
 // view has no content of resources. Such a read includes every acknowledged write.
-func getRecord(ctx context.Context, r *Resolver, at schemas.RecordAt) (found schemas.RecordFound, err error) {
+func getRecord(ctx context.Context, r *Resolver, record schemas.RecordAt) (answer schemas.RecordFound, err error) {
 	read := func(ctx context.Context, key catalog.Key) (catalog.Revision, error) {
 		e, err := r.deps.Catalog.Get(ctx, key)
 		return catalog.Revision{Record: e.Record, Revision: e.Revision}, err
 	}
-	if at.Revision != "" {
-		token, err := schemas.ParseConsistencyToken(at.Revision)
+	if record.Revision != "" {
+		token, err := schemas.ParseConsistencyToken(record.Revision)
 		if err != nil {
-			return found, err // excluded by Validate
+			return answer, err // excluded by Validate
 		}
 		if token.Catalog != "" && token.Catalog != r.deps.Catalog.ID() {
-			return found, schemas.ErrRecordNotFound.Because("catalog mismatch: the revision does not belong to catalog " +
+			return answer, schemas.ErrRecordNotFound.Because("catalog mismatch: the revision does not belong to catalog " +
 				r.deps.Catalog.ID())
 		}
 		read = func(ctx context.Context, key catalog.Key) (catalog.Revision, error) {
 			return r.deps.Catalog.At(ctx, key, token.Revision)
 		}
 	}
-	revision, err := inScope(ctx, r, at.RecordKey, read)
+	revision, err := inScope(ctx, r, record.RecordKey, read)
 	switch {
-	case errors.Is(err, schemas.ErrRecordNotFound) && at.Revision != "":
-		return found, schemas.ErrRecordNotFound.Because(
-			fmt.Sprintf("the history of %s %q does not have revision %s", at.Kind, at.ID, at.Revision))
+	case errors.Is(err, schemas.ErrRecordNotFound) && record.Revision != "":
+		return answer, schemas.ErrRecordNotFound.Because(
+			fmt.Sprintf("the history of %s %q does not have revision %s", record.Kind, record.ID, record.Revision))
 	case err != nil:
-		return found, err
+		return answer, err
 	case revision.Removed:
-		return found, schemas.ErrRecordNotFound.Because(fmt.Sprintf("%s %q was deleted at revision %s", at.Kind, at.ID,
-			at.Revision))
+		return answer, schemas.ErrRecordNotFound.Because(fmt.Sprintf("%s %q was deleted at revision %s", record.Kind,
+			record.ID,
+			record.Revision))
 	}
 	return schemas.RecordFound{Record: revision.Record, Token: r.token(revision.Revision)}, nil
 }
@@ -74,14 +75,15 @@ func recordHistory(ctx context.Context, r *Resolver, k schemas.RecordKey) (histo
 		}
 		return list, err
 	})
-	for _, one := range list {
-		of := schemas.RecordRevision{
-			Revision: r.token(one.Revision).String(), StoredAt: one.Stored.UTC().Format(time.RFC3339Nano), Removed: one.Removed,
+	for _, revision := range list {
+		entry := schemas.RecordRevision{
+			Revision: r.token(revision.Revision).String(), StoredAt: revision.Stored.UTC().Format(time.RFC3339Nano),
+			Removed: revision.Removed,
 		}
-		if fields, err := schemas.DecodeStored[schemas.Metadata](k.Kind, one.Record); err == nil {
-			of.Version, of.Status = fields.Version, fields.Status
+		if fields, err := schemas.DecodeStored[schemas.Metadata](k.Kind, revision.Record); err == nil {
+			entry.Version, entry.Status = fields.Version, fields.Status
 		}
-		history.Revisions = append(history.Revisions, of)
+		history.Revisions = append(history.Revisions, entry)
 	}
 	return history, err
 }
@@ -101,25 +103,25 @@ func recordUsage(ctx context.Context, r *Resolver, k schemas.RecordKey) (schemas
 // inScope returns the first result of read for a tenant of the record's scope. read reads
 // the catalog, and returns [catalog.ErrNotFound] if the tenant has no such record.
 func inScope[T any](ctx context.Context, r *Resolver, k schemas.RecordKey,
-	read func(context.Context, catalog.Key) (T, error)) (found T, err error) {
+	read func(context.Context, catalog.Key) (T, error)) (result T, err error) {
 	if revision := r.minRevision(ctx); revision > r.view.Applied.Revision() {
 		if err := r.checkRevision(ctx, revision); err != nil {
-			return found, err
+			return result, err
 		}
 	}
 	s := scope.Scope(schemas.ValueOr(k.TenantID, ""))
 	for _, tenant := range s.Named(k.Scope) {
 		err = bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) (err error) {
-			found, err = read(ctx, catalog.Key{Kind: k.Kind, Tenant: tenant, ID: k.ID})
+			result, err = read(ctx, catalog.Key{Kind: k.Kind, Tenant: tenant, ID: k.ID})
 			return err
 		})
 		switch {
 		case errors.Is(err, catalog.ErrNotFound), errors.Is(err, catalog.ErrBadKey): // no record has such a key
 			continue
 		case err != nil:
-			return found, fmt.Errorf("read a record of kind %s: %w", k.Kind, err)
+			return result, fmt.Errorf("read a record of kind %s: %w", k.Kind, err)
 		}
-		return found, nil
+		return result, nil
 	}
-	return found, schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q in %s", k.Kind, k.ID, s))
+	return result, schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q in %s", k.Kind, k.ID, s))
 }

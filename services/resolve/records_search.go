@@ -16,7 +16,7 @@ const searchDepth = 100
 
 // searchRecords returns a page of the records of several kinds that match a query.
 func searchRecords(ctx context.Context, r *Resolver, q schemas.RecordSearch) (answer schemas.RecordHits, err error) {
-	var hits []found
+	var hits []match
 	tenant := schemas.ValueOr(q.TenantID, "")
 	for _, kind := range schemas.SearchableKinds() {
 		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) {
@@ -31,7 +31,7 @@ func searchRecords(ctx context.Context, r *Resolver, q schemas.RecordSearch) (an
 		hits = append(hits, some...)
 		answer.Degraded = cmp.Or(answer.Degraded, degraded)
 	}
-	slices.SortStableFunc(hits, func(a, b found) int { return cmp.Compare(b.hit.Score, a.hit.Score) })
+	slices.SortStableFunc(hits, func(a, b match) int { return cmp.Compare(b.hit.Score, a.hit.Score) })
 	page := hits[min(q.Offset, len(hits)):]
 	answer.Hits = recordHits(page[:min(schemas.ValueOr(q.Limit, schemas.DefaultSearchLimit), len(page))])
 	countFound(r, tenant, page[:len(answer.Hits)])
@@ -52,7 +52,7 @@ func withAny(f index.Filter, a schemas.AnyOf) index.Filter {
 // searchScopes returns the hits of each of the tenants. Records of the first tenant shadow global ones with the
 // same id.
 func searchScopes(ctx context.Context, r *Resolver, tenants []string,
-	q index.Query) (hits []found, degraded string, err error) {
+	q index.Query) (hits []match, degraded string, err error) {
 	for _, q.Tenant = range tenants {
 		some, reason, err := searchTenant(ctx, r, scope.Scope(tenants[0]), q)
 		if err != nil {
@@ -61,11 +61,11 @@ func searchScopes(ctx context.Context, r *Resolver, tenants []string,
 		hits, degraded = append(hits, some...), cmp.Or(degraded, reason)
 	}
 	// The index may have an outdated record that was published.
-	return slices.DeleteFunc(hits, func(h found) bool { return q.Public && !h.facts.Value().public }), degraded, nil
+	return slices.DeleteFunc(hits, func(h match) bool { return q.Public && !h.facts.Value().public }), degraded, nil
 }
 
 // recordHits returns the hits as in the response, fewer if they exceed pageBytes.
-func recordHits(page []found) (list []schemas.RecordHit) {
+func recordHits(page []match) (list []schemas.RecordHit) {
 	size := 0
 	for _, h := range page {
 		record := h.summary()

@@ -195,11 +195,11 @@ func (r *Resolver) applyDecoded(changes []catalog.Change, read []decoded, stored
 		if !c.IsRecord() {
 			continue
 		}
-		at := nodeOf(c.Key)
-		r.graph.Apply(at, read[n].edges)
-		delete(r.quarantined, at)
+		node := nodeOf(c.Key)
+		r.graph.Apply(node, read[n].edges)
+		delete(r.quarantined, node)
 		if read[n].unreadable {
-			r.quarantined[at] = c.Revision
+			r.quarantined[node] = c.Revision
 		}
 	}
 	if slices.ContainsFunc(changes[:n], catalog.Change.IsRecord) {

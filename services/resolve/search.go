@@ -26,8 +26,8 @@ const extraHits = 10
 // bySearch explains a record that matches the query itself.
 const bySearch = "search"
 
-// found is a hit with its record.
-type found struct {
+// match is a hit with its record.
+type match struct {
 	node graph.Node
 	hit  index.Hit
 	storedRecord
@@ -35,11 +35,11 @@ type found struct {
 }
 
 // matches reports whether the agent satisfies the filter.
-func (h found) matches(f index.Filter) bool {
-	of := h.facts.Value()
+func (h match) matches(f index.Filter) bool {
+	properties := h.facts.Value()
 	want := filter{domain: f.Domain, status: f.Status, labels: f.Labels, public: f.Public}
-	if !want.matches(of) || len(f.Capabilities) == 0 {
-		return want.matches(of)
+	if !want.matches(properties) || len(f.Capabilities) == 0 {
+		return want.matches(properties)
 	}
 	a, err := schemas.DecodeStored[schemas.Agent](schemas.KindAgent, h.record)
 	return err == nil && !slices.ContainsFunc(f.Capabilities, func(c string) bool {
@@ -77,7 +77,7 @@ func searchSkills(ctx context.Context, r *Resolver, q schemas.SkillQuery) (*sche
 }
 
 // countFound counts the hits of a response.
-func countFound(r *Resolver, tenant string, hits []found) {
+func countFound(r *Resolver, tenant string, hits []match) {
 	keys := make([]catalog.Key, len(hits))
 	for i, h := range hits {
 		keys[i] = keyOf(h.node)
@@ -94,7 +94,7 @@ func filterOf(f schemas.Filter) index.Filter {
 
 // searchKind returns the hits of the first tenant in the scope that has active ones, and how the search was degraded.
 func searchKind(ctx context.Context, r *Resolver, s scope.Scope,
-	q index.Query) (hits []found, degraded string, err error) {
+	q index.Query) (hits []match, degraded string, err error) {
 	for _, tenant := range s.Tenants() {
 		q.Tenant = tenant
 		if hits, degraded, err = searchTenant(ctx, r, s, q); len(hits) > 0 || err != nil {
@@ -107,7 +107,7 @@ func searchKind(ctx context.Context, r *Resolver, s scope.Scope,
 // searchTenant returns the active hits of the query's tenant, with their records. A record of the first tenant in the
 // scope shadows global ones with the same id.
 func searchTenant(ctx context.Context, r *Resolver, s scope.Scope,
-	q index.Query) (hits []found, degraded string, err error) {
+	q index.Query) (hits []match, degraded string, err error) {
 	blocked, err := r.waitSearchable(ctx)
 	if err != nil {
 		return nil, "", err
@@ -132,7 +132,7 @@ func searchTenant(ctx context.Context, r *Resolver, s scope.Scope,
 			continue
 		}
 		if k, _ := r.view.Get(keyOf(n)); schemas.Searchable(k.facts.Value().status) {
-			hits = append(hits, found{n, h, k, bySearch})
+			hits = append(hits, match{n, h, k, bySearch})
 		}
 	}
 	return hits[:min(topK, len(hits))], result.Degraded, nil
@@ -151,7 +151,7 @@ func notFound(err *schemas.Error, kind string, s scope.Scope, filter schemas.Fil
 	return err.Because(detail)
 }
 
-func explanations(options schemas.QueryOptions, hits []found) (e schemas.Explained) {
+func explanations(options schemas.QueryOptions, hits []match) (e schemas.Explained) {
 	if !options.Explain {
 		return e
 	}

@@ -38,9 +38,9 @@ func encodePackage(ctx context.Context, r *Resolver, q schemas.SkillQuery) (body
 		return nil, err
 	}
 	key := packageKey{scope.Scope(q.Tenant()), q.SkillID, q.Explain}
-	if of, ok := r.packages.get(key); ok {
-		r.deps.Usage.Add(of.uses)
-		return of.body, nil
+	if entry, ok := r.packages.get(key); ok {
+		r.deps.Usage.Add(entry.uses)
+		return entry.body, nil
 	}
 	resets := r.packages.resetCount() // before the records are read
 	p, uses, err := readPackage(ctx, r, q)
@@ -141,7 +141,7 @@ func openSkill(ctx context.Context, r *Resolver, options schemas.QueryOptions, i
 	why := &reasons{wanted: options.Explain}
 	r.mu.RLock()
 	reader := r.reader
-	if node, found := r.findByID(schemas.KindSkill, requested, id); found {
+	if node, exists := r.findByID(schemas.KindSkill, requested, id); exists {
 		return resolvedSkill{r, &reader, requested, node, r.record(node), r.factsOf(node).domain, why}, nil
 	}
 	r.mu.RUnlock()
@@ -161,57 +161,57 @@ func openSkill(ctx context.Context, r *Resolver, options schemas.QueryOptions, i
 
 // cutVersion splits an id of the form id@version.
 func cutVersion(id string) (base, version string, ok bool) {
-	at := strings.LastIndexByte(id, '@')
-	if at <= 0 || at == len(id)-1 {
+	separator := strings.LastIndexByte(id, '@')
+	if separator <= 0 || separator == len(id)-1 {
 		return "", "", false
 	}
-	return id[:at], id[at+1:], true
+	return id[:separator], id[separator+1:], true
 }
 
 // readVersion returns the newest revision with the version that the history of the skill
 // retains. A skill of the tenant shadows all versions of a global one with its id.
 func readVersion(ctx context.Context, r *Resolver, options schemas.QueryOptions, id,
 	version string) (catalog.Key, decoded, error) {
-	var of decoded
-	var at catalog.Key
+	var record decoded
+	var recordKey catalog.Key
 	skill := schemas.RecordKey{Kind: schemas.KindSkill, ID: id, TenantID: options.TenantID}
 	r.mu.RLock()
-	newest, known := r.findByID(schemas.KindSkill, scope.Scope(options.Tenant()), id)
+	newest, exists := r.findByID(schemas.KindSkill, scope.Scope(options.Tenant()), id)
 	r.mu.RUnlock()
-	if known && keyOf(newest).Tenant == scope.Global {
+	if exists && keyOf(newest).Tenant == scope.Global {
 		skill.Scope = schemas.ScopeGlobal
 	}
-	_, err := inScope(ctx, r, skill, func(ctx context.Context, key catalog.Key) (found catalog.Revision, err error) {
+	_, err := inScope(ctx, r, skill, func(ctx context.Context, key catalog.Key) (none catalog.Revision, err error) {
 		list, err := r.deps.Catalog.History(ctx, key)
 		if err != nil {
-			return found, err
+			return none, err
 		}
 		if len(list) == 0 || list[0].Removed {
-			return found, catalog.ErrNotFound
+			return none, catalog.ErrNotFound
 		}
-		at = key
-		of, err = newestWith(version, key, list)
-		return found, err
+		recordKey = key
+		record, err = newestWith(version, key, list)
+		return none, err
 	})
 	if errors.Is(err, schemas.ErrRecordNotFound) {
 		err = schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q in %s", id, scope.Scope(options.Tenant())))
 	}
-	return at, of, err
+	return recordKey, record, err
 }
 
 // newestWith returns the first of the revisions that has the version. Unreadable ones are
 // treated as absent, as in the view.
 func newestWith(version string, key catalog.Key, list []catalog.Revision) (decoded, error) {
-	for _, one := range list {
-		if one.Removed {
+	for _, revision := range list {
+		if revision.Removed {
 			continue
 		}
-		fields, err := schemas.DecodeStored[schemas.Metadata](key.Kind, one.Record)
+		fields, err := schemas.DecodeStored[schemas.Metadata](key.Kind, revision.Record)
 		if err != nil || fields.Version != version {
 			continue
 		}
-		if of, err := decode(catalog.Change{Key: key, Record: one.Record, Revision: one.Revision}); err == nil {
-			return of, nil
+		if record, err := decode(catalog.Change{Key: key, Record: revision.Record, Revision: revision.Revision}); err == nil {
+			return record, nil
 		}
 	}
 	return decoded{}, schemas.ErrSkillNotFound.Because(fmt.Sprintf("the history of the skill %q has no version %q", key.ID,

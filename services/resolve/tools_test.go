@@ -33,7 +33,7 @@ func TestTools(t *testing.T) {
 	rows := []struct {
 		name, tenant   string
 		ids            []string
-		found, missing []string
+		tools, missing []string
 		err            error
 	}{
 		{"in the order of the request", "", []string{"q.s.two", "p.s.one"},
@@ -59,7 +59,7 @@ func TestTools(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if diff := cmp.Diff(row.found, ids(t, tool, a.Tools)); diff != "" {
+			if diff := cmp.Diff(row.tools, ids(t, tool, a.Tools)); diff != "" {
 				t.Errorf("tools differ (-want +got):\n%s", diff)
 			}
 			if len(row.missing)+len(a.Missing) > 0 && !cmp.Equal(row.missing, a.Missing) {

@@ -16,15 +16,15 @@ type view = catalog.View[storedRecord]
 func newView() *view {
 	v := catalog.NewView[storedRecord]()
 	v.Groups = func(k storedRecord) []string {
-		of := k.facts.Value()
-		all := filter{class: of.class}.group()
-		switch one := (filter{class: of.class, provider: of.provider}).group(); {
-		case all == "" || !schemas.Searchable(of.status):
+		properties := k.facts.Value()
+		all := filter{class: properties.class}.group()
+		switch group := (filter{class: properties.class, provider: properties.provider}).group(); {
+		case all == "" || !schemas.Searchable(properties.status):
 			return nil
-		case one == all:
+		case group == all:
 			return []string{all}
 		default:
-			return []string{all, one}
+			return []string{all, group}
 		}
 	}
 	return v

@@ -31,8 +31,8 @@ func TestSummariesDoNotReadInstructions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range r.view.After(schemas.KindSkill, "acme", "") {
-		if at := bytes.Index(k.record, []byte(instructions)); at >= 0 {
-			copy(k.record[at:], bytes.Repeat([]byte{'?'}, len(instructions)))
+		if position := bytes.Index(k.record, []byte(instructions)); position >= 0 {
+			copy(k.record[position:], bytes.Repeat([]byte{'?'}, len(instructions)))
 		}
 	}
 	list, _, err := fillPage(t.Context(), r, listing{kind: schemas.KindSkill}, "acme", "", 10)

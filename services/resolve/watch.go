@@ -91,7 +91,7 @@ func watchStart(ctx context.Context, r *Resolver, after string) (from, newest ui
 
 // sendChange sends the event of a change. If the record does not match the filter, it sends
 // unmatched if known, because an earlier revision may have matched.
-func sendChange(r *Resolver, c catalog.Change, want filter, known bool, to bus.Sender) error {
+func sendChange(r *Resolver, c catalog.Change, want filter, matched bool, to bus.Sender) error {
 	event := schemas.RecordChange{
 		Revision: r.token(c.Revision).String(), Kind: c.Key.Kind, ID: c.Key.ID, TenantID: c.Key.Tenant,
 		StoredAt: c.Stored.UTC().Format(time.RFC3339Nano),
@@ -104,7 +104,7 @@ func sendChange(r *Resolver, c catalog.Change, want filter, known bool, to bus.S
 		return nil
 	}
 	if !want.matches(metadata("", fields)) {
-		if !known {
+		if !matched {
 			return nil
 		}
 		return to.Send(schemas.EventUnmatched, event)

@@ -33,11 +33,11 @@ const serverAddress = "CAIRN_TEST_SERVER"
 // TestServerProcess is the NATS server of TestWorkerMemoryAfterDeletion, until its standard input
 // ends.
 func TestServerProcess(t *testing.T) {
-	at := os.Getenv(serverAddress)
-	if at == "" {
+	address := os.Getenv(serverAddress)
+	if address == "" {
 		t.Skip("needs " + serverAddress + ", which TestWorkerMemoryAfterDeletion sets")
 	}
-	server, err := natsserver.Start(t.TempDir(), at)
+	server, err := natsserver.Start(t.TempDir(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,9 +55,9 @@ type memoryTest struct {
 // newMemoryTest starts a worker with the embedding model. The test is not parallel: it measures the heap.
 func newMemoryTest(t testing.TB, model string) memoryTest {
 	t.Helper()
-	at := bustest.FreeAddress(t)
+	address := bustest.FreeAddress(t)
 	process := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServerProcess$") // #nosec G204 -- this test
-	process.Env = append(os.Environ(), serverAddress+"="+at)
+	process.Env = append(os.Environ(), serverAddress+"="+address)
 	stdin, err := process.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func newMemoryTest(t testing.TB, model string) memoryTest {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = stdin.Close(); _ = process.Wait() }) // the test is over
-	conn, err := bus.Open("nats://"+at, t.Name())
+	conn, err := bus.Open("nats://"+address, t.Name())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,10 +48,10 @@ func FuzzTag(f *testing.F) {
 		if _, err := conn.JetStream().PublishMsg(t.Context(), msg); err != nil {
 			t.Fatal(err)
 		}
-		found, err := bus.ReadTag.Forward(t.Context(), conn, []byte(`{"request_id":"stored"}`))
+		answer, err := bus.ReadTag.Forward(t.Context(), conn, []byte(`{"request_id":"stored"}`))
 		if (err == nil) != (json.Unmarshal(stored, &schemas.Tag{}) == nil) ||
 			err != nil && !errors.Is(err, schemas.ErrInternal) {
-			t.Errorf("%q is read as %s, %v", stored, found.Body, err)
+			t.Errorf("%q is read as %s, %v", stored, answer.Body, err)
 		}
 	})
 }
@@ -70,8 +70,8 @@ func written(t *testing.T, conn *bus.Conn, body []byte) {
 		t.Fatalf("%q is accepted: %v", body, err)
 	}
 	key := schemas.TagKey{RequestID: sent.RequestID, TenantID: sent.TenantID}
-	found, err := bus.ReadTag.Call(t.Context(), conn, key)
-	if diff := cmp.Diff(canonical(t, sent.Tag), canonical(t, found.Tags)); err != nil || diff != "" {
+	answer, err := bus.ReadTag.Call(t.Context(), conn, key)
+	if diff := cmp.Diff(canonical(t, sent.Tag), canonical(t, answer.Tags)); err != nil || diff != "" {
 		t.Errorf("%q is read with %v (-want +got):\n%s", body, err, diff)
 	}
 	other := "another"

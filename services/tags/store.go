@@ -119,24 +119,24 @@ func (s *Store) write(ctx context.Context, k key, msg *nats.Msg) (revision uint6
 		if !bucket.Outdated(err) {
 			return revision, wrap(err, "store", k)
 		}
-		found, err := s.last(ctx, k)
+		newest, err := s.last(ctx, k)
 		if err != nil {
 			return 0, err
 		}
-		if found.id == bucket.MessageID(ctx, msg) { // stored by an attempt whose acknowledgement was lost
-			return found.sequence, nil
+		if newest.id == bucket.MessageID(ctx, msg) { // stored by an attempt whose acknowledgement was lost
+			return newest.sequence, nil
 		}
-		if found.alive() {
+		if newest.alive() {
 			return 0, schemas.ErrTagExists.Because(
 				fmt.Sprintf("the tag of request_id %q%s cannot change; delete it first, or let it expire",
 					k.id, k.tenantClause()))
 		}
-		if last == found.sequence { // this replica has removed an expired tag, the leader has not
+		if last == newest.sequence { // this replica has removed an expired tag, the leader has not
 			if err := retry.Sleep(ctx, expiryInterval); err != nil {
 				return 0, wrap(err, "store", k)
 			}
 		}
-		last = found.sequence // a marker, or none
+		last = newest.sequence // a marker, or none
 	}
 }
 
@@ -148,16 +148,16 @@ func (s *Store) publish(ctx context.Context, msg *nats.Msg, last uint64) (revisi
 }
 
 func (s *Store) read(ctx context.Context, k key) (tag schemas.Tag, err error) {
-	found, err := s.last(ctx, k)
+	newest, err := s.last(ctx, k)
 	if err != nil {
 		return tag, err
 	}
-	if !found.alive() {
+	if !newest.alive() {
 		return tag, schemas.ErrTagNotFound.Because(
 			fmt.Sprintf("no tag of request_id %q%s: none was written, or it was deleted or has expired",
 				k.id, k.tenantClause()))
 	}
-	if err := json.Unmarshal(found.record, &tag); err != nil {
+	if err := json.Unmarshal(newest.record, &tag); err != nil {
 		return tag, fmt.Errorf("decode tag %q: %w", k.id, err)
 	}
 	return tag, nil

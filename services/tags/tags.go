@@ -66,12 +66,12 @@ func (t tags) lifetime(seconds *int) (time.Duration, error) {
 }
 
 func (t tags) read(ctx context.Context, key schemas.TagKey) (schemas.TagFound, error) {
-	var found schemas.TagFound
+	var answer schemas.TagFound
 	err := bucket.WithReplyMargin(ctx, "tag store", func(ctx context.Context) (err error) {
-		found.Tags, err = t.store.read(ctx, keyOf(key.TenantID, key.RequestID))
+		answer.Tags, err = t.store.read(ctx, keyOf(key.TenantID, key.RequestID))
 		return err
 	})
-	return found, err
+	return answer, err
 }
 
 // delete removes the tag. The contract does not define the deletion of an absent

@@ -53,8 +53,8 @@ func (c client) write(id, phase string, seconds ...int) error {
 }
 
 func (c client) read(id string) (schemas.Tag, error) {
-	found, err := bus.ReadTag.Call(c.t.Context(), c.conn, schemas.TagKey{RequestID: id})
-	return found.Tags, err
+	answer, err := bus.ReadTag.Call(c.t.Context(), c.conn, schemas.TagKey{RequestID: id})
+	return answer.Tags, err
 }
 
 func (c client) delete(id string) error {

@@ -385,7 +385,7 @@ func (c *Catalog) readAfter(ctx context.Context, revision uint64) (list []Change
 // SetupHistory creates or upgrades the stream of the history. A history of another log is
 // deleted.
 func (c *Catalog) SetupHistory(ctx context.Context, replication bucket.Replication) error {
-	of := c.stream.CachedInfo().Config
+	source := c.stream.CachedInfo().Config
 	config := jetstream.StreamConfig{
 		Name:              HistoryStream,
 		Description:       "earlier revisions of records",
@@ -393,9 +393,9 @@ func (c *Catalog) SetupHistory(ctx context.Context, replication bucket.Replicati
 		MaxMsgsPerSubject: MaxHistory,
 		MaxBytes:          -1,
 		Discard:           jetstream.DiscardOld,
-		Storage:           of.Storage,
-		Replicas:          of.Replicas,
-		Placement:         of.Placement,
+		Storage:           source.Storage,
+		Replicas:          source.Replicas,
+		Placement:         source.Placement,
 		AllowDirect:       true,
 		Metadata:          map[string]string{catalogID: c.ID()},
 	}

@@ -316,7 +316,7 @@ func TestFollowAfterExpiredMarker(t *testing.T) {
 	case <-testContext(t).Done():
 		t.Fatal("the follower is not ready")
 	}
-	if _, found := view.Get(skill(1)); !found {
+	if _, ok := view.Get(skill(1)); !ok {
 		t.Error("the follower lacks a record")
 	}
 }

@@ -25,9 +25,10 @@ func startCluster(t *testing.T) []*server.Server {
 	routes := ""
 	var clusters []server.ClusterOpts
 	for range 3 {
-		at := netip.MustParseAddrPort(bustest.FreeAddress(t))
-		routes += fmt.Sprintf("nats-route://%s,", at)
-		clusters = append(clusters, server.ClusterOpts{Name: "cairn", Host: at.Addr().String(), Port: int(at.Port())})
+		address := netip.MustParseAddrPort(bustest.FreeAddress(t))
+		routes += fmt.Sprintf("nats-route://%s,", address)
+		clusters = append(clusters,
+			server.ClusterOpts{Name: "cairn", Host: address.Addr().String(), Port: int(address.Port())})
 	}
 	var servers []*server.Server
 	for i, cluster := range clusters {

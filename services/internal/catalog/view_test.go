@@ -74,9 +74,9 @@ func TestViewGroups(t *testing.T) {
 	}
 	a, b := skill(1).ID, skill(2).ID
 	for _, row := range []struct {
-		name            string
-		change          catalog.Change
-		all, one, three []string
+		name               string
+		change             catalog.Change
+		all, single, three []string
 	}{
 		{"a record", change(1, 1), []string{a}, []string{a}, nil},
 		{"another record of the group", change(11, 2), []string{a, b}, []string{a, b}, nil},
@@ -85,7 +85,7 @@ func TestViewGroups(t *testing.T) {
 		{"removed", catalog.Change{Key: skill(2), Revision: 50, Removed: true}, nil, nil, nil},
 	} {
 		apply(view, row.change)
-		want := [][]string{row.all, row.one, row.three}
+		want := [][]string{row.all, row.single, row.three}
 		if diff := cmp.Diff(want, [][]string{ids("all"), ids("1"), ids("3")}); diff != "" {
 			t.Errorf("%s: the groups differ (-want +got)\n%s", row.name, diff)
 		}

@@ -53,11 +53,11 @@ func (c *cached) Embed(ctx context.Context, purpose Purpose, texts []string) ([]
 		return c.store(purpose, keys(c.Space(), purpose, texts), vectors), nil
 	}
 	all := keys(space, purpose, texts)
-	found := c.find(ctx, purpose, all, space)
+	byKey := c.find(ctx, purpose, all, space)
 	missing := missingTexts{}
 	for i, key := range all {
-		if _, ok := found[key]; !ok {
-			found[key] = nil // embed once
+		if _, ok := byKey[key]; !ok {
+			byKey[key] = nil // embed once
 			missing.add(key, texts[i])
 		}
 	}
@@ -66,11 +66,11 @@ func (c *cached) Embed(ctx context.Context, purpose Purpose, texts []string) ([]
 		return nil, err
 	}
 	for i, key := range missing.keys {
-		found[key] = embedded[i]
+		byKey[key] = embedded[i]
 	}
 	vectors := make([][]float32, len(texts))
 	for i, key := range all {
-		vectors[i] = found[key]
+		vectors[i] = byKey[key]
 	}
 	return vectors, nil
 }
@@ -85,30 +85,30 @@ func (w *missingTexts) add(key, text string) {
 
 // find looks up vectors in memory and in the cache.
 func (c *cached) find(ctx context.Context, purpose Purpose, all []string, space Space) map[string][]float32 {
-	found := map[string][]float32{}
+	byKey := map[string][]float32{}
 	var notInMemory []string
 	for _, key := range all {
 		vector, ok := c.recent.Get(key)
 		if ok {
-			found[key] = vector
+			byKey[key] = vector
 		} else {
 			notInMemory = append(notInMemory, key)
 		}
 	}
 	if c.cache == nil {
-		return found
+		return byKey
 	}
 	for key, data := range c.cache.get(ctx, purpose, notInMemory) {
 		vector, ok := decode(data, space.Dimensions)
 		if !ok {
 			continue // invalid entry: embed and replace it
 		}
-		found[key] = vector
+		byKey[key] = vector
 		if purpose == Query {
 			c.recent.Add(key, vector)
 		}
 	}
-	return found
+	return byKey
 }
 
 // embedMissing embeds the texts in one call; identical concurrent queries share it.

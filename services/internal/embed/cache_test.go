@@ -152,8 +152,8 @@ func TestCacheSurvivesRestart(t *testing.T) {
 	if diff := cmp.Diff(query, vectors(t, e, embed.Query, "red")); diff != "" {
 		t.Errorf("query (-want +got):\n%s", diff)
 	}
-	if more := received(s)[before:]; len(more) > 0 {
-		t.Errorf("embedded %d texts again", len(slices.Concat(more...)))
+	if additions := received(s)[before:]; len(additions) > 0 {
+		t.Errorf("embedded %d texts again", len(slices.Concat(additions...)))
 	}
 }
 

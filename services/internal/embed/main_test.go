@@ -30,13 +30,13 @@ func (l *lines) Write(p []byte) (int, error) {
 }
 
 // with returns the lines that contain s.
-func (l *lines) with(s string) (found []string) {
+func (l *lines) with(s string) (matches []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for line := range strings.Lines(l.all.String()) {
 		if strings.Contains(line, s) {
-			found = append(found, line)
+			matches = append(matches, line)
 		}
 	}
-	return found
+	return matches
 }

@@ -36,10 +36,10 @@ const (
 // known, so that vectors of another model are never mixed in.
 type model struct {
 	settings
-	client   *api.Client
-	known    atomic.Pointer[modelInfo] // nil before the first vector
-	verified atomic.Int64              // Unix nanoseconds; 0: verify before the next call
-	breakers [2]*breaker.Breaker       // by purpose
+	client      *api.Client
+	description atomic.Pointer[modelInfo] // nil before the first vector
+	verified    atomic.Int64              // Unix nanoseconds; 0: verify before the next call
+	breakers    [2]*breaker.Breaker       // by purpose
 }
 
 // modelInfo is the server's description of the model.
@@ -68,7 +68,7 @@ func openOllama(ctx context.Context, rawURL string) (Embedder, error) {
 }
 
 func (m *model) Space() Space {
-	if info := m.known.Load(); info != nil {
+	if info := m.description.Load(); info != nil {
 		return m.space(info)
 	}
 	return Space{Floor: m.floor}
@@ -131,7 +131,7 @@ func (m *model) embedBatches(ctx context.Context, purpose Purpose, texts []strin
 
 // info returns the description of the model, queried when unknown and verified when due.
 func (m *model) info(ctx context.Context) (*modelInfo, error) {
-	info := m.known.Load()
+	info := m.description.Load()
 	if info == nil {
 		return m.fetchInfo(ctx)
 	}
@@ -165,8 +165,8 @@ func (m *model) fetchInfo(ctx context.Context) (*modelInfo, error) {
 	if info.dimensions == 0 {
 		return nil, unavailable("the model returned empty vectors")
 	}
-	m.known.CompareAndSwap(nil, info)
-	if first := m.known.Load(); *first != *info {
+	m.description.CompareAndSwap(nil, info)
+	if first := m.description.Load(); *first != *info {
 		return nil, unavailable("the model of this name has just been replaced")
 	}
 	m.verified.Store(time.Now().UnixNano())
@@ -272,7 +272,7 @@ func (m *model) check(ctx context.Context) error {
 			return err
 		}
 	}
-	if info := m.known.Load(); info != nil {
+	if info := m.description.Load(); info != nil {
 		return m.verify(ctx, info)
 	}
 	return limit(ctx, metadataTimeout, func(ctx context.Context) error {

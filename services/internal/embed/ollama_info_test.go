@@ -90,9 +90,9 @@ func TestCheckAndWarm(t *testing.T) {
 		{"chat", "does not support embeddings"},
 	} {
 		e := open(t, s, row.model)
-		for what, err := range map[string]error{"check": e.Check(t.Context()), "warm": embed.Warm(t.Context(), e)} {
+		for operation, err := range map[string]error{"check": e.Check(t.Context()), "warm": embed.Warm(t.Context(), e)} {
 			if !errors.Is(err, embed.ErrUnavailable) || !strings.Contains(err.Error(), row.says) {
-				t.Errorf("%s %s: got %v, want %q", what, row.model, err, row.says)
+				t.Errorf("%s %s: got %v, want %q", operation, row.model, err, row.says)
 			}
 		}
 	}
@@ -104,9 +104,9 @@ func TestCheckAndWarm(t *testing.T) {
 		t.Errorf("warm: got %v and %+v, want the dimensions", err, e.Space())
 	}
 	s.Close()
-	for what, err := range map[string]error{"check": e.Check(t.Context()), "warm": embed.Warm(t.Context(), e)} {
+	for operation, err := range map[string]error{"check": e.Check(t.Context()), "warm": embed.Warm(t.Context(), e)} {
 		if !errors.Is(err, embed.ErrUnavailable) {
-			t.Errorf("%s of a server that is away: got %v", what, err)
+			t.Errorf("%s of a server that is away: got %v", operation, err)
 		}
 	}
 }
@@ -207,8 +207,8 @@ func TestCircuitBreaker(t *testing.T) {
 			t.Fatalf("got %v, want the cause of the open breaker", err)
 		}
 	}
-	if more := len(s.Embeds()) - requests; more > 0 {
-		t.Errorf("100 queries sent %d requests, want none", more)
+	if additions := len(s.Embeds()) - requests; additions > 0 {
+		t.Errorf("100 queries sent %d requests, want none", additions)
 	}
 	if err := e.Check(t.Context()); !errors.Is(err, embed.ErrUnavailable) {
 		t.Errorf("check: got %v, want the cause of the query failure", err)

@@ -147,10 +147,10 @@ func TestRealUnsuitableModels(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, made := e.Embed(t.Context(), embed.Query, []string{"red"})
-		for what, err := range map[string]error{"embed": made, "check": e.Check(t.Context()),
+		for operation, err := range map[string]error{"embed": made, "check": e.Check(t.Context()),
 			"warm": embed.Warm(t.Context(), e)} {
 			if !errors.Is(err, embed.ErrUnavailable) || !strings.Contains(err.Error(), says) {
-				t.Errorf("%s with %s: got %v, want %q", what, model, err, says)
+				t.Errorf("%s with %s: got %v, want %q", operation, model, err, says)
 			}
 		}
 	}

@@ -99,7 +99,7 @@ func (r *run) send(ctx context.Context, jobs []job) error {
 			if len(got[i]) != r.info.dimensions {
 				return unavailable("a vector has %d dimensions, expected %d as in earlier vectors", len(got[i]), r.info.dimensions)
 			}
-			r.vectors[j.at] = got[i]
+			r.vectors[j.position] = got[i]
 		}
 		return nil
 	})

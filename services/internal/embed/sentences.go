@@ -32,9 +32,9 @@ func (a averagingEmbedder) Embed(ctx context.Context, purpose Purpose, texts []s
 	var all []string
 	counts := make([]int, len(texts))
 	for i, text := range texts {
-		found := sentences(text)
-		counts[i] = len(found)
-		all = append(all, found...)
+		list := sentences(text)
+		counts[i] = len(list)
+		all = append(all, list...)
 	}
 	vectors, err := a.Embedder.Embed(ctx, purpose, all)
 	if err != nil {
@@ -72,16 +72,16 @@ func endsSentence(r rune, rest string) bool {
 // SplitSentences splits text after each character for which ends is true, given the rest of
 // the text, and trims white space. Empty sentences are omitted.
 func SplitSentences(text string, ends func(r rune, rest string) bool) (all []string) {
-	for start, at := 0, 0; at < len(text); {
-		r, size := utf8.DecodeRuneInString(text[at:])
-		at += size
-		if at < len(text) && !ends(r, text[at:]) {
+	for start, end := 0, 0; end < len(text); {
+		r, size := utf8.DecodeRuneInString(text[end:])
+		end += size
+		if end < len(text) && !ends(r, text[end:]) {
 			continue
 		}
-		if s := strings.TrimSpace(text[start:at]); s != "" {
+		if s := strings.TrimSpace(text[start:end]); s != "" {
 			all = append(all, s)
 		}
-		start = at
+		start = end
 	}
 	return all
 }

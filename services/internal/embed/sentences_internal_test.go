@@ -35,12 +35,12 @@ type letters struct{ Embedder }
 func (letters) Space() Space { return Space{Name: "letters", Dimensions: 2} }
 
 func (letters) Embed(_ context.Context, _ Purpose, texts []string) ([][]float32, error) {
-	of := map[byte][]float32{'x': {5, 0}, 'y': {0, 0.5}, '0': {0, 0}}
+	table := map[byte][]float32{'x': {5, 0}, 'y': {0, 0.5}, '0': {0, 0}}
 	vectors := make([][]float32, len(texts))
 	for i, text := range texts {
 		vectors[i] = []float32{0, 0}
 		if text != "" {
-			vectors[i] = of[text[0]]
+			vectors[i] = table[text[0]]
 		}
 	}
 	return vectors, nil

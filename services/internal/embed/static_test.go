@@ -18,10 +18,10 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	s := serve(t, ollamatest.Info{Name: "m:latest"})
-	for _, of := range []string{"static:", "static:static/minilm", "lexical:", "ollama://" + s.Host() + "/m"} {
-		t.Run(of, func(t *testing.T) {
+	for _, url := range []string{"static:", "static:static/minilm", "lexical:", "ollama://" + s.Host() + "/m"} {
+		t.Run(url, func(t *testing.T) {
 			t.Parallel()
-			e, err := embed.Open(t.Context(), of)
+			e, err := embed.Open(t.Context(), url)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ func TestStaticSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for of, want := range map[string]string{
+	for url, want := range map[string]string{
 		"static:?floor=2":       "expected a cosine from 0 to 1",
 		"static:?floor=NaN":     "expected a cosine from 0 to 1",
 		"static:?window=7":      "expected floor",
@@ -101,9 +101,9 @@ func TestStaticSettings(t *testing.T) {
 		"static:" + t.TempDir(): "tokenizer.json: no such file",
 		"static:" + broken:      "expected WordPiece",
 	} {
-		_, err := embed.Open(t.Context(), of)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), fmt.Sprintf("%q", of)) {
-			t.Errorf("open %q: got %v, want an error with the URL and %q", of, err, want)
+		_, err := embed.Open(t.Context(), url)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), fmt.Sprintf("%q", url)) {
+			t.Errorf("open %q: got %v, want an error with the URL and %q", url, err, want)
 		}
 	}
 }

@@ -88,27 +88,27 @@ func (c *Cache) put(purpose Purpose, key string, data []byte) {
 
 // get returns the entries found; none when the server fails.
 func (c *Cache) get(ctx context.Context, purpose Purpose, keys []string) map[string][]byte {
-	found := map[string][]byte{}
+	entries := map[string][]byte{}
 	if !c.nc.IsConnected() {
-		return found
+		return entries
 	}
 	for some := range slices.Chunk(keys, maxGet) {
 		err := c.breaker.Do(ctx, func() error {
 			return limit(ctx, getTimeouts[purpose], func(ctx context.Context) error {
-				return c.fetch(ctx, some, found)
+				return c.fetch(ctx, some, entries)
 			})
 		})
 		if err != nil {
-			return found
+			return entries
 		}
 	}
-	return found
+	return entries
 }
 
 // fetch gets the last messages of many subjects in one batch (ADR-31). The replies of
 // jetstreamext.GetLastMsgsFor are below the inbox of the connection's requests too, so the
 // server would send each vector twice.
-func (c *Cache) fetch(ctx context.Context, keys []string, found map[string][]byte) error {
+func (c *Cache) fetch(ctx context.Context, keys []string, entries map[string][]byte) error {
 	lastBySubject := make([]string, len(keys))
 	for i, key := range keys {
 		lastBySubject[i] = subjects + key
@@ -133,7 +133,7 @@ func (c *Cache) fetch(ctx context.Context, keys []string, found map[string][]byt
 		}
 		switch status := msg.Header.Get("Status"); status {
 		case "":
-			found[strings.TrimPrefix(msg.Header.Get(jetstream.SubjectHeader), subjects)] = msg.Data
+			entries[strings.TrimPrefix(msg.Header.Get(jetstream.SubjectHeader), subjects)] = msg.Data
 		case "204", "404": // end of batch; not found
 			return nil
 		default:

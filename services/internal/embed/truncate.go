@@ -20,8 +20,8 @@ const (
 
 // job is a text to embed, stored at the position of its vector.
 type job struct {
-	at   int
-	text string
+	position int
+	text     string
 }
 
 // batches divides jobs into requests. A window of 0 is unknown.
@@ -57,7 +57,7 @@ func truncateWords(text string, window int) string {
 	}
 	words := 0
 	inWord := false
-	for at, r := range text {
+	for offset, r := range text {
 		if unicode.IsSpace(r) {
 			inWord = false
 			continue
@@ -66,8 +66,8 @@ func truncateWords(text string, window int) string {
 			words++
 			inWord = true
 		}
-		if words > window || at > window*longToken {
-			return truncateAtWord(text, at)
+		if words > window || offset > window*longToken {
+			return truncateAtWord(text, offset)
 		}
 	}
 	return text

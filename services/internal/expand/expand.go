@@ -89,7 +89,7 @@ func description(s schemas.Skill) string {
 
 // parse returns the distinct queries of an answer that are not in known. Text around the
 // JSON array, such as a Markdown fence, is ignored.
-func parse(answer string, known []string) ([]string, error) {
+func parse(answer string, ownQueries []string) ([]string, error) {
 	first, last := strings.IndexByte(answer, '['), strings.LastIndexByte(answer, ']')
 	var list []string
 	if first < 0 || last < first || json.Unmarshal([]byte(answer[first:last+1]), &list) != nil {
@@ -100,7 +100,7 @@ func parse(answer string, known []string) ([]string, error) {
 		query = strings.Join(strings.Fields(query), " ")
 		same := func(other string) bool { return strings.EqualFold(query, other) }
 		if query == "" || utf8.RuneCountInString(query) > maxQuery ||
-			slices.ContainsFunc(known, same) || slices.ContainsFunc(queries, same) {
+			slices.ContainsFunc(ownQueries, same) || slices.ContainsFunc(queries, same) {
 			continue
 		}
 		queries = append(queries, query)

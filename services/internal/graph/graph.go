@@ -131,8 +131,8 @@ func (g *Graph) Referrers(ctx context.Context, kind, predicate string, to Node) 
 	return func(yield func(string) bool) {
 		g.mu.RLock()
 		defer g.mu.RUnlock()
-		object, by := g.store.ValueOf(to.name()), g.store.ValueOf(name(predicate))
-		if object == nil || by == nil {
+		object, predicateID := g.store.ValueOf(to.name()), g.store.ValueOf(name(predicate))
+		if object == nil || predicateID == nil {
 			return
 		}
 		prefix := kind + separator + to.Tenant + separator
@@ -140,7 +140,7 @@ func (g *Graph) Referrers(ctx context.Context, kind, predicate string, to Node) 
 		defer func() { _ = quads.Close() }() // in memory
 		for ctx.Err() == nil && quads.Next(ctx) {
 			q := quads.Result()
-			if g.store.QuadDirection(q, quad.Predicate) != by || g.store.isRetired(q.Key()) {
+			if g.store.QuadDirection(q, quad.Predicate) != predicateID || g.store.isRetired(q.Key()) {
 				continue
 			}
 			from, _ := g.store.NameOf(g.store.QuadDirection(q, quad.Subject)).(name)
@@ -219,12 +219,12 @@ func (g *Graph) continueRebuild(n int) {
 
 // without returns the edges of list that are absent from other.
 func without(list, other []Edge) (rest []Edge) {
-	has := make(map[Edge]bool, len(other))
+	set := make(map[Edge]bool, len(other))
 	for _, e := range other {
-		has[e] = true
+		set[e] = true
 	}
 	for _, e := range list {
-		if !has[e] {
+		if !set[e] {
 			rest = append(rest, e)
 		}
 	}

@@ -128,14 +128,14 @@ func (r *Reader) Guardrails(ctx context.Context, s scope.Scope, skill Node, doma
 // Template returns the template that the skill links to, or else the referrer with
 // the lowest id, and whether there is one.
 func (r *Reader) Template(ctx context.Context, s scope.Scope, skill Node) (LinkedRecord, bool) {
-	found := r.Linked(s, skill, Template)
-	if len(found) == 0 {
-		found = r.referrersInScope(ctx, s, schemas.KindTemplate, Skills, skill)
+	templates := r.Linked(s, skill, Template)
+	if len(templates) == 0 {
+		templates = r.referrersInScope(ctx, s, schemas.KindTemplate, Skills, skill)
 	}
-	if len(found) == 0 {
+	if len(templates) == 0 {
 		return LinkedRecord{}, false
 	}
-	return found[0], true
+	return templates[0], true
 }
 
 // Agents returns the agents that own the skill: the tenant's, or else the global ones.
@@ -176,7 +176,7 @@ func (r *Reader) referrers(ctx context.Context, tenant, kind, predicate string, 
 // linkedBySkill reports whether a skill in the scope links to the context builder.
 func (r *Reader) linkedBySkill(ctx context.Context, s scope.Scope, id string) bool {
 	const kind = schemas.KindSkill
-	_, found := s.First(func(tenant string) bool {
+	_, linked := s.First(func(tenant string) bool {
 		for skill := range r.Graph.Referrers(ctx, kind, ContextBuilders, Node{schemas.KindContextBuilder, tenant, id}) {
 			if !r.follow(1) {
 				return false
@@ -187,7 +187,7 @@ func (r *Reader) linkedBySkill(ctx context.Context, s scope.Scope, id string) bo
 		}
 		return false
 	})
-	return found
+	return linked
 }
 
 // dedupe removes repeated records in place and keeps the first occurrence of each.

@@ -17,13 +17,13 @@ import (
 // registered returns a reader of records given as kind, tenant, id and JSON.
 func registered(t testing.TB, records ...[4]string) *graph.Reader {
 	t.Helper()
-	g, known := graph.New(), map[graph.Node]bool{}
+	g, nodes := graph.New(), map[graph.Node]bool{}
 	for _, r := range records {
 		n := graph.Node{Kind: r[0], Tenant: r[1], ID: r[2]}
 		g.Apply(n, graph.Edges(n.Kind, linking(t, r[3])))
-		known[n] = true
+		nodes[n] = true
 	}
-	return &graph.Reader{Graph: g, Has: func(n graph.Node) bool { return known[n] }}
+	return &graph.Reader{Graph: g, Has: func(n graph.Node) bool { return nodes[n] }}
 }
 
 // short formats results as tenant/id@via.
@@ -198,14 +198,14 @@ func TestTemplate(t *testing.T) {
 // TestLinksMayDangle registers the target after its referrer.
 func TestLinksMayDangle(t *testing.T) {
 	t.Parallel()
-	known := map[graph.Node]bool{}
-	r := graph.Reader{Graph: graph.New(), Has: func(n graph.Node) bool { return known[n] }}
+	nodes := map[graph.Node]bool{}
+	r := graph.Reader{Graph: graph.New(), Has: func(n graph.Node) bool { return nodes[n] }}
 	from := skill("acme", "net.x")
 	r.Graph.Apply(from, names("b"))
 	if got := r.Linked("acme", from, graph.ContextBuilders); got != nil {
 		t.Errorf("reached %v before it was registered", got)
 	}
-	known[builder("", "b")] = true
+	nodes[builder("", "b")] = true
 	if diff := cmp.Diff([]string{"/b@context_builder_ids"},
 		short(r.Linked("acme", from, graph.ContextBuilders))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

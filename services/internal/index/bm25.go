@@ -31,12 +31,12 @@ func (f *field) renumber(to []int) {
 
 // count returns the distinct words in order of first occurrence and their counts.
 func count(words []string) (distinct []string, counts []float32) {
-	at := make(map[string]int, len(words))
+	positions := make(map[string]int, len(words))
 	for _, w := range words {
-		i, ok := at[w]
+		i, ok := positions[w]
 		if !ok {
 			i = len(distinct)
-			at[w] = i
+			positions[w] = i
 			distinct, counts = append(distinct, w), append(counts, 0)
 		}
 		counts[i]++

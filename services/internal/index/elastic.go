@@ -296,16 +296,16 @@ func (e *elastic) listIndices(ctx context.Context) (indices, error) {
 	req := esapi.IndicesGetRequest{Index: e.all(), FilterPath: []string{
 		"*.aliases", "*.settings.index.uuid", "*.settings.index.creation_date",
 	}}
-	found := indices{}
-	if err := e.client.call(ctx, adminTimeout, req, &found); err != nil {
+	list := indices{}
+	if err := e.client.call(ctx, adminTimeout, req, &list); err != nil {
 		return nil, fmt.Errorf("list indices: %w", err)
 	}
-	for name := range found {
+	for name := range list {
 		if e.suffixOf(name) == "" {
-			delete(found, name) // not created by Cairn
+			delete(list, name) // not created by Cairn
 		}
 	}
-	return found, nil
+	return list, nil
 }
 
 // planFor returns the plan for vectors of a space.
@@ -429,7 +429,7 @@ func (e *elastic) find(ctx context.Context, q Query) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Hits: relevant(m.found, m.space, q.TopK), Degraded: m.degraded}, nil
+	return Result{Hits: relevant(m.parts, m.space, q.TopK), Degraded: m.degraded}, nil
 }
 
 // sendLookups sends the lookups of a multiSearch and stores the results. Searches are

@@ -17,7 +17,7 @@ func latest(changes []Change) []Change {
 	highest := map[key]int{}
 	for i, c := range changes {
 		k := key{c.Kind, c.Tenant, c.ID}
-		if at, ok := highest[k]; !ok || changes[at].Revision < c.Revision {
+		if position, ok := highest[k]; !ok || changes[position].Revision < c.Revision {
 			highest[k] = i
 		}
 	}

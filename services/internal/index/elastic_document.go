@@ -43,7 +43,7 @@ func newStored(c Change) stored {
 		return s
 	}
 	s.Status, s.Domain, s.Class, s.Provider = cmp.Or(c.Status, schemas.StatusActive), c.Domain, c.Class, c.Provider
-	if !c.found() {
+	if !c.searchable() {
 		return s
 	}
 	s.Labels, s.Capabilities = c.Labels, c.Capabilities

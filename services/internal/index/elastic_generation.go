@@ -32,7 +32,7 @@ func (g *generation) operation(c Change, vectors [][]float32) (operation, error)
 		}},
 		newStored(c),
 	)
-	if err == nil && c.found() {
+	if err == nil && c.searchable() {
 		lines, err = withVectors(lines, vectors)
 	}
 	return operation{c, lines}, err

@@ -117,7 +117,7 @@ func TestRealRestored(t *testing.T) {
 func TestRealNewCatalog(t *testing.T) {
 	t.Parallel()
 	url := server(t) + "?timeout=60s&prefix=" + newPrefix(t)
-	of := func(log string) index.Migrator {
+	open := func(log string) index.Migrator {
 		ix, err := index.Open(url, lexical(t), log)
 		if err != nil {
 			t.Fatal(err)
@@ -126,9 +126,9 @@ func TestRealNewCatalog(t *testing.T) {
 		return ix.(index.Migrator)
 	}
 	change := index.Change{Document: index.Document{Kind: "skill", ID: "s", Title: "brew coffee"}, Revision: 9}
-	fill(t, of("first"), []index.Change{change})
+	fill(t, open("first"), []index.Change{change})
 	change.Title, change.Revision = "mow lawns", 1
-	second := of("second")
+	second := open("second")
 	fill(t, second, []index.Change{change})
 	if got := search(t, second, "mow lawns", 1); len(got) != 1 {
 		t.Error("a record of the second catalog is not found")

@@ -16,7 +16,7 @@ type multiSearch struct {
 	question
 	family string // index prefix of the query's model; empty: no vectors
 
-	found []part // by text
+	parts []part // by text
 }
 
 // criterion is what a lookup compares.
@@ -31,21 +31,21 @@ const (
 
 // lookup is one search in a multiSearch.
 type lookup struct {
-	part  int
-	by    criterion
-	words int // distinct words in the query, for coverage
-	body  object
+	part      int
+	criterion criterion
+	words     int // distinct words in the query, for coverage
+	body      object
 }
 
 func (m *multiSearch) lookups() (all []lookup) {
 	tenant, filter := m.query.Tenant, m.query.Filter
-	m.found = make([]part, len(m.texts))
+	m.parts = make([]part, len(m.texts))
 	if m.family != "" && len(m.texts) > 0 {
-		all = append(all, lookup{by: byTenant, body: tenantQuery(tenant)})
+		all = append(all, lookup{criterion: byTenant, body: tenantQuery(tenant)})
 	}
 	for i, text := range m.texts {
-		m.found[i].plain = m.space.Lexical // Elasticsearch does not weight dimensions
-		m.found[i].static = m.space.Static
+		m.parts[i].plain = m.space.Lexical // Elasticsearch does not weight dimensions
+		m.parts[i].static = m.space.Static
 		words := newTerms(text)
 		if len(words.all) > 0 {
 			all = append(all, lookup{i, byWords, 0, textQuery(tenant, filter, strings.Join(words.all, " "))})
@@ -73,7 +73,7 @@ func (m *multiSearch) add(l lookup, a response) error {
 		switch err := (&statusError{a.Status, a.Error}); {
 		case a.Status == http.StatusNotFound: // no live index, so nothing to compare with
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		case l.by == byVector:
+		case l.criterion == byVector:
 			return fmt.Errorf("%w: %w", errIncomparable, err)
 		case err.invalid():
 			return err
@@ -84,8 +84,8 @@ func (m *multiSearch) add(l lookup, a response) error {
 	if hits := a.Hits.Hits; m.family != "" && len(hits) > 0 && !strings.HasPrefix(hits[0].Index, m.family) {
 		return errIncomparable
 	}
-	p := &m.found[l.part]
-	switch l.by {
+	p := &m.parts[l.part]
+	switch l.criterion {
 	case byWords:
 		p.text = a.matches(func(score float64) float64 { return score })
 	case byVector:

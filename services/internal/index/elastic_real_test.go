@@ -221,9 +221,9 @@ func newPrefix(t testing.TB) string {
 	t.Helper()
 	url, prefix := server(t), "test-"+strings.ToLower(rand.Text()[:10])
 	t.Cleanup(func() {
-		var found []struct{ Index string }
-		requestServer(t, http.MethodGet, url+"/_cat/indices/"+prefix+"-*?format=json", "", &found)
-		for _, f := range found {
+		var entries []struct{ Index string }
+		requestServer(t, http.MethodGet, url+"/_cat/indices/"+prefix+"-*?format=json", "", &entries)
+		for _, f := range entries {
 			requestServer(t, http.MethodDelete, url+"/"+f.Index, "", nil)
 		}
 	})

@@ -34,11 +34,11 @@ type response struct {
 }
 
 func (r response) matches(score func(float64) float64) []match {
-	var found []match
+	var list []match
 	for _, h := range r.Hits.Hits {
 		if s := score(h.Score); s > 0 && len(h.Fields.ID) == 1 {
-			found = append(found, match{h.Fields.ID[0], s})
+			list = append(list, match{h.Fields.ID[0], s})
 		}
 	}
-	return first(found)
+	return first(list)
 }

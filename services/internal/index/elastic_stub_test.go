@@ -68,14 +68,14 @@ func (s *stub) administer(w http.ResponseWriter, r *http.Request) {
 		}
 		fmt.Fprint(w, `{}`)
 	default:
-		found := map[string]any{}
+		listed := map[string]any{}
 		for index, aliases := range s.indices {
-			found[index] = map[string]any{
+			listed[index] = map[string]any{
 				"aliases":  aliases,
 				"settings": map[string]any{"index": map[string]any{"uuid": fmt.Sprint(s.made)}},
 			}
 		}
-		_ = json.NewEncoder(w).Encode(found)
+		_ = json.NewEncoder(w).Encode(listed)
 	}
 }
 

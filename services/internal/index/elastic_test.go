@@ -271,11 +271,12 @@ func TestElasticSearchByVectorsOfAnotherModel(t *testing.T) {
 		fmt.Fprintf(w, `{"responses":[%s]}`, strings.Join(answers, ","))
 	})
 	ix := openAt(t, s.URL, lexical(t))
-	for by, want := range map[index.Method]error{index.Vector: index.ErrNoVectors, index.Hybrid: nil, index.Text: nil} {
+	for method, want := range map[index.Method]error{index.Vector: index.ErrNoVectors, index.Hybrid: nil,
+		index.Text: nil} {
 		q := vlans
-		q.By = by
+		q.By = method
 		if _, err := ix.Search(t.Context(), q); !errors.Is(err, want) {
-			t.Errorf("by %s: got %v, want %v", by, err, want)
+			t.Errorf("by %s: got %v, want %v", method, err, want)
 		}
 	}
 }

@@ -98,10 +98,10 @@ func (e *embedded) contents(changes []Change, vectors [][][]float32) []*content 
 	static := e.embedder.Space().Static
 	contents := make([]*content, len(changes))
 	for i, c := range changes {
-		if c.found() {
+		if c.searchable() {
 			contents[i] = &content{
 				title: embed.Words(c.Title), body: embed.Words(c.body()), instructions: embed.Words(c.Instructions),
-				vectors: vectors[i], has: c.attributes(), labels: c.Labels, capabilities: c.Capabilities,
+				vectors: vectors[i], attributes: c.attributes(), labels: c.Labels, capabilities: c.Capabilities,
 			}
 			if static {
 				contents[i].grams = embed.Hashed(c.Title + "\n" + c.body())
@@ -116,15 +116,15 @@ func (e *embedded) commit(changes []Change, contents []*content) {
 	defer e.mu.Unlock()
 	changed := map[*pool]bool{}
 	for i, c := range changes {
-		at := poolKey{c.Kind, c.Tenant}
-		p := e.pools[at]
-		if known, ok := e.revision(p, removedKey{at, c.ID}); ok && c.Revision <= known {
+		key := poolKey{c.Kind, c.Tenant}
+		p := e.pools[key]
+		if newest, ok := e.revision(p, removedKey{key, c.ID}); ok && c.Revision <= newest {
 			continue
 		}
 		if c.Removed {
-			e.remove(p, removedKey{at, c.ID}, c.Revision)
+			e.remove(p, removedKey{key, c.ID}, c.Revision)
 		} else {
-			p = e.put(p, removedKey{at, c.ID}, c.Revision, contents[i])
+			p = e.put(p, removedKey{key, c.ID}, c.Revision, contents[i])
 		}
 		changed[p] = true
 	}

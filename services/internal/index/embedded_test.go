@@ -107,7 +107,7 @@ func testModel(t *testing.T, open func(testing.TB, embed.Embedder) index.Index) 
 	}
 	for _, row := range []struct {
 		name, query, want, degraded string
-		by                          index.Method
+		method                      index.Method
 		away                        bool
 		err                         error
 	}{
@@ -122,7 +122,7 @@ func testModel(t *testing.T, open func(testing.TB, embed.Embedder) index.Index) 
 		{"vectors alone need the model", "coffee", "", "", index.Vector, true, index.ErrNoVectors},
 	} {
 		away = row.away
-		got, err := ix.Search(t.Context(), index.Query{Kind: "skill", Text: row.query, TopK: 1, By: row.by})
+		got, err := ix.Search(t.Context(), index.Query{Kind: "skill", Text: row.query, TopK: 1, By: row.method})
 		if !errors.Is(err, row.err) {
 			t.Fatalf("%s: got %v, want %v", row.name, err, row.err)
 		}
@@ -186,10 +186,10 @@ func TestEmbeddedIndexesRejectedTextsByWords(t *testing.T) {
 	if err := ix.Apply(t.Context(), some(7)); err != nil {
 		t.Fatal(err)
 	}
-	for by, want := range map[index.Method]int{index.Text: 7, index.Vector: 6} {
-		got, err := ix.Search(t.Context(), index.Query{Kind: "skill", Text: "Document", TopK: 10, By: by})
+	for method, want := range map[index.Method]int{index.Text: 7, index.Vector: 6} {
+		got, err := ix.Search(t.Context(), index.Query{Kind: "skill", Text: "Document", TopK: 10, By: method})
 		if err != nil || len(got.Hits) != want {
-			t.Errorf("%v: got %d hits, %v, want %d", by, len(got.Hits), err, want)
+			t.Errorf("%v: got %d hits, %v, want %d", method, len(got.Hits), err, want)
 		}
 	}
 }

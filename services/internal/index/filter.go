@@ -20,9 +20,9 @@ func (f Filter) empty() bool { return !f.Public && len(f.choices()) == 0 }
 
 // choice is a list of values of a field, one of which a document has.
 type choice struct {
-	field  string
-	values []string
-	of     func(attributes) string // nil: a field of several values
+	field     string
+	values    []string
+	attribute func(attributes) string // nil: a field of several values
 }
 
 // choices returns the lists of values that are not empty. Documents that satisfy all of them, and
@@ -85,9 +85,10 @@ func (s *scan) step(ctx context.Context) error {
 }
 
 // several marks the rows with one of the values, among those that satisfy the first i choices.
-func (s *scan) several(ctx context.Context, of postings[string], values []string, i uint32, satisfied []uint32) error {
+func (s *scan) several(ctx context.Context, rows postings[string], values []string, i uint32,
+	satisfied []uint32) error {
 	for _, value := range values {
-		for _, e := range of[value] {
+		for _, e := range rows[value] {
 			if err := s.step(ctx); err != nil {
 				return err
 			}
@@ -100,16 +101,16 @@ func (s *scan) several(ctx context.Context, of postings[string], values []string
 }
 
 // single marks the rows whose field has one of the values, among those that satisfy the first i choices.
-func (s *scan) single(ctx context.Context, has []attributes, c choice, i uint32, satisfied []uint32) error {
+func (s *scan) single(ctx context.Context, rows []attributes, c choice, i uint32, satisfied []uint32) error {
 	values := make(map[string]bool, len(c.values))
 	for _, value := range c.values {
 		values[value] = true
 	}
-	for row := range has {
+	for row := range rows {
 		if err := s.step(ctx); err != nil {
 			return err
 		}
-		if satisfied[row] == i && values[c.of(has[row])] {
+		if satisfied[row] == i && values[c.attribute(rows[row])] {
 			satisfied[row]++
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // texts that find nothing. The bounds hold for the default floor.
 func TestRealFloor(t *testing.T) {
 	t.Parallel()
-	for _, of := range []struct {
+	for _, model := range []struct {
 		embed          string
 		floors         []float64 // the default first
 		lost, rejected float64   // of the smaller set, at the default floor: upper and lower bound
@@ -24,22 +24,22 @@ func TestRealFloor(t *testing.T) {
 		{miniLM, []float64{0.2, 0.15, 0.25, 0.3, 0.35, 0.4}, 0.02, 0.30},
 	} {
 		for _, set := range []struct{ name, directory string }{{"ToolE", "retrieval/toole"}, {"Seal-Tools", "retrieval"}} {
-			t.Run(of.embed+" "+set.name, func(t *testing.T) {
+			t.Run(model.embed+" "+set.name, func(t *testing.T) {
 				t.Parallel()
 				directory := evaluation(t, set.directory)
 				queries := read[judged](t, filepath.Join(directory, "queries-dev.jsonl"))
-				e := &adjustable{Embedder: embedder(t, of.embed), known: map[string][]float32{}}
-				if got := e.Embedder.Space().Floor; got != of.floors[0] {
-					t.Errorf("default floor: got %v, want %v", got, of.floors[0])
+				e := &adjustable{Embedder: embedder(t, model.embed), vectors: map[string][]float32{}}
+				if got := e.Embedder.Space().Floor; got != model.floors[0] {
+					t.Errorf("default floor: got %v, want %v", got, model.floors[0])
 				}
 				ix := filled(t, e, read[record](t, filepath.Join(directory, "corpus.jsonl")))
-				for i, floor := range of.floors {
+				for i, floor := range model.floors {
 					e.floor = floor
 					var lost, rejected, recall float64
 					for _, q := range queries {
-						found := search(t, ix, q.Query, 5)
-						recall += q.recall(found, 5) / float64(len(queries))
-						if len(found) == 0 {
+						result := search(t, ix, q.Query, 5)
+						recall += q.recall(result, 5) / float64(len(queries))
+						if len(result) == 0 {
 							lost += 1 / float64(len(queries))
 						}
 					}
@@ -50,9 +50,9 @@ func TestRealFloor(t *testing.T) {
 					}
 					t.Logf("floor %.2f: %5.1f %% of queries lost, recall@5 %.3f, %3.0f %% of off-topic texts rejected",
 						floor, 100*lost, recall, 100*rejected)
-					if i == 0 && set.name == "ToolE" && (lost > of.lost || rejected < of.rejected) {
+					if i == 0 && set.name == "ToolE" && (lost > model.lost || rejected < model.rejected) {
 						t.Errorf("at the default floor, want at most %.2f of the queries lost, and %.2f of the off-topic texts rejected",
-							of.lost, of.rejected)
+							model.lost, model.rejected)
 					}
 				}
 			})
@@ -64,8 +64,8 @@ func TestRealFloor(t *testing.T) {
 // not safe for concurrent use.
 type adjustable struct {
 	embed.Embedder
-	floor float64
-	known map[string][]float32
+	floor   float64
+	vectors map[string][]float32
 }
 
 func (a *adjustable) Space() embed.Space {
@@ -80,14 +80,14 @@ func (a *adjustable) Embed(ctx context.Context, purpose embed.Purpose, texts []s
 	}
 	vectors := make([][]float32, len(texts))
 	for i, text := range texts {
-		if a.known[text] == nil {
+		if a.vectors[text] == nil {
 			embedded, err := a.Embedder.Embed(ctx, purpose, texts[i:i+1])
 			if err != nil {
 				return nil, err
 			}
-			a.known[text] = embedded[0]
+			a.vectors[text] = embedded[0]
 		}
-		vectors[i] = a.known[text]
+		vectors[i] = a.vectors[text]
 	}
 	return vectors, nil
 }

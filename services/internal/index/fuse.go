@@ -67,15 +67,15 @@ func (p part) lists() [3]weighted {
 
 // fuse ranks the results of the parts of a query, the whole query first. Scores
 // are relative to the best match; relevant decides whether that is good enough.
-func fuse(found []part) []Hit {
-	r := ranked(found)
+func fuse(parts []part) []Hit {
+	r := ranked(parts)
 	if len(r.hits) == 0 {
 		return nil
 	}
-	whole := r.fused(found[0])
+	whole := r.fused(parts[0])
 	best := whole
-	if len(found) > 1 {
-		best = r.bestOf(found[1:])
+	if len(parts) > 1 {
+		best = r.bestOf(parts[1:])
 	}
 	for i := range r.hits {
 		r.hits[i].Score = wholeShare*whole[i] + (1-wholeShare)*best[i]
@@ -87,15 +87,15 @@ func fuse(found []part) []Hit {
 
 // ranking is the set of matched documents; scores are parallel to its hits.
 type ranking struct {
-	hits []Hit
-	at   map[string]int // index in hits, by id
+	hits      []Hit
+	positions map[string]int // index in hits, by id
 }
 
 // ranked returns each document with its best rank in either result list, without scores.
-func ranked(found []part) *ranking {
-	most := len(found[0].text) + len(found[0].vector) + len(found[0].grams)
-	r := &ranking{hits: make([]Hit, 0, most), at: make(map[string]int, most)}
-	for _, p := range found {
+func ranked(parts []part) *ranking {
+	most := len(parts[0].text) + len(parts[0].vector) + len(parts[0].grams)
+	r := &ranking{hits: make([]Hit, 0, most), positions: make(map[string]int, most)}
+	for _, p := range parts {
 		for i, m := range p.text {
 			h := r.hit(m.id)
 			h.TextRank = better(h.TextRank, i+1)
@@ -113,13 +113,13 @@ func ranked(found []part) *ranking {
 
 // hit returns the document's hit, valid until the next call.
 func (r *ranking) hit(id string) *Hit {
-	at, known := r.at[id]
-	if !known {
-		at = len(r.hits)
-		r.at[id] = at
+	position, ok := r.positions[id]
+	if !ok {
+		position = len(r.hits)
+		r.positions[id] = position
 		r.hits = append(r.hits, Hit{ID: id})
 	}
-	return &r.hits[at]
+	return &r.hits[position]
 }
 
 func better(rank, other int) int {
@@ -148,8 +148,8 @@ func (r *ranking) bestOf(sentences []part) []float64 {
 	best := make([]float64, len(r.hits))
 	for i, p := range sentences {
 		weight := math.Pow(ratio(relative[i], top), relativePower)
-		for at, score := range r.fused(p) {
-			best[at] = max(best[at], weight*score)
+		for position, score := range r.fused(p) {
+			best[position] = max(best[position], weight*score)
 		}
 	}
 	return best
@@ -157,17 +157,17 @@ func (r *ranking) bestOf(sentences []part) []float64 {
 
 // relativeScores returns the score of each part relative to the best one, combined over
 // the result lists.
-func relativeScores(found []part) []float64 {
+func relativeScores(parts []part) []float64 {
 	var best [3]float64
-	for _, p := range found {
-		for at, s := range p.lists() {
-			best[at] = max(best[at], highest(s.matches))
+	for _, p := range parts {
+		for position, s := range p.lists() {
+			best[position] = max(best[position], highest(s.matches))
 		}
 	}
-	all := make([]float64, len(found))
-	for i, p := range found {
-		for at, s := range p.lists() {
-			all[i] += s.share * ratio(highest(s.matches), best[at])
+	all := make([]float64, len(parts))
+	for i, p := range parts {
+		for position, s := range p.lists() {
+			all[i] += s.share * ratio(highest(s.matches), best[position])
 		}
 	}
 	return all
@@ -196,8 +196,8 @@ func (r *ranking) fused(p part) []float64 {
 		r.addNormalized(scores, s.matches, s.share)
 	}
 	if highest := slices.Max(scores); highest > 0 {
-		for at := range scores {
-			scores[at] /= highest
+		for position := range scores {
+			scores[position] /= highest
 		}
 	}
 	return scores
@@ -218,6 +218,6 @@ func (r *ranking) addNormalized(scores []float64, matches []match, share float64
 		if best > last {
 			place = (m.score - last) / (best - last)
 		}
-		scores[r.at[m.id]] += share * place
+		scores[r.positions[m.id]] += share * place
 	}
 }

@@ -15,7 +15,7 @@ func TestFuse(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name  string
-		found []part
+		parts []part
 		want  []Hit
 	}{
 		{"nothing found", []part{{}}, nil},
@@ -73,7 +73,7 @@ func TestFuse(t *testing.T) {
 			[]Hit{{"a", 1, 1, 0}},
 		},
 	} {
-		got := fuse(row.found)
+		got := fuse(row.parts)
 		if diff := cmp.Diff(row.want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.name, diff)
 		}
@@ -101,7 +101,7 @@ func TestRelevant(t *testing.T) {
 	near := part{text: list("a", 9.0), vector: list("a", 0.36), coverage: 0.25}
 	for _, row := range []struct {
 		name  string
-		found []part
+		parts []part
 		space embed.Space
 		want  float64 // the best score; 0: nothing is relevant
 	}{
@@ -117,7 +117,7 @@ func TestRelevant(t *testing.T) {
 		{"an empty query", nil, embed.Space{}, 0},
 	} {
 		got := 0.0
-		if hits := relevant(row.found, row.space, 5); len(hits) > 0 {
+		if hits := relevant(row.parts, row.space, 5); len(hits) > 0 {
 			got = hits[0].Score
 		}
 		if diff := cmp.Diff(row.want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {

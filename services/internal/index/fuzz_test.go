@@ -51,11 +51,11 @@ func FuzzElasticsearch(f *testing.F) {
 		})
 		ix := openAt(t, good.URL, model)
 		_ = ix.Apply(t.Context(), some(2)) // any result, but it must return
-		for _, by := range []index.Method{index.Hybrid, index.Text, index.Vector} {
+		for _, method := range []index.Method{index.Hybrid, index.Text, index.Vector} {
 			q := vlans
-			q.By = by
-			if found, err := ix.Search(t.Context(), q); err == nil {
-				checkHits(t, found, q)
+			q.By = method
+			if result, err := ix.Search(t.Context(), q); err == nil {
+				checkHits(t, result, q)
 			}
 		}
 		bad.answer.Store(&answer{status, indices})
@@ -100,15 +100,15 @@ func repeat(w http.ResponseWriter, r *http.Request, status int, name string, ans
 	fmt.Fprint(w, `]}`)
 }
 
-func checkHits(t *testing.T, found index.Result, q index.Query) {
+func checkHits(t *testing.T, result index.Result, q index.Query) {
 	t.Helper()
-	if len(found.Hits) > q.TopK {
-		t.Errorf("%d hits, for %+v", len(found.Hits), q)
+	if len(result.Hits) > q.TopK {
+		t.Errorf("%d hits, for %+v", len(result.Hits), q)
 	}
 	last, seen := 1.0, map[string]bool{}
-	for _, h := range found.Hits {
+	for _, h := range result.Hits {
 		if !(h.Score > 0 && h.Score <= last) || math.IsNaN(h.Score) || seen[h.ID] {
-			t.Errorf("hits %+v", found.Hits)
+			t.Errorf("hits %+v", result.Hits)
 		}
 		last, seen[h.ID] = h.Score, true
 	}

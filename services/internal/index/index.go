@@ -92,8 +92,8 @@ type Change struct {
 	Removed  bool
 }
 
-// found reports whether searches match the document.
-func (c Change) found() bool {
+// searchable reports whether searches match the document.
+func (c Change) searchable() bool {
 	return !c.Removed && schemas.Searchable(c.Status)
 }
 

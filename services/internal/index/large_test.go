@@ -23,9 +23,9 @@ func TestSearchesOfLargePools(t *testing.T) {
 		t.Fatal(err)
 	}
 	search := func(ctx context.Context, tenant string) error {
-		found, err := e.Search(ctx, Query{Kind: "skill", Tenant: tenant, Text: "vlan", By: Text, TopK: 1})
-		if err == nil && len(found.Hits) != 1 {
-			t.Errorf("tenant %q: got %d hits", tenant, len(found.Hits))
+		result, err := e.Search(ctx, Query{Kind: "skill", Tenant: tenant, Text: "vlan", By: Text, TopK: 1})
+		if err == nil && len(result.Hits) != 1 {
+			t.Errorf("tenant %q: got %d hits", tenant, len(result.Hits))
 		}
 		return err
 	}

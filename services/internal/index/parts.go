@@ -22,11 +22,11 @@ func parts(query string) []string {
 		return nil
 	}
 	all := []string{query}
-	found := embed.SplitSentences(query, endsSentence)
-	if len(found) < 2 {
+	sentences := embed.SplitSentences(query, endsSentence)
+	if len(sentences) < 2 {
 		return all
 	}
-	for _, s := range found {
+	for _, s := range sentences {
 		if len(strings.Fields(s)) >= minWords && len(all) <= maxSentences {
 			all = append(all, s)
 		}

@@ -17,7 +17,7 @@ type pool struct {
 	rows         map[string]uint32           // of live documents
 	ids          []string                    // by row
 	dead         []bool                      // by row
-	has          []attributes                // by row
+	attributes   []attributes                // by row
 	several      map[string]postings[string] // by field that has several values, for filters
 	title        field
 	body         field
@@ -31,7 +31,7 @@ type content struct {
 	title, body, instructions []string
 	vectors                   [][]float32
 	grams                     []float32 // nil: not compared
-	has                       attributes
+	attributes                attributes
 	labels, capabilities      []string
 }
 
@@ -57,7 +57,7 @@ func (p *pool) put(id string, c content) {
 	p.rows[id] = row
 	p.ids = append(p.ids, id)
 	p.dead = append(p.dead, false)
-	p.has = append(p.has, c.has)
+	p.attributes = append(p.attributes, c.attributes)
 	p.several["labels"].addDistinct(row, c.labels)
 	p.several["capabilities"].addDistinct(row, c.capabilities)
 	p.title.add(row, c.title)
@@ -115,7 +115,7 @@ func (p *pool) sweep() {
 	}
 	p.ids = renumbered(p.ids, to)
 	p.dead = make([]bool, kept)
-	p.has = renumbered(p.has, to)
+	p.attributes = renumbered(p.attributes, to)
 	for _, values := range p.several {
 		values.renumber(to)
 	}
@@ -139,10 +139,10 @@ func (p *pool) hidden(ctx context.Context, f Filter) ([]bool, error) {
 	var s scan
 	for i, c := range choices {
 		var err error
-		if c.of == nil {
+		if c.attribute == nil {
 			err = s.several(ctx, p.several[c.field], c.values, uint32(i), satisfied)
 		} else {
-			err = s.single(ctx, p.has, c, uint32(i), satisfied)
+			err = s.single(ctx, p.attributes, c, uint32(i), satisfied)
 		}
 		if err != nil {
 			return nil, err
@@ -153,7 +153,7 @@ func (p *pool) hidden(ctx context.Context, f Filter) ([]bool, error) {
 		if err := s.step(ctx); err != nil {
 			return nil, err
 		}
-		hidden[row] = dead || satisfied[row] < uint32(len(choices)) || f.Public && !p.has[row].public
+		hidden[row] = dead || satisfied[row] < uint32(len(choices)) || f.Public && !p.attributes[row].public
 	}
 	return hidden, nil
 }
@@ -169,12 +169,12 @@ func (p *pool) search(ctx context.Context, q question, f Filter) ([]part, error)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]part, len(q.texts))
+	parts := make([]part, len(q.texts))
 	var byVector sync.WaitGroup
 	byVector.Go(func() {
-		for i := range found {
+		for i := range parts {
 			if ctx.Err() == nil {
-				found[i].vector = p.searchVector(p.vectors, q.vectors[i], hidden)
+				parts[i].vector = p.searchVector(p.vectors, q.vectors[i], hidden)
 			}
 		}
 	})
@@ -182,14 +182,14 @@ func (p *pool) search(ctx context.Context, q question, f Filter) ([]part, error)
 		if ctx.Err() != nil {
 			break
 		}
-		found[i].text, found[i].coverage = p.searchText(embed.Words(text), hidden)
-		found[i].static = q.space.Static
+		parts[i].text, parts[i].coverage = p.searchText(embed.Words(text), hidden)
+		parts[i].static = q.space.Static
 		if p.grams != nil && text != "" && q.vectors[i] != nil {
-			found[i].grams = p.searchVector(p.grams, embed.Hashed(text), hidden)
+			parts[i].grams = p.searchVector(p.grams, embed.Hashed(text), hidden)
 		}
 	}
 	byVector.Wait()
-	return found, ctx.Err()
+	return parts, ctx.Err()
 }
 
 // searchVector scores the rows that are not hidden by cosine similarity.
@@ -221,16 +221,16 @@ func (p *pool) best(scores []float64, hidden []bool) []match {
 			least = scores[top.rows[0]]
 		}
 	}
-	found := make([]match, len(top.rows))
+	matches := make([]match, len(top.rows))
 	for i, row := range top.rows {
-		found[i] = match{p.ids[row], scores[row]}
+		matches[i] = match{p.ids[row], scores[row]}
 	}
-	return first(found)
+	return first(matches)
 }
 
 // searchText scores the rows that are not hidden by BM25 over title, body and instructions. coverage is the
 // largest share of the query's distinct words found in one row.
-func (p *pool) searchText(words []string, hidden []bool) (found []match, coverage float64) {
+func (p *pool) searchText(words []string, hidden []bool) (matches []match, coverage float64) {
 	distinct, counts := count(words)
 	scores, occurrences := floatPool.get(len(p.ids)), occurrencePool.get(len(p.ids))
 	defer floatPool.put(scores)
@@ -287,7 +287,7 @@ func (l *lowest) worse(a, b uint32) bool {
 	return l.ids[a] > l.ids[b]
 }
 
-func first(found []match) []match {
-	slices.SortFunc(found, func(a, b match) int { return byScore(a.score, b.score, a.id, b.id) })
-	return found[:min(depth, len(found))]
+func first(matches []match) []match {
+	slices.SortFunc(matches, func(a, b match) int { return byScore(a.score, b.score, a.id, b.id) })
+	return matches[:min(depth, len(matches))]
 }

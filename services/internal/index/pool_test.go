@@ -36,9 +36,9 @@ func TestChangedIndex(t *testing.T) {
 			if err := fresh.Apply(t.Context(), slices.Collect(maps.Values(last))); err != nil {
 				t.Fatal(err)
 			}
-			was, is := fresh.pools[poolKey{kind: "skill"}], changed.pools[poolKey{kind: "skill"}]
-			if len(is.ids) > len(was.ids)*5/4 {
-				t.Errorf("%d rows for %d documents: dead rows were not swept", len(is.ids), len(was.ids))
+			freshPool, changedPool := fresh.pools[poolKey{kind: "skill"}], changed.pools[poolKey{kind: "skill"}]
+			if len(changedPool.ids) > len(freshPool.ids)*5/4 {
+				t.Errorf("%d rows for %d documents: dead rows were not swept", len(changedPool.ids), len(freshPool.ids))
 			}
 			for i := range 50 {
 				query := Query{Kind: "skill", Text: sentence(random, 4), TopK: 10}

@@ -10,12 +10,12 @@ import (
 // below the relevance floor. The whole query is the first part. A space without a
 // name means that no vectors were compared; for one that is not lexical the cosine
 // alone decides.
-func relevant(found []part, space embed.Space, limit int) []Hit {
-	sure := confidence(found, space)
+func relevant(parts []part, space embed.Space, limit int) []Hit {
+	sure := confidence(parts, space)
 	if sure == 0 {
 		return nil
 	}
-	hits := fuse(found)
+	hits := fuse(parts)
 	hits = hits[:min(max(0, limit), len(hits))]
 	for i := range hits {
 		hits[i].Score *= sure
@@ -25,9 +25,9 @@ func relevant(found []part, space embed.Space, limit int) []Hit {
 
 // confidence returns how well the best part matches, from 0 to 1. It makes fused
 // scores, which are relative to the best match, comparable between queries.
-func confidence(found []part, space embed.Space) float64 {
+func confidence(parts []part, space embed.Space) float64 {
 	best := 0.0
-	for _, p := range found {
+	for _, p := range parts {
 		best = max(best, partConfidence(p, space))
 	}
 	return min(1, best)

@@ -43,7 +43,7 @@ func newSparse() *sparse {
 }
 
 func (s *sparse) add(row uint32, vector []float32) {
-	at := uint32(len(s.owners))
+	place := uint32(len(s.owners))
 	var present []byte
 	var last int
 	var sum uint64
@@ -51,7 +51,7 @@ func (s *sparse) add(row uint32, vector []float32) {
 		if x == 0 {
 			continue
 		}
-		s.byDimension.add(uint32(dim), at, x)
+		s.byDimension.add(uint32(dim), place, x)
 		sum += s.terms[uint32(dim)].square * squared(x)
 		present = binary.AppendUvarint(present, uint64(dim-last))
 		last = dim
@@ -63,8 +63,8 @@ func (s *sparse) add(row uint32, vector []float32) {
 }
 
 func (s *sparse) remove(row uint32) {
-	for at, _ := slices.BinarySearch(s.owners, row); at < len(s.owners) && s.owners[at] == row; at++ {
-		s.count(s.present[at], -1)
+	for place, _ := slices.BinarySearch(s.owners, row); place < len(s.owners) && s.owners[place] == row; place++ {
+		s.count(s.present[place], -1)
 	}
 }
 
@@ -98,10 +98,10 @@ func (s *sparse) cosines(query []float32, into []float64) {
 			products[e.row] += square * float64(x) * float64(e.value)
 		}
 	}
-	for at, row := range s.owners {
-		if products[at] > 0 {
-			length := math.Sqrt(float64(s.squares[at]) / (weightUnit * valueUnit))
-			into[row] = max(into[row], products[at]/(length*math.Sqrt(squares)))
+	for place, row := range s.owners {
+		if products[place] > 0 {
+			length := math.Sqrt(float64(s.squares[place]) / (weightUnit * valueUnit))
+			into[row] = max(into[row], products[place]/(length*math.Sqrt(squares)))
 		}
 	}
 }

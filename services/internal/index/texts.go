@@ -13,7 +13,7 @@ func embedChanges(ctx context.Context, e embed.Embedder, changes []Change) ([][]
 	space := e.Space()
 	var texts []string
 	for _, c := range changes {
-		if c.found() {
+		if c.searchable() {
 			texts = append(texts, c.texts(space)...)
 		}
 	}
@@ -23,7 +23,7 @@ func embedChanges(ctx context.Context, e embed.Embedder, changes []Change) ([][]
 	}
 	vectors := make([][][]float32, len(changes))
 	for i, c := range changes {
-		if c.found() {
+		if c.searchable() {
 			n := len(c.texts(space))
 			vectors[i], made = made[:n], made[n:]
 		}

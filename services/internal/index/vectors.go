@@ -69,8 +69,8 @@ func (d *dense) cosines(query []float32, into []float64) {
 		return
 	}
 	for i, block := range d.blocks {
-		for at, row := range d.owners[i*blockSize : min((i+1)*blockSize, len(d.owners))] {
-			into[row] = max(into[row], dot(query, block[at*d.length:(at+1)*d.length])/length)
+		for place, row := range d.owners[i*blockSize : min((i+1)*blockSize, len(d.owners))] {
+			into[row] = max(into[row], dot(query, block[place*d.length:(place+1)*d.length])/length)
 		}
 	}
 }
@@ -78,9 +78,9 @@ func (d *dense) cosines(query []float32, into []float64) {
 func (d *dense) renumber(to []int) {
 	kept := dense{length: d.length}
 	for i, block := range d.blocks {
-		for at, row := range d.owners[i*blockSize : min((i+1)*blockSize, len(d.owners))] {
+		for place, row := range d.owners[i*blockSize : min((i+1)*blockSize, len(d.owners))] {
 			if to[row] >= 0 {
-				kept.append(uint32(to[row]), block[at*d.length:(at+1)*d.length])
+				kept.append(uint32(to[row]), block[place*d.length:(place+1)*d.length])
 			}
 		}
 	}
@@ -95,12 +95,12 @@ func (d *dense) refresh() {}
 // positions, without the vectors of dropped rows.
 func relocate(owners []uint32, to []int) (places []int) {
 	kept := 0
-	for at, row := range owners {
+	for place, row := range owners {
 		if to[row] < 0 {
 			places = append(places, -1)
 			continue
 		}
-		owners[at] = uint32(to[row])
+		owners[place] = uint32(to[row])
 		places = append(places, kept)
 		kept++
 	}

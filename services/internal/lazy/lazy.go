@@ -23,8 +23,8 @@ func New[T any](compute func(context.Context) (T, error)) *Value[T] {
 // Get returns the value. While another Get computes it, Get waits until ctx is done.
 // The error is ctx.Err() or the error of the computation.
 func (v *Value[T]) Get(ctx context.Context) (T, error) {
-	if known := v.value.Load(); known != nil {
-		return *known, nil
+	if value := v.value.Load(); value != nil {
+		return *value, nil
 	}
 	var none T
 	select {
@@ -33,8 +33,8 @@ func (v *Value[T]) Get(ctx context.Context) (T, error) {
 		return none, ctx.Err()
 	}
 	defer func() { <-v.lock }()
-	if known := v.value.Load(); known != nil {
-		return *known, nil
+	if value := v.value.Load(); value != nil {
+		return *value, nil
 	}
 	got, err := v.compute(ctx)
 	if err != nil {

@@ -66,11 +66,11 @@ func (t *consumerBinding) next(ctx context.Context) ([]jetstream.Msg, error) {
 	if err != nil || len(first) == 0 {
 		return first, err
 	}
-	more, err := t.available(t.batchSize() - 1)
+	messages, err := t.available(t.batchSize() - 1)
 	if err != nil {
 		return first, nil // the next call retries
 	}
-	return append(first, more...), nil
+	return append(first, messages...), nil
 }
 
 // extend extends the batch until it is full or no other batch is in progress: an index
@@ -83,11 +83,11 @@ func (t *consumerBinding) extend(ctx context.Context, group []jetstream.Msg, w w
 		case <-ctx.Done():
 			return group
 		}
-		more, err := t.available(t.batchSize() - len(group))
+		messages, err := t.available(t.batchSize() - len(group))
 		if err != nil {
 			return group // the next call retries
 		}
-		group = append(group, more...)
+		group = append(group, messages...)
 	}
 	return group
 }

@@ -94,12 +94,12 @@ func openReal(w *world) index.Migrator {
 
 // clean deletes the indices with the prefix.
 func clean(t testing.TB, server, prefix string) {
-	var found []struct{ Index string }
+	var entries []struct{ Index string }
 	body := requestServer(t, http.MethodGet, server+"/_cat/indices/"+prefix+"-*?format=json")
-	if err := json.Unmarshal(body, &found); err != nil {
+	if err := json.Unmarshal(body, &entries); err != nil {
 		t.Errorf("indices of %s: %v", prefix, err)
 	}
-	for _, f := range found {
+	for _, f := range entries {
 		requestServer(t, http.MethodDelete, server+"/"+f.Index)
 	}
 }

@@ -115,17 +115,17 @@ func (s *progress) record(revisions []uint64, applied bool) (changed bool) {
 func (s *progress) status(revision uint64) (open <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	applied, known := s.recent[revision]
+	applied, ok := s.recent[revision]
 	switch {
 	case s.generation == "" && s.blocked == nil: // starting
 		return s.changed, nil
 	case !s.live && s.blocked == nil:
 		return nil, errFilling
-	case s.live && (applied || !known && revision <= s.floor):
+	case s.live && (applied || !ok && revision <= s.floor):
 		return nil, nil
 	case s.blocked != nil:
 		return nil, s.blocked
-	case known:
+	case ok:
 		return nil, fmt.Errorf("revision %d is not in the index", revision)
 	}
 	return s.changed, nil

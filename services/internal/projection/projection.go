@@ -217,7 +217,7 @@ func (p *Projector) checkGeneration(ctx context.Context, t *consumerBinding) err
 
 // retry retries until try succeeds, ctx ends, or the index is lost. Meanwhile the progress is blocked,
 // so that no registration waits for it.
-func retry[T any](ctx context.Context, p *Projector, what string, try func() (T, error)) (T, error) {
+func retry[T any](ctx context.Context, p *Projector, operation string, try func() (T, error)) (T, error) {
 	done, err := backoff.Retry(ctx, func() (T, error) {
 		done, err := try()
 		if errors.Is(err, index.ErrLost) {
@@ -227,7 +227,7 @@ func retry[T any](ctx context.Context, p *Projector, what string, try func() (T,
 	}, backoff.WithBackOff(newBackoff()), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, _ time.Duration) {
 			if ctx.Err() == nil && p.progress.setBlocked(err) {
-				p.deps.Log.Warn("the index lags behind", "operation", what, "err", err)
+				p.deps.Log.Warn("the index lags behind", "operation", operation, "err", err)
 			}
 		}))
 	if err == nil {

@@ -212,9 +212,9 @@ func TestLargeRecordsAreAppliedInSmallBatches(t *testing.T) {
 		return hold(ctx, batch)
 	})
 	w.projector()
-	more := strings.Repeat("x", 1<<20)
+	padding := strings.Repeat("x", 1<<20)
 	put := func(id, words string) {
-		w.putRecord(id, fmt.Sprintf(`{"skill_id":%q,"purpose":%q,"more":%q}`, id, words, more))
+		w.putRecord(id, fmt.Sprintf(`{"skill_id":%q,"purpose":%q,"more":%q}`, id, words, padding))
 	}
 	put("net.slow", "slow")
 	<-began

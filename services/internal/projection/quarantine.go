@@ -28,8 +28,8 @@ type quarantine struct {
 	watched sync.WaitGroup
 	end     chan struct{}
 
-	mu    sync.Mutex
-	known map[string]schemas.QuarantinedRecord
+	mu      sync.Mutex
+	records map[string]schemas.QuarantinedRecord
 }
 
 // Setup creates the bucket of quarantined records, or upgrades one that exists.
@@ -47,7 +47,7 @@ func openQuarantine(ctx context.Context, js jetstream.JetStream) (*quarantine, e
 	if err != nil {
 		return nil, err
 	}
-	q := &quarantine{kv: kv, end: make(chan struct{}), known: map[string]schemas.QuarantinedRecord{}}
+	q := &quarantine{kv: kv, end: make(chan struct{}), records: map[string]schemas.QuarantinedRecord{}}
 	// The watch outlives ctx; close ends it.
 	err = bucket.WaitReady(ctx, js, "watch bucket "+Bucket, func() error {
 		q.watcher, err = kv.WatchAll(context.WithoutCancel(ctx))
@@ -99,16 +99,16 @@ func (q *quarantine) apply(entry jetstream.KeyValueEntry) {
 	defer q.mu.Unlock()
 	var record schemas.QuarantinedRecord
 	if entry.Operation() != jetstream.KeyValuePut || json.Unmarshal(entry.Value(), &record) != nil {
-		delete(q.known, entry.Key())
+		delete(q.records, entry.Key())
 	} else {
-		q.known[entry.Key()] = record
+		q.records[entry.Key()] = record
 	}
 	q.count()
 }
 
 // count updates the metric. The caller holds mu.
 func (q *quarantine) count() {
-	telemetry.RecordsQuarantined.WithLabelValues("index").Set(float64(len(q.known)))
+	telemetry.RecordsQuarantined.WithLabelValues("index").Set(float64(len(q.records)))
 }
 
 // put quarantines the record, unless a newer revision of it is quarantined.
@@ -145,13 +145,13 @@ func (q *quarantine) put(ctx context.Context, record schemas.QuarantinedRecord) 
 func (q *quarantine) quarantinedRevision(key string) uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.known[key].Revision
+	return q.records[key].Revision
 }
 
 func (q *quarantine) add(record schemas.QuarantinedRecord) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.known[record.Key] = record
+	q.records[record.Key] = record
 	q.count()
 }
 
@@ -187,8 +187,8 @@ func (q *quarantine) release(ctx context.Context, key string, revision uint64) e
 func (q *quarantine) remove(key string, revision uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.known[key].Revision <= revision {
-		delete(q.known, key)
+	if q.records[key].Revision <= revision {
+		delete(q.records, key)
 		q.count()
 	}
 }
@@ -197,7 +197,7 @@ func (q *quarantine) remove(key string, revision uint64) {
 func (q *quarantine) list(limit int) (int, []schemas.QuarantinedRecord) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	all := slices.SortedFunc(maps.Values(q.known), func(a, b schemas.QuarantinedRecord) int {
+	all := slices.SortedFunc(maps.Values(q.records), func(a, b schemas.QuarantinedRecord) int {
 		return cmp.Compare(a.Revision, b.Revision)
 	})
 	return len(all), all[:min(limit, len(all))]

@@ -22,7 +22,7 @@ func TestReleaseKeepsNewerRevision(t *testing.T) {
 		t.Fatal(err)
 	}
 	worker := func() *quarantine { // without a watch
-		return &quarantine{kv: kv, known: map[string]schemas.QuarantinedRecord{}}
+		return &quarantine{kv: kv, records: map[string]schemas.QuarantinedRecord{}}
 	}
 	a, b := worker(), worker()
 	for _, q := range []struct {

@@ -44,23 +44,23 @@ func (l Limit) maxBytes() (limit int64, shared bool) {
 
 // check returns an error that names the exceeded limit if stored plus more exceeds a limit of the
 // tenant. An empty tenant is the global scope.
-func (l Limit) check(tenant string, stored, more Amount) error {
+func (l Limit) check(tenant string, stored, amount Amount) error {
 	scope := "the global scope"
 	if tenant != "" {
 		scope = "tenant " + tenant
 	}
-	if l.Count > 0 && more.Count > 0 && stored.Count+more.Count > l.Count {
+	if l.Count > 0 && amount.Count > 0 && stored.Count+amount.Count > l.Count {
 		return schemas.ErrTooManyRequests.Because(fmt.Sprintf("%s uses %d of %d %s; delete %s or raise %s",
 			scope, stored.Count, l.Count, l.Things, l.Things, l.CountFlag))
 	}
-	if limit, shared := l.maxBytes(); limit > 0 && more.Bytes > 0 && stored.Bytes+more.Bytes > limit {
-		of, flag := "", l.BytesFlag
+	if limit, shared := l.maxBytes(); limit > 0 && amount.Bytes > 0 && stored.Bytes+amount.Bytes > limit {
+		share, flag := "", l.BytesFlag
 		if shared {
-			of, flag = fmt.Sprintf(", %d %% of the storage of the bucket", maxShare), "--storage-limit"
+			share, flag = fmt.Sprintf(", %d %% of the storage of the bucket", maxShare), "--storage-limit"
 		}
 		return schemas.ErrTooManyRequests.Because(
 			fmt.Sprintf("%s uses %d of %d bytes of %s%s; this write needs %d: delete %s or raise %s",
-				scope, stored.Bytes, limit, l.Things, of, more.Bytes, l.Things, flag))
+				scope, stored.Bytes, limit, l.Things, share, amount.Bytes, l.Things, flag))
 	}
 	return nil
 }

@@ -45,10 +45,10 @@ func (s Scope) String() string {
 	return fmt.Sprintf("tenant %q or the global collection", string(s))
 }
 
-// First returns the first tenant that satisfies has, in order of precedence.
-func (s Scope) First(has func(tenant string) bool) (tenant string, ok bool) {
+// First returns the first tenant for which exists returns true, in order of precedence.
+func (s Scope) First(exists func(tenant string) bool) (tenant string, ok bool) {
 	for _, tenant := range s.Tenants() {
-		if has(tenant) {
+		if exists(tenant) {
 			return tenant, true
 		}
 	}

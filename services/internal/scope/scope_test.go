@@ -19,11 +19,11 @@ func TestScopeTenants(t *testing.T) {
 func TestScopeFirst(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		name  string
-		scope scope.Scope
-		has   []string // tenants with a record of the id
-		want  string
-		ok    bool
+		name    string
+		scope   scope.Scope
+		tenants []string // tenants with a record of the id
+		want    string
+		ok      bool
 	}{
 		{"the tenant's record shadows the global one", "acme", []string{"", "acme"}, "acme", true},
 		{"the global one is the fallback", "acme", []string{""}, "", true},
@@ -33,7 +33,7 @@ func TestScopeFirst(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			got, ok := row.scope.First(func(tenant string) bool { return slices.Contains(row.has, tenant) })
+			got, ok := row.scope.First(func(tenant string) bool { return slices.Contains(row.tenants, tenant) })
 			if got != row.want || ok != row.ok {
 				t.Errorf("got %q, %v, want %q, %v", got, ok, row.want, row.ok)
 			}

@@ -201,10 +201,10 @@ func (r *Recorder) publish() {
 
 // Read returns how often the tenant has used the record.
 func (r *Recorder) Read(ctx context.Context, tenant string, record catalog.Key) (u schemas.RecordUsage, err error) {
-	resolved, found := NewSet(tenant, Resolved, record).counters[0].subject(),
+	resolved, searched := NewSet(tenant, Resolved, record).counters[0].subject(),
 		NewSet(tenant, Found, record).counters[0].subject()
-	uses := map[string]*schemas.Uses{resolved: &u.Resolved, found: &u.Found}
-	list, err := bucket.Collect(jetstreamext.GetLastMsgsFor(ctx, r.js, Stream, []string{resolved, found}))
+	uses := map[string]*schemas.Uses{resolved: &u.Resolved, searched: &u.Found}
+	list, err := bucket.Collect(jetstreamext.GetLastMsgsFor(ctx, r.js, Stream, []string{resolved, searched}))
 	if errors.Is(err, nats.ErrNoResponders) {
 		return u, schemas.ErrUnavailable.Because("the uses of records are not counted: no stream " + Stream +
 			"; cairn setup creates it")

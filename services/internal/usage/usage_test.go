@@ -45,9 +45,9 @@ func TestUsageCounts(t *testing.T) {
 	r := usage.Start(js)
 	t.Cleanup(r.Close)
 	for _, row := range []struct {
-		tenant          string
-		key             catalog.Key
-		resolved, found uint64
+		tenant             string
+		key                catalog.Key
+		resolved, searched uint64
 	}{
 		{"acme", own, n, n},
 		{"acme", global, n, 0},
@@ -56,13 +56,13 @@ func TestUsageCounts(t *testing.T) {
 		{"acme", catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: "a.b c"}, 0, 0},
 	} {
 		var got schemas.RecordUsage
-		wait.Until(t, fmt.Sprintf("%q has used %v %d and %d times", row.tenant, row.key, row.resolved, row.found),
+		wait.Until(t, fmt.Sprintf("%q has used %v %d and %d times", row.tenant, row.key, row.resolved, row.searched),
 			func() bool {
 				var err error
 				if got, err = r.Read(t.Context(), row.tenant, row.key); err != nil {
 					t.Fatal(err)
 				}
-				return got.Resolved.Count == row.resolved && got.Found.Count == row.found
+				return got.Resolved.Count == row.resolved && got.Found.Count == row.searched
 			})
 		for _, u := range []schemas.Uses{got.Resolved, got.Found} {
 			if (u.LastAt == "") != (u.Count == 0) {

@@ -93,13 +93,13 @@ func model(t *testing.T, tensors map[string]tensor) []byte {
 
 func directory(t *testing.T, tokenizer string, model []byte) string {
 	t.Helper()
-	at := t.TempDir()
+	dir := t.TempDir()
 	for name, data := range map[string][]byte{"tokenizer.json": []byte(tokenizer), "model.safetensors": model} {
-		if err := os.WriteFile(filepath.Join(at, name), data, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return at
+	return dir
 }
 
 func rows(kind string, shape []int, values any) tensor {

@@ -89,15 +89,15 @@ func (w *wordPiece) encode(text string) []int32 {
 	text = w.normalizer.normalize(text)
 	tokens := make([]int32, 0, len(text)/4+1)
 	start := 0
-	for at, r := range text {
+	for offset, r := range text {
 		punctuation := isPunctuation(r)
 		if !punctuation && !unicode.IsSpace(r) {
 			continue
 		}
-		tokens = w.word(tokens, text[start:at])
-		start = at + utf8.RuneLen(r)
+		tokens = w.word(tokens, text[start:offset])
+		start = offset + utf8.RuneLen(r)
 		if punctuation {
-			tokens = w.word(tokens, text[at:start])
+			tokens = w.word(tokens, text[offset:start])
 		}
 	}
 	return w.word(tokens, text[start:])
@@ -109,7 +109,7 @@ func (w *wordPiece) word(tokens []int32, word string) []int32 {
 	if len(word) > w.maxWord && utf8.RuneCountInString(word) > w.maxWord {
 		return tokens
 	}
-	found, vocabulary := len(tokens), w.whole
+	length, vocabulary := len(tokens), w.whole
 	for word != "" {
 		end := min(len(word), w.longest)
 		for ; end > 0; end-- {
@@ -119,7 +119,7 @@ func (w *wordPiece) word(tokens []int32, word string) []int32 {
 			}
 		}
 		if end == 0 {
-			return tokens[:found]
+			return tokens[:length]
 		}
 		word, vocabulary = word[end:], w.further
 	}

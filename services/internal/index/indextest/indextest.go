@@ -190,8 +190,8 @@ func filtered(t testing.TB, s subject) {
 	bar.Name, bar.Version, bar.Public = "Bar Coffee", "2.0.0", true
 	s.apply(append(all, bar)...)
 	for _, row := range []struct {
-		filter index.Filter
-		found  bool
+		filter  index.Filter
+		visible bool
 	}{
 		{index.Filter{Domain: "bar"}, true},
 		{index.Filter{Status: "deprecated"}, true},
@@ -215,10 +215,10 @@ func filtered(t testing.TB, s subject) {
 		{index.Filter{Labels: []string{"team=a", "tier=silver"}}, false},
 		{index.Filter{Capabilities: []string{"Serve"}}, false},
 	} {
-		for _, by := range []index.Method{index.Hybrid, index.Text, index.Vector} {
-			got := ids(s.search(index.Query{Kind: "skill", Text: "brew strong coffee", TopK: 5, By: by, Filter: row.filter}))
-			if (len(got) == 1 && got[0] == bar.ID) != row.found || !row.found && len(got) > 0 {
-				t.Errorf("%s with %+v: got %v, want %s: %v", by, row.filter, got, bar.ID, row.found)
+		for _, method := range []index.Method{index.Hybrid, index.Text, index.Vector} {
+			got := ids(s.search(index.Query{Kind: "skill", Text: "brew strong coffee", TopK: 5, By: method, Filter: row.filter}))
+			if (len(got) == 1 && got[0] == bar.ID) != row.visible || !row.visible && len(got) > 0 {
+				t.Errorf("%s with %+v: got %v, want %s: %v", method, row.filter, got, bar.ID, row.visible)
 			}
 		}
 	}
@@ -237,10 +237,10 @@ func instructed(t testing.TB, s subject) {
 	coffee := put("kitchen.coffee", "Brew coffee", "Makes an espresso", 1)
 	coffee.Instructions = "Descale the boiler with citric acid every month."
 	s.apply(put("kitchen.tea", "Boil tea", "Makes a cup of tea", 2), coffee)
-	for _, by := range []index.Method{index.Hybrid, index.Text, index.Vector} {
-		got := ids(s.search(index.Query{Kind: "skill", Text: "descale the boiler with citric acid", TopK: 5, By: by}))
+	for _, method := range []index.Method{index.Hybrid, index.Text, index.Vector} {
+		got := ids(s.search(index.Query{Kind: "skill", Text: "descale the boiler with citric acid", TopK: 5, By: method}))
 		if len(got) == 0 || got[0] != coffee.ID {
-			t.Errorf("%s: got %v, want %s first", by, got, coffee.ID)
+			t.Errorf("%s: got %v, want %s first", method, got, coffee.ID)
 		}
 	}
 	coffee.Instructions, coffee.Revision = "", 3
@@ -307,9 +307,9 @@ func canceled(t testing.TB, s subject) {
 	if err := s.Index.Apply(ctx, catalog()); err == nil {
 		t.Error("apply with a canceled context: got no error")
 	}
-	for _, by := range []index.Method{index.Hybrid, index.Text, index.Vector} {
-		if _, err := s.Index.Search(ctx, index.Query{Kind: "skill", Text: "list vlans", TopK: 5, By: by}); err == nil {
-			t.Errorf("%s search with a canceled context: got no error", by)
+	for _, method := range []index.Method{index.Hybrid, index.Text, index.Vector} {
+		if _, err := s.Index.Search(ctx, index.Query{Kind: "skill", Text: "list vlans", TopK: 5, By: method}); err == nil {
+			t.Errorf("%s search with a canceled context: got no error", method)
 		}
 	}
 }

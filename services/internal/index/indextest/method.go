@@ -11,7 +11,7 @@ import (
 func methods(t testing.TB, s subject) {
 	s.apply(catalog()...)
 	for _, row := range []struct {
-		by            index.Method
+		method        index.Method
 		words, vector bool
 	}{
 		{"", true, true}, {index.Hybrid, true, true}, {index.Text, true, false}, {index.Vector, false, true},
@@ -20,17 +20,17 @@ func methods(t testing.TB, s subject) {
 			"Which VLANs are there on the switches?",
 			"Show me all VLANs there are. I need them by switch and port.",
 		} {
-			hits := s.search(index.Query{Kind: "skill", Text: query, TopK: 3, By: row.by}).Hits
+			hits := s.search(index.Query{Kind: "skill", Text: query, TopK: 3, By: row.method}).Hits
 			if len(hits) == 0 || hits[0].ID != "network.list_vlans" {
-				t.Errorf("%q by %q: got %+v, want network.list_vlans first", query, row.by, hits)
+				t.Errorf("%q by %q: got %+v, want network.list_vlans first", query, row.method, hits)
 				continue
 			}
 			if best := hits[0]; best.TextRank == 1 != row.words || best.VectorRank == 1 != row.vector || best.Score > 1 {
-				t.Errorf("%q by %q: got %+v, want words %t, vectors %t", query, row.by, best, row.words, row.vector)
+				t.Errorf("%q by %q: got %+v, want words %t, vectors %t", query, row.method, best, row.words, row.vector)
 			}
 			for _, h := range hits {
 				if !row.words && h.TextRank > 0 || !row.vector && h.VectorRank > 0 {
-					t.Errorf("%q by %q: a rank from an unused retriever: %+v", query, row.by, h)
+					t.Errorf("%q by %q: a rank from an unused retriever: %+v", query, row.method, h)
 				}
 			}
 		}
@@ -43,7 +43,7 @@ func anyMethod(t testing.TB, s subject) {
 	own := put("kitchen.coffee", "Brew coffee", "Makes an espresso", 30)
 	own.Tenant = "acme"
 	s.apply(own)
-	for _, by := range []index.Method{index.Text, index.Vector} {
+	for _, method := range []index.Method{index.Text, index.Vector} {
 		for _, row := range []struct {
 			query, tenant string
 			topK          int
@@ -57,9 +57,9 @@ func anyMethod(t testing.TB, s subject) {
 			{" ", "", 5, nil},
 			{"list the VLANs of the network", "", 0, nil},
 		} {
-			got := s.search(index.Query{Kind: "skill", Tenant: row.tenant, Text: row.query, TopK: row.topK, By: by})
+			got := s.search(index.Query{Kind: "skill", Tenant: row.tenant, Text: row.query, TopK: row.topK, By: method})
 			if !slices.Equal(ids(got), row.want) || got.Degraded != "" {
-				t.Errorf("%q for tenant %q by %s: got %+v, want %v", row.query, row.tenant, by, got, row.want)
+				t.Errorf("%q for tenant %q by %s: got %+v, want %v", row.query, row.tenant, method, got, row.want)
 			}
 		}
 	}
