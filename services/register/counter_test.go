@@ -145,7 +145,7 @@ func TestRecordCountCoversTheStorage(t *testing.T) {
 	serveLimited(t, conn, quota.Amount{})
 	const records = 200
 	var writing sync.WaitGroup
-	for n := range records { // some are committed in batches
+	for n := range records {
 		writing.Go(func() {
 			if err := tool(t, conn, "acme", fmt.Sprint(n), "ü"); err != nil {
 				t.Error(err)

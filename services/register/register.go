@@ -125,7 +125,7 @@ func (r handlers) putWithinQuota(ctx context.Context, e entry) (revision uint64,
 }
 
 // putIfPermitted stores the record if the precondition of the request permits it. Without a precondition it
-// does not read the current record, and commits the write together with concurrent ones.
+// does not read the current record.
 func (r handlers) putIfPermitted(ctx context.Context, key catalog.Key, record []byte) (uint64, error) {
 	p := bus.Precondition(ctx)
 	if p == (schemas.Precondition{}) {

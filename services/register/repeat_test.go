@@ -44,7 +44,7 @@ func TestRepeatedRequests(t *testing.T) {
 	key := `{"kind":"tool","id":"a.b.c"}`
 	lines := `{"records":[{"kind":"tool","record":{"tool_id":"a.b.c","of":3}},` +
 		`{"kind":"tool","record":{"tool_id":"a.b.d"}},{"kind":"tool","record":{"tool_id":"a.b.c","of":4}}]}`
-	var many []string // enough for an atomic batch
+	var many []string
 	for i := range 100 {
 		many = append(many, fmt.Sprintf(`{"kind":"tool","record":{"tool_id":"many.b.c%d"}}`, i))
 	}

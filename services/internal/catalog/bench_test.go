@@ -25,38 +25,23 @@ func skill(n int) catalog.Key {
 	return catalog.Key{Kind: schemas.KindSkill, ID: fmt.Sprintf("bench.skill%06d", n)}
 }
 
-// BenchmarkPut compares concurrent writes that are grouped into batches with
-// individual publishes ("alone").
+// BenchmarkPut writes records concurrently.
 func BenchmarkPut(b *testing.B) {
 	for _, syncAlways := range []bool{true, false} {
-		for _, callers := range []int{1, 32, 64, 256} {
-			for _, alone := range []bool{true, false} {
-				b.Run(fmt.Sprintf("sync=%v/callers=%d/alone=%v", syncAlways, callers, alone), func(b *testing.B) {
-					inParallel(b, callers, putter(b, syncAlways, alone))
+		for _, callers := range []int{1, 32, 256} {
+			b.Run(fmt.Sprintf("sync=%v/callers=%d", syncAlways, callers), func(b *testing.B) {
+				js := connect(b, startServer(b, b.TempDir(), syncAlways))
+				c, err := catalog.Setup(b.Context(), js, bucket.Replication{Replicas: 1})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ResetTimer()
+				inParallel(b, callers, func(n int) error {
+					_, err := c.Put(b.Context(), skill(n), record)
+					return err
 				})
-			}
+			})
 		}
-	}
-}
-
-// putter returns a function that writes record n to a new catalog.
-func putter(b *testing.B, syncAlways, alone bool) func(n int) error {
-	b.Helper()
-	js := connect(b, startServer(b, b.TempDir(), syncAlways))
-	c, err := catalog.Setup(b.Context(), js, bucket.Replication{Replicas: 1})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ResetTimer()
-	if alone {
-		return func(n int) error {
-			_, err := js.Publish(b.Context(), "$KV.cairn_catalog."+skill(n).String(), record)
-			return err
-		}
-	}
-	return func(n int) error {
-		_, err := c.Put(b.Context(), skill(n), record)
-		return err
 	}
 }
 

@@ -53,7 +53,6 @@ type Catalog struct {
 	js      jetstream.JetStream
 	stream  jetstream.Stream
 	reader  *bucket.Reader
-	commits commits
 	applied applied
 	batches *admission.Pool // of changes that watches receive
 	reads   *admission.Pool // bytes of the messages that requests read
@@ -64,9 +63,8 @@ type Catalog struct {
 func Setup(ctx context.Context, js jetstream.JetStream, replication bucket.Replication) (*Catalog, error) {
 	stream, err := bucket.Setup(ctx, js, Bucket, replication, func(c *jetstream.StreamConfig) {
 		c.Description = "records as registered: <kind>.<tenant>.<id>"
-		c.AllowDirect = true        // required by bucket.Reader
-		c.AllowAtomicPublish = true // concurrent writes are committed in batches
-		c.AllowMsgTTL = true        // of delete markers of earlier releases; cannot be disabled
+		c.AllowDirect = true // required by bucket.Reader
+		c.AllowMsgTTL = true // of delete markers of earlier releases; cannot be disabled
 		c.MaxConsumers = maxConsumers
 	})
 	if err != nil {
@@ -90,8 +88,6 @@ func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
 	// concurrency limit covers.
 	c.batches = admission.NewLongPool()
 	c.applied.resumed = make(chan struct{}, 1)
-	c.commits.js = js
-	c.commits.batches = stream.CachedInfo().Config.AllowAtomicPublish
 	return c
 }
 
@@ -119,8 +115,7 @@ func (c *Catalog) put(ctx context.Context, key Key, record []byte, replaces bool
 	if replaces {
 		msg.Header.Set(headerReplaces, "1")
 	}
-	bucket.MessageID(ctx, msg)
-	revision, err := c.commits.put(ctx, msg, func() (uint64, error) { return bucket.Publish(ctx, c.js, msg) })
+	revision, err := bucket.Publish(ctx, c.js, msg)
 	return revision, wrap(err, "store", encoded)
 }
 
@@ -169,7 +164,11 @@ func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg, pe
 			return last.Sequence, nil
 		}
 		if err == nil {
-			err = permits(existing(last.Sequence, removed))
+			current := last.Sequence
+			if removed {
+				current = 0
+			}
+			err = permits(current)
 		}
 		removes := bucket.Removes(msg.Header)
 		switch {

@@ -90,8 +90,7 @@ func TestConcurrentDeletes(t *testing.T) {
 	wg.Wait()
 }
 
-// TestConcurrentPuts runs more callers than may publish individually, some of
-// them with the same key.
+// TestConcurrentPuts runs many callers, some of them with the same key.
 func TestConcurrentPuts(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
@@ -129,74 +128,6 @@ func TestConcurrentPuts(t *testing.T) {
 				key, got.Record, got.Revision, err, values[revision], revision)
 		}
 	}
-}
-
-// TestPutWithoutBatches disables atomic batches on the stream.
-func TestPutWithoutBatches(t *testing.T) {
-	t.Parallel()
-	c, js := open(t)
-	ctx := testContext(t)
-	stream, err := js.Stream(ctx, catalog.Stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := stream.CachedInfo().Config
-	config.AllowAtomicPublish = false
-	if _, err := js.UpdateStream(ctx, config); err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	for n := range 200 {
-		wg.Go(func() {
-			if _, err := c.Put(ctx, skill(n), record); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if got, err := c.Revision(ctx); got != 200 || err != nil {
-		t.Errorf("revision %d, %v, want 200", got, err)
-	}
-}
-
-func TestPutCanceled(t *testing.T) {
-	t.Parallel()
-	c, _ := open(t)
-	ctx, cancel := contextWithCancel(t)
-	var wg sync.WaitGroup
-	for n := range 200 {
-		wg.Go(func() {
-			_, err := c.Put(ctx, skill(n), record)
-			if n == 100 {
-				cancel()
-			}
-			if err != nil && ctx.Err() == nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if _, err := c.Put(testContext(t), skill(1), record); err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
-}
-
-func TestOversizedRecordFailsAlone(t *testing.T) {
-	t.Parallel()
-	c, _ := open(t)
-	var wg sync.WaitGroup
-	for n := range 100 {
-		wg.Go(func() {
-			value := record
-			if n == 50 {
-				value = make([]byte, 2<<20)
-			}
-			if _, err := c.Put(testContext(t), skill(n), value); (err != nil) != (n == 50) {
-				t.Errorf("record of %d bytes: %v", len(value), err)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func TestReplacedLog(t *testing.T) {

@@ -19,14 +19,6 @@ type Entry struct {
 // is performed. Its error is returned instead.
 type Condition func(revision uint64) error
 
-// existing returns the revision of a record, 0 if it is gone.
-func existing(last uint64, gone bool) uint64 {
-	if gone {
-		return 0
-	}
-	return last
-}
-
 // wrap adds the operation and the key to a non-nil error.
 func wrap(err error, attempted, encoded string) error {
 	if err == nil {

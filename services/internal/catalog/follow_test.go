@@ -192,44 +192,6 @@ func TestFollowServerRestart(t *testing.T) {
 	}
 }
 
-// TestBatchesSurviveRestart writes enough concurrent records for batches and
-// replays them from a restarted server.
-func TestBatchesSurviveRestart(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := startServer(t, dir, true)
-	c, err := catalog.Setup(testContext(t), connect(t, s), bucket.Replication{Replicas: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	for n := range 300 {
-		wg.Go(func() {
-			if _, err := c.Put(testContext(t), skill(n), fmt.Append(nil, n)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	s.Shutdown()
-	s.WaitForShutdown()
-	again, err := catalog.Setup(testContext(t), connect(t, startServer(t, dir, true)), bucket.Replication{Replicas: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	view := catalog.NewView[[]byte]()
-	if err := replay(t, again, view); err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]string{}
-	for n := range 300 {
-		want[skill(n).ID] = fmt.Sprint(n)
-	}
-	if diff := cmp.Diff(want, contents(view)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // TestFollowLeaksNoConsumer is not parallel: it inspects all goroutines of the
 // process.
 func TestFollowLeaksNoConsumer(t *testing.T) {
