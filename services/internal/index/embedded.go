@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 
 	"cairn/bus/admission"
@@ -16,33 +15,20 @@ import (
 // 16 KB each.
 const batch = 64
 
-// embedded is an exact index in memory. It is empty at every start. It retains the
-// last removed documents (tombstones), so that changes may arrive in any order within that window.
+// embedded is an exact index in memory. It is empty at every start.
 type embedded struct {
 	embedder embed.Embedder
 	searches *admission.Pool // of large pools
 
-	mu      sync.RWMutex
-	pools   map[poolKey]*pool // without empty ones
-	removed map[removedKey]uint64
-	oldest  []removedKey // the keys of removed, and those stored again since, in the order of removal
-}
-
-// maxRemoved is the number of removed documents that are retained.
-const maxRemoved = 128
-
-// removedKey identifies a removed document.
-type removedKey struct {
-	poolKey
-	id string
+	mu    sync.RWMutex
+	pools map[poolKey]*pool // without empty ones
 }
 
 // poolKey identifies a pool: kinds and tenants are separate.
 type poolKey struct{ kind, tenant string }
 
 func newEmbedded(e embed.Embedder) *embedded {
-	return &embedded{embedder: e, searches: admission.NewLongPool(), pools: map[poolKey]*pool{},
-		removed: map[removedKey]uint64{}}
+	return &embedded{embedder: e, searches: admission.NewLongPool(), pools: map[poolKey]*pool{}}
 }
 
 // NewWords returns an empty index in memory without vectors; search it by Text.
@@ -114,69 +100,29 @@ func (e *embedded) contents(changes []Change, vectors [][][]float32) []*content 
 func (e *embedded) commit(changes []Change, contents []*content) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	changed := map[*pool]bool{}
+	changed := map[poolKey]*pool{}
 	for i, c := range changes {
 		key := poolKey{c.Kind, c.Tenant}
 		p := e.pools[key]
-		if newest, ok := e.revision(p, removedKey{key, c.ID}); ok && c.Revision <= newest {
+		switch {
+		case p == nil && contents[i] == nil:
 			continue
+		case p == nil:
+			p = newPool(e.embedder.Space())
+			e.pools[key] = p
 		}
-		if c.Removed {
-			e.remove(p, removedKey{key, c.ID}, c.Revision)
+		if changed[key] = p; contents[i] != nil {
+			p.put(c.ID, *contents[i])
 		} else {
-			p = e.put(p, removedKey{key, c.ID}, c.Revision, contents[i])
+			p.remove(c.ID)
 		}
-		changed[p] = true
 	}
-	for p := range changed {
-		if p != nil && len(p.revisions) > 0 {
+	for key, p := range changed {
+		if len(p.rows) > 0 {
 			p.prepareSearch()
+		} else {
+			delete(e.pools, key)
 		}
-	}
-}
-
-// revision returns the revision of the document, stored or removed, and whether it is known.
-func (e *embedded) revision(p *pool, key removedKey) (revision uint64, ok bool) {
-	if p != nil {
-		if revision, ok = p.revisions[key.id]; ok {
-			return revision, true
-		}
-	}
-	revision, ok = e.removed[key]
-	return revision, ok
-}
-
-// put stores a document, without content if searches do not match it, in p, or in a new
-// pool if p is nil.
-func (e *embedded) put(p *pool, key removedKey, revision uint64, c *content) *pool {
-	if p == nil {
-		p = newPool(e.embedder.Space())
-		e.pools[key.poolKey] = p
-	}
-	delete(e.removed, key)
-	p.revisions[key.id] = revision
-	p.remove(key.id)
-	if c != nil {
-		p.put(key.id, *c)
-	}
-	return p
-}
-
-// remove removes the document from p, if it is there, and the pool with its last one.
-func (e *embedded) remove(p *pool, key removedKey, revision uint64) {
-	e.removed[key] = revision
-	e.oldest = append(e.oldest, key)
-	if len(e.oldest) > maxRemoved {
-		delete(e.removed, e.oldest[0])
-		e.oldest = slices.Clone(e.oldest[1:])
-	}
-	if p == nil {
-		return
-	}
-	delete(p.revisions, key.id)
-	p.remove(key.id)
-	if len(p.revisions) == 0 {
-		delete(e.pools, key.poolKey)
 	}
 	if len(e.pools) == 0 {
 		e.pools = map[poolKey]*pool{} // a map does not shrink

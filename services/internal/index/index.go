@@ -33,8 +33,8 @@ func Open(url string, e embed.Embedder, log string) (Index, error) {
 
 // Index is a searchable projection of the catalog. It may be used concurrently.
 type Index interface {
-	// Apply applies changes in any order, and repeatedly: the highest revision of
-	// a document wins. When it returns nil, Search sees the changes.
+	// Apply applies changes in the order of their revisions. After an error, some may have been applied, and
+	// the caller repeats them. When it returns nil, Search sees the changes.
 	Apply(ctx context.Context, changes []Change) error
 	// Search returns the relevant documents for q, best first. A search without hits is not an error.
 	// A search by Vector without vectors returns [ErrNoVectors].

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Migrator is an Index on a server that other processes share. Apply writes the
+// Migrator is an Index on a server that other processes share. Apply also accepts changes in
+// another order, and repeatedly: the highest revision of a document wins. It writes the
 // newest generation; Search reads the live one. They differ after a change of the
 // model: the new generation is filled from the log while the old one is searched
 // by words, then it is promoted.

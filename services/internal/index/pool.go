@@ -13,7 +13,6 @@ import (
 // pool holds the documents of one kind and tenant, one per row. A replaced or
 // removed document leaves a dead row until the next sweep.
 type pool struct {
-	revisions    map[string]uint64           // of live documents, and of those that searches do not match
 	rows         map[string]uint32           // of live documents
 	ids          []string                    // by row
 	dead         []bool                      // by row
@@ -37,7 +36,6 @@ type content struct {
 
 func newPool(space embed.Space) *pool {
 	p := &pool{
-		revisions:    map[string]uint64{},
 		rows:         map[string]uint32{},
 		several:      map[string]postings[string]{"labels": {}, "capabilities": {}},
 		title:        field{words: postings[string]{}},

@@ -35,8 +35,8 @@ func Run(t *testing.T, open func(testing.TB) index.Index) {
 		{"only active and deprecated documents are found", active},
 		{"instructions find their document", instructed},
 		{"a filter selects documents, not hits", filtered},
-		{"the higher revision wins in any order", ordered},
-		{"reordered and repeated changes converge", shuffled},
+		{"the higher revision wins in any order, in an index of several processes", ordered},
+		{"reordered and repeated changes converge, in an index of several processes", shuffled},
 		{"kinds are searched separately", kinds},
 		{"a tenant's documents are separate", tenants},
 		{"a canceled context is an error", canceled},
@@ -249,6 +249,9 @@ func instructed(t testing.TB, s subject) {
 }
 
 func ordered(_ testing.TB, s subject) {
+	if !s.shared() {
+		return
+	}
 	tea := put("kitchen.drink", "Boil tea", "Makes a cup of tea", 7)
 	coffee := put("kitchen.drink", "Brew coffee", "Makes an espresso", 5)
 	s.apply(tea)
@@ -267,6 +270,9 @@ func ordered(_ testing.TB, s subject) {
 }
 
 func shuffled(t testing.TB, s subject) {
+	if !s.shared() {
+		return
+	}
 	log := catalog()
 	for i, c := range catalog() {
 		c.Revision = uint64(100 + i)

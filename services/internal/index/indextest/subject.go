@@ -12,6 +12,12 @@ type subject struct {
 	index.Index
 }
 
+// shared reports whether several processes apply changes.
+func (s subject) shared() bool {
+	_, ok := s.Index.(index.Migrator)
+	return ok
+}
+
 func (s subject) apply(changes ...index.Change) {
 	s.t.Helper()
 	if err := s.Apply(s.t.Context(), changes); err != nil {
