@@ -3,6 +3,7 @@ package resolve
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"strings"
 
@@ -42,17 +43,18 @@ func listReferrers(ctx context.Context, r *Resolver, q schemas.ReferrerQuery) (l
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, c := range collections {
-		ids := slices.Sorted(r.graph.Referrers(ctx, c.Kind, field, graph.Node{Kind: q.Kind, Tenant: c.Tenant, ID: q.ID}))
-		for _, id := range ids {
-			n := graph.Node{Kind: c.Kind, Tenant: c.Tenant, ID: id}
-			if id <= after || replacedInScope(r, s, n) {
-				continue
-			}
+		target := graph.Node{Kind: q.Kind, Tenant: c.Tenant, ID: q.ID}
+		ids := r.graph.Referrers(ctx, c.Kind, field, target)
+		listed := func(id string) bool {
+			return id > after && !replacedInScope(r, s, graph.Node{Kind: c.Kind, Tenant: c.Tenant, ID: id})
+		}
+		for _, id := range lowest(ids, listed, limit+1-len(list.Referrers)) {
 			if len(list.Referrers) == limit {
 				last := list.Referrers[limit-1]
 				list.NextCursor = schemas.Cursor{Global: last.TenantID == scope.Global}.Next(last.Kind + "/" + last.ID)
 				return list, nil
 			}
+			n := graph.Node{Kind: c.Kind, Tenant: c.Tenant, ID: id}
 			list.Referrers = append(list.Referrers, schemas.Referrer{
 				Kind: n.Kind, ID: id, TenantID: n.Tenant, Field: field, Status: cmp.Or(r.factsOf(n).status, schemas.StatusActive),
 			})
@@ -60,6 +62,24 @@ func listReferrers(ctx context.Context, r *Resolver, q schemas.ReferrerQuery) (l
 		after = ""
 	}
 	return list, ctx.Err()
+}
+
+// lowest returns the n lowest of the listed ids in order. It sorts at most 2n ids at a time, and looks up few of
+// many referrers.
+func lowest(ids iter.Seq[string], listed func(id string) bool, n int) []string {
+	var list []string
+	bound := "" // above the n lowest so far; empty: there are fewer
+	for id := range ids {
+		if bound != "" && id > bound || !listed(id) {
+			continue
+		}
+		if list = append(list, id); len(list) == 2*n {
+			slices.Sort(list)
+			list, bound = list[:n], list[n-1]
+		}
+	}
+	slices.Sort(list)
+	return list[:min(n, len(list))]
 }
 
 // replacedInScope reports whether a record of the tenant, neither a draft nor retired, replaces the
