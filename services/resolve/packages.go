@@ -22,7 +22,7 @@ type packageKey struct {
 // encodedPackage is a skill package and the uses of the records in it.
 type encodedPackage struct {
 	body jsontext.Value
-	uses *usage.Set
+	uses usage.Uses
 }
 
 // packages caches encoded skill packages until the catalog changes.

@@ -32,7 +32,7 @@ func (s resolvedSkill) finish(ctx context.Context) error {
 	if err := bus.FitsReply(ctx, s.why.size); err != nil {
 		return err
 	}
-	s.deps.Usage.AddOnce(usage.NewSet(string(s.scope), usage.Resolved, s.why.records...))
+	s.deps.Usage.Add(usage.NewUses(string(s.scope), usage.Resolved, s.why.records...))
 	return nil
 }
 

@@ -82,7 +82,7 @@ func countFound(r *Resolver, tenant string, hits []match) {
 	for i, h := range hits {
 		keys[i] = keyOf(h.node)
 	}
-	r.deps.Usage.AddOnce(usage.NewSet(tenant, usage.Found, keys...))
+	r.deps.Usage.Add(usage.NewUses(tenant, usage.Found, keys...))
 }
 
 func filterOf(f schemas.Filter) index.Filter {

@@ -55,7 +55,7 @@ func encodePackage(ctx context.Context, r *Resolver, q schemas.SkillQuery) (body
 
 // readPackage returns the skill package, and the uses of its records; nil for an earlier version, which is not cached.
 func readPackage(ctx context.Context, r *Resolver,
-	q schemas.SkillQuery) (p *schemas.SkillPackage, uses *usage.Set, err error) {
+	q schemas.SkillQuery) (p *schemas.SkillPackage, uses usage.Uses, err error) {
 	s, err := openSkill(ctx, r, q.QueryOptions, q.SkillID)
 	if err != nil {
 		return nil, nil, err
@@ -65,7 +65,7 @@ func readPackage(ctx context.Context, r *Resolver,
 		return nil, nil, err
 	}
 	if s.reader.Earlier == nil {
-		uses = usage.NewSet(q.Tenant(), usage.Resolved, s.why.records...)
+		uses = usage.NewUses(q.Tenant(), usage.Resolved, s.why.records...)
 	}
 	return p, uses, s.finish(ctx)
 }

@@ -46,7 +46,7 @@ func resolveTools(ctx context.Context, r *Resolver, q schemas.ToolsQuery) (a sch
 		return a, err
 	}
 	a.Explain = why.list
-	r.deps.Usage.AddOnce(usage.NewSet(q.Tenant(), usage.Resolved, why.records...))
+	r.deps.Usage.Add(usage.NewUses(q.Tenant(), usage.Resolved, why.records...))
 	return a, nil
 }
 
@@ -76,7 +76,7 @@ func resolveToolClass(ctx context.Context, r *Resolver,
 		}
 		if len(a.Tools) > 0 {
 			a.Explain = why.list
-			r.deps.Usage.AddOnce(usage.NewSet(q.Tenant(), usage.Found, why.records...))
+			r.deps.Usage.Add(usage.NewUses(q.Tenant(), usage.Found, why.records...))
 			return a, nil
 		}
 	}

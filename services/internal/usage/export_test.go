@@ -2,8 +2,8 @@ package usage
 
 const MaxPending = maxPending
 
-func (r *Recorder) Pending() (counters, sets int) {
+func (r *Recorder) Pending() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.counters), len(r.sets)
+	return len(r.counts)
 }

@@ -10,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -83,21 +85,17 @@ func (c counter) subject() string {
 	return subjects + c.key.String() + "." + c.scope + "." + string(c.action)
 }
 
-// Set is a set of uses that are counted together repeatedly, such as the records of a cached response.
-// Counting it costs as much as counting one use.
-type Set struct {
-	tenant   string // that uses the records
-	counters []counter
-}
+// Uses are one use of each of several records.
+type Uses []counter
 
-// NewSet returns a use of each of the records by the tenant; empty: by a request without one.
-func NewSet(tenant string, action Action, records ...catalog.Key) *Set {
-	s := &Set{tenant, make([]counter, len(records))}
+// NewUses returns a use of each of the records by the tenant; empty: by a request without one.
+func NewUses(tenant string, action Action, records ...catalog.Key) Uses {
+	uses := make(Uses, len(records))
 	for i, key := range records {
-		s.counters[i] = counter{key, schemas.ScopeOf(key.Tenant), action}
-		s.counters[i].key.Tenant = tenant
+		uses[i] = counter{key, schemas.ScopeOf(key.Tenant), action}
+		uses[i].key.Tenant = tenant
 	}
-	return s
+	return uses
 }
 
 // Recorder counts uses. It may be used concurrently.
@@ -106,29 +104,16 @@ type Recorder struct {
 	stop context.CancelFunc
 	done chan struct{}
 
-	mu sync.Mutex
-	*pending
-}
-
-// pending are the uses since the last publication.
-type pending struct {
-	counters     map[counter]uint64
-	counterShare *admission.Pool
-	sets         map[*Set]uint64
-	setShare     *admission.Pool
-}
-
-func newPending() *pending {
-	return &pending{
-		map[counter]uint64{}, admission.NewPool(maxPending),
-		map[*Set]uint64{}, admission.NewPool(maxPending),
-	}
+	mu     sync.Mutex
+	counts map[counter]uint64 // since the last publication
+	shares *admission.Pool    // of counts
 }
 
 // Start returns a Recorder, which the caller closes.
 func Start(js jetstream.JetStream) *Recorder {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Recorder{js: js, stop: stop, done: make(chan struct{}), pending: newPending()}
+	r := &Recorder{js: js, stop: stop, done: make(chan struct{})}
+	r.drain()
 	go r.run(ctx)
 	return r
 }
@@ -154,26 +139,13 @@ func (r *Recorder) run(ctx context.Context) {
 	}
 }
 
-// Add counts each use of the set, which may be added again.
-func (r *Recorder) Add(s *Set) {
+// Add counts the uses.
+func (r *Recorder) Add(uses Uses) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.sets[s] > 0 || r.setShare.Acquire(s.tenant, 1) {
-		r.sets[s]++
-	}
-}
-
-// AddOnce is Add for a set that is not added again.
-func (r *Recorder) AddOnce(s *Set) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.add(s, 1)
-}
-
-func (p *pending) add(s *Set, n uint64) {
-	for _, c := range s.counters {
-		if p.counters[c] > 0 || p.counterShare.Acquire(s.tenant, 1) {
-			p.counters[c] += n
+	for _, c := range uses {
+		if r.counts[c] > 0 || r.shares.Acquire(c.key.Tenant, 1) {
+			r.counts[c]++
 		}
 	}
 }
@@ -182,12 +154,9 @@ func (p *pending) add(s *Set, n uint64) {
 func (r *Recorder) drain() map[counter]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := r.pending
-	r.pending = newPending()
-	for s, n := range p.sets {
-		p.add(s, n)
-	}
-	return p.counters
+	counts := r.counts
+	r.counts, r.shares = map[counter]uint64{}, admission.NewPool(maxPending)
+	return counts
 }
 
 // publish publishes the pending counts. Errors are ignored: the connection logs them.
@@ -201,10 +170,10 @@ func (r *Recorder) publish() {
 
 // Read returns how often the tenant has used the record.
 func (r *Recorder) Read(ctx context.Context, tenant string, record catalog.Key) (u schemas.RecordUsage, err error) {
-	resolved, searched := NewSet(tenant, Resolved, record).counters[0].subject(),
-		NewSet(tenant, Found, record).counters[0].subject()
-	uses := map[string]*schemas.Uses{resolved: &u.Resolved, searched: &u.Found}
-	list, err := bucket.Collect(jetstreamext.GetLastMsgsFor(ctx, r.js, Stream, []string{resolved, searched}))
+	subjectOf := func(a Action) string { return NewUses(tenant, a, record)[0].subject() }
+	uses := map[string]*schemas.Uses{subjectOf(Resolved): &u.Resolved, subjectOf(Found): &u.Found}
+	subjects := slices.Collect(maps.Keys(uses))
+	list, err := bucket.Collect(jetstreamext.GetLastMsgsFor(ctx, r.js, Stream, subjects))
 	if errors.Is(err, nats.ErrNoResponders) {
 		return u, schemas.ErrUnavailable.Because("the uses of records are not counted: no stream " + Stream +
 			"; cairn setup creates it")

@@ -29,13 +29,13 @@ func TestUsageCounts(t *testing.T) {
 	const workers, each = 3, 500
 	for range workers {
 		r := usage.Start(js)
-		cached := usage.NewSet("acme", usage.Resolved, own, global)
+		cached := usage.NewUses("acme", usage.Resolved, own, global)
 		var adding sync.WaitGroup
 		for range each {
 			adding.Go(func() {
 				r.Add(cached)
-				r.AddOnce(usage.NewSet("acme", usage.Found, own))
-				r.AddOnce(usage.NewSet("", usage.Found, global))
+				r.Add(usage.NewUses("acme", usage.Found, own))
+				r.Add(usage.NewUses("", usage.Found, global))
 			})
 		}
 		adding.Wait()
@@ -82,20 +82,15 @@ func TestManyRecords(t *testing.T) {
 	}
 	r := usage.Start(js)
 	for i := range usage.MaxPending + 100 {
-		s := usage.NewSet("", usage.Found, catalog.Key{Kind: schemas.KindTool, ID: fmt.Sprintf("a.b.t%d", i)})
-		r.Add(s)
-		r.AddOnce(s)
+		r.Add(usage.NewUses("", usage.Found, catalog.Key{Kind: schemas.KindTool, ID: fmt.Sprintf("a.b.t%d", i)}))
 	}
-	counters, sets := r.Pending()
-	if counters > usage.MaxPending || sets > usage.MaxPending {
-		t.Errorf("%d counters and %d sets are pending, want at most %d", counters, sets, usage.MaxPending)
+	pending := r.Pending()
+	if pending > usage.MaxPending {
+		t.Errorf("%d counts are pending, want at most %d", pending, usage.MaxPending)
 	}
-	other := usage.NewSet("acme", usage.Found, catalog.Key{Kind: schemas.KindTool, ID: "a.b.t"})
-	r.Add(other)
-	r.AddOnce(other)
-	if c, s := r.Pending(); c != counters+1 || s != sets+1 {
-		t.Errorf("%d counters and %d sets are pending after a use by another tenant, want %d and %d", c, s, counters+1,
-			sets+1)
+	r.Add(usage.NewUses("acme", usage.Found, catalog.Key{Kind: schemas.KindTool, ID: "a.b.t"}))
+	if got := r.Pending(); got != pending+1 {
+		t.Errorf("%d counts are pending after a use by another tenant, want %d", got, pending+1)
 	}
 	r.Close()
 }
@@ -121,7 +116,7 @@ func TestSetupKeepsReplicas(t *testing.T) {
 func TestWithoutStream(t *testing.T) {
 	t.Parallel()
 	r := usage.Start(bustest.Open(t).JetStream())
-	r.AddOnce(usage.NewSet("acme", usage.Resolved, own))
+	r.Add(usage.NewUses("acme", usage.Resolved, own))
 	if _, err := r.Read(t.Context(), "acme", own); !errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("got %v, want %v", err, schemas.ErrUnavailable)
 	}
