@@ -58,23 +58,23 @@ type analyzer struct {
 }
 
 // analyze answers the question in body.
-func (a analyzer) analyze(ctx context.Context, body []byte, to bus.Sender) error {
+func (a analyzer) analyze(ctx context.Context, body []byte, sender bus.Sender) error {
 	began := time.Now()
 	req, text, err := read(body)
 	if err != nil {
 		return err
 	}
 	if req.OnDisconnect == schemas.OnDisconnectContinue {
-		to.Persist()
+		sender.Persist()
 	}
-	err = a.answer(ctx, req, text, to)
+	err = a.answer(ctx, req, text, sender)
 	a.Log.DebugContext(ctx, "analysis", "client_id", fmt.Sprintf("%.64s", req.ID), "client_request_id",
 		fmt.Sprintf("%.64s", req.RequestID),
 		"mode", req.Mode, "context_bytes", len(text), "took", time.Since(began), "ok", err == nil)
 	return err
 }
 
-func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte, to bus.Sender) error {
+func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte, sender bus.Sender) error {
 	release, err := admission.Acquire(ctx, a.cpus, 1)
 	defer release()
 	if err != nil {
@@ -96,7 +96,7 @@ func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte,
 	ctx = estate.WithMemory(ctx, reserved(ctx))
 	if len(req.Calls) > 0 {
 		release()
-		return compute(ctx, req.Calls, &loop{tools: tools{e, a.cpus}, to: to})
+		return compute(ctx, req.Calls, &loop{tools: tools{e, a.cpus}, sender: sender})
 	}
 	question := plan.Ask(plan.New(ctx, e), req.Query)
 	release() // the computations of a loop acquire a CPU each
@@ -106,7 +106,8 @@ func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte,
 	}
 	budget := newBudget(profile.Window)
 	l := &loop{
-		model: a.Model, tools: tools{e, a.cpus}, to: to, buffered: a.Render != "", budget: budget, answers: profile.Answers,
+		model: a.Model, tools: tools{e, a.cpus}, sender: sender, buffered: a.Render != "", budget: budget,
+		answers:  profile.Answers,
 		question: req.Query, intent: question.Intent(), noun: question.Noun, notes: map[string][]string{},
 	}
 	if profile.Plan == model.PlanSchema {
@@ -120,7 +121,7 @@ func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte,
 		return callerError(ctx, err)
 	}
 	if a.Render != "" {
-		if err := a.render(ctx, req, l, to); err != nil {
+		if err := a.render(ctx, req, l, sender); err != nil {
 			return err
 		}
 	}
@@ -179,7 +180,7 @@ func (a analyzer) admit(ctx context.Context, size int) (admitted context.Context
 // render sends the finished analysis to the rendering agent and streams its text. When
 // the agent is unavailable, or fails before its first text, render sends the plain
 // answer as a direct_response.
-func (a analyzer) render(ctx context.Context, req schemas.Analysis, l *loop, to bus.Sender) error {
+func (a analyzer) render(ctx context.Context, req schemas.Analysis, l *loop, sender bus.Sender) error {
 	agent := bus.Stream[schemas.Rendering]{Subject: a.Render, Timeout: renderTimeout}
 	finished := schemas.Rendering{
 		Query: req.Query, Mode: req.Mode, Answer: l.answer.String(), ToolUses: uses(l.results),
@@ -203,7 +204,7 @@ func (a analyzer) render(ctx context.Context, req schemas.Analysis, l *loop, to 
 		case err != nil && rendered.Len() > 0:
 			return schemas.ErrUnavailable.Because("rendering agent: " + err.Error())
 		case err != nil:
-			return to.Send(schemas.EventDirectResponse, directResponse(l.answer.String(), err))
+			return sender.Send(schemas.EventDirectResponse, directResponse(l.answer.String(), err))
 		case event.Type != schemas.EventTextDelta:
 			continue
 		}
@@ -211,13 +212,13 @@ func (a analyzer) render(ctx context.Context, req schemas.Analysis, l *loop, to 
 		if err := json.Unmarshal(event.Data, &delta); err != nil {
 			return schemas.ErrUnavailable.Because("rendering agent: invalid text_delta: " + err.Error())
 		}
-		if err := to.Send(schemas.EventTextDelta, delta); err != nil {
+		if err := sender.Send(schemas.EventTextDelta, delta); err != nil {
 			return err
 		}
 		rendered.WriteString(delta.Text)
 	}
 	if rendered.Len() == 0 {
-		return to.Send(schemas.EventDirectResponse, directResponse(l.answer.String(), errors.New("empty answer")))
+		return sender.Send(schemas.EventDirectResponse, directResponse(l.answer.String(), errors.New("empty answer")))
 	}
 	l.answer.Reset()
 	l.answer.WriteString(rendered.String()) // provenance covers the text that the caller receives

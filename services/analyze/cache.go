@@ -38,7 +38,7 @@ type entry struct {
 	size     int64         // 0 until it is parsed
 	refs     int           // runs that use it
 	reserved reservation   // while there are users
-	at       *list.Element // in unused; nil while there are users
+	element  *list.Element // in unused; nil while there are users
 }
 
 // newCache returns a cache whose estates in use share budget bytes with runs. It limits
@@ -104,9 +104,9 @@ func (c *cache) acquire(hash uint64, text []byte, run *reservation) *entry {
 		return k
 	}
 	k.reserved = part
-	if k.at != nil {
-		c.unused.Remove(k.at)
-		k.at = nil
+	if k.element != nil {
+		c.unused.Remove(k.element)
+		k.element = nil
 		c.idle -= k.size
 	}
 	return k
@@ -139,7 +139,7 @@ func (c *cache) release(k *entry) {
 		telemetry.EstateBytes.Sub(float64(k.size))
 		return
 	}
-	k.at = c.unused.PushFront(k)
+	k.element = c.unused.PushFront(k)
 	c.idle += k.size
 	c.trim()
 }
@@ -177,8 +177,8 @@ func (c *cache) remove(k *entry) {
 		return
 	}
 	delete(c.byHash, k.hash)
-	if k.at != nil {
-		c.unused.Remove(k.at)
+	if k.element != nil {
+		c.unused.Remove(k.element)
 		c.idle -= k.size
 		telemetry.EstateBytes.Sub(float64(k.size))
 	}

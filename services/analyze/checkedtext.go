@@ -31,11 +31,11 @@ type checkedText struct {
 func (c *checkedText) add(piece string) error {
 	c.held += piece
 	for {
-		at := sentenceEnd.FindStringIndex(c.held)
-		if at == nil {
+		boundary := sentenceEnd.FindStringIndex(c.held)
+		if boundary == nil {
 			return nil
 		}
-		if err := c.release(at[1]); err != nil {
+		if err := c.release(boundary[1]); err != nil {
 			return err
 		}
 	}

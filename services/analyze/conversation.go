@@ -32,7 +32,7 @@ const omittedNotice = "(Earlier messages are left out.)"
 type budget struct {
 	outline int
 	prompt  int // the first request; the rest of the window is for results and answers
-	all     int // including results
+	total   int // including results
 }
 
 func newBudget(window int) budget {
@@ -40,7 +40,7 @@ func newBudget(window int) budget {
 		window = assumedWindow
 	}
 	bytes := window * tokenBytes
-	return budget{outline: min(maxOutline, bytes/8), prompt: bytes / 2, all: bytes * 3 / 4}
+	return budget{outline: min(maxOutline, bytes/8), prompt: bytes / 2, total: bytes * 3 / 4}
 }
 
 // conversation returns the first request to the model: the prompt of the mode, the

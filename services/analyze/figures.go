@@ -63,21 +63,21 @@ func figuresOf(text string) []figure {
 	text = numbering.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat(" ", len(s)) })
 	text = grouped.ReplaceAllStringFunc(text,
 		strings.NewReplacer("\u00a0", "", "\u202f", "", "\u2009", "", "'", "", "’", "").Replace)
-	var all []figure
-	for _, at := range word.FindAllStringIndex(text, -1) {
-		w := strings.TrimRight(text[at[0]:at[1]], ".,:/@-_")
+	var figures []figure
+	for _, span := range word.FindAllStringIndex(text, -1) {
+		w := strings.TrimRight(text[span[0]:span[1]], ".,:/@-_")
 		number, attached := strings.CutSuffix(w, "%")
-		found := figuresIn(number)
-		if len(found) > 0 {
-			rest := strings.TrimLeft(text[at[1]:], " \u00a0\u202f")
+		parsed := figuresIn(number)
+		if len(parsed) > 0 {
+			rest := strings.TrimLeft(text[span[1]:], " \u00a0\u202f")
 			if unit := byteUnit.FindString(rest); unit != "" {
-				found[len(found)-1].multiply(unit)
+				parsed[len(parsed)-1].multiply(unit)
 			}
-			found[len(found)-1].percent = attached || strings.HasPrefix(rest, "%") || strings.HasPrefix(rest, "percent")
+			parsed[len(parsed)-1].percent = attached || strings.HasPrefix(rest, "%") || strings.HasPrefix(rest, "percent")
 		}
-		all = append(all, found...)
+		figures = append(figures, parsed...)
 	}
-	return all
+	return figures
 }
 
 func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
@@ -190,8 +190,8 @@ func (f figure) matches(v float64) bool {
 }
 
 // equals reports whether a reading of f matches a reading of other, exact or rounded to a fraction.
-func (f figure) equals(other figure) bool {
-	return slices.ContainsFunc(other.readings, func(r reading) bool { return f.is(r.value) })
+func (f figure) equals(o figure) bool {
+	return slices.ContainsFunc(o.readings, func(r reading) bool { return f.is(r.value) })
 }
 
 // share returns a value and a total of the same metric, where the value is f percent of
@@ -215,19 +215,19 @@ func (f figure) share(occurrences occurrenceIndex) []schemas.Source {
 // difference returns two values of one metric whose difference is f. A difference
 // of zero counts only between a total and a group: the group is the whole.
 func (f figure) difference(occurrences occurrenceIndex) []schemas.Source {
-	for _, from := range occurrences.numbers {
-		for _, less := range occurrences.peers[from.groupKey()] {
-			if from.areSums(less) && f.is(from.value-less.value) {
-				return sources(from, less)
+	for _, minuend := range occurrences.numbers {
+		for _, less := range occurrences.peers[minuend.groupKey()] {
+			if minuend.areSums(less) && f.is(minuend.value-less.value) {
+				return sources(minuend, less)
 			}
 		}
-		if occurrences.calls[from.call] > maxDifferences {
+		if occurrences.calls[minuend.call] > maxDifferences {
 			continue
 		}
-		for _, less := range occurrences.metrics[from.metricKey()] {
-			if f.is(from.value-less.value) &&
-				(from.value > less.value || from.total && !less.total) {
-				return sources(from, less)
+		for _, less := range occurrences.metrics[minuend.metricKey()] {
+			if f.is(minuend.value-less.value) &&
+				(minuend.value > less.value || minuend.total && !less.total) {
+				return sources(minuend, less)
 			}
 		}
 	}

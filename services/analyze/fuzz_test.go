@@ -49,9 +49,9 @@ func FuzzModel(f *testing.F) {
 		f.Add([]byte(seed[0]), []byte(seed[1]), []byte(seed[2]), seed[3], []byte(seed[4]))
 	}
 	server := &fuzzServer{}
-	at := httptest.NewServer(server)
-	f.Cleanup(at.Close)
-	host := strings.TrimPrefix(at.URL, "http://")
+	endpoint := httptest.NewServer(server)
+	f.Cleanup(endpoint.Close)
+	host := strings.TrimPrefix(endpoint.URL, "http://")
 	a, err := openai.Open(f.Context(), "openai://"+host+"/m?plan=tools&answers=forwarded")
 	must(f, err)
 	b, err := ollama.Open(f.Context(), "ollama://"+host+"/m?plan=tools&answers=forwarded")
@@ -139,8 +139,8 @@ func events(t *testing.T, conn *bus.Conn, body []byte) {
 	t.Helper()
 	last := ""
 	for event, err := range bus.Analyze.Forward(context.WithoutCancel(t.Context()), conn, body) {
-		var known *schemas.Error
-		if err != nil && (!errors.As(err, &known) || known.Status == 504) {
+		var failure *schemas.Error
+		if err != nil && (!errors.As(err, &failure) || failure.Status == 504) {
 			t.Errorf("%s: %v", body, err)
 		}
 		if err != nil {

@@ -32,7 +32,7 @@ const (
 type loop struct {
 	model    model.Model
 	tools    tools
-	to       bus.Sender
+	sender   bus.Sender
 	buffered bool // text is not sent: the rendering agent gets it
 	budget   budget
 	answers  model.Answers
@@ -132,7 +132,7 @@ func (l *loop) turn(ctx context.Context) (msg model.Message, err error) {
 	if err == nil {
 		err = send(calls.rest())
 	}
-	for _, c := range calls.found {
+	for _, c := range calls.calls {
 		l.addCall(&msg, c)
 	}
 	msg.Text = text.String()
@@ -211,7 +211,7 @@ func (l *loop) sendText(text string) error {
 		return nil
 	}
 	l.sent.WriteString(text)
-	return l.to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: text})
+	return l.sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: text})
 }
 
 // runCalls runs calls concurrently and reports each in order to the caller and the model. Each
@@ -233,7 +233,7 @@ func (l *loop) runCalls(ctx context.Context, calls []model.Call, limit int) erro
 // budget, so that later results fit too.
 func (l *loop) resultLimit() int {
 	used := len(l.conversation.Rules) + toolBytes + size(l.conversation.Messages)
-	return min(max(l.budget.all-used, minResultBytes)/2, maxResult)
+	return min(max(l.budget.total-used, minResultBytes)/2, maxResult)
 }
 
 // statements states the results, each once.
@@ -267,7 +267,7 @@ func (l *loop) offer() string {
 		return "The data has no arrays of records."
 	}
 	text := "The data holds " + strings.Join(keys[:min(len(keys), most)], ", ")
-	if more := len(keys) - most; more > 0 {
+	if rest := len(keys) - most; rest > 0 {
 		text += " and more arrays"
 	}
 	return text + "."
@@ -277,10 +277,10 @@ func (l *loop) report(r result) error {
 	l.results = append(l.results, r)
 	l.conversation.Messages = append(l.conversation.Messages,
 		model.Message{Role: model.ToolRole, CallID: r.call.ID, Tool: r.call.Name, Result: []byte(r.answer)})
-	if err := l.to.Send(schemas.EventToolUse, r.toolUse()); err != nil {
+	if err := l.sender.Send(schemas.EventToolUse, r.toolUse()); err != nil {
 		return err
 	}
-	return l.to.Send(schemas.EventToolResult, schemas.ToolResult{ToolCallID: r.call.ID, Result: r.answer})
+	return l.sender.Send(schemas.EventToolResult, schemas.ToolResult{ToolCallID: r.call.ID, Result: r.answer})
 }
 
 // add sends the additional events that the request includes.
@@ -290,18 +290,18 @@ func (l *loop) add(ctx context.Context, req schemas.Analysis) error {
 		if l.buffered {
 			text = &l.answer
 		}
-		if err := l.to.Send(schemas.EventProvenance,
+		if err := l.sender.Send(schemas.EventProvenance,
 			schemas.Provenance{Figures: newTracer(req.Query, l.results).figures(ctx, text.String())}); err != nil {
 			return err
 		}
 	}
 	if slices.Contains(req.Include, schemas.EventSuggestions) && len(l.suggestions) > 0 {
-		if err := l.to.Send(schemas.EventSuggestions, schemas.Suggestions{Questions: l.suggestions}); err != nil {
+		if err := l.sender.Send(schemas.EventSuggestions, schemas.Suggestions{Questions: l.suggestions}); err != nil {
 			return err
 		}
 	}
 	if slices.Contains(req.Include, schemas.EventUsage) {
-		return l.to.Send(schemas.EventUsage, l.usage)
+		return l.sender.Send(schemas.EventUsage, l.usage)
 	}
 	return nil
 }

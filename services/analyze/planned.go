@@ -216,8 +216,8 @@ func (p *planned) overview(ctx context.Context) error {
 	for i, a := range contents.Arrays[:min(most, len(contents.Arrays))] {
 		fmt.Fprintf(&b, "%s%s %d", map[bool]string{true: "", false: "; "}[i == 0], name(a.DataKey), a.Count)
 	}
-	if more := len(contents.Arrays) - most; more > 0 {
-		fmt.Fprintf(&b, "; and %d more arrays", more)
+	if rest := len(contents.Arrays) - most; rest > 0 {
+		fmt.Fprintf(&b, "; and %d more arrays", rest)
 	}
 	b.WriteByte('.')
 	if len(calls) > 1 {

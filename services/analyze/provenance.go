@@ -43,7 +43,7 @@ func newOccurrence(call, pointer string) occurrence {
 
 // occurrenceIndex indexes the occurrences in all results.
 type occurrenceIndex struct {
-	all     []occurrence
+	list    []occurrence
 	byValue []int                   // indexes of all, by value
 	numbers []occurrence            // without those in strings
 	calls   map[string]int          // number of occurrences by call
@@ -53,7 +53,7 @@ type occurrenceIndex struct {
 }
 
 func index(occurrences []occurrence) occurrenceIndex {
-	x := occurrenceIndex{all: occurrences, calls: map[string]int{}, metrics: map[string][]occurrence{},
+	x := occurrenceIndex{list: occurrences, calls: map[string]int{}, metrics: map[string][]occurrence{},
 		totals: map[string][]occurrence{},
 		peers:  map[string][]occurrence{}}
 	for i := range occurrences {
@@ -77,25 +77,25 @@ func index(occurrences []occurrence) occurrenceIndex {
 
 // first returns the first occurrence that the figure matches.
 func (x occurrenceIndex) first(f figure) (p occurrence, ok bool) {
-	first := len(x.all)
+	first := len(x.list)
 	for _, r := range f.readings {
 		radius := max(r.slack, r.about) + 1e-9*math.Abs(r.value) // with the error of the subtraction
-		from, _ := slices.BinarySearchFunc(x.byValue, r.value-radius, func(i int, v float64) int {
-			return cmp.Compare(x.all[i].value, v)
+		start, _ := slices.BinarySearchFunc(x.byValue, r.value-radius, func(i int, v float64) int {
+			return cmp.Compare(x.list[i].value, v)
 		})
-		for _, i := range x.byValue[from:] {
-			if x.all[i].value > r.value+radius {
+		for _, i := range x.byValue[start:] {
+			if x.list[i].value > r.value+radius {
 				break
 			}
-			if i < first && f.matches(x.all[i].value) {
+			if i < first && f.matches(x.list[i].value) {
 				first = i
 			}
 		}
 	}
-	if first == len(x.all) {
+	if first == len(x.list) {
 		return p, false
 	}
-	return x.all[first], true
+	return x.list[first], true
 }
 
 // metricKey returns the key of the call and metric.
@@ -139,19 +139,19 @@ func newTracer(question string, results []result) *tracer {
 
 // figures returns the figures of a text with their sources.
 func (t *tracer) figures(ctx context.Context, text string) []schemas.Figure {
-	found := []schemas.Figure{}
+	figures := []schemas.Figure{}
 	for _, f := range figuresOf(markdown.Plain(text)) {
 		if ctx.Err() != nil {
 			break
 		}
-		of, again := t.traced[f.String()]
+		source, again := t.traced[f.String()]
 		if !again {
-			of = trace(f, t.occurrences, t.inputs)
-			t.traced[f.String()] = of
+			source = trace(f, t.occurrences, t.inputs)
+			t.traced[f.String()] = source
 		}
-		found = append(found, of)
+		figures = append(figures, source)
 	}
-	return found
+	return figures
 }
 
 // unsupported returns the first figure of a text that has no source; empty if all have one.
@@ -195,25 +195,25 @@ func sources(occurrences ...occurrence) []schemas.Source {
 
 // occurrencesOf returns the numbers of a result, including those in its strings.
 func occurrencesOf(r result) []occurrence {
-	var all []occurrence
+	var occurrences []occurrence
 	values := jsontext.NewDecoder(bytes.NewReader(r.answer))
 	for {
 		token, err := values.ReadToken()
 		if err != nil { // the end
-			return all
+			return occurrences
 		}
-		at := newOccurrence(r.call.ID, string(values.StackPointer()))
+		place := newOccurrence(r.call.ID, string(values.StackPointer()))
 		switch token.Kind() {
 		case jsontext.KindNumber:
-			if at.value, err = token.Float(); err == nil {
-				all = append(all, at)
+			if place.value, err = token.Float(); err == nil {
+				occurrences = append(occurrences, place)
 			}
 		case jsontext.KindString:
-			at.text = true
+			place.text = true
 			for _, f := range figuresOf(token.String()) {
 				for _, r := range f.readings {
-					at.value = r.value
-					all = append(all, at)
+					place.value = r.value
+					occurrences = append(occurrences, place)
 				}
 			}
 		}

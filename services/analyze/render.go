@@ -19,19 +19,19 @@ const (
 )
 
 func uses(results []result) []schemas.ToolUse {
-	all := []schemas.ToolUse{}
+	toolUses := []schemas.ToolUse{}
 	for _, r := range results {
-		all = append(all, r.toolUse())
+		toolUses = append(toolUses, r.toolUse())
 	}
-	return all
+	return toolUses
 }
 
 func answers(results []result) []jsontext.Value {
-	var all []jsontext.Value
+	var values []jsontext.Value
 	for _, r := range results {
-		all = append(all, r.answer)
+		values = append(values, r.answer)
 	}
-	return all
+	return values
 }
 
 func directResponse(text string, err error) schemas.DirectResponse {

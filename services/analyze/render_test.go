@@ -17,16 +17,16 @@ const agentSubject = "agents.ui.render"
 
 func TestRenderingAgent(t *testing.T) {
 	t.Parallel()
-	say := func(to bus.Sender, text string) error {
-		return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: text})
+	say := func(sender bus.Sender, text string) error {
+		return sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: text})
 	}
 	for _, row := range []struct {
 		name  string
 		agent func(schemas.Rendering, bus.Sender) error // nil: none
 		want  []string
 	}{
-		{"its text is the answer", func(r schemas.Rendering, to bus.Sender) error {
-			return say(to, "<"+r.Answer+"/"+r.Mode+"/"+string(r.Profile)+">")
+		{"its text is the answer", func(r schemas.Rendering, sender bus.Sender) error {
+			return say(sender, "<"+r.Answer+"/"+r.Mode+"/"+string(r.Profile)+">")
 		}, []string{`text_delta {"text":"<Two are on./standard/{\"theme\":\"dark\"}>"}`, `done {}`}},
 		{"no agent: the plain answer", nil,
 			[]string{`direct_response {"text":"Two are on.","code":"AN-503","reason":"rendering agent unavailable: `,
@@ -36,8 +36,8 @@ func TestRenderingAgent(t *testing.T) {
 		}, []string{`direct_response {"text":"Two are on."`, `done {}`}},
 		{"an agent that sends no text: the plain answer", func(schemas.Rendering, bus.Sender) error { return nil },
 			[]string{`direct_response {"text":"Two are on."`, `done {}`}},
-		{"a later failure is an error", func(_ schemas.Rendering, to bus.Sender) error {
-			return errors.Join(say(to, "Tw"), errors.New("out of memory"))
+		{"a later failure is an error", func(_ schemas.Rendering, sender bus.Sender) error {
+			return errors.Join(say(sender, "Tw"), errors.New("out of memory"))
 		}, []string{`text_delta {"text":"Tw"}`, `error {"code":"AN-503"`, `done {}`}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -49,8 +49,8 @@ func TestRenderingAgent(t *testing.T) {
 				agent := bus.Stream[schemas.Rendering]{Subject: agentSubject, Invalid: schemas.ErrMalformed, Timeout: time.Minute,
 					MaxBody: 1 << 20}
 				err := agent.Serve(bustest.Service(t, conn, "ui"),
-					func(_ context.Context, r schemas.Rendering, to bus.Sender) error {
-						return row.agent(r, to)
+					func(_ context.Context, r schemas.Rendering, sender bus.Sender) error {
+						return row.agent(r, sender)
 					})
 				if err != nil {
 					t.Fatal(err)

@@ -82,14 +82,14 @@ func (s statement) count() string {
 }
 
 // all states whether all records that match some conditions also match the others.
-func (s statement) all(of estate.Filter, share estate.ShareOf) string {
+func (s statement) all(base estate.Filter, share estate.ShareOf) string {
 	predicate := maps.Clone(s.query.Filter)
-	for field := range of {
+	for field := range base {
 		delete(predicate, field)
 	}
 	verdict := s.verdict(share.Of > 0 && share.Records == share.Of)
 	return fmt.Sprintf("%s%d of %d %s that have %s %s %s.", verdict, share.Records, share.Of, s.noun,
-		conditionsOf(of), pluralize(estate.Number(share.Records), "has", "have"), conditionsOf(predicate))
+		conditionsOf(base), pluralize(estate.Number(share.Records), "has", "have"), conditionsOf(predicate))
 }
 
 // verdict begins the answer to a yes-or-no question.
@@ -160,17 +160,17 @@ func (s statement) extremes(metric, field string) string {
 
 // groups states the figures of the groups, largest first, or the extreme ones.
 func (s statement) groups(metric, field string) string {
-	by := name(strings.Join(s.query.GroupBy.Named(), ", "))
+	fields := name(strings.Join(s.query.GroupBy.Named(), ", "))
 	var groups []estate.Group
 	empty := ""
 	for _, row := range s.stats.Rows {
 		groups = append(groups, estate.Group{Key: strings.Join(row.By, ", "), Cell: estate.Cell{Value: row.Value}})
 	}
-	all := s.stats.Groups
+	figures := s.stats.Groups
 	if dates, ok := s.stats.Metrics[metric+":"+field]; ok { // the groups are counts then
-		all = dates.Groups
+		figures = dates.Groups
 	}
-	for _, g := range all {
+	for _, g := range figures {
 		switch {
 		case math.IsNaN(float64(g.Value)):
 		case g.Key == estate.NullGroup:
@@ -181,19 +181,19 @@ func (s statement) groups(metric, field string) string {
 	}
 	slices.SortStableFunc(groups, func(a, b estate.Group) int { return cmp.Compare(b.Text, a.Text) })
 	if len(groups) == 0 {
-		return fmt.Sprintf("None of %s has a value of %s.", s.subject(), by)
+		return fmt.Sprintf("None of %s has a value of %s.", s.subject(), fields)
 	}
-	what := ""
+	measured := ""
 	if metric != "count" {
-		what = metricWords[metric] + " " + name(field) + " of "
+		measured = metricWords[metric] + " " + name(field) + " of "
 	}
 	if s.intent.Least && s.stats.GroupCount > estate.MaxGroups { // the smallest ones are not among the groups
 		return fmt.Sprintf("%s have %d values of %s, and only the %d with the largest figures are known.", s.subject(),
-			s.stats.GroupCount, by, estate.MaxGroups)
+			s.stats.GroupCount, fields, estate.MaxGroups)
 	}
-	text := fmt.Sprintf("%s%s by %s: ", what, s.subject(), by)
+	text := fmt.Sprintf("%s%s by %s: ", measured, s.subject(), fields)
 	if s.intent.Top && s.intent.Limit < 2 {
-		return s.leader(groups, by, what)
+		return s.leader(groups, fields, measured)
 	}
 	limit := maxStatedGroups
 	if s.intent.Limit > 1 {
@@ -206,8 +206,8 @@ func (s statement) groups(metric, field string) string {
 	for _, g := range groups[:min(limit, len(groups))] {
 		list = append(list, name(g.Key)+": "+s.cell(g.Cell, s.stats.Unit))
 	}
-	if more := max(s.stats.GroupCount, len(groups)) - len(list); more > 0 {
-		list = append(list, fmt.Sprintf("and %d more %s", more, pluralize(estate.Number(more), "value", "values")))
+	if rest := max(s.stats.GroupCount, len(groups)) - len(list); rest > 0 {
+		list = append(list, fmt.Sprintf("and %d more %s", rest, pluralize(estate.Number(rest), "value", "values")))
 	}
 	if empty != "" && s.intent.Limit < 2 {
 		list = append(list, "without a value: "+empty)
@@ -220,13 +220,13 @@ func (s statement) groups(metric, field string) string {
 }
 
 // leader states the group with the largest or smallest figure, all of them on a tie, and the next one.
-func (s statement) leader(groups []estate.Group, by, what string) string {
+func (s statement) leader(groups []estate.Group, fields, measured string) string {
 	order := "most"
 	if s.intent.Least {
 		slices.Reverse(groups)
 		order = "fewest"
 	}
-	if what != "" {
+	if measured != "" {
 		order = map[bool]string{true: "smallest", false: "largest"}[s.intent.Least]
 	}
 	tied := 1
@@ -237,11 +237,11 @@ func (s statement) leader(groups []estate.Group, by, what string) string {
 	for _, g := range groups[:min(tied, maxStatedGroups)] {
 		leaders = append(leaders, name(g.Key))
 	}
-	if more := tied - len(leaders); more > 0 {
-		leaders = append(leaders, fmt.Sprintf("and %d more", more))
+	if rest := tied - len(leaders); rest > 0 {
+		leaders = append(leaders, fmt.Sprintf("and %d more", rest))
 	}
 	subject := s.subject()
-	if what == "" {
+	if measured == "" {
 		_, conditions, _ := strings.Cut(subject, s.noun)
 		subject = s.noun + conditions
 	}
@@ -251,11 +251,11 @@ func (s statement) leader(groups []estate.Group, by, what string) string {
 	}
 	text := fmt.Sprintf("%s %s the %s %s: %s%s", strings.Join(leaders, ", "),
 		pluralize(estate.Number(tied), "has", "have"), order,
-		what+subject, s.cell(groups[0].Cell, s.stats.Unit), each)
-	if what == "" && s.stats.Matched > 0 {
+		measured+subject, s.cell(groups[0].Cell, s.stats.Unit), each)
+	if measured == "" && s.stats.Matched > 0 {
 		text += fmt.Sprintf(" of %d (%s)", s.stats.Matched, percent(int(groups[0].Value), s.stats.Matched))
 	}
-	text += fmt.Sprintf(", among %d values of %s", max(s.stats.GroupCount, len(groups)), by)
+	text += fmt.Sprintf(", among %d values of %s", max(s.stats.GroupCount, len(groups)), fields)
 	if tied < len(groups) {
 		text += fmt.Sprintf("; %s follows with %s", name(groups[tied].Key), s.cell(groups[tied].Cell, s.stats.Unit))
 	}
@@ -380,9 +380,9 @@ func percent(part, whole int) string {
 	return strconv.FormatFloat(math.Round(float64(part)/float64(whole)*1000)/10, 'f', -1, 64) + "%"
 }
 
-func pluralize(n estate.Number, one, more string) string {
+func pluralize(n estate.Number, singular, plural string) string {
 	if n == 1 {
-		return one
+		return singular
 	}
-	return more
+	return plural
 }

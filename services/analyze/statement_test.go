@@ -40,7 +40,7 @@ func stated(t *testing.T, text, query string, intent plan.Intent, notes ...strin
 
 func TestStatementOfCount(t *testing.T) {
 	t.Parallel()
-	names, yesNo, all := plan.Intent{Names: true}, plan.Intent{YesNo: true}, plan.Intent{YesNo: true, All: true}
+	names, yesNo, every := plan.Intent{Names: true}, plan.Intent{YesNo: true}, plan.Intent{YesNo: true, All: true}
 	for _, row := range []struct {
 		name, query string
 		intent      plan.Intent
@@ -82,8 +82,8 @@ func TestStatementOfCount(t *testing.T) {
 		{"yes", `{"filter":{"os":"linux"}}`, yesNo, "Yes: 3 of 5 hosts have os linux (60%)."},
 		{"no", `{"filter":{"os":"beos"}}`, yesNo, "No: 0 of 5 hosts have os beos."},
 		{"yes without a condition", `{}`, yesNo, "Yes: There are 5 hosts."},
-		{"not all", `{"filter":{"patched":true}}`, all, "No: 3 of 5 hosts have patched true (60%)."},
-		{"all", `{"filter":{"name":{"ne":null}}}`, all, "Yes: 5 of 5 hosts have a value of name."},
+		{"not all", `{"filter":{"patched":true}}`, every, "No: 3 of 5 hosts have patched true (60%)."},
+		{"all", `{"filter":{"name":{"ne":null}}}`, every, "Yes: 5 of 5 hosts have a value of name."},
 
 		{"few names without being asked for", `{"filter":{"os":"linux"},"names":{"limit":10}}`, plan.Intent{},
 			"3 of 5 hosts have os linux (60%): web-1, web-2, db-1."},

@@ -26,7 +26,7 @@ var callTails = []string{"</tool_call>", "</tools>", "```", ";"}
 // textCalls finds tool calls in streamed text. Text that may be a call is held back until it is known to be one or not.
 type textCalls struct {
 	offered []string // names of tools; none: all text is text
-	found   []model.Call
+	calls   []model.Call
 	held    string
 	closing bool // the held text may begin with a tail of the last call
 }
@@ -49,8 +49,8 @@ func (t *textCalls) release(end bool) string {
 		if t.closing && !t.trimTail(end) {
 			return out.String()
 		}
-		at, mark := t.mark()
-		if at < 0 {
+		start, mark := t.mark()
+		if start < 0 {
 			keep := 0
 			if !end {
 				keep = t.partialMark()
@@ -59,8 +59,8 @@ func (t *textCalls) release(end bool) string {
 			t.held = t.held[len(t.held)-keep:]
 			return out.String()
 		}
-		out.WriteString(t.held[:at])
-		t.held = t.held[at:]
+		out.WriteString(t.held[:start])
+		t.held = t.held[start:]
 		calls, size, err := t.parse(t.held, mark)
 		switch {
 		case errors.Is(err, io.ErrUnexpectedEOF) && !end && len(t.held) <= maxTextCall:
@@ -72,7 +72,7 @@ func (t *textCalls) release(end bool) string {
 			out.WriteString(t.held[:len(mark)])
 			t.held = t.held[len(mark):]
 		default:
-			t.found = append(t.found, calls...)
+			t.calls = append(t.calls, calls...)
 			t.held, t.closing = t.held[size:], true
 		}
 	}
@@ -96,14 +96,14 @@ func (t *textCalls) trimTail(end bool) bool {
 }
 
 // mark returns the first mark in the held text; -1 if there is none.
-func (t *textCalls) mark() (at int, mark string) {
-	at = -1
+func (t *textCalls) mark() (start int, mark string) {
+	start = -1
 	for _, m := range callMarks {
-		if i := strings.Index(t.held, m); i >= 0 && (at < 0 || i < at) {
-			at, mark = i, m
+		if i := strings.Index(t.held, m); i >= 0 && (start < 0 || i < start) {
+			start, mark = i, m
 		}
 	}
-	return at, mark
+	return start, mark
 }
 
 // partialMark returns the length of the longest end of the held text that may begin a mark.

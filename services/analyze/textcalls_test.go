@@ -90,8 +90,8 @@ func TestTextCalls(t *testing.T) {
 				}
 				b.WriteString(c.rest())
 				var calls []string
-				for _, found := range c.found {
-					calls = append(calls, found.Name+" "+string(found.Input))
+				for _, got := range c.calls {
+					calls = append(calls, got.Name+" "+string(got.Input))
 				}
 				if diff := cmp.Diff(row.want, b.String()); diff != "" {
 					t.Errorf("%s: text (-want +got):\n%.2000s", feed, diff)
@@ -126,8 +126,8 @@ func TestTextCallsAreStreamed(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", row.piece, got, row.want)
 		}
 	}
-	if len(c.found) != 1 {
-		t.Errorf("got %d calls, want 1", len(c.found))
+	if len(c.calls) != 1 {
+		t.Errorf("got %d calls, want 1", len(c.calls))
 	}
 }
 
@@ -136,7 +136,7 @@ func TestTextCallsWithoutTools(t *testing.T) {
 	t.Parallel()
 	const text = `<tool_call>{"name":"compute_stats","arguments":{}}</tool_call>`
 	var c textCalls
-	if got := c.add(text) + c.rest(); got != text || len(c.found) != 0 {
-		t.Errorf("got %q and %d calls", got, len(c.found))
+	if got := c.add(text) + c.rest(); got != text || len(c.calls) != 0 {
+		t.Errorf("got %q and %d calls", got, len(c.calls))
 	}
 }

@@ -26,8 +26,8 @@ func (t *thoughts) add(piece string) string {
 		if t.inside {
 			tag = closeTag
 		}
-		before, after, found := strings.Cut(t.held, tag)
-		if !found {
+		before, after, tagged := strings.Cut(t.held, tag)
+		if !tagged {
 			end := len(t.held) - overlap(t.held, tag)
 			before, after = t.held[:end], t.held[end:]
 		}
@@ -35,7 +35,7 @@ func (t *thoughts) add(piece string) string {
 			out.WriteString(before)
 		}
 		t.held = after
-		if !found {
+		if !tagged {
 			return out.String()
 		}
 		t.inside = !t.inside

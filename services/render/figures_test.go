@@ -15,9 +15,9 @@ import (
 
 // also returns r with a further call.
 func also(r schemas.Rendering, input, result string) schemas.Rendering {
-	more := analysis("", input, result)
-	r.ToolUses = append(r.ToolUses, more.ToolUses...)
-	r.ToolResults = append(r.ToolResults, more.ToolResults...)
+	second := analysis("", input, result)
+	r.ToolUses = append(r.ToolUses, second.ToolUses...)
+	r.ToolResults = append(r.ToolResults, second.ToolResults...)
 	return r
 }
 
@@ -136,8 +136,8 @@ func TestTitleContainsFilter(t *testing.T) {
 	} {
 		t.Run(row.filter, func(t *testing.T) {
 			t.Parallel()
-			of := analysis("", `{"data_key":"hosts","group_by":"site","filter":`+row.filter+`}`, sites)
-			got := rendered(t, conn, forReader(of, `{"format":"plain","language":"`+row.language+`"}`))
+			rendering := analysis("", `{"data_key":"hosts","group_by":"site","filter":`+row.filter+`}`, sites)
+			got := rendered(t, conn, forReader(rendering, `{"format":"plain","language":"`+row.language+`"}`))
 			if title, _, _ := strings.Cut(strings.TrimSpace(got), "\n"); title != row.want {
 				t.Errorf("title %q, want %q", title, row.want)
 			}

@@ -24,9 +24,9 @@ type locale struct {
 
 // words are the translated words of a table.
 type words struct {
-	total, none, more, by, or, not string
-	contains, starts               string // of a text
-	present, absent                string // of a field
+	total, none, rest, per, or, not string
+	contains, starts                string // of a text
+	present, absent                 string // of a field
 }
 
 // noValue is the group of records without a value.
@@ -51,8 +51,8 @@ func newLocale(name string) locale {
 	if err != nil {
 		tag = language.English
 	}
-	_, at, _ := matcher.Match(tag)
-	return locale{message.NewPrinter(tag), translations[at]}
+	_, index, _ := matcher.Match(tag)
+	return locale{message.NewPrinter(tag), translations[index]}
 }
 
 // figure formats v in the locale.
@@ -73,7 +73,7 @@ func (l locale) isFormatted(f figure, text string) bool {
 	return text == markdown.Number(f.number) || text == l.figure(f.number)
 }
 
-func (l locale) count(n int) string { return l.printer.Sprintf(l.more, n) }
+func (l locale) count(n int) string { return l.printer.Sprintf(l.rest, n) }
 
 // label returns the displayed name of a group.
 func (l locale) label(name string) string {
@@ -87,88 +87,88 @@ func (l locale) label(name string) string {
 func (l locale) title(a query, fields []string) string {
 	text := a.DataKey
 	if len(fields) > 0 {
-		text += " " + l.by + " " + strings.Join(fields, ", ")
+		text += " " + l.per + " " + strings.Join(fields, ", ")
 	}
-	all := append(l.conditions(a.Filter), l.conditions(a.Having)...)
+	conditions := append(l.conditions(a.Filter), l.conditions(a.Having)...)
 	var alternatives []string
 	for _, f := range a.AnyOf {
 		alternatives = append(alternatives, strings.Join(l.conditions(f), " + "))
 	}
 	if len(alternatives) > 0 {
-		all = append(all, strings.Join(alternatives, " "+l.or+" "))
+		conditions = append(conditions, strings.Join(alternatives, " "+l.or+" "))
 	}
-	if len(all) > 0 {
-		text += " (" + strings.Join(all, ", ") + ")"
+	if len(conditions) > 0 {
+		text += " (" + strings.Join(conditions, ", ") + ")"
 	}
 	return text
 }
 
 // conditions returns the conditions of a filter, ordered by field.
 func (l locale) conditions(filter map[string]jsontext.Value) []string {
-	var all []string
+	var texts []string
 	for _, field := range slices.Sorted(maps.Keys(filter)) {
 		tests := l.tests(filter[field])
 		if tests == nil {
 			tests = []string{"= " + l.value(filter[field])}
 		}
 		for _, test := range tests {
-			all = append(all, field+" "+test)
+			texts = append(texts, field+" "+test)
 		}
 	}
-	return all
+	return texts
 }
 
 // tests formats the operators of a condition, which is nil for a value.
-func (l locale) tests(condition jsontext.Value) (all []string) {
+func (l locale) tests(condition jsontext.Value) (texts []string) {
 	var tests map[string]jsontext.Value
 	_ = json.Unmarshal(condition, &tests) // a value has no operators
 	for _, op := range slices.Sorted(maps.Keys(tests)) {
 		if op != "ignore_case" { // says how others compare
-			all = append(all, l.test(op, tests[op]))
+			texts = append(texts, l.test(op, tests[op]))
 		}
 	}
-	return all
+	return texts
 }
 
 // test formats an operator and its operand.
-func (l locale) test(op string, with jsontext.Value) string {
+func (l locale) test(op string, operand jsontext.Value) string {
 	switch op {
 	case "exists":
-		if with.Kind() == jsontext.KindTrue {
+		if operand.Kind() == jsontext.KindTrue {
 			return l.present
 		}
 		return l.absent
 	case "contains":
-		return l.contains + " " + l.value(with)
+		return l.contains + " " + l.value(operand)
 	case "starts_with":
-		return l.starts + " " + l.value(with)
+		return l.starts + " " + l.value(operand)
 	case "not":
-		return l.not + " (" + strings.Join(l.tests(with), ", ") + ")"
+		return l.not + " (" + strings.Join(l.tests(operand), ", ") + ")"
 	case "in":
-		if with.Kind() == jsontext.KindBeginObject {
+		if operand.Kind() == jsontext.KindBeginObject {
 			break // values of another array
 		}
 		var values []jsontext.Value
-		_ = json.Unmarshal(with, &values) // the tool rejects anything but a list
+		_ = json.Unmarshal(operand, &values) // the tool rejects anything but a list
 		var texts []string
 		for _, v := range values {
 			texts = append(texts, l.value(v))
 		}
 		return "= " + strings.Join(texts, " "+l.or+" ")
 	}
-	var other struct {
+	var reference struct {
 		DataKey string                    `json:"data_key"` // empty: the field of the same record
 		Field   string                    `json:"field"`
 		Filter  map[string]jsontext.Value `json:"filter"`
 	}
-	if with.Kind() == jsontext.KindBeginObject && json.Unmarshal(with, &other) == nil {
-		text := signs[op] + " " + strings.Trim(other.DataKey+"."+other.Field, ".")
-		if tests := l.conditions(other.Filter); len(tests) > 0 {
+	if operand.Kind() == jsontext.KindBeginObject && json.Unmarshal(operand, &reference) == nil {
+		text := signs[op] + " " + strings.Trim(reference.DataKey+"."+reference.Field, ".")
+		if tests := l.conditions(reference.Filter); len(tests) > 0 {
 			text += " (" + strings.Join(tests, ", ") + ")"
 		}
 		return text
 	}
-	return signs[op] + " " + l.value(with)
+	return signs[op] + " " + l.value(operand)
 }
 
 // value formats v for the reader. A string that looks like another type stays quoted;

@@ -29,9 +29,9 @@ func TestTextsEscapeValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := analysis(answer, string(input), string(result))
+	rendering := analysis(answer, string(input), string(result))
 
-	got := rendered(t, conn, of)
+	got := rendered(t, conn, rendering)
 	for _, name := range markdowntest.Elements(t, got) {
 		if !slices.Contains([]string{"p", "strong", "table", "thead", "tbody", "tr", "th", "td"},
 			name) { // the list is omitted: the table repeats it
@@ -42,7 +42,7 @@ func TestTextsEscapeValues(t *testing.T) {
 		t.Errorf("got\n%s\nwant the label as text", html)
 	}
 
-	got = rendered(t, conn, forReader(of, `{"format":"plain"}`))
+	got = rendered(t, conn, forReader(rendering, `{"format":"plain"}`))
 	lines := strings.Split(got, "\n")
 	if want := "hosts <b> by site # *x* (![x](http://evil/) = <img src=x> - a)"; lines[0] != "Hosts by site:" ||
 		lines[2] != want {
@@ -57,8 +57,8 @@ func TestTextsEscapeValues(t *testing.T) {
 		}
 	}
 
-	of = analysis(`1 host with vm\|name \*b\* in C:\x.`, bySite, `{"error":"none"}`)
-	if got, want := rendered(t, conn, forReader(of, `{"format":"plain"}`)),
+	rendering = analysis(`1 host with vm\|name \*b\* in C:\x.`, bySite, `{"error":"none"}`)
+	if got, want := rendered(t, conn, forReader(rendering, `{"format":"plain"}`)),
 		`1 host with vm|name *b* in C:\x.`; got != want {
 		t.Errorf("plain text %q, want %q", got, want)
 	}

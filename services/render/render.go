@@ -35,7 +35,7 @@ type profile struct {
 }
 
 // render sends the answer and then each table.
-func render(_ context.Context, r schemas.Rendering, to bus.Sender) error {
+func render(_ context.Context, r schemas.Rendering, sender bus.Sender) error {
 	var p profile
 	if len(r.Profile) > 0 {
 		_ = json.Unmarshal(r.Profile, &p) // a profile of another form is ignored
@@ -50,7 +50,7 @@ func render(_ context.Context, r schemas.Rendering, to bus.Sender) error {
 		texts = append(texts, "\n\n"+t.text)
 	}
 	for _, text := range texts {
-		if err := send(to, text); err != nil {
+		if err := send(sender, text); err != nil {
 			return err
 		}
 	}
@@ -62,21 +62,21 @@ func tablesFor(r schemas.Rendering, p profile) []table {
 	if r.Mode == schemas.ModeBroad {
 		return nil // broad answers are plain prose
 	}
-	all := newest(tablesOf(r, newLocale(p.Language)))
-	for i := range all {
-		all[i].text = all[i].markdown()
+	tables := newest(tablesOf(r, newLocale(p.Language)))
+	for i := range tables {
+		tables[i].text = tables[i].markdown()
 		if p.Format == "plain" {
-			all[i].text = all[i].plain()
+			tables[i].text = tables[i].plain()
 		}
 	}
-	return slices.DeleteFunc(all, func(t table) bool { return r.Prompt.AnswerContains(t.text) })
+	return slices.DeleteFunc(tables, func(t table) bool { return r.Prompt.AnswerContains(t.text) })
 }
 
-func send(to bus.Sender, text string) error {
+func send(sender bus.Sender, text string) error {
 	if text == "" {
 		return nil
 	}
-	return to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: text})
+	return sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: text})
 }
 
 // prose returns the answer without list items that repeat rows of the tables.

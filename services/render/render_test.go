@@ -63,15 +63,15 @@ const (
 func TestRender(t *testing.T) {
 	t.Parallel()
 	conn := serve(t)
-	with := func(r schemas.Rendering, change func(*schemas.Rendering)) schemas.Rendering {
+	changed := func(r schemas.Rendering, change func(*schemas.Rendering)) schemas.Rendering {
 		change(&r)
 		return r
 	}
 	usual := analysis("Most are in fra1.", bySite, sites)
 	for _, row := range []struct {
-		name string
-		of   schemas.Rendering
-		want string
+		name      string
+		rendering schemas.Rendering
+		want      string
 	}{
 		{"the answer and a table for a breakdown", usual, "Most are in fra1.\n\n" + table},
 		{"a list that a table repeats is removed",
@@ -81,19 +81,19 @@ func TestRender(t *testing.T) {
 			"New:\n- fra1: 100\n- lon1: 9\n\n" + table},
 		{"no table for one figure", analysis("9.", `{"data_key":"hosts"}`, `{"groups":{},"total":9}`), "9."},
 		{"no table for a failed call", analysis("None.", bySite, `{"error":"no array is called hosts"}`), "None."},
-		{"no table in broad mode", with(usual, func(r *schemas.Rendering) {
+		{"no table in broad mode", changed(usual, func(r *schemas.Rendering) {
 			r.Mode = schemas.ModeBroad
 		}), "Most are in fra1."},
-		{"plain columns in the format of the locale", with(usual, func(r *schemas.Rendering) {
+		{"plain columns in the format of the locale", changed(usual, func(r *schemas.Rendering) {
 			r.Profile = jsontext.Value(`{"language":"de-CH","format":"plain","name":"Reto"}`)
 		}), "Most are in fra1.\n\nhosts nach site\nsite    count\nfra1    1’600\nlon1    9\ngesamt  1’609"},
-		{"a language without translation", with(usual, func(r *schemas.Rendering) {
+		{"a language without translation", changed(usual, func(r *schemas.Rendering) {
 			r.Profile = jsontext.Value(`{"language":"pl"}`)
 		}),
 			"Most are in fra1.\n\n" + strings.NewReplacer("1,6", "1\u00a06").Replace(table)},
-		{"an invalid profile", with(usual, func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"language":7}`) }),
+		{"an invalid profile", changed(usual, func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"language":7}`) }),
 			"Most are in fra1.\n\n" + table},
-		{"a table in the history is not repeated", with(usual, func(r *schemas.Rendering) {
+		{"a table in the history is not repeated", changed(usual, func(r *schemas.Rendering) {
 			r.Prompt = &schemas.Prompt{M: map[string]schemas.Utterance{"0": {R: 0, C: "q"}, "1": {R: 1, C: "So:\n\n" + table}}}
 		}), "Most are in fra1."},
 		{"several metrics, Markdown characters, and no value",
@@ -110,7 +110,7 @@ func TestRender(t *testing.T) {
 			"a\n\n**h by site, a\\|b (count > 1)**\n\n| site | a\\|b | count | avg:ram (Mi) |\n|---|---|--:|--:|\n" +
 				"| fra1 | x\\|y | 12 | 3.5 |\n| (none) | z | 2 | – |\n| 3 more |  |  |  |\n| total |  | 14 | 3 |"},
 		{"a list that repeats the groups of several fields is removed",
-			with(analysis("By site and role:\n- a, db: 2\n- b, web: 1", `{"data_key":"h","group_by":["site","role"]}`,
+			changed(analysis("By site and role:\n- a, db: 2\n- b, web: 1", `{"data_key":"h","group_by":["site","role"]}`,
 				`{"groups":{},"total":3,"rows":[{"by":["a","db"],"value":2},{"by":["b","web"],"value":1}]}`),
 				func(r *schemas.Rendering) { r.Profile = jsontext.Value(`{"format":"plain"}`) }),
 			"By site and role:\n\nh by site, role\nsite   role  count\na      db    2\nb      web   1\ntotal        3"},
@@ -133,7 +133,7 @@ func TestRender(t *testing.T) {
 		{"small figures", analysis("a", `{"data_key":"h","group_by":"s","metrics":["avg:x"]}`,
 			`{"groups":{"a":0.00041,"b":0},"total":0.0123456}`),
 			"a\n\n**h by s**\n\n| s | avg:x |\n|---|--:|\n| a | 0.00041 |\n| b | 0 |\n| total | 0.0123 |"},
-		{"the last of two tables with the same title", with(analysis("a", bySite, `{"groups":{"x":1,"y":2},"total":3}`),
+		{"the last of two tables with the same title", changed(analysis("a", bySite, `{"groups":{"x":1,"y":2},"total":3}`),
 			func(r *schemas.Rendering) {
 				r.ToolUses = append(r.ToolUses, r.ToolUses[0])
 				r.ToolResults = append(r.ToolResults, jsontext.Value(sites))
@@ -141,7 +141,7 @@ func TestRender(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(row.want, rendered(t, conn, row.of)); diff != "" {
+			if diff := cmp.Diff(row.want, rendered(t, conn, row.rendering)); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		})

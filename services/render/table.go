@@ -43,8 +43,8 @@ type row struct {
 func (t table) repeatsRow(line string) bool {
 	item, listed := strings.CutPrefix(strings.TrimSpace(line), "- ")
 	label, value := item, ""
-	if at := strings.LastIndex(item, ": "); at >= 0 && len(t.metrics) > 0 {
-		label, value = strings.TrimSpace(item[:at]), strings.TrimSpace(item[at+2:])
+	if separator := strings.LastIndex(item, ": "); separator >= 0 && len(t.metrics) > 0 {
+		label, value = strings.TrimSpace(item[:separator]), strings.TrimSpace(item[separator+2:])
 	}
 	formatted := func(f figure) bool { return t.locale.isFormatted(f, value) }
 	return listed && slices.ContainsFunc(t.rows, func(r row) bool {
@@ -55,11 +55,11 @@ func (t table) repeatsRow(line string) bool {
 }
 
 // labels returns the displayed labels of a row.
-func (t table) labels(r row) (all []string) {
+func (t table) labels(r row) (labels []string) {
 	for _, label := range r.labels {
-		all = append(all, t.locale.label(label))
+		labels = append(labels, t.locale.label(label))
 	}
-	return all
+	return labels
 }
 
 // listed returns the number of rows that a list has: those with labels and the first figure.
@@ -154,7 +154,7 @@ func figureOf(v *figure) figure {
 
 // tablesOf returns the breakdowns of an analysis in order.
 func tablesOf(r schemas.Rendering, l locale) []table {
-	var all []table
+	var tables []table
 	for i, use := range r.ToolUses {
 		var a query
 		var c result
@@ -163,11 +163,11 @@ func tablesOf(r schemas.Rendering, l locale) []table {
 		}
 		for _, t := range []table{newTable(a, c, l), namesTable(a, c, l)} {
 			if len(t.rows) > 1 {
-				all = append(all, t)
+				tables = append(tables, t)
 			}
 		}
 	}
-	return all
+	return tables
 }
 
 func newTable(a query, c result, l locale) table {
@@ -258,20 +258,20 @@ func (t table) cells(text func(string) string) (head []string, lines [][]string)
 		}
 	}
 	line := func(labels []string, figures []figure) {
-		all := make([]string, len(head))
+		cells := make([]string, len(head))
 		for i, label := range labels {
-			all[i] = text(label)
+			cells[i] = text(label)
 		}
 		for i, f := range figures {
-			all[len(t.fields)+i] = cmp.Or(text(f.text), t.locale.figure(f.number))
+			cells[len(t.fields)+i] = cmp.Or(text(f.text), t.locale.figure(f.number))
 		}
-		lines = append(lines, all)
+		lines = append(lines, cells)
 	}
 	for _, r := range t.rows {
 		line(t.labels(r), r.figures)
 	}
-	if more := t.groups - len(t.rows); more > 0 {
-		line([]string{t.locale.count(more)}, nil)
+	if rest := t.groups - len(t.rows); rest > 0 {
+		line([]string{t.locale.count(rest)}, nil)
 	}
 	if t.total != nil {
 		line([]string{t.locale.words.total}, t.total)
@@ -315,28 +315,28 @@ type group struct {
 
 // groupsOf decodes an object of figures, sorted by figure, largest first, then by label.
 func groupsOf(object jsontext.Value) []group {
-	var all []group
+	var groups []group
 	var values map[string]*figure
 	if json.Unmarshal(object, &values) != nil {
 		return nil
 	}
 	for label, v := range values {
-		all = append(all, group{label, figureOf(v)})
+		groups = append(groups, group{label, figureOf(v)})
 	}
-	slices.SortFunc(all, func(a, b group) int {
+	slices.SortFunc(groups, func(a, b group) int {
 		return cmp.Or(cmp.Compare(b.figure.number, a.figure.number), cmp.Compare(b.figure.text, a.figure.text),
 			cmp.Compare(a.label, b.label))
 	})
-	return all
+	return groups
 }
 
 // newest keeps the last of tables with the same title and metrics: a model that corrects
 // itself computes twice.
-func newest(all []table) []table {
+func newest(tables []table) []table {
 	var kept []table
-	for i, t := range all {
+	for i, t := range tables {
 		same := func(o table) bool { return o.title == t.title && slices.Equal(o.metrics, t.metrics) }
-		if !slices.ContainsFunc(all[i+1:], same) {
+		if !slices.ContainsFunc(tables[i+1:], same) {
 			kept = append(kept, t)
 		}
 	}

@@ -38,7 +38,7 @@ type derivation struct {
 	parent    *array
 	field     string
 	recursive bool   // the records of parent, and the elements of the field at all depths
-	others    *array // records that precede those of the field; nil: none
+	siblings  *array // records that precede those of the field; nil: none
 	ambiguous bool   // several names are read as the path of the field
 	values    int    // number of values of all fields
 }
@@ -141,12 +141,12 @@ func (r *records) find(ctx context.Context, path string) (*offsets, error) {
 func (r *records) locate(ctx context.Context, a *array, path string) (p *offsets, err error) {
 	rest, ok := strings.CutPrefix(path, parentPrefix)
 	if !ok || len(r.ancestors) == 0 || a.mayHave(path) {
-		if p, err = r.find(ctx, path); err != nil || len(p.at) > 0 || !ok {
+		if p, err = r.find(ctx, path); err != nil || len(p.starts) > 0 || !ok {
 			return p, err
 		}
 	}
 	p = &offsets{}
-	for level := 0; ok && level < len(r.ancestors) && len(p.at) == 0; level++ {
+	for level := 0; ok && level < len(r.ancestors) && len(p.starts) == 0; level++ {
 		if p, err = r.scan(ctx, r.ancestors[level], rest); err != nil {
 			return nil, err
 		}
@@ -160,7 +160,7 @@ const parentPrefix = "parent."
 
 // mayHave reports whether the records may have a field at path.
 func (a *array) mayHave(path string) bool {
-	return a.profile == nil || a.profile.more || slices.ContainsFunc(a.profile.fields, func(f Field) bool {
+	return a.profile == nil || a.profile.cut || slices.ContainsFunc(a.profile.fields, func(f Field) bool {
 		return path == f.Path || strings.HasPrefix(path, f.Path+".")
 	})
 }
@@ -188,12 +188,12 @@ func (r *records) field(start int, path string) (value, bool) {
 // read returns the column of the values at p. The error is ctx.Err().
 func (r *records) read(ctx context.Context, path string, p *offsets) (*column, error) {
 	var values dictionary
-	codes := make([]uint32, len(p.at))
-	for i, at := range p.at {
+	codes := make([]uint32, len(p.starts))
+	for i, offset := range p.starts {
 		if i%checkValues == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if v := r.at(at); v.kind() == kindNull {
+		if v := r.at(offset); v.kind() == kindNull {
 			codes[i] = codeNull
 		} else {
 			codes[i] = codeValues + uint32(values.add(v, 1))
@@ -204,7 +204,7 @@ func (r *records) read(ctx context.Context, path string, p *offsets) (*column, e
 
 // isInside reports whether the records of a are inside those of b, or are also those of a.
 func (a *array) isInside(b *array) bool {
-	return a.derived != nil && (a.derived.parent == b || a.derived.others == b || a.derived.parent.isInside(b))
+	return a.derived != nil && (a.derived.parent == b || a.derived.siblings == b || a.derived.parent.isInside(b))
 }
 
 // ownFields returns the fields of the records, and the name of a map's members.

@@ -60,18 +60,18 @@ func (s *splitter) top(i int) int {
 	return s.members(i, 0, s.member)
 }
 
-func (s *splitter) member(name, at int) (end int) {
+func (s *splitter) member(name, start int) (end int) {
 	key := string(valid(value(s.text[name:skipString(s.text, name)]).content()))
 	if _, duplicate := s.Members[key]; duplicate {
 		s.Duplicates = append(s.Duplicates, key)
 	}
-	if key == contextName && s.at(at) == '"' {
-		end = s.quoted(at)
+	if key == contextName && s.at(start) == '"' {
+		end = s.quoted(start)
 	} else {
-		end = s.value(at, 1)
+		end = s.value(start, 1)
 	}
 	if end >= 0 {
-		s.Members[key] = json.RawMessage(s.text[at:end:end])
+		s.Members[key] = json.RawMessage(s.text[start:end:end])
 	}
 	return end
 }

@@ -152,24 +152,24 @@ func (c *column) size() int {
 // label assigns groups to each code and a label to each group. Null and missing values, and
 // empty lists, have the first group. A list of scalars has the groups of its elements.
 func (c *column) label(ctx context.Context) (labels, error) {
-	l := labels{of: make([]uint32, codeValues+len(c.values)), keys: make([]string, 1, 1+len(c.values))}
+	l := labels{group: make([]uint32, codeValues+len(c.values)), keys: make([]string, 1, 1+len(c.values))}
 	l.keys[0] = NullGroup
-	known := map[string]uint32{}
+	groups := map[string]uint32{}
 	single := c.single() // the labels are distinct
 	if !single {
-		known = make(map[string]uint32, len(c.values))
-		known[NullGroup] = 0
+		groups = make(map[string]uint32, len(c.values))
+		groups[NullGroup] = 0
 	}
 	group := func(label string) uint32 {
 		g, ok := uint32(0), label == NullGroup
 		if !single {
-			g, ok = known[label]
+			g, ok = groups[label]
 		}
 		if !ok {
 			g = uint32(len(l.keys))
 			l.keys = append(l.keys, groupKey(label))
 			if !single {
-				known[label] = g
+				groups[label] = g
 			}
 		}
 		return g
@@ -180,7 +180,7 @@ func (c *column) label(ctx context.Context) (labels, error) {
 			return labels{}, ctx.Err()
 		}
 		if !v.isList() {
-			l.of[codeValues+i] = group(v.label())
+			l.group[codeValues+i] = group(v.label())
 			continue
 		}
 		elements := []uint32{}
@@ -241,16 +241,16 @@ func (c *column) longest() (size int) {
 // classes returns labels without keys: the groups are different for different values, those of another type
 // included. The result is incomplete if ctx is done.
 func (c *column) classes(ctx context.Context) labels {
-	k := labels{of: all(codeValues + len(c.values)), bound: codeValues + len(c.values)}
+	k := labels{group: all(codeValues + len(c.values)), bound: codeValues + len(c.values)}
 	if c.types&(1<<kindArray|1<<kindObject) == 0 {
 		return k
 	}
-	known := map[operand]uint32{}
+	numbers := map[operand]uint32{}
 	class := func(v operand, number uint32) uint32 {
-		if n, ok := known[v]; ok {
+		if n, ok := numbers[v]; ok {
 			return n
 		}
-		known[v] = number
+		numbers[v] = number
 		k.bound = max(k.bound, int(number)+1)
 		return number
 	}
@@ -261,7 +261,7 @@ func (c *column) classes(ctx context.Context) labels {
 		}
 		code := uint32(codeValues + i)
 		if !v.isList() {
-			k.of[code] = class(operand{v.kind, v.label()}, code)
+			k.group[code] = class(operand{v.kind, v.label()}, code)
 			continue
 		}
 		elements := []uint32{}
@@ -328,7 +328,7 @@ func (c *column) pick(path string, left *column, codeOf []uint32) *column {
 // stand for no number, are no values here.
 func (c *column) interpret(ctx context.Context) (reading, error) {
 	const scalars = 1<<kindString | 1<<kindNumber | 1<<kindBoolean
-	r := reading{as: c.kindOf()}
+	r := reading{kind: c.kindOf()}
 	if c.types&(1<<kindNumber|1<<kindString) == 0 {
 		return r, nil
 	}
@@ -369,8 +369,8 @@ func (c *column) kindOf() string {
 }
 
 // whole returns the reading in which every value that is not blank has the number that read returns.
-func (c *column) whole(ctx context.Context, as string, read func(v operand) (float64, bool)) (reading, bool) {
-	r := reading{as: as, factor: 1, numbers: make([]float64, len(c.values))}
+func (c *column) whole(ctx context.Context, readAs string, read func(v operand) (float64, bool)) (reading, bool) {
+	r := reading{kind: readAs, factor: 1, numbers: make([]float64, len(c.values))}
 	some := false
 	for i, v := range c.values {
 		if i%checkValues == 0 && ctx.Err() != nil {
@@ -397,20 +397,20 @@ func (c *column) asNumbers(ctx context.Context) (reading, bool) {
 
 func (c *column) asQuantities(ctx context.Context) (reading, bool) {
 	for _, units := range families {
-		unit, factor, other, plain := "", math.Inf(1), false, false
+		unit, factor, named, plain := "", math.Inf(1), false, false
 		r, ok := c.whole(ctx, asQuantity, func(v operand) (float64, bool) {
 			number, name, ok := v.quantity()
-			size, known := units[name]
-			if !ok || !known {
+			size, ofFamily := units[name]
+			if !ok || !ofFamily {
 				return 0, false
 			}
 			plain = plain || name == ""
-			if other = other || name != ""; size < factor {
+			if named = named || name != ""; size < factor {
 				unit, factor = name, size
 			}
 			return number * size, true
 		})
-		if !ok || !other {
+		if !ok || !named {
 			continue
 		}
 		for i := range r.numbers {
@@ -428,7 +428,7 @@ func (c *column) asQuantities(ctx context.Context) (reading, bool) {
 func (c *column) asDates(ctx context.Context) (reading, bool) {
 	times := make([]time.Time, len(c.values))
 	i := -1
-	r, ok := c.whole(ctx, asDate, func(v operand) (at float64, ok bool) {
+	r, ok := c.whole(ctx, asDate, func(v operand) (index float64, ok bool) {
 		i++
 		times[i], ok = parseTime(v)
 		return float64(i), ok
@@ -452,7 +452,7 @@ func (c *column) asDates(ctx context.Context) (reading, bool) {
 
 // asEpochs reads numbers of one unit as times. They stay numbers in metrics.
 func (c *column) asEpochs() (reading, bool) {
-	r := reading{as: asDate, numbers: make([]float64, len(c.values))}
+	r := reading{kind: asDate, numbers: make([]float64, len(c.values))}
 	least, most := math.Inf(1), math.Inf(-1)
 	for i, v := range c.values {
 		r.numbers[i] = v.float()

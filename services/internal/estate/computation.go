@@ -54,7 +54,7 @@ func (c *computation) selectRows(ctx context.Context) error {
 		if err := some.all(ctx); err != nil {
 			return err
 		}
-		if err := some.narrow(ctx, c.of); err != nil {
+		if err := some.narrow(ctx, c.base); err != nil {
 			return err
 		}
 		share := ShareOf{Of: len(some.rows)}
@@ -75,7 +75,7 @@ func (c *computation) selectRows(ctx context.Context) error {
 
 // addFigures computes the metrics over all selected records and over groups.
 func (c *computation) addFigures(ctx context.Context) error {
-	by, err := c.group(ctx)
+	partition, err := c.group(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,13 +92,13 @@ func (c *computation) addFigures(ctx context.Context) error {
 			measures = append(measures, v)
 		}
 	}
-	ranked, figures, total, err := c.rankGroups(ctx, &by, measures[0])
+	ranked, figures, total, err := c.rankGroups(ctx, &partition, measures[0])
 	if err != nil {
 		return err
 	}
 	var rows, groups []uint32
 	if len(measures) > 1 {
-		rows, groups = by.ranked(ranked)
+		rows, groups = partition.ranked(ranked)
 	}
 	for i, v := range measures {
 		if i > 0 {
@@ -106,27 +106,28 @@ func (c *computation) addFigures(ctx context.Context) error {
 				return err
 			}
 		}
-		isPart := i > 0 && len(rows) != len(c.rows) // some groups are left out
-		if isPart || len(by.rows) != len(c.rows) {  // or lists are divided
+		isPart := i > 0 && len(rows) != len(c.rows)       // some groups are left out
+		if isPart || len(partition.rows) != len(c.rows) { // or lists are divided
 			if _, total, err = c.figures(ctx, v, c.rows, nil, 0); err != nil {
 				return err
 			}
 		}
-		c.add(i == 0, v, by, ranked, figures, total)
+		c.add(i == 0, v, partition, ranked, figures, total)
 	}
 	return ctx.Err()
 }
 
 // add adds the figures of a metric to the result: those of the ranked groups, and over all records.
-func (c *computation) add(first bool, v measure, by grouping, ranked []uint32, figures []float64, total float64) {
+func (c *computation) add(first bool, v measure, partition grouping, ranked []uint32, figures []float64,
+	total float64) {
 	f := Figures{Total: v.cell(total), Unit: v.unit, Groups: Groups{}}
 	for k, figure := range figures {
 		value := v.cell(figure)
 		switch {
 		case len(c.GroupBy) == 1:
-			f.Groups = append(f.Groups, Group{by.keys[0][ranked[k]], value})
+			f.Groups = append(f.Groups, Group{partition.keys[0][ranked[k]], value})
 		case first:
-			c.result.Rows = append(c.result.Rows, Row{By: by.labels(ranked[k]), Value: value.Value})
+			c.result.Rows = append(c.result.Rows, Row{By: partition.labels(ranked[k]), Value: value.Value})
 		case c.result.Rows[k].Metrics == nil:
 			c.result.Rows[k].Metrics = map[string]Cell{v.name: value}
 		default:
@@ -145,16 +146,16 @@ func (c *computation) add(first bool, v measure, by grouping, ranked []uint32, f
 
 // rankGroups returns the first groups by the first metric, among those that meet the conditions on groups, with their
 // figures, and the figure over all of their records.
-func (c *computation) rankGroups(ctx context.Context, by *grouping, first measure) (
+func (c *computation) rankGroups(ctx context.Context, partition *grouping, first measure) (
 	ranked []uint32, kept []float64, total float64, err error,
 ) {
-	n := len(by.counts)
+	n := len(partition.counts)
 	if err := c.acquire(8 * n); err != nil {
 		return nil, nil, 0, err
 	}
-	figures, total := by.countFigures(), float64(len(c.rows))
+	figures, total := partition.countFigures(), float64(len(c.rows))
 	if first.field != "" {
-		figures, total, err = c.figures(ctx, first, by.rows, by.of, n)
+		figures, total, err = c.figures(ctx, first, partition.rows, partition.groups, n)
 	}
 	if err != nil || len(c.GroupBy) == 0 {
 		return nil, nil, total, err
@@ -171,25 +172,25 @@ func (c *computation) rankGroups(ctx context.Context, by *grouping, first measur
 		if err != nil {
 			return nil, nil, 0, fmt.Errorf("having %q: %w", m.name, err)
 		}
-		limits, _, err := c.figures(ctx, v, by.rows, by.of, n)
+		limits, _, err := c.figures(ctx, v, partition.rows, partition.groups, n)
 		if err != nil {
 			return nil, nil, 0, err
 		}
 		for g, figure := range limits {
-			if by.counts[g] > 0 && (figure != figure || !matches(operand{kindNumber, Number(figure).String()}, 0)) {
-				by.drop(g)
+			if partition.counts[g] > 0 && (figure != figure || !matches(operand{kindNumber, Number(figure).String()}, 0)) {
+				partition.drop(g)
 			}
 		}
 	}
 	if len(c.OverGroups) > 0 && c.metrics[0].name != first.name {
 		return nil, nil, 0, fmt.Errorf("over_groups: %q is no number", c.metrics[0].name)
 	}
-	c.result.GroupCount = by.nonNull
+	c.result.GroupCount = partition.nonNull
 	if len(c.OverGroups) > 0 {
-		c.result.OverGroups = by.over(ctx, c.OverGroups, figures)
+		c.result.OverGroups = partition.over(ctx, c.OverGroups, figures)
 	}
-	ranked = by.rank(ctx, figures, c.maxGroups)
-	c.result.Truncated = by.nonEmpty > len(ranked)
+	ranked = partition.rank(ctx, figures, c.maxGroups)
+	c.result.Truncated = partition.nonEmpty > len(ranked)
 	kept = make([]float64, len(ranked))
 	for k, g := range ranked {
 		kept[k] = figures[g]
@@ -228,8 +229,8 @@ func (c *computation) cover(path string, col *column, numbers []float64, readAs 
 // unknownFields returns the fields of the query that no selected record has.
 func (c *computation) unknownFields() []string {
 	var fields []string
-	for _, condition := range slices.Concat(slices.Concat(c.alternatives...), c.filter, c.of) {
-		if condition.tested && !condition.found && !slices.Contains(fields, condition.field) {
+	for _, condition := range slices.Concat(slices.Concat(c.alternatives...), c.filter, c.base) {
+		if condition.tested && !condition.present && !slices.Contains(fields, condition.field) {
 			fields = append(fields, condition.field)
 		}
 	}
@@ -238,7 +239,7 @@ func (c *computation) unknownFields() []string {
 	}
 	fields = append(fields, c.absent...)
 	for _, m := range append(c.metrics, c.havingBy...) {
-		if m.field != "" && !m.found {
+		if m.field != "" && !m.present {
 			fields = append(fields, m.field)
 		}
 	}
@@ -247,32 +248,33 @@ func (c *computation) unknownFields() []string {
 
 // group groups the selected rows. The error may be ctx.Err().
 func (c *computation) group(ctx context.Context) (grouping, error) {
-	by := grouping{rows: c.rows}
+	partition := grouping{rows: c.rows}
 	for _, field := range c.GroupBy {
 		col, err := c.column(ctx, field)
 		if err != nil {
-			return by, err
+			return partition, err
 		}
 		if err := c.acquireLists(col); err != nil {
-			return by, err
+			return partition, err
 		}
 		l, err := col.groups.Get(ctx)
 		if err != nil {
-			return by, err
+			return partition, err
 		}
 		if err := c.checkGroups(field, col); err != nil {
-			return by, err
+			return partition, err
 		}
-		if by, err = c.split(ctx, by, col, &l); err != nil {
-			return by, err
+		if partition, err = c.split(ctx, partition, col, &l); err != nil {
+			return partition, err
 		}
 		c.cover(field, col, nil, "")
 	}
-	if len(c.GroupBy) == 1 && by.empty > 0 && by.counts[0] == by.empty { // the string "null" is a label too
-		by.null = true
-		by.nonNull--
+	// the string "null" is a label too
+	if len(c.GroupBy) == 1 && partition.empty > 0 && partition.counts[0] == partition.empty {
+		partition.null = true
+		partition.nonNull--
 	}
-	return by, nil
+	return partition, nil
 }
 
 // checkGroups refuses a field whose selected values are all objects or lists of objects.
@@ -313,24 +315,25 @@ func (c *computation) checkGroups(field string, col *column) error {
 }
 
 // split divides the groups by the labels of a column. The error may be ErrMemory or ctx.Err().
-func (c *computation) split(ctx context.Context, by grouping, col *column, l *labels) (grouping, error) {
+func (c *computation) split(ctx context.Context, outer grouping, col *column, l *labels) (grouping, error) {
 	codes := col.dense(c.array.count)
-	entries := l.count(codes, by.rows)
+	entries := l.count(codes, outer.rows)
 	if most := c.maxEntries(); entries > most {
-		return by, fmt.Errorf("group_by: the lists of the records have %d combinations, expected at most %d", entries, most)
+		return outer, fmt.Errorf("group_by: the lists of the records have %d combinations, expected at most %d", entries,
+			most)
 	}
 	size := 4*entries + 8*len(l.keys) // the groups of entries; the count and the rank of groups
-	if by.of != nil {
-		size += tupleSize * min(entries, len(by.counts)*len(l.keys)) // until the combinations are known
+	if outer.groups != nil {
+		size += tupleSize * min(entries, len(outer.counts)*len(l.keys)) // until the combinations are known
 	}
 	if l.elements != nil {
 		size += 4 * entries // the rows of entries
 	}
 	if err := c.acquire(size); err != nil {
-		return by, err
+		return outer, err
 	}
-	next := grouping{rows: by.rows, of: make([]uint32, 0, entries), keys: append(by.keys, l.keys)}
-	if by.of == nil && l.elements == nil {
+	next := grouping{rows: outer.rows, groups: make([]uint32, 0, entries), keys: append(outer.keys, l.keys)}
+	if outer.groups == nil && l.elements == nil {
 		next.assign(codes, l)
 		c.noteAbsent(col, codes, next.empty)
 		return next, ctx.Err()
@@ -339,19 +342,19 @@ func (c *computation) split(ctx context.Context, by grouping, col *column, l *la
 		next.rows = make([]uint32, 0, entries)
 	}
 	combinations := map[[2]uint32]uint32{}
-	for i, row := range by.rows {
+	for i, row := range outer.rows {
 		if i%checkRows == 0 && ctx.Err() != nil {
-			return by, ctx.Err()
+			return outer, ctx.Err()
 		}
-		if l.of[codes[row]] == 0 && l.isEmpty(codes[row]) {
+		if l.group[codes[row]] == 0 && l.isEmpty(codes[row]) {
 			next.empty++
 		}
 		for _, label := range l.groups(codes[row]) {
 			g := label
-			if by.of != nil {
-				g = next.combine(combinations, by, by.of[i], label)
+			if outer.groups != nil {
+				g = next.combine(combinations, outer, outer.groups[i], label)
 			}
-			next.of = append(next.of, g)
+			next.groups = append(next.groups, g)
 			if l.elements != nil {
 				next.rows = append(next.rows, row)
 			}
@@ -364,22 +367,22 @@ func (c *computation) split(ctx context.Context, by grouping, col *column, l *la
 
 // noteAbsent records a field that no selected record has, not even null; empty is the number of those without a value.
 func (c *computation) noteAbsent(col *column, codes []uint32, empty uint32) {
-	has := func(row uint32) bool { return codes[row] != codeMissing }
-	if int(empty) >= len(c.rows) && !slices.ContainsFunc(c.rows, has) {
+	present := func(row uint32) bool { return codes[row] != codeMissing }
+	if int(empty) >= len(c.rows) && !slices.ContainsFunc(c.rows, present) {
 		c.absent = append(c.absent, col.path)
 	}
 }
 
 func (c *computation) openLookups(ctx context.Context, given map[string]Lookup) (lookups, error) {
-	found := lookups{}
+	opened := lookups{}
 	for field, l := range given {
 		a, err := c.estate.find(ctx, l.DataKey)
 		if err != nil {
 			return nil, err
 		}
-		found[field] = lookup{a, l.Field}
+		opened[field] = lookup{a, l.Field}
 	}
-	return found, nil
+	return opened, nil
 }
 
 // measure reads the field of a metric.
@@ -393,8 +396,8 @@ func (c *computation) measure(ctx context.Context, m *metric) (measure, error) {
 		return v, err
 	}
 	v.codes = col.dense(c.array.count)
-	has := func(row uint32) bool { return v.codes[row] != codeMissing }
-	m.found = len(col.codes) > 0 && slices.ContainsFunc(c.rows, has)
+	present := func(row uint32) bool { return v.codes[row] != codeMissing }
+	m.present = len(col.codes) > 0 && slices.ContainsFunc(c.rows, present)
 	if m.op == "distinct" {
 		if err := c.acquireLists(col); err != nil {
 			return v, err
@@ -414,7 +417,7 @@ func (c *computation) measure(ctx context.Context, m *metric) (measure, error) {
 		v.numbers = nil // dates have no sum
 	case r.times != nil:
 		v.texts = textsOf(col, r.numbers)
-	case r.as == asText && ordered:
+	case r.kind == asText && ordered:
 		if v.numbers, err = c.textNumbers(col); err != nil {
 			return v, err
 		}
@@ -424,8 +427,8 @@ func (c *computation) measure(ctx context.Context, m *metric) (measure, error) {
 		v.numbers = slices.Repeat([]float64{math.NaN()}, len(col.values))
 	}
 	readAs := ""
-	if r.text && v.texts == nil || r.as == asDate && ordered {
-		readAs = r.as
+	if r.text && v.texts == nil || r.kind == asDate && ordered {
+		readAs = r.kind
 	}
 	c.cover(m.field, col, v.numbers, readAs)
 	return v, nil
@@ -526,7 +529,7 @@ func (c *computation) addTop(ctx context.Context, name func(row uint32) string) 
 	if err != nil {
 		return err
 	}
-	if !v.found && len(c.rows) > 0 {
+	if !v.present && len(c.rows) > 0 {
 		c.absent = append(c.absent, v.field)
 	}
 	number := func(row uint32) (float64, bool) {
@@ -596,7 +599,7 @@ func (c *computation) note(ctx context.Context) (string, error) {
 		notes = append(notes, "the fields are "+list(c.array.paths()))
 	}
 	for _, condition := range c.filter {
-		if !condition.found || condition.wants == nil {
+		if !condition.present || condition.wants == nil {
 			continue
 		}
 		text, err := c.valueNote(ctx, condition)

@@ -53,8 +53,8 @@ func (d *dictionary) place(text []byte, k kind) int {
 		if d.slots[slot]>>32 != hash {
 			continue
 		}
-		if at := int(uint32(d.slots[slot])) - 1; d.list[at].is(text, k) {
-			return at
+		if i := int(uint32(d.slots[slot])) - 1; d.list[i].is(text, k) {
+			return i
 		}
 	}
 	d.list = append(d.list, entry{operand: operand{k, share(text)}})

@@ -54,8 +54,8 @@ func Parse(text []byte) (*Estate, error) { return Read(context.Background(), tex
 
 // parse validates text and finds the arrays outside of records. It calls found for each array as soon
 // as it is validated. Some of them may not become part of the estate.
-func parse(text []byte, found func(*array)) (*Estate, error) {
-	f := finder{scanner: scanner{text: text}, found: found}
+func parse(text []byte, report func(*array)) (*Estate, error) {
+	f := finder{scanner: scanner{text: text}, report: report}
 	if len(text) > maxText {
 		f.fail(0, "expected at most 1 GiB")
 		return nil, f.err
@@ -64,7 +64,7 @@ func parse(text []byte, found func(*array)) (*Estate, error) {
 		return nil, withHint(f.err, text)
 	}
 	if !utf8.Valid(text) {
-		return parse(valid(text), found)
+		return parse(valid(text), report)
 	}
 	e := &Estate{text: text, cut: f.cut, byKey: make(map[string]*array, len(f.arrays))}
 	e.setArrays(slices.DeleteFunc(f.arrays, func(a *array) bool { return a == nil }))
@@ -133,7 +133,7 @@ func (e *Estate) findUnlisted(ctx context.Context, key string) (*array, error) {
 	}
 	for dot := strings.LastIndexByte(key, '.'); dot > 0; dot = strings.LastIndexByte(key[:dot], '.') {
 		parent := e.byKey[key[:dot]]
-		if parent == nil || !parent.profile.more {
+		if parent == nil || !parent.profile.cut {
 			continue
 		}
 		x := newReader(ctx, e)
@@ -190,7 +190,7 @@ func (e *Estate) Column(ctx context.Context, key, path string) (Column, error) {
 		return Column{}, err
 	}
 	c := *public
-	c.Path, c.Records, c.Missing, c.Type, c.Unit = path, a.count, a.count-c.Missing, r.as, r.unit
+	c.Path, c.Records, c.Missing, c.Type, c.Unit = path, a.count, a.count-c.Missing, r.kind, r.unit
 	return c, nil
 }
 
@@ -249,9 +249,9 @@ func (e *UnknownKeyError) MarshalJSON() ([]byte, error) {
 		Error     string   `json:"error"`
 		Available []string `json:"available"`
 	}{e.Error(), e.Available}
-	if more := len(e.Available) - maxListed; more > 0 {
+	if rest := len(e.Available) - maxListed; rest > 0 {
 		result.Available = e.Available[:maxListed]
-		result.Error += fmt.Sprintf("; %d more are available than listed", more)
+		result.Error += fmt.Sprintf("; %d more are available than listed", rest)
 	}
 	if result.Available == nil {
 		result.Available = []string{}
@@ -261,8 +261,8 @@ func (e *UnknownKeyError) MarshalJSON() ([]byte, error) {
 
 // list joins up to maxListed names with commas.
 func list(names []string) string {
-	if more := len(names) - maxListed; more > 0 {
-		return fmt.Sprintf("%s, … %d more", strings.Join(names[:maxListed], ", "), more)
+	if rest := len(names) - maxListed; rest > 0 {
+		return fmt.Sprintf("%s, … %d more", strings.Join(names[:maxListed], ", "), rest)
 	}
 	return strings.Join(names, ", ")
 }
@@ -270,15 +270,15 @@ func list(names []string) string {
 // Contents returns the data arrays, at most 1,000.
 func (e *Estate) Contents() Contents {
 	c := Contents{Available: []string{}, Arrays: []Listing{}}
-	all := e.listed()
-	for _, a := range all[:min(MaxGroups, len(all))] {
+	arrays := e.listed()
+	for _, a := range arrays[:min(MaxGroups, len(arrays))] {
 		c.Available = append(c.Available, a.key)
 		c.Arrays = append(c.Arrays, Listing{a.key, a.count})
 	}
-	switch more := len(all) - len(c.Arrays); {
-	case more > 0:
-		c.Note = fmt.Sprintf("%d more arrays are not listed", more)
-	case len(all) == 0:
+	switch rest := len(arrays) - len(c.Arrays); {
+	case rest > 0:
+		c.Note = fmt.Sprintf("%d more arrays are not listed", rest)
+	case len(arrays) == 0:
 		c.Note = e.whyEmpty()
 	case e.cut:
 		c.Note = "some arrays are too many or nested too deeply to be listed"
@@ -397,7 +397,7 @@ func (e *Estate) readFieldsOf(ctx context.Context, a *array) {
 		a.tree = readFields(ctx, a, a.records, bound)
 	}
 	if a.tree != nil {
-		a.records.unique = !a.tree.careful && !a.tree.more
+		a.records.unique = !a.tree.careful && !a.tree.cut
 		a.profile = e.listFields(ctx, a.tree)
 	}
 }
@@ -408,20 +408,20 @@ func (e *Estate) deriveArrays(ctx context.Context) error {
 	inside := map[*array][]*array{}
 	for _, a := range e.arrays {
 		d.nodes[a] = &a.tree.root
-		first := len(d.found)
+		first := len(d.arrays)
 		d.derive(a, &a.tree.root, "")
 		d.addRecursive(a, &a.tree.root, "")
-		inside[a] = d.found[first:]
+		inside[a] = d.arrays[first:]
 	}
-	first := len(d.found)
+	first := len(d.arrays)
 	d.addUnions()
 	tops := e.arrays
-	e.arrays = make([]*array, 0, len(tops)+len(d.found))
+	e.arrays = make([]*array, 0, len(tops)+len(d.arrays))
 	for _, a := range tops {
 		e.arrays = append(append(e.arrays, a), inside[a]...)
 		a.tree = nil
 	}
-	e.arrays = append(e.arrays, d.found[first:]...)
+	e.arrays = append(e.arrays, d.arrays[first:]...)
 	if err := e.countInexact(ctx); err != nil {
 		return err
 	}
@@ -474,14 +474,14 @@ func (e *Estate) countInexact(ctx context.Context) error {
 // It returns nil if ctx is done.
 func (e *Estate) listFields(ctx context.Context, t *fieldTree) *profile {
 	l := newLister(len(t.records.starts))
-	l.more = t.more
+	l.cut = t.cut
 	l.list(&t.root, "")
 	for _, path := range l.duplicate[:min(len(l.duplicate), maxAmbiguous)] {
 		p, err := t.records.scan(ctx, t.records.starts, path)
 		if err != nil {
 			return nil
 		}
-		l.fields[l.at[path]] = Field{Path: path, Types: typeNames(p.types), Count: p.count()}
+		l.fields[l.indexes[path]] = Field{Path: path, Types: typeNames(p.types), Count: p.count()}
 		l.offsets[path] = p
 	}
 	e.keepOffsets(t.records, l)
@@ -494,10 +494,10 @@ func (e *Estate) keepOffsets(r *records, l *lister) {
 	defer r.mu.Unlock()
 	for _, f := range l.fields {
 		p := l.offsets[f.Path]
-		if p == nil || len(p.at) == 0 || r.columns[f.Path] != nil {
+		if p == nil || len(p.starts) == 0 || r.columns[f.Path] != nil {
 			continue
 		}
-		p.at, p.rows = clip(p.at), clip(p.rows)
+		p.starts, p.rows = clip(p.starts), clip(p.rows)
 		if e.reserve(p.size()) {
 			r.offsets[f.Path] = p
 		}

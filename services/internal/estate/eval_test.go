@@ -111,12 +111,12 @@ func answerDigest(t *testing.T, e *estate.Estate, q question, want expected) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, top := map[string]int{}, map[string]float64{}
+	counts, top := map[string]int{}, map[string]float64{}
 	for _, g := range got.Groups {
 		if g.Key == estate.NullGroup {
 			continue
 		}
-		all[g.Key] = int(g.Value)
+		counts[g.Key] = int(g.Value)
 		if len(top) < len(want.GroupsTop5) {
 			top[g.Key] = float64(g.Value)
 		}
@@ -127,7 +127,7 @@ func answerDigest(t *testing.T, e *estate.Estate, q question, want expected) {
 	if diff := cmp.Diff(want.GroupsTop5, top); diff != "" {
 		t.Errorf("%s: largest groups (-want +got):\n%s", q.ID, diff)
 	}
-	if sum := digest(t, all); sum != want.GroupsSHA256 {
+	if sum := digest(t, counts); sum != want.GroupsSHA256 {
 		t.Errorf("%s: checksum of the groups %s, want %s", q.ID, sum, want.GroupsSHA256)
 	}
 }

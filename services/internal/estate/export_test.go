@@ -21,5 +21,5 @@ func (e *Estate) Derivation(key string) (parent, field string, derived bool) {
 // of maps nor those of several fields.
 func (e *Estate) IsPlain(key string) bool {
 	a := e.byKey[key]
-	return !a.isMap && !a.derived.recursive && a.derived.others == nil
+	return !a.isMap && !a.derived.recursive && a.derived.siblings == nil
 }

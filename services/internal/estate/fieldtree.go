@@ -18,7 +18,7 @@ type fieldTree struct {
 	root      fieldNode
 	bound     int // the largest number of nodes
 	size      int
-	more      bool // names were dropped
+	cut       bool // names were dropped
 	careful   bool // objects may have duplicate names, the last one counts
 	duplicate bool // an object has duplicate names
 	row       int  // of the record
@@ -235,7 +235,7 @@ func (t *fieldTree) pair(n *fieldNode, begin, end, depth int, nested bool) int {
 	case child == nil || child == n.rest:
 	case child.pairRow == t.row+1 && !nested: // the last of equal keys counts
 		child.types |= 1 << t.text[e.value.last:].kind()
-		child.at[len(child.at)-1] = e.value.last
+		child.starts[len(child.starts)-1] = e.value.last
 	default:
 		child.pairRow = t.row + 1
 		t.count(child, int(e.value.last), nested)
@@ -257,18 +257,18 @@ func (n *fieldNode) pairNodes() (key, value *fieldNode) {
 
 // child returns the node of a name and its index. It is nil if there are too many.
 func (t *fieldTree) child(n *fieldNode, name []byte, depth int) (*fieldNode, int) {
-	if at, ok := n.byName[string(name)]; ok {
-		return n.children[at], at
+	if i, ok := n.byName[string(name)]; ok {
+		return n.children[i], i
 	}
 	if depth > 0 && len(n.children) >= maxNames {
-		t.more = true
+		t.cut = true
 		if n.rest == nil {
 			n.rest = &fieldNode{}
 		}
 		return n.rest, len(n.children)
 	}
 	if t.size == t.bound {
-		t.more = true
+		t.cut = true
 		return nil, len(n.children)
 	}
 	t.size++

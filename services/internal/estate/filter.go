@@ -31,9 +31,9 @@ type condition struct {
 	// peers compare the field with other fields of the record.
 	peers []peer
 	// wants is the operand if the condition is a plain equality.
-	wants  *operand
-	tested bool // a record was tested
-	found  bool // a tested record had the field
+	wants   *operand
+	tested  bool // a record was tested
+	present bool // a tested record had the field
 }
 
 // A test is an operator with its operand. It binds to a column before it evaluates values.
@@ -262,8 +262,8 @@ func (p operatorParser) not(arg value) (test, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, x *reader, c *column) (matcher, error) {
-		all, err := bindAll(ctx, x, c, tests)
-		return func(v operand, i int) bool { return !all(v, i) }, err
+		conjunction, err := bindAll(ctx, x, c, tests)
+		return func(v operand, i int) bool { return !conjunction(v, i) }, err
 	}, nil
 }
 
@@ -351,7 +351,7 @@ func (j join) bind(ctx context.Context, x *reader, left *column) (matcher, error
 		return nil, err
 	}
 	for _, c := range j.filter {
-		if c.tested && !c.found {
+		if c.tested && !c.present {
 			x.notes = append(x.notes, fmt.Sprintf("no record of %q has the field %q", a.key, c.field))
 		}
 	}
@@ -403,13 +403,13 @@ func (c comparison) bind(ctx context.Context, x *reader, col *column) (matcher, 
 	bound, isBound := r.bound(c.want)
 	instant, isTime := parseBound(c.want)
 	switch {
-	case r.as == asNumber && isNumber:
+	case r.kind == asNumber && isNumber:
 		order := operand{kindNumber, text}.numberOrder()
 		return func(v operand, _ int) bool {
 			text, ok := v.decimal()
 			return ok && c.good(order(text))
 		}, nil
-	case r.as == asDate && r.times == nil && isTime:
+	case r.kind == asDate && r.times == nil && isTime:
 		return func(v operand, _ int) bool {
 			date, ok := epoch(v)
 			return ok && c.good(date.Compare(instant))
@@ -418,9 +418,9 @@ func (c comparison) bind(ctx context.Context, x *reader, col *column) (matcher, 
 		return func(_ operand, i int) bool {
 			return i >= 0 && r.numbers[i] == r.numbers[i] && c.good(cmp.Compare(r.numbers[i], bound))
 		}, nil
-	case r.as == asQuantity:
+	case r.kind == asQuantity:
 		return nil, c.refuse(col, "quantities; expected one with a unit, as in 1"+r.unit)
-	case r.as == asNumber && !r.text:
+	case r.kind == asNumber && !r.text:
 		return nil, c.refuse(col, "numbers; expected a number")
 	case r.times != nil && c.want.kind == kindNumber:
 		return nil, c.refuse(col, "dates; expected a date, as in 2026-01-31")
@@ -428,10 +428,10 @@ func (c comparison) bind(ctx context.Context, x *reader, col *column) (matcher, 
 	if m := c.partial(x, col); m != nil {
 		return m, nil
 	}
-	if r.as == asText && c.want.kind == kindNumber {
+	if r.kind == asText && c.want.kind == kindNumber {
 		return nil, c.refuse(col, "texts; expected a text")
 	}
-	if r.as == asDate && len(c.want.text) > 1 { // shorter texts precede or follow all dates
+	if r.kind == asDate && len(c.want.text) > 1 { // shorter texts precede or follow all dates
 		x.notes = append(x.notes, fmt.Sprintf("%q is no date: it is compared with %q as a text", c.want.text, col.path))
 	}
 	return func(v operand, _ int) bool {
@@ -462,26 +462,26 @@ func (c comparison) partial(x *reader, col *column) matcher {
 		}
 	case isQuantity:
 		order = func(v operand) (int, bool) {
-			size, other, ok := v.size()
-			return cmp.Compare(size, want), ok && other == units
+			size, family, ok := v.size()
+			return cmp.Compare(size, want), ok && family == units
 		}
 	default:
 		return nil
 	}
-	read, others := 0, 0
+	read, skipped := 0, 0
 	for _, v := range col.values {
 		if _, ok := order(v.operand); ok {
 			read += int(v.count)
 		} else if !v.isBlank() {
-			others += int(v.count)
+			skipped += int(v.count)
 		}
 	}
 	if read == 0 {
 		return nil
 	}
-	if others > 0 {
+	if skipped > 0 {
 		x.notes = append(x.notes, fmt.Sprintf("values of %q that do not compare with %s and do not match: %d",
-			col.path, c.want.text, others))
+			col.path, c.want.text, skipped))
 	}
 	return func(v operand, _ int) bool {
 		n, ok := order(v)
@@ -496,13 +496,13 @@ func (c comparison) refuse(col *column, values string) error {
 
 // compare returns the rows whose value in col and value in other, the peer's column, are
 // two numbers, two quantities, two dates or two strings that satisfy the comparison. It reuses the memory of rows.
-func (p peer) compare(ctx context.Context, rows []uint32, col, other *column, n int) ([]uint32, error) {
-	left, right := col.dense(n), other.dense(n)
+func (p peer) compare(ctx context.Context, rows []uint32, col, counterpart *column, n int) ([]uint32, error) {
+	left, right := col.dense(n), counterpart.dense(n)
 	first, err := col.reading.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	second, err := other.reading.Get(ctx)
+	second, err := counterpart.reading.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -515,7 +515,7 @@ func (p peer) compare(ctx context.Context, rows []uint32, col, other *column, n 
 			continue
 		}
 		k, l := int(left[row]-codeValues), int(right[row]-codeValues)
-		order, ok := compareValues(col.values[k].operand, first, k, other.values[l].operand, second, l)
+		order, ok := compareValues(col.values[k].operand, first, k, counterpart.values[l].operand, second, l)
 		if ok && p.good(order) {
 			kept = append(kept, row)
 		}
@@ -527,15 +527,15 @@ func (p peer) compare(ctx context.Context, rows []uint32, col, other *column, n 
 // reading s: as dates or quantities if both are, as numbers, or as texts.
 func compareValues(v operand, r reading, k int, w operand, s reading, l int) (order int, ok bool) {
 	switch x, isNumber := v.decimal(); {
-	case r.as == asDate && s.as == asDate:
+	case r.kind == asDate && s.kind == asDate:
 		t, ok := r.time(v, k)
 		u, isDate := s.time(w, l)
 		return t.Compare(u), ok && isDate
-	case r.as == asQuantity && s.as == asQuantity:
+	case r.kind == asQuantity && s.kind == asQuantity:
 		_, same := s.units[r.unit]
 		x, y := r.numbers[k]*r.factor, s.numbers[l]*s.factor
 		return cmp.Compare(x, y), same && x == x && y == y
-	case r.as == asNumber && s.as == asNumber || v.kind == kindNumber && w.kind == kindNumber:
+	case r.kind == asNumber && s.kind == asNumber || v.kind == kindNumber && w.kind == kindNumber:
 		y, ok := w.decimal()
 		if !isNumber || !ok {
 			return 0, false
@@ -571,7 +571,7 @@ func (c *condition) narrow(ctx context.Context, s *selection, col *column) ([]ui
 	kept := rows[:0]
 	for _, row := range rows {
 		code := codes[row]
-		c.found = c.found || code != codeMissing
+		c.present = c.present || code != codeMissing
 		if pass[code] {
 			kept = append(kept, row)
 		}

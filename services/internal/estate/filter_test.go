@@ -59,16 +59,16 @@ func TestStatsFilter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found := map[string]bool{}
+			names := map[string]bool{}
 			for _, g := range s.Groups {
-				found[g.Key] = true
+				names[g.Key] = true
 			}
 			got := ""
 			for _, id := range []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13"} {
-				if found[id] && got != "" {
+				if names[id] && got != "" {
 					got += " "
 				}
-				if found[id] {
+				if names[id] {
 					got += id
 				}
 			}

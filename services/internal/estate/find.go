@@ -17,7 +17,7 @@ const (
 // records, and sequences of objects.
 type finder struct {
 	scanner
-	found  func(*array)
+	report func(*array)
 	arrays []*array // nil for dropped ones
 	kept   int      // number of arrays not dropped
 	cut    bool
@@ -71,7 +71,7 @@ func (f *finder) keep(a *array) {
 	a.count = len(a.records.starts)
 	f.arrays = append(f.arrays, a)
 	f.kept++
-	f.found(a)
+	f.report(a)
 }
 
 // find validates the value at i, whose key is f.key. If the value is an object, find adds the
@@ -93,7 +93,7 @@ func (f *finder) addArray(i, level int) int {
 		return f.array(i, level)
 	}
 	a := newArray(string(f.key), f.text, level)
-	end := f.elements(i, level, func(at int) { a.add(f.text, at) })
+	end := f.elements(i, level, func(start int) { a.add(f.text, start) })
 	if end < 0 {
 		return -1
 	}
@@ -109,11 +109,11 @@ func (f *finder) findMembers(i, level int, outer *shape) int {
 	prefix, first, cut := len(f.key), len(f.arrays), f.cut
 	seen := map[string][2]int{} // index range in arrays, by member name
 	members := candidate{begin: i, possible: level < maxFieldDepth}
-	end := f.members(i, level, func(name, at int) int {
-		c := f.at(at)
-		members.add(f.text, name, at, c)
+	end := f.members(i, level, func(name, start int) int {
+		c := f.at(start)
+		members.add(f.text, name, start, c)
 		if len(seen) == 0 && outer == nil && c != '{' && c != '[' {
-			return f.value(at, level+1)
+			return f.value(start, level+1)
 		}
 		member := value(f.text[name:skipString(f.text, name)]).content()
 		outer.add(member)
@@ -126,7 +126,7 @@ func (f *finder) findMembers(i, level int, outer *shape) int {
 			f.key = append(f.key, '.')
 		}
 		f.key = append(f.key, member...)
-		end := f.find(at, level+1, members.shapeOfNext())
+		end := f.find(start, level+1, members.shapeOfNext())
 		f.key = f.key[:prefix]
 		if len(f.arrays) > first {
 			seen[string(member)] = [2]int{first, len(f.arrays)}
@@ -161,9 +161,9 @@ func (f *finder) addMap(c candidate, end, first, level int) {
 	}
 	a := newArray(key, f.text, level)
 	a.isMap = true
-	for _, at := range lastOfEach(f.text, c.values) {
-		if f.at(int(at)) == '{' {
-			a.add(f.text, int(at))
+	for _, start := range lastOfEach(f.text, c.values) {
+		if f.at(int(start)) == '{' {
+			a.add(f.text, int(start))
 		}
 	}
 	a.bytes = end - c.begin
@@ -175,20 +175,20 @@ func (f *finder) addMap(c candidate, end, first, level int) {
 // name replaces.
 func lastOfEach(text []byte, values []uint32) []uint32 {
 	last := make(map[string]uint32, len(values))
-	for _, at := range values {
-		last[string(nameBefore(text, int(at)).content())] = at
+	for _, start := range values {
+		last[string(nameBefore(text, int(start)).content())] = start
 	}
 	if len(last) == len(values) {
 		return values
 	}
-	return slices.DeleteFunc(values, func(at uint32) bool {
-		return last[string(nameBefore(text, int(at)).content())] != at
+	return slices.DeleteFunc(values, func(start uint32) bool {
+		return last[string(nameBefore(text, int(start)).content())] != start
 	})
 }
 
 // remove removes the arrays of a duplicate member: the last one counts.
-func (f *finder) remove(from, to int) {
-	for i := from; i < to; i++ {
+func (f *finder) remove(first, end int) {
+	for i := first; i < end; i++ {
 		if f.arrays[i] != nil {
 			f.arrays[i] = nil
 			f.kept--
@@ -210,11 +210,11 @@ type candidate struct {
 }
 
 // add adds a member whose value begins with first.
-func (c *candidate) add(text []byte, name, at int, first byte) {
+func (c *candidate) add(text []byte, name, start int, first byte) {
 	if c.possible = c.possible && (first == '{' || first == 'n'); !c.possible {
 		return
 	}
-	c.values = append(c.values, uint32(at))
+	c.values = append(c.values, uint32(start))
 	c.data = c.data || !isIdentifier(value(text[name:skipString(text, name)]).content())
 	if first == '{' {
 		c.shape.objects++

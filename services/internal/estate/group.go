@@ -16,7 +16,7 @@ const maxLabelBytes = 4 << 10
 // A grouping assigns records to groups. Its zero value has no groups.
 type grouping struct {
 	rows     []uint32   // the record of each entry; a record is repeated for the elements of a list
-	of       []uint32   // the group of each entry
+	groups   []uint32   // the group of each entry
 	counts   []uint32   // number of entries by group
 	keys     [][]string // labels by field
 	tuples   [][]uint32 // by group, the label of each field; nil for one field, whose labels are the groups
@@ -29,7 +29,7 @@ type grouping struct {
 // labels maps each code of a column to a group, a code of a list to the groups of its elements, and each group to its
 // label.
 type labels struct {
-	of       []uint32
+	group    []uint32
 	elements map[uint32][]uint32
 	keys     []string
 	bound    int // exceeds all groups
@@ -40,7 +40,7 @@ func (l *labels) groups(code uint32) []uint32 {
 	if l.elements != nil && len(l.elements[code]) > 0 {
 		return l.elements[code]
 	}
-	return l.of[code : code+1]
+	return l.group[code : code+1]
 }
 
 // isEmpty reports whether a code stands for no value, or a list without elements.
@@ -68,132 +68,132 @@ func (l *labels) count(codes, rows []uint32) int {
 const tupleSize = 120
 
 // combine returns the group of a label among the records of a group of outer.
-func (by *grouping) combine(known map[[2]uint32]uint32, outer grouping, group, label uint32) uint32 {
+func (p *grouping) combine(combinations map[[2]uint32]uint32, outer grouping, group, label uint32) uint32 {
 	pair := [2]uint32{group, label}
-	g, ok := known[pair]
+	g, ok := combinations[pair]
 	if !ok {
-		g = uint32(len(by.tuples))
-		known[pair] = g
-		by.tuples = append(by.tuples, append(slices.Clone(outer.tuple(group)), label))
+		g = uint32(len(p.tuples))
+		combinations[pair] = g
+		p.tuples = append(p.tuples, append(slices.Clone(outer.tuple(group)), label))
 	}
 	return g
 }
 
 // assign assigns each row the group of its code.
-func (by *grouping) assign(codes []uint32, l *labels) {
-	by.of, by.counts = by.of[:len(by.rows)], make([]uint32, len(l.keys))
-	for i, row := range by.rows {
+func (p *grouping) assign(codes []uint32, l *labels) {
+	p.groups, p.counts = p.groups[:len(p.rows)], make([]uint32, len(l.keys))
+	for i, row := range p.rows {
 		code := codes[row]
-		g := l.of[code]
-		by.of[i] = g
-		by.counts[g]++
+		g := l.group[code]
+		p.groups[i] = g
+		p.counts[g]++
 		if code < codeValues {
-			by.empty++
+			p.empty++
 		}
 	}
-	by.countGroups()
+	p.countGroups()
 }
 
 // count counts the entries of the groups.
-func (by *grouping) count() {
-	groups := len(by.tuples)
-	if by.tuples == nil {
-		groups = len(by.keys[0])
+func (p *grouping) count() {
+	groups := len(p.tuples)
+	if p.tuples == nil {
+		groups = len(p.keys[0])
 	}
-	by.counts = make([]uint32, groups)
-	for _, g := range by.of {
-		by.counts[g]++
+	p.counts = make([]uint32, groups)
+	for _, g := range p.groups {
+		p.counts[g]++
 	}
-	by.countGroups()
+	p.countGroups()
 }
 
 // countGroups counts the groups with entries.
-func (by *grouping) countGroups() {
-	for _, many := range by.counts {
+func (p *grouping) countGroups() {
+	for _, many := range p.counts {
 		if many > 0 {
-			by.nonEmpty++
+			p.nonEmpty++
 		}
 	}
-	by.nonNull = by.nonEmpty
+	p.nonNull = p.nonEmpty
 }
 
 // countFigures returns the numbers of entries of the groups as figures.
-func (by *grouping) countFigures() []float64 {
-	figures := make([]float64, len(by.counts))
-	for g, entries := range by.counts {
+func (p *grouping) countFigures() []float64 {
+	figures := make([]float64, len(p.counts))
+	for g, entries := range p.counts {
 		figures[g] = float64(entries)
 	}
 	return figures
 }
 
 // tuple returns the label of each field.
-func (by grouping) tuple(g uint32) []uint32 {
-	if by.tuples == nil {
+func (p grouping) tuple(g uint32) []uint32 {
+	if p.tuples == nil {
 		return []uint32{g}
 	}
-	return by.tuples[g]
+	return p.tuples[g]
 }
 
 // labels returns the label of each field of a group.
-func (by grouping) labels(g uint32) []string {
-	out := make([]string, len(by.keys))
-	for field, label := range by.tuple(g) {
-		out[field] = by.keys[field][label]
+func (p grouping) labels(g uint32) []string {
+	out := make([]string, len(p.keys))
+	for field, label := range p.tuple(g) {
+		out[field] = p.keys[field][label]
 	}
 	return out
 }
 
 // drop removes a group.
-func (by *grouping) drop(g int) {
-	by.counts[g] = 0
-	by.nonEmpty--
-	if by.null && g == 0 {
-		by.null = false
+func (p *grouping) drop(g int) {
+	p.counts[g] = 0
+	p.nonEmpty--
+	if p.null && g == 0 {
+		p.null = false
 	} else {
-		by.nonNull--
+		p.nonNull--
 	}
 }
 
 // ranked returns the entries of the ranked groups: their rows, and their ranks as groups. Without groups, it
 // returns all rows.
-func (by grouping) ranked(ranked []uint32) (rows, groups []uint32) {
-	if by.of == nil {
-		return by.rows, nil
+func (p grouping) ranked(ranked []uint32) (rows, groups []uint32) {
+	if p.groups == nil {
+		return p.rows, nil
 	}
-	number := make([]uint32, len(by.counts)) // 1 + the rank; 0: not ranked
+	number := make([]uint32, len(p.counts)) // 1 + the rank; 0: not ranked
 	entries := 0
 	for k, g := range ranked {
 		number[g] = uint32(k) + 1
-		entries += int(by.counts[g])
+		entries += int(p.counts[g])
 	}
 	groups = make([]uint32, 0, entries)
-	if entries == len(by.of) { // all groups are ranked
-		for _, g := range by.of {
+	if entries == len(p.groups) { // all groups are ranked
+		for _, g := range p.groups {
 			groups = append(groups, number[g]-1)
 		}
-		return by.rows, groups
+		return p.rows, groups
 	}
 	rows = make([]uint32, 0, entries)
-	for i, g := range by.of {
+	for i, g := range p.groups {
 		if number[g] > 0 {
-			rows, groups = append(rows, by.rows[i]), append(groups, number[g]-1)
+			rows, groups = append(rows, p.rows[i]), append(groups, number[g]-1)
 		}
 	}
 	return rows, groups
 }
 
 // over returns figures over the groups' values, without the group of records without a value.
-func (by *grouping) over(ctx context.Context, ops []string, figures []float64) map[string]Number {
+func (p *grouping) over(ctx context.Context, ops []string, figures []float64) map[string]Number {
 	var values []float64
 	for g, figure := range figures {
-		if by.counts[g] > 0 && figure == figure && (g > 0 || !by.null) {
+		if p.counts[g] > 0 && figure == figure && (g > 0 || !p.null) {
 			values = append(values, figure)
 		}
 	}
 	out := map[string]Number{}
 	for _, op := range ops {
 		if op == "count" {
-			out[op] = Number(by.nonNull)
+			out[op] = Number(p.nonNull)
 			continue
 		}
 		m := metric{op: op}
@@ -204,14 +204,14 @@ func (by *grouping) over(ctx context.Context, ops []string, figures []float64) m
 
 // rank returns the first limit groups with records, by descending figure and then by label;
 // NaN sorts last. The result is incomplete if ctx is done.
-func (by grouping) rank(ctx context.Context, figures []float64, limit int) []uint32 {
+func (p grouping) rank(ctx context.Context, figures []float64, limit int) []uint32 {
 	compare := func(g, h uint32) int {
 		x, y := figures[g], figures[h]
 		if x == y || x != x && y != y {
-			if by.tuples == nil {
-				return cmp.Compare(by.keys[0][g], by.keys[0][h])
+			if p.tuples == nil {
+				return cmp.Compare(p.keys[0][g], p.keys[0][h])
 			}
-			return slices.Compare(by.labels(g), by.labels(h))
+			return slices.Compare(p.labels(g), p.labels(h))
 		}
 		if x > y || y != y {
 			return -1
@@ -219,7 +219,7 @@ func (by grouping) rank(ctx context.Context, figures []float64, limit int) []uin
 		return 1
 	}
 	best := worstFirst{compare: compare}
-	for g, many := range by.counts {
+	for g, many := range p.counts {
 		if g%checkRows == 0 && ctx.Err() != nil {
 			break
 		}

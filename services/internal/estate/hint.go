@@ -51,7 +51,7 @@ func nearest(text string, names []string) []string {
 	if len(text) > maxPathBytes {
 		return nil
 	}
-	var found, alike []string
+	var candidates, alike []string
 	low := strings.ToLower(text)
 	for _, name := range names {
 		lowName := strings.ToLower(name)
@@ -59,14 +59,14 @@ func nearest(text string, names []string) []string {
 		limit := max(1, len(low)/4)
 		switch {
 		case lowName == low || last == low || strings.HasSuffix(lowName, "."+low):
-			found = append(found, name)
+			candidates = append(candidates, name)
 		case last == low[strings.LastIndexByte(low, '.')+1:], len(low) > 2 && strings.Contains(last, low),
 			len(low) > 2 && schemas.EditDistance(low, last, limit) <= limit:
 			alike = append(alike, name)
 		}
 	}
-	found = append(found, alike...)
-	return found[:min(most, len(found))]
+	candidates = append(candidates, alike...)
+	return candidates[:min(most, len(candidates))]
 }
 
 // maxNoteValues bounds the values of a field in a note.

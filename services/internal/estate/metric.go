@@ -15,10 +15,10 @@ const metricHelp = "expected count, or one of sum avg min max distinct p50 p95 w
 
 // A metric is an aggregate of one field of the records; count has no field.
 type metric struct {
-	name  string
-	op    string
-	field string
-	found bool // a record had the field
+	name    string
+	op      string
+	field   string
+	present bool // a record had the field
 }
 
 func parseMetrics(names []string) ([]*metric, error) {
@@ -48,7 +48,7 @@ func parseMetric(name string) (*metric, error) {
 	switch op {
 	case "count":
 		if field == "" {
-			return &metric{name: name, op: op, found: true}, nil
+			return &metric{name: name, op: op, present: true}, nil
 		}
 	case "sum", "avg", "min", "max", "distinct", "p50", "p95":
 		if field != "" && len(field) <= maxPathBytes {
@@ -59,7 +59,7 @@ func parseMetric(name string) (*metric, error) {
 }
 
 // countMetric is the metric of groups and total when the first one is a text.
-var countMetric = &metric{name: "count", op: "count", found: true}
+var countMetric = &metric{name: "count", op: "count", present: true}
 
 // A measure is a metric with the values of its field.
 type measure struct {
@@ -109,7 +109,7 @@ func (v *measure) chooseClasses(rows, groupOf []uint32) (chosen, groups []uint32
 				}
 			}
 		} else if code >= codeValues {
-			chosen = append(chosen, v.classes.of[code])
+			chosen = append(chosen, v.classes.group[code])
 			groups = appendGroup(groups, groupOf, i)
 		}
 	}
@@ -257,13 +257,13 @@ func percentile(numbers []float64, p float64) float64 {
 	if len(numbers) == 0 {
 		return math.NaN()
 	}
-	at := p * float64(len(numbers)-1)
-	low := int(at)
+	position := p * float64(len(numbers)-1)
+	low := int(position)
 	lower := nth(numbers, low)
 	if low+1 == len(numbers) {
 		return lower
 	}
-	part := at - float64(low)
+	part := position - float64(low)
 	return roundDigits(lower*(1-part) + slices.Min(numbers[low+1:])*part)
 }
 

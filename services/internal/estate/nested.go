@@ -16,10 +16,10 @@ const maxRecursion = 32
 
 // deriver finds the arrays inside the records of an array.
 type deriver struct {
-	e     *Estate
-	found []*array
-	nodes map[*array]*fieldNode // of the fields
-	bound int                   // of found
+	e      *Estate
+	arrays []*array
+	nodes  map[*array]*fieldNode // of the fields
+	bound  int                   // of found
 }
 
 // derive returns the arrays inside the records of a, without building them, in document order.
@@ -60,8 +60,8 @@ func (d *deriver) add(a *array, n *fieldNode) {
 	default:
 		a.key = a.derived.parent.key + "." + a.derived.field
 	}
-	if len(a.key) > maxKeyBytes || len(d.found) >= d.bound || d.e.byKey[a.key] != nil {
-		d.e.cut = d.e.cut || len(d.found) >= d.bound
+	if len(a.key) > maxKeyBytes || len(d.arrays) >= d.bound || d.e.byKey[a.key] != nil {
+		d.e.cut = d.e.cut || len(d.arrays) >= d.bound
 		return
 	}
 	a.level = a.derived.parent.level + 1
@@ -70,7 +70,7 @@ func (d *deriver) add(a *array, n *fieldNode) {
 	l.list(n, "")
 	a.profile = l.profile
 	d.e.byKey[a.key] = a
-	d.found = append(d.found, a)
+	d.arrays = append(d.arrays, a)
 	d.nodes[a] = n
 	d.derive(a, n, "")
 	d.addRecursive(a, n, "")
@@ -95,7 +95,7 @@ func (d *deriver) addRecursive(a *array, n *fieldNode, prefix string) {
 // addUnions adds, for the arrays N inside the elements of another array, the array N of the object that has
 // both, as the resources of Terraform's root module and child modules.
 func (d *deriver) addUnions() {
-	for _, b := range slices.Clone(d.found) {
+	for _, b := range slices.Clone(d.arrays) {
 		c, name := b.derived.parent, b.derived.field
 		if c.derived != nil || b.derived.recursive || b.isMap {
 			continue
@@ -110,7 +110,7 @@ func (d *deriver) addUnions() {
 		}
 		union := &array{key: joinPath(joinPath(outer, allDepths), name), count: a.count + b.count}
 		union.objects = a.objects + b.objects
-		union.derived = &derivation{parent: b.derived.parent, field: name, others: a}
+		union.derived = &derivation{parent: b.derived.parent, field: name, siblings: a}
 		d.add(union, merge(&fieldNode{}, d.nodes[a], d.nodes[b]))
 	}
 }
@@ -210,8 +210,8 @@ func (b *builder) add(start uint32, chain []uint32) {
 }
 
 // elements adds the elements of the array, or the members of the map, at an offset.
-func (b *builder) elements(at uint32, chain []uint32) error {
-	v := b.text[at:]
+func (b *builder) elements(start uint32, chain []uint32) error {
+	v := b.text[start:]
 	offset := func(element value) uint32 { return uint32(cap(b.text) - cap(element)) }
 	switch {
 	case b.array.isMap && v.kind() == kindObject:

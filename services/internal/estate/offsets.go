@@ -7,16 +7,16 @@ import (
 // offsets are the offsets of one field's values in the records of an array. Its column can
 // be read from them without searching the records again.
 type offsets struct {
-	types uint8 // bit set of kinds
-	nulls int
-	at    []uint32 // offsets in the estate's text
-	rows  []uint32 // the records of the values; nil: the first ones
+	types  uint8 // bit set of kinds
+	nulls  int
+	starts []uint32 // offsets in the estate's text
+	rows   []uint32 // the records of the values; nil: the first ones
 }
 
 // count returns the number of records with a value other than null.
-func (p *offsets) count() int { return len(p.at) - p.nulls }
+func (p *offsets) count() int { return len(p.starts) - p.nulls }
 
-func (p *offsets) size() int { return columnSize + 4*(cap(p.at)+cap(p.rows)) }
+func (p *offsets) size() int { return columnSize + 4*(cap(p.starts)+cap(p.rows)) }
 
 // add records that row has v, a slice of text whose capacity extends to the end of the text.
 func (p *offsets) add(text value, row int, v value) {
@@ -29,14 +29,14 @@ func (p *offsets) add(text value, row int, v value) {
 }
 
 // addAt records that row has the value at an offset.
-func (p *offsets) addAt(row int, at uint32) {
-	if p.rows == nil && row > len(p.at) { // the first gap
-		p.rows = all(len(p.at))
+func (p *offsets) addAt(row int, start uint32) {
+	if p.rows == nil && row > len(p.starts) { // the first gap
+		p.rows = all(len(p.starts))
 	}
 	if p.rows != nil {
 		p.rows = append(p.rows, uint32(row))
 	}
-	p.at = append(p.at, at)
+	p.starts = append(p.starts, start)
 }
 
 // all returns the numbers from 0 to n-1.

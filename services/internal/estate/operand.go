@@ -97,17 +97,17 @@ func (o operand) note(field string, c *Column) string {
 				field, truncate(v.JSON(), maxSampleString), v.Type)
 		}
 	}
-	known := c.Null > 0 && o.kind == kindNull ||
+	occurs := c.Null > 0 && o.kind == kindNull ||
 		slices.ContainsFunc(c.Values, func(v Value) bool { return v.operand() == o })
-	if known || len(c.Values) == 0 || len(c.Values) < c.Distinct {
+	if occurs || len(c.Values) == 0 || len(c.Values) < c.Distinct {
 		return ""
 	}
 	var values []string
 	for _, v := range c.Values[:min(maxNoteValues, len(c.Values))] {
 		values = append(values, string(truncate(v.JSON(), maxSampleString)))
 	}
-	if more := c.Distinct - len(values); more > 0 {
-		values = append(values, fmt.Sprintf("… %d more", more))
+	if rest := c.Distinct - len(values); rest > 0 {
+		values = append(values, fmt.Sprintf("… %d more", rest))
 	}
 	return fmt.Sprintf("no record has that value of %q; its values are %s", field, strings.Join(values, ", "))
 }
@@ -213,7 +213,7 @@ func (o operand) quantity() (number float64, unit string, ok bool) {
 func (o operand) size() (size float64, units int, ok bool) {
 	number, unit, ok := o.quantity()
 	for i, f := range families {
-		if factor, known := f[unit]; ok && known && unit != "" {
+		if factor, isUnit := f[unit]; ok && isUnit && unit != "" {
 			return number * factor, i, true
 		}
 	}

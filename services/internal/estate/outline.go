@@ -54,11 +54,11 @@ func (o *outline) write(arrays, fields int, values bool) string {
 		}
 		b.WriteByte('\n')
 	}
-	switch more := len(o.arrays) - arrays; {
+	switch rest := len(o.arrays) - arrays; {
 	case o.estate.cut:
-		fmt.Fprintf(&b, "… more than %d more arrays\n", more)
-	case more > 0:
-		fmt.Fprintf(&b, "… %d more arrays\n", more)
+		fmt.Fprintf(&b, "… more than %d more arrays\n", rest)
+	case rest > 0:
+		fmt.Fprintf(&b, "… %d more arrays\n", rest)
 	}
 	return b.String()
 }

@@ -19,19 +19,19 @@ const (
 // A profile lists the fields of an array.
 type profile struct {
 	fields    []Field
-	more      bool            // not all fields are listed
+	cut       bool            // not all fields are listed
 	ambiguous map[string]bool // paths as which several names are read
 }
 
 // omitted describes fields that are not listed besides more others; it is empty if there are none.
-func (p *profile) omitted(more int) string {
+func (p *profile) omitted(rest int) string {
 	switch {
-	case p.more && more == 0:
+	case p.cut && rest == 0:
 		return "… more fields"
-	case p.more:
-		return fmt.Sprintf("… more than %d more fields", more)
-	case more > 0:
-		return fmt.Sprintf("… %d more fields", more)
+	case p.cut:
+		return fmt.Sprintf("… more than %d more fields", rest)
+	case rest > 0:
+		return fmt.Sprintf("… %d more fields", rest)
 	default:
 		return ""
 	}
@@ -60,9 +60,9 @@ func parseConcurrently(ctx context.Context, text []byte) (*Estate, error) {
 	if len(text) < parallelBytes {
 		return parse(text, func(*array) {})
 	}
-	found := make(chan *array, maxTotalFields/maxFields)
+	queue := make(chan *array, maxTotalFields/maxFields)
 	read := func() {
-		for a := range found {
+		for a := range queue {
 			a.tree = readFields(ctx, a, a.records, maxFields)
 		}
 	}
@@ -72,15 +72,15 @@ func parseConcurrently(ctx context.Context, text []byte) (*Estate, error) {
 	}
 	e, err := parse(text, func(a *array) {
 		select {
-		case found <- a:
+		case queue <- a:
 		default: // read later
 		}
 	})
-	close(found)
+	close(queue)
 	if err == nil {
 		read()
 	}
-	for range found { // parse failed: drop the queue
+	for range queue { // parse failed: drop the queue
 	}
 	reading.Wait()
 	return e, err
@@ -133,13 +133,13 @@ const maxMapFields = 8
 type lister struct {
 	*profile
 	records   int
-	at        map[string]int // index in fields by path
+	indexes   map[string]int // index in fields by path
 	offsets   map[string]*offsets
 	duplicate []string // the ambiguous paths
 }
 
 func newLister(records int) *lister {
-	return &lister{profile: &profile{}, records: records, at: map[string]int{}, offsets: map[string]*offsets{}}
+	return &lister{profile: &profile{}, records: records, indexes: map[string]int{}, offsets: map[string]*offsets{}}
 }
 
 func (l *lister) list(n *fieldNode, prefix string) {
@@ -149,13 +149,13 @@ func (l *lister) list(n *fieldNode, prefix string) {
 	for _, child := range n.children {
 		path := prefix + child.name
 		p := child.offsets // a copy, which does not keep the tree alive
-		at, duplicate := l.at[path]
+		i, duplicate := l.indexes[path]
 		switch count := min(child.total, l.records); {
 		case len(path) > maxPathBytes:
-			l.more = true
+			l.cut = true
 			continue
 		case duplicate:
-			f := &l.fields[at]
+			f := &l.fields[i]
 			f.Types, f.Count = typeNames(p.types|typeBits(f.Types)), min(l.records, f.Count+count)
 			delete(l.offsets, path)
 			if !l.ambiguous[path] {
@@ -166,7 +166,7 @@ func (l *lister) list(n *fieldNode, prefix string) {
 				l.duplicate = append(l.duplicate, path)
 			}
 		default:
-			l.at[path] = len(l.fields)
+			l.indexes[path] = len(l.fields)
 			l.fields = append(l.fields, Field{Path: path, Types: typeNames(p.types), Count: count})
 			l.offsets[path] = &p
 		}

@@ -92,7 +92,7 @@ type parsedQuery struct {
 	metrics      []*metric
 	having       []*condition // by metric
 	havingBy     []*metric
-	of           []*condition
+	base         []*condition
 }
 
 func (q Query) parse() (p parsedQuery, err error) {
@@ -112,7 +112,7 @@ func (q Query) parse() (p parsedQuery, err error) {
 		return p, err
 	}
 	if q.Share != nil {
-		if p.of, err = parseFilter("share of", q.Share.Of, true); err != nil {
+		if p.base, err = parseFilter("share of", q.Share.Of, true); err != nil {
 			return p, err
 		}
 	}

@@ -26,7 +26,7 @@ type writer struct {
 	strings.Builder
 }
 
-func (w *writer) pick(of ...string) { w.WriteString(of[w.IntN(len(of))]) }
+func (w *writer) pick(texts ...string) { w.WriteString(texts[w.IntN(len(texts))]) }
 
 func (w *writer) space() { w.pick("", "", "", " ", "\n\t ") }
 

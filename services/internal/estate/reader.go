@@ -159,12 +159,12 @@ func (x *reader) column(ctx context.Context, a *array, path string) (*column, er
 	if err != nil {
 		return nil, err
 	}
-	if len(p.at) == 0 {
+	if len(p.starts) == 0 {
 		if c, err = x.part(ctx, a, path); c != nil || err != nil {
 			return c, err
 		}
 	}
-	need := readingSize * len(p.at)
+	need := readingSize * len(p.starts)
 	if err := x.acquire(need); err != nil {
 		return nil, err
 	}
@@ -238,10 +238,10 @@ func (x *reader) detail(ctx context.Context, a *array, f Field) (Detail, error) 
 		return d, err
 	}
 	values, distinct := public.Values, public.Distinct
-	if r.as == asList {
+	if r.kind == asList {
 		values, distinct = public.Elements, public.DistinctElements
 	}
-	d.Type, d.Unit, d.Distinct, d.Positions = r.as, r.unit, distinct, c.positions()
+	d.Type, d.Unit, d.Distinct, d.Positions = r.kind, r.unit, distinct, c.positions()
 	if len(values) <= maxFew {
 		for _, v := range values {
 			d.Values = append(d.Values, ValueCount{v.Text, v.Count})
@@ -255,18 +255,18 @@ func (x *reader) detail(ctx context.Context, a *array, f Field) (Detail, error) 
 }
 
 // references returns the text fields of an array all of whose values are names of the records of another array.
-func (x *reader) references(ctx context.Context, a *array, details []Detail) (found []Reference, err error) {
-	all := x.estate.listed()
-	for _, other := range all[:min(len(all), maxReferenceArrays)] {
-		if other == a || other.isInside(a) || a.isInside(other) {
+func (x *reader) references(ctx context.Context, a *array, details []Detail) (references []Reference, err error) {
+	arrays := x.estate.listed()
+	for _, target := range arrays[:min(len(arrays), maxReferenceArrays)] {
+		if target == a || target.isInside(a) || a.isInside(target) {
 			continue
 		}
-		names := nameField(other)
-		c, err := x.column(ctx, other, names)
+		names := nameField(target)
+		c, err := x.column(ctx, target, names)
 		if err != nil {
 			return nil, err
 		}
-		if c.types&(1<<kindString) == 0 || len(c.values) < 2 || 10*len(c.values) < 9*other.count {
+		if c.types&(1<<kindString) == 0 || len(c.values) < 2 || 10*len(c.values) < 9*target.count {
 			continue // it does not identify the records
 		}
 		identities := make(map[operand]bool, len(c.values))
@@ -274,7 +274,7 @@ func (x *reader) references(ctx context.Context, a *array, details []Detail) (fo
 			identities[v.operand] = true
 		}
 		for _, d := range details {
-			if d.Type != asText || d.Distinct < 2 || len(found) == maxReferences {
+			if d.Type != asText || d.Distinct < 2 || len(references) == maxReferences {
 				continue
 			}
 			own, err := x.column(ctx, a, d.Name)
@@ -282,11 +282,11 @@ func (x *reader) references(ctx context.Context, a *array, details []Detail) (fo
 				return nil, err
 			}
 			if !slices.ContainsFunc(own.values, func(v entry) bool { return !identities[v.operand] }) {
-				found = append(found, Reference{d.Name, other.key, names})
+				references = append(references, Reference{d.Name, target.key, names})
 			}
 		}
 	}
-	return found, nil
+	return references, nil
 }
 
 // build returns the records of a derived array.
@@ -303,13 +303,13 @@ func (x *reader) build(ctx context.Context, a *array) (*records, error) {
 		levels = ancestorLevels
 	}
 	b.ancestors = make([][]uint32, levels)
-	if d.others != nil {
-		others, err := x.records(ctx, d.others)
+	if d.siblings != nil {
+		siblings, err := x.records(ctx, d.siblings)
 		if err != nil {
 			return nil, err
 		}
-		for row, start := range others.starts {
-			b.add(start, others.chain(row))
+		for row, start := range siblings.starts {
+			b.add(start, siblings.chain(row))
 		}
 	}
 	if d.recursive {
@@ -324,12 +324,12 @@ func (x *reader) build(ctx context.Context, a *array) (*records, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, at := range p.at {
+	for i, start := range p.starts {
 		row := i
 		if p.rows != nil {
 			row = int(p.rows[i])
 		}
-		if err := b.elements(at, append([]uint32{parent.starts[row]}, parent.chain(row)...)); err != nil {
+		if err := b.elements(start, append([]uint32{parent.starts[row]}, parent.chain(row)...)); err != nil {
 			return nil, err
 		}
 	}

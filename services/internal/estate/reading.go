@@ -23,7 +23,7 @@ const (
 
 // A reading is the interpretation of a column.
 type reading struct {
-	as      string
+	kind    string
 	unit    string             // of quantities: the smallest one that occurs
 	factor  float64            // of the unit
 	units   map[string]float64 // of the same family
@@ -52,14 +52,14 @@ var families = [...]map[string]float64{
 // bound returns the number of an operand beside r.numbers: a quantity, which needs a unit if all values have one,
 // or a date, which may be a year or a month. Between two dates it is between their numbers.
 func (r reading) bound(v operand) (float64, bool) {
-	switch r.as {
+	switch r.kind {
 	case asQuantity:
 		number, unit, ok := v.quantity()
 		if unit == "" && r.unit == "%" {
 			unit = r.unit
 		}
-		size, known := r.units[unit]
-		return roundDigits(number * size / r.factor), ok && known && (unit != "" || r.plain)
+		size, isUnit := r.units[unit]
+		return roundDigits(number * size / r.factor), ok && isUnit && (unit != "" || r.plain)
 	case asDate:
 		if r.times == nil {
 			return 0, false
@@ -75,15 +75,15 @@ func (r reading) bound(v operand) (float64, bool) {
 }
 
 // time returns the date of the i-th value of the column, which is v.
-func (r reading) time(v operand, i int) (at time.Time, ok bool) {
+func (r reading) time(v operand, i int) (t time.Time, ok bool) {
 	if r.times == nil {
 		return epoch(v)
 	}
 	f := r.numbers[i]
 	if f == f {
-		at = r.times[int(f)]
+		t = r.times[int(f)]
 	}
-	return at, f == f
+	return t, f == f
 }
 
 // dateLayouts are the formats of dates besides RFC 3339. Without an offset they are UTC.
@@ -208,17 +208,17 @@ func datePart(layout string) func(v operand) (value, bool) {
 
 // Convert returns a quantity in another unit of the same family, such as GiB for 1073741824 B; false if there is
 // none. The other unit may be in any case.
-func Convert(number float64, from, to string) (float64, bool) {
+func Convert(number float64, source, wanted string) (float64, bool) {
 	for _, family := range families {
-		source, ok := family[from]
+		source, ok := family[source]
 		if !ok {
 			continue
 		}
-		if target, ok := family[to]; ok {
+		if target, ok := family[wanted]; ok {
 			return number * source / target, true
 		}
 		for unit, target := range family {
-			if strings.EqualFold(unit, to) {
+			if strings.EqualFold(unit, wanted) {
 				return number * source / target, true
 			}
 		}

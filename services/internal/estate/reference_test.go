@@ -29,13 +29,13 @@ func decode(t *testing.T, text []byte) any {
 // fewer names counts.
 func readReference(t *testing.T, text []byte) map[string][]any {
 	t.Helper()
-	found, levels := map[string][]any{}, map[string]int{}
+	arrays, levels := map[string][]any{}, map[string]int{}
 	var walk func(v any, key string, level int)
 	walk = func(v any, key string, level int) {
 		switch v := v.(type) {
 		case []any:
 			if old, ok := levels[key]; len(key) <= 512 && (!ok || level < old) {
-				found[key], levels[key] = v, level
+				arrays[key], levels[key] = v, level
 			}
 		case map[string]any:
 			for name, member := range v {
@@ -52,7 +52,7 @@ func readReference(t *testing.T, text []byte) map[string][]any {
 		key = "items"
 	}
 	walk(top, key, 0)
-	return found
+	return arrays
 }
 
 // referenceRecords returns the records of an array, also of one inside of records; ok is false if this file
@@ -116,8 +116,8 @@ func inList(list []any, path string) (v any, ok bool) {
 	for _, element := range list {
 		for _, names := range [][2]string{{"Key", "Value"}, {"key", "value"}, {"name", "value"}, {"Name", "Value"}} {
 			object, _ := element.(map[string]any)
-			value, has := object[names[1]]
-			if key, isText := object[names[0]].(string); isText && has {
+			value, exists := object[names[1]]
+			if key, isText := object[names[0]].(string); isText && exists {
 				if key == path {
 					v, ok = value, true
 				}
@@ -144,8 +144,8 @@ func inObject(object map[string]any, path string) (any, bool) {
 func referenceGroups(records []any, path string) (groups map[string]float64, ok bool) {
 	groups = map[string]float64{}
 	for _, r := range records {
-		v, found := fieldOf(r, path)
-		if !found {
+		v, exists := fieldOf(r, path)
+		if !exists {
 			v = nil
 		}
 		values := []any{v}

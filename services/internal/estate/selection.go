@@ -52,14 +52,14 @@ func (s *selection) narrow(ctx context.Context, conditions []*condition) error {
 			return err
 		}
 		for _, p := range c.peers {
-			other, err := s.column(ctx, p.field)
+			right, err := s.column(ctx, p.field)
 			if err != nil {
 				return err
 			}
-			if len(other.codes) == 0 {
+			if len(right.codes) == 0 {
 				s.notes = append(s.notes, fmt.Sprintf("no record has the field %q", p.field))
 			}
-			if s.rows, err = p.compare(ctx, s.rows, col, other, s.array.count); err != nil {
+			if s.rows, err = p.compare(ctx, s.rows, col, right, s.array.count); err != nil {
 				return err
 			}
 		}

@@ -196,7 +196,7 @@ const maxPathDepth = 16
 // names; a name that contains the dots itself takes precedence. In an array, the path begins
 // with a position from 0, or is the key of an element of a key/value list.
 // If names are unique in each object, it stops at the first exact one.
-func (v value) find(path string, depth int, unique bool) (found value, ok bool) {
+func (v value) find(path string, depth int, unique bool) (result value, ok bool) {
 	switch {
 	case depth > maxPathDepth:
 		return nil, false
@@ -213,7 +213,7 @@ func (v value) find(path string, depth int, unique bool) (found value, ok bool) 
 			continue
 		}
 		if n == len(path) {
-			if found, ok = member, true; unique {
+			if result, ok = member, true; unique {
 				break
 			}
 			continue
@@ -221,13 +221,13 @@ func (v value) find(path string, depth int, unique bool) (found value, ok bool) 
 		steps = addStep(steps, step{n, member})
 	}
 	for i := 0; !ok && i < len(steps); i++ {
-		found, ok = steps[i].into.find(path[steps[i].n+1:], depth+1, unique)
+		result, ok = steps[i].into.find(path[steps[i].n+1:], depth+1, unique)
 	}
-	return found, ok
+	return result, ok
 }
 
 // findElement returns the value at path in the array v.
-func (v value) findElement(path string, depth int, unique bool) (found value, ok bool) {
+func (v value) findElement(path string, depth int, unique bool) (result value, ok bool) {
 	first, rest, deeper := strings.Cut(path, ".")
 	position, err := strconv.ParseUint(first, 10, 32)
 	i := uint64(0)
@@ -238,11 +238,11 @@ func (v value) findElement(path string, depth int, unique bool) (found value, ok
 		case err == nil && i == position:
 			return element, true
 		case key != nil && string(key.content()) == path:
-			found, ok = val, true
+			result, ok = val, true
 		}
 		i++
 	}
-	return found, ok
+	return result, ok
 }
 
 // pairNames are the names of the members of a key/value list: of the key, and of the value.
@@ -279,17 +279,17 @@ type step struct {
 
 // addStep inserts s in order of descending length and replaces a step of equal length.
 func addStep(steps []step, s step) []step {
-	at := 0
-	for at < len(steps) && steps[at].n > s.n {
-		at++
+	i := 0
+	for i < len(steps) && steps[i].n > s.n {
+		i++
 	}
-	if at < len(steps) && steps[at].n == s.n {
-		steps[at] = s
+	if i < len(steps) && steps[i].n == s.n {
+		steps[i] = s
 		return steps
 	}
 	steps = append(steps, step{})
-	copy(steps[at+1:], steps[at:])
-	steps[at] = s
+	copy(steps[i+1:], steps[i:])
+	steps[i] = s
 	return steps
 }
 

@@ -23,24 +23,24 @@ var (
 func Escape(value string) string {
 	text := Line(value)
 	var b strings.Builder
-	if at := block.FindStringSubmatchIndex(text); at != nil {
-		marker := max(at[2], 0) // the character after an item's number, else the first
+	if span := block.FindStringSubmatchIndex(text); span != nil {
+		marker := max(span[2], 0) // the character after an item's number, else the first
 		b.WriteString(text[:marker] + `\` + text[marker:marker+1])
 		text = text[marker+1:]
 	}
 	end := 0
-	for _, at := range inline.FindAllStringIndex(text, -1) {
-		b.WriteString(text[end:at[0]])
-		b.WriteString(escapeToken(text, at[0], at[1]))
-		end = at[1]
+	for _, span := range inline.FindAllStringIndex(text, -1) {
+		b.WriteString(text[end:span[0]])
+		b.WriteString(escapeToken(text, span[0], span[1]))
+		end = span[1]
 	}
 	b.WriteString(text[end:])
 	return b.String()
 }
 
 // escapeToken escapes the match of inline at text[from:to].
-func escapeToken(text string, from, to int) string {
-	token := text[from:to]
+func escapeToken(text string, start, end int) string {
+	token := text[start:end]
 	switch token[0] {
 	case '<':
 		return "&lt;" // harmless also if a program interprets the text as HTML
@@ -49,12 +49,12 @@ func escapeToken(text string, from, to int) string {
 	case 'w', 'W':
 		return token[:3] + `\.`
 	case '_':
-		if startsWord(text[to:]) {
+		if startsWord(text[end:]) {
 			return token // can open emphasis at most, which nothing closes
 		}
 		return strings.Repeat(`\_`, len(token))
 	case '\\':
-		if to < len(text) && !strings.Contains(punctuation, text[to:to+1]) {
+		if end < len(text) && !strings.Contains(punctuation, text[end:end+1]) {
 			return token
 		}
 	}

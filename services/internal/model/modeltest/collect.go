@@ -60,24 +60,24 @@ func Collect(ctx context.Context, m model.Model, c model.Conversation) (a Answer
 
 // CheckError checks that err contains text and wraps is; with a nil is, that it wraps
 // no error of package model.
-func CheckError(t testing.TB, err, is error, text string) {
+func CheckError(t testing.TB, err, target error, text string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {
 		t.Fatalf("error %v, want one containing %q", err, text)
 	}
 	for _, sentinel := range []error{model.ErrUnavailable, model.ErrTooLong} {
-		if got, want := errors.Is(err, sentinel), errors.Is(is, sentinel); got != want {
+		if got, want := errors.Is(err, sentinel), errors.Is(target, sentinel); got != want {
 			t.Errorf("errors.Is(%q, %q) = %v, want %v", err, sentinel, got, want)
 		}
 	}
 }
 
 // WaitFor waits up to 5 seconds for a value from c.
-func WaitFor(t testing.TB, c <-chan struct{}, what string) {
+func WaitFor(t testing.TB, c <-chan struct{}, event string) {
 	t.Helper()
 	select {
 	case <-c:
 	case <-time.After(5 * time.Second):
-		t.Fatalf("waited 5 s for %s", what)
+		t.Fatalf("waited 5 s for %s", event)
 	}
 }

@@ -198,7 +198,7 @@ func failures(t *testing.T, open Open) {
 	for _, row := range []struct {
 		name   string
 		script []Turn
-		is     error // nil: no error of package model
+		target error // nil: no error of package model
 		text   string
 	}{
 		{"a model that the server does not have", []Turn{{Status: 404, Error: "model 'x' not found"}}, model.ErrUnavailable,
@@ -231,7 +231,7 @@ func failures(t *testing.T, open Open) {
 			t.Parallel()
 			m := open(t, "?num_ctx=512", row.script...)
 			_, err := Collect(t.Context(), m, Question())
-			CheckError(t, err, row.is, row.text)
+			CheckError(t, err, row.target, row.text)
 			if got, want := m.Requests(), len(row.script); got != want {
 				t.Errorf("%d requests, want %d", got, want)
 			}

@@ -31,7 +31,7 @@ type Model struct {
 	client   *api.Client
 	watchdog *watchdog
 	reloads  reloads
-	known    atomic.Pointer[capabilities] // nil until the server has reported them
+	reported atomic.Pointer[capabilities] // nil until the server has reported them
 }
 
 var _ model.Model = (*Model)(nil)
@@ -145,7 +145,7 @@ func (m *Model) Check(ctx context.Context) error {
 
 // capabilities returns the cached capabilities, or requests them.
 func (m *Model) capabilities(ctx context.Context) (*capabilities, error) {
-	if can := m.known.Load(); can != nil {
+	if can := m.reported.Load(); can != nil {
 		return can, nil
 	}
 	return m.show(ctx)
@@ -157,7 +157,7 @@ func (m *Model) show(ctx context.Context) (*capabilities, error) {
 	can, err := capabilitiesOf(bounded, m.client, m.settings.model)
 	switch {
 	case err == nil:
-		m.known.Store(can)
+		m.reported.Store(can)
 		return can, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

@@ -108,7 +108,7 @@ func TestRealFailures(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, model, query string
-		is                 error
+		target             error
 		message            string
 	}{
 		{"no such model", "absent", "hi", model.ErrUnavailable, "not found"},
@@ -125,7 +125,7 @@ func TestRealFailures(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := modeltest.Collect(t.Context(), real(t, row.model), scripted(row.query))
-			modeltest.CheckError(t, err, row.is, row.message)
+			modeltest.CheckError(t, err, row.target, row.message)
 		})
 	}
 }

@@ -21,9 +21,9 @@ type listed struct {
 	absence error // nil: the model is listed, or the server has no list
 }
 
-func newListed(name string, all []modelInfo) *listed {
-	names := make([]string, len(all))
-	for i, each := range all {
+func newListed(name string, models []modelInfo) *listed {
+	names := make([]string, len(models))
+	for i, each := range models {
 		if each.ID == name {
 			return &listed{window: each.window()}
 		}

@@ -25,8 +25,8 @@ const attempts = 2
 // Model is a model of an endpoint.
 type Model struct {
 	settings
-	client client
-	known  atomic.Pointer[listed] // nil until the server has reported it
+	client   client
+	reported atomic.Pointer[listed] // nil until the server has reported it
 
 	// What the server has shown in responses to chat requests.
 	form       atomic.Int32 // of the first message under a schema; formUnknown: none yet
@@ -106,9 +106,9 @@ func (m *Model) turn(ctx context.Context, c model.Conversation, w *served.Writer
 // Check returns nil if the server responds, and lists the model or has no list of models.
 // Other errors wrap [model.ErrUnavailable] or ctx.Err().
 func (m *Model) Check(ctx context.Context) error {
-	known, err := m.list(ctx)
+	entry, err := m.list(ctx)
 	if err == nil {
-		err = known.absence
+		err = entry.absence
 	}
 	if err != nil {
 		return fmt.Errorf("check %s: %w", m.url, err)
@@ -123,14 +123,14 @@ func (m *Model) Profile(ctx context.Context) (model.Profile, error) {
 	if p.Window > 0 {
 		return p, nil
 	}
-	known := m.known.Load()
-	if known == nil {
+	entry := m.reported.Load()
+	if entry == nil {
 		var err error
-		if known, err = m.list(ctx); err != nil {
+		if entry, err = m.list(ctx); err != nil {
 			return p, err
 		}
 	}
-	p.Window = known.window
+	p.Window = entry.window
 	return p, nil
 }
 
@@ -138,14 +138,14 @@ func (m *Model) Profile(ctx context.Context) (model.Profile, error) {
 func (m *Model) list(ctx context.Context) (*listed, error) {
 	bounded, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	all, err := m.client.models(bounded)
+	models, err := m.client.models(bounded)
 	switch {
 	case err == nil:
-		known := newListed(m.settings.model, all)
-		m.known.Store(known)
-		return known, nil
+		entry := newListed(m.settings.model, models)
+		m.reported.Store(entry)
+		return entry, nil
 	case noList(err):
-		m.known.Store(&listed{})
+		m.reported.Store(&listed{})
 		return &listed{}, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

@@ -237,7 +237,7 @@ func TestStatusErrors(t *testing.T) {
 	for name, row := range map[string]struct {
 		status     int
 		body, want string
-		is         error
+		target     error
 	}{
 		"a JSON error": {400, `{"error":{"message":"bad tool","code":400}}`, "status 400: bad tool", nil},
 		"a code names the reason": {400, `{"error":{"message":"too many tokens","code":"context_length_exceeded"}}`,
@@ -251,7 +251,7 @@ func TestStatusErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := modeltest.Collect(t.Context(), serve(t, row.status, row.body), modeltest.Question())
-			modeltest.CheckError(t, err, row.is, row.want)
+			modeltest.CheckError(t, err, row.target, row.want)
 			if len(err.Error()) > 1000 {
 				t.Errorf("error of %d bytes, want an excerpt of the body", len(err.Error()))
 			}

@@ -108,7 +108,7 @@ func TestErrorsUnderSchema(t *testing.T) {
 		name   string
 		status int
 		text   string
-		is     error
+		target error
 		forms  int
 	}{
 		{"a server that requires a key", 401, "bad key", model.ErrUnavailable, 1},
@@ -128,7 +128,7 @@ func TestErrorsUnderSchema(t *testing.T) {
 			srv := openaitest.New(t, append(script, modeltest.ToolTurn("plan", "{}"))...)
 			m := open(t, srv.URL())
 			_, err := modeltest.Collect(t.Context(), m, modeltest.Constrained())
-			modeltest.CheckError(t, err, row.is, row.text)
+			modeltest.CheckError(t, err, row.target, row.text)
 			if _, err := modeltest.Collect(t.Context(), m, modeltest.Constrained()); err != nil {
 				t.Fatal(err)
 			}

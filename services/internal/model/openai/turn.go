@@ -124,9 +124,9 @@ func (t *turn) receive(ctx context.Context) error {
 // the end of the message.
 func (t *turn) handle(next chunk) error {
 	read, written := max(0, int(next.Usage.PromptTokens)), max(0, int(next.Usage.CompletionTokens))
-	more, longer := max(0, read-t.prompt), max(0, written-t.answer) // some servers repeat the counts in each chunk
-	t.prompt, t.answer = t.prompt+more, t.answer+longer
-	t.usage.PromptTokens += more
+	prompt, longer := max(0, read-t.prompt), max(0, written-t.answer) // some servers repeat the counts in each chunk
+	t.prompt, t.answer = t.prompt+prompt, t.answer+longer
+	t.usage.PromptTokens += prompt
 	t.usage.AnswerTokens += longer
 	for _, choice := range next.Choices {
 		t.reason = cmp.Or(choice.FinishReason, t.reason)
@@ -154,14 +154,14 @@ func (t *turn) addText(text string) error {
 
 // addCall appends a piece of a call.
 func (t *turn) addCall(piece call) error {
-	at := int(piece.Index)
-	if at < 0 || at > len(t.calls) {
-		return fmt.Errorf("%w: call %d comes after %d calls", served.ErrServer, at, len(t.calls))
+	index := int(piece.Index)
+	if index < 0 || index > len(t.calls) {
+		return fmt.Errorf("%w: call %d comes after %d calls", served.ErrServer, index, len(t.calls))
 	}
-	if at == len(t.calls) {
+	if index == len(t.calls) {
 		t.calls = append(t.calls, model.Call{})
 	}
-	c := &t.calls[at]
+	c := &t.calls[index]
 	c.ID = cmp.Or(c.ID, piece.ID)
 	c.Name += piece.Function.Name
 	c.Input = append(c.Input, piece.Function.Arguments...)

@@ -41,12 +41,12 @@ func (p player) play(t modeltest.Turn) bool {
 }
 
 // call sends a call in several chunks, as servers do: its name, then its input in pieces.
-func (p player) call(at int, c modeltest.Call) {
-	p.delta(object{"tool_calls": []object{{"index": at, "id": c.ID, "type": "function",
+func (p player) call(index int, c modeltest.Call) {
+	p.delta(object{"tool_calls": []object{{"index": index, "id": c.ID, "type": "function",
 		"function": object{"name": c.Name, "arguments": ""}}}})
 	half := len(c.Input) / 2
 	for _, piece := range []string{c.Input[:half], c.Input[half:]} {
-		p.delta(object{"tool_calls": []object{{"index": at, "function": object{"arguments": piece}}}})
+		p.delta(object{"tool_calls": []object{{"index": index, "function": object{"arguments": piece}}}})
 	}
 }
 

@@ -107,7 +107,7 @@ func dropUnsaid(q *Question, a *Array, c *Call) {
 	denies := slices.ContainsFunc(q.words, func(w word) bool {
 		return lexicon.negations[w.low] || w.low == "only" || w.low == "than"
 	})
-	all := slices.Clone(c.Filter)
+	conditions := slices.Clone(c.Filter)
 	c.Filter = slices.DeleteFunc(c.Filter, func(condition Condition) bool {
 		switch condition.Op {
 		case opMissing, opNe, opLacks:
@@ -115,7 +115,8 @@ func dropUnsaid(q *Question, a *Array, c *Call) {
 				return true
 			}
 		case opPresent:
-			if slices.ContainsFunc(all, func(o Condition) bool { return o.Field == condition.Field && o.Op != opPresent }) {
+			if slices.ContainsFunc(conditions,
+				func(o Condition) bool { return o.Field == condition.Field && o.Op != opPresent }) {
 				return true
 			}
 		}
@@ -263,7 +264,7 @@ func descend(q *Question, a *Array, c *Call) {
 			continue
 		}
 		for _, k := range readFor(q, inner).claims {
-			if k.mention.field.Level == 0 && k.value != nil && !slices.Contains(r.covered[k.from:k.to], true) {
+			if k.mention.field.Level == 0 && k.value != nil && !slices.Contains(r.covered[k.start:k.end], true) {
 				c.Filter = append(c.Filter, k.Condition)
 			}
 		}

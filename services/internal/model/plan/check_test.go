@@ -164,11 +164,11 @@ func checkRow(t *testing.T, row checked) {
 		}
 		return
 	}
-	at := slices.IndexFunc(problems, func(p plan.Problem) bool { return strings.Contains(p.Note, row.note) })
-	if at < 0 {
+	i := slices.IndexFunc(problems, func(p plan.Problem) bool { return strings.Contains(p.Note, row.note) })
+	if i < 0 {
 		t.Fatalf("problems %+v, want one of %q", problems, row.note)
 	}
-	if diff := cmp.Diff(row.restriction, problems[at].Restriction); diff != "" {
+	if diff := cmp.Diff(row.restriction, problems[i].Restriction); diff != "" {
 		t.Errorf("restriction (-want +got):\n%s", diff)
 	}
 }

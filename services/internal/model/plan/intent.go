@@ -23,16 +23,16 @@ type Intent struct {
 }
 
 func readIntent(q *Question) (i Intent) {
-	for at, w := range q.words {
-		next := q.low(at + 1)
+	for position, w := range q.words {
+		next := q.low(position + 1)
 		switch w.low {
 		case "which", "who", "list", "whose", "what":
 			i.Limit = max(i.Limit, number(next))
-			i.Names = i.Names || w.low != "what" && !(w.low == "which" && q.low(at-1) == "in")
+			i.Names = i.Names || w.low != "what" && !(w.low == "which" && q.low(position-1) == "in")
 		case "many", "number", "count":
-			i.Count = i.Count || w.low != "many" || q.low(at-1) == "how"
+			i.Count = i.Count || w.low != "many" || q.low(position-1) == "how"
 		case "all", "every", "each":
-			i.All = i.All || at == 1 && w.low != "each"
+			i.All = i.All || position == 1 && w.low != "each"
 		case "share", "percentage", "percent", "fraction", "proportion", "%":
 			i.Share = true
 		case "total", "sum", "altogether":
@@ -41,13 +41,13 @@ func readIntent(q *Question) (i Intent) {
 			i.Mean = true
 		case "top":
 			i.Top = true
-			i.Names = i.Names || at == 0
+			i.Names = i.Names || position == 0
 			i.Limit = max(i.Limit, number(next))
 		}
-		if unit := q.text(at + 1); w.low == "in" && units[strings.ToLower(unit)] {
+		if unit := q.text(position + 1); w.low == "in" && units[strings.ToLower(unit)] {
 			i.Unit = unit
 		}
-		i.rank(q, at)
+		i.rank(q, position)
 		if n := number(w.low); n > 1 && i.Limit == 0 && lexicon.superlatives[next] {
 			i.Limit = n
 		}
@@ -67,13 +67,13 @@ var (
 )
 
 // rank notes a superlative.
-func (i *Intent) rank(q *Question, at int) {
-	low := q.low(at)
-	if !lexicon.superlatives[low] || q.low(at-1) == "at" || low == "ago" {
+func (i *Intent) rank(q *Question, position int) {
+	low := q.low(position)
+	if !lexicon.superlatives[low] || q.low(position-1) == "at" || low == "ago" {
 		return
 	}
 	i.Top = true
-	i.Names = i.Names || q.low(0) == "what" && q.low(at+1) != "number"
+	i.Names = i.Names || q.low(0) == "what" && q.low(position+1) != "number"
 	i.Least = i.Least || leasts[low] || low == "longest" && q.has("ago")
 }
 

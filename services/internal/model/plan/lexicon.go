@@ -40,11 +40,11 @@ func readLexicon(text string) lexicons {
 	}
 	for group := range strings.SplitSeq(strings.Join(lists["synonyms"], " "), ";") {
 		for _, w := range strings.Fields(group) {
-			for _, other := range strings.Fields(group) {
+			for _, synonym := range strings.Fields(group) {
 				if l.synonyms[stem(w)] == nil {
 					l.synonyms[stem(w)] = map[string]bool{}
 				}
-				l.synonyms[stem(w)][stem(other)] = true
+				l.synonyms[stem(w)][stem(synonym)] = true
 			}
 		}
 	}

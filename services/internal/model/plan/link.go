@@ -142,9 +142,9 @@ func conditionsOf(f *Field, c Condition, values []estate.Value) (linked []Condit
 // nearest values.
 func unknownValue(f *Field, text string) *Problem {
 	p := &Problem{Restriction: &Restriction{DataKey: f.Array.Key}}
-	for _, other := range f.Array.Fields {
-		if other != f && other.scalar() && len(other.spellings(text)) > 0 {
-			p.Restriction.Filter = append(p.Restriction.Filter, other.Path)
+	for _, sibling := range f.Array.Fields {
+		if sibling != f && sibling.scalar() && len(sibling.spellings(text)) > 0 {
+			p.Restriction.Filter = append(p.Restriction.Filter, sibling.Path)
 		}
 	}
 	values := f.values()
@@ -166,8 +166,8 @@ func nearest(text string, values []estate.Value) string {
 	folded := fold(text)
 	var near []estate.Value
 	for _, v := range values {
-		if other := fold(v.Text); folded != "" && other != "" &&
-			(strings.Contains(other, folded) || strings.Contains(folded, other)) {
+		if spelling := fold(v.Text); folded != "" && spelling != "" &&
+			(strings.Contains(spelling, folded) || strings.Contains(folded, spelling)) {
 			near = append(near, v)
 		}
 	}
@@ -224,15 +224,15 @@ func period(path, text string) ([]Condition, bool) {
 	if err != nil || len(year) != 4 {
 		return nil, false
 	}
-	from, to := year, strconv.Itoa(y+1)
+	start, end := year, strconv.Itoa(y+1)
 	if month != "" {
 		m, err := strconv.Atoi(month)
 		if err != nil || m < 1 || m > 12 {
 			return nil, false
 		}
-		if from, to = fmt.Sprintf("%d-%02d", y, m), fmt.Sprintf("%d-%02d", y, m+1); m == 12 {
-			to = fmt.Sprintf("%d-01", y+1)
+		if start, end = fmt.Sprintf("%d-%02d", y, m), fmt.Sprintf("%d-%02d", y, m+1); m == 12 {
+			end = fmt.Sprintf("%d-01", y+1)
 		}
 	}
-	return []Condition{{path, opGte, JSON(from)}, {path, opLt, JSON(to)}}, true
+	return []Condition{{path, opGte, JSON(start)}, {path, opLt, JSON(end)}}, true
 }

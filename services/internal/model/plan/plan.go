@@ -156,9 +156,9 @@ func (c *Call) Revise(q *Question, second Plan, problems []Problem) {
 }
 
 // same reports whether two calls compute the same.
-func (c Call) same(other Call) bool {
-	return c.DataKey == other.DataKey && c.GroupBy == other.GroupBy && c.Metric == other.Metric &&
-		slices.EqualFunc(c.Filter, other.Filter,
+func (c Call) same(o Call) bool {
+	return c.DataKey == o.DataKey && c.GroupBy == o.GroupBy && c.Metric == o.Metric &&
+		slices.EqualFunc(c.Filter, o.Filter,
 			func(a, b Condition) bool { return a.Field == b.Field && a.Op == b.Op && bytes.Equal(a.Value, b.Value) })
 }
 
@@ -176,7 +176,7 @@ func (c Call) Query(i Intent) Query {
 		delete(rest, fields[len(fields)-1])
 		q.Share = &estate.Share{Of: rest}
 	}
-	metric, by, _ := strings.Cut(q.Metrics[0], ":")
+	metric, field, _ := strings.Cut(q.Metrics[0], ":")
 	switch {
 	case c.GroupBy != "":
 	case i.Names && (metric == "max" || metric == "min"):
@@ -184,7 +184,7 @@ func (c Call) Query(i Intent) Query {
 		if metric == "min" {
 			order = "asc"
 		}
-		q.Top = &estate.Top{By: by, Order: order, Limit: max(1, i.Limit)}
+		q.Top = &estate.Top{By: field, Order: order, Limit: max(1, i.Limit)}
 	case i.Names || len(c.Filter) > 0 && q.Metrics[0] == metricCount:
 		q.Names = &Names{Limit: defaultNames}
 		if i.Names {
@@ -222,7 +222,7 @@ func fieldsOf(filter []Condition) (fields []string) {
 // operand returns the conditions on one field as compute_stats takes them.
 func operand(field string, filter []Condition) json.RawMessage {
 	var equal, different []json.RawMessage
-	other := map[string]json.RawMessage{}
+	comparisons := map[string]json.RawMessage{}
 	for _, c := range filter {
 		switch {
 		case c.Field != field:
@@ -231,30 +231,30 @@ func operand(field string, filter []Condition) json.RawMessage {
 		case c.Op == opNe:
 			different = append(different, c.Value)
 		case c.Op == opLacks:
-			other["not"] = JSON(map[string]json.RawMessage{opContains: c.Value})
+			comparisons["not"] = JSON(map[string]json.RawMessage{opContains: c.Value})
 		case c.Op == opMissing:
-			other["not"] = json.RawMessage(`{"ne":null}`)
+			comparisons["not"] = json.RawMessage(`{"ne":null}`)
 		case c.Op == opPresent:
-			other[opNe] = json.RawMessage("null")
+			comparisons[opNe] = json.RawMessage("null")
 		default:
-			other[c.Op] = stricter(c.Op, other[c.Op], c.Value)
+			comparisons[c.Op] = stricter(c.Op, comparisons[c.Op], c.Value)
 		}
 	}
 	switch {
-	case len(different) == 1 && other[opNe] == nil:
-		other[opNe] = different[0]
+	case len(different) == 1 && comparisons[opNe] == nil:
+		comparisons[opNe] = different[0]
 	case len(different) > 0:
-		other["not"] = JSON(map[string]any{"in": different})
+		comparisons["not"] = JSON(map[string]any{"in": different})
 	}
 	switch {
-	case len(equal) == 1 && len(other) == 0:
+	case len(equal) == 1 && len(comparisons) == 0:
 		return equal[0]
 	case len(equal) == 1:
-		other[opEq] = equal[0]
+		comparisons[opEq] = equal[0]
 	case len(equal) > 1:
-		other["in"] = JSON(equal)
+		comparisons["in"] = JSON(equal)
 	}
-	return JSON(other)
+	return JSON(comparisons)
 }
 
 // JSON returns the JSON of maps, strings and valid JSON, without escapes of HTML.
@@ -267,11 +267,11 @@ func JSON(value any) json.RawMessage {
 }
 
 // stricter returns the bound that fewer values satisfy; bounds other than numbers are compared as texts.
-func stricter(op string, one, other json.RawMessage) json.RawMessage {
-	if one == nil {
-		return other
+func stricter(op string, first, second json.RawMessage) json.RawMessage {
+	if first == nil {
+		return second
 	}
-	a, b := decodeValue(one), decodeValue(other)
+	a, b := decodeValue(first), decodeValue(second)
 	x, numbers := a.(float64)
 	y, both := b.(float64)
 	less := fmt.Sprint(a) < fmt.Sprint(b)
@@ -279,7 +279,7 @@ func stricter(op string, one, other json.RawMessage) json.RawMessage {
 		less = x < y
 	}
 	if less == (op == opGt || op == opGte) {
-		return other
+		return second
 	}
-	return one
+	return first
 }

@@ -14,7 +14,7 @@ import (
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	one := plan.Call{DataKey: "boats", Metric: "count"}
+	count := plan.Call{DataKey: "boats", Metric: "count"}
 	grouped := plan.Call{DataKey: "boats", GroupBy: "type", Metric: "count"}
 	filtered := plan.Call{DataKey: "boats", Metric: "count",
 		Filter: []plan.Condition{{Field: "crew", Op: "gt", Value: json.RawMessage("5")}}}
@@ -27,24 +27,24 @@ func TestParse(t *testing.T) {
 			plan.Plan{Calls: []plan.Call{{DataKey: "boats", Filter: []plan.Condition{}, GroupBy: "type", Metric: "count"}}}},
 		{"a condition", `{"calls":[{"data_key":"boats","filter":[{"field":"crew","op":"gt","value":5}],"metric":"count"}]}`,
 			plan.Plan{Calls: []plan.Call{filtered}}},
-		{"a bare call", `{"data_key":"boats","metric":"count"}`, plan.Plan{Calls: []plan.Call{one}}},
+		{"a bare call", `{"data_key":"boats","metric":"count"}`, plan.Plan{Calls: []plan.Call{count}}},
 		{"a fence", "```json\n{\"calls\":[{\"data_key\":\"boats\",\"metric\":\"count\"}]}\n```",
-			plan.Plan{Calls: []plan.Call{one}}},
+			plan.Plan{Calls: []plan.Call{count}}},
 		{"text around", `Here is the plan: {"calls":[{"data_key":"boats","metric":"count"}]} Done.`,
-			plan.Plan{Calls: []plan.Call{one}}},
+			plan.Plan{Calls: []plan.Call{count}}},
 		{"unknown members", `{"calls":[{"data_key":"boats","metric":"count","why":{"a":[1]}}],"done":true}`,
-			plan.Plan{Calls: []plan.Call{one}}},
+			plan.Plan{Calls: []plan.Call{count}}},
 		{"what is not in the data", `{"calls":[{"not_in_data":"no costs"}]}`, plan.Plan{NotInData: "no costs"}},
 		{"an overview", `{"calls":[{"overview":true}]}`, plan.Plan{Overview: true}},
 		{"a bare overview", `{"overview":true}`, plan.Plan{Overview: true}},
 		{"a question about the conversation", `{"calls":[{"conversation":"what did I ask?"}]}`,
 			plan.Plan{Conversation: true}},
 		{"duplicates", `{"calls":[{"data_key":"boats","metric":"count"},{"data_key":"boats","metric":"count","conditions":"x"},
-			{"data_key":"boats","group_by":"type","metric":"count"}]}`, plan.Plan{Calls: []plan.Call{one, grouped}}},
+			{"data_key":"boats","group_by":"type","metric":"count"}]}`, plan.Plan{Calls: []plan.Call{count, grouped}}},
 		{"more than three calls", `{"calls":[{"data_key":"a"},{"data_key":"b"},{"data_key":"c"},{"data_key":"d"}]}`,
 			plan.Plan{Calls: []plan.Call{{DataKey: "a"}, {DataKey: "b"}, {DataKey: "c"}}}},
 		{"a call beside a reason", `{"calls":[{"data_key":"boats","metric":"count"},{"not_in_data":"no costs"}]}`,
-			plan.Plan{Calls: []plan.Call{one}, NotInData: "no costs"}},
+			plan.Plan{Calls: []plan.Call{count}, NotInData: "no costs"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

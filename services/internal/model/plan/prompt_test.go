@@ -125,12 +125,12 @@ func TestPromptWithoutNames(t *testing.T) {
 		t.Run(row.question, func(t *testing.T) {
 			t.Parallel()
 			p := plan.NewPrompt(ask(t, text, row.question))
-			all := p.System + strings.Replace(p.User, row.question, "", 1)
+			whole := p.System + strings.Replace(p.User, row.question, "", 1)
 			for i := range 30 {
 				for _, name := range []string{fmt.Sprintf("secret-%02d", i), fmt.Sprintf("SN%04d", i),
 					fmt.Sprintf("user%d@example.test", i)} {
-					if strings.Contains(all, name) != (name == row.want) {
-						t.Errorf("%s in the prompt is %v, want %v", name, strings.Contains(all, name), name == row.want)
+					if strings.Contains(whole, name) != (name == row.want) {
+						t.Errorf("%s in the prompt is %v, want %v", name, strings.Contains(whole, name), name == row.want)
 					}
 				}
 			}

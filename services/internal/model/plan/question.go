@@ -10,29 +10,29 @@ import (
 
 // A mention is a phrase of a question that names a field or a value of an array.
 type mention struct {
-	field    *Field
-	value    *estate.Value // nil: the field itself
-	from, to int           // words of the question
-	words    int           // of the field's name
-	whole    bool          // all words are of the field's name
-	exact    bool          // the field by all words of its last segment; the value in its inflection
+	field      *Field
+	value      *estate.Value // nil: the field itself
+	start, end int           // words of the question
+	words      int           // of the field's name
+	whole      bool          // all words are of the field's name
+	exact      bool          // the field by all words of its last segment; the value in its inflection
 }
 
-func (m mention) length() int { return m.to - m.from }
+func (m mention) length() int { return m.end - m.start }
 
 // A Question is a question linked to a vocabulary. It is not safe for concurrent use.
 type Question struct {
-	Text     string
-	words    []word
-	phrases  map[string][][2]int // ranges of words by their folded text
-	v        *Vocabulary
-	intent   Intent
-	at       map[string][]int // words by the word of a name that they denote
-	found    map[*Array][]mention
-	readings map[*Array]*reading
-	order    []*Array // the arrays, those that the question names most first
-	scores   map[*Array]float64
-	proposed *proposal
+	Text      string
+	words     []word
+	phrases   map[string][][2]int // ranges of words by their folded text
+	v         *Vocabulary
+	intent    Intent
+	denoting  map[string][]int // words by the word of a name that they denote
+	mentioned map[*Array][]mention
+	readings  map[*Array]*reading
+	order     []*Array // the arrays, those that the question names most first
+	scores    map[*Array]float64
+	proposed  *proposal
 }
 
 // Bounds on the work of a question.
@@ -44,19 +44,19 @@ const (
 // Ask links a question to the vocabulary.
 func Ask(v *Vocabulary, question string) *Question {
 	q := &Question{
-		Text: question, words: split(question), phrases: map[string][][2]int{}, v: v, at: map[string][]int{},
-		found:    map[*Array][]mention{},
-		readings: map[*Array]*reading{}, scores: map[*Array]float64{},
+		Text: question, words: split(question), phrases: map[string][][2]int{}, v: v, denoting: map[string][]int{},
+		mentioned: map[*Array][]mention{},
+		readings:  map[*Array]*reading{}, scores: map[*Array]float64{},
 	}
 	q.intent = readIntent(q)
-	for from := range q.words {
+	for start := range q.words {
 		text := ""
-		for to := from; to < min(len(q.words), from+maxPhrase) && (to == from || !q.words[to].brk); to++ {
-			text += fold(q.words[to].low)
-			at := [2]int{from, to + 1}
-			q.addPhrase(text, at)
-			if last := fold(q.words[to].low); singular(last) != last {
-				q.addPhrase(text[:len(text)-len(last)]+singular(last), at)
+		for end := start; end < min(len(q.words), start+maxPhrase) && (end == start || !q.words[end].brk); end++ {
+			text += fold(q.words[end].low)
+			span := [2]int{start, end + 1}
+			q.addPhrase(text, span)
+			if last := fold(q.words[end].low); singular(last) != last {
+				q.addPhrase(text[:len(text)-len(last)]+singular(last), span)
 			}
 		}
 	}
@@ -71,15 +71,15 @@ func (q *Question) Noun(key string) string {
 	return "records"
 }
 
-func (q *Question) addPhrase(text string, at [2]int) {
-	if text != "" && len(q.phrases[text]) < maxOccurrences && !slices.Contains(q.phrases[text], at) {
-		q.phrases[text] = append(q.phrases[text], at)
+func (q *Question) addPhrase(text string, span [2]int) {
+	if text != "" && len(q.phrases[text]) < maxOccurrences && !slices.Contains(q.phrases[text], span) {
+		q.phrases[text] = append(q.phrases[text], span)
 	}
 }
 
 // mentions returns the fields and values of an array that the question names, longest first.
 func (q *Question) mentions(a *Array) []mention {
-	if list, ok := q.found[a]; ok {
+	if list, ok := q.mentioned[a]; ok {
 		return list
 	}
 	var list []mention
@@ -97,7 +97,7 @@ func (q *Question) mentions(a *Array) []mention {
 	slices.SortStableFunc(list, func(a, b mention) int {
 		return cmp.Or(cmp.Compare(b.length(), a.length()), cmp.Compare(a.field.Level, b.field.Level))
 	})
-	q.found[a] = list
+	q.mentioned[a] = list
 	return list
 }
 
@@ -111,17 +111,17 @@ func (q *Question) valuesOf(f *Field) (list []mention) {
 		folded := fold(value.Text)
 		for i, w := range q.words {
 			if short && len(folded) > 2 && abbreviates(folded, w.low) {
-				list = append(list, mention{field: f, value: &value, from: i, to: i + 1, words: 1})
+				list = append(list, mention{field: f, value: &value, start: i, end: i + 1, words: 1})
 			}
 		}
-		for _, at := range q.phrases[folded] {
-			first := q.words[at[0]]
-			if at[1]-at[0] == 1 && (lexicon.stops[first.low] || len(folded) < 2) && first.text != value.Text {
+		for _, span := range q.phrases[folded] {
+			first := q.words[span[0]]
+			if span[1]-span[0] == 1 && (lexicon.stops[first.low] || len(folded) < 2) && first.text != value.Text {
 				continue
 			}
 			list = append(list, mention{
-				field: f, value: &value, from: at[0], to: at[1], words: at[1] - at[0],
-				exact: strings.EqualFold(first.low, value.Text) || at[1]-at[0] > 1,
+				field: f, value: &value, start: span[0], end: span[1], words: span[1] - span[0],
+				exact: strings.EqualFold(first.low, value.Text) || span[1]-span[0] > 1,
 			})
 		}
 	}
@@ -132,9 +132,10 @@ func (q *Question) valuesOf(f *Field) (list []mention) {
 // by the segment before if the last one is vague. Further words of the path that stand near extend it: the memory
 // limit is limits.memory.
 func (q *Question) named(f *Field) (mention, bool) {
-	if at := q.phrases[strings.Join(f.name(), "")]; len(at) > 0 && (f.leaf > 1 || !lexicon.stops[q.low(at[0][0])]) {
+	if spans := q.phrases[strings.Join(f.name(), "")]; len(spans) > 0 &&
+		(f.leaf > 1 || !lexicon.stops[q.low(spans[0][0])]) {
 		// as in the data, or as one word
-		m := mention{field: f, from: at[0][0], to: at[0][1], words: f.leaf, exact: true, whole: true}
+		m := mention{field: f, start: spans[0][0], end: spans[0][1], words: f.leaf, exact: true, whole: true}
 		if f.leaf > 1 || len(f.words) == 1 {
 			return m, true
 		}
@@ -142,10 +143,10 @@ func (q *Question) named(f *Field) (mention, bool) {
 	required, content := [][]int{}, false
 	exact := true
 	for _, name := range f.name() {
-		at := q.positions(name)
+		positions := q.positions(name)
 		switch {
-		case len(at) > 0:
-			required, content = append(required, at), content || !lexicon.vague[name]
+		case len(positions) > 0:
+			required, content = append(required, positions), content || !lexicon.vague[name]
 		case lexicon.vague[name]:
 			exact = false
 		default:
@@ -154,16 +155,16 @@ func (q *Question) named(f *Field) (mention, bool) {
 	}
 	outer := f.words[f.leaf:]
 	if !content && len(outer) > 0 { // State.Name, license.key
-		at := q.positions(outer[0])
-		if len(at) > 0 && (!lexicon.vague[outer[0]] || exact || len(required) == 0) {
-			required, content, outer = append(required, at), true, outer[1:]
+		positions := q.positions(outer[0])
+		if len(positions) > 0 && (!lexicon.vague[outer[0]] || exact || len(required) == 0) {
+			required, content, outer = append(required, positions), true, outer[1:]
 		}
 	}
 	if len(required) == 0 || !content && (!exact || len(f.words) > f.leaf) {
 		return mention{}, false
 	}
 	m := mention{field: f, exact: exact, words: len(required)}
-	if m.from, m.to = window(required); m.length() > maxPhrase {
+	if m.start, m.end = window(required); m.length() > maxPhrase {
 		return m, false
 	}
 	return q.extended(m, required, outer), true
@@ -172,13 +173,13 @@ func (q *Question) named(f *Field) (mention, bool) {
 // extended returns the mention with further words of the path that stand near it.
 func (q *Question) extended(m mention, required [][]int, outer []string) mention {
 	for _, name := range outer {
-		at := q.positions(name)
-		if len(at) == 0 || lexicon.vague[name] {
+		positions := q.positions(name)
+		if len(positions) == 0 || lexicon.vague[name] {
 			continue
 		}
-		if from, to := window(append(required, at)); to-from <= maxPhrase {
-			required = append(required, at)
-			m.from, m.to, m.words = from, to, len(required)
+		if start, end := window(append(required, positions)); end-start <= maxPhrase {
+			required = append(required, positions)
+			m.start, m.end, m.words = start, end, len(required)
 		}
 	}
 	return m
@@ -219,46 +220,46 @@ func (q *Question) has(words ...string) bool {
 
 // positions returns the words of the question that denote a word of a name.
 func (q *Question) positions(name string) []int {
-	at, known := q.at[name]
-	if known {
-		return at
+	positions, cached := q.denoting[name]
+	if cached {
+		return positions
 	}
 	for i, w := range q.words {
-		if len(at) < maxOccurrences && (w.low == name || !lexicon.stops[w.low] && alike(w, name)) {
-			at = append(at, i)
+		if len(positions) < maxOccurrences && (w.low == name || !lexicon.stops[w.low] && alike(w, name)) {
+			positions = append(positions, i)
 		}
 	}
-	q.at[name] = at
-	return at
+	q.denoting[name] = positions
+	return positions
 }
 
 // window returns the shortest range of words with one position of each list.
-func window(lists [][]int) (from, to int) {
+func window(lists [][]int) (start, end int) {
 	best := 1 << 20
 	for _, list := range lists {
 		for _, anchor := range list {
 			low, high := anchor, anchor
-			for _, other := range lists {
-				near := other[0]
-				for _, at := range other {
-					if abs(at-anchor) < abs(near-anchor) {
-						near = at
+			for _, positions := range lists {
+				near := positions[0]
+				for _, position := range positions {
+					if abs(position-anchor) < abs(near-anchor) {
+						near = position
 					}
 				}
 				low, high = min(low, near), max(high, near)
 			}
 			if high-low < best {
-				best, from, to = high-low, low, high+1
+				best, start, end = high-low, low, high+1
 			}
 		}
 	}
-	return from, to
+	return start, end
 }
 
 func abs(n int) int { return max(n, -n) }
 
 // names returns the word of the question that names the records of the array.
-func (q *Question) names(a *Array) (at int, ok bool) {
+func (q *Question) names(a *Array) (position int, ok bool) {
 	if len(a.words) == 0 {
 		return 0, false
 	}
@@ -268,8 +269,8 @@ func (q *Question) names(a *Array) (at int, ok bool) {
 		}
 	}
 	head := a.words[len(a.words)-1]
-	if at := q.phrases[singular(strings.Join(a.words, ""))]; len(at) > 0 && len(a.words) > 1 {
-		return at[0][1] - 1, true
+	if spans := q.phrases[singular(strings.Join(a.words, ""))]; len(spans) > 0 && len(a.words) > 1 {
+		return spans[0][1] - 1, true
 	}
 	for i, w := range q.words {
 		if !lexicon.stops[w.low] && (w.low == head || singular(w.low) == singular(head)) {
@@ -282,24 +283,24 @@ func (q *Question) names(a *Array) (at int, ok bool) {
 // Intent returns what the question asks for.
 func (q *Question) Intent() Intent { return q.intent }
 
-func (q *Question) low(at int) string {
-	if at < 0 || at >= len(q.words) {
+func (q *Question) low(i int) string {
+	if i < 0 || i >= len(q.words) {
 		return ""
 	}
-	return q.words[at].low
+	return q.words[i].low
 }
 
-func (q *Question) text(at int) string {
-	if at < 0 || at >= len(q.words) {
+func (q *Question) text(i int) string {
+	if i < 0 || i >= len(q.words) {
 		return ""
 	}
-	return q.words[at].text
+	return q.words[i].text
 }
 
 // phrase returns the words of a mention as written.
 func (q *Question) phrase(m mention) string {
 	var texts []string
-	for _, w := range q.words[m.from:m.to] {
+	for _, w := range q.words[m.start:m.end] {
 		texts = append(texts, w.text)
 	}
 	return strings.Join(texts, " ")
@@ -317,14 +318,14 @@ func (q *Question) ranked() []*Array {
 // score returns how well an array fits the question: by its name, most if that is what is counted, and by the words
 // that its fields and values explain.
 func (q *Question) score(a *Array) (score float64) {
-	if known, ok := q.scores[a]; ok {
-		return known
+	if cached, ok := q.scores[a]; ok {
+		return cached
 	}
 	defer func() { q.scores[a] = score }()
-	at, named := q.names(a)
+	position, named := q.names(a)
 	if named {
 		score += 2
-		if subject(q) == at {
+		if subject(q) == position {
 			score += 2
 		}
 	}
@@ -343,8 +344,8 @@ func (q *Question) score(a *Array) (score float64) {
 		case m.field.Level > 0:
 			weight = 0.4
 		}
-		for i := m.from; i < m.to; i++ {
-			if !named || i != at {
+		for i := m.start; i < m.end; i++ {
+			if !named || i != position {
 				covered[i] = max(covered[i], weight)
 			}
 		}

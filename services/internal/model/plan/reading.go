@@ -55,7 +55,7 @@ func readFor(q *Question, a *Array) *reading {
 }
 
 // covers reports whether all words of a mention are explained already.
-func (r *reading) covers(m mention) bool { return !slices.Contains(r.covered[m.from:m.to], false) }
+func (r *reading) covers(m mention) bool { return !slices.Contains(r.covered[m.start:m.end], false) }
 
 // coverNoun covers the noun of the records, wherever it occurs, and the other words of the data key.
 func (r *reading) coverNoun(q *Question) {
@@ -72,7 +72,7 @@ func (r *reading) coverNoun(q *Question) {
 
 // coverName covers the words that a field's path has.
 func (r *reading) coverName(q *Question, m mention) {
-	for i := m.from; i < m.to; i++ {
+	for i := m.start; i < m.end; i++ {
 		if m.whole || slices.ContainsFunc(m.field.words, func(name string) bool { return alike(q.words[i], name) }) {
 			r.covered[i] = true
 		}
@@ -82,47 +82,47 @@ func (r *reading) coverName(q *Question, m mention) {
 // nounOf returns the word that names the records: as the data key does, or what is counted if the key names nothing or
 // its records are those of a type that the question names.
 func nounOf(q *Question, a *Array) int {
-	if at, ok := q.names(a); ok {
-		return at
+	if position, ok := q.names(a); ok {
+		return position
 	}
-	at := subject(q)
+	position := subject(q)
 	switch {
-	case at < 0 || isPart(q, a, at):
+	case position < 0 || isPart(q, a, position):
 		return -1
 	case a.Noun() != "records" && len(a.words) == 0: // by the kind of the records
-		if singular(q.low(at)) == singular(a.Noun()) {
-			return at
+		if singular(q.low(position)) == singular(a.Noun()) {
+			return position
 		}
 	case len(a.words) == 0 && a.Parent == nil && !a.mixed():
-		return at
+		return position
 	case strings.HasSuffix(a.Key, recursive): // "lvm volumes"
-		if slices.ContainsFunc(q.mentions(a), func(m mention) bool { return m.value != nil && m.to == at }) {
-			return at
+		if slices.ContainsFunc(q.mentions(a), func(m mention) bool { return m.value != nil && m.end == position }) {
+			return position
 		}
 	}
 	return -1
 }
 
 // isPart reports whether the word names a field of the records, or a part of them: an object, a list or a number.
-func isPart(q *Question, a *Array, at int) bool {
+func isPart(q *Question, a *Array, position int) bool {
 	return slices.ContainsFunc(a.Fields, func(f *Field) bool {
 		if f.Level > 0 || f.leaf == 0 {
 			return false
 		}
-		entity := f.leaf == 2 && (f.words[1] == "id" || f.words[1] == "uuid") && alike(q.words[at], f.words[0]) &&
+		entity := f.leaf == 2 && (f.words[1] == "id" || f.words[1] == "uuid") && alike(q.words[position], f.words[0]) &&
 			f.distinct() < a.Count
-		itself := entity || len(f.words) == 1 && singular(q.low(at)) == singular(f.words[0])
-		denotes := func(name string) bool { return !lexicon.vague[name] && alike(q.words[at], name) }
+		itself := entity || len(f.words) == 1 && singular(q.low(position)) == singular(f.words[0])
+		denotes := func(name string) bool { return !lexicon.vague[name] && alike(q.words[position], name) }
 		counted := f.has("number") && slices.ContainsFunc(f.name(), denotes)
-		return itself || counted || (f.has("object") || f.has("array")) && alike(q.words[at], f.words[f.leaf-1])
+		return itself || counted || (f.has("object") || f.has("array")) && alike(q.words[position], f.words[f.leaf-1])
 	})
 }
 
 // subject returns the head of the noun phrase that names the records: after how many, which, most, number of and
 // list; before per and by; -1 if there is none.
 func subject(q *Question) int {
-	if at := topBy(q); at > 0 {
-		return at // top 3 sites by hosts
+	if position := topBy(q); position > 0 {
+		return position // top 3 sites by hosts
 	}
 	ranked := q.has("most", "fewest") // which site has the most hosts
 	for i, w := range q.words {
@@ -131,8 +131,8 @@ func subject(q *Question) int {
 		case next == "":
 		case w.low == "many" && q.low(i-1) == "how", w.low == "of" && q.low(i-1) == "number", w.low == "most",
 			w.low == "fewest":
-			if at := pluralAfter(q, i); at > 0 {
-				return at
+			if position := pluralAfter(q, i); position > 0 {
+				return position
 			}
 		case !ranked && !lexicon.stops[next] && (w.low == "which" || w.low == "list" || w.low == "what"):
 			return i + 1
@@ -140,28 +140,29 @@ func subject(q *Question) int {
 			return i
 		}
 	}
-	at := slices.IndexFunc(q.words, func(w word) bool { return w.low == "which" || w.low == "what" })
-	if at >= 0 && q.low(at+1) != "" && !lexicon.stops[q.low(at+1)] {
-		return at + 1
+	position := slices.IndexFunc(q.words, func(w word) bool { return w.low == "which" || w.low == "what" })
+	if position >= 0 && q.low(position+1) != "" && !lexicon.stops[q.low(position+1)] {
+		return position + 1
 	}
 	return -1
 }
 
 // topBy returns the word after by of "top 3 sites by hosts" if it names an array; -1 otherwise.
 func topBy(q *Question) int {
-	at := 1 + slices.IndexFunc(q.words, func(w word) bool { return w.low == "by" })
-	if q.low(0) != "top" || at < 2 || at == len(q.words) {
+	position := 1 + slices.IndexFunc(q.words, func(w word) bool { return w.low == "by" })
+	if q.low(0) != "top" || position < 2 || position == len(q.words) {
 		return -1
 	}
-	if !slices.ContainsFunc(q.v.Arrays, func(a *Array) bool { named, ok := q.names(a); return ok && named == at }) {
+	if !slices.ContainsFunc(q.v.Arrays, func(a *Array) bool { named, ok := q.names(a); return ok && named == position }) {
 		return -1
 	}
-	return at
+	return position
 }
 
 // pluralAfter returns the first plural noun within four words; -1 if there is none.
-func pluralAfter(q *Question, at int) int {
-	for i := at + 1; i < min(len(q.words), at+5) && !(i > at+1 && q.words[i].brk) && !lexicon.stops[q.low(i)]; i++ {
+func pluralAfter(q *Question, start int) int {
+	for i := start + 1; i < min(len(q.words), start+5) && !(i > start+1 && q.words[i].brk) &&
+		!lexicon.stops[q.low(i)]; i++ {
 		if singular(q.low(i)) != q.low(i) {
 			return i
 		}
@@ -170,8 +171,8 @@ func pluralAfter(q *Question, at int) int {
 }
 
 // namesDate reports whether a field of dates is named at the word.
-func (r *reading) namesDate(at int) bool {
-	return slices.ContainsFunc(r.fields, func(m mention) bool { return m.from == at && m.field.date() })
+func (r *reading) namesDate(position int) bool {
+	return slices.ContainsFunc(r.fields, func(m mention) bool { return m.start == position && m.field.date() })
 }
 
 // claimParts claims the values that have a proper noun of the question that nothing else explains: Frankfurt of
@@ -192,7 +193,7 @@ func claimParts(q *Question, r *reading) {
 				continue
 			}
 			for _, v := range parts {
-				c := claim{mention: mention{field: f, value: &v, from: i, to: i + 1, words: 1},
+				c := claim{mention: mention{field: f, value: &v, start: i, end: i + 1, words: 1},
 					Condition: Condition{f.Path, opEq, v.JSON()}}
 				if denied(q, c.mention) {
 					c.Op = opNe
@@ -229,12 +230,14 @@ func partsOf(a *Array, f *Field, low string) (parts []estate.Value, count int) {
 }
 
 // besideValue reports whether the word stands next to a value.
-func (r *reading) besideValue(at int) bool {
-	return slices.ContainsFunc(r.claims, func(c claim) bool { return c.value != nil && (c.to == at || c.from == at+1) })
+func (r *reading) besideValue(position int) bool {
+	return slices.ContainsFunc(r.claims, func(c claim) bool {
+		return c.value != nil && (c.end == position || c.start == position+1)
+	})
 }
 
 func (r *reading) cover(m mention) {
-	for i := m.from; i < m.to; i++ {
+	for i := m.start; i < m.end; i++ {
 		r.covered[i] = true
 	}
 }
@@ -242,7 +245,7 @@ func (r *reading) cover(m mention) {
 // preferred reports whether no other field is named by the same words more exactly.
 func preferred(mentions []mention, m mention) bool {
 	return !slices.ContainsFunc(mentions, func(o mention) bool {
-		return o.value == nil && o.field != m.field && o.from <= m.from && m.to <= o.to &&
+		return o.value == nil && o.field != m.field && o.start <= m.start && m.end <= o.end &&
 			(o.words > m.words || o.words == m.words &&
 				(o.exact && !m.exact || o.exact == m.exact && o.field.Level < m.field.Level))
 	})
@@ -255,16 +258,16 @@ func claimValues(q *Question, r *reading, mentions []mention) {
 		if m.value == nil {
 			names[m.field] = m
 		} else {
-			spans[[2]int{m.from, m.to}] = append(spans[[2]int{m.from, m.to}], m)
+			spans[[2]int{m.start, m.end}] = append(spans[[2]int{m.start, m.end}], m)
 		}
 	}
 	for _, m := range mentions {
-		if m.value == nil || slices.Contains(r.covered[m.from:m.to], true) || isName(q, r, mentions, m) {
+		if m.value == nil || slices.Contains(r.covered[m.start:m.end], true) || isName(q, r, mentions, m) {
 			continue
 		}
-		best, among, ambiguous := bestValue(spans[[2]int{m.from, m.to}], names)
+		best, among, ambiguous := bestValue(spans[[2]int{m.start, m.end}], names)
 		constant := best.field.distinct() < 2 && !best.field.optional()
-		if constant && best.field.Level > 0 && subject(q) == best.from { // the question counts the enclosing records
+		if constant && best.field.Level > 0 && subject(q) == best.start { // the question counts the enclosing records
 			continue
 		}
 		r.cover(best)
@@ -284,17 +287,17 @@ func claimValues(q *Question, r *reading, mentions []mention) {
 
 // isName reports whether the words of a value name the records, or a field if the value is in another inflection.
 func isName(q *Question, r *reading, mentions []mention, m mention) bool {
-	if _, named := q.names(r.array); named && m.length() == 1 && m.from == r.noun && !m.exact {
+	if _, named := q.names(r.array); named && m.length() == 1 && m.start == r.noun && !m.exact {
 		return true
 	}
-	if r.noun >= 0 && m.to <= r.noun+1 && r.noun-m.from < len(r.array.words) &&
-		!slices.ContainsFunc(q.words[m.from:m.to], func(w word) bool {
+	if r.noun >= 0 && m.end <= r.noun+1 && r.noun-m.start < len(r.array.words) &&
+		!slices.ContainsFunc(q.words[m.start:m.end], func(w word) bool {
 			return !slices.ContainsFunc(r.array.words, func(name string) bool { return alike(w, name) })
 		}) {
 		return true // aws of "aws endpoints"
 	}
 	return !m.exact && slices.ContainsFunc(mentions, func(o mention) bool {
-		return o.value == nil && o.exact && o.from <= m.from && m.to <= o.to && o.field.Level == 0
+		return o.value == nil && o.exact && o.start <= m.start && m.end <= o.end && o.field.Level == 0
 	})
 }
 
@@ -325,20 +328,20 @@ func bestValue(same []mention, names map[*Field]mention) (best mention, among []
 // distance returns how far the field of a value is named from it: 1 for the next word; 10 if it is not.
 func distance(m mention, names map[*Field]mention) int {
 	name, ok := names[m.field]
-	if !ok || name.to > m.from && m.to > name.from {
+	if !ok || name.end > m.start && m.end > name.start {
 		return 10
 	}
-	return min(10, max(m.from-name.to, name.from-m.to)+1)
+	return min(10, max(m.start-name.end, name.start-m.end)+1)
 }
 
 // denied reports whether a negation refers to the mention: "not running", "no owner tag", "backup is not set".
 func denied(q *Question, m mention) bool {
-	for i := m.from + 1; i < m.to; i++ {
+	for i := m.start + 1; i < m.end; i++ {
 		if lexicon.negations[q.low(i)] { // a disk that is not encrypted
 			return true
 		}
 	}
-	for i := m.from - 1; i >= max(0, m.from-4); i-- {
+	for i := m.start - 1; i >= max(0, m.start-4); i-- {
 		switch low := q.low(i); {
 		case lexicon.negations[low] || low == "than" && q.low(i-1) == "other":
 			return low != "not" || q.low(i+1) != "only"
@@ -357,12 +360,12 @@ func deniedAfter(q *Question, m mention) bool {
 	off := func(i int) bool {
 		return q.low(i) == "disabled" || q.low(i) == "off" || q.low(i) == "not" && q.low(i+1) == "enabled"
 	}
-	return unset(q, m) || off(m.to) || off(m.to+1) || off(m.to+2)
+	return unset(q, m) || off(m.end) || off(m.end+1) || off(m.end+2)
 }
 
 // unset reports whether the question asks for records without the field: "backup is not set".
 func unset(q *Question, m mention) bool {
-	for i := m.to; i < min(len(q.words), m.to+4) && !q.words[i].brk; i++ {
+	for i := m.end; i < min(len(q.words), m.end+4) && !q.words[i].brk; i++ {
 		switch low := q.low(i); {
 		case slices.Contains([]string{"unset", "missing", "absent", "empty"}, low),
 			low == "not" && slices.Contains([]string{"set", "configured", "assigned", "given", "defined", "specified", "there"},
@@ -393,7 +396,7 @@ func claimFields(q *Question, r *reading) {
 			r.claim(m, Condition{m.field.Path, opPresent, null})
 		case m.field.boolean() && m.field.distinct() > 0:
 			r.claim(m, Condition{m.field.Path, opEq, JSON(!denied(q, m))})
-		case m.field.lacking() && denied(q, m) && q.low(m.from-1) != "not": // "not ok" denies a value
+		case m.field.lacking() && denied(q, m) && q.low(m.start-1) != "not": // "not ok" denies a value
 			r.claim(m, Condition{m.field.Path, opMissing, null})
 		}
 	}
@@ -401,7 +404,7 @@ func claimFields(q *Question, r *reading) {
 
 // possessed reports whether the question asks for records with the field: "with a retention policy", "have an owner".
 func possessed(q *Question, m mention) bool {
-	for i := m.from - 1; i > max(0, m.from-4) && !q.words[i].brk; i-- {
+	for i := m.start - 1; i > max(0, m.start-4) && !q.words[i].brk; i-- {
 		if low := q.low(i); low == "a" || low == "an" || low == "any" {
 			return slices.Contains([]string{"with", "have", "has", "having", "carry", "carries", "carrying"}, q.low(i-1))
 		}
@@ -411,14 +414,14 @@ func possessed(q *Question, m mention) bool {
 
 // grouped reports whether the question asks for figures per value of the field.
 func grouped(q *Question, m mention) bool {
-	for i := m.to - 2; i >= max(0, m.from-3) && !q.words[i+1].brk; i-- {
+	for i := m.end - 2; i >= max(0, m.start-3) && !q.words[i+1].brk; i-- {
 		switch q.low(i) {
 		case "per", "by", "each", "every":
 			return q.low(0) != "top"
 		case "top":
-			return i == 0 && m.from <= 2 && topBy(q) > 0
+			return i == 0 && m.start <= 2 && topBy(q) > 0
 		case "which", "what":
-			return i == m.from-1 || i == m.from-2 && singular(q.low(i+1)) == q.low(i+1) && i+1 != subject(q)
+			return i == m.start-1 || i == m.start-2 && singular(q.low(i+1)) == q.low(i+1) && i+1 != subject(q)
 		}
 	}
 	return false
@@ -433,9 +436,9 @@ func claimNumbers(q *Question, r *reading, mentions []mention) {
 		if r.covered[i] {
 			continue
 		}
-		if date, from := dateAt(q, i); date != "" {
+		if date, start := dateAt(q, i); date != "" {
 			if f := nearestField(q, r, mentions, i, (*Field).date); f != nil {
-				r.claimDate(q, mention{field: f, from: from, to: i + 1}, date)
+				r.claimDate(q, mention{field: f, start: start, end: i + 1}, date)
 				continue
 			}
 		}
@@ -451,7 +454,7 @@ func claimNumbers(q *Question, r *reading, mentions []mention) {
 		}
 		if f := nearestField(q, r, mentions, i, func(f *Field) bool { return f.has("number") || f.numeric() }); f != nil {
 			op := comparison(q, i)
-			m := mention{field: f, from: i, to: i + 1}
+			m := mention{field: f, start: i, end: i + 1}
 			if slices.ContainsFunc(r.claims, func(c claim) bool { return c.mention.field == f }) {
 				r.unclear = "it has several numbers for " + f.Path
 			}
@@ -475,7 +478,7 @@ func parseNumber(low string) (json.RawMessage, bool) {
 
 // dateAt returns the date that ends at a word, as in ISO 8601, and its first word: 2024-05, March 2024 or 20 March
 // 2024; empty if there is none.
-func dateAt(q *Question, i int) (date string, from int) {
+func dateAt(q *Question, i int) (date string, start int) {
 	year, month := q.low(i), lexicon.months[q.low(i-1)]
 	switch {
 	case !isoDate.MatchString(year):
@@ -496,9 +499,9 @@ func (r *reading) claimDate(q *Question, m mention, date string) {
 		r.unclear = "it has several dates"
 	}
 	r.cover(m)
-	in, _ := period(f.Path, date)
-	before := q.low(m.from - 1)
-	if q.low(m.from-2) == "or" {
+	within, _ := period(f.Path, date)
+	before := q.low(m.start - 1)
+	if q.low(m.start-2) == "or" {
 		r.unclear = "in or before a date"
 	}
 	var conditions []Condition
@@ -507,12 +510,12 @@ func (r *reading) claimDate(q *Question, m mention, date string) {
 		conditions = []Condition{{f.Path, opLt, JSON(date)}}
 	case before == "since" || before == "from":
 		conditions = []Condition{{f.Path, opGte, JSON(date)}}
-	case before == "after" && len(in) == 2:
-		conditions = []Condition{{f.Path, opGte, in[1].Value}}
+	case before == "after" && len(within) == 2:
+		conditions = []Condition{{f.Path, opGte, within[1].Value}}
 	case before == "after":
 		conditions = []Condition{{f.Path, opGt, JSON(date)}}
-	case len(in) == 2:
-		conditions = in
+	case len(within) == 2:
+		conditions = within
 	default:
 		conditions = []Condition{{f.Path, opEq, JSON(date)}}
 	}
@@ -523,16 +526,17 @@ func (r *reading) claimDate(q *Question, m mention, date string) {
 
 // nearestField returns the field that the question names nearest to a word and that fits, or the only one of the
 // records if it names none; nil if there is none.
-func nearestField(q *Question, r *reading, mentions []mention, at int, fits func(*Field) bool) *Field {
+func nearestField(q *Question, r *reading, mentions []mention, position int, fits func(*Field) bool) *Field {
 	var best *Field
 	distance := 5
 	for _, m := range mentions {
-		if d := max(at-m.to+1, m.from-at); m.value == nil && fits(m.field) && d < distance && (at < m.from || m.to <= at) {
+		if d := max(position-m.end+1, m.start-position); m.value == nil && fits(m.field) && d < distance &&
+			(position < m.start || m.end <= position) {
 			best, distance = m.field, d
 			r.coverName(q, m)
 		}
 	}
-	if best != nil || !isoDate.MatchString(q.low(at)) {
+	if best != nil || !isoDate.MatchString(q.low(position)) {
 		return best
 	}
 	for _, f := range r.array.Fields {
@@ -547,9 +551,9 @@ func nearestField(q *Question, r *reading, mentions []mention, at int, fits func
 }
 
 // comparison returns the operator of the number at a word.
-func comparison(q *Question, at int) string {
+func comparison(q *Question, position int) string {
 	op := opEq
-	for i := at - 1; i >= max(0, at-3) && !q.words[i+1].brk; i-- {
+	for i := position - 1; i >= max(0, position-3) && !q.words[i+1].brk; i-- {
 		switch q.low(i) {
 		case "than":
 			less := slices.Contains([]string{"less", "fewer", "smaller", "lower", "younger", "earlier"}, q.low(i-1))
@@ -564,8 +568,8 @@ func comparison(q *Question, at int) string {
 			return opLte
 		}
 	}
-	if q.low(at+1) == "or" {
-		switch q.low(at + 2) {
+	if q.low(position+1) == "or" {
+		switch q.low(position + 2) {
 		case "more", "higher", "above":
 			return opGte
 		case "less", "fewer", "below":

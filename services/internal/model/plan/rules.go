@@ -67,11 +67,11 @@ func Breakdowns(q *Question, n int) (calls []Call) {
 	arrays := slices.Clone(q.v.Arrays)
 	slices.SortStableFunc(arrays, func(a, b *Array) int { return cmp.Compare(b.Count, a.Count) })
 	for _, a := range arrays {
-		at := slices.IndexFunc(a.Fields, func(f *Field) bool {
+		i := slices.IndexFunc(a.Fields, func(f *Field) bool {
 			return f.Level == 0 && f.has("string") && f.enumerated() && f.distinct() > 1
 		})
-		if at >= 0 && len(calls) < n {
-			calls = append(calls, Call{DataKey: a.Key, GroupBy: a.Fields[at].Path, Metric: metricCount})
+		if i >= 0 && len(calls) < n {
+			calls = append(calls, Call{DataKey: a.Key, GroupBy: a.Fields[i].Path, Metric: metricCount})
 		}
 	}
 	return calls
@@ -107,10 +107,10 @@ func proposeFor(q *Question, a *Array) *proposal {
 		return slices.ContainsFunc(r.claims, func(c claim) bool {
 			name, named := q.named(c.mention.field)
 			return c.mention.field == m.field || m.field.object() && strings.HasPrefix(c.Field, m.field.Path+".") ||
-				named && name.from <= m.from && m.to <= name.to
+				named && name.start <= m.start && m.end <= name.end
 		})
 	})
-	slices.SortStableFunc(r.claims, func(a, b claim) int { return cmp.Compare(a.from, b.from) })
+	slices.SortStableFunc(r.claims, func(a, b claim) int { return cmp.Compare(a.start, b.start) })
 	for _, c := range r.claims {
 		if c.ambiguous {
 			p.reason = fmt.Sprintf("%q may be a value of %s or %s", q.phrase(c.mention), c.Field, c.among[0].Path)
@@ -201,9 +201,9 @@ func unclear(q *Question, p *proposal, r *reading, i Intent) string {
 
 // perOther reports whether the question asks for figures per something else than a record.
 func perOther(q *Question, r *reading) bool {
-	at := 1 + slices.IndexFunc(q.words, func(w word) bool { return w.low == "per" })
-	return at > 0 && !slices.ContainsFunc(r.array.words, func(name string) bool {
-		return at < len(q.words) && alike(q.words[at], name)
+	position := 1 + slices.IndexFunc(q.words, func(w word) bool { return w.low == "per" })
+	return position > 0 && !slices.ContainsFunc(r.array.words, func(name string) bool {
+		return position < len(q.words) && alike(q.words[position], name)
 	})
 }
 
@@ -223,19 +223,19 @@ func divide(q *Question, fields []mention) (numbers, groups []mention) {
 // overlap reports whether the first field and another one are named by the same words.
 func overlap(list []mention) bool {
 	return len(list) > 1 && slices.ContainsFunc(list[1:], func(m mention) bool {
-		return m.from < list[0].to && list[0].from < m.to
+		return m.start < list[0].end && list[0].start < m.end
 	})
 }
 
 // disjoint reports whether "or" joins conditions of different fields, which a call cannot have.
 func disjoint(q *Question, r *reading) bool {
-	for at, w := range q.words {
+	for i, w := range q.words {
 		if w.low != "or" {
 			continue
 		}
 		for _, left := range r.claims {
-			if left.to <= at && left.to >= at-1 && slices.ContainsFunc(r.claims, func(right claim) bool {
-				return right.from > at && right.from <= at+2 && right.Field != left.Field
+			if left.end <= i && left.end >= i-1 && slices.ContainsFunc(r.claims, func(right claim) bool {
+				return right.start > i && right.start <= i+2 && right.Field != left.Field
 			}) {
 				return true
 			}
@@ -287,7 +287,9 @@ func implied(q *Question, r *reading) (fields []mention) {
 func vaguely(q *Question, m mention) bool {
 	return slices.ContainsFunc(m.field.Array.Fields, func(f *Field) bool {
 		shared := func(name string) bool {
-			return !lexicon.vague[name] && slices.ContainsFunc(q.words[m.from:m.to], func(w word) bool { return alike(w, name) })
+			return !lexicon.vague[name] && slices.ContainsFunc(q.words[m.start:m.end], func(w word) bool {
+				return alike(w, name)
+			})
 		}
 		return f != m.field && f.Level == m.field.Level && f.scalar() && f.distinct() > 1 &&
 			slices.ContainsFunc(f.name(), shared)
@@ -296,7 +298,7 @@ func vaguely(q *Question, m mention) bool {
 
 // distinctOf reports whether the question counts the values of a field: "how many different sizes", "how many vendors".
 func distinctOf(q *Question, m mention, r *reading) bool {
-	before := q.low(m.from - 1)
+	before := q.low(m.start - 1)
 	different := slices.Contains([]string{"different", "distinct", "unique", "separate"}, before)
 	return !grouped(q, m) && (different ||
 		before == "many" && r.noun < 0 && (len(r.claims) == 0 || m.field.distinct() == r.array.Count))

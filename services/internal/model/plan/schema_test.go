@@ -18,8 +18,8 @@ func wideEstate(n int) string {
 	for i := range n {
 		record[fmt.Sprintf("field_%05d", i)] = i
 	}
-	other := map[string]any{"name": "y", "field_00001": 2, "field_00002": "b"}
-	return string(plan.JSON(map[string]any{"things": []any{record, other}}))
+	second := map[string]any{"name": "y", "field_00001": 2, "field_00002": "b"}
+	return string(plan.JSON(map[string]any{"things": []any{record, second}}))
 }
 
 // noun returns a word of its own for each number up to 999.
@@ -130,11 +130,11 @@ func orderOf(t *testing.T, raw json.RawMessage) {
 		for _, name := range []string{
 			`"conditions":{"type"`, `"filter":{"type"`, `"group_by":{"type"`, `"metric":{"type"`, `"required":["data_key"`,
 		} {
-			at := strings.Index(part[last:], name)
-			if at < 0 {
+			i := strings.Index(part[last:], name)
+			if i < 0 {
 				t.Fatalf("%s is missing or precedes its predecessor in %.300s", name, part)
 			}
-			last += at
+			last += i
 		}
 	}
 }
@@ -324,12 +324,12 @@ func (s *step) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &constant); err != nil {
 		return err
 	}
-	var other map[string]json.RawMessage
-	if err := json.Unmarshal(data, &other); err != nil {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
 		return err
 	}
-	delete(other, "const")
-	if err := json.Unmarshal(plan.JSON(other), (*plain)(s)); err != nil {
+	delete(members, "const")
+	if err := json.Unmarshal(plan.JSON(members), (*plain)(s)); err != nil {
 		return err
 	}
 	s.Const, _ = constant.Const.(string)

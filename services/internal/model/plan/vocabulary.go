@@ -102,11 +102,11 @@ func New(ctx context.Context, e *estate.Estate) *Vocabulary {
 
 // Array returns the array of a data key; nil if there is none.
 func (v *Vocabulary) Array(key string) *Array {
-	at := slices.IndexFunc(v.Arrays, func(a *Array) bool { return a.Key == key })
-	if at < 0 {
+	i := slices.IndexFunc(v.Arrays, func(a *Array) bool { return a.Key == key })
+	if i < 0 {
 		return nil
 	}
-	return v.Arrays[at]
+	return v.Arrays[i]
 }
 
 // addFields adds the fields of the records, then those of the enclosing records.
@@ -162,11 +162,11 @@ func (a *Array) identity() *Field {
 
 // Field returns the field with a path; nil if there is none.
 func (a *Array) Field(path string) *Field {
-	at := slices.IndexFunc(a.Fields, func(f *Field) bool { return f.Path == path })
-	if at < 0 {
+	i := slices.IndexFunc(a.Fields, func(f *Field) bool { return f.Path == path })
+	if i < 0 {
 		return nil
 	}
-	return a.Fields[at]
+	return a.Fields[i]
 }
 
 // generic are keys that do not name the records.
@@ -340,7 +340,7 @@ func (f *Field) spellings(text string) (equal []estate.Value) {
 		return nil
 	}
 	for _, v := range f.values() {
-		if other := fold(v.Text); other == folded || v.Type == "string" && other == singular(folded) {
+		if spelling := fold(v.Text); spelling == folded || v.Type == "string" && spelling == singular(folded) {
 			equal = append(equal, v)
 		}
 	}

@@ -39,17 +39,17 @@ var abbreviations = strings.NewReplacer("’", "'", "n't", " not", "N'T", " NOT"
 func split(question string) (words []word) {
 	question = abbreviations.Replace(question)
 	end := 0
-	for _, at := range tokens.FindAllStringIndex(question, maxWords) {
-		text := question[at[0]:at[1]]
+	for _, span := range tokens.FindAllStringIndex(question, maxWords) {
+		text := question[span[0]:span[1]]
 		low := strings.ToLower(text)
-		if low == "s" && at[0] > 0 && question[at[0]-1] == '\'' {
-			end = at[1]
+		if low == "s" && span[0] > 0 && question[span[0]-1] == '\'' {
+			end = span[1]
 			continue
 		}
-		brk := end == 0 || strings.ContainsAny(question[end:at[0]], ",;:.?!()") ||
-			strings.Contains(question[end:at[0]], " - ")
+		brk := end == 0 || strings.ContainsAny(question[end:span[0]], ",;:.?!()") ||
+			strings.Contains(question[end:span[0]], " - ")
 		words = append(words, word{text, low, stem(low), brk})
-		end = at[1]
+		end = span[1]
 	}
 	return words
 }
