@@ -52,7 +52,7 @@ type Estate struct {
 // Parse is Read without a context.
 func Parse(text []byte) (*Estate, error) { return Read(context.Background(), text) }
 
-// parse validates text and finds the arrays outside of records. It calls found for each array as soon
+// parse validates text and finds the arrays outside of records. It calls report with each array as soon
 // as it is validated. Some of them may not become part of the estate.
 func parse(text []byte, report func(*array)) (*Estate, error) {
 	f := finder{scanner: scanner{text: text}, report: report}

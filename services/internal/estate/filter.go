@@ -494,7 +494,7 @@ func (c comparison) refuse(col *column, values string) error {
 	return fmt.Errorf("%s: the values of %q are %s", c.op, col.path, values)
 }
 
-// compare returns the rows whose value in col and value in other, the peer's column, are
+// compare returns the rows whose value in col and value in counterpart, the peer's column, are
 // two numbers, two quantities, two dates or two strings that satisfy the comparison. It reuses the memory of rows.
 func (p peer) compare(ctx context.Context, rows []uint32, col, counterpart *column, n int) ([]uint32, error) {
 	left, right := col.dense(n), counterpart.dense(n)
