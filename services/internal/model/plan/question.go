@@ -263,11 +263,6 @@ func (q *Question) names(a *Array) (position int, ok bool) {
 	if len(a.words) == 0 {
 		return 0, false
 	}
-	for _, outer := range a.outer {
-		if len(q.positions(outer)) == 0 {
-			return 0, false
-		}
-	}
 	head := a.words[len(a.words)-1]
 	if spans := q.phrases[singular(strings.Join(a.words, ""))]; len(spans) > 0 && len(a.words) > 1 {
 		return spans[0][1] - 1, true

@@ -287,9 +287,6 @@ func claimValues(q *Question, r *reading, mentions []mention) {
 
 // isName reports whether the words of a value name the records, or a field if the value is in another inflection.
 func isName(q *Question, r *reading, mentions []mention, m mention) bool {
-	if _, named := q.names(r.array); named && m.length() == 1 && m.start == r.noun && !m.exact {
-		return true
-	}
 	if r.noun >= 0 && m.end <= r.noun+1 && r.noun-m.start < len(r.array.words) &&
 		!slices.ContainsFunc(q.words[m.start:m.end], func(w word) bool {
 			return !slices.ContainsFunc(r.array.words, func(name string) bool { return alike(w, name) })

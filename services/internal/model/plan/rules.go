@@ -88,14 +88,13 @@ type proposal struct {
 
 // better reports whether p explains more words than o, or as many by better matches.
 func (p *proposal) better(o *proposal) bool {
-	const margin = 0.05
 	if (p.reason == "") != (o.reason == "") {
 		return p.reason == ""
 	}
 	if p.unknown != o.unknown {
 		return p.unknown < o.unknown
 	}
-	return p.score > o.score+margin
+	return p.score > o.score
 }
 
 // proposeFor plans the question over one array.
@@ -128,9 +127,6 @@ func proposeFor(q *Question, a *Array) *proposal {
 // setFigure sets the group and the metric of a proposal from the fields that the question names besides its conditions.
 func setFigure(q *Question, p *proposal, r *reading, i Intent, fields []mention) {
 	numbers, groups := divide(q, fields)
-	if overlap(numbers) || overlap(groups) {
-		p.fail("its words name several fields")
-	}
 	if i.Top && len(numbers)+len(groups) == 0 {
 		numbers = implied(q, r)
 	}
@@ -218,13 +214,6 @@ func divide(q *Question, fields []mention) (numbers, groups []mention) {
 		}
 	}
 	return numbers, groups
-}
-
-// overlap reports whether the first field and another one are named by the same words.
-func overlap(list []mention) bool {
-	return len(list) > 1 && slices.ContainsFunc(list[1:], func(m mention) bool {
-		return m.start < list[0].end && list[0].start < m.end
-	})
 }
 
 // disjoint reports whether "or" joins conditions of different fields, which a call cannot have.
