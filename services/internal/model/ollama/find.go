@@ -89,16 +89,12 @@ func choose(ctx context.Context, client *api.Client) (name string, ok bool) {
 	return "", false
 }
 
+// byPreference orders models of up to preferredSize before the others: of the former the largest first, of the latter
+// the smallest.
 func byPreference(a, b api.ListModelResponse) int {
-	preferredA, preferredB := a.Size <= preferredSize, b.Size <= preferredSize
-	switch {
-	case preferredA && preferredB:
-		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Name, b.Name))
-	case preferredA:
-		return -1
-	case preferredB:
-		return 1
-	default:
-		return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Name, b.Name))
+	bySize := cmp.Compare(b.Size, a.Size)
+	if max(a.Size, b.Size) > preferredSize {
+		bySize = -bySize
 	}
+	return cmp.Or(bySize, cmp.Compare(a.Name, b.Name))
 }
