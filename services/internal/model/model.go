@@ -93,7 +93,7 @@ type Message struct {
 
 // Call is a model's request to run a tool.
 type Call struct {
-	ID    string
+	ID    string // empty: the server sent none
 	Name  string
 	Input json.RawMessage // a JSON object, as the model wrote it
 }

@@ -32,7 +32,6 @@ func Converse(t *testing.T, m model.Model) {
 	if m.Name() == "" {
 		t.Error("the name is empty")
 	}
-	ids := map[string]bool{}
 	for range turns {
 		answer, err := Collect(t.Context(), m, c)
 		if err != nil {
@@ -50,10 +49,6 @@ func Converse(t *testing.T, m model.Model) {
 		}
 		c.Messages = append(c.Messages, model.Message{Role: model.Assistant, Text: answer.Text, Calls: answer.Calls})
 		for _, call := range answer.Calls {
-			if ids[call.ID] || call.ID == "" {
-				t.Errorf("the id %q is empty or not unique", call.ID)
-			}
-			ids[call.ID] = true
 			c.Messages = append(c.Messages,
 				model.Message{Role: model.ToolRole, CallID: call.ID, Tool: call.Name, Result: run(t, e, c.Tools, call)})
 		}

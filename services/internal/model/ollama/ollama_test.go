@@ -48,18 +48,6 @@ func TestCallKeysAreSorted(t *testing.T) {
 	}
 }
 
-func TestCallIDs(t *testing.T) {
-	t.Parallel()
-	call := modeltest.Turn{Calls: []modeltest.Call{{Name: "a", Input: `{}`}, {Name: "a", Input: `{}`}}}
-	got, err := modeltest.Collect(t.Context(), open(t, ollamatest.New(t, call).URL()), modeltest.Question())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(got.Calls) != 2 || got.Calls[0].ID == "" || got.Calls[0].ID == got.Calls[1].ID {
-		t.Errorf("calls %+v, want two with distinct ids", got.Calls)
-	}
-}
-
 func TestConnectionCutBeforeFirstPart(t *testing.T) {
 	t.Parallel()
 	cut := modeltest.Turn{End: modeltest.Cut}

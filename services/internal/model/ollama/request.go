@@ -2,7 +2,6 @@ package ollama
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 
@@ -62,8 +61,7 @@ func toolsOf(tools []model.Tool) (api.Tools, error) {
 	return out, nil
 }
 
-// callOf converts a call. It sorts the keys, whose order Ollama randomizes, and adds an
-// id if the server sends none.
+// callOf converts a call. It sorts the keys, whose order Ollama randomizes.
 func callOf(c api.ToolCall) (*model.Call, error) {
 	input := c.Function.Arguments.ToMap()
 	if input == nil {
@@ -75,9 +73,5 @@ func callOf(c api.ToolCall) (*model.Call, error) {
 	if err := enc.Encode(input); err != nil {
 		return nil, fmt.Errorf("input of the call of %s: %w", c.Function.Name, err)
 	}
-	id := c.ID
-	if id == "" {
-		id = "call_" + rand.Text()[:8]
-	}
-	return &model.Call{ID: id, Name: c.Function.Name, Input: bytes.TrimSpace(buf.Bytes())}, nil
+	return &model.Call{ID: c.ID, Name: c.Function.Name, Input: bytes.TrimSpace(buf.Bytes())}, nil
 }

@@ -3,7 +3,6 @@ package openai
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -215,7 +214,6 @@ func isObject(text string) bool {
 
 // call yields a call. The caller of Next rejects malformed input.
 func (t *turn) call(c model.Call) error {
-	c.ID = cmp.Or(c.ID, "call_"+rand.Text()[:8])
 	if len(c.Input) == 0 {
 		c.Input = json.RawMessage("{}")
 	}
