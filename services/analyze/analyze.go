@@ -114,7 +114,7 @@ func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte,
 		p := planned{loop: l, linked: question, history: newest(req.History(), budget.prompt)}
 		err = p.answer(ctx, req.Mode)
 	} else {
-		l.conversation = conversation(req, e, budget)
+		l.conversation = conversation(req, e, question, budget)
 		err = l.run(ctx)
 	}
 	if err != nil {
@@ -183,9 +183,12 @@ func (a analyzer) admit(ctx context.Context, size int) (admitted context.Context
 func (a analyzer) render(ctx context.Context, req schemas.Analysis, l *loop, sender bus.Sender) error {
 	agent := bus.Stream[schemas.Rendering]{Subject: a.Render, Timeout: renderTimeout}
 	finished := schemas.Rendering{
-		Query: req.Query, Mode: req.Mode, Answer: l.answer.String(), ToolUses: uses(l.results),
-		ToolResults: answers(l.results),
-		Prompt:      req.Prompt, Profile: req.Profile,
+		Query: req.Query, Mode: req.Mode, Answer: l.answer.String(), ToolUses: []schemas.ToolUse{},
+		Prompt: req.Prompt, Profile: req.Profile,
+	}
+	for _, r := range l.results {
+		finished.ToolUses = append(finished.ToolUses, r.toolUse())
+		finished.ToolResults = append(finished.ToolResults, r.answer)
 	}
 	var rendered strings.Builder
 	timeout := renderTimeout

@@ -7,6 +7,7 @@ import (
 	"cairn/schemas"
 	"cairn/services/internal/estate"
 	"cairn/services/internal/model"
+	"cairn/services/internal/model/plan"
 )
 
 // prompts holds the system prompt of each mode.
@@ -43,14 +44,18 @@ func newBudget(window int) budget {
 	return budget{outline: min(maxOutline, bytes/8), prompt: bytes / 2, total: bytes * 3 / 4}
 }
 
-// conversation returns the first request to the model: the prompt of the mode, the
-// outline of the estate, the newest part of the history that fits, and the question.
-func conversation(req schemas.Analysis, e *estate.Estate, b budget) model.Conversation {
+// conversation returns the first request to the model: the prompt of the mode, the outline of the estate, the newest
+// part of the history that fits, and the question, which is q.
+func conversation(req schemas.Analysis, e *estate.Estate, q *plan.Question, b budget) model.Conversation {
 	rules, err := prompts.ReadFile("prompts/" + req.Mode + ".md")
 	if err != nil {
 		panic(err) // embedded for every valid mode
 	}
-	c := model.Conversation{Rules: string(rules) + "\nThe data arrays:\n" + e.Outline(b.outline), Tools: offered}
+	outline := q.Outline(b.outline)
+	if len(e.Keys()) == 0 {
+		outline = "The data has no arrays: " + e.Contents().Note + ".\n"
+	}
+	c := model.Conversation{Rules: string(rules) + "\n" + outline, Tools: offered}
 	fixed := len(c.Rules) + toolBytes + len(req.Query)
 	c.Messages = append(newest(req.History(), b.prompt-fixed), model.Message{Role: model.User, Text: req.Query})
 	return c

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
 )
@@ -17,22 +16,6 @@ const (
 	// the rendering agent has sent nothing.
 	sendReserve = 2 * time.Second
 )
-
-func uses(results []result) []schemas.ToolUse {
-	toolUses := []schemas.ToolUse{}
-	for _, r := range results {
-		toolUses = append(toolUses, r.toolUse())
-	}
-	return toolUses
-}
-
-func answers(results []result) []jsontext.Value {
-	var values []jsontext.Value
-	for _, r := range results {
-		values = append(values, r.answer)
-	}
-	return values
-}
 
 func directResponse(text string, err error) schemas.DirectResponse {
 	return schemas.DirectResponse{

@@ -60,31 +60,17 @@ type toolError struct {
 	Available []string `json:"available,omitempty"`
 }
 
-// all runs the calls of one message in order, and identical ones once. Each result has about limit bytes
-// at most. The error is ctx.Err().
+// all runs the calls of one message in order. Each result has about limit bytes at most. The error is ctx.Err().
 func (t tools) all(ctx context.Context, calls []model.Call, limit int) ([]result, error) {
 	results := make([]result, len(calls))
-	first := map[string]int{} // index of the first of identical calls
-	same := func(c model.Call) string { return c.Name + " " + string(c.Input) }
-	for i, call := range calls[:min(maxCalls, len(calls))] {
-		if _, again := first[same(call)]; again {
-			continue
-		}
-		first[same(call)] = i
-		var err error
-		if results[i], err = t.run(ctx, call, limit); err != nil {
-			return nil, err
-		}
-	}
 	tooMany, err := json.Marshal(toolError{Error: fmt.Sprintf(
 		"not run: a message may have at most %d calls, got %d; call again if needed", maxCalls, len(calls))})
 	for i, call := range calls {
-		if i < maxCalls {
-			results[i] = results[first[same(call)]]
-		} else {
-			results[i].answer = tooMany
+		if i >= maxCalls {
+			results[i] = result{call: call, answer: tooMany}
+		} else if results[i], err = t.run(ctx, call, limit); err != nil {
+			return nil, err
 		}
-		results[i].call = call
 	}
 	return results, err
 }

@@ -21,23 +21,6 @@ func pumps(t *testing.T) tools {
 	return tools{e, admission.NewLongPool()}
 }
 
-func TestIdenticalCallsRunOnce(t *testing.T) {
-	t.Parallel()
-	call := func(input string) model.Call { return model.Call{Name: computeStats, Input: []byte(input)} }
-	count, group := call(`{"data_key":"pumps"}`), call(`{"data_key":"pumps","group_by":"site"}`)
-	got, err := pumps(t).all(t.Context(), []model.Call{count, group, count}, maxResult)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if &got[0].answer[0] != &got[2].answer[0] {
-		t.Error("an identical call ran twice")
-	}
-	if string(got[0].answer) != `{"groups":{},"total":2,"matched":2,"records":2}` ||
-		!strings.Contains(string(got[1].answer), `"a":1`) {
-		t.Errorf("got %+v", got)
-	}
-}
-
 // TestMaxCalls: further calls of a message are not run, and return an error result.
 func TestMaxCalls(t *testing.T) {
 	t.Parallel()

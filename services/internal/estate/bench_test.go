@@ -94,7 +94,6 @@ func BenchmarkFirstAnswer(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		e.Outline(8 << 10)
 		if _, err := e.Stats(b.Context(),
 			estate.Query{DataKey: "gcp_machine_types", GroupBy: estate.GroupBy{"series"}}); err != nil {
 			b.Fatal(err)
@@ -119,23 +118,11 @@ func BenchmarkTools(b *testing.B) {
 			}
 		}
 	})
-	b.Run("outline of a new estate", func(b *testing.B) {
-		for b.Loop() {
-			b.StopTimer()
-			e, err := estate.Parse(text)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.StartTimer()
-			e.Outline(8 << 10)
-		}
-	})
 }
 
 // BenchmarkCalls measures calls of every kind on an estate whose columns are cached.
 func BenchmarkCalls(b *testing.B) {
 	e := parse(b, string(estatetest.Read(b, "limit-text")))
-	e.Outline(1 << 10) // reads all columns
 	for _, received := range []string{
 		`{"data_key":"product_versions","group_by":"product"}`,
 		`{"data_key":"product_versions","group_by":"version"}`,

@@ -19,7 +19,7 @@ type computation struct {
 }
 
 func compute(ctx context.Context, e *Estate, q Query, maxGroups int) (Stats, error) {
-	a, err := e.find(ctx, q.DataKey)
+	a, err := e.find(q.DataKey)
 	if err != nil {
 		return Stats{}, err
 	}
@@ -31,7 +31,7 @@ func compute(ctx context.Context, e *Estate, q Query, maxGroups int) (Stats, err
 	defer x.close()
 	c := computation{selection: selection{reader: x, array: a}, parsedQuery: p, maxGroups: maxGroups}
 	c.result = Stats{Groups: Groups{}, Records: a.count}
-	if c.join, err = c.openLookups(ctx, p.Lookup); err != nil {
+	if c.join, err = c.openLookups(p.Lookup); err != nil {
 		return Stats{}, err
 	}
 	if err := c.selectRows(ctx); err != nil {
@@ -373,10 +373,10 @@ func (c *computation) noteAbsent(col *column, codes []uint32, empty uint32) {
 	}
 }
 
-func (c *computation) openLookups(ctx context.Context, given map[string]Lookup) (lookups, error) {
+func (c *computation) openLookups(given map[string]Lookup) (lookups, error) {
 	opened := lookups{}
 	for field, l := range given {
-		a, err := c.estate.find(ctx, l.DataKey)
+		a, err := c.estate.find(l.DataKey)
 		if err != nil {
 			return nil, err
 		}

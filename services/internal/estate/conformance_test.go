@@ -369,9 +369,6 @@ func TestPositions(t *testing.T) {
 	if got := fmt.Sprint(schema.Details[0].Positions, schema.Details[1].Positions); got != "[value.0 value.1] []" {
 		t.Errorf("positions %s", got)
 	}
-	if got := e.Outline(1000); got != "result (2 records): value (value.0, value.1), tags\n" {
-		t.Errorf("outline %q", got)
-	}
 }
 
 // budget is a memory of a number of bytes.

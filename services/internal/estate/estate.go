@@ -125,43 +125,9 @@ func (e *Estate) Count(key string) int {
 // Size returns the approximate memory in bytes that the estate may take. It is constant.
 func (e *Estate) Size() int { return e.size }
 
-// findUnlisted returns the array of a field that the listed fields do not have because these are too many; nil if
-// there is none.
-func (e *Estate) findUnlisted(ctx context.Context, key string) (*array, error) {
-	if len(key) > maxKeyBytes {
-		return nil, nil
-	}
-	for dot := strings.LastIndexByte(key, '.'); dot > 0; dot = strings.LastIndexByte(key[:dot], '.') {
-		parent := e.byKey[key[:dot]]
-		if parent == nil || !parent.profile.cut {
-			continue
-		}
-		x := newReader(ctx, e)
-		defer x.close()
-		a := &array{key: key, level: parent.level + 1, count: parent.count}
-		a.derived = &derivation{parent: parent, field: key[dot+1:]}
-		r, err := x.build(ctx, a)
-		if err != nil || len(r.starts) == 0 {
-			return nil, err
-		}
-		t := readFields(ctx, a, r, maxFields)
-		if t == nil {
-			return nil, ctx.Err()
-		}
-		l := newLister(len(r.starts))
-		l.list(&t.root, "")
-		a.profile, a.count, a.objects = l.profile, len(r.starts), len(r.starts)
-		return a, nil
-	}
-	return nil, nil
-}
-
-func (e *Estate) find(ctx context.Context, key string) (*array, error) {
+func (e *Estate) find(key string) (*array, error) {
 	if a := e.byKey[key]; a != nil {
 		return a, nil
-	}
-	if a, err := e.findUnlisted(ctx, key); a != nil || err != nil {
-		return a, err
 	}
 	keys := e.Keys()
 	return nil, &UnknownKeyError{Key: key, Available: keys, nearest: nearest(key, keys)}
@@ -171,7 +137,7 @@ func (e *Estate) find(ctx context.Context, key string) (*array, error) {
 // column without values. It takes no Memory. The error is an *UnknownKeyError or ctx.Err(). The caller must
 // not modify the result.
 func (e *Estate) Column(ctx context.Context, key, path string) (Column, error) {
-	a, err := e.find(ctx, key)
+	a, err := e.find(key)
 	if err != nil {
 		return Column{}, err
 	}
@@ -309,7 +275,7 @@ func (e *Estate) whyEmpty() string {
 
 // Inspect returns the schema of the array. The error is an *UnknownKeyError, ErrMemory or ctx.Err().
 func (e *Estate) Inspect(ctx context.Context, key string) (Schema, error) {
-	a, err := e.find(ctx, key)
+	a, err := e.find(key)
 	if err != nil {
 		return Schema{}, err
 	}
@@ -343,31 +309,6 @@ func (e *Estate) Inspect(ctx context.Context, key string) (Schema, error) {
 	s.NameField = nameField(a)
 	s.References, err = x.references(ctx, a, s.Details)
 	return s, err
-}
-
-// Outline describes the estate to a model: a line per array with its key, count and
-// fields, with their types and values if these fit. It has at most maxBytes bytes, and states how much it omits.
-func (e *Estate) Outline(maxBytes int) string {
-	o := outline{reader: newReader(context.Background(), e), arrays: e.listed(), maxBytes: maxBytes}
-	defer o.close()
-	if len(o.arrays) == 0 {
-		return fit("The context has no data arrays: "+e.whyEmpty()+".", maxBytes)
-	}
-	for _, level := range outlineLevels {
-		if text := o.write(len(o.arrays), level.fields, level.values); len(text) <= maxBytes {
-			return text
-		}
-	}
-	low, high := 0, len(o.arrays)-1 // binary search for the most lines that fit
-	for low < high {
-		mid := (low + high + 1) / 2
-		if len(o.write(mid, 0, false)) <= maxBytes {
-			low = mid
-		} else {
-			high = mid - 1
-		}
-	}
-	return fit(o.write(low, 0, false), maxBytes)
 }
 
 // readFields builds the profiles of the arrays outside of records.

@@ -135,9 +135,6 @@ func TestMaxArrays(t *testing.T) {
 	if got := len(e.Keys()); got != 10_000 {
 		t.Errorf("%d keys, want 10000", got)
 	}
-	if outline := e.Outline(1 << 10); len(outline) > 1<<10 || !strings.Contains(outline, "more arrays") {
-		t.Errorf("the outline does not report its truncation:\n%s", outline)
-	}
 	if limit := 80 * text.Len(); e.Size() > limit {
 		t.Errorf("size %d, want less than %d", e.Size(), limit)
 	}
@@ -216,28 +213,6 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	wait.Wait()
-}
-
-func TestOutline(t *testing.T) {
-	t.Parallel()
-	e := parse(t, `{"hosts":[{"name":"a","os":{"family":"linux"}},{"arch":"x64"}],"empty":[],"tags":["x"]}`)
-	want := "hosts (2 records): name (text such as a), os, os.family (text such as linux), arch (text such as x64)\n" +
-		"empty (0 records)\ntags (1 records): value (text such as x)\n"
-	if got := e.Outline(1000); got != want {
-		t.Errorf("outline\n%swant\n%s", got, want)
-	}
-	for size := range 180 {
-		got := e.Outline(size)
-		if len(got) > size {
-			t.Errorf("outline of %d bytes, want at most %d", len(got), size)
-		}
-		if size > 3 && len(got) < len(want) && !strings.Contains(got, "…") && strings.Count(got, "\n") < 3 {
-			t.Errorf("outline of %d bytes is not marked as truncated: %q", size, got)
-		}
-	}
-	if got := parse(t, `{"a":1}`).Outline(100); !strings.Contains(got, "no data arrays") {
-		t.Errorf("outline without arrays: %q", got)
-	}
 }
 
 // fieldsOf returns the fields of an array.

@@ -323,7 +323,9 @@ func parseJoin(arg value) (test, error) {
 		Field   string `json:"field"`
 		Filter  Filter `json:"filter"`
 	}
-	if err := unmarshalStrict(arg, &given); err != nil || given.Field == "" || len(given.Field) > maxPathBytes {
+	decoder := json.NewDecoder(bytes.NewReader(arg))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&given); err != nil || given.Field == "" || len(given.Field) > maxPathBytes {
 		return nil, errors.New(`in: expected {"data_key": array, "field": name, "filter": object}, the filter optional`)
 	}
 	conditions, err := parseFilter("in filter", given.Filter, false)
@@ -335,7 +337,7 @@ func parseJoin(arg value) (test, error) {
 
 // bind reads the values of the other array. A list matches if one of its elements is among them.
 func (j join) bind(ctx context.Context, x *reader, left *column) (matcher, error) {
-	a, err := x.estate.find(ctx, j.dataKey)
+	a, err := x.estate.find(j.dataKey)
 	if err != nil {
 		return nil, err
 	}

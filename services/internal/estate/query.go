@@ -1,7 +1,6 @@
 package estate
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -176,11 +175,4 @@ func (p *parsedQuery) parseNames() error {
 		}
 	}
 	return nil
-}
-
-// unmarshalStrict decodes JSON and rejects unknown members.
-func unmarshalStrict(data []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	return dec.Decode(v)
 }

@@ -26,17 +26,39 @@ type Prompt struct {
 // NewPrompt returns the prompt for the question. An outline that does not fit has the two arrays that the question
 // names most, and of their fields those that it names first.
 func NewPrompt(q *Question) Prompt {
-	if outline := q.v.outline(); len(outline) <= maxOutline {
+	if outline := q.v.outline(maxOutline); len(outline) <= maxOutline {
 		return Prompt{System: rules + outline, User: userMessage(q, ""), Arrays: q.ranked()}
 	}
-	best := q.ranked()
+	best, outline := q.outline(maxOutline)
+	return Prompt{System: rules, User: userMessage(q, outline), Arrays: best}
+}
+
+// Outline describes all arrays in about limit bytes, or the two that the question names most, with the keys of others.
+func (q *Question) Outline(limit int) string {
+	if outline := q.v.outline(limit); len(outline) <= limit {
+		return outline
+	}
+	best, outline := q.outline(limit / 2)
+	outline += "Further arrays:"
+	for _, a := range q.ranked()[len(best):] {
+		if len(outline)+len(a.Key) > limit {
+			return outline + " …\n"
+		}
+		outline += " " + a.Key
+	}
+	return outline + "\n"
+}
+
+// outline describes the two arrays that the question names most, in about limit bytes.
+func (q *Question) outline(limit int) (best []*Array, outline string) {
+	best = q.ranked()
 	best = best[:min(2, len(best))]
 	var b strings.Builder
 	fmt.Fprintf(&b, "Arrays (%d of %d):\n", len(best), len(q.v.Arrays))
 	for _, a := range best {
-		b.WriteString(a.outline(q.relevant(a), maxOutline/len(best)))
+		b.WriteString(a.outline(q.relevant(a), limit/len(best)))
 	}
-	return Prompt{System: rules, User: userMessage(q, b.String()), Arrays: best}
+	return best, b.String()
 }
 
 // userMessage returns the message with the question, last what it names in the data.

@@ -320,15 +320,15 @@ func (f *Field) describe() string {
 	return line + "\n"
 }
 
-// outline describes all arrays; it stops beyond maxOutline bytes.
-func (v *Vocabulary) outline() string {
+// outline describes all arrays; it stops beyond limit bytes.
+func (v *Vocabulary) outline(limit int) string {
 	b := &strings.Builder{}
 	b.WriteString("Arrays:\n")
 	for _, a := range v.Arrays {
-		if b.Len() > maxOutline {
+		if b.Len() > limit {
 			break
 		}
-		b.WriteString(a.outline(a.Fields, maxOutline+1))
+		b.WriteString(a.outline(a.Fields, limit+1))
 	}
 	return b.String()
 }
