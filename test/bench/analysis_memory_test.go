@@ -27,7 +27,7 @@ func BenchmarkAnalysisMemory(b *testing.B) {
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			model := cairntest.NewSlowModel(b)
-			cmd := upCommand(b, "127.0.0.1:0", "--model", model.URL)
+			cmd := upCommand(b, "--model", model.URL)
 			cmd.Env = append(cmd.Environ(), "GOMEMLIMIT=2GiB")
 			at := start(b, cmd)
 			idle := memoryOf(b, at.pids[0], "VmRSS")

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"cairn/test/cairntest"
 )
@@ -41,6 +42,17 @@ func must(b *testing.B, err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// atMost reports a metric and fails if it exceeds its target or is not a number.
+func atMost(b *testing.B, figure float64, unit string, target float64) {
+	b.Helper()
+	b.ReportMetric(figure, unit)
+	if !(figure <= target) {
+		b.Errorf("%s: %.4g; want at most %g", unit, figure, target)
 	}
 }
 

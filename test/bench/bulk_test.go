@@ -3,15 +3,20 @@ package bench
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"cairn/test/wait"
 )
 
 const (
@@ -29,7 +34,7 @@ func BenchmarkBulk(b *testing.B) {
 	b.Run("index=elasticsearch", func(b *testing.B) {
 		elastic, prefix := elasticServer(b)
 		bulkRegistration(b, elastic+prefix, func(n int) bool {
-			return found(b, elastic, strings.TrimPrefix(prefix, "?prefix=")+"-skill") >= n
+			return count(b, elastic, strings.TrimPrefix(prefix, "?prefix=")+"-skill") >= n
 		})
 	})
 }
@@ -65,7 +70,7 @@ func bulkRegistration(b *testing.B, index string, searchable func(n int) bool) {
 			for range connections {
 				sending.Go(func() error {
 					for left.Add(-1) >= 0 {
-						if err := registerOne(&client, at, next()); err != nil {
+						if _, err := registerOne(&client, at, next()); err != nil {
 							return err
 						}
 					}
@@ -82,11 +87,10 @@ func bulkRegistration(b *testing.B, index string, searchable func(n int) bool) {
 		}
 		return rate(bulkRecords, func() { must(b, registerBulk(at, body.String())) })
 	}
-	for began := time.Now(); registerIndexed(at, next()) != nil; { // until the index is created
-		if time.Since(began) > time.Minute {
-			b.Fatal("no record is searchable")
-		}
-	}
+	wait.Until(b, "a record is searchable at once", func() bool { // the index is created
+		text, err := registerOne(http.DefaultClient, at, next())
+		return err == nil && !bytes.Contains(text, []byte(`"indexed":false`))
+	})
 	singles(1)
 	bulk() // warm-up
 	var one, many, all []float64
@@ -98,31 +102,18 @@ func bulkRegistration(b *testing.B, index string, searchable func(n int) bool) {
 	b.ReportMetric(median(ratios(all, many)), "16-connections-ratio")
 }
 
-func registerOne(client *http.Client, at, record string) error {
+// registerOne registers a record and returns the body of the response.
+func registerOne(client *http.Client, at, record string) (text []byte, err error) {
 	res, err := client.Post(at+"/register/skill", "application/json", strings.NewReader(`{"record":`+record+`}`))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
+	text, err = io.ReadAll(res.Body)
 	if err == nil && res.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %s", res.Status, text)
 	}
-	return err
-}
-
-// registerIndexed returns an error if the record is not searchable immediately.
-func registerIndexed(at, record string) error {
-	res, err := http.Post(at+"/register/skill", "application/json", strings.NewReader(`{"record":`+record+`}`))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err == nil && bytes.Contains(text, []byte(`"indexed":false`)) {
-		err = fmt.Errorf("not indexed: %s", text)
-	}
-	return err
+	return text, err
 }
 
 func registerBulk(at, body string) error {
@@ -141,4 +132,32 @@ func registerBulk(at, body string) error {
 		return fmt.Errorf("%d results of %d records", results, bulkRecords)
 	}
 	return nil
+}
+
+// count returns the number of searchable documents in the index.
+func count(b *testing.B, elastic, index string) int {
+	b.Helper()
+	var counted struct{ Count int }
+	must(b, json.Unmarshal([]byte(get(b, elastic+"/"+index+"/_count")), &counted))
+	return counted.Count
+}
+
+// elasticServer returns the address of the server, and the query string of an index URL
+// with a unique prefix, whose indices are deleted at the end.
+func elasticServer(b *testing.B) (at, prefix string) {
+	b.Helper()
+	at = strings.TrimRight(os.Getenv("CAIRN_TEST_ELASTICSEARCH"), "/")
+	if at == "" {
+		b.Skip("CAIRN_TEST_ELASTICSEARCH names no Elasticsearch")
+	}
+	name := "cairn-bench-" + strings.ToLower(rand.Text()[:10])
+	b.Cleanup(func() {
+		list := strings.Fields(get(b, at+"/_cat/indices/"+name+"-*?h=index"))
+		deletion, err := http.NewRequest(http.MethodDelete, at+"/"+strings.Join(list, ","), nil)
+		must(b, err)
+		res, err := http.DefaultClient.Do(deletion)
+		must(b, err)
+		_ = res.Body.Close()
+	})
+	return at, "?prefix=" + name
 }

@@ -12,22 +12,6 @@ import (
 	"cairn/test/cairntest"
 )
 
-// registered is the number of measured registrations of the whole corpus.
-const registered = 3
-
-// BenchmarkRegisterCorpus measures how long the command line takes to register all skills
-// of the corpus with an empty Cairn.
-func BenchmarkRegisterCorpus(b *testing.B) {
-	corpus := evaluation(b, "retrieval", "corpus.jsonl")
-	for range registered {
-		b.Run("fresh", func(b *testing.B) {
-			took := registerAll(b, up(b).at, corpus)
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(took, "register-s")
-		})
-	}
-}
-
 func registerAll(b *testing.B, at, corpus string) float64 {
 	b.Helper()
 	began := time.Now()
@@ -44,7 +28,7 @@ func BenchmarkSearch(b *testing.B) {
 	at := up(b)
 	registerAll(b, at.at, evaluation(b, "retrieval", "corpus.jsonl"))
 	queries := searches(b, evaluation(b, "retrieval", "queries-dev.jsonl"))
-	s := side{path: "/resolve/skill", status: http.StatusOK, body: func(n int) []byte { return queries[n%len(queries)] }}
+	s := side{path: "/resolve/skill", status: http.StatusOK, body: func(n int) string { return queries[n%len(queries)] }}
 	for _, c := range []struct {
 		name        string
 		connections int
@@ -62,7 +46,7 @@ func BenchmarkSearch(b *testing.B) {
 }
 
 // searches returns the request bodies for the queries in the file.
-func searches(b *testing.B, path string) (list [][]byte) {
+func searches(b *testing.B, path string) (list []string) {
 	b.Helper()
 	for _, line := range linesOf(b, path) {
 		var q struct {
@@ -71,7 +55,7 @@ func searches(b *testing.B, path string) (list [][]byte) {
 		must(b, json.Unmarshal(line, &q))
 		body, err := json.Marshal(q)
 		must(b, err)
-		list = append(list, body)
+		list = append(list, string(body))
 	}
 	return list
 }

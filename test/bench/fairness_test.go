@@ -10,8 +10,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -224,6 +224,8 @@ func BenchmarkFairness(b *testing.B) {
 	}
 }
 
+var madeKey = regexp.MustCompile(`"key": "([^"]+)"`)
+
 // apiKey creates a key for an admin of the tenant.
 func apiKey(b *testing.B, nats, tenant string) string {
 	b.Helper()
@@ -238,20 +240,10 @@ func apiKey(b *testing.B, nats, tenant string) string {
 	return string(key[1])
 }
 
-// do sends a request, reads the whole response and returns its status.
-func (c *client) do(r call) (int, error) {
-	res, err := c.head(r)
-	if err != nil {
-		return 0, err
-	}
-	_, err = io.Copy(io.Discard, res.Body)
-	return res.StatusCode, err
-}
-
 // first sends a request and reads the first n bytes of the response. The connection cannot be
 // used again.
 func (c *client) first(r call, n int64) (int, error) {
-	res, err := c.head(r)
+	res, err := c.send(r)
 	if err != nil {
 		return 0, err
 	}
@@ -260,18 +252,6 @@ func (c *client) first(r call, n int64) (int, error) {
 		err = fmt.Errorf("the stream ended after %d bytes: %q", len(body), body[max(0, len(body)-200):])
 	}
 	return res.StatusCode, err
-}
-
-// head sends a request and reads the header of the response.
-func (c *client) head(r call) (*http.Response, error) {
-	c.out.Reset()
-	c.out.WriteString(r.method + " " + r.path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + c.key +
-		"\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: " +
-		strconv.Itoa(len(r.body)) + "\r\n\r\n" + r.body)
-	if _, err := c.conn.Write(c.out.Bytes()); err != nil {
-		return nil, err
-	}
-	return http.ReadResponse(c.in, nil)
 }
 
 // send sends the request of a class over the connection. A class with endless responses needs

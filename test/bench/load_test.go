@@ -31,35 +31,37 @@ func dial(b *testing.B, at string) *client {
 	return &client{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
 }
 
-// send writes a request.
-func (c *client) send(path string, body []byte) error {
+// send sends a request and reads the header of the response.
+func (c *client) send(r call) (*http.Response, error) {
 	c.out.Reset()
-	c.out.WriteString("POST " + path +
-		" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ")
-	c.out.WriteString(strconv.Itoa(len(body)) + "\r\n")
+	c.out.WriteString(r.method + " " + r.path + " HTTP/1.1\r\nHost: 127.0.0.1\r\n")
 	if c.key != "" {
 		c.out.WriteString("Authorization: Bearer " + c.key + "\r\n")
 	}
-	c.out.WriteString("\r\n")
-	c.out.Write(body)
-	_, err := c.conn.Write(c.out.Bytes())
-	return err
+	c.out.WriteString("Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: " +
+		strconv.Itoa(len(r.body)) + "\r\n\r\n" + r.body)
+	if _, err := c.conn.Write(c.out.Bytes()); err != nil {
+		return nil, err
+	}
+	return http.ReadResponse(c.in, nil)
 }
 
-// post sends a request and reads the whole response.
-func (c *client) post(path string, body []byte, status int) error {
-	if err := c.send(path, body); err != nil {
-		return err
-	}
-	res, err := http.ReadResponse(c.in, nil)
+// do sends a request, reads the whole response and returns its status.
+func (c *client) do(r call) (int, error) {
+	res, err := c.send(r)
 	if err != nil {
-		return err
-	}
-	if res.StatusCode != status {
-		body, _ := io.ReadAll(res.Body)
-		return fmt.Errorf("%s: %d %s", path, res.StatusCode, body)
+		return 0, err
 	}
 	_, err = io.Copy(io.Discard, res.Body)
+	return res.StatusCode, err
+}
+
+// post sends a request and reads the whole response, which must have the status.
+func (c *client) post(path, body string, status int) error {
+	got, err := c.do(call{http.MethodPost, path, body})
+	if err == nil && got != status {
+		err = fmt.Errorf("%s: %d, want %d", path, got, status)
+	}
 	return err
 }
 
@@ -68,9 +70,8 @@ type side struct {
 	server
 	path     string
 	status   int
-	body     func(n int) []byte
+	body     func(n int) string
 	key      string // API key of the clients
-	before   func() // called before each round; nil: nothing
 	clients  []*client
 	received int // number of requests so far
 }
@@ -102,12 +103,9 @@ func (r result) rate() float64 { return float64(len(r.took)) / r.elapsed.Seconds
 // round sends n requests over all connections.
 func (s *side) round(b *testing.B, n int) result {
 	b.Helper()
-	if s.before != nil {
-		s.before()
-	}
 	each := n / len(s.clients)
 	took := make([][]time.Duration, len(s.clients))
-	bodies := make([][][]byte, len(s.clients))
+	bodies := make([][]string, len(s.clients))
 	for i := range s.clients {
 		for range each {
 			bodies[i] = append(bodies[i], s.body(s.received))

@@ -62,12 +62,12 @@ func memoryOf(b *testing.B, pid int, member string) float64 {
 // benchmark.
 func up(b *testing.B, flags ...string) server {
 	b.Helper()
-	return start(b, upCommand(b, "127.0.0.1:0", flags...))
+	return start(b, upCommand(b, flags...))
 }
 
-func upCommand(b *testing.B, http string, flags ...string) *exec.Cmd {
+func upCommand(b *testing.B, flags ...string) *exec.Cmd {
 	b.Helper()
-	return exec.Command(cairntest.Program(b), append([]string{"up", "--http", http, "--nats-listen", "127.0.0.1:0",
+	return exec.Command(cairntest.Program(b), append([]string{"up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
 		"--data", filepath.Join(b.TempDir(), "data"), "--model", "offline:"}, flags...)...)
 }
 

@@ -86,7 +86,7 @@ func joined(b *testing.B, nc *nats.Conn, index, skill string) member {
 		"--pprof", "--metrics",
 		strings.TrimPrefix(m.at, "http://"))
 	began := time.Now()
-	m.process, _ = served(b, nc, cmd, "cairn.resolve.skill", fmt.Sprintf(`{"skill_id":%q}`, skill), recordsTime)
+	m.process = serveRequest(b, nc, cmd, "cairn.resolve.skill", fmt.Sprintf(`{"skill_id":%q}`, skill))
 	m.took = time.Since(began)
 	m.waitIdle(b)
 	return m
@@ -113,12 +113,6 @@ func (m member) rest(b *testing.B) float64 {
 	for range 2 { // the second returns the memory that the first has freed
 		get(b, m.at+"/debug/pprof/heap?gc=1")
 	}
-	return m.resident(b)
-}
-
-// resident returns the current RSS in bytes.
-func (m member) resident(b *testing.B) float64 {
-	b.Helper()
 	return memoryOf(b, m.process.Cmd.Process.Pid, "VmRSS")
 }
 
@@ -132,7 +126,7 @@ func (m member) loaded(b *testing.B, nc *nats.Conn, skills []record) (most float
 		answers(b, nc, 20, func(k int) string {
 			return fmt.Sprintf(`{"skill_id":%q}`, skills[(20*i+k)%len(skills)].id)
 		})
-		most = max(most, m.resident(b))
+		most = max(most, memoryOf(b, m.process.Cmd.Process.Pid, "VmRSS"))
 	}
 	return most
 }
@@ -167,7 +161,7 @@ func answers(b *testing.B, nc *nats.Conn, n int, body func(i int) string) float6
 	var took []float64
 	for i := range n {
 		began := time.Now()
-		answer, err := nc.Request("cairn.resolve.skill", []byte(body(i)), joinTime)
+		answer, err := nc.Request("cairn.resolve.skill", []byte(body(i)), recordsTime)
 		must(b, err)
 		took = append(took, float64(time.Since(began).Nanoseconds())/1000)
 		if answer.Header.Get("Nats-Service-Error") != "" {

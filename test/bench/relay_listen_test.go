@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +72,7 @@ func (l *listeners) listen(b *testing.B, streams, tokens int, ramp time.Duration
 		case <-ended:
 			return all
 		case <-look.C:
-			l.resident = max(l.resident, l.server.resident(b))
+			l.resident = max(l.resident, memoryOf(b, l.server.pids[0], "VmRSS"))
 		}
 	}
 }
@@ -91,10 +90,7 @@ func (h *received) receive(at, path string, tokens int) error {
 	if err != nil {
 		return err
 	}
-	if err := c.send(path, body); err != nil {
-		return err
-	}
-	res, err := http.ReadResponse(c.in, nil)
+	res, err := c.send(call{http.MethodPost, path, string(body)})
 	if err != nil {
 		return err
 	}
@@ -177,38 +173,4 @@ func steady(all []received) []time.Duration {
 	}
 	slices.Sort(delays)
 	return delays
-}
-
-// resident returns the RSS of the server in bytes.
-func (s server) resident(b *testing.B) float64 {
-	b.Helper()
-	pages := 0
-	for _, pid := range s.pids {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-		must(b, err)
-		n, err := strconv.Atoi(string(bytes.Fields(text)[1]))
-		must(b, err)
-		pages += n
-	}
-	return float64(pages * os.Getpagesize())
-}
-
-// share is the CPU time of the machine since boot, in microseconds.
-type share struct{ busy, all float64 }
-
-func machine(b *testing.B) share {
-	b.Helper()
-	text, err := os.ReadFile("/proc/stat")
-	must(b, err)
-	line, _, _ := strings.Cut(string(text), "\n")
-	var s share
-	for i, field := range strings.Fields(line)[1:9] { // from user to steal
-		n, err := strconv.ParseFloat(field, 64)
-		must(b, err)
-		s.all += n * 1e4      // Linux counts in units of 10 ms
-		if i != 3 && i != 4 { // idle and iowait
-			s.busy += n * 1e4
-		}
-	}
-	return s
 }

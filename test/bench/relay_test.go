@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 )
@@ -35,7 +34,6 @@ type figures struct {
 	p50, p99 float64 // delays of the tokens, in milliseconds
 	work     float64 // CPU time of the process per token, in microseconds
 	memory   float64 // per stream, in KiB
-	others   float64 // CPU time of unrelated processes, in percent of the machine
 }
 
 // BenchmarkRelay compares how the tokens of many concurrent responses reach their HTTP
@@ -109,11 +107,9 @@ func (r relay) round(b *testing.B, streams int) figures {
 	defer func() { _ = at.process.Stop() }()
 	l := listeners{server: at, path: r.path}
 	l.listen(b, 20, 20, ramp) // warm-up
-	self := server{pids: []int{os.Getpid()}}
-	idle, worked, listened, before := at.resident(b), at.cpuTime(b), self.cpuTime(b), machine(b)
+	idle, worked := memoryOf(b, at.pids[0], "VmRSS"), at.cpuTime(b)
 	received := l.listen(b, streams, tokensPerStream, ramp)
-	worked, listened = at.cpuTime(b)-worked, self.cpuTime(b)-listened
-	after := machine(b)
+	worked = at.cpuTime(b) - worked
 	if fault := faults(received, tokensPerStream); fault != "" {
 		b.Fatalf("%s, %d streams: %s", r.name, streams, fault)
 	}
@@ -125,7 +121,6 @@ func (r relay) round(b *testing.B, streams int) figures {
 		p50: delays[len(delays)/2].Seconds() * 1000, p99: delays[len(delays)*99/100].Seconds() * 1000,
 		work:   worked / float64(streams*tokensPerStream),
 		memory: (l.resident - idle) / float64(streams) / 1024,
-		others: 100 * (after.busy - before.busy - worked - listened) / (after.all - before.all),
 	}
 }
 
@@ -142,7 +137,6 @@ func reportRelays(b *testing.B, all [][]figures) {
 		{"p99-ms", func(f figures) float64 { return f.p99 }},
 		{"µs/token", func(f figures) float64 { return f.work }},
 		{"KiB/stream", func(f figures) float64 { return f.memory }},
-		{"others-%", func(f figures) float64 { return f.others }},
 	}
 	for _, unit := range units {
 		var lists [][]float64
@@ -154,8 +148,6 @@ func reportRelays(b *testing.B, all [][]figures) {
 			b.ReportMetric(median(list), r.name+"-"+unit.name)
 			lists = append(lists, list)
 		}
-		if unit.name != "others-%" {
-			b.ReportMetric(median(ratios(lists[2], lists[1])), unit.name+"-ratio")
-		}
+		b.ReportMetric(median(ratios(lists[2], lists[1])), unit.name+"-ratio")
 	}
 }

@@ -23,10 +23,10 @@ func BenchmarkResolveByID(b *testing.B) {
 	at := up(b)
 	teacher := dial(b, at.at)
 	for _, k := range knowledge {
-		must(b, teacher.post(k[0], []byte(k[1]), http.StatusOK))
+		must(b, teacher.post(k[0], k[1], http.StatusOK))
 	}
-	bare := baseline(b, "echo tcp")
-	body := func(int) []byte { return []byte(`{"skill_id":"network.find_vlans","tenant_id":"acme"}`) }
+	bare := baseline(b, "echo")
+	body := func(int) string { return `{"skill_id":"network.find_vlans","tenant_id":"acme"}` }
 	for _, connections := range []int{1, 32} {
 		b.Run(fmt.Sprintf("connections=%d", connections), func(b *testing.B) {
 			cairn := newSide(b, at, connections, side{path: "/resolve/skill", status: 200, body: body})

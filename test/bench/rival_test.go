@@ -28,16 +28,11 @@ const baselineVariable = "CAIRN_BENCH_BASELINE"
 // baseline starts the named baseline.
 func baseline(b *testing.B, name string) server {
 	b.Helper()
-	return start(b, baselineCommand(b, name))
-}
-
-func baselineCommand(b *testing.B, name string) *exec.Cmd {
-	b.Helper()
 	self, err := os.Executable()
 	must(b, err)
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), baselineVariable+"="+name)
-	return cmd
+	return start(b, cmd)
 }
 
 func runRival(name string) int {
@@ -72,7 +67,7 @@ func serveHTTP(ctx context.Context, handler http.HandlerFunc) error {
 
 // serveEcho is the minimal implementation of HTTP over NATS: a handler that sends the body
 // to an echo responder on an embedded server and returns the reply.
-func serveEcho(ctx context.Context, transport string) error {
+func serveEcho(ctx context.Context, _ string) error {
 	ns, err := natsserver.NewServer(&natsserver.Options{
 		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoSigs: true, NoLog: true, MaxPayload: 8 << 20,
 	})
@@ -84,16 +79,12 @@ func serveEcho(ctx context.Context, transport string) error {
 	if !ns.ReadyForConnections(10 * time.Second) {
 		return errors.New("the embedded NATS server did not start")
 	}
-	var options []nats.Option
-	if transport == "inside" {
-		options = append(options, nats.InProcessServer(ns))
-	}
-	asks, err := nats.Connect(ns.ClientURL(), options...)
+	asks, err := nats.Connect(ns.ClientURL())
 	if err != nil {
 		return err
 	}
 	defer asks.Close()
-	answers, err := nats.Connect(ns.ClientURL(), options...)
+	answers, err := nats.Connect(ns.ClientURL())
 	if err != nil {
 		return err
 	}

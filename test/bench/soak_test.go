@@ -81,7 +81,7 @@ var goroutines = regexp.MustCompile(`(?m)^go_goroutines ([0-9]+)$`)
 // look adds a sample of the process.
 func (w *watched) look(b *testing.B, s server) {
 	b.Helper()
-	w.resident = append(w.resident, s.resident(b))
+	w.resident = append(w.resident, memoryOf(b, s.pids[0], "VmRSS"))
 	found := goroutines.FindStringSubmatch(get(b, "http://"+s.at+"/metrics"))
 	if found == nil {
 		b.Fatal("no go_goroutines in the metrics")

@@ -16,8 +16,8 @@ import (
 // (append-only file, fsync every second), and with each tag synced to disk before its
 // acknowledgement (--sync always, appendfsync always).
 func BenchmarkTagWrite(b *testing.B) {
-	body := func(n int) []byte {
-		return fmt.Appendf(nil, `{"request_id":"3f2b8c1e-9d47-4a5b-8e21-%012d","flow":"analysis","tags":{"phase":"routing","domain":"network","attempt":1}}`, n)
+	body := func(n int) string {
+		return fmt.Sprintf(`{"request_id":"3f2b8c1e-9d47-4a5b-8e21-%012d","flow":"analysis","tags":{"phase":"routing","domain":"network","attempt":1}}`, n)
 	}
 	for _, row := range []struct {
 		name, fsync string
