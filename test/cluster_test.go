@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,7 +23,6 @@ type machines struct {
 	routes  []string
 	data    []string
 	https   []string
-	more    []string // arguments of all machines
 	list    []*cairntest.Process
 }
 
@@ -53,16 +50,10 @@ func newMachines(t testing.TB) *machines {
 // run starts the machines and returns immediately.
 func (m *machines) run(which ...int) {
 	for _, i := range which {
-		m.list[i] = m.up(i, append(slices.Clone(m.more), "--cluster", "test", "--cluster-listen", m.routes[i],
-			"--cluster-secret", "s",
-			"--routes", strings.Join(m.routes, ","))...)
+		m.list[i] = launch(m.program, "up", "--http", m.https[i], "--nats-listen", "127.0.0.1:0", "--data", m.data[i],
+			"--model", "offline:", "--cluster", "test", "--cluster-listen", m.routes[i], "--cluster-secret", "s",
+			"--routes", strings.Join(m.routes, ","))
 	}
-}
-
-func (m *machines) up(i int, more ...string) *cairntest.Process {
-	args := []string{"up", "--http", m.https[i], "--nats-listen", "127.0.0.1:0", "--data", m.data[i], "--model",
-		"offline:"}
-	return launch(m.program, append(args, more...)...)
 }
 
 // awaitRunning waits until the services of these machines run. The health of a
@@ -191,100 +182,5 @@ func TestCluster(t *testing.T) {
 			t.Error(err)
 		}
 		m.list[i] = nil
-	}
-}
-
-// operate runs a command against the NATS server of the machine and returns its output.
-func (m *machines) operate(i int, args ...string) string {
-	m.t.Helper()
-	p := launch(m.program, append(args, "--nats", m.list[i].NATS())...)
-	if err := p.Wait(); err != nil {
-		m.t.Fatalf("cairn %v: %v\n%s", args, err, p.Stderr.String())
-	}
-	return p.Stdout.String()
-}
-
-// TestGrowFromOneNodeToThree follows the runbook of edge/docs/clustering.md: it backs up
-// a stand-alone node and restores the backup to three new nodes.
-func TestGrowFromOneNodeToThree(t *testing.T) {
-	t.Parallel()
-	m := newMachines(t)
-	c := m.clients()
-	m.list[1] = m.up(1)
-	c[1].awaitHealth(t, 200, allWell)
-	c[1].put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"$"}`})
-	c[1].do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
-	file := filepath.Join(t.TempDir(), "cairn.backup")
-	m.operate(1, "backup", file)
-	m.list[1].Terminate()
-	if err := m.list[1].Wait(); err != nil {
-		t.Fatal(err)
-	}
-	node := m.up(1, "--cluster", "test", "--cluster-listen", m.routes[1], "--routes", m.routes[0], "--insecure")
-	if err := node.Wait(); err == nil || !strings.Contains(node.Stderr.String(), "restore a backup") {
-		t.Errorf("a cluster node started with the data of a stand-alone one: %v, want an error", err)
-	}
-	m.data[1] += "-new"
-	m.run(0, 1, 2)
-	m.awaitRunning(0, 1, 2)
-	m.operate(0, "restore", file, "--replicas", "3")
-	for _, one := range c {
-		one.awaitHealth(t, 200, allWell)
-	}
-	for i := range m.list { // each node in turn
-		m.kill(i)
-		other := c[(i+1)%3]
-		wait.Until(t, "the tag is found without a node", func() bool {
-			return other.call(t, "GET /tags/$", "").status == 200
-		})
-		wait.Until(t, "the skill is found without it", func() bool {
-			a := other.call(t, "POST /resolve/skill", `{"query":"$","top_k":1}`)
-			return a.status == 200 && strings.Contains(a.body, other.named("$.a"))
-		})
-		m.run(i)
-		for _, one := range c {
-			one.awaitHealth(t, 200, allWell)
-			one.awaitClusterMetrics(t, 3, 1)
-		}
-	}
-}
-
-var offline = regexp.MustCompile(`(?m)^  (\S+) +\S+ +offline$`)
-
-// TestReplaceLostNode follows the runbook of edge/docs/clustering.md: it removes a node
-// that is lost with its disk and adds another, after which one more may stop.
-func TestReplaceLostNode(t *testing.T) {
-	t.Parallel()
-	m := newMachines(t)
-	c := m.clients()
-	m.run(0, 1, 2)
-	m.awaitRunning(0, 1, 2)
-	c[0].awaitHealth(t, 200, allWell)
-	c[0].do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
-	m.kill(2)
-	c[0].awaitHealth(t, 200, "stream KV_cairn_catalog: the replica on node")
-	var lost []string
-	wait.Until(t, "the node is offline", func() bool {
-		lost = offline.FindStringSubmatch(m.operate(0, "cluster", "status"))
-		return lost != nil
-	})
-	m.operate(0, "cluster", "remove", lost[1])
-	if status := m.operate(1, "cluster", "status"); strings.Contains(status, lost[1]) {
-		t.Errorf("%s is still a member:\n%s", lost[1], status)
-	}
-	m.data[2] += "-new"
-	m.run(2)
-	m.awaitRunning(2)
-	for _, one := range c {
-		one.awaitHealth(t, 200, allWell)
-	}
-	m.kill(1)
-	for _, i := range []int{0, 2} {
-		attempts := 0
-		wait.Until(t, "writes are accepted", func() bool { // workers of the killed node may still get requests
-			attempts++
-			return c[i].call(t, "POST /tags/write", fmt.Sprintf(`{"request_id":"$%d-%d","flow":"f"}`, i, attempts)).status == 201
-		})
-		c[i].call(t, "GET /tags/$", "").expect(t, 200, "", "")
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"cairn/bus"
 )
 
 func TestErrorResponses(t *testing.T) {
@@ -68,29 +66,6 @@ type endless struct{}
 
 // Read implements io.Reader.
 func (endless) Read(p []byte) (int, error) { return copy(p, strings.Repeat(" ", len(p))), nil }
-
-func TestRequestIDs(t *testing.T) {
-	everywhere(t, usual, func(t *testing.T, c *client) {
-		const header = bus.HeaderRequestID
-		given := c.named("client.$:1/2=")
-		for _, request := range []string{"GET /health", "GET /tags/$", "GET /unknown", "PUT /tags/$",
-			"POST /search/playbooks",
-			"GET /openapi.json"} {
-			if got := c.call(t, request, "", header+": "+given).header.Get(header); got != given {
-				t.Errorf("%s: request id %q, want the client's own %q", request, got, given)
-			}
-		}
-		first, second := c.call(t, "GET /health", "").header.Get(header), c.call(t, "GET /health", "").header.Get(header)
-		if first == "" || first == second {
-			t.Errorf("generated request ids %q and %q, want distinct ones", first, second)
-		}
-		for _, odd := range []string{strings.Repeat("x", 4000), "two words", "é"} {
-			if got := c.call(t, "GET /health", "", header+": "+odd).header.Get(header); got == odd || got == "" {
-				t.Errorf("request id %q for %q, want a generated one", got, truncated(odd))
-			}
-		}
-	})
-}
 
 func TestCrossOriginRequests(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {

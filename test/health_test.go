@@ -1,15 +1,10 @@
 package test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/nats-io/nats.go"
-
-	"cairn/bus"
 	"cairn/test/wait"
 )
 
@@ -55,47 +50,6 @@ func TestModelUnavailable(t *testing.T) {
 				`{"status":"degraded","services":[{"status":"ok"},{"status":"ok"},{"status":"ok"},{"service":"analyze","status":"degraded"}]}`},
 			{"other services work", "POST /register/skill", `{"record":{"skill_id":"$.a"}}`, 200, `{"skill_id":"$.a"}`, ""},
 		})
-	})
-}
-
-// TestHeartbeatTimeout subscribes a worker that sends no heartbeat: the request fails
-// with 503 after the heartbeat timeout.
-func TestHeartbeatTimeout(t *testing.T) {
-	everywhere(t, workerless, func(t *testing.T, c *client) {
-		nc := c.dial(t)
-		sub, err := nc.SubscribeSync("cairn.resolve.agent")
-		if err != nil {
-			t.Fatal(err)
-		}
-		flush(t, nc)
-		c.call(t, "POST /resolve/agent", `{"query":"x"}`).expect(t, 503, "CE-011", "")
-		if msg, err := sub.NextMsg(time.Second); err != nil || msg.Header.Get("X-Request-Id") == "" {
-			t.Errorf("the worker received %v %v, want a request id", msg, err)
-		}
-	})
-}
-
-// TestSlowWorker subscribes a worker that sends only heartbeats: the request fails
-// with 504 at its deadline.
-func TestSlowWorker(t *testing.T) {
-	everywhere(t, workerless, func(t *testing.T, c *client) {
-		nc := c.dial(t)
-		answered, stop := context.WithCancel(t.Context())
-		defer stop()
-		_, err := nc.Subscribe("cairn.resolve.guardrail", func(m *nats.Msg) {
-			heartbeat := nats.NewMsg(m.Reply)
-			heartbeat.Header.Set(bus.HeaderHeartbeat, "1")
-			interval := time.NewTicker(100 * time.Millisecond)
-			defer interval.Stop()
-			for answered.Err() == nil && nc.PublishMsg(heartbeat) == nil {
-				<-interval.C
-			}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		flush(t, nc)
-		c.call(t, "POST /resolve/guardrail", `{"skill_id":"x"}`).expect(t, 504, "CE-012", "")
 	})
 }
 

@@ -28,7 +28,6 @@ const (
 	full    mode = "status 429"
 	failing mode = "status 503"
 	halved  mode = "every other document of a bulk request is rejected with 429"
-	frozen  mode = "each bulk request is rejected with 429"
 )
 
 // proxy is a reverse proxy that injects faults.
@@ -129,7 +128,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":{"type":"busy","reason":"come back later"}}`, status)
 		return
 	}
-	if strings.HasSuffix(r.URL.Path, "/_bulk") && (m == halved || m == frozen || poison != "") {
+	if strings.HasSuffix(r.URL.Path, "/_bulk") && (m == halved || poison != "") {
 		p.bulk(w, r, body, rejection(m, poison))
 		return
 	}
@@ -142,7 +141,7 @@ func rejection(m mode, poison string) func(i int, document string) int {
 		switch {
 		case poison != "" && strings.Contains(document, poison):
 			return http.StatusBadRequest
-		case m == frozen, m == halved && i%2 == 0:
+		case m == halved && i%2 == 0:
 			return http.StatusTooManyRequests
 		}
 		return 0

@@ -2,8 +2,11 @@ package test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // library has skills and agents of several domains, in a tenant of the test.
@@ -134,5 +137,27 @@ func TestSearchTenants(t *testing.T) {
 			{"agents have the same fallback", "POST /resolve/agent", `{"query":"$","tenant_id":"$"}`, 200, "",
 				`{"agent_id":"$.global"}`},
 		})
+	})
+}
+
+// TestToolsDoNotAffectSkillSearch compares ids and scores of skill searches before and after tools
+// with the same words are registered.
+func TestToolsDoNotAffectSkillSearch(t *testing.T) {
+	isolated(t, setup{}, func(t *testing.T, c *client) {
+		c.put(t, library...)
+		search := func() (hits [][]hit) {
+			for _, query := range []string{"locate VLANs by site", "snapshots older than their policy"} {
+				hits = append(hits, c.search(t, `{"query":"`+query+`","tenant_id":"$","top_k":10}`))
+			}
+			return hits
+		}
+		before := search()
+		for i := range 100 {
+			c.put(t, [2]string{"tool",
+				fmt.Sprintf(`{"tool_id":"a.b.c%d","tenant_id":"$","purpose":"Locate snapshots of VLANs by site or policy %d"}`, i, i)})
+		}
+		if diff := cmp.Diff(before, search()); diff != "" {
+			t.Errorf("-without +with tools\n%s", diff)
+		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -182,21 +181,4 @@ func inOrder(t testing.TB, kinds []string) {
 	if got := strings.Join(kinds, " "); !order.MatchString(got) {
 		t.Errorf("%s: want pairs of tool_use and tool_result, text_delta, done", got)
 	}
-}
-
-func TestEventsAreNumbered(t *testing.T) {
-	everywhere(t, usual, func(t *testing.T, c *client) {
-		a := c.call(t, analyze, question("How many hosts per site?", estate))
-		n := 0
-		for line := range strings.Lines(a.body) {
-			if id, ok := strings.CutPrefix(line, "id: "); ok {
-				if n++; strings.TrimSpace(id) != strconv.Itoa(n) {
-					t.Errorf("id %q, want %d", id, n)
-				}
-			}
-		}
-		if events := strings.Count(a.body, "\nevent: "); n == 0 || n != events {
-			t.Errorf("%d ids for %d events: %s", n, events, a.body)
-		}
-	})
 }

@@ -9,36 +9,6 @@ import (
 	"cairn/test/wait"
 )
 
-// TestRealOutageUnderLoad stops and restarts a backend under load: no record is
-// lost.
-func TestRealOutageUnderLoad(t *testing.T) {
-	needServers(t)
-	t.Parallel()
-	for name, pick := range map[string]func(backends) *proxy{
-		"elasticsearch": func(b backends) *proxy { return b.elastic },
-		"the embedder":  func(b backends) *proxy { return b.embedder },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b, s := realBackends(t)
-			s.workers = [][]string{{"register"}, {"register"}, {"tags", "resolve", "analyze"}}
-			f := b.system(t, topologies[1], s)
-			list := records(t, "n", 120)
-			f.load(t, list, &acknowledged{}, func(done int) {
-				switch done {
-				case 30:
-					pick(b).setMode(t, refused)
-				case 60:
-					pick(b).setMode(t, failing)
-				case 90:
-					pick(b).setMode(t, healthy)
-				}
-			})
-			f.recovered(t, list)
-		})
-	}
-}
-
 // TestRealQuarantine registers a record that Elasticsearch rejects: it is
 // quarantined and reported, and other records are indexed.
 func TestRealQuarantine(t *testing.T) {
