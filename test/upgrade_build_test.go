@@ -1,11 +1,7 @@
 package test
 
 import (
-	"encoding/json"
-	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"cairn/test/cairntest"
@@ -13,7 +9,7 @@ import (
 
 // later are source changes that add unknown headers, fields and events to messages
 // and stored data, as a newer version may.
-var later = []struct{ file, is, replacement string }{
+var later = []struct{ file, before, after string }{
 	{"bus/header.go", "\tmsg.Data = body\n", "\tmsg.Data = body\n\tmsg.Header.Set(\"Cairn-Later\", \"1\")\n"},
 	{"bus/responder.go", "\tbody, err := encode(res)\n",
 		"\tbody, err := encode(res)\n\tif len(body) > 2 && body[0] == '{' {\n\t\tbody = append([]byte(`{\"later\":[1],`), body[1:]...)\n\t}\n"},
@@ -32,40 +28,16 @@ var later = []struct{ file, is, replacement string }{
 // buildLater builds the program with these changes.
 func buildLater(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	for i, l := range later {
-		path := filepath.Join(root, filepath.FromSlash(l.file))
-		from := path
-		if before := overlay.Replace[path]; before != "" {
-			from = before
-		}
-		text, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Count(string(text), l.is) != 1 {
-			t.Fatalf("%s does not contain %q exactly once; update the replacement", l.file, l.is)
-		}
-		to := filepath.Join(dir, fmt.Sprint(i)+".go")
-		if err := os.WriteFile(to, []byte(strings.Replace(string(text), l.is, l.replacement, 1)), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		overlay.Replace[path] = to
+	var changes []cairntest.Change
+	for _, l := range later {
+		changes = append(changes, cairntest.Change{File: filepath.Join(root, l.file), Before: l.before, After: l.after})
 	}
-	text, err := json.Marshal(overlay)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "overlay.json"), text, 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := filepath.Join(dir, "cairn")
-	if err := cairntest.BuildTo(program, "-overlay", filepath.Join(dir, "overlay.json")); err != nil {
+	program := filepath.Join(t.TempDir(), "cairn")
+	if err := cairntest.BuildChanged(program, changes); err != nil {
 		t.Fatal(err)
 	}
 	return program

@@ -56,12 +56,12 @@ var Build = sync.OnceValues(func() (string, error) {
 // and with the race detector if the test has it. It builds in the directory of the main
 // module, because a nested module can select other versions of the dependencies.
 func BuildTo(path string, flags ...string) error {
-	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "cairn").Output()
+	root, err := MainModule()
 	if err != nil {
-		return fmt.Errorf("find module cairn: %w", err)
+		return err
 	}
 	// Linking without symbol tables, which only debuggers use, takes half the time.
-	args := append([]string{"build", "-C", strings.TrimSpace(string(root)), "-ldflags=-s -w", "-o", path}, flags...)
+	args := append([]string{"build", "-C", root, "-ldflags=-s -w", "-o", path}, flags...)
 	if raceEnabled() {
 		args = append(args, "-race")
 	}
@@ -69,6 +69,15 @@ func BuildTo(path string, flags ...string) error {
 		return fmt.Errorf("build cairn: %w\n%s", err, out)
 	}
 	return nil
+}
+
+// MainModule returns the directory of the main module.
+func MainModule() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "cairn").Output()
+	if err != nil {
+		return "", fmt.Errorf("find module cairn: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }
 
 // RemoveProgram removes the program that Build built, if any.

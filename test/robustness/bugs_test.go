@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cairn/test/cairntest"
 )
 
 // plantedBug is a bug that the environment variable bugsVariable of a process selects.
@@ -126,17 +128,19 @@ func TestCheckerFindsPlantedBugs(t *testing.T) {
 }
 
 // bugChanges returns the changes that plant all bugs.
-func bugChanges() (list []change, err error) {
-	root, err := mainModule()
+func bugChanges() (list []cairntest.Change, err error) {
+	root, err := cairntest.MainModule()
 	if err != nil {
 		return nil, err
 	}
 	for n, bug := range plantedBugs {
 		file, variable := filepath.Join(root, bug.file), fmt.Sprint("planted", n)
-		list = append(list, change{file, bug.before, strings.ReplaceAll(bug.after, "BUG", variable)})
-		list = append(list, change{filepath.Join(filepath.Dir(file), variable+".go"), "", fmt.Sprintf(
+		selected := fmt.Sprintf(
 			"package %s\n\nimport (\n\t\"os\"\n\t\"strings\"\n)\n\nvar %s = strings.Contains(os.Getenv(%q), %q)\n",
-			filepath.Base(filepath.Dir(file)), variable, bugsVariable, bug.name)})
+			filepath.Base(filepath.Dir(file)), variable, bugsVariable, bug.name)
+		list = append(list,
+			cairntest.Change{File: file, Before: bug.before, After: strings.ReplaceAll(bug.after, "BUG", variable)},
+			cairntest.Change{File: filepath.Join(filepath.Dir(file), variable+".go"), After: selected})
 	}
 	return list, nil
 }

@@ -7,7 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
+
+	"cairn/test/cairntest"
 )
 
 // A clock is a file with the number of seconds by which the wall clock of the processes
@@ -42,16 +45,16 @@ func (c clock) set(ahead time.Duration) error {
 func (c clock) variable() string { return clockVariable + "=" + c.file }
 
 // clockChanges returns the changes of package time.
-func clockChanges() ([]change, error) {
-	root, err := goCommand("env", "GOROOT")
+func clockChanges() ([]cairntest.Change, error) {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(root, "src", "time")
+	dir := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
 	const read = "sec, nsec, mono := runtimeNow()\n"
-	return []change{
-		{filepath.Join(dir, "time.go"), read + "\tif mono", read + "\tsec += ahead()\n\tif mono"},
-		{filepath.Join(dir, "ahead.go"), "", aheadSource},
+	return []cairntest.Change{
+		{File: filepath.Join(dir, "time.go"), Before: read + "\tif mono", After: read + "\tsec += ahead()\n\tif mono"},
+		{File: filepath.Join(dir, "ahead.go"), After: aheadSource},
 	}, nil
 }
 
@@ -61,7 +64,7 @@ func buildWithClocks(program string) error {
 	if err != nil {
 		return err
 	}
-	return build(program, changes)
+	return cairntest.BuildChanged(program, changes)
 }
 
 // aheadSource is a file of the changed package time.

@@ -95,7 +95,7 @@ var buildPlanted = sync.OnceValues(func() (string, error) {
 	}
 	plantedDirectory = dir
 	program := filepath.Join(dir, "cairn")
-	return program, build(program, append(clocks, bugs...))
+	return program, cairntest.BuildChanged(program, append(clocks, bugs...))
 })
 
 func runReal(t *testing.T, o Options) Result {
