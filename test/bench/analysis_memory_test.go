@@ -26,7 +26,7 @@ func BenchmarkAnalysisMemory(b *testing.B) {
 		{"16 of 8 MB", 16, 8_000_000}, {"32 of 8 MB", 32, 8_000_000}, {"500 small", 500, 0},
 	} {
 		b.Run(row.name, func(b *testing.B) {
-			model := cairntest.NewSlowModel(b)
+			model := cairntest.NewSlowModel(b, "")
 			cmd := upCommand(b, "--model", model.URL)
 			cmd.Env = append(cmd.Environ(), "GOMEMLIMIT=2GiB")
 			at := start(b, cmd)

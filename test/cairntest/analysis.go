@@ -35,16 +35,17 @@ func HeavyAnalysis(name string, calls int) string {
 	return string(body)
 }
 
-// SlowModel is an Ollama server whose model does not answer until Release is called, so
-// that all analyses are in progress at the same time. It may be used concurrently.
+// SlowModel is an Ollama server whose answers end when Release is called, so that all analyses are in
+// progress at the same time. It may be used concurrently.
 type SlowModel struct {
 	URL     string     // for --model
 	Waiting func() int // returns the number of conversations that the model has received
 	Release func()     // may be called more than once
 }
 
-// NewSlowModel starts a model that is closed with the test.
-func NewSlowModel(t testing.TB) *SlowModel {
+// NewSlowModel starts a model that is closed with the test. It sends the first text before Release,
+// unless that is empty.
+func NewSlowModel(t testing.TB, first string) *SlowModel {
 	t.Helper()
 	var mu sync.Mutex
 	var waiting int
@@ -57,6 +58,10 @@ func NewSlowModel(t testing.TB) *SlowModel {
 	})
 	mux.HandleFunc("POST /api/chat", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
+		if first != "" {
+			reply(w, map[string]any{"message": map[string]any{"role": "assistant", "content": first}})
+			_ = http.NewResponseController(w).Flush() // fails when the client has disconnected
+		}
 		mu.Lock()
 		waiting++
 		mu.Unlock()
@@ -65,8 +70,7 @@ func NewSlowModel(t testing.TB) *SlowModel {
 		case <-r.Context().Done():
 			return
 		}
-		reply(w, map[string]any{"message": map[string]any{"role": "assistant", "content": "Two."}})
-		reply(w, map[string]any{"message": map[string]any{"role": "assistant"}, "done": true, "done_reason": "stop"})
+		reply(w, map[string]any{"message": map[string]any{"role": "assistant", "content": "Two."}, "done": true, "done_reason": "stop"})
 	})
 	server := httptest.NewServer(mux)
 	m := &SlowModel{

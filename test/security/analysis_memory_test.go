@@ -38,7 +38,7 @@ func analyze(client *http.Client, url string, body []byte) (o outcome) {
 func TestManySmallAnalyses(t *testing.T) {
 	t.Parallel()
 	const callers = 500
-	model := cairntest.NewSlowModel(t)
+	model := cairntest.NewSlowModel(t, "")
 	p := cairntest.Up(t, "--model", model.URL)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
 	defer client.CloseIdleConnections()
@@ -81,7 +81,7 @@ func largeAnalysis(n int) []byte {
 // because it uses all CPUs.
 func TestLargeAnalysesAreBounded(t *testing.T) {
 	const callers = 16
-	model := cairntest.NewSlowModel(t)
+	model := cairntest.NewSlowModel(t, "")
 	p := cairntest.Up(t, "--model", model.URL, "--analysis-memory", "64", "--body-memory", "64")
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}
 	defer client.CloseIdleConnections()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,26 +16,10 @@ import (
 	"cairn/test/wait"
 )
 
-var processorSeconds = regexp.MustCompile(`(?m)^process_cpu_seconds_total (\S+)$`)
-
 // cpuTime returns the CPU time of the process in seconds.
-func cpuTime(t *testing.T, url string) float64 {
+func cpuTime(t *testing.T, p *cairntest.Process) float64 {
 	t.Helper()
-	res, err := http.Get(url + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	found := processorSeconds.FindSubmatch(text)
-	if err != nil || found == nil {
-		t.Fatalf("no process_cpu_seconds_total in the metrics: %v", err)
-	}
-	seconds, err := strconv.ParseFloat(string(found[1]), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return seconds
+	return gauge(t, p, "", "process_cpu_seconds_total")
 }
 
 const calls = 16 // of a heavy analysis
@@ -45,12 +28,12 @@ const calls = 16 // of a heavy analysis
 func computingCost(t *testing.T) float64 {
 	t.Helper()
 	p := cairntest.Up(t)
-	before := cpuTime(t, p.URL())
+	before := cpuTime(t, p)
 	res := analyzeOverHTTP(t.Context(), t, p, "", cairntest.HeavyAnalysis("cost", calls))
 	if !strings.Contains(res, "event: done") || strings.Contains(res, "event: error") {
 		t.Fatalf("the analysis fails: %.500s", res)
 	}
-	return cpuTime(t, p.URL()) - before
+	return cpuTime(t, p) - before
 }
 
 // TestEndedAnalysesStop ends analyses during computation: they stop using CPU time and
@@ -80,7 +63,7 @@ func TestEndedAnalysesStop(t *testing.T) {
 			t.Parallel()
 			p := cairntest.Up(t, append(row.flags, "--slots", strconv.Itoa(analyses+1))...) // one tenant gets 80 % of the slots
 			ctx, disconnect := context.WithCancel(t.Context())
-			before := cpuTime(t, p.URL())
+			before := cpuTime(t, p)
 			var runs []string
 			var running sync.WaitGroup
 			defer running.Wait()
@@ -93,7 +76,7 @@ func TestEndedAnalysesStop(t *testing.T) {
 			}
 			if row.end != nil {
 				wait.Until(t, "the estates are parsed, and computation has begun", func() bool {
-					return cpuTime(t, p.URL()) > before+analyses*cost*0.2
+					return cpuTime(t, p) > before+analyses*cost*0.2
 				})
 				row.end(t, p, runs, disconnect)
 			}
@@ -105,11 +88,11 @@ func TestEndedAnalysesStop(t *testing.T) {
 			}
 			wait.Until(t, "another analysis is answered", func() bool { return answered(p) })
 			wait.Until(t, "the CPU is idle", func() bool {
-				since := cpuTime(t, p.URL())
+				since := cpuTime(t, p)
 				time.Sleep(500 * time.Millisecond)
-				return cpuTime(t, p.URL())-since < 0.2
+				return cpuTime(t, p)-since < 0.2
 			})
-			if used := cpuTime(t, p.URL()) - before; used > analyses*cost*0.65 {
+			if used := cpuTime(t, p) - before; used > analyses*cost*0.65 {
 				t.Errorf("%d analyses used %.1f s of CPU time, although they were ended; one that is not ended uses %.1f s",
 					analyses, used, cost)
 			}
@@ -159,17 +142,9 @@ func analyzeOverNATS(ctx context.Context, t *testing.T, p *cairntest.Process, ru
 func cancelRuns(t *testing.T, p *cairntest.Process, runs []string) {
 	t.Helper()
 	for _, run := range runs {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, p.URL()+"/api/v1/analyze/"+run, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = res.Body.Close()
+		res, text := do(t, http.MethodDelete, p.URL()+"/api/v1/analyze/"+run, "", "")
 		if res.StatusCode != http.StatusNoContent {
-			t.Errorf("DELETE: got %d, want 204", res.StatusCode)
+			t.Errorf("DELETE: got %d %s, want 204", res.StatusCode, text)
 		}
 	}
 }

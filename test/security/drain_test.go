@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -18,25 +17,6 @@ import (
 	"cairn/test/cairntest"
 	"cairn/test/wait"
 )
-
-// hangingModel is an OpenAI-compatible server that never answers a chat; asked
-// receives once for each.
-func hangingModel(t *testing.T) (url string, received <-chan struct{}) {
-	t.Helper()
-	requests := make(chan struct{}, 16)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/models") {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"m","object":"model"}]}`)
-			return
-		}
-		_, _ = io.Copy(io.Discard, r.Body)
-		requests <- struct{}{}
-		<-r.Context().Done()
-	}))
-	t.Cleanup(server.Close)
-	return "openai" + strings.TrimPrefix(server.URL, "http") + "/m", requests
-}
 
 // A process exits after its drain deadline, even with requests in flight, and logs it.
 func TestDrainDeadline(t *testing.T) {
@@ -51,8 +31,8 @@ func TestDrainDeadline(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			model, received := hangingModel(t)
-			p := cairntest.Up(t, "--model", model, "--drain", "1s")
+			model := cairntest.NewSlowModel(t, "")
+			p := cairntest.Up(t, "--model", model.URL, "--drain", "1s")
 			var running sync.WaitGroup
 			running.Go(func() {
 				res, err := http.Post(p.URL()+"/api/v1/analyze", "application/json", strings.NewReader(row.body))
@@ -62,11 +42,7 @@ func TestDrainDeadline(t *testing.T) {
 				}
 			})
 			t.Cleanup(running.Wait)
-			select {
-			case <-received:
-			case <-time.After(30 * time.Second):
-				t.Fatalf("the model is not asked\n%s", p.Stderr)
-			}
+			wait.Until(t, "the model answers", func() bool { return model.Waiting() > 0 })
 			if err := p.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}

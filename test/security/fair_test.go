@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -17,33 +16,6 @@ import (
 
 const deadline = 30 * time.Second
 
-// holdingModel serves a language model in Ollama's API. Each answer sends one word and
-// then stays open until release, so that a test controls the duration of runs.
-func holdingModel(t *testing.T) (flag string, release func()) {
-	t.Helper()
-	released := make(chan struct{})
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /api/show", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"model_info":{},"capabilities":["completion","tools"]}`)
-	})
-	mux.HandleFunc("POST /api/chat", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		_, _ = io.WriteString(w, `{"message":{"role":"assistant","content":"word "}}`+"\n")
-		_ = http.NewResponseController(w).Flush()
-		select {
-		case <-released:
-			_, _ = io.WriteString(w, `{"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}`+"\n")
-		case <-r.Context().Done():
-		}
-	})
-	server := httptest.NewServer(mux)
-	release = sync.OnceFunc(func() { close(released) })
-	t.Cleanup(func() { release(); server.Close() })
-	return "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/holding?plan=tools&answers=forwarded", release
-}
-
-var createdKey = regexp.MustCompile(`"key": *"([^"]+)"`)
-
 // caller sends requests with an API key of one tenant.
 type caller struct {
 	url, key string
@@ -51,13 +23,7 @@ type caller struct {
 
 func newCaller(t *testing.T, p *cairntest.Process, tenant, role string) caller {
 	t.Helper()
-	out, err := cairntest.Run(t, nil, "key", "create", "--tenant", tenant, "--role", role, "-o", "json", "--nats",
-		p.NATS())
-	key := createdKey.FindStringSubmatch(out)
-	if err != nil || key == nil {
-		t.Fatalf("create a key: %v\n%s", err, out)
-	}
-	return caller{p.URL(), key[1]}
+	return caller{p.URL(), makeKey(t, p, "--tenant", tenant, "--role", role)}
 }
 
 func (c caller) do(t *testing.T, method, path, body string) *http.Response {
@@ -101,8 +67,8 @@ func (c caller) hold(t *testing.T) (status int, header http.Header, hangUp func(
 
 func TestDisconnectDoesNotBypassStreamLimit(t *testing.T) {
 	t.Parallel()
-	model, release := holdingModel(t)
-	p := cairntest.Up(t, "--auth", "keys", "--stream-limit", "2", "--model", model)
+	model := cairntest.NewSlowModel(t, "word ")
+	p := cairntest.Up(t, "--auth", "keys", "--stream-limit", "2", "--model", model.URL)
 	c := newCaller(t, p, "acme", "analyst")
 	for range 2 {
 		status, _, hangUp := c.hold(t)
@@ -127,7 +93,7 @@ func TestDisconnectDoesNotBypassStreamLimit(t *testing.T) {
 			t.Fatalf("the worker does not count the abandoned runs: %s", text)
 		}
 	}
-	release()
+	model.Release()
 	for end := time.Now().Add(deadline); ; {
 		status, text := c.post(t, "/api/v1/analyze", heldQuestion)
 		if status == http.StatusOK {
@@ -141,9 +107,9 @@ func TestDisconnectDoesNotBypassStreamLimit(t *testing.T) {
 
 func TestRunFairness(t *testing.T) {
 	t.Parallel()
-	model, release := holdingModel(t)
-	defer release() // the process drains before it stops
-	p := cairntest.Up(t, "--auth", "keys", "--model", model, "--slots", "64", "--analysis-memory", "64")
+	model := cairntest.NewSlowModel(t, "word ")
+	defer model.Release() // the process drains before it stops
+	p := cairntest.Up(t, "--auth", "keys", "--model", model.URL, "--slots", "64", "--analysis-memory", "64")
 	noisy, quiet := newCaller(t, p, "acme", "analyst"), newCaller(t, p, "globex", "analyst")
 	refused := false
 	for range 200 {
@@ -172,24 +138,32 @@ func TestRunFairness(t *testing.T) {
 func TestSlotFairness(t *testing.T) {
 	t.Parallel()
 	const slots = 16
-	arrived, released := make(chan struct{}, 10*slots), make(chan struct{})
-	embedder := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		arrived <- struct{}{}
-		select {
-		case <-released:
-		case <-r.Context().Done():
+	released := make(chan struct{})
+	mux := http.NewServeMux()
+	for path, reply := range map[string]string{
+		"/api/show": `{"capabilities":["embedding"],"model_info":{}}`,
+		"/api/tags": `{"models":[{"name":"slow","model":"slow","digest":"1"}]}`,
+	} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, reply) })
+	}
+	mux.HandleFunc("/api/embed", func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "slow search") { // not the health check
+			select {
+			case <-released:
+			case <-r.Context().Done():
+			}
 		}
-		http.Error(w, `{"error":"released"}`, http.StatusInternalServerError)
-	}))
+		_, _ = io.WriteString(w, `{"embeddings":[[1,0]]}`)
+	})
+	embedder := httptest.NewServer(mux)
 	defer embedder.Close()
+	var sending sync.WaitGroup
+	defer sending.Wait()
 	defer close(released)
 	p := cairntest.Up(t, "--auth", "keys", "--slots", fmt.Sprint(slots), "--embed",
 		"ollama://"+strings.TrimPrefix(embedder.URL, "http://")+"/slow")
 	noisy, quiet := newCaller(t, p, "acme", "registrar"), newCaller(t, p, "globex", "registrar")
 	statuses := make(chan int, 10*slots)
-	var sending sync.WaitGroup
-	defer sending.Wait()
 	for i := range 10 * slots {
 		sending.Go(func() {
 			status, _ := noisy.post(t, "/resolve/skill", fmt.Sprintf(`{"query":"slow search %d"}`, i))
