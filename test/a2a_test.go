@@ -18,8 +18,8 @@ import (
 )
 
 // agentMessage returns a message to the analysis agent, with further members.
-func agentMessage(parts string, more ...string) string {
-	return `{"message":{"messageId":"m","role":"ROLE_USER","parts":[` + parts + `]` + strings.Join(more, "") + `}}`
+func agentMessage(parts string, members ...string) string {
+	return `{"message":{"messageId":"m","role":"ROLE_USER","parts":[` + parts + `]` + strings.Join(members, "") + `}}`
 }
 
 // agentCall returns a request of A2A.
@@ -89,9 +89,9 @@ func TestAgent(t *testing.T) {
 			t.Errorf("%+v", task)
 		}
 		body, _ := json.Marshal(task)
-		for _, has := range []string{`"Oslo":1`, `"tool_calls"`, `"usage"`} {
-			if !strings.Contains(string(body), has) {
-				t.Errorf("no %s in %s", has, body)
+		for _, want := range []string{`"Oslo":1`, `"tool_calls"`, `"usage"`} {
+			if !strings.Contains(string(body), want) {
+				t.Errorf("no %s in %s", want, body)
 			}
 		}
 		again, err := c.at(c.secondEdge).agent(t).GetTask(t.Context(), &a2a.GetTaskRequest{ID: task.ID})
@@ -207,7 +207,7 @@ func TestAgentRejections(t *testing.T) {
 		for _, row := range []struct {
 			name, body string
 			status     int
-			has        string
+			want       string
 		}{
 			{"no estate", agentMessage(`{"text":"a"}`), 200, `"field":"message.parts"`},
 			{"an estate that is not JSON", agentMessage(`{"text":"a"},{"raw":"e30x"}`), 200, `"field":"message.parts[1].raw"`},
@@ -218,8 +218,8 @@ func TestAgentRejections(t *testing.T) {
 		} {
 			for _, method := range []string{"SendMessage", "SendStreamingMessage"} {
 				a := c.call(t, "POST /a2a", agentCall(method, row.body))
-				if a.status != row.status || !strings.Contains(a.body, row.has) {
-					t.Errorf("%s with %s: %d %s, want %d with %s", row.name, method, a.status, truncated(a.body), row.status, row.has)
+				if a.status != row.status || !strings.Contains(a.body, row.want) {
+					t.Errorf("%s with %s: %d %s, want %d with %s", row.name, method, a.status, truncated(a.body), row.status, row.want)
 				}
 			}
 		}

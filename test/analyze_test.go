@@ -209,18 +209,18 @@ func TestUsage(t *testing.T) {
 		if len(all(without, "usage")) != 0 {
 			t.Errorf("unrequested usage: %v", without)
 		}
-		with := c.analyze(t, question("How many hosts per site?", estate, `"include":["usage"]`))
-		inOrder(t, kindsOf(with))
+		requested := c.analyze(t, question("How many hosts per site?", estate, `"include":["usage"]`))
+		inOrder(t, kindsOf(requested))
 		var usage struct {
 			ToolCalls int `json:"tool_calls"`
 			Prompt    int `json:"prompt_tokens"`
 			Answer    int `json:"answer_tokens"`
 		}
-		if list := all(with, "usage"); len(list) != 1 || json.Unmarshal([]byte(list[0]), &usage) != nil {
+		if list := all(requested, "usage"); len(list) != 1 || json.Unmarshal([]byte(list[0]), &usage) != nil {
 			t.Fatalf("usage %v, want one", list)
 		}
-		if usage.ToolCalls != len(all(with, "tool_use")) || usage.Prompt == 0 || usage.Answer == 0 {
-			t.Errorf("usage %+v with %d tool calls", usage, len(all(with, "tool_use")))
+		if usage.ToolCalls != len(all(requested, "tool_use")) || usage.Prompt == 0 || usage.Answer == 0 {
+			t.Errorf("usage %+v with %d tool calls", usage, len(all(requested, "tool_use")))
 		}
 	})
 }

@@ -23,8 +23,8 @@ const (
 type entries []struct{ Identifier, DisplayName, Type, URL string }
 
 func (e entries) has(identifier string) bool {
-	for _, one := range e {
-		if one.Identifier == identifier {
+	for _, entry := range e {
+		if entry.Identifier == identifier {
 			return true
 		}
 	}
@@ -32,7 +32,7 @@ func (e entries) has(identifier string) bool {
 }
 
 // awaitCatalog reads the catalog without a credential until the condition holds, and returns it.
-func (c *client) awaitCatalog(t testing.TB, sentence string, is func(entries) bool) entries {
+func (c *client) awaitCatalog(t testing.TB, sentence string, holds func(entries) bool) entries {
 	t.Helper()
 	var got struct{ Entries entries }
 	wait.Until(t, sentence, func() bool {
@@ -44,7 +44,7 @@ func (c *client) awaitCatalog(t testing.TB, sentence string, is func(entries) bo
 		if err := json.Unmarshal([]byte(a.body), &got); a.status != 200 || err != nil {
 			t.Fatalf("the catalog: %d %v", a.status, err)
 		}
-		return is(got.Entries)
+		return holds(got.Entries)
 	})
 	return got.Entries
 }
@@ -92,20 +92,20 @@ func TestCatalog(t *testing.T) {
 
 func TestDiscoverySearch(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
-		const of = `"public":true,"tenant_id":"$","purpose":"Glaze the ceramic tiles"`
+		const common = `"public":true,"tenant_id":"$","purpose":"Glaze the ceramic tiles"`
 		c.put(t, [][2]string{
-			{"skill", `{"skill_id":"$a.b_c",` + of + `,"display_name":"Glaze $","version":"1.2.0","capabilities":["glaze"],` +
+			{"skill", `{"skill_id":"$a.b_c",` + common + `,"display_name":"Glaze $","version":"1.2.0","capabilities":["glaze"],` +
 				`"labels":{"team":"$"},"example_queries":["glaze tiles","tile glazing","c","d","e","f"]}`},
-			{"agent", `{"agent_id":"$.agent",` + of +
+			{"agent", `{"agent_id":"$.agent",` + common +
 				`,"agent_card":{"name":"x","description":"d","version":"1","url":"https://a","skills":[]},"domain":"$","example_queries":["only one"]}`},
-			{"tool", `{"tool_id":"$.s.server",` + of + `,"server_json":{"name":"$/s"},"status":"deprecated"}`},
+			{"tool", `{"tool_id":"$.s.server",` + common + `,"server_json":{"name":"$/s"},"status":"deprecated"}`},
 			{"skill", `{"skill_id":"$g.one","public":true,"purpose":"Glaze the ceramic tiles","domain":"$g"}`},
 			{"skill", `{"skill_id":"$a.hidden","tenant_id":"$","purpose":"Glaze the ceramic tiles","labels":{"team":"$"}}`},
 		}...)
 		const search, source, begin = "POST /search?tenant_id=$", `"source":"https://cairn.example.com/"`,
 			`"identifier":"urn:air:example.com:`
-		find := func(filter, more string) string {
-			return `{"query":{"text":"glaze the ceramic tiles","filter":` + filter + `}` + more + `}`
+		find := func(filter, members string) string {
+			return `{"query":{"text":"glaze the ceramic tiles","filter":` + filter + `}` + members + `}`
 		}
 		const skill, agent, server, global = begin + `tenant:$:skill:$a.b_c"`, begin + `tenant:$:agent:$.agent"`,
 			begin + `tenant:$:server:$.s.server"`, begin + `skill:$g.one"`

@@ -105,8 +105,8 @@ type row struct {
 	status  int
 	// want is the expected JSON, or the error code and the fields of the error.
 	want string
-	// has is JSON that the answer must contain; see contains.
-	has string
+	// part is JSON that the answer must contain; see contains.
+	part string
 }
 
 // rows runs the rows in order as subtests.
@@ -114,7 +114,7 @@ func (c *client) rows(t *testing.T, rows []row) {
 	t.Helper()
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			c.call(t, r.request, r.body).expect(t, r.status, r.want, r.has)
+			c.call(t, r.request, r.body).expect(t, r.status, r.want, r.part)
 		})
 	}
 }
@@ -129,10 +129,10 @@ func (c *client) do(t testing.TB, request, body string) answer {
 	return a
 }
 
-// expect compares the answer with status and with want and has of a row.
-func (a answer) expect(t testing.TB, status int, want, has string) {
+// expect compares the answer with status and with want and part of a row.
+func (a answer) expect(t testing.TB, status int, want, part string) {
 	t.Helper()
-	want, has = strings.ReplaceAll(want, "$", a.word), strings.ReplaceAll(has, "$", a.word)
+	want, part = strings.ReplaceAll(want, "$", a.word), strings.ReplaceAll(part, "$", a.word)
 	switch {
 	case a.status != status:
 		t.Errorf("status %d, want %d: %s", a.status, status, truncated(a.body))
@@ -150,8 +150,8 @@ func (a answer) expect(t testing.TB, status int, want, has string) {
 				t.Errorf("-want +got\n%s", diff)
 			}
 		}
-		if has != "" {
-			if diff := contains(value(t, a.body), value(t, has)); diff != "" {
+		if part != "" {
+			if diff := contains(value(t, a.body), value(t, part)); diff != "" {
 				t.Errorf("%s: %s", diff, truncated(a.body))
 			}
 		}

@@ -48,8 +48,8 @@ func newMachines(t testing.TB) *machines {
 }
 
 // run starts the machines and returns immediately.
-func (m *machines) run(which ...int) {
-	for _, i := range which {
+func (m *machines) run(list ...int) {
+	for _, i := range list {
 		m.list[i] = launch(m.program, "up", "--http", m.https[i], "--nats-listen", "127.0.0.1:0", "--data", m.data[i],
 			"--model", "offline:", "--cluster", "test", "--cluster-listen", m.routes[i], "--cluster-secret", "s",
 			"--routes", strings.Join(m.routes, ","))
@@ -58,9 +58,9 @@ func (m *machines) run(which ...int) {
 
 // awaitRunning waits until the services of these machines run. The health of a
 // cluster is ok before that, as soon as one machine's services do.
-func (m *machines) awaitRunning(which ...int) {
+func (m *machines) awaitRunning(list ...int) {
 	m.t.Helper()
-	for _, i := range which {
+	for _, i := range list {
 		wait.Until(m.t, fmt.Sprintf("machine %d runs", i), func() bool {
 			return strings.Contains(m.list[i].Stdout.String(), "is running.")
 		})
@@ -68,8 +68,8 @@ func (m *machines) awaitRunning(which ...int) {
 }
 
 // kill sends SIGKILL to the machines and waits for them.
-func (m *machines) kill(which ...int) {
-	for _, i := range which {
+func (m *machines) kill(list ...int) {
+	for _, i := range list {
 		if p := m.list[i]; p != nil {
 			p.Kill()
 			m.list[i] = nil
@@ -83,18 +83,18 @@ func (m *machines) clients() []*client {
 	m.t.Cleanup(transport.CloseIdleConnections)
 	c := &client{system: &system{}, word: word(), http: &http.Client{Transport: transport, Timeout: time.Minute}}
 	var list []*client
-	for _, at := range m.https {
-		list = append(list, c.at("http://"+at))
+	for _, address := range m.https {
+		list = append(list, c.at("http://"+address))
 	}
 	return list
 }
 
 // awaitHealth waits until /health has the status and contains the text.
-func (c *client) awaitHealth(t testing.TB, status int, has string) {
+func (c *client) awaitHealth(t testing.TB, status int, text string) {
 	t.Helper()
-	wait.Until(t, "the health reports "+has, func() bool {
+	wait.Until(t, "the health reports "+text, func() bool {
 		a, err := c.try(t.Context(), "GET /health", "")
-		return err == nil && a.status == status && strings.Contains(a.body, has)
+		return err == nil && a.status == status && strings.Contains(a.body, text)
 	})
 }
 
@@ -103,10 +103,10 @@ func (c *client) awaitClusterMetrics(t testing.TB, nodes, quorum int) {
 	t.Helper()
 	wait.Until(t, "the metrics report the cluster", func() bool {
 		all := c.call(t, "GET /metrics", "").body
-		is := func(name string, value int) bool {
+		equals := func(name string, value int) bool {
 			return strings.Contains(all, fmt.Sprintf("\ncairn_cluster_%s %d\n", name, value))
 		}
-		return is("nodes", nodes) && is("nodes_wanted", 3) && is("quorum", quorum) && is("replicas_behind", 0)
+		return equals("nodes", nodes) && equals("nodes_wanted", 3) && equals("quorum", quorum) && equals("replicas_behind", 0)
 	})
 }
 
@@ -122,9 +122,9 @@ func TestCluster(t *testing.T) {
 	c[2].awaitHealth(t, 503, "no quorum: 1 of 3 nodes of the cluster are connected")
 	c[2].awaitClusterMetrics(t, 1, 0)
 	m.run(1, 0)
-	for _, one := range c {
-		one.awaitHealth(t, 200, allWell)
-		one.awaitClusterMetrics(t, 3, 1)
+	for _, edge := range c {
+		edge.awaitHealth(t, 200, allWell)
+		edge.awaitClusterMetrics(t, 3, 1)
 	}
 	m.awaitRunning(0, 1, 2)
 	c[0].put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"$"}`})
@@ -169,10 +169,10 @@ func TestCluster(t *testing.T) {
 	received.Wait()
 
 	m.run(0, 1)
-	for _, one := range c {
-		one.awaitHealth(t, 200, allWell)
-		sees(one)
-		one.call(t, "POST /resolve/skill", `{"skill_id":"$.b"}`).expect(t, 200, "", `{"skill_id":"$.b"}`)
+	for _, edge := range c {
+		edge.awaitHealth(t, 200, allWell)
+		sees(edge)
+		edge.call(t, "POST /resolve/skill", `{"skill_id":"$.b"}`).expect(t, 200, "", `{"skill_id":"$.b"}`)
 	}
 	for _, p := range m.list {
 		p.Terminate()

@@ -19,7 +19,7 @@ const fleet = `{"hosts":[
 // computation is a tool call and JSON that its result contains.
 type computation struct {
 	name, tool, input string
-	has               string
+	part              string
 }
 
 var computations = []computation{
@@ -72,10 +72,10 @@ func TestComputations(t *testing.T) {
 			t.Run(r.name, func(t *testing.T) {
 				t.Parallel()
 				result := c.compute(t, r.tool, r.input, fleet)
-				if diff := contains(result, value(t, r.has)); diff != "" {
+				if diff := contains(result, value(t, r.part)); diff != "" {
 					t.Errorf("%s in %s", diff, text(result))
 				}
-				if e := result["error"]; (e != nil) != strings.Contains(r.has, "available") {
+				if e := result["error"]; (e != nil) != strings.Contains(r.part, "available") {
 					t.Errorf("error %v in %s", e, text(result))
 				}
 			})

@@ -162,15 +162,15 @@ func TestPackageImports(t *testing.T) {
 	t.Parallel()
 	used := make([]bool, len(packageRules))
 	for _, p := range packages(t) {
-		at := slices.IndexFunc(packageRules, func(b binding) bool { return below(p.ImportPath, b.from) })
-		if at < 0 {
+		rule := slices.IndexFunc(packageRules, func(b binding) bool { return below(p.ImportPath, b.from) })
+		if rule < 0 {
 			t.Errorf("no rule for package %s", p.ImportPath)
 			continue
 		}
-		used[at] = true
+		used[rule] = true
 		for _, imported := range p.Imports {
-			if strings.HasPrefix(imported, module) && !belowAny(imported, packageRules[at].may) {
-				t.Errorf("%s imports %s: %s", p.ImportPath, imported, packageRules[at].rule)
+			if strings.HasPrefix(imported, module) && !belowAny(imported, packageRules[rule].may) {
+				t.Errorf("%s imports %s: %s", p.ImportPath, imported, packageRules[rule].rule)
 			}
 		}
 	}

@@ -76,8 +76,8 @@ func TestPackageTag(t *testing.T) {
 		const read = "GET /packages/$.a"
 		first := c.call(t, read, "")
 		tag := first.header.Get("ETag")
-		if by := c.do(t, "POST /resolve/skill", `{"skill_id":"$.a"}`); by.body != first.body || tag == "" {
-			t.Errorf("got %s with the tag %q, want %s", first.body, tag, by.body)
+		if resolved := c.do(t, "POST /resolve/skill", `{"skill_id":"$.a"}`); resolved.body != first.body || tag == "" {
+			t.Errorf("got %s with the tag %q, want %s", first.body, tag, resolved.body)
 		}
 		c.put(t, [2]string{"tool", `{"tool_id":"$.s.other"}`})
 		if a := c.call(t, read, "", "If-None-Match: "+tag); a.status != 304 || a.body != "" || a.header.Get("ETag") != tag {

@@ -333,10 +333,10 @@ func TestRunsOfAnotherTenant(t *testing.T) {
 			p = list(c, "?limit=20&cursor="+p.Next)
 			all.Runs = append(all.Runs, p.Runs...)
 		}
-		at := func(run string) int {
+		index := func(run string) int {
 			return slices.IndexFunc(all.Runs, func(r schemas.RunSummary) bool { return r.Run == run })
 		}
-		if first, second := at(runs[0]), at(runs[1]); first < 0 || second < 0 || first < second {
+		if first, second := index(runs[0]), index(runs[1]); first < 0 || second < 0 || first < second {
 			t.Errorf("runs of all tenants, the latest first: %d and %d of %+v", first, second, all.Runs)
 		}
 		c.withRole(t, schemas.RoleReader, "$").call(t, "GET /runs", "").expect(t, 403, "CE-007", "")

@@ -31,19 +31,19 @@ func text(v any) string {
 // have further members at any depth, arrays must have the same length.
 func contains(whole, part any) string { return missing("", whole, part) }
 
-func missing(at string, whole, part any) string {
+func missing(path string, whole, part any) string {
 	switch part := part.(type) {
 	case map[string]any:
 		object, ok := whole.(map[string]any)
 		if !ok {
-			return fmt.Sprintf("%s is %v, expected an object", at, whole)
+			return fmt.Sprintf("%s is %v, expected an object", path, whole)
 		}
 		for name, want := range part {
 			got, ok := object[name]
 			if !ok {
-				return fmt.Sprintf("no %s.%s", at, name)
+				return fmt.Sprintf("no %s.%s", path, name)
 			}
-			if diff := missing(at+"."+name, got, want); diff != "" {
+			if diff := missing(path+"."+name, got, want); diff != "" {
 				return diff
 			}
 		}
@@ -51,17 +51,17 @@ func missing(at string, whole, part any) string {
 	case []any:
 		array, ok := whole.([]any)
 		if !ok || len(array) != len(part) {
-			return fmt.Sprintf("%s is %v, want %d elements: %v", at, whole, len(part), part)
+			return fmt.Sprintf("%s is %v, want %d elements: %v", path, whole, len(part), part)
 		}
 		for i, want := range part {
-			if diff := missing(fmt.Sprintf("%s[%d]", at, i), array[i], want); diff != "" {
+			if diff := missing(fmt.Sprintf("%s[%d]", path, i), array[i], want); diff != "" {
 				return diff
 			}
 		}
 		return ""
 	default:
 		if !cmp.Equal(whole, part) {
-			return fmt.Sprintf("%s is %v, want %v", at, whole, part)
+			return fmt.Sprintf("%s is %v, want %v", path, whole, part)
 		}
 		return ""
 	}

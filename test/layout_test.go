@@ -46,13 +46,13 @@ func TestMethodsAreInOneFile(t *testing.T) {
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/testdata/") {
 			continue
 		}
-		for name, of := range declarations(t, path) {
+		for name, owner := range declarations(t, path) {
 			typ := filepath.Dir(path) + "." + name
-			if of == "" {
+			if owner == "" {
 				declared[typ] = path
 				continue
 			}
-			typ = filepath.Dir(path) + "." + of
+			typ = filepath.Dir(path) + "." + owner
 			if methods[typ] == nil {
 				methods[typ] = map[string]bool{}
 			}
@@ -84,7 +84,7 @@ func TestArchitectureNamesExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, found := tracked(t), 0
+	files, count := tracked(t), 0
 	for line := range strings.Lines(string(text)) {
 		directory := ""
 		for _, m := range namedFile.FindAllStringSubmatch(line, -1) {
@@ -92,30 +92,30 @@ func TestArchitectureNamesExist(t *testing.T) {
 			if !strings.Contains(name, "/") {
 				name = directory + "/" + name
 			}
-			of := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return f != name && filepath.Dir(f) != name })
+			matches := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return f != name && filepath.Dir(f) != name })
 			switch {
-			case len(of) == 0 && strings.HasSuffix(name, ".go"):
+			case len(matches) == 0 && strings.HasSuffix(name, ".go"):
 				t.Errorf("no file %s: %s", name, line)
 				continue
-			case len(of) == 0:
+			case len(matches) == 0:
 				continue // not a file
 			}
-			if directory = name; of[0] == name {
+			if directory = name; matches[0] == name {
 				directory = filepath.Dir(name)
 			}
 			if m[2] == ", " && directory == name {
 				continue // a list of directories
 			}
 			for _, symbol := range inBackticks.FindAllStringSubmatch(m[3], -1) {
-				found++
-				if !slices.ContainsFunc(of, func(f string) bool { return declares(t, f, symbol[1]) }) {
+				count++
+				if !slices.ContainsFunc(matches, func(f string) bool { return declares(t, f, symbol[1]) }) {
 					t.Errorf("%s declares no %s: %s", name, symbol[1], line)
 				}
 			}
 		}
 	}
-	if found < 50 {
-		t.Errorf("found %d names of declarations, want at least 50", found)
+	if count < 50 {
+		t.Errorf("found %d names of declarations, want at least 50", count)
 	}
 }
 
@@ -146,8 +146,8 @@ func declarations(t *testing.T, path string) map[string]string {
 				names[d.Name.Name] = ""
 				continue
 			}
-			of := receiver(d.Recv.List[0].Type)
-			names[of+"."+d.Name.Name] = of
+			owner := receiver(d.Recv.List[0].Type)
+			names[owner+"."+d.Name.Name] = owner
 		case *ast.GenDecl:
 			for _, s := range d.Specs {
 				switch s := s.(type) {

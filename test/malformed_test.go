@@ -76,8 +76,8 @@ func TestMalformedRequestsWithoutGoNames(t *testing.T) {
 		if a.status < 400 && !strings.HasPrefix(request, "POST /mcp") {
 			return
 		}
-		if found := goName.FindString(a.body); found != "" {
-			t.Errorf("%s %s %v: %q in %d %s", request, body, headers, found, a.status, truncated(a.body))
+		if match := goName.FindString(a.body); match != "" {
+			t.Errorf("%s %s %v: %q in %d %s", request, body, headers, match, a.status, truncated(a.body))
 		}
 	}
 	wrong := []string{"x", "5", "-1", "1.5", "1e9", "99999999999999999999", "%00", "%ff", "[]", "%7B%7D", "true", ""}

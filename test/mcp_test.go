@@ -225,15 +225,15 @@ func TestModelContextFiles(t *testing.T) {
 				t.Errorf("another tenant reads %s: %v", f.URI, err)
 			}
 		}
-		const at = "skill://cairn/$.f.g"
+		const root = "skill://cairn/$.f.g"
 		for dir, want := range map[string]string{
-			at:                         `"uri":"` + at + `/$-f-g","mimeType":"inode/directory"`,
-			at + "/$-f-g":              `"uri":"` + at + `/$-f-g/scripts","mimeType":"inode/directory"`,
-			at + "/$-f-g/":             `-32602`,
-			at + "/$-f-g/x":            `-32602`,
-			at + "/$-f-g/scripts":      `"uri":"` + at + `/$-f-g/scripts/a.py","mimeType":"text/x-python","size":8`,
-			at + "/$-f-g/scripts/a.py": `-32602`,
-			"skill://cairn":            `"uri":"` + at + `","mimeType":"inode/directory"`,
+			root:                         `"uri":"` + root + `/$-f-g","mimeType":"inode/directory"`,
+			root + "/$-f-g":              `"uri":"` + root + `/$-f-g/scripts","mimeType":"inode/directory"`,
+			root + "/$-f-g/":             `-32602`,
+			root + "/$-f-g/x":            `-32602`,
+			root + "/$-f-g/scripts":      `"uri":"` + root + `/$-f-g/scripts/a.py","mimeType":"text/x-python","size":8`,
+			root + "/$-f-g/scripts/a.py": `-32602`,
+			"skill://cairn":              `"uri":"` + root + `","mimeType":"inode/directory"`,
 		} {
 			a := owner.call(t, "POST /mcp", rpc("resources/directory/read", `{"uri":"`+dir+`"}`))
 			if !containsMembers(a.body, c.named(want)) {

@@ -43,11 +43,11 @@ func TestLifecycle(t *testing.T) {
 			{"a listing", "GET /skills?domain=$&tenant_id=$", "", 200, "",
 				`{"skills":[{"skill_id":"$.now"},{"skill_id":"$.old","status":"deprecated","replaced_by":"$.now"}],"next_cursor":null}`},
 		})
-		var found []string
+		var ids []string
 		for _, h := range c.search(t, `{"query":"polish the brass telescope","tenant_id":"$"}`) {
-			found = append(found, h.ID)
+			ids = append(ids, h.ID)
 		}
-		if got, want := strings.Join(found, " "), c.named("$.now $.old"); got != want {
+		if got, want := strings.Join(ids, " "), c.named("$.now $.old"); got != want {
 			t.Errorf("found %s, want %s", got, want)
 		}
 	})

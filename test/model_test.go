@@ -186,11 +186,11 @@ func (s *signals) set(name string) {
 }
 
 // await waits for the event.
-func (s *signals) await(t testing.TB, limit time.Duration, name, what string) {
+func (s *signals) await(t testing.TB, limit time.Duration, name, sentence string) {
 	t.Helper()
 	select {
 	case <-s.channel(name):
 	case <-time.After(limit):
-		t.Fatalf("not within %v: %s", limit, what)
+		t.Fatalf("not within %v: %s", limit, sentence)
 	}
 }

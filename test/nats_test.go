@@ -116,8 +116,8 @@ func TestSubjects(t *testing.T) {
 				if status != r.status || e.Code != r.want {
 					t.Fatalf("%d %q, want %d %q: %s", status, e.Code, r.status, r.want, body)
 				}
-				if r.has != "" {
-					if diff := contains(value(t, body), value(t, c.named(r.has))); diff != "" {
+				if r.part != "" {
+					if diff := contains(value(t, body), value(t, c.named(r.part))); diff != "" {
 						t.Errorf("%s: %s", diff, body)
 					}
 				}

@@ -27,10 +27,10 @@ func (c *client) disconnectOn(t testing.TB, body string, now <-chan struct{}) {
 
 // modelMessages returns the messages that the model received, up to the script's
 // question.
-func (c *client) modelMessages(t testing.TB, context string, more ...string) []chatMessage {
+func (c *client) modelMessages(t testing.TB, context string, members ...string) []chatMessage {
 	t.Helper()
 	var list []chatMessage
-	for _, m := range value(t, textOf(t, c.analyze(t, question(text(script{Tell: true}), context, more...)))).([]any) {
+	for _, m := range value(t, textOf(t, c.analyze(t, question(text(script{Tell: true}), context, members...)))).([]any) {
 		m := m.(map[string]any)
 		list = append(list, chatMessage{m["role"].(string), m["content"].(string)})
 	}
@@ -39,7 +39,7 @@ func (c *client) modelMessages(t testing.TB, context string, more ...string) []c
 
 func TestModes(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
-		prompt := func(more ...string) string { return c.modelMessages(t, estate, more...)[0].Content }
+		prompt := func(members ...string) string { return c.modelMessages(t, estate, members...)[0].Content }
 		standard, broad := prompt(`"mode":"standard"`), prompt(`"mode":"broad"`)
 		if !strings.Contains(broad, "no recommendations") || !strings.Contains(standard, "findings or recommendations") ||
 			standard == broad {

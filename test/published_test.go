@@ -10,20 +10,20 @@ import (
 // deprecated, and an agent or tool also describes its protocol.
 func TestPublishedRecords(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
-		const of = `,"tenant_id":"$","purpose":"Vulcanize rubber tyres"`
+		const common = `,"tenant_id":"$","purpose":"Vulcanize rubber tyres"`
 		c.put(t, [][2]string{
-			{"skill", `{"skill_id":"$.default"` + of + `}`},
-			{"skill", `{"skill_id":"$.false","public":false` + of + `}`},
-			{"skill", `{"skill_id":"$.draft","public":true,"status":"draft"` + of + `}`},
-			{"skill", `{"skill_id":"$.retired","public":true,"status":"retired"` + of + `}`},
-			{"skill", `{"skill_id":"$.yes","public":true` + of + `}`},
-			{"skill", `{"skill_id":"$.zold","public":true,"status":"deprecated"` + of + `}`},
-			{"agent", `{"agent_id":"$.card","public":true,"agent_card":{"name":"n","description":"d","version":"1","url":"https://a","skills":[]}` + of + `}`},
-			{"agent", `{"agent_id":"$.none","public":true` + of + `}`},
-			{"agent", `{"agent_id":"$.not","agent_card":{"name":"n","description":"d","version":"1","url":"https://a","skills":[]}` + of + `}`},
-			{"tool", `{"tool_id":"$.s.server","public":true,"server_json":{"name":"x"}` + of + `}`},
-			{"tool", `{"tool_id":"$.s.text","public":true,"server_json":"x"` + of + `}`},
-			{"tool", `{"tool_id":"$.s.tool","public":true` + of + `}`},
+			{"skill", `{"skill_id":"$.default"` + common + `}`},
+			{"skill", `{"skill_id":"$.false","public":false` + common + `}`},
+			{"skill", `{"skill_id":"$.draft","public":true,"status":"draft"` + common + `}`},
+			{"skill", `{"skill_id":"$.retired","public":true,"status":"retired"` + common + `}`},
+			{"skill", `{"skill_id":"$.yes","public":true` + common + `}`},
+			{"skill", `{"skill_id":"$.zold","public":true,"status":"deprecated"` + common + `}`},
+			{"agent", `{"agent_id":"$.card","public":true,"agent_card":{"name":"n","description":"d","version":"1","url":"https://a","skills":[]}` + common + `}`},
+			{"agent", `{"agent_id":"$.none","public":true` + common + `}`},
+			{"agent", `{"agent_id":"$.not","agent_card":{"name":"n","description":"d","version":"1","url":"https://a","skills":[]}` + common + `}`},
+			{"tool", `{"tool_id":"$.s.server","public":true,"server_json":{"name":"x"}` + common + `}`},
+			{"tool", `{"tool_id":"$.s.text","public":true,"server_json":"x"` + common + `}`},
+			{"tool", `{"tool_id":"$.s.tool","public":true` + common + `}`},
 		}...)
 		const query = `{"query":"vulcanize rubber tyres","tenant_id":"$","filter":{"public":true}}`
 		c.rows(t, []row{
@@ -65,42 +65,44 @@ func TestRecordSearch(t *testing.T) {
 			{"tool", `{"tool_id":"$.s.tool","purpose":"Emboss the vellum sheets","status":"deprecated","domain":"$g"}`},
 		}...)
 		const search = "POST /records/search"
-		with := func(more string) string { return `{"query":"emboss the vellum sheets","tenant_id":"$"` + more + `}` }
+		body := func(members string) string {
+			return `{"query":"emboss the vellum sheets","tenant_id":"$"` + members + `}`
+		}
 		const skill, agent, tool = `{"kind":"skill","record":{"skill_id":"$a.press"}}`,
 			`{"kind":"agent","record":{"agent_id":"$.agent"}}`,
 			`{"kind":"tool","record":{"tool_id":"$.s.tool"}}`
 		only := func(hit string) string { return `{"hits":[` + hit + `],"next_offset":null}` }
 		c.rows(t, []row{
-			{"by kind", search, with(`,"kinds":["skill"],"scope":"tenant"`), 200, "", only(skill)},
-			{"by scope", search, with(`,"scope":"global","any":{"domains":["$g","x"]}`), 200, "", only(tool)},
-			{"a scope does not fall back", search, with(`,"scope":"tenant","any":{"domains":["$g"]}`), 200,
+			{"by kind", search, body(`,"kinds":["skill"],"scope":"tenant"`), 200, "", only(skill)},
+			{"by scope", search, body(`,"scope":"global","any":{"domains":["$g","x"]}`), 200, "", only(tool)},
+			{"a scope does not fall back", search, body(`,"scope":"tenant","any":{"domains":["$g"]}`), 200,
 				`{"hits":[],"next_offset":null}`, ""},
-			{"both scopes", search, with(`,"any":{"domains":["$","$g"]}`), 200, "", only(agent + `,` + tool)},
-			{"by id", search, with(`,"any":{"ids":["$.agent","$a.press"]}`), 200, "", only(agent + `,` + skill)},
-			{"by display name, without case", search, with(`,"any":{"display_names":["pRESS $"]}`), 200, "", only(skill)},
-			{"by version", search, with(`,"any":{"versions":["1.2.0"],"ids":["$a.press"]}`), 200, "", only(skill)},
-			{"by status", search, with(`,"any":{"statuses":["deprecated"],"domains":["$g"]}`), 200, "", only(tool)},
-			{"by capability", search, with(`,"scope":"tenant","any":{"capabilities":["fold","emboss"]}`), 200, "", only(skill)},
-			{"by labels", search, with(`,"scope":"tenant","any":{"labels":[["team=north","team=west"],["tier=gold"]]}`), 200, "",
+			{"both scopes", search, body(`,"any":{"domains":["$","$g"]}`), 200, "", only(agent + `,` + tool)},
+			{"by id", search, body(`,"any":{"ids":["$.agent","$a.press"]}`), 200, "", only(agent + `,` + skill)},
+			{"by display name, without case", search, body(`,"any":{"display_names":["pRESS $"]}`), 200, "", only(skill)},
+			{"by version", search, body(`,"any":{"versions":["1.2.0"],"ids":["$a.press"]}`), 200, "", only(skill)},
+			{"by status", search, body(`,"any":{"statuses":["deprecated"],"domains":["$g"]}`), 200, "", only(tool)},
+			{"by capability", search, body(`,"scope":"tenant","any":{"capabilities":["fold","emboss"]}`), 200, "", only(skill)},
+			{"by labels", search, body(`,"scope":"tenant","any":{"labels":[["team=north","team=west"],["tier=gold"]]}`), 200, "",
 				only(skill)},
-			{"by a filter", search, with(`,"filter":{"labels":{"team":"south"}},"scope":"tenant"`), 200, "", only(agent)},
-			{"nothing", search, with(`,"any":{"ids":["$.none"]}`), 200, `{"hits":[],"next_offset":null}`, ""},
-			{"a page", search, with(`,"limit":1,"any":{"domains":["$","$g"]}`), 200, "",
+			{"by a filter", search, body(`,"filter":{"labels":{"team":"south"}},"scope":"tenant"`), 200, "", only(agent)},
+			{"nothing", search, body(`,"any":{"ids":["$.none"]}`), 200, `{"hits":[],"next_offset":null}`, ""},
+			{"a page", search, body(`,"limit":1,"any":{"domains":["$","$g"]}`), 200, "",
 				`{"hits":[` + agent + `],"next_offset":1}`},
-			{"the last page", search, with(`,"limit":1,"offset":1,"any":{"domains":["$","$g"]}`), 200, "", only(tool)},
-			{"beyond the last", search, with(`,"offset":2,"any":{"domains":["$","$g"]}`), 200, `{"hits":[],"next_offset":null}`,
+			{"the last page", search, body(`,"limit":1,"offset":1,"any":{"domains":["$","$g"]}`), 200, "", only(tool)},
+			{"beyond the last", search, body(`,"offset":2,"any":{"domains":["$","$g"]}`), 200, `{"hits":[],"next_offset":null}`,
 				""},
 			{"no query", search, `{}`, 400, "CE-001 query", ""},
-			{"another kind", search, with(`,"kinds":["skill","template"]`), 400, "CE-001 kinds[1]", ""},
-			{"another scope", search, with(`,"scope":"all"`), 400, "CE-001 scope", ""},
-			{"another method", search, with(`,"search":"magic"`), 400, "CE-001 search", ""},
-			{"a limit of 101", search, with(`,"limit":101`), 400, "CE-001 limit", ""},
-			{"a negative offset", search, with(`,"offset":-1`), 400, "CE-001 offset", ""},
-			{"an empty value", search, with(`,"any":{"versions":[""]}`), 400, "CE-001 any.versions[0]", ""},
-			{"an empty label", search, with(`,"any":{"labels":[["a=b"],[""]]}`), 400, "CE-001 any.labels[1][0]", ""},
-			{"values are lists", search, with(`,"any":{"ids":"x"}`), 400, "CE-001 any.ids", ""},
-			{"a misspelt condition is refused", search, with(`,"any":{"domain":["$g"]}`), 400, "CE-001 any.domain", ""},
-			{"no further conditions", search, with(`,"any":null,"limit":1,"filter":{"domain":"$a"}`), 200, "", only(skill)},
+			{"another kind", search, body(`,"kinds":["skill","template"]`), 400, "CE-001 kinds[1]", ""},
+			{"another scope", search, body(`,"scope":"all"`), 400, "CE-001 scope", ""},
+			{"another method", search, body(`,"search":"magic"`), 400, "CE-001 search", ""},
+			{"a limit of 101", search, body(`,"limit":101`), 400, "CE-001 limit", ""},
+			{"a negative offset", search, body(`,"offset":-1`), 400, "CE-001 offset", ""},
+			{"an empty value", search, body(`,"any":{"versions":[""]}`), 400, "CE-001 any.versions[0]", ""},
+			{"an empty label", search, body(`,"any":{"labels":[["a=b"],[""]]}`), 400, "CE-001 any.labels[1][0]", ""},
+			{"values are lists", search, body(`,"any":{"ids":"x"}`), 400, "CE-001 any.ids", ""},
+			{"a misspelt condition is refused", search, body(`,"any":{"domain":["$g"]}`), 400, "CE-001 any.domain", ""},
+			{"no further conditions", search, body(`,"any":null,"limit":1,"filter":{"domain":"$a"}`), 200, "", only(skill)},
 		})
 	})
 }

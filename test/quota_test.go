@@ -40,11 +40,11 @@ func TestQuotaOfAnotherTenant(t *testing.T) {
 		owner, other := c.withRole(t, schemas.RoleRegistrar, "$"), c.withRole(t, schemas.RoleRegistrar, "$2")
 		owner.do(t, "PUT /records/tool/$.s.q", `{}`)
 		owner.do(t, "POST /tags/write", `{"request_id":"$","flow":"f","tags":{}}`)
-		for _, of := range []string{"records", "tags"} {
-			wait.Until(t, "the owner sees its own "+of, func() bool {
-				return strings.Contains(owner.do(t, "GET /quota/"+of, "").body, `"count":1,`)
+		for _, kind := range []string{"records", "tags"} {
+			wait.Until(t, "the owner sees its own "+kind, func() bool {
+				return strings.Contains(owner.do(t, "GET /quota/"+kind, "").body, `"count":1,`)
 			})
-			if got := other.do(t, "GET /quota/"+of, ""); !strings.HasPrefix(got.body, `{"count":0,"bytes":0,`) {
+			if got := other.do(t, "GET /quota/"+kind, ""); !strings.HasPrefix(got.body, `{"count":0,"bytes":0,`) {
 				t.Errorf("another tenant sees %s", got.body)
 			}
 		}

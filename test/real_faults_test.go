@@ -66,9 +66,9 @@ type outage struct {
 var (
 	// Without the index, each worker searches the words of its own projection, which
 	// includes later records.
-	localOnly = row{status: 200, has: `{"degraded":"index-unavailable"}`}
+	localOnly = row{status: 200, part: `{"degraded":"index-unavailable"}`}
 	// Without the embedder, search uses words only.
-	textOnly = row{status: 200, has: `{"degraded":"text-only"}`}
+	textOnly = row{status: 200, part: `{"degraded":"text-only"}`}
 	complete = row{status: 200}
 	// Later records are not indexed yet.
 	notIndexed = row{status: 404, want: "CE-031"}
@@ -132,13 +132,13 @@ func (o outage) run(t *testing.T, reason string, pick func(backends) *proxy) {
 			return h.Status == "degraded" && strings.Contains(strings.Join(h.Degraded, "\n"), reason) && (behind || o.atStart)
 		})
 		for _, r := range old {
-			f.call(t, "POST /resolve/skill", r.query()).expect(t, o.search.status, o.search.want, o.search.has)
+			f.call(t, "POST /resolve/skill", r.query()).expect(t, o.search.status, o.search.want, o.search.part)
 		}
 		if !o.atStart {
 			f.findsAgent(t, old[0], o.search)
 		}
 		if o.late.status != 0 {
-			f.call(t, "POST /resolve/skill", late[0].query()).expect(t, o.late.status, o.late.want, o.late.has)
+			f.call(t, "POST /resolve/skill", late[0].query()).expect(t, o.late.status, o.late.want, o.late.part)
 		}
 		if o.late.status == complete.status {
 			f.findsAgent(t, late[0], o.late)
@@ -152,11 +152,11 @@ func (o outage) run(t *testing.T, reason string, pick func(backends) *proxy) {
 const notYet = `{"indexed":false}`
 
 // registerAtOnce registers the records concurrently; each answer contains has.
-func (f *faulty) registerAtOnce(t testing.TB, list []record, has string) {
+func (f *faulty) registerAtOnce(t testing.TB, list []record, part string) {
 	t.Helper()
 	var all sync.WaitGroup
 	for _, r := range list {
-		all.Go(func() { f.call(t, "POST /register/skill", r.body()).expect(t, 200, "", has) })
+		all.Go(func() { f.call(t, "POST /register/skill", r.body()).expect(t, 200, "", part) })
 	}
 	all.Wait()
 }
@@ -185,11 +185,11 @@ func (f *faulty) registerAgent(t testing.TB, r record) {
 }
 
 // findsAgent searches for the agent of a record and compares the answer with as.
-func (f *faulty) findsAgent(t testing.TB, r record, as row) {
+func (f *faulty) findsAgent(t testing.TB, r record, want row) {
 	t.Helper()
 	a := f.call(t, "POST /resolve/agent", `{"query":"`+r.word+`","tenant_id":"$"}`)
 	a.expect(t, 200, "", `{"agent_id":"`+r.id+`"}`)
-	a.expect(t, as.status, as.want, as.has)
+	a.expect(t, want.status, want.want, want.part)
 }
 
 func (r record) body() string {

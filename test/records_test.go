@@ -24,7 +24,7 @@ func TestRecords(t *testing.T) {
 				row{"and read as it was stored", "GET /records/" + k.kind + "/" + id, "", 200, "", k.record},
 				row{"listed", "GET /records/" + k.kind + "?prefix=" + id, "", 200, "",
 					`{"records":[` + k.record + `],"next_cursor":null}`},
-				row{"and resolved", k.read, k.question, 200, "", strings.ReplaceAll(k.has, "RECORD", k.record)})
+				row{"and resolved", k.read, k.question, 200, "", strings.ReplaceAll(k.part, "RECORD", k.record)})
 		}
 		for _, k := range kinds {
 			id := strings.Trim(idOf(k.record), `"`)
@@ -155,7 +155,7 @@ func TestRecordWarnings(t *testing.T) {
 // in an array or a map it is rejected.
 func TestNulls(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
-		const known = `"purpose":null,"capabilities":null,"labels":null,"resources":[{"path":"a","text":"b","media_type":null}],"extra":null`
+		const fields = `"purpose":null,"capabilities":null,"labels":null,"resources":[{"path":"a","text":"b","media_type":null}],"extra":null`
 		const stored = `{"skill_id":"$.a","resources":[{"path":"a","text":"b","sha256":"` +
 			`3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d","size":1}],"extra":null,"domain":"$"}`
 		var rows []row
@@ -164,7 +164,7 @@ func TestNulls(t *testing.T) {
 			{"a record in the URL", "PUT /records/skill/$.a", `{"skill_id":null,%s}`},
 		} {
 			rows = append(rows,
-				row{route.name + " removes nulls", route.request, fmt.Sprintf(route.record, known), 200, "", ""},
+				row{route.name + " removes nulls", route.request, fmt.Sprintf(route.record, fields), 200, "", ""},
 				row{"and they are not stored", "GET /records/skill/$.a", "", 200, "", stored})
 			for field, where := range map[string]string{
 				`"capabilities":["a",null]`: "capabilities[1]", `"labels":{"a":null}`: "labels.a",
@@ -176,7 +176,7 @@ func TestNulls(t *testing.T) {
 		}
 		c.rows(t, rows)
 		s := c.modelContext(t)
-		c.tool(t, s, "register_skill", `{"record":{"skill_id":"$.a",`+known+`}}`)
+		c.tool(t, s, "register_skill", `{"record":{"skill_id":"$.a",`+fields+`}}`)
 		c.rows(t, []row{{"a tool of the Model Context Protocol too", "GET /records/skill/$.a", "", 200, "", stored}})
 		if text, result := c.tool(t, s, "register_skill",
 			`{"record":{"skill_id":"$.a","tools":[]},"strict":true}`); !result.IsError ||

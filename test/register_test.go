@@ -10,7 +10,7 @@ var kinds = []struct {
 	kind, wrapper, record string
 	around                string // further members of the registration
 	read, question        string
-	has                   string // in the answer; RECORD stands for the record
+	part                  string // in the answer; RECORD stands for the record
 }{
 	{"skill", "record", `{"skill_id":"$.audit","domain":"$","display_name":"Audit","purpose":"p","description":"d","capabilities":["a","b"],
 		"context_descriptions":["c"],"output_type":"table","status":"active","owner":{"team":["x",null],"cost":1.50}}`, "",
@@ -41,7 +41,7 @@ func TestRegisterAllKinds(t *testing.T) {
 		}
 		for _, k := range kinds {
 			rows = append(rows, row{"the " + k.kind + " is read with all its fields, unknown ones too", k.read, k.question,
-				200, "", strings.ReplaceAll(k.has, "RECORD", k.record)})
+				200, "", strings.ReplaceAll(k.part, "RECORD", k.record)})
 		}
 		c.rows(t, rows)
 	})

@@ -78,10 +78,10 @@ func (c *client) render(t testing.TB) {
 }
 
 // as sends an analysis with a profile for the agent.
-func (c *client) as(t testing.TB, do string, more ...string) []event {
+func (c *client) as(t testing.TB, do string, members ...string) []event {
 	t.Helper()
 	return c.analyze(t, question("How many hosts per site?", estate,
-		append(more, `"profile":`+text(profile{do, c.word}))...))
+		append(members, `"profile":`+text(profile{do, c.word}))...))
 }
 
 func TestRendering(t *testing.T) {

@@ -34,7 +34,7 @@ func TestRestart(t *testing.T) {
 			var rows []row
 			for _, k := range kinds {
 				rows = append(rows, row{"the " + k.kind, k.read, k.question, 200, "",
-					strings.ReplaceAll(k.has, "RECORD", k.record)})
+					strings.ReplaceAll(k.part, "RECORD", k.record)})
 			}
 			c.rows(t, append(rows, []row{
 				{"search", "POST /resolve/skill", `{"query":"audit p d a b","top_k":1}`, 200, "",

@@ -89,8 +89,8 @@ func TestCancelRun(t *testing.T) {
 // the request sets on_disconnect to continue.
 func TestOnDisconnect(t *testing.T) {
 	everywhere(t, scripted, func(t *testing.T, c *client) {
-		ask := func(word string, more ...string) *stream {
-			s := c.follow(t, question(text(script{Say: "some words ", Await: word}), estate, more...))
+		ask := func(word string, members ...string) *stream {
+			s := c.follow(t, question(text(script{Say: "some words ", Await: word}), estate, members...))
 			s.until(t, "some words ")
 			s.stop()
 			return s

@@ -77,12 +77,12 @@ type hit struct {
 
 func (c *client) search(t testing.TB, body string) []hit {
 	t.Helper()
-	var found struct{ Skills []hit }
+	var answer struct{ Skills []hit }
 	a := c.do(t, "POST /resolve/skill", body)
-	if err := json.Unmarshal([]byte(a.body), &found); err != nil {
+	if err := json.Unmarshal([]byte(a.body), &answer); err != nil {
 		t.Fatal(err)
 	}
-	return found.Skills
+	return answer.Skills
 }
 
 func TestSearchScores(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 const analyze = "POST /api/v1/analyze"
 
 // question returns the body of an analysis; more are further JSON members.
-func question(query, context string, more ...string) string {
+func question(query, context string, members ...string) string {
 	q, e := text(query), text(context)
-	return `{"query":` + q + `,"context":` + e + `,"target":"H"` + strings.Join(append([]string{""}, more...), ",") + `}`
+	return `{"query":` + q + `,"context":` + e + `,"target":"H"` + strings.Join(append([]string{""}, members...), ",") + `}`
 }
 
 // event is an event of an answer.

@@ -60,14 +60,14 @@ func (c *collected) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		c.err = err
 	}
-	for _, of := range record.ResourceSpans {
+	for _, resource := range record.ResourceSpans {
 		service := ""
-		for _, a := range of.Resource.Attributes {
+		for _, a := range resource.Resource.Attributes {
 			if a.Key == "service.name" {
 				service = a.Value.GetStringValue()
 			}
 		}
-		for _, scope := range of.ScopeSpans {
+		for _, scope := range resource.ScopeSpans {
 			for _, s := range scope.Spans {
 				c.spans = append(c.spans, span{s, service})
 			}

@@ -146,7 +146,7 @@ func (u *upgrade) load() load.Plan {
 type service struct {
 	http     http.Client
 	mu       sync.Mutex
-	at       string // current edge
+	edge     string // current edge
 	sending  map[string]*sync.WaitGroup
 	answered atomic.Int64
 	sawLater atomic.Bool
@@ -155,7 +155,7 @@ type service struct {
 func (s *service) use(url string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.at, s.sending[url] = url, &sync.WaitGroup{}
+	s.edge, s.sending[url] = url, &sync.WaitGroup{}
 }
 
 // drain returns when all requests to the edge have been sent; answers may be pending.
@@ -182,13 +182,13 @@ func (s *service) call(ctx context.Context, method, path, revision, body string)
 
 func (s *service) try(ctx context.Context, method, path, revision, body string) (answered, answer, wrong string) {
 	s.mu.Lock()
-	at, sending := s.at, s.sending[s.at]
+	edge, sending := s.edge, s.sending[s.edge]
 	sending.Add(1)
 	s.mu.Unlock()
 	sent := sync.OnceFunc(sending.Done)
 	defer sent()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent() }})
-	req, err := http.NewRequestWithContext(ctx, method, at+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, edge+path, strings.NewReader(body))
 	if err != nil {
 		return "", "", err.Error()
 	}

@@ -88,9 +88,9 @@ func TestWatch(t *testing.T) {
 			}
 		}
 
-		resumed, at := c.watch(t, "prefix=$.", "Last-Event-ID: "+second.Revision)
-		if at != second.Revision {
-			t.Errorf("resumed at %s, want %s", at, second.Revision)
+		resumed, revision := c.watch(t, "prefix=$.", "Last-Event-ID: "+second.Revision)
+		if revision != second.Revision {
+			t.Errorf("resumed at %s, want %s", revision, second.Revision)
 		}
 		want(resumed, "deleted", "$.s.a") // of earlier changes, only the newest of each record
 		again, _ := c.watch(t, "prefix=$.&after="+from)
@@ -131,7 +131,7 @@ func TestListThenWatch(t *testing.T) {
 			}
 			written <- nil
 		}()
-		found := map[string]bool{}
+		seen := map[string]bool{}
 		from, cursor := "", ""
 		for {
 			a := c.call(t, "GET /records/tool?prefix=$.&limit=2"+cursor, "")
@@ -144,7 +144,7 @@ func TestListThenWatch(t *testing.T) {
 			}
 			from = cmp.Or(from, a.header.Get("Cairn-Revision"))
 			for _, r := range page.Records {
-				found[r.ToolID] = true
+				seen[r.ToolID] = true
 			}
 			if page.Next == nil {
 				break
@@ -152,9 +152,9 @@ func TestListThenWatch(t *testing.T) {
 			cursor = "&cursor=" + *page.Next
 		}
 		s, _ := c.watch(t, "prefix=$.&kind=tool&after="+from)
-		for len(found) < count {
+		for len(seen) < count {
 			_, change := s.change(t)
-			found[change.ID] = true
+			seen[change.ID] = true
 		}
 		if err := <-written; err != nil {
 			t.Error(err)

@@ -29,8 +29,8 @@ func BenchmarkAnalysisMemory(b *testing.B) {
 			model := cairntest.NewSlowModel(b, "")
 			cmd := upCommand(b, "--model", model.URL)
 			cmd.Env = append(cmd.Environ(), "GOMEMLIMIT=2GiB")
-			at := start(b, cmd)
-			idle := memoryOf(b, at.pids[0], "VmRSS")
+			cairn := start(b, cmd)
+			idle := memoryOf(b, cairn.pids[0], "VmRSS")
 			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: row.analyses}}
 			defer client.CloseIdleConnections()
 			var answered, refused, failed atomic.Int64
@@ -38,7 +38,7 @@ func BenchmarkAnalysisMemory(b *testing.B) {
 			for i := range row.analyses {
 				body := analysisOf(b, i, row.bodyBytes)
 				sending.Go(func() {
-					res, err := client.Post("http://"+at.at+"/api/v1/analyze", "application/json", bytes.NewReader(body))
+					res, err := client.Post("http://"+cairn.address+"/api/v1/analyze", "application/json", bytes.NewReader(body))
 					if err != nil {
 						failed.Add(1)
 						return
@@ -58,13 +58,13 @@ func BenchmarkAnalysisMemory(b *testing.B) {
 			wait.Until(b, "each analysis is in progress or refused", func() bool {
 				return model.Waiting()+int(refused.Load()+failed.Load()) >= row.analyses
 			})
-			held := memoryOf(b, at.pids[0], "VmRSS")
+			held := memoryOf(b, cairn.pids[0], "VmRSS")
 			model.Release()
 			sending.Wait()
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(idle/(1<<20), "idle-MiB")
 			b.ReportMetric(held/(1<<20), "RSS-MiB")
-			b.ReportMetric(memoryOf(b, at.pids[0], "VmHWM")/(1<<20), "peak-MiB")
+			b.ReportMetric(memoryOf(b, cairn.pids[0], "VmHWM")/(1<<20), "peak-MiB")
 			b.ReportMetric(float64(answered.Load()), "answered")
 			b.ReportMetric(float64(refused.Load()), "refused")
 			atMost(b, float64(failed.Load()), "failed", 0)

@@ -71,10 +71,10 @@ func report(b *testing.B, unit string, cairn, baseline []float64) {
 }
 
 // ratios returns the ratio of both sides for each round.
-func ratios(one, other []float64) []float64 {
-	list := make([]float64, len(one))
-	for i := range one {
-		list[i] = one[i] / other[i]
+func ratios(cairn, baseline []float64) []float64 {
+	list := make([]float64, len(cairn))
+	for i := range cairn {
+		list[i] = cairn[i] / baseline[i]
 	}
 	return list
 }

@@ -42,7 +42,7 @@ func BenchmarkBulk(b *testing.B) {
 // bulkRegistration compares with the index. searchable reports whether it has n skills.
 func bulkRegistration(b *testing.B, index string, searchable func(n int) bool) {
 	b.Helper()
-	at := "http://" + up(b, "--index", index).at
+	url := "http://" + up(b, "--index", index).address
 	var last atomic.Int64
 	next := func() string {
 		n := last.Add(1)
@@ -70,7 +70,7 @@ func bulkRegistration(b *testing.B, index string, searchable func(n int) bool) {
 			for range connections {
 				sending.Go(func() error {
 					for left.Add(-1) >= 0 {
-						if _, err := registerOne(&client, at, next()); err != nil {
+						if _, err := registerOne(&client, url, next()); err != nil {
 							return err
 						}
 					}
@@ -85,26 +85,26 @@ func bulkRegistration(b *testing.B, index string, searchable func(n int) bool) {
 		for range bulkRecords {
 			_, _ = fmt.Fprintf(&body, `{"kind":"skill","record":%s}`+"\n", next())
 		}
-		return rate(bulkRecords, func() { must(b, registerBulk(at, body.String())) })
+		return rate(bulkRecords, func() { must(b, registerBulk(url, body.String())) })
 	}
 	wait.Until(b, "a record is searchable at once", func() bool { // the index is created
-		text, err := registerOne(http.DefaultClient, at, next())
+		text, err := registerOne(http.DefaultClient, url, next())
 		return err == nil && !bytes.Contains(text, []byte(`"indexed":false`))
 	})
 	singles(1)
 	bulk() // warm-up
-	var one, many, all []float64
+	var single, concurrent, whole []float64
 	for range bulkRounds {
-		one, many, all = append(one, singles(1)), append(many, singles(16)), append(all, bulk())
+		single, concurrent, whole = append(single, singles(1)), append(concurrent, singles(16)), append(whole, bulk())
 	}
-	report(b, "records/s", all, one)
-	b.ReportMetric(median(many), "16-connections-records/s")
-	b.ReportMetric(median(ratios(all, many)), "16-connections-ratio")
+	report(b, "records/s", whole, single)
+	b.ReportMetric(median(concurrent), "16-connections-records/s")
+	b.ReportMetric(median(ratios(whole, concurrent)), "16-connections-ratio")
 }
 
 // registerOne registers a record and returns the body of the response.
-func registerOne(client *http.Client, at, record string) (text []byte, err error) {
-	res, err := client.Post(at+"/register/skill", "application/json", strings.NewReader(`{"record":`+record+`}`))
+func registerOne(client *http.Client, url, record string) (text []byte, err error) {
+	res, err := client.Post(url+"/register/skill", "application/json", strings.NewReader(`{"record":`+record+`}`))
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +116,8 @@ func registerOne(client *http.Client, at, record string) (text []byte, err error
 	return text, err
 }
 
-func registerBulk(at, body string) error {
-	res, err := http.Post(at+"/records", "application/x-ndjson", strings.NewReader(body))
+func registerBulk(url, body string) error {
+	res, err := http.Post(url+"/records", "application/x-ndjson", strings.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -144,20 +144,20 @@ func count(b *testing.B, elastic, index string) int {
 
 // elasticServer returns the address of the server, and the query string of an index URL
 // with a unique prefix, whose indices are deleted at the end.
-func elasticServer(b *testing.B) (at, prefix string) {
+func elasticServer(b *testing.B) (url, prefix string) {
 	b.Helper()
-	at = strings.TrimRight(os.Getenv("CAIRN_TEST_ELASTICSEARCH"), "/")
-	if at == "" {
+	url = strings.TrimRight(os.Getenv("CAIRN_TEST_ELASTICSEARCH"), "/")
+	if url == "" {
 		b.Skip("CAIRN_TEST_ELASTICSEARCH names no Elasticsearch")
 	}
 	name := "cairn-bench-" + strings.ToLower(rand.Text()[:10])
 	b.Cleanup(func() {
-		list := strings.Fields(get(b, at+"/_cat/indices/"+name+"-*?h=index"))
-		deletion, err := http.NewRequest(http.MethodDelete, at+"/"+strings.Join(list, ","), nil)
+		list := strings.Fields(get(b, url+"/_cat/indices/"+name+"-*?h=index"))
+		deletion, err := http.NewRequest(http.MethodDelete, url+"/"+strings.Join(list, ","), nil)
 		must(b, err)
 		res, err := http.DefaultClient.Do(deletion)
 		must(b, err)
 		_ = res.Body.Close()
 	})
-	return at, "?prefix=" + name
+	return url, "?prefix=" + name
 }

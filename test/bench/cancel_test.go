@@ -25,7 +25,7 @@ const (
 // after the response to the cancellation: the CPU time, and the time until it is idle. The
 // analysis would use seconds of CPU time (TestEndedAnalysesStop).
 func BenchmarkCancel(b *testing.B) {
-	nats, at := upWithNATS(b)
+	nats, cairn := upWithNATS(b)
 	conn, err := bus.Open(nats, "bench")
 	must(b, err)
 	defer conn.Close()
@@ -34,7 +34,7 @@ func BenchmarkCancel(b *testing.B) {
 		run := bus.NewRun()
 		ctx, stop := context.WithCancel(b.Context())
 		var running sync.WaitGroup
-		begun := at.cpuTime(b)
+		begun := cairn.cpuTime(b)
 		running.Go(func() {
 			for _, err := range bus.Analyze.Run(ctx, conn, run, []byte(cairntest.HeavyAnalysis(run, 16))) {
 				if err != nil { // the run is canceled
@@ -42,10 +42,10 @@ func BenchmarkCancel(b *testing.B) {
 				}
 			}
 		})
-		for at.cpuTime(b) < begun+1e6 { // parsing takes a part of it
+		for cairn.cpuTime(b) < begun+1e6 { // parsing takes a part of it
 			time.Sleep(10 * time.Millisecond)
 		}
-		req, err := http.NewRequestWithContext(b.Context(), http.MethodDelete, "http://"+at.at+"/api/v1/analyze/"+run, nil)
+		req, err := http.NewRequestWithContext(b.Context(), http.MethodDelete, "http://"+cairn.address+"/api/v1/analyze/"+run, nil)
 		must(b, err)
 		res, err := http.DefaultClient.Do(req)
 		must(b, err)
@@ -53,7 +53,7 @@ func BenchmarkCancel(b *testing.B) {
 		if res.StatusCode != http.StatusNoContent {
 			b.Fatalf("DELETE: %d", res.StatusCode)
 		}
-		took, last := at.idle(b)
+		took, last := cairn.idle(b)
 		used, until = append(used, took), append(until, milliseconds(last))
 		stop()
 		running.Wait()
@@ -82,12 +82,12 @@ func (s server) idle(b *testing.B) (used float64, after time.Duration) {
 }
 
 // upWithNATS starts "cairn up" and returns its NATS URL too.
-func upWithNATS(b *testing.B) (nats string, at server) {
+func upWithNATS(b *testing.B) (nats string, cairn server) {
 	b.Helper()
-	at = up(b)
-	nats = at.process.NATS()
+	cairn = up(b)
+	nats = cairn.process.NATS()
 	if !strings.HasPrefix(nats, "nats://") {
 		b.Fatal("no NATS address")
 	}
-	return nats, at
+	return nats, cairn
 }

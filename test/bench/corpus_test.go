@@ -12,10 +12,10 @@ import (
 	"cairn/test/cairntest"
 )
 
-func registerAll(b *testing.B, at, corpus string) float64 {
+func registerAll(b *testing.B, address, corpus string) float64 {
 	b.Helper()
 	began := time.Now()
-	if out, err := exec.Command(cairntest.Program(b), "apply", "--url", "http://"+at,
+	if out, err := exec.Command(cairntest.Program(b), "apply", "--url", "http://"+address,
 		corpus).CombinedOutput(); err != nil {
 		b.Fatalf("cairn apply: %v\n%s", err, out)
 	}
@@ -25,8 +25,8 @@ func registerAll(b *testing.B, at, corpus string) float64 {
 // BenchmarkSearch measures the latency of the searches of the dev split over the whole
 // corpus.
 func BenchmarkSearch(b *testing.B) {
-	at := up(b)
-	registerAll(b, at.at, evaluation(b, "retrieval", "corpus.jsonl"))
+	cairn := up(b)
+	registerAll(b, cairn.address, evaluation(b, "retrieval", "corpus.jsonl"))
 	queries := searches(b, evaluation(b, "retrieval", "queries-dev.jsonl"))
 	s := side{path: "/resolve/skill", status: http.StatusOK, body: func(n int) string { return queries[n%len(queries)] }}
 	for _, c := range []struct {
@@ -34,7 +34,7 @@ func BenchmarkSearch(b *testing.B) {
 		connections int
 	}{{"connections=1", 1}, {"connections=32", 32}} {
 		b.Run(c.name, func(b *testing.B) {
-			searching := newSide(b, at, c.connections, s)
+			searching := newSide(b, cairn, c.connections, s)
 			searching.round(b, len(queries))
 			r := searching.round(b, 4*len(queries))
 			b.ReportMetric(0, "ns/op")

@@ -40,11 +40,11 @@ const (
 	maxP99 = 250 * time.Millisecond
 )
 
-// class is a class of endpoints, such as reads of tags; of returns its nth request.
+// class is a class of endpoints, such as reads of tags; request returns its nth one.
 type class struct {
 	name        string
 	connections int // of the attacker
-	of          func(sender string, n int64) call
+	request     func(sender string, n int64) call
 	// endless marks streams that do not end. The client disconnects after read bytes, or the
 	// first data.
 	endless bool
@@ -54,8 +54,8 @@ type class struct {
 }
 
 // answers reports whether the request succeeded.
-func (of class) answers(status int) bool {
-	return status < 300 || of.absent && status == http.StatusNotFound
+func (c class) answers(status int) bool {
+	return status < 300 || c.absent && status == http.StatusNotFound
 }
 
 type call struct{ method, path, body string }
@@ -70,12 +70,12 @@ func retrieve(path string) call { return call{http.MethodGet, path, ""} }
 
 // fixed returns a class whose requests are equal.
 func fixed(name string, r call) class {
-	return class{name: name, connections: attackConnections, of: func(string, int64) call { return r }}
+	return class{name: name, connections: attackConnections, request: func(string, int64) call { return r }}
 }
 
 // numbered returns a class whose requests differ by a number below records in the body.
 func numbered(name, path, format string) class {
-	return class{name: name, connections: attackConnections, of: func(_ string, n int64) call {
+	return class{name: name, connections: attackConnections, request: func(_ string, n int64) call {
 		return post(path, format, n%records)
 	}}
 }
@@ -83,7 +83,7 @@ func numbered(name, path, format string) class {
 // alternating returns a class that creates a thing and deletes it alternately. A deletion may
 // come first, and is then answered with 404.
 func alternating(name string, create func(id string) call, path string) class {
-	return class{name: name, connections: attackConnections, absent: true, of: func(sender string, n int64) call {
+	return class{name: name, connections: attackConnections, absent: true, request: func(sender string, n int64) call {
 		id := fmt.Sprintf("%s-%s-%d", name, sender, n/2)
 		if n%2 == 0 {
 			return create(id)
@@ -110,7 +110,7 @@ var largeEstate = sync.OnceValue(func() string {
 })
 
 var classes = []class{
-	{name: "write-tag", connections: attackConnections, of: func(s string, n int64) call {
+	{name: "write-tag", connections: attackConnections, request: func(s string, n int64) call {
 		return writeTag(fmt.Sprintf("%s-%d", s, n))
 	}},
 	fixed("read-tag", retrieve("/tags/known")),
@@ -123,7 +123,7 @@ var classes = []class{
 	fixed("tool-class", post("/resolve/tool_class", `{"tool_class":"inventory"}`)),
 	numbered("template", "/resolve/template", `{"skill_id":"network.s%d"}`),
 	numbered("guardrail", "/resolve/guardrail", `{"skill_id":"network.s%d"}`),
-	{name: "register", connections: attackConnections, of: skill},
+	{name: "register", connections: attackConnections, request: skill},
 	alternating("unregister", func(id string) call {
 		return post("/register/tool", `{"tool_data":{"tool_id":"netbox.t.%s"}}`, id)
 	},
@@ -134,23 +134,23 @@ var classes = []class{
 	fixed("history", retrieve("/records/skill/network.s1/history")),
 	fixed("referrers", retrieve("/records/template/network.report/referrers")),
 	fixed("usage", retrieve("/records/skill/network.s1/usage")),
-	{name: "bulk", connections: attackRuns, of: func(_ string, n int64) call {
+	{name: "bulk", connections: attackRuns, request: func(_ string, n int64) call {
 		var lines strings.Builder
 		for i := range int64(50) {
 			fmt.Fprintf(&lines, `{"kind":"tool","record":{"tool_id":"netbox.bulk.t%d"}}`+"\n", (50*n+i)%records)
 		}
 		return post("/records", "%s", lines.String())
 	}},
-	{name: "watch", connections: attackRuns, of: func(string, int64) call {
+	{name: "watch", connections: attackRuns, request: func(string, int64) call {
 		return retrieve("/watch?kind=skill")
 	}, endless: true},
-	{name: "replay", connections: attackRuns, of: func(string, int64) call {
+	{name: "replay", connections: attackRuns, request: func(string, int64) call {
 		return retrieve("/watch?after=0")
 	}, endless: true, read: 64 << 10},
 	numbered("mcp", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"resolve_skill","arguments":{"skill_id":"network.s%d"}}}`),
 	fixed("registry", retrieve("/v0.1/servers?limit=10")),
-	{name: "analyze", connections: attackRuns, of: func(s string, n int64) call { return analysis(s, n, estate) }},
-	{name: "upload", connections: attackRuns, of: func(s string, n int64) call { return analysis(s, n, largeEstate()) }},
+	{name: "analyze", connections: attackRuns, request: func(s string, n int64) call { return analysis(s, n, estate) }},
+	{name: "upload", connections: attackRuns, request: func(s string, n int64) call { return analysis(s, n, largeEstate()) }},
 	fixed("runs", retrieve("/runs")), // of the classes before
 }
 
@@ -171,12 +171,12 @@ func skill(_ string, n int64) call {
 // lowest priority, because a real attacker does not use the CPUs of the server.
 func BenchmarkFairness(b *testing.B) {
 	nats := bustest.FreeAddress(b)
-	at := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data",
+	cairn := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data",
 		b.TempDir(), "--model",
 		"offline:", "--auth", "keys"))
 	quiet, noisy := apiKey(b, nats, "globex"), apiKey(b, nats, "acme")
 	for _, key := range []string{quiet, noisy} {
-		c := dial(b, at.at)
+		c := dial(b, cairn.address)
 		c.key = key
 		for n := range int64(records) {
 			if status, err := c.do(skill("", n)); err != nil || status != http.StatusOK {
@@ -200,10 +200,10 @@ func BenchmarkFairness(b *testing.B) {
 	}
 	for _, class := range classes {
 		b.Run(class.name, func(b *testing.B) {
-			idle := measure(b, at.at, quiet, class)
-			stop := attack(b, at.at, noisy, class)
+			idle := measure(b, cairn.address, quiet, class)
+			stop := attack(b, cairn.address, noisy, class)
 			time.Sleep(warmUp)
-			loaded := measure(b, at.at, quiet, class)
+			loaded := measure(b, cairn.address, quiet, class)
 			attacked := stop()
 			b.Logf("idle p50 %v p99 %v, under attack p50 %v p99 %v max %v, %d answered, %d refused, %d failed; attacker %.0f/s answered, %.0f/s refused, %d failed",
 				idle.at(0.5), idle.p99(), loaded.at(0.5), loaded.p99(), loaded.at(1), loaded.Answered, loaded.Refused,
@@ -256,17 +256,17 @@ func (c *client) first(r call, n int64) (int, error) {
 
 // send sends the request of a class over the connection. A class with endless responses needs
 // a new one for each.
-func (of class) send(c *client, r call) (int, error) {
-	if of.endless {
-		return c.first(r, max(1, of.read))
+func (cl class) send(c *client, r call) (int, error) {
+	if cl.endless {
+		return c.first(r, max(1, cl.read))
 	}
 	return c.do(r)
 }
 
 // redial replaces the connection by a new one to the address.
-func (c *client) redial(at string) error {
+func (c *client) redial(address string) error {
 	_ = c.conn.Close()
-	conn, err := net.Dial("tcp", at)
+	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		return err
 	}
@@ -285,13 +285,13 @@ type tally struct {
 func (t tally) at(share float64) time.Duration { return t.took[int(share*float64(len(t.took)-1))] }
 func (t tally) p99() time.Duration             { return t.at(0.99) }
 
-func (t *tally) count(of class, status int, err error) {
+func (t *tally) count(kind class, status int, err error) {
 	switch {
 	case err != nil:
 		t.Failed++
 	case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests:
 		t.Refused++
-	case !of.answers(status):
+	case !kind.answers(status):
 		t.Failed++
 	default:
 		t.Answered++
@@ -301,7 +301,7 @@ func (t *tally) count(of class, status int, err error) {
 var measured atomic.Int64 // number of measured requests
 
 // measure sends requests of the class for the duration fairPeriod.
-func measure(b *testing.B, at, key string, of class) tally {
+func measure(b *testing.B, address, key string, kind class) tally {
 	b.Helper()
 	const connections = 4
 	var all tally
@@ -309,22 +309,22 @@ func measure(b *testing.B, at, key string, of class) tally {
 	var sending sync.WaitGroup
 	end := time.Now().Add(fairPeriod)
 	for range connections {
-		c := dial(b, at)
+		c := dial(b, address)
 		c.key = key
 		sending.Go(func() {
 			var mine tally
 			for time.Now().Before(end) {
-				r := of.of("quiet", measured.Add(1))
+				r := kind.request("quiet", measured.Add(1))
 				sent := time.Now()
-				status, err := of.send(c, r)
+				status, err := kind.send(c, r)
 				took := time.Since(sent)
-				if of.endless && err == nil {
-					err = c.redial(at)
+				if kind.endless && err == nil {
+					err = c.redial(address)
 				}
-				if mine.count(of, status, err); err != nil {
+				if mine.count(kind, status, err); err != nil {
 					break
 				}
-				if of.answers(status) {
+				if kind.answers(status) {
 					mine.took = append(mine.took, took)
 				}
 				time.Sleep(thinkTime)
@@ -345,11 +345,11 @@ func measure(b *testing.B, at, key string, of class) tally {
 
 // attack sends requests of the class from a separate process until stop, which returns
 // their outcomes.
-func attack(b *testing.B, at, key string, of class) (stop func() tally) {
+func attack(b *testing.B, address, key string, kind class) (stop func() tally) {
 	b.Helper()
 	self, err := os.Executable()
 	must(b, err)
-	spec, err := json.Marshal(attackSpec{at, key, of.name})
+	spec, err := json.Marshal(attackSpec{address, key, kind.name})
 	must(b, err)
 	cmd := exec.Command("nice", "-n", "19", self)
 	cmd.Env = append(os.Environ(), baselineVariable+"=attack "+string(spec))
@@ -374,15 +374,15 @@ func runAttack(ctx context.Context, spec string) error {
 	if err := json.Unmarshal([]byte(spec), &s); err != nil {
 		return err
 	}
-	of := classes[slices.IndexFunc(classes, func(c class) bool { return c.name == s.Class })]
-	tallies := make([]tally, of.connections)
+	kind := classes[slices.IndexFunc(classes, func(c class) bool { return c.name == s.Class })]
+	tallies := make([]tally, kind.connections)
 	var n atomic.Int64
 	var sending sync.WaitGroup
 	began := time.Now()
 	for i := range tallies {
 		sending.Go(func() {
 			for ctx.Err() == nil {
-				tallies[i].send(ctx, s, of, &n)
+				tallies[i].send(ctx, s, kind, &n)
 				time.Sleep(10 * time.Millisecond) // after a failure
 			}
 		})
@@ -396,7 +396,7 @@ func runAttack(ctx context.Context, spec string) error {
 }
 
 // send sends requests on one connection until an error or the end of ctx.
-func (t *tally) send(ctx context.Context, s attackSpec, of class, n *atomic.Int64) {
+func (t *tally) send(ctx context.Context, s attackSpec, kind class, n *atomic.Int64) {
 	conn, err := net.Dial("tcp", s.At)
 	if err != nil {
 		t.Failed++
@@ -406,11 +406,11 @@ func (t *tally) send(ctx context.Context, s attackSpec, of class, n *atomic.Int6
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 	c := &client{conn: conn, in: bufio.NewReaderSize(conn, 4<<10), key: s.Key}
 	for ctx.Err() == nil {
-		status, err := of.send(c, of.of("noisy", n.Add(1)))
+		status, err := kind.send(c, kind.request("noisy", n.Add(1)))
 		if ctx.Err() != nil {
 			return
 		}
-		if t.count(of, status, err); err != nil || of.endless {
+		if t.count(kind, status, err); err != nil || kind.endless {
 			return
 		}
 	}

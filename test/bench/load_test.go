@@ -23,9 +23,9 @@ type client struct {
 	key  string // API key; empty: none
 }
 
-func dial(b *testing.B, at string) *client {
+func dial(b *testing.B, address string) *client {
 	b.Helper()
-	conn, err := net.Dial("tcp", at)
+	conn, err := net.Dial("tcp", address)
 	must(b, err)
 	b.Cleanup(func() { _ = conn.Close() })
 	return &client{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
@@ -76,11 +76,11 @@ type side struct {
 	received int // number of requests so far
 }
 
-func newSide(b *testing.B, at server, connections int, s side) *side {
+func newSide(b *testing.B, target server, connections int, s side) *side {
 	b.Helper()
-	s.server = at
+	s.server = target
 	for range connections {
-		c := dial(b, at.at)
+		c := dial(b, target.address)
 		c.key = s.key
 		s.clients = append(s.clients, c)
 	}

@@ -18,7 +18,7 @@ const startTime = 20 * time.Second
 
 // server is an HTTP server under measurement.
 type server struct {
-	at      string // host:port
+	address string // host:port
 	pids    []int
 	process *cairntest.Process // nil for a server that start did not start
 }

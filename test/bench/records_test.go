@@ -75,16 +75,16 @@ func BenchmarkRecords(b *testing.B) {
 // member is a resolve worker that has joined.
 type member struct {
 	process *cairntest.Process
-	at      string // URL of its metrics
+	metrics string // URL of its metrics
 	took    time.Duration
 }
 
 func joined(b *testing.B, nc *nats.Conn, index, skill string) member {
 	b.Helper()
-	m := member{at: "http://" + bustest.FreeAddress(b)}
+	m := member{metrics: "http://" + bustest.FreeAddress(b)}
 	cmd := exec.Command(cairntest.Program(b), "worker", "resolve", "--nats", nc.ConnectedUrl(), "--index", index,
 		"--pprof", "--metrics",
-		strings.TrimPrefix(m.at, "http://"))
+		strings.TrimPrefix(m.metrics, "http://"))
 	began := time.Now()
 	m.process = serveRequest(b, nc, cmd, "cairn.resolve.skill", fmt.Sprintf(`{"skill_id":%q}`, skill))
 	m.took = time.Since(began)
@@ -111,7 +111,7 @@ func (m member) waitIdle(b *testing.B) {
 func (m member) rest(b *testing.B) float64 {
 	b.Helper()
 	for range 2 { // the second returns the memory that the first has freed
-		get(b, m.at+"/debug/pprof/heap?gc=1")
+		get(b, m.metrics+"/debug/pprof/heap?gc=1")
 	}
 	return memoryOf(b, m.process.Cmd.Process.Pid, "VmRSS")
 }
@@ -136,11 +136,11 @@ var collected = regexp.MustCompile(`(?m)^go_gc_duration_seconds_count (\d+)$`)
 // collections returns the number of garbage collections of the worker.
 func (m member) collections(b *testing.B) int {
 	b.Helper()
-	found := collected.FindStringSubmatch(get(b, m.at+"/metrics"))
-	if found == nil {
+	match := collected.FindStringSubmatch(get(b, m.metrics+"/metrics"))
+	if match == nil {
 		b.Fatal("no go_gc_duration_seconds_count in the metrics")
 	}
-	n, err := strconv.Atoi(found[1])
+	n, err := strconv.Atoi(match[1])
 	must(b, err)
 	return n
 }

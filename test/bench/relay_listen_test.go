@@ -60,7 +60,7 @@ func (l *listeners) listen(b *testing.B, streams, tokens int, ramp time.Duration
 		for i := range all {
 			listening.Go(func() {
 				time.Sleep(time.Until(began.Add(ramp * time.Duration(i) / time.Duration(streams))))
-				all[i].err = all[i].receive(l.at, l.path, tokens)
+				all[i].err = all[i].receive(l.address, l.path, tokens)
 			})
 		}
 		listening.Wait()
@@ -78,9 +78,9 @@ func (l *listeners) listen(b *testing.B, streams, tokens int, ramp time.Duration
 }
 
 // receive requests a stream and reads it to its end.
-func (h *received) receive(at, path string, tokens int) error {
+func (h *received) receive(address, path string, tokens int) error {
 	h.requested = monotonic()
-	conn, err := net.Dial("tcp", at)
+	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		return err
 	}

@@ -85,9 +85,9 @@ func BenchmarkFirstToken(b *testing.B) {
 // firstToken returns the median time to the first token of streams that are opened at the same time, in milliseconds.
 func (r relay) firstToken(b *testing.B, streams, tokens int) float64 {
 	b.Helper()
-	at := baseline(b, r.name)
-	defer func() { _ = at.process.Stop() }()
-	l := listeners{server: at, path: r.path}
+	relay := baseline(b, r.name)
+	defer func() { _ = relay.process.Stop() }()
+	l := listeners{server: relay, path: r.path}
 	l.listen(b, 20, 20, ramp) // warm-up
 	list := l.listen(b, streams, tokens, 0)
 	if fault := faults(list, tokens); fault != "" {
@@ -103,13 +103,13 @@ func (r relay) firstToken(b *testing.B, streams, tokens int) float64 {
 // round measures the relay in a new process.
 func (r relay) round(b *testing.B, streams int) figures {
 	b.Helper()
-	at := baseline(b, r.name)
-	defer func() { _ = at.process.Stop() }()
-	l := listeners{server: at, path: r.path}
+	relay := baseline(b, r.name)
+	defer func() { _ = relay.process.Stop() }()
+	l := listeners{server: relay, path: r.path}
 	l.listen(b, 20, 20, ramp) // warm-up
-	idle, worked := memoryOf(b, at.pids[0], "VmRSS"), at.cpuTime(b)
+	idle, worked := memoryOf(b, relay.pids[0], "VmRSS"), relay.cpuTime(b)
 	received := l.listen(b, streams, tokensPerStream, ramp)
-	worked = at.cpuTime(b) - worked
+	worked = relay.cpuTime(b) - worked
 	if fault := faults(received, tokensPerStream); fault != "" {
 		b.Fatalf("%s, %d streams: %s", r.name, streams, fault)
 	}
@@ -130,8 +130,8 @@ func reportRelays(b *testing.B, all [][]figures) {
 	b.Helper()
 	b.ReportMetric(0, "ns/op") // meaningless here
 	units := []struct {
-		name string
-		of   func(figures) float64
+		name  string
+		value func(figures) float64
 	}{
 		{"p50-ms", func(f figures) float64 { return f.p50 }},
 		{"p99-ms", func(f figures) float64 { return f.p99 }},
@@ -143,7 +143,7 @@ func reportRelays(b *testing.B, all [][]figures) {
 		for i, r := range relays {
 			var list []float64
 			for _, f := range all[i] {
-				list = append(list, unit.of(f))
+				list = append(list, unit.value(f))
 			}
 			b.ReportMetric(median(list), r.name+"-"+unit.name)
 			lists = append(lists, list)

@@ -20,8 +20,8 @@ var knowledge = [][2]string{
 // BenchmarkResolveByID compares resolving a skill by id with a minimal HTTP handler over
 // NATS. The baseline echoes the request: the package in Cairn's response is extra work.
 func BenchmarkResolveByID(b *testing.B) {
-	at := up(b)
-	teacher := dial(b, at.at)
+	server := up(b)
+	teacher := dial(b, server.address)
 	for _, k := range knowledge {
 		must(b, teacher.post(k[0], k[1], http.StatusOK))
 	}
@@ -29,7 +29,7 @@ func BenchmarkResolveByID(b *testing.B) {
 	body := func(int) string { return `{"skill_id":"network.find_vlans","tenant_id":"acme"}` }
 	for _, connections := range []int{1, 32} {
 		b.Run(fmt.Sprintf("connections=%d", connections), func(b *testing.B) {
-			cairn := newSide(b, at, connections, side{path: "/resolve/skill", status: 200, body: body})
+			cairn := newSide(b, server, connections, side{path: "/resolve/skill", status: 200, body: body})
 			echo := newSide(b, bare, connections, side{path: "/", status: 200, body: body})
 			c, r := compare(b, 3000+160*connections, cairn, echo)
 			report(b, "p50-µs", each(c, p50), each(r, p50))

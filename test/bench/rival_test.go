@@ -111,8 +111,8 @@ func serveEcho(ctx context.Context, _ string) error {
 }
 
 // serveRedis is a straightforward tag store on Redis.
-func serveRedis(ctx context.Context, at string) error {
-	db := redis.NewClient(&redis.Options{Addr: at})
+func serveRedis(ctx context.Context, address string) error {
+	db := redis.NewClient(&redis.Options{Addr: address})
 	defer func() { _ = db.Close() }()
 	return serveHTTP(ctx, func(w http.ResponseWriter, r *http.Request) {
 		var tag struct {

@@ -38,17 +38,17 @@ func BenchmarkSoak(b *testing.B) {
 	if d, err := time.ParseDuration(os.Getenv("CAIRN_BENCH_SOAK")); err == nil {
 		length = d
 	}
-	at := up(b)
-	url := "http://" + at.at
-	on := []string{"--url", url, "--connections", "512"} // the same in all phases, so that their rates are comparable
-	highest := benched(b, append(on, "--rate", "max", "--for", "20s")...)
+	cairn := up(b)
+	url := "http://" + cairn.address
+	target := []string{"--url", url, "--connections", "512"} // the same in all phases, so that their rates are comparable
+	highest := benched(b, append(target, "--rate", "max", "--for", "20s")...)
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(highest.Rate, "highest/s")
 
 	var w watched
 	r := benchedWhile(b, func() {
-		w.look(b, at)
-	}, append(on, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String(),
+		w.look(b, cairn)
+	}, append(target, "--rate", fmt.Sprint(0.7*highest.Rate), "--for", length.String(),
 		"--max-errors", "1")...)
 	w.report(b)
 	all := r.Operations[len(r.Operations)-1]
@@ -58,7 +58,7 @@ func BenchmarkSoak(b *testing.B) {
 	}
 
 	calm := p50Of(b, url)
-	over := benched(b, append(on, "--rate", fmt.Sprint(1.5*highest.Rate), "--for", overFor.String(), "--max-errors",
+	over := benched(b, append(target, "--rate", fmt.Sprint(1.5*highest.Rate), "--for", overFor.String(), "--max-errors",
 		"1")...)
 	ended := time.Now()
 	for p50Of(b, url) > 2*calm && time.Since(ended) < overFor {
@@ -82,11 +82,11 @@ var goroutines = regexp.MustCompile(`(?m)^go_goroutines ([0-9]+)$`)
 func (w *watched) look(b *testing.B, s server) {
 	b.Helper()
 	w.resident = append(w.resident, memoryOf(b, s.pids[0], "VmRSS"))
-	found := goroutines.FindStringSubmatch(get(b, "http://"+s.at+"/metrics"))
-	if found == nil {
+	match := goroutines.FindStringSubmatch(get(b, "http://"+s.address+"/metrics"))
+	if match == nil {
 		b.Fatal("no go_goroutines in the metrics")
 	}
-	n, err := strconv.ParseFloat(found[1], 64)
+	n, err := strconv.ParseFloat(match[1], 64)
 	must(b, err)
 	w.goroutines = append(w.goroutines, n)
 }
@@ -94,7 +94,7 @@ func (w *watched) look(b *testing.B, s server) {
 // report compares the last quarter of the samples with the quarter before.
 func (w *watched) report(b *testing.B) {
 	b.Helper()
-	for _, of := range []struct {
+	for _, figure := range []struct {
 		name string
 		list []float64
 		most float64 // growth, in percent
@@ -102,11 +102,11 @@ func (w *watched) report(b *testing.B) {
 		{"resident", w.resident, 5},
 		{"goroutines", w.goroutines, 10}, // depends on the number of requests in flight
 	} {
-		n := len(of.list)
-		third, last := median(of.list[n/2:3*n/4]), median(of.list[3*n/4:])
-		atMost(b, 100*(last/third-1), of.name+"-growth-%", of.most)
-		b.ReportMetric(last, of.name)
-		b.Logf("%s: %.0f at a quarter, %.0f at half, %.0f at the end", of.name, of.list[n/4], of.list[n/2], of.list[n-1])
+		n := len(figure.list)
+		third, last := median(figure.list[n/2:3*n/4]), median(figure.list[3*n/4:])
+		atMost(b, 100*(last/third-1), figure.name+"-growth-%", figure.most)
+		b.ReportMetric(last, figure.name)
+		b.Logf("%s: %.0f at a quarter, %.0f at half, %.0f at the end", figure.name, figure.list[n/4], figure.list[n/2], figure.list[n-1])
 	}
 }
 

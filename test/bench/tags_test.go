@@ -28,7 +28,7 @@ func BenchmarkTagWrite(b *testing.B) {
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			db := redisServer(b, row.fsync)
-			stored := baseline(b, "redis "+db.at)
+			stored := baseline(b, "redis "+db.address)
 			stored.pids = append(stored.pids, db.pids...)
 			cairn := newSide(b, up(b, row.flags...), 32, side{path: "/tags/write", status: 201, body: body})
 			baseline := newSide(b, stored, 32, side{path: "/tags/write", status: 201, body: body})
@@ -55,8 +55,8 @@ func redisServer(b *testing.B, fsync string) server {
 	cmd := exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", b.TempDir(),
 		"--save", "", "--appendonly", "yes", "--appendfsync", fsync)
 	p := launch(b, cmd)
-	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	db := redis.NewClient(&redis.Options{Addr: at})
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	db := redis.NewClient(&redis.Options{Addr: address})
 	defer func() { _ = db.Close() }()
 	ctx, cancel := context.WithTimeout(b.Context(), startTime)
 	defer cancel()
@@ -67,5 +67,5 @@ func redisServer(b *testing.B, fsync string) server {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return server{at, []int{cmd.Process.Pid}, p}
+	return server{address, []int{cmd.Process.Pid}, p}
 }

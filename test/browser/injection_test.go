@@ -140,8 +140,8 @@ func (p *page) tryPutOf(tenant, kind, id string, record map[string]any) (refused
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	at := p.base + "/records/" + kind + "/" + url.PathEscape(id) + "?tenant_id=" + url.QueryEscape(tenant)
-	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodPut, at, bytes.NewReader(body))
+	path := p.base + "/records/" + kind + "/" + url.PathEscape(id) + "?tenant_id=" + url.QueryEscape(tenant)
+	req, err := http.NewRequestWithContext(p.t.Context(), http.MethodPut, path, bytes.NewReader(body))
 	if err != nil {
 		p.t.Fatal(err)
 	}

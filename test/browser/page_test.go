@@ -140,14 +140,14 @@ func (p *page) wait(expression string) {
 		}
 	}()
 	wait.Until(p.t, expression, func() bool {
-		var is bool
+		var value bool
 		// elements may be absent yet
-		err := p.evaluate("(() => { try { return Boolean("+expression+"); } catch { return false; } })()", &is)
+		err := p.evaluate("(() => { try { return Boolean("+expression+"); } catch { return false; } })()", &value)
 		// another page is loading
 		if err != nil && !strings.Contains(err.Error(), "Inspected target navigated") {
 			p.t.Fatalf("%s: %v", expression, err)
 		}
-		return is
+		return value
 	})
 	holds = true
 }

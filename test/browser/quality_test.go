@@ -230,15 +230,15 @@ func (p *page) put(kind, id string, record map[string]any) {
 // harmless checks that no markup of data has become an element, a script or a link.
 func (p *page) harmless(name string) {
 	p.t.Helper()
-	var found string
+	var problem string
 	p.eval(`(() => {
 		if (window.injected) return 'a script ran';
 		const elements = '#app :is(img, script, iframe, b, object, style, [onerror], [onload])';
 		const links = [...document.querySelectorAll('a')].filter(a => !/^https?:$/.test(new URL(a.getAttribute('href'), location).protocol));
 		return [...document.querySelectorAll(elements), ...links].map(e => e.outerHTML).join();
-	})()`, &found)
-	if found != "" {
-		p.t.Errorf("%s: %s", name, found)
+	})()`, &problem)
+	if problem != "" {
+		p.t.Errorf("%s: %s", name, problem)
 	}
 }
 

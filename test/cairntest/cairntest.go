@@ -216,8 +216,8 @@ func (p *Process) printed(pattern *regexp.Regexp) string {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
-		if found := pattern.FindString(p.Stdout.String()); found != "" {
-			return found
+		if match := pattern.FindString(p.Stdout.String()); match != "" {
+			return match
 		}
 		select {
 		case <-p.exited:

@@ -79,14 +79,14 @@ func (c content) String() string {
 }
 
 // findings returns the distinct failures of a run by their text.
-func findings(t *testing.T, report string) (found map[string]string, checks int) {
+func findings(t *testing.T, report string) (failures map[string]string, checks int) {
 	t.Helper()
 	file, err := os.Open(report)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	found = map[string]string{}
+	failures = map[string]string{}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 256<<20)
 	for lines.Scan() {
@@ -95,7 +95,7 @@ func findings(t *testing.T, report string) (found map[string]string, checks int)
 			t.Fatal(err)
 		}
 		if e := s.NonFatalError; e != nil {
-			found[e.Value.Type+" "+e.Value.Message] = "error"
+			failures[e.Value.Type+" "+e.Value.Message] = "error"
 		}
 		if s.ScenarioFinished == nil {
 			continue
@@ -109,14 +109,14 @@ func findings(t *testing.T, report string) (found map[string]string, checks int)
 				x := s.ScenarioFinished.Recorder.Interactions[id]
 				text := fmt.Sprintf("%s\n%s %s\nrequest: %s\nresponse: %d %s", c.Info.Failure.Title, c.Info.Failure.Operation,
 					c.Info.Failure.Message, x.Request.Body, x.Response.Status, x.Response.Content)
-				found[text+"\n"+x.Request.Method+" "+x.Request.URI] = c.Name
+				failures[text+"\n"+x.Request.Method+" "+x.Request.URI] = c.Name
 			}
 		}
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
-	return found, checks
+	return failures, checks
 }
 
 // TestRealSchemathesis fails for each finding that is not in testdata/schemathesis.json. It runs with
@@ -143,12 +143,12 @@ func TestRealSchemathesis(t *testing.T) {
 		"--checks", "all", "--seed", "1", "--max-time", "180", "--request-timeout", "30", "--continue-on-failure",
 		"--exclude-path", "/watch", "--exclude-path-regex", "^/a2a", "--report", "ndjson", "--report-ndjson-path",
 		"report.ndjson", "--no-color")
-	found, checks := findings(t, filepath.Join(directory, "report.ndjson"))
+	failures, checks := findings(t, filepath.Join(directory, "report.ndjson"))
 	if checks < 5000 {
 		t.Errorf("%d checks were made:\n%s", checks, out)
 	}
 	shown := map[string]bool{}
-	for text, check := range found {
+	for text, check := range failures {
 		if reason(list, check, text) != "" {
 			continue
 		}
@@ -158,7 +158,7 @@ func TestRealSchemathesis(t *testing.T) {
 		}
 		shown[check+title] = true
 	}
-	t.Logf("%d checks, %d findings", checks, len(found))
+	t.Logf("%d checks, %d findings", checks, len(failures))
 }
 
 // reason returns why the finding is accepted; empty if it is not.

@@ -27,11 +27,11 @@ func module(t *testing.T, root string) string {
 	}
 	if root != "" {
 		mod += "\nrequire cairn v0.0.0\n\nreplace cairn => " + root + "\n"
-		of, err := os.ReadFile(filepath.Join(root, "go.sum"))
+		own, err := os.ReadFile(filepath.Join(root, "go.sum"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		sums = append(sums, of...)
+		sums = append(sums, own...)
 	}
 	write(t, filepath.Join(directory, "go.mod"), []byte(mod))
 	write(t, filepath.Join(directory, "go.sum"), sums)

@@ -128,17 +128,17 @@ func start(t *testing.T) (node string, metrics []string) {
 }
 
 // find waits for a match of the pattern in the output of a process, and returns its group.
-func find(t *testing.T, p *cairntest.Process, pattern string) (found string) {
+func find(t *testing.T, p *cairntest.Process, pattern string) (group string) {
 	t.Helper()
-	match := regexp.MustCompile(pattern)
+	expression := regexp.MustCompile(pattern)
 	wait.Until(t, "the process prints "+pattern, func() bool {
-		m := match.FindStringSubmatch(p.Stdout.String() + p.Stderr.String())
+		m := expression.FindStringSubmatch(p.Stdout.String() + p.Stderr.String())
 		if m != nil {
-			found = m[1]
+			group = m[1]
 		}
 		return m != nil
 	})
-	return found
+	return group
 }
 
 // traffic sends requests, including some that fail.
@@ -176,7 +176,7 @@ func send(t *testing.T, url, body string) {
 }
 
 // scrape returns the samples at a URL.
-func scrape(t *testing.T, url string, at model.Time) model.Vector {
+func scrape(t *testing.T, url string, timestamp model.Time) model.Vector {
 	t.Helper()
 	res, err := http.Get(url)
 	if err != nil {
@@ -194,7 +194,7 @@ func scrape(t *testing.T, url string, at model.Time) model.Vector {
 	}
 	var all model.Vector
 	for _, f := range families {
-		samples, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: at}, f)
+		samples, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: timestamp}, f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,31 +221,31 @@ func (m memory) add(s *model.Sample) {
 		}
 		m[key] = &series{labels: b.Labels()}
 	}
-	m[key].samples = append(m[key].samples, sample{at: int64(s.Timestamp), value: float64(s.Value)})
+	m[key].samples = append(m[key].samples, sample{timestamp: int64(s.Timestamp), value: float64(s.Value)})
 }
 
 // Querier implements storage.Queryable. The engine selects the samples of the time range.
 func (m memory) Querier(int64, int64) (storage.Querier, error) {
 	return &storage.MockQuerier{SelectMockFunction: func(_ bool, _ *storage.SelectHints,
 		matchers ...*labels.Matcher) storage.SeriesSet {
-		found := &seriesSet{SeriesSet: storage.EmptySeriesSet()}
+		selected := &seriesSet{SeriesSet: storage.EmptySeriesSet()}
 		for _, s := range m {
 			if !slices.ContainsFunc(matchers, func(w *labels.Matcher) bool { return !w.Matches(s.labels.Get(w.Name)) }) {
-				found.list = append(found.list, storage.NewListSeries(s.labels, s.samples))
+				selected.list = append(selected.list, storage.NewListSeries(s.labels, s.samples))
 			}
 		}
-		return found
+		return selected
 	}}, nil
 }
 
 // sample is a chunks.Sample of a number.
 type sample struct {
 	chunks.Sample
-	at    int64
-	value float64
+	timestamp int64
+	value     float64
 }
 
-func (s sample) T() int64               { return s.at }
+func (s sample) T() int64               { return s.timestamp }
 func (sample) ST() int64                { return 0 }
 func (s sample) F() float64             { return s.value }
 func (sample) Type() chunkenc.ValueType { return chunkenc.ValFloat }
@@ -274,9 +274,9 @@ func TestQueriesHaveData(t *testing.T) {
 	began := time.Now().Add(-time.Hour).Truncate(time.Second)
 	for round := range rounds {
 		traffic(t, node)
-		at := model.TimeFromUnix(began.Add(time.Duration(round) * interval).Unix())
+		timestamp := model.TimeFromUnix(began.Add(time.Duration(round) * interval).Unix())
 		for _, url := range metrics {
-			for _, s := range scrape(t, url, at) {
+			for _, s := range scrape(t, url, timestamp) {
 				s.Metric["instance"] = model.LabelValue(url)
 				store.add(s)
 			}

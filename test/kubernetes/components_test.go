@@ -75,7 +75,7 @@ func TestKubernetesComponents(t *testing.T) {
 		}
 	}
 	for _, m := range of[core.ConfigMap](list) {
-		if conf, is := m.Data["nats.conf"]; is && (!strings.Contains(m.Data["tls.conf"], "tls {") ||
+		if conf, ok := m.Data["nats.conf"]; ok && (!strings.Contains(m.Data["tls.conf"], "tls {") ||
 			!strings.Contains(m.Data["tls-routes.conf"], "ca_file") || !strings.Contains(conf, "include tls.conf")) {
 			t.Error("NATS is without TLS")
 		}
@@ -94,14 +94,14 @@ func secretFiles(t *testing.T, name string, p core.PodSpec) (files []string) {
 			continue
 		}
 		if s := p.Volumes[i].Secret; s != nil {
-			has := []string{"tls.crt", "tls.key", "ca.crt"}
+			names := []string{"tls.crt", "tls.key", "ca.crt"}
 			if len(s.Items) > 0 {
-				has = nil
+				names = nil
 			}
 			for _, item := range s.Items {
-				has = append(has, item.Path)
+				names = append(names, item.Path)
 			}
-			for _, file := range has {
+			for _, file := range names {
 				files = append(files, path.Join(m.MountPath, file))
 			}
 		}

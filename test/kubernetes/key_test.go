@@ -80,8 +80,8 @@ func (n node) job(t *testing.T, directory string) (args, env []string) {
 		if selects(t, &n.Spec.PodSelector, pod) {
 			way = append(way, n.Name)
 		}
-		for _, in := range n.Spec.Ingress {
-			for _, from := range in.From {
+		for _, rule := range n.Spec.Ingress {
+			for _, from := range rule.From {
 				if from.PodSelector != nil && from.NamespaceSelector == nil && selects(t, from.PodSelector, pod) {
 					way = append(way, "to "+n.Name)
 				}
@@ -106,7 +106,7 @@ func (n node) job(t *testing.T, directory string) (args, env []string) {
 
 // secretAPI is an API server that has one Secret, and the directory with the
 // credentials of the only account that may get and patch it.
-func secretAPI(t *testing.T, name string, written chan string) (at *url.URL, account string) {
+func secretAPI(t *testing.T, name string, written chan string) (addressdress *url.URL, account string) {
 	t.Helper()
 	const token = "the-token-of-the-account"
 	stored := `{"data":{}}`
@@ -134,11 +134,11 @@ func secretAPI(t *testing.T, name string, written chan string) (at *url.URL, acc
 			t.Fatal(err)
 		}
 	}
-	at, err := url.Parse(server.URL)
+	addressdress, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return at, account
+	return addressdress, account
 }
 
 // TestKubernetesKeyRole checks that the account of the Job may get and patch the

@@ -39,15 +39,15 @@ func TestMain(m *testing.M) { os.Exit(cairntest.Main(m)) }
 
 // decode parses an object and rejects unknown fields.
 func decode(text []byte) (runtime.Object, error) {
-	known := runtime.NewScheme()
+	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{apps.AddToScheme, autoscaling.AddToScheme, batch.AddToScheme,
 		core.AddToScheme,
 		networking.AddToScheme, policy.AddToScheme, rbac.AddToScheme} {
-		if err := add(known); err != nil {
+		if err := add(scheme); err != nil {
 			return nil, err
 		}
 	}
-	reader := strict.NewSerializerWithOptions(strict.DefaultMetaFactory, known, known,
+	reader := strict.NewSerializerWithOptions(strict.DefaultMetaFactory, scheme, scheme,
 		strict.SerializerOptions{Yaml: true, Strict: true})
 	o, _, err := reader.Decode(text, nil, nil)
 	return o, err
@@ -97,8 +97,8 @@ func kustomizeAt(dir string) (list []runtime.Object, _ error) {
 // of returns the objects of type T.
 func of[T any](list []runtime.Object) (some []*T) {
 	for _, o := range list {
-		if is, ok := any(o).(*T); ok {
-			some = append(some, is)
+		if object, ok := any(o).(*T); ok {
+			some = append(some, object)
 		}
 	}
 	return some
@@ -122,7 +122,7 @@ func TestKubernetesRejectsInvalidObjects(t *testing.T) {
 	if _, err := decode([]byte(sound)); err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range []struct{ name, is, instead, message string }{
+	for _, row := range []struct{ name, text, instead, message string }{
 		{"an unknown field", "maxUnavailable", "maxUnavailabel", "unknown field"},
 		{"an unknown nested field", "matchLabels", "matchlabels", "unknown field"},
 		{"a wrong type", "{a: b}", "[a]", "cannot unmarshal array"},
@@ -131,7 +131,7 @@ func TestKubernetesRejectsInvalidObjects(t *testing.T) {
 		{"an unknown kind", "PodDisruptionBudget", "PodDisruptionBudge", "no kind"},
 		{"an unknown version", "policy/v1", "policy/v7", "no kind"},
 	} {
-		if _, err := decode([]byte(strings.Replace(sound, row.is, row.instead, 1))); err == nil ||
+		if _, err := decode([]byte(strings.Replace(sound, row.text, row.instead, 1))); err == nil ||
 			!strings.Contains(err.Error(), row.message) {
 			t.Errorf("%s: %v; want %q", row.name, err, row.message)
 		}
@@ -180,7 +180,7 @@ func TestKubernetesNATSVariables(t *testing.T) {
 	}
 	for _, directory := range []string{"nats", "small", "production", completed} {
 		for _, m := range of[core.ConfigMap](kustomized(t, directory)) {
-			if got, is := m.Data["nats.conf"]; is && got != string(should) {
+			if got, ok := m.Data["nats.conf"]; ok && got != string(should) {
 				t.Errorf("%s: nats.conf differs from %s", directory, natsConf)
 			}
 		}
@@ -222,11 +222,11 @@ func natsOptions(t *testing.T) (*apps.StatefulSet, *server.Options) {
 
 // settings returns the environment variables of a container. The values in known take
 // precedence; values from Secrets are password.
-func settings(t *testing.T, c core.Container, known map[string]string) map[string]string {
+func settings(t *testing.T, c core.Container, given map[string]string) map[string]string {
 	t.Helper()
 	values := map[string]string{}
 	for _, v := range c.Env {
-		value, given := known[v.Name]
+		value, given := given[v.Name]
 		switch {
 		case given:
 		case v.ValueFrom == nil:

@@ -61,9 +61,9 @@ func selected(t *testing.T, all map[string]core.PodTemplateSpec, s *meta.LabelSe
 }
 
 func hasPort(p core.PodTemplateSpec, port intstr.IntOrString) bool {
-	return slices.ContainsFunc(p.Spec.Containers[0].Ports, func(has core.ContainerPort) bool {
-		return port.Type == intstr.String && has.Name == port.StrVal ||
-			port.Type == intstr.Int && has.ContainerPort == port.IntVal
+	return slices.ContainsFunc(p.Spec.Containers[0].Ports, func(own core.ContainerPort) bool {
+		return port.Type == intstr.String && own.Name == port.StrVal ||
+			port.Type == intstr.Int && own.ContainerPort == port.IntVal
 	})
 }
 
@@ -96,8 +96,8 @@ func TestKubernetesIsWired(t *testing.T) {
 			if len(names) == 0 {
 				t.Errorf("%s: the policy %s selects no pod", directory, n.Name)
 			}
-			for _, in := range n.Spec.Ingress {
-				for _, p := range in.Ports {
+			for _, rule := range n.Spec.Ingress {
+				for _, p := range rule.Ports {
 					for _, name := range names {
 						if !hasPort(all[name], *p.Port) {
 							t.Errorf("%s: %s admits traffic to %s on port %v, which it does not have", directory, n.Name, name, p.Port)
@@ -107,7 +107,7 @@ func TestKubernetesIsWired(t *testing.T) {
 			}
 		}
 		for _, h := range of[autoscaling.HorizontalPodAutoscaler](list) {
-			if _, is := all[h.Spec.ScaleTargetRef.Name]; !is || h.Spec.ScaleTargetRef.Name != h.Name ||
+			if _, ok := all[h.Spec.ScaleTargetRef.Name]; !ok || h.Spec.ScaleTargetRef.Name != h.Name ||
 				len(h.Spec.Metrics) != 1 ||
 				h.Spec.Metrics[0].Pods == nil {
 				t.Errorf("%s: %s scales %v by %v", directory, h.Name, h.Spec.ScaleTargetRef, h.Spec.Metrics)
@@ -122,7 +122,7 @@ func TestKubernetesPods(t *testing.T) {
 	t.Parallel()
 	all := pods(t, "production")
 	for _, role := range append(bus.Services(), "render", "edge", "nats") {
-		if _, is := all[role]; !is {
+		if _, ok := all[role]; !ok {
 			t.Errorf("no pod runs %s", role)
 		}
 	}

@@ -110,8 +110,8 @@ func (w *workload) start(ctx context.Context, mixed int) (wait func()) {
 	id := 0
 	add := func(count int, client func(context.Context, int)) {
 		for range count {
-			of := id // its node is of%nodes
-			running.Go(func() { client(ctx, of) })
+			number := id // its node is number%nodes
+			running.Go(func() { client(ctx, number) })
 			id++
 		}
 	}
@@ -204,22 +204,22 @@ func (w *workload) readTags(ctx context.Context, client int) {
 // reports whether the request was sent: if the connection was refused, the operation was
 // not applied.
 func (w *workload) tag(ctx context.Context, o *Operation, timeout time.Duration) (sent bool) {
-	at := base(w.cluster, o.Client) + "/tags/"
-	r := request{method: http.MethodGet, url: at + o.Key, timeout: timeout}
+	url := base(w.cluster, o.Client) + "/tags/"
+	r := request{method: http.MethodGet, url: url + o.Key, timeout: timeout}
 	switch o.Action {
 	case Create:
 		body := map[string]any{"request_id": o.Key, "flow": o.Value}
 		if o.TTL > 0 {
 			body["ttl_seconds"] = o.TTL / time.Second
 		}
-		r.method, r.url = http.MethodPost, at+"write"
+		r.method, r.url = http.MethodPost, url+"write"
 		r.body, _ = json.Marshal(body) // strings and a number
 	case Delete:
 		r.method = http.MethodDelete
 	}
 	res := w.send(ctx, r)
 	o.Returned = w.since()
-	var found struct {
+	var body struct {
 		Tags struct{ Flow string }
 	}
 	switch {
@@ -227,8 +227,8 @@ func (w *workload) tag(ctx context.Context, o *Operation, timeout time.Duration)
 		o.Refused = true
 	case res.status == http.StatusNotFound && o.Action == Read, res.status == http.StatusCreated,
 		res.status == http.StatusNoContent:
-	case res.status == http.StatusOK && json.Unmarshal(res.body, &found) == nil && found.Tags.Flow != "":
-		o.Value = found.Tags.Flow
+	case res.status == http.StatusOK && json.Unmarshal(res.body, &body) == nil && body.Tags.Flow != "":
+		o.Value = body.Tags.Flow
 	default:
 		o.Unknown = true
 	}
@@ -275,14 +275,14 @@ func (w *workload) readRecords(ctx context.Context, client int) {
 func (w *workload) record(ctx context.Context, o *Operation, timeout time.Duration) {
 	node := o.Client % nodes
 	id, r := o.Key, request{timeout: timeout}
-	switch at := base(w.cluster, o.Client); o.Action {
+	switch url := base(w.cluster, o.Client); o.Action {
 	case Put:
-		r.method, r.url = http.MethodPost, at+"/register/skill"
+		r.method, r.url = http.MethodPost, url+"/register/skill"
 		r.body, _ = json.Marshal(map[string]any{"record": map[string]string{"skill_id": id, "value": o.Value}}) // strings
 	case Delete:
-		r.method, r.url = http.MethodDelete, at+"/register/skill/"+id
+		r.method, r.url = http.MethodDelete, url+"/register/skill/"+id
 	default:
-		r.method, r.url, r.body = http.MethodPost, at+"/resolve/skill", []byte(`{"skill_id":"`+id+`"}`)
+		r.method, r.url, r.body = http.MethodPost, url+"/resolve/skill", []byte(`{"skill_id":"`+id+`"}`)
 	}
 	start := w.cluster.starts(node)
 	var own uint64
@@ -436,11 +436,11 @@ func notConnected(err error) bool {
 }
 
 // note adds a sample of the kind for a request that was sent at the given time.
-func (w *workload) note(kind string, client int, at time.Duration, failed bool) {
-	took := w.since() - at
+func (w *workload) note(kind string, client int, sent time.Duration, failed bool) {
+	took := w.since() - sent
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.samples[kind] = append(w.samples[kind], Sample{Node: client % nodes, Call: at, Took: took, Failed: failed})
+	w.samples[kind] = append(w.samples[kind], Sample{Node: client % nodes, Call: sent, Took: took, Failed: failed})
 }
 
 // register registers records until ctx ends.
@@ -453,13 +453,13 @@ func (w *workload) register(ctx context.Context, client int) {
 
 // registerOne reports whether the registration of the record was acknowledged.
 func (w *workload) registerOne(ctx context.Context, client int, id string) bool {
-	at, start := w.since(), w.cluster.starts(client%nodes)
+	sent, start := w.since(), w.cluster.starts(client%nodes)
 	res := w.send(ctx, request{
 		method: http.MethodPost, url: base(w.cluster, client) + "/register/skill",
 		body: []byte(`{"record":{"skill_id":"` + id + `"}}`), timeout: w.timeout,
 	})
 	if res.status != unsent {
-		w.note(Registered, client, at, res.status != http.StatusOK)
+		w.note(Registered, client, sent, res.status != http.StatusOK)
 	}
 	if res.status != http.StatusOK {
 		return false
@@ -482,9 +482,9 @@ func (w *workload) resolve(ctx context.Context, client int) {
 	defer asked.Wait()
 	for ; ctx.Err() == nil; sleep(ctx, resolveInterval) {
 		asked.Go(func() {
-			at := w.since()
+			sent := w.since()
 			if res := w.resolveOne(ctx, client, id, schemas.ConsistencyToken{}); res.status != unsent {
-				w.note(Resolved, client, at, res.status != http.StatusOK)
+				w.note(Resolved, client, sent, res.status != http.StatusOK)
 			}
 		})
 	}
@@ -564,10 +564,10 @@ func (w *workload) report(violations ...string) {
 func (w *workload) analyze(ctx context.Context, client int) {
 	text := answer()
 	for ctx.Err() == nil {
-		at := w.since()
+		sent := w.since()
 		res, err := w.openStream(ctx, client, http.MethodPost, "", 0) //nolint:bodyclose // receive closes it
 		if err == nil && res.StatusCode == http.StatusOK {
-			r := w.follow(ctx, res, Analysis{Client: client, Began: at})
+			r := w.follow(ctx, res, Analysis{Client: client, Began: sent})
 			w.mu.Lock()
 			w.analyses = append(w.analyses, r)
 			w.mu.Unlock()
@@ -578,7 +578,7 @@ func (w *workload) analyze(ctx context.Context, client int) {
 			case outcome == Complete:
 				outcome = ""
 			}
-			w.noteAnalysis(client, at, outcome)
+			w.noteAnalysis(client, sent, outcome)
 			continue
 		}
 		problem := "no response"
@@ -587,20 +587,20 @@ func (w *workload) analyze(ctx context.Context, client int) {
 			_ = res.Body.Close()
 		}
 		if !notConnected(err) {
-			w.noteAnalysis(client, at, problem)
+			w.noteAnalysis(client, sent, problem)
 		}
 		sleep(ctx, failureInterval)
 	}
 }
 
 // noteAnalysis counts a run, which has failed unless problem is empty, and adds a sample.
-func (w *workload) noteAnalysis(client int, at time.Duration, problem string) {
+func (w *workload) noteAnalysis(client int, sent time.Duration, problem string) {
 	failed := ""
 	if problem != "" {
 		failed = "analysis: " + problem
 	}
 	w.count(failed, nil)
-	w.note(Analyzed, client, at, failed != "")
+	w.note(Analyzed, client, sent, failed != "")
 }
 
 // follow receives the events of a run, and resumes it at the next node whenever the

@@ -52,12 +52,12 @@ func newCluster(program, dir string, flags ...string) (*cluster, error) {
 	c := &cluster{program: program, dir: dir, flags: flags}
 	for i := range nodes {
 		c.names[i] = "node" + strconv.Itoa(i)
-		for _, at := range []*string{&c.httpAddr[i], &c.natsAddr[i], &c.routeAddr[i]} {
+		for _, address := range []*string{&c.httpAddr[i], &c.natsAddr[i], &c.routeAddr[i]} {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				return nil, err
 			}
-			*at = l.Addr().String()
+			*address = l.Addr().String()
 			defer func() { _ = l.Close() }() // keeps the port until all addresses are allocated
 		}
 	}
@@ -185,13 +185,13 @@ func (c *cluster) remove(ctx context.Context, i int) error {
 
 // crash kills the node, or stops it and then deletes or truncates the indexes of its message stores. A server
 // writes an index when it stops, and every two minutes. It returns a description.
-func (c *cluster) crash(i, kind int) (what string, err error) {
+func (c *cluster) crash(i, kind int) (description string, err error) {
 	if kind >= 2 {
 		c.procs[i].kill()
 		return "SIGKILL", nil
 	}
 	c.procs[i].stop()
-	what = [...]string{"stopped, indexes deleted", "stopped, indexes truncated"}[kind]
+	description = [...]string{"stopped, indexes deleted", "stopped, indexes truncated"}[kind]
 	files, err := filepath.Glob(filepath.Join(c.data(i), "jetstream", "*", "streams", "*", "msgs", "index.db"))
 	for _, file := range files {
 		switch info, failed := os.Stat(file); {
@@ -203,7 +203,7 @@ func (c *cluster) crash(i, kind int) (what string, err error) {
 			err = errors.Join(err, os.Truncate(file, info.Size()/2))
 		}
 	}
-	return what, err
+	return description, err
 }
 
 func (c *cluster) heal() {
@@ -386,8 +386,8 @@ func (c *cluster) directory(i int) string { return filepath.Join(c.dir, "disk"+s
 
 func (c *cluster) unmountAll() error {
 	var errs []error
-	for _, at := range c.mounted {
-		errs = append(errs, unmount(at))
+	for _, directory := range c.mounted {
+		errs = append(errs, unmount(directory))
 	}
 	c.mounted = nil
 	return errors.Join(errs...)
@@ -421,11 +421,11 @@ func (c *cluster) startRoles() error {
 	}
 	urls := "nats://" + strings.Join(c.natsAddr[:], ",nats://")
 	for i := range nodes {
-		at := strings.Join([]string{c.names[i], c.natsAddr[i], c.routeAddr[i], strings.Join(c.routeAddr[:], ","), c.data(i)},
+		node := strings.Join([]string{c.names[i], c.natsAddr[i], c.routeAddr[i], strings.Join(c.routeAddr[:], ","), c.data(i)},
 			" ")
 		c.addPart("nats"+strconv.Itoa(i), func() *exec.Cmd {
 			cmd := exec.Command(self)
-			cmd.Env = append(os.Environ(), natsVariable+"="+at)
+			cmd.Env = append(os.Environ(), natsVariable+"="+node)
 			return cmd
 		})
 	}

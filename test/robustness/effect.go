@@ -68,9 +68,9 @@ func EffectOf(list []Sample, faulty []int, from, until time.Duration) (e Effect)
 func gap(list []time.Duration, from, until time.Duration) (longest time.Duration) {
 	slices.Sort(list)
 	last := from
-	for _, at := range list {
-		if at > from && at < until {
-			longest, last = max(longest, at-last), at
+	for _, moment := range list {
+		if moment > from && moment < until {
+			longest, last = max(longest, moment-last), moment
 		}
 	}
 	return max(longest, until-last)

@@ -23,13 +23,13 @@ type Fault struct {
 
 // kind is a kind of fault.
 type kind struct {
-	what     string        // description; %[1]s and %[2]s are the names of the first and second node
-	nodes    int           // number of faulty nodes; the first is the leader of the cluster and of the streams
-	follower bool          // the first node is any
-	disk     bool          // requires a disk for each node
-	clock    bool          // requires a clock for each node
-	skew     time.Duration // by which the clocks of nodes differ
-	inject   func(ctx context.Context, c *cluster, nodes []int) error
+	description string        // description; %[1]s and %[2]s are the names of the first and second node
+	nodes       int           // number of faulty nodes; the first is the leader of the cluster and of the streams
+	follower    bool          // the first node is any
+	disk        bool          // requires a disk for each node
+	clock       bool          // requires a clock for each node
+	skew        time.Duration // by which the clocks of nodes differ
+	inject      func(ctx context.Context, c *cluster, nodes []int) error
 }
 
 const (
@@ -41,29 +41,29 @@ const (
 
 // kinds lists all faults.
 var kinds = []kind{
-	{what: "SIGKILL of %[1]s, the leader, restarted after 8 s", nodes: 1, inject: killed},
-	{what: "network partition of %[1]s, the leader, for 10 s", nodes: 1, inject: partitioned},
-	{what: "%[1]s, the leader, is suspended for 10 s", nodes: 1, inject: suspended},
-	{what: "power failure of %[1]s, the leader, for 5 s", nodes: 1, disk: true, inject: simulatePowerFailure},
-	{what: "one-way partition for 10 s: %[1]s, the leader, sends nothing", nodes: 1, inject: partitionedOutbound},
-	{what: "one-way partition for 10 s: %[1]s, the leader, receives nothing", nodes: 1, inject: partitionedInbound},
-	{what: "%[1]s is lost and replaced by a new node", nodes: 1, follower: true, inject: replaced},
-	{what: "the disk of %[1]s, the leader, is full for 10 s, followed by a restart", nodes: 1, disk: true,
+	{description: "SIGKILL of %[1]s, the leader, restarted after 8 s", nodes: 1, inject: killed},
+	{description: "network partition of %[1]s, the leader, for 10 s", nodes: 1, inject: partitioned},
+	{description: "%[1]s, the leader, is suspended for 10 s", nodes: 1, inject: suspended},
+	{description: "power failure of %[1]s, the leader, for 5 s", nodes: 1, disk: true, inject: simulatePowerFailure},
+	{description: "one-way partition for 10 s: %[1]s, the leader, sends nothing", nodes: 1, inject: partitionedOutbound},
+	{description: "one-way partition for 10 s: %[1]s, the leader, receives nothing", nodes: 1, inject: partitionedInbound},
+	{description: "%[1]s is lost and replaced by a new node", nodes: 1, follower: true, inject: replaced},
+	{description: "the disk of %[1]s, the leader, is full for 10 s, followed by a restart", nodes: 1, disk: true,
 		inject: diskFull},
-	{what: "network partition of %[1]s for 10 s", nodes: 1, follower: true, inject: partitioned},
-	{what: "%[1]s, the leader, is stopped, and restarted after 8 s without the indexes of its streams", nodes: 1,
+	{description: "network partition of %[1]s for 10 s", nodes: 1, follower: true, inject: partitioned},
+	{description: "%[1]s, the leader, is stopped, and restarted after 8 s without the indexes of its streams", nodes: 1,
 		inject: withoutIndexes},
-	{what: "SIGKILL of %[2]s during a network partition of %[1]s, the leader", nodes: 2,
+	{description: "SIGKILL of %[2]s during a network partition of %[1]s, the leader", nodes: 2,
 		inject: both(partitioned, killed)},
-	{what: "%[2]s is suspended during a one-way partition: %[1]s, the leader, receives nothing", nodes: 2,
+	{description: "%[2]s is suspended during a one-way partition: %[1]s, the leader, receives nothing", nodes: 2,
 		inject: both(partitionedInbound, suspended)},
-	{what: "the clock of %[1]s, the leader, is 11 s ahead for 10 s", nodes: 1, clock: true, skew: clockStep,
+	{description: "the clock of %[1]s, the leader, is 11 s ahead for 10 s", nodes: 1, clock: true, skew: clockStep,
 		inject: clockStepped},
-	{what: "the clock of %[1]s is 11 s ahead for 10 s", nodes: 1, follower: true, clock: true, skew: clockStep,
+	{description: "the clock of %[1]s is 11 s ahead for 10 s", nodes: 1, follower: true, clock: true, skew: clockStep,
 		inject: clockStepped},
-	{what: "a worker of tags at %[1]s, for 10 s, has a clock that is 1 h ahead", nodes: 1, follower: true, clock: true,
+	{description: "a worker of tags at %[1]s, for 10 s, has a clock that is 1 h ahead", nodes: 1, follower: true, clock: true,
 		inject: workerWithWrongClock},
-	{what: "power failure of all nodes for 5 s", nodes: nodes, disk: true, inject: simulatePowerFailure},
+	{description: "power failure of all nodes for 5 s", nodes: nodes, disk: true, inject: simulatePowerFailure},
 }
 
 // choose returns the nodes of a fault.
@@ -71,8 +71,8 @@ func (k kind) choose(ctx context.Context, c *cluster) []int {
 	list := rand.Perm(nodes)
 	if !k.follower {
 		first := c.lead(ctx)
-		at := slices.Index(list, first)
-		list[0], list[at] = list[at], list[0]
+		position := slices.Index(list, first)
+		list[0], list[position] = list[position], list[0]
 	}
 	return list[:k.nodes]
 }

@@ -37,7 +37,7 @@ type Operation struct {
 
 // set stores the outcome of an operation on a record.
 func (o *Operation) set(res response) {
-	var found struct {
+	var body struct {
 		Manifest struct{ Value string }
 	}
 	switch {
@@ -46,9 +46,9 @@ func (o *Operation) set(res response) {
 	case o.Action == Read && res.status == http.StatusNotFound:
 	case o.Action == Read && res.status == http.StatusBadRequest:
 		o.Refused = true
-	case o.Action == Read && res.status == http.StatusOK && json.Unmarshal(res.body, &found) == nil &&
-		found.Manifest.Value != "":
-		o.Value = found.Manifest.Value
+	case o.Action == Read && res.status == http.StatusOK && json.Unmarshal(res.body, &body) == nil &&
+		body.Manifest.Value != "":
+		o.Value = body.Manifest.Value
 	default:
 		o.Unknown = true
 	}

@@ -41,12 +41,12 @@ var workerRoles = []string{"tags", "register", "resolve", "analyze"}
 const natsVariable = "ROBUSTNESS_NATS"
 
 // serveNATS runs a NATS server, configured as by "cairn up", until SIGTERM.
-func serveNATS(at string) error {
+func serveNATS(node string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	f := strings.Fields(at)
+	f := strings.Fields(node)
 	if len(f) != 5 {
-		return fmt.Errorf("%s: expected a name, 3 addresses and a directory, got %q", natsVariable, at)
+		return fmt.Errorf("%s: expected a name, 3 addresses and a directory, got %q", natsVariable, node)
 	}
 	s, err := natsserver.StartNode(f[4], f[1],
 		natsserver.Cluster{Name: "kills", Node: f[0], Listen: f[2], Routes: strings.Split(f[3], ",")})
@@ -114,8 +114,8 @@ func failuresByKill(r Result) (lines []string) {
 		}
 		counts[after+": "+f.What]++
 	}
-	for what, n := range counts {
-		lines = append(lines, fmt.Sprintf("%s: %d", what, n))
+	for line, n := range counts {
+		lines = append(lines, fmt.Sprintf("%s: %d", line, n))
 	}
 	slices.Sort(lines)
 	return lines

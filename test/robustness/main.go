@@ -44,8 +44,8 @@ import (
 )
 
 func main() {
-	if at := os.Getenv(natsVariable); at != "" {
-		exit(serveNATS(at))
+	if node := os.Getenv(natsVariable); node != "" {
+		exit(serveNATS(node))
 	}
 	var o Options
 	flag.StringVar(&o.Program, "program", "",
@@ -123,26 +123,26 @@ func printFaults(out io.Writer, r Result) error {
 	row("FAULT", "AT", "HEALTHY AFTER", "OTHER NODES", "FAILED", "FAILED OR OVER 1 S", "P99", "LONGEST OUTAGE")
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 	for _, f := range r.Faults {
-		what, at, healthy := f.What, seconds(f.At), seconds(f.Healthy-f.Ended)
+		description, start, healthy := f.What, seconds(f.At), seconds(f.Healthy-f.Ended)
 		for _, kind := range Kinds() {
 			e := f.Effects[kind]
-			row(what, at, healthy, kind, fmt.Sprintf("%d of %d", e.Failed, e.Asked),
+			row(description, start, healthy, kind, fmt.Sprintf("%d of %d", e.Failed, e.Asked),
 				fmt.Sprintf("%d of %d", e.Slow, e.Asked), seconds(e.P99), seconds(e.None))
-			what, at, healthy = "", "", ""
+			description, start, healthy = "", "", ""
 		}
 	}
 	row()
 	row("", "WRITES", "READS", "REJECTED", "UNKNOWN OUTCOME")
 	for _, line := range []struct {
-		what string
+		name string
 		Count
 	}{{"tags", r.Tags}, {"records", r.Records}} {
-		row(line.what, strconv.Itoa(line.Writes), strconv.Itoa(line.Reads), strconv.Itoa(line.Refused),
+		row(line.name, strconv.Itoa(line.Writes), strconv.Itoa(line.Reads), strconv.Itoa(line.Refused),
 			strconv.Itoa(line.Unknown))
 	}
 	row()
 	for _, line := range []struct {
-		what  string
+		name  string
 		count int
 	}{
 		{"further registrations", r.Registered}, {"analyses complete", r.Analyses[Complete]},
@@ -150,7 +150,7 @@ func printFaults(out io.Writer, r Result) error {
 		{"analyses lost with a majority of the nodes", r.Analyses[Lost]},
 		{"resumptions", r.Resumed}, {"violations", len(r.Violations)},
 	} {
-		row(line.what, strconv.Itoa(line.count))
+		row(line.name, strconv.Itoa(line.count))
 	}
 	row("tags linearizable", string(r.Verdict))
 	for _, violation := range r.Violations {

@@ -14,8 +14,8 @@ import (
 // mount mounts an ext4 disk with size MiB at the directory. Its image is the file next to it with
 // the extension .img, created if it does not exist. On a power failure, ext4 loses exactly the
 // unsynced data.
-func mount(at string, size int64) error {
-	image := at + ".img"
+func mount(directory string, size int64) error {
+	image := directory + ".img"
 	if _, err := os.Stat(image); err != nil {
 		f, err := os.Create(image)
 		if err != nil {
@@ -25,7 +25,7 @@ func mount(at string, size int64) error {
 			return err
 		}
 	}
-	return run("mount", "-t", "ext4", "-o", "loop", image, at)
+	return run("mount", "-t", "ext4", "-o", "loop", image, directory)
 }
 
 func run(name string, args ...string) error {
@@ -36,7 +36,7 @@ func run(name string, args ...string) error {
 	return nil
 }
 
-func unmount(at string) error { return syscall.Unmount(at, 0) }
+func unmount(directory string) error { return syscall.Unmount(directory, 0) }
 
 const (
 	// shutdown is FS_IOC_SHUTDOWN, and noFlush FS_SHUTDOWN_FLAGS_NOLOGFLUSH: the
@@ -48,8 +48,8 @@ const (
 
 // cutPower makes the filesystem at the directory discard data that was not synced. It rejects
 // further writes until it is mounted again.
-func cutPower(at string) error {
-	f, err := os.Open(at)
+func cutPower(directory string) error {
+	f, err := os.Open(directory)
 	if err != nil {
 		return err
 	}

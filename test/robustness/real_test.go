@@ -15,8 +15,8 @@ import (
 const minuteVariable = "CAIRN_TEST_FAULTS"
 
 func TestMain(m *testing.M) {
-	if at := os.Getenv(natsVariable); at != "" {
-		exit(serveNATS(at))
+	if node := os.Getenv(natsVariable); node != "" {
+		exit(serveNATS(node))
 	}
 	code := cairntest.Main(m)
 	if plantedDirectory != "" {

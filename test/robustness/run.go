@@ -183,7 +183,7 @@ func (o Options) injectFaults(ctx context.Context, c *cluster, w *workload) (inj
 	for n := 0; w.since() < o.For && ctx.Err() == nil; n++ {
 		kind := list[n%len(list)]
 		f := Fault{Nodes: kind.choose(ctx, c), Majority: kind.nodes > nodes/2, Skew: kind.skew, At: w.since()}
-		f.What = fmt.Sprintf(kind.what+"%.0[2]s", c.names[f.Nodes[0]], c.names[f.Nodes[len(f.Nodes)-1]])
+		f.What = fmt.Sprintf(kind.description+"%.0[2]s", c.names[f.Nodes[0]], c.names[f.Nodes[len(f.Nodes)-1]])
 		o.log("%4.0f s  %s", f.At.Seconds(), f.What)
 		if err := kind.inject(ctx, c, f.Nodes); err != nil {
 			return injected, fmt.Errorf("%s: %w", f.What, err)
@@ -210,7 +210,7 @@ func (o Options) kinds(disks, clocks bool) ([]kind, error) {
 		return nil, err
 	}
 	list := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool {
-		return !matches.MatchString(k.what) || k.disk && !disks || k.clock && !clocks
+		return !matches.MatchString(k.description) || k.disk && !disks || k.clock && !clocks
 	})
 	if len(list) == 0 {
 		return nil, fmt.Errorf("no fault matches %q", o.Faults)

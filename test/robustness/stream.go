@@ -78,11 +78,11 @@ func checkAnalyses(list []Analysis, faults []Fault) (count map[string]int, resum
 			err = errors.New("the run was lost although a majority of the nodes was running")
 		}
 		if err != nil {
-			what := EventsLost
+			violation := EventsLost
 			if errors.Is(err, errNoEnd) || outcome == Lost {
-				what = WithoutDone
+				violation = WithoutDone
 			}
-			count[what]++
+			count[violation]++
 			violations = append(violations, fmt.Sprintf("run of client %d from %v to %v: %v", r.Client, r.Began, r.Ended, err))
 			continue
 		}

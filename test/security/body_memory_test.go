@@ -57,11 +57,11 @@ func do(t *testing.T, method, url, key, body string) (*http.Response, string) {
 func gauge(t *testing.T, p *cairntest.Process, key, name string) float64 {
 	t.Helper()
 	res, text := do(t, http.MethodGet, p.URL()+"/metrics", key, "")
-	found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(text)
-	if found == nil {
+	match := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(text)
+	if match == nil {
 		t.Fatalf("GET /metrics: %d without %s", res.StatusCode, name)
 	}
-	v, err := strconv.ParseFloat(found[1], 64)
+	v, err := strconv.ParseFloat(match[1], 64)
 	if err != nil {
 		t.Fatal(err)
 	}

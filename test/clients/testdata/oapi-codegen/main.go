@@ -28,12 +28,12 @@ func main() {
 		log.Fatal(err, string(registered.Body))
 	}
 	revision, id := registered.HTTPResponse.Header.Get("Cairn-Revision"), "clients.oapi"
-	found, err := c.PostResolveSkillWithResponse(ctx, &PostResolveSkillParams{CairnMinRevision: &revision},
+	resolved, err := c.PostResolveSkillWithResponse(ctx, &PostResolveSkillParams{CairnMinRevision: &revision},
 		SkillQuery{SkillId: &id})
-	if err != nil || found.JSON200 == nil {
-		log.Fatal(err, string(found.Body))
+	if err != nil || resolved.JSON200 == nil {
+		log.Fatal(err, string(resolved.Body))
 	}
-	skill, err := found.JSON200.AsSkillPackage()
+	skill, err := resolved.JSON200.AsSkillPackage()
 	if err != nil {
 		log.Fatal(err)
 	}
