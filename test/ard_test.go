@@ -94,7 +94,8 @@ func TestDiscoverySearch(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const common = `"public":true,"tenant_id":"$","purpose":"Glaze the ceramic tiles"`
 		c.put(t, [][2]string{
-			{"skill", `{"skill_id":"$a.b_c",` + common + `,"display_name":"Glaze $","version":"1.2.0","capabilities":["glaze"],` +
+			{"skill", `{"skill_id":"$a.b_c",` + common +
+				`,"display_name":"Glaze $","version":"1.2.0","capabilities":["glaze"],` +
 				`"labels":{"team":"$"},"example_queries":["glaze tiles","tile glazing","c","d","e","f"]}`},
 			{"agent", `{"agent_id":"$.agent",` + common +
 				`,"agent_card":{"name":"x","description":"d","version":"1","url":"https://a","skills":[]},"domain":"$","example_queries":["only one"]}`},

@@ -92,7 +92,9 @@ func TestArchitectureNamesExist(t *testing.T) {
 			if !strings.Contains(name, "/") {
 				name = directory + "/" + name
 			}
-			matches := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return f != name && filepath.Dir(f) != name })
+			matches := slices.DeleteFunc(slices.Clone(files), func(f string) bool {
+				return f != name && filepath.Dir(f) != name
+			})
 			switch {
 			case len(matches) == 0 && strings.HasSuffix(name, ".go"):
 				t.Errorf("no file %s: %s", name, line)

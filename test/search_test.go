@@ -153,8 +153,8 @@ func TestToolsDoNotAffectSkillSearch(t *testing.T) {
 		}
 		before := search()
 		for i := range 100 {
-			c.put(t, [2]string{"tool",
-				fmt.Sprintf(`{"tool_id":"a.b.c%d","tenant_id":"$","purpose":"Locate snapshots of VLANs by site or policy %d"}`, i, i)})
+			c.put(t, [2]string{"tool", fmt.Sprintf(`{"tool_id":"a.b.c%d","tenant_id":"$",
+				"purpose":"Locate snapshots of VLANs by site or policy %d"}`, i, i)})
 		}
 		if diff := cmp.Diff(before, search()); diff != "" {
 			t.Errorf("-without +with tools\n%s", diff)

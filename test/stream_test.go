@@ -15,8 +15,8 @@ const analyze = "POST /api/v1/analyze"
 
 // question returns the body of an analysis; more are further JSON members.
 func question(query, context string, members ...string) string {
-	q, e := text(query), text(context)
-	return `{"query":` + q + `,"context":` + e + `,"target":"H"` + strings.Join(append([]string{""}, members...), ",") + `}`
+	members = append([]string{`"query":` + text(query), `"context":` + text(context), `"target":"H"`}, members...)
+	return "{" + strings.Join(members, ",") + "}"
 }
 
 // event is an event of an answer.

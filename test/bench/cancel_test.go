@@ -45,7 +45,8 @@ func BenchmarkCancel(b *testing.B) {
 		for cairn.cpuTime(b) < begun+1e6 { // parsing takes a part of it
 			time.Sleep(10 * time.Millisecond)
 		}
-		req, err := http.NewRequestWithContext(b.Context(), http.MethodDelete, "http://"+cairn.address+"/api/v1/analyze/"+run, nil)
+		req, err := http.NewRequestWithContext(b.Context(), http.MethodDelete, "http://"+cairn.address+"/api/v1/analyze/"+run,
+			nil)
 		must(b, err)
 		res, err := http.DefaultClient.Do(req)
 		must(b, err)

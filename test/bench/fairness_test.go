@@ -150,7 +150,9 @@ var classes = []class{
 	numbered("mcp", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"resolve_skill","arguments":{"skill_id":"network.s%d"}}}`),
 	fixed("registry", retrieve("/v0.1/servers?limit=10")),
 	{name: "analyze", connections: attackRuns, request: func(s string, n int64) call { return analysis(s, n, estate) }},
-	{name: "upload", connections: attackRuns, request: func(s string, n int64) call { return analysis(s, n, largeEstate()) }},
+	{name: "upload", connections: attackRuns, request: func(s string, n int64) call {
+		return analysis(s, n, largeEstate())
+	}},
 	fixed("runs", retrieve("/runs")), // of the classes before
 }
 

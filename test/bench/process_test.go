@@ -67,8 +67,9 @@ func up(b *testing.B, flags ...string) server {
 
 func upCommand(b *testing.B, flags ...string) *exec.Cmd {
 	b.Helper()
-	return exec.Command(cairntest.Program(b), append([]string{"up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
-		"--data", filepath.Join(b.TempDir(), "data"), "--model", "offline:"}, flags...)...)
+	args := []string{"up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
+		"--data", filepath.Join(b.TempDir(), "data"), "--model", "offline:"}
+	return exec.Command(cairntest.Program(b), append(args, flags...)...)
 }
 
 // start runs the command until the benchmark ends, and waits for the address

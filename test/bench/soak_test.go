@@ -106,7 +106,8 @@ func (w *watched) report(b *testing.B) {
 		third, last := median(figure.list[n/2:3*n/4]), median(figure.list[3*n/4:])
 		atMost(b, 100*(last/third-1), figure.name+"-growth-%", figure.most)
 		b.ReportMetric(last, figure.name)
-		b.Logf("%s: %.0f at a quarter, %.0f at half, %.0f at the end", figure.name, figure.list[n/4], figure.list[n/2], figure.list[n-1])
+		b.Logf("%s: %.0f at a quarter, %.0f at half, %.0f at the end", figure.name, figure.list[n/4], figure.list[n/2],
+			figure.list[n-1])
 	}
 }
 

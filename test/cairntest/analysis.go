@@ -70,7 +70,8 @@ func NewSlowModel(t testing.TB, first string) *SlowModel {
 		case <-r.Context().Done():
 			return
 		}
-		reply(w, map[string]any{"message": map[string]any{"role": "assistant", "content": "Two."}, "done": true, "done_reason": "stop"})
+		reply(w, map[string]any{"message": map[string]any{"role": "assistant", "content": "Two."}, "done": true,
+			"done_reason": "stop"})
 	})
 	server := httptest.NewServer(mux)
 	m := &SlowModel{

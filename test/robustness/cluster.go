@@ -421,7 +421,8 @@ func (c *cluster) startRoles() error {
 	}
 	urls := "nats://" + strings.Join(c.natsAddr[:], ",nats://")
 	for i := range nodes {
-		node := strings.Join([]string{c.names[i], c.natsAddr[i], c.routeAddr[i], strings.Join(c.routeAddr[:], ","), c.data(i)},
+		node := strings.Join([]string{c.names[i], c.natsAddr[i], c.routeAddr[i], strings.Join(c.routeAddr[:], ","),
+			c.data(i)},
 			" ")
 		c.addPart("nats"+strconv.Itoa(i), func() *exec.Cmd {
 			cmd := exec.Command(self)

@@ -61,8 +61,8 @@ var kinds = []kind{
 		inject: clockStepped},
 	{description: "the clock of %[1]s is 11 s ahead for 10 s", nodes: 1, follower: true, clock: true, skew: clockStep,
 		inject: clockStepped},
-	{description: "a worker of tags at %[1]s, for 10 s, has a clock that is 1 h ahead", nodes: 1, follower: true, clock: true,
-		inject: workerWithWrongClock},
+	{description: "a worker of tags at %[1]s, for 10 s, has a clock that is 1 h ahead", nodes: 1, follower: true,
+		clock: true, inject: workerWithWrongClock},
 	{description: "power failure of all nodes for 5 s", nodes: nodes, disk: true, inject: simulatePowerFailure},
 }
 

@@ -145,7 +145,8 @@ func TestCheckerFindsPlantedBugsInRecords(t *testing.T) {
 	t.Parallel()
 	// Two registrations and a deletion with the revisions 1, 3 and 5.
 	written := func(later ...Operation) []Operation {
-		return append([]Operation{at(1, op(Put, "a", 1, 2)), at(3, op(Put, "b", 3, 4)), at(5, op(Delete, "", 5, 6))}, later...)
+		return append([]Operation{at(1, op(Put, "a", 1, 2)), at(3, op(Put, "b", 3, 4)), at(5, op(Delete, "", 5, 6))},
+			later...)
 	}
 	other := func(o Operation) Operation { o.Key = "other"; return o }
 	for _, row := range []struct {
