@@ -209,7 +209,8 @@ func TestStreamOfRevokedKey(t *testing.T) {
 }
 
 func TestCredentialLimits(t *testing.T) {
-	isolated(t, setup{keys: true, model: "scripted", limits: access.Limits{Rate: 20, Streams: 1}},
+	isolated(t, setup{keys: true, model: "scripted", grace: 300 * time.Millisecond,
+		limits: access.Limits{Rate: 20, Streams: 1}},
 		func(t *testing.T, c *client) {
 			busy, other := c.withRole(t, schemas.RoleAnalyst, "$"), c.withRole(t, schemas.RoleAnalyst, "$")
 			wait.Until(t, "a client over its rate limit is refused", func() bool {

@@ -80,7 +80,7 @@ func TestMalformedRequestsWithoutGoNames(t *testing.T) {
 			t.Errorf("%s %s %v: %q in %d %s", request, body, headers, match, a.status, truncated(a.body))
 		}
 	}
-	wrong := []string{"x", "5", "-1", "1.5", "1e9", "99999999999999999999", "%00", "%ff", "[]", "%7B%7D", "true", ""}
+	wrong := []string{"x", "-1", "1.5", "99999999999999999999", "%00", "%ff", "%7B%7D", ""}
 	for path, operations := range doc.Paths {
 		for method, op := range operations {
 			method := strings.ToUpper(method)
@@ -96,13 +96,15 @@ func TestMalformedRequestsWithoutGoNames(t *testing.T) {
 				continue
 			}
 			for _, p := range op.Parameters {
+				if p.In == "query" {
+					request(method+" "+segments.ReplaceAllString(path, "tool")+"?"+p.Name+"=%zz", "")
+				}
 				for _, value := range wrong {
 					switch p.In {
 					case "path":
 						request(method+" "+segments.ReplaceAllString(strings.Replace(path, "{"+p.Name+"}", cmp.Or(value, "x"), 1),
 							"tool"), "")
 					case "query":
-						request(method+" "+segments.ReplaceAllString(path, "tool")+"?"+p.Name+"=%zz", "")
 						request(method+" "+segments.ReplaceAllString(path, "tool")+"?"+p.Name+"="+value, "")
 					default:
 						name := doc.Components.Parameters[p.Ref[strings.LastIndexByte(p.Ref, '/')+1:]].Name

@@ -18,7 +18,7 @@ func after(event int) string { return fmt.Sprint("Last-Event-ID: ", event) }
 func TestResume(t *testing.T) {
 	everywhere(t, resumable, func(t *testing.T, c *client) {
 		s := c.follow(t, question(text(script{Say: "some words ", Await: c.word}), estate))
-		begun := s.until(t, "some words ")
+		begun := s.until(t, "some ") // a stream without further events begins with a comment after 10 s
 		s.stop()
 		back := c.at(c.secondEdge).stream(t, "GET "+s.run(), "", after(len(begun)))
 		beside := c.stream(t, "GET "+s.run(), "", after(0))
@@ -27,7 +27,7 @@ func TestResume(t *testing.T) {
 		}
 		beside.until(t, "some words ")
 		theModel.released.set(c.word)
-		if got := textOf(t, back.rest(t)); got != "released" {
+		if got := textOf(t, back.rest(t)); got != "words released" {
 			t.Errorf("after %d events: %q, want the remaining text", len(begun), got)
 		}
 		if got := textOf(t, beside.rest(t)); got != "released" {
