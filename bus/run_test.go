@@ -325,10 +325,9 @@ func TestRunsAreResumedAfterTheNextSetup(t *testing.T) {
 	if ctx.Err() != nil {
 		t.Error("no run can be resumed after the restart of the server")
 	}
-	for _, run := range []string{before, broken} {
-		if _, err := resumed(ctx, conn, run, 0); !errors.Is(err, schemas.ErrRunNotFound) {
-			t.Errorf("a run before the restart: %v", err)
-		}
+	// The other run can be resumed if its worker stores all events after the setup.
+	if _, err := resumed(ctx, conn, before, 0); !errors.Is(err, schemas.ErrRunNotFound) {
+		t.Errorf("a run before the restart: %v", err)
 	}
 }
 
