@@ -64,6 +64,7 @@ func FuzzRequest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	c := fuzzClient{nc, seen}
 	f.Fuzz(func(t *testing.T, identity, id, timeout, number, trace string, body []byte) {
 		header := nats.Header{bus.HeaderIdentity: {identity}, bus.HeaderRequestID: {id}, bus.HeaderTimeout: {timeout},
 			bus.HeaderMinRevision: {number}, bus.HeaderWindow: {number}, "traceparent": {trace}, "tracestate": {trace}}
@@ -77,7 +78,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		for _, subject := range []string{bus.ReadTag.Subject, bus.RegisterSkill.Subject, bus.Analyze.Subject} {
 			header.Del(bus.HeaderBodySize)
-			answered(t, nc, &nats.Msg{Subject: subject, Header: header, Data: body}, nil, identity, seen)
+			c.send(t, &nats.Msg{Subject: subject, Header: header, Data: body}, nil)
 		}
 		if n, err := strconv.Atoi(number); err == nil && n != len(body) && n > 0 {
 			return // the worker would wait for the rest of the body
@@ -85,7 +86,7 @@ func FuzzRequest(f *testing.F) {
 		if header.Set(bus.HeaderBodySize, number); len(body) > 0 && number == "" {
 			header.Set(bus.HeaderBodySize, fmt.Sprint(len(body)))
 		}
-		answered(t, nc, &nats.Msg{Subject: bus.Analyze.Subject, Header: header}, body, identity, seen)
+		c.send(t, &nats.Msg{Subject: bus.Analyze.Subject, Header: header}, body)
 	})
 }
 
@@ -99,16 +100,23 @@ type metadata struct {
 
 var text = regexp.MustCompile(`^([!-~]([ -~]*[!-~])?)?$`) // header values that NATS does not change
 
-// answered sends the request and its body, and checks the final reply.
-func answered(t *testing.T, nc *nats.Conn, request *nats.Msg, body []byte, identity string, seen <-chan metadata) {
+// fuzzClient sends requests and checks the replies.
+type fuzzClient struct {
+	nc   *nats.Conn
+	seen <-chan metadata // of the handlers
+}
+
+// send sends the request and its body, and checks the final reply.
+func (c fuzzClient) send(t *testing.T, request *nats.Msg, body []byte) {
 	t.Helper()
-	sub, err := nc.SubscribeSync(nc.NewInbox())
+	identity := request.Header.Get(bus.HeaderIdentity)
+	sub, err := c.nc.SubscribeSync(c.nc.NewInbox())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = sub.Unsubscribe() }()
 	request.Reply = sub.Subject
-	if err := nc.PublishMsg(request); err != nil {
+	if err := c.nc.PublishMsg(request); err != nil {
 		t.Fatal(err)
 	}
 	for sent := false; ; {
@@ -119,7 +127,7 @@ func answered(t *testing.T, nc *nats.Conn, request *nats.Msg, body []byte, ident
 		if subject := msg.Header.Get(bus.HeaderBodySubject); subject != "" && !sent {
 			sent = true
 			for _, chunk := range [][]byte{body[:len(body)/2], body[len(body)/2:]} {
-				_ = nc.Publish(subject, chunk)
+				_ = c.nc.Publish(subject, chunk)
 			}
 		}
 		if code := msg.Header.Get(micro.ErrorCodeHeader); code != "" {
@@ -129,7 +137,7 @@ func answered(t *testing.T, nc *nats.Conn, request *nats.Msg, body []byte, ident
 			return
 		}
 		if len(msg.Data) > 0 {
-			(<-seen).check(t, identity)
+			(<-c.seen).check(t, identity)
 			return
 		}
 	}

@@ -187,7 +187,7 @@ func newListener(ctx context.Context, c *Conn, s Stream[any], subject string) (*
 }
 
 func (l *listener) setRun(run string) {
-	l.run, l.replay = run, replay.NewReader(l.conn.ReadConn().js, l.stream.ReplayStream(), run+replayToken)
+	l.run, l.replay = run, replay.NewReader(l.conn.ReadConn().js, l.stream.location(run))
 }
 
 // ErrInterrupted is wrapped by the error of a stream that may continue at its worker: the

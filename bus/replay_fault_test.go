@@ -238,9 +238,9 @@ func TestResumeWaitsForTheWorker(t *testing.T) {
 // client, and a heartbeat contains the sequence of the last one.
 func TestHeartbeatRevealsLostEvents(t *testing.T) {
 	t.Parallel()
-	wantEvents(t, func(nc *nats.Conn, run, reply string, delta, done []byte) {
-		_ = nc.Publish("cairn.analyze."+run+".replay", slices.Concat(delta, done))
-		_ = nc.PublishMsg(heartbeatOf(run, reply, "2"))
+	wantEvents(t, func(w twoEvents) {
+		_ = w.nc.Publish("cairn.analyze."+w.run+".replay", slices.Concat(w.delta, w.done))
+		_ = w.nc.PublishMsg(w.heartbeat("2"))
 	})
 }
 
@@ -248,15 +248,30 @@ func TestHeartbeatRevealsLostEvents(t *testing.T) {
 // stream has lost the events that the client has received.
 func TestEndOfUnstoredRun(t *testing.T) {
 	t.Parallel()
-	wantEvents(t, func(nc *nats.Conn, run, reply string, delta, done []byte) {
-		_ = nc.PublishMsg(heartbeatOf(run, reply, "1"))
-		_ = nc.Publish(reply, delta)
-		_ = nc.Publish(reply, done)
+	wantEvents(t, func(w twoEvents) {
+		_ = w.nc.PublishMsg(w.heartbeat("1"))
+		_ = w.nc.Publish(w.reply, w.delta)
+		_ = w.nc.Publish(w.reply, w.done)
 	})
 }
 
+// twoEvents is a run of two events, at its worker.
+type twoEvents struct {
+	nc          *nats.Conn
+	run, reply  string
+	delta, done []byte
+}
+
+// heartbeat returns a heartbeat of the run with the sequence of its last event.
+func (w twoEvents) heartbeat(sequence string) *nats.Msg {
+	msg := nats.NewMsg(w.reply)
+	msg.Reply = "cairn.analyze." + w.run
+	msg.Header.Set(bus.HeaderSequence, sequence)
+	return msg
+}
+
 // wantEvents checks that a client receives both events of a run, which the worker publishes as answer does.
-func wantEvents(t *testing.T, answer func(nc *nats.Conn, run, reply string, delta, done []byte)) {
+func wantEvents(t *testing.T, answer func(twoEvents)) {
 	t.Helper()
 	conn, nc := startServer(t)
 	setupReplay(t, conn)
@@ -264,7 +279,7 @@ func wantEvents(t *testing.T, answer func(nc *nats.Conn, run, reply string, delt
 	delta := bus.Event{Type: schemas.EventTextDelta, Sequence: 1, Data: []byte("{}")}.Append(nil)
 	done := bus.Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")}.Append(nil)
 	if _, err := nc.Subscribe(bus.Analyze.Subject,
-		func(msg *nats.Msg) { answer(nc, run, msg.Reply, delta, done) }); err != nil {
+		func(msg *nats.Msg) { answer(twoEvents{nc, run, msg.Reply, delta, done}) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := nc.Flush(); err != nil {
@@ -280,14 +295,6 @@ func wantEvents(t *testing.T, answer func(nc *nats.Conn, run, reply string, delt
 	if fmt.Sprint(got) != "[1 2]" {
 		t.Errorf("got the events %v, want [1 2]", got)
 	}
-}
-
-// heartbeatOf returns a heartbeat of a run with the sequence of its last event.
-func heartbeatOf(run, reply, sequence string) *nats.Msg {
-	msg := nats.NewMsg(reply)
-	msg.Reply = "cairn.analyze." + run
-	msg.Header.Set(bus.HeaderSequence, sequence)
-	return msg
 }
 
 // TestRunOfAWorkerLostBeforeItsFirstEvent: the worker loses its connection when the start of the run is stored.

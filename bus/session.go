@@ -69,8 +69,9 @@ func (s *streamServer) serveSession(ctx context.Context, r *request) {
 	w.ctx, w.cancel = context.WithCancelCause(admission.WithTenant(ctx, r.tenant))
 	if run, ok := s.stream.runOf(r.Reply); ok {
 		w.control = run
-		w.replay = replay.NewWriter(s.service.ctx, c.js, s.stream.ReplayStream(), run+replayToken, tenant,
-			s.share, s.service.log)
+		w.replay = replay.NewWriter(s.service.ctx, c.js, replay.Target{
+			Location: s.stream.location(run), Tenant: tenant, Share: s.share, Log: s.service.log,
+		})
 	}
 	w.serve()
 }

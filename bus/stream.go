@@ -147,9 +147,10 @@ func (s Stream[Req]) Stored(ctx context.Context, c *Conn, caller *schemas.Identi
 	if !c.Connected() {
 		return nil, schemas.ErrUnavailable.Because("NATS is unavailable")
 	}
-	list, err := c.lister.List(ctx, c.ReadConn().js, s.ReplayStream(), s.control("*")+replayToken,
-		AdmissionKey(caller, nil),
-		func(run string) bool { return OwnsRun(caller, run) })
+	list, err := c.lister.List(ctx, c.ReadConn().js, replay.Query{
+		Events: s.location(s.control("*")), Tenant: AdmissionKey(caller, nil),
+		Owned: func(run string) bool { return OwnsRun(caller, run) },
+	})
 	if err != nil {
 		return nil, transportError(s.Subject, err)
 	}
@@ -244,6 +245,11 @@ func (s Stream[Req]) mapError(err error) *schemas.Error {
 
 func (s Stream[Req]) control(run string) string { return s.Subject + "." + run }
 
+// location returns where the events of the run with the control subject are stored.
+func (s Stream[Req]) location(control string) replay.Location {
+	return replay.Location{Stream: s.ReplayStream(), Subject: control + replayToken}
+}
+
 // runOf returns the control subject of the run whose event subject is reply; false if
 // reply is not one.
 func (s Stream[Req]) runOf(reply string) (control string, ok bool) {
@@ -256,7 +262,7 @@ func (s Stream[Req]) runOf(reply string) (control string, ok bool) {
 // updates one that exists. It is in memory: a stand-alone server loses it on a restart,
 // and until the next Setup no run can be resumed.
 func (s Stream[Req]) Setup(ctx context.Context, c *Conn, replication bucket.Replication) error {
-	return replay.Setup(ctx, c.js, s.ReplayStream(), s.control("*")+replayToken, replication)
+	return replay.Setup(ctx, c.js, s.location(s.control("*")), replication)
 }
 
 // ReplayStream returns the name of the JetStream stream with the events of runs.

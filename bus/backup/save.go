@@ -29,9 +29,9 @@ const pauseTimeout = time.Minute
 func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer, progress func(read, total int)) (Summary, error) {
 	h := Header{Version: Version, Created: time.Now().UTC().Truncate(time.Second), Cairn: bus.Version}
 	var streams []jetstream.Stream
-	read, total := 0, 0
+	s := &saving{progress: progress}
 	for _, name := range buckets {
-		s, err := jetStream(name, conn, keys).Stream(ctx, stream(name))
+		source, err := jetStream(name, conn, keys).Stream(ctx, stream(name))
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			if name == bucket.Catalog {
 				return Summary{}, fmt.Errorf("the NATS server has %w: stream %s does not exist", ErrNothing, stream(name))
@@ -41,44 +41,44 @@ func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer, progress func(
 		if err != nil {
 			return Summary{}, fmt.Errorf("open bucket %s: %w", name, err)
 		}
-		config, _ := json.Marshal(s.CachedInfo().Config) // strings, numbers and lists of them can be encoded
+		config, _ := json.Marshal(source.CachedInfo().Config) // strings, numbers and lists of them can be encoded
 		h.Buckets = append(h.Buckets, Bucket{name, config})
-		streams = append(streams, s)
-		total += int(s.CachedInfo().State.Msgs)
+		streams = append(streams, source)
+		s.total += int(source.CachedInfo().State.Msgs)
 	}
-	out, err := newWriter(w, h)
-	if err != nil {
+	var err error
+	if s.out, err = newWriter(w, h); err != nil {
 		return Summary{}, err
 	}
-	each := func() {
-		read++
-		if progress != nil {
-			progress(read, max(read, total))
-		}
-	}
-	for i, s := range streams {
-		if err := save(ctx, s, h.Buckets[i].Name, out, each); err != nil {
+	for i, source := range streams {
+		if err := s.save(ctx, source, h.Buckets[i].Name); err != nil {
 			return Summary{}, fmt.Errorf("read bucket %s: %w", h.Buckets[i].Name, err)
 		}
 	}
-	if err := out.close(); err != nil {
+	if err := s.out.close(); err != nil {
 		return Summary{}, err
 	}
-	return Summary{h, out.end}, nil
+	return Summary{h, s.out.end}, nil
+}
+
+// saving is a backup in progress.
+type saving struct {
+	out         *writer
+	progress    func(read, total int) // nil: not reported
+	read, total int                   // messages
 }
 
 // save writes the messages of a stream until it has reached the last sequence. A value that
 // is replaced before save reads it is missing, but its replacement precedes the last sequence.
-// It calls each after each message.
-func save(ctx context.Context, s jetstream.Stream, name string, out *writer, each func()) error {
-	if s.CachedInfo().State.Msgs == 0 {
+func (s *saving) save(ctx context.Context, source jetstream.Stream, name string) error {
+	if source.CachedInfo().State.Msgs == 0 {
 		return nil
 	}
-	consumer, err := bucket.Ordered(ctx, s, jetstream.OrderedConsumerConfig{})
+	consumer, err := bucket.Ordered(ctx, source, jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		return err
 	}
-	defer bucket.Release(s, consumer)
+	defer bucket.Release(source, consumer)
 	messages, err := consumer.Messages()
 	if err != nil {
 		return err
@@ -95,16 +95,15 @@ func save(ctx context.Context, s jetstream.Stream, name string, out *writer, eac
 		case err != nil && !last:
 			return err
 		case err == nil:
-			if reached, last, err = take(msg, name, out); err != nil {
+			if reached, last, err = s.take(msg, name); err != nil {
 				return err
 			}
-			each()
 		}
 		if last && name == bucket.Tags { // its last message may have expired
 			return nil
 		}
 		if last { // the pending count may not include the newest messages
-			info, err := s.Info(ctx)
+			info, err := source.Info(ctx)
 			if err != nil || info.State.Msgs == 0 || info.State.LastSeq == reached {
 				return err
 			}
@@ -118,7 +117,10 @@ func save(ctx context.Context, s jetstream.Stream, name string, out *writer, eac
 }
 
 // take writes a message and returns its sequence, and whether no further message is pending.
-func take(msg jetstream.Msg, name string, out *writer) (sequence uint64, last bool, err error) {
+func (s *saving) take(msg jetstream.Msg, name string) (sequence uint64, last bool, err error) {
+	if s.read++; s.progress != nil {
+		s.progress(s.read, max(s.read, s.total))
+	}
 	meta, err := msg.Metadata()
 	if err != nil {
 		return 0, false, err
@@ -133,5 +135,5 @@ func take(msg jetstream.Msg, name string, out *writer) (sequence uint64, last bo
 			return sequence, last, nil
 		}
 	}
-	return sequence, last, out.add(e, msg.Data())
+	return sequence, last, s.out.add(e, msg.Data())
 }

@@ -48,25 +48,29 @@ type Lister struct {
 // NewLister returns a Lister with an empty cache.
 func NewLister() *Lister { return &Lister{lists: admission.NewPool(maxLists), ended: map[string]Run{}} }
 
-// List returns the runs with stored events that owned permits, in no order. The names match the wildcard
-// of the subject. It waits while the tenant reads another list. The error wraps bucket.ErrNoStream if
+// Query selects the runs of a list.
+type Query struct {
+	Events Location               // the names of the runs match the wildcard of its subject
+	Tenant string                 // waits while it reads another list
+	Owned  func(name string) bool // selects runs
+}
+
+// List returns the selected runs with stored events, in no order. The error wraps bucket.ErrNoStream if
 // there is no stream.
-func (l *Lister) List(
-	ctx context.Context, js jetstream.JetStream, stream, subject, tenant string, owned func(name string) bool,
-) (runs []Run, err error) {
-	if err := l.lists.Wait(ctx, tenant, 1); err != nil {
+func (l *Lister) List(ctx context.Context, js jetstream.JetStream, q Query) (runs []Run, err error) {
+	if err := l.lists.Wait(ctx, q.Tenant, 1); err != nil {
 		return nil, err
 	}
-	defer l.lists.Release(tenant, 1)
-	stored, err := subjects(ctx, js, stream, subject)
+	defer l.lists.Release(q.Tenant, 1)
+	stored, err := subjects(ctx, js, q.Events)
 	if err != nil {
 		return nil, err
 	}
-	before, after, _ := strings.Cut(subject, "*")
+	before, after, _ := strings.Cut(q.Events.Subject, "*")
 	name := func(subject string) string { return strings.TrimSuffix(strings.TrimPrefix(subject, before), after) }
-	runs, unread := l.cached(stored, func(subject string) bool { return owned(name(subject)) })
+	runs, unread := l.cached(stored, func(subject string) bool { return q.Owned(name(subject)) })
 	for batch := range slices.Chunk(unread, listBatch) {
-		last, err := lastMessages(ctx, js, stream, batch)
+		last, err := lastMessages(ctx, js, q.Events.Stream, batch)
 		if err != nil {
 			return nil, err
 		}
@@ -79,12 +83,12 @@ func (l *Lister) List(
 	return runs, nil
 }
 
-// subjects returns the subjects of the stream that match the subject.
-func subjects(ctx context.Context, js jetstream.JetStream, stream, subject string) (map[string]uint64, error) {
-	s, err := js.Stream(ctx, stream)
+// subjects returns the subjects of the stored events.
+func subjects(ctx context.Context, js jetstream.JetStream, events Location) (map[string]uint64, error) {
+	s, err := js.Stream(ctx, events.Stream)
 	if err == nil {
 		var info *jetstream.StreamInfo
-		if info, err = s.Info(ctx, jetstream.WithSubjectFilter(subject)); err == nil {
+		if info, err = s.Info(ctx, jetstream.WithSubjectFilter(events.Subject)); err == nil {
 			return info.State.Subjects, nil
 		}
 	}

@@ -17,11 +17,15 @@ import (
 	"cairn/schemas"
 )
 
+var stored = replay.Location{Stream: "runs", Subject: "runs.*"}
+
+func everyRun(string) bool { return true }
+
 // TestListsAreLimited: a list waits while its tenant reads another one, and those of other tenants do not.
 func TestListsAreLimited(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
-	if err := replay.Setup(t.Context(), js, "runs", "runs.*", bucket.Replication{}); err != nil {
+	if err := replay.Setup(t.Context(), js, stored, bucket.Replication{}); err != nil {
 		t.Fatal(err)
 	}
 	l := replay.NewLister()
@@ -29,7 +33,7 @@ func TestListsAreLimited(t *testing.T) {
 		t.Fatal("the first list was refused")
 	}
 	list := func(ctx context.Context, tenant string) error {
-		_, err := l.List(ctx, js, "runs", "runs.*", tenant, func(string) bool { return true })
+		_, err := l.List(ctx, js, replay.Query{Events: stored, Tenant: tenant, Owned: everyRun})
 		return err
 	}
 	brief, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -48,7 +52,7 @@ func TestEndedRunsAreCached(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
 	setup := func() {
-		if err := replay.Setup(t.Context(), js, "runs", "runs.*", bucket.Replication{}); err != nil {
+		if err := replay.Setup(t.Context(), js, stored, bucket.Replication{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +63,7 @@ func TestEndedRunsAreCached(t *testing.T) {
 	}
 	l := replay.NewLister()
 	list := func() (states string) {
-		runs, err := l.List(t.Context(), js, "runs", "runs.*", "", func(string) bool { return true })
+		runs, err := l.List(t.Context(), js, replay.Query{Events: stored, Owned: everyRun})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +72,9 @@ func TestEndedRunsAreCached(t *testing.T) {
 		}
 		return states
 	}
-	w := replay.NewWriter(t.Context(), js, "runs", "runs.a", "", admission.NewPool(1<<20), slog.Default())
+	w := replay.NewWriter(t.Context(), js, replay.Target{
+		Location: replay.Location{Stream: "runs", Subject: "runs.a"}, Share: admission.NewPool(1 << 20), Log: slog.Default(),
+	})
 	w.Begin()
 	w.WaitStored()
 	if got := list(); got != "a "+schemas.RunRunning {

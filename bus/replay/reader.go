@@ -28,8 +28,7 @@ var errNoStream = schemas.ErrUnavailable.Because("no replay stream for runs: run
 // Reader reads the stored events of a run. It must not be used concurrently.
 type Reader struct {
 	js      jetstream.JetStream
-	stream  string // name in JetStream
-	subject string // of the events of the run
+	events  Location
 	next    uint64 // sequence in the replay stream to read from; 0: at the end
 	current uint64 // sequence of the message being read; 0: none was read
 	batch   []*jetstream.RawStreamMsg
@@ -37,9 +36,9 @@ type Reader struct {
 	done    bool   // the done event was read
 }
 
-// NewReader returns a reader of the events on the subject, before the first one.
-func NewReader(js jetstream.JetStream, stream, subject string) *Reader {
-	return &Reader{js: js, stream: stream, subject: subject, next: 1}
+// NewReader returns a reader of the events of a run, before the first one.
+func NewReader(js jetstream.JetStream, events Location) *Reader {
+	return &Reader{js: js, events: events, next: 1}
 }
 
 // Done reports whether the done event was read.
@@ -73,8 +72,8 @@ func (r *Reader) Next(ctx context.Context) (e Event, ok bool, err error) {
 func (r *Reader) fetch(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	batch, err := bucket.Collect(jetstreamext.GetBatch(ctx, r.js, r.stream, fetchBatch,
-		jetstreamext.GetBatchSubject(r.subject), jetstreamext.GetBatchSeq(r.next)))
+	batch, err := bucket.Collect(jetstreamext.GetBatch(ctx, r.js, r.events.Stream, fetchBatch,
+		jetstreamext.GetBatchSubject(r.events.Subject), jetstreamext.GetBatchSeq(r.next)))
 	if err = readError(ctx, err); err != nil {
 		return err
 	}

@@ -27,11 +27,15 @@ const (
 	WorkerBytes = maxBytes / 4
 )
 
-// Setup creates or updates the stream for the events on the subject, which may have wildcards.
-func Setup(ctx context.Context, js jetstream.JetStream, name, subject string, replication bucket.Replication) error {
+// Location is where the events of runs are stored: a subject of a JetStream stream. A wildcard stands
+// for the name of the run.
+type Location struct{ Stream, Subject string }
+
+// Setup creates or updates the stream of the events.
+func Setup(ctx context.Context, js jetstream.JetStream, events Location, replication bucket.Replication) error {
 	_, err := bucket.SetupStream(ctx, js, jetstream.StreamConfig{
-		Name:        name,
-		Subjects:    []string{subject},
+		Name:        events.Stream,
+		Subjects:    []string{events.Subject},
 		Storage:     jetstream.MemoryStorage,
 		MaxAge:      retention,
 		MaxBytes:    maxBytes,

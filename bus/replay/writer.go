@@ -42,20 +42,24 @@ const (
 // which would end a stream of responses between NATS accounts.
 const runStarted = ": started\n\n"
 
+// Target is where a Writer stores the events of a run.
+type Target struct {
+	Location
+	Tenant string
+	Share  *admission.Pool // bytes that the runs of this worker store; the tenant has a part of it
+	Log    *slog.Logger
+}
+
 // Writer stores the events of a run, one batch after the other. JetStream drops copies of a batch by
 // its message ID. A Writer may be used concurrently.
 type Writer struct {
 	ctx      context.Context // bounds the attempts to store
 	js       jetstream.JetStream
-	log      *slog.Logger
-	stream   string // name in JetStream
-	subject  string
-	maxBatch int // maximum size of a batch in bytes
-	tenant   string
-	started  string          // RFC 3339
-	share    *admission.Pool // bytes that the runs of this worker store
-	held     int64           // bytes of share; used by storeAll
-	over     bool            // the tenant has exceeded its share; used by storeAll
+	target   Target
+	maxBatch int    // maximum size of a batch in bytes
+	started  string // RFC 3339
+	held     int64  // bytes of the share; used by storeAll
+	over     bool   // the tenant has exceeded its share; used by storeAll
 
 	mu      sync.Mutex
 	batches []*events     // to be stored; the first one is being stored if storing
@@ -76,13 +80,10 @@ type events struct {
 	data  []byte
 }
 
-// NewWriter returns a writer to the subject of the stream, which stores events until ctx ends. The
-// events count towards the tenant's share of pool. The caller closes the writer.
-func NewWriter(
-	ctx context.Context, js jetstream.JetStream, stream, subject, tenant string, pool *admission.Pool, log *slog.Logger,
-) *Writer {
+// NewWriter returns a writer that stores events until ctx ends. The caller closes it.
+func NewWriter(ctx context.Context, js jetstream.JetStream, target Target) *Writer {
 	return &Writer{
-		ctx: ctx, js: js, log: log, tenant: tenant, share: pool, stream: stream, subject: subject,
+		ctx: ctx, js: js, target: target,
 		started:  time.Now().UTC().Format(time.RFC3339Nano),
 		maxBatch: int(js.Conn().MaxPayload() - bucket.HeaderRoom), stored: make(chan struct{}),
 	}
@@ -200,7 +201,7 @@ func (w *Writer) Close() {
 	w.Store()
 	w.running.Wait()
 	if w.held > 0 {
-		time.AfterFunc(retention, func() { w.share.Release(w.tenant, w.held) })
+		time.AfterFunc(retention, func() { w.target.Share.Release(w.target.Tenant, w.held) })
 	}
 }
 
@@ -235,7 +236,8 @@ func (w *Writer) storeAll() {
 			err = w.publish(b, data)
 		}
 		if err != nil {
-			w.log.Warn("the replay stream does not store the events of a run: it cannot be resumed", "run", w.subject, "err",
+			w.target.Log.Warn("the replay stream does not store the events of a run: it cannot be resumed", "run",
+				w.target.Subject, "err",
 				err)
 		}
 		if !w.next(b, err) {
@@ -269,7 +271,7 @@ func (w *Writer) admit(b *events) ([]byte, error) {
 	}
 	if !w.over {
 		w.over = true
-		w.log.Warn("the replay stream does not store all events of a run", "run", w.subject, "err", errShare)
+		w.target.Log.Warn("the replay stream does not store all events of a run", "run", w.target.Subject, "err", errShare)
 	}
 	if b.state == "" {
 		return nil, nil
@@ -279,7 +281,7 @@ func (w *Writer) admit(b *events) ([]byte, error) {
 
 // acquire takes n bytes of the share.
 func (w *Writer) acquire(n int64) bool {
-	if !w.share.Acquire(w.tenant, n) {
+	if !w.target.Share.Acquire(w.target.Tenant, n) {
 		return false
 	}
 	w.held += n
@@ -299,11 +301,11 @@ func lastEvent(events []byte) []byte {
 
 // publish publishes the data of a batch until JetStream acknowledges it.
 func (w *Writer) publish(b *events, data []byte) error {
-	msg := &nats.Msg{Subject: w.subject, Data: data, Header: nats.Header{headerStarted: {w.started}}}
+	msg := &nats.Msg{Subject: w.target.Subject, Data: data, Header: nats.Header{headerStarted: {w.started}}}
 	if b.state != "" {
 		msg.Header.Set(headerState, b.state)
 	}
-	id := w.subject + "." + strconv.FormatUint(b.first, 10)
+	id := w.target.Subject + "." + strconv.FormatUint(b.first, 10)
 	ctx, cancel := context.WithTimeout(w.ctx, storeTimeout)
 	defer cancel()
 	retryable := func(err error) bool {
@@ -314,7 +316,7 @@ func (w *Writer) publish(b *events, data []byte) error {
 		defer cancel()
 		_, err := w.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
 		if errors.Is(err, jetstream.ErrNoStreamResponse) { // or the stream has no leader
-			if _, missing := w.js.Stream(ctx, w.stream); errors.Is(missing, jetstream.ErrStreamNotFound) {
+			if _, missing := w.js.Stream(ctx, w.target.Stream); errors.Is(missing, jetstream.ErrStreamNotFound) {
 				return missing
 			}
 		}

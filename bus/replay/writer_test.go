@@ -22,11 +22,13 @@ import (
 func TestCloseWaitsForQueries(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
-	if err := replay.Setup(t.Context(), js, "runs", "runs.*", bucket.Replication{}); err != nil {
+	if err := replay.Setup(t.Context(), js, stored, bucket.Replication{}); err != nil {
 		t.Fatal(err)
 	}
 	for range 200 {
-		w := replay.NewWriter(t.Context(), js, "runs", "runs.a", "", admission.NewPool(1<<20), slog.Default())
+		w := replay.NewWriter(t.Context(), js, replay.Target{
+			Location: replay.Location{Stream: "runs", Subject: "runs.a"}, Share: admission.NewPool(1 << 20), Log: slog.Default(),
+		})
 		w.Add(replay.Event{Type: schemas.EventDone, Sequence: 1, Data: []byte("{}")})
 		var queries, answers atomic.Int64
 		var closed atomic.Bool
@@ -52,19 +54,21 @@ func TestCloseWaitsForQueries(t *testing.T) {
 func TestRunsTakeShare(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
-	if err := replay.Setup(t.Context(), js, "runs", "runs.*", bucket.Replication{}); err != nil {
+	if err := replay.Setup(t.Context(), js, stored, bucket.Replication{}); err != nil {
 		t.Fatal(err)
 	}
 	pool := admission.NewPool(10 << 10) // 8 KiB for a single tenant
 	var lines bytes.Buffer
 	log := slog.New(bus.LogHandler(slog.NewTextHandler(&lines, nil)))
 	run := func(tenant, name string, bytes int) (stored []string) {
-		w := replay.NewWriter(t.Context(), js, "runs", "runs."+name, tenant, pool, log)
+		w := replay.NewWriter(t.Context(), js, replay.Target{
+			Location: replay.Location{Stream: "runs", Subject: "runs." + name}, Tenant: tenant, Share: pool, Log: log,
+		})
 		w.Begin()
 		w.Add(replay.Event{Type: schemas.EventTextDelta, Sequence: 1, Data: []byte(`"` + strings.Repeat("x", bytes) + `"`)})
 		w.Add(replay.Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")})
 		w.Close()
-		for r := replay.NewReader(js, "runs", "runs."+name); ; {
+		for r := replay.NewReader(js, replay.Location{Stream: "runs", Subject: "runs." + name}); ; {
 			e, ok, err := r.Next(t.Context())
 			if err != nil {
 				t.Fatal(err)
