@@ -650,32 +650,23 @@ func query(ctx context.Context, c *Conn, control string, header nats.Header) (la
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	msg := &nats.Msg{Subject: control, Header: header}
-	reply, err := ask(ctx, c, msg)
-	for unanswered(err) && c.WaitConnected(ctx) == nil && ctx.Err() == nil { // a query is idempotent
-		reply, err = ask(ctx, c, msg)
+	for {
+		attempt, cancel := context.WithTimeout(ctx, queryTimeout)
+		reply, err := c.nc.RequestMsgWithContext(attempt, msg)
+		cancel()
+		retryable := undelivered(err) || errors.Is(err, context.DeadlineExceeded) // a query is idempotent
+		switch {
+		case err == nil:
+			last, err = strconv.ParseUint(string(reply.Data), 10, 64)
+			return last, true, err
+		case errors.Is(err, nats.ErrNoResponders):
+			return 0, false, nil
+		case !retryable || c.WaitConnected(ctx) != nil || ctx.Err() != nil:
+			return 0, false, transportError(control, err)
+		}
 	}
-	if errors.Is(err, nats.ErrNoResponders) {
-		return 0, false, nil
-	}
-	if err != nil {
-		return 0, false, transportError(control, err)
-	}
-	last, err = strconv.ParseUint(string(reply.Data), 10, 64)
-	return last, true, err
 }
 
 // queryTimeout bounds one attempt of a query. If the connection of the worker was lost before the
 // message arrived, the next attempt finds no responders.
 const queryTimeout = time.Second
-
-// ask is an attempt of a query.
-func ask(ctx context.Context, c *Conn, msg *nats.Msg) (*nats.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	return c.nc.RequestMsgWithContext(ctx, msg)
-}
-
-// unanswered reports whether err means that a retry of the request may be answered.
-func unanswered(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || undelivered(err) && !errors.Is(err, nats.ErrNoResponders)
-}
