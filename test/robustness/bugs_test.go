@@ -62,8 +62,8 @@ var plantedBugs = []plantedBug{
 	},
 	{
 		name: "the events of a run are stored without an acknowledgement",
-		file: "bus/replay/writer.go", before: "\tid := w.subject + ",
-		after:  "\tif BUG {\n\t\treturn w.js.Conn().PublishMsg(msg)\n\t}\n\tid := w.subject + ",
+		file: "bus/replay/writer.go", before: "\tid := w.target.Subject + ",
+		after:  "\tif BUG {\n\t\treturn w.js.Conn().PublishMsg(msg)\n\t}\n\tid := w.target.Subject + ",
 		faults: "^SIGKILL of .*leader, restarted", finds: `the run was lost although|event \d+ after event`,
 	},
 	{
