@@ -32,7 +32,6 @@ const (
 // Defaults of Config.
 const (
 	DefaultURL          = "http://127.0.0.1:8080"
-	DefaultTimeout      = 30 * time.Second
 	DefaultRetryTimeout = 15 * time.Second
 )
 
@@ -46,14 +45,9 @@ type Config struct {
 	URL string
 	// Key is an API key or an OIDC token; empty: no authentication.
 	Key string
-	// Timeout bounds one attempt of a request other than a stream; 0: DefaultTimeout.
-	Timeout time.Duration
 	// RetryTimeout bounds a request with its retries; 0: DefaultRetryTimeout. A
 	// negative value disables retries, but not the resumption of streams.
 	RetryTimeout time.Duration
-	// Transport sends the requests; nil: one of this package, with the proxy of the
-	// environment.
-	Transport http.RoundTripper
 }
 
 // Client sends requests to one edge.
@@ -107,7 +101,7 @@ func (c *Client) Health(ctx context.Context) (h schemas.Health, err error) {
 
 // HealthResponse returns the health of Cairn with the headers of the response.
 func (c *Client) HealthResponse(ctx context.Context) (h schemas.Health, header http.Header, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	res, err := c.Open(ctx, http.MethodGet, "/health", nil, nil)
 	if err != nil {
@@ -127,7 +121,7 @@ func (c *Client) HealthResponse(ctx context.Context) (h schemas.Health, header h
 // Ping returns an error if no server responds. An unhealthy server does: it may recover
 // before the next request.
 func (c *Client) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	res, err := c.Open(ctx, http.MethodGet, "/health", nil, nil)
 	if err != nil {
@@ -446,6 +440,9 @@ func (c *Client) watch(ctx context.Context, w *schemas.Watch, yield func(Change,
 	return true, nil
 }
 
+// RequestTimeout bounds one attempt of a request other than a stream.
+const RequestTimeout = 30 * time.Second
+
 var transport = &http.Transport{MaxIdleConnsPerHost: MaxConnections, IdleConnTimeout: time.Minute,
 	Proxy: http.ProxyFromEnvironment}
 
@@ -461,14 +458,10 @@ func New(c Config) (*Client, error) {
 	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("key: expected one line of visible ASCII characters")
 	}
-	client := &Client{connection{
-		base: base, key: c.Key, transport: c.Transport, budget: rate.NewLimiter(retryRate, retryRate),
-		timeout: cmp.Or(c.Timeout, DefaultTimeout), retryTimeout: cmp.Or(c.RetryTimeout, DefaultRetryTimeout),
-	}}
-	if client.transport == nil {
-		client.transport = transport
-	}
-	return client, nil
+	return &Client{connection{
+		base: base, key: c.Key, budget: rate.NewLimiter(retryRate, retryRate),
+		retryTimeout: cmp.Or(c.RetryTimeout, DefaultRetryTimeout),
+	}}, nil
 }
 
 // ParseURL returns the URL of an edge. HOST:PORT means http://HOST:PORT, or https:// for

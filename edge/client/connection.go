@@ -26,9 +26,7 @@ import (
 type connection struct {
 	base         *url.URL
 	key          string
-	timeout      time.Duration
 	retryTimeout time.Duration
-	transport    http.RoundTripper
 
 	budget  *rate.Limiter // of the retries of all requests
 	retries atomic.Int64
@@ -124,7 +122,7 @@ func (c *connection) retryable(r request, err error) bool {
 func (c *connection) attempt(ctx context.Context, r request) (*http.Response, error) {
 	cancel := func() {}
 	if !r.stream {
-		ctx, cancel = context.WithTimeout(ctx, c.timeout)
+		ctx, cancel = context.WithTimeout(ctx, RequestTimeout)
 	}
 	res, err := c.Open(ctx, r.method, r.path, r.body, c.headers(r))
 	if err != nil {
@@ -200,7 +198,7 @@ func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer "+c.key)
 	}
-	res, err := c.transport.RoundTrip(r)
+	res, err := transport.RoundTrip(r)
 	if err != nil {
 		return nil, c.transportError(err)
 	}

@@ -138,7 +138,7 @@ func (b *bench) validate(args []string) error {
 	if b.plan.Connections > client.MaxConnections {
 		return flags.Usage(fmt.Errorf("--connections must be at most %d, got %d", client.MaxConnections, b.plan.Connections))
 	}
-	b.plan.Grace = client.DefaultTimeout
+	b.plan.Grace = client.RequestTimeout
 	b.tenant = tenantPrefix + strings.ToLower(rand.Text()[:8])
 	return errors.Join(flags.AtLeast("connections", b.plan.Connections, 1), flags.AtLeast("skills", b.skills, 1))
 }
@@ -165,7 +165,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		connect.Backends(h, "resolve", "analyze")
 	defer func() { err = errors.Join(err, records.Delete(context.WithoutCancel(ctx), b.Client, list, b.tenant)) }()
 	registrar := records.Registrar{Client: b.Client, ErrOut: b.errOut}
-	if err := registrar.RegisterSearchable(ctx, list, client.DefaultTimeout); err != nil {
+	if err := registrar.RegisterSearchable(ctx, list, client.RequestTimeout); err != nil {
 		return err
 	}
 	r, err := b.measure(ctx)

@@ -63,7 +63,7 @@ func (a *loadClient) operations(name string) []load.Operation {
 
 // exchange sends v as JSON and reads the response to its end.
 func (a *loadClient) exchange(ctx context.Context, method, path string, v any) load.Answer {
-	ctx, cancel := context.WithTimeout(ctx, client.DefaultTimeout)
+	ctx, cancel := context.WithTimeout(ctx, client.RequestTimeout)
 	defer cancel()
 	var body []byte
 	if v != nil {
