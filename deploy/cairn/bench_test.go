@@ -90,8 +90,7 @@ func TestBenchFindsTheHighestRate(t *testing.T) {
 	s := startIsolated(t, "--model", "offline:")
 	file := filepath.Join(t.TempDir(), "a.json")
 	got := do(t, "", "bench", "by-id", "--url", s.http, "--rate", "max", "--max-p99", "1ns", "--step", "10ms", "--for",
-		"100ms", "--warm",
-		"0s", "--skills", "1", "--json", file)
+		"100ms", "--warm", "0s", "--skills", "1", "--json", file)
 	if got.code != 0 || !strings.Contains(got.out, "is not sustained within p99 1ns") ||
 		!strings.Contains(got.err, "50/s: p99 ") {
 		t.Errorf("%+v", got)
@@ -119,8 +118,7 @@ func TestBenchIsInterrupted(t *testing.T) {
 	t.Cleanup(proxy.Close)
 	file := filepath.Join(t.TempDir(), "a.json")
 	p := begin(t, program(context.Background(), "bench", "tags", "--url", proxy.URL, "--rate", "50", "--for", "1h",
-		"--warm", "0s",
-		"--skills", "3", "--json", file))
+		"--warm", "0s", "--skills", "3", "--json", file))
 	select {
 	case <-began:
 	case <-time.After(wait.Timeout):
@@ -154,8 +152,7 @@ func TestBenchCountsErrors(t *testing.T) {
 			c.registered.Store(5)
 			file := filepath.Join(t.TempDir(), "a.json")
 			got := do(t, "", "bench", "search", "--url", c.start(t), "--rate", "200", "--for", "500ms", "--warm", "0s",
-				"--skills", "3", "--json",
-				file, "--max-errors", may)
+				"--skills", "3", "--json", file, "--max-errors", may)
 			if got.code != code || !regexp.MustCompile(`(?m)^search .* 50 +503 CE-011: 50$`).MatchString(got.out) {
 				t.Errorf("%+v", got)
 			}
@@ -186,8 +183,7 @@ func TestBenchUnwritableOutput(t *testing.T) {
 	c.registered.Store(5)
 	write(t, dir, "a.json", strings.Repeat("long ", 100_000))
 	got = do(t, "", "bench", "search", "--url", url, "--rate", "100", "--for", "100ms", "--warm", "0s", "--skills", "3",
-		"--json",
-		filepath.Join(dir, "a.json"))
+		"--json", filepath.Join(dir, "a.json"))
 	if r := benched(t, filepath.Join(dir, "a.json")); got.code != 0 || r.Operations[0].Count != 10 {
 		t.Errorf("%+v", got)
 	}

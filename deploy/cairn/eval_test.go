@@ -109,8 +109,7 @@ func TestEval(t *testing.T) {
 	}
 	again := do(t, "", "eval", corpus, queries, "--url", s.http, "--tenant", "eval-a")
 	for _, row := range []string{`text +0\.5000 +0\.6667`, `vector +0\.5000`, `hybrid +0\.5000 .* 0 +0 +0`,
-		`  2 with one skill +0\.5000`,
-		`  1 with several +0\.5000 +1\.0000`} {
+		`  2 with one skill +0\.5000`, `  1 with several +0\.5000 +1\.0000`} {
 		if again.code != 0 || !regexp.MustCompile(`(?m)^`+row).MatchString(again.out) {
 			t.Errorf("no row %s: %+v", row, again)
 		}

@@ -167,8 +167,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 	t.Parallel()
 	cert, secret := bustest.Certificate(t, t.TempDir(), 1)
 	up := startIsolated(t, "--model", "offline:", "--metrics", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
-		"--nats-tls-cert", cert,
-		"--nats-tls-key", secret, "--render", "cairn.nobody")
+		"--nats-tls-cert", cert, "--nats-tls-key", secret, "--render", "cairn.nobody")
 	url := up.found(t, ` http +(http://\S+)`)
 	for _, args := range [][]string{
 		{"apply", "../examples/knowledge"}, {"search", "which volumes are nearly full?"},
@@ -185,8 +184,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 
 	const address = `url=(http://\S+/metrics)`
 	node := begin(t, program(context.Background(), "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data",
-		t.TempDir(),
-		"--metrics", "127.0.0.1:0",
+		t.TempDir(), "--metrics", "127.0.0.1:0",
 		"--cluster", "c", "--cluster-listen", "127.0.0.1:0", "--routes", "127.0.0.1:1,127.0.0.1:2"))
 	node.waitForOutput(t, "is waiting for a quorum")
 	metrics := exposed(scrape(t, up.found(t, address)), scrape(t, w.found(t, address)), scrape(t, node.found(t, address)))

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"os/signal"
 	"syscall"
@@ -106,7 +105,7 @@ not found, 4 if a request is rejected, 5 if a server is unavailable, and otherwi
 		query.TagsCommand(), stdio.Command(), contexts.Command(getenv), eval.Command(), bench.Command(), doctor.Command())
 	root.AddCommand(operations.Commands()...)
 	values := completions(getenv)
-	for cmd := range below(root) {
+	for _, cmd := range below(root) {
 		suggest(cmd)
 		flags.Document(cmd)
 		complete(cmd, values)
@@ -115,17 +114,9 @@ not found, 4 if a request is rejected, 5 if a server is unavailable, and otherwi
 }
 
 // below returns all subcommands of cmd, parents first.
-func below(cmd *cobra.Command) iter.Seq[*cobra.Command] {
-	return func(yield func(*cobra.Command) bool) {
-		for _, sub := range cmd.Commands() {
-			if !yield(sub) {
-				return
-			}
-			for deeper := range below(sub) {
-				if !yield(deeper) {
-					return
-				}
-			}
-		}
+func below(cmd *cobra.Command) (list []*cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		list = append(append(list, sub), below(sub)...)
 	}
+	return list
 }

@@ -237,7 +237,7 @@ func TestOutputErrors(t *testing.T) {
 // can be given as a file.
 func TestSecretsHaveFiles(t *testing.T) {
 	t.Parallel()
-	for cmd := range below(newRoot(func(string) string { return "" })) {
+	for _, cmd := range below(newRoot(func(string) string { return "" })) {
 		for _, name := range []string{"nats-secret", "cluster-secret", "key", "nats"} {
 			if cmd.Flags().Lookup(name) != nil && cmd.Flags().Lookup(name+"-file") == nil {
 				t.Errorf("%s --%s has no --%s-file", cmd.CommandPath(), name, name)

@@ -95,7 +95,7 @@ func checkTable(t *testing.T, path, name, want string) {
 // commandTable returns a table with a row for each command.
 func commandTable() string {
 	table := "| command | purpose |\n|---|---|\n"
-	for cmd := range below(newRoot(os.Getenv)) {
+	for _, cmd := range below(newRoot(os.Getenv)) {
 		if cmd.Runnable() && !cmd.Hidden {
 			table += "| `" + strings.ReplaceAll(cmd.UseLine(), "|", `\|`) + "` | " + cmd.Short + " |\n"
 		}
@@ -106,7 +106,7 @@ func commandTable() string {
 // flagTable returns a table with a row for each flag.
 func flagTable() string {
 	var rows []*flagRow
-	for cmd := range below(newRoot(os.Getenv)) {
+	for _, cmd := range below(newRoot(os.Getenv)) {
 		if flags.IsLiteral(cmd) {
 			continue // without variables
 		}
@@ -146,8 +146,7 @@ func (r *flagRow) String() string {
 		}
 	}
 	cells := []string{code(strings.TrimSpace("--" + r.Name + " " + value)), code(flags.Variable(r.Name)),
-		strings.Join(r.commands, " "),
-		strings.TrimSpace(initial), usage}
+		strings.Join(r.commands, " "), strings.TrimSpace(initial), usage}
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 
@@ -166,8 +165,7 @@ func checkOutputs(t *testing.T) {
 	for range 2 {
 		ran := 0
 		for _, path := range []string{root + "README.md", manual + "cli.md", manual + "retrieval.md", manual + "import.md",
-			manual + "a2a.md",
-			manual + "estates.md", manual + "exports.md"} {
+			manual + "a2a.md", manual + "estates.md", manual + "exports.md"} {
 			got := readFile(t, path)
 			want := regexp.MustCompile("(?s)```console\n(.*?)```").ReplaceAllStringFunc(got, func(block string) string {
 				text := "```console\n"

@@ -113,8 +113,7 @@ var streamAPI = map[string]map[string]string{
 	},
 	"cairn_history": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
-		"STREAM.DELETE.S": "operator",
-		"DIRECT.GET.S":    "worker",
+		"STREAM.DELETE.S": "operator", "DIRECT.GET.S": "worker",
 	},
 	"cairn_usage": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
@@ -125,8 +124,7 @@ var streamAPI = map[string]map[string]string{
 		"STREAM.PURGE.S": "worker", "STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker",
 		"CONSUMER.CREATE.S": "worker", "CONSUMER.CREATE.S.C": "operator worker", "CONSUMER.INFO.S.C": "operator worker",
 		"CONSUMER.DELETE.S.C": "operator worker", "CONSUMER.MSG.NEXT.S.C": "operator worker",
-	},
-	"KV_cairn_embeddings": {
+	}, "KV_cairn_embeddings": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
 		"DIRECT.GET.S": "worker",
 	},
@@ -145,8 +143,7 @@ var streamAPI = map[string]map[string]string{
 		"STREAM.CREATE.S": "keys", "STREAM.UPDATE.S": "keys", "STREAM.INFO.S": "keys reader worker",
 		"STREAM.MSG.GET.S":  "keys reader",
 		"CONSUMER.CREATE.S": "keys", "CONSUMER.CREATE.S.C": "keys", "CONSUMER.INFO.S.C": "keys",
-		"CONSUMER.DELETE.S.C":   "keys",
-		"CONSUMER.MSG.NEXT.S.C": "keys",
+		"CONSUMER.DELETE.S.C": "keys", "CONSUMER.MSG.NEXT.S.C": "keys",
 	},
 }
 
@@ -161,8 +158,7 @@ var streamRequests = []string{
 // streams lists the streams in the order of the table.
 var streams = []string{
 	"KV_cairn_catalog", "cairn_history", "cairn_usage", "KV_cairn_tags", "KV_cairn_embeddings", "KV_cairn_quarantine",
-	"cairn_analyze",
-	"KV_cairn_keys",
+	"cairn_analyze", "KV_cairn_keys",
 }
 
 // publications returns mayPublish and a row for each JetStream API request.

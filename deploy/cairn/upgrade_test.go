@@ -22,8 +22,7 @@ func TestUpgradeSurvivesCrash(t *testing.T) {
 	natsAddress := regexp.MustCompile(`nats://[0-9.:]+`)
 	for range 3 {
 		p := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", dir, "--model", "offline:",
-			"--embed", "lexical:",
-			"--storage-limit", "64")
+			"--embed", "lexical:", "--storage-limit", "64")
 		for _, row := range []struct{ path, want string }{
 			{"/tags/t1", `"v":1`}, {"/tags/t2", `"v":2`}, {"/tags/t3", "CE-022"},
 			{"/records/tool/fx.a.t1", "tool 1 again"}, {"/records/tool/fx.a.t2", "tool 2"},

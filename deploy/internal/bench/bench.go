@@ -190,8 +190,7 @@ func (b *bench) checkErrors(r *load.Result) error {
 		return nil
 	}
 	return fmt.Errorf("%d of %d %s requests failed; --max-errors %g allows %.3g", worst.Failed(), worst.Count,
-		worst.Operation,
-		b.bounds.Errors, b.bounds.Errors*float64(worst.Count))
+		worst.Operation, b.bounds.Errors, b.bounds.Errors*float64(worst.Count))
 }
 
 // measure runs the load at --rate, or searches for the highest sustained rate.
@@ -233,8 +232,7 @@ func (b *bench) notes(r *load.Result, records int) []string {
 	}
 	if total := r.Operations[len(r.Operations)-1]; total.Refused() > 0 {
 		notes = append(notes, fmt.Sprintf("Latency of the %d rejections: p50 %s ms, p99 %s ms.", total.Refused(),
-			short3(total.Refusals.At(50)),
-			short3(total.Refusals.At(99))))
+			short3(total.Refusals.At(50)), short3(total.Refusals.At(99))))
 	}
 	if b.rate == searchRate && len(r.Steps) > 0 {
 		verdict := "is the highest sustained rate"
@@ -242,8 +240,7 @@ func (b *bench) notes(r *load.Result, records int) []string {
 			verdict = "is not sustained"
 		}
 		notes = append(notes, fmt.Sprintf("%.4g requests per second %s within p99 %v and %.2g%% errors, after %d trials.",
-			r.Rate, verdict,
-			b.bounds.P99, 100*b.bounds.Errors, len(r.Steps)))
+			r.Rate, verdict, b.bounds.P99, 100*b.bounds.Errors, len(r.Steps)))
 	}
 	return notes
 }

@@ -19,8 +19,7 @@ var (
 		"clusters", "queues", "storage pools", "firewall rules", "licences", "containers", "subnets", "tape libraries",
 		"snapshots"}
 	purposePlaces = []string{"in the data center", "at the edge sites", "of a business unit", "in the cloud region",
-		"during the night",
-		"over a quarter"}
+		"during the night", "over a quarter"}
 )
 
 // purpose returns the purpose of skill n.

@@ -166,8 +166,7 @@ func (e *evalOptions) earlier(queries int) (*evaluation, error) {
 	}
 	if before.Queries != queries {
 		return nil, flags.Usage(fmt.Errorf("--compare %s: expected a result of the same %d queries, got one of %d", e.compare,
-			queries,
-			before.Queries))
+			queries, before.Queries))
 	}
 	return &before, nil
 }

@@ -174,8 +174,7 @@ func (r evaluation) explain(t *output.Table) {
 		default:
 			t.Row()
 			t.Row(fmt.Sprintf(`%d of %d answers of %s search are degraded (%s): see "cairn status".`, row.Degraded, r.Queries,
-				row.name,
-				row.Lacking))
+				row.name, row.Lacking))
 		}
 	}
 }

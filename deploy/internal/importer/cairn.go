@@ -24,7 +24,7 @@ func readCairn(ctx context.Context, s *source) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := records.ReadWhole(ctx, c, stored, s.count); err != nil {
+	if err := records.ReadWhole(ctx, c, stored, s.Read); err != nil {
 		return nil, err
 	}
 	var list []entry

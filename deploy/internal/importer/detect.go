@@ -9,9 +9,8 @@ import (
 
 // errUnknown is the error of a source without a known format.
 var errUnknown = flags.Usage(
-	errors.New("unknown format: expected skills, an MCP server, server.json, an MCP registry, an OpenAPI document, an A2A agent card " +
-
-		"or a Cairn; --format selects one. Records are registered by cairn apply"))
+	errors.New("unknown format: expected skills, an MCP server, server.json, an MCP registry, an OpenAPI document, " +
+		"an A2A agent card or a Cairn; --format selects one. Records are registered by cairn apply"))
 
 // formatOf returns the format of a document; empty: unknown.
 func formatOf(doc object) string {

@@ -187,8 +187,7 @@ func (f frontmatter) record(domain, body string, files []schemas.Resource) (json
 		SkillID: domain + "." + segment(norm.NFKC.String(f.Name)), Description: f.Description, Instructions: body,
 		License:   f.License,
 		versioned: versionOf(f.Metadata[skillfile.MetadataVersion]), Compatibility: f.Compatibility,
-		AllowedTools: f.AllowedTools,
-		Metadata:     maps.Clone(f.Metadata), Resources: files,
+		AllowedTools: f.AllowedTools, Metadata: maps.Clone(f.Metadata), Resources: files,
 	}
 	delete(s.Metadata, skillfile.MetadataVersion)
 	if id := f.Metadata[skillfile.MetadataID]; id != "" &&

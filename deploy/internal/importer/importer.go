@@ -61,17 +61,10 @@ type Options struct {
 	Lenient bool
 	// Timeout bounds the time to read the source; 0: DefaultTimeout.
 	Timeout time.Duration
-	// Read is called with the number of further records that were read; nil: not called.
+	// Read is called with the number of further records that were read.
 	Read func(n int)
 	// Stderr receives the log of Command.
 	Stderr io.Writer
-}
-
-// count reports further records that were read.
-func (o Options) count(n int) {
-	if o.Read != nil {
-		o.Read(n)
-	}
 }
 
 // entry is a record of a source, with its location there for messages.

@@ -89,8 +89,7 @@ func (m *mcpServer) add(t *sdk.Tool) {
 		ToolID: serverID(m.name()) + "." + segment(t.Name), ToolClass: schemas.ClassMCPTool, Provider: m.name(),
 		DisplayName: title,
 		Description: t.Description, versioned: versionOf(m.about.ServerInfo.Version), InputSchema: t.InputSchema,
-		OutputSchema: t.OutputSchema,
-		Annotations:  notes, MCP: where,
+		OutputSchema: t.OutputSchema, Annotations: notes, MCP: where,
 	}))
 }
 

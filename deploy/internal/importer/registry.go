@@ -31,10 +31,6 @@ type serverFile struct {
 	Status      string   `json:"status"`
 	Packages    []object `json:"packages"`
 	Remotes     []object `json:"remotes"`
-	// Detail has the version in the format of registries before September 2025.
-	Detail struct {
-		Version string `json:"version"`
-	} `json:"version_detail"`
 }
 
 // serverName is the pattern of names in the schema of server.json.
@@ -83,7 +79,6 @@ func serverEntries(location string, text jsontext.Value, status string, agents b
 	if err := json.Unmarshal(text, &f); err != nil {
 		return "", []entry{invalid(location, "expected a server.json: %w", err)}
 	}
-	f.Version = cmp.Or(f.Version, f.Detail.Version)
 	if location = location + ": " + f.Name; f.Name == "" {
 		location = strings.TrimSuffix(location, ": ")
 	}
@@ -137,7 +132,7 @@ func readRegistry(ctx context.Context, s *source) ([]entry, error) {
 			return nil, fmt.Errorf("expected a list of servers: %w", err)
 		}
 		servers.add(page)
-		s.count(len(page.Servers))
+		s.Read(len(page.Servers))
 		cursor := page.next()
 		if err := tooMany(servers.entries()); err != nil || cursor == "" || s.url == nil {
 			return servers.entries(), err

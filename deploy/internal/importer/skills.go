@@ -64,7 +64,7 @@ func readSkills(ctx context.Context, s *source) ([]entry, error) {
 	for _, dir := range skills {
 		text, exported, err := f.skill(dir)
 		list = append(list, entry{location: f.location(dir), text: text, err: err, exported: exported})
-		s.count(1)
+		s.Read(1)
 		if err := cmp.Or(ctx.Err(), tooMany(list)); err != nil {
 			return nil, err
 		}
@@ -148,20 +148,12 @@ func (f *folder) skill(d skillDir) (text jsontext.Value, exported bool, err erro
 		files = slices.Delete(files, manifest, manifest+1)
 	}
 	if original != nil {
-		if text, err = unchangedSkill(original, f.name(d), file, files); text != nil || err != nil {
-			return text, true, err
-		}
+		text, err = f.exportedSkill(original, d, file, files)
+		return text, true, err
 	}
-	head, body, err := parseSkillFile(file)
+	head, body, err := f.parse(d, file)
 	if err != nil {
 		return nil, false, err
-	}
-	if err := head.validate(f.name(d), f.source.Lenient); err != nil {
-		return nil, false, err
-	}
-	if original != nil {
-		text, err = editedSkill(original, head, body, files)
-		return text, true, err
 	}
 	text, err = head.record(cmp.Or(f.source.Domain, defaultDomain), body, files)
 	if err == nil && len(omitted) > 0 {
@@ -264,24 +256,30 @@ func packagedSkill(content []byte) (jsontext.Value, error) {
 	return member.Without(p.Skill, "tenant_id")
 }
 
-// unchangedSkill returns the exported record with its files, or nil if its SKILL.md was edited.
-func unchangedSkill(original jsontext.Value, name string, file []byte,
+// parse returns the parts of a SKILL.md.
+func (f *folder) parse(d skillDir, file []byte) (head frontmatter, body string, err error) {
+	if head, body, err = parseSkillFile(file); err == nil {
+		err = head.validate(f.name(d), f.source.Lenient)
+	}
+	return head, body, err
+}
+
+// exportedSkill returns an exported record with the changes to its SKILL.md and files. An unchanged SKILL.md need
+// not be valid.
+func (f *folder) exportedSkill(original jsontext.Value, d skillDir, file []byte,
 	files []schemas.Resource) (jsontext.Value, error) {
 	skill, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, original)
 	if err != nil {
 		return nil, err
 	}
-	rendered, err := skillfile.Export(skill, original, name)
-	if err != nil || !bytes.Equal(rendered, file) {
+	rendered, err := skillfile.Export(skill, original, f.name(d))
+	if err != nil {
 		return nil, err
 	}
-	return withFiles(original, files)
-}
-
-// editedSkill returns the exported record with the changes to its SKILL.md and files.
-func editedSkill(original jsontext.Value, head frontmatter, body string,
-	files []schemas.Resource) (jsontext.Value, error) {
-	skill, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, original)
+	if bytes.Equal(rendered, file) {
+		return withFiles(original, files)
+	}
+	head, body, err := f.parse(d, file)
 	if err != nil {
 		return nil, err
 	}
@@ -313,8 +311,7 @@ func editedSkill(original jsontext.Value, head frontmatter, body string,
 func ownMetadata(m map[string]string) map[string]string {
 	own := maps.Clone(m)
 	for _, name := range []string{skillfile.MetadataID, skillfile.MetadataVersion, skillfile.MetadataLabels,
-		skillfile.MetadataStatus,
-		skillfile.MetadataReplacedBy} {
+		skillfile.MetadataStatus, skillfile.MetadataReplacedBy} {
 		delete(own, name)
 	}
 	return own

@@ -192,14 +192,12 @@ func (s *source) detectURL(ctx context.Context) (string, error) {
 		return formatMCP, nil
 	case strings.HasSuffix(strings.TrimRight(s.url.Path, "/"), "/mcp"):
 		return formatMCP, nil
-	case refused(err):
-		return "", err
-	case err != nil && !errors.As(err, &status) && !errors.Is(err, errNoDocument):
+	case !answered(err):
 		return "", err
 	}
 	for _, w := range wellKnown {
 		doc, err := s.getBelow(ctx, w.path)
-		if refused(err) || err != nil && !errors.As(err, &status) && !errors.Is(err, errNoDocument) {
+		if !answered(err) {
 			return "", err // without trying the formats that have fewer records of the same server
 		}
 		if isCairn := w.format == formatCairn && doc["records"].Kind() == '['; isCairn ||
@@ -210,11 +208,13 @@ func (s *source) detectURL(ctx context.Context) (string, error) {
 	return "", errUnknown
 }
 
-// refused reports whether the server requires another credential.
-func refused(err error) bool {
+// answered reports whether the server has answered a request, and does not require another credential.
+func answered(err error) bool {
 	var status *connect.DownloadError
-	return errors.As(err, &status) &&
-		(status.StatusCode == http.StatusUnauthorized || status.StatusCode == http.StatusForbidden)
+	if errors.As(err, &status) {
+		return status.StatusCode != http.StatusUnauthorized && status.StatusCode != http.StatusForbidden
+	}
+	return err == nil || errors.Is(err, errNoDocument)
 }
 
 // getBelow reads the document at a path below the URL. If its format is known, the source continues
@@ -241,8 +241,7 @@ func (s *source) getBelow(ctx context.Context, path string) (object, error) {
 func (s *source) mcpTransport(ctx context.Context) sdk.Transport {
 	if s.url != nil {
 		return &sdk.StreamableClientTransport{Endpoint: s.url.String(), HTTPClient: s.http, MaxEventSize: maxDocument,
-			MaxRetries:           -1,
-			DisableStandaloneSSE: true}
+			MaxRetries: -1, DisableStandaloneSSE: true}
 	}
 	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...) // #nosec G204 -- the user's own command
 	// The server must not learn keys of Cairn.

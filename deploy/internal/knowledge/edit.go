@@ -2,6 +2,7 @@ package knowledge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,8 +80,11 @@ func (e *editOptions) run(cmd *cobra.Command, args []string) error {
 			return s.save(err)
 		case err != nil:
 			return err
+		case !changed && s.reason != "":
+			return s.save(errors.New(s.reason))
 		case !changed:
-			return s.canceled(cmd.OutOrStdout())
+			output.Line(cmd.OutOrStdout(), "nothing changed")
+			return nil
 		}
 		stored, err := s.submit(cmd.Context(), e.Client)
 		switch {
@@ -94,15 +98,6 @@ func (e *editOptions) run(cmd *cobra.Command, args []string) error {
 		}
 		s.reason = output.OneLine(err)
 	}
-}
-
-// canceled ends an edit that changes nothing.
-func (s *session) canceled(out io.Writer) error {
-	if s.reason == "" {
-		output.Line(out, "nothing changed")
-		return nil
-	}
-	return s.save(errors.New(s.reason))
 }
 
 // save writes the text to a file and joins its name to err, which is printed after an
@@ -143,15 +138,8 @@ func (e *editOptions) open(s *session) (changed bool, err error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return false, err
 	}
-	words := strings.Fields(e.editor)
-	for _, variable := range []string{"VISUAL", "EDITOR"} {
-		if len(words) == 0 {
-			words = strings.Fields(os.Getenv(variable))
-		}
-	}
-	if len(words) == 0 {
-		words = []string{"vi"}
-	}
+	words := strings.Fields(cmp.Or(strings.TrimSpace(e.editor), strings.TrimSpace(os.Getenv("VISUAL")),
+		strings.TrimSpace(os.Getenv("EDITOR")), "vi"))
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)

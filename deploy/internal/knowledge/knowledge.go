@@ -19,8 +19,7 @@ import (
 // Commands returns the commands in the order of the help.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{getCommand(), describeCommand(), applyCommand(), diffCommand(), editCommand(), deleteCommand(),
-		importCommand(),
-		expandCommand(), exportCommand(), watchCommand()}
+		importCommand(), expandCommand(), exportCommand(), watchCommand()}
 }
 
 // connection holds the flags that all commands about records share.

@@ -108,8 +108,7 @@ func (k *keyCreate) run(ctx context.Context, out, errOut io.Writer) error {
 				return errors.Join(err, revokeLost(ctx, s, made.ID))
 			}
 			_, err = fmt.Fprintf(out, "Wrote key %s (role %s, tenants %s, %s) to Secret %s.\n", made.ID, made.Role,
-				tenantList(made),
-				expiry(made), k.secret)
+				tenantList(made), expiry(made), k.secret)
 			return err
 		}
 		if k.output != flags.TextFormat {

@@ -59,8 +59,7 @@ func openClusterSecret(directory, name string, getenv func(string) string) (*clu
 	return &clusterSecret{
 		name:  name,
 		url:   server.JoinPath("api/v1/namespaces", files["namespace"], "secrets", name).String(),
-		token: files["token"],
-		client: &http.Client{Timeout: clusterTimeout, Transport: &http.Transport{
+		token: files["token"], client: &http.Client{Timeout: clusterTimeout, Transport: &http.Transport{
 			DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12},
 		}},
 	}, nil

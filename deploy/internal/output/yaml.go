@@ -61,21 +61,16 @@ func yamlNode(d *jsontext.Decoder) (*yaml.Node, error) {
 		}
 		return n, nil
 	case jsontext.KindNumber:
-		return number(token.String()), nil
+		n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: token.String()}
+		if strings.ContainsAny(n.Value, ".eE") {
+			n.Tag = "!!float"
+		}
+		return n, nil
 	case jsontext.KindNull:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, nil
 	default:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: token.String()}, nil
 	}
-}
-
-// number returns a number with its digits.
-func number(digits string) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: digits}
-	if strings.ContainsAny(digits, ".eE") {
-		n.Tag = "!!float"
-	}
-	return n
 }
 
 // Values writes JSON values as YAML documents, or as JSON: an array, or with single the value
