@@ -71,27 +71,31 @@ func (n node) dial(t *testing.T, user string, options ...nats.Option) *nats.Conn
 	return nc
 }
 
-// TestNodesAreACluster checks that the nodes form a cluster with the routes of the
-// compose file, store three replicas, and reject a node with a wrong password.
-func TestNodesAreACluster(t *testing.T) {
+// routes returns a function that connects the routes of a node with those of the others.
+func routes(t *testing.T) func(name string, o *server.Options) {
+	t.Helper()
 	addresses := map[string]netip.AddrPort{}
 	for _, name := range []string{"nats-1", "nats-2", "nats-3", "stranger"} {
 		addresses[name] = netip.MustParseAddrPort(bustest.FreeAddress(t))
 	}
-	join := func(name string) func(*server.Options) {
-		return func(o *server.Options) {
-			o.Cluster.Host, o.Cluster.Port = addresses[name].Addr().String(), int(addresses[name].Port())
-			for _, route := range o.Routes {
-				route.Host = addresses[route.Hostname()].String()
-			}
+	return func(name string, o *server.Options) {
+		o.Cluster.Host, o.Cluster.Port = addresses[name].Addr().String(), int(addresses[name].Port())
+		for _, route := range o.Routes {
+			route.Host = addresses[route.Hostname()].String()
 		}
 	}
+}
+
+// TestNodesAreACluster checks that the nodes form a cluster with the routes of the
+// compose file, store three replicas, and reject a node with a wrong password.
+func TestNodesAreACluster(t *testing.T) {
+	join := routes(t)
 	var nodes []node
 	for _, name := range []string{"nats-1", "nats-2", "nats-3"} {
-		nodes = append(nodes, startNode(t, name, join(name)))
+		nodes = append(nodes, startNode(t, name, func(o *server.Options) { join(name, o) }))
 	}
 	stranger := startNode(t, "nats-3", func(o *server.Options) {
-		join("stranger")(o)
+		join("stranger", o)
 		o.ServerName, o.JetStream = "stranger", false
 		for _, route := range o.Routes {
 			route.User = nil

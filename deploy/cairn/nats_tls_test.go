@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,17 +67,11 @@ func TestClientsEncrypt(t *testing.T) {
 // TestRoutesEncrypt checks that routes require a client certificate besides the password.
 func TestRoutesEncrypt(t *testing.T) {
 	conf, _ := confWithTLS(t)
-	addresses := map[string]netip.AddrPort{}
-	for _, name := range []string{"nats-1", "nats-2", "nats-3"} {
-		addresses[name] = netip.MustParseAddrPort(bustest.FreeAddress(t))
-	}
+	connect := routes(t)
 	join := func(name string, change func(*server.Options)) node {
 		return startNodeWith(t, conf, name, func(o *server.Options) {
 			o.JetStream = false
-			o.Cluster.Host, o.Cluster.Port = addresses[name].Addr().String(), int(addresses[name].Port())
-			for _, route := range o.Routes {
-				route.Host = addresses[route.Hostname()].String()
-			}
+			connect(name, o)
 			change(o)
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -51,12 +50,7 @@ followed, the latest first. Without authentication, or with a key for all tenant
 		Example:           "  cairn runs list\n  cairn runs list --state running -o name | xargs cairn runs cancel",
 		Args:              flags.Args("no arguments", 0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := flags.AtLeast("limit", l.limit, 1); err != nil {
-				return err
-			}
-			return l.print(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE:              l.run,
 	}
 	l.HTTP.Flags(cmd)
 	flags.Choice(cmd, &l.state, "state", "", "only runs in this `STATE`: running, done, failed or canceled", "",
@@ -66,8 +60,12 @@ followed, the latest first. Without authentication, or with a key for all tenant
 	return cmd
 }
 
-func (l *list) print(ctx context.Context, out, errOut io.Writer) error {
-	runs, truncated, err := readRuns(ctx, l.Client, l.state, l.limit)
+func (l *list) run(cmd *cobra.Command, _ []string) error {
+	if err := flags.AtLeast("limit", l.limit, 1); err != nil {
+		return err
+	}
+	errOut := cmd.ErrOrStderr()
+	runs, truncated, err := readRuns(cmd.Context(), l.Client, l.state, l.limit)
 	if err != nil {
 		return err
 	}
@@ -87,7 +85,7 @@ func (l *list) print(ctx context.Context, out, errOut io.Writer) error {
 		for _, r := range runs {
 			t.Row(r.Run, r.State, seconds(r.StartedAt), seconds(r.UpdatedAt))
 		}
-	}}.Print(out, l.output)
+	}}.Print(cmd.OutOrStdout(), l.output)
 }
 
 // seconds truncates an RFC 3339 time to seconds.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -63,10 +62,8 @@ expected_answer, expected_value and answer.`,
 		Example: `  cairn eval answers
   cairn eval answers --questions questions.jsonl --estate estate.json
   cairn eval answers -o json | jq '.wrong_answers[].question'`,
-		Args: flags.Args("no arguments", 0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		Args:              flags.Args("no arguments", 0, 0),
+		RunE:              a.run,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	a.Flags(cmd)
@@ -78,7 +75,8 @@ expected_answer, expected_value and answer.`,
 	return cmd
 }
 
-func (a *answersOptions) run(ctx context.Context, out, errOut io.Writer) error {
+func (a *answersOptions) run(cmd *cobra.Command, _ []string) error {
+	ctx := cmd.Context()
 	if err := flags.Paired("questions", a.questions, "estate", a.estate); err != nil {
 		return err
 	}
@@ -89,14 +87,14 @@ func (a *answersOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if err := a.Client.Ping(ctx); err != nil {
 		return err
 	}
-	shown := output.NewProgress(errOut, "asking", len(questions))
+	shown := output.NewProgress(cmd.ErrOrStderr(), "asking", len(questions))
 	answers, err := askAll(ctx, a.Client, questions, func() { shown.Add(1) })
 	shown.Close()
 	r := newAnswerReport(questions, answers)
 	if h, err := a.Client.Health(context.WithoutCancel(ctx)); err == nil {
 		r.Backends = connect.Backends(h, "analyze")
 	}
-	return errors.Join(output.Result{Value: r, Table: r.rows}.Print(out, a.output), err)
+	return errors.Join(output.Result{Value: r, Table: r.rows}.Print(cmd.OutOrStdout(), a.output), err)
 }
 
 // answer is the answer to a question with what its events report.

@@ -78,9 +78,7 @@ at a time.`,
   cairn eval skills.jsonl queries.jsonl --register --min recall@5=0.75,ndcg@10=0.65
   cairn eval skills.jsonl queries.jsonl --tenant acme --compare before.json`,
 		Args: flags.Args("CORPUS and QUERIES", 2, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE: e.run,
 	}
 	e.Flags(cmd)
 	f := cmd.Flags()
@@ -100,7 +98,8 @@ at a time.`,
 	return cmd
 }
 
-func (e *evalOptions) run(ctx context.Context, files []string, out, errOut io.Writer) (err error) {
+func (e *evalOptions) run(cmd *cobra.Command, files []string) (err error) {
+	ctx, errOut := cmd.Context(), cmd.ErrOrStderr()
 	if err := e.prepare(); err != nil {
 		return err
 	}
@@ -148,7 +147,7 @@ func (e *evalOptions) run(ctx context.Context, files []string, out, errOut io.Wr
 	if before != nil {
 		r.Difference = before.differences(r)
 	}
-	return e.report(r, out)
+	return e.report(r, cmd.OutOrStdout())
 }
 
 // earlier reads the result of --compare, nil without one. It must have the given number of queries.

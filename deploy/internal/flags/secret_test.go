@@ -7,15 +7,19 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
-func TestSecretPrecedence(t *testing.T) {
+func TestSecrets(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte("from-file"), 0o600); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
+	full, empty, large := file("full", "  s3cret\n"), file("empty", "\n"), file("large", strings.Repeat("x", maxSecret+1))
 	for _, row := range []struct {
 		name string
 		env  map[string]string
@@ -23,14 +27,21 @@ func TestSecretPrecedence(t *testing.T) {
 		want string
 		err  string
 	}{
+		{"neither", nil, nil, "", ""},
+		{"a value", nil, []string{"--key", "k"}, "k", ""},
+		{"a file", nil, []string{"--key-file", full}, "s3cret", ""},
+		{"both", nil, []string{"--key", "k", "--key-file", full}, "", "--key and --key-file are mutually exclusive"},
+		{"an empty file", nil, []string{"--key-file", empty}, "", "is empty"},
+		{"a file that is too large", nil, []string{"--key-file", large}, "", "at most 65536 bytes"},
+		{"no such file", nil, []string{"--key-file", filepath.Join(dir, "none")}, "", "--key-file"},
 		{"a variable", map[string]string{"CAIRN_KEY": "v"}, nil, "v", ""},
-		{"a variable of a file", map[string]string{"CAIRN_KEY_FILE": file}, nil, "from-file", ""},
-		{"a file takes precedence over a variable", map[string]string{"CAIRN_KEY": "v"}, []string{"--key-file", file},
-			"from-file", ""},
-		{"a value takes precedence over a variable of a file", map[string]string{"CAIRN_KEY_FILE": file},
+		{"a variable of a file", map[string]string{"CAIRN_KEY_FILE": full}, nil, "s3cret", ""},
+		{"a file takes precedence over a variable", map[string]string{"CAIRN_KEY": "v"}, []string{"--key-file", full},
+			"s3cret", ""},
+		{"a value takes precedence over a variable of a file", map[string]string{"CAIRN_KEY_FILE": full},
 			[]string{"--key", "k"}, "k", ""},
-		{"an empty value takes precedence, too", map[string]string{"CAIRN_KEY_FILE": file}, []string{"--key", ""}, "", ""},
-		{"two variables", map[string]string{"CAIRN_KEY": "v", "CAIRN_KEY_FILE": file}, nil, "",
+		{"an empty value takes precedence, too", map[string]string{"CAIRN_KEY_FILE": full}, []string{"--key", ""}, "", ""},
+		{"two variables", map[string]string{"CAIRN_KEY": "v", "CAIRN_KEY_FILE": full}, nil, "",
 			"--key and --key-file are mutually exclusive"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -49,46 +60,5 @@ func TestSecretPrecedence(t *testing.T) {
 				t.Errorf("got %q, want %q", value, row.want)
 			}
 		})
-	}
-}
-
-func TestSecretFiles(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	file := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	full, empty, large := file("full", "  s3cret\n"), file("empty", "\n"), file("large", strings.Repeat("x", maxSecret+1))
-	for _, c := range []struct {
-		name string
-		args []string
-		want string
-		err  string
-	}{
-		{"neither", nil, "", ""},
-		{"a value", []string{"--key", "k"}, "k", ""},
-		{"a file", []string{"--key-file", full}, "s3cret", ""},
-		{"both", []string{"--key", "k", "--key-file", full}, "", "--key and --key-file"},
-		{"an empty file", []string{"--key-file", empty}, "", "is empty"},
-		{"a file that is too large", []string{"--key-file", large}, "", "at most 65536 bytes"},
-		{"no such file", []string{"--key-file", filepath.Join(dir, "none")}, "", "--key-file"},
-	} {
-		var value string
-		f := pflag.NewFlagSet("", pflag.ContinueOnError)
-		Secret(f, &value, "key", "", "`KEY`")
-		err := f.Parse(c.args)
-		if err == nil {
-			err = fromFiles(f)
-		}
-		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.err)
-		}
-		if err == nil && value != c.want {
-			t.Errorf("%s: %q, want %q", c.name, value, c.want)
-		}
 	}
 }

@@ -1,7 +1,6 @@
 package operations
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -37,9 +36,7 @@ The file is gzip-compressed JSON Lines with a checksum.`,
 		Example: `  cairn backup cairn.backup --nats nats://nats:4222
   zcat cairn.backup | jq -c 'select(.bucket == "cairn_catalog") | .value'`,
 		Args: flags.Args("one FILE", 1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return k.save(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE: k.save,
 	}
 	k.NATS.Flags(cmd.Flags())
 	k.keys.KeysFlags(cmd.Flags())
@@ -61,9 +58,7 @@ Tags that have expired since the backup are omitted.
 Workers may run during the restore: they update their indexes.`,
 		Example: "  cairn restore cairn.backup --nats nats://nats:4222 --replicas 3",
 		Args:    flags.Args("one FILE", 1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return k.restore(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE:    k.restore,
 	}
 	k.NATS.Flags(cmd.Flags())
 	k.keys.KeysFlags(cmd.Flags())
@@ -74,7 +69,8 @@ Workers may run during the restore: they update their indexes.`,
 }
 
 // save writes a backup. It removes an incomplete file.
-func (k *backupCommands) save(ctx context.Context, name string, out, errOut io.Writer) (err error) {
+func (k *backupCommands) save(cmd *cobra.Command, args []string) error {
+	ctx, name := cmd.Context(), args[0]
 	conn, keys, err := k.ConnectBoth(ctx, "cairn-backup", k.keys)
 	if err != nil {
 		return err
@@ -85,7 +81,7 @@ func (k *backupCommands) save(ctx context.Context, name string, out, errOut io.W
 	if err != nil {
 		return err
 	}
-	bar := output.NewProgress(errOut, "saving", -1)
+	bar := output.NewProgress(cmd.ErrOrStderr(), "saving", -1)
 	defer bar.Close()
 	s, err := backup.Save(ctx, conn, keys, f, bar.Reach)
 	if err == nil {
@@ -95,10 +91,11 @@ func (k *backupCommands) save(ctx context.Context, name string, out, errOut io.W
 		return errors.Join(err, os.Remove(name))
 	}
 	bar.Close()
-	return k.print(out, "saved", s)
+	return k.print(cmd.OutOrStdout(), "saved", s)
 }
 
-func (k *backupCommands) restore(ctx context.Context, name string, out, errOut io.Writer) error {
+func (k *backupCommands) restore(cmd *cobra.Command, args []string) error {
+	ctx, name := cmd.Context(), args[0]
 	if err := flags.AtLeast("replicas", k.replicas, 0); err != nil {
 		return err
 	}
@@ -107,7 +104,7 @@ func (k *backupCommands) restore(ctx context.Context, name string, out, errOut i
 		return err
 	}
 	defer func() { _ = f.Close() }() // opened for reading only
-	bar := output.NewProgress(errOut, "checking and restoring", -1)
+	bar := output.NewProgress(cmd.ErrOrStderr(), "checking and restoring", -1)
 	defer bar.Close()
 	checked, err := backup.Check(f)
 	if err != nil {
@@ -123,7 +120,7 @@ func (k *backupCommands) restore(ctx context.Context, name string, out, errOut i
 		return err
 	}
 	bar.Close()
-	return k.print(out, "restored", checked.Summary)
+	return k.print(cmd.OutOrStdout(), "restored", checked.Summary)
 }
 
 // print prints a summary.

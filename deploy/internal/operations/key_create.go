@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -51,9 +50,7 @@ its tenants only; requests without tenant_id use its single tenant.`,
 		Example: `  cairn key create --tenant acme --role registrar --note "the importer of Ann's team"
   cairn key create --all-tenants --role admin --expires 24h > key`,
 		Args: flags.Args("no arguments", 0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return k.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE: k.run,
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&k.tenants, "tenant", nil, "`TENANT` of the key; comma-separated list for several")
@@ -70,7 +67,8 @@ its tenants only; requests without tenant_id use its single tenant.`,
 	return cmd
 }
 
-func (k *keyCreate) run(ctx context.Context, out, errOut io.Writer) error {
+func (k *keyCreate) run(cmd *cobra.Command, _ []string) error {
+	ctx, out, errOut := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	switch {
 	case k.role == "":
 		return flags.Usage(fmt.Errorf("--role: expected one of %v", schemas.Roles()))

@@ -37,9 +37,7 @@ A change of the embedding model is detected automatically and needs no reindex. 
 does the in-memory index, which is rebuilt at startup.`,
 		Example: "  cairn reindex --wait\n  cairn reindex && cairn status",
 		Args:    flags.Args("no arguments", 0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE:    r.run,
 	}
 	r.Flags(cmd)
 	cmd.Flags().BoolVar(&r.wait, "wait", false, "wait until searches use the new generation")
@@ -47,20 +45,20 @@ does the in-memory index, which is rebuilt at startup.`,
 	return cmd
 }
 
-func (r *reindexOptions) run(ctx context.Context, out, errOut io.Writer) error {
-	began, err := r.Client.Reindex(ctx)
+func (r *reindexOptions) run(cmd *cobra.Command, _ []string) error {
+	began, err := r.Client.Reindex(cmd.Context())
 	sentence := fmt.Sprintf("indexing %d records into %s; see cairn status", began.Records, began.Generation)
 	if errors.Is(err, schemas.ErrNotImplemented) {
 		sentence, err = "nothing to reindex: the in-memory index is rebuilt from the catalog at startup", nil
 	}
 	if err == nil && r.wait && began.Records > 0 {
 		sentence = fmt.Sprintf("indexed %d records into %s", began.Records, began.Generation)
-		err = caughtUp(ctx, r.Client, int(min(began.Records, math.MaxInt32)), errOut)
+		err = caughtUp(cmd.Context(), r.Client, int(min(began.Records, math.MaxInt32)), cmd.ErrOrStderr())
 	}
 	if err != nil {
 		return err
 	}
-	return output.Result{Value: began, Table: func(t *output.Table) { t.Row(sentence) }}.Print(out, r.output)
+	return output.Result{Value: began, Table: func(t *output.Table) { t.Row(sentence) }}.Print(cmd.OutOrStdout(), r.output)
 }
 
 // caughtUpInterval is the interval at which caughtUp reads the health.

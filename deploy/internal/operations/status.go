@@ -2,9 +2,7 @@ package operations
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -33,19 +31,19 @@ degraded state, and the applied revision of the catalog. The exit code is 5 when
 status is down, and 0 when it is ok or degraded.`,
 		Example: "  cairn status\n  cairn status -o json | jq .status",
 		Args:    flags.Args("no arguments", 0, 0),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.OutOrStdout()) },
+		RunE:    s.run,
 	}
 	s.Flags(cmd)
 	flags.Text(cmd, &s.output)
 	return cmd
 }
 
-func (s *status) run(ctx context.Context, out io.Writer) error {
-	h, err := s.Client.Health(ctx)
+func (s *status) run(cmd *cobra.Command, _ []string) error {
+	h, err := s.Client.Health(cmd.Context())
 	if err != nil {
 		return err
 	}
-	err = output.Result{Value: h, Table: func(t *output.Table) { printHealth(t, h) }}.Print(out, s.output)
+	err = output.Result{Value: h, Table: func(t *output.Table) { printHealth(t, h) }}.Print(cmd.OutOrStdout(), s.output)
 	if err == nil && h.Status == schemas.StatusDown {
 		return output.Reported(schemas.ErrUnavailable)
 	}

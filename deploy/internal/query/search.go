@@ -1,9 +1,7 @@
 package query
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -47,12 +45,7 @@ without it, only global records are visible.`,
   cairn search "full volumes" -o name | xargs cairn describe`,
 		Args:              flags.Args("one QUERY (quote several words)", 1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if s.kind == schemas.KindAgent {
-				return s.agent(cmd.Context(), args[0], cmd.OutOrStdout())
-			}
-			return s.skills(cmd.Context(), args[0], cmd.OutOrStdout())
-		},
+		RunE:              s.run,
 	}
 	s.Flags(cmd)
 	f := cmd.Flags()
@@ -83,13 +76,20 @@ func (s *search) filter() (schemas.Filter, error) {
 	return schemas.Filter{Domain: s.domain, Status: s.status, Labels: labels, Capabilities: s.able}, nil
 }
 
-func (s *search) skills(ctx context.Context, query string, out io.Writer) error {
+func (s *search) run(cmd *cobra.Command, args []string) error {
 	filter, err := s.filter()
 	if err != nil {
 		return err
 	}
+	if s.kind == schemas.KindAgent {
+		return s.agent(cmd, args[0], filter)
+	}
+	return s.skills(cmd, args[0], filter)
+}
+
+func (s *search) skills(cmd *cobra.Command, query string, filter schemas.Filter) error {
 	q := schemas.SkillQuery{Query: query, TopK: &s.topK, Search: s.method, Filter: filter, QueryOptions: s.options()}
-	hits, err := s.Client.SearchSkills(ctx, q)
+	hits, err := s.Client.SearchSkills(cmd.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -109,15 +109,11 @@ func (s *search) skills(ctx context.Context, query string, out io.Writer) error 
 			}},
 		)
 		degraded(t, hits.Degraded)
-	}}.Print(out, s.output)
+	}}.Print(cmd.OutOrStdout(), s.output)
 }
 
-func (s *search) agent(ctx context.Context, query string, out io.Writer) error {
-	filter, err := s.filter()
-	if err != nil {
-		return err
-	}
-	a, err := s.Client.SearchAgent(ctx,
+func (s *search) agent(cmd *cobra.Command, query string, filter schemas.Filter) error {
+	a, err := s.Client.SearchAgent(cmd.Context(),
 		schemas.AgentQuery{Query: query, Search: s.method, Filter: filter, QueryOptions: s.options()})
 	if err != nil {
 		return err
@@ -133,7 +129,7 @@ func (s *search) agent(ctx context.Context, query string, out io.Writer) error {
 			t.Row("  "+first(i, "owns"), id)
 		}
 		degraded(t, a.Degraded)
-	}}.Print(out, s.output)
+	}}.Print(cmd.OutOrStdout(), s.output)
 }
 
 // first returns text for index 0 and an empty string otherwise.

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"cairn/bus"
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
 	"cairn/edge"
 	"cairn/edge/ard"
 	"cairn/schemas"
@@ -42,9 +42,7 @@ it answers with 503, and /health names the missing services.`,
 		Example: `  cairn edge --nats nats://nats:4222 --http 0.0.0.0:8080 --auth keys
   CAIRN_NATS=nats://nats:4222 cairn edge`,
 		Args: flags.Args("no arguments", 0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return e.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
+		RunE: e.run,
 	}
 	e.edgeFlags.flags(cmd.Flags())
 	e.NATS.Flags(cmd.Flags())
@@ -53,8 +51,9 @@ it answers with 503, and /health names the missing services.`,
 	return cmd
 }
 
-func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
-	log, err := e.logger(errOut)
+func (e *edgeProcess) run(cmd *cobra.Command, _ []string) error {
+	ctx := cmd.Context()
+	log, err := e.logger(cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -83,11 +82,8 @@ func (e *edgeProcess) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	defer end()
-	_, err = fmt.Fprintf(out, "Cairn %s: edge on %s, connected to %s\n", bus.Version, addressOf(c),
-		schemas.RedactURLs(e.URL))
-	if err != nil {
-		return err
-	}
+	output.Line(cmd.OutOrStdout(), fmt.Sprintf("Cairn %s: edge on %s, connected to %s", bus.Version, addressOf(c),
+		schemas.RedactURLs(e.URL)))
 	return edge.Serve(ctx, c)
 }
 

@@ -2,14 +2,13 @@ package server
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
 	"cairn/schemas"
 	"cairn/services"
 )
@@ -41,9 +40,7 @@ after a restart of a NATS server that is not part of a cluster.`,
 		Example: `  cairn setup --nats nats://nats:4222
   cairn setup --replicas 3 --nats nats://operator:$O@nats:4222 --keys-nats nats://keys:$K@nats:4222`,
 		Args: flags.Args("no arguments", 0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return s.run(cmd.Context(), cmd.OutOrStdout())
-		},
+		RunE: s.run,
 	}
 	f := cmd.Flags()
 	s.NATS.Flags(f)
@@ -52,22 +49,22 @@ after a restart of a NATS server that is not part of a cluster.`,
 	return cmd
 }
 
-func (s *setup) run(ctx context.Context, out io.Writer) error {
+func (s *setup) run(cmd *cobra.Command, _ []string) error {
 	if err := flags.AtLeast("replicas", s.config.Replication.Replicas, 0); err != nil {
 		return err
 	}
 	s.Timeout = connect.ServerTimeout
-	conn, keys, err := s.ConnectBoth(ctx, "cairn-setup", s.keys)
+	conn, keys, err := s.ConnectBoth(cmd.Context(), "cairn-setup", s.keys)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	defer keys.Close()
-	limited, cancel := context.WithTimeout(ctx, setupTimeout)
+	limited, cancel := context.WithTimeout(cmd.Context(), setupTimeout)
 	defer cancel()
 	if err := services.Setup(limited, conn, keys, s.config); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "Created or updated all streams on %s\n", schemas.RedactURLs(s.URL))
-	return err
+	output.Line(cmd.OutOrStdout(), "Created or updated all streams on "+schemas.RedactURLs(s.URL))
+	return nil
 }
