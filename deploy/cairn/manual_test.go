@@ -76,6 +76,9 @@ func TestManual(t *testing.T) {
 	t.Parallel()
 	t.Run("Flags", func(t *testing.T) { checkTable(t, manual+"configuration.md", "flags", flagTable()) })
 	t.Run("Commands", func(t *testing.T) { checkTable(t, manual+"cli.md", "commands", commandTable()) })
+	t.Run("Permissions", func(t *testing.T) {
+		checkTable(t, manual+"nats-permissions.md", "permissions", permissionTables())
+	})
 	t.Run("Outputs", checkOutputs)
 	t.Run("NATS", func(t *testing.T) { natsCommands(t, readFile(t, manual+"nats-api.md")) })
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -275,32 +274,6 @@ func TestNATSPermissions(t *testing.T) {
 			nc.Close()
 			t.Error("a client without valid credentials was accepted")
 		}
-	}
-}
-
-// TestPermissionsAreDocumented checks the tables of the manual, or writes them.
-func TestPermissionsAreDocumented(t *testing.T) {
-	t.Parallel()
-	const file, begin, end = "../../edge/docs/nats-permissions.md", "<!-- permissions -->\n",
-		"<!-- end of permissions -->\n"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok1 := strings.Cut(string(text), begin)
-	_, tail, ok2 := strings.Cut(rest, end)
-	if !ok1 || !ok2 {
-		t.Fatalf("%s has no markers for the tables", file)
-	}
-	want := head + begin + permissionTables() + end + tail
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if string(text) != want {
-		t.Errorf("%s is out of date: go test ./deploy/cairn -run Permissions -update", file)
 	}
 }
 
