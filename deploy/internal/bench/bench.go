@@ -124,19 +124,19 @@ func (b *bench) validate(args []string) error {
 	if b.rate != searchRate {
 		rate, err := strconv.ParseFloat(b.rate, 64)
 		if err != nil || !(rate >= minRate && rate <= maxRate) { // also rejects NaN
-			return flags.Usage(fmt.Errorf("--rate must be %g to %.0f requests per second, or %s, got %q", minRate, maxRate,
-				searchRate, b.rate))
+			return fmt.Errorf("--rate must be %g to %.0f requests per second, or %s, got %q", minRate, maxRate,
+				searchRate, b.rate)
 		}
 		b.plan.Rate = rate
 	}
 	if b.plan.For <= 0 || b.bounds.Step <= 0 || b.bounds.P99 <= 0 || b.plan.Warm < 0 {
-		return flags.Usage(errors.New("--for, --step and --max-p99 must be greater than 0, --warm at least 0"))
+		return errors.New("--for, --step and --max-p99 must be greater than 0, --warm at least 0")
 	}
 	if !(b.bounds.Errors >= 0 && b.bounds.Errors <= 1) {
-		return flags.Usage(fmt.Errorf("--max-errors must be between 0 and 1, got %g", b.bounds.Errors))
+		return fmt.Errorf("--max-errors must be between 0 and 1, got %g", b.bounds.Errors)
 	}
 	if b.plan.Connections > client.MaxConnections {
-		return flags.Usage(fmt.Errorf("--connections must be at most %d, got %d", client.MaxConnections, b.plan.Connections))
+		return fmt.Errorf("--connections must be at most %d, got %d", client.MaxConnections, b.plan.Connections)
 	}
 	b.plan.Grace = client.RequestTimeout
 	b.tenant = tenantPrefix + strings.ToLower(rand.Text()[:8])

@@ -84,7 +84,7 @@ func (n *NATS) Connect(ctx context.Context, name string) (*bus.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := n.waitConnected(ctx, conn, cmp.Or(n.Timeout, connectTimeout)); err != nil {
+	if err := n.Wait(ctx, conn, cmp.Or(n.Timeout, connectTimeout)); err != nil {
 		conn.Close()
 		return nil, err
 	}
@@ -104,15 +104,11 @@ func (n *NATS) ConnectBoth(ctx context.Context, name string, keys SecondUser) (c
 	return conn, keyConn, nil
 }
 
-// Wait waits up to 30 s until conn is connected.
-func (n *NATS) Wait(ctx context.Context, conn *bus.Conn) error {
-	return n.waitConnected(ctx, conn, ServerTimeout)
-}
-
 // ErrNoNATS is returned if the NATS server is unreachable.
 var ErrNoNATS = errors.New("cannot connect to the NATS server")
 
-func (n *NATS) waitConnected(ctx context.Context, conn *bus.Conn, timeout time.Duration) error {
+// Wait waits until conn is connected, or returns ErrNoNATS after the timeout.
+func (n *NATS) Wait(ctx context.Context, conn *bus.Conn, timeout time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := conn.WaitConnected(limited)

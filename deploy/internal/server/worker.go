@@ -87,7 +87,7 @@ func (w *worker) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	defer end()
 	log.Info("connecting", "nats", schemas.RedactURLs(w.URL))
-	if err := w.Wait(ctx, conn); err != nil {
+	if err := w.Wait(ctx, conn, connect.ServerTimeout); err != nil {
 		return err
 	}
 	return services.Run(ctx, conn, settings, func() {
