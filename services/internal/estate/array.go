@@ -199,7 +199,8 @@ func (r *records) read(ctx context.Context, path string, p *offsets) (*column, e
 			codes[i] = codeValues + uint32(values.add(v, 1))
 		}
 	}
-	return newColumn(path, p.types, p.nulls, clip(values.list), codes, p.rows), nil
+	return newColumn(column{path: path, types: p.types, nulls: p.nulls, values: clip(values.list), codes: codes,
+		rows: p.rows}), nil
 }
 
 // isInside reports whether the records of a are inside those of b, or are also those of a.

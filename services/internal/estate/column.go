@@ -71,10 +71,10 @@ type column struct {
 	reading *lazy.Value[reading]
 }
 
-func newColumn(path string, types uint8, nulls int, values []entry, codes, rows []uint32) *column {
-	c := &column{path: path, types: types, nulls: nulls, values: values, codes: codes, rows: rows}
+// newColumn returns a column with the values of c, whose interpretations are computed on first use.
+func newColumn(c column) *column {
 	c.public, c.groups, c.reading = lazy.New(c.describe), lazy.New(c.label), lazy.New(c.interpret)
-	return c
+	return &c
 }
 
 // describe returns the public column. Missing counts the records with the field; the
@@ -296,9 +296,8 @@ func (c *column) transform(ctx context.Context, path string, part func(v operand
 	for i, code := range c.codes {
 		codes[i] = codeOf[code]
 	}
-	t := newColumn(path, types, c.nulls, values.list, codes, c.rows)
-	t.gaps = true
-	return t, nil
+	return newColumn(column{path: path, types: types, nulls: c.nulls, values: values.list, codes: codes, rows: c.rows,
+		gaps: true}), nil
 }
 
 // pick returns a column of the values of c: codeOf has its code for each code of left.
@@ -318,9 +317,8 @@ func (c *column) pick(path string, left *column, codeOf []uint32) *column {
 			nulls++
 		}
 	}
-	picked := newColumn(path, c.types, nulls, values, codes, left.rows)
-	picked.gaps = true
-	return picked
+	return newColumn(column{path: path, types: c.types, nulls: nulls, values: values, codes: codes, rows: left.rows,
+		gaps: true})
 }
 
 // interpret returns the reading of the column: all its values are numbers, quantities of one family, or

@@ -168,7 +168,7 @@ func (c *computation) rankGroups(ctx context.Context, partition *grouping, first
 		if v.texts != nil {
 			return nil, nil, 0, fmt.Errorf("having %q: expected a metric that is a number", m.name)
 		}
-		matches, err := bindAll(ctx, c.reader, newColumn(m.name, 1<<kindNumber, 0, nil, nil, nil), c.having[i].tests)
+		matches, err := bindAll(ctx, c.reader, newColumn(column{path: m.name, types: 1 << kindNumber}), c.having[i].tests)
 		if err != nil {
 			return nil, nil, 0, fmt.Errorf("having %q: %w", m.name, err)
 		}

@@ -2,11 +2,11 @@ package estate
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // shortest normalizes a number: 85.0 to 85, 6e-1 to 0.6, -0 to 0. It keeps all digits of
@@ -147,20 +147,6 @@ type member struct {
 
 // quote encodes a string as JSON.
 func quote(content []byte) []byte {
-	if plain(content, 0) == len(content) && utf8.Valid(content) {
-		out := make([]byte, 0, len(content)+2)
-		return append(append(append(out, '"'), content...), '"')
-	}
-	return encode(string(content))
-}
-
-// encode is json.Marshal without HTML escaping. v must be encodable.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return []byte("null")
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	out, _ := jsontext.AppendQuote(nil, content) // invalid UTF-8 becomes U+FFFD
+	return out
 }

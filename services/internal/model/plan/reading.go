@@ -38,7 +38,7 @@ func readFor(q *Question, a *Array) *reading {
 	q.readings[a] = r
 	r.noun = nounOf(q, a)
 	mentions := q.mentions(a)
-	claimValues(q, r, mentions)
+	claimValues(q, r)
 	r.coverNoun(q)
 	for _, m := range mentions {
 		if m.value == nil && !r.covers(m) && preferred(mentions, m) {
@@ -48,7 +48,7 @@ func readFor(q *Question, a *Array) *reading {
 	for _, m := range r.fields {
 		r.coverName(q, m)
 	}
-	claimNumbers(q, r, mentions)
+	claimNumbers(q, r)
 	claimParts(q, r)
 	claimFields(q, r)
 	return r
@@ -252,7 +252,8 @@ func preferred(mentions []mention, m mention) bool {
 }
 
 // claimValues claims the values that the question names, the longest phrases first.
-func claimValues(q *Question, r *reading, mentions []mention) {
+func claimValues(q *Question, r *reading) {
+	mentions := q.mentions(r.array)
 	spans, names := map[[2]int][]mention{}, map[*Field]mention{}
 	for _, m := range mentions {
 		if m.value == nil {
@@ -262,7 +263,7 @@ func claimValues(q *Question, r *reading, mentions []mention) {
 		}
 	}
 	for _, m := range mentions {
-		if m.value == nil || slices.Contains(r.covered[m.start:m.end], true) || isName(q, r, mentions, m) {
+		if m.value == nil || slices.Contains(r.covered[m.start:m.end], true) || isName(q, r, m) {
 			continue
 		}
 		best, among, ambiguous := bestValue(spans[[2]int{m.start, m.end}], names)
@@ -286,14 +287,14 @@ func claimValues(q *Question, r *reading, mentions []mention) {
 }
 
 // isName reports whether the words of a value name the records, or a field if the value is in another inflection.
-func isName(q *Question, r *reading, mentions []mention, m mention) bool {
+func isName(q *Question, r *reading, m mention) bool {
 	if r.noun >= 0 && m.end <= r.noun+1 && r.noun-m.start < len(r.array.words) &&
 		!slices.ContainsFunc(q.words[m.start:m.end], func(w word) bool {
 			return !slices.ContainsFunc(r.array.words, func(name string) bool { return alike(w, name) })
 		}) {
 		return true // aws of "aws endpoints"
 	}
-	return !m.exact && slices.ContainsFunc(mentions, func(o mention) bool {
+	return !m.exact && slices.ContainsFunc(q.mentions(r.array), func(o mention) bool {
 		return o.value == nil && o.exact && o.start <= m.start && m.end <= o.end && o.field.Level == 0
 	})
 }
@@ -428,13 +429,13 @@ func grouped(q *Question, m mention) bool {
 var isoDate = regexp.MustCompile(`^(19|20)\d\d(-[01]\d(-[0-3]\d)?)?$`)
 
 // claimNumbers claims comparisons with numbers and dates.
-func claimNumbers(q *Question, r *reading, mentions []mention) {
+func claimNumbers(q *Question, r *reading) {
 	for i, w := range q.words {
 		if r.covered[i] {
 			continue
 		}
 		if date, start := dateAt(q, i); date != "" {
-			if f := nearestField(q, r, mentions, i, (*Field).date); f != nil {
+			if f := nearestField(q, r, i, (*Field).date); f != nil {
 				r.claimDate(q, mention{field: f, start: start, end: i + 1}, date)
 				continue
 			}
@@ -449,7 +450,7 @@ func claimNumbers(q *Question, r *reading, mentions []mention) {
 		if !ok || i <= 2 && q.Intent().Limit > 0 { // top 3
 			continue
 		}
-		if f := nearestField(q, r, mentions, i, func(f *Field) bool { return f.has("number") || f.numeric() }); f != nil {
+		if f := nearestField(q, r, i, func(f *Field) bool { return f.has("number") || f.numeric() }); f != nil {
 			op := comparison(q, i)
 			m := mention{field: f, start: i, end: i + 1}
 			if slices.ContainsFunc(r.claims, func(c claim) bool { return c.mention.field == f }) {
@@ -523,10 +524,10 @@ func (r *reading) claimDate(q *Question, m mention, date string) {
 
 // nearestField returns the field that the question names nearest to a word and that fits, or the only one of the
 // records if it names none; nil if there is none.
-func nearestField(q *Question, r *reading, mentions []mention, position int, fits func(*Field) bool) *Field {
+func nearestField(q *Question, r *reading, position int, fits func(*Field) bool) *Field {
 	var best *Field
 	distance := 5
-	for _, m := range mentions {
+	for _, m := range q.mentions(r.array) {
 		if d := max(position-m.end+1, m.start-position); m.value == nil && fits(m.field) && d < distance &&
 			(position < m.start || m.end <= position) {
 			best, distance = m.field, d

@@ -101,7 +101,6 @@ func (p *proposal) better(o *proposal) bool {
 func proposeFor(q *Question, a *Array) *proposal {
 	r := readFor(q, a)
 	p := &proposal{call: Call{DataKey: a.Key, Metric: metricCount}, score: q.score(a)}
-	i := q.Intent()
 	fields := slices.DeleteFunc(slices.Clone(r.fields), func(m mention) bool {
 		return slices.ContainsFunc(r.claims, func(c claim) bool {
 			name, named := q.named(c.mention.field)
@@ -116,7 +115,7 @@ func proposeFor(q *Question, a *Array) *proposal {
 		}
 		p.call.Filter = append(p.call.Filter, c.Condition)
 	}
-	setFigure(q, p, r, i, fields)
+	setFigure(q, p, r, fields)
 	unknown := unknown(q, r)
 	if p.unknown = len(unknown); p.unknown > 0 && p.reason == "" {
 		p.reason = fmt.Sprintf("no array and field explains %q", strings.Join(unknown, ", "))
@@ -125,7 +124,8 @@ func proposeFor(q *Question, a *Array) *proposal {
 }
 
 // setFigure sets the group and the metric of a proposal from the fields that the question names besides its conditions.
-func setFigure(q *Question, p *proposal, r *reading, i Intent, fields []mention) {
+func setFigure(q *Question, p *proposal, r *reading, fields []mention) {
+	i := q.Intent()
 	numbers, groups := divide(q, fields)
 	if i.Top && len(numbers)+len(groups) == 0 {
 		numbers = implied(q, r)
@@ -152,12 +152,12 @@ func setFigure(q *Question, p *proposal, r *reading, i Intent, fields []mention)
 		groups = nil
 	}
 	if len(groups) > 0 {
-		p.groupBy(q, groups[0], i)
+		p.groupBy(q, groups[0])
 		groups = groups[1:]
 	}
 	switch {
-	case unclear(q, p, r, i) != "":
-		p.fail(unclear(q, p, r, i))
+	case unclear(q, p, r) != "":
+		p.fail(unclear(q, p, r))
 	case len(groups)+len(numbers) > 0:
 		p.fail("it names more fields than one computation has")
 	case i.Top && p.call.GroupBy == "" && p.call.Metric == metricCount:
@@ -168,7 +168,8 @@ func setFigure(q *Question, p *proposal, r *reading, i Intent, fields []mention)
 }
 
 // unclear returns why a question asks for more than the call of a proposal computes; empty if it does not.
-func unclear(q *Question, p *proposal, r *reading, i Intent) string {
+func unclear(q *Question, p *proposal, r *reading) string {
+	i := q.Intent()
 	extremes := q.has("minimum", "min", "lowest", "smallest") && q.has("maximum", "max", "highest", "largest")
 	lacks := slices.ContainsFunc(p.call.Filter, func(c Condition) bool {
 		return c.Op == opNe || c.Op == opMissing || string(c.Value) == "false"
@@ -234,7 +235,8 @@ func disjoint(q *Question, r *reading) bool {
 }
 
 // groupBy sets the group.
-func (p *proposal) groupBy(q *Question, m mention, i Intent) {
+func (p *proposal) groupBy(q *Question, m mention) {
+	i := q.Intent()
 	switch {
 	case !grouped(q, m) && (!i.Top || i.Count):
 		p.fail(fmt.Sprintf("what is asked about %s is unclear", m.field.Path))
