@@ -52,17 +52,16 @@ func (i Info) tooLong(req api.EmbedRequest, texts []string) bool {
 // Server responds to each chat request with the next turn of its script, and to
 // embedding requests as set by SetEmbedding. It is safe for concurrent use.
 type Server struct {
-	t           testing.TB
-	http        *httptest.Server
-	disconnects chan struct{}
-	close       chan struct{} // closed by Close
+	*modeltest.Script[api.ChatRequest] // without the requests that unload the model
+
+	t     testing.TB
+	http  *httptest.Server
+	close chan struct{} // closed by Close
 
 	closing sync.Once
 
 	mu        sync.Mutex
-	script    []modeltest.Turn
 	models    []Info
-	requests  []api.ChatRequest
 	unloads   int
 	loaded    bool
 	embedding func([]string) Embedding
@@ -81,10 +80,9 @@ func New(t testing.TB, script ...modeltest.Turn) *Server {
 		}
 	}
 	s := &Server{
-		t:           t,
-		close:       make(chan struct{}),
-		disconnects: make(chan struct{}, 64),
-		script:      script,
+		Script: modeltest.NewScript[api.ChatRequest](script),
+		t:      t,
+		close:  make(chan struct{}),
 		models: []Info{{
 			Name:         Model,
 			Capabilities: []ollama.Capability{ollama.CapabilityCompletion, ollama.CapabilityTools},
@@ -122,23 +120,12 @@ func (s *Server) SetModels(models ...Info) {
 	s.models = models
 }
 
-// Requests returns the chat requests so far, without those that unload the model.
-func (s *Server) Requests() []api.ChatRequest {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]api.ChatRequest(nil), s.requests...)
-}
-
 // Unloads returns the number of requests to unload the model.
 func (s *Server) Unloads() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unloads
 }
-
-// Disconnects receives a value for each client that disconnects while its turn hangs or
-// blocks on its Gate channel.
-func (s *Server) Disconnects() <-chan struct{} { return s.disconnects }
 
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	var req api.ChatRequest
@@ -150,7 +137,8 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 		s.unload(w, req)
 		return
 	}
-	turn, ok := s.next(req)
+	s.setLoaded()
+	turn, ok := s.Next(req)
 	if !ok {
 		s.t.Errorf("ollamatest: chat request %d is beyond the end of the script", len(s.Requests()))
 		fail(w, http.StatusInternalServerError, "end of script")
@@ -158,23 +146,14 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	p := player{w: w, model: req.Model, client: r.Context().Done(), close: s.close}
 	if !p.play(turn) {
-		select {
-		case s.disconnects <- struct{}{}:
-		default: // tests receive fewer
-		}
+		s.Disconnect()
 	}
 }
 
-func (s *Server) next(req api.ChatRequest) (turn modeltest.Turn, ok bool) {
+func (s *Server) setLoaded() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests = append(s.requests, req)
 	s.loaded = true
-	if len(s.script) == 0 {
-		return turn, false
-	}
-	turn, s.script = s.script[0], s.script[1:]
-	return turn, true
 }
 
 func (s *Server) unload(w http.ResponseWriter, req api.ChatRequest) {

@@ -20,16 +20,14 @@ const Model = "scripted/model"
 // Server responds to each chat request with the next turn of its script. It is safe for
 // concurrent use.
 type Server struct {
-	t           testing.TB
-	http        *httptest.Server
-	disconnects chan struct{}
-	close       chan struct{} // closed at the end of the test
+	*modeltest.Script[Request]
+	t     testing.TB
+	http  *httptest.Server
+	close chan struct{} // closed at the end of the test
 
-	mu       sync.Mutex
-	script   []modeltest.Turn
-	models   []json.RawMessage
-	noList   int // status of the response to a request for the list of models; 0: the list
-	requests []Request
+	mu     sync.Mutex
+	models []json.RawMessage
+	noList int // status of the response to a request for the list of models; 0: the list
 }
 
 // Request is a chat request.
@@ -42,7 +40,7 @@ type Request struct {
 // the script fails the test.
 func New(t testing.TB, script ...modeltest.Turn) *Server {
 	t.Helper()
-	s := &Server{t: t, close: make(chan struct{}), disconnects: make(chan struct{}, 64), script: script}
+	s := &Server{Script: modeltest.NewScript[Request](script), t: t, close: make(chan struct{})}
 	s.SetModels(`{"id":"` + Model + `","object":"model"}`)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", s.chat)
@@ -77,17 +75,6 @@ func (s *Server) RemoveList(status int) {
 	s.noList = status
 }
 
-// Requests returns the chat requests so far.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]Request(nil), s.requests...)
-}
-
-// Disconnects receives a value for each client that disconnects while its turn hangs or
-// waits at its gate.
-func (s *Server) Disconnects() <-chan struct{} { return s.disconnects }
-
 func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +93,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	turn, ok := s.next(Request{r.Header, body})
+	turn, ok := s.Next(Request{r.Header, body})
 	if !ok {
 		s.t.Errorf("openaitest: a chat request is beyond the end of the script")
 		fail(w, http.StatusInternalServerError, "end of script")
@@ -114,22 +101,8 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	}
 	p := player{w: w, client: r.Context().Done(), close: s.close}
 	if !p.play(turn) {
-		select {
-		case s.disconnects <- struct{}{}:
-		default: // tests receive fewer
-		}
+		s.Disconnect()
 	}
-}
-
-func (s *Server) next(req Request) (turn modeltest.Turn, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests = append(s.requests, req)
-	if len(s.script) == 0 {
-		return turn, false
-	}
-	turn, s.script = s.script[0], s.script[1:]
-	return turn, true
 }
 
 func fail(w http.ResponseWriter, status int, text string) {
