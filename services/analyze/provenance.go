@@ -44,7 +44,7 @@ func newOccurrence(call, pointer string) occurrence {
 // occurrenceIndex indexes the occurrences in all results.
 type occurrenceIndex struct {
 	list    []occurrence
-	byValue []int                   // indexes of all, by value
+	byValue []int                   // indexes of list, by value
 	numbers []occurrence            // without those in strings
 	calls   map[string]int          // number of occurrences by call
 	metrics map[string][]occurrence // by call and metric

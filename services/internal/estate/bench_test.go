@@ -123,6 +123,11 @@ func BenchmarkTools(b *testing.B) {
 // BenchmarkCalls measures calls of every kind on an estate whose columns are cached.
 func BenchmarkCalls(b *testing.B) {
 	e := parse(b, string(estatetest.Read(b, "limit-text")))
+	for _, key := range e.Keys() { // reads the columns
+		if _, err := e.Inspect(b.Context(), key); err != nil {
+			b.Fatal(err)
+		}
+	}
 	for _, received := range []string{
 		`{"data_key":"product_versions","group_by":"product"}`,
 		`{"data_key":"product_versions","group_by":"version"}`,
@@ -132,7 +137,6 @@ func BenchmarkCalls(b *testing.B) {
 		`{"data_key":"gcp_machine_types","group_by":"zone","metrics":["p95:memory_gb","p50:cpus","avg:cpus","max:cpus"]}`,
 		`{"data_key":"gcp_machine_types","filter":{"memory_gb":{"gt":16},"series":{"ne":"n2"}},"metrics":["sum:cpus"]}`,
 		`{"data_key":"ec2_instance_types","group_by":"memory.type","filter":{"cpu":{"exists":true}}}`,
-		`{"data_key":"aws_endpoints","group_by":"variants"}`,
 		`{"data_key":"vulnerabilities","filter":{"cwes":{"contains":"CWE-59"}},"group_by":"vendorProject"}`,
 	} {
 		b.Run(received, func(b *testing.B) {

@@ -19,7 +19,7 @@ type deriver struct {
 	e      *Estate
 	arrays []*array
 	nodes  map[*array]*fieldNode // of the fields
-	bound  int                   // of found
+	bound  int                   // of arrays
 }
 
 // derive returns the arrays inside the records of a, without building them, in document order.

@@ -208,17 +208,17 @@ func datePart(layout string) func(v operand) (value, bool) {
 
 // Convert returns a quantity in another unit of the same family, such as GiB for 1073741824 B; false if there is
 // none. The other unit may be in any case.
-func Convert(number float64, source, wanted string) (float64, bool) {
+func Convert(number float64, unit, wanted string) (float64, bool) {
 	for _, family := range families {
-		source, ok := family[source]
+		source, ok := family[unit]
 		if !ok {
 			continue
 		}
 		if target, ok := family[wanted]; ok {
 			return number * source / target, true
 		}
-		for unit, target := range family {
-			if strings.EqualFold(unit, wanted) {
+		for name, target := range family {
+			if strings.EqualFold(name, wanted) {
 				return number * source / target, true
 			}
 		}

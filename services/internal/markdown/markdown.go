@@ -38,7 +38,7 @@ func Escape(value string) string {
 	return b.String()
 }
 
-// escapeToken escapes the match of inline at text[from:to].
+// escapeToken escapes the match of inline at text[start:end].
 func escapeToken(text string, start, end int) string {
 	token := text[start:end]
 	switch token[0] {

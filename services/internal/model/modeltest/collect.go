@@ -58,7 +58,7 @@ func Collect(ctx context.Context, m model.Model, c model.Conversation) (a Answer
 	return a, nil
 }
 
-// CheckError checks that err contains text and wraps is; with a nil is, that it wraps
+// CheckError checks that err contains text and wraps target; with a nil target, that it wraps
 // no error of package model.
 func CheckError(t testing.TB, err, target error, text string) {
 	t.Helper()
