@@ -51,7 +51,7 @@ func conversation(req schemas.Analysis, e *estate.Estate, q *plan.Question, b bu
 	if err != nil {
 		panic(err) // embedded for every valid mode
 	}
-	outline := q.Outline(b.outline)
+	outline := plan.Outline(q, b.outline)
 	if len(e.Keys()) == 0 {
 		outline = "The data has no arrays: " + e.Contents().Note + ".\n"
 	}

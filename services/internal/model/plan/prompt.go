@@ -29,16 +29,16 @@ func NewPrompt(q *Question) Prompt {
 	if outline := q.v.outline(maxOutline); len(outline) <= maxOutline {
 		return Prompt{System: rules + outline, User: userMessage(q, ""), Arrays: q.ranked()}
 	}
-	best, outline := q.outline(maxOutline)
+	best, outline := reducedOutline(q, maxOutline)
 	return Prompt{System: rules, User: userMessage(q, outline), Arrays: best}
 }
 
 // Outline describes all arrays in about limit bytes, or the two that the question names most, with the keys of others.
-func (q *Question) Outline(limit int) string {
+func Outline(q *Question, limit int) string {
 	if outline := q.v.outline(limit); len(outline) <= limit {
 		return outline
 	}
-	best, outline := q.outline(limit / 2)
+	best, outline := reducedOutline(q, limit/2)
 	outline += "Further arrays:"
 	for _, a := range q.ranked()[len(best):] {
 		if len(outline)+len(a.Key) > limit {
@@ -49,8 +49,8 @@ func (q *Question) Outline(limit int) string {
 	return outline + "\n"
 }
 
-// outline describes the two arrays that the question names most, in about limit bytes.
-func (q *Question) outline(limit int) (best []*Array, outline string) {
+// reducedOutline describes the two arrays that the question names most, in about limit bytes.
+func reducedOutline(q *Question, limit int) (best []*Array, outline string) {
 	best = q.ranked()
 	best = best[:min(2, len(best))]
 	var b strings.Builder

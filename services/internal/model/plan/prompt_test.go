@@ -107,12 +107,12 @@ func TestReducedOutline(t *testing.T) {
 func TestOutline(t *testing.T) {
 	t.Parallel()
 	const limit = 1200
-	got := ask(t, manyArrays(190), "how many "+noun(150)+"s are on?").Outline(limit)
+	got := plan.Outline(ask(t, manyArrays(190), "how many "+noun(150)+"s are on?"), limit)
 	if !strings.Contains(got, noun(150)+" (4 records)") || !strings.Contains(got, "Further arrays: ") ||
 		!strings.HasSuffix(got, " …\n") || len(got) > limit+len(" …\n") {
 		t.Errorf("outline of %d bytes:\n%s", len(got), got)
 	}
-	if got := ask(t, greenhouses, "").Outline(limit); strings.Contains(got, "Further") {
+	if got := plan.Outline(ask(t, greenhouses, ""), limit); strings.Contains(got, "Further") {
 		t.Errorf("outline of few arrays:\n%s", got)
 	}
 }
