@@ -26,7 +26,7 @@ func resolveAgent(ctx context.Context, r *Resolver, q schemas.AgentQuery) (schem
 		return schemas.AgentAnswer{}, err
 	}
 	if len(hits) == 0 {
-		return schemas.AgentAnswer{}, notFound(schemas.ErrAgentNotFound, schemas.KindAgent, s, q.Filter, degraded)
+		return schemas.AgentAnswer{}, notFound(schemas.KindAgent, s, q.Filter, degraded)
 	}
 	best := hits[0]
 	a, err := schemas.DecodeStored[schemas.Agent](schemas.KindAgent, best.record)

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/schemas"
+	"cairn/services/internal/catalog"
 	"cairn/services/internal/scope"
 )
 
@@ -77,17 +78,16 @@ func listPage(ctx context.Context, r *Resolver, l listing) ([]jsontext.Value, *s
 	if err := r.waitMinRevision(ctx); err != nil {
 		return nil, nil, err
 	}
-	limit := schemas.ValueOr(l.limit, schemas.DefaultLimit)
 	if l.cursor != "" {
 		position, err := schemas.ParseCursor(l.cursor)
 		if err != nil {
 			return nil, nil, err
 		}
-		page, next, err := fillPage(ctx, r, l, tenantAt(position, l.scope), position.After, limit)
+		page, next, err := fillPage(ctx, r, l, start{tenantAt(position, l.scope), position.After})
 		return page, position.Next(next), err
 	}
 	for _, tenant := range l.tenants {
-		if page, next, err := fillPage(ctx, r, l, tenant, "", limit); len(page) > 0 || err != nil {
+		if page, next, err := fillPage(ctx, r, l, start{tenant: tenant}); len(page) > 0 || err != nil {
 			return page, schemas.Cursor{Global: tenant == scope.Global}.Next(next), err
 		}
 	}
@@ -102,13 +102,14 @@ func tenantAt(c schemas.Cursor, s scope.Scope) string {
 	return string(s)
 }
 
-// fillPage returns up to limit records of the tenant after the id, and the id of the last
-// one if there are more.
-func fillPage(
-	ctx context.Context, r *Resolver, l listing, tenant, after string, limit int,
-) (list []jsontext.Value, next string, err error) {
-	size, last := 0, ""
-	for id, k := range r.scan(ctx, l.kind, tenant, l.want.group(), after) {
+// start is where a page begins.
+type start struct{ tenant, after string }
+
+// fillPage returns a page of records of a tenant, and the id of the last one if there are more.
+func fillPage(ctx context.Context, r *Resolver, l listing, from start) (list []jsontext.Value, next string, err error) {
+	size, last, limit := 0, "", schemas.ValueOr(l.limit, schemas.DefaultLimit)
+	collection := catalog.Collection{Kind: l.kind, Tenant: from.tenant, Group: l.want.group()}
+	for id, k := range r.scan(ctx, collection, from.after) {
 		if !strings.HasPrefix(id, l.want.prefix) {
 			if id > l.want.prefix { // ids ascend
 				break

@@ -34,10 +34,7 @@ func listRecords(ctx context.Context, r *Resolver, q schemas.RecordQuery) (schem
 // getRecord returns a record as it was registered. It reads the catalog, because the
 // view has no content of resources. Such a read includes every acknowledged write.
 func getRecord(ctx context.Context, r *Resolver, record schemas.RecordAt) (answer schemas.RecordFound, err error) {
-	read := func(ctx context.Context, key catalog.Key) (catalog.Revision, error) {
-		e, err := r.deps.Catalog.Get(ctx, key)
-		return catalog.Revision{Record: e.Record, Revision: e.Revision}, err
-	}
+	read := r.deps.Catalog.Get
 	if record.Revision != "" {
 		token, err := schemas.ParseConsistencyToken(record.Revision)
 		if err != nil {

@@ -481,9 +481,9 @@ const (
 	longScan = 10
 )
 
-// scan returns the records of the collection, or of a group of it, after the id, in order, until ctx ends. The loop
+// scan returns the records of the collection after the id, in order, until ctx ends. The loop
 // body holds mu for reading; between batches it is released.
-func (r *Resolver) scan(ctx context.Context, kind, tenant, group, after string) iter.Seq2[string, storedRecord] {
+func (r *Resolver) scan(ctx context.Context, c catalog.Collection, after string) iter.Seq2[string, storedRecord] {
 	return func(yield func(string, storedRecord) bool) {
 		end := false
 		for batch := 0; !end && ctx.Err() == nil; batch++ {
@@ -494,18 +494,18 @@ func (r *Resolver) scan(ctx context.Context, kind, tenant, group, after string) 
 					return
 				}
 			}
-			after, end = r.scanNext(kind, tenant, group, after, yield)
+			after, end = r.scanNext(c, after, yield)
 		}
 	}
 }
 
 // scanNext scans a batch, and returns the id of its last record, and whether the scan ends.
-func (r *Resolver) scanNext(kind, tenant, group, after string,
+func (r *Resolver) scanNext(c catalog.Collection, after string,
 	yield func(string, storedRecord) bool) (last string, end bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	visited := 0
-	for id, k := range r.view.AfterIn(kind, tenant, group, after) {
+	for id, k := range r.view.After(c, after) {
 		if visited == scanBatch {
 			return last, false
 		}

@@ -18,6 +18,7 @@ func TestLongScans(t *testing.T) {
 	t.Parallel()
 	r := &Resolver{view: catalog.NewView[storedRecord](), longScans: admission.NewLongPool()}
 	const records = longScan*scanBatch + 1
+	tools := catalog.Collection{Kind: schemas.KindTool, Tenant: "acme"}
 	changes := make([]catalog.Change, records)
 	for i := range changes {
 		changes[i] = catalog.Change{Key: catalog.Key{Kind: schemas.KindTool, Tenant: "acme", ID: fmt.Sprint(i)},
@@ -31,7 +32,7 @@ func TestLongScans(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	visited := 0
-	for range r.scan(ctx, schemas.KindTool, "acme", "", "") {
+	for range r.scan(ctx, tools, "") {
 		if visited++; visited == records-1 {
 			cancel()
 		}
@@ -41,7 +42,7 @@ func TestLongScans(t *testing.T) {
 	}
 	r.longScans.Release("another tenant", units)
 	visited = 0
-	for range r.scan(t.Context(), schemas.KindTool, "acme", "", "") {
+	for range r.scan(t.Context(), tools, "") {
 		visited++
 	}
 	if visited != records || r.longScans.Used() != 0 {
@@ -91,7 +92,7 @@ func TestListingOfClassVisitsItsTools(t *testing.T) {
 		{filter{class: "none"}, 0},
 	} {
 		ctx := &batchCounter{Context: t.Context()}
-		list, _, err := fillPage(ctx, r, listing{kind: schemas.KindTool, want: row.want}, "acme", "", 10)
+		list, _, err := fillPage(ctx, r, listing{kind: schemas.KindTool, want: row.want}, start{tenant: "acme"})
 		if err != nil || len(list) != row.tools || ctx.batches > 2 { // the scan and the page check the context
 			t.Errorf("%+v: %d tools with %d checks, %v, want %d with at most 2", row.want, len(list), ctx.batches, err,
 				row.tools)

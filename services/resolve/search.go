@@ -56,7 +56,7 @@ func searchSkills(ctx context.Context, r *Resolver, q schemas.SkillQuery) (*sche
 		return nil, err
 	}
 	if len(hits) == 0 {
-		return nil, notFound(schemas.ErrSkillNotFound, schemas.KindSkill, s, q.Filter, degraded)
+		return nil, notFound(schemas.KindSkill, s, q.Filter, degraded)
 	}
 	answer := &schemas.SkillHits{Degraded: degraded, Explained: explanations(q.QueryOptions, hits)}
 	size := 0
@@ -138,9 +138,9 @@ func searchTenant(ctx context.Context, r *Resolver, s scope.Scope,
 	return hits[:min(topK, len(hits))], result.Degraded, nil
 }
 
-// notFound returns err for a search without hits. Its detail names a degradation,
+// notFound returns the error of a search for a skill or an agent without hits. Its detail names a degradation,
 // which may be the cause; it does not contain the query.
-func notFound(err *schemas.Error, kind string, s scope.Scope, filter schemas.Filter, degraded string) error {
+func notFound(kind string, s scope.Scope, filter schemas.Filter, degraded string) error {
 	detail := fmt.Sprintf("no active %s in %s matches the query", kind, s)
 	if !filter.Empty() {
 		detail += " and the filter"
@@ -148,7 +148,10 @@ func notFound(err *schemas.Error, kind string, s scope.Scope, filter schemas.Fil
 	if degraded != "" {
 		detail = fmt.Sprintf("the search was degraded: %s; %s", degraded, detail)
 	}
-	return err.Because(detail)
+	if kind == schemas.KindAgent {
+		return schemas.ErrAgentNotFound.Because(detail)
+	}
+	return schemas.ErrSkillNotFound.Because(detail)
 }
 
 func explanations(options schemas.QueryOptions, hits []match) (e schemas.Explained) {

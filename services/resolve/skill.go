@@ -145,58 +145,63 @@ func openSkill(ctx context.Context, r *Resolver, options schemas.QueryOptions, i
 		return resolvedSkill{r, &reader, requested, node, r.record(node), r.factsOf(node).domain, why}, nil
 	}
 	r.mu.RUnlock()
-	base, version, ok := cutVersion(id)
+	requestedVersion, ok := parseVersion(id)
 	if !ok {
 		return s, schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q in %s", id, requested))
 	}
-	key, earlier, err := readVersion(ctx, r, options, base, version)
+	earlier, err := readVersion(ctx, r, options, requestedVersion)
 	if err != nil {
 		return s, err
 	}
 	r.mu.RLock()
-	node := nodeOf(key)
+	node := nodeOf(earlier.key)
 	reader.Earlier = &graph.Revision{Node: node, Edges: earlier.edges}
 	return resolvedSkill{r, &reader, requested, node, earlier.record, earlier.facts.domain, why}, nil
 }
 
-// cutVersion splits an id of the form id@version.
-func cutVersion(id string) (base, version string, ok bool) {
+// version identifies a version of a skill.
+type version struct{ skill, version string }
+
+// parseVersion parses an id of the form id@version.
+func parseVersion(id string) (v version, ok bool) {
 	separator := strings.LastIndexByte(id, '@')
 	if separator <= 0 || separator == len(id)-1 {
-		return "", "", false
+		return v, false
 	}
-	return id[:separator], id[separator+1:], true
+	return version{id[:separator], id[separator+1:]}, true
+}
+
+// earlierSkill is an earlier revision of a skill.
+type earlierSkill struct {
+	key catalog.Key
+	decoded
 }
 
 // readVersion returns the newest revision with the version that the history of the skill
 // retains. A skill of the tenant shadows all versions of a global one with its id.
-func readVersion(ctx context.Context, r *Resolver, options schemas.QueryOptions, id,
-	version string) (catalog.Key, decoded, error) {
-	var record decoded
-	var recordKey catalog.Key
-	skill := schemas.RecordKey{Kind: schemas.KindSkill, ID: id, TenantID: options.TenantID}
+func readVersion(ctx context.Context, r *Resolver, options schemas.QueryOptions, v version) (earlierSkill, error) {
+	skill := schemas.RecordKey{Kind: schemas.KindSkill, ID: v.skill, TenantID: options.TenantID}
 	r.mu.RLock()
-	newest, exists := r.findByID(schemas.KindSkill, scope.Scope(options.Tenant()), id)
+	newest, exists := r.findByID(schemas.KindSkill, scope.Scope(options.Tenant()), v.skill)
 	r.mu.RUnlock()
 	if exists && keyOf(newest).Tenant == scope.Global {
 		skill.Scope = schemas.ScopeGlobal
 	}
-	_, err := inScope(ctx, r, skill, func(ctx context.Context, key catalog.Key) (none catalog.Revision, err error) {
+	earlier, err := inScope(ctx, r, skill, func(ctx context.Context, key catalog.Key) (earlierSkill, error) {
 		list, err := r.deps.Catalog.History(ctx, key)
+		if err == nil && (len(list) == 0 || list[0].Removed) {
+			err = catalog.ErrNotFound
+		}
 		if err != nil {
-			return none, err
+			return earlierSkill{}, err
 		}
-		if len(list) == 0 || list[0].Removed {
-			return none, catalog.ErrNotFound
-		}
-		recordKey = key
-		record, err = newestWith(version, key, list)
-		return none, err
+		record, err := newestWith(v.version, key, list)
+		return earlierSkill{key, record}, err
 	})
 	if errors.Is(err, schemas.ErrRecordNotFound) {
-		err = schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q in %s", id, scope.Scope(options.Tenant())))
+		err = schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q in %s", v.skill, scope.Scope(options.Tenant())))
 	}
-	return recordKey, record, err
+	return earlier, err
 }
 
 // newestWith returns the first of the revisions that has the version. Unreadable ones are

@@ -6,6 +6,7 @@ import (
 
 	"cairn/bus"
 	"cairn/schemas"
+	"cairn/services/internal/catalog"
 	"cairn/services/internal/graph"
 	"cairn/services/internal/scope"
 	"cairn/services/internal/usage"
@@ -61,7 +62,8 @@ func resolveToolClass(ctx context.Context, r *Resolver,
 	accepted := filter{class: q.ToolClass, provider: q.Provider}
 	why := reasons{wanted: q.Explain}
 	for _, tenant := range scope.Scope(q.Tenant()).Tenants() {
-		for id, k := range r.scan(ctx, schemas.KindTool, tenant, accepted.group(), "") {
+		collection := catalog.Collection{Kind: schemas.KindTool, Tenant: tenant, Group: accepted.group()}
+		for id, k := range r.scan(ctx, collection, "") {
 			if !accepted.matches(k.facts.Value()) {
 				continue
 			}

@@ -30,12 +30,12 @@ func TestSummariesDoNotReadInstructions(t *testing.T) {
 	if err := r.apply(changes); err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range r.view.After(schemas.KindSkill, "acme", "") {
+	for _, k := range r.view.After(catalog.Collection{Kind: schemas.KindSkill, Tenant: "acme"}, "") {
 		if position := bytes.Index(k.record, []byte(instructions)); position >= 0 {
 			copy(k.record[position:], bytes.Repeat([]byte{'?'}, len(instructions)))
 		}
 	}
-	list, _, err := fillPage(t.Context(), r, listing{kind: schemas.KindSkill}, "acme", "", 10)
+	list, _, err := fillPage(t.Context(), r, listing{kind: schemas.KindSkill}, start{tenant: "acme"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,13 +47,11 @@ func watch(ctx context.Context, r *Resolver, req schemas.Watch, to bus.Sender) e
 		return err
 	}
 	s := scope.Scope(schemas.ValueOr(req.TenantID, ""))
-	want := filter{any: true, labels: schemas.LabelTerms(labels)}
-	err = r.deps.Catalog.Changes(ctx, req.Kind, s.Named(req.Scope), after, func(c catalog.Change) error {
-		if !strings.HasPrefix(c.Key.ID, req.Prefix) {
-			return nil
-		}
-		return sendChange(r, c, want, c.Replaces || c.Revision <= newest, to)
-	})
+	w := watcher{
+		Resolver: r, prefix: req.Prefix, want: filter{any: true, labels: schemas.LabelTerms(labels)}, newest: newest, to: to,
+	}
+	selected := catalog.Selection{Kind: req.Kind, Tenants: s.Named(req.Scope), After: after}
+	err = r.deps.Catalog.Changes(ctx, selected, w.send)
 	if errors.Is(context.Cause(ctx), errWatchEnds) {
 		return nil
 	}
@@ -89,29 +87,41 @@ func watchStart(ctx context.Context, r *Resolver, after string) (from, newest ui
 	return newest, newest, nil
 }
 
-// sendChange sends the event of a change. If the record does not match the filter, it sends
-// unmatched if known, because an earlier revision may have matched.
-func sendChange(r *Resolver, c catalog.Change, want filter, matched bool, to bus.Sender) error {
+// watcher sends the changes of a watch.
+type watcher struct {
+	*Resolver
+	prefix string // of the ids
+	want   filter
+	newest uint64 // revision of the catalog when the watch began
+	to     bus.Sender
+}
+
+// send sends the event of a change. A record that does not match the filter is sent as unmatched if an earlier
+// revision may have matched.
+func (w watcher) send(c catalog.Change) error {
+	if !strings.HasPrefix(c.Key.ID, w.prefix) {
+		return nil
+	}
 	event := schemas.RecordChange{
-		Revision: r.token(c.Revision).String(), Kind: c.Key.Kind, ID: c.Key.ID, TenantID: c.Key.Tenant,
+		Revision: w.token(c.Revision).String(), Kind: c.Key.Kind, ID: c.Key.ID, TenantID: c.Key.Tenant,
 		StoredAt: c.Stored.UTC().Format(time.RFC3339Nano),
 	}
 	if c.Removed {
-		return to.Send(schemas.EventDeleted, event)
+		return w.to.Send(schemas.EventDeleted, event)
 	}
 	fields, err := schemas.DecodeStored[schemas.Metadata](c.Key.Kind, c.Record)
 	if err != nil { // the record is quarantined
 		return nil
 	}
-	if !want.matches(metadata("", fields)) {
-		if !matched {
+	if !w.want.matches(metadata("", fields)) {
+		if !c.Replaces && c.Revision > w.newest {
 			return nil
 		}
-		return to.Send(schemas.EventUnmatched, event)
+		return w.to.Send(schemas.EventUnmatched, event)
 	}
 	event.Version, event.Status, event.Labels = fields.Version, fields.Status, fields.Labels
 	if c.Replaces {
-		return to.Send(schemas.EventReplaced, event)
+		return w.to.Send(schemas.EventReplaced, event)
 	}
-	return to.Send(schemas.EventRegistered, event)
+	return w.to.Send(schemas.EventRegistered, event)
 }

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"cairn/bus/admission"
 	"cairn/bus/bucket"
 	"cairn/bus/retry"
-	"cairn/schemas"
 )
 
 const (
@@ -121,24 +119,24 @@ func (c *Catalog) put(ctx context.Context, key Key, record []byte, replaces bool
 
 // Get returns the record of the key, including every write acknowledged before
 // the call. It returns ErrNotFound if there is none.
-func (c *Catalog) Get(ctx context.Context, key Key) (Entry, error) {
+func (c *Catalog) Get(ctx context.Context, key Key) (Revision, error) {
 	encoded, err := key.encode()
 	if err != nil {
-		return Entry{}, err
+		return Revision{}, err
 	}
 	release, err := admission.Acquire(ctx, c.reads, maxRecord)
 	defer release()
 	if err != nil {
-		return Entry{}, wrap(err, "read", encoded)
+		return Revision{}, wrap(err, "read", encoded)
 	}
 	msg, err := c.reader.Last(ctx, subjects+encoded)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && bucket.Removes(msg.Header) {
-		return Entry{}, wrap(ErrNotFound, "read", encoded)
+		return Revision{}, wrap(ErrNotFound, "read", encoded)
 	}
 	if err != nil {
-		return Entry{}, wrap(err, "read", encoded)
+		return Revision{}, wrap(err, "read", encoded)
 	}
-	return Entry{Key: key, Record: schemas.NormalizeRecord(key.Kind, msg.Data), Revision: msg.Sequence}, nil
+	return revisionOf(key, msg), nil
 }
 
 // PutIf is Put if the condition permits it. The check and the write are atomic with respect to other
@@ -254,18 +252,12 @@ func (c *Catalog) Revision(ctx context.Context) (uint64, error) { return c.reade
 // A view that has applied it includes all of those writes.
 func (c *Catalog) Fence(ctx context.Context) (uint64, error) { return c.reader.Fence(ctx) }
 
-// Changes calls apply with each change after the revision of the kind's records in the
-// collections of the tenants, in order; an empty kind is every kind. Of the changes before the call,
+// Changes calls apply with each selected change in order. Of the changes before the call,
 // it passes only the newest one of each record. It receives at most maxWatchBatch messages before apply
 // returns. The changes that all calls receive per second are limited, and divided among tenants. Changes
 // returns the error of apply, or nil when ctx ends.
-func (c *Catalog) Changes(ctx context.Context, kind string, tenants []string, after uint64,
-	apply func(Change) error) error {
-	var filters []string
-	for _, tenant := range tenants { // the server compares each subject of the log with each filter
-		filters = append(filters, subjects+Key{Kind: cmp.Or(kind, "*"), Tenant: tenant}.String()+">")
-	}
-	w, err := openWatch(ctx, c, filters, after)
+func (c *Catalog) Changes(ctx context.Context, selected Selection, apply func(Change) error) error {
+	w, err := openWatch(ctx, c, selected)
 	if err == nil {
 		defer w.close()
 	}
@@ -374,7 +366,7 @@ func (c *Catalog) readAfter(ctx context.Context, revision uint64) (list []Change
 			return list, errors.Is(err, jetstreamext.ErrNoMessages)
 		}
 		// a message that is not a record has a zero key
-		change, _ := changeOf(msg.Subject, msg.Header, msg.Data, msg.Sequence, msg.Time)
+		change, _ := changeOf(msg)
 		list = append(list, change)
 		complete = msg.Header.Get("Nats-Num-Pending") == "0"
 	}

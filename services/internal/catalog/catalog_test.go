@@ -33,7 +33,7 @@ func TestPutGetDelete(t *testing.T) {
 		t.Fatalf("revision %d after %d, %v", second, first, err)
 	}
 	got, err := c.Get(ctx, key)
-	if err != nil || got.Key != key || string(got.Record) != `{"a":2}` || got.Revision != second {
+	if err != nil || string(got.Record) != `{"a":2}` || got.Revision != second {
 		t.Errorf("Get = %+v, %v", got, err)
 	}
 	third, err := c.Delete(ctx, key, always)

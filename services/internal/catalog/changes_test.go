@@ -27,7 +27,7 @@ func TestWatchLeavesNoConsumer(t *testing.T) {
 	}
 	for range 3 {
 		ctx, stop := context.WithCancel(t.Context())
-		err := c.Changes(ctx, "", []string{""}, 0, func(catalog.Change) error { stop(); return nil })
+		err := c.Changes(ctx, catalog.Selection{Tenants: []string{""}}, func(catalog.Change) error { stop(); return nil })
 		if stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestAbandonedWatchLeavesNoConsumer(t *testing.T) {
 			<-creations
 			stop()
 		}()
-		if err := c.Changes(ctx, "", []string{""}, 0, func(catalog.Change) error { return nil }); err != nil {
+		if err := c.Changes(ctx, catalog.Selection{Tenants: []string{""}}, func(catalog.Change) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -160,7 +160,7 @@ func TestChangesTakeBatches(t *testing.T) {
 	var passed atomic.Int64
 	first, resume, ended := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
-		ended <- c.Changes(ctx, "", []string{""}, 0, func(catalog.Change) error {
+		ended <- c.Changes(ctx, catalog.Selection{Tenants: []string{""}}, func(catalog.Change) error {
 			if passed.Add(1) == 1 {
 				close(first)
 				<-resume
@@ -251,7 +251,9 @@ func TestWatchLimitsBytes(t *testing.T) {
 	nextPull := subscribePulls(t, js)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- c.Changes(ctx, "", []string{""}, 0, func(catalog.Change) error { return nil }) }()
+	go func() {
+		ended <- c.Changes(ctx, catalog.Selection{Tenants: []string{""}}, func(catalog.Change) error { return nil })
+	}()
 	if p := nextPull(); p.MaxBytes < 1<<20 || p.MaxBytes > 2<<20 {
 		t.Errorf("got %+v, want between 1 and 2 MiB", p)
 	}

@@ -157,7 +157,7 @@ func TestLeaderShutdown(t *testing.T) {
 		}
 	}
 	reconnected(t, js)
-	got := eventually(t, func() (catalog.Entry, error) { return c.Get(shortContext(t), skill(49)) })
+	got := eventually(t, func() (catalog.Revision, error) { return c.Get(shortContext(t), skill(49)) })
 	if string(got.Record) != "before" {
 		t.Errorf("last acknowledged record: %q", got.Record)
 	}

@@ -8,13 +8,6 @@ import (
 // ErrNotFound is returned by Get for a key without a record.
 var ErrNotFound = errors.New("record not found")
 
-// Entry is a record and the revision of its last write.
-type Entry struct {
-	Key      Key
-	Record   []byte // normalized by schemas.NormalizeRecord; must not be modified
-	Revision uint64
-}
-
 // Condition decides from the revision of the current record, 0 for none, whether a write
 // is performed. Its error is returned instead.
 type Condition func(revision uint64) error

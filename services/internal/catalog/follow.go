@@ -10,9 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"cairn/bus/bucket"
-	"cairn/schemas"
 )
 
 const (
@@ -212,20 +209,19 @@ func ReadChange(msg jetstream.Msg) (Change, error) {
 	if err != nil {
 		return Change{}, fmt.Errorf("read a change: %w", err)
 	}
-	change, err := changeOf(msg.Subject(), msg.Headers(), msg.Data(), meta.Sequence.Stream, meta.Timestamp)
+	change, err := changeOf(&jetstream.RawStreamMsg{
+		Subject: msg.Subject(), Sequence: meta.Sequence.Stream, Header: msg.Headers(), Data: msg.Data(), Time: meta.Timestamp,
+	})
 	change.First, change.pending = meta.Sequence.Consumer == 1, meta.NumPending
 	return change, err
 }
 
-func changeOf(subject string, header nats.Header, data []byte, revision uint64, stored time.Time) (Change, error) {
-	key, err := ParseKey(strings.TrimPrefix(subject, subjects))
+func changeOf(msg *jetstream.RawStreamMsg) (Change, error) {
+	key, err := ParseKey(strings.TrimPrefix(msg.Subject, subjects))
 	if err != nil {
-		return Change{Revision: revision, Stored: stored}, fmt.Errorf("read revision %d: %w", revision, err)
+		return Change{Revision: msg.Sequence, Stored: msg.Time}, fmt.Errorf("read revision %d: %w", msg.Sequence, err)
 	}
-	change := Change{Key: key, Revision: revision, Stored: stored, Removed: bucket.Removes(header),
-		Replaces: header.Get(headerReplaces) != ""}
-	if !change.Removed {
-		change.Record = schemas.NormalizeRecord(key.Kind, data)
-	}
-	return change, nil
+	r := revisionOf(key, msg)
+	return Change{Key: key, Record: r.Record, Revision: r.Revision, Stored: r.Stored, Removed: r.Removed,
+		Replaces: msg.Header.Get(headerReplaces) != ""}, nil
 }

@@ -75,7 +75,7 @@ func waitApplied(t testing.TB, view *view, revision uint64) {
 // contents returns the skills of the view by id.
 func contents(view *view) map[string]string {
 	all := map[string]string{}
-	for id, record := range view.After(schemas.KindSkill, "", "") {
+	for id, record := range view.After(catalog.Collection{Kind: schemas.KindSkill}, "") {
 		all[id] = string(record)
 	}
 	return all

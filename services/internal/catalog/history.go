@@ -27,7 +27,7 @@ const (
 
 // Revision is a revision of a record.
 type Revision struct {
-	Record   []byte // nil if Removed
+	Record   []byte // normalized by schemas.NormalizeRecord, must not be modified; nil if Removed
 	Revision uint64
 	Stored   time.Time
 	Removed  bool

@@ -17,15 +17,15 @@ type View[V any] struct {
 	Groups func(V) []string
 
 	mu          sync.RWMutex
-	collections map[collection]*btree.Map[string, V] // by id
+	collections map[Collection]*btree.Map[string, V] // by id
 }
 
-// collection identifies one tenant's records of one kind: all of them, or those of a group.
-type collection struct{ kind, tenant, group string }
+// Collection identifies one tenant's records of one kind: all of them, or those of a group.
+type Collection struct{ Kind, Tenant, Group string }
 
 // NewView returns a view of an empty log.
 func NewView[V any]() *View[V] {
-	return &View[V]{collections: map[collection]*btree.Map[string, V]{}}
+	return &View[V]{collections: map[Collection]*btree.Map[string, V]{}}
 }
 
 // Apply applies changes in ascending order of revision. values contains the value
@@ -45,7 +45,7 @@ func (v *View[V]) Apply(changes []Change, values []V) {
 }
 
 func (v *View[V]) apply(change Change, value V) {
-	c, id := collection{change.Key.Kind, change.Key.Tenant, ""}, change.Key.ID
+	c, id := Collection{change.Key.Kind, change.Key.Tenant, ""}, change.Key.ID
 	var before V
 	var existed bool
 	if change.Removed {
@@ -57,19 +57,19 @@ func (v *View[V]) apply(change Change, value V) {
 		return
 	}
 	if existed {
-		for _, c.group = range v.Groups(before) {
+		for _, c.Group = range v.Groups(before) {
 			v.remove(c, id)
 		}
 	}
 	if !change.Removed {
-		for _, c.group = range v.Groups(value) {
+		for _, c.Group = range v.Groups(value) {
 			v.set(c, id, value)
 		}
 	}
 }
 
 // set returns the value that it replaces, and whether there was one.
-func (v *View[V]) set(c collection, id string, value V) (before V, existed bool) {
+func (v *View[V]) set(c Collection, id string, value V) (before V, existed bool) {
 	r := v.collections[c]
 	if r == nil {
 		r = &btree.Map[string, V]{}
@@ -79,7 +79,7 @@ func (v *View[V]) set(c collection, id string, value V) (before V, existed bool)
 }
 
 // remove returns the value that it removes, and whether there was one.
-func (v *View[V]) remove(c collection, id string) (before V, existed bool) {
+func (v *View[V]) remove(c Collection, id string) (before V, existed bool) {
 	r := v.collections[c]
 	if r == nil {
 		return before, false
@@ -88,7 +88,7 @@ func (v *View[V]) remove(c collection, id string) (before V, existed bool) {
 		delete(v.collections, c)
 	}
 	if len(v.collections) == 0 {
-		v.collections = map[collection]*btree.Map[string, V]{} // a map does not shrink
+		v.collections = map[Collection]*btree.Map[string, V]{} // a map does not shrink
 	}
 	return before, existed
 }
@@ -97,22 +97,16 @@ func (v *View[V]) remove(c collection, id string) (before V, existed bool) {
 func (v *View[V]) Get(key Key) (value V, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if r := v.collections[collection{key.Kind, key.Tenant, ""}]; r != nil {
+	if r := v.collections[Collection{key.Kind, key.Tenant, ""}]; r != nil {
 		return r.Get(key.ID)
 	}
 	return value, false
 }
 
-// After iterates over the tenant's records of the kind whose ids follow id, in
+// After iterates over the records of the collection whose ids follow id, in
 // order of ids. Concurrent writes may or may not be included; the view is not
 // locked while the loop body runs.
-func (v *View[V]) After(kind, tenant, id string) iter.Seq2[string, V] {
-	return v.AfterIn(kind, tenant, "", id)
-}
-
-// AfterIn is like After, but iterates over the records of the group only.
-func (v *View[V]) AfterIn(kind, tenant, group, id string) iter.Seq2[string, V] {
-	c := collection{kind, tenant, group}
+func (v *View[V]) After(c Collection, id string) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for next := v.page(c, id); len(next) > 0; next = v.page(c, id) {
 			for _, r := range next {
@@ -134,7 +128,7 @@ type record[V any] struct {
 }
 
 // page returns the next records of the collection after the id, in order.
-func (v *View[V]) page(c collection, id string) (page []record[V]) {
+func (v *View[V]) page(c Collection, id string) (page []record[V]) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	r := v.collections[c]

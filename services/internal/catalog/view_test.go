@@ -67,7 +67,7 @@ func TestViewGroups(t *testing.T) {
 		return []string{"all", string(record[len(record)-1:])}
 	}
 	ids := func(group string) (ids []string) {
-		for id := range view.AfterIn(schemas.KindSkill, "", group, "") {
+		for id := range view.After(catalog.Collection{Kind: schemas.KindSkill, Group: group}, "") {
 			ids = append(ids, id)
 		}
 		return ids
@@ -94,7 +94,7 @@ func TestViewGroups(t *testing.T) {
 
 // length returns the number of the global records of the kind.
 func length(view *catalog.View[[]byte], kind string) (n int) {
-	for range view.After(kind, "", "") {
+	for range view.After(catalog.Collection{Kind: kind}, "") {
 		n++
 	}
 	return n
@@ -140,7 +140,7 @@ func TestViewPages(t *testing.T) {
 		if len(got) > 0 {
 			cursor = got[len(got)-1]
 		}
-		for id := range view.After(schemas.KindSkill, "", cursor) {
+		for id := range view.After(catalog.Collection{Kind: schemas.KindSkill}, cursor) {
 			if got = append(got, id); n == 6 {
 				break
 			}
@@ -159,7 +159,7 @@ func TestViewPagesDuringWrites(t *testing.T) {
 	t.Parallel()
 	view := catalog.NewView[[]byte]()
 	ids := func() (all []string) {
-		for id := range view.After(schemas.KindSkill, "", "") {
+		for id := range view.After(catalog.Collection{Kind: schemas.KindSkill}, "") {
 			all = append(all, id)
 		}
 		return all
@@ -191,7 +191,7 @@ func TestViewConcurrentReads(t *testing.T) {
 			for i := range 500 {
 				view.Get(skill(i % 20))
 				last := ""
-				for id := range view.After(schemas.KindSkill, "", "") {
+				for id := range view.After(catalog.Collection{Kind: schemas.KindSkill}, "") {
 					if id <= last {
 						t.Errorf("%s after %s", id, last)
 					}

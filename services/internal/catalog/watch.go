@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -26,6 +27,21 @@ const (
 	minCounted = int(time.Millisecond / changeTime)
 )
 
+// Selection selects changes.
+type Selection struct {
+	Kind    string   // of the records; empty: every kind
+	Tenants []string // of the records
+	After   uint64   // revision before the first change
+}
+
+// filters returns the subjects of the changes. The server compares each subject of the log with each filter.
+func (s Selection) filters() (list []string) {
+	for _, tenant := range s.Tenants {
+		list = append(list, subjects+Key{Kind: cmp.Or(s.Kind, "*"), Tenant: tenant}.String()+">")
+	}
+	return list
+}
+
 // watch receives the changes of a call of Changes in batches.
 type watch struct {
 	catalog   *Catalog
@@ -36,7 +52,7 @@ type watch struct {
 }
 
 // openWatch creates the consumer of a watch. The caller closes the watch.
-func openWatch(ctx context.Context, c *Catalog, filters []string, after uint64) (*watch, error) {
+func openWatch(ctx context.Context, c *Catalog, selected Selection) (*watch, error) {
 	w := &watch{catalog: c}
 	end, err := startBatch(ctx, c.batches)
 	defer func() { end(0) }()
@@ -45,8 +61,8 @@ func openWatch(ctx context.Context, c *Catalog, filters []string, after uint64) 
 	}
 	err = bucket.WaitReady(ctx, c.js, "create a consumer", func() (err error) {
 		w.consumer, err = bucket.Ordered(ctx, c.stream, jetstream.OrderedConsumerConfig{
-			FilterSubjects: filters,
-			DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+			FilterSubjects: selected.filters(),
+			DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: selected.After + 1,
 		})
 		return err
 	})

@@ -11,7 +11,7 @@ import (
 )
 
 // maxLinks is the number of links that a Reader follows: a response contains fewer records, and requests
-// wait for each other while one follows links.
+// wait for each other while one follows links. Links of drafts and retired records count, since they take as long.
 const maxLinks = 20_000
 
 var errTooManyLinks = schemas.ErrResponseTooLarge.Because(fmt.Sprintf("more than %d links have to be followed",
@@ -91,9 +91,9 @@ func (r *Reader) links(from Node, predicate string) []string {
 func (r *Reader) ContextBuilders(ctx context.Context, s scope.Scope, skill Node, domain string) []LinkedRecord {
 	const kind = schemas.KindContextBuilder
 	linked := r.Linked(s, skill, ContextBuilders)
-	linked = append(linked, r.referrersInScope(ctx, s, kind, Skills, skill)...)
+	linked = append(linked, r.referrersInScope(ctx, s, relation{kind, Skills}, skill)...)
 	if domain != "" {
-		linked = append(linked, r.referrersInScope(ctx, s, kind, BuildsDomain, Node{Kind: KindDomain, ID: domain})...)
+		linked = append(linked, r.referrersInScope(ctx, s, relation{kind, BuildsDomain}, Node{Kind: KindDomain, ID: domain})...)
 	}
 	return dedupe(linked)
 }
@@ -119,7 +119,7 @@ func (r *Reader) Guardrails(ctx context.Context, s scope.Scope, skill Node, doma
 		{GuardsAll, Node{Kind: KindDomain, ID: Everywhere}},
 	} {
 		for _, tenant := range globalFirst {
-			linked = append(linked, r.referrers(ctx, tenant, kind, rule.predicate, rule.to)...)
+			linked = append(linked, r.referrers(ctx, tenant, relation{kind, rule.predicate}, rule.to)...)
 		}
 	}
 	return dedupe(slices.DeleteFunc(linked, func(g LinkedRecord) bool { return ctx.Err() != nil || !r.Has(g.Node) }))
@@ -130,7 +130,7 @@ func (r *Reader) Guardrails(ctx context.Context, s scope.Scope, skill Node, doma
 func (r *Reader) Template(ctx context.Context, s scope.Scope, skill Node) (LinkedRecord, bool) {
 	templates := r.Linked(s, skill, Template)
 	if len(templates) == 0 {
-		templates = r.referrersInScope(ctx, s, schemas.KindTemplate, Skills, skill)
+		templates = r.referrersInScope(ctx, s, relation{schemas.KindTemplate, Skills}, skill)
 	}
 	if len(templates) == 0 {
 		return LinkedRecord{}, false
@@ -140,18 +140,20 @@ func (r *Reader) Template(ctx context.Context, s scope.Scope, skill Node) (Linke
 
 // Agents returns the agents that own the skill: the tenant's, or else the global ones.
 func (r *Reader) Agents(ctx context.Context, s scope.Scope, skill Node) []LinkedRecord {
-	return r.referrersInScope(ctx, s, schemas.KindAgent, Skills, skill)
+	return r.referrersInScope(ctx, s, relation{schemas.KindAgent, Skills}, skill)
 }
+
+// relation is the kind of the records that link to a node, and the predicate of the links.
+type relation struct{ kind, predicate string }
 
 // referrersInScope returns the tenant's referrers of the node, or else the global ones. A tenant's
 // record shadows the global one with the same id. Context builders that a skill
 // links to do not serve a domain.
-func (r *Reader) referrersInScope(ctx context.Context, s scope.Scope, kind, predicate string,
-	to Node) (linked []LinkedRecord) {
+func (r *Reader) referrersInScope(ctx context.Context, s scope.Scope, via relation, to Node) (linked []LinkedRecord) {
 	s.First(func(tenant string) bool {
-		linked = slices.DeleteFunc(r.referrers(ctx, tenant, kind, predicate, to), func(c LinkedRecord) bool {
-			n, ok := r.Find(kind, s, c.ID)
-			return ctx.Err() != nil || !ok || n != c.Node || predicate == BuildsDomain && r.linkedBySkill(ctx, s, c.ID)
+		linked = slices.DeleteFunc(r.referrers(ctx, tenant, via, to), func(c LinkedRecord) bool {
+			n, ok := r.Find(via.kind, s, c.ID)
+			return ctx.Err() != nil || !ok || n != c.Node || via.predicate == BuildsDomain && r.linkedBySkill(ctx, s, c.ID)
 		})
 		return len(linked) > 0
 	})
@@ -159,14 +161,14 @@ func (r *Reader) referrersInScope(ctx context.Context, s scope.Scope, kind, pred
 }
 
 // referrers returns the tenant's linkable referrers of the node's id, sorted.
-func (r *Reader) referrers(ctx context.Context, tenant, kind, predicate string, to Node) (linked []LinkedRecord) {
+func (r *Reader) referrers(ctx context.Context, tenant string, via relation, to Node) (linked []LinkedRecord) {
 	to.Tenant = tenant
-	for id := range r.Graph.Referrers(ctx, kind, predicate, to) {
+	for id := range r.Graph.Referrers(ctx, via.kind, via.predicate, to) {
 		if !r.follow(1) {
 			return nil
 		}
-		if n := (Node{kind, tenant, id}); r.Has(n) {
-			linked = append(linked, LinkedRecord{n, predicate})
+		if n := (Node{via.kind, tenant, id}); r.Has(n) {
+			linked = append(linked, LinkedRecord{n, via.predicate})
 		}
 	}
 	slices.SortFunc(linked, func(a, b LinkedRecord) int { return strings.Compare(a.ID, b.ID) })

@@ -73,8 +73,11 @@ func (f Filter) clauses() (list []object) {
 // checkInterval is the number of steps of a scan after which it checks its context.
 const checkInterval = 4096
 
-// scan counts the rows and entries that a filter compares.
-type scan struct{ steps int }
+// scan finds the rows that satisfy the choices of a filter.
+type scan struct {
+	satisfied []uint32 // by row: the number of leading choices that it satisfies
+	steps     int      // rows and entries that were compared
+}
 
 // step returns the error of the context at every checkInterval-th call.
 func (s *scan) step(ctx context.Context) error {
@@ -85,15 +88,14 @@ func (s *scan) step(ctx context.Context) error {
 }
 
 // several marks the rows with one of the values, among those that satisfy the first i choices.
-func (s *scan) several(ctx context.Context, rows postings[string], values []string, i uint32,
-	satisfied []uint32) error {
+func (s *scan) several(ctx context.Context, rows postings[string], values []string, i uint32) error {
 	for _, value := range values {
 		for _, e := range rows[value] {
 			if err := s.step(ctx); err != nil {
 				return err
 			}
-			if satisfied[e.row] == i {
-				satisfied[e.row]++
+			if s.satisfied[e.row] == i {
+				s.satisfied[e.row]++
 			}
 		}
 	}
@@ -101,7 +103,7 @@ func (s *scan) several(ctx context.Context, rows postings[string], values []stri
 }
 
 // single marks the rows whose field has one of the values, among those that satisfy the first i choices.
-func (s *scan) single(ctx context.Context, rows []attributes, c choice, i uint32, satisfied []uint32) error {
+func (s *scan) single(ctx context.Context, rows []attributes, c choice, i uint32) error {
 	values := make(map[string]bool, len(c.values))
 	for _, value := range c.values {
 		values[value] = true
@@ -110,8 +112,8 @@ func (s *scan) single(ctx context.Context, rows []attributes, c choice, i uint32
 		if err := s.step(ctx); err != nil {
 			return err
 		}
-		if satisfied[row] == i && values[c.attribute(rows[row])] {
-			satisfied[row]++
+		if s.satisfied[row] == i && values[c.attribute(rows[row])] {
+			s.satisfied[row]++
 		}
 	}
 	return nil

@@ -133,14 +133,13 @@ func (p *pool) hidden(ctx context.Context, f Filter) ([]bool, error) {
 		return p.dead, nil
 	}
 	choices := f.choices()
-	satisfied := make([]uint32, len(p.dead)) // by row: the number of leading choices that it satisfies
-	var s scan
+	s := scan{satisfied: make([]uint32, len(p.dead))}
 	for i, c := range choices {
 		var err error
 		if c.attribute == nil {
-			err = s.several(ctx, p.several[c.field], c.values, uint32(i), satisfied)
+			err = s.several(ctx, p.several[c.field], c.values, uint32(i))
 		} else {
-			err = s.single(ctx, p.attributes, c, uint32(i), satisfied)
+			err = s.single(ctx, p.attributes, c, uint32(i))
 		}
 		if err != nil {
 			return nil, err
@@ -151,7 +150,7 @@ func (p *pool) hidden(ctx context.Context, f Filter) ([]bool, error) {
 		if err := s.step(ctx); err != nil {
 			return nil, err
 		}
-		hidden[row] = dead || satisfied[row] < uint32(len(choices)) || f.Public && !p.attributes[row].public
+		hidden[row] = dead || s.satisfied[row] < uint32(len(choices)) || f.Public && !p.attributes[row].public
 	}
 	return hidden, nil
 }

@@ -79,7 +79,7 @@ func TestTwoWorkersApplyAllDespiteFailures(t *testing.T) {
 			// Half of the batch was applied before the connection broke.
 			w.server.mu.Lock()
 			defer w.server.mu.Unlock()
-			return errors.Join(errUnavailable, w.server.ix.Apply(ctx, batch[len(batch)/2:]))
+			return errors.Join(errUnavailable, w.server.put(ctx, batch[len(batch)/2:]))
 		}
 		return nil
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +35,7 @@ type server struct {
 	lost     bool                                                  // and the generation was not queried since
 	fault    func(ctx context.Context, batch []index.Change) error // called before a batch is applied
 	applied  map[uint64]int                                        // number of times, by revision
+	newest   map[[3]string]uint64                                  // revision by kind, tenant and id
 	batches  int
 	promoted map[string]int // number of documents at promotion, by generation
 }
@@ -52,7 +54,7 @@ func (s *server) empty() {
 	if s.ix, err = index.Open("embedded:", e, ""); err != nil {
 		s.t.Fatal(err)
 	}
-	s.applied = map[uint64]int{}
+	s.applied, s.newest = map[uint64]int{}, map[[3]string]uint64{}
 }
 
 // fail installs a fault for all requests; nil: none.
@@ -90,12 +92,23 @@ func (s *server) Apply(ctx context.Context, batch []index.Change) error {
 	s.batches++
 	var good []index.Change
 	for _, c := range batch {
-		if !within(rejected, c.Revision) {
-			good = append(good, c)
-			s.applied[c.Revision]++
+		if within(rejected, c.Revision) {
+			continue
 		}
+		s.applied[c.Revision]++
+		good = append(good, c)
 	}
-	return errors.Join(s.ix.Apply(ctx, good), err)
+	return errors.Join(s.put(ctx, good), err)
+}
+
+// put stores the changes that are not older than those of the same record. The caller holds mu.
+func (s *server) put(ctx context.Context, batch []index.Change) error {
+	return s.ix.Apply(ctx, slices.DeleteFunc(slices.Clone(batch), func(c index.Change) bool {
+		key := [3]string{c.Kind, c.Tenant, c.ID}
+		older := c.Revision < s.newest[key]
+		s.newest[key] = max(s.newest[key], c.Revision)
+		return older
+	}))
 }
 
 func within(rejected *index.Rejected, revision uint64) bool {
