@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"maps"
 	"sync"
 	"time"
 
@@ -13,8 +12,8 @@ import (
 	"cairn/services/internal/watermark"
 )
 
-// Counter counts the records of each tenant by following the catalog. The bytes include delete markers
-// until they expire. It includes the pending writes of this worker, and writes of other workers once
+// Counter counts the records of each tenant by following the catalog. The bytes include delete markers. It
+// includes the pending writes of this worker, and writes of other workers once
 // they are stored. So several workers together can exceed a limit by their concurrent registrations. It
 // is safe for concurrent use.
 type Counter struct {
@@ -25,7 +24,6 @@ type Counter struct {
 	mu       sync.Mutex
 	seed     maphash.Seed
 	messages map[string]map[uint64]message // the newest one of each key, by tenant and the hash of the key
-	cleaned  time.Time                     // when expired markers were removed from messages
 	applied  watermark.Watermark           // advanced while holding mu
 	ahead    map[catalog.Key]uint64        // revisions of own writes above the watermark, already counted
 }
@@ -33,26 +31,19 @@ type Counter struct {
 // message is a stored message; the zero value means none.
 type message struct {
 	bytes   uint32
-	expires uint32 // Unix second in which a delete marker expires; 0: a record
+	removed bool // a delete marker
 }
 
-// amount returns what the message counts, and when it expires.
-func (m message) amount() (quota.Amount, time.Time) {
-	switch {
-	case m.expires > 0:
-		return quota.Amount{Bytes: int64(m.bytes)}, time.Unix(int64(m.expires), 0)
-	case m.bytes > 0:
-		return quota.Amount{Count: 1, Bytes: int64(m.bytes)}, time.Time{}
-	default:
-		return quota.Amount{}, time.Time{}
+// exists reports whether the message is a record.
+func (m message) exists() bool { return m.bytes > 0 && !m.removed }
+
+func (m message) amount() quota.Amount {
+	a := quota.Amount{Bytes: int64(m.bytes)}
+	if m.exists() {
+		a.Count = 1
 	}
+	return a
 }
-
-// expired reports whether the message is a marker that has expired.
-func (m message) expired() bool { return m.expires > 0 && int64(m.expires) < time.Now().Unix() }
-
-// cleanInterval is the interval at which expired markers are removed from memory, if there are deletions.
-const cleanInterval = time.Hour
 
 // OpenCounter counts the records of the catalog. The caller closes it.
 func OpenCounter(ctx context.Context, log *catalog.Catalog, limit quota.Limit) (*Counter, error) {
@@ -86,12 +77,7 @@ func (c *Counter) apply(s catalog.Size) {
 	defer c.mu.Unlock()
 	if s.Key != (catalog.Key{}) && s.Revision >= c.ahead[s.Key] {
 		delete(c.ahead, s.Key)
-		m := message{bytes: uint32(s.Bytes)}
-		if !s.Expires.IsZero() {
-			m.expires = uint32(s.Expires.Unix())
-			c.clean()
-		}
-		c.replace(s.Key.Tenant, c.hash(s.Key), m)
+		c.replace(s.Key, message{uint32(s.Bytes), s.Removed})
 	}
 	c.applied.Advance(s.Revision)
 }
@@ -100,40 +86,20 @@ func (c *Counter) apply(s catalog.Size) {
 func (c *Counter) has(key catalog.Key) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := c.messages[key.Tenant][c.hash(key)]
-	return m.bytes > 0 && m.expires == 0
+	return c.messages[key.Tenant][c.hash(key)].exists()
 }
 
 func (c *Counter) hash(key catalog.Key) uint64 { return maphash.String(c.seed, key.String()) }
 
-// replace replaces the newest message of a key. The caller holds mc.
-func (c *Counter) replace(tenant string, hash uint64, m message) {
-	messages := c.messages[tenant]
+// replace replaces the newest message of a key. The caller holds mu.
+func (c *Counter) replace(key catalog.Key, m message) {
+	messages, hash := c.messages[key.Tenant], c.hash(key)
 	if messages == nil {
 		messages = map[uint64]message{}
-		c.messages[tenant] = messages
+		c.messages[key.Tenant] = messages
 	}
-	old, expires := messages[hash].amount()
-	c.Add(tenant, quota.Amount{}.Minus(old), expires)
-	added, expires := m.amount()
-	c.Add(tenant, added, expires)
-	if messages[hash] = m; m == (message{}) {
-		delete(messages, hash)
-	}
-}
-
-// clean removes expired markers, which are no longer counted. The caller holds mc.
-func (c *Counter) clean() {
-	if time.Since(c.cleaned) < cleanInterval {
-		return
-	}
-	c.cleaned = time.Now()
-	for tenant, messages := range c.messages {
-		maps.DeleteFunc(messages, func(_ uint64, m message) bool { return m.expired() })
-		if len(messages) == 0 {
-			delete(c.messages, tenant)
-		}
-	}
+	c.Add(key.Tenant, m.amount().Minus(messages[hash].amount()), time.Time{})
+	messages[hash] = m
 }
 
 // reserve counts a record before it is written, or returns the error of the
@@ -161,11 +127,7 @@ func (c *Counter) tryReserve(key catalog.Key, bytes int64) (done func(revision u
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	record := message{bytes: uint32(bytes)}
-	amount, _ := record.amount()
-	if replaced := c.messages[key.Tenant][c.hash(key)]; !replaced.expired() {
-		old, _ := replaced.amount()
-		amount = amount.Minus(old)
-	}
+	amount := record.amount().Minus(c.messages[key.Tenant][c.hash(key)].amount())
 	if err := c.Reserve(key.Tenant, amount, time.Time{}); err != nil {
 		return nil, err
 	}
@@ -175,7 +137,7 @@ func (c *Counter) tryReserve(key catalog.Key, bytes int64) (done func(revision u
 		c.Add(key.Tenant, quota.Amount{}.Minus(amount), time.Time{})
 		if revision > max(c.applied.Revision(), c.ahead[key]) {
 			c.ahead[key] = revision
-			c.replace(key.Tenant, c.hash(key), record)
+			c.replace(key, record)
 		}
 	}, nil
 }

@@ -3,7 +3,6 @@ package catalog
 import (
 	"bytes"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,11 +15,8 @@ type Size struct {
 	Key      Key
 	Bytes    int64 // as SizeOf
 	Revision uint64
-	Expires  time.Time // of the delete marker; zero: a record
+	Removed  bool // a delete marker
 }
-
-// maxExpiry is the expiry of a delete marker without a TTL.
-var maxExpiry = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // entryBytes is the size of a list entry in addition to its text: it may be a link with a node of the
 // graph, or an example query with a vector. With it, the views of a worker take at most about 15 times
@@ -52,17 +48,11 @@ func sizeOf(msg jetstream.Msg) (Size, error) {
 	if err != nil {
 		return Size{}, err
 	}
-	size := Size{Revision: meta.Sequence.Stream}
+	size := Size{Revision: meta.Sequence.Stream, Removed: bucket.Removes(msg.Headers())}
 	encoded := strings.TrimPrefix(msg.Subject(), subjects)
 	if key, err := ParseKey(encoded); err == nil {
 		size.Key = key
 	}
 	size.Bytes = SizeOf(size.Key, msg.Data())
-	if bucket.Removes(msg.Headers()) {
-		size.Expires = maxExpiry
-		if ttl, err := time.ParseDuration(msg.Headers().Get(jetstream.MsgTTLHeader)); err == nil { // of an earlier release
-			size.Expires = meta.Timestamp.Add(ttl)
-		}
-	}
 	return size, nil
 }

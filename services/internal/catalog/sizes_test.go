@@ -41,8 +41,8 @@ func TestSizes(t *testing.T) {
 	sum := int64(0)
 	for s := range received {
 		sum += s.Bytes
-		if s.Expires.IsZero() != (s.Key == key) {
-			t.Errorf("%v expires at %v", s.Key, s.Expires)
+		if s.Removed != (s.Revision == last) {
+			t.Errorf("%v is removed: %v", s.Key, s.Removed)
 		}
 		if s.Revision == last {
 			break
