@@ -270,25 +270,13 @@ func TestAgentCards(t *testing.T) {
 				t.Errorf("%s: %d %s", query, a.status, a.body)
 			}
 		}
-		register := func(card string) string {
-			return `{"agent_data":{"agent_id":"$.c","tenant_id":"$","agent_card":` + card + `}}`
-		}
 		c.rows(t, []row{
 			{"an agent without a card", "GET /agents/$.b/card?tenant_id=$", "", 404, "CE-081", ""},
 			{"an unknown agent", "GET /agents/$.x/card", "", 404, "CE-081", ""},
 			{"an unknown parameter", "GET /agents/$.a/card?kind=skill", "", 400, "CE-001 kind", ""},
-			{"a card without a name", "POST /register/agent", register(strings.Replace(card, "Zeppelin $", "", 1)), 400,
+			{"a card without a name", "POST /register/agent",
+				`{"agent_data":{"agent_id":"$.c","agent_card":` + strings.Replace(card, "Zeppelin $", "", 1) + `}}`, 400,
 				"CE-061 agent_data.agent_card.name", ""},
-			{"a name that is no text", "POST /register/agent", register(`{"name":7}`), 400, "CE-061 agent_data.agent_card.name",
-				""},
-			{"a card that is no object", "POST /register/agent", register(`"x"`), 400, "CE-061 agent_data.agent_card", ""},
-			{"a card without an interface", "POST /register/agent",
-				register(strings.Replace(card, `"url":"https://a.example.com",`, "", 1)), 400,
-				"CE-061 agent_data.agent_card.supportedInterfaces", ""},
-			{"a URL of another scheme", "POST /register/agent", register(strings.Replace(card, "https:", "javascript:", 1)), 400,
-				"CE-061 agent_data.agent_card.url", ""},
-			{"a skill without an id", "POST /register/agent", register(strings.Replace(card, `"id":"s"`, `"id":""`, 1)), 400,
-				"CE-061 agent_data.agent_card.skills[0].id", ""},
 		})
 	})
 }

@@ -51,31 +51,6 @@ func TestAnalysis(t *testing.T) {
 	})
 }
 
-func TestOfflineAnswers(t *testing.T) {
-	everywhere(t, usual, func(t *testing.T, c *client) {
-		for query, want := range map[string]string{
-			"How many hosts are there?":             "3",
-			"How many hosts run linux?":             "2",
-			"What is the average number of cpus?":   "9.33",
-			"How many vlans are in Oslo?":           "1",
-			"Which host has the most cpus?":         "h2",
-			"How many hosts are in Bergen?":         "1",
-			"What is the total number of cpus?":     "28",
-			"How many tape libraries do we have?":   "no array and field explains",
-			"Which sites do the hosts belong to?":   "Bergen",
-			"How many distinct sites do hosts have": "2",
-		} {
-			for _, mode := range []string{"standard", "broad"} {
-				events := c.analyze(t, question(query, estate, `"mode":"`+mode+`"`))
-				inOrder(t, kindsOf(events))
-				if got := textOf(t, events); !strings.Contains(got, want) {
-					t.Errorf("%s (%s): %q, want %s in it", query, mode, got, want)
-				}
-			}
-		}
-	})
-}
-
 func TestInvalidAnalyses(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		const head = `{"query":"q","context":"{}","target":"H"`

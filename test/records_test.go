@@ -223,31 +223,6 @@ func TestPutRecord(t *testing.T) {
 	})
 }
 
-// TestBulk registers thousands of records in one request, more than admission control would
-// admit one by one, and finds them.
-func TestBulk(t *testing.T) {
-	everywhere(t, usual, func(t *testing.T, c *client) {
-		const n = 2000
-		var body strings.Builder
-		for i := range n {
-			body.WriteString(c.named(fmt.Sprintf(`{"kind":"tool","record":{"tool_id":"$.s.t%d","tool_class":"$"}}`, i)) + "\n")
-		}
-		got := c.do(t, "POST /records", body.String())
-		results := strings.Split(strings.TrimSpace(got.body), "\n")
-		if len(results) != n {
-			t.Fatalf("got %d results, want %d", len(results), n)
-		}
-		for i, r := range results {
-			if want := c.named(fmt.Sprintf(`{"kind":"tool","id":"$.s.t%d","revision":`, i)); !strings.HasPrefix(r, want) {
-				t.Fatalf("result %d: got %s, want %s…", i, r, want)
-			}
-		}
-		c.rows(t, []row{{"every record of the bulk request is found", "POST /resolve/tools",
-			`{"tool_ids":["$.s.t0","$.s.t1999"]}`, 200, "",
-			`{"tools":[{"tool_id":"$.s.t0"},{"tool_id":"$.s.t1999"}],"missing":[]}`}})
-	})
-}
-
 func TestRecordHistory(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		put := func(record string) string {

@@ -1,10 +1,6 @@
 package test
 
 import (
-	"context"
-	"fmt"
-	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -60,76 +56,6 @@ func TestTagRequests(t *testing.T) {
 			{"a tag without flow and tags has empty ones", "GET /tags/$a", "", 200,
 				`{"tags":{"request_id":"$a","flow":"","tags":{}}}`, ""},
 		})
-	})
-}
-
-func TestTagRequestIDs(t *testing.T) {
-	everywhere(t, usual, func(t *testing.T, c *client) {
-		for _, id := range []string{
-			"*>. /", "..", ".", "/", "%2F", "%", "a b", " ", "a.b.c", "$KV.cairn_tags.>", "_global", "?x=y#z", "+",
-			"日本語 🙂 é", "e\u0301", "tab\tand\nline", "\u0000", `"quoted\"`, strings.Repeat("é", 256),
-		} {
-			t.Run(truncated(id), func(t *testing.T) {
-				path := "/tags/" + escaped(id)
-				body := text(map[string]any{"request_id": id, "flow": id, "tags": map[string]any{id: id}})
-				c := c.plain()
-				c.call(t, "POST /tags/write", body).expect(t, 201, text(map[string]string{"request_id": id, "flow": id}), "")
-				c.call(t, "GET "+path, "").expect(t, 200, `{"tags":`+body+`}`, "")
-				c.call(t, "POST /tags/write", body).expect(t, 409, "CE-021", "")
-				c.call(t, "DELETE "+path, "").expect(t, 204, "", "")
-				c.call(t, "GET "+path, "").expect(t, 404, "CE-022", "")
-			})
-		}
-		long := strings.Repeat("é", 257)
-		c.rows(t, []row{
-			{"257 characters are too many to write", "POST /tags/write", `{"request_id":"` + long + `"}`, 400,
-				"CE-001 request_id", ""},
-			{"257 characters are too many to read", "GET /tags/" + escaped(long), "", 400, "CE-001 request_id", ""},
-			{"257 characters are too many to remove", "DELETE /tags/" + escaped(long), "", 400, "CE-001 request_id", ""},
-			{"a path that is not UTF-8 is refused", "GET /tags/%FF", "", 400, "CE-001 request_id", ""},
-		})
-	})
-}
-
-// escaped percent-encodes every byte that is not an ASCII letter or digit.
-func escaped(s string) string {
-	var b strings.Builder
-	for _, c := range []byte(s) {
-		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
-			b.WriteByte(c)
-			continue
-		}
-		fmt.Fprintf(&b, "%%%02X", c)
-	}
-	return b.String()
-}
-
-func TestTagIsWrittenOnce(t *testing.T) {
-	everywhere(t, usual, func(t *testing.T, c *client) {
-		const writers = 24
-		answers := make(chan answer, writers)
-		for i := range writers {
-			go func() {
-				a, err := c.try(context.Background(), "POST /tags/write",
-					fmt.Sprintf(`{"request_id":"$","flow":"f%d","tags":{"n":%d}}`, i, i))
-				if err != nil {
-					t.Errorf("write %d: %v", i, err)
-				}
-				answers <- a
-			}()
-		}
-		var first []answer
-		for range writers {
-			if a := <-answers; a.status == http.StatusCreated {
-				first = append(first, a)
-			} else {
-				a.expect(t, 409, "CE-021", "")
-			}
-		}
-		if len(first) != 1 {
-			t.Fatalf("%d of %d writes were accepted, want 1: %v", len(first), writers, first)
-		}
-		c.call(t, "GET /tags/$", "").expect(t, 200, "", `{"tags":`+first[0].body+`}`)
 	})
 }
 
