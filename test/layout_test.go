@@ -181,3 +181,54 @@ func receiver(typ ast.Expr) string {
 		}
 	}
 }
+
+// prepositions are words that name no value.
+var prepositions = []string{"of", "at", "is", "by", "one", "more", "found", "known"}
+
+// TestNamesAreNouns finds variables, constants, parameters, results and fields that are named by a preposition.
+func TestNamesAreNouns(t *testing.T) {
+	t.Parallel()
+	files := token.NewFileSet()
+	for _, path := range tracked(t) {
+		if !strings.HasSuffix(path, ".go") {
+			continue
+		}
+		file, err := parser.ParseFile(files, filepath.Join("..", path), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			for _, name := range defined(n) {
+				if slices.Contains(prepositions, name.Name) {
+					t.Errorf("%s: %s is not a noun", files.Position(name.Pos()), name.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// defined returns the names of values that a node defines.
+func defined(n ast.Node) (names []*ast.Ident) {
+	var list []ast.Expr
+	switch n := n.(type) {
+	case *ast.Field: // also of receivers, parameters and results
+		return n.Names
+	case *ast.ValueSpec:
+		return n.Names
+	case *ast.AssignStmt:
+		if n.Tok == token.DEFINE {
+			list = n.Lhs
+		}
+	case *ast.RangeStmt:
+		if n.Tok == token.DEFINE {
+			list = []ast.Expr{n.Key, n.Value}
+		}
+	}
+	for _, e := range list {
+		if name, ok := e.(*ast.Ident); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
