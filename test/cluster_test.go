@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ type machines struct {
 	routes  []string
 	data    []string
 	https   []string
+	flags   []string // of all machines
 	list    []*cairntest.Process
 }
 
@@ -48,12 +50,17 @@ func newMachines(t testing.TB) *machines {
 }
 
 // run starts the machines and returns immediately.
-func (m *machines) run(list ...int) {
-	for _, i := range list {
-		m.list[i] = launch(m.program, "up", "--http", m.https[i], "--nats-listen", "127.0.0.1:0", "--data", m.data[i],
-			"--model", "offline:", "--cluster", "test", "--cluster-listen", m.routes[i], "--cluster-secret", "s",
-			"--routes", strings.Join(m.routes, ","))
+func (m *machines) run(which ...int) {
+	for _, i := range which {
+		m.list[i] = m.up(i, append(slices.Clone(m.flags), "--cluster", "test", "--cluster-listen", m.routes[i],
+			"--cluster-secret", "s", "--routes", strings.Join(m.routes, ","))...)
 	}
+}
+
+func (m *machines) up(i int, flags ...string) *cairntest.Process {
+	args := []string{"up", "--http", m.https[i], "--nats-listen", "127.0.0.1:0", "--data", m.data[i], "--model",
+		"offline:"}
+	return launch(m.program, append(args, flags...)...)
 }
 
 // awaitRunning waits until the services of these machines run. The health of a
@@ -182,5 +189,60 @@ func TestCluster(t *testing.T) {
 			t.Error(err)
 		}
 		m.list[i] = nil
+	}
+}
+
+// operate runs a command against the NATS server of the machine and returns its output.
+func (m *machines) operate(i int, args ...string) string {
+	m.t.Helper()
+	p := launch(m.program, append(args, "--nats", m.list[i].NATS())...)
+	if err := p.Wait(); err != nil {
+		m.t.Fatalf("cairn %v: %v\n%s", args, err, p.Stderr.String())
+	}
+	return p.Stdout.String()
+}
+
+// TestGrowFromOneNodeToThree follows the runbook of edge/docs/clustering.md: it backs up
+// a stand-alone node and restores the backup to three new nodes.
+func TestGrowFromOneNodeToThree(t *testing.T) {
+	t.Parallel()
+	m := newMachines(t)
+	c := m.clients()
+	m.list[1] = m.up(1)
+	c[1].awaitHealth(t, 200, allWell)
+	c[1].put(t, [2]string{"skill", `{"skill_id":"$.a","purpose":"$"}`})
+	c[1].do(t, "POST /tags/write", `{"request_id":"$","flow":"f"}`)
+	file := filepath.Join(t.TempDir(), "cairn.backup")
+	m.operate(1, "backup", file)
+	m.list[1].Terminate()
+	if err := m.list[1].Wait(); err != nil {
+		t.Fatal(err)
+	}
+	node := m.up(1, "--cluster", "test", "--cluster-listen", m.routes[1], "--routes", m.routes[0], "--insecure")
+	if err := node.Wait(); err == nil || !strings.Contains(node.Stderr.String(), "restore a backup") {
+		t.Errorf("a cluster node started with the data of a stand-alone one: %v, want an error", err)
+	}
+	m.data[1] += "-new"
+	m.run(0, 1, 2)
+	m.awaitRunning(0, 1, 2)
+	m.operate(0, "restore", file, "--replicas", "3")
+	for _, client := range c {
+		client.awaitHealth(t, 200, allWell)
+	}
+	for i := range m.list { // each node in turn
+		m.kill(i)
+		other := c[(i+1)%3]
+		wait.Until(t, "the tag is found without a node", func() bool {
+			return other.call(t, "GET /tags/$", "").status == 200
+		})
+		wait.Until(t, "the skill is found without it", func() bool {
+			a := other.call(t, "POST /resolve/skill", `{"query":"$","top_k":1}`)
+			return a.status == 200 && strings.Contains(a.body, other.named("$.a"))
+		})
+		m.run(i)
+		for _, client := range c {
+			client.awaitHealth(t, 200, allWell)
+			client.awaitClusterMetrics(t, 3, 1)
+		}
 	}
 }

@@ -39,13 +39,12 @@ type monitor struct {
 	done    sync.WaitGroup
 }
 
-// startMonitor runs the monitor of the server until Stop.
-func (s *Server) startMonitor() {
+// startMonitor runs a monitor of the server. The caller stops it.
+func startMonitor(s *Server) *monitor {
 	ctx, cancel := context.WithCancel(context.Background())
-	s.monitor = &monitor{
-		server: s, refused: map[string]*nats.Subscription{}, cancel: cancel,
-	}
-	s.monitor.done.Go(func() { s.monitor.run(ctx) })
+	m := &monitor{server: s, refused: map[string]*nats.Subscription{}, cancel: cancel}
+	m.done.Go(func() { m.run(ctx) })
+	return m
 }
 
 func (m *monitor) stop() {

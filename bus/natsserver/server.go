@@ -130,7 +130,7 @@ func (s *Server) start(listen string, list []Option) error {
 		s.Stop()
 		return fmt.Errorf("embedded NATS did not start in %s", s.dir)
 	}
-	s.startMonitor()
+	s.monitor = startMonitor(s)
 	return nil
 }
 
