@@ -109,17 +109,17 @@ type agentCaller struct {
 }
 
 func (c agentCaller) AuthorizeTenant(tenant string) error {
-	if tenant == "" || !c.x.by.Bound() || slices.Contains(c.x.by.Tenants, tenant) {
+	if tenant == "" || !c.x.caller.Bound() || slices.Contains(c.x.caller.Tenants, tenant) {
 		return nil
 	}
 	return schemas.ErrForbidden.With(schemas.FieldError{
-		Field: "tenant", Message: "expected a tenant of the credential: " + strings.Join(c.x.by.Tenants, ", "),
+		Field: "tenant", Message: "expected a tenant of the credential: " + strings.Join(c.x.caller.Tenants, ", "),
 	})
 }
 
-func (c agentCaller) NewRun(prefix string) string { return bus.NameRun(c.x.by, prefix) }
+func (c agentCaller) NewRun(prefix string) string { return bus.NameRun(c.x.caller, prefix) }
 
-func (c agentCaller) Owns(run string) bool { return bus.OwnsRun(c.x.by, run) }
+func (c agentCaller) Owns(run string) bool { return bus.OwnsRun(c.x.caller, run) }
 
 func (c agentCaller) Start(ctx context.Context, newName func() string, body []byte) iter.Seq2[bus.Event, error] {
 	return c.analysis.Start(ctx, c.x.edge.conn, newName, body)
@@ -136,7 +136,7 @@ func (c agentCaller) Snapshot(ctx context.Context, run string) iter.Seq2[bus.Eve
 }
 
 func (c agentCaller) Stored(ctx context.Context) ([]bus.StoredRun, error) {
-	return c.analysis.Stored(ctx, c.x.edge.conn, c.x.by)
+	return c.analysis.Stored(ctx, c.x.edge.conn, c.x.caller)
 }
 
 func (c agentCaller) Cancel(ctx context.Context, run string) error {

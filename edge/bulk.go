@@ -245,7 +245,7 @@ func (b *bulkRequest) results(ctx context.Context, batch [][]byte) []jsontext.Va
 // admit is exchange.admit, but waits.
 func (b *bulkRequest) admit(ctx context.Context) error {
 	requests := b.x.edge.requests
-	if requests == nil || requests.Wait(ctx, bus.AdmissionKey(b.x.by, nil), 1) == nil {
+	if requests == nil || requests.Wait(ctx, bus.AdmissionKey(b.x.caller, nil), 1) == nil {
 		return nil
 	}
 	return context.Cause(ctx)

@@ -20,7 +20,7 @@ func identity() action {
 			Permission: schemas.PermissionRead, Reply: reflect.TypeFor[schemas.Caller](), Invalid: schemas.ErrMalformed,
 			Summary: "The caller of the request, with its tenants and permissions",
 		},
-		answer: func(x *exchange) error { return respond(x, x.by.Caller()) },
+		answer: func(x *exchange) error { return respond(x, x.caller.Caller()) },
 	}
 }
 
@@ -37,7 +37,7 @@ func authenticate(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.by, x.ctx, x.body.tenant = caller, bus.WithIdentity(x.ctx, caller), bus.AdmissionKey(caller, nil)
+	x.caller, x.ctx, x.body.tenant = caller, bus.WithIdentity(x.ctx, caller), bus.AdmissionKey(caller, nil)
 	if wait, err := authenticator.Allow(caller); err != nil {
 		setRetryAfter(x.w, wait)
 		return err

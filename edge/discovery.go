@@ -103,8 +103,8 @@ func catalog(e *edge) action {
 // ardTenant returns the tenant of the URL, or else the only tenant of the caller. Workers
 // authorize it.
 func ardTenant(x *exchange, given string) string {
-	if given == "" && x.by.Bound() && len(x.by.Tenants) == 1 {
-		return x.by.Tenants[0]
+	if given == "" && x.caller.Bound() && len(x.caller.Tenants) == 1 {
+		return x.caller.Tenants[0]
 	}
 	return given
 }

@@ -47,7 +47,7 @@ type exchange struct {
 	route  *telemetry.Route
 	vars   map[string]string // path variables, still escaped
 	id     string
-	by     *schemas.Identity // nil: authentication is off, or the route is open
+	caller *schemas.Identity // nil: authentication is off, or the route is open
 	span   telemetry.Span
 	body   requestBody
 	status int // 0 until the response begins
@@ -89,11 +89,11 @@ func (x *exchange) setHeaders() {
 // readBody receives the whole body of the request, at most limit bytes (see requestBody.read).
 func (x *exchange) readBody(limit int) ([]byte, error) {
 	body, err := x.body.read(limit)
-	var known *schemas.Error
+	var declared *schemas.Error
 	switch {
 	case err == nil:
 		return body, nil
-	case errors.As(err, &known):
+	case errors.As(err, &declared):
 		return nil, err
 	case x.r.Context().Err() != nil:
 		return nil, context.Canceled
@@ -117,7 +117,7 @@ func (x *exchange) send(forward mcp.Forward, body []byte) (bus.Reply, error) {
 // workers divide their slots by tenant_id. Next to the workers of the same process, which admit each request, the
 // edge admits all.
 func (x *exchange) admit() error {
-	if requests := x.edge.requests; requests != nil && !requests.Acquire(bus.AdmissionKey(x.by, nil), 1) {
+	if requests := x.edge.requests; requests != nil && !requests.Acquire(bus.AdmissionKey(x.caller, nil), 1) {
 		return errOverload
 	}
 	return nil
@@ -126,7 +126,7 @@ func (x *exchange) admit() error {
 // leave ends the admission of a request.
 func (x *exchange) leave() {
 	if x.edge.requests != nil {
-		x.edge.requests.Release(bus.AdmissionKey(x.by, nil), 1)
+		x.edge.requests.Release(bus.AdmissionKey(x.caller, nil), 1)
 	}
 }
 

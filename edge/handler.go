@@ -135,10 +135,10 @@ func (h *handler) allowed(r *http.Request) (methods, possible string) {
 	for route, row := range h.table {
 		var match mux.RouteMatch
 		if route.Match(r, &match); match.MatchErr == mux.ErrMethodMismatch { //nolint:errorlint // the router compares the value
-			of, _ := route.GetMethods() // fails for a route without methods
-			every = append(every, of...)
+			accepted, _ := route.GetMethods() // fails for a route without methods
+			every = append(every, accepted...)
 			if row.Path == r.URL.Path {
-				exact = append(exact, of...)
+				exact = append(exact, accepted...)
 			}
 		}
 	}

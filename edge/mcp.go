@@ -131,7 +131,7 @@ func (c *mcpCaller) leave() {
 	}
 }
 
-func (c *mcpCaller) Identity() *schemas.Identity          { return c.x.by }
+func (c *mcpCaller) Identity() *schemas.Identity          { return c.x.caller }
 func (c *mcpCaller) Tenant() string                       { return c.tenant }
 func (c *mcpCaller) PublicError(err error) *schemas.Error { return c.x.publicError(err) }
 
@@ -154,7 +154,8 @@ func (c *mcpCaller) Send(f mcp.Forward, body []byte) ([]byte, error) {
 
 // AcquireCPU implements mcp.Caller.
 func (c *mcpCaller) AcquireCPU() (release func(), err error) {
-	return admission.Acquire(admission.WithTenant(c.x.r.Context(), bus.AdmissionKey(c.x.by, nil)), c.x.edge.longWork, 1)
+	ctx := admission.WithTenant(c.x.r.Context(), bus.AdmissionKey(c.x.caller, nil))
+	return admission.Acquire(ctx, c.x.edge.longWork, 1)
 }
 
 // countRefusal counts err if it is a refusal, which becomes the result of a tool. It is not delayed
@@ -170,7 +171,7 @@ func countRefusal(err error) error {
 func (c *mcpCaller) Analyze(ctx context.Context, body []byte) iter.Seq2[bus.Event, error] {
 	return func(yield func(bus.Event, error) bool) {
 		c.leave()
-		if err := c.x.by.Authorize(c.analysis.Permission); err != nil {
+		if err := c.x.caller.Authorize(c.analysis.Permission); err != nil {
 			yield(bus.Event{}, err)
 			return
 		}
@@ -192,7 +193,7 @@ func (c *mcpCaller) run(caller context.Context, body []byte, yield func(bus.Even
 	defer context.AfterFunc(caller, cancel)()
 	size, run := 0, ""
 	newRun := func() string {
-		run = bus.NameRun(c.x.by, bus.NewRun())
+		run = bus.NameRun(c.x.caller, bus.NewRun())
 		return run
 	}
 	for event, err := range c.analysis.Start(ctx, c.x.edge.conn, newRun, body) {

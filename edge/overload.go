@@ -54,14 +54,14 @@ func refuse(x *exchange, reason error) error {
 
 // enterStream counts an event stream of the caller until release is called.
 func enterStream(x *exchange) (release func(), err error) {
-	tenant := bus.AdmissionKey(x.by, nil)
+	tenant := bus.AdmissionKey(x.caller, nil)
 	if !x.edge.streams.Acquire(tenant, 1) {
 		return nil, errOverload
 	}
 	if x.edge.authenticator == nil {
 		return func() { x.edge.streams.Release(tenant, 1) }, nil
 	}
-	releaseStream, err := x.edge.authenticator.Enter(x.by)
+	releaseStream, err := x.edge.authenticator.Enter(x.caller)
 	if err != nil {
 		x.edge.streams.Release(tenant, 1)
 		return nil, err

@@ -136,11 +136,11 @@ func withoutBody[Res any](e bus.Endpoint[schemas.Nothing, Res]) action {
 
 // fromURL returns an action that sends the parameters of the path and query to e.
 func fromURL[Req, Res any](e bus.Endpoint[Req, Res]) action {
-	known := parametersOf(reflect.TypeFor[Req]())
+	parameters := parametersOf(reflect.TypeFor[Req]())
 	a := endpointAction(e)
 	a.InURL = true
 	a.answer = func(x *exchange) error {
-		body, wrong := known.read(x.vars, x.r.URL.RawQuery)
+		body, wrong := parameters.read(x.vars, x.r.URL.RawQuery)
 		if len(wrong) > 0 {
 			return e.Invalid.With(wrong...)
 		}
@@ -151,11 +151,11 @@ func fromURL[Req, Res any](e bus.Endpoint[Req, Res]) action {
 
 // queryAction returns an action that answers a request in the URL.
 func queryAction[Req any](answer func(*exchange, Req) error, reply reflect.Type) action {
-	known := parametersOf(reflect.TypeFor[Req]())
+	parameters := parametersOf(reflect.TypeFor[Req]())
 	return action{
 		Spec: describe.Spec{Permission: schemas.PermissionRead, Request: reflect.TypeFor[Req](), Reply: reply, InURL: true},
 		answer: func(x *exchange) error {
-			text, wrong := known.read(x.vars, x.r.URL.RawQuery)
+			text, wrong := parameters.read(x.vars, x.r.URL.RawQuery)
 			if len(wrong) > 0 {
 				return x.spec.Invalid.With(wrong...)
 			}
@@ -171,11 +171,11 @@ func queryAction[Req any](answer func(*exchange, Req) error, reply reflect.Type)
 // fromURLAndBody returns an action that sends the parameters of the path and query to e,
 // with the body as the member of the name.
 func fromURLAndBody[Req, Res any](e bus.Endpoint[Req, Res], name string) action {
-	known := slices.DeleteFunc(parametersOf(reflect.TypeFor[Req]()), func(p parameter) bool { return p.name == name })
+	parameters := slices.DeleteFunc(parametersOf(reflect.TypeFor[Req]()), func(p parameter) bool { return p.name == name })
 	a := endpointAction(e)
 	a.InURL, a.BodyMember = true, name
 	a.answer = func(x *exchange) error {
-		request, wrong := known.read(x.vars, x.r.URL.RawQuery)
+		request, wrong := parameters.read(x.vars, x.r.URL.RawQuery)
 		if len(wrong) > 0 {
 			return e.Invalid.With(wrong...)
 		}

@@ -99,7 +99,7 @@ func cancelRun[Req any](s bus.Stream[Req]) action {
 func runAction[Req any](s bus.Stream[Req], stream *describe.Stream, do func(*exchange, string) error) action {
 	a := queryAction(func(x *exchange, key schemas.RunKey) error {
 		switch {
-		case bus.OwnsRun(x.by, key.Run):
+		case bus.OwnsRun(x.caller, key.Run):
 			return do(x, key.Run)
 		case x.spec.Status == http.StatusNoContent:
 			x.reply(bus.Reply{})
@@ -218,7 +218,7 @@ func (s *stream) newRun() string {
 	if s.x.status != 0 {
 		return ""
 	}
-	s.run, s.sent = bus.NameRun(s.x.by, bus.NewRun()), time.Now()
+	s.run, s.sent = bus.NameRun(s.x.caller, bus.NewRun()), time.Now()
 	return s.run
 }
 

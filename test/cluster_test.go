@@ -192,14 +192,13 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// operate runs a command against the NATS server of the machine and returns its output.
-func (m *machines) operate(i int, args ...string) string {
+// operate runs a command against the NATS server of the machine.
+func (m *machines) operate(i int, args ...string) {
 	m.t.Helper()
 	p := launch(m.program, append(args, "--nats", m.list[i].NATS())...)
 	if err := p.Wait(); err != nil {
 		m.t.Fatalf("cairn %v: %v\n%s", args, err, p.Stderr.String())
 	}
-	return p.Stdout.String()
 }
 
 // TestGrowFromOneNodeToThree follows the runbook of edge/docs/clustering.md: it backs up

@@ -81,7 +81,10 @@ func TestBucketFull(t *testing.T) {
 			"the tag store is full (maximum bytes exceeded)"},
 		{"a limit of messages", nil, bucket.Storage{}, func(c *jetstream.StreamConfig) { c.MaxMsgs = 5 },
 			"the tag store is full (maximum messages exceeded)"},
-		{"the limit of the server", func(_ *natsserver.Server, o *server.Options) error { o.JetStreamMaxStore = 1 << 20; return nil },
+		{"the limit of the server", func(_ *natsserver.Server, o *server.Options) error {
+			o.JetStreamMaxStore = 1 << 20
+			return nil
+		},
 			bucket.Storage{}, func(*jetstream.StreamConfig) {}, "the tag store is full (insufficient resources)"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 )
 
 // TestFullDisk fills the disk of the embedded NATS server. Writes are refused with the reason, the health and the log
-// name the cause, and records are resolved from memory. When the disk has space again, the process restarts by itself, every
-// acknowledged record exists, and writes are served.
+// name the cause, and records are resolved from memory. When the disk has space again, the process restarts by
+// itself, every acknowledged record exists, and writes are served.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := t.TempDir()
@@ -55,7 +55,8 @@ func TestFullDisk(t *testing.T) {
 	if status, body := register(registered); !refused(status, body) {
 		t.Errorf("once more: got %d %s", status, body)
 	}
-	const problem = "the NATS server has disabled JetStream: its disk is full or not writable" // the history was written first
+	// the history was written first
+	const problem = "the NATS server has disabled JetStream: its disk is full or not writable"
 	wantHealth(t, url, func(body string) bool { return strings.Contains(body, problem) })
 	log := p.Stderr.String()
 	if !strings.Contains(log, problem) || !strings.Contains(log, `level=ERROR msg="NATS server"`) {

@@ -68,7 +68,8 @@ func (d *diffOptions) run(cmd *cobra.Command, args []string) error {
 			errs[i] = fmt.Errorf("%s: %w", r.Source, errs[i])
 			continue
 		}
-		changed, err := differences[i].print(cmd.OutOrStdout(), r)
+		d := differences[i]
+		changed, err := d.print(cmd.OutOrStdout(), r)
 		if err != nil {
 			return err
 		}

@@ -145,8 +145,9 @@ func (u *upProcess) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	defer free()
 	settings.StreamLimit = e.Access.Limits.Streams
-	if err = u.serve(ctx, e, u.withModel(ctx, settings), out); err == nil && errors.Is(context.Cause(ctx), ErrStorageRecovered) {
-		err = ErrStorageRecovered
+	err = u.serve(ctx, e, u.withModel(ctx, settings), out)
+	if recovered := errors.Is(context.Cause(ctx), ErrStorageRecovered); recovered && err == nil {
+		return ErrStorageRecovered
 	}
 	return err
 }

@@ -49,7 +49,8 @@ func TestAbandonedWatchLeavesNoConsumer(t *testing.T) {
 			<-creations
 			stop()
 		}()
-		if err := c.Changes(ctx, catalog.Selection{Tenants: []string{""}}, func(catalog.Change) error { return nil }); err != nil {
+		if err := c.Changes(ctx, catalog.Selection{Tenants: []string{""}},
+			func(catalog.Change) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

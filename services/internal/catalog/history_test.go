@@ -154,7 +154,10 @@ func TestHistoryOnShrunkDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, size := range []int64{100 << 20, 50 << 20} {
-		ns, err := natsserver.Start(dir, "", func(_ *natsserver.Server, o *server.Options) error { o.JetStreamMaxStore = size; return nil })
+		ns, err := natsserver.Start(dir, "", func(_ *natsserver.Server, o *server.Options) error {
+			o.JetStreamMaxStore = size
+			return nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

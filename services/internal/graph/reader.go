@@ -93,7 +93,8 @@ func (r *Reader) ContextBuilders(ctx context.Context, s scope.Scope, skill Node,
 	linked := r.Linked(s, skill, ContextBuilders)
 	linked = append(linked, r.referrersInScope(ctx, s, relation{kind, Skills}, skill)...)
 	if domain != "" {
-		linked = append(linked, r.referrersInScope(ctx, s, relation{kind, BuildsDomain}, Node{Kind: KindDomain, ID: domain})...)
+		linked = append(linked, r.referrersInScope(ctx, s, relation{kind, BuildsDomain},
+			Node{Kind: KindDomain, ID: domain})...)
 	}
 	return dedupe(linked)
 }
