@@ -54,8 +54,8 @@ type class struct {
 }
 
 // answers reports whether the request succeeded.
-func (c class) answers(status int) bool {
-	return status < 300 || c.absent && status == http.StatusNotFound
+func (cl class) answers(status int) bool {
+	return status < 300 || cl.absent && status == http.StatusNotFound
 }
 
 type call struct{ method, path, body string }

@@ -33,7 +33,8 @@ func (p *page) drop(name, text string) {
 	p.eval(fmt.Sprintf(`(() => {
 		const data = new DataTransfer();
 		data.items.add(new File([%s], %s, {type: 'application/json'}));
-		document.querySelector('.drop').dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}));
+		document.querySelector('.drop').dispatchEvent(
+			new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}));
 	})()`, quoted(text), quoted(name)), nil)
 	p.estateRead()
 }

@@ -234,7 +234,8 @@ func (p *page) harmless(name string) {
 	p.eval(`(() => {
 		if (window.injected) return 'a script ran';
 		const elements = '#app :is(img, script, iframe, b, object, style, [onerror], [onload])';
-		const links = [...document.querySelectorAll('a')].filter(a => !/^https?:$/.test(new URL(a.getAttribute('href'), location).protocol));
+		const links = [...document.querySelectorAll('a')]
+			.filter(a => !/^https?:$/.test(new URL(a.getAttribute('href'), location).protocol));
 		return [...document.querySelectorAll(elements), ...links].map(e => e.outerHTML).join();
 	})()`, &problem)
 	if problem != "" {
@@ -282,7 +283,8 @@ func BenchmarkFirstView(b *testing.B) {
 	server := cairntest.Up(b, "--data", "", "--model", "offline:")
 	const interactive = `new Promise(resolve => {
 		const done = () => document.activeElement?.id === 'query' && (resolve(performance.now()), true);
-		done() || new MutationObserver((_, o) => done() && o.disconnect()).observe(document, {subtree: true, childList: true, attributes: true});
+		done() || new MutationObserver((_, o) => done() && o.disconnect())
+			.observe(document, {subtree: true, childList: true, attributes: true});
 		document.addEventListener('focusin', done);
 	})`
 	var times []float64

@@ -68,8 +68,8 @@ func (d *diffOptions) run(cmd *cobra.Command, args []string) error {
 			errs[i] = fmt.Errorf("%s: %w", r.Source, errs[i])
 			continue
 		}
-		d := differences[i]
-		changed, err := d.print(cmd.OutOrStdout(), r)
+		result := differences[i]
+		changed, err := result.print(cmd.OutOrStdout(), r)
 		if err != nil {
 			return err
 		}
