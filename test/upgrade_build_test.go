@@ -21,8 +21,8 @@ var later = []struct{ file, before, after string }{
 	{"services/analyze/loop.go", "schemas.EventTextDelta, schemas.TextDelta{Text: text})",
 		"schemas.EventTextDelta, map[string]any{\"text\": text, \"later\": 1})"},
 	{"services/tags/entry.go", "`{\"request_id\":`", "`{\"later\":[1],\"request_id\":`"},
-	{"services/internal/catalog/catalog.go", "\trevision, err := c.commits.put(",
-		"\tmsg.Data = append([]byte(`{\"later\":[1],`), record[1:]...)\n\trevision, err := c.commits.put("},
+	{"services/internal/catalog/catalog.go", "\tmsg.Data = record\n\tif replaces {",
+		"\tmsg.Data = append([]byte(`{\"later\":[1],`), record[1:]...)\n\tif replaces {"},
 }
 
 // buildLater builds the program with these changes.
