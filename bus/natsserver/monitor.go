@@ -94,7 +94,7 @@ func (m *monitor) check() (failed bool) {
 				m.refuse(cause, bucket.SubjectPrefix+name+".>")
 			}
 		}
-	} else {
+	} else if m.server.node == "" { // the server of a node that was removed from its cluster disables JetStream, too
 		const cause = "its disk is full or not writable"
 		problem = "the NATS server has disabled JetStream: " + cause
 		m.refuse(cause, bucket.SubjectPrefix+">", "$JS.API.STREAM.>", "$JS.API.CONSUMER.>")
