@@ -2,9 +2,6 @@ package natsserver
 
 import (
 	"context"
-	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,9 +29,9 @@ const (
 // the stream.
 type monitor struct {
 	server  *Server
-	problem atomic.Pointer[string]        // nil: all streams store messages
-	refused map[string]*nats.Subscription // by subject
-	conn    *nats.Conn                    // of refused; nil: none
+	problem atomic.Pointer[string] // nil: all streams store messages
+	refused map[string]bool        // subjects whose requests conn refuses
+	conn    *nats.Conn             // of refused; nil: none
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
 }
@@ -42,7 +39,7 @@ type monitor struct {
 // startMonitor runs a monitor of the server. The caller stops it.
 func startMonitor(s *Server) *monitor {
 	ctx, cancel := context.WithCancel(context.Background())
-	m := &monitor{server: s, refused: map[string]*nats.Subscription{}, cancel: cancel}
+	m := &monitor{server: s, refused: map[string]bool{}, cancel: cancel}
 	m.done.Go(func() { m.run(ctx) })
 	return m
 }
@@ -69,7 +66,7 @@ func (m *monitor) run(ctx context.Context) {
 		if !m.check() || time.Since(began) < minUptime {
 			continue
 		}
-		if err := probe(m.server.dir); err != nil {
+		if err := writable(m.server.dir, probeBytes); err != nil {
 			m.server.log.Warn("the data directory stores no files: free disk space", "err", err)
 			continue
 		}
@@ -120,21 +117,12 @@ func (m *monitor) refuse(cause string, subjects ...string) {
 		m.conn, err = nats.Connect("", nats.InProcessServer(m.server.ns), nats.Token(m.server.secret))
 	}
 	for _, subject := range subjects {
-		if err == nil && m.refused[subject] == nil {
-			m.refused[subject], err = m.conn.Subscribe(subject, func(msg *nats.Msg) { _ = msg.Respond(refusal) })
+		if err == nil && !m.refused[subject] {
+			_, err = m.conn.Subscribe(subject, func(msg *nats.Msg) { _ = msg.Respond(refusal) })
+			m.refused[subject] = err == nil
 		}
 	}
 	if err != nil {
 		m.server.log.Warn("writes are refused without a reply", "err", err)
 	}
-}
-
-// probe stores a file of probeBytes in dir, and removes it.
-func probe(dir string) error {
-	file, err := os.Create(filepath.Join(dir, ".probe"))
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(make([]byte, probeBytes))
-	return errors.Join(err, file.Sync(), file.Close(), os.Remove(file.Name()))
 }

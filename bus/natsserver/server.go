@@ -92,7 +92,7 @@ func StartNode(dir, listen string, c Cluster, options ...Option) (*Server, error
 
 // start runs the server with the options, and stops it if it does not become ready.
 func (s *Server) start(listen string, list []Option) error {
-	if err := writable(s.dir); err != nil {
+	if err := writable(s.dir, 0); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
 	o := &server.Options{
@@ -154,8 +154,8 @@ func address(purpose, listen string) (host string, port int, err error) {
 	return host, port, l.Close()
 }
 
-// writable creates dir if it is absent, and checks that files can be created there.
-func writable(dir string) error {
+// writable creates dir if it is absent, and checks that a file of size bytes can be stored there.
+func writable(dir string, size int) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
@@ -163,7 +163,8 @@ func writable(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+	_, err = probe.Write(make([]byte, size))
+	return errors.Join(err, probe.Sync(), probe.Close(), os.Remove(probe.Name()))
 }
 
 // URL returns the URL for clients of other processes, or "" if the server does not listen.

@@ -2,7 +2,6 @@ package security
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"cairn/bus/bustest"
 	"cairn/test/cairntest"
 	"cairn/test/wait"
 )
@@ -28,7 +28,7 @@ func TestFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	address := freeAddress(t)
+	address := bustest.FreeAddress(t) // stays the same after the restart
 	p := cairntest.Up(t, "--data", filepath.Join(disk, "data"), "--storage-limit", "40", "--http", address)
 	url := "http://" + address
 	if status, body := sendJSON(t, http.MethodPost, url+"/tags/write",
@@ -100,15 +100,4 @@ func fill(t *testing.T, disk, name string) {
 	if err := os.WriteFile(name, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// freeAddress returns an address for a process that restarts.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }

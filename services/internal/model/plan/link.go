@@ -19,8 +19,8 @@ type Problem struct {
 const maxNearest = 5 // values that a note lists
 
 // linkValues links the values of the conditions to those of the estate: case, spaces and punctuation, a number or
-// boolean written as text, null for a missing value, a year or month for the dates in it. Notes say what was
-// changed. It returns a problem for each value that does not occur in its field.
+// boolean written as text, null for a missing value, a year or month for the dates in it. Notes name the
+// changes. It returns a problem for each value that does not occur in its field.
 func linkValues(a *Array, c *Call) (problems []Problem) {
 	var linked []Condition
 	for _, condition := range c.Filter {
