@@ -27,6 +27,7 @@ type Conn struct {
 	js       jetstream.JetStream
 	requests *requests
 	outages  outages
+	queues   queues
 	budget   *retry.Budget // shared by all requests
 	readConn *Conn         // for reads from JetStream; nil: this connection
 	lister   *replay.Lister

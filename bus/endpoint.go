@@ -71,6 +71,11 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 			return Reply{}, transportError(e.Subject, err)
 		}
 	}
+	tenant, queue := AdmissionKey(Identity(ctx), nil), c.queues.subject(e.Subject)
+	if err := queue.enter(ctx, tenant); err != nil {
+		return Reply{}, transportError(e.Subject, err)
+	}
+	defer queue.leave(tenant)
 	delivery := c.outages.deliver(ctx, e.Subject)
 	defer delivery.end()
 	for {

@@ -129,7 +129,8 @@ func TestCallPropagatesContext(t *testing.T) {
 
 func TestBusyServiceRefusesAtOnce(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
+	server, conn := bustest.Start(t)
+	clients := dialClients(t, server)
 	s := bustest.Service(t, conn, "tags") // 256 slots
 	held := make(chan struct{})
 	err := bus.ReadTag.Serve(s, func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
@@ -140,9 +141,9 @@ func TestBusyServiceRefusesAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	answers := make(chan error, 257)
-	for range cap(answers) {
+	for i := range cap(answers) {
 		go func() {
-			_, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"})
+			_, err := bus.ReadTag.Call(t.Context(), clients[i%len(clients)], schemas.TagKey{RequestID: "r"})
 			answers <- err
 		}()
 	}

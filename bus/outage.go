@@ -68,6 +68,9 @@ type outages struct {
 }
 
 func (o *outages) subject(subject string) *outage {
+	if value, ok := o.subjects.Load(subject); ok {
+		return value.(*outage)
+	}
 	value, _ := o.subjects.LoadOrStore(subject, &outage{})
 	return value.(*outage)
 }
@@ -78,6 +81,18 @@ type callerKey struct{}
 // Requests that were delivered to a worker continue until ctx ends.
 func WithCaller(ctx, caller context.Context) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
+}
+
+// withCaller returns ctx, which also ends when its caller (WithCaller) is canceled. The caller of withCaller calls
+// cancel.
+func withCaller(ctx context.Context) (limited context.Context, cancel func()) {
+	limited, end := context.WithCancel(ctx)
+	caller, ok := ctx.Value(callerKey{}).(context.Context)
+	if !ok {
+		return limited, end
+	}
+	stop := context.AfterFunc(caller, end)
+	return limited, func() { stop(); end() }
 }
 
 // errConnectionLost is the error of requests and streams whose connection was lost.
@@ -118,11 +133,10 @@ func (d *delivery) wait(ctx context.Context, err error) error {
 	if d.outages.nc.IsConnected() {
 		current = d.outages.subject(d.subject)
 	}
-	limited, cancel := context.WithDeadline(ctx, current.recordFailure())
+	limited, cancel := withCaller(ctx)
 	defer cancel()
-	if caller, ok := ctx.Value(callerKey{}).(context.Context); ok {
-		defer context.AfterFunc(caller, cancel)()
-	}
+	limited, expire := context.WithDeadline(limited, current.recordFailure())
+	defer expire()
 	stopped := cmp.Or(retry.Sleep(limited, d.intervals.NextBackOff()), waitConnected(limited, d.outages.nc), ctx.Err())
 	if stopped == nil || errors.Is(stopped, context.Canceled) {
 		return stopped

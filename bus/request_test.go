@@ -190,7 +190,7 @@ func TestHeartbeatExtendsWait(t *testing.T) {
 
 func TestRetryBudget(t *testing.T) {
 	t.Parallel()
-	const requests, again = 300, 100
+	const requests, again = 50, 100
 	conn, nc := startServer(t)
 	taken := unresponsive(t, nc, bus.ReadTag.Subject, 0)
 	var callers sync.WaitGroup

@@ -10,6 +10,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
 	"cairn/schemas"
 	"cairn/test/wait"
 )
@@ -18,7 +19,7 @@ import (
 // in its queue, and a request of another tenant runs.
 func TestRunningRequestsAreDivided(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
+	server, conn := bustest.Start(t)
 	s, err := bus.Start(conn, "resolve", 1024, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -35,18 +36,19 @@ func TestRunningRequestsAreDivided(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := func(tenant, query string) error {
+	call := func(client *bus.Conn, tenant, query string) error {
 		q := schemas.AgentQuery{Query: query, QueryOptions: schemas.QueryOptions{TenantID: &tenant}}
-		_, err := bus.ResolveAgent.Call(t.Context(), conn, q)
+		_, err := bus.ResolveAgent.Call(t.Context(), client, q)
 		return err
 	}
 	limit := 128 * runtime.GOMAXPROCS(0)
 	var callers sync.WaitGroup
 	defer callers.Wait()
 	defer release()
-	for range limit {
+	clients := dialClients(t, server)
+	for i := range limit {
 		callers.Go(func() {
-			if err := call("acme", "wait"); err != nil && !errors.Is(err, schemas.ErrUnavailable) {
+			if err := call(clients[i%len(clients)], "acme", "wait"); err != nil && !errors.Is(err, schemas.ErrUnavailable) {
 				t.Error(err)
 			}
 		})
@@ -56,7 +58,16 @@ func TestRunningRequestsAreDivided(t *testing.T) {
 		running, queued := bus.Running(s)
 		return running == share && queued > 0
 	})
-	if err := call("globex", "q"); err != nil {
+	if err := call(conn, "globex", "q"); err != nil {
 		t.Errorf("a request of another tenant: %v", err)
 	}
+}
+
+// dialClients returns connections that together have more requests in flight than a service admits for one tenant.
+func dialClients(t *testing.T, server *natsserver.Server) (clients []*bus.Conn) {
+	t.Helper()
+	for range 16 {
+		clients = append(clients, bustest.Dial(t, server))
+	}
+	return clients
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"cairn/bus"
-	"cairn/bus/admission"
 	"cairn/bus/bucket"
 	"cairn/bus/keys"
 	"cairn/edge"
@@ -223,22 +222,6 @@ func TestShortRejectedBodiesKeepTheConnection(t *testing.T) {
 		must(t, err, res.Body.Close())
 		if res.StatusCode != http.StatusUnauthorized || res.Close {
 			t.Errorf("got %d, closing %t; want 401 on a connection that stays open", res.StatusCode, res.Close)
-		}
-	}
-}
-
-// TestSlowBodiesAreNotInFlight opens many requests without a body at an edge with a
-// concurrency limit of one.
-func TestSlowBodiesAreNotInFlight(t *testing.T) {
-	t.Parallel()
-	f := open(t, func(c *edge.Config) { c.SetRequests(admission.NewPool(1)) })
-	storeTags(t, f)
-	for range 100 {
-		f.unfinished(t, "POST /tags/write HTTP/1.1", 100, "{")
-	}
-	for range 20 { // the other requests arrive meanwhile
-		if a := f.request(t, http.MethodPost, "/tags/write", strings.NewReader(tagBody)); a.status != http.StatusCreated {
-			t.Fatalf("got %d %s, want 201", a.status, a.body)
 		}
 	}
 }

@@ -195,16 +195,11 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 }
 
 // results returns the results of the lines that are not blank, which it decodes and sends. The lines that a worker
-// cannot decode have a result of this edge. It waits for its admission, because the bulk request was already admitted.
+// cannot decode have a result of this edge.
 func (b *bulkRequest) results(ctx context.Context, batch [][]byte) []jsontext.Value {
 	ctx, cancel := context.WithTimeoutCause(ctx, busyTimeout, errOverload)
 	defer cancel()
 	batch = slices.DeleteFunc(batch, isBlank)
-	if err := b.admit(ctx); err != nil {
-		b.x.err = err
-		return slices.Repeat([]jsontext.Value{b.rejected(err)}, len(batch))
-	}
-	defer b.x.leave()
 	results := make([]jsontext.Value, len(batch))
 	var sent []int
 	body := append(slices.Clone(b.head), `,"records":[`...)
@@ -240,15 +235,6 @@ func (b *bulkRequest) results(ctx context.Context, batch [][]byte) []jsontext.Va
 		}
 	}
 	return results
-}
-
-// admit is exchange.admit, but waits.
-func (b *bulkRequest) admit(ctx context.Context) error {
-	requests := b.x.edge.requests
-	if requests == nil || requests.Wait(ctx, bus.AdmissionKey(b.x.caller, nil), 1) == nil {
-		return nil
-	}
-	return context.Cause(ctx)
 }
 
 // send sends one request to a worker, and retries it while all workers are busy. A request that was sent is not

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus"
-	"cairn/bus/admission"
 	"cairn/bus/bustest"
 	"cairn/edge"
 	"cairn/schemas"
@@ -210,48 +208,6 @@ func TestBulkReadDeadlines(t *testing.T) {
 	f.request(t, "POST", "/records", strings.NewReader(strings.Repeat("\n", lines)))
 	if n := l.readDeadlines.Load(); n > maxDeadlines {
 		t.Errorf("got %d read deadlines for %d lines, want at most %d", n, lines, maxDeadlines)
-	}
-}
-
-// TestBulkLinesWaitForSlots checks that without a slot blank and invalid lines are read only until the
-// buffers are full, that they have no result, and that the rest is not read after the client has disconnected.
-func TestBulkLinesWaitForSlots(t *testing.T) {
-	t.Parallel()
-	for name, lines := range map[string]string{
-		"invalid lines": "{\n", "mostly blank lines": strings.Repeat("\n", 1000) + "{\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			const sent, maxRead = 8 << 20, 512 << 10
-			requests, streams := full(), admission.NewPool(1)
-			var l countingListener
-			f := serveBulk(t, stored, l.count, func(c *edge.Config) {
-				c.SetRequests(requests)
-				c.SetStreams(streams)
-			})
-			conn := f.unfinished(t, "POST /records HTTP/1.1", sent, "")
-			var responded atomic.Bool
-			var client sync.WaitGroup
-			client.Go(func() { _, _ = io.WriteString(conn, strings.Repeat(lines, sent/len(lines))) })
-			client.Go(func() {
-				n, _ := conn.Read(make([]byte, 1))
-				responded.Store(n > 0)
-			})
-			wait.Until(t, "the lines are read", func() bool { return l.read.Load() > 32<<10 })
-			for range 100 { // the edge would read and respond meanwhile
-				f.request(t, http.MethodGet, "/health/live", nil)
-			}
-			if responded.Load() || l.read.Load() > maxRead {
-				t.Errorf("without a slot: got a response: %t, after %d bytes", responded.Load(), l.read.Load())
-			}
-			_ = conn.Close()
-			client.Wait()
-			requests.Release("", 1)
-			wait.Until(t, "the bulk request ends", func() bool { return streams.Used() == 0 })
-			if n := l.read.Load(); n > maxRead {
-				t.Errorf("got %d bytes of a client that has disconnected, want at most %d", n, maxRead)
-			}
-		})
 	}
 }
 

@@ -54,12 +54,10 @@ type Config struct {
 	// ClusterHealth describes a problem of the NATS cluster, empty for none, and
 	// reports whether it has a quorum; nil: unknown, outside the process of the server.
 	ClusterHealth func() (problem string, quorum bool)
-	// WithWorkers means that workers in this process admit the requests.
-	WithWorkers bool
 
-	// Tests replace the bounds of requests and of event streams, and shorten defaultKeepAlive.
-	requests, streams *admission.Pool
-	keepAlive         time.Duration
+	// Tests replace the bound of event streams, and shorten defaultKeepAlive.
+	streams   *admission.Pool
+	keepAlive time.Duration
 }
 
 // newEdge returns the edge of the configuration. It accepts requests until acceptCtx ends, and cancels them
@@ -77,9 +75,6 @@ func newEdge(acceptCtx, requestCtx context.Context, c Config) *edge {
 		analysis:      bus.Analyze,
 		clusterHealth: c.ClusterHealth,
 		publisher:     c.Publisher,
-	}
-	if !c.WithWorkers {
-		e.requests = cmp.Or(c.requests, admission.NewPool(maxRequests))
 	}
 	if c.AnalyzeTimeout > 0 {
 		e.analysis.Timeout = c.AnalyzeTimeout
@@ -99,7 +94,6 @@ type edge struct {
 	describe      func() (describe.Description, error) // of the routes
 	authenticator *access.Authenticator                // nil: authentication is off
 	origins       Origins
-	requests      *admission.Pool // in flight; nil: the workers of this process admit them
 	streams       *admission.Pool // open event streams
 	longWork      *admission.Pool // CPUs for long parts of requests
 	refusals      *rate.Limiter   // of refusals without a delay

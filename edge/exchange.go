@@ -102,37 +102,9 @@ func (x *exchange) readBody(limit int) ([]byte, error) {
 	}
 }
 
-// send sends the request to an endpoint and returns the reply. It is admitted from when the body has arrived until
-// the worker has replied, so that slow clients do not count, and clients that disconnect count while the worker runs.
+// send sends the request to an endpoint and returns the reply. A request whose client disconnects counts as in flight
+// until the worker has replied. A large reply counts against the memory for bodies until the client has received it.
 func (x *exchange) send(forward mcp.Forward, body []byte) (bus.Reply, error) {
-	if err := x.admit(); err != nil {
-		return bus.Reply{}, err
-	}
-	defer x.leave()
-	return x.sendAdmitted(forward, body)
-}
-
-// admit counts a request of the caller's tenant until leave, or returns errOverload. All callers that may access
-// every tenant, also those without authentication, share one tenant here, because the edge does not decode requests;
-// workers divide their slots by tenant_id. Next to the workers of the same process, which admit each request, the
-// edge admits all.
-func (x *exchange) admit() error {
-	if requests := x.edge.requests; requests != nil && !requests.Acquire(bus.AdmissionKey(x.caller, nil), 1) {
-		return errOverload
-	}
-	return nil
-}
-
-// leave ends the admission of a request.
-func (x *exchange) leave() {
-	if x.edge.requests != nil {
-		x.edge.requests.Release(bus.AdmissionKey(x.caller, nil), 1)
-	}
-}
-
-// sendAdmitted is send for a request that is already admitted. A large reply counts against the memory for bodies
-// until the client has received it.
-func (x *exchange) sendAdmitted(forward mcp.Forward, body []byte) (bus.Reply, error) {
 	reply, err := forward(x.ctx, x.edge.conn, body)
 	if err = cmp.Or(x.r.Context().Err(), err); err != nil {
 		return bus.Reply{}, err
@@ -267,7 +239,7 @@ func (x *exchange) log(began time.Time) {
 	level := slog.LevelDebug
 	switch {
 	case x.err == nil, bus.Logged(x.err):
-	case x.err == error(errOverload): //nolint:errorlint // counted by a metric; other errors of its code are logged
+	case isRefusal(x.err): // counted by a metric
 	case x.status == http.StatusInternalServerError:
 		level = slog.LevelError
 	case x.status > http.StatusInternalServerError && x.status != http.StatusNotImplemented:

@@ -11,9 +11,6 @@ import (
 // NewHandler returns the handler of an edge that Serve does not run.
 func NewHandler(t testing.TB, c Config) http.Handler { return newHandler(t.Context(), t.Context(), c) }
 
-// SetRequests sets the bound of requests in flight.
-func (c *Config) SetRequests(p *admission.Pool) { c.requests = p }
-
 // SetStreams sets the bound of event streams.
 func (c *Config) SetStreams(p *admission.Pool) { c.streams = p }
 

@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"cairn/bus"
 	"cairn/bus/admission"
@@ -56,17 +55,12 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 			if err != nil {
 				return err
 			}
-			if err := x.admit(); err != nil {
-				return err
-			}
 			c := &mcpCaller{x: x, analysis: analysis, tenant: tenant}
-			c.admitted.Store(true)
-			defer c.leave()
 			message, err := mcp.Decode(body)
 			if err != nil {
 				return err
 			}
-			w := &messageWriter{x: x, began: c.leave}
+			w := &messageWriter{x: x}
 			if err := h.Serve(w, x.r, message, c); err != nil {
 				return err
 			}
@@ -115,20 +109,11 @@ func tenantParameter(x *exchange) (string, error) {
 	return query.Get("tenant_id"), nil
 }
 
-// mcpCaller sends requests to the bus for the client of one message. It is admitted from when the message has
-// arrived until an analysis starts or the response begins.
+// mcpCaller sends requests to the bus for the client of one message.
 type mcpCaller struct {
 	x        *exchange
 	analysis bus.Stream[schemas.Analysis]
 	tenant   string
-	admitted atomic.Bool
-}
-
-// leave ends the admission. Further calls have no effect.
-func (c *mcpCaller) leave() {
-	if c.admitted.CompareAndSwap(true, false) {
-		c.x.leave()
-	}
 }
 
 func (c *mcpCaller) Identity() *schemas.Identity          { return c.x.caller }
@@ -139,11 +124,7 @@ func (c *mcpCaller) PublicError(err error) *schemas.Error { return c.x.publicErr
 func (c *mcpCaller) Send(f mcp.Forward, body []byte) ([]byte, error) {
 	var reply bus.Reply
 	err := readYourWrites(c.x, func() (err error) {
-		if c.admitted.Load() {
-			reply, err = c.x.sendAdmitted(f, body)
-		} else {
-			reply, err = c.x.send(f, body)
-		}
+		reply, err = c.x.send(f, body)
 		return err
 	})
 	if n := int64(len(reply.Body)); err == nil && n > largeReply && !c.x.body.acquire(mcpCopies*n) {
@@ -170,7 +151,6 @@ func countRefusal(err error) error {
 // Analyze implements mcp.Caller.
 func (c *mcpCaller) Analyze(ctx context.Context, body []byte) iter.Seq2[bus.Event, error] {
 	return func(yield func(bus.Event, error) bool) {
-		c.leave()
 		if err := c.x.caller.Authorize(c.analysis.Permission); err != nil {
 			yield(bus.Event{}, err)
 			return
@@ -217,7 +197,6 @@ func (c *mcpCaller) run(caller context.Context, body []byte, yield func(bus.Even
 // which are plain text, as errors of Cairn.
 type messageWriter struct {
 	x         *exchange
-	began     func() // called when the response begins
 	rejection strings.Builder
 	status    int // status of a rejection; 0: none
 }
@@ -229,7 +208,6 @@ func (w *messageWriter) WriteHeader(status int) {
 		w.status = status
 		return
 	}
-	w.began()
 	w.x.status = status
 	w.x.limitWrite()
 	w.x.w.WriteHeader(status)

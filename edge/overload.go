@@ -17,10 +17,7 @@ import (
 )
 
 const (
-	// maxRequests bounds the requests in flight of an edge that runs apart from workers, and maxStreams its open
-	// event streams. Both are divided among tenants.
-	maxRequests = 1024
-	maxStreams  = 4096
+	maxStreams = 4096 // open event streams of an edge, divided among tenants
 	// promptRefusals is the rate of immediate rejections per second. Further
 	// ones are delayed by refusalDelay on average, and by at least half of it: one takes about
 	// 100 µs of CPU time, and refusals of clients that ignore Retry-After would otherwise
@@ -29,10 +26,10 @@ const (
 	refusalDelay   = 3 * time.Second
 )
 
-var errOverload = schemas.ErrUnavailable.Because("the edge is overloaded: no slot is free for a request of this tenant")
+var errOverload = schemas.ErrUnavailable.Because("the edge is overloaded: no slot is free for this tenant")
 
-// isRefusal reports whether err is the refusal of a request under load, by the edge or by every worker; other errors
-// of its code are not.
+// isRefusal reports whether err is the refusal of a request under load, by the edge, its connection to NATS or every
+// worker; other errors of its code are not.
 func isRefusal(err error) bool {
 	return err == error(errOverload) || err == error(errBodyMemory) || bus.Busy(err) //nolint:errorlint // the first two are not wrapped
 }

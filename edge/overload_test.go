@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,31 +26,36 @@ func full() *admission.Pool {
 	return p
 }
 
-// crowded returns an edge that admits no further requests.
-func crowded(t *testing.T) *testEdge {
-	t.Helper()
-	return open(t, func(c *edge.Config) { c.SetRequests(full()) })
-}
-
+// TestOverload sends requests until no further one of the tenant may wait for the worker.
 func TestOverload(t *testing.T) {
 	t.Parallel()
-	f := crowded(t)
+	f := open(t)
+	released, release := context.WithCancel(t.Context())
 	must(t, bus.DeleteTag.Serve(f.service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
-		t.Error("a worker received a request")
+		<-released.Done()
 		return schemas.Nothing{}, nil
 	}))
-	for _, c := range []struct{ method, path, body, code string }{
-		{http.MethodDelete, "/tags/a", "", "CE-011"},
-		{http.MethodPost, "/register/skill", "{}", "CE-011"},
-		{http.MethodPost, "/resolve/skill", strings.Repeat(" ", 1<<19) + "{}", "CE-011"},
-	} {
-		a := f.request(t, c.method, c.path, strings.NewReader(c.body))
-		if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
-			t.Errorf("%s %s: got %d, want 503 with Retry-After", c.method, c.path, a.status)
-		}
-		if e := a.problem(t); e.Code != c.code || !strings.Contains(e.Detail, "overloaded") {
-			t.Errorf("%s %s: got %s %q, want %s", c.method, c.path, e.Code, e.Detail, c.code)
-		}
+	var callers sync.WaitGroup
+	defer callers.Wait()
+	defer release()
+	var refused atomic.Bool
+	for range 1024 {
+		callers.Go(func() {
+			if _, err := bus.DeleteTag.Call(t.Context(), f.conn, schemas.TagKey{RequestID: "a"}); bus.Busy(err) {
+				refused.Store(true)
+			}
+		})
+	}
+	wait.Until(t, "the connection refuses further requests", refused.Load)
+	a := f.request(t, http.MethodDelete, "/tags/a", nil)
+	if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
+		t.Errorf("got %d, want 503 with Retry-After", a.status)
+	}
+	if e := a.problem(t); e.Code != "CE-011" || !strings.Contains(e.Detail, "overloaded") {
+		t.Errorf("got %s %q, want CE-011", e.Code, e.Detail)
+	}
+	if a := f.request(t, http.MethodGet, "/health/live", nil); a.status != http.StatusOK {
+		t.Errorf("a probe: got %d %s", a.status, a.body)
 	}
 }
 
@@ -76,21 +83,6 @@ func TestOverloadRefusals(t *testing.T) {
 	}
 }
 
-// TestOverloadAdmitsProbes requests routes that report problems or cancel work.
-func TestOverloadAdmitsProbes(t *testing.T) {
-	t.Parallel()
-	f := crowded(t)
-	for _, row := range []string{
-		"GET /health", "GET /health/live", "GET /health/ready", "GET /metrics", "GET /openapi.json",
-		"GET /api/v1/analyze/none", "DELETE /api/v1/analyze/none",
-	} {
-		method, path, _ := strings.Cut(row, " ")
-		if a := f.request(t, method, path, nil); strings.Contains(a.body, "the edge is overloaded") {
-			t.Errorf("%s: refused: %d %s", row, a.status, a.body)
-		}
-	}
-}
-
 // large serves tags with size bytes each.
 func large(t *testing.T, f *testEdge, size int) {
 	t.Helper()
@@ -98,18 +90,6 @@ func large(t *testing.T, f *testEdge, size int) {
 		value := jsontext.Value(`"` + strings.Repeat("x", size) + `"`)
 		return schemas.TagFound{Tags: schemas.Tag{Tags: map[string]jsontext.Value{"x": value}}}, nil
 	}))
-}
-
-// TestUnreadResponsesHoldNoSlot has a client that does not read a response larger than
-// the buffers of its connection.
-func TestUnreadResponsesHoldNoSlot(t *testing.T) {
-	t.Parallel()
-	f := open(t, func(c *edge.Config) { c.SetRequests(admission.NewPool(1)) })
-	large(t, f, 7<<20)
-	f.unfinished(t, "GET /tags/a HTTP/1.1", 0, "")
-	wait.Until(t, "another request is answered", func() bool {
-		return f.request(t, http.MethodGet, "/tags/a", nil).status == http.StatusOK
-	})
 }
 
 // TestResponsesCountAgainstTheMemoryForBodies keeps a response unread.
@@ -131,38 +111,6 @@ func TestResponsesCountAgainstTheMemoryForBodies(t *testing.T) {
 	})
 	must(t, unread.Close())
 	wait.Until(t, "the memory of the unread response is released", func() bool {
-		return f.request(t, http.MethodGet, "/tags/a", nil).status == http.StatusOK
-	})
-}
-
-// TestDisconnectedClientsHoldTheirSlot has a worker that is still busy with the request of
-// a client that has disconnected.
-func TestDisconnectedClientsHoldTheirSlot(t *testing.T) {
-	t.Parallel()
-	f := open(t, func(c *edge.Config) { c.SetRequests(admission.NewPool(1)) })
-	row, release := make(chan struct{}), make(chan struct{})
-	must(t, bus.DeleteTag.Serve(f.service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
-		row <- struct{}{}
-		<-release
-		return schemas.Nothing{}, nil
-	}))
-	large(t, f, 1)
-	client := f.unfinished(t, "DELETE /tags/a HTTP/1.1", 0, "")
-	<-row
-	must(t, client.Close())
-	holdsSlotUntil(t, f, release)
-}
-
-// holdsSlotUntil checks that the only slot is held until release is closed, and no longer.
-func holdsSlotUntil(t *testing.T, f *testEdge, release chan struct{}) {
-	t.Helper()
-	for range 20 { // the edge notices the disconnect meanwhile
-		if a := f.request(t, http.MethodGet, "/tags/a", nil); a.status != http.StatusServiceUnavailable {
-			t.Fatalf("while the worker is busy: got %d %s, want 503", a.status, a.body)
-		}
-	}
-	close(release)
-	wait.Until(t, "another request is answered", func() bool {
 		return f.request(t, http.MethodGet, "/tags/a", nil).status == http.StatusOK
 	})
 }

@@ -194,7 +194,7 @@ func (u *upProcess) serve(ctx context.Context, e edge.Config, c services.Config,
 		return err
 	}
 	defer conn.Close()
-	e.Conn, e.ClusterHealth, e.WithWorkers = conn, server.Problem, true
+	e.Conn, e.ClusterHealth = conn, server.Problem
 	end, err := u.observe(ctx, c.Log, u.drain, probes{"cairn", func(ctx context.Context) []string {
 		return edge.Ready(ctx, conn)
 	}})
