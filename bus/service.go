@@ -26,6 +26,8 @@ type Service struct {
 	checks    *admission.Pool // health checks in flight, which are admitted regardless of the load
 	uploads   *admission.Pool // bytes of granted chunks that have not arrived
 	handlers  sync.WaitGroup
+	work      chan func()     // to an idle goroutine
+	idlers    chan struct{}   // an element per idle goroutine
 	ctx       context.Context // parent of the contexts of requests
 	cancel    context.CancelFunc
 	draining  chan struct{} // closed when Stop is called
@@ -46,7 +48,7 @@ const runningPerCPU = 128
 func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) {
 	s := &Service{
 		conn: c, discovery: newDiscovery(name), log: slog.New(LogHandler(log.Handler())).With("service", name),
-		draining: make(chan struct{}),
+		draining: make(chan struct{}), work: make(chan func()), idlers: make(chan struct{}, maxIdle),
 	}
 	var err error
 	if s.subs, err = s.discovery.subscribe(c.nc); err != nil {
@@ -58,6 +60,37 @@ func Start(c *Conn, name string, slots int, log *slog.Logger) (*Service, error) 
 	s.uploads = admission.NewPool(uploadBytes)
 	telemetry.Slots(name, slots, s.admitted.Used)
 	return s, nil
+}
+
+// maxIdle is the maximum number of goroutines of a service that wait for the next request.
+const maxIdle = 32
+
+// do runs work in an idle goroutine or a new one. The stack of a new one grows step by step while it decodes its first
+// request, which takes several microseconds.
+func (s *Service) do(work func()) {
+	select {
+	case s.work <- work:
+	default:
+		s.handlers.Go(func() { s.runAll(work) })
+	}
+}
+
+// runAll runs work and then that of further requests until maxIdle other goroutines are idle or s stops.
+func (s *Service) runAll(work func()) {
+	for {
+		work()
+		select {
+		case s.idlers <- struct{}{}:
+		default:
+			return
+		}
+		select {
+		case work = <-s.work:
+			<-s.idlers
+		case <-s.ctx.Done():
+			return
+		}
+	}
 }
 
 // maxChecks is the maximum number of health checks in flight. They are cheap, and some wait for a backend.
@@ -85,7 +118,7 @@ func (s *Service) add(d *responder, handle func(context.Context, *request)) erro
 			cancel()
 			return
 		}
-		s.handlers.Go(func() {
+		s.do(func() {
 			defer r.close()
 			defer cancel()
 			ctx, work := d.metrics.Begin(ctx, RequestID(ctx))
