@@ -43,3 +43,26 @@ func (n *Node) Violations() []string {
 		return !strings.Contains(line, "iolation")
 	})
 }
+
+// CheckReservations fails unless each stream has a limit, and the server has storage for all limits.
+func (n *Node) CheckReservations(t testing.TB) {
+	t.Helper()
+	z, err := n.Jsz(&server.JSzOptions{Streams: true, Config: true})
+	must(t, err)
+	reserved := map[server.StorageType]int64{}
+	for _, account := range z.AccountDetails {
+		for _, stream := range account.Streams {
+			if stream.Config.MaxBytes <= 0 {
+				t.Errorf("stream %s has no limit", stream.Name)
+			}
+			reserved[stream.Config.Storage] += stream.Config.MaxBytes
+		}
+	}
+	for storage, limit := range map[server.StorageType]int64{
+		server.FileStorage: z.Config.MaxStore, server.MemoryStorage: z.Config.MaxMemory,
+	} {
+		if sum := reserved[storage]; sum == 0 || sum > limit {
+			t.Errorf("the limits of streams with %v storage are %d bytes, that of the server %d", storage, sum, limit)
+		}
+	}
+}

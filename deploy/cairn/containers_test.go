@@ -48,7 +48,7 @@ func (n node) container(t *testing.T, name, line string, backends map[string]str
 func (n node) setup(t *testing.T, replicas string) {
 	t.Helper()
 	p := n.container(t, "setup", "Created or updated all streams", map[string]string{"CAIRN_REPLICAS": replicas})
-	if code := p.waitExit(t); code != 0 {
+	if code := p.waitExit(t); code != 0 || strings.Contains(p.out.String(), "was not created") {
 		t.Fatalf("cairn setup ends with %d:\n%s", code, p.out)
 	}
 }

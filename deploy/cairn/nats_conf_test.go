@@ -48,6 +48,10 @@ func startNodeWith(t *testing.T, conf, name string, adapt func(*server.Options))
 		t.Errorf("a route is pinged every %v, and closed after %d missed pings", o.Cluster.PingInterval,
 			o.Cluster.MaxPingsOut)
 	}
+	if o.JetStreamMaxStore != 4096<<20 || o.JetStreamMaxMemory != 256<<20 {
+		t.Errorf("nats.conf configures %d bytes for streams on disk and %d in memory", o.JetStreamMaxStore,
+			o.JetStreamMaxMemory)
+	}
 	adapt(o)
 	return node{bustest.StartNode(t, o)}
 }
@@ -84,6 +88,13 @@ func routes(t *testing.T) func(name string, o *server.Options) {
 			route.Host = addresses[route.Hostname()].String()
 		}
 	}
+}
+
+// TestStreamsFitOnTheirNode creates the streams with the storage limit of the compose file.
+func TestStreamsFitOnTheirNode(t *testing.T) {
+	n := startNode(t, "nats-1", single)
+	n.setup(t, "1")
+	n.CheckReservations(t)
 }
 
 // TestNodesAreACluster checks that the nodes form a cluster with the routes of the

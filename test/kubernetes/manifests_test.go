@@ -205,6 +205,19 @@ func TestKubernetesNATSVariables(t *testing.T) {
 	}
 }
 
+// TestKubernetesStreamsFit creates the streams with the storage limit of the Job on a server whose storage
+// is that of the StatefulSet, which leaves a sixth of the volume for Raft logs and the file system.
+func TestKubernetesStreamsFit(t *testing.T) {
+	nats, o := natsOptions(t)
+	volume := nats.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage().Value()
+	if o.JetStreamMaxStore <= 0 || o.JetStreamMaxStore > volume/6*5 {
+		t.Errorf("the storage for streams is %d bytes of a volume of %d", o.JetStreamMaxStore, volume)
+	}
+	n := startNode(t)
+	n.setup(t)
+	n.CheckReservations(t)
+}
+
 // natsOptions returns the StatefulSet of NATS, and the options of nats.conf in the
 // environment of its second pod.
 func natsOptions(t *testing.T) (*apps.StatefulSet, *server.Options) {
