@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -315,38 +314,4 @@ func TestInboxesArePrivate(t *testing.T) {
 			spy.Close()
 		}
 	}
-}
-
-// TestPlatformLimits: platform services that open too many connections or subscriptions are refused,
-// while an edge connects.
-func TestPlatformLimits(t *testing.T) {
-	n := startNode(t, "nats-1", single)
-	const maxConnections, maxSubscriptions = 1024, 10_000
-	exceeded := make(chan error, 1)
-	first := n.dial(t, "platform")
-	first.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-		select {
-		case exceeded <- err:
-		default:
-		}
-	})
-	for i := range maxSubscriptions + 1 {
-		if _, err := first.SubscribeSync(fmt.Sprint("_INBOX.", i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := first.FlushTimeout(10 * time.Second); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-exceeded; !errors.Is(err, nats.ErrMaxSubscriptionsExceeded) {
-		t.Errorf("subscription %d: got %v, want %v", maxSubscriptions+1, err, nats.ErrMaxSubscriptionsExceeded)
-	}
-	for range maxConnections - 1 {
-		n.dial(t, "platform")
-	}
-	if _, err := nats.Connect(n.ClientURL(), nats.UserInfo("platform", password)); !errors.Is(err,
-		nats.ErrMaxAccountConnectionsExceeded) {
-		t.Errorf("connection %d: got %v, want %v", maxConnections+1, err, nats.ErrMaxAccountConnectionsExceeded)
-	}
-	n.dial(t, "edge")
 }
