@@ -30,7 +30,7 @@ TOOL := go tool -modfile="$(CURDIR)/test/tools/go.mod"
 MODULES := test/bench test/browser test/clients test/grafana test/kubernetes test/kubescore test/robustness
 
 .DEFAULT_GOAL := help
-.PHONY: help build run version test test-modules test-real test-model cover bench fuzz lint gosec check
+.PHONY: help build release run version test test-modules test-real test-model cover bench fuzz lint gosec check
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ help: ## list the targets
 # With fewer garbage collections, the compiler takes less time.
 build: ## build bin/cairn
 	GOGC=200 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/cairn ./deploy/cairn
+
+release: ## build bin/release reproducibly, with bill of materials and checksums; RELEASE_KEY=FILE signs
+	VERSION='$(VERSION)' .ci/release
 
 run: build ## build and run all services in one process; FLAGS="…"
 	bin/cairn up $(FLAGS)
