@@ -40,8 +40,8 @@ const MaxConnections = 512
 
 // Config contains the settings of a Client. Only URL is required.
 type Config struct {
-	// URL is the address of an edge. HOST:PORT means http://HOST:PORT, or https:// for
-	// port 443.
+	// URL is the address of an edge, or those of several, separated by commas. HOST:PORT means
+	// http://HOST:PORT, or https:// for port 443.
 	URL string
 	// Key is an API key or an OIDC token; empty: no authentication.
 	Key string
@@ -50,7 +50,7 @@ type Config struct {
 	RetryTimeout time.Duration
 }
 
-// Client sends requests to one edge.
+// Client sends requests to one edge, and to the next one when the connection fails.
 type Client struct{ connection }
 
 // PutAll registers or replaces records in bulk requests. With strict, a record with warnings is
@@ -451,7 +451,7 @@ const retryRate = 100
 
 // New returns a Client. It sends no request.
 func New(c Config) (*Client, error) {
-	base, err := ParseURL(c.URL)
+	edges, err := ParseURLs(c.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -459,14 +459,25 @@ func New(c Config) (*Client, error) {
 		return nil, errors.New("key: expected one line of visible ASCII characters")
 	}
 	return &Client{connection{
-		base: base, key: c.Key, budget: rate.NewLimiter(retryRate, retryRate),
+		edges: edges, key: c.Key, budget: rate.NewLimiter(retryRate, retryRate),
 		retryTimeout: cmp.Or(c.RetryTimeout, DefaultRetryTimeout),
 	}}, nil
 }
 
-// ParseURL returns the URL of an edge. HOST:PORT means http://HOST:PORT, or https:// for
-// port 443.
-func ParseURL(text string) (*url.URL, error) {
+// ParseURLs returns the URLs of edges, separated by commas. HOST:PORT means http://HOST:PORT, or
+// https:// for port 443.
+func ParseURLs(text string) (list []*url.URL, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		u, err := parseURL(part)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, u)
+	}
+	return list, nil
+}
+
+func parseURL(text string) (*url.URL, error) {
 	full := text
 	if !strings.Contains(text, "://") {
 		full = "http://" + text

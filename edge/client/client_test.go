@@ -30,7 +30,7 @@ func open(t *testing.T, h http.HandlerFunc, c client.Config) *client.Client {
 	return made
 }
 
-func TestParseURL(t *testing.T) {
+func TestParseURLs(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ text, want, fault string }{
 		{"127.0.0.1:8080", "http://127.0.0.1:8080", ""},
@@ -44,10 +44,12 @@ func TestParseURL(t *testing.T) {
 		{"http://a:b", "", "invalid port"},
 		{"http://user:secret@a", "", "neither a user"},
 		{"http://a?b", "", "nor a query"},
+		{"a:1,https://b", "http://a:1 https://b", ""},
+		{"a:1,", "", "expected http://HOST:PORT"},
 	} {
-		u, err := client.ParseURL(row.text)
-		switch {
-		case row.fault == "" && (err != nil || u.String() != row.want):
+		list, err := client.ParseURLs(row.text)
+		switch u := strings.Trim(fmt.Sprint(list), "[]"); {
+		case row.fault == "" && (err != nil || u != row.want):
 			t.Errorf("%q: got %v, %v, want %s", row.text, u, err, row.want)
 		case row.fault != "" && (err == nil || !strings.Contains(err.Error(), row.fault) ||
 			strings.Contains(err.Error(), "secret")):
@@ -131,6 +133,87 @@ func TestUnreachableServerIsReportedAtOnce(t *testing.T) {
 	var lost *client.TransportError
 	if !errors.As(err, &lost) || !lost.Dial || c.Retries() != 0 {
 		t.Errorf("got %v after %d retries, want a failed connection", err, c.Retries())
+	}
+}
+
+// TestSeveralEdges kills the first of two edges, which the client uses first.
+func TestSeveralEdges(t *testing.T) {
+	t.Parallel()
+	get := func(t *testing.T, c *client.Client) error {
+		_, err := c.Get(t.Context(), schemas.RecordKey{Kind: schemas.KindAgent, ID: "a"})
+		return err
+	}
+	put := func(p schemas.Precondition) func(*testing.T, *client.Client) error {
+		return func(t *testing.T, c *client.Client) error {
+			_, err := c.Put(t.Context(), schemas.PutRecord{Kind: schemas.KindAgent, ID: "a", Record: jsontext.Value(`{}`)}, p)
+			return err
+		}
+	}
+	write := func(t *testing.T, c *client.Client) error {
+		_, err := c.WriteTag(t.Context(), schemas.TagWrite{Tag: schemas.Tag{RequestID: "r"}})
+		return err
+	}
+	follow := func(t *testing.T, c *client.Client) error {
+		run, err := c.Analyze(t.Context(), schemas.Analysis{Query: "q", Context: "{}", Target: schemas.TargetH})
+		if err != nil {
+			return err
+		}
+		for _, eventErr := range run.Events() {
+			err = errors.Join(err, eventErr)
+		}
+		return err
+	}
+	dies := func(http.ResponseWriter) { panic(http.ErrAbortHandler) }
+	started := false
+	diesLater := func(w http.ResponseWriter) {
+		if started {
+			dies(w)
+		}
+		started = true
+		w.Header().Set(bus.HeaderRun, "r1")
+		_, _ = io.WriteString(w, begun)
+		_ = http.NewResponseController(w).Flush()
+		dies(w)
+	}
+	ends := func(w http.ResponseWriter) { _, _ = io.WriteString(w, ended) }
+	answers := func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"agent_id": "a"}`) }
+	for _, row := range []struct {
+		name          string
+		first, second func(http.ResponseWriter) // nil: the edge refuses connections
+		do            func(*testing.T, *client.Client) error
+		want          string // requests by edge
+		ok            bool
+	}{
+		{"a read is sent to the other edge", dies, answers, get, "1 GET 2 GET", true},
+		{"a registration is stored once", dies, answers, put(schemas.Precondition{}), "1 PUT 2 PUT", true},
+		{"a conditional write may have happened", dies, answers, put(schemas.Precondition{IfMatch: "*"}), "1 PUT", false},
+		{"a tag may have been written", dies, answers, write, "1 POST", false},
+		{"an analysis may have begun", dies, answers, follow, "1 POST", false},
+		{"an edge that refuses the connection has received nothing", nil, answers, write, "2 POST", true},
+		{"each edge receives the request once", dies, dies, get, "1 GET 2 GET", false},
+		{"an analysis that has begun is resumed", diesLater, ends, follow, "1 POST 1 GET 2 GET", true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			var received []string // requests are sequential
+			edge := func(name string, respond func(http.ResponseWriter)) *httptest.Server {
+				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					received = append(received, name, r.Method)
+					respond(w)
+				}))
+				if respond == nil {
+					server.Close()
+				}
+				t.Cleanup(server.Close)
+				return server
+			}
+			c, err := client.New(client.Config{URL: edge("1", row.first).URL + "," + edge("2", row.second).URL})
+			must(t, err)
+			err = row.do(t, c)
+			if got := strings.Join(received, " "); got != row.want || (err == nil) != row.ok {
+				t.Errorf("requests %q, %v; want %q", got, err, row.want)
+			}
+		})
 	}
 }
 

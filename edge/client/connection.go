@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -21,10 +22,11 @@ import (
 	"cairn/schemas"
 )
 
-// connection sends the requests of a Client to one edge: with its key, retries within a
+// connection sends the requests of a Client to its edges: with its key, retries within a
 // budget, and consistency tokens.
 type connection struct {
-	base         *url.URL
+	edges        []*url.URL
+	failures     atomic.Uint32 // of connections; each makes the next edge the current one
 	key          string
 	retryTimeout time.Duration
 
@@ -124,7 +126,8 @@ func (c *connection) attempt(ctx context.Context, r request) (*http.Response, er
 	if !r.stream {
 		ctx, cancel = context.WithTimeout(ctx, RequestTimeout)
 	}
-	res, err := c.Open(ctx, r.method, r.path, r.body, c.headers(r))
+	r.header = c.headers(r)
+	res, err := c.send(ctx, r)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -155,18 +158,42 @@ func (c *connection) headers(r request) http.Header {
 	return h
 }
 
-// Open sends one request with the key, without retries, and returns the response regardless of its
-// status. The caller closes its body.
+// Open sends one request with the key and returns the response regardless of its status. Only an edge that
+// cannot be reached is replaced by another one. The caller closes the body.
 func (c *connection) Open(ctx context.Context, method, path string, body []byte,
 	header http.Header) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.URL()+path, bytes.NewReader(body))
+	return c.send(ctx, request{method: method, path: path, body: body, header: header})
+}
+
+// send sends r to the current edge and returns the response regardless of its status. If the connection fails, it
+// sends r to each other edge once, unless an edge may have received a request that is not idempotent.
+func (c *connection) send(ctx context.Context, r request) (*http.Response, error) {
+	for n := 1; ; n++ {
+		failures := c.failures.Load()
+		res, err := c.sendTo(ctx, c.edge(failures), r)
+		if err == nil {
+			return res, nil
+		}
+		c.failures.CompareAndSwap(failures, failures+1)
+		lost, ok := errors.AsType[*TransportError](err)
+		repeatable := ok && (lost.Dial || r.idempotent)
+		if !repeatable || n == len(c.edges) || !c.wait(ctx, 0) {
+			return nil, err
+		}
+		c.retries.Add(1)
+	}
+}
+
+// sendTo sends r to the edge once.
+func (c *connection) sendTo(ctx context.Context, edge *url.URL, r request) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, edge.String()+r.path, bytes.NewReader(r.body))
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range header {
+	for name, values := range r.header {
 		req.Header[name] = values
 	}
-	if body != nil && req.Header.Get("Content-Type") == "" {
+	if r.body != nil && req.Header.Get("Content-Type") == "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	return c.RoundTrip(req)
@@ -184,17 +211,21 @@ func (c *connection) readAll(res *http.Response) ([]byte, error) {
 	return body, nil
 }
 
-// URL returns the address of the edge.
-func (c *connection) URL() string { return c.base.String() }
+// edge returns the current edge after a number of failures.
+func (c *connection) edge(failures uint32) *url.URL { return c.edges[int(failures)%len(c.edges)] }
+
+// URL returns the address of the current edge.
+func (c *connection) URL() string { return c.edge(c.failures.Load()).String() }
 
 // Retries returns the number of retries of requests so far, and of streams that
 // were resumed.
 func (c *connection) Retries() int64 { return c.retries.Load() }
 
-// RoundTrip sends a request to the edge with the key, and without retries. It implements
+// RoundTrip sends a request to an edge with the key, and without retries. It implements
 // http.RoundTripper. The error is a *TransportError.
 func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
-	if c.key != "" && r.URL.Scheme == c.base.Scheme && r.URL.Host == c.base.Host { // no other server may learn the key
+	own := func(edge *url.URL) bool { return r.URL.Scheme == edge.Scheme && r.URL.Host == edge.Host }
+	if c.key != "" && slices.ContainsFunc(c.edges, own) { // no other server may learn the key
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer "+c.key)
 	}

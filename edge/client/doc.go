@@ -14,4 +14,8 @@
 //     lost, are retried with exponential backoff until Config.RetryTimeout. The retries of
 //     all requests together are limited, so that a Client does not prolong an overload.
 //   - A Run resumes its event stream after a lost connection.
+//   - If Config.URL names several edges, a request whose connection fails is sent to each other edge
+//     once, immediately; later requests continue there. A request that an edge may have received is
+//     repeated only if it is idempotent: reads, deletions, and registrations without a precondition.
+//     A tag, an analysis, and a conditional write are not, unless the edge refused the connection.
 package client

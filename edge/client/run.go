@@ -114,7 +114,8 @@ func (r *Run) resume() error {
 	if r.last != "" {
 		h.Set("Last-Event-ID", r.last)
 	}
-	res, err := r.c.attempt(r.ctx, request{method: http.MethodGet, path: runPath(r.ID), header: h, stream: true})
+	res, err := r.c.attempt(r.ctx,
+		request{method: http.MethodGet, path: runPath(r.ID), header: h, idempotent: true, stream: true})
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (r *Run) Close() error {
 	r.done = true
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), cancelTimeout)
 	defer cancel()
-	res, err := r.c.Open(ctx, http.MethodDelete, runPath(r.ID), nil, nil)
+	res, err := r.c.send(ctx, request{method: http.MethodDelete, path: runPath(r.ID), idempotent: true})
 	if err != nil {
 		return err // the server cancels the abandoned analysis later
 	}

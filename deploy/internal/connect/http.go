@@ -42,7 +42,8 @@ func (c *HTTP) Flags(cmd *cobra.Command) {
 		}
 		return err
 	}
-	cmd.Flags().StringVar(&c.URL, "url", client.DefaultURL, "`URL` of Cairn, or HOST:PORT")
+	cmd.Flags().StringVar(&c.URL, "url", client.DefaultURL,
+		"`URL` of Cairn, or HOST:PORT; comma-separated list for several edges")
 	flags.Secret(cmd.Flags(), &c.key, "key", "", "API `KEY` or OIDC token")
 	cmd.Flags().String(flags.Context, "",
 		"`NAME` of the context with the values of --url, --key and --tenant; empty: the selected one, unless --url is set")

@@ -111,7 +111,7 @@ uses the context.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.URL, "url", client.DefaultURL, "`URL` of Cairn, or HOST:PORT")
+	f.StringVar(&c.URL, "url", client.DefaultURL, "`URL` of Cairn, or HOST:PORT; comma-separated list for several edges")
 	f.StringVar(&c.Tenant, "tenant", "", "`TENANT` of requests; empty: global scope")
 	f.StringVar(&c.Key, "key", "", "API `KEY` or OIDC token to store")
 	f.StringVar(&c.KeyFile, "key-file", "", "`FILE` that contains the key, read by each command")
@@ -122,7 +122,7 @@ uses the context.`,
 
 // check validates a context and completes its URL and paths.
 func check(name string, c *flags.Connection) error {
-	u, err := client.ParseURL(c.URL)
+	edges, err := client.ParseURLs(c.URL)
 	switch {
 	case !validName.MatchString(name):
 		return fmt.Errorf("NAME: expected letters, digits, dots, - and _, at most 64, got %q", name)
@@ -131,7 +131,11 @@ func check(name string, c *flags.Connection) error {
 	case len(output.NonEmpty(c.Key, c.KeyFile, c.KeyEnv)) > 1:
 		return errors.New("--key, --key-file and --key-env are mutually exclusive")
 	}
-	c.URL = u.String()
+	var urls []string
+	for _, u := range edges {
+		urls = append(urls, u.String())
+	}
+	c.URL = strings.Join(urls, ",")
 	if c.KeyFile != "" {
 		c.KeyFile, err = filepath.Abs(c.KeyFile)
 	}
