@@ -51,6 +51,7 @@ var kinds = []kind{
 	{description: "the disk of %[1]s, the leader, is full for 10 s, followed by a restart", nodes: 1, disk: true,
 		inject: diskFull},
 	{description: "network partition of %[1]s for 10 s", nodes: 1, follower: true, inject: partitioned},
+	{description: "%[1]s is suspended for 10 s", nodes: 1, follower: true, inject: suspended},
 	{description: "%[1]s, the leader, is stopped, and restarted after 8 s without the indexes of its streams", nodes: 1,
 		inject: withoutIndexes},
 	{description: "SIGKILL of %[2]s during a network partition of %[1]s, the leader", nodes: 2,

@@ -53,4 +53,9 @@ func (p *process) end(signal syscall.Signal) {
 
 // suspend stops the execution of the process until resume.
 func (p *process) suspend() error { return p.running.Process.Signal(syscall.SIGSTOP) }
-func (p *process) resume() error  { return p.running.Process.Signal(syscall.SIGCONT) }
+
+// resume continues a node that was suspended for faultTime, which starts again.
+func (p *process) resume() error {
+	p.starts.Add(1)
+	return p.running.Process.Signal(syscall.SIGCONT)
+}

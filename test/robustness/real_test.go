@@ -4,11 +4,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"cairn/test/cairntest"
+	"cairn/test/wait"
 )
 
 // minuteVariable enables the tests that inject faults, which take minutes.
@@ -44,6 +46,33 @@ func TestRealClusterFaults(t *testing.T) {
 // TestRealClockSkew is TestRealClusterFaults with skewed clocks.
 func TestRealClockSkew(t *testing.T) {
 	checkReal(t, Options{Program: programFor(t), Clocks: true, For: 40 * time.Second, Faults: "clock"})
+}
+
+// A node that was suspended for longer than an election takes starts again, so that it does not call elections.
+func TestSuspendedNodeStartsAgain(t *testing.T) {
+	t.Parallel()
+	c, err := newCluster(cairntest.Program(t), t.TempDir(), "--model", "offline:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.close() })
+	if err := c.run(0); err != nil {
+		t.Fatal(err)
+	}
+	started := func() int {
+		log, _ := os.ReadFile(c.procs[0].log)
+		return strings.Count(string(log), "is waiting for a quorum")
+	}
+	wait.Until(t, "the node starts", func() bool { return started() == 1 })
+	if err := suspended(t.Context(), c, []int{0}); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the node starts again", func() bool { return started() == 2 })
+}
+
+// TestRealSuspendedNode is TestRealClusterFaults with suspended nodes.
+func TestRealSuspendedNode(t *testing.T) {
+	checkReal(t, Options{Program: programFor(t), Clocks: true, For: 40 * time.Second, Faults: "suspended for"})
 }
 
 // TestRealKills checks that kills of processes of separate roles violate no invariant. The

@@ -1,7 +1,10 @@
 package server
 
 import (
+	"context"
 	"errors"
+	"log/slog"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -11,6 +14,15 @@ import (
 
 // clusterReplicas is the default number of replicas in a cluster.
 const clusterReplicas = 3
+
+const (
+	// maxSuspension is the longest time that a node may be suspended, such as by SIGSTOP: within it another node may
+	// not have become the leader of its streams (nats-server, maxElectionTimeout).
+	maxSuspension = 9 * time.Second
+	// suspensionInterval is the interval of the checks. It is short so that a check is due before the timers of the
+	// NATS server.
+	suspensionInterval = 100 * time.Millisecond
+)
 
 // cluster holds the flags of a cluster node. An empty name means stand-alone.
 type cluster struct{ natsserver.Cluster }
@@ -49,4 +61,23 @@ func (c *cluster) start(data, listen string, options []natsserver.Option) (*nats
 		return natsserver.Start(data, listen, options...)
 	}
 	return natsserver.StartNode(data, listen, c.Cluster, options...)
+}
+
+// restartSuspended executes the process again when it was suspended for longer than maxSuspension, until ctx ends.
+// Otherwise its NATS server would call elections of all streams, since it has heard from no leader: the leaders
+// would step down, and the cluster would often wait 4 to 7 s for others.
+func restartSuspended(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(suspensionInterval)
+	defer tick.Stop()
+	for last := time.Now(); ; last = time.Now() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if pause := time.Since(last); pause > maxSuspension {
+			log.Warn("the process was suspended and is started again", "seconds", int(pause.Seconds()))
+			log.Error("restart failed", "err", executeAgain())
+		}
+	}
 }

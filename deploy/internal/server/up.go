@@ -298,6 +298,7 @@ func (u *upProcess) supervise(ctx context.Context, c services.Config, e edge.Con
 	g.Go(func() error {
 		defer stopWork()
 		if u.cluster.Name != "" {
+			g.Go(func() error { restartSuspended(serving, c.Log); return nil })
 			return edge.Serve(serving, e)
 		}
 		select {
