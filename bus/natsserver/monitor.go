@@ -2,9 +2,12 @@ package natsserver
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -19,8 +22,9 @@ const (
 	monitorInterval = time.Second
 	// minUptime is the minimum time from the start to a restart, which bounds the rate of restarts.
 	minUptime = 15 * time.Second
-	// probeBytes is the size of the file that must be stored before a restart, in bytes. A start writes less.
-	probeBytes = 4 << 20
+	// probeBytes is the size of the file that must be stored before a restart: a block of a stream (nats-server,
+	// FileStoreMaxBlkSize) and a record. So neither a full disk nor a limit of file sizes causes repeated restarts.
+	probeBytes = 10 << 20
 )
 
 // monitor detects streams that refuse writes. After a failed write, such as on a full disk, the server stores no
@@ -63,11 +67,22 @@ func (m *monitor) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if !m.check() || time.Since(began) < minUptime {
+		problem := m.check()
+		if problem == "" {
+			m.problem.Store(nil)
 			continue
 		}
-		if err := writable(m.server.dir, probeBytes); err != nil {
-			m.server.log.Warn("the data directory stores no files: free disk space", "err", err)
+		err := writable(m.server.dir, probeBytes)
+		if err != nil {
+			if errno, ok := errors.AsType[syscall.Errno](err); ok {
+				err = errno // without the path
+			}
+			problem += fmt.Sprintf("; its data directory stores no file of %d MiB: %v", probeBytes>>20, err)
+		}
+		if m.problem.Swap(&problem) == nil {
+			m.server.log.Error("writes are refused", "err", problem, "data", m.server.dir)
+		}
+		if err != nil || time.Since(began) < minUptime {
 			continue
 		}
 		m.server.log.Warn("the data directory stores files again: the server must be restarted")
@@ -76,9 +91,8 @@ func (m *monitor) run(ctx context.Context) {
 	}
 }
 
-// check reports whether a stream refuses writes.
-func (m *monitor) check() (failed bool) {
-	problem := ""
+// check describes a stream that refuses writes. It returns "" if there is none.
+func (m *monitor) check() (problem string) {
 	if m.server.ns.JetStreamEnabled() {
 		for _, e := range m.server.ns.Healthz(&server.HealthzOptions{Details: true}).Errors {
 			_, cause, ok := strings.Cut(e.Error, "write error: ")
@@ -91,18 +105,12 @@ func (m *monitor) check() (failed bool) {
 				m.refuse(cause, bucket.SubjectPrefix+name+".>")
 			}
 		}
-	} else if m.server.node == "" { // the server of a node that was removed from its cluster disables JetStream, too
+	} else if m.server.node == "" || clustered(m.server.dir) { // a server that its cluster has removed deletes its meta log
 		const cause = "its disk is full or not writable"
 		problem = "the NATS server has disabled JetStream: " + cause
 		m.refuse(cause, bucket.SubjectPrefix+">", "$JS.API.STREAM.>", "$JS.API.CONSUMER.>")
 	}
-	if problem == "" {
-		return false
-	}
-	if m.problem.Swap(&problem) == nil {
-		m.server.log.Error("writes are refused", "err", problem, "data", m.server.dir)
-	}
-	return true
+	return problem
 }
 
 // refuse replies to the requests of the subjects for a stand-alone server.
