@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -57,13 +59,21 @@ func WithPart(ctx context.Context, n int) context.Context {
 // earlier attempt may have stored it if the expected sequence is outdated ([Outdated]).
 func Publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg) (seq uint64, err error) {
 	MessageID(ctx, msg)
-	timeout := attemptTimeout
+	timeout, started := attemptTimeout, time.Now()
 	err = retryUnready(ctx, func() error {
 		seq, err = attempt(ctx, js, msg, timeout)
 		timeout *= 2
+		if errors.Is(err, jetstream.ErrNoStreamResponse) && !clustered(js) && time.Since(started) > attemptTimeout {
+			err = errStoreFailed // a server disables JetStream when its disk is full
+		}
 		return err
 	})
 	return seq, err
+}
+
+// errStoreFailed is the error of a stand-alone server that does not store messages, although the connection exists.
+var errStoreFailed = &jetstream.APIError{
+	Code: 503, ErrorCode: storeFailed, Description: "the disk of the NATS server may be full",
 }
 
 // Range are the messages of a subject up to the sequence Last.
@@ -97,6 +107,9 @@ func Purge(ctx context.Context, js jetstream.JetStream, name string, messages Ra
 			return fmt.Errorf("read the reply to a purge: %w", err)
 		}
 		if answer.Error != nil {
+			if answer.Error.Code == 500 { // it could not store a tombstone
+				answer.Error.ErrorCode = storeFailed
+			}
 			return answer.Error
 		}
 		purged = answer.Purged
@@ -139,11 +152,26 @@ func attempt(ctx context.Context, js jetstream.JetStream, msg *nats.Msg, timeout
 	return ack.Sequence, nil
 }
 
+// publish sends the message once. A stand-alone server whose disk is full does not reply to it, but it still replies to
+// a message that follows and that it refuses because of its expected sequence. Then the error is errStoreFailed.
 func publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg,
 	timeout time.Duration) (*jetstream.PubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
+	var skipped atomic.Bool
+	if !clustered(js) {
+		defer time.AfterFunc(timeout/2, func() {
+			next := nats.NewMsg(msg.Subject)
+			next.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.Itoa(math.MaxInt64))
+			_, err := js.PublishMsg(ctx, next, jetstream.WithRetryAttempts(0))
+			skipped.Store(Outdated(err))
+		}).Stop()
+	}
+	ack, err := js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
+	if timedOut(err) && skipped.Load() {
+		err = errStoreFailed
+	}
+	return ack, err
 }
 
 // duplicateInProcess is the error code for a duplicate of a message that is not stored yet
@@ -181,7 +209,8 @@ func WithReplyMargin(ctx context.Context, store string, do func(context.Context)
 	if err != nil && late && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w",
 			schemas.ErrUnavailable.Because(
-				"NATS did not acknowledge the operation in time: its cluster may have no quorum or be electing a leader"), err)
+				"NATS did not acknowledge the operation in time: its cluster may have no quorum or be electing a leader, "+
+					"or the disk of a server is full"), err)
 	}
 	return refused(err, store)
 }

@@ -113,12 +113,12 @@ func refused(err error, store string) error {
 	if !ok || !Full(err) {
 		return err
 	}
-	problem := "is full"
-	if api.ErrorCode == storeFailed && !strings.HasPrefix(api.Description, "maximum ") {
-		problem = "cannot be written" // a disk error
+	problem, reason := "is full", api.Description
+	if api.ErrorCode == storeFailed && !strings.HasPrefix(reason, "maximum ") { // a disk error, after the path of a file
+		problem, reason = "cannot be written", reason[strings.LastIndex(reason, ": ")+1:]
 	}
 	return fmt.Errorf("%w: %w",
-		schemas.ErrUnavailable.Because(fmt.Sprintf("the %s %s (%s)", store, problem, api.Description)), err)
+		schemas.ErrUnavailable.Because(fmt.Sprintf("the %s %s (%s)", store, problem, strings.TrimSpace(reason))), err)
 }
 
 // Problems describes the problems of a stream: missing replicas, and the use of at least 80 % of its
