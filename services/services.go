@@ -161,7 +161,12 @@ func (w *wiring) register(ctx context.Context) error {
 	}
 	w.onStop(counter.Close)
 	deps := register.Deps{Catalog: log, Counter: counter, WaitVisible: register.ConfirmVisible(w.conn, log)}
-	deps.StorageWarnings = func(ctx context.Context) ([]string, error) { return w.storageWarnings(ctx, log.Replication()) }
+	writes := bus.MonitorWrites(w.conn, catalog.Bucket, "catalog")
+	w.onStop(writes.Close)
+	deps.StorageWarnings = func(ctx context.Context) ([]string, error) {
+		warnings, err := w.storageWarnings(ctx, log.Replication())
+		return append(writes.Problems(), warnings...), err
+	}
 	if shared(w.Index) {
 		if deps.Projector, err = w.projector(ctx, log); err != nil {
 			return err

@@ -111,6 +111,12 @@ func (r *Reader) End(ctx context.Context) (uint64, error) {
 	return last, nil
 }
 
+// WriteFence stores a fence in the named bucket.
+func WriteFence(ctx context.Context, js jetstream.JetStream, name string) error {
+	_, err := Publish(ctx, js, nats.NewMsg(SubjectPrefix+name+"."+fenceKey))
+	return err
+}
+
 var errStale = errors.New("the replica is behind") // another replica may have applied the fence
 
 // copy returns the newest message of the subject from any replica that has applied the fence at

@@ -32,7 +32,9 @@ var (
 	CatalogRevision    = gauge("catalog_revision", "Watermark: the highest catalog revision applied or seen.", "of")
 	IndexLag           = gauge("index_lag_changes", "Catalog changes not yet searchable.", "index")
 	RecordsQuarantined = gauge("records_quarantined", "Quarantined records: unreadable, or rejected by the index.", "by")
-	CircuitState       = gauge("circuit_state", "The circuit breaker of a backend: 0 closed, 1 half open, 2 open.",
+	BucketWritable     = gauge("bucket_writable", "1 if NATS stored the last fence of a worker in the bucket, else 0.",
+		"bucket")
+	CircuitState = gauge("circuit_state", "The circuit breaker of a backend: 0 closed, 1 half open, 2 open.",
 		"backend")
 
 	modelDuration = durations("model_request_duration_seconds",

@@ -46,7 +46,7 @@ type Deps struct {
 	WaitVisible WaitVisible
 	// Counter enforces the quota of each tenant. The caller closes it after the service.
 	Counter *Counter
-	// StorageWarnings describes the buckets that are nearly full, for the health.
+	// StorageWarnings describes the buckets that store no messages or are nearly full, for the health.
 	StorageWarnings func(context.Context) ([]string, error)
 	// Projector writes to the shared index; nil if resolve workers have embedded
 	// indexes. The caller closes it after the service.
@@ -188,7 +188,8 @@ func (r handlers) health(ctx context.Context) (schemas.Health, error) {
 	revision, err := r.Catalog.Revision(ctx)
 	if err != nil {
 		h.Status = schemas.StatusDown
-		h.Degraded = []string{"catalog unavailable: " + err.Error()}
+		writes, _ := r.StorageWarnings(ctx)
+		h.Degraded = append(writes, "catalog unavailable: "+err.Error())
 		return h, nil
 	}
 	h.Catalog, h.Revision = r.Catalog.ID(), revision
@@ -213,13 +214,13 @@ func (r handlers) searchHealth(ctx context.Context, h *schemas.Health) {
 	}
 }
 
-// storageHealth reports buckets that are nearly full.
+// storageHealth reports buckets that store no messages or are nearly full.
 func (r handlers) storageHealth(ctx context.Context, h *schemas.Health) {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	full, err := r.StorageWarnings(ctx)
 	if err != nil {
-		full = []string{err.Error()}
+		full = append(full, err.Error())
 	}
 	h.Degraded = append(h.Degraded, full...)
 }

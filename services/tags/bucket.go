@@ -42,7 +42,8 @@ func Open(ctx context.Context, conn *bus.Conn, settings Settings) (*Store, error
 	if err != nil {
 		return nil, err
 	}
-	return &Store{js, s, bucket.NewReader(js, Bucket, s), count}, nil
+	writes := bus.MonitorWrites(conn, Bucket, "tag store")
+	return &Store{js, s, bucket.NewReader(js, Bucket, s), count, writes}, nil
 }
 
 // Setup creates the bucket or upgrades an existing one. It replaces a bucket of an earlier release in persist

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/bus/retry"
 	"cairn/schemas"
@@ -33,10 +34,14 @@ type Store struct {
 	stream  jetstream.Stream
 	reader  *bucket.Reader
 	counter *counter
+	writes  *bus.WriteMonitor
 }
 
-// Close stops counting tags.
-func (s *Store) Close() { s.counter.close() }
+// Close stops counting tags and monitoring writes.
+func (s *Store) Close() {
+	s.counter.close()
+	s.writes.Close()
+}
 
 // key identifies a tag within the scope of a tenant.
 type key struct{ tenant, id string }
@@ -181,15 +186,15 @@ func (s *Store) delete(ctx context.Context, k key) error {
 	return wrap(err, "delete", k)
 }
 
-// storageWarnings describes the bucket if it is nearly full or lacks a replica.
+// storageWarnings describes the bucket if it stores no messages, is nearly full or lacks a replica.
 func (s *Store) storageWarnings(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	info, err := s.stream.Info(ctx)
 	if err != nil {
-		return nil, err
+		return s.writes.Problems(), err
 	}
-	return bucket.Problems(info), nil
+	return append(s.writes.Problems(), bucket.Problems(info)...), nil
 }
 
 // last returns the newest entry of the key, including every acknowledged write.

@@ -92,7 +92,7 @@ func (t tags) health(ctx context.Context) (schemas.Health, error) {
 	switch {
 	case err != nil:
 		h.Status = schemas.StatusDown
-		h.Degraded = []string{"tag store unavailable: " + err.Error()}
+		h.Degraded = append(full, "tag store unavailable: "+err.Error())
 	case len(full) > 0:
 		h.Status, h.Degraded = schemas.StatusDegraded, full
 	}

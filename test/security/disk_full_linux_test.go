@@ -2,12 +2,16 @@ package security
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/sys/unix"
 
 	"cairn/bus/bustest"
 	"cairn/test/cairntest"
@@ -19,15 +23,7 @@ import (
 // itself, every acknowledged record exists, and writes are served.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=64m"); err != nil {
-		t.Skip("a tmpfs cannot be mounted: ", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	disk := mountDisk(t)
 	address := bustest.FreeAddress(t) // stays the same after the restart
 	p := cairntest.Up(t, "--data", filepath.Join(disk, "data"), "--storage-limit", "40", "--http", address)
 	url := "http://" + address
@@ -37,22 +33,14 @@ func TestFullDisk(t *testing.T) {
 	}
 	filler := filepath.Join(disk, "filler")
 	fill(t, disk, filler)
-	register := func(n int) (int, string) {
-		record := fmt.Sprintf(`{"record":{"skill_id":"disk.s%d","instructions":%q}}`, n, strings.Repeat("x", 90<<10))
-		return sendJSON(t, http.MethodPost, url+"/register/skill", record)
-	}
-	registered, status, body := 0, http.StatusOK, ""
-	for ; status == http.StatusOK && registered < 200; registered++ {
-		status, body = register(registered)
-	}
-	registered--
+	registered, status, body := registerUntilRefused(t, url)
 	refused := func(status int, body string) bool {
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "the catalog cannot be written (")
 	}
 	if !refused(status, body) || strings.Contains(body, disk) {
 		t.Fatalf("record %d: got %d %s, want 503 with the reason, and no path\n%s", registered, status, body, p.Stderr)
 	}
-	if status, body := register(registered); !refused(status, body) {
+	if status, body := registerRecord(t, url, registered); !refused(status, body) {
 		t.Errorf("once more: got %d %s", status, body)
 	}
 	// the history was written first
@@ -71,22 +59,114 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	wait.Success(t, func() error {
-		body := strings.NewReader(`{"record":{"skill_id":"disk.after"}}`)
-		res, err := http.Post(url+"/register/skill", "application/json", body)
-		if err != nil {
-			return err
-		}
-		if err := res.Body.Close(); err != nil || res.StatusCode != http.StatusOK {
-			return fmt.Errorf("register after the disk has space again: %d, %w", res.StatusCode, err)
-		}
-		return nil
-	})
+	wait.Success(t, func() error { return registerAfter(url) })
 	for n := range registered {
 		if status, body := resolve(n); status != http.StatusOK {
 			t.Errorf("acknowledged record %d: got %d %s", n, status, body)
 		}
 	}
+}
+
+// TestFileSizeLimit limits the size of the files of the embedded NATS server below the size of its blocks. The process
+// does not restart until the limit is raised, and then serves writes.
+func TestFileSizeLimit(t *testing.T) {
+	t.Parallel()
+	address := bustest.FreeAddress(t) // stays the same after the restart
+	p := cairntest.Up(t, "--data", t.TempDir(), "--storage-limit", "64", "--http", address)
+	url := "http://" + address
+	limit := func(bytes uint64) {
+		if err := unix.Prlimit(p.Cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(5 << 20)
+	if _, status, body := registerUntilRefused(t, url); status != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "the catalog cannot be written (") {
+		t.Fatalf("got %d %s, want 503 with the reason", status, body)
+	}
+	wantHealth(t, url, func(body string) bool {
+		return strings.Contains(body, "its data directory stores no file of 10 MiB: file too large")
+	})
+	limit(unix.RLIM_INFINITY)
+	wait.Success(t, func() error { return registerAfter(url) })
+}
+
+// TestFullDiskOfNATS fills the disk of a NATS server of its own process. Writes are refused with the reason, which the
+// health also names, until the server is restarted with free space.
+func TestFullDiskOfNATS(t *testing.T) {
+	t.Parallel()
+	disk := mountDisk(t)
+	options := server.Options{JetStream: true, StoreDir: disk, MaxPayload: 8 << 20}
+	node := bustest.StartNode(t, options.Clone())
+	nats := []string{"--nats", node.ClientURL()}
+	if out, err := cairntest.Run(t, nil, append(nats, "setup", "--storage-limit", "40")...); err != nil {
+		t.Fatal(out, err)
+	}
+	cairntest.Start(t, nil, append(nats, "worker", "tags", "register", "resolve")...)
+	url := cairntest.Start(t, nil, append(nats, "edge", "--http", "127.0.0.1:0")...).URL()
+	filler := filepath.Join(disk, "filler")
+	fill(t, disk, filler)
+	const problem = "the catalog cannot be written (the disk of the NATS server may be full)"
+	if n, status, body := registerUntilRefused(t, url); status != http.StatusServiceUnavailable ||
+		!strings.Contains(body, problem) {
+		t.Errorf("record %d: got %d %s, want 503: %s", n, status, body, problem)
+	}
+	wantHealth(t, url, func(body string) bool { return strings.Contains(body, "register: "+problem) })
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	options.Port = node.Addr().(*net.TCPAddr).Port
+	node.Shutdown()
+	node.WaitForShutdown()
+	bustest.StartNode(t, &options)
+	wait.Success(t, func() error { return registerAfter(url) })
+	wantHealth(t, url, func(body string) bool { return !strings.Contains(body, problem) })
+}
+
+// mountDisk mounts a file system of 64 MiB, or skips the test.
+func mountDisk(t *testing.T) string {
+	t.Helper()
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=64m"); err != nil {
+		t.Skip("a tmpfs cannot be mounted: ", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return disk
+}
+
+// registerRecord registers record n, of 90 KiB.
+func registerRecord(t *testing.T, url string, n int) (status int, body string) {
+	t.Helper()
+	record := fmt.Sprintf(`{"record":{"skill_id":"disk.s%d","instructions":%q}}`, n, strings.Repeat("x", 90<<10))
+	return sendJSON(t, http.MethodPost, url+"/register/skill", record)
+}
+
+// registerUntilRefused registers records, and returns how many are registered and the response to the next one.
+func registerUntilRefused(t *testing.T, url string) (registered, status int, body string) {
+	t.Helper()
+	for ; registered < 200; registered++ {
+		if status, body = registerRecord(t, url, registered); status != http.StatusOK {
+			break
+		}
+	}
+	return registered, status, body
+}
+
+// registerAfter registers a record after the disk has space again.
+func registerAfter(url string) error {
+	res, err := http.Post(url+"/register/skill", "application/json",
+		strings.NewReader(`{"record":{"skill_id":"disk.after"}}`))
+	if err != nil {
+		return err
+	}
+	if err := res.Body.Close(); err != nil || res.StatusCode != http.StatusOK {
+		return fmt.Errorf("register after the disk has space again: %d, %w", res.StatusCode, err)
+	}
+	return nil
 }
 
 // fill creates a file that leaves 1 MiB of the disk free.
