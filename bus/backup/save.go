@@ -51,8 +51,9 @@ func Save(ctx context.Context, conn, keys *bus.Conn, w io.Writer, progress func(
 		return Summary{}, err
 	}
 	for i, source := range streams {
-		if err := s.save(ctx, source, h.Buckets[i].Name); err != nil {
-			return Summary{}, fmt.Errorf("read bucket %s: %w", h.Buckets[i].Name, err)
+		name := h.Buckets[i].Name
+		if err := s.save(ctx, jetStream(name, conn, keys), source, name); err != nil {
+			return Summary{}, fmt.Errorf("read bucket %s: %w", name, err)
 		}
 	}
 	if err := s.out.close(); err != nil {
@@ -70,11 +71,11 @@ type saving struct {
 
 // save writes the messages of a stream until it has reached the last sequence. A value that
 // is replaced before save reads it is missing, but its replacement precedes the last sequence.
-func (s *saving) save(ctx context.Context, source jetstream.Stream, name string) error {
+func (s *saving) save(ctx context.Context, js jetstream.JetStream, source jetstream.Stream, name string) error {
 	if source.CachedInfo().State.Msgs == 0 {
 		return nil
 	}
-	consumer, err := bucket.Ordered(ctx, source, jetstream.OrderedConsumerConfig{})
+	consumer, err := bucket.Ordered(ctx, js, source, jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		return err
 	}

@@ -58,14 +58,21 @@ func Removes(h nats.Header) bool {
 	return op == "DEL" || op == "PURGE" || h.Get(jetstream.MarkerReasonHeader) != ""
 }
 
-// Ordered returns an ordered consumer of the stream. The prefix of its name lets Cairn share a NATS
-// account. The server deletes it a minute after it was last read, or Release deletes it. The end of ctx
-// does not interrupt the creation: the consumer would exist, but could not be released.
-func Ordered(ctx context.Context, s jetstream.Stream,
-	config jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
+// Ordered returns an ordered consumer of the stream. While the cluster is not ready, it retries until ctx ends.
+// The prefix of its name lets Cairn share a NATS account. The server deletes it a minute after it was last read,
+// or Release deletes it. All attempts have one name, and a failure deletes it, because the server may create the
+// consumer of an attempt whose reply is lost. The end of ctx does not interrupt an attempt.
+func Ordered(ctx context.Context, js jetstream.JetStream, s jetstream.Stream,
+	config jetstream.OrderedConsumerConfig) (c jetstream.Consumer, err error) {
 	config.NamePrefix, config.InactiveThreshold = "cairn_"+nuid.Next(), time.Minute
-	// for at most the default timeout of the client library
-	c, err := s.OrderedConsumer(context.WithoutCancel(ctx), config)
+	err = WaitReady(ctx, js, "create a consumer", func() error {
+		// for at most the default timeout of the client library
+		c, err = s.OrderedConsumer(context.WithoutCancel(ctx), config)
+		return err
+	})
+	if err != nil {
+		deleteConsumer(s, config.NamePrefix+"_1") // the name of the first consumer of OrderedConsumerConfig
+	}
 	if rejected(err, consumersExceeded) {
 		err = fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because("too many consumers of stream "+s.CachedInfo().Config.Name),
 			err)
@@ -75,11 +82,16 @@ func Ordered(ctx context.Context, s jetstream.Stream,
 
 // Release deletes an ordered consumer that is no longer read.
 func Release(s jetstream.Stream, consumer jetstream.Consumer) {
+	if info := consumer.CachedInfo(); info != nil {
+		deleteConsumer(s, info.Name)
+	}
+}
+
+// deleteConsumer deletes a consumer, or the server does it later.
+func deleteConsumer(s jetstream.Stream, name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTimeout)
 	defer cancel()
-	if info := consumer.CachedInfo(); info != nil {
-		_ = s.DeleteConsumer(ctx, info.Name) // or the server does it later
-	}
+	_ = s.DeleteConsumer(ctx, name)
 }
 
 // Replication configures the replication, placement and size limit of a bucket. The zero value

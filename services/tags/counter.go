@@ -101,7 +101,7 @@ func (c *counter) scan(ctx context.Context, s jetstream.Stream) error {
 		return err
 	}
 	c.scanned, c.revisions = info.State.LastSeq, make([]uint64, 0, info.State.Msgs)
-	consumer, err := bucket.Ordered(ctx, s, jetstream.OrderedConsumerConfig{HeadersOnly: true})
+	consumer, err := bucket.Ordered(ctx, c.conn.JetStream(), s, jetstream.OrderedConsumerConfig{HeadersOnly: true})
 	if err != nil {
 		return err
 	}

@@ -344,7 +344,7 @@ func (c *Catalog) startConsumer(ctx context.Context, purpose string, config jets
 		if target, err = c.reader.End(ctx); err != nil {
 			return err
 		}
-		consumer, err = bucket.Ordered(ctx, c.stream, config)
+		consumer, err = bucket.Ordered(ctx, c.js, c.stream, config)
 		return err
 	})
 	return target, consumer, err

@@ -5,14 +5,19 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus/bucket"
+	"cairn/bus/bustest"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
 	"cairn/test/wait"
@@ -32,7 +37,7 @@ func TestWatchLeavesNoConsumer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantNoConsumers(t, js)
+	wantConsumers(t, js, 0)
 }
 
 // TestAbandonedWatchLeavesNoConsumer ends watches while the server creates their consumers.
@@ -54,17 +59,74 @@ func TestAbandonedWatchLeavesNoConsumer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantNoConsumers(t, js)
+	wantConsumers(t, js, 0)
 }
 
-func wantNoConsumers(t *testing.T, js jetstream.JetStream) {
+// TestInterruptedWatchesLeaveNoConsumer starts watches, and ends half of them, while the server is suspended. When
+// it has performed the requests of all attempts, it has one consumer for each watch that continues.
+func TestInterruptedWatchesLeaveNoConsumer(t *testing.T) {
+	t.Parallel()
+	const watches = 3
+	s := startListening(t, t.TempDir(), -1)
+	js := connectTo(t, s)
+	c, err := catalog.Setup(t.Context(), js, bucket.Replication{Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Put(t.Context(), catalog.Key{Kind: schemas.KindTool, ID: "a.b.c"}, []byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	address, cut, heal := bustest.Link(t, fmt.Sprintf("127.0.0.1:%d", portOf(t, s)))
+	nc, err := nats.Connect("nats://" + address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	impatient, err := jetstream.New(nc, jetstream.WithDefaultTimeout(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var interrupted *catalog.Catalog
+	wait.Success(t, func() error { interrupted, err = catalog.Open(t.Context(), impatient); return err })
+
+	cut()
+	start := func(ctx context.Context, group *sync.WaitGroup, apply func()) {
+		for range watches {
+			group.Go(func() {
+				err := interrupted.Changes(ctx, catalog.Selection{Tenants: []string{""}},
+					func(catalog.Change) error { apply(); return nil })
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	var abandoned, continued, received sync.WaitGroup
+	abandoning, abandon := context.WithCancel(t.Context())
+	start(abandoning, &abandoned, func() {})
+	received.Add(watches)
+	ctx, stop := context.WithCancel(t.Context())
+	start(ctx, &continued, received.Done)
+	sent := nc.Stats().OutMsgs
+	wait.Until(t, "each watch has sent several requests", func() bool { return nc.Stats().OutMsgs > sent+4*watches })
+	abandon()
+	abandoned.Wait()
+	heal()
+	received.Wait()
+	wantConsumers(t, js, watches)
+	stop()
+	continued.Wait()
+	wantConsumers(t, js, 0)
+}
+
+func wantConsumers(t *testing.T, js jetstream.JetStream, want int) {
 	t.Helper()
 	stream, err := js.Stream(t.Context(), catalog.Stream)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := stream.CachedInfo().State.Consumers; n != 0 {
-		t.Errorf("%d consumers are left, want none", n)
+	if n := stream.CachedInfo().State.Consumers; n != want {
+		t.Errorf("the server has %d consumers, want %d", n, want)
 	}
 }
 

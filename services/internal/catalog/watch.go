@@ -59,12 +59,9 @@ func openWatch(ctx context.Context, c *Catalog, selected Selection) (*watch, err
 	if err != nil {
 		return nil, err
 	}
-	err = bucket.WaitReady(ctx, c.js, "create a consumer", func() (err error) {
-		w.consumer, err = bucket.Ordered(ctx, c.stream, jetstream.OrderedConsumerConfig{
-			FilterSubjects: selected.filters(),
-			DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: selected.After + 1,
-		})
-		return err
+	w.consumer, err = bucket.Ordered(ctx, c.js, c.stream, jetstream.OrderedConsumerConfig{
+		FilterSubjects: selected.filters(),
+		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: selected.After + 1,
 	})
 	if err != nil {
 		return nil, err
