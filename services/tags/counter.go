@@ -21,8 +21,10 @@ import (
 const (
 	// announceInterval is the interval of announcements that are not urgent.
 	announceInterval = 100 * time.Millisecond
-	// scanTimeout bounds the wait for the next message of a scan.
-	scanTimeout = time.Second
+	// endInterval is the time without a message after which a scan checks whether it has reached the end.
+	endInterval = time.Second
+	// scanTimeout bounds the wait for the next message of a scan: a server that starts, or is busy, may pause.
+	scanTimeout = 30 * time.Second
 	// settleTime is the time after a scan in which tags that were deleted before it may be announced.
 	settleTime = 10 * time.Second
 )
@@ -110,16 +112,19 @@ func (c *counter) scan(ctx context.Context, s jetstream.Stream) error {
 		return err
 	}
 	defer messages.Stop()
+	received := time.Now()
 	for {
-		msg, err := messages.Next(jetstream.NextMaxWait(scanTimeout))
-		if errors.Is(err, nats.ErrTimeout) {
+		msg, err := messages.Next(jetstream.NextMaxWait(endInterval))
+		if errors.Is(err, nats.ErrTimeout) && time.Since(received) < scanTimeout && ctx.Err() == nil {
 			if info, err := consumer.Info(ctx); err == nil && info.NumPending == 0 {
 				return nil // the last tags have expired or were deleted meanwhile
 			}
+			continue
 		}
 		if err != nil {
 			return err
 		}
+		received = time.Now()
 		meta, err := msg.Metadata()
 		if err != nil {
 			return err

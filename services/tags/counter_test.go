@@ -7,6 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"cairn/bus"
 	"cairn/bus/bucket"
@@ -232,6 +235,42 @@ func TestCountOfWorkerStartedDuringWrites(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// TestCountOfPausedBucket counts a bucket whose server sends nothing for 2 s, as a busy one may do.
+func TestCountOfPausedBucket(t *testing.T) {
+	t.Parallel()
+	const written = 10_000
+	server, conn := bustest.Start(t)
+	if err := tags.Setup(t.Context(), conn.JetStream(), tags.Settings{}); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, conn.JetStream(), written)
+	const stream = bucket.StreamPrefix + tags.Bucket
+	const pulls = "$JS.API.CONSUMER.MSG.NEXT." + stream + "."
+	js := bustest.Dial(t, server).JetStream()
+	paused := map[string]bool{}
+	_, err := js.Conn().Subscribe(pulls+">", func(msg *nats.Msg) {
+		name := strings.TrimPrefix(msg.Subject, pulls)
+		if paused[name] {
+			return
+		}
+		paused[name] = true
+		if _, err := js.PauseConsumer(t.Context(), stream, name, time.Now().Add(2*time.Second)); err != nil {
+			t.Errorf("pause consumer %s: %v", name, err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := tags.Open(t.Context(), bustest.Dial(t, server), limited(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if q := store.Quota("tenant-1"); q.Count != written/100 {
+		t.Errorf("got %d tags of a tenant, want %d", q.Count, written/100)
+	}
 }
 
 func TestTenantTagsLeaveRoomInTheBucket(t *testing.T) {
