@@ -3,7 +3,10 @@ package tags_test
 import (
 	"encoding/base64"
 	"fmt"
+	"os"
+	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -136,9 +139,61 @@ func TestMemoryOfTags(t *testing.T) {
 	}
 }
 
-// BenchmarkMemoryOfTags measures the memory that a worker takes for each tag.
-func BenchmarkMemoryOfTags(b *testing.B) {
-	for b.Loop() {
-		b.ReportMetric(openWith(b, 1_000_000), "B/tag")
+// serverURL is the environment variable with the NATS server of TestWorkerProcess.
+const serverURL = "CAIRN_TEST_SERVER_URL"
+
+// TestWorkerProcess is the worker of TestRealMillionTags: it counts the tags.
+func TestWorkerProcess(t *testing.T) {
+	url := os.Getenv(serverURL)
+	if url == "" {
+		t.Skip("needs " + serverURL + ", which TestRealMillionTags sets")
+	}
+	conn, err := bus.Open(url, t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.WaitConnected(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	store, err := tags.Open(t.Context(), conn, limited(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if q := store.Quota("tenant-1"); q.Count != million/100 {
+		t.Errorf("got %d tags of a tenant, want %d", q.Count, million/100)
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, peak, _ := strings.Cut(string(status), "VmHWM:")
+	var kib int
+	if _, err := fmt.Sscan(peak, &kib); err != nil || kib > maxResident>>10 {
+		t.Errorf("the RSS was at most %d KiB (%v), want at most %d", kib, err, maxResident>>10)
+	}
+}
+
+const (
+	million     = 1_000_000
+	maxResident = 150 << 20 // of a worker with a million tags
+)
+
+// TestRealMillionTags bounds the memory of a worker, another process, with a million tags, also while it counts.
+func TestRealMillionTags(t *testing.T) {
+	if os.Getenv("CAIRN_TEST_FAULTS") == "" {
+		t.Skip("needs CAIRN_TEST_FAULTS=1: it takes a minute")
+	}
+	server := bustest.Listen(t)
+	conn := bustest.Dial(t, server)
+	if err := tags.Setup(t.Context(), conn.JetStream(), tags.Settings{}); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, conn.JetStream(), million)
+	worker := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWorkerProcess$") // #nosec G204 -- this test
+	worker.Env = append(os.Environ(), serverURL+"="+server.URL())
+	if out, err := worker.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
 	}
 }
