@@ -70,11 +70,6 @@ func TestSuspendedNodeStartsAgain(t *testing.T) {
 	wait.Until(t, "the node starts again", func() bool { return started() == 2 })
 }
 
-// TestRealSuspendedNode is TestRealClusterFaults with suspended nodes.
-func TestRealSuspendedNode(t *testing.T) {
-	checkReal(t, Options{Program: programFor(t), Clocks: true, For: 40 * time.Second, Faults: "suspended for"})
-}
-
 // TestRealKills checks that kills of processes of separate roles violate no invariant. The
 // percentage of failed requests depends on the load of the machine: the command checks it.
 func TestRealKills(t *testing.T) {
