@@ -423,3 +423,28 @@ func TestResumedRunSurvivesReconnect(t *testing.T) {
 		t.Errorf("got %v, %v, want the rest of the run", events, err)
 	}
 }
+
+// TestInvalidRunIsNotStored refuses a run whose request is not valid: nobody can resume it, and no list has it.
+func TestInvalidRunIsNotStored(t *testing.T) {
+	t.Parallel()
+	server, conn := bustest.Start(t)
+	setupReplay(t, conn)
+	serve(t, bustest.Dial(t, server), many)
+	for _, body := range []string{
+		`{"id":"i","query":"q","context":"{}","target":"?"}`,
+		`{"id":"i","query":"q","context":"` + strings.Repeat("x", 1<<20) + `"}`, // sent in chunks
+	} {
+		run := bus.NewRun()
+		for _, err := range bus.Analyze.Run(t.Context(), conn, run, []byte(body)) {
+			if !errors.Is(err, schemas.ErrAnalysisMalformed) {
+				t.Errorf("got %v, want %v", err, schemas.ErrAnalysisMalformed)
+			}
+		}
+		if events, err := resumed(t.Context(), conn, run, 0); !errors.Is(err, schemas.ErrRunNotFound) {
+			t.Errorf("resumed: got %v, %v, want %v", events, err, schemas.ErrRunNotFound)
+		}
+	}
+	if list, err := bus.Analyze.Stored(t.Context(), conn, nil); err != nil || len(list) != 0 {
+		t.Errorf("stored runs: got %+v, %v, want none", list, err)
+	}
+}

@@ -25,6 +25,8 @@ type Sender interface {
 	Send(event string, data any) error
 	// Persist lets the stream continue without a client until it ends or is canceled.
 	Persist()
+	// Begin starts to store the run, without waiting, once its request is valid. An error before it is not stored.
+	Begin()
 }
 
 // streamServer answers the requests of a stream at a worker.
@@ -51,6 +53,7 @@ type session struct {
 	cancel     context.CancelCauseFunc
 	upload     upload
 	flow       flow
+	begun      bool // Begin was called
 
 	mu         sync.Mutex
 	sequence   uint64
@@ -156,7 +159,7 @@ func (w *session) end(err error) {
 	}
 }
 
-// open subscribes to the control subject, announces it in a heartbeat, and starts to store the start of the run.
+// open subscribes to the control subject, and announces it in a heartbeat.
 func (w *session) open() (err error) {
 	if w.sub, err = w.conn.nc.Subscribe(w.control, w.receive); err != nil {
 		return err
@@ -165,9 +168,6 @@ func (w *session) open() (err error) {
 		if err := w.openBody(); err != nil {
 			return err
 		}
-	}
-	if w.replay != nil {
-		w.replay.Begin()
 	}
 	return w.sendHeartbeat()
 }
@@ -341,6 +341,13 @@ func (w *session) Persist() {
 	w.stopGrace()
 }
 
+func (w *session) Begin() {
+	w.begun = true
+	if w.replay != nil {
+		w.replay.Begin()
+	}
+}
+
 // stopGrace ends the grace period. The caller holds w.mu.
 func (w *session) stopGrace() {
 	if w.graceTimer != nil {
@@ -386,11 +393,11 @@ func (w *session) connected() {
 	w.stopGrace()
 }
 
-// storeError stores the error of a run without events, for clients that resume it. A run that was refused
-// before it started is not stored.
+// storeError stores the error of a run without events, for clients that resume it. A run that has not begun
+// is not stored.
 func (w *session) storeError(e *schemas.Error) {
 	last, err := json.Marshal(schemas.StreamError{Code: e.Code, Message: e.Message()})
-	if err != nil || w.replay == nil || w.sub == nil {
+	if err != nil || w.replay == nil || !w.begun {
 		return
 	}
 	w.mu.Lock()

@@ -180,11 +180,12 @@ func (s Stream[Req]) Serve(svc *Service, handle func(context.Context, Req, Sende
 		if err != nil {
 			return err
 		}
+		sender.Begin()
 		return handle(ctx, req, sender)
 	})
 }
 
-// ServeBody is like Serve, but for a handle that decodes the request itself.
+// ServeBody is like Serve, but for a handle that decodes the request itself, and then calls Begin of its sender.
 func (s Stream[Req]) ServeBody(svc *Service, handle func(context.Context, []byte, Sender) error) error {
 	d := &responder{
 		Operation: s.Operation(), timeout: s.Timeout, invalid: s.Invalid, mapError: s.mapError, admitted: svc.admitted,

@@ -1,11 +1,14 @@
 package test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"cairn/bus"
+	"cairn/schemas"
 	"cairn/test/wait"
 )
 
@@ -107,5 +110,34 @@ func TestOnDisconnect(t *testing.T) {
 			return a.status == 200 && strings.Contains(a.body, "AN-410") && strings.Contains(a.body, "no client was connected")
 		})
 		c.call(t, analyze, question("q", estate, `"on_disconnect":"maybe"`)).expect(t, 400, "AN-400 on_disconnect", "")
+	})
+}
+
+// TestInvalidAnalysisIsNoRun refuses an analysis that is not valid: it is not listed as a run, and has no events.
+func TestInvalidAnalysisIsNoRun(t *testing.T) {
+	everywhere(t, authenticated, func(t *testing.T, c *client) {
+		caller := c.withRole(t, schemas.RoleAnalyst, "$4")
+		caller.rows(t, []row{
+			{"no estate", analyze, `{"id":"$","query":"How many?","target":"H"}`, 400, "AN-400 context", ""},
+			{"a body in chunks", analyze, `{"id":"$","query":"How many?","target":"X","context":"` +
+				strings.Repeat("x", 1<<20) + `"}`, 400, "AN-400 target", ""},
+			{"no JSON", analyze, `{"id":"$",`, 400, "AN-400", ""},
+		})
+		caller.call(t, "GET /runs", "").expect(t, 200, `{"runs":[],"next_cursor":null}`, "")
+		conn, err := bus.Open(c.nats, "test-run")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		run := bus.NewRun()
+		for _, err := range bus.Analyze.Run(t.Context(), conn, run, []byte(`{"id":"i"}`)) {
+			if !errors.Is(err, schemas.ErrAnalysisMalformed) {
+				t.Errorf("over NATS: got %v, want %v", err, schemas.ErrAnalysisMalformed)
+			}
+		}
+		c.call(t, "GET /api/v1/analyze/"+run, "").expect(t, 404, "AN-404", "")
+		if list := c.call(t, "GET /runs?limit=100", ""); strings.Contains(list.body, run) {
+			t.Errorf("the list of runs has the run of an invalid request: %s", list.body)
+		}
 	})
 }

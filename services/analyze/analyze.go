@@ -64,6 +64,7 @@ func (a analyzer) analyze(ctx context.Context, body []byte, sender bus.Sender) e
 	if err != nil {
 		return err
 	}
+	sender.Begin()
 	if req.OnDisconnect == schemas.OnDisconnectContinue {
 		sender.Persist()
 	}
