@@ -97,7 +97,7 @@ func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte,
 	ctx = estate.WithMemory(ctx, reserved(ctx))
 	if len(req.Calls) > 0 {
 		release()
-		return compute(ctx, req.Calls, &loop{tools: tools{e, a.cpus}, sender: sender})
+		return compute(ctx, req.Calls, tools{e, a.cpus}, sender)
 	}
 	question := plan.Ask(plan.New(ctx, e), req.Query)
 	release() // the computations of a loop acquire a CPU each
@@ -129,13 +129,19 @@ func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte,
 	return l.add(ctx, req)
 }
 
-// compute runs the calls of the request and reports their results.
-func compute(ctx context.Context, requested []schemas.ToolCall, l *loop) error {
-	calls := make([]model.Call, len(requested))
-	for i, c := range requested {
-		calls[i] = model.Call{ID: fmt.Sprintf("call_%d", i+1), Name: c.Name, Input: []byte(c.Input)}
+// compute runs the calls of the request, and sends each result before the next call: it keeps none in memory.
+func compute(ctx context.Context, calls []schemas.ToolCall, t tools, sender bus.Sender) error {
+	for i, c := range calls {
+		call := model.Call{ID: fmt.Sprintf("call_%d", i+1), Name: c.Name, Input: []byte(c.Input)}
+		r, err := t.run(ctx, call, maxResult)
+		if err != nil {
+			return err
+		}
+		if err := r.send(sender); err != nil {
+			return err
+		}
 	}
-	return l.runCalls(ctx, calls, maxResult)
+	return nil
 }
 
 // callerError translates a failure of the model into the caller's error. The

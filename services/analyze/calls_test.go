@@ -7,9 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
 	"cairn/services/analyze"
+	"cairn/services/internal/model"
+	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollama"
 	"cairn/services/internal/model/ollamatest"
 )
@@ -60,32 +63,83 @@ func TestCallsOfTheClient(t *testing.T) {
 	}
 }
 
+// serveWithin starts the service with a memory budget in bytes.
+func serveWithin(t *testing.T, conn *bus.Conn, m model.Model, memory int64) {
+	t.Helper()
+	err := analyze.Serve(bustest.Service(t, conn, "analyze"), analyze.Deps{
+		Conn: conn, Model: m, Memory: memory, EstateMemory: 1 << 20, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// numbered returns an estate of n records with different numbers.
+func numbered(n int) string {
+	var records []string
+	for i := range n {
+		records = append(records, fmt.Sprintf(`{"a":%d}`, i))
+	}
+	return `{"items":[` + strings.Join(records, ",") + `]}`
+}
+
+// Calls on the estate of 16,000 numbers: a budget of 2 MiB suffices for the small one only.
+var (
+	smallCall = schemas.ToolCall{Name: "compute_stats", Input: []byte(`{"data_key":"items"}`)}
+	largeCall = schemas.ToolCall{Name: "compute_stats",
+		Input: []byte(`{"data_key":"items","group_by":"a","metrics":["count","p50:a"]}`)}
+)
+
 // TestStatsMemory checks that a call whose groups need more memory than the budget has is refused, that a smaller
 // call is not, and that the memory is released.
 func TestStatsMemory(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	m, _ := scripted(t)
-	err := analyze.Serve(bustest.Service(t, conn, "analyze"), analyze.Deps{
-		Conn: conn, Model: m, Memory: 2 << 20, EstateMemory: 1 << 20, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var records []string
-	for i := range 16_000 {
-		records = append(records, fmt.Sprintf(`{"a":%d}`, i))
-	}
-	estate := `{"items":[` + strings.Join(records, ",") + `]}`
+	serveWithin(t, conn, m, 2<<20)
+	estate := numbered(16_000)
 	for range 3 {
-		_, err := stream(t.Context(), conn, schemas.Analysis{Context: estate, Target: "H", Calls: []schemas.ToolCall{
-			{Name: "compute_stats", Input: []byte(`{"data_key":"items","group_by":"a","metrics":["count","p50:a"]}`)}}})
+		_, err := stream(t.Context(), conn, schemas.Analysis{Context: estate, Target: "H",
+			Calls: []schemas.ToolCall{largeCall}})
 		if !errors.Is(err, schemas.ErrAnalysisUnavailable) {
 			t.Errorf("error %v, want unavailable", err)
 		}
-		got, err := stream(t.Context(), conn, schemas.Analysis{Context: estate, Target: "H", Calls: []schemas.ToolCall{
-			{Name: "compute_stats", Input: []byte(`{"data_key":"items"}`)}}})
+		got, err := stream(t.Context(), conn, schemas.Analysis{Context: estate, Target: "H",
+			Calls: []schemas.ToolCall{smallCall}})
 		if err != nil || !strings.Contains(got, `"total":16000`) {
 			t.Errorf("a smaller call: %s, error %v", got, err)
 		}
+	}
+}
+
+// TestResultsPrecedeTheNextCall checks that the result of a call is sent, and not kept in memory, when a later call
+// fails.
+func TestResultsPrecedeTheNextCall(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	m, _ := scripted(t)
+	serveWithin(t, conn, m, 2<<20)
+	got, err := stream(t.Context(), conn, schemas.Analysis{Context: numbered(16_000), Target: "H",
+		Calls: []schemas.ToolCall{smallCall, largeCall}})
+	_, rest, ok := strings.Cut(got, `"total":16000`)
+	if err != nil || !ok || !strings.Contains(rest, schemas.ErrAnalysisUnavailable.Code) {
+		t.Errorf("got %s, error %v; want the result of the first call, then %s", got, err,
+			schemas.ErrAnalysisUnavailable.Code)
+	}
+}
+
+// TestResultsOfAModelTakeMemory has a model call the tools for results that exceed the memory budget together.
+func TestResultsOfAModelTakeMemory(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	calls := modeltest.Turn{}
+	for range 16 {
+		calls.Calls = append(calls.Calls, modeltest.Call{Name: "compute_stats",
+			Input: `{"data_key":"items","group_by":"a","metrics":["sum:a","avg:a","min:a","max:a","distinct:a","p50:a","p95:a"]}`})
+	}
+	m, _ := scripted(t, calls, modeltest.TextTurn("Many."))
+	serveWithin(t, conn, m, 8<<20)
+	got, err := stream(t.Context(), conn, schemas.Analysis{Context: numbered(2000), Target: "H", Query: "How many?"})
+	if err == nil && !strings.Contains(got, schemas.ErrAnalysisUnavailable.Code) {
+		t.Errorf("got %.300s, want %s", got, schemas.ErrAnalysisUnavailable.Code)
 	}
 }

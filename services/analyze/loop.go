@@ -60,6 +60,20 @@ func (r result) toolUse() schemas.ToolUse {
 	return schemas.ToolUse{ToolCallID: r.call.ID, Name: r.call.Name, Input: jsontext.Value(r.call.Input)}
 }
 
+// size returns the approximate memory that the result takes, in bytes.
+func (r result) size() int64 {
+	stats, _ := r.value.(estate.Stats)
+	return int64(len(r.answer) + stats.Size())
+}
+
+// send sends the call and its result.
+func (r result) send(sender bus.Sender) error {
+	if err := sender.Send(schemas.EventToolUse, r.toolUse()); err != nil {
+		return err
+	}
+	return sender.Send(schemas.EventToolResult, schemas.ToolResult{ToolCallID: r.call.ID, Result: r.answer})
+}
+
 // failed reports whether the result is an error.
 func (r result) failed() bool {
 	var e toolError
@@ -222,6 +236,9 @@ func (l *loop) runCalls(ctx context.Context, calls []model.Call, limit int) erro
 		return err
 	}
 	for _, r := range results {
+		if !reserved(ctx).Acquire(r.size()) { // until the run ends
+			return errMemory
+		}
 		if err := l.report(r); err != nil {
 			return err
 		}
@@ -277,10 +294,7 @@ func (l *loop) report(r result) error {
 	l.results = append(l.results, r)
 	l.conversation.Messages = append(l.conversation.Messages,
 		model.Message{Role: model.ToolRole, CallID: r.call.ID, Tool: r.call.Name, Result: []byte(r.answer)})
-	if err := l.sender.Send(schemas.EventToolUse, r.toolUse()); err != nil {
-		return err
-	}
-	return l.sender.Send(schemas.EventToolResult, schemas.ToolResult{ToolCallID: r.call.ID, Result: r.answer})
+	return r.send(l.sender)
 }
 
 // add sends the additional events that the request includes.

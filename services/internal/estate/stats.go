@@ -36,6 +36,21 @@ type Stats struct {
 // Listed returns the number of groups in the result.
 func (s Stats) Listed() int { return max(len(s.Groups), len(s.Rows)) }
 
+// resultSize is the memory of a group or cell with the unused part of its list or map, in bytes.
+const resultSize = 80
+
+// Size returns the approximate memory of the groups and rows in bytes.
+func (s Stats) Size() int {
+	n := resultSize * len(s.Groups)
+	for _, f := range s.Metrics {
+		n += resultSize * len(f.Groups)
+	}
+	for _, r := range s.Rows {
+		n += resultSize * (1 + len(r.Metrics))
+	}
+	return n
+}
+
 // Largest returns the result with its n largest groups.
 func (s Stats) Largest(n int) Stats {
 	s.Groups, s.Rows, s.Truncated = s.Groups[:min(n, len(s.Groups))], s.Rows[:min(n, len(s.Rows))], true
