@@ -2,10 +2,14 @@ package server
 
 import (
 	"math"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"testing"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"cairn/test/wait"
 )
 
 // TestBudgets sets the memory limit of the test process, so it does not run in parallel.
@@ -37,4 +41,25 @@ func TestBudgets(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
 		}
 	}
+}
+
+// TestPaceGC sets the target of the test process, so it does not run in parallel: with a large live heap, garbage takes
+// as much memory as live objects, and with a small one twice as much.
+func TestPaceGC(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	paceGC(0)
+	percent := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	want := func(n uint64) {
+		t.Helper()
+		wait.Until(t, "GOGC has its target", func() bool {
+			runtime.GC()
+			metrics.Read(percent)
+			return percent[0].Value.Uint64() == n
+		})
+	}
+	want(200)
+	large := make([]byte, smallHeap+1) // without a page that is written
+	want(100)
+	runtime.KeepAlive(large)
+	want(200)
 }
