@@ -251,6 +251,9 @@ func setup(ctx context.Context, js jetstream.JetStream, c jetstream.StreamConfig
 	if err != nil {
 		return nil, err
 	}
+	if s, err = MarkReported(ctx, js, s); err != nil {
+		return nil, err
+	}
 	before := s.CachedInfo().Config
 	return Update(ctx, js, s, replication.configure(c, &before))
 }

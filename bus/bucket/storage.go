@@ -52,7 +52,7 @@ func FindStorage(ctx context.Context, js jetstream.JetStream, replicas int) (Sto
 // corresponds to the limit of the bucket.
 func ReplicationOf(info *jetstream.StreamInfo) Replication {
 	replication := Replication{Replicas: info.Config.Replicas}
-	if share := shares[strings.TrimPrefix(info.Config.Name, StreamPrefix)]; share > 0 && info.Config.MaxBytes > 0 {
+	if share := shares[nameOf(info)]; share > 0 && info.Config.MaxBytes > 0 {
 		replication.Storage.Bytes = info.Config.MaxBytes * 100 / share
 	}
 	return replication
@@ -121,14 +121,19 @@ func refused(err error, store string) error {
 		schemas.ErrUnavailable.Because(fmt.Sprintf("the %s %s (%s)", store, problem, strings.TrimSpace(reason))), err)
 }
 
-// Problems describes the problems of a stream: missing replicas, and the use of at least 80 % of its
-// limit, unless it discards old messages and so is usually full.
-func Problems(info *jetstream.StreamInfo) (list []string) {
+// Problems describes the problems of a stream: lost messages, missing replicas, and the use of at least 80 % of
+// its limit, unless it discards old messages and so is usually full.
+func Problems(info *jetstream.StreamInfo) []string {
+	list := lossProblem(info)
 	if info.Config.Discard == jetstream.DiscardNew {
-		list = storageWarning("bucket "+strings.TrimPrefix(info.Config.Name, StreamPrefix), info.State.Bytes,
-			info.Config.MaxBytes)
+		list = append(list, storageWarning("bucket "+nameOf(info), info.State.Bytes, info.Config.MaxBytes)...)
 	}
 	return append(list, ReplicaProblems(info)...)
+}
+
+// nameOf returns the name of the bucket with the stream.
+func nameOf(info *jetstream.StreamInfo) string {
+	return strings.TrimPrefix(info.Config.Name, StreamPrefix)
 }
 
 // ProblemsOf returns the Problems of the streams that exist, and describes the NATS storage if the
