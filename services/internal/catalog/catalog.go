@@ -1,11 +1,14 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -43,6 +46,8 @@ const (
 	historyBytes = (MaxHistory + 1) * maxRecord
 	// mirrorTimeout bounds the wait of a read for the history, which is written asynchronously.
 	mirrorTimeout = 500 * time.Millisecond
+	// compareTimeout bounds the comparison of the log with its history.
+	compareTimeout = 10 * time.Second
 )
 
 // Catalog reads and writes the log. It is safe for concurrent use and needs no
@@ -50,6 +55,7 @@ const (
 type Catalog struct {
 	js      jetstream.JetStream
 	stream  jetstream.Stream
+	id      string // of the log that was opened
 	reader  *bucket.Reader
 	applied applied
 	batches *admission.Pool // of changes that watches receive
@@ -68,7 +74,19 @@ func Setup(ctx context.Context, js jetstream.JetStream, replication bucket.Repli
 	if err != nil {
 		return nil, err
 	}
-	return open(js, stream), nil
+	c := open(js, stream)
+	missing, err := c.compareHistory(ctx)
+	switch {
+	case errors.Is(err, ErrReplaced):
+		if stream, err = bucket.MarkLoss(ctx, js, stream, bucket.Loss{Messages: missing}); err != nil {
+			return nil, err
+		}
+		c = open(js, stream)
+	case err != nil:
+		slog.Warn("the catalog is not compared with its history", "err", err)
+	}
+	c.logLost(ctx)
+	return c, nil
 }
 
 // Open opens the bucket. It waits for the bucket to exist until ctx ends.
@@ -81,7 +99,10 @@ func Open(ctx context.Context, js jetstream.JetStream) (*Catalog, error) {
 }
 
 func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
-	c := &Catalog{js: js, stream: stream, reader: bucket.NewReader(js, Bucket, stream), reads: admission.NewPool(maxReads)}
+	c := &Catalog{
+		js: js, stream: stream, id: bucket.ID(stream.CachedInfo()),
+		reader: bucket.NewReader(js, Bucket, stream), reads: admission.NewPool(maxReads),
+	}
 	// A watch that sends changes also uses a consumer of the NATS server and a relay of the edge, which no
 	// concurrency limit covers.
 	c.batches = admission.NewLongPool()
@@ -242,7 +263,7 @@ func (c *Catalog) Replication() bucket.Replication {
 
 // ID returns the identity of the log. A log that was deleted and created again has
 // another ID, and revisions of different logs are not comparable.
-func (c *Catalog) ID() string { return bucket.ID(c.stream.CachedInfo()) }
+func (c *Catalog) ID() string { return c.id }
 
 // Revision returns the newest revision of the log, as reported by its leader; 0
 // if nothing was written. It reads no record.
@@ -374,8 +395,11 @@ func (c *Catalog) readAfter(ctx context.Context, revision uint64) (list []Change
 }
 
 // SetupHistory creates or upgrades the stream of the history. A history of another log is
-// deleted.
+// deleted, unless AcceptLoss needs it.
 func (c *Catalog) SetupHistory(ctx context.Context, replication bucket.Replication) error {
+	if _, open := bucket.LossOf(c.stream.CachedInfo()); open {
+		return nil
+	}
 	source := c.stream.CachedInfo().Config
 	config := jetstream.StreamConfig{
 		Name:              HistoryStream,
@@ -410,8 +434,100 @@ func (c *Catalog) SetupHistory(ctx context.Context, replication bucket.Replicati
 }
 
 // mirrors reports whether the stream is the history of this log.
-func (c *Catalog) mirrors(s jetstream.Stream) bool {
-	return s.CachedInfo().Config.Metadata[catalogID] == c.ID()
+func (c *Catalog) mirrors(s jetstream.Stream) bool { return catalogOf(s) == c.ID() }
+
+// Lost returns the records of a loss that no operator has accepted: those of which the history has a later
+// revision than the log. It omits records that were registered or deleted since.
+func (c *Catalog) Lost(ctx context.Context) (list []Lost, err error) {
+	loss, open := bucket.LossOf(c.stream.CachedInfo())
+	if !open {
+		return nil, nil
+	}
+	history, err := c.js.Stream(ctx, HistoryStream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) || err == nil && catalogOf(history) != loss.Bucket {
+		return nil, nil
+	}
+	var stored, copied map[string]Revision
+	if err == nil {
+		copied, err = newestOf(ctx, history)
+	}
+	if err == nil {
+		stored, err = newestOf(ctx, c.stream)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("compare the catalog with its history: %w", err)
+	}
+	for subject, lost := range copied {
+		key, err := ParseKey(strings.TrimPrefix(subject, subjects))
+		newest := stored[subject]
+		deleted := lost.Removed && newest.Revision == 0
+		later := lost.Stored.After(loss.Time) || newest.Stored.After(loss.Time)
+		if err == nil && newest.Revision < lost.Revision && !deleted && !later {
+			list = append(list, Lost{key, lost.Revision, subject, newest.Revision})
+		}
+	}
+	slices.SortFunc(list, func(a, b Lost) int { return cmp.Compare(a.Revision, b.Revision) })
+	return list, nil
+}
+
+// logLost logs the records that Lost returns.
+func (c *Catalog) logLost(ctx context.Context) {
+	list, err := c.Lost(ctx)
+	if err != nil {
+		slog.Error("lost records are unknown", "err", err)
+	}
+	if len(list) > 0 {
+		slog.Error("records are lost: cairn doctor --accept-loss restores them from the history", "records", len(list),
+			"first", list[:min(len(list), maxLogged)])
+	}
+}
+
+// AcceptLoss restores the records that Lost returns, accepts the loss, and creates the history again. It returns
+// the restored records.
+func (c *Catalog) AcceptLoss(ctx context.Context) (restored []Lost, err error) {
+	list, err := c.Lost(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, lost := range list {
+		written, err := c.restore(ctx, lost)
+		if err != nil {
+			return nil, fmt.Errorf("restore %v: %w", lost, err)
+		}
+		if written {
+			restored = append(restored, lost)
+		}
+	}
+	if err = bucket.AcceptLoss(ctx, c.js, c.stream); err == nil {
+		_, err = c.stream.Info(ctx)
+	}
+	if err == nil {
+		err = c.SetupHistory(ctx, c.Replication())
+	}
+	return restored, err
+}
+
+// restore writes the revision of the history to the log, unless the record has changed, and reports whether it did.
+func (c *Catalog) restore(ctx context.Context, lost Lost) (written bool, err error) {
+	history, err := c.js.Stream(ctx, HistoryStream)
+	if err != nil {
+		return false, err
+	}
+	stored, err := history.GetMsg(ctx, lost.Revision)
+	if err != nil {
+		return false, err
+	}
+	msg := bucket.Marker(lost.subject)
+	if !bucket.Removes(stored.Header) {
+		msg = nats.NewMsg(lost.subject)
+		msg.Data = stored.Data
+	}
+	msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(lost.before, 10))
+	_, err = bucket.Publish(ctx, c.js, msg)
+	if bucket.Outdated(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // History returns the revisions of the key that are retained, newest first. The newest one
@@ -532,15 +648,41 @@ func (c *Catalog) compare(ctx context.Context, now jetstream.Stream) error {
 	return nil
 }
 
+// compareHistory returns ErrReplaced if the log lacks the last change of its history, and by how many revisions
+// it is shorter, at least 1.
+func (c *Catalog) compareHistory(ctx context.Context) (missing uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
+	defer cancel()
+	history, err := c.js.Stream(ctx, HistoryStream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	copied := history.CachedInfo().State
+	if !c.mirrors(history) || copied.Msgs == 0 {
+		return 0, nil
+	}
+	now, err := c.js.Stream(ctx, Stream)
+	if err != nil {
+		return 0, err
+	}
+	last := now.CachedInfo().State.LastSeq
+	return max(last+1, copied.LastSeq) - last, c.compareAt(ctx, now, position{copied.LastSeq, copied.LastTime})
+}
+
 // compareAt returns ErrReplaced if the log ends before the position, or has another change there.
 func (c *Catalog) compareAt(ctx context.Context, now jetstream.Stream, p position) error {
 	if now.CachedInfo().State.LastSeq < p.revision {
 		last, err := c.Fence(ctx) // the leader that replied may have been deposed
-		if err == nil && last < p.revision {
-			err = fmt.Errorf("%w by an older copy: it ends at revision %d, and revision %d was applied", ErrReplaced, last,
+		switch {
+		case err != nil:
+			return err
+		case last < p.revision:
+			return fmt.Errorf("%w by an older copy: it ends at revision %d, and revision %d was applied", ErrReplaced, last,
 				p.revision)
 		}
-		return err
 	}
 	msg, err := now.GetMsg(ctx, p.revision)
 	switch {

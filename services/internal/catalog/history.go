@@ -25,6 +25,11 @@ const (
 	catalogID = "cairn-catalog"
 )
 
+// catalogOf returns the ID of the log that the history mirrors.
+func catalogOf(history jetstream.Stream) string {
+	return history.CachedInfo().Config.Metadata[catalogID]
+}
+
 // Revision is a revision of a record.
 type Revision struct {
 	Record   []byte // normalized by schemas.NormalizeRecord, must not be modified; nil if Removed

@@ -1,0 +1,61 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"cairn/bus/bucket"
+)
+
+// maxLogged is the number of lost records that a log line names.
+const maxLogged = 20
+
+// Lost is a revision of a record that the log has lost, and the history has.
+type Lost struct {
+	Key      Key
+	Revision uint64
+	subject  string
+	before   uint64 // the newest revision that the log has; 0: none
+}
+
+// String returns KIND/ID, with the tenant unless it is the global scope.
+func (l Lost) String() string {
+	if l.Key.Tenant != "" {
+		return fmt.Sprintf("%s/%s of tenant %s", l.Key.Kind, l.Key.ID, l.Key.Tenant)
+	}
+	return l.Key.Kind + "/" + l.Key.ID
+}
+
+// newestOf returns the newest revision of each subject of the log, or of its history, without the records.
+func newestOf(ctx context.Context, s jetstream.Stream) (map[string]Revision, error) {
+	consumer, err := bucket.Ordered(ctx, s, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{subjects + ">"}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer bucket.Release(s, consumer)
+	newest := map[string]Revision{}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return nil, err
+	}
+	defer messages.Stop()
+	for pending := consumer.CachedInfo().NumPending; pending > 0; {
+		msg, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return nil, err
+		}
+		meta, err := msg.Metadata()
+		if err != nil {
+			return nil, err
+		}
+		newest[msg.Subject()] = Revision{
+			Revision: meta.Sequence.Stream, Stored: meta.Timestamp, Removed: bucket.Removes(msg.Headers()),
+		}
+		pending = meta.NumPending
+	}
+	return newest, nil
+}
