@@ -78,7 +78,7 @@ var packageRules = []binding{
 			"bus"}},
 	{"a command imports no other command", "deploy/internal/doctor",
 		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output",
-			"bus"}},
+			"bus", "services"}},
 	{"a command imports no other command", "deploy/internal/knowledge",
 		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output",
 			"deploy/internal/records", "deploy/internal/importer", "services"}},

@@ -104,7 +104,7 @@ var streamAPI = map[string]map[string]string{
 	"KV_cairn_catalog": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
 		"STREAM.PURGE.S":   "operator",
-		"STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker", "CONSUMER.CREATE.S": "worker",
+		"STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "operator worker", "CONSUMER.CREATE.S": "worker",
 		"CONSUMER.CREATE.S.C":         "operator worker",
 		"CONSUMER.DURABLE.CREATE.S.C": "worker", "CONSUMER.INFO.S.C": "operator worker",
 		"CONSUMER.DELETE.S.C":   "operator worker",
@@ -112,7 +112,8 @@ var streamAPI = map[string]map[string]string{
 	},
 	"cairn_history": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
-		"STREAM.DELETE.S": "operator", "DIRECT.GET.S": "worker",
+		"STREAM.DELETE.S": "operator", "DIRECT.GET.S": "operator worker", "CONSUMER.CREATE.S.C": "operator",
+		"CONSUMER.INFO.S.C": "operator", "CONSUMER.DELETE.S.C": "operator", "CONSUMER.MSG.NEXT.S.C": "operator",
 	},
 	"cairn_usage": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",

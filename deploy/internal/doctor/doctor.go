@@ -53,9 +53,11 @@ func fail(check string, err error, fix string) finding {
 type doctor struct {
 	connect.HTTP
 	nats   connect.NATS
+	keys   connect.SecondUser
 	tenant string
 	output string
 	strict bool
+	accept bool // losses
 }
 
 // Command returns the command cairn doctor.
@@ -68,17 +70,22 @@ func Command() *cobra.Command {
 and its back ends, and what the API key permits. With --nats, it also checks the NATS
 server, and that all streams exist, have their replicas and are less than 80 % full.
 
-It changes nothing. The exit code is 0 without a failure, or 1 with --strict and a warning.
-After failures it is the code of the first one: 4 for a rejected credential, 5 for an
-unavailable server.`,
+It changes nothing without --accept-loss. The exit code is 0 without a failure, or 1 with
+--strict and a warning. After failures it is the code of the first one: 4 for a rejected
+credential, 5 for an unavailable server.`,
 		Example: `  cairn doctor
   cairn doctor --url https://cairn.example.com --key-file key
-  cairn doctor --nats nats://operator:$SECRET@nats:4222 -o json`,
+  cairn doctor --nats nats://operator:$SECRET@nats:4222 -o json
+  cairn doctor --nats nats://operator:$SECRET@nats:4222 --accept-loss`,
 		Args:              flags.Args("no arguments", 0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			withNATS := cmd.Flags().Changed("nats")
+			if d.accept && !withNATS {
+				return errors.New("--accept-loss: set --nats to the NATS server")
+			}
 			list := checkHTTP(cmd.Context(), d.Client, d.tenant)
-			if cmd.Flags().Changed("nats") {
+			if withNATS {
 				list = append(list, d.checkNATS(cmd.Context())...)
 			} else {
 				list = append(list, skip("nats", "set --nats to check the NATS server and its streams"))
@@ -90,7 +97,10 @@ unavailable server.`,
 	cmd.Flags().StringVar(&d.tenant, "tenant", "",
 		"`TENANT` to check the permissions for; needed for a key of several tenants")
 	cmd.Flags().BoolVar(&d.strict, "strict", false, "exit with code 1 if there are warnings")
+	cmd.Flags().BoolVar(&d.accept, "accept-loss", false,
+		"accept the losses of messages that the NATS server has reported, and restore lost records from the history")
 	d.nats.Flags(cmd.Flags())
+	d.keys.KeysFlags(cmd.Flags())
 	flags.Text(cmd, &d.output)
 	return cmd
 }
@@ -129,14 +139,19 @@ func (d *doctor) report(list []finding, out io.Writer) error {
 
 // checkNATS checks the NATS server and the streams.
 func (d *doctor) checkNATS(ctx context.Context) []finding {
-	conn, err := d.nats.Connect(ctx, "cairn-doctor")
+	conn, keyConn, err := d.nats.ConnectBoth(ctx, "cairn-doctor", d.keys)
 	if err != nil {
 		return []finding{fail("nats", err, "start NATS, or set --nats to its address and to a user that may use JetStream")}
 	}
 	defer conn.Close()
+	defer keyConn.Close()
+	list := []finding{ok("nats", schemas.RedactURLs(conn.URL()))}
+	if d.accept {
+		list = append(list, acceptLoss(ctx, conn, keyConn))
+	}
 	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
-	return append([]finding{ok("nats", schemas.RedactURLs(conn.URL()))}, streams(ctx, conn)...)
+	return slices.Concat(list, streams(ctx, conn), lostRecords(ctx, conn))
 }
 
 // checkHTTP checks the HTTP API. Without a reachable server it stops.

@@ -9,10 +9,16 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/services"
 )
 
-// natsTimeout bounds the checks of NATS after the connection is established.
-const natsTimeout = 10 * time.Second
+const (
+	// natsTimeout bounds the checks of NATS after the connection is established.
+	natsTimeout = 10 * time.Second
+	// acceptTimeout bounds --accept-loss, which may restore many records.
+	acceptTimeout = 10 * time.Minute
+	maxNames      = 20 // of records in a finding
+)
 
 // required lists the buckets that the roles of a worker need.
 var required = []string{bucket.Catalog, bucket.Tags, bucket.Quarantine, bucket.Keys}
@@ -48,4 +54,41 @@ func streams(ctx context.Context, conn *bus.Conn) (list []finding) {
 		}
 	}
 	return list
+}
+
+// lostRecords lists the lost records that can be restored.
+func lostRecords(ctx context.Context, conn *bus.Conn) []finding {
+	const check = "lost records"
+	list, err := services.LostRecords(ctx, conn)
+	switch {
+	case err != nil:
+		return []finding{fail(check, err, "use a NATS user that may read the catalog and its history")}
+	case len(list) == 0:
+		return nil
+	}
+	return []finding{warn(check, "the history has "+describe(list), fixFor(lostMessages))}
+}
+
+// acceptLoss accepts losses and restores records.
+func acceptLoss(ctx context.Context, conn, keyConn *bus.Conn) finding {
+	const check = "accept loss"
+	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
+	defer cancel()
+	restored, err := services.AcceptLoss(ctx, conn, keyConn)
+	if err != nil {
+		return fail(check, err, "retry with a NATS user that may update streams and write records: records that were restored stay")
+	}
+	return ok(check, "restored "+describe(restored))
+}
+
+// describe returns the number of the records and their first names.
+func describe(records []string) string {
+	text := fmt.Sprintf("%d records", len(records))
+	if len(records) > 0 {
+		text += ": " + strings.Join(records[:min(len(records), maxNames)], ", ")
+	}
+	if len(records) > maxNames {
+		text += ", …"
+	}
+	return text
 }

@@ -74,8 +74,12 @@ func status(check string, h schemas.Health) finding {
 	}
 }
 
+// lostMessages is a part of the reason for a loss (bucket.Problems).
+const lostMessages = "has lost messages"
+
 // fixes lists what to do about the reasons of a degraded status, by a part of the text.
 var fixes = []struct{ part, fix string }{
+	{lostMessages, "check the disk of the NATS server; then cairn doctor --nats URL --accept-loss restores the records that the history has"},
 	{"no responders", "start a worker of this role: cairn worker ROLE"},
 	{"no worker", "start a worker of this role: cairn worker ROLE"},
 	{"NATS", "check the NATS servers with cairn doctor --nats, or cairn cluster status"},

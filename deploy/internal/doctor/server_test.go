@@ -31,6 +31,8 @@ func TestFindingsSuggestFixes(t *testing.T) {
 	for _, row := range []struct{ name, detail, want string }{
 		{"a language model", "language model unavailable", "check the URL of --model and that the model server runs"},
 		{"an embedding model", "embedding model unavailable: timeout", "check the URL of --embed and that its server runs"},
+		{"a loss", "bucket cairn_tags has lost messages: about 3, as of 2026-11-29T05:00:00Z",
+			"check the disk of the NATS server; then cairn doctor --nats URL --accept-loss restores the records that the history has"},
 		{"an unknown reason", "out of luck", "see the log of the worker"},
 	} {
 		if got := fixFor(row.detail); got != row.want {
