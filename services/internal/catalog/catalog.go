@@ -449,10 +449,10 @@ func (c *Catalog) Lost(ctx context.Context) (list []Lost, err error) {
 	}
 	var stored, copied map[string]Revision
 	if err == nil {
-		copied, err = newestOf(ctx, history)
+		copied, err = newestOf(ctx, c.js, history)
 	}
 	if err == nil {
-		stored, err = newestOf(ctx, c.stream)
+		stored, err = newestOf(ctx, c.js, c.stream)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compare the catalog with its history: %w", err)

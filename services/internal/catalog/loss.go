@@ -29,8 +29,8 @@ func (l Lost) String() string {
 }
 
 // newestOf returns the newest revision of each subject of the log, or of its history, without the records.
-func newestOf(ctx context.Context, s jetstream.Stream) (map[string]Revision, error) {
-	consumer, err := bucket.Ordered(ctx, s, jetstream.OrderedConsumerConfig{
+func newestOf(ctx context.Context, js jetstream.JetStream, s jetstream.Stream) (map[string]Revision, error) {
+	consumer, err := bucket.Ordered(ctx, js, s, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{subjects + ">"}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true,
 	})
 	if err != nil {
