@@ -51,7 +51,8 @@ func TestPurgeOfFullStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = nc.Subscribe("$JS.API.STREAM.PURGE.KV_b", func(msg *nats.Msg) {
-		_ = msg.Respond([]byte(`{"error":{"code":500,"err_code":10051,"description":"write /data/1.blk: no space left on device"}}`))
+		_ = msg.Respond([]byte(
+			`{"error":{"code":500,"err_code":10051,"description":"write /data/1.blk: no space left on device"}}`))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -105,7 +105,7 @@ func (m *monitor) check() (problem string) {
 				m.refuse(cause, bucket.SubjectPrefix+name+".>")
 			}
 		}
-	} else if m.server.node == "" || clustered(m.server.dir) { // a server that its cluster has removed deletes its meta log
+	} else if m.server.node == "" || clustered(m.server.dir) { // a node that was removed deletes its meta log
 		const cause = "its disk is full or not writable"
 		problem = "the NATS server has disabled JetStream: " + cause
 		m.refuse(cause, bucket.SubjectPrefix+">", "$JS.API.STREAM.>", "$JS.API.CONSUMER.>")

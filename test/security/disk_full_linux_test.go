@@ -75,7 +75,8 @@ func TestFileSizeLimit(t *testing.T) {
 	p := cairntest.Up(t, "--data", t.TempDir(), "--storage-limit", "64", "--http", address)
 	url := "http://" + address
 	limit := func(bytes uint64) {
-		if err := unix.Prlimit(p.Cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}, nil); err != nil {
+		limits := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
+		if err := unix.Prlimit(p.Cmd.Process.Pid, unix.RLIMIT_FSIZE, &limits, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
