@@ -30,7 +30,7 @@ TOOL := go tool -modfile="$(CURDIR)/test/tools/go.mod"
 MODULES := test/bench test/browser test/clients test/grafana test/kubernetes test/kubescore test/robustness
 
 .DEFAULT_GOAL := help
-.PHONY: help build release run version test test-modules test-real test-model cover bench fuzz lint gosec check
+.PHONY: help build release run version test test-modules test-real test-faults test-model cover bench fuzz lint gosec check
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -83,6 +83,9 @@ test-real: ## run the tests that need servers, data or packages: CAIRN_TEST_OLLA
 		echo "go -C $$module test -run 'Real|PlantedBugs' ./..."; CAIRN_TEST_FAULTS=1 CAIRN_TEST_CLIENTS=1 go -C $$module test -count=1 -timeout $(TIMEOUT) -run 'Real|PlantedBugs' ./... || exit 1; \
 	done
 	@[ -z "$$CAIRN_TEST_MODEL" ] || go test -count=1 -timeout $(TIMEOUT) -run TestModelAnswers -v ./test/model
+
+test-faults: ## run the long forms of the tests of faults and releases, which take about 10 minutes
+	CAIRN_TEST_LONG=1 go test -count=1 -timeout 60m -run 'TestRealAnalysesWithinMemory|TestRealMillionTags|TestRealRelease' ./test ./test/security ./services/tags
 
 test-model: ## ask a language model all evaluation questions: CAIRN_TEST_MODEL=http://HOST:PORT/MODEL CAIRN_EVAL=FOLDER
 	CAIRN_TEST_MODEL_ALL=1 go test -count=1 -timeout 120m -run TestModelAnswers -v ./test/model

@@ -18,8 +18,8 @@ var verification = regexp.MustCompile(`(?m)^ssh-keygen -Y verify .*$`)
 // TestRealRelease builds a release, signs it with a throw-away key, and verifies it in the way that the manual
 // describes: as it is, and after a change of each file.
 func TestRealRelease(t *testing.T) {
-	if os.Getenv("CAIRN_TEST_FAULTS") == "" {
-		t.Skip("needs CAIRN_TEST_FAULTS=1: it builds the program twice")
+	if os.Getenv("CAIRN_TEST_LONG") == "" {
+		t.Skip("needs CAIRN_TEST_LONG=1: it builds the program twice")
 	}
 	t.Parallel()
 	manual, err := os.ReadFile("../edge/docs/operations.md")

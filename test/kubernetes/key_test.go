@@ -62,7 +62,8 @@ func (n node) setup(t *testing.T) {
 	t.Helper()
 	args, env := n.job(t, "setup")
 	args[slices.Index(args, "--replicas")+1] = "1" // one server
-	if out, err := cairntest.Run(t, env, args...); err != nil || !strings.Contains(out, "Created or updated all streams") ||
+	out, err := cairntest.Run(t, env, args...)
+	if err != nil || !strings.Contains(out, "Created or updated all streams") ||
 		strings.Contains(out, "was not created") {
 		t.Fatalf("setup ends with %v:\n%s", err, out)
 	}

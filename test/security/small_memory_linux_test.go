@@ -48,7 +48,7 @@ func wideAnalysis(n, size, calls int) []byte {
 func TestRealAnalysesWithinMemory(t *testing.T) {
 	// The short form is small enough for a program with the race detector.
 	unlimited, limited, size, calls, limit := 3, 6, 250_000, 1, 1<<30
-	if os.Getenv("CAIRN_TEST_FAULTS") != "" {
+	if os.Getenv("CAIRN_TEST_LONG") != "" {
 		unlimited, limited, size, calls, limit = 24, 16, 9_000_000, 16, 512<<20
 	}
 	t.Run("without a limit", func(t *testing.T) {

@@ -49,7 +49,7 @@ func TestDamagedBlock(t *testing.T) {
 				t.Fatalf("got ID %s, want another one than %s; got %q as lost, want %d", c.ID(), id, lost, row.lost)
 			}
 			marked := c.ID()
-			server, c = setup(t, crash(t, damaged))
+			_, c = setup(t, crash(t, damaged))
 			if again := names(lostOf(t, c)); c.ID() != marked || !cmp.Equal(again, lost) {
 				t.Errorf("after a restart: got ID %s, %q, want %s, %q", c.ID(), again, marked, lost)
 			}
