@@ -72,10 +72,11 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 		}
 	}
 	tenant, queue := AdmissionKey(Identity(ctx), nil), c.queues.subject(e.Subject)
-	if err := queue.enter(ctx, tenant); err != nil {
+	units := queue.units(len(body))
+	if err := queue.enter(ctx, tenant, units); err != nil {
 		return Reply{}, transportError(e.Subject, err)
 	}
-	defer queue.leave(tenant)
+	defer queue.leave(tenant, units)
 	delivery := c.outages.deliver(ctx, e.Subject)
 	defer delivery.end()
 	for {

@@ -67,6 +67,7 @@ func newEdge(acceptCtx, requestCtx context.Context, c Config) *edge {
 	e := &edge{
 		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), acceptCtx: acceptCtx, requestCtx: requestCtx,
 		streams:       cmp.Or(c.streams, admission.NewPool(maxStreams)),
+		messages:      admission.NewPool(maxMessages),
 		longWork:      admission.NewLongPool(),
 		refusals:      rate.NewLimiter(promptRefusals, promptRefusals/10),
 		bodies:        admission.NewPool(bodyMemory),
@@ -95,6 +96,7 @@ type edge struct {
 	authenticator *access.Authenticator                // nil: authentication is off
 	origins       Origins
 	streams       *admission.Pool // open event streams
+	messages      *admission.Pool // of the Model Context Protocol in progress
 	longWork      *admission.Pool // CPUs for long parts of requests
 	refusals      *rate.Limiter   // of refusals without a delay
 	bodies        *admission.Pool // bytes of request bodies

@@ -68,7 +68,8 @@ func TestRefusalsHoldNoMemory(t *testing.T) {
 	full := admission.NewPool(1)
 	full.Acquire("", 1)
 	e := newHandler(t.Context(), t.Context(), Config{Log: slog.New(slog.DiscardHandler), streams: full})
-	for _, path := range []string{"/api/v1/analyze", "/records"} {
+	e.edge.messages = full
+	for _, path := range []string{"/api/v1/analyze", "/records", "/mcp"} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path,
 			strings.NewReader(`{"query":"q"}`))
 		w := &memoryRecorder{httptest.NewRecorder(), e.edge, -1}

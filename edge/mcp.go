@@ -55,6 +55,11 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 			if err != nil {
 				return err
 			}
+			key := bus.AdmissionKey(x.caller, nil)
+			if !x.edge.messages.Acquire(key, 1) { // before the protocol's handler, which takes most of the CPU time
+				return errOverload
+			}
+			defer x.edge.messages.Release(key, 1)
 			c := &mcpCaller{x: x, analysis: analysis, tenant: tenant}
 			message, err := mcp.Decode(body)
 			if err != nil {
