@@ -78,3 +78,25 @@ func TestAccounts(t *testing.T) {
 		t.Errorf("the server refuses: %s", v)
 	}
 }
+
+// TestDoctorOfOperator checks that the operator and the user of the keys may see all streams.
+func TestDoctorOfOperator(t *testing.T) {
+	n := startNode(t, "nats-1", single)
+	n.setup(t, "1")
+	args := []string{"doctor", "--url", answering(t, 200, `{"status":"ok","version":"9"}`), "--nats", n.secret("operator-url")}
+	got := do(t, "", append(args, "--keys-nats", n.secret("keys-url"))...)
+	for _, stream := range []string{
+		"cairn_catalog", "cairn_tags", "cairn_quarantine", "cairn_embeddings", "cairn_analyze", "cairn_history",
+		"cairn_usage", "cairn_keys",
+	} {
+		if !strings.Contains(got.out, "stream "+stream) {
+			t.Errorf("no finding about stream %s", stream)
+		}
+	}
+	if strings.Contains(got.out, "fix stream") || strings.Contains(got.out, "fix lost") {
+		t.Errorf("%s", got.out)
+	}
+	if got := do(t, "", args...); !strings.Contains(got.out, "fix stream cairn_keys: use the NATS users of cairn setup") {
+		t.Errorf("without the user of the keys: %s", got.out)
+	}
+}

@@ -151,7 +151,7 @@ func (d *doctor) checkNATS(ctx context.Context) []finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
-	return slices.Concat(list, streams(ctx, conn), lostRecords(ctx, conn))
+	return slices.Concat(list, streams(ctx, conn, keyConn), lostRecords(ctx, conn))
 }
 
 // checkHTTP checks the HTTP API. Without a reachable server it stops.

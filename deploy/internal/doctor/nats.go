@@ -2,10 +2,13 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
 	"cairn/bus/bucket"
@@ -20,38 +23,45 @@ const (
 	maxNames      = 20 // of records in a finding
 )
 
-// required lists the buckets that the roles of a worker need.
-var required = []string{bucket.Catalog, bucket.Tags, bucket.Quarantine, bucket.Keys}
+// names are the streams of Cairn in the account of the workers. Those of required are needed by the roles of a worker;
+// the others are absent in some deployments.
+var (
+	names = []string{
+		bucket.StreamPrefix + bucket.Catalog, bucket.StreamPrefix + bucket.Tags, bucket.StreamPrefix + bucket.Quarantine,
+		bucket.StreamPrefix + bucket.Embeddings, "cairn_analyze", "cairn_history", "cairn_usage",
+	}
+	required = names[:3]
+)
 
-// streams checks that the streams of Cairn exist, have their replicas, and are not nearly
-// full.
-func streams(ctx context.Context, conn *bus.Conn) (list []finding) {
-	lister := conn.JetStream().ListStreams(ctx)
-	names := map[string]bool{}
-	for info := range lister.Info() {
-		name := strings.TrimPrefix(info.Config.Name, bucket.StreamPrefix)
-		if !strings.HasPrefix(name, "cairn_") {
-			continue
-		}
-		names[name] = true
-		problems := bucket.Problems(info)
-		detail := fmt.Sprintf("%d messages, %d bytes, %d replicas", info.State.Msgs, info.State.Bytes, info.Config.Replicas)
-		if len(problems) == 0 {
-			list = append(list, ok("stream "+name, detail))
-		}
-		for _, problem := range problems {
-			list = append(list, warn("stream "+name, problem, fixFor(problem)))
-		}
+const keysStream = bucket.StreamPrefix + bucket.Keys // which may be in another account
+
+// streams checks that the streams of Cairn exist, have their replicas, and are not nearly full.
+func streams(ctx context.Context, conn, keyConn *bus.Conn) (list []finding) {
+	for _, name := range names {
+		list = append(list, stream(ctx, conn, name, slices.Contains(required, name))...)
 	}
-	if err := lister.Err(); err != nil {
-		return append(list, fail("streams", err,
-			"use a NATS user that may list streams, and check that JetStream is enabled"))
+	return append(list, stream(ctx, keyConn, keysStream, true)...)
+}
+
+// stream returns the findings about a stream of the account of conn. One that is not needed may be absent.
+func stream(ctx context.Context, conn *bus.Conn, name string, needed bool) (list []finding) {
+	check := "stream " + strings.TrimPrefix(name, bucket.StreamPrefix)
+	s, err := conn.JetStream().Stream(ctx, name)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound) && needed:
+		return []finding{warn(check, "does not exist", "run cairn setup with the user of this account")}
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil
+	case err != nil:
+		return []finding{fail(check, err, "use the NATS users of cairn setup, and check that JetStream is enabled")}
 	}
-	slices.SortFunc(list, func(a, b finding) int { return strings.Compare(a.Check, b.Check) })
-	for _, name := range required {
-		if !names[name] {
-			list = append(list, warn("stream "+name, "does not exist", "run cairn setup with the user of this account"))
-		}
+	info := s.CachedInfo()
+	for _, problem := range bucket.Problems(info) {
+		list = append(list, warn(check, problem, fixFor(problem)))
+	}
+	if len(list) == 0 {
+		list = append(list, ok(check, fmt.Sprintf("%d messages, %d bytes, %d replicas", info.State.Msgs, info.State.Bytes,
+			info.Config.Replicas)))
 	}
 	return list
 }
