@@ -32,8 +32,8 @@
 // an outage of more than 30 s, or 1 s if the worker or the server was never reachable; a stream
 // waits at most 2 s for a worker and 8 s for a connection. Health checks do not wait.
 //
-// A connection has at most 32 requests for each CPU in flight on a subject, and fewer large ones. The others wait
-// in queues per tenant, and fail immediately when 1,024 of the subject are in flight or wait.
+// A connection has at most 32 requests for each CPU in flight on a subject. The others wait in queues per
+// tenant, and fail immediately when 1,024 of the subject are in flight or wait.
 //
 // queue.go admits a request, endpoint.go and request.go send it, outage.go retries it while no worker
 // receives it, and responder.go answers it. session.go sends the events of a stream and listener.go receives them;

@@ -72,11 +72,10 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 		}
 	}
 	tenant, queue := AdmissionKey(Identity(ctx), nil), c.queues.subject(e.Subject)
-	units := queue.units(len(body))
-	if err := queue.enter(ctx, tenant, units); err != nil {
+	if err := queue.enter(ctx, tenant); err != nil {
 		return Reply{}, transportError(e.Subject, err)
 	}
-	defer queue.leave(tenant, units)
+	defer queue.leave(tenant)
 	delivery := c.outages.deliver(ctx, e.Subject)
 	defer delivery.end()
 	for {

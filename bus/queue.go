@@ -15,21 +15,16 @@ const (
 	// receives the requests of a subject in the order in which they were sent: without the limit, a request would
 	// wait there for all earlier ones of other tenants.
 	requestsPerCPU = 32
-	// bytesPerUnit is the size of the body for which a request counts as one more: the work of a worker grows with it.
-	bytesPerUnit = 512
 	// maxPending bounds the requests of one subject that a connection has sent or that wait for the limit.
 	maxPending = 1024
 )
 
 // queue limits the requests of a connection that are in flight on one subject, and divides them among tenants.
-type queue struct {
-	capacity          int64
-	pending, inFlight *admission.Pool
-}
+type queue struct{ pending, inFlight *admission.Pool }
 
 func newQueue() *queue {
-	capacity := int64(requestsPerCPU * runtime.GOMAXPROCS(0))
-	return &queue{capacity, admission.NewPool(maxPending), admission.NewPool(capacity)}
+	inFlight := min(requestsPerCPU*runtime.GOMAXPROCS(0), maxPending/2)
+	return &queue{admission.NewPool(maxPending), admission.NewPool(int64(inFlight))}
 }
 
 // queues holds the queues of a connection by subject.
@@ -48,22 +43,19 @@ var errPending = taggedError{
 	schemas.ErrUnavailable.Because("overloaded: too many requests of this tenant wait for a worker"), errBusy,
 }
 
-// units returns what a request with a body of size bytes counts as, at most a quarter of the capacity.
-func (q *queue) units(size int) int64 { return min(1+int64(size)/bytesPerUnit, q.capacity/4) }
-
 // enter waits until a request of the tenant may be sent. It returns errPending if too many requests wait or ctx
 // exceeds its deadline, and context.Canceled if ctx or the caller (WithCaller) is canceled. After nil, the caller of
 // enter calls leave.
-func (q *queue) enter(ctx context.Context, tenant string, units int64) error {
+func (q *queue) enter(ctx context.Context, tenant string) error {
 	if !q.pending.Acquire(tenant, 1) {
 		return errPending
 	}
-	if q.inFlight.Acquire(tenant, units) {
+	if q.inFlight.Acquire(tenant, 1) {
 		return nil
 	}
 	ctx, cancel := withCaller(ctx)
 	defer cancel()
-	err := q.inFlight.Wait(ctx, tenant, units)
+	err := q.inFlight.Wait(ctx, tenant, 1)
 	if err != nil {
 		q.pending.Release(tenant, 1)
 	}
@@ -73,7 +65,7 @@ func (q *queue) enter(ctx context.Context, tenant string, units int64) error {
 	return err
 }
 
-func (q *queue) leave(tenant string, units int64) {
-	q.inFlight.Release(tenant, units)
+func (q *queue) leave(tenant string) {
+	q.inFlight.Release(tenant, 1)
 	q.pending.Release(tenant, 1)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -63,7 +62,7 @@ func TestQueue(t *testing.T) {
 	var callers sync.WaitGroup
 	defer callers.Wait()
 	defer b.release()
-	share := 32 * runtime.GOMAXPROCS(0) * 4 / 5
+	share := min(32*runtime.GOMAXPROCS(0), 512) * 4 / 5
 	for range share + 10 {
 		callers.Go(func() {
 			if err := b.read(t.Context(), "acme"); err != nil {
@@ -103,7 +102,7 @@ func TestDisconnectedCallersHoldTheirSlot(t *testing.T) {
 	defer callers.Wait()
 	defer b.release()
 	caller, disconnect := context.WithCancel(t.Context())
-	share := 32 * runtime.GOMAXPROCS(0) * 4 / 5
+	share := min(32*runtime.GOMAXPROCS(0), 512) * 4 / 5
 	for range share {
 		callers.Go(func() {
 			if err := b.read(bus.WithCaller(t.Context(), caller), "acme"); err != nil {
@@ -116,31 +115,6 @@ func TestDisconnectedCallersHoldTheirSlot(t *testing.T) {
 	expired, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := b.read(expired, "acme"); !bus.Busy(err) || b.requests("acme") != share {
-		t.Errorf("got %v and %d requests in flight, want none beyond %d", err, b.requests("acme"), share)
-	}
-}
-
-// TestLargeRequestsCountMore sends requests with bodies of 4 KiB, which are blank but for the first bytes.
-func TestLargeRequestsCountMore(t *testing.T) {
-	t.Parallel()
-	b := blockTags(t)
-	var callers sync.WaitGroup
-	defer callers.Wait()
-	defer b.release()
-	ctx := bus.WithIdentity(t.Context(), &schemas.Identity{ID: "a", Tenants: []string{"acme"}, Role: schemas.RoleReader})
-	body := []byte(`{"request_id":"a","tenant_id":"acme"}` + strings.Repeat(" ", 4<<10))
-	for range 32 * runtime.GOMAXPROCS(0) {
-		callers.Go(func() {
-			if _, err := bus.ReadTag.Forward(ctx, b.conn, body); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	share := 32 * runtime.GOMAXPROCS(0) * 4 / 5 / 9
-	wait.Until(t, "the share of the tenant is in flight", func() bool { return b.requests("acme") == share })
-	expired, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
-	defer cancel()
-	if _, err := bus.ReadTag.Forward(expired, b.conn, body); !bus.Busy(err) || b.requests("acme") != share {
 		t.Errorf("got %v and %d requests in flight, want none beyond %d", err, b.requests("acme"), share)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"cairn/bus"
+	"cairn/bus/admission"
 	"cairn/bus/retry"
 	"cairn/bus/telemetry"
 	"cairn/edge/describe"
@@ -220,7 +221,7 @@ func (b *bulkRequest) results(ctx context.Context, batch [][]byte) []jsontext.Va
 	if len(sent) == 0 {
 		return results
 	}
-	replies, err := b.send(ctx, append(body, "]}"...))
+	replies, err := b.sendBatch(ctx, append(body, "]}"...))
 	if err == nil && len(replies) != len(sent) {
 		err = fmt.Errorf("a worker replied with %d results to %d records", len(replies), len(sent))
 	}
@@ -235,6 +236,17 @@ func (b *bulkRequest) results(ctx context.Context, batch [][]byte) []jsontext.Va
 		}
 	}
 	return results
+}
+
+// sendBatch is send once a CPU is free: storing a batch takes milliseconds of CPU time.
+func (b *bulkRequest) sendBatch(ctx context.Context, body []byte) ([]jsontext.Value, error) {
+	waiting := admission.WithTenant(ctx, bus.AdmissionKey(b.x.caller, nil))
+	release, err := admission.Acquire(waiting, b.x.edge.longWork, 1)
+	defer release()
+	if err != nil {
+		return nil, context.Cause(ctx)
+	}
+	return b.send(ctx, body)
 }
 
 // send sends one request to a worker, and retries it while all workers are busy. A request that was sent is not

@@ -42,7 +42,12 @@ func MarkLoss(ctx context.Context, js jetstream.JetStream, s jetstream.Stream, l
 	}
 	c := info.Config
 	Identify(&c)
-	return storeLoss(ctx, js, c, loss)
+	marked, err := storeLoss(ctx, js, c, loss)
+	if Full(err) { // the streams reserve more than the server has, so that it changes none
+		slog.Error("the loss cannot be stored in the stream", "stream", info.Config.Name, "err", err)
+		return s, nil
+	}
+	return marked, err
 }
 
 // AcceptLoss records that an operator has accepted the loss.
@@ -76,7 +81,11 @@ const maxDeleted = 4_000_000
 func MarkReported(ctx context.Context, js jetstream.JetStream, s jetstream.Stream) (jetstream.Stream, error) {
 	info := s.CachedInfo()
 	durable := info.Config.Storage == jetstream.FileStorage && info.Config.Discard == jetstream.DiscardNew
-	if !durable || info.Config.Replicas > 1 || info.State.NumDeleted > maxDeleted {
+	if !durable || info.Config.Replicas > 1 {
+		return s, nil
+	}
+	if info.State.NumDeleted > maxDeleted {
+		slog.Warn("a loss of messages would not be detected: too many were deleted", "stream", info.Config.Name)
 		return s, nil
 	}
 	info, err := s.Info(ctx, jetstream.WithDeletedDetails(true))

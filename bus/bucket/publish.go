@@ -159,12 +159,14 @@ func publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg,
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var skipped atomic.Bool
+	reconnects := js.Conn().Stats().Reconnects
 	if !clustered(js) {
 		defer time.AfterFunc(timeout/2, func() {
 			next := nats.NewMsg(msg.Subject)
 			next.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.Itoa(math.MaxInt64))
 			_, err := js.PublishMsg(ctx, next, jetstream.WithRetryAttempts(0))
-			skipped.Store(Outdated(err))
+			// on the same connection, the server has read the earlier message before
+			skipped.Store(Outdated(err) && js.Conn().Stats().Reconnects == reconnects)
 		}).Stop()
 	}
 	ack, err := js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))

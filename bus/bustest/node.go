@@ -1,7 +1,6 @@
 package bustest
 
 import (
-	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,12 +18,18 @@ type Node struct {
 	log string // file
 }
 
-// StartNode starts a server with the options, except that it listens for clients and for monitoring on 127.0.0.1. Its
-// ports are free and its store is empty, unless Port and StoreDir are set. It stops with the test.
+// StartNode starts a server with the options, except that it listens for clients and for monitoring on free ports of
+// 127.0.0.1 and has an empty store. It stops with the test.
 func StartNode(t testing.TB, o *server.Options) *Node {
 	t.Helper()
-	o.Host, o.Port, o.NoSigs = "127.0.0.1", cmp.Or(o.Port, server.RANDOM_PORT), true
-	o.StoreDir = cmp.Or(o.StoreDir, t.TempDir())
+	o.Port, o.StoreDir = server.RANDOM_PORT, t.TempDir()
+	return RestartNode(t, o)
+}
+
+// RestartNode is StartNode with the port for clients and the store of the options.
+func RestartNode(t testing.TB, o *server.Options) *Node {
+	t.Helper()
+	o.Host, o.NoSigs = "127.0.0.1", true
 	o.HTTPHost, o.HTTPPort = "127.0.0.1", server.RANDOM_PORT
 	o.NoLog, o.LogFile = false, filepath.Join(t.TempDir(), "log")
 	s, err := server.NewServer(o)

@@ -58,7 +58,7 @@ func (m *monitor) stop() {
 
 // run checks the streams until ctx ends or the server must be restarted.
 func (m *monitor) run(ctx context.Context) {
-	began := time.Now()
+	began, last := time.Now(), "" // the last problem
 	tick := time.NewTicker(monitorInterval)
 	defer tick.Stop()
 	for {
@@ -68,10 +68,14 @@ func (m *monitor) run(ctx context.Context) {
 		case <-tick.C:
 		}
 		problem := m.check()
+		if problem == "" && m.server.node == "" {
+			problem = last // until a restart, because the monitor refuses writes to the stream
+		}
 		if problem == "" {
 			m.problem.Store(nil)
 			continue
 		}
+		last = problem
 		err := writable(m.server.dir, probeBytes)
 		if err != nil {
 			if errno, ok := errors.AsType[syscall.Errno](err); ok {

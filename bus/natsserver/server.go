@@ -200,13 +200,17 @@ func (s *Server) Node() string { return s.node }
 // Problem describes the streams that refuse writes, or the missing parts of the cluster. It returns "" if there
 // are none. Without a quorum JetStream answers no requests.
 func (s *Server) Problem() (problem string, quorum bool) {
-	if problem := s.monitor.problem.Load(); problem != nil {
-		return *problem, true
-	}
+	refused := s.monitor.problem.Load()
 	if s.node == "" {
+		if refused != nil {
+			return *refused, true
+		}
 		return "", true
 	}
 	here, size, leader := s.membership()
+	if refused != nil {
+		return *refused, size == 0 || here > size/2 // size 0: this node does not know
+	}
 	nodes := strconv.Itoa(here) + " of " + strconv.Itoa(size) + " nodes of the cluster are connected"
 	switch {
 	case size == 0:

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -195,10 +196,13 @@ func TestSeveralEdges(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			var received []string // requests are sequential
+			var mu sync.Mutex
+			var received []string
 			edge := func(name string, respond func(http.ResponseWriter)) *httptest.Server {
 				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					mu.Lock()
 					received = append(received, name, r.Method)
+					mu.Unlock()
 					respond(w)
 				}))
 				if respond == nil {
@@ -210,6 +214,8 @@ func TestSeveralEdges(t *testing.T) {
 			c, err := client.New(client.Config{URL: edge("1", row.first).URL + "," + edge("2", row.second).URL})
 			must(t, err)
 			err = row.do(t, c)
+			mu.Lock()
+			defer mu.Unlock()
 			if got := strings.Join(received, " "); got != row.want || (err == nil) != row.ok {
 				t.Errorf("requests %q, %v; want %q", got, err, row.want)
 			}

@@ -97,8 +97,8 @@ func TestFileSizeLimit(t *testing.T) {
 func TestFullDiskOfNATS(t *testing.T) {
 	t.Parallel()
 	disk := mountDisk(t)
-	options := server.Options{JetStream: true, StoreDir: disk, MaxPayload: 8 << 20}
-	node := bustest.StartNode(t, options.Clone())
+	options := server.Options{Port: server.RANDOM_PORT, JetStream: true, StoreDir: disk, MaxPayload: 8 << 20}
+	node := bustest.RestartNode(t, options.Clone())
 	nats := []string{"--nats", node.ClientURL()}
 	if out, err := cairntest.Run(t, nil, append(nats, "setup", "--storage-limit", "40")...); err != nil {
 		t.Fatal(out, err)
@@ -119,7 +119,7 @@ func TestFullDiskOfNATS(t *testing.T) {
 	options.Port = node.Addr().(*net.TCPAddr).Port
 	node.Shutdown()
 	node.WaitForShutdown()
-	bustest.StartNode(t, &options)
+	bustest.RestartNode(t, &options)
 	wait.Success(t, func() error { return registerAfter(url) })
 	wantHealth(t, url, func(body string) bool { return !strings.Contains(body, problem) })
 }

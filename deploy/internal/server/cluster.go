@@ -19,6 +19,8 @@ const (
 	// maxSuspension is the longest time that a node may be suspended, such as by SIGSTOP: within it another node may
 	// not have become the leader of its streams (nats-server, maxElectionTimeout).
 	maxSuspension = 9 * time.Second
+	// minUptime bounds the rate of restarts of a node that lacks CPU time.
+	minUptime = time.Minute
 	// suspensionInterval is the interval of the checks. It is short so that a check is due before the timers of the
 	// NATS server.
 	suspensionInterval = 100 * time.Millisecond
@@ -69,13 +71,14 @@ func (c *cluster) start(data, listen string, options []natsserver.Option) (*nats
 func restartSuspended(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(suspensionInterval)
 	defer tick.Stop()
-	for last := time.Now(); ; last = time.Now() {
+	started := time.Now()
+	for last := started; ; last = time.Now() {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		if pause := time.Since(last); pause > maxSuspension {
+		if pause := time.Since(last); pause > maxSuspension && last.Sub(started) > minUptime {
 			log.Warn("the process was suspended and is started again", "seconds", int(pause.Seconds()))
 			log.Error("restart failed", "err", executeAgain())
 		}

@@ -56,6 +56,7 @@ type Catalog struct {
 	js      jetstream.JetStream
 	stream  jetstream.Stream
 	id      string // of the log that was opened
+	lossy   bool   // it had a loss that no operator has accepted
 	reader  *bucket.Reader
 	applied applied
 	batches *admission.Pool // of changes that watches receive
@@ -99,8 +100,9 @@ func Open(ctx context.Context, js jetstream.JetStream) (*Catalog, error) {
 }
 
 func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
+	_, lossy := bucket.LossOf(stream.CachedInfo())
 	c := &Catalog{
-		js: js, stream: stream, id: bucket.ID(stream.CachedInfo()),
+		js: js, stream: stream, id: bucket.ID(stream.CachedInfo()), lossy: lossy,
 		reader: bucket.NewReader(js, Bucket, stream), reads: admission.NewPool(maxReads),
 	}
 	// A watch that sends changes also uses a consumer of the NATS server and a relay of the edge, which no
@@ -193,9 +195,9 @@ func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg, pe
 		switch {
 		case err != nil:
 			return 0, err
-		case removes && last.Sequence == 0:
+		case removes && last.Sequence == 0 && !c.lossy: // else AcceptLoss would restore the record
 			return c.Fence(ctx)
-		case removes && removed:
+		case removes && removed && last.Sequence > 0:
 			return last.Sequence, nil
 		}
 		if msg.Header.Del(headerReplaces); !removes && !removed {
@@ -361,14 +363,14 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 // Errors begin with purpose, such as "read the catalog". While the cluster is not ready, it retries.
 func (c *Catalog) startConsumer(ctx context.Context, purpose string, config jetstream.OrderedConsumerConfig) (
 	target uint64, consumer jetstream.Consumer, err error) {
-	err = bucket.WaitReady(ctx, c.js, purpose, func() error {
-		if target, err = c.reader.End(ctx); err != nil {
-			return err
-		}
-		consumer, err = bucket.Ordered(ctx, c.js, c.stream, config)
-		return err
-	})
-	return target, consumer, err
+	err = bucket.WaitReady(ctx, c.js, purpose, func() (err error) { target, err = c.reader.End(ctx); return err })
+	if err != nil {
+		return 0, nil, err
+	}
+	if consumer, err = bucket.Ordered(ctx, c.js, c.stream, config); err != nil {
+		return 0, nil, fmt.Errorf("%s: %w", purpose, err)
+	}
+	return target, consumer, nil
 }
 
 // readAfter returns the next changes after the revision from any replica of the log, and
@@ -461,7 +463,7 @@ func (c *Catalog) Lost(ctx context.Context) (list []Lost, err error) {
 		key, err := ParseKey(strings.TrimPrefix(subject, subjects))
 		newest := stored[subject]
 		deleted := lost.Removed && newest.Revision == 0
-		later := lost.Stored.After(loss.Time) || newest.Stored.After(loss.Time)
+		later := newest.Stored.After(lost.Stored) // written after the loss, with a revision that was used before
 		if err == nil && newest.Revision < lost.Revision && !deleted && !later {
 			list = append(list, Lost{key, lost.Revision, subject, newest.Revision})
 		}
