@@ -131,6 +131,18 @@ func Problems(info *jetstream.StreamInfo) []string {
 	return append(list, ReplicaProblems(info)...)
 }
 
+// Describe returns the state of a stream. The error wraps ErrNoStream if it does not exist.
+func Describe(ctx context.Context, js jetstream.JetStream, stream string) (*jetstream.StreamInfo, error) {
+	s, err := js.Stream(ctx, stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, fmt.Errorf("stream %s %w", stream, ErrNoStream)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.CachedInfo(), nil
+}
+
 // nameOf returns the name of the bucket with the stream.
 func nameOf(info *jetstream.StreamInfo) string {
 	return strings.TrimPrefix(info.Config.Name, StreamPrefix)

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/services"
@@ -46,16 +44,15 @@ func streams(ctx context.Context, conn, keyConn *bus.Conn) (list []finding) {
 // stream returns the findings about a stream of the account of conn. One that is not needed may be absent.
 func stream(ctx context.Context, conn *bus.Conn, name string, needed bool) (list []finding) {
 	check := "stream " + strings.TrimPrefix(name, bucket.StreamPrefix)
-	s, err := conn.JetStream().Stream(ctx, name)
+	info, err := bucket.Describe(ctx, conn.JetStream(), name)
 	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound) && needed:
+	case errors.Is(err, bucket.ErrNoStream) && needed:
 		return []finding{warn(check, "does not exist", "run cairn setup with the user of this account")}
-	case errors.Is(err, jetstream.ErrStreamNotFound):
+	case errors.Is(err, bucket.ErrNoStream):
 		return nil
 	case err != nil:
 		return []finding{fail(check, err, "use the NATS users of cairn setup, and check that JetStream is enabled")}
 	}
-	info := s.CachedInfo()
 	for _, problem := range bucket.Problems(info) {
 		list = append(list, warn(check, problem, fixFor(problem)))
 	}
