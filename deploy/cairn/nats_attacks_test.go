@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/test/wait"
 )
@@ -32,8 +35,32 @@ func (n node) stored(t *testing.T, account string) stored {
 		}
 		buckets[s.Name] = fmt.Sprintf("%d messages from %d to %d, %s", s.State.Msgs, s.State.FirstSeq, s.State.LastSeq,
 			config)
+		if slices.Contains([]string{"KV_cairn_catalog", "KV_cairn_tags", "cairn_history"}, s.Name) {
+			buckets[s.Name] = fmt.Sprintf("%s, %s", n.messages(t, s.Name), config)
+		}
 	}
 	return buckets
+}
+
+// messages returns the number of messages of a stream for each subject, without the fences that workers write.
+func (n node) messages(t *testing.T, stream string) string {
+	t.Helper()
+	nc := n.dial(t, "operator")
+	defer nc.Close()
+	reply, err := nc.Request("$JS.API.STREAM.INFO."+stream, []byte(`{"subjects_filter":">"}`), wait.Timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var info jetstream.StreamInfo
+	if err := json.Unmarshal(reply.Data, &info); err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	maps.DeleteFunc(info.State.Subjects, func(subject string, _ uint64) bool { return strings.HasSuffix(subject, ".=fence") })
+	for _, count := range info.State.Subjects {
+		total += int(count)
+	}
+	return fmt.Sprintf("%d messages %v", total, info.State.Subjects)
 }
 
 // attack is a message from a compromised process.
