@@ -19,8 +19,6 @@ const (
 	// maxSuspension is the longest time that a node may be suspended, such as by SIGSTOP: within it another node may
 	// not have become the leader of its streams (nats-server, maxElectionTimeout).
 	maxSuspension = 9 * time.Second
-	// minUptime bounds the rate of restarts of a node that lacks CPU time.
-	minUptime = time.Minute
 	// suspensionInterval is the interval of the checks. It is short so that a check is due before the timers of the
 	// NATS server.
 	suspensionInterval = 100 * time.Millisecond
@@ -71,14 +69,13 @@ func (c *cluster) start(data, listen string, options []natsserver.Option) (*nats
 func restartSuspended(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(suspensionInterval)
 	defer tick.Stop()
-	started := time.Now()
-	for last := started; ; last = time.Now() {
+	for last := time.Now(); ; last = time.Now() {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		if pause := time.Since(last); pause > maxSuspension && last.Sub(started) > minUptime {
+		if pause := time.Since(last); pause > maxSuspension {
 			log.Warn("the process was suspended and is started again", "seconds", int(pause.Seconds()))
 			log.Error("restart failed", "err", executeAgain())
 		}
