@@ -10,6 +10,9 @@ import (
 
 func TestHealth(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
+		wait.Until(t, "the workers are ready", func() bool { // they start one after the other
+			return !strings.Contains(c.call(t, "GET /health", "").body, "degraded")
+		})
 		c.rows(t, []row{{"all services report ok", "GET /health", "", 200, "",
 			`{"service":"cairn","status":"ok","services":[{"service":"tags","status":"ok"},{"service":"register","status":"ok"},
 			{"service":"resolve","status":"ok","backends":{"index":"embedded:","embed":"static:"}},
