@@ -56,7 +56,8 @@ func (n node) messages(t *testing.T, stream string) string {
 		t.Fatal(err)
 	}
 	total := 0
-	maps.DeleteFunc(info.State.Subjects, func(subject string, _ uint64) bool { return strings.HasSuffix(subject, ".=fence") })
+	isFence := func(subject string, _ uint64) bool { return strings.HasSuffix(subject, ".=fence") }
+	maps.DeleteFunc(info.State.Subjects, isFence)
 	for _, count := range info.State.Subjects {
 		total += int(count)
 	}
