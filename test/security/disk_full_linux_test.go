@@ -53,7 +53,9 @@ func TestFullDisk(t *testing.T) {
 	resolve := func(n int) (int, string) {
 		return sendJSON(t, http.MethodPost, url+"/resolve/skill", fmt.Sprintf(`{"skill_id":"disk.s%d"}`, n))
 	}
-	if status, body := resolve(0); status != http.StatusOK {
+	// The edge reads its writes: it refuses if the worker had not applied the last one when JetStream was disabled.
+	status, body = resolve(0)
+	if behind := strings.Contains(body, "the catalog cannot be written"); status != http.StatusOK && !behind {
 		t.Errorf("resolve a skill: got %d %s", status, body)
 	}
 	if err := os.Remove(filler); err != nil {
