@@ -17,10 +17,10 @@ const lossKey = "cairn-loss"
 // server truncates. It is stored in the metadata of the stream until the next loss.
 type Loss struct {
 	Bucket   string    `json:"bucket"`   // ID of the bucket before
-	Time     time.Time `json:"time"`     // when it was detected; later messages are not affected
+	Time     time.Time `json:"time"`     // of the detection
 	Messages uint64    `json:"messages"` // an estimate
-	Bytes    uint64    `json:"bytes"`    // that the server has reported; 0: it has not
-	Server   string    `json:"server"`   // that has reported them
+	Bytes    uint64    `json:"bytes"`    // reported by the server; 0: none
+	Server   string    `json:"server"`   // with the damaged file
 	Accepted bool      `json:"accepted"` // by an operator
 }
 
@@ -76,8 +76,8 @@ func storeLoss(ctx context.Context, js jetstream.JetStream, c jetstream.StreamCo
 const maxDeleted = 4_000_000
 
 // MarkReported calls MarkLoss if the server reports a loss that is not stored yet, and returns the stream. The
-// server reports what it has found since its start, and verifies a file when it reads it. Reports about a replicated
-// stream are ignored: they concern one replica.
+// server reports losses since its start, and verifies a file when it reads it. Reports about a replicated stream are
+// ignored: they concern one replica.
 func MarkReported(ctx context.Context, js jetstream.JetStream, s jetstream.Stream) (jetstream.Stream, error) {
 	info := s.CachedInfo()
 	durable := info.Config.Storage == jetstream.FileStorage && info.Config.Discard == jetstream.DiscardNew
