@@ -21,15 +21,7 @@ import (
 // messages meanwhile; the node reports its disk, not the cluster, and its restart when the disk has space again.
 func TestNodeWithFullDisk(t *testing.T) {
 	t.Parallel()
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=64m"); err != nil {
-		t.Skip("a tmpfs cannot be mounted: ", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	disk := bustest.MountDisk(t)
 	ports := []string{bustest.FreeAddress(t), bustest.FreeAddress(t), bustest.FreeAddress(t)}
 	recovered := make(chan struct{})
 	var nodes []*natsserver.Server

@@ -23,7 +23,7 @@ import (
 // itself, every acknowledged record exists, and writes are served.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	disk := mountDisk(t)
+	disk := bustest.MountDisk(t)
 	address := bustest.FreeAddress(t) // stays the same after the restart
 	p := cairntest.Up(t, "--data", filepath.Join(disk, "data"), "--storage-limit", "40", "--http", address)
 	url := "http://" + address
@@ -98,7 +98,7 @@ func TestFileSizeLimit(t *testing.T) {
 // health also names, until the server is restarted with free space.
 func TestFullDiskOfNATS(t *testing.T) {
 	t.Parallel()
-	disk := mountDisk(t)
+	disk := bustest.MountDisk(t)
 	options := server.Options{Port: server.RANDOM_PORT, JetStream: true, StoreDir: disk, MaxPayload: 8 << 20}
 	node := bustest.RestartNode(t, options.Clone())
 	nats := []string{"--nats", node.ClientURL()}
@@ -124,21 +124,6 @@ func TestFullDiskOfNATS(t *testing.T) {
 	bustest.RestartNode(t, &options)
 	wait.Success(t, func() error { return registerAfter(url) })
 	wantHealth(t, url, func(body string) bool { return !strings.Contains(body, problem) })
-}
-
-// mountDisk mounts a file system of 64 MiB, or skips the test.
-func mountDisk(t *testing.T) string {
-	t.Helper()
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=64m"); err != nil {
-		t.Skip("a tmpfs cannot be mounted: ", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return disk
 }
 
 // registerRecord registers record n, of 90 KiB.
