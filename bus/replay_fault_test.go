@@ -16,6 +16,7 @@ import (
 	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
+	"cairn/bus/replay"
 	"cairn/schemas"
 )
 
@@ -363,8 +364,14 @@ func TestReplayShareOfATenant(t *testing.T) {
 	}
 	first := run("globex")
 	over := run("acme")
-	for range 5 {
-		run("acme")
+	run("acme")
+	stream, err := conn.JetStream().Stream(t.Context(), "cairn_analyze")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const bound = replay.WorkerBytes + 2<<20
+	if stored := stream.CachedInfo().State.Bytes; stored < 2<<20 || stored > bound {
+		t.Errorf("stored %d bytes of 65 MiB, want at most %d", stored, bound)
 	}
 	for _, name := range []string{first, run("globex")} {
 		if events, err := resumed(t.Context(), conn, name, 0); err != nil || len(events) != 3 {
