@@ -74,12 +74,13 @@ func (r RecordResults) CatalogRevision() ConsistencyToken { return r.Newest }
 
 // RecordResult is the result of registering one of several records.
 type RecordResult struct {
-	Kind     string       `json:"kind,omitzero" doc:"absent if the record could not be read"`
-	ID       string       `json:"id,omitzero" doc:"absent if the record could not be read"`
-	Revision string       `json:"revision,omitzero" doc:"consistency token of the registration, as in Cairn-Revision"`
-	Indexed  *bool        `json:"indexed,omitzero" doc:"false: durable, but not searchable yet; otherwise absent"`
-	Warnings []FieldError `json:"warnings,omitempty" doc:"probable mistakes in the record that is stored, such as fields that resemble those of the kind and references to absent records"`
-	Error    *Error       `json:"error,omitzero" doc:"why the record was not registered"`
+	Kind      string       `json:"kind,omitzero" doc:"absent if the record could not be read"`
+	ID        string       `json:"id,omitzero" doc:"absent if the record could not be read"`
+	Revision  string       `json:"revision,omitzero" doc:"consistency token of the registration, as in Cairn-Revision"`
+	Indexed   *bool        `json:"indexed,omitzero" doc:"false: durable, but not searchable yet; otherwise absent"`
+	Unchanged bool         `json:"unchanged,omitzero" doc:"true: equal to the stored record, whose revision stays the newest; otherwise absent"`
+	Warnings  []FieldError `json:"warnings,omitempty" doc:"probable mistakes in the record that is stored, such as fields that resemble those of the kind and references to absent records"`
+	Error     *Error       `json:"error,omitzero" doc:"why the record was not registered"`
 }
 
 // Rejected returns the result of a record that was not registered because of e.
@@ -92,6 +93,7 @@ func (r RecordResult) Rejected(e *Error) RecordResult {
 // Stored returns the result of a record that was registered.
 func (r RecordResult) Stored(registered Registered, warnings []FieldError) RecordResult {
 	r.Revision, r.Indexed = registered.CatalogRevision().String(), registered.Indexed
+	r.Unchanged = registered.Unchanged
 	r.Warnings = warnings[:min(len(warnings), maxBulkErrors)]
 	return r
 }

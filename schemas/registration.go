@@ -144,6 +144,8 @@ type Registered struct {
 	// Indexed is false if the record is durable but not searchable yet because a
 	// dependency is unavailable; otherwise nil.
 	Indexed *bool `json:"indexed,omitzero" doc:"false: durable, but not searchable yet; otherwise absent"`
+	// Unchanged means that the record was stored already, and that there is no new revision.
+	Unchanged bool `json:"unchanged,omitzero" doc:"true: equal to the stored record, whose revision stays the newest; otherwise absent"`
 }
 
 // CatalogRevision returns the token that makes a later read include this registration.

@@ -84,11 +84,11 @@ func (b *bulk) store(ctx context.Context) {
 	for _, same := range byKey {
 		storing.Go(func() {
 			for _, c := range same {
-				revision, err := b.putDurable(bucket.WithPart(ctx, c.line), c.entry)
+				w, err := b.putDurable(bucket.WithPart(ctx, c.line), c.entry)
 				if err != nil {
 					*c.result = c.result.Rejected(bus.PartError(ctx, err))
 				}
-				c.registered = schemas.Registered{Catalog: b.Catalog.ID(), Revision: revision}
+				c.registered = schemas.Registered{Catalog: b.Catalog.ID(), Revision: w.revision, Unchanged: w.unchanged}
 			}
 		})
 	}

@@ -89,52 +89,59 @@ func (r handlers) quota(_ context.Context, q schemas.QuotaQuery) (schemas.Quota,
 	return r.Counter.Quota(schemas.TenantOf(&q)), nil
 }
 
+// written is the outcome of a registration: the revision of the record, and whether it was stored before.
+type written struct {
+	revision  uint64
+	unchanged bool
+}
+
 // putAndConfirm stores the record and waits until it is searchable.
 func (r handlers) putAndConfirm(ctx context.Context, e entry) (schemas.Registered, error) {
-	revision, err := r.putDurable(ctx, e)
+	w, err := r.putDurable(ctx, e)
 	if err != nil {
 		return schemas.Registered{}, err
 	}
-	return r.confirm(ctx, revision), nil
+	registered := r.confirm(ctx, w.revision)
+	registered.Unchanged = w.unchanged
+	return registered, nil
 }
 
-// putDurable stores the record and returns its revision.
-func (r handlers) putDurable(ctx context.Context, e entry) (revision uint64, err error) {
+// putDurable stores the record.
+func (r handlers) putDurable(ctx context.Context, e entry) (w written, err error) {
 	err = bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) (err error) {
-		revision, err = r.putWithinQuota(ctx, e)
+		w, err = r.putWithinQuota(ctx, e)
 		return err
 	})
 	if err != nil {
-		return 0, keyError(err, "register", e.key.Kind+"_id", e.key)
+		return written{}, keyError(err, "register", e.key.Kind+"_id", e.key)
 	}
-	return revision, nil
+	return w, nil
 }
 
 // putWithinQuota stores the record within the quota of its tenant.
-func (r handlers) putWithinQuota(ctx context.Context, e entry) (revision uint64, err error) {
+func (r handlers) putWithinQuota(ctx context.Context, e entry) (w written, err error) {
 	done, exceeded := r.Counter.reserve(ctx, e.key, e.record)
 	if exceeded != nil {
-		if revision, err = r.Catalog.Stored(ctx, e.key); revision == 0 && err == nil {
+		if w.revision, err = r.Catalog.Stored(ctx, e.key); w.revision == 0 && err == nil {
 			err = exceeded
 		}
-		return revision, err
+		return w, err
 	}
-	revision, err = r.putIfPermitted(ctx, e.key, e.record)
-	done(revision)
-	return revision, err
+	w, err = r.putIfPermitted(ctx, e.key, e.record)
+	done(w.revision)
+	return w, err
 }
 
-// putIfPermitted stores the record if the precondition of the request permits it. Without a precondition it
-// does not read the current record.
-func (r handlers) putIfPermitted(ctx context.Context, key catalog.Key, record []byte) (uint64, error) {
+// putIfPermitted stores the record if it differs from the current one and the precondition of the request permits
+// it. It does not read the current record if this worker knows of none and there is no precondition.
+func (r handlers) putIfPermitted(ctx context.Context, key catalog.Key, record []byte) (w written, err error) {
 	p := bus.Precondition(ctx)
-	if p == (schemas.Precondition{}) {
-		if r.Counter.has(key) {
-			return r.Catalog.Replace(ctx, key, record)
-		}
-		return r.Catalog.Put(ctx, key, record)
+	if p == (schemas.Precondition{}) && !r.Counter.has(key) {
+		w.revision, err = r.Catalog.Put(ctx, key, record)
+		return w, err
 	}
-	return r.Catalog.PutIf(ctx, key, record, r.permits(p))
+	w.revision, w.unchanged, err = r.Catalog.PutIf(ctx, key, record, r.permits(p))
+	return w, err
 }
 
 // permits returns the precondition as a condition of the catalog.

@@ -3,11 +3,13 @@ package register_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/bus"
@@ -155,6 +157,59 @@ func TestRegister(t *testing.T) {
 				t.Errorf("got revision %d, want %d, the revision of the record", reply.Token.Revision, e.Revision)
 			}
 		})
+	}
+}
+
+// TestUnchangedRegistration registers a record again: the history has no equal neighbours.
+func TestUnchangedRegistration(t *testing.T) {
+	t.Parallel()
+	_, conn, _ := serve(t)
+	register := func(purpose string) bus.Reply {
+		t.Helper()
+		reply, err := bus.RegisterSkill.Forward(t.Context(), conn,
+			fmt.Appendf(nil, `{"record":{"skill_id":"net.a","purpose":%q}}`, purpose))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply
+	}
+	rows := []struct {
+		name, purpose string
+		unchanged     bool
+	}{
+		{"a new record", "one", false},
+		{"the same record", "one", true},
+		{"another record", "two", false},
+		{"an earlier record", "one", false},
+		{"the same record again", "one", true},
+	}
+	var before uint64
+	for _, row := range rows {
+		reply := register(row.purpose)
+		if got := strings.Contains(string(reply.Body), `"unchanged":true`); got != row.unchanged {
+			t.Errorf("%s: got %s, want unchanged %t", row.name, reply.Body, row.unchanged)
+		}
+		if (reply.Token.Revision == before) != row.unchanged {
+			t.Errorf("%s: got revision %d after %d", row.name, reply.Token.Revision, before)
+		}
+		before = reply.Token.Revision
+	}
+	line := jsontext.Value(`{"kind":"skill","id":"net.a","record":{"skill_id":"net.a","purpose":"one","domain":"net"}}`)
+	bulk, err := bus.PutRecords.Call(t.Context(), conn, schemas.PutRecords{Records: []jsontext.Value{line, line}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, result := range bulk.Results {
+		if !result.Unchanged || result.Error != nil {
+			t.Errorf("line %d of a bulk request: %+v", i, result)
+		}
+	}
+	deleted := schemas.Unregister{Kind: schemas.KindSkill, ID: "net.a"}
+	if _, err := bus.Unregister.Call(t.Context(), conn, deleted); err != nil {
+		t.Fatal(err)
+	}
+	if reply := register("one"); strings.Contains(string(reply.Body), "unchanged") {
+		t.Errorf("after the deletion: got %s", reply.Body)
 	}
 }
 

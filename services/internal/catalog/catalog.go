@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -118,24 +119,12 @@ const headerReplaces = "Cairn-Replaces"
 // Put writes the record and returns its revision. After an error the record may
 // have been written.
 func (c *Catalog) Put(ctx context.Context, key Key, record []byte) (uint64, error) {
-	return c.put(ctx, key, record, false)
-}
-
-// Replace is Put for a record that probably exists, as [Change.Replaces] tells followers.
-func (c *Catalog) Replace(ctx context.Context, key Key, record []byte) (uint64, error) {
-	return c.put(ctx, key, record, true)
-}
-
-func (c *Catalog) put(ctx context.Context, key Key, record []byte, replaces bool) (uint64, error) {
 	encoded, err := key.encode()
 	if err != nil {
 		return 0, err
 	}
 	msg := nats.NewMsg(subjects + encoded)
 	msg.Data = record
-	if replaces {
-		msg.Header.Set(headerReplaces, "1")
-	}
 	revision, err := bucket.Publish(ctx, c.js, msg)
 	return revision, wrap(err, "store", encoded)
 }
@@ -162,27 +151,29 @@ func (c *Catalog) Get(ctx context.Context, key Key) (Revision, error) {
 	return revisionOf(key, msg), nil
 }
 
-// PutIf is Put if the condition permits it. The check and the write are atomic with respect to other
-// writes of the key.
-func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte, permits Condition) (uint64, error) {
+// PutIf is Put if the condition permits it. If the newest record is equal, it does not write, and returns the revision
+// of that record and unchanged. The checks and the write are atomic with respect to other writes of the key.
+func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte,
+	permits Condition) (revision uint64, unchanged bool, err error) {
 	encoded, err := key.encode()
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	msg := nats.NewMsg(subjects + encoded)
 	msg.Data = record
-	revision, err := c.writeIf(ctx, encoded, msg, permits)
-	return revision, wrap(err, "store", encoded)
+	revision, unchanged, err = c.writeIf(ctx, encoded, msg, permits)
+	return revision, unchanged, wrap(err, "store", encoded)
 }
 
-// writeIf stores a record or a deletion marker if the condition permits it. It does not store a marker
-// without a record.
-func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg, permits Condition) (uint64, error) {
+// writeIf stores a record or a deletion marker if the condition permits it. It does not store a record that is equal to
+// the newest one, or a marker without a record.
+func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg,
+	permits Condition) (revision uint64, unchanged bool, err error) {
 	id := bucket.MessageID(ctx, msg)
 	for {
 		last, removed, err := c.newest(ctx, encoded)
 		if err == nil && last.Header.Get(jetstream.MsgIDHeader) == id { // stored by an attempt whose acknowledgement was lost
-			return last.Sequence, nil
+			return last.Sequence, false, nil
 		}
 		if err == nil {
 			current := last.Sequence
@@ -194,11 +185,14 @@ func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg, pe
 		removes := bucket.Removes(msg.Header)
 		switch {
 		case err != nil:
-			return 0, err
+			return 0, false, err
 		case removes && last.Sequence == 0 && !c.lossy: // else AcceptLoss would restore the record
-			return c.Fence(ctx)
+			revision, err = c.Fence(ctx)
+			return revision, false, err
 		case removes && removed && last.Sequence > 0:
-			return last.Sequence, nil
+			return last.Sequence, false, nil
+		case !removes && !removed && bytes.Equal(last.Data, msg.Data):
+			return last.Sequence, true, nil
 		}
 		if msg.Header.Del(headerReplaces); !removes && !removed {
 			msg.Header.Set(headerReplaces, "1")
@@ -206,12 +200,12 @@ func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg, pe
 		// The expected revision makes concurrent deletions write one marker, and
 		// repeats the check after a concurrent write.
 		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last.Sequence, 10))
-		revision, err := bucket.Publish(ctx, c.js, msg)
+		revision, err = bucket.Publish(ctx, c.js, msg)
 		if !bucket.Outdated(err) {
-			return revision, err
+			return revision, false, err
 		}
 		if err := retry.Sleep(ctx, retryInterval); err != nil {
-			return 0, err
+			return 0, false, err
 		}
 	}
 }
@@ -253,7 +247,7 @@ func (c *Catalog) Delete(ctx context.Context, key Key, permits Condition) (uint6
 	}
 	// The marker has no TTL: the server stores no tombstone for the record that it replaces, and would read it
 	// again from its files after a crash if the marker had expired (nats-server issue 8505).
-	revision, err := c.writeIf(ctx, encoded, bucket.Marker(subjects+encoded), permits)
+	revision, _, err := c.writeIf(ctx, encoded, bucket.Marker(subjects+encoded), permits)
 	return revision, wrap(err, "delete", encoded)
 }
 

@@ -265,14 +265,14 @@ func TestStoredByAnEarlierAttempt(t *testing.T) {
 		}
 		return nil
 	}
-	first, err := c.PutIf(ctx, skill(1), []byte("{}"), absent)
+	first, _, err := c.PutIf(ctx, skill(1), []byte("{}"), absent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := c.PutIf(ctx, skill(1), []byte("{}"), absent); err != nil || again != first {
+	if again, _, err := c.PutIf(ctx, skill(1), []byte("{}"), absent); err != nil || again != first {
 		t.Errorf("got revision %d, %v, want %d", again, err, first)
 	}
-	if _, err := c.PutIf(bucket.WithRequest(ctx, "another"), skill(1), []byte("{}"), absent); !errors.Is(err, errExists) {
+	if _, _, err := c.PutIf(bucket.WithRequest(ctx, "another"), skill(1), []byte("{}"), absent); !errors.Is(err, errExists) {
 		t.Errorf("another write: got %v, want %v", err, errExists)
 	}
 	present := func(revision uint64) error {
