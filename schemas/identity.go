@@ -82,6 +82,7 @@ type Caller struct {
 	ID          string       `json:"id,omitzero" doc:"of the credential; absent on a server without authentication"`
 	Role        Role         `json:"role,omitzero" doc:"of the credential; absent on a server without authentication"`
 	Tenants     []string     `json:"tenants,omitempty" doc:"the tenants of the credential; absent: all tenants and the global scope"`
+	Scope       string       `json:"scope,omitzero" doc:"the tenant of requests that name none; absent: the global scope, or none if there are several tenants"`
 	Permissions []Permission `json:"permissions" doc:"read, tag, register, analyze, operate: permissions of the caller"`
 }
 
@@ -90,6 +91,9 @@ func (i *Identity) Caller() Caller {
 	var c Caller
 	if i != nil {
 		c = Caller{ID: i.ID, Role: i.Role, Tenants: i.Tenants}
+		if len(i.Tenants) == 1 {
+			c.Scope = i.Tenants[0]
+		}
 	}
 	for _, p := range permissions[RoleAdmin] {
 		if i.Authorize(p) == nil {

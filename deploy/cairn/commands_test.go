@@ -229,6 +229,10 @@ func TestContexts(t *testing.T) {
 	t.Parallel()
 	var received []string
 	h := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/identity" {
+			_, _ = w.Write([]byte(`{"permissions":[]}`))
+			return
+		}
 		// requests are sequential
 		received = append(received, r.Header.Get("Authorization")+" "+r.URL.Query().Get("tenant_id"))
 		_, _ = w.Write([]byte(`{"records":[],"next_cursor":null}`))

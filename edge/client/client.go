@@ -118,6 +118,11 @@ func (c *Client) HealthResponse(ctx context.Context) (h schemas.Health, header h
 	return h, res.Header, nil
 }
 
+// Identity returns the caller, as the edge sees it.
+func (c *Client) Identity(ctx context.Context) (caller schemas.Caller, err error) {
+	return caller, c.read(ctx, "/identity", &schemas.Nothing{}, &caller)
+}
+
 // Ping returns an error if no server responds. An unhealthy server does: it may recover
 // before the next request.
 func (c *Client) Ping(ctx context.Context) error {

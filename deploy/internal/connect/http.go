@@ -25,6 +25,26 @@ type HTTP struct {
 	// Client is a client with these flags, set before the command runs.
 	Client *client.Client
 	key    string
+	tenant *string // value of --tenant; nil: the command does not have the flag
+}
+
+// TenantFlag defines --tenant. Without it, the command has the scope that the server gives requests without a
+// tenant: with a key of one tenant that tenant, and otherwise the global scope.
+func (c *HTTP) TenantFlag(cmd *cobra.Command, tenant *string, usage string) {
+	cmd.Flags().StringVar(tenant, "tenant", "", usage+"; empty: the tenant of a key of one tenant, otherwise the global scope")
+	c.tenant = tenant
+}
+
+// setScope sets the tenant of a command without --tenant.
+func (c *HTTP) setScope(ctx context.Context) error {
+	if c.tenant == nil || *c.tenant != "" || c.key == "" {
+		return nil
+	}
+	caller, err := c.Client.Identity(ctx)
+	if err == nil {
+		*c.tenant = caller.Scope
+	}
+	return err
 }
 
 // Flags defines --url, --key, --key-file and --context. The command, whose RunE is set, runs with a client, and prints
@@ -35,7 +55,9 @@ func (c *HTTP) Flags(cmd *cobra.Command) {
 		if c.Client, err = c.NewClient(c.RetryTimeout); err != nil {
 			return err
 		}
-		err = run(cmd, args)
+		if err = c.setScope(cmd.Context()); err == nil {
+			err = run(cmd, args)
+		}
 		if n := c.Client.Retries(); n > 0 {
 			output.Line(cmd.ErrOrStderr(),
 				fmt.Sprintf("retries: %d, because the server was overloaded or a connection was lost", n))

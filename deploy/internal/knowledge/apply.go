@@ -81,7 +81,7 @@ the exit code is that of the first one, such as 2 for an invalid record.`,
 		},
 	}
 	a.RetryTimeout = records.RetryTimeout
-	a.flags(cmd, "default `TENANT` of records without tenant_id; empty: global scope")
+	a.flags(cmd, "default `TENANT` of records without tenant_id")
 	f := cmd.Flags()
 	f.BoolVar(&a.prune, "prune", false, "delete records that are not in the files")
 	f.StringVar(&a.labels, "labels", "", "with --prune: delete only records with all of these `LABELS`, such as owner=ci")

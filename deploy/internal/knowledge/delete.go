@@ -25,7 +25,7 @@ func deleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete " + targetsUse,
 		Short: "Delete records",
-		Long: `Delete deletes records of the tenant, or global ones without --tenant. A deletion is
+		Long: `Delete deletes records of the scope that --tenant selects. A deletion is
 durable at once and cannot be undone; "cairn export" saves the records before. The exit
 code is 3 if a record does not exist.`,
 		Example: `  cairn delete tool netbox.vlans.list --tenant acme
@@ -34,7 +34,7 @@ code is 3 if a record does not exist.`,
 		ValidArgsFunction: d.complete,
 		RunE:              d.run,
 	}
-	d.flags(cmd, "`TENANT` of the records; empty: global scope")
+	d.flags(cmd, "`TENANT` of the records")
 	cmd.Flags().BoolVar(&d.ignore, "ignore-not-found", false, "succeed for records that do not exist")
 	return cmd
 }

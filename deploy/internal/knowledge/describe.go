@@ -36,7 +36,7 @@ linked to it, and why.`,
 		ValidArgsFunction: d.complete,
 		RunE:              d.run,
 	}
-	d.flags(cmd, "`TENANT` whose records take precedence; empty: global scope")
+	d.flags(cmd, "`TENANT` whose records take precedence")
 	flags.Output(cmd, &d.output, flags.TextFormat, "json", "yaml", "name")
 	return cmd
 }

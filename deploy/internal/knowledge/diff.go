@@ -32,7 +32,7 @@ error, such as 1 for an internal error of the server.`,
 		Args: flags.Args("files or directories", 1, -1),
 		RunE: d.run,
 	}
-	d.flags(cmd, "default `TENANT` of records without tenant_id; empty: global scope")
+	d.flags(cmd, "default `TENANT` of records without tenant_id")
 	return cmd
 }
 

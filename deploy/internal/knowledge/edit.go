@@ -43,7 +43,7 @@ edited text is saved to a file, whose name is printed.`,
 		ValidArgsFunction: e.complete,
 		RunE:              e.run,
 	}
-	e.flags(cmd, "`TENANT` of the record; empty: global scope")
+	e.flags(cmd, "`TENANT` of the record")
 	cmd.Flags().StringVar(&e.editor, "editor", "", "editor `COMMAND`; empty: VISUAL or EDITOR, or vi")
 	return cmd
 }

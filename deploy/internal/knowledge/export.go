@@ -68,7 +68,7 @@ nothing. A backup of all tenants with tags and API keys is "cairn backup".`,
 			return e.run(cmd, kinds)
 		},
 	}
-	e.flags(cmd, "`TENANT` whose records are printed; empty: global scope")
+	e.flags(cmd, "`TENANT` whose records are printed")
 	cmd.Flags().StringVar(&e.labels, "labels", "",
 		"only records with all of these `LABELS`, such as team=network,tier=gold")
 	flags.Choice(cmd, &e.format, "format", "", "`FORMAT` of the export: records or skills", formatRecords, formatSkills)

@@ -50,7 +50,7 @@ registered, which "cairn apply" accepts. The exit code is 3 if a record does not
 		ValidArgsFunction: g.complete,
 		RunE:              g.run,
 	}
-	g.flags(cmd, "`TENANT` whose records take precedence; empty: global scope")
+	g.flags(cmd, "`TENANT` whose records take precedence")
 	f := cmd.Flags()
 	flags.Choice(cmd, &g.filter.Scope, "scope", "", "only records of this `SCOPE`: tenant or global", "",
 		schemas.ScopeTenant, schemas.ScopeGlobal)

@@ -67,7 +67,7 @@ For files and commands it requires --source.
 		},
 	}
 	m.RetryTimeout = records.RetryTimeout
-	m.flags(cmd, "`TENANT` of the records; empty: global scope")
+	m.flags(cmd, "`TENANT` of the records")
 	f := cmd.Flags()
 	flags.Choice(cmd, &m.options.Format, "format", "",
 		"`FORMAT` of the source: "+strings.Join(importer.Formats(), ", ")+"; empty: detected",

@@ -30,7 +30,7 @@ type connection struct {
 
 func (c *connection) flags(cmd *cobra.Command, tenantUsage string) {
 	c.HTTP.Flags(cmd)
-	records.TenantFlag(cmd, &c.tenant, tenantUsage)
+	c.TenantFlag(cmd, &c.tenant, tenantUsage)
 }
 
 // key returns the key of a record in the scope that the flags select.

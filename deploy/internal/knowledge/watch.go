@@ -59,7 +59,7 @@ The format json prints an object per line. Its field revision is a value of --si
 			return nil
 		},
 	}
-	w.flags(cmd, "`TENANT` whose records are watched besides the global ones; empty: global scope only")
+	w.flags(cmd, "`TENANT` whose records are watched besides the global ones")
 	f := cmd.Flags()
 	flags.Choice(cmd, &w.filter.Scope, "scope", "", "only records of this `SCOPE`: tenant or global", "",
 		schemas.ScopeTenant, schemas.ScopeGlobal)

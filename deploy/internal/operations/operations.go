@@ -7,5 +7,5 @@ import "github.com/spf13/cobra"
 // Commands returns the commands in the order of the help.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{statusCommand(), reindexCommand(), keyCommand(), backupCommand(), restoreCommand(),
-		clusterCommand(), versionCommand()}
+		clusterCommand(), whoamiCommand(), versionCommand()}
 }

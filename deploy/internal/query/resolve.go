@@ -61,7 +61,7 @@ scope and the link of each part.`,
 	}
 	r.Flags(cmd)
 	cmd.Flags().StringVar(&r.class, "tool-class", "", "`CLASS` of the tools to print")
-	records.TenantFlag(cmd, &r.tenant, "`TENANT` scope of the request; empty: global scope")
+	r.TenantFlag(cmd, &r.tenant, "`TENANT` scope of the request")
 	cmd.Flags().BoolVar(&r.explain, "explain", false, "print the scope and the link of each part")
 	flags.Output(cmd, &r.output, "table", "json", "yaml", "name")
 	return cmd

@@ -50,7 +50,7 @@ without it, only global records are visible.`,
 	s.Flags(cmd)
 	f := cmd.Flags()
 	flags.Choice(cmd, &s.kind, "kind", "", "`KIND` of the records: skill or agent", schemas.KindSkill, schemas.KindAgent)
-	records.TenantFlag(cmd, &s.tenant, "`TENANT` scope of the request; empty: global scope")
+	s.TenantFlag(cmd, &s.tenant, "`TENANT` scope of the request")
 	f.IntVar(&s.topK, "top-k", schemas.DefaultTopK, "maximum number of skills, 1 to 100")
 	flags.Choice(cmd, &s.method, "search", "", "search `METHOD`: text (BM25), vector (kNN) or hybrid (both)",
 		schemas.SearchHybrid, schemas.SearchText, schemas.SearchVector)

@@ -14,7 +14,6 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
-	"cairn/deploy/internal/records"
 	"cairn/schemas"
 )
 
@@ -39,7 +38,7 @@ type tags struct {
 
 func (t *tags) flags(cmd *cobra.Command) *cobra.Command {
 	t.HTTP.Flags(cmd)
-	records.TenantFlag(cmd, &t.tenant, "`TENANT` of the tag; empty: global scope")
+	t.TenantFlag(cmd, &t.tenant, "`TENANT` of the tag")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }

@@ -14,11 +14,6 @@ import (
 	"cairn/schemas"
 )
 
-// TenantFlag defines --tenant.
-func TenantFlag(cmd *cobra.Command, tenant *string, usage string) {
-	cmd.Flags().StringVar(tenant, "tenant", "", usage)
-}
-
 // CompleteIDs completes the ids of a kind, with descriptions. It completes nothing if the server
 // does not respond within a second.
 func CompleteIDs(cmd *cobra.Command, kind, begin string) (list []string, _ cobra.ShellCompDirective) {
