@@ -133,14 +133,14 @@ func (r handlers) putWithinQuota(ctx context.Context, e entry) (w written, err e
 }
 
 // putIfPermitted stores the record if it differs from the current one and the precondition of the request permits
-// it. It does not read the current record if this worker knows of none and there is no precondition.
+// it.
 func (r handlers) putIfPermitted(ctx context.Context, key catalog.Key, record []byte) (w written, err error) {
 	p := bus.Precondition(ctx)
+	permits := r.permits(p)
 	if p == (schemas.Precondition{}) && !r.Counter.has(key) {
-		w.revision, err = r.Catalog.Put(ctx, key, record)
-		return w, err
+		permits = nil
 	}
-	w.revision, w.unchanged, err = r.Catalog.PutIf(ctx, key, record, r.permits(p))
+	w.revision, w.unchanged, err = r.Catalog.PutIf(ctx, key, record, permits)
 	return w, err
 }
 

@@ -116,17 +116,10 @@ func open(js jetstream.JetStream, stream jetstream.Stream) *Catalog {
 // headerReplaces is the header of a write that replaces a record.
 const headerReplaces = "Cairn-Replaces"
 
-// Put writes the record and returns its revision. After an error the record may
-// have been written.
+// Put is PutIf without a condition.
 func (c *Catalog) Put(ctx context.Context, key Key, record []byte) (uint64, error) {
-	encoded, err := key.encode()
-	if err != nil {
-		return 0, err
-	}
-	msg := nats.NewMsg(subjects + encoded)
-	msg.Data = record
-	revision, err := bucket.Publish(ctx, c.js, msg)
-	return revision, wrap(err, "store", encoded)
+	revision, _, err := c.PutIf(ctx, key, record, nil)
+	return revision, err
 }
 
 // Get returns the record of the key, including every write acknowledged before
@@ -151,8 +144,10 @@ func (c *Catalog) Get(ctx context.Context, key Key) (Revision, error) {
 	return revisionOf(key, msg), nil
 }
 
-// PutIf is Put if the condition permits it. If the newest record is equal, it does not write, and returns the revision
-// of that record and unchanged. The checks and the write are atomic with respect to other writes of the key.
+// PutIf writes the record if the condition permits it, and returns its revision. If the newest record is equal, it does
+// not write, and returns the revision of that record and unchanged. The checks and the write are atomic with respect to
+// other writes of the key. Without a condition it assumes a new key, and reads the newest record only if there is one.
+// After an error the record may have been written.
 func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte,
 	permits Condition) (revision uint64, unchanged bool, err error) {
 	encoded, err := key.encode()
@@ -171,7 +166,12 @@ func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg,
 	permits Condition) (revision uint64, unchanged bool, err error) {
 	id := bucket.MessageID(ctx, msg)
 	for {
-		last, removed, err := c.newest(ctx, encoded)
+		last, removed := new(jetstream.RawStreamMsg), true
+		if permits != nil {
+			last, removed, err = c.newest(ctx, encoded)
+		} else {
+			permits = func(uint64) error { return nil }
+		}
 		if err == nil && last.Header.Get(jetstream.MsgIDHeader) == id { // stored by an attempt whose acknowledgement was lost
 			return last.Sequence, false, nil
 		}
