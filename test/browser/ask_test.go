@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"cairn/test/wait"
 )
@@ -59,8 +60,8 @@ func testAsk(t *testing.T, s *suite) {
 	p.waitText(".proof", "1 figure is not supported by any result: 4711")
 	p.wait("document.querySelectorAll('.figure-link').length === 2")
 	p.eval("[...document.querySelectorAll('.figure-link')].find(e => e.innerText === '2').click()", nil)
-	p.wait("document.activeElement.id.endsWith('/groups/fra1') && document.activeElement.innerText.includes('fra1')")
-	p.eval("document.querySelector('.call details').open = true", nil)
+	p.wait("document.activeElement.id.endsWith('/groups/fra1') && document.activeElement.closest('tr').innerText.includes('fra1')")
+	p.eval("document.querySelector('.call details details').open = true", nil)
 	p.waitText(".call .json", `"group_by": "site"`)
 
 	// A further question of the conversation, and the history after a reload.
@@ -80,8 +81,10 @@ func testAsk(t *testing.T, s *suite) {
 	planner := openPage(t, s, s.open.URL(), "#/ask")
 	planner.useEstate(estate)
 	planner.ask("why do the hosts fail?")
-	planner.wait("document.querySelector('.suggestions button')")
-	planner.eval("document.querySelector('.suggestions button').click()", nil)
+	planner.wait("document.querySelector('.question .suggestions button')")
+	planner.waitText(".question .status", "Declined")
+	planner.waitText(".history", "Declined")
+	planner.eval("document.querySelector('.question .suggestions button').click()", nil)
 	planner.wait("document.querySelectorAll('.question').length === 2 && document.querySelectorAll('.question')[1].querySelector('.status').innerText === 'Answered'")
 	planner.wait("document.querySelectorAll('.question')[1].querySelector('.call')")
 }
@@ -141,7 +144,7 @@ func testEstate(t *testing.T, s *suite) {
 	p.waitText(".answer", "30 hosts by site")
 	p.waitText(".proof", "Every figure is supported")
 	p.ask("what is the meaning of life?")
-	p.wait("document.querySelectorAll('.question .status').length === 2 && [...document.querySelectorAll('.question .status')].every(e => e.innerText === 'Answered')")
+	p.wait("document.querySelectorAll('.question .status').length === 2 && [...document.querySelectorAll('.question .status')].every(e => ['Answered', 'Declined'].includes(e.innerText))")
 	wait.Until(t, "the answer suggests questions", func() bool { return p.count(".question:last-of-type .answer") > 0 })
 
 	p.click("Change the estate")
@@ -174,6 +177,8 @@ func testResults(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), "#/ask")
 	p.wait("document.querySelector('.compose')")
 	p.eval(fmt.Sprintf(`sessionStorage.setItem('cairn.questions', JSON.stringify([%s])); location.reload()`, results), nil)
+	p.wait("document.querySelectorAll('.call > details').length === 4 && document.querySelectorAll('.call > details[open]').length === 1")
+	p.eval("document.querySelectorAll('.call > details').forEach(e => { e.open = true; })", nil)
 	p.waitText(".call:nth-child(1)", "count, max:seen of hosts by site, role", "Over the groups: avg 1.5")
 	p.waitText(".call:nth-child(1) thead", "site\trole\tcount\tmax:seen")
 	p.waitText(".call:nth-child(1) tbody", "fra1\tdb\t2\t2026-02-01", "muc1\t<b>web</b>\t1\tnone")
@@ -181,13 +186,14 @@ func testResults(t *testing.T, s *suite) {
 	p.waitText(".call:nth-child(2)", "(top 2 by memory)", "31.03 %: 18 of 58 records", "… 16 more.")
 	p.waitText(".call:nth-child(2) tbody", "web-01\t64")
 	p.waitText(".call:nth-child(3) tbody tr:first-child", "db", "2026-04-01")
-	p.fill(".call:nth-child(3) select", "count")
+	p.eval("document.querySelector('.call:nth-child(3) thead th:nth-child(2) button').click()", nil)
 	p.waitText(".call:nth-child(3) tbody tr:first-child", "api", "2")
 	p.waitText(".call:nth-child(4) .total", "1,024 Mi")
 	p.waitText(".call:nth-child(4)", "max:started: 2026-04-01")
 	p.eval("[...document.querySelectorAll('.figure-link')].find(e => e.innerText === '64').click()", nil)
 	p.wait("document.activeElement.id === 'row-a-2/names/0/value'")
 	p.harmless("results")
+	p.testLargeTable()
 	p.eval(axe, nil)
 	p.accessible("results")
 	p.resize(390, 844)
@@ -195,4 +201,37 @@ func testResults(t *testing.T, s *suite) {
 	if p.eval("document.documentElement.scrollWidth", &width); width > 390 {
 		t.Errorf("results are %d pixels wide, want at most 390", width)
 	}
+}
+
+// testLargeTable shows a result of 200 groups, which are dates.
+func (p *page) testLargeTable() {
+	p.t.Helper()
+	groups := map[string]int{"=1+1": 7}
+	for i := range 199 {
+		groups[time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)] = i
+	}
+	result, err := json.Marshal(map[string]any{"groups": groups, "total": 19708, "matched": 19708})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.eval(fmt.Sprintf(`sessionStorage.setItem('cairn.questions', JSON.stringify([{id: 'large', conversation: 'large', query: 'large',
+		state: 'done', began: 1, progress: {text: Array.from({length: 40}, (_, i) => '- item ' + i).join('\n'), figures: [],
+			calls: [{id: '1', name: 'compute_stats', input: {data_key: 'hosts', group_by: 'day'}, result: %s}]}}])); location.reload()`,
+		result), nil)
+	p.wait("document.querySelectorAll('.answer li').length === 15 && document.querySelectorAll('.figures tbody tr').length === 15")
+	p.waitText(".figures tbody tr:first-child", "2026-07-18\t198")
+	p.click("Show all 40")
+	p.wait("document.querySelectorAll('.answer li').length === 40")
+	p.eval("document.querySelector('.figures thead button').click()", nil)
+	p.waitText(".figures tbody tr:first-child", "=1+1\t7")
+	p.waitText(".figures thead th[aria-sort=ascending]", "day")
+	p.eval("URL.createObjectURL = blob => { blob.text().then(text => { window.saved = text; }); return 'data:,'; }", nil)
+	p.click("Save as CSV")
+	p.wait(`window.saved.startsWith("day,count\n'=1+1,7\n2026-01-01,0\n") && window.saved.split("\n").length === 202`)
+	p.fill(".figures input", "2026-03")
+	p.waitText(".figures [role=status]", "31 of 200 rows")
+	p.waitText(".figures tbody tr:first-child", "2026-03-01\t59")
+	p.click("Show all 31")
+	p.wait("document.querySelectorAll('.figures tbody tr').length === 31")
+	p.wait("document.querySelector('.answer').getBoundingClientRect().bottom <= document.querySelector('.compose').getBoundingClientRect().top")
 }

@@ -1,10 +1,7 @@
-// An answer of an analysis: the calls of tools with charts, and the text with its figures
-// linked to the results that support them.
-import { useState } from './hooks.js';
-import { Bar, format, html, Json, plural, Problem, reveal } from './ui.js';
+// An answer of an analysis: the text with its figures linked to the results that support them, and the calls of tools.
+import { format, html, Json, plural, Problem, reveal } from './ui.js';
 import { Markdown } from './markdown.js';
-
-const MAX_BARS = 12;
+import { Figures, sortRows, written } from './table.js';
 
 // parts returns, for each piece of plain text of a Markdown text, the positions of figures:
 // [[{start, end, figure}, …], …]. Figures are in the order of the text.
@@ -38,20 +35,23 @@ function locate(text, number, from) {
   return -1;
 }
 
-export function Answer({ id, progress, running }) {
+export function Answer({ id, progress, running, declined }) {
   const { text, direct, figures, calls, usage } = progress;
   const answer = direct?.text || text;
   const flagged = figures?.filter((f) => f.flagged) || [];
+  const main = calls.findLast((c) => isGrouped(c.result))?.id; // whose table is shown
   return html`
-    ${calls.length > 0 && html`<ol class="calls">${calls.map((c) => html`<${Call} key=${c.id} of=${id} call=${c} />`)}</ol>`}
-    ${answer && html`<div class=${`prose answer${running ? ' running' : ''}`}><${Text} of=${id} text=${answer} figures=${figures || []} /></div>`}
+    ${answer && html`<div class=${`prose answer${running ? ' running' : ''}${declined ? ' notice warn' : ''}`}><${Text} of=${id} text=${answer} figures=${figures || []} /></div>`}
     ${direct && html`<p class="notice warn">The rendering agent did not respond (<code>${direct.code}</code> ${direct.reason}): this is the plain answer.</p>`}
     ${figures && figures.length > 0 && html`<p class=${`proof ${flagged.length ? 'bad' : 'good'}`}>${flagged.length ?
       `${plural(flagged.length, 'figure is', 'figures are')} not supported by any result: ${flagged.map((f) => f.text).join(', ')}` :
       `Every figure is supported by a result of a tool call or by the question.`}</p>`}
+    ${calls.length > 0 && html`<ol class="calls">${calls.map((c) => html`<${Call} key=${c.id} of=${id} call=${c} open=${c.id === main && !running} />`)}</ol>`}
     ${usage && html`<p class="small muted">${plural(usage.tool_calls, 'tool call')}, ${plural(usage.prompt_tokens + usage.answer_tokens, 'token')}</p>`}
     <${Problem} error=${progress.error} />`;
 }
+
+const isGrouped = (result) => Boolean(result?.rows?.length || result?.names?.length || Object.keys(result?.groups || {}).length);
 
 function Text({ of, text, figures }) {
   const found = figures.length ? parts(text, figures) : [];
@@ -81,16 +81,16 @@ function Figure({ of, figure }) {
   return html`<button type="button" class="figure-link" title=${`${FROM[figure.from] || figure.from}: show it`} onClick=${go}>${figure.text}</button>`;
 }
 
-function Call({ of, call: { id, name, input, result } }) {
+function Call({ of, call: { id, name, input, result }, open }) {
   const failed = result?.error !== undefined;
-  return html`<li class="card call">
-    <p class="call-head"><code>${name}</code> <span class="muted">${summary(name, input)}</span>
-      ${result === undefined ? html`<span class="badge quiet">running</span>` : failed ? html`<span class="badge bad">refused</span>` : null}</p>
+  return html`<li class="card call"><details open=${open}>
+    <summary class="call-head"><code>${name}</code> <span class="muted">${summary(name, input)}</span>
+      ${result === undefined ? html`<span class="badge quiet">running</span>` : failed ? html`<span class="badge bad">refused</span>` : null}</summary>
     ${failed && html`<p class="small">${typeof result.error === 'string' ? result.error : JSON.stringify(result.error)}</p>`}
-    ${name === 'compute_stats' && result && !failed && html`<${Figures} of=${of} id=${id} input=${input} result=${result} />`}
-    <details><summary>Arguments and result<span class="hidden"> of ${name}</span></summary><${Json} value=${input} />
+    ${name === 'compute_stats' && result && !failed && html`<${Result} of=${of} id=${id} input=${input} result=${result} />`}
+    <details><summary class="small muted">Arguments and result<span class="hidden"> of ${name}</span></summary><${Json} value=${input} />
       ${result !== undefined && html`<${Json} value=${result} prefix=${`value-${of}-${id}`} />`}</details>
-  </li>`;
+  </details></li>`;
 }
 
 const fieldsOf = ({ group_by: by }) => (Array.isArray(by) ? by : by ? [by] : []);
@@ -105,8 +105,6 @@ function summary(name, input) {
     top?.by && `(top ${top.limit || 1} by ${top.by}${top.order === 'asc' ? ', ascending' : ''})`].filter(Boolean).join(' ');
 }
 
-const written = (value, unit) => (value === null || value === undefined ? 'none' : typeof value === 'number' && unit ? `${format(value)} ${unit}` : format(value));
-
 // metricsOf returns the metrics of a result, the first one first: [{name, pointer, groups, total, unit}].
 function metricsOf(input, result) {
   const further = result.metrics || {};
@@ -115,17 +113,18 @@ function metricsOf(input, result) {
   return [{ ...result, name: first, pointer: '' }, ...others.map(([name, m]) => ({ ...m, name, pointer: `/metrics/${escape(name)}` }))];
 }
 
-// Figures shows a result of compute_stats.
-function Figures({ of, id, input, result }) {
-  const { groups, rows, names, share, over_groups: over } = result;
+// Result shows a result of compute_stats.
+function Result({ of, id, input, result }) {
+  const { names, share, over_groups: over } = result;
   const prefix = `row-${of}-${id}`;
-  const charted = groups && Object.keys(groups).length > 0;
   const metrics = metricsOf(input, result);
-  const grouped = charted || rows?.length > 0;
+  const rows = groupsOf(prefix, metrics, input, result);
+  const grouped = rows.length > 0;
+  const columns = [...fieldsOf(input).map((name) => ({ name })), ...metrics.map(({ name, unit }) => ({ name, unit, numeric: true }))];
+  const total = metrics.some((m) => m.total !== undefined) && metrics.map((m) => ({ value: m.total, id: `${prefix}${m.pointer}/total` }));
   return html`
-    ${charted && html`<${Chart} prefix=${prefix} by=${fieldsOf(input).join(', ')} metrics=${metrics} requested=${input.metrics?.[0]} />`}
-    ${rows?.length > 0 && html`<${Rows} prefix=${prefix} fields=${fieldsOf(input)} metrics=${metrics} rows=${rows} />`}
-    ${grouped && result.truncated && html`<p class="small muted">The ${charted ? Object.keys(groups).length : rows.length} largest of ${format(result.group_count)} groups.</p>`}
+    ${grouped && html`<${Figures} label=${summary('compute_stats', input)} columns=${columns} rows=${rows} total=${total} />`}
+    ${grouped && result.truncated && html`<p class="small muted">The ${rows.length} largest of ${format(result.group_count)} groups.</p>`}
     ${!grouped && typeof result.total === 'number' && html`<p class="total" id=${`${prefix}/total`}>${written(result.total, result.unit)}</p>`}
     ${!grouped && metrics.slice(1).map((m) => html`<p class="small">${m.name}: <strong class="figure" id=${`${prefix}${m.pointer}/total`}>${written(m.total, m.unit)}</strong></p>`)}
     ${share && html`<p class="small"><strong class="figure" id=${`${prefix}/share/percent`}>${share.percent === null ? 'none' : `${format(share.percent, 2)} %`}</strong>: <span id=${`${prefix}/share/records`}>${format(share.records)}</span> of <span id=${`${prefix}/share/of`}>${plural(share.of, 'record')}</span></p>`}
@@ -133,51 +132,26 @@ function Figures({ of, id, input, result }) {
     ${names?.length > 0 && html`<${Names} prefix=${prefix} input=${input} result=${result} />`}`;
 }
 
-function Chart({ prefix, by, metrics, requested }) {
-  const [metric, setMetric] = useState((metrics.find((m) => m.name === requested) || metrics[0]).name);
-  const [all, setAll] = useState(false);
-  const { groups, total, unit, pointer } = metrics.find((m) => m.name === metric);
-  const rows = Object.entries(groups).sort(([, a], [, b]) => (typeof b === 'string' ? b.localeCompare(a) : (Number(b) || 0) - (Number(a) || 0)));
-  const shown = all ? rows : rows.slice(0, MAX_BARS);
-  const largest = Math.max(...rows.map(([, v]) => size(v)), 0);
-  return html`<div class="chart">
-    ${metrics.length > 1 && html`<div class="metric"><label for=${`metric-${prefix}`}>Metric</label> <select id=${`metric-${prefix}`} value=${metric} onChange=${(e) => setMetric(e.target.value)}>${metrics.map((m) => html`<option>${m.name}</option>`)}</select></div>`}
-    <table><caption class="hidden">${metric} by ${by}</caption><thead class="hidden"><tr><th scope="col">${by}</th><th scope="col">Bar</th><th scope="col">${metric}</th></tr></thead>
-      <tbody>${shown.map(([name, value]) => html`<tr key=${name} id=${`${prefix}${pointer}/groups/${escape(name)}`}><th scope="row">${name}</th>
-        <td class="bar-cell">${typeof value !== 'string' && html`<${Bar} share=${largest ? size(value) / largest : 0} />`}</td><td class="figure">${written(value, unit)}</td></tr>`)}</tbody>
-      ${total !== undefined && html`<tfoot><tr id=${`${prefix}${pointer}/total`}><th scope="row">Total</th><td></td><td class="figure">${written(total, unit)}</td></tr></tfoot>`}</table>
-    <${More} all=${all} setAll=${setAll} count=${rows.length} />
-  </div>`;
-}
-
-const size = (value) => Math.abs(Number(value) || 0); // of a bar
-
-function More({ all, setAll, count }) { return count > MAX_BARS && html`<button class="link" onClick=${() => setAll(!all)}>${all ? 'Show fewer' : `Show all ${count}`}</button>`; }
-
-// Rows shows the groups of several fields.
-function Rows({ prefix, fields, metrics, rows }) {
-  const body = rows.map((row, i) => ({ labels: row.by, cells: metrics.map(({ name, unit }, n) => (n === 0 ? { id: `${prefix}/rows/${i}/value`, text: written(row.value, unit) } :
-    { id: `${prefix}/rows/${i}/metrics/${escape(name)}`, text: written(row.metrics?.[name], unit) })) }));
-  const total = metrics.map(({ pointer, total: value, unit }) => ({ id: `${prefix}${pointer}/total`, text: written(value, unit) }));
-  return html`<${Table} label=${`Groups by ${fields.join(', ')}`} heads=${fields} figures=${metrics.map((m) => m.name)} rows=${body} total=${total} />`;
+// groupsOf returns the groups of a result as rows: labels, and the value of each metric. Groups of one field have the order
+// of the first metric that was requested.
+function groupsOf(prefix, metrics, input, { groups, rows }) {
+  if (rows?.length > 0) {
+    return rows.map((row, i) => ({ cells: [...row.by.map((value) => ({ value })), ...metrics.map(({ name }, n) => (n === 0 ? { value: row.value, id: `${prefix}/rows/${i}/value` } :
+      { value: row.metrics?.[name], id: `${prefix}/rows/${i}/metrics/${escape(name)}` }))] }));
+  }
+  const cells = (label) => [{ value: label }, ...metrics.map((m) => ({ value: m.groups?.[label], id: `${prefix}${m.pointer}/groups/${escape(label)}` }))];
+  const list = Object.keys(groups || {}).map((label) => ({ cells: cells(label) }));
+  const order = 1 + Math.max(0, metrics.findIndex((m) => m.name === input.metrics?.[0]));
+  return sortRows(list, { column: order, descending: true });
 }
 
 // Names shows records, with the value that orders them if there is one.
 function Names({ prefix, input, result: { names, names_unit: unit, more_names: more } }) {
   const valued = names.some((n) => n.value !== undefined);
-  const rows = names.map(({ name, value }, i) => ({ labels: [name], cells: valued ? [{ id: `${prefix}/names/${i}/value`, text: written(value, unit) }] : [] }));
-  return html`<${Table} label="Names of records" heads=${[input.names?.field || 'name']} figures=${valued ? [input.top?.by || 'value'] : []} rows=${rows} />
+  const columns = [{ name: input.names?.field || 'name' }, ...(valued ? [{ name: input.top?.by || 'value', unit, numeric: true }] : [])];
+  const rows = names.map(({ name, value }, i) => ({ cells: [{ value: name }, ...(valued ? [{ value, id: `${prefix}/names/${i}/value` }] : [])] }));
+  return html`<${Figures} label="Names of records" columns=${columns} rows=${rows} />
     ${more > 0 && html`<p class="small muted">… ${format(more)} more.</p>`}`;
-}
-
-function Table({ label, heads, figures, rows, total }) {
-  const [all, setAll] = useState(false);
-  const cells = (list) => list.map(({ id, text }) => html`<td class="figure" id=${id}>${text}</td>`);
-  return html`<div class="chart"><div class="table-wrap" tabindex="0" role="region" aria-label=${label}><table>
-    <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}${figures.map((head) => html`<th scope="col" class="figure">${head}</th>`)}</tr></thead>
-    <tbody>${(all ? rows : rows.slice(0, MAX_BARS)).map((row) => html`<tr>${row.labels.map((text) => html`<th scope="row">${text}</th>`)}${cells(row.cells)}</tr>`)}</tbody>
-    ${total && html`<tfoot><tr><th scope="row" colspan=${heads.length}>Total</th>${cells(total)}</tr></tfoot>`}</table></div>
-    <${More} all=${all} setAll=${setAll} count=${rows.length} /></div>`;
 }
 
 const escape = (name) => name.replace(/~/g, '~0').replace(/\//g, '~1');

@@ -3,8 +3,9 @@ import { useEffect, useRef, useState } from './hooks.js';
 import { can } from './api.js';
 import { link, navigate } from './router.js';
 import { useStore } from './store.js';
-import { Field, format, html, Page, plural, Problem } from './ui.js';
+import { Dialog, Field, format, html, Loading, Page, plural, Problem, useRequest } from './ui.js';
 import { Answer } from './answer.js';
+import { Figures } from './table.js';
 import { ask, estate, forget, inspect, questions, setEstate, stop } from './questions.js';
 
 const MAX_ESTATE = 10 << 20; // bytes of a request
@@ -29,25 +30,32 @@ export function Ask({ question }) {
     <div class="ask">
       <div class="ask-main">
         <${Estate} key=${loaded?.name} loaded=${loaded} disabled=${!allowed} reading=${reading} setReading=${setReading} />
-        ${shown.map((q) => html`<${Question} key=${q.id} question=${q} />`)}
-        <${Compose} disabled=${!allowed || !loaded || reading} conversation=${current} running=${shown.some((q) => q.state === 'running')} />
+        ${shown.map((q) => html`<${Question} key=${q.id} question=${q} current=${q.id === question} />`)}
+        <${Compose} disabled=${!allowed || !loaded || reading} conversation=${current} running=${shown.some((q) => q.state === 'running')} first=${shown.length === 0} />
       </div>
       <aside aria-label="Questions of this tab"><h2>Questions</h2>
         ${list.length === 0 ? html`<p class="muted small">The questions of this tab appear here.</p>` : html`<ul class="history">${[...list].reverse().map((q) => html`<li key=${q.id}>
           <a href=${link(['ask', q.id])} aria-current=${q.id === question ? 'true' : undefined}>${q.query || q.run}</a>
-          <span class="small muted">${STATES[q.state]}</span></li>`)}</ul>`}
+          <span class="small muted">${outcome(q)}</span></li>`)}</ul>`}
       </aside>
     </div>
   </${Page}>`;
 }
 
-export const STATES = { running: 'Running', done: 'Answered', stopped: 'Stopped', failed: 'Failed' };
+const OUTCOMES = { running: 'Running', done: 'Answered', declined: 'Declined', stopped: 'Stopped', failed: 'Failed' };
+
+// stateOf returns the state of a question. The model offers suggestions in place of a question that it declined.
+const stateOf = ({ state, progress }) => (state === 'done' && progress.suggestions?.length > 0 ? 'declined' : state);
+
+// outcome returns the state of a question for readers.
+export const outcome = (question) => OUTCOMES[stateOf(question)];
 
 function Estate({ loaded, disabled, reading, setReading }) {
   const [editing, setEditing] = useState(!loaded);
   const [text, setText] = useState('');
   const [error, setError] = useState('');
   const [over, setOver] = useState(false);
+  const [schema, setSchema] = useState(); // the array whose fields are shown
   const file = useRef();
   const request = useRef(); // the AbortController of the reading
   const cancel = () => {
@@ -94,8 +102,9 @@ function Estate({ loaded, disabled, reading, setReading }) {
   if (loaded && !editing) {
     const arrays = loaded.arrays || [];
     return html`<section class="card estate" aria-label="Estate"><p><strong>${loaded.name}</strong> <span class="muted">${format(Math.ceil(loaded.text.length / 1024))} KiB</span>${' '}<button class="link" disabled=${disabled} onClick=${() => setEditing(true)}>Change the estate</button></p>
-      <p class="badges">${arrays.slice(0, MAX_CHIPS).map(([key, n]) => html`<span class="badge">${key} <span class="figure">${format(n)}</span></span>`)}
-        ${arrays.length > MAX_CHIPS && html`<span class="muted small">… ${format(arrays.length - MAX_CHIPS)} more</span>`}</p></section>`;
+      <p class="badges">${arrays.slice(0, MAX_CHIPS).map(([key, n]) => html`<button class="badge" onClick=${() => setSchema(key)}>${key} <span class="figure">${format(n)}</span></button>`)}
+        ${arrays.length > MAX_CHIPS && html`<span class="muted small">… ${format(arrays.length - MAX_CHIPS)} more</span>`}</p>
+      ${schema && html`<${Schema} text=${loaded.text} array=${schema} onClose=${() => setSchema(undefined)} />`}</section>`;
   }
   const leave = () => {
     cancel();
@@ -113,20 +122,36 @@ function Estate({ loaded, disabled, reading, setReading }) {
   </section>`;
 }
 
-function Compose({ disabled, conversation, running }) {
+// Schema shows the fields of an array.
+function Schema({ text, array, onClose }) {
+  const { data, error } = useRequest((signal) => inspect(text, signal, array), [array]);
+  const columns = [{ name: 'field' }, { name: 'type' }, { name: 'present', unit: '%', numeric: true }, { name: 'values', numeric: true }, { name: 'most frequent' }];
+  const frequent = (d) => d.values?.slice(0, 3).map(([value]) => value).join(', ');
+  const rows = data?.details?.map((d) => ({ cells: [{ value: d.name }, { value: d.type }, { value: Math.round(100 * d.share) }, { value: d.distinct }, { value: frequent(d) }] }));
+  return html`<${Dialog} title=${`Fields of ${array}`} wide onClose=${onClose}>
+    ${rows ? html`<${Figures} label=${`Fields of ${array}`} columns=${columns} rows=${rows} />` : error || data ? html`<${Problem} error=${error || { message: data.error || data.note || 'The array has no fields.' }} />` : html`<${Loading} />`}
+    <div class="actions"><button onClick=${onClose}>Close</button></div></${Dialog}>`;
+}
+
+// examplesOf returns questions about the largest arrays of an estate.
+const examplesOf = (loaded) => [...(loaded?.arrays || [])].sort(([, a], [, b]) => b - a).slice(0, 3).map(([key]) => `how many ${key}?`);
+
+function Compose({ disabled, conversation, running, first }) {
+  const examples = examplesOf(useStore(estate));
   const [query, setQuery] = useState('');
   const [broad, setBroad] = useState(false);
+  const start = (text) => navigate(link(['ask', ask({ query: text, conversation, mode: broad ? 'broad' : undefined })]));
   const submit = (e) => {
     e.preventDefault();
     if (!query.trim() || disabled || running) return;
-    const id = ask({ query: query.trim(), conversation, mode: broad ? 'broad' : undefined });
+    start(query.trim());
     setQuery('');
-    navigate(link(['ask', id]));
   };
   const keys = (e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) submit(e); };
-  return html`<form class="compose card" onSubmit=${submit}>
+  return html`${first && !disabled && html`<div class="actions suggestions" role="group" aria-label="Questions about this estate">${examples.map((text) => html`<button key=${text} onClick=${() => start(text)}>${text}</button>`)}</div>`}
+  <form class="compose card" onSubmit=${submit}>
     <label class="hidden" for="query">Question</label>
-    <textarea id="query" rows="1" maxlength="10000" disabled=${disabled} value=${query} aria-describedby="query-hint" placeholder=${disabled ? 'Load an estate first' : 'how many hosts per site?'}
+    <textarea id="query" rows="1" maxlength="10000" disabled=${disabled} value=${query} aria-describedby="query-hint" placeholder=${disabled ? 'Load an estate first' : examples[0]}
       onInput=${(e) => setQuery(e.target.value)} onKeyDown=${keys}></textarea>
     <div class="actions"><p class="hint" id="query-hint">Enter asks, Shift+Enter begins a new line.</p><label class="check"><input type="checkbox" checked=${broad} disabled=${disabled} onChange=${(e) => setBroad(e.target.checked)} /> Facts only</label>
       <button class="primary" disabled=${disabled || running || !query.trim()}>Ask</button></div>
@@ -134,8 +159,9 @@ function Compose({ disabled, conversation, running }) {
 }
 
 // progressText is announced to screen readers while an answer arrives.
-function progressText({ state, progress }) {
-  if (state !== 'running') return STATES[state];
+function progressText(question) {
+  const { state, progress } = question;
+  if (state !== 'running') return outcome(question);
   const waiting = progress.calls.find((c) => c.result === undefined);
   if (waiting) return `Calling ${waiting.name}…`;
   if (progress.text) return 'Answering…';
@@ -151,15 +177,15 @@ function Suggestions({ question: { conversation, state, progress } }) {
     onClick=${() => navigate(link(['ask', ask({ query, conversation })]))}>${query}</button>`)}</div>`;
 }
 
-export function Question({ question }) {
+export function Question({ question, current }) {
   const { id, query, state, progress, error, run, stopping } = question;
   const running = state === 'running';
-  return html`<article class="question" id=${`question-${id}`} aria-label=${query || run}>
+  return html`<article class=${`question${current ? ' current' : ''}`} id=${`question-${id}`} aria-label=${query || run}>
     <h2>${query || html`Run <code>${run}</code>`}</h2>
-    <${Answer} id=${id} progress=${{ ...progress, error: undefined }} running=${running} />
+    <${Answer} id=${id} progress=${{ ...progress, error: undefined }} running=${running} declined=${stateOf(question) === 'declined'} />
     <${Problem} error=${error} />
     <${Suggestions} question=${question} />
-    <div class="question-foot"><p class=${`status ${state}`} role="status">${stopping ? 'Stopping…' : progressText(question)}</p>
+    <div class="question-foot"><p class=${`status ${stateOf(question)}`} role="status">${stopping ? 'Stopping…' : progressText(question)}</p>
       ${running && html`<button class="danger" disabled=${stopping} onClick=${() => stop(id)}>Stop</button>`}
       ${run && html`<span class="small muted">Run <code>${run}</code></span>`}
       ${!running && html`<button class="link" onClick=${() => forget(id)}>Remove<span class="hidden"> this question</span></button>`}</div>

@@ -1,6 +1,7 @@
 // The Markdown of answers and instructions, parsed by markdown-it. It becomes elements, never HTML:
 // markup in the text stays text, there are no images, and links have http or https.
 import { h } from './preact.js';
+import { useState } from './hooks.js';
 import { html } from './ui.js';
 import MarkdownIt from './markdown-it.js';
 
@@ -13,6 +14,15 @@ parser.validateLink = (address) => /^https?:\/\//i.test(address);
 // markdown-it omits blocks of more levels than maxNesting; these are paragraphs instead.
 const paragraph = parser.block.ruler.getRules('').at(-1);
 parser.block.ruler.before('table', 'nesting', (state, ...lines) => state.level >= MAX_NESTING - 2 && paragraph(state, ...lines));
+
+const FOLDED = 15; // items of a list that are shown at first
+
+// List shows the first items of a long list.
+function List({ tag, start, items }) {
+  const [all, setAll] = useState(items.length <= FOLDED);
+  return html`<${tag} start=${start}>${all ? items : items.slice(0, FOLDED)}</${tag}>
+    ${!all && html`<button class="link" onClick=${() => setAll(true)}>Show all ${items.length}</button>`}`;
+}
 
 const plainText = (text) => text;
 
@@ -49,7 +59,7 @@ function element({ token, content }) {
     case 'h1': return html`<h3>${content}</h3>`; // the page has the headings of levels 1 and 2
     case 'h2': return html`<h4>${content}</h4>`;
     case 'h3': case 'h4': case 'h5': case 'h6': return html`<h5>${content}</h5>`;
-    case 'ol': return html`<ol start=${token.attrGet('start')}>${content}</ol>`;
+    case 'ol': case 'ul': return html`<${List} tag=${token.tag} start=${token.attrGet('start')} items=${content} />`;
     case 'table': return html`<div class="table-wrap" tabindex="0" role="region" aria-label="Table"><table>${content}</table></div>`;
     case 'th': case 'td': return h(token.tag, { class: token.attrGet('style') === 'text-align:right' ? 'right' : undefined }, content);
     default: return token.hidden ? content : h(token.tag, null, content);

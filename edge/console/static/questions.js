@@ -58,9 +58,9 @@ export function setEstate(value) {
 }
 
 // inspect returns what the server reads in the text of an estate, the result of inspect_schema:
-// arrays, and a note if there is none.
-export async function inspect(text, signal) {
-  const calls = [{ name: 'inspect_schema', input: { data_key: '' } }];
+// arrays, and a note if there is none; or the fields of an array.
+export async function inspect(text, signal, array = '') {
+  const calls = [{ name: 'inspect_schema', input: { data_key: array } }];
   const response = await send('POST', '/api/v1/analyze', { body: { target: 'H', context: text, calls }, signal });
   let progress = nothing;
   for await (const event of read(response.body)) progress = add(progress, event);
@@ -119,10 +119,7 @@ async function follow(id, connect) {
       const response = await connect(controller.signal);
       if (!find(id)?.run) change(id, { run: response.headers.get('Cairn-Run') });
       if (response.status === 204) break; // no event follows
-      for await (const event of read(response.body)) {
-        failures = 0;
-        change(id, { progress: add(find(id).progress, event) });
-      }
+      await receive(id, response.body, () => { failures = 0; });
       if (find(id).progress.done) break;
     } catch (error) {
       if (controller.signal.aborted) return;
@@ -141,6 +138,29 @@ async function follow(id, connect) {
     connect = (signal) => resume(id, signal);
   }
   finish(id);
+}
+
+// receive adds the events of a stream to the progress of a question, which changes once for each frame. received is called
+// for each event.
+async function receive(id, body, received) {
+  let { progress } = find(id);
+  let due = false;
+  const flush = () => {
+    if (due && find(id)) change(id, { progress });
+    due = false;
+  };
+  try {
+    for await (const event of read(body)) {
+      received();
+      progress = add(progress, event);
+      if (due) continue;
+      due = true;
+      if (document.hidden) setTimeout(flush, 250); // there are no frames
+      else requestAnimationFrame(flush);
+    }
+  } finally {
+    flush();
+  }
 }
 
 function finish(id, error) {

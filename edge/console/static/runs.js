@@ -1,7 +1,7 @@
 // Runs of analyses: those of the tenant and of this tab, and any other by its name.
 import { useEffect, useState } from './hooks.js';
 import { call, can, segment } from './api.js';
-import { Question, STATES } from './ask.js';
+import { outcome, Question } from './ask.js';
 import { open, questions } from './questions.js';
 import { link, navigate } from './router.js';
 import { useStore } from './store.js';
@@ -27,7 +27,7 @@ export function Runs({ run }) {
       ${list.length === 0 ? html`<${Empty}><p>No analysis was started or followed in this tab.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Runs of this tab"><table class="own">
         <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Began</th></tr></thead>
         <tbody>${[...list].reverse().map((q) => html`<tr key=${q.id}><td>${q.run ? html`<a class="id" href=${link(['runs', q.run])}>${q.run}</a>` : html`<span class="muted">none yet</span>`}</td>
-          <td class="text">${q.query ? html`<a href=${link(['ask', q.id])}>${q.query}</a>` : ''}</td><td>${STATES[q.state]}</td><td>${new Date(q.began).toLocaleTimeString()}</td></tr>`)}</tbody></table></div>`}
+          <td class="text">${q.query ? html`<a href=${link(['ask', q.id])}>${q.query}</a>` : ''}</td><td>${outcome(q)}</td><td>${new Date(q.began).toLocaleTimeString()}</td></tr>`)}</tbody></table></div>`}
     </section>
   </${Page}>`;
 }

@@ -91,14 +91,14 @@ export function RecordLink({ kind, id, scope, children }) {
 }
 
 // Dialog is a modal dialog that closes with Escape; the element that opened it gets the focus back.
-export function Dialog({ title, onClose, children }) {
+export function Dialog({ title, wide, onClose, children }) {
   const element = useRef();
   useEffect(() => {
     const before = document.activeElement;
     element.current.showModal();
     return () => before?.focus();
   }, []);
-  return html`<dialog ref=${element} aria-labelledby="dialog-title" onClose=${onClose} onCancel=${onClose}>
+  return html`<dialog ref=${element} class=${wide ? 'wide-dialog' : ''} aria-labelledby="dialog-title" onClose=${onClose} onCancel=${onClose}>
     <h2 id="dialog-title">${title}</h2>${children}</dialog>`;
 }
 
