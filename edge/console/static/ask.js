@@ -129,7 +129,7 @@ function Schema({ text, array, onClose }) {
   const frequent = (d) => d.values?.slice(0, 3).map(([value]) => value).join(', ');
   const rows = data?.details?.map((d) => ({ cells: [{ value: d.name }, { value: d.type }, { value: Math.round(100 * d.share) }, { value: d.distinct }, { value: frequent(d) }] }));
   return html`<${Dialog} title=${`Fields of ${array}`} wide onClose=${onClose}>
-    ${rows ? html`<${Figures} label=${`Fields of ${array}`} columns=${columns} rows=${rows} />` : error || data ? html`<${Problem} error=${error || { message: data.error || data.note || 'The array has no fields.' }} />` : html`<${Loading} />`}
+    ${rows ? html`<${Figures} label=${`Fields of ${array}`} columns=${columns} rows=${rows} plain />` : error || data ? html`<${Problem} error=${error || { message: data.error || data.note || 'The array has no fields.' }} />` : html`<${Loading} />`}
     <div class="actions"><button onClick=${onClose}>Close</button></div></${Dialog}>`;
 }
 

@@ -5,14 +5,14 @@ import { Bar, format, html, plural } from './ui.js';
 const FOLDED = 15; // rows that are shown at first
 
 // Figures shows rows of labels and figures. columns: {name, unit, numeric (a figure)}. rows: {cells: [{value, id}]}, in
-// the initial order. total: the cells of the last columns. label names the table and the saved file.
-export function Figures({ label, columns, rows, total }) {
+// the initial order. total: the cells of the last columns. label names the table and the saved file. plain: without bars.
+export function Figures({ label, columns, rows, total, plain }) {
   const [sort, setSort] = useState();
   const [filter, setFilter] = useState('');
   const [all, setAll] = useState(false);
   const listed = useMemo(() => sortRows(rows.filter(({ cells }) => matches(cells, columns, filter)), sort), [rows, columns, filter, sort]);
   const time = useMemo(() => timesOf(columns, rows), [columns, rows]);
-  const charted = chartedColumn(columns, rows, sort?.column);
+  const charted = plain ? undefined : chartedColumn(columns, rows, sort?.column);
   const largest = charted === undefined ? 0 : Math.max(...rows.map((row) => row.cells[charted].value));
   const order = (column) => setSort((s) => (s?.column === column ? { column, descending: !s.descending } : { column, descending: columns[column].numeric }));
   const shown = all ? listed : listed.slice(0, FOLDED);
