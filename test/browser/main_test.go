@@ -109,6 +109,7 @@ func TestConsole(t *testing.T) {
 		{"the catalog lists, filters and pages", testCatalog},
 		{"a record shows its fields and links", testRecord},
 		{"a registrar registers, edits and deletes a record", testForm},
+		{"a form finds ids and reads files", testSkillForm},
 		{"the revisions of a record are compared", testHistory},
 		{"errors of the API are shown at their fields", testFormErrors},
 		{"a second writer is told about the first", testConflict},

@@ -98,13 +98,17 @@ func testForm(t *testing.T, s *suite) {
 	p.fill("#field-description", "made by <b>hand</b>")
 	p.fill("#field-capabilities", "one\ntwo")
 	p.fill("#field-labels", "team=network\ntier=gold")
+	p.eval("document.querySelector('#field-public').click()", nil)
 	p.fill("#field-other", `{"vendor_field": {"kept": [1, 2]}}`)
 	p.click("Register")
-	p.waitText(".fields", "made by <b>hand</b>", "team=network", "vendor_field")
+	p.waitText("[role=status]", "record.public")
+	p.click("Show the record")
+	p.waitText(".fields", "made by <b>hand</b>", "team=network", "vendor_field", "public")
 	p.waitText(".badge", "forms")
 
 	p.click("Edit")
 	p.waitText("h1", "Edit web.console.made")
+	p.wait("document.querySelector('#field-public').checked && document.querySelector('#field-public').closest('details').open")
 	p.wait(`document.querySelector('#field-capabilities').value === 'one\ntwo' && document.querySelector('#field-other').value.includes('kept')`)
 	p.fill("#field-description", "edited")
 	p.fill("#field-status", "deprecated")
@@ -161,6 +165,32 @@ func testHistory(t *testing.T, s *suite) {
 	p.waitText(".diff", "removed")
 }
 
+// testSkillForm registers a skill with a file, and a tool that the form has found.
+func testSkillForm(t *testing.T, s *suite) {
+	p := openPage(t, s, s.open.URL(), "#/register/skill?tenant=acme")
+	p.fill("#field-skill_id", "files.made")
+	p.fill("#field-tool_ids", "")
+	p.eval("(() => { const e = document.querySelector('#field-tool_ids'); e.value = 'arraydb'; e.dispatchEvent(new Event('input', {bubbles: true})); })()", nil)
+	p.wait("[...document.querySelectorAll('#field-tool_ids-list option')].some(e => e.value === 'arraydb.volumes.history')")
+	p.fill("#field-tool_ids", "arraydb.volumes.history")
+	p.fill("#field-tool_ids", "no.such.tool")
+	p.waitText(".ids .badge", "no.such.tool")
+	p.eval("document.querySelector('[aria-label=\"Remove no.such.tool\"]').click()", nil)
+	p.wait("document.querySelectorAll('.ids .badge').length === 1")
+	p.eval(`(() => { const data = new DataTransfer();
+		data.items.add(new File(['echo <b>hello</b>'], 'run.sh'));
+		data.items.add(new File([new Uint8Array([255, 0, 1])], 'image.bin'));
+		const input = document.querySelector('#field-resources');
+		input.files = data.files;
+		input.dispatchEvent(new Event('change', {bubbles: true})); })()`, nil)
+	p.waitText(".ids", "run.sh", "image.bin")
+	p.click("Register")
+	p.waitText(".fields", "arraydb.volumes.history")
+	p.waitText(".resource", "run.sh", "image.bin")
+	p.eval("document.querySelectorAll('.resource').forEach(e => { e.open = true; })", nil)
+	p.waitText(".resource pre", "echo <b>hello</b>")
+}
+
 func testFormErrors(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), "#/register/skill?tenant=forms")
 	p.click("Register")
@@ -168,12 +198,10 @@ func testFormErrors(t *testing.T, s *suite) {
 	p.fill("#field-skill_id", "single")
 	p.fill("#field-version", "1")
 	p.fill("#field-labels", "no value")
-	p.fill("#field-resources", "{")
 	p.click("Register")
 	p.waitText("#field-skill_id-error", "expected form")
 	p.waitText("#field-version-error", "expected form")
 	p.waitText("#field-labels-error", "name=value")
-	p.wait("document.querySelector('#field-resources-error')")
 	p.wait("document.querySelector('#field-version').getAttribute('aria-invalid') === 'true'")
 	p.wait("document.querySelector('#field-version').getAttribute('aria-describedby').includes('field-version-error')")
 
@@ -181,9 +209,9 @@ func testFormErrors(t *testing.T, s *suite) {
 	p.fill("#field-skill_id", "network.find")
 	p.fill("#field-version", "1.0.0")
 	p.fill("#field-labels", "")
-	p.fill("#field-resources", "")
 	p.fill("#field-domain", "storage")
 	p.fill("#field-tool_ids", "no.such.tool")
+	p.waitText(".ids .badge", "no.such.tool")
 	p.eval("document.querySelector('.check input').click()", nil) // strict
 	p.click("Register")
 	p.waitText("#field-domain-error", "network")
@@ -336,6 +364,11 @@ func testHealth(t *testing.T, s *suite) {
 	p.waitText(".tiles", "Requests per second", "Memory")
 	p.waitText("table", "GET /metrics")
 	p.wait("document.querySelectorAll('.spark polyline').length >= 5") // a second sample
+
+	p.eval("window.fetch = () => Promise.reject(new TypeError('gone'))", nil)
+	p.waitText("[role=status]", "unreachable")
+	p.waitText("main", "Last contact")
+	p.wait("[...document.querySelectorAll('table:first-of-type tbody tr td:nth-child(2) .badge')].every(e => e.innerText === 'unknown' && e.classList.contains('bad'))")
 
 	reader := openPage(t, s, s.keyed.URL(), "#/health")
 	reader.signIn(s.key(t, "admin", "--tenant", "acme"))

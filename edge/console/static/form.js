@@ -5,22 +5,41 @@ import { link, route, tenant } from './router.js';
 import { editable, LINKS, recordPath, reopen } from './record.js';
 import { Field, html, KINDS, Loading, Page, plural, Problem, useRequest } from './ui.js';
 
-const LONG = ['purpose', 'description', 'instructions'];
+const LONG = ['purpose', 'description', 'instructions', 'body'];
+// The fields in the order of work; others follow.
+const ORDER = ['display_name', 'purpose', 'description', 'domain', 'instructions', 'body', 'variables', 'example_queries', 'capabilities', 'provider', 'tool_class', 'skill_ids', 'tool_ids',
+  'context_builder_ids', 'guardrail_ids', 'template_id', 'resources', 'agent_card', 'labels', 'status', 'version'];
+const MAX_FILE = 1 << 20; // bytes of a resource
 const STATUS = ['active', 'draft', 'deprecated', 'retired'];
 
-// type is how a field is edited: text, lines, pairs or json.
+// position is the place of a field in the form.
+const position = (name) => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
+
+// labelOf returns the name of a field for readers.
+function labelOf(name) {
+  const words = name.replace(/_ids$/, 's').replace(/_id$/, '').replace(/_/g, ' ');
+  return words[0].toUpperCase() + words.slice(1);
+}
+
+// type is how a field is edited: ids, files, switch, text, lines, pairs or json.
 function type(name, schema) {
-  if (schema.type === 'array' && (schema.items?.type === 'string' || LINKS[name])) return 'lines';
+  if (name === 'resources') return 'files';
+  if (schema.type === 'array' && LINKS[name]) return 'ids';
+  if (schema.type === 'boolean') return 'switch';
+  if (schema.type === 'array' && schema.items?.type === 'string') return 'lines';
   if (schema.type === 'object' && schema.additionalProperties?.type === 'string') return 'pairs';
   if (schema.type === 'string') return 'text';
   return 'json';
 }
 
-// encode returns the text that the form shows for a value, and decode the value of a text; undefined: none.
+// encode returns what the form shows for a value, a text but for files and switches, and decode the value of that;
+// undefined: none.
 function encode(how, value) {
+  if (how === 'files') return value || [];
+  if (how === 'switch') return value ?? false;
   if (value === undefined) return '';
   switch (how) {
-    case 'lines': return Array.isArray(value) ? value.join('\n') : String(value);
+    case 'lines': case 'ids': return Array.isArray(value) ? value.join('\n') : String(value);
     case 'pairs': return Object.entries(value).map(([n, v]) => `${n}=${v}`).join('\n');
     case 'json': return JSON.stringify(value, null, 2);
     default: return String(value);
@@ -28,9 +47,11 @@ function encode(how, value) {
 }
 
 function decode(how, text) {
+  if (how === 'files') return text.length ? text : undefined;
+  if (how === 'switch') return text || undefined;
   if (text.trim() === '') return undefined;
   switch (how) {
-    case 'lines': return text.split('\n').map((line) => line.trim()).filter(Boolean);
+    case 'lines': case 'ids': return text.split('\n').map((line) => line.trim()).filter(Boolean);
     case 'pairs': return Object.fromEntries(text.split('\n').filter((l) => l.trim()).map((line) => {
       const [name, value] = line.split(/=(.*)/s);
       if (value === undefined) throw new Error(`want name=value in each line, got "${line}"`);
@@ -88,7 +109,7 @@ export function RecordForm({ kind, id, copy }) {
 
 function Form({ kind, id, copied, schema, record, etag }) {
   const idField = `${kind}_id`;
-  const names = Object.keys(schema.properties).filter((n) => n !== 'tenant_id' && n !== idField);
+  const names = Object.keys(schema.properties).filter((n) => n !== 'tenant_id' && n !== idField).sort((a, b) => position(a) - position(b));
   const how = Object.fromEntries(names.map((n) => [n, type(n, schema.properties[n])]));
   const others = Object.fromEntries(Object.entries(record).filter(([n]) => n !== 'tenant_id' && n !== idField && !names.includes(n)));
   const first = { [idField]: record[idField] || '', other: Object.keys(others).length ? JSON.stringify(others, null, 2) : '' };
@@ -104,7 +125,8 @@ function Form({ kind, id, copied, schema, record, etag }) {
   const owner = id ? record.tenant_id || '' : tenant();
   useEffect(() => { if (failure || Object.keys(wrong).length) summary.current?.focus(); }, [failure, wrong]);
 
-  const set = (name) => (e) => setValues({ ...values, [name]: e.target.value });
+  const put = (name) => (value) => setValues((before) => ({ ...before, [name]: value }));
+  const set = (name) => (e) => put(name)(e.target.value);
 
   // read returns the record of the form, with the problems of its fields.
   const read = () => {
@@ -155,7 +177,9 @@ function Form({ kind, id, copied, schema, record, etag }) {
   };
 
   if (stored) return html`<${Stored} kind=${kind} stored=${stored} />`;
-  const inputs = names.map((n) => html`<${Input} key=${n} name=${n} how=${how[n]} schema=${schema.properties[n]} value=${values[n]} error=${wrong[n]} onInput=${set(n)} />`);
+  const inputs = (list) => list.map((n) => html`<${Input} key=${n} name=${n} how=${how[n]} schema=${schema.properties[n]} value=${values[n]} error=${wrong[n]} put=${put(n)} />`);
+  const advanced = names.filter((n) => !ORDER.includes(n));
+  const needed = values.other !== '' || wrong.other || advanced.some((n) => wrong[n] || record[n] !== undefined);
   return html`<form class="record" noValidate onSubmit=${submit}>
     <div ref=${summary} class="slot" tabindex="-1">
       ${Object.keys(wrong).length > 0 && !failure && html`<div class="notice bad" role="alert">${plural(Object.keys(wrong).length, 'field is', 'fields are')} not valid.</div>`}
@@ -163,11 +187,12 @@ function Form({ kind, id, copied, schema, record, etag }) {
         'A record with this id exists already in this scope.'} <a href=${link(['catalog', kind, values[idField]])}>Show it</a></div>` : html`<${Problem} error=${failure} />`}
     </div>
     <p class="muted">${owner ? html`For the tenant <strong>${owner}</strong>.` : 'For the global scope.'} ${!id && !fixed && 'Select another tenant at the top.'} ${copied && 'Copied: change the id or the tenant.'}</p>
-    <${Field} label=${html`${idField} <span class="muted">required</span>`} hint=${schema.properties[idField].description} error=${wrong[idField]}>
+    <${Field} label=${html`Id <span class="muted">required</span>`} hint=${schema.properties[idField].description} error=${wrong[idField]}>
       <input id=${`field-${idField}`} required readonly=${Boolean(id)} spellcheck=${false} maxlength="256" value=${values[idField]} onInput=${set(idField)} /></${Field}>
-    ${inputs}
-    <${Field} wide label="Other fields" hint="A JSON object. Fields that Cairn does not interpret are stored unchanged." error=${wrong.other}>
-      <textarea id="field-other" class="code" rows="3" spellcheck=${false} value=${values.other} onInput=${set('other')}></textarea></${Field}>
+    ${inputs(names.filter((n) => ORDER.includes(n)))}
+    <details class="wide" open=${Boolean(needed)}><summary>Advanced fields</summary><div class="record">${inputs(advanced)}
+      <${Field} wide label="Other fields" hint="A JSON object. Fields that Cairn does not interpret are stored unchanged." error=${wrong.other}>
+        <textarea id="field-other" class="code" rows="3" spellcheck=${false} value=${values.other} onInput=${set('other')}></textarea></${Field}></div></details>
     <div class="buttons wide">
       <label class="check"><input type="checkbox" checked=${strict} onChange=${(e) => setStrict(e.target.checked)} /> Reject warnings: misspelt fields and references to absent records</label>
       <div class="actions"><a class="button" href=${id ? link(['catalog', kind, id]) : link(['catalog', kind])}>Cancel</a><button class="primary" disabled=${busy}>${id ? 'Save' : 'Register'}</button></div>
@@ -191,19 +216,86 @@ function assign(errors, names) {
   return { byField, rest };
 }
 
-function Input({ name, how, schema, value, error, onInput }) {
+function Input({ name, how, schema, value, error, put }) {
   const id = `field-${name}`;
-  const hints = { lines: 'one per line', pairs: 'name=value, one per line', json: 'JSON' };
+  const hints = { lines: 'one per line', pairs: 'name=value, one per line', json: 'JSON', ids: 'type to search' };
   const hint = [schema.description, hints[how]].filter(Boolean).join('; ');
+  const label = labelOf(name);
+  const onInput = (e) => put(e.target.value);
+  if (how === 'switch') {
+    return html`<${Field} label=${label} hint=${hint} error=${error}><input id=${id} type="checkbox" role="switch" checked=${value} onChange=${(e) => put(e.target.checked)} /></${Field}>`;
+  }
+  if (how === 'files') return html`<${Field} wide label=${label} hint=${hint} error=${error}><${Files} id=${id} value=${value} put=${put} /></${Field}>`;
+  if (how === 'ids') return html`<${Field} label=${label} hint=${hint} error=${error}><${Ids} id=${id} kind=${LINKS[name]} value=${value} put=${put} /></${Field}>`;
   if (name === 'status') {
     const choices = STATUS.includes(value) || value === '' ? STATUS : [...STATUS, value];
-    return html`<${Field} label=${name} hint=${hint} error=${error}><select id=${id} value=${value} onChange=${onInput}><option value="">active by default</option>${choices.map((s) => html`<option value=${s}>${s}</option>`)}</select></${Field}>`;
+    return html`<${Field} label=${label} hint=${hint} error=${error}><select id=${id} value=${value} onChange=${onInput}><option value="">active by default</option>${choices.map((s) => html`<option value=${s}>${s}</option>`)}</select></${Field}>`;
   }
   const long = how !== 'text' || LONG.includes(name);
-  if (!long) return html`<${Field} label=${name} hint=${hint} error=${error}><input id=${id} value=${value} onInput=${onInput} /></${Field}>`;
-  const rows = name === 'instructions' ? 10 : how === 'text' ? 2 : Math.min(6, Math.max(2, value.split('\n').length));
-  return html`<${Field} wide=${name === 'instructions' || how === 'json'} label=${name} hint=${hint} error=${error}>
+  if (LINKS[name]) return html`<${Field} label=${label} hint=${hint} error=${error}><${IdInput} id=${id} kind=${LINKS[name]} value=${value} onInput=${onInput} /></${Field}>`;
+  if (!long) return html`<${Field} label=${label} hint=${hint} error=${error}><input id=${id} value=${value} onInput=${onInput} /></${Field}>`;
+  const text = name === 'instructions' || name === 'body';
+  const rows = text ? 10 : how === 'text' ? 2 : Math.min(6, Math.max(2, value.split('\n').length));
+  return html`<${Field} wide=${text || how === 'json'} label=${label} hint=${hint} error=${error}>
     <textarea id=${id} rows=${rows} class=${how === 'text' ? '' : 'code'} spellcheck=${how === 'text'} value=${value} onInput=${onInput}></textarea></${Field}>`;
+}
+
+// IdInput is an input for the id of a record, with the registered ids that begin as its text does.
+function IdInput({ kind, id, value, ...attributes }) {
+  const [prefix, setPrefix] = useState();
+  const { data } = useRequest(async (signal) => {
+    if (prefix === undefined) return [];
+    return (await call('GET', `/records/${kind}`, { query: { tenant_id: tenant(), prefix, limit: 20 }, signal })).data.records;
+  }, [kind, prefix]);
+  const search = (e) => {
+    attributes.onInput?.(e);
+    setPrefix(e.target.value.trim());
+  };
+  return html`<input ...${attributes} id=${id} list=${`${id}-list`} spellcheck=${false} autocomplete="off" maxlength="256" value=${value} onInput=${search} onFocus=${(e) => setPrefix(e.target.value.trim())} />
+    <datalist id=${`${id}-list`}>${data?.map((r) => html`<option value=${r[`${kind}_id`]}>${r.display_name || r.purpose || r.description}</option>`)}</datalist>`;
+}
+
+// Ids edits a list of ids, one per line of value.
+function Ids({ id, kind, value, put, ...attributes }) {
+  const [text, setText] = useState('');
+  const list = value.split('\n').filter(Boolean);
+  const add = (e) => {
+    const given = e.target.value.trim();
+    if (given && !list.includes(given)) put([...list, given].join('\n'));
+    setText('');
+  };
+  const keys = (e) => {
+    if (e.key !== 'Enter') return;
+    e.preventDefault();
+    add(e);
+  };
+  return html`<div class="ids">${list.length > 0 && html`<ul class="badges plain">${list.map((one) => html`<li key=${one} class="badge"><code>${one}</code> <button type="button" class="link" aria-label=${`Remove ${one}`} onClick=${() => put(list.filter((x) => x !== one).join('\n'))}>×</button></li>`)}</ul>`}
+    <${IdInput} ...${attributes} id=${id} kind=${kind} value=${text} onInput=${(e) => setText(e.target.value)} onChange=${add} onKeyDown=${keys} /></div>`;
+}
+
+// Files edits the resources of a record.
+function Files({ id, value, put, ...attributes }) {
+  const [problem, setProblem] = useState('');
+  const add = async (e) => {
+    const chosen = [...e.target.files];
+    const large = chosen.find((f) => f.size > MAX_FILE);
+    setProblem(large ? `${large.name} is larger than 1 MiB.` : '');
+    if (large) return;
+    const read = await Promise.all(chosen.map(readFile));
+    put([...value.filter((r) => !read.some((one) => one.path === r.path)), ...read]);
+  };
+  return html`<div class="ids">${value.length > 0 && html`<ul class="plain">${value.map((r) => html`<li key=${r.path}><code>${r.path}</code> ${r.size !== undefined && html`<span class="muted">${plural(r.size, 'byte')}</span>`} <button type="button" class="link" onClick=${() => put(value.filter((one) => one !== r))}>Remove<span class="hidden"> ${r.path}</span></button></li>`)}</ul>`}
+    <input ...${attributes} id=${id} type="file" multiple onChange=${add} />${problem && html`<p class="error" role="alert">${problem}</p>`}</div>`;
+}
+
+// readFile returns a file as a resource: text, or Base64 if it is not UTF-8.
+async function readFile(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  try {
+    return { path: file.name, text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
+  } catch {
+    return { path: file.name, data: btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join('')) };
+  }
 }
 
 function Stored({ kind, stored }) {

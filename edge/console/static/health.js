@@ -6,6 +6,7 @@ import { difference, merge, parse, quantile, routes, sum } from './metrics.js';
 
 const INTERVAL = 3000; // milliseconds between two samples
 const KEPT = 60; // samples in the charts
+const TIMEOUT = 5000; // milliseconds of a sample
 
 // health returns the response of /health, whose status 503 is not an error here.
 async function health(signal) {
@@ -19,7 +20,7 @@ async function health(signal) {
 
 // sample returns the health and, if it is permitted, the metrics.
 async function sample(signal) {
-  const now = { at: performance.now(), health: await health(signal) };
+  const now = { at: performance.now(), time: new Date(), health: await health(signal) };
   if (!can('operate')) return now;
   try {
     now.metrics = parse(await (await send('GET', '/metrics', { signal })).text());
@@ -43,7 +44,7 @@ function useSamples() {
         return;
       }
       try {
-        const now = await sample(controller.signal);
+        const now = await sample(AbortSignal.any([controller.signal, AbortSignal.timeout(TIMEOUT)]));
         setState((s) => ({ samples: [...s.samples, now].slice(-KEPT) }));
       } catch (error) {
         if (!controller.signal.aborted) setState((s) => ({ ...s, error }));
@@ -59,18 +60,20 @@ function useSamples() {
   return state;
 }
 
-const BADGE = { ok: 'good', degraded: 'warn', down: 'bad' };
+const BADGE = { ok: 'good', degraded: 'warn', down: 'bad', unknown: 'bad', unreachable: 'bad' };
 
 export function Health() {
   const { samples, error } = useSamples();
   const last = samples.at(-1);
   if (!last) return html`<${Page} title="Health">${error ? html`<${Problem} error=${error} />` : html`<${Loading} />`}</${Page}>`;
-  const { status, degraded, version, services } = last.health;
+  const { degraded, version, services } = last.health;
+  const status = error ? 'unreachable' : last.health.status;
+  const parts = error ? services?.map((s) => ({ ...s, status: 'unknown' })) : services;
   return html`<${Page} title="Health" subtitle=${html`Cairn ${version}. Measured every 3 seconds.`}>
-    <p role="status" class="badges"><span class=${`badge ${BADGE[status] || ''}`}>${status}</span></p>
+    <p class="badges"><span role="status" class=${`badge ${BADGE[status] || ''}`}>${status}</span> <span class="small muted">Last contact ${last.time.toLocaleTimeString()}</span></p>
     <${Problem} error=${error} />
     ${degraded?.length > 0 && html`<div class="notice warn"><p><strong>Reasons</strong></p><ul>${degraded.map((reason) => html`<li>${reason}</li>`)}</ul></div>`}
-    ${services ? html`<${Services} services=${services} metrics=${last.metrics} />` : html`<p class="muted">Details are for credentials for all tenants.</p>`}
+    ${parts ? html`<${Services} services=${parts} metrics=${last.metrics} />` : html`<p class="muted">Details are for credentials for all tenants.</p>`}
     ${last.elsewhere && html`<p class="muted">Metrics of this edge are on a separate listener (<code>--metrics</code>).</p>`}
     ${!can('operate') && html`<p class="muted">Traffic and latency are for the role admin with a credential for all tenants.</p>`}
     ${last.metrics && html`<${Traffic} samples=${samples.filter((s) => s.routes)} />`}

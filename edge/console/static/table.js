@@ -22,7 +22,7 @@ export function Figures({ label, columns, rows, total, plain }) {
       ${filter && html`<span class="small muted" role="status">${format(listed.length)} of ${plural(rows.length, 'row')}</span>`}
       ${navigator.clipboard && html`<button class="link" onClick=${() => navigator.clipboard.writeText(text(columns, listed, '\t'))}>Copy</button>`}
       <button class="link" onClick=${() => save(`${label}.csv`, text(columns, listed, ','))}>Save as CSV</button></div>
-    <div class="table-wrap" tabindex="0" role="region" aria-label=${label}><table>
+    <div class="table-wrap" tabindex="0" role="group" aria-label=${label}><table>
       <thead><tr>${columns.map((column, i) => html`<th scope="col" class=${column.numeric ? 'figure' : ''} aria-sort=${sort?.column === i ? (sort.descending ? 'descending' : 'ascending') : undefined}>
         <button class="sort" onClick=${() => order(i)}>${column.name}</button></th>`)}${charted !== undefined && !time && html`<td class="bar-cell"></td>`}</tr></thead>
       <tbody>${shown.map((row) => html`<tr key=${row.cells[0].id || row.cells.map((c) => c.value).join('\n')}>${row.cells.map((c, i) => (columns[i].numeric ? html`<td class="figure" id=${c.id}>${written(c.value, columns[i].unit)}</td>` : html`<th scope="row">${c.value}</th>`))}
