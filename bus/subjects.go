@@ -46,6 +46,8 @@ var (
 		"cairn.records.delete", "Delete a record; succeeds if there is none")
 	RecordQuota = read[schemas.QuotaQuery, schemas.Quota](
 		"cairn.records.quota", "Number and size of the records of a tenant, with their limits")
+	ListTenants = read[schemas.TenantQuery, schemas.TenantList](
+		"cairn.records.tenants", "Tenants that store records and that the caller may read, in pages")
 
 	// Projected announces catalog changes that were applied to a shared index.
 	Projected = declare(Topic[schemas.Projected]{"cairn.projected", "Catalog changes that were applied to a shared index"})

@@ -74,6 +74,7 @@ func routes(e *edge) []route {
 			consistent(registryAction("A version of an MCP server", registry.Version)),
 			schemas.ErrToolNotFound),
 
+		get("/tenants", fromURL(bus.ListTenants)),
 		get("/quota/records", fromURL(bus.RecordQuota)),
 		get("/quota/tags", fromURL(bus.TagQuota)),
 		get(catalogPath, discovery("The catalog of published records (Agentic Resource Discovery); 404 without a publisher",

@@ -51,16 +51,16 @@ var limitRows = []struct {
 		"ToolClassQuery.provider ListQuery.domain ListQuery.provider ListQuery.tool_class Analysis.id " +
 		"Analysis.request_id Prompt.t Filter.domain Metadata.status Skill.license Resource.media_type " +
 		"AgentMessage.tenant AgentContent.contextId AgentContent.taskId AgentPart.filename " +
-		"AgentPart.mediaType"},
+		"AgentPart.mediaType TenantQuery.prefix"},
 	{tagNames, "Tag.tags"},
 	{between(1, 0), "TagWrite.ttl_seconds"},
 	{oneOfKinds, "Unregister.kind ReferrerQuery.kind RecordKey.kind RecordQuery.kind PutRecord.kind BulkRecord.kind"},
 	{described(dotted(1)), "Unregister.id ReferrerQuery.id RecordKey.id PutRecord.id"},
 	{withDefault(DefaultLimit, between(1, 1000)), "" +
-		"ReferrerQuery.limit RecordQuery.limit ListQuery.limit RunQuery.limit"},
+		"ReferrerQuery.limit RecordQuery.limit ListQuery.limit RunQuery.limit TenantQuery.limit"},
 	{length(0, maxCursor), "" +
 		"ReferrerQuery.cursor RecordQuery.cursor ListQuery.cursor RunQuery.cursor ARDSearch.pageToken " +
-		"ARDListQuery.pageToken ServerQuery.cursor"},
+		"ARDListQuery.pageToken ServerQuery.cursor TenantQuery.cursor"},
 	{anyScope, "RecordKey.scope AgentKey.scope RecordQuery.scope Watch.scope RecordSearch.scope"},
 	{token, "RecordAt.revision Watch.after"},
 	{labelSelector, "RecordQuery.labels Watch.labels"},

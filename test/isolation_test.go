@@ -188,6 +188,10 @@ var probes = map[string][]probe{
 		{request: "GET /records/skill/$.s.r/usage?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`,
 			status: 403},
 	},
+	// TestTenantList compares the lists.
+	"GET /tenants": {
+		{request: "GET /tenants?prefix=$", onNATS: `{"prefix":"$"}`, status: 200},
+	},
 	// TestQuotaOfAnotherTenant compares the figures.
 	"GET /quota/records": {
 		{request: "GET /quota/records", onNATS: `{}`, status: 200},

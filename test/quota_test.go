@@ -50,3 +50,27 @@ func TestQuotaOfAnotherTenant(t *testing.T) {
 		}
 	})
 }
+
+// TestTenantList checks that a credential for some tenants lists only those.
+func TestTenantList(t *testing.T) {
+	isolated(t, *authenticated, func(t *testing.T, c *client) {
+		owner, admin := c.withRole(t, schemas.RoleRegistrar, "$"), c.withRole(t, schemas.RoleAdmin)
+		for _, tenant := range []string{"$", "$2", "$3"} {
+			admin.do(t, "PUT /records/tool/$.s.q?tenant_id="+tenant, `{"tenant_id":"`+tenant+`"}`)
+		}
+		returns := func(c *client, request, want string) {
+			t.Helper()
+			wait.Until(t, request+" returns "+want, func() bool { return strings.Contains(c.do(t, request, "").body, want) })
+		}
+		prefix := admin.named("$")
+		returns(admin, "GET /tenants?prefix=$", `{"tenants":[{"tenant_id":"`+prefix+`","count":1},{"tenant_id":"`+prefix+
+			`2","count":1},{"tenant_id":"`+prefix+`3","count":1}],"next_cursor":null}`)
+		returns(admin, "GET /tenants?prefix=$&limit=1", `"next_cursor":"`+prefix+`"`)
+		returns(admin, "GET /tenants?prefix=$&cursor=$2", `{"tenants":[{"tenant_id":"`+prefix+`3","count":1}]`)
+		returns(owner, "GET /tenants", `{"tenants":[{"tenant_id":"`+prefix+`","count":1}],"next_cursor":null}`)
+		owner.rows(t, []row{
+			{"a limit that is too large", "GET /tenants?limit=1001", "", 400, "CE-001 limit", ""},
+			{"a long prefix", "GET /tenants?prefix=" + strings.Repeat("x", 257), "", 400, "CE-001 prefix", ""},
+		})
+	})
+}

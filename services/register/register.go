@@ -69,6 +69,7 @@ func Serve(s *bus.Service, d Deps) error {
 		bus.PutRecords.Serve(s, r.putRecords),
 		bus.DeleteRecord.Serve(s, r.delete),
 		bus.RecordQuota.Serve(s, r.quota),
+		bus.ListTenants.Serve(s, r.tenants),
 		bus.Reindex.Serve(s, r.reindex),
 		bus.ServeHealth(s, "register", r.health, nil),
 	)
@@ -87,6 +88,14 @@ type handlers struct{ Deps }
 // quota returns the quota of a tenant and what it stores. It may lag behind registrations by other workers.
 func (r handlers) quota(_ context.Context, q schemas.QuotaQuery) (schemas.Quota, error) {
 	return r.Counter.Quota(schemas.TenantOf(&q)), nil
+}
+
+// tenants returns the tenants that store records. A caller that is bound to tenants sees those.
+func (r handlers) tenants(ctx context.Context, q schemas.TenantQuery) (schemas.TenantList, error) {
+	caller := bus.Identity(ctx)
+	return r.Counter.Tenants(q, func(tenant string) bool {
+		return !caller.Bound() || slices.Contains(caller.Tenants, tenant)
+	}), nil
 }
 
 // written is the outcome of a registration: the revision of the record, and whether it was stored before.

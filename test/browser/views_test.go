@@ -51,6 +51,11 @@ func testCatalog(t *testing.T, s *suite) {
 	p.click("Apply")
 	p.wait("document.querySelectorAll('tbody tr').length === 1")
 	p.waitText("tbody", "wiki.pages.search")
+	p.fill("#query", "search pages of the wiki")
+	p.click("Apply")
+	p.waitText("tbody tr:first-child", "wiki.pages.search")
+	p.wait("document.querySelector('#prefix').disabled && document.querySelector('#prefix').value === ''")
+	p.wait("location.hash.includes('q=search')")
 	p.click("Guardrails")
 	p.waitText("tbody", "guard.acme_residency")
 	p.click("guard.acme_residency")
@@ -59,6 +64,8 @@ func testCatalog(t *testing.T, s *suite) {
 	admin := openPage(t, s, s.keyed.URL(), "#/catalog/template?tenant=paging")
 	admin.signIn(s.admin)
 	admin.waitText(".table-wrap", "tpl.")
+	admin.eval("document.querySelector('#tenant').dispatchEvent(new Event('focus'))", nil)
+	admin.wait("[...document.querySelectorAll('#tenants option')].some(e => e.value === 'acme' && e.innerText.includes('record'))")
 	for n := range 51 { // a page and one more
 		admin.eval(fmt.Sprintf(`fetch('/records/template/page.%03d?tenant_id=paging', {method: 'PUT', body: '{}',
 			headers: {Authorization: 'Bearer ' + sessionStorage.getItem('cairn.credential')}})`, n), nil)

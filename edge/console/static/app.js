@@ -1,10 +1,10 @@
 // The frame of the console: sign-in, navigation, and the view of the route.
 import { render } from './preact.js';
 import { useEffect, useErrorBoundary, useRef, useState } from './hooks.js';
-import { can, session, signIn, signOut, start, tenantsOf } from './api.js';
+import { call, can, session, signIn, signOut, start, tenantsOf } from './api.js';
 import { link, navigate, route, tenant } from './router.js';
 import { createStore, useStore } from './store.js';
-import { Empty, Field, html, Loading, Page, Problem } from './ui.js';
+import { Empty, Field, html, Loading, Page, plural, Problem, useRequest } from './ui.js';
 
 const NAVIGATION = [
   { path: 'search', icon: 'M7 12.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11zM11 11l3.5 3.5', title: 'Search', needs: 'read' },
@@ -114,7 +114,9 @@ function Icon({ path }) { return html`<svg viewBox="0 0 16 16" aria-hidden="true
 // TenantPicker selects the tenant of all views.
 function TenantPicker({ caller }) {
   const [text, setText] = useState(tenant());
+  const [prefix, setPrefix] = useState(); // of the listed tenants; undefined: none yet
   useEffect(() => setText(tenant()), [tenant()]);
+  const { data: listed } = useRequest(async (signal) => (prefix === undefined ? [] : (await call('GET', '/tenants', { query: { prefix }, signal })).data.tenants), [prefix]);
   const select = (value) => {
     const { path, params } = route.get();
     const kept = Object.fromEntries([...params].filter(([name]) => name !== 'cursor' && name !== 'scope'));
@@ -127,8 +129,9 @@ function TenantPicker({ caller }) {
       <select id="tenant" value=${tenant()} onChange=${(e) => select(e.target.value)}>${known.map((t) => html`<option value=${t}>${t}</option>`)}</select></div>`;
   }
   return html`<form class="tenant-picker" onSubmit=${(e) => { e.preventDefault(); select(text.trim()); }}><label for="tenant">Tenant</label>
-    <input id="tenant" placeholder="global" spellcheck=${false} autocomplete="off" value=${text} onInput=${(e) => setText(e.target.value)}
-      onBlur=${() => text.trim() !== tenant() && select(text.trim())} /></form>`;
+    <input id="tenant" list="tenants" placeholder="global" spellcheck=${false} autocomplete="off" maxlength="256" value=${text} onFocus=${() => setPrefix('')}
+      onInput=${(e) => { setText(e.target.value); setPrefix(e.target.value.trim()); }} onBlur=${() => text.trim() !== tenant() && select(text.trim())} />
+    <datalist id="tenants">${listed?.map((t) => html`<option value=${t.tenant_id}>${plural(t.count, 'record')}</option>`)}</datalist></form>`;
 }
 
 function Frame({ current, caller }) {

@@ -6,17 +6,19 @@ import { Empty, Field, html, KINDS, Loading, Page, Problem, RecordLink, Scope, u
 
 const FILTERS = ['prefix', 'domain', 'status', 'labels', 'scope'];
 const PAGE = 50;
+const SEARCHED = ['skill', 'agent', 'tool']; // kinds with a text search
 
 export function Catalog({ kind, params }) {
   const key = params.toString();
   const { data, error, loading } = useRequest(async (signal) => {
+    if (params.get('q')) return found(kind, params, signal);
     const query = { tenant_id: tenant(), limit: PAGE, cursor: params.get('cursor') };
     for (const f of FILTERS) query[f] = params.get(f);
     return (await call('GET', `/records/${encodeURIComponent(kind)}`, { query, signal })).data;
   }, [kind, key]);
   const of = KINDS[kind] || { name: kind, plural: kind };
   const kept = Object.fromEntries([...params].filter(([name]) => name !== 'cursor'));
-  const filtered = FILTERS.some((f) => params.get(f));
+  const filtered = params.get('q') || FILTERS.some((f) => params.get(f));
   const records = data?.records || [];
   const add = html`<a class=${`button primary${can('register') ? '' : ' disabled'}`} aria-disabled=${can('register') ? undefined : 'true'}
     href=${can('register') ? link(['register', kind]) : undefined} title=${can('register') ? undefined : 'Your role does not permit registrations'}>Register</a>`;
@@ -37,6 +39,16 @@ export function Catalog({ kind, params }) {
   </${Page}>`;
 }
 
+// found returns a page of the records that match the text of the parameters, best first. Its cursor is an offset.
+async function found(kind, params, signal) {
+  const labels = Object.fromEntries((params.get('labels') || '').split(',').filter(Boolean).map((l) => l.split(/=(.*)/s).slice(0, 2)));
+  const filter = { domain: params.get('domain') || undefined, status: params.get('status') || undefined, labels: Object.keys(labels).length ? labels : undefined };
+  const offset = Number(params.get('cursor')) || 0;
+  const body = { query: params.get('q'), kinds: [kind], tenant_id: tenant() || undefined, scope: params.get('scope') || undefined, filter, limit: PAGE, offset };
+  const { data } = await call('POST', '/records/search', { body, signal });
+  return { records: data.hits.map((hit) => hit.record), next_cursor: data.next_offset && String(data.next_offset) };
+}
+
 function Row({ kind, record }) {
   const id = record[`${kind}_id`];
   return html`<tr>
@@ -54,6 +66,7 @@ function Filters({ kind, params }) {
   const set = (name) => (e) => setValues({ ...values, [name]: e.target.value });
   const apply = (changed = {}) => {
     const next = { ...values, ...changed, cursor: '' };
+    if (next.q) next.prefix = ''; // a search has no prefix
     navigate(link(['catalog', kind], { ...next, tenant: tenant() }));
   };
   const choose = (name) => (e) => {
@@ -61,7 +74,8 @@ function Filters({ kind, params }) {
     apply({ [name]: e.target.value });
   };
   return html`<form class="filters" onSubmit=${(e) => { e.preventDefault(); apply(); }}>
-    <${Field} label="Id begins with"><input id="prefix" maxlength="256" spellcheck=${false} value=${values.prefix || ''} onInput=${set('prefix')} /></${Field}>
+    ${SEARCHED.includes(kind) && html`<${Field} label="Text"><input id="query" type="search" maxlength="1000" value=${values.q || ''} onInput=${set('q')} /></${Field}>`}
+    <${Field} label="Id begins with"><input id="prefix" maxlength="256" disabled=${Boolean(values.q)} spellcheck=${false} value=${values.prefix || ''} onInput=${set('prefix')} /></${Field}>
     <${Field} label="Domain"><input id="domain" maxlength="256" spellcheck=${false} value=${values.domain || ''} onInput=${set('domain')} /></${Field}>
     <${Field} label="Labels"><input id="labels" placeholder="team=network,tier=gold" spellcheck=${false} value=${values.labels || ''} onInput=${set('labels')} /></${Field}>
     <${Field} label="Status"><select id="status" value=${values.status || ''} onChange=${choose('status')}><option value="">all</option>${['active', 'draft', 'deprecated', 'retired'].map((s) => html`<option>${s}</option>`)}</select></${Field}>

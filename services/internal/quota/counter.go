@@ -1,6 +1,9 @@
 package quota
 
 import (
+	"cmp"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -90,4 +93,22 @@ func (c *Counter) NearLimit(tenant string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.limit.near(c.stored[tenant])
+}
+
+// Tenants returns a page of the permitted tenants that store something, ordered by name, without the global scope.
+func (c *Counter) Tenants(q schemas.TenantQuery, permitted func(tenant string) bool) (page schemas.TenantList) {
+	c.mu.Lock()
+	c.sweep()
+	for tenant, a := range c.stored {
+		if tenant > q.Cursor && strings.HasPrefix(tenant, q.Prefix) && a.Count > 0 && permitted(tenant) {
+			page.Tenants = append(page.Tenants, schemas.TenantRecords{TenantID: tenant, Count: a.Count})
+		}
+	}
+	c.mu.Unlock()
+	slices.SortFunc(page.Tenants, func(a, b schemas.TenantRecords) int { return cmp.Compare(a.TenantID, b.TenantID) })
+	if limit := schemas.ValueOr(q.Limit, schemas.DefaultLimit); len(page.Tenants) > limit {
+		page.Tenants = page.Tenants[:limit]
+		page.NextCursor = &page.Tenants[limit-1].TenantID
+	}
+	return page
 }
