@@ -61,6 +61,8 @@ type Resource struct {
 	Data      *string `json:"data,omitzero" doc:"content of any other file in base64; GET /records/skill/{id} alone returns it"`
 	SHA256    string  `json:"sha256,omitzero" doc:"digest of the content in lower-case hexadecimal; computed if absent"`
 	Size      *int    `json:"size,omitzero" doc:"length of the content in bytes; computed if absent"`
+	// Executable restores the mode of the file when the skill is exported.
+	Executable bool `json:"executable,omitzero" doc:"whether the file is executable"`
 }
 
 // Content returns the decoded content of the resource.

@@ -19,7 +19,8 @@ func TestExportSkills(t *testing.T) {
  "big":12345678901234567890123,
  "resources":[{"path":"scripts/run.py","text":"print()\r\n","media_type":"text/x-python","x":1},
  {"path":"logo.bin","data":"AP8="},{"path":"text.bin","data":"aGk="},
- {"path":"empty","text":""}]}
+ {"path":"empty","text":""},{"path":"scripts/exec","text":"x","executable":true}],
+ "omitted_resources":["large.xsd"]}
 {"skill_id":"pdf.plain","display_name":"Plain","purpose":"p"}
 {"skill_id":"pdf.draft","status":"draft","x":{"y":null}}
 {"tool_id":"a.b.c","description":"a tool"}`
@@ -29,7 +30,8 @@ func TestExportSkills(t *testing.T) {
 	export := func() {
 		t.Helper()
 		if got := run("", "export", "--format", "skills", "--dir", dir); got.code != 0 ||
-			got.out != "exported 3 skills to "+dir+"\n" {
+			got.out != "exported 3 skills to "+dir+"\n" ||
+			!strings.Contains(got.err, "skill Pdf.fill_forms: without large.xsd, ") {
 			t.Fatalf("%+v", got)
 		}
 	}
@@ -53,6 +55,12 @@ func TestExportSkills(t *testing.T) {
 	} {
 		if got, err := os.ReadFile(filepath.Join(dir, file)); err != nil || !strings.Contains(string(got), want) {
 			t.Errorf("%s: %q, %v, want %q", file, got, err, want)
+		}
+	}
+	for file, want := range map[string]os.FileMode{"scripts/exec": 0o755, "scripts/run.py": 0o644} {
+		info, err := os.Stat(filepath.Join(dir, "pdf-fill-forms", file))
+		if err != nil || info.Mode()&0o100 != want&0o100 {
+			t.Errorf("%s: %v, %v, want %v", file, info.Mode(), err, want)
 		}
 	}
 	edit := func(file, old, text string) {

@@ -59,9 +59,13 @@ func TestImport(t *testing.T) {
 	step("without prune", 0, ": 2 unchanged")
 	step("a preview of prune", 0, "pruned  skill/skills.b", "--prune", "--dry-run")
 	write(t, dir, "g/SKILL.md", "no frontmatter")
-	step("an invalid skill prevents prune", exitUsage, "rejected 1:|g/SKILL.md  expected YAML frontmatter", "--prune")
-	if err := os.RemoveAll(filepath.Join(dir, "g")); err != nil {
-		t.Fatal(err)
+	write(t, dir, "h/SKILL.md", "")
+	step("invalid skills prevent prune", exitUsage,
+		"rejected 2:|  2 × expected YAML frontmatter|g/SKILL.md  expected YAML frontmatter", "--prune")
+	for _, name := range []string{"g", "h"} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	step("prune", 0, "2 unchanged, 2 pruned", "--prune")
 	left := strings.Fields(run("", "get", "skills", "--scope", "tenant", "-o", "name").out)
@@ -73,7 +77,14 @@ func TestImport(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &result); err != nil || result.Actions["unchanged"] != 2 {
 		t.Errorf("%v, %+v", err, got)
 	}
-	for _, args := range [][]string{{"import"}, {"import", "a", "b"}, {"import", dir, "--format", "x"},
+	dir = t.TempDir()
+	write(t, dir, "x/SKILL.md", "---\nname: y\ndescription: a: b\n---\n")
+	write(t, dir, "x/large", strings.Repeat("x", 1<<20))
+	write(t, dir, "z/SKILL.md", "---\nname: zz\ndescription: d\n---\n")
+	step("a skill with warnings", 0, "SKILL.md: omitted large|: 2 created|warnings 4:|"+
+		"  2 × name: expected the name of the directory\n|  1 × frontmatter: expected valid YAML\n", "--lenient")
+	step("warnings are errors with strict", exitUsage, "rejected 2:", "--strict")
+	for _, args := range [][]string{{"import"}, {"import", dir, "--id", "x"}, {"import", "a", "b"}, {"import", dir, "--format", "x"},
 		{"import", dir, "--timeout", "0s"},
 		{"import", dir, "--prune"}} {
 		if got := run("", args...); got.code != exitUsage {

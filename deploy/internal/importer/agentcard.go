@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"cairn/deploy/internal/flags"
 	"cairn/schemas"
 )
 
@@ -18,7 +19,7 @@ func readAgentCard(ctx context.Context, s *source) ([]entry, error) {
 	}
 	var c schemas.AgentCard
 	if err := decode(doc, &c); err != nil {
-		return nil, fmt.Errorf("expected an agent card: %w", err)
+		return nil, flags.Usage(fmt.Errorf("expected an agent card: %w", err))
 	}
 	if problems := c.Check(); len(problems) > 0 {
 		return []entry{{location: s.name(), err: errors.New(problems[0].Field + ": " + problems[0].Message)}}, nil

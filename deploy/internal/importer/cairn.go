@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/records"
 	"cairn/edge/client"
 	"cairn/schemas"
@@ -14,7 +15,7 @@ import (
 // tenant.
 func readCairn(ctx context.Context, s *source) ([]entry, error) {
 	if s.url == nil {
-		return nil, errors.New("expected the URL of a Cairn")
+		return nil, flags.Usage(errors.New("expected the URL of a Cairn"))
 	}
 	c, err := client.New(client.Config{URL: s.url.Scheme + "://" + s.url.Host + s.url.Path, Key: s.Key})
 	if err != nil {

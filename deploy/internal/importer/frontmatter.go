@@ -1,9 +1,12 @@
 package importer
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -25,78 +28,125 @@ type frontmatter struct {
 	AllowedTools                              string
 	Metadata                                  map[string]string
 
-	problems []string // errors of the reference validator, other than of names and descriptions
+	problems []schemas.FieldError // of the reference validator, which rejects the file
+	size     int                  // of the texts, with aliases expanded
 }
 
-// parseSkillFile returns the frontmatter and the body of a SKILL.md.
-func parseSkillFile(text []byte) (head frontmatter, body string, err error) {
-	if !utf8.Valid(text) {
+// report adds a problem of the reference validator.
+func (f *frontmatter) report(field, message string, args ...any) {
+	f.problems = append(f.problems, schemas.FieldError{Field: field, Message: fmt.Sprintf(message, args...)})
+}
+
+// fileParts matches a SKILL.md: its frontmatter and its body.
+var fileParts = regexp.MustCompile(`(?s)\A---[ \t]*\n(|.*?\n)---[ \t]*(?:\n|\z)(.*)\z`)
+
+// parseSkillFile returns the frontmatter and the body of a SKILL.md in the directory.
+func parseSkillFile(text []byte, dir string) (head frontmatter, body string, err error) {
+	if text = bytes.TrimPrefix(text, []byte("\uFEFF")); !utf8.Valid(text) {
 		return head, "", errors.New("expected UTF-8")
 	}
-	content := strings.ReplaceAll(string(text), "\r\n", "\n")
-	rest, begins := strings.CutPrefix(content, "---\n")
-	top, body, ends := strings.Cut("\n"+rest, "\n---\n")
-	if !ends {
-		top, ends = strings.CutSuffix("\n"+rest, "\n---")
-		body = ""
-	}
-	if !begins || !ends {
+	parts := fileParts.FindStringSubmatch(strings.ReplaceAll(string(text), "\r\n", "\n"))
+	if parts == nil {
 		return head, "", errors.New("expected YAML frontmatter between lines of ---")
 	}
 	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(top), &doc); err != nil {
-		return head, "", fmt.Errorf("frontmatter: %w", err)
+	if err := yaml.Unmarshal([]byte("\n"+parts[1]), &doc); err != nil {
+		if yaml.Unmarshal([]byte("\n"+tolerated(parts[1])), &doc) != nil {
+			return head, "", fmt.Errorf("frontmatter: expected valid YAML, got %w", err)
+		}
+		head.report("frontmatter", "expected valid YAML, got %v", err)
 	}
 	if doc.Kind != yaml.DocumentNode || doc.Content[0].Kind != yaml.MappingNode {
 		return head, "", errors.New("frontmatter: expected a YAML mapping")
 	}
-	err = head.decode(doc.Content[0])
-	return head, strings.TrimSpace(body), err
+	if err := head.decode(doc.Content[0]); err != nil {
+		return head, "", err
+	}
+	return head, strings.TrimSpace(parts[2]), head.validate(dir)
+}
+
+var (
+	// leadingTabs matches the indentation of a line with tabs.
+	leadingTabs = regexp.MustCompile(`(?m)^ *\t[ \t]*`)
+	// plainField matches a field at the top level with a value in its line, and the lines that continue it.
+	plainField = regexp.MustCompile(`(?m)^([\w-]+):[ \t]+([^\s|>].*(?:\n[ \t].*|\n$)*)`)
+)
+
+// tolerated returns invalid YAML with the changes that other readers of SKILL.md files make: tabs of the
+// indentation become spaces, and values that are invalid on their own, such as text with an unquoted ": ",
+// become quoted strings.
+func tolerated(text string) string {
+	text = leadingTabs.ReplaceAllStringFunc(text, func(s string) string { return strings.ReplaceAll(s, "\t", "  ") })
+	return plainField.ReplaceAllStringFunc(text, func(field string) string {
+		var value yaml.Node
+		if yaml.Unmarshal([]byte(field), &value) == nil {
+			return field
+		}
+		parts := plainField.FindStringSubmatch(field)
+		quoted := strings.ReplaceAll(strings.TrimRight(parts[2], " \t\n"), "'", "''")
+		return parts[1] + ": '" + quoted + "'\n"
+	})
 }
 
 func (f *frontmatter) decode(n *yaml.Node) error {
 	f.checkYAML(n)
 	fields := map[string]*string{
 		"name": &f.Name, "description": &f.Description, "license": &f.License, "compatibility": &f.Compatibility,
+		"allowed-tools": &f.AllowedTools,
 	}
+	var unknown, tools []string
 	seen := map[string]bool{}
+	other := map[string]string{}
 	for i := 0; i < len(n.Content); i += 2 {
-		name, value := n.Content[i].Value, n.Content[i+1]
+		name, value := n.Content[i].Value, resolved(n.Content[i+1])
 		if seen[name] {
 			return fmt.Errorf("frontmatter: %s appears twice", name)
 		}
 		seen[name] = true
+		text, err := f.text(value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 		field := fields[name]
 		switch {
-		case name == "metadata":
-			f.Metadata = scalars(value)
-			if value.Kind != yaml.MappingNode {
-				return errors.New("metadata: expected a mapping")
+		case name == "metadata" && (value.Kind == yaml.MappingNode || text == ""):
+			if f.Metadata, err = f.members(value); err != nil {
+				return fmt.Errorf("metadata: %w", err)
 			}
-		case name == "allowed-tools":
-			f.AllowedTools = strings.Join(items(value), " ")
+		case name == "allowed-tools" && value.Kind == yaml.SequenceNode:
+			for _, item := range value.Content {
+				if text, err = f.text(resolved(item)); err != nil {
+					return fmt.Errorf("allowed-tools: %w", err)
+				}
+				tools = append(tools, text)
+			}
+			f.AllowedTools = strings.Join(tools, " ")
 		case field == nil:
-			f.problems = append(f.problems,
-				name+": unexpected field; expected name, description, license, compatibility, metadata or allowed-tools")
-		case value.Kind != yaml.ScalarNode:
+			unknown = append(unknown, name)
+			other[name] = text
+		case value.Kind != yaml.ScalarNode && (field == &f.Name || field == &f.Description):
 			return fmt.Errorf("%s: expected a string", name)
 		default:
-			*field = strings.TrimSpace(value.Value)
+			if value.Kind != yaml.ScalarNode {
+				f.report(name, "expected a string")
+			}
+			*field = strings.TrimSpace(text)
 		}
 	}
-	if utf8.RuneCountInString(f.Compatibility) > skillfile.MaxCompatibility {
-		f.problems = append(f.problems,
-			fmt.Sprintf("compatibility: expected at most %d characters", skillfile.MaxCompatibility))
+	if len(unknown) > 0 {
+		f.report("frontmatter", "expected name, description, license, compatibility, metadata (a mapping) and "+
+			"allowed-tools only, got %s", strings.Join(unknown, ", "))
+		maps.Copy(other, f.Metadata)
+		f.Metadata = other
 	}
 	return nil
 }
 
-// checkYAML records YAML features that the reference validator's subset lacks.
+// checkYAML reports YAML features that the reference validator's subset lacks.
 func (f *frontmatter) checkYAML(n *yaml.Node) {
 	flow := n.Style&yaml.FlowStyle != 0 && n.Kind != yaml.ScalarNode
 	if flow || n.Anchor != "" || n.Kind == yaml.AliasNode || n.Style&yaml.TaggedStyle != 0 {
-		f.problems = append(f.problems,
-			fmt.Sprintf("line %d: flow style, anchors and tags are not part of the format", n.Line))
+		f.report("frontmatter", "expected block style without anchors and tags, got another in line %d", n.Line)
 		return
 	}
 	for _, item := range n.Content {
@@ -104,63 +154,80 @@ func (f *frontmatter) checkYAML(n *yaml.Node) {
 	}
 }
 
-// scalars returns the members of a mapping whose values are scalars.
-func scalars(n *yaml.Node) map[string]string {
+// resolved returns the node to which an alias refers.
+func resolved(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// text returns a scalar as it is written, and any other value as JSON. Aliases do not multiply the size of the
+// file.
+func (f *frontmatter) text(n *yaml.Node) (string, error) {
+	text := n.Value
+	if n.Kind != yaml.ScalarNode {
+		var value any
+		if err := n.Decode(&value); err != nil {
+			return "", err
+		}
+		encoded, err := json.Marshal(value, json.Deterministic(true))
+		if err != nil {
+			return "", err
+		}
+		text = string(encoded)
+	}
+	if f.size += len(text); f.size > 3*maxSkillFile { // a value of the metadata counts twice, as JSON it has escapes
+		return "", fmt.Errorf("expected at most %d bytes with aliases expanded", 3*maxSkillFile)
+	}
+	return text, nil
+}
+
+// members returns the members of a mapping as texts.
+func (f *frontmatter) members(n *yaml.Node) (map[string]string, error) {
 	m := map[string]string{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i+1].Kind == yaml.ScalarNode {
-			m[n.Content[i].Value] = n.Content[i+1].Value
+		text, err := f.text(resolved(n.Content[i+1]))
+		if err != nil {
+			return nil, err
 		}
+		m[n.Content[i].Value] = text
 	}
-	return m
+	return m, nil
 }
 
-// items returns a scalar, or the items of a list.
-func items(n *yaml.Node) []string {
-	if n.Kind == yaml.ScalarNode {
-		return []string{n.Value}
-	}
-	var list []string
-	for _, item := range n.Content {
-		list = append(list, item.Value)
-	}
-	return list
-}
-
-// validate returns the first error that the reference validator reports. With lenient, a name
-// and a description suffice.
-func (f frontmatter) validate(dir string, lenient bool) error {
+// validate returns an error if the name or the description is absent. It reports the other problems.
+func (f *frontmatter) validate(dir string) error {
 	switch {
 	case f.Name == "":
 		return errors.New("name: required, and must not be empty")
 	case f.Description == "":
 		return errors.New("description: required, and must not be empty")
-	case lenient:
-		return nil
-	case utf8.RuneCountInString(f.Description) > skillfile.MaxDescription:
-		return fmt.Errorf("description: expected at most %d characters, got %d", skillfile.MaxDescription,
-			utf8.RuneCountInString(f.Description))
-	case len(f.problems) > 0:
-		return errors.New(f.problems[0])
 	}
-	return validateName(norm.NFKC.String(f.Name), norm.NFKC.String(dir))
+	if n := utf8.RuneCountInString(f.Description); n > skillfile.MaxDescription {
+		f.report("description", "expected at most %d characters, got %d", skillfile.MaxDescription, n)
+	}
+	if n := utf8.RuneCountInString(f.Compatibility); n > skillfile.MaxCompatibility {
+		f.report("compatibility", "expected at most %d characters, got %d", skillfile.MaxCompatibility, n)
+	}
+	f.validateName(norm.NFKC.String(f.Name), norm.NFKC.String(dir))
+	return nil
 }
 
-func validateName(name, dir string) error {
+func (f *frontmatter) validateName(name, dir string) {
 	invalid := func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsNumber(r) }
 	switch {
 	case utf8.RuneCountInString(name) > skillfile.MaxName:
-		return fmt.Errorf("name: expected at most %d characters, got %d", skillfile.MaxName, utf8.RuneCountInString(name))
+		f.report("name", "expected at most %d characters, got %d", skillfile.MaxName, utf8.RuneCountInString(name))
 	case name != strings.ToLower(name):
-		return fmt.Errorf("name: expected lower case, got %q", name)
+		f.report("name", "expected lower case, got %q", name)
 	case strings.HasPrefix(name, "-"), strings.HasSuffix(name, "-"), strings.Contains(name, "--"):
-		return fmt.Errorf("name: expected single hyphens between other characters, got %q", name)
+		f.report("name", "expected single hyphens between other characters, got %q", name)
 	case strings.ContainsFunc(name, invalid):
-		return fmt.Errorf("name: expected letters, digits and hyphens, got %q", name)
+		f.report("name", "expected letters, digits and hyphens, got %q", name)
 	case name != dir:
-		return fmt.Errorf("name: expected the name of the directory, %q, got %q", dir, name)
+		f.report("name", "expected the name of the directory, got %q in %q", name, dir)
 	}
-	return nil
 }
 
 // skill is a record of a skill that is imported.
@@ -180,19 +247,20 @@ type skill struct {
 	Resources     []schemas.Resource `json:"resources,omitempty"`
 }
 
-// record returns the record of the skill. Its id is the domain and the name, unless a Cairn has
+// record returns the record of the skill. Without an id, the id is the domain and the name, unless a Cairn has
 // rendered the file, whose metadata have the id then.
-func (f frontmatter) record(domain, body string, files []schemas.Resource) (jsontext.Value, error) {
+func (f frontmatter) record(id, domain, body string, files []schemas.Resource) (jsontext.Value, error) {
 	s := skill{
-		SkillID: domain + "." + segment(norm.NFKC.String(f.Name)), Description: f.Description, Instructions: body,
+		SkillID:     cmp.Or(id, domain+"."+segment(norm.NFKC.String(f.Name))),
+		Description: f.Description, Instructions: body,
 		License:   f.License,
 		versioned: versionOf(f.Metadata[skillfile.MetadataVersion]), Compatibility: f.Compatibility,
 		AllowedTools: f.AllowedTools, Metadata: maps.Clone(f.Metadata), Resources: files,
 	}
 	delete(s.Metadata, skillfile.MetadataVersion)
-	if id := f.Metadata[skillfile.MetadataID]; id != "" &&
-		(skillfile.Name(id) == f.Name || strings.HasSuffix(id, "."+segment(f.Name))) {
-		s.SkillID = id
+	if rendered := f.Metadata[skillfile.MetadataID]; id == "" && rendered != "" &&
+		(skillfile.Name(rendered) == f.Name || strings.HasSuffix(rendered, "."+segment(f.Name))) {
+		s.SkillID = rendered
 		s.Status, s.ReplacedBy = f.Metadata[skillfile.MetadataStatus], f.Metadata[skillfile.MetadataReplacedBy]
 		for _, name := range []string{skillfile.MetadataID, skillfile.MetadataStatus, skillfile.MetadataReplacedBy} {
 			delete(s.Metadata, name)

@@ -15,6 +15,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -54,11 +55,13 @@ type Options struct {
 	SourceTenant string
 	// Domain is the first segment of the ids of skills; empty: skills.
 	Domain string
+	// ID is IDPath for ids of skills with the path of their directory instead of their name.
+	ID string
 	// Agents adds an agent for each MCP server.
 	Agents bool
-	// Lenient accepts skills that the reference validator rejects, if they have a name and
-	// a description, and omits files that exceed the limits of a record.
-	Lenient bool
+	// Strict rejects skills that the reference validator rejects, and those with files that exceed the limits of
+	// a record; otherwise they give warnings.
+	Strict bool
 	// Timeout bounds the time to read the source; 0: DefaultTimeout.
 	Timeout time.Duration
 	// Read is called with the number of further records that were read.
@@ -74,6 +77,8 @@ type entry struct {
 	err      error
 	// exported is set for a record that Cairn has exported: it keeps its own provenance.
 	exported bool
+	warnings []schemas.FieldError
+	omitted  []string // files that exceed the limits of a record
 }
 
 // entryOf returns the entry of a record, a Go value.
@@ -119,6 +124,12 @@ const (
 	formatCairn    = "cairn"
 )
 
+// Values of Options.ID.
+const (
+	IDName = "name"
+	IDPath = "path"
+)
+
 // Formats returns the names of the formats, sorted.
 func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
@@ -127,6 +138,8 @@ type Result struct {
 	Name    string // provenance of the records
 	Format  string
 	Records []records.Record
+	// Omitted names the files that exceed the limits of a record, a line for each record.
+	Omitted []string
 }
 
 // ErrUnauthenticated is the error of a source that rejects the key of the options.
@@ -166,6 +179,11 @@ func Read(ctx context.Context, o Options, tenant string) (Result, error) {
 	case len(list) == 0:
 		return r, flags.Usage(fmt.Errorf("%s: no records in the format %s", r.Name, r.Format))
 	}
+	for _, e := range list {
+		if len(e.omitted) > 0 {
+			r.Omitted = append(r.Omitted, e.location+": omitted "+strings.Join(bounded(e.omitted), ", "))
+		}
+	}
 	r.Records = r.records(list, tenant)
 	return r, nil
 }
@@ -180,9 +198,14 @@ func (r Result) records(list []entry, tenant string) []records.Record {
 			e.text, e.err = member.Append(e.text, member.Member{Name: "source", Value: r.Name})
 		}
 		parsed[i] = records.ParsedRecord{Source: e.location, Text: e.text, Err: e.err}.Record(tenant)
+		parsed[i].Warnings = e.warnings
 		key := [2]string{parsed[i].Kind, parsed[i].ID}
 		if first := seen[key]; first != "" && e.err == nil {
-			err := fmt.Errorf("%s and %s have the same id, %s", first, e.location, parsed[i].ID)
+			err := fmt.Errorf("expected different ids, got %s and %s, which have the same id, %s", first, e.location,
+				parsed[i].ID)
+			if r.Format == formatSkills {
+				err = fmt.Errorf("%w; --id path derives ids from the paths", err)
+			}
 			parsed[i] = records.ParsedRecord{Source: e.location, Err: err}.Record(tenant)
 		}
 		seen[key] = e.location

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/deploy/internal/flags"
 	"cairn/schemas"
 )
 
@@ -46,8 +48,11 @@ func read(t *testing.T, o Options) string {
 			continue
 		}
 		lines += r.Kind + "/" + r.ID + " " + string(r.JSON) + "\n"
+		for _, w := range r.Warnings {
+			lines += "warning: " + w.Field + ": " + w.Message + "\n"
+		}
 	}
-	return lines
+	return lines + strings.Join(result.Omitted, "\n")
 }
 
 // check checks that got contains the parts of want, separated by |.
@@ -193,52 +198,83 @@ func TestSkills(t *testing.T) {
 	const head = "---\nname: pdf-forms\ndescription: Fill PDF forms.\n"
 	for _, row := range []struct {
 		name, text string
-		lenient    bool
+		strict     bool
 		want       string
 	}{
-		{"a skill", head + "license: MIT\ncompatibility: Python\nallowed-tools: Read Bash\nmetadata:\n  version: 1.0.0\n  author: me\n---\n\n# Steps\n", false,
+		{"a skill", head + "license: MIT\ncompatibility: Python\nallowed-tools: Read Bash\nmetadata:\n  version: 1.0.0\n  author: me\n---\n\n# Steps\n", true,
 			`skill/docs.pdf-forms |"instructions":"# Steps"|"license":"MIT"|"version":"1.0.0"|"metadata":{"author":"me"}|"allowed_tools":"Read Bash"` +
 				`|"resources":[{"path":"data.bin","data":"AP8="},{"path":"scripts/run.py","text":"print()"}],"source":`},
-		{"Windows line breaks", strings.ReplaceAll(head+"---\nBody", "\n", "\r\n"), false, `"instructions":"Body"`},
-		{"no body", head + "---", false, "skill/docs.pdf-forms"},
-		{"numbers are texts", head + "metadata:\n  version: 1.0\n---\n", false, `"source_version":"1.0"`},
-		{"a description with ---", "---\nname: pdf-forms\ndescription: a --- b\n---\n", false, `"description":"a --- b"`},
+		{"Windows line breaks", strings.ReplaceAll(head+"---\nBody", "\n", "\r\n"), true, `"instructions":"Body"`},
+		{"no body", head + "---", true, "skill/docs.pdf-forms"},
+		{"numbers are texts", head + "metadata:\n  version: 1.0\n---\n", true, `"source_version":"1.0"`},
+		{"a description with ---", "---\nname: pdf-forms\ndescription: a --- b\n---\n", true, `"description":"a --- b"`},
 		{"a skill that a Cairn has rendered", strings.Replace(head, "pdf-forms",
-			"pdf-forms", 1) + "metadata:\n  skill_id: pdf.forms\n  labels: team=a\n---\n", false,
+			"pdf-forms", 1) + "metadata:\n  skill_id: pdf.forms\n  labels: team=a\n---\n", true,
 			`skill/pdf.forms |"labels":{"team":"a"}`},
-		{"the id of another skill", head + "metadata:\n  skill_id: net.other\n---\n", false,
+		{"the id of another skill", head + "metadata:\n  skill_id: net.other\n---\n", true,
 			`skill/docs.pdf-forms |"metadata":{"skill_id":"net.other"}`},
-		{"no frontmatter", "# Steps", false, "invalid: expected YAML frontmatter"},
+		{"no frontmatter", "# Steps", true, "invalid: expected YAML frontmatter"},
 		{"an open frontmatter", head, false, "invalid: expected YAML frontmatter"},
-		{"invalid YAML", "---\na: [\n---\n", false, "invalid: frontmatter: "},
-		{"a list", "---\n- a\n---\n", false, "invalid: frontmatter: expected a YAML mapping"},
-		{"an empty frontmatter", "---\n\n---\n", false, "invalid: frontmatter: expected a YAML mapping"},
-		{"no name", "---\ndescription: x\n---\n", true, "invalid: name: required"},
-		{"no description", "---\nname: pdf-forms\n---\n", true, "invalid: description: required"},
-		{"a name that is a list", "---\nname: [a]\ndescription: x\n---\n", true, "invalid: name: expected a string"},
-		{"a field twice", head + "name: b\n---\n", true, "invalid: frontmatter: name appears twice"},
-		{"another name than the directory", strings.Replace(head, "pdf-forms", "pdf", 1) + "---\n", false,
-			`invalid: name: expected the name of the directory, "pdf-forms"`},
-		{"lenient, another name", strings.Replace(head, "pdf-forms", "pdf", 1) + "---\n", true, "skill/docs.pdf "},
-		{"upper case", strings.Replace(head, "pdf-forms", "PDF-Forms", 1) + "---\n", false,
+		{"invalid YAML", "---\na: >\nb\n---\n", true, "invalid: frontmatter: "},
+		{"a list", "---\n- a\n---\n", true, "invalid: frontmatter: expected a YAML mapping"},
+		{"an empty frontmatter", "---\n\n---\n", true, "invalid: frontmatter: expected a YAML mapping"},
+		{"no name", "---\ndescription: x\n---\n", false, "invalid: name: required"},
+		{"no description", "---\nname: pdf-forms\n---\n", false, "invalid: description: required"},
+		{"a name that is a list", "---\nname: [a]\ndescription: x\n---\n", false, "invalid: name: expected a string"},
+		{"a field twice", head + "name: b\n---\n", false, "invalid: frontmatter: name appears twice"},
+		{"another name than the directory", strings.Replace(head, "pdf-forms", "pdf", 1) + "---\n", true,
+			`invalid: name: expected the name of the directory, got "pdf" in "pdf-forms"`},
+		{"another name than the directory gives a warning", strings.Replace(head, "pdf-forms", "pdf", 1) + "---\n", false,
+			"skill/docs.pdf |warning: name: expected the name of the directory, got"},
+		{"a long description gives a warning", "---\nname: pdf-forms\ndescription: " + strings.Repeat("ä", 1025) + "\n---\n",
+			false, "skill/docs.pdf-forms |warning: description: expected at most 1024 characters, got 1025"},
+		{"a description with an unquoted colon", "---\nname: pdf-forms\ndescription: It's for PDF: use when: \"x\"\n---\n", false,
+			`"description":"It's for PDF: use when: \"x\""|warning: frontmatter: expected valid YAML, got yaml: line 3`},
+		{"an unquoted colon in a further line", "---\ndescription: Fills\n  forms: and\n\n  lists\nname: pdf-forms\n---\n", false,
+			`"description":"Fills forms: and\nlists"`},
+		{"a description that begins with asterisks", "---\nname: pdf-forms\ndescription: **Fills** forms\n---\n", false,
+			`"description":"**Fills** forms"`},
+		{"an unquoted colon is an error with strict", "---\nname: pdf-forms\ndescription: a: b\n---\n", true,
+			"invalid: frontmatter: expected valid YAML, got yaml: line 3"},
+		{"tabs in folded text", "---\nname: pdf-forms\ndescription: >\n\tFills\n\tforms\n---\n", false,
+			`"description":"Fills forms"`},
+		{"a byte order mark", "\uFEFF" + head + "---\nBody", true, `skill/docs.pdf-forms |"instructions":"Body"`},
+		{"blanks after the delimiters", strings.Replace(head, "---", "--- ", 1) + "---\t\nBody", true,
+			`skill/docs.pdf-forms |"instructions":"Body"`},
+		{"tags, anchors and aliases", "---\nname: &n pdf-forms\ndescription: !!str Fills\nlicense: *n\n---\n", false,
+			`"license":"pdf-forms"|warning: frontmatter: expected block style without anchors and tags, got another in line 2`},
+		{"flow lists", head + "allowed-tools: [Read, Bash]\n---\n", false, `"allowed_tools":"Read Bash"|warning: frontmatter`},
+		{"unknown fields are metadata", head + "model: x\ntags:\n- a\nversion: 1.2.0\nmetadata:\n  model: y\n  more:\n    a: 1\n---\n",
+			false, `"version":"1.2.0"|"metadata":{"model":"y","more":"{\"a\":1}","tags":"[\"a\"]"}` +
+				`|warning: frontmatter: expected name, |only, got model, tags, version`},
+		{"metadata that is a list", head + "metadata: [a]\n---\n", false, `"metadata":{"metadata":"[\"a\"]"}`},
+		{"empty metadata", head + "metadata:\n---\n", true, "skill/docs.pdf-forms"},
+		{"compatibility that is a list", head + "compatibility: [a]\n---\n", false,
+			`"compatibility":"[\"a\"]"|warning: compatibility: expected a string`},
+		{"aliases that multiply a text", head + "a: &a " + strings.Repeat("x", 1000) + "\nb: [" + strings.Repeat("*a,", 5000) +
+			"]\n---\n", false, "invalid: b: "},
+		{"aliases of fields that multiply a text", head + "a: &a " + strings.Repeat("x", 100_000) + "\nmetadata:\n" +
+			manyAliases(100) + "---\n", false, "invalid: metadata: expected at most 1572864 bytes"},
+		{"an alias to itself", head + "a: &a [*a]\n---\n", false, "invalid: a: "},
+		{"a binary file", "---\nname: a\x00\n---\n", false, "invalid: frontmatter: expected valid YAML, got yaml: control characters"},
+		{"upper case", strings.Replace(head, "pdf-forms", "PDF-Forms", 1) + "---\n", true,
 			"invalid: name: expected lower case"},
-		{"two hyphens", strings.Replace(head, "pdf-forms", "pdf--forms", 1) + "---\n", false,
+		{"two hyphens", strings.Replace(head, "pdf-forms", "pdf--forms", 1) + "---\n", true,
 			"invalid: name: expected single hyphens"},
-		{"other characters", strings.Replace(head, "pdf-forms", "pdf.forms", 1) + "---\n", false,
+		{"other characters", strings.Replace(head, "pdf-forms", "pdf.forms", 1) + "---\n", true,
 			"invalid: name: expected letters"},
-		{"a long name", strings.Replace(head, "pdf-forms", strings.Repeat("a", 65), 1) + "---\n", false,
+		{"a long name", strings.Replace(head, "pdf-forms", strings.Repeat("a", 65), 1) + "---\n", true,
 			"invalid: name: expected at most 64"},
-		{"a long description", head + "# " + "\n---\n", false, "skill/docs.pdf-forms"},
+		{"a long description", head + "# " + "\n---\n", true, "skill/docs.pdf-forms"},
 		{"a description of 1025 characters", "---\nname: pdf-forms\ndescription: " + strings.Repeat("ä", 1025) + "\n---\n",
-			false, "invalid: description: expected at most 1024"},
-		{"an unknown field", head + "model: x\n---\n", false, "invalid: model: unexpected field"},
-		{"lenient, an unknown field", head + "model: x\n---\n", true, "skill/docs.pdf-forms"},
-		{"flow style", head + "allowed-tools: [Read]\n---\n", false, "invalid: line 4: flow style"},
-		{"a long compatibility", head + "compatibility: " + strings.Repeat("x", 501) + "\n---\n", false,
+			true, "invalid: description: expected at most 1024"},
+		{"an unknown field", head + "model: x\n---\n", true, "invalid: frontmatter: expected name, |only, got model"},
+		{"flow style", head + "allowed-tools: [Read]\n---\n", true, "invalid: frontmatter: expected block style|line 4"},
+		{"a long compatibility", head + "compatibility: " + strings.Repeat("x", 501) + "\n---\n", true,
 			"invalid: compatibility: expected at most 500"},
-		{"metadata that is a text", head + "metadata: x\n---\n", true, "invalid: metadata: expected a mapping"},
-		{"invalid UTF-8", head + "---\n\xff", false, "invalid: expected UTF-8"},
-		{"a large file", head + "---\n" + strings.Repeat("x", maxSkillFile), false, "expected at most 524288 bytes"},
+		{"metadata that is a text", head + "metadata: x\n---\n", true, "invalid: frontmatter: expected name, |(a mapping)"},
+		{"invalid UTF-8", head + "---\n\xff", true, "invalid: expected UTF-8"},
+		{"a large file", head + "---\n" + strings.Repeat("x", maxSkillFile), true, "expected at most 524288 bytes"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -249,13 +285,21 @@ func TestSkills(t *testing.T) {
 			write(t, dir, "set/pdf-forms/.env", "SECRET")
 			write(t, dir, "set/pdf-forms/.git/config", "x")
 			write(t, dir, ".hidden/x/SKILL.md", "x")
-			got := read(t, Options{Source: dir, Domain: "docs", Lenient: row.lenient})
+			got := read(t, Options{Source: dir, Domain: "docs", Strict: row.strict})
 			check(t, got, row.want)
 			if strings.Contains(got, "SECRET") {
 				t.Errorf("a hidden file was read: %s", got)
 			}
 		})
 	}
+}
+
+// manyAliases returns n members with the alias *a.
+func manyAliases(n int) (text string) {
+	for i := range n {
+		text += fmt.Sprintf("  x%d: *a\n", i)
+	}
+	return text
 }
 
 // TestSkillFolders checks what is read besides the SKILL.md of a skill.
@@ -285,17 +329,24 @@ func TestSkillFolders(t *testing.T) {
 		{"a SKILL.md outside", func(t *testing.T, dir string) {
 			write(t, dir, "b/x", "")
 			link(t, "../../secret", dir+"/b/SKILL.md")
-		}, "error: |escapes"},
+		}, "skill/skills.a|invalid: |escapes"},
+		{"a SKILL.md that is a symbolic link to itself", func(t *testing.T, dir string) {
+			write(t, dir, "b/x", "")
+			link(t, "SKILL.md", dir+"/b/SKILL.md")
+		}, "skill/skills.a|invalid: |too many levels"},
+		{"symbolic links to parent directories", func(t *testing.T, dir string) {
+			write(t, dir, "b/x", "")
+			link(t, "..", dir+"/b/up")
+		}, "skills\nskill/skills.a "},
 		{"a broken symbolic link", func(t *testing.T, dir string) { link(t, "none", dir+"/a/x") }, "invalid: |no such file"},
 		{"files that are too large", func(t *testing.T, dir string) {
 			write(t, dir, "a/x", strings.Repeat("x", schemas.MaxResourceBytes+1))
-		},
-			"invalid: expected at most 100 files"},
+		}, "invalid: resources: expected at most 100 files of 1048576 bytes"},
 		{"too many files", func(t *testing.T, dir string) {
 			for i := range schemas.MaxResources + 1 {
 				write(t, dir, fmt.Sprint("a/", i), "x")
 			}
-		}, "invalid: expected at most 100 files"},
+		}, "invalid: resources: expected at most 100 files of 1048576 bytes together beside SKILL.md, got 1 files"},
 		{"an invalid package", func(t *testing.T, dir string) {
 			write(t, dir, "a/references/cairn-package.json", `{"skill":7}`)
 		},
@@ -312,23 +363,98 @@ func TestSkillFolders(t *testing.T) {
 			write(t, top, "secret", "secret")
 			write(t, top, "dir/a/SKILL.md", text)
 			row.make(t, top+"/dir")
-			check(t, read(t, Options{Source: top + "/dir"}), row.want)
+			check(t, read(t, Options{Source: top + "/dir", Strict: true}), row.want)
 		})
 	}
-	dir := t.TempDir()
-	write(t, dir, "a/SKILL.md", text)
-	write(t, dir, "a/large", strings.Repeat("x", schemas.MaxResourceBytes))
-	check(t, read(t, Options{Source: dir, Lenient: true}), `skill/skills.a |"omitted_resources":["large"]`)
-	if err := os.Remove(dir + "/a/large"); err != nil {
-		t.Fatal(err)
-	}
-	check(t, read(t, Options{Source: dir + "/a/SKILL.md"}), "skill/skills.a")
 	t.Run("no skills", func(t *testing.T) {
 		check(t, read(t, Options{Source: t.TempDir()}), "error: |no records in the format skills")
 	})
 	t.Run("a file as skills", func(t *testing.T) {
 		check(t, read(t, Options{Command: []string{"x"}, Format: formatSkills}), "error: |expected a directory")
 	})
+}
+
+// TestResources checks which files of a skill become resources.
+func TestResources(t *testing.T) {
+	t.Parallel()
+	const text = "---\nname: a\ndescription: d\n---\n"
+	for _, row := range []struct {
+		name, body string
+		files      map[string]int // sizes
+		want       string
+	}{
+		{"a file that is too large is omitted and reported", "", map[string]int{"large": schemas.MaxResourceBytes, "x": 1},
+			`"resources":[{"path":"x","text":"x"}]|"omitted_resources":["large"]|/a/SKILL.md: omitted large` +
+				`|warning: resources: expected at most 100 files of 1048576 bytes together beside SKILL.md, got 1 files`},
+		{"a file of 1 GiB is not read", "", map[string]int{"sparse": 1 << 30}, `"omitted_resources":["sparse"]`},
+		{"smaller files come first", "", map[string]int{"a": 600_000, "b": 500_000, "c": 1}, `"omitted_resources":["a"]`},
+		{"files in the text come first", "Run ./lib/a.py.", map[string]int{"lib/a.py": 600_000, "b": 500_000, "c": 1},
+			`"path":"lib/a.py"|"path":"c"|"omitted_resources":["b"]`},
+		{"base names in the text count, too", "Run `a.py`", map[string]int{"lib/a.py": 600_000, "b": 500_000},
+			`"omitted_resources":["b"]`},
+		{"instructions count", strings.Repeat("x", 90_000), map[string]int{"a": 900_000}, `"omitted_resources":["a"]`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, dir, "a/SKILL.md", text+row.body)
+			for name, size := range row.files {
+				path := write(t, dir, "a/"+name, strings.Repeat("x", min(size, schemas.MaxResourceBytes)))
+				if err := os.Truncate(path, int64(size)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			check(t, read(t, Options{Source: dir}), row.want)
+		})
+	}
+	dir := t.TempDir()
+	for i := range schemas.MaxResources + 1 {
+		write(t, dir, fmt.Sprintf("a/%03d", i), "x")
+	}
+	write(t, dir, "a/SKILL.md", text)
+	check(t, read(t, Options{Source: dir}), `"path":"099"|"omitted_resources":["100"]`)
+	script := write(t, dir, "b/run", "x")
+	if err := os.Chmod(script, 0o755); err != nil { // #nosec G302 -- an executable file
+		t.Fatal(err)
+	}
+	write(t, dir, "b/SKILL.md", text)
+	check(t, read(t, Options{Source: dir + "/b/SKILL.md"}), `skill/skills.a |[{"path":"run","text":"x","executable":true}]`)
+}
+
+// TestManyFiles checks that a directory beyond the limits is rejected. With CAIRN_TEST_FAULTS=1, the directory has a
+// million files.
+func TestManyFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	counted, files := maxFiles-5, 5
+	if os.Getenv("CAIRN_TEST_FAULTS") == "1" {
+		counted, files = 0, 1_000_000
+	}
+	for i := range files {
+		write(t, dir, fmt.Sprint(i), "")
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	f := folder{root: root, counted: counted}
+	if _, err := f.find(t.Context()); !errors.Is(err, errTooManyFiles) || !errors.Is(err, flags.ErrUsage) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestPathIDs checks the ids of skills with --id path.
+func TestPathIDs(t *testing.T) {
+	t.Parallel()
+	const text = "---\nname: a\ndescription: d\nmetadata:\n  skill_id: x.a\n---\n"
+	dir := t.TempDir()
+	write(t, dir, "set.1/a/SKILL.md", text)
+	write(t, dir, "set 2/a/SKILL.md", text)
+	check(t, read(t, Options{Source: dir}), "skill/x.a |invalid: expected different ids, got |; --id path")
+	check(t, read(t, Options{Source: dir, Domain: "docs", ID: IDPath}),
+		`skill/docs.set%202.a |"name":"a"|skill/docs.set%2E1.a `)
+	check(t, read(t, Options{Source: dir + "/set.1/a", ID: IDPath}), `skill/skills.a `)
 }
 
 func link(t *testing.T, target, path string) {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cairn/deploy/internal/flags"
 	"cairn/schemas"
 )
 
@@ -129,7 +130,7 @@ func readRegistry(ctx context.Context, s *source) ([]entry, error) {
 	for pages := 1; ; pages++ {
 		var page registryPage
 		if err := decode(doc, &page); err != nil {
-			return nil, fmt.Errorf("expected a list of servers: %w", err)
+			return nil, flags.Usage(fmt.Errorf("expected a list of servers: %w", err))
 		}
 		servers.add(page)
 		s.Read(len(page.Servers))
@@ -138,7 +139,7 @@ func readRegistry(ctx context.Context, s *source) ([]entry, error) {
 			return servers.entries(), err
 		}
 		if pages == maxPages {
-			return nil, fmt.Errorf("expected at most %d pages", maxPages)
+			return nil, flags.Usage(fmt.Errorf("expected at most %d pages", maxPages))
 		}
 		if doc, err = s.page(ctx, cursor); err != nil {
 			return nil, fmt.Errorf("page %d: %w", pages+1, err)

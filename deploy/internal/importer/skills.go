@@ -13,13 +13,16 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/unicode/norm"
 
+	"cairn/deploy/internal/flags"
 	"cairn/schemas"
 	"cairn/schemas/member"
 	"cairn/schemas/skillfile"
@@ -30,9 +33,8 @@ const (
 	maxFiles = 100_000
 	// maxSkillFile bounds a SKILL.md in bytes: the longest instructions of a record fit.
 	maxSkillFile = 512 << 10
-	// maxLenient bounds the encoded resources of a skill with Lenient, in bytes: a record is at most
-	// 1 MiB.
-	maxLenient    = 800 << 10
+	// maxEncoded bounds the encoded instructions and resources of a skill in bytes: a record is at most 1 MiB.
+	maxEncoded    = 1<<20 - 64<<10
 	defaultDomain = "skills"
 )
 
@@ -40,7 +42,7 @@ const (
 // SKILL.md, with its other files as resources. Hidden files are skipped.
 func readSkills(ctx context.Context, s *source) ([]entry, error) {
 	if s.url != nil || len(s.Command) > 0 {
-		return nil, errors.New("expected a directory")
+		return nil, flags.Usage(errors.New("expected a directory"))
 	}
 	dir := s.Source
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
@@ -62,8 +64,7 @@ func readSkills(ctx context.Context, s *source) ([]entry, error) {
 	}
 	list := make([]entry, 0, len(skills))
 	for _, dir := range skills {
-		text, exported, err := f.skill(dir)
-		list = append(list, entry{location: f.location(dir), text: text, err: err, exported: exported})
+		list = append(list, f.entry(ctx, dir))
 		s.Read(1)
 		if err := cmp.Or(ctx.Err(), tooMany(list)); err != nil {
 			return nil, err
@@ -78,7 +79,7 @@ type folder struct {
 	source    *source
 	root      *os.Root
 	dir, base string // as given, and its name
-	files     int
+	counted   int    // files and directories
 }
 
 // location returns the path of the SKILL.md in messages.
@@ -87,7 +88,10 @@ func (f *folder) location(skill skillDir) string {
 }
 
 // skillDir is a directory with a SKILL.md.
-type skillDir struct{ path, file string }
+type skillDir struct {
+	path, file string
+	text       []byte // of the file, once it is read
+}
 
 func (f *folder) name(d skillDir) string {
 	if d.path == "." {
@@ -98,7 +102,7 @@ func (f *folder) name(d skillDir) string {
 
 // find returns the directories of skills, in lexical order.
 func (f *folder) find(ctx context.Context) (list []skillDir, err error) {
-	err = fs.WalkDir(f.root.FS(), ".", func(dir string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(f, ".", func(dir string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return cmp.Or(err, f.count(ctx))
 		}
@@ -106,11 +110,10 @@ func (f *folder) find(ctx context.Context) (list []skillDir, err error) {
 			return fs.SkipDir
 		}
 		for _, name := range []string{skillfile.FileName, "skill.md"} {
-			if info, err := f.root.Stat(path.Join(dir, name)); err == nil && info.Mode().IsRegular() {
-				list = append(list, skillDir{dir, name})
+			info, err := f.root.Stat(path.Join(dir, name))
+			if err == nil && info.Mode().IsRegular() || err != nil && !errors.Is(err, fs.ErrNotExist) {
+				list = append(list, skillDir{path: dir, file: name}) // entry reports the error
 				return fs.SkipDir
-			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
 			}
 		}
 		return f.count(ctx)
@@ -120,55 +123,165 @@ func (f *folder) find(ctx context.Context) (list []skillDir, err error) {
 
 // count adds a file, and returns an error beyond the limit.
 func (f *folder) count(ctx context.Context) error {
-	if f.files++; f.files > maxFiles {
-		return fmt.Errorf("expected at most %d files", maxFiles)
+	if f.counted++; f.counted > maxFiles {
+		return errTooManyFiles
 	}
 	return ctx.Err()
 }
 
-func hidden(file string) bool { return file != "." && strings.HasPrefix(path.Base(file), ".") }
+var errTooManyFiles = flags.Usage(fmt.Errorf("expected at most %d files and directories", maxFiles))
 
-// skill returns the record of a skill.
-func (f *folder) skill(d skillDir) (text jsontext.Value, exported bool, err error) {
-	file, err := f.read(path.Join(d.path, d.file), maxSkillFile)
+// Open implements fs.FS.
+func (f *folder) Open(name string) (fs.File, error) { return f.root.FS().Open(name) }
+
+// ReadDir implements fs.ReadDirFS. It does not read a directory beyond the limit.
+func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
+	dir, err := f.root.Open(name)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	files, omitted, err := f.resources(d)
-	if err != nil {
-		return nil, false, err
+	defer func() { _ = dir.Close() }() // opened for reading only
+	list, err := dir.ReadDir(maxFiles + 1)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, err
+	case len(list) > maxFiles:
+		return nil, errTooManyFiles
 	}
-	manifest := slices.IndexFunc(files, func(r schemas.Resource) bool { return r.Path == skillfile.PackageFile })
-	var original jsontext.Value
-	if manifest >= 0 {
-		content, _ := files[manifest].Content() // of this program
-		if original, err = packagedSkill(content); err != nil {
-			return nil, false, fmt.Errorf("%s: %w", skillfile.PackageFile, err)
-		}
-		files = slices.Delete(files, manifest, manifest+1)
-	}
-	if original != nil {
-		text, err = f.exportedSkill(original, d, file, files)
-		return text, true, err
-	}
-	head, body, err := f.parse(d, file)
-	if err != nil {
-		return nil, false, err
-	}
-	text, err = head.record(cmp.Or(f.source.Domain, defaultDomain), body, files)
-	if err == nil && len(omitted) > 0 {
-		text, err = member.Append(text, member.Member{Name: "omitted_resources", Value: omitted})
-	}
-	return text, false, err
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return list, nil
 }
 
-// resources returns the files of a skill other than its SKILL.md, in lexical order. With
-// Lenient, it omits files beyond the limits of a record and returns their paths.
-func (f *folder) resources(d skillDir) (list []schemas.Resource, omitted []string, err error) {
-	count, total, encoded := 0, 0, 0
-	err = fs.WalkDir(f.root.FS(), d.path, func(file string, entry fs.DirEntry, err error) error {
+func hidden(file string) bool { return file != "." && strings.HasPrefix(path.Base(file), ".") }
+
+// entry returns the record of a skill. With Strict, warnings are errors.
+func (f *folder) entry(ctx context.Context, d skillDir) entry {
+	e := entry{location: f.location(d)}
+	e.err = f.read(ctx, d, &e)
+	if f.source.Strict && e.err == nil && len(e.warnings) > 0 {
+		e.err = fmt.Errorf("%s: %s", e.warnings[0].Field, e.warnings[0].Message)
+	}
+	return e
+}
+
+// read sets the record of a skill, and its warnings.
+func (f *folder) read(ctx context.Context, d skillDir, e *entry) (err error) {
+	if d.text, err = f.content(path.Join(d.path, d.file), maxSkillFile); err != nil {
+		return err
+	}
+	packaged, err := f.content(path.Join(d.path, skillfile.PackageFile), maxDocument)
+	if err == nil {
+		e.exported = true
+		return f.readExported(ctx, d, packaged, e)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	head, body, err := f.parse(d, e)
+	if err != nil {
+		return err
+	}
+	files, err := f.resources(ctx, d, maxEncoded-encodedSize(string(d.text)), e)
+	if err != nil {
+		return err
+	}
+	id := ""
+	if f.source.ID == IDPath {
+		id = f.pathID(d)
+	}
+	e.text, err = head.record(id, f.domain(), body, files)
+	if err == nil && len(e.omitted) > 0 {
+		e.text, err = member.Append(e.text, member.Member{Name: "omitted_resources", Value: e.omitted[:min(len(e.omitted), schemas.MaxResources)]})
+	}
+	return err
+}
+
+// readExported sets the record of a skill that export has written.
+func (f *folder) readExported(ctx context.Context, d skillDir, packaged []byte, e *entry) error {
+	original, err := packagedSkill(packaged)
+	if err != nil {
+		return fmt.Errorf("%s: %w", skillfile.PackageFile, err)
+	}
+	files, err := f.resources(ctx, d, schemas.MaxResourceBytes, e)
+	if err != nil {
+		return err
+	}
+	e.text, err = f.exportedSkill(original, d, files, e)
+	return err
+}
+
+func (f *folder) domain() string { return cmp.Or(f.source.Domain, defaultDomain) }
+
+// pathID returns the id of a skill with the path of its directory instead of its name.
+func (f *folder) pathID(d skillDir) string {
+	id := f.domain()
+	for name := range strings.SplitSeq(path.Join(path.Dir(d.path), f.name(d)), "/") {
+		id += "." + segment(norm.NFKC.String(name))
+	}
+	return id
+}
+
+// resources returns the files of a skill other than its SKILL.md, in lexical order. If they exceed the limits of a
+// record, or space when encoded, it chooses those that the SKILL.md names, then the smallest ones, and adds the
+// others to those omitted.
+func (f *folder) resources(ctx context.Context, d skillDir, space int, e *entry) (list []schemas.Resource, err error) {
+	files, err := f.files(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	named := namedFiles(d.text)
+	slices.SortStableFunc(files, func(a, b skillFile) int {
+		switch first := named[a.path] || named[path.Base(a.path)]; {
+		case first == (named[b.path] || named[path.Base(b.path)]):
+			return cmp.Compare(a.size, b.size)
+		case first:
+			return -1
+		}
+		return 1
+	})
+	for _, file := range files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if len(list) == schemas.MaxResources || file.size > int64(space) {
+			e.omitted = append(e.omitted, file.path)
+			continue
+		}
+		content, err := f.content(path.Join(d.path, file.path), space)
+		if err != nil {
+			return nil, err
+		}
+		r := resource(file.path, content)
+		r.Executable = file.executable
+		size := encodedSize(r)
+		if size > space {
+			e.omitted = append(e.omitted, file.path)
+			continue
+		}
+		space -= size
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b schemas.Resource) int { return strings.Compare(a.Path, b.Path) })
+	if slices.Sort(e.omitted); len(e.omitted) > 0 {
+		e.warnings = append(e.warnings, schemas.FieldError{Field: "resources", Message: fmt.Sprintf(
+			"expected at most %d files of %d bytes together beside %s, got %d files that were omitted",
+			schemas.MaxResources, schemas.MaxResourceBytes, skillfile.FileName, len(e.omitted))})
+	}
+	return list, nil
+}
+
+// skillFile is a file beside a SKILL.md.
+type skillFile struct {
+	path       string // relative to the directory of the skill
+	size       int64
+	executable bool
+}
+
+// files returns the files of a skill other than its SKILL.md and the package that export has written.
+func (f *folder) files(ctx context.Context, d skillDir) (list []skillFile, err error) {
+	err = fs.WalkDir(f, d.path, func(file string, entry fs.DirEntry, err error) error {
 		if err == nil {
-			err = f.count(context.Background())
+			err = f.count(ctx)
 		}
 		name := strings.TrimPrefix(file, d.path+"/")
 		switch {
@@ -176,37 +289,33 @@ func (f *folder) resources(d skillDir) (list []schemas.Resource, omitted []strin
 			return err
 		case file != d.path && hidden(file) && entry.IsDir():
 			return fs.SkipDir
-		case hidden(file) || entry.IsDir() || name == d.file:
+		case hidden(file) || entry.IsDir() || name == d.file || name == skillfile.PackageFile:
 			return nil
 		}
-		content, err := f.read(file, maxDocument)
-		if err != nil {
-			return err
+		info, err := f.stat(file)
+		if err == nil {
+			list = append(list, skillFile{name, info.Size(), info.Mode()&0o100 != 0})
 		}
-		if name == skillfile.PackageFile {
-			list = append(list, resource(name, content))
-			return nil
-		}
-		r := resource(name, content)
-		size := encodedSize(r)
-		if f.source.Lenient && (count == schemas.MaxResources || encoded+size > maxLenient) {
-			omitted = append(omitted, name)
-			return nil
-		}
-		count, total, encoded = count+1, total+len(content), encoded+size
-		if count > schemas.MaxResources || total > schemas.MaxResourceBytes {
-			return fmt.Errorf("expected at most %d files of %d bytes together beside %s", schemas.MaxResources,
-				schemas.MaxResourceBytes, d.file)
-		}
-		list = append(list, r)
-		return nil
+		return err
 	})
-	return list, omitted, err
+	return list, err
 }
 
-// encodedSize returns the size of a resource in a record.
-func encodedSize(r schemas.Resource) int {
-	text, _ := json.Marshal(r) // cannot fail: the content is valid UTF-8 or base64
+// pathText matches what may be the path of a file in a text.
+var pathText = regexp.MustCompile(`[\pL\pN_][\pL\pN_./-]*[\pL\pN_]`)
+
+// namedFiles returns the words of a text that may be paths.
+func namedFiles(text []byte) map[string]bool {
+	named := map[string]bool{}
+	for _, word := range pathText.FindAll(text, -1) {
+		named[string(word)] = true
+	}
+	return named
+}
+
+// encodedSize returns the size of a text or resource in a record.
+func encodedSize(value any) int {
+	text, _ := json.Marshal(value) // cannot fail: texts are valid UTF-8
 	return len(text)
 }
 
@@ -220,14 +329,19 @@ func resource(name string, content []byte) schemas.Resource {
 	return r
 }
 
-// read returns the content of a regular file.
-func (f *folder) read(name string, maximum int) ([]byte, error) {
+// stat describes a regular file.
+func (f *folder) stat(name string) (fs.FileInfo, error) {
 	info, err := f.root.Stat(name)
-	if err != nil {
-		return nil, err
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: expected a regular file, or a symbolic link to one", name)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: expected a regular file, or a symbolic link to one", name)
+	return info, err
+}
+
+// content returns the content of a regular file.
+func (f *folder) content(name string, maximum int) ([]byte, error) {
+	if _, err := f.stat(name); err != nil {
+		return nil, err
 	}
 	file, err := f.root.Open(name)
 	if err != nil {
@@ -256,18 +370,17 @@ func packagedSkill(content []byte) (jsontext.Value, error) {
 	return member.Without(p.Skill, "tenant_id")
 }
 
-// parse returns the parts of a SKILL.md.
-func (f *folder) parse(d skillDir, file []byte) (head frontmatter, body string, err error) {
-	if head, body, err = parseSkillFile(file); err == nil {
-		err = head.validate(f.name(d), f.source.Lenient)
-	}
+// parse returns the parts of a SKILL.md, and adds its problems to the warnings.
+func (f *folder) parse(d skillDir, e *entry) (head frontmatter, body string, err error) {
+	head, body, err = parseSkillFile(d.text, f.name(d))
+	e.warnings = append(e.warnings, head.problems...)
 	return head, body, err
 }
 
 // exportedSkill returns an exported record with the changes to its SKILL.md and files. An unchanged SKILL.md need
 // not be valid.
-func (f *folder) exportedSkill(original jsontext.Value, d skillDir, file []byte,
-	files []schemas.Resource) (jsontext.Value, error) {
+func (f *folder) exportedSkill(original jsontext.Value, d skillDir, files []schemas.Resource,
+	e *entry) (jsontext.Value, error) {
 	skill, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, original)
 	if err != nil {
 		return nil, err
@@ -276,10 +389,10 @@ func (f *folder) exportedSkill(original jsontext.Value, d skillDir, file []byte,
 	if err != nil {
 		return nil, err
 	}
-	if bytes.Equal(rendered, file) {
+	if bytes.Equal(rendered, d.text) {
 		return withFiles(original, files)
 	}
-	head, body, err := f.parse(d, file)
+	head, body, err := f.parse(d, e)
 	if err != nil {
 		return nil, err
 	}
@@ -359,9 +472,12 @@ func withContent(text jsontext.Value, r, file schemas.Resource) (jsontext.Value,
 	if file.Data != nil {
 		content = member.Member{Name: "data", Value: file.Data}
 	}
-	text, err := member.Without(text, "text", "data", "sha256", "size")
+	text, err := member.Without(text, "text", "data", "sha256", "size", "executable")
 	if err != nil {
 		return nil, err
 	}
-	return member.Append(text, content)
+	if text, err = member.Append(text, content); err != nil || !file.Executable {
+		return text, err
+	}
+	return member.Append(text, member.Member{Name: "executable", Value: true})
 }

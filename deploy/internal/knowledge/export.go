@@ -91,6 +91,7 @@ func (e *exportOptions) run(cmd *cobra.Command, kinds []string) error {
 	if e.format == formatSkills {
 		written, err := e.skills(ctx, list)
 		bar.Close()
+		output.Lines(cmd.ErrOrStderr(), omitted(list))
 		total := ""
 		if written < len(list) {
 			total = fmt.Sprintf(" of %d", len(list))

@@ -1,6 +1,7 @@
 package knowledge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,8 +84,11 @@ func writeSkill(root *os.Root, dir string, r client.Record, p skillPackage) erro
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{}
+	files, modes := map[string][]byte{}, map[string]fs.FileMode{}
 	for _, resource := range skill.Resources {
+		if resource.Executable {
+			modes[resource.Path] = 0o755
+		}
 		if files[resource.Path], err = resource.Content(); err != nil {
 			return fmt.Errorf("resource %s: %w", resource.Path, err)
 		}
@@ -113,11 +117,25 @@ func writeSkill(root *os.Root, dir string, r client.Record, p skillPackage) erro
 		if err := root.MkdirAll(path.Dir(file), 0o755); err != nil {
 			return err
 		}
-		if err := root.WriteFile(file, files[name], 0o644); err != nil {
+		if err := root.WriteFile(file, files[name], cmp.Or(modes[name], 0o644)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// omitted returns a line for each skill with files that an import has omitted.
+func omitted(list []client.Record) (lines []string) {
+	for _, r := range list {
+		var skill struct {
+			Omitted []string `json:"omitted_resources"`
+		}
+		if json.Unmarshal(r.JSON, &skill) == nil && len(skill.Omitted) > 0 { // another type is not from an import
+			lines = append(lines, "skill "+r.ID+": without "+strings.Join(skill.Omitted, ", ")+
+				", which exceeded the limits at the import")
+		}
+	}
+	return lines
 }
 
 // checkDirectories returns an error if a file would also be a directory.

@@ -62,7 +62,7 @@ For files and commands it requires --source.
 		Args: m.args,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m.began = time.Now()
-			m.options.Stderr = cmd.ErrOrStderr()
+			m.options.Stderr, m.options.Strict = cmd.ErrOrStderr(), m.strict
 			return m.read(cmd)
 		},
 	}
@@ -78,8 +78,9 @@ For files and commands it requires --source.
 		"`TENANT` whose records are read from another Cairn; empty: global scope")
 	f.StringVar(&m.options.Domain, "domain", "skills", "`DOMAIN` of imported skills, the first segment of their ids")
 	f.BoolVar(&m.options.Agents, "agents", false, "register each MCP server as an agent too")
-	f.BoolVar(&m.options.Lenient, "lenient", false,
-		"accept skills that break rules of the format but have a name and a description; omit files beyond the limits")
+	flags.Choice(cmd, &m.options.ID, "id", "",
+		"`ORIGIN` of the ids of skills below the domain: name, or path of the directory", importer.IDName, importer.IDPath)
+	f.Bool("lenient", false, "no effect: skills that break rules of the format give warnings; see --strict")
 	f.DurationVar(&m.options.Timeout, "timeout", importer.DefaultTimeout, "maximum `DURATION` of reading the source")
 	f.BoolVar(&m.prune, "prune", false, "delete records of this source that are no longer in it")
 	f.BoolVar(&m.overwrite, "overwrite", false, "replace records of other sources, and records without a source")
@@ -120,6 +121,7 @@ func (m *importOptions) read(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	output.Lines(cmd.ErrOrStderr(), result.Omitted)
 	m.options.Name = result.Name
 	m.dry = dryNone
 	if m.preview {

@@ -1,6 +1,7 @@
 package knowledge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,7 +134,7 @@ func (s *summary) finish(began time.Time) {
 		if o.Later {
 			s.Later++
 		}
-		s.warn(r, o.Warnings)
+		s.warn(r, append(r.Warnings, o.Warnings...))
 	}
 	s.Changes = append(s.Changes, deleted...)
 }
@@ -307,13 +308,41 @@ func (s *summary) rows(t *output.Table) {
 	if len(s.Warnings) > 0 {
 		t.Row(fmt.Sprintf("warnings %d:", len(s.Warnings)))
 	}
+	reasons := map[string]int{}
+	for _, w := range s.Warnings {
+		reasons[reasonOf(w.Field+": "+w.Message)]++
+	}
+	countedRows(t, reasons, len(s.Warnings))
 	for _, w := range s.Warnings {
 		t.Row("  " + output.Joined(w.Source, w.Kind, w.ID, w.Field+": "+w.Message))
 	}
 	if len(s.Rejected) > 0 {
 		t.Row(fmt.Sprintf("rejected %d:", len(s.Rejected)))
 	}
+	reasons = map[string]int{}
+	for _, f := range s.Rejected {
+		reasons[reasonOf(f.Reason())]++
+	}
+	countedRows(t, reasons, len(s.Rejected))
 	for _, f := range s.Rejected {
 		t.Row("  " + f.Source + "  " + f.String())
+	}
+}
+
+// reasonOf returns what a message expected, without what it got instead.
+func reasonOf(message string) string {
+	reason, _, _ := strings.Cut(message, ", got ")
+	return reason
+}
+
+// countedRows adds a row for each reason with its number, the most frequent first, if total messages share reasons.
+func countedRows(t *output.Table, reasons map[string]int, total int) {
+	if len(reasons) == total {
+		return
+	}
+	for _, reason := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
+		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
+	}) {
+		t.Row(fmt.Sprintf("  %d × %s", reasons[reason], reason))
 	}
 }

@@ -76,11 +76,13 @@ func ReadFile(file string) ([]byte, []ParsedRecord, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	data = withoutMark(data)
 	return data, Parse(file, data), nil
 }
 
 // Parse returns the records of data. The extension of the file determines the format, or else the first character.
 func Parse(file string, data []byte) []ParsedRecord {
+	data = withoutMark(data)
 	if parse := formats[filepath.Ext(file)]; parse != nil {
 		return parse(file, data)
 	}
@@ -89,6 +91,9 @@ func Parse(file string, data []byte) []ParsedRecord {
 	}
 	return readYAML(file, data)
 }
+
+// withoutMark removes a byte order mark.
+func withoutMark(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\uFEFF")) }
 
 // Files returns path itself or the record files below it. It skips hidden files and
 // directories.
@@ -117,7 +122,7 @@ func Files(path string) ([]string, error) {
 func ReadLines(name string, data []byte) []ParsedRecord {
 	var list []ParsedRecord
 	n, offset := 0, 0
-	for line := range bytes.Lines(data) {
+	for line := range bytes.Lines(withoutMark(data)) {
 		n++
 		parsed := readJSON(name, line)
 		for i := range parsed {

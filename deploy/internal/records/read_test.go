@@ -2,6 +2,7 @@ package records
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -87,4 +88,23 @@ func wrongs[T any](list []T) []bool {
 		matches = append(matches, strings.Contains(text, "Wrong: "))
 	}
 	return matches
+}
+
+func TestByteOrderMark(t *testing.T) {
+	t.Parallel()
+	for file, text := range map[string]string{
+		"a.json": `{"agent_id": "a"}`, "a.jsonl": "{\"agent_id\": \"a\"}\n", "a.yaml": "agent_id: a\n", "-": `{"agent_id": "a"}`,
+	} {
+		text, path := "\uFEFF"+text, file
+		if file != "-" {
+			path = filepath.Join(t.TempDir(), file)
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list, err := ReadAll([]string{path}, strings.NewReader(text))
+		if err != nil || len(list) != 1 || string(list[0].Text) != `{"agent_id":"a"}` && string(list[0].Text) != `{"agent_id": "a"}` {
+			t.Errorf("%s: got %v, %v", file, list, err)
+		}
+	}
 }

@@ -22,7 +22,9 @@ type Record struct {
 	ID     string
 	Tenant string         // empty: global
 	JSON   jsontext.Value // the record
-	err    error          // error that prevents the registration
+	// Warnings are problems of the source that do not prevent the registration.
+	Warnings []schemas.FieldError
+	err      error // error that prevents the registration
 }
 
 // Put returns the request that registers the record.

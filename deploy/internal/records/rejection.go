@@ -32,10 +32,13 @@ func NewRejection(r Record, err error) Rejection {
 }
 
 // String returns the record and the reason for its rejection on one line.
-func (f Rejection) String() string {
+func (f Rejection) String() string { return output.Joined(f.Kind, f.ID, f.Code, f.Reason()) }
+
+// Reason returns the reason for the rejection on one line.
+func (f Rejection) Reason() string {
 	var fields []string
 	for _, field := range f.Fields {
 		fields = append(fields, field.Field+": "+field.Message)
 	}
-	return output.Joined(f.Kind, f.ID, f.Code, cmp.Or(strings.Join(fields, "; "), f.Message))
+	return cmp.Or(strings.Join(fields, "; "), f.Message)
 }
