@@ -367,7 +367,7 @@ func TestSkillFolders(t *testing.T) {
 		})
 	}
 	t.Run("no skills", func(t *testing.T) {
-		check(t, read(t, Options{Source: t.TempDir()}), "error: |no records in the format skills")
+		check(t, read(t, Options{Source: t.TempDir()}), "error: |expected directories with a SKILL.md; hidden ones are skipped")
 	})
 	t.Run("a file as skills", func(t *testing.T) {
 		check(t, read(t, Options{Command: []string{"x"}, Format: formatSkills}), "error: |expected a directory")
@@ -441,6 +441,27 @@ func TestManyFiles(t *testing.T) {
 	f := folder{root: root, counted: counted}
 	if _, err := f.find(t.Context()); !errors.Is(err, errTooManyFiles) || !errors.Is(err, flags.ErrUsage) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestWrongInput checks that wrong input is a usage error, which has the exit code 2.
+func TestWrongInput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	document := write(t, dir, "document", `{"name":7,"servers":7}`)
+	for name, o := range map[string]Options{
+		"a directory without skills":       {Source: dir},
+		"a command as skills":              {Command: []string{"x"}, Format: formatSkills},
+		"a card with a name of a number":   {Source: document, Format: formatCard},
+		"a registry without a list":        {Source: document, Format: formatRegistry},
+		"a file instead of a Cairn":        {Source: document, Format: formatCairn},
+		"a document of an unknown format":  {Source: document},
+		"a command instead of a directory": {Command: []string{"x"}, Format: formatServer},
+	} {
+		o.Read = func(int) {}
+		if _, err := Read(t.Context(), o, ""); !errors.Is(err, flags.ErrUsage) {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }
 

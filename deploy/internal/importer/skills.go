@@ -59,8 +59,11 @@ func readSkills(ctx context.Context, s *source) ([]entry, error) {
 	}
 	f := folder{source: s, root: root, dir: dir, base: filepath.Base(top)}
 	skills, err := f.find(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case len(skills) == 0:
+		return nil, flags.Usage(errors.New("expected directories with a SKILL.md; hidden ones are skipped"))
 	}
 	list := make([]entry, 0, len(skills))
 	for _, dir := range skills {
@@ -264,7 +267,7 @@ func (f *folder) resources(ctx context.Context, d skillDir, space int, e *entry)
 	slices.SortFunc(list, func(a, b schemas.Resource) int { return strings.Compare(a.Path, b.Path) })
 	if slices.Sort(e.omitted); len(e.omitted) > 0 {
 		e.warnings = append(e.warnings, schemas.FieldError{Field: "resources", Message: fmt.Sprintf(
-			"expected at most %d files of %d bytes together beside %s, got %d files that were omitted",
+			"expected at most %d files of %d bytes together beside %s, got %d files beyond",
 			schemas.MaxResources, schemas.MaxResourceBytes, skillfile.FileName, len(e.omitted))})
 	}
 	return list, nil

@@ -53,6 +53,9 @@ and tenant that are no longer in the source; it deletes nothing if a part of the
 invalid.
 For files and commands it requires --source.
 
+Skills that break rules of the format, or have more files than a record has space for, give
+warnings; --strict rejects them.
+
 --dry-run prints what would change, as a unified diff.`,
 		Example: `  cairn import deploy/examples/skills --domain docs --dry-run
   cairn import https://mcp.example.com/mcp --source-key-file key --tenant acme
