@@ -84,7 +84,8 @@ func TestImport(t *testing.T) {
 	step("a skill with warnings", 0, "SKILL.md: omitted large|: 2 created|warnings 4:|"+
 		"  2 × name: expected the name of the directory\n|  1 × frontmatter: expected valid YAML\n", "--lenient")
 	step("warnings are errors with strict", exitUsage, "rejected 2:", "--strict")
-	for _, args := range [][]string{{"import"}, {"import", dir, "--id", "x"}, {"import", "a", "b"}, {"import", dir, "--format", "x"},
+	for _, args := range [][]string{{"import"}, {"import", dir, "--id", "x"}, {"import", "a", "b"},
+		{"import", dir, "--format", "x"},
 		{"import", dir, "--timeout", "0s"},
 		{"import", dir, "--prune"}} {
 		if got := run("", args...); got.code != exitUsage {

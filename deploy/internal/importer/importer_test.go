@@ -228,10 +228,10 @@ func TestSkills(t *testing.T) {
 			"skill/docs.pdf |warning: name: expected the name of the directory, got"},
 		{"a long description gives a warning", "---\nname: pdf-forms\ndescription: " + strings.Repeat("ä", 1025) + "\n---\n",
 			false, "skill/docs.pdf-forms |warning: description: expected at most 1024 characters, got 1025"},
-		{"a description with an unquoted colon", "---\nname: pdf-forms\ndescription: It's for PDF: use when: \"x\"\n---\n", false,
-			`"description":"It's for PDF: use when: \"x\""|warning: frontmatter: expected valid YAML, got yaml: line 3`},
-		{"an unquoted colon in a further line", "---\ndescription: Fills\n  forms: and\n\n  lists\nname: pdf-forms\n---\n", false,
-			`"description":"Fills forms: and\nlists"`},
+		{"a description with an unquoted colon", "---\nname: pdf-forms\ndescription: It's for PDF: use when: \"x\"\n---\n",
+			false, `"description":"It's for PDF: use when: \"x\""|warning: frontmatter: expected valid YAML, got yaml: line 3`},
+		{"an unquoted colon in a further line", "---\ndescription: Fills\n  forms: and\n\n  lists\nname: pdf-forms\n---\n",
+			false, `"description":"Fills forms: and\nlists"`},
 		{"a description that begins with asterisks", "---\nname: pdf-forms\ndescription: **Fills** forms\n---\n", false,
 			`"description":"**Fills** forms"`},
 		{"an unquoted colon is an error with strict", "---\nname: pdf-forms\ndescription: a: b\n---\n", true,
@@ -243,7 +243,8 @@ func TestSkills(t *testing.T) {
 			`skill/docs.pdf-forms |"instructions":"Body"`},
 		{"tags, anchors and aliases", "---\nname: &n pdf-forms\ndescription: !!str Fills\nlicense: *n\n---\n", false,
 			`"license":"pdf-forms"|warning: frontmatter: expected block style without anchors and tags, got another in line 2`},
-		{"flow lists", head + "allowed-tools: [Read, Bash]\n---\n", false, `"allowed_tools":"Read Bash"|warning: frontmatter`},
+		{"flow lists", head + "allowed-tools: [Read, Bash]\n---\n", false,
+			`"allowed_tools":"Read Bash"|warning: frontmatter`},
 		{"unknown fields are metadata", head + "model: x\ntags:\n- a\nversion: 1.2.0\nmetadata:\n  model: y\n  more:\n    a: 1\n---\n",
 			false, `"version":"1.2.0"|"metadata":{"model":"y","more":"{\"a\":1}","tags":"[\"a\"]"}` +
 				`|warning: frontmatter: expected name, |only, got model, tags, version`},
@@ -256,7 +257,8 @@ func TestSkills(t *testing.T) {
 		{"aliases of fields that multiply a text", head + "a: &a " + strings.Repeat("x", 100_000) + "\nmetadata:\n" +
 			manyAliases(100) + "---\n", false, "invalid: metadata: expected at most 1572864 bytes"},
 		{"an alias to itself", head + "a: &a [*a]\n---\n", false, "invalid: a: "},
-		{"a binary file", "---\nname: a\x00\n---\n", false, "invalid: frontmatter: expected valid YAML, got yaml: control characters"},
+		{"a binary file", "---\nname: a\x00\n---\n", false,
+			"invalid: frontmatter: expected valid YAML, got yaml: control characters"},
 		{"upper case", strings.Replace(head, "pdf-forms", "PDF-Forms", 1) + "---\n", true,
 			"invalid: name: expected lower case"},
 		{"two hyphens", strings.Replace(head, "pdf-forms", "pdf--forms", 1) + "---\n", true,
@@ -367,7 +369,8 @@ func TestSkillFolders(t *testing.T) {
 		})
 	}
 	t.Run("no skills", func(t *testing.T) {
-		check(t, read(t, Options{Source: t.TempDir()}), "error: |expected directories with a SKILL.md; hidden ones are skipped")
+		check(t, read(t, Options{Source: t.TempDir()}),
+			"error: |expected directories with a SKILL.md; hidden ones are skipped")
 	})
 	t.Run("a file as skills", func(t *testing.T) {
 		check(t, read(t, Options{Command: []string{"x"}, Format: formatSkills}), "error: |expected a directory")
@@ -418,7 +421,8 @@ func TestResources(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir, "b/SKILL.md", text)
-	check(t, read(t, Options{Source: dir + "/b/SKILL.md"}), `skill/skills.a |[{"path":"run","text":"x","executable":true}]`)
+	check(t, read(t, Options{Source: dir + "/b/SKILL.md"}),
+		`skill/skills.a |[{"path":"run","text":"x","executable":true}]`)
 }
 
 // TestManyFiles checks that a directory beyond the limits is rejected. With CAIRN_TEST_FAULTS=1, the directory has a

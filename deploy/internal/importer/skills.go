@@ -194,7 +194,8 @@ func (f *folder) read(ctx context.Context, d skillDir, e *entry) (err error) {
 	}
 	e.text, err = head.record(id, f.domain(), body, files)
 	if err == nil && len(e.omitted) > 0 {
-		e.text, err = member.Append(e.text, member.Member{Name: "omitted_resources", Value: e.omitted[:min(len(e.omitted), schemas.MaxResources)]})
+		names := e.omitted[:min(len(e.omitted), schemas.MaxResources)]
+		e.text, err = member.Append(e.text, member.Member{Name: "omitted_resources", Value: names})
 	}
 	return err
 }

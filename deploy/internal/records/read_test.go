@@ -93,7 +93,7 @@ func wrongs[T any](list []T) []bool {
 func TestByteOrderMark(t *testing.T) {
 	t.Parallel()
 	for file, text := range map[string]string{
-		"a.json": `{"agent_id": "a"}`, "a.jsonl": "{\"agent_id\": \"a\"}\n", "a.yaml": "agent_id: a\n", "-": `{"agent_id": "a"}`,
+		"a.json": `{"agent_id":"a"}`, "a.jsonl": `{"agent_id":"a"}`, "a.yaml": "agent_id: a\n", "-": `{"agent_id":"a"}`,
 	} {
 		text, path := "\uFEFF"+text, file
 		if file != "-" {
@@ -103,7 +103,7 @@ func TestByteOrderMark(t *testing.T) {
 			}
 		}
 		list, err := ReadAll([]string{path}, strings.NewReader(text))
-		if err != nil || len(list) != 1 || string(list[0].Text) != `{"agent_id":"a"}` && string(list[0].Text) != `{"agent_id": "a"}` {
+		if err != nil || len(list) != 1 || string(list[0].Text) != `{"agent_id":"a"}` {
 			t.Errorf("%s: got %v, %v", file, list, err)
 		}
 	}
