@@ -72,10 +72,10 @@ func (e Endpoint[Req, Res]) Forward(ctx context.Context, c *Conn, body []byte) (
 		}
 	}
 	tenant, queue := AdmissionKey(Identity(ctx), nil), c.queues.subject(e.Subject)
-	if err := queue.enter(ctx, tenant); err != nil {
+	if err := enter(ctx, queue, tenant); err != nil {
 		return Reply{}, transportError(e.Subject, err)
 	}
-	defer queue.leave(tenant)
+	defer queue.Leave(tenant)
 	delivery := c.outages.deliver(ctx, e.Subject)
 	defer delivery.end()
 	for {

@@ -3,39 +3,25 @@ package bus
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
 
 	"cairn/bus/admission"
 	"cairn/schemas"
 )
 
-const (
-	// requestsPerCPU is the concurrency limit of a connection for the requests of one subject, for each CPU. A worker
-	// receives the requests of a subject in the order in which they were sent: without the limit, a request would
-	// wait there for all earlier ones of other tenants.
-	requestsPerCPU = 32
-	// maxPending bounds the requests of one subject that a connection has sent or that wait for the limit.
-	maxPending = 1024
-)
+// maxPending bounds the requests of one subject that a connection has sent or that wait.
+const maxPending = 1024
 
-// queue limits the requests of a connection that are in flight on one subject, and divides them among tenants.
-type queue struct{ pending, inFlight *admission.Pool }
-
-func newQueue() *queue {
-	inFlight := min(requestsPerCPU*runtime.GOMAXPROCS(0), maxPending/2)
-	return &queue{admission.NewPool(maxPending), admission.NewPool(int64(inFlight))}
-}
-
-// queues holds the queues of a connection by subject.
+// queues holds the requests of a connection by subject. A worker receives the requests of a subject in the order in which
+// they were sent: without a limit for those in flight, a request would wait there for all earlier ones of other tenants.
 type queues struct{ subjects sync.Map }
 
-func (q *queues) subject(subject string) *queue {
+func (q *queues) subject(subject string) *admission.Queue {
 	if value, ok := q.subjects.Load(subject); ok {
-		return value.(*queue)
+		return value.(*admission.Queue)
 	}
-	value, _ := q.subjects.LoadOrStore(subject, newQueue())
-	return value.(*queue)
+	value, _ := q.subjects.LoadOrStore(subject, admission.NewQueue(maxPending))
+	return value.(*admission.Queue)
 }
 
 // errPending is the error of a request beyond the tenant's share of maxPending.
@@ -45,27 +31,13 @@ var errPending = taggedError{
 
 // enter waits until a request of the tenant may be sent. It returns errPending if too many requests wait or ctx
 // exceeds its deadline, and context.Canceled if ctx or the caller (WithCaller) is canceled. After nil, the caller of
-// enter calls leave.
-func (q *queue) enter(ctx context.Context, tenant string) error {
-	if !q.pending.Acquire(tenant, 1) {
-		return errPending
-	}
-	if q.inFlight.Acquire(tenant, 1) {
-		return nil
-	}
+// enter calls Leave.
+func enter(ctx context.Context, queue *admission.Queue, tenant string) error {
 	ctx, cancel := withCaller(ctx)
 	defer cancel()
-	err := q.inFlight.Wait(ctx, tenant, 1)
-	if err != nil {
-		q.pending.Release(tenant, 1)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	err := queue.Enter(ctx, tenant)
+	if errors.Is(err, admission.ErrFull) {
 		return errPending
 	}
 	return err
-}
-
-func (q *queue) leave(tenant string) {
-	q.inFlight.Release(tenant, 1)
-	q.pending.Release(tenant, 1)
 }

@@ -67,7 +67,7 @@ func newEdge(acceptCtx, requestCtx context.Context, c Config) *edge {
 	e := &edge{
 		conn: c.Conn, log: slog.New(bus.LogHandler(c.Log.Handler())), acceptCtx: acceptCtx, requestCtx: requestCtx,
 		streams:       cmp.Or(c.streams, admission.NewPool(maxStreams)),
-		messages:      admission.NewPool(maxMessages),
+		messages:      admission.NewQueue(maxMessages),
 		longWork:      admission.NewLongPool(),
 		refusals:      rate.NewLimiter(promptRefusals, promptRefusals/10),
 		bodies:        admission.NewPool(bodyMemory),
@@ -95,11 +95,11 @@ type edge struct {
 	describe      func() (describe.Description, error) // of the routes
 	authenticator *access.Authenticator                // nil: authentication is off
 	origins       Origins
-	streams       *admission.Pool // open event streams
-	messages      *admission.Pool // of the Model Context Protocol in progress
-	longWork      *admission.Pool // CPUs for long parts of requests
-	refusals      *rate.Limiter   // of refusals without a delay
-	bodies        *admission.Pool // bytes of request bodies
+	streams       *admission.Pool  // open event streams
+	messages      *admission.Queue // of the Model Context Protocol, but for analyses that have begun
+	longWork      *admission.Pool  // CPUs for long parts of requests
+	refusals      *rate.Limiter    // of refusals without a delay
+	bodies        *admission.Pool  // bytes of request bodies
 	watermark     watermark
 	requestCtx    context.Context // parent of the contexts of requests; ends when the drain times out
 	acceptCtx     context.Context // ends when the drain begins and no new requests are accepted

@@ -68,7 +68,7 @@ func TestRefusalsHoldNoMemory(t *testing.T) {
 	full := admission.NewPool(1)
 	full.Acquire("", 1)
 	e := newHandler(t.Context(), t.Context(), Config{Log: slog.New(slog.DiscardHandler), streams: full})
-	e.edge.messages = full
+	e.edge.messages = admission.NewQueue(0)
 	for _, path := range []string{"/api/v1/analyze", "/records", "/mcp"} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path,
 			strings.NewReader(`{"query":"q"}`))

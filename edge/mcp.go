@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -56,11 +57,16 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 				return err
 			}
 			key := bus.AdmissionKey(x.caller, nil)
-			if !x.edge.messages.Acquire(key, 1) { // before the protocol's handler, which takes most of the CPU time
+			err = x.edge.messages.Enter(x.r.Context(), key) // before the protocol's handler, which takes most of the CPU time
+			if errors.Is(err, admission.ErrFull) {
 				return errOverload
 			}
-			defer x.edge.messages.Release(key, 1)
-			c := &mcpCaller{x: x, analysis: analysis, tenant: tenant}
+			if err != nil {
+				return err
+			}
+			leave := sync.OnceFunc(func() { x.edge.messages.Leave(key) })
+			defer leave()
+			c := &mcpCaller{x: x, analysis: analysis, tenant: tenant, leave: leave}
 			message, err := mcp.Decode(body)
 			if err != nil {
 				return err
@@ -119,6 +125,7 @@ type mcpCaller struct {
 	x        *exchange
 	analysis bus.Stream[schemas.Analysis]
 	tenant   string
+	leave    func() // ends the place of the message in the queue
 }
 
 func (c *mcpCaller) Identity() *schemas.Identity          { return c.x.caller }
@@ -166,6 +173,7 @@ func (c *mcpCaller) Analyze(ctx context.Context, body []byte) iter.Seq2[bus.Even
 			return
 		}
 		defer release()
+		c.leave()
 		defer telemetry.StreamOpened()()
 		c.run(ctx, body, yield)
 	}

@@ -18,7 +18,7 @@ import (
 
 const (
 	maxStreams  = 4096 // open event streams of an edge, divided among tenants
-	maxMessages = 1024 // messages of the Model Context Protocol in progress, divided among tenants
+	maxMessages = 1024 // messages of the Model Context Protocol in progress or waiting, divided among tenants
 	// promptRefusals is the rate of immediate rejections per second. Further
 	// ones are delayed by refusalDelay on average, and by at least half of it: one takes about
 	// 100 µs of CPU time, and refusals of clients that ignore Retry-After would otherwise
