@@ -21,6 +21,8 @@ const (
 	HeaderRequestID = "X-Request-Id"
 	// HeaderRevision on a reply: the consistency token of the write.
 	HeaderRevision = "Cairn-Revision"
+	// HeaderAliases over HTTP: the names of the aliases that were deleted with a record, separated by commas.
+	HeaderAliases = "Cairn-Aliases"
 	// HeaderMinRevision on a request: the consistency tokens, separated by commas, of the
 	// writes that the reply must include.
 	HeaderMinRevision = "Cairn-Min-Revision"

@@ -44,6 +44,10 @@ var (
 		"cairn.records.bulk", "Register or replace many records of any kind, each with a result of its own")
 	DeleteRecord = register[schemas.Unregister, schemas.Unregistered](
 		"cairn.records.delete", "Delete a record; succeeds if there is none")
+	PutAlias = register[schemas.PutAlias, schemas.AliasStored](
+		"cairn.records.put_alias", "Create or replace an alias of a revision of a record")
+	DeleteAlias = register[schemas.AliasKey, schemas.AliasDeleted](
+		"cairn.records.delete_alias", "Delete an alias of a record; succeeds if there is none")
 	RecordQuota = read[schemas.QuotaQuery, schemas.Quota](
 		"cairn.records.quota", "Number and size of the records of a tenant, with their limits")
 	ListTenants = read[schemas.TenantQuery, schemas.TenantList](
@@ -82,6 +86,8 @@ var (
 	GetRecord     = read[schemas.RecordAt, schemas.RecordFound]("cairn.records.get", "A record as it was registered")
 	RecordHistory = read[schemas.RecordKey, schemas.RecordHistory](
 		"cairn.records.history", "The retained revisions of a record, newest first")
+	ListAliases = read[schemas.RecordKey, schemas.AliasList](
+		"cairn.records.aliases", "The aliases of a record, ordered by name")
 	Referrers = read[schemas.ReferrerQuery, schemas.ReferrerList](
 		"cairn.records.referrers", "Records of the tenant and global ones that link to a record, in pages")
 	RecordUsage = read[schemas.RecordKey, schemas.RecordUsage]("cairn.records.usage",

@@ -154,7 +154,7 @@ func TestExamplesAreValid(t *testing.T) {
 			body = []byte("[" + string(body) + "]")
 		}
 		if r.BodyMember != "" {
-			body = []byte(`{"kind":"skill","id":"network.find_vlans","` + r.BodyMember + `":` + string(body) + `}`)
+			body = []byte(`{"kind":"skill","id":"network.find_vlans","name":"production","` + r.BodyMember + `":` + string(body) + `}`)
 		}
 		types := schemas.NewDefinitions("#/$defs/")
 		root, err := types.Of(r.Request)

@@ -36,7 +36,7 @@ func routes(e *edge) []route {
 		post("/register/guardrail", conditional(register(bus.RegisterGuardrail)), 200),
 		post("/register/template", conditional(register(bus.RegisterTemplate)), 200),
 		post("/register/reindex", withoutBody(bus.Reindex), 200, schemas.ErrNotImplemented),
-		remove("/register/{kind}/{id}", conditional(fromURL(bus.Unregister))),
+		remove("/register/{kind}/{id}", conditional(unregister(bus.Unregister))),
 
 		post("/resolve/skill", consistent(forward(bus.ResolveSkill)), 200, schemas.ErrSkillNotFound),
 		post("/resolve/agent", consistent(forward(bus.ResolveAgent)), 200, schemas.ErrAgentNotFound),
@@ -59,10 +59,13 @@ func routes(e *edge) []route {
 		get("/records/{kind}", consistent(fromURL(bus.ListRecords))),
 		get("/records/{kind}/{id}", withETag(consistent(fromURL(bus.GetRecord))), schemas.ErrRecordNotFound),
 		get("/records/{kind}/{id}/history", consistent(fromURL(bus.RecordHistory)), schemas.ErrRecordNotFound),
+		get("/records/{kind}/{id}/aliases", consistent(fromURL(bus.ListAliases)), schemas.ErrRecordNotFound),
+		put("/records/{kind}/{id}/aliases/{name}", fromURLAndBody(bus.PutAlias, "target"), 200, schemas.ErrRecordNotFound),
+		remove("/records/{kind}/{id}/aliases/{name}", fromURL(bus.DeleteAlias)),
 		get("/records/{kind}/{id}/referrers", consistent(fromURL(bus.Referrers))),
 		get("/records/{kind}/{id}/usage", consistent(fromURL(bus.RecordUsage)), schemas.ErrRecordNotFound),
 		put("/records/{kind}/{id}", conditional(fromURLAndBody(bus.PutRecord, "record")), 200),
-		remove("/records/{kind}/{id}", conditional(fromURL(bus.DeleteRecord))),
+		remove("/records/{kind}/{id}", conditional(unregister(bus.DeleteRecord))),
 
 		get("/agents/{id}/card", withETag(consistent(agentCard())), schemas.ErrRecordNotFound),
 

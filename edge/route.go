@@ -169,7 +169,7 @@ func queryAction[Req any](answer func(*exchange, Req) error, reply reflect.Type)
 }
 
 // fromURLAndBody returns an action that sends the parameters of the path and query to e,
-// with the body as the member of the name.
+// with the body, unless it is empty, as the member of the name.
 func fromURLAndBody[Req, Res any](e bus.Endpoint[Req, Res], name string) action {
 	parameters := slices.DeleteFunc(parametersOf(reflect.TypeFor[Req]()), func(p parameter) bool { return p.name == name })
 	a := endpointAction(e)
@@ -182,6 +182,9 @@ func fromURLAndBody[Req, Res any](e bus.Endpoint[Req, Res], name string) action 
 		body, err := x.readBody(maxBody)
 		if err != nil {
 			return err
+		}
+		if len(body) == 0 { // the worker decides whether it is optional
+			return relay(x, e, request)
 		}
 		if !jsontext.Value(body).IsValid() { // or else it could contain members of the request
 			return e.Invalid.Because("the body is not valid JSON; expected an object")

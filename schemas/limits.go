@@ -54,15 +54,17 @@ var limitRows = []struct {
 		"AgentPart.mediaType TenantQuery.prefix"},
 	{tagNames, "Tag.tags"},
 	{between(1, 0), "TagWrite.ttl_seconds"},
-	{oneOfKinds, "Unregister.kind ReferrerQuery.kind RecordKey.kind RecordQuery.kind PutRecord.kind BulkRecord.kind"},
-	{described(dotted(1)), "Unregister.id ReferrerQuery.id RecordKey.id PutRecord.id"},
+	{oneOfKinds, "Unregister.kind ReferrerQuery.kind RecordKey.kind RecordQuery.kind PutRecord.kind BulkRecord.kind AliasKey.kind"},
+	{described(dotted(1)), "Unregister.id ReferrerQuery.id RecordKey.id PutRecord.id AliasKey.id"},
 	{withDefault(DefaultLimit, between(1, 1000)), "" +
 		"ReferrerQuery.limit RecordQuery.limit ListQuery.limit RunQuery.limit TenantQuery.limit"},
 	{length(0, maxCursor), "" +
 		"ReferrerQuery.cursor RecordQuery.cursor ListQuery.cursor RunQuery.cursor ARDSearch.pageToken " +
 		"ARDListQuery.pageToken ServerQuery.cursor TenantQuery.cursor"},
 	{anyScope, "RecordKey.scope AgentKey.scope RecordQuery.scope Watch.scope RecordSearch.scope"},
-	{token, "RecordAt.revision Watch.after"},
+	{token, "RecordAt.revision Watch.after AliasTarget.revision"},
+	{aliasName, "AliasKey.name"},
+	{versionOrAlias, "AliasTarget.version"},
 	{labelSelector, "RecordQuery.labels Watch.labels"},
 	{withDefault(DefaultLimit, between(1, 100)), "ServerQuery.limit"},
 	{anyKind, "Watch.kind"},

@@ -193,6 +193,7 @@ type Unregister struct {
 // Unregistered is the response to an Unregister.
 type Unregistered struct {
 	Registered
+	Aliases []string `json:"aliases,omitempty" doc:"names of the aliases that were deleted with the record"`
 }
 
 // Validate returns ErrInvalidRegistration with the invalid fields.

@@ -41,7 +41,7 @@ func (a QueryOptions) Tenant() string { return ValueOr(a.TenantID, "") }
 
 // SkillQuery requests one skill by id, or the skills that match a query.
 type SkillQuery struct {
-	SkillID string `json:"skill_id,omitzero" doc:"direct form: id of the skill, or id@version for a version in its history"`
+	SkillID string `json:"skill_id,omitzero" doc:"direct form: id of the skill, or id@version for a version in its history or an alias"`
 	Query   string `json:"query,omitzero" doc:"search form: description of the wanted capability"`
 	TopK    *int   `json:"top_k,omitzero" doc:"search form: number of hits, 1 to 100; 5 by default"`
 	Search  string `json:"search,omitzero" doc:"search form: method, hybrid (default), text or vector"`

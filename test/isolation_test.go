@@ -183,6 +183,21 @@ var probes = map[string][]probe{
 		{request: "GET /records/tool/$.s.r/referrers?tenant_id=$", onNATS: `{"kind":"tool","id":"$.s.r","tenant_id":"$"}`,
 			status: 403, shown: true},
 	},
+	"GET /records/{kind}/{id}/aliases": {
+		{request: "GET /records/skill/$.s.r/aliases", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 404},
+		{request: "GET /records/skill/$.s.r/aliases?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`,
+			status: 403},
+	},
+	"PUT /records/{kind}/{id}/aliases/{name}": {
+		{request: "PUT /records/skill/$.s.r/aliases/x", onNATS: `{"kind":"skill","id":"$.s.r","name":"x"}`, status: 404},
+		{request: "PUT /records/skill/$.s.r/aliases/x?tenant_id=$",
+			onNATS: `{"kind":"skill","id":"$.s.r","name":"x","tenant_id":"$"}`, status: 403},
+	},
+	"DELETE /records/{kind}/{id}/aliases/{name}": {
+		{request: "DELETE /records/skill/$.s.r/aliases/x", onNATS: `{"kind":"skill","id":"$.s.r","name":"x"}`, status: 204},
+		{request: "DELETE /records/skill/$.s.r/aliases/x?tenant_id=$",
+			onNATS: `{"kind":"skill","id":"$.s.r","name":"x","tenant_id":"$"}`, status: 403},
+	},
 	"GET /records/{kind}/{id}/usage": {
 		{request: "GET /records/skill/$.s.r/usage", onNATS: `{"kind":"skill","id":"$.s.r"}`, status: 404},
 		{request: "GET /records/skill/$.s.r/usage?tenant_id=$", onNATS: `{"kind":"skill","id":"$.s.r","tenant_id":"$"}`,

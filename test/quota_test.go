@@ -25,6 +25,8 @@ func TestQuotas(t *testing.T) {
 		c.do(t, "PUT /records/tool/$.s.q?tenant_id=$", `{"tenant_id":"$","description":"replaced"}`)
 		c.do(t, "PUT /records/tool/$.s.q2?tenant_id=$", `{"tenant_id":"$"}`)
 		returns("GET /quota/records?tenant_id=$", `{"count":2,`)
+		c.do(t, "PUT /records/tool/$.s.q2/aliases/production?tenant_id=$", "")
+		returns("GET /quota/records?tenant_id=$", `{"count":3,`)
 		c.do(t, "DELETE /records/tool/$.s.q2?tenant_id=$", "")
 		returns("GET /quota/records?tenant_id=$", `{"count":1,`)
 		c.do(t, "POST /tags/write", `{"request_id":"$","flow":"f","tags":{},"tenant_id":"$"}`)

@@ -17,6 +17,8 @@ var requestExamples = map[string]string{
 	"/records/search":      `{"query": "which vlans are in Oslo", "kinds": ["skill", "tool"], "filter": {"labels": {"team": "network"}}, "limit": 5}`,
 	"/records/{kind}/{id}": `{"display_name": "Find VLANs", "version": "1.2.0", "labels": {"team": "network"}, "status": "draft"}`,
 
+	"/records/{kind}/{id}/aliases/{name}": `{"version": "1.2.0"}`,
+
 	"/resolve/skill":            `{"query": "which vlans are in Oslo", "tenant_id": "acme", "top_k": 3}`,
 	"/resolve/agent":            `{"query": "network operations"}`,
 	"/resolve/context":          `{"skill_id": "network.find_vlans", "context_types": ["inventory"]}`,
@@ -105,6 +107,9 @@ var replyExamples = map[string]string{
 	"RecordResults": `{"kind": "skill", "id": "network.find_vlans", "revision": "ID-42"}`, // a line
 	"RecordList":    `{"records": [{"skill_id": "network.find_vlans", "display_name": "Find VLANs"}], "next_cursor": null}`,
 	"RecordFound":   `{"skill_id": "network.find_vlans", "display_name": "Find VLANs", "version": "1.2.0"}`,
+	"AliasList":     `{"aliases": [{"name": "production", "revision": "ID-42", "version": "1.2.0", "stored_at": "2026-11-23T12:00:00Z"}]}`,
+	"AliasStored": `{"kind": "skill", "id": "network.find_vlans", "name": "production", "revision": "ID-42",
+		"version": "1.2.0"}`,
 	"RecordHistory": `{"revisions": [{"revision": "ID-42", "stored_at": "2026-11-23T12:00:00Z", "version": "1.2.0", "status": "active"}]}`,
 	"ReferrerList":  `{"referrers": [{"kind": "skill", "id": "network.find_vlans", "tenant_id": "acme", "field": "tool_ids", "status": "active"}], "next_cursor": null}`,
 	"RecordUsage":   `{"resolved": {"count": 12, "last_at": "2026-11-23T12:00:00Z"}, "found": {"count": 0}}`,

@@ -83,6 +83,8 @@ var (
 			"schema": tokenText},
 		"ETag": object{"description": "the entity tag of the record or of the reply",
 			"schema": stringSchema(2, schemas.MaxToken+2, schemas.TagPattern)},
+		"Aliases": object{"description": "names of the aliases that were deleted with the record, separated by commas",
+			"schema": stringSchema(1, 64*schemas.MaxAliases, "^[a-z0-9,-]+$")},
 		"IgnoredRevision": object{"description": "the Cairn-Min-Revision of the request, which belongs to another catalog",
 			"schema": tokenText},
 		"RetryAfter": object{"description": "seconds to wait before a retry",

@@ -51,7 +51,7 @@ func (o operation) object() (object, error) {
 		if err != nil {
 			return nil, err
 		}
-		op["requestBody"] = object{"required": true,
+		op["requestBody"] = object{"required": o.BodyMember == "" || o.requires(o.BodyMember),
 			"content": object{o.bodyMedia(): withExample(ref, requestExamples[o.Path])}}
 	}
 	op["responses"], err = o.responses()
@@ -69,6 +69,11 @@ func (o operation) body() (*jsonschema.Schema, error) {
 		body = body.Items // one on each line
 	}
 	return body, nil
+}
+
+// requires reports whether the request has to have the member.
+func (o operation) requires(name string) bool {
+	return slices.Contains(o.types.Schemas[o.Request.Name()].Required, name)
 }
 
 // content returns the schema of the response, or of one line of it.
@@ -223,6 +228,9 @@ func (o operation) success() (object, error) {
 		CatalogRevision() schemas.ConsistencyToken
 	}]()) {
 		head[bus.HeaderRevision] = object{"$ref": "#/components/headers/Revision"}
+	}
+	if o.Reply == reflect.TypeFor[schemas.Unregistered]() {
+		head[bus.HeaderAliases] = object{"$ref": "#/components/headers/Aliases"}
 	}
 	if o.Consistent {
 		head[bus.HeaderIgnoredRevision] = object{"$ref": "#/components/headers/IgnoredRevision"}

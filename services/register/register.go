@@ -68,6 +68,8 @@ func Serve(s *bus.Service, d Deps) error {
 		bus.PutRecord.Serve(s, r.putRecord),
 		bus.PutRecords.Serve(s, r.putRecords),
 		bus.DeleteRecord.Serve(s, r.delete),
+		bus.PutAlias.Serve(s, aliases{r}.put),
+		bus.DeleteAlias.Serve(s, aliases{r}.delete),
 		bus.RecordQuota.Serve(s, r.quota),
 		bus.ListTenants.Serve(s, r.tenants),
 		bus.Reindex.Serve(s, r.reindex),
@@ -162,15 +164,18 @@ func (r handlers) permits(p schemas.Precondition) catalog.Condition {
 
 func (r handlers) delete(ctx context.Context, u schemas.Unregister) (schemas.Unregistered, error) {
 	key := keyOf(u.Kind, u.TenantID, u.ID)
-	var revision uint64
+	var revision, last uint64
+	var names []string
 	err := bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) (err error) {
-		revision, err = r.Catalog.Delete(ctx, key, r.permits(bus.Precondition(ctx)))
+		if revision, err = r.Catalog.Delete(ctx, key, r.permits(bus.Precondition(ctx))); err == nil {
+			names, last, err = aliases{r}.deleteAll(ctx, key)
+		}
 		return err
 	})
 	if err != nil {
 		return schemas.Unregistered{}, keyError(err, "delete", "id", key)
 	}
-	return schemas.Unregistered{Registered: r.confirm(ctx, revision)}, nil
+	return schemas.Unregistered{Registered: r.confirm(ctx, max(revision, last)), Aliases: names}, nil
 }
 
 // confirm waits until a durable change is searchable and returns the response.

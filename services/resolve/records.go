@@ -49,6 +49,9 @@ func getRecord(ctx context.Context, r *Resolver, record schemas.RecordAt) (answe
 		}
 	}
 	revision, err := inScope(ctx, r, record.RecordKey, read)
+	if v, ok := parseVersion(record.ID); ok && errors.Is(err, schemas.ErrRecordNotFound) && record.Revision == "" {
+		return getVersion(ctx, r, record.RecordKey, v)
+	}
 	switch {
 	case errors.Is(err, schemas.ErrRecordNotFound) && record.Revision != "":
 		return answer, schemas.ErrRecordNotFound.Because(
@@ -61,6 +64,49 @@ func getRecord(ctx context.Context, r *Resolver, record schemas.RecordAt) (answe
 			record.Revision))
 	}
 	return schemas.RecordFound{Record: revision.Record, Token: r.token(revision.Revision)}, nil
+}
+
+// getVersion returns the revision of the record that has the alias, or else the newest one with the version.
+func getVersion(ctx context.Context, r *Resolver, k schemas.RecordKey, v version) (schemas.RecordFound, error) {
+	k.ID = v.record
+	list, err := inScope(ctx, r, k, func(ctx context.Context, key catalog.Key) ([]catalog.Version, error) {
+		return r.deps.Catalog.Versions(ctx, key, v.version)
+	})
+	if err != nil {
+		return schemas.RecordFound{}, err
+	}
+	if len(list) == 0 {
+		return schemas.RecordFound{}, schemas.ErrRecordNotFound.Because(
+			fmt.Sprintf("%s %q has no alias %[3]q, and its history no version %[3]q", k.Kind, k.ID, v.version))
+	}
+	return schemas.RecordFound{Record: list[0].Record, Token: list[0].Token}, nil
+}
+
+// recordAliases returns the aliases of a record, ordered by name.
+func recordAliases(ctx context.Context, r *Resolver, k schemas.RecordKey) (list schemas.AliasList, err error) {
+	list.Aliases, err = inScope(ctx, r, k, func(ctx context.Context, key catalog.Key) ([]schemas.Alias, error) {
+		_, err := r.deps.Catalog.Get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		names, err := r.deps.Catalog.AliasNames(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		aliases := []schemas.Alias{}
+		for _, key.Alias = range names {
+			v, err := r.deps.Catalog.Alias(ctx, key)
+			if errors.Is(err, catalog.ErrNotFound) { // deleted
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			aliases = append(aliases, v.Alias(key))
+		}
+		return aliases, nil
+	})
+	return list, err
 }
 
 // recordHistory returns the retained revisions of a record.

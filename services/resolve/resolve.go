@@ -202,7 +202,7 @@ func (r *Resolver) applyDecoded(changes []catalog.Change, read []decoded, stored
 			r.quarantined[node] = c.Revision
 		}
 	}
-	if slices.ContainsFunc(changes[:n], catalog.Change.IsRecord) {
+	if slices.ContainsFunc(changes[:n], func(c catalog.Change) bool { return c.IsRecord() || c.Alias }) {
 		r.packages.reset()
 	}
 	r.view.Apply(changes[:n], stored[:n])

@@ -33,6 +33,7 @@ func Serve(s *bus.Service, r *Resolver) error {
 		bus.SearchRecords.Serve(s, with(r, searchRecords)),
 		bus.GetRecord.Serve(s, with(r, getRecord)),
 		bus.RecordHistory.Serve(s, with(r, recordHistory)),
+		bus.ListAliases.Serve(s, with(r, recordAliases)),
 		bus.Referrers.Serve(s, with(r, listReferrers)),
 		bus.RecordUsage.Serve(s, with(r, recordUsage)),
 		bus.ServeHealth(s, "resolve", r.health, r.confirm),

@@ -54,6 +54,7 @@ func encodePackage(ctx context.Context, r *Resolver, q schemas.SkillQuery) (body
 }
 
 // readPackage returns the skill package, and the uses of its records; nil for an earlier version, which is not cached.
+// An alias is cached: writes of aliases reset the cache.
 func readPackage(ctx context.Context, r *Resolver,
 	q schemas.SkillQuery) (p *schemas.SkillPackage, uses usage.Uses, err error) {
 	s, err := openSkill(ctx, r, q.QueryOptions, q.SkillID)
@@ -64,7 +65,7 @@ func readPackage(ctx context.Context, r *Resolver,
 	if p, err = s.enriched(ctx); err != nil {
 		return nil, nil, err
 	}
-	if s.reader.Earlier == nil {
+	if v, _ := parseVersion(q.SkillID); s.reader.Earlier == nil || schemas.ValidAlias(v.version) {
 		uses = usage.NewUses(q.Tenant(), usage.Resolved, s.why.records...)
 	}
 	return p, uses, s.finish(ctx)
@@ -128,8 +129,8 @@ func resolveGuardrail(ctx context.Context, r *Resolver, q schemas.SkillRef) (a s
 }
 
 // openSkill returns the skill of the id in the request's scope, regardless of its status, with mu held for reading
-// until the caller closes it. If no skill has the id, and it has the form id@version, openSkill returns that version of
-// the skill.
+// until the caller closes it. If no skill has the id, and it has the form id@version or id@alias, openSkill returns
+// that version of the skill.
 func openSkill(ctx context.Context, r *Resolver, options schemas.QueryOptions, id string) (s resolvedSkill, err error) {
 	if err := r.waitMinRevision(ctx); err != nil {
 		return s, err
@@ -159,10 +160,10 @@ func openSkill(ctx context.Context, r *Resolver, options schemas.QueryOptions, i
 	return resolvedSkill{r, &reader, requested, node, earlier.record, earlier.facts.domain, why}, nil
 }
 
-// version identifies a version of a skill.
-type version struct{ skill, version string }
+// version identifies a version of a record, by a semantic version or an alias.
+type version struct{ record, version string }
 
-// parseVersion parses an id of the form id@version.
+// parseVersion parses an id of the form id@version or id@alias.
 func parseVersion(id string) (v version, ok bool) {
 	separator := strings.LastIndexByte(id, '@')
 	if separator <= 0 || separator == len(id)-1 {
@@ -177,48 +178,38 @@ type earlierSkill struct {
 	decoded
 }
 
-// readVersion returns the newest revision with the version that the history of the skill
-// retains. A skill of the tenant shadows all versions of a global one with its id.
+// readVersion returns the revision of the skill that has the alias, or else the newest one with the version that the
+// history retains. A skill of the tenant shadows all versions of a global one with its id.
 func readVersion(ctx context.Context, r *Resolver, options schemas.QueryOptions, v version) (earlierSkill, error) {
-	skill := schemas.RecordKey{Kind: schemas.KindSkill, ID: v.skill, TenantID: options.TenantID}
+	skill := schemas.RecordKey{Kind: schemas.KindSkill, ID: v.record, TenantID: options.TenantID}
 	r.mu.RLock()
-	newest, exists := r.findByID(schemas.KindSkill, scope.Scope(options.Tenant()), v.skill)
+	newest, exists := r.findByID(schemas.KindSkill, scope.Scope(options.Tenant()), v.record)
 	r.mu.RUnlock()
 	if exists && keyOf(newest).Tenant == scope.Global {
 		skill.Scope = schemas.ScopeGlobal
 	}
 	earlier, err := inScope(ctx, r, skill, func(ctx context.Context, key catalog.Key) (earlierSkill, error) {
-		list, err := r.deps.Catalog.History(ctx, key)
-		if err == nil && (len(list) == 0 || list[0].Removed) {
-			err = catalog.ErrNotFound
-		}
+		list, err := r.deps.Catalog.Versions(ctx, key, v.version)
 		if err != nil {
 			return earlierSkill{}, err
 		}
-		record, err := newestWith(v.version, key, list)
+		record, err := firstReadable(list, key, v.version)
 		return earlierSkill{key, record}, err
 	})
 	if errors.Is(err, schemas.ErrRecordNotFound) {
-		err = schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q in %s", v.skill, scope.Scope(options.Tenant())))
+		err = schemas.ErrSkillNotFound.Because(fmt.Sprintf("no skill %q in %s", v.record, scope.Scope(options.Tenant())))
 	}
 	return earlier, err
 }
 
-// newestWith returns the first of the revisions that has the version. Unreadable ones are
-// treated as absent, as in the view.
-func newestWith(version string, key catalog.Key, list []catalog.Revision) (decoded, error) {
-	for _, revision := range list {
-		if revision.Removed {
-			continue
-		}
-		fields, err := schemas.DecodeStored[schemas.Metadata](key.Kind, revision.Record)
-		if err != nil || fields.Version != version {
-			continue
-		}
-		if record, err := decode(catalog.Change{Key: key, Record: revision.Record, Revision: revision.Revision}); err == nil {
+// firstReadable returns the first of the revisions that can be decoded. Unreadable ones are treated as absent, as in
+// the view.
+func firstReadable(list []catalog.Version, key catalog.Key, version string) (decoded, error) {
+	for _, v := range list {
+		if record, err := decode(catalog.Change{Key: key, Record: v.Record, Revision: v.Token.Revision}); err == nil {
 			return record, nil
 		}
 	}
-	return decoded{}, schemas.ErrSkillNotFound.Because(fmt.Sprintf("the history of the skill %q has no version %q", key.ID,
-		version))
+	return decoded{}, schemas.ErrSkillNotFound.Because(
+		fmt.Sprintf("the skill %q has no alias %[2]q, and its history no version %[2]q", key.ID, version))
 }

@@ -19,6 +19,7 @@ import (
 	"cairn/bus/admission"
 	"cairn/bus/bucket"
 	"cairn/bus/retry"
+	"cairn/schemas"
 )
 
 const (
@@ -125,23 +126,59 @@ func (c *Catalog) Put(ctx context.Context, key Key, record []byte) (uint64, erro
 // Get returns the record of the key, including every write acknowledged before
 // the call. It returns ErrNotFound if there is none.
 func (c *Catalog) Get(ctx context.Context, key Key) (Revision, error) {
-	encoded, err := key.encode()
+	msg, err := c.read(ctx, key)
 	if err != nil {
 		return Revision{}, err
+	}
+	return revisionOf(key, msg), nil
+}
+
+// read returns the newest message of the key, or ErrNotFound if it has been deleted.
+func (c *Catalog) read(ctx context.Context, key Key) (*jetstream.RawStreamMsg, error) {
+	encoded, err := key.encode()
+	if err != nil {
+		return nil, err
 	}
 	release, err := admission.Acquire(ctx, c.reads, maxRecord)
 	defer release()
 	if err != nil {
-		return Revision{}, wrap(err, "read", encoded)
+		return nil, wrap(err, "read", encoded)
 	}
 	msg, err := c.reader.Last(ctx, subjects+encoded)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && bucket.Removes(msg.Header) {
-		return Revision{}, wrap(ErrNotFound, "read", encoded)
+		err = ErrNotFound
 	}
+	return msg, wrap(err, "read", encoded)
+}
+
+// Alias returns the revision that the key of an alias names, including every write acknowledged before the
+// call. It returns ErrNotFound if there is none.
+func (c *Catalog) Alias(ctx context.Context, key Key) (Version, error) {
+	msg, err := c.read(ctx, key)
 	if err != nil {
-		return Revision{}, wrap(err, "read", encoded)
+		return Version{}, err
 	}
-	return revisionOf(key, msg), nil
+	return aliasOf(key, msg)
+}
+
+// AliasNames returns the names that aliases of the record have, or had before they were deleted, sorted.
+func (c *Catalog) AliasNames(ctx context.Context, record Key) (names []string, err error) {
+	encoded, err := record.encode()
+	if err != nil {
+		return nil, err
+	}
+	record.Alias = "*"
+	if _, err = c.Fence(ctx); err == nil {
+		var info *jetstream.StreamInfo
+		if info, err = c.stream.Info(ctx, jetstream.WithSubjectFilter(subjects+record.String())); err == nil {
+			for subject := range info.State.Subjects {
+				key, _ := parseKey(strings.TrimPrefix(subject, subjects)) // a subject of the filter
+				names = append(names, key.Alias)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names, wrap(err, "list the aliases of", encoded)
 }
 
 // PutIf writes the record if the condition permits it, and returns its revision. If the newest record is equal, it does
@@ -454,7 +491,7 @@ func (c *Catalog) Lost(ctx context.Context) (list []Lost, err error) {
 		return nil, fmt.Errorf("compare the catalog with its history: %w", err)
 	}
 	for subject, lost := range copied {
-		key, err := ParseKey(strings.TrimPrefix(subject, subjects))
+		key, err := parseKey(strings.TrimPrefix(subject, subjects))
 		newest := stored[subject]
 		deleted := lost.Removed && newest.Revision == 0
 		later := newest.Stored.After(lost.Stored) // written after the loss, with a revision that was used before
@@ -557,6 +594,37 @@ func (c *Catalog) History(ctx context.Context, key Key) ([]Revision, error) {
 		list = append(list, revisionOf(key, msg))
 	}
 	return list[:min(len(list), MaxHistory)], nil
+}
+
+// Versions returns the revision of the record that has the alias, or else the retained ones with the version, newest
+// first. It returns ErrNotFound if there is no record.
+func (c *Catalog) Versions(ctx context.Context, record Key, name string) (list []Version, err error) {
+	if schemas.ValidAlias(name) {
+		if _, err := c.Get(ctx, record); err != nil {
+			return nil, err
+		}
+		alias := record
+		alias.Alias = name
+		v, err := c.Alias(ctx, alias)
+		if err == nil || !errors.Is(err, ErrNotFound) {
+			return []Version{v}, err
+		}
+	}
+	history, err := c.History(ctx, record)
+	if err == nil && (len(history) == 0 || history[0].Removed) {
+		err = wrap(ErrNotFound, "read the versions of", record.String())
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range history {
+		fields, err := schemas.DecodeStored[schemas.Metadata](record.Kind, r.Record)
+		if !r.Removed && err == nil && fields.Version == name {
+			token := schemas.ConsistencyToken{Catalog: c.id, Revision: r.Revision}
+			list = append(list, Version{token, r.Record, r.Stored})
+		}
+	}
+	return list, nil
 }
 
 // At returns a revision of the key, or ErrNotFound if it is not retained.

@@ -42,6 +42,8 @@ type Change struct {
 	Removed  bool
 	Replaces bool // its writer replaced an existing record
 	First    bool // first message of a consumer
+	// Alias is true for an alias that was written or deleted. The change has a zero Key, since it is not a record.
+	Alias bool
 
 	pending uint64 // NumPending of the consumer at delivery
 	behind  uint64 // number of revisions by which the watermark is lower than Revision
@@ -219,7 +221,9 @@ func ReadChange(msg jetstream.Msg) (Change, error) {
 func changeOf(msg *jetstream.RawStreamMsg) (Change, error) {
 	key, err := ParseKey(strings.TrimPrefix(msg.Subject, subjects))
 	if err != nil {
-		return Change{Revision: msg.Sequence, Stored: msg.Time}, fmt.Errorf("read revision %d: %w", msg.Sequence, err)
+		alias := strings.HasPrefix(msg.Subject, subjects+aliases+".")
+		return Change{Revision: msg.Sequence, Stored: msg.Time, Alias: alias},
+			fmt.Errorf("read revision %d: %w", msg.Sequence, err)
 	}
 	r := revisionOf(key, msg)
 	return Change{Key: key, Record: r.Record, Revision: r.Revision, Stored: r.Stored, Removed: r.Removed,

@@ -17,15 +17,19 @@ var ErrBadKey = errors.New("not a catalog key")
 // lines to 4,096 bytes; ids and tenants of 256 characters need at most 2,800.
 const maxKey = 3072
 
-// Key identifies a record.
+// aliases is the first token of the key of an alias. It is no kind, so that projections ignore aliases.
+const aliases = "alias"
+
+// Key identifies a record, or an alias of one.
 type Key struct {
 	Kind   string // one of schemas.Kinds
 	Tenant string // empty: the global collection
 	ID     string // dotted, without empty segments
+	Alias  string // name of the alias; empty: the record
 }
 
-// String returns the key as encoded in the bucket, <kind>.<tenant>.<id>. It does
-// not validate the key.
+// String returns the key as encoded in the bucket, <kind>.<tenant>.<id> of a record, and
+// alias.<kind>.<tenant>.<name>.<id> of an alias. It does not validate the key.
 func (k Key) String() string {
 	tenant := schemas.GlobalTenant
 	if k.Tenant != "" {
@@ -35,15 +39,35 @@ func (k Key) String() string {
 	for i, s := range segments {
 		segments[i] = encodeToken(s)
 	}
-	return k.Kind + "." + tenant + "." + strings.Join(segments, ".")
+	id := strings.Join(segments, ".")
+	if k.Alias != "" {
+		return strings.Join([]string{aliases, k.Kind, tenant, k.Alias, id}, ".")
+	}
+	return k.Kind + "." + tenant + "." + id
 }
 
-// ParseKey is the inverse of Key.String. It returns ErrBadKey for any string that
-// is not the encoding of a valid key.
+// ParseKey is the inverse of Key.String for the key of a record. It returns ErrBadKey for any string that
+// is not the encoding of such a key.
 func ParseKey(s string) (Key, error) {
+	key, err := parseKey(s)
+	if err == nil && key.Alias != "" {
+		return Key{}, fmt.Errorf("%w of a record: %q", ErrBadKey, s)
+	}
+	return key, err
+}
+
+// parseKey is ParseKey for the keys of records and aliases.
+func parseKey(s string) (Key, error) {
+	key := Key{}
 	kind, rest, _ := strings.Cut(s, ".")
+	if kind == aliases {
+		kind, rest, _ = strings.Cut(rest, ".")
+	}
 	tenant, id, _ := strings.Cut(rest, ".")
-	key := Key{Kind: kind}
+	if strings.HasPrefix(s, aliases+".") {
+		key.Alias, id, _ = strings.Cut(id, ".")
+	}
+	key.Kind = kind
 	if tenant != schemas.GlobalTenant {
 		key.Tenant = decodeToken(tenant)
 	}
@@ -66,6 +90,9 @@ func (k Key) encode() (string, error) {
 	}
 	if k.Tenant == schemas.GlobalTenant {
 		return "", fmt.Errorf("%w: the global tenant is the empty one", ErrBadKey)
+	}
+	if k.Alias != "" && !schemas.ValidAlias(k.Alias) {
+		return "", fmt.Errorf("%w: alias %q", ErrBadKey, k.Alias)
 	}
 	if k.ID == "" || k.ID[0] == '.' || k.ID[len(k.ID)-1] == '.' || strings.Contains(k.ID, "..") {
 		return "", fmt.Errorf("%w: empty segment in id %q", ErrBadKey, k.ID)

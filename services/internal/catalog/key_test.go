@@ -37,6 +37,17 @@ func TestKeyString(t *testing.T) {
 	}
 }
 
+// TestAliasKeysAreNoRecords: projections ignore aliases, also those of the tenant of the name of a kind.
+func TestAliasKeysAreNoRecords(t *testing.T) {
+	t.Parallel()
+	for _, tenant := range []string{"", "acme", "skill", "alias"} {
+		key := catalog.Key{Kind: schemas.KindSkill, Tenant: tenant, ID: "net.diagnose", Alias: "production"}
+		if got, err := catalog.ParseKey(key.String()); !errors.Is(err, catalog.ErrBadKey) {
+			t.Errorf("ParseKey(%q) = %#v, %v, want %v", key, got, err, catalog.ErrBadKey)
+		}
+	}
+}
+
 // TestKeyEncodingIsInjective encodes random keys: each encoding is valid under
 // ADR-8, decodes to its key, and is unique.
 func TestKeyEncodingIsInjective(t *testing.T) {

@@ -20,12 +20,16 @@ type Lost struct {
 	before   uint64 // the newest revision that the log has; 0: none
 }
 
-// String returns KIND/ID, with the tenant unless it is the global scope.
+// String returns KIND/ID, or KIND/ID@ALIAS, with the tenant unless it is the global scope.
 func (l Lost) String() string {
-	if l.Key.Tenant != "" {
-		return fmt.Sprintf("%s/%s of tenant %s", l.Key.Kind, l.Key.ID, l.Key.Tenant)
+	id := l.Key.ID
+	if l.Key.Alias != "" {
+		id += "@" + l.Key.Alias
 	}
-	return l.Key.Kind + "/" + l.Key.ID
+	if l.Key.Tenant != "" {
+		return fmt.Sprintf("%s/%s of tenant %s", l.Key.Kind, id, l.Key.Tenant)
+	}
+	return l.Key.Kind + "/" + id
 }
 
 // newestOf returns the newest revision of each subject of the log, or of its history, without the records.

@@ -50,7 +50,7 @@ func sizeOf(msg jetstream.Msg) (Size, error) {
 	}
 	size := Size{Revision: meta.Sequence.Stream, Removed: bucket.Removes(msg.Headers())}
 	encoded := strings.TrimPrefix(msg.Subject(), subjects)
-	if key, err := ParseKey(encoded); err == nil {
+	if key, err := parseKey(encoded); err == nil {
 		size.Key = key
 	}
 	size.Bytes = SizeOf(size.Key, msg.Data())
