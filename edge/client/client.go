@@ -23,6 +23,7 @@ import (
 
 // Headers of the HTTP API.
 const (
+	headerAliases         = "Cairn-Aliases"
 	headerRevision        = "Cairn-Revision"
 	headerMinRevision     = "Cairn-Min-Revision"
 	headerIgnoredRevision = "Cairn-Ignored-Revision"
@@ -261,15 +262,50 @@ func (c *Client) Put(ctx context.Context, r schemas.PutRecord, p schemas.Precond
 // if there is none, unless the precondition requires one: with IfMatch "*", it returns
 // schemas.ErrPreconditionFailed.
 func (c *Client) Delete(ctx context.Context, key schemas.RecordKey, p schemas.Precondition) error {
+	_, err := c.DeleteWithAliases(ctx, key, p)
+	return err
+}
+
+// DeleteWithAliases is Delete, and returns the names of the aliases that were deleted with the record.
+func (c *Client) DeleteWithAliases(ctx context.Context, key schemas.RecordKey,
+	p schemas.Precondition) (aliases []string, err error) {
 	if err := key.Validate(); err != nil {
-		return err
+		return nil, err
 	}
 	values := url.Values{}
 	if key.TenantID != nil {
 		values.Set("tenant_id", *key.TenantID)
 	}
-	_, err := c.call(ctx, conditional(request{method: http.MethodDelete, path: recordPath(key.Kind, key.ID, values)}, p),
-		nil, nil)
+	header, err := c.call(ctx,
+		conditional(request{method: http.MethodDelete, path: recordPath(key.Kind, key.ID, values)}, p), nil, nil)
+	if names := header.Get(headerAliases); names != "" {
+		aliases = strings.Split(names, ",")
+	}
+	return aliases, err
+}
+
+// Aliases returns the aliases of a record, ordered by name, or schemas.ErrRecordNotFound.
+func (c *Client) Aliases(ctx context.Context, key schemas.RecordKey) ([]schemas.Alias, error) {
+	var list schemas.AliasList
+	err := c.readBelow(ctx, key, "aliases", &list)
+	return list.Aliases, err
+}
+
+// PutAlias creates or moves an alias. It returns schemas.ErrRecordNotFound without the record or the revision.
+func (c *Client) PutAlias(ctx context.Context, p schemas.PutAlias) (stored schemas.AliasStored, err error) {
+	if err := p.Validate(); err != nil {
+		return stored, err
+	}
+	_, err = c.call(ctx, request{method: http.MethodPut, path: aliasPath(p.AliasKey), idempotent: true}, p.Target, &stored)
+	return stored, err
+}
+
+// DeleteAlias deletes an alias; it succeeds if there is none.
+func (c *Client) DeleteAlias(ctx context.Context, key schemas.AliasKey) error {
+	if err := key.Validate(); err != nil {
+		return err
+	}
+	_, err := c.call(ctx, request{method: http.MethodDelete, path: aliasPath(key), idempotent: true}, nil, nil)
 	return err
 }
 

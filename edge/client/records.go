@@ -51,6 +51,14 @@ func recordPath(kind, id string, query url.Values) string {
 	return path
 }
 
+func aliasPath(key schemas.AliasKey) string {
+	path := recordPath(key.Kind, key.ID, nil) + "/aliases/" + url.PathEscape(key.Name)
+	if key.TenantID != nil {
+		path += "?" + url.Values{"tenant_id": {*key.TenantID}}.Encode()
+	}
+	return path
+}
+
 // query returns the members of a request that are not part of the path.
 func query(v any, path ...string) (url.Values, error) {
 	text, err := json.Marshal(v)

@@ -171,7 +171,7 @@ func (a *applyOptions) pruneStale(ctx context.Context, s *summary) error {
 	}
 	for _, r := range stale {
 		if a.dry == dryNone {
-			err := deleteExisting(ctx, a.Client, records.ExactKey(r.Kind, r.ID, r.Tenant))
+			_, err := deleteExisting(ctx, a.Client, records.ExactKey(r.Kind, r.ID, r.Tenant))
 			if err != nil && !errors.Is(err, schemas.ErrRecordNotFound) {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,9 +47,9 @@ func (d *deleteOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	bar := output.NewProgress(cmd.ErrOrStderr(), "deleting", len(keys))
-	errs := make([]error, len(keys))
+	errs, aliases := make([]error, len(keys)), make([][]string, len(keys))
 	records.Concurrently(len(keys), func(i int) {
-		errs[i] = deleteExisting(cmd.Context(), d.Client, keys[i])
+		aliases[i], errs[i] = deleteExisting(cmd.Context(), d.Client, keys[i])
 		bar.Add(1)
 	})
 	bar.Close()
@@ -57,18 +58,22 @@ func (d *deleteOptions) run(cmd *cobra.Command, args []string) error {
 		case d.ignore && errors.Is(errs[i], schemas.ErrRecordNotFound):
 			errs[i] = nil
 		case errs[i] == nil:
-			output.Line(cmd.OutOrStdout(), "deleted "+name(key.Kind, key.ID))
+			line := "deleted " + name(key.Kind, key.ID)
+			if len(aliases[i]) > 0 {
+				line += " and its aliases " + strings.Join(aliases[i], ", ")
+			}
+			output.Line(cmd.OutOrStdout(), line)
 		}
 	}
 	return report(cmd.ErrOrStderr(), errs)
 }
 
-// deleteExisting deletes a record, or returns schemas.ErrRecordNotFound.
-func deleteExisting(ctx context.Context, c *client.Client, key schemas.RecordKey) error {
-	err := c.Delete(ctx, key, schemas.Precondition{IfMatch: "*"})
+// deleteExisting deletes a record and returns the names of its aliases, or schemas.ErrRecordNotFound.
+func deleteExisting(ctx context.Context, c *client.Client, key schemas.RecordKey) (aliases []string, err error) {
+	aliases, err = c.DeleteWithAliases(ctx, key, schemas.Precondition{IfMatch: "*"})
 	if errors.Is(err, schemas.ErrPreconditionFailed) {
-		return schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q %s", key.Kind, key.ID,
+		return nil, schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q %s", key.Kind, key.ID,
 			scopeOf(schemas.ValueOr(key.TenantID, ""))))
 	}
-	return err
+	return aliases, err
 }

@@ -27,7 +27,7 @@ func describeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe " + targetsUse,
 		Short: "Print records with their revision, referrers, and the package of a skill",
-		Long: `Describe prints records with their scope, revision and entity tag, their fields, the
+		Long: `Describe prints records with their scope, revision, entity tag and aliases, their fields, the
 records that link to them (the first 100), and for a skill its package: the records that are
 linked to it, and why.`,
 		Example: `  cairn describe skill storage.volume_capacity --tenant acme
@@ -72,6 +72,7 @@ type description struct {
 	Revision uint64              `json:"revision"`
 	ETag     string              `json:"etag"`
 	Usage    schemas.RecordUsage `json:"usage"`
+	Aliases  []schemas.Alias     `json:"aliases"`
 	Record   jsontext.Value      `json:"record"`
 	// Referrers are at most maxReferrers.
 	Referrers []schemas.Referrer    `json:"referrers" doc:"records that link to it, at most 100"`
@@ -86,13 +87,18 @@ func describeRecord(ctx context.Context, c *client.Client, key schemas.RecordKey
 	s := records.Summaries(r.JSON)[0]
 	d := description{Kind: r.Kind, ID: r.ID, Scope: s.Scope(), Status: s.StatusOr(), Revision: r.Token.Revision,
 		ETag: r.ETag, Record: r.JSON}
+	named := key.ID
+	key.ID = r.ID // without @ and a version or alias
 	if d.Usage, err = c.Usage(ctx, key); err != nil {
+		return d, err
+	}
+	if d.Aliases, err = c.Aliases(ctx, key); err != nil {
 		return d, err
 	}
 	if d.Referrers, err = referrersOf(ctx, c, key); err != nil || r.Kind != schemas.KindSkill {
 		return d, err
 	}
-	p, err := c.Package(ctx, r.ID, schemas.QueryOptions{Explain: true, TenantID: key.TenantID})
+	p, err := c.Package(ctx, named, schemas.QueryOptions{Explain: true, TenantID: key.TenantID})
 	d.Package = &p
 	return d, err
 }
@@ -146,6 +152,9 @@ func (d description) print(out io.Writer) error {
 	t.Row("ETag:", d.ETag)
 	t.Row("Resolved:", times(d.Usage.Resolved))
 	t.Row("Found:", times(d.Usage.Found))
+	for _, a := range d.Aliases {
+		t.Row("Alias:", a.Name, "revision "+a.Revision, a.Version)
+	}
 	t.Row("Record:")
 	t.Write()
 	text, err := output.YAML(d.Record)

@@ -19,6 +19,7 @@ import (
 // Commands returns the commands in the order of the help.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{getCommand(), describeCommand(), applyCommand(), diffCommand(), editCommand(), deleteCommand(),
+		promoteCommand(), rollbackCommand(),
 		importCommand(), expandCommand(), exportCommand(), watchCommand()}
 }
 

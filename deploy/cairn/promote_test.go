@@ -1,0 +1,46 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestPromoteAndRollback(t *testing.T) {
+	t.Parallel()
+	url := shared(t)
+	for _, version := range []string{"1.0.0", "1.1.0"} {
+		do(t, `{"skill_id": "net.pinned", "version": "`+version+`"}`, "apply", "--url", url, "--tenant", "promote", "-")
+	}
+	for _, row := range []struct {
+		name, command string
+		code          int
+		want          string // part of the output
+	}{
+		{"an alias of a version", "promote skill/net.pinned@1.0.0 production", 0, "skill/net.pinned@production is revision "},
+		{"of the newest revision", "promote skill/net.pinned staging", 0, ", version 1.1.0"},
+		{"an absent version", "promote skill/net.pinned@3.0.0 production", exitNotFound, ""},
+		{"an absent record", "promote skill/net.none production", exitNotFound, ""},
+		{"a version is no alias", "promote skill/net.pinned 1.0.0", exitUsage, ""},
+		{"it resolves", "resolve net.pinned@production -o json", 0, `"version": "1.0.0"`},
+		{"and is printed as a record", "get skill/net.pinned@production -o json", 0, `"version": "1.0.0"`},
+		{"or described", "describe skill/net.pinned@production", 0, "production"},
+		{"a rollback to the revision before", "rollback skill/net.pinned", 0, " of skill/net.pinned again, as revision "},
+		{"changes the record", "get skill/net.pinned -o json", 0, `"version": "1.0.0"`},
+		{"a rollback to an alias", "rollback skill net.pinned --to staging", 0, ""},
+		{"changes it again", "get skill/net.pinned -o json", 0, `"version": "1.1.0"`},
+		{"a rollback to a version", "rollback skill/net.pinned --to 1.0.0", 0, ""},
+		{"changes it, too", "get skill/net.pinned -o json", 0, `"version": "1.0.0"`},
+		{"an absent version to roll back to", "rollback skill/net.pinned --to 9.0.0", exitNotFound, ""},
+		{"what is no revision", "rollback skill/net.pinned --to X", exitUsage, ""},
+		{"no record", "rollback skill/net.none", exitNotFound, ""},
+		{"an alias is deleted", "promote skill/net.pinned staging --delete", 0, "deleted skill/net.pinned@staging"},
+		{"a deletion names the aliases", "delete skill/net.pinned", 0, "deleted skill/net.pinned and its aliases production"},
+		{"a rollback of a deletion", "rollback skill/net.pinned", 0, ""},
+		{"restores the record", "get skill/net.pinned -o json", 0, `"version": "1.0.0"`},
+	} {
+		got := do(t, "", append(strings.Fields(row.command), "--url", url, "--tenant", "promote")...)
+		if got.code != row.code || !strings.Contains(got.out, row.want) {
+			t.Errorf("%s: cairn %s: got %+v, want code %d and %q", row.name, row.command, got, row.code, row.want)
+		}
+	}
+}
