@@ -75,7 +75,7 @@ var packageRules = []binding{
 		[]string{"edge/client", "deploy/internal/flags", "deploy/internal/output"}},
 	{"a command imports no other command", "deploy/internal/operations",
 		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output",
-			"bus"}},
+			"deploy/internal/records", "bus"}},
 	{"a command imports no other command", "deploy/internal/doctor",
 		[]string{"schemas", "edge/client", "deploy/internal/connect", "deploy/internal/flags", "deploy/internal/output",
 			"bus", "services"}},

@@ -40,6 +40,20 @@ func Check(source io.ReadSeeker) (c Checked, err error) {
 	return c, err
 }
 
+// Catalog calls each for the entries of the catalog in the order of their revisions, with a nil value for a deletion.
+func (c Checked) Catalog(each func(key string, value []byte)) error {
+	if _, err := c.source.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err := read(c.source, func(e entry) error {
+		if e.Bucket == bucket.Catalog && !internal(e.Key) {
+			each(e.Key, e.data())
+		}
+		return nil
+	})
+	return err
+}
+
 // Restore writes the backup to the account of conn, and its API keys to the account of
 // keys. New buckets have the given number of replicas; 0 means the number in the backup,
 // which is reduced with a warning if the cluster has fewer servers. Existing buckets keep theirs. Nothing is

@@ -20,6 +20,7 @@ type backupCommands struct {
 	keys     connect.SecondUser
 	replicas int
 	output   string
+	merge    merging
 }
 
 func backupCommand() *cobra.Command {
@@ -55,15 +56,23 @@ the file is corrupt, truncated, not a backup, or of a newer format.
 
 Records keep their order and receive new revisions, larger than all in the backup.
 Tags that have expired since the backup are omitted.
-Workers may run during the restore: they update their indexes.`,
-		Example: "  cairn restore cairn.backup --nats nats://nats:4222 --replicas 3",
-		Args:    flags.Args("one FILE", 1, 1),
-		RunE:    k.restore,
+Workers may run during the restore: they update their indexes.
+
+--merge restores the records of a tenant, or without --tenant the global ones, with their
+aliases into a running system over the HTTP API. It does not change records that are not in
+the backup, nor tags and keys. Begin with --dry-run. The key needs the permission to
+register records; records that someone else changes meanwhile are not replaced.`,
+		Example: `  cairn restore cairn.backup --nats nats://nats:4222 --replicas 3
+  cairn restore cairn.backup --merge --tenant acme --dry-run
+  cairn restore cairn.backup --merge --tenant acme --record skill/storage.volume_capacity`,
+		Args: flags.Args("one FILE", 1, 1),
+		RunE: k.restore,
 	}
 	k.NATS.Flags(cmd.Flags())
 	k.keys.KeysFlags(cmd.Flags())
 	cmd.Flags().IntVar(&k.replicas, "replicas", 0,
 		"number of JetStream replicas (NATS `SERVERS`) of restored buckets; 0: as existing buckets, else as in the backup, limited by the number of servers")
+	k.merge.flags(cmd)
 	flags.Text(cmd, &k.output)
 	return cmd
 }
@@ -96,7 +105,7 @@ func (k *backupCommands) save(cmd *cobra.Command, args []string) error {
 
 func (k *backupCommands) restore(cmd *cobra.Command, args []string) error {
 	ctx, name := cmd.Context(), args[0]
-	if err := flags.AtLeast("replicas", k.replicas, 0); err != nil {
+	if err := errors.Join(flags.AtLeast("replicas", k.replicas, 0), k.merge.check(cmd)); err != nil {
 		return err
 	}
 	f, err := os.Open(name)
@@ -109,6 +118,10 @@ func (k *backupCommands) restore(cmd *cobra.Command, args []string) error {
 	checked, err := backup.Check(f)
 	if err != nil {
 		return flags.Usage(fmt.Errorf("%s: %w", name, err)) // before connecting to a server
+	}
+	if k.merge.wanted {
+		bar.Close()
+		return k.merge.run(cmd, checked)
 	}
 	conn, keys, err := k.ConnectBoth(ctx, "cairn-restore", k.keys)
 	if err != nil {
