@@ -162,6 +162,13 @@ func testHistory(t *testing.T, s *suite) {
 	p.click("Save")
 	p.waitText(".fields", "bold")
 
+	p.open("#/catalog/template/tpl.history?tenant=history&tab=history")
+	p.wait("document.querySelectorAll('tbody tr').length === 3")
+	p.wait("[...document.querySelectorAll('button')].some(b => b.innerText.startsWith('Roll back to revision'))")
+	p.eval("[...document.querySelectorAll('button')].find(b => b.innerText.startsWith('Roll back')).click()", nil)
+	p.wait("document.querySelectorAll('tbody tr').length === 4")
+	p.waitText(".diff .new", "three")
+
 	p.click("Delete")
 	p.eval("document.querySelector('dialog .danger').click()", nil)
 	p.waitText("h1", "Catalog")

@@ -1,4 +1,5 @@
 // The retained revisions of a record, and the difference of two of them.
+import { useState } from './hooks.js';
 import { call } from './api.js';
 import { editable, recordPath } from './record.js';
 import { link, navigate, tenant } from './router.js';
@@ -10,15 +11,20 @@ const number = (token) => token.split('-').pop();
 
 const name = (r) => `${number(r.revision)}, ${new Date(r.stored_at).toLocaleString()}${r.removed ? ', deleted' : ''}`;
 
-export function History({ kind, id, params }) {
+export function History({ kind, id, params, onStored }) {
   const scope = params.get('scope') || '';
   const query = { tenant_id: tenant(), scope };
-  const { data, error, loading } = useRequest(async (signal) => (await call('GET', `${recordPath(kind, id)}/history`, { query, signal })).data.revisions, [kind, id, tenant(), scope]);
+  const { data, error, loading, reload } = useRequest(async (signal) => (await call('GET', `${recordPath(kind, id)}/history`, { query, signal })).data.revisions, [kind, id, tenant(), scope]);
   if (error) return html`<${Problem} error=${error} />`;
   if (!data) return loading ? html`<${Loading} />` : null;
   const after = data.find((r) => r.revision === params.get('to')) || data[0];
   const before = data.find((r) => r.revision === params.get('from')) || data[data.indexOf(after) + 1];
   const go = (changes) => navigate(link(['catalog', kind, id], { scope, tab: 'history', from: before?.revision, to: after.revision, ...changes }));
+  const stored = () => {
+    navigate(link(['catalog', kind, id], { scope, tab: 'history' }));
+    reload();
+    onStored();
+  };
   const options = data.map((r) => html`<option value=${r.revision}>${name(r)}</option>`);
   return html`
     <div class="table-wrap" tabindex="0" role="region" aria-label="Revisions"><table>
@@ -30,10 +36,10 @@ export function History({ kind, id, params }) {
     ${before && html`<section><h2>Difference</h2><div class="inline">
       <${Field} label="From"><select id="from" value=${before.revision} onChange=${(e) => go({ from: e.target.value })}>${options}</select></${Field}>
       <${Field} label="To"><select id="to" value=${after.revision} onChange=${(e) => go({ to: e.target.value })}>${options}</select></${Field}></div>
-      <${Difference} key=${before.revision + after.revision} kind=${kind} id=${id} query=${query} before=${before} after=${after} /></section>`}`;
+      <${Difference} key=${before.revision + after.revision} kind=${kind} id=${id} query=${query} before=${before} after=${after} newest=${data[0]} onStored=${stored} /></section>`}`;
 }
 
-function Difference({ kind, id, query, before, after }) {
+function Difference({ kind, id, query, before, after, newest, onStored }) {
   const read = async (r, signal) => (r.removed ? {} : (await call('GET', recordPath(kind, id), { query: { ...query, revision: r.revision }, signal })).data);
   const { data, error } = useRequest((signal) => Promise.all([read(before, signal), read(after, signal)]), []);
   if (error) return html`<${Problem} error=${error} />`;
@@ -44,7 +50,27 @@ function Difference({ kind, id, query, before, after }) {
     ${list.length === 0 && html`<${Empty}><p>No field differs.</p></${Empty}>`}
     ${list.map((f) => html`<div class="card diff" key=${f.name}><h3><code>${f.name}</code> <span class=${`badge ${{ added: 'good', removed: 'bad' }[f.op] || ''}`}>${f.op}</span></h3>
       <pre tabindex="0">${f.lines.map((l) => html`<${Line} line=${l} />`)}</pre></div>`)}
-    ${back && html`<p><a class="button" href=${link(['catalog', kind, id, 'edit'], { scope: query.scope, revision: before.revision })}>Edit from revision ${number(before.revision)}</a></p>`}`;
+    ${back && html`<p><a class="button" href=${link(['catalog', kind, id, 'edit'], { scope: query.scope, revision: before.revision })}>Edit from revision ${number(before.revision)}</a>
+      ${' '}<${Rollback} kind=${kind} id=${id} record=${data[0]} revision=${before.revision} newest=${newest} onStored=${onStored} /></p>`}`;
+}
+
+// Rollback registers the record of an earlier revision again, unless the record has changed.
+function Rollback({ kind, id, record, revision, newest, onStored }) {
+  const [error, setError] = useState();
+  const [busy, setBusy] = useState(false);
+  const put = async () => {
+    setBusy(true);
+    try {
+      const headers = newest.removed ? { 'If-None-Match': '*' } : { 'If-Match': `"${newest.revision}"` };
+      await call('PUT', recordPath(kind, id), { query: { tenant_id: record.tenant_id }, body: record, headers });
+      setError();
+      onStored();
+    } catch (e) {
+      setError(e);
+    }
+    setBusy(false);
+  };
+  return html`<button disabled=${busy} onClick=${put}>Roll back to revision ${number(revision)}</button><${Problem} error=${error} />`;
 }
 
 const SAID = { '-': 'removed: ', '+': 'added: ' };

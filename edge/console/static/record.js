@@ -24,18 +24,18 @@ export function editable(record) {
 export function RecordView({ kind, id, params }) {
   const tab = params.get('tab') || 'fields';
   const scope = params.get('scope') || '';
-  const { data, error, loading } = useRequest((signal) => call('GET', recordPath(kind, id), { query: { tenant_id: tenant(), scope }, signal }), [kind, id, tenant(), scope]);
+  const { data, error, loading, reload } = useRequest((signal) => call('GET', recordPath(kind, id), { query: { tenant_id: tenant(), scope }, signal }), [kind, id, tenant(), scope]);
   const record = data?.data;
   const tabs = { fields: 'Fields', json: 'JSON', history: 'History' };
   if (!record) {
     return html`<${Page} title=${id} subtitle=${KINDS[kind]?.name}>${loading && html`<${Loading} />`}<${Problem} error=${error} />
-      ${error?.status === 404 && (tab === 'history' ? html`<${History} kind=${kind} id=${id} params=${params} />` : html`<p><a href=${link(['catalog', kind, id], { scope, tab: 'history' })}>History of a deleted record</a></p>`)}</${Page}>`;
+      ${error?.status === 404 && (tab === 'history' ? html`<${History} kind=${kind} id=${id} params=${params} onStored=${reload} />` : html`<p><a href=${link(['catalog', kind, id], { scope, tab: 'history' })}>History of a deleted record</a></p>`)}</${Page}>`;
   }
   return html`<${Page} title=${record.display_name || id} subtitle=${html`${KINDS[kind].name} <code>${id}</code>`} actions=${html`<${Actions} kind=${kind} id=${id} record=${record} etag=${data.etag} />`}>
     <p class="badges"><${Scope} tenant=${record.tenant_id} /><${Status} record=${record} />${record.version && html`<span class="badge">${record.version}</span>`}<span class="small muted">Revision <code>${data.revision}</code></span><${Usage} kind=${kind} id=${id} scope=${scope} /></p>
     <nav class="tabs" aria-label="Parts of the record"><ul>${Object.entries(tabs).map(([name, title]) => html`<li><a href=${link(['catalog', kind, id], { scope, tab: name === 'fields' ? '' : name })}
       aria-current=${name === tab ? 'page' : undefined}>${title}</a></li>`)}</ul></nav>
-    ${tab === 'history' ? html`<${History} kind=${kind} id=${id} params=${params} />` : tab === 'json' ? html`<${Json} value=${record} />` : html`<${Fields} kind=${kind} record=${record} /><${Referrers} kind=${kind} id=${id} />`}
+    ${tab === 'history' ? html`<${History} kind=${kind} id=${id} params=${params} onStored=${reload} />` : tab === 'json' ? html`<${Json} value=${record} />` : html`<${Fields} kind=${kind} record=${record} /><${Referrers} kind=${kind} id=${id} />`}
   </${Page}>`;
 }
 
