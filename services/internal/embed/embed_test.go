@@ -20,11 +20,50 @@ func TestWords(t *testing.T) {
 		{"an apostrophe of a word processor", "I’d see what’s new in Ann’s host", []string{"see", "new", "ann", "host"}},
 		{"names of operations are taken apart", "aws.ec2.list_vlans", []string{"aw", "ec2", "list", "vlan"}},
 		{"joined words count as one and as their parts", "listVLANs", []string{"listvlan", "list", "vlan"}},
+		{"full-width letters are ordinary ones", "\uff36\uff2c\uff21\uff2e", []string{"vlan"}},
 		{"other scripts stay", "Überwachung Сервер", []string{"überwachung", "сервер"}},
 		{"nothing but marks", " !? -- ", []string{}},
 	} {
 		if diff := cmp.Diff(row.want, embed.Words(row.text)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.name, diff)
+		}
+	}
+}
+
+func TestSplitNames(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"jira.createForIssue":                  "jira.create For Issue",
+		"create_for_issue":                     "create for issue",
+		"use listVLANs, then getHost2":         "use list VLANs, then get Host2",
+		"PowerPoint, GitHub and iOS are names": "PowerPoint, GitHub and iOS are names",
+		"":                                     "",
+	} {
+		if got := embed.SplitNames(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestCorrect(t *testing.T) {
+	t.Parallel()
+	unknown := strings.Repeat("grfana ", 40)
+	for _, row := range []struct{ name, text, want string }{
+		{"a missing letter", "the certficates", "the certificates"},
+		{"a letter too much", "certifficates!", "certificates!"},
+		{"a wrong letter", "Certigicates", "certificates"},
+		{"two letters swapped", "netwrok ports", "network ports"},
+		{"the most frequent word", "servise", "service"},
+		{"a word of six letters without one of them", "bacup", "backup"},
+		{"a short word stays", "vlna", "vlna"},
+		{"a word of the dictionary and its plural stay", "certificates of backups", "certificates of backups"},
+		{"words without a similar one stay", "xyzzyx plughq", "xyzzyx plughq"},
+		{"words with digits and other scripts stay", "netw0rk Überwachnug", "netw0rk Überwachnug"},
+		{"few of many unknown words are corrected", unknown + "certficates", unknown + "certficates"},
+		{"no text", "", ""},
+	} {
+		if got := embed.Correct(row.text); got != row.want {
+			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
 		}
 	}
 }

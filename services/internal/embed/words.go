@@ -2,6 +2,7 @@ package embed
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,6 +12,7 @@ import (
 	"github.com/blevesearch/bleve/v2/analysis/token/lowercase"
 	"github.com/blevesearch/bleve/v2/analysis/token/stop"
 	uax29 "github.com/blevesearch/bleve/v2/analysis/tokenizer/unicode"
+	"golang.org/x/text/unicode/norm"
 )
 
 var (
@@ -37,12 +39,21 @@ func Words(text string) []string {
 // Plain returns text in a form that all tokenizers split into the same words: without dots and
 // underscores inside words, with the parts of joined words appended.
 func Plain(text string) string {
-	words := strings.Fields(separators.Replace(text))
+	words := strings.Fields(separators.Replace(norm.NFKC.String(text)))
 	for _, w := range words {
 		words = append(words, parts(w)...)
 	}
 	return strings.Join(words, " ")
 }
+
+// SplitNames returns text with names such as listVLANs and list_vlans as their parts.
+func SplitNames(text string) string {
+	text = strings.ReplaceAll(text, "_", " ")
+	return camelCase.ReplaceAllStringFunc(text, func(name string) string { return strings.Join(parts(name), " ") })
+}
+
+// camelCase begins with two small letters: iOS and PowerPoint are single words.
+var camelCase = regexp.MustCompile(`\b\p{Ll}{2,}\p{Lu}[\pL\pN]*`)
 
 // parts splits DescribeInstances or listVLANs at its joints; nil when there are none.
 func parts(word string) (list []string) {

@@ -429,7 +429,7 @@ func (e *elastic) find(ctx context.Context, q Query) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Hits: relevant(m.parts, m.space, q.TopK), Degraded: m.degraded}, nil
+	return Result{Hits: relevant(m.question, m.results, q.TopK), Degraded: m.degraded}, nil
 }
 
 // sendLookups sends the lookups of a multiSearch and stores the results. Searches are

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"unicode"
 )
 
 // errIncomparable is returned when the live index holds vectors of another model.
@@ -16,7 +17,7 @@ type multiSearch struct {
 	question
 	family string // index prefix of the query's model; empty: no vectors
 
-	parts []part // by text
+	results // parts by text
 }
 
 // criterion is what a lookup compares.
@@ -27,6 +28,7 @@ const (
 	byVector
 	byCoverage // the document with the most words
 	byTenant   // any document, to identify the live generation
+	byID       // the document that the query names
 )
 
 // lookup is one search in a multiSearch.
@@ -40,6 +42,9 @@ type lookup struct {
 func (m *multiSearch) lookups() (all []lookup) {
 	tenant, filter := m.query.Tenant, m.query.Filter
 	m.parts = make([]part, len(m.texts))
+	if len(m.texts) > 0 && !strings.ContainsFunc(m.id, unicode.IsSpace) {
+		all = append(all, lookup{criterion: byID, body: idQuery(tenant, filter, m.id)})
+	}
 	if m.family != "" && len(m.texts) > 0 {
 		all = append(all, lookup{criterion: byTenant, body: tenantQuery(tenant)})
 	}
@@ -91,6 +96,8 @@ func (m *multiSearch) add(l lookup, a response) error {
 	case byVector:
 		// Elasticsearch reports a cosine as (1 + cosine) / 2.
 		p.vector = a.matches(func(score float64) float64 { return min(1, 2*score-1) })
+	case byID:
+		m.exact = len(a.Hits.Hits) > 0
 	case byCoverage:
 		for _, h := range a.Hits.Hits {
 			p.coverage = min(1, max(0, h.Score/float64(l.words)))

@@ -8,7 +8,7 @@ import (
 
 // textVersion must be incremented when embed.Plain, Document.texts or the documents
 // of package projection change, so that a new generation is filled.
-const textVersion = 3
+const textVersion = 4
 
 // plan is the index layout for vectors of one space.
 type plan struct {

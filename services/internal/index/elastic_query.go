@@ -50,6 +50,13 @@ func coverageQuery(tenant string, f Filter, words []string) object {
 	}})
 }
 
+// idQuery finds the document with an id.
+func idQuery(tenant string, f Filter, id string) object {
+	return search(1, "query", object{"bool": object{
+		"filter": append(filter(tenant, f), object{"term": object{"id": id}}),
+	}})
+}
+
 // vectorQuery finds the nearest vectors. Filters apply during the kNN search;
 // applied afterwards they would leave few of the nearest. The filter on the index
 // name excludes generations of other models and dimensions.

@@ -144,11 +144,11 @@ func (e *embedded) Search(ctx context.Context, q Query) (Result, error) {
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	parts, err := e.pools[key].search(ctx, prepared, q.Filter)
+	results, err := e.pools[key].search(ctx, prepared, q.Filter)
 	if err != nil {
 		return Result{}, fmt.Errorf("search %s documents: %w", q.Kind, err)
 	}
-	return Result{Hits: relevant(parts, prepared.space, q.TopK), Degraded: prepared.degraded}, nil
+	return Result{Hits: relevant(prepared, results, q.TopK), Degraded: prepared.degraded}, nil
 }
 
 // largePool is the number of documents above which a search takes a CPU for milliseconds.

@@ -117,7 +117,7 @@ func TestRelevant(t *testing.T) {
 		{"an empty query", nil, embed.Space{}, 0},
 	} {
 		got := 0.0
-		if hits := relevant(row.parts, row.space, 5); len(hits) > 0 {
+		if hits := relevant(question{space: row.space}, results{parts: row.parts}, 5); len(hits) > 0 {
 			got = hits[0].Score
 		}
 		if diff := cmp.Diff(row.want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"cairn/schemas"
 	"cairn/services/internal/embed"
 )
@@ -70,12 +72,16 @@ func (d Document) attributes() attributes {
 // texts returns the texts to embed: all text, each example by itself, and the
 // instructions. Lexical vectors are better with the examples as part of the text.
 func (d Document) texts(space embed.Space) []string {
-	texts := []string{d.Title + "\n" + d.body()}
+	title := embed.SplitNames(d.Title)
+	texts := []string{title + "\n" + d.body()}
 	if !space.Lexical {
-		texts = append([]string{d.Title + "\n" + d.Body}, d.Examples...)
+		texts = append([]string{title + "\n" + d.Body}, d.Examples...)
 	}
 	if d.Instructions != "" {
-		texts = append(texts, d.Title+"\n"+d.Instructions)
+		texts = append(texts, title+"\n"+d.Instructions)
+	}
+	for i, text := range texts {
+		texts[i] = norm.NFKC.String(text)
 	}
 	return texts
 }

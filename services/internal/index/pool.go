@@ -155,16 +155,22 @@ func (p *pool) hidden(ctx context.Context, f Filter) ([]bool, error) {
 	return hidden, nil
 }
 
+// results are the matches of a query.
+type results struct {
+	parts []part
+	exact bool // the query is the id of a document
+}
+
 // search returns the matches of each part among the documents of the filter. A nil pool has no
 // matches. A part without a vector is matched by words, and a part without words by its vector. Both
 // take about the same time, so they run concurrently.
-func (p *pool) search(ctx context.Context, q question, f Filter) ([]part, error) {
+func (p *pool) search(ctx context.Context, q question, f Filter) (results, error) {
 	if p == nil || len(p.rows) == 0 {
-		return nil, nil
+		return results{}, nil
 	}
 	hidden, err := p.hidden(ctx, f)
 	if err != nil {
-		return nil, err
+		return results{}, err
 	}
 	parts := make([]part, len(q.texts))
 	var byVector sync.WaitGroup
@@ -186,7 +192,8 @@ func (p *pool) search(ctx context.Context, q question, f Filter) ([]part, error)
 		}
 	}
 	byVector.Wait()
-	return parts, ctx.Err()
+	row, exact := p.rows[q.id]
+	return results{parts, exact && !hidden[row]}, ctx.Err()
 }
 
 // searchVector scores the rows that are not hidden by cosine similarity.

@@ -24,6 +24,7 @@ var ErrNoVectors = errors.New("vectors unavailable")
 
 // question is a query, split into parts and embedded.
 type question struct {
+	id       string      // of the document that the query names, if there is one
 	texts    []string    // to compare by words; empty: words are not compared
 	vectors  [][]float32 // nil: not compared by vector
 	space    embed.Space // of the vectors; see relevant
@@ -46,15 +47,15 @@ func newQuestion(ctx context.Context, e embed.Embedder, q Query) (question, erro
 		words.degraded = TextOnly
 		return words, nil
 	case q.By == Vector:
-		alone := question{texts: make([]string, len(vectors)), vectors: vectors, space: e.Space()}
+		alone := question{id: words.id, texts: make([]string, len(vectors)), vectors: vectors, space: e.Space()}
 		alone.space.Lexical = false // words are not compared
 		return alone, nil
 	}
-	return question{texts: words.texts, vectors: vectors, space: e.Space()}, nil
+	return question{words.id, words.texts, vectors, e.Space(), ""}, nil
 }
 
 // wordsOf returns the question for a text-only search.
 func wordsOf(q Query) question {
 	texts := parts(q.Text)
-	return question{texts: texts, vectors: make([][]float32, len(texts))}
+	return question{id: trimPunctuation(q.Text), texts: texts, vectors: make([][]float32, len(texts))}
 }

@@ -2,6 +2,7 @@ package index
 
 import (
 	"math"
+	"slices"
 
 	"cairn/services/internal/embed"
 )
@@ -10,17 +11,28 @@ import (
 // below the relevance floor. The whole query is the first part. A space without a
 // name means that no vectors were compared; for one that is not lexical the cosine
 // alone decides.
-func relevant(parts []part, space embed.Space, limit int) []Hit {
-	sure := confidence(parts, space)
-	if sure == 0 {
-		return nil
+func relevant(q question, r results, limit int) (hits []Hit) {
+	if sure := confidence(r.parts, q.space); sure > 0 {
+		hits = fuse(r.parts)
+		for i := range hits {
+			hits[i].Score *= sure
+		}
 	}
-	hits := fuse(parts)
-	hits = hits[:min(max(0, limit), len(hits))]
-	for i := range hits {
-		hits[i].Score *= sure
+	if r.exact {
+		hits = exactFirst(hits, q.id)
 	}
-	return hits
+	return hits[:min(max(0, limit), len(hits))]
+}
+
+// exactFirst makes the document with the id the first hit, with a score of 1.
+func exactFirst(hits []Hit, id string) []Hit {
+	best := Hit{ID: id}
+	if i := slices.IndexFunc(hits, func(h Hit) bool { return h.ID == id }); i >= 0 {
+		best = hits[i]
+		hits = slices.Delete(hits, i, i+1)
+	}
+	best.Score = 1
+	return slices.Insert(hits, 0, best)
 }
 
 // confidence returns how well the best part matches, from 0 to 1. It makes fused

@@ -116,6 +116,13 @@ func (t *Table) check() error {
 // Digest returns the SHA-256 of the table's files, in hexadecimal.
 func (t *Table) Digest() string { return t.digest }
 
+// Rank returns the place of a lower-case word in the vocabulary, where frequent words come first. It reports
+// whether the word is a token of its own.
+func (t *Table) Rank(word string) (rank int32, ok bool) {
+	rank, ok = t.tokenizer.whole[word]
+	return rank, ok
+}
+
 // Dimensions returns the length of the vectors.
 func (t *Table) Dimensions() int { return t.rows.columns }
 
