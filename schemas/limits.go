@@ -61,7 +61,9 @@ var limitRows = []struct {
 	{length(0, maxCursor), "" +
 		"ReferrerQuery.cursor RecordQuery.cursor ListQuery.cursor RunQuery.cursor ARDSearch.pageToken " +
 		"ARDListQuery.pageToken ServerQuery.cursor TenantQuery.cursor"},
-	{anyScope, "RecordKey.scope AgentKey.scope RecordQuery.scope Watch.scope RecordSearch.scope"},
+	{anyScope, "RecordKey.scope AgentKey.scope RecordQuery.scope Watch.scope"},
+	{enum("", ScopeBoth), "SkillQuery.scope AgentQuery.scope"},
+	{enum("", ScopeTenant, ScopeGlobal, ScopeBoth), "RecordSearch.scope"},
 	{token, "RecordAt.revision Watch.after AliasTarget.revision"},
 	{aliasName, "AliasKey.name"},
 	{versionOrAlias, "AliasTarget.version"},

@@ -46,6 +46,7 @@ type SkillQuery struct {
 	TopK    *int   `json:"top_k,omitzero" doc:"search form: number of hits, 1 to 100; 5 by default"`
 	Search  string `json:"search,omitzero" doc:"search form: method, hybrid (default), text or vector"`
 	Filter  Filter `json:"filter,omitzero" doc:"search form: the skills to consider"`
+	Scope   string `json:"scope,omitzero" doc:"search form: both ranks skills of the tenant and global ones together"`
 	QueryOptions
 }
 
@@ -140,10 +141,11 @@ type Explanation struct {
 	VectorRank int    `json:"vector_rank,omitzero" doc:"search: rank among the vector hits; absent if not a vector hit"`
 }
 
-// Values of Explanation.Scope.
+// Scopes of records; ScopeBoth is that of a search only.
 const (
 	ScopeTenant = "tenant"
 	ScopeGlobal = "global"
+	ScopeBoth   = "both"
 )
 
 // ScopeOf returns the scope of the records of a tenant; empty: of global ones.
@@ -159,6 +161,7 @@ type AgentQuery struct {
 	Query  string `json:"query"`
 	Search string `json:"search,omitzero" doc:"method: hybrid (default), text or vector"`
 	Filter Filter `json:"filter,omitzero" doc:"the agents to consider"`
+	Scope  string `json:"scope,omitzero" doc:"both compares agents of the tenant and global ones"`
 	QueryOptions
 }
 

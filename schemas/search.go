@@ -19,7 +19,7 @@ type RecordSearch struct {
 	Query    string   `json:"query"`
 	Kinds    []string `json:"kinds,omitempty" doc:"skill, agent and tool, or some of them; all of them by default"`
 	TenantID *string  `json:"tenant_id,omitzero" doc:"absent or null: global scope only"`
-	Scope    string   `json:"scope,omitzero" doc:"tenant or global: only this scope; by default both"`
+	Scope    string   `json:"scope,omitzero" doc:"tenant or global: only this scope; both by default"`
 	Search   string   `json:"search,omitzero" doc:"method: hybrid (default), text or vector"`
 	Filter   Filter   `json:"filter,omitzero" doc:"the records to consider"`
 	Any      AnyOf    `json:"any,omitzero" doc:"further conditions on the records to consider"`

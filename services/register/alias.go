@@ -35,7 +35,7 @@ func (a aliases) put(ctx context.Context, req schemas.PutAlias) (schemas.AliasSt
 	if err != nil {
 		return schemas.AliasStored{}, err
 	}
-	revision, err := a.putDurable(ctx, entry{key: key, record: message})
+	w, err := a.putDurable(ctx, entry{key: key, record: message})
 	if err != nil {
 		return schemas.AliasStored{}, err
 	}
@@ -50,7 +50,7 @@ func (a aliases) put(ctx context.Context, req schemas.PutAlias) (schemas.AliasSt
 	})
 	return schemas.AliasStored{
 		Kind: req.Kind, ID: req.ID, Alias: v.Alias(key),
-		Token: schemas.ConsistencyToken{Catalog: a.Catalog.ID(), Revision: revision},
+		Token: schemas.ConsistencyToken{Catalog: a.Catalog.ID(), Revision: w.revision},
 	}, aliasError(err, key)
 }
 

@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -25,6 +24,7 @@ func resolveAgent(ctx context.Context, r *Resolver, q schemas.AgentQuery) (schem
 	if err != nil {
 		return schemas.AgentAnswer{}, err
 	}
+	hits = ranked(hits, s, q.Scope)
 	if len(hits) == 0 {
 		return schemas.AgentAnswer{}, notFound(schemas.KindAgent, s, q.Filter, degraded)
 	}
@@ -45,19 +45,19 @@ func resolveAgent(ctx context.Context, r *Resolver, q schemas.AgentQuery) (schem
 	}, nil
 }
 
-// searchAgents returns the agents of the first tenant in scope that has relevant
-// ones, best first.
+// searchAgents returns the agents in scope that match by their own text, and the owners of the skills that
+// match.
 func searchAgents(ctx context.Context, r *Resolver, s scope.Scope,
 	q index.Query) (hits []match, degraded string, err error) {
 	q.Kind = schemas.KindAgent
-	own, degraded, err := searchKind(ctx, r, s, q)
+	hits, degraded, err = searchScopes(ctx, r, s.Tenants(), q)
 	if err != nil {
 		return nil, "", err
 	}
 	q.Kind = schemas.KindSkill
 	wanted := q.Filter
 	q.Filter = index.Filter{} // it selects agents, not their skills
-	skills, _, err := searchKind(ctx, r, s, q)
+	skills, _, err := searchScopes(ctx, r, s.Tenants(), q)
 	if err != nil {
 		return nil, "", err
 	}
@@ -66,11 +66,7 @@ func searchAgents(ctx context.Context, r *Resolver, s scope.Scope,
 		return nil, "", err
 	}
 	owners = slices.DeleteFunc(owners, func(h match) bool { return !h.matches(wanted) })
-	hits = rankAgents(append(own, owners...))
-	tenant, _ := s.First(func(tenant string) bool {
-		return slices.ContainsFunc(hits, func(h match) bool { return h.node.Tenant == tenant })
-	})
-	return slices.DeleteFunc(hits, func(h match) bool { return h.node.Tenant != tenant }), degraded, nil
+	return append(hits, owners...), degraded, nil
 }
 
 // ownersOf returns the found agents that own the skills, each with the hit of a skill.
@@ -86,17 +82,4 @@ func ownersOf(ctx context.Context, r *Resolver, s scope.Scope, skills []match) (
 		}
 	}
 	return hits, reader.Err(ctx)
-}
-
-// rankAgents returns the distinct agents by their highest score.
-func rankAgents(hits []match) (distinct []match) {
-	slices.SortStableFunc(hits, func(a, b match) int { return cmp.Compare(b.hit.Score, a.hit.Score) })
-	seen := map[graph.Node]bool{}
-	for _, h := range hits {
-		if !seen[h.node] {
-			seen[h.node] = true
-			distinct = append(distinct, h)
-		}
-	}
-	return distinct
 }

@@ -366,3 +366,62 @@ func TestSharedIndex(t *testing.T) {
 		t.Errorf("got %v, %v, want net.vlan alone: the other has no record", hits, err)
 	}
 }
+
+// TestTenantHitsBesideGlobalOnes searches with the words of a global record, of which one of the tenant has few.
+func TestTenantHitsBesideGlobalOnes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.records(
+		record{skill, "", `{"skill_id":"net.vlan","purpose":"Audit virtual networks of switches"}`},
+		record{skill, "", `{"skill_id":"acme.shared","purpose":"Audit virtual networks of switches"}`},
+		record{skill, "acme", `{"skill_id":"acme.paint","purpose":"Paint virtual fences in the colors of the customer"}`},
+		record{skill, "acme", `{"skill_id":"acme.shared","purpose":"Zoo"}`},
+		record{skill, "globex", `{"skill_id":"globex.vlan","purpose":"Audit virtual networks of switches in Oslo"}`},
+		record{agent, "", `{"agent_id":"network","capabilities":["audit virtual networks of switches"]}`},
+		record{agent, "acme", `{"agent_id":"painter","skill_ids":["acme.paint"]}`},
+	)
+	w.serve()
+	for _, row := range []struct {
+		name, tenant, query, scope string
+		want                       []string
+		agent                      string
+	}{
+		{"a weak hit of the tenant does not hide the global ones", "acme", "audit virtual networks of switches", "",
+			[]string{"net.vlan"}, "network"},
+		{"a relevant hit of the tenant hides them", "acme", "paint virtual fences", "", []string{"acme.paint"}, "painter"},
+		{"both scopes are ranked together", "acme", "audit virtual networks of switches", "both",
+			[]string{"net.vlan", "acme.paint"}, "network"},
+		{"both scopes, the tenant's first", "acme", "paint virtual fences", "both",
+			[]string{"acme.paint", "net.vlan"}, "painter"},
+		{"another tenant's hits remain invisible", "initech", "audit virtual networks of switches", "both",
+			[]string{"net.vlan", "acme.shared"}, "network"},
+		{"without a tenant both scopes are the global one", "", "audit virtual networks of switches", "both",
+			[]string{"net.vlan", "acme.shared"}, "network"},
+	} {
+		q := schemas.SkillQuery{Query: row.query, Scope: row.scope, QueryOptions: asTenant(row.tenant)}
+		a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(row.want)
+		if got := idsOf(t, a.Hits.Skills...); !slices.Equal(got, row.want) {
+			t.Errorf("%s: got %v, want %v", row.name, got, row.want)
+		}
+		best, err := bus.ResolveAgent.Call(w.ctx(), w.conn,
+			schemas.AgentQuery{Query: row.query, Scope: row.scope, QueryOptions: asTenant(row.tenant)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if best.AgentID != row.agent {
+			t.Errorf("%s: got agent %s, want %s", row.name, best.AgentID, row.agent)
+		}
+	}
+	q := schemas.SkillQuery{Query: "networks", Scope: "everywhere"}
+	if _, err := bus.ResolveSkill.Call(w.ctx(), w.conn, q); !errors.Is(err, schemas.ErrMalformed) {
+		t.Errorf("an unknown scope: got %v, want %v", err, schemas.ErrMalformed)
+	}
+	q = schemas.SkillQuery{Query: "paint virtual networks", Scope: "both", TopK: new(1), QueryOptions: asTenant("acme")}
+	if a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, q); err != nil || len(a.Hits.Skills) != 1 {
+		t.Errorf("both scopes with a top_k of 1: got %v, %v, want one skill", a, err)
+	}
+}

@@ -20,6 +20,8 @@ func testSearch(t *testing.T, s *suite) {
 	p.waitText(".hit", "Volume capacity at Acme", "acme")
 	p.wait("location.hash.includes('tenant=acme') && location.hash.includes('q=which')")
 
+	p.fill("#scope", "agents")
+	p.wait("location.hash.includes('scope=agents')")
 	p.click("Filters")
 	p.fill("#domain", "billing")
 	p.fill("#query", "what does the web shop cost per month?")
@@ -37,7 +39,7 @@ func testSearch(t *testing.T, s *suite) {
 
 func testAgentSearch(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), volumes+"&kind=agent")
-	p.waitText(".hit", "ops.acme_finance_agent", "skill_ids", "billing.cost_allocation")
+	p.waitText(".hit", "ops.storage_agent", "skill_ids", "storage.snapshot_audit")
 	p.fill("#kind", "skill")
 	p.waitText(".hit", "storage.volume_capacity")
 }

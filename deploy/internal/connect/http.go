@@ -35,14 +35,14 @@ func (c *HTTP) TenantFlag(cmd *cobra.Command, tenant *string, usage string) {
 	c.tenant = tenant
 }
 
-// setScope sets the tenant of a command without --tenant.
-func (c *HTTP) setScope(ctx context.Context) error {
-	if c.tenant == nil || *c.tenant != "" || c.key == "" {
+// SetScope sets an empty tenant to the scope of the key.
+func (c *HTTP) SetScope(ctx context.Context, tenant *string) error {
+	if *tenant != "" || c.key == "" {
 		return nil
 	}
 	caller, err := c.Client.Identity(ctx)
 	if err == nil {
-		*c.tenant = caller.Scope
+		*tenant = caller.Scope
 	}
 	return err
 }
@@ -55,7 +55,10 @@ func (c *HTTP) Flags(cmd *cobra.Command) {
 		if c.Client, err = c.NewClient(c.RetryTimeout); err != nil {
 			return err
 		}
-		if err = c.setScope(cmd.Context()); err == nil {
+		if c.tenant != nil {
+			err = c.SetScope(cmd.Context(), c.tenant)
+		}
+		if err == nil {
 			err = run(cmd, args)
 		}
 		if n := c.Client.Retries(); n > 0 {

@@ -34,8 +34,8 @@ type merging struct {
 func (m *merging) flags(cmd *cobra.Command) {
 	m.RetryTimeout = records.RetryTimeout
 	m.HTTP.Flags(cmd)
-	records.TenantFlag(cmd, &m.tenant, "with --merge: `TENANT` of the records; empty: global scope")
 	f := cmd.Flags()
+	f.StringVar(&m.tenant, "tenant", "", "with --merge: `TENANT` of the records; empty: the tenant of a key of one tenant, otherwise the global scope")
 	f.BoolVar(&m.wanted, "merge", false, "restore records into a running system, over the HTTP API")
 	f.StringVar(&m.record, "record", "", "with --merge: only the record `KIND/ID`")
 	f.BoolVar(&m.dry, "dry-run", false, "with --merge: print what would change")
@@ -52,6 +52,9 @@ func (s *saved) name() string { return s.kind + "/" + s.id }
 
 // run restores the records, and does not change those that are not in the backup.
 func (m *merging) run(cmd *cobra.Command, checked backup.Checked) error {
+	if err := m.SetScope(cmd.Context(), &m.tenant); err != nil {
+		return err
+	}
 	list, err := m.collect(checked)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ type search struct {
 	tenant  string
 	topK    int
 	method  string
+	scope   string
 	domain  string
 	status  string
 	labels  string
@@ -37,11 +38,12 @@ func searchCommand() *cobra.Command {
 that matches best. Only active and deprecated records are searched.
 
 --domain, --status, --labels and --capability restrict the search before it selects the
-best matches. With --tenant, records of the tenant take precedence over global ones;
-without it, only global records are visible.`,
+best matches. With --tenant, relevant records of the tenant take precedence over global
+ones; --scope both ranks them together. Without a tenant, only global records are visible.`,
 		Example: `  cairn search "which volumes are nearly full?" --tenant acme
   cairn search "open change requests" --domain itsm --labels tier=gold --top-k 1
   cairn search "why is a connection blocked" --kind agent
+  cairn search "full volumes" --tenant acme --scope both
   cairn search "full volumes" -o name | xargs cairn describe`,
 		Args:              flags.Args("one QUERY (quote several words)", 1, 1),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -54,6 +56,8 @@ without it, only global records are visible.`,
 	f.IntVar(&s.topK, "top-k", schemas.DefaultTopK, "maximum number of skills, 1 to 100")
 	flags.Choice(cmd, &s.method, "search", "", "search `METHOD`: text (BM25), vector (kNN) or hybrid (both)",
 		schemas.SearchHybrid, schemas.SearchText, schemas.SearchVector)
+	flags.Choice(cmd, &s.scope, "scope", "", "`SCOPE` of the records: both ranks those of the tenant and global ones together",
+		"", schemas.ScopeBoth)
 	f.StringVar(&s.domain, "domain", "", "only records of this `DOMAIN`")
 	flags.Choice(cmd, &s.status, "status", "", "only records with this `STATUS`: active or deprecated",
 		"", schemas.StatusActive, schemas.StatusDeprecated)
@@ -88,7 +92,9 @@ func (s *search) run(cmd *cobra.Command, args []string) error {
 }
 
 func (s *search) skills(cmd *cobra.Command, query string, filter schemas.Filter) error {
-	q := schemas.SkillQuery{Query: query, TopK: &s.topK, Search: s.method, Filter: filter, QueryOptions: s.options()}
+	q := schemas.SkillQuery{
+		Query: query, TopK: &s.topK, Search: s.method, Filter: filter, Scope: s.scope, QueryOptions: s.options(),
+	}
 	hits, err := s.Client.SearchSkills(cmd.Context(), q)
 	if err != nil {
 		return err
@@ -114,7 +120,7 @@ func (s *search) skills(cmd *cobra.Command, query string, filter schemas.Filter)
 
 func (s *search) agent(cmd *cobra.Command, query string, filter schemas.Filter) error {
 	a, err := s.Client.SearchAgent(cmd.Context(),
-		schemas.AgentQuery{Query: query, Search: s.method, Filter: filter, QueryOptions: s.options()})
+		schemas.AgentQuery{Query: query, Search: s.method, Filter: filter, Scope: s.scope, QueryOptions: s.options()})
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,10 @@ function request(params) {
   if (params.get('labels')) filter.labels = pairs(params.get('labels'));
   if (params.get('capabilities')) filter.capabilities = params.get('capabilities').split(',').map((c) => c.trim()).filter(Boolean);
   const body = { query: params.get('q'), search: params.get('method') || undefined, explain: true };
-  if (tenant()) body.tenant_id = tenant();
+  if (tenant()) {
+    body.tenant_id = tenant();
+    body.scope = params.get('scope') === 'agents' ? undefined : 'both';
+  }
   if (Object.keys(filter).length) body.filter = filter;
   if (params.get('kind') !== 'agent') body.top_k = Number(params.get('top') || 10);
   return body;
@@ -76,7 +79,7 @@ export function Search({ params }) {
 
 function Form({ params }) {
   const initial = Object.fromEntries(params);
-  const [values, setValues] = useState({ q: '', kind: 'skill', method: '', top: '10', ...initial });
+  const [values, setValues] = useState({ q: '', kind: 'skill', method: '', scope: '', top: '10', ...initial });
   const [filters, setFilters] = useState(FILTERS.some((f) => initial[f]));
   const query = useRef();
   useEffect(() => { if (!initial.q) query.current.focus({ preventScroll: true }); }, []);
@@ -98,6 +101,8 @@ function Form({ params }) {
       <${Field} label="Find"><select id="kind" value=${values.kind} onChange=${choose('kind')}><option value="skill">Skills</option><option value="agent">The best agent</option></select></${Field}>
       <${Field} label="Compare"><select id="method" value=${values.method} onChange=${choose('method')}><option value="">Words and vectors</option><option value="text">Words</option><option
         value="vector">Vectors</option></select></${Field}>
+      ${tenant() && html`<${Field} label="Scope"><select id="scope" value=${values.scope} onChange=${choose('scope')}><option value="">Tenant and global</option><option
+        value="agents">As agents search</option></select></${Field}>`}
       ${values.kind === 'skill' && html`<${Field} label="At most"><select id="top" value=${values.top} onChange=${choose('top')}>${['5', '10', '25', '50', '100'].map((n) => html`<option
         value=${n}>${n}</option>`)}</select></${Field}>`}
       <button type="button" class="link" aria-expanded=${filters ? 'true' : 'false'} aria-controls="filters" onClick=${() => setFilters(!filters)}>Filters</button>

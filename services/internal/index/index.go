@@ -75,7 +75,10 @@ func (d Document) texts(space embed.Space) []string {
 	title := embed.SplitNames(d.Title)
 	texts := []string{title + "\n" + d.body()}
 	if !space.Lexical {
-		texts = append([]string{title + "\n" + d.Body}, d.Examples...)
+		texts = []string{title + "\n" + d.Body}
+		for _, example := range d.Examples {
+			texts = append(texts, trimPunctuation(example))
+		}
 	}
 	if d.Instructions != "" {
 		texts = append(texts, title+"\n"+d.Instructions)

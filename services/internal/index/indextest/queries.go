@@ -51,6 +51,12 @@ func foundByJoinedName(_ testing.TB, s subject) {
 
 func punctuated(t testing.TB, s subject) {
 	s.apply(catalog()...)
+	coffee := put("kitchen.coffee", "Brew coffee", "Makes an espresso", 50)
+	coffee.Examples = []string{"Who brews me a strong cup?"}
+	s.apply(coffee)
+	for _, query := range []string{"who brews me a strong cup", "Who brews me a strong cup?"} {
+		s.wantBest(query, coffee.ID)
+	}
 	for _, method := range allMethods {
 		q := index.Query{Kind: "skill", Text: "list the VLANs of the network", TopK: 5, By: method}
 		want := s.search(q).Hits
