@@ -15,6 +15,7 @@ import (
 	"cairn/bus"
 	"cairn/bus/telemetry"
 	"cairn/edge/describe"
+	"cairn/edge/mcp"
 	"cairn/schemas"
 )
 
@@ -100,6 +101,9 @@ func (h *handler) dispatch(x *exchange) error {
 	if !ok {
 		return schemas.ErrUnknownPath.Because(fmt.Sprintf("expected a path of at most %d bytes; see GET /openapi.json",
 			maxPath))
+	}
+	if path == mcp.Path+"/" { // as some clients complete the URL
+		path = mcp.Path
 	}
 	request := &http.Request{Method: x.r.Method, URL: &url.URL{Path: path}}
 	var match mux.RouteMatch

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"cairn/bus"
 	"cairn/bus/admission"
@@ -66,13 +67,15 @@ func modelContext(analysis bus.Stream[schemas.Analysis]) action {
 			}
 			leave := sync.OnceFunc(func() { x.edge.messages.Leave(key) })
 			defer leave()
-			c := &mcpCaller{x: x, analysis: analysis, tenant: tenant, leave: leave}
 			message, err := mcp.Decode(body)
 			if err != nil {
 				return err
 			}
 			w := &messageWriter{x: x}
-			if err := h.Serve(w, x.r, message, c); err != nil {
+			c := &mcpCaller{x: x, w: w, analysis: analysis, tenant: tenant, leave: leave}
+			err = h.Serve(w, x.r, message, c)
+			w.end()
+			if err != nil {
 				return err
 			}
 			return w.finish(body)
@@ -123,6 +126,7 @@ func tenantParameter(x *exchange) (string, error) {
 // mcpCaller sends requests to the bus for the client of one message.
 type mcpCaller struct {
 	x        *exchange
+	w        *messageWriter
 	analysis bus.Stream[schemas.Analysis]
 	tenant   string
 	leave    func() // ends the place of the message in the queue
@@ -175,6 +179,7 @@ func (c *mcpCaller) Analyze(ctx context.Context, body []byte) iter.Seq2[bus.Even
 		defer release()
 		c.leave()
 		defer telemetry.StreamOpened()()
+		c.w.keepAlive()
 		c.run(ctx, body, yield)
 	}
 }
@@ -212,14 +217,31 @@ type messageWriter struct {
 	x         *exchange
 	rejection strings.Builder
 	status    int // status of a rejection; 0: none
+
+	mu    sync.Mutex  // guards the response: the timer writes too
+	timer *time.Timer // nil: no keep-alive
+	over  bool        // no more comments
 }
 
 func (w *messageWriter) Header() http.Header { return w.x.w.Header() }
 
 func (w *messageWriter) WriteHeader(status int) {
-	if status >= http.StatusBadRequest && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writeHeader(status)
+}
+
+func (w *messageWriter) writeHeader(status int) {
+	if w.x.status != 0 {
+		return // a comment was first
+	}
+	media := w.Header().Get("Content-Type")
+	if status >= http.StatusBadRequest && strings.HasPrefix(media, "text/plain") {
 		w.status = status
 		return
+	}
+	if media == describe.MediaEvents {
+		w.Header().Set("X-Accel-Buffering", "no")
 	}
 	w.x.status = status
 	w.x.limitWrite()
@@ -227,11 +249,17 @@ func (w *messageWriter) WriteHeader(status int) {
 }
 
 func (w *messageWriter) Write(part []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.write(part)
+}
+
+func (w *messageWriter) write(part []byte) (int, error) {
 	if w.status != 0 {
 		return w.rejection.Write(part)
 	}
 	if w.x.status == 0 {
-		w.WriteHeader(http.StatusOK)
+		w.writeHeader(http.StatusOK)
 	}
 	w.x.limitWrite()
 	return w.x.w.Write(part)
@@ -239,8 +267,46 @@ func (w *messageWriter) Write(part []byte) (int, error) {
 
 // Flush implements http.Flusher.
 func (w *messageWriter) Flush() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.flush()
+}
+
+func (w *messageWriter) flush() {
 	if w.status == 0 && w.x.status != 0 {
 		_ = http.NewResponseController(w.x.w).Flush() // the next write fails too
+	}
+}
+
+// keepAlive sends comments until end is called, so that the client receives the header and proxies keep the
+// connection before the first result. The handler must have set the header.
+func (w *messageWriter) keepAlive() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over && w.timer == nil {
+		w.timer = time.AfterFunc(w.x.edge.keepAlive, w.comment)
+	}
+}
+
+func (w *messageWriter) comment() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over {
+		return
+	}
+	if _, err := w.write([]byte(": alive\n\n")); err == nil {
+		w.flush()
+		w.timer.Reset(w.x.edge.keepAlive)
+	}
+}
+
+// end ends the comments.
+func (w *messageWriter) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	if w.timer != nil {
+		w.timer.Stop()
 	}
 }
 

@@ -1,14 +1,17 @@
 package edge_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"cairn/bus"
+	"cairn/edge"
 	"cairn/schemas"
 )
 
@@ -43,5 +46,33 @@ func TestModelContextErrors(t *testing.T) {
 	}
 	if got.header.Get("X-Request-Id") != "mine" {
 		t.Errorf("request id %q", got.header.Get("X-Request-Id"))
+	}
+}
+
+// TestModelContextKeepAlive reads the stream of a tool whose model is silent, at the path with a slash.
+func TestModelContextKeepAlive(t *testing.T) {
+	t.Parallel()
+	f := open(t, func(c *edge.Config) { c.SetKeepAlive(time.Millisecond) })
+	answer := make(chan struct{})
+	analyses(t, f, func(ctx context.Context, s bus.Sender) error {
+		select {
+		case <-answer:
+		case <-ctx.Done():
+		}
+		return s.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "42"})
+	})
+	res := f.open(t, "POST /mcp/", tool("ask_estate", `{"query":"q","estate":{}}`), mcpHeaders...)
+	lines := bufio.NewScanner(res.Body)
+	if !lines.Scan() || lines.Text() != ": alive" {
+		t.Errorf("before the result: got %q, %v", lines.Text(), lines.Err())
+	}
+	if got := res.Header.Get("X-Accel-Buffering"); got != "no" || res.StatusCode != http.StatusOK {
+		t.Errorf("status %d, X-Accel-Buffering %q", res.StatusCode, got)
+	}
+	close(answer)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "data: ") {
+	}
+	if !strings.Contains(lines.Text(), `"answer":"42"`) {
+		t.Errorf("the result: got %q, %v", lines.Text(), lines.Err())
 	}
 }
