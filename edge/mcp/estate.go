@@ -18,7 +18,7 @@ import (
 // EstateQuestion is the arguments of ask_estate.
 type EstateQuestion struct {
 	Query  string         `json:"query" doc:"the question"`
-	Estate jsontext.Value `json:"estate" doc:"the JSON document that the question is about: an object or array with arrays of records, or its JSON text as a string"`
+	Estate jsontext.Value `json:"estate"`
 	Mode   string         `json:"mode,omitzero" doc:"standard (default), or broad for facts only"`
 }
 
@@ -44,10 +44,12 @@ func askEstate(needs schemas.Permission) (tool, error) {
 		return tool{}, err
 	}
 	input.Properties["mode"].Enum = []any{schemas.ModeStandard, schemas.ModeBroad}
+	input.Properties[estateName] = &estateArgument
 	output, err := schemaOf(reflect.TypeFor[EstateAnswer]())
 	if err != nil {
 		return tool{}, err
 	}
+	output.Defs["EstateCall"].Properties["result"].Types = []string{"null", "object"}
 	run := func(ctx context.Context, c call) ([]byte, string, error) {
 		rest, err := c.withoutEstate()
 		if err != nil {
@@ -88,9 +90,11 @@ func (a EstateAnswer) text() string {
 	return a.Answer + "\n\nNo source was found in the document for: " + strings.Join(flagged, ", ")
 }
 
-// estateArgument describes the estate among the arguments of a tool.
+// estateArgument describes the estate among the arguments of a tool. It is also accepted as a value; portable
+// schemas have one type.
 var estateArgument = jsonschema.Schema{
-	Description: "the JSON document: an object or array with arrays of records, or its JSON text as a string",
+	Type:        "string",
+	Description: "the JSON document as text: an object or array with arrays of records; the object or array itself is accepted too",
 }
 
 // inspectSchema returns the tool that describes an array of an estate.
@@ -115,7 +119,7 @@ func inspectSchema(needs schemas.Permission) (tool, error) {
 
 // computeStats returns the tool that computes figures over an array of an estate.
 func computeStats(needs schemas.Permission) (tool, error) {
-	return estateTool(schemas.ToolComputeStats, "Compute figures of an estate", needs, `{"type":"object",
+	t, err := estateTool(schemas.ToolComputeStats, "Compute figures of an estate", needs, `{"type":"object",
 		"required":["groups","total"],"properties":{
 		"groups":{"type":"object","description":"the first metric by group"},
 		"total":{"type":["number","null"],"description":"the first metric over all records that match"},
@@ -133,6 +137,12 @@ func computeStats(needs schemas.Permission) (tool, error) {
 		"coverage":{"type":"object","description":"null, missing and skipped values of the fields of groups and metrics"},
 		"truncated":{"type":"boolean","description":"only the largest groups are included"},
 		"note":{"type":"string"}}}`)
+	if err != nil {
+		return t, err
+	}
+	groups := t.input.Properties["group_by"] // one field is accepted as text too
+	groups.Type, groups.Items = "array", &jsonschema.Schema{Type: "string"}
+	return t, nil
 }
 
 const (

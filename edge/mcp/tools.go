@@ -217,11 +217,11 @@ func has(object jsontext.Value, name string) bool {
 // declaration returns the tool for tools/list, with encoded schemas: the SDK would encode them by reflection for
 // every list.
 func (t tool) declaration() (*sdk.Tool, error) {
-	input, err := json.Marshal(t.input)
+	input, err := json.Marshal(portable(t.input, false))
 	if err != nil {
 		return nil, err
 	}
-	output, err := json.Marshal(t.output)
+	output, err := json.Marshal(portable(t.output, true))
 	writes := t.needs == schemas.PermissionRegister
 	return &sdk.Tool{
 		Name: t.name, Title: t.title, Description: t.description, InputSchema: jsontext.Value(input),
