@@ -652,10 +652,15 @@ func TestKeyOfRedirects(t *testing.T) {
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, script, want string }{
-		{"a server that exits", "exit 1", "error: |connect to the MCP server"},
-		{"a server that writes no messages", "echo hello; cat", "error: |connect to the MCP server"},
-		{"a server that hangs", "exec sleep 60", "error: |connect to the MCP server"},
-		{"a child process that hangs", "sleep 60; true", "error: |connect to the MCP server"},
+		{"a server that ends at once", "exit 3",
+			"error: |the command ended before it answered (exit status 3): expected an MCP server"},
+		{"a server that prints to stdout", "echo Listening; cat",
+			`error: |the command prints "Listening" to stdout: expected messages of the protocol only`},
+		{"a server that prints to stdout and ends", "echo Usage: x", `error: |the command prints "Usage: x" to stdout`},
+		{"a server that logs JSON to stdout", `echo '{"level":"info"}'; cat`, `the command prints "{\"level\":\"info\"}" to stdout`},
+		{"a server that prints without end", "yes", `the command prints "y" to stdout`},
+		{"a server that hangs", "exec sleep 60", "error: |connect to the MCP server: context deadline exceeded"},
+		{"a child process that hangs", "sleep 60; true", "error: |connect to the MCP server: context deadline exceeded"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

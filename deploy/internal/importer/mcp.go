@@ -6,23 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/schemas"
 )
 
-// killDelay bounds the wait for the output of a killed command, which a child process may hold open.
-const killDelay = time.Second
-
 // readMCP returns the tools of an MCP server as tools, and with Agents the server as an agent.
 func readMCP(ctx context.Context, s *source) ([]entry, error) {
 	client := sdk.NewClient(&sdk.Implementation{Name: "cairn", Version: "1.0.0"},
 		&sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})
-	session, err := client.Connect(ctx, s.mcpTransport(ctx), nil)
+	session, err := openSession(ctx, s, client)
 	if err != nil {
-		return nil, fmt.Errorf("connect to the MCP server: %w", withoutURL(err))
+		return nil, fmt.Errorf("connect to the MCP server: %w", err)
 	}
 	defer func() { _ = session.Close() }() // everything was read
 	about := session.InitializeResult()
@@ -48,6 +44,24 @@ func readMCP(ctx context.Context, s *source) ([]entry, error) {
 		}
 	}
 	return server.entries(s.Agents), nil
+}
+
+// openSession connects to the MCP server of the URL or the command.
+func openSession(ctx context.Context, s *source, client *sdk.Client) (*sdk.ClientSession, error) {
+	if s.url != nil {
+		session, err := client.Connect(ctx, &sdk.StreamableClientTransport{Endpoint: s.url.String(), HTTPClient: s.http,
+			MaxEventSize: maxDocument, MaxRetries: -1, DisableStandaloneSSE: true}, nil)
+		return session, withoutURL(err)
+	}
+	c, err := startCommand(ctx, s.Command, s.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	session, err := client.Connect(ctx, c.transport(), nil)
+	if err != nil {
+		return nil, c.explain(ctx, err)
+	}
+	return session, nil
 }
 
 // withoutURL returns the cause of a failed request without its URL, which may have a password.

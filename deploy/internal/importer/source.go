@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
@@ -236,18 +234,6 @@ func (s *source) getBelow(ctx context.Context, path string) (object, error) {
 		s.url, s.document = below, doc
 	}
 	return doc, nil
-}
-
-func (s *source) mcpTransport(ctx context.Context) sdk.Transport {
-	if s.url != nil {
-		return &sdk.StreamableClientTransport{Endpoint: s.url.String(), HTTPClient: s.http, MaxEventSize: maxDocument,
-			MaxRetries: -1, DisableStandaloneSSE: true}
-	}
-	cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...) // #nosec G204 -- the user's own command
-	// The server must not learn keys of Cairn.
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CAIRN_") })
-	cmd.Stderr, cmd.WaitDelay = s.Stderr, killDelay
-	return &sdk.CommandTransport{Command: cmd}
 }
 
 // page reads the page of a registry after a cursor.
