@@ -84,10 +84,14 @@ func TestImport(t *testing.T) {
 	step("a skill with warnings", 0, "SKILL.md: omitted large|: 2 created|warnings 4:|"+
 		"  2 × name: expected the name of the directory\n|  1 × frontmatter: expected valid YAML\n", "--lenient")
 	step("warnings are errors with strict", exitUsage, "rejected 2:", "--strict")
+	write(t, dir, "version.json", `{"openapi":"9"}`)
+	write(t, dir, "paths.json", `{"openapi":"3.1.0","paths":7}`)
+	write(t, dir, "list.json", `[7]`)
 	for _, args := range [][]string{{"import"}, {"import", dir, "--id", "x"}, {"import", "a", "b"},
 		{"import", dir, "--format", "x"},
 		{"import", dir, "--timeout", "0s"},
-		{"import", dir, "--prune"}} {
+		{"import", dir, "--prune"}, {"import", dir + "/version.json"}, {"import", dir + "/paths.json"},
+		{"import", dir + "/list.json"}, {"import", "--", "sh", "-c", "echo hello"}} {
 		if got := run("", args...); got.code != exitUsage {
 			t.Errorf("%v: %+v", args, got)
 		}

@@ -38,7 +38,8 @@ type command struct {
 
 // startCommand starts a command, which ends with ctx.
 func startCommand(ctx context.Context, args []string, stderr io.Writer) (*command, error) {
-	c := &command{cmd: exec.CommandContext(ctx, args[0], args[1:]...), ended: make(chan struct{})} // #nosec G204 -- the user's own command
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...) // #nosec G204 -- the user's own command
+	c := &command{cmd: cmd, ended: make(chan struct{})}
 	c.output, c.messages = io.Pipe()
 	// The server must not learn keys of Cairn.
 	c.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CAIRN_") })

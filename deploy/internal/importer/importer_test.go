@@ -127,6 +127,11 @@ func TestDocuments(t *testing.T) {
 			"invalid: skills[0].id: required"},
 		{"a card without a version", strings.Replace(card, "1.2.0", "", 1) + `"url":"https://a"}`,
 			"invalid: version: required"},
+		{"a list of agent cards", "[" + card + `"url":"https://a"},` + strings.Replace(card, "Weather Agent", "Other", 1) +
+			`"url":"https://b"},{"name":"Broken","skills":[],"url":"https://c"}]`,
+			"agent-card|agent/a2a.Weather%20Agent |agent/a2a.Other |invalid: description: required"},
+		{"a list that begins with an agent card and has other things", "[" + card + `"url":"https://a"},7]`,
+			"error: |expected a list of servers"},
 		{"an OpenAPI document", pets + `  /pets/{id}:
     parameters: [{$ref: '#/components/parameters/id'}]
     get:
@@ -139,7 +144,7 @@ func TestDocuments(t *testing.T) {
 components:
   parameters: {id: {name: id, in: path, schema: {type: string}}}
   schemas: {Pet: {properties: {parent: {$ref: '#/components/schemas/Pet'}, other: {$ref: 'x.json'}}}}
-`, `openapi|tool/openapi.Pet%20Store.pets%2Eget |tool/openapi.Pet%20Store.PUT%20%2Fpets%2F%7Bid%7D |"status":"deprecated"` +
+`, `openapi|tool/openapi.Pet-Store.pets-get |tool/openapi.Pet-Store.PUT-pets-id |"display_name":"Pet Store: Get a pet"|"status":"deprecated"` +
 			`|"parameters":[{"in":"path","name":"id","schema":{"type":"string"}}]|"server":"https://pets.example.com"|"source_version":"1"` +
 			`|{"schema":{"properties":{"other":{"$ref":"x.json"},"parent":{"$ref":"#/$defs/Pet"}}}}` +
 			`|"$defs":{"Pet":{"properties":{"other":{"$ref":"x.json"},"parent":{"$ref":"#/$defs/Pet"}}}}`},
@@ -149,10 +154,10 @@ components:
 		{"a path item elsewhere",
 			pets + "  /a: {$ref: '#/components/pathItems/a', summary: s}\n  /b: {$ref: '#/paths/~1a'}\n" +
 				"components: {pathItems: {a: {get: {$ref: '#/components/x'}}}, x: {operationId: o, summary: Gets it}}\n",
-			"invalid: |have the same id, openapi.Pet%20Store.o"},
+			"invalid: |have the same id, openapi.Pet-Store.o"},
 		{"an operation elsewhere",
 			pets + "  /a: {get: {$ref: '#/components/x'}}\ncomponents: {x: {operationId: o, summary: Gets it}}\n",
-			`tool/openapi.Pet%20Store.o |"description":"Gets it"`},
+			`tool/openapi.Pet-Store.o |"description":"Gets it"`},
 		{"a path item that is nowhere", pets + "  /a: {$ref: 'other.yaml#/a'}\n",
 			"invalid: $ref: expected a reference to a part"},
 		{"an operation that is nowhere", pets + "  /a: {get: {$ref: '#/no'}}\n",
@@ -160,9 +165,9 @@ components:
 		{"a path item that refers to itself", pets + "  /a: {$ref: '#/paths/~1a'}\n",
 			"invalid: $ref: expected at most 12 references"},
 		{"Swagger 2", `{"swagger":"2.0","info":{"title":"P","version":"1.0.0"},"host":"h","basePath":"/v","paths":{"/a":{"get":{}}}}`,
-			`tool/openapi.P.GET%20%2Fa |"server":"https://h/v"`},
+			`tool/openapi.P.GET-a |"server":"https://h/v"`},
 		{"two operations with one id", pets + "  /a: {get: {operationId: x}, put: {operationId: x}}\n",
-			"invalid: |have the same id, openapi.Pet%20Store.x"},
+			"invalid: |have the same id, openapi.Pet-Store.x"},
 		{"an unknown version", strings.Replace(pets, "3.1.0", "4.0.0", 1),
 			"error: |openapi: expected version 3 or 2, got \"4.0.0\""},
 		{"no title", `{"openapi":"3.1.0","paths":{}}`, "error: |info.title: required"},
@@ -175,7 +180,7 @@ components:
 		{"a list of other things", `[1]`, "error: |expected a list of servers"},
 		{"a list of server.json documents", "[" + server + "]", "mcp-registry|tool/io.example.weather.@server"},
 		{"malformed JSON", `{"a"`, "error: |expected one JSON or YAML object"},
-		{"several YAML documents", "a: 1\n---\nb: 1\n", "error: |got 2 documents"},
+		{"several YAML documents", "a: 1\n---\nb: 1\n", "error: |got several YAML documents"},
 		{"aliases that expand", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
 			"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f]\n", "error: |excessive aliasing"},
 		{"a document that is too large", strings.Repeat(" ", maxDocument+1), "error: |expected a document of at most"},

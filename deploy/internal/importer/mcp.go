@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/deploy/internal/flags"
 	"cairn/schemas"
 )
 
@@ -23,7 +24,7 @@ func readMCP(ctx context.Context, s *source) ([]entry, error) {
 	defer func() { _ = session.Close() }() // everything was read
 	about := session.InitializeResult()
 	if about == nil || about.ServerInfo == nil || about.ServerInfo.Name == "" {
-		return nil, errors.New("expected an MCP server with a name in serverInfo")
+		return nil, flags.Usage(errors.New("expected an MCP server with a name in serverInfo"))
 	}
 	server := mcpServer{about: about, where: map[string]any{"server": about.ServerInfo.Name}}
 	if s.url != nil {

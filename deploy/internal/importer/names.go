@@ -26,6 +26,27 @@ func segment(name string) string {
 	return b.String()
 }
 
+// maxSlug bounds a slug, in bytes: an id has two and at most 256 characters.
+const maxSlug = 120
+
+// slug returns a readable segment of an id: letters, digits and _ of the name, with a hyphen for other
+// characters. A long one ends in a hash.
+func slug(name string) string {
+	words := strings.FieldsFunc(name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	text := strings.Join(words, "-")
+	if text == "" || len(text) > maxSlug {
+		return hashed(text, name)
+	}
+	return text
+}
+
+// hashed returns a slug that ends in a hash of the name.
+func hashed(text, name string) string {
+	const digits = 8
+	text = strings.ToValidUTF8(text[:min(len(text), maxSlug-digits-1)], "")
+	return strings.TrimLeft(text+"-"+schemas.Digest([]byte(name))[:digits], "-")
+}
+
 // serverID returns the id of an MCP server from its namespace and name, such as
 // io.github.user.weather for io.github.user/weather. A name without a namespace has the namespace mcp.
 func serverID(name string) string {

@@ -6,55 +6,56 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"cairn/deploy/internal/flags"
 	"cairn/schemas"
 )
 
-const (
-	classOperation = "openapi"
-	// Limits of the schemas that replace the references of an operation.
-	maxSchemaDepth = 12
-	maxSchemaNodes = 5000
-	// maxDangling bounds the references in an error.
-	maxDangling = 5
-)
+const classOperation = "openapi"
 
-// methods are the members of a path item that are operations.
-var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+// methods are the members of a path item that are operations; query is of OpenAPI 3.2.
+var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"}
 
 // openAPI contains the interpreted members of a document of version 3, and of 2 (Swagger).
 type openAPI struct {
-	OpenAPI string `json:"openapi"`
-	Swagger string `json:"swagger"`
+	OpenAPI versionText `json:"openapi"`
+	Swagger versionText `json:"swagger"`
 	Info    struct {
-		Title   string `json:"title"`
-		Version string `json:"version"`
+		Title   string      `json:"title"`
+		Version versionText `json:"version"`
 	} `json:"info"`
-	Servers []struct {
-		URL string `json:"url"`
-	} `json:"servers"`
-	Schemes  []string          `json:"schemes"`
-	Host     string            `json:"host"`
-	BasePath string            `json:"basePath"`
-	Paths    map[string]object `json:"paths"`
+	Schemes  []string                  `json:"schemes"`
+	Host     string                    `json:"host"`
+	BasePath string                    `json:"basePath"`
+	Paths    map[string]jsontext.Value `json:"paths"`
 }
 
-// operation contains the interpreted members of an operation.
+// versionText is a version, which may be a number without quotes.
+type versionText string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *versionText) UnmarshalJSON(text []byte) error {
+	if jsontext.Value(text).Kind() == jsontext.KindNumber {
+		*v = versionText(text)
+		return nil
+	}
+	return json.Unmarshal(text, (*string)(v))
+}
+
+// operation contains the interpreted members of an operation, except for those with references.
 type operation struct {
 	ID          string   `json:"operationId"`
 	Summary     string   `json:"summary"`
 	Description string   `json:"description"`
 	Tags        []string `json:"tags"`
 	Deprecated  bool     `json:"deprecated"`
-	Parameters  []any    `json:"parameters"`
-	RequestBody any      `json:"requestBody"`
 }
 
 // readOpenAPI returns the operations of an OpenAPI document as tools.
@@ -63,69 +64,115 @@ func readOpenAPI(ctx context.Context, s *source) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	var d openAPI
-	if err := decode(doc, &d); err != nil {
+	r := operations{ids: map[string]string{}}
+	if err := decode(doc, &r.openAPI); err != nil {
 		return nil, fmt.Errorf("expected an OpenAPI document: %w", err)
 	}
 	switch {
-	case !strings.HasPrefix(d.OpenAPI, "3.") && !strings.HasPrefix(d.Swagger, "2."):
-		return nil, fmt.Errorf("openapi: expected version 3 or 2, got %.20q", d.OpenAPI+d.Swagger)
-	case d.Info.Title == "":
-		return nil, errors.New("info.title: required, and must not be empty")
+	case !strings.HasPrefix(string(r.OpenAPI), "3") && !strings.HasPrefix(string(r.Swagger), "2"):
+		return nil, flags.Usage(fmt.Errorf("openapi: expected version 3 or 2, got %.20q", r.OpenAPI+r.Swagger))
+	case r.Info.Title == "":
+		return nil, flags.Usage(errors.New("info.title: required, and must not be empty"))
 	}
-	var root any
-	if err := decode(doc, &root); err != nil {
+	text, err := json.Marshal(doc)
+	if err != nil {
 		return nil, err
 	}
-	var list []entry
-	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
-		item, err := pathItem(root, d.Paths[path])
-		if err != nil {
-			list = append(list, invalid(d.Info.Title+": "+path, "%w", err))
-			continue
-		}
-		for _, method := range methods {
-			if item[method] != nil {
-				list = append(list, d.tool(root, path, method, item))
-			}
-		}
+	root, err := tree(text)
+	if err != nil {
+		return nil, err
 	}
-	return list, nil
+	r.documents = &documents{main: "openapi", left: maxDocument}
+	if s.url == nil {
+		if r.root, err = os.OpenRoot(filepath.Dir(s.Source)); err != nil {
+			return nil, err
+		}
+		defer func() { _ = r.root.Close() }() // opened for reading only
+		r.main = filepath.Base(s.Source)
+	}
+	r.files = map[string]*document{r.main: {value: root}}
+	r.read(ctx, root)
+	return r.list, cmp.Or(r.err, ctx.Err())
 }
 
-// tool returns the entry of an operation.
-func (d openAPI) tool(root any, path, method string, item object) entry {
-	location := d.Info.Title + ": " + strings.ToUpper(method) + " " + path
+// operations collects the operations of a document.
+type operations struct {
+	openAPI
+	*documents
+	list []entry
+	ids  map[string]string // the names of the operations, by the slug
+}
+
+// read adds the operations until a limit is exceeded.
+func (r *operations) read(ctx context.Context, root any) {
+	for _, path := range slices.Sorted(maps.Keys(r.Paths)) {
+		if ctx.Err() != nil || r.err != nil || len(r.list) > maxRecords {
+			return
+		}
+		if strings.HasPrefix(path, "x-") {
+			continue
+		}
+		item, err := r.members(place{r.main, root.(map[string]any)["paths"].(map[string]any)[path]})
+		if err != nil {
+			r.list = append(r.list, invalid(r.Info.Title+": "+path, "%w", err))
+			continue
+		}
+		r.readPath(path, item)
+	}
+}
+
+// readPath adds the operations of a path item.
+func (r *operations) readPath(path string, item map[string]place) {
+	for _, name := range methods {
+		if item[name].value != nil {
+			r.list = append(r.list, r.tool(strings.ToUpper(name)+" "+path, item[name], item))
+		}
+	}
+	additional := item["additionalOperations"] // of OpenAPI 3.2
+	list, _ := additional.value.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		r.list = append(r.list, r.tool(name+" "+path, place{additional.file, list[name]}, item))
+	}
+}
+
+// tool returns the entry of an operation of a path item; name is its method and path.
+func (r *operations) tool(name string, p place, item map[string]place) entry {
+	location := r.Info.Title + ": " + name
 	var o operation
-	text, err := followed(root, item[method])
+	members, err := r.members(p)
 	if err == nil {
-		err = json.Unmarshal(text, &o)
+		values := map[string]any{}
+		for _, member := range []string{"operationId", "summary", "description", "tags", "deprecated"} {
+			values[member] = members[member].value
+		}
+		var text []byte
+		if text, err = json.Marshal(values); err == nil {
+			err = json.Unmarshal(text, &o)
+		}
 	}
 	if err != nil {
 		return invalid(location, "expected an operation: %w", err)
 	}
-	var shared []any
-	if text := item["parameters"]; text != nil {
-		if err := json.Unmarshal(text, &shared); err != nil {
-			return invalid(location, "parameters: expected a list: %w", err)
-		}
+	method, path, _ := strings.Cut(name, " ")
+	call := map[string]any{"method": method, "path": path}
+	r.setServer(call, members["servers"], item["servers"])
+	besides := r.OpenAPI != "" && !strings.HasPrefix(string(r.OpenAPI), "3.0")
+	resolve := resolver{documents: r.documents, besides: besides}
+	parameters, err := resolve.parameters(item["parameters"], members["parameters"])
+	if err != nil {
+		return invalid(location, "parameters: %w", err)
 	}
-	call := map[string]any{"method": strings.ToUpper(method), "path": path}
-	if server := d.server(); server != "" {
-		call["server"] = server
+	if len(parameters) > 0 {
+		call["parameters"] = parameters
 	}
-	resolve := resolver{root: root}
-	if parameters := append(shared, o.Parameters...); len(parameters) > 0 {
-		call["parameters"] = resolve.value(parameters, 0)
-	}
-	if o.RequestBody != nil {
-		call["request_body"] = resolve.value(o.RequestBody, 0)
+	if body := members["requestBody"]; body.value != nil {
+		call["request_body"] = resolve.value(body, 0)
 	}
 	if definitions := resolve.definitions(); len(definitions) > 0 {
 		call["$defs"] = definitions
 	}
 	if len(resolve.dangling) > 0 {
-		return invalid(location, "%s: expected a reference to a part of the document", strings.Join(resolve.dangling, ", "))
+		return invalid(location, "%s: %w", strings.Join(resolve.dangling, ", "), errDangling)
 	}
 	if o.ID != "" {
 		call["operation_id"] = o.ID
@@ -135,19 +182,48 @@ func (d openAPI) tool(root any, path, method string, item object) entry {
 		status = schemas.StatusDeprecated
 	}
 	return entryOf(location, tool{
-		ToolID: classOperation + "." + segment(d.Info.Title) + "." +
-			segment(cmp.Or(o.ID, strings.ToUpper(method)+" "+path)),
-		ToolClass: classOperation, Provider: d.Info.Title, DisplayName: o.Summary,
+		ToolID:    classOperation + "." + slug(r.Info.Title) + "." + r.segment(cmp.Or(o.ID, name)),
+		ToolClass: classOperation, Provider: r.Info.Title,
+		DisplayName: r.Info.Title + ": " + cmp.Or(o.Summary, o.ID, name),
 		Description: cmp.Or(o.Description, o.Summary),
-		Status:      status, versioned: versionOf(d.Info.Version), Capabilities: bounded(o.Tags), OpenAPI: call,
+		Status:      status, versioned: versionOf(string(r.Info.Version)), Capabilities: bounded(o.Tags), OpenAPI: call,
 	})
 }
 
-// server returns the URL of the first server.
-func (d openAPI) server() string {
-	if len(d.Servers) > 0 {
-		return d.Servers[0].URL
+// segment returns the slug of an operation; one that another operation has ends in a hash.
+func (r *operations) segment(name string) string {
+	id := slug(name)
+	if first, ok := r.ids[id]; ok && first != name {
+		return hashed(id, name)
 	}
+	r.ids[id] = name
+	return id
+}
+
+// setServer adds the first server of the operation, or else of its path or of the document.
+func (r *operations) setServer(call map[string]any, levels ...place) {
+	root, _ := r.files[r.main].value.(map[string]any)
+	for _, level := range append(levels, place{r.main, root["servers"]}) {
+		list, _ := level.value.([]any)
+		if len(list) == 0 {
+			continue
+		}
+		server, _ := list[0].(map[string]any)
+		if server["url"] != "" {
+			call["server"] = server["url"]
+		}
+		if server["variables"] != nil {
+			call["server_variables"] = server["variables"]
+		}
+		return
+	}
+	if server := r.address(); server != "" {
+		call["server"] = server
+	}
+}
+
+// address returns the URL of the server of a document of version 2.
+func (d openAPI) address() string {
 	if d.Host == "" {
 		return d.BasePath
 	}
@@ -156,165 +232,4 @@ func (d openAPI) server() string {
 		scheme = d.Schemes[0]
 	}
 	return scheme + "://" + d.Host + d.BasePath
-}
-
-// pathItem returns the path item, merged with the one that its $ref refers to.
-func pathItem(root any, item object) (object, error) {
-	if item["$ref"] == nil {
-		return item, nil
-	}
-	var merged object
-	text, err := json.Marshal(item)
-	if err == nil {
-		text, err = followed(root, text)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(text, &merged); err != nil {
-		return nil, fmt.Errorf("$ref: expected a path item: %w", err)
-	}
-	for name, value := range item { // of OpenAPI 3.1, beside the reference
-		if name != "$ref" {
-			merged[name] = value
-		}
-	}
-	return merged, nil
-}
-
-// followed returns the value after resolving at most maxSchemaDepth consecutive $ref.
-func followed(root any, value jsontext.Value) (jsontext.Value, error) {
-	for range maxSchemaDepth {
-		var v struct {
-			Ref jsontext.Value `json:"$ref"`
-		}
-		if value.Kind() != jsontext.KindBeginObject || json.Unmarshal(value, &v) != nil || v.Ref == nil {
-			return value, nil
-		}
-		var ref string
-		_ = json.Unmarshal(v.Ref, &ref) // find reports another type
-		target := find(root, ref)
-		if target == nil {
-			return nil, fmt.Errorf("$ref: expected a reference to a part of the document, got %.200s", v.Ref)
-		}
-		var err error
-		if value, err = json.Marshal(target, json.Deterministic(true)); err != nil {
-			return nil, err
-		}
-	}
-	return nil, fmt.Errorf("$ref: expected at most %d references, one to the next", maxSchemaDepth)
-}
-
-// find returns the part of the document that a local reference names; nil: none.
-func find(root any, ref string) any {
-	pointer, local := strings.CutPrefix(ref, "#/")
-	if !local {
-		return nil
-	}
-	target := root
-	for name := range jsontext.Pointer("/" + pointer).Tokens() {
-		if plain, err := url.PathUnescape(name); err == nil {
-			name = plain
-		}
-		switch v := target.(type) {
-		case map[string]any:
-			target = v[name]
-		case []any:
-			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(v) {
-				return nil
-			}
-			target = v[i]
-		default:
-			return nil
-		}
-	}
-	return target
-}
-
-// resolver replaces references within a document with their targets. Recursive references, and those
-// beyond its limits, refer to definitions instead; external references are kept.
-type resolver struct {
-	root  any
-	open  []string // references that are being replaced
-	nodes int
-
-	names    map[string]string // of the definitions, by reference
-	queue    []string          // references whose definitions are missing
-	dangling []string          // local references without a target
-}
-
-func (r *resolver) value(v any, depth int) any {
-	r.nodes++
-	switch v := v.(type) {
-	case []any:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = r.value(item, depth)
-		}
-		return list
-	case map[string]any:
-		if ref, ok := v["$ref"].(string); ok {
-			return r.reference(v, ref, depth)
-		}
-		members := make(map[string]any, len(v))
-		for _, name := range slices.Sorted(maps.Keys(v)) { // in order: the limit applies to the same ones each time
-			members[name] = r.value(v[name], depth)
-		}
-		return members
-	}
-	return v
-}
-
-func (r *resolver) reference(v map[string]any, ref string, depth int) any {
-	if !strings.HasPrefix(ref, "#") {
-		return v
-	}
-	target := find(r.root, ref)
-	switch {
-	case target == nil:
-		if !slices.Contains(r.dangling, ref) && len(r.dangling) < maxDangling {
-			r.dangling = append(r.dangling, ref)
-		}
-		return v
-	case depth == maxSchemaDepth || r.nodes > maxSchemaNodes || slices.Contains(r.open, ref):
-		return map[string]any{"$ref": "#/$defs/" + r.definition(ref)}
-	}
-	r.open = append(r.open, ref)
-	defer func() { r.open = r.open[:len(r.open)-1] }()
-	return r.value(target, depth+1)
-}
-
-// definition returns the name of the definition of a reference, which definitions adds.
-func (r *resolver) definition(ref string) string {
-	if name := r.names[ref]; name != "" {
-		return name
-	}
-	if r.names == nil {
-		r.names = map[string]string{}
-	}
-	base := segment(ref[strings.LastIndexByte(ref, '/')+1:])
-	name := base
-	for n := 2; slices.Contains(slices.Collect(maps.Values(r.names)), name); n++ {
-		name = fmt.Sprintf("%s_%d", base, n)
-	}
-	r.names[ref], r.queue = name, append(r.queue, ref)
-	return name
-}
-
-// definitions returns the definitions of all references to them. Definitions beyond the limits
-// accept any value.
-func (r *resolver) definitions() map[string]any {
-	values := map[string]any{}
-	for len(r.queue) > 0 {
-		ref := r.queue[0]
-		r.queue = r.queue[1:]
-		if r.nodes > 2*maxSchemaNodes {
-			values[r.names[ref]] = map[string]any{"$comment": ref + " is omitted: the schemas of the operation are too large"}
-			continue
-		}
-		r.open = []string{ref}
-		values[r.names[ref]] = r.value(find(r.root, ref), 0)
-	}
-	return values
 }

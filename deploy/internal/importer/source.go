@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"go.yaml.in/yaml/v3"
 
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
@@ -252,22 +253,15 @@ func (s *source) page(ctx context.Context, cursor string) (object, error) {
 // errNoDocument is the error for text that is neither a JSON nor a YAML object.
 var errNoDocument = flags.Usage(errors.New("expected one JSON or YAML object"))
 
-// parse reads a JSON or YAML object. A list of servers becomes an object with the list. The error is
+// parse reads a JSON or YAML object. A list of servers or agent cards becomes an object with the list. The error is
 // an errNoDocument.
 func parse(text []byte) (doc object, err error) {
-	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\uFEFF")))
-	if len(text) == 0 {
-		return nil, fmt.Errorf("%w, got an empty text", errNoDocument)
+	text, err = toJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w, got %w", errNoDocument, err)
 	}
-	if text[0] != '{' && text[0] != '[' {
-		list := records.ReadYAML(text)
-		if len(list) != 1 || list[0].Err != nil {
-			return nil, fmt.Errorf("%w: %w", errNoDocument, firstError(list))
-		}
-		text = list[0].Text
-	}
-	if text[0] == '[' { // of servers, as a registry has them
-		text = slices.Concat([]byte(`{"servers":`), text, []byte("}"))
+	if text[0] == '[' {
+		text = slices.Concat([]byte(`{"`+listOf(text)+`":`), text, []byte("}"))
 	}
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoDocument, err)
@@ -275,13 +269,48 @@ func parse(text []byte) (doc object, err error) {
 	return doc, nil
 }
 
-func firstError(list []records.ParsedRecord) error {
-	for _, r := range list {
-		if r.Err != nil {
-			return r.Err
+// toJSON returns JSON or YAML text as JSON.
+func toJSON(text []byte) ([]byte, error) {
+	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\uFEFF")))
+	switch {
+	case len(text) == 0:
+		return nil, errors.New("an empty text")
+	case text[0] == '{' || text[0] == '[':
+		return text, nil
+	}
+	var document yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	if err := d.Decode(&document); err != nil {
+		return nil, fmt.Errorf("invalid YAML: %w", err)
+	}
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("several YAML documents")
+	}
+	keepVersions(document.Content[0])
+	return records.YAMLToJSON(&document)
+}
+
+// keepVersions makes versions without quotes texts: the number 1.0 would be 1.
+func keepVersions(n *yaml.Node) {
+	for i := 1; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
+		name, value := n.Content[i-1].Value, n.Content[i]
+		switch {
+		case name == "info":
+			keepVersions(value)
+		case value.ShortTag() == "!!float" && slices.Contains([]string{"openapi", "swagger", "version"}, name):
+			value.SetString(value.Value)
 		}
 	}
-	return fmt.Errorf("got %d documents", len(list))
+}
+
+// listOf returns the name of a list: cards if its first item is an agent card, otherwise servers, as a registry
+// has them.
+func listOf(text []byte) string {
+	var items []object
+	if json.Unmarshal(text, &items) == nil && len(items) > 0 && formatOf(items[0]) == formatCard {
+		return listOfCards
+	}
+	return "servers"
 }
 
 // text returns a member that is a string, or an empty string.
@@ -290,11 +319,11 @@ func (o object) text(name string) (text string) {
 	return text
 }
 
-// decode decodes a document into its interpreted members.
+// decode decodes a document into its interpreted members. Its error is a usage error.
 func decode(doc object, into any) error {
 	text, err := json.Marshal(doc, json.Deterministic(true))
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(text, into)
+	return flags.Usage(json.Unmarshal(text, into))
 }

@@ -42,12 +42,18 @@ func listed(name string, n *yaml.Node) []ParsedRecord {
 		return nil
 	}
 	parsed := ParsedRecord{Source: fmt.Sprintf("%s:%d", name, n.Line), node: n}
+	parsed.Text, parsed.Err = YAMLToJSON(n)
+	return []ParsedRecord{parsed}
+}
+
+// YAMLToJSON returns the JSON of a node.
+func YAMLToJSON(n *yaml.Node) ([]byte, error) {
 	var value any
 	plain(n)
-	if parsed.Err = n.Decode(&value); parsed.Err == nil {
-		parsed.Text, parsed.Err = json.Marshal(value, json.Deterministic(true))
+	if err := n.Decode(&value); err != nil {
+		return nil, err
 	}
-	return []ParsedRecord{parsed}
+	return json.Marshal(value, json.Deterministic(true))
 }
 
 // plain converts dates to strings: JSON has no dates.
