@@ -96,6 +96,8 @@ func TestDocuments(t *testing.T) {
 			"invalid: name: expected NAMESPACE/NAME"},
 		{"a server with a range", strings.Replace(server, "1.0.0", "^1.0.0", 1),
 			`invalid: version: expected a version and no range, got "^1.0.0"`},
+		{"a server of the first version of the format", strings.Replace(server, `"version":"1.0.0"`,
+			`"version_detail":{"version":"0.0.1-seed"}`, 1), `server-json|tool/io.example.weather.@server |"version":"0.0.1-seed"`},
 		{"a server without a description", strings.Replace(server, "Forecasts", "", 1), "invalid: description: required"},
 		{"a remote without a URL", strings.Replace(server, `"url"`, `"uri"`, 1), "invalid: remotes[0].url: required"},
 		{"a package without an identifier", strings.Replace(server, "{", `{"packages":[{}],`, 1),

@@ -32,6 +32,9 @@ type serverFile struct {
 	Status      string   `json:"status"`
 	Packages    []object `json:"packages"`
 	Remotes     []object `json:"remotes"`
+	Detail      struct { // in files of the first version of the format
+		Version string `json:"version"`
+	} `json:"version_detail"`
 }
 
 // serverName is the pattern of names in the schema of server.json.
@@ -80,6 +83,7 @@ func serverEntries(location string, text jsontext.Value, status string, agents b
 	if err := json.Unmarshal(text, &f); err != nil {
 		return "", []entry{invalid(location, "expected a server.json: %w", err)}
 	}
+	f.Version = cmp.Or(f.Version, f.Detail.Version)
 	if location = location + ": " + f.Name; f.Name == "" {
 		location = strings.TrimSuffix(location, ": ")
 	}
