@@ -23,7 +23,7 @@ func readAgentCard(ctx context.Context, s *source) ([]entry, error) {
 	if doc[listOfCards].Kind() == '[' {
 		cards = nil
 		if err := json.Unmarshal(doc[listOfCards], &cards); err != nil {
-			return nil, flags.Usage(fmt.Errorf("expected a list of agent cards: %w", err))
+			return nil, flags.Usage(fmt.Errorf("expected a list of agent cards: %s", schemas.DecodingMessage(err)))
 		}
 	}
 	list := make([]entry, len(cards))

@@ -176,7 +176,7 @@ components:
 		{"no operations", `{"openapi":"3.1.0","info":{"title":"x"},"paths":{}}`, "error: |no records in the format openapi"},
 		{"an invalid operation", pets + "  /a: {get: 7}\n", "invalid: expected an operation"},
 		{"invalid parameters", pets + "  /a: {parameters: 7, get: {}}\n", "invalid: parameters: expected a list"},
-		{"invalid paths", pets + "  - a\n", "error: |expected an OpenAPI document"},
+		{"invalid paths", pets + "  - a\n", "error: |expected an OpenAPI document: paths: expected an object, got an array"},
 		{"an unknown document", `{"a":1}`, "error: |unknown format"},
 		{"an empty file", "", "error: |got an empty text"},
 		{"a list of other things", `[1]`, "error: |expected a list of servers"},

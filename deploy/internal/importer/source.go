@@ -21,6 +21,7 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/records"
+	"cairn/schemas"
 )
 
 // requestTimeout bounds a request for a document.
@@ -264,7 +265,7 @@ func parse(text []byte) (doc object, err error) {
 		text = slices.Concat([]byte(`{"`+listOf(text)+`":`), text, []byte("}"))
 	}
 	if err := json.Unmarshal(text, &doc); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoDocument, err)
+		return nil, fmt.Errorf("%w: %s", errNoDocument, schemas.DecodingMessage(err))
 	}
 	return doc, nil
 }
@@ -325,5 +326,8 @@ func decode(doc object, into any) error {
 	if err != nil {
 		return err
 	}
-	return flags.Usage(json.Unmarshal(text, into))
+	if err := json.Unmarshal(text, into); err != nil {
+		return flags.Usage(errors.New(schemas.DecodingMessage(err)))
+	}
+	return nil
 }
