@@ -17,6 +17,8 @@ var (
 	ReadTag   = read[schemas.TagKey, schemas.TagFound]("cairn.tags.read", "The tag of a request")
 	DeleteTag = declare(Endpoint[schemas.TagKey, schemas.Nothing]{"cairn.tags.delete",
 		"Delete the tag of a request; succeeds if there is none", schemas.ErrMalformed, schemas.PermissionTag})
+	ListTags = read[schemas.TagQuery, schemas.TagList]("cairn.tags.list",
+		"The tags of a tenant without their values, the earliest first, in pages")
 	TagQuota = read[schemas.QuotaQuery, schemas.Quota]("cairn.tags.quota",
 		"Number and size of the tags of a tenant, with their limits")
 

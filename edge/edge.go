@@ -26,6 +26,7 @@ func routes(e *edge) []route {
 		get(metricsPath, metrics()),
 
 		post("/tags/write", forward(bus.WriteTag), 201, schemas.ErrTagExists),
+		get("/tags", fromURL(bus.ListTags)),
 		get("/tags/{request_id}", fromURL(bus.ReadTag), schemas.ErrTagNotFound),
 		remove("/tags/{request_id}", fromURL(bus.DeleteTag)),
 

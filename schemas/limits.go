@@ -57,9 +57,9 @@ var limitRows = []struct {
 	{oneOfKinds, "Unregister.kind ReferrerQuery.kind RecordKey.kind RecordQuery.kind PutRecord.kind BulkRecord.kind AliasKey.kind"},
 	{described(dotted(1)), "Unregister.id ReferrerQuery.id RecordKey.id PutRecord.id AliasKey.id"},
 	{withDefault(DefaultLimit, between(1, 1000)), "" +
-		"ReferrerQuery.limit RecordQuery.limit ListQuery.limit RunQuery.limit TenantQuery.limit"},
+		"ReferrerQuery.limit RecordQuery.limit ListQuery.limit RunQuery.limit TenantQuery.limit TagQuery.limit"},
 	{length(0, maxCursor), "" +
-		"ReferrerQuery.cursor RecordQuery.cursor ListQuery.cursor RunQuery.cursor ARDSearch.pageToken " +
+		"ReferrerQuery.cursor RecordQuery.cursor ListQuery.cursor RunQuery.cursor TagQuery.cursor ARDSearch.pageToken " +
 		"ARDListQuery.pageToken ServerQuery.cursor TenantQuery.cursor"},
 	{anyScope, "RecordKey.scope AgentKey.scope RecordQuery.scope Watch.scope"},
 	{enum("", ScopeBoth), "SkillQuery.scope AgentQuery.scope"},

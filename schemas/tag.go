@@ -37,6 +37,29 @@ type TagFound struct {
 	Tags Tag `json:"tags"`
 }
 
+// TagQuery requests a page of the tags of a tenant, the earliest first.
+type TagQuery struct {
+	TenantID *string `json:"tenant_id,omitzero" doc:"absent: global scope"`
+	Limit    *int    `json:"limit,omitzero" doc:"page length, 1 to 1000; 100 by default"`
+	Cursor   string  `json:"cursor,omitzero" doc:"next_cursor of the previous page"`
+}
+
+func (q *TagQuery) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
+
+// TagList is a page of tags, without their values.
+type TagList struct {
+	Tags       []TagSummary `json:"tags" doc:"the earliest first"`
+	NextCursor *string      `json:"next_cursor" doc:"null on the last page"`
+}
+
+// TagSummary is a tag in a list.
+type TagSummary struct {
+	RequestID string `json:"request_id"`
+	CreatedAt string `json:"created_at" doc:"RFC 3339"`
+	ExpiresAt string `json:"expires_at" doc:"RFC 3339"`
+	Size      int64  `json:"size" doc:"of the tag as JSON, in bytes"`
+}
+
 // TagChanges reports the tags that a worker has written and deleted.
 type TagChanges struct {
 	Worker  string      `json:"worker"`

@@ -68,6 +68,8 @@ var probes = map[string][]probe{
 
 	"GET /tags/{request_id}": {{request: "GET /tags/$", onNATS: `{"request_id":"$"}`, status: 404, shown: true},
 		{request: "GET /tags/$?tenant_id=$", onNATS: `{"request_id":"$","tenant_id":"$"}`, status: 403, shown: true}},
+	"GET /tags": {{request: "GET /tags", onNATS: "{}", status: 200, shown: true},
+		{request: "GET /tags?tenant_id=$", onNATS: `{"tenant_id":"$"}`, status: 403, shown: true}},
 	"DELETE /tags/{request_id}": {{request: "DELETE /tags/$", onNATS: `{"request_id":"$"}`, status: 204}},
 	"POST /tags/write": {{request: "POST /tags/write", body: `{"request_id":"$","flow":"f","tags":{}}`, status: 201},
 		{request: "POST /tags/write", body: `{"request_id":"$","flow":"f","tags":{},"tenant_id":"$"}`, status: 403}},
@@ -398,6 +400,7 @@ func newOwner(t *testing.T, c *client) *owner {
 		mine.put(t, [2]string{record[0], secret(record[1])})
 	}
 	mine.do(t, "POST /tags/write", secret(`{"request_id":"$","flow":"#","tags":{"a":"#"}}`))
+	mine.do(t, "POST /tags/write", secret(`{"request_id":"#"}`))
 	for _, path := range []string{"/skills", "/tools", "/records/tool"} {
 		var page struct {
 			Next string `json:"next_cursor"`

@@ -28,6 +28,10 @@ func TestTagCommands(t *testing.T) {
 		{"as JSON", []string{"get", "r/1", "-o", "json"}, 0, `"phase": "start"`},
 		{"as YAML", []string{"get", "r/1", "-o", "yaml"}, 0, "phase: start"},
 		{"by name", []string{"get", "r/1", "-o", "name"}, 0, "r/1\n"},
+		{"list", []string{"list"}, 0, "REQUEST_ID  CREATED"},
+		{"list by name", []string{"list", "-o", "name"}, 0, "r/1\n"},
+		{"list as JSON", []string{"list", "-o", "json"}, 0, `"request_id": "r/1"`},
+		{"a list of no tags", []string{"list", "--limit", "0"}, exitUsage, "limit"},
 		{"delete", []string{"delete", "r/1"}, 0, "deleted r/1\n"},
 		{"an absent tag", []string{"get", "r/1"}, exitNotFound, "CE-022"},
 		{"delete an absent tag", []string{"delete", "r/1"}, 0, "deleted"},
@@ -351,7 +355,7 @@ func TestRetriesAreReported(t *testing.T) {
 	for _, args := range [][]string{
 		{"get", "skill"}, {"get", "skill", "a.b"}, {"delete", "skill", "a.b"}, {"export", "skill"}, {"search", "x"},
 		{"resolve", "a"},
-		{"tags", "get", "a"}, {"ask", "--estate", "-", "how many?"}, {"describe", "skill", "a.b"},
+		{"tags", "get", "a"}, {"tags", "list"}, {"ask", "--estate", "-", "how many?"}, {"describe", "skill", "a.b"},
 		{"compute", "--estate", "-"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {

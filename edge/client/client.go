@@ -354,6 +354,17 @@ func (c *Client) DeleteTag(ctx context.Context, key schemas.TagKey) error {
 	return c.tag(ctx, http.MethodDelete, key, nil)
 }
 
+// Tags returns the tags of a tenant, the earliest first and without their values, of all pages from q.Cursor on.
+func (c *Client) Tags(ctx context.Context, q schemas.TagQuery) iter.Seq2[schemas.TagSummary, error] {
+	return pages(q.Cursor, func(cursor string) ([]schemas.TagSummary, *string, error) {
+		q := q
+		q.Cursor = cursor
+		var page schemas.TagList
+		err := c.read(ctx, "/tags", &q, &page)
+		return page.Tags, page.NextCursor, err
+	})
+}
+
 func (c *Client) tag(ctx context.Context, method string, key schemas.TagKey, out any) error {
 	if err := schemas.Validate(&key, schemas.ErrMalformed); err != nil {
 		return err

@@ -79,6 +79,8 @@ var replyExamples = map[string]string{
 
 	"TagWritten": `{"request_id": "req-42", "flow": "analysis"}`,
 	"TagFound":   `{"tags": {"request_id": "req-42", "flow": "analysis", "tags": {"phase": "routing", "domain": "network"}}}`,
+	"TagList": `{"tags": [{"request_id": "req-42", "created_at": "2026-11-23T12:00:00Z", "expires_at": "2026-11-23T12:10:00Z", "size": 92}],
+  "next_cursor": null}`,
 
 	"SkillRegistered":          `{"skill_id": "network.find_vlans"}`,
 	"AgentRegistered":          `{"agent_id": "network.operator"}`,

@@ -6,6 +6,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
+	"cairn/bus/admission"
 	"cairn/bus/bucket"
 	"cairn/services/internal/quota"
 )
@@ -43,7 +44,7 @@ func Open(ctx context.Context, conn *bus.Conn, settings Settings) (*Store, error
 		return nil, err
 	}
 	writes := bus.MonitorWrites(conn, Bucket, "tag store")
-	return &Store{js, s, bucket.NewReader(js, Bucket, s), count, writes}, nil
+	return &Store{js, s, bucket.NewReader(js, Bucket, s), count, writes, admission.NewPool(maxLists)}, nil
 }
 
 // Setup creates the bucket or upgrades an existing one. It replaces a bucket of an earlier release in persist

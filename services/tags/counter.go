@@ -2,13 +2,10 @@ package tags
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
@@ -21,10 +18,6 @@ import (
 const (
 	// announceInterval is the interval of announcements that are not urgent.
 	announceInterval = 100 * time.Millisecond
-	// endInterval is the time without a message after which a scan checks whether it has reached the end.
-	endInterval = time.Second
-	// scanTimeout bounds the wait for the next message of a scan: a server that starts, or is busy, may pause.
-	scanTimeout = 30 * time.Second
 	// settleTime is the time after a scan in which tags that were deleted before it may be announced.
 	settleTime = 10 * time.Second
 )
@@ -107,49 +100,22 @@ func (c *counter) scan(ctx context.Context, s jetstream.Stream) error {
 	if err != nil {
 		return err
 	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return err
-	}
-	defer messages.Stop()
-	received := time.Now()
-	for {
-		msg, err := messages.Next(jetstream.NextMaxWait(endInterval))
-		if errors.Is(err, nats.ErrTimeout) && time.Since(received) < scanTimeout && ctx.Err() == nil {
-			if info, err := consumer.Info(ctx); err == nil && info.NumPending == 0 {
-				return nil // the last tags have expired or were deleted meanwhile
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		received = time.Now()
-		meta, err := msg.Metadata()
-		if err != nil {
-			return err
-		}
+	defer bucket.Release(s, consumer)
+	return receiveAll(ctx, consumer, 0, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 		if meta.Sequence.Stream <= c.scanned {
 			c.count(msg, meta)
 		}
-		if meta.Sequence.Stream >= c.scanned || meta.NumPending == 0 {
-			return nil
-		}
-	}
+		return meta.Sequence.Stream < c.scanned
+	})
 }
 
 // count counts a message of the scan if it is a tag.
 func (c *counter) count(msg jetstream.Msg, meta *jetstream.MsgMetadata) {
-	k, ok := parseKey(msg.Subject())
-	ttl, err := time.ParseDuration(msg.Headers().Get(jetstream.MsgTTLHeader))
-	if !ok || err != nil || bucket.Removes(msg.Headers()) {
+	h, ok := parseHeader(msg)
+	if !ok {
 		return
 	}
-	payload, err := strconv.ParseInt(msg.Headers().Get(nats.MsgSize), 10, 64)
-	if err != nil {
-		return
-	}
-	c.Add(k.tenant, quota.Amount{Count: 1, Bytes: bucket.MessageSize(msg.Subject(), payload)}, meta.Timestamp.Add(ttl))
+	c.Add(h.tenant, quota.Amount{Count: 1, Bytes: bucket.MessageSize(msg.Subject(), h.size)}, meta.Timestamp.Add(h.ttl))
 	c.revisions = append(c.revisions, meta.Sequence.Stream)
 }
 

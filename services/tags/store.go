@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
+	"cairn/bus/admission"
 	"cairn/bus/bucket"
 	"cairn/bus/retry"
 	"cairn/schemas"
@@ -35,6 +36,7 @@ type Store struct {
 	reader  *bucket.Reader
 	counter *counter
 	writes  *bus.WriteMonitor
+	lists   *admission.Pool // lists in progress
 }
 
 // Close stops counting tags and monitoring writes.
@@ -184,6 +186,44 @@ func (s *Store) delete(ctx context.Context, k key) error {
 		s.counter.release(k.tenant, bucket.MessageSize(k.subject(), int64(len(tag.record))), tag.deadline, tag.sequence)
 	}
 	return wrap(err, "delete", k)
+}
+
+// list returns the tags of a tenant that were written after the position of the cursor, the earliest first. Values
+// are neither read nor returned.
+func (s *Store) list(ctx context.Context, q schemas.TagQuery) (list schemas.TagList, err error) {
+	limit, tenant := schemas.ValueOr(q.Limit, schemas.DefaultLimit), schemas.ValueOr(q.TenantID, "")
+	after := uint64(0)
+	if q.Cursor != "" {
+		if after, err = strconv.ParseUint(q.Cursor, 10, 63); err != nil {
+			return list, schemas.ErrCursor
+		}
+	}
+	if err := s.lists.Wait(ctx, tenant, 1); err != nil {
+		return list, err
+	}
+	defer s.lists.Release(tenant, 1)
+	consumer, err := bucket.Ordered(ctx, s.js, s.stream, jetstream.OrderedConsumerConfig{
+		HeadersOnly: true, FilterSubjects: []string{key{tenant, ""}.subject() + "*"},
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+	})
+	if err != nil {
+		return list, err
+	}
+	defer bucket.Release(s.stream, consumer)
+	list.Tags = []schemas.TagSummary{}
+	err = receiveAll(ctx, consumer, limit, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
+		if summary, ok := summarize(msg, meta); ok {
+			list.Tags = append(list.Tags, summary)
+		}
+		if len(list.Tags) < limit {
+			return true
+		}
+		if meta.NumPending > 0 {
+			list.NextCursor = new(strconv.FormatUint(meta.Sequence.Stream, 10))
+		}
+		return false
+	})
+	return list, err
 }
 
 // storageWarnings describes the bucket if it stores no messages, is nearly full or lacks a replica.

@@ -299,6 +299,11 @@ func testTags(t *testing.T, s *suite) {
 	other.signIn(s.key(t, "reader", "--tenant", "acme"))
 	other.waitText(".empty", "No tag has the id")
 	other.expect(404)
+	p.open("#/tags")
+	p.waitText("[aria-label='Stored tags']", "web/console ?1")
+	other.open("#/tags")
+	other.waitText(".empty", "No request has a tag")
+	p.open("#/tags/web%2Fconsole%20%3F1")
 	p.click("Delete")
 	p.waitText(".empty", "No tag has the id")
 }

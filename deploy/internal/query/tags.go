@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,11 +22,11 @@ import (
 func TagsCommand() *cobra.Command {
 	cmd := flags.Group(&cobra.Command{
 		Use:   "tags",
-		Short: "Read, write and delete the tag of a request",
-		Long: `Tags reads, writes and deletes the tag of a request: state that is written once, read by
+		Short: "Read, write, list and delete the tags of requests",
+		Long: `Tags reads, writes, lists and deletes the tags of requests: state that is written once, read by
 every service that processes the request, and expires.`,
 	})
-	cmd.AddCommand(getTagCommand(), writeTagCommand(), deleteTagCommand())
+	cmd.AddCommand(listTagsCommand(), getTagCommand(), writeTagCommand(), deleteTagCommand())
 	return cmd
 }
 
@@ -40,6 +41,46 @@ func (t *tags) flags(cmd *cobra.Command) *cobra.Command {
 	t.HTTP.Flags(cmd)
 	t.TenantFlag(cmd, &t.tenant, "`TENANT` of the tag")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	return cmd
+}
+
+func listTagsCommand() *cobra.Command {
+	t := &tags{}
+	var limit int
+	cmd := t.flags(&cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the tags of a tenant without their values",
+		Long: `List prints the requests that have a tag, the earliest first: when it was written, when it
+expires, and its size in bytes.`,
+		Example: "  cairn tags list --tenant acme",
+		Args:    flags.Args("no arguments", 0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := flags.AtLeast("limit", limit, 1); err != nil {
+				return err
+			}
+			q := schemas.TagQuery{TenantID: schemas.Optional(t.tenant), Limit: new(min(limit+1, 1000))}
+			list, names := []schemas.TagSummary{}, []string{}
+			for tag, err := range t.Client.Tags(cmd.Context(), q) {
+				if err != nil {
+					return err
+				}
+				if len(list) == limit {
+					output.Line(cmd.ErrOrStderr(), fmt.Sprintf("the first %d tags; raise --limit for more", limit))
+					break
+				}
+				list, names = append(list, tag), append(names, tag.RequestID)
+			}
+			return output.Result{Value: list, Names: names, Table: func(table *output.Table) {
+				table.Row("REQUEST_ID", "CREATED", "EXPIRES", "SIZE")
+				for _, tag := range list {
+					table.Row(tag.RequestID, tag.CreatedAt, tag.ExpiresAt, strconv.FormatInt(tag.Size, 10))
+				}
+			}}.Print(cmd.OutOrStdout(), t.output)
+		},
+	})
+	cmd.Flags().IntVar(&limit, "limit", 100, "maximum number of tags")
+	flags.Output(cmd, &t.output, "table", "json", "yaml", "name")
 	return cmd
 }
 

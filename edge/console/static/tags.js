@@ -13,9 +13,26 @@ export function Tags({ id }) {
   return html`<${Page} title="Tags" subtitle="The state of one request, written once, which every service that processes the request reads.">
     <form class="inline" onSubmit=${open}><${Field} label="Request id"><input id="request" required maxlength="256" spellcheck=${false} value=${text} onInput=${(e) => setText(e.target.value)} /></${Field}>
       <button class="primary">Read</button></form>
-    ${id ? html`<${Tag} key=${id} id=${id} />` : html`<${Empty}><p>A tag is found by the id of its request; there is no list of tags.</p></${Empty}>`}
+    ${id ? html`<${Tag} key=${id} id=${id} />` : html`<${Stored} key=${tenant()} />`}
     ${can('tag') && html`<${Write} key=${`write-${id}`} id=${id} />`}
   </${Page}>`;
+}
+
+// Stored lists the tags of the tenant, without their values.
+function Stored() {
+  const [cursors, setCursors] = useState(['']); // of the pages that are shown
+  const { data, error } = useRequest(async (signal) => {
+    const pages = await Promise.all(cursors.map((cursor) => call('GET', '/tags', { query: { tenant_id: tenant(), cursor }, signal })));
+    return { tags: pages.flatMap((page) => page.data.tags), next: pages.at(-1).data.next_cursor };
+  }, [cursors.length]);
+  return html`<section><h2>Stored tags</h2><${Problem} error=${error} />
+    ${!data && !error && html`<${Loading} />`}
+    ${data && (data.tags.length === 0 ? html`<${Empty}><p>No request has a tag ${tenant() ? html`in the tenant ${tenant()}` : 'in the global scope'}.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Stored tags"><table>
+      <thead><tr><th>Request</th><th>Written</th><th>Expires</th><th>Bytes</th></tr></thead>
+      <tbody>${data.tags.map((t) => html`<tr key=${t.request_id}><td><a class="id" href=${link(['tags', t.request_id])}>${t.request_id}</a></td>
+        <td>${new Date(t.created_at).toLocaleTimeString()}</td><td>${new Date(t.expires_at).toLocaleTimeString()}</td><td>${t.size}</td></tr>`)}</tbody></table></div>`)}
+    ${data?.next && html`<div class="actions"><button onClick=${() => setCursors([...cursors, data.next])}>More</button></div>`}
+  </section>`;
 }
 
 function Tag({ id }) {
