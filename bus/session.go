@@ -27,6 +27,8 @@ type Sender interface {
 	Persist()
 	// Begin starts to store the run, without waiting, once its request is valid. An error before it is not stored.
 	Begin()
+	// Run returns the name of the run; empty: the stream cannot be resumed.
+	Run() string
 }
 
 // streamServer answers the requests of a stream at a worker.
@@ -332,7 +334,7 @@ func (w *session) close() {
 	w.connected() // stops the grace timer
 }
 
-var errDisconnected = errors.New("the client has disconnected") // cause of a cancellation
+var errDisconnected = fmt.Errorf("the client has disconnected: %w", schemas.ErrRunStopped) // cause of a cancellation
 
 func (w *session) Persist() {
 	w.mu.Lock()
@@ -346,6 +348,13 @@ func (w *session) Begin() {
 	if w.replay != nil {
 		w.replay.Begin()
 	}
+}
+
+func (w *session) Run() string {
+	if w.replay == nil {
+		return ""
+	}
+	return strings.TrimPrefix(w.control, w.stream.Subject+".")
 }
 
 // stopGrace ends the grace period. The caller holds w.mu.

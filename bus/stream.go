@@ -236,6 +236,15 @@ func (s Stream[Req]) translate(err error) error {
 	return s.mapError(e)
 }
 
+// Failure returns the error of the stream's contract for a handler that has returned err with its context: the cause of
+// a cancellation is also that of err.
+func (s Stream[Req]) Failure(ctx context.Context, err error) *schemas.Error {
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return s.mapError(err)
+}
+
 // mapError returns the error of the stream's contract that a caller receives for err.
 func (s Stream[Req]) mapError(err error) *schemas.Error {
 	if s.Errors == nil {

@@ -118,7 +118,7 @@ var (
 		Errors:     (*schemas.Error).Analysis,
 	})
 	ListRuns = declare(Endpoint[schemas.RunQuery, schemas.RunList]{"cairn.runs",
-		"Analyses that run or can be replayed, the latest first, in pages", schemas.ErrMalformed, schemas.PermissionAnalyze})
+		"Analyses in progress and those of the last day, the latest first, in pages", schemas.ErrMalformed, schemas.PermissionAnalyze})
 
 	// Render is the built-in rendering agent; --render may select another.
 	Render = declare(Stream[schemas.Rendering]{

@@ -50,7 +50,7 @@ var limitRows = []struct {
 		"Tag.flow RecordQuery.domain RecordQuery.status RecordQuery.prefix ServerQuery.search Watch.prefix " +
 		"ToolClassQuery.provider ListQuery.domain ListQuery.provider ListQuery.tool_class Analysis.id " +
 		"Analysis.request_id Prompt.t Filter.domain Metadata.status Skill.license Resource.media_type " +
-		"AgentMessage.tenant AgentContent.contextId AgentContent.taskId AgentPart.filename " +
+		"RunQuery.user RunQuery.model AgentMessage.tenant AgentContent.contextId AgentContent.taskId AgentPart.filename " +
 		"AgentPart.mediaType TenantQuery.prefix"},
 	{tagNames, "Tag.tags"},
 	{between(1, 0), "TagWrite.ttl_seconds"},
@@ -121,7 +121,7 @@ var limitRows = []struct {
 	{items(0, maxItems), "" +
 		"Skill.capabilities Agent.capabilities Tool.capabilities context_descriptions example_queries"},
 	{enum("", "latest"), "ServerQuery.version"},
-	{timestamp, "ServerQuery.updated_since"},
+	{timestamp, "ServerQuery.updated_since RunQuery.since"},
 	{limit{describe: func(s *jsonschema.Schema) {
 		stringOrInteger(s)
 		between(-1e15+1, 1e15-1).describe(s.OneOf[1])

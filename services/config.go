@@ -7,6 +7,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/services/analyze"
 	"cairn/services/internal/quota"
 	"cairn/services/tags"
 )
@@ -28,10 +29,11 @@ type Config struct {
 	TenantTags    quota.Amount
 	TenantRecords quota.Amount
 	// replication and placement of records and tags; without Storage, the limit of the NATS account applies
-	Replication bucket.Replication
-	Slots       int           // concurrency limit of each service
-	Grace       time.Duration // how long an analysis continues after its client has disconnected
-	StreamLimit int           // concurrent analyses of one credential at a worker; 0: unlimited
+	Replication  bucket.Replication
+	Slots        int           // concurrency limit of each service
+	Grace        time.Duration // how long an analysis continues after its client has disconnected
+	RunRetention time.Duration // how long the summaries of analyses are retained
+	StreamLimit  int           // concurrent analyses of one credential at a worker; 0: unlimited
 	// AnalysisMemory limits the bytes that all analyses of a worker hold. EstateMemory
 	// limits the estates that it caches for further questions, in memory that no
 	// analysis has reserved.
@@ -56,6 +58,7 @@ func Defaults() Config {
 		Slots:          1024,
 		AnalysisMemory: 1 << 30,
 		Grace:          bus.Analyze.Grace,
+		RunRetention:   analyze.DefaultRetention,
 		EstateMemory:   256 << 20,
 		Drain:          25 * time.Second,
 		Log:            slog.Default(),

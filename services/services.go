@@ -181,7 +181,8 @@ func (w *wiring) register(ctx context.Context) error {
 func (w *wiring) storageWarnings(ctx context.Context, r bucket.Replication) ([]string, error) {
 	return bucket.ProblemsOf(ctx, w.conn.JetStream(), r,
 		bucket.StreamPrefix+bucket.Catalog, bucket.StreamPrefix+bucket.Quarantine, bucket.StreamPrefix+bucket.Keys,
-		bucket.StreamPrefix+bucket.Embeddings, catalog.HistoryStream, usage.Stream, bus.Analyze.ReplayStream())
+		bucket.StreamPrefix+bucket.Embeddings, catalog.HistoryStream, usage.Stream, analyze.SummaryStream,
+		bus.Analyze.ReplayStream())
 }
 
 // projector starts the projection of the catalog into the shared index.

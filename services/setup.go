@@ -9,6 +9,7 @@ import (
 	"cairn/bus"
 	"cairn/bus/bucket"
 	"cairn/bus/keys"
+	"cairn/services/analyze"
 	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/projection"
@@ -56,6 +57,13 @@ func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 			if err := usage.Setup(ctx, js, c.Replication); err != nil && ctx.Err() == nil {
 				// the counts are optional
 				c.Log.Warn("usage counting is disabled: its stream was not created; see --storage-limit", "err", err)
+			}
+			return ctx.Err()
+		}},
+		{analyze.SummaryStream, func() error {
+			if err := analyze.SetupSummaries(ctx, js, c.Replication, c.RunRetention); err != nil && ctx.Err() == nil {
+				// the summaries are optional
+				c.Log.Warn("analyses have no summaries: their stream was not created; see --storage-limit", "err", err)
 			}
 			return ctx.Err()
 		}},

@@ -87,7 +87,7 @@ func TestDoctorOfOperator(t *testing.T) {
 	got := do(t, "", append(args, "--keys-nats", n.secret("keys-url"))...)
 	for _, stream := range []string{
 		"cairn_catalog", "cairn_tags", "cairn_quarantine", "cairn_embeddings", "cairn_analyze", "cairn_history",
-		"cairn_usage", "cairn_keys",
+		"cairn_usage", "cairn_runs", "cairn_keys",
 	} {
 		if !strings.Contains(got.out, "stream "+stream) {
 			t.Errorf("no finding about stream %s", stream)

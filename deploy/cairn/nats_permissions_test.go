@@ -37,6 +37,7 @@ var mayPublish = []permission{
 	{"cairn.projected", "worker", "progress of the shared index"},
 	{"cairn.usage.tags", "worker", "number and size of the tags of each tenant"},
 	{"cairn.usage.records.KEY", "worker", "counts of the uses of records"},
+	{"cairn.runs.SUMMARY", "worker", "summaries of analyses"},
 	{"cairn.analyze.RUN", "edge", "flow control and cancellation of a run"},
 	{"cairn.analyze.RUN.body", "edge", "chunks of the body of a run"},
 	{"cairn.analyze.RUN.event", "worker", "events of a run"},
@@ -119,6 +120,10 @@ var streamAPI = map[string]map[string]string{
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
 		"DIRECT.GET.S": "worker",
 	},
+	"cairn_runs": {
+		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
+		"DIRECT.GET.S": "worker",
+	},
 	"KV_cairn_tags": {
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
 		"STREAM.PURGE.S": "worker", "STREAM.MSG.GET.S": "worker", "DIRECT.GET.S": "worker",
@@ -157,7 +162,7 @@ var streamRequests = []string{
 
 // streams lists the streams in the order of the table.
 var streams = []string{
-	"KV_cairn_catalog", "cairn_history", "cairn_usage", "KV_cairn_tags", "KV_cairn_embeddings", "KV_cairn_quarantine",
+	"KV_cairn_catalog", "cairn_history", "cairn_usage", "cairn_runs", "KV_cairn_tags", "KV_cairn_embeddings", "KV_cairn_quarantine",
 	"cairn_analyze", "KV_cairn_keys",
 }
 

@@ -418,8 +418,8 @@ func (c *Client) CancelRun(ctx context.Context, run string) error {
 	return err
 }
 
-// Runs returns the runs of the credential's tenants whose events are stored, the latest first, of all
-// pages from q.Cursor on. A server retains the events of a run for two minutes after its end.
+// Runs returns the runs of the credential's tenants, the latest first, of all pages from q.Cursor on: those in
+// progress and those of the last day, which can be followed for two minutes after their end.
 func (c *Client) Runs(ctx context.Context, q schemas.RunQuery) iter.Seq2[schemas.RunSummary, error] {
 	return pages(q.Cursor, func(cursor string) ([]schemas.RunSummary, *string, error) {
 		q := q

@@ -118,7 +118,8 @@ var replyExamples = map[string]string{
 	"RecordStored": `{"kind": "skill", "id": "network.find_vlans",
   "warnings": [{"field": "tool_ids[0]", "message": "no tool has the id netbox.vlans.list"}]}`,
 
-	"RunList": `{"runs": [{"run": "V1StGXR8Z5jdHi6BmyT0aB", "state": "running", "started_at": "2026-11-23T12:00:00Z", "updated_at": "2026-11-23T12:00:02Z"}],
+	"RunList": `{"runs": [{"run": "V1StGXR8Z5jdHi6BmyT0aB", "state": "done", "started_at": "2026-11-23T12:00:00Z", "updated_at": "2026-11-23T12:00:02Z",
+  "query": "How many devices are in each site?", "user": "k1", "model": "offline:", "duration_ms": 2000, "usage": {"prompt_tokens": 812, "answer_tokens": 65, "tool_calls": 1}}],
   "next_cursor": null}`,
 
 	"RecordHits": `{"hits": [{"kind": "skill", "score": 0.83, "record": {"skill_id": "network.find_vlans"}}], "next_offset": null}`,

@@ -40,7 +40,8 @@ type Deps struct {
 
 // Serve registers the handlers of the service on s.
 func Serve(s *bus.Service, d Deps) error {
-	a := analyzer{Deps: d, estates: newCache(d.Memory, d.EstateMemory), cpus: admission.NewLongPool()}
+	a := analyzer{Deps: d, estates: newCache(d.Memory, d.EstateMemory), cpus: admission.NewLongPool(),
+		summaries: summaries{d.Conn.JetStream(), admission.NewPool(maxLists)}}
 	telemetry.MemoryBudget("analysis", d.Memory, a.estates.pool.Used)
 	stream := bus.Analyze
 	stream.Grace, stream.Runs, stream.Admit = d.Grace, d.Runs, a.admit
@@ -55,6 +56,7 @@ type analyzer struct {
 	Deps
 	estates *cache
 	cpus    *admission.Pool // for reading estates and for computations
+	summaries
 }
 
 // analyze answers the question in body.
@@ -68,14 +70,18 @@ func (a analyzer) analyze(ctx context.Context, body []byte, sender bus.Sender) e
 	if req.OnDisconnect == schemas.OnDisconnectContinue {
 		sender.Persist()
 	}
-	err = a.answer(ctx, req, text, sender)
+	r := &run{Sender: sender, started: began}
+	err = a.answer(ctx, req, text, r)
+	if err := a.record(began, r.summary(ctx, req, err), bus.Identity(ctx)); err != nil {
+		a.Log.WarnContext(ctx, "an analysis has no summary", "err", err)
+	}
 	a.Log.DebugContext(ctx, "analysis", "client_id", fmt.Sprintf("%.64s", req.ID), "client_request_id",
 		fmt.Sprintf("%.64s", req.RequestID),
 		"mode", req.Mode, "context_bytes", len(text), "took", time.Since(began), "ok", err == nil)
 	return err
 }
 
-func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte, sender bus.Sender) error {
+func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte, r *run) error {
 	release, err := admission.Acquire(ctx, a.cpus, 1)
 	defer release()
 	if err != nil {
@@ -97,7 +103,8 @@ func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte,
 	ctx = estate.WithMemory(ctx, reserved(ctx))
 	if len(req.Calls) > 0 {
 		release()
-		return compute(ctx, req.Calls, tools{e, a.cpus}, sender)
+		r.usage.ToolCalls = len(req.Calls)
+		return compute(ctx, req.Calls, tools{e, a.cpus}, r)
 	}
 	question := plan.Ask(plan.New(ctx, e), req.Query)
 	release() // the computations of a loop acquire a CPU each
@@ -105,12 +112,14 @@ func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte,
 	if err != nil {
 		return callerError(ctx, fmt.Errorf("read the model profile: %w", err))
 	}
+	r.model = a.Model.Name()
 	budget := newBudget(profile.Window)
 	l := &loop{
-		model: a.Model, tools: tools{e, a.cpus}, sender: sender, buffered: a.Render != "", budget: budget,
+		model: a.Model, tools: tools{e, a.cpus}, sender: r, buffered: a.Render != "", budget: budget,
 		answers:  profile.Answers,
 		question: req.Query, intent: question.Intent(), noun: question.Noun, notes: map[string][]string{},
 	}
+	defer func() { r.usage = l.usage }()
 	if profile.Plan == model.PlanSchema {
 		p := planned{loop: l, linked: question, history: newest(req.History(), budget.prompt)}
 		err = p.answer(ctx, req.Mode)
@@ -122,7 +131,7 @@ func (a analyzer) answer(ctx context.Context, req schemas.Analysis, text []byte,
 		return callerError(ctx, err)
 	}
 	if a.Render != "" {
-		if err := a.render(ctx, req, l, sender); err != nil {
+		if err := a.render(ctx, req, l, r); err != nil {
 			return err
 		}
 	}
@@ -235,26 +244,36 @@ func (a analyzer) render(ctx context.Context, req schemas.Analysis, l *loop, sen
 	return nil
 }
 
-// listRuns lists the runs of the caller's tenants whose events are stored.
-func (a analyzer) listRuns(ctx context.Context, q schemas.RunQuery) (schemas.RunList, error) {
-	runs, err := bus.Analyze.Stored(ctx, a.Conn, bus.Identity(ctx))
+// listRuns lists the runs of the caller's tenants: those whose events are stored, and those with a summary.
+func (a analyzer) listRuns(ctx context.Context, q schemas.RunQuery) (list schemas.RunList, err error) {
+	caller := bus.Identity(ctx)
+	events, err := bus.Analyze.Stored(ctx, a.Conn, caller)
 	if err != nil {
-		return schemas.RunList{}, err
+		return list, err
 	}
-	runs = slices.DeleteFunc(runs, func(r bus.StoredRun) bool { return q.State != "" && q.State != r.State })
+	ended, err := a.find(ctx, q, caller)
+	if err != nil {
+		return list, err
+	}
+	since, _ := time.Parse(time.RFC3339, q.Since) // validated; empty: the zero time
+	runs := slices.DeleteFunc(events, func(r bus.StoredRun) bool {
+		return ended[r.Name] != nil || q.State != "" && q.State != r.State || q.User != "" || q.Model != ""
+	})
+	for _, s := range ended {
+		runs = append(runs, s.StoredRun)
+	}
+	runs = slices.DeleteFunc(runs, func(r bus.StoredRun) bool { return r.Started.Before(since) })
 	page, next, err := bus.PageOfRuns(runs, func(r bus.StoredRun) time.Time { return r.Started }, q.Cursor,
 		schemas.ValueOr(q.Limit, schemas.DefaultLimit))
 	if err != nil {
-		return schemas.RunList{}, schemas.ErrMalformed.With(schemas.FieldError{
-			Field: "cursor", Message: "expected the unmodified next_cursor of a page",
-		})
+		return list, schemas.ErrCursor
 	}
-	list := schemas.RunList{Runs: make([]schemas.RunSummary, len(page)), NextCursor: schemas.Optional(next)}
+	list = schemas.RunList{Runs: make([]schemas.RunSummary, len(page)), NextCursor: schemas.Optional(next)}
 	for i, r := range page {
 		list.Runs[i] = schemas.RunSummary{
 			Run: r.Name, State: r.State, StartedAt: r.Started.UTC().Format(time.RFC3339Nano),
 			UpdatedAt: r.Updated.UTC().Format(time.RFC3339Nano),
 		}
 	}
-	return list, nil
+	return list, a.read(ctx, list.Runs, ended, caller)
 }

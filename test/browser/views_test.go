@@ -334,7 +334,7 @@ func testRuns(t *testing.T, s *suite) {
 	other.expect(404)
 
 	other.open("#/runs")
-	other.waitText("main", "No analysis runs or has ended in the last two minutes")
+	other.waitText("main", "No analysis runs, and none is stored")
 
 	q.click("Stop")
 	q.waitText(".question .status", "Stopped")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ func RunsCommand() *cobra.Command {
 		Short: "List, follow and cancel analyses",
 		Long: `Runs lists, follows and cancels analyses by the id of their run, which "cairn ask --detach"
 prints and the response header Cairn-Run has. A server keeps the events of a run for two
-minutes.`,
+minutes, and its question, duration and tokens for a day.`,
 	})
 	cmd.AddCommand(listCommand(), followCommand(), cancelCommand())
 	return cmd
@@ -34,7 +35,7 @@ minutes.`,
 // list prints runs.
 type list struct {
 	connect.HTTP
-	state  string
+	schemas.RunQuery
 	limit  int
 	output string
 }
@@ -44,17 +45,21 @@ func listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List the runs of the last two minutes",
-		Long: `List prints the runs of the key's tenants that are in progress or can still be
-followed, the latest first. Without authentication, or with a key for all tenants, it prints all runs.`,
-		Example:           "  cairn runs list\n  cairn runs list --state running -o name | xargs cairn runs cancel",
+		Short:   "List the runs in progress and of the last day",
+		Long: `List prints the runs of the key's tenants, the latest first, with their questions. Without
+authentication, or with a key for all tenants, it prints all runs, but not the questions of
+tenants. A run can be followed until two minutes after its end.`,
+		Example:           "  cairn runs list --since 2026-11-24T12:00:00Z\n  cairn runs list --state running -o name | xargs cairn runs cancel",
 		Args:              flags.Args("no arguments", 0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              l.run,
 	}
 	l.HTTP.Flags(cmd)
-	flags.Choice(cmd, &l.state, "state", "", "only runs in this `STATE`: running, done, failed or canceled", "",
+	flags.Choice(cmd, &l.State, "state", "", "only runs in this `STATE`: running, done, failed or canceled", "",
 		schemas.RunRunning, schemas.RunDone, schemas.RunFailed, schemas.RunCanceled)
+	cmd.Flags().StringVar(&l.User, "user", "", "only ended runs of the credential with this `ID`")
+	cmd.Flags().StringVar(&l.Model, "model", "", "only ended runs with this `MODEL`")
+	cmd.Flags().StringVar(&l.Since, "since", "", "only runs that started at this `TIME` or later, RFC 3339")
 	cmd.Flags().IntVar(&l.limit, "limit", 100, "maximum number of runs")
 	flags.Output(cmd, &l.output, "table", "json", "yaml", "name")
 	return cmd
@@ -65,7 +70,7 @@ func (l *list) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	errOut := cmd.ErrOrStderr()
-	runs, truncated, err := readRuns(cmd.Context(), l.Client, l.state, l.limit)
+	runs, truncated, err := readRuns(cmd.Context(), l.Client, l.RunQuery, l.limit)
 	if err != nil {
 		return err
 	}
@@ -81,9 +86,14 @@ func (l *list) run(cmd *cobra.Command, _ []string) error {
 		names[i] = r.Run
 	}
 	return output.Result{Value: runs, Names: names, Table: func(t *output.Table) {
-		t.Row("RUN", "STATE", "STARTED", "UPDATED")
+		t.Row("RUN", "STATE", "STARTED", "TOOK", "TOKENS", "USER", "QUESTION")
 		for _, r := range runs {
-			t.Row(r.Run, r.State, seconds(r.StartedAt), seconds(r.UpdatedAt))
+			took, tokens := "", ""
+			if r.Usage != nil {
+				took = (time.Duration(r.DurationMS) * time.Millisecond).String()
+				tokens = strconv.Itoa(r.Usage.PromptTokens + r.Usage.AnswerTokens)
+			}
+			t.Row(r.Run, r.State, seconds(r.StartedAt), took, tokens, r.User, r.Query)
 		}
 	}}.Print(cmd.OutOrStdout(), l.output)
 }
@@ -97,11 +107,12 @@ func seconds(text string) string {
 	return t.Format(time.RFC3339)
 }
 
-// readRuns returns at most limit runs in the state, the latest first, and whether there are more.
-func readRuns(ctx context.Context, c *client.Client, state string,
+// readRuns returns at most limit of the selected runs, the latest first, and whether there are more.
+func readRuns(ctx context.Context, c *client.Client, q schemas.RunQuery,
 	limit int) (runs []schemas.RunSummary, truncated bool, err error) {
 	runs = []schemas.RunSummary{}
-	for r, err := range c.Runs(ctx, schemas.RunQuery{State: state, Limit: new(min(limit+1, 1000))}) {
+	q.Limit = new(min(limit+1, 1000))
+	for r, err := range c.Runs(ctx, q) {
 		if err != nil || len(runs) == limit {
 			return runs, true, err
 		}
@@ -109,6 +120,9 @@ func readRuns(ctx context.Context, c *client.Client, state string,
 	}
 	return runs, false, nil
 }
+
+// followable is the time after its start for which a run can be followed: its timeout, and two minutes.
+const followable = 4 * time.Minute
 
 // completeRuns completes the ids of runs in the state; empty: any state. It completes nothing if
 // the server does not respond within a second.
@@ -120,7 +134,8 @@ func completeRuns(state string, limit int) cobra.CompletionFunc {
 		}
 		var ids []string
 		connect.Complete(cmd, func(ctx context.Context, c *client.Client) {
-			runs, _, err := readRuns(ctx, c, state, flags.MaxCompletions)
+			q := schemas.RunQuery{State: state, Since: time.Now().Add(-followable).Format(time.RFC3339)}
+			runs, _, err := readRuns(ctx, c, q, flags.MaxCompletions)
 			if err != nil {
 				return
 			}

@@ -26,7 +26,7 @@ const (
 var (
 	names = []string{
 		bucket.StreamPrefix + bucket.Catalog, bucket.StreamPrefix + bucket.Tags, bucket.StreamPrefix + bucket.Quarantine,
-		bucket.StreamPrefix + bucket.Embeddings, "cairn_analyze", "cairn_history", "cairn_usage",
+		bucket.StreamPrefix + bucket.Embeddings, "cairn_analyze", "cairn_history", "cairn_usage", "cairn_runs",
 	}
 	required = names[:3]
 )

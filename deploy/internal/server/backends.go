@@ -64,7 +64,9 @@ func streamFlags(f *pflag.FlagSet, s *services.Config) {
 		"number of JetStream replicas (NATS `SERVERS`) of each stream; 0: unchanged, initially 1, or 3 with --cluster")
 	f.StringSliceVar(&c.Tags, "placement-tags", nil, "place streams only on NATS servers with all of these `TAGS`")
 	f.Var(mebibytes{&c.Storage.Bytes}, "storage-limit",
-		"maximum storage in `MIB` on each NATS server: 50 % records, 25 % tags, 10 % cached vectors, 4 % quarantined records, 1 % keys, 8 % earlier revisions of records, 1 % counts of their uses; 0: the limit of the NATS account, 75 % of the free disk of the embedded server, or 4096")
+		"maximum storage in `MIB` on each NATS server: 50 % records, 25 % tags, 10 % cached vectors, 4 % quarantined records, 1 % keys, 8 % earlier revisions of records, 1 % counts of their uses, 0.5 % summaries of analyses; 0: the limit of the NATS account, 75 % of the free disk of the embedded server, or 4096")
+	f.DurationVar(&s.RunRetention, "run-retention", s.RunRetention,
+		"how long the summaries of analyses are retained, with their questions; at least 2m, as their events")
 	f.StringVar(&c.Cluster, "placement-cluster", "", "place streams only in this NATS `CLUSTER`")
 }
 

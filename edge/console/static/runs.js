@@ -5,7 +5,7 @@ import { outcome, Question } from './ask.js';
 import { open, questions } from './questions.js';
 import { link, navigate } from './router.js';
 import { useStore } from './store.js';
-import { Empty, Field, html, Loading, Page, Problem, useRequest } from './ui.js';
+import { Empty, Field, format, html, Loading, Page, Problem, useRequest } from './ui.js';
 
 export function Runs({ run }) {
   const list = useStore(questions);
@@ -17,7 +17,7 @@ export function Runs({ run }) {
     e.preventDefault();
     if (text.trim()) navigate(link(['runs', text.trim()]));
   };
-  return html`<${Page} title="Runs" subtitle="A run can be followed, resumed and canceled on any edge until two minutes after its end.">
+  return html`<${Page} title="Runs" subtitle="A run can be followed, resumed and canceled on any edge until two minutes after its end; its question, duration and tokens are kept for a day.">
     ${!can('analyze') && html`<div class="notice warn">Your role does not permit analyses.</div>`}
     <form class="inline" onSubmit=${submit}><${Field} label="Run" hint="the response header Cairn-Run of an analysis"><input id="run" spellcheck=${false} disabled=${!can('analyze')} value=${text} onInput=${(e) => setText(e.target.value)} /></${Field}>
       <button class="primary" disabled=${!can('analyze')}>Follow</button></form>
@@ -36,7 +36,7 @@ const POLL = 2000; // milliseconds between two lists while a run is in progress
 
 const STORED = { running: 'Running', done: 'Done', failed: 'Failed', canceled: 'Canceled' };
 
-// Stored lists the runs whose events the server has, with the questions that this tab knows.
+// Stored lists the runs that the server has. It knows the question of a run that has ended, and this tab those of its own.
 function Stored({ questions: known }) {
   const [cursors, setCursors] = useState(['']); // of the pages that are shown
   const [failure, setFailure] = useState();
@@ -63,13 +63,14 @@ function Stored({ questions: known }) {
       setFailure(e);
     }
   };
-  return html`<section><h2>Runs of the last two minutes</h2>
+  return html`<section><h2>Stored runs</h2>
     <${Problem} error=${failure || error} />
     ${!data && !error && html`<${Loading} />`}
-    ${data && (data.runs.length === 0 ? html`<${Empty}><p>No analysis runs or has ended in the last two minutes.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Runs of the last two minutes"><table class="stored">
-      <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Started</th><th><span class="hidden">Actions</span></th></tr></thead>
+    ${data && (data.runs.length === 0 ? html`<${Empty}><p>No analysis runs, and none is stored.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Stored runs"><table class="stored">
+      <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Started</th><th>Took</th><th>Tokens</th><th>User</th><th><span class="hidden">Actions</span></th></tr></thead>
       <tbody>${data.runs.map((r) => html`<tr key=${r.run}><td><a class="id" href=${link(['runs', r.run])}>${r.run}</a></td>
-        <td class="text">${known.find((q) => q.run === r.run)?.query}</td><td>${STORED[r.state]}</td><td>${new Date(r.started_at).toLocaleTimeString()}</td>
+        <td class="text">${r.query || known.find((q) => q.run === r.run)?.query}</td><td>${STORED[r.state]}</td><td>${new Date(r.started_at).toLocaleString()}</td>
+        <td>${r.usage && `${format(r.duration_ms / 1000, 1)} s`}</td><td>${r.usage && format(r.usage.prompt_tokens + r.usage.answer_tokens)}</td><td>${r.user}</td>
         <td>${r.state === 'running' && html`<button onClick=${() => cancel(r.run)} aria-label=${`Cancel ${r.run}`}>Cancel</button>`}</td></tr>`)}</tbody></table></div>`)}
     <div class="actions"><button onClick=${refresh}>Refresh</button>
       ${data?.next && html`<button onClick=${() => setCursors([...cursors, data.next])}>More</button>`}</div>
