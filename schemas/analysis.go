@@ -2,18 +2,20 @@ package schemas
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Analysis is a question about an estate.
 type Analysis struct {
 	Query     string         `json:"query" doc:"the question; defaults to the last user message of prompt.m, with the same limit"`
-	Context   string         `json:"context" doc:"JSON text of the estate"`
+	Context   string         `json:"context" doc:"JSON text of the estate as a string; also the estate itself, an object or array"`
 	Target    string         `json:"target" doc:"H; the legacy value br selects H in broad mode"`
 	Mode      string         `json:"mode,omitzero" doc:"standard (default) or broad"`
 	Prompt    *Prompt        `json:"prompt,omitzero" doc:"the conversation so far"`
@@ -27,7 +29,7 @@ type Analysis struct {
 	OnDisconnect string `json:"on_disconnect,omitzero" doc:"after the client disconnects: cancel the run after the grace period (default), or continue it"`
 }
 
-// Prompt is a conversation history.
+// Prompt is a conversation history. It is also decoded from an array of ChatMessage.
 type Prompt struct {
 	M map[string]Utterance `json:"m" doc:"messages by index, a decimal string; at most 256 KiB of text in total"`
 	T string               `json:"t,omitzero" doc:"start of the conversation, ISO 8601"`
@@ -37,6 +39,37 @@ type Prompt struct {
 type Utterance struct {
 	R int    `json:"r" doc:"0 user, 1 assistant"`
 	C string `json:"c" doc:"text"`
+}
+
+// ChatMessage is a message of a history in the form of chat APIs.
+type ChatMessage struct {
+	Role    string `json:"role" doc:"user or assistant"`
+	Content string `json:"content" doc:"text"`
+}
+
+// chatRoles are the roles of chat APIs that a history has, by their numbers.
+var chatRoles = []string{"user", "assistant"}
+
+// UnmarshalJSONFrom decodes both forms of a history.
+func (p *Prompt) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != jsontext.KindBeginArray {
+		type plain Prompt
+		return json.UnmarshalDecode(d, (*plain)(p))
+	}
+	var list []ChatMessage
+	if err := json.UnmarshalDecode(d, &list); err != nil {
+		return err
+	}
+	*p = Prompt{M: map[string]Utterance{}}
+	var c check
+	for i, m := range list {
+		role := slices.Index(chatRoles, m.Role)
+		if role < 0 {
+			c.fail(fmt.Sprintf("prompt[%d].role", i), "expected user or assistant, got %.100q", m.Role)
+		}
+		p.M[strconv.Itoa(i)] = Utterance{R: role, C: m.Content}
+	}
+	return c.as(ErrAnalysisMalformed)
 }
 
 // Modes and targets of an analysis.
@@ -84,7 +117,7 @@ func (a *Analysis) Validate() error {
 		c.fail("query", "expected at most %d characters, got %d", maxQuery, n)
 	}
 	if a.Context == "" {
-		c.fail("context", "required: the JSON text of the estate, as a string")
+		c.fail("context", "required: the JSON text of the estate, as a string; or the estate, as an object or array")
 	}
 	if n := len(a.Profile); n > maxProfileBytes {
 		c.fail("profile", "expected at most %d bytes of JSON, got %d", maxProfileBytes, n)

@@ -86,7 +86,16 @@ var limitRows = []struct {
 	{list(1, maxItems, dotted(1)), "ToolsQuery.tool_ids"},
 	{enum(ScopeTenant, ScopeGlobal), "Explanation.scope"},
 	{described(length(0, maxQuery)), "Analysis.query"},
-	{described(length(1, 0)), "Analysis.context"},
+	{limit{describe: func(s *jsonschema.Schema) { // without a union, which client generators turn into a type of its own
+		length(1, 0).describe(s)
+		s.Type, s.Not = "", &jsonschema.Schema{Types: []string{"null", "boolean", "number"}}
+	}}, "Analysis.context"},
+	{limit{describe: func(s *jsonschema.Schema) {
+		s.Type, s.Not = "", &jsonschema.Schema{Types: []string{"boolean", "number", "string"}}
+		s.Items = &jsonschema.Schema{Type: "object", Required: []string{"role"}, Properties: map[string]*jsonschema.Schema{
+			"role": {Enum: []any{"user", "assistant"}}, "content": {Type: "string"}}}
+		s.MaxItems = new(maxHistoryMessages)
+	}}, "Prompt"},
 	{enum("", RunRunning, RunDone, RunFailed, RunCanceled), "RunQuery.state"},
 	{enum(RunRunning, RunDone, RunFailed, RunCanceled), "RunSummary.state"},
 	{described(enum(TargetH, TargetLegacy)), "Analysis.target"},

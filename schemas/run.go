@@ -31,13 +31,13 @@ type RunList struct {
 
 // RunSummary is a run in a list. Of a run in progress only the name, the state and the times are known.
 type RunSummary struct {
-	Run       string `json:"run" doc:"value of the response header Cairn-Run"`
-	State     string `json:"state" doc:"running, done, failed or canceled; a run whose worker was lost is running until a client resumes it"`
-	StartedAt string `json:"started_at" doc:"RFC 3339"`
-	UpdatedAt string `json:"updated_at" doc:"time of its end, or at which its last events were stored, RFC 3339"`
-	Query     string `json:"query,omitzero" doc:"the question, at most 500 characters; absent for a run of other tenants than those of the credential"`
-	User      string `json:"user,omitzero" doc:"id of the credential"`
-	Model     string `json:"model,omitzero"`
+	Run        string `json:"run" doc:"value of the response header Cairn-Run"`
+	State      string `json:"state" doc:"running, done, failed or canceled; a run whose worker was lost is running until a client resumes it"`
+	StartedAt  string `json:"started_at" doc:"RFC 3339"`
+	UpdatedAt  string `json:"updated_at" doc:"time of its end, or at which its last events were stored, RFC 3339"`
+	Query      string `json:"query,omitzero" doc:"the question, at most 500 characters; absent for a run of other tenants than those of the credential"`
+	User       string `json:"user,omitzero" doc:"id of the credential"`
+	Model      string `json:"model,omitzero"`
 	DurationMS int64  `json:"duration_ms,omitzero" doc:"from the start to the end, in milliseconds"`
 	Usage      *Usage `json:"usage,omitzero" doc:"tokens and tool calls"`
 	Code       string `json:"code,omitzero" doc:"of the error of a run that failed or was canceled"`

@@ -48,7 +48,7 @@ func newCache(budget, maxIdle int64) *cache {
 		byHash: map[uint64]*entry{}}
 }
 
-// open returns the estate of text, a validated JSON string that must not change. The
+// open returns the estate of text, a validated JSON string, object or array that must not change. The
 // run's reservation must hold bodyFactor bytes for each byte of text; they pass to
 // the estate, or are released when another run holds it. The caller calls done when
 // it stops using the estate. The error may be ctx.Err().
@@ -94,7 +94,7 @@ func (c *cache) acquire(hash uint64, text []byte, run *reservation) *entry {
 		c.remove(k)
 		k = &entry{hash: hash, text: text}
 		k.parse = lazy.New(func(ctx context.Context) (*estate.Estate, error) {
-			return estate.Read(ctx, estate.Unquote(text))
+			return estate.Read(ctx, estate.Text(text))
 		})
 		c.byHash[hash] = k
 	}

@@ -37,7 +37,7 @@ func read(body []byte) (schemas.Analysis, []byte, error) {
 	if err != nil {
 		return none, nil, err
 	}
-	if len(split.Context) > len(`""`) {
+	if len(split.Context) > 0 && string(split.Context) != `""` {
 		req.Context = "-" // marks the context as present
 	}
 	return req, split.Context, req.Validate()

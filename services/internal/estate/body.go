@@ -14,11 +14,11 @@ const contextName = "context"
 
 // A Body is an analyze request, split into the estate and the other members.
 type Body struct {
-	// Context is the member "context" as written, for Unquote; nil if it is missing
-	// or not a string.
+	// Context is the member "context" as written, for Text; nil if it is missing, or is not a string, an object
+	// or an array.
 	Context []byte
 	// Members are the other members as written, sharing the body's memory. They
-	// include "context" if it is not a string. The last of duplicate names counts.
+	// include "context" if it is another value. The last of duplicate names counts.
 	Members map[string]json.RawMessage
 	// Duplicates are the names that occur more than once.
 	Duplicates []string
@@ -35,7 +35,7 @@ func SplitBody(body []byte) (Body, error) {
 		return Body{}, ErrNotObject
 	}
 	v := value(s.Members[contextName])
-	if len(v) == 0 || v.kind() != kindString {
+	if len(v) == 0 || v.kind() != kindString && v.kind() != kindArray && v.kind() != kindObject {
 		return s.Body, nil
 	}
 	s.Context = v
@@ -44,6 +44,14 @@ func SplitBody(body []byte) (Body, error) {
 	}
 	delete(s.Members, contextName)
 	return s.Body, nil
+}
+
+// Text returns the text of the estate in a Body.Context: the content of a string, or an object or array as written.
+func Text(context []byte) []byte {
+	if value(context).kind() == kindString {
+		return Unquote(context)
+	}
+	return context
 }
 
 // splitter is a scanner that records the members of the top-level object.

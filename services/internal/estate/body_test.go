@@ -17,7 +17,7 @@ func textOf(b estate.Body) string {
 	if b.Context == nil {
 		return ""
 	}
-	return string([]rune(string(estate.Unquote(b.Context)))) // invalid UTF-8 becomes U+FFFD
+	return string([]rune(string(estate.Text(b.Context)))) // invalid UTF-8 becomes U+FFFD
 }
 
 func TestSplitBody(t *testing.T) {
@@ -36,7 +36,9 @@ func TestSplitBody(t *testing.T) {
 		"invalid UTF-8 becomes U+FFFD":         {"{\"context\":\"a\xff\xfeb\\n\"}", "a��b\n", nil, nil},
 		"an empty context is present":          {`{"context":""}`, "", nil, nil},
 		"no context":                           {`{"query":"q"}`, "none", map[string]string{"query": `"q"`}, nil},
-		"a context that is not a string":       {`{"context":{"a":1}}`, "none", map[string]string{"context": `{"a":1}`}, nil},
+		"a context that is an object":          {`{"context": {"a":"\u00e9"} }`, `{"a":"\u00e9"}`, nil, nil},
+		"a context that is an array":           {`{"query":"q","context":[ ]}`, "[ ]", map[string]string{"query": `"q"`}, nil},
+		"a context that is a number":           {`{"context":12}`, "none", map[string]string{"context": `12`}, nil},
 		"a context that is null":               {`{"context":null}`, "none", map[string]string{"context": `null`}, nil},
 		"the last of two contexts counts":      {`{"context":"a","context":"b\n"}`, "b\n", nil, []string{"context"}},
 		"the last of two contexts is not a string": {`{"context":"a","context":2}`, "none", map[string]string{"context": "2"},
