@@ -38,7 +38,9 @@ var mcpProbes = func() (list []probe) {
 		callTool("search_skills", `{"query":"#","explain":true}`), callTool("search_skills", `{"query":"#","tenant_id":"$"}`),
 		callTool("resolve_skill", `{"skill_id":"$.s.r"}`), callTool("resolve_skill", `{"skill_id":"$.s.r","tenant_id":"$"}`),
 		callTool("resolve_agent", `{"query":"#"}`), callTool("resolve_context", `{"skill_id":"$.s.r"}`),
-		callTool("resolve_tools", `{"tool_ids":["$.s.r"]}`),
+		callTool("resolve_tools", `{"tool_ids":["$.s.r"]}`), callTool("search_records", `{"query":"#"}`),
+		callTool("get_record", `{"kind":"skill","id":"$.s.r"}`), callTool("list_tags", `{}`),
+		callTool("read_tag", `{"request_id":"$"}`), callTool("read_tag", `{"request_id":"$","tenant_id":"$"}`),
 		rpc("resources/read", `{"uri":"skill://cairn/$.s.r/$-s-r/SKILL.md"}`), rpc("resources/list", `{}`),
 		rpc("resources/read", `{"uri":"skill://cairn/$.s.r/$-s-r/a/b.txt"}`),
 		rpc("skills/list", `{}`), rpc("skills/get", `{"uri":"skill://cairn/$.s.r/$-s-r/SKILL.md"}`),
@@ -64,7 +66,9 @@ var mcpProbes = func() (list []probe) {
 		}
 	}
 	add(false, callTool("ask_estate", `{"query":"#","estate":[]}`), callTool("inspect_schema", `{"estate":[]}`),
-		callTool("compute_stats", `{"data_key":"items","estate":[]}`))
+		callTool("compute_stats", `{"data_key":"items","estate":[]}`),
+		callTool("record_history", `{"kind":"skill","id":"$.s.r"}`), callTool("write_tag", `{"request_id":"$ mcp"}`),
+		callTool("write_tag", `{"request_id":"$","tenant_id":"$"}`), callTool("delete_tag", `{"request_id":"$"}`))
 	return list
 }()
 

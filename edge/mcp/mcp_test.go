@@ -178,15 +178,17 @@ func text(r *sdk.CallToolResult) string {
 
 func TestToolsOfEachRole(t *testing.T) {
 	t.Parallel()
-	read := []string{"resolve_agent", "resolve_context", "resolve_skill", "resolve_tools", "search_skills"}
+	read := []string{"get_record", "list_tags", "read_tag", "record_history", "resolve_agent", "resolve_context",
+		"resolve_skill", "resolve_tools", "search_records", "search_skills"}
+	tag := []string{"delete_tag", "write_tag"}
 	analyze := []string{"ask_estate", "compute_stats", "inspect_schema"}
 	register := []string{"register_agent", "register_context_builder", "register_guardrail", "register_skill",
 		"register_template",
 		"register_tool"}
 	for role, want := range map[schemas.Role][]string{
-		schemas.RoleReader: read, schemas.RoleRegistrar: slices.Concat(read, register),
-		schemas.RoleAnalyst: slices.Concat(read, analyze),
-		schemas.RoleAdmin:   slices.Concat(read, analyze, register), "": slices.Concat(read, analyze, register),
+		schemas.RoleReader: read, schemas.RoleRegistrar: slices.Concat(read, tag, register),
+		schemas.RoleAnalyst: slices.Concat(read, tag, analyze),
+		schemas.RoleAdmin:   slices.Concat(read, tag, analyze, register), "": slices.Concat(read, tag, analyze, register),
 	} {
 		s := &stub{}
 		if role != "" {
@@ -199,7 +201,7 @@ func TestToolsOfEachRole(t *testing.T) {
 		for _, tool := range list.Tools {
 			got = append(got, tool.Name)
 			if tool.Description == "" || tool.OutputSchema == nil ||
-				tool.Annotations.ReadOnlyHint == strings.HasPrefix(tool.Name, "register_") {
+				tool.Annotations.ReadOnlyHint == (strings.HasPrefix(tool.Name, "register_") || slices.Contains(tag, tool.Name)) {
 				t.Errorf("%s: incomplete declaration %+v", tool.Name, tool)
 			}
 			if schema := string(mustJSON(t, tool.InputSchema)); strings.Contains(schema, "$ref") ||

@@ -75,6 +75,35 @@ func tools() ([]tool, error) {
 			name: "resolve_tools", title: "Resolve tools", needs: read,
 			description: "Tool records by id, and the ids that do not exist.",
 		}, bus.ResolveTools.Forward, toolRecords)),
+		must(translate[schemas.RecordSearch, schemas.RecordHits](tool{
+			name: "search_records", title: "Search records", needs: read,
+			description: "Find the skills, agents and tools that match the description of a task, of the tenant and global ones, " +
+				"best first. kinds selects some of them.",
+		}, bus.SearchRecords.Forward, nil)),
+		must(translate[schemas.RecordAt, schemas.Nothing](tool{ // the reply is a record of any kind
+			name: "get_record", title: "Get a record", needs: read,
+			description: "A record as it was registered, or with revision an earlier one of record_history.",
+		}, bus.GetRecord.Forward, nil)),
+		must(translate[schemas.RecordKey, schemas.RecordHistory](tool{
+			name: "record_history", title: "History of a record", needs: read,
+			description: "The retained revisions of a record, newest first: when each was stored, its version and its status. " +
+				"get_record returns one of them.",
+		}, bus.RecordHistory.Forward, nil)),
+		must(translate[schemas.TagQuery, schemas.TagList](tool{
+			name: "list_tags", title: "List tags", needs: read,
+			description: "The requests that have a tag, the earliest first, with creation, expiry and size, without values.",
+		}, bus.ListTags.Forward, nil)),
+		must(translate[schemas.TagKey, schemas.TagFound](tool{
+			name: "read_tag", title: "Read a tag", needs: read, description: "The tag of a request: its flow and values.",
+		}, bus.ReadTag.Forward, nil)),
+		must(translate[schemas.TagWrite, schemas.TagWritten](tool{
+			name: "write_tag", title: "Write a tag", needs: schemas.PermissionTag,
+			description: "Store the tag of a request, once: it cannot change until it is deleted or expires.",
+		}, bus.WriteTag.Forward, nil)),
+		must(translate[schemas.TagKey, schemas.Nothing](tool{
+			name: "delete_tag", title: "Delete a tag", needs: schemas.PermissionTag,
+			description: "Delete the tag of a request; succeeds if there is none.",
+		}, bus.DeleteTag.Forward, nil)),
 		must(askEstate(analyze)), must(inspectSchema(analyze)), must(computeStats(analyze)),
 		must(registration(schemas.KindSkill, bus.RegisterSkill)),
 		must(registration(schemas.KindAgent, bus.RegisterAgent)),
@@ -222,7 +251,7 @@ func (t tool) declaration() (*sdk.Tool, error) {
 		return nil, err
 	}
 	output, err := json.Marshal(portable(t.output, true))
-	writes := t.needs == schemas.PermissionRegister
+	writes := t.needs == schemas.PermissionRegister || t.needs == schemas.PermissionTag
 	return &sdk.Tool{
 		Name: t.name, Title: t.title, Description: t.description, InputSchema: jsontext.Value(input),
 		OutputSchema: jsontext.Value(output),

@@ -1,0 +1,48 @@
+package test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// TestModelContextTagsAndVersions writes, lists, reads and deletes a tag, and reads an earlier revision of a record,
+// with the tools of the protocol.
+func TestModelContextTagsAndVersions(t *testing.T) {
+	everywhere(t, usual, func(t *testing.T, c *client) {
+		session := c.modelContext(t)
+		call := func(tool string, args map[string]any, want string) string {
+			t.Helper()
+			result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := result.Content[0].(*mcp.TextContent).Text
+			if !strings.Contains(text, want) {
+				t.Errorf("%s %v: got %s, want %q", tool, args, text, want)
+			}
+			return text
+		}
+		id := c.named("$")
+		key := map[string]any{"request_id": id}
+		call("write_tag", map[string]any{"request_id": id, "flow": "f", "tags": map[string]any{"a": 1}}, id)
+		call("write_tag", key, "CE-021")
+		call("read_tag", key, `"a":1`)
+		call("list_tags", map[string]any{"limit": 1000}, id)
+		call("delete_tag", key, "{}")
+		call("read_tag", key, "CE-022")
+
+		skill := map[string]any{"kind": "skill", "id": id + ".s"}
+		for _, purpose := range []string{"first purpose", "second purpose"} {
+			call("register_skill", map[string]any{"record": map[string]any{"skill_id": id + ".s", "purpose": purpose}}, id)
+		}
+		call("get_record", skill, "second purpose")
+		history := call("record_history", skill, `"revisions"`)
+		_, last, _ := strings.Cut(history[strings.LastIndex(history, `"revision":"`):], `:"`)
+		revision, _, _ := strings.Cut(last, `"`)
+		call("get_record", map[string]any{"kind": "skill", "id": id + ".s", "revision": revision}, "first purpose")
+		call("search_records", map[string]any{"query": "second purpose", "kinds": []string{"skill"}}, `"hits"`)
+		call("search_records", map[string]any{"query": "x", "kinds": []string{"guardrail"}}, "CE-001")
+	})
+}
