@@ -12,8 +12,9 @@ import (
 // maxPending bounds the requests of one subject that a connection has sent or that wait.
 const maxPending = 1024
 
-// queues holds the requests of a connection by subject. A worker receives the requests of a subject in the order in which
-// they were sent: without a limit for those in flight, a request would wait there for all earlier ones of other tenants.
+// queues holds the requests of a connection by subject. A worker receives the requests of a subject in the order in
+// which they were sent: without a limit for those in flight, a request would wait there for all earlier ones of other
+// tenants.
 type queues struct{ subjects sync.Map }
 
 func (q *queues) subject(subject string) *admission.Queue {

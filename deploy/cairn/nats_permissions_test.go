@@ -162,7 +162,8 @@ var streamRequests = []string{
 
 // streams lists the streams in the order of the table.
 var streams = []string{
-	"KV_cairn_catalog", "cairn_history", "cairn_usage", "cairn_runs", "KV_cairn_tags", "KV_cairn_embeddings", "KV_cairn_quarantine",
+	"KV_cairn_catalog", "cairn_history", "cairn_usage", "cairn_runs", "KV_cairn_tags", "KV_cairn_embeddings",
+	"KV_cairn_quarantine",
 	"cairn_analyze", "KV_cairn_keys",
 }
 

@@ -28,7 +28,8 @@ func TestPortableSchemas(t *testing.T) {
 			if input {
 				words = inputWords
 			}
-			return !slices.ContainsFunc(slices.Collect(maps.Keys(s)), func(name string) bool { return !slices.Contains(words, name) })
+			unknown := func(name string) bool { return !slices.Contains(words, name) }
+			return !slices.ContainsFunc(slices.Collect(maps.Keys(s)), unknown)
 		}},
 		// Schema.type of Gemini does not repeat: github/copilot-cli#4623, google-gemini/gemini-cli#5694
 		{"has one type", func(s schema, input bool) bool {

@@ -121,7 +121,8 @@ type summary struct {
 }
 
 // find returns the ended runs of the caller that the query selects, by name; none if there is no stream.
-func (s summaries) find(ctx context.Context, q schemas.RunQuery, caller *schemas.Identity) (map[string]*summary, error) {
+func (s summaries) find(ctx context.Context, q schemas.RunQuery,
+	caller *schemas.Identity) (map[string]*summary, error) {
 	tokens := []string{"*", "*", "*", "*", "*", "*"}
 	for i, token := range []string{owner(caller), hashed(q.User), hashed(q.Model), q.State} {
 		if i == 0 && caller.Bound() || i == 1 && q.User != "" || i == 2 && q.Model != "" || i == 3 && q.State != "" {

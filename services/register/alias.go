@@ -55,7 +55,8 @@ func (a aliases) put(ctx context.Context, req schemas.PutAlias) (schemas.AliasSt
 }
 
 // target returns the revision of the record that the request selects.
-func (a aliases) target(ctx context.Context, record catalog.Key, to schemas.AliasTarget) (v catalog.Version, err error) {
+func (a aliases) target(ctx context.Context, record catalog.Key,
+	to schemas.AliasTarget) (v catalog.Version, err error) {
 	var list []catalog.Version
 	switch {
 	case to.Version != "":

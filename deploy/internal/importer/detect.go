@@ -27,7 +27,8 @@ func formatOf(doc object) string {
 		return formatOpenAPI
 	case contains("servers") && doc["servers"].Kind() == '[':
 		return formatRegistry
-	case doc[listOfCards].Kind() == '[', contains("name", "skills", "url"), contains("name", "skills", "supportedInterfaces"),
+	case doc[listOfCards].Kind() == '[', contains("name", "skills", "url"),
+		contains("name", "skills", "supportedInterfaces"),
 		contains("name", "skills", "protocolVersion"):
 		return formatCard
 	case contains("name") && (contains("packages") || contains("remotes") ||

@@ -88,13 +88,26 @@ func tolerated(text string) string {
 	})
 }
 
+// words returns the items of a list, separated by blanks.
+func (f *frontmatter) words(list *yaml.Node) (string, error) {
+	words := make([]string, len(list.Content))
+	for i, item := range list.Content {
+		text, err := f.text(resolved(item))
+		if err != nil {
+			return "", err
+		}
+		words[i] = text
+	}
+	return strings.Join(words, " "), nil
+}
+
 func (f *frontmatter) decode(n *yaml.Node) error {
 	f.checkYAML(n)
 	fields := map[string]*string{
 		"name": &f.Name, "description": &f.Description, "license": &f.License, "compatibility": &f.Compatibility,
 		"allowed-tools": &f.AllowedTools,
 	}
-	var unknown, tools []string
+	var unknown []string
 	seen := map[string]bool{}
 	other := map[string]string{}
 	for i := 0; i < len(n.Content); i += 2 {
@@ -114,13 +127,9 @@ func (f *frontmatter) decode(n *yaml.Node) error {
 				return fmt.Errorf("metadata: %w", err)
 			}
 		case name == "allowed-tools" && value.Kind == yaml.SequenceNode:
-			for _, item := range value.Content {
-				if text, err = f.text(resolved(item)); err != nil {
-					return fmt.Errorf("allowed-tools: %w", err)
-				}
-				tools = append(tools, text)
+			if f.AllowedTools, err = f.words(value); err != nil {
+				return fmt.Errorf("allowed-tools: %w", err)
 			}
-			f.AllowedTools = strings.Join(tools, " ")
 		case field == nil:
 			unknown = append(unknown, name)
 			other[name] = text

@@ -259,8 +259,8 @@ func TestSkills(t *testing.T) {
 		{"empty metadata", head + "metadata:\n---\n", true, "skill/docs.pdf-forms"},
 		{"compatibility that is a list", head + "compatibility: [a]\n---\n", false,
 			`"compatibility":"[\"a\"]"|warning: compatibility: expected a string`},
-		{"aliases that multiply a text", head + "a: &a " + strings.Repeat("x", 1000) + "\nb: [" + strings.Repeat("*a,", 5000) +
-			"]\n---\n", false, "invalid: b: "},
+		{"aliases that multiply a text", head + "a: &a " + strings.Repeat("x", 1000) + "\nb: [" +
+			strings.Repeat("*a,", 5000) + "]\n---\n", false, "invalid: b: "},
 		{"aliases of fields that multiply a text", head + "a: &a " + strings.Repeat("x", 100_000) + "\nmetadata:\n" +
 			manyAliases(100) + "---\n", false, "invalid: metadata: expected at most 1572864 bytes"},
 		{"an alias to itself", head + "a: &a [*a]\n---\n", false, "invalid: a: "},

@@ -64,7 +64,8 @@ func TestOpenAPI(t *testing.T) {
 		{"integers beyond 2^64 in JSON",
 			`{"openapi":"3.1.0","info":{"title":"P"},"paths":{"/a":{"get":{"parameters":[{"name":"n","in":"query","schema":{"maximum":36893488147419103232}}]}}}}`,
 			`"schema":{"maximum":36893488147419103232}`},
-		{"a title with blanks", strings.Replace(head, "title: P", "title: Über API (v2)", 1) + "paths: {/a: {get: {operationId: a/b.c}}}\n",
+		{"a title with blanks", strings.Replace(head, "title: P", "title: Über API (v2)", 1) +
+			"paths: {/a: {get: {operationId: a/b.c}}}\n",
 			`tool/openapi.Über-API-v2.a-b-c |"display_name":"Über API (v2): a/b.c"`},
 		{"a path item that is a text", head + "paths: {/a: x}\n", "invalid: expected an object"},
 		{"a byte order mark", "\uFEFF" + head + "paths: {/a: {get: {}}}\n", "tool/openapi.P.GET-a "},
@@ -93,7 +94,8 @@ func TestOpenAPIFolder(t *testing.T) {
 		{"JSON", schema("models/tag.json#/a~1b"), `"schema":{"maximum":9007199254740993}`},
 		{"an encoded name", schema("models/with%20blank.yml"), `"schema":{"type":"boolean"}`},
 		{"a symbolic link inside", schema("models/inside.yml"), `"schema":{"type":"boolean"}`},
-		{"a path item outside of the folder", head + "  /a: {$ref: ../secret.yml}\n", "invalid: $ref: expected a reference to a part"},
+		{"a path item outside of the folder", head + "  /a: {$ref: ../secret.yml}\n",
+			"invalid: $ref: expected a reference to a part"},
 		{"a symbolic link to a file outside", head + "  /a: {$ref: models/outside.yml}\n", "invalid: $ref: |escapes"},
 		{"a symbolic link to a folder outside", head + "  /a: {$ref: models/folder/secret.yml}\n", "invalid: $ref: |escapes"},
 		{"an absolute path", head + "  /a: {$ref: /etc/hostname}\n", "invalid: $ref: expected a reference"},
@@ -104,7 +106,8 @@ func TestOpenAPIFolder(t *testing.T) {
 		{"a file that does not exist", head + "  /a: {$ref: none.yml}\n", "invalid: $ref: |none.yml: no such file"},
 		{"a schema outside of the folder is not read", schema("../secret.yml"), `"schema":{"$ref":"../secret.yml"}`},
 		{"a part that a file does not have", schema("models/pet.yml#/none"), "invalid: models/pet.yml#/none: expected a reference"},
-		{"files that refer to each other", head + "  /a: {$ref: models/cycle.yml}\n", "invalid: $ref: expected at most 12 references"},
+		{"files that refer to each other", head + "  /a: {$ref: models/cycle.yml}\n",
+			"invalid: $ref: expected at most 12 references"},
 		{"files that are too large", head + "  /a: {$ref: large.yml}\n", "error: |files and"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

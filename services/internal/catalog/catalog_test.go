@@ -272,7 +272,8 @@ func TestStoredByAnEarlierAttempt(t *testing.T) {
 	if again, _, err := c.PutIf(ctx, skill(1), []byte("{}"), absent); err != nil || again != first {
 		t.Errorf("got revision %d, %v, want %d", again, err, first)
 	}
-	if _, _, err := c.PutIf(bucket.WithRequest(ctx, "another"), skill(1), []byte("{}"), absent); !errors.Is(err, errExists) {
+	_, _, err = c.PutIf(bucket.WithRequest(ctx, "another"), skill(1), []byte("{}"), absent)
+	if !errors.Is(err, errExists) {
 		t.Errorf("another write: got %v, want %v", err, errExists)
 	}
 	present := func(revision uint64) error {

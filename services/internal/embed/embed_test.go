@@ -52,7 +52,7 @@ func TestCorrect(t *testing.T) {
 		{"a missing letter", "the certficates", "the certificates"},
 		{"a letter too much", "certifficates!", "certificates!"},
 		{"a wrong letter", "Certigicates", "certificates"},
-		{"two letters swapped", "netwrok ports", "network ports"},
+		{"two letters swapped", "netwrok ports", "network ports"}, //nolint:misspell // the test
 		{"the most frequent word", "servise", "service"},
 		{"a word of six letters without one of them", "bacup", "backup"},
 		{"a short word stays", "vlna", "vlna"},

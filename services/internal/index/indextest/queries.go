@@ -102,7 +102,7 @@ func foundByMisspeltWord(_ testing.TB, s subject) {
 		"certifciates":                   "security.check_certificates",
 		"certificattes":                  "security.check_certificates",
 		"restore the bakcup of database": "storage.restore_backup",
-		"who is responsable":             "people.list_owners",
+		"who is responsable":             "people.list_owners", //nolint:misspell // a typing error
 		"outdatde packages":              "software.find_outdated",
 		"which volumse have free space":  "storage.check_capacity",
 	} {
