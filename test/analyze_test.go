@@ -69,7 +69,7 @@ func TestInvalidAnalyses(t *testing.T) {
 			{"a query that is not a string", analyze, `{"query":1,"context":"{}","target":"H"}`, 400, "AN-400 query", ""},
 			{"no context", analyze, `{"query":"q","target":"H"}`, 400, "AN-400 context", ""},
 			{"an empty context", analyze, `{"query":"q","context":"","target":"H"}`, 400, "AN-400 context", ""},
-			{"a context that is not a string", analyze, `{"query":"q","context":{"hosts":[]},"target":"H"}`, 400,
+			{"a context that is a number", analyze, `{"query":"q","context":7,"target":"H"}`, 400,
 				"AN-400 context", ""},
 			{"no target", analyze, `{"query":"q","context":"{}"}`, 400, "AN-400 target", ""},
 			{"another agent's target", analyze, `{"query":"q","context":"{}","target":"K"}`, 400, "AN-400 target", ""},

@@ -216,7 +216,7 @@ func TestPutRecord(t *testing.T) {
 			{"not a text", a, `"x"`, 400, "CE-061 record", ""},
 			{"a duplicate field", a, `{"purpose":"a","purpose":"b"}`, 400, "CE-061", ""},
 			{"no JSON", a, `{`, 400, "CE-061", ""},
-			{"no body", a, ``, 400, "CE-061", ""},
+			{"no body", a, ``, 400, "CE-061 record", ""},
 			{"members beside the record", a, `{},"tenant_id":"$"`, 400, "CE-061", ""},
 			{"an unknown parameter", a + "?kind=tool", `{}`, 400, "CE-061 kind", ""},
 		})

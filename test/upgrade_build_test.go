@@ -17,12 +17,12 @@ var later = []struct{ file, before, after string }{
 	{"bus/topic.go", "\tbody, err := json.Marshal(v)\n",
 		"\tbody, err := json.Marshal(v)\n\tif len(body) > 2 && body[0] == '{' {\n\t\tbody = append([]byte(`{\"later\":[1],`), body[1:]...)\n\t}\n"},
 	{"services/analyze/analyze.go", "\te, done, err := a.estates.open(ctx, text, reserved(ctx))\n",
-		"\tif err := sender.Send(\"later\", map[string]int{\"later\": 1}); err != nil {\n\t\treturn err\n\t}\n\te, done, err := a.estates.open(ctx, text, reserved(ctx))\n"},
+		"\tif err := r.Sender.Send(\"later\", map[string]int{\"later\": 1}); err != nil {\n\t\treturn err\n\t}\n\te, done, err := a.estates.open(ctx, text, reserved(ctx))\n"},
 	{"services/analyze/loop.go", "schemas.EventTextDelta, schemas.TextDelta{Text: text})",
 		"schemas.EventTextDelta, map[string]any{\"text\": text, \"later\": 1})"},
 	{"services/tags/entry.go", "`{\"request_id\":`", "`{\"later\":[1],\"request_id\":`"},
-	{"services/internal/catalog/catalog.go", "\tmsg.Data = record\n\tif replaces {",
-		"\tmsg.Data = append([]byte(`{\"later\":[1],`), record[1:]...)\n\tif replaces {"},
+	{"services/internal/catalog/catalog.go", "\tmsg.Data = record\n",
+		"\tmsg.Data = append([]byte(`{\"later\":[1],`), record[1:]...)\n"},
 }
 
 // buildLater builds the program with these changes.

@@ -46,6 +46,7 @@ func ExampleClient_Put() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	put.Record = jsontext.Value(`{"purpose": "second"}`)
 	if _, err := c.Put(ctx, put, schemas.Precondition{}); err != nil { // another writer
 		log.Fatal(err)
 	}

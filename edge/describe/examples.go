@@ -123,6 +123,7 @@ var replyExamples = map[string]string{
   "next_cursor": null}`,
 
 	"RecordHits": `{"hits": [{"kind": "skill", "score": 0.83, "record": {"skill_id": "network.find_vlans"}}], "next_offset": null}`,
+	"TenantList": `{"tenants": [{"tenant_id": "acme", "count": 46}], "next_cursor": null}`,
 	"Quota":      `{"count": 46, "bytes": 18230, "max_count": 1000000, "max_bytes": 1717986880}`,
 
 	"ARDManifest": `{"specVersion": "1.0", "host": {"displayName": "example.com", "identifier": "example.com",

@@ -463,7 +463,6 @@ func TestWrongInput(t *testing.T) {
 	for name, o := range map[string]Options{
 		"a directory without skills":       {Source: dir},
 		"a command as skills":              {Command: []string{"x"}, Format: formatSkills},
-		"a card with a name of a number":   {Source: document, Format: formatCard},
 		"a registry without a list":        {Source: document, Format: formatRegistry},
 		"a file instead of a Cairn":        {Source: document, Format: formatCairn},
 		"a document of an unknown format":  {Source: document},
