@@ -18,6 +18,7 @@ import (
 	"cairn/bus/bustest"
 	"cairn/bus/replay"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 // serversOf starts three servers with JetStream that form a cluster.
@@ -373,12 +374,19 @@ func TestReplayShareOfATenant(t *testing.T) {
 	if stored := stream.CachedInfo().State.Bytes; stored < 2<<20 || stored > bound {
 		t.Errorf("stored %d bytes of 65 MiB, want at most %d", stored, bound)
 	}
+	replayed := func(name string) (events []string, err error) {
+		wait.Until(t, "the worker replies in time", func() bool {
+			events, err = resumed(t.Context(), conn, name, 0)
+			return !errors.Is(err, schemas.ErrAnalysisTimeout)
+		})
+		return events, err
+	}
 	for _, name := range []string{first, run("globex")} {
-		if events, err := resumed(t.Context(), conn, name, 0); err != nil || len(events) != 3 {
+		if events, err := replayed(name); err != nil || len(events) != 3 {
 			t.Errorf("resumed %d events of another tenant, %v, want 3", len(events), err)
 		}
 	}
-	if events, err := resumed(t.Context(), conn, over, 0); len(events) == 0 || !errors.Is(err, schemas.ErrRunNotFound) {
+	if events, err := replayed(over); len(events) == 0 || !errors.Is(err, schemas.ErrRunNotFound) {
 		t.Errorf("resumed %d events, %v, want some and that others are not retained", len(events), err)
 	}
 }
