@@ -217,7 +217,7 @@ func TestContainersRequireAuthentication(t *testing.T) {
 }
 
 // rejectedText marks texts that the embedding model rejects.
-const rejectedText = "rejectedText"
+const rejectedText = "unembeddable"
 
 // vectors returns the URL of an Ollama server that embeds texts by letter frequency.
 func vectors(t *testing.T) string {
