@@ -42,7 +42,8 @@ func TestRealQuarantine(t *testing.T) {
 				t.Errorf("the health is %s, want the record %s", reasons, f.named(bad.id))
 			}
 			b.elastic.rejectDocuments("")
-			f.registerAtOnce(t, []record{bad}, "") // registered again once the cause is removed
+			bad.word = records(t, "changed", 1)[0].word
+			f.registerAtOnce(t, []record{bad}, "")
 			f.recovered(t, append(good, bad))
 		})
 	}

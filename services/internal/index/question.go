@@ -22,6 +22,10 @@ const (
 // or the index lacks the model's vectors.
 var ErrNoVectors = errors.New("vectors unavailable")
 
+// maxID is the length of the longest id that a query can name, in bytes: 256 characters. Elasticsearch rejects terms
+// that are much longer.
+const maxID = 256 * 4
+
 // question is a query, split into parts and embedded.
 type question struct {
 	id       string      // of the document that the query names, if there is one
@@ -56,6 +60,9 @@ func newQuestion(ctx context.Context, e embed.Embedder, q Query) (question, erro
 
 // wordsOf returns the question for a text-only search.
 func wordsOf(q Query) question {
-	texts := parts(q.Text)
-	return question{id: trimPunctuation(q.Text), texts: texts, vectors: make([][]float32, len(texts))}
+	texts, id := parts(q.Text), trimPunctuation(q.Text)
+	if len(id) > maxID {
+		id = ""
+	}
+	return question{id: id, texts: texts, vectors: make([][]float32, len(texts))}
 }
