@@ -118,7 +118,8 @@ var (
 		Errors:     (*schemas.Error).Analysis,
 	})
 	ListRuns = declare(Endpoint[schemas.RunQuery, schemas.RunList]{"cairn.runs",
-		"Analyses in progress and those of the last day, the latest first, in pages", schemas.ErrMalformed, schemas.PermissionAnalyze})
+		"Analyses in progress and those of the last day, the latest first, in pages",
+		schemas.ErrMalformed, schemas.PermissionAnalyze})
 
 	// Render is the built-in rendering agent; --render may select another.
 	Render = declare(Stream[schemas.Rendering]{

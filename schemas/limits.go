@@ -54,7 +54,8 @@ var limitRows = []struct {
 		"AgentPart.mediaType TenantQuery.prefix"},
 	{tagNames, "Tag.tags"},
 	{between(1, 0), "TagWrite.ttl_seconds"},
-	{oneOfKinds, "Unregister.kind ReferrerQuery.kind RecordKey.kind RecordQuery.kind PutRecord.kind BulkRecord.kind AliasKey.kind"},
+	{oneOfKinds, "" +
+		"Unregister.kind ReferrerQuery.kind RecordKey.kind RecordQuery.kind PutRecord.kind BulkRecord.kind AliasKey.kind"},
 	{described(dotted(1)), "Unregister.id ReferrerQuery.id RecordKey.id PutRecord.id AliasKey.id"},
 	{withDefault(DefaultLimit, between(1, 1000)), "" +
 		"ReferrerQuery.limit RecordQuery.limit ListQuery.limit RunQuery.limit TenantQuery.limit TagQuery.limit"},

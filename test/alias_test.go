@@ -50,7 +50,7 @@ func TestAliases(t *testing.T) {
 			{"an absent version", "PUT " + path + "/x" + tenant, `{"version":"9.0.0"}`, 404, "CE-081", ""},
 			{"an absent revision", "PUT " + path + "/x" + tenant, `{"revision":"1"}`, 404, "CE-081", ""},
 			{"a revision of another catalog", "PUT " + path + "/x" + tenant, `{"revision":"other-1"}`, 404, "CE-081", ""},
-			{"what is no version", "PUT " + path + "/x" + tenant, `{"version":"A b"}`, 400, "CE-061 target.version", ""},
+			{"an invalid version", "PUT " + path + "/x" + tenant, `{"version":"A b"}`, 400, "CE-061 target.version", ""},
 			{"version and revision", "PUT " + path + "/x" + tenant, `{"version":"1.0.0","revision":"1"}`, 400, "CE-061 target",
 				""},
 			{"a body that is no object", "PUT " + path + "/x" + tenant, `[]`, 400, "CE-061 target", ""},

@@ -31,7 +31,7 @@ func TestPromoteAndRollback(t *testing.T) {
 		{"a rollback to a version", "rollback skill/net.pinned --to 1.0.0", 0, ""},
 		{"changes it, too", "get skill/net.pinned -o json", 0, `"version": "1.0.0"`},
 		{"an absent version to roll back to", "rollback skill/net.pinned --to 9.0.0", exitNotFound, ""},
-		{"what is no revision", "rollback skill/net.pinned --to X", exitUsage, ""},
+		{"an invalid revision", "rollback skill/net.pinned --to X", exitUsage, ""},
 		{"no record", "rollback skill/net.none", exitNotFound, ""},
 		{"an alias is deleted", "promote skill/net.pinned staging --delete", 0, "deleted skill/net.pinned@staging"},
 		{"a deletion names the aliases", "delete skill/net.pinned", 0, "deleted skill/net.pinned and its aliases production"},

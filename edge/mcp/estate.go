@@ -93,8 +93,9 @@ func (a EstateAnswer) text() string {
 // estateArgument describes the estate among the arguments of a tool. It is also accepted as a value; portable
 // schemas have one type.
 var estateArgument = jsonschema.Schema{
-	Type:        "string",
-	Description: "the JSON document as text: an object or array with arrays of records; the object or array itself is accepted too",
+	Type: "string",
+	Description: "the JSON document as text: an object or array with arrays of records; the object or array itself is " +
+		"accepted too",
 }
 
 // inspectSchema returns the tool that describes an array of an estate.

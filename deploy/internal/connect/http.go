@@ -28,10 +28,13 @@ type HTTP struct {
 	tenant *string // value of --tenant; nil: the command does not have the flag
 }
 
+// ScopeUsage ends the usage of --tenant.
+const ScopeUsage = "; empty: the tenant of a key of one tenant, otherwise the global scope"
+
 // TenantFlag defines --tenant. Without it, the command has the scope that the server gives requests without a
 // tenant: with a key of one tenant that tenant, and otherwise the global scope.
 func (c *HTTP) TenantFlag(cmd *cobra.Command, tenant *string, usage string) {
-	cmd.Flags().StringVar(tenant, "tenant", "", usage+"; empty: the tenant of a key of one tenant, otherwise the global scope")
+	cmd.Flags().StringVar(tenant, "tenant", "", usage+ScopeUsage)
 	c.tenant = tenant
 }
 

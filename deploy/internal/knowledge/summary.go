@@ -329,7 +329,7 @@ func (s *summary) rows(t *output.Table) {
 	}
 }
 
-// reasonOf returns what a message expected, without what it got instead.
+// reasonOf returns the message without the rejected value.
 func reasonOf(message string) string {
 	reason, _, _ := strings.Cut(message, ", got ")
 	return reason

@@ -35,7 +35,7 @@ func (m *merging) flags(cmd *cobra.Command) {
 	m.RetryTimeout = records.RetryTimeout
 	m.HTTP.Flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&m.tenant, "tenant", "", "with --merge: `TENANT` of the records; empty: the tenant of a key of one tenant, otherwise the global scope")
+	f.StringVar(&m.tenant, "tenant", "", "with --merge: `TENANT` of the records"+connect.ScopeUsage)
 	f.BoolVar(&m.wanted, "merge", false, "restore records into a running system, over the HTTP API")
 	f.StringVar(&m.record, "record", "", "with --merge: only the record `KIND/ID`")
 	f.BoolVar(&m.dry, "dry-run", false, "with --merge: print what would change")
