@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"cairn/test/wait"
 )
 
 func TestPromoteAndRollback(t *testing.T) {
@@ -10,6 +12,9 @@ func TestPromoteAndRollback(t *testing.T) {
 	url := shared(t)
 	for _, version := range []string{"1.0.0", "1.1.0"} {
 		do(t, `{"skill_id": "net.pinned", "version": "`+version+`"}`, "apply", "--url", url, "--tenant", "promote", "-")
+		wait.Until(t, "the history has version "+version, func() bool { // it omits revisions that are replaced at once
+			return do(t, "", "resolve", "net.pinned@"+version, "--url", url, "--tenant", "promote").code == 0
+		})
 	}
 	for _, row := range []struct {
 		name, command string
