@@ -29,6 +29,9 @@ const (
 	// attemptTimeout is the time without a reply after which a request is retried: the server that
 	// received it may have failed, or may no longer be the leader.
 	attemptTimeout = time.Second
+	// maxAttemptTimeout bounds the timeout of an attempt, which doubles for a server that is slow to reply. A request
+	// of 15 seconds has at least three attempts, because a server that loses an election drops what it has received.
+	maxAttemptTimeout = 4 * attemptTimeout
 	// duplicateWindow is the time for which a stream rejects duplicates of a message. It is longer than
 	// the deadline of any request and most suspensions of a worker, after which the worker may perform an
 	// earlier copy of a request that was retried. The server has 113 bytes in memory for each ID.
@@ -62,7 +65,7 @@ func Publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg) (seq ui
 	timeout, started := attemptTimeout, time.Now()
 	err = retryUnready(ctx, func() error {
 		seq, err = attempt(ctx, js, msg, timeout)
-		timeout *= 2
+		timeout = nextTimeout(timeout, err)
 		if errors.Is(err, jetstream.ErrNoStreamResponse) && !clustered(js) && time.Since(started) > attemptTimeout {
 			err = errStoreFailed // a server disables JetStream when its disk is full
 		}
@@ -94,9 +97,9 @@ func Purge(ctx context.Context, js jetstream.JetStream, name string, messages Ra
 	err = retryUnready(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		timeout *= 2
 		reply, err := js.Conn().RequestWithContext(ctx, subject, request)
 		if err != nil {
+			timeout = nextTimeout(timeout, err)
 			return err
 		}
 		var answer struct {
@@ -116,6 +119,14 @@ func Purge(ctx context.Context, js jetstream.JetStream, name string, messages Ra
 		return nil
 	})
 	return purged, err
+}
+
+// nextTimeout returns the timeout of the attempt after one that had this timeout and error.
+func nextTimeout(timeout time.Duration, err error) time.Duration {
+	if timedOut(err) {
+		return min(2*timeout, maxAttemptTimeout)
+	}
+	return timeout
 }
 
 // retryUnready retries do while the cluster has no leader or a replica is behind, until ctx ends.

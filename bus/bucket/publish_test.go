@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -38,9 +39,9 @@ func TestWithReplyMarginErrors(t *testing.T) {
 	}
 }
 
-// TestPurgeOfFullStore deletes a message while the server cannot store the tombstone.
-func TestPurgeOfFullStore(t *testing.T) {
-	t.Parallel()
+// withoutJetStream returns a connection to a server without JetStream, in whose place a test replies.
+func withoutJetStream(t *testing.T) (*nats.Conn, jetstream.JetStream) {
+	t.Helper()
 	nc, err := nats.Connect(bustest.StartNode(t, &server.Options{}).ClientURL())
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +51,14 @@ func TestPurgeOfFullStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = nc.Subscribe("$JS.API.STREAM.PURGE.KV_b", func(msg *nats.Msg) {
+	return nc, js
+}
+
+// TestPurgeOfFullStore deletes a message while the server cannot store the tombstone.
+func TestPurgeOfFullStore(t *testing.T) {
+	t.Parallel()
+	nc, js := withoutJetStream(t)
+	_, err := nc.Subscribe("$JS.API.STREAM.PURGE.KV_b", func(msg *nats.Msg) {
 		_ = msg.Respond([]byte(
 			`{"error":{"code":500,"err_code":10051,"description":"write /data/1.blk: no space left on device"}}`))
 	})
@@ -64,6 +72,30 @@ func TestPurgeOfFullStore(t *testing.T) {
 	const want = "the tag store cannot be written (no space left on device)"
 	if e, ok := errors.AsType[*schemas.Error](err); !ok || e.Detail != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestPurgeDuringLeaderElection has a request lost after a server has replied several times that there is no leader.
+func TestPurgeDuringLeaderElection(t *testing.T) {
+	t.Parallel()
+	responder, js := withoutJetStream(t)
+	requests := 0
+	_, err := responder.Subscribe("$JS.API.STREAM.PURGE.KV_b", func(msg *nats.Msg) {
+		switch requests++; {
+		case requests <= 5:
+			_ = msg.Respond([]byte(`{"error":{"code":503,"err_code":10008,"description":"system unavailable"}}`))
+		case requests > 6:
+			_ = msg.Respond([]byte(`{"success":true,"purged":1}`))
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	purged, err := bucket.Purge(ctx, js, "b", bucket.Range{Subject: "$KV.b.k", Last: 1})
+	if err != nil || purged != 1 {
+		t.Errorf("got %d messages, %v", purged, err)
 	}
 }
 
