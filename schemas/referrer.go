@@ -24,6 +24,22 @@ type ReferrerList struct {
 	NextCursor *string    `json:"next_cursor" doc:"null on the last page"`
 }
 
+// DanglingReferences are links by id to records that the scope of the linking record lacks.
+type DanglingReferences struct {
+	Count      int                 `json:"count"`
+	First      []DanglingReference `json:"first" doc:"at most 20 of them"`
+	Incomplete bool                `json:"incomplete,omitzero" doc:"there may be more: the catalog has too many links to follow all of them"`
+}
+
+// DanglingReference is a link to a record that does not exist.
+type DanglingReference struct {
+	Kind     string `json:"kind"`
+	ID       string `json:"id"`
+	TenantID string `json:"tenant_id,omitzero" doc:"absent: global"`
+	Field    string `json:"field" doc:"field of the record with the link, such as tool_ids"`
+	Target   string `json:"target" doc:"id that the record links to"`
+}
+
 // Referrer is a record that links to another one.
 type Referrer struct {
 	Kind     string `json:"kind"`

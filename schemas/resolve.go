@@ -100,7 +100,15 @@ type SkillPackage struct {
 	Guardrails      []jsontext.Value `json:"guardrails" doc:"guardrails of the global scope and of the tenant"`
 	Template        jsontext.Value   `json:"template" doc:"{} if the skill has none"`
 	Tools           []jsontext.Value `json:"tools" doc:"tools of the context builders and of the skill, without duplicates"`
+	Missing         []MissingRecord  `json:"missing,omitempty" doc:"records that the skill or its context builders link to and that the package lacks; absent: none"`
 	Explained
+}
+
+// MissingRecord is a record that a package lacks, because the scope has none of its id, or only a draft or retired one.
+type MissingRecord struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	Via  string `json:"via" doc:"field with the link, such as tool_ids"`
 }
 
 // EncodedPackage is an encoded SkillPackage.

@@ -13,7 +13,9 @@ type Health struct {
 	Catalog  string            `json:"catalog,omitempty" doc:"ID of the catalog that this service writes or reads"`
 	Revision uint64            `json:"revision,omitzero" doc:"watermark: the highest catalog revision that this service has applied"`
 	Index    *IndexStatus      `json:"index,omitzero" doc:"state of the shared index, if one is configured"`
-	Services []Health          `json:"services,omitempty" doc:"health of the workers, reported by the edge"`
+	// Dangling are reported without a degraded status: they are a fault of the records.
+	Dangling *DanglingReferences `json:"dangling_references,omitzero" doc:"links of the catalog to records that do not exist; absent: none"`
+	Services []Health            `json:"services,omitempty" doc:"health of the workers, reported by the edge"`
 }
 
 // Values of Health.Status.

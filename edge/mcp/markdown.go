@@ -46,6 +46,11 @@ func skillPackage(p schemas.SkillPackage) string {
 	if len(p.Template) > len("{}") {
 		records(&b, "Template", "template_id", []jsontext.Value{p.Template})
 	}
+	var missing []string
+	for _, m := range p.Missing {
+		missing = append(missing, m.Kind+"/"+m.ID)
+	}
+	bullets(&b, "Missing", missing)
 	return b.String()
 }
 

@@ -70,6 +70,7 @@ func ids(t testing.TB, kind string, records []jsontext.Value) []string {
 type parts struct {
 	Skill, Template             string
 	Builders, Guardrails, Tools []string
+	Missing                     []string
 }
 
 func (w *world) parts(tenant, id string) (parts, error) {
@@ -83,6 +84,9 @@ func (w *world) parts(tenant, id string) (parts, error) {
 		Builders:   ids(w.t, builder, a.Package.ContextBuilders),
 		Guardrails: ids(w.t, guard, a.Package.Guardrails),
 		Tools:      ids(w.t, tool, a.Package.Tools),
+	}
+	for _, m := range a.Package.Missing {
+		p.Missing = append(p.Missing, fmt.Sprintf("%s/%s via %s", m.Kind, m.ID, m.Via))
 	}
 	if string(a.Package.Template) != "{}" {
 		p.Template = ids(w.t, tmpl, []jsontext.Value{a.Package.Template})[0]
@@ -110,11 +114,23 @@ func TestSkillPackage(t *testing.T) {
 				{guard, "", `{"guardrail_id":"g","domain":"other"}`}, {tmpl, "", `{"template_id":"t"}`},
 				{tool, "", `{"tool_id":"p.s.one"}`}, {tool, "", `{"tool_id":"p.s.two"}`},
 			},
-			want: parts{"net.audit", "t", []string{"b", "a"}, []string{"g"}, []string{"p.s.two", "p.s.one"}}},
-		{name: "links to missing records are skipped",
-			records: []record{{skill, "",
-				`{"skill_id":"net.audit","context_builder_ids":["b"],"tool_ids":["p.s.one"],"template_id":"t"}`}},
-			want: parts{Skill: "net.audit"}},
+			want: parts{Skill: "net.audit", Template: "t", Builders: []string{"b", "a"}, Guardrails: []string{"g"},
+				Tools: []string{"p.s.two", "p.s.one"}}},
+		{name: "links to missing records are skipped and listed",
+			records: []record{{skill, "", `{"skill_id":"net.audit","context_builder_ids":["b"],"tool_ids":["p.s.one"],
+				"guardrail_ids":["g"],"template_id":"t"}`}},
+			want: parts{Skill: "net.audit", Missing: []string{"context_builder/b via context_builder_ids",
+				"guardrail/g via guardrail_ids", "tool/p.s.one via tool_ids", "template/t via template_id"}}},
+		{name: "a missing tool of several records is listed once",
+			records: []record{
+				{skill, "", `{"skill_id":"net.audit","context_builder_ids":["b"],"tool_ids":["p.s.one"]}`},
+				{builder, "", `{"context_builder_id":"b","tool_ids":["p.s.one"]}`},
+			},
+			want: parts{Skill: "net.audit", Builders: []string{"b"}, Missing: []string{"tool/p.s.one via tool_ids"}}},
+		{name: "a record of another tenant is missing", tenant: "acme",
+			records: []record{{skill, "acme", `{"skill_id":"net.audit","tool_ids":["p.s.one"]}`},
+				{tool, "other", `{"tool_id":"p.s.one"}`}},
+			want: parts{Skill: "net.audit", Missing: []string{"tool/p.s.one via tool_ids"}}},
 		{name: "tools of the context builders and of the skill, without duplicates",
 			records: []record{
 				{skill, "", `{"skill_id":"net.audit","context_builder_ids":["b"],"tool_ids":["p.s.one","p.s.three"]}`},
@@ -206,7 +222,8 @@ func TestSkillPackage(t *testing.T) {
 				{guard, "", `{"guardrail_id":"g","status":"draft"}`},
 				{builder, "", `{"context_builder_id":"b","domain":"net","status":"retired"}`},
 			},
-			want: parts{Skill: "net.audit", Tools: []string{"p.s.two", "p.s.three"}}},
+			want: parts{Skill: "net.audit", Tools: []string{"p.s.two", "p.s.three"},
+				Missing: []string{"tool/p.s.one via tool_ids", "template/t via template_id"}}},
 		{name: "values that an earlier version stored uninterpreted are not validated",
 			records: []record{
 				{skill, "", `{"skill_id":"net.audit","version":7,"labels":["x"],"resources":"none","instructions":{},"license":1,"replaced_by":[]}`},

@@ -66,6 +66,7 @@ type Resolver struct {
 	packages      packages
 	revisionReads singleflight.Group // shared reads of the log's revision
 	longScans     *admission.Pool
+	dangling      danglingReferences
 
 	stop   context.CancelFunc
 	follow sync.WaitGroup
@@ -398,6 +399,7 @@ func (r *Resolver) health(ctx context.Context) (schemas.Health, error) {
 		Revision: r.applied(),
 	}
 	h.Degraded = append(r.degraded(), r.backends(ctx, &h)...)
+	h.Dangling = r.dangling.current(ctx, r)
 	if len(h.Degraded) > 0 {
 		h.Status = schemas.StatusDegraded
 	}

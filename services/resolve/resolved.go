@@ -105,9 +105,16 @@ func (s resolvedSkill) enriched(ctx context.Context) (p *schemas.SkillPackage, e
 	if len(template) > 0 {
 		p.Template = template[0]
 	}
+	for _, n := range s.reader.Missing() {
+		p.Missing = append(p.Missing, schemas.MissingRecord{Kind: n.Kind, ID: n.ID, Via: n.Via})
+		s.why.size += missingSize + len(n.ID)
+	}
 	p.Explain = s.why.list
 	return p, nil
 }
+
+// missingSize is the size in bytes of a schemas.MissingRecord as JSON without its id.
+const missingSize = 80
 
 // reasons collects the records of a response, and their explanations if they were requested.
 type reasons struct {

@@ -59,12 +59,24 @@ func printHealth(t *output.Table, h schemas.Health) {
 		t.Row("degraded: " + sentence)
 	}
 	for _, s := range h.Services {
+		printDangling(t, s.Dangling)
 		if s.Index == nil {
 			continue
 		}
 		for _, r := range s.Index.QuarantinedRecords {
 			t.Row(fmt.Sprintf("quarantined: %s at revision %d: %s", r.Key, r.Revision, r.Reason))
 		}
+	}
+}
+
+// printDangling adds the number of dangling references and the first ones.
+func printDangling(t *output.Table, d *schemas.DanglingReferences) {
+	if d == nil {
+		return
+	}
+	t.Row(fmt.Sprintf("dangling references: %d", d.Count))
+	for _, r := range d.First {
+		t.Row("  " + output.Joined(r.Kind+"/"+r.ID, r.TenantID, r.Field+": "+r.Target))
 	}
 }
 

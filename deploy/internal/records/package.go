@@ -69,6 +69,9 @@ func WriteParts(out io.Writer, p schemas.SkillPackage) {
 			t.Row(stem+s.ID(), output.Joined(cmp.Or(s.ContextType, s.ToolClass), remark, why.Explanation(part.kind, s.ID())))
 		}
 	}
+	for _, m := range p.Missing {
+		t.Row("  missing", output.Joined(m.Kind+"/"+m.ID, "[via "+m.Via+"]"))
+	}
 	t.Write()
 }
 

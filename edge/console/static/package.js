@@ -35,7 +35,7 @@ export function PackageView({ id }) {
   return html`<${Page} title=${data?.manifest.display_name || id} subtitle=${html`Package of <code>${id}</code>`} actions=${html`<a class="button" href=${link(['catalog', 'skill', id])}>Record</a>`}>
     <${Problem} error=${error} />
     ${loading && !data && html`<${Loading} />`}
-    ${data && !error && html`<${Graph} of=${data} /><${Parts} of=${data} />`}
+    ${data && !error && html`<${Graph} of=${data} /><${Missing} list=${data.missing} /><${Parts} of=${data} />`}
   </${Page}>`;
 }
 
@@ -132,6 +132,12 @@ function Node({ node: { kind, id, record, via, scope, x, y } }) {
     <title>${id}${record.description || record.purpose ? `: ${record.purpose || record.description}` : ''}</title>
     <rect x=${x} y=${y} width=${NODE.width} height=${NODE.height} rx="7" /><rect class="stripe" x=${x} y=${y + 8} width="4" height=${NODE.height - 16} rx="2" />
     <text class="node-id" x=${x + 14} y=${y + 22}>${short(id)}</text><text class="node-via" x=${x + 14} y=${y + 40}>${short(`${owner} · ${via}`)}</text></a>`;
+}
+
+// Missing lists the records that the package lacks.
+function Missing({ list }) {
+  return list && html`<section class="missing"><h2>Missing</h2>
+    <ul class="plain">${list.map((m) => html`<li key=${m.kind + m.id}><span class="muted">${KINDS[m.kind].name}</span> <${RecordLink} kind=${m.kind} id=${m.id} /> <code>${m.via}</code></li>`)}</ul></section>`;
 }
 
 function Parts({ of }) {

@@ -1,7 +1,10 @@
 package catalog
 
 import (
+	"cmp"
 	"iter"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tidwall/btree"
@@ -101,6 +104,22 @@ func (v *View[V]) Get(key Key) (value V, ok bool) {
 		return r.Get(key.ID)
 	}
 	return value, false
+}
+
+// Collections returns the collections that are not empty, without groups, by kind and tenant.
+func (v *View[V]) Collections() []Collection {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	var list []Collection
+	for c := range v.collections {
+		if c.Group == "" {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b Collection) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Tenant, b.Tenant))
+	})
+	return list
 }
 
 // After iterates over the records of the collection whose ids follow id, in

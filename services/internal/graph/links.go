@@ -48,6 +48,20 @@ func kindOf(predicate string) string {
 	}
 }
 
+// Linked returns the fields of records of the kind that hold links.
+func Linked(kind string) []string {
+	switch kind {
+	case schemas.KindSkill:
+		return []string{ContextBuilders, Guardrails, Template, Tools}
+	case schemas.KindContextBuilder:
+		return []string{Tools, Skills}
+	case schemas.KindAgent, schemas.KindGuardrail, schemas.KindTemplate:
+		return []string{Skills}
+	default:
+		return nil
+	}
+}
+
 // Linking returns the field that holds links to records of the kind, and the kinds of records that have it.
 func Linking(kind string) (field string, kinds []string) {
 	switch kind {

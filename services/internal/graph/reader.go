@@ -27,6 +27,7 @@ type Reader struct {
 	Earlier *Revision
 
 	followed int // links
+	missing  []LinkedRecord
 }
 
 // Err returns an error if the results of earlier calls may be incomplete.
@@ -72,9 +73,19 @@ func (r *Reader) Linked(s scope.Scope, from Node, predicate string) []LinkedReco
 	for _, id := range ids {
 		if n, ok := r.Find(kindOf(predicate), s, id); ok {
 			linked = append(linked, LinkedRecord{n, predicate})
+		} else {
+			r.miss(predicate, id)
 		}
 	}
 	return linked
+}
+
+// Missing returns the distinct records, without tenants, to which followed links lead by id and which Has does not
+// have, in the order of the calls.
+func (r *Reader) Missing() []LinkedRecord { return dedupe(r.missing) }
+
+func (r *Reader) miss(predicate, id string) {
+	r.missing = append(r.missing, LinkedRecord{Node{Kind: kindOf(predicate), ID: id}, predicate})
 }
 
 // links returns the ids that the record links to by the predicate.
@@ -107,6 +118,9 @@ func (r *Reader) Guardrails(ctx context.Context, s scope.Scope, skill Node, doma
 	globalFirst := slices.Backward(s.Tenants())
 	var linked []LinkedRecord
 	for _, id := range r.links(skill, Guardrails) {
+		if _, ok := r.Find(kind, s, id); !ok {
+			r.miss(Guardrails, id)
+		}
 		for _, tenant := range globalFirst {
 			linked = append(linked, LinkedRecord{Node{kind, tenant, id}, Guardrails})
 		}
