@@ -47,6 +47,10 @@ const (
 	// HeaderBodySubject on the first message of a worker: the subject for the chunks of the
 	// body. Absent: the reply subject of the message.
 	HeaderBodySubject = "Cairn-Body-Subject"
+	// HeaderReferrers and HeaderReferrerCount over HTTP on the reply to a deletion: the first records that linked to the
+	// record, as references relative to /records/, and the number of all of them.
+	HeaderReferrers     = "Cairn-Referrers"
+	HeaderReferrerCount = "Cairn-Referrer-Count"
 	// HeaderRun over HTTP: the run of the answer.
 	HeaderRun = "Cairn-Run"
 	// HeaderBusy on an error: this worker has no free slot; another may have.

@@ -44,8 +44,8 @@ var (
 		"Register or replace a record of any kind")
 	PutRecords = register[schemas.PutRecords, schemas.RecordResults](
 		"cairn.records.bulk", "Register or replace many records of any kind, each with a result of its own")
-	DeleteRecord = register[schemas.Unregister, schemas.Unregistered](
-		"cairn.records.delete", "Delete a record; succeeds if there is none")
+	DeleteRecord = register[schemas.DeleteRecord, schemas.Unregistered](
+		"cairn.records.delete", "Delete a record to which no other links; succeeds if there is none")
 	PutAlias = register[schemas.PutAlias, schemas.AliasStored](
 		"cairn.records.put_alias", "Create or replace an alias of a revision of a record")
 	DeleteAlias = register[schemas.AliasKey, schemas.AliasDeleted](

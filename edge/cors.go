@@ -23,8 +23,8 @@ var (
 	}, ", ")}
 	// corsResponseHeaders are the response headers of the API that scripts cannot read otherwise.
 	corsResponseHeaders = []string{strings.Join([]string{
-		bus.HeaderRevision, bus.HeaderAliases, bus.HeaderIgnoredRevision, bus.HeaderRun, bus.HeaderRequestID, "ETag",
-		"Retry-After", "Allow", "WWW-Authenticate",
+		bus.HeaderRevision, bus.HeaderAliases, bus.HeaderReferrers, bus.HeaderReferrerCount, bus.HeaderIgnoredRevision,
+		bus.HeaderRun, bus.HeaderRequestID, "ETag", "Retry-After", "Allow", "WWW-Authenticate",
 	}, ", ")}
 )
 

@@ -66,7 +66,7 @@ func routes(e *edge) []route {
 		get("/records/{kind}/{id}/referrers", consistent(fromURL(bus.Referrers))),
 		get("/records/{kind}/{id}/usage", consistent(fromURL(bus.RecordUsage)), schemas.ErrRecordNotFound),
 		put("/records/{kind}/{id}", conditional(fromURLAndBody(bus.PutRecord, "record")), 200),
-		remove("/records/{kind}/{id}", conditional(unregister(bus.DeleteRecord))),
+		remove("/records/{kind}/{id}", conditional(unregister(bus.DeleteRecord)), schemas.ErrRecordReferenced),
 
 		get("/agents/{id}/card", withETag(consistent(agentCard())), schemas.ErrRecordNotFound),
 

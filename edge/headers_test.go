@@ -32,7 +32,7 @@ func TestHeaderSchemasMatchTheServer(t *testing.T) {
 		bus.GetRecord.Serve(f.service, func(context.Context, schemas.RecordAt) (schemas.RecordFound, error) {
 			return schemas.RecordFound{}, schemas.ErrRecordNotFound
 		}),
-		bus.DeleteRecord.Serve(f.service, func(context.Context, schemas.Unregister) (schemas.Unregistered, error) {
+		bus.DeleteRecord.Serve(f.service, func(context.Context, schemas.DeleteRecord) (schemas.Unregistered, error) {
 			return schemas.Unregistered{}, nil
 		}),
 	)

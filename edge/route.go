@@ -59,8 +59,8 @@ func put(path string, a action, status int, errors ...*schemas.Error) route {
 	return newRoute(http.MethodPut, path, a, status, errors)
 }
 
-func remove(path string, a action) route {
-	return newRoute(http.MethodDelete, path, a, http.StatusNoContent, nil)
+func remove(path string, a action, errors ...*schemas.Error) route {
+	return newRoute(http.MethodDelete, path, a, http.StatusNoContent, errors)
 }
 
 // specs returns the specs of the routes.

@@ -38,6 +38,7 @@ var (
 	ErrInvalidRegistration    = declare("CE-061", 400, "invalid registration request")
 	ErrToolNotFound           = declare("CE-071", 404, "tool not found")
 	ErrRecordNotFound         = declare("CE-081", 404, "record not found")
+	ErrRecordReferenced       = declare("CE-082", 409, "other records link to the record")
 
 	ErrAnalysisMalformed       = declare("AN-400", 400, "malformed analysis request")
 	ErrAnalysisUnauthenticated = declare("AN-401", 401, "not authenticated")
@@ -63,6 +64,8 @@ type Error struct {
 	Code      string       `json:"code" doc:"stable error code"`
 	RequestID string       `json:"request_id,omitzero" doc:"id of the request in logs"`
 	Fields    []FieldError `json:"errors,omitzero" doc:"invalid fields"`
+	// Referrers are those that prevent a deletion.
+	Referrers *ReferrerSummary `json:"referrers,omitzero" doc:"records that link to the record of a deletion"`
 }
 
 // FieldError describes one invalid field of a request.

@@ -1,12 +1,19 @@
 package schemas
 
+import (
+	"fmt"
+	"strings"
+)
+
 // ReferrerQuery requests a page of the records that link to an id.
 type ReferrerQuery struct {
 	Kind     string  `json:"kind" doc:"skill, agent, tool, context_builder, guardrail or template"`
 	ID       string  `json:"id" doc:"the record of the id need not exist"`
 	TenantID *string `json:"tenant_id,omitzero" doc:"absent: global scope only"`
-	Limit    *int    `json:"limit,omitzero" doc:"page length, 1 to 1000; 100 by default"`
-	Cursor   string  `json:"cursor,omitzero" doc:"next_cursor of the previous page"`
+	// AllTenants needs no permission of its own: a credential for tenants is always in one of them.
+	AllTenants bool   `json:"all_tenants,omitzero" doc:"without tenant_id: also records of all tenants that link to the global record, in one page"`
+	Limit      *int   `json:"limit,omitzero" doc:"page length, 1 to 1000; 100 by default"`
+	Cursor     string `json:"cursor,omitzero" doc:"next_cursor of the previous page"`
 }
 
 // Validate returns ErrMalformed with the invalid fields.
@@ -22,6 +29,41 @@ func (q *ReferrerQuery) tenantField() tenantField { return tenantField{"tenant_i
 type ReferrerList struct {
 	Referrers  []Referrer `json:"referrers" doc:"records of any status: by kind, the tenant's before global ones, and by id"`
 	NextCursor *string    `json:"next_cursor" doc:"null on the last page"`
+	Count      int        `json:"count" doc:"number of referrers of all pages"`
+}
+
+// MaxReferrers is the maximum number of referrers that the answer to a deletion names.
+const MaxReferrers = 20
+
+// ReferrerSummary describes the referrers of a record.
+type ReferrerSummary struct {
+	Count int        `json:"count"`
+	First []Referrer `json:"first" doc:"at most 20 of them"`
+}
+
+// String returns the number of referrers and the first ones.
+func (s ReferrerSummary) String() string {
+	names := make([]string, len(s.First))
+	for i, r := range s.First {
+		names[i] = r.Kind + "/" + r.ID
+		if r.TenantID != "" {
+			names[i] += " of tenant " + r.TenantID
+		}
+	}
+	text := strings.Join(names, ", ")
+	switch {
+	case s.Count == 1:
+		return "1 record links to it: " + text
+	case s.Count > len(s.First):
+		text += ", …"
+	}
+	return fmt.Sprintf("%d records link to it: %s", s.Count, text)
+}
+
+// DeleteRecord removes a record. Removing an absent record is not an error.
+type DeleteRecord struct {
+	Unregister
+	Force bool `json:"force,omitzero" doc:"also a record to which others link"`
 }
 
 // DanglingReferences are links by id to records that the scope of the linking record lacks.

@@ -193,7 +193,8 @@ type Unregister struct {
 // Unregistered is the response to an Unregister.
 type Unregistered struct {
 	Registered
-	Aliases []string `json:"aliases,omitempty" doc:"names of the aliases that were deleted with the record"`
+	Aliases   []string         `json:"aliases,omitempty" doc:"names of the aliases that were deleted with the record"`
+	Referrers *ReferrerSummary `json:"referrers,omitzero" doc:"records that linked to the deleted one; absent: none, or unknown"`
 }
 
 // Validate returns ErrInvalidRegistration with the invalid fields.

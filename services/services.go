@@ -161,6 +161,9 @@ func (w *wiring) register(ctx context.Context) error {
 	}
 	w.onStop(counter.Close)
 	deps := register.Deps{Catalog: log, Counter: counter, WaitVisible: register.ConfirmVisible(w.conn, log)}
+	deps.Referrers = func(ctx context.Context, q schemas.ReferrerQuery) (schemas.ReferrerList, error) {
+		return bus.Referrers.Call(ctx, w.conn, q)
+	}
 	writes := bus.MonitorWrites(w.conn, catalog.Bucket, "catalog")
 	w.onStop(writes.Close)
 	deps.StorageWarnings = func(ctx context.Context) ([]string, error) {

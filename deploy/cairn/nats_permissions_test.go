@@ -27,6 +27,7 @@ var mayPublish = []permission{
 	{"cairn.register.skill", "edge platform", "requests"},
 	{"cairn.resolve.skill", "edge platform", "requests"},
 	{"cairn.records.get", "edge platform", "requests"},
+	{"cairn.records.referrers", "edge worker platform", "requests; a deletion asks for referrers"},
 	{"cairn.skills", "edge platform", "requests"},
 	{"cairn.tools", "edge platform", "requests"},
 	{"cairn.analyze", "edge platform", "requests"},

@@ -211,10 +211,14 @@ func (c *Client) Referrers(ctx context.Context, q schemas.ReferrerQuery) iter.Se
 	return pages(q.Cursor, func(cursor string) ([]schemas.Referrer, *string, error) {
 		q := q
 		q.Cursor = cursor
-		var page schemas.ReferrerList
-		err := c.read(ctx, recordPath(q.Kind, q.ID, nil)+"/referrers", &q, &page, "kind", "id")
+		page, err := c.ReferrerPage(ctx, q)
 		return page.Referrers, page.NextCursor, err
 	})
+}
+
+// ReferrerPage returns a page of Referrers, with the number of all of them.
+func (c *Client) ReferrerPage(ctx context.Context, q schemas.ReferrerQuery) (page schemas.ReferrerList, err error) {
+	return page, c.read(ctx, recordPath(q.Kind, q.ID, nil)+"/referrers", &q, &page, "kind", "id")
 }
 
 // read validates a request and reads its response at the path, with the members of the request
@@ -260,24 +264,19 @@ func (c *Client) Put(ctx context.Context, r schemas.PutRecord, p schemas.Precond
 
 // Delete deletes the record of the tenant, or the global one without a tenant. It succeeds
 // if there is none, unless the precondition requires one: with IfMatch "*", it returns
-// schemas.ErrPreconditionFailed.
-func (c *Client) Delete(ctx context.Context, key schemas.RecordKey, p schemas.Precondition) error {
-	_, err := c.DeleteWithAliases(ctx, key, p)
-	return err
-}
-
-// DeleteWithAliases is Delete, and returns the names of the aliases that were deleted with the record.
-func (c *Client) DeleteWithAliases(ctx context.Context, key schemas.RecordKey,
+// schemas.ErrPreconditionFailed. Unless d forces it, it returns schemas.ErrRecordReferenced if other records
+// link to the record. aliases are the names of the aliases that were deleted with the record.
+func (c *Client) Delete(ctx context.Context, d schemas.DeleteRecord,
 	p schemas.Precondition) (aliases []string, err error) {
-	if err := key.Validate(); err != nil {
+	if err := d.Validate(); err != nil {
 		return nil, err
 	}
-	values := url.Values{}
-	if key.TenantID != nil {
-		values.Set("tenant_id", *key.TenantID)
+	values, err := query(d, "kind", "id")
+	if err != nil {
+		return nil, err
 	}
-	header, err := c.call(ctx,
-		conditional(request{method: http.MethodDelete, path: recordPath(key.Kind, key.ID, values)}, p), nil, nil)
+	header, err := c.call(ctx, conditional(request{method: http.MethodDelete, path: recordPath(d.Kind, d.ID, values)}, p),
+		nil, nil)
 	if names := header.Get(headerAliases); names != "" {
 		aliases = strings.Split(names, ",")
 	}

@@ -431,10 +431,12 @@ func TestRequests(t *testing.T) {
 		schemas.ErrToolNotFound) {
 		t.Error(err)
 	}
-	if err := c.Delete(ctx, key, schemas.Precondition{IfMatch: stored.ETag}); err != nil {
+	deletion := schemas.DeleteRecord{Unregister: schemas.Unregister{Kind: key.Kind, ID: key.ID, TenantID: key.TenantID}}
+	if _, err := c.Delete(ctx, deletion, schemas.Precondition{IfMatch: stored.ETag}); err != nil {
 		t.Error(err)
 	}
-	if err := c.Delete(ctx, key, schemas.Precondition{IfMatch: "*"}); !errors.Is(err, schemas.ErrPreconditionFailed) {
+	_, err = c.Delete(ctx, deletion, schemas.Precondition{IfMatch: "*"})
+	if !errors.Is(err, schemas.ErrPreconditionFailed) {
 		t.Error(err)
 	}
 	tag := schemas.TagKey{RequestID: "r/1", TenantID: &tenant}

@@ -113,7 +113,7 @@ var replyExamples = map[string]string{
 	"AliasStored": `{"kind": "skill", "id": "network.find_vlans", "name": "production", "revision": "ID-42",
 		"version": "1.2.0"}`,
 	"RecordHistory": `{"revisions": [{"revision": "ID-42", "stored_at": "2026-11-23T12:00:00Z", "version": "1.2.0", "status": "active"}]}`,
-	"ReferrerList":  `{"referrers": [{"kind": "skill", "id": "network.find_vlans", "tenant_id": "acme", "field": "tool_ids", "status": "active"}], "next_cursor": null}`,
+	"ReferrerList":  `{"referrers": [{"kind": "skill", "id": "network.find_vlans", "tenant_id": "acme", "field": "tool_ids", "status": "active"}], "next_cursor": null, "count": 1}`,
 	"RecordUsage":   `{"resolved": {"count": 12, "last_at": "2026-11-23T12:00:00Z"}, "found": {"count": 0}}`,
 	"RecordStored": `{"kind": "skill", "id": "network.find_vlans",
   "warnings": [{"field": "tool_ids[0]", "message": "no tool has the id netbox.vlans.list"}]}`,

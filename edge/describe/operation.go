@@ -235,6 +235,10 @@ func (o operation) success() (object, error) {
 	if o.Consistent {
 		head[bus.HeaderIgnoredRevision] = object{"$ref": "#/components/headers/IgnoredRevision"}
 	}
+	if o.Request == reflect.TypeFor[schemas.Unregister]() {
+		head[bus.HeaderReferrers] = object{"$ref": "#/components/headers/Referrers"}
+		head[bus.HeaderReferrerCount] = object{"$ref": "#/components/headers/ReferrerCount"}
+	}
 	if o.ETag || o.Conditional && o.Status != http.StatusNoContent {
 		head["ETag"] = object{"$ref": "#/components/headers/ETag"}
 	}

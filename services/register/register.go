@@ -44,6 +44,8 @@ func ConfirmVisible(conn *bus.Conn, c *catalog.Catalog) WaitVisible {
 type Deps struct {
 	Catalog     *catalog.Catalog
 	WaitVisible WaitVisible
+	// Referrers returns the records that link to one.
+	Referrers func(context.Context, schemas.ReferrerQuery) (schemas.ReferrerList, error)
 	// Counter enforces the quota of each tenant. The caller closes it after the service.
 	Counter *Counter
 	// StorageWarnings describes the buckets that store no messages or are nearly full, for the health.
@@ -64,10 +66,14 @@ func Serve(s *bus.Service, d Deps) error {
 		bus.RegisterContextBuilder.Serve(s, r.contextBuilder),
 		bus.RegisterGuardrail.Serve(s, r.guardrail),
 		bus.RegisterTemplate.Serve(s, r.template),
-		bus.Unregister.Serve(s, r.delete),
+		bus.Unregister.Serve(s, func(ctx context.Context, u schemas.Unregister) (schemas.Unregistered, error) {
+			return unregister(ctx, r, u)
+		}),
 		bus.PutRecord.Serve(s, r.putRecord),
 		bus.PutRecords.Serve(s, r.putRecords),
-		bus.DeleteRecord.Serve(s, r.delete),
+		bus.DeleteRecord.Serve(s, func(ctx context.Context, d schemas.DeleteRecord) (schemas.Unregistered, error) {
+			return deleteRecord(ctx, r, d)
+		}),
 		bus.PutAlias.Serve(s, aliases{r}.put),
 		bus.DeleteAlias.Serve(s, aliases{r}.delete),
 		bus.RecordQuota.Serve(s, r.quota),

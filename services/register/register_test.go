@@ -49,6 +49,9 @@ func serveCatalog(t testing.TB, conn *bus.Conn, deps register.Deps, most quota.A
 	}
 	t.Cleanup(counter.Close)
 	deps.Counter = counter
+	deps.Referrers = func(ctx context.Context, q schemas.ReferrerQuery) (schemas.ReferrerList, error) {
+		return bus.Referrers.Call(ctx, conn, q)
+	}
 	deps.StorageWarnings = func(context.Context) ([]string, error) { return nil, nil }
 	if err := register.Serve(bustest.Service(t, conn, "register"), deps); err != nil {
 		t.Fatal(err)

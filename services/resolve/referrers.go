@@ -12,56 +12,97 @@ import (
 	"cairn/services/internal/scope"
 )
 
-// listReferrers returns a page of the records in the scope that link to an id, by kind, collection and id. A global
-// record that a tenant's record replaces is omitted.
+// listReferrers returns a page of the records in the scope that link to an id, by kind, collection and id, and the
+// number of all of them. A global record that a tenant's record replaces is omitted.
 func listReferrers(ctx context.Context, r *Resolver, q schemas.ReferrerQuery) (list schemas.ReferrerList, err error) {
 	if err := r.waitMinRevision(ctx); err != nil {
 		return list, err
 	}
 	s := scope.Scope(schemas.ValueOr(q.TenantID, ""))
-	field, kinds := graph.Linking(q.Kind)
-	var collections []graph.Node // without ids
-	for _, kind := range kinds {
-		for _, tenant := range s.Tenants() {
-			collections = append(collections, graph.Node{Kind: kind, Tenant: tenant})
-		}
-	}
-	after := "" // in the first collection
+	field, collections := linkingCollections(r, s, q)
+	first, after := 0, "" // the page begins after an id of a collection
 	if q.Cursor != "" {
 		position, err := schemas.ParseCursor(q.Cursor)
 		if err != nil {
 			return list, err
 		}
 		kind, id, _ := strings.Cut(position.After, "/")
-		first := slices.Index(collections, graph.Node{Kind: kind, Tenant: tenantAt(position, s)})
-		if first < 0 {
+		first = slices.Index(collections, graph.Node{Kind: kind, Tenant: tenantAt(position, s)})
+		if first < 0 || q.AllTenants {
 			return list, schemas.ErrCursor
 		}
-		collections, after = collections[first:], id
+		after = id
 	}
 	limit := schemas.ValueOr(q.Limit, schemas.DefaultLimit)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	for _, c := range collections {
-		target := graph.Node{Kind: q.Kind, Tenant: c.Tenant, ID: q.ID}
-		ids := r.graph.Referrers(ctx, c.Kind, field, target)
-		listed := func(id string) bool {
-			return id > after && !replacedInScope(r, s, graph.Node{Kind: c.Kind, Tenant: c.Tenant, ID: id})
+	for i, c := range collections {
+		ids := countedReferrers(ctx, r, s, reference{c, field, q}, &list.Count)
+		if i < first || list.NextCursor != nil || len(list.Referrers) == limit && q.AllTenants {
+			for range ids { // counts them
+			}
+			continue
 		}
-		for _, id := range lowest(ids, listed, limit+1-len(list.Referrers)) {
+		for _, id := range lowest(ids, func(id string) bool { return i > first || id > after }, limit+1-len(list.Referrers)) {
 			if len(list.Referrers) == limit {
-				last := list.Referrers[limit-1]
-				list.NextCursor = schemas.Cursor{Global: last.TenantID == scope.Global}.Next(last.Kind + "/" + last.ID)
-				return list, nil
+				if last := list.Referrers[limit-1]; !q.AllTenants {
+					list.NextCursor = schemas.Cursor{Global: last.TenantID == scope.Global}.Next(last.Kind + "/" + last.ID)
+				}
+				break
 			}
 			n := graph.Node{Kind: c.Kind, Tenant: c.Tenant, ID: id}
 			list.Referrers = append(list.Referrers, schemas.Referrer{
 				Kind: n.Kind, ID: id, TenantID: n.Tenant, Field: field, Status: cmp.Or(r.factsOf(n).status, schemas.StatusActive),
 			})
 		}
-		after = ""
 	}
 	return list, ctx.Err()
+}
+
+// linkingCollections returns the field that links to records of the kind, and the collections, as nodes without ids,
+// whose records may link to the id.
+func linkingCollections(r *Resolver, s scope.Scope, q schemas.ReferrerQuery) (field string, list []graph.Node) {
+	field, kinds := graph.Linking(q.Kind)
+	if q.AllTenants && s == scope.Global {
+		for _, c := range r.view.Collections() {
+			if slices.Contains(kinds, c.Kind) {
+				list = append(list, graph.Node{Kind: c.Kind, Tenant: c.Tenant})
+			}
+		}
+		return field, list
+	}
+	for _, kind := range kinds {
+		for _, tenant := range s.Tenants() {
+			list = append(list, graph.Node{Kind: kind, Tenant: tenant})
+		}
+	}
+	return field, list
+}
+
+// reference is a link by the field from records of a collection to the id of a query.
+type reference struct {
+	from  graph.Node // without an id
+	field string
+	to    schemas.ReferrerQuery
+}
+
+// countedReferrers yields the ids of the records in the scope with the reference, and counts them. The caller
+// holds mu.
+func countedReferrers(ctx context.Context, r *Resolver, s scope.Scope, link reference, count *int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		target := graph.Node{Kind: link.to.Kind, Tenant: link.from.Tenant, ID: link.to.ID}
+		if s == scope.Global && target.Kind != schemas.KindGuardrail && target.Tenant != scope.Global && r.linked(target) {
+			return // the links of the tenant lead to its own record
+		}
+		for id := range r.graph.Referrers(ctx, link.from.Kind, link.field, target) {
+			if replacedInScope(r, s, graph.Node{Kind: link.from.Kind, Tenant: link.from.Tenant, ID: id}) {
+				continue
+			}
+			if *count++; !yield(id) {
+				return
+			}
+		}
+	}
 }
 
 // lowest returns the n lowest of the listed ids in order. It sorts at most 2n ids at a time, and looks up few of
@@ -86,5 +127,5 @@ func lowest(ids iter.Seq[string], listed func(id string) bool, n int) []string {
 // global one in the scope. The caller holds mu.
 func replacedInScope(r *Resolver, s scope.Scope, n graph.Node) bool {
 	own := graph.Node{Kind: n.Kind, Tenant: string(s), ID: n.ID}
-	return n.Kind != schemas.KindGuardrail && own != n && r.linked(own)
+	return n.Kind != schemas.KindGuardrail && n.Tenant == scope.Global && own != n && r.linked(own)
 }

@@ -141,8 +141,9 @@ func credentials(ctx context.Context, c *client.Client, tenant string) []finding
 	}{
 		{schemas.PermissionTag, func() error { return c.DeleteTag(ctx, schemas.TagKey{RequestID: none, TenantID: scope}) }},
 		{schemas.PermissionRegister, func() error { // no record has this entity tag
-			return c.Delete(ctx, schemas.RecordKey{Kind: schemas.KindAgent, ID: none, TenantID: scope},
-				schemas.Precondition{IfMatch: `"` + none + `-0"`})
+			d := schemas.DeleteRecord{Unregister: schemas.Unregister{Kind: schemas.KindAgent, ID: none, TenantID: scope}}
+			_, err := c.Delete(ctx, d, schemas.Precondition{IfMatch: `"` + none + `-0"`})
+			return err
 		}},
 		{schemas.PermissionAnalyze, func() error { return c.CancelRun(ctx, none) }},
 	} {

@@ -27,6 +27,7 @@ const (
 type applyOptions struct {
 	connection
 	prune  bool
+	force  bool
 	labels string
 	dry    string
 	strict bool
@@ -58,7 +59,8 @@ The body of a registration request is accepted too, such as
 A record replaces the one with the same id and tenant; of duplicates in one call the
 last one wins. --prune deletes records that are not in the files: of the kinds and the
 tenants that are in the files, and with --labels only those with all of the labels. It
-deletes nothing if a record was rejected.
+deletes nothing if a record was rejected. If other records link to those that it would
+delete, it asks, and needs --force without a terminal.
 
 --dry-run prints what would change; --dry-run=client only validates the files and needs
 no server. Requests that an overloaded server rejects are retried. If records are rejected,
@@ -84,6 +86,7 @@ the exit code is that of the first one, such as 2 for an invalid record.`,
 	a.flags(cmd, "default `TENANT` of records without tenant_id")
 	f := cmd.Flags()
 	f.BoolVar(&a.prune, "prune", false, "delete records that are not in the files")
+	forceFlag(cmd, &a.force, "with --prune: also delete records to which others link")
 	f.StringVar(&a.labels, "labels", "", "with --prune: delete only records with all of these `LABELS`, such as owner=ci")
 	a.strictly(cmd)
 	flags.Choice(cmd, &a.dry, "dry-run", "",
@@ -119,7 +122,8 @@ func (a *applyOptions) run(cmd *cobra.Command, list []records.Record) error {
 	}
 	var err error
 	if a.prune && !s.failed() {
-		err = a.pruneStale(ctx, s)
+		bar.Close() // before a question
+		err = a.pruneStale(cmd, s)
 	}
 	bar.Close()
 	s.Retries = a.Client.Retries()
@@ -164,14 +168,23 @@ func (a *applyOptions) batch(ctx context.Context, s *summary, batch []int, bar *
 }
 
 // pruneStale deletes the records that are not in the source.
-func (a *applyOptions) pruneStale(ctx context.Context, s *summary) error {
-	stale, err := a.stale(ctx, s)
+func (a *applyOptions) pruneStale(cmd *cobra.Command, s *summary) error {
+	stale, err := a.stale(cmd.Context(), s)
 	if err != nil {
 		return err
 	}
+	together := &deletion{client: a.Client, force: a.force}
 	for _, r := range stale {
+		together.keys = append(together.keys, records.ExactKey(r.Kind, r.ID, r.Tenant))
+	}
+	if a.dry == dryNone {
+		if err := together.permit(cmd); err != nil {
+			return err
+		}
+	}
+	for i, r := range stale {
 		if a.dry == dryNone {
-			_, err := deleteExisting(ctx, a.Client, records.ExactKey(r.Kind, r.ID, r.Tenant))
+			_, err := together.delete(cmd.Context(), i)
 			if err != nil && !errors.Is(err, schemas.ErrRecordNotFound) {
 				return err
 			}

@@ -1,9 +1,7 @@
 package knowledge
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,7 +9,6 @@ import (
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
-	"cairn/edge/client"
 	"cairn/schemas"
 )
 
@@ -19,6 +16,7 @@ import (
 type deleteOptions struct {
 	connection
 	ignore bool
+	force  bool
 }
 
 func deleteCommand() *cobra.Command {
@@ -28,7 +26,10 @@ func deleteCommand() *cobra.Command {
 		Short: "Delete records",
 		Long: `Delete deletes records of the scope that --tenant selects. A deletion is
 durable at once and cannot be undone; "cairn export" saves the records before. The exit
-code is 3 if a record does not exist.`,
+code is 3 if a record does not exist.
+
+If other records link to a record, delete asks, and without a terminal it deletes nothing
+unless --force is set; the exit code is 4. Links between the deleted records do not matter.`,
 		Example: `  cairn delete tool netbox.vlans.list --tenant acme
   cairn get skill --tenant acme --scope tenant --status retired -o name | xargs cairn delete --tenant acme`,
 		Args:              flags.Args(targetsUse, 1, -1),
@@ -36,6 +37,7 @@ code is 3 if a record does not exist.`,
 		RunE:              d.run,
 	}
 	d.flags(cmd, "`TENANT` of the records")
+	forceFlag(cmd, &d.force, "also delete records to which others link")
 	cmd.Flags().BoolVar(&d.ignore, "ignore-not-found", false, "succeed for records that do not exist")
 	return cmd
 }
@@ -46,10 +48,14 @@ func (d *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	together := &deletion{client: d.Client, force: d.force, keys: keys}
+	if err := together.permit(cmd); err != nil {
+		return err
+	}
 	bar := output.NewProgress(cmd.ErrOrStderr(), "deleting", len(keys))
 	errs, aliases := make([]error, len(keys)), make([][]string, len(keys))
 	records.Concurrently(len(keys), func(i int) {
-		aliases[i], errs[i] = deleteExisting(cmd.Context(), d.Client, keys[i])
+		aliases[i], errs[i] = together.delete(cmd.Context(), i)
 		bar.Add(1)
 	})
 	bar.Close()
@@ -66,14 +72,4 @@ func (d *deleteOptions) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return report(cmd.ErrOrStderr(), errs)
-}
-
-// deleteExisting deletes a record and returns the names of its aliases, or schemas.ErrRecordNotFound.
-func deleteExisting(ctx context.Context, c *client.Client, key schemas.RecordKey) (aliases []string, err error) {
-	aliases, err = c.DeleteWithAliases(ctx, key, schemas.Precondition{IfMatch: "*"})
-	if errors.Is(err, schemas.ErrPreconditionFailed) {
-		return nil, schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q %s", key.Kind, key.ID,
-			scopeOf(schemas.ValueOr(key.TenantID, ""))))
-	}
-	return aliases, err
 }

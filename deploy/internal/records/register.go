@@ -144,8 +144,8 @@ func Delete(ctx context.Context, c *client.Client, list []Record, tenant string)
 	defer cancel()
 	errs := make([]error, len(list))
 	Concurrently(len(list), func(i int) {
-		key := schemas.RecordKey{Kind: list[i].Kind, ID: list[i].ID, TenantID: &tenant}
-		errs[i] = c.Delete(ctx, key, schemas.Precondition{})
+		record := schemas.Unregister{Kind: list[i].Kind, ID: list[i].ID, TenantID: &tenant}
+		_, errs[i] = c.Delete(ctx, schemas.DeleteRecord{Unregister: record, Force: true}, schemas.Precondition{})
 	})
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if len(errs) > 0 {

@@ -12,6 +12,7 @@ export class ApiError extends Error {
     this.title = body.title || `HTTP status ${status}`;
     this.requestID = body.request_id || '';
     this.errors = body.errors || [];
+    this.referrers = body.referrers;
   }
 }
 

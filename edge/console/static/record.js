@@ -76,7 +76,7 @@ function Delete({ kind, id, record, etag, onClose }) {
   const [error, setError] = useState();
   const remove = async () => {
     try {
-      await call('DELETE', recordPath(kind, id), { query: { tenant_id: record.tenant_id }, headers: { 'If-Match': etag } });
+      await call('DELETE', recordPath(kind, id), { query: { tenant_id: record.tenant_id, force: Boolean(error?.referrers) || undefined }, headers: { 'If-Match': etag } });
       navigate(link(['catalog', kind]));
     } catch (e) {
       setError(e);
@@ -85,7 +85,7 @@ function Delete({ kind, id, record, etag, onClose }) {
   return html`<${Dialog} title="Delete this record?" onClose=${onClose}>
     <p><code>${id}</code> of ${record.tenant_id ? html`the tenant <strong>${record.tenant_id}</strong>` : 'the global scope'} is removed. Records that link to it lose the link.</p>
     <${Problem} error=${error} />
-    <div class="actions"><button onClick=${onClose}>Cancel</button><button class="danger" onClick=${remove}>Delete</button></div>
+    <div class="actions"><button onClick=${onClose}>Cancel</button><button class="danger" onClick=${remove}>${error?.referrers ? 'Delete nevertheless' : 'Delete'}</button></div>
   </${Dialog}>`;
 }
 

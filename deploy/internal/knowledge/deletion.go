@@ -1,0 +1,119 @@
+package knowledge
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
+	"cairn/edge/client"
+	"cairn/schemas"
+)
+
+// deletion deletes records together. Links between them do not prevent it.
+type deletion struct {
+	client *client.Client
+	force  bool // also records to which others link
+	keys   []schemas.RecordKey
+
+	linked []bool // whether other records link to each record, as the user has permitted
+}
+
+// forceFlag adds --force.
+func forceFlag(cmd *cobra.Command, force *bool, usage string) {
+	cmd.Flags().BoolVar(force, "force", false, usage)
+}
+
+// permit asks for the deletion of records to which records outside the deletion link. Without a terminal it returns
+// schemas.ErrRecordReferenced.
+func (d *deletion) permit(cmd *cobra.Command) error {
+	d.linked = make([]bool, len(d.keys))
+	if d.force {
+		return nil
+	}
+	together := map[change]bool{}
+	for _, key := range d.keys {
+		together[change{Kind: key.Kind, ID: key.ID, Tenant: schemas.ValueOr(key.TenantID, "")}] = true
+	}
+	outside, errs := make([]schemas.ReferrerSummary, len(d.keys)), make([]error, len(d.keys))
+	records.Concurrently(len(d.keys), func(i int) {
+		d.linked[i], outside[i], errs[i] = d.referrers(cmd.Context(), d.keys[i], together)
+	})
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	var lines []string
+	for i, key := range d.keys {
+		if outside[i].Count > 0 {
+			lines = append(lines, fmt.Sprintf("%s: %v", name(key.Kind, key.ID), outside[i]))
+		}
+	}
+	switch {
+	case len(lines) == 0:
+		return nil
+	case !isTerminal(cmd):
+		return schemas.ErrRecordReferenced.Because(strings.Join(lines, "; ") + "; --force deletes nevertheless")
+	case confirm(cmd, lines, "Delete nevertheless?"):
+		return nil
+	default:
+		return schemas.ErrRecordReferenced.Because("nothing was deleted")
+	}
+}
+
+// maxTogether is the number of referrers of a record that are compared with the deleted records; further ones count
+// as outside of the deletion.
+const maxTogether = 1000
+
+// referrers reports whether other records link to the record, and returns those that are not deleted together with it.
+func (d *deletion) referrers(ctx context.Context, key schemas.RecordKey,
+	together map[change]bool) (linked bool, outside schemas.ReferrerSummary, err error) {
+	page, err := d.client.ReferrerPage(ctx, schemas.ReferrerQuery{Kind: key.Kind, ID: key.ID, TenantID: key.TenantID,
+		AllTenants: key.TenantID == nil, Limit: new(maxTogether)})
+	outside.Count = page.Count
+	for _, r := range page.Referrers {
+		if together[change{Kind: r.Kind, ID: r.ID, Tenant: r.TenantID}] {
+			outside.Count--
+		} else if len(outside.First) < schemas.MaxReferrers {
+			outside.First = append(outside.First, r)
+		}
+	}
+	return page.Count > 0, outside, err
+}
+
+// delete deletes the record with the index and returns the names of its aliases, or schemas.ErrRecordNotFound.
+func (d *deletion) delete(ctx context.Context, i int) (aliases []string, err error) {
+	key := d.keys[i]
+	request := schemas.DeleteRecord{Unregister: schemas.Unregister{Kind: key.Kind, ID: key.ID, TenantID: key.TenantID},
+		Force: d.force || d.linked[i]}
+	aliases, err = d.client.Delete(ctx, request, schemas.Precondition{IfMatch: "*"})
+	if errors.Is(err, schemas.ErrPreconditionFailed) {
+		return nil, schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q %s", key.Kind, key.ID,
+			scopeOf(schemas.ValueOr(key.TenantID, ""))))
+	}
+	return aliases, err
+}
+
+// isTerminal reports whether the user can answer a question.
+func isTerminal(cmd *cobra.Command) bool {
+	in, ok := cmd.InOrStdin().(*os.File)
+	return ok && term.IsTerminal(int(in.Fd())) && output.IsTerminal(cmd.ErrOrStderr())
+}
+
+// confirm prints the lines and the question, and reports whether the answer is yes.
+func confirm(cmd *cobra.Command, lines []string, question string) bool {
+	for _, line := range lines {
+		output.Line(cmd.ErrOrStderr(), line)
+	}
+	_, _ = io.WriteString(cmd.ErrOrStderr(), question+" [y/N] ") // a terminal
+	answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
