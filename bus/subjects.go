@@ -75,7 +75,8 @@ var (
 	ResolveTools     = read[schemas.ToolsQuery, schemas.ToolsAnswer]("cairn.resolve.tools", "Tools by id")
 	ResolveToolClass = read[schemas.ToolClassQuery, schemas.ToolClassAnswer]("cairn.resolve.tool_class",
 		"All tools of a class")
-	ResolveTemplate  = read[schemas.SkillRef, schemas.TemplateAnswer]("cairn.resolve.template", "The template of a skill")
+	ResolveTemplate = read[schemas.TemplateQuery, schemas.TemplateAnswer]("cairn.resolve.template",
+		"The template of a skill or of an id, rendered with the values of its variables")
 	ResolveGuardrail = read[schemas.SkillRef, schemas.GuardrailAnswer]("cairn.resolve.guardrail",
 		"The guardrails of a skill")
 

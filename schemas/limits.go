@@ -76,9 +76,15 @@ var limitRows = []struct {
 		"RPCRequest.params RPCResponse.result RPCResponse.error SkillPackage.template ToolUse.input " +
 		"ToolResult.result"},
 	{items(0, MaxBulk), "PutRecords.records"},
-	{orEmpty(dotted(1)), "BulkRecord.id Skill.template_id"},
+	{orEmpty(dotted(1)), "BulkRecord.id Skill.template_id TemplateQuery.template_id"},
 	{limit{describe: orElse("skill_id", "query")}, "SkillQuery"},
-	{orEmpty(dotted(2)), "SkillQuery.skill_id"},
+	{orEmpty(dotted(2)), "SkillQuery.skill_id TemplateQuery.skill_id"},
+	{limit{describe: orElse("skill_id", "template_id")}, "TemplateQuery"},
+	{variableValues, "TemplateQuery.variables"},
+	{length(0, maxTemplateBody), "Template.body"},
+	{items(0, maxVariables), "Template.variables"},
+	{variableName, "TemplateVariable.name"},
+	{enum("", VariableString, VariableNumber, VariableInteger, VariableBoolean), "TemplateVariable.type"},
 	{withDefault(DefaultTopK, between(1, 100)), "SkillQuery.top_k"},
 	{length(0, maxQuery), "SkillQuery.query"},
 	{method(), "SkillQuery.search AgentQuery.search RecordSearch.search"},
@@ -410,6 +416,24 @@ var tagNames = limit{
 			c.length(field+"."+truncateValue(name), name, 0, maxID)
 		}
 	},
+}
+
+// variableName is the name of a variable of a template.
+var variableName = limit{
+	func(s *jsonschema.Schema) {
+		length(1, maxID).describe(s)
+		s.Pattern = "^" + variablePattern + "$"
+	},
+	func(c *check, field string, v reflect.Value) {
+		if c.length(field, v.String(), 1, maxID) && !validVariable.MatchString(v.String()) {
+			c.fail(field, "expected letters, digits, - and _, not beginning with a digit or -, got %.100q", v.String())
+		}
+	},
+}
+
+var variableValues = limit{
+	func(s *jsonschema.Schema) { members(s, maxVariables, &jsonschema.Schema{MaxLength: new(maxID)}) },
+	func(c *check, field string, v reflect.Value) { c.items(field, v.Len(), 0, maxVariables) },
 }
 
 // enum allows the values; an empty string is an absent value.

@@ -202,7 +202,7 @@ var laterFields = map[string][]string{
 	KindTool:           {"version", "labels", "replaced_by", "source", "public"},
 	KindContextBuilder: {"version", "labels", "replaced_by", "source", "status"},
 	KindGuardrail:      {"version", "labels", "replaced_by", "source", "status"},
-	KindTemplate:       {"version", "labels", "replaced_by", "source", "status"},
+	KindTemplate:       {"version", "labels", "replaced_by", "source", "status", "body", "variables"},
 }
 
 // DecodeStored decodes a record of the catalog. Fields of another type that an earlier

@@ -88,6 +88,9 @@ type Template struct {
 	Domain      string   `json:"domain,omitzero"`
 	SkillIDs    []string `json:"skill_ids,omitempty"`
 	Description string   `json:"description,omitzero"`
+	// Body and Variables: see Render.
+	Body      string             `json:"body,omitzero" doc:"text with variables as {{name}}, which POST /resolve/template replaces with values"`
+	Variables []TemplateVariable `json:"variables,omitempty" doc:"the variables of the body"`
 	Metadata
 }
 
@@ -257,7 +260,9 @@ func (r *RegisterGuardrail) tenantField() tenantField {
 // Validate returns ErrInvalidRegistration with the invalid fields.
 func (r *RegisterTemplate) Validate() error {
 	f := r.TemplateData.Fields
-	return recordCheck(r, KindTemplate, f.TemplateID, f.Metadata).as(ErrInvalidRegistration)
+	c := recordCheck(r, KindTemplate, f.TemplateID, f.Metadata)
+	checkVariables(&c, "template_data.variables", f.Variables)
+	return c.as(ErrInvalidRegistration)
 }
 
 func (r *RegisterTemplate) tenantField() tenantField {

@@ -224,15 +224,16 @@ type ToolClassAnswer struct {
 	Explained
 }
 
-// SkillRef requests the template or the guardrails of a skill.
+// SkillRef requests the package or the guardrails of a skill.
 type SkillRef struct {
 	SkillID string `json:"skill_id"`
 	QueryOptions
 }
 
-// TemplateAnswer contains the template of a skill.
+// TemplateAnswer contains a template.
 type TemplateAnswer struct {
 	Template jsontext.Value `json:"template"`
+	Text     *string        `json:"text,omitzero" doc:"the body with the values of the variables; absent without variables in the request"`
 	Explained
 }
 

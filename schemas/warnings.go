@@ -36,7 +36,7 @@ func namesOf(t reflect.Type) (names []string) {
 
 // Warnings returns a warning for each field of the record, and of the objects in its arrays, that is
 // probably misspelt: it is unknown and resembles an interpreted field that is absent. It also
-// returns one for an unknown status, and for a public record that is not published. The fields of
+// returns one for an unknown status, for a public record that is not published, and for a record without effect. The fields of
 // the warnings are paths in the record.
 func Warnings(kind string, record []byte) ([]FieldError, error) {
 	warnings, err := misspelt(recordTypes[kind], record, "")
@@ -47,7 +47,7 @@ func Warnings(kind string, record []byte) ([]FieldError, error) {
 	if err := json.Unmarshal(record, &members); err != nil {
 		return nil, err
 	}
-	warnings = append(warnings, unpublished(kind, members)...)
+	warnings = append(append(warnings, unpublished(kind, members)...), withoutEffect(kind, members)...)
 	var status string
 	if members["status"].Kind() != jsontext.KindString || json.Unmarshal(members["status"], &status) != nil ||
 		KnownStatus(status) {

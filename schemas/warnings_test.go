@@ -52,6 +52,33 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+func TestWarningsOfRecordsWithoutEffect(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ name, kind, record, want string }{
+		{"a guardrail without text", schemas.KindGuardrail, `{"guardrail_id":"g","domain":"net","description":" "}`, "description"},
+		{"a guardrail with a description", schemas.KindGuardrail, `{"description":"x"}`, ""},
+		{"a guardrail with a field of its own", schemas.KindGuardrail, `{"rules":["x"]}`, ""},
+		{"a context builder without instructions and tools", schemas.KindContextBuilder,
+			`{"context_builder_id":"b","domain":"net","tool_ids":[],"description":"x"}`, "instructions"},
+		{"a context builder with a tool", schemas.KindContextBuilder, `{"tool_ids":["a.b.c"]}`, ""},
+		{"a context builder with instructions", schemas.KindContextBuilder, `{"instructions":"x"}`, ""},
+		{"a template without body", schemas.KindTemplate, `{"template_id":"t","description":"x","text":"x"}`, "body"},
+		{"a template with undeclared variables", schemas.KindTemplate,
+			`{"body":"{{a}} {{ b }} {{b}} {{c d}}","variables":[{"name":"a"}]}`, "body"},
+		{"a template with declared variables", schemas.KindTemplate, `{"body":"{{a}}","variables":[{"name":"a"}]}`, ""},
+		{"a tool without anything", schemas.KindTool, `{}`, ""},
+	} {
+		var fields []string
+		got, err := schemas.Warnings(row.kind, []byte(row.record))
+		for _, w := range got {
+			fields = append(fields, w.Field)
+		}
+		if strings.Join(fields, " ") != row.want || err != nil {
+			t.Errorf("%s: got %v, %v, want %q", row.name, got, err, row.want)
+		}
+	}
+}
+
 // TestWarningsAreBounded: the reply has no more warnings.
 func TestWarningsAreBounded(t *testing.T) {
 	t.Parallel()

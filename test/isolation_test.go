@@ -108,7 +108,7 @@ var probes = map[string][]probe{
 	"POST /resolve/tool_class": {{request: "POST /resolve/tool_class", body: `{"tool_class":"$"}`, status: 404,
 		shown: true}},
 	"POST /resolve/template": {{request: "POST /resolve/template", body: `{"skill_id":"$.s.r"}`, status: 404,
-		shown: true}},
+		shown: true}, {request: "POST /resolve/template", body: `{"template_id":"$.s.r"}`, status: 404, shown: true}},
 	"POST /resolve/guardrail": {{request: "POST /resolve/guardrail", body: `{"skill_id":"$.s.r"}`, status: 404,
 		shown: true}},
 	"POST /mcp":   mcpProbes,
@@ -395,7 +395,7 @@ func newOwner(t *testing.T, c *client) *owner {
 			`"server_json":{"name":"$/s","version":"1.0.0","description":"#"}}`},
 		{"context_builder", `{"context_builder_id":"$.s.r","instructions":"#"}`},
 		{"guardrail", `{"guardrail_id":"$.s.r","description":"#"}`},
-		{"template", `{"template_id":"$.s.r","description":"#"}`},
+		{"template", `{"template_id":"$.s.r","description":"#","body":"#"}`},
 	} {
 		mine.put(t, [2]string{record[0], secret(record[1])})
 	}

@@ -41,6 +41,7 @@ var mcpProbes = func() (list []probe) {
 		callTool("resolve_tools", `{"tool_ids":["$.s.r"]}`), callTool("search_records", `{"query":"#"}`),
 		callTool("get_record", `{"kind":"skill","id":"$.s.r"}`), callTool("list_tags", `{}`),
 		callTool("read_tag", `{"request_id":"$"}`), callTool("read_tag", `{"request_id":"$","tenant_id":"$"}`),
+		rpc("prompts/get", `{"name":"$.s.r"}`), rpc("prompts/list", `{}`),
 		rpc("resources/read", `{"uri":"skill://cairn/$.s.r/$-s-r/SKILL.md"}`), rpc("resources/list", `{}`),
 		rpc("resources/read", `{"uri":"skill://cairn/$.s.r/$-s-r/a/b.txt"}`),
 		rpc("skills/list", `{}`), rpc("skills/get", `{"uri":"skill://cairn/$.s.r/$-s-r/SKILL.md"}`),

@@ -335,6 +335,11 @@ func (c *Client) ToolClass(ctx context.Context, q schemas.ToolClassQuery) (a sch
 	return a, c.Read(ctx, "/resolve/tool_class", q, &a)
 }
 
+// Template returns a template, rendered if q has variables, or schemas.ErrTemplateNotFound.
+func (c *Client) Template(ctx context.Context, q schemas.TemplateQuery) (a schemas.TemplateAnswer, err error) {
+	return a, c.Read(ctx, "/resolve/template", q, &a)
+}
+
 // WriteTag stores the tag of a request, or returns schemas.ErrTagExists.
 func (c *Client) WriteTag(ctx context.Context, t schemas.TagWrite) (w schemas.TagWritten, err error) {
 	_, err = c.call(ctx, request{method: http.MethodPost, path: "/tags/write"}, t, &w)

@@ -11,7 +11,8 @@ var requestExamples = map[string]string{
 	"/register/tool":            `{"tool_data": {"tool_id": "netbox.vlans.list", "tool_class": "inventory", "provider": "netbox", "description": "Lists VLANs"}}`,
 	"/register/context_builder": `{"cb_data": {"context_builder_id": "network.inventory", "domain": "network", "context_type": "inventory", "tool_ids": ["netbox.vlans.list"]}}`,
 	"/register/guardrail":       `{"guardrail_data": {"guardrail_id": "read_only", "domain": "network", "description": "Never change a device"}}`,
-	"/register/template":        `{"template_data": {"template_id": "vlan_table", "skill_ids": ["network.find_vlans"]}}`,
+	"/register/template": `{"template_data": {"template_id": "vlan_table", "skill_ids": ["network.find_vlans"], "body": "A table of the VLANs in {{site}}.",
+  "variables": [{"name": "site", "required": true}]}}`,
 
 	"/records":             `{"kind": "skill", "record": {"skill_id": "network.find_vlans", "tool_ids": ["netbox.vlans.list"]}}`,
 	"/records/search":      `{"query": "which vlans are in Oslo", "kinds": ["skill", "tool"], "filter": {"labels": {"team": "network"}}, "limit": 5}`,
@@ -25,7 +26,7 @@ var requestExamples = map[string]string{
 	"/resolve/context_builders": `{"skill_id": "network.find_vlans"}`,
 	"/resolve/tools":            `{"tool_ids": ["netbox.vlans.list"]}`,
 	"/resolve/tool_class":       `{"tool_class": "inventory", "provider": "netbox"}`,
-	"/resolve/template":         `{"skill_id": "network.find_vlans"}`,
+	"/resolve/template":         `{"skill_id": "network.find_vlans", "variables": {"site": "Oslo"}}`,
 	"/resolve/guardrail":        `{"skill_id": "network.find_vlans", "tenant_id": "acme", "explain": true}`,
 
 	"/search": `{"query": {"text": "which vlans are in Oslo", "filter": {"type": ["application/ai-skill+md"], "tags": ["network"]}}, "pageSize": 5}`,
@@ -98,7 +99,8 @@ var replyExamples = map[string]string{
 	"ToolsAnswer": `{"tools": [{"tool_id": "netbox.vlans.list", "tool_class": "inventory", "provider": "netbox"}],
   "missing": ["netbox.devices.list"]}`,
 	"ToolClassAnswer": `{"tools": [{"tool_id": "netbox.vlans.list", "tool_class": "inventory", "provider": "netbox"}]}`,
-	"TemplateAnswer":  `{"template": {"template_id": "vlan_table", "skill_ids": ["network.find_vlans"]}}`,
+	"TemplateAnswer": `{"template": {"template_id": "vlan_table", "skill_ids": ["network.find_vlans"],
+  "body": "A table of the VLANs in {{site}}.", "variables": [{"name": "site", "required": true}]}, "text": "A table of the VLANs in Oslo."}`,
 	"GuardrailAnswer": `{"guardrails": [{"guardrail_id": "read_only", "domain": "network", "description": "Never change a device"}],
   "explain": [{"kind": "guardrail", "id": "read_only", "scope": "global", "via": "domain"}]}`,
 	"SkillList": `{"skills": [{"skill_id": "network.find_vlans", "display_name": "Find VLANs"}], "next_cursor": null}`,

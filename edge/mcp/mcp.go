@@ -89,14 +89,14 @@ var discardLogger = slog.New(slog.DiscardHandler)
 func newServer(list []tool, role schemas.Role) (*sdk.Server, error) {
 	capabilities := &sdk.ServerCapabilities{
 		Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Completions: &sdk.CompletionCapabilities{},
-		Prompts: &sdk.PromptCapabilities{}, // the SDK answers prompts/list, with an empty list
+		Prompts: &sdk.PromptCapabilities{},
 	}
 	capabilities.AddExtension(skillsExtension, map[string]any{"directoryRead": true})
 	s := sdk.NewServer(&sdk.Implementation{Name: "cairn", Title: "Cairn", Version: bus.Version}, &sdk.ServerOptions{
 		Instructions: instructions, Capabilities: capabilities, CompletionHandler: complete, SetCacheable: setCacheable,
 		Logger: discardLogger,
 	})
-	s.AddReceivingMiddleware(recoverPanics, rejectSubscriptions, listResources, canonicalResources)
+	s.AddReceivingMiddleware(recoverPanics, rejectSubscriptions, listResources, canonicalResources, servePrompts)
 	identity := &schemas.Identity{Role: role}
 	for _, t := range list {
 		if identity.Authorize(t.needs) != nil {
@@ -132,7 +132,7 @@ var customMethods = []struct {
 // Methods returns the methods that read records, except for tools: those of the protocol and of
 // its extensions.
 func Methods() []string {
-	methods := []string{"resources/list", "resources/read", "completion/complete"}
+	methods := []string{"resources/list", "resources/read", "completion/complete", "prompts/list", "prompts/get"}
 	for _, m := range customMethods {
 		methods = append(methods, m.name)
 	}

@@ -363,7 +363,7 @@ func TestTemplateAndGuardrailsOfASkill(t *testing.T) {
 		record{guard, "", `{"guardrail_id":"g","domain":"net"}`},
 	)
 	template := func(ctx context.Context, id string) ([]string, error) {
-		a, err := bus.ResolveTemplate.Call(ctx, w.conn, schemas.SkillRef{SkillID: id})
+		a, err := bus.ResolveTemplate.Call(ctx, w.conn, schemas.TemplateQuery{SkillID: id})
 		if err != nil {
 			return nil, err
 		}

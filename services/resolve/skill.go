@@ -98,23 +98,6 @@ func missingBuilders(q schemas.ContextQuery) string {
 		scope.Scope(q.Tenant()))
 }
 
-func resolveTemplate(ctx context.Context, r *Resolver, q schemas.SkillRef) (a schemas.TemplateAnswer, err error) {
-	s, err := openSkill(ctx, r, q.QueryOptions, q.SkillID)
-	if err != nil {
-		return a, err
-	}
-	defer s.close()
-	template, err := s.records(ctx, s.template(ctx))
-	if err != nil {
-		return a, err
-	}
-	if len(template) == 0 {
-		return a, schemas.ErrTemplateNotFound.Because(fmt.Sprintf("the skill %q has no template in %s", q.SkillID, s.scope))
-	}
-	a.Template, a.Explain = template[0], s.why.list
-	return a, s.finish(ctx)
-}
-
 func resolveGuardrail(ctx context.Context, r *Resolver, q schemas.SkillRef) (a schemas.GuardrailAnswer, err error) {
 	s, err := openSkill(ctx, r, q.QueryOptions, q.SkillID)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 type resolveOptions struct {
 	connect.HTTP
 	class   string
+	render  rendering
 	tenant  string
 	explain bool
 	output  string
@@ -26,29 +27,42 @@ type resolveOptions struct {
 func resolveCommand() *cobra.Command {
 	r := &resolveOptions{}
 	cmd := &cobra.Command{
-		Use:   "resolve SKILL_ID | --tool-class CLASS",
-		Short: "Print the package of a skill, or the tools of a class",
+		Use:   "resolve SKILL_ID | --tool-class CLASS | --template TEMPLATE_ID",
+		Short: "Print the package of a skill, the tools of a class, or a rendered template",
 		Long: `Resolve prints what an agent receives for a skill: its context builders, tools,
-guardrails and template; with --tool-class, the tools of a class.
+guardrails and template, and what it links to and is missing; with --tool-class, the tools
+of a class; with --template, the body of a template with the values of --var, and with
+SKILL_ID and --var that of the template of the skill.
 
 With --tenant, records of the tenant take precedence over global ones, and guardrails
 of both scopes apply. Without it, only global records are visible. --explain prints the
 scope and the link of each part.`,
 		Example: `  cairn resolve storage.volume_capacity --tenant acme --explain
   cairn resolve --tool-class inventory.read
+  cairn resolve --template tpl.risk_list --var domain=compute --var max=5
   cairn resolve storage.volume_capacity -o json | jq '.tools[].tool_id'`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			given := len(args)
+			for _, alternative := range []string{r.class, r.render.template} {
+				if alternative != "" {
+					given++
+				}
+			}
 			switch {
-			case r.class == "" && len(args) != 1:
-				return flags.UsageError(cmd, errors.New("expected one SKILL_ID, or --tool-class; to search, use cairn search"))
-			case r.class != "" && len(args) > 0:
-				return flags.UsageError(cmd, errors.New("expected either a SKILL_ID or --tool-class"))
+			case given == 0:
+				return flags.UsageError(cmd,
+					errors.New("expected one SKILL_ID, --tool-class or --template; to search, use cairn search"))
+			case given > 1:
+				return flags.UsageError(cmd, errors.New("expected either a SKILL_ID or --tool-class or --template"))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.class != "" {
 				return r.tools(cmd.Context(), cmd.OutOrStdout())
+			}
+			if r.render.template != "" || len(r.render.variables) > 0 {
+				return renderTemplate(cmd, r, args)
 			}
 			return r.skill(cmd.Context(), args[0], cmd.OutOrStdout())
 		},
@@ -61,6 +75,8 @@ scope and the link of each part.`,
 	}
 	r.Flags(cmd)
 	cmd.Flags().StringVar(&r.class, "tool-class", "", "`CLASS` of the tools to print")
+	cmd.Flags().StringVar(&r.render.template, "template", "", "`TEMPLATE_ID` of the template to render")
+	cmd.Flags().StringArrayVar(&r.render.variables, "var", nil, "`NAME=VALUE` of a variable of the template; repeatable")
 	r.TenantFlag(cmd, &r.tenant, "`TENANT` scope of the request")
 	cmd.Flags().BoolVar(&r.explain, "explain", false, "print the scope and the link of each part")
 	flags.Output(cmd, &r.output, "table", "json", "yaml", "name")
