@@ -81,19 +81,6 @@ type Guardrail struct {
 	Metadata
 }
 
-// Template contains the interpreted fields of a template record.
-type Template struct {
-	TemplateID  string   `json:"template_id"`
-	TenantID    *string  `json:"tenant_id,omitzero" doc:"absent or null: global"`
-	Domain      string   `json:"domain,omitzero"`
-	SkillIDs    []string `json:"skill_ids,omitempty"`
-	Description string   `json:"description,omitzero"`
-	// Body and Variables: see Render.
-	Body      string             `json:"body,omitzero" doc:"text with variables as {{name}}, which POST /resolve/template replaces with values"`
-	Variables []TemplateVariable `json:"variables,omitempty" doc:"the variables of the body"`
-	Metadata
-}
-
 // Strictness contains the fields of all writes of records.
 type Strictness struct {
 	Strict bool `json:"strict,omitzero" doc:"reject a record that gives warnings"`

@@ -37,6 +37,19 @@ var (
 	placeholder   = regexp.MustCompile(`\{\{ *(` + variablePattern + `) *\}\}`)
 )
 
+// Template contains the interpreted fields of a template record.
+type Template struct {
+	TemplateID  string   `json:"template_id"`
+	TenantID    *string  `json:"tenant_id,omitzero" doc:"absent or null: global"`
+	Domain      string   `json:"domain,omitzero"`
+	SkillIDs    []string `json:"skill_ids,omitempty"`
+	Description string   `json:"description,omitzero"`
+	// Body and Variables: see Render.
+	Body      string             `json:"body,omitzero" doc:"text with variables as {{name}}, which POST /resolve/template replaces with values"`
+	Variables []TemplateVariable `json:"variables,omitempty" doc:"the variables of the body"`
+	Metadata
+}
+
 // TemplateVariable declares a variable of the body of a template.
 type TemplateVariable struct {
 	Name        string         `json:"name" doc:"letters, digits, - and _"`
@@ -70,18 +83,18 @@ func (q *TemplateQuery) Validate() error {
 func checkVariables(c *check, field string, list []TemplateVariable) {
 	names := map[string]bool{}
 	for i, v := range list {
-		at := fmt.Sprintf("%s[%d].", field, i)
+		item := fmt.Sprintf("%s[%d].", field, i)
 		if names[v.Name] {
-			c.fail(at+"name", "%.100q is declared twice", v.Name)
+			c.fail(item+"name", "%.100q is declared twice", v.Name)
 		}
 		names[v.Name] = true
 		if v.Default == nil {
 			continue
 		}
 		if v.Required {
-			c.fail(at+"default", "expected none for a required variable")
+			c.fail(item+"default", "expected none for a required variable")
 		} else if _, problem := v.text(v.Default); problem != "" {
-			c.fail(at+"default", "%s", problem)
+			c.fail(item+"default", "%s", problem)
 		}
 	}
 }

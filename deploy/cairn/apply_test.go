@@ -136,7 +136,8 @@ func TestApplyStrict(t *testing.T) {
 	for _, row := range []struct{ name, text, left, rejected string }{
 		{"a later record", `{"skill_id": "a.b", "tool_ids": ["p.s.o"]} {"tool_id": "p.s.o"}`, "skill/a.b tool/p.s.o", ""},
 		{"records that reference each other",
-			`{"skill_id": "a.c", "context_builder_ids": ["c"]} {"context_builder_id": "c", "skill_ids": ["a.c"]}`,
+			`{"skill_id": "a.c", "context_builder_ids": ["c"]} {"context_builder_id": "c", "instructions": "x", ` +
+				`"skill_ids": ["a.c"]}`,
 			"context_builder/c skill/a.b skill/a.c tool/p.s.o", ""},
 		{"a record that does not exist", `{"skill_id": "a.d", "tool_ids": ["p.s.ooo"]}`,
 			"context_builder/c skill/a.b skill/a.c tool/p.s.o", "ooo"},
