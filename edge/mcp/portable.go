@@ -24,6 +24,9 @@ func portable(s *jsonschema.Schema, null bool) *jsonschema.Schema {
 			p.Type = name
 		}
 	}
+	if !null && p.Type == "" && p.Ref == "" { // a value of any type, of which workers accept the others too
+		p.Type = "string"
+	}
 	if null && slices.Contains(s.Types, "null") {
 		value := *p
 		value.Description = ""
