@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -77,6 +78,14 @@ func connect(url, name string, extra ...nats.Option) (c *Conn, err error) {
 	c.js, _ = jetstream.New(c.nc, jetstream.WithDefaultTimeout(3*time.Second)) // fails for invalid options
 	telemetry.ConnectionsWanted.Inc()
 	return c, nil
+}
+
+// User returns the NATS user of the connection: the name in the URL, or the public NKey; empty: neither.
+func (c *Conn) User() string {
+	if u, err := url.Parse(c.nc.ConnectedUrl()); err == nil && userOf(u) != "" {
+		return userOf(u)
+	}
+	return c.nc.Opts.Nkey
 }
 
 // dial opens a connection for requests. It calls changed when the connection is established or lost.

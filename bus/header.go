@@ -31,6 +31,8 @@ const (
 	// HeaderIfMatch and HeaderIfNoneMatch on a registration or deletion: its precondition.
 	HeaderIfMatch     = "If-Match"
 	HeaderIfNoneMatch = "If-None-Match"
+	// HeaderMessage on a write: why the caller makes the change.
+	HeaderMessage = "Cairn-Message"
 	// HeaderIdentity on a request: the identity of the caller as JSON, set by an edge.
 	// A request without it has the permissions of its NATS user.
 	HeaderIdentity = "Cairn-Identity"
@@ -179,6 +181,9 @@ func newMessage(ctx context.Context, subject string, body []byte) *nats.Msg {
 	if p.IfNoneMatch != "" {
 		msg.Header.Set(HeaderIfNoneMatch, p.IfNoneMatch)
 	}
+	if message := Origin(ctx).Message; message != "" {
+		msg.Header.Set(HeaderMessage, message)
+	}
 	telemetry.Inject(ctx, msg.Header.Set)
 	return msg
 }
@@ -244,6 +249,7 @@ func withConditions(ctx context.Context, header nats.Header) (_ context.Context,
 		IfNoneMatch: tags(HeaderIfNoneMatch)}); p != (schemas.Precondition{}) {
 		ctx = WithPrecondition(ctx, p)
 	}
+	check(HeaderMessage, schemas.CheckMessage(header.Get(HeaderMessage)))
 	return ctx, wrong
 }
 

@@ -84,11 +84,8 @@ func InboxPrefix(urls, prefix string) (nats.Option, error) {
 	if prefix == "" {
 		prefix = nats.InboxPrefix[:len(nats.InboxPrefix)-1]
 		first, _, _ := strings.Cut(urls, ",")
-		if u, err := url.Parse(strings.TrimSpace(first)); err == nil && u.User != nil {
-			// A user name without a password is a token, which is secret.
-			if _, named := u.User.Password(); named && userPattern.MatchString(u.User.Username()) {
-				prefix += "_" + u.User.Username()
-			}
+		if u, err := url.Parse(strings.TrimSpace(first)); err == nil && userPattern.MatchString(userOf(u)) {
+			prefix += "_" + userOf(u)
 		}
 	}
 	if !inboxPattern.MatchString(prefix) {

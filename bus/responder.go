@@ -91,6 +91,9 @@ func (d *responder) admit(base context.Context,
 	ctx, r.caller, r.denied = authorize(ctx, msg.Header.Get, d.Permission)
 	id := msg.Header.Get(jetstream.MsgIDHeader)
 	ctx, wrong := withConditions(ctx, msg.Header)
+	if changes(d.Permission) {
+		ctx = WithOrigin(ctx, originOf(ctx, r.caller, msg))
+	}
 	switch {
 	case r.denied == nil && wrong != nil:
 		r.denied = d.invalid.With(wrong...)

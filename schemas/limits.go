@@ -58,10 +58,11 @@ var limitRows = []struct {
 		"Unregister.kind ReferrerQuery.kind RecordKey.kind RecordQuery.kind PutRecord.kind BulkRecord.kind AliasKey.kind"},
 	{described(dotted(1)), "Unregister.id ReferrerQuery.id RecordKey.id PutRecord.id AliasKey.id"},
 	{withDefault(DefaultLimit, between(1, 1000)), "" +
-		"ReferrerQuery.limit RecordQuery.limit ListQuery.limit RunQuery.limit TenantQuery.limit TagQuery.limit"},
+		"ReferrerQuery.limit RecordQuery.limit ListQuery.limit RunQuery.limit TenantQuery.limit TagQuery.limit " +
+		"AuditQuery.limit"},
 	{length(0, maxCursor), "" +
 		"ReferrerQuery.cursor RecordQuery.cursor ListQuery.cursor RunQuery.cursor TagQuery.cursor ARDSearch.pageToken " +
-		"ARDListQuery.pageToken ServerQuery.cursor TenantQuery.cursor"},
+		"ARDListQuery.pageToken ServerQuery.cursor TenantQuery.cursor AuditQuery.cursor"},
 	{anyScope, "RecordKey.scope AgentKey.scope RecordQuery.scope Watch.scope"},
 	{enum("", ScopeBoth), "SkillQuery.scope AgentQuery.scope"},
 	{enum("", ScopeTenant, ScopeGlobal, ScopeBoth), "RecordSearch.scope"},
@@ -137,7 +138,10 @@ var limitRows = []struct {
 	{items(0, maxItems), "" +
 		"Skill.capabilities Agent.capabilities Tool.capabilities context_descriptions example_queries"},
 	{enum("", "latest"), "ServerQuery.version"},
-	{timestamp, "ServerQuery.updated_since RunQuery.since"},
+	{timestamp, "ServerQuery.updated_since RunQuery.since AuditQuery.since AuditQuery.until"},
+	{enum(append(Kinds(), KindKey, "")...), "AuditQuery.kind"},
+	{enum(append(Actions(), "")...), "AuditQuery.action"},
+	{length(0, maxID), "AuditQuery.id AuditQuery.actor"},
 	{limit{describe: func(s *jsonschema.Schema) {
 		stringOrInteger(s)
 		between(-1e15+1, 1e15-1).describe(s.OneOf[1])

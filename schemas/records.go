@@ -62,6 +62,7 @@ type RecordRevision struct {
 	Removed  bool   `json:"removed,omitzero" doc:"the record was deleted; otherwise absent"`
 	Version  string `json:"version,omitzero" doc:"version of the record"`
 	Status   string `json:"status,omitzero" doc:"status of the record"`
+	Author
 }
 
 // RecordUsage is how often a tenant has used a record, or requests without a tenant. The

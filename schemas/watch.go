@@ -38,4 +38,5 @@ type RecordChange struct {
 	Version  string            `json:"version,omitzero" doc:"version of the record"`
 	Status   string            `json:"status,omitzero" doc:"status of the record"`
 	Labels   map[string]string `json:"labels,omitempty" doc:"labels of the record"`
+	Author
 }

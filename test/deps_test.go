@@ -26,6 +26,8 @@ var packageRules = []binding{
 	{"bus/members imports bus only", "bus/members", []string{"bus"}},
 	{"bus/natsserver imports bus only", "bus/natsserver", []string{"bus"}},
 	{"bus/keys imports schemas and bus only", "bus/keys", []string{"schemas", "bus"}},
+	{"bus/audit imports schemas, bus/bucket and bus/retry only", "bus/audit",
+		[]string{"schemas", "bus/bucket", "bus/retry"}},
 	{"bus/telemetry imports no package of this module", "bus/telemetry", nil},
 	{"bus/certificate imports no package of this module", "bus/certificate", nil},
 	{"bus/admission imports no other package of this module", "bus/admission", nil},

@@ -33,6 +33,7 @@ const (
 	Embeddings = "cairn_embeddings" // a cache: the oldest messages are discarded
 	Quarantine = "cairn_quarantine"
 	Keys       = "cairn_keys"
+	Audit      = "cairn_audit" // the changes of records and keys: the oldest messages are discarded
 )
 
 // Naming scheme of KV buckets (ADR-8).

@@ -12,8 +12,8 @@ import (
 	"cairn/schemas"
 )
 
-// shares are the percentages of the storage that buckets may use. The rest is for other streams.
-var shares = map[string]int64{Catalog: 50, Tags: 25, Embeddings: 10, Quarantine: 4, Keys: 1}
+// shares are the thousandths of the storage that buckets may use. The rest is for other streams.
+var shares = map[string]int64{Catalog: 500, Tags: 250, Embeddings: 100, Quarantine: 40, Keys: 10, Audit: 5}
 
 const (
 	// DefaultStorage is used where neither a setting nor the NATS account limits the storage.
@@ -53,7 +53,7 @@ func FindStorage(ctx context.Context, js jetstream.JetStream, replicas int) (Sto
 func ReplicationOf(info *jetstream.StreamInfo) Replication {
 	replication := Replication{Replicas: info.Config.Replicas}
 	if share := shares[nameOf(info)]; share > 0 && info.Config.MaxBytes > 0 {
-		replication.Storage.Bytes = info.Config.MaxBytes * 100 / share
+		replication.Storage.Bytes = info.Config.MaxBytes * 1000 / share
 	}
 	return replication
 }
@@ -67,7 +67,7 @@ func (s Storage) limit(c *jetstream.StreamConfig, before int64) {
 	if c.MaxBytes = before; s.Bytes == 0 || s.Initial && before > 0 {
 		return
 	}
-	c.MaxBytes = s.Bytes * share / 100
+	c.MaxBytes = s.Bytes * share / 1000
 	if c.Storage == jetstream.MemoryStorage {
 		c.MaxBytes = min(c.MaxBytes, memoryBytes)
 	}

@@ -51,7 +51,8 @@ func TestSharesLeaveRoom(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
 	total := int64(0)
-	for _, name := range []string{bucket.Catalog, bucket.Tags, bucket.Embeddings, bucket.Quarantine, bucket.Keys} {
+	for _, name := range []string{bucket.Catalog, bucket.Tags, bucket.Embeddings, bucket.Quarantine, bucket.Keys,
+		bucket.Audit} {
 		limited := bucket.Replication{Storage: bucket.Storage{Bytes: 100 << 20}}
 		s, err := bucket.Setup(t.Context(), js, name, limited, func(*jetstream.StreamConfig) {})
 		if err != nil {
