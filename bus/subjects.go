@@ -55,6 +55,11 @@ var (
 	ListTenants = read[schemas.TenantQuery, schemas.TenantList](
 		"cairn.records.tenants", "Tenants that store records and that the caller may read, in pages")
 
+	// Audit has the permission of writes: a caller sees the changes that it could make.
+	Audit = declare(Endpoint[schemas.AuditQuery, schemas.AuditList]{"cairn.audit",
+		"Changes of records and keys: who made them, when and why; the latest first, in pages", schemas.ErrMalformed,
+		schemas.PermissionRegister})
+
 	// Projected announces catalog changes that were applied to a shared index.
 	Projected = declare(Topic[schemas.Projected]{"cairn.projected", "Catalog changes that were applied to a shared index"})
 

@@ -21,9 +21,10 @@ func withETag(a action) action {
 	return a
 }
 
-// conditional returns the registration or deletion with the preconditions If-Match and
+// conditional returns the registration or deletion with a message, and the preconditions If-Match and
 // If-None-Match. The reply to a registration has the ETag of the record.
 func conditional(a action) action {
+	a = withMessage(a)
 	a.Conditional = true
 	answer := a.answer
 	a.answer = func(x *exchange) error {

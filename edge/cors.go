@@ -18,7 +18,8 @@ var (
 	corsMaxAge = []string{"7200"} // seconds; Chromium's maximum
 	// corsRequestHeaders are the request headers of the API that require a preflight.
 	corsRequestHeaders = []string{strings.Join([]string{
-		"Authorization", "Content-Type", bus.HeaderMinRevision, bus.HeaderRequestID, bus.HeaderIfMatch, bus.HeaderIfNoneMatch,
+		"Authorization", "Content-Type", bus.HeaderMinRevision, bus.HeaderMessage, bus.HeaderRequestID, bus.HeaderIfMatch,
+		bus.HeaderIfNoneMatch,
 		"Last-Event-ID", "Mcp-Protocol-Version", "traceparent", "tracestate",
 	}, ", ")}
 	// corsResponseHeaders are the response headers of the API that scripts cannot read otherwise.

@@ -36,7 +36,7 @@ func routes(e *edge) []route {
 		post("/register/context_builder", conditional(register(bus.RegisterContextBuilder)), 200),
 		post("/register/guardrail", conditional(register(bus.RegisterGuardrail)), 200),
 		post("/register/template", conditional(register(bus.RegisterTemplate)), 200),
-		post("/register/reindex", withoutBody(bus.Reindex), 200, schemas.ErrNotImplemented),
+		post("/register/reindex", withMessage(withoutBody(bus.Reindex)), 200, schemas.ErrNotImplemented),
 		remove("/register/{kind}/{id}", conditional(unregister(bus.Unregister))),
 
 		post("/resolve/skill", consistent(forward(bus.ResolveSkill)), 200, schemas.ErrSkillNotFound),
@@ -55,14 +55,15 @@ func routes(e *edge) []route {
 		get("/tools", consistent(fromURL(bus.ListTools))),
 
 		get("/packages/{skill_id}", withETag(consistent(fromURL(bus.ResolvePackage))), schemas.ErrSkillNotFound),
-		post("/records", bulk(bus.PutRecords), 200),
+		post("/records", withMessage(bulk(bus.PutRecords)), 200),
 		post("/records/search", consistent(forward(bus.SearchRecords)), 200),
 		get("/records/{kind}", consistent(fromURL(bus.ListRecords))),
 		get("/records/{kind}/{id}", withETag(consistent(fromURL(bus.GetRecord))), schemas.ErrRecordNotFound),
 		get("/records/{kind}/{id}/history", consistent(fromURL(bus.RecordHistory)), schemas.ErrRecordNotFound),
 		get("/records/{kind}/{id}/aliases", consistent(fromURL(bus.ListAliases)), schemas.ErrRecordNotFound),
-		put("/records/{kind}/{id}/aliases/{name}", fromURLAndBody(bus.PutAlias, "target"), 200, schemas.ErrRecordNotFound),
-		remove("/records/{kind}/{id}/aliases/{name}", fromURL(bus.DeleteAlias)),
+		put("/records/{kind}/{id}/aliases/{name}", withMessage(fromURLAndBody(bus.PutAlias, "target")), 200,
+			schemas.ErrRecordNotFound),
+		remove("/records/{kind}/{id}/aliases/{name}", withMessage(fromURL(bus.DeleteAlias))),
 		get("/records/{kind}/{id}/referrers", consistent(fromURL(bus.Referrers))),
 		get("/records/{kind}/{id}/usage", consistent(fromURL(bus.RecordUsage)), schemas.ErrRecordNotFound),
 		put("/records/{kind}/{id}", conditional(fromURLAndBody(bus.PutRecord, "record")), 200),
@@ -96,6 +97,7 @@ func routes(e *edge) []route {
 		post("/explore", discovery("Not implemented", explore()), 501, schemas.ErrUnknownPath),
 
 		get("/watch", watchCatalog(bus.Watch)),
+		get("/audit", fromURL(bus.Audit)),
 
 		post("/search/playbooks", notImplemented(), 501),
 		post("/answer/knowledge", notImplemented(), 501),

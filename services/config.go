@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/audit"
 	"cairn/bus/bucket"
 	"cairn/services/analyze"
 	"cairn/services/internal/quota"
@@ -29,11 +30,13 @@ type Config struct {
 	TenantTags    quota.Amount
 	TenantRecords quota.Amount
 	// replication and placement of records and tags; without Storage, the limit of the NATS account applies
-	Replication  bucket.Replication
-	Slots        int           // concurrency limit of each service
-	Grace        time.Duration // how long an analysis continues after its client has disconnected
-	RunRetention time.Duration // how long the summaries of analyses are retained
-	StreamLimit  int           // concurrent analyses of one credential at a worker; 0: unlimited
+	Replication bucket.Replication
+	// AuditRetention is the time for which entries of the audit log are retained; 0: until its storage is full.
+	AuditRetention time.Duration
+	Slots          int           // concurrency limit of each service
+	Grace          time.Duration // how long an analysis continues after its client has disconnected
+	RunRetention   time.Duration // how long the summaries of analyses are retained
+	StreamLimit    int           // concurrent analyses of one credential at a worker; 0: unlimited
 	// AnalysisMemory limits the bytes that all analyses of a worker hold. EstateMemory
 	// limits the estates that it caches for further questions, in memory that no
 	// analysis has reserved.
@@ -55,6 +58,7 @@ func Defaults() Config {
 		TenantTags:     quota.Amount{Bytes: 2 << 30},
 		TenantRecords:  quota.Amount{Count: 1_000_000},
 		TagTTL:         tags.DefaultTTL,
+		AuditRetention: audit.DefaultRetention,
 		Slots:          1024,
 		AnalysisMemory: 1 << 30,
 		Grace:          bus.Analyze.Grace,

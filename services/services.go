@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cairn/bus"
+	"cairn/bus/audit"
 	"cairn/bus/bucket"
 	"cairn/schemas"
 	"cairn/services/analyze"
@@ -164,6 +165,12 @@ func (w *wiring) register(ctx context.Context) error {
 	deps.Referrers = func(ctx context.Context, q schemas.ReferrerQuery) (schemas.ReferrerList, error) {
 		return bus.Referrers.Call(ctx, w.conn, q)
 	}
+	if deps.Audit, err = audit.Open(ctx, w.conn.JetStream()); err != nil {
+		return err
+	}
+	if err := register.RecoverAudit(ctx, log, deps.Audit); err != nil {
+		w.Log.Warn("changes may be missing in the audit log", "err", err)
+	}
 	writes := bus.MonitorWrites(w.conn, catalog.Bucket, "catalog")
 	w.onStop(writes.Close)
 	deps.StorageWarnings = func(ctx context.Context) ([]string, error) {
@@ -184,7 +191,7 @@ func (w *wiring) register(ctx context.Context) error {
 func (w *wiring) storageWarnings(ctx context.Context, r bucket.Replication) ([]string, error) {
 	return bucket.ProblemsOf(ctx, w.conn.JetStream(), r,
 		bucket.StreamPrefix+bucket.Catalog, bucket.StreamPrefix+bucket.Quarantine, bucket.StreamPrefix+bucket.Keys,
-		bucket.StreamPrefix+bucket.Embeddings, catalog.HistoryStream, usage.Stream, analyze.SummaryStream,
+		bucket.StreamPrefix+bucket.Embeddings, catalog.HistoryStream, usage.Stream, analyze.SummaryStream, audit.Stream,
 		bus.Analyze.ReplayStream())
 }
 

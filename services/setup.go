@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
+	"cairn/bus/audit"
 	"cairn/bus/bucket"
 	"cairn/bus/keys"
 	"cairn/services/analyze"
@@ -51,6 +52,7 @@ func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 		{tags.Bucket, func() error {
 			return tags.Setup(ctx, js, tags.Settings{Replication: c.Replication, Memory: c.TagMemory})
 		}},
+		{bucket.Audit, func() error { return audit.Setup(ctx, js, c.Replication, c.AuditRetention) }},
 		{bus.Analyze.Subject, func() error { return bus.Analyze.Setup(ctx, conn, c.Replication) }},
 		{bucket.Quarantine, func() error { return projection.Setup(ctx, js, c.Replication) }},
 		{usage.Stream, func() error {

@@ -178,6 +178,12 @@ var probes = map[string][]probe{
 			status: 200},
 		{request: "POST /a2a", body: agentCall("GetTask", `{"id":"¤"}`), status: 200, shown: true}, // it was not canceled
 	},
+	// TestAudit compares the entries.
+	"GET /audit": {
+		{request: "GET /audit", onNATS: `{}`, status: 200},
+		{request: "GET /audit?id=$.s.r", onNATS: `{"id":"$.s.r"}`, status: 200},
+		{request: "GET /audit?tenant_id=$", onNATS: `{"tenant_id":"$"}`, status: 403},
+	},
 	// TestRunsOfAnotherTenant compares the lists.
 	"GET /runs": {{request: "GET /runs", onNATS: `{}`, status: 200}},
 	"GET /records/{kind}/{id}/referrers": {

@@ -157,6 +157,7 @@ var (
 		bus.HeaderRequestID:   text("identifies the request in logs and traces"),
 		bus.HeaderTimeout:     text("timeout of the caller, as a Go duration such as 5s"),
 		bus.HeaderMinRevision: text("consistency tokens that the reply must include, separated by commas"),
+		bus.HeaderMessage:     text("why the caller makes a change: one line for the history and the audit log"),
 		bus.HeaderIfMatch:     text("precondition of a registration or deletion"),
 		bus.HeaderIfNoneMatch: text("precondition of a registration or deletion"),
 		bus.HeaderHeartbeat:   text("1: the client expects heartbeats before the reply"),

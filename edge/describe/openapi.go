@@ -62,6 +62,8 @@ var (
 		"MinRevision": header(bus.HeaderMinRevision,
 			"a Cairn-Revision whose write the response must include, or a revision of the current catalog; a revision beyond the last one is rejected with 400, and a token of another catalog is ignored",
 			tokenText),
+		"Message": header(bus.HeaderMessage, "why the caller makes the change: one line for the history and the audit log",
+			stringSchema(0, schemas.MaxMessage, "^[^\\x00-\\x1f\\x7f-\\x9f]*$")),
 		"IfMatch": header(bus.HeaderIfMatch,
 			"write only if the record has one of these entity tags, or * for any record; else 412",
 			stringSchema(1, schemas.MaxTags, schemas.TagsPattern)),

@@ -105,6 +105,9 @@ func (o operation) parameters() ([]object, error) {
 	if o.Consistent {
 		list = append(list, object{"$ref": "#/components/parameters/MinRevision"})
 	}
+	if o.Message {
+		list = append(list, object{"$ref": "#/components/parameters/Message"})
+	}
 	if o.Conditional {
 		list = append(list, object{"$ref": "#/components/parameters/IfMatch"})
 	}

@@ -49,6 +49,7 @@ type Spec struct {
 
 	Consistent  bool // the reply includes earlier writes (Cairn-Min-Revision)
 	Conditional bool // a write with preconditions (If-Match, If-None-Match)
+	Message     bool // a write with a message (Cairn-Message)
 	ETag        bool // the reply has an ETag
 
 	Invalid *schemas.Error   // for a malformed request

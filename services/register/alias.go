@@ -43,11 +43,14 @@ func (a aliases) put(ctx context.Context, req schemas.PutAlias) (schemas.AliasSt
 	err = bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) error {
 		_, err := a.Catalog.Get(ctx, record)
 		if errors.Is(err, catalog.ErrNotFound) {
-			_, failed := a.Catalog.Delete(ctx, key, always)
+			_, _, failed := a.Catalog.Delete(ctx, key, always)
 			err = errors.Join(err, failed)
 		}
 		return err
 	})
+	if err == nil && !w.unchanged {
+		err = a.audit(ctx, catalog.Change{Key: key, Revision: w.revision})
+	}
 	return schemas.AliasStored{
 		Kind: req.Kind, ID: req.ID, Alias: v.Alias(key),
 		Token: schemas.ConsistencyToken{Catalog: a.Catalog.ID(), Revision: w.revision},
@@ -117,35 +120,35 @@ func (a aliases) delete(ctx context.Context, req schemas.AliasKey) (schemas.Alia
 	key := keyOf(req.Kind, req.TenantID, req.ID)
 	key.Alias = req.Name
 	var revision uint64
+	var removed bool
 	err := bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) (err error) {
-		revision, err = a.Catalog.Delete(ctx, key, always)
+		revision, removed, err = a.Catalog.Delete(ctx, key, always)
 		return err
 	})
+	if removed {
+		err = a.audit(ctx, catalog.Change{Key: key, Revision: revision, Removed: true})
+	}
 	return schemas.AliasDeleted{Token: schemas.ConsistencyToken{Catalog: a.Catalog.ID(), Revision: revision}},
 		aliasError(err, key)
 }
 
-// deleteAll deletes the aliases of a record, and returns their names and the revision of the last deletion.
-func (a aliases) deleteAll(ctx context.Context, record catalog.Key) (deleted []string, last uint64, err error) {
+// deleteAll deletes the aliases of a record, and returns the changes.
+func (a aliases) deleteAll(ctx context.Context, record catalog.Key) (changes []catalog.Change, err error) {
 	names, err := a.Catalog.AliasNames(ctx, record)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	for _, name := range names {
-		key, existed := record, false
-		key.Alias = name
-		revision, err := a.Catalog.Delete(ctx, key, func(current uint64) error {
-			existed = current > 0
-			return nil
-		})
+	key := record
+	for _, key.Alias = range names {
+		revision, removed, err := a.Catalog.Delete(ctx, key, always)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		if existed {
-			deleted, last = append(deleted, name), max(last, revision)
+		if removed {
+			changes = append(changes, catalog.Change{Key: key, Revision: revision, Removed: true})
 		}
 	}
-	return deleted, last, nil
+	return changes, nil
 }
 
 // always is the condition of an unconditional write.

@@ -24,6 +24,7 @@ type candidate struct {
 	result     *schemas.RecordResult
 	warnings   []schemas.FieldError
 	registered schemas.Registered
+	change     catalog.Change
 }
 
 // read decodes and authorizes the records.
@@ -84,10 +85,12 @@ func (b *bulk) store(ctx context.Context) {
 	for _, same := range byKey {
 		storing.Go(func() {
 			for _, c := range same {
+				c.change = b.change(c.entry)
 				w, err := b.putDurable(bucket.WithPart(ctx, c.line), c.entry)
 				if err != nil {
 					*c.result = c.result.Rejected(bus.PartError(ctx, err))
 				}
+				c.change.Revision = w.revision
 				c.registered = schemas.Registered{Catalog: b.Catalog.ID(), Revision: w.revision, Unchanged: w.unchanged}
 			}
 		})
@@ -95,14 +98,21 @@ func (b *bulk) store(ctx context.Context) {
 	storing.Wait()
 }
 
-// confirm waits until the stored records are searchable, and returns the token of the last one.
-func (b *bulk) confirm(ctx context.Context) schemas.ConsistencyToken {
+// confirm waits until the stored records are in the audit log and searchable, and returns the token of the last one.
+func (b *bulk) confirm(ctx context.Context) (schemas.ConsistencyToken, error) {
 	var newest schemas.Registered
+	var changes []catalog.Change
 	for _, c := range b.accepted {
 		newest.Catalog, newest.Revision = b.Catalog.ID(), max(newest.Revision, c.registered.Revision)
+		if c.registered.Revision > 0 && !c.registered.Unchanged {
+			changes = append(changes, c.change)
+		}
 	}
 	if newest.Revision > 0 {
-		newest = b.handlers.confirm(ctx, newest.Revision)
+		var err error
+		if newest, err = b.handlers.confirm(ctx, newest.Revision, changes...); err != nil {
+			return schemas.ConsistencyToken{}, err
+		}
 	}
 	for _, c := range b.accepted {
 		if c.registered.Revision > 0 {
@@ -110,5 +120,5 @@ func (b *bulk) confirm(ctx context.Context) schemas.ConsistencyToken {
 			*c.result = c.result.Stored(c.registered, c.warnings)
 		}
 	}
-	return newest.CatalogRevision()
+	return newest.CatalogRevision(), nil
 }

@@ -106,7 +106,7 @@ func (c *Counter) replace(key catalog.Key, m message) {
 // exceeded limit. The caller calls done with the revision of the record, or 0 if
 // it was not written.
 func (c *Counter) reserve(ctx context.Context, key catalog.Key, record []byte) (done func(revision uint64), err error) {
-	bytes := catalog.SizeOf(key, record)
+	bytes := catalog.SizeOf(key, record) + catalog.OriginSize(ctx)
 	done, err = c.tryReserve(key, bytes)
 	if err == nil {
 		return done, nil

@@ -35,7 +35,7 @@ func TestRestartCountsMarkersOnce(t *testing.T) {
 		if n == 0 {
 			continue
 		}
-		if _, err := c.Delete(t.Context(), key, func(uint64) error { return nil }); err != nil {
+		if _, _, err := c.Delete(t.Context(), key, func(uint64) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

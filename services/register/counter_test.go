@@ -88,12 +88,12 @@ func TestTenantRecordLimit(t *testing.T) {
 func TestTenantRecordByteLimit(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	serveLimited(t, conn, quota.Amount{Bytes: 1300})
+	serveLimited(t, conn, quota.Amount{Bytes: 1430})
 	if err := tool(t, conn, "acme", "one", strings.Repeat("x", 700)); err != nil {
 		t.Fatal(err)
 	}
-	wantExceeded(t, tool(t, conn, "acme", "two", strings.Repeat("x", 700)), "of 1300 bytes of records; this write needs ")
-	wantExceeded(t, tool(t, conn, "acme", "one", strings.Repeat("x", 1100)), "of 1300 bytes of records; this write needs ")
+	wantExceeded(t, tool(t, conn, "acme", "two", strings.Repeat("x", 700)), "of 1430 bytes of records; this write needs ")
+	wantExceeded(t, tool(t, conn, "acme", "one", strings.Repeat("x", 1100)), "of 1430 bytes of records; this write needs ")
 	if err := tool(t, conn, "acme", "one", strings.Repeat("x", 100)); err != nil {
 		t.Errorf("a smaller record in its place: %v", err)
 	}

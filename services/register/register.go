@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cairn/bus"
+	"cairn/bus/audit"
 	"cairn/bus/bucket"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
@@ -44,6 +45,7 @@ func ConfirmVisible(conn *bus.Conn, c *catalog.Catalog) WaitVisible {
 type Deps struct {
 	Catalog     *catalog.Catalog
 	WaitVisible WaitVisible
+	Audit       *audit.Log
 	// Referrers returns the records that link to one.
 	Referrers func(context.Context, schemas.ReferrerQuery) (schemas.ReferrerList, error)
 	// Counter enforces the quota of each tenant. The caller closes it after the service.
@@ -79,6 +81,7 @@ func Serve(s *bus.Service, d Deps) error {
 		bus.RecordQuota.Serve(s, r.quota),
 		bus.ListTenants.Serve(s, r.tenants),
 		bus.Reindex.Serve(s, r.reindex),
+		bus.Audit.Serve(s, d.Audit.Page),
 		bus.ServeHealth(s, "register", r.health, nil),
 	)
 }
@@ -87,7 +90,7 @@ func Serve(s *bus.Service, d Deps) error {
 // calls the next one:
 //
 //	checkAndPut     rejects a strict request with warnings; only if the request may have warnings
-//	putAndConfirm   waits until the record is searchable
+//	putAndConfirm   waits until the change is in the audit log and the record is searchable
 //	putDurable      limits the time of the write, and returns the error for the caller; bulk requests begin here
 //	putWithinQuota  reserves the record in the quota of its tenant, unless an earlier copy has stored it
 //	putIfPermitted  writes to the catalog, if the precondition of the request holds
@@ -114,13 +117,23 @@ type written struct {
 
 // putAndConfirm stores the record and waits until it is searchable.
 func (r handlers) putAndConfirm(ctx context.Context, e entry) (schemas.Registered, error) {
+	change := r.change(e)
 	w, err := r.putDurable(ctx, e)
 	if err != nil {
 		return schemas.Registered{}, err
 	}
-	registered := r.confirm(ctx, w.revision)
+	var changes []catalog.Change
+	if change.Revision = w.revision; !w.unchanged {
+		changes = append(changes, change)
+	}
+	registered, err := r.confirm(ctx, w.revision, changes...)
 	registered.Unchanged = w.unchanged
-	return registered, nil
+	return registered, err
+}
+
+// change returns the change that a registration of the entry is. Its revision is unknown.
+func (r handlers) change(e entry) catalog.Change {
+	return catalog.Change{Key: e.key, Replaces: r.Counter.has(e.key)}
 }
 
 // putDurable stores the record.
@@ -170,30 +183,57 @@ func (r handlers) permits(p schemas.Precondition) catalog.Condition {
 
 func (r handlers) delete(ctx context.Context, u schemas.Unregister) (schemas.Unregistered, error) {
 	key := keyOf(u.Kind, u.TenantID, u.ID)
-	var revision, last uint64
-	var names []string
+	var revision uint64
+	var changes []catalog.Change
 	err := bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) (err error) {
-		if revision, err = r.Catalog.Delete(ctx, key, r.permits(bus.Precondition(ctx))); err == nil {
-			names, last, err = aliases{r}.deleteAll(ctx, key)
+		var removed bool
+		if revision, removed, err = r.Catalog.Delete(ctx, key, r.permits(bus.Precondition(ctx))); err == nil {
+			changes, err = aliases{r}.deleteAll(ctx, key)
+		}
+		if removed {
+			changes = append(changes, catalog.Change{Key: key, Revision: revision, Removed: true})
 		}
 		return err
 	})
 	if err != nil {
 		return schemas.Unregistered{}, keyError(err, "delete", "id", key)
 	}
-	return schemas.Unregistered{Registered: r.confirm(ctx, max(revision, last)), Aliases: names}, nil
+	var names []string
+	for _, c := range changes {
+		if revision = max(revision, c.Revision); c.Key.Alias != "" {
+			names = append(names, c.Key.Alias)
+		}
+	}
+	registered, err := r.confirm(ctx, revision, changes...)
+	return schemas.Unregistered{Registered: registered, Aliases: names}, err
 }
 
-// confirm waits until a durable change is searchable and returns the response.
-func (r handlers) confirm(ctx context.Context, revision uint64) schemas.Registered {
+// confirm waits until durable changes are in the audit log and the revision is searchable, and returns the response.
+func (r handlers) confirm(ctx context.Context, revision uint64, changes ...catalog.Change) (schemas.Registered, error) {
 	registered := schemas.Registered{Catalog: r.Catalog.ID(), Revision: revision}
-	ctx, cancel := context.WithTimeout(ctx, visibleTimeout)
+	var audited errgroup.Group
+	audited.Go(func() error { return r.audit(ctx, changes...) })
+	waiting, cancel := context.WithTimeout(ctx, visibleTimeout)
 	defer cancel()
-	err := bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) error { return r.WaitVisible(ctx, revision) })
+	err := bucket.WithReplyMargin(waiting, "catalog",
+		func(ctx context.Context) error { return r.WaitVisible(ctx, revision) })
 	if err != nil {
 		registered.Indexed = new(bool)
 	}
-	return registered
+	return registered, audited.Wait()
+}
+
+// audit adds the entries of durable changes to the audit log.
+func (r handlers) audit(ctx context.Context, changes ...catalog.Change) error {
+	var group errgroup.Group
+	for _, c := range changes {
+		group.Go(func() error {
+			return bucket.WithReplyMargin(ctx, "audit log", func(ctx context.Context) error {
+				return r.Audit.Add(ctx, auditEntry(r.Catalog.ID(), c, bus.Origin(ctx)))
+			})
+		})
+	}
+	return group.Wait()
 }
 
 // putRecords registers each record as putRecord does. The records are stored concurrently
@@ -205,7 +245,8 @@ func (r handlers) putRecords(ctx context.Context, req schemas.PutRecords) (schem
 		return schemas.RecordResults{}, err
 	}
 	b.store(ctx)
-	return schemas.RecordResults{Results: b.results, Newest: b.confirm(ctx)}, nil
+	newest, err := b.confirm(ctx)
+	return schemas.RecordResults{Results: b.results, Newest: newest}, err
 }
 
 func (r handlers) health(ctx context.Context) (schemas.Health, error) {
@@ -259,7 +300,11 @@ func (r handlers) reindex(ctx context.Context, _ schemas.Nothing) (schemas.Reind
 		return schemas.Reindexed{}, schemas.ErrNotImplemented.Because(
 			"the embedded index is rebuilt whenever a resolve worker starts; a reindex needs a shared index")
 	}
-	return r.Projector.Reindex(ctx)
+	reindexed, err := r.Projector.Reindex(ctx)
+	if err == nil {
+		err = r.Audit.Add(ctx, schemas.AuditEntry{Action: schemas.ActionReindex, Origin: bus.Origin(ctx)})
+	}
+	return reindexed, err
 }
 
 func (r handlers) skill(ctx context.Context, req schemas.RegisterSkill) (schemas.SkillRegistered, error) {

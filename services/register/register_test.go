@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/bus"
+	"cairn/bus/audit"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/bus/natsserver"
@@ -51,6 +52,12 @@ func serveCatalog(t testing.TB, conn *bus.Conn, deps register.Deps, most quota.A
 	deps.Counter = counter
 	deps.Referrers = func(ctx context.Context, q schemas.ReferrerQuery) (schemas.ReferrerList, error) {
 		return bus.Referrers.Call(ctx, conn, q)
+	}
+	if err := audit.Setup(t.Context(), conn.JetStream(), bucket.Replication{}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if deps.Audit, err = audit.Open(t.Context(), conn.JetStream()); err != nil {
+		t.Fatal(err)
 	}
 	deps.StorageWarnings = func(context.Context) ([]string, error) { return nil, nil }
 	if err := register.Serve(bustest.Service(t, conn, "register"), deps); err != nil {

@@ -121,7 +121,7 @@ func recordHistory(ctx context.Context, r *Resolver, k schemas.RecordKey) (histo
 	for _, revision := range list {
 		entry := schemas.RecordRevision{
 			Revision: r.token(revision.Revision).String(), StoredAt: revision.Stored.UTC().Format(time.RFC3339Nano),
-			Removed: revision.Removed,
+			Removed: revision.Removed, Author: revision.Origin().Author,
 		}
 		if fields, err := schemas.DecodeStored[schemas.Metadata](k.Kind, revision.Record); err == nil {
 			entry.Version, entry.Status = fields.Version, fields.Status

@@ -112,7 +112,7 @@ func always(uint64) error { return nil }
 
 func (w *world) removeSkill(id string) {
 	w.t.Helper()
-	revision, err := w.catalog.Delete(w.t.Context(), catalog.Key{Kind: schemas.KindSkill, ID: id}, always)
+	revision, _, err := w.catalog.Delete(w.t.Context(), catalog.Key{Kind: schemas.KindSkill, ID: id}, always)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func (w watcher) send(c catalog.Change) error {
 	}
 	event := schemas.RecordChange{
 		Revision: w.token(c.Revision).String(), Kind: c.Key.Kind, ID: c.Key.ID, TenantID: c.Key.Tenant,
-		StoredAt: c.Stored.UTC().Format(time.RFC3339Nano),
+		StoredAt: c.Stored.UTC().Format(time.RFC3339Nano), Author: c.Origin().Author,
 	}
 	if c.Removed {
 		return w.to.Send(schemas.EventDeleted, event)

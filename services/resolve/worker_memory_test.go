@@ -142,7 +142,10 @@ func TestWorkerMemoryAfterDeletion(t *testing.T) {
 	register := func(ctx context.Context, key catalog.Key) (uint64, error) {
 		return m.catalog.Put(ctx, key, fmt.Appendf(nil, `{"purpose":"finds things of %s","tool_ids":["a.b.c"]}`, key.Tenant))
 	}
-	remove := func(ctx context.Context, key catalog.Key) (uint64, error) { return m.catalog.Delete(ctx, key, always) }
+	remove := func(ctx context.Context, key catalog.Key) (revision uint64, err error) {
+		revision, _, err = m.catalog.Delete(ctx, key, always)
+		return revision, err
+	}
 	m.write(keys(100), register) // fills the buffers of connections and the last deletions of the index, which are bounded
 	m.write(keys(100), remove)
 	empty := resolve.Heap()

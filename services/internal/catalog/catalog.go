@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -191,14 +192,15 @@ func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte,
 	if err != nil {
 		return 0, false, err
 	}
-	msg := nats.NewMsg(subjects + encoded)
+	msg := newMessage(ctx, nats.NewMsg(subjects+encoded))
 	msg.Data = record
 	revision, unchanged, err = c.writeIf(ctx, encoded, msg, permits)
 	return revision, unchanged, wrap(err, "store", encoded)
 }
 
 // writeIf stores a record or a deletion marker if the condition permits it. It does not store a record that is equal to
-// the newest one, or a marker without a record.
+// the newest one, whatever their headers, or a marker without a record: these are unchanged. The message of an earlier
+// attempt of the request is a change.
 func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg,
 	permits Condition) (revision uint64, unchanged bool, err error) {
 	id := bucket.MessageID(ctx, msg)
@@ -225,9 +227,9 @@ func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg,
 			return 0, false, err
 		case removes && last.Sequence == 0 && !c.lossy: // else AcceptLoss would restore the record
 			revision, err = c.Fence(ctx)
-			return revision, false, err
+			return revision, true, err
 		case removes && removed && last.Sequence > 0:
-			return last.Sequence, false, nil
+			return last.Sequence, true, nil
 		case !removes && !removed && bytes.Equal(last.Data, msg.Data):
 			return last.Sequence, true, nil
 		}
@@ -274,18 +276,18 @@ func (c *Catalog) Stored(ctx context.Context, key Key) (uint64, error) {
 	return last.Sequence, nil
 }
 
-// Delete removes the record if the condition permits it, and returns the revision of the deletion. Without a
-// record it writes nothing and returns a revision at which the record was already absent. The check and
-// the deletion are atomic with respect to other writes of the key.
-func (c *Catalog) Delete(ctx context.Context, key Key, permits Condition) (uint64, error) {
+// Delete removes the record if the condition permits it, and returns the revision of the deletion, and whether there
+// was a record. Without one it writes nothing and returns a revision at which the record was already absent. The check
+// and the deletion are atomic with respect to other writes of the key.
+func (c *Catalog) Delete(ctx context.Context, key Key, permits Condition) (revision uint64, removed bool, err error) {
 	encoded, err := key.encode()
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	// The marker has no TTL: the server stores no tombstone for the record that it replaces, and would read it
 	// again from its files after a crash if the marker had expired (nats-server issue 8505).
-	revision, _, err := c.writeIf(ctx, encoded, bucket.Marker(subjects+encoded), permits)
-	return revision, wrap(err, "delete", encoded)
+	revision, absent, err := c.writeIf(ctx, encoded, newMessage(ctx, bucket.Marker(subjects+encoded)), permits)
+	return revision, err == nil && !absent, wrap(err, "delete", encoded)
 }
 
 // Replication returns the replication of the log and the storage limit derived from
@@ -480,27 +482,39 @@ func (c *Catalog) Lost(ctx context.Context) (list []Lost, err error) {
 	if errors.Is(err, jetstream.ErrStreamNotFound) || err == nil && catalogOf(history) != loss.Bucket {
 		return nil, nil
 	}
-	var stored, copied map[string]Revision
+	var stored, copied map[string]Change
+	newest := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}
 	if err == nil {
-		copied, err = newestOf(ctx, c.js, history)
+		copied, err = newestOf(ctx, c.js, history, newest)
 	}
 	if err == nil {
-		stored, err = newestOf(ctx, c.js, c.stream)
+		stored, err = newestOf(ctx, c.js, c.stream, newest)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compare the catalog with its history: %w", err)
 	}
 	for subject, lost := range copied {
-		key, err := parseKey(strings.TrimPrefix(subject, subjects))
 		newest := stored[subject]
 		deleted := lost.Removed && newest.Revision == 0
 		later := newest.Stored.After(lost.Stored) // written after the loss, with a revision that was used before
-		if err == nil && newest.Revision < lost.Revision && !deleted && !later {
-			list = append(list, Lost{key, lost.Revision, subject, newest.Revision})
+		if newest.Revision < lost.Revision && !deleted && !later {
+			list = append(list, Lost{lost.Key, lost.Revision, subject, newest.Revision})
 		}
 	}
 	slices.SortFunc(list, func(a, b Lost) int { return cmp.Compare(a.Revision, b.Revision) })
 	return list, nil
+}
+
+// WrittenSince returns the newest revision of each record and alias, deletions included, from the revision on, without the
+// records.
+func (c *Catalog) WrittenSince(ctx context.Context, revision uint64) (list []Change, err error) {
+	written, err := newestOf(ctx, c.js, c.stream, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: revision,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the last changes of the catalog: %w", err)
+	}
+	return slices.Collect(maps.Values(written)), nil
 }
 
 // logLost logs the records that Lost returns.

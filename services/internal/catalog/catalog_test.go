@@ -36,7 +36,7 @@ func TestPutGetDelete(t *testing.T) {
 	if err != nil || string(got.Record) != `{"a":2}` || got.Revision != second {
 		t.Errorf("Get = %+v, %v", got, err)
 	}
-	third, err := c.Delete(ctx, key, always)
+	third, _, err := c.Delete(ctx, key, always)
 	if err != nil || third <= second {
 		t.Errorf("deleted at revision %d after %d, %v", third, second, err)
 	}
@@ -49,21 +49,21 @@ func TestDeleteAbsent(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	ctx := testContext(t)
-	if got, err := c.Delete(ctx, skill(1), always); got != 0 || err != nil {
+	if got, _, err := c.Delete(ctx, skill(1), always); got != 0 || err != nil {
 		t.Errorf("in an empty log: revision %d, %v, want 0", got, err)
 	}
 	put, err := c.Put(ctx, skill(1), record)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.Delete(ctx, skill(2), always); got != put || err != nil {
+	if got, _, err := c.Delete(ctx, skill(2), always); got != put || err != nil {
 		t.Errorf("unwritten key: revision %d, %v, want the newest, %d", got, err, put)
 	}
-	deleted, err := c.Delete(ctx, skill(1), always)
+	deleted, _, err := c.Delete(ctx, skill(1), always)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.Delete(ctx, skill(1), always); got != deleted || err != nil {
+	if got, _, err := c.Delete(ctx, skill(1), always); got != deleted || err != nil {
 		t.Errorf("a second time: revision %d, %v, want %d", got, err, deleted)
 	}
 	if got, err := c.Revision(ctx); got != deleted || err != nil {
@@ -82,7 +82,7 @@ func TestConcurrentDeletes(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
-			if got, err := c.Delete(ctx, skill(1), always); got != put+1 || err != nil {
+			if got, _, err := c.Delete(ctx, skill(1), always); got != put+1 || err != nil {
 				t.Errorf("deleted at revision %d, %v, want %d", got, err, put+1)
 			}
 		})
@@ -188,7 +188,7 @@ func TestKeyValueCompatible(t *testing.T) {
 	if err != nil || entry.Revision() != revision || !bytes.Equal(entry.Value(), record) {
 		t.Errorf("Get = %v, %v", entry, err)
 	}
-	if _, err := c.Delete(ctx, skill(1), always); err != nil {
+	if _, _, err := c.Delete(ctx, skill(1), always); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := kv.Get(ctx, skill(1).String()); !errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -203,7 +203,7 @@ func TestMarkersHaveNoTTL(t *testing.T) {
 	if _, err := c.Put(testContext(t), skill(1), record); err != nil {
 		t.Fatal(err)
 	}
-	revision, err := c.Delete(testContext(t), skill(1), always)
+	revision, _, err := c.Delete(testContext(t), skill(1), always)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,11 +283,11 @@ func TestStoredByAnEarlierAttempt(t *testing.T) {
 		return nil
 	}
 	ctx = bucket.WithRequest(ctx, "deletion")
-	removed, err := c.Delete(ctx, skill(1), present)
+	removed, _, err := c.Delete(ctx, skill(1), present)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := c.Delete(ctx, skill(1), present); err != nil || again != removed {
+	if again, _, err := c.Delete(ctx, skill(1), present); err != nil || again != removed {
 		t.Errorf("got revision %d, %v, want that of the deletion, %d", again, err, removed)
 	}
 }

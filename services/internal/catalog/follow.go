@@ -44,6 +44,7 @@ type Change struct {
 	First    bool // first message of a consumer
 	// Alias is true for an alias that was written or deleted. The change has a zero Key, since it is not a record.
 	Alias bool
+	origin
 
 	pending uint64 // NumPending of the consumer at delivery
 	behind  uint64 // number of revisions by which the watermark is lower than Revision
@@ -227,5 +228,5 @@ func changeOf(msg *jetstream.RawStreamMsg) (Change, error) {
 	}
 	r := revisionOf(key, msg)
 	return Change{Key: key, Record: r.Record, Revision: r.Revision, Stored: r.Stored, Removed: r.Removed,
-		Replaces: msg.Header.Get(headerReplaces) != ""}, nil
+		Replaces: msg.Header.Get(headerReplaces) != "", origin: r.origin}, nil
 }

@@ -94,7 +94,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("when ready (-want +got):\n%s", diff)
 	}
 	put(t, c, 3, `{"v":4}`)
-	deleted, err := c.Delete(testContext(t), skill(2), always)
+	deleted, _, err := c.Delete(testContext(t), skill(2), always)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestFollowReplaysDeletion(t *testing.T) {
 	t.Parallel()
 	c, _ := open(t)
 	put(t, c, 1, `{}`)
-	deleted, err := c.Delete(testContext(t), skill(1), always)
+	deleted, _, err := c.Delete(testContext(t), skill(1), always)
 	if err != nil {
 		t.Fatal(err)
 	}

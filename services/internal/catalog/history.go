@@ -36,10 +36,12 @@ type Revision struct {
 	Revision uint64
 	Stored   time.Time
 	Removed  bool
+	origin
 }
 
 func revisionOf(key Key, msg *jetstream.RawStreamMsg) Revision {
-	r := Revision{Revision: msg.Sequence, Stored: msg.Time, Removed: bucket.Removes(msg.Header)}
+	r := Revision{Revision: msg.Sequence, Stored: msg.Time, Removed: bucket.Removes(msg.Header),
+		origin: origin(msg.Header.Get(headerOrigin))}
 	if !r.Removed {
 		r.Record = schemas.NormalizeRecord(key.Kind, msg.Data)
 	}

@@ -82,7 +82,7 @@ func TestHistory(t *testing.T) {
 	put(skill(2), "other")
 	put(skill(1), "b")
 	revisions(t, c, skill(1))
-	if _, err := c.Delete(ctx, skill(1), always); err != nil {
+	if _, _, err := c.Delete(ctx, skill(1), always); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := revisions(t, c, skill(1)), []string{"4 removed", "3 b", "1 a"}; !cmp.Equal(got, want) {

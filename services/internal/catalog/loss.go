@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -32,16 +33,17 @@ func (l Lost) String() string {
 	return l.Key.Kind + "/" + id
 }
 
-// newestOf returns the newest revision of each subject of the log, or of its history, without the records.
-func newestOf(ctx context.Context, js jetstream.JetStream, s jetstream.Stream) (map[string]Revision, error) {
-	consumer, err := bucket.Ordered(ctx, js, s, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{subjects + ">"}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true,
-	})
+// newestOf returns the newest revision of each record and alias of the log, or of its history, by its subject, without
+// the records. The configuration has the position at which it begins.
+func newestOf(ctx context.Context, js jetstream.JetStream, s jetstream.Stream,
+	config jetstream.OrderedConsumerConfig) (map[string]Change, error) {
+	config.FilterSubjects, config.HeadersOnly = []string{subjects + ">"}, true
+	consumer, err := bucket.Ordered(ctx, js, s, config)
 	if err != nil {
 		return nil, err
 	}
 	defer bucket.Release(s, consumer)
-	newest := map[string]Revision{}
+	newest := map[string]Change{}
 	messages, err := consumer.Messages()
 	if err != nil {
 		return nil, err
@@ -56,8 +58,11 @@ func newestOf(ctx context.Context, js jetstream.JetStream, s jetstream.Stream) (
 		if err != nil {
 			return nil, err
 		}
-		newest[msg.Subject()] = Revision{
-			Revision: meta.Sequence.Stream, Stored: meta.Timestamp, Removed: bucket.Removes(msg.Headers()),
+		if key, err := parseKey(strings.TrimPrefix(msg.Subject(), subjects)); err == nil {
+			newest[msg.Subject()] = Change{
+				Key: key, Revision: meta.Sequence.Stream, Stored: meta.Timestamp, Removed: bucket.Removes(msg.Headers()),
+				Replaces: msg.Headers().Get(headerReplaces) != "", origin: origin(msg.Headers().Get(headerOrigin)),
+			}
 		}
 		pending = meta.NumPending
 	}

@@ -37,7 +37,7 @@ func TestDamagedBlock(t *testing.T) {
 			for n := range last {
 				register(t, c, skill(n), `{"name":"before"}`)
 			}
-			if _, err := c.Delete(t.Context(), skill(last-1), always); err != nil {
+			if _, _, err := c.Delete(t.Context(), skill(last-1), always); err != nil {
 				t.Fatal(err)
 			}
 			waitCopied(t, server, last+1)
@@ -54,7 +54,7 @@ func TestDamagedBlock(t *testing.T) {
 				t.Errorf("after a restart: got ID %s, %q, want %s, %q", c.ID(), again, marked, lost)
 			}
 			register(t, c, skill(last-2), `{"name":"after"}`)
-			if _, err := c.Delete(t.Context(), skill(last-3), always); err != nil {
+			if _, _, err := c.Delete(t.Context(), skill(last-3), always); err != nil {
 				t.Fatal(err)
 			}
 			restored, err := c.AcceptLoss(t.Context())

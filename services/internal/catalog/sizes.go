@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"context"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -29,6 +30,9 @@ func SizeOf(key Key, record []byte) int64 {
 	return bucket.MessageSize(subjects+key.String(), int64(len(record))) + entryBytes*entriesOf(record)
 }
 
+// OriginSize returns the bytes that the origin of a write with ctx adds to the size of the record.
+func OriginSize(ctx context.Context) int64 { return int64(len(originOf(ctx))) }
+
 // entriesOf returns the number of entries of all lists in a JSON value.
 func entriesOf(record []byte) (n int64) {
 	d := jsontext.NewDecoder(bytes.NewReader(record), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -53,6 +57,6 @@ func sizeOf(msg jetstream.Msg) (Size, error) {
 	if key, err := parseKey(encoded); err == nil {
 		size.Key = key
 	}
-	size.Bytes = SizeOf(size.Key, msg.Data())
+	size.Bytes = SizeOf(size.Key, msg.Data()) + int64(len(msg.Headers().Get(headerOrigin)))
 	return size, nil
 }

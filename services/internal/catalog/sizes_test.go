@@ -28,7 +28,7 @@ func TestSizes(t *testing.T) {
 	if _, err := c.Put(t.Context(), deleted, record); err != nil {
 		t.Fatal(err)
 	}
-	last, err := c.Delete(t.Context(), deleted, always)
+	last, _, err := c.Delete(t.Context(), deleted, always)
 	if err != nil {
 		t.Fatal(err)
 	}

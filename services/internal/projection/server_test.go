@@ -280,7 +280,7 @@ func (w *world) putRecord(id, record string) uint64 {
 
 func (w *world) remove(id string) uint64 {
 	w.t.Helper()
-	revision, err := w.log.Delete(w.t.Context(), key(id), func(uint64) error { return nil })
+	revision, _, err := w.log.Delete(w.t.Context(), key(id), func(uint64) error { return nil })
 	if err != nil {
 		w.t.Fatal(err)
 	}
