@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"cairn/bus/audit"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/bus/keys"
@@ -28,6 +29,7 @@ func BenchmarkAuthentication(b *testing.B) {
 	server, conn := onTCP(b)
 	stub(b, bustest.Service(b, bustest.Dial(b, server), "stub"))
 	must(b, keys.Setup(b.Context(), conn, bucket.Replication{}))
+	must(b, audit.Setup(b.Context(), conn.JetStream(), bucket.Replication{}, 0))
 	store, err := keys.Open(b.Context(), conn)
 	must(b, err)
 	_, key, err := store.Create(b.Context(), keys.Key{Role: schemas.RoleReader, Tenants: []string{"acme"}})

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"cairn/bus"
+	"cairn/bus/audit"
 	"cairn/bus/bucket"
 	"cairn/bus/keys"
 	"cairn/edge"
@@ -152,6 +153,7 @@ func TestBodyMemoryIsDividedAmongTenants(t *testing.T) {
 	f := open(t, func(c *edge.Config) { c.BodyMemory, c.Access = 4<<20, access.Config{Keys: true} })
 	storeTags(t, f)
 	must(t, keys.Setup(t.Context(), f.conn, bucket.Replication{}))
+	must(t, audit.Setup(t.Context(), f.conn.JetStream(), bucket.Replication{}, 0))
 	store, err := keys.Open(t.Context(), f.conn)
 	must(t, err)
 	bearer := func(tenant string) string {

@@ -1,5 +1,5 @@
 // Package backup saves the durable state of Cairn to a file and restores it to an empty cluster: the
-// catalog, the quarantine of its index, the API keys, and the tags that have not expired. Analyses
+// catalog, the quarantine of its index, the API keys, the tags that have not expired, and the audit log. Analyses
 // and cached vectors are not included: they expire, or are recomputed.
 //
 // The file is gzip-compressed NDJSON: a Header, one entry for each value of a bucket
@@ -26,11 +26,11 @@ import (
 )
 
 // Version is the format that Save writes, and the highest that Check accepts.
-const Version = 1
+const Version = 2
 
 // buckets lists the saved buckets in the order of the file. The quarantine follows
 // the catalog because it refers to revisions of the catalog.
-var buckets = []string{bucket.Catalog, bucket.Quarantine, bucket.Keys, bucket.Tags}
+var buckets = []string{bucket.Catalog, bucket.Quarantine, bucket.Keys, bucket.Tags, bucket.Audit}
 
 // Reasons to reject a file or a cluster.
 var (
@@ -113,6 +113,9 @@ func (e entry) data() []byte {
 	}
 	return e.Base64
 }
+
+// fillable reports whether a restore adds to the bucket: existing tags and entries of the audit log stay.
+func fillable(name string) bool { return name == bucket.Tags || name == bucket.Audit }
 
 func stream(name string) string { return bucket.StreamPrefix + name }
 

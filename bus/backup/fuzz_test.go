@@ -26,7 +26,7 @@ func FuzzBackup(f *testing.F) {
 			`{"bucket":"cairn_quarantine","key":"x","revision":1,"value":{"key":"a","revision":1}}` + "\n{}"},
 		{header, `{"bucket":"cairn_keys","key":"a b\r\nPUB x 0","revision":18446744073709551615}`},
 		{header, `{"bucket":"cairn_quarantine","key":">","revision":2}`},
-		{`{"cairn_backup":2,"cairn":"9.1.0"}`, ""},
+		{`{"cairn_backup":3,"cairn":"9.1.0"}`, ""},
 		{`{"cairn_backup":1,"buckets":[{"name":"cairn_catalog"},{"name":"cairn_catalog","config":[]}]}`, ""},
 		{`{`, "\xff"},
 	} {

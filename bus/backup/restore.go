@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
+	"cairn/bus/audit"
 	"cairn/bus/bucket"
 	"cairn/schemas"
 )
@@ -57,8 +58,8 @@ func (c Checked) Catalog(each func(key string, value []byte)) error {
 // Restore writes the backup to the account of conn, and its API keys to the account of
 // keys. New buckets have the given number of replicas; 0 means the number in the backup,
 // which is reduced with a warning if the cluster has fewer servers. Existing buckets keep theirs. Nothing is
-// changed unless all buckets of the backup are empty or absent, except the bucket of the tags:
-// existing tags are kept.
+// changed unless all buckets of the backup are empty or absent, except those of the tags and of the audit
+// log: existing tags and entries are kept. The audit log has the restore with the origin of ctx.
 //
 // Records keep their order and get new revisions, all higher than those of the backup.
 // Workers process them like registrations.
@@ -68,7 +69,7 @@ func (c Checked) Restore(ctx context.Context, conn, keys *bus.Conn, replicas int
 	}
 	r := &restoring{conn: conn, keys: keys, seen: map[string]bool{}, moved: map[string]revisions{}}
 	for _, b := range c.Buckets {
-		if b.Name == bucket.Tags {
+		if fillable(b.Name) {
 			continue
 		}
 		if err := r.empty(ctx, b.Name); err != nil {
@@ -87,10 +88,30 @@ func (c Checked) Restore(ctx context.Context, conn, keys *bus.Conn, replicas int
 	if err == nil {
 		err = r.waitAcks(ctx, 0)
 	}
+	if err == nil {
+		err = r.audit(ctx, c)
+	}
 	if err != nil {
 		return fmt.Errorf("the restore is incomplete; purge the buckets that it has written: %w", err)
 	}
 	return nil
+}
+
+// audit adds the restore to the audit log. A server without one has not been set up yet.
+func (r *restoring) audit(ctx context.Context, c Checked) error {
+	_, err := r.conn.JetStream().Stream(ctx, audit.Stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	e := schemas.AuditEntry{Action: schemas.ActionRestore, Origin: bus.Origin(ctx)}
+	e.Actor = r.conn.User()
+	if e.Message == "" {
+		e.Message = fmt.Sprintf("backup of %s up to revision %d", c.Created.Format(time.RFC3339), c.Revision)
+	}
+	if err == nil {
+		err = audit.Add(ctx, r.conn.JetStream(), e)
+	}
+	return err
 }
 
 type restoring struct {
@@ -201,7 +222,7 @@ func (r *restoring) put(ctx context.Context, e entry) error {
 		}
 		msg.Header.Set(jetstream.MsgTTLHeader, fmt.Sprintf("%.0fs", left.Truncate(time.Second).Seconds()))
 	}
-	if !r.seen[msg.Subject] { // the server rejects it if another client has written the key
+	if e.Bucket != bucket.Audit && !r.seen[msg.Subject] { // the server rejects it if another client has written the key
 		r.seen[msg.Subject] = true
 		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0")
 	}

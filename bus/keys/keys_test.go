@@ -13,9 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"cairn/bus"
+	"cairn/bus/audit"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/bus/keys"
@@ -29,6 +31,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func open(t testing.TB, conn *bus.Conn) *keys.Store {
 	t.Helper()
 	if err := keys.Setup(t.Context(), conn, bucket.Replication{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := audit.Setup(t.Context(), conn.JetStream(), bucket.Replication{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	store, err := keys.Open(t.Context(), conn)
@@ -45,6 +50,38 @@ func create(t testing.TB, s *keys.Store, k keys.Key) (keys.Key, string) {
 		t.Fatal(err)
 	}
 	return made, secret
+}
+
+// TestKeysAreAudited checks the entries of keys: one for each change.
+func TestKeysAreAudited(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	s := open(t, conn)
+	ctx := bus.WithOrigin(t.Context(), schemas.Origin{Author: schemas.Author{Message: "the importer"}, Route: "cairn key"})
+	k, _, err := s.Create(ctx, keys.Key{Role: schemas.RoleReader, Tenants: []string{"acme"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _ := create(t, s, keys.Key{Role: schemas.RoleAdmin})
+	for range 2 { // the second time it is revoked
+		if err := s.Revoke(ctx, k.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log, err := audit.Open(t.Context(), conn.JetStream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := log.Page(t.Context(), schemas.AuditQuery{Kind: schemas.KindKey})
+	var got []string
+	for _, e := range page.Entries {
+		got = append(got, strings.Join([]string{e.Action, e.ID, e.TenantID, e.Message, e.Route}, " "))
+	}
+	want := []string{"revoke_key " + k.ID + " acme the importer cairn key", "create_key " + all.ID + "   ",
+		"create_key " + k.ID + " acme the importer cairn key"}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v, -want +got\n%s", err, diff)
+	}
 }
 
 func TestKeys(t *testing.T) {

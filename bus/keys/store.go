@@ -13,7 +13,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
+	"cairn/bus/audit"
 	"cairn/bus/bucket"
+	"cairn/schemas"
 )
 
 const (
@@ -25,7 +27,10 @@ const (
 var ErrNotFound = errors.New("no such key")
 
 // Store creates and revokes keys. It may be used concurrently and needs no closing.
-type Store struct{ kv jetstream.KeyValue }
+type Store struct {
+	kv   jetstream.KeyValue
+	conn *bus.Conn
+}
 
 // Setup creates the bucket, or upgrades one that exists.
 func Setup(ctx context.Context, conn *bus.Conn, replication bucket.Replication) error {
@@ -41,14 +46,28 @@ func Open(ctx context.Context, conn *bus.Conn) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{kv}, nil
+	return &Store{kv, conn}, nil
 }
 
-// Create stores k under a new id and returns the text of the key, which cannot be retrieved again.
+// audit adds a change of the key to the audit log, before it is made: a change without an entry is impossible, and an
+// entry of a change that fails is not.
+func (s *Store) audit(ctx context.Context, action string, k Key) error {
+	e := schemas.AuditEntry{Action: action, Kind: schemas.KindKey, ID: k.ID, Origin: bus.Origin(ctx)}
+	if e.Actor = s.conn.User(); len(k.Tenants) == 1 {
+		e.TenantID = k.Tenants[0]
+	}
+	return audit.Add(ctx, s.conn.JetStream(), e)
+}
+
+// Create stores k under a new id and returns the text of the key, which cannot be retrieved again. The audit log has
+// the origin of ctx.
 func (s *Store) Create(ctx context.Context, k Key) (Key, string, error) {
 	k.Created = time.Now().UTC().Truncate(time.Second)
 	secret := k.generate()
 	value, err := json.Marshal(k)
+	if err == nil {
+		err = s.audit(ctx, schemas.ActionCreateKey, k)
+	}
 	if err == nil {
 		_, err = s.kv.Create(ctx, k.ID, value)
 	}
@@ -84,7 +103,7 @@ func (s *Store) List(ctx context.Context) ([]Key, error) {
 }
 
 // Revoke revokes the key; edges refuse it within a second. It returns nil for a key that
-// is already revoked.
+// is already revoked. The audit log has the origin of ctx.
 func (s *Store) Revoke(ctx context.Context, id string) error {
 	k, revision, err := s.get(ctx, id)
 	if err != nil || !k.Revoked.IsZero() {
@@ -92,6 +111,9 @@ func (s *Store) Revoke(ctx context.Context, id string) error {
 	}
 	k.Revoked = time.Now().UTC().Truncate(time.Second)
 	value, err := json.Marshal(k)
+	if err == nil {
+		err = s.audit(ctx, schemas.ActionRevokeKey, k)
+	}
 	if err == nil {
 		_, err = s.kv.Update(ctx, id, value, revision)
 	}

@@ -47,6 +47,7 @@ func TestAccounts(t *testing.T) {
 		"cairn.tools":         {`{}`, `"tools":[{`},
 		"cairn.records.list":  {`{"kind":"tool"}`, `"records":[{`},
 		"cairn.runs":          {`{}`, `"runs":[`},
+		"cairn.audit":         {`{}`, `"entries":[`},
 	} {
 		if got := send(subject, received[0]); !strings.Contains(got, received[1]) {
 			t.Errorf("%s: %s", subject, got)
@@ -87,7 +88,7 @@ func TestDoctorOfOperator(t *testing.T) {
 	got := do(t, "", append(args, "--keys-nats", n.secret("keys-url"))...)
 	for _, stream := range []string{
 		"cairn_catalog", "cairn_tags", "cairn_quarantine", "cairn_embeddings", "cairn_analyze", "cairn_history",
-		"cairn_usage", "cairn_runs", "cairn_keys",
+		"cairn_usage", "cairn_runs", "cairn_audit", "cairn_keys",
 	} {
 		if !strings.Contains(got.out, "stream "+stream) {
 			t.Errorf("no finding about stream %s", stream)

@@ -165,7 +165,7 @@ func TestAttacksOnStreams(t *testing.T) {
 	})
 	for _, a := range attacks {
 		keys, cairn := n.stored(t, "KEYS"), n.stored(t, "CAIRN")
-		if len(keys) != 1 || len(cairn) != 8 {
+		if len(keys) != 1 || len(cairn) != 9 {
 			t.Fatalf("the streams are %v and %v", keys, cairn)
 		}
 		nc := conns[a.user]

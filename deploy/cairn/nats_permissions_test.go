@@ -32,6 +32,7 @@ var mayPublish = []permission{
 	{"cairn.tools", "edge platform", "requests"},
 	{"cairn.analyze", "edge platform", "requests"},
 	{"cairn.runs", "edge platform", "requests"},
+	{"cairn.audit", "edge platform", "requests"},
 	{"cairn.watch", "edge platform", "requests"},
 	{"cairn.health.resolve", "edge worker platform", "requests; registration waits for resolution"},
 	{"cairn.render", "worker", "requests to the rendering agent"},
@@ -58,6 +59,8 @@ var mayPublish = []permission{
 	{"$KV.cairn_tags.KEY", "operator worker", "tags; the operator restores them"},
 	{"$KV.cairn_embeddings.KEY", "worker", "cached vectors"},
 	{"$KV.cairn_keys.KEY", "keys", "API keys"},
+	{"$KV.cairn_audit.records", "operator worker", "changes of records; the operator restores them"},
+	{"$KV.cairn_audit.keys", "operator keys", "changes of API keys; the operator restores them"},
 	{"$KV.other.KEY", "", "any other bucket"},
 	{"$JS.ACK.KV_cairn_catalog.C.1.2.3.4.5", "worker", "acknowledgements of the projection"},
 	{"$JS.ACK.KV_cairn_tags.C.1.2.3.4.5", "", "any other acknowledgement"},
@@ -145,6 +148,11 @@ var streamAPI = map[string]map[string]string{
 		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator reader worker",
 		"DIRECT.GET.S": "reader worker",
 	},
+	"KV_cairn_audit": {
+		"STREAM.CREATE.S": "operator", "STREAM.UPDATE.S": "operator", "STREAM.INFO.S": "operator worker",
+		"DIRECT.GET.S": "worker", "CONSUMER.CREATE.S.C": "operator", "CONSUMER.INFO.S.C": "operator",
+		"CONSUMER.DELETE.S.C": "operator", "CONSUMER.MSG.NEXT.S.C": "operator",
+	},
 	"KV_cairn_keys": {
 		"STREAM.CREATE.S": "keys", "STREAM.UPDATE.S": "keys", "STREAM.INFO.S": "keys reader worker",
 		"STREAM.MSG.GET.S":  "keys reader",
@@ -164,8 +172,7 @@ var streamRequests = []string{
 // streams lists the streams in the order of the table.
 var streams = []string{
 	"KV_cairn_catalog", "cairn_history", "cairn_usage", "cairn_runs", "KV_cairn_tags", "KV_cairn_embeddings",
-	"KV_cairn_quarantine",
-	"cairn_analyze", "KV_cairn_keys",
+	"KV_cairn_quarantine", "cairn_analyze", "KV_cairn_audit", "KV_cairn_keys",
 }
 
 // publications returns mayPublish and a row for each JetStream API request.

@@ -27,6 +27,7 @@ var (
 	names = []string{
 		bucket.StreamPrefix + bucket.Catalog, bucket.StreamPrefix + bucket.Tags, bucket.StreamPrefix + bucket.Quarantine,
 		bucket.StreamPrefix + bucket.Embeddings, "cairn_analyze", "cairn_history", "cairn_usage", "cairn_runs",
+		bucket.StreamPrefix + bucket.Audit,
 	}
 	required = names[:3]
 )

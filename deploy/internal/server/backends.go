@@ -64,9 +64,11 @@ func streamFlags(f *pflag.FlagSet, s *services.Config) {
 		"number of JetStream replicas (NATS `SERVERS`) of each stream; 0: unchanged, initially 1, or 3 with --cluster")
 	f.StringSliceVar(&c.Tags, "placement-tags", nil, "place streams only on NATS servers with all of these `TAGS`")
 	f.Var(mebibytes{&c.Storage.Bytes}, "storage-limit",
-		"maximum storage in `MIB` on each NATS server: 50 % records, 25 % tags, 10 % cached vectors, 4 % quarantined records, 1 % keys, 8 % earlier revisions of records, 1 % counts of their uses, 0.5 % summaries of analyses; 0: the limit of the NATS account, 75 % of the free disk of the embedded server, or 4096")
+		"maximum storage in `MIB` on each NATS server: 50 % records, 25 % tags, 10 % cached vectors, 4 % quarantined records, 1 % keys, 8 % earlier revisions of records, 1 % counts of their uses, 0.5 % summaries of analyses, 0.5 % audit log; 0: the limit of the NATS account, 75 % of the free disk of the embedded server, or 4096")
 	f.DurationVar(&s.RunRetention, "run-retention", s.RunRetention,
 		"how long the summaries of analyses are retained, with their questions; at least 2m, as their events")
+	f.DurationVar(&s.AuditRetention, "audit-retention", s.AuditRetention,
+		"maximum age `DURATION` of entries of the audit log; 0: until its storage is full")
 	f.StringVar(&c.Cluster, "placement-cluster", "", "place streams only in this NATS `CLUSTER`")
 }
 
@@ -82,6 +84,7 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 		flags.AtLeast("stream-limit", c.StreamLimit, 0),
 		flags.AtLeast("analyze-grace", c.Grace, 0),
 		flags.AtLeast("replicas", c.Replication.Replicas, 0),
+		flags.AtLeast("audit-retention", c.AuditRetention, 0),
 		flags.AtLeast("tenant-tags", c.TenantTags.Count, 0),
 		flags.AtLeast("tenant-records", c.TenantRecords.Count, 0),
 		flags.AtLeast("tenant-records-size", b.records, 0),

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -50,7 +51,8 @@ after a restart of a NATS server that is not part of a cluster.`,
 }
 
 func (s *setup) run(cmd *cobra.Command, _ []string) error {
-	if err := flags.AtLeast("replicas", s.config.Replication.Replicas, 0); err != nil {
+	if err := cmp.Or(flags.AtLeast("replicas", s.config.Replication.Replicas, 0),
+		flags.AtLeast("audit-retention", s.config.AuditRetention, 0)); err != nil {
 		return err
 	}
 	s.Timeout = connect.ServerTimeout
