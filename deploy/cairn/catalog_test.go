@@ -71,7 +71,7 @@ func TestRecordCommands(t *testing.T) {
 		{"an edit", []string{"edit", "tool", "a.b.c", "--editor", "sed -i s/a.tool/edited/"}, 0,
 			"edited tool/a.b.c, revision "},
 		{"is registered", []string{"get", "tool", "a.b.c"}, 0, "edited\n"},
-		{"its history", []string{"get", "tool", "a.b.c", "--history"}, 0, "STATUS  VERSION\n"},
+		{"its history", []string{"get", "tool", "a.b.c", "--history"}, 0, "STATUS  VERSION  ACTOR  MESSAGE\n"},
 		{"its history has the newest revision", []string{"get", "tool", "a.b.c", "--history"}, 0, "  active\n"},
 		{"its history as JSON", []string{"get", "tool", "a.b.c", "--history", "-o", "json"}, 0, `"stored_at": "`},
 		{"the history of an absent record", []string{"get", "tool", "a.b.x", "--history"}, exitNotFound, "CE-081"},

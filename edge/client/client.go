@@ -28,6 +28,7 @@ const (
 	headerMinRevision     = "Cairn-Min-Revision"
 	headerIgnoredRevision = "Cairn-Ignored-Revision"
 	headerRun             = "Cairn-Run"
+	headerMessage         = "Cairn-Message"
 )
 
 // Defaults of Config.
@@ -431,6 +432,17 @@ func (c *Client) Runs(ctx context.Context, q schemas.RunQuery) iter.Seq2[schemas
 		var page schemas.RunList
 		err := c.read(ctx, "/runs", &q, &page)
 		return page.Runs, page.NextCursor, err
+	})
+}
+
+// Audit returns the entries of the audit log that q selects, the latest first, of all pages from q.Cursor on.
+func (c *Client) Audit(ctx context.Context, q schemas.AuditQuery) iter.Seq2[schemas.AuditEntry, error] {
+	return pages(q.Cursor, func(cursor string) ([]schemas.AuditEntry, *string, error) {
+		q := q
+		q.Cursor = cursor
+		var page schemas.AuditList
+		err := c.read(ctx, "/audit", &q, &page)
+		return page.Entries, page.NextCursor, err
 	})
 }
 

@@ -126,7 +126,7 @@ func (c *connection) attempt(ctx context.Context, r request) (*http.Response, er
 	if !r.stream {
 		ctx, cancel = context.WithTimeout(ctx, RequestTimeout)
 	}
-	r.header = c.headers(r)
+	r.header = c.headers(ctx, r)
 	res, err := c.send(ctx, r)
 	if err != nil {
 		cancel()
@@ -147,13 +147,16 @@ func (c *connection) attempt(ctx context.Context, r request) (*http.Response, er
 }
 
 // headers returns the headers of r.
-func (c *connection) headers(r request) http.Header {
+func (c *connection) headers(ctx context.Context, r request) http.Header {
 	h := r.header.Clone()
 	if h == nil {
 		h = http.Header{}
 	}
 	if token := c.minRevision(); r.read && token != "" {
 		h.Set(headerMinRevision, token)
+	}
+	if message, _ := ctx.Value(messageKey{}).(string); message != "" && !r.read {
+		h.Set(headerMessage, message)
 	}
 	return h
 }

@@ -28,6 +28,14 @@ type request struct {
 	once         bool // not retried
 }
 
+type messageKey struct{}
+
+// WithMessage returns ctx for writes with the message, one line of at most schemas.MaxMessage bytes, which the history
+// of the records and the audit log have.
+func WithMessage(ctx context.Context, message string) context.Context {
+	return context.WithValue(ctx, messageKey{}, message)
+}
+
 // newDelays returns the delays before retries.
 func newDelays() *backoff.ExponentialBackOff {
 	return &backoff.ExponentialBackOff{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
@@ -93,6 +94,7 @@ the exit code is that of the first one, such as 2 for an invalid record.`,
 		"print what would change: `WHERE` is server, the default, or client to validate the files only",
 		dryNone, dryServer, dryClient)
 	f.Lookup("dry-run").NoOptDefVal = dryServer
+	connect.MessageFlag(cmd)
 	flags.Text(cmd, &a.output)
 	return cmd
 }

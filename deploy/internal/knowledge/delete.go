@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
@@ -38,6 +39,7 @@ unless --force is set; the exit code is 4. Links between the deleted records do 
 	}
 	d.flags(cmd, "`TENANT` of the records")
 	forceFlag(cmd, &d.force, "also delete records to which others link")
+	connect.MessageFlag(cmd)
 	cmd.Flags().BoolVar(&d.ignore, "ignore-not-found", false, "succeed for records that do not exist")
 	return cmd
 }

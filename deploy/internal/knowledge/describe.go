@@ -65,15 +65,17 @@ func (d *describeOptions) run(cmd *cobra.Command, args []string) error {
 
 // description is the output of describe for one record.
 type description struct {
-	Kind     string              `json:"kind"`
-	ID       string              `json:"id"`
-	Scope    string              `json:"scope" doc:"the tenant, or global"`
-	Status   string              `json:"status"`
-	Revision uint64              `json:"revision"`
-	ETag     string              `json:"etag"`
-	Usage    schemas.RecordUsage `json:"usage"`
-	Aliases  []schemas.Alias     `json:"aliases"`
-	Record   jsontext.Value      `json:"record"`
+	Kind     string `json:"kind"`
+	ID       string `json:"id"`
+	Scope    string `json:"scope" doc:"the tenant, or global"`
+	Status   string `json:"status"`
+	Revision uint64 `json:"revision"`
+	ETag     string `json:"etag"`
+	// Change is the registration of the record.
+	Change  schemas.RecordRevision `json:"change"`
+	Usage   schemas.RecordUsage    `json:"usage"`
+	Aliases []schemas.Alias        `json:"aliases"`
+	Record  jsontext.Value         `json:"record"`
 	// Referrers are at most maxReferrers.
 	Referrers []schemas.Referrer    `json:"referrers" doc:"records that link to it, at most 100"`
 	Package   *schemas.SkillPackage `json:"package,omitzero" doc:"of a skill"`
@@ -89,6 +91,15 @@ func describeRecord(ctx context.Context, c *client.Client, key schemas.RecordKey
 		ETag: r.ETag, Record: r.JSON}
 	named := key.ID
 	key.ID = r.ID // without @ and a version or alias
+	revisions, err := c.History(ctx, key)
+	if err != nil {
+		return d, err
+	}
+	for _, revision := range revisions {
+		if revision.Revision == r.Token.String() {
+			d.Change = revision
+		}
+	}
 	if d.Usage, err = c.Usage(ctx, key); err != nil {
 		return d, err
 	}
@@ -149,6 +160,7 @@ func (d description) print(out io.Writer) error {
 	t.Row("Scope:", d.Scope)
 	t.Row("Status:", d.Status)
 	t.Row("Revision:", fmt.Sprint(d.Revision))
+	t.Row("Changed:", output.Joined(d.Change.StoredAt, d.Change.Actor, d.Change.Message))
 	t.Row("ETag:", d.ETag)
 	t.Row("Resolved:", times(d.Usage.Resolved))
 	t.Row("Found:", times(d.Usage.Found))

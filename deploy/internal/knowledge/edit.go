@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
@@ -44,6 +45,7 @@ edited text is saved to a file, whose name is printed.`,
 		RunE:              e.run,
 	}
 	e.flags(cmd, "`TENANT` of the record")
+	connect.MessageFlag(cmd)
 	cmd.Flags().StringVar(&e.editor, "editor", "", "editor `COMMAND`; empty: VISUAL or EDITOR, or vi")
 	return cmd
 }

@@ -97,13 +97,13 @@ func (g *getOptions) printHistory(cmd *cobra.Command, key schemas.RecordKey) err
 		names[i] = r.Revision
 	}
 	return output.Result{Value: schemas.RecordHistory{Revisions: list}, Names: names, Table: func(t *output.Table) {
-		t.Row("REVISION", "STORED", "STATUS", "VERSION")
+		t.Row("REVISION", "STORED", "STATUS", "VERSION", "ACTOR", "MESSAGE")
 		for _, r := range list {
 			status := cmp.Or(r.Status, schemas.StatusActive)
 			if r.Removed {
 				status = "deleted"
 			}
-			t.Row(r.Revision, r.StoredAt, status, r.Version)
+			t.Row(r.Revision, r.StoredAt, status, r.Version, r.Actor, r.Message)
 		}
 	}}.Print(cmd.OutOrStdout(), g.output)
 }

@@ -89,6 +89,7 @@ warnings; --strict rejects them.
 	f.BoolVar(&m.overwrite, "overwrite", false, "replace records of other sources, and records without a source")
 	m.strictly(cmd)
 	f.BoolVar(&m.preview, "dry-run", false, "print what would change")
+	connect.MessageFlag(cmd)
 	flags.Text(cmd, &m.output)
 	return cmd
 }

@@ -20,7 +20,7 @@ import (
 func Commands() []*cobra.Command {
 	return []*cobra.Command{getCommand(), describeCommand(), applyCommand(), diffCommand(), editCommand(), deleteCommand(),
 		promoteCommand(), rollbackCommand(),
-		importCommand(), expandCommand(), exportCommand(), watchCommand()}
+		importCommand(), expandCommand(), exportCommand(), watchCommand(), auditCommand()}
 }
 
 // connection holds the flags that all commands about records share.

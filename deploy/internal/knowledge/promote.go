@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/schemas"
@@ -35,6 +36,7 @@ however many revisions follow. "cairn describe" prints the aliases of a record.`
 		RunE:              p.run,
 	}
 	p.flags(cmd, "`TENANT` of the record; empty: global scope")
+	connect.MessageFlag(cmd)
 	cmd.Flags().BoolVar(&p.remove, "delete", false, "delete the alias")
 	return cmd
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
@@ -37,6 +38,7 @@ revision before the first one.`,
 		RunE:              r.run,
 	}
 	r.flags(cmd, "`TENANT` of the record; empty: global scope")
+	connect.MessageFlag(cmd)
 	cmd.Flags().StringVar(&r.to, "to", "",
 		"`VERSION`, alias or revision of the history; empty: the revision before the newest one")
 	return cmd

@@ -82,7 +82,8 @@ func (w *watchOptions) print(out io.Writer, c client.Change) error {
 		output.Line(out, name(c.Kind, c.ID))
 	default:
 		output.Line(out, output.Joined(c.StoredAt, fmt.Sprintf("%-10s", c.Type), name(c.Kind, c.ID),
-			cmp.Or(c.TenantID, schemas.ScopeGlobal), c.Version, c.Status))
+			cmp.Or(c.TenantID, schemas.ScopeGlobal), c.Version, c.Status,
+			c.Actor, c.Message))
 	}
 	return output.Err(out)
 }

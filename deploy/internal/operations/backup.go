@@ -27,9 +27,9 @@ func backupCommand() *cobra.Command {
 	k := &backupCommands{}
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Write a backup of records, tags and API keys to a file",
-		Long: `Backup writes the catalog of records, the quarantined records, the tags and the hashes
-of the API keys to a new FILE while Cairn is running. The catalog is a consistent
+		Short: "Write a backup of records, tags, API keys and the audit log",
+		Long: `Backup writes the catalog of records, the quarantined records, the tags, the hashes of the
+API keys and the audit log to a new FILE while Cairn is running. The catalog is a consistent
 snapshot: it contains every registration up to one revision. Analyses and cached
 vectors are not included: they expire or can be recomputed.
 
@@ -70,6 +70,7 @@ register records; records that someone else changes meanwhile are not replaced.`
 	}
 	k.NATS.Flags(cmd.Flags())
 	k.keys.KeysFlags(cmd.Flags())
+	connect.MessageFlag(cmd)
 	cmd.Flags().IntVar(&k.replicas, "replicas", 0,
 		"number of JetStream replicas (NATS `SERVERS`) of restored buckets; 0: as existing buckets, else as in the backup, limited by the number of servers")
 	k.merge.flags(cmd)

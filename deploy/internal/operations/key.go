@@ -145,6 +145,7 @@ func keyRevokeCommand() *cobra.Command {
 		},
 	}
 	k.flags(cmd)
+	connect.MessageFlag(cmd)
 	flags.Text(cmd, &k.output)
 	return cmd
 }

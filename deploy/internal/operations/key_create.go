@@ -63,6 +63,7 @@ its tenants only; requests without tenant_id use its single tenant.`,
 		"`DIRECTORY` with token, ca.crt and namespace of a service account with the permissions get and patch on the Secret")
 	f.Var(&k.expires, "expires", "lifetime `DURATION` of the key, such as 90d or 12h, or never")
 	k.flags(cmd)
+	connect.MessageFlag(cmd)
 	flags.Text(cmd, &k.output)
 	return cmd
 }

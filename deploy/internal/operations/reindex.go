@@ -41,6 +41,7 @@ does the in-memory index, which is rebuilt at startup.`,
 	}
 	r.Flags(cmd)
 	cmd.Flags().BoolVar(&r.wait, "wait", false, "wait until searches use the new generation")
+	connect.MessageFlag(cmd)
 	flags.Text(cmd, &r.output)
 	return cmd
 }

@@ -1,0 +1,148 @@
+package knowledge
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cairn/deploy/internal/flags"
+	"cairn/deploy/internal/output"
+	"cairn/schemas"
+)
+
+// lines is the output format of an entry per line.
+const lines = "ndjson"
+
+// auditOptions are the flags of cairn audit.
+type auditOptions struct {
+	connection
+	filter       schemas.AuditQuery
+	since, until string
+	limit        int
+	output       string
+}
+
+func auditCommand() *cobra.Command {
+	a := &auditOptions{}
+	cmd := &cobra.Command{
+		Use:   "audit [KIND/ID|key/ID]",
+		Short: "Print who changed which record or key, and why",
+		Long: `Audit prints the changes of records and API keys, the latest first: with a key for a tenant
+those of its tenant, and otherwise of every tenant and the global scope, unless --tenant
+selects one. The actor is the id of the API key, the sub of the token, or the NATS user of a
+command or service that uses NATS.
+
+The format ndjson prints an object per line while it reads, and has no limit by default.`,
+		Example: `  cairn audit --since 24h
+  cairn audit skill/storage.volume_capacity
+  cairn audit --tenant acme --actor 4pwq6kzv2n7x --action delete
+  cairn audit --since 2026-11-01T00:00:00Z -o ndjson > audit.ndjson`,
+		Args:              flags.Args("at most one KIND/ID", 0, 1),
+		ValidArgsFunction: a.complete,
+		RunE:              a.run,
+	}
+	a.flags(cmd, "only changes of this `TENANT`; empty: of all tenants of the key")
+	f := cmd.Flags()
+	f.StringVar(&a.filter.Actor, "actor", "", "only changes of this `ACTOR`")
+	flags.Choice(cmd, &a.filter.Action, "action", "", "only this `ACTION`: "+flags.Alternatives(schemas.Actions()),
+		append([]string{""}, schemas.Actions()...)...)
+	f.StringVar(&a.since, "since", "", "only changes since this `TIME`: RFC 3339, or a duration such as 24h or 7d")
+	f.StringVar(&a.until, "until", "", "only changes before this `TIME`: RFC 3339, or a duration such as 24h or 7d")
+	f.IntVar(&a.limit, "limit", 0, "maximum number of changes; 0: 100, or all with -o ndjson")
+	flags.Output(cmd, &a.output, "table", "json", "yaml", lines)
+	return cmd
+}
+
+// parse sets the filter.
+func (a *auditOptions) parse(args []string) (err error) {
+	if len(args) > 0 {
+		if id, ok := strings.CutPrefix(args[0], schemas.KindKey+"/"); ok {
+			a.filter.Kind, a.filter.ID = schemas.KindKey, id
+		} else if _, keys, err := a.targets(args); err != nil {
+			return err
+		} else if len(keys) == 0 {
+			return flags.Usage(errors.New("expected KIND/ID"))
+		} else {
+			a.filter.Kind, a.filter.ID = keys[0].Kind, keys[0].ID
+		}
+	}
+	if a.filter.Since, err = pastTime(a.since); err != nil {
+		return flags.Usage(fmt.Errorf("--since: %w", err))
+	}
+	if a.filter.Until, err = pastTime(a.until); err != nil {
+		return flags.Usage(fmt.Errorf("--until: %w", err))
+	}
+	a.filter.TenantID = schemas.Optional(a.tenant)
+	return flags.AtLeast("limit", a.limit, 0)
+}
+
+// pastTime returns the time of a text in RFC 3339, or the time before now by a duration.
+func pastTime(text string) (string, error) {
+	if _, err := time.Parse(time.RFC3339, text); text == "" || err == nil {
+		return text, nil
+	}
+	days, hours := strings.CutSuffix(text, "d")
+	n, err := strconv.ParseUint(days, 10, 16)
+	ago := time.Duration(n) * 24 * time.Hour
+	if err != nil || !hours {
+		ago, err = time.ParseDuration(text)
+	}
+	if err != nil || ago < 0 {
+		return "", fmt.Errorf("expected a time such as 2026-11-24T12:00:00Z, or a duration such as 24h or 7d, got %q", text)
+	}
+	return time.Now().Add(-ago).UTC().Format(time.RFC3339Nano), nil
+}
+
+func (a *auditOptions) run(cmd *cobra.Command, args []string) error {
+	if err := a.parse(args); err != nil {
+		return err
+	}
+	out, limit := cmd.OutOrStdout(), a.limit
+	if limit == 0 && a.output != lines {
+		limit = schemas.DefaultLimit
+	}
+	a.filter.Limit = new(1000)
+	if limit > 0 {
+		a.filter.Limit = new(min(limit+1, 1000))
+	}
+	list := []schemas.AuditEntry{}
+	n := 0
+	for e, err := range a.Client.Audit(cmd.Context(), a.filter) {
+		if err != nil {
+			return err
+		}
+		if n++; limit > 0 && n > limit {
+			output.Line(cmd.ErrOrStderr(), fmt.Sprintf("the latest %d changes; raise --limit for more", limit))
+			break
+		}
+		if a.output != lines {
+			list = append(list, e)
+		} else if err := output.JSONLine(out, e); err != nil {
+			return err
+		}
+	}
+	if a.output == lines {
+		return nil
+	}
+	if a.output == "table" && n == 0 {
+		output.Line(cmd.ErrOrStderr(), "no changes found")
+		return nil
+	}
+	return output.Result{Value: list, Table: func(t *output.Table) {
+		t.Row("TIME", "ACTOR", "ACTION", "SCOPE", "NAME", "MESSAGE")
+		for _, e := range list {
+			date, _ := time.Parse(time.RFC3339, e.Time) // as written by a worker
+			changed := strings.Trim(name(e.Kind, e.ID), "/")
+			if e.Alias != "" {
+				changed += "@" + e.Alias
+			}
+			t.Row(date.Format(time.RFC3339), cmp.Or(e.Actor, "-"), e.Action, cmp.Or(e.TenantID, schemas.ScopeGlobal),
+				changed, e.Message)
+		}
+	}}.Print(out, a.output)
+}
