@@ -117,6 +117,7 @@ func TestConsole(t *testing.T) {
 		{"a tag is written, read and deleted", testTags},
 		{"a run is followed by its name and canceled", testRuns},
 		{"a tenant sees its usage and limits", testUsage},
+		{"a tenant sees who changed its records", testAudit},
 		{"health shows services and traffic", testHealth},
 		{"an answer streams with its calls, chart and figures", testAsk},
 		{"an analysis is resumed after a reload, and stopped", testResume},

@@ -35,6 +35,7 @@ var views = [][2]string{
 	{"#/runs", "tbody tr"},
 	{"#/tags", "details"},
 	{"#/usage?tenant=acme", "tbody tr"},
+	{"#/audit?tenant=acme", "tbody tr"},
 	{"#/health", ".tiles"},
 	{"#/nothing", ".empty"},
 }

@@ -354,6 +354,18 @@ func testRuns(t *testing.T, s *suite) {
 	p.wait("!document.querySelector('.stored').innerText.includes('Running')")
 }
 
+func testAudit(t *testing.T, s *suite) {
+	p := openPage(t, s, s.keyed.URL(), "#/audit")
+	p.signIn(s.key(t, "registrar", "--tenant", "audit"))
+	p.waitText("tbody", "create_key")
+	p.eval(`fetch('/records/template/audit.one', {method: 'PUT', body: '{}', headers: {'Cairn-Message': 'a first one',
+		Authorization: 'Bearer ' + sessionStorage.getItem('cairn.credential')}})`, nil)
+	p.fill("#action", "register")
+	p.click("Apply")
+	p.waitText("tbody", "template/audit.one", "a first one", "register")
+	p.wait("document.querySelectorAll('tbody tr').length === 1")
+}
+
 func testUsage(t *testing.T, s *suite) {
 	registrar := s.key(t, "registrar", "--tenant", "usage")
 	p := openPage(t, s, s.keyed.URL(), "#/usage")

@@ -14,6 +14,7 @@ const NAVIGATION = [
   { path: 'runs', icon: 'M4.5 2.5l8 5.5-8 5.5z', title: 'Runs', needs: 'analyze' },
   { path: 'tags', icon: 'M2 2h6l6 6-6 6-6-6zM5 5h.01', title: 'Tags', needs: 'read' },
   { path: 'usage', icon: 'M2 14V8h3v6zM6.5 14V2h3v12zM11 14V5.5h3V14z', title: 'Usage', needs: 'read' },
+  { path: 'audit', icon: 'M3 1.5h10v13H3zM5.5 5h5M5.5 8h5M5.5 11h3', title: 'Audit', needs: 'register' },
   { path: 'health', icon: 'M1.5 8.5h3l2-5.5 3 10 2-4.5h3', title: 'Health', needs: 'read' },
 ];
 
@@ -22,7 +23,7 @@ const NAVIGATION = [
 const LOADERS = {
   search: () => import('./search.js'), catalog: () => import('./catalog.js'), record: () => import('./record.js'),
   form: () => import('./form.js'), package: () => import('./package.js'), ask: () => import('./ask.js'), tags: () => import('./tags.js'),
-  runs: () => import('./runs.js'), usage: () => import('./usage.js'), health: () => import('./health.js'),
+  runs: () => import('./runs.js'), usage: () => import('./usage.js'), audit: () => import('./audit.js'), health: () => import('./health.js'),
 };
 const modules = createStore({});
 const loading = new Set();
@@ -59,6 +60,8 @@ function viewOf({ path, params }) {
       return ['tags', ({ Tags }) => html`<${Tags} key=${path[1]} id=${path[1]} />`];
     case 'usage':
       return ['usage', ({ Usage }) => html`<${Usage} />`];
+    case 'audit':
+      return ['audit', ({ Audit }) => html`<${Audit} params=${params} />`];
     case 'health':
       return ['health', ({ Health }) => html`<${Health} />`];
     case 'ask':

@@ -28,9 +28,10 @@ export function History({ kind, id, params, onStored }) {
   const options = data.map((r) => html`<option value=${r.revision}>${name(r)}</option>`);
   return html`
     <div class="table-wrap" tabindex="0" role="region" aria-label="Revisions"><table>
-      <thead><tr><th class="right">Revision</th><th>Stored</th><th>Version</th><th>Status</th><th>Change</th></tr></thead>
+      <thead><tr><th class="right">Revision</th><th>Stored</th><th>Version</th><th>Status</th><th>Actor</th><th>Message</th><th>Change</th></tr></thead>
       <tbody>${data.map((r, i) => html`<tr key=${r.revision} aria-current=${r === after ? 'true' : undefined}><td class="figure">${number(r.revision)}</td><td>${new Date(r.stored_at).toLocaleString()}</td><td>${r.version}</td>
         <td>${r.removed ? html`<span class="badge bad">deleted</span>` : r.status || 'active'}</td>
+        <td><code>${r.actor}</code></td><td class="text">${r.message}</td>
         <td>${i + 1 < data.length ? html`<a href=${link(['catalog', kind, id], { scope, tab: 'history', from: data[i + 1].revision, to: r.revision })}>Compare<span class="hidden"> revision ${number(r.revision)}</span> with the one before</a>` :
           html`<span class="muted">the oldest that is retained</span>`}</td></tr>`)}</tbody></table></div>
     ${before && html`<section><h2>Difference</h2><div class="inline">
