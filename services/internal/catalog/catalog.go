@@ -505,8 +505,8 @@ func (c *Catalog) Lost(ctx context.Context) (list []Lost, err error) {
 	return list, nil
 }
 
-// WrittenSince returns the newest revision of each record and alias, deletions included, from the revision on, without the
-// records.
+// WrittenSince returns the newest revision of each record and alias, deletions included, from the revision on, without
+// the records.
 func (c *Catalog) WrittenSince(ctx context.Context, revision uint64) (list []Change, err error) {
 	written, err := newestOf(ctx, c.js, c.stream, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: revision,
