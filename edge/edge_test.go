@@ -421,7 +421,8 @@ func TestLargeReplies(t *testing.T) {
 	t.Parallel()
 	f := open(t)
 	big := strings.Repeat("0123456789abcdef", 1<<16-64) // nearly 1 MiB
-	must(t, bus.ResolveTemplate.Serve(f.service, func(context.Context, schemas.TemplateQuery) (schemas.TemplateAnswer, error) {
+	must(t, bus.ResolveTemplate.Serve(f.service, func(context.Context,
+		schemas.TemplateQuery) (schemas.TemplateAnswer, error) {
 		return schemas.TemplateAnswer{Template: []byte(`{"x":"` + big + `"}`)}, nil
 	}))
 	got := f.request(t, "POST", "/resolve/template", strings.NewReader(`{"skill_id":"a.b"}`))

@@ -22,7 +22,8 @@ func TestUnregisterNamesReferrers(t *testing.T) {
 		{"two referrers", []schemas.Referrer{{Kind: "skill", ID: "a.b/ä,c"}, {Kind: "agent", ID: "x", TenantID: "t&u"}}, "30",
 			"skill/a.b%2F%C3%A4%2Cc, agent/x?tenant_id=t%26u"},
 		{"those that fit the header", []schemas.Referrer{{Kind: "skill", ID: long}, {Kind: "tool", ID: long},
-			{Kind: "agent", ID: long}}, "30", "skill/" + strings.Repeat("%C3%A9", 256) + ", tool/" + strings.Repeat("%C3%A9", 256)},
+			{Kind: "agent", ID: long}}, "30",
+			"skill/" + strings.Repeat("%C3%A9", 256) + ", tool/" + strings.Repeat("%C3%A9", 256)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -35,9 +35,9 @@ func namesOf(t reflect.Type) (names []string) {
 }
 
 // Warnings returns a warning for each field of the record, and of the objects in its arrays, that is
-// probably misspelt: it is unknown and resembles an interpreted field that is absent. It also
-// returns one for an unknown status, for a public record that is not published, and for a record without effect. The fields of
-// the warnings are paths in the record.
+// probably misspelt: it is unknown and resembles an interpreted field that is absent. It also returns
+// one for an unknown status, for a public record that is not published, and for a record without
+// effect. The fields of the warnings are paths in the record.
 func Warnings(kind string, record []byte) ([]FieldError, error) {
 	warnings, err := misspelt(recordTypes[kind], record, "")
 	if err != nil {

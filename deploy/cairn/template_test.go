@@ -23,12 +23,15 @@ func TestResolveTemplate(t *testing.T) {
 		{"the template of a skill", []string{"net.a", "--var", "site=x"}, 0, "5 of x\n"},
 		{"as JSON", []string{"--template", "tpl", "--var", "site=x", "-o", "json"}, 0, `"text": "5 of x\n"`},
 		{"a missing variable", []string{"--template", "tpl"}, exitUsage, "variables.site: required"},
-		{"an undeclared variable", []string{"--template", "tpl", "--var", "x=1"}, exitUsage, "variables.x: the template declares"},
-		{"a wrong type", []string{"--template", "tpl", "--var", "site=x", "--var", "n=many"}, exitUsage, "expected an integer"},
+		{"an undeclared variable", []string{"--template", "tpl", "--var", "x=1"}, exitUsage,
+			"variables.x: the template declares"},
+		{"a wrong type", []string{"--template", "tpl", "--var", "site=x", "--var", "n=many"}, exitUsage,
+			"expected an integer"},
 		{"a variable without a value", []string{"--template", "tpl", "--var", "site"}, exitUsage, "expected NAME=VALUE"},
 		{"an absent template", []string{"--template", "none"}, exitNotFound, "CE-032"},
 		{"a skill and a template", []string{"net.a", "--template", "tpl"}, exitUsage, "either a SKILL_ID or"},
-		{"a package with a missing tool", []string{"net.a", "--explain"}, 0, "missing           tool/p.s.gone  [via tool_ids]"},
+		{"a package with a missing tool", []string{"net.a", "--explain"}, 0,
+			"missing           tool/p.s.gone  [via tool_ids]"},
 	} {
 		got := do(t, "", append(append([]string{"resolve"}, row.args...), target...)...)
 		if got.code != row.code || !strings.Contains(got.out+got.err, row.want) {

@@ -19,8 +19,8 @@ import (
 	"cairn/test/wait"
 )
 
-// entries returns the audit log by revision, of which there are fewer than ten, one line each: action, tenant, name, revision, actor, message
-// and route.
+// entries returns the audit log by revision, of which there are fewer than ten, one line each: action,
+// tenant, name, revision, actor, message and route.
 func entries(t *testing.T, conn *bus.Conn) (list []string) {
 	t.Helper()
 	log, err := audit.Open(t.Context(), conn.JetStream())

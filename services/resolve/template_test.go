@@ -28,7 +28,8 @@ func TestTemplate(t *testing.T) {
 		err          error
 	}{
 		{"of a skill", "", schemas.TemplateQuery{SkillID: "net.audit", Variables: value}, "global x", nil},
-		{"by id", "", schemas.TemplateQuery{TemplateID: "t", Variables: value}, "global x", nil},
+		{"by id", "", schemas.TemplateQuery{TemplateID: "t", Variables: value},
+			"global x", nil},
 		{"the tenant's takes precedence", "acme", schemas.TemplateQuery{TemplateID: "t", Variables: value}, "acme x", nil},
 		{"another tenant has the global one", "other", schemas.TemplateQuery{TemplateID: "t", Variables: value}, "global x", nil},
 		{"without variables it is not rendered", "", schemas.TemplateQuery{TemplateID: "t"}, "", nil},

@@ -46,8 +46,10 @@ The format ndjson prints an object per line while it reads, and has no limit by 
 		ValidArgsFunction: a.complete,
 		RunE:              a.run,
 	}
-	a.flags(cmd, "only changes of this `TENANT`; empty: of all tenants of the key")
+	a.flags(cmd, "")
 	f := cmd.Flags()
+	f.Lookup("tenant").Usage = "only changes of this `TENANT`; empty: of the tenants of the key, and those of the global " +
+		"scope with a key of every tenant"
 	f.StringVar(&a.filter.Actor, "actor", "", "only changes of this `ACTOR`")
 	flags.Choice(cmd, &a.filter.Action, "action", "", "only this `ACTION`: "+flags.Alternatives(schemas.Actions()),
 		append([]string{""}, schemas.Actions()...)...)

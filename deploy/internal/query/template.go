@@ -52,7 +52,8 @@ func renderTemplate(cmd *cobra.Command, r *resolveOptions, args []string) error 
 		return err
 	}
 	if r.output == "table" {
-		_, err := io.WriteString(cmd.OutOrStdout(), output.Escaped(strings.TrimSuffix(schemas.ValueOr(answer.Text, ""), "\n"))+"\n")
+		text := strings.TrimSuffix(schemas.ValueOr(answer.Text, ""), "\n")
+		_, err := io.WriteString(cmd.OutOrStdout(), output.Escaped(text)+"\n")
 		return err
 	}
 	name := schemas.KindTemplate + "/" + t.TemplateID
