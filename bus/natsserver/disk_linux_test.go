@@ -67,3 +67,38 @@ func TestNodeWithFullDisk(t *testing.T) {
 	}
 	<-recovered
 }
+
+// TestStreamsAreChangedOnASmallerDisk reserves the whole storage for a stream, and changes the stream after another
+// program has filled half of the disk.
+func TestStreamsAreChangedOnASmallerDisk(t *testing.T) {
+	t.Parallel()
+	disk := bustest.MountDisk(t)
+	before := reserve(t, filepath.Join(disk, "data"))
+	if err := os.WriteFile(filepath.Join(disk, "other"), make([]byte, 32<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if after := reserve(t, filepath.Join(disk, "data")); after <= 0 || after > before*3/4 {
+		t.Errorf("the storage limit was %d bytes, and is %d on half of the disk", before, after)
+	}
+}
+
+// reserve starts a server in dir, gives its storage to a stream, and returns the limit.
+func reserve(t *testing.T, dir string) int64 {
+	t.Helper()
+	s, err := natsserver.Start(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	conn, err := s.Open("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.JetStream().CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{
+		Name: "s", MaxBytes: s.StorageLimit(),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return s.StorageLimit()
+}

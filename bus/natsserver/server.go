@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"strconv"
@@ -34,6 +35,8 @@ type Server struct {
 	dir       string // StoreDir
 	node      string // name in the cluster; empty: stand-alone
 	nodes     int    // configured size of the cluster
+	free      int64  // bytes of the disk at the start; 0: unknown
+	used      int64  // bytes of the recovered streams
 	secret    string // token of clients
 	log       *slog.Logger
 	monitor   *monitor // nil: not started
@@ -95,10 +98,15 @@ func (s *Server) start(listen string, list []Option) error {
 	if err := writable(s.dir, 0); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
+	free, total := diskSpace(s.dir)
+	s.free = free
 	o := &server.Options{
 		ServerName: "cairn",
 		JetStream:  true,
 		StoreDir:   s.dir,
+		// By default it would be 75 % of the space that is free at each start. Once another program has filled a part
+		// of the disk, the streams would reserve more than that, and the server would refuse each change of them.
+		JetStreamMaxStore: total,
 		// The server writes each message to the operating system before it acknowledges it, in the streams of a
 		// single replica and in the Raft logs of others, so that it survives a crash of the process.
 		SyncInterval: SyncInterval,
@@ -130,6 +138,12 @@ func (s *Server) start(listen string, list []Option) error {
 		s.Stop()
 		return fmt.Errorf("embedded NATS did not start in %s", s.dir)
 	}
+	stats, err := s.ns.Jsz(nil)
+	if err != nil {
+		s.Stop()
+		return fmt.Errorf("embedded NATS: %w", err)
+	}
+	s.used = int64(min(stats.Store, math.MaxInt64)) //nolint:gosec // in range
 	s.monitor = startMonitor(s)
 	return nil
 }
@@ -177,7 +191,12 @@ func (s *Server) URL() string {
 
 // StorageLimit returns the storage limit of the server's streams in bytes: 75 % of the disk space that
 // was free or used by the streams at the start.
-func (s *Server) StorageLimit() int64 { return s.ns.JetStreamConfig().MaxStore }
+func (s *Server) StorageLimit() int64 {
+	if s.free == 0 {
+		return s.ns.JetStreamConfig().MaxStore
+	}
+	return (s.free + s.used) / 4 * 3
+}
 
 // Open returns an in-process connection to the server. The caller closes it.
 func (s *Server) Open(name string) (*bus.Conn, error) {
