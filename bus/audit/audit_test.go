@@ -182,7 +182,7 @@ func TestRetention(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := s.CachedInfo().Config
-	if c.MaxAge != 48*time.Hour || c.MaxBytes != 1<<20 || c.Discard != jetstream.DiscardOld || !c.DenyDelete ||
+	if c.MaxAge != 48*time.Hour || c.MaxBytes != 512<<10 || c.Discard != jetstream.DiscardOld || !c.DenyDelete ||
 		c.AllowRollup {
 		t.Errorf("got %+v", c)
 	}

@@ -72,7 +72,8 @@ func (d *deletion) permit(cmd *cobra.Command) error {
 // as outside of the deletion.
 const maxTogether = 1000
 
-// referrers reports whether other records link to the record, and returns those that are not deleted together with it.
+// referrers reports whether other records link to the record, and returns those that are not deleted together with it;
+// none to an absent record.
 func (d *deletion) referrers(ctx context.Context, key schemas.RecordKey,
 	together map[change]bool) (linked bool, outside schemas.ReferrerSummary, err error) {
 	page, err := d.client.ReferrerPage(ctx, schemas.ReferrerQuery{Kind: key.Kind, ID: key.ID, TenantID: key.TenantID,
@@ -83,6 +84,14 @@ func (d *deletion) referrers(ctx context.Context, key schemas.RecordKey,
 			outside.Count--
 		} else if len(outside.First) < schemas.MaxReferrers {
 			outside.First = append(outside.First, r)
+		}
+	}
+	if err == nil && outside.Count > 0 {
+		if key.Scope = schemas.ScopeGlobal; key.TenantID != nil {
+			key.Scope = schemas.ScopeTenant
+		}
+		if _, err = d.client.Get(ctx, key); errors.Is(err, schemas.ErrRecordNotFound) {
+			return false, schemas.ReferrerSummary{}, nil
 		}
 	}
 	return page.Count > 0, outside, err
