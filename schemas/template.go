@@ -212,7 +212,7 @@ func (t Template) Values(texts map[string]string) map[string]jsontext.Value {
 
 // withoutEffect returns warnings about a record that gives a model nothing: a guardrail without text, a context
 // builder without instructions and tools, and a template without body. A field that Cairn does not interpret may have
-// it instead, except in a template.
+// it instead.
 func withoutEffect(kind string, members map[string]jsontext.Value) (warnings []FieldError) {
 	text := func(name string) (s string) {
 		_ = json.Unmarshal(members[name], &s) // registration checks the type
@@ -229,7 +229,7 @@ func withoutEffect(kind string, members map[string]jsontext.Value) (warnings []F
 		return []FieldError{{"description", "the guardrail has no text; expected what a model must or must not do"}}
 	case kind == KindContextBuilder && text("instructions") == "" && len(tools) == 0 && !other:
 		return []FieldError{{"instructions", "the context builder has no effect; expected instructions or tool_ids"}}
-	case kind == KindTemplate && text("body") == "":
+	case kind == KindTemplate && text("body") == "" && !other:
 		return []FieldError{{"body", "the template has no body; expected a text, with variables as {{name}}"}}
 	case kind == KindTemplate:
 		return undeclared(members)

@@ -29,7 +29,7 @@ func TestRecords(t *testing.T) {
 		for _, k := range kinds {
 			id := strings.Trim(idOf(k.record), `"`)
 			rows = append(rows,
-				row{"the " + k.kind + " is deleted", "DELETE /records/" + k.kind + "/" + id, "", 204, "", ""},
+				row{"the " + k.kind + " is deleted", "DELETE /records/" + k.kind + "/" + id + "?force=true", "", 204, "", ""},
 				row{"no longer read", "GET /records/" + k.kind + "/" + id, "", 404, "CE-081", ""},
 				row{"nor listed", "GET /records/" + k.kind + "?prefix=" + id, "", 200, `{"records":[],"next_cursor":null}`, ""},
 				row{"and deleted again", "DELETE /records/" + k.kind + "/" + id, "", 204, "", ""})
@@ -319,7 +319,7 @@ func TestSkillVersions(t *testing.T) {
 				"CE-031", ""},
 			{"and is not global", "POST /resolve/skill", `{"skill_id":"$.s.v@3.0.0"}`, 404, "CE-031", ""},
 		})
-		c.retained(t, c.do(t, "DELETE /records/skill/$.s.v?tenant_id=$", "").header.Get("Cairn-Revision"))
+		c.retained(t, c.do(t, "DELETE /records/skill/$.s.v?tenant_id=$&force=true", "").header.Get("Cairn-Revision"))
 		put("", `{"name":"V","purpose":"named","version":"1.0.0"}`)
 		c.do(t, "PUT /records/skill/$.s.v@1.0.0", `{"name":"V","purpose":"exact"}`)
 		c.rows(t, []row{
