@@ -31,7 +31,8 @@ func TestTemplate(t *testing.T) {
 		{"by id", "", schemas.TemplateQuery{TemplateID: "t", Variables: value},
 			"global x", nil},
 		{"the tenant's takes precedence", "acme", schemas.TemplateQuery{TemplateID: "t", Variables: value}, "acme x", nil},
-		{"another tenant has the global one", "other", schemas.TemplateQuery{TemplateID: "t", Variables: value}, "global x", nil},
+		{"another tenant has the global one", "other", schemas.TemplateQuery{TemplateID: "t", Variables: value},
+			"global x", nil},
 		{"without variables it is not rendered", "", schemas.TemplateQuery{TemplateID: "t"}, "", nil},
 		{"no values are values too", "acme", schemas.TemplateQuery{TemplateID: "t",
 			Variables: map[string]jsontext.Value{}}, "acme ", nil},
@@ -43,7 +44,7 @@ func TestTemplate(t *testing.T) {
 		{"both", "", schemas.TemplateQuery{SkillID: "net.audit", TemplateID: "t"}, "", schemas.ErrMalformed},
 	} {
 		row.query.QueryOptions = asTenant(row.tenant)
-		a, err := bus.ResolveTemplate.Call(t.Context(), w.conn, row.query)
+		a, err := bus.ResolveTemplate.Call(w.ctx(), w.conn, row.query)
 		if got := schemas.ValueOr(a.Text, ""); got != row.want || !errors.Is(err, row.err) {
 			t.Errorf("%s: got %q, %v, want %q, %v", row.name, got, err, row.want, row.err)
 		}
