@@ -17,8 +17,11 @@ func Kinds() []string {
 	return []string{KindSkill, KindAgent, KindTool, KindContextBuilder, KindGuardrail, KindTemplate}
 }
 
-// SearchableKinds returns the kinds of records that searches find and that can be published.
-func SearchableKinds() []string { return []string{KindSkill, KindAgent, KindTool} }
+// PublishableKinds returns the kinds of records that can be published. A RecordSearch without kinds searches them.
+func PublishableKinds() []string { return []string{KindSkill, KindAgent, KindTool} }
+
+// SearchableKinds returns the kinds of records that searches find.
+func SearchableKinds() []string { return append(PublishableKinds(), KindGuardrail, KindTemplate) }
 
 // segments returns the minimum number of dotted segments in an id of the kind.
 func segments(kind string) int {

@@ -119,7 +119,7 @@ var limitRows = []struct {
 	{enum("", StatusActive, StatusDeprecated), "Filter.status"},
 	{labels, "Filter.labels Metadata.labels"},
 	{list(0, maxLabels, length(1, maxID)), "Filter.capabilities"},
-	{list(0, len(SearchableKinds()), enum(KindSkill, KindAgent, KindTool)), "RecordSearch.kinds"},
+	{list(0, len(SearchableKinds()), enum(SearchableKinds()...)), "RecordSearch.kinds"},
 	{withDefault(DefaultSearchLimit, between(1, maxSearchLimit)), "RecordSearch.limit ARDSearch.pageSize"},
 	{between(0, MaxSearchOffset), "RecordSearch.offset"},
 	{values, "AnyOf.ids AnyOf.display_names AnyOf.versions AnyOf.domains AnyOf.statuses AnyOf.capabilities"},

@@ -237,6 +237,18 @@ func withoutEffect(kind string, members map[string]jsontext.Value) (warnings []F
 	return nil
 }
 
+// OtherTexts returns the texts of a record in fields that Cairn does not interpret, ordered by the names of the fields.
+func OtherTexts(kind string, record []byte) (texts []string) {
+	var members map[string]any
+	_ = json.Unmarshal(record, &members) // no texts without an object
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if text, ok := members[name].(string); ok && !slices.Contains(interpreted[kind], name) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
 // undeclared returns a warning for each placeholder of the body that names no declared variable.
 func undeclared(members map[string]jsontext.Value) (warnings []FieldError) {
 	var t Template

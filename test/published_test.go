@@ -63,6 +63,11 @@ func TestRecordSearch(t *testing.T) {
 				`"capabilities":["emboss"],"labels":{"team":"north","tier":"gold"}}`},
 			{"agent", `{"agent_id":"$.agent","tenant_id":"$","purpose":"Emboss the vellum sheets","labels":{"team":"south"},"domain":"$"}`},
 			{"tool", `{"tool_id":"$.s.tool","purpose":"Emboss the vellum sheets","status":"deprecated","domain":"$g"}`},
+			{"guardrail", `{"guardrail_id":"$.guard","tenant_id":"$","description":"Emboss the vellum sheets","domain":"$"}`},
+			{"guardrail", `{"guardrail_id":"$.rule","rule":"Never crease the papyrus scrolls","public":true,"domain":"$g"}`},
+			{"guardrail", `{"guardrail_id":"$.draft","tenant_id":"$","rule":"Never crease the papyrus scrolls","status":"draft"}`},
+			{"template", `{"template_id":"$.letter","tenant_id":"$","body":"Emboss the {{name}} vellum sheets","labels":{"team":"south"}}`},
+			{"context_builder", `{"context_builder_id":"$.cb","tenant_id":"$","description":"Emboss the vellum sheets"}`},
 		}...)
 		const search = "POST /records/search"
 		body := func(members string) string {
@@ -71,6 +76,8 @@ func TestRecordSearch(t *testing.T) {
 		const skill, agent, tool = `{"kind":"skill","record":{"skill_id":"$a.press"}}`,
 			`{"kind":"agent","record":{"agent_id":"$.agent"}}`,
 			`{"kind":"tool","record":{"tool_id":"$.s.tool"}}`
+		const guardrail, template = `{"kind":"guardrail","record":{"guardrail_id":"$.guard"}}`,
+			`{"kind":"template","record":{"template_id":"$.letter"}}`
 		only := func(hit string) string { return `{"hits":[` + hit + `],"next_offset":null}` }
 		c.rows(t, []row{
 			{"by kind", search, body(`,"kinds":["skill"],"scope":"tenant"`), 200, "", only(skill)},
@@ -93,7 +100,19 @@ func TestRecordSearch(t *testing.T) {
 			{"beyond the last", search, body(`,"offset":2,"any":{"domains":["$","$g"]}`), 200, `{"hits":[],"next_offset":null}`,
 				""},
 			{"no query", search, `{}`, 400, "CE-001 query", ""},
-			{"another kind", search, body(`,"kinds":["skill","template"]`), 400, "CE-001 kinds[1]", ""},
+			{"tools", search, body(`,"kinds":["tool"],"any":{"domains":["$g"]}`), 200, "", only(tool)},
+			{"guardrails", search, body(`,"kinds":["guardrail"],"scope":"tenant"`), 200, "", only(guardrail)},
+			{"templates, by their body", search, body(`,"kinds":["template"],"scope":"tenant"`), 200, "", only(template)},
+			{"guardrails and templates", search,
+				body(`,"kinds":["template","guardrail"],"scope":"tenant","filter":{"labels":{"team":"south"}}`), 200, "", only(template)},
+			{"a guardrail by a text that Cairn does not interpret", search,
+				`{"query":"crease papyrus scrolls","tenant_id":"$","kinds":["guardrail"],"any":{"ids":["$.rule","$.draft"]}}`, 200, "",
+				only(`{"kind":"guardrail","record":{"guardrail_id":"$.rule"}}`)},
+			{"a guardrail is never published", search, body(`,"kinds":["guardrail"],"filter":{"public":true}`), 200,
+				`{"hits":[],"next_offset":null}`, ""},
+			{"with the source of each hit", search, body(`,"kinds":["guardrail"],"scope":"tenant","explain":true`), 200, "",
+				`{"hits":[` + guardrail + `],"explain":[{"kind":"guardrail","id":"$.guard","scope":"tenant","via":"search"}]}`},
+			{"another kind", search, body(`,"kinds":["skill","context_builder"]`), 400, "CE-001 kinds[1]", ""},
 			{"another scope", search, body(`,"scope":"all"`), 400, "CE-001 scope", ""},
 			{"another method", search, body(`,"search":"magic"`), 400, "CE-001 search", ""},
 			{"a limit of 101", search, body(`,"limit":101`), 400, "CE-001 limit", ""},

@@ -182,7 +182,8 @@ func (p Publisher) Entries(kind string, records []jsontext.Value) (entries []sch
 // for a filter that is not supported and for the page token of another query.
 func (p Publisher) NewSearch(r schemas.ARDSearch, tenant string) (Search, error) {
 	s := Search{publisher: p, request: r, query: schemas.RecordSearch{
-		Query: r.Query.Text, TenantID: schemas.Optional(tenant), Filter: schemas.Filter{Public: true}, Limit: r.PageSize,
+		Query: r.Query.Text, Filter: schemas.Filter{Public: true}, Limit: r.PageSize,
+		QueryOptions: schemas.QueryOptions{TenantID: schemas.Optional(tenant)},
 	}}
 	var wrong []schemas.FieldError
 	for _, path := range slices.Sorted(maps.Keys(r.Query.Filter)) {

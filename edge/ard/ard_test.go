@@ -204,7 +204,7 @@ func TestResults(t *testing.T) {
 		t.Errorf("the page token %s: offset %d, %v", r.PageToken, q.Offset, err)
 	}
 	_, digest, _ := strings.Cut(page.PageToken, ".")
-	for _, token := range []string{"-1." + digest, "+1." + digest, "01." + digest, "601." + digest, "1", "." + digest,
+	for _, token := range []string{"-1." + digest, "+1." + digest, "01." + digest, "1001." + digest, "1", "." + digest,
 		"10.0"} {
 		r.PageToken = token
 		if _, err := p.NewSearch(r, ""); err == nil {

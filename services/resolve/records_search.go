@@ -17,12 +17,15 @@ const searchDepth = 100
 // searchRecords returns a page of the records of several kinds that match a query.
 func searchRecords(ctx context.Context, r *Resolver, q schemas.RecordSearch) (answer schemas.RecordHits, err error) {
 	var hits []match
-	tenant := schemas.ValueOr(q.TenantID, "")
+	kinds := q.Kinds
+	if len(kinds) == 0 {
+		kinds = schemas.PublishableKinds()
+	}
 	for _, kind := range schemas.SearchableKinds() {
-		if len(q.Kinds) > 0 && !slices.Contains(q.Kinds, kind) {
+		if !slices.Contains(kinds, kind) {
 			continue
 		}
-		some, degraded, err := searchScopes(ctx, r, scope.Scope(tenant).Named(q.Scope), index.Query{
+		some, degraded, err := searchScopes(ctx, r, scope.Scope(q.Tenant()).Named(q.Scope), index.Query{
 			Kind: kind, Text: q.Query, TopK: searchDepth, By: index.Method(q.Search), Filter: withAny(filterOf(q.Filter), q.Any),
 		})
 		if err != nil {
@@ -34,7 +37,9 @@ func searchRecords(ctx context.Context, r *Resolver, q schemas.RecordSearch) (an
 	slices.SortStableFunc(hits, func(a, b match) int { return cmp.Compare(b.hit.Score, a.hit.Score) })
 	page := hits[min(q.Offset, len(hits)):]
 	answer.Hits = recordHits(page[:min(schemas.ValueOr(q.Limit, schemas.DefaultSearchLimit), len(page))])
-	countFound(r, tenant, page[:len(answer.Hits)])
+	page = page[:len(answer.Hits)]
+	answer.Explained = explanations(q.QueryOptions, page)
+	countFound(r, q.Tenant(), page)
 	if next := q.Offset + len(answer.Hits); next < len(hits) {
 		answer.NextOffset = &next
 	}

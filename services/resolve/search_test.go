@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -78,7 +79,7 @@ func TestTenantShadowsGlobalHits(t *testing.T) {
 			t.Errorf("tenant %q: a search returns %v, want %v", tenant, got, want)
 		}
 		both, err := bus.SearchRecords.Call(w.ctx(), w.conn,
-			schemas.RecordSearch{Query: q.Query, TenantID: q.TenantID, Kinds: []string{skill}})
+			schemas.RecordSearch{Query: q.Query, QueryOptions: q.QueryOptions, Kinds: []string{skill}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,6 +90,69 @@ func TestTenantShadowsGlobalHits(t *testing.T) {
 		if got := idsOf(t, records...); !cmp.Equal(got, want) {
 			t.Errorf("tenant %q: a search of all scopes returns %v, want %v", tenant, got, want)
 		}
+	}
+}
+
+// TestKindsAreRankedApart stores guardrails and templates before a worker starts, as an earlier version has. They are
+// found, and the hits and scores of skills are those without them, also in the local index of words.
+func TestKindsAreRankedApart(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(*world){"embedded": (*world).serve, "local": (*world).without} {
+		alone, w := newWorld(t), newWorld(t)
+		library(alone)
+		library(w)
+		for i := range 20 {
+			w.records(
+				record{guard, "", fmt.Sprintf(`{"guardrail_id":"g%d","rule":"Audit virtual networks of switches"}`, i)},
+				record{tmpl, "", fmt.Sprintf(`{"template_id":"t%d","body":"Audit virtual networks of switches"}`, i)})
+		}
+		start(alone)
+		start(w)
+		want, err := alone.search("", "audit virtual networks of switches")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := w.search("", "audit virtual networks of switches"); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("%s: skills: got %v, %v, want %v", name, got, err, want)
+		}
+		for _, kind := range []string{guard, tmpl} {
+			page, err := bus.SearchRecords.Call(w.ctx(), w.conn, schemas.RecordSearch{
+				Query: "audit virtual networks of switches", Kinds: []string{kind}, Limit: new(100)})
+			if err != nil || len(page.Hits) != 20 || page.Hits[0].Kind != kind {
+				t.Errorf("%s: got %d %ss, %v, want 20", name, len(page.Hits), kind, err)
+			}
+		}
+	}
+}
+
+// TestRecordSearchOfEachKind searches each kind as a tenant; records of another tenant are not found.
+func TestRecordSearchOfEachKind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, tenant := range []string{"acme", "globex"} {
+		for _, kind := range schemas.Kinds() {
+			id := tenant + ".a.b"
+			w.put(kind, tenant, id, fmt.Sprintf(`{"%s_id":%q,"description":"Polish marble floors"}`, kind, id))
+		}
+	}
+	w.serve()
+	search := func(tenant, kind string) (schemas.RecordHits, error) {
+		return bus.SearchRecords.Call(w.ctx(), w.conn, schemas.RecordSearch{
+			Query: "polish marble floors", Kinds: []string{kind}, QueryOptions: asTenant(tenant)})
+	}
+	for _, kind := range schemas.SearchableKinds() {
+		page, err := search("acme", kind)
+		if err != nil || len(page.Hits) != 1 || !strings.Contains(string(page.Hits[0].Record), `"acme.a.b"`) {
+			t.Errorf("%s: got %+v, %v, want the record of the tenant", kind, page, err)
+		}
+		if page, err := search("", kind); err != nil || len(page.Hits) > 0 {
+			t.Errorf("%s: the global scope has %+v, %v", kind, page, err)
+		}
+	}
+	_, err := search("acme", builder)
+	if !errors.Is(err, schemas.ErrMalformed) ||
+		!strings.Contains(fmt.Sprint(err), "kinds[0]: expected one of skill, agent, tool, guardrail, template") {
+		t.Errorf("got %v, want an error with the field and the accepted kinds", err)
 	}
 }
 

@@ -32,8 +32,10 @@ const (
 )
 
 // kinds are the searchable kinds. Each has its own index: in a common one, the
-// many documents of one kind would crowd out the few of another.
-var kinds = []string{"agent", "skill", "tool"}
+// many documents of one kind would crowd out the few of another. A generation of an
+// earlier version without the index of a kind gets it and another name, so that the log is
+// applied to it again, while its other indices are searched.
+var kinds = schemas.SearchableKinds()
 
 // elastic is an index in Elasticsearch, shared with other processes. It keeps no
 // documents in memory.

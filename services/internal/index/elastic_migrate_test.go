@@ -197,7 +197,7 @@ func wantStatus(t *testing.T, ix index.Migrator, live bool, skills int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]int{"agent": 0, "skill": skills, "tool": 0}
+	want := map[string]int{"agent": 0, "skill": skills, "tool": 0, "guardrail": 0, "template": 0}
 	if diff := cmp.Diff(want, got.Documents); diff != "" || (got.Live == got.Fingerprint) != live || got.Live == "" {
 		t.Errorf("status %+v, want live %t and documents (-want +got):\n%s", got, live, diff)
 	}

@@ -98,6 +98,14 @@ func (s *stub) lose() {
 	clear(s.indices)
 }
 
+// remove removes the index of a kind.
+func (s *stub) remove(kind string) {
+	name := s.live(kind)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.indices, name)
+}
+
 // answerItems answers a bulk request, the operation at i with status[i], or 201. It
 // returns the number of operations.
 func answerItems(w http.ResponseWriter, r *http.Request, status map[int]int) int {

@@ -89,11 +89,35 @@ func TestElasticBulk(t *testing.T) {
 func TestElasticRejectsUnknownKinds(t *testing.T) {
 	t.Parallel()
 	changes := some(2)
-	changes[0].Kind = "template"
+	changes[0].Kind = "context_builder"
 	err := openAt(t, newStub(t).URL, lexical(t)).Apply(t.Context(), changes)
 	var rejected *index.Rejected
-	if !errors.As(err, &rejected) || len(rejected.Changes) != 1 || rejected.Changes[0].Kind != "template" {
-		t.Errorf("got %v, want the template rejected", err)
+	if !errors.As(err, &rejected) || len(rejected.Changes) != 1 || rejected.Changes[0].Kind != "context_builder" {
+		t.Errorf("got %v, want the context builder rejected", err)
+	}
+}
+
+// TestElasticAddsKinds opens an index of an earlier version without the index of a kind: the log is applied again under
+// another name, while skills are searched.
+func TestElasticAddsKinds(t *testing.T) {
+	t.Parallel()
+	s := newStub(t)
+	fill(t, openAt(t, s.URL, lexical(t)), some(1))
+	skills := s.live("skill")
+	s.remove("guardrail")
+	earlier := generation(t, openAt(t, s.URL, lexical(t))) // creates the index
+	s.remove("guardrail")
+	ix := openAt(t, s.URL, lexical(t))
+	name := generation(t, ix)
+	if name == earlier || s.live("guardrail") == "" || s.live("skill") != skills {
+		t.Errorf("generation %s after %s, want another one with the same index of skills", name, earlier)
+	}
+	if status, err := ix.Status(t.Context()); err != nil || status.Live != "" {
+		t.Errorf("status: %+v, %v, want none live until the log is applied", status, err)
+	}
+	fill(t, ix, some(1))
+	if status, err := ix.Status(t.Context()); err != nil || status.Live != status.Fingerprint {
+		t.Errorf("status: %+v, %v, want it live", status, err)
 	}
 }
 

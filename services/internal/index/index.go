@@ -47,7 +47,7 @@ type Index interface {
 
 // Document is the indexed part of a record.
 type Document struct {
-	Kind         string // skill, agent or tool; kinds are searched separately
+	Kind         string // one of schemas.SearchableKinds; kinds are searched separately
 	Tenant       string // empty: global
 	ID           string
 	Title        string   // name and purpose

@@ -22,8 +22,12 @@ func document(c catalog.Change) (index.Document, error) {
 		d, err = skillDocument(c.Record)
 	case schemas.KindAgent:
 		d, err = agentDocument(c.Record)
-	default:
+	case schemas.KindTool:
 		d, err = toolDocument(c.Record)
+	case schemas.KindGuardrail:
+		d, err = guardrailDocument(c.Record)
+	default:
+		d, err = templateDocument(c.Record)
 	}
 	d.Kind, d.Tenant, d.ID = c.Key.Kind, c.Key.Tenant, c.Key.ID
 	d.Title = cmp.Or(d.Title, strings.Join(strings.FieldsFunc(d.ID, isSeparator), " "))
@@ -81,6 +85,30 @@ func toolDocument(record []byte) (index.Document, error) {
 		Public:       published(schemas.KindTool, record, t.Publication),
 		Class:        t.ToolClass,
 		Provider:     t.Provider,
+	}, err
+}
+
+func guardrailDocument(record []byte) (index.Document, error) {
+	g, err := schemas.DecodeStored[schemas.Guardrail](schemas.KindGuardrail, record)
+	return index.Document{
+		Body:         g.Description,
+		Instructions: joinSentences(schemas.OtherTexts(schemas.KindGuardrail, record)...),
+		Domain:       g.Domain,
+		Status:       g.Status,
+		Labels:       schemas.LabelTerms(g.Labels),
+		Version:      g.Version,
+	}, err
+}
+
+func templateDocument(record []byte) (index.Document, error) {
+	t, err := schemas.DecodeStored[schemas.Template](schemas.KindTemplate, record)
+	return index.Document{
+		Body:         t.Description,
+		Instructions: joinSentences(append(schemas.OtherTexts(schemas.KindTemplate, record), t.Body)...),
+		Domain:       t.Domain,
+		Status:       t.Status,
+		Labels:       schemas.LabelTerms(t.Labels),
+		Version:      t.Version,
 	}, err
 }
 

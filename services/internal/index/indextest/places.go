@@ -8,22 +8,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/schemas"
 	"cairn/services/internal/index"
 )
 
 func kinds(t testing.TB, s subject) {
-	for _, kind := range []string{"skill", "agent", "tool"} {
+	for _, kind := range schemas.SearchableKinds() {
 		c := put("kitchen.coffee."+kind, "Brew coffee", "Makes an espresso", 1)
 		c.Kind = kind
 		s.apply(c)
 	}
-	for _, kind := range []string{"skill", "agent", "tool"} {
+	for _, kind := range schemas.SearchableKinds() {
 		got := ids(s.search(index.Query{Kind: kind, Text: "espresso", TopK: 5}))
 		if diff := cmp.Diff([]string{"kitchen.coffee." + kind}, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", kind, diff)
 		}
 	}
-	if got := ids(s.search(index.Query{Kind: "template", Text: "espresso", TopK: 5})); len(got) > 0 {
+	if got := ids(s.search(index.Query{Kind: schemas.KindContextBuilder, Text: "espresso", TopK: 5})); len(got) > 0 {
 		t.Errorf("a kind without documents: got %v", got)
 	}
 }
