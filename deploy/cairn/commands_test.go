@@ -212,6 +212,7 @@ func TestCompletions(t *testing.T) {
 		{[]string{"get", "agent", "--tenant", "complete", "--domain", ""}, "net\n:4\n"},
 		{[]string{"export", "--tenant", "complete", "--labels", ""}, "team=core\n:4\n"},
 		{[]string{"get", "--status", ""}, "active\ndraft\ndeprecated\nretired\n:4\n"},
+		{[]string{"search", "--kind", ""}, "skill\nagent\ntool\nguardrail\ntemplate\n:4\n"},
 		{[]string{"search", "--status", ""}, "active\ndeprecated\n:4\n"},
 		{[]string{"key", "create", "--role", ""}, "reader\nregistrar\nanalyst\nadmin\n:4\n"},
 		{[]string{"key", "revoke", "--nats", "nats://127.0.0.1:1", ""}, ":4\n"},

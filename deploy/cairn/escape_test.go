@@ -33,6 +33,7 @@ func TestCommandsEscapeTexts(t *testing.T) {
 		"/resolve/agent":      `{"agent_id":"$","capabilities":["$"],"owned_skill_ids":["$"],"score":1}`,
 		"/resolve/tools":      `{"tools":[{"tool_id":"$","tool_class":"$","description":"$"}],"missing":[]}`,
 		"/resolve/tool_class": `{"tools":[{"tool_id":"$","tool_class":"$","description":"$"}]}`,
+		"/records/search":     `{"hits":[{"kind":"tool","score":1,"record":{"tool_id":"$","description":"$"}}],"next_offset":null,"degraded":"$"}`,
 		"/register/reindex":   `{"fingerprint":"$","revision":1}`,
 		"/records":            `{"kind":"$","id":"$","error":{"type":"$","title":"$","status":400,"detail":"$","code":"CE-061","errors":[{"field":"$","message":"$"}]}}`,
 		"/records/skill":      `{"records":[{"skill_id":"a.$","tenant_id":"$","purpose":"$","labels":{"$":"$"},"status":"$"}],"next_cursor":null}`,
@@ -81,6 +82,7 @@ func TestCommandsEscapeTexts(t *testing.T) {
 	estate := file("estate.json", `{"hosts":[{"name":"`+evilJSON+`"}]}`)
 	commands := [][]string{
 		{"status"}, {"search", "a query"}, {"resolve", "a.b"}, {"search", "--kind", "agent", "q"},
+		{"search", "--kind", "tool", "q"},
 		{"resolve", "--tool-class", "c"},
 		{"get", "skills"}, {"get", "skill", "a.b"}, {"describe", "skill", "a.b"}, {"delete", "skill", "a.b"},
 		{"diff", records, unknown},

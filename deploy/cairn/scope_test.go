@@ -55,6 +55,7 @@ func TestScopeOfKey(t *testing.T) {
 			{[]string{"describe", "skill", "net.trace"}, "net.trace"},
 			{[]string{"edit", "tool/net.ping.run", "--editor", "true"}, "nothing changed"},
 			{[]string{"search", "trace routes"}, "net.trace"},
+			{[]string{"search", "--kind", "tool", "net ping run"}, "net.ping.run"},
 			{[]string{"resolve", "net.trace"}, "trace routes"},
 			{[]string{"export"}, "net.trace"},
 			{[]string{"apply", "--prune", fewer}, "1 pruned"},

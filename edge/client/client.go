@@ -326,6 +326,11 @@ func (c *Client) SearchAgent(ctx context.Context, q schemas.AgentQuery) (a schem
 	return a, c.Read(ctx, "/resolve/agent", q, &a)
 }
 
+// SearchRecords returns a page of the records that match q, best first; without a match it is empty.
+func (c *Client) SearchRecords(ctx context.Context, q schemas.RecordSearch) (page schemas.RecordHits, err error) {
+	return page, c.Read(ctx, "/records/search", q, &page)
+}
+
 // Tools returns tools by id, and the ids that were not found.
 func (c *Client) Tools(ctx context.Context, q schemas.ToolsQuery) (a schemas.ToolsAnswer, err error) {
 	return a, c.Read(ctx, "/resolve/tools", q, &a)

@@ -423,6 +423,10 @@ func TestRequests(t *testing.T) {
 		schemas.ErrAgentNotFound) {
 		t.Error(err)
 	}
+	page, err := c.SearchRecords(ctx, schemas.RecordSearch{Query: "q", QueryOptions: o})
+	if err != nil || page.Hits == nil {
+		t.Errorf("%+v, %v", page, err)
+	}
 	if a, err := c.Tools(ctx, schemas.ToolsQuery{ToolIDs: []string{"x.y.z"}, QueryOptions: o}); !errors.Is(err,
 		schemas.ErrToolNotFound) {
 		t.Errorf("%+v, %v", a, err)

@@ -3,6 +3,7 @@ package query
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +14,7 @@ import (
 	"cairn/schemas"
 )
 
-// search finds skills or an agent.
+// search finds records of a kind, or an agent.
 type search struct {
 	connect.HTTP
 	kind    string
@@ -33,16 +34,18 @@ func searchCommand() *cobra.Command {
 	s := &search{}
 	cmd := &cobra.Command{
 		Use:   "search QUERY",
-		Short: "Search for skills, or for an agent",
-		Long: `Search prints the skills that match a query, best first; with --kind agent, the agent
-that matches best. Only active and deprecated records are searched.
+		Short: "Search for skills, tools, guardrails or templates, or for an agent",
+		Long: `Search prints the skills that match a query, best first, or the records of another --kind;
+with --kind agent, the agent that matches best. Only active and deprecated records are searched.
 
 --domain, --status, --labels and --capability restrict the search before it selects the
-best matches. With --tenant, relevant records of the tenant take precedence over global
-ones; --scope both ranks them together. Without a tenant, only global records are visible.`,
+best matches. With --tenant, relevant skills and agents of the tenant take precedence over
+global ones; --scope both ranks them together, as tools, guardrails and templates always are.
+Without a tenant, only global records are visible.`,
 		Example: `  cairn search "which volumes are nearly full?" --tenant acme
   cairn search "open change requests" --domain itsm --labels tier=gold --top-k 1
   cairn search "why is a connection blocked" --kind agent
+  cairn search "never repeat passwords" --kind guardrail
   cairn search "full volumes" --tenant acme --scope both
   cairn search "full volumes" -o name | xargs cairn describe`,
 		Args:              flags.Args("one QUERY (quote several words)", 1, 1),
@@ -51,9 +54,10 @@ ones; --scope both ranks them together. Without a tenant, only global records ar
 	}
 	s.Flags(cmd)
 	f := cmd.Flags()
-	flags.Choice(cmd, &s.kind, "kind", "", "`KIND` of the records: skill or agent", schemas.KindSkill, schemas.KindAgent)
+	flags.Choice(cmd, &s.kind, "kind", "", "`KIND` of the records: skill, agent, tool, guardrail or template",
+		schemas.SearchableKinds()...)
 	s.TenantFlag(cmd, &s.tenant, "`TENANT` scope of the request")
-	f.IntVar(&s.topK, "top-k", schemas.DefaultTopK, "maximum number of skills, 1 to 100")
+	f.IntVar(&s.topK, "top-k", schemas.DefaultTopK, "maximum number of records, 1 to 100")
 	flags.Choice(cmd, &s.method, "search", "", "search `METHOD`: text (BM25), vector (kNN) or hybrid (both)",
 		schemas.SearchHybrid, schemas.SearchText, schemas.SearchVector)
 	flags.Choice(cmd, &s.scope, "scope", "", "`SCOPE` of the records: both ranks those of the tenant and global ones together",
@@ -85,10 +89,14 @@ func (s *search) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if s.kind == schemas.KindAgent {
+	switch s.kind {
+	case schemas.KindSkill:
+		return s.skills(cmd, args[0], filter)
+	case schemas.KindAgent:
 		return s.agent(cmd, args[0], filter)
+	default:
+		return s.records(cmd, args[0], filter)
 	}
-	return s.skills(cmd, args[0], filter)
 }
 
 func (s *search) skills(cmd *cobra.Command, query string, filter schemas.Filter) error {
@@ -99,22 +107,56 @@ func (s *search) skills(cmd *cobra.Command, query string, filter schemas.Filter)
 	if err != nil {
 		return err
 	}
+	return s.print(cmd, result{hits, records.Summaries(hits.Skills...), hits.Explained, hits.Degraded})
+}
+
+// records prints the tools, guardrails or templates that match the query.
+func (s *search) records(cmd *cobra.Command, query string, filter schemas.Filter) error {
+	page, err := s.Client.SearchRecords(cmd.Context(), schemas.RecordSearch{
+		Query: query, Kinds: []string{s.kind}, Limit: &s.topK, Search: s.method, Filter: filter, Scope: s.scope,
+		QueryOptions: s.options(),
+	})
+	if err != nil {
+		return err
+	}
+	var list []records.Summary
+	for _, h := range page.Hits {
+		summary := records.Summaries(h.Record)[0]
+		summary.Score = h.Score
+		list = append(list, summary)
+	}
+	if len(list) == 0 {
+		return schemas.ErrRecordNotFound.Because(output.Joined("no active "+s.kind+" matches the query", page.Degraded))
+	}
+	return s.print(cmd, result{page, list, page.Explained, page.Degraded})
+}
+
+// result is the response to a search, and its hits.
+type result struct {
+	response any
+	list     []records.Summary
+	schemas.Explained
+	degraded string
+}
+
+func (s *search) print(cmd *cobra.Command, hits result) error {
 	why := records.ReasonsOf(hits.Explained)
-	list := records.Summaries(hits.Skills...)
-	inactive := slices.ContainsFunc(list, func(r records.Summary) bool { return r.StatusOr() != schemas.StatusActive })
-	return output.Result{Value: hits, Names: records.Names(schemas.KindSkill, list), Table: func(t *output.Table) {
-		records.WriteTable(t, list, s.output == "wide",
+	inactive := slices.ContainsFunc(hits.list, func(r records.Summary) bool {
+		return r.StatusOr() != schemas.StatusActive
+	})
+	return output.Result{Value: hits.response, Names: records.Names(s.kind, hits.list), Table: func(t *output.Table) {
+		records.WriteTable(t, hits.list, s.output == "wide",
 			records.Column{Title: "SCORE", Cell: func(r records.Summary) string { return fmt.Sprintf("%.3f", r.Score) }},
-			records.Column{Title: "SKILL", Cell: records.Summary.ID},
+			records.Column{Title: strings.ToUpper(s.kind), Cell: records.Summary.ID},
 			records.Column{Title: "SCOPE", Cell: records.Summary.Scope, Wide: true},
 			records.Column{Title: "VERSION", Cell: func(r records.Summary) string { return r.Version }, Wide: true},
 			records.Column{Title: "STATUS", Cell: records.Summary.StatusOr, Wide: !inactive},
 			records.Column{Title: "LABELS", Cell: func(r records.Summary) string { return r.Labels.String() }, Wide: true},
 			records.Column{Title: "PURPOSE", Cell: func(r records.Summary) string {
-				return output.Joined(r.About(), why.Explanation(schemas.KindSkill, r.ID()))
+				return output.Joined(r.About(), why.Explanation(s.kind, r.ID()))
 			}},
 		)
-		degraded(t, hits.Degraded)
+		degraded(t, hits.degraded)
 	}}.Print(cmd.OutOrStdout(), s.output)
 }
 
