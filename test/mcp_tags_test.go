@@ -43,6 +43,15 @@ func TestModelContextTagsAndVersions(t *testing.T) {
 		revision, _, _ := strings.Cut(last, `"`)
 		call("get_record", map[string]any{"kind": "skill", "id": id + ".s", "revision": revision}, "first purpose")
 		call("search_records", map[string]any{"query": "second purpose", "kinds": []string{"skill"}}, `"hits"`)
-		call("search_records", map[string]any{"query": "x", "kinds": []string{"guardrail"}}, "CE-001")
+		call("register_guardrail", map[string]any{
+			"guardrail_data": map[string]any{"guardrail_id": id, "tenant_id": id, "rule": "Shun " + id}}, id)
+		call("register_template", map[string]any{
+			"template_data": map[string]any{"template_id": id, "tenant_id": id, "body": "Dear " + id}}, id)
+		for _, kind := range []string{"guardrail", "template"} {
+			call("search_records", map[string]any{"query": id, "tenant_id": id, "kinds": []string{kind}},
+				`"`+kind+`_id":"`+id+`"`)
+		}
+		call("search_records", map[string]any{"query": "x", "kinds": []string{"context_builder"}},
+			"kinds[0]: expected one of skill, agent, tool, guardrail, template")
 	})
 }

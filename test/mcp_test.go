@@ -39,6 +39,7 @@ var mcpProbes = func() (list []probe) {
 		callTool("resolve_skill", `{"skill_id":"$.s.r"}`), callTool("resolve_skill", `{"skill_id":"$.s.r","tenant_id":"$"}`),
 		callTool("resolve_agent", `{"query":"#"}`), callTool("resolve_context", `{"skill_id":"$.s.r"}`),
 		callTool("resolve_tools", `{"tool_ids":["$.s.r"]}`), callTool("search_records", `{"query":"#"}`),
+		callTool("search_records", `{"query":"#","kinds":["guardrail","template"]}`),
 		callTool("get_record", `{"kind":"skill","id":"$.s.r"}`), callTool("list_tags", `{}`),
 		callTool("read_tag", `{"request_id":"$"}`), callTool("read_tag", `{"request_id":"$","tenant_id":"$"}`),
 		rpc("prompts/get", `{"name":"$.s.r"}`), rpc("prompts/list", `{}`),

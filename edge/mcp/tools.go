@@ -78,7 +78,7 @@ func tools() ([]tool, error) {
 		must(translate[schemas.RecordSearch, schemas.RecordHits](tool{
 			name: "search_records", title: "Search records", needs: read,
 			description: "Find the skills, agents and tools that match the description of a task, of the tenant and " +
-				"global ones, best first. kinds selects some of them.",
+				"global ones, best first. kinds selects some of them, or guardrails and templates.",
 		}, bus.SearchRecords.Forward, nil)),
 		must(translate[schemas.RecordAt, schemas.Nothing](tool{ // the reply is a record of any kind
 			name: "get_record", title: "Get a record", needs: read,
