@@ -106,6 +106,7 @@ func TestConsole(t *testing.T) {
 	}{
 		{"a search shows hits with their ranks", testSearch},
 		{"a search for the best agent", testAgentSearch},
+		{"a search for guardrails, templates and tools", testRecordSearch},
 		{"the catalog lists, filters and pages", testCatalog},
 		{"a record shows its fields and links", testRecord},
 		{"a registrar registers, edits and deletes a record", testForm},

@@ -44,6 +44,21 @@ func testAgentSearch(t *testing.T, s *suite) {
 	p.waitText(".hit", "storage.volume_capacity")
 }
 
+// testRecordSearch searches tools, guardrails and templates, which have no scope of agents.
+func testRecordSearch(t *testing.T, s *suite) {
+	p := openPage(t, s, s.open.URL(), "#/search?q=report+volumes+to+delete&tenant=acme&kind=guardrail")
+	p.waitText(".hit", "guard.no_deletion", "rank 1", "global")
+	p.wait("!document.querySelector('#scope')")
+	p.fill("#kind", "template")
+	p.waitText(".hit", "tpl.capacity_report")
+	p.fill("#kind", "tool")
+	p.waitText(".hit", "arraydb.volumes.list")
+	p.wait("location.hash.includes('kind=tool')")
+	p.fill("#query", "zzzz qqqq")
+	p.click("Search")
+	p.waitText(".empty", "No active tool matches the query")
+}
+
 func testCatalog(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), "#/catalog/tool?tenant=acme")
 	p.waitText("tbody", "erp.costs.list", "erp.owners.list")
@@ -59,7 +74,9 @@ func testCatalog(t *testing.T, s *suite) {
 	p.wait("document.querySelector('#prefix').disabled && document.querySelector('#prefix').value === ''")
 	p.wait("location.hash.includes('q=search')")
 	p.click("Guardrails")
-	p.waitText("tbody", "guard.acme_residency")
+	p.fill("#query", "data residency")
+	p.click("Apply")
+	p.waitText("tbody tr:first-child", "guard.acme_residency")
 	p.click("guard.acme_residency")
 	p.waitText("h1", "guard.acme_residency")
 

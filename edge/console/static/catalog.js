@@ -6,7 +6,7 @@ import { Empty, Field, html, KINDS, Loading, Page, Problem, RecordLink, Scope, u
 
 const FILTERS = ['prefix', 'domain', 'status', 'labels', 'scope'];
 const PAGE = 50;
-const SEARCHED = ['skill', 'agent', 'tool']; // kinds with a text search
+const SEARCHED = ['skill', 'agent', 'tool', 'guardrail', 'template']; // kinds with a text search
 
 export function Catalog({ kind, params }) {
   const key = params.toString();

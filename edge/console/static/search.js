@@ -1,10 +1,11 @@
-// Search for skills and agents, with the ranks that led to each hit.
+// Search for records, with the ranks that led to each hit.
 import { useEffect, useRef, useState } from './hooks.js';
 import { call } from './api.js';
 import { link, navigate, tenant } from './router.js';
-import { Bar, Empty, Field, html, Loading, Page, plural, Problem, RecordLink, Scope, Status, useRequest } from './ui.js';
+import { Bar, Empty, Field, html, KINDS, Loading, Page, plural, Problem, RecordLink, Scope, Status, useRequest } from './ui.js';
 
 const FILTERS = ['domain', 'status', 'labels', 'capabilities'];
+const RECORDS = ['tool', 'guardrail', 'template']; // kinds whose search ranks the tenant's and global records together
 
 // request returns the body of a search from the parameters of the route.
 function request(params) {
@@ -19,8 +20,16 @@ function request(params) {
     body.scope = params.get('scope') === 'agents' ? undefined : 'both';
   }
   if (Object.keys(filter).length) body.filter = filter;
-  if (params.get('kind') !== 'agent') body.top_k = Number(params.get('top') || 10);
+  const kind = kindOf(params);
+  const top = Number(params.get('top') || 10);
+  if (kind === 'skill') body.top_k = top;
+  if (RECORDS.includes(kind)) Object.assign(body, { kinds: [kind], limit: top });
   return body;
+}
+
+// kindOf returns the kind of record that the parameters of the route select.
+function kindOf(params) {
+  return ['agent', ...RECORDS].includes(params.get('kind')) ? params.get('kind') : 'skill';
 }
 
 // pairs returns the labels of a selector such as team=network,tier=gold.
@@ -33,18 +42,24 @@ export function pairs(selector) {
   return labels;
 }
 
+// list returns the records of a response, each with its score.
+function list(kind, data) {
+  if (kind === 'agent') return [{ ...data.record, agent_id: data.agent_id, score: data.score, owned_skill_ids: data.owned_skill_ids }];
+  return RECORDS.includes(kind) ? data.hits.map((hit) => ({ ...hit.record, score: hit.score })) : data.skills;
+}
+
 async function search(params, signal) {
-  const agents = params.get('kind') === 'agent';
+  const kind = kindOf(params);
+  const path = RECORDS.includes(kind) ? '/records/search' : `/resolve/${kind}`;
   const began = performance.now();
   const took = () => Math.round(performance.now() - began);
   try {
-    const { data } = await call('POST', agents ? '/resolve/agent' : '/resolve/skill', { body: request(params), signal });
-    const records = agents ? [{ ...data.record, agent_id: data.agent_id, score: data.score, owned_skill_ids: data.owned_skill_ids }] : data.skills;
-    const hits = records.map((record) => {
-      const id = record.skill_id || record.agent_id;
+    const { data } = await call('POST', path, { body: request(params), signal });
+    const hits = list(kind, data).map((record) => {
+      const id = record[`${kind}_id`];
       return { id, record, because: data.explain?.find((e) => e.id === id) };
     });
-    return { hits, degraded: data.degraded, took: took() };
+    return { hits, none: hits.length ? undefined : `No active ${kind} matches the query.`, degraded: data.degraded, took: took() };
   } catch (error) {
     if (error.status === 404) return { hits: [], none: error.message, took: took() };
     throw error;
@@ -61,9 +76,9 @@ export function Search({ params }) {
   const key = params.toString();
   const asked = Boolean(params.get('q'));
   const { data, error, loading } = useRequest((signal) => (asked ? search(params, signal) : undefined), [key]);
-  const kind = params.get('kind') === 'agent' ? 'agent' : 'skill';
+  const kind = kindOf(params);
   const count = data?.hits?.length ?? 0;
-  return html`<${Page} title="Search" subtitle="Find the skill or the agent that fits a request, as a gateway does at run time.">
+  return html`<${Page} title="Search" subtitle="Find the skill or the agent that fits a request, as a gateway does at run time, and other records.">
     <${Form} key=${key} params=${params} />
     <p class="summary" role="status">${loading && asked ? 'Searching…' : asked && data ? `${plural(count, kind)} in ${data.took} ms` : ''}</p>
     <${Problem} error=${error} />
@@ -98,12 +113,13 @@ function Form({ params }) {
       <input id="query" ref=${query} type="search" maxlength="10000" placeholder="which volumes are nearly full?" value=${values.q} onInput=${set('q')} />
       <button class="primary">Search</button></div>
     <div class="options">
-      <${Field} label="Find"><select id="kind" value=${values.kind} onChange=${choose('kind')}><option value="skill">Skills</option><option value="agent">The best agent</option></select></${Field}>
+      <${Field} label="Find"><select id="kind" value=${values.kind} onChange=${choose('kind')}><option value="skill">Skills</option><option value="agent">The best agent</option>
+        ${RECORDS.map((k) => html`<option value=${k}>${KINDS[k].plural}</option>`)}</select></${Field}>
       <${Field} label="Compare"><select id="method" value=${values.method} onChange=${choose('method')}><option value="">Words and vectors</option><option value="text">Words</option><option
         value="vector">Vectors</option></select></${Field}>
-      ${tenant() && html`<${Field} label="Scope"><select id="scope" value=${values.scope} onChange=${choose('scope')}><option value="">Tenant and global</option><option
+      ${tenant() && !RECORDS.includes(values.kind) && html`<${Field} label="Scope"><select id="scope" value=${values.scope} onChange=${choose('scope')}><option value="">Tenant and global</option><option
         value="agents">As agents search</option></select></${Field}>`}
-      ${values.kind === 'skill' && html`<${Field} label="At most"><select id="top" value=${values.top} onChange=${choose('top')}>${['5', '10', '25', '50', '100'].map((n) => html`<option
+      ${values.kind !== 'agent' && html`<${Field} label="At most"><select id="top" value=${values.top} onChange=${choose('top')}>${['5', '10', '25', '50', '100'].map((n) => html`<option
         value=${n}>${n}</option>`)}</select></${Field}>`}
       <button type="button" class="link" aria-expanded=${filters ? 'true' : 'false'} aria-controls="filters" onClick=${() => setFilters(!filters)}>Filters</button>
     </div>
