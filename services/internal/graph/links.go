@@ -1,6 +1,10 @@
 package graph
 
-import "cairn/schemas"
+import (
+	"slices"
+
+	"cairn/schemas"
+)
 
 // Predicates of explicit links: the fields of records that hold them.
 const (
@@ -30,54 +34,47 @@ const (
 	Everywhere = ""
 )
 
+// fields are the fields that hold links, each with the kind of its targets and the kinds of records that have it.
+var fields = []struct {
+	predicate, to string
+	from          []string
+}{
+	{ContextBuilders, schemas.KindContextBuilder, []string{schemas.KindSkill}},
+	{Guardrails, schemas.KindGuardrail, []string{schemas.KindSkill}},
+	{Template, schemas.KindTemplate, []string{schemas.KindSkill}},
+	{Tools, schemas.KindTool, []string{schemas.KindSkill, schemas.KindContextBuilder}},
+	{Skills, schemas.KindSkill,
+		[]string{schemas.KindAgent, schemas.KindContextBuilder, schemas.KindGuardrail, schemas.KindTemplate}},
+}
+
 // kindOf returns the kind of a predicate's targets.
 func kindOf(predicate string) string {
-	switch predicate {
-	case ContextBuilders:
-		return schemas.KindContextBuilder
-	case Guardrails:
-		return schemas.KindGuardrail
-	case Template:
-		return schemas.KindTemplate
-	case Tools:
-		return schemas.KindTool
-	case Skills:
-		return schemas.KindSkill
-	default:
-		return KindDomain
+	for _, f := range fields {
+		if f.predicate == predicate {
+			return f.to
+		}
 	}
+	return KindDomain
 }
 
 // Linked returns the fields of records of the kind that hold links.
-func Linked(kind string) []string {
-	switch kind {
-	case schemas.KindSkill:
-		return []string{ContextBuilders, Guardrails, Template, Tools}
-	case schemas.KindContextBuilder:
-		return []string{Tools, Skills}
-	case schemas.KindAgent, schemas.KindGuardrail, schemas.KindTemplate:
-		return []string{Skills}
-	default:
-		return nil
+func Linked(kind string) (predicates []string) {
+	for _, f := range fields {
+		if slices.Contains(f.from, kind) {
+			predicates = append(predicates, f.predicate)
+		}
 	}
+	return predicates
 }
 
 // Linking returns the field that holds links to records of the kind, and the kinds of records that have it.
-func Linking(kind string) (field string, kinds []string) {
-	switch kind {
-	case schemas.KindSkill:
-		return Skills, []string{schemas.KindAgent, schemas.KindContextBuilder, schemas.KindGuardrail, schemas.KindTemplate}
-	case schemas.KindTool:
-		return Tools, []string{schemas.KindSkill, schemas.KindContextBuilder}
-	case schemas.KindContextBuilder:
-		return ContextBuilders, []string{schemas.KindSkill}
-	case schemas.KindGuardrail:
-		return Guardrails, []string{schemas.KindSkill}
-	case schemas.KindTemplate:
-		return Template, []string{schemas.KindSkill}
-	default:
-		return "", nil
+func Linking(kind string) (predicate string, kinds []string) {
+	for _, f := range fields {
+		if f.to == kind {
+			return f.predicate, f.from
+		}
 	}
+	return "", nil
 }
 
 // Fields are the fields of a record that hold links.
