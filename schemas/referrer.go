@@ -10,10 +10,10 @@ type ReferrerQuery struct {
 	Kind     string  `json:"kind" doc:"skill, agent, tool, context_builder, guardrail or template"`
 	ID       string  `json:"id" doc:"the record of the id need not exist"`
 	TenantID *string `json:"tenant_id,omitzero" doc:"absent: global scope only"`
-	// AllTenants needs no permission of its own: a credential for tenants is always in one of them.
-	AllTenants bool   `json:"all_tenants,omitzero" doc:"without tenant_id: also records of all tenants that link to the global record, in one page"`
-	Limit      *int   `json:"limit,omitzero" doc:"page length, 1 to 1000; 100 by default"`
-	Cursor     string `json:"cursor,omitzero" doc:"next_cursor of the previous page"`
+	// Dangling needs no permission of its own: a credential for tenants is always in one of them.
+	Dangling bool   `json:"dangling,omitzero" doc:"only links that would dangle without the record: to a tenant's record unless a global one replaces it, and without tenant_id those of all tenants, in one page"`
+	Limit    *int   `json:"limit,omitzero" doc:"page length, 1 to 1000; 100 by default"`
+	Cursor   string `json:"cursor,omitzero" doc:"next_cursor of the previous page"`
 }
 
 // Validate returns ErrMalformed with the invalid fields.
@@ -63,7 +63,7 @@ func (s ReferrerSummary) String() string {
 // DeleteRecord removes a record. Removing an absent record is not an error.
 type DeleteRecord struct {
 	Unregister
-	Force bool `json:"force,omitzero" doc:"also a record to which others link"`
+	Force bool `json:"force,omitzero" doc:"also a record without which links would dangle"`
 }
 
 // DanglingReferences are links by id to records that the scope of the linking record lacks.

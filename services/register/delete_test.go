@@ -47,6 +47,10 @@ func TestDeletionOfReferencedRecords(t *testing.T) {
 			{skill, "acme", `{"tool_ids":["$.s.t"]}`}}, "", nil},
 		{"a tenant's record to which a global one links", [][3]string{{tool, "acme", `{}`},
 			{skill, "", `{"tool_ids":["$.s.t"]}`}}, "acme", []schemas.Referrer{link("", "$.a")}},
+		{"a tenant's record that a global one replaces", [][3]string{{tool, "", `{}`}, {tool, "acme", `{}`},
+			{skill, "", `{"tool_ids":["$.s.t"]}`}, {skill, "acme", `{"tool_ids":["$.s.t"]}`}}, "acme", nil},
+		{"a tenant's record that a retired global one does not replace", [][3]string{{tool, "", `{"status":"retired"}`},
+			{tool, "acme", `{}`}, {skill, "", `{"tool_ids":["$.s.t"]}`}}, "acme", []schemas.Referrer{link("", "$.a")}},
 		{"a tenant's record to which one of another tenant links", [][3]string{{tool, "acme", `{}`},
 			{skill, "other", `{"tool_ids":["$.s.t"]}`}}, "acme", nil},
 	} {

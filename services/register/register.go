@@ -68,14 +68,10 @@ func Serve(s *bus.Service, d Deps) error {
 		bus.RegisterContextBuilder.Serve(s, r.contextBuilder),
 		bus.RegisterGuardrail.Serve(s, r.guardrail),
 		bus.RegisterTemplate.Serve(s, r.template),
-		bus.Unregister.Serve(s, func(ctx context.Context, u schemas.Unregister) (schemas.Unregistered, error) {
-			return unregister(ctx, r, u)
-		}),
+		bus.Unregister.Serve(s, deletions{r}.unregister),
 		bus.PutRecord.Serve(s, r.putRecord),
 		bus.PutRecords.Serve(s, r.putRecords),
-		bus.DeleteRecord.Serve(s, func(ctx context.Context, d schemas.DeleteRecord) (schemas.Unregistered, error) {
-			return deleteRecord(ctx, r, d)
-		}),
+		bus.DeleteRecord.Serve(s, deletions{r}.deleteRecord),
 		bus.PutAlias.Serve(s, aliases{r}.put),
 		bus.DeleteAlias.Serve(s, aliases{r}.delete),
 		bus.RecordQuota.Serve(s, r.quota),

@@ -80,8 +80,8 @@ func TestReferrers(t *testing.T) {
 	w.put(schemas.KindContextBuilder, "", "cb.1", `{"context_builder_id":"cb.1","tool_ids":["x.y.z"],"skill_ids":["a.1"]}`)
 	w.put(schemas.KindGuardrail, "", "g", `{"guardrail_id":"g","skill_ids":["a.1"]}`)
 	w.put(schemas.KindGuardrail, "acme", "g", `{"guardrail_id":"g"}`)
-	list := func(kind, id, tenant string, limit int) (all []string) {
-		q := schemas.ReferrerQuery{Kind: kind, ID: id, TenantID: asTenant(tenant).TenantID, Limit: &limit}
+	list := func(kind, id, tenant string, limit int, dangling bool) (all []string) {
+		q := schemas.ReferrerQuery{Kind: kind, ID: id, TenantID: asTenant(tenant).TenantID, Limit: &limit, Dangling: dangling}
 		for {
 			page, err := bus.Referrers.Call(w.ctx(), w.conn, q)
 			if err != nil || len(page.Referrers) > limit {
@@ -112,8 +112,18 @@ func TestReferrers(t *testing.T) {
 			{schemas.KindAgent, "x.y.z", "", nil},
 			{schemas.KindTool, "no.y.z", "acme", nil},
 		} {
-			if diff := cmp.Diff(row.want, list(row.kind, row.id, row.tenant, limit)); diff != "" {
+			if diff := cmp.Diff(row.want, list(row.kind, row.id, row.tenant, limit, false)); diff != "" {
 				t.Errorf("%s %s of %q in pages of %d (-want +got):\n%s", row.kind, row.id, row.tenant, limit, diff)
+			}
+			if row.tenant == "" {
+				continue
+			}
+			if row.kind == skill { // the global one replaces that of the tenant
+				row.want = nil
+			}
+			if diff := cmp.Diff(row.want, list(row.kind, row.id, row.tenant, limit, true)); diff != "" {
+				t.Errorf("dangling links to %s %s of %q in pages of %d (-want +got):\n%s", row.kind, row.id, row.tenant, limit,
+					diff)
 			}
 		}
 	}

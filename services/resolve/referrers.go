@@ -20,6 +20,7 @@ func listReferrers(ctx context.Context, r *Resolver, q schemas.ReferrerQuery) (l
 	}
 	s := scope.Scope(schemas.ValueOr(q.TenantID, ""))
 	field, collections := linkingCollections(r, s, q)
+	onePage := q.Dangling && s == scope.Global
 	first, after := 0, "" // the page begins after an id of a collection
 	if q.Cursor != "" {
 		position, err := schemas.ParseCursor(q.Cursor)
@@ -28,7 +29,7 @@ func listReferrers(ctx context.Context, r *Resolver, q schemas.ReferrerQuery) (l
 		}
 		kind, id, _ := strings.Cut(position.After, "/")
 		first = slices.Index(collections, graph.Node{Kind: kind, Tenant: tenantAt(position, s)})
-		if first < 0 || q.AllTenants {
+		if first < 0 || onePage {
 			return list, schemas.ErrCursor
 		}
 		after = id
@@ -36,16 +37,16 @@ func listReferrers(ctx context.Context, r *Resolver, q schemas.ReferrerQuery) (l
 	limit := schemas.ValueOr(q.Limit, schemas.DefaultLimit)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	if q.Dangling && s != scope.Global && r.linked(graph.Node{Kind: q.Kind, ID: q.ID}) {
+		return list, nil // the links lead to the global record then
+	}
 	for i, c := range collections {
-		ids := countedReferrers(ctx, r, s, reference{c, field, q}, &list.Count)
-		if i < first || list.NextCursor != nil || len(list.Referrers) == limit && q.AllTenants {
-			for range ids { // counts them
-			}
-			continue
-		}
-		for _, id := range lowest(ids, func(id string) bool { return i > first || id > after }, limit+1-len(list.Referrers)) {
+		listed := func(id string) bool { return i > first || i == first && id > after }
+		ids, count := lowest(referrersIn(ctx, r, q, c), listed, limit+1-len(list.Referrers))
+		list.Count += count
+		for _, id := range ids {
 			if len(list.Referrers) == limit {
-				if last := list.Referrers[limit-1]; !q.AllTenants {
+				if last := list.Referrers[limit-1]; !onePage {
 					list.NextCursor = schemas.Cursor{Global: last.TenantID == scope.Global}.Next(last.Kind + "/" + last.ID)
 				}
 				break
@@ -63,7 +64,7 @@ func listReferrers(ctx context.Context, r *Resolver, q schemas.ReferrerQuery) (l
 // whose records may link to the id.
 func linkingCollections(r *Resolver, s scope.Scope, q schemas.ReferrerQuery) (field string, list []graph.Node) {
 	field, kinds := graph.Linking(q.Kind)
-	if q.AllTenants && s == scope.Global {
+	if q.Dangling && s == scope.Global {
 		for _, c := range r.view.Collections() {
 			if slices.Contains(kinds, c.Kind) {
 				list = append(list, graph.Node{Kind: c.Kind, Tenant: c.Tenant})
@@ -79,38 +80,31 @@ func linkingCollections(r *Resolver, s scope.Scope, q schemas.ReferrerQuery) (fi
 	return field, list
 }
 
-// reference is a link by the field from records of a collection to the id of a query.
-type reference struct {
-	from  graph.Node // without an id
-	field string
-	to    schemas.ReferrerQuery
-}
-
-// countedReferrers yields the ids of the records in the scope with the reference, and counts them. The caller
-// holds mu.
-func countedReferrers(ctx context.Context, r *Resolver, s scope.Scope, link reference, count *int) iter.Seq[string] {
+// referrersIn yields the ids of the records of a collection, a node without an id, that link to the id of the query
+// in its scope. The caller holds mu.
+func referrersIn(ctx context.Context, r *Resolver, q schemas.ReferrerQuery, c graph.Node) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		target := graph.Node{Kind: link.to.Kind, Tenant: link.from.Tenant, ID: link.to.ID}
+		s := scope.Scope(schemas.ValueOr(q.TenantID, ""))
+		target := graph.Node{Kind: q.Kind, Tenant: c.Tenant, ID: q.ID}
 		if s == scope.Global && target.Kind != schemas.KindGuardrail && target.Tenant != scope.Global && r.linked(target) {
 			return // the links of the tenant lead to its own record
 		}
-		for id := range r.graph.Referrers(ctx, link.from.Kind, link.field, target) {
-			if replacedInScope(r, s, graph.Node{Kind: link.from.Kind, Tenant: link.from.Tenant, ID: id}) {
-				continue
-			}
-			if *count++; !yield(id) {
+		field, _ := graph.Linking(q.Kind)
+		for id := range r.graph.Referrers(ctx, c.Kind, field, target) {
+			c.ID = id
+			if !replacedInScope(r, s, c) && !yield(id) {
 				return
 			}
 		}
 	}
 }
 
-// lowest returns the n lowest of the listed ids in order. It sorts at most 2n ids at a time, and looks up few of
-// many referrers.
-func lowest(ids iter.Seq[string], listed func(id string) bool, n int) []string {
-	var list []string
+// lowest returns the n lowest of the listed ids in order, and the number of all ids. It sorts at most 2n ids at a
+// time, and looks up few of many referrers.
+func lowest(ids iter.Seq[string], listed func(id string) bool, n int) (list []string, count int) {
 	bound := "" // above the n lowest so far; empty: there are fewer
 	for id := range ids {
+		count++
 		if bound != "" && id > bound || !listed(id) {
 			continue
 		}
@@ -120,7 +114,7 @@ func lowest(ids iter.Seq[string], listed func(id string) bool, n int) []string {
 		}
 	}
 	slices.Sort(list)
-	return list[:min(n, len(list))]
+	return list[:min(n, len(list))], count
 }
 
 // replacedInScope reports whether a record of the tenant, neither a draft nor retired, replaces the

@@ -77,7 +77,7 @@ const maxTogether = 1000
 func (d *deletion) referrers(ctx context.Context, key schemas.RecordKey,
 	together map[change]bool) (linked bool, outside schemas.ReferrerSummary, err error) {
 	page, err := d.client.ReferrerPage(ctx, schemas.ReferrerQuery{Kind: key.Kind, ID: key.ID, TenantID: key.TenantID,
-		AllTenants: key.TenantID == nil, Limit: new(maxTogether)})
+		Dangling: true, Limit: new(maxTogether)})
 	outside.Count = page.Count
 	for _, r := range page.Referrers {
 		if together[change{Kind: r.Kind, ID: r.ID, Tenant: r.TenantID}] {
