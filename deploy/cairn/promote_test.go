@@ -1,11 +1,36 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"cairn/test/wait"
 )
+
+// TestDescribeAliasOutsideHistory describes an alias of a revision that 10 later ones have removed from the history.
+func TestDescribeAliasOutsideHistory(t *testing.T) {
+	t.Parallel()
+	target := []string{"--url", shared(t), "--tenant", "outside"}
+	run := func(stdin string, args ...string) result { return do(t, stdin, append(args, target...)...) }
+	run(`{"skill_id": "net.old"}`, "apply", "-")
+	if got := run("", "promote", "skill/net.old", "production"); got.code != 0 {
+		t.Fatal(got)
+	}
+	later := ""
+	for i := range 10 {
+		later += fmt.Sprintf(`{"skill_id": "net.old", "version": "1.%d.0"} `, i)
+	}
+	run(later, "apply", "-")
+	for id, want := range map[string]bool{"net.old": true, "net.old@production": false} {
+		for _, part := range []struct{ format, change string }{{"text", "Changed:"}, {"json", `"change"`}} {
+			got := run("", "describe", "skill/"+id, "-o", part.format)
+			if got.code != 0 || strings.Contains(got.out, part.change) != want {
+				t.Errorf("%s: %+v, want a change: %t", id, got, want)
+			}
+		}
+	}
+}
 
 func TestPromoteAndRollback(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ A record replaces the one with the same id and tenant; of duplicates in one call
 last one wins. --prune deletes records that are not in the files: of the kinds and the
 tenants that are in the files, and with --labels only those with all of the labels. It
 deletes nothing if a record was rejected. If other records link to those that it would
-delete, it asks, and needs --force without a terminal.
+delete, it asks, and needs --force without a terminal and for --dry-run.
 
 --dry-run prints what would change; --dry-run=client only validates the files and needs
 no server. Requests that an overloaded server rejects are retried. If records are rejected,
@@ -175,17 +175,18 @@ func (a *applyOptions) pruneStale(cmd *cobra.Command, s *summary) error {
 	if err != nil {
 		return err
 	}
-	together := &deletion{client: a.Client, force: a.force}
+	together := &deletion{client: a.Client, force: a.force, dry: a.dry != dryNone}
+	if together.dry {
+		together.planned = s.records
+	}
 	for _, r := range stale {
 		together.keys = append(together.keys, records.ExactKey(r.Kind, r.ID, r.Tenant))
 	}
-	if a.dry == dryNone {
-		if err := together.permit(cmd); err != nil {
-			return err
-		}
+	if err := together.permit(cmd); err != nil {
+		return err
 	}
 	for i, r := range stale {
-		if a.dry == dryNone {
+		if !together.dry {
 			_, err := together.delete(cmd.Context(), i)
 			if err != nil && !errors.Is(err, schemas.ErrRecordNotFound) {
 				return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,6 +28,9 @@ const (
 type difference struct {
 	action string
 	stored jsontext.Value // nil: not registered
+	token  string         // of the stored revision
+	// change is the registration of the stored revision; zero unless print is to name it.
+	change schemas.RecordRevision
 	wanted jsontext.Value // as the registration stores it
 }
 
@@ -51,11 +55,21 @@ func compare(ctx context.Context, c *client.Client, r records.Record) (differenc
 	case err != nil:
 		return d, err
 	}
-	d.action, d.stored = configured, stored.JSON
+	d.action, d.stored, d.token = configured, stored.JSON, stored.Token.String()
 	if equal(d.stored, d.wanted) {
 		d.action = unchanged
 	}
 	return d, nil
+}
+
+// changeAt returns the change that has stored a revision of the record; zero if the history does not have it.
+func changeAt(ctx context.Context, c *client.Client, key schemas.RecordKey,
+	token string) (change schemas.RecordRevision, err error) {
+	list, err := c.History(ctx, key)
+	if i := slices.IndexFunc(list, func(r schemas.RecordRevision) bool { return r.Revision == token }); i >= 0 {
+		change = list[i]
+	}
+	return change, err
 }
 
 // equal reports whether two JSON values differ at most in white space and in the order of
@@ -84,7 +98,8 @@ func (d difference) print(out io.Writer, r records.Record) (different bool, err 
 		}
 		texts[i] = string(text)
 	}
-	text := udiff.Unified("registered "+name(r.Kind, r.ID), r.Source+" "+name(r.Kind, r.ID), texts[0], texts[1])
+	registered := output.Joined("registered "+name(r.Kind, r.ID), d.change.StoredAt, d.change.Actor, d.change.Message)
+	text := udiff.Unified(output.Escaped(registered), r.Source+" "+name(r.Kind, r.ID), texts[0], texts[1])
 	_, err = io.WriteString(out, text)
 	return text != "", err
 }

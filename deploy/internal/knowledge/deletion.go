@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,10 @@ import (
 type deletion struct {
 	client *client.Client
 	force  bool // also records to which others link
+	dry    bool // permit does not ask
 	keys   []schemas.RecordKey
+	// planned are the records of a dry run, which have other links than the registered ones; nil: none.
+	planned map[change]records.Record
 
 	linked []bool // whether other records link to each record, as the user has permitted
 }
@@ -32,8 +36,8 @@ func forceFlag(cmd *cobra.Command, force *bool, usage string) {
 	cmd.Flags().BoolVar(force, "force", false, usage)
 }
 
-// permit asks for the deletion of records to which records outside the deletion link. Without a terminal it returns
-// schemas.ErrRecordReferenced.
+// permit asks for the deletion of records to which records outside the deletion link. In a dry run, and without a
+// terminal, it returns schemas.ErrRecordReferenced.
 func (d *deletion) permit(cmd *cobra.Command) error {
 	d.linked = make([]bool, len(d.keys))
 	if d.force {
@@ -59,7 +63,7 @@ func (d *deletion) permit(cmd *cobra.Command) error {
 	switch {
 	case len(lines) == 0:
 		return nil
-	case !isTerminal(cmd):
+	case d.dry || !isTerminal(cmd):
 		return schemas.ErrRecordReferenced.Because(strings.Join(lines, "; ") + "; --force deletes nevertheless")
 	case confirm(cmd, lines, "Delete nevertheless?"):
 		return nil
@@ -80,7 +84,8 @@ func (d *deletion) referrers(ctx context.Context, key schemas.RecordKey,
 		Dangling: true, Limit: new(maxTogether)})
 	outside.Count = page.Count
 	for _, r := range page.Referrers {
-		if together[change{Kind: r.Kind, ID: r.ID, Tenant: r.TenantID}] {
+		from := change{Kind: r.Kind, ID: r.ID, Tenant: r.TenantID}
+		if together[from] || d.unlinks(from, key) {
 			outside.Count--
 		} else if len(outside.First) < schemas.MaxReferrers {
 			outside.First = append(outside.First, r)
@@ -95,6 +100,13 @@ func (d *deletion) referrers(ctx context.Context, key schemas.RecordKey,
 		}
 	}
 	return page.Count > 0, outside, err
+}
+
+// unlinks reports whether the planned record that replaces a referrer has no link to the record.
+func (d *deletion) unlinks(from change, key schemas.RecordKey) bool {
+	record, planned := d.planned[from]
+	links, _ := schemas.References(from.Kind, record.JSON) // a valid record
+	return planned && !slices.ContainsFunc(links, func(to schemas.Reference) bool { return to.Kind == key.Kind && to.ID == key.ID })
 }
 
 // delete deletes the record with the index and returns the names of its aliases, or schemas.ErrRecordNotFound.

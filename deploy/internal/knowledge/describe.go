@@ -71,8 +71,8 @@ type description struct {
 	Status   string `json:"status"`
 	Revision uint64 `json:"revision"`
 	ETag     string `json:"etag"`
-	// Change is the registration of the record.
-	Change  schemas.RecordRevision `json:"change"`
+	// Change is the registration of the record, unless an alias names a revision that has left the history.
+	Change  schemas.RecordRevision `json:"change,omitzero"`
 	Usage   schemas.RecordUsage    `json:"usage"`
 	Aliases []schemas.Alias        `json:"aliases"`
 	Record  jsontext.Value         `json:"record"`
@@ -91,14 +91,8 @@ func describeRecord(ctx context.Context, c *client.Client, key schemas.RecordKey
 		ETag: r.ETag, Record: r.JSON}
 	named := key.ID
 	key.ID = r.ID // without @ and a version or alias
-	revisions, err := c.History(ctx, key)
-	if err != nil {
+	if d.Change, err = changeAt(ctx, c, key, r.Token.String()); err != nil {
 		return d, err
-	}
-	for _, revision := range revisions {
-		if revision.Revision == r.Token.String() {
-			d.Change = revision
-		}
 	}
 	if d.Usage, err = c.Usage(ctx, key); err != nil {
 		return d, err
@@ -160,7 +154,9 @@ func (d description) print(out io.Writer) error {
 	t.Row("Scope:", d.Scope)
 	t.Row("Status:", d.Status)
 	t.Row("Revision:", fmt.Sprint(d.Revision))
-	t.Row("Changed:", output.Joined(d.Change.StoredAt, d.Change.Actor, d.Change.Message))
+	if d.Change.Revision != "" {
+		t.Row("Changed:", output.Joined(d.Change.StoredAt, d.Change.Actor, d.Change.Message))
+	}
 	t.Row("ETag:", d.ETag)
 	t.Row("Resolved:", times(d.Usage.Resolved))
 	t.Row("Found:", times(d.Usage.Found))

@@ -23,9 +23,10 @@ func diffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff FILE|DIRECTORY|-…",
 		Short: "Compare records of files with the registered ones",
-		Long: `Diff prints what "cairn apply" of the files would change, as a unified diff. The exit
-code is 0 if nothing differs and 1 if records differ. After an error it is the code of the
-error, such as 1 for an internal error of the server.`,
+		Long: `Diff prints what "cairn apply" of the files would change, as a unified diff, with the
+time, the actor and the message of the registered revision. The exit code is 0 if nothing
+differs and 1 if records differ. After an error it is the code of the error, such as 1 for
+an internal error of the server.`,
 		Example: `  cairn diff deploy/examples/knowledge
   cairn diff skills.yaml --tenant acme
   cairn get skill storage.volume_capacity --revision $REVISION -o yaml | cairn diff -    # with an earlier revision`,
@@ -59,6 +60,9 @@ func (d *diffOptions) run(cmd *cobra.Command, args []string) error {
 	errs := make([]error, len(list))
 	records.Concurrently(len(list), func(i int) {
 		differences[i], errs[i] = compare(cmd.Context(), d.Client, list[i])
+		if differences[i].action == configured {
+			differences[i].change, errs[i] = changeAt(cmd.Context(), d.Client, list[i].Key(), differences[i].token)
+		}
 		bar.Add(1)
 	})
 	bar.Close()

@@ -55,8 +55,8 @@ type summary struct {
 	DryRun   string              `json:"dry_run,omitempty"`
 
 	list    []records.Record
-	records map[change]bool // the records of the files, without actions
-	first   error           // of the first rejected record
+	records map[change]records.Record // the records of the files, by changes without actions
+	first   error                     // of the first rejected record
 
 	mu          sync.Mutex
 	actions     []string
@@ -67,7 +67,7 @@ type summary struct {
 func newSummary(list []records.Record, dry string) *summary {
 	s := &summary{
 		Accepted: map[string]int{}, Actions: map[string]int{}, Rejected: []records.Rejection{}, list: list,
-		records: map[change]bool{},
+		records: map[change]records.Record{},
 		actions: make([]string, len(list)), outcomes: make([]records.Outcome, len(list)),
 		differences: make([]difference, len(list)),
 	}
@@ -75,7 +75,7 @@ func newSummary(list []records.Record, dry string) *summary {
 		s.DryRun = dry
 	}
 	for _, r := range list {
-		s.records[change{Kind: r.Kind, ID: r.ID, Tenant: r.Tenant}] = true
+		s.records[change{Kind: r.Kind, ID: r.ID, Tenant: r.Tenant}] = r
 	}
 	return s
 }
@@ -99,7 +99,8 @@ func (s *summary) failed() bool {
 }
 
 func (s *summary) has(kind, id, tenant string) bool {
-	return s.records[change{Kind: kind, ID: id, Tenant: tenant}]
+	_, ok := s.records[change{Kind: kind, ID: id, Tenant: tenant}]
+	return ok
 }
 
 func (s *summary) prune(r client.Record) {
