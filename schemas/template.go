@@ -63,7 +63,7 @@ type TemplateVariable struct {
 type TemplateQuery struct {
 	SkillID    string                    `json:"skill_id,omitzero" doc:"the template of this skill"`
 	TemplateID string                    `json:"template_id,omitzero" doc:"this template, instead of skill_id"`
-	Variables  map[string]jsontext.Value `json:"variables,omitzero" doc:"values of the variables, possibly none: the reply has the rendered body"`
+	Variables  map[string]jsontext.Value `json:"variables,omitzero" doc:"values of the variables, possibly none: the reply has the rendered body; a number or boolean may be a string with its JSON text"`
 	QueryOptions
 }
 
@@ -131,8 +131,20 @@ func (v TemplateVariable) text(value jsontext.Value) (text, problem string) {
 	return string(value), ""
 }
 
+// unquoted returns the value whose JSON text a string has, unless the variable takes strings.
+func (v TemplateVariable) unquoted(value jsontext.Value) jsontext.Value {
+	if v.typeName() == VariableString || value.Kind() != jsontext.KindString {
+		return value
+	}
+	if text, err := jsontext.AppendUnquote(nil, value); err == nil && jsontext.Value(text).IsValid() {
+		return text
+	}
+	return value
+}
+
 // Render returns the body with the values in place of {{name}}. A value is inserted as it is: placeholders in it are
-// not replaced. It returns ErrMalformed for values that are missing, undeclared or of another type, and
+// not replaced. The value of a variable of another type than string may be a string with its JSON text, since the
+// command line and the Model Context Protocol have texts only. It returns ErrMalformed for values that are missing, undeclared or of another type, and
 // ErrResponseTooLarge if the result has more than 1 MiB.
 func (t Template) Render(values map[string]jsontext.Value) (string, error) {
 	var c check
@@ -141,7 +153,7 @@ func (t Template) Render(values map[string]jsontext.Value) (string, error) {
 	}
 	texts := map[string]string{}
 	for _, v := range t.Variables {
-		value := values[v.Name]
+		value := v.unquoted(values[v.Name])
 		if value == nil {
 			value = v.Default
 		}
@@ -195,19 +207,6 @@ func (v TemplateVariable) typeName() string {
 		return VariableString
 	}
 	return v.Type
-}
-
-// Values returns texts as values of the declared types. Render rejects those that do not have the type.
-func (t Template) Values(texts map[string]string) map[string]jsontext.Value {
-	values := map[string]jsontext.Value{}
-	for name, text := range texts {
-		values[name], _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(text, "\uFFFD")) // fails for invalid UTF-8 only
-		i := slices.IndexFunc(t.Variables, func(v TemplateVariable) bool { return v.Name == name })
-		if i >= 0 && t.Variables[i].typeName() != VariableString && jsontext.Value(text).IsValid() {
-			values[name] = jsontext.Value(text)
-		}
-	}
-	return values
 }
 
 // withoutEffect returns warnings about a record that gives a model nothing: a guardrail without text, a context

@@ -30,7 +30,11 @@ func TestRenderTemplate(t *testing.T) {
 		{"a required value is missing", `{}`, "variables.site", schemas.ErrMalformed},
 		{"null is no value", `{"site":null}`, "variables.site", schemas.ErrMalformed},
 		{"an undeclared variable", `{"site":"x","x":"y"}`, "variables.x", schemas.ErrMalformed},
-		{"a text for an integer", `{"site":"x","max":"5"}`, "variables.max", schemas.ErrMalformed},
+		{"texts of all types", `{"site":"5","max":"7","all":"false","rate":"1e-3"}`, "5: 7 of false{{x}}, {{open}", nil},
+		{"another text for an integer", `{"site":"x","max":"five"}`, "variables.max", schemas.ErrMalformed},
+		{"the empty text for an integer", `{"site":"x","max":""}`, "variables.max", schemas.ErrMalformed},
+		{"a text in a text for an integer", `{"site":"x","max":"\"5\""}`, "variables.max", schemas.ErrMalformed},
+		{"a number in a text for a boolean", `{"site":"x","all":"5"}`, "variables.all", schemas.ErrMalformed},
 		{"a fraction for an integer", `{"site":"x","max":5.0}`, "variables.max", schemas.ErrMalformed},
 		{"a number for a boolean", `{"site":"x","all":1}`, "variables.all", schemas.ErrMalformed},
 		{"an object for a text", `{"site":{}}`, "variables.site", schemas.ErrMalformed},
@@ -56,22 +60,6 @@ func TestRenderTemplate(t *testing.T) {
 	almost := jsontext.Value(`"` + strings.Repeat("x", 64<<10-2) + `"`)
 	if _, err := template.Render(map[string]jsontext.Value{"site": almost}); !errors.Is(err, schemas.ErrResponseTooLarge) {
 		t.Errorf("a result of more than 1 MiB: %v", err)
-	}
-}
-
-// TestTemplateValues converts texts, which the command line and the Model Context Protocol have, to the declared types.
-func TestTemplateValues(t *testing.T) {
-	t.Parallel()
-	template := schemas.Template{Body: "{{s}} {{i}} {{b}}", Variables: []schemas.TemplateVariable{
-		{Name: "s"}, {Name: "i", Type: schemas.VariableInteger}, {Name: "b", Type: schemas.VariableBoolean}}}
-	got, err := template.Render(template.Values(map[string]string{"s": "5", "i": "5", "b": "false"}))
-	if err != nil || got != "5 5 false" {
-		t.Errorf("got %q, %v", got, err)
-	}
-	for _, texts := range []map[string]string{{"i": "five"}, {"i": ""}, {"b": "5"}, {"x": "5"}} {
-		if got, err := template.Render(template.Values(texts)); !errors.Is(err, schemas.ErrMalformed) {
-			t.Errorf("%v: got %q, %v", texts, got, err)
-		}
 	}
 }
 

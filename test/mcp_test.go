@@ -361,6 +361,66 @@ func TestModelContextTools(t *testing.T) {
 	}
 }
 
+// TestModelContextPrompts lists the prompts of a tenant and global ones, in pages, and renders some.
+func TestModelContextPrompts(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, open(t, topologies[0], authenticated))
+	owner := c.withRole(t, schemas.RoleRegistrar, "$")
+	put := func(c *client, letter string, n int, rest string) (names []string) {
+		var lines strings.Builder
+		for i := range n {
+			names = append(names, fmt.Sprintf("%s.%s%03d", c.word, letter, i))
+			fmt.Fprintf(&lines, `{"kind":"template","record":{"template_id":%q,%s}}`+"\n", names[i], rest)
+		}
+		c.do(t, "POST /records", lines.String())
+		return names
+	}
+	global := put(c, "g", 130, `"body":"global {{n}}","variables":[{"name":"n","type":"integer"}]`)
+	own := put(owner, "t", 110, `"body":"own"`)
+	put(owner, "g", 2, `"description":"without body"`)
+	put(owner, "g", 1, `"body":"own","description":"own"`)
+	s := owner.modelContext(t)
+	var got []string
+	for p, err := range s.Prompts(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(p.Name, c.word+".") {
+			got = append(got, p.Name)
+		}
+		if want := p.Name == global[0]; (p.Description == "own") != want {
+			t.Errorf("%s: %q", p.Name, p.Description)
+		}
+	}
+	want := slices.Concat(global[:1], global[2:], own)
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for name, want := range map[string]string{global[0]: "own", global[5]: "global 7", own[0]: "own"} {
+		p := &mcp.GetPromptParams{Name: name}
+		if name == global[5] {
+			p.Arguments = map[string]string{"n": "7"}
+		}
+		result, err := s.GetPrompt(t.Context(), p)
+		if err != nil || result.Messages[0].Content.(*mcp.TextContent).Text != want {
+			t.Errorf("%s: %+v, %v, want %q", name, result, err, want)
+		}
+	}
+	_, err := s.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: global[5], Arguments: map[string]string{"n": "many"}})
+	if err == nil || !strings.Contains(err.Error(), "variables.n: expected an integer") {
+		t.Errorf("a text for an integer: %v", err)
+	}
+	for _, cursor := range []string{"x", "*"} {
+		if _, err := s.ListPrompts(t.Context(), &mcp.ListPromptsParams{Cursor: cursor}); err == nil {
+			t.Errorf("cursor %q is accepted", cursor)
+		}
+	}
+	other := c.withRole(t, schemas.RoleReader, "$2").call(t, "POST /mcp", rpc("prompts/list", `{}`)).body
+	if strings.Contains(other, `"own"`) || strings.Contains(other, own[0]) {
+		t.Errorf("another tenant sees prompts: %s", other)
+	}
+}
+
 // TestModelContextCancellation disconnects during an analysis, and revokes the key of
 // another client: both analyses end immediately.
 func TestModelContextCancellation(t *testing.T) {

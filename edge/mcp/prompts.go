@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -31,22 +33,42 @@ func servePrompts(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
+// listPrompts returns a page of the templates by id: those of the tenant, and global ones that none of these replaces.
 func listPrompts(c Caller, p *sdk.ListPromptsParams) (*sdk.ListPromptsResult, error) {
-	q := schemas.RecordQuery{Kind: schemas.KindTemplate, TenantID: tenant(c), Status: schemas.StatusActive}
-	if p != nil {
-		q.Cursor = p.Cursor
+	var position schemas.Cursor
+	if p != nil && p.Cursor != "" {
+		var err error
+		if position, err = schemas.ParseCursor(p.Cursor); err != nil {
+			return nil, err
+		}
 	}
-	page, err := send(c, bus.ListRecords, q)
-	if err != nil {
-		return nil, err
-	}
-	result := &sdk.ListPromptsResult{Prompts: []*sdk.Prompt{}, NextCursor: schemas.ValueOr(page.NextCursor, ""),
+	result := &sdk.ListPromptsResult{Prompts: []*sdk.Prompt{},
 		Cacheable: sdk.Cacheable{TTLMs: skillsTTL, CacheScope: scopePrivate}}
-	for _, record := range page.Records {
-		if t, err := templateOf(record); err == nil && t.Body != "" {
+	templates, last := map[string]schemas.Template{}, "" // last: id that the page ends with; empty: it is the last page
+	for _, scope := range []string{schemas.ScopeTenant, schemas.ScopeGlobal} {
+		after := schemas.Cursor{Global: scope == schemas.ScopeGlobal}.Next(position.After)
+		page, err := send(c, bus.ListRecords, schemas.RecordQuery{Kind: schemas.KindTemplate, TenantID: tenant(c),
+			Scope: scope, Status: schemas.StatusActive, Cursor: schemas.ValueOr(after, "")})
+		if err != nil {
+			return nil, err
+		}
+		for _, record := range page.Records {
+			t, err := templateOf(record)
+			if _, replaced := templates[t.TemplateID]; err == nil && !replaced {
+				templates[t.TemplateID] = t
+			}
+		}
+		next, _ := schemas.ParseCursor(schemas.ValueOr(page.NextCursor, "")) // of a worker; zero without one
+		if last == "" || next.After != "" && next.After < last {
+			last = next.After
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(templates)) {
+		if t := templates[id]; t.Body != "" && (last == "" || id <= last) {
 			result.Prompts = append(result.Prompts, promptOf(t))
 		}
 	}
+	result.NextCursor = schemas.ValueOr(schemas.Cursor{}.Next(last), "")
 	return result, nil
 }
 
@@ -63,22 +85,21 @@ func promptOf(t schemas.Template) *sdk.Prompt {
 	return prompt
 }
 
-// getPrompt renders a template. The arguments of the protocol are texts, which become values of the declared types.
+// getPrompt renders a template. The arguments of the protocol are texts.
 func getPrompt(c Caller, p *sdk.GetPromptParams) (*sdk.GetPromptResult, error) {
 	if p == nil || p.Name == "" {
 		return nil, schemas.ErrMalformed.With(schemas.FieldError{Field: "name", Message: "required: the id of a template"})
 	}
-	q := schemas.TemplateQuery{TemplateID: p.Name, QueryOptions: inTenant(c)}
+	q := schemas.TemplateQuery{TemplateID: p.Name, Variables: map[string]jsontext.Value{}, QueryOptions: inTenant(c)}
+	for name, text := range p.Arguments {
+		q.Variables[name], _ = jsontext.AppendQuote(nil, text) // of a JSON string
+	}
 	answer, err := send(c, bus.ResolveTemplate, q)
 	if err != nil {
 		return nil, err
 	}
 	t, err := templateOf(answer.Template)
 	if err != nil {
-		return nil, err
-	}
-	q.Variables = t.Values(p.Arguments)
-	if answer, err = send(c, bus.ResolveTemplate, q); err != nil {
 		return nil, err
 	}
 	text := &sdk.TextContent{Text: schemas.ValueOr(answer.Text, "")}
