@@ -106,7 +106,9 @@ func (d *deletion) referrers(ctx context.Context, key schemas.RecordKey,
 func (d *deletion) unlinks(from change, key schemas.RecordKey) bool {
 	record, planned := d.planned[from]
 	links, _ := schemas.References(from.Kind, record.JSON) // a valid record
-	return planned && !slices.ContainsFunc(links, func(to schemas.Reference) bool { return to.Kind == key.Kind && to.ID == key.ID })
+	return planned && !slices.ContainsFunc(links, func(to schemas.Reference) bool {
+		return to.Kind == key.Kind && to.ID == key.ID
+	})
 }
 
 // delete deletes the record with the index and returns the names of its aliases, or schemas.ErrRecordNotFound.
