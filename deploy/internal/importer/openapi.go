@@ -172,7 +172,7 @@ func (r *operations) tool(name string, p place, item map[string]place) entry {
 		call["$defs"] = definitions
 	}
 	if len(resolve.dangling) > 0 {
-		return invalid(location, "%s: %w", strings.Join(resolve.dangling, ", "), errDangling)
+		return invalid(location, "%s: %w", strings.Join(resolve.dangling, ", "), errExternal)
 	}
 	if o.ID != "" {
 		call["operation_id"] = o.ID

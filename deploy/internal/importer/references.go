@@ -3,6 +3,7 @@ package importer
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -93,7 +94,8 @@ func (r *resolver) reference(p place, ref string, depth int) any {
 	object := p.value.(map[string]any)
 	target, err := r.find(p.file, ref)
 	if err != nil {
-		if errors.Is(err, errDangling) && !slices.Contains(r.dangling, ref) && len(r.dangling) < maxDangling {
+		dangles := errors.Is(err, errDangling) || errors.Is(err, fs.ErrNotExist)
+		if dangles && !slices.Contains(r.dangling, ref) && len(r.dangling) < maxDangling {
 			r.dangling = append(r.dangling, ref)
 		}
 		return maps.Clone(object)
@@ -149,6 +151,9 @@ func (r *resolver) parameters(levels ...place) ([]any, error) {
 		}
 		for _, value := range parameters {
 			parameter, _ := value.(map[string]any)
+			if ref, ok := parameter["$ref"].(string); ok && !strings.HasPrefix(ref, "#") {
+				return nil, fmt.Errorf("$ref: %w, got %.200q", errExternal, ref)
+			}
 			name, _ := parameter["name"].(string)
 			in, _ := parameter["in"].(string)
 			if i, ok := index[[2]string{name, in}]; ok && name != "" {
