@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"regexp"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
@@ -79,6 +80,12 @@ func (p *PutAlias) Validate() error {
 type AliasTarget struct {
 	Version  string `json:"version,omitzero" doc:"the newest revision with this version, or the revision of this alias"`
 	Revision string `json:"revision,omitzero" doc:"a revision of the history of the record"`
+}
+
+// UnmarshalJSON rejects unknown members: a misspelt one would select the newest revision.
+func (t *AliasTarget) UnmarshalJSON(data []byte) error {
+	type plain AliasTarget
+	return json.Unmarshal(data, (*plain)(t), decodeOptions, json.RejectUnknownMembers(true))
 }
 
 // Alias is a name of a revision of a record, which is retained as long as the alias exists.

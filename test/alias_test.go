@@ -57,6 +57,8 @@ func TestAliases(t *testing.T) {
 			{"an absent record", "PUT /records/skill/$.s.none/aliases/x" + tenant, "", 404, "CE-081", ""},
 			{"a record of another scope", "PUT " + path + "/x", "", 404, "CE-081", ""},
 			{"an unknown kind", "PUT /records/playbook/$.s.a/aliases/x", "", 400, "CE-061 kind", ""},
+			{"a misspelt member", "PUT /records/skill/$.s.a/aliases/x" + tenant, `{"revisoin":"9"}`, 400,
+				"CE-061 target.revisoin", ""},
 			{"aliases of no record", "GET /records/skill/$.s.none/aliases", "", 404, "CE-081", ""},
 		})
 		for n := range 12 { // more revisions than the history has
