@@ -159,6 +159,7 @@ func testHistory(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), "#/register/template?tenant=history")
 	p.fill("#field-template_id", "tpl.history")
 	p.fill("#field-description", "one\ntwo <b>bold</b>")
+	p.fill("#field-body", "text")
 	p.fill("#field-domain", "network")
 	p.click("Register")
 	p.waitText(".fields", "bold")
@@ -183,9 +184,17 @@ func testHistory(t *testing.T, s *suite) {
 
 	p.open("#/catalog/template/tpl.history?tenant=history&tab=history")
 	p.wait("document.querySelectorAll('tbody tr').length === 3")
-	p.wait("[...document.querySelectorAll('button')].some(b => b.innerText.startsWith('Roll back to revision'))")
-	p.eval("[...document.querySelectorAll('button')].find(b => b.innerText.startsWith('Roll back')).click()", nil)
-	p.wait("document.querySelectorAll('tbody tr').length === 4")
+	p.eval(`fetch('/records/template/tpl.history/aliases/production?tenant_id=history', {method: 'PUT', body: '{}'})`, nil)
+	p.eval("location.reload()", nil)
+	p.waitText("tbody tr:first-child .badge", "@production")
+	p.wait("document.querySelectorAll('tbody tr').length === 3 && document.querySelectorAll('tbody button').length === 2")
+	p.eval("document.querySelector('tbody button').click()", nil)
+	p.waitText("dialog", "Roll back to revision", "2 fields differ")
+	p.waitText("dialog .diff .new", "three")
+	p.eval("document.querySelector('dialog .primary').click()", nil)
+	p.wait("!document.querySelector('dialog') && document.querySelectorAll('tbody tr').length === 4")
+	p.waitText("tbody tr:first-child", "Roll back to revision")
+	p.waitText("tbody tr:nth-child(2) .badge", "@production")
 	p.waitText(".diff .new", "three")
 
 	p.click("Delete")
@@ -381,6 +390,9 @@ func testAudit(t *testing.T, s *suite) {
 	p.click("Apply")
 	p.waitText("tbody", "template/audit.one", "a first one", "register")
 	p.wait("document.querySelectorAll('tbody tr').length === 1")
+	actor := p.text("tbody code")
+	p.open("#/catalog/template/audit.one?tab=history")
+	p.waitText("[aria-label=Revisions] tbody", "a first one", actor)
 }
 
 func testUsage(t *testing.T, s *suite) {
