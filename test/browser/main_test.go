@@ -108,6 +108,8 @@ func TestConsole(t *testing.T) {
 		{"a search for the best agent", testAgentSearch},
 		{"a search for guardrails, templates and tools", testRecordSearch},
 		{"the catalog lists, filters and pages", testCatalog},
+		{"the catalog is sorted, and filtered by a label", testCatalogOrder},
+		{"a record to which others link is deleted on a second confirmation", testReferenced},
 		{"a record shows its fields and links", testRecord},
 		{"a registrar registers, edits and deletes a record", testForm},
 		{"a form finds ids and reads files", testSkillForm},

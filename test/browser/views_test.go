@@ -98,6 +98,59 @@ func testCatalog(t *testing.T, s *suite) {
 	admin.waitText("tbody", "page.000")
 }
 
+func testCatalogOrder(t *testing.T, s *suite) {
+	p := openPage(t, s, s.open.URL(), "#/catalog/tool?tenant=ordered")
+	for id, record := range map[string]string{"tool/b.one.tool": `{"domain": "b", "labels": {"team": "network", "tier": "gold"}}`,
+		"tool/a.two.tool": `{"domain": "a", "labels": {"team": "network"}}`, "skill/c.skill": `{"domain": "c"}`} {
+		p.eval(fmt.Sprintf("fetch('/records/%s?tenant_id=ordered', {method: 'PUT', body: %s}).then(r => r.text())", id, quoted(record)), nil)
+	}
+	p.click("Catalog")
+	p.click("Tools")
+	p.waitText("tbody tr:first-child", "a.two.tool")
+	p.click("Id")
+	p.waitText("tbody tr:first-child", "b.one.tool")
+	p.click("Domain")
+	p.waitText("tbody tr:first-child", "a.two.tool")
+	p.wait("document.querySelector('th[aria-sort=ascending]').innerText.startsWith('Domain')")
+	p.click("Domain")
+	p.waitText("tbody tr:first-child", "b.one.tool")
+	p.wait("location.hash.includes('sort=domain') && location.hash.includes('descending=true')")
+	p.click("All")
+	p.waitText("tbody", "c.skill", "b.one.tool", "a.two.tool")
+	p.fill("#scope", "tenant")
+	p.wait("document.querySelectorAll('tbody tr').length === 3")
+	p.click("Kind")
+	p.waitText("tbody tr:first-child", "Skill", "c.skill")
+	p.click("team=network")
+	p.wait("document.querySelectorAll('tbody tr').length === 2 && document.querySelector('#labels').value === 'team=network'")
+	p.click("tier=gold")
+	p.wait("document.querySelectorAll('tbody tr').length === 1 && location.hash.includes('sort=kind')")
+	p.waitText("tbody", "b.one.tool")
+}
+
+// testReferenced deletes a record to which another one links.
+func testReferenced(t *testing.T, s *suite) {
+	p := openPage(t, s, s.open.URL(), "#/catalog/tool/linked.x.tool?tenant=linked")
+	p.expect(404)
+	for id, record := range map[string]string{"tool/linked.x.tool": "{}", "skill/linked.skill": `{"tool_ids": ["linked.x.tool"]}`} {
+		p.eval(fmt.Sprintf("fetch('/records/%s?tenant_id=linked', {method: 'PUT', body: %s}).then(r => r.text())", id, quoted(record)), nil)
+	}
+	p.eval("location.reload()", nil)
+	p.click("Delete")
+	remove := func() { p.eval("document.querySelector('dialog .danger').click()", nil) }
+	p.wait("document.querySelector('dialog[open]')")
+	remove()
+	p.expect(409)
+	p.waitText("dialog", "1 record links to it", "Skill linked.skill", "tool_ids")
+	p.wait("document.querySelector('dialog .danger').disabled")
+	p.eval("document.querySelector('#force').click()", nil)
+	p.wait("!document.querySelector('dialog .danger').disabled")
+	remove()
+	p.waitText("h1", "Catalog")
+	p.open("#/catalog/skill/linked.skill?tenant=linked")
+	p.waitText(".fields", "linked.x.tool")
+}
+
 func testRecord(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), "#/catalog/skill/storage.volume_capacity?tenant=acme")
 	p.waitText("h1", "Volume capacity at Acme")

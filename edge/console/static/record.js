@@ -2,7 +2,7 @@
 import { useState } from './hooks.js';
 import { call, can, segment, session, tenantsOf } from './api.js';
 import { link, navigate, replace, route, tenant } from './router.js';
-import { Dialog, html, Json, KINDS, Loading, Page, plural, Problem, RecordLink, Scope, Status, useRequest } from './ui.js';
+import { Dialog, html, Json, KINDS, Labels, Loading, Page, plural, Problem, RecordLink, Scope, Status, useRequest } from './ui.js';
 import { History } from './history.js';
 import { Markdown } from './markdown.js';
 
@@ -48,8 +48,13 @@ function Referrers({ kind, id }) {
   }, [kind, id, tenant(), cursors.length]);
   if (error) return html`<${Problem} error=${error} />`;
   return data?.list.length > 0 && html`<section class="referrers"><h2>Used by</h2>
-    <ul class="plain">${data.list.map((r) => html`<li key=${`${r.kind}/${r.tenant_id || ''}/${r.id}`}><span class="muted">${KINDS[r.kind].name}</span> <${RecordLink} kind=${r.kind} id=${r.id} scope=${r.tenant_id || !tenant() ? '' : 'global'} /> <${Scope} tenant=${r.tenant_id} /><${Status} record=${r} /> <span class="small muted">${r.field}</span></li>`)}</ul>
+    <${ReferrerList} list=${data.list} />
     ${data.next && html`<button onClick=${() => setCursors([...cursors, data.next])}>More</button>`}</section>`;
+}
+
+function ReferrerList({ list }) {
+  const href = (r) => link(['catalog', r.kind, r.id], r.tenant_id ? { tenant: r.tenant_id } : { scope: tenant() ? 'global' : '' });
+  return html`<ul class="plain">${list.map((r) => html`<li key=${`${r.kind}/${r.tenant_id || ''}/${r.id}/${r.field}`}><span class="muted">${KINDS[r.kind].name}</span> <a class="id" href=${href(r)}>${r.id}</a> <${Scope} tenant=${r.tenant_id} /><${Status} record=${r} /> <span class="small muted">${r.field}</span></li>`)}</ul>`;
 }
 
 // Usage is how often the tenant has used the record. It is absent while it is unknown.
@@ -72,20 +77,26 @@ function Actions({ kind, id, record, etag }) {
     ${asked && html`<${Delete} kind=${kind} id=${id} record=${record} etag=${etag} onClose=${() => setAsked(false)} />`}`;
 }
 
+// Delete deletes the record, after a second confirmation if other records link to it.
 function Delete({ kind, id, record, etag, onClose }) {
   const [error, setError] = useState();
+  const [forced, setForced] = useState(false);
+  const referrers = error?.referrers;
   const remove = async () => {
     try {
-      await call('DELETE', recordPath(kind, id), { query: { tenant_id: record.tenant_id, force: Boolean(error?.referrers) || undefined }, headers: { 'If-Match': etag } });
+      await call('DELETE', recordPath(kind, id), { query: { tenant_id: record.tenant_id, force: forced || undefined }, headers: { 'If-Match': etag } });
       navigate(link(['catalog', kind]));
     } catch (e) {
+      setForced(false);
       setError(e);
     }
   };
   return html`<${Dialog} title="Delete this record?" onClose=${onClose}>
-    <p><code>${id}</code> of ${record.tenant_id ? html`the tenant <strong>${record.tenant_id}</strong>` : 'the global scope'} is removed. Records that link to it lose the link.</p>
-    <${Problem} error=${error} />
-    <div class="actions"><button onClick=${onClose}>Cancel</button><button class="danger" onClick=${remove}>${error?.referrers ? 'Delete nevertheless' : 'Delete'}</button></div>
+    <p><code>${id}</code> of ${record.tenant_id ? html`the tenant <strong>${record.tenant_id}</strong>` : 'the global scope'} is removed.</p>
+    ${referrers ? html`<div class="notice warn" role="alert"><p>${referrers.count === 1 ? '1 record links to it:' : `${plural(referrers.count, 'record')} link to it:`}</p>
+        <${ReferrerList} list=${referrers.first} />${referrers.count > referrers.first.length && html`<p>… ${plural(referrers.count - referrers.first.length, 'more record')}</p>`}</div>
+      <label class="check"><input type="checkbox" id="force" checked=${forced} onChange=${(e) => setForced(e.target.checked)} /> Delete it, and leave links to a record that does not exist</label>` : html`<${Problem} error=${error} />`}
+    <div class="actions"><button onClick=${onClose}>Cancel</button><button class="danger" disabled=${Boolean(referrers) && !forced} onClick=${remove}>Delete</button></div>
   </${Dialog}>`;
 }
 
@@ -101,9 +112,7 @@ function FieldValue({ name, kind, value }) {
   const target = name === 'replaced_by' ? kind : LINKS[name];
   if (target && typeof value === 'string') return html`<${RecordLink} kind=${target} id=${value} />`;
   if (target && Array.isArray(value)) return html`<ul class="plain">${value.map((id) => html`<li><${RecordLink} kind=${target} id=${String(id)} /></li>`)}</ul>`;
-  if (name === 'labels' && value && typeof value === 'object') {
-    return html`<span class="badges">${Object.entries(value).map(([label, v]) => html`<a class="badge" href=${link(['catalog', kind], { labels: `${label}=${v}` })}>${label}=${String(v)}</a>`)}</span>`;
-  }
+  if (name === 'labels') return html`<${Labels} path=${['catalog', kind]} labels=${value} />`;
   if (Array.isArray(value) && value.every((v) => typeof v === 'string')) return html`<ul class="plain">${value.map((v) => html`<li>${v}</li>`)}</ul>`;
   if (value !== null && typeof value === 'object') return html`<${Json} value=${value} />`;
   return String(value);

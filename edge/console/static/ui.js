@@ -90,6 +90,13 @@ export function RecordLink({ kind, id, scope, children }) {
   return html`<a class="id" href=${link(['catalog', kind, id], { scope })}>${children || id}</a>`;
 }
 
+// Labels are links to the catalog with the label as a filter; kept: further parameters.
+export function Labels({ path, labels, kept }) {
+  if (!labels || typeof labels !== 'object') return null;
+  const href = (label) => link(path, { ...kept, labels: [...new Set([...(kept?.labels || '').split(',').filter(Boolean), label])].join(',') });
+  return html`<span class="badges">${Object.entries(labels).map(([name, value]) => `${name}=${value}`).map((label) => html`<a class="badge" href=${href(label)}>${label}</a>`)}</span>`;
+}
+
 // Dialog is a modal dialog that closes with Escape; the element that opened it gets the focus back.
 export function Dialog({ title, wide, onClose, children }) {
   const element = useRef();
