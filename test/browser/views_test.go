@@ -378,12 +378,29 @@ func testTags(t *testing.T, s *suite) {
 	other.signIn(s.key(t, "reader", "--tenant", "acme"))
 	other.waitText(".empty", "No tag has the id")
 	other.expect(404)
+	p.eval(`window.timers = new Set(); const [start, stop] = [setInterval, clearInterval];
+		window.setInterval = (...a) => { const id = start(...a); timers.add(id); return id; };
+		window.clearInterval = (id) => { timers.delete(id); stop(id); }; null`, nil)
 	p.open("#/tags")
-	p.waitText("[aria-label='Stored tags']", "web/console ?1")
+	p.waitText("[aria-label='Stored tags']", "web/console ?1", "bytes")
+	p.wait("/^\\d+ (h|min|s)/.test(document.querySelector('.remaining').innerText)")
+	before := p.text(".remaining")
+	p.wait(fmt.Sprintf("document.querySelector('.remaining').innerText !== %s && timers.size === 1", quoted(before)))
 	other.open("#/tags")
 	other.waitText(".empty", "No request has a tag")
+
+	reader := openPage(t, s, s.keyed.URL(), "#/tags")
+	reader.signIn(s.key(t, "reader", "--tenant", "tags"))
+	reader.waitText("[aria-label='Stored tags']", "web/console ?1")
+	reader.wait("![...document.querySelectorAll('main button')].some(b => b.innerText === 'Delete')")
+
 	p.open("#/tags/web%2Fconsole%20%3F1")
+	p.waitText(".fields", "triage")
+	p.wait("timers.size === 0")
+	p.open("#/tags")
 	p.click("Delete")
+	p.waitText(".empty", "No request has a tag")
+	p.open("#/tags/web%2Fconsole%20%3F1")
 	p.waitText(".empty", "No tag has the id")
 }
 

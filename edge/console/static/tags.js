@@ -1,8 +1,9 @@
 // The state of requests in flight: read, written once, and deleted.
-import { useState } from './hooks.js';
+import { useEffect, useState } from './hooks.js';
 import { call, can, segment } from './api.js';
 import { link, navigate, tenant } from './router.js';
 import { Empty, Field, html, Json, Loading, Page, Problem, useRequest } from './ui.js';
+import { bytes } from './usage.js';
 
 export function Tags({ id }) {
   const [text, setText] = useState(id || '');
@@ -18,19 +19,49 @@ export function Tags({ id }) {
   </${Page}>`;
 }
 
+// useNow returns the time, every second until the view closes.
+function useNow() {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
+
+function remaining(ms) {
+  if (ms <= 0) return 'expired';
+  const s = Math.ceil(ms / 1000);
+  const [days, hours, minutes] = [Math.floor(s / 86400), Math.floor(s / 3600) % 24, Math.floor(s / 60) % 60];
+  if (days) return `${days} d ${hours} h`;
+  return hours ? `${hours} h ${minutes} min` : minutes ? `${minutes} min ${s % 60} s` : `${s} s`;
+}
+
 // Stored lists the tags of the tenant, without their values.
 function Stored() {
   const [cursors, setCursors] = useState(['']); // of the pages that are shown
-  const { data, error } = useRequest(async (signal) => {
+  const [failure, setFailure] = useState();
+  const now = useNow();
+  const { data, error, reload } = useRequest(async (signal) => {
     const pages = await Promise.all(cursors.map((cursor) => call('GET', '/tags', { query: { tenant_id: tenant(), cursor }, signal })));
     return { tags: pages.flatMap((page) => page.data.tags), next: pages.at(-1).data.next_cursor };
   }, [cursors.length]);
-  return html`<section><h2>Stored tags</h2><${Problem} error=${error} />
+  const remove = async (id) => {
+    try {
+      await call('DELETE', `/tags/${segment(id)}`, { query: { tenant_id: tenant() } });
+      setFailure();
+      reload();
+    } catch (e) {
+      setFailure(e);
+    }
+  };
+  return html`<section><h2>Stored tags</h2><${Problem} error=${failure || error} />
     ${!data && !error && html`<${Loading} />`}
     ${data && (data.tags.length === 0 ? html`<${Empty}><p>No request has a tag ${tenant() ? html`in the tenant ${tenant()}` : 'in the global scope'}.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Stored tags"><table>
-      <thead><tr><th>Request</th><th>Written</th><th>Expires</th><th>Bytes</th></tr></thead>
+      <thead><tr><th>Request</th><th>Written</th><th>Remaining</th><th class="right">Size</th>${can('tag') && html`<th><span class="hidden">Actions</span></th>`}</tr></thead>
       <tbody>${data.tags.map((t) => html`<tr key=${t.request_id}><td><a class="id" href=${link(['tags', t.request_id])}>${t.request_id}</a></td>
-        <td>${new Date(t.created_at).toLocaleTimeString()}</td><td>${new Date(t.expires_at).toLocaleTimeString()}</td><td>${t.size}</td></tr>`)}</tbody></table></div>`)}
+        <td>${new Date(t.created_at).toLocaleString()}</td><td class="remaining" title=${`Expires ${new Date(t.expires_at).toLocaleString()}`}>${remaining(Date.parse(t.expires_at) - now)}</td><td class="figure">${bytes(t.size)}</td>
+        ${can('tag') && html`<td><button onClick=${() => remove(t.request_id)} aria-label=${`Delete ${t.request_id}`}>Delete</button></td>`}</tr>`)}</tbody></table></div>`)}
     ${data?.next && html`<div class="actions"><button onClick=${() => setCursors([...cursors, data.next])}>More</button></div>`}
   </section>`;
 }
@@ -57,7 +88,7 @@ function Tag({ id }) {
   return html`<section aria-label="Tag"><${Problem} error=${error || failure} />
     ${data === null && html`<${Empty}><p>No tag has the id <code>${id}</code> ${tenant() ? html`in the tenant ${tenant()}` : 'in the global scope'}.</p><p class="muted">It was not written, has expired, or was deleted.</p></${Empty}>`}
     ${data && html`<dl class="fields"><div><dt>request_id</dt><dd><code>${data.request_id}</code></dd></div><div><dt>flow</dt><dd>${data.flow}</dd></div><div><dt>tags</dt><dd><${Json} value=${data.tags} /></dd></div></dl>
-      <div class="actions"><button onClick=${reload}>Read again</button><button class="danger" disabled=${!can('tag')} onClick=${remove}>Delete</button></div>`}
+      <div class="actions"><button onClick=${reload}>Read again</button><button class="danger" disabled=${!can('tag')} title=${can('tag') ? undefined : 'Your role does not permit to delete tags'} onClick=${remove}>Delete</button></div>`}
   </section>`;
 }
 

@@ -7,7 +7,7 @@ const THINGS = { records: 'Records', tags: 'Tags' };
 const NEARLY = 0.8; // share of a limit from which the view warns
 
 // bytes prints a size in the largest unit that it fills.
-function bytes(n) {
+export function bytes(n) {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
   const unit = Math.min(n < 1 ? 0 : Math.floor(Math.log2(n) / 10), units.length - 1);
   return `${format(n / 2 ** (10 * unit), 1)} ${units[unit]}`;
