@@ -197,10 +197,7 @@ func testResults(t *testing.T, s *suite) {
 	p.eval(axe, nil)
 	p.accessible("results")
 	p.resize(390, 844)
-	var width int
-	if p.eval("document.documentElement.scrollWidth", &width); width > 390 {
-		t.Errorf("results are %d pixels wide, want at most 390", width)
-	}
+	p.fitsPhone("results")
 }
 
 // testLargeTable shows a result of 200 groups, which are dates.

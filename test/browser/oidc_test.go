@@ -46,8 +46,8 @@ func newIssuer(t *testing.T) *issuer {
 	return i
 }
 
-// token returns a token of a registrar of the tenant acme, which expires at the time.
-func (i *issuer) token(t *testing.T, expires time.Time) string {
+// token returns a token of the role for the tenant acme, which expires at the time.
+func (i *issuer) token(t *testing.T, role string, expires time.Time) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: "1"}},
 		nil)
@@ -55,7 +55,7 @@ func (i *issuer) token(t *testing.T, expires time.Time) string {
 		t.Fatal(err)
 	}
 	token, err := jwt.Signed(signer).Claims(map[string]any{
-		"iss": i.URL, "aud": "cairn", "sub": "ann@example.com", "exp": expires.Unix(), "role": "registrar", "tenant": "acme",
+		"iss": i.URL, "aud": "cairn", "sub": "ann-" + role, "exp": expires.Unix(), "role": role, "tenant": "acme",
 	}).Serialize()
 	if err != nil {
 		t.Fatal(err)
@@ -69,11 +69,12 @@ func testToken(t *testing.T, s *suite) {
 	server := cairntest.Up(t, "--data", "", "--model", "offline:", "--auth", "oidc="+i.URL+",cairn")
 	p := openPage(t, s, server.URL(), "#/register/template")
 	p.waitText("h1", "Sign in")
-	p.signIn(i.token(t, time.Now().Add(-time.Hour)))
+	p.signIn(i.token(t, "registrar", time.Now().Add(-time.Hour)))
 	p.waitText("#credential-error", "not valid")
-	p.signIn(i.token(t, time.Now().Add(time.Hour)))
+	p.signIn(i.token(t, "registrar", time.Now().Add(time.Hour)))
 	p.waitText(".session", "registrar", "acme")
 	p.fill("#field-template_id", "oidc.made")
+	p.fill("#field-body", "text")
 	p.click("Register")
 	p.waitText(".badge", "acme")
 	p.eval("location.reload()", nil)

@@ -29,6 +29,7 @@ type page struct {
 	mu       sync.Mutex
 	problems []string
 	expected []int // statuses
+	lost     bool  // the server may be unreachable
 }
 
 // openPage opens a tab, and the console at the fragment.
@@ -80,6 +81,13 @@ func (p *page) expect(statuses ...int) {
 	p.expected = append(p.expected, statuses...)
 }
 
+// expectNoConnection permits requests that do not reach the server.
+func (p *page) expectNoConnection() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lost = true
+}
+
 func (p *page) noProblems() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +95,7 @@ func (p *page) noProblems() {
 		expected := slices.ContainsFunc(p.expected, func(status int) bool {
 			return strings.Contains(problem, fmt.Sprintf("responded with a status of %d ", status))
 		})
-		if !expected {
+		if lost := p.lost && strings.Contains(problem, "net::ERR_"); !expected && !lost {
 			p.t.Errorf("error in the browser: %s", problem)
 		}
 	}

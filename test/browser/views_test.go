@@ -331,7 +331,10 @@ func testConflict(t *testing.T, s *suite) {
 
 	p.open("#/catalog/guardrail/guard.raced/edit?tenant=conflict")
 	p.wait("document.querySelector('#field-description')?.value === 'first'")
-	p.eval(`fetch('/records/guardrail/guard.raced?tenant_id=conflict', {method: 'PUT', body: '{"description": "second"}'})`, nil)
+	other := openPage(t, s, s.open.URL(), "#/catalog/guardrail/guard.raced/edit?tenant=conflict")
+	other.fill("#field-description", "second")
+	other.click("Save")
+	other.waitText(".fields", "second")
 	p.fill("#field-description", "third")
 	p.click("Save")
 	p.waitText("[role=alert]", "Another writer has changed this record")

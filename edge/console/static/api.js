@@ -2,6 +2,7 @@
 import { createStore } from './store.js';
 
 const CREDENTIAL = 'cairn.credential'; // in sessionStorage: ends with the tab
+const CALLER = 'cairn.caller'; // to whom the rest of the storage belongs
 
 // An error response: status, code, title, detail and errors of its body.
 export class ApiError extends Error {
@@ -16,7 +17,8 @@ export class ApiError extends Error {
   }
 }
 
-// The caller: {state: 'starting' | 'signed-out' | 'ready' | 'unavailable', caller, error}.
+// The caller: {state: 'starting' | 'signed-out' | 'ready' | 'expired' | 'unavailable', caller, error}. The views of an
+// expired caller continue when it signs in again.
 export const session = createStore({ state: 'starting' });
 
 export const can = (permission) => (session.get().caller?.permissions || []).includes(permission);
@@ -55,7 +57,7 @@ export async function send(method, path, { query, body, headers, signal } = {}) 
   if (response.ok) return response;
   const failure = await response.json().catch(() => ({}));
   if (response.status === 401 && session.get().state === 'ready') {
-    session.set({ state: 'signed-out', error: 'The credential is no longer accepted.' });
+    session.set({ ...session.get(), state: 'expired', error: 'The credential is no longer accepted. Sign in to continue.' });
   }
   throw new ApiError(response.status, failure);
 }
@@ -71,32 +73,42 @@ export async function call(method, path, options) {
   };
 }
 
+const nameOf = (caller) => JSON.stringify([caller.id, caller.tenants]);
+
+function ready(caller) {
+  sessionStorage.setItem(CALLER, nameOf(caller));
+  session.set({ state: 'ready', caller });
+}
+
 // start reads who the caller is.
 export async function start() {
   try {
-    const { data } = await call('GET', '/identity');
-    session.set({ state: 'ready', caller: data });
+    ready((await call('GET', '/identity')).data);
   } catch (error) {
     session.set(error.status === 401 ? { state: 'signed-out' } : { state: 'unavailable', error: error.message });
   }
 }
 
-// signIn verifies a credential and keeps it for the tab.
+// signIn verifies a credential and keeps it for the tab. Another caller than before begins with an empty tab.
 export async function signIn(credential) {
+  const former = sessionStorage.getItem(CALLER);
   sessionStorage.setItem(CREDENTIAL, credential);
   try {
     const { data } = await call('GET', '/identity');
-    session.set({ state: 'ready', caller: data });
+    if (former !== null && former !== nameOf(data)) signOut(credential);
+    else ready(data);
   } catch (error) {
     sessionStorage.removeItem(CREDENTIAL);
     throw error;
   }
 }
 
-// signOut clears the session storage of this tab.
-export function signOut() {
-  sessionStorage.clear();
+// signOut clears what this tab stores, and what its modules have of it. It keeps the credential of the next caller.
+export function signOut(next) {
   session.set({ state: 'signed-out' });
+  sessionStorage.clear();
+  if (next) sessionStorage.setItem(CREDENTIAL, next);
+  location.reload();
 }
 
 // schemas returns the JSON Schemas of the API by name.

@@ -82,7 +82,12 @@ function SignIn({ error }) {
   const [failure, setFailure] = useState(error);
   const [busy, setBusy] = useState(false);
   const input = useRef();
-  useEffect(() => { document.title = 'Sign in · Cairn'; input.current.focus(); }, []);
+  useEffect(() => {
+    const before = document.title;
+    document.title = 'Sign in · Cairn';
+    input.current.focus();
+    return () => { document.title = before; };
+  }, []);
   const submit = async (event) => {
     event.preventDefault();
     setBusy(true);
@@ -183,12 +188,12 @@ function Frame({ current, caller }) {
       <a class="home" href=${link(['search'])} aria-label="Cairn"><${Logo} /></a>
       <button class="menu" aria-expanded=${open ? 'true' : 'false'} aria-controls="navigation" onClick=${() => setOpen(!open)}>Menu</button>
       <nav id="navigation" class=${open ? 'open' : ''} aria-label="Views"><ul>
-        ${NAVIGATION.map((view) => html`<li><a href=${link([view.path])} aria-current=${(view.also || [view.path]).includes(active) ? 'page' : undefined}
-          class=${can(view.needs) ? '' : 'disabled'} title=${can(view.needs) ? undefined : 'Your role does not permit this'}><${Icon} path=${view.icon} />${view.title}</a></li>`)}
+        ${NAVIGATION.map((view) => html`<li><a ...${can(view.needs) ? { href: link([view.path]) } : { role: 'link', 'aria-disabled': 'true', class: 'disabled', title: 'Your role does not permit this' }}
+          aria-current=${(view.also || [view.path]).includes(active) ? 'page' : undefined}><${Icon} path=${view.icon} />${view.title}</a></li>`)}
         <li><a href="/docs"><${Icon} path="M3.5 1.5h6l3 3v10h-9zM9 1.5v3.5h3.5M6 8h4M6 11h4" />Docs</a></li>
       </ul></nav>
       <div class="session"><${TenantPicker} caller=${caller} />
-        ${caller.id && html`<p class="who"><span class="muted">${caller.role}</span> <code>${caller.id}</code> <button class="link" onClick=${signOut}>Sign out</button></p>`}
+        ${caller.id && html`<p class="who"><span class="muted">${caller.role}</span> <code>${caller.id}</code> <button class="link" onClick=${() => signOut()}>Sign out</button></p>`}
       </div>
     </header>
     <main><${Boundary} key=${path}>${ready ? show(loaded[name]) : loaded.failure ? html`<${Problem} error=${{ title: 'This view could not be loaded', message: 'Reload the page.' }} />` : html`<${Loading} />`}</${Boundary}></main>`;
@@ -202,7 +207,8 @@ function App() {
     case 'signed-out': return html`<${SignIn} error=${error} />`;
     case 'unavailable': return html`<main class="sign-in"><div class="card"><h1>Cairn is not available</h1><p>${error}</p>
       <button class="primary" onClick=${start}>Try again</button></div></main>`;
-    default: return html`<${Frame} current=${current} caller=${caller} />`;
+    default: return html`<div class="frame" hidden=${state === 'expired'}><${Frame} current=${current} caller=${caller} /></div>
+      ${state === 'expired' && html`<${SignIn} error=${error} />`}`;
   }
 }
 

@@ -6,7 +6,7 @@ import { useStore } from './store.js';
 import { Dialog, Field, format, html, Loading, Page, plural, Problem, useRequest } from './ui.js';
 import { Answer } from './answer.js';
 import { Figures } from './table.js';
-import { ask, estate, forget, inspect, questions, setEstate, stop } from './questions.js';
+import { ask, estate, forget, inspect, open, questions, setEstate, stop } from './questions.js';
 
 const MAX_ESTATE = 10 << 20; // bytes of a request
 const MAX_CHIPS = 40; // arrays that are shown
@@ -68,8 +68,9 @@ function Estate({ loaded, disabled, reading, setReading }) {
   const take = async (name, content) => {
     cancel();
     setError('');
-    if (new Blob([content]).size > MAX_ESTATE - (64 << 10)) {
-      setError('An estate has at most 10 MiB.');
+    const size = new Blob([JSON.stringify(content)]).size; // of the text in a request
+    if (size > MAX_ESTATE - (64 << 10)) {
+      setError(`An estate has at most 10 MiB as a JSON string; this has ${format(size / (1 << 20), 1)} MiB.`);
       return;
     }
     const controller = new AbortController();
@@ -162,6 +163,7 @@ function Compose({ disabled, conversation, running, first }) {
 function progressText(question) {
   const { state, progress } = question;
   if (state !== 'running') return outcome(question);
+  if (question.lost) return 'The connection was lost. Reconnecting…';
   const waiting = progress.calls.find((c) => c.result === undefined);
   if (waiting) return `Calling ${waiting.name}…`;
   if (progress.text) return 'Answering…';
@@ -177,6 +179,17 @@ function Suggestions({ question: { conversation, state, progress } }) {
     onClick=${() => navigate(link(['ask', ask({ query, conversation })]))}>${query}</button>`)}</div>`;
 }
 
+// Again continues a run whose connection was lost, or asks its question again.
+function Again({ question: { id, conversation, query, mode, run, progress, error } }) {
+  const loaded = useStore(estate);
+  if (run && !progress.done && error?.code !== 'AN-404') return html`<button onClick=${() => open(run)}>Resume</button>`;
+  const again = () => {
+    forget(id);
+    navigate(link(['ask', ask({ query, conversation, mode })]));
+  };
+  return query && loaded && html`<button onClick=${again}>Ask again</button>`;
+}
+
 export function Question({ question, current }) {
   const { id, query, state, progress, error, run, stopping } = question;
   const running = state === 'running';
@@ -186,6 +199,7 @@ export function Question({ question, current }) {
     <${Problem} error=${error} />
     <${Suggestions} question=${question} />
     <div class="question-foot"><p class=${`status ${stateOf(question)}`} role="status">${stopping ? 'Stopping…' : progressText(question)}</p>
+      ${state === 'failed' && html`<${Again} question=${question} />`}
       ${running && html`<button class="danger" disabled=${stopping} onClick=${() => stop(id)}>Stop</button>`}
       ${run && html`<span class="small muted">Run <code>${run}</code></span>`}
       ${!running && html`<button class="link" onClick=${() => forget(id)}>Remove<span class="hidden"> this question</span></button>`}</div>

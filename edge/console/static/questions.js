@@ -1,5 +1,5 @@
 // The questions of this tab and their analyses, which continue across a reload.
-import { ApiError, call, segment, send } from './api.js';
+import { ApiError, call, segment, send, session } from './api.js';
 import { add, nothing, read } from './events.js';
 import { createStore } from './store.js';
 
@@ -10,7 +10,7 @@ const MAX_QUESTIONS = 50;
 const MAX_HISTORY = 20; // questions that are sent with the next one
 const ATTEMPTS = 6; // to resume without an event in between
 
-// A question: {id, conversation, query, estate (its name), run, state, progress, error, began}.
+// A question: {id, conversation, query, mode, estate (its name), run, state, progress, error, began, lost (the connection)}.
 // Its state is running, done, stopped or failed.
 export const questions = createStore(restore(QUESTIONS) || []);
 export const estate = createStore(restore(ESTATE));
@@ -39,6 +39,7 @@ let timer;
 function save() {
   clearTimeout(timer);
   timer = undefined;
+  if (session.get().state === 'signed-out') return;
   let list = questions.get();
   while (list.length && !keep(QUESTIONS, list)) list = list.slice(1);
 }
@@ -87,7 +88,7 @@ export function ask({ query, conversation, mode }) {
   const body = {
     query, target: 'H', context: text, mode, include: ['provenance', 'suggestions', 'usage'], on_disconnect: 'continue', prompt: history(conversation),
   };
-  questions.set([...questions.get(), { id, conversation, query, estate: name, state: 'running', progress: nothing, began: Date.now() }].slice(-MAX_QUESTIONS));
+  questions.set([...questions.get(), { id, conversation, query, mode, estate: name, state: 'running', progress: nothing, began: Date.now() }].slice(-MAX_QUESTIONS));
   save();
   follow(id, (signal) => send('POST', '/api/v1/analyze', { body, signal }));
   return id;
@@ -124,6 +125,10 @@ async function follow(id, connect) {
     } catch (error) {
       if (controller.signal.aborted) return;
       const final = error instanceof ApiError && error.status !== 0 && error.status !== 429 && error.status < 500;
+      if (error.status === 401) { // the question waits for the next credential
+        await signedIn();
+        continue;
+      }
       if (final || !find(id)?.run || failures >= ATTEMPTS) {
         finish(id, error);
         return;
@@ -133,11 +138,23 @@ async function follow(id, connect) {
       finish(id, { title: 'The connection was lost', message: 'The analysis has not begun. Ask again.' });
       return;
     }
+    change(id, { lost: true });
     await new Promise((wake) => { setTimeout(wake, 250 * 2 ** failures++); });
     if (controller.signal.aborted) return;
     connect = (signal) => resume(id, signal);
   }
   finish(id);
+}
+
+// signedIn waits until an expired caller has signed in again.
+function signedIn() {
+  return new Promise((resolve) => {
+    const stop = session.subscribe(({ state }) => {
+      if (state !== 'ready') return;
+      stop();
+      resolve();
+    });
+  });
 }
 
 // receive adds the events of a stream to the progress of a question, which changes once for each frame. received is called
@@ -146,7 +163,7 @@ async function receive(id, body, received) {
   let { progress } = find(id);
   let due = false;
   const flush = () => {
-    if (due && find(id)) change(id, { progress });
+    if (due && find(id)) change(id, { progress, lost: undefined });
     due = false;
   };
   try {
@@ -168,7 +185,7 @@ function finish(id, error) {
   const q = find(id);
   if (!q) return;
   const failed = error || q.progress.error;
-  change(id, { state: q.stopping ? 'stopped' : failed ? 'failed' : 'done', stopping: undefined, error: q.stopping ? undefined : describe(failed) });
+  change(id, { lost: undefined, state: q.stopping ? 'stopped' : failed ? 'failed' : 'done', stopping: undefined, error: q.stopping ? undefined : describe(failed) });
   save();
 }
 

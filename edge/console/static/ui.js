@@ -2,7 +2,9 @@
 import { cloneElement, Fragment, h } from './preact.js';
 import { useEffect, useRef, useState } from './hooks.js';
 import htm from './htm.js';
+import { session } from './api.js';
 import { link } from './router.js';
+import { useStore } from './store.js';
 
 export const html = htm.bind(h);
 
@@ -15,11 +17,13 @@ export const KINDS = {
   template: { name: 'Template', plural: 'Templates', schema: 'Template' },
 };
 
-// useRequest runs load when a dependency changes, and returns its state:
+// useRequest runs load when a dependency changes, or when an expired caller has signed in again, and returns its state:
 // {data} or {error} or neither while loading, and reload.
 export function useRequest(load, dependencies) {
   const [state, setState] = useState({});
   const [turn, setTurn] = useState(0);
+  const signedIn = useStore(session).state === 'ready';
+  useEffect(() => { if (signedIn && state.error?.status === 401) setTurn(turn + 1); }, [signedIn]);
   useEffect(() => {
     const controller = new AbortController();
     setState((before) => ({ data: before.data, loading: true }));
