@@ -22,7 +22,7 @@ import (
 // page is a tab with its own session. Its test fails for every error in the console of
 // the browser, except the statuses of responses that it expects.
 type page struct {
-	t    *testing.T
+	t    testing.TB
 	ctx  context.Context
 	base string
 
@@ -33,7 +33,7 @@ type page struct {
 }
 
 // openPage opens a tab, and the console at the fragment.
-func openPage(t *testing.T, s *suite, base, fragment string) *page {
+func openPage(t testing.TB, s *suite, base, fragment string) *page {
 	t.Helper()
 	p := &page{t: t, base: base}
 	ctx, cancel := chromedp.NewContext(s.browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.listen))

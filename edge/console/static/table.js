@@ -1,21 +1,22 @@
 // A table of figures: sorted, filtered, folded, copied, and saved as CSV.
 import { useMemo, useState } from './hooks.js';
-import { Bar, format, html, plural } from './ui.js';
+import { format, html, plural } from './ui.js';
 
 const FOLDED = 15; // rows that are shown at first
+const STEP = 100; // rows that are shown with the next click: a browser sorts more of them too slowly
 
 // Figures shows rows of labels and figures. columns: {name, unit, numeric (a figure)}. rows: {cells: [{value, id}]}, in
 // the initial order. total: the cells of the last columns. label names the table and the saved file. plain: without bars.
 export function Figures({ label, columns, rows, total, plain }) {
   const [sort, setSort] = useState();
   const [filter, setFilter] = useState('');
-  const [all, setAll] = useState(false);
+  const [limit, setLimit] = useState(FOLDED);
   const listed = useMemo(() => sortRows(rows.filter(({ cells }) => matches(cells, columns, filter)), sort), [rows, columns, filter, sort]);
   const time = useMemo(() => timesOf(columns, rows), [columns, rows]);
   const charted = plain ? undefined : chartedColumn(columns, rows, sort?.column);
   const largest = charted === undefined ? 0 : Math.max(...rows.map((row) => row.cells[charted].value));
   const order = (column) => setSort((s) => (s?.column === column ? { column, descending: !s.descending } : { column, descending: columns[column].numeric }));
-  const shown = all ? listed : listed.slice(0, FOLDED);
+  const shown = listed.slice(0, limit);
   return html`<div class="figures">
     ${time && charted !== undefined && html`<${Timeline} times=${time} values=${rows.map((row) => row.cells[charted].value)} unit=${columns[charted].unit} />`}
     <div class="actions">${rows.length > FOLDED && html`<input type="search" aria-label=${`Filter ${label}`} placeholder="Filter" value=${filter} onInput=${(e) => setFilter(e.target.value)} />`}
@@ -26,10 +27,11 @@ export function Figures({ label, columns, rows, total, plain }) {
       <thead><tr>${columns.map((column, i) => html`<th scope="col" class=${column.numeric ? 'figure' : ''} aria-sort=${sort?.column === i ? (sort.descending ? 'descending' : 'ascending') : undefined}>
         <button class="sort" onClick=${() => order(i)}>${column.name}</button></th>`)}${charted !== undefined && !time && html`<td class="bar-cell"></td>`}</tr></thead>
       <tbody>${shown.map((row) => html`<tr key=${row.cells[0].id || row.cells.map((c) => c.value).join('\n')}>${row.cells.map((c, i) => (columns[i].numeric ? html`<td class="figure" id=${c.id}>${written(c.value, columns[i].unit)}</td>` : html`<th scope="row">${c.value}</th>`))}
-        ${charted !== undefined && !time && html`<td class="bar-cell"><${Bar} share=${row.cells[charted].value / largest} /></td>`}</tr>`)}</tbody>
+        ${charted !== undefined && !time && html`<td class="bar-cell" style=${{ backgroundSize: `max(1px, ${100 * row.cells[charted].value / largest}%) 10px` }}></td>`}</tr>`)}</tbody>
       ${total && html`<tfoot><tr><th scope="row" colspan=${columns.length - total.length}>Total</th>${total.map((c, i) => html`<td class="figure" id=${c.id}>${written(c.value, columns[columns.length - total.length + i].unit)}</td>`)}${charted !== undefined && !time && html`<td></td>`}</tr></tfoot>`}
     </table></div>
-    ${listed.length > FOLDED && html`<button class="link" onClick=${() => setAll(!all)}>${all ? 'Show fewer' : `Show all ${format(listed.length)}`}</button>`}
+    ${listed.length > FOLDED && html`<p>${limit < listed.length && html`<button class="link" onClick=${() => setLimit(limit + STEP)}>${limit + STEP < listed.length ? `Show ${STEP} more of ${format(listed.length)}` : `Show all ${format(listed.length)}`}</button>`}
+      ${' '}${limit > FOLDED && html`<button class="link" onClick=${() => setLimit(FOLDED)}>Show fewer</button>`}</p>`}
   </div>`;
 }
 
@@ -41,11 +43,12 @@ function matches(cells, columns, filter) {
   return !wanted || cells.some((c, i) => !columns[i].numeric && String(c.value).toLowerCase().includes(wanted));
 }
 
+const collator = new Intl.Collator('en', { numeric: true });
+
 // sortRows returns the rows in the order of a column; absent values are last.
 export function sortRows(rows, sort) {
   if (!sort) return rows;
   const factor = sort.descending ? -1 : 1;
-  const collator = new Intl.Collator('en', { numeric: true });
   return [...rows].sort((a, b) => {
     const [x, y] = [a.cells[sort.column].value, b.cells[sort.column].value];
     if (x === null || x === undefined || y === null || y === undefined) return (x === null || x === undefined) - (y === null || y === undefined);
