@@ -420,7 +420,8 @@ func testRuns(t *testing.T, s *suite) {
 	q := openPage(t, s, s.keyed.URL(), "#/runs")
 	q.signIn(analyst)
 	q.waitText(".empty", "No analysis")
-	q.waitText(".stored", run, "Running")
+	q.waitText(".stored", run, "Running", "no question: calls of tools") // which have read the estate
+	q.wait("!document.querySelector('.stored').innerText.includes('NaN')")
 	q.fill("#run", run)
 	q.click("Follow")
 	q.waitText(".call", "compute_stats")

@@ -91,8 +91,8 @@ async function found(kind, params, signal) {
 
 function Row({ kind, record, named, kept }) {
   return html`<tr>
-    <td><${RecordLink} kind=${kind} id=${idOf({ kind, record })} scope=${record.tenant_id || !tenant() ? undefined : 'global'} />${record.display_name && html`<br /><span class="muted">${record.display_name}</span>`}</td>
-    ${named && html`<td>${KINDS[kind].name}</td>`}
+    <td><${RecordLink} kind=${kind} id=${idOf({ kind, record })} scope=${record.tenant_id || !tenant() ? undefined : 'global'} />${record.display_name && html`<span class="muted">${record.display_name}</span>`}</td>
+    ${named && html`<td class="short">${KINDS[kind].name}</td>`}
     <td class="text">${record.purpose || record.description}<${Labels} path=${['catalog', named ? 'all' : kind]} labels=${record.labels} kept=${kept} /></td>
     <td>${record.domain}</td>
     <td><${Scope} tenant=${record.tenant_id} /></td>
@@ -117,7 +117,7 @@ function Filters({ kind, params }) {
     ${[...SEARCHED, 'all'].includes(kind) && html`<${Field} label="Text"><input id="query" type="search" maxlength="1000" value=${values.q || ''} onInput=${set('q')} /></${Field}>`}
     <${Field} label="Id begins with"><input id="prefix" maxlength="256" disabled=${Boolean(values.q)} spellcheck=${false} value=${values.prefix || ''} onInput=${set('prefix')} /></${Field}>
     <${Field} label="Domain"><input id="domain" maxlength="256" spellcheck=${false} value=${values.domain || ''} onInput=${set('domain')} /></${Field}>
-    <${Field} label="Labels"><input id="labels" placeholder="team=network,tier=gold" spellcheck=${false} value=${values.labels || ''} onInput=${set('labels')} /></${Field}>
+    <${Field} label="Labels"><input id="labels" placeholder="team=network" spellcheck=${false} value=${values.labels || ''} onInput=${set('labels')} /></${Field}>
     <${Field} label="Status"><select id="status" value=${values.status || ''} onChange=${choose('status')}><option value="">all</option>${['active', 'draft', 'deprecated', 'retired'].map((s) => html`<option>${s}</option>`)}</select></${Field}>
     <${Field} label="Scope"><select id="scope" value=${values.scope || ''} onChange=${choose('scope')}><option value="">tenant first</option><option value="tenant">tenant</option><option
       value="global">global</option></select></${Field}>

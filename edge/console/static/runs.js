@@ -27,7 +27,7 @@ export function Runs({ run }) {
       ${list.length === 0 ? html`<${Empty}><p>No analysis was started or followed in this tab.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Runs of this tab"><table class="own">
         <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Began</th></tr></thead>
         <tbody>${[...list].reverse().map((q) => html`<tr key=${q.id}><td>${q.run ? html`<a class="id" href=${link(['runs', q.run])}>${q.run}</a>` : html`<span class="muted">none yet</span>`}</td>
-          <td class="text">${q.query ? html`<a href=${link(['ask', q.id])}>${q.query}</a>` : ''}</td><td>${outcome(q)}</td><td>${new Date(q.began).toLocaleTimeString()}</td></tr>`)}</tbody></table></div>`}
+          <td class="text">${q.query ? html`<a href=${link(['ask', q.id])}>${q.query}</a>` : ''}</td><td>${outcome(q)}</td><td class="short">${new Date(q.began).toLocaleTimeString()}</td></tr>`)}</tbody></table></div>`}
     </section>
   </${Page}>`;
 }
@@ -35,6 +35,8 @@ export function Runs({ run }) {
 const POLL = 2000; // milliseconds between two lists while a run is in progress
 
 const STORED = { running: 'Running', done: 'Done', failed: 'Failed', canceled: 'Canceled' };
+
+const duration = (ms) => (ms < 1000 ? `${ms} ms` : `${format(ms / 1000, 1)} s`);
 
 // Stored lists the runs that the server has. It knows the question of a run that has ended, and this tab those of its own.
 function Stored({ questions: known }) {
@@ -67,10 +69,10 @@ function Stored({ questions: known }) {
     <${Problem} error=${failure || error} />
     ${!data && !error && html`<${Loading} />`}
     ${data && (data.runs.length === 0 ? html`<${Empty}><p>No analysis runs, and none is stored.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Stored runs"><table class="stored">
-      <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Started</th><th>Took</th><th>Tokens</th><th>User</th><th><span class="hidden">Actions</span></th></tr></thead>
+      <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Started</th><th class="right">Took</th><th class="right">Tokens</th><th>User</th><th><span class="hidden">Actions</span></th></tr></thead>
       <tbody>${data.runs.map((r) => html`<tr key=${r.run}><td><a class="id" href=${link(['runs', r.run])}>${r.run}</a></td>
-        <td class="text">${r.query || known.find((q) => q.run === r.run)?.query}</td><td>${STORED[r.state]}</td><td>${new Date(r.started_at).toLocaleString()}</td>
-        <td>${r.usage && `${format(r.duration_ms / 1000, 1)} s`}</td><td>${r.usage && format(r.usage.prompt_tokens + r.usage.answer_tokens)}</td><td>${r.user}</td>
+        <td class="text">${r.query || known.find((q) => q.run === r.run)?.query || (r.usage && html`<span class="muted">no question: calls of tools</span>`)}</td><td>${STORED[r.state]}</td><td class="short">${new Date(r.started_at).toLocaleString()}</td>
+        <td class="figure">${r.usage && duration(r.duration_ms || 0)}</td><td class="figure">${r.usage && format(r.usage.prompt_tokens + r.usage.answer_tokens)}</td><td>${r.user}</td>
         <td>${r.state === 'running' && html`<button onClick=${() => cancel(r.run)} aria-label=${`Cancel ${r.run}`}>Cancel</button>`}</td></tr>`)}</tbody></table></div>`)}
     <div class="actions"><button onClick=${refresh}>Refresh</button>
       ${data?.next && html`<button onClick=${() => setCursors([...cursors, data.next])}>More</button>`}</div>
