@@ -183,9 +183,9 @@ func testNoDeadLinks(t *testing.T, s *suite) {
 			if text := p.text("[role=alert], .notice"); text != "" || p.text("h1") == "Not found" {
 				t.Errorf("the link %s shows: %s", fragment, text)
 			}
-			var found []string
-			p.eval("[...document.querySelectorAll('a[href^=\"#/\"]')].map(a => a.getAttribute('href'))", &found)
-			links = append(links, found...)
+			var hrefs []string
+			p.eval("[...document.querySelectorAll('a[href^=\"#/\"]')].map(a => a.getAttribute('href'))", &hrefs)
+			links = append(links, hrefs...)
 		}
 		next = slices.Compact(slices.Sorted(slices.Values(links)))
 	}
