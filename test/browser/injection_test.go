@@ -24,6 +24,7 @@ const hostileText = `<img src=x onerror=window.injected=1>`
 var hostile = []any{
 	markup, []any{markup}, `<img src=x onerror=window.injected=1>`, []any{`<img src=x onerror=window.injected=1>`},
 	hostileID + ".next", []any{hostileID}, `"><b>`, map[string]any{`"><b>`: `<img src=x onerror="window.injected=1">`},
+	[]any{map[string]any{"name": "a", "description": hostileText, "default": hostileText}},
 	[]any{map[string]any{"path": `a/<img src=x>.html`, "media_type": "text/html", "text": markup}},
 	map[string]any{"name": hostileText, "description": hostileText, "version": "<b>", "url": "https://example.com/",
 		"skills": []any{
