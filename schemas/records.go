@@ -140,6 +140,7 @@ func ParseLabels(selector string) (map[string]string, error) {
 // RecordList is a page of records. The last page has no next_cursor.
 type RecordList struct {
 	Records    []jsontext.Value `json:"records" doc:"without instructions, and without the content of resources"`
+	StoredAt   []string         `json:"stored_at,omitempty" doc:"time of the last write of each record, in their order, RFC 3339"`
 	NextCursor *string          `json:"next_cursor" doc:"null on the last page"`
 	// Revision is the revision of the log before the page was read: the page includes every change up
 	// to it, and possibly later ones. It is sent in a header.

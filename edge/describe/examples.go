@@ -109,7 +109,7 @@ var replyExamples = map[string]string{
   "tools": [{"tool_id": "netbox.vlans.list"}], "guardrails": [{"guardrail_id": "read_only", "domain": "network"}], "template": {}}`,
 
 	"RecordResults": `{"kind": "skill", "id": "network.find_vlans", "revision": "ID-42"}`, // a line
-	"RecordList":    `{"records": [{"skill_id": "network.find_vlans", "display_name": "Find VLANs"}], "next_cursor": null}`,
+	"RecordList":    `{"records": [{"skill_id": "network.find_vlans", "display_name": "Find VLANs"}], "stored_at": ["2026-11-23T12:00:00Z"], "next_cursor": null}`,
 	"RecordFound":   `{"skill_id": "network.find_vlans", "display_name": "Find VLANs", "version": "1.2.0"}`,
 	"AliasList":     `{"aliases": [{"name": "production", "revision": "ID-42", "version": "1.2.0", "stored_at": "2026-11-23T12:00:00Z"}]}`,
 	"AliasStored": `{"kind": "skill", "id": "network.find_vlans", "name": "production", "revision": "ID-42",

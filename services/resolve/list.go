@@ -60,7 +60,15 @@ func (f filter) group() string {
 func listActive(ctx context.Context, r *Resolver, kind string, q schemas.ListQuery) ([]jsontext.Value, *string, error) {
 	s := scope.Scope(schemas.ValueOr(q.TenantID, ""))
 	want := filter{domain: q.Domain, class: q.ToolClass, provider: q.Provider}
-	return listPage(ctx, r, listing{kind, s, s.Tenants(), want, q.Limit, q.Cursor})
+	page, next, err := listPage(ctx, r, listing{kind, s, s.Tenants(), want, q.Limit, q.Cursor})
+	return summaries(page), next, err
+}
+
+func summaries(page []storedRecord) (list []jsontext.Value) {
+	for _, k := range page {
+		list = append(list, k.summary())
+	}
+	return list
 }
 
 // listing is a request for a page.
@@ -74,7 +82,7 @@ type listing struct {
 }
 
 // listPage returns the page that the listing requests, and the cursor of the next one.
-func listPage(ctx context.Context, r *Resolver, l listing) ([]jsontext.Value, *string, error) {
+func listPage(ctx context.Context, r *Resolver, l listing) ([]storedRecord, *string, error) {
 	if err := r.waitMinRevision(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -106,7 +114,7 @@ func tenantAt(c schemas.Cursor, s scope.Scope) string {
 type start struct{ tenant, after string }
 
 // fillPage returns a page of records of a tenant, and the id of the last one if there are more.
-func fillPage(ctx context.Context, r *Resolver, l listing, from start) (list []jsontext.Value, next string, err error) {
+func fillPage(ctx context.Context, r *Resolver, l listing, from start) (list []storedRecord, next string, err error) {
 	size, last, limit := 0, "", schemas.ValueOr(l.limit, schemas.DefaultLimit)
 	collection := catalog.Collection{Kind: l.kind, Tenant: from.tenant, Group: l.want.group()}
 	for id, k := range r.scan(ctx, collection, from.after) {
@@ -119,11 +127,10 @@ func fillPage(ctx context.Context, r *Resolver, l listing, from start) (list []j
 		if !l.want.matches(k.facts.Value()) {
 			continue
 		}
-		record := k.summary()
-		if size += len(record); len(list) == limit || len(list) > 0 && size > pageBytes {
+		if size += k.summarySize(); len(list) == limit || len(list) > 0 && size > pageBytes {
 			return list, last, nil
 		}
-		list, last = append(list, record), id
+		list, last = append(list, k), id
 	}
 	return list, "", ctx.Err()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -267,5 +268,14 @@ func TestListingOfManyRecords(t *testing.T) {
 	}
 	if got := ids(t, skill, records.Records); len(got) != 1 || got[0] != "d.1100" || records.NextCursor == nil {
 		t.Errorf("the first of the prefix: %v, cursor %v", got, records.NextCursor)
+	}
+	history, err := bus.RecordHistory.Call(w.ctx(), w.conn, schemas.RecordKey{Kind: skill, ID: "d.1100"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := time.Parse(time.RFC3339, history.Revisions[0].StoredAt)
+	want = []string{written.Truncate(time.Millisecond).Format(time.RFC3339Nano)}
+	if diff := cmp.Diff(want, records.StoredAt); diff != "" || err != nil {
+		t.Errorf("%v, times of the writes (-want +got):\n%s", err, diff)
 	}
 }

@@ -28,7 +28,11 @@ func listRecords(ctx context.Context, r *Resolver, q schemas.RecordQuery) (schem
 		want: filter{any: true, domain: q.Domain, status: q.Status, labels: schemas.LabelTerms(labels), prefix: q.Prefix,
 			public: q.Public},
 	})
-	return schemas.RecordList{Records: page, NextCursor: next, Revision: before}, err
+	list := schemas.RecordList{Records: summaries(page), NextCursor: next, Revision: before}
+	for _, k := range page {
+		list.StoredAt = append(list.StoredAt, time.UnixMilli(k.written).UTC().Format(time.RFC3339Nano))
+	}
+	return list, err
 }
 
 // getRecord returns a record as it was registered. It reads the catalog, because the

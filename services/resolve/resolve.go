@@ -179,7 +179,7 @@ func (r *Resolver) apply(changes []catalog.Change) error {
 			read[i].unreadable, visible[i].Removed = true, true
 			continue
 		}
-		stored[i] = storedRecord{read[i].record, unique.Make(read[i].facts), read[i].instructions}
+		stored[i] = storedRecord{read[i].record, unique.Make(read[i].facts), read[i].instructions, c.Stored.UnixMilli()}
 	}
 	for next := 0; next < len(changes); {
 		next += r.applyDecoded(visible[next:], read[next:], stored[next:])

@@ -36,6 +36,7 @@ type storedRecord struct {
 	facts  unique.Handle[facts] // many records have equal ones
 	// instructions is where the record has those of a skill, so that a summary does not parse them.
 	instructions span
+	written      int64 // time of the write, in Unix milliseconds
 }
 
 // span is a part of a record, of at most 1 MiB.
@@ -48,6 +49,10 @@ func (k storedRecord) summary() []byte {
 		return k.record
 	}
 	return slices.Concat(k.record[:k.instructions.start], k.record[k.instructions.end:])
+}
+
+func (k storedRecord) summarySize() int {
+	return len(k.record) - int(k.instructions.end-k.instructions.start)
 }
 
 func nodeOf(k catalog.Key) graph.Node { return graph.Node{Kind: k.Kind, Tenant: k.Tenant, ID: k.ID} }

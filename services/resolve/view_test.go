@@ -40,7 +40,14 @@ func TestSummariesDoNotReadInstructions(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{} {"purpose":"p"} {"purpose":"p","resources":[{"path":"f"}]} {"purpose":"p","instructions":""}`
-	if len(list) != 4 || string(bytes.Join([][]byte{list[0], list[1], list[2], list[3]}, []byte(" "))) != want {
-		t.Errorf("got %s, want %s", list, want)
+	var got [][]byte
+	for _, k := range list {
+		got = append(got, k.summary())
+		if k.summarySize() != len(k.summary()) {
+			t.Errorf("the size of %s is %d", k.summary(), k.summarySize())
+		}
+	}
+	if string(bytes.Join(got, []byte(" "))) != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

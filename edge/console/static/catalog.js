@@ -16,6 +16,7 @@ const COLUMNS = [
   { name: 'id', title: 'Id', value: idOf }, { name: 'kind', title: 'Kind', value: (e) => KINDS[e.kind]?.name || e.kind }, { title: 'Description' },
   { name: 'domain', title: 'Domain', value: (e) => e.record.domain }, { name: 'scope', title: 'Scope', value: (e) => e.record.tenant_id || '' },
   { name: 'status', title: 'Status', value: (e) => e.record.status || 'active' }, { name: 'version', title: 'Version', value: (e) => e.record.version },
+  { name: 'changed', title: 'Changed', value: (e) => e.changed },
 ];
 
 export function Catalog({ kind, params }) {
@@ -28,9 +29,10 @@ export function Catalog({ kind, params }) {
   const kept = Object.fromEntries([...params].filter(([name]) => name !== 'cursor'));
   const filtered = params.get('q') || FILTERS.some((f) => params.get(f));
   const entries = data?.entries || [];
-  const columns = COLUMNS.filter((c) => c.name !== 'kind' || kind === 'all');
+  const hidden = [kind !== 'all' && 'kind', params.get('q') && 'changed'];
+  const columns = COLUMNS.filter((c) => !c.name || !hidden.includes(c.name));
   const [by, descending] = [params.get('sort') || 'id', Boolean(params.get('descending'))];
-  const order = (name) => navigate(link(['catalog', kind], { ...kept, sort: name, descending: by === name && !descending ? 'true' : '' }));
+  const order = (name) => navigate(link(['catalog', kind], { ...kept, sort: name, descending: (by === name ? !descending : name === 'changed') ? 'true' : '' }));
   const add = html`<a class=${`button primary${can('register') ? '' : ' disabled'}`} aria-disabled=${can('register') ? undefined : 'true'}
     href=${can('register') ? link(['register', kind === 'all' ? 'skill' : kind]) : undefined} title=${can('register') ? undefined : 'Your role does not permit registrations'}>Register</a>`;
   return html`<${Page} title="Catalog" subtitle="The records that agents need at run time, as they were registered." actions=${add}>
@@ -53,10 +55,10 @@ export function Catalog({ kind, params }) {
 
 function filters(params) { return { tenant_id: tenant(), ...Object.fromEntries(FILTERS.map((f) => [f, params.get(f)])) }; }
 
-// listed returns a page of the records of a kind, ordered by id: its entries {kind, record}, and next_cursor.
+// listed returns a page of the records of a kind, ordered by id: its entries {kind, record, changed}, and next_cursor.
 async function listed(kind, query, signal) {
   const { data } = await call('GET', `/records/${encodeURIComponent(kind)}`, { query, signal });
-  return { entries: data.records.map((record) => ({ kind, record })), next_cursor: data.next_cursor };
+  return { entries: data.records.map((record, i) => ({ kind, record, changed: Date.parse(data.stored_at?.[i]) })), next_cursor: data.next_cursor };
 }
 
 // sorted returns a page of the records of a kind, or of all, in the order of the parameters. Its cursor is an offset.
@@ -89,7 +91,7 @@ async function found(kind, params, signal) {
   return { entries: data.hits.map((hit) => ({ kind: hit.kind, record: hit.record })), next_cursor: data.next_offset && String(data.next_offset) };
 }
 
-function Row({ kind, record, named, kept }) {
+function Row({ kind, record, changed, named, kept }) {
   return html`<tr>
     <td><${RecordLink} kind=${kind} id=${idOf({ kind, record })} scope=${record.tenant_id || !tenant() ? undefined : 'global'} />${record.display_name && html`<span class="muted">${record.display_name}</span>`}</td>
     ${named && html`<td class="short">${KINDS[kind].name}</td>`}
@@ -98,6 +100,7 @@ function Row({ kind, record, named, kept }) {
     <td><${Scope} tenant=${record.tenant_id} /></td>
     <td>${record.status || 'active'}</td>
     <td class="figure">${record.version}</td>
+    ${changed > 0 && html`<td class="short">${new Date(changed).toLocaleString()}</td>`}
   </tr>`;
 }
 
