@@ -102,7 +102,7 @@ func testCatalogOrder(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), "#/catalog/tool?tenant=ordered")
 	for id, record := range map[string]string{"tool/b.one.tool": `{"domain": "b", "labels": {"team": "network", "tier": "gold"}}`,
 		"tool/a.two.tool": `{"domain": "a", "labels": {"team": "network"}}`, "skill/c.skill": `{"domain": "c"}`} {
-		p.eval(fmt.Sprintf("fetch('/records/%s?tenant_id=ordered', {method: 'PUT', body: %s}).then(r => r.text())", id, quoted(record)), nil)
+		p.store(id, "ordered", record)
 	}
 	p.click("Catalog")
 	p.click("Tools")
@@ -115,7 +115,7 @@ func testCatalogOrder(t *testing.T, s *suite) {
 	p.click("Domain")
 	p.waitText("tbody tr:first-child", "b.one.tool")
 	p.wait("location.hash.includes('sort=domain') && location.hash.includes('descending=true')")
-	p.eval(`fetch('/records/tool/a.two.tool?tenant_id=ordered', {method: 'PUT', body: '{"domain": "a", "labels": {"team": "network"}}'}).then(r => r.text())`, nil)
+	p.store("tool/a.two.tool", "ordered", `{"domain": "a", "labels": {"team": "network"}}`)
 	p.click("Changed")
 	p.waitText("tbody tr:first-child", "a.two.tool")
 	p.click("All")
@@ -131,12 +131,20 @@ func testCatalogOrder(t *testing.T, s *suite) {
 	p.waitText("tbody", "b.one.tool")
 }
 
+// store registers a record, KIND/ID, and waits until lists have it.
+func (p *page) store(name, tenant, record string) {
+	p.t.Helper()
+	p.eval(fmt.Sprintf(`fetch('/records/%[1]s?tenant_id=%[2]s', {method: 'PUT', body: %[3]s}).then(r => fetch(
+		'/records/tool?tenant_id=%[2]s', {headers: {'Cairn-Min-Revision': r.headers.get('Cairn-Revision')}})).then(r => r.text())`,
+		name, tenant, quoted(record)), nil)
+}
+
 // testReferenced deletes a record to which another one links.
 func testReferenced(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), "#/catalog/tool/linked.x.tool?tenant=linked")
 	p.expect(404)
 	for id, record := range map[string]string{"tool/linked.x.tool": "{}", "skill/linked.skill": `{"tool_ids": ["linked.x.tool"]}`} {
-		p.eval(fmt.Sprintf("fetch('/records/%s?tenant_id=linked', {method: 'PUT', body: %s}).then(r => r.text())", id, quoted(record)), nil)
+		p.store(id, "linked", record)
 	}
 	p.eval("location.reload()", nil)
 	p.click("Delete")
