@@ -100,7 +100,7 @@ function Row({ kind, record, changed, named, kept }) {
     <td><${Scope} tenant=${record.tenant_id} /></td>
     <td>${record.status || 'active'}</td>
     <td class="figure">${record.version}</td>
-    ${changed > 0 && html`<td class="short">${new Date(changed).toLocaleString()}</td>`}
+    ${changed > 0 && html`<td class="short" title=${new Date(changed).toLocaleString()}>${new Date(changed).toLocaleDateString()}</td>`}
   </tr>`;
 }
 
@@ -120,7 +120,7 @@ function Filters({ kind, params }) {
     ${[...SEARCHED, 'all'].includes(kind) && html`<${Field} label="Text"><input id="query" type="search" maxlength="1000" value=${values.q || ''} onInput=${set('q')} /></${Field}>`}
     <${Field} label="Id begins with"><input id="prefix" maxlength="256" disabled=${Boolean(values.q)} spellcheck=${false} value=${values.prefix || ''} onInput=${set('prefix')} /></${Field}>
     <${Field} label="Domain"><input id="domain" maxlength="256" spellcheck=${false} value=${values.domain || ''} onInput=${set('domain')} /></${Field}>
-    <${Field} label="Labels"><input id="labels" placeholder="team=network" spellcheck=${false} value=${values.labels || ''} onInput=${set('labels')} /></${Field}>
+    <${Field} label="Labels"><input id="labels" placeholder="name=value" spellcheck=${false} value=${values.labels || ''} onInput=${set('labels')} /></${Field}>
     <${Field} label="Status"><select id="status" value=${values.status || ''} onChange=${choose('status')}><option value="">all</option>${['active', 'draft', 'deprecated', 'retired'].map((s) => html`<option>${s}</option>`)}</select></${Field}>
     <${Field} label="Scope"><select id="scope" value=${values.scope || ''} onChange=${choose('scope')}><option value="">tenant first</option><option value="tenant">tenant</option><option
       value="global">global</option></select></${Field}>
