@@ -1,11 +1,11 @@
 package catalog
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
 
+	"cairn/bus/bucket"
 	"cairn/schemas"
 )
 
@@ -33,11 +33,11 @@ type Key struct {
 func (k Key) String() string {
 	tenant := schemas.GlobalTenant
 	if k.Tenant != "" {
-		tenant = encodeToken(k.Tenant)
+		tenant = bucket.EncodeToken(k.Tenant)
 	}
 	segments := strings.Split(k.ID, ".")
 	for i, s := range segments {
-		segments[i] = encodeToken(s)
+		segments[i] = bucket.EncodeToken(s)
 	}
 	id := strings.Join(segments, ".")
 	if k.Alias != "" {
@@ -69,11 +69,11 @@ func parseKey(s string) (Key, error) {
 	}
 	key.Kind = kind
 	if tenant != schemas.GlobalTenant {
-		key.Tenant = decodeToken(tenant)
+		key.Tenant = bucket.DecodeToken(tenant)
 	}
 	segments := strings.Split(id, ".")
 	for i, t := range segments {
-		segments[i] = decodeToken(t)
+		segments[i] = bucket.DecodeToken(t)
 	}
 	key.ID = strings.Join(segments, ".")
 	// Two encodings of one key would be two records with one id.
@@ -102,39 +102,4 @@ func (k Key) encode() (string, error) {
 		return "", fmt.Errorf("%w: id and tenant of %d and %d bytes are too long", ErrBadKey, len(k.ID), len(k.Tenant))
 	}
 	return s, nil
-}
-
-// encodeToken encodes text as one token of a key. Text that consists of letters,
-// digits, - _ and / is unchanged; other text becomes = followed by its base64.
-// Escaping single bytes would be three times as long.
-func encodeToken(text string) string {
-	if strings.IndexFunc(text, unsafeRune) < 0 {
-		return text
-	}
-	return "=" + base64.RawURLEncoding.EncodeToString([]byte(text))
-}
-
-// decodeToken is the inverse of encodeToken. Its result for an invalid token
-// encodes to another token.
-func decodeToken(token string) string {
-	encoded, ok := strings.CutPrefix(token, "=")
-	if !ok {
-		return token
-	}
-	text, err := base64.RawURLEncoding.DecodeString(encoded)
-	if err != nil {
-		return token
-	}
-	return string(text)
-}
-
-// unsafeRune reports whether a rune must be encoded. ADR-8 also allows =, which
-// marks encoded tokens here.
-func unsafeRune(r rune) bool {
-	switch {
-	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-		return false
-	default:
-		return r != '-' && r != '_' && r != '/'
-	}
 }
