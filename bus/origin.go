@@ -33,7 +33,7 @@ func originOf(ctx context.Context, caller *schemas.Identity, msg *nats.Msg) sche
 	o := schemas.Origin{RequestID: RequestID(ctx), Route: msg.Subject}
 	o.Message = msg.Header.Get(HeaderMessage)
 	if caller != nil {
-		o.Actor = caller.ID
+		o.Actor, o.ActorType = caller.ID, caller.Type
 		return o
 	}
 	var client struct {
@@ -41,7 +41,17 @@ func originOf(ctx context.Context, caller *schemas.Identity, msg *nats.Msg) sche
 	}
 	// absent in a request from the account of the workers
 	_ = json.Unmarshal([]byte(msg.Header.Get(clientInfoHeader)), &client)
-	o.Actor = client.User
+	return withUser(o, client.User)
+}
+
+// OriginOf returns the origin of the changes of ctx that the NATS user of the connection makes.
+func OriginOf(ctx context.Context, c *Conn) schemas.Origin { return withUser(Origin(ctx), c.User()) }
+
+// withUser returns the origin with a NATS user as its actor, or without an actor.
+func withUser(o schemas.Origin, user string) schemas.Origin {
+	if o.Actor, o.ActorType = user, schemas.ActorNATS; user == "" {
+		o.ActorType = ""
+	}
 	return o
 }
 

@@ -13,9 +13,17 @@ const MaxMessage = 1 << 10
 
 // Author is who made a change, and why.
 type Author struct {
-	Actor   string `json:"actor,omitzero" doc:"id of the API key, sub of the token, or NATS user of a request without one; absent without authentication"`
-	Message string `json:"message,omitzero" doc:"Cairn-Message of the request"`
+	Actor     string `json:"actor,omitzero" doc:"id of the API key, sub of the token, or NATS user of a request without one; absent without authentication"`
+	ActorType string `json:"actor_type,omitzero" doc:"key, token or nats: what the actor is; absent without one, and in changes of earlier versions"`
+	Message   string `json:"message,omitzero" doc:"Cairn-Message of the request"`
 }
+
+// Types of actors.
+const (
+	ActorKey   = "key"
+	ActorToken = "token"
+	ActorNATS  = "nats"
+)
 
 // Origin is the request that made a change.
 type Origin struct {
@@ -50,7 +58,7 @@ const KindKey = "key"
 type AuditEntry struct {
 	Time     string `json:"time" doc:"RFC 3339"`
 	Action   string `json:"action" doc:"register, replace, delete, promote, delete_alias, reindex, create_key, revoke_key or restore"`
-	TenantID string `json:"tenant_id,omitzero" doc:"tenant of the record, or the only one of the key; absent: global"`
+	TenantID string `json:"tenant_id,omitzero" doc:"tenant of the record or key, which has an entry for each of its tenants; absent: global, or a key for all"`
 	Kind     string `json:"kind,omitzero" doc:"kind of the record, or key; absent: none"`
 	ID       string `json:"id,omitzero" doc:"of the record or key"`
 	Alias    string `json:"alias,omitzero" doc:"name of the alias of the record that was written or deleted; absent: none"`

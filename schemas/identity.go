@@ -45,7 +45,8 @@ func (r Role) Known() bool { return permissions[r] != nil }
 // Identity is the authenticated caller of a request. A nil Identity is a caller
 // on a server without authentication and has every permission.
 type Identity struct {
-	ID   string `json:"id"` // of the credential; used in logs
+	ID   string `json:"id"`            // of the credential; used in logs
+	Type string `json:"type,omitzero"` // ActorKey or ActorToken
 	Role Role   `json:"role"`
 	// Tenants are the tenants that the credential is bound to; empty means all tenants.
 	Tenants []string `json:"tenants,omitempty"`

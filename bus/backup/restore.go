@@ -103,8 +103,7 @@ func (r *restoring) audit(ctx context.Context, c Checked) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
 	}
-	e := schemas.AuditEntry{Action: schemas.ActionRestore, Origin: bus.Origin(ctx)}
-	e.Actor = r.conn.User()
+	e := schemas.AuditEntry{Action: schemas.ActionRestore, Origin: bus.OriginOf(ctx, r.conn)}
 	if e.Message == "" {
 		e.Message = fmt.Sprintf("backup of %s up to revision %d", c.Created.Format(time.RFC3339), c.Revision)
 	}

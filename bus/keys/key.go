@@ -33,7 +33,7 @@ type Key struct {
 
 // Identity returns the identity that the key authenticates.
 func (k *Key) Identity() *schemas.Identity {
-	return &schemas.Identity{ID: k.ID, Role: k.Role, Tenants: k.Tenants}
+	return &schemas.Identity{ID: k.ID, Type: schemas.ActorKey, Role: k.Role, Tenants: k.Tenants}
 }
 
 // idPattern and hashPattern match the output of generate. An id is one token of a subject, and

@@ -208,7 +208,7 @@ func (v *verifier) discover(ctx context.Context) (*oidc.IDTokenVerifier, error) 
 
 // identity returns the identity in the claims.
 func (c Claims) identity(id string, claims map[string]jsontext.Value) (*schemas.Identity, error) {
-	identity := &schemas.Identity{ID: id}
+	identity := &schemas.Identity{ID: id, Type: schemas.ActorToken}
 	roles, err := texts(claims[c.Role])
 	for _, role := range schemas.Roles() { // roles are in ascending order of permissions
 		if slices.Contains(roles, string(role)) {

@@ -121,7 +121,7 @@ var replyExamples = map[string]string{
   "warnings": [{"field": "tool_ids[0]", "message": "no tool has the id netbox.vlans.list"}]}`,
 
 	"AuditList": `{"entries": [{"time": "2026-11-23T12:00:00.25Z", "action": "replace", "tenant_id": "acme", "kind": "skill", "id": "storage.volume_capacity",
-  "revision": "V1StGXR8Z5jdHi6BmyT0aB-42", "actor": "4pwq6kzv2n7x", "message": "thresholds of the new arrays", "request_id": "r-17",
+  "revision": "V1StGXR8Z5jdHi6BmyT0aB-42", "actor": "4pwq6kzv2n7x", "actor_type": "key", "message": "thresholds of the new arrays", "request_id": "r-17",
   "route": "cairn.records.put"}], "next_cursor": null}`,
 	"RunList": `{"runs": [{"run": "V1StGXR8Z5jdHi6BmyT0aB", "state": "done", "started_at": "2026-11-23T12:00:00Z", "updated_at": "2026-11-23T12:00:02Z",
   "query": "How many devices are in each site?", "user": "k1", "model": "offline:", "duration_ms": 2000, "usage": {"prompt_tokens": 812, "answer_tokens": 65, "tool_calls": 1}}],
