@@ -91,6 +91,7 @@ type wiring struct {
 	mu       sync.Mutex
 	services map[string]*bus.Service // by role
 	closers  []func()
+	draining context.Context // set by stop, ends with the drain
 
 	failed chan error // a fatal error
 }
@@ -168,7 +169,9 @@ func (w *wiring) register(ctx context.Context) error {
 	if deps.Audit, err = audit.Open(ctx, w.conn.JetStream()); err != nil {
 		return err
 	}
-	if err := register.RecoverAudit(ctx, log, deps.Audit); err != nil {
+	deps.Entries = audit.StartWriter(w.conn.JetStream())
+	w.onStop(func() { deps.Entries.Close(w.draining) })
+	if err := register.RecoverAudit(ctx, log, deps.Audit, deps.Entries); err != nil {
 		w.Log.Warn("changes may be missing in the audit log", "err", err)
 	}
 	writes := bus.MonitorWrites(w.conn, catalog.Bucket, "catalog")
@@ -309,6 +312,7 @@ func (w *wiring) stop() error {
 	if w.DrainContext != nil {
 		defer context.AfterFunc(w.DrainContext, cancel)()
 	}
+	w.draining = ctx
 	var errs []error
 	var late errgroup.Group
 	for _, role := range append([]string{watchService}, AllRoles()...) {

@@ -1,18 +1,22 @@
 package audit_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus/admission"
 	"cairn/bus/audit"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 // open returns a new log.
@@ -35,11 +39,11 @@ func entry(id, tenant, actor string) schemas.AuditEntry {
 }
 
 // add adds entries whose times are one day apart, the last one at end.
-func add(t *testing.T, log *audit.Log, end time.Time, entries ...schemas.AuditEntry) {
+func add(t *testing.T, js jetstream.JetStream, end time.Time, entries ...schemas.AuditEntry) {
 	t.Helper()
 	for i, e := range entries {
 		e.Time = end.AddDate(0, 0, 1+i-len(entries)).Format(time.RFC3339)
-		if err := log.Add(t.Context(), e); err != nil {
+		if err := audit.Add(t.Context(), js, e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,10 +53,10 @@ func TestPageSelectsEntries(t *testing.T) {
 	t.Parallel()
 	log, js := open(t)
 	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	add(t, log, end, entry("a", "acme", "ann"), entry("b", "acme", "bob"), entry("c", "globex", "ann"),
+	add(t, js, end, entry("a", "acme", "ann"), entry("b", "acme", "bob"), entry("c", "globex", "ann"),
 		entry("d", "", "ann"),
 		schemas.AuditEntry{Action: schemas.ActionCreateKey, Kind: schemas.KindKey, ID: "k", TenantID: "acme"})
-	if _, err := js.Publish(t.Context(), "$KV.cairn_audit.records", []byte("not JSON")); err != nil {
+	if _, err := js.Publish(t.Context(), "$KV.cairn_audit.records._global", []byte("not JSON")); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []struct {
@@ -103,7 +107,7 @@ func TestLongLog(t *testing.T) {
 	const entries = 2500
 	for n := range entries {
 		text := fmt.Sprintf(`{"time":"2026-11-20T12:00:00Z","action":"register","kind":"skill","id":"%d"}`, n)
-		if _, err := js.PublishAsync("$KV.cairn_audit.records", []byte(text)); err != nil {
+		if _, err := js.PublishAsync("$KV.cairn_audit.records._global", []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -129,8 +133,13 @@ func TestLongLog(t *testing.T) {
 	if page, err := log.Page(t.Context(), schemas.AuditQuery{ID: "0"}); err != nil || len(page.Entries) != 1 {
 		t.Errorf("the first entry: %d, %v", len(page.Entries), err)
 	}
-	if recent, err := log.Recent(t.Context(), 1500); err != nil || len(recent) != 2000 || recent[0].ID != "2499" {
-		t.Errorf("got %d recent entries, %v", len(recent), err)
+	recent, since, err := log.Recent(t.Context(), 1500)
+	if err != nil || len(recent) != 1500 || recent[0].ID != "2499" || since.Before(time.Now().Add(time.Second)) {
+		t.Errorf("got %d recent entries since %v, %v", len(recent), since, err)
+	}
+	all, since, err := log.Recent(t.Context(), entries)
+	if err != nil || len(all) != entries || since.After(time.Now()) {
+		t.Errorf("got %d of all entries since %v, %v", len(all), since, err)
 	}
 }
 
@@ -146,10 +155,10 @@ func TestEmptyLog(t *testing.T) {
 // TestEntryOfRevisionIsStoredOnce adds an entry as two workers do.
 func TestEntryOfRevisionIsStoredOnce(t *testing.T) {
 	t.Parallel()
-	log, _ := open(t)
+	log, js := open(t)
 	e := entry("a", "", "ann")
 	e.Revision = "ID-1"
-	add(t, log, time.Now(), e, e)
+	add(t, js, time.Now(), e, e)
 	if page, err := log.Page(t.Context(), schemas.AuditQuery{}); err != nil || len(page.Entries) != 1 {
 		t.Errorf("got %+v, %v", page, err)
 	}
@@ -158,13 +167,13 @@ func TestEntryOfRevisionIsStoredOnce(t *testing.T) {
 func TestInvalidCursor(t *testing.T) {
 	t.Parallel()
 	log, _ := open(t)
-	for _, text := range []string{"x", "YTA", "YS0x", "YTE4NDQ2NzQ0MDczNzA5NTUxNjE2", "dDE", "====", "\x00"} {
+	for _, text := range []string{"x", "dDA", "dC0x", "dDE4NDQ2NzQ0MDczNzA5NTUxNjE2", "ZzE", "dHg", "====", "\x00"} {
 		if _, err := log.Page(t.Context(), schemas.AuditQuery{Cursor: text}); !errors.Is(err, schemas.ErrCursor) {
 			t.Errorf("cursor %q: got %v, want %v", text, err, schemas.ErrCursor)
 		}
 	}
 	// beyond the end, as after a replacement of the stream
-	if _, err := log.Page(t.Context(), schemas.AuditQuery{Cursor: "YTk5OTk5"}); err != nil {
+	if _, err := log.Page(t.Context(), schemas.AuditQuery{Cursor: "dDk5OTk5"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -182,8 +191,237 @@ func TestRetention(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := s.CachedInfo().Config
-	if c.MaxAge != 48*time.Hour || c.MaxBytes != 512<<10 || c.Discard != jetstream.DiscardOld || !c.DenyDelete ||
-		c.AllowRollup {
+	if c.MaxAge != 48*time.Hour || c.MaxBytes != 512<<10 || c.MaxMsgsPerSubject != 128 ||
+		c.Discard != jetstream.DiscardOld || !c.DenyDelete || c.AllowRollup {
 		t.Errorf("got %+v", c)
+	}
+}
+
+// TestTenantDoesNotDisplaceOthers fills a small log with the longest entries of one tenant.
+func TestTenantDoesNotDisplaceOthers(t *testing.T) {
+	t.Parallel()
+	log, js := open(t)
+	limited := bucket.Replication{Storage: bucket.Storage{Bytes: 20 << 20}} // 100 KiB for the log
+	if err := audit.Setup(t.Context(), js, limited, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	key := schemas.AuditEntry{Action: schemas.ActionCreateKey, Kind: schemas.KindKey, ID: "k", TenantID: "evil"}
+	add(t, js, time.Now(), entry("a", "acme eu", "ann"), entry("g", "", "ann"), key)
+	long := entry(strings.Repeat("ä", 256), "evil", "eve")
+	long.Message = strings.Repeat(`"`, schemas.MaxMessage)
+	for n := range 100 {
+		long.Revision = fmt.Sprintf("ID-%d", n)
+		if err := audit.Add(t.Context(), js, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for tenant, want := range map[string]int{"acme eu": 1, "evil": 26, "acme": 0, "*": 0, ">": 0} {
+		page, err := log.Page(t.Context(), schemas.AuditQuery{TenantID: &tenant})
+		if err != nil || len(page.Entries) != want {
+			t.Errorf("tenant %q: got %d entries, %v, want %d", tenant, len(page.Entries), err, want)
+		}
+	}
+	for _, id := range []string{"k", "g", "a"} {
+		if page, err := log.Page(t.Context(), schemas.AuditQuery{ID: id}); err != nil || len(page.Entries) != 1 {
+			t.Errorf("entry %s: got %d, %v", id, len(page.Entries), err)
+		}
+	}
+}
+
+// TestFewEntriesAmongMany reads the entries of a tenant at the begin, in the middle and at the end of those of another,
+// in pages of one.
+func TestFewEntriesAmongMany(t *testing.T) {
+	t.Parallel()
+	log, js := open(t)
+	for n := range 6000 {
+		tenant := "many"
+		if n < 1200 || n == 3000 || n == 5999 {
+			tenant = "few"
+		}
+		text := fmt.Sprintf(`{"time":"2026-11-20T12:00:00Z","kind":"skill","tenant_id":"%s","id":"%d"}`, tenant, n)
+		if _, err := js.PublishAsync("$KV.cairn_audit.records."+tenant, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-js.PublishAsyncComplete()
+	for _, limit := range []int{1, 2, 1000} {
+		n := 0
+		for query := (schemas.AuditQuery{TenantID: new("few"), Limit: &limit}); ; {
+			page, err := log.Page(t.Context(), query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n += len(page.Entries); page.NextCursor == nil || limit < 1000 && n > 10 {
+				break
+			}
+			query.Cursor = *page.NextCursor
+		}
+		if n < 11 || limit == 1000 && n != 1202 {
+			t.Errorf("in pages of %d: got %d entries", limit, n)
+		}
+	}
+}
+
+// TestPageEnds reads with pages that end after a window: their cursors lead to each entry.
+func TestPageEnds(t *testing.T) {
+	t.Parallel()
+	log, js := open(t)
+	for n := range 2500 {
+		text := fmt.Sprintf(`{"time":"2026-11-20T12:00:00Z","kind":"skill","id":"%d"}`, n)
+		if _, err := js.PublishAsync("$KV.cairn_audit.records._global", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-js.PublishAsyncComplete()
+	limited, pages := log.WithReadTime(0), 0
+	for query := (schemas.AuditQuery{ID: "0"}); ; {
+		page, err := limited.Page(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pages++; page.NextCursor == nil {
+			if len(page.Entries) != 1 || pages != 3 {
+				t.Errorf("got %d entries on page %d, want 1 on page 3", len(page.Entries), pages)
+			}
+			return
+		}
+		query.Cursor = *page.NextCursor
+	}
+}
+
+// TestLateEntries adds entries of earlier changes after later ones, as a restore does.
+func TestLateEntries(t *testing.T) {
+	t.Parallel()
+	log, js := open(t)
+	for n := range 2500 {
+		date := time.Now().UTC()
+		if n > 1000 {
+			date = date.AddDate(0, 0, -10)
+		}
+		text := fmt.Sprintf(`{"time":%q,"kind":"skill","id":"%d"}`, date.Format(time.RFC3339Nano), n)
+		if _, err := js.PublishAsync("$KV.cairn_audit.records._global", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-js.PublishAsyncComplete()
+	hour := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	for _, row := range []struct {
+		name  string
+		query schemas.AuditQuery
+		want  int
+	}{
+		{"since a time before which entries were added later", schemas.AuditQuery{Since: hour}, 1001},
+		{"until a time before the entries were added", schemas.AuditQuery{Until: hour}, 1499},
+	} {
+		n := 0
+		for row.query.Limit = new(1000); ; {
+			page, err := log.Page(t.Context(), row.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n += len(page.Entries); page.NextCursor == nil {
+				break
+			}
+			row.query.Cursor = *page.NextCursor
+		}
+		if n != row.want {
+			t.Errorf("%s: got %d entries, want %d", row.name, n, row.want)
+		}
+	}
+}
+
+// TestAddWithoutStream names the stream that is missing.
+func TestAddWithoutStream(t *testing.T) {
+	t.Parallel()
+	err := audit.Add(t.Context(), bustest.Open(t).JetStream(), entry("a", "", "ann"))
+	if !errors.Is(err, bucket.ErrNoStream) || !strings.Contains(err.Error(), audit.Stream) {
+		t.Errorf("got %v, want an error about %s", err, audit.Stream)
+	}
+}
+
+// TestAddAfterDeadline adds an entry of a request whose deadline has passed.
+func TestAddAfterDeadline(t *testing.T) {
+	t.Parallel()
+	log, js := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := audit.Add(ctx, js, entry("a", "", "ann")); err != nil {
+		t.Error(err)
+	}
+	if page, err := log.Page(t.Context(), schemas.AuditQuery{}); err != nil || len(page.Entries) != 1 {
+		t.Errorf("got %+v, %v", page, err)
+	}
+}
+
+// TestWriterRetries adds entries while the stream refuses them. They are stored once it does not, the last one during
+// Close.
+func TestWriterRetries(t *testing.T) {
+	t.Parallel()
+	log, js := open(t)
+	add(t, js, time.Now(), entry("a", "", "ann"))
+	s, err := js.Stream(t.Context(), audit.Stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepting := s.CachedInfo().Config
+	refusing := accepting
+	refusing.MaxMsgs, refusing.Discard = 1, jetstream.DiscardNew
+	if _, err := js.UpdateStream(t.Context(), refusing); err != nil {
+		t.Fatal(err)
+	}
+	w := audit.StartWriter(js)
+	for _, id := range []string{"b", "c"} {
+		err := w.Add(t.Context(), entry(id, "", "ann"))
+		if !errors.Is(err, schemas.ErrUnavailable) || !strings.Contains(err.Error(), "its entry follows") {
+			t.Errorf("got %v, want an error that says that the entry follows", err)
+		}
+	}
+	if _, err := js.UpdateStream(t.Context(), accepting); err != nil {
+		t.Fatal(err)
+	}
+	w.Close(t.Context())
+	page, err := log.Page(t.Context(), schemas.AuditQuery{})
+	if err != nil || len(page.Entries) != 3 {
+		t.Errorf("got %+v, %v", page, err)
+	}
+}
+
+// TestWriterCloses closes a writer with an entry that cannot be stored, when the drain has ended.
+func TestWriterCloses(t *testing.T) {
+	t.Parallel()
+	w := audit.StartWriter(bustest.Open(t).JetStream())
+	if err := w.Add(t.Context(), entry("a", "", "ann")); !errors.Is(err, schemas.ErrUnavailable) {
+		t.Errorf("got %v, want %v", err, schemas.ErrUnavailable)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	w.Close(ended)
+}
+
+// TestPagesAreAdmitted reads a page while another tenant reads as many as it may, and one that waits for its turn.
+func TestPagesAreAdmitted(t *testing.T) {
+	t.Parallel()
+	log, js := open(t)
+	add(t, js, time.Now(), entry("a", "acme", "ann"))
+	pages, held := log.Pages(), int64(0)
+	for pages.Acquire("globex", 1) {
+		held++
+	}
+	read := func(tenant string) error {
+		page, err := log.Page(admission.WithTenant(t.Context(), tenant), schemas.AuditQuery{})
+		if err == nil && len(page.Entries) != 1 {
+			err = fmt.Errorf("got %d entries, want 1", len(page.Entries))
+		}
+		return err
+	}
+	if err := read("acme"); err != nil {
+		t.Errorf("another tenant: %v", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- read("globex") }()
+	wait.Until(t, "the page waits", func() bool { return pages.Queued() == 1 })
+	pages.Release("globex", held)
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -29,17 +29,18 @@ func log(t *testing.T, conn *bus.Conn) *audit.Log {
 func TestRestoreAddsToAuditLog(t *testing.T) {
 	t.Parallel()
 	source, target := filled(t), bustest.Open(t)
-	add := func(l *audit.Log, id string) {
+	add := func(conn *bus.Conn, id string) {
 		t.Helper()
 		e := schemas.AuditEntry{Action: schemas.ActionRegister, ID: id, Revision: "ID-" + id}
-		if err := l.Add(t.Context(), e); err != nil {
+		if err := audit.Add(t.Context(), conn.JetStream(), e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	before, after := log(t, source), log(t, target)
-	add(before, "1")
-	add(before, "2")
-	add(after, "3")
+	log(t, source)
+	after := log(t, target)
+	add(source, "1")
+	add(source, "2")
+	add(target, "3")
 	if _, err := restored(t, target, saved(t, source)); err != nil {
 		t.Fatal(err)
 	}

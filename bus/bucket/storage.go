@@ -58,18 +58,24 @@ func ReplicationOf(info *jetstream.StreamInfo) Replication {
 	return replication
 }
 
-// limit sets MaxBytes of a bucket. before is the existing limit, or -1.
+// subjectBytes is the part of the limit of a stream for each message that a subject may have, if it may have several.
+// Entries of the audit log have at most about 3.5 KiB, so that one tenant never fills the stream.
+const subjectBytes = 4 << 10
+
+// limit sets MaxBytes of a bucket, and MaxMsgsPerSubject if it exceeds 1. before is the existing limit, or -1.
 func (s Storage) limit(c *jetstream.StreamConfig, before int64) {
 	share := shares[strings.TrimPrefix(c.Name, StreamPrefix)]
 	if share == 0 {
 		return
 	}
-	if c.MaxBytes = before; s.Bytes == 0 || s.Initial && before > 0 {
-		return
+	if c.MaxBytes = before; s.Bytes > 0 && (!s.Initial || before <= 0) {
+		c.MaxBytes = s.Bytes * share / 1000
+		if c.Storage == jetstream.MemoryStorage {
+			c.MaxBytes = min(c.MaxBytes, memoryBytes)
+		}
 	}
-	c.MaxBytes = s.Bytes * share / 1000
-	if c.Storage == jetstream.MemoryStorage {
-		c.MaxBytes = min(c.MaxBytes, memoryBytes)
+	if c.MaxMsgsPerSubject > 1 && c.MaxBytes > 0 {
+		c.MaxMsgsPerSubject = min(c.MaxMsgsPerSubject, max(1, c.MaxBytes/subjectBytes))
 	}
 }
 

@@ -1,6 +1,7 @@
 package register
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,20 +41,22 @@ func (a aliases) put(ctx context.Context, req schemas.PutAlias) (schemas.AliasSt
 		return schemas.AliasStored{}, err
 	}
 	v.Stored = time.Time{} // unknown for the alias
+	changes := changesOf(key, w)
 	err = bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) error {
 		_, err := a.Catalog.Get(ctx, record)
 		if errors.Is(err, catalog.ErrNotFound) {
-			_, _, failed := a.Catalog.Delete(ctx, key, always)
+			revision, removed, failed := a.Catalog.Delete(ctx, key, always)
+			if removed {
+				changes = append(changes, catalog.Change{Key: key, Revision: revision, Removed: true})
+			}
 			err = errors.Join(err, failed)
 		}
 		return err
 	})
-	if err == nil && !w.unchanged {
-		err = a.audit(ctx, catalog.Change{Key: key, Revision: w.revision})
-	}
+	err = cmp.Or(err, a.audit(ctx, changes...))
 	return schemas.AliasStored{
 		Kind: req.Kind, ID: req.ID, Alias: v.Alias(key),
-		Token: schemas.ConsistencyToken{Catalog: a.Catalog.ID(), Revision: w.revision},
+		Token: schemas.ConsistencyToken{Catalog: a.Catalog.ID(), Revision: w.Revision},
 	}, aliasError(err, key)
 }
 
@@ -132,7 +135,7 @@ func (a aliases) delete(ctx context.Context, req schemas.AliasKey) (schemas.Alia
 		aliasError(err, key)
 }
 
-// deleteAll deletes the aliases of a record, and returns the changes.
+// deleteAll deletes the aliases of a record, and returns the changes, also after an error.
 func (a aliases) deleteAll(ctx context.Context, record catalog.Key) (changes []catalog.Change, err error) {
 	names, err := a.Catalog.AliasNames(ctx, record)
 	if err != nil {
@@ -142,7 +145,7 @@ func (a aliases) deleteAll(ctx context.Context, record catalog.Key) (changes []c
 	for _, key.Alias = range names {
 		revision, removed, err := a.Catalog.Delete(ctx, key, always)
 		if err != nil {
-			return nil, err
+			return changes, err
 		}
 		if removed {
 			changes = append(changes, catalog.Change{Key: key, Revision: revision, Removed: true})

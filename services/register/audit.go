@@ -34,39 +34,27 @@ func auditEntry(catalogID string, c catalog.Change, o schemas.Origin) schemas.Au
 }
 
 // RecoverAudit adds the entries of changes whose worker ended after it had written them to the catalog, and before they
-// were in the audit log, unless the record has changed again. Their requests were not acknowledged. A worker calls it
-// before it serves.
-func RecoverAudit(ctx context.Context, c *catalog.Catalog, log *audit.Log) error {
-	recent, err := log.Recent(ctx, recovered)
-	if err != nil {
+// were in the log. It compares the newest revision of each record that was written during the last entries of the log.
+func RecoverAudit(ctx context.Context, c *catalog.Catalog, log *audit.Log, w *audit.Writer) error {
+	recent, since, err := log.Recent(ctx, recovered)
+	if err != nil || since.IsZero() {
 		return err
 	}
-	present, first := map[uint64]bool{}, uint64(0)
+	present := map[string]bool{}
 	for _, e := range recent {
-		token, err := schemas.ParseConsistencyToken(e.Revision)
-		if err != nil || token.Catalog != c.ID() {
-			continue
-		}
-		present[token.Revision] = true
-		if first == 0 || token.Revision < first {
-			first = token.Revision
-		}
+		present[e.Revision] = true
 	}
-	if first == 0 {
-		return nil
-	}
-	changes, err := c.WrittenSince(ctx, first)
+	changes, err := c.WrittenSince(ctx, since)
 	if err != nil {
 		return err
 	}
 	for _, change := range changes {
-		origin := change.Origin()
-		if origin == (schemas.Origin{}) || present[change.Revision] { // the former was not written by a request
+		e := auditEntry(c.ID(), change, change.Origin())
+		if e.Origin == (schemas.Origin{}) || present[e.Revision] { // the former was not written by a request
 			continue
 		}
-		e := auditEntry(c.ID(), change, origin)
 		e.Time = change.Stored.UTC().Format(time.RFC3339Nano)
-		if err := log.Add(ctx, e); err != nil {
+		if err := w.Add(ctx, e); err != nil {
 			return fmt.Errorf("recover the audit log: %w", err)
 		}
 	}

@@ -2,10 +2,14 @@ package register_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -48,7 +52,7 @@ func TestChangesAreAudited(t *testing.T) {
 	t.Parallel()
 	server, conn, c := serve(t)
 	serveResolve(t, server)
-	ctx := bus.WithIdentity(t.Context(), &schemas.Identity{ID: "ann", Role: schemas.RoleAdmin})
+	ctx := bus.WithIdentity(t.Context(), &schemas.Identity{ID: "ann", Type: schemas.ActorKey, Role: schemas.RoleAdmin})
 	ctx = bus.WithOrigin(ctx, schemas.Origin{Author: schemas.Author{Message: "größere Platten"}})
 	send := func(ctx context.Context, post post, body string) {
 		t.Helper()
@@ -90,7 +94,8 @@ func TestChangesAreAudited(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	list, err := c.History(t.Context(), catalog.Key{Kind: schemas.KindSkill, ID: "a.b"})
-	if err != nil || list[0].Origin().Author != (schemas.Author{Actor: "ann", Message: "größere Platten"}) {
+	if err != nil || list[0].Origin().Author != (schemas.Author{Actor: "ann", ActorType: schemas.ActorKey,
+		Message: "größere Platten"}) {
 		t.Errorf("the newest revision: %+v, %v", list, err)
 	}
 	page, err := bus.Audit.Call(ctx, conn, schemas.AuditQuery{TenantID: new("acme")})
@@ -125,13 +130,8 @@ func TestAuditIsRecovered(t *testing.T) {
 	t.Parallel()
 	server, conn, c := serve(t)
 	serveResolve(t, server)
-	log, err := audit.Open(t.Context(), conn.JetStream())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := register.RecoverAudit(t.Context(), c, log); err != nil {
-		t.Errorf("an empty log: %v", err)
-	}
+	recoverAudit := recovery(t, conn, c)
+	recoverAudit() // from an empty log
 	if _, err := bus.PutRecord.Forward(t.Context(), conn, []byte(`{"kind":"skill","id":"a.b","record":{}}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -149,13 +149,167 @@ func TestAuditIsRecovered(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := register.RecoverAudit(t.Context(), c, log); err != nil {
-			t.Fatal(err)
-		}
+		recoverAudit()
 	}
 	want := []string{"register  skill/a.b 1   cairn.records.put", "register  skill/a.c 2 bob  cairn.records.put",
 		"promote  skill/a.c@stable 3 bob  cairn.records.put"}
 	if diff := cmp.Diff(want, entries(t, conn)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// recovery returns a function that recovers the audit log.
+func recovery(t *testing.T, conn *bus.Conn, c *catalog.Catalog) func() {
+	t.Helper()
+	log, err := audit.Open(t.Context(), conn.JetStream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := audit.StartWriter(conn.JetStream())
+	t.Cleanup(func() { w.Close(t.Context()) })
+	return func() {
+		t.Helper()
+		if err := register.RecoverAudit(t.Context(), c, log, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRecoveryAfterLateEntry recovers a log that has more entries than are compared, the last one of an early revision:
+// it adds no entry of the revisions between.
+func TestRecoveryAfterLateEntry(t *testing.T) {
+	t.Parallel()
+	server, conn, c := serve(t)
+	serveResolve(t, server)
+	small := bucket.Replication{Storage: bucket.Storage{Bytes: 8 << 20}} // so that 10 entries are compared
+	if err := audit.Setup(t.Context(), conn.JetStream(), small, 0); err != nil {
+		t.Fatal(err)
+	}
+	first := schemas.AuditEntry{Action: schemas.ActionRegister, Kind: schemas.KindTool, ID: "a.b.c0", TenantID: "acme"}
+	for n := range 40 {
+		body := fmt.Appendf(nil, `{"kind":"tool","id":"a.b.c%d","record":{"tenant_id":"acme"}}`, n)
+		if _, err := bus.PutRecord.Forward(t.Context(), conn, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first.Revision = schemas.ConsistencyToken{Catalog: c.ID(), Revision: 1}.String()
+	first.Time = "2026-11-20T12:00:00Z"
+	msg := nats.NewMsg("$KV.cairn_audit.records.acme")
+	msg.Data, _ = json.Marshal(first)
+	if _, err := conn.JetStream().PublishMsg(t.Context(), msg); err != nil { // without the ID of the revision
+		t.Fatal(err)
+	}
+	before := entries(t, conn)
+	recovery(t, conn, c)()
+	if diff := cmp.Diff(before, entries(t, conn)); diff != "" || len(before) != 10 {
+		t.Errorf("%d entries before, -before +after\n%s", len(before), diff)
+	}
+}
+
+// TestAuditOfShortDeadlines registers records, and deletes those with aliases, with deadlines that end at any step:
+// each change that is made has an entry.
+func TestAuditOfShortDeadlines(t *testing.T) {
+	t.Parallel()
+	server, conn, c := serve(t)
+	serveResolve(t, server)
+	log, err := audit.Open(t.Context(), conn.JetStream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(subject, body string, timeout time.Duration) {
+		t.Helper()
+		request := &nats.Msg{Subject: subject, Data: []byte(body), Header: nats.Header{bus.HeaderTimeout: {timeout.String()}}}
+		_, _ = conn.JetStream().Conn().RequestMsg(request, time.Second) // most end with an error
+	}
+	audited := func(t *testing.T, action, id string) bool {
+		t.Helper()
+		page, err := log.Page(t.Context(), schemas.AuditQuery{Action: action, ID: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(page.Entries) > 0
+	}
+	for n := range 30 {
+		id := fmt.Sprintf("a.b.c%d", n)
+		send(bus.PutRecord.Subject, `{"kind":"tool","id":"`+id+`","record":{}}`, time.Duration(n+1)*150*time.Microsecond)
+		if _, err := c.Get(t.Context(), catalog.Key{Kind: schemas.KindTool, ID: id}); err == nil {
+			wait.Until(t, "the entry of "+id, func() bool { return audited(t, schemas.ActionRegister, id) })
+		}
+	}
+	for n := range 12 {
+		key := catalog.Key{Kind: schemas.KindTool, ID: fmt.Sprintf("d.e.f%d", n)}
+		for _, key.Alias = range []string{"", "a", "b", "c"} {
+			if _, err := c.Put(t.Context(), key, []byte(`{}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		send(bus.DeleteRecord.Subject, `{"kind":"tool","id":"`+key.ID+`"}`, time.Duration(n+1)*time.Millisecond)
+		key.Alias = ""
+		if _, err := c.Get(t.Context(), key); err != nil {
+			wait.Until(t, "the entry of "+key.ID, func() bool { return audited(t, schemas.ActionDelete, key.ID) })
+		}
+	}
+}
+
+// TestAuditUnavailable makes a change while the stream of the log refuses entries: the entry follows, although the
+// caller's next request finds the record unchanged.
+func TestAuditUnavailable(t *testing.T) {
+	t.Parallel()
+	server, conn, _ := serve(t)
+	serveResolve(t, server)
+	put := func(id string) error {
+		body := `{"kind":"skill","id":"` + id + `","record":{}}`
+		_, err := bus.PutRecord.Forward(t.Context(), conn, []byte(body))
+		return err
+	}
+	if err := put("a.a"); err != nil {
+		t.Fatal(err)
+	}
+	js := conn.JetStream()
+	s, err := js.Stream(t.Context(), audit.Stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusing := s.CachedInfo().Config
+	refusing.MaxMsgs, refusing.Discard = 1, jetstream.DiscardNew
+	if _, err := js.UpdateStream(t.Context(), refusing); err != nil {
+		t.Fatal(err)
+	}
+	err = put("a.b")
+	if !errors.Is(err, schemas.ErrUnavailable) || !strings.Contains(err.Error(), "the change is stored") {
+		t.Errorf("got %v, want %v, and that the change is stored", err, schemas.ErrUnavailable)
+	}
+	if _, err := js.UpdateStream(t.Context(), s.CachedInfo().Config); err != nil {
+		t.Fatal(err)
+	}
+	if err := put("a.b"); err != nil {
+		t.Error(err)
+	}
+	wait.Until(t, "the entry", func() bool { return len(entries(t, conn)) == 2 })
+}
+
+// TestAuditOfReplacedRecord replaces a record that another worker has just written, which this one may not know.
+func TestAuditOfReplacedRecord(t *testing.T) {
+	t.Parallel()
+	server, conn, c := serve(t)
+	serveResolve(t, server)
+	var want []string
+	for n := range 8 {
+		id := fmt.Sprintf("a.b%d", n)
+		if _, err := c.Put(t.Context(), catalog.Key{Kind: schemas.KindSkill, ID: id}, []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+		body := `{"kind":"skill","id":"` + id + `","record":{"purpose":"x"}}`
+		if _, err := bus.PutRecord.Forward(t.Context(), conn, []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, "replace")
+	}
+	var got []string
+	for _, e := range entries(t, conn) {
+		got = append(got, strings.Fields(e)[0])
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }

@@ -24,7 +24,7 @@ type candidate struct {
 	result     *schemas.RecordResult
 	warnings   []schemas.FieldError
 	registered schemas.Registered
-	change     catalog.Change
+	changes    []catalog.Change
 }
 
 // read decodes and authorizes the records.
@@ -85,13 +85,12 @@ func (b *bulk) store(ctx context.Context) {
 	for _, same := range byKey {
 		storing.Go(func() {
 			for _, c := range same {
-				c.change = b.change(c.entry)
 				w, err := b.putDurable(bucket.WithPart(ctx, c.line), c.entry)
 				if err != nil {
 					*c.result = c.result.Rejected(bus.PartError(ctx, err))
 				}
-				c.change.Revision = w.revision
-				c.registered = schemas.Registered{Catalog: b.Catalog.ID(), Revision: w.revision, Unchanged: w.unchanged}
+				c.changes = changesOf(c.key, w)
+				c.registered = schemas.Registered{Catalog: b.Catalog.ID(), Revision: w.Revision, Unchanged: w.Unchanged}
 			}
 		})
 	}
@@ -104,9 +103,7 @@ func (b *bulk) confirm(ctx context.Context) (schemas.ConsistencyToken, error) {
 	var changes []catalog.Change
 	for _, c := range b.accepted {
 		newest.Catalog, newest.Revision = b.Catalog.ID(), max(newest.Revision, c.registered.Revision)
-		if c.registered.Revision > 0 && !c.registered.Unchanged {
-			changes = append(changes, c.change)
-		}
+		changes = append(changes, c.changes...)
 	}
 	if newest.Revision > 0 {
 		var err error

@@ -46,6 +46,8 @@ type Deps struct {
 	Catalog     *catalog.Catalog
 	WaitVisible WaitVisible
 	Audit       *audit.Log
+	// Entries adds to the audit log. The caller closes it after the service.
+	Entries *audit.Writer
 	// Referrers returns the records that link to one.
 	Referrers func(context.Context, schemas.ReferrerQuery) (schemas.ReferrerList, error)
 	// Counter enforces the quota of each tenant. The caller closes it after the service.
@@ -105,69 +107,60 @@ func (r handlers) tenants(ctx context.Context, q schemas.TenantQuery) (schemas.T
 	}), nil
 }
 
-// written is the outcome of a registration: the revision of the record, and whether it was stored before.
-type written struct {
-	revision  uint64
-	unchanged bool
-}
-
 // putAndConfirm stores the record and waits until it is searchable.
 func (r handlers) putAndConfirm(ctx context.Context, e entry) (schemas.Registered, error) {
-	change := r.change(e)
 	w, err := r.putDurable(ctx, e)
 	if err != nil {
 		return schemas.Registered{}, err
 	}
-	var changes []catalog.Change
-	if change.Revision = w.revision; !w.unchanged {
-		changes = append(changes, change)
-	}
-	registered, err := r.confirm(ctx, w.revision, changes...)
-	registered.Unchanged = w.unchanged
+	registered, err := r.confirm(ctx, w.Revision, changesOf(e.key, w)...)
+	registered.Unchanged = w.Unchanged
 	return registered, err
 }
 
-// change returns the change that a registration of the entry is. Its revision is unknown.
-func (r handlers) change(e entry) catalog.Change {
-	return catalog.Change{Key: e.key, Replaces: r.Counter.has(e.key)}
+// changesOf returns the change that a write has made, or none.
+func changesOf(key catalog.Key, w catalog.Written) []catalog.Change {
+	if w.Revision == 0 || w.Unchanged {
+		return nil
+	}
+	return []catalog.Change{{Key: key, Revision: w.Revision, Replaces: w.Replaces}}
 }
 
 // putDurable stores the record.
-func (r handlers) putDurable(ctx context.Context, e entry) (w written, err error) {
+func (r handlers) putDurable(ctx context.Context, e entry) (w catalog.Written, err error) {
 	err = bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) (err error) {
 		w, err = r.putWithinQuota(ctx, e)
 		return err
 	})
 	if err != nil {
-		return written{}, keyError(err, "register", e.key.Kind+"_id", e.key)
+		return catalog.Written{}, keyError(err, "register", e.key.Kind+"_id", e.key)
 	}
 	return w, nil
 }
 
 // putWithinQuota stores the record within the quota of its tenant.
-func (r handlers) putWithinQuota(ctx context.Context, e entry) (w written, err error) {
+func (r handlers) putWithinQuota(ctx context.Context, e entry) (w catalog.Written, err error) {
 	done, exceeded := r.Counter.reserve(ctx, e.key, e.record)
 	if exceeded != nil {
-		if w.revision, err = r.Catalog.Stored(ctx, e.key); w.revision == 0 && err == nil {
+		if w, err = r.Catalog.Stored(ctx, e.key); w.Revision == 0 && err == nil {
 			err = exceeded
 		}
 		return w, err
 	}
 	w, err = r.putIfPermitted(ctx, e.key, e.record)
-	done(w.revision)
+	done(w.Revision)
 	return w, err
 }
 
 // putIfPermitted stores the record if it differs from the current one and the precondition of the request permits
 // it.
-func (r handlers) putIfPermitted(ctx context.Context, key catalog.Key, record []byte) (w written, err error) {
+func (r handlers) putIfPermitted(ctx context.Context, key catalog.Key, record []byte) (catalog.Written, error) {
 	p := bus.Precondition(ctx)
 	permits := r.permits(p)
 	if p == (schemas.Precondition{}) && !r.Counter.has(key) {
 		permits = nil
 	}
-	w.revision, w.unchanged, err = r.Catalog.PutIf(ctx, key, record, permits)
-	return w, err
+	return r.Catalog.PutIf(ctx, key, record, permits)
 }
 
 // permits returns the precondition as a condition of the catalog.
@@ -192,6 +185,7 @@ func (r handlers) delete(ctx context.Context, u schemas.Unregister) (schemas.Unr
 		return err
 	})
 	if err != nil {
+		_ = r.audit(ctx, changes...) // Entries retries it
 		return schemas.Unregistered{}, keyError(err, "delete", "id", key)
 	}
 	var names []string
@@ -223,11 +217,7 @@ func (r handlers) confirm(ctx context.Context, revision uint64, changes ...catal
 func (r handlers) audit(ctx context.Context, changes ...catalog.Change) error {
 	var group errgroup.Group
 	for _, c := range changes {
-		group.Go(func() error {
-			return bucket.WithReplyMargin(ctx, "audit log", func(ctx context.Context) error {
-				return r.Audit.Add(ctx, auditEntry(r.Catalog.ID(), c, bus.Origin(ctx)))
-			})
-		})
+		group.Go(func() error { return r.Entries.Add(ctx, auditEntry(r.Catalog.ID(), c, bus.Origin(ctx))) })
 	}
 	return group.Wait()
 }
@@ -298,7 +288,7 @@ func (r handlers) reindex(ctx context.Context, _ schemas.Nothing) (schemas.Reind
 	}
 	reindexed, err := r.Projector.Reindex(ctx)
 	if err == nil {
-		err = r.Audit.Add(ctx, schemas.AuditEntry{Action: schemas.ActionReindex, Origin: bus.Origin(ctx)})
+		err = r.Entries.Add(ctx, schemas.AuditEntry{Action: schemas.ActionReindex, Origin: bus.Origin(ctx)})
 	}
 	return reindexed, err
 }
@@ -384,7 +374,7 @@ func (r handlers) permit(ctx context.Context, e entry, warnings []schemas.FieldE
 		return nil
 	}
 	return bucket.WithReplyMargin(ctx, "catalog", func(ctx context.Context) error {
-		if revision, err := r.Catalog.Stored(ctx, e.key); err != nil || revision > 0 {
+		if w, err := r.Catalog.Stored(ctx, e.key); err != nil || w.Revision > 0 {
 			return err
 		}
 		return refused

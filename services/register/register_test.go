@@ -59,6 +59,8 @@ func serveCatalog(t testing.TB, conn *bus.Conn, deps register.Deps, most quota.A
 	if deps.Audit, err = audit.Open(t.Context(), conn.JetStream()); err != nil {
 		t.Fatal(err)
 	}
+	deps.Entries = audit.StartWriter(conn.JetStream())
+	t.Cleanup(func() { deps.Entries.Close(t.Context()) })
 	deps.StorageWarnings = func(context.Context) ([]string, error) { return nil, nil }
 	if err := register.Serve(bustest.Service(t, conn, "register"), deps); err != nil {
 		t.Fatal(err)

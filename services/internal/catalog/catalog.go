@@ -49,6 +49,8 @@ const (
 	historyBytes = (MaxHistory + 1) * maxRecord
 	// mirrorTimeout bounds the wait of a read for the history, which is written asynchronously.
 	mirrorTimeout = 500 * time.Millisecond
+	// minWrite is the least time for the acknowledgement of a write.
+	minWrite = time.Second
 	// compareTimeout bounds the comparison of the log with its history.
 	compareTimeout = 10 * time.Second
 )
@@ -120,8 +122,8 @@ const headerReplaces = "Cairn-Replaces"
 
 // Put is PutIf without a condition.
 func (c *Catalog) Put(ctx context.Context, key Key, record []byte) (uint64, error) {
-	revision, _, err := c.PutIf(ctx, key, record, nil)
-	return revision, err
+	w, err := c.PutIf(ctx, key, record, nil)
+	return w.Revision, err
 }
 
 // Get returns the record of the key, including every write acknowledged before
@@ -182,27 +184,26 @@ func (c *Catalog) AliasNames(ctx context.Context, record Key) (names []string, e
 	return names, wrap(err, "list the aliases of", encoded)
 }
 
-// PutIf writes the record if the condition permits it, and returns its revision. If the newest record is equal, it does
-// not write, and returns the revision of that record and unchanged. The checks and the write are atomic with respect to
+// PutIf writes the record if the condition permits it. If the newest record is equal, it does not write, and returns the
+// revision of that record as unchanged. The checks and the write are atomic with respect to
 // other writes of the key. Without a condition it assumes a new key, and reads the newest record only if there is one.
 // After an error the record may have been written.
-func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte,
-	permits Condition) (revision uint64, unchanged bool, err error) {
+func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte, permits Condition) (Written, error) {
 	encoded, err := key.encode()
 	if err != nil {
-		return 0, false, err
+		return Written{}, err
 	}
 	msg := newMessage(ctx, nats.NewMsg(subjects+encoded))
 	msg.Data = record
-	revision, unchanged, err = c.writeIf(ctx, encoded, msg, permits)
-	return revision, unchanged, wrap(err, "store", encoded)
+	w, err := c.writeIf(ctx, encoded, msg, permits)
+	return w, wrap(err, "store", encoded)
 }
 
 // writeIf stores a record or a deletion marker if the condition permits it. It does not store a record that is equal to
 // the newest one, whatever their headers, or a marker without a record: these are unchanged. The message of an earlier
 // attempt of the request is a change.
 func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg,
-	permits Condition) (revision uint64, unchanged bool, err error) {
+	permits Condition) (w Written, err error) {
 	id := bucket.MessageID(ctx, msg)
 	for {
 		last, removed := new(jetstream.RawStreamMsg), true
@@ -212,7 +213,7 @@ func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg,
 			permits = func(uint64) error { return nil }
 		}
 		if err == nil && last.Header.Get(jetstream.MsgIDHeader) == id { // stored by an attempt whose acknowledgement was lost
-			return last.Sequence, false, nil
+			return Written{Revision: last.Sequence, Replaces: last.Header.Get(headerReplaces) != ""}, nil
 		}
 		if err == nil {
 			current := last.Sequence
@@ -224,29 +225,43 @@ func (c *Catalog) writeIf(ctx context.Context, encoded string, msg *nats.Msg,
 		removes := bucket.Removes(msg.Header)
 		switch {
 		case err != nil:
-			return 0, false, err
+			return Written{}, err
 		case removes && last.Sequence == 0 && !c.lossy: // else AcceptLoss would restore the record
-			revision, err = c.Fence(ctx)
-			return revision, true, err
-		case removes && removed && last.Sequence > 0:
-			return last.Sequence, true, nil
-		case !removes && !removed && bytes.Equal(last.Data, msg.Data):
-			return last.Sequence, true, nil
+			revision, err := c.Fence(ctx)
+			return Written{Revision: revision, Unchanged: true}, err
+		case removes && removed && last.Sequence > 0,
+			!removes && !removed && bytes.Equal(last.Data, msg.Data):
+			return Written{Revision: last.Sequence, Unchanged: true}, nil
 		}
-		if msg.Header.Del(headerReplaces); !removes && !removed {
+		w.Replaces = !removes && !removed
+		if msg.Header.Del(headerReplaces); w.Replaces {
 			msg.Header.Set(headerReplaces, "1")
 		}
 		// The expected revision makes concurrent deletions write one marker, and
 		// repeats the check after a concurrent write.
 		msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last.Sequence, 10))
-		revision, err = bucket.Publish(ctx, c.js, msg)
+		w.Revision, err = c.publish(ctx, msg)
 		if !bucket.Outdated(err) {
-			return revision, false, err
+			return w, err
 		}
 		if err := retry.Sleep(ctx, retryInterval); err != nil {
-			return 0, false, err
+			return Written{}, err
 		}
 	}
+}
+
+// publish stores the message before ctx ends. It waits at least for minWrite for the acknowledgement of a message that
+// it has sent, so that no client can choose a deadline after which the write is stored and its outcome unknown.
+func (c *Catalog) publish(ctx context.Context, msg *nats.Msg) (uint64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < minWrite {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), minWrite)
+		defer cancel()
+	}
+	return bucket.Publish(ctx, c.js, msg)
 }
 
 // newest returns the newest message of the key, an empty one if it was never written, and whether
@@ -262,18 +277,18 @@ func (c *Catalog) newest(ctx context.Context, encoded string) (msg *jetstream.Ra
 	return msg, bucket.Removes(msg.Header), nil
 }
 
-// Stored returns the revision of the key if the request of ctx (bucket.WithRequest) has written it, as an
-// earlier attempt whose reply was lost may have; else 0.
-func (c *Catalog) Stored(ctx context.Context, key Key) (uint64, error) {
+// Stored returns the write of the key if the request of ctx (bucket.WithRequest) has made it, as an
+// earlier attempt whose reply was lost may have; else zero.
+func (c *Catalog) Stored(ctx context.Context, key Key) (w Written, err error) {
 	encoded, err := key.encode()
 	if err != nil {
-		return 0, err
+		return w, err
 	}
 	last, _, err := c.newest(ctx, encoded)
 	if err != nil || last.Header.Get(jetstream.MsgIDHeader) != bucket.MessageID(ctx, nats.NewMsg(subjects+encoded)) {
-		return 0, err
+		return w, err
 	}
-	return last.Sequence, nil
+	return Written{Revision: last.Sequence, Replaces: last.Header.Get(headerReplaces) != ""}, nil
 }
 
 // Delete removes the record if the condition permits it, and returns the revision of the deletion, and whether there
@@ -286,8 +301,8 @@ func (c *Catalog) Delete(ctx context.Context, key Key, permits Condition) (revis
 	}
 	// The marker has no TTL: the server stores no tombstone for the record that it replaces, and would read it
 	// again from its files after a crash if the marker had expired (nats-server issue 8505).
-	revision, absent, err := c.writeIf(ctx, encoded, newMessage(ctx, bucket.Marker(subjects+encoded)), permits)
-	return revision, err == nil && !absent, wrap(err, "delete", encoded)
+	w, err := c.writeIf(ctx, encoded, newMessage(ctx, bucket.Marker(subjects+encoded)), permits)
+	return w.Revision, err == nil && !w.Unchanged, wrap(err, "delete", encoded)
 }
 
 // Replication returns the replication of the log and the storage limit derived from
@@ -505,11 +520,11 @@ func (c *Catalog) Lost(ctx context.Context) (list []Lost, err error) {
 	return list, nil
 }
 
-// WrittenSince returns the newest revision of each record and alias, deletions included, from the revision on, without
-// the records.
-func (c *Catalog) WrittenSince(ctx context.Context, revision uint64) (list []Change, err error) {
+// WrittenSince returns the newest revision of each record and alias, deletions included, that was stored at or after the
+// time, without the records.
+func (c *Catalog) WrittenSince(ctx context.Context, stored time.Time) (list []Change, err error) {
 	written, err := newestOf(ctx, c.js, c.stream, jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: revision,
+		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &stored,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the last changes of the catalog: %w", err)
@@ -530,7 +545,7 @@ func (c *Catalog) logLost(ctx context.Context) {
 }
 
 // AcceptLoss restores the records that Lost returns, accepts the loss, and creates the history again. It returns
-// the restored records.
+// the restored records with their new revisions, also after an error.
 func (c *Catalog) AcceptLoss(ctx context.Context) (restored []Lost, err error) {
 	list, err := c.Lost(ctx)
 	if err != nil {
@@ -539,9 +554,10 @@ func (c *Catalog) AcceptLoss(ctx context.Context) (restored []Lost, err error) {
 	for _, lost := range list {
 		written, err := c.restore(ctx, lost)
 		if err != nil {
-			return nil, fmt.Errorf("restore %v: %w", lost, err)
+			return restored, fmt.Errorf("restore %v: %w", lost, err)
 		}
-		if written {
+		if written > 0 {
+			lost.Revision = written
 			restored = append(restored, lost)
 		}
 	}
@@ -554,15 +570,15 @@ func (c *Catalog) AcceptLoss(ctx context.Context) (restored []Lost, err error) {
 	return restored, err
 }
 
-// restore writes the revision of the history to the log, unless the record has changed, and reports whether it did.
-func (c *Catalog) restore(ctx context.Context, lost Lost) (written bool, err error) {
+// restore writes the revision of the history to the log, and returns the new one; 0 if the record has changed.
+func (c *Catalog) restore(ctx context.Context, lost Lost) (written uint64, err error) {
 	history, err := c.js.Stream(ctx, HistoryStream)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	stored, err := history.GetMsg(ctx, lost.Revision)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	msg := bucket.Marker(lost.subject)
 	if !bucket.Removes(stored.Header) {
@@ -570,11 +586,11 @@ func (c *Catalog) restore(ctx context.Context, lost Lost) (written bool, err err
 		msg.Data = stored.Data
 	}
 	msg.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(lost.before, 10))
-	_, err = bucket.Publish(ctx, c.js, msg)
+	written, err = bucket.Publish(ctx, c.js, msg)
 	if bucket.Outdated(err) {
-		return false, nil
+		return 0, nil
 	}
-	return err == nil, err
+	return written, err
 }
 
 // History returns the revisions of the key that are retained, newest first. The newest one

@@ -265,14 +265,14 @@ func TestStoredByAnEarlierAttempt(t *testing.T) {
 		}
 		return nil
 	}
-	first, _, err := c.PutIf(ctx, skill(1), []byte("{}"), absent)
+	first, err := c.PutIf(ctx, skill(1), []byte("{}"), absent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, _, err := c.PutIf(ctx, skill(1), []byte("{}"), absent); err != nil || again != first {
-		t.Errorf("got revision %d, %v, want %d", again, err, first)
+	if again, err := c.PutIf(ctx, skill(1), []byte("{}"), absent); err != nil || again != first {
+		t.Errorf("got %+v, %v, want %+v", again, err, first)
 	}
-	_, _, err = c.PutIf(bucket.WithRequest(ctx, "another"), skill(1), []byte("{}"), absent)
+	_, err = c.PutIf(bucket.WithRequest(ctx, "another"), skill(1), []byte("{}"), absent)
 	if !errors.Is(err, errExists) {
 		t.Errorf("another write: got %v, want %v", err, errExists)
 	}
