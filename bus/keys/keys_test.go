@@ -63,6 +63,7 @@ func TestKeysAreAudited(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, _ := create(t, s, keys.Key{Role: schemas.RoleAdmin})
+	two, _ := create(t, s, keys.Key{Role: schemas.RoleReader, Tenants: []string{"acme", "globex"}})
 	for range 2 { // the second time it is revoked
 		if err := s.Revoke(ctx, k.ID); err != nil {
 			t.Fatal(err)
@@ -77,10 +78,34 @@ func TestKeysAreAudited(t *testing.T) {
 	for _, e := range page.Entries {
 		got = append(got, strings.Join([]string{e.Action, e.ID, e.TenantID, e.Message, e.Route}, " "))
 	}
-	want := []string{"revoke_key " + k.ID + " acme the importer cairn key", "create_key " + all.ID + "   ",
+	want := []string{"revoke_key " + k.ID + " acme the importer cairn key", "create_key " + two.ID + " globex  ",
+		"create_key " + two.ID + " acme  ", "create_key " + all.ID + "   ",
 		"create_key " + k.ID + " acme the importer cairn key"}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v, -want +got\n%s", err, diff)
+	}
+}
+
+// TestRevokeWithoutAuditLog revokes a key of a server that has lost the stream of the log, as a leaked one must be. No
+// key is created there.
+func TestRevokeWithoutAuditLog(t *testing.T) {
+	t.Parallel()
+	conn := bustest.Open(t)
+	s := open(t, conn)
+	k, _ := create(t, s, keys.Key{Role: schemas.RoleReader, Tenants: []string{"acme"}})
+	if err := conn.JetStream().DeleteStream(t.Context(), audit.Stream); err != nil {
+		t.Fatal(err)
+	}
+	err := s.Revoke(t.Context(), k.ID)
+	if !errors.Is(err, keys.ErrNotAudited) || !errors.Is(err, bucket.ErrNoStream) {
+		t.Errorf("got %v, want %v and %v", err, keys.ErrNotAudited, bucket.ErrNoStream)
+	}
+	if _, _, err := s.Create(t.Context(), keys.Key{Role: schemas.RoleReader}); !errors.Is(err, bucket.ErrNoStream) {
+		t.Errorf("create: got %v, want %v", err, bucket.ErrNoStream)
+	}
+	list, err := s.List(t.Context())
+	if err != nil || len(list) != 1 || list[0].State(time.Now()) != keys.StateRevoked {
+		t.Errorf("got %+v, %v, want one revoked key", list, err)
 	}
 }
 

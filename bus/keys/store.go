@@ -23,8 +23,12 @@ const (
 	subjects = bucket.SubjectPrefix + bucket.Keys + "."
 )
 
-// ErrNotFound is the error for an id without a key.
-var ErrNotFound = errors.New("no such key")
+var (
+	// ErrNotFound is the error for an id without a key.
+	ErrNotFound = errors.New("no such key")
+	// ErrNotAudited is the error of a change that was made.
+	ErrNotAudited = errors.New("but the audit log has no entry of it")
+)
 
 // Store creates and revokes keys. It may be used concurrently and needs no closing.
 type Store struct {
@@ -49,18 +53,23 @@ func Open(ctx context.Context, conn *bus.Conn) (*Store, error) {
 	return &Store{kv, conn}, nil
 }
 
-// audit adds a change of the key to the audit log, before it is made: a change without an entry is impossible, and an
-// entry of a change that fails is not.
+// audit adds a change of the key to the audit log: an entry for each tenant, or one without.
 func (s *Store) audit(ctx context.Context, action string, k Key) error {
-	e := schemas.AuditEntry{Action: action, Kind: schemas.KindKey, ID: k.ID, Origin: bus.Origin(ctx)}
-	if e.Actor = s.conn.User(); len(k.Tenants) == 1 {
-		e.TenantID = k.Tenants[0]
+	e := schemas.AuditEntry{Action: action, Kind: schemas.KindKey, ID: k.ID, Origin: bus.OriginOf(ctx, s.conn)}
+	tenants := k.Tenants
+	if len(tenants) == 0 {
+		tenants = []string{""}
 	}
-	return audit.Add(ctx, s.conn.JetStream(), e)
+	for _, e.TenantID = range tenants {
+		if err := audit.Add(ctx, s.conn.JetStream(), e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Create stores k under a new id and returns the text of the key, which cannot be retrieved again. The audit log has
-// the origin of ctx.
+// the origin of ctx before, so that there is no key without an entry.
 func (s *Store) Create(ctx context.Context, k Key) (Key, string, error) {
 	k.Created = time.Now().UTC().Truncate(time.Second)
 	secret := k.generate()
@@ -103,7 +112,8 @@ func (s *Store) List(ctx context.Context) ([]Key, error) {
 }
 
 // Revoke revokes the key; edges refuse it within a second. It returns nil for a key that
-// is already revoked. The audit log has the origin of ctx.
+// is already revoked. The audit log has the origin of ctx afterwards, so that a key can be revoked while the log is
+// unavailable: then the error wraps ErrNotAudited.
 func (s *Store) Revoke(ctx context.Context, id string) error {
 	k, revision, err := s.get(ctx, id)
 	if err != nil || !k.Revoked.IsZero() {
@@ -112,13 +122,13 @@ func (s *Store) Revoke(ctx context.Context, id string) error {
 	k.Revoked = time.Now().UTC().Truncate(time.Second)
 	value, err := json.Marshal(k)
 	if err == nil {
-		err = s.audit(ctx, schemas.ActionRevokeKey, k)
-	}
-	if err == nil {
 		_, err = s.kv.Update(ctx, id, value, revision)
 	}
 	if err != nil {
 		return fmt.Errorf("revoke key %s: %w", id, err)
+	}
+	if err := s.audit(ctx, schemas.ActionRevokeKey, k); err != nil {
+		return fmt.Errorf("key %s is revoked, %w: %w", id, ErrNotAudited, err)
 	}
 	return nil
 }

@@ -173,12 +173,15 @@ func (k *key) completeIDs(cmd *cobra.Command) (ids []string) {
 }
 
 func (k *key) revoke(ctx context.Context, s *keys.Store, ids []string, out io.Writer) error {
+	var failed error
 	for i, id := range ids {
-		if err := s.Revoke(ctx, id); err != nil {
-			return errors.Join(printRevoked(out, k.output, ids[:i]), err)
+		err := s.Revoke(ctx, id)
+		if failed = errors.Join(failed, err); err != nil && !errors.Is(err, keys.ErrNotAudited) {
+			ids = ids[:i]
+			break
 		}
 	}
-	return printRevoked(out, k.output, ids)
+	return errors.Join(printRevoked(out, k.output, ids), failed)
 }
 
 func printRevoked(out io.Writer, format string, ids []string) error {
