@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
+	"cairn/bus/audit"
 	"cairn/bus/bucket"
+	"cairn/schemas"
 	"cairn/services/internal/catalog"
 )
 
@@ -23,7 +26,7 @@ func LostRecords(ctx context.Context, conn *bus.Conn) ([]string, error) {
 }
 
 // AcceptLoss accepts the losses of all buckets, so that their health is no longer degraded. It restores the records
-// of the catalog that its history has, and returns them. keyConn is the connection of the user of the API keys.
+// of the catalog that its history has, and returns them; the audit log has each. keyConn is the connection of the user of the API keys.
 func AcceptLoss(ctx context.Context, conn, keyConn *bus.Conn) (restored []string, err error) {
 	for _, row := range []struct {
 		js   jetstream.JetStream
@@ -45,6 +48,12 @@ func AcceptLoss(ctx context.Context, conn, keyConn *bus.Conn) (restored []string
 		return nil, err
 	}
 	list, err := log.AcceptLoss(ctx)
+	for _, r := range list {
+		e := schemas.AuditEntry{Action: schemas.ActionRestore, Kind: r.Key.Kind, ID: r.Key.ID, Alias: r.Key.Alias,
+			TenantID: r.Key.Tenant, Origin: bus.OriginOf(ctx, conn)}
+		e.Revision = schemas.ConsistencyToken{Catalog: log.ID(), Revision: r.Revision}.String()
+		err = cmp.Or(err, audit.Add(ctx, conn.JetStream(), e))
+	}
 	return names(list), err
 }
 

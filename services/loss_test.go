@@ -10,11 +10,13 @@ import (
 	"testing"
 
 	"cairn/bus"
+	"cairn/bus/audit"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/bus/natsserver"
 	"cairn/schemas"
 	"cairn/services"
+	"cairn/services/internal/catalog"
 	"cairn/test/wait"
 )
 
@@ -72,6 +74,62 @@ func TestDamagedTags(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRestoredRecordsAreAudited accepts the loss of a catalog: the audit log has the records that are restored.
+func TestRestoredRecordsAreAudited(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	conn := setUp(t, dir)
+	c, err := catalog.Open(t.Context(), conn.JetStream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range uint64(10) {
+		key := catalog.Key{Kind: schemas.KindSkill, Tenant: "acme", ID: fmt.Sprintf("a.b%d", n)}
+		if _, err := c.Put(t.Context(), key, []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wait.Until(t, "the history has the records", func() bool {
+		s, err := conn.JetStream().Stream(t.Context(), catalog.HistoryStream)
+		return err == nil && s.CachedInfo().State.LastSeq == 10
+	})
+	dir = copyOf(t, dir)
+	file := filepath.Join(dir, "jetstream", "$G", "streams", catalog.Stream, "msgs", "1.blk")
+	if err := os.Truncate(file, 0); err != nil {
+		t.Fatal(err)
+	}
+	conn = setUp(t, dir)
+	restored, err := services.AcceptLoss(t.Context(), conn, conn)
+	if err != nil || len(restored) == 0 {
+		t.Fatalf("restored %q, %v", restored, err)
+	}
+	log, err := audit.Open(t.Context(), conn.JetStream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := log.Page(t.Context(), schemas.AuditQuery{Action: schemas.ActionRestore, TenantID: new("acme")})
+	if err != nil || len(page.Entries) != len(restored) || page.Entries[0].Kind != schemas.KindSkill ||
+		page.Entries[0].Revision == "" {
+		t.Errorf("got %+v, %v, want an entry of each of %q", page.Entries, err, restored)
+	}
+}
+
+// setUp returns a connection to a server with the data directory and the streams.
+func setUp(t *testing.T, dir string) *bus.Conn {
+	t.Helper()
+	server, err := natsserver.Start(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	conn, config := bustest.Dial(t, server), services.Defaults()
+	config.Log = slog.New(slog.DiscardHandler)
+	if err := services.Setup(t.Context(), conn, conn, config); err != nil {
+		t.Fatal(err)
+	}
+	return conn
 }
 
 // runTags runs the service on a server with the data directory until the test ends.

@@ -10,6 +10,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/schemas"
 	"cairn/services"
 )
 
@@ -82,6 +83,7 @@ func acceptLoss(ctx context.Context, conn, keyConn *bus.Conn) finding {
 	const check = "accept loss"
 	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
 	defer cancel()
+	ctx = bus.WithOrigin(ctx, schemas.Origin{Route: "cairn doctor"})
 	restored, err := services.AcceptLoss(ctx, conn, keyConn)
 	if err != nil {
 		return fail(check, err, "retry with a NATS user that may update streams and write records: records that were restored stay")
