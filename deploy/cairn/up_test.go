@@ -28,6 +28,8 @@ func TestUsageErrorsAreOneLine(t *testing.T) {
 		{"an unknown command", []string{"cook"}, `unknown command "cook"`},
 		{"an unknown flag", []string{"up", "--nope"}, "unknown flag: --nope; did you mean --node?; see: cairn up --help"},
 		{"an invalid duration", []string{"up", "--tag-ttl", "3"}, "expected a duration"},
+		{"a retention of less than two minutes", append(quiet, "--audit-retention", "1m"),
+			"--audit-retention: expected at least 2m0s"},
 		{"a time to live of less than a second", append(quiet, "--tag-ttl", "1ms"), "--tag-ttl: expected at least 1s"},
 		{"an unknown sync policy", append(quiet, "--sync", "never"), "expected 1s or always"},
 		{"a negative drain timeout", []string{"edge", "--drain", "-1s"}, "--drain: expected at least 0s"},

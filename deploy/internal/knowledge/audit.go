@@ -34,7 +34,8 @@ func auditCommand() *cobra.Command {
 		Short: "Print who changed which record or key, and why",
 		Long: `Audit prints the changes of records and API keys, the latest first: with a key for a tenant
 those of its tenant, and otherwise of every tenant and the global scope, unless --tenant
-selects one. The actor is the id of the API key, the sub of the token, or the NATS user of a
+selects one. A key for several tenants needs --tenant. Two changes of a record at the same
+time may be listed in the other order: their revisions tell which was first. The actor is the id of the API key, the sub of the token, or the NATS user of a
 command or service that uses NATS.
 
 The format ndjson prints an object per line while it reads, and has no limit by default.`,
@@ -48,7 +49,7 @@ The format ndjson prints an object per line while it reads, and has no limit by 
 	}
 	a.flags(cmd, "")
 	f := cmd.Flags()
-	f.Lookup("tenant").Usage = "only changes of this `TENANT`; empty: of the tenants of the key, and those of the global " +
+	f.Lookup("tenant").Usage = "only changes of this `TENANT`; empty: of the one of the key, or of all and the global " +
 		"scope with a key of every tenant"
 	f.StringVar(&a.filter.Actor, "actor", "", "only changes of this `ACTOR`")
 	flags.Choice(cmd, &a.filter.Action, "action", "", "only this `ACTION`: "+flags.Alternatives(schemas.Actions()),
@@ -136,15 +137,19 @@ func (a *auditOptions) run(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	return output.Result{Value: list, Table: func(t *output.Table) {
-		t.Row("TIME", "ACTOR", "ACTION", "SCOPE", "NAME", "MESSAGE")
+		t.Row("TIME", "ACTOR", "ACTION", "SCOPE", "NAME", "REVISION", "MESSAGE")
 		for _, e := range list {
 			date, _ := time.Parse(time.RFC3339, e.Time) // as written by a worker
 			changed := strings.Trim(name(e.Kind, e.ID), "/")
 			if e.Alias != "" {
 				changed += "@" + e.Alias
 			}
+			revision := "-"
+			if token, err := schemas.ParseConsistencyToken(e.Revision); err == nil && e.Revision != "" {
+				revision = strconv.FormatUint(token.Revision, 10)
+			}
 			t.Row(date.Format(time.RFC3339), cmp.Or(e.Actor, "-"), e.Action, cmp.Or(e.TenantID, schemas.ScopeGlobal),
-				changed, e.Message)
+				changed, revision, e.Message)
 		}
 	}}.Print(out, a.output)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cairn/bus"
+	"cairn/bus/audit"
 	"cairn/deploy/internal/flags"
 	"cairn/schemas"
 	"cairn/services"
@@ -68,7 +69,7 @@ func streamFlags(f *pflag.FlagSet, s *services.Config) {
 	f.DurationVar(&s.RunRetention, "run-retention", s.RunRetention,
 		"how long the summaries of analyses are retained, with their questions; at least 2m, as their events")
 	f.DurationVar(&s.AuditRetention, "audit-retention", s.AuditRetention,
-		"maximum age `DURATION` of entries of the audit log; 0: until its storage is full")
+		"maximum age `DURATION` of entries of the audit log, at least 2m; 0: until its storage is full")
 	f.StringVar(&c.Cluster, "placement-cluster", "", "place streams only in this NATS `CLUSTER`")
 }
 
@@ -84,12 +85,20 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 		flags.AtLeast("stream-limit", c.StreamLimit, 0),
 		flags.AtLeast("analyze-grace", c.Grace, 0),
 		flags.AtLeast("replicas", c.Replication.Replicas, 0),
-		flags.AtLeast("audit-retention", c.AuditRetention, 0),
+		checkRetention(c.AuditRetention),
 		flags.AtLeast("tenant-tags", c.TenantTags.Count, 0),
 		flags.AtLeast("tenant-records", c.TenantRecords.Count, 0),
 		flags.AtLeast("tenant-records-size", b.records, 0),
 		flags.AtLeast("tag-ttl", c.TagTTL, time.Second),
 	)
+}
+
+// checkRetention returns an error for a value of --audit-retention that is too short.
+func checkRetention(retention time.Duration) error {
+	if retention == 0 {
+		return nil
+	}
+	return flags.AtLeast("audit-retention", retention, audit.MinRetention)
 }
 
 // mebibytes is a flag value in MiB, stored in bytes.

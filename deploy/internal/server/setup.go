@@ -52,7 +52,7 @@ after a restart of a NATS server that is not part of a cluster.`,
 
 func (s *setup) run(cmd *cobra.Command, _ []string) error {
 	if err := cmp.Or(flags.AtLeast("replicas", s.config.Replication.Replicas, 0),
-		flags.AtLeast("audit-retention", s.config.AuditRetention, 0)); err != nil {
+		checkRetention(s.config.AuditRetention)); err != nil {
 		return err
 	}
 	s.Timeout = connect.ServerTimeout
