@@ -144,8 +144,8 @@ func (v TemplateVariable) unquoted(value jsontext.Value) jsontext.Value {
 
 // Render returns the body with the values in place of {{name}}. A value is inserted as it is: placeholders in it are
 // not replaced. The value of a variable of another type than string may be a string with its JSON text, since the
-// command line and the Model Context Protocol have texts only. It returns ErrMalformed for values that are missing, undeclared or of another type, and
-// ErrResponseTooLarge if the result has more than 1 MiB.
+// command line and the Model Context Protocol have texts only. It returns ErrMalformed for values that are missing,
+// undeclared or of another type, and ErrResponseTooLarge if the result has more than 1 MiB.
 func (t Template) Render(values map[string]jsontext.Value) (string, error) {
 	var c check
 	if t.Body == "" {

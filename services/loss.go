@@ -26,7 +26,8 @@ func LostRecords(ctx context.Context, conn *bus.Conn) ([]string, error) {
 }
 
 // AcceptLoss accepts the losses of all buckets, so that their health is no longer degraded. It restores the records
-// of the catalog that its history has, and returns them; the audit log has each. keyConn is the connection of the user of the API keys.
+// of the catalog that its history has, and returns them; the audit log has each. keyConn is the connection of the user
+// of the API keys.
 func AcceptLoss(ctx context.Context, conn, keyConn *bus.Conn) (restored []string, err error) {
 	for _, row := range []struct {
 		js   jetstream.JetStream

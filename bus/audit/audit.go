@@ -27,10 +27,10 @@ import (
 const (
 	// Stream is the JetStream stream of the log.
 	Stream = bucket.StreamPrefix + bucket.Audit
-	// DefaultRetention is the time for which entries are retained, and MinRetention the shortest one: for which the
-	// stream rejects duplicates.
+	// DefaultRetention is the time for which entries are retained.
 	DefaultRetention = 90 * 24 * time.Hour
-	MinRetention     = 2 * time.Minute
+	// MinRetention is the shortest retention: the time for which the stream rejects duplicates.
+	MinRetention = 2 * time.Minute
 	// MaxEntries is the number of entries of a tenant, of its keys, and of the global scope, that a stream without a limit
 	// retains. bucket.Setup reduces it for a small stream.
 	MaxEntries = 50_000

@@ -35,8 +35,9 @@ func auditCommand() *cobra.Command {
 		Long: `Audit prints the changes of records and API keys, the latest first: with a key for a tenant
 those of its tenant, and otherwise of every tenant and the global scope, unless --tenant
 selects one. A key for several tenants needs --tenant. Two changes of a record at the same
-time may be listed in the other order: their revisions tell which was first. The actor is the id of the API key, the sub of the token, or the NATS user of a
-command or service that uses NATS.
+time may be listed in the other order: their revisions tell which was first. The actor is
+the id of the API key, the sub of the token, or the NATS user of a command or service that
+uses NATS.
 
 The format ndjson prints an object per line while it reads, and has no limit by default.`,
 		Example: `  cairn audit --since 24h

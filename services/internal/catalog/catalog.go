@@ -184,9 +184,8 @@ func (c *Catalog) AliasNames(ctx context.Context, record Key) (names []string, e
 	return names, wrap(err, "list the aliases of", encoded)
 }
 
-// PutIf writes the record if the condition permits it. If the newest record is equal, it does not write, and returns the
-// revision of that record as unchanged. The checks and the write are atomic with respect to
-// other writes of the key. Without a condition it assumes a new key, and reads the newest record only if there is one.
+// PutIf writes the record if the condition permits it. If the newest record is equal, it does not write, and returns
+// the revision of that record as unchanged. The checks and the write are atomic with respect to other writes of the key. Without a condition it assumes a new key, and reads the newest record only if there is one.
 // After an error the record may have been written.
 func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte, permits Condition) (Written, error) {
 	encoded, err := key.encode()
@@ -520,8 +519,8 @@ func (c *Catalog) Lost(ctx context.Context) (list []Lost, err error) {
 	return list, nil
 }
 
-// WrittenSince returns the newest revision of each record and alias, deletions included, that was stored at or after the
-// time, without the records.
+// WrittenSince returns the newest revision of each record and alias, deletions included, that was stored at or after
+// the time, without the records.
 func (c *Catalog) WrittenSince(ctx context.Context, stored time.Time) (list []Change, err error) {
 	written, err := newestOf(ctx, c.js, c.stream, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartTimePolicy, OptStartTime: &stored,
