@@ -9,6 +9,7 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,6 +183,7 @@ const recoveryTimeout = 10 * time.Second
 // stand-alone server does not respond, it retries for recoveryTimeout. It logs the reason.
 func WaitReady(ctx context.Context, js jetstream.JetStream, task string, do func() error) error {
 	var logged time.Time
+	var missing error // the stream; ctx may end during a later attempt
 	started := time.Now()
 	retryable := func(err error) bool {
 		recovering := timedOut(err) && time.Since(started) < recoveryTimeout
@@ -192,9 +194,16 @@ func WaitReady(ctx context.Context, js jetstream.JetStream, task string, do func
 			logged = time.Now()
 			slog.Warn("waiting for NATS", "err", fmt.Errorf("%s: %w", task, err))
 		}
+		if errors.Is(err, ErrNoStream) {
+			missing = err
+		}
 		return true
 	}
-	if err := retry.Do(ctx, retryable, do); err != nil {
+	err := retry.Do(ctx, retryable, do)
+	if timedOut(err) {
+		err = cmp.Or(missing, err)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", task, err)
 	}
 	return nil

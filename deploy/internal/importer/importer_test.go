@@ -145,11 +145,11 @@ func TestDocuments(t *testing.T) {
       requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}}
 components:
   parameters: {id: {name: id, in: path, schema: {type: string}}}
-  schemas: {Pet: {properties: {parent: {$ref: '#/components/schemas/Pet'}, other: {$ref: 'x.json'}}}}
+  schemas: {Pet: {properties: {parent: {$ref: '#/components/schemas/Pet'}, other: {$ref: '../x.json'}}}}
 `, `openapi|tool/openapi.Pet-Store.pets-get |tool/openapi.Pet-Store.PUT-pets-id |"display_name":"Pet Store: Get a pet"|"status":"deprecated"` +
 			`|"parameters":[{"in":"path","name":"id","schema":{"type":"string"}}]|"server":"https://pets.example.com"|"source_version":"1"` +
-			`|{"schema":{"properties":{"other":{"$ref":"x.json"},"parent":{"$ref":"#/$defs/Pet"}}}}` +
-			`|"$defs":{"Pet":{"properties":{"other":{"$ref":"x.json"},"parent":{"$ref":"#/$defs/Pet"}}}}`},
+			`|{"schema":{"properties":{"other":{"$ref":"../x.json"},"parent":{"$ref":"#/$defs/Pet"}}}}` +
+			`|"$defs":{"Pet":{"properties":{"other":{"$ref":"../x.json"},"parent":{"$ref":"#/$defs/Pet"}}}}`},
 		{"a reference to nothing",
 			pets + "  /a: {post: {requestBody: {content: {application/json: {schema: {$ref: '#/components/none'}}}}}}\n",
 			"invalid: #/components/none: expected a reference to a part of the document"},
