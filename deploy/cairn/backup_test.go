@@ -97,8 +97,8 @@ func TestBackupAndRestore(t *testing.T) {
 	if diff := cmp.Diff(list(fromNATS), list(toNATS)); diff != "" {
 		t.Errorf("keys (-before +restored):\n%s", diff)
 	}
-	if got := do(t, "", "restore", file, "--nats", toNATS); got.code != 1 ||
-		!strings.Contains(got.err, "bucket cairn_catalog is not empty") {
+	if got := do(t, "", "restore", file, "--nats", toNATS); got.code != exitRejected ||
+		!strings.Contains(got.err, "bucket cairn_catalog is not empty") || !strings.Contains(got.err, "set --merge") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cairn/bus"
+	"cairn/bus/backup"
 	"cairn/bus/bucket"
 	"cairn/bus/keys"
 	"cairn/deploy/internal/connect"
@@ -51,6 +52,8 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, keys.ErrNotFound):
 		return exitNotFound
+	case errors.Is(err, backup.ErrNotEmpty):
+		return exitRejected
 	case errors.As(err, &refused):
 		return exitCodeOf(refused.Status)
 	case errors.As(err, &status):
@@ -137,6 +140,8 @@ func hint(err error) string {
 		return "; start it with \"cairn up\", or set --url"
 	case errors.Is(err, connect.ErrNoNATS):
 		return "; set --nats"
+	case errors.Is(err, backup.ErrNotEmpty):
+		return "; to restore records into a running system, set --merge"
 	case errors.Is(err, importer.ErrUnauthenticated):
 		return "; set --source-key or --source-key-file"
 	case errors.Is(err, schemas.ErrUnauthenticated) || errors.Is(err, schemas.ErrAnalysisUnauthenticated):

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,8 +48,8 @@ func TestRestoreMerges(t *testing.T) {
 		{"no backup", "restore promote_test.go --merge", exitUsage, ""},
 		{"a record that the backup does not have", restore + " --merge --tenant acme --record tool/a.b.new", exitNotFound,
 			""},
-		{"the global scope has none", restore + " --merge", 0, "restored 0 records of "},
-		{"a dry run", restore + " --merge --tenant acme --dry-run", 0, changes + "compared 3 records of "},
+		{"the global scope has none", restore + " --merge", 0, "restored 0 of 0 records of "},
+		{"a dry run", restore + " --merge --tenant acme --dry-run", 0, changes + "compared 3 of 3 records of "},
 		{"changes nothing", "get tool/a.b.lost --tenant acme", exitNotFound, ""},
 		{"one record", restore + " --merge --tenant acme --record tools/a.b.changed", 0,
 			"replaced tool/a.b.changed\nrestored 1"},
@@ -58,13 +60,25 @@ func TestRestoreMerges(t *testing.T) {
 		{"and their records", "get tool/a.b.lost@staging --tenant acme -o yaml", 0, "tool_id: a.b.lost\nversion: 2.0.0\n"},
 		{"a record that is not in the backup stays", "get tool/a.b.new --tenant acme -o name", 0, "tool/a.b.new\n"},
 		{"and the other tenant is unchanged", "get tool/a.b.lost --tenant globex", exitNotFound, ""},
-		{"again, nothing changes", restore + " --merge --tenant acme", 0, "restored 3 records of "},
+		{"again, nothing changes", restore + " --merge --tenant acme", 0, "restored 3 of 3 records of "},
 	} {
 		got := cairn("", row.command)
 		text := strings.ReplaceAll(got.out, "tenant_id: acme\n", "")
 		if got.code != row.code || !strings.HasPrefix(text, row.want) {
 			t.Errorf("%s: cairn %s: got %+v, want code %d and %q", row.name, row.command, got, row.code, row.want)
 		}
+	}
+	refused := serving(t, func(w http.ResponseWriter, r *http.Request) { // has no record, and rejects registrations
+		code, status := "CE-081", http.StatusNotFound
+		if r.Method == http.MethodPut {
+			code, status = "CE-007", http.StatusForbidden
+		}
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w, `{"code": %q, "status": %d}`, code, status)
+	})
+	if got := do(t, "", "restore", file, "--merge", "--tenant", "acme", "--url", refused); got.code != exitRejected ||
+		!strings.HasPrefix(got.out, "restored 0 of 3 records of ") || !strings.HasSuffix(got.out, ", 3 refused\n") {
+		t.Errorf("refused registrations: %+v", got)
 	}
 	target, toNATS := reached(t)
 	if got := do(t, "", "restore", file, "--nats", toNATS); got.code != 0 {

@@ -61,7 +61,7 @@ func (m *merging) run(cmd *cobra.Command, checked backup.Checked) error {
 	}
 	results, errs := make([][]string, len(list)), make([]error, len(list))
 	records.Concurrently(len(list), func(i int) { results[i], errs[i] = m.restore(cmd.Context(), list[i]) })
-	verb, unchanged := "restored", 0
+	verb, unchanged, refused := "restored", 0, 0
 	if m.dry {
 		verb = "compared"
 	}
@@ -70,6 +70,7 @@ func (m *merging) run(cmd *cobra.Command, checked backup.Checked) error {
 		output.Lines(cmd.OutOrStdout(), results[i])
 		switch {
 		case errs[i] != nil:
+			refused++
 			if first == nil {
 				first = output.Reported(errs[i])
 			}
@@ -78,8 +79,12 @@ func (m *merging) run(cmd *cobra.Command, checked backup.Checked) error {
 			unchanged++
 		}
 	}
-	output.Line(cmd.OutOrStdout(), fmt.Sprintf("%s %d records of %s, %d unchanged", verb, len(list),
-		checked.Created.Format("2006-01-02 15:04:05 MST"), unchanged))
+	line := fmt.Sprintf("%s %d of %d records of %s, %d unchanged", verb, len(list)-refused, len(list),
+		checked.Created.Format("2006-01-02 15:04:05 MST"), unchanged)
+	if refused > 0 {
+		line += fmt.Sprintf(", %d refused", refused)
+	}
+	output.Line(cmd.OutOrStdout(), line)
 	return first
 }
 
@@ -143,18 +148,19 @@ func identify(kind string, record []byte) (id, tenant string) {
 	return id, tenant
 }
 
-// restore restores a record and its aliases, unless the record changes meanwhile, and returns the changes. A revision
-// that only an alias has is registered before the record.
+// restore restores a record and its aliases, unless the record changes meanwhile, and returns the changes that were
+// made, or in a dry run would be. A revision that only an alias has is registered before the record.
 func (m *merging) restore(ctx context.Context, s *saved) (changes []string, err error) {
 	key := records.ExactKey(s.kind, s.id, m.tenant)
 	current, err := m.Client.Get(ctx, key)
 	if err != nil && !errors.Is(err, schemas.ErrRecordNotFound) {
 		return nil, err
 	}
+	change := ""
 	if current.JSON == nil {
-		changes = append(changes, "created "+s.name())
+		change = "created " + s.name()
 	} else if !bytes.Equal(current.JSON, s.record) {
-		changes = append(changes, "replaced "+s.name())
+		change = "replaced " + s.name()
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.aliases)) {
 		alias := key
@@ -166,30 +172,33 @@ func (m *merging) restore(ctx context.Context, s *saved) (changes []string, err 
 		if bytes.Equal(stored.JSON, s.aliases[name]) {
 			continue
 		}
+		to := schemas.AliasKey{Kind: s.kind, ID: s.id, Name: name, TenantID: key.TenantID}
+		if err := m.promote(ctx, to, &current, s.aliases[name]); err != nil {
+			return changes, err
+		}
 		changes = append(changes, "promoted "+s.name()+"@"+name)
-		if m.dry {
-			continue
-		}
-		if err := m.put(ctx, key, &current, s.aliases[name]); err != nil {
-			return changes, err
-		}
-		_, err = m.Client.PutAlias(ctx, schemas.PutAlias{
-			AliasKey: schemas.AliasKey{Kind: s.kind, ID: s.id, Name: name, TenantID: key.TenantID},
-			Target:   schemas.AliasTarget{Revision: current.Token.String()},
-		})
-		if err != nil {
-			return changes, err
-		}
 	}
-	if m.dry {
-		return changes, nil
+	if err := m.put(ctx, key, &current, s.record); err != nil || change == "" {
+		return changes, err
 	}
-	return changes, m.put(ctx, key, &current, s.record)
+	return slices.Insert(changes, 0, change), nil
 }
 
-// put registers the record unless it is the current one.
+// promote registers the record unless it is the current one, and points the alias to it; in a dry run, it does nothing.
+func (m *merging) promote(ctx context.Context, key schemas.AliasKey, current *client.Record,
+	record jsontext.Value) error {
+	target := schemas.RecordKey{Kind: key.Kind, ID: key.ID, TenantID: key.TenantID}
+	if err := m.put(ctx, target, current, record); err != nil || m.dry {
+		return err
+	}
+	_, err := m.Client.PutAlias(ctx,
+		schemas.PutAlias{AliasKey: key, Target: schemas.AliasTarget{Revision: current.Token.String()}})
+	return err
+}
+
+// put registers the record unless it is the current one, or in a dry run.
 func (m *merging) put(ctx context.Context, key schemas.RecordKey, current *client.Record, record jsontext.Value) error {
-	if bytes.Equal(current.JSON, record) {
+	if m.dry || bytes.Equal(current.JSON, record) {
 		return nil
 	}
 	condition := schemas.Precondition{IfMatch: current.ETag}
