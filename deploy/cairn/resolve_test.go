@@ -14,12 +14,26 @@ func TestResolve(t *testing.T) {
 	if got := do(t, "", "apply", "--url", s.http, "../examples/knowledge"); got.code != 0 {
 		t.Fatal(got)
 	}
+	own := `{"guardrail_id": "guard.no_deletion", "tenant_id": "scopes", "domain": "storage", "description": "own."}`
+	if got := do(t, own, "apply", "--url", s.http, "-"); got.code != 0 {
+		t.Fatal(got)
+	}
 	for _, row := range []struct {
 		name    string
 		args    []string
 		code    int
 		message string
 	}{
+		{"a guardrail of the tenant", []string{"resolve", "storage.volume_capacity", "--tenant", "scopes", "--explain"}, 0,
+			"own.  [tenant, via guards_domain]"},
+		{"and the global one with its id", []string{"resolve", "storage.volume_capacity", "--tenant", "scopes", "--explain"},
+			0, "[global, via guards_domain]"},
+		{"without --explain, the scope of guardrails", []string{"resolve", "storage.volume_capacity", "--tenant", "scopes"},
+			0, "own.  [tenant]"},
+		{"the scope of an absent record", []string{"get", "skill", "cook.bread", "--tenant", "acme", "--scope", "tenant"},
+			exitNotFound, `no skill "cook.bread" in tenant "acme"` + "\n"},
+		{"a variable without a name", []string{"resolve", "--template", "x", "--var", "=x"}, exitUsage,
+			"expected NAME=VALUE"},
 		{"a query", []string{"search", "machines without security patches"}, 0, "Find hosts that miss security patches"},
 		{"an id", []string{"resolve", "network.path_trace"}, 0, "└─ guard.no_secrets"},
 		{"explain prints the source of each part",
@@ -45,6 +59,7 @@ func TestResolve(t *testing.T) {
 		{"an agent of both scopes",
 			[]string{"search", "--kind", "agent", "--tenant", "acme", "--scope", "both", "why is a connection blocked"}, 0,
 			"ops.network_agent"},
+		{"a kind in the plural", []string{"search", "--kind", "tools", "hosts with site and role"}, 0, "TOOL"},
 		{"tools", []string{"search", "--kind", "tool", "hosts with site and role"}, 0, "TOOL"},
 		{"guardrails", []string{"search", "--kind", "guardrail", "never repeat passwords and keys", "-o", "name"}, 0,
 			"guardrail/guard.no_secrets\n"},

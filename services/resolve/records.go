@@ -170,5 +170,5 @@ func inScope[T any](ctx context.Context, r *Resolver, k schemas.RecordKey,
 		}
 		return result, nil
 	}
-	return result, schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q in %s", k.Kind, k.ID, s))
+	return result, schemas.ErrRecordNotFound.Because(fmt.Sprintf("no %s %q in %s", k.Kind, k.ID, s.Text(k.Scope)))
 }

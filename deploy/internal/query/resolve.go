@@ -34,9 +34,9 @@ guardrails and template, and what it links to and is missing; with --tool-class,
 of a class; with --template, the body of a template with the values of --var, and with
 SKILL_ID and --var that of the template of the skill.
 
-With --tenant, records of the tenant take precedence over global ones, and guardrails
-of both scopes apply. Without it, only global records are visible. --explain prints the
-scope and the link of each part.`,
+With --tenant, or a key of one tenant, records of the tenant take precedence over global
+ones, and guardrails of both scopes apply. Otherwise only global records are visible.
+--explain prints the scope and the link of each part.`,
 		Example: `  cairn resolve storage.volume_capacity --tenant acme --explain
   cairn resolve --tool-class inventory.read
   cairn resolve --template tpl.risk_list --var domain=compute --var max=5
@@ -109,7 +109,7 @@ func (r *resolveOptions) tools(ctx context.Context, out io.Writer) error {
 		why := records.ReasonsOf(a.Explained)
 		t.Row("TOOL", "CLASS", "DESCRIPTION")
 		for _, p := range list {
-			t.Row(p.ToolID, p.ToolClass, output.Joined(p.About(), why.Explanation(schemas.KindTool, p.ToolID)))
+			t.Row(p.ToolID, p.ToolClass, output.Joined(p.About(), why.Explanation(schemas.KindTool, p)))
 		}
 	}}.Print(out, r.output)
 }

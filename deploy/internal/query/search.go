@@ -41,7 +41,7 @@ with --kind agent, the agent that matches best. Only active and deprecated recor
 --domain, --status, --labels and --capability restrict the search before it selects the
 best matches. With --tenant, relevant skills and agents of the tenant take precedence over
 global ones; --scope both ranks them together, as tools, guardrails and templates always are.
-Without a tenant, only global records are visible.`,
+Without it and with a key of all tenants, only global records are visible.`,
 		Example: `  cairn search "which volumes are nearly full?" --tenant acme
   cairn search "open change requests" --domain itsm --labels tier=gold --top-k 1
   cairn search "why is a connection blocked" --kind agent
@@ -54,8 +54,9 @@ Without a tenant, only global records are visible.`,
 	}
 	s.Flags(cmd)
 	f := cmd.Flags()
-	flags.Choice(cmd, &s.kind, "kind", "", "`KIND` of the records: skill, agent, tool, guardrail or template",
-		schemas.SearchableKinds()...)
+	kinds := schemas.SearchableKinds()
+	f.StringVar(&s.kind, "kind", kinds[0], "`KIND` of the records: "+flags.Alternatives(kinds))
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
 	s.TenantFlag(cmd, &s.tenant, "`TENANT` scope of the request")
 	f.IntVar(&s.topK, "top-k", schemas.DefaultTopK, "maximum number of records, 1 to 100")
 	flags.Choice(cmd, &s.method, "search", "", "search `METHOD`: text (BM25), vector (kNN) or hybrid (both)",
@@ -89,6 +90,11 @@ func (s *search) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	kind, _ := records.ParseKind(s.kind)
+	if kinds := schemas.SearchableKinds(); !slices.Contains(kinds, kind) {
+		return flags.UsageError(cmd, fmt.Errorf("--kind: expected %s, got %q", flags.Alternatives(kinds), s.kind))
+	}
+	s.kind = kind
 	switch s.kind {
 	case schemas.KindSkill:
 		return s.skills(cmd, args[0], filter)
@@ -153,7 +159,7 @@ func (s *search) print(cmd *cobra.Command, hits result) error {
 			records.Column{Title: "STATUS", Cell: records.Summary.StatusOr, Wide: !inactive},
 			records.Column{Title: "LABELS", Cell: func(r records.Summary) string { return r.Labels.String() }, Wide: true},
 			records.Column{Title: "PURPOSE", Cell: func(r records.Summary) string {
-				return output.Joined(r.About(), why.Explanation(s.kind, r.ID()))
+				return output.Joined(r.About(), why.Explanation(s.kind, r))
 			}},
 		)
 		degraded(t, hits.degraded)
@@ -166,9 +172,10 @@ func (s *search) agent(cmd *cobra.Command, query string, filter schemas.Filter) 
 	if err != nil {
 		return err
 	}
-	names := records.Names(schemas.KindAgent, []records.Summary{{AgentID: a.AgentID}})
+	agent := records.Summaries(a.Record)[0]
+	names := records.Names(schemas.KindAgent, []records.Summary{agent})
 	return output.Result{Value: a, Names: names, Table: func(t *output.Table) {
-		t.Row(output.Joined(a.AgentID, records.ReasonsOf(a.Explained).Explanation(schemas.KindAgent, a.AgentID)))
+		t.Row(output.Joined(a.AgentID, records.ReasonsOf(a.Explained).Explanation(schemas.KindAgent, agent)))
 		t.Row("  score", fmt.Sprintf("%.3f", a.Score))
 		for i, c := range a.Capabilities {
 			t.Row("  "+first(i, "capabilities"), c)

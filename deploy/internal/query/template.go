@@ -25,7 +25,7 @@ func (r rendering) values() (map[string]jsontext.Value, error) {
 	values := map[string]jsontext.Value{}
 	for _, text := range r.variables {
 		name, value, ok := strings.Cut(text, "=")
-		if _, twice := values[name]; !ok || twice {
+		if _, twice := values[name]; !ok || name == "" || twice {
 			return nil, flags.Usage(fmt.Errorf("--var %q: expected NAME=VALUE, each name once", text))
 		}
 		values[name], _ = jsontext.AppendQuote(nil, value) // replaces invalid UTF-8

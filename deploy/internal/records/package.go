@@ -10,21 +10,24 @@ import (
 	"cairn/schemas"
 )
 
-// Reasons maps the kind and ID of a record to its explanation.
-type Reasons map[string]schemas.Explanation
+// Reasons maps records to their explanations.
+type Reasons map[recordKey]schemas.Explanation
+
+// recordKey names a record of a response: a package has guardrails of both scopes with the same id.
+type recordKey struct{ kind, id, scope string }
 
 // ReasonsOf returns the explanations of a response.
 func ReasonsOf(e schemas.Explained) Reasons {
 	r := Reasons{}
 	for _, why := range e.Explain {
-		r[why.Kind+" "+why.ID] = why
+		r[recordKey{why.Kind, why.ID, why.Scope}] = why
 	}
 	return r
 }
 
 // Explanation returns the explanation of a record, or an empty string without --explain.
-func (r Reasons) Explanation(kind, id string) string {
-	why, ok := r[kind+" "+id]
+func (r Reasons) Explanation(kind string, s Summary) string {
+	why, ok := r[recordKey{kind, s.ID(), schemas.ScopeOf(s.TenantID)}]
 	if !ok {
 		return ""
 	}
@@ -41,8 +44,9 @@ func (r Reasons) Explanation(kind, id string) string {
 // WritePackage prints the package of a skill as a tree.
 func WritePackage(out io.Writer, p schemas.SkillPackage) {
 	t := output.NewTable(out)
-	t.Row(output.Joined(p.SkillID, ReasonsOf(p.Explained).Explanation(schemas.KindSkill, p.SkillID)))
-	t.Row("  " + Summaries(p.Manifest)[0].About())
+	skill := Summaries(p.Manifest)[0]
+	t.Row(output.Joined(p.SkillID, ReasonsOf(p.Explained).Explanation(schemas.KindSkill, skill)))
+	t.Row("  " + skill.About())
 	t.Write()
 	WriteParts(out, p)
 }
@@ -66,7 +70,11 @@ func WriteParts(out io.Writer, p schemas.SkillPackage) {
 			if part.kind == schemas.KindContextBuilder && len(s.ToolIDs) > 0 {
 				remark = output.Joined(remark, "→ "+strings.Join(s.ToolIDs, ", "))
 			}
-			t.Row(stem+s.ID(), output.Joined(cmp.Or(s.ContextType, s.ToolClass), remark, why.Explanation(part.kind, s.ID())))
+			source := why.Explanation(part.kind, s)
+			if source == "" && part.kind == schemas.KindGuardrail { // those of both scopes apply
+				source = "[" + schemas.ScopeOf(s.TenantID) + "]"
+			}
+			t.Row(stem+s.ID(), output.Joined(cmp.Or(s.ContextType, s.ToolClass), remark, source))
 		}
 	}
 	for _, m := range p.Missing {

@@ -38,11 +38,19 @@ func (s Scope) Named(name string) []string {
 }
 
 // String describes the scope for error messages.
-func (s Scope) String() string {
-	if s == Global {
+func (s Scope) String() string { return s.Text("") }
+
+// Text describes the scope that a request restricts to name for error messages.
+func (s Scope) Text(name string) string {
+	tenants := s.Named(name)
+	switch {
+	case tenants[0] == Global:
 		return "the global collection"
+	case len(tenants) == 1:
+		return fmt.Sprintf("tenant %q", tenants[0])
+	default:
+		return fmt.Sprintf("tenant %q or the global collection", tenants[0])
 	}
-	return fmt.Sprintf("tenant %q or the global collection", string(s))
 }
 
 // First returns the first tenant for which exists returns true, in order of precedence.
