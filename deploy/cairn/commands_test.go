@@ -74,6 +74,9 @@ func TestRunCommands(t *testing.T) {
 	if got := do(t, "", "__complete", "runs", "cancel", "--url", url, run[:4]); strings.Contains(got.out, run) {
 		t.Errorf("completion of a run that has ended: %+v", got)
 	}
+	if got := do(t, "", "runs", "list", "--url", url, "--since", "1h", "--limit", "1000"); !strings.Contains(got.out, run) {
+		t.Errorf("since an hour ago: %+v", got)
+	}
 	if got := do(t, "", "runs", "list", "--url", url, "--state", "gone"); got.code != exitUsage ||
 		!strings.Contains(got.err, "canceled") {
 		t.Errorf("%+v", got)
@@ -127,6 +130,7 @@ func TestExitCodes(t *testing.T) {
 			exitUnavailable},
 		{"an absent estate of a server", []string{"ask", "--estate", code(404, "no"), "q"}, exitNotFound},
 		{"an absent file", []string{"apply", absent}, exitUsage},
+		{"no records", []string{"diff", "-"}, exitUsage},
 		{"an absent file to compare", []string{"diff", absent}, exitUsage},
 		{"an absent source", []string{"import", absent}, exitUsage},
 		{"an absent command", []string{"import", "--", absent}, exitUsage},

@@ -41,6 +41,10 @@ func TestPromoteAndRollback(t *testing.T) {
 			return do(t, "", "resolve", "net.pinned@"+version, "--url", url, "--tenant", "promote").code == 0
 		})
 	}
+	do(t, `{"skill_id": "net.single"}`, "apply", "--url", url, "--tenant", "promote", "-")
+	history := do(t, "", "get", "skill/net.pinned", "--history", "-o", "name", "--url", url, "--tenant", "promote").out
+	revisions := strings.Fields(history)
+	first := revisions[len(revisions)-1]
 	for _, row := range []struct {
 		name, command string
 		code          int
@@ -60,16 +64,25 @@ func TestPromoteAndRollback(t *testing.T) {
 		{"changes it again", "get skill/net.pinned -o json", 0, `"version": "1.1.0"`},
 		{"a rollback to a version", "rollback skill/net.pinned --to 1.0.0", 0, ""},
 		{"changes it, too", "get skill/net.pinned -o json", 0, `"version": "1.0.0"`},
-		{"an absent version to roll back to", "rollback skill/net.pinned --to 9.0.0", exitNotFound, ""},
+		{"an absent version to roll back to", "rollback skill/net.pinned --to 9.0.0", exitNotFound, "has no version 9.0.0"},
 		{"an invalid revision", "rollback skill/net.pinned --to X", exitUsage, ""},
 		{"no record", "rollback skill/net.none", exitNotFound, ""},
 		{"an alias is deleted", "promote skill/net.pinned staging --delete", 0, "deleted skill/net.pinned@staging"},
 		{"a deletion names the aliases", "delete skill/net.pinned", 0, "deleted skill/net.pinned and its aliases production"},
 		{"a rollback of a deletion", "rollback skill/net.pinned", 0, ""},
 		{"restores the record", "get skill/net.pinned -o json", 0, `"version": "1.0.0"`},
+		{"an alias of a revision", "promote skill/net.pinned@" + first + " oldest", 0,
+			"skill/net.pinned@oldest is revision " + first},
+		{"an absent revision", "promote skill/net.pinned@999999 oldest", exitNotFound, "revision 999999"},
+		{"a rollback to the registered revision", "rollback skill/net.pinned --to oldest", 0, "unchanged: skill/net.pinned"},
+		{"to an empty version", "rollback skill/net.pinned --to=", exitUsage, "--to: expected a version"},
+		{"a deletion of an absent alias", "promote skill/net.pinned none --delete", exitNotFound,
+			"no alias skill/net.pinned@none"},
+		{"of an alias with a version", "promote skill/net.pinned@oldest none --delete", exitUsage, "without a version"},
+		{"a record with one revision", "rollback skill/net.single", exitNotFound, "has no revision before the newest one"},
 	} {
 		got := do(t, "", append(strings.Fields(row.command), "--url", url, "--tenant", "promote")...)
-		if got.code != row.code || !strings.Contains(got.out, row.want) {
+		if got.code != row.code || !strings.Contains(got.out+got.err, row.want) {
 			t.Errorf("%s: cairn %s: got %+v, want code %d and %q", row.name, row.command, got, row.code, row.want)
 		}
 	}

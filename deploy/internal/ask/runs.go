@@ -49,7 +49,7 @@ func listCommand() *cobra.Command {
 		Long: `List prints the runs of the key's tenants, the latest first, with their questions. Without
 authentication, or with a key for all tenants, it prints all runs, but not the questions of
 tenants. A run can be followed until two minutes after its end.`,
-		Example:           "  cairn runs list --since 2026-11-24T12:00:00Z\n  cairn runs list --state running -o name | xargs cairn runs cancel",
+		Example:           "  cairn runs list --since 1h\n  cairn runs list --state running -o name | xargs cairn runs cancel",
 		Args:              flags.Args("no arguments", 0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              l.run,
@@ -59,7 +59,7 @@ tenants. A run can be followed until two minutes after its end.`,
 		schemas.RunRunning, schemas.RunDone, schemas.RunFailed, schemas.RunCanceled)
 	cmd.Flags().StringVar(&l.User, "user", "", "only ended runs of the credential with this `ID`")
 	cmd.Flags().StringVar(&l.Model, "model", "", "only ended runs with this `MODEL`")
-	cmd.Flags().StringVar(&l.Since, "since", "", "only runs that started at this `TIME` or later, RFC 3339")
+	cmd.Flags().StringVar(&l.Since, "since", "", "only runs that started at this `TIME` or later: "+flags.PastTimeUsage)
 	cmd.Flags().IntVar(&l.limit, "limit", 100, "maximum number of runs")
 	flags.Output(cmd, &l.output, "table", "json", "yaml", "name")
 	return cmd
@@ -67,6 +67,10 @@ tenants. A run can be followed until two minutes after its end.`,
 
 func (l *list) run(cmd *cobra.Command, _ []string) error {
 	if err := flags.AtLeast("limit", l.limit, 1); err != nil {
+		return err
+	}
+	var err error
+	if l.Since, err = flags.PastTime("since", l.Since); err != nil {
 		return err
 	}
 	errOut := cmd.ErrOrStderr()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/deploy/internal/records"
 	"cairn/schemas"
 )
 
@@ -55,8 +55,8 @@ The format ndjson prints an object per line while it reads, and has no limit by 
 	f.StringVar(&a.filter.Actor, "actor", "", "only changes of this `ACTOR`")
 	flags.Choice(cmd, &a.filter.Action, "action", "", "only this `ACTION`: "+flags.Alternatives(schemas.Actions()),
 		append([]string{""}, schemas.Actions()...)...)
-	f.StringVar(&a.since, "since", "", "only changes since this `TIME`: RFC 3339, or a duration such as 24h or 7d")
-	f.StringVar(&a.until, "until", "", "only changes before this `TIME`: RFC 3339, or a duration such as 24h or 7d")
+	f.StringVar(&a.since, "since", "", "only changes since this `TIME`: "+flags.PastTimeUsage)
+	f.StringVar(&a.until, "until", "", "only changes before this `TIME`: "+flags.PastTimeUsage)
 	f.IntVar(&a.limit, "limit", 0, "maximum number of changes; 0: 100, or all with -o ndjson")
 	flags.Output(cmd, &a.output, "table", "json", "yaml", lines)
 	return cmd
@@ -65,41 +65,43 @@ The format ndjson prints an object per line while it reads, and has no limit by 
 // parse sets the filter.
 func (a *auditOptions) parse(args []string) (err error) {
 	if len(args) > 0 {
-		if id, ok := strings.CutPrefix(args[0], schemas.KindKey+"/"); ok {
-			a.filter.Kind, a.filter.ID = schemas.KindKey, id
-		} else if _, keys, err := a.targets(args); err != nil {
+		if err := a.target(args[0]); err != nil {
 			return err
-		} else if len(keys) == 0 {
-			return flags.Usage(errors.New("expected KIND/ID"))
-		} else {
-			a.filter.Kind, a.filter.ID = keys[0].Kind, keys[0].ID
 		}
 	}
-	if a.filter.Since, err = pastTime(a.since); err != nil {
-		return flags.Usage(fmt.Errorf("--since: %w", err))
+	if a.filter.Since, err = flags.PastTime("since", a.since); err != nil {
+		return err
 	}
-	if a.filter.Until, err = pastTime(a.until); err != nil {
-		return flags.Usage(fmt.Errorf("--until: %w", err))
+	if a.filter.Until, err = flags.PastTime("until", a.until); err != nil {
+		return err
+	}
+	since, _ := time.Parse(time.RFC3339, a.filter.Since) // zero if empty
+	until, err := time.Parse(time.RFC3339, a.filter.Until)
+	if err == nil && until.Before(since) {
+		return flags.Usage(errors.New("--until: expected a time after --since"))
 	}
 	a.filter.TenantID = schemas.Optional(a.tenant)
 	return flags.AtLeast("limit", a.limit, 0)
 }
 
-// pastTime returns the time of a text in RFC 3339, or the time before now by a duration.
-func pastTime(text string) (string, error) {
-	if _, err := time.Parse(time.RFC3339, text); text == "" || err == nil {
-		return text, nil
+// target sets the filter of the kind and id.
+func (a *auditOptions) target(text string) error {
+	name, id, _ := strings.Cut(text, "/")
+	kind, ok := records.ParseKind(name)
+	if name == schemas.KindKey {
+		kind, ok = name, true
 	}
-	days, hours := strings.CutSuffix(text, "d")
-	n, err := strconv.ParseUint(days, 10, 16)
-	ago := time.Duration(n) * 24 * time.Hour
-	if err != nil || !hours {
-		ago, err = time.ParseDuration(text)
+	kinds := append(schemas.Kinds(), schemas.KindKey)
+	if !ok || id == "" {
+		return flags.Usage(fmt.Errorf("%q: expected KIND/ID with the kind %s%s", text, flags.Alternatives(kinds),
+			flags.DidYouMean(name, kinds)))
 	}
-	if err != nil || ago < 0 {
-		return "", fmt.Errorf("expected a time such as 2026-11-24T12:00:00Z, or a duration such as 24h or 7d, got %q", text)
+	if record, target := cutVersion(id); target != (schemas.AliasTarget{}) {
+		return flags.Usage(fmt.Errorf("%q: expected KIND/ID without a version; %s/%s includes the changes of its aliases",
+			text, kind, record))
 	}
-	return time.Now().Add(-ago).UTC().Format(time.RFC3339Nano), nil
+	a.filter.Kind, a.filter.ID = kind, id
+	return nil
 }
 
 func (a *auditOptions) run(cmd *cobra.Command, args []string) error {
@@ -145,12 +147,8 @@ func (a *auditOptions) run(cmd *cobra.Command, args []string) error {
 			if e.Alias != "" {
 				changed += "@" + e.Alias
 			}
-			revision := "-"
-			if token, err := schemas.ParseConsistencyToken(e.Revision); err == nil && e.Revision != "" {
-				revision = strconv.FormatUint(token.Revision, 10)
-			}
 			t.Row(date.Format(time.RFC3339), cmp.Or(e.Actor, "-"), e.Action, cmp.Or(e.TenantID, schemas.ScopeGlobal),
-				changed, revision, e.Message)
+				changed, cmp.Or(e.Revision, "-"), e.Message)
 		}
 	}}.Print(out, a.output)
 }

@@ -40,7 +40,7 @@ revision before the first one.`,
 	r.flags(cmd, "`TENANT` of the record; empty: global scope")
 	connect.MessageFlag(cmd)
 	cmd.Flags().StringVar(&r.to, "to", "",
-		"`VERSION`, alias or revision of the history; empty: the revision before the newest one")
+		"`VERSION`, alias or revision of the history; by default the revision before the newest one")
 	return cmd
 }
 
@@ -48,6 +48,9 @@ func (r *rollbackOptions) run(cmd *cobra.Command, args []string) error {
 	_, keys, err := r.targets(args)
 	if err == nil && len(keys) != 1 {
 		err = flags.UsageError(cmd, errors.New("expected KIND ID or KIND/ID"))
+	}
+	if err == nil && r.to == "" && cmd.Flags().Changed("to") {
+		err = flags.UsageError(cmd, errors.New("--to: expected a version, an alias or a revision"))
 	}
 	if err != nil {
 		return err
@@ -66,8 +69,12 @@ func (r *rollbackOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	output.Line(cmd.OutOrStdout(), fmt.Sprintf("registered revision %s of %s again, as revision %d", target.Token,
-		name(key.Kind, key.ID), stored.Token.Revision))
+	line := fmt.Sprintf("registered revision %s of %s again, as revision %s", target.Token, name(key.Kind, key.ID),
+		stored.Token)
+	if stored.Unchanged {
+		line = fmt.Sprintf("unchanged: %s equals revision %s", name(key.Kind, key.ID), target.Token)
+	}
+	output.Line(cmd.OutOrStdout(), line)
 	return nil
 }
 
@@ -96,6 +103,10 @@ func (r *rollbackOptions) target(ctx context.Context, key schemas.RecordKey,
 			return r.Client.GetRevision(ctx, schemas.RecordAt{RecordKey: key, Revision: revision.Revision})
 		}
 	}
+	missing := "revision before the newest one"
+	if version {
+		missing = "version " + r.to
+	}
 	return client.Record{}, schemas.ErrRecordNotFound.Because(
-		fmt.Sprintf("the history of %s %q has no such revision", key.Kind, key.ID))
+		fmt.Sprintf("the history of %s %q has no %s", key.Kind, key.ID, missing))
 }

@@ -43,7 +43,7 @@ var formats = map[string]func(name string, data []byte) []ParsedRecord{
 }
 
 // ReadAll reads the records of files and directories in order; files of a directory are
-// read in lexical order. "-" means stdin.
+// read in lexical order. "-" means stdin, which must have a record.
 func ReadAll(paths []string, stdin io.Reader) ([]ParsedRecord, error) {
 	var list []ParsedRecord
 	for _, path := range paths {
@@ -52,7 +52,11 @@ func ReadAll(paths []string, stdin io.Reader) ([]ParsedRecord, error) {
 			if err != nil {
 				return nil, fmt.Errorf("read stdin: %w", err)
 			}
-			list = append(list, Parse("stdin", data)...)
+			parsed := Parse("stdin", data)
+			if len(parsed) == 0 {
+				return nil, errors.New("stdin: no records")
+			}
+			list = append(list, parsed...)
 			continue
 		}
 		files, err := Files(path)
