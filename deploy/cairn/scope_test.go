@@ -69,6 +69,18 @@ func TestScopeOfKey(t *testing.T) {
 			}
 		}
 	}
+	access := []string{"--url", p.http, "--key", create("--tenant", "team")}
+	link := `{"skill_id": "net.own", "tool_ids": ["net.own.run"]} {"tool_id": "net.own.run"}`
+	if got := do(t, link, append([]string{"apply", "-"}, access...)...); got.code != 0 {
+		t.Fatal(got)
+	}
+	access[3] = create("--tenant", "team", "--role", "reader")
+	for _, command := range [][]string{{"delete", "tool/net.own.run"}, {"edit", "tool/net.own.run", "--editor", "false"}} {
+		got := do(t, "", append(command, access...)...)
+		if got.code != exitRejected || !strings.Contains(got.err, "CE-007") {
+			t.Errorf("a reader: %v: %+v, want CE-007", command, got)
+		}
+	}
 	for _, command := range [][]string{{"apply", file}, {"export"}, {"get", "skill"}, {"search", "routes"}} {
 		got := do(t, "", append(command, "--url", p.http, "--key", several)...)
 		if got.code == 0 || !strings.Contains(got.err+got.out, "tenant") {

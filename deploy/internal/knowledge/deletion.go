@@ -60,9 +60,13 @@ func (d *deletion) permit(cmd *cobra.Command) error {
 			lines = append(lines, fmt.Sprintf("%s: %v", name(key.Kind, key.ID), outside[i]))
 		}
 	}
-	switch {
-	case len(lines) == 0:
+	if len(lines) == 0 {
 		return nil
+	}
+	if err := permit(cmd.Context(), d.client, d.keys[0].TenantID); err != nil {
+		return err
+	}
+	switch {
 	case d.dry || !isTerminal(cmd):
 		return schemas.ErrRecordReferenced.Because(strings.Join(lines, "; ") + "; --force deletes nevertheless")
 	case confirm(cmd, lines, "Delete nevertheless?"):

@@ -70,6 +70,9 @@ func (e *editOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := permit(cmd.Context(), e.Client, key.TenantID); err != nil {
+		return err
+	}
 	text, err := output.YAML(base.JSON)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@
 package knowledge
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/records"
+	"cairn/edge/client"
 	"cairn/schemas"
 )
 
@@ -37,6 +39,19 @@ func (c *connection) flags(cmd *cobra.Command, tenantUsage string) {
 // key returns the key of a record in the scope that the flags select.
 func (c *connection) key(kind, id string) schemas.RecordKey {
 	return schemas.RecordKey{Kind: kind, ID: id, TenantID: schemas.Optional(c.tenant)}
+}
+
+// permit returns schemas.ErrForbidden if the credential may not change the records of the tenant.
+func permit(ctx context.Context, c *client.Client, tenant *string) error {
+	caller, err := c.Identity(ctx)
+	if err != nil || caller.Role == "" { // without authentication
+		return err
+	}
+	identity := &schemas.Identity{Role: caller.Role, Tenants: caller.Tenants}
+	if err := identity.Authorize(schemas.PermissionRegister); err != nil {
+		return err
+	}
+	return identity.AuthorizeTenant(schemas.PermissionRegister, &schemas.Unregister{TenantID: tenant})
 }
 
 const targetsUse = "KIND ID…|KIND/ID…"
