@@ -80,7 +80,7 @@ func TestDecodeErrors(t *testing.T) {
 			"query: required without skill_id"},
 		{"several invalid fields",
 			decodeMessage[schemas.SkillQuery](t, `{"query":"x","top_k":101,"tenant_id":""}`, schemas.ErrMalformed),
-			"top_k: expected an integer from 1 to 100, got 101: tenant_id: must not be empty; omit it for the global scope"},
+			"top_k: expected an integer from 1 to 100, got 101; tenant_id: must not be empty; omit it for the global scope"},
 		{"a request_id of 256 characters",
 			decodeMessage[schemas.TagKey](t, `{"request_id":"`+long[1:]+`"}`, schemas.ErrMalformed), ""},
 		{"a request_id of 257", decodeMessage[schemas.TagKey](t, `{"request_id":"`+long+`"}`, schemas.ErrMalformed),

@@ -105,8 +105,12 @@ func (e *Error) Message() string {
 	if e.Detail != "" && e.Detail != summary(e.Fields) {
 		parts = append(parts, e.Detail)
 	}
-	for _, f := range e.Fields {
-		parts = append(parts, f.String())
+	fields := make([]string, len(e.Fields))
+	for i, f := range e.Fields {
+		fields[i] = f.String()
+	}
+	if len(fields) > 0 {
+		parts = append(parts, strings.Join(fields, "; "))
 	}
 	return strings.Join(parts, ": ")
 }

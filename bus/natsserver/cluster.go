@@ -38,7 +38,7 @@ func (c Cluster) options(o *server.Options) (err error) {
 	if c.Secret != "" {
 		o.Cluster.Username, o.Cluster.Password = routeUser, c.Secret
 	}
-	if o.Cluster.Host, o.Cluster.Port, err = address("cluster address", c.Listen); err != nil {
+	if o.Cluster.Host, o.Cluster.Port, err = address("cluster address (--cluster-listen)", c.Listen); err != nil {
 		return err
 	}
 	o.Tags = c.Tags

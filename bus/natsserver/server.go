@@ -118,7 +118,7 @@ func (s *Server) start(listen string, list []Option) error {
 	}
 	var err error
 	if listen != "" {
-		if o.Host, o.Port, err = address("NATS address", listen); err != nil {
+		if o.Host, o.Port, err = address("NATS address (--nats-listen)", listen); err != nil {
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ func (s *Server) start(listen string, list []Option) error {
 }
 
 // address parses a listen address and checks that it is not in use. Errors begin with purpose, such
-// as "NATS listen".
+// as "NATS address".
 func address(purpose, listen string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -163,7 +163,7 @@ func address(purpose, listen string) (host string, port int, err error) {
 	}
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
-		return "", 0, fmt.Errorf("NATS listen: %w", err)
+		return "", 0, fmt.Errorf("%s: %w", purpose, err)
 	}
 	return host, port, l.Close()
 }

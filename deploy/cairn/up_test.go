@@ -71,7 +71,7 @@ func TestUsageErrorsAreOneLine(t *testing.T) {
 		{"a worker's too", []string{"worker", "--metrics", ":0"}, "--metrics-insecure"},
 		{"profiles without a listener", append(quiet, "--pprof"), "--metrics"},
 		{"a port in use", []string{"up", "--http", address}, "address already in use"},
-		{"a NATS port in use", append(quiet, "--nats-listen", address), "address already in use"},
+		{"a NATS port in use", append(quiet, "--nats-listen", address), "(--nats-listen): listen tcp "},
 		{"an invalid data directory", append(quiet, "--data", filepath.Join(file, "data")), "not a directory"},
 		{"an unknown model", append(quiet, "--model", "oracle:"), `model "oracle:"`},
 		{"an unknown index", append(quiet, "--index", "cards:"), `index "cards:"`},

@@ -54,6 +54,10 @@ func health(h schemas.Health) []finding {
 	for _, s := range h.Services {
 		list = append(list, status("role "+s.Service, s))
 		list = append(list, backends(s)...)
+		if s.Dangling != nil {
+			list = append(list, warn("references", fmt.Sprintf("%d link to records that do not exist", s.Dangling.Count),
+				"register the records or remove the links that cairn status lists"))
+		}
 	}
 	return list
 }

@@ -26,6 +26,15 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
+func TestDanglingReferences(t *testing.T) {
+	t.Parallel()
+	h := schemas.Health{Services: []schemas.Health{{Dangling: &schemas.DanglingReferences{Count: 3}}}}
+	list := health(h)
+	if got := list[len(list)-1]; got.Result != warned || got.Detail != "3 link to records that do not exist" {
+		t.Errorf("got %+v, want a warning about 3 references", got)
+	}
+}
+
 func TestFindingsSuggestFixes(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, detail, want string }{

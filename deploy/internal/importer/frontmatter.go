@@ -51,10 +51,15 @@ func parseSkillFile(text []byte, dir string) (head frontmatter, body string, err
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte("\n"+parts[1]), &doc); err != nil {
-		if yaml.Unmarshal([]byte("\n"+tolerated(parts[1])), &doc) != nil {
+		text, quoted := tolerated(parts[1])
+		if yaml.Unmarshal([]byte("\n"+text), &doc) != nil {
 			return head, "", fmt.Errorf("frontmatter: expected valid YAML, got %w", err)
 		}
-		head.report("frontmatter", "expected valid YAML, got %v", err)
+		note := ""
+		if len(quoted) > 0 {
+			note = "; " + strings.Join(quoted, ", ") + " kept as text; quote it"
+		}
+		head.report("frontmatter", "expected valid YAML, got %v%s", err, note)
 	}
 	if doc.Kind != yaml.DocumentNode || doc.Content[0].Kind != yaml.MappingNode {
 		return head, "", errors.New("frontmatter: expected a YAML mapping")
@@ -74,18 +79,19 @@ var (
 
 // tolerated returns invalid YAML with the changes that other readers of SKILL.md files make: tabs of the
 // indentation become spaces, and values that are invalid on their own, such as text with an unquoted ": ",
-// become quoted strings.
-func tolerated(text string) string {
+// become quoted strings. It returns the names of the quoted fields.
+func tolerated(text string) (valid string, quoted []string) {
 	text = leadingTabs.ReplaceAllStringFunc(text, func(s string) string { return strings.ReplaceAll(s, "\t", "  ") })
-	return plainField.ReplaceAllStringFunc(text, func(field string) string {
+	valid = plainField.ReplaceAllStringFunc(text, func(field string) string {
 		var value yaml.Node
 		if yaml.Unmarshal([]byte(field), &value) == nil {
 			return field
 		}
 		parts := plainField.FindStringSubmatch(field)
-		quoted := strings.ReplaceAll(strings.TrimRight(parts[2], " \t\n"), "'", "''")
-		return parts[1] + ": '" + quoted + "'\n"
+		quoted = append(quoted, parts[1])
+		return parts[1] + ": '" + strings.ReplaceAll(strings.TrimRight(parts[2], " \t\n"), "'", "''") + "'\n"
 	})
+	return valid, quoted
 }
 
 // words returns the items of a list, separated by blanks.

@@ -236,7 +236,7 @@ func TestSkills(t *testing.T) {
 		{"a long description gives a warning", "---\nname: pdf-forms\ndescription: " + strings.Repeat("ä", 1025) + "\n---\n",
 			false, "skill/docs.pdf-forms |warning: description: expected at most 1024 characters, got 1025"},
 		{"a description with an unquoted colon", "---\nname: pdf-forms\ndescription: It's for PDF: use when: \"x\"\n---\n",
-			false, `"description":"It's for PDF: use when: \"x\""|warning: frontmatter: expected valid YAML, got yaml: line 3`},
+			false, `"description":"It's for PDF: use when: \"x\""|; description kept as text; quote it`},
 		{"an unquoted colon in a further line", "---\ndescription: Fills\n  forms: and\n\n  lists\nname: pdf-forms\n---\n",
 			false, `"description":"Fills forms: and\nlists"`},
 		{"a description that begins with asterisks", "---\nname: pdf-forms\ndescription: **Fills** forms\n---\n", false,
