@@ -31,7 +31,7 @@ func TestAuditCommand(t *testing.T) {
 			"--message: expected at most 1024 bytes"},
 		{"the log", []string{"audit"}, 0, "  -      delete    audit  tool/a.b.d  "},
 		{"the change of an edit", []string{"audit", "--action", "replace"}, 0, "  for x\n"},
-		{"the revisions, which give the order", []string{"audit"}, 0, "  NAME        REVISION  MESSAGE\n"},
+		{"the revisions, which give the order", []string{"audit"}, 0, "  NAME        REVISION"},
 		{"the changes of a record", []string{"audit", "tool/a.b.c"}, 0, "größere Platten\n"},
 		{"a message of an alias", []string{"promote", "tool/a.b.c", "stable", "-m", "tested"}, 0,
 			"tool/a.b.c@stable is revision"},

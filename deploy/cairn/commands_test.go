@@ -74,7 +74,8 @@ func TestRunCommands(t *testing.T) {
 	if got := do(t, "", "__complete", "runs", "cancel", "--url", url, run[:4]); strings.Contains(got.out, run) {
 		t.Errorf("completion of a run that has ended: %+v", got)
 	}
-	if got := do(t, "", "runs", "list", "--url", url, "--since", "1h", "--limit", "1000"); !strings.Contains(got.out, run) {
+	got := do(t, "", "runs", "list", "--url", url, "--since", "1h", "--limit", "1000")
+	if !strings.Contains(got.out, run) {
 		t.Errorf("since an hour ago: %+v", got)
 	}
 	if got := do(t, "", "runs", "list", "--url", url, "--state", "gone"); got.code != exitUsage ||

@@ -186,8 +186,8 @@ func (c *Catalog) AliasNames(ctx context.Context, record Key) (names []string, e
 
 // PutIf writes the record if the condition permits it. If the newest record is equal, it does not write, and returns
 // the revision of that record as unchanged. The checks and the write are atomic with respect to other writes of the
-// key. Without a condition it assumes a new key, and reads the newest record only if there is one. After an error the record
-// may have been written.
+// key. Without a condition it assumes a new key, and reads the newest record only if there is one. After an error the
+// record may have been written.
 func (c *Catalog) PutIf(ctx context.Context, key Key, record []byte, permits Condition) (Written, error) {
 	encoded, err := key.encode()
 	if err != nil {
