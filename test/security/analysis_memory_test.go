@@ -58,7 +58,7 @@ func TestManySmallAnalyses(t *testing.T) {
 	calls.Wait()
 	for i, o := range outcomes {
 		if o.err != nil || o.status != http.StatusOK || !o.done {
-			t.Errorf("analysis %d: got %+v, want 200 and a whole stream", i, o)
+			t.Errorf("analysis %d: got %+v, %v, want 200 and a whole stream", i, o, o.err)
 		}
 	}
 }
