@@ -115,7 +115,7 @@ func testCatalogOrder(t *testing.T, s *suite) {
 	p.click("Domain")
 	p.waitText("tbody tr:first-child", "b.one.tool")
 	p.wait("location.hash.includes('sort=domain') && location.hash.includes('descending=true')")
-	p.store("tool/a.two.tool", "ordered", `{"domain": "a", "labels": {"team": "network"}}`)
+	p.store("tool/a.two.tool", "ordered", `{"domain": "a", "labels": {"team": "network"}, "tool_class": "x"}`)
 	p.click("Changed")
 	p.waitText("tbody tr:first-child", "a.two.tool")
 	p.click("All")
