@@ -121,25 +121,32 @@ function Icon({ path }) { return html`<svg viewBox="0 0 16 16" aria-hidden="true
 
 // TenantPicker selects the tenant of all views.
 function TenantPicker({ caller }) {
+  const known = tenantsOf(caller);
   const [text, setText] = useState(tenant());
   const [prefix, setPrefix] = useState(); // of the listed tenants; undefined: none yet
   useEffect(() => setText(tenant()), [tenant()]);
   const { data: listed } = useRequest(async (signal) => (prefix === undefined ? [] : (await call('GET', '/tenants', { query: { prefix }, signal })).data.tenants), [prefix]);
-  const select = (value) => {
+  const given = tenant();
+  const view = route.get().path.join('/'); // which may have registered the first record of the tenant
+  const { data: absent } = useRequest(async (signal) => (!known && given ?
+    !(await call('GET', '/tenants', { query: { prefix: given }, signal })).data.tenants.some((t) => t.tenant_id === given) : false), [given, view]);
+  const select = (name) => {
+    const value = name === 'global' && !listed?.some((t) => t.tenant_id === name) ? '' : name;
+    setText(value);
     const { path, params } = route.get();
     const kept = Object.fromEntries([...params].filter(([name]) => name !== 'cursor' && name !== 'scope'));
     navigate(link(path, { ...kept, tenant: value }));
   };
-  const known = tenantsOf(caller);
   if (known?.length === 1) return html`<p class="tenant-fixed"><span class="muted">Tenant</span> <strong>${known[0]}</strong></p>`;
   if (known) {
     return html`<div class="tenant-picker"><label for="tenant">Tenant</label>
       <select id="tenant" value=${tenant()} onChange=${(e) => select(e.target.value)}>${known.map((t) => html`<option value=${t}>${t}</option>`)}</select></div>`;
   }
   return html`<form class="tenant-picker" onSubmit=${(e) => { e.preventDefault(); select(text.trim()); }}><label for="tenant">Tenant</label>
-    <input id="tenant" list="tenants" placeholder="global" spellcheck=${false} autocomplete="off" maxlength="256" value=${text} onFocus=${() => setPrefix('')}
+    <input id="tenant" list="tenants" placeholder="none: global scope" spellcheck=${false} autocomplete="off" maxlength="256" value=${text} onFocus=${() => setPrefix('')}
       onInput=${(e) => { setText(e.target.value); setPrefix(e.target.value.trim()); }} onBlur=${() => text.trim() !== tenant() && select(text.trim())} />
-    <datalist id="tenants">${listed?.map((t) => html`<option value=${t.tenant_id}>${plural(t.count, 'record')}</option>`)}</datalist></form>`;
+    <datalist id="tenants">${listed?.map((t) => html`<option value=${t.tenant_id}>${plural(t.count, 'record')}</option>`)}</datalist>
+    ${absent && html`<p class="hint" role="status">No records of this tenant. Views show global ones.</p>`}</form>`;
 }
 
 function Frame({ current, caller }) {

@@ -2,7 +2,7 @@
 import { useEffect, useState } from './hooks.js';
 import { call, can, segment } from './api.js';
 import { link, navigate, tenant } from './router.js';
-import { Empty, Field, html, Json, Loading, Page, Problem, useRequest } from './ui.js';
+import { Dialog, Empty, Field, html, Json, Loading, Page, Problem, useRequest } from './ui.js';
 import { bytes } from './usage.js';
 
 export function Tags({ id }) {
@@ -40,30 +40,39 @@ function remaining(ms) {
 // Stored lists the tags of the tenant, without their values.
 function Stored() {
   const [cursors, setCursors] = useState(['']); // of the pages that are shown
-  const [failure, setFailure] = useState();
+  const [asked, setAsked] = useState(); // the tag that the dialog deletes
   const now = useNow();
   const { data, error, reload } = useRequest(async (signal) => {
     const pages = await Promise.all(cursors.map((cursor) => call('GET', '/tags', { query: { tenant_id: tenant(), cursor }, signal })));
     return { tags: pages.flatMap((page) => page.data.tags), next: pages.at(-1).data.next_cursor };
   }, [cursors.length]);
-  const remove = async (id) => {
-    try {
-      await call('DELETE', `/tags/${segment(id)}`, { query: { tenant_id: tenant() } });
-      setFailure();
-      reload();
-    } catch (e) {
-      setFailure(e);
-    }
-  };
-  return html`<section><h2>Stored tags</h2><${Problem} error=${failure || error} />
+  return html`<section><h2>Stored tags</h2><${Problem} error=${error} />
     ${!data && !error && html`<${Loading} />`}
     ${data && (data.tags.length === 0 ? html`<${Empty}><p>No request has a tag ${tenant() ? html`in the tenant ${tenant()}` : 'in the global scope'}.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Stored tags"><table>
       <thead><tr><th>Request</th><th>Written</th><th>Remaining</th><th class="right">Size</th>${can('tag') && html`<th><span class="hidden">Actions</span></th>`}</tr></thead>
       <tbody>${data.tags.map((t) => html`<tr key=${t.request_id}><td><a class="id" href=${link(['tags', t.request_id])}>${t.request_id}</a></td>
         <td class="short">${new Date(t.created_at).toLocaleString()}</td><td class="short remaining" title=${`Expires ${new Date(t.expires_at).toLocaleString()}`}>${remaining(Date.parse(t.expires_at) - now)}</td><td class="figure">${bytes(t.size)}</td>
-        ${can('tag') && html`<td><button onClick=${() => remove(t.request_id)} aria-label=${`Delete ${t.request_id}`}>Delete</button></td>`}</tr>`)}</tbody></table></div>`)}
-    ${data?.next && html`<div class="actions"><button onClick=${() => setCursors([...cursors, data.next])}>More</button></div>`}
+        ${can('tag') && html`<td><button class="danger" onClick=${() => setAsked(t.request_id)} aria-label=${`Delete ${t.request_id}`}>Delete</button></td>`}</tr>`)}</tbody></table></div>`)}
+    <div class="actions"><button onClick=${reload}>Refresh</button>${data?.next && html`<button onClick=${() => setCursors([...cursors, data.next])}>More</button>`}</div>
+    ${asked && html`<${Delete} id=${asked} onDeleted=${reload} onClose=${() => setAsked()} />`}
   </section>`;
+}
+
+function Delete({ id, onDeleted, onClose }) {
+  const [error, setError] = useState();
+  const remove = async () => {
+    try {
+      await call('DELETE', `/tags/${segment(id)}`, { query: { tenant_id: tenant() } });
+      onClose();
+      onDeleted();
+    } catch (e) {
+      setError(e);
+    }
+  };
+  return html`<${Dialog} title="Delete this tag?" onClose=${onClose}>
+    <p><code>${id}</code> of ${tenant() ? html`the tenant <strong>${tenant()}</strong>` : 'the global scope'} is removed.</p><${Problem} error=${error} />
+    <div class="actions"><button onClick=${onClose}>Cancel</button><button class="danger" onClick=${remove}>Delete</button></div>
+  </${Dialog}>`;
 }
 
 function Tag({ id }) {
@@ -75,20 +84,13 @@ function Tag({ id }) {
       throw e;
     }
   }, [id, tenant()]);
-  const [failure, setFailure] = useState();
-  const remove = async () => {
-    try {
-      await call('DELETE', `/tags/${segment(id)}`, { query: { tenant_id: tenant() } });
-      reload();
-    } catch (e) {
-      setFailure(e);
-    }
-  };
+  const [asked, setAsked] = useState(false);
   if (loading && data === undefined) return html`<${Loading} />`;
-  return html`<section aria-label="Tag"><${Problem} error=${error || failure} />
+  return html`<section aria-label="Tag"><p><a href=${link(['tags'])}>All tags</a></p><${Problem} error=${error} />
     ${data === null && html`<${Empty}><p>No tag has the id <code>${id}</code> ${tenant() ? html`in the tenant ${tenant()}` : 'in the global scope'}.</p><p class="muted">It was not written, has expired, or was deleted.</p></${Empty}>`}
     ${data && html`<dl class="fields"><div><dt>request_id</dt><dd><code>${data.request_id}</code></dd></div><div><dt>flow</dt><dd>${data.flow}</dd></div><div><dt>tags</dt><dd><${Json} value=${data.tags} /></dd></div></dl>
-      <div class="actions"><button onClick=${reload}>Read again</button><button class="danger" disabled=${!can('tag')} title=${can('tag') ? undefined : 'Your role does not permit to delete tags'} onClick=${remove}>Delete</button></div>`}
+      <div class="actions"><button onClick=${reload}>Read again</button><button class="danger" disabled=${!can('tag')} title=${can('tag') ? undefined : 'Your role does not permit to delete tags'} onClick=${() => setAsked(true)}>Delete</button></div>`}
+    ${asked && html`<${Delete} id=${id} onDeleted=${reload} onClose=${() => setAsked(false)} />`}
   </section>`;
 }
 

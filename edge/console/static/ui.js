@@ -63,7 +63,7 @@ export function Empty({ children }) { return html`<div class="empty">${children}
 
 // Scope says whose record it is, in words and by colour.
 export function Scope({ tenant }) {
-  return tenant ? html`<span class="badge tenant" title="Record of the tenant ${tenant}">${tenant}</span>` :
+  return tenant ? html`<span class="badge tenant" title="Record of the tenant ${tenant}">${tenant === 'global' ? 'tenant global' : tenant}</span>` :
     html`<span class="badge" title="Record of the global scope">global</span>`;
 }
 
