@@ -443,7 +443,7 @@ func testRuns(t *testing.T, s *suite) {
 	q := openPage(t, s, s.keyed.URL(), "#/runs")
 	q.signIn(analyst)
 	q.waitText(".empty", "No analysis")
-	q.waitText(".stored", run, "Running", "no question: calls of tools") // which have read the estate
+	q.waitText(".stored", run, "Running", "calls of tools only, such as an estate read")
 	q.wait("!document.querySelector('.stored').innerText.includes('NaN')")
 	q.fill("#run", run)
 	q.click("Follow")
@@ -455,9 +455,14 @@ func testRuns(t *testing.T, s *suite) {
 	other.signIn(s.key(t, "analyst", "--tenant", "runs2"))
 	other.waitText("[role=alert]", "AN-404")
 	other.expect(404)
+	other.waitText("main", "No analysis runs, and none is stored", "No analysis was started or followed in this tab")
 
-	other.open("#/runs")
-	other.waitText("main", "No analysis runs, and none is stored")
+	r := openPage(t, s, s.keyed.URL(), "#/search")
+	r.signIn(analyst)
+	r.wait("document.querySelector('form.search')")
+	r.eval("const now = Date.now; Date.now = () => now() + 200_000; location.hash = '#/runs'", nil)
+	r.waitText(".stored tr", "The answer is no longer retained.")
+	r.wait(fmt.Sprintf("document.querySelectorAll('.stored a').length === 1 && document.querySelector('.stored a').innerText === %s", quoted(run)))
 
 	q.click("Stop")
 	q.waitText(".question .status", "Stopped")

@@ -94,14 +94,14 @@ export function ask({ query, conversation, mode }) {
   return id;
 }
 
-// open follows a run by its name, from its first event.
-export function open(run) {
+// open follows a run by its name, from its first event. lost is called with the error if no run has the name.
+export function open(run, lost) {
   const known = questions.get().find((q) => q.run === run);
   if (known && (known.state !== 'failed' || following.has(known.id))) return known.id;
   const id = known?.id || run;
   if (known) change(id, { state: 'running', error: undefined, progress: nothing });
   else questions.set([...questions.get(), { id, conversation: run, query: '', run, state: 'running', progress: nothing, began: Date.now() }].slice(-MAX_QUESTIONS));
-  follow(id, (signal) => resume(id, signal));
+  follow(id, (signal) => resume(id, signal), known?.query ? undefined : lost);
   return id;
 }
 
@@ -110,8 +110,9 @@ function resume(id, signal) {
   return send('GET', `/api/v1/analyze/${segment(run)}`, { signal, headers: progress.last ? { 'Last-Event-ID': progress.last } : {} });
 }
 
-// follow reads the events of a question until the last one, and resumes after each failure of the connection.
-async function follow(id, connect) {
+// follow reads the events of a question until the last one, and resumes after each failure of the connection. With lost,
+// it forgets a question whose run does not exist.
+async function follow(id, connect, lost) {
   const controller = new AbortController();
   following.set(id, controller);
   let failures = 0;
@@ -130,7 +131,10 @@ async function follow(id, connect) {
         continue;
       }
       if (final || !find(id)?.run || failures >= ATTEMPTS) {
-        finish(id, error);
+        if (lost && error.status === 404) {
+          forget(id);
+          lost(error);
+        } else finish(id, error);
         return;
       }
     }

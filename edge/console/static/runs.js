@@ -11,7 +11,8 @@ export function Runs({ run }) {
   const list = useStore(questions);
   const [text, setText] = useState(run || '');
   const [name, setName] = useState();
-  useEffect(() => { setName(run && can('analyze') ? open(run) : undefined); }, [run]);
+  const [failure, setFailure] = useState();
+  useEffect(() => { setName(run && can('analyze') ? open(run, setFailure) : undefined); }, [run]);
   const shown = list.find((q) => q.id === name);
   const submit = (e) => {
     e.preventDefault();
@@ -21,6 +22,7 @@ export function Runs({ run }) {
     ${!can('analyze') && html`<div class="notice warn">Your role does not permit analyses.</div>`}
     <form class="inline" onSubmit=${submit}><${Field} label="Run" hint="the response header Cairn-Run of an analysis"><input id="run" spellcheck=${false} disabled=${!can('analyze')} value=${text} onInput=${(e) => setText(e.target.value)} /></${Field}>
       <button class="primary" disabled=${!can('analyze')}>Follow</button></form>
+    <${Problem} error=${failure} />
     ${shown && html`<${Question} question=${shown} />`}
     ${can('analyze') && html`<${Stored} questions=${list} />`}
     <section><h2>Runs of this tab</h2>
@@ -33,12 +35,14 @@ export function Runs({ run }) {
 }
 
 const POLL = 2000; // milliseconds between two lists while a run is in progress
+const RETAINED = 120_000; // milliseconds for which the events of a run are retained after its end
 
 const STORED = { running: 'Running', done: 'Done', failed: 'Failed', canceled: 'Canceled' };
 
 const duration = (ms) => (ms < 1000 ? `${ms} ms` : `${format(ms / 1000, 1)} s`);
 
-// Stored lists the runs that the server has. It knows the question of a run that has ended, and this tab those of its own.
+// Stored lists the runs that the server has. It knows the question of a run that has ended, and this tab those of its own,
+// with their answers. A run is a link while its answer can be shown.
 function Stored({ questions: known }) {
   const [cursors, setCursors] = useState(['']); // of the pages that are shown
   const [failure, setFailure] = useState();
@@ -70,8 +74,9 @@ function Stored({ questions: known }) {
     ${!data && !error && html`<${Loading} />`}
     ${data && (data.runs.length === 0 ? html`<${Empty}><p>No analysis runs, and none is stored.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Stored runs"><table class="stored">
       <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Started</th><th class="right">Took</th><th class="right">Tokens</th><th>User</th><th><span class="hidden">Actions</span></th></tr></thead>
-      <tbody>${data.runs.map((r) => html`<tr key=${r.run}><td><a class="id" href=${link(['runs', r.run])}>${r.run}</a></td>
-        <td class="text">${r.query || known.find((q) => q.run === r.run)?.query || (r.usage && html`<span class="muted">no question: calls of tools</span>`)}</td><td>${STORED[r.state]}</td><td class="short">${new Date(r.started_at).toLocaleString()}</td>
+      <tbody>${data.runs.map((r) => [r, known.find((q) => q.run === r.run)]).map(([r, own]) => html`<tr key=${r.run}>
+        <td>${own || r.state === 'running' || Date.now() - Date.parse(r.updated_at) < RETAINED ? html`<a class="id" href=${link(['runs', r.run])}>${r.run}</a>` : html`<span class="id">${r.run}</span> <span class="small muted">The answer is no longer retained.</span>`}</td>
+        <td class="text">${r.query || own?.query || (r.usage && html`<span class="muted">calls of tools only, such as an estate read</span>`)}</td><td>${own && r.state === 'done' ? outcome(own) : STORED[r.state]}</td><td class="short">${new Date(r.started_at).toLocaleString()}</td>
         <td class="figure">${r.usage && duration(r.duration_ms || 0)}</td><td class="figure">${r.usage && format(r.usage.prompt_tokens + r.usage.answer_tokens)}</td><td>${r.user}</td>
         <td>${r.state === 'running' && html`<button onClick=${() => cancel(r.run)} aria-label=${`Cancel ${r.run}`}>Cancel</button>`}</td></tr>`)}</tbody></table></div>`)}
     <div class="actions"><button onClick=${refresh}>Refresh</button>
