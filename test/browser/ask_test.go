@@ -186,7 +186,7 @@ func testResults(t *testing.T, s *suite) {
 	p.waitText(".call:nth-child(1)", "count, max:seen of hosts by site, role", "Over the groups: avg 1.5")
 	p.waitText(".call:nth-child(1) thead", "site\trole\tcount\tmax:seen")
 	p.waitText(".call:nth-child(1) tbody", "fra1\tdb\t2\t2026-02-01", "muc1\t<b>web</b>\t1\tnone")
-	p.waitText(".call:nth-child(1) tfoot", "Total\t3\t2026-02-01")
+	p.waitText(".call:nth-child(1) tfoot", "All 2 groups\t3\t2026-02-01")
 	p.waitText(".call:nth-child(2)", "(top 2 by memory)", "31.03 %: 18 of 58 records", "… 16 more.")
 	p.waitText(".call:nth-child(2) tbody", "web-01\t64")
 	p.waitText(".call:nth-child(3) tbody tr:first-child", "db", "2026-04-01")
@@ -202,6 +202,7 @@ func testResults(t *testing.T, s *suite) {
 	p.accessible("results")
 	p.resize(390, 844)
 	p.fitsPhone("results")
+	p.wait("[...document.querySelectorAll('.bar-cell')].every(e => !e.checkVisibility())")
 }
 
 // testLargeTable shows a result of 200 groups, which are dates.

@@ -529,10 +529,18 @@ func testHealth(t *testing.T, s *suite) {
 	p.waitText("table", "GET /metrics")
 	p.wait("document.querySelectorAll('.spark polyline').length >= 5") // a second sample
 
-	p.eval("window.fetch = () => Promise.reject(new TypeError('gone'))", nil)
+	p.eval("window.send = fetch; window.fetch = () => Promise.reject(new TypeError('gone')); null", nil)
 	p.waitText("[role=status]", "unreachable")
 	p.waitText("main", "Last contact")
 	p.wait("[...document.querySelectorAll('table:first-of-type tbody tr td:nth-child(2) .badge')].every(e => e.innerText === 'unknown' && e.classList.contains('bad'))")
+	p.open("#/usage")
+	p.waitText("[role=alert]", "no connection", "Try again")
+	p.open("#/health")
+	p.waitText("[role=status]", "unreachable")
+	p.open("#/usage")
+	p.waitText("[role=alert]", "no connection")
+	p.eval("window.fetch = window.send; null", nil)
+	p.waitText("tbody", "Size of tags")
 
 	reader := openPage(t, s, s.keyed.URL(), "#/health")
 	reader.signIn(s.key(t, "admin", "--tenant", "acme"))

@@ -123,7 +123,7 @@ function Result({ of, id, input, result }) {
   const columns = [...fieldsOf(input).map((name) => ({ name })), ...metrics.map(({ name, unit }) => ({ name, unit, numeric: true }))];
   const total = metrics.some((m) => m.total !== undefined) && metrics.map((m) => ({ value: m.total, id: `${prefix}${m.pointer}/total` }));
   return html`
-    ${grouped && html`<${Figures} label=${summary('compute_stats', input)} columns=${columns} rows=${rows} total=${total} />`}
+    ${grouped && html`<${Figures} label=${summary('compute_stats', input)} columns=${columns} rows=${rows} total=${total} groups=${Math.max(result.group_count || 0, rows.length)} />`}
     ${grouped && result.truncated && html`<p class="small muted">The ${rows.length} largest of ${format(result.group_count)} groups.</p>`}
     ${!grouped && typeof result.total === 'number' && html`<p class="total" id=${`${prefix}/total`}>${written(result.total, result.unit)}</p>`}
     ${!grouped && metrics.slice(1).map((m) => html`<p class="small">${m.name}: <strong class="figure" id=${`${prefix}${m.pointer}/total`}>${written(m.total, m.unit)}</strong></p>`)}

@@ -65,7 +65,9 @@ const BADGE = { ok: 'good', degraded: 'warn', down: 'bad', unknown: 'bad', unrea
 export function Health() {
   const { samples, error } = useSamples();
   const last = samples.at(-1);
-  if (!last) return html`<${Page} title="Health">${error ? html`<${Problem} error=${error} />` : html`<${Loading} />`}</${Page}>`;
+  if (!last) {
+    return html`<${Page} title="Health">${error ? html`<p class="badges"><span role="status" class="badge bad">unreachable</span></p><${Problem} error=${error} />` : html`<${Loading} />`}</${Page}>`;
+  }
   const { degraded, version, services } = last.health;
   const status = error ? 'unreachable' : last.health.status;
   const parts = error ? services?.map((s) => ({ ...s, status: 'unknown' })) : services;

@@ -6,8 +6,9 @@ const FOLDED = 15; // rows that are shown at first
 const STEP = 100; // rows that are shown with the next click: a browser sorts more of them too slowly
 
 // Figures shows rows of labels and figures. columns: {name, unit, numeric (a figure)}. rows: {cells: [{value, id}]}, in
-// the initial order. total: the cells of the last columns. label names the table and the saved file. plain: without bars.
-export function Figures({ label, columns, rows, total, plain }) {
+// the initial order. total: the cells of the last columns over all groups, whose number is groups. label names the table
+// and the saved file. plain: without bars.
+export function Figures({ label, columns, rows, total, groups, plain }) {
   const [sort, setSort] = useState();
   const [filter, setFilter] = useState('');
   const [limit, setLimit] = useState(FOLDED);
@@ -28,7 +29,7 @@ export function Figures({ label, columns, rows, total, plain }) {
         <button class="sort" onClick=${() => order(i)}>${column.name}</button></th>`)}${charted !== undefined && !time && html`<td class="bar-cell"></td>`}</tr></thead>
       <tbody>${shown.map((row) => html`<tr key=${row.cells[0].id || row.cells.map((c) => c.value).join('\n')}>${row.cells.map((c, i) => (columns[i].numeric ? html`<td class="figure" id=${c.id}>${written(c.value, columns[i].unit)}</td>` : html`<th scope="row">${c.value}</th>`))}
         ${charted !== undefined && !time && html`<td class="bar-cell" style=${{ backgroundSize: `max(1px, ${100 * row.cells[charted].value / largest}%) 10px` }}></td>`}</tr>`)}</tbody>
-      ${total && html`<tfoot><tr><th scope="row" colspan=${columns.length - total.length}>Total</th>${total.map((c, i) => html`<td class="figure" id=${c.id}>${written(c.value, columns[columns.length - total.length + i].unit)}</td>`)}${charted !== undefined && !time && html`<td></td>`}</tr></tfoot>`}
+      ${total && html`<tfoot><tr><th scope="row" colspan=${columns.length - total.length}>All ${plural(groups, 'group')}</th>${total.map((c, i) => html`<td class="figure" id=${c.id}>${written(c.value, columns[columns.length - total.length + i].unit)}</td>`)}${charted !== undefined && !time && html`<td class="bar-cell"></td>`}</tr></tfoot>`}
     </table></div>
     ${listed.length > FOLDED && html`<p>${limit < listed.length && html`<button class="link" onClick=${() => setLimit(limit + STEP)}>${limit + STEP < listed.length ? `Show ${STEP} more of ${format(listed.length)}` : `Show all ${format(listed.length)}`}</button>`}
       ${' '}${limit > FOLDED && html`<button class="link" onClick=${() => setLimit(FOLDED)}>Show fewer</button>`}</p>`}

@@ -17,19 +17,26 @@ export const KINDS = {
   template: { name: 'Template', plural: 'Templates', schema: 'Template' },
 };
 
-// useRequest runs load when a dependency changes, or when an expired caller has signed in again, and returns its state:
-// {data} or {error} or neither while loading, and reload.
+const RETRY = 3000; // milliseconds until a request without a connection is sent again
+
+// useRequest runs load when a dependency changes, without a connection every 3 seconds, or when an expired caller has
+// signed in again, and returns its state: {data} or {error} or neither while loading, and reload.
 export function useRequest(load, dependencies) {
   const [state, setState] = useState({});
   const [turn, setTurn] = useState(0);
   const signedIn = useStore(session).state === 'ready';
   useEffect(() => { if (signedIn && state.error?.status === 401) setTurn(turn + 1); }, [signedIn]);
   useEffect(() => {
+    if (state.error?.status !== 0) return undefined;
+    const timer = setTimeout(() => setTurn(turn + 1), RETRY);
+    return () => clearTimeout(timer);
+  }, [state.error]);
+  useEffect(() => {
     const controller = new AbortController();
-    setState((before) => ({ data: before.data, loading: true }));
+    setState((before) => ({ data: before.data, error: before.error?.status === 0 ? before.error : undefined, loading: true }));
     Promise.resolve().then(() => load(controller.signal)).then(
       (data) => { if (!controller.signal.aborted) setState({ data }); },
-      (error) => { if (!controller.signal.aborted) setState({ error }); },
+      (error) => { if (!controller.signal.aborted) setState({ error: Object.assign(error, { retry: () => setTurn(turn + 1) }) }); },
     );
     return () => controller.abort();
   }, [...dependencies, turn]);
@@ -54,6 +61,7 @@ export function Problem({ error }) {
     <p>${error.message}</p>
     ${error.errors?.length > 0 && html`<ul>${error.errors.map((e) => html`<li><code>${e.field}</code> ${e.message}</li>`)}</ul>`}
     ${error.requestID && html`<p class="small">Request <code>${error.requestID}</code></p>`}
+    ${error.retry && (error.status === 0 || error.status >= 500) && html`<p><button onClick=${error.retry}>Try again</button></p>`}
   </div>`;
 }
 
