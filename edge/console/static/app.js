@@ -4,7 +4,7 @@ import { useEffect, useErrorBoundary, useRef, useState } from './hooks.js';
 import { call, can, session, signIn, signOut, start, tenantsOf } from './api.js';
 import { link, navigate, route, tenant } from './router.js';
 import { createStore, useStore } from './store.js';
-import { Empty, Field, html, Loading, Page, plural, Problem, useRequest } from './ui.js';
+import { acknowledgement, Empty, Field, html, Loading, Page, plural, Problem, useRequest } from './ui.js';
 
 const NAVIGATION = [
   { path: 'search', icon: 'M7 12.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11zM11 11l3.5 3.5', title: 'Search', needs: 'read' },
@@ -153,6 +153,7 @@ function Frame({ current, caller }) {
   const [open, setOpen] = useState(false);
   const path = current.path.slice(0, current.path[0] === 'ask' ? 1 : undefined).join('/'); // a question keeps the view
   const loaded = useStore(modules);
+  const done = useStore(acknowledgement);
   const [name, show] = viewOf(current);
   const ready = !name || Boolean(loaded[name]);
   const first = useRef(true);
@@ -203,7 +204,7 @@ function Frame({ current, caller }) {
         ${caller.id && html`<p class="who"><span class="muted">${caller.role}</span> <code>${caller.id}</code> <button class="link" onClick=${() => signOut()}>Sign out</button></p>`}
       </div>
     </header>
-    <main><${Boundary} key=${path}>${ready ? show(loaded[name]) : loaded.failure ? html`<${Problem} error=${{ title: 'This view could not be loaded', message: 'Reload the page.' }} />` : html`<${Loading} />`}</${Boundary}></main>`;
+    <main><${Boundary} key=${path}>${ready ? show(loaded[name]) : loaded.failure ? html`<${Problem} error=${{ title: 'This view could not be loaded', message: 'Reload the page.' }} />` : html`<${Loading} />`}</${Boundary}><p class="acknowledgement" role="status">${done}</p></main>`;
 }
 
 function App() {

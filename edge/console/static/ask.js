@@ -42,6 +42,9 @@ export function Ask({ question }) {
   </${Page}>`;
 }
 
+// focusQuery moves the focus to the next question after the element that had it is gone.
+const focusQuery = () => setTimeout(() => document.getElementById('query')?.focus({ preventScroll: true }));
+
 const OUTCOMES = { running: 'Running', done: 'Answered', declined: 'Declined', stopped: 'Stopped', failed: 'Failed' };
 
 // stateOf returns the state of a question. The model offers suggestions in place of a question that it declined.
@@ -91,6 +94,7 @@ function Estate({ loaded, disabled, reading, setReading }) {
     setEstate({ name, text: content, arrays: outline.arrays.map((a) => [a.data_key, a.count]) });
     setEditing(false);
     setText('');
+    focusQuery();
   };
   const readFile = async (f) => { if (f) take(f.name, await f.text()); };
   const drop = (e) => {
@@ -141,7 +145,10 @@ function Compose({ disabled, conversation, running, first }) {
   const examples = examplesOf(useStore(estate));
   const [query, setQuery] = useState('');
   const [broad, setBroad] = useState(false);
-  const start = (text) => navigate(link(['ask', ask({ query: text, conversation, mode: broad ? 'broad' : undefined })]));
+  const start = (text) => {
+    navigate(link(['ask', ask({ query: text, conversation, mode: broad ? 'broad' : undefined })]));
+    focusQuery();
+  };
   const submit = (e) => {
     e.preventDefault();
     if (!query.trim() || disabled || running) return;

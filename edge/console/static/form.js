@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from './hooks.js';
 import { call, can, schemas, session, tenantsOf } from './api.js';
 import { link, route, tenant } from './router.js';
 import { editable, LINKS, recordPath, reopen } from './record.js';
-import { Field, html, KINDS, Loading, Page, plural, Problem, useRequest } from './ui.js';
+import { acknowledge, Field, html, KINDS, Loading, Page, plural, Problem, useRequest } from './ui.js';
 
 const LONG = ['purpose', 'description', 'instructions', 'body'];
 // The fields in the order of work; others follow.
@@ -116,6 +116,7 @@ function Form({ kind, id, copied, schema, record, etag }) {
   for (const n of names) first[n] = encode(how[n], record[n]);
   const [values, setValues] = useState(first);
   const [strict, setStrict] = useState(false);
+  const [message, setMessage] = useState('');
   const [wrong, setWrong] = useState({});
   const [failure, setFailure] = useState();
   const [stored, setStored] = useState();
@@ -164,8 +165,10 @@ function Form({ kind, id, copied, schema, record, etag }) {
     setBusy(true);
     try {
       const { data } = await call('PUT', recordPath(kind, next[idField]), {
-        query: { tenant_id: owner, strict: strict || undefined }, body: next, headers: id ? { 'If-Match': etag } : { 'If-None-Match': '*' },
+        query: { tenant_id: owner, strict: strict || undefined }, body: next,
+        headers: { ...(id ? { 'If-Match': etag } : { 'If-None-Match': '*' }), ...(message.trim() && { 'Cairn-Message': latin1(message.trim()) }) },
       });
+      acknowledge('Saved');
       if (data.warnings?.length || data.indexed === false) setStored({ ...data, record: next });
       else reopen(kind, next[idField], next);
     } catch (e) {
@@ -186,19 +189,23 @@ function Form({ kind, id, copied, schema, record, etag }) {
       ${failure?.status === 412 ? html`<div class="notice bad" role="alert">${id ? 'Another writer has changed this record since it was opened. Open it again to see the current one.' :
         'A record with this id exists already in this scope.'} <a href=${link(['catalog', kind, values[idField]])}>Show it</a></div>` : html`<${Problem} error=${failure} />`}
     </div>
-    <p class="muted">${owner ? html`For the tenant <strong>${owner}</strong>.` : 'For the global scope.'} ${!id && !fixed && 'Select another tenant at the top.'} ${copied && 'Copied: change the id or the tenant.'}</p>
+    <p class=${tenant() && !owner ? 'notice warn' : 'muted'}>${owner ? html`For the tenant <strong>${owner}</strong>.` : tenant() ? 'For the global scope: every tenant sees the change.' : 'For the global scope.'} ${!id && !fixed && 'Select another tenant at the left.'} ${copied && 'Copied: change the id or the tenant.'}</p>
     <${Field} label=${html`Id <span class="muted">required</span>`} hint=${schema.properties[idField].description} error=${wrong[idField]}>
       <input id=${`field-${idField}`} required readonly=${Boolean(id)} spellcheck=${false} maxlength="256" value=${values[idField]} onInput=${set(idField)} /></${Field}>
     ${inputs(names.filter((n) => ORDER.includes(n)))}
     <details class="wide" open=${Boolean(needed)}><summary>Advanced fields</summary><div class="record">${inputs(advanced)}
       <${Field} wide label="Other fields" hint="A JSON object. Fields that Cairn does not interpret are stored unchanged." error=${wrong.other}>
         <textarea id="field-other" class="code" rows="3" spellcheck=${false} value=${values.other} onInput=${set('other')}></textarea></${Field}></div></details>
+    <${Field} wide label="Message" hint="why the record changes, for its history and the audit log"><input id="message" maxlength="1024" value=${message} onInput=${(e) => setMessage(e.target.value)} /></${Field}>
     <div class="buttons wide">
       <label class="check"><input type="checkbox" checked=${strict} onChange=${(e) => setStrict(e.target.checked)} /> Reject warnings: misspelt fields and references to absent records</label>
       <div class="actions"><a class="button" href=${id ? link(['catalog', kind, id]) : link(['catalog', kind])}>Cancel</a><button class="primary" disabled=${busy}>${id ? 'Save' : 'Register'}</button></div>
     </div>
   </form>`;
 }
+
+// latin1 returns a header value whose characters are the bytes of the text in UTF-8, as fetch sends them.
+const latin1 = (text) => String.fromCharCode(...new TextEncoder().encode(text));
 
 // assign divides the errors of the API among the fields of the form.
 function assign(errors, names) {

@@ -2,7 +2,7 @@
 import { useState } from './hooks.js';
 import { call, can, segment, session, tenantsOf } from './api.js';
 import { link, navigate, replace, route, tenant } from './router.js';
-import { Dialog, html, Json, KINDS, Labels, Loading, Page, plural, Problem, RecordLink, Scope, Status, useRequest } from './ui.js';
+import { acknowledge, Dialog, html, Json, KINDS, Labels, Loading, Page, plural, Problem, RecordLink, Scope, Status, useRequest } from './ui.js';
 import { History } from './history.js';
 import { Markdown } from './markdown.js';
 
@@ -85,6 +85,7 @@ function Delete({ kind, id, record, etag, onClose }) {
   const remove = async () => {
     try {
       await call('DELETE', recordPath(kind, id), { query: { tenant_id: record.tenant_id, force: forced || undefined }, headers: { 'If-Match': etag } });
+      acknowledge('Deleted');
       navigate(link(['catalog', kind]));
     } catch (e) {
       setForced(false);
@@ -93,6 +94,7 @@ function Delete({ kind, id, record, etag, onClose }) {
   };
   return html`<${Dialog} title="Delete this record?" onClose=${onClose}>
     <p><code>${id}</code> of ${record.tenant_id ? html`the tenant <strong>${record.tenant_id}</strong>` : 'the global scope'} is removed.</p>
+    ${tenant() && !record.tenant_id && html`<div class="notice warn">Every tenant loses this record.</div>`}
     ${referrers ? html`<div class="notice warn" role="alert"><p>${referrers.count === 1 ? '1 record links to it:' : `${plural(referrers.count, 'record')} link to it:`}</p>
         <${ReferrerList} list=${referrers.first} />${referrers.count > referrers.first.length && html`<p>… ${plural(referrers.count - referrers.first.length, 'more record')}</p>`}</div>
       <label class="check"><input type="checkbox" id="force" checked=${forced} onChange=${(e) => setForced(e.target.checked)} /> Delete it, and leave links to a record that does not exist</label>` : html`<${Problem} error=${error} />`}

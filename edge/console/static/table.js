@@ -1,6 +1,6 @@
 // A table of figures: sorted, filtered, folded, copied, and saved as CSV.
 import { useMemo, useState } from './hooks.js';
-import { format, html, plural } from './ui.js';
+import { acknowledge, format, html, plural } from './ui.js';
 
 const FOLDED = 15; // rows that are shown at first
 const STEP = 100; // rows that are shown with the next click: a browser sorts more of them too slowly
@@ -22,7 +22,7 @@ export function Figures({ label, columns, rows, total, groups, plain }) {
     ${time && charted !== undefined && html`<${Timeline} times=${time} values=${rows.map((row) => row.cells[charted].value)} unit=${columns[charted].unit} />`}
     <div class="actions">${rows.length > FOLDED && html`<input type="search" aria-label=${`Filter ${label}`} placeholder="Filter" value=${filter} onInput=${(e) => setFilter(e.target.value)} />`}
       ${filter && html`<span class="small muted" role="status">${format(listed.length)} of ${plural(rows.length, 'row')}</span>`}
-      ${navigator.clipboard && html`<button class="link" onClick=${() => navigator.clipboard.writeText(text(columns, listed, '\t'))}>Copy</button>`}
+      ${navigator.clipboard && html`<button class="link" onClick=${() => copy(text(columns, listed, '\t'))}>Copy</button>`}
       <button class="link" onClick=${() => save(`${label}.csv`, text(columns, listed, ','))}>Save as CSV</button></div>
     <div class="table-wrap" tabindex="0" role="group" aria-label=${label}><table>
       <thead><tr>${columns.map((column, i) => html`<th scope="col" class=${column.numeric ? 'figure' : ''} aria-sort=${sort?.column === i ? (sort.descending ? 'descending' : 'ascending') : undefined}>
@@ -95,6 +95,8 @@ function text(columns, rows, separator) {
   const head = columns.map((c) => (c.unit ? `${c.name} (${c.unit})` : c.name));
   return [head, ...rows.map((row) => row.cells.map((c) => c.value))].map((line) => `${line.map(quote).join(separator)}\n`).join('');
 }
+
+const copy = (content) => navigator.clipboard.writeText(content).then(() => acknowledge('Copied'), () => acknowledge('The browser does not permit copies'));
 
 function save(name, content) {
   const url = URL.createObjectURL(new Blob([content], { type: 'text/csv' }));

@@ -2,7 +2,7 @@
 import { useEffect, useState } from './hooks.js';
 import { call, can, segment } from './api.js';
 import { link, navigate, tenant } from './router.js';
-import { Dialog, Empty, Field, html, Json, Loading, Page, Problem, useRequest } from './ui.js';
+import { acknowledge, Dialog, Empty, Field, html, Json, Loading, Page, Problem, useRequest } from './ui.js';
 import { bytes } from './usage.js';
 
 export function Tags({ id }) {
@@ -63,6 +63,7 @@ function Delete({ id, onDeleted, onClose }) {
   const remove = async () => {
     try {
       await call('DELETE', `/tags/${segment(id)}`, { query: { tenant_id: tenant() } });
+      acknowledge('Deleted');
       onClose();
       onDeleted();
     } catch (e) {

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from './hooks.js';
 import htm from './htm.js';
 import { session } from './api.js';
 import { link } from './router.js';
-import { useStore } from './store.js';
+import { createStore, useStore } from './store.js';
 
 export const html = htm.bind(h);
 
@@ -18,6 +18,16 @@ export const KINDS = {
 };
 
 const RETRY = 3000; // milliseconds until a request without a connection is sent again
+
+// acknowledgement is the last action that has succeeded, for the status line.
+export const acknowledgement = createStore('');
+
+let shown;
+export function acknowledge(text) {
+  clearTimeout(shown);
+  acknowledgement.set(text);
+  shown = setTimeout(() => acknowledgement.set(''), 5000);
+}
 
 // useRequest runs load when a dependency changes, without a connection every 3 seconds, or when an expired caller has
 // signed in again, and returns its state: {data} or {error} or neither while loading, and reload.
