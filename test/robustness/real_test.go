@@ -67,7 +67,7 @@ func TestSuspendedNodeStartsAgain(t *testing.T) {
 	if err := suspended(t.Context(), c, []int{0}); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, "the node starts again", func() bool { return started() == 2 })
+	wait.Until(t, "the node starts again", func() bool { return started() >= 2 }) // more often on a busy machine
 }
 
 // TestRealKills checks that kills of processes of separate roles violate no invariant. The
