@@ -23,8 +23,8 @@ func TestWorkerJoins(t *testing.T) {
 	c.publish(t, nc, 1000) // enough to observe the catch-up
 	if onReal(t) {
 		wait.Until(t, "all records are indexed", func() bool {
-			lag := c.health(t).index().Lag
-			return lag != nil && *lag == 0
+			h := c.health(t).index() // may be from before the records
+			return h.Lag != nil && *h.Lag == 0 && h.Documents["skill"] >= 1000
 		})
 	}
 	args := slices.Clone(c.workers[0].Cmd.Args[1:])
