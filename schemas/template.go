@@ -253,13 +253,13 @@ func undeclared(members map[string]jsontext.Value) (warnings []FieldError) {
 	var t Template
 	_ = json.Unmarshal(members["body"], &t.Body)
 	_ = json.Unmarshal(members["variables"], &t.Variables)
-	seen := map[string]bool{}
+	names := map[string]bool{}
 	for _, v := range t.Variables {
-		seen[v.Name] = true
+		names[v.Name] = true
 	}
 	for _, match := range placeholder.FindAllStringSubmatch(t.Body, -1) {
-		if name := match[1]; !seen[name] && len(warnings) < maxFieldErrors {
-			seen[name] = true
+		if name := match[1]; !names[name] && len(warnings) < maxFieldErrors {
+			names[name] = true
 			warnings = append(warnings, FieldError{"body", fmt.Sprintf(
 				"{{%.100s}} is not declared in variables, and stays as it is", name)})
 		}

@@ -91,7 +91,7 @@ type wiring struct {
 	mu       sync.Mutex
 	services map[string]*bus.Service // by role
 	closers  []func()
-	draining context.Context // set by stop, ends with the drain
+	entries  *audit.Writer // nil: no register worker
 
 	failed chan error // a fatal error
 }
@@ -169,8 +169,8 @@ func (w *wiring) register(ctx context.Context) error {
 	if deps.Audit, err = audit.Open(ctx, w.conn.JetStream()); err != nil {
 		return err
 	}
-	deps.Entries = audit.StartWriter(w.conn.JetStream())
-	w.onStop(func() { deps.Entries.Close(w.draining) })
+	w.entries = audit.StartWriter(w.conn.JetStream())
+	deps.Entries = w.entries
 	if err := register.RecoverAudit(ctx, log, deps.Audit, deps.Entries); err != nil {
 		w.Log.Warn("changes may be missing in the audit log", "err", err)
 	}
@@ -312,7 +312,6 @@ func (w *wiring) stop() error {
 	if w.DrainContext != nil {
 		defer context.AfterFunc(w.DrainContext, cancel)()
 	}
-	w.draining = ctx
 	var errs []error
 	var late errgroup.Group
 	for _, role := range append([]string{watchService}, AllRoles()...) {
@@ -334,6 +333,9 @@ func (w *wiring) stop() error {
 		}
 	}
 	errs = append(errs, late.Wait())
+	if w.entries != nil {
+		w.entries.Close(ctx)
+	}
 	for _, f := range slices.Backward(w.closers) {
 		f()
 	}

@@ -29,8 +29,8 @@ const (
 	// attemptTimeout is the time without a reply after which a request is retried: the server that
 	// received it may have failed, or may no longer be the leader.
 	attemptTimeout = time.Second
-	// maxAttemptTimeout bounds the timeout of an attempt, which doubles for a server that is slow to reply. A request
-	// of 15 seconds has at least three attempts, because a server that loses an election drops what it has received.
+	// maxAttemptTimeout bounds the timeout of an attempt, which doubles after each timeout. A request with a deadline of
+	// 15 seconds has at least three attempts: a leader drops its pending requests when it steps down.
 	maxAttemptTimeout = 4 * attemptTimeout
 	// duplicateWindow is the time for which a stream rejects duplicates of a message. It is longer than
 	// the deadline of any request and most suspensions of a worker, after which the worker may perform an

@@ -35,8 +35,7 @@ type Server struct {
 	dir       string // StoreDir
 	node      string // name in the cluster; empty: stand-alone
 	nodes     int    // configured size of the cluster
-	free      int64  // bytes of the disk at the start; 0: unknown
-	used      int64  // bytes of the recovered streams
+	limit     int64  // of the streams in bytes, see StorageLimit
 	secret    string // token of clients
 	log       *slog.Logger
 	monitor   *monitor // nil: not started
@@ -99,7 +98,6 @@ func (s *Server) start(listen string, list []Option) error {
 		return fmt.Errorf("data directory: %w", err)
 	}
 	free, total := diskSpace(s.dir)
-	s.free = free
 	o := &server.Options{
 		ServerName: "cairn",
 		JetStream:  true,
@@ -143,7 +141,10 @@ func (s *Server) start(listen string, list []Option) error {
 		s.Stop()
 		return fmt.Errorf("embedded NATS: %w", err)
 	}
-	s.used = int64(min(stats.Store, math.MaxInt64)) //nolint:gosec // in range
+	s.limit = stats.Config.MaxStore
+	if free > 0 {
+		s.limit = (free + int64(min(stats.Store, math.MaxInt64))) / 4 * 3 //nolint:gosec // in range
+	}
 	s.monitor = startMonitor(s)
 	return nil
 }
@@ -191,12 +192,7 @@ func (s *Server) URL() string {
 
 // StorageLimit returns the storage limit of the server's streams in bytes: 75 % of the disk space that
 // was free or used by the streams at the start.
-func (s *Server) StorageLimit() int64 {
-	if s.free == 0 {
-		return s.ns.JetStreamConfig().MaxStore
-	}
-	return (s.free + s.used) / 4 * 3
-}
+func (s *Server) StorageLimit() int64 { return s.limit }
 
 // Open returns an in-process connection to the server. The caller closes it.
 func (s *Server) Open(name string) (*bus.Conn, error) {

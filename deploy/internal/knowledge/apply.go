@@ -175,19 +175,19 @@ func (a *applyOptions) pruneStale(cmd *cobra.Command, s *summary) error {
 	if err != nil {
 		return err
 	}
-	together := &deletion{client: a.Client, force: a.force, dry: a.dry != dryNone}
-	if together.dry {
-		together.planned = s.records
+	batch := &deletion{client: a.Client, force: a.force, dry: a.dry != dryNone}
+	if batch.dry {
+		batch.planned = s.records
 	}
 	for _, r := range stale {
-		together.keys = append(together.keys, records.ExactKey(r.Kind, r.ID, r.Tenant))
+		batch.keys = append(batch.keys, records.ExactKey(r.Kind, r.ID, r.Tenant))
 	}
-	if err := together.permit(cmd); err != nil {
+	if err := batch.permit(cmd); err != nil {
 		return err
 	}
 	for i, r := range stale {
-		if !together.dry {
-			_, err := together.delete(cmd.Context(), i)
+		if !batch.dry {
+			_, err := batch.delete(cmd.Context(), i)
 			if err != nil && !errors.Is(err, schemas.ErrRecordNotFound) {
 				return err
 			}

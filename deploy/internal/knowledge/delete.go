@@ -50,14 +50,14 @@ func (d *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	together := &deletion{client: d.Client, force: d.force, keys: keys}
-	if err := together.permit(cmd); err != nil {
+	batch := &deletion{client: d.Client, force: d.force, keys: keys}
+	if err := batch.permit(cmd); err != nil {
 		return err
 	}
 	bar := output.NewProgress(cmd.ErrOrStderr(), "deleting", len(keys))
 	errs, aliases := make([]error, len(keys)), make([][]string, len(keys))
 	records.Concurrently(len(keys), func(i int) {
-		aliases[i], errs[i] = together.delete(cmd.Context(), i)
+		aliases[i], errs[i] = batch.delete(cmd.Context(), i)
 		bar.Add(1)
 	})
 	bar.Close()

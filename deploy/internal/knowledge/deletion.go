@@ -43,13 +43,13 @@ func (d *deletion) permit(cmd *cobra.Command) error {
 	if d.force {
 		return nil
 	}
-	together := map[change]bool{}
+	deleted := map[change]bool{}
 	for _, key := range d.keys {
-		together[change{Kind: key.Kind, ID: key.ID, Tenant: schemas.ValueOr(key.TenantID, "")}] = true
+		deleted[change{Kind: key.Kind, ID: key.ID, Tenant: schemas.ValueOr(key.TenantID, "")}] = true
 	}
 	outside, errs := make([]schemas.ReferrerSummary, len(d.keys)), make([]error, len(d.keys))
 	records.Concurrently(len(d.keys), func(i int) {
-		d.linked[i], outside[i], errs[i] = d.referrers(cmd.Context(), d.keys[i], together)
+		d.linked[i], outside[i], errs[i] = d.referrers(cmd.Context(), d.keys[i], deleted)
 	})
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -76,20 +76,20 @@ func (d *deletion) permit(cmd *cobra.Command) error {
 	}
 }
 
-// maxTogether is the number of referrers of a record that are compared with the deleted records; further ones count
+// maxCompared is the number of referrers of a record that are compared with the deleted records; further ones count
 // as outside of the deletion.
-const maxTogether = 1000
+const maxCompared = 1000
 
 // referrers reports whether other records link to the record, and returns those that are not deleted together with it;
 // none to an absent record.
 func (d *deletion) referrers(ctx context.Context, key schemas.RecordKey,
-	together map[change]bool) (linked bool, outside schemas.ReferrerSummary, err error) {
+	deleted map[change]bool) (linked bool, outside schemas.ReferrerSummary, err error) {
 	page, err := d.client.ReferrerPage(ctx, schemas.ReferrerQuery{Kind: key.Kind, ID: key.ID, TenantID: key.TenantID,
-		Dangling: true, Limit: new(maxTogether)})
+		Dangling: true, Limit: new(maxCompared)})
 	outside.Count = page.Count
 	for _, r := range page.Referrers {
 		from := change{Kind: r.Kind, ID: r.ID, Tenant: r.TenantID}
-		if together[from] || d.unlinks(from, key) {
+		if deleted[from] || d.unlinks(from, key) {
 			outside.Count--
 		} else if len(outside.First) < schemas.MaxReferrers {
 			outside.First = append(outside.First, r)
