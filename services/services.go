@@ -171,9 +171,7 @@ func (w *wiring) register(ctx context.Context) error {
 	}
 	w.entries = audit.StartWriter(w.conn.JetStream())
 	deps.Entries = w.entries
-	if err := register.RecoverAudit(ctx, log, deps.Audit, deps.Entries); err != nil {
-		w.Log.Warn("changes may be missing in the audit log", "err", err)
-	}
+	w.recoverAudit(ctx, deps)
 	writes := bus.MonitorWrites(w.conn, catalog.Bucket, "catalog")
 	w.onStop(writes.Close)
 	deps.StorageWarnings = func(ctx context.Context) ([]string, error) {
@@ -187,6 +185,19 @@ func (w *wiring) register(ctx context.Context) error {
 		deps.WaitVisible = deps.Projector.WaitVisible
 	}
 	return w.run("register", w.Slots, func(s *bus.Service) error { return register.Serve(s, deps) })
+}
+
+// recoverAudit adds missing entries to the audit log while the worker serves, since it reads thousands of entries.
+func (w *wiring) recoverAudit(ctx context.Context, deps register.Deps) {
+	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var recovering sync.WaitGroup
+	recovering.Go(func() {
+		err := register.RecoverAudit(lifetime, deps.Catalog, deps.Audit, deps.Entries)
+		if err != nil && lifetime.Err() == nil {
+			w.Log.Warn("changes may be missing in the audit log", "err", err)
+		}
+	})
+	w.onStop(func() { cancel(); recovering.Wait() })
 }
 
 // storageWarnings describes the buckets written by a registration, and the storage as a whole, if

@@ -202,6 +202,7 @@ func (l *Log) Recent(ctx context.Context, n int64) (list []schemas.AuditEntry, s
 	if !whole {
 		w.first = max(w.first, w.end-min(w.end, uint64(n)))
 	}
+	var newest time.Time
 	for {
 		batch, err := w.next(ctx)
 		if err != nil {
@@ -209,6 +210,9 @@ func (l *Log) Recent(ctx context.Context, n int64) (list []schemas.AuditEntry, s
 		}
 		if len(batch) == 0 {
 			break
+		}
+		if len(list) == 0 {
+			newest = batch[0].stored
 		}
 		for _, s := range batch {
 			list = append(list, s.AuditEntry)
@@ -219,8 +223,8 @@ func (l *Log) Recent(ctx context.Context, n int64) (list []schemas.AuditEntry, s
 	case len(list) == 0:
 	case whole: // an entry before the first one is missing
 		since = since.Add(-clockSkew)
-	default:
-		since = since.Add(clockSkew)
+	default: // of changes close together, as in an import, the later half
+		since = since.Add(min(clockSkew, newest.Sub(since)/2))
 	}
 	return list, since, nil
 }

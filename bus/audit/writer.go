@@ -52,14 +52,31 @@ func (w *Writer) Add(ctx context.Context, e schemas.AuditEntry) error {
 	if err = publish(context.WithoutCancel(ctx), w.js, msg); err == nil {
 		return nil
 	}
-	detail := "the change is stored, but the audit log is unavailable: its entry follows"
-	select {
-	case w.pending <- msg:
-	default:
-		detail = "the change is stored, but the audit log is unavailable"
-		slog.Error("an entry of the audit log is lost: too many are pending", "entry", string(msg.Data), "err", err)
+	detail := "the change is stored, but the audit log is unavailable"
+	if w.enqueue(msg) {
+		detail += ": its entry follows"
 	}
 	return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because(detail), err)
+}
+
+// Enqueue adds an entry without waiting for its acknowledgement.
+func (w *Writer) Enqueue(e schemas.AuditEntry) error {
+	msg, err := newMessage(e)
+	if err == nil {
+		w.enqueue(msg)
+	}
+	return err
+}
+
+// enqueue reports whether fewer than maxPending entries were pending.
+func (w *Writer) enqueue(msg *nats.Msg) bool {
+	select {
+	case w.pending <- msg:
+		return true
+	default:
+		slog.Error("an entry of the audit log is lost: too many are pending", "entry", string(msg.Data))
+		return false
+	}
 }
 
 // run stores the pending entries.

@@ -2,7 +2,6 @@ package register
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"cairn/bus/audit"
@@ -35,6 +34,7 @@ func auditEntry(catalogID string, c catalog.Change, o schemas.Origin) schemas.Au
 
 // RecoverAudit adds the entries of changes whose worker ended after it had written them to the catalog, and before they
 // were in the log. It compares the newest revision of each record that was written during the last entries of the log.
+// Other workers may make changes meanwhile: their entries have the same IDs. The caller closes w afterwards.
 func RecoverAudit(ctx context.Context, c *catalog.Catalog, log *audit.Log, w *audit.Writer) error {
 	recent, since, err := log.Recent(ctx, recovered)
 	if err != nil || since.IsZero() {
@@ -54,8 +54,8 @@ func RecoverAudit(ctx context.Context, c *catalog.Catalog, log *audit.Log, w *au
 			continue
 		}
 		e.Time = change.Stored.UTC().Format(time.RFC3339Nano)
-		if err := w.Add(ctx, e); err != nil {
-			return fmt.Errorf("recover the audit log: %w", err)
+		if err := w.Enqueue(e); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -165,10 +165,10 @@ func recovery(t *testing.T, conn *bus.Conn, c *catalog.Catalog) func() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := audit.StartWriter(conn.JetStream())
-	t.Cleanup(func() { w.Close(t.Context()) })
 	return func() {
 		t.Helper()
+		w := audit.StartWriter(conn.JetStream())
+		defer w.Close(t.Context())
 		if err := register.RecoverAudit(t.Context(), c, log, w); err != nil {
 			t.Fatal(err)
 		}
