@@ -208,6 +208,9 @@ func (e *Error) explain(err error) *Error {
 	case errors.As(err, &semantic):
 		field := fieldOf(semantic.JSONPointer)
 		message := fmt.Sprintf("expected %s, got %s", expectedType(semantic.GoType), kindName(semantic.JSONKind))
+		if errors.Is(err, json.ErrUnknownName) {
+			message = "unknown field"
+		}
 		return e.With(FieldError{Field: field, Message: message})
 	case errors.As(err, &syntactic) && errors.Is(err, jsontext.ErrDuplicateName):
 		return e.With(FieldError{Field: fieldOf(syntactic.JSONPointer), Message: "appears twice"})
