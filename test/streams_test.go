@@ -18,7 +18,7 @@ func TestManyStreams(t *testing.T) {
 	t.Parallel()
 	const streams, words = 60, 600 // more than two flow-control windows
 	c := newClient(t, start(t, topologies[0], setup{idle: true}))
-	serveWords(t, c.nats, 2*streams, words) // a slow start is retried on another slot
+	serveWords(t, c.nats, 8*streams, words) // each retry of a slow start takes another slot
 	var all sync.WaitGroup
 	for n := range streams {
 		all.Go(func() {
