@@ -373,8 +373,9 @@ func TestWriterRetries(t *testing.T) {
 	w := audit.StartWriter(js)
 	for _, id := range []string{"b", "c"} {
 		err := w.Add(t.Context(), entry(id, "", "ann"))
-		if !errors.Is(err, schemas.ErrUnavailable) || !strings.Contains(err.Error(), "its entry follows") {
-			t.Errorf("got %v, want an error that says that the entry follows", err)
+		if !errors.Is(err, schemas.ErrUnavailable) ||
+			!strings.Contains(err.Error(), "the audit log is full (maximum messages exceeded): its entry follows") {
+			t.Errorf("got %v, want an error with the reason that says that the entry follows", err)
 		}
 	}
 	if _, err := js.UpdateStream(t.Context(), accepting); err != nil {

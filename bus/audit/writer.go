@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus/bucket"
 	"cairn/bus/retry"
 	"cairn/schemas"
 )
@@ -52,7 +54,7 @@ func (w *Writer) Add(ctx context.Context, e schemas.AuditEntry) error {
 	if err = publish(context.WithoutCancel(ctx), w.js, msg); err == nil {
 		return nil
 	}
-	detail := "the change is stored, but the audit log is unavailable"
+	detail := "the change is stored, but the audit log " + cmp.Or(bucket.Refusal(err), "is unavailable")
 	if w.enqueue(msg) {
 		detail += ": its entry follows"
 	}

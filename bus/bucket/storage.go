@@ -115,16 +115,25 @@ func tooSmall(err error, c jetstream.StreamConfig) error {
 
 // refused returns schemas.ErrUnavailable if err reports that the named store is full.
 func refused(err error, store string) error {
+	problem := Refusal(err)
+	if problem == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %w", schemas.ErrUnavailable.Because("the "+store+" "+problem), err)
+}
+
+// Refusal returns the predicate of a sentence about the store that has refused a write with err, such as "is full
+// (maximum bytes exceeded)"; empty if err has another cause (Full).
+func Refusal(err error) string {
 	api, ok := errors.AsType[*jetstream.APIError](err)
 	if !ok || !Full(err) {
-		return err
+		return ""
 	}
 	problem, reason := "is full", api.Description
 	if api.ErrorCode == storeFailed && !strings.HasPrefix(reason, "maximum ") { // a disk error, after the path of a file
 		problem, reason = "cannot be written", reason[strings.LastIndex(reason, ": ")+1:]
 	}
-	return fmt.Errorf("%w: %w",
-		schemas.ErrUnavailable.Because(fmt.Sprintf("the %s %s (%s)", store, problem, strings.TrimSpace(reason))), err)
+	return fmt.Sprintf("%s (%s)", problem, strings.TrimSpace(reason))
 }
 
 // Problems describes the problems of a stream: lost messages, missing replicas, and the use of at least 80 % of
