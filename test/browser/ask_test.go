@@ -54,7 +54,7 @@ func testAsk(t *testing.T, s *suite) {
 	p.waitText(".estate", "hosts 3")
 	p.wait("document.activeElement.id === 'query'")
 	p.ask("hosts by site, say: There are **3** hosts, 2 of them in `fra1`, and (wrong) guesses.")
-	p.waitText(".question .status", "Answered")
+	p.waitText(".question .status", "Done")
 	p.waitText(".call", "compute_stats", "count of hosts by site", "fra1")
 	p.waitText(".answer strong", "3")
 	p.waitText(".unproven", "4711")
@@ -69,7 +69,7 @@ func testAsk(t *testing.T, s *suite) {
 	p.ask("again, say: Nothing.")
 	p.waitText(".answer", "Nothing.")
 	p.waitText(".history", "again, say: Nothing.", "hosts by site")
-	p.wait("document.querySelectorAll('.question .status').length === 2 && [...document.querySelectorAll('.question .status')].every(e => e.innerText === 'Answered')")
+	p.wait("document.querySelectorAll('.question .status').length === 2 && [...document.querySelectorAll('.question .status')].every(e => e.innerText === 'Done')")
 	p.eval("location.reload()", nil)
 	p.waitText(".unproven", "4711")
 	p.waitText(".estate", "hosts 3")
@@ -90,7 +90,7 @@ func testAsk(t *testing.T, s *suite) {
 	planner.eval("history.back()", nil)
 	planner.wait("document.querySelector('.question .suggestions button')")
 	planner.eval("document.querySelector('.question .suggestions button').click()", nil)
-	planner.wait("document.querySelectorAll('.question').length === 2 && document.querySelectorAll('.question')[1].querySelector('.status').innerText === 'Answered'")
+	planner.wait("document.querySelectorAll('.question').length === 2 && document.querySelectorAll('.question')[1].querySelector('.status').innerText === 'Done'")
 	planner.wait("document.querySelectorAll('.question')[1].querySelector('.call')")
 }
 
@@ -107,18 +107,18 @@ func testResume(t *testing.T, s *suite) {
 	p.waitText(".question .status", "Answering")
 	s.model.Release()
 	p.waitText(".answer", "Before the reload and after it.")
-	p.waitText(".question .status", "Answered")
+	p.waitText(".question .status", "Done")
 
 	p.ask("say: This never ends (forever) at all.")
 	p.waitText(".answer", "This never ends")
-	p.click("Stop")
-	p.waitText(".question .status", "Stopped")
+	p.click("Cancel")
+	p.waitText(".question .status", "Canceled")
 	select {
 	case <-s.model.canceled:
 	case <-t.Context().Done():
 		t.Error("the model still works after the stop")
 	}
-	p.wait("![...document.querySelectorAll('button')].some(b => b.innerText === 'Stop')")
+	p.wait("![...document.querySelectorAll('button')].some(b => b.innerText === 'Cancel')")
 }
 
 func testEstate(t *testing.T, s *suite) {
@@ -149,7 +149,7 @@ func testEstate(t *testing.T, s *suite) {
 	p.waitText(".answer", "30 hosts by site")
 	p.waitText(".proof", "Every figure is supported")
 	p.ask("what is the meaning of life?")
-	p.wait("document.querySelectorAll('.question .status').length === 2 && [...document.querySelectorAll('.question .status')].every(e => ['Answered', 'Declined'].includes(e.innerText))")
+	p.wait("document.querySelectorAll('.question .status').length === 2 && [...document.querySelectorAll('.question .status')].every(e => ['Done', 'Declined'].includes(e.innerText))")
 	wait.Until(t, "the answer suggests questions", func() bool { return p.count(".question:last-of-type .answer") > 0 })
 
 	p.click("Change the estate")

@@ -108,7 +108,7 @@ func BenchmarkAnswerStream(b *testing.B) {
 			requestAnimationFrame(frame); })()`, nil)
 		before := p.metrics()
 		p.ask("go on")
-		p.wait("document.querySelector('.question .status').innerText === 'Answered'")
+		p.wait("document.querySelector('.question .status').innerText === 'Done'")
 		after := p.metrics()
 		var gaps []float64
 		p.eval("running = false, gaps", &gaps)

@@ -123,7 +123,7 @@ func TestConsole(t *testing.T) {
 		{"a tenant sees who changed its records", testAudit},
 		{"health shows services and traffic", testHealth},
 		{"an answer streams with its calls, chart and figures", testAsk},
-		{"an analysis is resumed after a reload, and stopped", testResume},
+		{"an analysis is resumed after a reload, and canceled", testResume},
 		{"an estate is dropped, and a bad one refused", testEstate},
 		{"results of every kind are shown", testResults},
 		{"an answer survives the end of the server", testRestart},

@@ -46,7 +46,7 @@ func everyView(t *testing.T, p *page, check func(name string)) {
 	p.open("#/ask")
 	p.useEstate(estate)
 	p.ask("how many hosts per site?")
-	p.waitText(".question .status", "Answered")
+	p.waitText(".question .status", "Done")
 	check("an answer")
 	for _, v := range views {
 		p.open(v[0])
@@ -214,14 +214,14 @@ func testInjection(t *testing.T, s *suite) {
 	}
 	p.useEstate(string(hosts))
 	p.ask("how many hosts per site?")
-	p.waitText(".question .status", "Answered")
+	p.waitText(".question .status", "Done")
 	p.harmless("an answer")
 
 	model := openPage(t, s, s.keyed.URL(), "#/ask")
 	model.signIn(s.key(t, "analyst", "--tenant", "acme"))
 	model.useEstate(string(hosts))
 	model.ask("say: " + markup + " [good](https://example.com/good)")
-	model.waitText(".question .status", "Answered")
+	model.waitText(".question .status", "Done")
 	model.harmless("the words of a model")
 	model.wait("[...document.querySelectorAll('.answer a')].some(a => a.href === 'https://example.com/good' && a.rel.includes('noopener'))")
 }
@@ -360,7 +360,7 @@ func testScreenshots(t *testing.T, s *suite) {
 	p.open("#/ask")
 	p.drop("estate.json", string(file))
 	p.ask("how many hosts per site?")
-	p.waitText(".question .status", "Answered")
+	p.waitText(".question .status", "Done")
 	p.eval("scrollTo(0, 0)", nil)
 	shoot("console-ask.png")
 	p.open("#/runs")

@@ -32,8 +32,8 @@ func testRestart(t *testing.T, s *suite) {
 	p.waitText(".question .status", "Answering…")
 	p.waitText(".answer", "Before the end")
 	p.wait("document.querySelectorAll('.question').length === 1")
-	p.click("Stop")
-	p.waitText(".question .status", "Stopped")
+	p.click("Cancel")
+	p.waitText(".question .status", "Canceled")
 }
 
 // testExpired asks with a token that has expired, and signs in again.
@@ -154,7 +154,7 @@ func testLongNames(t *testing.T, s *suite) {
 	p.useEstate(fmt.Sprintf(`{%[1]s: [{"name": %[1]s, "site": %[2]s}, {"name": %[2]s, "site": %[1]s}]}`,
 		quoted(long("")), quoted(rtl)))
 	p.ask(fmt.Sprintf("how many %s per site?", long("")))
-	p.waitText(".question .status", "Answered")
+	p.waitText(".question .status", "Done")
 	narrow("an answer", ".figures tbody tr")
 	p.open("#/runs")
 	narrow("the runs", "tbody tr")

@@ -470,10 +470,15 @@ func testRuns(t *testing.T, s *suite) {
 	r.waitText(".stored tr", "The answer is no longer retained.")
 	r.wait(fmt.Sprintf("document.querySelectorAll('.stored a').length === 1 && document.querySelector('.stored a').innerText === %s", quoted(run)))
 
-	q.click("Stop")
-	q.waitText(".question .status", "Stopped")
+	q.click("Cancel")
+	q.waitText(".question .status", "Canceled")
 	q.waitText(".stored", run, "Canceled")
-	p.wait("['Failed', 'Answered'].includes(document.querySelector('.question .status').innerText)")
+	q.fill("#state", "failed")
+	q.waitText(".empty", "No run matches the filters.")
+	q.wait("location.hash.includes('state=failed')")
+	q.fill("#state", "canceled")
+	q.waitText(".stored", run, "Canceled")
+	p.waitText(".question .status", "Canceled")
 	p.open("#/runs")
 	p.waitText(".own", "say: Still working")
 

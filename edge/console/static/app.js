@@ -55,7 +55,7 @@ function viewOf({ path, params }) {
     case 'package':
       return ['package', ({ PackageList, PackageView }) => (path[1] ? html`<${PackageView} key=${path[1]} id=${path[1]} />` : html`<${PackageList} />`)];
     case 'runs':
-      return ['runs', ({ Runs }) => html`<${Runs} key=${path[1]} run=${path[1]} />`];
+      return ['runs', ({ Runs }) => html`<${Runs} key=${path[1]} run=${path[1]} params=${params} />`];
     case 'tags':
       return ['tags', ({ Tags }) => html`<${Tags} key=${path[1]} id=${path[1]} />`];
     case 'usage':

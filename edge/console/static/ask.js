@@ -6,7 +6,7 @@ import { useStore } from './store.js';
 import { Dialog, Field, format, html, Loading, Page, plural, Problem, useRequest } from './ui.js';
 import { Answer } from './answer.js';
 import { Figures } from './table.js';
-import { ask, estate, forget, inspect, open, questions, setEstate, stop } from './questions.js';
+import { ask, cancel, estate, forget, inspect, open, questions, setEstate } from './questions.js';
 
 const MAX_ESTATE = 10 << 20; // bytes of a request
 const MAX_CHIPS = 40; // arrays that are shown
@@ -45,13 +45,14 @@ export function Ask({ question }) {
 // focusQuery moves the focus to the next question after the element that had it is gone.
 const focusQuery = () => setTimeout(() => document.getElementById('query')?.focus({ preventScroll: true }));
 
-const OUTCOMES = { running: 'Running', done: 'Answered', declined: 'Declined', stopped: 'Stopped', failed: 'Failed' };
+// The states of a run, and of a question that was declined.
+export const STATES = { running: 'Running', done: 'Done', declined: 'Declined', failed: 'Failed', canceled: 'Canceled' };
 
 // stateOf returns the state of a question. The model offers suggestions in place of a question that it declined.
 const stateOf = ({ state, progress }) => (state === 'done' && progress.suggestions?.length > 0 ? 'declined' : state);
 
 // outcome returns the state of a question for readers.
-export const outcome = (question) => OUTCOMES[stateOf(question)];
+export const outcome = (question) => STATES[stateOf(question)];
 
 function Estate({ loaded, disabled, reading, setReading }) {
   const [editing, setEditing] = useState(!loaded);
@@ -198,16 +199,16 @@ function Again({ question: { id, conversation, query, mode, run, progress, error
 }
 
 export function Question({ question, current }) {
-  const { id, query, state, progress, error, run, stopping } = question;
+  const { id, query, state, progress, error, run, canceling } = question;
   const running = state === 'running';
   return html`<article class=${`question${current ? ' current' : ''}`} id=${`question-${id}`} aria-label=${query || run}>
     <h2>${query || html`Run <code>${run}</code>`}</h2>
     <${Answer} id=${id} progress=${{ ...progress, error: undefined }} running=${running} declined=${stateOf(question) === 'declined'} />
     <${Problem} error=${error} />
     <${Suggestions} question=${question} />
-    <div class="question-foot"><p class=${`status ${stateOf(question)}`} role="status">${stopping ? 'Stopping…' : progressText(question)}</p>
-      ${state === 'failed' && html`<${Again} question=${question} />`}
-      ${running && html`<button class="danger" disabled=${stopping} onClick=${() => stop(id)}>Stop</button>`}
+    <div class="question-foot"><p class=${`status ${stateOf(question)}`} role="status">${canceling ? 'Canceling…' : progressText(question)}</p>
+      ${!running && error && html`<${Again} question=${question} />`}
+      ${running && html`<button class="danger" disabled=${canceling} onClick=${() => cancel(id)}>Cancel</button>`}
       ${run && html`<span class="small muted">Run <code>${run}</code></span>`}
       ${!running && html`<button class="link" onClick=${() => forget(id)}>Remove<span class="hidden"> this question</span></button>`}</div>
   </article>`;

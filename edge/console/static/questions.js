@@ -8,10 +8,11 @@ const ESTATE = 'cairn.estate';
 const MAX_KEPT = 2_000_000; // characters of an estate that the tab keeps
 const MAX_QUESTIONS = 50;
 const MAX_HISTORY = 20; // questions that are sent with the next one
+const RUN_STOPPED = 'AN-410'; // code of a run that was canceled
 const ATTEMPTS = 6; // to resume without an event in between
 
 // A question: {id, conversation, query, mode, estate (its name), run, state, progress, error, began, lost (the connection)}.
-// Its state is running, done, stopped or failed.
+// Its state is that of a run.
 export const questions = createStore(restore(QUESTIONS) || []);
 export const estate = createStore(restore(ESTATE));
 
@@ -189,7 +190,8 @@ function finish(id, error) {
   const q = find(id);
   if (!q) return;
   const failed = error || q.progress.error;
-  change(id, { lost: undefined, state: q.stopping ? 'stopped' : failed ? 'failed' : 'done', stopping: undefined, error: q.stopping ? undefined : describe(failed) });
+  const canceled = q.canceling || failed?.code === RUN_STOPPED;
+  change(id, { lost: undefined, state: canceled ? 'canceled' : failed ? 'failed' : 'done', canceling: undefined, error: q.canceling ? undefined : describe(failed) });
   save();
 }
 
@@ -198,9 +200,9 @@ function describe(error) {
   return error && { title: error.title, code: error.code, message: error.message, errors: error.errors, requestID: error.requestID };
 }
 
-// stop cancels the run of a question.
-export async function stop(id) {
-  change(id, { stopping: true });
+// cancel cancels the run of a question.
+export async function cancel(id) {
+  change(id, { canceling: true });
   const { run } = find(id);
   if (!run) {
     following.get(id)?.abort();
@@ -210,7 +212,7 @@ export async function stop(id) {
   try {
     await call('DELETE', `/api/v1/analyze/${segment(run)}`);
   } catch (error) {
-    change(id, { stopping: undefined, error: describe(error) });
+    change(id, { canceling: undefined, error: describe(error) });
   }
 }
 

@@ -1,13 +1,13 @@
 // Runs of analyses: those of the tenant and of this tab, and any other by its name.
 import { useEffect, useState } from './hooks.js';
 import { call, can, segment } from './api.js';
-import { outcome, Question } from './ask.js';
+import { outcome, Question, STATES } from './ask.js';
 import { open, questions } from './questions.js';
-import { link, navigate } from './router.js';
+import { link, navigate, route } from './router.js';
 import { useStore } from './store.js';
 import { Empty, Field, format, html, Loading, Page, Problem, useRequest } from './ui.js';
 
-export function Runs({ run }) {
+export function Runs({ run, params }) {
   const list = useStore(questions);
   const [text, setText] = useState(run || '');
   const [name, setName] = useState();
@@ -24,7 +24,7 @@ export function Runs({ run }) {
       <button class="primary" disabled=${!can('analyze')}>Follow</button></form>
     <${Problem} error=${failure} />
     ${shown && html`<${Question} question=${shown} />`}
-    ${can('analyze') && html`<${Stored} questions=${list} />`}
+    ${can('analyze') && html`<${Stored} questions=${list} params=${params} />`}
     <section><h2>Runs of this tab</h2>
       ${list.length === 0 ? html`<${Empty}><p>No analysis was started or followed in this tab.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Runs of this tab"><table class="own">
         <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Began</th></tr></thead>
@@ -37,20 +37,22 @@ export function Runs({ run }) {
 const POLL = 2000; // milliseconds between two lists while a run is in progress
 const RETAINED = 120_000; // milliseconds for which the events of a run are retained after its end
 
-const STORED = { running: 'Running', done: 'Done', failed: 'Failed', canceled: 'Canceled' };
+const FILTERS = ['state', 'user', 'model'];
 
 const duration = (ms) => (ms < 1000 ? `${ms} ms` : `${format(ms / 1000, 1)} s`);
 
 // Stored lists the runs that the server has. It knows the question of a run that has ended, and this tab those of its own,
 // with their answers. A run is a link while its answer can be shown.
-function Stored({ questions: known }) {
+function Stored({ questions: known, params }) {
+  const filter = Object.fromEntries(FILTERS.map((name) => [name, params.get(name) || '']));
+  const [fields, setFields] = useState(filter);
   const [cursors, setCursors] = useState(['']); // of the pages that are shown
   const [failure, setFailure] = useState();
   const ended = known.filter((q) => q.state !== 'running').length; // the list changes with it
   const { data, error, reload } = useRequest(async (signal) => {
-    const pages = await Promise.all(cursors.map((cursor) => call('GET', '/runs', { query: { cursor }, signal })));
+    const pages = await Promise.all(cursors.map((cursor) => call('GET', '/runs', { query: { ...filter, cursor }, signal })));
     return { runs: pages.flatMap((page) => page.data.runs), next: pages.at(-1).data.next_cursor };
-  }, [cursors.length, known.length, ended]);
+  }, [cursors.length, known.length, ended, ...Object.values(filter)]);
   useEffect(() => {
     if (!data?.runs.some((r) => r.state === 'running')) return undefined;
     const timer = setTimeout(reload, POLL);
@@ -69,15 +71,28 @@ function Stored({ questions: known }) {
       setFailure(e);
     }
   };
+  const apply = (changed) => {
+    const next = { ...fields, ...changed };
+    setFields(next);
+    setCursors(['']);
+    navigate(link(route.get().path, next));
+  };
+  const field = (name) => ({ id: name, maxlength: 256, spellcheck: false, value: fields[name], onInput: (e) => setFields({ ...fields, [name]: e.target.value }) });
+  const empty = Object.values(filter).some(Boolean) ? 'No run matches the filters.' : 'No analysis runs, and none is stored.';
   return html`<section><h2>Stored runs</h2>
+    <form class="filters" onSubmit=${(e) => { e.preventDefault(); apply({}); }}>
+      <${Field} label="State"><select id="state" value=${fields.state} onChange=${(e) => apply({ state: e.target.value })}><option value="">any</option>${Object.keys(STATES).filter((state) => state !== 'declined').map((state) => html`<option value=${state}>${STATES[state]}</option>`)}</select></${Field}>
+      <${Field} label="User"><input ...${field('user')} /></${Field}>
+      <${Field} label="Model"><input ...${field('model')} /></${Field}>
+      <button>Apply</button></form>
     <${Problem} error=${failure || error} />
     ${!data && !error && html`<${Loading} />`}
-    ${data && (data.runs.length === 0 ? html`<${Empty}><p>No analysis runs, and none is stored.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Stored runs"><table class="stored">
-      <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Started</th><th class="right">Took</th><th class="right">Tokens</th><th>User</th><th><span class="hidden">Actions</span></th></tr></thead>
+    ${data && (data.runs.length === 0 ? html`<${Empty}><p>${empty}</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Stored runs"><table class="stored">
+      <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Started</th><th class="right">Took</th><th class="right">Tokens</th><th>Model</th><th>User</th><th><span class="hidden">Actions</span></th></tr></thead>
       <tbody>${data.runs.map((r) => [r, known.find((q) => q.run === r.run)]).map(([r, own]) => html`<tr key=${r.run}>
         <td>${own || r.state === 'running' || Date.now() - Date.parse(r.updated_at) < RETAINED ? html`<a class="id" href=${link(['runs', r.run])}>${r.run}</a>` : html`<span class="id">${r.run}</span> <span class="small muted">The answer is no longer retained.</span>`}</td>
-        <td class="text">${r.query || own?.query || (r.usage && html`<span class="muted">calls of tools only, such as an estate read</span>`)}</td><td>${own && r.state === 'done' ? outcome(own) : STORED[r.state]}</td><td class="short">${new Date(r.started_at).toLocaleString()}</td>
-        <td class="figure">${r.usage && duration(r.duration_ms || 0)}</td><td class="figure">${r.usage && format(r.usage.prompt_tokens + r.usage.answer_tokens)}</td><td>${r.user}</td>
+        <td class="text">${r.query || own?.query || (r.usage && html`<span class="muted">calls of tools only, such as an estate read</span>`)}</td><td>${own && r.state === 'done' ? outcome(own) : STATES[r.state]}${r.state === 'failed' && r.code && html` <a href=${`/docs/errors#${r.code}`}><code>${r.code}</code></a>`}</td><td class="short">${new Date(r.started_at).toLocaleString()}</td>
+        <td class="figure">${r.usage && duration(r.duration_ms || 0)}</td><td class="figure">${r.usage && format(r.usage.prompt_tokens + r.usage.answer_tokens)}</td><td>${r.model}</td><td>${r.user}</td>
         <td>${r.state === 'running' && html`<button onClick=${() => cancel(r.run)} aria-label=${`Cancel ${r.run}`}>Cancel</button>`}</td></tr>`)}</tbody></table></div>`)}
     <div class="actions"><button onClick=${refresh}>Refresh</button>
       ${data?.next && html`<button onClick=${() => setCursors([...cursors, data.next])}>More</button>`}</div>
