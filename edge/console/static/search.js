@@ -1,5 +1,5 @@
 // Search for records, with the ranks that led to each hit.
-import { useEffect, useRef, useState } from './hooks.js';
+import { useLayoutEffect, useRef, useState } from './hooks.js';
 import { call } from './api.js';
 import { link, navigate, tenant } from './router.js';
 import { Bar, Empty, Field, html, KINDS, Loading, Page, plural, Problem, RecordLink, Scope, Status, useRequest } from './ui.js';
@@ -97,7 +97,7 @@ function Form({ params }) {
   const [values, setValues] = useState({ q: '', kind: 'skill', method: '', scope: '', top: '10', ...initial });
   const [filters, setFilters] = useState(FILTERS.some((f) => initial[f]));
   const query = useRef();
-  useEffect(() => { if (!initial.q) query.current.focus({ preventScroll: true }); }, []);
+  useLayoutEffect(() => { if (!initial.q) query.current.focus({ preventScroll: true }); }, []);
   const set = (name) => (e) => setValues({ ...values, [name]: e.target.value });
   const go = (changed = {}) => {
     const next = { ...values, ...changed };
