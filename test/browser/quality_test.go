@@ -345,7 +345,7 @@ func testScreenshots(t *testing.T, s *suite) {
 	p.waitText(".hit", "storage.volume_capacity")
 	shoot("console-search.png")
 	p.open("#/catalog/skill/storage.volume_capacity?tenant=acme")
-	p.waitText(".fields", "example_queries")
+	p.waitText(".fields", "Example queries")
 	shoot("console-record.png")
 	p.open("#/catalog/skill?tenant=acme")
 	p.waitText("tbody", "storage.volume_capacity")

@@ -174,7 +174,7 @@ func testReferenced(t *testing.T, s *suite) {
 func testRecord(t *testing.T, s *suite) {
 	p := openPage(t, s, s.open.URL(), "#/catalog/skill/storage.volume_capacity?tenant=acme")
 	p.waitText("h1", "Volume capacity at Acme")
-	p.waitText(".fields", "example_queries", "which volumes are nearly full?", "ctx.volumes")
+	p.waitText(".fields", "Example queries", "which volumes are nearly full?", "ctx.volumes")
 	p.wait("document.title === 'Volume capacity at Acme · Cairn'")
 	p.waitText(".usage", "Resolved", "found")
 	p.click("JSON")
@@ -204,7 +204,7 @@ func testForm(t *testing.T, s *suite) {
 	p.click("Register")
 	p.waitText("[role=status]", "record.public")
 	p.click("Show the record")
-	p.waitText(".fields", "made by <b>hand</b>", "team=network", "vendor_field", "public")
+	p.waitText(".fields", "made by <b>hand</b>", "team=network", "Vendor field", "Public")
 	p.waitText(".badge", "forms")
 
 	p.click("Edit")

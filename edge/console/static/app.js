@@ -14,7 +14,7 @@ const NAVIGATION = [
   { path: 'runs', icon: 'M4.5 2.5l8 5.5-8 5.5z', title: 'Runs', needs: 'analyze' },
   { path: 'tags', icon: 'M2 2h6l6 6-6 6-6-6zM5 5h.01', title: 'Tags', needs: 'read' },
   { path: 'usage', icon: 'M2 14V8h3v6zM6.5 14V2h3v12zM11 14V5.5h3V14z', title: 'Usage', needs: 'read' },
-  { path: 'audit', icon: 'M3 1.5h10v13H3zM5.5 5h5M5.5 8h5M5.5 11h3', title: 'Audit', needs: 'register' },
+  { path: 'audit', icon: 'M3 1.5h10v13H3zM5.5 5h5M5.5 8h5M5.5 11h3', title: 'Audit log', needs: 'register' },
   { path: 'health', icon: 'M1.5 8.5h3l2-5.5 3 10 2-4.5h3', title: 'Health', needs: 'read' },
 ];
 
@@ -143,7 +143,7 @@ function TenantPicker({ caller }) {
       <select id="tenant" value=${tenant()} onChange=${(e) => select(e.target.value)}>${known.map((t) => html`<option value=${t}>${t}</option>`)}</select></div>`;
   }
   return html`<form class="tenant-picker" onSubmit=${(e) => { e.preventDefault(); select(text.trim()); }}><label for="tenant">Tenant</label>
-    <input id="tenant" list="tenants" placeholder="none: global scope" spellcheck=${false} autocomplete="off" maxlength="256" value=${text} onFocus=${() => setPrefix('')}
+    <input id="tenant" list="tenants" placeholder="Global scope" spellcheck=${false} autocomplete="off" maxlength="256" value=${text} onFocus=${() => setPrefix('')}
       onInput=${(e) => { setText(e.target.value); setPrefix(e.target.value.trim()); }} onBlur=${() => text.trim() !== tenant() && select(text.trim())} />
     <datalist id="tenants">${listed?.map((t) => html`<option value=${t.tenant_id}>${plural(t.count, 'record')}</option>`)}</datalist>
     ${absent && html`<p class="hint" role="status">No records of this tenant. Views show global ones.</p>`}</form>`;

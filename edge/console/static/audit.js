@@ -30,10 +30,10 @@ export function Audit({ params }) {
       <button>Apply</button></form>
     <${Problem} error=${error} />
     ${!data && !error && html`<${Loading} />`}
-    ${data && (data.entries.length === 0 ? html`<${Empty}><p>No change matches.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Audit log"><table>
+    ${data && (data.entries.length === 0 ? html`<${Empty}><p>No change matches.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Audit log"><table class="stack">
       <thead><tr><th>Time</th><th>Actor</th><th>Action</th><th>Name</th><th>Scope</th><th>Message</th></tr></thead>
       <tbody>${data.entries.map((e) => html`<tr key=${e.time + e.revision}><td class="short">${new Date(e.time).toLocaleString()}</td><td><code>${e.actor}</code></td><td>${e.action}</td>
-        <td>${KINDS[e.kind] ? html`<${RecordLink} kind=${e.kind} id=${e.id}>${e.kind}/${e.id}${e.alias && `@${e.alias}`}</${RecordLink}>` : [e.kind, e.id].filter(Boolean).join('/')}</td>
+        <td class="lead">${KINDS[e.kind] ? html`<${RecordLink} kind=${e.kind} id=${e.id}>${e.kind}/${e.id}${e.alias && `@${e.alias}`}</${RecordLink}>` : [e.kind, e.id].filter(Boolean).join('/')}</td>
         <td><${Scope} tenant=${e.tenant_id} /></td><td class="text">${e.message}</td></tr>`)}</tbody></table></div>`)}
     ${data?.next && html`<div class="actions"><button onClick=${() => setCursors([...cursors, data.next])}>More</button></div>`}
   </${Page}>`;

@@ -43,7 +43,7 @@ export function Catalog({ kind, params }) {
     ${loading && !data && html`<${Loading} />`}
     ${data && !error && entries.length === 0 && html`<${Empty}><p>${filtered || params.get('cursor') ? 'No record matches the filters.' : `No ${of.plural.toLowerCase()} are registered here.`}</p></${Empty}>`}
     ${data?.incomplete && html`<div class="notice warn">Only the first ${format(MAX_SORTED)} records of a kind are sorted. Narrow the filters.</div>`}
-    ${entries.length > 0 && html`<div class="table-wrap" tabindex="0" role="region" aria-label=${of.plural}><table>
+    ${entries.length > 0 && html`<div class="table-wrap" tabindex="0" role="region" aria-label=${of.plural}><table class="stack">
       <thead><tr>${columns.map((c) => (c.name && !params.get('q') ? html`<th aria-sort=${by === c.name ? (descending ? 'descending' : 'ascending') : undefined}><button class="sort" onClick=${() => order(c.name)}>${c.title}</button></th>` : html`<th>${c.title}</th>`))}</tr></thead>
       <tbody>${entries.map((e) => html`<${Row} key=${`${e.kind}/${idOf(e)}`} ...${e} named=${kind === 'all'} kept=${kept} />`)}</tbody></table></div>`}
     ${data && (params.get('cursor') || data.next_cursor) && html`<nav class="pages" aria-label="Pages">
@@ -93,13 +93,13 @@ async function found(kind, params, signal) {
 
 function Row({ kind, record, changed, named, kept }) {
   return html`<tr>
-    <td><${RecordLink} kind=${kind} id=${idOf({ kind, record })} scope=${record.tenant_id || !tenant() ? undefined : 'global'} />${record.display_name && html`<span class="muted">${record.display_name}</span>`}</td>
+    <td class="lead"><${RecordLink} kind=${kind} id=${idOf({ kind, record })} scope=${record.tenant_id || !tenant() ? undefined : 'global'} />${record.display_name && html`<span class="muted">${record.display_name}</span>`}</td>
     ${named && html`<td class="short">${KINDS[kind].name}</td>`}
     <td class="text">${record.purpose || record.description}<${Labels} path=${['catalog', named ? 'all' : kind]} labels=${record.labels} kept=${kept} /></td>
     <td>${record.domain}</td>
     <td><${Scope} tenant=${record.tenant_id} /></td>
     <td>${record.status || 'active'}</td>
-    <td class="figure">${record.version}</td>
+    <td class="short">${record.version}</td>
     ${changed > 0 && html`<td class="short" title=${new Date(changed).toLocaleString()}>${new Date(changed).toLocaleDateString()}</td>`}
   </tr>`;
 }

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from './hooks.js';
 import { call, can, schemas, session, tenantsOf } from './api.js';
 import { link, route, tenant } from './router.js';
 import { editable, LINKS, recordPath, reopen } from './record.js';
-import { acknowledge, Field, html, KINDS, Loading, Page, plural, Problem, useRequest } from './ui.js';
+import { acknowledge, Field, html, KINDS, labelOf, Loading, Page, plural, Problem, useRequest } from './ui.js';
 
 const LONG = ['purpose', 'description', 'instructions', 'body'];
 // The fields in the order of work; others follow.
@@ -14,12 +14,6 @@ const STATUS = ['active', 'draft', 'deprecated', 'retired'];
 
 // position is the place of a field in the form.
 const position = (name) => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
-
-// labelOf returns the name of a field for readers.
-function labelOf(name) {
-  const words = name.replace(/_ids$/, 's').replace(/_id$/, '').replace(/_/g, ' ');
-  return words[0].toUpperCase() + words.slice(1);
-}
 
 // type is how a field is edited: ids, files, switch, text, lines, pairs or json.
 function type(name, schema) {
@@ -189,7 +183,7 @@ function Form({ kind, id, copied, schema, record, etag }) {
       ${failure?.status === 412 ? html`<div class="notice bad" role="alert">${id ? 'Another writer has changed this record since it was opened. Open it again to see the current one.' :
         'A record with this id exists already in this scope.'} <a href=${link(['catalog', kind, values[idField]])}>Show it</a></div>` : html`<${Problem} error=${failure} />`}
     </div>
-    <p class=${tenant() && !owner ? 'notice warn' : 'muted'}>${owner ? html`For the tenant <strong>${owner}</strong>.` : tenant() ? 'For the global scope: every tenant sees the change.' : 'For the global scope.'} ${!id && !fixed && 'Select another tenant at the left.'} ${copied && 'Copied: change the id or the tenant.'}</p>
+    <p class=${tenant() && !owner ? 'notice warn' : 'muted'}>${owner ? html`For the tenant <strong>${owner}</strong>.` : tenant() ? 'For the global scope: every tenant sees the change.' : 'For the global scope.'} ${!id && !fixed && 'Select another one under Tenant.'} ${copied && 'Copied: change the id or the tenant.'}</p>
     <${Field} label=${html`Id <span class="muted">required</span>`} hint=${schema.properties[idField].description} error=${wrong[idField]}>
       <input id=${`field-${idField}`} required readonly=${Boolean(id)} spellcheck=${false} maxlength="256" value=${values[idField]} onInput=${set(idField)} /></${Field}>
     ${inputs(names.filter((n) => ORDER.includes(n)))}

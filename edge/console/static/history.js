@@ -33,7 +33,7 @@ export function History({ kind, id, params, onStored }) {
   };
   const options = data.map((r) => html`<option value=${r.revision}>${name(r)}</option>`);
   return html`
-    <div class="table-wrap" tabindex="0" role="region" aria-label="Revisions"><table>
+    <div class="table-wrap" tabindex="0" role="region" aria-label="Revisions"><table class="stack">
       <thead><tr><th class="right">Revision</th><th>Stored</th><th>Version</th><th>Status</th><th>Actor</th><th>Message</th><th>Change</th><th><span class="hidden">Actions</span></th></tr></thead>
       <tbody>${data.map((r, i) => html`<tr key=${r.revision} aria-current=${r === after ? 'true' : undefined}><td class="figure">${number(r.revision)}${r.aliases.map((a) => html` <span class="badge tenant" title="Alias">@${a.name}</span>`)}</td><td class="short">${new Date(r.stored_at).toLocaleString()}</td><td>${r.version}</td>
         <td>${r.removed ? html`<span class="badge bad">deleted</span>` : r.status || 'active'}</td>

@@ -142,7 +142,7 @@ function Missing({ list }) {
 
 function Parts({ of }) {
   const list = nodes(of);
-  return html`<section class="parts"><h2>Parts</h2><div class="table-wrap" tabindex="0" role="region" aria-label="Parts of the package"><table>
+  return html`<section class="parts"><h2>Parts</h2><div class="table-wrap" tabindex="0" role="region" aria-label="Parts of the package"><table class="stack">
     <thead><tr><th>Record</th><th>Kind</th><th>Description</th><th>Scope</th><th>Selected by</th></tr></thead>
     <tbody>${list.map((n) => html`<tr key=${n.kind + n.id}><td><${RecordLink} kind=${n.kind} id=${n.id} scope=${n.scope === 'global' && tenant() ? 'global' : ''} /></td><td class="short">${KINDS[n.kind].name}</td>
       <td class="text">${n.record.purpose || n.record.description}</td><td><${Scope} tenant=${n.record.tenant_id} /></td><td><code>${n.via}</code></td></tr>`)}</tbody></table></div></section>`;

@@ -2,7 +2,7 @@
 import { useState } from './hooks.js';
 import { call, can, segment, session, tenantsOf } from './api.js';
 import { link, navigate, replace, route, tenant } from './router.js';
-import { acknowledge, Dialog, html, Json, KINDS, Labels, Loading, Page, plural, Problem, RecordLink, Scope, Status, useRequest } from './ui.js';
+import { acknowledge, Dialog, html, Json, KINDS, labelOf, Labels, Loading, Page, plural, Problem, RecordLink, Scope, Status, useRequest } from './ui.js';
 import { History } from './history.js';
 import { Markdown } from './markdown.js';
 
@@ -97,7 +97,7 @@ function Delete({ kind, id, record, etag, onClose }) {
     ${tenant() && !record.tenant_id && html`<div class="notice warn">Every tenant loses this record.</div>`}
     ${referrers ? html`<div class="notice warn" role="alert"><p>${referrers.count === 1 ? '1 record links to it:' : `${plural(referrers.count, 'record')} link to it:`}</p>
         <${ReferrerList} list=${referrers.first} />${referrers.count > referrers.first.length && html`<p>… ${plural(referrers.count - referrers.first.length, 'more record')}</p>`}</div>
-      <label class="check"><input type="checkbox" id="force" checked=${forced} onChange=${(e) => setForced(e.target.checked)} /> Delete it, and leave links to a record that does not exist</label>` : html`<${Problem} error=${error} />`}
+      <label class="check"><input type="checkbox" id="force" checked=${forced} onChange=${(e) => setForced(e.target.checked)} /> Delete it anyway: ${plural(referrers.count, 'record')} will link to a record that does not exist</label>` : html`<${Problem} error=${error} />`}
     <div class="actions"><button onClick=${onClose}>Cancel</button><button class="danger" disabled=${Boolean(referrers) && !forced} onClick=${remove}>Delete</button></div>
   </${Dialog}>`;
 }
@@ -105,7 +105,7 @@ function Delete({ kind, id, record, etag, onClose }) {
 function Fields({ kind, record }) {
   const names = Object.keys(record).filter((name) => !HIDDEN.includes(name) && name !== `${kind}_id`);
   return html`
-    <dl class="fields">${names.map((name) => html`<div key=${name}><dt>${name}</dt><dd><${FieldValue} name=${name} kind=${kind} value=${record[name]} /></dd></div>`)}</dl>
+    <dl class="fields">${names.map((name) => html`<div key=${name}><dt title=${name}>${labelOf(name)}</dt><dd><${FieldValue} name=${name} kind=${kind} value=${record[name]} /></dd></div>`)}</dl>
     ${record.instructions && html`<section><h2>Instructions</h2><div class="card prose"><${Markdown} text=${record.instructions} /></div></section>`}
     ${record.resources?.length > 0 && html`<section><h2>Resources</h2>${record.resources.map((r) => html`<${Resource} key=${r.path} resource=${r} />`)}</section>`}`;
 }

@@ -26,10 +26,10 @@ export function Runs({ run, params }) {
     ${shown && html`<${Question} question=${shown} />`}
     ${can('analyze') && html`<${Stored} questions=${list} params=${params} />`}
     <section><h2>Runs of this tab</h2>
-      ${list.length === 0 ? html`<${Empty}><p>No analysis was started or followed in this tab.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Runs of this tab"><table class="own">
-        <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Began</th></tr></thead>
-        <tbody>${[...list].reverse().map((q) => html`<tr key=${q.id}><td>${q.run ? html`<a class="id" href=${link(['runs', q.run])}>${q.run}</a>` : html`<span class="muted">none yet</span>`}</td>
-          <td class="text">${q.query ? html`<a href=${link(['ask', q.id])}>${q.query}</a>` : ''}</td><td>${outcome(q)}</td><td class="short">${new Date(q.began).toLocaleTimeString()}</td></tr>`)}</tbody></table></div>`}
+      ${list.length === 0 ? html`<${Empty}><p>No analysis was started or followed in this tab.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Runs of this tab"><table class="own stack">
+        <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Started</th></tr></thead>
+        <tbody>${[...list].reverse().map((q) => html`<tr key=${q.id}><td class="run">${q.run ? html`<a class="id" title=${q.run} href=${link(['runs', q.run])}>${q.run}</a>` : html`<span class="muted">none yet</span>`}</td>
+          <td class="text lead">${q.query ? html`<a href=${link(['ask', q.id])}>${q.query}</a>` : ''}</td><td>${outcome(q)}</td><td class="short">${time(q.began)}</td></tr>`)}</tbody></table></div>`}
     </section>
   </${Page}>`;
 }
@@ -38,6 +38,14 @@ const POLL = 2000; // milliseconds between two lists while a run is in progress
 const RETAINED = 120_000; // milliseconds for which the events of a run are retained after its end
 
 const FILTERS = ['state', 'user', 'model'];
+
+const BADGES = { running: 'good', failed: 'bad' };
+
+// time returns a time for readers, without the date if that is today.
+function time(value) {
+  const date = new Date(value);
+  return date.toDateString() === new Date().toDateString() ? date.toLocaleTimeString() : date.toLocaleString();
+}
 
 const duration = (ms) => (ms < 1000 ? `${ms} ms` : `${format(ms / 1000, 1)} s`);
 
@@ -87,12 +95,12 @@ function Stored({ questions: known, params }) {
       <button>Apply</button></form>
     <${Problem} error=${failure || error} />
     ${!data && !error && html`<${Loading} />`}
-    ${data && (data.runs.length === 0 ? html`<${Empty}><p>${empty}</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Stored runs"><table class="stored">
+    ${data && (data.runs.length === 0 ? html`<${Empty}><p>${empty}</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Stored runs"><table class="stored stack">
       <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Started</th><th class="right">Took</th><th class="right">Tokens</th><th>Model</th><th>User</th><th><span class="hidden">Actions</span></th></tr></thead>
       <tbody>${data.runs.map((r) => [r, known.find((q) => q.run === r.run)]).map(([r, own]) => html`<tr key=${r.run}>
-        <td>${own || r.state === 'running' || Date.now() - Date.parse(r.updated_at) < RETAINED ? html`<a class="id" href=${link(['runs', r.run])}>${r.run}</a>` : html`<span class="id">${r.run}</span> <span class="small muted">The answer is no longer retained.</span>`}</td>
-        <td class="text">${r.query || own?.query || (r.usage && html`<span class="muted">calls of tools only, such as an estate read</span>`)}</td><td>${own && r.state === 'done' ? outcome(own) : STATES[r.state]}${r.state === 'failed' && r.code && html` <a href=${`/docs/errors#${r.code}`}><code>${r.code}</code></a>`}</td><td class="short">${new Date(r.started_at).toLocaleString()}</td>
-        <td class="figure">${r.usage && duration(r.duration_ms || 0)}</td><td class="figure">${r.usage && format(r.usage.prompt_tokens + r.usage.answer_tokens)}</td><td>${r.model}</td><td>${r.user}</td>
+        <td class="run">${own || r.state === 'running' || Date.now() - Date.parse(r.updated_at) < RETAINED ? html`<a class="id" title=${r.run} href=${link(['runs', r.run])}>${r.run}</a>` : html`<span class="id" title=${r.run}>${r.run}</span> <span class="small muted">The answer is no longer retained.</span>`}</td>
+        <td class="text lead">${r.query || own?.query || (r.usage && html`<span class="muted">calls of tools only, such as an estate read</span>`)}</td><td><span class=${`badge ${BADGES[r.state] || ''}`}>${STATES[r.state]}</span>${own && r.state === 'done' && outcome(own) !== STATES.done && html` <span class="badge warn">${outcome(own)}</span>`}${r.state === 'failed' && r.code && html` <a href=${`/docs/errors#${r.code}`}><code>${r.code}</code></a>`}</td><td class="short">${time(r.started_at)}</td>
+        <td class="figure">${r.usage && duration(r.duration_ms || 0)}</td><td class="figure" data-unit="tokens">${r.usage && format(r.usage.prompt_tokens + r.usage.answer_tokens)}</td><td>${r.model}</td><td>${r.user}</td>
         <td>${r.state === 'running' && html`<button onClick=${() => cancel(r.run)} aria-label=${`Cancel ${r.run}`}>Cancel</button>`}</td></tr>`)}</tbody></table></div>`)}
     <div class="actions"><button onClick=${refresh}>Refresh</button>
       ${data?.next && html`<button onClick=${() => setCursors([...cursors, data.next])}>More</button>`}</div>

@@ -78,7 +78,7 @@ export function Search({ params }) {
   const { data, error, loading } = useRequest((signal) => (asked ? search(params, signal) : undefined), [key]);
   const kind = kindOf(params);
   const count = data?.hits?.length ?? 0;
-  return html`<${Page} title="Search" subtitle="Find the skill or the agent that fits a request, as a gateway does at run time, and other records.">
+  return html`<${Page} title="Search" subtitle="Find the skill or the agent that fits a request, and other records.">
     <${Form} key=${key} params=${params} />
     <p class="summary" role="status">${loading && asked ? 'Searching…' : asked && data ? `${plural(count, kind)} in ${data.took} ms` : ''}</p>
     <${Problem} error=${error} />

@@ -48,9 +48,9 @@ function Stored() {
   }, [cursors.length]);
   return html`<section><h2>Stored tags</h2><${Problem} error=${error} />
     ${!data && !error && html`<${Loading} />`}
-    ${data && (data.tags.length === 0 ? html`<${Empty}><p>No request has a tag ${tenant() ? html`in the tenant ${tenant()}` : 'in the global scope'}.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Stored tags"><table>
+    ${data && (data.tags.length === 0 ? html`<${Empty}><p>No request has a tag ${tenant() ? html`in the tenant ${tenant()}` : 'in the global scope'}.</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Stored tags"><table class="stack">
       <thead><tr><th>Request</th><th>Written</th><th>Remaining</th><th class="right">Size</th>${can('tag') && html`<th><span class="hidden">Actions</span></th>`}</tr></thead>
-      <tbody>${data.tags.map((t) => html`<tr key=${t.request_id}><td><a class="id" href=${link(['tags', t.request_id])}>${t.request_id}</a></td>
+      <tbody>${data.tags.map((t) => html`<tr key=${t.request_id}><td class="lead"><a class="id" href=${link(['tags', t.request_id])}>${t.request_id}</a></td>
         <td class="short">${new Date(t.created_at).toLocaleString()}</td><td class="short remaining" title=${`Expires ${new Date(t.expires_at).toLocaleString()}`}>${remaining(Date.parse(t.expires_at) - now)}</td><td class="figure">${bytes(t.size)}</td>
         ${can('tag') && html`<td><button class="danger" onClick=${() => setAsked(t.request_id)} aria-label=${`Delete ${t.request_id}`}>Delete</button></td>`}</tr>`)}</tbody></table></div>`)}
     <div class="actions"><button onClick=${reload}>Refresh</button>${data?.next && html`<button onClick=${() => setCursors([...cursors, data.next])}>More</button>`}</div>

@@ -17,6 +17,12 @@ export const KINDS = {
   template: { name: 'Template', plural: 'Templates', schema: 'Template' },
 };
 
+// labelOf returns the name of a field for readers.
+export function labelOf(name) {
+  const words = name.replace(/_ids$/, 's').replace(/_id$/, '').replace(/_/g, ' ');
+  return words[0].toUpperCase() + words.slice(1);
+}
+
 const RETRY = 3000; // milliseconds until a request without a connection is sent again
 
 // acknowledgement is the last action that has succeeded, for the status line.

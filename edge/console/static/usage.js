@@ -34,5 +34,5 @@ export function Usage() {
 function Row({ name, used, limit, print }) {
   const share = limit ? used / limit : 0;
   return html`<tr><th scope="row">${name}</th><td class="figure">${print(used)}</td><td class="figure">${limit ? print(limit) : 'none'}</td>
-    <td class="bar-cell"><${Bar} share=${share} />${share >= NEARLY && html`<span class="badge warn">${format(100 * share, 0)} %</span>`}</td></tr>`;
+    <td class="short">${limit > 0 && html`<${Bar} share=${share} /> <span class=${share >= NEARLY ? 'badge warn' : 'figure'}>${format(100 * share, 0)} %</span>`}</td></tr>`;
 }
