@@ -543,7 +543,7 @@ func (c *computation) addTop(ctx context.Context, name func(row uint32) string) 
 	if c.Top.Order == "asc" {
 		sign = 1
 	}
-	best := worstFirst{compare: func(a, b uint32) int {
+	best := ranking{limit: maxListedNames, compare: func(a, b uint32) int {
 		x, _ := number(a)
 		y, _ := number(b)
 		return cmp.Or(sign*cmp.Compare(x, y), cmp.Compare(a, b))
@@ -553,10 +553,9 @@ func (c *computation) addTop(ctx context.Context, name func(row uint32) string) 
 			return ctx.Err()
 		}
 		if _, ok := number(row); ok {
-			best.offer(row, maxListedNames)
+			best.offer(row)
 		}
 	}
-	slices.SortFunc(best.list, best.compare)
 	c.result.NamesUnit = v.unit
 	for i, row := range best.list {
 		f, _ := number(row)

@@ -3,7 +3,6 @@ package estate
 import (
 	"bytes"
 	"cmp"
-	"container/heap"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -218,42 +217,32 @@ func (p grouping) rank(ctx context.Context, figures []float64, limit int) []uint
 		}
 		return 1
 	}
-	best := worstFirst{compare: compare}
+	best := ranking{limit: limit, compare: compare}
 	for g, many := range p.counts {
 		if g%checkRows == 0 && ctx.Err() != nil {
 			break
 		}
 		if many > 0 {
-			best.offer(uint32(g), limit)
+			best.offer(uint32(g))
 		}
 	}
-	slices.SortFunc(best.list, compare)
 	return best.list
 }
 
-// worstFirst is a heap of the best items so far, with the worst at the root.
-type worstFirst struct {
-	list    []uint32
+// A ranking has the first limit items, at least one, in the order of compare.
+type ranking struct {
+	limit   int
 	compare func(g, h uint32) int // negative when g is better
+	list    []uint32
 }
 
-func (w *worstFirst) Len() int           { return len(w.list) }
-func (w *worstFirst) Less(i, j int) bool { return w.compare(w.list[i], w.list[j]) > 0 }
-func (w *worstFirst) Swap(i, j int)      { w.list[i], w.list[j] = w.list[j], w.list[i] }
-func (w *worstFirst) Push(g any)         { w.list = append(w.list, g.(uint32)) }
-
-// Pop is never called: the items are sorted at the end.
-func (w *worstFirst) Pop() any { panic("Pop is not supported") }
-
-// offer adds g if there are fewer than limit items, or replaces a worse one.
-func (w *worstFirst) offer(g uint32, limit int) {
-	switch {
-	case len(w.list) < limit:
-		heap.Push(w, g)
-	case limit > 0 && w.compare(g, w.list[0]) < 0:
-		w.list[0] = g
-		heap.Fix(w, 0)
+// offer inserts g unless limit items precede it.
+func (r *ranking) offer(g uint32) {
+	if len(r.list) == r.limit && r.compare(g, r.list[r.limit-1]) > 0 {
+		return
 	}
+	i, _ := slices.BinarySearchFunc(r.list, g, r.compare)
+	r.list = slices.Insert(r.list[:min(len(r.list), r.limit-1)], i, g)
 }
 
 // groupKey returns the label; a very long one is truncated, with a checksum to keep
