@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -39,14 +39,10 @@ type condition struct {
 // A test is an operator with its operand. It binds to a column before it evaluates values.
 type test func(ctx context.Context, x *reader, c *column) (matcher, error)
 
-// A matcher evaluates the value of a field, the i-th one of the column.
+// A matcher evaluates the value of a field, the i-th one of the column; i is notListed for null and a missing value.
 type matcher func(v operand, i int) bool
 
-// Indexes of values that a column does not list.
-const (
-	indexMissing = -1 // the record lacks the field
-	indexNull    = -2
-)
+const notListed = -1
 
 // bind implements test for a matcher that does not depend on the column.
 func (m matcher) bind(context.Context, *reader, *column) (matcher, error) { return m, nil }
@@ -93,7 +89,7 @@ func parseFilter(name string, filter Filter, joins bool) ([]*condition, error) {
 		}
 		conditions = append(conditions, c)
 	}
-	sort.Slice(conditions, func(i, k int) bool { return conditions[i].field < conditions[k].field })
+	slices.SortFunc(conditions, func(a, b *condition) int { return strings.Compare(a.field, b.field) })
 	return conditions, nil
 }
 
@@ -101,17 +97,16 @@ func parseCondition(field string, raw json.RawMessage, joins bool) (*condition, 
 	if field == "" || len(field) > maxPathBytes {
 		return nil, fmt.Errorf("expected the name of a field of at most %d bytes", maxPathBytes)
 	}
-	s := scanner{text: raw}
-	if err := s.validate(); err != nil {
-		return nil, err
+	if !json.Valid(raw) {
+		return nil, errors.New("expected JSON")
 	}
 	v := value(valid(bytes.TrimSpace(raw)))
+	p := operatorParser{joins: joins}
 	if v.kind() != kindObject {
 		want := newOperand(v)
-		return &condition{field: field, tests: []test{matcher(want.equals).bind}, wants: &want}, nil
+		return &condition{field: field, tests: []test{p.folded(want, operand.equals)}, wants: &want}, nil
 	}
 	c := &condition{field: field}
-	p := operatorParser{joins: joins}
 	tests, err := p.parse(v, c)
 	c.tests = tests
 	return c, err
@@ -206,7 +201,7 @@ func (p operatorParser) operator(op string, arg value) (test, error) {
 		if want.kind != kindBoolean {
 			return nil, fmt.Errorf("exists: expected true or false")
 		}
-		return matcher(func(_ operand, i int) bool { return (i != indexMissing) == (want.text == "true") }).bind, nil
+		return matcher(func(v operand, _ int) bool { return (v.kind != kindNone) == (want.text == "true") }).bind, nil
 	case "not":
 		return p.not(arg)
 	default:
@@ -215,12 +210,12 @@ func (p operatorParser) operator(op string, arg value) (test, error) {
 }
 
 // folded returns the test by a relation of want to a value, both in lower case if case is ignored.
-func (p operatorParser) folded(want operand, holds func(want, v operand, i int) bool) test {
+func (p operatorParser) folded(want operand, holds func(want, v operand) bool) test {
 	if !p.fold {
-		return matcher(func(v operand, i int) bool { return holds(want, v, i) }).bind
+		return matcher(func(v operand, _ int) bool { return holds(want, v) }).bind
 	}
 	want = want.lower()
-	return matcher(func(v operand, i int) bool { return holds(want, v.lower(), i) }).bind
+	return matcher(func(v operand, _ int) bool { return holds(want, v.lower()) }).bind
 }
 
 func (p operatorParser) pattern(want operand) (test, error) {
@@ -247,7 +242,7 @@ func (p operatorParser) pattern(want operand) (test, error) {
 		if col.longest() > maxMatched {
 			return nil, fmt.Errorf("matches: %q has a value of more than %d bytes", col.path, maxMatched)
 		}
-		return func(v operand, _ int) bool { return v.some(kindString, pattern.MatchString) }, nil
+		return func(v operand, _ int) bool { return v.hasText(pattern.MatchString) }, nil
 	}, nil
 }
 
@@ -302,11 +297,11 @@ func (p operatorParser) in(arg value) (test, error) {
 			wanted[o] = true
 		}
 	}
-	return matcher(func(v operand, i int) bool {
+	return matcher(func(v operand, _ int) bool {
 		if p.fold {
 			v = v.lower()
 		}
-		return i != indexMissing && wanted[operand{v.kind, v.label()}]
+		return wanted[operand{v.kind, v.label()}]
 	}).bind, nil
 }
 
@@ -378,11 +373,8 @@ func (j join) bind(ctx context.Context, x *reader, left *column) (matcher, error
 			col.values[code-codeValues].operand.each(func(v operand) { wanted[v] = true })
 		}
 	}
-	return func(v operand, i int) bool {
-		matched := false
-		if i != indexMissing {
-			v.each(func(v operand) { matched = matched || wanted[v] })
-		}
+	return func(v operand, _ int) (matched bool) {
+		v.each(func(v operand) { matched = matched || wanted[v] })
 		return matched
 	}, nil
 }
@@ -558,8 +550,8 @@ func (c *condition) narrow(ctx context.Context, s *selection, col *column) ([]ui
 	rows := s.rows
 	c.tested = c.tested || len(rows) > 0
 	pass := make([]bool, codeValues+len(col.values))
-	pass[codeMissing] = matches(operand{kind: kindNone}, indexMissing)
-	pass[codeNull] = matches(operand{kindNull, NullGroup}, indexNull)
+	pass[codeMissing] = matches(operand{kind: kindNone}, notListed)
+	pass[codeNull] = matches(operand{kindNull, NullGroup}, notListed)
 	for i, v := range col.values {
 		if i%checkValues == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -90,7 +90,7 @@ func (f *finder) find(i, level int, shape *shape) int {
 func (f *finder) addArray(i, level int) int {
 	if f.kept == maxArrays || len(f.key) > maxKeyBytes {
 		f.cut = true
-		return f.array(i, level)
+		return f.value(i, level)
 	}
 	a := newArray(string(f.key), f.text, level)
 	end := f.elements(i, level, func(start int) { a.add(f.text, start) })
@@ -104,7 +104,7 @@ func (f *finder) addArray(i, level int) int {
 
 func (f *finder) findMembers(i, level int, outer *shape) int {
 	if len(f.key) > maxKeyBytes {
-		return f.object(i, level)
+		return f.value(i, level)
 	}
 	prefix, first, cut := len(f.key), len(f.arrays), f.cut
 	seen := map[string][2]int{} // index range in arrays, by member name
@@ -126,14 +126,18 @@ func (f *finder) findMembers(i, level int, outer *shape) int {
 			f.key = append(f.key, '.')
 		}
 		f.key = append(f.key, member...)
-		end := f.find(start, level+1, members.shapeOfNext())
+		var inner *shape // none: the object is no map
+		if members.possible {
+			inner = &members.shape
+		}
+		end := f.find(start, level+1, inner)
 		f.key = f.key[:prefix]
 		if len(f.arrays) > first {
 			seen[string(member)] = [2]int{first, len(f.arrays)}
 		}
 		return end
 	})
-	if end >= 0 && members.isMap() {
+	if end >= 0 && members.possible && members.shape.isMap(members.data, len(members.values)) {
 		f.cut = cut
 		f.addMap(members, end, first, level)
 	}
@@ -219,19 +223,6 @@ func (c *candidate) add(text []byte, name, start int, first byte) {
 	if first == '{' {
 		c.shape.objects++
 	}
-}
-
-// shapeOfNext returns the shape to which the next member adds its names; nil if the object is
-// no map.
-func (c *candidate) shapeOfNext() *shape {
-	if !c.possible {
-		return nil
-	}
-	return &c.shape
-}
-
-func (c *candidate) isMap() bool {
-	return c.possible && c.shape.isMap(c.data, len(c.values))
 }
 
 // shape has the names of the members of several objects.

@@ -26,7 +26,7 @@ type deriver struct {
 func (d *deriver) derive(a *array, n *fieldNode, prefix string) {
 	for _, child := range n.children {
 		field := prefix + child.name
-		if a.derived != nil && a.derived.recursive && a.derived.field == field {
+		if a.isRecursion(field) {
 			continue
 		}
 		if e := child.elements; e != nil && e.total+e.scalars > 0 {

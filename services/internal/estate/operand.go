@@ -39,18 +39,15 @@ func (o operand) float() float64 {
 	return math.NaN()
 }
 
-// equals, differs and contained are matchers.
-func (o operand) equals(v operand, i int) bool {
-	return i != indexMissing && v.kind == o.kind && v.label() == o.text
-}
+func (o operand) equals(v operand) bool { return v.kind == o.kind && v.label() == o.text }
 
 // differs treats a missing value as null: it differs from every other value, and
 // {"ne": null} selects the records with a value.
-func (o operand) differs(v operand, i int) bool {
-	if i == indexMissing {
+func (o operand) differs(v operand) bool {
+	if v.kind == kindNone {
 		return o.kind != kindNull
 	}
-	return !o.equals(v, i)
+	return !o.equals(v)
 }
 
 // numberOrder compares a number with o: 64-bit integers exactly, other numbers as
@@ -70,20 +67,15 @@ func (o operand) numberOrder() func(text string) int {
 }
 
 // contained reports whether a string contains the text, or an array the value.
-func (o operand) contained(v operand, i int) bool {
-	switch {
-	case i == indexMissing:
-		return false
-	case v.kind == kindString:
-		return o.kind == kindString && strings.Contains(v.text, o.text)
-	case v.kind == kindArray:
+func (o operand) contained(v operand) bool {
+	if v.kind == kindArray {
 		for element := range value(v.text).elements() {
 			if element.kind() == o.kind && string(element.label()) == o.text {
 				return true
 			}
 		}
 	}
-	return false
+	return v.kind == kindString && o.kind == kindString && strings.Contains(v.text, o.text)
 }
 
 // note lists the values of a column if o is not one of them.
@@ -131,14 +123,17 @@ func (o operand) each(use func(operand)) {
 	}
 }
 
-// some reports whether the text, or an element of the list, of a kind is good.
-func (o operand) some(k kind, good func(text string) bool) bool {
-	if o.kind == k {
-		return good(o.text)
-	}
+// hasText reports whether the text, or a text of the list, is good.
+func (o operand) hasText(good func(text string) bool) bool {
+	return o.kind == kindString && good(o.text) ||
+		o.hasElement(func(element value) bool { return element.kind() == kindString && good(string(element.content())) })
+}
+
+// hasElement reports whether the value is an array with an element that is good.
+func (o operand) hasElement(good func(element value) bool) bool {
 	if o.kind == kindArray {
 		for element := range value(o.text).elements() {
-			if element.kind() == k && good(string(element.label())) {
+			if good(element) {
 				return true
 			}
 		}
@@ -147,8 +142,8 @@ func (o operand) some(k kind, good func(text string) bool) bool {
 }
 
 // begins reports whether a text, or an element of a list, begins with the text.
-func (o operand) begins(v operand, _ int) bool {
-	return v.some(kindString, func(text string) bool { return strings.HasPrefix(text, o.text) })
+func (o operand) begins(v operand) bool {
+	return v.hasText(func(text string) bool { return strings.HasPrefix(text, o.text) })
 }
 
 // isBlank reports whether the value is a text that stands for no value.
@@ -222,13 +217,5 @@ func (o operand) size() (size float64, units int, ok bool) {
 
 // isList reports whether the value is an array of scalars.
 func (o operand) isList() bool {
-	if o.kind != kindArray {
-		return false
-	}
-	for element := range value(o.text).elements() {
-		if element.kind() >= kindArray {
-			return false
-		}
-	}
-	return true
+	return o.kind == kindArray && !o.hasElement(func(element value) bool { return element.kind() >= kindArray })
 }

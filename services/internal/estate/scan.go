@@ -35,14 +35,6 @@ type scanner struct {
 	err  *SyntaxError
 }
 
-// validate validates the text as one value.
-func (s *scanner) validate() error {
-	if err := s.document(func(i int) int { return s.value(i, 0) }); err != nil {
-		return err
-	}
-	return nil
-}
-
 // document validates the whole text; value validates the value at an offset.
 func (s *scanner) document(value func(i int) int) error {
 	i := value(s.space(0))
@@ -85,9 +77,9 @@ func (s *scanner) value(i, depth int) int {
 	case '"':
 		return s.str(i)
 	case '{':
-		return s.object(i, depth)
+		return s.members(i, depth, nil)
 	case '[':
-		return s.array(i, depth)
+		return s.elements(i, depth, nil)
 	case 't':
 		return s.literal(i, "true")
 	case 'f':
@@ -105,8 +97,6 @@ func (s *scanner) literal(i int, word string) int {
 	}
 	return s.fail(i, "expected "+word)
 }
-
-func (s *scanner) object(i, depth int) int { return s.members(i, depth, nil) }
 
 // members validates the object at i. If visit is not nil it validates the member values;
 // it gets the offsets of each name and value.
@@ -156,8 +146,6 @@ func (s *scanner) name(i int) int {
 	}
 	return s.space(i + 1)
 }
-
-func (s *scanner) array(i, depth int) int { return s.elements(i, depth, nil) }
 
 // elements validates the array at i. If visit is not nil it gets the offset of each
 // element.
