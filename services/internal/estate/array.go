@@ -3,7 +3,6 @@ package estate
 import (
 	"context"
 	"encoding/json"
-	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -76,17 +75,6 @@ type records struct {
 
 func newRecords(text value) *records {
 	return &records{text: text, columns: map[string]*column{}, offsets: map[string]*offsets{}}
-}
-
-// all yields the elements. An element extends to the end of the text.
-func (r *records) all() iter.Seq[value] {
-	return func(yield func(value) bool) {
-		for _, start := range r.starts {
-			if !yield(r.text[start:]) {
-				return
-			}
-		}
-	}
 }
 
 // at returns the value at an offset.
@@ -264,8 +252,8 @@ func (a *array) bounded() []string {
 
 // sample returns the first record, abbreviated, or the first one that is an object.
 func (a *array) sample(ctx context.Context, r *records) json.RawMessage {
-	for element := range r.all() {
-		s := sampler{ctx: ctx, left: maxSampleBytes}
+	for _, start := range r.starts {
+		element, s := r.text[start:], sampler{ctx: ctx, left: maxSampleBytes}
 		switch {
 		case element.kind() == kindObject:
 			s.add(element, 0)
@@ -273,7 +261,7 @@ func (a *array) sample(ctx context.Context, r *records) json.RawMessage {
 			continue
 		default:
 			s.out = append(s.out, `{"`+ElementField+`":`...)
-			s.add(element[:skip(element, 0)], 1)
+			s.add(r.at(start), 1)
 			s.out = append(s.out, '}')
 		}
 		return s.out

@@ -12,10 +12,6 @@ type entry struct {
 	count uint32
 }
 
-func (e entry) public() Value {
-	return Value{Text: e.text, Type: kindNames[e.kind], Count: int(e.count)}
-}
-
 // dictionary assigns an index to each distinct value. It is a specialized hash table
 // because reading a large estate spends most of its time here: a map hashes a new key
 // twice and stores it in addition to the list.
@@ -91,7 +87,8 @@ func top(list []entry) []Value {
 	slices.Sort(order)
 	values := make([]Value, min(len(order), MaxValues))
 	for i := range values {
-		values[i] = list[uint32(order[i])].public()
+		v := list[uint32(order[i])]
+		values[i] = Value{Text: v.text, Type: kindNames[v.kind], Count: int(v.count)}
 	}
 	return values
 }

@@ -2,7 +2,9 @@ package estate
 
 import (
 	"bytes"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -125,9 +127,13 @@ func appendCanonical(out []byte, v value, depth int) []byte {
 		return closed(out, ']')
 	case k == kindObject:
 		out = append(out, '{')
-		for _, m := range v.sorted() {
-			out = append(append(out, quote([]byte(m.name))...), ':')
-			out = append(appendCanonical(out, m.value, depth+1), ',')
+		last := map[string]value{}
+		for name, inner := range v.members() {
+			last[string(name)] = inner
+		}
+		for _, name := range slices.Sorted(maps.Keys(last)) {
+			out = append(append(out, quote([]byte(name))...), ':')
+			out = append(appendCanonical(out, last[name], depth+1), ',')
 		}
 		return closed(out, '}')
 	default:
@@ -138,11 +144,6 @@ func appendCanonical(out []byte, v value, depth int) []byte {
 // closed replaces the trailing comma, if any, with bracket.
 func closed(out []byte, bracket byte) []byte {
 	return append(bytes.TrimSuffix(out, []byte{','}), bracket)
-}
-
-type member struct {
-	name  string
-	value value
 }
 
 // quote encodes a string as JSON.

@@ -3,6 +3,7 @@ package estate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -67,11 +68,10 @@ func (s *selection) narrow(ctx context.Context, conditions []*condition) error {
 	return nil
 }
 
-// narrowAny keeps the rows whose records meet one of the alternatives, or all rows if
-// there are none.
-func (s *selection) narrowAny(ctx context.Context, alternatives [][]*condition) error {
-	if len(alternatives) == 0 {
-		return nil
+// match keeps the rows whose records meet all conditions, and one of the alternatives if there are any.
+func (s *selection) match(ctx context.Context, filter []*condition, alternatives [][]*condition) error {
+	if err := s.narrow(ctx, filter); err != nil || len(alternatives) == 0 {
+		return err
 	}
 	if err := s.acquire(4*len(s.rows) + s.array.count); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (s *selection) narrowAny(ctx context.Context, alternatives [][]*condition) 
 	meets := make([]bool, s.array.count)
 	for _, conditions := range alternatives {
 		some := *s
-		some.rows = append([]uint32(nil), s.rows...)
+		some.rows = slices.Clone(s.rows)
 		if err := some.narrow(ctx, conditions); err != nil {
 			return err
 		}
@@ -87,20 +87,6 @@ func (s *selection) narrowAny(ctx context.Context, alternatives [][]*condition) 
 			meets[row] = true
 		}
 	}
-	kept := s.rows[:0]
-	for _, row := range s.rows {
-		if meets[row] {
-			kept = append(kept, row)
-		}
-	}
-	s.rows = kept
+	s.rows = slices.DeleteFunc(s.rows, func(row uint32) bool { return !meets[row] })
 	return nil
-}
-
-// match keeps the rows whose records meet all conditions and one of the alternatives.
-func (s *selection) match(ctx context.Context, filter []*condition, alternatives [][]*condition) error {
-	if err := s.narrow(ctx, filter); err != nil {
-		return err
-	}
-	return s.narrowAny(ctx, alternatives)
 }

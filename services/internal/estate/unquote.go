@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
-	"strings"
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -103,38 +102,21 @@ func resolve(dst []byte, n int, src []byte, i int) (int, int) {
 	r := hex4(src[i+2:])
 	i += 6
 	if utf16.IsSurrogate(r) {
-		pair := nextHalf(r, src[i:])
-		if r = pair; pair != utf8.RuneError {
+		second := utf8.RuneError
+		if bytes.HasPrefix(src[i:], []byte(`\u`)) {
+			second = hex4(src[i+2:])
+		}
+		if r = utf16.DecodeRune(r, second); r != utf8.RuneError {
 			i += 6
 		}
 	}
 	return i, n + utf8.EncodeRune(dst[n:], r)
 }
 
-// nextHalf returns the rune of a surrogate pair whose second half is the escape at the
-// start of src, or U+FFFD.
-func nextHalf(first rune, src []byte) rune {
-	if len(src) < 6 || src[0] != '\\' || src[1] != 'u' {
-		return utf8.RuneError
-	}
-	for _, c := range src[2:6] {
-		if !isHex(c) {
-			return utf8.RuneError
-		}
-	}
-	return utf16.DecodeRune(first, hex4(src[2:]))
-}
-
+// hex4 returns the number of the four hexadecimal digits at the start of src.
 func hex4(src []byte) (r rune) {
 	for _, c := range src[:4] {
-		r = r<<4 | rune(strings.IndexByte("0123456789abcdef", lower(c)))
+		r = r<<4 | rune(c&0xf+c>>6*9) // bit 6 marks letters
 	}
 	return r
-}
-
-func lower(c byte) byte {
-	if c >= 'A' {
-		return c | 0x20
-	}
-	return c
 }

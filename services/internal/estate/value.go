@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"iter"
 	"math/bits"
-	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -327,22 +326,6 @@ func (v value) label() []byte {
 	default:
 		return v
 	}
-}
-
-// sorted returns the members of the object v by name, the last one of duplicates.
-func (v value) sorted() []member {
-	var list []member
-	for name, inner := range v.members() {
-		list = append(list, member{string(name), inner})
-	}
-	slices.SortStableFunc(list, func(m, n member) int { return strings.Compare(m.name, n.name) })
-	last := list[:0]
-	for i, m := range list {
-		if i+1 == len(list) || list[i+1].name != m.name {
-			last = append(last, m)
-		}
-	}
-	return last
 }
 
 // share returns text as a string without copying it. The text of an estate never changes.
