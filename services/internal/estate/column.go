@@ -16,9 +16,7 @@ const MaxValues = 10_000
 
 // A Column describes the values of one field in the records of an array.
 type Column struct {
-	Path     string
 	Type     string // as in Detail
-	Unit     string // of quantities
 	Records  int    // records of the array
 	Missing  int    // records without the field
 	Null     int    // records with null

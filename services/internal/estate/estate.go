@@ -156,7 +156,7 @@ func (e *Estate) Column(ctx context.Context, key, path string) (Column, error) {
 		return Column{}, err
 	}
 	c := *public
-	c.Path, c.Records, c.Missing, c.Type, c.Unit = path, a.count, a.count-c.Missing, r.kind, r.unit
+	c.Records, c.Missing, c.Type = a.count, a.count-c.Missing, r.kind
 	return c, nil
 }
 
@@ -396,9 +396,7 @@ func (e *Estate) countInexact(ctx context.Context) error {
 			continue
 		}
 		if t := readFields(ctx, a, r, fieldBound(e)); t != nil {
-			l := newLister(len(r.starts))
-			l.list(&t.root, "")
-			a.profile = l.profile
+			a.profile = newLister(len(r.starts), &t.root).profile
 		}
 		a.count, a.objects = len(r.starts), 0
 		for _, start := range r.starts {
@@ -414,9 +412,8 @@ func (e *Estate) countInexact(ctx context.Context) error {
 // listFields builds the profile of the tree's array and keeps the offsets of unambiguous paths.
 // It returns nil if ctx is done.
 func (e *Estate) listFields(ctx context.Context, t *fieldTree) *profile {
-	l := newLister(len(t.records.starts))
-	l.cut = t.cut
-	l.list(&t.root, "")
+	l := newLister(len(t.records.starts), &t.root)
+	l.cut = l.cut || t.cut
 	for _, path := range l.duplicate[:min(len(l.duplicate), maxAmbiguous)] {
 		p, err := t.records.scan(ctx, t.records.starts, path)
 		if err != nil {

@@ -28,17 +28,15 @@ func parseMetrics(names []string) ([]*metric, error) {
 	if len(names) > maxMetrics {
 		return nil, fmt.Errorf("metrics: expected at most %d", maxMetrics)
 	}
-	seen := map[string]bool{}
 	var metrics []*metric
 	for _, name := range names {
 		m, err := parseMetric(name)
 		if err != nil {
 			return nil, err
 		}
-		if !seen[name] {
+		if !slices.ContainsFunc(metrics, func(o *metric) bool { return o.name == name }) {
 			metrics = append(metrics, m)
 		}
-		seen[name] = true
 	}
 	return metrics, nil
 }

@@ -66,9 +66,7 @@ func (d *deriver) add(a *array, n *fieldNode) {
 	}
 	a.level = a.derived.parent.level + 1
 	a.derived.values = n.values()
-	l := newLister(a.count)
-	l.list(n, "")
-	a.profile = l.profile
+	a.profile = newLister(a.count, n).profile
 	d.e.byKey[a.key] = a
 	d.arrays = append(d.arrays, a)
 	d.nodes[a] = n

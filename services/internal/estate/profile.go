@@ -138,8 +138,11 @@ type lister struct {
 	duplicate []string // the ambiguous paths
 }
 
-func newLister(records int) *lister {
-	return &lister{profile: &profile{}, records: records, indexes: map[string]int{}, offsets: map[string]*offsets{}}
+// newLister lists the fields of a number of records.
+func newLister(records int, root *fieldNode) *lister {
+	l := &lister{profile: &profile{}, records: records, indexes: map[string]int{}, offsets: map[string]*offsets{}}
+	l.list(root, "")
+	return l
 }
 
 func (l *lister) list(n *fieldNode, prefix string) {

@@ -155,10 +155,8 @@ func (p *parsedQuery) parseGroups() (err error) {
 
 // parseNames validates the arguments that return names, and lookups.
 func (p *parsedQuery) parseNames() error {
-	if n := p.Names; n != nil {
-		if n.Limit < 0 || n.Limit > maxListedNames || len(n.Field) > maxPathBytes {
-			return fmt.Errorf("names: expected {\"limit\": 1 to %d, \"field\": name}, both optional", maxListedNames)
-		}
+	if n := p.Names; n != nil && (n.Limit < 0 || n.Limit > maxListedNames || len(n.Field) > maxPathBytes) {
+		return fmt.Errorf("names: expected {\"limit\": 1 to %d, \"field\": name}, both optional", maxListedNames)
 	}
 	if t := p.Top; t != nil {
 		isOrder := t.Order == "" || t.Order == "asc" || t.Order == "desc"

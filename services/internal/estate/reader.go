@@ -112,9 +112,7 @@ func (x *reader) locateFields(ctx context.Context, a *array) error {
 	if t == nil {
 		return ctx.Err()
 	}
-	l := newLister(len(r.starts))
-	l.list(&t.root, "")
-	x.estate.keepOffsets(r, l)
+	x.estate.keepOffsets(r, newLister(len(r.starts), &t.root))
 	return nil
 }
 
