@@ -7,11 +7,10 @@ import (
 	"testing"
 
 	"cairn/services/internal/estate"
-	"cairn/services/internal/estate/estatetest"
 )
 
 func BenchmarkParse(b *testing.B) {
-	text := estatetest.Read(b, "limit")
+	text := readEval(b, "limit.json")
 	b.Run("estate", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		b.ReportAllocs()
@@ -37,7 +36,7 @@ func BenchmarkParse(b *testing.B) {
 func requestBody(tb testing.TB) []byte {
 	tb.Helper()
 	body, err := json.Marshal(map[string]string{
-		"query": "how many vulnerabilities?", "target": "H", "context": string(estatetest.Read(tb, "limit")),
+		"query": "how many vulnerabilities?", "target": "H", "context": string(readEval(tb, "limit.json")),
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -101,28 +100,9 @@ func BenchmarkFirstAnswer(b *testing.B) {
 	}
 }
 
-func BenchmarkTools(b *testing.B) {
-	text := estatetest.Read(b, "limit")
-	e, err := estate.Parse(text)
-	if err != nil {
-		b.Fatal(err)
-	}
-	q := estate.Query{
-		DataKey: "gcp_machine_types", GroupBy: estate.GroupBy{"cpus"},
-		Filter: map[string]json.RawMessage{"series": json.RawMessage(`"n2"`)},
-	}
-	b.Run("stats", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := e.Stats(b.Context(), q); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
-
 // BenchmarkCalls measures calls of every kind on an estate whose columns are cached.
 func BenchmarkCalls(b *testing.B) {
-	e := parse(b, string(estatetest.Read(b, "limit-text")))
+	e := parse(b, string(readEval(b, "limit-text.json")))
 	for _, key := range e.Keys() { // reads the columns
 		if _, err := e.Inspect(b.Context(), key); err != nil {
 			b.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/services/internal/estate"
-	"cairn/services/internal/estate/estatetest"
 )
 
 // textOf returns the content of the context.
@@ -102,7 +101,7 @@ func TestSplitBodyErrors(t *testing.T) {
 func TestSplitBodyOfEstates(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"small", "medium", "large", "limit"} {
-		text := estatetest.Read(t, name)
+		text := readEval(t, name+".json")
 		body, err := json.Marshal(map[string]string{"context": string(text), "query": "q"})
 		if err != nil {
 			t.Fatal(err)

@@ -167,7 +167,7 @@ func TestUnknownKey(t *testing.T) {
 	if _, err := e.Column(t.Context(), "vlans", "id"); !errors.As(err, &unknown) {
 		t.Errorf("column of an unknown key: error %v", err)
 	}
-	if fields := fieldsOf(t, e, "vlans"); fields != nil {
+	if fields := e.Fields("vlans"); fields != nil {
 		t.Errorf("fields of an unknown key: %v", fields)
 	}
 	got, err = json.Marshal(&estate.UnknownKeyError{Key: "a"})
@@ -207,16 +207,10 @@ func TestConcurrentUse(t *testing.T) {
 				s.Note == "" {
 				t.Errorf("stats %v, error %v", s, err)
 			}
-			if got := len(fieldsOf(t, e, "a")); got != 3 {
+			if got := len(e.Fields("a")); got != 3 {
 				t.Errorf("%d fields, want 3", got)
 			}
 		})
 	}
 	wait.Wait()
-}
-
-// fieldsOf returns the fields of an array.
-func fieldsOf(t testing.TB, e *estate.Estate, key string) []estate.Field {
-	t.Helper()
-	return e.Fields(key)
 }

@@ -1,12 +1,13 @@
 package estate_test
 
 import (
-	"bufio"
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cairn/services/internal/estate"
-	"cairn/services/internal/estate/estatetest"
 )
 
 type question struct {
@@ -38,33 +38,18 @@ type expected struct {
 
 func TestStatsQuestions(t *testing.T) {
 	t.Parallel()
-	file, err := os.Open(filepath.Join(estatetest.Directory(t), "questions-dev.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }() // opened for reading
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
 	estates := map[string]*estate.Estate{}
-	count := 0
-	for lines.Scan() {
-		var q question
-		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
-			t.Fatal(err)
-		}
+	for _, q := range readQuestions[question](t, "questions-dev.jsonl") {
 		if q.Type != "stats" {
 			continue
 		}
 		if estates[q.Estate] == nil {
-			if estates[q.Estate], err = estate.Parse(estatetest.Read(t, q.Estate)); err != nil {
-				t.Fatal(err)
-			}
+			estates[q.Estate] = parse(t, string(readEval(t, q.Estate+".json")))
 		}
-		count++
 		answer(t, estates[q.Estate], q)
 	}
-	if err := lines.Err(); err != nil || count == 0 {
-		t.Fatalf("%d questions, error %v", count, err)
+	if len(estates) == 0 {
+		t.Error("no questions")
 	}
 }
 
@@ -127,20 +112,49 @@ func answerDigest(t *testing.T, e *estate.Estate, q question, want expected) {
 	if diff := cmp.Diff(want.GroupsTop5, top); diff != "" {
 		t.Errorf("%s: largest groups (-want +got):\n%s", q.ID, diff)
 	}
-	if sum := digest(t, counts); sum != want.GroupsSHA256 {
+	// of compact JSON with sorted names
+	if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(encode(t, counts)))); sum != want.GroupsSHA256 {
 		t.Errorf("%s: checksum of the groups %s, want %s", q.ID, sum, want.GroupsSHA256)
 	}
 }
 
-// digest returns the SHA-256 of the groups as compact JSON with sorted names.
-func digest(t *testing.T, groups map[string]int) string {
+// readQuestions decodes the lines of a file of questions.
+func readQuestions[T any](t testing.TB, name string) (questions []T) {
 	t.Helper()
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(groups); err != nil {
+	for line := range bytes.Lines(readEval(t, name)) {
+		var q T
+		if err := json.Unmarshal(line, &q); err != nil {
+			t.Fatal(err)
+		}
+		questions = append(questions, q)
+	}
+	return questions
+}
+
+// readEval returns the content of a file in the folder estates of the directory CAIRN_EVAL, which is stored as name
+// or name.gz. It skips the test if the variable is not set.
+func readEval(t testing.TB, name string) []byte {
+	t.Helper()
+	directory := os.Getenv("CAIRN_EVAL")
+	if directory == "" {
+		t.Skip("CAIRN_EVAL does not name a directory of evaluation data")
+	}
+	path := filepath.Join(directory, "estates", name)
+	if text, err := os.ReadFile(path); err == nil {
+		return text
+	}
+	file, err := os.Open(path + ".gz")
+	if err != nil {
 		t.Fatal(err)
 	}
-	sum := sha256.Sum256(bytes.TrimSpace(text.Bytes()))
-	return hex.EncodeToString(sum[:])
+	defer func() { _ = file.Close() }()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(unzipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

@@ -1,15 +1,10 @@
 package estate_test
 
 import (
-	"bufio"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"cairn/services/internal/estate"
-	"cairn/services/internal/estate/estatetest"
 )
 
 // exportCalls has one compute_stats call for each question about the exports of the evaluation data,
@@ -68,24 +63,16 @@ var exportCalls = map[string]string{
 // TestExportQuestions checks that one call computes the answer of each question.
 func TestExportQuestions(t *testing.T) {
 	t.Parallel()
-	file, err := os.Open(filepath.Join(estatetest.Directory(t), "questions-exports.jsonl"))
-	if err != nil {
-		t.Fatal(err)
+	type question struct {
+		ID, Estate, Question string
+		Answer               any     `json:"expected_answer"`
+		Value                float64 `json:"expected_value"`
 	}
-	defer func() { _ = file.Close() }() // opened for reading
+	questions := readQuestions[question](t, "questions-exports.jsonl")
 	estates := map[string]*estate.Estate{}
-	count := 0
-	for lines := bufio.NewScanner(file); lines.Scan(); count++ {
-		var q struct {
-			ID, Estate, Question string
-			Answer               any     `json:"expected_answer"`
-			Value                float64 `json:"expected_value"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
-			t.Fatal(err)
-		}
+	for _, q := range questions {
 		if estates[q.Estate] == nil {
-			estates[q.Estate] = parse(t, string(estatetest.Read(t, q.Estate)))
+			estates[q.Estate] = parse(t, string(readEval(t, q.Estate+".json")))
 		}
 		s, err := estates[q.Estate].Stats(t.Context(), query(t, exportCalls[q.ID]))
 		if err != nil || !answers(s, q.Answer, q.Value) {
@@ -93,8 +80,8 @@ func TestExportQuestions(t *testing.T) {
 				encode(t, s), err)
 		}
 	}
-	if count != len(exportCalls) {
-		t.Errorf("%d questions, want %d", count, len(exportCalls))
+	if len(questions) != len(exportCalls) {
+		t.Errorf("%d questions, want %d", len(questions), len(exportCalls))
 	}
 }
 

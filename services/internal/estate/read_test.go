@@ -46,7 +46,7 @@ func TestReadEqualsParse(t *testing.T) {
 				t.Fatalf("error %v, arrays %q, want %q", err, got.Keys(), want.Keys())
 			}
 			for _, key := range want.Keys() {
-				if diff := cmp.Diff(fieldsOf(t, want, key), fieldsOf(t, got, key)); diff != "" {
+				if diff := cmp.Diff(want.Fields(key), got.Fields(key)); diff != "" {
 					t.Errorf("fields of %s (-want +got):\n%s", key, diff)
 				}
 				q := estate.Query{DataKey: key, GroupBy: estate.GroupBy{"a"}}

@@ -58,12 +58,12 @@ func readReference(t *testing.T, text []byte) map[string][]any {
 // referenceRecords returns the records of an array, also of one inside of records; ok is false if this file
 // cannot tell.
 func referenceRecords(e *estate.Estate, key string, top map[string][]any) (records []any, ok bool) {
-	parent, field, derived := e.Derivation(key)
-	if !derived {
+	parent, field, derived, plain := e.Derivation(key)
+	switch {
+	case !derived:
 		records, ok = top[key]
 		return records, ok
-	}
-	if !e.IsPlain(key) {
+	case !plain:
 		return nil, false
 	}
 	parents, ok := referenceRecords(e, parent, top)

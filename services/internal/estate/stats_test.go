@@ -36,12 +36,6 @@ func TestStatsGroups(t *testing.T) {
 			`{"groups":{"null":4,"x":1},"total":5,"group_count":1}`},
 		"the string null is in the same group": {
 			`[{"a":null},{"a":"null"}]`, `{"group_by":"a"}`, `{"groups":{"null":2},"total":2,"group_count":1}`},
-		"numbers are in shortest form": {
-			`[{"a":85.0},{"a":8.5e1},{"a":85},{"a":0.60},{"a":6E-1},{"a":-0},{"a":0.0}]`, `{"group_by":"a"}`,
-			`{"groups":{"85":3,"0":2,"0.6":2},"total":7,"group_count":3}`},
-		"large integers keep their digits": {
-			`[{"a":9007199254740993},{"a":9007199254740992},{"a":123456789012345678901234567890}]`, `{"group_by":"a"}`,
-			`{"groups":{"1.2345678901234567890123456789e29":1,"9007199254740992":1,"9007199254740993":1},"total":3,"group_count":3}`},
 		"a number and a string share a label": {
 			`[{"a":1},{"a":"1"},{"a":true},{"a":"true"}]`, `{"group_by":"a"}`,
 			`{"groups":{"1":2,"true":2},"total":4,"group_count":2}`},
@@ -65,8 +59,6 @@ func TestStatsGroups(t *testing.T) {
 		"the last of duplicate names": {
 			`[{"a":1,"a":2},{"o":{"a":1},"o":{"a":3}}]`, `{"group_by":"a"}`,
 			`{"groups":{"2":1,"null":1},"total":2,"group_count":1}`},
-		"an empty group_by returns the total only": {
-			`[{"":1}]`, `{"group_by":""}`, `{"groups":{},"total":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
