@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"cairn/services/internal/model"
 )
@@ -69,15 +68,5 @@ func CheckError(t testing.TB, err, target error, text string) {
 		if got, want := errors.Is(err, sentinel), errors.Is(target, sentinel); got != want {
 			t.Errorf("errors.Is(%q, %q) = %v, want %v", err, sentinel, got, want)
 		}
-	}
-}
-
-// WaitFor waits up to 5 seconds for a value from c.
-func WaitFor(t testing.TB, c <-chan struct{}, event string) {
-	t.Helper()
-	select {
-	case <-c:
-	case <-time.After(5 * time.Second):
-		t.Fatalf("waited 5 s for %s", event)
 	}
 }

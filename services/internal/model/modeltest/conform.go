@@ -23,6 +23,11 @@ type Scripted struct {
 	Disconnects <-chan struct{} // a value for each client that disconnects while it hangs
 }
 
+func (s Scripted) waitDisconnect(t *testing.T) {
+	t.Helper()
+	wait.Until(t, "the client disconnects", func() bool { return len(s.Disconnects) > 0 })
+}
+
 // Open opens a model whose server plays the script; settings are appended to its URL.
 type Open func(t *testing.T, settings string, script ...Turn) Scripted
 
@@ -43,7 +48,7 @@ func Conform(t *testing.T, open Open) {
 			}
 			break
 		}
-		WaitFor(t, m.Disconnects, "the disconnect")
+		m.waitDisconnect(t)
 	})
 	t.Run("no parts after cancellation", func(t *testing.T) {
 		t.Parallel()
@@ -51,10 +56,33 @@ func Conform(t *testing.T, open Open) {
 	})
 	t.Run("a conversation", func(t *testing.T) {
 		t.Parallel()
-		Converse(t, open(t, "", ToolTurn("inspect_schema", `{"data_key":"servers"}`),
-			ToolTurn("compute_stats", `{"data_key":"servers","group_by":"","filter":{},"metrics":["count"]}`),
-			TextTurn("There are ", "3.")))
+		call := ToolTurn("inspect_schema", `{}`)
+		conversation(t, open(t, "", call, call, TextTurn("There are ", "3.")))
 	})
+}
+
+// conversation checks a model that answers after two calls.
+func conversation(t *testing.T, m model.Model) {
+	c := Question()
+	if err := m.Check(t.Context()); err != nil || m.Name() == "" {
+		t.Errorf("check of %q: %v", m.Name(), err)
+	}
+	for _, text := range []string{"", "", "There are 3."} {
+		got, err := Collect(t.Context(), m, c)
+		if err != nil || got.Usage == nil || got.Text != text || (len(got.Calls) == 0) != (text != "") {
+			t.Fatalf("message %+v, %v, want the text %q", got, err, text)
+		}
+		c.Messages = append(c.Messages, model.Message{Role: model.Assistant, Text: got.Text, Calls: got.Calls})
+		for _, call := range got.Calls {
+			c.Messages = append(c.Messages,
+				model.Message{Role: model.ToolRole, CallID: call.ID, Tool: call.Name, Result: json.RawMessage(`{"count":3}`)})
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, err := Collect(ctx, m, c); !errors.Is(err, context.Canceled) || got.Text != "" {
+		t.Errorf("after cancellation: %+v, %v, want %v", got, err, context.Canceled)
+	}
 }
 
 func profile(t *testing.T, open Open) {
@@ -256,7 +284,7 @@ func cancellation(t *testing.T, open Open) {
 			calling.Go(func() { _, got = Collect(ctx, m, Question()) })
 			wait.Until(t, "the request is sent", func() bool { return m.Requests() == 1 })
 			cancel(errors.New("canceled by the test"))
-			WaitFor(t, m.Disconnects, "the disconnect")
+			m.waitDisconnect(t)
 			calling.Wait()
 			if !errors.Is(got, context.Canceled) {
 				t.Errorf("error %v, want context.Canceled", got)

@@ -2,6 +2,8 @@
 // and the conformance suite.
 package modeltest
 
+import "cmp"
+
 // Turn is a server's response to one request: the model's reasoning, its text in chunks,
 // its calls one by one, and the end.
 type Turn struct {
@@ -63,9 +65,4 @@ func Wait(gate, client, test <-chan struct{}) bool {
 func (t Turn) AnswerTokens() int { return len(t.Text) + len(t.Calls) + 1 }
 
 // Prompt returns the reported number of prompt tokens.
-func (t Turn) Prompt() int {
-	if t.PromptTokens == 0 {
-		return 10
-	}
-	return t.PromptTokens
-}
+func (t Turn) Prompt() int { return cmp.Or(t.PromptTokens, 10) }
