@@ -108,12 +108,6 @@ func TestPropose(t *testing.T) {
 			{"which engine has the most trawlers?",
 				`{"data_key":"boats","filter":[{"field":"type","op":"eq","value":"trawler"}],"group_by":"engine"}`},
 			{"top 2 harbors by boats", `{"data_key":"boats","group_by":"harbor"}`},
-			{"which boat has the largest crew?", `{"data_key":"boats","metric":"max:crew"}`},
-			{"which 2 boats have the largest crew?", `{"data_key":"boats","metric":"max:crew"}`},
-			{"which boat has the smallest crew?", `{"data_key":"boats","metric":"min:crew"}`},
-			{"top 3 boats by crew", `{"data_key":"boats","metric":"max:crew"}`},
-			{"which boat is the oldest?", `{"data_key":"boats","metric":"min:built"}`},
-			{"which boat is the newest?", `{"data_key":"boats","metric":"max:built"}`},
 		}},
 		{"shares", boats, [][2]string{
 			{"what share of the boats is insured?",
