@@ -44,8 +44,8 @@ func readIntent(q *Question) (i Intent) {
 			i.Names = i.Names || position == 0
 			i.Limit = max(i.Limit, number(next))
 		}
-		if unit := q.text(position + 1); w.low == "in" && units[strings.ToLower(unit)] {
-			i.Unit = unit
+		if w.low == "in" && units[next] {
+			i.Unit = q.words[position+1].text
 		}
 		i.rank(q, position)
 		if n := number(w.low); n > 1 && i.Limit == 0 && lexicon.superlatives[next] {

@@ -91,27 +91,21 @@ func linkValue(f *Field, c Condition, value any) (linked []Condition, note strin
 	if n, ok := value.(float64); ok {
 		text = strconv.FormatFloat(n, 'f', -1, 64)
 	}
-	var equal []estate.Value
-	for _, v := range f.values() {
-		switch {
-		case v.Text == text && (v.Type == "string") == isText(value):
-			equal = []estate.Value{v}
-			if len(f.spellings(text)) < 2 {
-				return conditionsOf(f, c, equal), "", nil
-			}
-		}
-	}
-	if spelled := f.spellings(text); len(spelled) > 0 {
-		equal = spelled
-	}
+	_, isText := value.(string)
+	values, equal := f.values(), f.spellings(text)
+	exact := slices.IndexFunc(values, func(v estate.Value) bool {
+		return v.Text == text && (v.Type == "string") == isText
+	})
 	switch {
+	case exact >= 0 && len(equal) < 2:
+		equal = values[exact : exact+1]
 	case len(equal) > 1:
 		note = fmt.Sprintf("%s: %s are taken as one value", f.Path, strings.Join(textsOf(equal, maxNearest), ", "))
 	case len(equal) == 1:
 		if equal[0].Text != text {
 			note = fmt.Sprintf("%s: %q is written %q", f.Path, text, equal[0].Text)
 		}
-	case c.Op == opContains && slices.ContainsFunc(f.values(), func(v estate.Value) bool {
+	case c.Op == opContains && slices.ContainsFunc(values, func(v estate.Value) bool {
 		return strings.Contains(v.Text, text)
 	}):
 		return []Condition{{f.Path, opContains, JSON(text)}}, "", nil
@@ -193,8 +187,6 @@ func decodeValue(raw json.RawMessage) (value any) {
 	_ = json.Unmarshal(raw, &value)
 	return value
 }
-
-func isText(value any) bool { _, ok := value.(string); return ok }
 
 // truth reads a boolean, or the word for one.
 func truth(value any) (b, ok bool) {

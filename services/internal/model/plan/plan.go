@@ -42,6 +42,11 @@ type Condition struct {
 	Value json.RawMessage `json:"value"`
 }
 
+// denies reports whether the condition is a negation.
+func (c Condition) denies() bool {
+	return c.Op == opNe || c.Op == opMissing || string(c.Value) == "false"
+}
+
 // The operators of a condition. Missing includes null.
 const (
 	opEq, opNe             = "eq", "ne"

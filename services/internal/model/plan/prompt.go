@@ -26,11 +26,12 @@ type Prompt struct {
 // NewPrompt returns the prompt for the question. An outline that does not fit has the two arrays that the question
 // names most, and of their fields those that it names first.
 func NewPrompt(q *Question) Prompt {
+	question := "Question: " + q.Text + hints(q)
 	if outline := q.v.outline(maxOutline); len(outline) <= maxOutline {
-		return Prompt{System: rules + outline, User: userMessage(q, ""), Arrays: q.ranked()}
+		return Prompt{System: rules + outline, User: question, Arrays: q.ranked()}
 	}
 	best, outline := reducedOutline(q, maxOutline)
-	return Prompt{System: rules, User: userMessage(q, outline), Arrays: best}
+	return Prompt{System: rules, User: outline + question, Arrays: best}
 }
 
 // Outline describes all arrays in about limit bytes, or the two that the question names most, with the keys of others.
@@ -59,11 +60,6 @@ func reducedOutline(q *Question, limit int) (best []*Array, outline string) {
 		b.WriteString(a.outline(q.relevant(a), limit/len(best)))
 	}
 	return best, b.String()
-}
-
-// userMessage returns the message with the question, last what it names in the data.
-func userMessage(q *Question, outline string) string {
-	return outline + "Question: " + q.Text + hints(q)
 }
 
 // hints returns the values that the question names, as the data spells them.

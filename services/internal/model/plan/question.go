@@ -18,8 +18,6 @@ type mention struct {
 	exact      bool          // the field by all words of its last segment; the value in its inflection
 }
 
-func (m mention) length() int { return m.end - m.start }
-
 // A Question is a question linked to a vocabulary. It is not safe for concurrent use.
 type Question struct {
 	Text      string
@@ -30,7 +28,6 @@ type Question struct {
 	denoting  map[string][]int // words by the word of a name that they denote
 	mentioned map[*Array][]mention
 	readings  map[*Array]*reading
-	order     []*Array // the arrays, those that the question names most first
 	scores    map[*Array]float64
 	proposed  *proposal
 }
@@ -55,8 +52,8 @@ func Ask(v *Vocabulary, question string) *Question {
 			text += fold(q.words[end].low)
 			span := [2]int{start, end + 1}
 			q.addPhrase(text, span)
-			if last := fold(q.words[end].low); singular(last) != last {
-				q.addPhrase(text[:len(text)-len(last)]+singular(last), span)
+			if last := fold(q.words[end].low); Singular(last) != last {
+				q.addPhrase(text[:len(text)-len(last)]+Singular(last), span)
 			}
 		}
 	}
@@ -95,7 +92,7 @@ func (q *Question) mentions(a *Array) []mention {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b mention) int {
-		return cmp.Or(cmp.Compare(b.length(), a.length()), cmp.Compare(a.field.Level, b.field.Level))
+		return cmp.Or(cmp.Compare(b.end-b.start, a.end-a.start), cmp.Compare(a.field.Level, b.field.Level))
 	})
 	q.mentioned[a] = list
 	return list
@@ -164,7 +161,7 @@ func (q *Question) named(f *Field) (mention, bool) {
 		return mention{}, false
 	}
 	m := mention{field: f, exact: exact, words: len(required)}
-	if m.start, m.end = window(required); m.length() > maxPhrase {
+	if m.start, m.end = window(required); m.end-m.start > maxPhrase {
 		return m, false
 	}
 	return q.extended(m, required, outer), true
@@ -264,11 +261,11 @@ func (q *Question) names(a *Array) (position int, ok bool) {
 		return 0, false
 	}
 	head := a.words[len(a.words)-1]
-	if spans := q.phrases[singular(strings.Join(a.words, ""))]; len(spans) > 0 && len(a.words) > 1 {
+	if spans := q.phrases[Singular(strings.Join(a.words, ""))]; len(spans) > 0 && len(a.words) > 1 {
 		return spans[0][1] - 1, true
 	}
 	for i, w := range q.words {
-		if !lexicon.stops[w.low] && (w.low == head || singular(w.low) == singular(head)) {
+		if !lexicon.stops[w.low] && (w.low == head || Singular(w.low) == Singular(head)) {
 			return i, true
 		}
 	}
@@ -285,13 +282,6 @@ func (q *Question) low(i int) string {
 	return q.words[i].low
 }
 
-func (q *Question) text(i int) string {
-	if i < 0 || i >= len(q.words) {
-		return ""
-	}
-	return q.words[i].text
-}
-
 // phrase returns the words of a mention as written.
 func (q *Question) phrase(m mention) string {
 	var texts []string
@@ -301,13 +291,11 @@ func (q *Question) phrase(m mention) string {
 	return strings.Join(texts, " ")
 }
 
-// ranked returns the arrays, those that the question names most first. The caller must not modify the result.
+// ranked returns the arrays, those that the question names most first.
 func (q *Question) ranked() []*Array {
-	if q.order == nil {
-		q.order = slices.Clone(q.v.Arrays)
-		slices.SortStableFunc(q.order, func(a, b *Array) int { return cmp.Compare(q.score(b), q.score(a)) })
-	}
-	return q.order
+	return slices.SortedStableFunc(slices.Values(q.v.Arrays), func(a, b *Array) int {
+		return cmp.Compare(q.score(b), q.score(a))
+	})
 }
 
 // score returns how well an array fits the question: by its name, most if that is what is counted, and by the words

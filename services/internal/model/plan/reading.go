@@ -62,7 +62,7 @@ func (r *reading) coverNoun(q *Question) {
 	key := slices.Concat(r.array.words, r.array.outer)
 	for i, w := range q.words {
 		named := slices.ContainsFunc(key, func(name string) bool {
-			return !lexicon.stops[w.low] && (singular(w.low) == singular(name) || singular(w.low) != w.low && alike(w, name))
+			return !lexicon.stops[w.low] && (Singular(w.low) == Singular(name) || Singular(w.low) != w.low && alike(w, name))
 		})
 		if r.noun >= 0 && w.stem == q.words[r.noun].stem || named {
 			r.covered[i] = true
@@ -90,7 +90,7 @@ func nounOf(q *Question, a *Array) int {
 	case position < 0 || isPart(q, a, position):
 		return -1
 	case a.Noun() != "records" && len(a.words) == 0: // by the kind of the records
-		if singular(q.low(position)) == singular(a.Noun()) {
+		if Singular(q.low(position)) == Singular(a.Noun()) {
 			return position
 		}
 	case len(a.words) == 0 && a.Parent == nil && !a.mixed():
@@ -111,7 +111,7 @@ func isPart(q *Question, a *Array, position int) bool {
 		}
 		entity := f.leaf == 2 && (f.words[1] == "id" || f.words[1] == "uuid") && alike(q.words[position], f.words[0]) &&
 			f.distinct() < a.Count
-		itself := entity || len(f.words) == 1 && singular(q.low(position)) == singular(f.words[0])
+		itself := entity || len(f.words) == 1 && Singular(q.low(position)) == Singular(f.words[0])
 		denotes := func(name string) bool { return !lexicon.vague[name] && alike(q.words[position], name) }
 		counted := f.has("number") && slices.ContainsFunc(f.name(), denotes)
 		return itself || counted || (f.has("object") || f.has("array")) && alike(q.words[position], f.words[f.leaf-1])
@@ -163,7 +163,7 @@ func topBy(q *Question) int {
 func pluralAfter(q *Question, start int) int {
 	for i := start + 1; i < min(len(q.words), start+5) && !(i > start+1 && q.words[i].brk) &&
 		!lexicon.stops[q.low(i)]; i++ {
-		if singular(q.low(i)) != q.low(i) {
+		if Singular(q.low(i)) != q.low(i) {
 			return i
 		}
 	}
@@ -419,7 +419,7 @@ func grouped(q *Question, m mention) bool {
 		case "top":
 			return i == 0 && m.start <= 2 && topBy(q) > 0
 		case "which", "what":
-			return i == m.start-1 || i == m.start-2 && singular(q.low(i+1)) == q.low(i+1) && i+1 != subject(q)
+			return i == m.start-1 || i == m.start-2 && Singular(q.low(i+1)) == q.low(i+1) && i+1 != subject(q)
 		}
 	}
 	return false

@@ -171,9 +171,6 @@ func setFigure(q *Question, p *proposal, r *reading, fields []mention) {
 func unclear(q *Question, p *proposal, r *reading) string {
 	i := q.Intent()
 	extremes := q.has("minimum", "min", "lowest", "smallest") && q.has("maximum", "max", "highest", "largest")
-	lacks := slices.ContainsFunc(p.call.Filter, func(c Condition) bool {
-		return c.Op == opNe || c.Op == opMissing || string(c.Value) == "false"
-	})
 	grouped := p.call.GroupBy != ""
 	switch {
 	case q.low(0) != "who" && q.has("who", "whose"), q.has("when", "where", "why"), q.has("how") && !q.has("many", "much"):
@@ -186,7 +183,7 @@ func unclear(q *Question, p *proposal, r *reading) string {
 		return "it asks for several figures"
 	case q.compound():
 		return "it has several questions"
-	case grouped && i.Names && lacks:
+	case grouped && i.Names && slices.ContainsFunc(p.call.Filter, Condition.denies):
 		return "which groups lack records is unclear"
 	case grouped && i.Top && !q.has("most", "fewest", "least", "top", "number"):
 		return "what is ranked is unclear"
@@ -297,9 +294,7 @@ func distinctOf(q *Question, m mention, r *reading) bool {
 
 // unknown returns the words of the question that may carry meaning and that the reading does not explain.
 func unknown(q *Question, r *reading) (words []string) {
-	denied := slices.ContainsFunc(r.claims, func(c claim) bool {
-		return c.Op == opNe || c.Op == opMissing || string(c.Condition.Value) == "false"
-	})
+	denied := slices.ContainsFunc(r.claims, claim.denies)
 	compared := slices.ContainsFunc(r.claims, func(c claim) bool {
 		return slices.Contains([]string{opGt, opGte, opLt, opLte}, c.Op)
 	})

@@ -170,9 +170,7 @@ func (a *Array) Field(path string) *Field {
 }
 
 // generic are keys that do not name the records.
-var generic = map[string]bool{"items": true, "results": true, "result": true, "data": true, "value": true,
-	"values": true, "**": true,
-	"hostvars": true, "records": true, "list": true, "entries": true}
+var generic = set(strings.Fields("items results result data value values ** hostvars records list entries"))
 
 // keyWords returns the words of the last segment of a key that names the records; none if no segment does.
 func keyWords(key string) []string {
@@ -340,7 +338,7 @@ func (f *Field) spellings(text string) (equal []estate.Value) {
 		return nil
 	}
 	for _, v := range f.values() {
-		if spelling := fold(v.Text); spelling == folded || v.Type == "string" && spelling == singular(folded) {
+		if spelling := fold(v.Text); spelling == folded || v.Type == "string" && spelling == Singular(folded) {
 			equal = append(equal, v)
 		}
 	}

@@ -80,7 +80,7 @@ func fold(text string) string {
 // stem reduces a lower-case word to a stem shared by its forms.
 func stem(low string) string {
 	if len(low) < 5 || strings.ContainsFunc(low, func(r rune) bool { return !unicode.IsLetter(r) }) {
-		return singular(low)
+		return Singular(low)
 	}
 	return porterstemmer.StemString(low)
 }
@@ -91,8 +91,8 @@ var plurals = [...][2]string{
 	{"s", ""},
 }
 
-// singular returns the singular of a plural noun.
-func singular(name string) string {
+// Singular returns the singular of a plural noun, also of several words.
+func Singular(name string) string {
 	for _, p := range plurals {
 		if base, ok := strings.CutSuffix(name, p[0]); ok && len(base) > 1 {
 			return base + p[1]
@@ -101,13 +101,10 @@ func singular(name string) string {
 	return name
 }
 
-// Singular returns the singular of a plural noun of several words.
-func Singular(noun string) string { return singular(noun) }
-
 // plural returns the plural of a noun.
 func plural(name string) string {
 	switch {
-	case name == "" || singular(name) != name:
+	case name == "" || Singular(name) != name:
 		return name
 	case strings.HasSuffix(name, "y") && len(name) > 2 && !strings.ContainsRune("aeiou", rune(name[len(name)-2])):
 		return name[:len(name)-1] + "ies"
@@ -122,7 +119,7 @@ func plural(name string) string {
 // abbreviates reports whether a name's word shortens a word of a question: part of partitions, rota of rotational,
 // env of environment. The rest of the word must not be a word by itself, as in namespace.
 func abbreviates(name, low string) bool {
-	rest, ok := strings.CutPrefix(singular(low), name)
+	rest, ok := strings.CutPrefix(Singular(low), name)
 	return ok && len(name) > 2 && len(rest) > 2 && endings.MatchString(rest)
 }
 
