@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -84,35 +85,44 @@ func TestSchema(t *testing.T) {
 	}
 }
 
+// A schema has the keywords of JSON Schema that every server supports.
+type schema struct {
+	Type                          string
+	Const                         any
+	Enum                          []string
+	Items                         *schema
+	AnyOf                         []*schema
+	Properties                    map[string]*schema
+	Required                      []string
+	AdditionalProperties          *bool
+	MinItems, MaxItems, MaxLength int
+}
+
 // checkSchema checks that a schema satisfies OpenAI's strict mode, and what llama.cpp needs: short repetitions, and
-// members in the order in which a model decides.
-func checkSchema(t *testing.T, raw json.RawMessage) {
+// members in the order in which a model decides. It returns the schemas of the steps.
+func checkSchema(t *testing.T, raw json.RawMessage) (steps []*schema) {
 	t.Helper()
-	if !json.Valid(raw) {
-		t.Fatalf("no JSON: %.300s", raw)
+	var root schema
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&root); err != nil || !json.Valid(raw) {
+		t.Fatalf("error %v: %.300s", err, raw)
 	}
-	var root map[string]any
-	if err := json.Unmarshal(raw, &root); err != nil {
-		t.Fatal(err)
-	}
-	if root["type"] != "object" || root["anyOf"] != nil {
-		t.Errorf("the root is %v, want an object", root["type"])
+	if root.Type != "object" || root.AnyOf != nil {
+		t.Errorf("the root is %v, want an object", root.Type)
 	}
 	v := &validator{t: t}
-	v.check("", root)
+	v.check("", &root)
 	if v.values > 1000 || v.characters > 120_000 {
 		t.Errorf("%d values of enums and %d characters, want at most 1,000 and 120,000", v.values, v.characters)
 	}
 	if v.properties > 5000 || v.depth > 10 {
 		t.Errorf("%d properties in %d levels, want at most 5,000 and 10", v.properties, v.depth)
 	}
-	steps := root["properties"].(map[string]any)["calls"].(map[string]any)["items"].(map[string]any)["anyOf"].([]any)
+	steps = root.Properties["calls"].Items.AnyOf
+	want := []string{"data_key", "conditions", "filter", "group_by", "metric"}
 	for _, step := range steps {
-		got := required(step)
-		if len(got) == 1 {
-			continue
-		}
-		if want := []string{"data_key", "conditions", "filter", "group_by", "metric"}; !slices.Equal(got, want) {
+		if got := step.Required; len(got) != 1 && !slices.Equal(got, want) {
 			t.Errorf("members %v, want %v", got, want)
 		}
 	}
@@ -120,6 +130,7 @@ func checkSchema(t *testing.T, raw json.RawMessage) {
 		t.Error("no steps")
 	}
 	orderOf(t, raw)
+	return steps
 }
 
 // orderOf checks that the properties of calls are written in the order in which they are required.
@@ -139,116 +150,80 @@ func orderOf(t *testing.T, raw json.RawMessage) {
 	}
 }
 
-// keywords are those of JSON Schema that every server supports.
-var keywords = []string{
-	"type", "properties", "required", "additionalProperties", "anyOf", "enum", "const", "items", "minItems", "maxItems",
-	"maxLength",
-}
-
 type validator struct {
 	t                                     *testing.T
 	values, characters, properties, depth int
 }
 
-func (v *validator) check(path string, schema any) {
-	s, ok := schema.(map[string]any)
-	if !ok {
-		v.t.Fatalf("%s: schema is %T", path, schema)
-	}
+func (v *validator) check(path string, s *schema) {
 	v.depth = max(v.depth, strings.Count(path, "/properties/"))
-	for key := range s {
-		if !slices.Contains(keywords, key) {
-			v.t.Errorf("%s: keyword %s", path, key)
-		}
+	if s.MaxItems >= 2000 || s.MaxLength >= 2000 {
+		v.t.Errorf("%s: %d items or %d characters, want less than 2,000", path, s.MaxItems, s.MaxLength)
 	}
-	for _, bound := range []string{"maxItems", "maxLength"} {
-		if n, ok := s[bound].(float64); ok && n >= 2000 {
-			v.t.Errorf("%s: %s is %v, want less than 2,000", path, bound, n)
-		}
-	}
-	if s["type"] == "object" {
+	if s.Type == "object" {
 		v.checkObject(path, s)
 	}
-	if values, ok := s["enum"].([]any); ok {
-		v.checkEnum(path, values)
+	if s.Enum != nil {
+		v.checkEnum(path, s.Enum)
 	}
-	if text, ok := s["const"].(string); ok {
+	if text, ok := s.Const.(string); ok {
 		v.characters += len(text)
 	}
-	if items, ok := s["items"]; ok {
-		v.check(path+"/items", items)
+	if s.Items != nil {
+		v.check(path+"/items", s.Items)
 	}
-	if alternatives, ok := s["anyOf"].([]any); ok {
-		firsts := map[string]bool{}
-		for i, a := range alternatives {
-			v.check(fmt.Sprintf("%s/anyOf/%d", path, i), a)
-			first := beginning(a)
-			if firsts[first] {
-				v.t.Errorf("%s: two alternatives begin with %s", path, first)
-			}
-			firsts[first] = true
+	firsts := map[string]bool{}
+	for i, a := range s.AnyOf {
+		v.check(fmt.Sprintf("%s/anyOf/%d", path, i), a)
+		first := beginning(a)
+		if firsts[first] {
+			v.t.Errorf("%s: two alternatives begin with %s", path, first)
 		}
+		firsts[first] = true
 	}
 }
 
-func (v *validator) checkObject(path string, s map[string]any) {
-	properties, _ := s["properties"].(map[string]any)
-	names := required(s)
-	v.properties += len(properties)
-	if s["additionalProperties"] != false || len(names) != len(properties) {
-		v.t.Errorf("%s: additionalProperties is %v, and %d of %d properties are required",
-			path, s["additionalProperties"], len(names), len(properties))
+func (v *validator) checkObject(path string, s *schema) {
+	v.properties += len(s.Properties)
+	if s.AdditionalProperties == nil || *s.AdditionalProperties || len(s.Required) != len(s.Properties) {
+		v.t.Errorf("%s: other properties are not excluded, or %d of %d are required", path, len(s.Required),
+			len(s.Properties))
 	}
-	for _, name := range names {
+	for _, name := range s.Required {
 		v.characters += len(name)
-		v.check(path+"/properties/"+name, properties[name])
+		v.check(path+"/properties/"+name, s.Properties[name])
 	}
 }
 
-func (v *validator) checkEnum(path string, values []any) {
-	seen := map[string]bool{}
-	for _, value := range values {
-		text, ok := value.(string)
-		if !ok || seen[text] {
-			v.t.Errorf("%s: %q is no text, or is repeated", path, value)
-		}
-		seen[text] = true
+func (v *validator) checkEnum(path string, values []string) {
+	for _, text := range values {
 		v.values++
 		v.characters += len(text)
 	}
-	if len(values) == 0 {
-		v.t.Errorf("%s: an enum without values", path)
+	if different := slices.Compact(slices.Sorted(slices.Values(values))); len(values) == 0 ||
+		len(different) < len(values) {
+		v.t.Errorf("%s: an enum without values, or with repeated ones", path)
 	}
-}
-
-// required returns the required properties of an object in their order.
-func required(schema any) (names []string) {
-	list, _ := schema.(map[string]any)["required"].([]any)
-	for _, name := range list {
-		names = append(names, fmt.Sprint(name))
-	}
-	return names
 }
 
 // beginning returns what the values of a schema begin with: the first property and its constant, or the type.
-func beginning(schema any) string {
-	s := schema.(map[string]any)
-	names := required(s)
-	if len(names) == 0 {
-		return fmt.Sprint(s["type"])
+func beginning(s *schema) string {
+	if len(s.Required) == 0 {
+		return s.Type
 	}
-	return fmt.Sprintf("%s %v", names[0], s["properties"].(map[string]any)[names[0]].(map[string]any)["const"])
+	return fmt.Sprintf("%s %v", s.Required[0], s.Properties[s.Required[0]].Const)
 }
 
 func TestRestriction(t *testing.T) {
 	t.Parallel()
+	const question = "how many racks per row?"
 	type narrowed struct {
-		Keys, Filter, Groups, Metrics []string
-		MinFilter                     float64
-		Others                        bool // not_in_data, overview and conversation
+		Keys                    []any
+		Filter, Groups, Metrics []string
+		MinFilter               int
+		Others                  bool // not_in_data, overview and conversation
 	}
-	q := ask(t, racks, "how many racks per row?")
-	arrays := plan.NewPrompt(q).Arrays
+	arrays := plan.NewPrompt(ask(t, racks, question)).Arrays
 	filter := []string{"cooling", "row", "label", "units", "locked", "audited", "keeper"}
 	slices.Sort(filter)
 	groups := append([]string{""}, filter...)
@@ -262,20 +237,18 @@ func TestRestriction(t *testing.T) {
 		want        narrowed
 	}{
 		{"the array", plan.Restriction{DataKey: "racks"},
-			narrowed{Keys: []string{"racks"}, Filter: filter, Groups: groups, Metrics: metrics}},
+			narrowed{Keys: []any{"racks"}, Filter: filter, Groups: groups, Metrics: metrics}},
 		{"the array and fields of a condition", plan.Restriction{DataKey: "racks", Filter: []string{"row"}},
-			narrowed{Keys: []string{"racks"}, Filter: []string{"row"}, Groups: groups, Metrics: metrics, MinFilter: 1}},
+			narrowed{Keys: []any{"racks"}, Filter: []string{"row"}, Groups: groups, Metrics: metrics, MinFilter: 1}},
 		{"the array and groups", plan.Restriction{DataKey: "racks", Groups: []string{"row"}},
-			narrowed{Keys: []string{"racks"}, Filter: filter, Groups: []string{"row"}, Metrics: metrics}},
+			narrowed{Keys: []any{"racks"}, Filter: filter, Groups: []string{"row"}, Metrics: metrics}},
 		{"the array and metrics", plan.Restriction{DataKey: "racks", Metrics: []string{"avg:units"}},
-			narrowed{Keys: []string{"racks"}, Filter: filter, Groups: groups, Metrics: []string{"avg:units"}}},
+			narrowed{Keys: []any{"racks"}, Filter: filter, Groups: groups, Metrics: []string{"avg:units"}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			raw := plan.NewSchema(ask(t, racks, "how many racks per row?"), arrays, row.restriction)
-			checkSchema(t, raw)
 			var got narrowed
-			for _, step := range stepsOf(t, raw) {
+			for _, step := range checkSchema(t, plan.NewSchema(ask(t, racks, question), arrays, row.restriction)) {
 				if len(step.Required) == 1 {
 					got.Others = true
 					continue
@@ -295,58 +268,15 @@ func TestRestriction(t *testing.T) {
 	}
 	t.Run("none", func(t *testing.T) {
 		t.Parallel()
-		steps := stepsOf(t, plan.NewSchema(ask(t, racks, "how many racks per row?"), arrays, plan.Restriction{}))
 		var got []string
-		for _, step := range steps {
-			got = append(got, step.Required[0]+" "+step.Properties["data_key"].Const)
+		for _, step := range checkSchema(t, plan.NewSchema(ask(t, racks, question), arrays, plan.Restriction{})) {
+			got = append(got, beginning(step))
 		}
-		want := []string{"data_key racks", "data_key shelves", "not_in_data ", "overview ", "conversation "}
+		want := []string{
+			"data_key racks", "data_key shelves", "not_in_data <nil>", "overview true", "conversation <nil>",
+		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("steps (-want +got):\n%s", diff)
 		}
 	})
-}
-
-// step is the schema of a call, as far as a restriction narrows it.
-type step struct {
-	Const      string
-	Enum       []string
-	MinItems   float64
-	Items      *step
-	Properties map[string]step
-	Required   []string
-}
-
-// UnmarshalJSON ignores constants that are no texts.
-func (s *step) UnmarshalJSON(data []byte) error {
-	type plain step
-	var constant struct{ Const any }
-	if err := json.Unmarshal(data, &constant); err != nil {
-		return err
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
-		return err
-	}
-	delete(members, "const")
-	if err := json.Unmarshal(plan.JSON(members), (*plain)(s)); err != nil {
-		return err
-	}
-	s.Const, _ = constant.Const.(string)
-	return nil
-}
-
-func stepsOf(t *testing.T, raw json.RawMessage) []step {
-	t.Helper()
-	var root struct {
-		Properties struct {
-			Calls struct {
-				Items struct{ AnyOf []step }
-			}
-		}
-	}
-	if err := json.Unmarshal(raw, &root); err != nil {
-		t.Fatal(err)
-	}
-	return root.Properties.Calls.Items.AnyOf
 }
