@@ -111,7 +111,7 @@ type sampler struct {
 	left int
 }
 
-func (s *sampler) full() bool { return len(s.out) > s.left }
+func (s *sampler) full() bool { return len(bytes.TrimSuffix(s.out, []byte{','})) > s.left }
 
 func (s *sampler) add(v value, depth int) {
 	switch k := v.kind(); {
@@ -132,26 +132,20 @@ func (s *sampler) add(v value, depth int) {
 
 func (s *sampler) addObject(v value, depth int) {
 	s.out = append(s.out, '{')
-	written, left := 0, 0
+	left := 0
 	for name, member := range v.lastMembers(s.ctx) {
 		if left > 0 || s.full() {
 			left++
 			continue
 		}
-		if written > 0 {
-			s.out = append(s.out, ',')
-		}
 		s.out = append(append(s.out, quote(truncate(name, maxSampleString))...), ':')
 		s.add(member, depth+1)
-		written++
+		s.out = append(s.out, ',')
 	}
 	if left > 0 {
-		if written > 0 {
-			s.out = append(s.out, ',')
-		}
-		s.out = append(s.out, fmt.Sprintf(`"…":"%d more fields"`, left)...)
+		s.out = fmt.Appendf(s.out, `"…":"%d more fields"`, left)
 	}
-	s.out = append(s.out, '}')
+	s.out = closed(s.out, '}')
 }
 
 func (s *sampler) addArray(v value, depth int) {
@@ -162,19 +156,14 @@ func (s *sampler) addArray(v value, depth int) {
 		if count > maxSampleElements || s.full() {
 			continue
 		}
-		if written > 0 {
-			s.out = append(s.out, ',')
-		}
 		s.add(element, depth+1)
+		s.out = append(s.out, ',')
 		written++
 	}
 	if written < count {
-		if written > 0 {
-			s.out = append(s.out, ',')
-		}
-		s.out = append(s.out, fmt.Sprintf(`"… %d more"`, count-written)...)
+		s.out = fmt.Appendf(s.out, `"… %d more"`, count-written)
 	}
-	s.out = append(s.out, ']')
+	s.out = closed(s.out, ']')
 }
 
 // truncate truncates text to n bytes at a rune boundary and appends an ellipsis.

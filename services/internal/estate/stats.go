@@ -110,14 +110,11 @@ type Group struct {
 // MarshalJSON returns an object whose members are in the order of g.
 func (g Groups) MarshalJSON() ([]byte, error) {
 	out := []byte{'{'}
-	for i, group := range g {
-		if i > 0 {
-			out = append(out, ',')
-		}
+	for _, group := range g {
 		out = append(append(out, quote([]byte(group.Key))...), ':')
-		out = group.append(out)
+		out = append(group.append(out), ',')
 	}
-	return append(out, '}'), nil
+	return closed(out, '}'), nil
 }
 
 // A Cell is a number, or a text if IsText is set.
