@@ -11,25 +11,13 @@ import (
 
 func BenchmarkParse(b *testing.B) {
 	text := readEval(b, "limit.json")
-	b.Run("estate", func(b *testing.B) {
-		b.SetBytes(int64(len(text)))
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := estate.Parse(text); err != nil {
-				b.Fatal(err)
-			}
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := estate.Parse(text); err != nil {
+			b.Fatal(err)
 		}
-	})
-	b.Run("encoding/json into any", func(b *testing.B) {
-		b.SetBytes(int64(len(text)))
-		b.ReportAllocs()
-		for b.Loop() {
-			var v any
-			if err := json.Unmarshal(text, &v); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+	}
 }
 
 // requestBody returns an analyze request with the largest estate.
@@ -64,16 +52,6 @@ func BenchmarkSplitBody(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			estate.Unquote(split.Context)
-		}
-	})
-	b.Run("encoding/json into struct", func(b *testing.B) {
-		b.SetBytes(int64(len(body)))
-		b.ReportAllocs()
-		for b.Loop() {
-			var v struct{ Query, Target, Context string }
-			if err := json.Unmarshal(body, &v); err != nil {
-				b.Fatal(err)
-			}
 		}
 	})
 }

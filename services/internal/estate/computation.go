@@ -373,8 +373,8 @@ func (c *computation) noteAbsent(col *column, codes []uint32, empty uint32) {
 	}
 }
 
-func (c *computation) openLookups(given map[string]Lookup) (lookups, error) {
-	opened := lookups{}
+func (c *computation) openLookups(given map[string]Lookup) (map[string]lookup, error) {
+	opened := map[string]lookup{}
 	for field, l := range given {
 		a, err := c.estate.find(l.DataKey)
 		if err != nil {

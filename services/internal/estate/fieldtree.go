@@ -49,10 +49,6 @@ type fieldNode struct {
 // objects with more are maps. The other members are counted in one node.
 const maxNames = 100
 
-func newFieldTree(ctx context.Context, a *array, r *records, bound int, careful bool) *fieldTree {
-	return &fieldTree{ctx: ctx, array: a, records: r, text: r.text, bound: bound, careful: careful}
-}
-
 // ended counts a member, and reports whether ctx is done.
 func (t *fieldTree) ended() bool {
 	if t.read++; t.read%checkValues == 0 {

@@ -5,9 +5,6 @@ import (
 	"fmt"
 )
 
-// lookups are the lookups of a query by field.
-type lookups map[string]lookup
-
 // A lookup finds records of another array by the value of a field.
 type lookup struct {
 	array *array

@@ -92,9 +92,9 @@ const maxInexact = 20
 // readFields reads the fields of a. Duplicate names are rare: only if an object has some,
 // it reads the fields again and resolves the duplicates. It returns nil if ctx is done.
 func readFields(ctx context.Context, a *array, r *records, bound int) *fieldTree {
-	t := newFieldTree(ctx, a, r, bound, false)
+	t := &fieldTree{ctx: ctx, array: a, records: r, text: r.text, bound: bound}
 	if !t.readAll() && t.duplicate {
-		t = newFieldTree(ctx, a, r, bound, true)
+		t = &fieldTree{ctx: ctx, array: a, records: r, text: r.text, bound: bound, careful: true}
 		t.readAll()
 	}
 	if ctx.Err() != nil {

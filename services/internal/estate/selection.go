@@ -11,7 +11,7 @@ import (
 type selection struct {
 	*reader
 	array *array
-	join  lookups
+	join  map[string]lookup // by field
 	rows  []uint32
 }
 
