@@ -152,17 +152,10 @@ func (c *column) size() int {
 func (c *column) label(ctx context.Context) (labels, error) {
 	l := labels{group: make([]uint32, codeValues+len(c.values)), keys: make([]string, 1, 1+len(c.values))}
 	l.keys[0] = NullGroup
-	groups := map[string]uint32{}
+	groups := map[string]uint32{NullGroup: 0}
 	single := c.single() // the labels are distinct
-	if !single {
-		groups = make(map[string]uint32, len(c.values))
-		groups[NullGroup] = 0
-	}
 	group := func(label string) uint32 {
-		g, ok := uint32(0), label == NullGroup
-		if !single {
-			g, ok = groups[label]
-		}
+		g, ok := groups[label]
 		if !ok {
 			g = uint32(len(l.keys))
 			l.keys = append(l.keys, groupKey(label))

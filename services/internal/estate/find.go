@@ -270,13 +270,12 @@ func isIdentifier(name []byte) bool {
 // nameBefore returns the name of the member whose value is at i, with its quotes; nil if
 // the value is not a member.
 func nameBefore(text []byte, i int) value {
-	for i > 0 && text[i-1] <= ' ' {
-		i--
-	}
-	if i == 0 || text[i-1] != ':' {
+	const space = " \n\t\r"
+	before, isMember := bytes.CutSuffix(bytes.TrimRight(text[:i], space), []byte{':'})
+	if !isMember {
 		return nil
 	}
-	end := trimSpace(text, i-1)
+	end := len(bytes.TrimRight(before, space))
 	for i = end - 2; ; i-- {
 		if text[i] != '"' {
 			continue

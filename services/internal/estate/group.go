@@ -1,7 +1,6 @@
 package estate
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -251,11 +250,7 @@ func groupKey(label string) string {
 	if len(label) <= maxLabelBytes {
 		return label
 	}
-	return string(truncate(bytes.Clone([]byte(label)), maxLabelBytes)) + checksum(label)
-}
-
-func checksum(text string) string {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(text)) // never fails
-	return fmt.Sprintf(" (%d bytes, %x)", len(text), h.Sum64())
+	_, _ = h.Write([]byte(label)) // never fails
+	return fmt.Sprintf("%s (%d bytes, %x)", truncate([]byte(label), maxLabelBytes), len(label), h.Sum64())
 }

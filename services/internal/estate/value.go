@@ -55,14 +55,6 @@ func skipSpace(text []byte, i int) int {
 	return i
 }
 
-// trimSpace returns the offset after the last byte before i that is not space.
-func trimSpace(text []byte, i int) int {
-	for text[i-1] <= ' ' {
-		i--
-	}
-	return i
-}
-
 // skip returns the offset after the value at i.
 func skip(text []byte, i int) int {
 	switch text[i] {
