@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -502,20 +503,13 @@ func (r *reading) claimDate(q *Question, m mention, date string) {
 	if q.low(m.start-2) == "or" {
 		r.unclear = "in or before a date"
 	}
-	var conditions []Condition
+	op := map[string]string{"before": opLt, "until": opLt, "since": opGte, "from": opGte, "after": opGt}[before]
+	conditions := []Condition{{f.Path, cmp.Or(op, opEq), JSON(date)}}
 	switch {
-	case before == "before" || before == "until":
-		conditions = []Condition{{f.Path, opLt, JSON(date)}}
-	case before == "since" || before == "from":
-		conditions = []Condition{{f.Path, opGte, JSON(date)}}
-	case before == "after" && len(within) == 2:
+	case op == opGt && len(within) == 2:
 		conditions = []Condition{{f.Path, opGte, within[1].Value}}
-	case before == "after":
-		conditions = []Condition{{f.Path, opGt, JSON(date)}}
-	case len(within) == 2:
+	case op == "" && len(within) == 2:
 		conditions = within
-	default:
-		conditions = []Condition{{f.Path, opEq, JSON(date)}}
 	}
 	for _, c := range conditions {
 		r.claim(m, c)
