@@ -98,21 +98,6 @@ func TestSplitBodyErrors(t *testing.T) {
 	}
 }
 
-func TestSplitBodyOfEstates(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"small", "medium", "large", "limit"} {
-		text := readEval(t, name+".json")
-		body, err := json.Marshal(map[string]string{"context": string(text), "query": "q"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := estate.SplitBody(body)
-		if err != nil || textOf(got) != string(text) {
-			t.Errorf("%s: the context differs, error %v", name, err)
-		}
-	}
-}
-
 func TestShortContextIsCopied(t *testing.T) {
 	t.Parallel()
 	body := `{"context":"[\n]","padding":"` + strings.Repeat("x", 1<<20) + `"}`

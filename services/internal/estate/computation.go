@@ -317,6 +317,9 @@ func (c *computation) checkGroups(field string, col *column) error {
 // split divides the groups by the labels of a column. The error may be ErrMemory or ctx.Err().
 func (c *computation) split(ctx context.Context, outer grouping, col *column, l *labels) (grouping, error) {
 	codes := col.dense(c.array.count)
+	if !c.isPresent(codes) {
+		c.absent = append(c.absent, col.path)
+	}
 	entries := l.count(codes, outer.rows)
 	if most := c.maxEntries(); entries > most {
 		return outer, fmt.Errorf("group_by: the lists of the records have %d combinations, expected at most %d", entries,
@@ -335,7 +338,6 @@ func (c *computation) split(ctx context.Context, outer grouping, col *column, l 
 	next := grouping{rows: outer.rows, groups: make([]uint32, 0, entries), keys: append(outer.keys, l.keys)}
 	if outer.groups == nil && l.elements == nil {
 		next.assign(codes, l)
-		c.noteAbsent(col, codes, next.empty)
 		return next, ctx.Err()
 	}
 	if l.elements != nil {
@@ -360,17 +362,13 @@ func (c *computation) split(ctx context.Context, outer grouping, col *column, l 
 			}
 		}
 	}
-	c.noteAbsent(col, codes, next.empty)
 	next.count()
 	return next, nil
 }
 
-// noteAbsent records a field that no selected record has, not even null; empty is the number of those without a value.
-func (c *computation) noteAbsent(col *column, codes []uint32, empty uint32) {
-	present := func(row uint32) bool { return codes[row] != codeMissing }
-	if int(empty) >= len(c.rows) && !slices.ContainsFunc(c.rows, present) {
-		c.absent = append(c.absent, col.path)
-	}
+// isPresent reports whether a selected record has the field with these codes, or null.
+func (c *computation) isPresent(codes []uint32) bool {
+	return slices.ContainsFunc(c.rows, func(row uint32) bool { return codes[row] != codeMissing })
 }
 
 func (c *computation) openLookups(given map[string]Lookup) (map[string]lookup, error) {
@@ -396,8 +394,7 @@ func (c *computation) measure(ctx context.Context, m *metric) (measure, error) {
 		return v, err
 	}
 	v.codes = col.dense(c.array.count)
-	present := func(row uint32) bool { return v.codes[row] != codeMissing }
-	m.present = len(col.codes) > 0 && slices.ContainsFunc(c.rows, present)
+	m.present = c.isPresent(v.codes)
 	if m.op == "distinct" {
 		if err := c.acquireLists(col); err != nil {
 			return v, err
