@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
@@ -83,14 +82,10 @@ func (d *deliveries) received(b *testing.B, data []byte) {
 
 func (d *deliveries) core(b *testing.B) {
 	server := bustest.Listen(b)
-	client := remote(b, server.URL())
+	client := bustest.Remote(b, server.URL())
 	setupReplay(b, client)
 	started := make(chan int, d.streams)
-	service, err := bus.Start(remote(b, server.URL()), "analyze", 4*d.streams, slog.New(slog.DiscardHandler))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = service.Stop(context.Background()) }()
+	service := bustest.Slots(b, bustest.Remote(b, server.URL()), "analyze", 4*d.streams)
 	for i := range d.streams {
 		started <- i
 	}
@@ -124,7 +119,7 @@ func (d *deliveries) core(b *testing.B) {
 
 func (d *deliveries) jetStream(b *testing.B) {
 	server := bustest.Listen(b)
-	client, worker := remote(b, server.URL()), remote(b, server.URL())
+	client, worker := bustest.Remote(b, server.URL()), bustest.Remote(b, server.URL())
 	setupReplay(b, client)
 	js, err := jetstream.New(worker.JetStream().Conn(), jetstream.WithPublishAsyncMaxPending(1<<16))
 	if err != nil {
@@ -174,15 +169,4 @@ func (d *deliveries) jetStream(b *testing.B) {
 	d.began = time.Now()
 	close(d.start)
 	clients.Wait()
-}
-
-// remote returns a connection over TCP.
-func remote(b *testing.B, url string) *bus.Conn {
-	b.Helper()
-	conn, err := bus.Open(url, b.Name())
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(conn.Close)
-	return conn
 }

@@ -3,7 +3,6 @@ package bus_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -17,11 +16,8 @@ import (
 // serveTags starts a service that answers bus.ReadTag with handle.
 func serveTags(t *testing.T, conn *bus.Conn, handle func(context.Context)) *bus.Service {
 	t.Helper()
-	s, err := bus.Start(conn, "tags", 4, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = bus.ReadTag.Serve(s, func(ctx context.Context, _ schemas.TagKey) (schemas.TagFound, error) {
+	s := bustest.Service(t, conn, "tags")
+	err := bus.ReadTag.Serve(s, func(ctx context.Context, _ schemas.TagKey) (schemas.TagFound, error) {
 		handle(ctx)
 		return schemas.TagFound{}, ctx.Err()
 	})

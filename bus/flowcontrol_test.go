@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,20 +12,8 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bustest"
-	"cairn/bus/natsserver"
 	"cairn/schemas"
 )
-
-// narrow starts a service with one slot, on its own connection.
-func narrow(t *testing.T, server *natsserver.Server) *bus.Service {
-	t.Helper()
-	s, err := bus.Start(bustest.Dial(t, server), "narrow", 1, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Stop(context.Background()) })
-	return s
-}
 
 func TestBusyWorkerIsRetriedElsewhere(t *testing.T) {
 	t.Parallel()
@@ -62,7 +49,8 @@ func TestBusyWorkerIsRetriedElsewhere(t *testing.T) {
 			t.Parallel()
 			server, conn := bustest.Start(t)
 			held, release := make(chan struct{}), make(chan struct{})
-			if err := query.serve(narrow(t, server), func() { held <- struct{}{}; <-release }); err != nil {
+			narrow := bustest.Slots(t, bustest.Dial(t, server), "narrow", 1)
+			if err := query.serve(narrow, func() { held <- struct{}{}; <-release }); err != nil {
 				t.Fatal(err)
 			}
 			var first sync.WaitGroup

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,36 +28,6 @@ func TestLogHandler(t *testing.T) {
 	}
 	if !strings.Contains(declared, "service=tags request_id=r-1 by=k-1\n") {
 		t.Errorf("with one: %s", declared)
-	}
-}
-
-// A request for a missing feature is a client error.
-func TestClientErrorsAreNotLogged(t *testing.T) {
-	t.Parallel()
-	var logged bytes.Buffer
-	conn := bustest.Open(t)
-	s, err := bus.Start(conn, "register", 16, slog.New(slog.NewTextHandler(&logged, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	answers := []error{schemas.ErrNotImplemented.Because("none"), schemas.ErrInternal.Because("fault")}
-	var asked atomic.Int32
-	if err := bus.Reindex.Serve(s, func(context.Context, schemas.Nothing) (r schemas.Reindexed, err error) {
-		return r, answers[asked.Add(1)-1]
-	}); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range answers {
-		if _, err := bus.Reindex.Call(t.Context(), conn, schemas.Nothing{}); err == nil {
-			t.Errorf("got %v, want %v", err, want)
-		}
-	}
-	if err := s.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := logged.String(); strings.Contains(got, "none") || strings.Count(got, "level=ERROR") != 1 ||
-		!strings.Contains(got, "fault") {
-		t.Errorf("the log has %s", got)
 	}
 }
 
@@ -161,10 +130,7 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			s, err := bus.Start(conn, "register", 16, slog.New(slog.NewTextHandler(&out, nil)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := bustest.Logged(t, conn, "register", slog.NewTextHandler(&out, nil))
 			subject := bus.Reindex
 			subject.Subject = "cairn.test." + strings.ReplaceAll(row.name, " ", "_")
 			if err := subject.Serve(s,
@@ -194,12 +160,9 @@ func TestUndeliverableRepliesAreNotLogged(t *testing.T) {
 	t.Parallel()
 	var logged bytes.Buffer
 	conn, nc := startServer(t)
-	s, err := bus.Start(conn, "both", 16, slog.New(slog.NewTextHandler(&logged, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := bustest.Logged(t, conn, "both", slog.NewTextHandler(&logged, nil))
 	handled := make(chan struct{}, 8)
-	err = errors.Join(
+	err := errors.Join(
 		bus.Analyze.Serve(s, func(context.Context, schemas.Analysis, bus.Sender) error {
 			return schemas.ErrInternal.Because("fault")
 		}),

@@ -28,12 +28,7 @@ func restartable(t *testing.T) (server *natsserver.Server, conn *bus.Conn, resta
 	}
 	server = start(bustest.FreeAddress(t))
 	url := server.URL()
-	conn, err := bus.Open(url, t.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return server, conn, func() { t.Cleanup(start(strings.TrimPrefix(url, "nats://")).Stop) }
+	return server, bustest.Remote(t, url), func() { t.Cleanup(start(strings.TrimPrefix(url, "nats://")).Stop) }
 }
 
 // startServer starts a server that other NATS clients can connect to.
@@ -142,42 +137,5 @@ func TestOversizedEventLeavesNoGap(t *testing.T) {
 	want := `text_delta{"text":"a"} error{"code":"AN-500","message":"analysis failed: unexpected error; see the worker log for this request_id"} done{}`
 	if got := strings.Join(events, " "); got != want || err != nil {
 		t.Errorf("got %s, %v; want %s", got, err, want)
-	}
-}
-
-func TestHealthUnderLoad(t *testing.T) {
-	t.Parallel()
-	server, conn := bustest.Start(t)
-	clients := dialClients(t, server)
-	s := bustest.Service(t, conn, "tags") // 256 slots
-	held := make(chan struct{})
-	err := errors.Join(
-		bus.ReadTag.Serve(s, func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
-			<-held
-			return schemas.TagFound{}, nil
-		}),
-		bus.ServeHealth(s, "tags", func(context.Context) (schemas.Health, error) {
-			return schemas.Health{Status: schemas.StatusOK}, nil
-		}, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	answers := make(chan error, 257)
-	for i := range cap(answers) {
-		go func() {
-			_, err := bus.ReadTag.Call(t.Context(), clients[i%len(clients)], schemas.TagKey{RequestID: "r"})
-			answers <- err
-		}()
-	}
-	if err := <-answers; !errors.Is(err, schemas.ErrUnavailable) {
-		t.Errorf("got %v, want %v", err, schemas.ErrUnavailable)
-	}
-	if h, err := bus.Health("tags").Call(t.Context(), conn, schemas.Nothing{}); err != nil ||
-		h.Status != schemas.StatusOK {
-		t.Errorf("got %v, %v, want ok", h, err)
-	}
-	close(held)
-	for range cap(answers) - 1 {
-		_ = <-answers // may be refused, too
 	}
 }

@@ -3,7 +3,6 @@ package bus_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -26,11 +25,7 @@ func outageOf(t *testing.T) (conn *bus.Conn, end func()) {
 	t.Helper()
 	server, conn := bustest.Start(t)
 	worker := func() *bus.Service {
-		s, err := bus.Start(bustest.Dial(t, server), "tags", 256, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Stop(context.Background()) })
+		s := bustest.Service(t, bustest.Dial(t, server), "tags")
 		if err := bus.WriteTag.Serve(s, func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
 			return schemas.TagWritten{}, nil
 		}); err != nil {

@@ -2,7 +2,6 @@ package bus_test
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -16,13 +15,9 @@ import (
 func TestOverloadIsRefused(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	service, err := bus.Start(conn, "overload", 1, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = service.Stop(t.Context()) }()
+	service := bustest.Slots(t, conn, "overload", 1)
 	release := bus.Occupy(service)
-	err = bus.DeleteTag.Serve(service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
+	err := bus.DeleteTag.Serve(service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
 		return schemas.Nothing{}, nil
 	})
 	if err != nil {

@@ -54,14 +54,7 @@ func serversOf(t *testing.T) []*bustest.Node {
 func TestRunSurvivesServerFailure(t *testing.T) {
 	t.Parallel()
 	nodes := serversOf(t)
-	dial := func(i int) *bus.Conn {
-		conn, err := bus.Open(nodes[i].ClientURL(), t.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(conn.Close)
-		return conn
-	}
+	dial := func(i int) *bus.Conn { return bustest.Remote(t, nodes[i].ClientURL()) }
 	first := dial(0)
 	bustest.Until(t, "set up the replay stream", func(ctx context.Context) error {
 		return bus.Analyze.Setup(ctx, first, bucket.Replication{Replicas: 3})
@@ -178,11 +171,7 @@ func TestRunOfALostWorkerEndsWithAnError(t *testing.T) {
 func TestResumeWaitsForTheWorker(t *testing.T) {
 	t.Parallel()
 	nodes := serversOf(t)
-	client, err := bus.Open(nodes[0].ClientURL(), t.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
+	client := bustest.Remote(t, nodes[0].ClientURL())
 	bustest.Until(t, "set up the replay stream", func(ctx context.Context) error {
 		return bus.Analyze.Setup(ctx, client, bucket.Replication{Replicas: 3})
 	})
@@ -195,14 +184,10 @@ func TestResumeWaitsForTheWorker(t *testing.T) {
 		first = nodes[2]
 	}
 	reconnect := make(chan struct{})
-	worker, err := bus.Open(first.ClientURL(), t.Name(), nats.CustomReconnectDelay(func(int) time.Duration {
+	worker := bustest.Remote(t, first.ClientURL(), nats.CustomReconnectDelay(func(int) time.Duration {
 		<-reconnect
 		return 10 * time.Millisecond
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(worker.Close)
 	finish := make(chan struct{})
 	serve(t, worker, func(ctx context.Context, _ schemas.Analysis, sender bus.Sender) error {
 		err := sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
@@ -317,15 +302,10 @@ func TestRunOfAWorkerLostBeforeItsFirstEvent(t *testing.T) {
 			}
 		}
 	})
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	wait.Until(t, "the run is stored", func() bool {
 		runs, err := bus.Analyze.Stored(t.Context(), conn, nil)
-		if err == nil && len(runs) == 1 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("got the runs %v, %v, want one", runs, err)
-		}
-	}
+		return err == nil && len(runs) == 1
+	})
 	worker.JetStream().Conn().Close()
 	if events, err := resumed(t.Context(), conn, run, 0); err != nil || !slices.Equal(events, lostEnd) {
 		t.Errorf("got %v, %v, want the loss of the worker", events, err)

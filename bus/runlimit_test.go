@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"cairn/bus"
 	"cairn/bus/bustest"
 	"cairn/schemas"
+	"cairn/test/wait"
 )
 
 func TestRunLimitCountsRunsUntilTheyEnd(t *testing.T) {
@@ -62,13 +62,5 @@ func TestRunLimitCountsRunsUntilTheyEnd(t *testing.T) {
 		t.Errorf("a run without authentication: %v", err)
 	}
 	close(release)
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		err := run("ann", "short")
-		if err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("a run after the first one has ended: %v", err)
-		}
-	}
+	wait.Success(t, func() error { return run("ann", "short") }) // after the first one has ended
 }

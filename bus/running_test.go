@@ -3,7 +3,6 @@ package bus_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"runtime"
 	"sync"
 	"testing"
@@ -20,14 +19,10 @@ import (
 func TestRunningRequestsAreDivided(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	s, err := bus.Start(conn, "resolve", 1024, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Stop(context.Background()) })
+	s := bustest.Slots(t, conn, "resolve", 1024)
 	released, release := context.WithCancel(t.Context())
 	defer release()
-	err = bus.ResolveAgent.Serve(s, func(ctx context.Context, q schemas.AgentQuery) (a schemas.AgentAnswer, err error) {
+	err := bus.ResolveAgent.Serve(s, func(ctx context.Context, q schemas.AgentQuery) (a schemas.AgentAnswer, err error) {
 		if q.Query == "wait" {
 			<-released.Done()
 		}

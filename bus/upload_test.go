@@ -73,15 +73,7 @@ func TestUploadsToASuspendedWorker(t *testing.T) {
 	const bodies, size = 24, 6 << 20
 	node := bustest.StartNode(t, &server.Options{})
 	address, cut, heal := bustest.Link(t, strings.TrimPrefix(node.ClientURL(), "nats://"))
-	dial := func(url string) *bus.Conn {
-		conn, err := bus.Open(url, t.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(conn.Close)
-		return conn
-	}
-	worker := dial("nats://" + address)
+	worker := bustest.Remote(t, "nats://"+address)
 	err := bus.Analyze.ServeBody(bustest.Service(t, worker, "analyze"),
 		func(_ context.Context, body []byte, _ bus.Sender) error {
 			if len(body) != size {
@@ -98,7 +90,10 @@ func TestUploadsToASuspendedWorker(t *testing.T) {
 		}); err != nil {
 		t.Fatal(err)
 	}
-	edges := []*bus.Conn{dial(node.ClientURL()), dial(node.ClientURL()), dial(node.ClientURL())}
+	var edges []*bus.Conn
+	for range 3 {
+		edges = append(edges, bustest.Remote(t, node.ClientURL()))
+	}
 	body := make([]byte, size)
 	var uploads, writes sync.WaitGroup
 	for i := range bodies {

@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/bustest"
 	"cairn/schemas"
-	"cairn/test/wait"
 )
 
 // agents signals, by client, that a hanging rendering has started and that it was
@@ -55,22 +54,7 @@ func agent(ctx context.Context, r schemas.Rendering, to bus.Sender) error {
 // render serves the agent until the test ends.
 func (c *client) render(t testing.TB) {
 	t.Helper()
-	conn, err := bus.Open(c.nats, "test-agent")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	s, err := bus.Start(conn, "agent", 64, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), wait.Timeout)
-		defer cancel()
-		if err := s.Stop(ctx); err != nil {
-			t.Errorf("stop the agent: %v", err)
-		}
-	})
+	s := bustest.Service(t, bustest.Remote(t, c.nats), "agent")
 	if err := (bus.Stream[schemas.Rendering]{Subject: rendered.render, Timeout: time.Minute, MaxBody: 8 << 20}).Serve(s,
 		agent); err != nil {
 		t.Fatal(err)

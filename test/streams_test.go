@@ -3,12 +3,12 @@ package test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 
 	"cairn/bus"
+	"cairn/bus/bustest"
 	"cairn/schemas"
 )
 
@@ -33,17 +33,8 @@ func TestManyStreams(t *testing.T) {
 // serveWords serves analyses with the given number of words, each containing the query.
 func serveWords(t *testing.T, server string, slots, words int) {
 	t.Helper()
-	conn, err := bus.Open(server, t.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	s, err := bus.Start(conn, "analyze", slots, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Stop(context.Background()) })
-	err = bus.Analyze.Serve(s, func(_ context.Context, ask schemas.Analysis, to bus.Sender) error {
+	s := bustest.Slots(t, bustest.Remote(t, server), "analyze", slots)
+	err := bus.Analyze.Serve(s, func(_ context.Context, ask schemas.Analysis, to bus.Sender) error {
 		for i := range words {
 			if err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprintf("%s-%d ", ask.Query, i)}); err != nil {
 				return err

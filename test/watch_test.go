@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/bustest"
 	"cairn/schemas"
 )
 
@@ -167,11 +168,7 @@ func TestWatchOverNATS(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		conn, err := bus.Open(c.nats, "test-watch")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
+		conn := bustest.Remote(t, c.nats)
 		var got []string
 		for e, err := range bus.Watch.Forward(ctx, conn, []byte(c.named(`{"prefix":"$.","kind":"tool","labels":"of=$"}`))) {
 			if err != nil {

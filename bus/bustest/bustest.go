@@ -64,17 +64,40 @@ func Dial(t testing.TB, server *natsserver.Server) *bus.Conn {
 	return conn
 }
 
-// Service starts a service on conn and stops it with the test.
+// Remote opens a connection to the server with the URL.
+func Remote(t testing.TB, url string, options ...nats.Option) *bus.Conn {
+	t.Helper()
+	conn, err := bus.Open(url, t.Name(), options...)
+	must(t, err)
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// Service starts a service with 256 slots on conn and stops it with the test.
 func Service(t testing.TB, conn *bus.Conn, name string) *bus.Service {
 	t.Helper()
-	return start(t, conn, name, slog.DiscardHandler)
+	return Slots(t, conn, name, 256)
+}
+
+// Slots is Service with the number of slots.
+func Slots(t testing.TB, conn *bus.Conn, name string, slots int) *bus.Service {
+	t.Helper()
+	s, err := bus.Start(conn, name, slots, slog.New(slog.DiscardHandler))
+	return stopped(t, s, err)
+}
+
+// Logged is Service with a handler of its log.
+func Logged(t testing.TB, conn *bus.Conn, name string, log slog.Handler) *bus.Service {
+	t.Helper()
+	s, err := bus.Start(conn, name, 256, slog.New(log))
+	return stopped(t, s, err)
 }
 
 // Fragile is Service for a fuzz target: a handler that panics, or returns a value that
 // cannot be encoded, ends the process.
 func Fragile(f *testing.F, conn *bus.Conn, name string) *bus.Service {
 	f.Helper()
-	return start(f, conn, name, slog.NewTextHandler(fragile{}, nil))
+	return Logged(f, conn, name, slog.NewTextHandler(fragile{}, nil))
 }
 
 type fragile struct{}
@@ -86,15 +109,15 @@ func (fragile) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func start(t testing.TB, conn *bus.Conn, name string, log slog.Handler) *bus.Service {
+// stopped stops a started service with the test.
+func stopped(t testing.TB, s *bus.Service, err error) *bus.Service {
 	t.Helper()
-	s, err := bus.Start(conn, name, 256, slog.New(log))
 	must(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		if err := s.Stop(ctx); err != nil {
-			t.Errorf("stop service %s: %v", name, err)
+			t.Errorf("stop a service: %v", err)
 		}
 	})
 	return s

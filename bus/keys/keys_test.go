@@ -282,11 +282,7 @@ func TestBucketRollback(t *testing.T) {
 			}
 			start(dir)
 			t.Cleanup(func() { server.Stop() })
-			conn, err := bus.Open("nats://"+address, t.Name())
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(conn.Close)
+			conn := bustest.Remote(t, "nats://"+address)
 			s := open(t, conn)
 			kept, secret := create(t, s, keys.Key{Role: schemas.RoleReader})
 			server.Stop()
@@ -338,11 +334,7 @@ func TestRingHighLatency(t *testing.T) {
 	for range 100 {
 		_, last = create(t, s, keys.Key{Role: schemas.RoleReader})
 	}
-	far, err := bus.Open(distant(t, server.URL(), 40*time.Millisecond), t.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(far.Close)
+	far := bustest.Remote(t, distant(t, server.URL(), 40*time.Millisecond))
 	ring := keys.NewRing(far, slog.New(slog.DiscardHandler))
 	if err := ring.Refresh(t.Context()); err == nil {
 		t.Fatal("one read sufficed; the test proves nothing")

@@ -18,16 +18,10 @@ import (
 	"cairn/bus/natsserver"
 )
 
-// system connects to the system account of the node.
-func system(t *testing.T, node *natsserver.Server) *bus.Conn {
+// dial opens a connection to the node as the user.
+func dial(t *testing.T, node *natsserver.Server, user string) *bus.Conn {
 	t.Helper()
-	conn, err := bus.Open(strings.Replace(node.URL(), "nats://", "nats://"+natsserver.SystemUser+"@", 1), t.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	bustest.Until(t, "connect", conn.WaitConnected)
-	return conn
+	return bustest.Remote(t, strings.Replace(node.URL(), "nats://", "nats://"+user+"@", 1))
 }
 
 // TestReplaceNode loses a node permanently, removes it and adds another; then the cluster
@@ -40,7 +34,8 @@ func TestReplaceNode(t *testing.T) {
 			func(*jetstream.StreamConfig) {})
 		return err
 	})
-	admin := system(t, c.Nodes[0])
+	admin := dial(t, c.Nodes[0], natsserver.SystemUser)
+	bustest.Until(t, "connect", admin.WaitConnected)
 	write := func(conn *bus.Conn) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := conn.JetStream().Publish(ctx, bucket.SubjectPrefix+"b.k", nil)
@@ -123,21 +118,13 @@ func TestSystemAccount(t *testing.T) {
 	for user, want := range map[string]error{
 		"hush": members.ErrRefused, "other:hush": members.ErrRefused, "system:hush": members.ErrNoLeader,
 	} {
-		conn, err := bus.Open(strings.Replace(s.URL(), "nats://", "nats://"+user+"@", 1), t.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(conn.Close)
+		conn := dial(t, s, user)
 		bustest.Until(t, "connect", conn.WaitConnected)
 		if _, err := members.Read(t.Context(), conn); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", user, err, want)
 		}
 	}
-	conn, err := bus.Open(strings.Replace(s.URL(), "nats://", "nats://system:guess@", 1), t.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
+	conn := dial(t, s, "system:guess")
 	brief, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	if err := conn.WaitConnected(brief); err == nil {
