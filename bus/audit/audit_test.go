@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +51,41 @@ func add(t *testing.T, js jetstream.JetStream, end time.Time, entries ...schemas
 	}
 }
 
+// fill adds entries with the numbers below count as IDs, in the order of the numbers.
+func fill(t *testing.T, js jetstream.JetStream, count int, describe func(n int) (tenant string, date time.Time)) {
+	t.Helper()
+	for n := range count {
+		tenant, date := describe(n)
+		text := fmt.Sprintf(`{"time":%q,"kind":"skill","tenant_id":%q,"id":"%d"}`, date.Format(time.RFC3339Nano), tenant, n)
+		if tenant == "" {
+			tenant = "_global"
+		}
+		if _, err := js.PublishAsync("$KV.cairn_audit.records."+tenant, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-js.PublishAsyncComplete()
+}
+
+// global describes each entry as one of no tenant, added now.
+func global(int) (string, time.Time) { return "", time.Now().UTC() }
+
+// pages reads the pages of the query.
+func pages(t *testing.T, log *audit.Log, query schemas.AuditQuery) iter.Seq[schemas.AuditList] {
+	return func(yield func(schemas.AuditList) bool) {
+		for {
+			page, err := log.Page(t.Context(), query)
+			if err != nil {
+				t.Fatalf("%+v: %v", query, err)
+			}
+			if !yield(page) || page.NextCursor == nil {
+				return
+			}
+			query.Cursor = *page.NextCursor
+		}
+	}
+}
+
 func TestPageSelectsEntries(t *testing.T) {
 	t.Parallel()
 	log, js := open(t)
@@ -80,18 +117,13 @@ func TestPageSelectsEntries(t *testing.T) {
 		for limit := 1; limit <= 6; limit++ {
 			got, query := "", row.query
 			query.Limit = &limit
-			for query.Cursor == "" || got != "" {
-				page, err := log.Page(t.Context(), query)
-				if err != nil || len(page.Entries) > limit {
-					t.Fatalf("%s: %d entries, %v", row.name, len(page.Entries), err)
+			for page := range pages(t, log, query) {
+				if len(page.Entries) > limit {
+					t.Fatalf("%s: %d entries on a page of %d", row.name, len(page.Entries), limit)
 				}
 				for _, e := range page.Entries {
 					got += " " + e.ID
 				}
-				if page.NextCursor == nil {
-					break
-				}
-				query.Cursor = *page.NextCursor
 			}
 			if want := row.want; got != want && got != " "+want {
 				t.Errorf("%s, in pages of %d: got %q, want %q", row.name, limit, got, want)
@@ -106,30 +138,17 @@ func TestLongLog(t *testing.T) {
 	log, js := open(t)
 	const entries = 2500
 	started := time.Now()
-	for n := range entries {
-		text := fmt.Sprintf(`{"time":"2026-11-20T12:00:00Z","action":"register","kind":"skill","id":"%d"}`, n)
-		if _, err := js.PublishAsync("$KV.cairn_audit.records._global", []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	<-js.PublishAsyncComplete()
-	for n, query := 0, (schemas.AuditQuery{Limit: new(1000)}); ; {
-		page, err := log.Page(t.Context(), query)
-		if err != nil {
-			t.Fatal(err)
-		}
+	fill(t, js, entries, global)
+	n := 0
+	for page := range pages(t, log, schemas.AuditQuery{Limit: new(1000)}) {
 		for _, e := range page.Entries {
 			if n++; e.ID != fmt.Sprint(entries-n) {
 				t.Fatalf("entry %d: %s", n, e.ID)
 			}
 		}
-		if page.NextCursor == nil {
-			if n != entries {
-				t.Errorf("%d entries, want %d", n, entries)
-			}
-			break
-		}
-		query.Cursor = *page.NextCursor
+	}
+	if n != entries {
+		t.Errorf("%d entries, want %d", n, entries)
 	}
 	if page, err := log.Page(t.Context(), schemas.AuditQuery{ID: "0"}); err != nil || len(page.Entries) != 1 {
 		t.Errorf("the first entry: %d, %v", len(page.Entries), err)
@@ -234,28 +253,18 @@ func TestTenantDoesNotDisplaceOthers(t *testing.T) {
 func TestFewEntriesAmongMany(t *testing.T) {
 	t.Parallel()
 	log, js := open(t)
-	for n := range 6000 {
-		tenant := "many"
+	fill(t, js, 6000, func(n int) (string, time.Time) {
 		if n < 1200 || n == 3000 || n == 5999 {
-			tenant = "few"
+			return "few", time.Now().UTC()
 		}
-		text := fmt.Sprintf(`{"time":"2026-11-20T12:00:00Z","kind":"skill","tenant_id":"%s","id":"%d"}`, tenant, n)
-		if _, err := js.PublishAsync("$KV.cairn_audit.records."+tenant, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	<-js.PublishAsyncComplete()
+		return "many", time.Now().UTC()
+	})
 	for _, limit := range []int{1, 2, 1000} {
 		n := 0
-		for query := (schemas.AuditQuery{TenantID: new("few"), Limit: &limit}); ; {
-			page, err := log.Page(t.Context(), query)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n += len(page.Entries); page.NextCursor == nil || limit < 1000 && n > 10 {
+		for page := range pages(t, log, schemas.AuditQuery{TenantID: new("few"), Limit: &limit}) {
+			if n += len(page.Entries); limit < 1000 && n > 10 {
 				break
 			}
-			query.Cursor = *page.NextCursor
 		}
 		if n < 11 || limit == 1000 && n != 1202 {
 			t.Errorf("in pages of %d: got %d entries", limit, n)
@@ -267,26 +276,13 @@ func TestFewEntriesAmongMany(t *testing.T) {
 func TestPageEnds(t *testing.T) {
 	t.Parallel()
 	log, js := open(t)
-	for n := range 2500 {
-		text := fmt.Sprintf(`{"time":"2026-11-20T12:00:00Z","kind":"skill","id":"%d"}`, n)
-		if _, err := js.PublishAsync("$KV.cairn_audit.records._global", []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+	fill(t, js, 2500, global)
+	var entries []int // of each page
+	for page := range pages(t, log.WithReadTime(0), schemas.AuditQuery{ID: "0"}) {
+		entries = append(entries, len(page.Entries))
 	}
-	<-js.PublishAsyncComplete()
-	limited, pages := log.WithReadTime(0), 0
-	for query := (schemas.AuditQuery{ID: "0"}); ; {
-		page, err := limited.Page(t.Context(), query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if pages++; page.NextCursor == nil {
-			if len(page.Entries) != 1 || pages != 3 {
-				t.Errorf("got %d entries on page %d, want 1 on page 3", len(page.Entries), pages)
-			}
-			return
-		}
-		query.Cursor = *page.NextCursor
+	if want := []int{0, 0, 1}; !slices.Equal(entries, want) {
+		t.Errorf("the pages have %d entries, want %d", entries, want)
 	}
 }
 
@@ -294,17 +290,12 @@ func TestPageEnds(t *testing.T) {
 func TestLateEntries(t *testing.T) {
 	t.Parallel()
 	log, js := open(t)
-	for n := range 2500 {
-		date := time.Now().UTC()
+	fill(t, js, 2500, func(n int) (string, time.Time) {
 		if n > 1000 {
-			date = date.AddDate(0, 0, -10)
+			return "", time.Now().UTC().AddDate(0, 0, -10)
 		}
-		text := fmt.Sprintf(`{"time":%q,"kind":"skill","id":"%d"}`, date.Format(time.RFC3339Nano), n)
-		if _, err := js.PublishAsync("$KV.cairn_audit.records._global", []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	<-js.PublishAsyncComplete()
+		return global(n)
+	})
 	hour := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 	for _, row := range []struct {
 		name  string
@@ -315,15 +306,9 @@ func TestLateEntries(t *testing.T) {
 		{"until a time before the entries were added", schemas.AuditQuery{Until: hour}, 1499},
 	} {
 		n := 0
-		for row.query.Limit = new(1000); ; {
-			page, err := log.Page(t.Context(), row.query)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n += len(page.Entries); page.NextCursor == nil {
-				break
-			}
-			row.query.Cursor = *page.NextCursor
+		row.query.Limit = new(1000)
+		for page := range pages(t, log, row.query) {
+			n += len(page.Entries)
 		}
 		if n != row.want {
 			t.Errorf("%s: got %d entries, want %d", row.name, n, row.want)
