@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"cairn/bus/backup"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
+	"cairn/test/wait"
 )
 
 // open creates a bucket with its production configuration.
@@ -270,19 +270,11 @@ func TestSaveIsAPrefix(t *testing.T) {
 	}
 	var files [][]byte
 	for range 3 {
-		before := len(files)
-		for deadline := time.Now().Add(10 * time.Second); ; {
+		wait.Until(t, "entries are written", func() bool {
 			mu.Lock()
-			n := len(written)
-			mu.Unlock()
-			if n > 60*(before+1) {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatal("nothing is written")
-			}
-			runtime.Gosched()
-		}
+			defer mu.Unlock()
+			return len(written) > 60*(len(files)+1)
+		})
 		files = append(files, saved(t, conn))
 	}
 	stop()

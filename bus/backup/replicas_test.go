@@ -12,28 +12,7 @@ import (
 	"cairn/bus/backup"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
-	"cairn/bus/natsserver"
 )
-
-// startCluster starts a cluster of three servers and connects to one of them.
-func startCluster(t *testing.T) *bus.Conn {
-	t.Helper()
-	var routes []string
-	for range 3 {
-		routes = append(routes, bustest.FreeAddress(t))
-	}
-	var server *natsserver.Server
-	for _, listen := range routes {
-		s, err := natsserver.StartNode(t.TempDir(), "127.0.0.1:0",
-			natsserver.Cluster{Name: "c", Listen: listen, Routes: routes, Secret: "s"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(s.Stop)
-		server = s
-	}
-	return bustest.Dial(t, server)
-}
 
 // TestRestoreKeepsReplicas restores buckets with three replicas without an explicit
 // number of replicas: to three servers, and to one.
@@ -41,16 +20,12 @@ func TestRestoreKeepsReplicas(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	conn := startCluster(t)
-	for attempt := context.Canceled; attempt != nil; {
-		brief, done := context.WithTimeout(ctx, 2*time.Second) // the cluster does not respond before it has a leader
-		_, attempt = bucket.Setup(brief, conn.JetStream(), bucket.Keys, bucket.Replication{Replicas: 3},
+	conn := bustest.StartCluster(t).Conns[0]
+	bustest.Until(t, "set up a bucket", func(ctx context.Context) error {
+		_, err := bucket.Setup(ctx, conn.JetStream(), bucket.Keys, bucket.Replication{Replicas: 3},
 			func(*jetstream.StreamConfig) {})
-		done()
-		if ctx.Err() != nil {
-			t.Fatal(attempt)
-		}
-	}
+		return err
+	})
 	open(t, conn, bucket.Catalog)
 	put(t, conn, "cairn_keys.a", "v")
 	var file bytes.Buffer
