@@ -40,24 +40,16 @@ func TestWithReplyMarginErrors(t *testing.T) {
 }
 
 // withoutJetStream returns a connection to a server without JetStream, in whose place a test replies.
-func withoutJetStream(t *testing.T) (*nats.Conn, jetstream.JetStream) {
+func withoutJetStream(t *testing.T, options *server.Options) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
-	nc, err := nats.Connect(bustest.StartNode(t, &server.Options{}).ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return nc, js
+	js := bustest.Remote(t, bustest.StartNode(t, options).ClientURL()).JetStream()
+	return js.Conn(), js
 }
 
 // TestPurgeOfFullStore deletes a message while the server cannot store the tombstone.
 func TestPurgeOfFullStore(t *testing.T) {
 	t.Parallel()
-	nc, js := withoutJetStream(t)
+	nc, js := withoutJetStream(t, &server.Options{})
 	_, err := nc.Subscribe("$JS.API.STREAM.PURGE.KV_b", func(msg *nats.Msg) {
 		_ = msg.Respond([]byte(
 			`{"error":{"code":500,"err_code":10051,"description":"write /data/1.blk: no space left on device"}}`))
@@ -78,7 +70,7 @@ func TestPurgeOfFullStore(t *testing.T) {
 // TestPurgeDuringLeaderElection has a request lost after a server has replied several times that there is no leader.
 func TestPurgeDuringLeaderElection(t *testing.T) {
 	t.Parallel()
-	responder, js := withoutJetStream(t)
+	responder, js := withoutJetStream(t, &server.Options{})
 	requests := 0
 	_, err := responder.Subscribe("$JS.API.STREAM.PURGE.KV_b", func(msg *nats.Msg) {
 		switch requests++; {

@@ -68,42 +68,45 @@ func TestSharesLeaveRoom(t *testing.T) {
 	}
 }
 
+// limited starts a server with the storage limit.
+func limited(t *testing.T, bytes int64) jetstream.JetStream {
+	t.Helper()
+	s, err := natsserver.Start(t.TempDir(), "", func(_ *natsserver.Server, o *server.Options) error {
+		o.JetStreamMaxStore = bytes
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return bustest.Dial(t, s).JetStream()
+}
+
 // TestBucketFull fills a bucket up to each of its limits: the error is returned without delay.
 func TestBucketFull(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name    string
-		server  natsserver.Option
+		server  int64 // its storage limit
 		storage bucket.Storage
 		shape   func(*jetstream.StreamConfig)
 		want    string
 	}{
-		{"the limit of the bucket", nil, bucket.Storage{Bytes: 4 << 20}, func(*jetstream.StreamConfig) {},
+		{"the limit of the bucket", 1 << 30, bucket.Storage{Bytes: 4 << 20}, func(*jetstream.StreamConfig) {},
 			"the tag store is full (maximum bytes exceeded)"},
-		{"a limit of messages", nil, bucket.Storage{}, func(c *jetstream.StreamConfig) { c.MaxMsgs = 5 },
+		{"a limit of messages", 1 << 30, bucket.Storage{}, func(c *jetstream.StreamConfig) { c.MaxMsgs = 5 },
 			"the tag store is full (maximum messages exceeded)"},
-		{"the limit of the server", func(_ *natsserver.Server, o *server.Options) error {
-			o.JetStreamMaxStore = 1 << 20
-			return nil
-		},
-			bucket.Storage{}, func(*jetstream.StreamConfig) {}, "the tag store is full (insufficient resources)"},
+		{"the limit of the server", 1 << 20, bucket.Storage{}, func(*jetstream.StreamConfig) {},
+			"the tag store is full (insufficient resources)"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			var options []natsserver.Option
-			if row.server != nil {
-				options = append(options, row.server)
-			}
-			ns, err := natsserver.Start(t.TempDir(), "", options...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(ns.Stop)
-			js := bustest.Dial(t, ns).JetStream()
+			js := limited(t, row.server)
 			if _, err := bucket.Setup(t.Context(), js, bucket.Tags, bucket.Replication{Storage: row.storage},
 				row.shape); err != nil {
 				t.Fatal(err)
 			}
+			var err error
 			for n := range 100 {
 				err = bucket.WithReplyMargin(t.Context(), "tag store", func(ctx context.Context) error {
 					_, err := js.Publish(ctx, fmt.Sprintf("$KV.cairn_tags.%d", n), bytes.Repeat([]byte("x"), 100<<10))
@@ -125,17 +128,8 @@ func TestBucketFull(t *testing.T) {
 // remedy.
 func TestStorageBeyondTheServer(t *testing.T) {
 	t.Parallel()
-	ns, err := natsserver.Start(t.TempDir(), "", func(_ *natsserver.Server, o *server.Options) error {
-		o.JetStreamMaxStore = 1 << 20
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(ns.Stop)
-	js := bustest.Dial(t, ns).JetStream()
-	_, err = bucket.Setup(t.Context(), js, bucket.Tags, bucket.Replication{Storage: bucket.Storage{Bytes: 1 << 30}},
-		func(*jetstream.StreamConfig) {})
+	_, err := bucket.Setup(t.Context(), limited(t, 1<<20), bucket.Tags,
+		bucket.Replication{Storage: bucket.Storage{Bytes: 1 << 30}}, func(*jetstream.StreamConfig) {})
 	if err == nil || !strings.Contains(err.Error(), "--storage-limit") {
 		t.Errorf("got %v, want an error with the remedy", err)
 	}
@@ -164,22 +158,13 @@ func TestStorageWarnings(t *testing.T) {
 // A cluster without a leader does not reply to a request, so FindStorage sends it again.
 func TestStorageOfClusterWithoutLeader(t *testing.T) {
 	t.Parallel()
-	node := bustest.StartNode(t, &server.Options{Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: -1}})
-	nc, err := nats.Connect(node.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc, js := withoutJetStream(t, &server.Options{Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: -1}})
 	requests := 0
-	_, err = nc.Subscribe("$JS.API.INFO", func(m *nats.Msg) {
+	_, err := nc.Subscribe("$JS.API.INFO", func(m *nats.Msg) {
 		if requests++; requests > 1 {
 			_ = m.Respond([]byte(`{"limits":{"max_storage":300}}`)) // an error makes the request fail
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
 	}
