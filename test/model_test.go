@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"cairn/test/cairntest"
 )
 
 // script is a question that controls the scripted model. The model keeps
@@ -29,6 +31,7 @@ type toolCall struct {
 // scriptedModel is an Ollama server that follows scripts.
 type scriptedModel struct {
 	http *httptest.Server
+	url  string
 	once sync.Once
 	// Signals by word of Await.
 	received, canceled, released signals
@@ -37,23 +40,13 @@ type scriptedModel struct {
 var theModel scriptedModel
 
 // modelURL returns the model URL of a setup.
-// forwarded are the settings of a scripted model: it calls tools, and its text is forwarded as it comes.
-const forwarded = "plan=tools&answers=forwarded"
-
 func modelURL(c setup) string {
 	switch c.model {
 	case "":
 		return "offline:"
 	case "scripted":
-		theModel.once.Do(func() {
-			mux := http.NewServeMux()
-			mux.HandleFunc("POST /api/show", func(w http.ResponseWriter, _ *http.Request) {
-				line(w, map[string]any{"model_info": map[string]any{}, "capabilities": []string{"completion", "tools"}})
-			})
-			mux.HandleFunc("POST /api/chat", theModel.chat)
-			theModel.http = httptest.NewServer(mux)
-		})
-		return "ollama://" + strings.TrimPrefix(theModel.http.URL, "http://") + "/scripted?" + forwarded
+		theModel.once.Do(func() { theModel.http, theModel.url = cairntest.StartModel(theModel.chat) })
+		return theModel.url
 	default:
 		return c.model
 	}
@@ -108,7 +101,7 @@ func (m *scriptedModel) call(w http.ResponseWriter, calls []toolCall) {
 	for i, c := range calls {
 		list = append(list, map[string]any{"function": map[string]any{"index": i, "name": c.Name, "arguments": c.Arguments}})
 	}
-	line(w, map[string]any{"message": map[string]any{"role": "assistant", "tool_calls": list}})
+	cairntest.WriteLine(w, map[string]any{"message": map[string]any{"role": "assistant", "tool_calls": list}})
 	done(w)
 }
 
@@ -130,7 +123,7 @@ func (m *scriptedModel) answer(w http.ResponseWriter, r *http.Request, s script,
 		}
 	}
 	if s.Fail != "" {
-		line(w, map[string]any{"error": s.Fail})
+		cairntest.WriteLine(w, map[string]any{"error": s.Fail})
 		return
 	}
 	done(w)
@@ -138,21 +131,14 @@ func (m *scriptedModel) answer(w http.ResponseWriter, r *http.Request, s script,
 
 func writeText(w http.ResponseWriter, text string) {
 	if text != "" {
-		line(w, map[string]any{"message": chatMessage{"assistant", text}})
+		cairntest.WriteLine(w, map[string]any{"message": chatMessage{"assistant", text}})
 	}
 }
 
 func done(w http.ResponseWriter) {
-	line(w, map[string]any{"message": chatMessage{"assistant", ""}, "done": true, "done_reason": "stop",
+	cairntest.WriteLine(w, map[string]any{"message": chatMessage{"assistant", ""}, "done": true, "done_reason": "stop",
 		"prompt_eval_count": 10,
 		"eval_count":        5})
-}
-
-// line writes v. Write errors are ignored: a disconnected client cancels the
-// request context.
-func line(w http.ResponseWriter, v any) {
-	_ = json.NewEncoder(w).Encode(v)
-	_ = http.NewResponseController(w).Flush()
 }
 
 // signals are one-time events by name.

@@ -137,7 +137,7 @@ func withRealBackends(start func(setup) (*system, error)) func(setup) (*system, 
 		server := os.Getenv(ollamaVariable)
 		c.index = cmp.Or(c.index, elasticURL()+"?prefix="+prefixOf(c))
 		c.embed = cmp.Or(c.embed, ollamaURL(server, "scripted-embed?floor="+scriptedFloor))
-		c.model = cmp.Or(c.model, ollamaURL(server, "scripted?"+forwarded))
+		c.model = cmp.Or(c.model, ollamaURL(server, "scripted?plan=tools&answers=forwarded"))
 		return start(c)
 	}
 }

@@ -2,8 +2,6 @@ package bench
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -36,7 +34,7 @@ func BenchmarkAnalysisMemory(b *testing.B) {
 			var answered, refused, failed atomic.Int64
 			var sending sync.WaitGroup
 			for i := range row.analyses {
-				body := analysisOf(b, i, row.bodyBytes)
+				body := cairntest.LargeAnalysis(i, row.bodyBytes)
 				sending.Go(func() {
 					res, err := client.Post("http://"+cairn.address+"/api/v1/analyze", "application/json", bytes.NewReader(body))
 					if err != nil {
@@ -70,19 +68,4 @@ func BenchmarkAnalysisMemory(b *testing.B) {
 			atMost(b, float64(failed.Load()), "failed", 0)
 		})
 	}
-}
-
-// analysisOf returns the nth body, whose estate occurs in no other one and has at least size bytes.
-func analysisOf(b *testing.B, n, size int) []byte {
-	b.Helper()
-	var estate strings.Builder
-	fmt.Fprintf(&estate, `{"n":%d,"hosts":[{"id":"first"}`, n)
-	for i := 0; estate.Len() < size*4/5; i++ { // quotes are escaped in the body
-		fmt.Fprintf(&estate, `,{"id":"host-%d","site":"site-%d","state":"on","cpu":%d}`, i, i%20, i%64)
-	}
-	estate.WriteString("]}")
-	body, err := json.Marshal(map[string]string{"query": "How many hosts are there?", "target": "H",
-		"context": estate.String()})
-	must(b, err)
-	return body
 }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,8 +17,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"cairn/bus/bustest"
 
 	"cairn/test/cairntest"
 )
@@ -172,11 +169,9 @@ func skill(_ string, n int64) call {
 // when one of these is refused, or when their 99th percentile exceeds maxP99. The attacker runs in a process of the
 // lowest priority, because a real attacker does not use the CPUs of the server.
 func BenchmarkFairness(b *testing.B) {
-	nats := bustest.FreeAddress(b)
-	cairn := start(b, exec.Command(cairntest.Program(b), "up", "--http", "127.0.0.1:0", "--nats-listen", nats, "--data",
-		b.TempDir(), "--model",
-		"offline:", "--auth", "keys"))
-	quiet, noisy := apiKey(b, nats, "globex"), apiKey(b, nats, "acme")
+	cairn := up(b, "--auth", "keys")
+	quiet := cairntest.CreateKey(b, cairn.process.NATS(), "--tenant", "globex", "--role", "admin")
+	noisy := cairntest.CreateKey(b, cairn.process.NATS(), "--tenant", "acme", "--role", "admin")
 	for _, key := range []string{quiet, noisy} {
 		c := dial(b, cairn.address)
 		c.key = key
@@ -224,22 +219,6 @@ func BenchmarkFairness(b *testing.B) {
 			}
 		})
 	}
-}
-
-var madeKey = regexp.MustCompile(`"key": "([^"]+)"`)
-
-// apiKey creates a key for an admin of the tenant.
-func apiKey(b *testing.B, nats, tenant string) string {
-	b.Helper()
-	out, err := exec.Command(cairntest.Program(b), "key", "create", "--tenant", tenant, "--role", "admin", "-o", "json",
-		"--nats",
-		"nats://"+nats).Output()
-	must(b, err)
-	key := madeKey.FindSubmatch(out)
-	if key == nil {
-		b.Fatalf("no key in %s", out)
-	}
-	return string(key[1])
 }
 
 // first sends a request and reads the first n bytes of the response. The connection cannot be

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -67,9 +66,7 @@ func up(b *testing.B, flags ...string) server {
 
 func upCommand(b *testing.B, flags ...string) *exec.Cmd {
 	b.Helper()
-	args := []string{"up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
-		"--data", filepath.Join(b.TempDir(), "data"), "--model", "offline:"}
-	return exec.Command(cairntest.Program(b), append(args, flags...)...)
+	return exec.Command(cairntest.Program(b), cairntest.UpArgs(b, flags...)...)
 }
 
 // start runs the command until the benchmark ends, and waits for the address

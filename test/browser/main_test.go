@@ -3,9 +3,7 @@
 package browser
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"flag"
 	"os"
 	"os/exec"
@@ -75,7 +73,7 @@ func newSuite(t *testing.T) *suite {
 	t.Helper()
 	s := &suite{browser: startBrowser(t), model: newModel(t)}
 	s.open = cairntest.Up(t, "--data", "")
-	s.keyed = cairntest.Up(t, "--data", "", "--auth", "keys", "--model", s.model.url(), "--tenant-records-size", "4096")
+	s.keyed = cairntest.Up(t, "--data", "", "--auth", "keys", "--model", s.model.url, "--tenant-records-size", "4096")
 	s.admin = s.key(t, "admin", "--all-tenants")
 	for url, key := range map[string]string{s.open.URL(): "-", s.keyed.URL(): s.admin} {
 		if out, err := cairntest.Run(t, nil, "apply", examples+"/knowledge", "--url", url, "--key", key); err != nil {
@@ -88,13 +86,7 @@ func newSuite(t *testing.T) *suite {
 // key creates an API key.
 func (s *suite) key(t *testing.T, role string, flags ...string) string {
 	t.Helper()
-	out, err := cairntest.Run(t, nil,
-		append([]string{"key", "create", "-o", "json", "--nats", s.keyed.NATS(), "--role", role}, flags...)...)
-	var created struct{ Key string }
-	if err = cmp.Or(err, json.Unmarshal([]byte(out), &created)); err != nil || created.Key == "" {
-		t.Fatalf("create a key: %v\n%s", err, out)
-	}
-	return created.Key
+	return cairntest.CreateKey(t, s.keyed.NATS(), append(flags, "--role", role)...)
 }
 
 // TestConsole runs the tests of the web console, which share a browser and two servers.

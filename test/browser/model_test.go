@@ -3,10 +3,11 @@ package browser
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+
+	"cairn/test/cairntest"
 )
 
 // scriptedModel is an Ollama server. It calls compute_stats, which counts the hosts by site,
@@ -14,7 +15,7 @@ import (
 // Release, and at "(forever)" until the request is canceled; in place of "(wrong)" it
 // says 4711.
 type scriptedModel struct {
-	http     *httptest.Server
+	url      string
 	release  chan struct{}
 	released sync.Once
 	canceled chan struct{} // receives for each canceled request
@@ -23,21 +24,13 @@ type scriptedModel struct {
 func newModel(t *testing.T) *scriptedModel {
 	t.Helper()
 	m := &scriptedModel{release: make(chan struct{}), canceled: make(chan struct{}, 10)}
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /api/show", func(w http.ResponseWriter, _ *http.Request) {
-		line(w, map[string]any{"model_info": map[string]any{}, "capabilities": []string{"completion", "tools"}})
-	})
-	mux.HandleFunc("POST /api/chat", m.chat)
-	m.http = httptest.NewServer(mux)
+	server, url := cairntest.StartModel(m.chat)
+	m.url = url
 	t.Cleanup(func() {
 		m.Release()
-		m.http.Close()
+		server.Close()
 	})
 	return m
-}
-
-func (m *scriptedModel) url() string {
-	return "ollama://" + strings.TrimPrefix(m.http.URL, "http://") + "/scripted?plan=tools&answers=forwarded"
 }
 
 // Release ends all waits.
@@ -65,11 +58,11 @@ func (m *scriptedModel) chat(w http.ResponseWriter, r *http.Request) {
 	if !called {
 		call := map[string]any{"function": map[string]any{"index": 0, "name": "compute_stats",
 			"arguments": map[string]any{"data_key": "hosts", "group_by": "site", "metrics": []string{"count"}}}}
-		line(w, map[string]any{"message": map[string]any{"role": "assistant", "tool_calls": []any{call}}})
+		cairntest.WriteLine(w, map[string]any{"message": map[string]any{"role": "assistant", "tool_calls": []any{call}}})
 	} else if !m.answer(w, r, say) {
 		return
 	}
-	line(w, map[string]any{"done": true, "done_reason": "stop", "prompt_eval_count": 100, "eval_count": 20})
+	cairntest.WriteLine(w, map[string]any{"done": true, "done_reason": "stop", "prompt_eval_count": 100, "eval_count": 20})
 }
 
 // answer streams the words; false when the request is canceled.
@@ -84,7 +77,7 @@ func (m *scriptedModel) answer(w http.ResponseWriter, r *http.Request, say strin
 			word = "4711 "
 			fallthrough
 		default:
-			line(w, map[string]any{"message": map[string]any{"role": "assistant", "content": word}})
+			cairntest.WriteLine(w, map[string]any{"message": map[string]any{"role": "assistant", "content": word}})
 			continue
 		}
 		select {
@@ -95,9 +88,4 @@ func (m *scriptedModel) answer(w http.ResponseWriter, r *http.Request, say strin
 		}
 	}
 	return true
-}
-
-func line(w http.ResponseWriter, v any) {
-	_ = json.NewEncoder(w).Encode(v) // fails when the client has disconnected
-	_ = http.NewResponseController(w).Flush()
 }

@@ -14,7 +14,7 @@ import (
 // testRestart ends the server in the middle of an answer, and starts it again.
 func testRestart(t *testing.T, s *suite) {
 	model, data := newModel(t), filepath.Join(t.TempDir(), "data")
-	server := cairntest.Up(t, "--data", data, "--model", model.url())
+	server := cairntest.Up(t, "--data", data, "--model", model.url)
 	address := strings.TrimPrefix(server.URL(), "http://")
 	p := openPage(t, s, server.URL(), "#/ask")
 	p.expectNoConnection()
@@ -23,7 +23,7 @@ func testRestart(t *testing.T, s *suite) {
 	p.waitText(".answer", "Before the end")
 	server.Kill()
 	p.waitText(".question .status", "The connection was lost. Reconnecting…")
-	cairntest.Up(t, "--data", data, "--model", model.url(), "--http", address)
+	cairntest.Up(t, "--data", data, "--model", model.url, "--http", address)
 	p.expect(404)
 	p.waitText(".question .status", "Failed")
 	p.waitText(".question [role=alert]", "AN-")

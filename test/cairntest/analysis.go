@@ -35,6 +35,37 @@ func HeavyAnalysis(name string, calls int) string {
 	return string(body)
 }
 
+// LargeAnalysis returns the nth body, of at least size bytes, whose estate occurs in no other one.
+func LargeAnalysis(n, size int) []byte {
+	var estate strings.Builder
+	fmt.Fprintf(&estate, `{"n":%d,"hosts":[{"id":"first"}`, n)
+	for i := 0; estate.Len() < size*4/5; i++ { // quotes are escaped in the body
+		fmt.Fprintf(&estate, `,{"id":"host-%d","site":"site-%d","state":"on","cpu":%d}`, i, i%20, i%64)
+	}
+	estate.WriteString("]}")
+	body, _ := json.Marshal(map[string]string{"query": "How many hosts are there?", "target": "H", // strings always encode
+		"context": estate.String()})
+	return body
+}
+
+// StartModel starts an Ollama server that replies to conversations with chat, and returns its URL for --model. Plans
+// are made of tool calls, and answers are forwarded as they come.
+func StartModel(chat http.HandlerFunc) (server *httptest.Server, url string) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /api/show", func(w http.ResponseWriter, _ *http.Request) {
+		WriteLine(w, map[string]any{"model_info": map[string]any{}, "capabilities": []string{"completion", "tools"}})
+	})
+	mux.HandleFunc("POST /api/chat", chat)
+	server = httptest.NewServer(mux)
+	return server, "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/scripted?plan=tools&answers=forwarded"
+}
+
+// WriteLine sends v as a line of a reply. It ignores errors: a client that has disconnected cancels its request.
+func WriteLine(w http.ResponseWriter, v any) {
+	_ = json.NewEncoder(w).Encode(v)
+	_ = http.NewResponseController(w).Flush()
+}
+
 // SlowModel is an Ollama server whose answers end when Release is called, so that all analyses are in
 // progress at the same time. It may be used concurrently.
 type SlowModel struct {
@@ -50,17 +81,10 @@ func NewSlowModel(t testing.TB, first string) *SlowModel {
 	var mu sync.Mutex
 	var waiting int
 	gate := make(chan struct{})
-	mux := http.NewServeMux()
-	// fails when the client has disconnected
-	reply := func(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
-	mux.HandleFunc("POST /api/show", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, map[string]any{"model_info": map[string]any{}, "capabilities": []string{"completion", "tools"}})
-	})
-	mux.HandleFunc("POST /api/chat", func(w http.ResponseWriter, r *http.Request) {
+	server, url := StartModel(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		if first != "" {
-			reply(w, map[string]any{"message": map[string]any{"role": "assistant", "content": first}})
-			_ = http.NewResponseController(w).Flush() // fails when the client has disconnected
+			WriteLine(w, map[string]any{"message": map[string]any{"role": "assistant", "content": first}})
 		}
 		mu.Lock()
 		waiting++
@@ -70,12 +94,11 @@ func NewSlowModel(t testing.TB, first string) *SlowModel {
 		case <-r.Context().Done():
 			return
 		}
-		reply(w, map[string]any{"message": map[string]any{"role": "assistant", "content": "Two."}, "done": true,
+		WriteLine(w, map[string]any{"message": map[string]any{"role": "assistant", "content": "Two."}, "done": true,
 			"done_reason": "stop"})
 	})
-	server := httptest.NewServer(mux)
 	m := &SlowModel{
-		URL:     "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/slow?plan=tools&answers=forwarded",
+		URL:     url,
 		Waiting: func() int { mu.Lock(); defer mu.Unlock(); return waiting },
 		Release: sync.OnceFunc(func() { close(gate) }),
 	}

@@ -6,6 +6,7 @@ package cairntest
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -148,8 +149,14 @@ func Launch(cmd *exec.Cmd) *Process {
 // and returns when it serves. A later flag overrides an earlier one.
 func Up(t testing.TB, flags ...string) *Process {
 	t.Helper()
-	return Start(t, nil, append([]string{"up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
-		"--data", filepath.Join(t.TempDir(), "data"), "--model", "offline:"}, flags...)...)
+	return Start(t, nil, UpArgs(t, flags...)...)
+}
+
+// UpArgs returns the arguments of the command that Up runs.
+func UpArgs(t testing.TB, flags ...string) []string {
+	t.Helper()
+	return append([]string{"up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0",
+		"--data", filepath.Join(t.TempDir(), "data"), "--model", "offline:"}, flags...)
 }
 
 // Start runs a serving cairn command with variables added to a minimal
@@ -157,7 +164,13 @@ func Up(t testing.TB, flags ...string) *Process {
 // stopped with the test.
 func Start(t testing.TB, env []string, args ...string) *Process {
 	t.Helper()
-	p := Launch(Command(Program(t), env, args...))
+	return StartCommand(t, Command(Program(t), env, args...))
+}
+
+// StartCommand is Start for a command that runs cairn in an environment of its own.
+func StartCommand(t testing.TB, cmd *exec.Cmd) *Process {
+	t.Helper()
+	p := Launch(cmd)
 	t.Cleanup(func() {
 		if err := p.Stop(); err != nil {
 			t.Error(err)
@@ -289,6 +302,17 @@ func Run(t testing.TB, env []string, args ...string) (string, error) {
 	cmd.Env = Command("", env).Env
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
+}
+
+// CreateKey returns the secret of a new API key that has the properties of the flags.
+func CreateKey(t testing.TB, nats string, flags ...string) string {
+	t.Helper()
+	out, err := Run(t, nil, append([]string{"key", "create", "-o", "json", "--nats", nats}, flags...)...)
+	var created struct{ Key string }
+	if err = cmp.Or(err, json.Unmarshal([]byte(out), &created)); err != nil || created.Key == "" {
+		t.Fatalf("create a key: %v\n%s", err, out)
+	}
+	return created.Key
 }
 
 // Output collects the output of a process. It may be used concurrently.

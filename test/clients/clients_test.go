@@ -5,8 +5,6 @@
 package clients
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -51,13 +49,7 @@ func newServer(t *testing.T) server {
 		t.Skip("set " + clientsVariable + "=1 to generate and run clients")
 	}
 	p := cairntest.Up(t, "--data", "", "--auth", "keys")
-	out, err := cairntest.Run(t, nil, "key", "create", "-o", "json", "--nats", p.NATS(), "--role", "admin",
-		"--all-tenants")
-	var created struct{ Key string }
-	if err = cmp.Or(err, json.Unmarshal([]byte(out), &created)); err != nil || created.Key == "" {
-		t.Fatalf("create a key: %v\n%s", err, out)
-	}
-	return server{p.URL(), created.Key}
+	return server{p.URL(), cairntest.CreateKey(t, p.NATS(), "--role", "admin", "--all-tenants")}
 }
 
 // document writes the OpenAPI document of the server at url to the directory and returns its path.

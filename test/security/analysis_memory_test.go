@@ -2,11 +2,9 @@ package security
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 
@@ -63,19 +61,6 @@ func TestManySmallAnalyses(t *testing.T) {
 	}
 }
 
-// largeAnalysis returns a body of about 2.4 MB with a unique estate.
-func largeAnalysis(n int) []byte {
-	var estate strings.Builder
-	fmt.Fprintf(&estate, `{"n":%d,"hosts":[{"id":"first"}`, n)
-	for i := 0; estate.Len() < 2_000_000; i++ {
-		fmt.Fprintf(&estate, `,{"id":"host-%d","site":"site-%d","state":"on","cpu":%d}`, i, i%20, i%64)
-	}
-	estate.WriteString("]}")
-	body, _ := json.Marshal(map[string]string{"query": "How many hosts are there?", "target": "H",
-		"context": estate.String()})
-	return body
-}
-
 // TestLargeAnalysesAreBounded starts 16 analyses of 2.4 MB; those beyond the memory limit
 // get 503 with Retry-After, and a small one is served. It does not run in parallel,
 // because it uses all CPUs.
@@ -91,7 +76,7 @@ func TestLargeAnalysesAreBounded(t *testing.T) {
 	var calls sync.WaitGroup
 	for i := range outcomes {
 		calls.Go(func() {
-			outcomes[i] = analyze(client, p.URL(), largeAnalysis(i))
+			outcomes[i] = analyze(client, p.URL(), cairntest.LargeAnalysis(i, 2_500_000))
 			if outcomes[i].status == http.StatusServiceUnavailable {
 				mu.Lock()
 				refused++

@@ -16,20 +16,6 @@ import (
 	"cairn/test/wait"
 )
 
-// makeKey returns a key that "cairn key create" prints for the flags.
-func makeKey(t *testing.T, p *cairntest.Process, flags ...string) string {
-	t.Helper()
-	out, err := cairntest.Run(t, nil, append([]string{"key", "create", "--nats", p.NATS(), "-o", "json"}, flags...)...)
-	if err != nil {
-		t.Fatalf("key create: %v\n%s", err, out)
-	}
-	key := regexp.MustCompile(`"key":\s*"([^"]+)"`).FindStringSubmatch(out)
-	if key == nil {
-		t.Fatalf("key create printed no key: %s", out)
-	}
-	return key[1]
-}
-
 // do sends a request with the key, if there is one, and returns the response
 // with its body read.
 func do(t *testing.T, method, url, key, body string) (*http.Response, string) {
@@ -41,16 +27,22 @@ func do(t *testing.T, method, url, key, body string) (*http.Response, string) {
 	if key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, text, err := exchange(http.DefaultClient, req)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return res, text
+}
+
+// exchange sends a request and returns the response with its body read.
+func exchange(client *http.Client, req *http.Request) (*http.Response, string, error) {
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, "", err
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res, string(text)
+	return res, string(text), err
 }
 
 // gauge returns the value of a metric without labels.
@@ -75,9 +67,9 @@ func TestIncompleteBodies(t *testing.T) {
 	t.Parallel()
 	const clients, announced, sent = 150, 10 << 20, 2 << 20
 	p := cairntest.Up(t, "--auth", "keys", "--body-memory", "64")
-	admin := makeKey(t, p, "--all-tenants", "--role", "admin")
-	acme := makeKey(t, p, "--tenant", "acme", "--role", "analyst")
-	globex := makeKey(t, p, "--tenant", "globex", "--role", "analyst")
+	admin := cairntest.CreateKey(t, p.NATS(), "--all-tenants", "--role", "admin")
+	acme := cairntest.CreateKey(t, p.NATS(), "--tenant", "acme", "--role", "analyst")
+	globex := cairntest.CreateKey(t, p.NATS(), "--tenant", "globex", "--role", "analyst")
 	address := strings.TrimPrefix(p.URL(), "http://")
 
 	var mu sync.Mutex

@@ -2,7 +2,6 @@ package security
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -107,16 +106,11 @@ func analyzeOverHTTP(ctx context.Context, t *testing.T, p *cairntest.Process, _,
 		t.Error(err)
 		return ""
 	}
-	res, err := http.DefaultClient.Do(req)
+	_, text, err := exchange(http.DefaultClient, req)
 	if err != nil {
 		return err.Error()
 	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
+	return text
 }
 
 // analyzeOverNATS returns the error with which the run ends, or "done".
@@ -151,12 +145,7 @@ func cancelRuns(t *testing.T, p *cairntest.Process, runs []string) {
 
 // answered reports whether a small analysis is answered.
 func answered(p *cairntest.Process) bool {
-	res, err := http.Post(p.URL()+"/api/v1/analyze", "application/json", strings.NewReader(
-		`{"query":"how many hosts per site?","target":"H","context":"{\"hosts\":[{\"site\":\"Oslo\"},{\"site\":\"Oslo\"}]}"}`))
-	if err != nil {
-		return false
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	return err == nil && res.StatusCode == http.StatusOK && strings.Contains(string(text), `"Oslo":2`)
+	status, text, err := send(http.DefaultClient, http.MethodPost, p.URL()+"/api/v1/analyze",
+		`{"query":"how many hosts per site?","target":"H","context":"{\"hosts\":[{\"site\":\"Oslo\"},{\"site\":\"Oslo\"}]}"}`)
+	return err == nil && status == http.StatusOK && strings.Contains(text, `"Oslo":2`)
 }

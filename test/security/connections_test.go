@@ -16,18 +16,8 @@ import (
 // descriptors. Each sends a request without a credential and then stays idle.
 func TestConnectionsLeaveFileDescriptors(t *testing.T) {
 	t.Parallel()
-	cmd := cairntest.Command("/bin/sh", nil, "-c", `ulimit -n 500 && exec "$0" "$@"`, cairntest.Program(t), "up", "--http",
-		"127.0.0.1:0",
-		"--nats-listen", "127.0.0.1:0", "--data", t.TempDir(), "--model", "offline:")
-	p := cairntest.Launch(cmd)
-	t.Cleanup(func() {
-		if err := p.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := p.WaitReady(); err != nil {
-		t.Fatal(err)
-	}
+	up := append([]string{"-c", `ulimit -n 500 && exec "$0" "$@"`, cairntest.Program(t)}, cairntest.UpArgs(t)...)
+	p := cairntest.StartCommand(t, cairntest.Command("/bin/sh", nil, up...))
 	held := 0
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}, Timeout: 10 * time.Second}
 	for range 600 {

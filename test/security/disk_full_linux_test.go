@@ -148,15 +148,12 @@ func registerUntilRefused(t *testing.T, url string) (registered, status int, bod
 
 // registerAfter registers a record after the disk has space again.
 func registerAfter(url string) error {
-	res, err := http.Post(url+"/register/skill", "application/json",
-		strings.NewReader(`{"record":{"skill_id":"disk.after"}}`))
-	if err != nil {
-		return err
+	status, body, err := send(http.DefaultClient, http.MethodPost, url+"/register/skill",
+		`{"record":{"skill_id":"disk.after"}}`)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("register after the disk has space again: %d %s", status, body)
 	}
-	if err := res.Body.Close(); err != nil || res.StatusCode != http.StatusOK {
-		return fmt.Errorf("register after the disk has space again: %d, %w", res.StatusCode, err)
-	}
-	return nil
+	return err
 }
 
 // fill creates a file that leaves 1 MiB of the disk free.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cairn/test/cairntest"
+	"cairn/test/wait"
 )
 
 const deadline = 30 * time.Second
@@ -23,31 +24,14 @@ type caller struct {
 
 func newCaller(t *testing.T, p *cairntest.Process, tenant, role string) caller {
 	t.Helper()
-	return caller{p.URL(), makeKey(t, p, "--tenant", tenant, "--role", role)}
-}
-
-func (c caller) do(t *testing.T, method, path, body string) *http.Response {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, c.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+c.key)
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res
+	return caller{p.URL(), cairntest.CreateKey(t, p.NATS(), "--tenant", tenant, "--role", role)}
 }
 
 // post returns the status and the body of the whole response.
 func (c caller) post(t *testing.T, path, body string) (int, string) {
 	t.Helper()
-	res := c.do(t, http.MethodPost, path, body)
-	defer func() { _ = res.Body.Close() }()
-	text, _ := io.ReadAll(res.Body)
-	return res.StatusCode, string(text)
+	res, text := do(t, http.MethodPost, c.url+path, c.key, body)
+	return res.StatusCode, text
 }
 
 const heldQuestion = `{"query":"how many hosts?","context":"{\"hosts\":[{\"name\":\"a\"}]}","target":"H","on_disconnect":"continue"}`
@@ -56,7 +40,16 @@ const heldQuestion = `{"query":"how many hosts?","context":"{\"hosts\":[{\"name\
 // with another status than 200.
 func (c caller) hold(t *testing.T) (status int, header http.Header, hangUp func()) {
 	t.Helper()
-	res := c.do(t, "POST", "/api/v1/analyze", heldQuestion)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url+"/api/v1/analyze",
+		strings.NewReader(heldQuestion))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.key)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if res.StatusCode == http.StatusOK {
 		if _, err := bufio.NewReader(res.Body).ReadString('\n'); err != nil {
 			t.Fatalf("the stream has no event: %v", err)
@@ -78,31 +71,19 @@ func TestDisconnectDoesNotBypassStreamLimit(t *testing.T) {
 		hangUp()
 	}
 	// The edge may still count the open connections; then the worker counts the runs.
-	for end := time.Now().Add(deadline); ; {
-		res := c.do(t, "POST", "/api/v1/analyze", heldQuestion)
+	wait.Until(t, "the worker counts the abandoned runs", func() bool {
+		res, text := do(t, http.MethodPost, p.URL()+"/api/v1/analyze", c.key, heldQuestion)
 		if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" {
 			t.Fatalf("a third analysis while two abandoned ones are in progress: got %d, want 429 with Retry-After",
 				res.StatusCode)
 		}
-		text, _ := io.ReadAll(res.Body)
-		_ = res.Body.Close()
-		if strings.Contains(string(text), "AN-429") && strings.Contains(string(text), "in progress") {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the worker does not count the abandoned runs: %s", text)
-		}
-	}
+		return strings.Contains(text, "AN-429") && strings.Contains(text, "in progress")
+	})
 	model.Release()
-	for end := time.Now().Add(deadline); ; {
-		status, text := c.post(t, "/api/v1/analyze", heldQuestion)
-		if status == http.StatusOK {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("after the runs have ended: got %d %s", status, text)
-		}
-	}
+	wait.Until(t, "an analysis is answered after the runs have ended", func() bool {
+		status, _ := c.post(t, "/api/v1/analyze", heldQuestion)
+		return status == http.StatusOK
+	})
 }
 
 func TestRunFairness(t *testing.T) {

@@ -1,7 +1,6 @@
 package security
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -67,14 +66,9 @@ func get(t *testing.T, url, host string, headers ...string) (status int, body st
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, body, err := exchange(http.DefaultClient, req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res.StatusCode, string(text)
+	return res.StatusCode, body
 }

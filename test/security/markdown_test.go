@@ -3,7 +3,6 @@ package security
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -72,17 +71,12 @@ func TestAnswersAreInertMarkdown(t *testing.T) {
 // answerText posts an analysis and returns the text of its answer.
 func answerText(t *testing.T, url string, body []byte) string {
 	t.Helper()
-	res, err := http.Post(url+"/api/v1/analyze", "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	events, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusOK {
-		t.Fatalf("%d %s, %v", res.StatusCode, events, err)
+	status, events := sendJSON(t, http.MethodPost, url+"/api/v1/analyze", string(body))
+	if status != http.StatusOK {
+		t.Fatalf("%d %s", status, events)
 	}
 	var text strings.Builder
-	for event := range strings.SplitSeq(string(events), "\n\n") {
+	for event := range strings.SplitSeq(events, "\n\n") {
 		if _, data, ok := strings.Cut(event, "event: text_delta\ndata: "); ok {
 			var delta struct {
 				Text string `json:"text"`

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -35,13 +34,11 @@ func send(c *http.Client, method, url, body string, headers ...string) (int, str
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := c.Do(r)
+	res, answer, err := exchange(c, r)
 	if err != nil {
 		return 0, "", err
 	}
-	defer func() { _ = res.Body.Close() }()
-	answer, err := io.ReadAll(res.Body)
-	return res.StatusCode, string(answer), err
+	return res.StatusCode, answer, nil
 }
 
 // register stores a tool whose description has size bytes.
@@ -131,8 +128,8 @@ func TestMinRevisionFlood(t *testing.T) {
 	t.Parallel()
 	up := cairntest.Up(t, "--auth", "keys")
 	c := client(t, "127.0.0.1")
-	flooder := "Bearer " + makeKey(t, up, "--role", "reader", "--tenant", "acme")
-	tenant := "Bearer " + makeKey(t, up, "--role", "registrar", "--tenant", "globex")
+	flooder := "Bearer " + cairntest.CreateKey(t, up.NATS(), "--role", "reader", "--tenant", "acme")
+	tenant := "Bearer " + cairntest.CreateKey(t, up.NATS(), "--role", "registrar", "--tenant", "globex")
 	if status, body, err := send(c, "POST", up.URL()+"/register/tool", `{"tool_data":{"tool_id":"a.b.c"}}`,
 		"Authorization",
 		tenant); err != nil || status != 200 {

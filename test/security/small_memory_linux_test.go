@@ -62,18 +62,9 @@ func TestRealAnalysesWithinMemory(t *testing.T) {
 	})
 	t.Run("in a cgroup with a limit", func(t *testing.T) {
 		group := newCgroup(t, limit)
-		up := []string{"-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(group, "cgroup.procs"), cairntest.Program(t), "up",
-			"--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "data"),
-			"--model", "offline:"}
-		p := cairntest.Launch(cairntest.Command("sh", nil, up...))
-		t.Cleanup(func() {
-			if err := p.Stop(); err != nil { // an error too if the kernel has killed it
-				t.Error(err)
-			}
-		})
-		if err := p.WaitReady(); err != nil {
-			t.Fatal(err)
-		}
+		up := append([]string{"-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(group, "cgroup.procs"),
+			cairntest.Program(t)}, cairntest.UpArgs(t)...)
+		p := cairntest.StartCommand(t, cairntest.Command("sh", nil, up...)) // an error too if the kernel has killed it
 		analyzeAll(t, p, limited, size, calls)
 	})
 }
