@@ -3,12 +3,12 @@ package bench
 import (
 	"context"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/bustest"
 	"cairn/test/cairntest"
 )
 
@@ -25,10 +25,8 @@ const (
 // after the response to the cancellation: the CPU time, and the time until it is idle. The
 // analysis would use seconds of CPU time (TestEndedAnalysesStop).
 func BenchmarkCancel(b *testing.B) {
-	nats, cairn := upWithNATS(b)
-	conn, err := bus.Open(nats, "bench")
-	must(b, err)
-	defer conn.Close()
+	cairn := up(b)
+	conn := bustest.Remote(b, cairn.process.NATS())
 	var used, until []float64
 	for range rounds(b) {
 		run := bus.NewRun()
@@ -80,15 +78,4 @@ func (s server) idle(b *testing.B) (used float64, after time.Duration) {
 		now = next
 	}
 	return used, after
-}
-
-// upWithNATS starts "cairn up" and returns its NATS URL too.
-func upWithNATS(b *testing.B) (nats string, cairn server) {
-	b.Helper()
-	cairn = up(b)
-	nats = cairn.process.NATS()
-	if !strings.HasPrefix(nats, "nats://") {
-		b.Fatal("no NATS address")
-	}
-	return nats, cairn
 }

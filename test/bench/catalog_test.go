@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"cairn/bus/bustest"
 	"cairn/test/cairntest"
 )
 
@@ -32,16 +33,7 @@ func serveRequest(b *testing.B, nc *nats.Conn, cmd *exec.Cmd, subject, body stri
 // to it.
 func natsServer(b *testing.B) *nats.Conn {
 	b.Helper()
-	ns, err := natsserver.NewServer(&natsserver.Options{
-		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoSigs: true, NoLog: true, MaxPayload: 8 << 20,
-		JetStream: true, StoreDir: b.TempDir(),
-	})
-	must(b, err)
-	ns.Start()
-	b.Cleanup(func() { ns.Shutdown(); ns.WaitForShutdown() })
-	if !ns.ReadyForConnections(startTime) {
-		b.Fatal("the NATS server did not start")
-	}
+	ns := bustest.StartNode(b, &natsserver.Options{MaxPayload: 8 << 20, JetStream: true})
 	nc, err := nats.Connect(ns.ClientURL())
 	must(b, err)
 	b.Cleanup(nc.Close)

@@ -16,7 +16,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus/bustest"
-
 	"cairn/test/cairntest"
 )
 
@@ -131,18 +130,22 @@ func (m member) loaded(b *testing.B, nc *nats.Conn, skills []record) (most float
 	return most
 }
 
-var collected = regexp.MustCompile(`(?m)^go_gc_duration_seconds_count (\d+)$`)
-
 // collections returns the number of garbage collections of the worker.
-func (m member) collections(b *testing.B) int {
+func (m member) collections(b *testing.B) float64 {
 	b.Helper()
-	match := collected.FindStringSubmatch(get(b, m.metrics+"/metrics"))
+	return metric(b, m.metrics, "go_gc_duration_seconds_count")
+}
+
+// metric returns the value of a metric without labels of the process that serves at the URL.
+func metric(b *testing.B, url, name string) float64 {
+	b.Helper()
+	match := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(get(b, url+"/metrics"))
 	if match == nil {
-		b.Fatal("no go_gc_duration_seconds_count in the metrics")
+		b.Fatalf("no %s in the metrics", name)
 	}
-	n, err := strconv.Atoi(match[1])
+	value, err := strconv.ParseFloat(match[1], 64)
 	must(b, err)
-	return n
+	return value
 }
 
 func get(b *testing.B, url string) string {

@@ -8,8 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -76,19 +74,11 @@ func BenchmarkSoak(b *testing.B) {
 // watched contains samples of a process over time.
 type watched struct{ resident, goroutines []float64 }
 
-var goroutines = regexp.MustCompile(`(?m)^go_goroutines ([0-9]+)$`)
-
 // look adds a sample of the process.
 func (w *watched) look(b *testing.B, s server) {
 	b.Helper()
 	w.resident = append(w.resident, memoryOf(b, s.pids[0], "VmRSS"))
-	match := goroutines.FindStringSubmatch(get(b, "http://"+s.address+"/metrics"))
-	if match == nil {
-		b.Fatal("no go_goroutines in the metrics")
-	}
-	n, err := strconv.ParseFloat(match[1], 64)
-	must(b, err)
-	w.goroutines = append(w.goroutines, n)
+	w.goroutines = append(w.goroutines, metric(b, "http://"+s.address, "go_goroutines"))
 }
 
 // report compares the last quarter of the samples with the quarter before.

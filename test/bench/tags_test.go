@@ -3,13 +3,14 @@ package bench
 import (
 	"context"
 	"fmt"
-	"net"
 	"os/exec"
-	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"cairn/bus/bustest"
 )
 
 // BenchmarkTagWrite compares the tag store with one on Redis: with the same durability
@@ -48,14 +49,11 @@ func redisServer(b *testing.B, fsync string) server {
 	if err != nil {
 		b.Skip("redis-server is not installed")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(b, err)
-	port := l.Addr().(*net.TCPAddr).Port
-	must(b, l.Close())
-	cmd := exec.Command(path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", b.TempDir(),
+	address := bustest.FreeAddress(b)
+	_, port, _ := strings.Cut(address, ":")
+	cmd := exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--dir", b.TempDir(),
 		"--save", "", "--appendonly", "yes", "--appendfsync", fsync)
 	p := launch(b, cmd)
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	db := redis.NewClient(&redis.Options{Addr: address})
 	defer func() { _ = db.Close() }()
 	ctx, cancel := context.WithTimeout(b.Context(), startTime)
