@@ -100,10 +100,7 @@ func (n node) job(t *testing.T, directory string) (args, env []string) {
 			values[v.Name] = n.secret(v.ValueFrom.SecretKeyRef.Key)
 		}
 	}
-	for name, value := range settings(t, c, values) {
-		env = append(env, name+"="+value)
-	}
-	return slices.Clone(c.Args), env
+	return slices.Clone(c.Args), append(env, settings(t, c, values)...)
 }
 
 // secretAPI is an API server that has one Secret, and the directory with the

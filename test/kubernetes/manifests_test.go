@@ -223,7 +223,8 @@ func TestKubernetesStreamsFit(t *testing.T) {
 func natsOptions(t *testing.T) (*apps.StatefulSet, *server.Options) {
 	t.Helper()
 	nats := of[apps.StatefulSet](kustomized(t, "nats"))[0]
-	for name, value := range settings(t, nats.Spec.Template.Spec.Containers[0], map[string]string{"POD_NAME": "nats-1"}) {
+	for _, v := range settings(t, nats.Spec.Template.Spec.Containers[0], map[string]string{"POD_NAME": "nats-1"}) {
+		name, value, _ := strings.Cut(v, "=")
 		t.Setenv(name, value)
 	}
 	o, err := server.ProcessConfigFile(natsConf)
@@ -233,9 +234,9 @@ func natsOptions(t *testing.T) (*apps.StatefulSet, *server.Options) {
 	return nats, o
 }
 
-// settings returns the environment variables of a container. The values in known take
+// settings returns the environment variables of a container, in the form name=value. The given values take
 // precedence; values from Secrets are password.
-func settings(t *testing.T, c core.Container, given map[string]string) map[string]string {
+func settings(t *testing.T, c core.Container, given map[string]string) (env []string) {
 	t.Helper()
 	values := map[string]string{}
 	for _, v := range c.Env {
@@ -251,6 +252,7 @@ func settings(t *testing.T, c core.Container, given map[string]string) map[strin
 			t.Errorf("%s: the variable has no value", v.Name)
 		}
 		values[v.Name] = value
+		env = append(env, v.Name+"="+value)
 	}
-	return values
+	return env
 }

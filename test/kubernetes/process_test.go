@@ -26,15 +26,11 @@ func (n node) pod(t *testing.T, d *apps.Deployment, config map[string]string) (p
 	c := d.Spec.Template.Spec.Containers[0]
 	user := map[bool]string{true: "edge", false: "worker"}[d.Name == "edge"]
 	metrics = bustest.FreeAddress(t)
-	values := settings(t, c, map[string]string{
+	env := settings(t, c, map[string]string{
 		"CAIRN_NATS": n.secret(user + "-url"), "CAIRN_READER_NATS": n.secret("reader-url"),
 		"CAIRN_METRICS": metrics, "CAIRN_HTTP": "127.0.0.1:0", "CAIRN_AUTH": "off",
 		"CAIRN_INDEX": config["index"], "CAIRN_EMBED": config["embed"], "CAIRN_MODEL": config["model"],
 	})
-	var env []string
-	for name, value := range values {
-		env = append(env, name+"="+value)
-	}
 	p = cairntest.Start(t, env, c.Args...)
 	if out := p.Stdout.String(); !strings.Contains(out, d.Name+" on") {
 		t.Errorf("%s prints %s", d.Name, out)
@@ -137,14 +133,10 @@ func TestKubernetesEdgeFailsClosed(t *testing.T) {
 			if d.Name != "edge" {
 				continue
 			}
-			var env []string
-			for name, value := range settings(t, c, map[string]string{
-				"CAIRN_NATS": "nats://127.0.0.1:1", "CAIRN_AUTH": "", "CAIRN_METRICS": "127.0.0.1:0", "CAIRN_TLS_CERT": "",
-				"CAIRN_TLS_KEY": "",
-				"CAIRN_NATS_CA": "",
-			}) {
-				env = append(env, name+"="+value)
-			}
+			env := settings(t, c, map[string]string{
+				"CAIRN_NATS": "nats://127.0.0.1:1", "CAIRN_AUTH": "", "CAIRN_METRICS": "127.0.0.1:0",
+				"CAIRN_TLS_CERT": "", "CAIRN_TLS_KEY": "", "CAIRN_NATS_CA": "",
+			})
 			p := cairntest.Launch(cairntest.Command(cairntest.Program(t), env, c.Args...))
 			err := p.Wait()
 			if code := p.Cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(p.Stderr.String(), "--auth") {
