@@ -1,7 +1,6 @@
 package test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -120,9 +119,7 @@ func TestConcurrentPromotions(t *testing.T) {
 			}
 		}
 		var list schemas.AliasList
-		if err := json.Unmarshal([]byte(c.do(t, "GET /records/tool/$.s.c/aliases", "").body), &list); err != nil {
-			t.Fatal(err)
-		}
+		c.do(t, "GET /records/tool/$.s.c/aliases", "").decode(t, &list)
 		if len(list.Aliases) != 1 || list.Aliases[0].Version != want {
 			t.Errorf("got %+v, want the alias of the last promotion, %s", list.Aliases, want)
 		}

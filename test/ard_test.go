@@ -190,9 +190,7 @@ func TestDiscoveryPages(t *testing.T) {
 			Token          string `json:"pageToken"`
 		}
 		read := func(request, body string) (p page) {
-			if err := json.Unmarshal([]byte(c.do(t, request, body).body), &p); err != nil {
-				t.Fatal(err)
-			}
+			c.do(t, request, body).decode(t, &p)
 			return p
 		}
 		seen := func(pages func(token string) page) (count map[string]int) {

@@ -86,8 +86,6 @@ func TestMessageOfChange(t *testing.T) {
 func audited(t *testing.T, caller *client, query string) string {
 	t.Helper()
 	var page struct{ Entries json.RawMessage }
-	if err := json.Unmarshal([]byte(caller.do(t, "GET /audit"+query, "").body), &page); err != nil {
-		t.Fatal(err)
-	}
+	caller.do(t, "GET /audit"+query, "").decode(t, &page)
 	return string(page.Entries)
 }

@@ -158,6 +158,14 @@ func (a answer) expect(t testing.TB, status int, want, part string) {
 	}
 }
 
+// decode decodes the body.
+func (a answer) decode(t testing.TB, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(a.body), into); err != nil {
+		t.Fatalf("%d %q: %v", a.status, truncated(a.body), err)
+	}
+}
+
 // fails checks an error body; want is its code, then the sorted field names.
 func (a answer) fails(t testing.TB, want string) {
 	t.Helper()
@@ -167,9 +175,7 @@ func (a answer) fails(t testing.TB, want string) {
 		RequestID                           string `json:"request_id"`
 		Errors                              []struct{ Field, Message string }
 	}
-	if err := json.Unmarshal([]byte(a.body), &e); err != nil {
-		t.Fatalf("error body %q: %v", a.body, err)
-	}
+	a.decode(t, &e)
 	got := []string{e.Code}
 	for _, f := range e.Errors {
 		got = append(got, f.Field)

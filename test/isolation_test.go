@@ -336,9 +336,7 @@ func TestRunsOfAnotherTenant(t *testing.T) {
 		}
 		list := func(caller *client, query string) (p page) {
 			t.Helper()
-			if err := json.Unmarshal([]byte(caller.do(t, "GET /runs"+query, "").body), &p); err != nil {
-				t.Fatal(err)
-			}
+			caller.do(t, "GET /runs"+query, "").decode(t, &p)
 			return p
 		}
 		tenants := []*client{c.withRole(t, schemas.RoleAnalyst, "$"), c.withRole(t, schemas.RoleAnalyst, "$2")}

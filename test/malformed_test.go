@@ -60,9 +60,7 @@ func TestMalformedRequestsWithoutGoNames(t *testing.T) {
 			Parameters map[string]struct{ Name string }
 		}
 	}
-	if err := json.Unmarshal([]byte(c.do(t, "GET /openapi.json", "").body), &doc); err != nil {
-		t.Fatal(err)
-	}
+	c.do(t, "GET /openapi.json", "").decode(t, &doc)
 	refused := 0
 	request := func(request, body string, headers ...string) {
 		a, err := c.try(t.Context(), request, body, headers...)

@@ -1,7 +1,6 @@
 package test
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 )
@@ -145,9 +144,7 @@ func TestRecordSearchPages(t *testing.T) {
 			}
 			body := fmt.Sprintf(`{"query":"etch the pewter plate","tenant_id":"$","scope":"tenant","limit":%d,"offset":%d}`,
 				limit, offset)
-			if err := json.Unmarshal([]byte(c.do(t, "POST /records/search", body).body), &got); err != nil {
-				t.Fatal(err)
-			}
+			c.do(t, "POST /records/search", body).decode(t, &got)
 			for _, h := range got.Hits {
 				ids = append(ids, h.Record.ID)
 			}

@@ -1,7 +1,6 @@
 package test
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -232,9 +231,7 @@ func TestRecordHistory(t *testing.T) {
 		history := func() (list []string) {
 			t.Helper()
 			var h struct{ Revisions []struct{ Revision string } }
-			if err := json.Unmarshal([]byte(c.do(t, "GET /records/tool/$.s.a/history", "").body), &h); err != nil {
-				t.Fatal(err)
-			}
+			c.do(t, "GET /records/tool/$.s.a/history", "").decode(t, &h)
 			for _, r := range h.Revisions {
 				list = append(list, r.Revision)
 			}

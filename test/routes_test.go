@@ -2,7 +2,6 @@ package test
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -33,10 +32,7 @@ func routesOf(t testing.TB, c *client) []route {
 	var doc struct {
 		Paths map[string]map[string]route `json:"paths"`
 	}
-	a := c.call(t, "GET /openapi.json", "")
-	if err := json.Unmarshal([]byte(a.body), &doc); err != nil {
-		t.Fatal(err)
-	}
+	c.call(t, "GET /openapi.json", "").decode(t, &doc)
 	var list []route
 	for path, methods := range doc.Paths {
 		for method, r := range methods {

@@ -1,7 +1,6 @@
 package test
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -78,10 +77,7 @@ type hit struct {
 func (c *client) search(t testing.TB, body string) []hit {
 	t.Helper()
 	var answer struct{ Skills []hit }
-	a := c.do(t, "POST /resolve/skill", body)
-	if err := json.Unmarshal([]byte(a.body), &answer); err != nil {
-		t.Fatal(err)
-	}
+	c.do(t, "POST /resolve/skill", body).decode(t, &answer)
 	return answer.Skills
 }
 
