@@ -28,16 +28,13 @@ func TestStreamAdmitsBySize(t *testing.T) {
 			}
 			return context.WithValue(ctx, key{}, size), func() { released <- size }, nil
 		}
-		err := s.Serve(bustest.Service(t, bustest.Dial(t, server), "analyze"),
+		bustest.Must(t, s.Serve(bustest.Service(t, bustest.Dial(t, server), "analyze"),
 			func(ctx context.Context, a schemas.Analysis, sender bus.Sender) error {
 				if size, _ := ctx.Value(key{}).(int); size < len(a.Context) {
 					t.Errorf("a body with a context of %d bytes was admitted as %d", len(a.Context), size)
 				}
 				return sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "ok"})
-			})
-		if err != nil {
-			t.Fatal(err)
-		}
+			}))
 	}
 	worker(1_000_000)
 	for _, c := range []struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cairn/bus"
+	"cairn/bus/bustest"
 	"cairn/schemas"
 )
 
@@ -51,9 +52,7 @@ func TestSlowRunIsConfirmed(t *testing.T) {
 	})
 	events := 0
 	for _, err := range bus.Analyze.Start(t.Context(), conn, bus.NewRun, anything) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		events++
 	}
 	if events != 2 {

@@ -91,13 +91,11 @@ func (d *deliveries) core(b *testing.B) {
 	}
 	var connected, clients sync.WaitGroup
 	connected.Add(d.streams)
-	if err := bus.Analyze.Serve(service, func(_ context.Context, _ schemas.Analysis, sender bus.Sender) error {
+	bustest.Must(b, bus.Analyze.Serve(service, func(_ context.Context, _ schemas.Analysis, sender bus.Sender) error {
 		stream := <-started
 		connected.Done()
 		return d.send(b.N, stream, func(data schemas.TextDelta) error { return sender.Send(schemas.EventTextDelta, data) })
-	}); err != nil {
-		b.Fatal(err)
-	}
+	}))
 	for i := range d.streams {
 		ctx := bus.WithIdentity(b.Context(),
 			&schemas.Identity{ID: "a", Role: schemas.RoleAnalyst, Tenants: []string{fmt.Sprint(i % 50)}})
@@ -122,9 +120,7 @@ func (d *deliveries) jetStream(b *testing.B) {
 	client, worker := bustest.Remote(b, server.URL()), bustest.Remote(b, server.URL())
 	setupReplay(b, client)
 	js, err := jetstream.New(worker.JetStream().Conn(), jetstream.WithPublishAsyncMaxPending(1<<16))
-	if err != nil {
-		b.Fatal(err)
-	}
+	bustest.Must(b, err)
 	var clients sync.WaitGroup
 	for i := range d.streams {
 		subject := bus.Analyze.Subject + "." + bus.NewRun() + ".replay"
@@ -132,13 +128,9 @@ func (d *deliveries) jetStream(b *testing.B) {
 			jetstream.OrderedConsumerConfig{
 				FilterSubjects: []string{subject}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: 1,
 			})
-		if err != nil {
-			b.Fatal(err)
-		}
+		bustest.Must(b, err)
 		messages, err := consumer.Messages()
-		if err != nil {
-			b.Fatal(err)
-		}
+		bustest.Must(b, err)
 		clients.Go(func() {
 			defer messages.Stop()
 			for range b.N {

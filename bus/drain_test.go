@@ -17,13 +17,10 @@ import (
 func serveTags(t *testing.T, conn *bus.Conn, handle func(context.Context)) *bus.Service {
 	t.Helper()
 	s := bustest.Service(t, conn, "tags")
-	err := bus.ReadTag.Serve(s, func(ctx context.Context, _ schemas.TagKey) (schemas.TagFound, error) {
+	bustest.Must(t, bus.ReadTag.Serve(s, func(ctx context.Context, _ schemas.TagKey) (schemas.TagFound, error) {
 		handle(ctx)
 		return schemas.TagFound{}, ctx.Err()
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return s
 }
 

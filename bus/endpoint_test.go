@@ -22,13 +22,10 @@ func TestFitsReply(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
 	s := bustest.Service(t, conn, "tags")
-	err := bus.ReadTag.Serve(s, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
+	bustest.Must(t, bus.ReadTag.Serve(s, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
 		size, err := strconv.Atoi(k.RequestID)
 		return schemas.TagFound{}, errors.Join(err, bus.FitsReply(ctx, size))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	largest := int(nc.MaxPayload()) - 4<<10
 	for size, want := range map[int]error{largest: nil, largest + 1: schemas.ErrResponseTooLarge} {
 		if _, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: strconv.Itoa(size)}); !errors.Is(err,
@@ -45,7 +42,7 @@ func TestCallReturnsDeclaredError(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	s := bustest.Service(t, conn, "tags")
-	err := bus.WriteTag.Serve(s, func(_ context.Context, w schemas.TagWrite) (schemas.TagWritten, error) {
+	bustest.Must(t, bus.WriteTag.Serve(s, func(_ context.Context, w schemas.TagWrite) (schemas.TagWritten, error) {
 		switch w.RequestID {
 		case "taken":
 			return schemas.TagWritten{}, schemas.ErrTagExists.Because("since noon")
@@ -56,10 +53,7 @@ func TestCallReturnsDeclaredError(t *testing.T) {
 		default:
 			return schemas.TagWritten{RequestID: w.RequestID, Flow: w.Flow}, nil
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, row := range []struct {
 		name, id string
 		want     *schemas.Error
@@ -107,15 +101,12 @@ func TestCallPropagatesContext(t *testing.T) {
 	var id string
 	var revision uint64
 	var timeout time.Duration
-	err := bus.ReadTag.Serve(s, func(ctx context.Context, _ schemas.TagKey) (schemas.TagFound, error) {
+	bustest.Must(t, bus.ReadTag.Serve(s, func(ctx context.Context, _ schemas.TagKey) (schemas.TagFound, error) {
 		id, revision = bus.RequestID(ctx), bus.MinRevisionOf(ctx, "")
 		deadline, _ := ctx.Deadline()
 		timeout = time.Until(deadline)
 		return schemas.TagFound{}, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	ctx = bus.WithTokens(bus.WithRequestID(ctx, "abc"), schemas.ConsistencyToken{Revision: 7})
@@ -133,13 +124,10 @@ func TestBusyServiceRefusesAtOnce(t *testing.T) {
 	clients := dialClients(t, server)
 	s := bustest.Service(t, conn, "tags") // 256 slots
 	held := make(chan struct{})
-	err := bus.ReadTag.Serve(s, func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
+	bustest.Must(t, bus.ReadTag.Serve(s, func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
 		<-held
 		return schemas.TagFound{}, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	answers := make(chan error, 257)
 	for i := range cap(answers) {
 		go func() {
@@ -168,14 +156,11 @@ func TestStopDrainsRequests(t *testing.T) {
 	worker := bustest.Dial(t, server)
 	s := bustest.Service(t, worker, "tags")
 	started, release := make(chan struct{}), make(chan struct{})
-	err := bus.ReadTag.Serve(s, func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
+	bustest.Must(t, bus.ReadTag.Serve(s, func(context.Context, schemas.TagKey) (schemas.TagFound, error) {
 		close(started)
 		<-release
 		return schemas.TagFound{Tags: schemas.Tag{Flow: "late"}}, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	answer := make(chan schemas.TagFound, 1)
 	go func() {
 		tag, _ := bus.ReadTag.Call(t.Context(), caller, schemas.TagKey{RequestID: "r"})
@@ -198,21 +183,16 @@ func TestReconnect(t *testing.T) {
 	server, conn, restart := restartable(t)
 	s := bustest.Service(t, conn, "tags")
 	reached := make(chan struct{}, 1)
-	err := bus.ReadTag.Serve(s, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
+	bustest.Must(t, bus.ReadTag.Serve(s, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
 		if k.RequestID == "hang" {
 			reached <- struct{}{}
 			<-ctx.Done()
 		}
 		return schemas.TagFound{}, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := bus.WriteTag.Serve(s, func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
+	}))
+	bustest.Must(t, bus.WriteTag.Serve(s, func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
 		return schemas.TagWritten{}, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if _, err := bus.WriteTag.Call(t.Context(), conn, writeTag("r")); err != nil {
 		t.Fatal(err)
 	}

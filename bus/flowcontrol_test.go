@@ -50,9 +50,7 @@ func TestBusyWorkerIsRetriedElsewhere(t *testing.T) {
 			server, conn := bustest.Start(t)
 			held, release := make(chan struct{}), make(chan struct{})
 			narrow := bustest.Slots(t, bustest.Dial(t, server), "narrow", 1)
-			if err := query.serve(narrow, func() { held <- struct{}{}; <-release }); err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, query.serve(narrow, func() { held <- struct{}{}; <-release }))
 			var first sync.WaitGroup
 			first.Go(func() { _ = query.call(t.Context(), conn) })
 			<-held
@@ -61,9 +59,7 @@ func TestBusyWorkerIsRetriedElsewhere(t *testing.T) {
 			}
 			// The other service has many slots, because each is released a moment after its
 			// reply.
-			if err := query.serve(bustest.Service(t, bustest.Dial(t, server), "wide"), func() {}); err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, query.serve(bustest.Service(t, bustest.Dial(t, server), "wide"), func() {}))
 			refused := 0
 			for range requests {
 				if err := query.call(t.Context(), conn); err != nil {
@@ -95,9 +91,7 @@ func TestFlowControl(t *testing.T) {
 	})
 	read := int64(0)
 	for event, err := range bus.Analyze.Call(t.Context(), conn, question("{}")) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		if event.Type == schemas.EventTextDelta && string(event.Data) != fmt.Sprintf(`{"text":"%d"}`, read) {
 			t.Fatalf("event %d is %s", read, event.Data)
 		}
@@ -124,9 +118,7 @@ func TestStalledClientIsCanceled(t *testing.T) {
 	})
 	var last string
 	for event, err := range bus.Analyze.Call(t.Context(), conn, question("{}")) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		if ended != nil {
 			if err := <-ended; !errors.Is(err, schemas.ErrUnavailable) {
 				t.Errorf("the worker received the error %v", err)

@@ -61,9 +61,7 @@ func FuzzRequest(f *testing.F) {
 			return nil
 		})
 	}
-	if err != nil {
-		f.Fatal(err)
-	}
+	bustest.Must(f, err)
 	c := fuzzClient{nc, seen}
 	f.Fuzz(func(t *testing.T, identity, id, timeout, number, trace string, body []byte) {
 		header := nats.Header{bus.HeaderIdentity: {identity}, bus.HeaderRequestID: {id}, bus.HeaderTimeout: {timeout},
@@ -111,14 +109,10 @@ func (c fuzzClient) send(t *testing.T, request *nats.Msg, body []byte) {
 	t.Helper()
 	identity := request.Header.Get(bus.HeaderIdentity)
 	sub, err := c.nc.SubscribeSync(c.nc.NewInbox())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	defer func() { _ = sub.Unsubscribe() }()
 	request.Reply = sub.Subject
-	if err := c.nc.PublishMsg(request); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, c.nc.PublishMsg(request))
 	for sent := false; ; {
 		msg, err := sub.NextMsg(5 * time.Second)
 		if err != nil {

@@ -64,9 +64,7 @@ func TestServeHealthSharesResults(t *testing.T) {
 		requiring.Add(1)
 		return 7, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	began := time.Now()
 	var callers sync.WaitGroup
 	for i := range 100 {

@@ -19,15 +19,13 @@ func TestIdentity(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
 	svc := bustest.Service(t, conn, "tags")
-	if err := bus.ReadTag.Serve(svc, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
+	bustest.Must(t, bus.ReadTag.Serve(svc, func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
 		who := "nobody"
 		if caller := bus.Identity(ctx); caller != nil {
 			who = caller.ID + " of " + *k.TenantID
 		}
 		return schemas.TagFound{Tags: schemas.Tag{Flow: who}}, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	serve(t, conn, func(context.Context, schemas.Analysis, bus.Sender) error { return nil })
 	for _, row := range []struct{ subject, header, want string }{
 		{"cairn.tags.read", "", `"flow":"nobody"`},

@@ -75,9 +75,7 @@ func TestLogHandlerLimitsRepeatedWarnings(t *testing.T) {
 		out.Reset()
 		r := slog.NewRecord(now.Add(after), level, "request refused", 0)
 		r.AddAttrs(slog.String("subject", subject), slog.Any("err", schemas.ErrUnavailable.Because(detail)))
-		if err := h.Handle(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, h.Handle(t.Context(), r))
 		return out.String()
 	}
 	logged := 0
@@ -133,17 +131,13 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 			s := bustest.Logged(t, conn, "register", slog.NewTextHandler(&out, nil))
 			subject := bus.Reindex
 			subject.Subject = "cairn.test." + strings.ReplaceAll(row.name, " ", "_")
-			if err := subject.Serve(s,
-				func(context.Context, schemas.Nothing) (r schemas.Reindexed, err error) { return r, row.err }); err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, subject.Serve(s,
+				func(context.Context, schemas.Nothing) (r schemas.Reindexed, err error) { return r, row.err }))
 			ctx := bus.WithRequestID(t.Context(), "r-7")
 			if _, err := subject.Call(ctx, conn, schemas.Nothing{}); err == nil || bus.Logged(err) != row.logged {
 				t.Errorf("got %v, logged by the worker: %v, want %v", err, bus.Logged(err), row.logged)
 			}
-			if err := s.Stop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, s.Stop(t.Context()))
 			line := out.String()
 			if row.worker == "" && line != "" || strings.Count(line, "\n") > 1 || !strings.Contains(line, row.worker) {
 				t.Errorf("the worker logs %q, want %q", line, row.worker)
@@ -170,21 +164,15 @@ func TestUndeliverableRepliesAreNotLogged(t *testing.T) {
 			handled <- struct{}{}
 			return schemas.Nothing{}, nil
 		}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	err = errors.Join(
 		nc.Publish(bus.Analyze.Subject, anything),
 		nc.PublishRequest(bus.Analyze.Subject, "no.inbox", anything),
 		nc.PublishRequest(bus.DeleteTag.Subject, "no.inbox", []byte(`{"request_id":"r"}`)),
 		nc.Publish(bus.DeleteTag.Subject, []byte(`{"request_id":"r"}`)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	<-handled // the last request; its reply is discarded
-	if err := s.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, s.Stop(t.Context()))
 	if logged.Len() > 0 {
 		t.Errorf("logged: %s", logged.String())
 	}

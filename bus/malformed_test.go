@@ -21,9 +21,7 @@ func restartable(t *testing.T) (server *natsserver.Server, conn *bus.Conn, resta
 	dir := t.TempDir()
 	start := func(address string) *natsserver.Server {
 		server, err := natsserver.Start(dir, address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		return server
 	}
 	server = start(bustest.FreeAddress(t))
@@ -42,12 +40,9 @@ func TestHostileRequests(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
 	s := bustest.Service(t, conn, "tags")
-	err := bus.WriteTag.Serve(s, func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
+	bustest.Must(t, bus.WriteTag.Serve(s, func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
 		return schemas.TagWritten{}, schemas.ErrTagExists.Because("not text: \xff")
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	valid := `{"request_id":"r","flow":"f"}`
 	for _, row := range []struct {
 		name, body string
@@ -63,9 +58,7 @@ func TestHostileRequests(t *testing.T) {
 			t.Parallel()
 			reply, err := nc.RequestMsg(&nats.Msg{Subject: bus.WriteTag.Subject, Data: []byte(row.body), Header: row.header},
 				2*time.Second)
-			if err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, err)
 			if got := string(reply.Data); !strings.Contains(got, `"code":"`+row.want+`"`) || len(got) > 4096 {
 				t.Errorf("got %.300s, want %s", got, row.want)
 			}
@@ -96,19 +89,13 @@ func TestUploads(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			sub, err := nc.SubscribeSync(nc.NewInbox())
-			if err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, err)
 			request := &nats.Msg{Subject: bus.Analyze.Subject, Reply: sub.Subject,
 				Header: nats.Header{bus.HeaderBodySize: {row.size}}}
-			if err := nc.PublishMsg(request); err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, nc.PublishMsg(request))
 			for sent := false; ; sent = true {
 				msg, err := sub.NextMsg(5 * time.Second)
-				if err != nil {
-					t.Fatal(err)
-				}
+				bustest.Must(t, err)
 				if len(msg.Data) > 0 {
 					if !strings.Contains(string(msg.Data), row.want) {
 						t.Errorf("got %s, want %s", msg.Data, row.want)

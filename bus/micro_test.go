@@ -20,7 +20,7 @@ func TestMicroDescribesEndpoints(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
 	const processing = 10 * time.Millisecond
-	err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"),
+	bustest.Must(t, bus.ReadTag.Serve(bustest.Service(t, conn, "tags"),
 		func(ctx context.Context, k schemas.TagKey) (schemas.TagFound, error) {
 			ctx, cancel := context.WithTimeout(ctx, processing)
 			defer cancel()
@@ -29,21 +29,14 @@ func TestMicroDescribesEndpoints(t *testing.T) {
 				return schemas.TagFound{}, schemas.ErrTagNotFound
 			}
 			return schemas.TagFound{}, nil
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))
 	for _, id := range []string{"a", "missing", "b"} {
 		_, _ = bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: id}) // one fails
 	}
 	verb := func(verb string, into any) {
 		msg, err := nc.Request("$SRV."+verb+".cairn-tags", nil, 10*time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(msg.Data, into); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
+		bustest.Must(t, json.Unmarshal(msg.Data, into))
 	}
 	var info micro.Info
 	verb("INFO", &info)
@@ -77,9 +70,7 @@ func TestDiscoveryRepliesToInboxesOnly(t *testing.T) {
 	if err != nil || conn.JetStream().Conn().Flush() != nil {
 		t.Fatal(err)
 	}
-	if err := nc.PublishRequest("$SRV.PING", "$KV.cairn_catalog.x", nil); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, nc.PublishRequest("$SRV.PING", "$KV.cairn_catalog.x", nil))
 	if _, err := nc.Request("$SRV.PING", nil, 10*time.Second); err != nil { // handled after the first
 		t.Fatal(err)
 	}

@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"cairn/bus"
+	"cairn/bus/bustest"
 )
 
 // TestOperationsHaveEverySubject compares Operations with the subjects in subjects.go.
 func TestOperationsHaveEverySubject(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "subjects.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	missing := map[string]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if l, ok := n.(*ast.BasicLit); ok && strings.HasPrefix(l.Value, `"cairn.`) && l.Value != `"cairn.health."` {

@@ -26,20 +26,16 @@ func outageOf(t *testing.T) (conn *bus.Conn, end func()) {
 	server, conn := bustest.Start(t)
 	worker := func() *bus.Service {
 		s := bustest.Service(t, bustest.Dial(t, server), "tags")
-		if err := bus.WriteTag.Serve(s, func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
+		bustest.Must(t, bus.WriteTag.Serve(s, func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
 			return schemas.TagWritten{}, nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		return s
 	}
 	s := worker()
 	if _, err := bus.WriteTag.Call(t.Context(), conn, writeTag("r")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, s.Stop(t.Context()))
 	return conn, func() { worker() }
 }
 
@@ -102,13 +98,10 @@ func TestReplyAfterLostConnection(t *testing.T) {
 	t.Parallel()
 	server, client := bustest.Start(t)
 	worker := bustest.Dial(t, server)
-	err := bus.WriteTag.Serve(bustest.Service(t, worker, "tags"),
+	bustest.Must(t, bus.WriteTag.Serve(bustest.Service(t, worker, "tags"),
 		func(_ context.Context, w schemas.TagWrite) (schemas.TagWritten, error) {
 			return schemas.TagWritten{RequestID: w.RequestID}, worker.JetStream().Conn().ForceReconnect()
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))
 	if written, err := bus.WriteTag.Call(t.Context(), client, writeTag("r")); err != nil || written.RequestID != "r" {
 		t.Errorf("got %+v, %v", written, err)
 	}
@@ -136,9 +129,7 @@ func TestWriteIsRetriedAfterLostConnection(t *testing.T) {
 			client := bustest.Dial(t, server)
 			js := conn.JetStream()
 			stream, err := bucket.Setup(t.Context(), js, bucket.Tags, bucket.Replication{}, func(*jetstream.StreamConfig) {})
-			if err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, err)
 			var sequences []uint64
 			var mu sync.Mutex
 			answered := make(chan struct{})
@@ -159,9 +150,7 @@ func TestWriteIsRetriedAfterLostConnection(t *testing.T) {
 				}
 				return schemas.TagWritten{RequestID: w.RequestID}, err
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, err)
 			ctx := bus.WithPrecondition(t.Context(), row.precondition)
 			tag := writeTag("r")
 			tag.Tags = map[string]jsontext.Value{"k": jsontext.Value(`"` + strings.Repeat("v", row.size) + `"`)}
@@ -169,9 +158,7 @@ func TestWriteIsRetriedAfterLostConnection(t *testing.T) {
 				t.Errorf("got %v, want %v", err, row.want)
 			}
 			close(answered)
-			if err := service.Stop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, service.Stop(t.Context()))
 			info, err := stream.Info(t.Context())
 			if err != nil || info.State.LastSeq != 1 {
 				t.Errorf("the last sequence is %d, %v, want 1", info.State.LastSeq, err)
@@ -190,16 +177,12 @@ func TestStreamWaitsForAWorker(t *testing.T) {
 	setupReplay(t, conn)
 	worker := func() *bus.Service {
 		s := bustest.Service(t, conn, "analyze")
-		if err := bus.Analyze.Serve(s, many); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, bus.Analyze.Serve(s, many))
 		return s
 	}
 	first := worker()
 	listen(t, conn, bus.NewRun(), 0)
-	if err := first.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, first.Stop(t.Context()))
 	run, events := bus.NewRun(), make(chan int)
 	go func() {
 		n := 0

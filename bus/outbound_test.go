@@ -26,9 +26,7 @@ func TestUnconfirmedMessagesAreBounded(t *testing.T) {
 	if _, err := nc.ChanSubscribe(bus.WriteTag.Subject, received); err != nil {
 		t.Fatal(err)
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, nc.Flush())
 	tag := schemas.TagWrite{Tag: schemas.Tag{RequestID: strings.Repeat("r", 900<<10)}}
 	var calls sync.WaitGroup
 	for range requests {
@@ -57,9 +55,7 @@ func TestUnconfirmedMessagesAreBounded(t *testing.T) {
 		}
 		for _, msg := range unconfirmed {
 			refusal := &nats.Msg{Header: nats.Header{"Nats-Service-Error": {"refused"}, "Nats-Service-Error-Code": {"500"}}}
-			if err := msg.RespondMsg(refusal); err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, msg.RespondMsg(refusal))
 		}
 	}
 }
@@ -78,9 +74,7 @@ func TestConnectionLostDuringUpload(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, nc.Flush())
 	for _, err := range bus.Analyze.Forward(t.Context(), conn, make([]byte, 9<<20)) {
 		if !errors.Is(err, schemas.ErrAnalysisUnavailable) || !errors.Is(err, bus.ErrInterrupted) {
 			t.Errorf("got %v, want the lost connection", err)
@@ -95,19 +89,15 @@ func TestLargeRequestsHaveTheirOwnConnection(t *testing.T) {
 	node := bustest.StartNode(t, &server.Options{JetStream: true})
 	dial := func(name string) *bus.Conn {
 		conn, err := bus.Open(node.ClientURL(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		t.Cleanup(conn.Close)
 		return conn
 	}
 	client := dial("client")
 	s := bustest.Service(t, dial("worker"), "register")
-	if err := bus.PutRecords.Serve(s, func(context.Context, schemas.PutRecords) (schemas.RecordResults, error) {
+	bustest.Must(t, bus.PutRecords.Serve(s, func(context.Context, schemas.PutRecords) (schemas.RecordResults, error) {
 		return schemas.RecordResults{}, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	const small, large = 100 << 10, 900 << 10
 	for _, size := range []int{small, large} {
 		body := `{"records":[{"kind":"tool","record":{"tool_id":"a.b.c","of":"` + strings.Repeat("v", size) + `"}}]}`
@@ -116,9 +106,7 @@ func TestLargeRequestsHaveTheirOwnConnection(t *testing.T) {
 		}
 	}
 	connections, err := node.Connz(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	sent, received := map[string]int64{}, map[string]int64{}
 	for _, c := range connections.Conns {
 		sent[c.Name], received[c.Name] = c.InBytes, c.OutBytes

@@ -20,19 +20,13 @@ func TestOverloadIsRefused(t *testing.T) {
 	err := bus.DeleteTag.Serve(service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
 		return schemas.Nothing{}, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	err = bus.ServeHealth(service, "tags", func(context.Context) (schemas.Health, error) {
 		return schemas.Health{}, nil
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	err = bus.Analyze.Serve(service, func(context.Context, schemas.Analysis, bus.Sender) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 
 	if _, err := bus.DeleteTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "a"}); err == nil ||
 		!strings.Contains(err.Error(), "busy") {

@@ -28,16 +28,13 @@ func blockTags(t *testing.T) *blockedTags {
 	released, release := context.WithCancel(t.Context())
 	b.release = release
 	s := bustest.Service(t, b.conn, "tags")
-	err := bus.ReadTag.Serve(s, func(ctx context.Context, _ schemas.TagKey) (tag schemas.TagFound, err error) {
+	bustest.Must(t, bus.ReadTag.Serve(s, func(ctx context.Context, _ schemas.TagKey) (tag schemas.TagFound, err error) {
 		b.mu.Lock()
 		b.begun[bus.Identity(ctx).Tenants[0]]++
 		b.mu.Unlock()
 		<-released.Done()
 		return tag, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return b
 }
 

@@ -33,9 +33,7 @@ func serversOf(t *testing.T) []*bustest.Node {
 		o := &server.Options{ServerName: fmt.Sprint("n", i), JetStream: true}
 		o.Cluster.Name, o.Cluster.Host = "c", "127.0.0.1"
 		_, err := fmt.Sscanf(listen[i], "127.0.0.1:%d", &o.Cluster.Port)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		for _, address := range listen {
 			o.Routes = append(o.Routes, server.RoutesFromStr("nats://"+address)...)
 		}
@@ -176,9 +174,7 @@ func TestResumeWaitsForTheWorker(t *testing.T) {
 		return bus.Analyze.Setup(ctx, client, bucket.Replication{Replicas: 3})
 	})
 	stream, err := client.JetStream().Stream(t.Context(), bus.Analyze.ReplayStream())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	first := nodes[1] // of the worker; not the leader, without which a new stream answers no reads for 2 s
 	if stream.CachedInfo().Cluster.Leader == first.Name() {
 		first = nodes[2]
@@ -269,14 +265,10 @@ func wantEvents(t *testing.T, answer func(twoEvents)) {
 		func(msg *nats.Msg) { answer(twoEvents{nc, run, msg.Reply, delta, done}) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, nc.Flush())
 	var got []uint64
 	for event, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		got = append(got, event.Sequence)
 	}
 	if fmt.Sprint(got) != "[1 2]" {
@@ -337,9 +329,7 @@ func TestReplayShareOfATenant(t *testing.T) {
 		ctx := bus.WithIdentity(t.Context(),
 			&schemas.Identity{ID: tenant, Role: schemas.RoleAnalyst, Tenants: []string{tenant}})
 		for _, err := range bus.Analyze.Run(ctx, conn, name, anything) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, err)
 		}
 		return name
 	}
@@ -348,9 +338,7 @@ func TestReplayShareOfATenant(t *testing.T) {
 	over := run("acme")
 	run("acme")
 	stream, err := conn.JetStream().Stream(t.Context(), "cairn_analyze")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	const bound = replay.WorkerBytes + 2<<20
 	if stored := stream.CachedInfo().State.Bytes; stored < 2<<20 || stored > bound {
 		t.Errorf("stored %d bytes of 65 MiB, want at most %d", stored, bound)

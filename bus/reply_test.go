@@ -18,12 +18,9 @@ func TestRepliesGoToInboxes(t *testing.T) {
 	t.Parallel()
 	conn, nc := startServer(t)
 	s := bustest.Service(t, conn, "resolve")
-	err := bus.ListSkills.Serve(s, func(context.Context, schemas.ListQuery) (schemas.SkillList, error) {
+	bustest.Must(t, bus.ListSkills.Serve(s, func(context.Context, schemas.ListQuery) (schemas.SkillList, error) {
 		return schemas.SkillList{}, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	serve(t, conn, func(_ context.Context, a schemas.Analysis, sender bus.Sender) error {
 		return sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: a.Query})
 	})
@@ -50,12 +47,8 @@ func TestRepliesGoToInboxes(t *testing.T) {
 		{"events of a run", "cairn.analyze", analysis, "cairn.analyze.B.event", true},
 	} {
 		sub, err := nc.SubscribeSync(row.reply)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := nc.PublishRequest(row.subject, row.reply, []byte(row.body)); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
+		bustest.Must(t, nc.PublishRequest(row.subject, row.reply, []byte(row.body)))
 		if row.want {
 			if _, err := sub.NextMsg(10 * time.Second); err != nil {
 				t.Errorf("%s: %v", row.name, err)
@@ -70,9 +63,7 @@ func TestRepliesGoToInboxes(t *testing.T) {
 				t.Errorf("%s: got %q on %s", row.name, msg.Data, msg.Subject)
 			}
 		}
-		if err := sub.Unsubscribe(); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, sub.Unsubscribe())
 	}
 }
 
@@ -83,18 +74,12 @@ func TestUploadGoesToAnInbox(t *testing.T) {
 	conn, nc := startServer(t)
 	const control = "$KV.cairn_catalog.skill._global.a"
 	chunks, err := nc.SubscribeSync(control)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	_, err = nc.Subscribe(bus.Analyze.Subject, func(request *nats.Msg) {
 		_ = nc.PublishRequest(request.Reply, control, nil)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
+	bustest.Must(t, nc.Flush())
 	body := make([]byte, 9<<20)
 	for _, err = range bus.Analyze.Forward(t.Context(), conn, body) {
 	}

@@ -24,17 +24,11 @@ func unresponsive(t *testing.T, nc *nats.Conn, subject string, most int) (taken 
 	t.Helper()
 	taken = new(atomic.Int64)
 	sub, err := nc.QueueSubscribe(subject, "q", func(*nats.Msg) { taken.Add(1) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	if most > 0 {
-		if err := sub.AutoUnsubscribe(most); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, sub.AutoUnsubscribe(most))
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, nc.Flush())
 	return taken
 }
 
@@ -80,9 +74,7 @@ func TestRetryAfterMissedHeartbeats(t *testing.T) {
 					handled.Add(1)
 					return res, nil
 				}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, err)
 			for taken := unresponsive(t, nc, row.subject, 1); taken.Load() == 0; {
 				if err = row.call(t.Context(), conn); err == nil {
 					answered.Add(1)
@@ -109,12 +101,8 @@ func TestRetriesOfWrite(t *testing.T) {
 	_, err := nc.QueueSubscribe(bus.WriteTag.Subject, "q", func(msg *nats.Msg) {
 		copies = append(copies, msg)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
+	bustest.Must(t, nc.Flush())
 	if _, err := bus.WriteTag.Call(t.Context(), conn, writeTag("r")); !errors.Is(err, schemas.ErrUnavailable) ||
 		!strings.Contains(err.Error(), "no heartbeat") {
 		t.Errorf("got %v, want %v: no heartbeat", err, schemas.ErrUnavailable)
@@ -149,9 +137,7 @@ func TestReadWaitsForSuccessorOfLostWorker(t *testing.T) {
 		return err
 	}
 	former := bustest.Service(t, conn, "tags")
-	if err := errors.Join(bus.ReadTag.Serve(former, handle), read(), former.Stop(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, errors.Join(bus.ReadTag.Serve(former, handle), read(), former.Stop(t.Context())))
 	unresponsive(t, nc, bus.ReadTag.Subject, 1)
 	result := make(chan error, 1)
 	go func() { result <- read() }()
@@ -160,9 +146,7 @@ func TestReadWaitsForSuccessorOfLostWorker(t *testing.T) {
 		t.Fatal(err)
 	case <-time.After(3 * time.Second): // longer than a request waits without a heartbeat
 	}
-	if err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), handle); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, bus.ReadTag.Serve(bustest.Service(t, conn, "tags"), handle))
 	if err := <-result; err != nil {
 		t.Error(err)
 	}
@@ -172,16 +156,13 @@ func TestReadWaitsForSuccessorOfLostWorker(t *testing.T) {
 func TestHeartbeatExtendsWait(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	err := bus.ReadTag.Serve(bustest.Service(t, conn, "tags"),
+	bustest.Must(t, bus.ReadTag.Serve(bustest.Service(t, conn, "tags"),
 		func(ctx context.Context, _ schemas.TagKey) (schemas.TagFound, error) {
 			long, cancel := context.WithTimeout(ctx, 3*time.Second)
 			defer cancel()
 			<-long.Done()
 			return schemas.TagFound{Tags: schemas.Tag{Flow: "late"}}, nil
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))
 	tag, err := bus.ReadTag.Call(t.Context(), conn, schemas.TagKey{RequestID: "r"})
 	if err != nil || tag.Tags.Flow != "late" {
 		t.Errorf("got %v, %v, want the late reply", tag, err)

@@ -25,9 +25,7 @@ var anything = []byte(`{"query":"q","context":"{}","target":"H"}`)
 // setupReplay creates the replay stream.
 func setupReplay(t testing.TB, conn *bus.Conn) {
 	t.Helper()
-	if err := bus.Analyze.Setup(t.Context(), conn, bucket.Replication{}); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, bus.Analyze.Setup(t.Context(), conn, bucket.Replication{}))
 }
 
 // resumed returns the events of Resume, each formatted as by collect.
@@ -46,9 +44,7 @@ func listen(t *testing.T, conn *bus.Conn, run string, events int) {
 	t.Helper()
 	read := 0
 	for _, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		if read++; read == events {
 			break
 		}
@@ -126,14 +122,10 @@ func TestLostEventsAreReplayed(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := worker.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, worker.Flush())
 	var got []uint64
 	for event, err := range bus.Analyze.Run(t.Context(), conn, run, []byte(`{}`)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		got = append(got, event.Sequence)
 	}
 	if fmt.Sprint(got) != "[1 2 3 4]" {
@@ -150,7 +142,7 @@ func TestAbandonedRunIsCanceled(t *testing.T) {
 	stream := bus.Analyze
 	stream.Grace = 200 * time.Millisecond
 	ended, release := make(chan string, 2), make(chan struct{})
-	err := stream.Serve(bustest.Service(t, conn, "analyze"),
+	bustest.Must(t, stream.Serve(bustest.Service(t, conn, "analyze"),
 		func(ctx context.Context, ask schemas.Analysis, sender bus.Sender) error {
 			_ = sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 			select {
@@ -160,15 +152,10 @@ func TestAbandonedRunIsCanceled(t *testing.T) {
 				ended <- context.Cause(ctx).Error()
 				return ctx.Err()
 			}
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))
 	listening, deserted := bus.NewRun(), bus.NewRun()
 	sub, err := nc.SubscribeSync("cairn.analyze." + listening + ".*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	listen(t, conn, listening, 1)
 	listen(t, conn, deserted, 1)
 	if cause := <-ended; !strings.Contains(cause, "no client was connected") {
@@ -204,9 +191,7 @@ func TestResumeAfterFutureEvent(t *testing.T) {
 	})
 	run, read := bus.NewRun(), 0
 	for event, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		if read++; event.Sequence == 1 {
 			for _, after := range []uint64{2, 1000, math.MaxUint64} {
 				if events, err := resumed(t.Context(), conn, run, after); !errors.Is(err, schemas.ErrAnalysisMalformed) {
@@ -234,9 +219,7 @@ func TestRunContinuesWithoutClient(t *testing.T) {
 	})
 	run := bus.NewRun()
 	listen(t, conn, run, 1)
-	if err := <-finished; err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, <-finished)
 	if events, err := resumed(t.Context(), conn, run, 1); err != nil || len(events) != 700 {
 		t.Errorf("%d events, %v, want 700", len(events), err)
 	}
@@ -253,9 +236,7 @@ func TestCancelReachesAllClients(t *testing.T) {
 	})
 	run := bus.NewRun()
 	for event, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		switch event.Sequence {
 		case 1:
 			if err := bus.Analyze.Cancel(t.Context(), conn, run); err != nil {
@@ -366,9 +347,7 @@ func TestStalledClientCatchesUp(t *testing.T) {
 			t.Fatalf("after %d events: %v", last, err)
 		}
 		if last == 0 {
-			if err := <-finished; err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, <-finished)
 		}
 		if last++; event.Sequence != last {
 			t.Fatalf("got event %d, want %d", event.Sequence, last)

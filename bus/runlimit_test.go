@@ -18,7 +18,7 @@ func TestRunLimitCountsRunsUntilTheyEnd(t *testing.T) {
 	stream.Runs = 1
 	release := make(chan struct{})
 	setupReplay(t, conn)
-	err := stream.Serve(bustest.Service(t, bustest.Dial(t, server), "analyze"),
+	bustest.Must(t, stream.Serve(bustest.Service(t, bustest.Dial(t, server), "analyze"),
 		func(ctx context.Context, req schemas.Analysis, sender bus.Sender) error {
 			if req.ID == "short" {
 				return nil
@@ -29,10 +29,7 @@ func TestRunLimitCountsRunsUntilTheyEnd(t *testing.T) {
 			}
 			<-release
 			return nil
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))
 	var name string // of the last run
 	run := func(credential, id string) (err error) {
 		ctx := t.Context()
@@ -45,9 +42,7 @@ func TestRunLimitCountsRunsUntilTheyEnd(t *testing.T) {
 		}
 		return nil
 	}
-	if err := run("ann", "long"); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, run("ann", "long"))
 	if err := run("ann", "short"); !errors.Is(err, schemas.ErrAnalysisTooManyRequests) {
 		t.Errorf("a second run while the abandoned one is in progress: got %v, want %v", err,
 			schemas.ErrAnalysisTooManyRequests)

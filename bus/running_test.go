@@ -28,9 +28,7 @@ func TestRunningRequestsAreDivided(t *testing.T) {
 		}
 		return a, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	call := func(client *bus.Conn, tenant, query string) error {
 		q := schemas.AgentQuery{Query: query, QueryOptions: schemas.QueryOptions{TenantID: &tenant}}
 		_, err := bus.ResolveAgent.Call(t.Context(), client, q)

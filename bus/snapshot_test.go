@@ -33,9 +33,7 @@ func TestSnapshot(t *testing.T) {
 	listen(t, conn, run, 2)
 	snapshot := func() (kinds []string) {
 		for event, err := range bus.Analyze.Snapshot(t.Context(), conn, run) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, err)
 			kinds = append(kinds, event.Type)
 		}
 		return kinds
@@ -88,22 +86,16 @@ func TestStatesOfRuns(t *testing.T) {
 		read := 0
 		for _, err := range bus.Analyze.Run(t.Context(), conn, state,
 			[]byte(`{"query":"`+state+`","context":"{}","target":"H"}`)) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, err)
 			if read++; read == 700 && (state == schemas.RunRunning || state == schemas.RunCanceled) {
 				break
 			}
 		}
 	}
-	if err := bus.Analyze.Cancel(t.Context(), conn, schemas.RunCanceled); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, bus.Analyze.Cancel(t.Context(), conn, schemas.RunCanceled))
 	wait.Until(t, "each run has its state", func() bool {
 		list, err := bus.Analyze.Stored(t.Context(), conn, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		for _, r := range list {
 			if r.State != r.Name {
 				return false
@@ -114,9 +106,7 @@ func TestStatesOfRuns(t *testing.T) {
 		}
 		return len(list) == 4
 	})
-	if err := bus.Analyze.Cancel(t.Context(), conn, schemas.RunRunning); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, bus.Analyze.Cancel(t.Context(), conn, schemas.RunRunning))
 }
 
 // TestPageOfRuns reads a list in pages, between which runs are added and removed.
@@ -170,21 +160,15 @@ func TestStoredRuns(t *testing.T) {
 		if i >= runsOfAcme {
 			caller = globex
 		}
-		if err := nc.Publish("cairn.analyze."+bus.NameRun(caller, fmt.Sprint("r", i))+".replay",
-			[]byte(": started\n\n")); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, nc.Publish("cairn.analyze."+bus.NameRun(caller, fmt.Sprint("r", i))+".replay",
+			[]byte(": started\n\n")))
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, nc.Flush())
 	for caller, want := range map[*schemas.Identity]int{acme: runsOfAcme, globex: runsOfGlobex,
 		nil: runsOfAcme + runsOfGlobex} {
 		wait.Until(t, "all runs of the caller are listed", func() bool { // they are stored asynchronously
 			list, err := bus.Analyze.Stored(t.Context(), conn, caller)
-			if err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, err)
 			return len(list) == want
 		})
 	}

@@ -21,9 +21,7 @@ func question(context string) schemas.Analysis {
 // serve answers analyses with handle.
 func serve(t *testing.T, conn *bus.Conn, handle func(context.Context, schemas.Analysis, bus.Sender) error) {
 	t.Helper()
-	if err := bus.Analyze.Serve(bustest.Service(t, conn, "analyze"), handle); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, bus.Analyze.Serve(bustest.Service(t, conn, "analyze"), handle))
 }
 
 // collect returns the types and data of a stream's events, and its final error.
@@ -89,9 +87,7 @@ func TestStreamIsCanceledOnDisconnect(t *testing.T) {
 		return ctx.Err()
 	})
 	for _, err := range bus.Analyze.Call(t.Context(), conn, question("{}")) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		break
 	}
 	select {
@@ -115,9 +111,7 @@ func TestStreamWithoutSubscriberIsCanceled(t *testing.T) {
 		}
 		return ctx.Err()
 	})
-	if err := nc.PublishRequest(bus.Analyze.Subject, "_INBOX.nobody", anything); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, nc.PublishRequest(bus.Analyze.Subject, "_INBOX.nobody", anything))
 	select {
 	case <-ended:
 	case <-time.After(wait.Timeout):
@@ -130,15 +124,12 @@ func TestStreamTimeout(t *testing.T) {
 	conn := bustest.Open(t)
 	short := bus.Analyze
 	short.Timeout = 300 * time.Millisecond
-	err := short.Serve(bustest.Service(t, conn, "analyze"),
+	bustest.Must(t, short.Serve(bustest.Service(t, conn, "analyze"),
 		func(ctx context.Context, _ schemas.Analysis, sender bus.Sender) error {
 			_ = sender.Send(schemas.EventTextDelta, schemas.TextDelta{Text: "a"})
 			<-ctx.Done()
 			return ctx.Err()
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))
 	events, err := collect(t.Context(), conn, question("{}"))
 	want := `text_delta{"text":"a"} error{"code":"AN-504","message":"analysis timed out: the worker did not finish within the deadline of the request"} done{}`
 	if got := strings.Join(events, " "); got != want || err != nil {

@@ -18,15 +18,11 @@ func TestTopicReachesAllSubscribers(t *testing.T) {
 	var stops []func()
 	for _, conn := range []*bus.Conn{publisher, bustest.Dial(t, server), bustest.Dial(t, server)} {
 		stop, err := bus.Projected.Subscribe(conn, func(p schemas.Projected) { received <- p })
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		stops = append(stops, stop)
 	}
 	sent := schemas.Projected{Generation: "one", Revisions: []uint64{3, 1 << 60}}
-	if err := bus.Projected.Publish(publisher, sent); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, bus.Projected.Publish(publisher, sent))
 	for range stops {
 		select {
 		case got := <-received:
@@ -46,9 +42,7 @@ func TestUnsubscribeOnClosedConnection(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
 	stop, err := bus.Projected.Subscribe(conn, func(schemas.Projected) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	conn.Close()
 	stop()
 }

@@ -30,26 +30,18 @@ func TestUploadBudget(t *testing.T) {
 		nc := bustest.Dial(t, server).JetStream().Conn()
 		body, grants := nc.NewInbox(), nc.NewInbox()
 		events, err := nc.SubscribeSync(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		request := &nats.Msg{Subject: bus.Analyze.Subject, Reply: body, Header: nats.Header{bus.HeaderBodySize: {"1000000"}}}
-		if err := nc.PublishMsg(request); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, nc.PublishMsg(request))
 		first, err := events.NextMsg(10 * time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		subject := first.Header.Get(bus.HeaderBodySubject)
 		if _, err := nc.Subscribe(grants, func(*nats.Msg) {
 			granted <- func() { _ = nc.Publish(subject, make([]byte, 1_000_000)) } // the rest of the body
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if err := nc.PublishRequest(subject, grants, nil); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, nc.PublishRequest(subject, grants, nil))
 	}
 	var arrive []func()
 	for range most {
@@ -74,22 +66,17 @@ func TestUploadsToASuspendedWorker(t *testing.T) {
 	node := bustest.StartNode(t, &server.Options{})
 	address, cut, heal := bustest.Link(t, strings.TrimPrefix(node.ClientURL(), "nats://"))
 	worker := bustest.Remote(t, "nats://"+address)
-	err := bus.Analyze.ServeBody(bustest.Service(t, worker, "analyze"),
+	bustest.Must(t, bus.Analyze.ServeBody(bustest.Service(t, worker, "analyze"),
 		func(_ context.Context, body []byte, _ bus.Sender) error {
 			if len(body) != size {
 				t.Errorf("a body of %d bytes arrived, want %d", len(body), size)
 			}
 			return nil
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := bus.WriteTag.Serve(bustest.Service(t, worker, "tags"),
+		}))
+	bustest.Must(t, bus.WriteTag.Serve(bustest.Service(t, worker, "tags"),
 		func(context.Context, schemas.TagWrite) (schemas.TagWritten, error) {
 			return schemas.TagWritten{}, nil
-		}); err != nil {
-		t.Fatal(err)
-	}
+		}))
 	var edges []*bus.Conn
 	for range 3 {
 		edges = append(edges, bustest.Remote(t, node.ClientURL()))
@@ -117,9 +104,7 @@ func TestUploadsToASuspendedWorker(t *testing.T) {
 	}
 	received := func() int64 { // in MiB
 		v, err := node.Varz(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		return v.InBytes >> 20
 	}
 	wait.Until(t, "a quarter of the bodies has been sent", func() bool { return received() >= bodies*size/4>>20 })

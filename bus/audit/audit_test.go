@@ -25,13 +25,9 @@ import (
 func open(t *testing.T) (*audit.Log, jetstream.JetStream) {
 	t.Helper()
 	js := bustest.Open(t).JetStream()
-	if err := audit.Setup(t.Context(), js, bucket.Replication{}, time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, audit.Setup(t.Context(), js, bucket.Replication{}, time.Hour))
 	log, err := audit.Open(t.Context(), js)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	return log, js
 }
 
@@ -45,9 +41,7 @@ func add(t *testing.T, js jetstream.JetStream, end time.Time, entries ...schemas
 	t.Helper()
 	for i, e := range entries {
 		e.Time = end.AddDate(0, 0, 1+i-len(entries)).Format(time.RFC3339)
-		if err := audit.Add(t.Context(), js, e); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, audit.Add(t.Context(), js, e))
 	}
 }
 
@@ -202,14 +196,10 @@ func TestInvalidCursor(t *testing.T) {
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	_, js := open(t)
-	if err := audit.Setup(t.Context(), js, bucket.Replication{Storage: bucket.Storage{Bytes: 100 << 20}},
-		48*time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, audit.Setup(t.Context(), js, bucket.Replication{Storage: bucket.Storage{Bytes: 100 << 20}},
+		48*time.Hour))
 	s, err := js.Stream(t.Context(), audit.Stream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	c := s.CachedInfo().Config
 	if c.MaxAge != 48*time.Hour || c.MaxBytes != 512<<10 || c.MaxMsgsPerSubject != 128 ||
 		c.Discard != jetstream.DiscardOld || !c.DenyDelete || c.AllowRollup {
@@ -222,18 +212,14 @@ func TestTenantDoesNotDisplaceOthers(t *testing.T) {
 	t.Parallel()
 	log, js := open(t)
 	limited := bucket.Replication{Storage: bucket.Storage{Bytes: 20 << 20}} // 100 KiB for the log
-	if err := audit.Setup(t.Context(), js, limited, time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, audit.Setup(t.Context(), js, limited, time.Hour))
 	key := schemas.AuditEntry{Action: schemas.ActionCreateKey, Kind: schemas.KindKey, ID: "k", TenantID: "evil"}
 	add(t, js, time.Now(), entry("a", "acme eu", "ann"), entry("g", "", "ann"), key)
 	long := entry(strings.Repeat("ä", 256), "evil", "eve")
 	long.Message = strings.Repeat(`"`, schemas.MaxMessage)
 	for n := range 100 {
 		long.Revision = fmt.Sprintf("ID-%d", n)
-		if err := audit.Add(t.Context(), js, long); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, audit.Add(t.Context(), js, long))
 	}
 	for tenant, want := range map[string]int{"acme eu": 1, "evil": 26, "acme": 0, "*": 0, ">": 0} {
 		page, err := log.Page(t.Context(), schemas.AuditQuery{TenantID: &tenant})
@@ -346,9 +332,7 @@ func TestWriterRetries(t *testing.T) {
 	log, js := open(t)
 	add(t, js, time.Now(), entry("a", "", "ann"))
 	s, err := js.Stream(t.Context(), audit.Stream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	accepting := s.CachedInfo().Config
 	refusing := accepting
 	refusing.MaxMsgs, refusing.Discard = 1, jetstream.DiscardNew

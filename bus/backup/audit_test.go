@@ -15,13 +15,9 @@ import (
 // log creates the audit log of a server.
 func log(t *testing.T, conn *bus.Conn) *audit.Log {
 	t.Helper()
-	if err := audit.Setup(t.Context(), conn.JetStream(), bucket.Replication{}, audit.DefaultRetention); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, audit.Setup(t.Context(), conn.JetStream(), bucket.Replication{}, audit.DefaultRetention))
 	l, err := audit.Open(t.Context(), conn.JetStream())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	return l
 }
 
@@ -32,9 +28,7 @@ func TestRestoreAddsToAuditLog(t *testing.T) {
 	add := func(conn *bus.Conn, id string) {
 		t.Helper()
 		e := schemas.AuditEntry{Action: schemas.ActionRegister, ID: id, Revision: "ID-" + id}
-		if err := audit.Add(t.Context(), conn.JetStream(), e); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, audit.Add(t.Context(), conn.JetStream(), e))
 	}
 	log(t, source)
 	after := log(t, target)

@@ -35,18 +35,14 @@ func open(t *testing.T, conn *bus.Conn, name string) jetstream.Stream {
 			c.Description = "test of " + name
 			c.AllowMsgTTL = name == bucket.Tags
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	return s
 }
 
 func put(t *testing.T, conn *bus.Conn, key, value string) uint64 {
 	t.Helper()
 	ack, err := conn.JetStream().Publish(t.Context(), "$KV."+key, []byte(value))
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	return ack.Sequence
 }
 
@@ -73,17 +69,13 @@ func held(t *testing.T, conn *bus.Conn, name string) (lines []string, first, las
 	t.Helper()
 	s := open(t, conn, name)
 	info, err := s.Info(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	for n := max(1, info.State.FirstSeq); n <= info.State.LastSeq; n++ {
 		msg, err := s.GetMsg(t.Context(), n)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		lines = append(lines, strings.TrimSpace(msg.Subject+" "+msg.Header.Get("KV-Operation")+" "+string(msg.Data)))
 	}
 	return lines, info.State.FirstSeq, info.State.LastSeq
@@ -124,9 +116,7 @@ func saved(t *testing.T, conn *bus.Conn) []byte {
 			t.Errorf("step %d of %d: progress %v", i, len(steps), step)
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	checked, err := backup.Check(bytes.NewReader(file.Bytes()))
 	if diff := cmp.Diff(s.End, checked.End); err != nil || diff != "" {
 		t.Fatalf("%v, -saved +checked:\n%s", err, diff)
@@ -156,9 +146,7 @@ func TestRestore(t *testing.T) {
 			}
 		}
 		s, err := restored(t, target, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		delete(s.Entries, "cairn_tags") // one or two
 		want := map[string]int{"cairn_catalog": 4, "cairn_quarantine": 2, "cairn_keys": 1}
 		if diff := cmp.Diff(want, s.Entries); diff != "" || s.Revision != 6 {
@@ -282,9 +270,7 @@ func TestSaveIsAPrefix(t *testing.T) {
 	for _, file := range files {
 		target := bustest.Open(t)
 		s, err := restored(t, target, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		want := map[string]string{}
 		for n := uint64(1); n <= s.Revision; n++ {
 			if w, ok := written[n]; ok { // the result of an interrupted write is unknown
@@ -344,20 +330,14 @@ func TestChangeAfterTheCheckIsRefused(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "backup")
 	write := func(text []byte) {
 		t.Helper()
-		if err := os.WriteFile(name, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, os.WriteFile(name, text, 0o600))
 	}
 	write(saved(t, source))
 	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	defer func() { _ = f.Close() }()
 	checked, err := backup.Check(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	put(t, source, "cairn_keys.another", `{"id":"another"}`)
 	write(saved(t, source))
 	if err := checked.Restore(t.Context(), bustest.Open(t), bustest.Open(t), 0); !errors.Is(err, backup.ErrDamaged) {
@@ -372,9 +352,7 @@ func zipped(t *testing.T, text string) []byte {
 	if _, err := io.WriteString(w, text); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, w.Close())
 	return b.Bytes()
 }
 
@@ -424,13 +402,9 @@ func TestMissingCatalog(t *testing.T) {
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	zip, err := gzip.NewReader(bytes.NewReader(saved(t, filled(t))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	text, err := io.ReadAll(zip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	want := []string{
 		`{"bucket":"cairn_catalog","key":"skill._global.b","revision":2,"value":{"n": 1.50, "text":"\u00e4<>", "n":1}}`,

@@ -33,25 +33,17 @@ func TestRestoreKeepsReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{bucket.Keys, bucket.Catalog} {
-		if err := conn.JetStream().DeleteStream(ctx, bucket.StreamPrefix+name); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, conn.JetStream().DeleteStream(ctx, bucket.StreamPrefix+name))
 	}
 	for _, target := range []struct {
 		conn     *bus.Conn
 		replicas int
 	}{{conn, 3}, {bustest.Open(t), 1}} {
 		checked, err := backup.Check(bytes.NewReader(file.Bytes()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := checked.Restore(ctx, target.conn, target.conn, 0); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
+		bustest.Must(t, checked.Restore(ctx, target.conn, target.conn, 0))
 		s, err := target.conn.JetStream().Stream(ctx, bucket.StreamPrefix+bucket.Keys)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		if got := s.CachedInfo().Config.Replicas; got != target.replicas {
 			t.Errorf("got %d replicas, want %d", got, target.replicas)
 		}

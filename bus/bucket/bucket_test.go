@@ -29,9 +29,7 @@ func TestConcurrentSetup(t *testing.T) {
 			break
 		}
 	}
-	if err := js.DeleteStream(t.Context(), bucket.StreamPrefix+"b"); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, js.DeleteStream(t.Context(), bucket.StreamPrefix+"b"))
 	if id := openID(t, js); id == ids[0] {
 		t.Errorf("%s is also the ID of another bucket", id)
 	}

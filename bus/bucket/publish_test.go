@@ -54,9 +54,7 @@ func TestPurgeOfFullStore(t *testing.T) {
 		_ = msg.Respond([]byte(
 			`{"error":{"code":500,"err_code":10051,"description":"write /data/1.blk: no space left on device"}}`))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	err = bucket.WithReplyMargin(t.Context(), "tag store", func(ctx context.Context) error {
 		_, err := bucket.Purge(ctx, js, "b", bucket.Range{Subject: "$KV.b.k", Last: 1})
 		return err
@@ -80,9 +78,7 @@ func TestPurgeDuringLeaderElection(t *testing.T) {
 			_ = msg.Respond([]byte(`{"success":true,"purged":1}`))
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
 	purged, err := bucket.Purge(ctx, js, "b", bucket.Range{Subject: "$KV.b.k", Last: 1})
@@ -119,9 +115,7 @@ func TestPublishWithoutReply(t *testing.T) {
 					_ = msg.Respond([]byte(row.replies[requests-1]))
 				}
 			})
-			if err := errors.Join(err, responder.Flush()); err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, errors.Join(err, responder.Flush()))
 			conn := bustest.Dial(t, server)
 			ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 			defer cancel()

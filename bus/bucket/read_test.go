@@ -73,7 +73,5 @@ func subscribe(t *testing.T, nc *nats.Conn, subject string, replies ...*nats.Msg
 			}
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 }

@@ -55,9 +55,7 @@ func TestSharesLeaveRoom(t *testing.T) {
 		bucket.Audit} {
 		limited := bucket.Replication{Storage: bucket.Storage{Bytes: 100 << 20}}
 		s, err := bucket.Setup(t.Context(), js, name, limited, func(*jetstream.StreamConfig) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		if s.CachedInfo().Config.MaxBytes <= 0 {
 			t.Errorf("bucket %s has no limit", name)
 		}
@@ -75,9 +73,7 @@ func limited(t *testing.T, bytes int64) jetstream.JetStream {
 		o.JetStreamMaxStore = bytes
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	t.Cleanup(s.Stop)
 	return bustest.Dial(t, s).JetStream()
 }
@@ -165,9 +161,7 @@ func TestStorageOfClusterWithoutLeader(t *testing.T) {
 			_ = m.Respond([]byte(`{"limits":{"max_storage":300}}`)) // an error makes the request fail
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 	defer cancel()
 	var got bucket.Storage

@@ -41,7 +41,7 @@ func Listen(t testing.TB) *natsserver.Server {
 func serve(t testing.TB, listen string) *natsserver.Server {
 	t.Helper()
 	server, err := natsserver.Start(t.TempDir(), listen)
-	must(t, err)
+	Must(t, err)
 	t.Cleanup(server.Stop)
 	return server
 }
@@ -50,7 +50,7 @@ func serve(t testing.TB, listen string) *natsserver.Server {
 func Connect(t testing.TB, server *natsserver.Server) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(server.URL())
-	must(t, err)
+	Must(t, err)
 	t.Cleanup(nc.Close)
 	return nc
 }
@@ -59,7 +59,7 @@ func Connect(t testing.TB, server *natsserver.Server) *nats.Conn {
 func Dial(t testing.TB, server *natsserver.Server) *bus.Conn {
 	t.Helper()
 	conn, err := server.Open(t.Name())
-	must(t, err)
+	Must(t, err)
 	t.Cleanup(conn.Close)
 	return conn
 }
@@ -68,7 +68,7 @@ func Dial(t testing.TB, server *natsserver.Server) *bus.Conn {
 func Remote(t testing.TB, url string, options ...nats.Option) *bus.Conn {
 	t.Helper()
 	conn, err := bus.Open(url, t.Name(), options...)
-	must(t, err)
+	Must(t, err)
 	t.Cleanup(conn.Close)
 	return conn
 }
@@ -112,7 +112,7 @@ func (fragile) Write(line []byte) (int, error) {
 // stopped stops a started service with the test.
 func stopped(t testing.TB, s *bus.Service, err error) *bus.Service {
 	t.Helper()
-	must(t, err)
+	Must(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
@@ -121,4 +121,12 @@ func stopped(t testing.TB, s *bus.Service, err error) *bus.Service {
 		}
 	})
 	return s
+}
+
+// Must ends the test if there is an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

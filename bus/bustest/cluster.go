@@ -47,7 +47,7 @@ func (c *Cluster) start(t testing.TB) {
 		c.cuts[i], c.cuts[j] = append(c.cuts[i], cut), append(c.cuts[j], cut)
 	}
 	s, err := natsserver.StartNode(t.TempDir(), "127.0.0.1:0", node)
-	must(t, err)
+	Must(t, err)
 	t.Cleanup(s.Stop)
 	c.Nodes, c.Conns = append(c.Nodes, s), append(c.Conns, Dial(t, s))
 }
@@ -66,7 +66,7 @@ func hasProblem(s *natsserver.Server) bool { problem, _ := s.Problem(); return p
 func (c *Cluster) Leader(t testing.TB, stream string) int {
 	t.Helper()
 	s, err := c.Conns[0].JetStream().Stream(t.Context(), stream)
-	must(t, err)
+	Must(t, err)
 	return slices.IndexFunc(c.Nodes, func(n *natsserver.Server) bool { return n.Node() == s.CachedInfo().Cluster.Leader })
 }
 

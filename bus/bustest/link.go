@@ -11,7 +11,7 @@ import (
 func Link(t testing.TB, target string) (address string, cut, heal func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	Must(t, err)
 	l := &link{ended: make(chan struct{})}
 	l.running.Go(func() {
 		for {

@@ -33,7 +33,7 @@ func RestartNode(t testing.TB, o *server.Options) *Node {
 	o.HTTPHost, o.HTTPPort = "127.0.0.1", server.RANDOM_PORT
 	o.NoLog, o.LogFile = false, filepath.Join(t.TempDir(), "log")
 	s, err := server.NewServer(o)
-	must(t, err)
+	Must(t, err)
 	s.ConfigureLogger()
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
@@ -55,7 +55,7 @@ func (n *Node) Violations() []string {
 func (n *Node) CheckReservations(t testing.TB) {
 	t.Helper()
 	z, err := n.Jsz(&server.JSzOptions{Streams: true, Config: true})
-	must(t, err)
+	Must(t, err)
 	reserved := map[server.StorageType]int64{}
 	for _, account := range z.AccountDetails {
 		for _, stream := range account.Streams {

@@ -30,25 +30,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t testing.TB, conn *bus.Conn) *keys.Store {
 	t.Helper()
-	if err := keys.Setup(t.Context(), conn, bucket.Replication{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := audit.Setup(t.Context(), conn.JetStream(), bucket.Replication{}, 0); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, keys.Setup(t.Context(), conn, bucket.Replication{}))
+	bustest.Must(t, audit.Setup(t.Context(), conn.JetStream(), bucket.Replication{}, 0))
 	store, err := keys.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	return store
 }
 
 func create(t testing.TB, s *keys.Store, k keys.Key) (keys.Key, string) {
 	t.Helper()
 	made, secret, err := s.Create(t.Context(), k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	return made, secret
 }
 
@@ -59,20 +51,14 @@ func TestKeysAreAudited(t *testing.T) {
 	s := open(t, conn)
 	ctx := bus.WithOrigin(t.Context(), schemas.Origin{Author: schemas.Author{Message: "the importer"}, Route: "cairn key"})
 	k, _, err := s.Create(ctx, keys.Key{Role: schemas.RoleReader, Tenants: []string{"acme"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	all, _ := create(t, s, keys.Key{Role: schemas.RoleAdmin})
 	two, _ := create(t, s, keys.Key{Role: schemas.RoleReader, Tenants: []string{"acme", "globex"}})
 	for range 2 { // the second time it is revoked
-		if err := s.Revoke(ctx, k.ID); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, s.Revoke(ctx, k.ID))
 	}
 	log, err := audit.Open(t.Context(), conn.JetStream())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	page, err := log.Page(t.Context(), schemas.AuditQuery{Kind: schemas.KindKey})
 	var got []string
 	for _, e := range page.Entries {
@@ -93,9 +79,7 @@ func TestRevokeWithoutAuditLog(t *testing.T) {
 	conn := bustest.Open(t)
 	s := open(t, conn)
 	k, _ := create(t, s, keys.Key{Role: schemas.RoleReader, Tenants: []string{"acme"}})
-	if err := conn.JetStream().DeleteStream(t.Context(), audit.Stream); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, conn.JetStream().DeleteStream(t.Context(), audit.Stream))
 	err := s.Revoke(t.Context(), k.ID)
 	if !errors.Is(err, keys.ErrNotAudited) || !errors.Is(err, bucket.ErrNoStream) {
 		t.Errorf("got %v, want %v and %v", err, keys.ErrNotAudited, bucket.ErrNoStream)
@@ -141,10 +125,8 @@ func TestKeys(t *testing.T) {
 			t.Errorf("a key is %+v", k)
 		}
 	}
-	if err := errors.Join(s.Revoke(t.Context(), made.ID), s.Revoke(t.Context(), made.ID),
-		ring.Refresh(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, errors.Join(s.Revoke(t.Context(), made.ID), s.Revoke(t.Context(), made.ID),
+		ring.Refresh(t.Context())))
 	if _, err := ring.Identify(t.Context(), secret); !errors.Is(err, keys.ErrUnknown) ||
 		!strings.Contains(err.Error(), "revoked") {
 		t.Errorf("a revoked key: %v", err)
@@ -185,9 +167,7 @@ func TestInvalidKeyRecordsAreIgnored(t *testing.T) {
 		record := made
 		c.change(&record)
 		value, err := json.Marshal(record)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		if _, err := conn.JetStream().Publish(t.Context(), "$KV.cairn_keys."+made.ID, value); err != nil {
 			t.Fatal(err)
 		}
@@ -210,9 +190,7 @@ func TestKeyRecordOfAnotherSubject(t *testing.T) {
 	conn := bustest.Open(t)
 	made, secret := create(t, open(t, conn), keys.Key{Role: schemas.RoleAdmin})
 	value, err := json.Marshal(made)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	_, hidden, _ := strings.Cut(secret, made.ID+"_")
 	for _, id := range []string{"a." + made.ID, made.ID + ".a", "a=b"} {
 		if _, err := conn.JetStream().Publish(t.Context(), "$KV.cairn_keys."+id, value); err != nil {
@@ -233,18 +211,12 @@ func TestRingBucketUnavailable(t *testing.T) {
 	_, secret := create(t, s, keys.Key{Role: schemas.RoleReader})
 	edge := bustest.Dial(t, server)
 	ring, late := keys.NewRing(edge, slog.New(slog.DiscardHandler)), keys.NewRing(edge, slog.New(slog.DiscardHandler))
-	if err := ring.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.JetStream().DeleteKeyValue(t.Context(), bucket.Keys); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, ring.Refresh(t.Context()))
+	bustest.Must(t, conn.JetStream().DeleteKeyValue(t.Context(), bucket.Keys))
 	if _, err := ring.Identify(t.Context(), secret); err != nil {
 		t.Errorf("before the first poll: %v", err)
 	}
-	if err := ring.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, ring.Refresh(t.Context()))
 	if _, err := ring.Identify(t.Context(), secret); !errors.Is(err, keys.ErrUnknown) {
 		t.Errorf("of a deleted bucket: %v, want %v", err, keys.ErrUnknown)
 	}
@@ -286,9 +258,7 @@ func TestBucketRollback(t *testing.T) {
 			s := open(t, conn)
 			kept, secret := create(t, s, keys.Key{Role: schemas.RoleReader})
 			server.Stop()
-			if err := os.CopyFS(older, os.DirFS(dir)); err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, os.CopyFS(older, os.DirFS(dir)))
 			start(dir)
 			ring := keys.NewRing(conn, slog.New(slog.DiscardHandler))
 			s = open(t, conn)
@@ -315,9 +285,7 @@ func TestBucketRollback(t *testing.T) {
 					t.Errorf("a key of the bucket: %v", err)
 				}
 			}
-			if err := errors.Join(s.Revoke(t.Context(), kept.ID), ring.Refresh(t.Context())); err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, errors.Join(s.Revoke(t.Context(), kept.ID), ring.Refresh(t.Context())))
 			if _, err := ring.Identify(t.Context(), secret); !errors.Is(err, keys.ErrUnknown) {
 				t.Errorf("a revoked key: %v, want %v", err, keys.ErrUnknown)
 			}
@@ -349,9 +317,7 @@ func TestRingHighLatency(t *testing.T) {
 func distant(t *testing.T, url string, late time.Duration) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	var relays sync.WaitGroup
 	t.Cleanup(relays.Wait)
 	t.Cleanup(func() { _ = l.Close() })

@@ -111,9 +111,7 @@ func TestReplaceNode(t *testing.T) {
 func TestSystemAccount(t *testing.T) {
 	t.Parallel()
 	s, err := natsserver.Start(t.TempDir(), "127.0.0.1:0", natsserver.WithSecurity(natsserver.Security{Secret: "hush"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	t.Cleanup(s.Stop)
 	for user, want := range map[string]error{
 		"hush": members.ErrRefused, "other:hush": members.ErrRefused, "system:hush": members.ErrNoLeader,

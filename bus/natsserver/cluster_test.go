@@ -163,9 +163,7 @@ func TestDirectoryOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
 	server, err := natsserver.Start(n.dirs[0], "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	bucketOf(t, bustest.Dial(t, server), 1)
 	server.Stop()
 	_, err = natsserver.StartNode(n.dirs[0], "127.0.0.1:0",
@@ -185,9 +183,7 @@ func TestInvalidNodeConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	good := natsserver.Cluster{Name: "c", Node: "a", Listen: "127.0.0.1:0", Routes: []string{"nats://127.0.0.1:1"}}
 	server, err := natsserver.StartNode(dir, "127.0.0.1:0", good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	server.Stop()
 	for name, change := range map[string]func(*natsserver.Cluster){
 		"another name":           func(c *natsserver.Cluster) { c.Node = "b" },

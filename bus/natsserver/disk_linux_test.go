@@ -28,9 +28,7 @@ func TestNodeWithFullDisk(t *testing.T) {
 	for i, dir := range []string{t.TempDir(), t.TempDir(), filepath.Join(disk, "data")} {
 		node, err := natsserver.StartNode(dir, "127.0.0.1:0", natsserver.Cluster{Name: "c", Listen: ports[i], Routes: ports},
 			natsserver.WithRecovery(func() { close(recovered) }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		t.Cleanup(node.Stop)
 		nodes = append(nodes, node)
 	}
@@ -46,9 +44,7 @@ func TestNodeWithFullDisk(t *testing.T) {
 	for block := make([]byte, 4<<10); err == nil; {
 		_, err = file.Write(block)
 	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, file.Close())
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
@@ -62,9 +58,7 @@ func TestNodeWithFullDisk(t *testing.T) {
 		}
 		return nil
 	})
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, os.Remove(filler))
 	<-recovered
 }
 
@@ -74,9 +68,7 @@ func TestStreamsAreChangedOnASmallerDisk(t *testing.T) {
 	t.Parallel()
 	disk := bustest.MountDisk(t)
 	before := reserve(t, filepath.Join(disk, "data"))
-	if err := os.WriteFile(filepath.Join(disk, "other"), make([]byte, 32<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, os.WriteFile(filepath.Join(disk, "other"), make([]byte, 32<<20), 0o600))
 	if after := reserve(t, filepath.Join(disk, "data")); after <= 0 || after > before*3/4 {
 		t.Errorf("the storage limit was %d bytes, and is %d on half of the disk", before, after)
 	}
@@ -86,14 +78,10 @@ func TestStreamsAreChangedOnASmallerDisk(t *testing.T) {
 func reserve(t *testing.T, dir string) int64 {
 	t.Helper()
 	s, err := natsserver.Start(dir, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	defer s.Stop()
 	conn, err := s.Open("test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	defer conn.Close()
 	if _, err := conn.JetStream().CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{
 		Name: "s", MaxBytes: s.StorageLimit(),

@@ -21,9 +21,7 @@ func TestServerWithSecurity(t *testing.T) {
 	server, err := natsserver.Start(t.TempDir(), "127.0.0.1:0",
 		natsserver.WithSecurity(natsserver.Security{Secret: "s3cret", Cert: cert, Key: key,
 			Log: slog.New(slog.DiscardHandler)}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	t.Cleanup(server.Stop)
 	inside, err := server.Open("inside")
 	if err != nil || !inside.Connected() {
@@ -64,9 +62,7 @@ func TestEncryptedRoutes(t *testing.T) {
 			natsserver.Cluster{Name: "c", Listen: ports[i], Routes: routes},
 			natsserver.WithSecurity(natsserver.Security{Cert: files[0], Key: files[1], CA: files[0],
 				Log: slog.New(slog.DiscardHandler)}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		t.Cleanup(s.Stop)
 		nodes = append(nodes, s)
 	}

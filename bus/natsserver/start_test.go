@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"cairn/bus/bustest"
 	"cairn/bus/natsserver"
 )
 
@@ -13,9 +14,7 @@ func TestFailedStartLeavesNoDirectory(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	defer func() { _ = l.Close() }()
 	s, err := natsserver.Start("", l.Addr().String())
 	if err == nil || s != nil {

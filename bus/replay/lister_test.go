@@ -25,9 +25,7 @@ func everyRun(string) bool { return true }
 func TestListsAreLimited(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
-	if err := replay.Setup(t.Context(), js, stored, bucket.Replication{}); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, replay.Setup(t.Context(), js, stored, bucket.Replication{}))
 	l := replay.NewLister()
 	if !l.Reads("acme") {
 		t.Fatal("the first list was refused")
@@ -52,9 +50,7 @@ func TestEndedRunsAreCached(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
 	setup := func() {
-		if err := replay.Setup(t.Context(), js, stored, bucket.Replication{}); err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, replay.Setup(t.Context(), js, stored, bucket.Replication{}))
 	}
 	setup()
 	var reads atomic.Int64
@@ -64,9 +60,7 @@ func TestEndedRunsAreCached(t *testing.T) {
 	l := replay.NewLister()
 	list := func() (states string) {
 		runs, err := l.List(t.Context(), js, replay.Query{Events: stored, Owned: everyRun})
-		if err != nil {
-			t.Fatal(err)
-		}
+		bustest.Must(t, err)
 		for _, run := range runs {
 			states += run.Name + " " + run.State
 		}
@@ -87,9 +81,7 @@ func TestEndedRunsAreCached(t *testing.T) {
 			t.Errorf("listed %q, want a run that has ended", got)
 		}
 	}
-	if err := js.DeleteStream(t.Context(), "runs"); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, js.DeleteStream(t.Context(), "runs"))
 	setup()
 	if got := list(); got != "" {
 		t.Errorf("listed %q after its events have expired", got)

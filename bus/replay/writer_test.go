@@ -22,9 +22,7 @@ import (
 func TestCloseWaitsForQueries(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
-	if err := replay.Setup(t.Context(), js, stored, bucket.Replication{}); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, replay.Setup(t.Context(), js, stored, bucket.Replication{}))
 	for range 200 {
 		w := replay.NewWriter(t.Context(), js, replay.Target{
 			Location: replay.Location{Stream: "runs", Subject: "runs.a"}, Share: admission.NewPool(1 << 20), Log: slog.Default(),
@@ -54,9 +52,7 @@ func TestCloseWaitsForQueries(t *testing.T) {
 func TestRunsTakeShare(t *testing.T) {
 	t.Parallel()
 	js := bustest.Open(t).JetStream()
-	if err := replay.Setup(t.Context(), js, stored, bucket.Replication{}); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, replay.Setup(t.Context(), js, stored, bucket.Replication{}))
 	pool := admission.NewPool(10 << 10) // 8 KiB for a single tenant
 	var lines bytes.Buffer
 	log := slog.New(bus.LogHandler(slog.NewTextHandler(&lines, nil)))
@@ -70,9 +66,7 @@ func TestRunsTakeShare(t *testing.T) {
 		w.Close()
 		for r := replay.NewReader(js, replay.Location{Stream: "runs", Subject: "runs." + name}); ; {
 			e, ok, err := r.Next(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			bustest.Must(t, err)
 			if !ok {
 				if !r.Found() {
 					return []string{"not stored"}

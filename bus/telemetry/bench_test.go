@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"cairn/bus/bustest"
 	"cairn/bus/telemetry"
 )
 
@@ -22,9 +23,7 @@ func BenchmarkRequest(b *testing.B) {
 		b.Setenv("OTEL_TRACES_SAMPLER", "parentbased_traceidratio")
 		b.Setenv("OTEL_TRACES_SAMPLER_ARG", "0.01")
 		flush, err := telemetry.Trace(b.Context(), "bench", "1", slog.New(slog.DiscardHandler))
-		if err != nil {
-			b.Fatal(err)
-		}
+		bustest.Must(b, err)
 		defer flush(context.Background())
 		request(b)
 	})

@@ -15,6 +15,7 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"cairn/bus/bustest"
 	"cairn/bus/telemetry"
 )
 
@@ -83,9 +84,7 @@ func start(t *testing.T, status int, env ...string) (*collectorStub, *strings.Bu
 	}
 	var lines strings.Builder
 	flush, err := telemetry.Trace(t.Context(), "test", "1", slog.New(slog.NewTextHandler(&lines, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	return c, &lines, func() { flush(context.Background()) }
 }
 
@@ -168,9 +167,7 @@ func TestModelOf(t *testing.T) {
 func TestMemoryBudget(t *testing.T) {
 	telemetry.MemoryBudget("test", 10, func() int64 { return 3 })
 	families, err := telemetry.Registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bustest.Must(t, err)
 	got := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.Metric {
