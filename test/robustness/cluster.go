@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 
 	"cairn/bus"
 	"cairn/bus/bucket"
+	"cairn/bus/bustest"
 	"cairn/bus/members"
 	"cairn/bus/natsserver"
 	"cairn/schemas"
@@ -40,7 +40,7 @@ type cluster struct {
 	httpAddr     [nodes]string
 	natsAddr     [nodes]string
 	routeAddr    [nodes]string
-	links        [nodes][nodes]*link // from, to
+	links        [nodes][nodes]*bustest.Proxy // from, to
 	procs        [nodes]process
 	parts        []*process // further processes, see startRoles
 	clocks       []clock    // of the nodes; none: the clock of this machine
@@ -53,12 +53,10 @@ func newCluster(program, dir string, flags ...string) (*cluster, error) {
 	for i := range nodes {
 		c.names[i] = "node" + strconv.Itoa(i)
 		for _, address := range []*string{&c.httpAddr[i], &c.natsAddr[i], &c.routeAddr[i]} {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
+			var err error
+			if *address, err = bustest.UnusedAddress(); err != nil {
 				return nil, err
 			}
-			*address = l.Addr().String()
-			defer func() { _ = l.Close() }() // keeps the port until all addresses are allocated
 		}
 	}
 	for i := range nodes {
@@ -67,7 +65,7 @@ func newCluster(program, dir string, flags ...string) (*cluster, error) {
 				continue
 			}
 			var err error
-			if c.links[i][j], err = newLink(c.routeAddr[j]); err != nil {
+			if c.links[i][j], err = bustest.OpenProxy(c.routeAddr[j]); err != nil {
 				return nil, errors.Join(err, c.close())
 			}
 		}
@@ -102,7 +100,7 @@ func (c *cluster) command(i int) *exec.Cmd {
 	var routes []string
 	for _, l := range c.links[i] {
 		if l != nil {
-			routes = append(routes, l.listener.Addr().String())
+			routes = append(routes, l.Address())
 		}
 	}
 	// Gossiped routes are unreachable, so that all traffic goes through links.
@@ -137,18 +135,18 @@ func (c *cluster) addClocks() error {
 func (c *cluster) data(i int) string { return filepath.Join(c.directory(i), "data") }
 
 // cutOutbound stops the traffic from the node to the others until heal.
-func (c *cluster) cutOutbound(i int) { c.cut(i, forward, backward) }
+func (c *cluster) cutOutbound(i int) { c.cut(i, bustest.Forward, bustest.Backward) }
 
 // cutInbound stops the traffic from the others to the node until heal.
-func (c *cluster) cutInbound(i int) { c.cut(i, backward, forward) }
+func (c *cluster) cutInbound(i int) { c.cut(i, bustest.Backward, bustest.Forward) }
 
 // cut cuts the links from the node in the direction own, and those to it in the
 // direction others.
-func (c *cluster) cut(i int, own, others direction) {
+func (c *cluster) cut(i int, own, others bustest.Direction) {
 	for j := range nodes {
 		if i != j {
-			c.links[i][j].cut(own)
-			c.links[j][i].cut(others)
+			c.links[i][j].Cut(own)
+			c.links[j][i].Cut(others)
 		}
 	}
 }
@@ -210,7 +208,7 @@ func (c *cluster) heal() {
 	for _, row := range c.links {
 		for _, l := range row {
 			if l != nil {
-				l.heal()
+				l.Heal()
 			}
 		}
 	}
@@ -359,7 +357,7 @@ func (c *cluster) close() error {
 	for _, row := range c.links {
 		for _, l := range row {
 			if l != nil {
-				errs = append(errs, l.close())
+				errs = append(errs, l.Close())
 			}
 		}
 	}
