@@ -155,18 +155,10 @@ func MessageID(ctx context.Context, msg *nats.Msg) string {
 	return id
 }
 
+// attempt sends the message once, and returns its sequence. A stand-alone server whose disk is full does not reply to
+// it, but it still replies to a message that follows and that it refuses because of its expected sequence. Then the
+// error is errStoreFailed.
 func attempt(ctx context.Context, js jetstream.JetStream, msg *nats.Msg, timeout time.Duration) (uint64, error) {
-	ack, err := publish(ctx, js, msg, timeout)
-	if err != nil {
-		return 0, err
-	}
-	return ack.Sequence, nil
-}
-
-// publish sends the message once. A stand-alone server whose disk is full does not reply to it, but it still replies to
-// a message that follows and that it refuses because of its expected sequence. Then the error is errStoreFailed.
-func publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg,
-	timeout time.Duration) (*jetstream.PubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var skipped atomic.Bool
@@ -181,10 +173,13 @@ func publish(ctx context.Context, js jetstream.JetStream, msg *nats.Msg,
 		}).Stop()
 	}
 	ack, err := js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
-	if timedOut(err) && skipped.Load() {
+	switch {
+	case err == nil:
+		return ack.Sequence, nil
+	case timedOut(err) && skipped.Load():
 		err = errStoreFailed
 	}
-	return ack, err
+	return 0, err
 }
 
 // duplicateInProcess is the error code for a duplicate of a message that is not stored yet
