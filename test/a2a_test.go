@@ -47,13 +47,9 @@ func (c *client) agent(t testing.TB) *a2aclient.Client {
 	t.Helper()
 	h := &http.Client{Transport: withCredential{c}}
 	card, err := agentcard.NewResolver(h).Resolve(t.Context(), c.base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	agent, err := a2aclient.NewFromCard(t.Context(), card, a2aclient.WithJSONRPCTransport(h))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = agent.Destroy() })
 	return agent
 }

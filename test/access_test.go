@@ -51,9 +51,7 @@ func (c *client) withRole(t testing.TB, role schemas.Role, tenants ...string) *c
 		tenants[i] = c.named(tenant)
 	}
 	key, err := c.createKey(role, tenants...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c.with(key)
 }
 
@@ -156,19 +154,13 @@ func TestCredentialTenants(t *testing.T) {
 func TestExpiredAndRevokedKeys(t *testing.T) {
 	everywhere(t, authenticated, func(t *testing.T, c *client) {
 		made, secret, err := c.makeKey(keys.Key{Role: schemas.RoleReader, Tenants: []string{c.word}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		revoked := c.with(secret)
 		revoked.call(t, "GET /skills", "").expect(t, 200, "", "")
-		if err := c.withKeys(func(ctx context.Context, s *keys.Store) error { return s.Revoke(ctx, made.ID) }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.withKeys(func(ctx context.Context, s *keys.Store) error { return s.Revoke(ctx, made.ID) }))
 		wait.Until(t, "a revoked key is refused", func() bool { return revoked.call(t, "GET /skills", "").status == 401 })
 		_, secret, err = c.makeKey(keys.Key{Role: schemas.RoleReader, Expires: time.Now().Add(-time.Second)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c.with(secret).call(t, "GET /skills", "").expect(t, 401, "CE-006", "")
 	})
 }
@@ -178,20 +170,14 @@ func TestExpiredAndRevokedKeys(t *testing.T) {
 func TestStreamOfRevokedKey(t *testing.T) {
 	everywhere(t, authenticated, func(t *testing.T, c *client) {
 		made, secret, err := c.makeKey(keys.Key{Role: schemas.RoleAnalyst, Tenants: []string{c.word}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, brief, err := c.makeKey(keys.Key{Role: schemas.RoleAnalyst, Tenants: []string{c.word},
 			Expires: time.Now().Add(2 * time.Second)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		received := question(text(script{Say: "some words ", Await: c.word}), estate, `"on_disconnect":"continue"`)
 		revoked, expired := c.with(secret).follow(t, received), c.with(brief).follow(t, received)
 		revoked.until(t, "some words ")
-		if err := c.withKeys(func(ctx context.Context, s *keys.Store) error { return s.Revoke(ctx, made.ID) }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.withKeys(func(ctx context.Context, s *keys.Store) error { return s.Revoke(ctx, made.ID) }))
 		for name, s := range map[string]*stream{"revoked": revoked, "expired": expired} {
 			rest := s.rest(t)
 			if n := len(rest); n < 2 || rest[n-2].kind != "error" || !strings.Contains(rest[n-2].data, "AN-401") {

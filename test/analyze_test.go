@@ -96,9 +96,7 @@ func TestAnalysisBodyLimit(t *testing.T) {
 		}
 		c.call(t, analyze, body+" ").expect(t, 413, "AN-413", "")
 		res, err := c.send(t.Context(), analyze, chunked{strings.NewReader(body + " ")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() { _ = res.Body.Close() }()
 		if res.StatusCode != 413 {
 			t.Errorf("a body of unknown length that is too large: %d, want 413", res.StatusCode)

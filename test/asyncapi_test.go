@@ -25,9 +25,7 @@ func TestAsyncAPIMatchesEndpoints(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		text := c.do(t, "GET /asyncapi.json", "").body
 		var document asyncAPI
-		if err := json.Unmarshal([]byte(text), &document); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(text), &document))
 		var want, got []string
 		for subject, o := range document.Operations {
 			if o.Action == "receive" && subject != "cairn.render" { // its service runs only with --render
@@ -41,9 +39,7 @@ func TestAsyncAPIMatchesEndpoints(t *testing.T) {
 				t.Fatal(service, err)
 			}
 			var info micro.Info
-			if err := json.Unmarshal(msg.Data, &info); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(msg.Data, &info))
 			for _, e := range info.Endpoints {
 				got = append(got, e.Subject)
 				document.compare(t, e)

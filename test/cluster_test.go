@@ -214,9 +214,7 @@ func TestGrowFromOneNodeToThree(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cairn.backup")
 	m.operate(1, "backup", file)
 	m.list[1].Terminate()
-	if err := m.list[1].Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.list[1].Wait())
 	node := m.up(1, "--cluster", "test", "--cluster-listen", m.routes[1], "--routes", m.routes[0], "--insecure")
 	if err := node.Wait(); err == nil || !strings.Contains(node.Stderr.String(), "restore a backup") {
 		t.Errorf("a cluster node started with the data of a stand-alone one: %v, want an error", err)

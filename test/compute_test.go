@@ -96,9 +96,7 @@ func TestComputations(t *testing.T) {
 func (c *client) compute(t testing.TB, tool, input, context string) map[string]any {
 	t.Helper()
 	var arguments map[string]any
-	if err := json.Unmarshal([]byte(input), &arguments); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(input), &arguments))
 	events := c.analyze(t, question(text(script{Calls: []toolCall{{tool, arguments}}, Say: "done"}), context))
 	inOrder(t, kindsOf(events))
 	results := all(events, "tool_result")

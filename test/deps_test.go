@@ -213,9 +213,7 @@ func TestLibraryImports(t *testing.T) {
 func TestNestedLibraryImports(t *testing.T) {
 	t.Parallel()
 	file, err := os.ReadFile("../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, library := range nestedLibraries {
 		if strings.Contains(string(file), "\t"+library) {
 			t.Errorf("go.mod requires %s, which only nested modules may require", library)
@@ -243,9 +241,7 @@ func packages(t *testing.T) (list []source) {
 		}
 		for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
 			var p source
-			if err := d.Decode(&p); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.Decode(&p))
 			list = append(list, p)
 		}
 	}
@@ -256,9 +252,7 @@ func packages(t *testing.T) (list []source) {
 func modules(t *testing.T) []string {
 	t.Helper()
 	file, err := os.ReadFile("../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	nested := regexp.MustCompile(`(?m)^MODULES := (.*)$`).FindSubmatch(file)
 	if nested == nil {
 		t.Fatal("the Makefile lists no MODULES")

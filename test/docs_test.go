@@ -63,9 +63,7 @@ func TestOpenAPIListsRoutes(t *testing.T) {
 func TestGuaranteesHaveTests(t *testing.T) {
 	t.Parallel()
 	policy, err := os.ReadFile("../.github/SECURITY.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, guarantees, _ := strings.Cut(string(policy), "\n| guarantee |")
 	compareGuarantees(t, "| guarantee |"+guarantees)
 	defined := map[string]bool{}
@@ -79,9 +77,7 @@ func TestGuaranteesHaveTests(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rows := 0
 	for line := range strings.Lines(string(policy)) {
 		cells := strings.Split(line, "|")
@@ -109,9 +105,7 @@ func compareGuarantees(t *testing.T, table string) {
 	t.Helper()
 	const file, begin, end = "../edge/docs/security.md", "<!-- guarantees -->\n", "<!-- end of guarantees -->\n"
 	manual, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	head, rest, ok1 := strings.Cut(string(manual), begin)
 	_, tail, ok2 := strings.Cut(rest, end)
 	if !ok1 || !ok2 {
@@ -119,9 +113,7 @@ func compareGuarantees(t *testing.T, table string) {
 	}
 	want := head + begin + table + end + tail
 	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(want), 0o644))
 	} else if string(manual) != want {
 		t.Errorf("%s is out of date: go test ./test -run Guarantees -update", file)
 	}

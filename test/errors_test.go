@@ -51,9 +51,7 @@ func TestBodyLimit(t *testing.T) {
 			c.call(t, "POST "+path, fits+" ").expect(t, 413, "CE-002", "")
 		}
 		res, err := c.send(t.Context(), "POST /register/tool", endless{}) // no Content-Length
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() { _ = res.Body.Close() }()
 		if res.StatusCode != http.StatusRequestEntityTooLarge {
 			t.Errorf("an endless body: %d, want 413", res.StatusCode)

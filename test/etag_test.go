@@ -142,9 +142,7 @@ func TestPreconditionOverNATS(t *testing.T) {
 		nc := c.dial(t)
 		for _, want := range []string{"", "412"} {
 			reply, err := nc.RequestMsg(msg, 10*time.Second)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := reply.Header.Get("Nats-Service-Error-Code"); got != want {
 				t.Errorf("got %q, want %q: %s", got, want, reply.Data)
 			}
@@ -167,9 +165,7 @@ func TestMalformedHeadersOverNATS(t *testing.T) {
 			msg.Data = []byte(c.named(row.body))
 			msg.Header.Set(row.header, row.value)
 			reply, err := nc.RequestMsg(msg, 10*time.Second)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !strings.Contains(string(reply.Data), row.want) {
 				t.Errorf("%s with %s: %s: got %s, want %s", row.subject, row.header, row.value, reply.Data, row.want)
 			}

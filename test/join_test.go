@@ -59,9 +59,7 @@ func TestWorkerJoins(t *testing.T) {
 func (c *client) publish(t testing.TB, nc *nats.Conn, n int) {
 	t.Helper()
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range n {
 		id, purpose := fmt.Sprintf("$.n%d", i), fmt.Sprintf("description of number %d", i)
 		if i == n-1 {

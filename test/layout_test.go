@@ -81,9 +81,7 @@ var (
 func TestArchitectureNamesExist(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../edge/docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files, count := tracked(t), 0
 	for line := range strings.Lines(string(text)) {
 		directory := ""
@@ -137,9 +135,7 @@ func declares(t *testing.T, file, name string) bool {
 func declarations(t *testing.T, path string) map[string]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", path), nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	names := map[string]string{}
 	for _, d := range file.Decls {
 		switch d := d.(type) {
@@ -194,9 +190,7 @@ func TestNamesAreNouns(t *testing.T) {
 			continue
 		}
 		file, err := parser.ParseFile(files, filepath.Join("..", path), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {
 			for _, name := range defined(n) {
 				if slices.Contains(prepositions, name.Name) {

@@ -15,9 +15,7 @@ func TestModelContextTagsAndVersions(t *testing.T) {
 		call := func(tool string, args map[string]any, want string) string {
 			t.Helper()
 			result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			text := result.Content[0].(*mcp.TextContent).Text
 			if !strings.Contains(text, want) {
 				t.Errorf("%s %v: got %s, want %q", tool, args, text, want)

@@ -84,17 +84,13 @@ func TestModelContextProbes(t *testing.T) {
 		return slices.ContainsFunc(mcpProbes, func(p probe) bool { return strings.Contains(p.body, text) })
 	}
 	for tool, err := range session.Tools(t.Context(), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !probed(`"name":"` + tool.Name + `"`) {
 			t.Errorf("the tool %s has no isolation probe", tool.Name)
 		}
 	}
 	for template, err := range session.ResourceTemplates(t.Context(), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if prefix, _, _ := strings.Cut(template.URITemplate, "{"); !probed(`"uri":"` + prefix) {
 			t.Errorf("the resource template %s has no isolation probe", template.URITemplate)
 		}
@@ -123,9 +119,7 @@ func (c *client) modelContext(t testing.TB) *mcp.ClientSession {
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
 		&mcp.StreamableClientTransport{Endpoint: c.base + "/mcp", HTTPClient: &http.Client{Transport: withCredential{c}},
 			MaxRetries: -1}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	return session
 }
@@ -382,9 +376,7 @@ func TestModelContextPrompts(t *testing.T) {
 	s := owner.modelContext(t)
 	var got []string
 	for p, err := range s.Prompts(t.Context(), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if strings.HasPrefix(p.Name, c.word+".") {
 			got = append(got, p.Name)
 		}

@@ -19,9 +19,7 @@ func TestNamesHavePrefix(t *testing.T) {
 			t.Fatalf("watch: status %d", watch.res.StatusCode)
 		}
 		js, err := jetstream.New(c.dial(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var names []string
@@ -29,9 +27,7 @@ func TestNamesHavePrefix(t *testing.T) {
 		for info := range streams.Info() {
 			names = append(names, strings.TrimPrefix(info.Config.Name, "KV_"))
 			stream, err := js.Stream(ctx, info.Config.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			consumers := stream.ConsumerNames(ctx)
 			for name := range consumers.Name() {
 				names = append(names, name)

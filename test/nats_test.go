@@ -16,9 +16,7 @@ import (
 func (s *system) dial(t testing.TB) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(s.nats)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		closed := make(chan struct{})
 		nc.SetClosedHandler(func(*nats.Conn) { close(closed) })
@@ -30,9 +28,7 @@ func (s *system) dial(t testing.TB) *nats.Conn {
 
 func flush(t testing.TB, nc *nats.Conn) {
 	t.Helper()
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nc.Flush())
 }
 
 // answerWith replies to all requests on the subject with the body and headers.
@@ -47,9 +43,7 @@ func answerWith(t testing.TB, nc *nats.Conn, subject, body string, headers ...st
 		}
 		_ = nc.PublishMsg(reply) // seen as a timeout by the test
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	flush(t, nc)
 }
 
@@ -133,13 +127,9 @@ func TestAnalysisOverNATS(t *testing.T) {
 		nc := c.dial(t)
 		inbox := nc.NewInbox()
 		events, err := nc.SubscribeSync(inbox)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := nc.PublishRequest("cairn.analyze", inbox,
-			[]byte(question("How many hosts per site?", estate))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, nc.PublishRequest("cairn.analyze", inbox,
+			[]byte(question("How many hosts per site?", estate))))
 		var kinds []string
 		for last := ""; last != "done"; {
 			msg, err := events.NextMsg(10 * time.Second)
@@ -188,9 +178,7 @@ func TestRequestIDOverNATS(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		nc := c.dial(t)
 		seen, err := nc.SubscribeSync("cairn.resolve.template")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		flush(t, nc)
 		c.call(t, "POST /resolve/template", `{"skill_id":"$.a"}`, "X-Request-Id: id-"+c.word).expect(t, 404, "CE-031", "")
 		for {

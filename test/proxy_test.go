@@ -49,9 +49,7 @@ type proxy struct {
 func newProxy(t testing.TB, server string) *proxy {
 	t.Helper()
 	target, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &proxy{url: "http://127.0.0.1:0", target: target, transport: &http.Transport{MaxIdleConnsPerHost: 16},
 		mode:    refused,
 		changed: make(chan struct{})}
@@ -81,9 +79,7 @@ func (p *proxy) setMode(t testing.TB, m mode) {
 		p.server = nil
 	case m != refused && p.server == nil:
 		listener, err := net.Listen("tcp", strings.TrimPrefix(p.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p.url = "http://" + listener.Addr().String()
 		server := &http.Server{Handler: p, ErrorLog: log.New(io.Discard, "", 0)}
 		p.server = server

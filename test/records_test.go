@@ -395,13 +395,9 @@ func TestRecordUsage(t *testing.T) {
 func (c *client) retained(t *testing.T, revision string) {
 	t.Helper()
 	put, err := schemas.ParseConsistencyToken(revision)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	js, err := jetstream.New(c.dial(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wait.Until(t, "the history has revision "+revision, func() bool {
 		s, err := js.Stream(t.Context(), "cairn_history")
 		return err == nil && s.CachedInfo().State.LastSeq >= put.Revision

@@ -23,9 +23,7 @@ func TestRealRelease(t *testing.T) {
 	}
 	t.Parallel()
 	manual, err := os.ReadFile("../edge/docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	verify := verification.FindString(string(manual))
 	if verify == "" {
 		t.Fatal("the manual has no command that verifies a release")
@@ -84,9 +82,7 @@ func checkMaterials(t *testing.T, file string) {
 		}
 		Components []struct{ Name, Version string }
 	}
-	if err := json.Unmarshal([]byte(read(t, file)), &bill); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(read(t, file)), &bill))
 	if bill.Metadata.Component.Version != "v1.2.3" {
 		t.Errorf("the bill of materials is that of %+v", bill.Metadata.Component)
 	}
@@ -105,15 +101,11 @@ func checkMaterials(t *testing.T, file string) {
 func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
 func write(t *testing.T, file, text string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o755)))
 }

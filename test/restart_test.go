@@ -26,9 +26,7 @@ func TestRestart(t *testing.T) {
 			before.do(t, "DELETE /register/skill/$.removed", "")
 			before.do(t, "POST /tags/write", `{"request_id":"$","flow":"f","tags":{"x":1}}`)
 			before.do(t, "POST /tags/write", `{"request_id":"$short","flow":"f","ttl_seconds":1}`)
-			if err := before.stop(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, before.stop())
 			c := newClient(t, start(t, top, setup{data: data}))
 			c.word = before.word
 			var rows []row
@@ -87,9 +85,7 @@ func TestNATSRestart(t *testing.T) {
 			}
 			theModel.released.set(c.word)
 
-			if err := c.revive(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.revive())
 			waiting.Wait()
 			wait.Until(t, "the system is healthy again", func() bool {
 				a := c.call(t, "GET /health", "")

@@ -76,9 +76,7 @@ func TestWorkerKilled(t *testing.T) {
 	}
 	c.call(t, analyze, question("q", "{}")).expect(t, 503, "AN-503", "")
 	c.workers[0] = launch(dead.Cmd.Path, dead.Cmd.Args[1:]...)
-	if err := c.workers[0].WaitReady(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.workers[0].WaitReady())
 	inOrder(t, kindsOf(c.analyze(t, question(text(script{Say: "as before"}), estate))))
 }
 

@@ -34,17 +34,14 @@ func TestManyStreams(t *testing.T) {
 func serveWords(t *testing.T, server string, slots, words int) {
 	t.Helper()
 	s := bustest.Slots(t, bustest.Remote(t, server), "analyze", slots)
-	err := bus.Analyze.Serve(s, func(_ context.Context, ask schemas.Analysis, to bus.Sender) error {
+	must(t, bus.Analyze.Serve(s, func(_ context.Context, ask schemas.Analysis, to bus.Sender) error {
 		for i := range words {
 			if err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprintf("%s-%d ", ask.Query, i)}); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // readStream reads an answer of talk and validates its events.

@@ -122,9 +122,7 @@ func TestTraces(t *testing.T) {
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
 	s, err := serverOf(setup{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.server.Stop)
 	run := func(args ...string) *cairntest.Process {
 		args = append(args, "--nats", s.nats, "--log-format", "json", "--log-level", "debug")

@@ -29,16 +29,12 @@ var later = []struct{ file, before, after string }{
 func buildLater(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var changes []cairntest.Change
 	for _, l := range later {
 		changes = append(changes, cairntest.Change{File: filepath.Join(root, l.file), Before: l.before, After: l.after})
 	}
 	program := filepath.Join(t.TempDir(), "cairn")
-	if err := cairntest.BuildChanged(program, changes); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cairntest.BuildChanged(program, changes))
 	return program
 }

@@ -28,9 +28,7 @@ func TestRollingUpgrade(t *testing.T) {
 	now := cairntest.Program(t)
 	then := buildLater(t)
 	s, err := serverOf(setup{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.server.Stop)
 	u := &upgrade{service: &service{sending: map[string]*sync.WaitGroup{}}, nats: s.nats}
 	t.Cleanup(func() {
@@ -82,18 +80,14 @@ type upgrade struct {
 func (u *upgrade) worker(t *testing.T, program string, i int) *cairntest.Process {
 	t.Helper()
 	p := launch(program, append([]string{"worker", "--nats", u.nats, "--model", "offline:"}, upgradeRoles[i]...)...)
-	if err := p.WaitReady(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.WaitReady())
 	return p
 }
 
 func (u *upgrade) newEdge(t *testing.T, program string) *cairntest.Process {
 	t.Helper()
 	p := launch(program, "edge", "--nats", u.nats, "--http", "127.0.0.1:0")
-	if err := p.WaitReady(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.WaitReady())
 	return p
 }
 

@@ -171,9 +171,7 @@ func TestWatchOverNATS(t *testing.T) {
 		conn := bustest.Remote(t, c.nats)
 		var got []string
 		for e, err := range bus.Watch.Forward(ctx, conn, []byte(c.named(`{"prefix":"$.","kind":"tool","labels":"of=$"}`))) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var change schemas.RecordChange
 			if err := json.Unmarshal(e.Data, &change); err != nil || change.Revision == "" {
 				t.Fatalf("%s %s: %v", e.Type, e.Data, err)

@@ -21,16 +21,12 @@ import (
 func do(t *testing.T, method, url, key, body string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
 	res, text, err := exchange(http.DefaultClient, req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return res, text
 }
 
@@ -54,9 +50,7 @@ func gauge(t *testing.T, p *cairntest.Process, key, name string) float64 {
 		t.Fatalf("GET /metrics: %d without %s", res.StatusCode, name)
 	}
 	v, err := strconv.ParseFloat(match[1], 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return v
 }
 

@@ -22,9 +22,7 @@ func TestConnectionsLeaveFileDescriptors(t *testing.T) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}, Timeout: 10 * time.Second}
 	for range 600 {
 		conn, err := dialer.Dial("tcp", strings.TrimPrefix(p.URL(), "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 		_, _ = io.WriteString(conn, "GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n") // fails when the connection is refused

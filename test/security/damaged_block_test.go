@@ -42,9 +42,7 @@ func TestDamagedBlock(t *testing.T) {
 				copy(block[end-8:end], "\xff\xff\xff\xff\xff\xff\xff\xff")
 				err = os.WriteFile(file, block, 0o600)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			p = cairntest.Up(t, "--data", data)
 			wantHealth(t, p.URL(), func(body string) bool {
 				return strings.Contains(body, fmt.Sprintf("bucket cairn_catalog has lost messages: about %d,", row.lost))

@@ -59,9 +59,7 @@ func TestFullDisk(t *testing.T) {
 	if status, body := resolve(reader, 0); status != http.StatusOK {
 		t.Errorf("resolve a skill: got %d %s", status, body)
 	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filler))
 	wait.Success(t, func() error { return registerAfter(url) })
 	for n := range registered {
 		if status, body := resolve(url, n); status != http.StatusOK {
@@ -79,9 +77,7 @@ func TestFileSizeLimit(t *testing.T) {
 	url := "http://" + address
 	limit := func(bytes uint64) {
 		limits := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
-		if err := unix.Prlimit(p.Cmd.Process.Pid, unix.RLIMIT_FSIZE, &limits, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unix.Prlimit(p.Cmd.Process.Pid, unix.RLIMIT_FSIZE, &limits, nil))
 	}
 	limit(5 << 20)
 	if _, status, body := registerUntilRefused(t, url); status != http.StatusServiceUnavailable ||
@@ -117,9 +113,7 @@ func TestFullDiskOfNATS(t *testing.T) {
 		t.Errorf("record %d: got %d %s, want 503: %s", n, status, body, reason)
 	}
 	wantHealth(t, url, func(body string) bool { return strings.Contains(body, "register: "+problem) })
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filler))
 	options.Port = node.Addr().(*net.TCPAddr).Port
 	node.Shutdown()
 	node.WaitForShutdown()
@@ -160,11 +154,7 @@ func registerAfter(url string) error {
 func fill(t *testing.T, disk, name string) {
 	t.Helper()
 	var space syscall.Statfs_t
-	if err := syscall.Statfs(disk, &space); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Statfs(disk, &space))
 	data := make([]byte, int64(space.Bavail)*space.Bsize-1<<20)
-	if err := os.WriteFile(name, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(name, data, 0o600))
 }

@@ -43,9 +43,7 @@ func TestDrainDeadline(t *testing.T) {
 			})
 			t.Cleanup(running.Wait)
 			wait.Until(t, "the model answers", func() bool { return model.Waiting() > 0 })
-			if err := p.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Cmd.Process.Signal(syscall.SIGTERM))
 			select {
 			case <-p.Exited():
 			case <-time.After(15 * time.Second): // 3 s are guaranteed
@@ -68,9 +66,7 @@ func TestDrainDeadline(t *testing.T) {
 func fillPipe(t *testing.T, pipe *os.File) {
 	t.Helper()
 	raw, err := pipe.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	err = raw.Control(func(fd uintptr) {
 		// The mode is shared with the process, which expects a pipe that blocks.
 		if err = syscall.SetNonblock(int(fd), true); err != nil {
@@ -87,9 +83,7 @@ func fillPipe(t *testing.T, pipe *os.File) {
 			err = nil
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // TestDrainDeadlineIgnoringContext checks that a process exits after its drain deadline even if its
@@ -118,27 +112,21 @@ func TestDrainDeadlineIgnoringContext(t *testing.T) {
 			}
 			out, errs := pipes[0], pipes[1]
 			cmd.Stdout, cmd.Stderr = out.write, errs.write
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cmd.Start())
 			exited := make(chan error, 1)
 			go func() { exited <- cmd.Wait() }()
 			t.Cleanup(func() { _ = cmd.Process.Kill() }) // fails if it has exited
 			lines := bufio.NewScanner(out.read)
 			for lines.Scan() && !strings.Contains(lines.Text(), "Press Ctrl-C") { // the end of the report
 			}
-			if err := lines.Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, lines.Err())
 			fillPipe(t, out.write)
 			_ = out.write.Close()
 			if row.stderr {
 				fillPipe(t, errs.write)
 			}
 			_ = errs.write.Close()
-			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cmd.Process.Signal(syscall.SIGTERM))
 			var err error
 			select {
 			case err = <-exited:

@@ -42,14 +42,10 @@ func (c caller) hold(t *testing.T) (status int, header http.Header, hangUp func(
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url+"/api/v1/analyze",
 		strings.NewReader(heldQuestion))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Header.Set("Authorization", "Bearer "+c.key)
 	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if res.StatusCode == http.StatusOK {
 		if _, err := bufio.NewReader(res.Body).ReadString('\n'); err != nil {
 			t.Fatalf("the stream has no event: %v", err)

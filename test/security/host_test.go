@@ -59,16 +59,12 @@ func monitorAddress(t *testing.T, p *cairntest.Process) string {
 func get(t *testing.T, url, host string, headers ...string) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Host = host
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	res, body, err := exchange(http.DefaultClient, req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return res.StatusCode, body
 }

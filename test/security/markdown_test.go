@@ -29,9 +29,7 @@ func TestAnswersAreInertMarkdown(t *testing.T) {
 		hosts = append(hosts, map[string]string{"site": v})
 	}
 	estate, err := json.Marshal(map[string]any{"hosts": hosts})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, row := range map[string]struct {
 		flags    []string
 		elements []string
@@ -48,14 +46,10 @@ func TestAnswersAreInertMarkdown(t *testing.T) {
 			body, err := json.Marshal(map[string]any{
 				"query": "How many hosts are there per site?", "context": string(estate), "target": "H", "mode": "standard",
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var page bytes.Buffer
 			gfm := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe()))
-			if err := gfm.Convert([]byte(answerText(t, p.URL(), body)), &page); err != nil {
-				t.Fatal(err)
-			}
+			must(t, gfm.Convert([]byte(answerText(t, p.URL(), body)), &page))
 			var elements []string
 			for _, tag := range regexp.MustCompile(`<([a-zA-Z!]\w*)`).FindAllStringSubmatch(page.String(), -1) {
 				elements = append(elements, tag[1])
@@ -81,9 +75,7 @@ func answerText(t *testing.T, url string, body []byte) string {
 			var delta struct {
 				Text string `json:"text"`
 			}
-			if err := json.Unmarshal([]byte(data), &delta); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal([]byte(data), &delta))
 			text.WriteString(delta.Text)
 		}
 	}

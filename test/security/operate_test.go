@@ -15,16 +15,12 @@ import (
 func TestOperateOverNATS(t *testing.T) {
 	t.Parallel()
 	conn, err := nats.Connect(cairntest.Up(t).NATS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	msg := nats.NewMsg("cairn.register.reindex")
 	msg.Header.Set("Cairn-Identity", `{"id":"k","role":"admin","tenants":["acme"]}`)
 	reply, err := conn.RequestMsg(msg, 10*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !strings.Contains(string(reply.Data), "CE-007") {
 		t.Errorf("reply %s, want CE-007", reply.Data)
 	}

@@ -180,9 +180,7 @@ func TestUnknownTools(t *testing.T) {
 		ids = append(ids, fmt.Sprintf("no.such.tool%d", i))
 	}
 	body, err := json.Marshal(map[string]any{"tool_ids": ids, "tenant_id": "acme"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var answers tally
 	var all sync.WaitGroup
 	for range 50 {
@@ -241,9 +239,7 @@ func TestLogOfAnalyses(t *testing.T) {
 			t.Fatalf("%d %.200s %v", status, answer, err)
 		}
 	}
-	if err := up.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, up.Stop())
 	if grown := up.Stderr.String()[before:]; len(grown) > 4<<10 || strings.Contains(grown, id[:64]) {
 		t.Errorf("logged %d bytes: %.2000s", len(grown), grown)
 	}

@@ -10,3 +10,10 @@ import (
 )
 
 func TestMain(m *testing.M) { os.Exit(cairntest.Main(m)) }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

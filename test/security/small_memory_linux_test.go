@@ -103,17 +103,13 @@ var peakLine = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 func peakMemory(t *testing.T, pid int) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	match := peakLine.FindSubmatch(status)
 	if match == nil {
 		t.Fatalf("no VmHWM in %s", status)
 	}
 	kib, err := strconv.ParseInt(string(match[1]), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return kib << 10
 }
 

@@ -45,9 +45,7 @@ func TestTenantLimits(t *testing.T) {
 		}
 	}
 	refused()
-	if err := process.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, process.Stop())
 	process = cairntest.Up(t, flags...)
 	refused()
 	if status, body := tag("other", 3); status != http.StatusCreated {
