@@ -66,15 +66,8 @@ func TestConnectionLostDuringUpload(t *testing.T) {
 	server := bustest.Listen(t)
 	conn, nc := bustest.Dial(t, server), bustest.Connect(t, server)
 	control := nc.NewInbox()
-	if _, err := nc.Subscribe(control, func(*nats.Msg) { server.Stop() }); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := nc.Subscribe(bus.Analyze.Subject, func(msg *nats.Msg) {
-		_ = nc.PublishRequest(msg.Reply, control, nil)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	bustest.Must(t, nc.Flush())
+	bustest.Subscribe(t, nc, control, func(*nats.Msg) { server.Stop() })
+	bustest.Subscribe(t, nc, bus.Analyze.Subject, func(msg *nats.Msg) { _ = nc.PublishRequest(msg.Reply, control, nil) })
 	for _, err := range bus.Analyze.Forward(t.Context(), conn, make([]byte, 9<<20)) {
 		if !errors.Is(err, schemas.ErrAnalysisUnavailable) || !errors.Is(err, bus.ErrInterrupted) {
 			t.Errorf("got %v, want the lost connection", err)

@@ -45,6 +45,17 @@ func (b *blockedTags) read(ctx context.Context, tenant string) error {
 	return err
 }
 
+// readOther sends a request of another tenant, and returns when it is handled.
+func (b *blockedTags) readOther(t *testing.T, callers *sync.WaitGroup) {
+	t.Helper()
+	callers.Go(func() {
+		if err := b.read(t.Context(), "globex"); err != nil {
+			t.Errorf("another tenant: %v", err)
+		}
+	})
+	wait.Until(t, "the request of another tenant is sent", func() bool { return b.requests("globex") == 1 })
+}
+
 func (b *blockedTags) requests(tenant string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,12 +79,7 @@ func TestQueue(t *testing.T) {
 		})
 	}
 	wait.Until(t, "the share of the tenant is in flight", func() bool { return b.requests("acme") == share })
-	callers.Go(func() {
-		if err := b.read(t.Context(), "globex"); err != nil {
-			t.Errorf("another tenant: %v", err)
-		}
-	})
-	wait.Until(t, "the request of another tenant is sent", func() bool { return b.requests("globex") == 1 })
+	b.readOther(t, &callers)
 	caller, disconnect := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- b.read(bus.WithCaller(t.Context(), caller), "acme") }()
@@ -134,10 +140,5 @@ func TestQueueIsBounded(t *testing.T) {
 	if err := <-refused; !bus.Busy(err) || !errors.Is(err, schemas.ErrUnavailable) {
 		t.Errorf("got %v, want %v", err, schemas.ErrUnavailable)
 	}
-	callers.Go(func() {
-		if err := b.read(t.Context(), "globex"); err != nil {
-			t.Errorf("another tenant: %v", err)
-		}
-	})
-	wait.Until(t, "the request of another tenant is sent", func() bool { return b.requests("globex") == 1 })
+	b.readOther(t, &callers)
 }

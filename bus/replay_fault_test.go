@@ -261,11 +261,8 @@ func wantEvents(t *testing.T, answer func(twoEvents)) {
 	run := bus.NewRun()
 	delta := bus.Event{Type: schemas.EventTextDelta, Sequence: 1, Data: []byte("{}")}.Append(nil)
 	done := bus.Event{Type: schemas.EventDone, Sequence: 2, Data: []byte("{}")}.Append(nil)
-	if _, err := nc.Subscribe(bus.Analyze.Subject,
-		func(msg *nats.Msg) { answer(twoEvents{nc, run, msg.Reply, delta, done}) }); err != nil {
-		t.Fatal(err)
-	}
-	bustest.Must(t, nc.Flush())
+	bustest.Subscribe(t, nc, bus.Analyze.Subject,
+		func(msg *nats.Msg) { answer(twoEvents{nc, run, msg.Reply, delta, done}) })
 	var got []uint64
 	for event, err := range bus.Analyze.Run(t.Context(), conn, run, anything) {
 		bustest.Must(t, err)

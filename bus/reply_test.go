@@ -75,11 +75,9 @@ func TestUploadGoesToAnInbox(t *testing.T) {
 	const control = "$KV.cairn_catalog.skill._global.a"
 	chunks, err := nc.SubscribeSync(control)
 	bustest.Must(t, err)
-	_, err = nc.Subscribe(bus.Analyze.Subject, func(request *nats.Msg) {
+	bustest.Subscribe(t, nc, bus.Analyze.Subject, func(request *nats.Msg) {
 		_ = nc.PublishRequest(request.Reply, control, nil)
 	})
-	bustest.Must(t, err)
-	bustest.Must(t, nc.Flush())
 	body := make([]byte, 9<<20)
 	for _, err = range bus.Analyze.Forward(t.Context(), conn, body) {
 	}

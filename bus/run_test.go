@@ -115,14 +115,11 @@ func TestLostEventsAreReplayed(t *testing.T) {
 		}
 	}
 	say(".replay", 2, schemas.EventTextDelta)
-	if _, err := worker.Subscribe(bus.Analyze.Subject, func(*nats.Msg) {
+	bustest.Subscribe(t, worker, bus.Analyze.Subject, func(*nats.Msg) {
 		say(".event", 1, schemas.EventTextDelta)
 		say(".event", 3, schemas.EventTextDelta)
 		say(".event", 4, schemas.EventDone)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	bustest.Must(t, worker.Flush())
+	})
 	var got []uint64
 	for event, err := range bus.Analyze.Run(t.Context(), conn, run, []byte(`{}`)) {
 		bustest.Must(t, err)

@@ -36,11 +36,9 @@ func TestUploadBudget(t *testing.T) {
 		first, err := events.NextMsg(10 * time.Second)
 		bustest.Must(t, err)
 		subject := first.Header.Get(bus.HeaderBodySubject)
-		if _, err := nc.Subscribe(grants, func(*nats.Msg) {
+		bustest.Subscribe(t, nc, grants, func(*nats.Msg) {
 			granted <- func() { _ = nc.Publish(subject, make([]byte, 1_000_000)) } // the rest of the body
-		}); err != nil {
-			t.Fatal(err)
-		}
+		})
 		bustest.Must(t, nc.PublishRequest(subject, grants, nil))
 	}
 	var arrive []func()

@@ -50,12 +50,11 @@ func withoutJetStream(t *testing.T, options *server.Options) (*nats.Conn, jetstr
 func TestPurgeOfFullStore(t *testing.T) {
 	t.Parallel()
 	nc, js := withoutJetStream(t, &server.Options{})
-	_, err := nc.Subscribe("$JS.API.STREAM.PURGE.KV_b", func(msg *nats.Msg) {
+	bustest.Subscribe(t, nc, "$JS.API.STREAM.PURGE.KV_b", func(msg *nats.Msg) {
 		_ = msg.Respond([]byte(
 			`{"error":{"code":500,"err_code":10051,"description":"write /data/1.blk: no space left on device"}}`))
 	})
-	bustest.Must(t, err)
-	err = bucket.WithReplyMargin(t.Context(), "tag store", func(ctx context.Context) error {
+	err := bucket.WithReplyMargin(t.Context(), "tag store", func(ctx context.Context) error {
 		_, err := bucket.Purge(ctx, js, "b", bucket.Range{Subject: "$KV.b.k", Last: 1})
 		return err
 	})
@@ -70,7 +69,7 @@ func TestPurgeDuringLeaderElection(t *testing.T) {
 	t.Parallel()
 	responder, js := withoutJetStream(t, &server.Options{})
 	requests := 0
-	_, err := responder.Subscribe("$JS.API.STREAM.PURGE.KV_b", func(msg *nats.Msg) {
+	bustest.Subscribe(t, responder, "$JS.API.STREAM.PURGE.KV_b", func(msg *nats.Msg) {
 		switch requests++; {
 		case requests <= 5:
 			_ = msg.Respond([]byte(`{"error":{"code":503,"err_code":10008,"description":"system unavailable"}}`))
@@ -78,7 +77,6 @@ func TestPurgeDuringLeaderElection(t *testing.T) {
 			_ = msg.Respond([]byte(`{"success":true,"purged":1}`))
 		}
 	})
-	bustest.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
 	purged, err := bucket.Purge(ctx, js, "b", bucket.Range{Subject: "$KV.b.k", Last: 1})
@@ -110,16 +108,15 @@ func TestPublishWithoutReply(t *testing.T) {
 			if row.replies == nil {
 				subject = "other"
 			}
-			_, err := responder.Subscribe(subject, func(msg *nats.Msg) {
+			bustest.Subscribe(t, responder, subject, func(msg *nats.Msg) {
 				if requests++; requests <= len(row.replies) && row.replies[requests-1] != "" {
 					_ = msg.Respond([]byte(row.replies[requests-1]))
 				}
 			})
-			bustest.Must(t, errors.Join(err, responder.Flush()))
 			conn := bustest.Dial(t, server)
 			ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 			defer cancel()
-			err = bucket.WithReplyMargin(ctx, "tag store", func(ctx context.Context) error {
+			err := bucket.WithReplyMargin(ctx, "tag store", func(ctx context.Context) error {
 				_, err := bucket.Publish(ctx, conn.JetStream(), nats.NewMsg("writes"))
 				return err
 			})

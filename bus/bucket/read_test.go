@@ -66,12 +66,11 @@ func message(subject, sequence string, stored time.Time, ttl string) *nats.Msg {
 // subscribe answers each request with the messages.
 func subscribe(t *testing.T, nc *nats.Conn, subject string, replies ...*nats.Msg) {
 	t.Helper()
-	_, err := nc.Subscribe(subject, func(request *nats.Msg) {
+	bustest.Subscribe(t, nc, subject, func(request *nats.Msg) {
 		for _, m := range replies {
 			if err := request.RespondMsg(&nats.Msg{Header: m.Header, Data: m.Data}); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	bustest.Must(t, err)
 }

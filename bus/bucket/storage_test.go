@@ -156,16 +156,15 @@ func TestStorageOfClusterWithoutLeader(t *testing.T) {
 	t.Parallel()
 	nc, js := withoutJetStream(t, &server.Options{Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: -1}})
 	requests := 0
-	_, err := nc.Subscribe("$JS.API.INFO", func(m *nats.Msg) {
+	bustest.Subscribe(t, nc, "$JS.API.INFO", func(m *nats.Msg) {
 		if requests++; requests > 1 {
 			_ = m.Respond([]byte(`{"limits":{"max_storage":300}}`)) // an error makes the request fail
 		}
 	})
-	bustest.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 	defer cancel()
 	var got bucket.Storage
-	err = bucket.WaitReady(ctx, js, "find the storage limit", func() (err error) {
+	err := bucket.WaitReady(ctx, js, "find the storage limit", func() (err error) {
 		got, err = bucket.FindStorage(ctx, js, 3)
 		return err
 	})

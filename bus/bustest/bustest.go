@@ -8,6 +8,7 @@ package bustest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -53,6 +54,13 @@ func Connect(t testing.TB, server *natsserver.Server) *nats.Conn {
 	Must(t, err)
 	t.Cleanup(nc.Close)
 	return nc
+}
+
+// Subscribe calls handle with the messages of the subject. It returns when the server has the subscription.
+func Subscribe(t testing.TB, nc *nats.Conn, subject string, handle nats.MsgHandler) {
+	t.Helper()
+	_, err := nc.Subscribe(subject, handle)
+	Must(t, errors.Join(err, nc.Flush()))
 }
 
 // Dial opens another connection to the server.

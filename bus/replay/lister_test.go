@@ -54,9 +54,7 @@ func TestEndedRunsAreCached(t *testing.T) {
 	}
 	setup()
 	var reads atomic.Int64
-	if _, err := js.Conn().Subscribe("$JS.API.DIRECT.GET.runs", func(*nats.Msg) { reads.Add(1) }); err != nil {
-		t.Fatal(err)
-	}
+	bustest.Subscribe(t, js.Conn(), "$JS.API.DIRECT.GET.runs", func(*nats.Msg) { reads.Add(1) })
 	l := replay.NewLister()
 	list := func() (states string) {
 		runs, err := l.List(t.Context(), js, replay.Query{Events: stored, Owned: everyRun})
