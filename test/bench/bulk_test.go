@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"cairn/test/cairntest"
 	"cairn/test/wait"
 )
 
@@ -138,7 +139,8 @@ func registerBulk(url, body string) error {
 func count(b *testing.B, elastic, index string) int {
 	b.Helper()
 	var counted struct{ Count int }
-	must(b, json.Unmarshal([]byte(get(b, elastic+"/"+index+"/_count")), &counted))
+	_, text := cairntest.Get(b, elastic+"/"+index+"/_count")
+	must(b, json.Unmarshal([]byte(text), &counted))
 	return counted.Count
 }
 
@@ -152,7 +154,8 @@ func elasticServer(b *testing.B) (url, prefix string) {
 	}
 	name := "cairn-bench-" + strings.ToLower(rand.Text()[:10])
 	b.Cleanup(func() {
-		list := strings.Fields(get(b, url+"/_cat/indices/"+name+"-*?h=index"))
+		_, text := cairntest.Get(b, url+"/_cat/indices/"+name+"-*?h=index")
+		list := strings.Fields(text)
 		deletion, err := http.NewRequest(http.MethodDelete, url+"/"+strings.Join(list, ","), nil)
 		must(b, err)
 		res, err := http.DefaultClient.Do(deletion)

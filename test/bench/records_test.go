@@ -2,8 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -110,7 +108,7 @@ func (m member) waitIdle(b *testing.B) {
 func (m member) rest(b *testing.B) float64 {
 	b.Helper()
 	for range 2 { // the second returns the memory that the first has freed
-		get(b, m.metrics+"/debug/pprof/heap?gc=1")
+		cairntest.Get(b, m.metrics+"/debug/pprof/heap?gc=1")
 	}
 	return memoryOf(b, m.process.Cmd.Process.Pid, "VmRSS")
 }
@@ -139,23 +137,14 @@ func (m member) collections(b *testing.B) float64 {
 // metric returns the value of a metric without labels of the process that serves at the URL.
 func metric(b *testing.B, url, name string) float64 {
 	b.Helper()
-	match := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(get(b, url+"/metrics"))
+	_, text := cairntest.Get(b, url+"/metrics")
+	match := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(text)
 	if match == nil {
 		b.Fatalf("no %s in the metrics", name)
 	}
 	value, err := strconv.ParseFloat(match[1], 64)
 	must(b, err)
 	return value
-}
-
-func get(b *testing.B, url string) string {
-	b.Helper()
-	res, err := http.Get(url)
-	must(b, err)
-	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	must(b, err)
-	return string(body)
 }
 
 // answers returns the median latency of n sequential requests, in microseconds.

@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -313,6 +315,21 @@ func CreateKey(t testing.TB, nats string, flags ...string) string {
 		t.Fatalf("create a key: %v\n%s", err, out)
 	}
 	return created.Key
+}
+
+// Get returns the status and the body of the response.
+func Get(t testing.TB, url string) (status int, body string) {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
 }
 
 // Output collects the output of a process. It may be used concurrently.

@@ -7,7 +7,6 @@ package clients
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -55,17 +54,12 @@ func newServer(t *testing.T) server {
 // document writes the OpenAPI document of the server at url to the directory and returns its path.
 func document(t *testing.T, url, directory string) string {
 	t.Helper()
-	res, err := http.Get(url + "/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusOK {
-		t.Fatalf("%v: %d %s", err, res.StatusCode, text)
+	status, text := cairntest.Get(t, url+"/openapi.json")
+	if status != http.StatusOK {
+		t.Fatalf("%d %s", status, text)
 	}
 	path := filepath.Join(directory, "openapi.json")
-	write(t, path, text)
+	write(t, path, []byte(text))
 	return path
 }
 

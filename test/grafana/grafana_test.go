@@ -4,7 +4,6 @@
 package grafana
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -178,17 +177,9 @@ func send(t *testing.T, url, body string) {
 // scrape returns the samples at a URL.
 func scrape(t *testing.T, url string, timestamp model.Time) model.Vector {
 	t.Helper()
-	res, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, text := cairntest.Get(t, url)
 	texts := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := texts.TextToMetricFamilies(bytes.NewReader(text))
+	families, err := texts.TextToMetricFamilies(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,7 @@ package kubernetes
 
 import (
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -78,7 +76,7 @@ func TestKubernetesPodsRun(t *testing.T) {
 		if metric.Selector != nil {
 			series += `\{service="` + metric.Selector.MatchLabels["service"] + `"`
 		}
-		if _, out := get(t, metrics+"/metrics"); !regexp.MustCompile(series).MatchString(out) {
+		if _, out := cairntest.Get(t, metrics+"/metrics"); !regexp.MustCompile(series).MatchString(out) {
 			t.Errorf("%s does not export %s, the metric of its autoscaler", name, series)
 		}
 	}
@@ -92,26 +90,11 @@ func TestKubernetesPodsRun(t *testing.T) {
 	}
 }
 
-// get returns the status and the body of a response.
-func get(t *testing.T, url string) (status int, body string) {
-	t.Helper()
-	res, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res.StatusCode, string(text)
-}
-
 // probed returns when the probe succeeds.
 func probed(t *testing.T, name, probe string) {
 	t.Helper()
 	wait.Success(t, func() error {
-		if status, out := get(t, probe); status != 200 {
+		if status, out := cairntest.Get(t, probe); status != 200 {
 			return fmt.Errorf("%s: %s is %d %s", name, probe, status, out)
 		}
 		return nil
