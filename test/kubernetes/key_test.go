@@ -105,7 +105,7 @@ func (n node) job(t *testing.T, directory string) (args, env []string) {
 
 // secretAPI is an API server that has one Secret, and the directory with the
 // credentials of the only account that may get and patch it.
-func secretAPI(t *testing.T, name string, written chan string) (addressdress *url.URL, account string) {
+func secretAPI(t *testing.T, name string, written chan string) (address *url.URL, account string) {
 	t.Helper()
 	const token = "the-token-of-the-account"
 	stored := `{"data":{}}`
@@ -133,11 +133,11 @@ func secretAPI(t *testing.T, name string, written chan string) (addressdress *ur
 			t.Fatal(err)
 		}
 	}
-	addressdress, err := url.Parse(server.URL)
+	address, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return addressdress, account
+	return address, account
 }
 
 // TestKubernetesKeyRole checks that the account of the Job may get and patch the
