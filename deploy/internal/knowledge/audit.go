@@ -86,15 +86,9 @@ func (a *auditOptions) parse(args []string) (err error) {
 
 // target sets the filter of the kind and id.
 func (a *auditOptions) target(text string) error {
-	name, id, _ := strings.Cut(text, "/")
-	kind, ok := records.ParseKind(name)
-	if name == schemas.KindKey {
-		kind, ok = name, true
-	}
-	kinds := append(schemas.Kinds(), schemas.KindKey)
-	if !ok || id == "" {
-		return flags.Usage(fmt.Errorf("%q: expected KIND/ID with the kind %s%s", text, flags.Alternatives(kinds),
-			flags.DidYouMean(name, kinds)))
+	kind, id, err := records.ParseName(text, append(schemas.Kinds(), schemas.KindKey))
+	if err != nil {
+		return err
 	}
 	if record, target := cutVersion(id); target != (schemas.AliasTarget{}) {
 		return flags.Usage(fmt.Errorf("%q: expected KIND/ID without a version; %s/%s includes the changes of its aliases",

@@ -36,11 +36,8 @@ type difference struct {
 
 // compare compares a record with the stored one in the scope of its tenant.
 func compare(ctx context.Context, c *client.Client, r records.Record) (difference, error) {
-	if err := r.Validate(); err != nil {
-		return difference{}, err
-	}
-	put := r.Put()
-	if err := put.Validate(); err != nil {
+	put, err := r.Put()
+	if err != nil {
 		return difference{}, err
 	}
 	wanted, err := put.Stored()

@@ -58,14 +58,10 @@ type session struct {
 }
 
 func (e *editOptions) run(cmd *cobra.Command, args []string) error {
-	_, keys, err := e.targets(args)
-	if err == nil && len(keys) != 1 {
-		err = flags.UsageError(cmd, errors.New("expected KIND ID or KIND/ID"))
-	}
+	key, err := e.exactKey(cmd, args)
 	if err != nil {
 		return err
 	}
-	key := records.ExactKey(keys[0].Kind, keys[0].ID, e.tenant)
 	base, err := e.Client.Get(cmd.Context(), key)
 	if err != nil {
 		return err
@@ -182,7 +178,7 @@ func (s *session) submit(ctx context.Context, c *client.Client) (client.Stored, 
 		ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt)
 		defer stop()
 	}
-	parsed := records.ReadYAML(s.text)
+	parsed := records.Parse("record.yaml", s.text)
 	if len(parsed) != 1 {
 		return client.Stored{}, schemas.ErrInvalidRegistration.Because(fmt.Sprintf("expected one record, got %d",
 			len(parsed)))

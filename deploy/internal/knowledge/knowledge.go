@@ -72,12 +72,9 @@ func (c *connection) targets(args []string) (kinds []string, keys []schemas.Reco
 		return kinds, keys, nil
 	}
 	for _, arg := range args {
-		name, id, _ := strings.Cut(arg, "/")
-		kind, ok := records.ParseKind(name)
-		if !ok || id == "" {
-			similar := flags.DidYouMean(name, schemas.Kinds())
-			return nil, nil, flags.Usage(fmt.Errorf("%q: expected KIND/ID with the kind %s%s", arg,
-				flags.Alternatives(schemas.Kinds()), similar))
+		kind, id, err := records.ParseName(arg, schemas.Kinds())
+		if err != nil {
+			return nil, nil, err
 		}
 		keys = append(keys, c.key(kind, id))
 	}
@@ -91,6 +88,18 @@ func (c *connection) keys(cmd *cobra.Command, args []string) ([]schemas.RecordKe
 		err = flags.UsageError(cmd, errors.New("expected "+targetsUse))
 	}
 	return keys, err
+}
+
+// exactKey returns the record that the arguments name, in the scope of the tenant.
+func (c *connection) exactKey(cmd *cobra.Command, args []string) (schemas.RecordKey, error) {
+	_, keys, err := c.targets(args)
+	if err == nil && len(keys) != 1 {
+		err = flags.UsageError(cmd, errors.New("expected KIND ID or KIND/ID"))
+	}
+	if err != nil {
+		return schemas.RecordKey{}, err
+	}
+	return records.ExactKey(keys[0].Kind, keys[0].ID, c.tenant), nil
 }
 
 // parseKinds returns the kinds of an argument such as skill,tools or all.

@@ -10,7 +10,6 @@ import (
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
-	"cairn/deploy/internal/records"
 	"cairn/edge/client"
 	"cairn/schemas"
 )
@@ -45,17 +44,14 @@ revision before the first one.`,
 }
 
 func (r *rollbackOptions) run(cmd *cobra.Command, args []string) error {
-	_, keys, err := r.targets(args)
-	if err == nil && len(keys) != 1 {
-		err = flags.UsageError(cmd, errors.New("expected KIND ID or KIND/ID"))
-	}
+	key, err := r.exactKey(cmd, args)
 	if err == nil && r.to == "" && cmd.Flags().Changed("to") {
 		err = flags.UsageError(cmd, errors.New("--to: expected a version, an alias or a revision"))
 	}
 	if err != nil {
 		return err
 	}
-	ctx, key := cmd.Context(), records.ExactKey(keys[0].Kind, keys[0].ID, r.tenant)
+	ctx := cmd.Context()
 	history, err := r.Client.History(ctx, key)
 	if err != nil {
 		return err

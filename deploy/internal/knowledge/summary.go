@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"cairn/deploy/internal/flags"
@@ -40,7 +39,7 @@ type warning struct {
 	absent schemas.RecordKey // the record that the field references; zero: none
 }
 
-// summary counts the results of an apply. add may be called concurrently.
+// summary counts the results of an apply. add may be called concurrently for different records.
 type summary struct {
 	Accepted map[string]int      `json:"accepted"` // by kind
 	Actions  map[string]int      `json:"actions"`  // by action
@@ -58,7 +57,6 @@ type summary struct {
 	records map[change]records.Record // the records of the files, by changes without actions
 	first   error                     // of the first rejected record
 
-	mu          sync.Mutex
 	actions     []string
 	outcomes    []records.Outcome
 	differences []difference // for printDifferences
@@ -81,21 +79,12 @@ func newSummary(list []records.Record, dry string) *summary {
 }
 
 func (s *summary) add(i int, action string, o records.Outcome) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.actions[i], s.outcomes[i] = action, o
 }
 
 // failed reports whether a record was rejected or not sent.
 func (s *summary) failed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, o := range s.outcomes {
-		if o.Err != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.outcomes, func(o records.Outcome) bool { return o.Err != nil })
 }
 
 func (s *summary) has(kind, id, tenant string) bool {
@@ -202,8 +191,6 @@ func (s *summary) references(r records.Record) map[string][]change {
 // retryable returns the records that were rejected only for references to records later in the
 // input, which are registered by now or retryable, too.
 func (s *summary) retryable(indexes []int) []int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	rejected := map[change]bool{}
 	waiting := map[int][]change{}
 	for i, o := range s.outcomes {

@@ -224,11 +224,9 @@ func (m *merging) check(cmd *cobra.Command) error {
 	if m.record == "" {
 		return nil
 	}
-	text, id, _ := strings.Cut(m.record, "/")
-	kind, ok := records.ParseKind(text)
-	if !ok || id == "" {
-		return flags.UsageError(cmd, fmt.Errorf("--record %q: expected KIND/ID with the kind %s", m.record,
-			flags.Alternatives(schemas.Kinds())))
+	kind, id, err := records.ParseName(m.record, schemas.Kinds())
+	if err != nil {
+		return fmt.Errorf("--record %w", err)
 	}
 	m.record = kind + "/" + id
 	return nil

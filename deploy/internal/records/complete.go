@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -85,6 +86,20 @@ var kindNames = func() map[string]string {
 func ParseKind(text string) (string, bool) {
 	kind, ok := kindNames[strings.ToLower(text)]
 	return kind, ok
+}
+
+// ParseName returns the kind and the id of an argument such as tool/a.b.c, or a usage error. The kind is one of kinds.
+func ParseName(text string, kinds []string) (kind, id string, err error) {
+	name, id, _ := strings.Cut(text, "/")
+	kind, ok := ParseKind(name)
+	if !ok && slices.Contains(kinds, name) {
+		kind, ok = name, true
+	}
+	if !ok || id == "" {
+		return "", "", flags.Usage(fmt.Errorf("%q: expected KIND/ID with the kind %s%s", text, flags.Alternatives(kinds),
+			flags.DidYouMean(name, kinds)))
+	}
+	return kind, id, nil
 }
 
 // CompleteKinds returns the kinds that begin with a text.

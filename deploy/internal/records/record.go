@@ -27,9 +27,13 @@ type Record struct {
 	err      error // error that prevents the registration
 }
 
-// Put returns the request that registers the record.
-func (r Record) Put() schemas.PutRecord {
-	return schemas.PutRecord{Kind: r.Kind, ID: r.ID, Record: r.JSON}
+// Put returns the request that registers the record, or the error of Validate.
+func (r Record) Put() (schemas.PutRecord, error) {
+	if r.err != nil {
+		return schemas.PutRecord{}, flags.Usage(r.err)
+	}
+	put := schemas.PutRecord{Kind: r.Kind, ID: r.ID, Record: r.JSON}
+	return put, put.Validate()
 }
 
 // Key names the record.
@@ -88,11 +92,8 @@ func add(r *Record, name string, value any) {
 
 // Validate returns the first error of the record that can be detected without a server.
 func (r Record) Validate() error {
-	if r.err != nil {
-		return flags.Usage(r.err)
-	}
-	put := r.Put()
-	return put.Validate()
+	_, err := r.Put()
+	return err
 }
 
 // kindOf returns the kind of an object, determined from its members, and whether the object is the

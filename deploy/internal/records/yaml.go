@@ -10,9 +10,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ReadYAML reads the records of a text.
-func ReadYAML(data []byte) []ParsedRecord { return readYAML("text", data) }
-
 // readYAML reads the documents of a file; each is a record or a list of records.
 func readYAML(name string, data []byte) []ParsedRecord {
 	var list []ParsedRecord
