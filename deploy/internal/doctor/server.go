@@ -2,13 +2,11 @@ package doctor
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -128,7 +126,7 @@ func backends(s schemas.Health) (list []finding) {
 	return list
 }
 
-// credentials checks the permissions of the key with read-only requests.
+// credentials checks that the key may read, and what else it permits.
 func credentials(ctx context.Context, c *client.Client, tenant string) []finding {
 	scope := schemas.Optional(tenant)
 	for _, err := range c.List(ctx, schemas.RecordQuery{Kind: schemas.KindSkill, TenantID: scope, Limit: new(1)}) {
@@ -137,30 +135,21 @@ func credentials(ctx context.Context, c *client.Client, tenant string) []finding
 		}
 		break
 	}
-	permitted := []string{"read"}
-	none := "cairn-doctor-" + strings.ToLower(rand.Text())
-	for _, probe := range []struct {
-		permission schemas.Permission
-		try        func() error
-	}{
-		{schemas.PermissionTag, func() error { return c.DeleteTag(ctx, schemas.TagKey{RequestID: none, TenantID: scope}) }},
-		{schemas.PermissionRegister, func() error { // no record has this entity tag
-			d := schemas.DeleteRecord{Unregister: schemas.Unregister{Kind: schemas.KindAgent, ID: none, TenantID: scope}}
-			_, err := c.Delete(ctx, d, schemas.Precondition{IfMatch: `"` + none + `-0"`})
-			return err
-		}},
-		{schemas.PermissionAnalyze, func() error { return c.CancelRun(ctx, none) }},
-	} {
-		err := probe.try()
-		forbidden := errors.Is(err, schemas.ErrForbidden) || errors.Is(err, schemas.ErrAnalysisForbidden)
-		switch {
-		case err == nil, errors.Is(err, schemas.ErrPreconditionFailed), errors.Is(err, schemas.ErrRunNotFound):
-			permitted = append(permitted, string(probe.permission))
-		case !forbidden:
-			return []finding{fail("credential", err, "retry: the request failed, but not because of the credential")}
+	caller, err := c.Identity(ctx)
+	if err != nil {
+		return []finding{fail("credential", err, "retry: the request failed, but not because of the credential")}
+	}
+	var permitted []string
+	for _, p := range caller.Permissions {
+		if p != schemas.PermissionOperate { // part of the role of an admin
+			permitted = append(permitted, string(p))
 		}
 	}
-	list := []finding{ok("credential", "permits "+strings.Join(permitted, ", ")+roleOf(permitted))}
+	role := "admin, or no authentication"
+	if caller.Role != "" && caller.Role != schemas.RoleAdmin {
+		role = string(caller.Role)
+	}
+	list := []finding{ok("credential", "permits "+strings.Join(permitted, ", ")+" (role "+role+")")}
 	return append(list, anonymous(ctx, c)...)
 }
 
@@ -173,22 +162,6 @@ func rejectedKey(err error) finding {
 		fix = "set --tenant or use a key for the global scope; see cairn key list"
 	}
 	return fail("credential", err, fix)
-}
-
-// roleOf returns the role with the permissions.
-func roleOf(permitted []string) string {
-	register := slices.Contains(permitted, string(schemas.PermissionRegister))
-	analyze := slices.Contains(permitted, string(schemas.PermissionAnalyze))
-	switch {
-	case register && analyze:
-		return " (role admin, or no authentication)"
-	case register:
-		return " (role " + string(schemas.RoleRegistrar) + ")"
-	case analyze:
-		return " (role " + string(schemas.RoleAnalyst) + ")"
-	default:
-		return " (role " + string(schemas.RoleReader) + ")"
-	}
 }
 
 // anonymous warns about a server that accepts requests without a credential from other
