@@ -114,15 +114,8 @@ func seconds(text string) string {
 // readRuns returns at most limit of the selected runs, the latest first, and whether there are more.
 func readRuns(ctx context.Context, c *client.Client, q schemas.RunQuery,
 	limit int) (runs []schemas.RunSummary, truncated bool, err error) {
-	runs = []schemas.RunSummary{}
 	q.Limit = new(min(limit+1, 1000))
-	for r, err := range c.Runs(ctx, q) {
-		if err != nil || len(runs) == limit {
-			return runs, true, err
-		}
-		runs = append(runs, r)
-	}
-	return runs, false, nil
+	return connect.First(c.Runs(ctx, q), limit)
 }
 
 // followable is the time after its start for which a run can be followed: its timeout, and two minutes.

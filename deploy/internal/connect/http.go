@@ -5,6 +5,7 @@ package connect
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -99,6 +100,18 @@ func Complete(cmd *cobra.Command, list func(context.Context, *client.Client)) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), flags.CompleteTimeout)
 	defer cancel()
 	list(ctx, made)
+}
+
+// First returns the first items of a listing, at most limit, and whether there are more. With an error, it returns the
+// items before it.
+func First[T any](list iter.Seq2[T, error], limit int) (items []T, truncated bool, err error) {
+	for item, err := range list {
+		if err != nil || len(items) == limit {
+			return items, err == nil, err
+		}
+		items = append(items, item)
+	}
+	return items, false, nil
 }
 
 // Backends returns the backends of the services by name.

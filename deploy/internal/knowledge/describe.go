@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
@@ -100,7 +101,9 @@ func describeRecord(ctx context.Context, c *client.Client, key schemas.RecordKey
 	if d.Aliases, err = c.Aliases(ctx, key); err != nil {
 		return d, err
 	}
-	if d.Referrers, err = referrersOf(ctx, c, key); err != nil || r.Kind != schemas.KindSkill {
+	q := schemas.ReferrerQuery{Kind: key.Kind, ID: key.ID, TenantID: key.TenantID, Limit: new(maxReferrers)}
+	d.Referrers, _, err = connect.First(c.Referrers(ctx, q), maxReferrers)
+	if err != nil || r.Kind != schemas.KindSkill {
 		return d, err
 	}
 	p, err := c.Package(ctx, named, schemas.QueryOptions{Explain: true, TenantID: key.TenantID})
@@ -110,20 +113,6 @@ func describeRecord(ctx context.Context, c *client.Client, key schemas.RecordKey
 
 // maxReferrers bounds the referrers of a description.
 const maxReferrers = 100
-
-func referrersOf(ctx context.Context, c *client.Client, key schemas.RecordKey) ([]schemas.Referrer, error) {
-	list := []schemas.Referrer{}
-	for r, err := range c.Referrers(ctx,
-		schemas.ReferrerQuery{Kind: key.Kind, ID: key.ID, TenantID: key.TenantID, Limit: new(maxReferrers)}) {
-		if err != nil {
-			return nil, err
-		}
-		if list = append(list, r); len(list) == maxReferrers {
-			break
-		}
-	}
-	return list, nil
-}
 
 // print prints the descriptions: a single one as an object, others as a list.
 func (d *describeOptions) print(out io.Writer, list []description, single bool) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
@@ -120,18 +121,15 @@ func (g *getOptions) list(cmd *cobra.Command, kinds []string) error {
 	q.TenantID, q.Limit = schemas.Optional(g.tenant), new(min(g.limit+1, 1000))
 	var list []client.Record
 	for _, q.Kind = range kinds {
-		n := 0
-		for r, err := range g.Client.List(ctx, q) {
-			if err != nil {
-				return err
-			}
-			if n++; n > g.limit {
-				output.Line(errOut, fmt.Sprintf("the first %d records of the kind %s; raise --limit for more", g.limit, q.Kind))
-				break
-			}
-			list = append(list, r)
-			bar.Add(1)
+		first, truncated, err := connect.First(g.Client.List(ctx, q), g.limit)
+		if err != nil {
+			return err
 		}
+		if truncated {
+			output.Line(errOut, fmt.Sprintf("the first %d records of the kind %s; raise --limit for more", g.limit, q.Kind))
+		}
+		list = append(list, first...)
+		bar.Add(len(first))
 	}
 	if g.output == "json" || g.output == "yaml" {
 		if err := records.ReadWhole(ctx, g.Client, list, bar.Add); err != nil {

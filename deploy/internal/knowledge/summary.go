@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
@@ -162,10 +163,8 @@ func (s *summary) suggest(ctx context.Context, c *client.Client) {
 		prefix, _, _ := strings.Cut(w.absent.ID, ".")
 		q := schemas.RecordQuery{Kind: w.absent.Kind, TenantID: w.absent.TenantID, Prefix: prefix, Limit: new(maxIDs)}
 		var ids []string
-		for r, err := range c.List(ctx, q) {
-			if err != nil || len(ids) == maxIDs {
-				break
-			}
+		similar, _, _ := connect.First(c.List(ctx, q), maxIDs) // those before an error
+		for _, r := range similar {
 			ids = append(ids, r.ID)
 		}
 		w.Message += flags.DidYouMean(w.absent.ID, ids)
@@ -293,44 +292,42 @@ func (s *summary) rows(t *output.Table) {
 	if s.Unsent > 0 {
 		t.Row(fmt.Sprintf("%d not sent: interrupted", s.Unsent))
 	}
-	if len(s.Warnings) > 0 {
-		t.Row(fmt.Sprintf("warnings %d:", len(s.Warnings)))
+	problems := make([]problem, len(s.Warnings))
+	for i, w := range s.Warnings {
+		text := w.Field + ": " + w.Message
+		problems[i] = problem{text, output.Joined(w.Source, w.Kind, w.ID, text)}
 	}
-	reasons := map[string]int{}
-	for _, w := range s.Warnings {
-		reasons[reasonOf(w.Field+": "+w.Message)]++
+	problemRows(t, "warnings", problems)
+	problems = make([]problem, len(s.Rejected))
+	for i, f := range s.Rejected {
+		problems[i] = problem{f.Reason(), f.Source + "  " + f.String()}
 	}
-	countedRows(t, reasons, len(s.Warnings))
-	for _, w := range s.Warnings {
-		t.Row("  " + output.Joined(w.Source, w.Kind, w.ID, w.Field+": "+w.Message))
-	}
-	if len(s.Rejected) > 0 {
-		t.Row(fmt.Sprintf("rejected %d:", len(s.Rejected)))
-	}
-	reasons = map[string]int{}
-	for _, f := range s.Rejected {
-		reasons[reasonOf(f.Reason())]++
-	}
-	countedRows(t, reasons, len(s.Rejected))
-	for _, f := range s.Rejected {
-		t.Row("  " + f.Source + "  " + f.String())
-	}
+	problemRows(t, "rejected", problems)
 }
 
-// reasonOf returns the message without the rejected value.
-func reasonOf(message string) string {
-	reason, _, _ := strings.Cut(message, ", got ")
-	return reason
-}
+// problem is a warning about a record, or the reason for its rejection.
+type problem struct{ message, row string }
 
-// countedRows adds a row for each reason with its number, the most frequent first, if total messages share reasons.
-func countedRows(t *output.Table, reasons map[string]int, total int) {
-	if len(reasons) == total {
+// problemRows adds the rows of the problems. If some share a message apart from the rejected value, it adds the number
+// of each message before, the most frequent first.
+func problemRows(t *output.Table, title string, problems []problem) {
+	if len(problems) == 0 {
 		return
 	}
-	for _, reason := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
-		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
-	}) {
-		t.Row(fmt.Sprintf("  %d × %s", reasons[reason], reason))
+	t.Row(fmt.Sprintf("%s %d:", title, len(problems)))
+	reasons := map[string]int{}
+	for _, p := range problems {
+		reason, _, _ := strings.Cut(p.message, ", got ")
+		reasons[reason]++
+	}
+	if len(reasons) < len(problems) {
+		for _, reason := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int {
+			return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
+		}) {
+			t.Row(fmt.Sprintf("  %d × %s", reasons[reason], reason))
+		}
+	}
+	for _, p := range problems {
+		t.Row("  " + p.row)
 	}
 }

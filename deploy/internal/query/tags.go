@@ -60,16 +60,16 @@ expires, and its size in bytes.`,
 				return err
 			}
 			q := schemas.TagQuery{TenantID: schemas.Optional(t.tenant), Limit: new(min(limit+1, 1000))}
-			list, names := []schemas.TagSummary{}, []string{}
-			for tag, err := range t.Client.Tags(cmd.Context(), q) {
-				if err != nil {
-					return err
-				}
-				if len(list) == limit {
-					output.Line(cmd.ErrOrStderr(), fmt.Sprintf("the first %d tags; raise --limit for more", limit))
-					break
-				}
-				list, names = append(list, tag), append(names, tag.RequestID)
+			list, truncated, err := connect.First(t.Client.Tags(cmd.Context(), q), limit)
+			if err != nil {
+				return err
+			}
+			if truncated {
+				output.Line(cmd.ErrOrStderr(), fmt.Sprintf("the first %d tags; raise --limit for more", limit))
+			}
+			names := make([]string, len(list))
+			for i, tag := range list {
+				names[i] = tag.RequestID
 			}
 			return output.Result{Value: list, Names: names, Table: func(table *output.Table) {
 				table.Row("REQUEST_ID", "CREATED", "EXPIRES", "SIZE")

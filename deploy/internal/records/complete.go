@@ -3,7 +3,6 @@ package records
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ import (
 func CompleteIDs(cmd *cobra.Command, kind, begin string) (list []string, _ cobra.ShellCompDirective) {
 	connect.Complete(cmd, func(ctx context.Context, c *client.Client) {
 		q := schemas.RecordQuery{Kind: kind, Prefix: begin, TenantID: tenantOf(cmd)}
-		for r := range firstRecords(ctx, c, q) {
+		for _, r := range firstRecords(ctx, c, q) {
 			list = append(list, cobra.CompletionWithDesc(r.ID, Summaries(r.JSON)[0].About()))
 		}
 	})
@@ -33,17 +32,11 @@ func tenantOf(cmd *cobra.Command) *string {
 	return schemas.Optional(tenant)
 }
 
-// firstRecords yields the first records of a query, until an error.
-func firstRecords(ctx context.Context, c *client.Client, q schemas.RecordQuery) iter.Seq[client.Record] {
+// firstRecords returns the first records of a query, until an error.
+func firstRecords(ctx context.Context, c *client.Client, q schemas.RecordQuery) []client.Record {
 	q.Limit = new(flags.MaxCompletions)
-	return func(yield func(client.Record) bool) {
-		n := 0
-		for r, err := range c.List(ctx, q) {
-			if n++; err != nil || n > flags.MaxCompletions || !yield(r) {
-				return
-			}
-		}
-	}
+	list, _, _ := connect.First(c.List(ctx, q), flags.MaxCompletions)
+	return list
 }
 
 // CompleteField completes the values of a field in the records of the kind that the arguments name,
@@ -59,7 +52,7 @@ func CompleteField(field func(Summary) []string) cobra.CompletionFunc {
 		connect.Complete(cmd, func(ctx context.Context, c *client.Client) {
 			for _, kind := range kinds {
 				q := schemas.RecordQuery{Kind: kind, TenantID: tenantOf(cmd)}
-				for r := range firstRecords(ctx, c, q) {
+				for _, r := range firstRecords(ctx, c, q) {
 					values = append(values, field(Summaries(r.JSON)[0])...)
 				}
 			}
