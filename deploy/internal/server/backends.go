@@ -20,13 +20,12 @@ import (
 // backends holds the flags of the services.
 type backends struct {
 	services.Config
-	analyses int // MiB
-	records  int // MiB
 }
 
 func (b *backends) flags(f *pflag.FlagSet) {
 	b.Config = services.Defaults()
 	c := &b.Config
+	c.AnalysisMemory = 0 // settings derives it
 	f.StringVar(&c.Index, "index", c.Index,
 		"`URL` of the search index: embedded:, in the memory of each worker, or http://elasticsearch:9200, shared by all workers")
 	f.StringVar(&c.Embed, "embed", c.Embed,
@@ -42,11 +41,11 @@ func (b *backends) flags(f *pflag.FlagSet) {
 		"maximum `MIB` of tags per tenant, and at most 80 % of the storage for tags; 0: only the latter")
 	f.Int64Var(&c.TenantRecords.Count, "tenant-records", c.TenantRecords.Count,
 		"maximum number of `RECORDS` per tenant, the global scope counting as one; further registrations are answered with 429; 0: unlimited")
-	f.IntVar(&b.records, "tenant-records-size", 0,
+	f.Var(mebibytes{&c.TenantRecords.Bytes}, "tenant-records-size",
 		"maximum `MIB` of records per tenant, including 256 bytes for each list entry, and at most 80 % of the storage for records; 0: a 32nd of the memory limit (cgroup or GOMEMLIMIT; the memory of the machine if unset)")
 	f.IntVar(&c.Slots, "slots", c.Slots,
 		"maximum concurrent requests per service; further ones are retried at other workers, then answered with 503")
-	f.IntVar(&b.analyses, "analysis-memory", 0,
+	f.Var(mebibytes{&c.AnalysisMemory}, "analysis-memory",
 		"memory budget of all analyses in `MIB`, shared fairly among tenants; analyses beyond it are answered with 503; 0: a quarter of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
 	f.DurationVar(&c.Grace, "analyze-grace", c.Grace,
 		"grace period for which an analysis continues after its client disconnected, so that it can be resumed")
@@ -76,8 +75,8 @@ func streamFlags(f *pflag.FlagSet, s *services.Config) {
 // settings returns the configuration of the services, or the first invalid flag.
 func (b *backends) settings(p process, log *slog.Logger) (services.Config, error) {
 	c := b.Config
-	c.AnalysisMemory = memoryShare(b.analyses, 4)
-	c.TenantRecords.Bytes = recordsShare(b.records)
+	c.AnalysisMemory = memoryShare(c.AnalysisMemory, 4)
+	c.TenantRecords.Bytes = recordsShare(c.TenantRecords.Bytes)
 	c.Log, c.Drain = log, p.drain
 	return c, cmp.Or(
 		flags.AtLeast("slots", c.Slots, 1),
@@ -88,7 +87,6 @@ func (b *backends) settings(p process, log *slog.Logger) (services.Config, error
 		checkRetention(c.AuditRetention),
 		flags.AtLeast("tenant-tags", c.TenantTags.Count, 0),
 		flags.AtLeast("tenant-records", c.TenantRecords.Count, 0),
-		flags.AtLeast("tenant-records-size", b.records, 0),
 		flags.AtLeast("tag-ttl", c.TagTTL, time.Second),
 	)
 }

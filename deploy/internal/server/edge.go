@@ -93,7 +93,7 @@ type edgeFlags struct {
 	http           string
 	cert, key      string // files
 	analyzeTimeout time.Duration
-	bodies         int // MiB
+	bodies         int64 // bytes
 	console        bool
 	origins        words
 	publisher      string // domain
@@ -114,7 +114,7 @@ func (e *edgeFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&e.publisherURL, "ard-url", "",
 		"`URL` of this server in the catalog; empty: https:// and the domain of --ard-publisher")
 	f.DurationVar(&e.analyzeTimeout, "analyze-timeout", bus.Analyze.Timeout, "timeout of an analysis; at most 2m0s")
-	f.IntVar(&e.bodies, "body-memory", 0,
+	f.Var(mebibytes{&e.bodies}, "body-memory",
 		"memory budget of the bodies of requests and responses in `MIB`, shared fairly among tenants; requests beyond it are answered with 503; 0: an eighth of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
 }
 

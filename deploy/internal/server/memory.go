@@ -58,11 +58,10 @@ const assumedMemory = 4 << 30
 // minBudget is the minimum budget, in bytes: large enough for one body of maximum size.
 const minBudget = 64 << 20
 
-// memoryShare returns a budget in bytes: mib, or for 0 the memory limit divided by
-// divisor.
-func memoryShare(mib int, divisor int64) int64 {
-	if mib > 0 {
-		return int64(mib) << 20
+// memoryShare returns a budget in bytes, by default the memory limit divided by divisor.
+func memoryShare(budget, divisor int64) int64 {
+	if budget > 0 {
+		return budget
 	}
 	limit, set := memoryLimit()
 	if !set {
@@ -71,12 +70,11 @@ func memoryShare(mib int, divisor int64) int64 {
 	return max(limit/divisor, minBudget)
 }
 
-// recordsShare returns the quota of a tenant for records in bytes: mib, or for 0 a 32nd of the memory
-// limit. Records take up to 15 times their size in the memory of a worker (catalog.SizeOf), so those of
+// recordsShare returns the quota of a tenant for records in bytes, by default a 32nd of the memory limit. Records take up to 15 times their size in the memory of a worker (catalog.SizeOf), so those of
 // one tenant take less than half of it.
-func recordsShare(mib int) int64 {
-	if mib > 0 {
-		return int64(mib) << 20
+func recordsShare(quota int64) int64 {
+	if quota > 0 {
+		return quota
 	}
 	limit, _ := memoryLimit()
 	return limit / 32

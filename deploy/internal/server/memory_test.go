@@ -21,23 +21,23 @@ func TestBudgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	memory := int64(system)
-	quarter := func(mib int) int64 { return memoryShare(mib, 4) }
+	quarter := func(budget int64) int64 { return memoryShare(budget, 4) }
 	for _, c := range []struct {
 		name   string
-		budget func(mib int) int64
+		budget func(flag int64) int64
 		limit  int64
-		mib    int
+		flag   int64
 		want   int64
 	}{
-		{"a flag takes precedence", quarter, 1 << 30, 100, 100 << 20},
+		{"a flag takes precedence", quarter, 1 << 30, 100 << 20, 100 << 20},
 		{"by default a quarter of the memory limit", quarter, 1 << 30, 0, 256 << 20},
 		{"a quarter of 4 GiB, or of less memory, without a limit", quarter, math.MaxInt64, 0, min(memory, 4<<30) / 4},
-		{"records: a flag takes precedence", recordsShare, 1 << 30, 100, 100 << 20},
+		{"records: a flag takes precedence", recordsShare, 1 << 30, 100 << 20, 100 << 20},
 		{"records: by default a 32nd of the memory limit", recordsShare, 1 << 30, 0, 32 << 20},
 		{"records: a 32nd of the memory without a limit", recordsShare, math.MaxInt64, 0, memory / 32},
 	} {
 		debug.SetMemoryLimit(c.limit)
-		if got := c.budget(c.mib); got != c.want {
+		if got := c.budget(c.flag); got != c.want {
 			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
 		}
 	}
