@@ -2,6 +2,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"cairn/deploy/internal/connect"
@@ -22,6 +22,7 @@ import (
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
 	"cairn/schemas"
+	"cairn/schemas/member"
 )
 
 // evalOptions are the flags of cairn eval.
@@ -186,10 +187,7 @@ func (e *evalOptions) prepare() error {
 	if e.minimum, err = minimums(e.minFlags); err != nil {
 		return err
 	}
-	if e.concurrency > maxConcurrency {
-		return flags.Usage(fmt.Errorf("--at-once: expected at most %d, got %d", maxConcurrency, e.concurrency))
-	}
-	return flags.AtLeast("at-once", e.concurrency, 1)
+	return cmp.Or(flags.AtLeast("at-once", e.concurrency, 1), flags.AtMost("at-once", e.concurrency, maxConcurrency))
 }
 
 // minimums parses the values of --min.
@@ -214,7 +212,9 @@ func (e *evalOptions) corpus(file string) ([]records.Record, error) {
 	}
 	var list []records.Record
 	for _, f := range parsed {
-		f.Text = withoutTenant(f.Text)
+		if text, err := member.Without(f.Text, "tenant_id"); err == nil { // any other text is rejected as a record
+			f.Text = text
+		}
 		r := f.Record(e.tenant)
 		if err := r.Validate(); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Source, err)
@@ -227,17 +227,6 @@ func (e *evalOptions) corpus(file string) ([]records.Record, error) {
 		return nil, flags.Usage(fmt.Errorf("%s: contains no skills", file))
 	}
 	return list, nil
-}
-
-// withoutTenant returns the record without its tenant.
-func withoutTenant(text jsontext.Value) jsontext.Value {
-	var o map[string]jsontext.Value
-	if json.Unmarshal(text, &o) != nil || o["tenant_id"] == nil {
-		return text // rejected as a record
-	}
-	delete(o, "tenant_id")
-	text, _ = json.Marshal(o, json.Deterministic(true)) // cannot fail: o was unmarshaled from JSON
-	return text
 }
 
 // report prints r. It returns an error if queries failed or a metric is below its minimum.

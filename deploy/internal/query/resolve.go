@@ -17,11 +17,12 @@ import (
 // resolveOptions are the flags of cairn resolve.
 type resolveOptions struct {
 	connect.HTTP
-	class   string
-	render  rendering
-	tenant  string
-	explain bool
-	output  string
+	class     string
+	template  string
+	variables []string // NAME=VALUE
+	tenant    string
+	explain   bool
+	output    string
 }
 
 func resolveCommand() *cobra.Command {
@@ -43,7 +44,7 @@ ones, and guardrails of both scopes apply. Otherwise only global records are vis
   cairn resolve storage.volume_capacity -o json | jq '.tools[].tool_id'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			given := len(args)
-			for _, alternative := range []string{r.class, r.render.template} {
+			for _, alternative := range []string{r.class, r.template} {
 				if alternative != "" {
 					given++
 				}
@@ -61,7 +62,7 @@ ones, and guardrails of both scopes apply. Otherwise only global records are vis
 			if r.class != "" {
 				return r.tools(cmd.Context(), cmd.OutOrStdout())
 			}
-			if r.render.template != "" || len(r.render.variables) > 0 {
+			if r.template != "" || len(r.variables) > 0 {
 				return renderTemplate(cmd, r, args)
 			}
 			return r.skill(cmd.Context(), args[0], cmd.OutOrStdout())
@@ -75,8 +76,8 @@ ones, and guardrails of both scopes apply. Otherwise only global records are vis
 	}
 	r.Flags(cmd)
 	cmd.Flags().StringVar(&r.class, "tool-class", "", "`CLASS` of the tools to print")
-	cmd.Flags().StringVar(&r.render.template, "template", "", "`TEMPLATE_ID` of the template to render")
-	cmd.Flags().StringArrayVar(&r.render.variables, "var", nil, "`NAME=VALUE` of a variable of the template; repeatable")
+	cmd.Flags().StringVar(&r.template, "template", "", "`TEMPLATE_ID` of the template to render")
+	cmd.Flags().StringArrayVar(&r.variables, "var", nil, "`NAME=VALUE` of a variable of the template; repeatable")
 	r.TenantFlag(cmd, &r.tenant, "`TENANT` scope of the request")
 	cmd.Flags().BoolVar(&r.explain, "explain", false, "print the scope and the link of each part")
 	flags.Output(cmd, &r.output, "table", "json", "yaml", "name")

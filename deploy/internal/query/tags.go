@@ -123,7 +123,7 @@ as a string. The exit code is 4 if the request has a tag already.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := schemas.TagWrite{Tag: schemas.Tag{RequestID: args[0], Flow: flow}, TenantID: schemas.Optional(t.tenant)}
 			var err error
-			if w.Tags, err = pairs(args[1:]); err != nil {
+			if w.Tags, err = pairs(args[1:], true); err != nil {
 				return flags.UsageError(cmd, err)
 			}
 			if seconds := int(ttl.Seconds()); ttl != 0 {
@@ -141,8 +141,8 @@ as a string. The exit code is 4 if the request has a tag already.`,
 	return cmd
 }
 
-// pairs returns the values of NAME=VALUE arguments.
-func pairs(args []string) (map[string]jsontext.Value, error) {
+// pairs returns the values of NAME=VALUE arguments as strings, or with asJSON those that are JSON as such.
+func pairs(args []string, asJSON bool) (map[string]jsontext.Value, error) {
 	values := map[string]jsontext.Value{}
 	for _, arg := range args {
 		name, text, ok := strings.Cut(arg, "=")
@@ -153,7 +153,7 @@ func pairs(args []string) (map[string]jsontext.Value, error) {
 			return nil, fmt.Errorf("%s is given more than once", name)
 		}
 		value := jsontext.Value(text)
-		if !value.IsValid() {
+		if !asJSON || !value.IsValid() {
 			var err error
 			if value, err = jsontext.AppendQuote(nil, text); err != nil {
 				return nil, errors.New("expected valid UTF-8")

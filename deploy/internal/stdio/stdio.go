@@ -38,7 +38,7 @@ const (
 
 // Command returns the command cairn mcp.
 func Command() *cobra.Command {
-	p := &proxy{running: map[jsonrpc.ID]context.CancelFunc{}}
+	p := &proxy{}
 	tenant := ""
 	cmd := &cobra.Command{
 		Use:   "mcp",
@@ -72,9 +72,7 @@ type proxy struct {
 	endpoint string
 	version  atomic.Value // string: the negotiated version of the protocol
 	out      io.Writer    // safe for concurrent use
-
-	mu      sync.Mutex
-	running map[jsonrpc.ID]context.CancelFunc
+	running  sync.Map     // of context.CancelFunc, by the jsonrpc.ID of the request
 }
 
 // run forwards messages until in ends.
@@ -128,10 +126,12 @@ func (p *proxy) handle(ctx context.Context, line []byte, requests *errgroup.Grou
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	p.started(request, cancel)
+	if request.IsCall() {
+		p.running.Store(request.ID, cancel)
+	}
 	requests.Go(func() error {
 		defer cancel()
-		defer p.ended(request)
+		defer p.running.Delete(request.ID)
 		return p.forward(ctx, request)
 	})
 	return nil
@@ -150,20 +150,6 @@ func (p *proxy) reject(line jsontext.Value, reason error) error {
 	return output.JSONLine(p.out, schemas.RPCResponse{JSONRPC: "2.0", Error: text})
 }
 
-func (p *proxy) started(r *jsonrpc.Request, cancel context.CancelFunc) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if r.IsCall() {
-		p.running[r.ID] = cancel
-	}
-}
-
-func (p *proxy) ended(r *jsonrpc.Request) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.running, r.ID)
-}
-
 // cancel closes the connection of a request that the client cancels, so that the edge cancels it.
 func (p *proxy) cancel(r *jsonrpc.Request) {
 	var params sdk.CancelledParams
@@ -174,10 +160,8 @@ func (p *proxy) cancel(r *jsonrpc.Request) {
 	if err != nil {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if cancel := p.running[id]; cancel != nil {
-		cancel()
+	if cancel, ok := p.running.Load(id); ok {
+		cancel.(context.CancelFunc)()
 	}
 }
 
