@@ -3,7 +3,6 @@ package importer
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net/url"
@@ -118,23 +117,11 @@ func (d *documents) open(name, ref string) (*document, error) {
 }
 
 func (d *documents) read(name string) (any, error) {
-	info, err := d.root.Stat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: expected a regular file", name)
+	text, err := readFile(d.root, name, d.left)
+	if errors.Is(err, errTooLarge) {
+		d.err = errDocuments
 	}
 	if err != nil {
-		return nil, err
-	}
-	file, err := d.root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // opened for reading only
-	text, err := io.ReadAll(&limitedBody{file, d.left})
-	if err != nil {
-		if errors.Is(err, errTooLarge) {
-			d.err = errDocuments
-		}
 		return nil, err
 	}
 	d.left -= len(text)

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -105,7 +104,7 @@ func (f *folder) name(d skillDir) string {
 
 // find returns the directories of skills, in lexical order.
 func (f *folder) find(ctx context.Context) (list []skillDir, err error) {
-	err = fs.WalkDir(f, ".", func(dir string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(f.root.FS(), ".", func(dir string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return cmp.Or(err, f.count(ctx))
 		}
@@ -133,27 +132,6 @@ func (f *folder) count(ctx context.Context) error {
 }
 
 var errTooManyFiles = flags.Usage(fmt.Errorf("expected at most %d files and directories", maxFiles))
-
-// Open implements fs.FS.
-func (f *folder) Open(name string) (fs.File, error) { return f.root.FS().Open(name) }
-
-// ReadDir implements fs.ReadDirFS. It does not read a directory beyond the limit.
-func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
-	dir, err := f.root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = dir.Close() }() // opened for reading only
-	list, err := dir.ReadDir(maxFiles + 1)
-	switch {
-	case err != nil && !errors.Is(err, io.EOF):
-		return nil, err
-	case len(list) > maxFiles:
-		return nil, errTooManyFiles
-	}
-	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return list, nil
-}
 
 func hidden(file string) bool { return file != "." && strings.HasPrefix(path.Base(file), ".") }
 
@@ -283,7 +261,7 @@ type skillFile struct {
 
 // files returns the files of a skill other than its SKILL.md and the package that export has written.
 func (f *folder) files(ctx context.Context, d skillDir) (list []skillFile, err error) {
-	err = fs.WalkDir(f, d.path, func(file string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(f.root.FS(), d.path, func(file string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = f.count(ctx)
 		}
@@ -296,7 +274,7 @@ func (f *folder) files(ctx context.Context, d skillDir) (list []skillFile, err e
 		case hidden(file) || entry.IsDir() || name == d.file || name == skillfile.PackageFile:
 			return nil
 		}
-		info, err := f.stat(file)
+		info, err := stat(f.root, file)
 		if err == nil {
 			list = append(list, skillFile{name, info.Size(), info.Mode()&0o100 != 0})
 		}
@@ -333,27 +311,10 @@ func resource(name string, content []byte) schemas.Resource {
 	return r
 }
 
-// stat describes a regular file.
-func (f *folder) stat(name string) (fs.FileInfo, error) {
-	info, err := f.root.Stat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: expected a regular file, or a symbolic link to one", name)
-	}
-	return info, err
-}
-
 // content returns the content of a regular file.
 func (f *folder) content(name string, maximum int) ([]byte, error) {
-	if _, err := f.stat(name); err != nil {
-		return nil, err
-	}
-	file, err := f.root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // opened for reading only
-	content, err := io.ReadAll(io.LimitReader(file, int64(maximum)+1))
-	if err == nil && len(content) > maximum {
+	content, err := readFile(f.root, name, maximum)
+	if errors.Is(err, errTooLarge) {
 		err = fmt.Errorf("%s: expected at most %d bytes", name, maximum)
 	}
 	return content, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -107,6 +108,28 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 }
 
 var errTooLarge = flags.Usage(fmt.Errorf("expected a document of at most %d bytes", maxDocument))
+
+// stat describes a regular file of a folder.
+func stat(root *os.Root, name string) (fs.FileInfo, error) {
+	info, err := root.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: expected a regular file, or a symbolic link to one", name)
+	}
+	return info, err
+}
+
+// readFile returns the content of a regular file of a folder, or an errTooLarge beyond the limit.
+func readFile(root *os.Root, name string, limit int) ([]byte, error) {
+	if _, err := stat(root, name); err != nil {
+		return nil, err
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // opened for reading only
+	return io.ReadAll(&limitedBody{file, limit})
+}
 
 // get returns the body of a response.
 func (s *source) get(ctx context.Context, u *url.URL) ([]byte, error) {
