@@ -181,13 +181,9 @@ func (k *key) revoke(ctx context.Context, s *keys.Store, ids []string, out io.Wr
 			break
 		}
 	}
-	return errors.Join(printRevoked(out, k.output, ids), failed)
-}
-
-func printRevoked(out io.Writer, format string, ids []string) error {
-	return output.Result{Value: map[string][]string{"revoked": ids}, Table: func(t *output.Table) {
+	return errors.Join(output.Result{Value: map[string][]string{"revoked": ids}, Table: func(t *output.Table) {
 		for _, id := range ids {
 			t.Row("revoked " + id)
 		}
-	}}.Print(out, format)
+	}}.Print(out, k.output), failed)
 }

@@ -43,12 +43,7 @@ ones, and guardrails of both scopes apply. Otherwise only global records are vis
   cairn resolve --template tpl.risk_list --var domain=compute --var max=5
   cairn resolve storage.volume_capacity -o json | jq '.tools[].tool_id'`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			given := len(args)
-			for _, alternative := range []string{r.class, r.template} {
-				if alternative != "" {
-					given++
-				}
-			}
+			given := len(args) + len(output.NonEmpty(r.class, r.template))
 			switch {
 			case given == 0:
 				return flags.UsageError(cmd,

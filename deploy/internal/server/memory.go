@@ -70,8 +70,9 @@ func memoryShare(budget, divisor int64) int64 {
 	return max(limit/divisor, minBudget)
 }
 
-// recordsShare returns the quota of a tenant for records in bytes, by default a 32nd of the memory limit. Records take up to 15 times their size in the memory of a worker (catalog.SizeOf), so those of
-// one tenant take less than half of it.
+// recordsShare returns the quota of a tenant for records in bytes, by default a 32nd of the memory limit.
+// Records take up to 15 times their size in the memory of a worker (catalog.SizeOf), so those of one tenant
+// take less than half of it.
 func recordsShare(quota int64) int64 {
 	if quota > 0 {
 		return quota
