@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,10 +101,8 @@ func TestApplyPrunes(t *testing.T) {
 	target := []string{"--url", shared(t), "--tenant", "prune"}
 	run := func(stdin string, args ...string) result { return do(t, stdin, append(args, target...)...) }
 	const keep = `{"tool_id": "a.b.keep", "labels": {"owner": "ci"}}`
-	if got := run(keep+`{"tool_id": "a.b.mine"} {"tool_id": "a.b.old", "labels": {"owner": "ci"}} {"agent_id": "other"}`,
-		"apply", "-"); got.code != 0 {
-		t.Fatal(got)
-	}
+	run(keep+`{"tool_id": "a.b.mine"} {"tool_id": "a.b.old", "labels": {"owner": "ci"}} {"agent_id": "other"}`,
+		"apply", "-").must(t)
 	for _, row := range []struct {
 		name  string
 		stdin string
@@ -171,7 +168,7 @@ func TestApplySuggests(t *testing.T) {
 func TestApplyRetries(t *testing.T) {
 	t.Parallel()
 	var received atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	url := serving(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/health" {
 			return
 		}
@@ -187,9 +184,8 @@ func TestApplyRetries(t *testing.T) {
 		default:
 			_, _ = io.WriteString(w, `{"kind": "agent", "id": "a", "indexed": false}`)
 		}
-	}))
-	t.Cleanup(server.Close)
-	got := do(t, `{"agent_id": "a"}`, "apply", "--url", server.URL, "-")
+	})
+	got := do(t, `{"agent_id": "a"}`, "apply", "--url", url, "-")
 	if got.code != 0 || received.Load() != 3 || !strings.Contains(got.out, "1 are durable but not searchable yet") ||
 		!strings.Contains(got.err, "retries: 2, because") {
 		t.Errorf("%d requests: %+v", received.Load(), got)

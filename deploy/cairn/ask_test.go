@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -19,12 +18,10 @@ import (
 // answering returns the URL of a server that replies to an analysis with status and text.
 func answering(t *testing.T, status int, text string) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, text)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+	})
 }
 
 const answered = `id: 1
@@ -135,9 +132,8 @@ func TestAskIncompleteReplay(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	if got := do(t, `{}`, "ask", "--url", server.URL, "--estate", "-", "how many hosts?"); got.code != 1 ||
+	url := serving(t, mux.ServeHTTP)
+	if got := do(t, `{}`, "ask", "--url", url, "--estate", "-", "how many hosts?"); got.code != 1 ||
 		!strings.Contains(got.err, "incomplete answer") {
 		t.Errorf("%+v", got)
 	}
@@ -169,9 +165,8 @@ func TestAskResumes(t *testing.T) {
 			_, _ = io.WriteString(w, done)
 		}
 	})
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	got := do(t, `{"hosts": []}`, "ask", "--url", server.URL, "--estate", "-", "how many hosts?")
+	url := serving(t, mux.ServeHTTP)
+	got := do(t, `{"hosts": []}`, "ask", "--url", url, "--estate", "-", "how many hosts?")
 	if got.code != 0 || got.out != "There are 3 hosts. In all.\n" || fmt.Sprint(received) != "[4 5]" {
 		t.Errorf("%+v after resuming after %v", got, received)
 	}
@@ -192,13 +187,12 @@ func TestAskIsCanceled(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
+	url := serving(t, mux.ServeHTTP)
 	ctx, cancel := context.WithCancel(t.Context())
 	out := newBuffer()
 	root := newRoot(func(string) string { return "" })
 	// the text has no figures, which are kept back
-	root.SetArgs([]string{"ask", "--url", server.URL, "--estate", "-", "how many?"})
+	root.SetArgs([]string{"ask", "--url", url, "--estate", "-", "how many?"})
 	root.SetIn(strings.NewReader("{}"))
 	root.SetOut(out)
 	root.SetErr(io.Discard)
@@ -232,9 +226,8 @@ func TestAskChecksFigures(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	})
-	llm := httptest.NewServer(mux)
-	t.Cleanup(llm.Close)
-	s := startIsolated(t, "--model", "openai://"+strings.TrimPrefix(llm.URL, "http://")+"/m?plan=tools&answers=forwarded")
+	llm := serving(t, mux.ServeHTTP)
+	s := startIsolated(t, "--model", "openai://"+strings.TrimPrefix(llm, "http://")+"/m?plan=tools&answers=forwarded")
 	const marked = "There are 4711 hosts.\nUnsupported by any tool result: 4711\n"
 	for _, row := range []struct {
 		name string

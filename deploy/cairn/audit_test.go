@@ -13,12 +13,7 @@ func TestAuditCommand(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "tools.yaml", "tool_id: a.b.c\n---\ntool_id: a.b.d\n")
 	file := filepath.Join(dir, "tools.yaml")
-	for _, row := range []struct {
-		name    string
-		args    []string
-		code    int
-		message string
-	}{
+	for _, row := range []step{
 		{"an empty log", []string{"audit"}, 0, "no changes found\n"},
 		{"a message", []string{"apply", file, "-m", "größere Platten"}, 0, "applied 2 of 2 records"},
 		{"a message of a deletion", []string{"delete", "tool", "a.b.d", "--message", "unused"}, 0, "deleted tool/a.b.d\n"},
@@ -65,9 +60,6 @@ func TestAuditCommand(t *testing.T) {
 		{"the history", []string{"get", "tool", "a.b.c", "--history"}, 0, "for x\n"},
 		{"the description", []string{"describe", "tool", "a.b.c"}, 0, "Changed:   2"},
 	} {
-		got := do(t, "", append(row.args, "--url", url, "--tenant", "audit")...)
-		if got.code != row.code || !strings.Contains(got.out+got.err, row.message) {
-			t.Errorf("%s: %+v; want exit %d and %q", row.name, got, row.code, row.message)
-		}
+		row.check(t, "--url", url, "--tenant", "audit")
 	}
 }

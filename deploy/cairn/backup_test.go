@@ -13,15 +13,6 @@ import (
 	"cairn/test/wait"
 )
 
-var natsAddressed = regexp.MustCompile(`nats://[0-9.:]+`)
-
-// reached starts cairn up with a NATS listener and returns the URL of that listener.
-func reached(t *testing.T) (s *running, nats string) {
-	t.Helper()
-	s = serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "", "--model", "offline:")
-	return s, natsAddressed.FindString(s.out.String())
-}
-
 // responses returns the responses at url to listings, searches and a query for the package
 // of a skill.
 func responses(t *testing.T, url string) (answers []string) {
@@ -47,18 +38,12 @@ func responses(t *testing.T, url string) (answers []string) {
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	source, fromNATS := reached(t)
-	if got := do(t, "", "apply", "--url", source.http, "../examples/knowledge"); got.code != 0 {
-		t.Fatal(got)
-	}
+	do(t, "", "apply", "--url", source.http, "../examples/knowledge").must(t)
 	if status, _ := request(t, "DELETE", source.http+"/register/skill/compute.patch_status", ""); status != 204 {
 		t.Fatal(status)
 	}
-	if got := do(t, "", "apply", "--url", source.http, "../examples/knowledge/global/compute.yaml"); got.code != 0 {
-		t.Fatal(got)
-	}
-	if got := do(t, "", "key", "create", "--nats", fromNATS, "--tenant", "acme", "--role", "reader"); got.code != 0 {
-		t.Fatal(got)
-	}
+	do(t, "", "apply", "--url", source.http, "../examples/knowledge/global/compute.yaml").must(t)
+	createKey(t, fromNATS, "--tenant", "acme", "--role", "reader")
 	file := filepath.Join(t.TempDir(), "cairn.backup")
 	saved := do(t, "", "backup", file, "--nats", fromNATS)
 	if saved.code != 0 || !regexp.MustCompile(`(?m)^  cairn_catalog +46$`).MatchString(saved.out) ||
@@ -149,9 +134,7 @@ func TestBackupAsOperator(t *testing.T) {
 	source, target := startNode(t, "nats-1", single), startNode(t, "nats-1", single)
 	source.setup(t, "1")
 	before := start(source)
-	if got := do(t, "", "apply", "--url", before, "../examples/knowledge"); got.code != 0 {
-		t.Fatal(got)
-	}
+	do(t, "", "apply", "--url", before, "../examples/knowledge").must(t)
 	file := filepath.Join(t.TempDir(), "cairn.backup")
 	for _, args := range [][]string{
 		{"key", "create", "--all-tenants", "--role", "admin", "--nats", source.secret("keys-url")},

@@ -21,12 +21,7 @@ func TestRecordCommands(t *testing.T) {
 		"skill_id: net.trace\npurpose: trace routes\ntool_ids: [a.b.c]\nstatus: draft\nlabels: {team: net}\n---\n"+
 			"tool_id: a.b.c\ndescription: a tool\n")
 	file := filepath.Join(dir, "records.yaml")
-	for _, row := range []struct {
-		name    string
-		args    []string
-		code    int
-		message string
-	}{
+	for _, row := range []step{
 		{"an empty scope", []string{"get", "all", "--scope", "tenant"}, 0, "no records found\n"},
 		{"an empty scope as JSON", []string{"get", "all", "--scope", "tenant", "-o", "json"}, 0, "[]\n"},
 		{"a new record differs", []string{"diff", file}, exitFailed, "+purpose: trace routes\n"},
@@ -91,11 +86,7 @@ func TestRecordCommands(t *testing.T) {
 		{"diff without files", []string{"diff"}, exitUsage, "expected files or directories"},
 		{"labels without prune", []string{"apply", file, "--labels", "a=b"}, exitUsage, "--labels requires --prune"},
 	} {
-		got := do(t, "", append(row.args, "--url", url, "--tenant", "commands")...)
-		if got.code != row.code || !strings.Contains(got.out+got.err, row.message) ||
-			row.message == "" && got.out+got.err != "" {
-			t.Errorf("%s: %+v; want exit %d and %q", row.name, got, row.code, row.message)
-		}
+		row.check(t, "--url", url, "--tenant", "commands")
 	}
 }
 
@@ -124,21 +115,7 @@ func TestEditConflicts(t *testing.T) {
 			t.Parallel()
 			id, dir := fmt.Sprint("conflict", i), t.TempDir()
 			request(t, "PUT", url+"/records/agent/"+id, `{"purpose":"first"}`)
-			write(t, dir, "editor", strings.Join([]string{
-				"#!/bin/sh", `sed -i "s/purpose: first/purpose: mine/" "$1"`, "cd " + dir,
-				"touch ready; while [ ! -e go ]; do sleep 0.01; done",
-			}, "\n"))
-			if err := os.Chmod(filepath.Join(dir, "editor"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			edited := make(chan result, 1)
-			go func() {
-				edited <- do(t, "", "edit", "agent", id, "--url", url, "--editor", filepath.Join(dir, "editor"))
-			}()
-			wait.Until(t, "the editor is open", func() bool {
-				_, err := os.Stat(filepath.Join(dir, "ready"))
-				return err == nil
-			})
+			edited := openEditor(t.Context(), t, dir, "agent/"+id, "--url", url)
 			request(t, row.method, url+"/records/agent/"+id, `{"purpose":"theirs"}`)
 			write(t, dir, "go", "")
 			got := <-edited
@@ -163,30 +140,40 @@ func TestEditInterrupted(t *testing.T) {
 	t.Parallel()
 	url, dir := shared(t), t.TempDir()
 	request(t, "PUT", url+"/records/agent/interrupted", `{"purpose":"first"}`)
-	write(t, dir, "editor", strings.Join([]string{
-		"#!/bin/sh", `sed -i "s/purpose: first/purpose: second/" "$1"`, "cd " + dir,
-		"touch ready; while [ ! -e go ]; do sleep 0.01; done",
-	}, "\n"))
-	if err := os.Chmod(filepath.Join(dir, "editor"), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	ctx, interrupt := context.WithCancel(t.Context())
-	edited := make(chan result, 1)
-	go func() {
-		env := map[string]string{flags.ContextsVariable: noContexts}
-		edited <- doIn(ctx, env, "", "edit", "agent/interrupted", "--url", url, "--editor", filepath.Join(dir, "editor"))
-	}()
-	wait.Until(t, "the editor is open", func() bool {
-		_, err := os.Stat(filepath.Join(dir, "ready"))
-		return err == nil
-	})
+	edited := openEditor(ctx, t, dir, "agent/interrupted", "--url", url)
 	interrupt()
 	write(t, dir, "go", "")
 	got := <-edited
 	if _, text := request(t, "GET", url+"/records/agent/interrupted", ""); got.code != 0 ||
-		!strings.Contains(text, `"purpose":"second"`) {
+		!strings.Contains(text, `"purpose":"mine"`) {
 		t.Errorf("%+v, record %s", got, text)
 	}
+}
+
+// openEditor edits a record with an editor that changes its purpose to mine, and returns when the editor is open. The
+// editor is closed when dir has a file go.
+func openEditor(ctx context.Context, t *testing.T, dir string, args ...string) <-chan result {
+	t.Helper()
+	editor := writeEditor(t, dir, `sed -i "s/purpose: first/purpose: mine/" "$1"`+"\ncd "+dir+
+		"\ntouch ready; while [ ! -e go ]; do sleep 0.01; done")
+	edited := make(chan result, 1)
+	go func() {
+		env := map[string]string{flags.ContextsVariable: noContexts}
+		edited <- doIn(ctx, env, "", append([]string{"edit", "--editor", editor}, args...)...)
+	}()
+	wait.Until(t, "the editor is open", func() bool { return exists(filepath.Join(dir, "ready")) })
+	return edited
+}
+
+// writeEditor writes a shell script and returns its path.
+func writeEditor(t *testing.T, dir, script string) string {
+	t.Helper()
+	path := filepath.Join(dir, "editor")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil { // #nosec G306 -- an executable
+		t.Fatal(err)
+	}
+	return path
 }
 
 // TestEditRejected checks that the editor opens again with the reason.
@@ -194,14 +181,10 @@ func TestEditRejected(t *testing.T) {
 	t.Parallel()
 	url := shared(t)
 	request(t, "PUT", url+"/records/agent/rejected", `{"purpose":"first"}`)
-	dir := t.TempDir()
-	write(t, dir, "editor", "#!/bin/sh\n"+
+	editor := writeEditor(t, t.TempDir(),
 		`if grep -q "Not registered: .*version" "$1"; then sed -i "s/version: x/version: 1.0.0/" "$1"`+"\n"+
-		`else echo "version: x" >> "$1"; fi`)
-	if err := os.Chmod(filepath.Join(dir, "editor"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	got := do(t, "", "edit", "agent/rejected", "--url", url, "--editor", filepath.Join(dir, "editor"))
+			`else echo "version: x" >> "$1"; fi`)
+	got := do(t, "", "edit", "agent/rejected", "--url", url, "--editor", editor)
 	if _, text := request(t, "GET", url+"/records/agent/rejected", ""); got.code != 0 ||
 		!strings.Contains(text, `"version":"1.0.0"`) {
 		t.Errorf("%+v, record %s", got, text)

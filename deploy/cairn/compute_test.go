@@ -195,7 +195,6 @@ func TestComputeRefusesFlags(t *testing.T) {
 			[]string{key, "--inspect", "--filter", "{}"}, "--inspect requires --data-key only"},
 		{"--top-limit without --top", "{}", []string{key, "--top-limit", "3"}, "--top-order and --top-limit require --top"},
 		{"an argument", "{}", []string{"hosts"}, "expected no arguments"},
-		{"UTF-16", "\xFF\xFE{\x00}\x00", []string{key}, "--estate -: UTF-16; expected UTF-8"},
 		{"no estate", "", nil, "--estate -: empty"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

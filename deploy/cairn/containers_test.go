@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"regexp"
 	"strconv"
@@ -138,9 +137,7 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 		n.container(t, "edge", "edge on", backends),
 	}
 	url := addressed.FindString(processes[4].out.String())
-	if got := do(t, "", "apply", "--url", url, "../examples/knowledge"); got.code != 0 {
-		t.Fatal(got)
-	}
+	do(t, "", "apply", "--url", url, "../examples/knowledge").must(t)
 	healthy(t, url) // Elasticsearch creates the indices meanwhile
 	for _, args := range [][]string{
 		{"search", "machines without security patches"},
@@ -243,9 +240,8 @@ func vectors(t *testing.T) string {
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"embeddings": made}) // fails if the client has disconnected
 	})
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	return "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/letters"
+	url := serving(t, mux.ServeHTTP)
+	return "ollama://" + strings.TrimPrefix(url, "http://") + "/letters"
 }
 
 // tagged writes, reads and deletes a tag.

@@ -47,9 +47,7 @@ func TestDeletionOfReferencedRecords(t *testing.T) {
 			`{"tool_id": "p.s.new"} {"skill_id": "net.new"} {"context_builder_id": "new", "instructions": "x"}`,
 			[]string{"apply", "-", "--prune"}, 0, "context_builder/new skill/net.new tool/p.s.new"},
 	} {
-		if got := run(cycle+outside, "apply", "-"); got.code != 0 {
-			t.Fatal(got)
-		}
+		run(cycle+outside, "apply", "-").must(t)
 		got := run(row.stdin, row.args...)
 		left := strings.Fields(run("", "get", "all", "--scope", "tenant", "-o", "name").out)
 		slices.Sort(left)
@@ -61,9 +59,7 @@ func TestDeletionOfReferencedRecords(t *testing.T) {
 		}
 		run("", append([]string{"delete", "--force"}, left...)...)
 	}
-	if got := run(cycle, "apply", "-"); got.code != 0 {
-		t.Fatal(got)
-	}
+	run(cycle, "apply", "-").must(t)
 	status, body := request(t, http.MethodDelete, url+"/records/tool/p.s.t?tenant_id=referenced", "")
 	if status != http.StatusConflict || !strings.Contains(body, `"referrers":{"count":1,"first":[{"kind":"skill","id":"net.a"`) {
 		t.Errorf("without force: %d %s", status, body)

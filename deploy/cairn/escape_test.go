@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,7 +48,7 @@ func TestCommandsEscapeTexts(t *testing.T) {
 			`event: error` + "\n" + `data: {"code":"AN-500","message":"$"}` + "\n\n" + "event: done\ndata: {}\n\n",
 	}
 	serve := func(status int) string {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		return serving(t, func(w http.ResponseWriter, r *http.Request) {
 			answer := answers[strings.TrimSuffix(r.URL.Path, "/run")]
 			if r.URL.Path == "/register/skill" {
 				w.WriteHeader(http.StatusBadRequest)
@@ -58,15 +57,12 @@ func TestCommandsEscapeTexts(t *testing.T) {
 				answer = answers["/register/skill"]
 			}
 			_, _ = io.WriteString(w, strings.ReplaceAll(answer, "$", evilJSON))
-		}))
-		t.Cleanup(server.Close)
-		return server.URL
+		})
 	}
-	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	stranger := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusTeapot)
 		_, _ = io.WriteString(w, evil) // no error body
-	}))
-	t.Cleanup(stranger.Close)
+	})
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -108,7 +104,7 @@ func TestCommandsEscapeTexts(t *testing.T) {
 		for _, format := range [][]string{nil, {"-ojson"}, {"-oyaml"}, {"-owide"}, {"-oname"}} {
 			check(append(append(args[:len(args):len(args)], format...), "--url", answering)...)
 		}
-		for _, url := range []string{rejecting, stranger.URL} { // errors do not depend on the output format
+		for _, url := range []string{rejecting, stranger} { // errors do not depend on the output format
 			check(append(args[:len(args):len(args)], "--url", url)...)
 		}
 	}

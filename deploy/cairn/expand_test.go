@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,9 +21,8 @@ func queryWriter(t *testing.T, queries string) (url string) {
 		text, _ := json.Marshal(queries)
 		_, _ = fmt.Fprintf(w, `{"message":{"role":"assistant","content":%s},"done":true,"done_reason":"stop"}`+"\n", text)
 	})
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	return "ollama://" + strings.TrimPrefix(server.URL, "http://") + "/writer"
+	server := serving(t, mux.ServeHTTP)
+	return "ollama://" + strings.TrimPrefix(server, "http://") + "/writer"
 }
 
 func TestExpand(t *testing.T) {

@@ -116,9 +116,7 @@ func TestExportSameNames(t *testing.T) {
 	t.Parallel()
 	target := []string{"--url", shared(t), "--tenant", "samenames"}
 	skills := `{"skill_id":"a.b_c"} {"skill_id":"a.b-c"} {"skill_id":"a.d"}`
-	if got := do(t, skills, append([]string{"apply", "-"}, target...)...); got.code != 0 {
-		t.Fatalf("%+v", got)
-	}
+	do(t, skills, append([]string{"apply", "-"}, target...)...).must(t)
 	got := do(t, "", append([]string{"export", "--format", "skills", "--dir", t.TempDir()}, target...)...)
 	if got.code != exitFailed || !strings.Contains(got.out, "exported 2 of 3") ||
 		!strings.Contains(got.err, "have the same name, a-b-c") {
@@ -134,9 +132,7 @@ func TestExportReservedNames(t *testing.T) {
 		"SKILL.md/a", "references/cairn-package.json/a"} {
 		tenant := "reserved" + string(rune('a'+i))
 		skill := `{"skill_id":"a.b","resources":[{"path":"` + name + `","text":"x"}]}`
-		if got := do(t, skill, "apply", "-", "--url", url, "--tenant", tenant); got.code != 0 {
-			t.Fatalf("%+v", got)
-		}
+		do(t, skill, "apply", "-", "--url", url, "--tenant", tenant).must(t)
 		dir := t.TempDir()
 		got := do(t, "", "export", "--format", "skills", "--dir", dir, "--url", url, "--tenant", tenant)
 		if got.code != exitFailed || !strings.Contains(got.err, "rename the resource") {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"os"
 	"regexp"
@@ -100,16 +99,11 @@ func exposed(scrapes ...string) map[string][]string {
 
 func scrape(t *testing.T, url string) string {
 	t.Helper()
-	res, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
+	status, body := request(t, "GET", url, "")
+	if status != http.StatusOK {
+		t.Fatalf("%s: %d", url, status)
 	}
-	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %d, %v", url, res.StatusCode, err)
-	}
-	return string(body)
+	return body
 }
 
 // found returns the submatch of the pattern in the output of the process.
@@ -212,7 +206,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 		`"ok"`) {
 		t.Errorf("the worker is not ready: %s", res)
 	}
-	if res, err := http.Get(url + "/metrics"); err != nil || res.StatusCode != http.StatusNotFound {
-		t.Errorf("/metrics beside --metrics: %v, %v", res, err)
+	if status, _ := request(t, "GET", url+"/metrics", ""); status != http.StatusNotFound {
+		t.Errorf("/metrics beside --metrics: %d", status)
 	}
 }

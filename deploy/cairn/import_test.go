@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,9 +38,7 @@ func TestImport(t *testing.T) {
 	step("a preview of a change", 0, "-description: first\n+description: changed", "--dry-run")
 	step("a change", 0, ": 1 configured, 1 unchanged")
 
-	if got := run(`{"skill_id":"skills.c","source":"other"} {"skill_id":"skills.d"}`, "apply", "-"); got.code != 0 {
-		t.Fatal(got)
-	}
+	run(`{"skill_id":"skills.c","source":"other"} {"skill_id":"skills.d"}`, "apply", "-").must(t)
 	skill("c", "third")
 	skill("d", "fourth")
 	step("records of another source", exitRejected,
@@ -53,9 +50,7 @@ func TestImport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := run(`{"skill_id":"skills.e","source":"elsewhere"} {"skill_id":"skills.f"}`, "apply", "-"); got.code != 0 {
-		t.Fatal(got)
-	}
+	run(`{"skill_id":"skills.e","source":"elsewhere"} {"skill_id":"skills.f"}`, "apply", "-").must(t)
 	step("without prune", 0, ": 2 unchanged")
 	step("a preview of prune", 0, "pruned  skill/skills.b", "--prune", "--dry-run")
 	write(t, dir, "g/SKILL.md", "no frontmatter")
@@ -102,10 +97,8 @@ func TestImport(t *testing.T) {
 func TestImportFromCairn(t *testing.T) {
 	t.Parallel()
 	source, target := startIsolated(t), shared(t)
-	if got := do(t, `{"tool_id":"a.b.c","x":[1,null]} {"skill_id":"x.y","resources":[{"path":"a","text":"t"}],"instructions":"# Steps"}
-{"agent_id":"other","tenant_id":"acme"}`, "apply", "-", "--url", source.http); got.code != 0 {
-		t.Fatal(got)
-	}
+	do(t, `{"tool_id":"a.b.c","x":[1,null]} {"skill_id":"x.y","resources":[{"path":"a","text":"t"}],"instructions":"# Steps"}
+{"agent_id":"other","tenant_id":"acme"}`, "apply", "-", "--url", source.http).must(t)
 	bin := filepath.Join(clone(t), "bin", "cairn")
 	for _, row := range []struct {
 		name string
@@ -130,13 +123,12 @@ func TestImportFromCairn(t *testing.T) {
 		!strings.Contains(got.out, `"source": "`+source.http+`"`) || !strings.Contains(got.out, `"tenant_id": "copy"`) {
 		t.Errorf("%+v", got)
 	}
-	closed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	closed := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = io.WriteString(w, `{"code":"CE-006","title":"not authenticated","status":401}`)
-	}))
-	t.Cleanup(closed.Close)
+	})
 	for _, format := range []string{"", "cairn"} {
-		got := do(t, "", "import", closed.URL, "--format", format, "--url", target)
+		got := do(t, "", "import", closed, "--format", format, "--url", target)
 		if got.code != exitRejected || !strings.Contains(got.err, "; set --source-key or --source-key-file\n") {
 			t.Errorf("a source that requires a key: %+v", got)
 		}

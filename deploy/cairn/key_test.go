@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -17,12 +16,9 @@ import (
 	"cairn/bus/bustest"
 )
 
-var natsAddress = regexp.MustCompile(`nats://[0-9.:]+`)
-
 func TestKeyCommands(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "", "--auth", "keys")
-	address := natsAddress.FindString(p.out.String())
+	p, address := reached(t, "--auth", "keys")
 	if !strings.Contains(p.out.String(), "--nats-secret") {
 		t.Error("no warning about NATS without authentication")
 	}
@@ -87,12 +83,9 @@ func TestKeyCommands(t *testing.T) {
 			t.Errorf("%v: %+v, want %q", args, got, message)
 		}
 	}
-	res, err := http.Get(p.http + "/health")
-	if err != nil || res.StatusCode != 200 {
-		t.Errorf("health: %v, %v", res, err)
-		return
+	if status, _ := request(t, "GET", p.http+"/health", ""); status != 200 {
+		t.Errorf("health: %d", status)
 	}
-	_ = res.Body.Close()
 }
 
 // TestInterruptedKeyIsRevoked interrupts the command while it writes the key to a
@@ -123,8 +116,7 @@ func TestInterruptedKeyIsRevoked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	up := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "")
-	address := natsAddress.FindString(up.out.String())
+	_, address := reached(t)
 	cmd := program(t.Context(), "key", "create", "--tenant", "acme", "--role", "reader", "--kubernetes-secret", "admin",
 		"--kubernetes-account", account, "--nats", address)
 	cmd.Env = append(cmd.Env, "KUBERNETES_SERVICE_HOST="+host, "KUBERNETES_SERVICE_PORT="+port)

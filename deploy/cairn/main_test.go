@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -57,6 +58,32 @@ func program(ctx context.Context, args ...string) *exec.Cmd {
 type result struct {
 	out, err string
 	code     int
+}
+
+// must ends the test unless the program succeeded.
+func (r result) must(t *testing.T) result {
+	t.Helper()
+	if r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	return r
+}
+
+// step is a command with its exit code and a part of its output; an empty one: no output.
+type step struct {
+	name    string
+	args    []string
+	code    int
+	message string
+}
+
+// check runs the command with further arguments.
+func (s step) check(t *testing.T, args ...string) {
+	t.Helper()
+	got := do(t, "", slices.Concat(s.args, args)...)
+	if got.code != s.code || !strings.Contains(got.out+got.err, s.message) || s.message == "" && got.out+got.err != "" {
+		t.Errorf("%s: %+v; want exit %d and %q", s.name, got, s.code, s.message)
+	}
 }
 
 // do runs cairn with args and stdin in this process.
@@ -111,6 +138,21 @@ func serve(t *testing.T, args ...string) *running {
 func startIsolated(t *testing.T, args ...string) *running {
 	t.Helper()
 	return serve(t, append([]string{"up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", ""}, args...)...)
+}
+
+var natsAddress = regexp.MustCompile(`nats://[0-9.:]+`)
+
+// reached is startIsolated with a NATS listener, whose URL it returns.
+func reached(t *testing.T, args ...string) (p *running, nats string) {
+	t.Helper()
+	p = startIsolated(t, append([]string{"--nats-listen", "127.0.0.1:0", "--model", "offline:"}, args...)...)
+	return p, natsAddress.FindString(p.out.String())
+}
+
+// createKey returns a new key.
+func createKey(t *testing.T, nats string, args ...string) string {
+	t.Helper()
+	return strings.TrimSpace(do(t, "", append([]string{"key", "create", "--nats", nats}, args...)...).must(t).out)
 }
 
 // waitForOutput waits until the process has printed text.

@@ -18,11 +18,9 @@ var natsRequest = regexp.MustCompile(`(?m)^nats req (--replies 0 )?(\S+) '(.*)'$
 
 // natsCommands runs the nats request commands of a page.
 func natsCommands(t *testing.T, page string) {
-	s := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "", "--model", "offline:")
-	if got := do(t, "", "apply", "--url", s.http, "../examples/knowledge"); got.code != 0 {
-		t.Fatal(got)
-	}
-	nc, err := nats.Connect(regexp.MustCompile(`nats://[0-9.:]+`).FindString(s.out.String()))
+	s, address := reached(t)
+	do(t, "", "apply", "--url", s.http, "../examples/knowledge").must(t)
+	nc, err := nats.Connect(address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -48,16 +47,14 @@ func TestMCPMessages(t *testing.T) {
 	t.Parallel()
 	const ping = `{"jsonrpc":"2.0","id":7,"method":"ping"}`
 	answer := func(status int, media, body string) string {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		return serving(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", media)
 			if r.Header.Get("Authorization") != "Bearer k" {
 				status = 418
 			}
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, body)
-		}))
-		t.Cleanup(server.Close)
-		return server.URL
+		})
 	}
 	for _, row := range []struct{ name, url, message, want string }{
 		{"a response", answer(200, "application/json", `{"jsonrpc":"2.0","id":7,"result":{}}`), ping,
@@ -129,18 +126,17 @@ func TestMCPInvalidMessages(t *testing.T) {
 func TestMCPCancellation(t *testing.T) {
 	t.Parallel()
 	received, ended := make(chan struct{}), make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	url := serving(t, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		close(received)
 		<-r.Context().Done()
 		close(ended)
-	}))
-	t.Cleanup(server.Close)
+	})
 	input, client := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	root := newRoot(func(string) string { return "" })
-	root.SetArgs([]string{"mcp", "--url", server.URL})
+	root.SetArgs([]string{"mcp", "--url", url})
 	root.SetIn(input)
 	root.SetOut(io.Discard)
 	exited := make(chan int, 1)

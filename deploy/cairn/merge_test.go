@@ -17,9 +17,7 @@ func TestRestoreMerges(t *testing.T) {
 	}
 	apply := func(tenant, text string) {
 		t.Helper()
-		if got := cairn(text, "apply - --tenant "+tenant); got.code != 0 {
-			t.Fatalf("%+v", got)
-		}
+		cairn(text, "apply - --tenant "+tenant).must(t)
 	}
 	apply("acme", `{"tool_id": "a.b.lost", "version": "1.0.0"}`)
 	apply("acme", `[{"tool_id": "a.b.kept"}, {"tool_id": "a.b.changed"}]`)
@@ -28,9 +26,7 @@ func TestRestoreMerges(t *testing.T) {
 	apply("acme", `{"tool_id": "a.b.lost", "version": "2.0.0"}`)
 	cairn("", "promote tool/a.b.lost staging --tenant acme")
 	file := filepath.Join(t.TempDir(), "cairn.backup")
-	if got := do(t, "", "backup", file, "--nats", nats); got.code != 0 {
-		t.Fatalf("%+v", got)
-	}
+	do(t, "", "backup", file, "--nats", nats).must(t)
 	apply("acme", `[{"tool_id": "a.b.changed", "purpose": "wrong"}, {"tool_id": "a.b.new"}]`)
 	cairn("", "delete tool/a.b.lost --tenant acme")
 	cairn("", "delete tool/a.b.lost --tenant globex")

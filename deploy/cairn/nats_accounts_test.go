@@ -22,11 +22,8 @@ func TestAccounts(t *testing.T) {
 	url := addressed.FindString(edge.out.String())
 
 	keys := "nats://keys:" + password + "@" + n.Addr().String()
-	made := do(t, "", "key", "create", "--all-tenants", "--role", "admin", "--nats", keys)
-	key, _, _ := strings.Cut(made.out, "\n")
-	if got := do(t, "", "apply", "--url", url, "--key", key, "../examples/knowledge"); made.code != 0 || got.code != 0 {
-		t.Fatalf("%+v, %+v", made, got)
-	}
+	key := createKey(t, keys, "--all-tenants", "--role", "admin")
+	do(t, "", "apply", "--url", url, "--key", key, "../examples/knowledge").must(t)
 	platform := n.dial(t, "platform")
 	send := func(subject, body string, header ...string) string {
 		t.Helper()

@@ -95,10 +95,7 @@ func TestAttacksOnStreams(t *testing.T) {
 	n.container(t, "register", "tags, register on", backends)
 	n.container(t, "resolve", "resolve on", backends)
 	n.container(t, "analyze", "analyze on", backends)
-	if got := do(t, "", "key", "create", "--all-tenants", "--role", "admin", "--nats",
-		n.secret("keys-url")); got.code != 0 {
-		t.Fatalf("%+v", got)
-	}
+	createKey(t, n.secret("keys-url"), "--all-tenants", "--role", "admin")
 	worker := n.dial(t, "worker")
 	for _, subject := range []string{"$KV.cairn_catalog.skill._global.YS5i", "$KV.cairn_tags.cg"} {
 		if _, err := worker.Request(subject,
@@ -217,10 +214,7 @@ func TestWorkerRepliesInItsAccount(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			n := startNode(t, "nats-1", single)
 			n.setup(t, "1")
-			if got := do(t, "", "key", "create", "--all-tenants", "--role", "admin", "--nats",
-				n.secret("keys-url")); got.code != 0 {
-				t.Fatalf("%+v", got)
-			}
+			createKey(t, n.secret("keys-url"), "--all-tenants", "--role", "admin")
 			worker := n.dial(t, "worker")
 			if row.value == itsConfig {
 				row.value = n.catalogConfig(t, worker)

@@ -14,9 +14,7 @@ func TestDescribeAliasOutsideHistory(t *testing.T) {
 	target := []string{"--url", shared(t), "--tenant", "outside"}
 	run := func(stdin string, args ...string) result { return do(t, stdin, append(args, target...)...) }
 	run(`{"skill_id": "net.old"}`, "apply", "-")
-	if got := run("", "promote", "skill/net.old", "production"); got.code != 0 {
-		t.Fatal(got)
-	}
+	run("", "promote", "skill/net.old", "production").must(t)
 	later := ""
 	for i := range 10 {
 		later += fmt.Sprintf(`{"skill_id": "net.old", "version": "1.%d.0"} `, i)

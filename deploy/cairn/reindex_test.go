@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -39,7 +38,7 @@ func TestReindex(t *testing.T) {
 				`{"status":"ok","services":[{"service":"register","status":"ok","index":{"fingerprint":"2","live":"1","lag":3}}]}`,
 				`{"status":"ok","services":[{"service":"register","status":"ok","index":{"fingerprint":"2","live":"2","lag":0}}]}`,
 			}
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			url := serving(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/health" && len(row.args) > 0 && row.args[0] == "--wait" {
 					_, _ = io.WriteString(w, states[min(polls, len(states)-1)])
 					polls++
@@ -50,9 +49,8 @@ func TestReindex(t *testing.T) {
 				}
 				w.WriteHeader(row.status)
 				_, _ = io.WriteString(w, row.body)
-			}))
-			t.Cleanup(server.Close)
-			got := do(t, "", append([]string{"reindex", "--url", server.URL}, row.args...)...)
+			})
+			got := do(t, "", append([]string{"reindex", "--url", url}, row.args...)...)
 			if waited := polls == len(states); waited != strings.HasPrefix(row.message, "indexed") {
 				t.Errorf("read the health %d times", polls)
 			}

@@ -11,19 +11,10 @@ import (
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	s := startIsolated(t)
-	if got := do(t, "", "apply", "--url", s.http, "../examples/knowledge"); got.code != 0 {
-		t.Fatal(got)
-	}
+	do(t, "", "apply", "--url", s.http, "../examples/knowledge").must(t)
 	own := `{"guardrail_id": "guard.no_deletion", "tenant_id": "scopes", "domain": "storage", "description": "own."}`
-	if got := do(t, own, "apply", "--url", s.http, "-"); got.code != 0 {
-		t.Fatal(got)
-	}
-	for _, row := range []struct {
-		name    string
-		args    []string
-		code    int
-		message string
-	}{
+	do(t, own, "apply", "--url", s.http, "-").must(t)
+	for _, row := range []step{
 		{"a guardrail of the tenant", []string{"resolve", "storage.volume_capacity", "--tenant", "scopes", "--explain"}, 0,
 			"own.  [tenant, via guards_domain]"},
 		{"and the global one with its id", []string{"resolve", "storage.volume_capacity", "--tenant", "scopes", "--explain"},
@@ -88,10 +79,7 @@ func TestResolve(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			got := do(t, "", append(row.args, "--url", s.http)...)
-			if got.code != row.code || !strings.Contains(got.out+got.err, row.message) {
-				t.Errorf("%+v; want exit %d and %q", got, row.code, row.message)
-			}
+			row.check(t, "--url", s.http)
 		})
 	}
 }

@@ -10,14 +10,9 @@ import (
 // the credential has several tenants. Each command has the scope in which the server registers.
 func TestScopeOfKey(t *testing.T) {
 	t.Parallel()
-	p := serve(t, "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data", "", "--auth", "keys")
-	address := natsAddress.FindString(p.out.String())
+	p, address := reached(t, "--auth", "keys")
 	create := func(args ...string) string {
-		got := do(t, "", append([]string{"key", "create", "--role", "admin", "--nats", address}, args...)...)
-		if got.code != 0 {
-			t.Fatalf("create a key: %+v", got)
-		}
-		return strings.TrimSpace(got.out)
+		return createKey(t, address, append([]string{"--role", "admin"}, args...)...)
 	}
 	dir := t.TempDir()
 	file, fewer := filepath.Join(dir, "records.jsonl"), filepath.Join(dir, "fewer.jsonl")
@@ -71,9 +66,7 @@ func TestScopeOfKey(t *testing.T) {
 	}
 	access := []string{"--url", p.http, "--key", create("--tenant", "team")}
 	link := `{"skill_id": "net.own", "tool_ids": ["net.own.run"]} {"tool_id": "net.own.run"}`
-	if got := do(t, link, append([]string{"apply", "-"}, access...)...); got.code != 0 {
-		t.Fatal(got)
-	}
+	do(t, link, append([]string{"apply", "-"}, access...)...).must(t)
 	access[3] = create("--tenant", "team", "--role", "reader")
 	for _, command := range [][]string{{"delete", "tool/net.own.run"}, {"edit", "tool/net.own.run", "--editor", "false"}} {
 		got := do(t, "", append(command, access...)...)

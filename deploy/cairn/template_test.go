@@ -1,7 +1,7 @@
 package main
 
 import (
-	"strings"
+	"slices"
 	"testing"
 )
 
@@ -10,15 +10,8 @@ func TestResolveTemplate(t *testing.T) {
 	target := []string{"--url", shared(t), "--tenant", "templates"}
 	records := `{"skill_id": "net.a", "template_id": "tpl", "tool_ids": ["p.s.gone"]} {"template_id": "tpl", ` +
 		`"body": "{{n}} of {{site}}\n", "variables": [{"name": "site", "required": true}, {"name": "n", "type": "integer", "default": 5}]}`
-	if got := do(t, records, append([]string{"apply", "-"}, target...)...); got.code != 0 {
-		t.Fatal(got)
-	}
-	for _, row := range []struct {
-		name string
-		args []string
-		code int
-		want string
-	}{
+	do(t, records, append([]string{"apply", "-"}, target...)...).must(t)
+	for _, row := range []step{
 		{"a template", []string{"--template", "tpl", "--var", "site=a=b, c", "--var", "n=7"}, 0, "7 of a=b, c\n"},
 		{"the template of a skill", []string{"net.a", "--var", "site=x"}, 0, "5 of x\n"},
 		{"as JSON", []string{"--template", "tpl", "--var", "site=x", "-o", "json"}, 0, `"text": "5 of x\n"`},
@@ -33,9 +26,7 @@ func TestResolveTemplate(t *testing.T) {
 		{"a package with a missing tool", []string{"net.a", "--explain"}, 0,
 			"missing           tool/p.s.gone  [via tool_ids]"},
 	} {
-		got := do(t, "", append(append([]string{"resolve"}, row.args...), target...)...)
-		if got.code != row.code || !strings.Contains(got.out+got.err, row.want) {
-			t.Errorf("%s: got %+v, want %q", row.name, got, row.want)
-		}
+		row.args = slices.Insert(row.args, 0, "resolve")
+		row.check(t, target...)
 	}
 }

@@ -45,18 +45,11 @@ func TestWatchCommand(t *testing.T) {
 func TestWatchInvalidRequests(t *testing.T) {
 	t.Parallel()
 	url := shared(t)
-	for _, row := range []struct {
-		name    string
-		args    []string
-		message string
-	}{
-		{"an unknown kind", []string{"playbook"}, `unknown kind "playbook"`},
-		{"two kinds", []string{"skill,tool"}, "expected at most one KIND"},
-		{"a malformed revision", []string{"--since", "yesterday"}, "after"},
+	for _, row := range []step{
+		{"an unknown kind", []string{"watch", "playbook"}, exitUsage, `unknown kind "playbook"`},
+		{"two kinds", []string{"watch", "skill,tool"}, exitUsage, "expected at most one KIND"},
+		{"a malformed revision", []string{"watch", "--since", "yesterday"}, exitUsage, "after"},
 	} {
-		if got := do(t, "", append([]string{"watch", "--url", url}, row.args...)...); got.code == 0 ||
-			!strings.Contains(got.err, row.message) {
-			t.Errorf("%s: %+v; want %q", row.name, got, row.message)
-		}
+		row.check(t, "--url", url)
 	}
 }
