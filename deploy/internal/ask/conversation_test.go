@@ -40,6 +40,20 @@ func listed(w io.Writer, q schemas.Analysis, result string) bool {
 	return true
 }
 
+// analyses returns the URL of a server with answers to analyses.
+func analyses(t *testing.T, answer func(w http.ResponseWriter, q schemas.Analysis)) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q schemas.Analysis
+		if err := json.UnmarshalRead(r.Body, &q); err != nil {
+			t.Error(err)
+		}
+		answer(w, q)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
 // converse types the input in a conversation about the estate {}.
 func converse(t *testing.T, url string, input ...string) (out, errOut string) {
 	t.Helper()
@@ -64,11 +78,7 @@ func converse(t *testing.T, url string, input ...string) (out, errOut string) {
 func TestConversation(t *testing.T) {
 	t.Parallel()
 	var asked []schemas.Analysis
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var q schemas.Analysis
-		if err := json.UnmarshalRead(r.Body, &q); err != nil {
-			t.Error(err)
-		}
+	url := analyses(t, func(w http.ResponseWriter, q schemas.Analysis) {
 		if listed(w, q, `{"available":["hosts"],"arrays":[{"data_key":"hosts","count":31}]}`) {
 			return
 		}
@@ -79,9 +89,8 @@ func TestConversation(t *testing.T) {
 			return
 		}
 		_, _ = fmt.Fprintf(w, "event: text_delta\ndata: {\"text\":\"answer to %s\"}\n\nevent: done\ndata: {}\n\n", q.Query)
-	}))
-	t.Cleanup(server.Close)
-	out, errOut := converse(t, server.URL, "one", "  ", "bad", "two", "exit", "three")
+	})
+	out, errOut := converse(t, url, "one", "  ", "bad", "two", "exit", "three")
 	if out != "answer to one\nanswer to two\n" || !strings.Contains(errOut, "  hosts  31\n") ||
 		!strings.Contains(errOut, "AN-400") {
 		t.Errorf("out %q, err %q", out, errOut)
@@ -96,11 +105,7 @@ func TestConversation(t *testing.T) {
 func TestConversationSuggestions(t *testing.T) {
 	t.Parallel()
 	var asked []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var q schemas.Analysis
-		if err := json.UnmarshalRead(r.Body, &q); err != nil {
-			t.Error(err)
-		}
+	url := analyses(t, func(w http.ResponseWriter, q schemas.Analysis) {
 		if listed(w, q, `{"available":[]}`) {
 			return
 		}
@@ -112,9 +117,8 @@ func TestConversationSuggestions(t *testing.T) {
 			_, _ = io.WriteString(w, "event: suggestions\ndata: {\"questions\":[\"How many?\",\"Which?\"]}\n\n")
 		}
 		_, _ = io.WriteString(w, "event: done\ndata: {}\n\n")
-	}))
-	t.Cleanup(server.Close)
-	_, errOut := converse(t, server.URL, "1", "why?", "2", "2", "why?", "3", "0")
+	})
+	_, errOut := converse(t, url, "1", "why?", "2", "2", "why?", "3", "0")
 	want := []string{"1", "why?", "Which?", "2", "why?", "3", "0"}
 	if !cmp.Equal(asked, want) || !strings.Contains(errOut, "  2  Which?\n") {
 		t.Errorf("asked %q, err %q", asked, errOut)
@@ -136,14 +140,12 @@ func TestConversationListsArrays(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				var q schemas.Analysis
-				if err := json.UnmarshalRead(r.Body, &q); err != nil || !listed(w, q, row.result) {
-					t.Errorf("%+v, %v", q, err)
+			url := analyses(t, func(w http.ResponseWriter, q schemas.Analysis) {
+				if !listed(w, q, row.result) {
+					t.Errorf("%+v", q)
 				}
-			}))
-			t.Cleanup(server.Close)
-			c, err := client.New(client.Config{URL: server.URL})
+			})
+			c, err := client.New(client.Config{URL: url})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,6 @@
 package records
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,9 +65,12 @@ func TestReadRecords(t *testing.T) {
 				}
 				got = append(got, g)
 			}
-			same := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Wrong" },
-				cmp.Comparer(func(a, b string) bool { return strings.Contains(a, b) || strings.Contains(b, a) }))
-			if diff := cmp.Diff(row.want, got, same); diff != "" || fmt.Sprint(wrongs(row.want)) != fmt.Sprint(wrongs(got)) {
+			for i := range min(len(got), len(row.want)) { // errors have a part of the message
+				if want := row.want[i].Wrong; want != "" && strings.Contains(got[i].Wrong, want) {
+					got[i].Wrong = want
+				}
+			}
+			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -79,15 +81,6 @@ func compact(v jsontext.Value) string {
 	v = v.Clone()
 	_ = v.Compact() // text that is not JSON is returned as it is
 	return string(v)
-}
-
-func wrongs[T any](list []T) []bool {
-	var matches []bool
-	for _, r := range list {
-		text := fmt.Sprintf("%+v", r)
-		matches = append(matches, strings.Contains(text, "Wrong: "))
-	}
-	return matches
 }
 
 func TestByteOrderMark(t *testing.T) {
