@@ -19,15 +19,19 @@ func PastTime(flag, text string) (string, error) {
 	if date, err := time.Parse(time.DateOnly, text); err == nil {
 		return date.Format(time.RFC3339), nil
 	}
-	days, whole := strings.CutSuffix(text, "d")
-	n, err := strconv.ParseUint(days, 10, 16)
-	ago := time.Duration(n) * 24 * time.Hour
-	if err != nil || !whole {
-		ago, err = time.ParseDuration(text)
-	}
+	ago, err := Duration(text)
 	if err != nil || ago < 0 {
 		return "", Usage(fmt.Errorf("--%s: expected a time such as 2026-11-24T12:00:00Z or 2026-11-24, or a duration such as "+
 			"24h or 7d, got %q", flag, text))
 	}
 	return time.Now().Add(-ago).UTC().Format(time.RFC3339Nano), nil
+}
+
+// Duration parses a duration in days, such as 7d, or in the syntax of Go.
+func Duration(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	return time.ParseDuration(text)
 }

@@ -111,7 +111,7 @@ func (a *applyOptions) run(cmd *cobra.Command, list []records.Record) error {
 		for i, r := range list {
 			s.add(i, valid, records.Outcome{Err: r.Validate()})
 		}
-		s.finish(a.began)
+		s.count()
 		return a.finish(ctx, s, out)
 	}
 	if err := a.Client.Ping(ctx); err != nil {
@@ -122,14 +122,14 @@ func (a *applyOptions) run(cmd *cobra.Command, list []records.Record) error {
 	for _, batch := range records.DistinctBatches(list) {
 		a.batch(ctx, s, batch, bar)
 	}
+	s.count()
 	var err error
-	if a.prune && !s.failed() {
+	if a.prune && len(s.Rejected)+s.Unsent == 0 {
 		bar.Close() // before a question
 		err = a.pruneStale(cmd, s)
 	}
 	bar.Close()
 	s.Retries = a.Client.Retries()
-	s.finish(a.began)
 	s.suggest(ctx, a.Client)
 	return errors.Join(err, a.finish(ctx, s, out))
 }
@@ -222,6 +222,7 @@ func (a *applyOptions) outsideFiles(ctx context.Context, s *summary) (stale []cl
 
 // finish prints the summary and returns the error that determines the exit code.
 func (a *applyOptions) finish(ctx context.Context, s *summary, out io.Writer) error {
+	s.Seconds = time.Since(a.began).Seconds()
 	if a.unified {
 		if err := s.printDifferences(out); err != nil {
 			return err

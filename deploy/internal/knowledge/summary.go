@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"cairn/deploy/internal/connect"
 	"cairn/deploy/internal/flags"
@@ -83,11 +82,6 @@ func (s *summary) add(i int, action string, o records.Outcome) {
 	s.actions[i], s.outcomes[i] = action, o
 }
 
-// failed reports whether a record was rejected or not sent.
-func (s *summary) failed() bool {
-	return slices.ContainsFunc(s.outcomes, func(o records.Outcome) bool { return o.Err != nil })
-}
-
 func (s *summary) has(kind, id, tenant string) bool {
 	_, ok := s.records[change{Kind: kind, ID: id, Tenant: tenant}]
 	return ok
@@ -98,11 +92,8 @@ func (s *summary) prune(r client.Record) {
 	s.Changes = append(s.Changes, change{pruned, r.Kind, r.ID, r.Tenant})
 }
 
-// finish counts the outcomes.
-func (s *summary) finish(began time.Time) {
-	s.Seconds = time.Since(began).Seconds()
-	deleted := s.Changes
-	s.Changes = nil
+// count counts the outcomes.
+func (s *summary) count() {
 	for i, r := range s.list {
 		o, action := s.outcomes[i], s.actions[i]
 		switch {
@@ -127,7 +118,6 @@ func (s *summary) finish(began time.Time) {
 		}
 		s.warn(r, append(r.Warnings, o.Warnings...))
 	}
-	s.Changes = append(s.Changes, deleted...)
 }
 
 // warn adds warnings about a record, except about references to other records of the
@@ -256,7 +246,7 @@ func (s *summary) write(t *output.Table) {
 	}
 	verb := map[string]string{"": "applied", dryServer: "compared", dryClient: "validated"}[s.DryRun]
 	text := fmt.Sprintf("%s %d of %d records in %.1f s", verb, accepted, len(s.list), s.Seconds)
-	if counts := s.counts(); counts != "" {
+	if counts := s.actionCounts(); counts != "" {
 		text += ": " + counts
 	}
 	t.Row(text)
@@ -273,8 +263,8 @@ func (s *summary) write(t *output.Table) {
 	s.rows(t)
 }
 
-// counts returns the number of records by action.
-func (s *summary) counts() string {
+// actionCounts returns the number of records by action.
+func (s *summary) actionCounts() string {
 	var list []string
 	for _, action := range []string{created, configured, unchanged, pruned} {
 		if n := s.Actions[action]; n > 0 {

@@ -146,12 +146,8 @@ func (d *days) Set(text string) error {
 		*d = 0
 		return nil
 	}
-	n, err := strconv.Atoi(strings.TrimSuffix(text, "d"))
-	t := time.Duration(n) * day
-	if err != nil || !strings.HasSuffix(text, "d") {
-		t, err = time.ParseDuration(text)
-	}
-	if err != nil || t <= 0 || n > 36500 {
+	t, err := flags.Duration(text)
+	if err != nil || t <= 0 {
 		return fmt.Errorf("expected a duration such as 90d or 12h, or never, got %q", text)
 	}
 	*d = days(t)
