@@ -39,9 +39,8 @@ func FuzzAnswer(f *testing.F) {
 		}
 		body.Store(&text)
 		status.Store(int64(code))
-		for _, command := range []string{"resolve x --query", "resolve x.y --skill", "resolve x --agent",
-			"resolve x.y.z --tool",
-			"resolve x --tool-class", "ask x --estate -", "ask x --estate - --json", "status", "status --json"} {
+		for _, command := range []string{"search x", "resolve x.y", "search x --kind agent", "search x --kind tool",
+			"resolve --tool-class x", "ask x --estate -", "ask x --estate - -o json", "status", "status -o json"} {
 			got := do(t, "{}", append(strings.Fields(command), "--url", server.URL)...)
 			if got.code == 0 && code >= 300 && !strings.HasPrefix(command, "status") ||
 				got.code != 0 && got.err == "" && got.out == "" {
