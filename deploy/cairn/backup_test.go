@@ -104,21 +104,13 @@ func TestRestoreInvalidBackups(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "foreign", "hello")
-	for _, row := range []struct {
-		name    string
-		args    []string
-		message string
-	}{
+	refuse(t, []refusal{
 		{"no file", []string{"restore", filepath.Join(dir, "none")}, "no such file"},
 		{"another file", []string{"restore", filepath.Join(dir, "foreign")}, "not a backup of Cairn"},
 		{"two files", []string{"restore", "a", "b"}, "expected one FILE"},
 		{"a negative number of servers", []string{"restore", "a", "--replicas", "-1"}, "--replicas: expected at least 0"},
 		{"no name", []string{"backup"}, "expected one FILE"},
-	} {
-		if got := do(t, "", row.args...); got.code == 0 || got.out != "" || !strings.Contains(got.err, row.message) {
-			t.Errorf("%s: %+v; want %q", row.name, got, row.message)
-		}
-	}
+	})
 }
 
 // TestBackupAsOperator backs up and restores as the operator and keys users of

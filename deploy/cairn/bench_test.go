@@ -189,11 +189,7 @@ func TestBenchUnwritableOutput(t *testing.T) {
 
 func TestBenchInvalidFlags(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct {
-		name    string
-		args    []string
-		message string
-	}{
+	refuse(t, []refusal{
 		{"an unknown operation", []string{"dance"}, "OPERATION must be tags, by-id,"},
 		{"two operations", []string{"tags", "search"}, "expected one OPERATION, got 2"},
 		{"no rate", []string{"--rate", "fast"}, "--rate must be"},
@@ -206,14 +202,5 @@ func TestBenchInvalidFlags(t *testing.T) {
 		{"no connection", []string{"--connections", "0"}, "--connections: expected at least 1"},
 		{"too many connections", []string{"--connections", "9999"}, "--connections must be at most 512"},
 		{"no skill", []string{"--skills", "0"}, "--skills: expected at least 1"},
-		{"no Cairn", []string{"--url", "http://127.0.0.1:1"}, "cannot connect to Cairn"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			if got := do(t, "", append([]string{"bench"}, row.args...)...); got.code == 0 || got.out != "" ||
-				!strings.Contains(got.err, row.message) {
-				t.Errorf("%+v; want %q", got, row.message)
-			}
-		})
-	}
+	}, "bench")
 }

@@ -132,11 +132,7 @@ func TestEvalInvalidFlags(t *testing.T) {
 	write(t, dir, "tool.jsonl", `{"tool_id": "a.b.c"}`)
 	write(t, dir, "empty.jsonl", "\n")
 	write(t, dir, "before.json", `{"queries": 7}`)
-	for _, row := range []struct {
-		name    string
-		args    []string
-		message string
-	}{
+	refuse(t, []refusal{
 		{"a named tenant", []string{corpus, queries, "--register", "--tenant", "acme"},
 			"with --register the tenant must begin with eval-"},
 		{"nothing to keep", []string{corpus, queries, "--keep"}, "--keep requires --register"},
@@ -158,20 +154,7 @@ func TestEvalInvalidFlags(t *testing.T) {
 		{"an earlier result of other queries", []string{corpus, queries, "--compare", filepath.Join(dir, "before.json")},
 			"expected a result of the same 3 queries, got one of 7"},
 		{"one file", []string{corpus}, "expected CORPUS and QUERIES"},
-		{"no Cairn", []string{corpus, queries, "--url", "http://127.0.0.1:1"}, "cannot connect to Cairn"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			code := exitUsage
-			if row.name == "no Cairn" {
-				code = exitUnavailable
-			}
-			if got := do(t, "", append([]string{"eval"}, row.args...)...); got.code != code || got.out != "" ||
-				!strings.Contains(got.err, row.message) {
-				t.Errorf("%+v; want exit %d and %q", got, code, row.message)
-			}
-		})
-	}
+	}, "eval")
 }
 
 // TestEvalMinimum checks that eval fails when hybrid search is below a minimum, and

@@ -86,6 +86,27 @@ func (s step) check(t *testing.T, args ...string) {
 	}
 }
 
+// refusal is a command with wrong flags, arguments or input, and a part of the error.
+type refusal struct {
+	name    string
+	args    []string
+	message string
+}
+
+// refuse checks that the commands fail before they print anything.
+func refuse(t *testing.T, rows []refusal, command ...string) {
+	t.Helper()
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			got := do(t, "", slices.Concat(command, row.args)...)
+			if got.code != exitUsage || got.out != "" || !strings.Contains(got.err, row.message) {
+				t.Errorf("%+v; want exit %d and %q", got, exitUsage, row.message)
+			}
+		})
+	}
+}
+
 // do runs cairn with args and stdin in this process.
 func do(t *testing.T, stdin string, args ...string) result {
 	t.Helper()

@@ -45,11 +45,9 @@ func TestWatchCommand(t *testing.T) {
 func TestWatchInvalidRequests(t *testing.T) {
 	t.Parallel()
 	url := shared(t)
-	for _, row := range []step{
-		{"an unknown kind", []string{"watch", "playbook"}, exitUsage, `unknown kind "playbook"`},
-		{"two kinds", []string{"watch", "skill,tool"}, exitUsage, "expected at most one KIND"},
-		{"a malformed revision", []string{"watch", "--since", "yesterday"}, exitUsage, "after"},
-	} {
-		row.check(t, "--url", url)
-	}
+	refuse(t, []refusal{
+		{"an unknown kind", []string{"playbook"}, `unknown kind "playbook"`},
+		{"two kinds", []string{"skill,tool"}, "expected at most one KIND"},
+		{"a malformed revision", []string{"--since", "yesterday"}, "after"},
+	}, "watch", "--url", url)
 }

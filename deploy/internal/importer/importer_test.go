@@ -309,63 +309,41 @@ func manyAliases(n int) (text string) {
 func TestSkillFolders(t *testing.T) {
 	t.Parallel()
 	const text = "---\nname: a\ndescription: d\n---\n"
+	type texts map[string]string
 	for _, row := range []struct {
-		name string
-		make func(t *testing.T, dir string)
-		want string
+		name         string
+		links, files texts // targets and contents, by path
+		want         string
 	}{
-		{"a symbolic link inside", func(t *testing.T, dir string) {
-			link(t, "SKILL.md", dir+"/a/copy.md")
-		}, `skill/skills.a |"path":"copy.md"`},
-		{"a symbolic link outside", func(t *testing.T, dir string) {
-			link(t, "../../secret", dir+"/a/x")
-		}, "invalid: |escapes"},
-		{"an absolute symbolic link", func(t *testing.T, dir string) {
-			link(t, "/etc/hostname", dir+"/a/x")
-		}, "invalid: |escapes"},
-		{"a symbolic link to a directory outside", func(t *testing.T, dir string) {
-			link(t, "/etc", dir+"/a/x")
-		}, "invalid: |escapes"},
-		{"a symbolic link to a directory", func(t *testing.T, dir string) {
-			link(t, ".", dir+"/a/x")
-		}, "invalid: |expected a regular file"},
-		{"a SKILL.md outside", func(t *testing.T, dir string) {
-			write(t, dir, "b/x", "")
-			link(t, "../../secret", dir+"/b/SKILL.md")
-		}, "skill/skills.a|invalid: |escapes"},
-		{"a SKILL.md that is a symbolic link to itself", func(t *testing.T, dir string) {
-			write(t, dir, "b/x", "")
-			link(t, "SKILL.md", dir+"/b/SKILL.md")
-		}, "skill/skills.a|invalid: |too many levels"},
-		{"symbolic links to parent directories", func(t *testing.T, dir string) {
-			write(t, dir, "b/x", "")
-			link(t, "..", dir+"/b/up")
-		}, "skills\nskill/skills.a "},
-		{"a broken symbolic link", func(t *testing.T, dir string) { link(t, "none", dir+"/a/x") }, "invalid: |no such file"},
-		{"files that are too large", func(t *testing.T, dir string) {
-			write(t, dir, "a/x", strings.Repeat("x", schemas.MaxResourceBytes+1))
-		}, "invalid: resources: expected at most 100 files of 1048576 bytes"},
-		{"too many files", func(t *testing.T, dir string) {
-			for i := range schemas.MaxResources + 1 {
-				write(t, dir, fmt.Sprint("a/", i), "x")
-			}
-		}, "invalid: resources: expected at most 100 files of 1048576 bytes together beside SKILL.md, got 1 files"},
-		{"an invalid package", func(t *testing.T, dir string) {
-			write(t, dir, "a/references/cairn-package.json", `{"skill":7}`)
-		},
+		{"a symbolic link inside", texts{"a/copy.md": "SKILL.md"}, nil, `skill/skills.a |"path":"copy.md"`},
+		{"a symbolic link outside", texts{"a/x": "../../secret"}, nil, "invalid: |escapes"},
+		{"an absolute symbolic link", texts{"a/x": "/etc/hostname"}, nil, "invalid: |escapes"},
+		{"a symbolic link to a directory outside", texts{"a/x": "/etc"}, nil, "invalid: |escapes"},
+		{"a symbolic link to a directory", texts{"a/x": "."}, nil, "invalid: |expected a regular file"},
+		{"a SKILL.md outside", texts{"b/SKILL.md": "../../secret"}, texts{"b/x": ""}, "skill/skills.a|invalid: |escapes"},
+		{"a SKILL.md that is a symbolic link to itself", texts{"b/SKILL.md": "SKILL.md"}, texts{"b/x": ""},
+			"skill/skills.a|invalid: |too many levels"},
+		{"symbolic links to parent directories", texts{"b/up": ".."}, texts{"b/x": ""}, "skills\nskill/skills.a "},
+		{"a broken symbolic link", texts{"a/x": "none"}, nil, "invalid: |no such file"},
+		{"files that are too large", nil, texts{"a/x": strings.Repeat("x", schemas.MaxResourceBytes+1)},
+			"invalid: resources: expected at most 100 files of 1048576 bytes together beside SKILL.md, got 1 files"},
+		{"an invalid package", nil, texts{"a/references/cairn-package.json": `{"skill":7}`},
 			"invalid: references/cairn-package.json: skill: expected a skill"},
-		{"two skills with one id", func(t *testing.T, dir string) { write(t, dir, "b/a/SKILL.md", text) },
-			"skill/skills.a|invalid: |have the same id"},
-		{"a file in lower case", func(t *testing.T, dir string) {
-			write(t, dir, "b/skill.md", strings.Replace(text, "name: a", "name: b", 1))
-		}, "skill/skills.a|skill/skills.b"},
+		{"two skills with one id", nil, texts{"b/a/SKILL.md": text}, "skill/skills.a|invalid: |have the same id"},
+		{"a file in lower case", nil, texts{"b/skill.md": strings.Replace(text, "name: a", "name: b", 1)},
+			"skill/skills.a|skill/skills.b"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			top := t.TempDir()
 			write(t, top, "secret", "secret")
 			write(t, top, "dir/a/SKILL.md", text)
-			row.make(t, top+"/dir")
+			for path, content := range row.files {
+				write(t, top, "dir/"+path, content)
+			}
+			for path, target := range row.links {
+				link(t, target, top+"/dir/"+path)
+			}
 			check(t, read(t, Options{Source: top + "/dir", Strict: true}), row.want)
 		})
 	}
