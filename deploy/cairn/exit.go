@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
 	"cairn/bus"
 	"cairn/bus/backup"
 	"cairn/bus/bucket"
@@ -164,6 +162,3 @@ var synonyms = map[string][]string{
 	"cairn tags write": {"put", "set", "create"}, "cairn tags get": {"read", "show"}, "cairn tags delete": {"rm"},
 	"cairn context select": {"use", "switch"}, "cairn key list": {"ls", "get"}, "cairn key revoke": {"delete", "rm"},
 }
-
-// suggest sets the synonyms of a command.
-func suggest(cmd *cobra.Command) { cmd.SuggestFor = synonyms[cmd.CommandPath()] }

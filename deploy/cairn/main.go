@@ -106,7 +106,7 @@ not found, 4 if a request is rejected, 5 if a server is unavailable, and otherwi
 	root.AddCommand(operations.Commands()...)
 	values := completions(getenv)
 	for _, cmd := range below(root) {
-		suggest(cmd)
+		cmd.SuggestFor = synonyms[cmd.CommandPath()]
 		flags.Document(cmd)
 		complete(cmd, values)
 	}

@@ -98,12 +98,13 @@ func (a *askOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 func (a *askOptions) validate(cmd *cobra.Command, args []string) error {
+	interactive := output.IsTerminal(cmd.InOrStdin()) && output.IsTerminal(cmd.OutOrStdout())
 	switch {
 	case len(a.estates) == 0:
 		return flags.UsageError(cmd, estatefile.ErrMissing)
 	case a.strict && !a.provenance:
 		return flags.UsageError(cmd, errors.New("--strict requires --provenance"))
-	case len(args) == 0 && !isInteractive(cmd):
+	case len(args) == 0 && !interactive:
 		return flags.UsageError(cmd, errors.New("expected one QUESTION; without one, stdin and stdout must be a terminal"))
 	case len(args) == 0 && (a.output == "json" || a.detach):
 		return flags.UsageError(cmd, errors.New("--output json and --detach require a QUESTION"))

@@ -6,10 +6,8 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"cairn/deploy/internal/output"
 	"cairn/schemas"
 )
 
@@ -51,12 +49,6 @@ func (c *conversation) prompt() *schemas.Prompt {
 type lines interface {
 	// ReadLine returns the next line, or io.EOF.
 	ReadLine() (string, error)
-}
-
-// isInteractive reports whether the user of cmd can have a conversation.
-func isInteractive(cmd *cobra.Command) bool {
-	input, ok := cmd.InOrStdin().(*os.File)
-	return ok && term.IsTerminal(int(input.Fd())) && output.IsTerminal(cmd.OutOrStdout())
 }
 
 // terminal reads lines with editing and history.

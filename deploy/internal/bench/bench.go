@@ -153,8 +153,10 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := b.openFile(); err != nil {
-		return err
+	if b.jsonFile != "" { // not truncated yet: the load does not start if the file cannot be written
+		if b.file, err = os.OpenFile(b.jsonFile, os.O_WRONLY|os.O_CREATE, 0o666); err != nil {
+			return err
+		}
 	}
 	list, err := newRecords(b.tenant, b.skills)
 	if err != nil {
@@ -243,15 +245,6 @@ func (b *bench) notes(r *load.Result, records int) []string {
 			r.Rate, verdict, b.bounds.P99, 100*b.bounds.Errors, len(r.Steps)))
 	}
 	return notes
-}
-
-// openFile opens the file of --json without truncating it, so that a file that cannot be written is reported
-// before the load starts.
-func (b *bench) openFile() (err error) {
-	if b.jsonFile != "" {
-		b.file, err = os.OpenFile(b.jsonFile, os.O_WRONLY|os.O_CREATE, 0o666)
-	}
-	return err
 }
 
 // writeFile replaces the content of the file of --json with r.

@@ -87,7 +87,7 @@ the exit code is that of the first one, such as 2 for an invalid record.`,
 	a.flags(cmd, "default `TENANT` of records without tenant_id")
 	f := cmd.Flags()
 	f.BoolVar(&a.prune, "prune", false, "delete records that are not in the files")
-	forceFlag(cmd, &a.force, "with --prune: also delete records to which others link")
+	f.BoolVar(&a.force, "force", false, "with --prune: also delete records to which others link")
 	f.StringVar(&a.labels, "labels", "", "with --prune: delete only records with all of these `LABELS`, such as owner=ci")
 	a.strictly(cmd)
 	flags.Choice(cmd, &a.dry, "dry-run", "",

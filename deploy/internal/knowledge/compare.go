@@ -53,7 +53,7 @@ func compare(ctx context.Context, c *client.Client, r records.Record) (differenc
 		return d, err
 	}
 	d.action, d.stored, d.token = configured, stored.JSON, stored.Token.String()
-	if equal(d.stored, d.wanted) {
+	if bytes.Equal(canonical(d.stored), canonical(d.wanted)) {
 		d.action = unchanged
 	}
 	return d, nil
@@ -68,10 +68,6 @@ func changeAt(ctx context.Context, c *client.Client, key schemas.RecordKey,
 	}
 	return change, err
 }
-
-// equal reports whether two JSON values differ at most in white space and in the order of
-// members.
-func equal(a, b jsontext.Value) bool { return bytes.Equal(canonical(a), canonical(b)) }
 
 // canonical returns v with sorted members and the digits of its numbers.
 func canonical(v jsontext.Value) jsontext.Value {

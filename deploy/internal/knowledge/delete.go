@@ -38,7 +38,7 @@ unless --force is set; the exit code is 4. Links between the deleted records do 
 		RunE:              d.run,
 	}
 	d.flags(cmd, "`TENANT` of the records")
-	forceFlag(cmd, &d.force, "also delete records to which others link")
+	cmd.Flags().BoolVar(&d.force, "force", false, "also delete records to which others link")
 	connect.MessageFlag(cmd)
 	cmd.Flags().BoolVar(&d.ignore, "ignore-not-found", false, "succeed for records that do not exist")
 	return cmd

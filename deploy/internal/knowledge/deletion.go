@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"cairn/deploy/internal/output"
 	"cairn/deploy/internal/records"
@@ -29,11 +27,6 @@ type deletion struct {
 	planned map[change]records.Record
 
 	linked []bool // whether other records link to each record, as the user has permitted
-}
-
-// forceFlag adds --force.
-func forceFlag(cmd *cobra.Command, force *bool, usage string) {
-	cmd.Flags().BoolVar(force, "force", false, usage)
 }
 
 // permit asks for the deletion of records to which records outside the deletion link. In a dry run, and without a
@@ -66,10 +59,11 @@ func (d *deletion) permit(cmd *cobra.Command) error {
 	if err := permit(cmd.Context(), d.client, d.keys[0].TenantID); err != nil {
 		return err
 	}
+	asks := output.IsTerminal(cmd.InOrStdin()) && output.IsTerminal(cmd.ErrOrStderr())
 	switch {
-	case d.dry || !isTerminal(cmd):
+	case d.dry || !asks:
 		return schemas.ErrRecordReferenced.Because(strings.Join(lines, "; ") + "; --force deletes nevertheless")
-	case confirm(cmd, lines, "Delete nevertheless?"):
+	case confirm(cmd, lines):
 		return nil
 	default:
 		return schemas.ErrRecordReferenced.Because("nothing was deleted")
@@ -96,9 +90,7 @@ func (d *deletion) referrers(ctx context.Context, key schemas.RecordKey,
 		}
 	}
 	if err == nil && outside.Count > 0 {
-		if key.Scope = schemas.ScopeGlobal; key.TenantID != nil {
-			key.Scope = schemas.ScopeTenant
-		}
+		key.Scope = schemas.ScopeOf(schemas.ValueOr(key.TenantID, ""))
 		if _, err = d.client.Get(ctx, key); errors.Is(err, schemas.ErrRecordNotFound) {
 			return false, schemas.ReferrerSummary{}, nil
 		}
@@ -128,18 +120,10 @@ func (d *deletion) delete(ctx context.Context, i int) (aliases []string, err err
 	return aliases, err
 }
 
-// isTerminal reports whether the user can answer a question.
-func isTerminal(cmd *cobra.Command) bool {
-	in, ok := cmd.InOrStdin().(*os.File)
-	return ok && term.IsTerminal(int(in.Fd())) && output.IsTerminal(cmd.ErrOrStderr())
-}
-
-// confirm prints the lines and the question, and reports whether the answer is yes.
-func confirm(cmd *cobra.Command, lines []string, question string) bool {
-	for _, line := range lines {
-		output.Line(cmd.ErrOrStderr(), line)
-	}
-	_, _ = io.WriteString(cmd.ErrOrStderr(), question+" [y/N] ") // a terminal
+// confirm prints the lines and asks, and reports whether the answer is yes.
+func confirm(cmd *cobra.Command, lines []string) bool {
+	output.Lines(cmd.ErrOrStderr(), lines)
+	_, _ = io.WriteString(cmd.ErrOrStderr(), "Delete nevertheless? [y/N] ") // a terminal
 	answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"

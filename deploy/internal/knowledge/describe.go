@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
@@ -158,7 +159,9 @@ func (d description) print(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	output.Indented(out, "  ", string(text))
+	for line := range strings.Lines(string(text)) {
+		_, _ = io.WriteString(out, "  "+line) // output.Err returns the error
+	}
 	if len(d.Referrers) > 0 {
 		output.Line(out, "Referrers:")
 	}

@@ -38,12 +38,12 @@ func writeJSON(w io.Writer, v any, options ...json.Options) error {
 	return err
 }
 
-// IsTerminal reports whether w is a terminal.
-func IsTerminal(w io.Writer) bool {
-	if s, ok := w.(*screen); ok {
-		w = s.Writer
+// IsTerminal reports whether the input or the output of a command is a terminal.
+func IsTerminal(stream any) bool {
+	if s, ok := stream.(*screen); ok {
+		stream = s.Writer
 	}
-	f, ok := w.(*os.File)
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
@@ -86,13 +86,6 @@ func Name(w io.Writer, name string) {
 func Lines(w io.Writer, texts []string) {
 	for _, text := range texts {
 		Line(w, text)
-	}
-}
-
-// Indented writes the lines of text with a prefix.
-func Indented(w io.Writer, prefix, text string) {
-	for line := range strings.Lines(text) {
-		_, _ = io.WriteString(w, prefix+strings.TrimRight(line, "\n")+"\n") // Err returns the error
 	}
 }
 

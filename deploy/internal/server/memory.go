@@ -18,19 +18,14 @@ import (
 // the CPU time and doubles the 90th percentile of the latency at 3,000 requests/s.
 const smallHeap = 256 << 20
 
-// gcPercent returns the default of GOGC for a live heap.
-func gcPercent(live uint64) int {
-	if live > smallHeap {
-		return 100
-	}
-	return 200
-}
-
 // paceGC sets GOGC, and again after each collection.
 func paceGC(percent int) {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	next := gcPercent(live[0].Value.Uint64())
+	next := 200
+	if live[0].Value.Uint64() > smallHeap {
+		next = 100
+	}
 	if next != percent {
 		debug.SetGCPercent(next)
 	}
