@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -31,11 +30,11 @@ type keyCreate struct {
 	note    string
 	secret  string // name of the Kubernetes Secret
 	account string // directory with the service account credentials
-	expires days
+	expires time.Duration
 }
 
 func keyCreateCommand() *cobra.Command {
-	k := &keyCreate{expires: days(90 * day)}
+	k := &keyCreate{expires: 90 * 24 * time.Hour}
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Create an API key and print it once",
@@ -61,7 +60,8 @@ its tenants only; requests without tenant_id use its single tenant.`,
 		"`NAME` of an existing Secret in the pod's namespace, to which the key is written as key and id")
 	f.StringVar(&k.account, "kubernetes-account", accountDirectory,
 		"`DIRECTORY` with token, ca.crt and namespace of a service account with the permissions get and patch on the Secret")
-	f.Var(&k.expires, "expires", "lifetime `DURATION` of the key, such as 90d or 12h, or never")
+	f.Func("expires", "lifetime `DURATION` of the key, such as 90d or 12h, or never", k.setExpires)
+	f.Lookup("expires").DefValue = "90d"
 	k.flags(cmd)
 	connect.MessageFlag(cmd)
 	flags.Text(cmd, &k.output)
@@ -78,7 +78,10 @@ func (k *keyCreate) run(cmd *cobra.Command, _ []string) error {
 	case len(k.note) > maxNote || strings.ContainsFunc(k.note, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return flags.Usage(fmt.Errorf("--note: expected one line of at most %d bytes", maxNote))
 	}
-	made := keys.Key{Role: schemas.Role(k.role), Tenants: k.tenants, Note: k.note, Expires: k.expires.from(time.Now())}
+	made := keys.Key{Role: schemas.Role(k.role), Tenants: k.tenants, Note: k.note}
+	if k.expires > 0 {
+		made.Expires = time.Now().Add(k.expires).UTC().Truncate(time.Second)
+	}
 	if err := made.Identity().Validate(); err != nil {
 		return err
 	}
@@ -135,45 +138,13 @@ func expiry(k keys.Key) string {
 	return "expires " + k.Expires.Format(time.DateTime) + " UTC"
 }
 
-const day = 24 * time.Hour
-
-// days is a duration, given in days or in Go syntax; 0 means never.
-type days time.Duration
-
-// Set implements pflag.Value.
-func (d *days) Set(text string) error {
-	if text == "never" {
-		*d = 0
+// setExpires sets the lifetime of the key; 0: it does not expire.
+func (k *keyCreate) setExpires(text string) (err error) {
+	if k.expires = 0; text == "never" {
 		return nil
 	}
-	t, err := flags.Duration(text)
-	if err != nil || t <= 0 {
+	if k.expires, err = flags.Duration(text); err != nil || k.expires <= 0 {
 		return fmt.Errorf("expected a duration such as 90d or 12h, or never, got %q", text)
 	}
-	*d = days(t)
 	return nil
-}
-
-// String implements pflag.Value.
-func (d *days) String() string {
-	t := time.Duration(*d)
-	switch {
-	case t == 0:
-		return "never"
-	case t%day == 0:
-		return strconv.Itoa(int(t/day)) + "d"
-	default:
-		return t.String()
-	}
-}
-
-// Type implements pflag.Value.
-func (d *days) Type() string { return "time" }
-
-// from returns the expiry of a duration that starts at start, or the zero time for never.
-func (d *days) from(start time.Time) time.Time {
-	if *d == 0 {
-		return time.Time{}
-	}
-	return start.Add(time.Duration(*d)).UTC().Truncate(time.Second)
 }

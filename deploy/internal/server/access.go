@@ -16,14 +16,15 @@ import (
 
 // accessFlags holds the flags of authentication and limits of the HTTP API.
 type accessFlags struct {
-	auth     words
+	auth     []string
 	claims   access.Claims
 	limits   access.Limits
 	insecure bool
 }
 
 func (a *accessFlags) flags(f *pflag.FlagSet) {
-	f.Var(&a.auth, "auth", "authentication `METHODS`: keys, oidc=ISSUER,AUDIENCE, or off; repeatable, space-separated in the environment")
+	words(f, &a.auth, "auth",
+		"authentication `METHODS`: keys, oidc=ISSUER,AUDIENCE, or off; repeatable, space-separated in the environment")
 	f.StringVar(&a.claims.Tenant, "oidc-tenant-claim", "tenant",
 		"token `CLAIM` that contains the tenant or a list of tenants; * means all tenants")
 	f.StringVar(&a.claims.Role, "oidc-role-claim", "role", "token `CLAIM` that contains the role or a list of roles")
@@ -86,18 +87,10 @@ func isLoopback(address string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// words is the value of a repeatable flag whose values may also be separated by
-// spaces, as in its environment variable.
-type words []string
-
-// Set implements pflag.Value.
-func (w *words) Set(text string) error {
-	*w = append(*w, strings.Fields(text)...)
-	return nil
+// words defines a repeatable flag whose values may also be separated by spaces, as in its environment variable.
+func words(f *pflag.FlagSet, list *[]string, name, usage string) {
+	f.Func(name, usage, func(text string) error {
+		*list = append(*list, strings.Fields(text)...)
+		return nil
+	})
 }
-
-// String implements pflag.Value.
-func (w *words) String() string { return strings.Join(*w, " ") }
-
-// Type implements pflag.Value.
-func (w *words) Type() string { return "words" }

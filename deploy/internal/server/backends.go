@@ -3,7 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"time"
@@ -37,19 +37,19 @@ func (b *backends) flags(f *pflag.FlagSet) {
 	f.DurationVar(&c.TagTTL, "tag-ttl", c.TagTTL, "default and maximum time to live of tags")
 	f.Int64Var(&c.TenantTags.Count, "tenant-tags", c.TenantTags.Count,
 		"maximum number of `TAGS` per tenant, the global scope counting as one; further writes are answered with 429; 0: only their size is limited")
-	f.Var(mebibytes{&c.TenantTags.Bytes}, "tenant-tags-size",
+	mebibytes(f, &c.TenantTags.Bytes, "tenant-tags-size",
 		"maximum `MIB` of tags per tenant, and at most 80 % of the storage for tags; 0: only the latter")
 	f.Int64Var(&c.TenantRecords.Count, "tenant-records", c.TenantRecords.Count,
 		"maximum number of `RECORDS` per tenant, the global scope counting as one; further registrations are answered with 429; 0: unlimited")
-	f.Var(mebibytes{&c.TenantRecords.Bytes}, "tenant-records-size",
+	mebibytes(f, &c.TenantRecords.Bytes, "tenant-records-size",
 		"maximum `MIB` of records per tenant, including 256 bytes for each list entry, and at most 80 % of the storage for records; 0: a 32nd of the memory limit (cgroup or GOMEMLIMIT; the memory of the machine if unset)")
 	f.IntVar(&c.Slots, "slots", c.Slots,
 		"maximum concurrent requests per service; further ones are retried at other workers, then answered with 503")
-	f.Var(mebibytes{&c.AnalysisMemory}, "analysis-memory",
+	mebibytes(f, &c.AnalysisMemory, "analysis-memory",
 		"memory budget of all analyses in `MIB`, shared fairly among tenants; analyses beyond it are answered with 503; 0: a quarter of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
 	f.DurationVar(&c.Grace, "analyze-grace", c.Grace,
 		"grace period for which an analysis continues after its client disconnected, so that it can be resumed")
-	f.Var(mebibytes{&c.EstateMemory}, "estate-memory",
+	mebibytes(f, &c.EstateMemory, "estate-memory",
 		"maximum size in `MIB` of the cache of parsed estates, within the unused part of --analysis-memory")
 }
 
@@ -63,7 +63,7 @@ func streamFlags(f *pflag.FlagSet, s *services.Config) {
 	f.IntVar(&c.Replicas, "replicas", 0,
 		"number of JetStream replicas (NATS `SERVERS`) of each stream; 0: unchanged, initially 1, or 3 with --cluster")
 	f.StringSliceVar(&c.Tags, "placement-tags", nil, "place streams only on NATS servers with all of these `TAGS`")
-	f.Var(mebibytes{&c.Storage.Bytes}, "storage-limit",
+	mebibytes(f, &c.Storage.Bytes, "storage-limit",
 		"maximum storage in `MIB` on each NATS server: 50 % records, 25 % tags, 10 % cached vectors, 4 % quarantined records, 1 % keys, 8 % earlier revisions of records, 1 % counts of their uses, 0.5 % summaries of analyses, 0.5 % audit log; 0: the limit of the NATS account, 75 % of the free disk of the embedded server, or 4096")
 	f.DurationVar(&s.RunRetention, "run-retention", s.RunRetention,
 		"how long the summaries of analyses are retained, with their questions; at least 2m, as their events")
@@ -99,29 +99,18 @@ func checkRetention(retention time.Duration) error {
 	return flags.AtLeast("audit-retention", retention, audit.MinRetention)
 }
 
-// mebibytes is a flag value in MiB, stored in bytes.
-type mebibytes struct{ bytes *int64 }
-
-// Set implements pflag.Value.
-func (m mebibytes) Set(text string) error {
-	n, err := strconv.ParseUint(text, 10, 40)
-	if err != nil {
-		return errors.New("expected a number of MiB")
-	}
-	*m.bytes = int64(n) << 20
-	return nil
+// mebibytes defines a flag in MiB of a value in bytes, which is the default.
+func mebibytes(f *pflag.FlagSet, bytes *int64, name, usage string) {
+	f.Func(name, usage, func(text string) error {
+		n, err := strconv.ParseUint(text, 10, 40)
+		if err != nil {
+			return fmt.Errorf("expected a number of MiB, got %q", text)
+		}
+		*bytes = int64(n) << 20
+		return nil
+	})
+	f.Lookup(name).DefValue = strconv.FormatInt(*bytes>>20, 10)
 }
-
-// String implements pflag.Value.
-func (m mebibytes) String() string {
-	if m.bytes == nil {
-		return "0"
-	}
-	return strconv.FormatInt(*m.bytes>>20, 10)
-}
-
-// Type implements pflag.Value.
-func (m mebibytes) Type() string { return "int" }
 
 // healthTimeout bounds the health check at startup.
 const healthTimeout = 2 * time.Second

@@ -95,7 +95,7 @@ type edgeFlags struct {
 	analyzeTimeout time.Duration
 	bodies         int64 // bytes
 	console        bool
-	origins        words
+	origins        []string
 	publisher      string // domain
 	publisherURL   string
 }
@@ -107,14 +107,14 @@ func (e *edgeFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&e.key, "tls-key", "", "`FILE` with the private key of --tls-cert")
 	e.accessFlags.flags(f)
 	f.BoolVar(&e.console, "console", true, "serve the web console at /")
-	f.Var(&e.origins, "cors-origin",
+	words(f, &e.origins, "cors-origin",
 		"`ORIGIN` whose pages may call the API from a browser (CORS), such as https://app.example.com; * alone: every origin; repeatable, space-separated in the environment")
 	f.StringVar(&e.publisher, "ard-publisher", "",
 		"`DOMAIN` that publishes public records in the catalog of Agentic Resource Discovery; empty: no catalog")
 	f.StringVar(&e.publisherURL, "ard-url", "",
 		"`URL` of this server in the catalog; empty: https:// and the domain of --ard-publisher")
 	f.DurationVar(&e.analyzeTimeout, "analyze-timeout", bus.Analyze.Timeout, "timeout of an analysis; at most 2m0s")
-	f.Var(mebibytes{&e.bodies}, "body-memory",
+	mebibytes(f, &e.bodies, "body-memory",
 		"memory budget of the bodies of requests and responses in `MIB`, shared fairly among tenants; requests beyond it are answered with 503; 0: an eighth of the memory limit (cgroup or GOMEMLIMIT; 4 GiB if unset)")
 }
 

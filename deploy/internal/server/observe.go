@@ -26,7 +26,7 @@ type observed struct {
 	metrics         string
 	metricsInsecure bool // allow a non-loopback --metrics address
 	pprof           bool
-	hosts           words
+	hosts           []string
 }
 
 // probes describes a process to its traces and health endpoints.
@@ -36,7 +36,7 @@ type probes struct {
 }
 
 func (o *observed) flags(f *pflag.FlagSet) {
-	f.Var(&o.hosts, "http-host",
+	words(f, &o.hosts, "http-host",
 		"host `NAME` of this process, space-separated list for several; requests with a Host header other than these, localhost or an IP address are answered with 421")
 	f.StringVar(&o.metrics, "metrics", "",
 		"separate listen `ADDRESS` for /metrics, /health/live and /health/ready; empty: an edge serves them on --http")

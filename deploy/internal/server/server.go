@@ -44,34 +44,18 @@ type process struct {
 
 func (p *process) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.Var(logLevel{&p.level}, "log-level", "minimum log `LEVEL`: debug, info, warn or error; logs go to stderr")
+	f.Func("log-level", "minimum log `LEVEL`: debug, info, warn or error; logs go to stderr", func(text string) error {
+		if p.level.UnmarshalText([]byte(text)) != nil {
+			return fmt.Errorf("expected debug, info, warn or error, got %q", text)
+		}
+		return nil
+	})
+	f.Lookup("log-level").DefValue = p.level.String()
 	flags.Choice(cmd, &p.format, "log-format", "", "log `FORMAT`: text or json", "text", "json")
 	f.DurationVar(&p.drain, "drain", services.Defaults().Drain,
 		"graceful shutdown timeout for requests in flight; after it they are canceled and the exit code is 124")
 	p.observed.flags(f)
 }
-
-// logLevel is the value of --log-level.
-type logLevel struct{ level *slog.Level }
-
-// Set implements pflag.Value.
-func (l logLevel) Set(text string) error {
-	if err := l.level.UnmarshalText([]byte(text)); err != nil {
-		return fmt.Errorf("expected debug, info, warn or error, got %q", text)
-	}
-	return nil
-}
-
-// String implements pflag.Value.
-func (l logLevel) String() string {
-	if l.level == nil { // pflag compares with the zero value
-		return ""
-	}
-	return l.level.String()
-}
-
-// Type implements pflag.Value.
-func (l logLevel) Type() string { return "level" }
 
 // exitTimeout bounds the time after the drain to cancel requests in flight and close. The
 // process exits at most 2 s after the drain deadline; 250 ms of that remain for the exit itself.
