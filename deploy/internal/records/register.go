@@ -36,61 +36,50 @@ type Registrar struct {
 func (r Registrar) RegisterSearchable(ctx context.Context, list []Record, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	for {
-		outcomes := r.register(ctx, list)
-		var later []Record
-		var rejected []Rejection
-		for i, o := range outcomes {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	later, err := r.register(ctx, list)
+	for err == nil && len(later) > 0 {
+		first := later[:1] // until it is indexed, the others are not registered again
+		for err == nil && len(first) > 0 {
+			if first, err = r.register(ctx, first); len(first) > 0 {
+				select {
+				case <-tick.C:
+				case <-ctx.Done():
+				}
+			}
+		}
+		if err == nil {
+			later, err = r.register(ctx, later)
+		}
+	}
+	return err
+}
+
+// register registers the records and returns those that are not searchable yet, or an error if ctx ends or one is
+// rejected. It shows its progress.
+func (r Registrar) register(ctx context.Context, list []Record) (later []Record, err error) {
+	bar := output.NewProgress(r.ErrOut, "registering", len(list))
+	defer bar.Close()
+	var rejected []Rejection
+	for _, batch := range DistinctBatches(list) {
+		r.Send(ctx, list, batch, func(i int, o Outcome) {
+			bar.Add(1)
 			switch {
 			case o.Err != nil:
 				rejected = append(rejected, NewRejection(list[i], o.Err))
 			case o.Later:
 				later = append(later, list[i])
 			}
-		}
-		switch {
-		case ctx.Err() != nil:
-			return fmt.Errorf("waiting until the corpus is searchable (see cairn status): %w", ctx.Err())
-		case len(rejected) > 0:
-			return fmt.Errorf("%d records were rejected, for example %s: %s", len(rejected), rejected[0].Source, rejected[0])
-		case len(later) == 0:
-			return nil
-		}
-		if err := r.waitIndexed(ctx, later[0]); err != nil {
-			return err
-		}
-		list = later
-	}
-}
-
-// register registers the records and returns an outcome for each. It shows its progress.
-func (r Registrar) register(ctx context.Context, list []Record) []Outcome {
-	bar := output.NewProgress(r.ErrOut, "registering", len(list))
-	defer bar.Close()
-	outcomes := make([]Outcome, len(list))
-	for _, batch := range DistinctBatches(list) {
-		r.Send(ctx, list, batch, func(i int, o Outcome) {
-			outcomes[i] = o
-			bar.Add(1)
 		})
 	}
-	return outcomes
-}
-
-// waitIndexed registers a record repeatedly until the response reports that it is indexed.
-func (r Registrar) waitIndexed(ctx context.Context, record Record) error {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		if o := r.register(ctx, []Record{record})[0]; ctx.Err() == nil && (o.Err != nil || !o.Later) {
-			return o.Err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("waiting until the corpus is searchable (see cairn status): %w", ctx.Err())
-		}
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("waiting until the corpus is searchable (see cairn status): %w", ctx.Err())
+	case len(rejected) > 0:
+		return nil, fmt.Errorf("%d records were rejected, for example %s: %s", len(rejected), rejected[0].Source, rejected[0])
 	}
+	return later, nil
 }
 
 // DistinctBatches returns the indexes of the records, such that a batch has no two records with the same
