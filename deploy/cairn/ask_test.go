@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,24 @@ import (
 	"cairn/bus"
 	"cairn/test/wait"
 )
+
+// response is a response to an analysis, and what a command about the estate on stdin makes of it.
+type response struct {
+	name   string
+	status int
+	text   string
+	args   []string
+	want   result
+}
+
+// check runs the command with the arguments of the response.
+func (r response) check(t *testing.T, command string, args ...string) {
+	t.Helper()
+	args = slices.Concat([]string{command, "--url", answering(t, r.status, r.text), "--estate", "-"}, args, r.args)
+	if diff := cmp.Diff(r.want, do(t, `{"hosts": []}`, args...), cmp.AllowUnexported(result{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
 
 // answering returns the URL of a server that replies to an analysis with status and text.
 func answering(t *testing.T, status int, text string) string {
@@ -57,13 +76,7 @@ const done = "id: 9\nevent: done\ndata: {}\n\n"
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	const called = "compute_stats {\"data_key\":\"hosts\"}\n  → {\"total\":3}\n"
-	for _, row := range []struct {
-		name   string
-		status int
-		text   string
-		args   []string
-		want   result
-	}{
+	for _, row := range []response{
 		{"an answer", 200, answered + done, nil,
 			result{"There are 3 hosts.\n", called, 0}},
 		{"an error after the first event", 200, answered +
@@ -107,12 +120,7 @@ func TestAsk(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			url := answering(t, row.status, row.text)
-			got := do(t, `{"hosts": []}`,
-				append([]string{"ask", "--url", url, "--estate", "-", "how many hosts?"}, row.args...)...)
-			if diff := cmp.Diff(row.want, got, cmp.AllowUnexported(result{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			row.check(t, "ask", "how many hosts?")
 		})
 	}
 }

@@ -49,13 +49,7 @@ func TestCompute(t *testing.T) {
 	grouped := []string{hosts, "--group-by=site", "--metric=count", "--metric=avg:mem"}
 	const groupNotes = "matched 5 of 9 records; 3 of 4 groups; avg:mem in Mi\n" +
 		"mem: {\"missing\":1}\nmem has other units\n"
-	for _, row := range []struct {
-		name   string
-		status int
-		text   string
-		args   []string
-		want   result
-	}{
+	for _, row := range []response{
 		{"groups", 200, computed(groups), grouped,
 			result{"site    count  avg:mem\nmuc1    3      1.5\n" +
 				"a, \"b\"  1\nnull    1      null\ntotal   5      2.25\n" +
@@ -119,11 +113,7 @@ func TestCompute(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			url := answering(t, row.status, row.text)
-			args := append([]string{"compute", "--url", url, "--estate", "-"}, row.args...)
-			if diff := cmp.Diff(row.want, do(t, `{"hosts": []}`, args...), cmp.AllowUnexported(result{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			row.check(t, "compute")
 		})
 	}
 }
