@@ -184,7 +184,7 @@ func (r *run) result(ctx context.Context) *Result {
 		whole = append(whole, recorder.whole)
 	}
 	if len(whole) > 1 {
-		res.Operations = append(res.Operations, Merge("all", whole...))
+		res.Operations = append(res.Operations, merge("all", whole...))
 	}
 	return res
 }

@@ -91,9 +91,9 @@ func (m *Measured) Rate() float64 {
 	return float64(m.Count-m.Failed()) / m.Seconds
 }
 
-// Merge combines concurrent measurements, such as those of several operations, under a
+// merge combines concurrent measurements, such as those of several operations, under a
 // name.
-func Merge(name string, list ...*Measured) *Measured {
+func merge(name string, list ...*Measured) *Measured {
 	whole := newMeasured(name)
 	for _, m := range list {
 		whole.Count += m.Count

@@ -130,13 +130,13 @@ type answer struct {
 // print prints the events of a run and returns the answer: as JSON lines, or as text on out
 // and tool calls on errOut. It returns an error for an answer that --strict does not accept.
 func (a *askOptions) print(run *client.Run, out, errOut io.Writer) (answer, error) {
-	v := &verdict{strict: a.strict, reported: a.output == "json"}
-	r := newReader(out, errOut, v)
+	r := &reader{out: out, errOut: errOut, verdict: verdict{strict: a.strict, reported: a.output == "json"},
+		waiting: output.NewProgress(errOut, "waiting for the answer", -1)}
 	defer func() { r.waiting.Close() }() // a tool call replaces it
 	for e, err := range run.Events() {
 		r.waiting.Close()
 		if err == nil {
-			err = v.handle(e)
+			err = r.verdict.handle(e)
 		}
 		switch {
 		case err != nil:
@@ -150,7 +150,7 @@ func (a *askOptions) print(run *client.Run, out, errOut io.Writer) (answer, erro
 			return answer{}, err
 		}
 	}
-	return answer{r.text.String(), r.suggestions}, v.err()
+	return answer{r.text.String(), r.suggestions}, r.verdict.err()
 }
 
 // converse lists the arrays of the estate and asks the questions that the user types, until the end of the input. An

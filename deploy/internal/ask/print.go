@@ -18,13 +18,7 @@ type reader struct {
 	open        bool            // the last line of the answer is not ended
 	suggestions []string        // questions to ask in place of a declined one
 	waiting     *output.Progress
-	verdict     *verdict
-}
-
-func newReader(out, errOut io.Writer, v *verdict) *reader {
-	return &reader{
-		out: out, errOut: errOut, verdict: v, waiting: output.NewProgress(errOut, "waiting for the answer", -1),
-	}
+	verdict     verdict
 }
 
 func (p *reader) handle(e client.Event) error {

@@ -15,14 +15,9 @@ import (
 	"cairn/schemas"
 )
 
-// status prints the health of Cairn.
-type status struct {
-	connect.HTTP
-	output string
-}
-
 func statusCommand() *cobra.Command {
-	s := &status{}
+	var c connect.HTTP
+	var format string
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Print the health of Cairn and its services",
@@ -31,23 +26,21 @@ degraded state, and the applied revision of the catalog. The exit code is 5 when
 status is down, and 0 when it is ok or degraded.`,
 		Example: "  cairn status\n  cairn status -o json | jq .status",
 		Args:    flags.Args("no arguments", 0, 0),
-		RunE:    s.run,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := c.Client.Health(cmd.Context())
+			if err != nil {
+				return err
+			}
+			err = output.Result{Value: h, Table: func(t *output.Table) { printHealth(t, h) }}.Print(cmd.OutOrStdout(), format)
+			if err == nil && h.Status == schemas.StatusDown {
+				return output.Reported(schemas.ErrUnavailable)
+			}
+			return err
+		},
 	}
-	s.Flags(cmd)
-	flags.Text(cmd, &s.output)
+	c.Flags(cmd)
+	flags.Text(cmd, &format)
 	return cmd
-}
-
-func (s *status) run(cmd *cobra.Command, _ []string) error {
-	h, err := s.Client.Health(cmd.Context())
-	if err != nil {
-		return err
-	}
-	err = output.Result{Value: h, Table: func(t *output.Table) { printHealth(t, h) }}.Print(cmd.OutOrStdout(), s.output)
-	if err == nil && h.Status == schemas.StatusDown {
-		return output.Reported(schemas.ErrUnavailable)
-	}
-	return err
 }
 
 func printHealth(t *output.Table, h schemas.Health) {
