@@ -197,7 +197,7 @@ func TestAskIsCanceled(t *testing.T) {
 	})
 	url := serving(t, mux.ServeHTTP)
 	ctx, cancel := context.WithCancel(t.Context())
-	out := newBuffer()
+	out := &buffer{}
 	root := newRoot(func(string) string { return "" })
 	// the text has no figures, which are kept back
 	root.SetArgs([]string{"ask", "--url", url, "--estate", "-", "how many?"})
@@ -206,7 +206,7 @@ func TestAskIsCanceled(t *testing.T) {
 	root.SetErr(io.Discard)
 	code := make(chan int, 1)
 	go func() { code <- run(ctx, root) }()
-	<-out.writes
+	wait.Until(t, "the answer begins", func() bool { return out.String() != "" })
 	cancel()
 	if got := <-code; got != exitInterrupted {
 		t.Errorf("exit %d; want %d", got, exitInterrupted)

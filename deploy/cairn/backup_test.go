@@ -121,7 +121,7 @@ func TestBackupAsOperator(t *testing.T) {
 	start := func(n node) string {
 		n.container(t, "register", "tags, register on", backends)
 		n.container(t, "resolve", "resolve on", backends)
-		return addressed.FindString(n.container(t, "edge", "edge on", backends).out.String())
+		return n.container(t, "edge", "edge on", backends).URL()
 	}
 	source, target := startNode(t, "nats-1", single), startNode(t, "nats-1", single)
 	source.setup(t, "1")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -115,23 +114,23 @@ func TestBenchIsInterrupted(t *testing.T) {
 		httputil.NewSingleHostReverseProxy(address).ServeHTTP(w, r)
 	})
 	file := filepath.Join(t.TempDir(), "a.json")
-	p := begin(t, program(context.Background(), "bench", "tags", "--url", proxy, "--rate", "50", "--for", "1h",
+	p := begin(t, program("bench", "tags", "--url", proxy, "--rate", "50", "--for", "1h",
 		"--warm", "0s", "--skills", "3", "--json", file))
 	select {
 	case <-began:
 	case <-time.After(wait.Timeout):
-		t.Fatalf("no load:\n%s", p.out)
+		t.Fatalf("no load:\n%s", p.output())
 	}
-	if err := p.Process.Signal(syscall.SIGINT); err != nil {
+	if err := p.Cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := p.waitExit(t); code != exitInterrupted || !strings.Contains(p.out.String(), "; interrupted") {
-		t.Errorf("exit code %d\n%s", code, p.out)
+	if code := p.waitExit(t); code != exitInterrupted || !strings.Contains(p.output(), "; interrupted") {
+		t.Errorf("exit code %d\n%s", code, p.output())
 	}
 	if r := benched(t, file); !r.Interrupted {
 		t.Error("the file does not report the interruption")
 	}
-	nothingLeft(t, s, p.out.String())
+	nothingLeft(t, s, p.output())
 }
 
 // TestBenchCountsErrors checks that failed requests are counted by code, cause an

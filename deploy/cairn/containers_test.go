@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -34,7 +33,7 @@ func (n node) container(t *testing.T, name, line string, backends map[string]str
 			environment[variable] = regexp.MustCompile(`nats-\d:4222`).ReplaceAllString(url, n.Addr().String())
 		}
 	}
-	cmd := program(context.Background(), s.Command...)
+	cmd := program(s.Command...)
 	for k, v := range environment {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
@@ -47,8 +46,8 @@ func (n node) container(t *testing.T, name, line string, backends map[string]str
 func (n node) setup(t *testing.T, replicas string) {
 	t.Helper()
 	p := n.container(t, "setup", "Created or updated all streams", map[string]string{"CAIRN_REPLICAS": replicas})
-	if code := p.waitExit(t); code != 0 || strings.Contains(p.out.String(), "was not created") {
-		t.Fatalf("cairn setup ends with %d:\n%s", code, p.out)
+	if code := p.waitExit(t); code != 0 || strings.Contains(p.output(), "was not created") {
+		t.Fatalf("cairn setup ends with %d:\n%s", code, p.output())
 	}
 }
 
@@ -136,7 +135,7 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 		n.container(t, "analyze", "analyze on", backends),
 		n.container(t, "edge", "edge on", backends),
 	}
-	url := addressed.FindString(processes[4].out.String())
+	url := processes[4].URL()
 	do(t, "", "apply", "--url", url, "../examples/knowledge").must(t)
 	healthy(t, url) // Elasticsearch creates the indices meanwhile
 	for _, args := range [][]string{
@@ -166,8 +165,8 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 		t.Errorf("the server refuses: %s", v)
 	}
 	for _, p := range processes {
-		if strings.Contains(p.out.String(), password) {
-			t.Errorf("a process prints its password:\n%s", p.out)
+		if strings.Contains(p.output(), password) {
+			t.Errorf("a process prints its password:\n%s", p.output())
 		}
 	}
 }
@@ -179,7 +178,7 @@ func TestContainersRequireAuthentication(t *testing.T) {
 	n := startNode(t, "nats-1", single)
 	n.setup(t, "1")
 	edge := n.container(t, "edge", "edge on", map[string]string{"CAIRN_HTTP": "127.0.0.1:0"})
-	url := addressed.FindString(edge.out.String())
+	url := edge.URL()
 	if got := do(t, "", "search", "anything", "--url", url); !strings.Contains(got.err, "CE-006") {
 		t.Errorf("without a key: %+v", got)
 	}
@@ -189,7 +188,7 @@ func TestContainersRequireAuthentication(t *testing.T) {
 	if err != nil || match == nil {
 		t.Fatalf("no first key in the compose file: %v", err)
 	}
-	cmd := program(t.Context(), append(strings.Fields(match[1]), "-ojson")...)
+	cmd := program(append(strings.Fields(match[1]), "-ojson")...)
 	cmd.Env = append(cmd.Env, "CAIRN_KEYS_NATS=nats://keys:"+password+"@"+n.Addr().String())
 	out, err := cmd.Output()
 	var made struct{ Key string }
@@ -203,7 +202,7 @@ func TestContainersRequireAuthentication(t *testing.T) {
 		}
 		return nil
 	})
-	shut := program(t.Context(), "edge")
+	shut := program("edge")
 	for k, v := range compose(t).Services["edge"].Environment {
 		shut.Env = append(shut.Env, k+"="+v)
 	}

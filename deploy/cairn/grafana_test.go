@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -109,9 +108,9 @@ func scrape(t *testing.T, url string) string {
 // found returns the submatch of the pattern in the output of the process.
 func (p *running) found(t *testing.T, pattern string) string {
 	t.Helper()
-	m := regexp.MustCompile(pattern).FindStringSubmatch(p.out.String())
+	m := regexp.MustCompile(pattern).FindStringSubmatch(p.output())
 	if m == nil {
-		t.Fatalf("no %s in\n%s", pattern, p.out)
+		t.Fatalf("no %s in\n%s", pattern, p.output())
 	}
 	return m[1]
 }
@@ -171,13 +170,13 @@ func TestDashboardAndAlerts(t *testing.T) {
 			t.Fatalf("%v: %+v", args, got)
 		}
 	}
-	w := begin(t, program(context.Background(), "worker", "resolve", "--nats", up.found(t, `nats +(tls://\S+)`),
+	w := begin(t, program("worker", "resolve", "--nats", up.found(t, `nats +(tls://\S+)`),
 		"--nats-ca", cert,
 		"--index", "http://127.0.0.1:1", "--metrics", "127.0.0.1:0"))
 	w.waitForOutput(t, ": resolve on ")
 
 	const address = `url=(http://\S+/metrics)`
-	node := begin(t, program(context.Background(), "up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data",
+	node := begin(t, program("up", "--http", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0", "--data",
 		t.TempDir(), "--metrics", "127.0.0.1:0",
 		"--cluster", "c", "--cluster-listen", "127.0.0.1:0", "--routes", "127.0.0.1:1,127.0.0.1:2"))
 	node.waitForOutput(t, "is waiting for a quorum")

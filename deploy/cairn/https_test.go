@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"regexp"
 	"runtime"
 	"testing"
 
@@ -18,14 +16,14 @@ func TestCommandsTrustSSLCertFile(t *testing.T) {
 	}
 	cert, secret := bustest.Certificate(t, t.TempDir(), 1)
 	up := startIsolated(t, "--model", "offline:", "--tls-cert", cert, "--tls-key", secret)
-	url := regexp.MustCompile(`https://127[0-9.:]+`).FindString(up.out.String())
+	url := up.URL()
 	for _, row := range []struct{ variable, want string }{{"SSL_CERT_FILE=", "fails"},
 		{"SSL_CERT_FILE=" + cert, "succeeds"}} {
-		cmd := program(context.Background(), "status", "--url", url)
+		cmd := program("status", "--url", url)
 		cmd.Env = append(cmd.Env, row.variable)
 		p := begin(t, cmd)
 		if code := p.waitExit(t); (code == 0) != (row.want == "succeeds") {
-			t.Errorf("with %s: got exit code %d, want: %s\n%s", row.variable, code, row.want, p.out)
+			t.Errorf("with %s: got exit code %d, want: %s\n%s", row.variable, code, row.want, p.output())
 		}
 	}
 }

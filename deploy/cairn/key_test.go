@@ -19,7 +19,7 @@ import (
 func TestKeyCommands(t *testing.T) {
 	t.Parallel()
 	p, address := reached(t, "--auth", "keys")
-	if !strings.Contains(p.out.String(), "--nats-secret") {
+	if !strings.Contains(p.output(), "--nats-secret") {
 		t.Error("no warning about NATS without authentication")
 	}
 	key := func(args ...string) result {
@@ -117,14 +117,14 @@ func TestInterruptedKeyIsRevoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, address := reached(t)
-	cmd := program(t.Context(), "key", "create", "--tenant", "acme", "--role", "reader", "--kubernetes-secret", "admin",
+	cmd := program("key", "create", "--tenant", "acme", "--role", "reader", "--kubernetes-secret", "admin",
 		"--kubernetes-account", account, "--nats", address)
 	cmd.Env = append(cmd.Env, "KUBERNETES_SERVICE_HOST="+host, "KUBERNETES_SERVICE_PORT="+port)
 	create := begin(t, cmd)
 	<-patched
 	create.signal(t)
 	if code := create.waitExit(t); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d:\n%s", code, exitInterrupted, create.out)
+		t.Errorf("exit code %d, want %d:\n%s", code, exitInterrupted, create.output())
 	}
 	if got := do(t, "", "key", "list", "--nats", address); strings.Count(got.out, "revoked") != 1 ||
 		strings.Contains(got.out, "active") {

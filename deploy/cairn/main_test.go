@@ -6,10 +6,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +19,7 @@ import (
 
 	"cairn/deploy/internal/flags"
 	"cairn/deploy/internal/output"
+	"cairn/test/cairntest"
 	"cairn/test/wait"
 )
 
@@ -45,13 +44,10 @@ const noContexts = "/nonexistent/contexts.json"
 
 // program returns a command that runs cairn with args, without the environment of
 // this process.
-func program(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Env = []string{
-		asCairn + "=1", flags.ContextsVariable + "=" + noContexts, "OLLAMA_HOST=127.0.0.1:1", "HOME=" + os.Getenv("HOME"),
-		"PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE"),
-	}
-	return cmd
+func program(args ...string) *exec.Cmd {
+	return cairntest.Command(os.Args[0], []string{
+		asCairn + "=1", flags.ContextsVariable + "=" + noContexts, "OLLAMA_HOST=127.0.0.1:1",
+	}, args...)
 }
 
 // result contains the output and the exit code of a program.
@@ -115,43 +111,27 @@ func do(t *testing.T, stdin string, args ...string) result {
 
 // running is a started cairn process.
 type running struct {
-	*exec.Cmd
+	*cairntest.Process
 	http string // URL of the HTTP server; empty: none
-	out  *buffer
-	done chan error
 }
 
-var addressed = regexp.MustCompile(`http://[0-9.:]+`)
+// output returns what the process has printed.
+func (p *running) output() string { return p.Stdout.String() + p.Stderr.String() }
 
 // begin starts cmd and kills it at the end of the test.
 func begin(t *testing.T, cmd *exec.Cmd) *running {
 	t.Helper()
-	p := launch(cmd)
-	t.Cleanup(func() {
-		_ = p.Process.Kill() // fails if the process has exited
-		_ = <-p.done
-	})
-	return p
-}
-
-// launch starts cmd. running.done receives the error with which it ends.
-func launch(cmd *exec.Cmd) *running {
-	p := &running{Cmd: cmd, out: newBuffer(), done: make(chan error, 1)}
-	p.Stdout, p.Stderr = p.out, p.out
-	if err := p.Start(); err != nil {
-		p.done <- err
-		return p
-	}
-	go func() { p.done <- p.Wait() }()
+	p := &running{Process: cairntest.Launch(cmd)}
+	t.Cleanup(p.Kill)
 	return p
 }
 
 // serve starts cairn with args and returns when it has printed its address.
 func serve(t *testing.T, args ...string) *running {
 	t.Helper()
-	p := begin(t, program(context.Background(), args...))
+	p := begin(t, program(args...))
 	p.waitForOutput(t, "Press Ctrl-C to shut down.")
-	p.http = addressed.FindString(p.out.String())
+	p.http = p.URL()
 	return p
 }
 
@@ -161,13 +141,11 @@ func startIsolated(t *testing.T, args ...string) *running {
 	return serve(t, append([]string{"up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", ""}, args...)...)
 }
 
-var natsAddress = regexp.MustCompile(`nats://[0-9.:]+`)
-
 // reached is startIsolated with a NATS listener, whose URL it returns.
 func reached(t *testing.T, args ...string) (p *running, nats string) {
 	t.Helper()
 	p = startIsolated(t, append([]string{"--nats-listen", "127.0.0.1:0", "--model", "offline:"}, args...)...)
-	return p, natsAddress.FindString(p.out.String())
+	return p, p.NATS()
 }
 
 // createKey returns a new key.
@@ -179,58 +157,52 @@ func createKey(t *testing.T, nats string, args ...string) string {
 // waitForOutput waits until the process has printed text.
 func (p *running) waitForOutput(t *testing.T, text string) {
 	t.Helper()
-	deadline := time.After(wait.Timeout)
-	for !strings.Contains(p.out.String(), text) {
+	wait.Success(t, func() error {
+		ended := false
 		select {
-		case <-p.out.writes:
-		case err := <-p.done:
-			p.done <- err
-			t.Fatalf("exited (%v) before it printed %q:\n%s", err, text, p.out)
-		case <-deadline:
-			t.Fatalf("did not print %q:\n%s", text, p.out)
+		case <-p.Exited():
+			ended = true
+		default:
 		}
-	}
+		out := p.output()
+		if strings.Contains(out, text) {
+			return nil
+		}
+		if ended {
+			t.Fatalf("exited before it printed %q:\n%s", text, out)
+		}
+		return fmt.Errorf("no %q in\n%s", text, out)
+	})
 }
 
 // waitExit waits for the process and returns its exit code, or -1 after a signal.
 func (p *running) waitExit(t *testing.T) int {
 	t.Helper()
 	select {
-	case err := <-p.done:
-		p.done <- err
-		return p.ProcessState.ExitCode()
+	case <-p.Exited():
+		return p.Cmd.ProcessState.ExitCode()
 	case <-time.After(wait.Timeout):
-		t.Fatalf("did not exit:\n%s", p.out)
+		t.Fatalf("did not exit:\n%s", p.output())
 		return 0
 	}
 }
 
 func (p *running) signal(t *testing.T) {
 	t.Helper()
-	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := p.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// buffer collects the output of a process and signals each write.
+// buffer collects output. It may be used concurrently.
 type buffer struct {
-	mu     sync.Mutex
-	text   bytes.Buffer
-	writes chan struct{}
+	mu   sync.Mutex
+	text bytes.Buffer
 }
-
-func newBuffer() *buffer { return &buffer{writes: make(chan struct{}, 1)} }
-
-var _ io.Writer = (*buffer)(nil)
-var _ fmt.Stringer = (*buffer)(nil)
 
 func (b *buffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	select {
-	case b.writes <- struct{}{}:
-	default:
-	}
 	return b.text.Write(p)
 }
 

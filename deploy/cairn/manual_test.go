@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -232,7 +231,7 @@ func shell(t *testing.T, dir string, s *running, command string) string {
 	cmd := exec.CommandContext(t.Context(), "sh", "-c",
 		strings.ReplaceAll(command, "127.0.0.1:8080", strings.TrimPrefix(s.http, "http://")))
 	cmd.Dir = dir
-	cmd.Env = append(program(context.Background()).Env, "CAIRN_URL="+s.http)
+	cmd.Env = append(program().Env, "CAIRN_URL="+s.http)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%s: %v\n%s", command, err, out)

@@ -16,7 +16,7 @@ func TestMCPOverStdio(t *testing.T) {
 	t.Parallel()
 	up := startIsolated(t)
 	var logs strings.Builder
-	cmd := program(t.Context(), "mcp", "--url", up.http, "--tenant", "acme")
+	cmd := program("mcp", "--url", up.http, "--tenant", "acme")
 	cmd.Stderr = &logs
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
 		&mcp.CommandTransport{Command: cmd}, nil)

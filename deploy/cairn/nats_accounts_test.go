@@ -19,7 +19,7 @@ func TestAccounts(t *testing.T) {
 	n.container(t, "resolve", "resolve on", backends)
 	n.container(t, "analyze", "analyze on", backends)
 	edge := n.container(t, "edge", "edge on", backends)
-	url := addressed.FindString(edge.out.String())
+	url := edge.URL()
 
 	keys := "nats://keys:" + password + "@" + n.Addr().String()
 	key := createKey(t, keys, "--all-tenants", "--role", "admin")

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"cairn/test/cairntest"
 )
 
 // system is one "cairn up" that tests share. Each uses its own tenants.
@@ -20,10 +22,10 @@ var system struct {
 func shared(t *testing.T) string {
 	t.Helper()
 	system.once.Do(func() {
-		p := launch(program(context.Background(), "up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", "", "--model",
-			"offline:"))
+		cmd := program("up", "--http", "127.0.0.1:0", "--nats-listen", "", "--data", "", "--model", "offline:")
+		p := &running{Process: cairntest.Launch(cmd)}
 		p.waitForOutput(t, "Press Ctrl-C to shut down.")
-		p.http = addressed.FindString(p.out.String())
+		p.http = p.URL()
 		system.p = p
 	})
 	if system.p == nil {
@@ -35,8 +37,7 @@ func shared(t *testing.T) string {
 // stopShared ends the shared system.
 func stopShared() {
 	if system.p != nil {
-		_ = system.p.Process.Kill() // fails if the process has exited
-		_ = <-system.p.done         // killed
+		system.p.Kill()
 	}
 }
 
@@ -51,7 +52,7 @@ func doWith(t *testing.T, env map[string]string, stdin string, args ...string) r
 // doIn runs cairn in this process until ctx ends, which is an interrupt.
 func doIn(ctx context.Context, env map[string]string, stdin string, args ...string) result {
 	var out strings.Builder
-	errOut := newBuffer() // the logger of a command is the default logger of the process, also after the command
+	errOut := &buffer{} // the logger of a command is the default logger of the process, also after the command
 	root := newRoot(func(name string) string { return env[name] })
 	root.SetArgs(args)
 	root.SetIn(strings.NewReader(stdin))

@@ -1,13 +1,15 @@
 package main
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cairn/test/cairntest"
+	"cairn/test/wait"
 )
 
 func TestUsageErrorsAreOneLine(t *testing.T) {
@@ -106,7 +108,7 @@ func TestEnvironment(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			cmd := program(t.Context(), row.args...)
+			cmd := program(row.args...)
 			cmd.Env = append(cmd.Env, row.variable+"="+row.value)
 			out, err := cmd.CombinedOutput()
 			if err == nil || !strings.Contains(string(out), row.message) {
@@ -126,8 +128,8 @@ func TestDataDirectory(t *testing.T) {
 		t.Errorf("a second process on the directory: %+v", second)
 	}
 	first.signal(t)
-	if code := first.waitExit(t); code != 0 || !strings.Contains(first.out.String(), "Stopped.") {
-		t.Errorf("exit %d after SIGTERM:\n%s", code, first.out)
+	if code := first.waitExit(t); code != 0 || !strings.Contains(first.output(), "Stopped.") {
+		t.Errorf("exit %d after SIGTERM:\n%s", code, first.output())
 	}
 	again := startIsolated(t, "--data", dir)
 	got := do(t, "", "resolve", "--url", again.http, "network.vlan_lookup")
@@ -136,39 +138,19 @@ func TestDataDirectory(t *testing.T) {
 	}
 }
 
-// slowModel starts a model server that never replies and signals each request on asked.
-func slowModel(t *testing.T) (url string, received chan struct{}) {
-	t.Helper()
-	received = make(chan struct{}, 1)
-	server := serving(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/api/show" {
-			_, _ = w.Write([]byte(`{"capabilities": ["completion", "tools"]}`))
-			return
-		}
-		_, _ = io.Copy(io.Discard, r.Body) // the server detects a disconnect only after it has read the body
-		select {
-		case received <- struct{}{}:
-		default:
-		}
-		<-r.Context().Done()
-	})
-	return "ollama://" + strings.TrimPrefix(server, "http://") + "/slow?num_ctx=8192&plan=tools&answers=forwarded",
-		received
-}
-
 func TestSecondSignalKills(t *testing.T) {
 	t.Parallel()
-	model, received := slowModel(t)
-	s := startIsolated(t, "--model", model, "--drain", "1m")
-	question := program(t.Context(), "ask", "--url", s.http, "--estate", "../examples/estate.json", "how many hosts?")
+	model := cairntest.NewSlowModel(t, "")
+	s := startIsolated(t, "--model", model.URL, "--drain", "1m")
+	question := program("ask", "--url", s.http, "--estate", "../examples/estate.json", "how many hosts?")
 	if err := question.Start(); err != nil {
 		t.Fatal(err)
 	}
-	<-received
+	wait.Until(t, "the model has the question", func() bool { return model.Waiting() > 0 })
 	s.signal(t)
 	s.waitForOutput(t, "Shutting down")
-	if strings.Contains(s.out.String(), "Stopped.") {
-		t.Errorf("stopped with a request in flight:\n%s", s.out)
+	if strings.Contains(s.output(), "Stopped.") {
+		t.Errorf("stopped with a request in flight:\n%s", s.output())
 	}
 	s.signal(t)
 	if code := s.waitExit(t); code != -1 {

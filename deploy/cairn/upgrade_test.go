@@ -29,9 +29,6 @@ func TestUpgradeSurvivesCrash(t *testing.T) {
 		if keys := do(t, "", "key", "list", "--nats", address); !strings.Contains(keys.out, "fixture") {
 			t.Errorf("the keys are %+v, want that of the fixture", keys)
 		}
-		if err := p.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		p.waitExit(t)
+		p.Kill()
 	}
 }

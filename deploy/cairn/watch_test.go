@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"syscall"
@@ -15,30 +14,30 @@ import (
 func TestWatchCommand(t *testing.T) {
 	t.Parallel()
 	url := shared(t)
-	watching := begin(t, program(context.Background(), "watch", "tool", "--prefix", "watched.", "--url", url, "-o",
+	watching := begin(t, program("watch", "tool", "--prefix", "watched.", "--url", url, "-o",
 		"json"))
 	n := 0
 	wait.Until(t, "the registration is printed", func() bool {
 		n++
 		request(t, "PUT", url+"/records/skill/watched.skill", fmt.Sprintf(`{"purpose":"%d"}`, n))
 		request(t, "PUT", url+"/records/tool/watched.tools.list", fmt.Sprintf(`{"description":"%d"}`, n))
-		return strings.Contains(watching.out.String(), `"id":"watched.tools.list"`)
+		return strings.Contains(watching.output(), `"id":"watched.tools.list"`)
 	})
 	request(t, "DELETE", url+"/records/tool/watched.tools.list", "")
 	wait.Until(t, "the deletion is printed", func() bool {
-		return strings.Contains(watching.out.String(), `"event":"deleted"`)
+		return strings.Contains(watching.output(), `"event":"deleted"`)
 	})
-	if err := watching.Process.Signal(syscall.SIGINT); err != nil {
+	if err := watching.Cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := watching.waitExit(t); code != 0 || strings.Contains(watching.out.String(), "watched.skill") {
-		t.Errorf("exit code %d, want 0:\n%s", code, watching.out)
+	if code := watching.waitExit(t); code != 0 || strings.Contains(watching.output(), "watched.skill") {
+		t.Errorf("exit code %d, want 0:\n%s", code, watching.output())
 	}
-	_, rest, _ := strings.Cut(watching.out.String(), `"revision":"`)
+	_, rest, _ := strings.Cut(watching.output(), `"revision":"`)
 	revision, _, _ := strings.Cut(rest, `"`)
-	later := begin(t, program(context.Background(), "watch", "--prefix", "watched.", "--url", url, "--since", revision))
+	later := begin(t, program("watch", "--prefix", "watched.", "--url", url, "--since", revision))
 	wait.Until(t, "the later changes are printed", func() bool {
-		return strings.Contains(later.out.String(), "deleted     tool/watched.tools.list  global")
+		return strings.Contains(later.output(), "deleted     tool/watched.tools.list  global")
 	})
 }
 

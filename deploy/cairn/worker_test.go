@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"testing"
 )
 
@@ -10,10 +9,10 @@ import (
 func TestWorkerRepeatedRole(t *testing.T) {
 	t.Parallel()
 	_, nats := reached(t)
-	p := begin(t, program(context.Background(), "worker", "tags", "resolve", "tags", "--nats", nats))
+	p := begin(t, program("worker", "tags", "resolve", "tags", "--nats", nats))
 	p.waitForOutput(t, ": tags, resolve on "+nats)
 	p.signal(t)
 	if code := p.waitExit(t); code != 0 {
-		t.Errorf("exit code %d\n%s", code, p.out)
+		t.Errorf("exit code %d\n%s", code, p.output())
 	}
 }
