@@ -23,12 +23,10 @@ type AgentMessage struct {
 	Metadata jsontext.Value      `json:"metadata,omitzero" doc:"as that of the message"`
 }
 
-// Validate returns ErrAnalysisMalformed with the invalid fields.
-func (m *AgentMessage) Validate() error {
-	c := checked(m)
+func (m *AgentMessage) validate(c *check) {
 	if m.Message == nil {
 		c.fail("message", "required")
-		return c.as(ErrAnalysisMalformed)
+		return
 	}
 	for i, p := range m.Message.Parts[:min(len(m.Message.Parts), maxParts)] {
 		field := fmt.Sprintf("message.parts[%d]", i)
@@ -39,7 +37,6 @@ func (m *AgentMessage) Validate() error {
 			c.fail(field+".raw", "expected a string in base64, got %s", kindName(p.Raw.Kind()))
 		}
 	}
-	return c.as(ErrAnalysisMalformed)
 }
 
 // AgentConfiguration selects the form of the answer to a message (A2A 1.0, 3.2.2).

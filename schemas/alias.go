@@ -51,12 +51,7 @@ type AliasKey struct {
 	TenantID *string `json:"tenant_id,omitzero" doc:"absent or null: global"`
 }
 
-// Validate returns ErrInvalidRegistration with the invalid fields.
-func (k *AliasKey) Validate() error {
-	c := checked(k)
-	c.kindID(k.Kind, k.ID)
-	return c.as(ErrInvalidRegistration)
-}
+func (k *AliasKey) validate(c *check) { c.kindID(k.Kind, k.ID) }
 
 func (k *AliasKey) tenantField() tenantField { return tenantField{"tenant_id", &k.TenantID, nil} }
 
@@ -66,14 +61,11 @@ type PutAlias struct {
 	Target AliasTarget `json:"target,omitzero" doc:"absent: the newest revision"`
 }
 
-// Validate returns ErrInvalidRegistration with the invalid fields.
-func (p *PutAlias) Validate() error {
-	c := checked(p)
-	c.kindID(p.Kind, p.ID)
+func (p *PutAlias) validate(c *check) {
+	p.AliasKey.validate(c)
 	if p.Target.Version != "" && p.Target.Revision != "" {
 		c.fail("target", "expected either version or revision, got both")
 	}
-	return c.as(ErrInvalidRegistration)
 }
 
 // AliasTarget selects a retained revision of a record; by default the newest one.

@@ -107,9 +107,7 @@ func (s *ARDSearch) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (s *ARDSearch) Validate() error {
-	c := checked(s)
+func (s *ARDSearch) validate(c *check) {
 	c.items("query.filter", len(s.Query.Filter), 0, maxFilterPaths)
 	for _, path := range slices.Sorted(maps.Keys(s.Query.Filter)) {
 		field := "query.filter." + truncate(path, 100)
@@ -117,9 +115,8 @@ func (s *ARDSearch) Validate() error {
 		if len(s.Query.Filter[path]) == 0 {
 			c.fail(field, "expected at least one value")
 		}
-		values.check(&c, field, reflect.ValueOf(s.Query.Filter[path]))
+		values.check(c, field, reflect.ValueOf(s.Query.Filter[path]))
 	}
-	return c.as(ErrMalformed)
 }
 
 // ARDResults is a page of the entries that match a query, best first.
@@ -145,15 +142,12 @@ type ARDListQuery struct {
 	PageToken string  `json:"pageToken,omitzero" doc:"pageToken of the previous page"`
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (q *ARDListQuery) Validate() error {
-	c := checked(q)
+func (q *ARDListQuery) validate(c *check) {
 	for _, p := range []struct{ name, value string }{{"filter", q.Filter}, {"orderBy", q.OrderBy}} {
 		if p.value != "" {
 			c.fail(p.name, "not supported; POST /search filters and ranks")
 		}
 	}
-	return c.as(ErrMalformed)
 }
 
 // ARDList is a page of entries.

@@ -24,12 +24,7 @@ type RecordKey struct {
 	Scope    string  `json:"scope,omitzero" doc:"tenant or global: only this scope; by default the tenant's record, or else the global one"`
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (k *RecordKey) Validate() error {
-	c := checked(k)
-	c.kindID(k.Kind, k.ID)
-	return c.as(ErrMalformed)
-}
+func (k *RecordKey) validate(c *check) { c.kindID(k.Kind, k.ID) }
 
 func (k *RecordKey) tenantField() tenantField { return tenantField{"tenant_id", &k.TenantID, nil} }
 
@@ -37,13 +32,6 @@ func (k *RecordKey) tenantField() tenantField { return tenantField{"tenant_id", 
 type RecordAt struct {
 	RecordKey
 	Revision string `json:"revision,omitzero" doc:"a revision of the history of the record; by default the newest one"`
-}
-
-// Validate returns ErrMalformed with the invalid fields.
-func (r *RecordAt) Validate() error {
-	c := checked(r)
-	c.kindID(r.Kind, r.ID)
-	return c.as(ErrMalformed)
 }
 
 // MaxHistory is the number of revisions of a record in its history, including the newest one

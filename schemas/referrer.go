@@ -16,12 +16,7 @@ type ReferrerQuery struct {
 	Cursor   string `json:"cursor,omitzero" doc:"next_cursor of the previous page"`
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (q *ReferrerQuery) Validate() error {
-	c := checked(q)
-	c.kindID(q.Kind, q.ID)
-	return c.as(ErrMalformed)
-}
+func (q *ReferrerQuery) validate(c *check) { c.kindID(q.Kind, q.ID) }
 
 func (q *ReferrerQuery) tenantField() tenantField { return tenantField{"tenant_id", &q.TenantID, nil} }
 

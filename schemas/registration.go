@@ -187,87 +187,63 @@ type Unregistered struct {
 	Referrers *ReferrerSummary `json:"referrers,omitzero" doc:"records that linked to the deleted one; absent: none, or unknown"`
 }
 
-// Validate returns ErrInvalidRegistration with the invalid fields.
-func (r *RegisterSkill) Validate() error {
+func (r *RegisterSkill) validate(c *check) {
 	f := r.Record.Fields
-	c := recordCheck(r, KindSkill, f.SkillID, f.Metadata)
+	c.replacement(KindSkill, f.SkillID, f.Metadata)
 	if first, _, _ := strings.Cut(f.SkillID, "."); f.SkillID != "" && f.Domain != "" && f.Domain != first {
 		c.fail("record.domain", "must equal the first segment of skill_id, %q, got %q", first, f.Domain)
 	}
-	checkResources(&c, "record.resources", f.Resources)
-	return c.as(ErrInvalidRegistration)
+	checkResources(c, "record.resources", f.Resources)
 }
 
 func (r *RegisterSkill) tenantField() tenantField {
 	return tenantField{"record.tenant_id", &r.Record.Fields.TenantID, &r.Record.Raw}
 }
 
-// Validate returns ErrInvalidRegistration with the invalid fields.
-func (r *RegisterAgent) Validate() error {
+func (r *RegisterAgent) validate(c *check) {
 	f := r.AgentData.Fields
-	c := recordCheck(r, KindAgent, f.AgentID, f.Metadata)
-	checkCard(&c, "agent_data.agent_card.", f.AgentCard)
-	return c.as(ErrInvalidRegistration)
+	c.replacement(KindAgent, f.AgentID, f.Metadata)
+	checkCard(c, "agent_data.agent_card.", f.AgentCard)
 }
 
 func (r *RegisterAgent) tenantField() tenantField {
 	return tenantField{"agent_data.tenant_id", &r.AgentData.Fields.TenantID, &r.AgentData.Raw}
 }
 
-// Validate returns ErrInvalidRegistration with the invalid fields.
-func (r *RegisterTool) Validate() error {
-	f := r.ToolData.Fields
-	return recordCheck(r, KindTool, f.ToolID, f.Metadata).as(ErrInvalidRegistration)
+func (r *RegisterTool) validate(c *check) {
+	c.replacement(KindTool, r.ToolData.Fields.ToolID, r.ToolData.Fields.Metadata)
 }
 
 func (r *RegisterTool) tenantField() tenantField {
 	return tenantField{"tool_data.tenant_id", &r.ToolData.Fields.TenantID, &r.ToolData.Raw}
 }
 
-// Validate returns ErrInvalidRegistration with the invalid fields.
-func (r *RegisterContextBuilder) Validate() error {
-	f := r.CBData.Fields
-	return recordCheck(r, KindContextBuilder, f.ContextBuilderID, f.Metadata).as(ErrInvalidRegistration)
+func (r *RegisterContextBuilder) validate(c *check) {
+	c.replacement(KindContextBuilder, r.CBData.Fields.ContextBuilderID, r.CBData.Fields.Metadata)
 }
 
 func (r *RegisterContextBuilder) tenantField() tenantField {
 	return tenantField{"cb_data.tenant_id", &r.CBData.Fields.TenantID, &r.CBData.Raw}
 }
 
-// Validate returns ErrInvalidRegistration with the invalid fields.
-func (r *RegisterGuardrail) Validate() error {
-	f := r.GuardrailData.Fields
-	return recordCheck(r, KindGuardrail, f.GuardrailID, f.Metadata).as(ErrInvalidRegistration)
+func (r *RegisterGuardrail) validate(c *check) {
+	c.replacement(KindGuardrail, r.GuardrailData.Fields.GuardrailID, r.GuardrailData.Fields.Metadata)
 }
 
 func (r *RegisterGuardrail) tenantField() tenantField {
 	return tenantField{"guardrail_data.tenant_id", &r.GuardrailData.Fields.TenantID, &r.GuardrailData.Raw}
 }
 
-// Validate returns ErrInvalidRegistration with the invalid fields.
-func (r *RegisterTemplate) Validate() error {
+func (r *RegisterTemplate) validate(c *check) {
 	f := r.TemplateData.Fields
-	c := recordCheck(r, KindTemplate, f.TemplateID, f.Metadata)
-	checkVariables(&c, "template_data.variables", f.Variables)
-	return c.as(ErrInvalidRegistration)
+	c.replacement(KindTemplate, f.TemplateID, f.Metadata)
+	checkVariables(c, "template_data.variables", f.Variables)
 }
 
 func (r *RegisterTemplate) tenantField() tenantField {
 	return tenantField{"template_data.tenant_id", &r.TemplateData.Fields.TenantID, &r.TemplateData.Raw}
 }
 
-// Validate returns ErrInvalidRegistration with the invalid fields.
-func (u *Unregister) Validate() error {
-	c := checked(u)
-	c.kindID(u.Kind, u.ID)
-	return c.as(ErrInvalidRegistration)
-}
+func (u *Unregister) validate(c *check) { c.kindID(u.Kind, u.ID) }
 
 func (u *Unregister) tenantField() tenantField { return tenantField{"tenant_id", &u.TenantID, nil} }
-
-// recordCheck returns the invalid fields of the registration r of a record.
-func recordCheck(r any, kind, id string, m Metadata) check {
-	c := checked(r)
-	c.replacement(Wrapper(kind)+".replaced_by", kind, id, m)
-	return c
-}

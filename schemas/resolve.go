@@ -243,13 +243,10 @@ type GuardrailAnswer struct {
 	Explained
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (q *SkillQuery) Validate() error {
-	c := checked(q)
+func (q *SkillQuery) validate(c *check) {
 	if q.SkillID == "" && q.Query == "" {
 		c.fail("query", "required without skill_id")
 	}
-	return c.as(ErrMalformed)
 }
 
 func (a *QueryOptions) tenantField() tenantField { return tenantField{"tenant_id", &a.TenantID, nil} }

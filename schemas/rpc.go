@@ -15,14 +15,11 @@ type RPCRequest struct {
 	Params  jsontext.Value `json:"params,omitzero" doc:"an object"`
 }
 
-// Validate returns ErrMalformed with the invalid fields. The protocol's handler checks the
-// method and its parameters.
-func (r *RPCRequest) Validate() error {
-	c := checked(r)
+// The protocol's handler checks the method and its parameters.
+func (r *RPCRequest) validate(c *check) {
 	if r.ID != nil && r.ID.Kind() != '"' && !integerText.Match(r.ID) {
 		c.fail("id", "expected a string or an integer, or no id in a notification")
 	}
-	return c.as(ErrMalformed)
 }
 
 // integerText matches an integer that is exact in JavaScript.

@@ -67,16 +67,13 @@ type TemplateQuery struct {
 	QueryOptions
 }
 
-// Validate returns ErrMalformed with the invalid fields.
-func (q *TemplateQuery) Validate() error {
-	c := checked(q)
+func (q *TemplateQuery) validate(c *check) {
 	switch {
 	case q.SkillID == "" && q.TemplateID == "":
 		c.fail("skill_id", "required without template_id")
 	case q.SkillID != "" && q.TemplateID != "":
 		c.fail("template_id", "expected either skill_id or template_id")
 	}
-	return c.as(ErrMalformed)
 }
 
 // checkVariables validates what the limits of the fields do not express.

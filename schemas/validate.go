@@ -60,7 +60,7 @@ func (c check) as(invalid *Error) error {
 }
 
 // Validate returns the error of the Validate method of v, a pointer to a request, or else invalid with the
-// fields that violate their limits.
+// invalid fields.
 func Validate(v any, invalid *Error) error {
 	if request, ok := v.(interface{ Validate() error }); ok {
 		return request.Validate()
@@ -71,9 +71,15 @@ func Validate(v any, invalid *Error) error {
 	return checked(v).as(invalid)
 }
 
-// checked returns the fields of v, a pointer to a request, that violate their limits.
+// validated is a request with rules besides the limits of its fields. Each request implements it next to its type.
+type validated interface{ validate(c *check) }
+
+// checked returns the fields of v, a pointer to a request, that violate their limits or the rules of the request.
 func checked(v any) (c check) {
 	c.fields("", reflect.ValueOf(v).Elem())
+	if request, ok := v.(validated); ok {
+		request.validate(&c)
+	}
 	return c
 }
 
@@ -175,11 +181,12 @@ func (c *check) id(field, s string, segments int) {
 // kindID validates the id of a request for a record of the kind.
 func (c *check) kindID(kind, id string) { c.id("id", id, segments(kind)) }
 
-// replacement validates the field replaced_by of the record of the id.
-func (c *check) replacement(field, kind, id string, m Metadata) {
+// replacement validates the field replaced_by of the record of the id in a registration.
+func (c *check) replacement(kind, id string, m Metadata) {
 	if m.ReplacedBy == "" {
 		return
 	}
+	field := Wrapper(kind) + ".replaced_by"
 	c.id(field, m.ReplacedBy, segments(kind))
 	switch {
 	case m.Status != StatusDeprecated && m.Status != StatusRetired:

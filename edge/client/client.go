@@ -145,7 +145,7 @@ func (c *Client) Get(ctx context.Context, key schemas.RecordKey) (Record, error)
 // GetRevision returns the revision of a record, the newest one if at.Revision is empty, or
 // schemas.ErrRecordNotFound if it is not retained or is a deletion.
 func (c *Client) GetRevision(ctx context.Context, revision schemas.RecordAt) (Record, error) {
-	if err := revision.Validate(); err != nil {
+	if err := schemas.Validate(&revision, schemas.ErrMalformed); err != nil {
 		return Record{}, err
 	}
 	values, err := query(revision, "kind", "id")
@@ -269,7 +269,7 @@ func (c *Client) Put(ctx context.Context, r schemas.PutRecord, p schemas.Precond
 // link to the record. aliases are the names of the aliases that were deleted with the record.
 func (c *Client) Delete(ctx context.Context, d schemas.DeleteRecord,
 	p schemas.Precondition) (aliases []string, err error) {
-	if err := d.Validate(); err != nil {
+	if err := schemas.Validate(&d, schemas.ErrInvalidRegistration); err != nil {
 		return nil, err
 	}
 	values, err := query(d, "kind", "id")
@@ -293,7 +293,7 @@ func (c *Client) Aliases(ctx context.Context, key schemas.RecordKey) ([]schemas.
 
 // PutAlias creates or moves an alias. It returns schemas.ErrRecordNotFound without the record or the revision.
 func (c *Client) PutAlias(ctx context.Context, p schemas.PutAlias) (stored schemas.AliasStored, err error) {
-	if err := p.Validate(); err != nil {
+	if err := schemas.Validate(&p, schemas.ErrInvalidRegistration); err != nil {
 		return stored, err
 	}
 	_, err = c.call(ctx, request{method: http.MethodPut, path: aliasPath(p.AliasKey), idempotent: true}, p.Target, &stored)
@@ -302,7 +302,7 @@ func (c *Client) PutAlias(ctx context.Context, p schemas.PutAlias) (stored schem
 
 // DeleteAlias deletes an alias; it succeeds if there is none.
 func (c *Client) DeleteAlias(ctx context.Context, key schemas.AliasKey) error {
-	if err := key.Validate(); err != nil {
+	if err := schemas.Validate(&key, schemas.ErrInvalidRegistration); err != nil {
 		return err
 	}
 	_, err := c.call(ctx, request{method: http.MethodDelete, path: aliasPath(key), idempotent: true}, nil, nil)
