@@ -145,21 +145,16 @@ func (c *Client) Get(ctx context.Context, key schemas.RecordKey) (Record, error)
 // GetRevision returns the revision of a record, the newest one if at.Revision is empty, or
 // schemas.ErrRecordNotFound if it is not retained or is a deletion.
 func (c *Client) GetRevision(ctx context.Context, revision schemas.RecordAt) (Record, error) {
-	if err := schemas.Validate(&revision, schemas.ErrMalformed); err != nil {
-		return Record{}, err
-	}
-	values, err := query(revision, "kind", "id")
+	path, err := target(recordPath(revision.Kind, revision.ID), &revision, schemas.ErrMalformed, "kind", "id")
 	if err != nil {
 		return Record{}, err
 	}
-	key := revision.RecordKey
 	var text jsontext.Value
-	read := request{method: http.MethodGet, path: recordPath(key.Kind, key.ID, values), read: true, idempotent: true}
-	header, err := c.call(ctx, read, nil, &text)
+	header, err := c.call(ctx, get(path), nil, &text)
 	if err != nil {
 		return Record{}, err
 	}
-	r, err := newRecord(key.Kind, text)
+	r, err := newRecord(revision.Kind, text)
 	r.ETag = header.Get("ETag")
 	r.Token, _ = schemas.ParseConsistencyToken(header.Get(headerRevision)) // zero if absent
 	return r, err
@@ -182,7 +177,7 @@ func (c *Client) Usage(ctx context.Context, key schemas.RecordKey) (u schemas.Re
 
 // readBelow reads the resource at the path below the record.
 func (c *Client) readBelow(ctx context.Context, key schemas.RecordKey, below string, into any) error {
-	return c.read(ctx, recordPath(key.Kind, key.ID, nil)+"/"+below, &key, into, "kind", "id")
+	return c.read(ctx, recordPath(key.Kind, key.ID)+"/"+below, &key, into, "kind", "id")
 }
 
 // List returns the records of a kind, ordered by id, of all pages from q.Cursor on.
@@ -192,7 +187,7 @@ func (c *Client) List(ctx context.Context, q schemas.RecordQuery) iter.Seq2[Reco
 			q := q
 			q.Cursor = cursor
 			var page schemas.RecordList
-			err := c.read(ctx, recordPath(q.Kind, "", nil), &q, &page, "kind")
+			err := c.read(ctx, recordPath(q.Kind, ""), &q, &page, "kind")
 			return page.Records, page.NextCursor, err
 		}) {
 			var r Record
@@ -219,23 +214,16 @@ func (c *Client) Referrers(ctx context.Context, q schemas.ReferrerQuery) iter.Se
 
 // ReferrerPage returns a page of Referrers, with the number of all of them.
 func (c *Client) ReferrerPage(ctx context.Context, q schemas.ReferrerQuery) (page schemas.ReferrerList, err error) {
-	return page, c.read(ctx, recordPath(q.Kind, q.ID, nil)+"/referrers", &q, &page, "kind", "id")
+	return page, c.read(ctx, recordPath(q.Kind, q.ID)+"/referrers", &q, &page, "kind", "id")
 }
 
 // read validates a request and reads its response at the path, with the members of the request
 // that the path does not have as parameters.
 func (c *Client) read(ctx context.Context, path string, q, into any, inPath ...string) error {
-	if err := schemas.Validate(q, schemas.ErrMalformed); err != nil {
-		return err
+	path, err := target(path, q, schemas.ErrMalformed, inPath...)
+	if err == nil {
+		_, err = c.call(ctx, get(path), nil, into)
 	}
-	values, err := query(q, inPath...)
-	if err != nil {
-		return err
-	}
-	if len(values) > 0 {
-		path += "?" + values.Encode()
-	}
-	_, err = c.call(ctx, request{method: http.MethodGet, path: path, read: true, idempotent: true}, nil, into)
 	return err
 }
 
@@ -245,16 +233,15 @@ func (c *Client) Put(ctx context.Context, r schemas.PutRecord, p schemas.Precond
 	if err := r.Validate(); err != nil {
 		return Stored{}, err
 	}
-	values := url.Values{}
-	if r.TenantID != nil {
-		values.Set("tenant_id", *r.TenantID)
-	}
-	if r.Strict {
-		values.Set("strict", "true")
+	path, err := target(recordPath(r.Kind, r.ID), &struct {
+		TenantID *string `json:"tenant_id,omitzero"`
+		schemas.Strictness
+	}{r.TenantID, r.Strictness}, schemas.ErrInvalidRegistration)
+	if err != nil {
+		return Stored{}, err
 	}
 	var s Stored
-	write := conditional(request{method: http.MethodPut, path: recordPath(r.Kind, r.ID, values)}, p)
-	header, err := c.call(ctx, write, r.Record, &s.RecordStored)
+	header, err := c.call(ctx, conditional(request{method: http.MethodPut, path: path}, p), r.Record, &s.RecordStored)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -269,15 +256,11 @@ func (c *Client) Put(ctx context.Context, r schemas.PutRecord, p schemas.Precond
 // link to the record. aliases are the names of the aliases that were deleted with the record.
 func (c *Client) Delete(ctx context.Context, d schemas.DeleteRecord,
 	p schemas.Precondition) (aliases []string, err error) {
-	if err := schemas.Validate(&d, schemas.ErrInvalidRegistration); err != nil {
-		return nil, err
-	}
-	values, err := query(d, "kind", "id")
+	path, err := target(recordPath(d.Kind, d.ID), &d, schemas.ErrInvalidRegistration, "kind", "id")
 	if err != nil {
 		return nil, err
 	}
-	header, err := c.call(ctx, conditional(request{method: http.MethodDelete, path: recordPath(d.Kind, d.ID, values)}, p),
-		nil, nil)
+	header, err := c.call(ctx, conditional(request{method: http.MethodDelete, path: path}, p), nil, nil)
 	if names := header.Get(headerAliases); names != "" {
 		aliases = strings.Split(names, ",")
 	}
@@ -293,20 +276,17 @@ func (c *Client) Aliases(ctx context.Context, key schemas.RecordKey) ([]schemas.
 
 // PutAlias creates or moves an alias. It returns schemas.ErrRecordNotFound without the record or the revision.
 func (c *Client) PutAlias(ctx context.Context, p schemas.PutAlias) (stored schemas.AliasStored, err error) {
-	if err := schemas.Validate(&p, schemas.ErrInvalidRegistration); err != nil {
-		return stored, err
+	path, err := target(aliasPath(p.AliasKey), &p, schemas.ErrInvalidRegistration, "kind", "id", "name", "target")
+	if err == nil {
+		_, err = c.call(ctx, request{method: http.MethodPut, path: path, idempotent: true}, p.Target, &stored)
 	}
-	_, err = c.call(ctx, request{method: http.MethodPut, path: aliasPath(p.AliasKey), idempotent: true}, p.Target, &stored)
 	return stored, err
 }
 
 // DeleteAlias deletes an alias; it succeeds if there is none.
 func (c *Client) DeleteAlias(ctx context.Context, key schemas.AliasKey) error {
-	if err := schemas.Validate(&key, schemas.ErrInvalidRegistration); err != nil {
-		return err
-	}
-	_, err := c.call(ctx, request{method: http.MethodDelete, path: aliasPath(key), idempotent: true}, nil, nil)
-	return err
+	path, err := target(aliasPath(key), &key, schemas.ErrInvalidRegistration, "kind", "id", "name")
+	return c.delete(ctx, path, err)
 }
 
 // SearchSkills returns the skills that match q.Query, best first, or
@@ -355,13 +335,22 @@ func (c *Client) WriteTag(ctx context.Context, t schemas.TagWrite) (w schemas.Ta
 // Tag returns the tag of a request, or schemas.ErrTagNotFound.
 func (c *Client) Tag(ctx context.Context, key schemas.TagKey) (schemas.Tag, error) {
 	var reply schemas.TagFound
-	err := c.tag(ctx, http.MethodGet, key, &reply)
+	err := c.read(ctx, tagPath(key), &key, &reply, "request_id")
 	return reply.Tags, err
 }
 
 // DeleteTag deletes the tag of a request; it succeeds if there is none.
 func (c *Client) DeleteTag(ctx context.Context, key schemas.TagKey) error {
-	return c.tag(ctx, http.MethodDelete, key, nil)
+	path, err := target(tagPath(key), &key, schemas.ErrMalformed, "request_id")
+	return c.delete(ctx, path, err)
+}
+
+// delete deletes what is at the path of target, unless it has returned an error.
+func (c *Client) delete(ctx context.Context, path string, err error) error {
+	if err == nil {
+		_, err = c.call(ctx, request{method: http.MethodDelete, path: path, idempotent: true}, nil, nil)
+	}
+	return err
 }
 
 // Tags returns the tags of a tenant, the earliest first and without their values, of all pages from q.Cursor on.
@@ -373,18 +362,6 @@ func (c *Client) Tags(ctx context.Context, q schemas.TagQuery) iter.Seq2[schemas
 		err := c.read(ctx, "/tags", &q, &page)
 		return page.Tags, page.NextCursor, err
 	})
-}
-
-func (c *Client) tag(ctx context.Context, method string, key schemas.TagKey, out any) error {
-	if err := schemas.Validate(&key, schemas.ErrMalformed); err != nil {
-		return err
-	}
-	path := "/tags/" + url.PathEscape(key.RequestID)
-	if key.TenantID != nil {
-		path += "?" + url.Values{"tenant_id": {*key.TenantID}}.Encode()
-	}
-	_, err := c.call(ctx, request{method: method, path: path, read: method == http.MethodGet, idempotent: true}, nil, out)
-	return err
 }
 
 // Reindex starts to rebuild the shared search index, and is not retried. It returns
@@ -424,8 +401,7 @@ func (c *Client) Follow(ctx context.Context, run, after string) (*Run, error) {
 
 // CancelRun cancels a run; it succeeds if the run has ended.
 func (c *Client) CancelRun(ctx context.Context, run string) error {
-	_, err := c.call(ctx, request{method: http.MethodDelete, path: runPath(run), idempotent: true}, nil, nil)
-	return err
+	return c.delete(ctx, runPath(run), nil)
 }
 
 // Runs returns the runs of the credential's tenants, the latest first, of all pages from q.Cursor on: those in
@@ -456,10 +432,6 @@ func (c *Client) Audit(ctx context.Context, q schemas.AuditQuery) iter.Seq2[sche
 // ctx ends, and with one when the server refuses the watch or remains unreachable.
 func (c *Client) Watch(ctx context.Context, w schemas.Watch) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		if err := schemas.Validate(&w, schemas.ErrMalformed); err != nil {
-			yield(Change{}, err)
-			return
-		}
 		for {
 			resume, err := c.watch(ctx, &w, yield)
 			if ctx.Err() != nil || err == nil && !resume {
@@ -480,12 +452,11 @@ func (c *Client) Watch(ctx context.Context, w schemas.Watch) iter.Seq2[Change, e
 // watch yields the changes of one connection and advances w.After. It reports whether the
 // watch continues on another connection.
 func (c *Client) watch(ctx context.Context, w *schemas.Watch, yield func(Change, error) bool) (resume bool, err error) {
-	values, err := query(*w)
+	path, err := target("/watch", w, schemas.ErrMalformed)
 	if err != nil {
 		return false, err
 	}
-	res, err := c.do(ctx, request{method: http.MethodGet, path: "/watch?" + values.Encode(), idempotent: true,
-		stream: true})
+	res, err := c.do(ctx, request{method: http.MethodGet, path: path, idempotent: true, stream: true})
 	if err != nil {
 		return false, err
 	}

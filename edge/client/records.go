@@ -40,36 +40,35 @@ func newRecord(kind string, text jsontext.Value) (Record, error) {
 	return r, nil
 }
 
-func recordPath(kind, id string, query url.Values) string {
+func recordPath(kind, id string) string {
 	path := "/records/" + url.PathEscape(kind)
 	if id != "" {
 		path += "/" + url.PathEscape(id)
-	}
-	if len(query) > 0 {
-		path += "?" + query.Encode()
 	}
 	return path
 }
 
 func aliasPath(key schemas.AliasKey) string {
-	path := recordPath(key.Kind, key.ID, nil) + "/aliases/" + url.PathEscape(key.Name)
-	if key.TenantID != nil {
-		path += "?" + url.Values{"tenant_id": {*key.TenantID}}.Encode()
-	}
-	return path
+	return recordPath(key.Kind, key.ID) + "/aliases/" + url.PathEscape(key.Name)
 }
 
-// query returns the members of a request that are not part of the path.
-func query(v any, path ...string) (url.Values, error) {
-	text, err := json.Marshal(v)
+func tagPath(key schemas.TagKey) string { return "/tags/" + url.PathEscape(key.RequestID) }
+
+// target validates a request and returns the path with the members of the request as parameters, except those that
+// are elsewhere: in the path or in the body.
+func target(path string, q any, invalid *schemas.Error, elsewhere ...string) (string, error) {
+	if err := schemas.Validate(q, invalid); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(q)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	var members map[string]any
 	if err := json.Unmarshal(text, &members); err != nil {
-		return nil, err
+		return "", err
 	}
-	for _, name := range path {
+	for _, name := range elsewhere {
 		delete(members, name)
 	}
 	values := url.Values{}
@@ -83,7 +82,10 @@ func query(v any, path ...string) (url.Values, error) {
 			values.Set(name, strconv.FormatBool(v))
 		}
 	}
-	return values, nil
+	if len(values) > 0 {
+		path += "?" + values.Encode()
+	}
+	return path, nil
 }
 
 // pages yields the items of all pages from the first cursor on.

@@ -28,6 +28,11 @@ type request struct {
 	once         bool // not retried
 }
 
+// get returns a read of the path.
+func get(path string) request {
+	return request{method: http.MethodGet, path: path, read: true, idempotent: true}
+}
+
 type messageKey struct{}
 
 // WithMessage returns ctx for writes with the message, one line of at most schemas.MaxMessage bytes, which the history
