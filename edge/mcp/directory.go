@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"cairn/bus"
 	"cairn/schemas"
 	"cairn/schemas/skillfile"
 )
@@ -53,12 +53,13 @@ func readDirectory(ctx context.Context, _ *sdk.ServerSession, p *readDirectoryPa
 
 // listIDs adds the directories of a page of the active skills.
 func (d *readDirectoryResult) listIDs(c Caller, cursor string) error {
-	page, next, err := skillPage(c, schemas.ListQuery{TenantID: tenant(c), Limit: new(maxCompletions), Cursor: cursor})
-	for _, record := range page {
+	q := schemas.ListQuery{TenantID: tenant(c), Limit: new(maxCompletions), Cursor: cursor}
+	page, err := send(c, bus.ListSkills, q)
+	for _, record := range page.Skills {
 		id := textOf(record, "skill_id")
 		d.Resources = append(d.Resources, directory(skillRoot+escape(id), id))
 	}
-	d.NextCursor = schemas.ValueOr(next, "")
+	d.NextCursor = schemas.ValueOr(page.NextCursor, "")
 	return err
 }
 
@@ -87,11 +88,6 @@ func (d *readDirectoryResult) listFiles(c Caller, p *readDirectoryParams) error 
 	if err != nil {
 		return err
 	}
-	media, err := mediaTypes(record)
-	if err != nil {
-		return err
-	}
-	media[entry.URI] = mediaMarkdown
 	for _, f := range entry.Resources {
 		child, inside := strings.CutPrefix(f.URI, p.URI+"/")
 		name, _, deeper := strings.Cut(child, "/")
@@ -104,7 +100,7 @@ func (d *readDirectoryResult) listFiles(c Caller, p *readDirectoryParams) error 
 		}
 		switch uri := p.URI + "/" + name; {
 		case !deeper:
-			d.Resources = append(d.Resources, &sdk.Resource{URI: uri, Name: title, MIMEType: media[f.URI], Size: int64(f.Size)})
+			d.Resources = append(d.Resources, &sdk.Resource{URI: uri, Name: title, MIMEType: f.MediaType, Size: int64(f.Size)})
 		case !slices.ContainsFunc(d.Resources, func(r *sdk.Resource) bool { return r.URI == uri }):
 			d.Resources = append(d.Resources, directory(uri, title))
 		}
@@ -117,14 +113,4 @@ func (d *readDirectoryResult) listFiles(c Caller, p *readDirectoryParams) error 
 
 func directory(uri, name string) *sdk.Resource {
 	return &sdk.Resource{URI: uri, Name: name, MIMEType: mediaDirectory}
-}
-
-// mediaTypes returns the media types of the files of a skill that its record has, by URI.
-func mediaTypes(record jsontext.Value) (map[string]string, error) {
-	skill, err := schemas.DecodeStored[schemas.Skill](schemas.KindSkill, record)
-	media, name := map[string]string{}, skillfile.NameOf(skill.SkillID, record)
-	for _, r := range skill.Resources {
-		media[fileURI(skill.SkillID, name, r.Path)] = r.MediaType
-	}
-	return media, err
 }

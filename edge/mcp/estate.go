@@ -284,16 +284,7 @@ func (a *EstateAnswer) add(kind string, data []byte, text *strings.Builder) erro
 		if err := json.Unmarshal(data, &failed); err != nil {
 			return err
 		}
-		return streamError(failed)
+		return failed.Err()
 	}
 	return nil
-}
-
-// streamError returns the declared error of an error event.
-func streamError(failed schemas.StreamError) error {
-	e := schemas.Declared(failed.Code)
-	if e == nil {
-		e = schemas.ErrAnalysisInternal
-	}
-	return e.Because(strings.TrimPrefix(failed.Message, e.Title+": "))
 }

@@ -97,7 +97,9 @@ func record(b *strings.Builder, heading, id string, raw jsontext.Value) {
 	}
 	fmt.Fprintf(b, "%s %s\n", heading, removeText(fields, id))
 	for _, name := range prose {
-		paragraphs(b, removeText(fields, name))
+		if text := strings.TrimSpace(removeText(fields, name)); text != "" {
+			b.WriteString("\n" + text + "\n")
+		}
 	}
 	delete(fields, "tenant_id")
 	if len(fields) > 0 {
@@ -120,14 +122,6 @@ func removeText(fields map[string]jsontext.Value, name string) (text string) {
 		delete(fields, name)
 	}
 	return text
-}
-
-func paragraphs(b *strings.Builder, texts ...string) {
-	for _, text := range texts {
-		if text = strings.TrimSpace(text); text != "" {
-			b.WriteString("\n" + text + "\n")
-		}
-	}
 }
 
 func bullets(b *strings.Builder, title string, items []string) {

@@ -96,7 +96,7 @@ func newServer(list []tool, role schemas.Role) (*sdk.Server, error) {
 		Instructions: instructions, Capabilities: capabilities, CompletionHandler: complete, SetCacheable: setCacheable,
 		Logger: discardLogger,
 	})
-	s.AddReceivingMiddleware(recoverPanics, rejectSubscriptions, listResources, canonicalResources, servePrompts)
+	s.AddReceivingMiddleware(recoverPanics, serveRecords)
 	identity := &schemas.Identity{Role: role}
 	for _, t := range list {
 		if identity.Authorize(t.needs) != nil {
@@ -198,15 +198,33 @@ func recoverPanics(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// rejectSubscriptions rejects streams of notifications. Cairn sends no notifications, so they
-// would stay open without an event.
-func rejectSubscriptions(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
-		if method == "subscriptions/listen" {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
-				Message: method + " is not supported: no notifications are sent"}
+// serveRecords answers the listings of resources and prompts, which are the same for all clients in the SDK. Clients
+// may read a resource by any spelling of its URI.
+func serveRecords(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (result sdk.Result, err error) {
+		switch r := r.(type) {
+		case *sdk.ListResourcesRequest:
+			return listResources(ctx, r.Params)
+		case *sdk.ListPromptsRequest:
+			result, err = listPrompts(callerOf(ctx), r.Params)
+		case *sdk.GetPromptRequest:
+			result, err = getPrompt(callerOf(ctx), r.Params)
+		case *sdk.ReadResourceRequest:
+			if r.Params != nil {
+				r.Params.URI = canonicalURI(r.Params.URI)
+			}
+			return next(ctx, method, r)
+		default:
+			if method == "subscriptions/listen" { // would stay open without an event
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+					Message: method + " is not supported: no notifications are sent"}
+			}
+			return next(ctx, method, r)
 		}
-		return next(ctx, method, r)
+		if err != nil {
+			return nil, protocolError(callerOf(ctx), err)
+		}
+		return result, nil
 	}
 }
 

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"context"
 	"maps"
 	"slices"
 
@@ -12,29 +11,9 @@ import (
 	"cairn/schemas"
 )
 
-// servePrompts answers prompts/list with a page of the active templates with a body, and prompts/get with a rendered
-// one. The prompts of the SDK are the same for all clients.
-func servePrompts(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
-		var result sdk.Result
-		var err error
-		switch r := r.(type) {
-		case *sdk.ListPromptsRequest:
-			result, err = listPrompts(callerOf(ctx), r.Params)
-		case *sdk.GetPromptRequest:
-			result, err = getPrompt(callerOf(ctx), r.Params)
-		default:
-			return next(ctx, method, r)
-		}
-		if err != nil {
-			return nil, protocolError(callerOf(ctx), err)
-		}
-		return result, nil
-	}
-}
-
-// listPrompts returns a page of the templates by id: those of the tenant, and global ones that none of these replaces.
-func listPrompts(c Caller, p *sdk.ListPromptsParams) (*sdk.ListPromptsResult, error) {
+// listPrompts answers prompts/list with a page of the active templates with a body by id: those of the tenant, and
+// global ones that none of these replaces. The SDK lists prompts that are the same for all clients.
+func listPrompts(c Caller, p *sdk.ListPromptsParams) (sdk.Result, error) {
 	var position schemas.Cursor
 	if p != nil && p.Cursor != "" {
 		var err error
@@ -85,8 +64,8 @@ func promptOf(t schemas.Template) *sdk.Prompt {
 	return prompt
 }
 
-// getPrompt renders a template. The arguments of the protocol are texts.
-func getPrompt(c Caller, p *sdk.GetPromptParams) (*sdk.GetPromptResult, error) {
+// getPrompt answers prompts/get with a rendered template. The arguments of the protocol are texts.
+func getPrompt(c Caller, p *sdk.GetPromptParams) (sdk.Result, error) {
 	if p == nil || p.Name == "" {
 		return nil, schemas.ErrMalformed.With(schemas.FieldError{Field: "name", Message: "required: the id of a template"})
 	}

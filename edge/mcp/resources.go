@@ -59,16 +59,6 @@ func canonicalURI(uri string) string {
 	return scheme + "://" + strings.Join(segments, "/")
 }
 
-// canonicalResources lets clients read a resource by any spelling of its URI.
-func canonicalResources(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
-		if read, ok := r.(*sdk.ReadResourceRequest); ok && read.Params != nil {
-			read.Params.URI = canonicalURI(read.Params.URI)
-		}
-		return next(ctx, method, r)
-	}
-}
-
 // errNoResource is the error for a URI that names no resource.
 var errNoResource = schemas.ErrMalformed.Because("no such resource")
 
@@ -124,11 +114,6 @@ func readSkill(c Caller, id string) (record jsontext.Value, size int, err error)
 		Manifest jsontext.Value `json:"manifest"`
 	}
 	return p.Manifest, len(reply), json.Unmarshal(reply, &p)
-}
-
-func skillPage(c Caller, q schemas.ListQuery) ([]jsontext.Value, *string, error) {
-	page, err := send(c, bus.ListSkills, q)
-	return page.Skills, page.NextCursor, err
 }
 
 // textOf returns a text of a record.

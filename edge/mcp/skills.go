@@ -53,6 +53,8 @@ type skillResource struct {
 	URI    string `json:"uri"`
 	Digest string `json:"digest"`
 	Size   int    `json:"size"`
+
+	MediaType string `json:"-"`
 }
 
 type listSkillsParams struct {
@@ -95,13 +97,13 @@ func listSkills(ctx context.Context, _ *sdk.ServerSession, p *listSkillsParams) 
 	if p != nil {
 		q.Cursor = p.Cursor
 	}
-	records, next, err := skillPage(c, q)
+	page, err := send(c, bus.ListSkills, q)
 	if err != nil {
 		return nil, protocolError(c, err)
 	}
-	result := &listSkillsResult{cacheable: ofTenant, Skills: make([]skillEntry, 0, len(records))}
+	result := &listSkillsResult{cacheable: ofTenant, Skills: make([]skillEntry, 0, len(page.Skills))}
 	size := 0
-	for i, record := range records {
+	for i, record := range page.Skills {
 		id := textOf(record, "skill_id")
 		entry, n, err := listedSkill(c, id)
 		switch {
@@ -111,12 +113,12 @@ func listSkills(ctx context.Context, _ *sdk.ServerSession, p *listSkillsParams) 
 		default:
 			result.Skills = append(result.Skills, entry)
 		}
-		if size += n; size >= skillsBytes && i < len(records)-1 {
-			next = schemas.Cursor{Global: textOf(record, "tenant_id") == ""}.Next(id)
+		if size += n; size >= skillsBytes && i < len(page.Skills)-1 {
+			page.NextCursor = schemas.Cursor{Global: textOf(record, "tenant_id") == ""}.Next(id)
 			break
 		}
 	}
-	result.NextCursor = schemas.ValueOr(next, "")
+	result.NextCursor = schemas.ValueOr(page.NextCursor, "")
 	return result, nil
 }
 
@@ -132,30 +134,24 @@ func listedSkill(c Caller, id string) (entry skillEntry, size int, err error) {
 
 // listResources answers resources/list with the SKILL.md of a page of skills, for clients
 // without the extension. The SDK lists resources that are the same for all clients.
-func listResources(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
-		list, ok := r.(*sdk.ListResourcesRequest)
-		if !ok {
-			return next(ctx, method, r)
-		}
-		p := &listSkillsParams{}
-		if list.Params != nil {
-			p.Cursor = list.Params.Cursor
-		}
-		page, err := listSkills(ctx, nil, p)
-		if err != nil {
-			return nil, err
-		}
-		result := &sdk.ListResourcesResult{
-			Resources: make([]*sdk.Resource, len(page.Skills)), NextCursor: page.NextCursor,
-			Cacheable: sdk.Cacheable{TTLMs: skillsTTL, CacheScope: scopePrivate},
-		}
-		for i, s := range page.Skills {
-			result.Resources[i] = &sdk.Resource{URI: s.URI, Name: s.Frontmatter.Name, Description: s.Frontmatter.Description,
-				MIMEType: mediaMarkdown, Size: int64(s.Resources[0].Size)}
-		}
-		return result, nil
+func listResources(ctx context.Context, list *sdk.ListResourcesParams) (sdk.Result, error) {
+	p := &listSkillsParams{}
+	if list != nil {
+		p.Cursor = list.Cursor
 	}
+	page, err := listSkills(ctx, nil, p)
+	if err != nil {
+		return nil, err
+	}
+	result := &sdk.ListResourcesResult{
+		Resources: make([]*sdk.Resource, len(page.Skills)), NextCursor: page.NextCursor,
+		Cacheable: sdk.Cacheable{TTLMs: skillsTTL, CacheScope: scopePrivate},
+	}
+	for i, s := range page.Skills {
+		result.Resources[i] = &sdk.Resource{URI: s.URI, Name: s.Frontmatter.Name, Description: s.Frontmatter.Description,
+			MIMEType: mediaMarkdown, Size: int64(s.Resources[0].Size)}
+	}
+	return result, nil
 }
 
 // getSkill answers skills/get with the entry of one skill.
@@ -308,10 +304,11 @@ func describeSkill(record jsontext.Value) (skillEntry, []byte, error) {
 		return skillEntry{}, nil, err
 	}
 	uri := fileURI(skill.SkillID, head.Name, skillFile)
-	files := []skillResource{{uri, digestPrefix + schemas.Digest(text), len(text)}}
+	files := []skillResource{{uri, digestPrefix + schemas.Digest(text), len(text), mediaMarkdown}}
 	for _, r := range skill.Resources {
 		if r.Path != skillFile && r.SHA256 != "" && r.Size != nil {
-			files = append(files, skillResource{fileURI(skill.SkillID, head.Name, r.Path), digestPrefix + r.SHA256, *r.Size})
+			file := fileURI(skill.SkillID, head.Name, r.Path)
+			files = append(files, skillResource{file, digestPrefix + r.SHA256, *r.Size, r.MediaType})
 		}
 	}
 	return skillEntry{uri, head, files}, text, nil
@@ -342,11 +339,8 @@ func skillMarkdown(s schemas.Skill, head skillfile.Frontmatter) ([]byte, error) 
 	if note := describeStatus(s.Status, s.ReplacedBy); note != "" {
 		b.WriteString("\n> This skill is " + note + ".\n")
 	}
-	if strings.TrimSpace(s.Instructions) != "" {
-		b.WriteString("\n" + strings.Trim(s.Instructions, "\r\n") + "\n")
-	} else {
-		b.WriteString("\n# " + skillfile.OneLine(cmp.Or(s.DisplayName, s.SkillID)) + "\n")
-		paragraphs(&b, s.Purpose, s.Description)
+	b.WriteString("\n" + skillfile.Body(s))
+	if strings.TrimSpace(s.Instructions) == "" {
 		bullets(&b, "Capabilities", s.Capabilities)
 		bullets(&b, "Example queries", s.ExampleQueries)
 	}
