@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -45,16 +44,9 @@ const (
 // batches, and responds with one result per line, in the order of the records. It reads the next
 // batch while one is stored.
 func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
-	params := slices.DeleteFunc(parametersOf(reflect.TypeFor[schemas.PutRecords]()), func(p parameter) bool {
-		return p.name == "records"
-	})
-	a := endpointAction(e)
-	a.Media, a.InURL, a.BodyMember = describe.MediaLines, true, "records"
-	a.answer = func(x *exchange) error {
-		head, wrong := params.read(x.vars, x.r.URL.RawQuery)
-		if len(wrong) > 0 {
-			return e.Invalid.With(wrong...)
-		}
+	spec := endpointAction(e).Spec
+	spec.Media, spec.BodyMember = describe.MediaLines, "records"
+	return inURL(spec, func(x *exchange, head []byte) error {
 		if _, err := schemas.Decode[schemas.PutRecords](head, e.Invalid); err != nil { // without lines, no worker does
 			return err
 		}
@@ -75,8 +67,7 @@ func bulk(e bus.Endpoint[schemas.PutRecords, schemas.RecordResults]) action {
 		defer telemetry.StreamOpened()()
 		b := &bulkRequest{x: x, endpoint: e, head: head[:len(head)-1], control: http.NewResponseController(x.w)}
 		return b.run()
-	}
-	return a
+	})
 }
 
 // bulkRequest is a bulk request in progress.

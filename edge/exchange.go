@@ -194,11 +194,7 @@ func (x *exchange) fail(err error) {
 	if x.spec != nil && x.spec.Failure != nil {
 		failure = x.spec.Failure
 	}
-	body, err := json.Marshal(failure(e))
-	if err != nil { // the detail is not valid UTF-8
-		withoutBody := *schemas.Declared(e.Code)
-		body, _ = json.Marshal(failure(&withoutBody))
-	}
+	body, _ := json.Marshal(failure(e)) // cannot fail: its texts are valid UTF-8
 	x.write(e.Status, mediaJSON, body)
 }
 

@@ -25,64 +25,47 @@ var services = bus.Services()
 // healthTimeout bounds the health checks of all services together.
 const healthTimeout = 800 * time.Millisecond
 
-// report is a response to /health.
-type report struct {
-	status      int
-	full, brief []byte // brief is for callers that may not read data of all tenants
-	err         error
-}
-
 // health responds with the health of Cairn and its services. Requests within 250 ms
 // share one check (see bus.Check).
 func health(e *edge) action {
-	check := bus.NewCheck(healthTimeout, func(ctx context.Context) report { return newReport(checkHealth(ctx, e)) })
+	check := bus.NewCheck(healthTimeout, func(ctx context.Context) schemas.Health { return checkHealth(ctx, e) })
 	return action{
 		Spec: describe.Spec{
 			Open: true, Reply: reflect.TypeFor[schemas.Health](), Invalid: schemas.ErrMalformed,
 			Summary: "Health of Cairn and its services",
 		},
 		answer: func(x *exchange) error {
-			r := recentReport(x.r.Context(), e.conn, check)
-			if r.err != nil {
-				return r.err
+			h := schemas.Health{Service: "cairn", Status: schemas.StatusDown, Version: bus.Version,
+				Degraded: []string{"not connected to NATS"}}
+			if e.conn.Connected() { // a lost connection is reported immediately
+				h = check.Result(x.r.Context())
 			}
-			if r.status == http.StatusServiceUnavailable {
+			if !hasAllTenants(x) { // the rest contains ids of records
+				h = schemas.Health{Service: h.Service, Status: h.Status, Version: h.Version}
+			}
+			if h.Status == schemas.StatusDown {
 				setRetryAfter(x.w, time.Second)
 			}
-			body := r.brief
-			if hasAllTenants(x) { // full contains ids of records
-				body = r.full
-			}
-			x.write(r.status, mediaJSON, body)
-			return nil
+			return writeHealth(x, h)
 		},
 	}
 }
 
-// recentReport returns a recent report. A lost NATS connection is reported immediately,
-// without a check.
-func recentReport(ctx context.Context, conn *bus.Conn, check *bus.Check[report]) report {
-	if !conn.Connected() {
-		return newReport(schemas.Health{
-			Service:  "cairn",
-			Status:   schemas.StatusDown,
-			Version:  bus.Version,
-			Degraded: []string{"not connected to NATS"},
-		})
+// writeHealth responds with h, with status 503 if it is down.
+func writeHealth(x *exchange, h schemas.Health) error {
+	body, err := json.Marshal(h, json.Deterministic(true))
+	if err == nil {
+		x.write(healthStatus(h), mediaJSON, body)
 	}
-	return check.Result(ctx)
+	return err
 }
 
-func newReport(h schemas.Health) report {
-	r := report{status: http.StatusOK}
+// healthStatus returns the HTTP status of a response with h.
+func healthStatus(h schemas.Health) int {
 	if h.Status == schemas.StatusDown {
-		r.status = http.StatusServiceUnavailable
+		return http.StatusServiceUnavailable
 	}
-	var fullErr, briefErr error
-	r.full, fullErr = json.Marshal(h)
-	r.brief, briefErr = json.Marshal(schemas.Health{Service: h.Service, Status: h.Status, Version: h.Version})
-	r.err = errors.Join(fullErr, briefErr)
-	return r
+	return http.StatusOK
 }
 
 // checkHealth queries the health of every service.
@@ -93,19 +76,15 @@ func checkHealth(ctx context.Context, e *edge) schemas.Health {
 		h.Status, h.Degraded = schemas.StatusDown, []string{problem}
 		return h
 	}
-	h.Services = make([]schemas.Health, len(services))
-	timedOut := make([]bool, len(services))
-	var checks sync.WaitGroup
-	for i, name := range services {
-		checks.Go(func() { h.Services[i], timedOut[i] = serviceHealth(ctx, e.conn, name) })
-	}
-	checks.Wait()
+	var errs []error
+	h.Services, errs = checkServices(ctx, e.conn)
 	if problem != "" {
 		h.Status, h.Degraded = schemas.StatusDegraded, []string{problem}
 	}
 	summarize(&h)
 	compareCatalogs(&h)
-	if !slices.Contains(timedOut, false) { // not even a no-responders error arrived
+	replied := func(err error) bool { return !errors.Is(err, schemas.ErrTimeout) } // also with a no-responders error
+	if !slices.ContainsFunc(errs, replied) {
 		h.Status, h.Degraded = schemas.StatusDown, []string{"NATS does not respond"}
 	}
 	return h
@@ -140,14 +119,19 @@ func compareCatalogs(h *schemas.Health) {
 	}
 }
 
-// serviceHealth queries the health of one service and reports whether the query timed out.
-func serviceHealth(ctx context.Context, conn *bus.Conn, name string) (schemas.Health, bool) {
-	h, err := bus.Health(name).Call(ctx, conn, schemas.Nothing{})
-	if err == nil {
-		return h, false
+// checkServices queries the health of each service. It returns a health of status down for a service with an error.
+func checkServices(ctx context.Context, conn *bus.Conn) (list []schemas.Health, errs []error) {
+	list, errs = make([]schemas.Health, len(services)), make([]error, len(services))
+	var checks sync.WaitGroup
+	for i, name := range services {
+		checks.Go(func() {
+			if list[i], errs[i] = bus.Health(name).Call(ctx, conn, schemas.Nothing{}); errs[i] != nil {
+				list[i] = schemas.Health{Service: name, Status: schemas.StatusDown, Degraded: []string{errorDetail(errs[i])}}
+			}
+		})
 	}
-	down := schemas.Health{Service: name, Status: schemas.StatusDown, Degraded: []string{errorDetail(err)}}
-	return down, errors.Is(err, schemas.ErrTimeout)
+	checks.Wait()
+	return list, errs
 }
 
 // errorDetail returns the detail of err without its code.
@@ -166,18 +150,13 @@ func Ready(ctx context.Context, conn *bus.Conn) []string {
 	if !conn.Connected() {
 		return []string{"not connected to NATS"}
 	}
+	_, errs := checkServices(ctx, conn)
 	missing := make([]string, len(services))
-	var checks sync.WaitGroup
-	for i, name := range services {
-		checks.Go(func() {
-			if _, err := bus.Health(name).Call(ctx, conn, schemas.Nothing{}); err != nil {
-				missing[i] = name + ": " + errorDetail(err)
-			}
-		})
-	}
-	checks.Wait()
-	if slices.Contains(missing, "") {
-		return nil
+	for i, err := range errs {
+		if err == nil {
+			return nil
+		}
+		missing[i] = services[i] + ": " + errorDetail(err)
 	}
 	return missing
 }
@@ -207,25 +186,16 @@ func probe(summary string, missing func(*exchange) []string) action {
 	return action{
 		Spec: describe.Spec{Open: true, Reply: reflect.TypeFor[schemas.Health](), Invalid: schemas.ErrMalformed,
 			Summary: summary},
-		answer: func(x *exchange) error {
-			status, body, err := probeResponse(missing(x))
-			if err == nil {
-				x.write(status, mediaJSON, body)
-			}
-			return err
-		},
+		answer: func(x *exchange) error { return writeHealth(x, probeHealth(missing(x))) },
 	}
 }
 
-// probeResponse returns the response to a probe.
-func probeResponse(missing []string) (status int, body []byte, err error) {
-	h := schemas.Health{Service: "cairn", Status: schemas.StatusOK, Degraded: missing}
-	status = http.StatusOK
+// probeHealth returns the body of the response to a probe.
+func probeHealth(missing []string) schemas.Health {
 	if len(missing) > 0 {
-		h.Status, status = schemas.StatusDown, http.StatusServiceUnavailable
+		return schemas.Health{Service: "cairn", Status: schemas.StatusDown, Degraded: missing}
 	}
-	body, err = json.Marshal(h)
-	return status, body, err
+	return schemas.Health{Service: "cairn", Status: schemas.StatusOK}
 }
 
 // metricsHandler serves the metrics of the process in the Prometheus text format.

@@ -85,22 +85,17 @@ func limited(handle http.HandlerFunc) http.Handler {
 func writeError(w http.ResponseWriter, r *http.Request, e *schemas.Error) {
 	c := *e
 	c.Instance, _ = boundedPath(r)
-	body, err := json.Marshal(&c)
-	if err != nil { // the path is not valid UTF-8
-		c.Instance = ""
-		body, _ = json.Marshal(&c)
-	}
-	w.Header()["Content-Type"] = mediaJSON
-	w.WriteHeader(e.Status)
-	_, _ = w.Write(body) // fails when the client has disconnected
+	writeJSON(w, e.Status, &c)
 }
 
 // respondProbe responds to a probe.
 func respondProbe(w http.ResponseWriter, missing []string) {
-	status, body, err := probeResponse(missing)
-	if err != nil {
-		status = http.StatusInternalServerError
-	}
+	h := probeHealth(missing)
+	writeJSON(w, healthStatus(h), h)
+}
+
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	body, _ := json.Marshal(value) // cannot fail: its texts are valid UTF-8
 	w.Header()["Content-Type"] = mediaJSON
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // fails when the client has disconnected

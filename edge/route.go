@@ -134,51 +134,43 @@ func withoutBody[Res any](e bus.Endpoint[schemas.Nothing, Res]) action {
 	return a
 }
 
+// inURL returns the action with its request in the path and the query, except for the member in the body. answer
+// receives it as JSON.
+func inURL(spec describe.Spec, answer func(x *exchange, request []byte) error) action {
+	spec.InURL = true
+	parameters := slices.DeleteFunc(parametersOf(spec.Request), func(p parameter) bool { return p.name == spec.BodyMember })
+	return action{Spec: spec, answer: func(x *exchange) error {
+		request, wrong := parameters.read(x.vars, x.r.URL.RawQuery)
+		if len(wrong) > 0 {
+			return x.spec.Invalid.With(wrong...)
+		}
+		return answer(x, request)
+	}}
+}
+
 // fromURL returns an action that sends the parameters of the path and query to e.
 func fromURL[Req, Res any](e bus.Endpoint[Req, Res]) action {
-	parameters := parametersOf(reflect.TypeFor[Req]())
-	a := endpointAction(e)
-	a.InURL = true
-	a.answer = func(x *exchange) error {
-		body, wrong := parameters.read(x.vars, x.r.URL.RawQuery)
-		if len(wrong) > 0 {
-			return e.Invalid.With(wrong...)
-		}
-		return relay(x, e, body)
-	}
-	return a
+	return inURL(endpointAction(e).Spec, func(x *exchange, request []byte) error { return relay(x, e, request) })
 }
 
 // queryAction returns an action that answers a request in the URL.
 func queryAction[Req any](answer func(*exchange, Req) error, reply reflect.Type) action {
-	parameters := parametersOf(reflect.TypeFor[Req]())
-	return action{
-		Spec: describe.Spec{Permission: schemas.PermissionRead, Request: reflect.TypeFor[Req](), Reply: reply, InURL: true},
-		answer: func(x *exchange) error {
-			text, wrong := parameters.read(x.vars, x.r.URL.RawQuery)
-			if len(wrong) > 0 {
-				return x.spec.Invalid.With(wrong...)
-			}
-			req, err := schemas.Decode[Req](text, x.spec.Invalid)
-			if err != nil {
-				return err
-			}
-			return answer(x, req)
-		},
-	}
+	spec := describe.Spec{Permission: schemas.PermissionRead, Request: reflect.TypeFor[Req](), Reply: reply}
+	return inURL(spec, func(x *exchange, text []byte) error {
+		req, err := schemas.Decode[Req](text, x.spec.Invalid)
+		if err != nil {
+			return err
+		}
+		return answer(x, req)
+	})
 }
 
 // fromURLAndBody returns an action that sends the parameters of the path and query to e,
 // with the body, unless it is empty, as the member of the name.
 func fromURLAndBody[Req, Res any](e bus.Endpoint[Req, Res], name string) action {
-	parameters := slices.DeleteFunc(parametersOf(reflect.TypeFor[Req]()), func(p parameter) bool { return p.name == name })
-	a := endpointAction(e)
-	a.InURL, a.BodyMember = true, name
-	a.answer = func(x *exchange) error {
-		request, wrong := parameters.read(x.vars, x.r.URL.RawQuery)
-		if len(wrong) > 0 {
-			return e.Invalid.With(wrong...)
-		}
+	spec := endpointAction(e).Spec
+	spec.BodyMember = name
+	return inURL(spec, func(x *exchange, request []byte) error {
 		body, err := x.readBody(maxBody)
 		if err != nil {
 			return err
@@ -191,8 +183,7 @@ func fromURLAndBody[Req, Res any](e bus.Endpoint[Req, Res], name string) action 
 		}
 		request = append(request[:len(request)-1], `,"`+name+`":`...)
 		return relay(x, e, append(append(request, body...), '}'))
-	}
-	return a
+	})
 }
 
 func notImplemented() action {

@@ -2,7 +2,6 @@ package edge
 
 import (
 	"net/url"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -15,15 +14,8 @@ import (
 // unregister returns an action that deletes the record in the URL. It names the deleted aliases of the record, and the
 // records that linked to it if e reports them, in headers.
 func unregister[Req any](e bus.Endpoint[Req, schemas.Unregistered]) action {
-	parameters := parametersOf(reflect.TypeFor[Req]())
-	a := endpointAction(e)
-	a.InURL = true
-	a.answer = func(x *exchange) error {
-		body, wrong := parameters.read(x.vars, x.r.URL.RawQuery)
-		if len(wrong) > 0 {
-			return e.Invalid.With(wrong...)
-		}
-		reply, err := x.send(e.Forward, body)
+	return inURL(endpointAction(e).Spec, func(x *exchange, request []byte) error {
+		reply, err := x.send(e.Forward, request)
 		if err != nil {
 			return err
 		}
@@ -38,8 +30,7 @@ func unregister[Req any](e bus.Endpoint[Req, schemas.Unregistered]) action {
 		}
 		x.reply(reply)
 		return nil
-	}
-	return a
+	})
 }
 
 // maxReferences bounds a header in bytes: proxies reject responses with headers of 8 KiB.
