@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -54,7 +54,7 @@ var limitRows = []struct {
 		"AgentPart.mediaType TenantQuery.prefix"},
 	{tagNames, "Tag.tags"},
 	{between(1, 0), "TagWrite.ttl_seconds"},
-	{oneOfKinds, "" +
+	{enum(Kinds()...), "" +
 		"Unregister.kind ReferrerQuery.kind RecordKey.kind RecordQuery.kind PutRecord.kind BulkRecord.kind AliasKey.kind"},
 	{described(dotted(1)), "Unregister.id ReferrerQuery.id RecordKey.id PutRecord.id AliasKey.id"},
 	{withDefault(DefaultLimit, between(1, 1000)), "" +
@@ -63,7 +63,7 @@ var limitRows = []struct {
 	{length(0, maxCursor), "" +
 		"ReferrerQuery.cursor RecordQuery.cursor ListQuery.cursor RunQuery.cursor TagQuery.cursor ARDSearch.pageToken " +
 		"ARDListQuery.pageToken ServerQuery.cursor TenantQuery.cursor AuditQuery.cursor"},
-	{anyScope, "RecordKey.scope AgentKey.scope RecordQuery.scope Watch.scope"},
+	{enum("", ScopeTenant, ScopeGlobal), "RecordKey.scope AgentKey.scope RecordQuery.scope Watch.scope"},
 	{enum("", ScopeBoth), "SkillQuery.scope AgentQuery.scope"},
 	{enum("", ScopeTenant, ScopeGlobal, ScopeBoth), "RecordSearch.scope"},
 	{token, "RecordAt.revision Watch.after AliasTarget.revision"},
@@ -71,7 +71,7 @@ var limitRows = []struct {
 	{versionOrAlias, "AliasTarget.version"},
 	{labelSelector, "RecordQuery.labels Watch.labels"},
 	{withDefault(DefaultLimit, between(1, 100)), "ServerQuery.limit"},
-	{anyKind, "Watch.kind"},
+	{enum(append(Kinds(), "")...), "Watch.kind"},
 	{isObject, "" +
 		"PutRecord.record BulkRecord.record ToolCall.input RecordHit.record ServerEntry.server " +
 		"RPCRequest.params RPCResponse.result RPCResponse.error SkillPackage.template ToolUse.input " +
@@ -88,7 +88,8 @@ var limitRows = []struct {
 	{enum("", VariableString, VariableNumber, VariableInteger, VariableBoolean), "TemplateVariable.type"},
 	{withDefault(DefaultTopK, between(1, 100)), "SkillQuery.top_k"},
 	{length(0, maxQuery), "SkillQuery.query"},
-	{method(), "SkillQuery.search AgentQuery.search RecordSearch.search"},
+	{withDefault(SearchHybrid, enum(SearchHybrid, SearchText, SearchVector)), "" +
+		"SkillQuery.search AgentQuery.search RecordSearch.search"},
 	{length(1, maxQuery), "AgentQuery.query RecordSearch.query ARDQuery.text"},
 	{list(0, maxItems, length(0, maxID)), "ContextQuery.context_types"},
 	{list(1, maxItems, dotted(1)), "ToolsQuery.tool_ids"},
@@ -112,7 +113,9 @@ var limitRows = []struct {
 	{enum("", OnDisconnectCancel, OnDisconnectContinue), "Analysis.on_disconnect"},
 	{items(0, maxToolCalls), "Analysis.calls"},
 	{enum(ToolInspectSchema, ToolComputeStats), "ToolCall.name"},
-	{messages, "Prompt.m"},
+	{limit{describe: func(s *jsonschema.Schema) {
+		members(s, maxHistoryMessages, &jsonschema.Schema{Pattern: "^[0-9]+$"})
+	}}, "Prompt.m"},
 	{limit{describe: func(s *jsonschema.Schema) { s.Enum = []any{0, 1} }}, "Utterance.r"},
 	{described(length(0, maxHistoryBytes)), "Utterance.c"},
 	{limit{describe: strict}, "Filter"},
@@ -131,7 +134,8 @@ var limitRows = []struct {
 	{length(0, maxSource), "Metadata.source"},
 	{length(0, maxInstructions), "Skill.instructions"},
 	{items(0, MaxResources), "Skill.resources"},
-	{limit{describe: notBoth("text", "data")}, "Resource"},
+	{limit{describe: func(s *jsonschema.Schema) { s.Not = &jsonschema.Schema{Required: []string{"text", "data"}} }},
+		"Resource"},
 	{resourcePath, "Resource.path"},
 	{limit{describe: func(s *jsonschema.Schema) { s.Pattern = "^$|^[0-9a-f]{64}$" }}, "Resource.sha256"},
 	{described(between(0, MaxResourceBytes)), "Resource.size"},
@@ -350,9 +354,6 @@ func stringOrInteger(s *jsonschema.Schema) {
 }
 
 var (
-	oneOfKinds = enum(Kinds()...)
-	anyKind    = enum(append(Kinds(), "")...)                 // the empty string is an absent kind
-	anyScope   = enum("", ScopeTenant, ScopeGlobal)           // the empty string is an absent scope
 	values     = list(0, maxLabels, length(1, maxValue))      // to compare with
 	shortTexts = list(0, maxCardItems, length(0, maxCardURL)) // of an agent card
 )
@@ -407,11 +408,6 @@ func members(s *jsonschema.Schema, maximum int, names *jsonschema.Schema) {
 	s.MaxProperties, s.PropertyNames = &maximum, names
 }
 
-// messages are those of a history.
-var messages = limit{describe: func(s *jsonschema.Schema) {
-	members(s, maxHistoryMessages, &jsonschema.Schema{Pattern: "^[0-9]+$"})
-}}
-
 var tagNames = limit{
 	func(s *jsonschema.Schema) { members(s, maxItems, &jsonschema.Schema{MaxLength: new(maxID)}) },
 	func(c *check, field string, v reflect.Value) {
@@ -462,18 +458,11 @@ func enum(values ...string) limit {
 	}
 }
 
-func method() limit {
-	allowed := enum(SearchHybrid, SearchText, SearchVector)
-	return limit{func(s *jsonschema.Schema) {
-		allowed.describe(s)
-		s.Default = strconv.AppendQuote(nil, SearchHybrid)
-	}, allowed.check}
-}
-
-func withDefault(n int, l limit) limit {
+// withDefault describes the value of an absent member, a number or a text.
+func withDefault(value any, l limit) limit {
 	return limit{func(s *jsonschema.Schema) {
 		l.describe(s)
-		s.Default = strconv.AppendInt(nil, int64(n), 10)
+		s.Default, _ = json.Marshal(value) // cannot fail
 	}, l.check}
 }
 
@@ -484,11 +473,6 @@ func strict(s *jsonschema.Schema) {
 		names[i] = name
 	}
 	s.PropertyNames = &jsonschema.Schema{Enum: names}
-}
-
-// notBoth excludes objects with all of the members.
-func notBoth(names ...string) func(*jsonschema.Schema) {
-	return func(s *jsonschema.Schema) { s.Not = &jsonschema.Schema{Required: names} }
 }
 
 // orElse excludes objects with neither member, without alternatives of required members, which client

@@ -47,9 +47,6 @@ func Searchable(status string) bool {
 
 var statuses = []string{StatusDraft, StatusActive, StatusDeprecated, StatusRetired}
 
-// KnownStatus reports whether Cairn interprets the status. An empty one is active.
-func KnownStatus(status string) bool { return status == "" || slices.Contains(statuses, status) }
-
 // Linkable reports whether links reach records with the status.
 func Linkable(status string) bool { return status != StatusDraft && status != StatusRetired }
 

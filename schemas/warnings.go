@@ -49,8 +49,8 @@ func Warnings(kind string, record []byte) ([]FieldError, error) {
 	}
 	warnings = append(append(warnings, unpublished(kind, members)...), withoutEffect(kind, members)...)
 	var status string
-	if members["status"].Kind() != jsontext.KindString || json.Unmarshal(members["status"], &status) != nil ||
-		KnownStatus(status) {
+	_ = json.Unmarshal(members["status"], &status) // "" if it is no text
+	if status == "" || slices.Contains(statuses, status) {
 		return warnings, nil
 	}
 	message := fmt.Sprintf("unknown status %.100q, with which records are neither found nor listed; expected one of %s",
@@ -66,7 +66,12 @@ func misspelt(t reflect.Type, object jsontext.Value, path string) (warnings []Fi
 		return nil, err
 	}
 	names := namesOf(t)
-	absent := absentFields(names, members)
+	var absent []absentField
+	for _, name := range names {
+		if members[name] == nil {
+			absent = append(absent, absentField{name, stem(name)})
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if len(warnings) == maxFieldErrors {
 			return warnings, nil
@@ -102,18 +107,8 @@ func misspelt(t reflect.Type, object jsontext.Value, path string) (warnings []Fi
 	return warnings, nil
 }
 
-// absentField is an interpreted field that an object lacks.
+// absentField is an interpreted field that an object lacks, with its stem.
 type absentField struct{ name, stem string }
-
-// absentFields returns the known fields that the object lacks.
-func absentFields(names []string, members map[string]jsontext.Value) (absent []absentField) {
-	for _, name := range names {
-		if members[name] == nil {
-			absent = append(absent, absentField{name, stem(name)})
-		}
-	}
-	return absent
-}
 
 // resembling returns the name of the first field that resembles the name; empty: none does.
 func resembling(absent []absentField, name string) string {
