@@ -9,10 +9,8 @@ import (
 	"cairn/schemas"
 )
 
-var mediaHTML = []string{"text/html; charset=utf-8"}
-
-// describing returns an action that answers with the description of the routes.
-func describing(summary, media string, answer func(*exchange, describe.Description) error) action {
+// describing returns an action that answers with content of the description of the routes.
+func describing(summary, media string, content func(*exchange, describe.Description) ([]byte, error)) action {
 	return action{
 		Spec: describe.Spec{Open: true, Summary: summary, Media: media, Invalid: schemas.ErrMalformed},
 		answer: func(x *exchange) error {
@@ -20,33 +18,35 @@ func describing(summary, media string, answer func(*exchange, describe.Descripti
 			if err != nil {
 				return err
 			}
-			return answer(x, d)
+			body, err := content(x, d)
+			if err != nil {
+				return err
+			}
+			contentType := media
+			if media == mediaHTML {
+				x.w.Header().Set("Content-Security-Policy", docs.ContentSecurityPolicy)
+				contentType += "; charset=utf-8"
+			}
+			x.write(http.StatusOK, []string{contentType}, body)
+			return nil
 		},
 	}
 }
 
-// document returns an action that serves a JSON document of the description.
-func document(summary string, content func(describe.Description) []byte) action {
-	return describing(summary, "application/json", func(x *exchange, d describe.Description) error {
-		x.write(http.StatusOK, mediaJSON, content(d))
-		return nil
-	})
-}
+const mediaHTML = "text/html"
 
-// manualPage returns an action that serves a page of the description.
-func manualPage(summary string, page func(describe.Description) []byte) action {
-	return describing(summary, "text/html", func(x *exchange, d describe.Description) error {
-		return writeHTML(x, page(d))
-	})
+// document returns an action that serves a document of the description.
+func document(summary, media string, content func(describe.Description) []byte) action {
+	return describing(summary, media, func(_ *exchange, d describe.Description) ([]byte, error) { return content(d), nil })
 }
 
 func readManual() action {
-	a := describing("A page of the manual as HTML", "text/html", func(x *exchange, d describe.Description) error {
+	a := describing("A page of the manual as HTML", mediaHTML, func(x *exchange, d describe.Description) ([]byte, error) {
 		page, ok := d.Manual.Page(x.vars["page"])
 		if !ok {
-			return schemas.ErrUnknownPath.Because("unknown page; see GET /docs")
+			return nil, schemas.ErrUnknownPath.Because("unknown page; see GET /docs")
 		}
-		return writeHTML(x, page)
+		return page, nil
 	})
 	a.InURL, a.Request = true, reflect.TypeFor[schemas.ManualPage]()
 	return a
@@ -54,13 +54,12 @@ func readManual() action {
 
 // manualImage returns an action that serves an image of the manual.
 func manualImage() action {
-	a := describing("An image of the manual", "image/png", func(x *exchange, d describe.Description) error {
+	a := describing("An image of the manual", "image/png", func(x *exchange, d describe.Description) ([]byte, error) {
 		image, ok := d.Manual.Image(x.vars["image"])
 		if !ok {
-			return schemas.ErrUnknownPath.Because("image not found")
+			return nil, schemas.ErrUnknownPath.Because("image not found")
 		}
-		x.write(http.StatusOK, []string{"image/png"}, image)
-		return nil
+		return image, nil
 	})
 	a.InURL, a.Request = true, reflect.TypeFor[schemas.ManualImage]()
 	return a
@@ -68,22 +67,12 @@ func manualImage() action {
 
 func searchManual() action {
 	const summary = "Sections of the manual that contain all words of a query, as HTML"
-	a := describing(summary, "text/html", func(x *exchange, d describe.Description) error {
+	a := describing(summary, mediaHTML, func(x *exchange, d describe.Description) ([]byte, error) {
 		if wrong := checkQuery(x.r.URL.RawQuery); wrong != nil {
-			return schemas.ErrMalformed.With(wrong...)
+			return nil, schemas.ErrMalformed.With(wrong...)
 		}
-		page, err := d.Manual.Search(x.r.URL.Query().Get("q"))
-		if err != nil {
-			return err
-		}
-		return writeHTML(x, page)
+		return d.Manual.Search(x.r.URL.Query().Get("q"))
 	})
 	a.InURL, a.Request = true, reflect.TypeFor[schemas.ManualSearch]()
 	return a
-}
-
-func writeHTML(x *exchange, page []byte) error {
-	x.w.Header().Set("Content-Security-Policy", docs.ContentSecurityPolicy)
-	x.write(http.StatusOK, mediaHTML, page)
-	return nil
 }

@@ -168,7 +168,7 @@ func (a *Authenticator) Allow(identity *schemas.Identity) (time.Duration, error)
 	return wait, schemas.ErrTooManyRequests.Because("the credential exceeds its request rate limit")
 }
 
-// Enter counts an open stream of the credential; leave must be called when the stream
+// Enter counts an open stream of the credential, if there is one; leave must be called when the stream
 // ends. It returns schemas.ErrTooManyRequests when the credential has too many open streams.
 func (a *Authenticator) Enter(identity *schemas.Identity) (leave func(), err error) {
 	if identity == nil {

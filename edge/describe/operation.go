@@ -101,27 +101,21 @@ func withExample(schema any, example string) object {
 }
 
 func (o operation) parameters() ([]object, error) {
-	list := []object{{"$ref": "#/components/parameters/RequestID"}}
-	if o.Consistent {
-		list = append(list, object{"$ref": "#/components/parameters/MinRevision"})
-	}
-	if o.Message {
-		list = append(list, object{"$ref": "#/components/parameters/Message"})
-	}
-	if o.Conditional {
-		list = append(list, object{"$ref": "#/components/parameters/IfMatch"})
-	}
-	if o.Conditional || o.ETag {
-		list = append(list, object{"$ref": "#/components/parameters/IfNoneMatch"})
-	}
-	switch {
-	case o.Stream == Watch:
-		list = append(list, object{"$ref": "#/components/parameters/LastRevision"})
-	case o.Stream == Analysis && o.InURL:
-		list = append(list, object{"$ref": "#/components/parameters/LastEventID"})
+	var list []object
+	for _, header := range []struct {
+		name  string
+		given bool
+	}{
+		{"RequestID", true}, {"MinRevision", o.Consistent}, {"Message", o.Message}, {"IfMatch", o.Conditional},
+		{"IfNoneMatch", o.Conditional || o.ETag}, {"LastRevision", o.Stream == Watch},
+		{"LastEventID", o.Stream == Analysis && o.InURL},
+	} {
+		if header.given {
+			list = append(list, object{"$ref": "#/components/parameters/" + header.name})
+		}
 	}
 	if !o.InURL && !o.Strict {
-		return append(list, o.pathParameters()...), nil
+		return list, nil
 	}
 	if _, err := o.types.Of(o.Request); err != nil {
 		return nil, err
@@ -156,18 +150,6 @@ func withoutNull(schema *jsonschema.Schema) *jsonschema.Schema {
 	s := *schema
 	s.Types = slices.DeleteFunc(slices.Clone(s.Types), func(t string) bool { return t == "null" })
 	return &s
-}
-
-// pathVariable matches a variable of a path.
-var pathVariable = regexp.MustCompile(`\{([a-zA-Z_]+)\}`)
-
-// pathParameters describes the variables in the path of a route whose request does not contain them.
-func (o operation) pathParameters() (list []object) {
-	for _, match := range pathVariable.FindAllStringSubmatch(o.Path, -1) {
-		list = append(list, object{"name": match[1], "in": "path", "required": true,
-			"schema": object{"type": "string", "minLength": 1, "maxLength": 256}})
-	}
-	return list
 }
 
 func (o operation) responses() (object, error) {

@@ -104,22 +104,17 @@ type cursor struct {
 }
 
 func parseCursor(text string) (c cursor, err error) {
-	parts := strings.Split(text, ".")
 	if text == "" {
 		return c, nil
 	}
-	decoded := make([]string, len(parts))
-	for i, part := range parts[1:] {
-		value, failed := base64.RawURLEncoding.DecodeString(part)
-		if failed != nil {
-			err = failed
+	if parts := strings.Split(text, "."); len(parts) == 3 && (parts[0] == "s" || parts[0] == "t") {
+		page, pageErr := base64.RawURLEncoding.DecodeString(parts[1])
+		provider, providerErr := base64.RawURLEncoding.DecodeString(parts[2])
+		if pageErr == nil && providerErr == nil {
+			return cursor{tools: parts[0] == "t", page: string(page), provider: string(provider)}, nil
 		}
-		decoded[i+1] = string(value)
 	}
-	if err != nil || len(parts) != 3 || parts[0] != "s" && parts[0] != "t" {
-		return c, schemas.ErrMalformed.With(schemas.FieldError{Field: "cursor", Message: "expected the nextCursor of a page"})
-	}
-	return cursor{tools: parts[0] == "t", page: decoded[1], provider: decoded[2]}, nil
+	return c, schemas.ErrMalformed.With(schemas.FieldError{Field: "cursor", Message: "expected the nextCursor of a page"})
 }
 
 // text returns the text of the cursor; nil at the end.
