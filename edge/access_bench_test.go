@@ -12,10 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"cairn/bus"
 	"cairn/bus/audit"
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/bus/keys"
+	"cairn/bus/natsserver"
 	"cairn/edge"
 	"cairn/edge/access"
 	"cairn/schemas"
@@ -95,4 +99,33 @@ func (c *caller) send(b *testing.B) {
 func (c *caller) p50() float64 {
 	sorted := slices.Sorted(slices.Values(c.took))
 	return float64(sorted[len(sorted)/2].Nanoseconds()) / 1000
+}
+
+// onTCP starts a server and connects to it over TCP, like an edge in a separate process.
+func onTCP(b *testing.B) (*natsserver.Server, *bus.Conn) {
+	b.Helper()
+	server, err := natsserver.Start(b.TempDir(), "127.0.0.1:0")
+	must(b, err)
+	b.Cleanup(server.Stop)
+	conn, err := bus.Open(server.URL(), "edge")
+	must(b, err)
+	b.Cleanup(conn.Close)
+	must(b, conn.WaitConnected(b.Context()))
+	return server, conn
+}
+
+var packaged = schemas.SkillPackage{
+	SkillID:         "network.find_vlans",
+	Manifest:        jsontext.Value(`{"skill_id":"network.find_vlans","purpose":"Locate VLANs by site or number"}`),
+	ContextBuilders: []jsontext.Value{jsontext.Value(`{"context_builder_id":"network.inventory"}`)},
+	Guardrails:      []jsontext.Value{jsontext.Value(`{"guardrail_id":"read_only"}`)},
+	Template:        jsontext.Value(`{}`),
+	Tools:           []jsontext.Value{jsontext.Value(`{"tool_id":"netbox.vlans.list","tool_class":"inventory"}`)},
+}
+
+func stub(b *testing.B, s *bus.Service) {
+	b.Helper()
+	must(b, bus.ResolveSkill.Serve(s, func(context.Context, schemas.SkillQuery) (schemas.SkillAnswer, error) {
+		return schemas.SkillAnswer{Package: &packaged}, nil
+	}))
 }

@@ -3,7 +3,6 @@ package edge_test
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -95,13 +94,7 @@ func TestNotReadyWhileStopping(t *testing.T) {
 	must(t, err)
 	<-began
 	f.stop()
-	wait.Until(t, "the edge is draining", func() bool {
-		c, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
-		if err == nil {
-			_ = c.Close()
-		}
-		return err != nil
-	})
+	f.waitDraining(t)
 	close(answer)
 	response, err := io.ReadAll(conn)
 	must(t, err)

@@ -24,6 +24,18 @@ import (
 	"cairn/test/wait"
 )
 
+// waitDraining waits until the edge accepts no new connection.
+func (f *testEdge) waitDraining(t *testing.T) {
+	t.Helper()
+	wait.Until(t, "no new connection is accepted", func() bool {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	})
+}
+
 func TestDrainFinishesRequests(t *testing.T) {
 	t.Parallel()
 	f := open(t)
@@ -37,13 +49,7 @@ func TestDrainFinishesRequests(t *testing.T) {
 	go func() { got <- f.request(t, "GET", "/tags/r", nil) }()
 	<-began
 	f.stop()
-	wait.Until(t, "no new connection is accepted", func() bool {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err != nil
-	})
+	f.waitDraining(t)
 	close(next)
 	if a := <-got; a.status != 200 {
 		t.Errorf("%d %s, want 200", a.status, a.body)

@@ -50,20 +50,14 @@ func TestSchemasMatchValidation(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 256)
 	list := func(n int, item string) string { return "[" + strings.Repeat(item+",", n-1) + item + "]" }
-	history := func(n int) string {
+	object := func(n int, value string) string {
 		var b strings.Builder
 		for i := range n {
-			fmt.Fprintf(&b, `,"%d":{"r":0,"c":"x"}`, i)
+			fmt.Fprintf(&b, `,"%d":%s`, i, value)
 		}
 		return "{" + b.String()[1:] + "}"
 	}
-	tags := func(n int) string {
-		var b strings.Builder
-		for i := range n {
-			fmt.Fprintf(&b, `,"%d":0`, i)
-		}
-		return "{" + b.String()[1:] + "}"
-	}
+	history := func(n int) string { return object(n, `{"r":0,"c":"x"}`) }
 	card := func(interfaces, provider string) string {
 		if provider != "" {
 			provider = `,"provider":{` + provider + `}`
@@ -81,9 +75,9 @@ func TestSchemasMatchValidation(t *testing.T) {
 			`{"request_id":"` + long + `"}`,
 			`{"request_id":" *>./ ","ttl_seconds":1,"more":true}`,
 			`{"request_id":"r","ttl_seconds":null}`,
-			`{"request_id":"r","tags":` + tags(1000) + `}`, `{"request_id":"r","tags":{"` + long + `":1}}`,
+			`{"request_id":"r","tags":` + object(1000, "0") + `}`, `{"request_id":"r","tags":{"` + long + `":1}}`,
 		}, []string{
-			`{"request_id":"r","tags":` + tags(1001) + `}`, `{"request_id":"r","tags":{"` + long + `x":1}}`,
+			`{"request_id":"r","tags":` + object(1001, "0") + `}`, `{"request_id":"r","tags":{"` + long + `x":1}}`,
 			``, `{`, `[]`, `{}`, `"x"`,
 			`{"request_id":""}`, `{"request_id":7}`, `{"request_id":"` + long + `x"}`,
 			`{"request_id":"r","flow":"` + long + `x"}`, `{"request_id":"r","flow":1}`,

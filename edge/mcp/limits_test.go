@@ -14,12 +14,19 @@ func post(t testing.TB, h *Handler, c Caller, body string) string {
 	if err != nil {
 		return err.Error()
 	}
+	text, err := answer(h, m, c)
+	must(t, err)
+	return text
+}
+
+// answer returns the response to the decoded message.
+func answer(h *Handler, m Message, c Caller) (string, error) {
 	r := httptest.NewRequest("POST", "/mcp", nil)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	w := httptest.NewRecorder()
-	must(t, h.Serve(w, r, m, c))
-	return w.Body.String()
+	err := h.Serve(w, r, m, c)
+	return w.Body.String(), err
 }
 
 // TestLargeMessages checks that the members of large messages are not decoded: 100,000 of them take at most

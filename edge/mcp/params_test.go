@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"reflect"
 	"regexp"
 	"strings"
@@ -56,15 +55,10 @@ func TestParamsWithoutGoNames(t *testing.T) {
 			if strings.HasPrefix(method, "notifications/") {
 				m.ID = nil
 			}
-			r := httptest.NewRequest("POST", "/mcp", nil)
-			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("Accept", "application/json, text/event-stream")
-			w := httptest.NewRecorder()
-			text := ""
-			if err := h.Serve(w, r, Message{RPCRequest: m}, unavailable{new(stub)}); err != nil {
-				text = err.Error()
+			text, err := answer(h, Message{RPCRequest: m}, unavailable{new(stub)})
+			if err != nil {
+				text += err.Error()
 			}
-			text += w.Body.String()
 			if strings.Contains(text, "expected ") {
 				rejected++
 			}
