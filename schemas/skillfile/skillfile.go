@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -111,38 +112,28 @@ var plainKeys = []string{MetadataID, MetadataVersion, MetadataLabels, MetadataSt
 // YAML returns the frontmatter with its delimiters. Its values are JSON strings, which all
 // YAML parsers read alike.
 func (f Frontmatter) YAML() ([]byte, error) {
-	lines := [][2]string{{"name", f.Name}, {"description", f.Description}}
+	var failed error
+	quote := func(text string) string {
+		quoted, err := jsontext.AppendQuote(nil, text)
+		failed = errors.Join(failed, err)
+		return string(quoted)
+	}
+	text := "---\nname: " + quote(f.Name) + "\ndescription: " + quote(f.Description) + "\n"
 	for _, line := range [][2]string{{"license", f.License}, {"compatibility", f.Compatibility},
 		{"allowed-tools", f.AllowedTools}} {
 		if line[1] != "" {
-			lines = append(lines, line)
+			text += line[0] + ": " + quote(line[1]) + "\n"
 		}
 	}
-	lines = append(lines, [2]string{"metadata", ""})
+	text += "metadata:\n"
 	for _, name := range slices.Sorted(maps.Keys(f.Metadata)) {
 		key := name
 		if !slices.Contains(plainKeys, name) {
-			quoted, err := jsontext.AppendQuote(nil, name)
-			if err != nil {
-				return nil, err
-			}
-			key = string(quoted)
+			key = quote(name)
 		}
-		lines = append(lines, [2]string{"  " + key, f.Metadata[name]})
+		text += "  " + key + ": " + quote(f.Metadata[name]) + "\n"
 	}
-	text := []byte("---\n")
-	for _, line := range lines {
-		text = append(text, line[0]+":"...)
-		if line[0] != "metadata" {
-			quoted, err := jsontext.AppendQuote(nil, line[1])
-			if err != nil {
-				return nil, err
-			}
-			text = append(append(text, ' '), quoted...)
-		}
-		text = append(text, '\n')
-	}
-	return append(text, "---\n"...), nil
+	return []byte(text + "---\n"), failed
 }
 
 // Name returns the name of a skill in the Agent Skills specification: its id with
