@@ -158,8 +158,8 @@ func skillFile() action {
 		}
 		return writeSkillFile(x, schemas.RecordKey{ID: req.SkillID, Scope: schemas.ScopeGlobal}, cachePublic)
 	}, nil)
-	a.Open, a.Permission, a.ETag, a.Media = true, "", true, mediaMarkdown[0]
-	return a
+	a.Open, a.Permission, a.Media = true, "", mediaMarkdown[0]
+	return withETag(a)
 }
 
 // tenantSkillFile returns an action that responds with the SKILL.md of a published skill of
@@ -169,17 +169,14 @@ func tenantSkillFile() action {
 		return writeSkillFile(x, schemas.RecordKey{ID: req.SkillID, TenantID: req.TenantID, Scope: schemas.ScopeTenant},
 			cachePrivate)
 	}, nil)
-	a.ETag, a.Media = true, mediaMarkdown[0]
-	return a
+	a.Media = mediaMarkdown[0]
+	return withETag(a)
 }
 
 // writeSkillFile responds with the SKILL.md of a skill. Absent and unpublished skills are
 // indistinguishable.
 func writeSkillFile(x *exchange, key schemas.RecordKey, cache []string) error {
 	key.Kind = schemas.KindSkill
-	if _, err := entityTags(x, bus.HeaderIfNoneMatch); err != nil {
-		return err
-	}
 	absent := schemas.ErrRecordNotFound.Because("no published skill has this id")
 	var record schemas.RecordFound
 	reply, err := request(x, bus.GetRecord.Forward, schemas.RecordAt{RecordKey: key}, &record)

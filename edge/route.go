@@ -138,7 +138,8 @@ func withoutBody[Res any](e bus.Endpoint[schemas.Nothing, Res]) action {
 // receives it as JSON.
 func inURL(spec describe.Spec, answer func(x *exchange, request []byte) error) action {
 	spec.InURL = true
-	parameters := slices.DeleteFunc(parametersOf(spec.Request), func(p parameter) bool { return p.name == spec.BodyMember })
+	inBody := func(p parameter) bool { return p.name == spec.BodyMember }
+	parameters := slices.DeleteFunc(parametersOf(spec.Request), inBody)
 	return action{Spec: spec, answer: func(x *exchange) error {
 		request, wrong := parameters.read(x.vars, x.r.URL.RawQuery)
 		if len(wrong) > 0 {

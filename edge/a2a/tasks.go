@@ -157,12 +157,9 @@ func (tasks) CancelTask(ctx context.Context, r *a2a.CancelTaskRequest) (*a2a.Tas
 
 // run is a new run, which a worker has confirmed or which has sent an event.
 type run struct {
-	task   *task
-	feed   *feed
-	events iter.Seq2[bus.Event, error]
+	*feed
+	task *task
 }
-
-func (r *run) close() { r.feed.close() }
 
 // abandon cancels a run whose client does not know it.
 func (r *run) abandon(ctx context.Context) error {
@@ -199,7 +196,7 @@ func start(ctx context.Context, m *message, persist bool) (*run, error) {
 		return nil, m.renameFields(err)
 	}
 	caller.ReleaseBody()
-	return &run{&task{id: f.name, contextID: conversation.String()}, f, f.events}, nil
+	return &run{f, &task{id: f.name, contextID: conversation.String()}}, nil
 }
 
 // rejectTask returns an error for a message that names a task: an analysis does not

@@ -78,7 +78,9 @@ func (b *bulk) send(ctx context.Context, batch []int) (left []int, retry bool, e
 			left, err = append(left, batch[n]), result.Error
 			continue
 		}
-		b.result(batch[n], result)
+		b.c.storeToken(result.Revision)
+		b.succeeded()
+		b.done(batch[n], result)
 	}
 	return append(left, batch[len(results):]...), b.c.retryable(r, err), err
 }
@@ -98,13 +100,6 @@ func readResults(body io.Reader, n int) (results []schemas.RecordResult, err err
 		results = append(results, r)
 	}
 	return results, nil
-}
-
-// result reports the result of a record.
-func (b *bulk) result(i int, r schemas.RecordResult) {
-	b.c.storeToken(r.Revision)
-	b.succeeded()
-	b.done(i, r)
 }
 
 // fail reports an error of Cairn as the result of each record. It returns any other error.

@@ -102,11 +102,7 @@ func New(version string, extra ...Entry) (*Manual, error) {
 		return nil, err
 	}
 	slices.SortFunc(names, func(a, b string) int { return rank(a) - rank(b) })
-	type parsed struct {
-		Entry
-		body template.HTML
-	}
-	var all []parsed
+	var bodies []template.HTML
 	for _, name := range names {
 		source, err := files.ReadFile(name)
 		if err != nil {
@@ -117,16 +113,16 @@ func New(version string, extra ...Entry) (*Manual, error) {
 		if err != nil {
 			return nil, fmt.Errorf("render %s.md: %w", name, err)
 		}
-		all = append(all, parsed{Entry{name, title}, body})
-		m.contents = append(m.contents, Entry{name, title})
+		m.contents, bodies = append(m.contents, Entry{name, title}), append(bodies, body)
 	}
 	for i := range m.sections {
 		s := &m.sections[i]
 		s.heading, s.words = strings.ToLower(s.Title), strings.ToLower(s.Text)
 	}
 	m.contents = append(m.contents, extra...)
-	for _, p := range all {
-		if m.pages[p.Name], err = m.Layout(p.Name, p.Title, p.body); err != nil {
+	for i, body := range bodies {
+		page := m.contents[i]
+		if m.pages[page.Name], err = m.Layout(page.Name, page.Title, body); err != nil {
 			return nil, err
 		}
 	}
