@@ -97,33 +97,33 @@ func (f *testEdge) refusals(t *testing.T) (n int) {
 	return n
 }
 
-// TestBodyMemoryRefusals checks that each refusal for lack of memory is counted once, since the rate
-// of refusals bounds immediate ones. It is not parallel, because the process has one counter.
+// checkRefusal checks that the request is refused with the text, and counted once, since the rate of refusals
+// bounds immediate ones. Its test is not parallel, because the process has one counter.
+func (f *testEdge) checkRefusal(t *testing.T, path string, body io.Reader, text string) {
+	t.Helper()
+	before := f.refusals(t)
+	headers := []string{"Content-Type: application/json", "Accept: application/json, text/event-stream",
+		"A2A-Version: 1.0"}
+	if a := f.request(t, http.MethodPost, path, body, headers...); !strings.Contains(a.body, text) {
+		t.Errorf("%s: got %d %s, want the refusal %q", path, a.status, a.body, text)
+	}
+	if got, want := f.refusals(t), before+1; got != want {
+		t.Errorf("%s: %d refusals, want %d", path, got, want)
+	}
+}
+
+// TestBodyMemoryRefusals refuses bodies of declared and unknown length, and the copies of messages.
 func TestBodyMemoryRefusals(t *testing.T) {
 	f := open(t, func(c *edge.Config) { c.BodyMemory = 800 << 10 })
 	storeTags(t, f)
-	before := f.refusals(t)
 	big := strings.Repeat(" ", 900<<10)
 	half := strings.Repeat(" ", 600<<10)
-	for i, c := range []struct {
-		name, path string
-		body       io.Reader
-	}{
-		{"a body of declared length", "/tags/write", strings.NewReader(big)},
-		{"a body of unknown length", "/tags/write", unsized{strings.NewReader(big)}},
-		{"a bulk request", "/records", strings.NewReader("{}")},
-		{"copies of an MCP message", "/mcp", strings.NewReader(half)},
-		{"copies of an A2A message", "/a2a", strings.NewReader(half)},
-	} {
-		headers := []string{"Content-Type: application/json", "Accept: application/json, text/event-stream"}
-		a := f.request(t, http.MethodPost, c.path, c.body, headers...)
-		if a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "--body-memory") {
-			t.Errorf("%s: got %d %s, want 503 that names --body-memory", c.name, a.status, a.body)
-		}
-		if got, want := f.refusals(t), before+i+1; got != want {
-			t.Errorf("%s: %d refusals, want %d", c.name, got, want)
-		}
-	}
+	const text = "(--body-memory)"
+	f.checkRefusal(t, "/tags/write", strings.NewReader(big), text)
+	f.checkRefusal(t, "/tags/write", unsized{strings.NewReader(big)}, text)
+	f.checkRefusal(t, "/records", strings.NewReader("{}"), text)
+	f.checkRefusal(t, "/mcp", strings.NewReader(half), text)
+	f.checkRefusal(t, "/a2a", strings.NewReader(half), text)
 	wait.Until(t, "the memory is released", func() bool {
 		return f.request(t, http.MethodPost, "/tags/write", strings.NewReader(tagBody)).status == http.StatusCreated
 	})

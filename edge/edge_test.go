@@ -431,21 +431,27 @@ func TestLargeReplies(t *testing.T) {
 	}
 }
 
+// serveCatalog serves a catalog of the ID at revision 3, whose registrations return written.
+func serveCatalog(t *testing.T, f *testEdge, id string, written *schemas.Registered) {
+	t.Helper()
+	must(t,
+		bus.RegisterTool.Serve(f.service, func(context.Context, schemas.RegisterTool) (schemas.ToolRegistered, error) {
+			return schemas.ToolRegistered{ToolID: "a.b.c", Registered: *written}, nil
+		}),
+		bus.ResolveTools.Serve(f.service, func(ctx context.Context, _ schemas.ToolsQuery) (a schemas.ToolsAnswer, err error) {
+			if bus.MinRevisionOf(ctx, id) > 3 {
+				return a, schemas.ErrMalformed.With(schemas.FieldError{Field: bus.HeaderMinRevision, Message: "expected at most 3"})
+			}
+			return a, nil
+		}))
+}
+
 // TestReplacedCatalog checks that the edge discards its last revision when the
 // catalog is replaced, and does not return 400 to the caller.
 func TestReplacedCatalog(t *testing.T) {
 	t.Parallel()
 	f := open(t)
-	must(t,
-		bus.RegisterTool.Serve(f.service, func(context.Context, schemas.RegisterTool) (schemas.ToolRegistered, error) {
-			return schemas.ToolRegistered{ToolID: "a.b.c", Registered: schemas.Registered{Revision: 7}}, nil
-		}),
-		bus.ResolveTools.Serve(f.service, func(ctx context.Context, _ schemas.ToolsQuery) (a schemas.ToolsAnswer, err error) {
-			if bus.MinRevisionOf(ctx, "") > 3 {
-				return a, schemas.ErrMalformed.With(schemas.FieldError{Field: bus.HeaderMinRevision, Message: "expected at most 3"})
-			}
-			return a, nil
-		}))
+	serveCatalog(t, f, "", &schemas.Registered{Revision: 7})
 	f.request(t, "POST", "/register/tool", strings.NewReader(`{"tool_data":{"tool_id":"a.b.c"}}`))
 	for i, c := range []struct {
 		headers []string
@@ -465,16 +471,7 @@ func TestTokenOfAnotherCatalog(t *testing.T) {
 	f := open(t)
 	const current = "new"
 	written := schemas.Registered{Catalog: "old", Revision: 70}
-	must(t,
-		bus.RegisterTool.Serve(f.service, func(context.Context, schemas.RegisterTool) (schemas.ToolRegistered, error) {
-			return schemas.ToolRegistered{ToolID: "a.b.c", Registered: written}, nil
-		}),
-		bus.ResolveTools.Serve(f.service, func(ctx context.Context, _ schemas.ToolsQuery) (a schemas.ToolsAnswer, err error) {
-			if revisions := bus.MinRevisionOf(ctx, current); revisions > 3 {
-				return a, schemas.ErrMalformed.With(schemas.FieldError{Field: bus.HeaderMinRevision, Message: "expected at most 3"})
-			}
-			return a, nil
-		}))
+	serveCatalog(t, f, current, &written)
 	register := func() { f.request(t, "POST", "/register/tool", strings.NewReader(`{"tool_data":{"tool_id":"a.b.c"}}`)) }
 	register()
 	for _, c := range []struct {

@@ -59,28 +59,13 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// TestOverloadRefusals checks that each refusal is counted once, since the rate of refusals bounds
-// immediate ones. It is not parallel, because the process has one counter.
+// TestOverloadRefusals refuses an analysis of each protocol.
 func TestOverloadRefusals(t *testing.T) {
 	f := open(t, func(c *edge.Config) { c.SetStreams(full()) })
-	before := f.refusals(t)
-	for i, row := range []struct {
-		name, path string
-		body       io.Reader
-		headers    []string
-	}{
-		{"an analysis", "/api/v1/analyze", strings.NewReader(question), nil},
-		{"an A2A message", "/a2a", agentMessage(`"{}"`), a2aHeaders},
-		{"an MCP tool", "/mcp", tool("ask_estate", `{"query":"q","estate":{}}`), mcpHeaders},
-	} {
-		if a := f.request(t, http.MethodPost, row.path, row.body, row.headers...); !strings.Contains(a.body,
-			"the edge is overloaded") {
-			t.Errorf("%s: got %d %s, want the refusal", row.name, a.status, a.body)
-		}
-		if got, want := f.refusals(t), before+i+1; got != want {
-			t.Errorf("%s: %d refusals, want %d", row.name, got, want)
-		}
-	}
+	const text = "the edge is overloaded"
+	f.checkRefusal(t, "/api/v1/analyze", strings.NewReader(question), text)
+	f.checkRefusal(t, "/a2a", agentMessage(`"{}"`), text)
+	f.checkRefusal(t, "/mcp", tool("ask_estate", `{"query":"q","estate":{}}`), text)
 }
 
 // large serves tags with size bytes each.

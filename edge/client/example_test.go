@@ -77,31 +77,3 @@ func ExampleClient_List() {
 	// netbox.sites.list
 	// netbox.vlans.list
 }
-
-func ExampleClient_Analyze() {
-	c, err := client.New(client.Config{URL: address})
-	if err != nil {
-		log.Fatal(err)
-	}
-	run, err := c.Analyze(context.Background(), schemas.Analysis{
-		Query: "how many hosts per site?", Target: schemas.TargetH,
-		Context: `{"hosts": [{"name": "a", "site": "oslo"}, {"name": "b", "site": "oslo"}]}`,
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for event, err := range run.Events() {
-		if err != nil {
-			log.Fatal(err)
-		}
-		if event.Type == schemas.EventToolUse {
-			var call schemas.ToolUse
-			if err := event.Decode(&call); err != nil {
-				log.Fatal(err)
-			}
-			fmt.Println(call.Name)
-		}
-	}
-	// Output:
-	// compute_stats
-}
