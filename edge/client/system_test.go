@@ -58,23 +58,20 @@ func withCairn(do func() int) (code int, err error) {
 	address = "http://" + listener.Addr().String()
 	serving, stopEdge := context.WithCancel(context.Background())
 	working, stopServices := context.WithCancel(context.Background())
-	var edges, workers errgroup.Group
+	var edges errgroup.Group
+	workers, failed := errgroup.WithContext(context.Background())
 	defer func() {
 		stopEdge()
 		edgeErr := edges.Wait()
 		stopServices()
 		err = errors.Join(err, edgeErr, workers.Wait())
 	}()
-	up, failed := make(chan struct{}), make(chan error, 1)
-	workers.Go(func() error {
-		err := services.Run(working, conn, config, func() { close(up) })
-		failed <- err
-		return err
-	})
+	up := make(chan struct{})
+	workers.Go(func() error { return services.Run(working, conn, config, func() { close(up) }) })
 	select {
 	case <-up:
-	case err := <-failed:
-		return 0, fmt.Errorf("services ended before they served: %w", err)
+	case <-failed.Done():
+		return 0, errors.New("services ended before they served")
 	}
 	edges.Go(func() error {
 		return edge.Serve(serving,
