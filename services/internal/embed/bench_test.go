@@ -13,7 +13,7 @@ import (
 func BenchmarkCached(b *testing.B) {
 	info := minilm
 	info.Dimensions = 384
-	s, js := ollamatest.New(b), connect(b, startNATS(b, b.TempDir()))
+	s, js := ollamatest.New(b), stream(b)
 	s.SetModels(info)
 	e := warmed(b, s, openCache(b, js))
 	texts := make([]string, 64)

@@ -4,12 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"strings"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	"golang.org/x/sync/singleflight"
 )
 
 const (
@@ -25,13 +22,12 @@ type cached struct {
 	Embedder
 	cache  *Cache
 	recent *lru.Cache[string, []float32] // of queries
-	flight singleflight.Group
 }
 
 // Cached returns e with its vectors cached in c by model, purpose and text, shared by
-// all processes. Concurrent equal queries share one call. A failure of the cache causes
-// more calls but no error; a nil cache caches queries in memory only. All vectors have
-// the precision of the cache, so a text always has the same vector.
+// all processes. A failure of the cache causes more calls but no error; a nil cache
+// caches queries in memory only. All vectors have the precision of the cache, so a text
+// always has the same vector.
 func Cached(e Embedder, c *Cache) Embedder {
 	recent, err := lru.New[string, []float32](recentQueries)
 	if err != nil {
@@ -61,7 +57,7 @@ func (c *cached) Embed(ctx context.Context, purpose Purpose, texts []string) ([]
 			missing.add(key, texts[i])
 		}
 	}
-	embedded, err := c.embedMissing(ctx, purpose, missing)
+	embedded, err := c.embedInBatches(ctx, purpose, missing)
 	if err != nil {
 		return nil, err
 	}
@@ -111,30 +107,6 @@ func (c *cached) find(ctx context.Context, purpose Purpose, all []string, space 
 	return byKey
 }
 
-// embedMissing embeds the texts in one call; identical concurrent queries share it.
-func (c *cached) embedMissing(ctx context.Context, purpose Purpose, w missingTexts) (vectors [][]float32, err error) {
-	if len(w.keys) == 0 {
-		return nil, nil
-	}
-	if purpose != Query {
-		return c.embedInBatches(ctx, purpose, w)
-	}
-	for {
-		vectors, err, _ := c.flight.Do(strings.Join(w.keys, ""), func() (any, error) {
-			if vectors, ok := c.findInMemory(w.keys); ok { // a concurrent call has just finished
-				return vectors, nil
-			}
-			return c.embedInBatches(ctx, Query, w)
-		})
-		if err == nil {
-			return vectors.([][]float32), nil
-		}
-		if !isCallerCanceled(err) || ctx.Err() != nil {
-			return nil, err
-		}
-	}
-}
-
 // embedInBatches stores the vectors of each batch, so that a retry after a failure
 // continues there.
 func (c *cached) embedInBatches(ctx context.Context, purpose Purpose, w missingTexts) (all [][]float32, err error) {
@@ -148,26 +120,6 @@ func (c *cached) embedInBatches(ctx context.Context, purpose Purpose, w missingT
 		w = missingTexts{w.keys[n:], w.texts[n:]}
 	}
 	return all, nil
-}
-
-// findInMemory returns the vectors of queries if all of them are in memory.
-func (c *cached) findInMemory(all []string) ([][]float32, bool) {
-	vectors := make([][]float32, len(all))
-	for i, key := range all {
-		vector, ok := c.recent.Peek(key)
-		if !ok {
-			return nil, false
-		}
-		vectors[i] = vector
-	}
-	return vectors, true
-}
-
-// isCallerCanceled reports whether err is the cancellation of the request that executed
-// the shared call.
-func isCallerCanceled(err error) bool {
-	canceled := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-	return canceled && !errors.Is(err, ErrUnavailable)
 }
 
 // store stores vectors and returns them in the precision of the cache.

@@ -6,54 +6,24 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus/bucket"
+	"cairn/bus/bustest"
+	"cairn/bus/natsserver"
 	"cairn/services/internal/embed"
-	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/ollamatest"
 	"cairn/test/wait"
 )
 
-// startNATS runs an embedded server with its files in dir.
-func startNATS(t testing.TB, dir string) *server.Server {
+// stream returns the JetStream context of a new server.
+func stream(t testing.TB) jetstream.JetStream {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, JetStream: true, StoreDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { stopNATS(s) })
-	if !s.ReadyForConnections(wait.Timeout) {
-		t.Fatal("the server does not come up")
-	}
-	return s
-}
-
-func stopNATS(s *server.Server) {
-	s.Shutdown()
-	s.WaitForShutdown()
-}
-
-func connect(t testing.TB, s *server.Server) jetstream.JetStream {
-	t.Helper()
-	nc, err := nats.Connect("", nats.InProcessServer(s))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return js
+	return bustest.Open(t).JetStream()
 }
 
 func openCache(t testing.TB, js jetstream.JetStream) *embed.Cache {
@@ -111,7 +81,7 @@ func received(s *ollamatest.Server) (all [][]string) {
 
 func TestCacheEmbedsMissingTexts(t *testing.T) {
 	t.Parallel()
-	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
+	s, js := serve(t), stream(t)
 	e := warmed(t, s, openCache(t, js))
 	first := vectors(t, e, embed.Document, "red", "blue", "red")
 	waitForVectors(t, js, 2)
@@ -129,6 +99,16 @@ func TestCacheEmbedsMissingTexts(t *testing.T) {
 	}
 }
 
+// restarted starts a server with its files in dir.
+func restarted(t *testing.T, dir string) (js jetstream.JetStream, stop func()) {
+	t.Helper()
+	s, err := natsserver.Start(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bustest.Dial(t, s).JetStream(), s.Stop
+}
+
 func TestCacheSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	s, dir := serve(t), t.TempDir()
@@ -136,15 +116,15 @@ func TestCacheSurvivesRestart(t *testing.T) {
 	for i := range texts {
 		texts[i] = fmt.Sprintf("text number %d", i)
 	}
-	nats := startNATS(t, dir)
-	js := connect(t, nats)
+	js, stop := restarted(t, dir)
 	first := vectors(t, warmed(t, s, openCache(t, js)), embed.Document, texts...)
 	query := vectors(t, warmed(t, s, openCache(t, js)), embed.Query, "red")
 	waitForVectors(t, js, 1201)
-	stopNATS(nats)
+	stop()
 
 	before := len(received(s))
-	js = connect(t, startNATS(t, dir))
+	js, stop = restarted(t, dir)
+	defer stop()
 	e := warmed(t, s, openCache(t, js))
 	if diff := cmp.Diff(first, vectors(t, e, embed.Document, texts...)); diff != "" {
 		t.Errorf("documents (-want +got):\n%.500s", diff)
@@ -159,7 +139,7 @@ func TestCacheSurvivesRestart(t *testing.T) {
 
 func TestCacheKeepsPartialResults(t *testing.T) {
 	t.Parallel()
-	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
+	s, js := serve(t), stream(t)
 	e := warmed(t, s, openCache(t, js))
 	var texts []string
 	for i := range 100 {
@@ -179,7 +159,7 @@ func TestCacheKeepsPartialResults(t *testing.T) {
 
 func TestCacheServesWithoutModel(t *testing.T) {
 	t.Parallel()
-	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
+	s, js := serve(t), stream(t)
 	e := warmed(t, s, openCache(t, js))
 	vectors(t, e, embed.Document, "red")
 	vectors(t, e, embed.Query, "red")
@@ -193,7 +173,7 @@ func TestCacheSeparatesModels(t *testing.T) {
 	t.Parallel()
 	other := minilm
 	other.Name, other.Digest, other.Dimensions = "other:latest", "71c2081242015f0e", 32
-	s, js := serve(t, minilm, other), connect(t, startNATS(t, t.TempDir()))
+	s, js := serve(t, minilm, other), stream(t)
 	c := openCache(t, js)
 	for _, row := range []struct {
 		model      string
@@ -211,7 +191,7 @@ func TestCacheSeparatesModels(t *testing.T) {
 
 func TestCacheReplacesInvalidEntries(t *testing.T) {
 	t.Parallel()
-	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
+	s, js := serve(t), stream(t)
 	e := warmed(t, s, openCache(t, js))
 	want := vectors(t, e, embed.Document, "red", "blue")
 	kv := waitForVectors(t, js, 2)
@@ -234,71 +214,15 @@ func TestCacheReplacesInvalidEntries(t *testing.T) {
 
 func TestFailingCacheLosesNoVector(t *testing.T) {
 	t.Parallel()
-	nats := startNATS(t, t.TempDir())
-	s, js := serve(t), connect(t, nats)
+	s, js := serve(t), stream(t)
 	e := warmed(t, s, openCache(t, js))
 	want := vectors(t, e, embed.Document, "red")
-	stopNATS(nats)
+	js.Conn().Close()
 	for range 10 {
 		if diff := cmp.Diff(want, vectors(t, e, embed.Document, "red")); diff != "" {
 			t.Errorf("vectors (-want +got):\n%s", diff)
 		}
 	}
-}
-
-func TestEqualQueriesShareOneCall(t *testing.T) {
-	t.Parallel()
-	s, js := serve(t), connect(t, startNATS(t, t.TempDir()))
-	for name, c := range map[string]*embed.Cache{"red": openCache(t, js), "blue": nil} {
-		e := warmed(t, s, c)
-		gate := make(chan struct{})
-		s.SetEmbedding(func([]string) ollamatest.Embedding { return ollamatest.Embedding{Gate: gate} })
-		var all sync.WaitGroup
-		for range 20 {
-			all.Go(func() {
-				if _, err := e.Embed(t.Context(), embed.Query, []string{name, "a sentence"}); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		// Later callers hit the cache.
-		close(gate)
-		all.Wait()
-		vectors(t, e, embed.Query, "a sentence", name)
-		if got := received(s); len(slices.DeleteFunc(got, func(texts []string) bool { return texts[0] != name })) != 1 {
-			t.Errorf("requests %q, want %s once", received(s), name)
-		}
-	}
-}
-
-// TestSharedCallSurvivesCancellation: the other callers retry.
-func TestSharedCallSurvivesCancellation(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	e := warmed(t, s, nil)
-	reached := make(chan struct{}, 1)
-	s.SetEmbedding(func([]string) ollamatest.Embedding {
-		reached <- struct{}{}
-		return ollamatest.Embedding{End: modeltest.Hang}
-	})
-	ctx, leave := context.WithCancel(t.Context())
-	var all sync.WaitGroup
-	all.Go(func() {
-		if _, err := e.Embed(ctx, embed.Query, []string{"red"}); !errors.Is(err, context.Canceled) {
-			t.Errorf("canceled caller: got %v", err)
-		}
-	})
-	<-reached
-	for range 5 {
-		all.Go(func() {
-			if _, err := e.Embed(t.Context(), embed.Query, []string{"red"}); err != nil {
-				t.Errorf("other caller: got %v", err)
-			}
-		})
-	}
-	s.SetEmbedding(nil)
-	leave()
-	all.Wait()
 }
 
 func TestCachedModelIsWarmedAndWatched(t *testing.T) {
@@ -336,27 +260,20 @@ func lexical(t *testing.T) embed.Embedder {
 
 func TestCacheOpensExistingBucket(t *testing.T) {
 	t.Parallel()
-	js := connect(t, startNATS(t, t.TempDir()))
+	js := stream(t)
 	openCache(t, js)
 	openCache(t, js)
-	stream, err := js.Stream(t.Context(), "KV_"+embed.Bucket)
+	s, err := js.Stream(t.Context(), "KV_"+embed.Bucket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := stream.CachedInfo().Config
+	c := s.CachedInfo().Config
 	if c.PersistMode != jetstream.DefaultPersistMode || c.Discard != jetstream.DiscardOld || c.MaxBytes <= 0 {
 		t.Errorf("got %+v, want one that is bounded, forgets the oldest and is in the default persist mode", c)
 	}
-	if _, err := embed.OpenCache(t.Context(), disconnected(t)); err == nil ||
+	js.Conn().Close()
+	if _, err := embed.OpenCache(t.Context(), js); err == nil ||
 		!strings.Contains(err.Error(), embed.Bucket) {
 		t.Errorf("without a server: got %v, want an error that names the bucket", err)
 	}
-}
-
-// disconnected returns the JetStream context of a connection whose server has stopped.
-func disconnected(t *testing.T) jetstream.JetStream {
-	t.Helper()
-	js := connect(t, startNATS(t, t.TempDir()))
-	js.Conn().Close()
-	return js
 }

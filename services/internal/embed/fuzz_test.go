@@ -36,7 +36,7 @@ func FuzzVectors(f *testing.F) {
 	anything := &randomServer{}
 	server := httptest.NewServer(anything)
 	f.Cleanup(server.Close)
-	s, js := serve(f), connect(f, startNATS(f, f.TempDir()))
+	s, js := serve(f), stream(f)
 	kept := warmed(f, s, openCache(f, js))
 	want := vectors(f, kept, embed.Document, "red")
 	kv := waitForVectors(f, js, 1)

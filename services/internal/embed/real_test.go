@@ -158,7 +158,7 @@ func TestRealUnsuitableModels(t *testing.T) {
 
 func TestRealCache(t *testing.T) {
 	t.Parallel()
-	e, js := real(t, "minilm", ""), connect(t, startNATS(t, t.TempDir()))
+	e, js := real(t, "minilm", ""), stream(t)
 	c := openCache(t, js)
 	first := vectors(t, embed.Cached(e, c), embed.Document, "a café", "red")
 	waitForVectors(t, js, 2)
