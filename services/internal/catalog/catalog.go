@@ -147,11 +147,11 @@ func (c *Catalog) read(ctx context.Context, key Key) (*jetstream.RawStreamMsg, e
 	if err != nil {
 		return nil, wrap(err, "read", encoded)
 	}
-	msg, err := c.reader.Last(ctx, subjects+encoded)
-	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && bucket.Removes(msg.Header) {
-		err = ErrNotFound
+	msg, removed, err := c.newest(ctx, encoded)
+	if removed {
+		err = wrap(ErrNotFound, "read", encoded)
 	}
-	return msg, wrap(err, "read", encoded)
+	return msg, err
 }
 
 // Alias returns the revision that the key of an alias names, including every write acknowledged before the
@@ -359,7 +359,7 @@ func (c *Catalog) MaxBytes() int64 { return c.stream.CachedInfo().Config.MaxByte
 // revisions ascend. The returned function stops the calls and waits for the last
 // one. newest is the last revision of the log at the call.
 func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (newest uint64, stop func(), err error) {
-	newest, consumer, err := c.startConsumer(ctx, "read the sizes of the catalog", jetstream.OrderedConsumerConfig{})
+	newest, consumer, err := c.startConsumer(ctx, "read the sizes of the catalog")
 	if err != nil {
 		return 0, nil, err
 	}
@@ -389,7 +389,7 @@ func (c *Catalog) Sizes(ctx context.Context, apply func(Size)) (newest uint64, s
 func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready func()) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	target, consumer, err := c.startConsumer(ctx, "follow the catalog", jetstream.OrderedConsumerConfig{})
+	target, consumer, err := c.startConsumer(ctx, "follow the catalog")
 	if err != nil {
 		return err
 	}
@@ -409,13 +409,13 @@ func (c *Catalog) Follow(ctx context.Context, apply func([]Change) error, ready 
 
 // startConsumer creates a consumer that replays the log, and returns the last revision of the replay.
 // Errors begin with purpose, such as "read the catalog". While the cluster is not ready, it retries.
-func (c *Catalog) startConsumer(ctx context.Context, purpose string, config jetstream.OrderedConsumerConfig) (
-	target uint64, consumer jetstream.Consumer, err error) {
+func (c *Catalog) startConsumer(ctx context.Context,
+	purpose string) (target uint64, consumer jetstream.Consumer, err error) {
 	err = bucket.WaitReady(ctx, c.js, purpose, func() (err error) { target, err = c.reader.End(ctx); return err })
 	if err != nil {
 		return 0, nil, err
 	}
-	if consumer, err = bucket.Ordered(ctx, c.js, c.stream, config); err != nil {
+	if consumer, err = bucket.Ordered(ctx, c.js, c.stream, jetstream.OrderedConsumerConfig{}); err != nil {
 		return 0, nil, fmt.Errorf("%s: %w", purpose, err)
 	}
 	return target, consumer, nil

@@ -18,9 +18,19 @@ import (
 // startServer starts an embedded server with its files in dir.
 func startServer(t testing.TB, dir string, syncAlways bool) *server.Server {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{
-		DontListen: true, NoSigs: true, JetStream: true, StoreDir: dir, SyncAlways: syncAlways,
-	})
+	return start(t, &server.Options{DontListen: true, StoreDir: dir, SyncAlways: syncAlways})
+}
+
+// startListening is startServer with a port on the loopback interface, -1 for any.
+func startListening(t testing.TB, dir string, port int) *server.Server {
+	t.Helper()
+	return start(t, &server.Options{Host: "127.0.0.1", Port: port, StoreDir: dir, SyncAlways: true})
+}
+
+func start(t testing.TB, o *server.Options) *server.Server {
+	t.Helper()
+	o.NoSigs, o.JetStream = true, true
+	s, err := server.NewServer(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +44,17 @@ func startServer(t testing.TB, dir string, syncAlways bool) *server.Server {
 
 func connect(t testing.TB, s *server.Server) jetstream.JetStream {
 	t.Helper()
-	nc, err := nats.Connect("", nats.InProcessServer(s))
+	return connectBy(t, "", nats.InProcessServer(s))
+}
+
+func connectTo(t testing.TB, s *server.Server) jetstream.JetStream {
+	t.Helper()
+	return connectBy(t, s.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
+}
+
+func connectBy(t testing.TB, url string, options ...nats.Option) jetstream.JetStream {
+	t.Helper()
+	nc, err := nats.Connect(url, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,23 +93,6 @@ func shortContext(t testing.TB) context.Context {
 	return ctx
 }
 
-// startListening is startServer with a port on the loopback interface, -1 for any.
-func startListening(t testing.TB, dir string, port int) *server.Server {
-	t.Helper()
-	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: port, NoSigs: true, JetStream: true, StoreDir: dir, SyncAlways: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(wait.Timeout) {
-		t.Fatal("server is not ready")
-	}
-	return s
-}
-
 func portOf(t testing.TB, s *server.Server) int {
 	t.Helper()
 	addr, ok := s.Addr().(*net.TCPAddr)
@@ -97,20 +100,6 @@ func portOf(t testing.TB, s *server.Server) int {
 		t.Fatalf("the server listens on %v", s.Addr())
 	}
 	return addr.Port
-}
-
-func connectTo(t testing.TB, s *server.Server) jetstream.JetStream {
-	t.Helper()
-	nc, err := nats.Connect(s.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return js
 }
 
 // reconnected waits until the server responds. Attempts are short because a

@@ -1,14 +1,11 @@
 package catalog_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -98,31 +95,6 @@ func length(view *catalog.View[[]byte], kind string) (n int) {
 		n++
 	}
 	return n
-}
-
-func TestViewAdvances(t *testing.T) {
-	t.Parallel()
-	view := catalog.NewView[[]byte]()
-	if err := view.Applied.Wait(t.Context(), 0); err != nil {
-		t.Errorf("revision 0: %v", err)
-	}
-	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	if err := view.Applied.Wait(short, 1); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("revision not applied: %v", err)
-	}
-	var wg sync.WaitGroup
-	for want := range uint64(50) {
-		wg.Go(func() {
-			if err := view.Applied.Wait(testContext(t), want); err != nil || view.Applied.Revision() < want {
-				t.Errorf("for %d: at %d, %v", want, view.Applied.Revision(), err)
-			}
-		})
-	}
-	for revision := range uint64(50) {
-		apply(view, change(revision+1, 1))
-	}
-	wg.Wait()
 }
 
 func TestViewPages(t *testing.T) {
