@@ -178,7 +178,9 @@ func (p *Projector) collect(ctx context.Context, t *consumerBinding, w work) ([]
 	}
 	messages, err := t.available(t.batchSize())
 	if err == nil && len(messages) == 0 {
-		messages, err = p.wait(ctx, t)
+		if err = p.promoteIfDrained(ctx, t); err == nil {
+			messages, err = t.next(ctx)
+		}
 	}
 	if err != nil || len(messages) == 0 {
 		return nil, err
@@ -186,14 +188,6 @@ func (p *Projector) collect(ctx context.Context, t *consumerBinding, w work) ([]
 	messages = t.extend(ctx, messages, w, time.Now().Add(p.deps.AckWait/3))
 	t.size = size(messages)
 	return messages, nil
-}
-
-// wait waits for a batch, up to idlePoll.
-func (p *Projector) wait(ctx context.Context, t *consumerBinding) ([]jetstream.Msg, error) {
-	if err := p.promoteIfDrained(ctx, t); err != nil {
-		return nil, err
-	}
-	return t.next(ctx)
 }
 
 // checkGeneration checks periodically that the generation is still the one written to.
@@ -280,13 +274,18 @@ func (p *Projector) applyMessages(ctx context.Context, generation string, messag
 // apply applies the changes, quarantines the rejected ones, and returns their reasons
 // by revision.
 func (p *Projector) apply(ctx context.Context, changes []catalog.Change) (map[uint64]string, error) {
-	rejected, err := p.applyDocuments(ctx, Changes(changes))
-	if err != nil {
-		return nil, err
-	}
 	reasons := map[uint64]string{}
-	for _, r := range rejected {
-		reasons[r.Revision] = r.Reason
+	if documents := Changes(changes); len(documents) > 0 {
+		err := p.deps.Index.Apply(ctx, documents)
+		rejected, ok := errors.AsType[*index.Rejected](err)
+		if err != nil && !ok {
+			return nil, err
+		}
+		if ok {
+			for _, r := range rejected.Changes {
+				reasons[r.Revision] = r.Reason
+			}
+		}
 	}
 	for _, c := range changes {
 		reason, bad := reasons[c.Revision]
@@ -295,18 +294,6 @@ func (p *Projector) apply(ctx context.Context, changes []catalog.Change) (map[ui
 		}
 	}
 	return reasons, nil
-}
-
-// applyDocuments applies documents, and returns those that the index rejected.
-func (p *Projector) applyDocuments(ctx context.Context, documents []index.Change) ([]index.RejectedChange, error) {
-	if len(documents) == 0 {
-		return nil, nil
-	}
-	err := p.deps.Index.Apply(ctx, documents)
-	if some, ok := errors.AsType[*index.Rejected](err); ok {
-		return some.Changes, nil
-	}
-	return nil, err
 }
 
 // updateQuarantine updates the quarantine after a change.
