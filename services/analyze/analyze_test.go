@@ -44,6 +44,14 @@ func serveLogged(t *testing.T, conn *bus.Conn, m model.Model, render string, log
 	}
 }
 
+// serving starts a server and the service without a rendering agent.
+func serving(t *testing.T, m model.Model) *bus.Conn {
+	t.Helper()
+	conn := bustest.Open(t)
+	serve(t, conn, m, "")
+	return conn
+}
+
 // scripted returns a model that replies with turns, and its server.
 func scripted(t *testing.T, turns ...modeltest.Turn) (model.Model, *ollamatest.Server) {
 	t.Helper()
@@ -75,6 +83,16 @@ func stream(ctx context.Context, conn *bus.Conn, a schemas.Analysis) (string, er
 		lines = append(lines, event.Type+" "+string(event.Data))
 	}
 	return strings.Join(lines, "\n"), nil
+}
+
+// answered returns the events of an analysis without an error.
+func answered(t *testing.T, conn *bus.Conn, a schemas.Analysis) string {
+	t.Helper()
+	events, err := stream(t.Context(), conn, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
 }
 
 func TestAnalysisEvents(t *testing.T) {
@@ -119,13 +137,9 @@ func TestAnalysisEvents(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			conn := bustest.Open(t)
 			m, _ := scripted(t, row.turns...)
-			serve(t, conn, m, "")
-			got, err := stream(t.Context(), conn, analysisOf("how many pumps are on?"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := serving(t, m)
+			got := answered(t, conn, analysisOf("how many pumps are on?"))
 			for _, want := range row.want {
 				if !strings.Contains(got, want) {
 					t.Errorf("got\n%s\nwant %s in it", got, want)
@@ -140,17 +154,14 @@ func TestAnalysisEvents(t *testing.T) {
 
 func TestHistoryInRequest(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
 	m, server := scripted(t, modeltest.TextTurn("one"))
-	serve(t, conn, m, "")
+	conn := serving(t, m)
 	a := analysisOf("")
 	a.Target = "br"
 	a.Prompt = &schemas.Prompt{M: map[string]schemas.Utterance{
 		"10": {R: 0, C: "and off?"}, "2": {R: 1, C: "Two."}, "1": {R: 0, C: "how many are on?"},
 	}}
-	if _, err := stream(t.Context(), conn, a); err != nil {
-		t.Fatal(err)
-	}
+	answered(t, conn, a)
 	var roles, texts []string
 	for _, m := range server.Requests()[0].Messages {
 		roles, texts = append(roles, m.Role), append(texts, m.Content)
@@ -173,9 +184,8 @@ func TestHistoryInRequest(t *testing.T) {
 
 func TestAnalysisErrors(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
 	m, _ := scripted(t, modeltest.Turn{Status: 404, Error: "model not found"})
-	serve(t, conn, m, "")
+	conn := serving(t, m)
 	for _, row := range []struct {
 		name, context string
 		want          *schemas.Error
@@ -216,9 +226,7 @@ func TestLogOfAnAnalysis(t *testing.T) {
 		{strings.Repeat("é", 256), strings.Repeat("é", 64)}} {
 		a := analysisOf("how many?")
 		a.ID, a.RequestID = row.id, row.id
-		if _, err := stream(t.Context(), conn, a); err != nil {
-			t.Fatal(err)
-		}
+		answered(t, conn, a)
 		got := <-log
 		if !strings.Contains(got, "level=DEBUG") ||
 			!strings.Contains(got, "client_id="+row.want+" client_request_id="+row.want+" ") {
@@ -278,9 +286,8 @@ func TestMaxRounds(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			conn := bustest.Open(t)
 			m, server := scripted(t, append(slices.Repeat([]modeltest.Turn{inspect}, 12), row.last)...)
-			serve(t, conn, m, "")
+			conn := serving(t, m)
 			got, err := stream(t.Context(), conn, analysisOf("how many?"))
 			if err != nil || !strings.HasSuffix(got, row.want+"\ndone {}") {
 				t.Errorf("got\n%s\n%v", got, err)
@@ -296,9 +303,8 @@ func TestMaxRounds(t *testing.T) {
 
 func TestDisconnectCancelsModel(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
 	m, server := scripted(t, modeltest.Turn{Text: []string{"a", "b"}, Gate: gate(1)})
-	serve(t, conn, m, "")
+	conn := serving(t, m)
 	for _, err := range bus.Analyze.Call(t.Context(), conn, analysisOf("how many?")) {
 		if err != nil {
 			t.Fatal(err)
@@ -323,14 +329,10 @@ func gate(n int) <-chan struct{} {
 
 func TestOfflineUsage(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
-	serve(t, conn, offline.New(), "")
+	conn := serving(t, offline.New())
 	a := analysisOf("How many pumps are there?")
 	a.Include = []string{"usage"}
-	got, err := stream(t.Context(), conn, a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := answered(t, conn, a)
 	lines := strings.Split(got, "\n")
 	if !strings.Contains(got, "3") || !strings.HasPrefix(lines[len(lines)-2], `usage {"prompt_tokens":`) {
 		t.Errorf("got\n%s", got)

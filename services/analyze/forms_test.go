@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"cairn/bus"
-	"cairn/bus/bustest"
 	"cairn/schemas"
 	"cairn/services/internal/model/offline"
 )
@@ -14,8 +13,7 @@ import (
 // TestFormsOfAnEstate sends the estate as a string and as a value.
 func TestFormsOfAnEstate(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
-	serve(t, conn, offline.New(), "")
+	conn := serving(t, offline.New())
 	for _, row := range []struct{ name, estate, want string }{
 		{"a string", `"{\"hosts\":[{\"a\":\"\u00e9\\n\"},{\"a\":1}]}"`, "2 hosts"},
 		{"an object", ` {"hosts" : [{"a":"\u00e9\n"}, {"a":1}]} `, "2 hosts"},

@@ -75,15 +75,11 @@ const offered = "The data holds hosts, racks."
 // TestPlannedEvents: the events of a call are those of the contract, and its filter is an object.
 func TestPlannedEvents(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
 	m, _ := planning(t, "&answers=stated", debian)
-	serve(t, conn, m, "")
+	conn := serving(t, m)
 	a := fleetOf(howManyDebian)
 	a.Include = []string{schemas.EventProvenance, schemas.EventSuggestions, schemas.EventUsage}
-	got, err := stream(t.Context(), conn, a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := answered(t, conn, a)
 	total, records := `{"tool_call_id":"call_1","pointer":"/total"}`, `{"tool_call_id":"call_1","pointer":"/records"}`
 	const matched = `{"tool_call_id":"call_1","pointer":"/matched"}`
 	want := []string{
@@ -160,9 +156,8 @@ func TestPlannedAnswers(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			conn := bustest.Open(t)
 			m, server := planning(t, "&answers=stated", row.turns...)
-			serve(t, conn, m, "")
+			conn := serving(t, m)
 			got, err := stream(t.Context(), conn, fleetOf(row.question))
 			if err != nil || !strings.HasSuffix(got, "\ndone {}") {
 				t.Errorf("got\n%s\n%v, want done", got, err)
@@ -202,9 +197,8 @@ func TestUnreadablePlans(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			conn := bustest.Open(t)
 			m, server := planning(t, "", row.turn, row.turn)
-			serve(t, conn, m, "")
+			conn := serving(t, m)
 			a := fleetOf("How many hosts are there?")
 			a.Include = []string{schemas.EventSuggestions}
 			got, err := stream(t.Context(), conn, a)
@@ -273,12 +267,9 @@ func schemaOf(t *testing.T, r api.ChatRequest) map[string]any {
 // has neither.
 func TestPlanRequest(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
 	m, server := planning(t, "", debian, modeltest.TextTurn("3 of 5."))
-	serve(t, conn, m, "")
-	if _, err := stream(t.Context(), conn, fleetOf(howManyDebian)); err != nil {
-		t.Fatal(err)
-	}
+	conn := serving(t, m)
+	answered(t, conn, fleetOf(howManyDebian))
 	requests := server.Requests()
 	first, second := requests[0], requests[1]
 	want := map[string]any{"hosts": "0 [os name site memory]", "racks": "0 [name units]", "not_in_data": true,
@@ -344,15 +335,11 @@ func TestPlanIsRevised(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			conn := bustest.Open(t)
 			m, server := planning(t, "&answers=stated", row.turns...)
-			serve(t, conn, m, "")
+			conn := serving(t, m)
 			a := fleetOf(row.question)
 			a.Include = []string{schemas.EventSuggestions}
-			got, err := stream(t.Context(), conn, a)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := answered(t, conn, a)
 			answer := textOf(t, got)
 			for _, want := range row.want {
 				if !strings.Contains(answer, want) {
@@ -383,9 +370,8 @@ func TestPlanIsRevised(t *testing.T) {
 // TestPlannedHistory: the model receives the history, and a question about the conversation is answered from it.
 func TestPlannedHistory(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
 	m, server := planning(t, "", planTurn(`{"conversation":"the last answer"}`))
-	serve(t, conn, m, "")
+	conn := serving(t, m)
 	a := fleetOf("")
 	a.Target = "br"
 	a.Prompt = &schemas.Prompt{M: map[string]schemas.Utterance{
@@ -423,9 +409,8 @@ func TestAnswersWithoutModel(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			conn := bustest.Open(t)
 			m, _ := planning(t, "") // a request fails the test
-			serve(t, conn, m, "")
+			conn := serving(t, m)
 			a := analysisOf(row.question)
 			a.Context, a.Mode = row.context, row.mode
 			got, err := stream(t.Context(), conn, a)
@@ -442,16 +427,12 @@ func TestAnswersWithoutModel(t *testing.T) {
 // TestNounIsEscaped: records may be named by a value of the data.
 func TestNounIsEscaped(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
 	m, _ := planning(t, "&answers=stated",
 		planTurn(`{"data_key":"items","conditions":"","filter":[],"group_by":"","metric":"count"}`))
-	serve(t, conn, m, "")
+	conn := serving(t, m)
 	a := analysisOf("How many are there?")
 	a.Context = `[{"kind":"<img src=x>","id":"a"},{"kind":"<img src=x>","id":"b"}]`
-	got, err := stream(t.Context(), conn, a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := answered(t, conn, a)
 	if want, answer := "There are 2 &lt;img src=x>s.", textOf(t, got); answer != want {
 		t.Errorf("got %q, want %q", answer, want)
 	}
@@ -484,9 +465,8 @@ func TestPlannedSizes(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			conn := bustest.Open(t)
 			m, server := planning(t, "&answers=stated", count)
-			serve(t, conn, m, "")
+			conn := serving(t, m)
 			a := analysisOf("How many hosts are there?")
 			a.Context = row.context
 			got, err := stream(t.Context(), conn, a)
@@ -544,9 +524,8 @@ func TestWrittenAnswers(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			conn := bustest.Open(t)
 			m, server := planning(t, "", append([]modeltest.Turn{debian}, row.turns...)...)
-			serve(t, conn, m, "")
+			conn := serving(t, m)
 			a := fleetOf(howManyDebian)
 			a.Include = []string{schemas.EventProvenance}
 			got, err := stream(t.Context(), conn, a)
@@ -593,9 +572,8 @@ func TestDeadlineNear(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			conn := bustest.Open(t)
 			m, _ := planning(t, row.settings, row.first, modeltest.Turn{End: modeltest.Hang})
-			serve(t, conn, m, "")
+			conn := serving(t, m)
 			ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second) // less than the reserve for the statement
 			defer cancel()
 			got, err := stream(ctx, conn, fleetOf(howManyDebian))
@@ -644,9 +622,8 @@ func TestToolsAnswers(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			conn := bustest.Open(t)
 			m, server := planning(t, "&plan=tools&answers="+row.answers, row.turns...)
-			serve(t, conn, m, "")
+			conn := serving(t, m)
 			got, err := stream(t.Context(), conn, fleetOf(howManyDebian))
 			if err != nil || !strings.HasSuffix(got, "\ndone {}") || strings.Contains(got, "\nerror ") {
 				t.Errorf("got\n%s\n%v", got, err)
@@ -665,9 +642,8 @@ func TestToolsAnswers(t *testing.T) {
 func TestToolsFailWithoutResults(t *testing.T) {
 	t.Parallel()
 	for _, settings := range []string{"", "&plan=tools&answers=stated"} {
-		conn := bustest.Open(t)
 		m, _ := planning(t, settings, modeltest.Turn{Status: 404, Error: "model not found"})
-		serve(t, conn, m, "")
+		conn := serving(t, m)
 		got, err := stream(t.Context(), conn, fleetOf(howManyDebian))
 		if err == nil || !strings.Contains(err.Error(), "model call failed") || got != "" {
 			t.Errorf("%s: got %q, %v, want an error", settings, got, err)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"cairn/bus"
-	"cairn/bus/bustest"
 	"cairn/schemas"
 	"cairn/services/internal/model/modeltest"
 	"cairn/services/internal/model/offline"
@@ -91,17 +90,13 @@ func TestProvenance(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			conn := bustest.Open(t)
 			m, _ := scripted(t, modeltest.Turn{Calls: []modeltest.Call{
 				{ID: "c", Name: "compute_stats", Input: `{"data_key":"pumps","group_by":"site","metrics":["count","max:kw"]}`},
 			}}, modeltest.TextTurn(row.answer))
-			serve(t, conn, m, "")
+			conn := serving(t, m)
 			a := analysisOf("how many above 77?")
 			a.Context, a.Include = estate, []string{"usage", "provenance"}
-			got, err := stream(t.Context(), conn, a)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := answered(t, conn, a)
 			if want := `{"figures":[` + row.want + `]}`; provenanceOf(got) != want {
 				t.Errorf("got  %s\nwant %s", provenanceOf(got), want)
 			}
@@ -115,17 +110,13 @@ func TestProvenance(t *testing.T) {
 // TestProvenanceBeforeCall: text before a tool call is traced too.
 func TestProvenanceBeforeCall(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
 	m, _ := scripted(t, modeltest.Turn{Text: []string{"I expect 1"}, Calls: []modeltest.Call{
 		{ID: "c", Name: "compute_stats", Input: `{"data_key":"site.pumps"}`},
 	}}, modeltest.TextTurn("3 pumps."))
-	serve(t, conn, m, "")
+	conn := serving(t, m)
 	a := analysisOf("how many pumps?")
 	a.Include = []string{"provenance"}
-	got, err := stream(t.Context(), conn, a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := answered(t, conn, a)
 	want := `{"figures":[` + nowhere("1") +
 		`,{"text":"3","from":"value","sources":[{"tool_call_id":"c","pointer":"/total"}]}]}`
 	if provenanceOf(got) != want {
@@ -137,16 +128,12 @@ func TestProvenanceBeforeCall(t *testing.T) {
 // source.
 func TestProvenanceOfFailedCall(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
 	m, _ := scripted(t, modeltest.ToolTurn("compute_stats", `{"data_key":"4711"}`),
 		modeltest.TextTurn("There are 4711 pumps."))
-	serve(t, conn, m, "")
+	conn := serving(t, m)
 	a := analysisOf("how many pumps?")
 	a.Include = []string{"provenance"}
-	got, err := stream(t.Context(), conn, a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := answered(t, conn, a)
 	if want := `{"figures":[` + nowhere("4711") + `]}`; provenanceOf(got) != want {
 		t.Errorf("got  %s\nwant %s", provenanceOf(got), want)
 	}
@@ -159,8 +146,7 @@ func TestOfflineProvenanceOfExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn := bustest.Open(t)
-	serve(t, conn, offline.New(), "")
+	conn := serving(t, offline.New())
 	for _, question := range []string{
 		"how many hosts are there per site?",
 		"how many vlans are not routed?",
@@ -184,10 +170,7 @@ func checkFigures(t *testing.T, conn *bus.Conn, question, context string) string
 	t.Helper()
 	a := analysisOf(question)
 	a.Context, a.Include = context, []string{"provenance"}
-	got, err := stream(t.Context(), conn, a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := answered(t, conn, a)
 	p := provenanceOf(got)
 	if p == "" || strings.Contains(p, "flagged") {
 		t.Errorf("%s\n%s\n%s", question, textOf(t, got), p)
@@ -202,8 +185,7 @@ func TestOfflineProvenance(t *testing.T) {
 	if root == "" {
 		t.Skip("needs CAIRN_EVAL, the directory of the evaluation data")
 	}
-	conn := bustest.Open(t)
-	serve(t, conn, offline.New(), "")
+	conn := serving(t, offline.New())
 	checkSet(t, conn, filepath.Join(root, "estates", "questions-dev.jsonl"))
 }
 

@@ -58,10 +58,7 @@ func TestRenderingAgent(t *testing.T) {
 			}
 			a := analysisOf("how many are on?")
 			a.Profile = []byte(`{"theme":"dark"}`)
-			got, err := stream(t.Context(), conn, a)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := answered(t, conn, a)
 			for _, want := range row.want {
 				if !strings.Contains(got, want) {
 					t.Errorf("got\n%s\nwant %s in it", got, want)

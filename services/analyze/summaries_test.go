@@ -174,9 +174,7 @@ func TestPagesOfSummaries(t *testing.T) {
 	var want []string
 	for i := range 5 {
 		want = append([]string{fmt.Sprint(i)}, want...)
-		if _, err := stream(t.Context(), conn, analysisOf(fmt.Sprint(i))); err != nil {
-			t.Fatal(err)
-		}
+		answered(t, conn, analysisOf(fmt.Sprint(i)))
 	}
 	list := runs(t.Context(), t, conn, schemas.RunQuery{}, 5)
 	var got []string
