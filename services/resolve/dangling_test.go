@@ -15,8 +15,7 @@ import (
 // are registered.
 func TestDanglingReferences(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.serve()
+	w := serving(t)
 	w.records(
 		record{skill, "", `{"skill_id":"net.audit","tool_ids":["p.s.one","p.s.draft"]}`},
 		record{tool, "", `{"tool_id":"p.s.draft","status":"draft"}`},

@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"cairn/bus"
-	"cairn/bus/bustest"
-	"cairn/bus/natsserver"
 	"cairn/schemas"
 	"cairn/services/internal/embed"
 	"cairn/test/wait"
@@ -23,9 +21,7 @@ func (w *world) health(ctx context.Context) (schemas.Health, error) {
 
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	library(w)
-	w.serve()
+	w := newLibrary(t)
 	h, err := w.health(w.ctx())
 	if err != nil {
 		t.Fatal(err)
@@ -41,9 +37,7 @@ func TestHealth(t *testing.T) {
 
 func TestMinRevisionBeyondTheLog(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	library(w)
-	w.serve()
+	w := newLibrary(t)
 	last := fmt.Sprintf("%d,", bus.MinRevisionOf(w.ctx(), ""))
 	ctx := bus.WithTokens(t.Context(), schemas.ConsistencyToken{Revision: 1 << 40})
 	calls := map[string]func() error{
@@ -73,8 +67,7 @@ func TestMinRevisionBeyondTheLog(t *testing.T) {
 // Without Cairn-Min-Revision, a miss is decided at a fence of the log.
 func TestMissByIDIsDecidedByTheLog(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.serve()
+	w := serving(t)
 	for i := range 100 {
 		id, toolID := fmt.Sprintf("net.skill%d", i), fmt.Sprintf("p.s.tool%d", i)
 		w.put(tool, "acme", toolID, fmt.Sprintf(`{"tool_id":%q}`, toolID))
@@ -228,45 +221,11 @@ func TestSearchWithoutEmbedder(t *testing.T) {
 	})
 }
 
-func TestRestart(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	start := func() *world {
-		server, err := natsserver.Start(dir, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(server.Stop)
-		w := &world{t: t, server: server, conn: bustest.Dial(t, server)}
-		w.catalog = openCatalog(t, w.conn)
-		return w
-	}
-	first := start()
-	library(first)
-	first.records(record{tool, "", `{"tool_id":"p.s.one"}`},
-		record{skill, "", `{"skill_id":"net.vlan","purpose":"Audit virtual networks","tool_ids":["p.s.one"]}`})
-	first.removeSkill("net.route")
-	first.server.Stop()
-
-	second := start()
-	second.serve()
-	if p, err := second.parts("", "net.vlan"); err != nil || len(p.Tools) != 1 {
-		t.Errorf("by id: got %v, %v, want the skill with its tool", p, err)
-	}
-	if hits, err := second.search("", "audit virtual networks", 1); err != nil || hits[0].SkillID != "net.vlan" {
-		t.Errorf("by search: got %v, %v", hits, err)
-	}
-	if _, err := second.parts("", "net.route"); !errors.Is(err, schemas.ErrSkillNotFound) {
-		t.Errorf("a removed skill: got %v, want %v", err, schemas.ErrSkillNotFound)
-	}
-}
-
 // A token of another catalog is ignored, except by the health check that confirms a
 // registration in that catalog.
 func TestTokenOfAnotherCatalog(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.serve()
+	w := serving(t)
 	body := []byte(`{}`)
 	for token, want := range map[schemas.ConsistencyToken]error{
 		{Catalog: "another", Revision: 1 << 40}:      nil,

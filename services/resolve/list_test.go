@@ -38,8 +38,7 @@ func nothing(int) {}
 
 func TestListing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.serve()
+	w := serving(t)
 	for _, id := range []string{"d.1", "c.1", "b.1", "a.1"} {
 		w.put(skill, "", id, `{"skill_id":"`+id+`"}`)
 	}
@@ -69,8 +68,7 @@ func TestListing(t *testing.T) {
 // TestReferrers lists the records that link to an id, of all kinds and statuses, in pages.
 func TestReferrers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.serve()
+	w := serving(t)
 	w.put(skill, "", "a.1", `{"skill_id":"a.1","tool_ids":["x.y.z"]}`)
 	w.put(skill, "", "a.2", `{"skill_id":"a.2","tool_ids":["o.y.z","x.y.z"],"status":"draft"}`)
 	w.put(skill, "", "a.3", `{"skill_id":"a.3","context_builder_ids":["x.y.z"]}`)
@@ -140,8 +138,7 @@ func TestReferrers(t *testing.T) {
 
 func TestCursorIsStableUnderWrites(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.serve()
+	w := serving(t)
 	for _, id := range []string{"b.1", "d.1", "f.1", "h.1"} {
 		w.put(skill, "", id, `{"skill_id":"`+id+`"}`)
 	}
@@ -159,8 +156,7 @@ func TestCursorIsStableUnderWrites(t *testing.T) {
 
 func TestPageBytes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.serve()
+	w := serving(t)
 	var want [][]string
 	for _, size := range []int{300, 200, 100, 900, 600, 10} { // in KiB
 		id := fmt.Sprintf("a.%d", len(want))
@@ -218,8 +214,7 @@ func TestListingFilters(t *testing.T) {
 
 func TestBadCursor(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.serve()
+	w := serving(t)
 	for name, cursor := range map[string]string{
 		"not base64":       "!!",
 		"no id":            base64.RawURLEncoding.EncodeToString([]byte("g")),
@@ -242,8 +237,7 @@ func TestBadCursor(t *testing.T) {
 // TestListingOfManyRecords lists records that are farther apart than the lock is held.
 func TestListingOfManyRecords(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.serve()
+	w := serving(t)
 	var want []string
 	for i := range 1200 {
 		id := fmt.Sprintf("d.%04d", i)

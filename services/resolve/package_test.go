@@ -248,8 +248,7 @@ func TestSkillPackage(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.serve()
+			w := serving(t)
 			w.records(row.records...)
 			got, err := w.parts(row.tenant, "net.audit")
 			if !errors.Is(err, row.err) {
@@ -265,8 +264,7 @@ func TestSkillPackage(t *testing.T) {
 
 func TestSkillPackageOnTheWire(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.serve()
+	w := serving(t)
 	w.records(
 		record{skill, "", `{"skill_id":"net.audit","big":9007199254740993,"html":"<a> & b","context_builder_ids":["b"]}`},
 		record{builder, "", `{"context_builder_id":"b","instructions":null,"extra":[1]}`},
@@ -285,8 +283,7 @@ func TestSkillPackageOnTheWire(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.serve()
+	w := serving(t)
 	w.records(
 		record{skill, "", `{"skill_id":"net.audit","context_builder_ids":["b"],"tool_ids":["p.s.one"]}`},
 		record{builder, "acme", `{"context_builder_id":"b"}`},
@@ -312,8 +309,7 @@ func TestExplain(t *testing.T) {
 
 func TestContextBuilders(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.serve()
+	w := serving(t)
 	w.records(
 		record{skill, "", `{"skill_id":"net.audit","context_builder_ids":["doc","log","plain"]}`},
 		record{skill, "", `{"skill_id":"billing.none"}`},
@@ -354,8 +350,7 @@ func TestContextBuilders(t *testing.T) {
 
 func TestTemplateAndGuardrailsOfASkill(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.serve()
+	w := serving(t)
 	w.records(
 		record{skill, "", `{"skill_id":"net.audit","template_id":"t","guardrail_ids":["g"]}`},
 		record{skill, "", `{"skill_id":"billing.none"}`},

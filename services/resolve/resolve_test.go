@@ -39,6 +39,14 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
+// serving returns a world with a resolve worker.
+func serving(t testing.TB) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.serve()
+	return w
+}
+
 func openCatalog(t testing.TB, conn *bus.Conn) *catalog.Catalog {
 	t.Helper()
 	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1})

@@ -29,6 +29,15 @@ func library(w *world) {
 	)
 }
 
+// newLibrary returns a world with a library and a resolve worker.
+func newLibrary(t testing.TB) *world {
+	t.Helper()
+	w := newWorld(t)
+	library(w)
+	w.serve()
+	return w
+}
+
 // searched is a decoded hit.
 type searched struct {
 	SkillID string          `json:"skill_id"`
@@ -173,9 +182,7 @@ func idsOf(t *testing.T, records ...jsontext.Value) []string {
 
 func TestSkillSearch(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	library(w)
-	w.serve()
+	w := newLibrary(t)
 	rows := []struct {
 		name, tenant, query string
 		want                string // the best; empty: not found
@@ -217,9 +224,7 @@ func TestSkillSearch(t *testing.T) {
 
 func TestSkillHit(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	library(w)
-	w.serve()
+	w := newLibrary(t)
 	hits, err := w.search("", "audit virtual networks", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -235,9 +240,7 @@ func TestSkillHit(t *testing.T) {
 
 func TestExplainSearch(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	library(w)
-	w.serve()
+	w := newLibrary(t)
 	options := asTenant("acme")
 	options.Explain = true
 	a, err := bus.ResolveSkill.Call(w.ctx(), w.conn, schemas.SkillQuery{Query: "check an invoice", QueryOptions: options})
@@ -316,9 +319,7 @@ func (w *world) explainedAgent(search string) (schemas.Explained, string, error)
 
 func TestAgent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	library(w)
-	w.serve()
+	w := newLibrary(t)
 	got, err := bus.ResolveAgent.Call(w.ctx(), w.conn, schemas.AgentQuery{Query: "who can audit switches"})
 	if err != nil {
 		t.Fatal(err)
@@ -371,9 +372,7 @@ func TestAgentBySkill(t *testing.T) {
 
 func TestRemovedSkill(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	library(w)
-	w.serve()
+	w := newLibrary(t)
 	w.removeSkill("net.vlan")
 	if hits, err := w.search("", "audit virtual networks"); !errors.Is(err, schemas.ErrSkillNotFound) {
 		t.Errorf("search: got %v, %v, want %v", hits, err, schemas.ErrSkillNotFound)
@@ -387,8 +386,7 @@ func TestRemovedSkill(t *testing.T) {
 // revision before.
 func TestReadYourWrites(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.serve()
+	w := serving(t)
 	w.serve()
 	for i := range 100 {
 		id := fmt.Sprintf("net.skill%d", i)

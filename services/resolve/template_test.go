@@ -12,8 +12,7 @@ import (
 
 func TestTemplate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.serve()
+	w := serving(t)
 	w.records(
 		record{skill, "", `{"skill_id":"net.audit","template_id":"t"}`},
 		record{tmpl, "", `{"template_id":"t","body":"global {{a}}","variables":[{"name":"a","required":true}]}`},
