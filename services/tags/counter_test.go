@@ -91,9 +91,7 @@ func TestTenantTagLimit(t *testing.T) {
 
 func TestTenantByteLimit(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
-	serveWith(t, conn, limited(0, 700), tags.DefaultTTL)
-	c := client{t, conn}
+	c := serving(t, limited(0, 700))
 	if err := c.writeFor("acme", "one", 600); err != nil {
 		t.Fatal(err)
 	}

@@ -40,9 +40,7 @@ func (c client) list(tenant string, limit int) (ids []string) {
 
 func TestListTags(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
-	serve(t, conn)
-	c := client{t, conn}
+	c := serving(t, tags.Settings{})
 	for n := range 7 {
 		for _, tenant := range []string{"", "acme", "acme.eu"} {
 			if err := c.writeFor(tenant, fmt.Sprintf("%s/%d", tenant, n), 600); err != nil {
@@ -53,7 +51,7 @@ func TestListTags(t *testing.T) {
 	if err := c.delete("/3"); err != nil {
 		t.Fatal(err)
 	}
-	if err := bucket.WriteFence(t.Context(), conn.JetStream(), tags.Bucket); err != nil {
+	if err := bucket.WriteFence(t.Context(), c.conn.JetStream(), tags.Bucket); err != nil {
 		t.Fatal(err)
 	}
 	for tenant, want := range map[string]string{
@@ -68,7 +66,7 @@ func TestListTags(t *testing.T) {
 			}
 		}
 	}
-	s, err := conn.JetStream().Stream(t.Context(), bucket.StreamPrefix+tags.Bucket)
+	s, err := c.conn.JetStream().Stream(t.Context(), bucket.StreamPrefix+tags.Bucket)
 	if err != nil || s.CachedInfo().State.Consumers > 0 {
 		t.Errorf("got %d consumers after the lists, %v, want none", s.CachedInfo().State.Consumers, err)
 	}
@@ -76,13 +74,11 @@ func TestListTags(t *testing.T) {
 
 func TestListedTagHasNoValues(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
-	serve(t, conn)
-	c := client{t, conn}
+	c := serving(t, tags.Settings{})
 	if err := c.write("r1", "secret", 600); err != nil {
 		t.Fatal(err)
 	}
-	page, err := bus.ListTags.Call(t.Context(), conn, schemas.TagQuery{})
+	page, err := bus.ListTags.Call(t.Context(), c.conn, schemas.TagQuery{})
 	if err != nil || len(page.Tags) != 1 {
 		t.Fatalf("got %+v, %v", page, err)
 	}

@@ -43,6 +43,14 @@ type client struct {
 	conn *bus.Conn
 }
 
+// serving returns a client of a new worker.
+func serving(t testing.TB, settings tags.Settings) client {
+	t.Helper()
+	conn := bustest.Open(t)
+	serveWith(t, conn, settings, tags.DefaultTTL)
+	return client{t, conn}
+}
+
 func (c client) write(id, phase string, seconds ...int) error {
 	w := schemas.TagWrite{Tag: tag(id, phase)}
 	if len(seconds) > 0 {
@@ -115,9 +123,7 @@ func TestTags(t *testing.T) {
 
 func TestTagIsImmutable(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
-	serve(t, conn)
-	c := client{t, conn}
+	c := serving(t, tags.Settings{})
 	_ = c.write("r1", "one")
 	_ = c.write("r1", "two") // rejected
 	got, err := c.read("r1")
@@ -131,9 +137,7 @@ func TestTagIsImmutable(t *testing.T) {
 
 func TestRequestIDsAreDistinct(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
-	serve(t, conn)
-	c := client{t, conn}
+	c := serving(t, tags.Settings{})
 	ids := []string{" ", ".", "..", "a.b", "a b", "a/b", "*", ">", "$KV", "a\nb", "\x00", "é", "e\u0301", "A", "a", "a=",
 		"a==",
 		"日本", "🙂", "%2F", "+", "-", "_", "YQ", `"`, `\`, strings.Repeat("🙂", 256), strings.Repeat("x", 256)}
@@ -221,9 +225,7 @@ func TestTagExpires(t *testing.T) {
 	for _, storage := range []tags.Settings{{}, {Memory: true}} {
 		t.Run(fmt.Sprintf("memory=%v", storage.Memory), func(t *testing.T) {
 			t.Parallel()
-			conn := bustest.Open(t)
-			serveWith(t, conn, storage, tags.DefaultTTL)
-			c := client{t, conn}
+			c := serving(t, storage)
 			if err := c.write("kept", "one", 600); err != nil {
 				t.Fatal(err)
 			}
@@ -250,13 +252,12 @@ func TestTagExpires(t *testing.T) {
 // far the clock of the worker is past its deadline.
 func TestServerDecidesExpiry(t *testing.T) {
 	t.Parallel()
-	conn := bustest.Open(t)
-	serve(t, conn)
-	c := client{t, conn}
+	c := serving(t, tags.Settings{})
 	key := base64.RawURLEncoding.EncodeToString([]byte("r1"))
 	// The deadline of a message without a time to live is the moment at which it was
 	// stored, and the server never removes it.
-	if _, err := conn.JetStream().Publish(t.Context(), "$KV.cairn_tags."+key, []byte(`{"request_id":"r1"}`)); err != nil {
+	js := c.conn.JetStream()
+	if _, err := js.Publish(t.Context(), "$KV.cairn_tags."+key, []byte(`{"request_id":"r1"}`)); err != nil {
 		t.Fatal(err)
 	}
 	if err := read(c); err != nil {
