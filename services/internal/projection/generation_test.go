@@ -122,11 +122,7 @@ func TestGenerationIsPromotedWhenComplete(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "rebuilt")
 	})
 	close(block)
-	wait.Until(w.t, "the generation is live", func() bool {
-		w.server.mu.Lock()
-		defer w.server.mu.Unlock()
-		return w.server.live == "one"
-	})
+	w.server.waitLive("one")
 	wait.Until(w.t, "both workers use the new generation", func() bool {
 		return p.WaitVisible(t.Context(), last) == nil && second.WaitVisible(t.Context(), last) == nil
 	})
@@ -199,11 +195,7 @@ func TestReindexRebuilds(t *testing.T) {
 	if err != nil || got.Generation != "one-again" || got.Records != records {
 		t.Errorf("got %+v, %v, want generation one-again with %d records", got, err, records)
 	}
-	wait.Until(w.t, "the new generation is live", func() bool {
-		w.server.mu.Lock()
-		defer w.server.mu.Unlock()
-		return w.server.live == "one-again"
-	})
+	w.server.waitLive("one-again")
 	w.server.mu.Lock()
 	for revision, times := range w.server.applied {
 		if times < 2 {

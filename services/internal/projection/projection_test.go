@@ -11,23 +11,17 @@ import (
 
 	"cairn/bus/bustest"
 	"cairn/services/internal/index"
+	"cairn/services/internal/projection"
 	"cairn/test/wait"
 )
 
 func TestRevisionIsVisibleToAllWorkers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	workers := []interface {
-		WaitVisible(context.Context, uint64) error
-	}{w.projector(), w.projector(), w.projector()}
+	workers := []*projection.Projector{w.projector(), w.projector(), w.projector()}
 	for i := range 30 {
 		id, word := fmt.Sprintf("net.s%d", i), fmt.Sprintf("word%d", i)
-		revision := w.put(id, word)
-		ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
-		if err := workers[i%3].WaitVisible(ctx, revision); err != nil {
-			t.Errorf("revision %d: %v", revision, err)
-		}
-		cancel()
+		w.visible(workers[i%3], w.put(id, word))
 		if got := w.found(word); got != id {
 			t.Errorf("got %q, want %q", got, id)
 		}
@@ -232,9 +226,7 @@ func TestLargeRecordsAreAppliedInSmallBatches(t *testing.T) {
 }
 
 // isBlocked reports whether the worker reports an error that prevents applying changes.
-func isBlocked(t testing.TB, p interface {
-	WaitVisible(context.Context, uint64) error
-}) bool {
+func isBlocked(t testing.TB, p *projection.Projector) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	return errors.Is(p.WaitVisible(ctx, 1<<40), index.ErrUnavailable)
@@ -247,9 +239,7 @@ func TestFailureIsAnnounced(t *testing.T) {
 	w.visible(b, w.put("net.a", "first"))
 	w.server.fail(unavailable)
 	revision := w.put("net.b", "second")
-	for _, p := range []interface {
-		WaitVisible(context.Context, uint64) error
-	}{a, b} {
+	for _, p := range []*projection.Projector{a, b} {
 		ctx, cancel := context.WithTimeout(t.Context(), wait.Timeout)
 		if err := p.WaitVisible(ctx, revision); err == nil || ctx.Err() != nil {
 			t.Errorf("got %v, want the reason at once", err)

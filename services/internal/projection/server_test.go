@@ -112,15 +112,8 @@ func (s *server) put(ctx context.Context, batch []index.Change) error {
 }
 
 func within(rejected *index.Rejected, revision uint64) bool {
-	if rejected == nil {
-		return false
-	}
-	for _, c := range rejected.Changes {
-		if c.Revision == revision {
-			return true
-		}
-	}
-	return false
+	return rejected != nil &&
+		slices.ContainsFunc(rejected.Changes, func(c index.RejectedChange) bool { return c.Revision == revision })
 }
 
 func (s *server) Search(ctx context.Context, q index.Query) (index.Result, error) {
@@ -199,6 +192,15 @@ func (s *server) lose(name string) {
 	defer s.mu.Unlock()
 	s.empty()
 	s.name, s.live, s.lost = name, name, true
+}
+
+// waitLive waits until searches read the generation.
+func (s *server) waitLive(name string) {
+	wait.Until(s.t, "generation "+name+" is live", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.live == name
+	})
 }
 
 // isLost reports whether the data was lost and no client has detected it.
