@@ -44,6 +44,12 @@ func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 			return err
 		}
 	}
+	optional := func(consequence string, err error) error {
+		if err != nil && ctx.Err() == nil {
+			c.Log.Warn(consequence+" was not created; see --storage-limit", "err", err)
+		}
+		return ctx.Err()
+	}
 	for _, step := range []struct {
 		stream string
 		setup  func() error
@@ -56,36 +62,22 @@ func Setup(ctx context.Context, conn, keyConn *bus.Conn, c Config) error {
 		{bus.Analyze.Subject, func() error { return bus.Analyze.Setup(ctx, conn, c.Replication) }},
 		{bucket.Quarantine, func() error { return projection.Setup(ctx, js, c.Replication) }},
 		{usage.Stream, func() error {
-			if err := usage.Setup(ctx, js, c.Replication); err != nil && ctx.Err() == nil {
-				// the counts are optional
-				c.Log.Warn("usage counting is disabled: its stream was not created; see --storage-limit", "err", err)
-			}
-			return ctx.Err()
+			return optional("usage counting is disabled: its stream", usage.Setup(ctx, js, c.Replication))
 		}},
 		{analyze.SummaryStream, func() error {
-			if err := analyze.SetupSummaries(ctx, js, c.Replication, c.RunRetention); err != nil && ctx.Err() == nil {
-				// the summaries are optional
-				c.Log.Warn("analyses have no summaries: their stream was not created; see --storage-limit", "err", err)
-			}
-			return ctx.Err()
+			return optional("analyses have no summaries: their stream",
+				analyze.SetupSummaries(ctx, js, c.Replication, c.RunRetention))
 		}},
 		{embed.Bucket, func() error {
-			if err := embed.Setup(ctx, js, c.Replication); err != nil && ctx.Err() == nil {
-				// it reserves 1 GiB and is optional
-				c.Log.Warn("vectors are computed at each start: the cache was not created; see --storage-limit", "err", err)
-			}
-			return ctx.Err()
+			// it reserves 1 GiB
+			return optional("vectors are computed at each start: the cache", embed.Setup(ctx, js, c.Replication))
 		}},
 		{catalog.Bucket, func() error {
 			log, err := catalog.Setup(ctx, js, c.Replication)
 			if err != nil {
 				return err
 			}
-			if err := log.SetupHistory(ctx, c.Replication); err != nil && ctx.Err() == nil {
-				// the history is optional
-				c.Log.Warn("the history of records is disabled: its stream was not created; see --storage-limit", "err", err)
-			}
-			return ctx.Err()
+			return optional("the history of records is disabled: its stream", log.SetupHistory(ctx, c.Replication))
 		}},
 	} {
 		if err := step.setup(); err != nil {

@@ -27,7 +27,7 @@ func Serve(s *bus.Service, store *Store, ttl time.Duration) error {
 		bus.WriteTag.Serve(s, t.write),
 		bus.ReadTag.Serve(s, t.read),
 		bus.DeleteTag.Serve(s, t.delete),
-		bus.ListTags.Serve(s, t.list),
+		bus.ListTags.Serve(s, store.list),
 		bus.ServeHealth(s, "tags", t.health, nil),
 		bus.TagQuota.Serve(s, t.quota),
 	)
@@ -81,10 +81,6 @@ func (t tags) delete(ctx context.Context, key schemas.TagKey) (schemas.Nothing, 
 	return schemas.Nothing{}, bucket.WithReplyMargin(ctx, "tag store", func(ctx context.Context) error {
 		return t.store.delete(ctx, keyOf(key.TenantID, key.RequestID))
 	})
-}
-
-func (t tags) list(ctx context.Context, q schemas.TagQuery) (schemas.TagList, error) {
-	return t.store.list(ctx, q)
 }
 
 func (t tags) quota(_ context.Context, q schemas.QuotaQuery) (schemas.Quota, error) {
