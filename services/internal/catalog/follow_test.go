@@ -320,10 +320,8 @@ func TestViewReachesEveryFence(t *testing.T) {
 	}{
 		{"one server", func(t *testing.T) (*catalog.Catalog, jetstream.JetStream) { return open(t) }},
 		{"a cluster", func(t *testing.T) (*catalog.Catalog, jetstream.JetStream) {
-			js := connectAll(t, startCluster(t))
-			return eventually(t, func() (*catalog.Catalog, error) {
-				return catalog.Setup(testContext(t), js, bucket.Replication{Replicas: 3})
-			}), js
+			cluster, leader, c := startCluster(t)
+			return c, cluster.Conns[leader].JetStream()
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
