@@ -50,8 +50,7 @@ func entries(t *testing.T, conn *bus.Conn) (list []string) {
 // TestChangesAreAudited makes a change by each route: the audit log has an entry of each, and no other.
 func TestChangesAreAudited(t *testing.T) {
 	t.Parallel()
-	server, conn, c := serve(t)
-	serveResolve(t, server)
+	conn, c := serveSearchable(t)
 	ctx := bus.WithIdentity(t.Context(), &schemas.Identity{ID: "ann", Type: schemas.ActorKey, Role: schemas.RoleAdmin})
 	ctx = bus.WithOrigin(ctx, schemas.Origin{Author: schemas.Author{Message: "größere Platten"}})
 	send := func(ctx context.Context, post post, body string) {
@@ -128,8 +127,7 @@ func TestInvalidMessage(t *testing.T) {
 // worker adds it, once.
 func TestAuditIsRecovered(t *testing.T) {
 	t.Parallel()
-	server, conn, c := serve(t)
-	serveResolve(t, server)
+	conn, c := serveSearchable(t)
 	recoverAudit := recovery(t, conn, c)
 	recoverAudit() // from an empty log
 	if _, err := bus.PutRecord.Forward(t.Context(), conn, []byte(`{"kind":"skill","id":"a.b","record":{}}`)); err != nil {
@@ -179,8 +177,7 @@ func recovery(t *testing.T, conn *bus.Conn, c *catalog.Catalog) func() {
 // it adds no entry of the revisions between.
 func TestRecoveryAfterLateEntry(t *testing.T) {
 	t.Parallel()
-	server, conn, c := serve(t)
-	serveResolve(t, server)
+	conn, c := serveSearchable(t)
 	small := bucket.Replication{Storage: bucket.Storage{Bytes: 8 << 20}} // so that 10 entries are compared
 	if err := audit.Setup(t.Context(), conn.JetStream(), small, 0); err != nil {
 		t.Fatal(err)
@@ -210,8 +207,7 @@ func TestRecoveryAfterLateEntry(t *testing.T) {
 // each change that is made has an entry.
 func TestAuditOfShortDeadlines(t *testing.T) {
 	t.Parallel()
-	server, conn, c := serve(t)
-	serveResolve(t, server)
+	conn, c := serveSearchable(t)
 	log, err := audit.Open(t.Context(), conn.JetStream())
 	if err != nil {
 		t.Fatal(err)
@@ -255,8 +251,7 @@ func TestAuditOfShortDeadlines(t *testing.T) {
 // caller's next request finds the record unchanged.
 func TestAuditUnavailable(t *testing.T) {
 	t.Parallel()
-	server, conn, _ := serve(t)
-	serveResolve(t, server)
+	conn, _ := serveSearchable(t)
 	put := func(id string) error {
 		body := `{"kind":"skill","id":"` + id + `","record":{}}`
 		_, err := bus.PutRecord.Forward(t.Context(), conn, []byte(body))
@@ -291,8 +286,7 @@ func TestAuditUnavailable(t *testing.T) {
 // TestAuditOfReplacedRecord replaces a record that another worker has just written, which this one may not know.
 func TestAuditOfReplacedRecord(t *testing.T) {
 	t.Parallel()
-	server, conn, c := serve(t)
-	serveResolve(t, server)
+	conn, c := serveSearchable(t)
 	var want []string
 	for n := range 8 {
 		id := fmt.Sprintf("a.b%d", n)
@@ -318,8 +312,7 @@ func TestAuditOfReplacedRecord(t *testing.T) {
 // entry is added, once.
 func TestAuditOfRetry(t *testing.T) {
 	t.Parallel()
-	server, conn, c := serve(t)
-	serveResolve(t, server)
+	conn, c := serveSearchable(t)
 	first := bucket.WithRequest(t.Context(), bus.PutRecord.Subject+" 1")
 	if _, err := c.Put(first, catalog.Key{Kind: schemas.KindSkill, ID: "a.b"}, []byte(`{"skill_id":"a.b"}`)); err != nil {
 		t.Fatal(err)

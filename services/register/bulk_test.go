@@ -43,8 +43,7 @@ func outcome(r schemas.RecordResult) string {
 
 func TestPutRecords(t *testing.T) {
 	t.Parallel()
-	server, conn, c := serve(t)
-	serveResolve(t, server)
+	conn, c := serveSearchable(t)
 	rows := []struct{ name, record, want string }{
 		{"a skill", `{"kind":"skill","record":{"skill_id":"net.a"}}`, "skill net.a "},
 		{"an id in the request", `{"kind":"tool","id":"a.b.c","record":{}}`, "tool a.b.c "},
@@ -90,8 +89,7 @@ func TestPutRecords(t *testing.T) {
 
 func TestPutRecordsLastOneWins(t *testing.T) {
 	t.Parallel()
-	server, conn, c := serve(t)
-	serveResolve(t, server)
+	conn, c := serveSearchable(t)
 	var req schemas.PutRecords
 	for i := range schemas.MaxBulk {
 		req.Records = append(req.Records, fmt.Appendf(nil, `{"kind":"tool","record":{"tool_id":"a.b.c%d","of":%d}}`, i%10, i))
@@ -115,8 +113,7 @@ func TestPutRecordsLastOneWins(t *testing.T) {
 
 func TestPutRecordsStrict(t *testing.T) {
 	t.Parallel()
-	server, conn, c := serve(t)
-	serveResolve(t, server)
+	conn, c := serveSearchable(t)
 	acme := "acme"
 	req := records(`{"kind":"tool","record":{"tool_id":"a.b.c","purpos":"p"}}`,
 		`{"kind":"tool","record":{"tool_id":"a.b.d"}}`)
@@ -137,8 +134,7 @@ func TestPutRecordsStrict(t *testing.T) {
 // TestPutRecordsAuthorizesEach sends records of several tenants with the identity of one.
 func TestPutRecordsAuthorizesEach(t *testing.T) {
 	t.Parallel()
-	server, conn, _ := serve(t)
-	serveResolve(t, server)
+	conn, _ := serveSearchable(t)
 	req := records(`{"kind":"tool","record":{"tool_id":"a.b.own"}}`,
 		`{"kind":"tool","record":{"tool_id":"a.b.c","tenant_id":"other"}}`,
 		`{"kind":"tool","tenant_id":"other","record":{"tool_id":"a.b.c"}}`,

@@ -18,13 +18,11 @@ import (
 )
 
 // serveLimited starts a registration worker with the quota most for each tenant.
-func serveLimited(t *testing.T, conn *bus.Conn, most quota.Amount) {
+func serveLimited(t testing.TB, conn *bus.Conn, most quota.Amount) *catalog.Catalog {
 	t.Helper()
-	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := setupCatalog(t, conn)
 	serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: register.ConfirmVisible(conn, c)}, most)
+	return c
 }
 
 // tool registers a tool of the tenant; empty: the global scope.

@@ -16,8 +16,7 @@ import (
 // TestDeletionOfReferencedRecords deletes a record with and without referrers, in both forms of the request.
 func TestDeletionOfReferencedRecords(t *testing.T) {
 	t.Parallel()
-	server, conn, _ := serve(t)
-	serveResolve(t, server)
+	conn, _ := serveSearchable(t)
 	put := func(kind, tenant, id, fields string) {
 		t.Helper()
 		record := schemas.PutRecord{Kind: kind, ID: id, TenantID: schemas.Optional(tenant), Record: []byte(fields)}
@@ -96,8 +95,7 @@ func TestDeletionOfReferencedRecords(t *testing.T) {
 // TestDeletionNamesAtMost20Referrers deletes a tool of 30 skills.
 func TestDeletionNamesAtMost20Referrers(t *testing.T) {
 	t.Parallel()
-	server, conn, _ := serve(t)
-	serveResolve(t, server)
+	conn, _ := serveSearchable(t)
 	records := schemas.PutRecords{Records: []jsontext.Value{[]byte(`{"kind":"tool","record":{"tool_id":"p.s.t"}}`)}}
 	for i := range 30 {
 		records.Records = append(records.Records,

@@ -32,12 +32,24 @@ import (
 func serve(t testing.TB) (*natsserver.Server, *bus.Conn, *catalog.Catalog) {
 	t.Helper()
 	server, conn := bustest.Start(t)
+	return server, conn, serveLimited(t, conn, quota.Amount{})
+}
+
+// serveSearchable is serve with a resolve worker.
+func serveSearchable(t testing.TB) (*bus.Conn, *catalog.Catalog) {
+	t.Helper()
+	server, conn, c := serve(t)
+	serveResolve(t, server)
+	return conn, c
+}
+
+func setupCatalog(t testing.TB, conn *bus.Conn) *catalog.Catalog {
+	t.Helper()
 	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: register.ConfirmVisible(conn, c)}, quota.Amount{})
-	return server, conn, c
+	return c
 }
 
 // serveCatalog answers the registration endpoints with a quota for each tenant.
@@ -71,10 +83,6 @@ func serveCatalog(t testing.TB, conn *bus.Conn, deps register.Deps, most quota.A
 func serveResolve(t testing.TB, server *natsserver.Server) {
 	t.Helper()
 	conn := bustest.Dial(t, server)
-	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
 	embedder, err := embed.Open(t.Context(), "lexical:")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +94,9 @@ func serveResolve(t testing.TB, server *natsserver.Server) {
 	log := slog.New(slog.DiscardHandler)
 	uses := usage.Start(conn.JetStream())
 	t.Cleanup(uses.Close)
-	r, err := resolve.Open(t.Context(), resolve.Deps{Catalog: c, Index: ix, Usage: uses, Feed: true, Log: log})
+	r, err := resolve.Open(t.Context(), resolve.Deps{
+		Catalog: setupCatalog(t, conn), Index: ix, Usage: uses, Feed: true, Log: log,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,8 +286,7 @@ func TestInvalidRegistration(t *testing.T) {
 
 func TestUnregister(t *testing.T) {
 	t.Parallel()
-	server, conn, _ := serve(t)
-	serveResolve(t, server)
+	conn, _ := serveSearchable(t)
 	put := func(purpose string) {
 		t.Helper()
 		body := `{"record":{"skill_id":"net.audit","purpose":"` + purpose + `"}}`
@@ -311,8 +320,7 @@ func TestUnregister(t *testing.T) {
 
 func TestRegisterIsSearchable(t *testing.T) {
 	t.Parallel()
-	server, conn, _ := serve(t)
-	serveResolve(t, server)
+	conn, _ := serveSearchable(t)
 	for _, purpose := range []string{"water the plants", "feed the cat", "water the plants"} {
 		body := `{"record":{"skill_id":"home.chore","purpose":"` + purpose + `"}}`
 		reply, err := bus.RegisterSkill.Forward(t.Context(), conn, []byte(body))

@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"cairn/bus"
-	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
@@ -24,8 +23,7 @@ import (
 // reply: with the same Nats-Msg-Id. The catalog contains each write once.
 func TestRepeatedRequests(t *testing.T) {
 	t.Parallel()
-	server, conn, c := serve(t)
-	serveResolve(t, server)
+	conn, c := serveSearchable(t)
 	send := func(subject, id, body string) (revision uint64, data []byte) {
 		t.Helper()
 		msg := &nats.Msg{Subject: subject, Data: []byte(body), Header: nats.Header{jetstream.MsgIDHeader: {id}}}
@@ -109,12 +107,9 @@ func TestRetryOfStoredWrite(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			conn := bustest.Open(t)
-			c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
 			visible := func(context.Context, uint64) error { return nil }
-			serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: visible}, quota.Amount{Count: row.limit})
+			serveCatalog(t, conn, register.Deps{Catalog: setupCatalog(t, conn), WaitVisible: visible},
+				quota.Amount{Count: row.limit})
 			registerReference(t, conn)
 			send := func(id, body string) string {
 				msg := &nats.Msg{Subject: row.subject, Data: []byte(body), Header: nats.Header{jetstream.MsgIDHeader: {id}}}

@@ -12,7 +12,6 @@ import (
 	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/schemas"
-	"cairn/services/internal/catalog"
 	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
 	"cairn/services/internal/projection"
@@ -25,10 +24,7 @@ import (
 func serveUnavailable(t testing.TB) *bus.Conn {
 	t.Helper()
 	conn := bustest.Open(t)
-	c, err := catalog.Setup(t.Context(), conn.JetStream(), bucket.Replication{Replicas: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := setupCatalog(t, conn)
 	embedder, err := embed.Open(t.Context(), "lexical:")
 	if err != nil {
 		t.Fatal(err)
