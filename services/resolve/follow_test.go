@@ -176,11 +176,7 @@ func (f *faulty) Embed(ctx context.Context, p embed.Purpose, texts []string) ([]
 
 func newFaulty(t testing.TB) *faulty {
 	t.Helper()
-	e, err := embed.Open(t.Context(), "lexical:")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &faulty{Embedder: e}
+	return &faulty{Embedder: openEmbedder(t, "lexical:")}
 }
 
 func TestEmbedderUnavailable(t *testing.T) {

@@ -59,25 +59,39 @@ func openCatalog(t testing.TB, conn *bus.Conn) *catalog.Catalog {
 // serve starts a resolve worker on a separate connection.
 func (w *world) serve() {
 	w.t.Helper()
-	embedder, err := embed.Open(w.t.Context(), "lexical:")
+	w.serveWith(openEmbedder(w.t, "lexical:"))
+}
+
+func openEmbedder(t testing.TB, url string) embed.Embedder {
+	t.Helper()
+	e, err := embed.Open(t.Context(), url)
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
-	w.serveWith(embedder)
+	return e
 }
 
 func (w *world) serveWith(e embed.Embedder) {
 	w.t.Helper()
-	ix, err := index.Open("embedded:", e, "")
+	w.start(openIndex(w.t, "embedded:", e), true)
+}
+
+func openIndex(t testing.TB, url string, e embed.Embedder) index.Index {
+	t.Helper()
+	ix, err := index.Open(url, e, "")
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
-	w.start(ix, true)
+	return ix
 }
 
 func (w *world) start(ix index.Index, feed bool) {
 	w.t.Helper()
-	conn := bustest.Dial(w.t, w.server)
+	w.startOn(bustest.Dial(w.t, w.server), ix, feed)
+}
+
+func (w *world) startOn(conn *bus.Conn, ix index.Index, feed bool) {
+	w.t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	uses := usage.Start(conn.JetStream())
 	w.t.Cleanup(uses.Close)

@@ -404,10 +404,7 @@ func TestReadYourWrites(t *testing.T) {
 func TestSharedIndex(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	ix, err := index.Open("embedded:", newFaulty(t), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ix := openIndex(t, "embedded:", openEmbedder(t, "lexical:"))
 	w.start(ix, false)
 	library(w)
 	if _, err := w.search("", "audit virtual networks"); !errors.Is(err, schemas.ErrSkillNotFound) {

@@ -13,7 +13,6 @@ import (
 
 	"cairn/bus"
 	"cairn/schemas"
-	"cairn/services/internal/embed"
 	"cairn/services/internal/index"
 	"cairn/test/wait"
 )
@@ -21,20 +20,7 @@ import (
 // without starts a worker with an unavailable shared index.
 func (w *world) without() {
 	w.t.Helper()
-	w.start(openIndex(w.t, "http://127.0.0.1:1"), false)
-}
-
-func openIndex(t testing.TB, url string) index.Index {
-	t.Helper()
-	e, err := embed.Open(t.Context(), "lexical:")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ix, err := index.Open(url, e, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ix
+	w.start(openIndex(w.t, "http://127.0.0.1:1", openEmbedder(w.t, "lexical:")), false)
 }
 
 func TestIndexUnavailable(t *testing.T) {
@@ -117,7 +103,7 @@ func TestHangingIndex(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	library(w)
-	w.start(hanging{openIndex(t, "embedded:")}, false)
+	w.start(hanging{openIndex(t, "embedded:", openEmbedder(t, "lexical:"))}, false)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	a, err := bus.ResolveSkill.Call(ctx, w.conn, schemas.SkillQuery{Query: "audit virtual networks"})
@@ -149,7 +135,7 @@ func TestLocalIndexFirstSearch(t *testing.T) {
 // staleIndex returns an index with equal documents of outdated skills and agents.
 func staleIndex(t testing.TB, keys ...string) index.Index {
 	t.Helper()
-	ix := openIndex(t, "embedded:")
+	ix := openIndex(t, "embedded:", openEmbedder(t, "lexical:"))
 	var changes []index.Change
 	for i, k := range keys {
 		parts := strings.Split(k, "/")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,14 +14,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cairn/bus"
-	"cairn/bus/bucket"
 	"cairn/bus/bustest"
 	"cairn/bus/natsserver"
 	"cairn/schemas"
 	"cairn/services/internal/catalog"
-	"cairn/services/internal/embed"
-	"cairn/services/internal/index"
-	"cairn/services/internal/usage"
 	"cairn/services/resolve"
 	"cairn/test/wait"
 )
@@ -45,15 +40,9 @@ func TestServerProcess(t *testing.T) {
 	_, _ = io.Copy(io.Discard, os.Stdin) // ends with the test
 }
 
-// memoryTest is a resolve worker without the NATS server, which is another process.
-type memoryTest struct {
-	t       testing.TB
-	conn    *bus.Conn
-	catalog *catalog.Catalog
-}
-
-// newMemoryTest starts a worker with the embedding model. The test is not parallel: it measures the heap.
-func newMemoryTest(t testing.TB, model string) memoryTest {
+// newMemoryTest starts a resolve worker with the embedding model, and the NATS server as another process. The test is
+// not parallel: it measures the heap.
+func newMemoryTest(t testing.TB, model string) *world {
 	t.Helper()
 	address := bustest.FreeAddress(t)
 	process := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServerProcess$") // #nosec G204 -- this test
@@ -76,36 +65,15 @@ func newMemoryTest(t testing.TB, model string) memoryTest {
 	if err := conn.WaitConnected(ctx); err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalog.Setup(ctx, conn.JetStream(), bucket.Replication{Replicas: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	uses := usage.Start(conn.JetStream())
-	t.Cleanup(uses.Close)
-	log := slog.New(slog.DiscardHandler)
-	e, err := embed.Open(t.Context(), model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ix, err := index.Open("embedded:", e, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	worker, err := resolve.Open(t.Context(), resolve.Deps{Catalog: c, Index: ix, Usage: uses, Feed: true, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(worker.Close)
-	if err := resolve.Serve(bustest.Service(t, conn, "resolve"), worker); err != nil {
-		t.Fatal(err)
-	}
-	return memoryTest{t, conn, c}
+	w := &world{t: t, conn: conn, catalog: openCatalog(t, conn)}
+	w.startOn(conn, openIndex(t, "embedded:", openEmbedder(t, model)), true)
+	return w
 }
 
 // write calls write for each key, and returns when a search includes the last change.
-func (m memoryTest) write(keys []catalog.Key, write func(context.Context, catalog.Key) (uint64, error)) {
-	m.t.Helper()
-	writers, ctx := errgroup.WithContext(m.t.Context())
+func (w *world) write(keys []catalog.Key, write func(context.Context, catalog.Key) (uint64, error)) {
+	w.t.Helper()
+	writers, ctx := errgroup.WithContext(w.t.Context())
 	writers.SetLimit(64)
 	for _, key := range keys {
 		writers.Go(func() error {
@@ -114,15 +82,15 @@ func (m memoryTest) write(keys []catalog.Key, write func(context.Context, catalo
 		})
 	}
 	if err := writers.Wait(); err != nil {
-		m.t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	last, err := m.catalog.Revision(m.t.Context())
+	last, err := w.catalog.Revision(w.t.Context())
 	if err != nil {
-		m.t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	token := schemas.ConsistencyToken{Revision: last}
-	wait.Until(m.t, "a search of the global scope includes the last change", func() bool {
-		_, err := bus.ResolveSkill.Call(bus.WithTokens(m.t.Context(), token), m.conn, schemas.SkillQuery{Query: "a"})
+	wait.Until(w.t, "a search of the global scope includes the last change", func() bool {
+		_, err := bus.ResolveSkill.Call(bus.WithTokens(w.t.Context(), token), w.conn, schemas.SkillQuery{Query: "a"})
 		return errors.Is(err, schemas.ErrSkillNotFound)
 	})
 }
@@ -195,8 +163,8 @@ func distinct(n int, id string) string {
 
 // memoryRatio registers n records of the kind, replaces them, and returns the memory that they take for each byte that
 // quotas count.
-func (m memoryTest) memoryRatio(kind string, n int, record func(id string) string) float64 {
-	m.t.Helper()
+func (w *world) memoryRatio(kind string, n int, record func(id string) string) float64 {
+	w.t.Helper()
 	empty := resolve.Heap()
 	keys := make([]catalog.Key, n)
 	for i := range keys {
@@ -205,10 +173,10 @@ func (m memoryTest) memoryRatio(kind string, n int, record func(id string) strin
 	var size atomic.Int64
 	for _, version := range []string{"1", "2"} {
 		size.Store(0)
-		m.write(keys, func(ctx context.Context, key catalog.Key) (uint64, error) {
+		w.write(keys, func(ctx context.Context, key catalog.Key) (uint64, error) {
 			encoded := []byte(record(version + strings.TrimPrefix(key.ID, "a.")))
 			size.Add(catalog.SizeOf(key, encoded))
-			return m.catalog.Put(ctx, key, encoded)
+			return w.catalog.Put(ctx, key, encoded)
 		})
 	}
 	return float64(resolve.Heap()-empty) / float64(size.Load())
