@@ -112,17 +112,7 @@ func TestReplicatedTags(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		winners := 0
-		for i, err := range outcomes {
-			if err == nil {
-				winners++
-			} else if !errors.Is(err, schemas.ErrTagExists) {
-				t.Errorf("write %d of %s: %v", i, id, err)
-			}
-		}
-		if winners != 1 {
-			t.Errorf("%s was written %d times, want once", id, winners)
-		}
+		checkOneWritten(t, id, outcomes)
 		if err := (client{t, conns[0]}).delete(id); err != nil {
 			t.Errorf("delete %s: %v", id, err)
 		}

@@ -174,17 +174,23 @@ func TestConcurrentWrites(t *testing.T) {
 			wg.Go(func() { outcomes[i] = client{t, conn}.write(id, fmt.Sprint(i)) })
 		}
 		wg.Wait()
-		winners := 0
-		for i, err := range outcomes {
-			if err == nil {
-				winners++
-			} else if !errors.Is(err, schemas.ErrTagExists) {
-				t.Errorf("%s: write %d: got %v, want %v", id, i, err, schemas.ErrTagExists)
-			}
+		checkOneWritten(t, id, outcomes)
+	}
+}
+
+// checkOneWritten checks the outcomes of concurrent writes of a tag.
+func checkOneWritten(t *testing.T, id string, outcomes []error) {
+	t.Helper()
+	winners := 0
+	for i, err := range outcomes {
+		if err == nil {
+			winners++
+		} else if !errors.Is(err, schemas.ErrTagExists) {
+			t.Errorf("%s: write %d: got %v, want %v", id, i, err, schemas.ErrTagExists)
 		}
-		if winners != 1 {
-			t.Errorf("%s: %d writes succeeded, want 1", id, winners)
-		}
+	}
+	if winners != 1 {
+		t.Errorf("%s: %d writes succeeded, want 1", id, winners)
 	}
 }
 
