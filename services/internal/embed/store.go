@@ -1,8 +1,8 @@
 package embed
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"cairn/bus/bucket"
 	"cairn/services/internal/breaker"
@@ -34,9 +35,8 @@ var getTimeouts = [2]time.Duration{Document: 2 * time.Second, Query: 250 * time.
 // Cache stores vectors in a JetStream KV bucket, shared by all processes. It may be
 // used concurrently and needs no closing.
 type Cache struct {
-	nc         *nats.Conn
-	getSubject string // the subject of direct gets
-	breaker    *breaker.Breaker
+	js      jetstream.JetStream
+	breaker *breaker.Breaker
 }
 
 // Setup creates the bucket, or upgrades one that exists, with the replication. It deletes one of an earlier
@@ -56,15 +56,7 @@ func OpenCache(ctx context.Context, js jetstream.JetStream) (*Cache, error) {
 	if _, err := js.Stream(ctx, stream); err != nil {
 		return nil, fmt.Errorf("open stream %s: %w", stream, err)
 	}
-	prefix := js.Options().APIPrefix
-	if prefix == "" {
-		prefix = jetstream.DefaultAPIPrefix
-	}
-	return &Cache{
-		nc:         js.Conn(),
-		getSubject: strings.TrimSuffix(prefix, ".") + ".DIRECT.GET." + stream,
-		breaker:    newBreaker(),
-	}, nil
+	return &Cache{js, newBreaker()}, nil
 }
 
 // configure configures the bucket as a cache: it discards the oldest vectors instead of
@@ -83,13 +75,13 @@ func (c *Cache) put(purpose Purpose, key string, data []byte) {
 	if purpose == Query {
 		msg.Header.Set(jetstream.MsgTTLHeader, queryTTL)
 	}
-	_ = c.nc.PublishMsg(msg)
+	_ = c.js.Conn().PublishMsg(msg)
 }
 
 // get returns the entries found; none when the server fails.
 func (c *Cache) get(ctx context.Context, purpose Purpose, keys []string) map[string][]byte {
 	entries := map[string][]byte{}
-	if !c.nc.IsConnected() {
+	if !c.js.Conn().IsConnected() {
 		return entries
 	}
 	for some := range slices.Chunk(keys, maxGet) {
@@ -105,39 +97,15 @@ func (c *Cache) get(ctx context.Context, purpose Purpose, keys []string) map[str
 	return entries
 }
 
-// fetch gets the last messages of many subjects in one batch (ADR-31). The replies of
-// jetstreamext.GetLastMsgsFor are below the inbox of the connection's requests too, so the
-// server would send each vector twice.
+// fetch gets the last messages of many subjects in one batch (ADR-31).
 func (c *Cache) fetch(ctx context.Context, keys []string, entries map[string][]byte) error {
 	lastBySubject := make([]string, len(keys))
 	for i, key := range keys {
 		lastBySubject[i] = subjects + key
 	}
-	request, err := json.Marshal(map[string]any{"multi_last": lastBySubject})
-	if err != nil {
-		return err
+	list, err := bucket.Collect(jetstreamext.GetLastMsgsFor(ctx, c.js, stream, lastBySubject))
+	for _, msg := range list {
+		entries[strings.TrimPrefix(msg.Subject, subjects)] = msg.Data
 	}
-	inbox := c.nc.NewInbox()
-	sub, err := c.nc.SubscribeSync(inbox)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
-	if err := c.nc.PublishRequest(c.getSubject, inbox, request); err != nil {
-		return err
-	}
-	for {
-		msg, err := sub.NextMsgWithContext(ctx)
-		if err != nil {
-			return err
-		}
-		switch status := msg.Header.Get("Status"); status {
-		case "":
-			entries[strings.TrimPrefix(msg.Header.Get(jetstream.SubjectHeader), subjects)] = msg.Data
-		case "204", "404": // end of batch; not found
-			return nil
-		default:
-			return fmt.Errorf("get vectors: %s %s", status, msg.Header.Get("Description"))
-		}
-	}
+	return cmp.Or(err, ctx.Err()) // Collect returns no error when ctx has ended
 }
