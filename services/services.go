@@ -388,7 +388,7 @@ func (w *wiring) openIndex(ctx context.Context, e embed.Embedder) (index.Index, 
 	if err != nil {
 		return nil, err
 	}
-	w.onStop(func() { _ = ix.Close() }) // the index is a projection: no data is lost
+	w.onStop(ix.Close)
 	return ix, nil
 }
 

@@ -100,12 +100,8 @@ func serveResolve(t testing.TB, server *natsserver.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		r.Close()
-		if err := ix.Close(); err != nil {
-			t.Errorf("close the index: %v", err)
-		}
-	})
+	t.Cleanup(ix.Close)
+	t.Cleanup(r.Close)
 	if err := resolve.Serve(bustest.Service(t, conn, "resolve"), r); err != nil {
 		t.Fatal(err)
 	}

@@ -42,12 +42,8 @@ func serveUnavailable(t testing.TB) *bus.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		p.Close()
-		if err := ix.Close(); err != nil {
-			t.Errorf("close the index: %v", err)
-		}
-	})
+	t.Cleanup(ix.Close)
+	t.Cleanup(p.Close)
 	serveCatalog(t, conn, register.Deps{Catalog: c, WaitVisible: p.WaitVisible, Projector: p}, quota.Amount{})
 	return conn
 }

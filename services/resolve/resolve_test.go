@@ -107,12 +107,8 @@ func (w *world) startOn(conn *bus.Conn, ix index.Index, feed bool) {
 		w.t.Fatal(err)
 	}
 	w.worker = r
-	w.t.Cleanup(func() {
-		r.Close()
-		if err := ix.Close(); err != nil {
-			w.t.Errorf("close the index: %v", err)
-		}
-	})
+	w.t.Cleanup(ix.Close)
+	w.t.Cleanup(r.Close)
 	if err := resolve.Serve(bustest.Service(w.t, conn, "resolve"), r); err != nil {
 		w.t.Fatal(err)
 	}

@@ -69,10 +69,7 @@ func openElastic(address string, e embed.Embedder, log string) (*elastic, error)
 	return &elastic{settings: s, embedder: e, client: c}, nil
 }
 
-func (e *elastic) Close() error {
-	e.client.close()
-	return nil
-}
+func (e *elastic) Close() { e.client.transport.CloseIdleConnections() }
 
 // space returns the embedder's vector space. It embeds a text when the server has
 // not reported the dimensions yet.

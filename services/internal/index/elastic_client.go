@@ -109,5 +109,3 @@ func down(err error) bool {
 	var status *statusError
 	return !errors.As(err, &status) || status.code >= http.StatusInternalServerError
 }
-
-func (c *elasticClient) close() { c.transport.CloseIdleConnections() }

@@ -122,7 +122,7 @@ func TestRealNewCatalog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = ix.Close() })
+		t.Cleanup(ix.Close)
 		return ix.(index.Migrator)
 	}
 	change := index.Change{Document: index.Document{Kind: "skill", ID: "s", Title: "brew coffee"}, Revision: 9}

@@ -45,7 +45,7 @@ func (vectorless) Space() embed.Space { return embed.Space{} }
 
 func (vectorless) Check(context.Context) error { return nil }
 
-func (e *embedded) Close() error { return nil }
+func (e *embedded) Close() {}
 
 func (e *embedded) Apply(ctx context.Context, changes []Change) error {
 	for len(changes) > 0 {

@@ -47,11 +47,7 @@ func openURL(t testing.TB, url string, e embed.Embedder) index.Index {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := ix.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	t.Cleanup(ix.Close)
 	return ix
 }
 

@@ -42,7 +42,7 @@ type Index interface {
 	// A search by Vector without vectors returns [ErrNoVectors].
 	Search(ctx context.Context, q Query) (Result, error)
 	// Close releases the index's resources.
-	Close() error
+	Close()
 }
 
 // Document is the indexed part of a record.

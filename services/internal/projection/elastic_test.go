@@ -88,7 +88,7 @@ func openReal(w *world) index.Migrator {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { _ = ix.Close() })
+	w.t.Cleanup(ix.Close)
 	return ix.(index.Migrator)
 }
 

@@ -122,7 +122,7 @@ func (s *server) Search(ctx context.Context, q index.Query) (index.Result, error
 	return s.ix.Search(ctx, q)
 }
 
-func (s *server) Close() error { return nil }
+func (s *server) Close() {}
 
 func (s *server) Generation(ctx context.Context) (string, error) {
 	if err := s.handle(ctx, nil); err != nil {
