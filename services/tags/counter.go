@@ -101,7 +101,7 @@ func (c *counter) scan(ctx context.Context, s jetstream.Stream) error {
 		return err
 	}
 	defer bucket.Release(s, consumer)
-	return receiveAll(ctx, consumer, 0, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
+	return bucket.ReceiveAll(ctx, consumer, 0, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 		if meta.Sequence.Stream <= c.scanned {
 			c.count(msg, meta)
 		}

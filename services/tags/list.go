@@ -1,8 +1,6 @@
 package tags
 
 import (
-	"context"
-	"errors"
 	"strconv"
 	"time"
 
@@ -13,54 +11,8 @@ import (
 	"cairn/schemas"
 )
 
-const (
-	// maxLists is the number of lists of a worker in progress, divided among tenants. Each has a consumer.
-	maxLists = 16
-	// endInterval is the time without a message after which receiveAll checks whether it has reached the end.
-	endInterval = time.Second
-	// receiveTimeout bounds the wait for the next message: a server that starts, or is busy, may pause.
-	receiveTimeout = 30 * time.Second
-	// defaultPull is the number of messages that a consumer requests at a time.
-	defaultPull = 500
-)
-
-// receiveAll calls take with the messages of the consumer until it returns false or there are no more. It requests
-// pull messages at a time; 0: defaultPull.
-func receiveAll(ctx context.Context, consumer jetstream.Consumer, pull int,
-	take func(jetstream.Msg, *jetstream.MsgMetadata) bool) error {
-	if consumer.CachedInfo().NumPending == 0 {
-		return nil
-	}
-	if pull == 0 {
-		pull = defaultPull
-	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(pull))
-	if err != nil {
-		return err
-	}
-	defer messages.Stop()
-	received := time.Now()
-	for {
-		msg, err := messages.Next(jetstream.NextMaxWait(endInterval))
-		if errors.Is(err, nats.ErrTimeout) && time.Since(received) < receiveTimeout && ctx.Err() == nil {
-			if info, err := consumer.Info(ctx); err == nil && info.NumPending == 0 {
-				return nil // the last tags have expired or were deleted meanwhile
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		received = time.Now()
-		meta, err := msg.Metadata()
-		if err != nil {
-			return err
-		}
-		if !take(msg, meta) || meta.NumPending == 0 {
-			return nil
-		}
-	}
-}
+// maxLists is the number of lists of a worker in progress, divided among tenants. Each has a consumer.
+const maxLists = 16
 
 // header is what the headers of a message say about a tag.
 type header struct {

@@ -211,7 +211,7 @@ func (s *Store) list(ctx context.Context, q schemas.TagQuery) (list schemas.TagL
 	}
 	defer bucket.Release(s.stream, consumer)
 	list.Tags = []schemas.TagSummary{}
-	err = receiveAll(ctx, consumer, limit, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
+	err = bucket.ReceiveAll(ctx, consumer, limit, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 		if summary, ok := summarize(msg, meta); ok {
 			list.Tags = append(list.Tags, summary)
 		}

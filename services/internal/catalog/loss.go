@@ -44,27 +44,14 @@ func newestOf(ctx context.Context, js jetstream.JetStream, s jetstream.Stream,
 	}
 	defer bucket.Release(s, consumer)
 	newest := map[string]Change{}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return nil, err
-	}
-	defer messages.Stop()
-	for pending := consumer.CachedInfo().NumPending; pending > 0; {
-		msg, err := messages.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			return nil, err
-		}
-		meta, err := msg.Metadata()
-		if err != nil {
-			return nil, err
-		}
+	err = bucket.ReceiveAll(ctx, consumer, 0, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 		if key, err := parseKey(strings.TrimPrefix(msg.Subject(), subjects)); err == nil {
 			newest[msg.Subject()] = Change{
 				Key: key, Revision: meta.Sequence.Stream, Stored: meta.Timestamp, Removed: bucket.Removes(msg.Headers()),
 				Replaces: msg.Headers().Get(headerReplaces) != "", origin: origin(msg.Headers().Get(headerOrigin)),
 			}
 		}
-		pending = meta.NumPending
-	}
-	return newest, nil
+		return true
+	})
+	return newest, err
 }

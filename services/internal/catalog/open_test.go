@@ -77,7 +77,7 @@ func open(t testing.TB) (*catalog.Catalog, jetstream.JetStream) {
 	return c, js
 }
 
-// soon returns a context with the deadline of a test step.
+// testContext returns a context with the deadline of a test step.
 func testContext(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), wait.Timeout)
