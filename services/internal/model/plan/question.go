@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -333,8 +334,8 @@ func (q *Question) score(a *Array) (score float64) {
 			}
 		}
 	}
-	for _, weight := range covered {
-		score += weight
+	for _, i := range slices.Sorted(maps.Keys(covered)) { // sums depend on their order
+		score += covered[i]
 	}
 	return score
 }
