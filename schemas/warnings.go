@@ -66,12 +66,7 @@ func misspelt(t reflect.Type, object jsontext.Value, path string) (warnings []Fi
 		return nil, err
 	}
 	names := namesOf(t)
-	var absent []absentField
-	for _, name := range names {
-		if members[name] == nil {
-			absent = append(absent, absentField{name, stem(name)})
-		}
-	}
+	absent := absentFields(names, members)
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if len(warnings) == maxFieldErrors {
 			return warnings, nil
@@ -109,6 +104,15 @@ func misspelt(t reflect.Type, object jsontext.Value, path string) (warnings []Fi
 
 // absentField is an interpreted field that an object lacks, with its stem.
 type absentField struct{ name, stem string }
+
+func absentFields(names []string, members map[string]jsontext.Value) (absent []absentField) {
+	for _, name := range names {
+		if members[name] == nil {
+			absent = append(absent, absentField{name, stem(name)})
+		}
+	}
+	return absent
+}
 
 // resembling returns the name of the first field that resembles the name; empty: none does.
 func resembling(absent []absentField, name string) string {

@@ -19,6 +19,7 @@ func Link(t testing.TB, target string) (address string, cut, heal func()) {
 // Direction is a direction of a [Proxy].
 type Direction int
 
+// Directions of a [Proxy].
 const (
 	Forward  Direction = iota // from the client that dials to the target
 	Backward                  // from the target

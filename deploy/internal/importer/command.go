@@ -87,7 +87,9 @@ func (c *command) explain(ctx context.Context, err error) error {
 	case line != "" && !strings.Contains(line, `"jsonrpc"`):
 		return flags.Usage(fmt.Errorf("the command prints %.200q to stdout: expected messages of the protocol only; "+
 			"a server logs to stderr", line))
-	case line == "" && ctx.Err() == nil:
+	case ctx.Err() != nil:
+		return ctx.Err() // err may be the end of the command that it has killed
+	case line == "":
 		return flags.Usage(fmt.Errorf("the command ended before it answered (%s): expected an MCP server",
 			c.cmd.ProcessState))
 	}

@@ -87,7 +87,7 @@ func description(s schemas.Skill) string {
 	return b.String()
 }
 
-// parse returns the distinct queries of an answer that are not in known. Text around the
+// parse returns the distinct queries of an answer that are not in ownQueries. Text around the
 // JSON array, such as a Markdown fence, is ignored.
 func parse(answer string, ownQueries []string) ([]string, error) {
 	first, last := strings.IndexByte(answer, '['), strings.LastIndexByte(answer, ']')
