@@ -286,7 +286,10 @@ func (c *Client) PutAlias(ctx context.Context, p schemas.PutAlias) (stored schem
 // DeleteAlias deletes an alias; it succeeds if there is none.
 func (c *Client) DeleteAlias(ctx context.Context, key schemas.AliasKey) error {
 	path, err := target(aliasPath(key), &key, schemas.ErrInvalidRegistration, "kind", "id", "name")
-	return c.delete(ctx, path, err)
+	if err == nil {
+		_, err = c.call(ctx, deletion(path), nil, nil)
+	}
+	return err
 }
 
 // SearchSkills returns the skills that match q.Query, best first, or
@@ -342,13 +345,8 @@ func (c *Client) Tag(ctx context.Context, key schemas.TagKey) (schemas.Tag, erro
 // DeleteTag deletes the tag of a request; it succeeds if there is none.
 func (c *Client) DeleteTag(ctx context.Context, key schemas.TagKey) error {
 	path, err := target(tagPath(key), &key, schemas.ErrMalformed, "request_id")
-	return c.delete(ctx, path, err)
-}
-
-// delete deletes what is at the path of target, unless it has returned an error.
-func (c *Client) delete(ctx context.Context, path string, err error) error {
 	if err == nil {
-		_, err = c.call(ctx, request{method: http.MethodDelete, path: path, idempotent: true}, nil, nil)
+		_, err = c.call(ctx, deletion(path), nil, nil)
 	}
 	return err
 }
@@ -401,7 +399,8 @@ func (c *Client) Follow(ctx context.Context, run, after string) (*Run, error) {
 
 // CancelRun cancels a run; it succeeds if the run has ended.
 func (c *Client) CancelRun(ctx context.Context, run string) error {
-	return c.delete(ctx, runPath(run), nil)
+	_, err := c.call(ctx, deletion(runPath(run)), nil, nil)
+	return err
 }
 
 // Runs returns the runs of the credential's tenants, the latest first, of all pages from q.Cursor on: those in

@@ -33,6 +33,11 @@ func get(path string) request {
 	return request{method: http.MethodGet, path: path, read: true, idempotent: true}
 }
 
+// deletion returns an unconditional deletion of the resource at the path.
+func deletion(path string) request {
+	return request{method: http.MethodDelete, path: path, idempotent: true}
+}
+
 type messageKey struct{}
 
 // WithMessage returns ctx for writes with the message, one line of at most schemas.MaxMessage bytes, which the history
