@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -104,7 +105,7 @@ func (f *folder) name(d skillDir) string {
 
 // find returns the directories of skills, in lexical order.
 func (f *folder) find(ctx context.Context) (list []skillDir, err error) {
-	err = fs.WalkDir(f.root.FS(), ".", func(dir string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(f, ".", func(dir string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return cmp.Or(err, f.count(ctx))
 		}
@@ -132,6 +133,27 @@ func (f *folder) count(ctx context.Context) error {
 }
 
 var errTooManyFiles = flags.Usage(fmt.Errorf("expected at most %d files and directories", maxFiles))
+
+// Open implements fs.FS.
+func (f *folder) Open(name string) (fs.File, error) { return f.root.FS().Open(name) }
+
+// ReadDir implements fs.ReadDirFS. It does not read a directory beyond the limit.
+func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
+	dir, err := f.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }() // opened for reading only
+	list, err := dir.ReadDir(maxFiles + 1)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, err
+	case len(list) > maxFiles:
+		return nil, errTooManyFiles
+	}
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return list, nil
+}
 
 func hidden(file string) bool { return file != "." && strings.HasPrefix(path.Base(file), ".") }
 
@@ -261,7 +283,7 @@ type skillFile struct {
 
 // files returns the files of a skill other than its SKILL.md and the package that export has written.
 func (f *folder) files(ctx context.Context, d skillDir) (list []skillFile, err error) {
-	err = fs.WalkDir(f.root.FS(), d.path, func(file string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(f, d.path, func(file string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = f.count(ctx)
 		}
