@@ -75,6 +75,7 @@ func TestKeyCommands(t *testing.T) {
 		"--role: expected one of":              {"create", "--tenant", "a"},
 		"tenants[0]":                           {"create", "--tenant", "a b", "--role", "reader"},
 		"role: expected one of":                {"create", "--tenant", "a", "--role", "king"},
+		"or never, got \"36501d\"":             {"create", "--tenant", "a", "--role", "reader", "--expires", "36501d"},
 		"expected a duration such as 90d":      {"create", "--tenant", "a", "--role", "reader", "--expires", "-1d"},
 		"one line":                             {"create", "--tenant", "acme", "--role", "reader", "--note", "a\nb"},
 		"no such key: nobody":                  {"revoke", "nobody"},

@@ -138,12 +138,14 @@ func expiry(k keys.Key) string {
 	return "expires " + k.Expires.Format(time.DateTime) + " UTC"
 }
 
+const maxLifetime = 36_500 * 24 * time.Hour
+
 // setExpires sets the lifetime of the key; 0: it does not expire.
 func (k *keyCreate) setExpires(text string) (err error) {
 	if k.expires = 0; text == "never" {
 		return nil
 	}
-	if k.expires, err = flags.Duration(text); err != nil || k.expires <= 0 {
+	if k.expires, err = flags.Duration(text); err != nil || k.expires <= 0 || k.expires > maxLifetime {
 		return fmt.Errorf("expected a duration such as 90d or 12h, or never, got %q", text)
 	}
 	return nil
