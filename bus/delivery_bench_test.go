@@ -82,10 +82,10 @@ func (d *deliveries) received(b *testing.B, data []byte) {
 
 func (d *deliveries) core(b *testing.B) {
 	server := bustest.Listen(b)
-	client := bustest.Remote(b, server.URL())
+	client := bustest.DialURL(b, server.URL())
 	setupReplay(b, client)
 	started := make(chan int, d.streams)
-	service := bustest.Slots(b, bustest.Remote(b, server.URL()), "analyze", 4*d.streams)
+	service := bustest.ServiceWithSlots(b, bustest.DialURL(b, server.URL()), "analyze", 4*d.streams)
 	for i := range d.streams {
 		started <- i
 	}
@@ -117,7 +117,7 @@ func (d *deliveries) core(b *testing.B) {
 
 func (d *deliveries) jetStream(b *testing.B) {
 	server := bustest.Listen(b)
-	client, worker := bustest.Remote(b, server.URL()), bustest.Remote(b, server.URL())
+	client, worker := bustest.DialURL(b, server.URL()), bustest.DialURL(b, server.URL())
 	setupReplay(b, client)
 	js, err := jetstream.New(worker.JetStream().Conn(), jetstream.WithPublishAsyncMaxPending(1<<16))
 	bustest.Must(b, err)

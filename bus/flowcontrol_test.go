@@ -49,7 +49,7 @@ func TestBusyWorkerIsRetriedElsewhere(t *testing.T) {
 			t.Parallel()
 			server, conn := bustest.Start(t)
 			held, release := make(chan struct{}), make(chan struct{})
-			narrow := bustest.Slots(t, bustest.Dial(t, server), "narrow", 1)
+			narrow := bustest.ServiceWithSlots(t, bustest.Dial(t, server), "narrow", 1)
 			bustest.Must(t, query.serve(narrow, func() { held <- struct{}{}; <-release }))
 			var first sync.WaitGroup
 			first.Go(func() { _ = query.call(t.Context(), conn) })

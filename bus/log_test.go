@@ -128,7 +128,7 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			s := bustest.Logged(t, conn, "register", slog.NewTextHandler(&out, nil))
+			s := bustest.ServiceWithLog(t, conn, "register", slog.NewTextHandler(&out, nil))
 			subject := bus.Reindex
 			subject.Subject = "cairn.test." + strings.ReplaceAll(row.name, " ", "_")
 			bustest.Must(t, subject.Serve(s,
@@ -154,7 +154,7 @@ func TestUndeliverableRepliesAreNotLogged(t *testing.T) {
 	t.Parallel()
 	var logged bytes.Buffer
 	conn, nc := startServer(t)
-	s := bustest.Logged(t, conn, "both", slog.NewTextHandler(&logged, nil))
+	s := bustest.ServiceWithLog(t, conn, "both", slog.NewTextHandler(&logged, nil))
 	handled := make(chan struct{}, 8)
 	err := errors.Join(
 		bus.Analyze.Serve(s, func(context.Context, schemas.Analysis, bus.Sender) error {

@@ -26,7 +26,7 @@ func restartable(t *testing.T) (server *natsserver.Server, conn *bus.Conn, resta
 	}
 	server = start(bustest.FreeAddress(t))
 	url := server.URL()
-	return server, bustest.Remote(t, url), func() { t.Cleanup(start(strings.TrimPrefix(url, "nats://")).Stop) }
+	return server, bustest.DialURL(t, url), func() { t.Cleanup(start(strings.TrimPrefix(url, "nats://")).Stop) }
 }
 
 // startServer starts a server that other NATS clients can connect to.

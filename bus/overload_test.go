@@ -15,7 +15,7 @@ import (
 func TestOverloadIsRefused(t *testing.T) {
 	t.Parallel()
 	conn := bustest.Open(t)
-	service := bustest.Slots(t, conn, "overload", 1)
+	service := bustest.ServiceWithSlots(t, conn, "overload", 1)
 	release := bus.Occupy(service)
 	err := bus.DeleteTag.Serve(service, func(context.Context, schemas.TagKey) (schemas.Nothing, error) {
 		return schemas.Nothing{}, nil

@@ -52,7 +52,7 @@ func serversOf(t *testing.T) []*bustest.Node {
 func TestRunSurvivesServerFailure(t *testing.T) {
 	t.Parallel()
 	nodes := serversOf(t)
-	dial := func(i int) *bus.Conn { return bustest.Remote(t, nodes[i].ClientURL()) }
+	dial := func(i int) *bus.Conn { return bustest.DialURL(t, nodes[i].ClientURL()) }
 	first := dial(0)
 	bustest.Until(t, "set up the replay stream", func(ctx context.Context) error {
 		return bus.Analyze.Setup(ctx, first, bucket.Replication{Replicas: 3})
@@ -169,7 +169,7 @@ func TestRunOfALostWorkerEndsWithAnError(t *testing.T) {
 func TestResumeWaitsForTheWorker(t *testing.T) {
 	t.Parallel()
 	nodes := serversOf(t)
-	client := bustest.Remote(t, nodes[0].ClientURL())
+	client := bustest.DialURL(t, nodes[0].ClientURL())
 	bustest.Until(t, "set up the replay stream", func(ctx context.Context) error {
 		return bus.Analyze.Setup(ctx, client, bucket.Replication{Replicas: 3})
 	})
@@ -180,7 +180,7 @@ func TestResumeWaitsForTheWorker(t *testing.T) {
 		first = nodes[2]
 	}
 	reconnect := make(chan struct{})
-	worker := bustest.Remote(t, first.ClientURL(), nats.CustomReconnectDelay(func(int) time.Duration {
+	worker := bustest.DialURL(t, first.ClientURL(), nats.CustomReconnectDelay(func(int) time.Duration {
 		<-reconnect
 		return 10 * time.Millisecond
 	}))

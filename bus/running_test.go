@@ -19,7 +19,7 @@ import (
 func TestRunningRequestsAreDivided(t *testing.T) {
 	t.Parallel()
 	server, conn := bustest.Start(t)
-	s := bustest.Slots(t, conn, "resolve", 1024)
+	s := bustest.ServiceWithSlots(t, conn, "resolve", 1024)
 	released, release := context.WithCancel(t.Context())
 	defer release()
 	err := bus.ResolveAgent.Serve(s, func(ctx context.Context, q schemas.AgentQuery) (a schemas.AgentAnswer, err error) {

@@ -63,7 +63,7 @@ func TestUploadsToASuspendedWorker(t *testing.T) {
 	const bodies, size = 24, 6 << 20
 	node := bustest.StartNode(t, &server.Options{})
 	address, cut, heal := bustest.Link(t, strings.TrimPrefix(node.ClientURL(), "nats://"))
-	worker := bustest.Remote(t, "nats://"+address)
+	worker := bustest.DialURL(t, "nats://"+address)
 	bustest.Must(t, bus.Analyze.ServeBody(bustest.Service(t, worker, "analyze"),
 		func(_ context.Context, body []byte, _ bus.Sender) error {
 			if len(body) != size {
@@ -77,7 +77,7 @@ func TestUploadsToASuspendedWorker(t *testing.T) {
 		}))
 	var edges []*bus.Conn
 	for range 3 {
-		edges = append(edges, bustest.Remote(t, node.ClientURL()))
+		edges = append(edges, bustest.DialURL(t, node.ClientURL()))
 	}
 	body := make([]byte, size)
 	var uploads, writes sync.WaitGroup

@@ -54,7 +54,7 @@ func agent(ctx context.Context, r schemas.Rendering, to bus.Sender) error {
 // render serves the agent until the test ends.
 func (c *client) render(t testing.TB) {
 	t.Helper()
-	s := bustest.Service(t, bustest.Remote(t, c.nats), "agent")
+	s := bustest.Service(t, bustest.DialURL(t, c.nats), "agent")
 	if err := (bus.Stream[schemas.Rendering]{Subject: rendered.render, Timeout: time.Minute, MaxBody: 8 << 20}).Serve(s,
 		agent); err != nil {
 		t.Fatal(err)

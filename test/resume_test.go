@@ -125,7 +125,7 @@ func TestInvalidAnalysisIsNoRun(t *testing.T) {
 			{"no JSON", analyze, `{"id":"$",`, 400, "AN-400", ""},
 		})
 		caller.call(t, "GET /runs", "").expect(t, 200, `{"runs":[],"next_cursor":null}`, "")
-		conn, run := bustest.Remote(t, c.nats), bus.NewRun()
+		conn, run := bustest.DialURL(t, c.nats), bus.NewRun()
 		for _, err := range bus.Analyze.Run(t.Context(), conn, run, []byte(`{"id":"i"}`)) {
 			if !errors.Is(err, schemas.ErrAnalysisMalformed) {
 				t.Errorf("over NATS: got %v, want %v", err, schemas.ErrAnalysisMalformed)

@@ -33,7 +33,7 @@ func TestManyStreams(t *testing.T) {
 // serveWords serves analyses with the given number of words, each containing the query.
 func serveWords(t *testing.T, server string, slots, words int) {
 	t.Helper()
-	s := bustest.Slots(t, bustest.Remote(t, server), "analyze", slots)
+	s := bustest.ServiceWithSlots(t, bustest.DialURL(t, server), "analyze", slots)
 	must(t, bus.Analyze.Serve(s, func(_ context.Context, ask schemas.Analysis, to bus.Sender) error {
 		for i := range words {
 			if err := to.Send(schemas.EventTextDelta, schemas.TextDelta{Text: fmt.Sprintf("%s-%d ", ask.Query, i)}); err != nil {

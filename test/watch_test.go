@@ -168,7 +168,7 @@ func TestWatchOverNATS(t *testing.T) {
 	everywhere(t, usual, func(t *testing.T, c *client) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		conn := bustest.Remote(t, c.nats)
+		conn := bustest.DialURL(t, c.nats)
 		var got []string
 		for e, err := range bus.Watch.Forward(ctx, conn, []byte(c.named(`{"prefix":"$.","kind":"tool","labels":"of=$"}`))) {
 			must(t, err)

@@ -42,7 +42,7 @@ func TestWithReplyMarginErrors(t *testing.T) {
 // withoutJetStream returns a connection to a server without JetStream, in whose place a test replies.
 func withoutJetStream(t *testing.T, options *server.Options) (*nats.Conn, jetstream.JetStream) {
 	t.Helper()
-	js := bustest.Remote(t, bustest.StartNode(t, options).ClientURL()).JetStream()
+	js := bustest.DialURL(t, bustest.StartNode(t, options).ClientURL()).JetStream()
 	return js.Conn(), js
 }
 

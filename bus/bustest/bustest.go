@@ -72,8 +72,8 @@ func Dial(t testing.TB, server *natsserver.Server) *bus.Conn {
 	return conn
 }
 
-// Remote opens a connection to the server with the URL.
-func Remote(t testing.TB, url string, options ...nats.Option) *bus.Conn {
+// DialURL opens a connection to the server with the URL.
+func DialURL(t testing.TB, url string, options ...nats.Option) *bus.Conn {
 	t.Helper()
 	conn, err := bus.Open(url, t.Name(), options...)
 	Must(t, err)
@@ -84,28 +84,28 @@ func Remote(t testing.TB, url string, options ...nats.Option) *bus.Conn {
 // Service starts a service with 256 slots on conn and stops it with the test.
 func Service(t testing.TB, conn *bus.Conn, name string) *bus.Service {
 	t.Helper()
-	return Slots(t, conn, name, 256)
+	return ServiceWithSlots(t, conn, name, 256)
 }
 
-// Slots is Service with the number of slots.
-func Slots(t testing.TB, conn *bus.Conn, name string, slots int) *bus.Service {
+// ServiceWithSlots is Service with the number of slots.
+func ServiceWithSlots(t testing.TB, conn *bus.Conn, name string, slots int) *bus.Service {
 	t.Helper()
 	s, err := bus.Start(conn, name, slots, slog.New(slog.DiscardHandler))
-	return stopped(t, s, err)
+	return stopWithTest(t, s, err)
 }
 
-// Logged is Service with a handler of its log.
-func Logged(t testing.TB, conn *bus.Conn, name string, log slog.Handler) *bus.Service {
+// ServiceWithLog is Service with a handler of its log.
+func ServiceWithLog(t testing.TB, conn *bus.Conn, name string, log slog.Handler) *bus.Service {
 	t.Helper()
 	s, err := bus.Start(conn, name, 256, slog.New(log))
-	return stopped(t, s, err)
+	return stopWithTest(t, s, err)
 }
 
 // Fragile is Service for a fuzz target: a handler that panics, or returns a value that
 // cannot be encoded, ends the process.
 func Fragile(f *testing.F, conn *bus.Conn, name string) *bus.Service {
 	f.Helper()
-	return Logged(f, conn, name, slog.NewTextHandler(fragile{}, nil))
+	return ServiceWithLog(f, conn, name, slog.NewTextHandler(fragile{}, nil))
 }
 
 type fragile struct{}
@@ -117,8 +117,8 @@ func (fragile) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// stopped stops a started service with the test.
-func stopped(t testing.TB, s *bus.Service, err error) *bus.Service {
+// stopWithTest stops a started service with the test.
+func stopWithTest(t testing.TB, s *bus.Service, err error) *bus.Service {
 	t.Helper()
 	Must(t, err)
 	t.Cleanup(func() {

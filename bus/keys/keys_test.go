@@ -254,7 +254,7 @@ func TestBucketRollback(t *testing.T) {
 			}
 			start(dir)
 			t.Cleanup(func() { server.Stop() })
-			conn := bustest.Remote(t, "nats://"+address)
+			conn := bustest.DialURL(t, "nats://"+address)
 			s := open(t, conn)
 			kept, secret := create(t, s, keys.Key{Role: schemas.RoleReader})
 			server.Stop()
@@ -302,7 +302,7 @@ func TestRingHighLatency(t *testing.T) {
 	for range 100 {
 		_, last = create(t, s, keys.Key{Role: schemas.RoleReader})
 	}
-	far := bustest.Remote(t, distant(t, server.URL(), 40*time.Millisecond))
+	far := bustest.DialURL(t, distant(t, server.URL(), 40*time.Millisecond))
 	ring := keys.NewRing(far, slog.New(slog.DiscardHandler))
 	if err := ring.Refresh(t.Context()); err == nil {
 		t.Fatal("one read sufficed; the test proves nothing")

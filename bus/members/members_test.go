@@ -21,7 +21,7 @@ import (
 // dial opens a connection to the node as the user.
 func dial(t *testing.T, node *natsserver.Server, user string) *bus.Conn {
 	t.Helper()
-	return bustest.Remote(t, strings.Replace(node.URL(), "nats://", "nats://"+user+"@", 1))
+	return bustest.DialURL(t, strings.Replace(node.URL(), "nats://", "nats://"+user+"@", 1))
 }
 
 // TestReplaceNode loses a node permanently, removes it and adds another; then the cluster

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cairn/test/cairntest"
 	"cairn/test/wait"
 )
 
@@ -25,7 +26,7 @@ func responses(t *testing.T, url string) (answers []string) {
 		{"POST", "/resolve/skill", `{"skill_id":"storage.volume_capacity","tenant_id":"acme"}`},
 		{"POST", "/resolve/agent", `{"query":"storage"}`},
 	} {
-		status, body := request(t, q[0], url+q[1], q[2])
+		status, body := cairntest.Request(t, q[0], url+q[1], q[2])
 		if status != 200 {
 			t.Errorf("%v: %d %s", q, status, body)
 		}
@@ -39,7 +40,7 @@ func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	source, fromNATS := reached(t)
 	do(t, "", "apply", "--url", source.http, "../examples/knowledge").must(t)
-	if status, _ := request(t, "DELETE", source.http+"/register/skill/compute.patch_status", ""); status != 204 {
+	if status, _ := cairntest.Request(t, "DELETE", source.http+"/register/skill/compute.patch_status", ""); status != 204 {
 		t.Fatal(status)
 	}
 	do(t, "", "apply", "--url", source.http, "../examples/knowledge/global/compute.yaml").must(t)

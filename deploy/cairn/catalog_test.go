@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cairn/deploy/internal/flags"
+	"cairn/test/cairntest"
 	"cairn/test/wait"
 )
 
@@ -94,7 +95,7 @@ func TestRecordCommands(t *testing.T) {
 func TestRevisionOfARecord(t *testing.T) {
 	t.Parallel()
 	url := shared(t)
-	request(t, "PUT", url+"/records/agent/revised", `{"purpose":"first"}`)
+	cairntest.Request(t, "PUT", url+"/records/agent/revised", `{"purpose":"first"}`)
 	names := do(t, "", "get", "agent", "revised", "--history", "-o", "name", "--url", url)
 	revision, _, _ := strings.Cut(names.out, "\n")
 	got := do(t, "", "get", "agent", "revised", "--revision", revision, "-o", "yaml", "--url", url)
@@ -114,9 +115,9 @@ func TestEditConflicts(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			id, dir := fmt.Sprint("conflict", i), t.TempDir()
-			request(t, "PUT", url+"/records/agent/"+id, `{"purpose":"first"}`)
+			cairntest.Request(t, "PUT", url+"/records/agent/"+id, `{"purpose":"first"}`)
 			edited := openEditor(t.Context(), t, dir, "agent/"+id, "--url", url)
-			request(t, row.method, url+"/records/agent/"+id, `{"purpose":"theirs"}`)
+			cairntest.Request(t, row.method, url+"/records/agent/"+id, `{"purpose":"theirs"}`)
 			write(t, dir, "go", "")
 			got := <-edited
 			if got.code != exitRejected || !strings.Contains(got.err, "someone else has changed the record") {
@@ -128,7 +129,7 @@ func TestEditConflicts(t *testing.T) {
 				t.Errorf("the saved text is %q, %v", text, err)
 			}
 			_ = os.Remove(path) // of the temporary directory
-			if _, text := request(t, "GET", url+"/records/agent/"+id, ""); !strings.Contains(text, row.want) {
+			if _, text := cairntest.Request(t, "GET", url+"/records/agent/"+id, ""); !strings.Contains(text, row.want) {
 				t.Errorf("the record is %s, want %s", text, row.want)
 			}
 		})
@@ -139,13 +140,13 @@ func TestEditConflicts(t *testing.T) {
 func TestEditInterrupted(t *testing.T) {
 	t.Parallel()
 	url, dir := shared(t), t.TempDir()
-	request(t, "PUT", url+"/records/agent/interrupted", `{"purpose":"first"}`)
+	cairntest.Request(t, "PUT", url+"/records/agent/interrupted", `{"purpose":"first"}`)
 	ctx, interrupt := context.WithCancel(t.Context())
 	edited := openEditor(ctx, t, dir, "agent/interrupted", "--url", url)
 	interrupt()
 	write(t, dir, "go", "")
 	got := <-edited
-	if _, text := request(t, "GET", url+"/records/agent/interrupted", ""); got.code != 0 ||
+	if _, text := cairntest.Request(t, "GET", url+"/records/agent/interrupted", ""); got.code != 0 ||
 		!strings.Contains(text, `"purpose":"mine"`) {
 		t.Errorf("%+v, record %s", got, text)
 	}
@@ -180,12 +181,12 @@ func writeEditor(t *testing.T, dir, script string) string {
 func TestEditRejected(t *testing.T) {
 	t.Parallel()
 	url := shared(t)
-	request(t, "PUT", url+"/records/agent/rejected", `{"purpose":"first"}`)
+	cairntest.Request(t, "PUT", url+"/records/agent/rejected", `{"purpose":"first"}`)
 	editor := writeEditor(t, t.TempDir(),
 		`if grep -q "Not registered: .*version" "$1"; then sed -i "s/version: x/version: 1.0.0/" "$1"`+"\n"+
 			`else echo "version: x" >> "$1"; fi`)
 	got := do(t, "", "edit", "agent/rejected", "--url", url, "--editor", editor)
-	if _, text := request(t, "GET", url+"/records/agent/rejected", ""); got.code != 0 ||
+	if _, text := cairntest.Request(t, "GET", url+"/records/agent/rejected", ""); got.code != 0 ||
 		!strings.Contains(text, `"version":"1.0.0"`) {
 		t.Errorf("%+v, record %s", got, text)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"cairn/deploy/internal/flags"
+	"cairn/test/cairntest"
 )
 
 func TestTagCommands(t *testing.T) {
@@ -184,9 +185,9 @@ func TestUsageErrors(t *testing.T) {
 func TestCompletions(t *testing.T) {
 	t.Parallel()
 	url := shared(t)
-	request(t, "PUT", url+"/records/tool/complete.a.b", `{"description": "a tool"}`)
+	cairntest.Request(t, "PUT", url+"/records/tool/complete.a.b", `{"description": "a tool"}`)
 	const described = `{"tenant_id": "complete", "purpose": "p", "domain": "net", "labels": {"team": "core"}}`
-	request(t, "PUT", url+"/records/agent/complete.agent?tenant_id=complete", described)
+	cairntest.Request(t, "PUT", url+"/records/agent/complete.agent?tenant_id=complete", described)
 	contexts := filepath.Join(t.TempDir(), "contexts.json")
 	env := map[string]string{flags.ContextsVariable: contexts, "CAIRN_URL": url}
 	doWith(t, env, "", "context", "add", "here", "--url", url, "--tenant", "complete").must(t)

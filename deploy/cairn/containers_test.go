@@ -15,6 +15,7 @@ import (
 
 	"cairn/bus"
 	"cairn/schemas"
+	"cairn/test/cairntest"
 	"cairn/test/wait"
 )
 
@@ -76,11 +77,11 @@ func TestRealContainersOnTheirNode(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 			body := `{"record":{"skill_id":"a.b","purpose":"` + rejectedText + `"}}`
-			if status, answer := request(t, "POST", url+"/register/skill", body); status != 200 {
+			if status, answer := cairntest.Request(t, "POST", url+"/register/skill", body); status != 200 {
 				t.Errorf("%d %s", status, answer)
 			}
 			awaitQuarantine(t, url, true)
-			if status, answer := request(t, "DELETE", url+"/register/skill/a.b", ""); status != 204 {
+			if status, answer := cairntest.Request(t, "DELETE", url+"/register/skill/a.b", ""); status != 204 {
 				t.Errorf("%d %s", status, answer)
 			}
 			awaitQuarantine(t, url, false)
@@ -103,7 +104,7 @@ func healthy(t *testing.T, url string) {
 func awaitQuarantine(t *testing.T, url string, quarantined bool) {
 	t.Helper()
 	wait.Success(t, func() error {
-		if _, answer := request(t, "GET", url+"/health", ""); strings.Contains(answer, `"quarantined":1`) != quarantined {
+		if _, answer := cairntest.Request(t, "GET", url+"/health", ""); strings.Contains(answer, `"quarantined":1`) != quarantined {
 			return fmt.Errorf("quarantined: want %v, got %s", quarantined, answer)
 		}
 		return nil
@@ -113,9 +114,9 @@ func awaitQuarantine(t *testing.T, url string, quarantined bool) {
 // removeIndices deletes the indices with the prefix.
 func removeIndices(t *testing.T, server, prefix string) {
 	t.Helper()
-	_, names := request(t, "GET", server+"/_cat/indices/"+prefix+"-*?h=index", "")
+	_, names := cairntest.Request(t, "GET", server+"/_cat/indices/"+prefix+"-*?h=index", "")
 	for name := range strings.FieldsSeq(names) {
-		if status, answer := request(t, "DELETE", server+"/"+name, ""); status != 200 {
+		if status, answer := cairntest.Request(t, "DELETE", server+"/"+name, ""); status != 200 {
 			t.Errorf("remove %s: %s", name, answer)
 		}
 	}
@@ -155,7 +156,7 @@ func containers(t *testing.T, backends map[string]string, further func(url strin
 		{"GET", "/runs", "", `"state":"done"`},
 		{"POST", "/a2a?A2A-Version=1.0", `{"jsonrpc":"2.0","id":1,"method":"ListTasks"}`, `"tasks":[]`},
 	} {
-		if status, answer := request(t, row.method, url+row.path, row.body); status != 200 ||
+		if status, answer := cairntest.Request(t, row.method, url+row.path, row.body); status != 200 ||
 			!strings.Contains(answer, row.want) {
 			t.Errorf("%s: got %d %s, want %s", row.path, status, answer, row.want)
 		}
@@ -257,7 +258,7 @@ func tagged(t *testing.T, url string) {
 		{"GET", "/tags/r", "", 404},
 		{"DELETE", "/register/skill/storage.volume_capacity", "", 204},
 	} {
-		if got, body := request(t, row.method, url+row.path, row.body); got != row.want {
+		if got, body := cairntest.Request(t, row.method, url+row.path, row.body); got != row.want {
 			t.Errorf("%s %s: %d %.300s; want %d", row.method, row.path, got, body, row.want)
 		}
 	}
@@ -271,7 +272,7 @@ func large(t *testing.T, url string) {
 	if len(body) < 9<<20 || len(body) > 10<<20 {
 		t.Fatalf("a body of %d bytes", len(body))
 	}
-	if got, answer := request(t, "POST", url+"/api/v1/analyze", body); got != 200 || !strings.Contains(answer, "280001") ||
+	if got, answer := cairntest.Request(t, "POST", url+"/api/v1/analyze", body); got != 200 || !strings.Contains(answer, "280001") ||
 		!strings.Contains(answer, "event: "+schemas.EventDone) {
 		t.Errorf("%d %.1000s", got, answer)
 	}
@@ -291,29 +292,10 @@ func resumed(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	run := url + "/api/v1/analyze/" + res.Header.Get(bus.HeaderRun)
-	if status, again := request(t, "GET", run, ""); status != 200 || again != string(first) {
+	if status, again := cairntest.Request(t, "GET", run, ""); status != 200 || again != string(first) {
 		t.Errorf("the replay is %d %s, the first answer was %s", status, again, first)
 	}
-	if status, answer := request(t, "DELETE", run, ""); status != 204 {
+	if status, answer := cairntest.Request(t, "DELETE", run, ""); status != 204 {
 		t.Errorf("%d %s", status, answer)
 	}
-}
-
-func request(t *testing.T, method, url, body string) (status int, answer string) {
-	t.Helper()
-	req, err := http.NewRequest(method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res.StatusCode, string(text)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cairn/test/cairntest"
 )
 
 // TestDeletionOfReferencedRecords deletes records to which others link, without a terminal.
@@ -60,11 +62,11 @@ func TestDeletionOfReferencedRecords(t *testing.T) {
 		run("", append([]string{"delete", "--force"}, left...)...)
 	}
 	run(cycle, "apply", "-").must(t)
-	status, body := request(t, http.MethodDelete, url+"/records/tool/p.s.t?tenant_id=referenced", "")
+	status, body := cairntest.Request(t, http.MethodDelete, url+"/records/tool/p.s.t?tenant_id=referenced", "")
 	if status != http.StatusConflict || !strings.Contains(body, `"referrers":{"count":1,"first":[{"kind":"skill","id":"net.a"`) {
 		t.Errorf("without force: %d %s", status, body)
 	}
-	if status, body := request(t, http.MethodDelete, url+"/records/tool/p.s.t?tenant_id=referenced&force=true", ""); status != 204 {
+	if status, body := cairntest.Request(t, http.MethodDelete, url+"/records/tool/p.s.t?tenant_id=referenced&force=true", ""); status != 204 {
 		t.Errorf("with force: %d %s", status, body)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"cairn/schemas"
+	"cairn/test/cairntest"
 )
 
 // evalOutput is the JSON that eval prints, except for its duration.
@@ -74,7 +75,7 @@ func TestEval(t *testing.T) {
 	s := startIsolated(t)
 	corpus, queries := judgements(t)
 	listed := func(tenant string) string {
-		_, body := request(t, "GET", s.http+"/skills?tenant_id="+tenant, "")
+		_, body := cairntest.Request(t, "GET", s.http+"/skills?tenant_id="+tenant, "")
 		return body
 	}
 	got := do(t, "", "eval", corpus, queries, "--url", s.http, "--register", "--keep", "--tenant", "eval-a", "-ojson")

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"cairn/bus/bustest"
+	"cairn/test/cairntest"
 )
 
 // alerts are the alert rules of deploy/grafana.
@@ -98,7 +99,7 @@ func exposed(scrapes ...string) map[string][]string {
 
 func scrape(t *testing.T, url string) string {
 	t.Helper()
-	status, body := request(t, "GET", url, "")
+	status, body := cairntest.Request(t, "GET", url, "")
 	if status != http.StatusOK {
 		t.Fatalf("%s: %d", url, status)
 	}
@@ -205,7 +206,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 		`"ok"`) {
 		t.Errorf("the worker is not ready: %s", res)
 	}
-	if status, _ := request(t, "GET", url+"/metrics", ""); status != http.StatusNotFound {
+	if status, _ := cairntest.Request(t, "GET", url+"/metrics", ""); status != http.StatusNotFound {
 		t.Errorf("/metrics beside --metrics: %d", status)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"cairn/bus/bustest"
+	"cairn/test/cairntest"
 )
 
 func TestKeyCommands(t *testing.T) {
@@ -84,7 +85,7 @@ func TestKeyCommands(t *testing.T) {
 			t.Errorf("%v: %+v, want %q", args, got, message)
 		}
 	}
-	if status, _ := request(t, "GET", p.http+"/health", ""); status != 200 {
+	if status, _ := cairntest.Request(t, "GET", p.http+"/health", ""); status != 200 {
 		t.Errorf("health: %d", status)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"cairn/bus/bustest"
+	"cairn/test/cairntest"
 	"cairn/test/wait"
 )
 
@@ -145,7 +146,7 @@ func (n node) healthy(t *testing.T) {
 	check := compose(t).Services[n.Name()].Healthcheck.Test
 	url := strings.Replace(check[len(check)-1], "127.0.0.1:8222", n.MonitorAddr().String(), 1)
 	wait.Success(t, func() error {
-		if status, body := request(t, "GET", url, ""); status != 200 {
+		if status, body := cairntest.Request(t, "GET", url, ""); status != 200 {
 			return fmt.Errorf("%s: %s", url, body)
 		}
 		return nil

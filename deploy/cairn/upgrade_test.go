@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cairn/test/cairntest"
 )
 
 // TestUpgradeSurvivesCrash starts on the data of a release that stored tags in persist mode "async"
@@ -22,7 +24,7 @@ func TestUpgradeSurvivesCrash(t *testing.T) {
 			{"/tags/t1", `"v":1`}, {"/tags/t2", `"v":2`}, {"/tags/t3", "CE-022"},
 			{"/records/tool/fx.a.t1", "tool 1 again"}, {"/records/tool/fx.a.t2", "tool 2"},
 		} {
-			if _, got := request(t, "GET", p.http+row.path, ""); !strings.Contains(got, row.want) {
+			if _, got := cairntest.Request(t, "GET", p.http+row.path, ""); !strings.Contains(got, row.want) {
 				t.Errorf("%s: got %s, want %s", row.path, got, row.want)
 			}
 		}

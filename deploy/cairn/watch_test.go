@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"cairn/test/cairntest"
 	"cairn/test/wait"
 )
 
@@ -19,11 +20,11 @@ func TestWatchCommand(t *testing.T) {
 	n := 0
 	wait.Until(t, "the registration is printed", func() bool {
 		n++
-		request(t, "PUT", url+"/records/skill/watched.skill", fmt.Sprintf(`{"purpose":"%d"}`, n))
-		request(t, "PUT", url+"/records/tool/watched.tools.list", fmt.Sprintf(`{"description":"%d"}`, n))
+		cairntest.Request(t, "PUT", url+"/records/skill/watched.skill", fmt.Sprintf(`{"purpose":"%d"}`, n))
+		cairntest.Request(t, "PUT", url+"/records/tool/watched.tools.list", fmt.Sprintf(`{"description":"%d"}`, n))
 		return strings.Contains(watching.output(), `"id":"watched.tools.list"`)
 	})
-	request(t, "DELETE", url+"/records/tool/watched.tools.list", "")
+	cairntest.Request(t, "DELETE", url+"/records/tool/watched.tools.list", "")
 	wait.Until(t, "the deletion is printed", func() bool {
 		return strings.Contains(watching.output(), `"event":"deleted"`)
 	})

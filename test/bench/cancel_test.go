@@ -26,7 +26,7 @@ const (
 // analysis would use seconds of CPU time (TestEndedAnalysesStop).
 func BenchmarkCancel(b *testing.B) {
 	cairn := up(b)
-	conn := bustest.Remote(b, cairn.process.NATS())
+	conn := bustest.DialURL(b, cairn.process.NATS())
 	var used, until []float64
 	for range rounds(b) {
 		run := bus.NewRun()

@@ -320,7 +320,18 @@ func CreateKey(t testing.TB, nats string, flags ...string) string {
 // Get returns the status and the body of the response.
 func Get(t testing.TB, url string) (status int, body string) {
 	t.Helper()
-	res, err := http.Get(url)
+	return Request(t, http.MethodGet, url, "")
+}
+
+// Request sends a body of JSON, and returns the status and the body of the response.
+func Request(t testing.TB, method, url, body string) (status int, answer string) {
+	t.Helper()
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
