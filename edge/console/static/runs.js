@@ -49,8 +49,8 @@ function time(value) {
 
 const duration = (ms) => (ms < 1000 ? `${ms} ms` : `${format(ms / 1000, 1)} s`);
 
-// Stored lists the runs that the server has. It knows the question of a run that has ended, and this tab those of its own,
-// with their answers. A run is a link while its answer can be shown.
+// Stored lists the runs that the server has. It knows the question of a run that has ended, and this tab those of its
+// own, with their answers. A run is a link while its answer can be shown.
 function Stored({ questions: known, params }) {
   const filter = Object.fromEntries(FILTERS.map((name) => [name, params.get(name) || '']));
   const [fields, setFields] = useState(filter);
@@ -85,11 +85,15 @@ function Stored({ questions: known, params }) {
     setCursors(['']);
     navigate(link(route.get().path, next));
   };
-  const field = (name) => ({ id: name, maxlength: 256, spellcheck: false, value: fields[name], onInput: (e) => setFields({ ...fields, [name]: e.target.value }) });
+  const set = (name) => (e) => setFields({ ...fields, [name]: e.target.value });
+  const field = (name) => ({ id: name, maxlength: 256, spellcheck: false, value: fields[name], onInput: set(name) });
   const empty = Object.values(filter).some(Boolean) ? 'No run matches the filters.' : 'No analysis runs, and none is stored.';
   return html`<section><h2>Stored runs</h2>
     <form class="filters" onSubmit=${(e) => { e.preventDefault(); apply({}); }}>
-      <${Field} label="State"><select id="state" value=${fields.state} onChange=${(e) => apply({ state: e.target.value })}><option value="">any</option>${Object.keys(STATES).filter((state) => state !== 'declined').map((state) => html`<option value=${state}>${STATES[state]}</option>`)}</select></${Field}>
+      <${Field} label="State"><select id="state" value=${fields.state} onChange=${(e) => apply({ state: e.target.value })}>
+        <option value="">any</option>
+        ${Object.keys(STATES).filter((state) => state !== 'declined').map((state) => html`<option value=${state}>${STATES[state]}</option>`)}
+      </select></${Field}>
       <${Field} label="User"><input ...${field('user')} /></${Field}>
       <${Field} label="Model"><input ...${field('model')} /></${Field}>
       <button>Apply</button></form>
@@ -97,12 +101,29 @@ function Stored({ questions: known, params }) {
     ${!data && !error && html`<${Loading} />`}
     ${data && (data.runs.length === 0 ? html`<${Empty}><p>${empty}</p></${Empty}>` : html`<div class="table-wrap" tabindex="0" role="region" aria-label="Stored runs"><table class="stored stack">
       <thead><tr><th>Run</th><th>Question</th><th>State</th><th>Started</th><th class="right">Took</th><th class="right">Tokens</th><th>Model</th><th>User</th><th><span class="hidden">Actions</span></th></tr></thead>
-      <tbody>${data.runs.map((r) => [r, known.find((q) => q.run === r.run)]).map(([r, own]) => html`<tr key=${r.run}>
-        <td class="run">${own || r.state === 'running' || Date.now() - Date.parse(r.updated_at) < RETAINED ? html`<a class="id" title=${r.run} href=${link(['runs', r.run])}>${r.run}</a>` : html`<span class="id" title=${r.run}>${r.run}</span> <span class="small muted">The answer is no longer retained.</span>`}</td>
-        <td class="text lead">${r.query || own?.query || (r.usage && html`<span class="muted">calls of tools only, such as an estate read</span>`)}</td><td><span class=${`badge ${BADGES[r.state] || ''}`}>${STATES[r.state]}</span>${own && r.state === 'done' && outcome(own) !== STATES.done && html` <span class="badge warn">${outcome(own)}</span>`}${r.state === 'failed' && r.code && html` <a href=${`/docs/errors#${r.code}`}><code>${r.code}</code></a>`}</td><td class="short">${time(r.started_at)}</td>
-        <td class="figure">${r.usage && duration(r.duration_ms || 0)}</td><td class="figure" data-unit="tokens">${r.usage && format(r.usage.prompt_tokens + r.usage.answer_tokens)}</td><td>${r.model}</td><td>${r.user}</td>
-        <td>${r.state === 'running' && html`<button onClick=${() => cancel(r.run)} aria-label=${`Cancel ${r.run}`}>Cancel</button>`}</td></tr>`)}</tbody></table></div>`)}
+      <tbody>${data.runs.map((r) => html`<${StoredRun} key=${r.run} run=${r} own=${known.find((q) => q.run === r.run)} onCancel=${cancel} />`)}</tbody></table></div>`)}
     <div class="actions"><button onClick=${refresh}>Refresh</button>
       ${data?.next && html`<button onClick=${() => setCursors([...cursors, data.next])}>More</button>`}</div>
   </section>`;
+}
+
+// StoredRun is a row of Stored. own is the question of this tab with the run.
+function StoredRun({ run: r, own, onCancel }) {
+  const retained = own || r.state === 'running' || Date.now() - Date.parse(r.updated_at) < RETAINED;
+  const question = r.query || own?.query;
+  const declined = own && r.state === 'done' && outcome(own) !== STATES.done;
+  return html`<tr>
+    <td class="run">${retained ? html`<a class="id" title=${r.run} href=${link(['runs', r.run])}>${r.run}</a>` :
+      html`<span class="id" title=${r.run}>${r.run}</span> <span class="small muted">The answer is no longer retained.</span>`}</td>
+    <td class="text lead">${question || (r.usage && html`<span class="muted">calls of tools only, such as an estate read</span>`)}</td>
+    <td><span class=${`badge ${BADGES[r.state] || ''}`}>${STATES[r.state]}</span>
+      ${declined && html` <span class="badge warn">${outcome(own)}</span>`}
+      ${r.state === 'failed' && r.code && html` <a href=${`/docs/errors#${r.code}`}><code>${r.code}</code></a>`}</td>
+    <td class="short">${time(r.started_at)}</td>
+    <td class="figure">${r.usage && duration(r.duration_ms || 0)}</td>
+    <td class="figure" data-unit="tokens">${r.usage && format(r.usage.prompt_tokens + r.usage.answer_tokens)}</td>
+    <td>${r.model}</td>
+    <td>${r.user}</td>
+    <td>${r.state === 'running' && html`<button onClick=${() => onCancel(r.run)} aria-label=${`Cancel ${r.run}`}>Cancel</button>`}</td>
+  </tr>`;
 }
