@@ -272,7 +272,8 @@ func large(t *testing.T, url string) {
 	if len(body) < 9<<20 || len(body) > 10<<20 {
 		t.Fatalf("a body of %d bytes", len(body))
 	}
-	if got, answer := cairntest.Request(t, "POST", url+"/api/v1/analyze", body); got != 200 || !strings.Contains(answer, "280001") ||
+	if got, answer := cairntest.Request(t, "POST", url+"/api/v1/analyze", body); got != 200 || !strings.Contains(answer,
+		"280001") ||
 		!strings.Contains(answer, "event: "+schemas.EventDone) {
 		t.Errorf("%d %.1000s", got, answer)
 	}
